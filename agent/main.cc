@@ -1,0 +1,24 @@
+// autodist-agent: the part of autodist that runs on each node. Started by the chief, never by a
+// person.
+#include <cstdio>
+#include <cstring>
+
+#include "attach.h"
+#include "prepare.h"
+#include "process/spawn.h"
+
+int main(int argc, char** argv) {
+  const char* mode = argc > 1 ? argv[1] : "";
+  if (std::strcmp(mode, autodist::process::kExecChild) == 0) {
+    return autodist::process::ExecChild(argc, argv);
+  }
+  // bash's `exec -a` starts us under our name with the mode as the only argument.
+  if (std::strcmp(mode, autodist::agent::kPrintEnvironment) == 0) {
+    return autodist::agent::PrintEnvironment();
+  }
+  if (std::strcmp(mode, "attach") == 0) return autodist::agent::Attach(argc, argv);
+  std::fprintf(stderr,
+               "autodist-agent is started by `autodist run` on every node of a job; there is "
+               "nothing to run by hand.\n");
+  return 2;
+}

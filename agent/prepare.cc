@@ -1,0 +1,226 @@
+#include "prepare.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <optional>
+
+#include "base/deadline.h"
+#include "base/fd.h"
+#include "base/ip_address.h"
+
+namespace autodist::agent {
+namespace {
+
+using process::Environment;
+
+constexpr std::chrono::seconds kActivationLimit{60};
+constexpr size_t kLargestEnvironment = 4 << 20;  // bytes
+constexpr size_t kShownOutput = 2000;            // bytes
+
+// bash runs the user's statements ($1), which may end with any status; a statement that fails
+// before the last one must not go unnoticed, so an ERR trap notes it. Statements inside sourced
+// files (BASH_SOURCE is not empty there) and tested ones (`a || b`, `if a`) do not count.
+constexpr char kActivationScript[] =
+    "trap 'autodist_status=$?; if [ ${#BASH_SOURCE[@]} = 0 ]; then "
+    "echo \"autodist: status $autodist_status from: $BASH_COMMAND\" >&2; "
+    "exit $autodist_status; fi' ERR; "
+    "eval \"$1\"; autodist_status=$?; trap - ERR; "
+    "[ $autodist_status = 0 ] || exit $autodist_status; unset autodist_status; "
+    "exec -a autodist-agent \"$2\" \"$3\"";
+
+v1::Problem MakeProblem(v1::ProblemKind kind, std::string cause, std::string remedy) {
+  v1::Problem problem;
+  problem.set_kind(kind);
+  problem.set_cause(std::move(cause));
+  problem.set_remedy(std::move(remedy));
+  return problem;
+}
+
+std::optional<v1::Problem> CheckWorkingDirectory(const std::string& path) {
+  struct stat info;
+  int error = stat(path.c_str(), &info) != 0 ? errno : 0;
+  if (error == 0 && !S_ISDIR(info.st_mode)) error = ENOTDIR;
+  if (error == 0 && access(path.c_str(), X_OK) != 0) error = errno;
+  if (error == 0) return std::nullopt;
+  return MakeProblem(v1::PROBLEM_KIND_WORKING_DIRECTORY,
+                     "working directory " + path + ": " + std::strerror(error),
+                     "put the program's folder at the same absolute path on every node (a symbolic "
+                     "link will do)");
+}
+
+// A file in memory: unlike a pipe it takes all that is written without anyone reading.
+Result<base::UniqueFd> MemoryFile() {
+  base::UniqueFd fd(memfd_create("autodist", MFD_CLOEXEC));
+  if (!fd.valid()) return ErrnoError(errno, "memfd_create");
+  return fd;
+}
+
+// The last `limit` bytes of it.
+std::string Contents(const base::UniqueFd& fd, size_t limit) {
+  const off_t size = lseek(fd.get(), 0, SEEK_END);
+  std::string text(std::min(static_cast<size_t>(std::max<off_t>(size, 0)), limit), '\0');
+  const ssize_t got = pread(fd.get(), text.data(), text.size(),
+                            size - static_cast<off_t>(text.size()));
+  text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  return text;
+}
+
+std::string HowItEnded(int wait_status) {
+  return WIFSIGNALED(wait_status) ? "was ended by signal " + std::to_string(WTERMSIG(wait_status))
+                                  : "ended with status " + std::to_string(WEXITSTATUS(wait_status));
+}
+
+// Runs the statements in a clean bash; `environment` becomes the one they leave behind.
+Status Activate(const std::string& statements, const std::string& directory,
+                Environment& environment, Supervisor& supervisor) {
+  AD_ASSIGN_OR_RETURN(const base::UniqueFd result, MemoryFile());
+  AD_ASSIGN_OR_RETURN(const base::UniqueFd output, MemoryFile());
+  process::SpawnRequest spawn;
+  spawn.argv = {"bash", "--noprofile", "--norc", "-c", kActivationScript, "bash", statements,
+                "/proc/" + std::to_string(getpid()) + "/exe", kPrintEnvironment};
+  spawn.environment = environment.ToStrings();
+  spawn.working_directory = directory;
+  spawn.stdout_fd = output.get();
+  spawn.stderr_fd = output.get();
+  spawn.extra_fd = result.get();
+  auto ended = supervisor.Run(std::move(spawn));
+  const bool in_time = ended.wait_for(kActivationLimit) == std::future_status::ready;
+  if (!in_time) supervisor.KillRun();
+  AD_ASSIGN_OR_RETURN(const int wait_status, ended.get());
+  if (in_time && wait_status == 0) {
+    const std::string printed = Contents(result, kLargestEnvironment);
+    if (printed.empty()) {
+      return Error(StatusCode::kFailedPrecondition,
+                   "python_venv '" + statements + "' left the shell before its end");
+    }
+    environment = Environment::FromNulSeparated(printed);
+    return OkStatus();
+  }
+  std::string said = Contents(output, kShownOutput);
+  while (said.ends_with('\n')) said.pop_back();
+  return Error(StatusCode::kFailedPrecondition,
+               "python_venv '" + statements + "' " +
+                   (in_time ? HowItEnded(wait_status)
+                            : "did not end within " + std::to_string(kActivationLimit.count()) +
+                                  " seconds") +
+                   (said.empty() ? "" : ":\n" + said));
+}
+
+// Gives the interface variables the name of the interface that owns the node's address.
+void SetInterfaceVariables(const v1::NodePlan& node, Environment& environment,
+                           std::vector<std::string>& warnings) {
+  const auto interfaces = base::LocalInterfaces();
+  if (!interfaces.ok()) {
+    warnings.push_back(Message(interfaces.status()));
+    return;
+  }
+  const auto wanted = base::IpAddress::Parse(node.data_address());
+  const auto owner = std::ranges::find_if(*interfaces, [&](const base::Interface& interface) {
+    return wanted && interface.address.v6 == wanted->v6 && interface.address.bytes == wanted->bytes;
+  });
+  if (owner == interfaces->end()) {
+    std::string found;
+    for (const base::Interface& interface : *interfaces) {
+      if (interface.address.IsLoopback()) continue;
+      found += (found.empty() ? "" : ", ") + interface.address.ToString() + " (" + interface.name +
+               ")";
+    }
+    warnings.push_back("no interface of this node has the address " + node.data_address() +
+                       " that the spec gives it; it has " + (found.empty() ? "none" : found));
+    return;
+  }
+  for (const v1::EnvironmentVariable& variable : node.interface_variables()) {
+    if (!environment.Has(variable.name())) {
+      environment.Set(variable.name(), variable.value() + owner->name);
+    }
+  }
+}
+
+std::optional<v1::Problem> CheckProgram(const std::string& program, const std::string& directory,
+                                        const Environment& environment) {
+  const auto found = process::FindProgram(program, environment.Get("PATH"), directory);
+  if (found.ok()) return std::nullopt;
+  if (found.status().code() == StatusCode::kPermissionDenied) {
+    return MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_EXECUTABLE, Message(found.status()),
+                       "make it executable (chmod +x) on this node");
+  }
+  return MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_FOUND, Message(found.status()),
+                     "install or copy it to this node, or put its folder in PATH with python_venv "
+                     "or shared_envs");
+}
+
+RankCommand MakeRank(const v1::RankPlan& rank, const std::string& directory,
+                     Environment environment) {
+  for (const auto& variable : rank.environment()) environment.Set(variable.name(), variable.value());
+  RankCommand command{rank.rank(), {}};
+  command.spawn.argv.assign(rank.argv().begin(), rank.argv().end());
+  command.spawn.environment = environment.ToStrings();
+  command.spawn.working_directory = directory;
+  return command;
+}
+
+}  // namespace
+
+PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& agent_environment,
+                         const std::string& agent_socket, Supervisor& supervisor) {
+  const v1::NodePlan& node = request.node();
+  const std::string& directory = request.working_directory();
+  PreparedNode prepared;
+  const auto report = [&](std::optional<v1::Problem> problem) {
+    if (problem) prepared.problems.push_back(std::move(*problem));
+    return prepared.problems.empty();
+  };
+
+  const bool has_directory = report(CheckWorkingDirectory(directory));
+  Environment environment = node.inherit_environment() ? agent_environment
+                                                       : Environment::CleanLogin(agent_environment);
+  if (!node.activation().empty()) {
+    // Tried even without the working directory, so that both problems are told at once.
+    const Status activated =
+        Activate(node.activation(), has_directory ? directory : "/", environment, supervisor);
+    if (!activated.ok()) {
+      report(MakeProblem(v1::PROBLEM_KIND_ACTIVATION, Message(activated),
+                         "try the statements on the node in `bash --noprofile --norc`; where a "
+                         "failing one is harmless, write `statement || true`"));
+      return prepared;
+    }
+  }
+  for (const std::string& name : node.removed_variables()) environment.Remove(name);
+  for (const auto& variable : node.shared_envs()) {
+    environment.Set(variable.name(), environment.Expand(variable.value()));
+  }
+  SetInterfaceVariables(node, environment, prepared.warnings);
+  for (const auto& variable : node.default_variables()) {
+    if (!environment.Has(variable.name())) environment.Set(variable.name(), variable.value());
+  }
+  for (const char* name : {"_", "SHLVL", "OLDPWD"}) {
+    if (!node.inherit_environment()) environment.Remove(name);
+  }
+  environment.Set("PWD", directory);
+  environment.Set("AUTODIST_AGENT_SOCKET", agent_socket);
+
+  if (node.ranks_size() > 0 && node.ranks(0).argv_size() > 0) {
+    report(CheckProgram(node.ranks(0).argv(0), directory, environment));
+  }
+  if (!prepared.problems.empty()) return prepared;
+  for (const v1::RankPlan& rank : node.ranks()) {
+    prepared.ranks.push_back(MakeRank(rank, directory, environment));
+  }
+  return prepared;
+}
+
+int PrintEnvironment() {
+  constexpr int kResultFd = 3;  // process::SpawnRequest::extra_fd
+  std::string text;
+  for (char** entry = environ; *entry; ++entry) text.append(*entry).push_back('\0');
+  return base::WriteAll(kResultFd, text, base::Deadline::Never()).ok() ? 0 : 1;
+}
+
+}  // namespace autodist::agent

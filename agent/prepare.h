@@ -1,0 +1,30 @@
+// Makes a node ready for its ranks: working directory, environment, program. Starts no rank.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autodist/v1/agent.pb.h"
+#include "process/environment.h"
+#include "supervisor.h"
+
+namespace autodist::agent {
+
+struct PreparedNode {
+  std::vector<v1::Problem> problems;  // empty: ready
+  std::vector<std::string> warnings;
+  std::vector<RankCommand> ranks;
+};
+
+// `agent_environment` is what this agent was started with. Blocks until the activation has ended,
+// for kActivationLimit at most.
+PreparedNode PrepareNode(const v1::PrepareRequest& request,
+                         const process::Environment& agent_environment,
+                         const std::string& agent_socket, Supervisor& supervisor);
+
+// The mode of our own program that prints its environment as `env -0` does, to descriptor 3: the
+// activation may leave a PATH on which there is no env.
+inline constexpr char kPrintEnvironment[] = "print-environment";
+int PrintEnvironment();
+
+}  // namespace autodist::agent

@@ -1,0 +1,166 @@
+#include "serve.h"
+
+#include <grpcpp/server_posix.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdio>
+#include <mutex>
+#include <thread>
+
+#include "base/deadline.h"
+#include "process/process_tree.h"
+#include "service.h"
+
+namespace autodist::agent {
+namespace {
+
+using base::Deadline;
+using std::chrono::milliseconds;
+
+// How long the last events may take to reach the chief once nothing of the job is left here.
+constexpr milliseconds kDeliveryLimit{5000};
+
+// When the agent's work is over: everything has ended, or nobody is in charge any more.
+class Lifetime {
+ public:
+  explicit Lifetime(milliseconds lease) : lease_(lease), expires_(Deadline::After(lease)) {}
+
+  void Renew() {
+    const std::lock_guard lock(mutex_);
+    expires_ = Deadline::After(lease_);
+  }
+  void RanksLeft(int change) {
+    const std::lock_guard lock(mutex_);
+    ranks_ += change;
+    changed_.notify_all();
+  }
+  void End() {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    changed_.notify_all();
+  }
+
+  // True when everything has ended, false when the lease has expired.
+  bool WaitForEnd() {
+    std::unique_lock lock(mutex_);
+    while (!ended_ && !expires_.Expired()) changed_.wait_until(lock, expires_.when());
+    return ended_;
+  }
+  void WaitForRanks(Deadline deadline) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_until(lock, deadline.when(), [this] { return ranks_ == 0 || ended_; });
+  }
+
+ private:
+  const milliseconds lease_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Deadline expires_;
+  int ranks_ = 0;
+  bool ended_ = false;
+};
+
+bool IsOurUser(int connection) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+         peer.uid == geteuid();
+}
+
+// Hands each connection of our own user to gRPC, until `stop` has something to read.
+void AcceptLoop(int listener, int stop, grpc::Server& server) {
+  for (;;) {
+    pollfd fds[] = {{listener, POLLIN, 0}, {stop, POLLIN, 0}};
+    if (poll(fds, 2, -1) < 0) continue;
+    if (fds[1].revents != 0) return;
+    base::UniqueFd connection(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (connection.valid() && IsOurUser(connection.get())) {
+      grpc::AddInsecureChannelFromFd(&server, connection.Release());
+    }
+  }
+}
+
+void PrepareSignals() {
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGPIPE}) {
+    ::signal(signal, SIG_IGN);  // ended by the chief or by the lease, not by a passing signal
+  }
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);  // inherited by every thread; read by the supervisor
+}
+
+SupervisorEvents Counted(SupervisorEvents events, Lifetime& lifetime) {
+  SupervisorEvents counted = events;
+  counted.started = [=, &lifetime](uint32_t rank, pid_t pid) {
+    lifetime.RanksLeft(+1);
+    events.started(rank, pid);
+  };
+  counted.exited = [=, &lifetime](const RankExit& exit) {
+    events.exited(exit);
+    if (exit.pid != 0) lifetime.RanksLeft(-1);
+  };
+  counted.ended = [=, &lifetime] {
+    events.ended();
+    lifetime.End();
+  };
+  return counted;
+}
+
+Status Run(const base::UniqueFd& listener, const std::string& folder,
+           const AgentIdentity& identity) {
+  EventQueue events;
+  Lifetime lifetime(identity.lease);
+  AD_ASSIGN_OR_RETURN(const std::unique_ptr<Supervisor> supervisor,
+                      Supervisor::Create(Counted(EventsInto(events), lifetime)));
+  RendezvousService rendezvous(events);
+  AgentService service(events, rendezvous, *supervisor, folder + "/" + kSocketName,
+                       [&lifetime] { lifetime.Renew(); });
+  grpc::ServerBuilder builder;
+  builder.RegisterService(&service);
+  builder.RegisterService(&rendezvous);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (!server) return Error(StatusCode::kInternal, "gRPC could not start a server");
+
+  AD_ASSIGN_OR_RETURN(base::FdPair stop, base::Pipe());
+  std::jthread acceptor(
+      [&] { AcceptLoop(listener.get(), stop.first.get(), *server); });
+
+  if (!lifetime.WaitForEnd()) {
+    std::fprintf(stderr, "lease expired: ending the job on this node\n");
+    supervisor->Stop(identity.grace);
+    lifetime.WaitForRanks(Deadline::After(identity.grace + kDeliveryLimit));
+    supervisor->Shutdown();
+    lifetime.WaitForEnd();
+  } else {
+    events.WaitUntilDelivered(Deadline::After(kDeliveryLimit));
+  }
+  stop.second.Reset();
+  acceptor.join();
+  server->Shutdown(std::chrono::system_clock::now());
+  return OkStatus();
+}
+
+}  // namespace
+
+int Serve(base::UniqueFd listener, const std::string& folder, const AgentIdentity& identity) {
+  PrepareSignals();
+  process::AdoptOrphans();
+  const Status status = Run(listener, folder, identity);
+  if (!status.ok()) {
+    std::fprintf(stderr, "%s\n", Message(status).c_str());
+    return 1;  // the folder stays, with this message in agent.log
+  }
+  unlink((folder + "/" + kSocketName).c_str());
+  unlink((folder + "/agent.log").c_str());
+  rmdir(folder.c_str());
+  rmdir(folder.substr(0, folder.rfind('/')).c_str());  // if this was the last job
+  return 0;
+}
+
+}  // namespace autodist::agent

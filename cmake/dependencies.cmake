@@ -1,0 +1,53 @@
+# What we use of others, and autodist::grpc: gRPC without TLS. The bytes travel inside SSH or over
+# a unix socket.
+find_package(Threads REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(Protobuf REQUIRED)  # module mode: Debian ships no package configuration
+find_package(gRPC CONFIG REQUIRED)
+find_package(absl CONFIG REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_path(spdlog_include spdlog/spdlog.h REQUIRED)
+find_package(CLI11 REQUIRED)
+
+# From setup/libssh2.sh where the distribution's is too old: 1.10 cannot use RSA keys with SHA-2.
+find_library(libssh2_library NAMES libssh2.a ssh2 PATHS ${PROJECT_SOURCE_DIR}/build/deps/lib
+             NO_DEFAULT_PATH)
+find_library(libssh2_library NAMES ssh2 REQUIRED)
+find_path(libssh2_include libssh2.h PATHS ${PROJECT_SOURCE_DIR}/build/deps/include NO_DEFAULT_PATH)
+find_path(libssh2_include libssh2.h REQUIRED)
+file(STRINGS ${libssh2_include}/libssh2.h libssh2_version REGEX "define LIBSSH2_VERSION +\"")
+string(REGEX REPLACE ".*\"([0-9.]+).*" "\\1" libssh2_version "${libssh2_version}")
+if(libssh2_version VERSION_LESS 1.11.1)
+  message(FATAL_ERROR "libssh2 ${libssh2_version} is too old; run `setup/libssh2.sh build/deps`")
+endif()
+add_library(libssh2::libssh2 UNKNOWN IMPORTED)
+set_target_properties(libssh2::libssh2 PROPERTIES
+  IMPORTED_LOCATION ${libssh2_library}
+  INTERFACE_INCLUDE_DIRECTORIES ${libssh2_include}
+  INTERFACE_LINK_LIBRARIES OpenSSL::Crypto)
+
+# Headers alone, so that nothing is left to link into the static agent.
+add_library(autodist_spdlog INTERFACE)
+target_include_directories(autodist_spdlog SYSTEM INTERFACE ${spdlog_include})
+target_compile_definitions(autodist_spdlog INTERFACE SPDLOG_FMT_EXTERNAL FMT_HEADER_ONLY)
+
+add_library(autodist_grpc INTERFACE)
+add_library(autodist::grpc ALIAS autodist_grpc)
+add_library(autodist::absl ALIAS autodist_grpc)  # comes with gRPC
+if(AUTODIST_SANITIZE)
+  # Shared, so that a sanitizer can tell our code from theirs.
+  target_link_libraries(autodist_grpc INTERFACE
+    gRPC::grpc++_unsecure protobuf::libprotobuf absl::status absl::statusor absl::cord)
+else()
+  # Static: the agent must run anywhere, and the command starts 6 ms sooner.
+  file(GLOB absl_archives /usr/lib/*/libabsl_*.a)
+  set(archives "")
+  foreach(name grpc++_unsecure grpc_unsecure gpr address_sorting upb cares re2 protobuf z)
+    find_library(archive_${name} NAMES lib${name}.a REQUIRED)
+    list(APPEND archives ${archive_${name}})
+  endforeach()
+  list(JOIN archives "," joined)
+  list(JOIN absl_archives "," absl_joined)
+  target_link_libraries(autodist_grpc INTERFACE
+    "$<LINK_GROUP:RESCAN,${joined},${absl_joined}>" Threads::Threads)
+endif()

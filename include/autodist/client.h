@@ -1,0 +1,50 @@
+// For programs started by `autodist run`: who am I, and how do I find the other ranks.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "autodist/status.h"
+
+namespace autodist {
+
+// A rank's connection with the job. Thread-safe. Calls block until their timeout at most; when
+// another rank has failed the launcher ends this process anyway.
+class Client {
+ public:
+  // Reads the AUTODIST_* variables and connects to the agent on this node. Fails outside a job.
+  static Result<std::unique_ptr<Client>> Connect();
+  ~Client();
+
+  uint32_t rank() const { return rank_; }              // 0 .. world_size - 1
+  uint32_t world_size() const { return world_size_; }  // ranks in the job
+  uint32_t local_rank() const { return local_rank_; }  // on this node; indexes its GPUs
+  bool on_gpu() const { return on_gpu_; }
+  // This node's IP address, as other nodes reach it.
+  const std::string& node_address() const { return node_address_; }
+
+  static constexpr std::chrono::seconds kDefaultTimeout{300};
+
+  // The job's key/value store: small values, 1 MiB at most each.
+  Status Set(const std::string& key, const std::string& value);
+  // Waits until some rank has set the key.
+  Result<std::string> Get(const std::string& key,
+                          std::chrono::milliseconds timeout = kDefaultTimeout);
+  // Waits until all ranks have entered the barrier of this name; a rank may be in it once.
+  Status Barrier(const std::string& name, std::chrono::milliseconds timeout = kDefaultTimeout);
+
+ private:
+  struct Connection;
+  Client() = default;
+
+  uint32_t rank_ = 0;
+  uint32_t world_size_ = 0;
+  uint32_t local_rank_ = 0;
+  bool on_gpu_ = false;
+  std::string node_address_;
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace autodist

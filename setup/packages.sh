@@ -1,0 +1,29 @@
+#!/bin/sh
+# Installs what building, testing and the demo need from the distribution (Debian 12 or newer,
+# Ubuntu 24.04 or newer). Does nothing, quickly, when all of it is there.
+set -eu
+
+packages="
+  g++ cmake ninja-build make pkg-config ca-certificates dpkg-dev
+  libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
+  libyaml-cpp-dev libspdlog-dev libfmt-dev libcli11-dev libssl-dev zlib1g-dev
+  libgloo-dev libgtest-dev libgmock-dev
+  openssh-client openssh-server iproute2 util-linux python3 procps"
+[ "${1:-}" = check ] && packages="$packages
+  clang-format clang-tidy clang-tools python3-pytest pdsh clustershell openmpi-bin"
+
+missing=""
+for package in $packages; do
+  dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' ||
+    missing="$missing $package"
+done
+
+if [ -n "$missing" ]; then
+  echo "installing:$missing"
+  sudo=""
+  [ "$(id -u)" = 0 ] || sudo=sudo
+  $sudo apt-get update -q
+  # Starting an sshd of the system's own is not our business.
+  $sudo env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+    apt-get install -y -q --no-install-recommends $missing
+fi

@@ -1,0 +1,13 @@
+// UTF-8 as RFC 3629 defines it.
+#pragma once
+
+#include <string_view>
+
+namespace autodist::base {
+
+// The length in bytes of the well-formed character that starts `text`; 0 if none does.
+size_t Utf8CharacterLength(std::string_view text);
+
+bool IsUtf8(std::string_view text);
+
+}  // namespace autodist::base

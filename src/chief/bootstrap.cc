@@ -1,0 +1,122 @@
+#include "chief/bootstrap.h"
+
+#include <openssl/evp.h>
+#include <sys/socket.h>
+
+#include <array>
+
+#include "rpc/bootstrap_lines.h"
+
+namespace autodist::chief {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr seconds kReadyLimit{60};    // a login shell's start-up files may take long
+constexpr seconds kUploadLimit{300};  // 7 MB at 200 kbit/s
+constexpr size_t kMostNoise = 1 << 20;  // bytes that a login shell may print first
+constexpr size_t kLargestAgent = 64 << 20;
+
+// $1 sha256, $2 size in bytes, $3... the arguments of `attach`, of which $5 is the nonce. Only the
+// complete file ever has its final name.
+constexpr char kRemoteScript[] =
+    "umask 077; d=\"${XDG_CACHE_HOME:-$HOME/.cache}/autodist/agent/$1\"; a=\"$d/autodist-agent\"; "
+    "t=\"$a.$$\"; "
+    "[ -x \"$a\" ] || { mkdir -p \"$d\" && trap 'rm -f \"$t\"' EXIT && : > \"$t\" && "
+    "printf '\\nAUTODIST-NEED %s\\n' \"$5\" && head -c \"$2\" > \"$t\" && "
+    "[ \"$(wc -c < \"$t\")\" -eq \"$2\" ] && chmod 700 \"$t\" && mv \"$t\" \"$a\" && "
+    "trap - EXIT; } || exit 1; "
+    "shift 2; exec \"$a\" attach \"$@\"";
+
+std::string Sha256(const std::string& content) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned size = 0;
+  EVP_Digest(content.data(), content.size(), digest.data(), &size, EVP_sha256(), nullptr);
+  std::string hex;
+  for (unsigned i = 0; i < size; ++i) {
+    hex += "0123456789abcdef"[digest[i] >> 4];
+    hex += "0123456789abcdef"[digest[i] & 15];
+  }
+  return hex;
+}
+
+void AppendSession(std::vector<std::string>& command, const AgentSession& session) {
+  command.insert(command.end(),
+                 {session.job_id, std::to_string(session.node_rank), session.nonce,
+                  std::to_string(session.lease.count()), std::to_string(session.grace.count())});
+}
+
+Status AgentDidNotStart(const transport::Stream& stream, const Status& why) {
+  if (!stream.Failure().ok()) return stream.Failure();
+  std::string said = stream.StderrTail();
+  while (said.ends_with('\n')) said.pop_back();
+  return WithRemedy(
+      Error(why.code(), "the agent did not start: " +
+                            (said.empty() ? Message(why) : Message(why) + ":\n" + said)),
+      "the agent is kept in ~/.cache/autodist on the node and its socket in /tmp: are both "
+      "writable there, and does a login shell (ssh NODE true) end without error?");
+}
+
+}  // namespace
+
+Result<AgentBinary> AgentBinary::Load(const std::string& path) {
+  auto content = base::ReadFile(path, kLargestAgent);
+  if (!content.ok()) {
+    return WithRemedy(Annotate(content.status(), "agent program"),
+                      "it should lie beside autodist; build it, or name it with --agent");
+  }
+  AgentBinary binary{path, std::move(*content), ""};
+  binary.sha256 = Sha256(binary.content);
+  return binary;
+}
+
+std::vector<std::string> LocalAgentCommand(const AgentBinary& binary,
+                                           const AgentSession& session) {
+  std::vector<std::string> command = {binary.path, "attach"};
+  AppendSession(command, session);
+  return command;
+}
+
+std::vector<std::string> RemoteAgentCommand(const AgentBinary& binary,
+                                            const AgentSession& session) {
+  std::vector<std::string> command = {
+      "sh", "-c", kRemoteScript, "sh", binary.sha256, std::to_string(binary.content.size())};
+  AppendSession(command, session);
+  return command;
+}
+
+Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& binary,
+                                  const AgentSession& session, std::stop_token stop) {
+  base::UniqueFd socket = stream.TakeSocket();
+  const std::stop_callback cancel(stop, [fd = socket.get()] { shutdown(fd, SHUT_RDWR); });
+  const std::string ready = rpc::ReadyLine(session.nonce);
+  const std::string need = rpc::NeedLine(session.nonce);
+  base::Deadline deadline = base::Deadline::After(kReadyLimit);
+
+  std::string seen;
+  while (!seen.ends_with(ready)) {
+    // Byte by byte: what follows the ready line is not ours to read.
+    char byte = 0;
+    const auto got = base::ReadSome(socket.get(), &byte, 1, deadline);
+    if (stop.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
+    if (!got.ok()) return AgentDidNotStart(stream, got.status());
+    if (*got == 0) {
+      stream.WaitClosed(base::Deadline::After(seconds(1)));  // so that stderr is complete
+      return AgentDidNotStart(
+          stream, Error(StatusCode::kUnavailable, "the command ended without starting it"));
+    }
+    seen += byte;
+    if (seen.ends_with(need)) {
+      deadline = base::Deadline::After(kUploadLimit);
+      const Status sent = base::WriteAll(socket.get(), binary.content, deadline);
+      if (!sent.ok()) return AgentDidNotStart(stream, Annotate(sent, "sending the agent"));
+    }
+    if (seen.size() > kMostNoise) {
+      return AgentDidNotStart(stream, Error(StatusCode::kResourceExhausted,
+                                            "the login shell prints without end"));
+    }
+  }
+  return socket;
+}
+
+}  // namespace autodist::chief

@@ -1,0 +1,44 @@
+// From a byte stream to a node to a running agent at its end.
+#pragma once
+
+#include <chrono>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "autodist/status.h"
+#include "base/fd.h"
+#include "transport/transport.h"
+
+namespace autodist::chief {
+
+// The agent program that is put on nodes which lack it.
+struct AgentBinary {
+  std::string path;
+  std::string content;
+  std::string sha256;  // lower-case hex: nodes keep it under this name
+
+  static Result<AgentBinary> Load(const std::string& path);
+};
+
+// Which agent is wanted.
+struct AgentSession {
+  std::string job_id;
+  uint32_t node_rank;
+  std::chrono::milliseconds lease;
+  std::chrono::milliseconds grace;
+  std::string nonce;  // new for each stream
+};
+
+// What to run on this machine, and on a node that may lack the agent.
+std::vector<std::string> LocalAgentCommand(const AgentBinary& binary, const AgentSession& session);
+std::vector<std::string> RemoteAgentCommand(const AgentBinary& binary,
+                                            const AgentSession& session);
+
+// Reads what the command above prints until the agent is there, sending it where it is missing.
+// Returns the stream's socket, from here on gRPC's. Blocks for at most a minute, five where the
+// agent has to be sent.
+Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& binary,
+                                  const AgentSession& session, std::stop_token stop);
+
+}  // namespace autodist::chief

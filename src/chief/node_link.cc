@@ -1,0 +1,102 @@
+#include "chief/node_link.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+namespace autodist::chief {
+
+class NodeLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage, v1::AgentEvent> {
+ public:
+  Session(v1::AgentService::Stub& stub, Handlers handlers)
+      : handlers_(std::move(handlers)) {
+    stub.async()->Session(&context_, this);
+    StartRead(&event_);
+    StartCall();
+  }
+
+  ~Session() override {
+    context_.TryCancel();
+    std::unique_lock lock(mutex_);
+    done_changed_.wait(lock, [this] { return done_; });
+  }
+
+  void Send(v1::ChiefMessage message) {
+    const std::lock_guard lock(mutex_);
+    if (failed_) return;
+    outgoing_.push_back(std::move(message));
+    if (outgoing_.size() == 1) StartWrite(&outgoing_.front());
+  }
+
+ private:
+  void OnReadDone(bool ok) override {
+    if (!ok) return;
+    handlers_.event(std::move(event_));
+    StartRead(&event_);
+  }
+
+  void OnWriteDone(bool ok) override {
+    const std::lock_guard lock(mutex_);
+    if (!ok) {
+      failed_ = true;  // OnDone tells why
+      return;
+    }
+    outgoing_.pop_front();
+    if (!outgoing_.empty()) StartWrite(&outgoing_.front());
+  }
+
+  void OnDone(const grpc::Status& status) override {
+    handlers_.closed(rpc::FromGrpc(status));
+    const std::lock_guard lock(mutex_);
+    failed_ = true;
+    done_ = true;
+    done_changed_.notify_all();
+  }
+
+  const Handlers handlers_;
+  grpc::ClientContext context_;
+  v1::AgentEvent event_;
+  std::mutex mutex_;
+  std::condition_variable done_changed_;
+  std::deque<v1::ChiefMessage> outgoing_;  // the first is being written
+  bool failed_ = false;
+  bool done_ = false;
+};
+
+NodeLink::NodeLink(std::unique_ptr<transport::Stream> stream,
+                   std::shared_ptr<grpc::Channel> channel)
+    : stream_(std::move(stream)),
+      channel_(std::move(channel)),
+      stub_(v1::AgentService::NewStub(channel_)) {}
+
+NodeLink::~NodeLink() = default;
+
+Result<v1::PrepareResponse> NodeLink::Prepare(const v1::PrepareRequest& request,
+                                              base::Deadline deadline, std::stop_token stop) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() +
+                       (deadline.when() - base::Deadline::Clock::now()));
+  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
+  v1::PrepareResponse response;
+  const Status status = rpc::FromGrpc(stub_->Prepare(&context, request, &response));
+  if (!stream_->Failure().ok()) return stream_->Failure();
+  AD_RETURN_IF_ERROR(status);
+  return response;
+}
+
+void NodeLink::OpenSession(Handlers handlers) {
+  session_ = std::make_unique<Session>(
+      *stub_, Handlers{std::move(handlers.event),
+                       [this, closed = std::move(handlers.closed)](Status status) {
+                         // The transport knows better than gRPC why a connection broke.
+                         if (!status.ok() && !stream_->Failure().ok()) status = stream_->Failure();
+                         closed(std::move(status));
+                       }});
+}
+
+void NodeLink::Send(v1::ChiefMessage message) {
+  if (session_) session_->Send(std::move(message));
+}
+
+}  // namespace autodist::chief

@@ -1,0 +1,50 @@
+// The chief's connection with the agent on one node.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <stop_token>
+
+#include "autodist/status.h"
+#include "autodist/v1/agent.grpc.pb.h"
+#include "rpc/channel.h"
+#include "transport/transport.h"
+
+namespace autodist::chief {
+
+// Thread-safe.
+class NodeLink {
+ public:
+  struct Handlers {
+    // On gRPC's threads, one call at a time; must not block.
+    std::function<void(v1::AgentEvent event)> event;
+    // Last call. OK: the agent says that nothing of the job is left on its node.
+    std::function<void(Status status)> closed;
+  };
+
+  NodeLink(std::unique_ptr<transport::Stream> stream, std::shared_ptr<grpc::Channel> channel);
+  // Breaks the session off, if it is still open, and waits for `closed` to have returned.
+  ~NodeLink();
+
+  // Blocks until the agent has answered; `stop` ends it early.
+  Result<v1::PrepareResponse> Prepare(const v1::PrepareRequest& request, base::Deadline deadline,
+                                      std::stop_token stop);
+
+  // Once.
+  void OpenSession(Handlers handlers);
+  // Queues the message; dropped when the session has ended.
+  void Send(v1::ChiefMessage message);
+
+  // Blocks until the connection's far end has closed, that is, the agent has gone.
+  bool WaitClosed(base::Deadline deadline) { return stream_->WaitClosed(deadline); }
+
+ private:
+  class Session;
+
+  std::unique_ptr<transport::Stream> stream_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::AgentService::Stub> stub_;
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace autodist::chief

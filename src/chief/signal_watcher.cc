@@ -1,0 +1,47 @@
+#include "chief/signal_watcher.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace autodist::chief {
+namespace {
+
+sigset_t WatchedSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  return set;
+}
+
+}  // namespace
+
+SignalWatcher::SignalWatcher(std::function<void(int)> handler) : stop_(eventfd(0, EFD_CLOEXEC)) {
+  const sigset_t set = WatchedSignals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  signals_.Reset(signalfd(-1, &set, SFD_CLOEXEC));
+  thread_ = std::thread([this, handler = std::move(handler)] {
+    for (;;) {
+      pollfd fds[] = {{signals_.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
+      if (poll(fds, 2, -1) < 0) continue;
+      if (fds[1].revents != 0) return;
+      signalfd_siginfo info;
+      if (read(signals_.get(), &info, sizeof info) == sizeof info) {
+        handler(static_cast<int>(info.ssi_signo));
+      }
+    }
+  });
+}
+
+SignalWatcher::~SignalWatcher() {
+  const uint64_t one = 1;
+  (void)!write(stop_.get(), &one, sizeof one);
+  thread_.join();
+  const sigset_t set = WatchedSignals();
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+}  // namespace autodist::chief

@@ -1,0 +1,25 @@
+// Turns SIGINT and SIGTERM to this process into calls.
+#pragma once
+
+#include <functional>
+#include <thread>
+
+#include "base/fd.h"
+
+namespace autodist::chief {
+
+// Blocks both signals in the calling thread and in every thread started by it afterwards, so make
+// it before any other thread. `handler` is called on a thread of its own.
+class SignalWatcher {
+ public:
+  explicit SignalWatcher(std::function<void(int signal)> handler);
+  // The signals have their normal effect again.
+  ~SignalWatcher();
+
+ private:
+  base::UniqueFd signals_;
+  base::UniqueFd stop_;
+  std::thread thread_;
+};
+
+}  // namespace autodist::chief

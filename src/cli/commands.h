@@ -1,0 +1,20 @@
+// The subcommands. Each adds its options to the command line; the function it returns runs it and
+// gives the process exit code.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace autodist::cli {
+
+inline constexpr int kExitUsage = 2;
+
+using Command = std::function<int()>;
+
+// `program` is what stands after "--".
+Command AddRun(CLI::App& app, const std::vector<std::string>& program);
+Command AddValidate(CLI::App& app);
+
+}  // namespace autodist::cli

@@ -1,0 +1,60 @@
+// autodist: the command line. A table of subcommands; each lives in its own file.
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <map>
+
+#include "cli/commands.h"
+
+namespace {
+
+constexpr char kExamples[] = R"(
+Examples:
+  autodist run -- ./train                        on this machine, one rank per GPU
+  autodist run --spec cluster.yaml -- ./train    on every device of every node of the spec
+  autodist run --spec cluster.yaml -- python train.py --lr 0.1
+  autodist run --spec cluster.yaml --dry-run -- ./train
+  autodist validate cluster.yaml
+
+Exit code of run: that of the first rank that failed, 128+n if a signal ended it; 126 or 127 if
+the program cannot be executed or found; 125 if a node cannot run the job or was lost; 2 for wrong
+usage or a wrong spec; 130 after Ctrl-C.)";
+
+int Main(int argc, char** argv) {
+  // What follows "--" is the user's program, passed on untouched.
+  char** const end = argv + argc;
+  char** const dashes = std::find_if(argv, end, [](const char* word) {
+    return std::string_view(word) == "--";
+  });
+  const std::vector<std::string> program(dashes == end ? end : dashes + 1, end);
+
+  CLI::App app("Runs one training program on every device of many machines, as plainly as on one.",
+               "autodist");
+  app.set_version_flag("--version", "autodist " AUTODIST_VERSION);
+  app.footer(kExamples);
+  app.require_subcommand(1);
+
+  CLI::App* run = app.add_subcommand("run", "Run a program on every device of a spec's nodes");
+  CLI::App* validate = app.add_subcommand("validate", "Check a resource spec");
+  const std::map<CLI::App*, autodist::cli::Command> commands = {
+      {run, autodist::cli::AddRun(*run, program)},
+      {validate, autodist::cli::AddValidate(*validate)},
+  };
+  try {
+    app.parse(static_cast<int>(dashes - argv), argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : autodist::cli::kExitUsage;
+  }
+  return commands.at(app.get_subcommands().front())();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "autodist: internal error: %s\n", error.what());
+    return 125;
+  }
+}

@@ -1,0 +1,218 @@
+#include <gloo/allgather.h>
+#include <gloo/allreduce.h>
+#include <gloo/barrier.h>
+#include <gloo/broadcast.h>
+#include <gloo/math.h>
+#include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/store.h>
+#include <gloo/transport/tcp/device.h>
+
+#include <cstring>
+#include <vector>
+
+#include "autodist/communicator.h"
+
+namespace autodist {
+namespace {
+
+// Where Gloo's ranks leave their addresses for each other: our rendezvous.
+class RendezvousStore final : public gloo::rendezvous::Store {
+ public:
+  RendezvousStore(Client& client, std::chrono::milliseconds timeout)
+      : client_(client), timeout_(timeout) {}
+
+  void set(const std::string& key, const std::vector<char>& data) override {
+    Check(client_.Set(Key(key), {data.begin(), data.end()}));
+  }
+  std::vector<char> get(const std::string& key) override {
+    const auto value = client_.Get(Key(key), timeout_);
+    Check(value.status());
+    return {value->begin(), value->end()};
+  }
+  void wait(const std::vector<std::string>& keys) override { wait(keys, timeout_); }
+  void wait(const std::vector<std::string>& keys,
+            const std::chrono::milliseconds& timeout) override {
+    for (const std::string& key : keys) Check(client_.Get(Key(key), timeout).status());
+  }
+
+ private:
+  static std::string Key(const std::string& key) { return "gloo/" + key; }
+  // Gloo reports errors by exceptions; they end in GlooCommunicator::Guard.
+  static void Check(const Status& status) {
+    if (!status.ok()) throw gloo::Exception(Message(status));
+  }
+
+  Client& client_;
+  const std::chrono::milliseconds timeout_;
+};
+
+using ReduceFunction = void (*)(void*, const void*, const void*, size_t);
+
+template <typename T>
+ReduceFunction ReduceOf(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::kSum:
+      return &gloo::sum<T>;
+    case ReduceOp::kProduct:
+      return &gloo::product<T>;
+    case ReduceOp::kMin:
+      return &gloo::min<T>;
+    case ReduceOp::kMax:
+      break;
+  }
+  return &gloo::max<T>;
+}
+
+// Calls `body` with a value of the C++ type that `type` stands for.
+template <typename Body>
+Status WithType(DataType type, Body body) {
+  switch (type) {
+    case DataType::kFloat32:
+      return body(float{});
+    case DataType::kFloat64:
+      return body(double{});
+    case DataType::kInt32:
+      return body(int32_t{});
+    case DataType::kInt64:
+      return body(int64_t{});
+    case DataType::kFloat16:
+    case DataType::kBfloat16:
+      break;
+  }
+  return Error(StatusCode::kUnimplemented, "16-bit floating point numbers are for GPUs only");
+}
+
+class GlooCommunicator final : public Communicator {
+ public:
+  static Result<std::unique_ptr<Communicator>> Create(Client& client,
+                                                      const CommunicatorOptions& options) {
+    auto communicator = std::make_unique<GlooCommunicator>();
+    AD_RETURN_IF_ERROR(Guard("forming the ring", [&] {
+      gloo::transport::tcp::attr attributes;
+      attributes.hostname = client.node_address();
+      auto device = gloo::transport::tcp::CreateDevice(attributes);
+      RendezvousStore store(client, options.timeout);
+      auto context = std::make_shared<gloo::rendezvous::Context>(
+          static_cast<int>(client.rank()), static_cast<int>(client.world_size()));
+      context->setTimeout(options.timeout);
+      context->connectFullMesh(store, device);
+      communicator->context_ = std::move(context);
+      return OkStatus();
+    }));
+    return communicator;
+  }
+
+  Status AllReduce(void* data, size_t count, DataType type, ReduceOp op) override {
+    if (count == 0) return OkStatus();
+    return Guard("all-reduce", [&] {
+      return WithType(type, [&](auto zero) {
+        using T = decltype(zero);
+        gloo::AllreduceOptions options(context_);
+        options.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
+        options.setOutput(static_cast<T*>(data), count);
+        options.setReduceFunction(ReduceOf<T>(op));
+        options.setTag(NextTag());
+        gloo::allreduce(options);
+        return OkStatus();
+      });
+    });
+  }
+
+  Status Broadcast(void* data, size_t count, DataType type, uint32_t root) override {
+    if (count == 0) return OkStatus();
+    return Guard("broadcast", [&] {
+      gloo::BroadcastOptions options(context_);
+      options.setOutput(static_cast<char*>(data), count * SizeOf(type));
+      options.setRoot(static_cast<int>(root));
+      options.setTag(NextTag());
+      gloo::broadcast(options);
+      return OkStatus();
+    });
+  }
+
+  Status AllGather(const void* in, void* out, size_t count, DataType type) override {
+    if (count == 0) return OkStatus();
+    return Guard("all-gather", [&] {
+      const size_t bytes = count * SizeOf(type);
+      gloo::AllgatherOptions options(context_);
+      options.setInput(static_cast<char*>(const_cast<void*>(in)), bytes);
+      options.setOutput(static_cast<char*>(out), bytes * static_cast<size_t>(context_->size));
+      options.setTag(NextTag());
+      gloo::allgather(options);
+      return OkStatus();
+    });
+  }
+
+  Status ReduceScatter(const void* in, void* out, size_t count, DataType type,
+                       ReduceOp op) override {
+    if (count == 0) return OkStatus();
+    return Guard("reduce-scatter", [&] {
+      return WithType(type, [&](auto zero) {
+        using T = decltype(zero);
+        ReduceScatterRing(static_cast<const char*>(in), static_cast<char*>(out), count, sizeof(T),
+                          ReduceOf<T>(op));
+        return OkStatus();
+      });
+    });
+  }
+
+  Status Barrier() override {
+    return Guard("barrier", [&] {
+      gloo::BarrierOptions options(context_);
+      options.setTag(NextTag());
+      gloo::barrier(options);
+      return OkStatus();
+    });
+  }
+
+ private:
+  template <typename Body>
+  static Status Guard(const char* what, Body body) {
+    try {
+      return Annotate(body(), what);
+    } catch (const std::exception& error) {
+      return Error(StatusCode::kUnavailable, std::string(what) + ": " + error.what());
+    }
+  }
+
+  // Distinguishes calls that overlap in time on different ranks.
+  uint32_t NextTag() { return ++tag_; }
+
+  // Each rank's part travels once around the ring, every rank adding its own on the way, and
+  // arrives complete at its owner.
+  void ReduceScatterRing(const char* in, char* out, size_t count, size_t element_size,
+                         ReduceFunction reduce) {
+    constexpr uint8_t kSlotPrefix = 0x71;  // not one of Gloo's own
+    const size_t bytes = count * element_size;
+    const int size = context_->size;
+    const int rank = context_->rank;
+    const auto part = [&](int offset) {
+      return in + bytes * static_cast<size_t>((rank + offset + 2 * size) % size);
+    };
+    std::vector<char> outgoing(part(-1), part(-1) + bytes);
+    std::vector<char> incoming(bytes);
+    const auto send_buffer = context_->createUnboundBuffer(outgoing.data(), bytes);
+    const auto receive_buffer = context_->createUnboundBuffer(incoming.data(), bytes);
+    const auto slot = gloo::Slot::build(kSlotPrefix, NextTag());
+    for (int step = 0; step + 1 < size; ++step) {
+      receive_buffer->recv((rank + size - 1) % size, slot);
+      send_buffer->send((rank + 1) % size, slot);
+      receive_buffer->waitRecv(context_->getTimeout());
+      send_buffer->waitSend(context_->getTimeout());
+      reduce(outgoing.data(), incoming.data(), part(-step - 2), count);
+    }
+    std::memcpy(out, size == 1 ? in : outgoing.data(), bytes);
+  }
+
+  std::shared_ptr<gloo::Context> context_;
+  uint32_t tag_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Communicator>> MakeGlooCommunicator(Client& client,
+                                                           CommunicatorOptions options) {
+  return GlooCommunicator::Create(client, options);
+}
+
+}  // namespace autodist

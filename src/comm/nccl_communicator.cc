@@ -1,0 +1,177 @@
+#include <cuda_runtime.h>
+#include <nccl.h>
+
+#include <thread>
+
+#include "autodist/communicator.h"
+#include "base/deadline.h"
+
+namespace autodist {
+namespace {
+
+using base::Deadline;
+
+constexpr char kUniqueIdKey[] = "nccl/unique-id";
+
+Status CudaStatus(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return OkStatus();
+  return Error(StatusCode::kUnavailable, std::string(what) + ": " + cudaGetErrorString(error));
+}
+
+ncclDataType_t NcclType(DataType type) {
+  switch (type) {
+    case DataType::kFloat32:
+      return ncclFloat32;
+    case DataType::kFloat64:
+      return ncclFloat64;
+    case DataType::kFloat16:
+      return ncclFloat16;
+    case DataType::kBfloat16:
+      return ncclBfloat16;
+    case DataType::kInt32:
+      return ncclInt32;
+    case DataType::kInt64:
+      break;
+  }
+  return ncclInt64;
+}
+
+ncclRedOp_t NcclOp(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::kSum:
+      return ncclSum;
+    case ReduceOp::kProduct:
+      return ncclProd;
+    case ReduceOp::kMin:
+      return ncclMin;
+    case ReduceOp::kMax:
+      break;
+  }
+  return ncclMax;
+}
+
+// Non-blocking underneath: every wait is ours, with a deadline, and ends when NCCL reports that a
+// peer has gone.
+class NcclCommunicator final : public Communicator {
+ public:
+  static Result<std::unique_ptr<Communicator>> Create(Client& client,
+                                                      const CommunicatorOptions& options) {
+    auto communicator = std::make_unique<NcclCommunicator>(options.timeout);
+    AD_RETURN_IF_ERROR(communicator->Connect(client));
+    return communicator;
+  }
+
+  explicit NcclCommunicator(std::chrono::milliseconds timeout) : timeout_(timeout) {}
+
+  ~NcclCommunicator() override {
+    if (!communicator_) return;
+    // A communicator that failed cannot be destroyed in an orderly way.
+    if (failed_) {
+      ncclCommAbort(communicator_);
+    } else if (ncclCommFinalize(communicator_) <= ncclInProgress &&
+               WaitForNccl(Deadline::After(timeout_), "finalize").ok()) {
+      ncclCommDestroy(communicator_);
+    }
+    cudaFree(scratch_);
+  }
+
+  Status AllReduce(void* data, size_t count, DataType type, ReduceOp op) override {
+    return Run("all-reduce", ncclAllReduce(data, data, count, NcclType(type), NcclOp(op),
+                                           communicator_, kStream));
+  }
+  Status Broadcast(void* data, size_t count, DataType type, uint32_t root) override {
+    return Run("broadcast", ncclBroadcast(data, data, count, NcclType(type),
+                                          static_cast<int>(root), communicator_, kStream));
+  }
+  Status AllGather(const void* in, void* out, size_t count, DataType type) override {
+    return Run("all-gather",
+               ncclAllGather(in, out, count, NcclType(type), communicator_, kStream));
+  }
+  Status ReduceScatter(const void* in, void* out, size_t count, DataType type,
+                       ReduceOp op) override {
+    return Run("reduce-scatter", ncclReduceScatter(in, out, count, NcclType(type), NcclOp(op),
+                                                   communicator_, kStream));
+  }
+  Status Barrier() override { return AllReduce(scratch_, 1, DataType::kInt32, ReduceOp::kSum); }
+
+ private:
+  static constexpr cudaStream_t kStream = nullptr;  // CUDA's default stream
+
+  Status Connect(Client& client) {
+    AD_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(static_cast<int>(client.local_rank())),
+                                  "choosing the GPU of the local rank"));
+    AD_RETURN_IF_ERROR(CudaStatus(cudaMalloc(&scratch_, SizeOf(DataType::kInt32)), "cudaMalloc"));
+    ncclUniqueId id;
+    if (client.rank() == 0) {
+      AD_RETURN_IF_ERROR(NcclStatus(ncclGetUniqueId(&id), "making NCCL's unique id"));
+      AD_RETURN_IF_ERROR(client.Set(kUniqueIdKey, std::string(id.internal, sizeof id.internal)));
+    } else {
+      AD_ASSIGN_OR_RETURN(const std::string bytes, client.Get(kUniqueIdKey, timeout_));
+      if (bytes.size() != sizeof id.internal) {
+        return Error(StatusCode::kInternal, "NCCL's unique id has a wrong size");
+      }
+      bytes.copy(id.internal, sizeof id.internal);
+    }
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    const ncclResult_t result =
+        ncclCommInitRankConfig(&communicator_, static_cast<int>(client.world_size()), id,
+                               static_cast<int>(client.rank()), &config);
+    AD_RETURN_IF_ERROR(NcclStatus(result, "forming the ring"));
+    return WaitForNccl(Deadline::After(timeout_), "forming the ring");
+  }
+
+  Status NcclStatus(ncclResult_t result, const char* what) {
+    if (result == ncclSuccess || result == ncclInProgress) return OkStatus();
+    failed_ = true;
+    return Error(StatusCode::kUnavailable, std::string(what) + ": " + ncclGetErrorString(result) +
+                                               " (" + ncclGetLastError(communicator_) + ")");
+  }
+
+  Status WaitForNccl(Deadline deadline, const char* what) {
+    for (;;) {
+      ncclResult_t state = ncclSuccess;
+      const ncclResult_t asked = ncclCommGetAsyncError(communicator_, &state);
+      AD_RETURN_IF_ERROR(NcclStatus(asked != ncclSuccess ? asked : state, what));
+      if (state == ncclSuccess) return OkStatus();
+      AD_RETURN_IF_ERROR(CheckTime(deadline, what));
+    }
+  }
+
+  Status Run(const char* what, ncclResult_t queued) {
+    const Deadline deadline = Deadline::After(timeout_);
+    AD_RETURN_IF_ERROR(NcclStatus(queued, what));
+    AD_RETURN_IF_ERROR(WaitForNccl(deadline, what));
+    // The device has no call that waits with a deadline.
+    for (;;) {
+      const cudaError_t state = cudaStreamQuery(kStream);
+      if (state != cudaErrorNotReady) return CudaStatus(state, what);
+      ncclResult_t asynchronous = ncclSuccess;
+      ncclCommGetAsyncError(communicator_, &asynchronous);
+      AD_RETURN_IF_ERROR(NcclStatus(asynchronous, what));
+      AD_RETURN_IF_ERROR(CheckTime(deadline, what));
+    }
+  }
+
+  Status CheckTime(Deadline deadline, const char* what) {
+    std::this_thread::yield();
+    if (!deadline.Expired()) return OkStatus();
+    failed_ = true;
+    return Error(StatusCode::kDeadlineExceeded,
+                 std::string(what) + ": a peer did not take part in time");
+  }
+
+  const std::chrono::milliseconds timeout_;
+  ncclComm_t communicator_ = nullptr;
+  void* scratch_ = nullptr;  // on the device, for the barrier
+  bool failed_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Communicator>> MakeNcclCommunicator(Client& client,
+                                                           CommunicatorOptions options) {
+  return NcclCommunicator::Create(client, options);
+}
+
+}  // namespace autodist

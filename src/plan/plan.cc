@@ -1,0 +1,96 @@
+#include "plan/plan.h"
+
+#include "base/utf8.h"
+#include "plan/rank_environment.h"
+
+namespace autodist::plan {
+namespace {
+
+std::string ExpandHome(const std::string& path, const std::string& home) {
+  if (path == "~" || path.starts_with("~/")) return home + path.substr(1);
+  return path;
+}
+
+void SetReach(const spec::Node& node, const Input& input, v1::NodePlan& planned) {
+  if (node.chief) {
+    planned.mutable_reach()->mutable_local();
+    planned.set_inherit_environment(true);
+    return;
+  }
+  const spec::SshGroup& group = input.spec.ssh.at(node.ssh_config);
+  v1::SshReach& ssh = *planned.mutable_reach()->mutable_ssh();
+  ssh.set_host(node.address);
+  ssh.set_port(group.port);
+  ssh.set_username(group.username.empty() ? input.username : group.username);
+  const std::string key_file = ExpandHome(group.key_file, input.home);
+  ssh.set_key_file(key_file.starts_with('/') ? key_file
+                                             : input.working_directory + "/" + key_file);
+  planned.set_activation(group.python_venv);
+  for (const auto& [name, value] : group.shared_envs) {
+    v1::EnvironmentVariable& variable = *planned.add_shared_envs();
+    variable.set_name(name);
+    variable.set_value(value);
+  }
+}
+
+Status CheckCommand(const std::vector<std::string>& command) {
+  if (command.empty() || command[0].empty()) {
+    return Error(StatusCode::kInvalidArgument, "no program to run was given after '--'");
+  }
+  for (size_t i = 0; i < command.size(); ++i) {
+    if (!base::IsUtf8(command[i])) {
+      return Error(StatusCode::kInvalidArgument,
+                   "argument " + std::to_string(i) + " of the program is not valid UTF-8");
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<v1::LaunchPlan> MakePlan(const Input& input) {
+  AD_RETURN_IF_ERROR(CheckCommand(input.command));
+
+  std::vector<const spec::Node*> ordered = {&input.spec.chief()};
+  for (const spec::Node& node : input.spec.nodes) {
+    if (!node.chief) ordered.push_back(&node);
+  }
+
+  v1::LaunchPlan plan;
+  plan.set_job_id(input.job_id);
+  plan.set_working_directory(input.working_directory);
+  uint32_t world_size = 0;
+  for (const spec::Node* node : ordered) {
+    v1::NodePlan& planned = *plan.add_nodes();
+    planned.set_node_rank(static_cast<uint32_t>(plan.nodes_size() - 1));
+    planned.set_address(node->address);
+    planned.set_data_address(input.ip_of.at(node->address));
+    SetReach(*node, input, planned);
+    world_size += static_cast<uint32_t>((node->gpus.empty() ? node->cpus : node->gpus).size());
+  }
+  plan.set_world_size(world_size);
+
+  uint32_t rank = 0;
+  for (int n = 0; n < plan.nodes_size(); ++n) {
+    const spec::Node& node = *ordered[static_cast<size_t>(n)];
+    v1::NodePlan& planned = *plan.mutable_nodes(n);
+    const bool on_gpu = !node.gpus.empty();
+    const std::vector<uint32_t>& devices = on_gpu ? node.gpus : node.cpus;
+    const auto local_world_size = static_cast<uint32_t>(devices.size());
+    SetNodeEnvironment(local_world_size, planned);
+    for (uint32_t local_rank = 0; local_rank < local_world_size; ++local_rank, ++rank) {
+      v1::RankPlan& ranked = *planned.add_ranks();
+      ranked.set_rank(rank);
+      ranked.set_local_rank(local_rank);
+      ranked.mutable_device()->set_kind(on_gpu ? v1::DEVICE_KIND_GPU : v1::DEVICE_KIND_CPU);
+      ranked.mutable_device()->set_index(devices[local_rank]);
+      for (const std::string& argument : input.command) ranked.add_argv(argument);
+      SetRankEnvironment({&plan, &planned, rank, local_rank, local_world_size, node.gpus,
+                          input.master_port},
+                         ranked);
+    }
+  }
+  return plan;
+}
+
+}  // namespace autodist::plan

@@ -1,0 +1,86 @@
+#include "plan/plan_text.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/shell_quote.h"
+
+namespace autodist::plan {
+namespace {
+
+constexpr char kHidden[] = "(hidden)";
+
+v1::LaunchPlan WithoutSecrets(v1::LaunchPlan plan) {
+  for (v1::NodePlan& node : *plan.mutable_nodes()) {
+    for (v1::EnvironmentVariable& variable : *node.mutable_shared_envs()) {
+      if (IsSecretName(variable.name())) variable.set_value(kHidden);
+    }
+  }
+  return plan;
+}
+
+std::string ReachAsText(const v1::Reach& reach) {
+  if (reach.has_local()) return "this machine, without SSH";
+  const v1::SshReach& ssh = reach.ssh();
+  return "ssh " + ssh.username() + "@" + ssh.host() + " port " + std::to_string(ssh.port()) +
+         ", key " + ssh.key_file();
+}
+
+void AppendVariable(std::string& text, const v1::EnvironmentVariable& variable) {
+  text += "      " + variable.name() + "=" + base::ShellQuote(variable.value()) + "\n";
+}
+
+void AppendRank(std::string& text, const v1::RankPlan& rank) {
+  const bool gpu = rank.device().kind() == v1::DEVICE_KIND_GPU;
+  text += "  rank " + std::to_string(rank.rank()) + ": " + (gpu ? "gpu " : "cpu ") +
+          std::to_string(rank.device().index()) + "\n    environment:\n";
+  for (const auto& variable : rank.environment()) AppendVariable(text, variable);
+  text += "    argv: " + base::ShellLine({rank.argv().begin(), rank.argv().end()}) + "\n";
+}
+
+}  // namespace
+
+bool IsSecretName(const std::string& name) {
+  std::string upper = name;
+  std::transform(upper.begin(), upper.end(), upper.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return std::ranges::any_of(
+      std::initializer_list<const char*>{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD",
+                                         "PASSPHRASE", "CREDENTIAL"},
+      [&](const char* word) { return upper.find(word) != std::string::npos; });
+}
+
+std::string PlanAsText(const v1::LaunchPlan& full_plan) {
+  const v1::LaunchPlan plan = WithoutSecrets(full_plan);
+  std::string text = "job " + plan.job_id() + ": " + std::to_string(plan.world_size()) +
+                     " ranks on " + std::to_string(plan.nodes_size()) + " nodes, in " +
+                     plan.working_directory() + "\n";
+  for (const v1::NodePlan& node : plan.nodes()) {
+    text += "node " + std::to_string(node.node_rank()) + ": " + node.address() +
+            (node.data_address() == node.address() ? "" : " (" + node.data_address() + ")") +
+            (node.reach().has_local() ? ", chief" : "") + "\n  reached by: " +
+            ReachAsText(node.reach()) + "\n";
+    if (!node.activation().empty()) {
+      text += "  activation: " + base::ShellQuote(node.activation()) + "\n";
+    }
+    if (node.shared_envs_size() > 0) text += "  shared_envs, expanded on the node:\n";
+    for (const auto& variable : node.shared_envs()) AppendVariable(text, variable);
+    for (const v1::RankPlan& rank : node.ranks()) AppendRank(text, rank);
+  }
+  return text;
+}
+
+std::string PlanAsJson(const v1::LaunchPlan& plan) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = true;
+  options.always_print_primitive_fields = true;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  // Cannot fail: every field of the message has a JSON form.
+  (void)google::protobuf::util::MessageToJsonString(WithoutSecrets(plan), &json, options).ok();
+  return json;
+}
+
+}  // namespace autodist::plan

@@ -1,0 +1,19 @@
+// A plan for the eye and for programs, with secrets left out.
+#pragma once
+
+#include <string>
+
+#include "autodist/v1/plan.pb.h"
+
+namespace autodist::plan {
+
+// Per node how it is reached; per rank its device, environment and argv.
+std::string PlanAsText(const v1::LaunchPlan& plan);
+
+// The LaunchPlan message in protobuf's JSON mapping.
+std::string PlanAsJson(const v1::LaunchPlan& plan);
+
+// Whether a variable of this name holds something that must not be shown.
+bool IsSecretName(const std::string& name);
+
+}  // namespace autodist::plan

@@ -1,0 +1,21 @@
+// gRPC over a byte stream that is already connected, and our Status for gRPC's.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+
+#include "autodist/status.h"
+#include "base/fd.h"
+
+namespace autodist::rpc {
+
+// A client channel over `socket`, which it owns from now on. The channel does not reconnect.
+Result<std::shared_ptr<grpc::Channel>> ChannelOver(base::UniqueFd socket);
+
+// A client channel to the unix socket at `path`.
+std::shared_ptr<grpc::Channel> ChannelTo(const std::string& path);
+
+Status FromGrpc(const grpc::Status& status);
+
+}  // namespace autodist::rpc

@@ -1,0 +1,188 @@
+#include "transport/known_hosts.h"
+
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <sstream>
+
+#include "base/fd.h"
+#include "transport/ssh_wire.h"
+
+namespace autodist::transport {
+namespace {
+
+constexpr size_t kLargestFile = 64 << 20;
+
+std::string Decode(std::string_view base64) {
+  std::string text(base64.size() / 4 * 3 + 3, '\0');
+  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                                   reinterpret_cast<const unsigned char*>(base64.data()),
+                                   static_cast<int>(base64.size()));
+  if (size < 0) return "";
+  // EVP_DecodeBlock counts the padding as bytes.
+  const auto padding = std::count(base64.end() - std::min<long>(2, static_cast<long>(base64.size())),
+                                  base64.end(), '=');
+  text.resize(static_cast<size_t>(size - padding));
+  return text;
+}
+
+std::string Encode(std::string_view bytes) {
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');
+  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                                   reinterpret_cast<const unsigned char*>(bytes.data()),
+                                   static_cast<int>(bytes.size()));
+  text.resize(static_cast<size_t>(size));
+  return text;
+}
+
+std::string Lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+// How known_hosts writes a host: bare on port 22, "[host]:port" elsewhere.
+std::string NameOf(const std::string& host, uint16_t port) {
+  return port == 22 ? Lower(host) : "[" + Lower(host) + "]:" + std::to_string(port);
+}
+
+// '*' matches any run of characters, '?' one.
+bool Glob(std::string_view pattern, std::string_view name) {
+  size_t p = 0;
+  size_t n = 0;
+  size_t star = std::string_view::npos;
+  size_t star_n = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n]) && pattern[p] != '*') {
+      ++p;
+      ++n;
+    } else if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      star_n = n;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      n = ++star_n;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+// "|1|base64(salt)|base64(HMAC-SHA1(salt, name))"
+bool MatchesHash(std::string_view field, const std::string& name) {
+  const size_t bar = field.find('|', 3);
+  if (bar == std::string_view::npos) return false;
+  const std::string salt = Decode(field.substr(3, bar - 3));
+  const std::string wanted = Decode(field.substr(bar + 1));
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned size = 0;
+  HMAC(EVP_sha1(), salt.data(), static_cast<int>(salt.size()),
+       reinterpret_cast<const unsigned char*>(name.data()), name.size(), digest.data(), &size);
+  return wanted.size() == size && std::equal(wanted.begin(), wanted.end(), digest.begin(),
+                                             [](char a, unsigned char b) {
+                                               return static_cast<unsigned char>(a) == b;
+                                             });
+}
+
+}  // namespace
+
+KnownHosts KnownHosts::Load(const std::vector<std::string>& paths) {
+  KnownHosts known;
+  for (const std::string& path : paths) known.Read(path);
+  return known;
+}
+
+void KnownHosts::Read(const std::string& path) {
+  const auto text = base::ReadFile(path, kLargestFile);
+  if (!text.ok()) return;
+  std::istringstream lines(*text);
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    std::istringstream fields(line);
+    std::string first;
+    if (!(fields >> first) || first[0] == '#') continue;
+    Entry entry;
+    if (first[0] == '@') {
+      if (first != "@revoked") continue;  // certificate authorities: not supported yet
+      entry.revoked = true;
+      if (!(fields >> first)) continue;
+    }
+    entry.hosts = first;
+    std::string key;
+    if (!(fields >> entry.type >> key)) continue;
+    entry.key = Decode(key);
+    if (KeyType(entry.key) != entry.type) continue;
+    entry.where = path + ":" + std::to_string(number);
+    entries_.push_back(std::move(entry));
+  }
+}
+
+bool KnownHosts::Matches(const Entry& entry, const std::string& name) {
+  if (entry.hosts.starts_with("|1|")) return MatchesHash(entry.hosts, name);
+  bool matched = false;
+  std::istringstream patterns(Lower(entry.hosts));
+  std::string pattern;
+  while (std::getline(patterns, pattern, ',')) {
+    const bool negated = pattern.starts_with('!');
+    if (!Glob(std::string_view(pattern).substr(negated ? 1 : 0), name)) continue;
+    if (negated) return false;
+    matched = true;
+  }
+  return matched;
+}
+
+KnownHosts::Answer KnownHosts::Check(const std::string& host, uint16_t port,
+                                     std::string_view key) const {
+  const std::string name = NameOf(host, port);
+  const std::string type = KeyType(key);
+  Answer answer{Verdict::kUnknown, ""};
+  for (const Entry& entry : entries_) {
+    if (entry.revoked) {
+      if (entry.key == key && Matches(entry, name)) return {Verdict::kRevoked, entry.where};
+    } else if (answer.verdict != Verdict::kTrusted && entry.type == type && Matches(entry, name)) {
+      answer = {entry.key == key ? Verdict::kTrusted : Verdict::kChanged, entry.where};
+    }
+  }
+  if (answer.verdict == Verdict::kUnknown && port != 22) {
+    // As ssh does: a key trusted for the host is trusted on its other ports.
+    const Answer plain = Check(host, 22, key);
+    if (plain.verdict != Verdict::kChanged) return plain;
+  }
+  return answer;
+}
+
+std::vector<std::string> KnownHosts::KeyTypes(const std::string& host, uint16_t port) const {
+  const std::string name = NameOf(host, port);
+  std::vector<std::string> types;
+  for (const Entry& entry : entries_) {
+    if (!entry.revoked && Matches(entry, name) &&
+        std::find(types.begin(), types.end(), entry.type) == types.end()) {
+      types.push_back(entry.type);
+    }
+  }
+  return types;
+}
+
+std::string KnownHosts::Line(const std::string& host, uint16_t port, std::string_view key) {
+  return NameOf(host, port) + " " + KeyType(key) + " " + Encode(key);
+}
+
+std::string KnownHosts::Fingerprint(std::string_view key) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned size = 0;
+  EVP_Digest(key.data(), key.size(), digest.data(), &size, EVP_sha256(), nullptr);
+  std::string text = Encode({reinterpret_cast<const char*>(digest.data()), size});
+  while (text.ends_with('=')) text.pop_back();
+  return "SHA256:" + text;
+}
+
+std::string KnownHosts::KeyType(std::string_view key) {
+  return std::string(WireReader(key).String());
+}
+
+}  // namespace autodist::transport

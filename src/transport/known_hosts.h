@@ -1,0 +1,56 @@
+// Which host keys are trusted: OpenSSH's known_hosts files (format: sshd(8), SSH_KNOWN_HOSTS FILE
+// FORMAT).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autodist/status.h"
+
+namespace autodist::transport {
+
+// Immutable once loaded, so safe to use from several threads.
+class KnownHosts {
+ public:
+  enum class Verdict { kTrusted, kUnknown, kChanged, kRevoked };
+  struct Answer {
+    Verdict verdict;
+    std::string where;  // "file:line" of the entry that decided; empty for kUnknown
+  };
+
+  // Reads the files in this order. One that does not exist counts as empty; lines that make no
+  // sense are skipped, as ssh does.
+  static KnownHosts Load(const std::vector<std::string>& paths);
+
+  // `key` is the public key as it travels on the wire.
+  Answer Check(const std::string& host, uint16_t port, std::string_view key) const;
+
+  // The key types known for the host, such as "ssh-ed25519"; to be asked of the server first.
+  std::vector<std::string> KeyTypes(const std::string& host, uint16_t port) const;
+
+  // The line to add to trust `key`.
+  static std::string Line(const std::string& host, uint16_t port, std::string_view key);
+
+  // "SHA256:...", as ssh-keygen -l prints it.
+  static std::string Fingerprint(std::string_view key);
+
+  // The type that a public key names itself.
+  static std::string KeyType(std::string_view key);
+
+ private:
+  struct Entry {
+    std::string hosts;  // the first field: patterns, or one hashed name
+    std::string type;
+    std::string key;  // as on the wire
+    bool revoked = false;
+    std::string where;
+  };
+  void Read(const std::string& path);
+  static bool Matches(const Entry& entry, const std::string& name);
+
+  std::vector<Entry> entries_;
+};
+
+}  // namespace autodist::transport

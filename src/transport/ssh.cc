@@ -1,0 +1,39 @@
+#include "transport/ssh.h"
+
+#include "base/shell_quote.h"
+
+namespace autodist::transport {
+namespace {
+
+class SshStream final : public Stream {
+ public:
+  SshStream(std::shared_ptr<SshSession> session, base::UniqueFd socket)
+      : session_(std::move(session)), socket_(std::move(socket)) {}
+
+  base::UniqueFd TakeSocket() override { return std::move(socket_); }
+  std::string StderrTail() const override { return session_->StderrTail(); }
+  bool WaitClosed(base::Deadline deadline) override { return session_->WaitEnded(deadline); }
+  Status Failure() const override { return session_->Failure(); }
+
+ private:
+  const std::shared_ptr<SshSession> session_;  // lives on in its loop until the program has ended
+  base::UniqueFd socket_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Stream>> SshTransport::Run(const std::vector<std::string>& argv,
+                                                  std::stop_token stop) {
+  AD_ASSIGN_OR_RETURN(base::FdPair sockets, base::StreamSocketPair());
+  const auto session = std::make_shared<SshSession>(
+      loop_, target_, "exec " + base::ShellLine(argv), std::move(sockets.second));
+  loop_.Add(session);
+  const std::stop_callback cancel(stop, [&] {
+    session->Cancel();
+    loop_.Nudge(session);
+  });
+  AD_RETURN_IF_ERROR(session->WaitStarted());
+  return std::make_unique<SshStream>(session, std::move(sockets.first));
+}
+
+}  // namespace autodist::transport

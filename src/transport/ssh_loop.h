@@ -1,0 +1,58 @@
+// One thread that moves every SSH session forward.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "autodist/status.h"
+#include "base/deadline.h"
+#include "base/fd.h"
+
+namespace autodist::transport {
+
+// Something that makes progress without ever blocking. All calls come from the loop's thread.
+class Pollable {
+ public:
+  virtual ~Pollable() = default;
+  // Called once after Add, then whenever a watched descriptor is ready, the deadline has passed,
+  // or Nudge was called. False when it is done and has closed its descriptors.
+  virtual bool Advance() = 0;
+  virtual base::Deadline NextDeadline() const = 0;
+  // Called instead of Advance when the loop ends first.
+  virtual void Abandon() = 0;
+};
+
+class SshLoop {
+ public:
+  static Result<std::unique_ptr<SshLoop>> Create();
+  // Abandons what is still there and joins the thread.
+  ~SshLoop();
+
+  // Thread-safe; do not block.
+  void Add(std::shared_ptr<Pollable> pollable);
+  void Nudge(std::weak_ptr<Pollable> pollable);
+
+  // Only from Advance. `events` are those of epoll; 0: none, but the descriptor stays known.
+  void Watch(int fd, uint32_t events, Pollable* pollable);
+
+ private:
+  SshLoop() = default;
+  void Post(std::function<void()> task);
+  void Run();
+  void Advance(Pollable* pollable);
+
+  base::UniqueFd epoll_;
+  base::UniqueFd wake_;
+  std::mutex mutex_;
+  std::vector<std::function<void()>> tasks_;  // guarded by mutex_
+  bool stopping_ = false;                     // guarded by mutex_
+  std::map<Pollable*, std::shared_ptr<Pollable>> pollables_;  // the thread's
+  std::thread thread_;
+};
+
+}  // namespace autodist::transport
