@@ -5,14 +5,9 @@
 
 #include "attach.h"
 #include "prepare.h"
-#include "process/spawn.h"
 
 int main(int argc, char** argv) {
   const char* mode = argc > 1 ? argv[1] : "";
-  if (std::strcmp(mode, autodist::process::kExecChild) == 0) {
-    return autodist::process::ExecChild(argc, argv);
-  }
-  // bash's `exec -a` starts us under our name with the mode as the only argument.
   if (std::strcmp(mode, autodist::agent::kPrintEnvironment) == 0) {
     return autodist::agent::PrintEnvironment();
   }

@@ -238,6 +238,22 @@ void AgentService::Handle(const v1::ChiefMessage& message) {
   }
 }
 
+namespace {
+
+// As a shell would have it.
+int ExitCodeOf(const Status& start_failure) {
+  switch (start_failure.code()) {
+    case StatusCode::kNotFound:
+      return 127;
+    case StatusCode::kPermissionDenied:
+      return 126;
+    default:
+      return 125;
+  }
+}
+
+}  // namespace
+
 SupervisorEvents EventsInto(EventQueue& events) {
   SupervisorEvents into;
   into.started = [&events](uint32_t rank, pid_t pid) {
@@ -262,7 +278,8 @@ SupervisorEvents EventsInto(EventQueue& events) {
     exited.set_rank(exit.rank);
     exited.set_pid(exit.pid);
     if (exit.pid == 0) {
-      exited.set_start_error(exit.start_error);
+      exited.mutable_start_failure()->set_cause(Message(exit.start_failure));
+      exited.mutable_start_failure()->set_exit_code(ExitCodeOf(exit.start_failure));
     } else if (WIFSIGNALED(exit.wait_status)) {
       exited.set_signal(WTERMSIG(exit.wait_status));
       exited.set_core_dumped(WCOREDUMP(exit.wait_status));

@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 constexpr size_t kReadSize = 64 * 1024;
 // Of a pipe whose rank has ended; more than this comes from a descendant that goes on writing.
 constexpr int kReadsToTheEnd = 16;
-// A process that was just forked can escape one look at /proc, so look again.
+// Killed processes take a moment to end, and one that was just forked can escape a look at /proc.
 constexpr milliseconds kSweepInterval{5};
 
 }  // namespace
@@ -114,7 +114,7 @@ void Supervisor::StartRank(RankCommand& command) {
   if (!spawned.ok()) {
     RankExit exit;
     exit.rank = command.rank;
-    exit.start_error = Message(spawned);
+    exit.start_failure = spawned;
     events_.exited(exit);
     return;
   }
@@ -179,14 +179,14 @@ void Supervisor::Acknowledge(uint32_t rank, Stream stream, uint64_t offset) {
   });
 }
 
-void Supervisor::Reap() {
+bool Supervisor::Reap() {
   signalfd_siginfo info;
   while (read(children_.get(), &info, sizeof info) > 0) {
   }
   for (;;) {
     int wait_status = 0;
     const pid_t pid = waitpid(-1, &wait_status, WNOHANG);
-    if (pid <= 0) return;
+    if (pid <= 0) return pid == 0;
     if (const auto rank = rank_of_.find(pid); rank != rank_of_.end()) {
       const uint32_t number = rank->second;
       rank_of_.erase(rank);
@@ -232,13 +232,12 @@ void Supervisor::Shutdown() {
   });
 }
 
-// Kills all descendants, again and again until a look finds none.
+// Kills all descendants, again and again until there is no child left, and so, as orphans come to
+// us, nothing below.
 void Supervisor::ContinueShutdown() {
   sweep_at_ = base::Deadline::Never();
-  const std::vector<pid_t> left = process::Descendants(getpid());
-  for (const pid_t pid : left) kill(pid, SIGKILL);
-  Reap();
-  if (!left.empty()) {
+  if (Reap()) {
+    for (const pid_t pid : process::Descendants(getpid())) kill(pid, SIGKILL);
     sweep_at_ = base::Deadline::After(kSweepInterval);
     return;
   }

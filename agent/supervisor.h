@@ -31,7 +31,7 @@ struct RankExit {
   uint32_t rank = 0;
   pid_t pid = 0;            // 0: could not be started
   int wait_status = 0;      // as waitpid gives it
-  std::string start_error;  // where pid is 0
+  Status start_failure;     // where pid is 0
 };
 
 // What happens, told on the supervisor's thread. A rank's last output comes before its exit.
@@ -94,7 +94,7 @@ class Supervisor {
   Status SpawnRank(RankCommand& command, Rank& rank);
   void ReadOutput(Output& output, bool to_the_end);
   void WatchOutput(Output& output);
-  void Reap();
+  bool Reap();  // whether there are children that have not ended
   void RankEnded(uint32_t number, int wait_status);
   void SignalRanks(int signal);
   void ContinueShutdown();

@@ -26,8 +26,8 @@ using autodist::Status;
 
 struct Options {
   std::string data = TRAIN_DIGITS_DATA;
-  uint32_t epochs = 30;
-  uint32_t batch = 48;  // over all ranks
+  uint32_t epochs = 20;
+  uint32_t batch = 96;  // over all ranks
   float learning_rate = 0.1f;
   float momentum = 0.9f;
 };

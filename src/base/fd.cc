@@ -62,6 +62,8 @@ Status WriteAll(int fd, std::string_view data, Deadline deadline) {
   return OkStatus();
 }
 
+Status WaitReadable(int fd, Deadline deadline) { return WaitFor(fd, POLLIN, deadline, "read"); }
+
 Result<size_t> ReadSome(int fd, char* buffer, size_t capacity, Deadline deadline) {
   for (;;) {
     AD_RETURN_IF_ERROR(WaitFor(fd, POLLIN, deadline, "read"));

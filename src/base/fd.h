@@ -47,6 +47,9 @@ Status SetNonBlocking(int fd);
 // Writes all of `data`; blocks until the deadline at most. `fd` may be blocking or not.
 Status WriteAll(int fd, std::string_view data, Deadline deadline);
 
+// Blocks until there is something to read, or the end of the stream.
+Status WaitReadable(int fd, Deadline deadline);
+
 // Reads what is there, up to `capacity` bytes, waiting until the deadline for the first of them.
 // 0 means end of stream.
 Result<size_t> ReadSome(int fd, char* buffer, size_t capacity, Deadline deadline);

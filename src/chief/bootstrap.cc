@@ -3,7 +3,9 @@
 #include <openssl/evp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 
 #include "rpc/bootstrap_lines.h"
 
@@ -19,14 +21,12 @@ constexpr size_t kLargestAgent = 64 << 20;
 
 // $1 sha256, $2 size in bytes, $3... the arguments of `attach`, of which $5 is the nonce. Only the
 // complete file ever has its final name.
-constexpr char kRemoteScript[] =
-    "umask 077; d=\"${XDG_CACHE_HOME:-$HOME/.cache}/autodist/agent/$1\"; a=\"$d/autodist-agent\"; "
-    "t=\"$a.$$\"; "
-    "[ -x \"$a\" ] || { mkdir -p \"$d\" && trap 'rm -f \"$t\"' EXIT && : > \"$t\" && "
+constexpr char kInstallScript[] =
+    "umask 077; d=\"$HOME/.cache/autodist/agent/$1\"; a=\"$d/autodist-agent\"; t=\"$a.$$\"; "
+    "mkdir -p \"$d\" && trap 'rm -f \"$t\"' EXIT && : > \"$t\" && "
     "printf '\\nAUTODIST-NEED %s\\n' \"$5\" && head -c \"$2\" > \"$t\" && "
     "[ \"$(wc -c < \"$t\")\" -eq \"$2\" ] && chmod 700 \"$t\" && mv \"$t\" \"$a\" && "
-    "trap - EXIT; } || exit 1; "
-    "shift 2; exec \"$a\" attach \"$@\"";
+    "trap - EXIT && shift 2 && exec \"$a\" attach \"$@\"";
 
 std::string Sha256(const std::string& content) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
@@ -57,6 +57,19 @@ Status AgentDidNotStart(const transport::Stream& stream, const Status& why) {
       "writable there, and does a login shell (ssh NODE true) end without error?");
 }
 
+// What has come, up to and with the first line feed: what follows that may not be ours to read.
+// "" at the end of the stream.
+Result<std::string> ReadPartOfLine(int socket, base::Deadline deadline) {
+  std::string text(4096, '\0');
+  AD_RETURN_IF_ERROR(base::WaitReadable(socket, deadline));
+  const ssize_t seen = recv(socket, text.data(), text.size(), MSG_PEEK);
+  if (seen < 0) return ErrnoError(errno, "read");
+  text.resize(static_cast<size_t>(seen));
+  text.resize(std::min(text.find('\n'), text.size() - 1) + 1);
+  if (recv(socket, text.data(), text.size(), 0) < 0) return ErrnoError(errno, "read");
+  return text;
+}
+
 }  // namespace
 
 Result<AgentBinary> AgentBinary::Load(const std::string& path) {
@@ -79,8 +92,17 @@ std::vector<std::string> LocalAgentCommand(const AgentBinary& binary,
 
 std::vector<std::string> RemoteAgentCommand(const AgentBinary& binary,
                                             const AgentSession& session) {
+  // From the home folder, where a login begins.
+  std::vector<std::string> command = {".cache/autodist/agent/" + binary.sha256 + "/autodist-agent",
+                                      "attach"};
+  AppendSession(command, session);
+  return command;
+}
+
+std::vector<std::string> InstallingAgentCommand(const AgentBinary& binary,
+                                                const AgentSession& session) {
   std::vector<std::string> command = {
-      "sh", "-c", kRemoteScript, "sh", binary.sha256, std::to_string(binary.content.size())};
+      "sh", "-c", kInstallScript, "sh", binary.sha256, std::to_string(binary.content.size())};
   AppendSession(command, session);
   return command;
 }
@@ -95,17 +117,15 @@ Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& 
 
   std::string seen;
   while (!seen.ends_with(ready)) {
-    // Byte by byte: what follows the ready line is not ours to read.
-    char byte = 0;
-    const auto got = base::ReadSome(socket.get(), &byte, 1, deadline);
+    const auto part = ReadPartOfLine(socket.get(), deadline);
     if (stop.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
-    if (!got.ok()) return AgentDidNotStart(stream, got.status());
-    if (*got == 0) {
+    if (!part.ok()) return AgentDidNotStart(stream, part.status());
+    if (part->empty()) {
       stream.WaitClosed(base::Deadline::After(seconds(1)));  // so that stderr is complete
       return AgentDidNotStart(
-          stream, Error(StatusCode::kUnavailable, "the command ended without starting it"));
+          stream, Error(StatusCode::kNotFound, "the command ended without starting it"));
     }
-    seen += byte;
+    seen += *part;
     if (seen.ends_with(need)) {
       deadline = base::Deadline::After(kUploadLimit);
       const Status sent = base::WriteAll(socket.get(), binary.content, deadline);

@@ -10,7 +10,8 @@ int ExitCodeOf(const v1::RankExited& exit) {
       return exit.exit_code();
     case v1::RankExited::kSignal:
       return 128 + exit.signal();
-    case v1::RankExited::kStartError:
+    case v1::RankExited::kStartFailure:
+      return exit.start_failure().exit_code();
     case v1::RankExited::HOW_NOT_SET:
       break;
   }

@@ -80,26 +80,38 @@ LaunchedNode Launcher::Launch(const v1::NodePlan& node) {
 Result<std::unique_ptr<NodeLink>> Launcher::Reach(const v1::NodePlan& node) {
   const AgentSession session{plan_.job_id(), node.node_rank(), options_.lease, options_.grace,
                              NewNonce()};
-  AD_ASSIGN_OR_RETURN(std::unique_ptr<transport::Stream> stream, RunAgent(node, session));
+  const auto transport = TransportTo(node);
+  AD_RETURN_IF_ERROR(transport.status());
+  const bool local = node.reach().has_local();
+  auto link = RunAgent(**transport, session,
+                       local ? LocalAgentCommand(agent_, session)
+                             : RemoteAgentCommand(agent_, session));
+  if (!local && link.status().code() == StatusCode::kNotFound) {
+    link = RunAgent(**transport, session, InstallingAgentCommand(agent_, session));
+  }
+  return link;
+}
+
+Result<std::unique_ptr<NodeLink>> Launcher::RunAgent(transport::Transport& transport,
+                                                     const AgentSession& session,
+                                                     const std::vector<std::string>& command) {
+  AD_ASSIGN_OR_RETURN(std::unique_ptr<transport::Stream> stream,
+                      transport.Run(command, stop_.get_token()));
   AD_ASSIGN_OR_RETURN(base::UniqueFd socket,
                       AwaitAgent(*stream, agent_, session, stop_.get_token()));
   AD_ASSIGN_OR_RETURN(auto channel, rpc::ChannelOver(std::move(socket)));
   return std::make_unique<NodeLink>(std::move(stream), std::move(channel));
 }
 
-Result<std::unique_ptr<transport::Stream>> Launcher::RunAgent(const v1::NodePlan& node,
-                                                              const AgentSession& session) {
-  if (node.reach().has_local()) {
-    return transport::LocalTransport().Run(LocalAgentCommand(agent_, session), stop_.get_token());
-  }
+Result<std::unique_ptr<transport::Transport>> Launcher::TransportTo(const v1::NodePlan& node) {
+  if (node.reach().has_local()) return std::make_unique<transport::LocalTransport>();
   const v1::SshReach& ssh = node.reach().ssh();
   AD_ASSIGN_OR_RETURN(const auto key, keys_.at(ssh.key_file()));
   const auto address = base::IpAddress::Parse(node.data_address());
   if (!address) return Error(StatusCode::kInvalidArgument, "not an address");
-  transport::SshTarget target{ssh.host(),     *address, static_cast<uint16_t>(ssh.port()),
-                              ssh.username(), ssh.key_file(), key, known_hosts_};
-  return transport::SshTransport(*loop_, std::move(target))
-      .Run(RemoteAgentCommand(agent_, session), stop_.get_token());
+  return std::make_unique<transport::SshTransport>(
+      *loop_, transport::SshTarget{ssh.host(), *address, static_cast<uint16_t>(ssh.port()),
+                                   ssh.username(), ssh.key_file(), key, known_hosts_});
 }
 
 }  // namespace autodist::chief

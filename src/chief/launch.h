@@ -53,8 +53,10 @@ class Launcher {
       : plan_(plan), options_(std::move(options)) {}
   LaunchedNode Launch(const v1::NodePlan& node);
   Result<std::unique_ptr<NodeLink>> Reach(const v1::NodePlan& node);
-  Result<std::unique_ptr<transport::Stream>> RunAgent(const v1::NodePlan& node,
-                                                      const AgentSession& session);
+  Result<std::unique_ptr<NodeLink>> RunAgent(transport::Transport& transport,
+                                             const AgentSession& session,
+                                             const std::vector<std::string>& command);
+  Result<std::unique_ptr<transport::Transport>> TransportTo(const v1::NodePlan& node);
 
   const v1::LaunchPlan& plan_;
   const LaunchOptions options_;

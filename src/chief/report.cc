@@ -34,8 +34,8 @@ std::string HowItEnded(const v1::RankExited& exit) {
     case v1::RankExited::kSignal:
       return "was ended by " + SignalName(exit.signal()) +
              (exit.core_dumped() ? " (core dumped)" : "");
-    case v1::RankExited::kStartError:
-      return "could not be started: " + exit.start_error();
+    case v1::RankExited::kStartFailure:
+      return "could not be started: " + exit.start_failure().cause();
     case v1::RankExited::HOW_NOT_SET:
       break;
   }

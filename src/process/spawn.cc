@@ -2,103 +2,128 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
+
+#include "base/fd.h"
 
 namespace autodist::process {
 namespace {
 
 constexpr int kExtraFd = 3;
-constexpr int kCannotExecute = 126;
-constexpr int kNotFound = 127;
+constexpr char kShell[] = "/bin/sh";
 
-// argv of ExecChild: program, kExecChild, parent's pid, working directory, the child's argv.
-constexpr int kParentArgument = 2;
-constexpr int kDirectoryArgument = 3;
-constexpr int kFirstChildArgument = 4;
-
-std::vector<char*> Pointers(std::vector<std::string>& strings) {
+std::vector<char*> Pointers(const std::vector<std::string>& strings) {
   std::vector<char*> pointers;
-  for (std::string& string : strings) pointers.push_back(string.data());
+  for (const std::string& string : strings) pointers.push_back(const_cast<char*>(string.c_str()));
   pointers.push_back(nullptr);
   return pointers;
 }
 
-// The two structures that posix_spawn is told with.
-struct SpawnAttributes {
-  SpawnAttributes() {
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
+std::string PathOf(const std::vector<std::string>& environment) {
+  for (const std::string& variable : environment) {
+    if (variable.starts_with("PATH=")) return variable.substr(5);
   }
-  SpawnAttributes(const SpawnAttributes&) = delete;
-  SpawnAttributes& operator=(const SpawnAttributes&) = delete;
-  ~SpawnAttributes() {
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-  }
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
+  return "";
+}
+
+// All that the child needs, made by the parent, whose memory it shares until it executes the
+// program: it may neither allocate nor change anything but `error`.
+struct Prepared {
+  const char* program;
+  char* const* argv;
+  char* const* shell_argv;  // for a script without "#!"
+  char* const* environment;
+  const char* working_directory;
+  int null_fd;
+  int stdout_fd;
+  int stderr_fd;
+  int extra_fd;
+  pid_t parent;
+  const char* failed = "";  // what did
+  int error = 0;
 };
 
-int FailChild(const char* what, int errno_value) {
-  std::fprintf(stderr, "autodist: cannot execute %s: %s\n", what, std::strerror(errno_value));
-  return errno_value == ENOENT || errno_value == ENOTDIR ? kNotFound : kCannotExecute;
+// dup2 that leaves the descriptor open on exec even when it is the same already.
+bool Give(int fd, int as) { return fd == as ? fcntl(fd, F_SETFD, 0) == 0 : dup2(fd, as) == as; }
+
+[[noreturn]] void RunChild(Prepared& child) {
+  const auto fail = [&child](const char* what) __attribute__((noreturn)) {
+    child.failed = what;
+    child.error = errno;
+    _exit(1);
+  };
+  // Ignored signals would stay ignored, and handlers of ours must not run here.
+  for (int signal = 1; signal < NSIG; ++signal) {
+    struct sigaction action {};
+    action.sa_handler = SIG_DFL;
+    sigaction(signal, &action, nullptr);
+  }
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != child.parent) _exit(1);  // died before the line above took effect
+  if (!Give(child.null_fd, STDIN_FILENO) || !Give(child.stdout_fd, STDOUT_FILENO) ||
+      !Give(child.stderr_fd, STDERR_FILENO) ||
+      (child.extra_fd >= 0 && !Give(child.extra_fd, kExtraFd))) {
+    fail("dup2");
+  }
+  if (chdir(child.working_directory) != 0) fail(child.working_directory);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  execve(child.program, child.argv, child.environment);
+  if (errno == ENOEXEC) execve(kShell, child.shell_argv, child.environment);
+  fail(child.program);
+}
+
+// A child that borrows our memory, as vfork's does: copying the page tables of a process with many
+// threads and buffers takes longer than all the rest.
+pid_t BorrowingFork(Prepared& child) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // no handler may run in the child
+  const pid_t pid = vfork();                    // NOLINT(clang-analyzer-security.insecureAPI.vfork)
+  if (pid == 0) RunChild(child);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return pid;
 }
 
 }  // namespace
 
 Result<pid_t> Spawn(const SpawnRequest& request) {
-  std::vector<std::string> arguments = {"autodist-agent", kExecChild, std::to_string(getpid()),
-                                        request.working_directory};
-  arguments.insert(arguments.end(), request.argv.begin(), request.argv.end());
-  std::vector<std::string> environment = request.environment;
-
-  SpawnAttributes told;
-  posix_spawn_file_actions_addopen(&told.actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  const auto give = [&](int fd, int as) {
-    if (fd >= 0) {
-      posix_spawn_file_actions_adddup2(&told.actions, fd, as);
-    } else {
-      posix_spawn_file_actions_addopen(&told.actions, as, "/dev/null", O_WRONLY, 0);
-    }
-  };
-  give(request.stdout_fd, STDOUT_FILENO);
-  give(request.stderr_fd, STDERR_FILENO);
-  if (request.extra_fd >= 0) give(request.extra_fd, kExtraFd);
-
-  sigset_t none;
-  sigset_t all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&told.attributes, &none);
-  posix_spawnattr_setsigdefault(&told.attributes, &all);
-  posix_spawnattr_setpgroup(&told.attributes, 0);
-  posix_spawnattr_setflags(&told.attributes, static_cast<short>(POSIX_SPAWN_SETSIGMASK |
-                                                           POSIX_SPAWN_SETSIGDEF |
-                                                           POSIX_SPAWN_SETPGROUP));
-  pid_t pid = 0;
-  // posix_spawn returns the error instead of setting errno.
-  const int error = posix_spawn(&pid, "/proc/self/exe", &told.actions, &told.attributes,
-                                Pointers(arguments).data(), Pointers(environment).data());
-  if (error != 0) return ErrnoError(error, "starting a process");
-  return pid;
-}
-
-int ExecChild(int argc, char** argv) {
-  if (argc <= kFirstChildArgument) return FailChild("nothing", EINVAL);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // The parent may have gone before the line above took effect.
-  if (getppid() != std::atoi(argv[kParentArgument])) return kCannotExecute;
-  if (chdir(argv[kDirectoryArgument]) != 0) return FailChild(argv[kDirectoryArgument], errno);
-  execvp(argv[kFirstChildArgument], argv + kFirstChildArgument);
-  return FailChild(argv[kFirstChildArgument], errno);
+  AD_ASSIGN_OR_RETURN(const std::string program,
+                      FindProgram(request.argv.at(0), PathOf(request.environment),
+                                  request.working_directory));
+  const base::UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!null.valid()) return ErrnoError(errno, "/dev/null");
+  std::vector<std::string> shell_argv = request.argv;
+  shell_argv[0] = program;
+  shell_argv.insert(shell_argv.begin(), "sh");
+  const std::vector<char*> argv = Pointers(request.argv);
+  const std::vector<char*> shell = Pointers(shell_argv);
+  const std::vector<char*> environment = Pointers(request.environment);
+  const auto or_null = [&](int fd) { return fd >= 0 ? fd : null.get(); };
+  Prepared child{program.c_str(),
+                 argv.data(),
+                 shell.data(),
+                 environment.data(),
+                 request.working_directory.c_str(),
+                 null.get(),
+                 or_null(request.stdout_fd),
+                 or_null(request.stderr_fd),
+                 request.extra_fd,
+                 getpid()};
+  const pid_t pid = BorrowingFork(child);
+  if (pid < 0) return ErrnoError(errno, "starting a process");
+  if (child.error == 0) return pid;
+  waitpid(pid, nullptr, 0);
+  return ErrnoError(child.error, std::string("cannot execute ") + child.failed);
 }
 
 Result<std::string> FindProgram(const std::string& program, const std::string& path,

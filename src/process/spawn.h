@@ -11,7 +11,7 @@
 namespace autodist::process {
 
 struct SpawnRequest {
-  std::vector<std::string> argv;         // argv[0] is searched in the PATH of `environment`
+  std::vector<std::string> argv;  // argv[0] is searched in the PATH of `environment`
   std::vector<std::string> environment;  // "NAME=value"
   std::string working_directory;
   // Descriptors given to the child, still owned by the caller; -1: /dev/null.
@@ -21,18 +21,12 @@ struct SpawnRequest {
 };
 
 // Starts the program in a process group of its own, with default signal handling and no other
-// descriptor of ours. The kernel kills it when the *thread* that called Spawn ends, so call it on
-// a thread that lives as long as the program should.
+// descriptor of ours (all of ours are close-on-exec). The kernel kills it when the *thread* that
+// called Spawn ends, so call it on a thread that lives as long as the program should.
 //
-// Returns the process id at once: a program that then cannot be executed says so on its stderr
-// and exits with 126 or 127, as under a shell.
+// Blocks until the program has been executed, a millisecond or so. Fails with kNotFound or
+// kPermissionDenied if it cannot be.
 Result<pid_t> Spawn(const SpawnRequest& request);
-
-// The first argument by which a program that uses Spawn is asked to run ExecChild; such a
-// program's main must pass the call on, because Spawn starts the program itself again to set up
-// what posix_spawn cannot.
-inline constexpr char kExecChild[] = "exec-child";
-int ExecChild(int argc, char** argv);
 
 // Where execvp would find `program`: the first executable in `path`, or `program` itself if it
 // contains a '/', taken from `working_directory`. Fails with kNotFound, or with

@@ -112,7 +112,12 @@ void KnownHosts::Read(const std::string& path) {
       entry.revoked = true;
       if (!(fields >> first)) continue;
     }
-    entry.hosts = first;
+    if (first.starts_with("|1|")) {
+      entry.patterns = {first};
+    } else {
+      std::istringstream patterns(Lower(first));
+      while (std::getline(patterns, first, ',')) entry.patterns.push_back(first);
+    }
     std::string key;
     if (!(fields >> entry.type >> key)) continue;
     entry.key = Decode(key);
@@ -123,11 +128,9 @@ void KnownHosts::Read(const std::string& path) {
 }
 
 bool KnownHosts::Matches(const Entry& entry, const std::string& name) {
-  if (entry.hosts.starts_with("|1|")) return MatchesHash(entry.hosts, name);
   bool matched = false;
-  std::istringstream patterns(Lower(entry.hosts));
-  std::string pattern;
-  while (std::getline(patterns, pattern, ',')) {
+  for (const std::string& pattern : entry.patterns) {
+    if (pattern.starts_with("|1|")) return MatchesHash(pattern, name);
     const bool negated = pattern.starts_with('!');
     if (!Glob(std::string_view(pattern).substr(negated ? 1 : 0), name)) continue;
     if (negated) return false;

@@ -41,7 +41,7 @@ class KnownHosts {
 
  private:
   struct Entry {
-    std::string hosts;  // the first field: patterns, or one hashed name
+    std::vector<std::string> patterns;  // in lower case; or one hashed name
     std::string type;
     std::string key;  // as on the wire
     bool revoked = false;
