@@ -27,6 +27,11 @@ using std::chrono::milliseconds;
 
 constexpr int kBacklog = 64;
 
+std::string FolderOf(const AgentIdentity& identity) {
+  return "/tmp/autodist-" + std::to_string(geteuid()) + "/" + identity.job_id + "." +
+         identity.node_rank;
+}
+
 // A folder that only we can enter. /tmp is everybody's: somebody else's folder, or a link, that
 // already has the name is refused.
 Status MakePrivateFolder(const std::string& path) {
@@ -76,20 +81,15 @@ Result<base::UniqueFd> Listen(const std::string& path) {
   return fd;
 }
 
-// Runs the agent in a process that belongs to no terminal, no login and no parent.
-Status Detach(base::UniqueFd listener, const std::string& folder, const AgentIdentity& identity) {
+// Runs the agent in a process that belongs to no terminal and no login, and outlives this one.
+Result<pid_t> Detach(base::UniqueFd listener, const std::string& folder,
+                     const AgentIdentity& identity) {
   const pid_t child = fork();
   if (child < 0) return ErrnoError(errno, "fork");
-  if (child > 0) {
-    int status = 0;
-    waitpid(child, &status, 0);
-    return status == 0 ? OkStatus() : Error(StatusCode::kInternal, "the agent did not detach");
-  }
+  if (child > 0) return child;
   setsid();
-  const pid_t agent = fork();
-  if (agent != 0) _exit(agent > 0 ? 0 : 1);
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  const int log = open((folder + "/agent.log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
+  const int log = open((folder + "/" + kLogName).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
                        0600);
   dup2(null, STDIN_FILENO);
   dup2(null, STDOUT_FILENO);
@@ -98,22 +98,27 @@ Status Detach(base::UniqueFd listener, const std::string& folder, const AgentIde
   _exit(Serve(std::move(listener), folder, identity));
 }
 
-Result<base::UniqueFd> StartOrConnect(const AgentIdentity& identity) {
-  const std::string parent = "/tmp/autodist-" + std::to_string(geteuid());
-  const std::string folder = parent + "/" + identity.job_id + "." + identity.node_rank;
-  AD_RETURN_IF_ERROR(MakePrivateFolder(parent));
+struct Connection {
+  base::UniqueFd socket;
+  pid_t agent = 0;  // if it is our child
+};
+
+Result<Connection> StartOrConnect(const AgentIdentity& identity) {
+  const std::string folder = FolderOf(identity);
+  AD_RETURN_IF_ERROR(MakePrivateFolder(folder.substr(0, folder.rfind('/'))));
   AD_RETURN_IF_ERROR(MakePrivateFolder(folder));
   const base::UniqueFd lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!lock.valid() || flock(lock.get(), LOCK_EX) != 0) {
     return ErrnoError(errno, "locking " + folder);
   }
   const std::string path = folder + "/" + kSocketName;
-  if (base::UniqueFd running = Connect(path); running.valid()) return running;
+  Connection connection{Connect(path)};
+  if (connection.socket.valid()) return connection;
   AD_ASSIGN_OR_RETURN(base::UniqueFd listener, Listen(path));
   // It listens from here on, so there is nothing to wait for.
-  AD_RETURN_IF_ERROR(Detach(std::move(listener), folder, identity));
-  base::UniqueFd connection = Connect(path);
-  if (!connection.valid()) return ErrnoError(errno, "connecting to " + path);
+  AD_ASSIGN_OR_RETURN(connection.agent, Detach(std::move(listener), folder, identity));
+  connection.socket = Connect(path);
+  if (!connection.socket.valid()) return ErrnoError(errno, "connecting to " + path);
   return connection;
 }
 
@@ -148,8 +153,9 @@ struct Flow {
   bool full() const { return begin < end; }
 };
 
-// Until the agent closes. When the chief goes first, the agent learns it and may go on.
-void Pump(int socket) {
+// Until the agent closes. When the chief goes first, the agent learns it and may go on. Returns
+// whether the agent was first.
+bool Pump(int socket) {
   Flow up{STDIN_FILENO, socket, true, {}};
   Flow down{socket, STDOUT_FILENO, false, {}};
   while (!down.ended) {
@@ -159,7 +165,7 @@ void Pump(int socket) {
       if (flow->ended) continue;
       fds[count++] = flow->full() ? pollfd{flow->to, POLLOUT, 0} : pollfd{flow->from, POLLIN, 0};
     }
-    if (poll(fds.data(), count, -1) < 0 && errno != EINTR) return;
+    if (poll(fds.data(), count, -1) < 0 && errno != EINTR) return false;
     size_t entry = 0;
     for (Flow* flow : {&up, &down}) {
       if (flow->ended) continue;
@@ -171,6 +177,7 @@ void Pump(int socket) {
       }
     }
   }
+  return !up.ended;
 }
 
 bool IsPlainWord(std::string_view text) {
@@ -192,14 +199,19 @@ int Attach(int argc, char** argv) {
   }
   const AgentIdentity identity{argv[2], argv[3], milliseconds(std::atoll(argv[5])),
                                milliseconds(std::atoll(argv[6]))};
-  const auto connection = StartOrConnect(identity);
+  const Result<Connection> connection = StartOrConnect(identity);
   if (!connection.ok()) {
     std::fprintf(stderr, "autodist-agent: %s\n", Message(connection.status()).c_str());
     return 1;
   }
   const std::string ready = rpc::ReadyLine(argv[4]);
   if (!base::WriteAll(STDOUT_FILENO, ready, base::Deadline::Never()).ok()) return 1;
-  Pump(connection->get());
+  const bool agent_ended = Pump(connection->socket.get());
+  if (!agent_ended || connection->agent == 0) return 0;
+  // So that to the chief the end of our output means that nothing is left here.
+  int status = 0;
+  waitpid(connection->agent, &status, 0);
+  if (WIFSIGNALED(status)) RemoveAgentFolder(FolderOf(identity));
   return 0;
 }
 

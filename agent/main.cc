@@ -4,13 +4,9 @@
 #include <cstring>
 
 #include "attach.h"
-#include "prepare.h"
 
 int main(int argc, char** argv) {
   const char* mode = argc > 1 ? argv[1] : "";
-  if (std::strcmp(mode, autodist::agent::kPrintEnvironment) == 0) {
-    return autodist::agent::PrintEnvironment();
-  }
   if (std::strcmp(mode, "attach") == 0) return autodist::agent::Attach(argc, argv);
   std::fprintf(stderr,
                "autodist-agent is started by `autodist run` on every node of a job; there is "

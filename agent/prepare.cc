@@ -26,14 +26,15 @@ constexpr size_t kShownOutput = 2000;            // bytes
 
 // bash runs the user's statements ($1), which may end with any status; a statement that fails
 // before the last one must not go unnoticed, so an ERR trap notes it. Statements inside sourced
-// files (BASH_SOURCE is not empty there) and tested ones (`a || b`, `if a`) do not count.
+// files (BASH_SOURCE is not empty there) and tested ones (`a || b`, `if a`) do not count. Then env
+// writes what they left to descriptor 3; by its full path, as PATH may be anything now.
 constexpr char kActivationScript[] =
     "trap 'autodist_status=$?; if [ ${#BASH_SOURCE[@]} = 0 ]; then "
     "echo \"autodist: status $autodist_status from: $BASH_COMMAND\" >&2; "
     "exit $autodist_status; fi' ERR; "
     "eval \"$1\"; autodist_status=$?; trap - ERR; "
     "[ $autodist_status = 0 ] || exit $autodist_status; unset autodist_status; "
-    "exec -a autodist-agent \"$2\" \"$3\"";
+    "exec /usr/bin/env -0 >&3";
 
 v1::Problem MakeProblem(v1::ProblemKind kind, std::string cause, std::string remedy) {
   v1::Problem problem;
@@ -83,8 +84,7 @@ Status Activate(const std::string& statements, const std::string& directory,
   AD_ASSIGN_OR_RETURN(const base::UniqueFd result, MemoryFile());
   AD_ASSIGN_OR_RETURN(const base::UniqueFd output, MemoryFile());
   process::SpawnRequest spawn;
-  spawn.argv = {"bash", "--noprofile", "--norc", "-c", kActivationScript, "bash", statements,
-                "/proc/" + std::to_string(getpid()) + "/exe", kPrintEnvironment};
+  spawn.argv = {"bash", "--noprofile", "--norc", "-c", kActivationScript, "bash", statements};
   spawn.environment = environment.ToStrings();
   spawn.working_directory = directory;
   spawn.stdout_fd = output.get();
@@ -214,13 +214,6 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
     prepared.ranks.push_back(MakeRank(rank, directory, environment));
   }
   return prepared;
-}
-
-int PrintEnvironment() {
-  constexpr int kResultFd = 3;  // process::SpawnRequest::extra_fd
-  std::string text;
-  for (char** entry = environ; *entry; ++entry) text.append(*entry).push_back('\0');
-  return base::WriteAll(kResultFd, text, base::Deadline::Never()).ok() ? 0 : 1;
 }
 
 }  // namespace autodist::agent

@@ -22,9 +22,4 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request,
                          const process::Environment& agent_environment,
                          const std::string& agent_socket, Supervisor& supervisor);
 
-// The mode of our own program that prints its environment as `env -0` does, to descriptor 3: the
-// activation may leave a PATH on which there is no env.
-inline constexpr char kPrintEnvironment[] = "print-environment";
-int PrintEnvironment();
-
 }  // namespace autodist::agent

@@ -148,6 +148,13 @@ Status Run(const base::UniqueFd& listener, const std::string& folder,
 
 }  // namespace
 
+void RemoveAgentFolder(const std::string& folder) {
+  unlink((folder + "/" + kSocketName).c_str());
+  unlink((folder + "/" + kLogName).c_str());
+  rmdir(folder.c_str());
+  rmdir(folder.substr(0, folder.rfind('/')).c_str());  // if this was the last job
+}
+
 int Serve(base::UniqueFd listener, const std::string& folder, const AgentIdentity& identity) {
   PrepareSignals();
   process::AdoptOrphans();
@@ -156,10 +163,7 @@ int Serve(base::UniqueFd listener, const std::string& folder, const AgentIdentit
     std::fprintf(stderr, "%s\n", Message(status).c_str());
     return 1;  // the folder stays, with this message in agent.log
   }
-  unlink((folder + "/" + kSocketName).c_str());
-  unlink((folder + "/agent.log").c_str());
-  rmdir(folder.c_str());
-  rmdir(folder.substr(0, folder.rfind('/')).c_str());  // if this was the last job
+  RemoveAgentFolder(folder);
   return 0;
 }
 

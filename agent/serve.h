@@ -9,6 +9,10 @@
 namespace autodist::agent {
 
 inline constexpr char kSocketName[] = "agent.sock";
+inline constexpr char kLogName[] = "agent.log";
+
+// What an agent leaves in /tmp; done by the agent itself unless it was killed.
+void RemoveAgentFolder(const std::string& folder);
 
 // `listener` is the socket in `folder`. Removes the folder at the end. Returns the process exit
 // status.

@@ -1,6 +1,7 @@
 #include "process/spawn.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -72,6 +73,8 @@ bool Give(int fd, int as) { return fd == as ? fcntl(fd, F_SETFD, 0) == 0 : dup2(
       (child.extra_fd >= 0 && !Give(child.extra_fd, kExtraFd))) {
     fail("dup2");
   }
+  // What we ourselves were started with; kernels before 5.11 cannot, and leave it open.
+  close_range(child.extra_fd >= 0 ? kExtraFd + 1 : kExtraFd, ~0u, CLOSE_RANGE_CLOEXEC);
   if (chdir(child.working_directory) != 0) fail(child.working_directory);
   sigset_t none;
   sigemptyset(&none);

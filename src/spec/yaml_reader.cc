@@ -1,10 +1,12 @@
 #include "spec/yaml_reader.h"
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <sstream>
 #include <string_view>
 #include <tuple>
 
@@ -65,6 +67,36 @@ bool IsVariableName(const std::string& text) {
                      [](unsigned char c) { return std::isalnum(c) || c == '_'; });
 }
 
+// Takes note of where documents start, and of nothing else.
+class DocumentStarts final : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& mark) override { last = mark; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+
+  YAML::Mark last;
+};
+
+// YAML::Load stops after the first document, and YAML::LoadAll loops for ever on some texts.
+std::optional<YAML::Mark> SecondDocument(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  DocumentStarts starts;
+  if (!parser.HandleNextDocument(starts) || !parser.HandleNextDocument(starts)) {
+    return std::nullopt;
+  }
+  return starts.last;
+}
+
 // Walks the document once, collecting problems instead of stopping at the first.
 class Reader {
  public:
@@ -108,11 +140,10 @@ ReadOutcome Reader::Read(const std::string& text) {
     return {std::nullopt, problems_};
   }
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    if (documents.size() > 1) {
-      Report(documents[1].Mark(), "a second YAML document; a resource spec is a single one");
+    if (const auto second = SecondDocument(text)) {
+      Report(*second, "a second YAML document begins here; a resource spec is a single one");
     }
-    ReadDocument(documents.empty() ? YAML::Node() : documents[0]);
+    ReadDocument(YAML::Load(text));
   } catch (const YAML::Exception& error) {
     // Syntax errors end the parse, so there is only ever one.
     Report(error.mark.is_null() ? YAML::Mark() : error.mark, "YAML syntax error: " + error.msg);
@@ -365,7 +396,7 @@ void Reader::CheckWhole(const YAML::Node& root) {
                  (near.empty() ? "" : "; did you mean '" + near + "'?"));
     }
     if (several && !node.chief && node.ssh_config.empty()) {
-      Report(mark, "node " + Quoted(node.address) +
+      Report(mark, (node.address.empty() ? "this node" : "node " + Quoted(node.address)) +
                        " has no 'ssh_config', so the chief does not know how to log in; name " +
                        (groups.empty() ? "a group under 'ssh'" : base::Alternatives(groups)));
     }

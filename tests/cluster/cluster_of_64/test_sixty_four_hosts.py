@@ -1,0 +1,17 @@
+"""One rank on each of 64 hosts."""
+
+from hosts import SPEC, address
+
+
+def test_every_ranks_line_arrives(autodist):
+    outcome = autodist("run", "--spec", SPEC, "--", "sh", "-c", "echo rank $RANK of $WORLD_SIZE")
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines() == {rank: [f"rank {rank} of 64"] for rank in range(64)}
+
+
+def test_one_failure_ends_all_64(autodist):
+    outcome = autodist("run", "--spec", SPEC, "--", "sh", "-c",
+                       "[ $RANK = 63 ] && exit 3; exec sleep 1000")
+    assert outcome.code == 3
+    assert f"rank 63 on {address(64)}" in outcome.err
+    assert "63 ended on SIGTERM" in outcome.err

@@ -1,0 +1,199 @@
+"""Runs on this machine alone, without SSH."""
+
+import json
+import signal
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+from jobs import AUTODIST, BUILD, python
+
+TRAIN = BUILD / "train_digits"
+
+
+def spec_of(tmp_path, ranks):
+    path = tmp_path / f"{ranks}.yaml"
+    path.write_text(f"nodes:\n  - address: localhost\n    cpus: {list(range(ranks))}\n")
+    return path
+
+
+def test_without_a_spec_it_is_this_machine(autodist):
+    outcome = autodist("run", "--", "sh", "-c", "echo rank $RANK of $WORLD_SIZE")
+    assert outcome.code == 0
+    assert outcome.lines() == {0: ["rank 0 of 1"]}
+
+
+@pytest.mark.parametrize("script, code", [
+    ("exit 0", 0), ("exit 7", 7), ("kill -SEGV $$", 139), ("kill -KILL $$", 137)])
+def test_the_exit_code_is_the_ranks(autodist, script, code):
+    assert autodist("run", "--", "sh", "-c", script).code == code
+
+
+def test_a_missing_program_is_127_and_a_forbidden_one_126(autodist, tmp_path):
+    outcome = autodist("run", "--", "./train")
+    assert outcome.code == 127
+    assert "'./train' does not exist" in outcome.err
+    (tmp_path / "train").touch()
+    assert autodist("run", "--", "./train").code == 126
+    outcome = autodist("run", "--", "no-such-program")
+    assert outcome.code == 127 and "not in PATH" in outcome.err
+
+
+def test_a_script_whose_interpreter_is_missing_is_127(autodist, tmp_path):
+    script = tmp_path / "train"
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o755)
+    outcome = autodist("run", "--", "./train")
+    assert outcome.code == 127
+    assert "rank 0 on localhost could not be started" in outcome.err
+
+
+def test_wrong_usage_is_2(autodist, tmp_path):
+    for arguments in ([], ["run"], ["run", "./train"], ["run", "--no-such-option", "--", "x"],
+                      ["run", "--grace", "soon", "--", "x"], ["run", "--json", "--", "x"],
+                      ["run", "--spec", "none.yaml", "--", "x"], ["validate", "none.yaml"]):
+        assert autodist(*arguments).code == 2, arguments
+    assert autodist("--help").code == 0
+    assert "Examples:" in autodist("run", "--help").out
+
+
+def test_validate_reports_all_errors_with_their_places(autodist, tmp_path):
+    spec = tmp_path / "bad.yaml"
+    spec.write_text("nodes:\n  - adress: a\n    gpus: [0, 0]\n")
+    outcome = autodist("validate", "bad.yaml")
+    assert outcome.code == 2
+    assert "bad.yaml:2:5: unknown key 'adress' in a node; did you mean 'address'?" in outcome.err
+    assert "bad.yaml:3:15: in 'gpus': device 0 is listed twice" in outcome.err
+
+
+def test_the_examples_are_valid(autodist):
+    for spec in (Path(__file__).parents[2] / "examples/resource_specs").glob("*.yaml"):
+        outcome = autodist("validate", spec)
+        assert outcome.code == 0, outcome.err
+
+
+def test_dry_run_starts_nothing_and_tells_all(autodist, tmp_path):
+    spec = spec_of(tmp_path, 2)
+    text = autodist("run", "--spec", spec, "--dry-run", "--", "touch", "ran here").out
+    assert "rank 1: cpu 1" in text and "argv: touch 'ran here'" in text and "RANK=1" in text
+    plan = json.loads(autodist("run", "--spec", spec, "--dry-run", "--json", "--", "true").out)
+    assert plan["world_size"] == 2
+    assert plan["nodes"][0]["ranks"][1]["argv"] == ["true"]
+    assert not (tmp_path / "ran here").exists() and not (tmp_path / "autodist-runs").exists()
+
+
+def test_output_is_whole_separate_and_complete(autodist, tmp_path):
+    script = "import sys\nfor i in range(20000): print('x' * 90, i)\nprint('e', file=sys.stderr)"
+    outcome = autodist("run", "--spec", spec_of(tmp_path, 4), "--log-dir", "logs", "--",
+                       *python(script))
+    assert outcome.code == 0
+    wanted = ["x" * 90 + f" {i}" for i in range(20000)]
+    assert outcome.lines() == {rank: wanted for rank in range(4)}
+    for rank in range(4):
+        assert f"[localhost:{rank}] e\n" in outcome.err
+        [log] = (tmp_path / "logs").glob(f"*/rank-{rank}.out")
+        assert log.read_text().splitlines() == wanted
+        assert stat.S_IMODE(log.stat().st_mode) == 0o600
+
+
+def test_a_closed_stdout_does_not_end_the_job(tmp_path):
+    script = "for i in range(50000): print(i, flush=i % 1000 == 0)"
+    process = subprocess.Popen([AUTODIST, "run", "--", *python(script)], cwd=tmp_path,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(60) == 0
+    assert b"stdout is closed" in process.stderr.read()
+    [log] = tmp_path.glob("autodist-runs/*/rank-0.out")
+    assert log.read_text().endswith("49999\n")
+
+
+def test_the_chiefs_ranks_have_the_shells_environment(autodist):
+    outcome = autodist("run", "--", "sh", "-c", "echo $MINE/$RANK/$TORCHELASTIC_ERROR_FILE/$PWD",
+                       env={"MINE": "yes", "RANK": "99", "TORCHELASTIC_ERROR_FILE": "stale"})
+    [line] = outcome.lines()[0]
+    assert line.startswith("yes/0//")
+
+
+def test_the_working_directory_is_the_logical_one(autodist, tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    outcome = autodist("run", "--", "sh", "-c", "echo $PWD; /bin/pwd", cwd=tmp_path / "link",
+                       env={"PWD": str(tmp_path / "link")})
+    assert outcome.lines()[0] == [str(tmp_path / "link"), str(tmp_path / "real")]
+
+
+def test_ctrl_c_lets_ranks_end_and_returns_130(start):
+    job = start("run", "--", "sh", "-c",
+                "trap 'echo term; exit 0' TERM; echo up; while :; do sleep 0.05; done")
+    job.await_lines(1)
+    job.interrupt()
+    outcome = job.finish()
+    assert outcome.code == 130
+    assert outcome.lines() == {0: ["term"]}
+    assert "stopped by SIGINT" in outcome.err
+
+
+def test_grace_then_kill(start):
+    job = start("run", "--grace", "0.3", "--", "sh", "-c",
+                "n=0; trap 'n=$((n+1)); echo term $n' TERM; echo up; while :; do sleep 0.05; done")
+    job.await_lines(1)
+    job.interrupt()
+    outcome = job.finish()
+    assert outcome.code == 130
+    assert outcome.lines() == {0: ["term 1"]}  # once
+    assert "1 needed SIGKILL" in outcome.err
+
+
+def test_a_second_ctrl_c_kills_at_once(start):
+    job = start("run", "--grace", "3600", "--", "sh", "-c",
+                "trap 'echo term' TERM; echo up; while :; do sleep 0.05; done")
+    job.await_lines(1)
+    job.interrupt()
+    job.await_lines(1)
+    job.interrupt()
+    assert job.finish().code == 130
+
+
+def test_sigterm_is_passed_on_too(start):
+    job = start("run", "--", "sh", "-c", "echo up; exec sleep 1000")
+    job.await_lines(1)
+    job.interrupt(signal.SIGTERM)
+    assert job.finish().code == 143
+
+
+def test_daemons_of_a_rank_do_not_outlive_the_job(autodist):
+    # The fixture looks for what is left.
+    outcome = autodist("run", "--", "sh", "-c", "setsid sleep 1000 & setsid setsid sleep 1000 & :")
+    assert outcome.code == 0
+
+
+def test_a_failing_rank_ends_the_others(autodist, tmp_path):
+    outcome = autodist("run", "--spec", spec_of(tmp_path, 3), "--", "sh", "-c",
+                       "[ $RANK = 1 ] && { echo doomed >&2; exit 9; }; exec sleep 1000")
+    assert outcome.code == 9
+    assert "rank 1 on localhost" in outcome.err and "exited with code 9" in outcome.err
+    assert "| doomed" in outcome.err
+    assert "2 ended on SIGTERM" in outcome.err
+    assert outcome.err.rstrip().splitlines()[-1].startswith("  other ranks were stopped")
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 5])
+def test_collectives_are_right(autodist, tmp_path, ranks):
+    outcome = autodist("run", "--spec", spec_of(tmp_path, ranks), "--", BUILD / "collectives")
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines() == {rank: ["all collectives are right"] for rank in range(ranks)}
+
+
+def test_training_does_not_depend_on_the_number_of_ranks(autodist, tmp_path):
+    losses = []
+    for ranks in (1, 2, 6):
+        outcome = autodist("run", "--spec", spec_of(tmp_path, ranks), "--", TRAIN, "--epochs", "5")
+        assert outcome.code == 0, outcome.err
+        epochs = [line for line in outcome.lines()[0] if line.startswith("epoch")]
+        losses.append([float(line.split()[3]) for line in epochs])
+    for other in losses[1:]:
+        assert other == pytest.approx(losses[0], rel=1e-3)
+    assert losses[0][-1] < losses[0][0] / 2
+

@@ -1,0 +1,38 @@
+#include "autodist/status.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+namespace autodist {
+namespace {
+
+TEST(StatusTest, AnnotationKeepsCodeAndRemedy) {
+  const Status failed = WithRemedy(ErrnoError(ENOENT, "/x"), "make it");
+  const Status annotated = Annotate(failed, "key file");
+  EXPECT_EQ(annotated.code(), StatusCode::kNotFound);
+  EXPECT_EQ(Message(annotated), "key file: /x: No such file or directory");
+  EXPECT_EQ(Remedy(annotated), "make it");
+  EXPECT_TRUE(Annotate(OkStatus(), "anything").ok());
+  EXPECT_EQ(Remedy(OkStatus()), "");
+}
+
+Result<int> Half(int number) {
+  if (number % 2 != 0) return Error(StatusCode::kInvalidArgument, "odd");
+  return number / 2;
+}
+
+Result<int> Quarter(int number) {
+  AD_ASSIGN_OR_RETURN(const int half, Half(number));
+  AD_RETURN_IF_ERROR(Half(half).status());
+  return half / 2;
+}
+
+TEST(StatusTest, MacrosReturnTheFirstFailure) {
+  EXPECT_EQ(*Quarter(8), 2);
+  EXPECT_EQ(Message(Quarter(6).status()), "odd");
+  EXPECT_FALSE(Quarter(3).ok());
+}
+
+}  // namespace
+}  // namespace autodist

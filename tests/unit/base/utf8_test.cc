@@ -1,0 +1,20 @@
+#include "base/utf8.h"
+
+#include <gtest/gtest.h>
+
+namespace autodist::base {
+namespace {
+
+TEST(Utf8Test, TellsGoodFromBad) {
+  for (const char* good : {"", "a", "ü", "€", "😀", "\xF4\x8F\xBF\xBF"}) {
+    EXPECT_TRUE(IsUtf8(good)) << good;
+  }
+  // Lone continuation, cut short, overlong, surrogate, beyond U+10FFFF, never valid.
+  for (const char* bad : {"\x80", "\xC3", "\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80",
+                          "\xF4\x90\x80\x80", "\xFF"}) {
+    EXPECT_FALSE(IsUtf8(bad));
+  }
+}
+
+}  // namespace
+}  // namespace autodist::base

@@ -1,0 +1,105 @@
+#include "chief/job_state.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "support/plans.h"
+
+namespace autodist::chief {
+namespace {
+
+using Action = JobState::Action;
+
+v1::RankExited Exited(uint32_t rank, int code) {
+  v1::RankExited exit;
+  exit.set_rank(rank);
+  exit.set_exit_code(code);
+  return exit;
+}
+
+v1::RankExited Signaled(uint32_t rank, int signal) {
+  v1::RankExited exit;
+  exit.set_rank(rank);
+  exit.set_signal(signal);
+  return exit;
+}
+
+// Ranks 0 and 1 on node 0, 2 and 3 on node 1, 4 on node 2.
+class JobStateTest : public testing::Test {
+ protected:
+  JobState state_{test::ThreeNodePlan()};
+};
+
+TEST_F(JobStateTest, EndsWellWhenAllRanksDo) {
+  for (uint32_t rank = 0; rank < 5; ++rank) {
+    EXPECT_FALSE(state_.AllEnded());
+    EXPECT_EQ(state_.RankExited(Exited(rank, 0)), Action::kNone);
+  }
+  EXPECT_TRUE(state_.AllEnded());
+  EXPECT_EQ(state_.ExitCode(), 0);
+  EXPECT_FALSE(state_.cause());
+}
+
+TEST_F(JobStateTest, TheFirstFailureStopsTheRestAndIsTheExitCode) {
+  EXPECT_EQ(state_.RankExited(Exited(3, 7)), Action::kStop);
+  EXPECT_EQ(state_.RankExited(Exited(1, 9)), Action::kNone);
+  EXPECT_EQ(state_.RankExited(Signaled(0, SIGTERM)), Action::kNone);
+  EXPECT_EQ(state_.RankExited(Signaled(2, SIGKILL)), Action::kNone);
+  EXPECT_FALSE(state_.AllEnded());
+  EXPECT_EQ(state_.RankExited(Exited(4, 0)), Action::kNone);
+  EXPECT_TRUE(state_.AllEnded());
+  EXPECT_EQ(state_.ExitCode(), 7);
+  EXPECT_EQ(state_.cause()->exit.rank(), 3u);
+  EXPECT_EQ(state_.cause()->node_rank, 1u);
+  EXPECT_EQ(state_.ended_by_term(), 1);
+  EXPECT_EQ(state_.ended_by_kill(), 1);
+  EXPECT_EQ(state_.ended_themselves(), 2);
+}
+
+TEST_F(JobStateTest, ASignalGives128AndItsNumber) {
+  state_.RankExited(Signaled(0, SIGSEGV));
+  EXPECT_EQ(state_.ExitCode(), 139);
+}
+
+TEST_F(JobStateTest, TheLastRankToFailHasNobodyToStop) {
+  for (uint32_t rank = 0; rank < 4; ++rank) state_.RankExited(Exited(rank, 0));
+  EXPECT_EQ(state_.RankExited(Exited(4, 3)), Action::kNone);
+  EXPECT_TRUE(state_.AllEnded());
+  EXPECT_EQ(state_.ExitCode(), 3);
+}
+
+TEST_F(JobStateTest, ALostNodeEndsTheJobWith125) {
+  EXPECT_EQ(state_.NodeLost(1, Error(StatusCode::kUnavailable, "link")), Action::kStop);
+  for (const uint32_t rank : {0u, 1u, 4u}) state_.RankExited(Signaled(rank, SIGTERM));
+  EXPECT_TRUE(state_.AllEnded());
+  EXPECT_EQ(state_.ExitCode(), 125);
+  EXPECT_TRUE(state_.NodeIsLost(1));
+}
+
+TEST_F(JobStateTest, ANodeWhoseRanksHaveEndedCanGo) {
+  state_.RankExited(Exited(4, 0));
+  EXPECT_EQ(state_.NodeLost(2, Error(StatusCode::kUnavailable, "link")), Action::kNone);
+  EXPECT_FALSE(state_.cause());
+}
+
+TEST_F(JobStateTest, TheSecondInterruptKills) {
+  EXPECT_EQ(state_.Interrupted(SIGINT), Action::kStop);
+  EXPECT_EQ(state_.Interrupted(SIGINT), Action::kKill);
+  EXPECT_EQ(state_.Interrupted(SIGINT), Action::kNone);
+  EXPECT_EQ(state_.ExitCode(), 130);
+}
+
+TEST_F(JobStateTest, AnInterruptAfterAFailureKillsButDoesNotHideIt) {
+  state_.RankExited(Exited(0, 7));
+  EXPECT_EQ(state_.Interrupted(SIGINT), Action::kKill);
+  EXPECT_EQ(state_.ExitCode(), 7);
+}
+
+TEST_F(JobStateTest, ADoubleReportCountsOnce) {
+  state_.RankExited(Exited(0, 0));
+  state_.RankExited(Exited(0, 7));
+  EXPECT_FALSE(state_.cause());
+}
+
+}  // namespace
+}  // namespace autodist::chief

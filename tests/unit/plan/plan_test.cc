@@ -1,0 +1,87 @@
+#include "plan/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/plans.h"
+
+namespace autodist::plan {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+
+std::string Variable(const v1::RankPlan& rank, const std::string& name) {
+  std::string value = "(unset)";
+  for (const auto& variable : rank.environment()) {
+    if (variable.name() == name) value = variable.value();
+  }
+  return value;
+}
+
+TEST(PlanTest, TheChiefComesFirstThenTheOrderOfTheSpec) {
+  const v1::LaunchPlan plan = test::ThreeNodePlan();
+  ASSERT_EQ(plan.nodes_size(), 3);
+  EXPECT_EQ(plan.nodes(0).address(), "10.0.0.1");
+  EXPECT_EQ(plan.nodes(1).address(), "10.0.0.2");
+  EXPECT_EQ(plan.nodes(2).address(), "node3");
+  EXPECT_EQ(plan.world_size(), 5u);
+  uint32_t next = 0;
+  for (const v1::NodePlan& node : plan.nodes()) {
+    for (const v1::RankPlan& rank : node.ranks()) EXPECT_EQ(rank.rank(), next++);
+  }
+}
+
+TEST(PlanTest, SaysHowEachNodeIsReached) {
+  const v1::LaunchPlan plan = test::ThreeNodePlan();
+  EXPECT_TRUE(plan.nodes(0).reach().has_local());
+  EXPECT_TRUE(plan.nodes(0).inherit_environment());
+  const v1::SshReach& a = plan.nodes(1).reach().ssh();
+  EXPECT_EQ(a.host(), "10.0.0.2");
+  EXPECT_EQ(a.port(), 2222u);
+  EXPECT_EQ(a.username(), "me");
+  EXPECT_EQ(a.key_file(), "/home/me/k");
+  EXPECT_EQ(plan.nodes(1).activation(), "source v");
+  EXPECT_FALSE(plan.nodes(1).inherit_environment());
+  const v1::SshReach& b = plan.nodes(2).reach().ssh();
+  EXPECT_EQ(b.username(), "ann");
+  EXPECT_EQ(b.key_file(), "/work/keys/b");
+  EXPECT_EQ(plan.nodes(2).data_address(), "10.0.0.3");
+}
+
+TEST(PlanTest, GivesEachRankItsPlaceInTheWorld) {
+  const v1::LaunchPlan plan = test::ThreeNodePlan();
+  const v1::RankPlan& gpu = plan.nodes(0).ranks(1);
+  EXPECT_EQ(gpu.device().kind(), v1::DEVICE_KIND_GPU);
+  EXPECT_EQ(gpu.device().index(), 3u);
+  EXPECT_EQ(Variable(gpu, "CUDA_VISIBLE_DEVICES"), "1,3");
+  EXPECT_EQ(Variable(gpu, "LOCAL_RANK"), "1");
+  EXPECT_THAT(gpu.argv(), ElementsAre("./train", "two words"));
+
+  const v1::RankPlan& last = plan.nodes(2).ranks(0);
+  for (const auto& [name, value] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"RANK", "4"}, {"WORLD_SIZE", "5"}, {"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "1"},
+           {"NODE_RANK", "2"}, {"GROUP_RANK", "2"}, {"MASTER_ADDR", "10.0.0.1"},
+           {"MASTER_PORT", "4711"}, {"AUTODIST_RANK", "4"}, {"AUTODIST_NODE_ADDRESS", "10.0.0.3"},
+           {"AUTODIST_NODE_ADDRESSES", "10.0.0.1,10.0.0.2,10.0.0.3"},
+           {"TORCHELASTIC_USE_AGENT_STORE", "False"}, {"CUDA_VISIBLE_DEVICES", ""}}) {
+    EXPECT_EQ(Variable(last, name), value) << name;
+  }
+}
+
+TEST(PlanTest, RemovesWhatAnOuterLauncherLeft) {
+  const v1::LaunchPlan plan = test::ThreeNodePlan();
+  EXPECT_THAT(plan.nodes(0).removed_variables(), Contains("TORCHELASTIC_*"));
+  EXPECT_THAT(plan.nodes(0).removed_variables(), Contains("SLURM_PROCID"));
+}
+
+TEST(PlanTest, RefusesACommandThatCannotTravel) {
+  plan::Input input = test::ThreeNodeInput();
+  input.command = {};
+  EXPECT_EQ(MakePlan(input).status().code(), StatusCode::kInvalidArgument);
+  input.command = {"./train", "\xff"};
+  EXPECT_EQ(Message(MakePlan(input).status()), "argument 1 of the program is not valid UTF-8");
+}
+
+}  // namespace
+}  // namespace autodist::plan

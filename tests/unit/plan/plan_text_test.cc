@@ -1,0 +1,47 @@
+#include "plan/plan_text.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "support/plans.h"
+
+namespace autodist::plan {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// Set UPDATE_GOLDEN=1 to write the file anew after a change that is meant.
+TEST(PlanTextTest, LooksAsInTheGoldenFile) {
+  const std::string path = TEST_SOURCE_DIR "/golden/plan.txt";
+  const std::string text = PlanAsText(test::ThreeNodePlan());
+  if (std::getenv("UPDATE_GOLDEN")) std::ofstream(path) << text;
+  std::ifstream file(path);
+  EXPECT_EQ(text, std::string(std::istreambuf_iterator<char>(file), {}));
+}
+
+TEST(PlanTextTest, ShowsNoSecret) {
+  for (const std::string& text :
+       {PlanAsText(test::ThreeNodePlan()), PlanAsJson(test::ThreeNodePlan())}) {
+    EXPECT_THAT(text, Not(HasSubstr("s3cret")));
+    EXPECT_THAT(text, HasSubstr("API_TOKEN"));
+  }
+  EXPECT_TRUE(IsSecretName("wandb_api_key"));
+  EXPECT_FALSE(IsSecretName("LD_LIBRARY_PATH"));
+}
+
+TEST(PlanTextTest, JsonIsTheMessage) {
+  v1::LaunchPlan plan = test::ThreeNodePlan();
+  plan.mutable_nodes(1)->mutable_shared_envs()->RemoveLast();  // the secret
+  v1::LaunchPlan read;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(PlanAsJson(plan), &read).ok());
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(plan, read));
+}
+
+}  // namespace
+}  // namespace autodist::plan

@@ -1,0 +1,136 @@
+#include "process/spawn.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "base/fd.h"
+#include "support/temp_folder.h"
+
+namespace autodist::process {
+namespace {
+
+using testing::HasSubstr;
+
+struct Ended {
+  std::string output;
+  int wait_status = 0;
+};
+
+Ended RunToEnd(SpawnRequest request) {
+  auto pipe = base::Pipe();
+  request.stdout_fd = pipe->second.get();
+  request.stderr_fd = pipe->second.get();
+  if (request.working_directory.empty()) request.working_directory = "/";
+  Ended ended;
+  const auto pid = Spawn(request);
+  EXPECT_TRUE(pid.ok()) << pid.status();
+  if (!pid.ok()) return ended;
+  pipe->second.Reset();
+  char buffer[4096];
+  for (;;) {
+    const auto got = base::ReadSome(pipe->first.get(), buffer, sizeof buffer, base::Deadline::Never());
+    if (!got.ok() || *got == 0) break;
+    ended.output.append(buffer, *got);
+  }
+  waitpid(*pid, &ended.wait_status, 0);
+  return ended;
+}
+
+SpawnRequest Command(std::vector<std::string> argv) {
+  SpawnRequest request;
+  request.argv = std::move(argv);
+  request.environment = {"PATH=/usr/bin:/bin"};
+  request.working_directory = "/";
+  return request;
+}
+
+TEST(SpawnTest, ArgumentsArriveByteForByte) {
+  const Ended ended = RunToEnd(
+      Command({"printf", "[%s]", "two words", "", "$HOME", "*", "a\nb", "'\"", "ü€", "`id`"}));
+  EXPECT_EQ(ended.output, "[two words][][$HOME][*][a\nb]['\"][ü€][`id`]");
+}
+
+TEST(SpawnTest, TheEnvironmentIsExactlyTheGivenOne) {
+  SpawnRequest request = Command({"env"});
+  request.environment = {"PATH=/usr/bin", "X=1"};
+  EXPECT_EQ(RunToEnd(request).output, "PATH=/usr/bin\nX=1\n");
+}
+
+TEST(SpawnTest, RunsInTheWorkingDirectory) {
+  const test::TempFolder folder;
+  folder.Write("here", "content");
+  SpawnRequest request = Command({"cat", "here"});
+  request.working_directory = folder.path();
+  EXPECT_EQ(RunToEnd(request).output, "content");
+}
+
+TEST(SpawnTest, RunsAScriptWithoutAnInterpreterLineByTheShell) {
+  const test::TempFolder folder;
+  const std::string script = folder.Write("script", "echo \"$0 $1\"\n");
+  chmod(script.c_str(), 0700);
+  EXPECT_EQ(RunToEnd(Command({script, "a b"})).output, script + " a b\n");
+}
+
+TEST(SpawnTest, TellsWhyAProgramCannotBeExecuted) {
+  EXPECT_EQ(Spawn(Command({"no-such-program"})).status().code(), StatusCode::kNotFound);
+  const test::TempFolder folder;
+  const std::string plain = folder.Write("plain", "x");
+  EXPECT_EQ(Spawn(Command({plain})).status().code(), StatusCode::kPermissionDenied);
+  const std::string script = folder.Write("script", "#!/no/such/interpreter\n");
+  chmod(script.c_str(), 0700);
+  EXPECT_EQ(Spawn(Command({script})).status().code(), StatusCode::kNotFound);
+  SpawnRequest request = Command({"true"});
+  request.working_directory = folder.path() + "/none";
+  EXPECT_THAT(Message(Spawn(request).status()), HasSubstr("/none: No such file or directory"));
+}
+
+TEST(SpawnTest, HasNoDescriptorOfOursAndAProcessGroupOfItsOwn) {
+  const Ended ended = RunToEnd(Command(
+      {"sh", "-c", "ls /proc/self/fd | tr '\\n' ' '; [ $(ps -o pgid= -p $$) = $$ ] && echo leader"}));
+  EXPECT_EQ(ended.output, "0 1 2 3 leader\n");  // 3 is ls's own
+}
+
+TEST(SpawnTest, SignalsHaveTheirDefaultEffect) {
+  signal(SIGPIPE, SIG_IGN);
+  const Ended ended = RunToEnd(Command({"sh", "-c", "kill -PIPE $$"}));
+  EXPECT_TRUE(WIFSIGNALED(ended.wait_status));
+}
+
+TEST(SpawnTest, DiesWithTheThreadThatStartedIt) {
+  auto pipe = base::Pipe();
+  pid_t pid = 0;
+  std::thread starter([&] {
+    SpawnRequest request = Command({"sleep", "1000"});
+    request.stdout_fd = pipe->second.get();
+    const auto started = Spawn(request);
+    ASSERT_TRUE(started.ok());
+    pid = *started;
+  });
+  starter.join();
+  int wait_status = 0;
+  ASSERT_EQ(waitpid(pid, &wait_status, 0), pid);
+  EXPECT_EQ(WTERMSIG(wait_status), SIGKILL);
+}
+
+TEST(FindProgramTest, SearchesAsExecDoes) {
+  const test::TempFolder folder;
+  const std::string tool = folder.Write("tool", "#!/bin/sh\n");
+  folder.Write("plain", "");
+  chmod(tool.c_str(), 0700);
+  EXPECT_EQ(*FindProgram("tool", "/none:" + folder.path(), "/"), tool);
+  EXPECT_EQ(*FindProgram("./tool", "", folder.path()), folder.path() + "/./tool");
+  EXPECT_EQ(*FindProgram("tool", "", folder.path()), tool);  // an empty PATH: here
+  EXPECT_EQ(FindProgram("tool", "/none", "/").status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(FindProgram("plain", folder.path(), "/").status().code(),
+            StatusCode::kPermissionDenied);
+  EXPECT_EQ(FindProgram("/", "", "/").status().code(), StatusCode::kPermissionDenied);
+}
+
+}  // namespace
+}  // namespace autodist::process

@@ -1,0 +1,94 @@
+// Whatever is in a file, reading it as a spec ends soon and tells what is wrong.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "spec/text_check.h"
+#include "spec/yaml_reader.h"
+#include "support/temp_folder.h"
+
+namespace autodist::spec {
+namespace {
+
+using testing::HasSubstr;
+
+std::string OnlyProblemOf(const std::string& text) {
+  const ReadOutcome outcome = ReadSpec(text, "f");
+  EXPECT_FALSE(outcome.spec);
+  EXPECT_EQ(outcome.problems.size(), 1u);
+  return outcome.problems.empty() ? "" : outcome.problems[0].ToString();
+}
+
+TEST(HostileSpecTest, TenMegabytesAreRefusedUnread) {
+  const test::TempFolder folder;
+  const std::string path = folder.Write("big.yaml", std::string(10 << 20, 'a'));
+  const ReadOutcome outcome = ReadSpecFile(path);
+  ASSERT_EQ(outcome.problems.size(), 1u);
+  EXPECT_THAT(outcome.problems[0].what, HasSubstr("larger than"));
+}
+
+TEST(HostileSpecTest, DeepNestingIsASyntaxError) {
+  for (const std::string open : {"[", "{a: ", "- ", "? "}) {
+    std::string text = "nodes: ";
+    if (open == "- " || open == "? ") text = "";
+    for (int i = 0; i < 50'000; ++i) text += open;
+    EXPECT_FALSE(ReadSpec(text, "f").spec);
+  }
+}
+
+TEST(HostileSpecTest, AnAliasBombDoesNotGoOff) {
+  std::string text = "a: &a0 [x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 60; ++i) {
+    text += "b" + std::to_string(i) + ": &a" + std::to_string(i) + " [";
+    for (int j = 0; j < 9; ++j) text += (j ? ", *a" : "*a") + std::to_string(i - 1);
+    text += "]\n";
+  }
+  text += "nodes: *a59\n";
+  const ReadOutcome outcome = ReadSpec(text, "f");
+  EXPECT_FALSE(outcome.spec);
+  EXPECT_LT(outcome.problems.size(), 200u);
+}
+
+TEST(HostileSpecTest, AnAnchorThatContainsItself) {
+  EXPECT_FALSE(ReadSpec("nodes: &a [*a]\n", "f").spec);
+  EXPECT_FALSE(ReadSpec("&a nodes: [{address: *a, *a : *a}]\n", "f").spec);
+}
+
+TEST(HostileSpecTest, BinaryInputIsNamedAsSuch) {
+  EXPECT_THAT(OnlyProblemOf(std::string("nodes:\n \0", 9)), HasSubstr("f:2:2: byte 0x00"));
+  EXPECT_THAT(OnlyProblemOf("\x7f" "ELF\x02\x01\x01"), HasSubstr("0x02"));
+  EXPECT_THAT(OnlyProblemOf("nodes: \xff\xfe"), HasSubstr("f:1:8: byte 0xff is not valid UTF-8"));
+}
+
+TEST(HostileSpecTest, RandomChangesNeverCrash) {
+  const std::string valid =
+      "nodes:\n  - address: 10.0.0.1\n    gpus: [0, 1]\n    chief: true\n"
+      "  - address: 10.0.0.2\n    cpus: [0]\n    ssh_config: a\n    network_bandwidth: 2.5\n"
+      "ssh:\n  a:\n    key_file: '~/k'\n    port: 22\n    shared_envs: {A: '$B', C: \"d\"}\n";
+  ASSERT_TRUE(ReadSpec(valid, "f").spec);
+  const std::string alphabet = "[]{}:,-?&*!|>'\"%@`#\n \tab01~<";
+  std::mt19937 random(1);
+  for (int round = 0; round < 3000; ++round) {
+    std::string text = valid;
+    for (unsigned changes = 1 + random() % 4; changes > 0; --changes) {
+      const size_t at = random() % text.size();
+      const char letter = alphabet[random() % alphabet.size()];
+      switch (random() % 3) {
+        case 0:
+          text[at] = letter;
+          break;
+        case 1:
+          text.insert(at, 1 + random() % 3, letter);
+          break;
+        default:
+          text.erase(at, 1 + random() % 8);
+      }
+    }
+    const ReadOutcome outcome = ReadSpec(text, "f");
+    ASSERT_EQ(outcome.spec.has_value(), outcome.problems.empty()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace autodist::spec
