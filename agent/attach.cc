@@ -89,8 +89,8 @@ Result<pid_t> Detach(base::UniqueFd listener, const std::string& folder,
   if (child > 0) return child;
   setsid();
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  const int log = open((folder + "/" + kLogName).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
-                       0600);
+  const int log =
+      open((folder + "/" + kLogName).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   dup2(null, STDIN_FILENO);
   dup2(null, STDOUT_FILENO);
   dup2(log >= 0 ? log : null, STDERR_FILENO);
@@ -181,9 +181,8 @@ bool Pump(int socket) {
 }
 
 bool IsPlainWord(std::string_view text) {
-  return !text.empty() && text.size() <= 64 && std::ranges::all_of(text, [](unsigned char c) {
-    return std::isalnum(c) || c == '-';
-  });
+  return !text.empty() && text.size() <= 64 &&
+         std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) || c == '-'; });
 }
 
 }  // namespace

@@ -67,8 +67,8 @@ Result<base::UniqueFd> MemoryFile() {
 std::string Contents(const base::UniqueFd& fd, size_t limit) {
   const off_t size = lseek(fd.get(), 0, SEEK_END);
   std::string text(std::min(static_cast<size_t>(std::max<off_t>(size, 0)), limit), '\0');
-  const ssize_t got = pread(fd.get(), text.data(), text.size(),
-                            size - static_cast<off_t>(text.size()));
+  const ssize_t got =
+      pread(fd.get(), text.data(), text.size(), size - static_cast<off_t>(text.size()));
   text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
   return text;
 }
@@ -129,8 +129,8 @@ void SetInterfaceVariables(const v1::NodePlan& node, Environment& environment,
     std::string found;
     for (const base::Interface& interface : *interfaces) {
       if (interface.address.IsLoopback()) continue;
-      found += (found.empty() ? "" : ", ") + interface.address.ToString() + " (" + interface.name +
-               ")";
+      found +=
+          (found.empty() ? "" : ", ") + interface.address.ToString() + " (" + interface.name + ")";
     }
     warnings.push_back("no interface of this node has the address " + node.data_address() +
                        " that the spec gives it; it has " + (found.empty() ? "none" : found));
@@ -158,7 +158,8 @@ std::optional<v1::Problem> CheckProgram(const std::string& program, const std::s
 
 RankCommand MakeRank(const v1::RankPlan& rank, const std::string& directory,
                      Environment environment) {
-  for (const auto& variable : rank.environment()) environment.Set(variable.name(), variable.value());
+  for (const auto& variable : rank.environment())
+    environment.Set(variable.name(), variable.value());
   RankCommand command{rank.rank(), {}};
   command.spawn.argv.assign(rank.argv().begin(), rank.argv().end());
   command.spawn.environment = environment.ToStrings();
@@ -179,8 +180,8 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
   };
 
   const bool has_directory = report(CheckWorkingDirectory(directory));
-  Environment environment = node.inherit_environment() ? agent_environment
-                                                       : Environment::CleanLogin(agent_environment);
+  Environment environment =
+      node.inherit_environment() ? agent_environment : Environment::CleanLogin(agent_environment);
   if (!node.activation().empty()) {
     // Tried even without the working directory, so that both problems are told at once.
     const Status activated =

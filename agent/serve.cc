@@ -128,8 +128,7 @@ Status Run(const base::UniqueFd& listener, const std::string& folder,
   if (!server) return Error(StatusCode::kInternal, "gRPC could not start a server");
 
   AD_ASSIGN_OR_RETURN(base::FdPair stop, base::Pipe());
-  std::jthread acceptor(
-      [&] { AcceptLoop(listener.get(), stop.first.get(), *server); });
+  std::jthread acceptor([&] { AcceptLoop(listener.get(), stop.first.get(), *server); });
 
   if (!lifetime.WaitForEnd()) {
     std::fprintf(stderr, "lease expired: ending the job on this node\n");

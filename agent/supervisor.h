@@ -29,9 +29,9 @@ struct RankCommand {
 
 struct RankExit {
   uint32_t rank = 0;
-  pid_t pid = 0;            // 0: could not be started
-  int wait_status = 0;      // as waitpid gives it
-  Status start_failure;     // where pid is 0
+  pid_t pid = 0;         // 0: could not be started
+  int wait_status = 0;   // as waitpid gives it
+  Status start_failure;  // where pid is 0
 };
 
 // What happens, told on the supervisor's thread. A rank's last output comes before its exit.
@@ -101,7 +101,7 @@ class Supervisor {
 
   SupervisorEvents events_;
   base::UniqueFd epoll_;
-  base::UniqueFd wake_;    // eventfd: tasks_ is not empty
+  base::UniqueFd wake_;      // eventfd: tasks_ is not empty
   base::UniqueFd children_;  // signalfd: SIGCHLD
 
   std::mutex mutex_;

@@ -57,7 +57,8 @@ uint64_t Checksum(const std::vector<float>& values) {
   for (const float value : values) {
     uint32_t bits = 0;
     std::memcpy(&bits, &value, sizeof bits);
-    for (int shift = 0; shift < 32; shift += 8) hash = (hash ^ (bits >> shift & 0xFF)) * 0x100000001b3u;
+    for (int shift = 0; shift < 32; shift += 8)
+      hash = (hash ^ (bits >> shift & 0xFF)) * 0x100000001b3u;
   }
   return hash;
 }
@@ -79,8 +80,8 @@ Result<float> TrainEpoch(const Options& options, const std::vector<uint32_t>& or
     AD_RETURN_IF_ERROR(network.ComputeGradients(ShareOf(client, order, begin, end)));
     AD_RETURN_IF_ERROR(
         ring.AllReduce(network.gradients(), kGradients, DataType::kFloat32, ReduceOp::kSum));
-    AD_RETURN_IF_ERROR(network.Step(static_cast<float>(end - begin), options.learning_rate,
-                                    options.momentum));
+    AD_RETURN_IF_ERROR(
+        network.Step(static_cast<float>(end - begin), options.learning_rate, options.momentum));
     AD_ASSIGN_OR_RETURN(const float batch_loss, network.Loss());
     loss += batch_loss;
   }
@@ -97,8 +98,7 @@ Status CompareChecksums(Client& client, uint64_t checksum) {
   const std::string mine = std::to_string(checksum);
   AD_RETURN_IF_ERROR(client.Set("checksum/" + std::to_string(client.rank()), mine));
   for (uint32_t rank = 0; rank < client.world_size(); ++rank) {
-    AD_ASSIGN_OR_RETURN(const std::string theirs,
-                        client.Get("checksum/" + std::to_string(rank)));
+    AD_ASSIGN_OR_RETURN(const std::string theirs, client.Get("checksum/" + std::to_string(rank)));
     if (theirs != mine) {
       return autodist::Error(autodist::StatusCode::kDataLoss,
                              "the weights of rank " + std::to_string(rank) + " differ from mine");
@@ -149,8 +149,7 @@ Status Train(const Options& options) {
 
 int main(int argc, char** argv) {
   const auto options = train_digits::ParseOptions(argc, argv);
-  const autodist::Status status =
-      options.ok() ? train_digits::Train(*options) : options.status();
+  const autodist::Status status = options.ok() ? train_digits::Train(*options) : options.status();
   if (status.ok()) return 0;
   std::fprintf(stderr, "train_digits: %s\n", autodist::Message(status).c_str());
   return options.ok() ? 1 : 2;

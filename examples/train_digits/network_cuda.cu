@@ -94,8 +94,8 @@ __global__ void SumGradients(const float* pixels, const uint32_t* samples, unsig
   gradients[g] = sum;
 }
 
-__global__ void Update(float* parameters, float* velocity, const float* gradients,
-                       float batch_size, float learning_rate, float momentum) {
+__global__ void Update(float* parameters, float* velocity, const float* gradients, float batch_size,
+                       float learning_rate, float momentum) {
   const size_t i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= kParameters) return;
   velocity[i] = momentum * velocity[i] - learning_rate * gradients[i] / batch_size;
@@ -158,9 +158,8 @@ class CudaNetwork final : public Network {
   }
 
   Status Step(float batch_size, float learning_rate, float momentum) override {
-    Update<<<Blocks(kParameters), kThreads>>>(parameters_.get(), velocity_.get(),
-                                              gradients_.get(), batch_size, learning_rate,
-                                              momentum);
+    Update<<<Blocks(kParameters), kThreads>>>(parameters_.get(), velocity_.get(), gradients_.get(),
+                                              batch_size, learning_rate, momentum);
     return ToStatus(cudaGetLastError(), "updating the parameters");
   }
 
@@ -178,9 +177,9 @@ class CudaNetwork final : public Network {
 
   Result<float> Loss() override {
     float loss = 0;
-    AD_RETURN_IF_ERROR(ToStatus(cudaMemcpy(&loss, gradients_.get() + kParameters, sizeof loss,
-                                           cudaMemcpyDeviceToHost),
-                                "download"));
+    AD_RETURN_IF_ERROR(ToStatus(
+        cudaMemcpy(&loss, gradients_.get() + kParameters, sizeof loss, cudaMemcpyDeviceToHost),
+        "download"));
     return loss;
   }
 

@@ -44,11 +44,11 @@ std::string Remedy(const Status& status);
 #define AD_CONCAT(a, b) AD_CONCAT_INNER(a, b)
 
 // Returns from the enclosing function with the failure that `expression` gives, if it gives one.
-#define AD_RETURN_IF_ERROR(expression)                                           \
-  do {                                                                           \
-    if (auto ad_status = (expression); !ad_status.ok()) [[unlikely]] {           \
-      return ad_status;                                                          \
-    }                                                                            \
+#define AD_RETURN_IF_ERROR(expression)                                 \
+  do {                                                                 \
+    if (auto ad_status = (expression); !ad_status.ok()) [[unlikely]] { \
+      return ad_status;                                                \
+    }                                                                  \
   } while (false)
 
 // Declares or assigns `target` from a Result, or returns with its failure.

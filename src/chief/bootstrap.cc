@@ -14,8 +14,8 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr seconds kReadyLimit{60};    // a login shell's start-up files may take long
-constexpr seconds kUploadLimit{300};  // 7 MB at 200 kbit/s
+constexpr seconds kReadyLimit{60};      // a login shell's start-up files may take long
+constexpr seconds kUploadLimit{300};    // 7 MB at 200 kbit/s
 constexpr size_t kMostNoise = 1 << 20;  // bytes that a login shell may print first
 constexpr size_t kLargestAgent = 64 << 20;
 
@@ -83,8 +83,7 @@ Result<AgentBinary> AgentBinary::Load(const std::string& path) {
   return binary;
 }
 
-std::vector<std::string> LocalAgentCommand(const AgentBinary& binary,
-                                           const AgentSession& session) {
+std::vector<std::string> LocalAgentCommand(const AgentBinary& binary, const AgentSession& session) {
   std::vector<std::string> command = {binary.path, "attach"};
   AppendSession(command, session);
   return command;
@@ -101,8 +100,8 @@ std::vector<std::string> RemoteAgentCommand(const AgentBinary& binary,
 
 std::vector<std::string> InstallingAgentCommand(const AgentBinary& binary,
                                                 const AgentSession& session) {
-  std::vector<std::string> command = {
-      "sh", "-c", kInstallScript, "sh", binary.sha256, std::to_string(binary.content.size())};
+  std::vector<std::string> command = {"sh", "-c",          kInstallScript,
+                                      "sh", binary.sha256, std::to_string(binary.content.size())};
   AppendSession(command, session);
   return command;
 }
@@ -132,8 +131,8 @@ Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& 
       if (!sent.ok()) return AgentDidNotStart(stream, Annotate(sent, "sending the agent"));
     }
     if (seen.size() > kMostNoise) {
-      return AgentDidNotStart(stream, Error(StatusCode::kResourceExhausted,
-                                            "the login shell prints without end"));
+      return AgentDidNotStart(
+          stream, Error(StatusCode::kResourceExhausted, "the login shell prints without end"));
     }
   }
   return socket;

@@ -32,8 +32,7 @@ struct AgentSession {
 
 // What to run: on this machine, on a node that has the agent already, and on one that gets it.
 std::vector<std::string> LocalAgentCommand(const AgentBinary& binary, const AgentSession& session);
-std::vector<std::string> RemoteAgentCommand(const AgentBinary& binary,
-                                            const AgentSession& session);
+std::vector<std::string> RemoteAgentCommand(const AgentBinary& binary, const AgentSession& session);
 std::vector<std::string> InstallingAgentCommand(const AgentBinary& binary,
                                                 const AgentSession& session);
 

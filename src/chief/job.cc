@@ -33,8 +33,7 @@ Job::Job(const v1::LaunchPlan& plan, JobOptions options)
       state_(plan),
       rendezvous_(plan.world_size()),
       renew_at_(Deadline::After(options_.launch.lease / kRenewalsPerLease)),
-      signals_(std::in_place,
-               [this](int signal) { mailbox_.Put(SignalReceived{signal}); }),
+      signals_(std::in_place, [this](int signal) { mailbox_.Put(SignalReceived{signal}); }),
       nodes_(static_cast<size_t>(plan.nodes_size())),
       open_(nodes_.size(), false) {
   ::signal(SIGPIPE, SIG_IGN);
@@ -111,18 +110,18 @@ void Job::AddNode(LaunchedNode node) {
   NodeLink* link = nodes_[node_rank].link.get();
   if (!link) return;
   open_[node_rank] = true;
-  link->OpenSession(
-      {[this, node_rank](v1::AgentEvent event) {
-         if (event.has_output()) {
-           // Not past the thread that decides: output must not delay it, nor wait for it.
-           output_->Write(std::move(*event.mutable_output()));
-         } else {
-           mailbox_.Put(AgentSaid{node_rank, std::move(event)});
-         }
-       },
-       [this, node_rank](Status status) {
-         mailbox_.Put(LinkClosed{node_rank, std::move(status)});
-       }});
+  link->OpenSession({[this, node_rank](v1::AgentEvent event) {
+                       if (event.has_output()) {
+                         // Not past the thread that decides: output must not delay it, nor wait for
+                         // it.
+                         output_->Write(std::move(*event.mutable_output()));
+                       } else {
+                         mailbox_.Put(AgentSaid{node_rank, std::move(event)});
+                       }
+                     },
+                     [this, node_rank](Status status) {
+                       mailbox_.Put(LinkClosed{node_rank, std::move(status)});
+                     }});
 }
 
 void Job::RunRanks() {
@@ -141,7 +140,8 @@ void Job::Handle(Event event) {
                         [this](const LinkClosed& closed) {
                           open_[closed.node_rank] = false;
                           Status status = closed.status;
-                          if (status.ok()) status = Error(StatusCode::kUnavailable, "its agent left");
+                          if (status.ok())
+                            status = Error(StatusCode::kUnavailable, "its agent left");
                           Act(state_.NodeLost(closed.node_rank, status));
                         },
                         [this](const SignalReceived& received) {
@@ -198,7 +198,8 @@ void Job::ShutDown() {
   for (size_t i = 0; i < nodes_.size(); ++i) {
     const std::string& address = plan_.nodes(static_cast<int>(i)).address();
     if (open_[i]) {
-      Log(LogLevel::kWarning, address + ": the agent does not confirm that the job has ended there");
+      Log(LogLevel::kWarning,
+          address + ": the agent does not confirm that the job has ended there");
     } else if (nodes_[i].link && !state_.NodeIsLost(static_cast<uint32_t>(i)) &&
                !nodes_[i].link->WaitClosed(gone)) {
       Log(LogLevel::kWarning, address + ": the agent has not gone");

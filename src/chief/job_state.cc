@@ -49,8 +49,8 @@ JobState::Action JobState::RankExited(const v1::RankExited& exit) {
 
 JobState::Action JobState::NodeLost(uint32_t node_rank, const Status& status) {
   lost_nodes_.insert(node_rank);
-  const auto lost = std::erase_if(node_of_running_,
-                                  [&](const auto& rank) { return rank.second == node_rank; });
+  const auto lost =
+      std::erase_if(node_of_running_, [&](const auto& rank) { return rank.second == node_rank; });
   if (lost == 0) return Action::kNone;
   return Stop({Cause::Kind::kNodeLost, node_rank, {}, status, 0});
 }

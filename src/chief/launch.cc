@@ -67,8 +67,8 @@ LaunchedNode Launcher::Launch(const v1::NodePlan& node) {
   v1::PrepareRequest request;
   *request.mutable_node() = node;
   request.set_working_directory(plan_.working_directory());
-  auto prepared = launched.link->Prepare(request, base::Deadline::After(kPrepareLimit),
-                                         stop_.get_token());
+  auto prepared =
+      launched.link->Prepare(request, base::Deadline::After(kPrepareLimit), stop_.get_token());
   if (prepared.ok()) {
     launched.prepared = std::move(*prepared);
   } else {
@@ -83,9 +83,9 @@ Result<std::unique_ptr<NodeLink>> Launcher::Reach(const v1::NodePlan& node) {
   const auto transport = TransportTo(node);
   AD_RETURN_IF_ERROR(transport.status());
   const bool local = node.reach().has_local();
-  auto link = RunAgent(**transport, session,
-                       local ? LocalAgentCommand(agent_, session)
-                             : RemoteAgentCommand(agent_, session));
+  auto link =
+      RunAgent(**transport, session,
+               local ? LocalAgentCommand(agent_, session) : RemoteAgentCommand(agent_, session));
   if (!local && link.status().code() == StatusCode::kNotFound) {
     link = RunAgent(**transport, session, InstallingAgentCommand(agent_, session));
   }

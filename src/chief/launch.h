@@ -18,7 +18,7 @@
 namespace autodist::chief {
 
 struct LaunchOptions {
-  std::string agent_path;                     // autodist-agent on this machine
+  std::string agent_path;  // autodist-agent on this machine
   std::vector<std::string> known_hosts_files;
   std::chrono::milliseconds lease;
   std::chrono::milliseconds grace;

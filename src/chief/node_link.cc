@@ -9,8 +9,7 @@ namespace autodist::chief {
 
 class NodeLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage, v1::AgentEvent> {
  public:
-  Session(v1::AgentService::Stub& stub, Handlers handlers)
-      : handlers_(std::move(handlers)) {
+  Session(v1::AgentService::Stub& stub, Handlers handlers) : handlers_(std::move(handlers)) {
     stub.async()->Session(&context_, this);
     StartRead(&event_);
     StartCall();

@@ -27,7 +27,8 @@ Result<std::unique_ptr<OutputWriter>> OutputWriter::Create(const v1::LaunchPlan&
                                                            Written written) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) return Error(StatusCode::kPermissionDenied, "log folder " + folder + ": " + error.message());
+  if (error)
+    return Error(StatusCode::kPermissionDenied, "log folder " + folder + ": " + error.message());
   std::filesystem::permissions(folder, std::filesystem::perms::owner_all, error);
 
   std::unique_ptr<OutputWriter> writer(new OutputWriter(std::move(written)));

@@ -45,8 +45,8 @@ std::string Rendezvous::Set(const v1::SetRequest& request) {
            " bytes; " + std::to_string(kLargestValue) + " are allowed";
   }
   std::string& value = values_[request.key()];
-  const size_t stored = stored_ - value.size() + request.value().size() +
-                        (value.empty() ? request.key().size() : 0);
+  const size_t stored =
+      stored_ - value.size() + request.value().size() + (value.empty() ? request.key().size() : 0);
   if (stored > kLargestStore) return "the job's key/value store is full";
   stored_ = stored;
   value = request.value();
@@ -58,15 +58,15 @@ std::string Rendezvous::Set(const v1::SetRequest& request) {
 
 void Rendezvous::EnterBarrier(const v1::BarrierRequest& request, Waiting waiting) {
   if (request.rank() >= world_size_) {
-    waiting.reply(ReplyTo(waiting.id, "", "rank " + std::to_string(request.rank()) +
-                                              " is not in the job"));
+    waiting.reply(
+        ReplyTo(waiting.id, "", "rank " + std::to_string(request.rank()) + " is not in the job"));
     return;
   }
   BarrierState& barrier = barriers_[request.name()];
   if (!barrier.entered.insert(request.rank()).second) {
-    waiting.reply(ReplyTo(waiting.id, "", "rank " + std::to_string(request.rank()) +
-                                              " is in the barrier '" + request.name() +
-                                              "' already"));
+    waiting.reply(ReplyTo(waiting.id, "",
+                          "rank " + std::to_string(request.rank()) + " is in the barrier '" +
+                              request.name() + "' already"));
     return;
   }
   barrier.waiting.push_back(std::move(waiting));

@@ -46,9 +46,10 @@ std::string RankReport(const v1::LaunchPlan& plan, const Cause& cause, const Out
                        const std::string& log_folder) {
   const std::string rank = std::to_string(cause.exit.rank());
   const std::string node = plan.nodes(static_cast<int>(cause.node_rank)).address();
-  std::string text = "rank " + rank + " on " + node +
-                     (cause.exit.pid() > 0 ? " (pid " + std::to_string(cause.exit.pid()) + ") " : " ") +
-                     HowItEnded(cause.exit) + "\n";
+  std::string text =
+      "rank " + rank + " on " + node +
+      (cause.exit.pid() > 0 ? " (pid " + std::to_string(cause.exit.pid()) + ") " : " ") +
+      HowItEnded(cause.exit) + "\n";
   const std::vector<std::string> lines = output.LastLines(cause.exit.rank());
   text += lines.empty() ? "  it wrote nothing\n" : "  its last lines:\n";
   for (const std::string& line : lines) text += "    | " + line + "\n";
@@ -102,8 +103,8 @@ int LaunchExitCode(const std::vector<LaunchedNode>& nodes) {
   return code;
 }
 
-std::string EndReport(const v1::LaunchPlan& plan, const JobState& state,
-                      const OutputWriter& output, const std::string& log_folder) {
+std::string EndReport(const v1::LaunchPlan& plan, const JobState& state, const OutputWriter& output,
+                      const std::string& log_folder) {
   if (!state.cause()) return "";
   const Cause& cause = *state.cause();
   std::string text;

@@ -18,7 +18,7 @@ std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<LaunchedN
 int LaunchExitCode(const std::vector<LaunchedNode>& nodes);
 
 // Why the job ended early, and what became of the other ranks; "" if it ended well.
-std::string EndReport(const v1::LaunchPlan& plan, const JobState& state,
-                      const OutputWriter& output, const std::string& log_folder);
+std::string EndReport(const v1::LaunchPlan& plan, const JobState& state, const OutputWriter& output,
+                      const std::string& log_folder);
 
 }  // namespace autodist::chief

@@ -62,14 +62,14 @@ Status CheckChiefIsHere(const std::string& chief_address, const std::string& chi
       return OkStatus();
     }
     if (!interface.address.IsLoopback()) {
-      here += (here.empty() ? "" : ", ") + interface.address.ToString() + " (" + interface.name + ")";
+      here +=
+          (here.empty() ? "" : ", ") + interface.address.ToString() + " (" + interface.name + ")";
     }
   }
-  return WithRemedy(
-      Error(StatusCode::kFailedPrecondition,
-            "the chief of the spec is " + chief_address + ", but this machine is " +
-                (here.empty() ? "without a network" : here)),
-      "run autodist on the chief, or mark this machine as the chief in the spec");
+  return WithRemedy(Error(StatusCode::kFailedPrecondition,
+                          "the chief of the spec is " + chief_address + ", but this machine is " +
+                              (here.empty() ? "without a network" : here)),
+                    "run autodist on the chief, or mark this machine as the chief in the spec");
 }
 
 Result<uint16_t> FreePort() {

@@ -122,8 +122,8 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const v1::LaunchPlan
   job.launch.agent_path =
       options.agent.empty() ? BesideThisProgram("autodist-agent") : options.agent;
   job.launch.known_hosts_files = {HomeFolder() + "/.ssh/known_hosts",
-                                  HomeFolder() + "/.ssh/known_hosts2",
-                                  "/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"};
+                                  HomeFolder() + "/.ssh/known_hosts2", "/etc/ssh/ssh_known_hosts",
+                                  "/etc/ssh/ssh_known_hosts2"};
   job.launch.lease = ToMilliseconds(options.lease_s);
   job.launch.grace = ToMilliseconds(options.grace_s);
   job.launch.fan_out = options.fan_out;
@@ -166,8 +166,8 @@ int Run(const RunOptions& options, const std::vector<std::string>& program) {
   RaiseFileLimit();
   chief::JobOptions job_options = MakeJobOptions(options, *plan);
   Log(LogLevel::kInfo, "job " + plan->job_id() + ": " + std::to_string(plan->world_size()) +
-                           " ranks on " + std::to_string(plan->nodes_size()) +
-                           " nodes; logs in " + job_options.log_folder);
+                           " ranks on " + std::to_string(plan->nodes_size()) + " nodes; logs in " +
+                           job_options.log_folder);
   return chief::Job(*plan, std::move(job_options)).Run();
 }
 

@@ -28,7 +28,8 @@ int Validate(const std::string& file) {
 Command AddValidate(CLI::App& app) {
   auto file = std::make_shared<std::string>();
   app.add_option("FILE", *file, "The resource spec, a YAML file")->required();
-  app.footer("\nPrints every mistake of the file as file:line:column; exit code 2 if there are any.");
+  app.footer(
+      "\nPrints every mistake of the file as file:line:column; exit code 2 if there are any.");
   return [file] { return Validate(*file); };
 }
 

@@ -10,8 +10,7 @@ namespace autodist::cli {
 std::vector<uint32_t> LocalGpus() {
   std::vector<uint32_t> gpus;
   std::error_code error;
-  for (const auto& entry :
-       std::filesystem::directory_iterator("/proc/driver/nvidia/gpus", error)) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/driver/nvidia/gpus", error)) {
     (void)entry;
     gpus.push_back(static_cast<uint32_t>(gpus.size()));
   }

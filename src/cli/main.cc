@@ -23,9 +23,8 @@ usage or a wrong spec; 130 after Ctrl-C.)";
 int Main(int argc, char** argv) {
   // What follows "--" is the user's program, passed on untouched.
   char** const end = argv + argc;
-  char** const dashes = std::find_if(argv, end, [](const char* word) {
-    return std::string_view(word) == "--";
-  });
+  char** const dashes =
+      std::find_if(argv, end, [](const char* word) { return std::string_view(word) == "--"; });
   const std::vector<std::string> program(dashes == end ? end : dashes + 1, end);
 
   CLI::App app("Runs one training program on every device of many machines, as plainly as on one.",

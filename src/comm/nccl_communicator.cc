@@ -80,12 +80,11 @@ class NcclCommunicator final : public Communicator {
                                            communicator_, kStream));
   }
   Status Broadcast(void* data, size_t count, DataType type, uint32_t root) override {
-    return Run("broadcast", ncclBroadcast(data, data, count, NcclType(type),
-                                          static_cast<int>(root), communicator_, kStream));
+    return Run("broadcast", ncclBroadcast(data, data, count, NcclType(type), static_cast<int>(root),
+                                          communicator_, kStream));
   }
   Status AllGather(const void* in, void* out, size_t count, DataType type) override {
-    return Run("all-gather",
-               ncclAllGather(in, out, count, NcclType(type), communicator_, kStream));
+    return Run("all-gather", ncclAllGather(in, out, count, NcclType(type), communicator_, kStream));
   }
   Status ReduceScatter(const void* in, void* out, size_t count, DataType type,
                        ReduceOp op) override {

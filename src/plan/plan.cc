@@ -23,8 +23,7 @@ void SetReach(const spec::Node& node, const Input& input, v1::NodePlan& planned)
   ssh.set_port(group.port);
   ssh.set_username(group.username.empty() ? input.username : group.username);
   const std::string key_file = ExpandHome(group.key_file, input.home);
-  ssh.set_key_file(key_file.starts_with('/') ? key_file
-                                             : input.working_directory + "/" + key_file);
+  ssh.set_key_file(key_file.starts_with('/') ? key_file : input.working_directory + "/" + key_file);
   planned.set_activation(group.python_venv);
   for (const auto& [name, value] : group.shared_envs) {
     v1::EnvironmentVariable& variable = *planned.add_shared_envs();
@@ -85,9 +84,9 @@ Result<v1::LaunchPlan> MakePlan(const Input& input) {
       ranked.mutable_device()->set_kind(on_gpu ? v1::DEVICE_KIND_GPU : v1::DEVICE_KIND_CPU);
       ranked.mutable_device()->set_index(devices[local_rank]);
       for (const std::string& argument : input.command) ranked.add_argv(argument);
-      SetRankEnvironment({&plan, &planned, rank, local_rank, local_world_size, node.gpus,
-                          input.master_port},
-                         ranked);
+      SetRankEnvironment(
+          {&plan, &planned, rank, local_rank, local_world_size, node.gpus, input.master_port},
+          ranked);
     }
   }
   return plan;

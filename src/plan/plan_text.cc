@@ -60,8 +60,8 @@ std::string PlanAsText(const v1::LaunchPlan& full_plan) {
   for (const v1::NodePlan& node : plan.nodes()) {
     text += "node " + std::to_string(node.node_rank()) + ": " + node.address() +
             (node.data_address() == node.address() ? "" : " (" + node.data_address() + ")") +
-            (node.reach().has_local() ? ", chief" : "") + "\n  reached by: " +
-            ReachAsText(node.reach()) + "\n";
+            (node.reach().has_local() ? ", chief" : "") +
+            "\n  reached by: " + ReachAsText(node.reach()) + "\n";
     if (!node.activation().empty()) {
       text += "  activation: " + base::ShellQuote(node.activation()) + "\n";
     }

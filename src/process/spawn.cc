@@ -34,7 +34,7 @@ std::string PathOf(const std::vector<std::string>& environment) {
 }
 
 // All that the child needs, made by the parent, whose memory it shares until it executes the
-// program: it may neither allocate nor change anything but `error`.
+// program: it may neither allocate nor change anything.
 struct Prepared {
   const char* program;
   char* const* argv;
@@ -45,18 +45,22 @@ struct Prepared {
   int stdout_fd;
   int stderr_fd;
   int extra_fd;
+  int report_fd;  // takes a Failure; closed by a successful execution
   pid_t parent;
-  const char* failed = "";  // what did
-  int error = 0;
+};
+
+struct Failure {
+  const char* what = "";  // in the memory of parent and child alike
+  int error = 0;          // errno; 0: none
 };
 
 // dup2 that leaves the descriptor open on exec even when it is the same already.
 bool Give(int fd, int as) { return fd == as ? fcntl(fd, F_SETFD, 0) == 0 : dup2(fd, as) == as; }
 
-[[noreturn]] void RunChild(Prepared& child) {
+[[noreturn]] void RunChild(const Prepared& child) {
   const auto fail = [&child](const char* what) __attribute__((noreturn)) {
-    child.failed = what;
-    child.error = errno;
+    const Failure failure{what, errno};
+    (void)!write(child.report_fd, &failure, sizeof failure);
     _exit(1);
   };
   // Ignored signals would stay ignored, and handlers of ours must not run here.
@@ -86,7 +90,7 @@ bool Give(int fd, int as) { return fd == as ? fcntl(fd, F_SETFD, 0) == 0 : dup2(
 
 // A child that borrows our memory, as vfork's does: copying the page tables of a process with many
 // threads and buffers takes longer than all the rest.
-pid_t BorrowingFork(Prepared& child) {
+pid_t BorrowingFork(const Prepared& child) {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -100,9 +104,9 @@ pid_t BorrowingFork(Prepared& child) {
 }  // namespace
 
 Result<pid_t> Spawn(const SpawnRequest& request) {
-  AD_ASSIGN_OR_RETURN(const std::string program,
-                      FindProgram(request.argv.at(0), PathOf(request.environment),
-                                  request.working_directory));
+  AD_ASSIGN_OR_RETURN(
+      const std::string program,
+      FindProgram(request.argv.at(0), PathOf(request.environment), request.working_directory));
   const base::UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!null.valid()) return ErrnoError(errno, "/dev/null");
   std::vector<std::string> shell_argv = request.argv;
@@ -112,21 +116,17 @@ Result<pid_t> Spawn(const SpawnRequest& request) {
   const std::vector<char*> shell = Pointers(shell_argv);
   const std::vector<char*> environment = Pointers(request.environment);
   const auto or_null = [&](int fd) { return fd >= 0 ? fd : null.get(); };
-  Prepared child{program.c_str(),
-                 argv.data(),
-                 shell.data(),
-                 environment.data(),
-                 request.working_directory.c_str(),
-                 null.get(),
-                 or_null(request.stdout_fd),
-                 or_null(request.stderr_fd),
-                 request.extra_fd,
-                 getpid()};
-  const pid_t pid = BorrowingFork(child);
+  AD_ASSIGN_OR_RETURN(base::FdPair report, base::Pipe());
+  const pid_t pid =
+      BorrowingFork({program.c_str(), argv.data(), shell.data(), environment.data(),
+                     request.working_directory.c_str(), null.get(), or_null(request.stdout_fd),
+                     or_null(request.stderr_fd), request.extra_fd, report.second.get(), getpid()});
   if (pid < 0) return ErrnoError(errno, "starting a process");
-  if (child.error == 0) return pid;
+  report.second.Reset();
+  Failure failure;
+  if (read(report.first.get(), &failure, sizeof failure) <= 0) return pid;
   waitpid(pid, nullptr, 0);
-  return ErrnoError(child.error, std::string("cannot execute ") + child.failed);
+  return ErrnoError(failure.error, std::string("cannot execute ") + failure.what);
 }
 
 Result<std::string> FindProgram(const std::string& program, const std::string& path,
@@ -154,8 +154,9 @@ Result<std::string> FindProgram(const std::string& program, const std::string& p
   if (forbidden) {
     return Error(StatusCode::kPermissionDenied, "'" + program + "' is not an executable file");
   }
-  return Error(StatusCode::kNotFound, has_slash ? "'" + program + "' does not exist"
-                                                : "'" + program + "' is not in PATH (" + path + ")");
+  return Error(StatusCode::kNotFound, has_slash
+                                          ? "'" + program + "' does not exist"
+                                          : "'" + program + "' is not in PATH (" + path + ")");
 }
 
 }  // namespace autodist::process

@@ -11,7 +11,7 @@
 namespace autodist::process {
 
 struct SpawnRequest {
-  std::vector<std::string> argv;  // argv[0] is searched in the PATH of `environment`
+  std::vector<std::string> argv;         // argv[0] is searched in the PATH of `environment`
   std::vector<std::string> environment;  // "NAME=value"
   std::string working_directory;
   // Descriptors given to the child, still owned by the caller; -1: /dev/null.

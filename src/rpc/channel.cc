@@ -20,8 +20,7 @@ Result<std::shared_ptr<grpc::Channel>> ChannelOver(base::UniqueFd socket) {
 }
 
 std::shared_ptr<grpc::Channel> ChannelTo(const std::string& path) {
-  return grpc::CreateCustomChannel("unix:" + path, grpc::InsecureChannelCredentials(),
-                                   Arguments());
+  return grpc::CreateCustomChannel("unix:" + path, grpc::InsecureChannelCredentials(), Arguments());
 }
 
 Status FromGrpc(const grpc::Status& status) {

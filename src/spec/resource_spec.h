@@ -14,8 +14,8 @@ namespace autodist::spec {
 
 // A named way to log in, shared by the nodes that name it.
 struct SshGroup {
-  std::string key_file;     // path on the chief as written; "~" not yet expanded
-  std::string username;     // empty: the user who runs autodist
+  std::string key_file;  // path on the chief as written; "~" not yet expanded
+  std::string username;  // empty: the user who runs autodist
   uint16_t port = 22;
   std::string python_venv;  // shell statements, run on the node; empty: none
   std::vector<std::pair<std::string, std::string>> shared_envs;  // in file order, unexpanded

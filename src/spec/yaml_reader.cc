@@ -158,8 +158,8 @@ ReadOutcome Reader::Read(const std::string& text) {
 bool Reader::ReadMapping(const YAML::Node& yaml, const std::string& where,
                          const Handlers& handlers) {
   if (!yaml.IsMap()) {
-    Report(yaml.Mark(), where + " is " + TypeName(yaml) + "; it should be a mapping with the keys " +
-                            base::Alternatives([&] {
+    Report(yaml.Mark(), where + " is " + TypeName(yaml) +
+                            "; it should be a mapping with the keys " + base::Alternatives([&] {
                               std::vector<std::string> keys;
                               for (const auto& [key, handler] : handlers) keys.push_back(key);
                               return keys;
@@ -172,18 +172,17 @@ bool Reader::ReadMapping(const YAML::Node& yaml, const std::string& where,
     const auto handler = std::find_if(handlers.begin(), handlers.end(),
                                       [&](const auto& known) { return known.first == key; });
     if (!seen.insert(key).second) {
-      Report(entry.first.Mark(), "key " + Quoted(key) + " appears twice in " + where +
-                                     "; keep one of the two");
+      Report(entry.first.Mark(),
+             "key " + Quoted(key) + " appears twice in " + where + "; keep one of the two");
     } else if (handler != handlers.end()) {
       handler->second(entry.second);
     } else {
       std::vector<std::string> keys;
       for (const auto& known : handlers) keys.push_back(known.first);
       const std::string near = base::Nearest(key, keys);
-      Report(entry.first.Mark(),
-             "unknown key " + Quoted(key) + " in " + where + "; " +
-                 (near.empty() ? "known keys are " + base::Alternatives(keys)
-                               : "did you mean '" + near + "'?"));
+      Report(entry.first.Mark(), "unknown key " + Quoted(key) + " in " + where + "; " +
+                                     (near.empty() ? "known keys are " + base::Alternatives(keys)
+                                                   : "did you mean '" + near + "'?"));
     }
   }
   return true;
@@ -208,7 +207,8 @@ void Reader::ReadDocument(const YAML::Node& root) {
 
 void Reader::ReadNodes(const YAML::Node& nodes) {
   if (!nodes.IsSequence() || nodes.size() == 0) {
-    Report(nodes.Mark(), std::string("'nodes' is ") + (nodes.IsSequence() ? "an empty list" : TypeName(nodes)) +
+    Report(nodes.Mark(), std::string("'nodes' is ") +
+                             (nodes.IsSequence() ? "an empty list" : TypeName(nodes)) +
                              "; it should be a list of machines, such as\n"
                              "  nodes:\n    - address: 10.0.0.1\n      gpus: [0, 1]");
     return;
@@ -265,8 +265,7 @@ std::string Reader::ReadText(const YAML::Node& yaml, const std::string& key) {
 std::string Reader::ReadAddress(const YAML::Node& yaml) {
   const std::string address = ReadText(yaml, "address");
   if (address.empty() || base::IpAddress::Parse(address) || IsHostName(address)) return address;
-  Report(yaml.Mark(), Quoted(address) +
-                          " is neither an IPv4 or IPv6 address nor a host name" +
+  Report(yaml.Mark(), Quoted(address) + " is neither an IPv4 or IPv6 address nor a host name" +
                           (address.find(':') != std::string::npos
                                ? "; a port belongs to the ssh group, as 'port: 2222'"
                                : ""));
@@ -284,9 +283,9 @@ std::vector<uint32_t> Reader::ReadDevices(const YAML::Node& yaml, const std::str
     constexpr int kLargest = 4095;
     int device = 0;
     if (!YAML::convert<int>::decode(entry, device) || device < 0 || device > kLargest) {
-      Report(entry.Mark(), "in '" + key + "': " +
-                               (entry.IsScalar() ? Quoted(entry.Scalar()) : TypeName(entry)) +
-                               " is not a device number; they are whole numbers from 0");
+      Report(entry.Mark(),
+             "in '" + key + "': " + (entry.IsScalar() ? Quoted(entry.Scalar()) : TypeName(entry)) +
+                 " is not a device number; they are whole numbers from 0");
     } else if (std::count(devices.begin(), devices.end(), static_cast<uint32_t>(device)) > 0) {
       Report(entry.Mark(), "in '" + key + "': device " + std::to_string(device) +
                                " is listed twice; each device runs one rank");
@@ -409,7 +408,8 @@ void Reader::CheckWhole(const YAML::Node& root) {
     const auto [first, is_new] = first_line.emplace(Identity(node.address), mark.line + 1);
     if (!is_new) {
       Report(mark, "address " + Quoted(node.address) + " is already that of the node on line " +
-                       std::to_string(first->second) + "; list each machine once, with all its devices");
+                       std::to_string(first->second) +
+                       "; list each machine once, with all its devices");
     }
   }
   if (several && chief_line == 0) {
@@ -434,7 +434,8 @@ ReadOutcome ReadSpec(const std::string& text, const std::string& file) {
 
 ReadOutcome ReadSpecFile(const std::string& path) {
   const auto text = base::ReadFile(path, kLargestSpec);
-  if (!text.ok()) return {std::nullopt, {{path, 0, 0, Message(Annotate(text.status(), "cannot read the spec"))}}};
+  if (!text.ok())
+    return {std::nullopt, {{path, 0, 0, Message(Annotate(text.status(), "cannot read the spec"))}}};
   return ReadSpec(*text, path);
 }
 

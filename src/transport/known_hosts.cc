@@ -23,8 +23,8 @@ std::string Decode(std::string_view base64) {
                                    static_cast<int>(base64.size()));
   if (size < 0) return "";
   // EVP_DecodeBlock counts the padding as bytes.
-  const auto padding = std::count(base64.end() - std::min<long>(2, static_cast<long>(base64.size())),
-                                  base64.end(), '=');
+  const auto padding = std::count(
+      base64.end() - std::min<long>(2, static_cast<long>(base64.size())), base64.end(), '=');
   text.resize(static_cast<size_t>(size - padding));
   return text;
 }
@@ -83,10 +83,9 @@ bool MatchesHash(std::string_view field, const std::string& name) {
   unsigned size = 0;
   HMAC(EVP_sha1(), salt.data(), static_cast<int>(salt.size()),
        reinterpret_cast<const unsigned char*>(name.data()), name.size(), digest.data(), &size);
-  return wanted.size() == size && std::equal(wanted.begin(), wanted.end(), digest.begin(),
-                                             [](char a, unsigned char b) {
-                                               return static_cast<unsigned char>(a) == b;
-                                             });
+  return wanted.size() == size &&
+         std::equal(wanted.begin(), wanted.end(), digest.begin(),
+                    [](char a, unsigned char b) { return static_cast<unsigned char>(a) == b; });
 }
 
 }  // namespace

@@ -35,8 +35,8 @@ class LocalStream final : public Stream {
   std::string StderrTail() const override {
     const off_t size = lseek(errors_.get(), 0, SEEK_END);
     std::string text(static_cast<size_t>(std::clamp<off_t>(size, 0, kTail)), '\0');
-    const ssize_t got = pread(errors_.get(), text.data(), text.size(),
-                              std::max<off_t>(size - kTail, 0));
+    const ssize_t got =
+        pread(errors_.get(), text.data(), text.size(), std::max<off_t>(size - kTail, 0));
     text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
     return text;
   }
@@ -89,8 +89,7 @@ Result<std::unique_ptr<Stream>> LocalTransport::Run(const std::vector<std::strin
   for (const std::string& argument : argv) pointers.push_back(const_cast<char*>(argument.c_str()));
   pointers.push_back(nullptr);
   pid_t pid = 0;
-  const int error =
-      posix_spawn(&pid, pointers[0], &actions, &attributes, pointers.data(), environ);
+  const int error = posix_spawn(&pid, pointers[0], &actions, &attributes, pointers.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) return ErrnoError(error, "starting " + argv[0]);

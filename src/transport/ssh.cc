@@ -25,8 +25,8 @@ class SshStream final : public Stream {
 Result<std::unique_ptr<Stream>> SshTransport::Run(const std::vector<std::string>& argv,
                                                   std::stop_token stop) {
   AD_ASSIGN_OR_RETURN(base::FdPair sockets, base::StreamSocketPair());
-  const auto session = std::make_shared<SshSession>(
-      loop_, target_, "exec " + base::ShellLine(argv), std::move(sockets.second));
+  const auto session = std::make_shared<SshSession>(loop_, target_, "exec " + base::ShellLine(argv),
+                                                    std::move(sockets.second));
   loop_.Add(session);
   const std::stop_callback cancel(stop, [&] {
     session->Cancel();

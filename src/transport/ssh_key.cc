@@ -128,8 +128,8 @@ Result<std::shared_ptr<const SshKey>> SshKey::Load(const std::string& path) {
                       "check key_file in the spec; it is a path on the chief, and must be readable "
                       "by you");
   }
-  const auto key = text->find(kOpensshBegin) != std::string::npos ? ParseOpensshKey(*text)
-                                                                  : ParsePem(*text);
+  const auto key =
+      text->find(kOpensshBegin) != std::string::npos ? ParseOpensshKey(*text) : ParsePem(*text);
   if (!key.ok()) {
     const bool encrypted = key.status().code() == StatusCode::kFailedPrecondition;
     return WithRemedy(Annotate(key.status(), "key file " + path),
@@ -147,12 +147,12 @@ Result<std::shared_ptr<const SshKey>> SshKey::Load(const std::string& path) {
 
 Result<std::string> SshKey::SignRequest(std::string_view request) const {
   WireReader reader(request);
-  reader.String();     // session id
-  reader.Bytes(1);     // SSH_MSG_USERAUTH_REQUEST
-  reader.String();     // user
-  reader.String();     // service
-  reader.String();     // "publickey"
-  reader.Bytes(1);     // TRUE: signed
+  reader.String();  // session id
+  reader.Bytes(1);  // SSH_MSG_USERAUTH_REQUEST
+  reader.String();  // user
+  reader.String();  // service
+  reader.String();  // "publickey"
+  reader.Bytes(1);  // TRUE: signed
   const std::string_view algorithm = reader.String();
   if (!reader.ok()) return Error(StatusCode::kInternal, "malformed signing request");
 

@@ -49,8 +49,8 @@ class SshLoop {
   base::UniqueFd epoll_;
   base::UniqueFd wake_;
   std::mutex mutex_;
-  std::vector<std::function<void()>> tasks_;  // guarded by mutex_
-  bool stopping_ = false;                     // guarded by mutex_
+  std::vector<std::function<void()>> tasks_;                  // guarded by mutex_
+  bool stopping_ = false;                                     // guarded by mutex_
   std::map<Pollable*, std::shared_ptr<Pollable>> pollables_;  // the thread's
   std::thread thread_;
 };

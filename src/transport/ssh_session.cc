@@ -161,9 +161,10 @@ bool SshSession::Advance() {
   }
   if (phase_ < Phase::kRun && !Failure().ok()) Fail(Failure());
   if (phase_ != Phase::kEnded && deadline_.Expired()) {
-    static constexpr const char* kWhat[] = {"starting", "connecting", "the SSH handshake",
-                                            "logging in", "opening a channel",
-                                            "starting the program", "closing"};
+    static constexpr const char* kWhat[] = {
+        "starting",   "connecting",        "the SSH handshake",
+        "logging in", "opening a channel", "starting the program",
+        "closing"};
     Fail(WithRemedy(Error(StatusCode::kDeadlineExceeded,
                           std::string(kWhat[static_cast<size_t>(phase_)]) + " timed out"),
                     "is the machine up, the address right, and no firewall in between?"));
@@ -281,12 +282,12 @@ Status SshSession::CheckHostKey() {
           "~/.ssh/known_hosts:\n" +
               line);
     case KnownHosts::Verdict::kChanged:
-      return WithRemedy(Error(StatusCode::kFailedPrecondition,
-                              "host key changed: the server has " + offered +
-                                  ", which is not the key on " + answer.where),
-                        "somebody may be listening in; if the machine was set up anew, replace "
-                        "that line by\n" +
-                            line);
+      return WithRemedy(
+          Error(StatusCode::kFailedPrecondition, "host key changed: the server has " + offered +
+                                                     ", which is not the key on " + answer.where),
+          "somebody may be listening in; if the machine was set up anew, replace "
+          "that line by\n" +
+              line);
     case KnownHosts::Verdict::kRevoked:
       break;
   }

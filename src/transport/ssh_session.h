@@ -89,9 +89,9 @@ class SshSession final : public Pollable {
   _LIBSSH2_SESSION* session_ = nullptr;
   _LIBSSH2_CHANNEL* channel_ = nullptr;
 
-  std::string to_local_;      // read from the node, not yet written
+  std::string to_local_;  // read from the node, not yet written
   size_t to_local_begin_ = 0;
-  std::string to_remote_;     // read here, not yet written
+  std::string to_remote_;  // read here, not yet written
   size_t to_remote_begin_ = 0;
   bool local_ended_ = false;
   bool eof_sent_ = false;
@@ -99,7 +99,7 @@ class SshSession final : public Pollable {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  bool started_ = false;    // guarded by mutex_, as are the rest
+  bool started_ = false;  // guarded by mutex_, as are the rest
   bool ended_ = false;
   bool cancelled_ = false;
   Status failure_;

@@ -66,8 +66,7 @@ Status CheckType(const Client& client, Communicator& ring, DataType type, size_t
   // all[r * count + i] of rank q is value(q, r * count + i).
   for (size_t i = 0; i < all.size(); ++i) all[i] = value(rank, i);
   std::vector<T> part(count);
-  AD_RETURN_IF_ERROR(
-      ring.ReduceScatter(all.data(), part.data(), count, type, ReduceOp::kSum));
+  AD_RETURN_IF_ERROR(ring.ReduceScatter(all.data(), part.data(), count, type, ReduceOp::kSum));
   for (size_t i = 0; i < count; ++i) {
     AD_RETURN_IF_ERROR(
         Expect(part[i] == reduced(ReduceOp::kSum, rank * count + i), "reduce-scatter"));

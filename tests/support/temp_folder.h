@@ -13,7 +13,8 @@ namespace autodist::test {
 class TempFolder {
  public:
   TempFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "autodist-test-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "autodist-test-XXXXXX").string();
     path_ = mkdtemp(pattern.data());
   }
   TempFolder(const TempFolder&) = delete;

@@ -19,9 +19,9 @@ using testing::Not;
 class PrepareTest : public testing::Test {
  protected:
   void SetUp() override {
-    supervisor_ = *Supervisor::Create({[](uint32_t, pid_t) {},
-                                       [](uint32_t, Stream, uint64_t, std::string) {},
-                                       [](const RankExit&) {}, [] {}});
+    supervisor_ =
+        *Supervisor::Create({[](uint32_t, pid_t) {}, [](uint32_t, Stream, uint64_t, std::string) {},
+                             [](const RankExit&) {}, [] {}});
     request_.set_working_directory(folder_.path());
     request_.mutable_node()->set_data_address("127.0.0.1");
     request_.mutable_node()->add_ranks()->add_argv("true");
@@ -139,7 +139,8 @@ TEST_F(PrepareTest, AllProblemsOfANodeAreToldAtOnce) {
 
 TEST_F(PrepareTest, TellsAMissingProgramFromOneThatMayNotRun) {
   node().mutable_ranks(0)->set_argv(0, "./train");
-  EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_COMMAND_NOT_FOUND), HasSubstr("'./train' does not exist"));
+  EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_COMMAND_NOT_FOUND),
+              HasSubstr("'./train' does not exist"));
   folder_.Write("train", "");
   EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_COMMAND_NOT_EXECUTABLE), HasSubstr("not an executable"));
 }
@@ -158,7 +159,8 @@ TEST_F(PrepareTest, InterfaceVariablesNameTheOwnerOfTheAddressUnlessSet) {
   node().set_data_address("192.0.2.1");
   const PreparedNode elsewhere = Prepare();
   ASSERT_EQ(elsewhere.warnings.size(), 1u);
-  EXPECT_THAT(elsewhere.warnings[0], HasSubstr("no interface of this node has the address 192.0.2.1"));
+  EXPECT_THAT(elsewhere.warnings[0],
+              HasSubstr("no interface of this node has the address 192.0.2.1"));
 }
 
 }  // namespace

@@ -154,8 +154,7 @@ TEST_F(ServiceTest, ARendezvousCallThatTimesOutIsForgotten) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(50));
   v1::GetResponse response;
-  EXPECT_EQ(rank_->Get(&context, {}, &response).error_code(),
-            grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(rank_->Get(&context, {}, &response).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   v1::RendezvousReply late;
   late.set_id(1);
   rendezvous_->Reply(late);  // nobody waits any more

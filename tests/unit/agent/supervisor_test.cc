@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <atomic>
 #include <condition_variable>
 
 #include "process/process_tree.h"
@@ -24,9 +25,7 @@ class SupervisorTest : public testing::Test {
  protected:
   void SetUp() override {
     SupervisorEvents events;
-    events.started = [this](uint32_t rank, pid_t pid) {
-      Change([&] { pids_[rank] = pid; });
-    };
+    events.started = [this](uint32_t rank, pid_t pid) { Change([&] { pids_[rank] = pid; }); };
     events.output = [this](uint32_t rank, Stream stream, uint64_t offset, std::string data) {
       Change([&] {
         std::string& text = output_[{rank, stream}];
@@ -36,12 +35,8 @@ class SupervisorTest : public testing::Test {
       });
       if (acknowledge_) supervisor_->Acknowledge(rank, stream, offset + data.size());
     };
-    events.exited = [this](const RankExit& exit) {
-      Change([&] { exits_[exit.rank] = exit; });
-    };
-    events.ended = [this] {
-      Change([&] { ended_ = true; });
-    };
+    events.exited = [this](const RankExit& exit) { Change([&] { exits_[exit.rank] = exit; }); };
+    events.ended = [this] { Change([&] { ended_ = true; }); };
     auto supervisor = Supervisor::Create(std::move(events));
     ASSERT_TRUE(supervisor.ok());
     supervisor_ = std::move(*supervisor);
@@ -73,7 +68,7 @@ class SupervisorTest : public testing::Test {
     return output_[{rank, stream}];
   }
 
-  bool acknowledge_ = true;
+  std::atomic<bool> acknowledge_ = true;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<uint32_t, pid_t> pids_;
@@ -103,9 +98,9 @@ TEST_F(SupervisorTest, AProgramThatCannotStartIsAnEnd) {
 }
 
 TEST_F(SupervisorTest, StopSendsTermOnce) {
-  supervisor_->Start(
-      {Rank(0, "n=0; trap 'n=$((n+1)); echo $n; [ $n = 2 ] && exit 9' TERM; echo up; "
-               "while :; do sleep 0.01; done")});
+  supervisor_->Start({Rank(0,
+                           "n=0; trap 'n=$((n+1)); echo $n; [ $n = 2 ] && exit 9' TERM; echo up; "
+                           "while :; do sleep 0.01; done")});
   ASSERT_TRUE(Await([&] { return output_[{0, Stream::kStdout}] == "up\n"; }));
   supervisor_->Stop(seconds(60));
   ASSERT_TRUE(Await([&] { return output_[{0, Stream::kStdout}] == "up\n1\n"; }));
@@ -132,8 +127,9 @@ TEST_F(SupervisorTest, WithoutGraceRanksAreKilledAtOnce) {
 }
 
 TEST_F(SupervisorTest, ShutdownLeavesNothingNotEvenDaemons) {
-  supervisor_->Start({Rank(0, "setsid sh -c 'trap \"\" TERM; (setsid sleep 1000 &) ; sleep 1000' & "
-                              "setsid setsid sleep 1000 & echo up; exit 0")});
+  supervisor_->Start({Rank(0,
+                           "setsid sh -c 'trap \"\" TERM; (setsid sleep 1000 &) ; sleep 1000' & "
+                           "setsid setsid sleep 1000 & echo up; exit 0")});
   ASSERT_TRUE(Await([&] { return exits_.size() == 1; }));
   EXPECT_FALSE(process::Descendants(getpid()).empty());
   supervisor_->Shutdown();
@@ -144,9 +140,7 @@ TEST_F(SupervisorTest, ShutdownLeavesNothingNotEvenDaemons) {
 TEST_F(SupervisorTest, AReaderThatDoesNotKeepUpHoldsTheRankBack) {
   acknowledge_ = false;
   supervisor_->Start({Rank(0, "yes | head -c 2000000; echo done >&2")});
-  ASSERT_TRUE(Await([&] {
-    return output_[{0, Stream::kStdout}].size() >= Supervisor::kWindow;
-  }));
+  ASSERT_TRUE(Await([&] { return output_[{0, Stream::kStdout}].size() >= Supervisor::kWindow; }));
   EXPECT_EQ(Text(0, Stream::kStderr), "");
   // One read beyond the window at most.
   EXPECT_LT(Text(0).size(), Supervisor::kWindow + 65536 + 1);

@@ -10,8 +10,8 @@ TEST(Utf8Test, TellsGoodFromBad) {
     EXPECT_TRUE(IsUtf8(good)) << good;
   }
   // Lone continuation, cut short, overlong, surrogate, beyond U+10FFFF, never valid.
-  for (const char* bad : {"\x80", "\xC3", "\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80",
-                          "\xF4\x90\x80\x80", "\xFF"}) {
+  for (const char* bad :
+       {"\x80", "\xC3", "\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xFF"}) {
     EXPECT_FALSE(IsUtf8(bad));
   }
 }

@@ -15,11 +15,10 @@ using testing::ElementsAre;
 class OutputTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto writer = OutputWriter::Create(
-        test::ThreeNodePlan(), folder_.path() + "/runs/job",
-        [this](uint32_t node_rank, const v1::OutputAck& ack) {
-          acked_.push_back({node_rank, ack.rank(), ack.offset()});
-        });
+    auto writer = OutputWriter::Create(test::ThreeNodePlan(), folder_.path() + "/runs/job",
+                                       [this](uint32_t node_rank, const v1::OutputAck& ack) {
+                                         acked_.push_back({node_rank, ack.rank(), ack.offset()});
+                                       });
     ASSERT_TRUE(writer.ok()) << writer.status();
     writer_ = std::move(*writer);
     testing::internal::CaptureStdout();
@@ -82,8 +81,8 @@ TEST_F(OutputTest, AcknowledgesWhatIsWritten) {
   Write(3, "12345");
   Write(3, "678");
   writer_->Finish();
-  EXPECT_THAT(acked_, ElementsAre(std::array<uint64_t, 3>{1, 3, 5},
-                                  std::array<uint64_t, 3>{1, 3, 8}));
+  EXPECT_THAT(acked_,
+              ElementsAre(std::array<uint64_t, 3>{1, 3, 5}, std::array<uint64_t, 3>{1, 3, 8}));
   testing::internal::GetCapturedStdout();
   testing::internal::GetCapturedStderr();
 }

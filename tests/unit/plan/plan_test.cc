@@ -60,11 +60,19 @@ TEST(PlanTest, GivesEachRankItsPlaceInTheWorld) {
 
   const v1::RankPlan& last = plan.nodes(2).ranks(0);
   for (const auto& [name, value] : std::initializer_list<std::pair<const char*, const char*>>{
-           {"RANK", "4"}, {"WORLD_SIZE", "5"}, {"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "1"},
-           {"NODE_RANK", "2"}, {"GROUP_RANK", "2"}, {"MASTER_ADDR", "10.0.0.1"},
-           {"MASTER_PORT", "4711"}, {"AUTODIST_RANK", "4"}, {"AUTODIST_NODE_ADDRESS", "10.0.0.3"},
+           {"RANK", "4"},
+           {"WORLD_SIZE", "5"},
+           {"LOCAL_RANK", "0"},
+           {"LOCAL_WORLD_SIZE", "1"},
+           {"NODE_RANK", "2"},
+           {"GROUP_RANK", "2"},
+           {"MASTER_ADDR", "10.0.0.1"},
+           {"MASTER_PORT", "4711"},
+           {"AUTODIST_RANK", "4"},
+           {"AUTODIST_NODE_ADDRESS", "10.0.0.3"},
            {"AUTODIST_NODE_ADDRESSES", "10.0.0.1,10.0.0.2,10.0.0.3"},
-           {"TORCHELASTIC_USE_AGENT_STORE", "False"}, {"CUDA_VISIBLE_DEVICES", ""}}) {
+           {"TORCHELASTIC_USE_AGENT_STORE", "False"},
+           {"CUDA_VISIBLE_DEVICES", ""}}) {
     EXPECT_EQ(Variable(last, name), value) << name;
   }
 }

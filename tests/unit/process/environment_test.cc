@@ -17,11 +17,21 @@ Environment With(std::initializer_list<std::pair<std::string, std::string>> vari
 TEST(EnvironmentTest, ExpandsNamesAndNothingElse) {
   const Environment environment = With({{"X", "1"}, {"LONG_NAME2", "two words"}});
   for (const auto& [text, expanded] :
-       std::initializer_list<std::pair<const char*, const char*>>{
-           {"$X", "1"}, {"${X}0", "10"}, {"$LONG_NAME2!", "two words!"}, {"a b \"c\" $X", "a b \"c\" 1"},
-           {"$(id)", "$(id)"}, {"`id`", "`id`"}, {"${X", "${X"}, {"$", "$"}, {"$$X", "$1"},
-           {"$1", "$1"}, {"${1}", "${1}"}, {"\\$X", "\\1"}, {"$NONE", ""}, {"${X:-y}", "${X:-y}"},
-           {"'$X'", "'1'"}}) {
+       std::initializer_list<std::pair<const char*, const char*>>{{"$X", "1"},
+                                                                  {"${X}0", "10"},
+                                                                  {"$LONG_NAME2!", "two words!"},
+                                                                  {"a b \"c\" $X", "a b \"c\" 1"},
+                                                                  {"$(id)", "$(id)"},
+                                                                  {"`id`", "`id`"},
+                                                                  {"${X", "${X"},
+                                                                  {"$", "$"},
+                                                                  {"$$X", "$1"},
+                                                                  {"$1", "$1"},
+                                                                  {"${1}", "${1}"},
+                                                                  {"\\$X", "\\1"},
+                                                                  {"$NONE", ""},
+                                                                  {"${X:-y}", "${X:-y}"},
+                                                                  {"'$X'", "'1'"}}) {
     EXPECT_EQ(environment.Expand(text), expanded) << text;
   }
 }
@@ -29,9 +39,14 @@ TEST(EnvironmentTest, ExpandsNamesAndNothingElse) {
 TEST(EnvironmentTest, AnEmptyElementTakesItsColonWithIt) {
   const Environment environment = With({{"SET", "/a"}, {"EMPTY", ""}});
   for (const auto& [text, expanded] :
-       std::initializer_list<std::pair<const char*, const char*>>{
-           {"$SET:/b", "/a:/b"}, {"$NONE:/b", "/b"}, {"$EMPTY:/b", "/b"}, {"/b:$NONE", "/b"},
-           {"/b:$NONE:/c", "/b:/c"}, {"$NONE", ""}, {"x$NONE:y", "x:y"}, {":/b", ":/b"}}) {
+       std::initializer_list<std::pair<const char*, const char*>>{{"$SET:/b", "/a:/b"},
+                                                                  {"$NONE:/b", "/b"},
+                                                                  {"$EMPTY:/b", "/b"},
+                                                                  {"/b:$NONE", "/b"},
+                                                                  {"/b:$NONE:/c", "/b:/c"},
+                                                                  {"$NONE", ""},
+                                                                  {"x$NONE:y", "x:y"},
+                                                                  {":/b", ":/b"}}) {
     EXPECT_EQ(environment.Expand(text), expanded) << text;
   }
 }

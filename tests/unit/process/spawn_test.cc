@@ -34,7 +34,8 @@ Ended RunToEnd(SpawnRequest request) {
   pipe->second.Reset();
   char buffer[4096];
   for (;;) {
-    const auto got = base::ReadSome(pipe->first.get(), buffer, sizeof buffer, base::Deadline::Never());
+    const auto got =
+        base::ReadSome(pipe->first.get(), buffer, sizeof buffer, base::Deadline::Never());
     if (!got.ok() || *got == 0) break;
     ended.output.append(buffer, *got);
   }
@@ -91,8 +92,9 @@ TEST(SpawnTest, TellsWhyAProgramCannotBeExecuted) {
 }
 
 TEST(SpawnTest, HasNoDescriptorOfOursAndAProcessGroupOfItsOwn) {
-  const Ended ended = RunToEnd(Command(
-      {"sh", "-c", "ls /proc/self/fd | tr '\\n' ' '; [ $(ps -o pgid= -p $$) = $$ ] && echo leader"}));
+  const Ended ended = RunToEnd(
+      Command({"sh", "-c",
+               "ls /proc/self/fd | tr '\\n' ' '; [ $(ps -o pgid= -p $$) = $$ ] && echo leader"}));
   EXPECT_EQ(ended.output, "0 1 2 3 leader\n");  // 3 is ls's own
 }
 

@@ -57,7 +57,9 @@ TEST(HostileSpecTest, AnAnchorThatContainsItself) {
 
 TEST(HostileSpecTest, BinaryInputIsNamedAsSuch) {
   EXPECT_THAT(OnlyProblemOf(std::string("nodes:\n \0", 9)), HasSubstr("f:2:2: byte 0x00"));
-  EXPECT_THAT(OnlyProblemOf("\x7f" "ELF\x02\x01\x01"), HasSubstr("0x02"));
+  EXPECT_THAT(OnlyProblemOf("\x7f"
+                            "ELF\x02\x01\x01"),
+              HasSubstr("0x02"));
   EXPECT_THAT(OnlyProblemOf("nodes: \xff\xfe"), HasSubstr("f:1:8: byte 0xff is not valid UTF-8"));
 }
 

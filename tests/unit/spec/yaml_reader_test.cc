@@ -39,8 +39,8 @@ TEST(YamlReaderTest, AcceptsTwoNodesOfUnlikeDevices) {
     for (const std::string first : {"[0]", "[0,1]"}) {
       const std::string text = "nodes:\n  - address: 10.20.41.57\n    " + kind + ": " + first +
                                "\n    chief: true\n    ssh_config: conf\n"
-                               "  - address: 10.20.41.146\n    " + kind +
-                               ": [0]\n    ssh_config: conf\n" + kSsh;
+                               "  - address: 10.20.41.146\n    " +
+                               kind + ": [0]\n    ssh_config: conf\n" + kSsh;
       const ReadOutcome outcome = ReadSpec(text, "f");
       ASSERT_TRUE(outcome.spec) << text;
       EXPECT_EQ(outcome.spec->ssh.at("conf").port, 12345);
@@ -100,7 +100,8 @@ class RefusedSpecTest : public testing::TestWithParam<Refused> {};
 TEST_P(RefusedSpecTest, SaysWhereAndWhatWouldBeRight) {
   const std::vector<std::string> found = ProblemsOf(GetParam().text);
   ASSERT_EQ(found.size(), GetParam().problems.size()) << testing::PrintToString(found);
-  for (size_t i = 0; i < found.size(); ++i) EXPECT_THAT(found[i], HasSubstr(GetParam().problems[i]));
+  for (size_t i = 0; i < found.size(); ++i)
+    EXPECT_THAT(found[i], HasSubstr(GetParam().problems[i]));
 }
 
 #define SSH_A "ssh:\n  a: {key_file: k}\n"
@@ -119,11 +120,13 @@ INSTANTIATE_TEST_SUITE_P(
                 "nodes:\n  - {address: localhost, chief: true}\n"
                 "  - {address: 127.0.0.2, ssh_config: a}\n"
                 "  - {address: '::1', ssh_config: a}\n" SSH_A,
-                {"f.yaml:2:15: 'localhost' means another machine on each node", "f.yaml:3:15:",
-                 "f.yaml:4:15:"}},
-        Refused{"UnknownKey", "nodes:\n  - address: localhost\n    gpu: [0]\n",
+                {"f.yaml:2:15: 'localhost' means another machine on each node",
+                 "f.yaml:3:15:", "f.yaml:4:15:"}},
+        Refused{"UnknownKey",
+                "nodes:\n  - address: localhost\n    gpu: [0]\n",
                 {"f.yaml:3:5: unknown key 'gpu' in a node; did you mean 'gpus'?"}},
-        Refused{"UnknownKeyFarFromAll", "nodes:\n  - address: localhost\n    colour: 1\n",
+        Refused{"UnknownKeyFarFromAll",
+                "nodes:\n  - address: localhost\n    colour: 1\n",
                 {"known keys are address, cpus, gpus, chief, ssh_config or network_bandwidth"}},
         Refused{"UndefinedSshGroup",
                 "nodes:\n  - {address: 10.0.0.1, chief: true}\n"
@@ -146,7 +149,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "nodes:\n  - address: localhost\n    gpus: [0, 1, 0, -1, x]\n    cpus: [0, 0]\n",
                 {"f.yaml:3:18: in 'gpus': device 0 is listed twice", "f.yaml:3:21: in 'gpus': '-1'",
                  "f.yaml:3:25: in 'gpus': 'x'", "f.yaml:4:15: in 'cpus': device 0"}},
-        Refused{"MissingKeyFile", "nodes: [{address: localhost}]\nssh:\n  a:\n    username: u\n",
+        Refused{"MissingKeyFile",
+                "nodes: [{address: localhost}]\nssh:\n  a:\n    username: u\n",
                 {"f.yaml:4:5: ssh group 'a' has no 'key_file'"}},
         Refused{"WrongTypes",
                 "nodes:\n  - address: [1]\n    gpus: 2\n    chief: maybe\n    ssh_config: {}\n"
@@ -159,9 +163,10 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"BadPorts",
                 "nodes: [{address: localhost}]\nssh:\n  a: {key_file: k, port: 0}\n"
                 "  b: {key_file: k, port: 65536}\n  c: {key_file: k, port: ssh}\n",
-                {"f.yaml:3:26: 'port' is '0'; it should be a number from 1 to 65535",
-                 "f.yaml:4:26", "f.yaml:5:26"}},
-        Refused{"PortInAddress", "nodes: [{address: 'host:22'}]\n",
+                {"f.yaml:3:26: 'port' is '0'; it should be a number from 1 to 65535", "f.yaml:4:26",
+                 "f.yaml:5:26"}},
+        Refused{"PortInAddress",
+                "nodes: [{address: 'host:22'}]\n",
                 {"a port belongs to the ssh group"}},
         Refused{"EmptyNodes", "nodes: []\n", {"f.yaml:1:8: 'nodes' is an empty list"}},
         Refused{"NoNodes", "ssh: {a: {key_file: k}}\n", {"f.yaml:1:1: key 'nodes' is missing"}},
@@ -172,19 +177,22 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"NodeIsText", "nodes: [a]\n", {"f.yaml:1:9: a node is a single value"}},
         Refused{"SyntaxError", "nodes:\n  - address: [1\n", {"YAML syntax error"}},
         Refused{"TabIndentation", "nodes:\n\t- address: a\n", {"f.yaml:2:"}},
-        Refused{"DuplicateKeys",
-                "nodes:\n  - address: a\n    address: b\n    gpus: [0]\n    gpus: [1]\n",
-                {"f.yaml:3:5: key 'address' appears twice", "f.yaml:5:5: key 'gpus' appears twice"}},
+        Refused{
+            "DuplicateKeys",
+            "nodes:\n  - address: a\n    address: b\n    gpus: [0]\n    gpus: [1]\n",
+            {"f.yaml:3:5: key 'address' appears twice", "f.yaml:5:5: key 'gpus' appears twice"}},
         Refused{"DuplicateGroups",
                 "nodes: [{address: a}]\nssh:\n  a: {key_file: k}\n  a: {key_file: j}\n",
                 {"f.yaml:4:3: ssh group 'a' appears twice"}},
-        Refused{"TwoDocuments", "nodes: [{address: a}]\n---\nnodes: [{address: b}]\n",
+        Refused{"TwoDocuments",
+                "nodes: [{address: a}]\n---\nnodes: [{address: b}]\n",
                 {"a second YAML document"}},
-        Refused{"BadSharedEnvs",
-                "nodes: [{address: a}]\nssh:\n  a:\n    key_file: k\n    shared_envs:\n"
-                "      1X: a\n      Y: [1]\n      Z: 1\n      Z: 2\n",
-                {"f.yaml:6:7: '1X' is not a name for an environment variable",
-                 "f.yaml:7:10: the value of 'Y' is a list", "f.yaml:9:7: variable 'Z' appears twice"}}),
+        Refused{
+            "BadSharedEnvs",
+            "nodes: [{address: a}]\nssh:\n  a:\n    key_file: k\n    shared_envs:\n"
+            "      1X: a\n      Y: [1]\n      Z: 1\n      Z: 2\n",
+            {"f.yaml:6:7: '1X' is not a name for an environment variable",
+             "f.yaml:7:10: the value of 'Y' is a list", "f.yaml:9:7: variable 'Z' appears twice"}}),
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST(YamlReaderTest, ReportsProblemsInTheOrderOfTheFile) {

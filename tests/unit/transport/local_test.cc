@@ -30,8 +30,7 @@ TEST(LocalTransportTest, KeepsWhatWentToStderr) {
 }
 
 TEST(LocalTransportTest, AMissingProgramIsAFailure) {
-  EXPECT_EQ(LocalTransport().Run({"/no/such/program"}, {}).status().code(),
-            StatusCode::kNotFound);
+  EXPECT_EQ(LocalTransport().Run({"/no/such/program"}, {}).status().code(), StatusCode::kNotFound);
 }
 
 }  // namespace

@@ -1,0 +1,57 @@
+#!/usr/bin/python3
+"""Checks that includes go one way: what each module may include, and where others' headers may be."""
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Folder: the modules that its files may include, besides itself.
+MODULES = {
+    "src/base": set(),
+    "src/spec": {"base"},
+    "src/plan": {"spec", "proto", "base"},
+    "src/process": {"base"},
+    "src/transport": {"base"},
+    "src/rpc": {"proto", "base"},
+    "src/chief": {"plan", "spec", "transport", "rpc", "proto", "base"},
+    "src/client": {"rpc", "proto", "base"},
+    "src/comm": {"client", "base"},
+    "src/cli": {"chief", "plan", "spec", "proto", "base"},
+    "agent": {"rpc", "process", "proto", "base"},
+}
+
+# Header of a third party: the only files that may include it.
+ONLY_IN = {
+    "yaml-cpp/": {"src/spec/yaml_reader.cc"},
+    "libssh2": {"src/transport/ssh_session.cc"},
+    "gloo/": {"src/comm/gloo_communicator.cc"},
+    "nccl.h": {"src/comm/nccl_communicator.cc"},
+    "spdlog/": {"src/base/log.cc"},
+    "CLI/": {"src/cli/commands.h"},
+    "absl/": {"include/autodist/status.h", "src/base/status.cc"},
+}
+
+
+def problems():
+    for folder, allowed in MODULES.items():
+        own = Path(folder).name
+        for path in sorted([*(ROOT / folder).glob("*.cc"), *(ROOT / folder).glob("*.h")]):
+            name = str(path.relative_to(ROOT))
+            for included in re.findall(r'#include ["<]([^">]+)[">]', path.read_text()):
+                for header, files in ONLY_IN.items():
+                    if included.startswith(header) and name not in files:
+                        yield f"{name}: <{included}> belongs into {', '.join(files)} alone"
+                module = included.split("/")[0] if "/" in included else own
+                if included.startswith("autodist/v1/"):
+                    module = "proto"
+                known = {Path(other).name for other in MODULES} | {"proto"}
+                if module in known - {own} - allowed:
+                    yield f"{name}: {folder} must not include {included}"
+
+
+if __name__ == "__main__":
+    found = list(problems())
+    print("\n".join(found) or "includes go one way")
+    sys.exit(1 if found else 0)
