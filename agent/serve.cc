@@ -95,7 +95,7 @@ void PrepareSignals() {
   pthread_sigmask(SIG_BLOCK, &set, nullptr);  // inherited by every thread; read by the supervisor
 }
 
-SupervisorEvents Counted(SupervisorEvents events, Lifetime& lifetime) {
+SupervisorEvents Counted(const SupervisorEvents& events, Lifetime& lifetime) {
   SupervisorEvents counted = events;
   counted.started = [=, &lifetime](uint32_t rank, pid_t pid) {
     lifetime.RanksLeft(+1);

@@ -107,7 +107,7 @@ std::vector<std::string> InstallingAgentCommand(const AgentBinary& binary,
 }
 
 Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& binary,
-                                  const AgentSession& session, std::stop_token stop) {
+                                  const AgentSession& session, const std::stop_token& stop) {
   base::UniqueFd socket = stream.TakeSocket();
   const std::stop_callback cancel(stop, [fd = socket.get()] { shutdown(fd, SHUT_RDWR); });
   const std::string ready = rpc::ReadyLine(session.nonce);

@@ -40,6 +40,6 @@ std::vector<std::string> InstallingAgentCommand(const AgentBinary& binary,
 // Returns the stream's socket, from here on gRPC's. Blocks for at most a minute, five where the
 // agent has to be sent. kNotFound: the command ended without starting the agent.
 Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& binary,
-                                  const AgentSession& session, std::stop_token stop);
+                                  const AgentSession& session, const std::stop_token& stop);
 
 }  // namespace autodist::chief

@@ -44,7 +44,7 @@ Result<std::unique_ptr<Launcher>> Launcher::Create(const v1::LaunchPlan& plan,
 
 Launcher::~Launcher() { Cancel(); }
 
-void Launcher::Start(std::function<void(LaunchedNode)> done) {
+void Launcher::Start(const std::function<void(LaunchedNode)>& done) {
   const auto count = static_cast<uint32_t>(plan_.nodes_size());
   const auto next = std::make_shared<std::atomic<uint32_t>>(0);
   for (uint32_t i = 0; i < std::min(count, options_.fan_out); ++i) {

@@ -42,7 +42,7 @@ class Launcher {
   ~Launcher();
 
   // Returns at once; `done` is called exactly once for each node, on threads of the launcher.
-  void Start(std::function<void(LaunchedNode node)> done);
+  void Start(const std::function<void(LaunchedNode node)>& done);
   // Nodes not yet reached turn out as cancelled.
   void Cancel() { stop_.request_stop(); }
 

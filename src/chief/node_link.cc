@@ -72,7 +72,8 @@ NodeLink::NodeLink(std::unique_ptr<transport::Stream> stream,
 NodeLink::~NodeLink() = default;
 
 Result<v1::PrepareResponse> NodeLink::Prepare(const v1::PrepareRequest& request,
-                                              base::Deadline deadline, std::stop_token stop) {
+                                              base::Deadline deadline,
+                                              const std::stop_token& stop) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() +
                        (deadline.when() - base::Deadline::Clock::now()));

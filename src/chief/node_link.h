@@ -28,7 +28,7 @@ class NodeLink {
 
   // Blocks until the agent has answered; `stop` ends it early.
   Result<v1::PrepareResponse> Prepare(const v1::PrepareRequest& request, base::Deadline deadline,
-                                      std::stop_token stop);
+                                      const std::stop_token& stop);
 
   // Once.
   void OpenSession(Handlers handlers);

@@ -47,6 +47,7 @@ Environment Environment::FromNulSeparated(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   std::vector<const char*> strings;
+  strings.reserve(entries.size() + 1);
   for (const std::string& entry : entries) strings.push_back(entry.c_str());
   strings.push_back(nullptr);
   return FromStrings(strings.data());
@@ -101,6 +102,7 @@ std::string Environment::Expand(std::string_view text) const {
 
 std::vector<std::string> Environment::ToStrings() const {
   std::vector<std::string> strings;
+  strings.reserve(variables_.size());
   for (const auto& [name, value] : variables_) strings.push_back(name + "=" + value);
   return strings;
 }

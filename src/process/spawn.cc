@@ -21,6 +21,7 @@ constexpr char kShell[] = "/bin/sh";
 
 std::vector<char*> Pointers(const std::vector<std::string>& strings) {
   std::vector<char*> pointers;
+  pointers.reserve(strings.size() + 1);
   for (const std::string& string : strings) pointers.push_back(const_cast<char*>(string.c_str()));
   pointers.push_back(nullptr);
   return pointers;
@@ -96,7 +97,7 @@ pid_t BorrowingFork(const Prepared& child) {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // no handler may run in the child
   const pid_t pid = vfork();                    // NOLINT(clang-analyzer-security.insecureAPI.vfork)
-  if (pid == 0) RunChild(child);
+  if (pid == 0) RunChild(child);  // NOLINT(clang-analyzer-unix.Vfork): only system calls
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return pid;
 }

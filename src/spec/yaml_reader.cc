@@ -263,7 +263,7 @@ std::string Reader::ReadText(const YAML::Node& yaml, const std::string& key) {
 }
 
 std::string Reader::ReadAddress(const YAML::Node& yaml) {
-  const std::string address = ReadText(yaml, "address");
+  std::string address = ReadText(yaml, "address");
   if (address.empty() || base::IpAddress::Parse(address) || IsHostName(address)) return address;
   Report(yaml.Mark(), Quoted(address) + " is neither an IPv4 or IPv6 address nor a host name" +
                           (address.find(':') != std::string::npos

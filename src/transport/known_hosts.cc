@@ -152,7 +152,7 @@ KnownHosts::Answer KnownHosts::Check(const std::string& host, uint16_t port,
   }
   if (answer.verdict == Verdict::kUnknown && port != 22) {
     // As ssh does: a key trusted for the host is trusted on its other ports.
-    const Answer plain = Check(host, 22, key);
+    Answer plain = Check(host, 22, key);
     if (plain.verdict != Verdict::kChanged) return plain;
   }
   return answer;

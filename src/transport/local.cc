@@ -62,7 +62,7 @@ class LocalStream final : public Stream {
 }  // namespace
 
 Result<std::unique_ptr<Stream>> LocalTransport::Run(const std::vector<std::string>& argv,
-                                                    std::stop_token stop) {
+                                                    const std::stop_token& stop) {
   if (stop.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
   AD_ASSIGN_OR_RETURN(base::FdPair sockets, base::StreamSocketPair());
   AD_ASSIGN_OR_RETURN(base::FdPair end, base::Pipe());
@@ -86,6 +86,7 @@ Result<std::unique_ptr<Stream>> LocalTransport::Run(const std::vector<std::strin
                            static_cast<short>(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP));
 
   std::vector<char*> pointers;
+  pointers.reserve(argv.size() + 1);
   for (const std::string& argument : argv) pointers.push_back(const_cast<char*>(argument.c_str()));
   pointers.push_back(nullptr);
   pid_t pid = 0;

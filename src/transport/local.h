@@ -8,7 +8,7 @@ namespace autodist::transport {
 class LocalTransport final : public Transport {
  public:
   Result<std::unique_ptr<Stream>> Run(const std::vector<std::string>& argv,
-                                      std::stop_token stop) override;
+                                      const std::stop_token& stop) override;
 };
 
 }  // namespace autodist::transport

@@ -23,7 +23,7 @@ class SshStream final : public Stream {
 }  // namespace
 
 Result<std::unique_ptr<Stream>> SshTransport::Run(const std::vector<std::string>& argv,
-                                                  std::stop_token stop) {
+                                                  const std::stop_token& stop) {
   AD_ASSIGN_OR_RETURN(base::FdPair sockets, base::StreamSocketPair());
   const auto session = std::make_shared<SshSession>(loop_, target_, "exec " + base::ShellLine(argv),
                                                     std::move(sockets.second));

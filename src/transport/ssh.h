@@ -14,7 +14,7 @@ class SshTransport final : public Transport {
   // The arguments reach the program through the user's login shell, quoted; give it constants
   // and words of our own only.
   Result<std::unique_ptr<Stream>> Run(const std::vector<std::string>& argv,
-                                      std::stop_token stop) override;
+                                      const std::stop_token& stop) override;
 
  private:
   SshLoop& loop_;

@@ -18,8 +18,8 @@
 #include "transport/ssh_key.h"
 #include "transport/ssh_loop.h"
 
-struct _LIBSSH2_SESSION;
-struct _LIBSSH2_CHANNEL;
+struct _LIBSSH2_SESSION;  // NOLINT(bugprone-reserved-identifier): the name in libssh2.h
+struct _LIBSSH2_CHANNEL;  // NOLINT(bugprone-reserved-identifier)
 
 namespace autodist::transport {
 

@@ -39,7 +39,7 @@ class Transport {
   // Runs argv on the node, without a terminal. Blocks until it has been started, for at most the
   // sum of the phases' time limits; `stop` makes it return kCancelled early.
   virtual Result<std::unique_ptr<Stream>> Run(const std::vector<std::string>& argv,
-                                              std::stop_token stop) = 0;
+                                              const std::stop_token& stop) = 0;
 };
 
 }  // namespace autodist::transport
