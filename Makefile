@@ -1,23 +1,23 @@
 # The front door: `make demo` shows it, `make check` tests it. Both install what they need.
-.PHONY: build demo check bench
-BUILD = cmake --preset $(1) >/dev/null && cmake --build --preset $(1)
+.PHONY: programs demo check bench
 
-build:
+programs:
 	@setup/packages.sh
 	@setup/libssh2.sh build/deps
-	@$(call BUILD,release)
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release --target autodist autodist-agent train_digits
 
-demo: build
+demo: programs
 	examples/virtual_cluster/virtual_cluster 3 --ranks 2 -- \
 	  build/bin/autodist run --spec {spec} -- build/bin/train_digits
 
-check: build
+check: programs
 	@setup/packages.sh check
-	ctest --preset release
-	@$(call BUILD,asan) && ctest --preset asan
-	@$(call BUILD,tsan) && ctest --preset tsan
+	cmake --build --preset release && ctest --preset release
+	cmake --preset asan >/dev/null && cmake --build --preset asan && ctest --preset asan
+	cmake --preset tsan >/dev/null && cmake --build --preset tsan && ctest --preset tsan
 	tests/style
 
-bench: build
+bench: programs
 	@setup/packages.sh check
 	tests/bench/launch
