@@ -82,6 +82,7 @@ std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<LaunchedN
     }
   }
   if (failed == 0) return "";
+  text.pop_back();  // the last line feed
   return "nothing was started, because " + std::to_string(failed) + " of " +
          std::to_string(nodes.size()) + " nodes cannot run the job:\n" + text;
 }

@@ -41,7 +41,7 @@ TEST(LaunchReportTest, NamesEveryBadNodeWithCauseAndRemedy) {
             "    no folder\n"
             "    to do: mend it\n"
             "    no program\n"
-            "    to do: mend it\n");
+            "    to do: mend it");
   EXPECT_EQ(LaunchExitCode(nodes), 125);
 }
 
