@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,41 +40,23 @@ Supervisor::~Supervisor() {
 
 Status Supervisor::Open() {
   epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
-  wake_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGCHLD);
   children_.Reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!epoll_.valid() || !wake_.valid() || !children_.valid()) {
+  if (!epoll_.valid() || !children_.valid()) {
     return ErrnoError(errno, "opening the supervisor's descriptors");
   }
-  for (const base::UniqueFd* fd : {&wake_, &children_}) {
+  AD_RETURN_IF_ERROR(tasks_.Open());
+  for (const int fd : {tasks_.fd(), children_.get()}) {
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.ptr = nullptr;
-    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd->get(), &event) != 0) {
+    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
       return ErrnoError(errno, "epoll");
     }
   }
   return OkStatus();
-}
-
-void Supervisor::Post(std::function<void()> task) {
-  const std::lock_guard lock(mutex_);
-  tasks_.push_back(std::move(task));
-  const uint64_t one = 1;
-  (void)!write(wake_.get(), &one, sizeof one);
-}
-
-void Supervisor::RunTasks() {
-  uint64_t count = 0;
-  (void)!read(wake_.get(), &count, sizeof count);
-  std::vector<std::function<void()>> tasks;
-  {
-    const std::lock_guard lock(mutex_);
-    tasks.swap(tasks_);
-  }
-  for (const auto& task : tasks) task();
 }
 
 void Supervisor::Loop() {
@@ -89,7 +70,7 @@ void Supervisor::Loop() {
       if (output) ReadOutput(*output, false);
     }
     Reap();
-    RunTasks();
+    tasks_.RunAll();
     if (kill_at_.Expired()) {
       kill_at_ = base::Deadline::Never();
       SignalRanks(SIGKILL);
@@ -99,7 +80,7 @@ void Supervisor::Loop() {
 }
 
 void Supervisor::Start(std::vector<RankCommand> ranks) {
-  Post([this, ranks = std::move(ranks)]() mutable {
+  tasks_.Post([this, ranks = std::move(ranks)]() mutable {
     for (RankCommand& command : ranks) StartRank(command);
   });
 }
@@ -169,7 +150,7 @@ void Supervisor::ReadOutput(Output& output, bool to_the_end) {
 }
 
 void Supervisor::Acknowledge(uint32_t rank, Stream stream, uint64_t offset) {
-  Post([=, this] {
+  tasks_.Post([=, this] {
     const auto found = ranks_.find(rank);
     if (found == ranks_.end()) return;
     Output& output = stream == Stream::kStdout ? found->second.out : found->second.err;
@@ -215,7 +196,7 @@ void Supervisor::SignalRanks(int signal) {
 }
 
 void Supervisor::Stop(milliseconds grace) {
-  Post([this, grace] {
+  tasks_.Post([this, grace] {
     if (!terminated_) {
       terminated_ = true;
       if (grace.count() > 0) SignalRanks(SIGTERM);
@@ -226,7 +207,7 @@ void Supervisor::Stop(milliseconds grace) {
 }
 
 void Supervisor::Shutdown() {
-  Post([this] {
+  tasks_.Post([this] {
     shutting_down_ = true;
     ContinueShutdown();
   });
@@ -252,7 +233,7 @@ void Supervisor::ContinueShutdown() {
 std::future<Result<int>> Supervisor::Run(process::SpawnRequest request) {
   auto done = std::make_shared<std::promise<Result<int>>>();
   std::future<Result<int>> result = done->get_future();
-  Post([this, done, request = std::move(request)] {
+  tasks_.Post([this, done, request = std::move(request)] {
     const Result<pid_t> pid = process::Spawn(request);
     if (pid.ok()) {
       runs_.emplace(*pid, std::move(*done));
@@ -264,7 +245,7 @@ std::future<Result<int>> Supervisor::Run(process::SpawnRequest request) {
 }
 
 void Supervisor::KillRun() {
-  Post([this] {
+  tasks_.Post([this] {
     for (const auto& [pid, done] : runs_) kill(-pid, SIGKILL);
   });
 }

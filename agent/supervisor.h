@@ -8,7 +8,6 @@
 #include <future>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "autodist/status.h"
 #include "base/deadline.h"
 #include "base/fd.h"
+#include "base/task_queue.h"
 #include "process/spawn.h"
 
 namespace autodist::agent {
@@ -87,9 +87,7 @@ class Supervisor {
 
   explicit Supervisor(SupervisorEvents events) : events_(std::move(events)) {}
   Status Open();
-  void Post(std::function<void()> task);
   void Loop();
-  void RunTasks();
   void StartRank(RankCommand& command);
   Status SpawnRank(RankCommand& command, Rank& rank);
   void ReadOutput(Output& output, bool to_the_end);
@@ -101,11 +99,8 @@ class Supervisor {
 
   SupervisorEvents events_;
   base::UniqueFd epoll_;
-  base::UniqueFd wake_;      // eventfd: tasks_ is not empty
   base::UniqueFd children_;  // signalfd: SIGCHLD
-
-  std::mutex mutex_;
-  std::vector<std::function<void()>> tasks_;  // guarded by mutex_
+  base::TaskQueue tasks_;
 
   // Only touched by the thread.
   std::map<uint32_t, Rank> ranks_;

@@ -1,11 +1,10 @@
 #include "transport/ssh_loop.h"
 
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <vector>
 
 namespace autodist::transport {
 
@@ -14,12 +13,12 @@ using base::Deadline;
 Result<std::unique_ptr<SshLoop>> SshLoop::Create() {
   std::unique_ptr<SshLoop> loop(new SshLoop);
   loop->epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
-  loop->wake_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  AD_RETURN_IF_ERROR(loop->tasks_.Open());
   epoll_event event{};
   event.events = EPOLLIN;
-  if (!loop->epoll_.valid() || !loop->wake_.valid() ||
-      epoll_ctl(loop->epoll_.get(), EPOLL_CTL_ADD, loop->wake_.get(), &event) != 0) {
-    return ErrnoError(errno, "opening the SSH loop's descriptors");
+  if (!loop->epoll_.valid() ||
+      epoll_ctl(loop->epoll_.get(), EPOLL_CTL_ADD, loop->tasks_.fd(), &event) != 0) {
+    return ErrnoError(errno, "epoll");
   }
   loop->thread_ = std::thread(&SshLoop::Run, loop.get());
   return loop;
@@ -27,29 +26,19 @@ Result<std::unique_ptr<SshLoop>> SshLoop::Create() {
 
 SshLoop::~SshLoop() {
   if (!thread_.joinable()) return;
-  Post([this] {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  });
+  tasks_.Post([this] { stopping_ = true; });
   thread_.join();
 }
 
-void SshLoop::Post(std::function<void()> task) {
-  const std::lock_guard lock(mutex_);
-  tasks_.push_back(std::move(task));
-  const uint64_t one = 1;
-  (void)!write(wake_.get(), &one, sizeof one);
-}
-
 void SshLoop::Add(std::shared_ptr<Pollable> pollable) {
-  Post([this, pollable = std::move(pollable)] {
+  tasks_.Post([this, pollable = std::move(pollable)] {
     pollables_[pollable.get()] = pollable;
     Advance(pollable.get());
   });
 }
 
 void SshLoop::Nudge(std::weak_ptr<Pollable> weak) {
-  Post([this, weak = std::move(weak)] {
+  tasks_.Post([this, weak = std::move(weak)] {
     if (const auto pollable = weak.lock()) Advance(pollable.get());
   });
 }
@@ -69,7 +58,7 @@ void SshLoop::Advance(Pollable* pollable) {
 }
 
 void SshLoop::Run() {
-  for (;;) {
+  while (!stopping_) {
     Deadline next = Deadline::Never();
     for (const auto& [raw, pollable] : pollables_) {
       if (pollable->NextDeadline() < next) next = pollable->NextDeadline();
@@ -88,16 +77,7 @@ void SshLoop::Run() {
       }
       for (Pollable* pollable : late) Advance(pollable);
     }
-    uint64_t ignored = 0;
-    (void)!read(wake_.get(), &ignored, sizeof ignored);
-    std::vector<std::function<void()>> tasks;
-    {
-      const std::lock_guard lock(mutex_);
-      tasks.swap(tasks_);
-    }
-    for (const auto& task : tasks) task();
-    const std::lock_guard lock(mutex_);
-    if (stopping_) break;
+    tasks_.RunAll();
   }
   for (const auto& [raw, pollable] : pollables_) pollable->Abandon();
   pollables_.clear();

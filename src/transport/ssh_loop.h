@@ -2,16 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <thread>
-#include <vector>
 
 #include "autodist/status.h"
 #include "base/deadline.h"
 #include "base/fd.h"
+#include "base/task_queue.h"
 
 namespace autodist::transport {
 
@@ -42,16 +40,14 @@ class SshLoop {
 
  private:
   SshLoop() = default;
-  void Post(std::function<void()> task);
   void Run();
   void Advance(Pollable* pollable);
 
   base::UniqueFd epoll_;
-  base::UniqueFd wake_;
-  std::mutex mutex_;
-  std::vector<std::function<void()>> tasks_;                  // guarded by mutex_
-  bool stopping_ = false;                                     // guarded by mutex_
-  std::map<Pollable*, std::shared_ptr<Pollable>> pollables_;  // the thread's
+  base::TaskQueue tasks_;
+  // The thread's own.
+  std::map<Pollable*, std::shared_ptr<Pollable>> pollables_;
+  bool stopping_ = false;
   std::thread thread_;
 };
 

@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "transport/tcp_connect.h"
+
 namespace autodist::transport {
 namespace {
 
@@ -22,8 +24,6 @@ constexpr milliseconds kConnectLimit{10'000};
 constexpr milliseconds kHandshakeLimit{20'000};
 constexpr milliseconds kLogInLimit{20'000};
 constexpr milliseconds kExecuteLimit{20'000};
-// A node that acknowledges nothing for this long is lost.
-constexpr milliseconds kUnacknowledgedLimit{15'000};
 // How long a program may go on after its input has been closed.
 constexpr milliseconds kCloseLimit{5'000};
 
@@ -62,43 +62,6 @@ int Sign(LIBSSH2_SESSION*, unsigned char** signature, size_t* length, const unsi
   std::memcpy(*signature, signed_data->data(), signed_data->size());
   *length = signed_data->size();
   return 0;
-}
-
-Result<base::UniqueFd> StartConnecting(const SshTarget& target) {
-  const int family = target.address.v6 ? AF_INET6 : AF_INET;
-  base::UniqueFd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd.valid()) return ErrnoError(errno, "socket");
-  const int one = 1;
-  const auto limit = static_cast<unsigned>(kUnacknowledgedLimit.count());
-  setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-  setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
-  for (const auto& [option, seconds] :
-       {std::pair{TCP_KEEPIDLE, 5}, std::pair{TCP_KEEPINTVL, 5}, std::pair{TCP_KEEPCNT, 2}}) {
-    setsockopt(fd.get(), IPPROTO_TCP, option, &seconds, sizeof seconds);
-  }
-  setsockopt(fd.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
-
-  sockaddr_storage storage{};
-  socklen_t length = sizeof(sockaddr_in);
-  if (target.address.v6) {
-    sockaddr_in6 v6{};
-    v6.sin6_family = AF_INET6;
-    v6.sin6_port = htons(target.port);
-    std::memcpy(&v6.sin6_addr, target.address.bytes.data(), sizeof v6.sin6_addr);
-    std::memcpy(&storage, &v6, sizeof v6);
-    length = sizeof v6;
-  } else {
-    sockaddr_in v4{};
-    v4.sin_family = AF_INET;
-    v4.sin_port = htons(target.port);
-    std::memcpy(&v4.sin_addr, target.address.bytes.data(), sizeof v4.sin_addr);
-    std::memcpy(&storage, &v4, sizeof v4);
-  }
-  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&storage), length) != 0 &&
-      errno != EINPROGRESS) {
-    return ErrnoError(errno, "connect");
-  }
-  return fd;
 }
 
 // The remedy for a connection that could not be made, by what the system said.
@@ -201,7 +164,7 @@ SshSession::Step SshSession::Next() {
 
 SshSession::Step SshSession::Start() {
   Enter(Phase::kConnect);
-  auto fd = StartConnecting(target_);
+  auto fd = StartConnecting(target_.address, target_.port);
   if (!fd.ok()) {
     Fail(WithRemedy(fd.status(), ConnectRemedy(fd.status())));
   } else {
@@ -211,20 +174,12 @@ SshSession::Step SshSession::Start() {
 }
 
 SshSession::Step SshSession::FinishConnect() {
-  int error = 0;
-  socklen_t length = sizeof error;
-  getsockopt(tcp_.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-  sockaddr_storage peer;
-  socklen_t peer_length = sizeof peer;
-  if (error == 0 &&
-      getpeername(tcp_.get(), reinterpret_cast<sockaddr*>(&peer), &peer_length) != 0) {
-    return Step::kWait;  // not yet
-  }
-  if (error != 0) {
-    const Status status = ErrnoError(error, "connect");
+  bool pending = false;
+  if (const Status status = ConnectResult(tcp_.get(), pending); !status.ok()) {
     Fail(WithRemedy(status, ConnectRemedy(status)));
     return Step::kWait;
   }
+  if (pending) return Step::kWait;
   static const int initialised = libssh2_init(0);
   session_ = initialised == 0 ? libssh2_session_init() : nullptr;
   if (!session_) {

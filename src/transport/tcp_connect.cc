@@ -1,0 +1,68 @@
+#include "transport/tcp_connect.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+namespace autodist::transport {
+namespace {
+
+// A node that acknowledges nothing for this long is lost.
+constexpr std::chrono::milliseconds kUnacknowledgedLimit{15'000};
+
+}  // namespace
+
+Result<base::UniqueFd> StartConnecting(const base::IpAddress& address, uint16_t port) {
+  const int family = address.v6 ? AF_INET6 : AF_INET;
+  base::UniqueFd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd.valid()) return ErrnoError(errno, "socket");
+  const int one = 1;
+  const auto limit = static_cast<unsigned>(kUnacknowledgedLimit.count());
+  setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+  for (const auto& [option, seconds] :
+       {std::pair{TCP_KEEPIDLE, 5}, std::pair{TCP_KEEPINTVL, 5}, std::pair{TCP_KEEPCNT, 2}}) {
+    setsockopt(fd.get(), IPPROTO_TCP, option, &seconds, sizeof seconds);
+  }
+  setsockopt(fd.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
+
+  sockaddr_storage storage{};
+  socklen_t length = sizeof(sockaddr_in);
+  if (address.v6) {
+    sockaddr_in6 v6{};
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(port);
+    std::memcpy(&v6.sin6_addr, address.bytes.data(), sizeof v6.sin6_addr);
+    std::memcpy(&storage, &v6, sizeof v6);
+    length = sizeof v6;
+  } else {
+    sockaddr_in v4{};
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(port);
+    std::memcpy(&v4.sin_addr, address.bytes.data(), sizeof v4.sin_addr);
+    std::memcpy(&storage, &v4, sizeof v4);
+  }
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&storage), length) != 0 &&
+      errno != EINPROGRESS) {
+    return ErrnoError(errno, "connect");
+  }
+  return fd;
+}
+
+Status ConnectResult(int fd, bool& pending) {
+  int error = 0;
+  socklen_t length = sizeof error;
+  getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
+  if (error != 0) return ErrnoError(error, "connect");
+  sockaddr_storage peer;
+  socklen_t peer_length = sizeof peer;
+  pending = getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_length) != 0;
+  return OkStatus();
+}
+
+}  // namespace autodist::transport
