@@ -84,9 +84,14 @@ Result<base::UniqueFd> Listen(const std::string& path) {
 // Runs the agent in a process that belongs to no terminal and no login, and outlives this one.
 Result<pid_t> Detach(base::UniqueFd listener, const std::string& folder,
                      const AgentIdentity& identity) {
+  AD_ASSIGN_OR_RETURN(base::FdPair starter, base::Pipe());
   const pid_t child = fork();
   if (child < 0) return ErrnoError(errno, "fork");
-  if (child > 0) return child;
+  if (child > 0) {
+    (void)starter.second.Release();  // closed by our end, which is what it tells
+    return child;
+  }
+  starter.second.Reset();
   setsid();
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   const int log =
@@ -95,7 +100,7 @@ Result<pid_t> Detach(base::UniqueFd listener, const std::string& folder,
   dup2(null, STDOUT_FILENO);
   dup2(log >= 0 ? log : null, STDERR_FILENO);
   (void)!chdir("/");
-  _exit(Serve(std::move(listener), folder, identity));
+  _exit(Serve({std::move(listener), std::move(starter.first), folder, identity}));
 }
 
 struct Connection {

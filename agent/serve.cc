@@ -32,7 +32,14 @@ class Lifetime {
 
   void Renew() {
     const std::lock_guard lock(mutex_);
+    claimed_ = true;
     expires_ = Deadline::After(lease_);
+  }
+  // Nobody will come if nobody has.
+  void StarterGone() {
+    const std::lock_guard lock(mutex_);
+    if (!claimed_) expires_ = Deadline::After(milliseconds(0));
+    changed_.notify_all();
   }
   void RanksLeft(int change) {
     const std::lock_guard lock(mutex_);
@@ -62,6 +69,7 @@ class Lifetime {
   std::condition_variable changed_;
   Deadline expires_;
   int ranks_ = 0;
+  bool claimed_ = false;  // a chief has been heard
   bool ended_ = false;
 };
 
@@ -73,12 +81,19 @@ bool IsOurUser(int connection) {
 }
 
 // Hands each connection of our own user to gRPC, until `stop` has something to read.
-void AcceptLoop(int listener, int stop, grpc::Server& server) {
+void AcceptLoop(const ServeOptions& options, int stop, Lifetime& lifetime, grpc::Server& server) {
+  pollfd fds[] = {
+      {options.listener.get(), POLLIN, 0}, {stop, POLLIN, 0}, {options.starter.get(), POLLIN, 0}};
   for (;;) {
-    pollfd fds[] = {{listener, POLLIN, 0}, {stop, POLLIN, 0}};
-    if (poll(fds, 2, -1) < 0) continue;
+    if (poll(fds, 3, -1) < 0) continue;
     if (fds[1].revents != 0) return;
-    base::UniqueFd connection(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (fds[2].revents != 0) {
+      fds[2].fd = -1;  // told once
+      lifetime.StarterGone();
+    }
+    if (fds[0].revents == 0) continue;
+    base::UniqueFd connection(
+        accept4(options.listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (connection.valid() && IsOurUser(connection.get())) {
       grpc::AddInsecureChannelFromFd(&server, connection.Release());
     }
@@ -112,14 +127,13 @@ SupervisorEvents Counted(const SupervisorEvents& events, Lifetime& lifetime) {
   return counted;
 }
 
-Status Run(const base::UniqueFd& listener, const std::string& folder,
-           const AgentIdentity& identity) {
+Status Run(const ServeOptions& options) {
   EventQueue events;
-  Lifetime lifetime(identity.lease);
+  Lifetime lifetime(options.identity.lease);
   AD_ASSIGN_OR_RETURN(const std::unique_ptr<Supervisor> supervisor,
                       Supervisor::Create(Counted(EventsInto(events), lifetime)));
   RendezvousService rendezvous(events);
-  AgentService service(events, rendezvous, *supervisor, folder + "/" + kSocketName,
+  AgentService service(events, rendezvous, *supervisor, options.folder + "/" + kSocketName,
                        [&lifetime] { lifetime.Renew(); });
   grpc::ServerBuilder builder;
   builder.RegisterService(&service);
@@ -128,12 +142,12 @@ Status Run(const base::UniqueFd& listener, const std::string& folder,
   if (!server) return Error(StatusCode::kInternal, "gRPC could not start a server");
 
   AD_ASSIGN_OR_RETURN(base::FdPair stop, base::Pipe());
-  std::jthread acceptor([&] { AcceptLoop(listener.get(), stop.first.get(), *server); });
+  std::jthread acceptor([&] { AcceptLoop(options, stop.first.get(), lifetime, *server); });
 
   if (!lifetime.WaitForEnd()) {
-    std::fprintf(stderr, "lease expired: ending the job on this node\n");
-    supervisor->Stop(identity.grace);
-    lifetime.WaitForRanks(Deadline::After(identity.grace + kDeliveryLimit));
+    std::fprintf(stderr, "no chief: ending the job on this node\n");
+    supervisor->Stop(options.identity.grace);
+    lifetime.WaitForRanks(Deadline::After(options.identity.grace + kDeliveryLimit));
     supervisor->Shutdown();
     lifetime.WaitForEnd();
   } else {
@@ -154,15 +168,15 @@ void RemoveAgentFolder(const std::string& folder) {
   rmdir(folder.substr(0, folder.rfind('/')).c_str());  // if this was the last job
 }
 
-int Serve(base::UniqueFd listener, const std::string& folder, const AgentIdentity& identity) {
+int Serve(const ServeOptions& options) {
   PrepareSignals();
   process::AdoptOrphans();
-  const Status status = Run(listener, folder, identity);
+  const Status status = Run(options);
   if (!status.ok()) {
     std::fprintf(stderr, "%s\n", Message(status).c_str());
     return 1;  // the folder stays, with this message in agent.log
   }
-  RemoveAgentFolder(folder);
+  RemoveAgentFolder(options.folder);
   return 0;
 }
 

@@ -14,8 +14,16 @@ inline constexpr char kLogName[] = "agent.log";
 // What an agent leaves in /tmp; done by the agent itself unless it was killed.
 void RemoveAgentFolder(const std::string& folder);
 
-// `listener` is the socket in `folder`. Removes the folder at the end. Returns the process exit
-// status.
-int Serve(base::UniqueFd listener, const std::string& folder, const AgentIdentity& identity);
+struct ServeOptions {
+  base::UniqueFd listener;  // the socket in `folder`
+  // Ends when the process that started the agent does. If no chief has opened a session by then,
+  // none will come.
+  base::UniqueFd starter;
+  std::string folder;  // removed at the end
+  AgentIdentity identity;
+};
+
+// Returns the process exit status.
+int Serve(const ServeOptions& options);
 
 }  // namespace autodist::agent
