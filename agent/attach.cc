@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -17,6 +18,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "process/process_tree.h"
 #include "rpc/bootstrap_lines.h"
 #include "serve.h"
 
@@ -110,8 +112,12 @@ struct Connection {
 
 Result<Connection> StartOrConnect(const AgentIdentity& identity) {
   const std::string folder = FolderOf(identity);
-  AD_RETURN_IF_ERROR(MakePrivateFolder(folder.substr(0, folder.rfind('/'))));
-  AD_RETURN_IF_ERROR(MakePrivateFolder(folder));
+  const std::string parent = folder.substr(0, folder.rfind('/'));
+  AD_RETURN_IF_ERROR(MakePrivateFolder(parent));
+  if (!MakePrivateFolder(folder).ok()) {
+    AD_RETURN_IF_ERROR(MakePrivateFolder(parent));  // another job's end may have removed it
+    AD_RETURN_IF_ERROR(MakePrivateFolder(folder));
+  }
   const base::UniqueFd lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!lock.valid() || flock(lock.get(), LOCK_EX) != 0) {
     return ErrnoError(errno, "locking " + folder);
@@ -122,6 +128,7 @@ Result<Connection> StartOrConnect(const AgentIdentity& identity) {
   AD_ASSIGN_OR_RETURN(base::UniqueFd listener, Listen(path));
   // It listens from here on, so there is nothing to wait for.
   AD_ASSIGN_OR_RETURN(connection.agent, Detach(std::move(listener), folder, identity));
+  flock(lock.get(), LOCK_UN);  // the agent has inherited the lock
   connection.socket = Connect(path);
   if (!connection.socket.valid()) return ErrnoError(errno, "connecting to " + path);
   return connection;
@@ -136,13 +143,14 @@ struct Flow {
   size_t begin = 0;
   size_t end = 0;
   bool ended = false;
+  bool read_all = false;  // `from` has ended
 
   void Read() {
     const ssize_t got = read(from, buffer.data(), buffer.size());
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
     begin = 0;
     end = static_cast<size_t>(std::max<ssize_t>(got, 0));
-    ended = got <= 0;
+    ended = read_all = got <= 0;
     if (ended && to_is_socket) shutdown(to, SHUT_WR);
   }
   void Write() {
@@ -182,7 +190,7 @@ bool Pump(int socket) {
       }
     }
   }
-  return !up.ended;
+  return !up.read_all;
 }
 
 bool IsPlainWord(std::string_view text) {
@@ -203,6 +211,8 @@ int Attach(int argc, char** argv) {
   }
   const AgentIdentity identity{argv[2], argv[3], milliseconds(std::atoll(argv[5])),
                                milliseconds(std::atoll(argv[6]))};
+  signal(SIGPIPE, SIG_IGN);  // the agent may close before it has read all
+  process::AdoptOrphans();
   const Result<Connection> connection = StartOrConnect(identity);
   if (!connection.ok()) {
     std::fprintf(stderr, "autodist-agent: %s\n", Message(connection.status()).c_str());
@@ -215,7 +225,13 @@ int Attach(int argc, char** argv) {
   // So that to the chief the end of our output means that nothing is left here.
   int status = 0;
   waitpid(connection->agent, &status, 0);
-  if (WIFSIGNALED(status)) RemoveAgentFolder(FolderOf(identity));
+  if (WIFSIGNALED(status)) {
+    // The kernel has killed its children; what they had started has come to us.
+    do {
+      for (const pid_t pid : process::Descendants(getpid())) kill(pid, SIGKILL);
+    } while (waitpid(-1, nullptr, 0) > 0);
+    RemoveAgentFolder(FolderOf(identity));
+  }
   return 0;
 }
 

@@ -21,18 +21,21 @@ namespace {
 using process::Environment;
 
 constexpr std::chrono::seconds kActivationLimit{60};
+constexpr std::chrono::seconds kKillLimit{5};
 constexpr size_t kLargestEnvironment = 4 << 20;  // bytes
 constexpr size_t kShownOutput = 2000;            // bytes
 
-// bash runs the user's statements ($1), which may end with any status; a statement that fails
-// before the last one must not go unnoticed, so an ERR trap notes it. Statements inside sourced
-// files (BASH_SOURCE is not empty there) and tested ones (`a || b`, `if a`) do not count. Then env
-// writes what they left to descriptor 3; by its full path, as PATH may be anything now.
+// bash runs the user's statements, which it gets in a variable, as argv is for all to see. They may
+// end with any status; a statement that fails before the last one must not go unnoticed, so an ERR
+// trap notes it. Statements inside sourced files (BASH_SOURCE is not empty there) and tested ones
+// (`a || b`, `if a`) do not count. Then env writes what they left to descriptor 3; by its full
+// path, as PATH may be anything now.
 constexpr char kActivationScript[] =
     "trap 'autodist_status=$?; if [ ${#BASH_SOURCE[@]} = 0 ]; then "
     "echo \"autodist: status $autodist_status from: $BASH_COMMAND\" >&2; "
     "exit $autodist_status; fi' ERR; "
-    "eval \"$1\"; autodist_status=$?; trap - ERR; "
+    "autodist_statements=$AUTODIST_STATEMENTS; unset AUTODIST_STATEMENTS; "
+    "eval \"$autodist_statements\"; autodist_status=$?; trap - ERR; unset autodist_statements; "
     "[ $autodist_status = 0 ] || exit $autodist_status; unset autodist_status; "
     "exec /usr/bin/env -0 >&3";
 
@@ -84,15 +87,21 @@ Status Activate(const std::string& statements, const std::string& directory,
   AD_ASSIGN_OR_RETURN(const base::UniqueFd result, MemoryFile());
   AD_ASSIGN_OR_RETURN(const base::UniqueFd output, MemoryFile());
   process::SpawnRequest spawn;
-  spawn.argv = {"bash", "--noprofile", "--norc", "-c", kActivationScript, "bash", statements};
+  spawn.argv = {"bash", "--noprofile", "--norc", "-c", kActivationScript};
   spawn.environment = environment.ToStrings();
+  spawn.environment.push_back("AUTODIST_STATEMENTS=" + statements);
   spawn.working_directory = directory;
   spawn.stdout_fd = output.get();
   spawn.stderr_fd = output.get();
   spawn.extra_fd = result.get();
   auto ended = supervisor.Run(std::move(spawn));
   const bool in_time = ended.wait_for(kActivationLimit) == std::future_status::ready;
-  if (!in_time) supervisor.KillRun();
+  if (!in_time) {
+    supervisor.KillRun();
+    if (ended.wait_for(kKillLimit) != std::future_status::ready) {
+      return Error(StatusCode::kCancelled, "the agent is ending");
+    }
+  }
   AD_ASSIGN_OR_RETURN(const int wait_status, ended.get());
   if (in_time && wait_status == 0) {
     const std::string printed = Contents(result, kLargestEnvironment);

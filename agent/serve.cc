@@ -14,6 +14,7 @@
 
 #include "base/deadline.h"
 #include "process/process_tree.h"
+#include "rpc/channel.h"
 #include "service.h"
 
 namespace autodist::agent {
@@ -38,7 +39,17 @@ class Lifetime {
   // Nobody will come if nobody has.
   void StarterGone() {
     const std::lock_guard lock(mutex_);
-    if (!claimed_) expires_ = Deadline::After(milliseconds(0));
+    if (!claimed_) {
+      held_ = false;
+      expires_ = Deadline::After(milliseconds(0));
+    }
+    changed_.notify_all();
+  }
+  // While the node is being prepared the chief has nothing to say, and the lease does not run.
+  void Hold(bool held) {
+    const std::lock_guard lock(mutex_);
+    held_ = held;
+    expires_ = Deadline::After(lease_);
     changed_.notify_all();
   }
   void RanksLeft(int change) {
@@ -55,8 +66,14 @@ class Lifetime {
   // True when everything has ended, false when the lease has expired.
   bool WaitForEnd() {
     std::unique_lock lock(mutex_);
-    while (!ended_ && !expires_.Expired()) changed_.wait_until(lock, expires_.when());
+    while (!ended_ && (held_ || !expires_.Expired())) {
+      changed_.wait_until(lock, (held_ ? Deadline::Never() : expires_).when());
+    }
     return ended_;
+  }
+  void WaitForEnded() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return ended_; });
   }
   void WaitForRanks(Deadline deadline) {
     std::unique_lock lock(mutex_);
@@ -70,6 +87,7 @@ class Lifetime {
   Deadline expires_;
   int ranks_ = 0;
   bool claimed_ = false;  // a chief has been heard
+  bool held_ = false;
   bool ended_ = false;
 };
 
@@ -133,9 +151,11 @@ Status Run(const ServeOptions& options) {
   AD_ASSIGN_OR_RETURN(const std::unique_ptr<Supervisor> supervisor,
                       Supervisor::Create(Counted(EventsInto(events), lifetime)));
   RendezvousService rendezvous(events);
-  AgentService service(events, rendezvous, *supervisor, options.folder + "/" + kSocketName,
-                       [&lifetime] { lifetime.Renew(); });
+  AgentService service(
+      events, rendezvous, *supervisor, options.folder + "/" + kSocketName,
+      [&lifetime] { lifetime.Renew(); }, [&lifetime](bool held) { lifetime.Hold(held); });
   grpc::ServerBuilder builder;
+  builder.SetMaxReceiveMessageSize(rpc::kLargestMessage);
   builder.RegisterService(&service);
   builder.RegisterService(&rendezvous);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
@@ -148,8 +168,8 @@ Status Run(const ServeOptions& options) {
     std::fprintf(stderr, "no chief: ending the job on this node\n");
     supervisor->Stop(options.identity.grace);
     lifetime.WaitForRanks(Deadline::After(options.identity.grace + kDeliveryLimit));
-    supervisor->Shutdown();
-    lifetime.WaitForEnd();
+    supervisor->Shutdown(options.identity.grace);
+    lifetime.WaitForEnded();
   } else {
     events.WaitUntilDelivered(Deadline::After(kDeliveryLimit));
   }

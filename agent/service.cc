@@ -141,12 +141,13 @@ grpc::ServerUnaryReactor* RendezvousService::Barrier(grpc::CallbackServerContext
 
 AgentService::AgentService(EventQueue& events, RendezvousService& rendezvous,
                            Supervisor& supervisor, std::string socket_path,
-                           std::function<void()> heard_chief)
+                           std::function<void()> heard_chief, std::function<void(bool)> preparing)
     : events_(events),
       rendezvous_(rendezvous),
       supervisor_(supervisor),
       socket_path_(std::move(socket_path)),
-      heard_chief_(std::move(heard_chief)) {}
+      heard_chief_(std::move(heard_chief)),
+      preparing_changed_(std::move(preparing)) {}
 
 grpc::ServerUnaryReactor* AgentService::Prepare(grpc::CallbackServerContext* context,
                                                 const v1::PrepareRequest* request,
@@ -157,6 +158,7 @@ grpc::ServerUnaryReactor* AgentService::Prepare(grpc::CallbackServerContext* con
     reactor->Finish({grpc::StatusCode::ALREADY_EXISTS, "this node was prepared before"});
     return reactor;
   }
+  preparing_changed_(true);
   // The activation may take long; gRPC's own threads must not wait for it.
   preparing_ = std::jthread([this, request, response, reactor] {
     PreparedNode prepared = PrepareNode(*request, process::Environment::FromStrings(environ),
@@ -167,6 +169,7 @@ grpc::ServerUnaryReactor* AgentService::Prepare(grpc::CallbackServerContext* con
       const std::lock_guard ranks_lock(mutex_);
       ranks_ = std::move(prepared.ranks);
     }
+    preparing_changed_(false);
     reactor->Finish(grpc::Status::OK);
   });
   return reactor;
@@ -220,7 +223,7 @@ void AgentService::Handle(const v1::ChiefMessage& message) {
       supervisor_.Stop(std::chrono::milliseconds(message.stop().grace_ms()));
       break;
     case v1::ChiefMessage::kShutdown:
-      supervisor_.Shutdown();
+      supervisor_.Shutdown(std::chrono::milliseconds(message.shutdown().grace_ms()));
       break;
     case v1::ChiefMessage::kOutputAck:
       supervisor_.Acknowledge(message.output_ack().rank(),

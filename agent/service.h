@@ -84,9 +84,11 @@ class RendezvousService final : public v1::RendezvousService::CallbackService {
 
 class AgentService final : public v1::AgentService::CallbackService {
  public:
-  // `heard_chief` is called for each message of the chief.
+  // `heard_chief` is called for each message of the chief, `preparing` with true and false at the
+  // beginning and end of Prepare.
   AgentService(EventQueue& events, RendezvousService& rendezvous, Supervisor& supervisor,
-               std::string socket_path, std::function<void()> heard_chief);
+               std::string socket_path, std::function<void()> heard_chief,
+               std::function<void(bool)> preparing);
 
   grpc::ServerUnaryReactor* Prepare(grpc::CallbackServerContext*, const v1::PrepareRequest*,
                                     v1::PrepareResponse*) override;
@@ -102,6 +104,7 @@ class AgentService final : public v1::AgentService::CallbackService {
   Supervisor& supervisor_;
   const std::string socket_path_;
   const std::function<void()> heard_chief_;
+  const std::function<void(bool)> preparing_changed_;
 
   std::mutex mutex_;
   bool prepare_called_ = false;     // guarded by mutex_

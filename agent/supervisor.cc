@@ -34,7 +34,7 @@ Result<std::unique_ptr<Supervisor>> Supervisor::Create(SupervisorEvents events) 
 
 Supervisor::~Supervisor() {
   if (!thread_.joinable()) return;
-  Shutdown();
+  Shutdown(milliseconds(0));
   thread_.join();
 }
 
@@ -73,9 +73,10 @@ void Supervisor::Loop() {
     tasks_.RunAll();
     if (kill_at_.Expired()) {
       kill_at_ = base::Deadline::Never();
+      killing_ = true;
       SignalRanks(SIGKILL);
     }
-    if (sweep_at_.Expired()) ContinueShutdown();
+    if (shutting_down_) ContinueShutdown();
   }
 }
 
@@ -192,7 +193,16 @@ void Supervisor::RankEnded(uint32_t number, int wait_status) {
 }
 
 void Supervisor::SignalRanks(int signal) {
-  for (const auto& [pid, rank] : rank_of_) kill(-pid, signal);
+  for (const auto& [pid, rank] : rank_of_) {
+    kill(-pid, signal);
+    if (signal == SIGTERM) terminated_groups_.insert(pid);
+  }
+}
+
+void Supervisor::TerminateRest() {
+  for (const pid_t pid : process::Descendants(getpid())) {
+    if (!terminated_groups_.contains(getpgid(pid))) kill(pid, SIGTERM);
+  }
 }
 
 void Supervisor::Stop(milliseconds grace) {
@@ -206,18 +216,21 @@ void Supervisor::Stop(milliseconds grace) {
   });
 }
 
-void Supervisor::Shutdown() {
-  tasks_.Post([this] {
+void Supervisor::Shutdown(milliseconds grace) {
+  tasks_.Post([this, grace] {
     shutting_down_ = true;
-    ContinueShutdown();
+    if (Reap() && grace.count() > 0) TerminateRest();
+    const base::Deadline kill_at = base::Deadline::After(grace);
+    if (kill_at < kill_at_) kill_at_ = kill_at;
   });
 }
 
-// Kills all descendants, again and again until there is no child left, and so, as orphans come to
-// us, nothing below.
+// Until there is no child left, and so, as orphans come to us, nothing below. Once the grace period
+// is over, kills all descendants again and again.
 void Supervisor::ContinueShutdown() {
   sweep_at_ = base::Deadline::Never();
   if (Reap()) {
+    if (!killing_) return;  // the end of a child wakes the loop
     for (const pid_t pid : process::Descendants(getpid())) kill(pid, SIGKILL);
     sweep_at_ = base::Deadline::After(kSweepInterval);
     return;
@@ -234,7 +247,8 @@ std::future<Result<int>> Supervisor::Run(process::SpawnRequest request) {
   auto done = std::make_shared<std::promise<Result<int>>>();
   std::future<Result<int>> result = done->get_future();
   tasks_.Post([this, done, request = std::move(request)] {
-    const Result<pid_t> pid = process::Spawn(request);
+    const Result<pid_t> pid = shutting_down_ ? Error(StatusCode::kCancelled, "the job is ending")
+                                             : process::Spawn(request);
     if (pid.ok()) {
       runs_.emplace(*pid, std::move(*done));
     } else {

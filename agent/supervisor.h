@@ -8,6 +8,7 @@
 #include <future>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -34,7 +35,8 @@ struct RankExit {
   Status start_failure;  // where pid is 0
 };
 
-// What happens, told on the supervisor's thread. A rank's last output comes before its exit.
+// What happens, told on the supervisor's thread. What a rank has written comes before its exit; its
+// descendants may write on.
 struct SupervisorEvents {
   std::function<void(uint32_t rank, pid_t pid)> started;
   std::function<void(uint32_t rank, Stream stream, uint64_t offset, std::string data)> output;
@@ -56,8 +58,9 @@ class Supervisor {
   // Called again, it can only shorten the time until SIGKILL.
   void Stop(std::chrono::milliseconds grace);
 
-  // SIGKILL to every process that descends from us; then `ended`.
-  void Shutdown();
+  // Ends every process that descends from us, of whatever session: SIGTERM to those that have not
+  // had it, SIGKILL after `grace` or the end of an earlier Stop's; then `ended`.
+  void Shutdown(std::chrono::milliseconds grace);
 
   // The reader has dealt with all bytes before `offset`. A rank's pipe is left unread, so that
   // the rank waits in write(2), while more than kWindow bytes are not acknowledged.
@@ -95,6 +98,7 @@ class Supervisor {
   bool Reap();  // whether there are children that have not ended
   void RankEnded(uint32_t number, int wait_status);
   void SignalRanks(int signal);
+  void TerminateRest();
   void ContinueShutdown();
 
   SupervisorEvents events_;
@@ -107,6 +111,8 @@ class Supervisor {
   std::map<pid_t, uint32_t> rank_of_;
   std::map<pid_t, std::promise<Result<int>>> runs_;
   bool terminated_ = false;
+  bool killing_ = false;  // the grace period is over
+  std::set<pid_t> terminated_groups_;
   bool shutting_down_ = false;
   bool finished_ = false;
   base::Deadline kill_at_ = base::Deadline::Never();

@@ -20,6 +20,11 @@ constexpr milliseconds kShutdownLimit{10'000};
 constexpr milliseconds kGoneLimit{3'000};
 constexpr int kRenewalsPerLease = 4;
 
+// Of a session that ended before it was asked to.
+Status WhyItLeft(const Status& status) {
+  return status.ok() ? Error(StatusCode::kUnavailable, "its agent left") : status;
+}
+
 template <typename... Handlers>
 struct Overloaded : Handlers... {
   using Handlers::operator()...;
@@ -75,7 +80,7 @@ std::optional<int> Job::LaunchAll() {
       launcher_->Cancel();
     } else if (const auto* closed = std::get_if<LinkClosed>(&*event)) {
       open_[closed->node_rank] = false;
-      nodes_[closed->node_rank].status = closed->status;
+      nodes_[closed->node_rank].status = WhyItLeft(closed->status);
     }
   }
   if (interrupted_by != 0) {
@@ -112,18 +117,32 @@ void Job::AddNode(LaunchedNode node) {
   NodeLink* link = nodes_[node_rank].link.get();
   if (!link) return;
   open_[node_rank] = true;
-  link->OpenSession({[this, node_rank](v1::AgentEvent event) {
-                       if (event.has_output()) {
-                         // Not past the thread that decides: output must not delay it, nor wait for
-                         // it.
-                         output_->Write(std::move(*event.mutable_output()));
-                       } else {
-                         mailbox_.Put(AgentSaid{node_rank, std::move(event)});
-                       }
-                     },
-                     [this, node_rank](Status status) {
-                       mailbox_.Put(LinkClosed{node_rank, std::move(status)});
-                     }});
+  link->OpenSession(
+      {[this, node_rank](v1::AgentEvent event) { TakeEvent(node_rank, std::move(event)); },
+       [this, node_rank](Status status) {
+         mailbox_.Put(LinkClosed{node_rank, std::move(status)});
+       }});
+}
+
+// An agent may speak of its own ranks only.
+bool Job::Belongs(uint32_t node_rank, const v1::AgentEvent& event) const {
+  const auto& ranks = plan_.nodes(static_cast<int>(node_rank)).ranks();
+  const auto is = [&](uint32_t rank) {
+    return std::ranges::any_of(ranks, [&](const auto& own) { return own.rank() == rank; });
+  };
+  if (event.has_output()) return output_ && is(event.output().rank());
+  if (event.has_rank_exited()) return is(event.rank_exited().rank());
+  return true;
+}
+
+void Job::TakeEvent(uint32_t node_rank, v1::AgentEvent event) {
+  if (!Belongs(node_rank, event)) return;
+  if (event.has_output()) {
+    // Not past the thread that decides: output must not delay it, nor wait for it.
+    output_->Write(std::move(*event.mutable_output()));
+  } else {
+    mailbox_.Put(AgentSaid{node_rank, std::move(event)});
+  }
 }
 
 void Job::RunRanks() {
@@ -132,7 +151,7 @@ void Job::RunRanks() {
   SendToAll(start);
   while (std::ranges::count(open_, true) > 0) {
     if (std::optional<Event> event = Next()) Handle(std::move(*event));
-    if (state_.AllEnded()) return;
+    if (state_.AllEnded() || given_up_) return;
   }
 }
 
@@ -141,10 +160,7 @@ void Job::Handle(Event event) {
                         [this](const AgentSaid& said) { HandleAgent(said.node_rank, said.event); },
                         [this](const LinkClosed& closed) {
                           open_[closed.node_rank] = false;
-                          Status status = closed.status;
-                          if (status.ok())
-                            status = Error(StatusCode::kUnavailable, "its agent left");
-                          Act(state_.NodeLost(closed.node_rank, status));
+                          Act(state_.NodeLost(closed.node_rank, WhyItLeft(closed.status)));
                         },
                         [this](const SignalReceived& received) {
                           Act(state_.Interrupted(received.signal));
@@ -172,15 +188,18 @@ void Job::Act(JobState::Action action) {
       return;
     case JobState::Action::kStop:
       if (state_.cause()->kind == Cause::Kind::kInterrupted) {
-        Log(LogLevel::kInfo, "stopping; ranks have " +
-                                 std::to_string(options_.launch.grace.count() / 1000) +
-                                 " s to end, Ctrl-C again ends them now");
+        output_->Say("stopping; ranks have " +
+                     std::to_string(options_.launch.grace.count() / 1000) +
+                     " s to end, Ctrl-C again ends them now");
       }
       message.mutable_stop()->set_grace_ms(static_cast<uint32_t>(options_.launch.grace.count()));
       break;
     case JobState::Action::kKill:
       message.mutable_stop()->set_grace_ms(0);
       break;
+    case JobState::Action::kGiveUp:
+      given_up_ = true;
+      return;
   }
   SendToAll(message);
 }
@@ -188,13 +207,20 @@ void Job::Act(JobState::Action action) {
 // Ends all agents, and with them whatever is left of the job; waits until they have gone.
 void Job::ShutDown() {
   v1::ChiefMessage message;
-  message.mutable_shutdown();
+  message.mutable_shutdown()->set_grace_ms(static_cast<uint32_t>(options_.launch.grace.count()));
   SendToAll(message);
-  const Deadline limit = Deadline::After(kShutdownLimit);
+  const Deadline limit =
+      Deadline::After(given_up_ ? milliseconds(0) : options_.launch.grace + kShutdownLimit);
   while (std::ranges::count(open_, true) > 0 && !limit.Expired()) {
     const std::optional<Event> event = Next(limit);
     if (!event) continue;
     if (const auto* closed = std::get_if<LinkClosed>(&*event)) open_[closed->node_rank] = false;
+    if (std::get_if<SignalReceived>(&*event)) {
+      if (std::exchange(given_up_, true)) break;
+      v1::ChiefMessage kill;
+      kill.mutable_stop()->set_grace_ms(0);
+      SendToAll(kill);
+    }
   }
   const Deadline gone = Deadline::After(kGoneLimit);
   for (size_t i = 0; i < nodes_.size(); ++i) {

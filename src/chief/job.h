@@ -49,6 +49,8 @@ class Job {
 
   std::optional<int> LaunchAll();  // the exit code, if that is where it ends
   void AddNode(LaunchedNode node);
+  bool Belongs(uint32_t node_rank, const v1::AgentEvent& event) const;
+  void TakeEvent(uint32_t node_rank, v1::AgentEvent event);
   void RunRanks();
   void Handle(Event event);
   void HandleAgent(uint32_t node_rank, const v1::AgentEvent& event);
@@ -71,6 +73,7 @@ class Job {
   std::unique_ptr<Launcher> launcher_;
   std::vector<LaunchedNode> nodes_;  // those that have turned out, by node rank
   std::vector<bool> open_;           // whose session has not ended
+  bool given_up_ = false;
 };
 
 }  // namespace autodist::chief

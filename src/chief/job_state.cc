@@ -57,7 +57,8 @@ JobState::Action JobState::NodeLost(uint32_t node_rank, const Status& status) {
 
 JobState::Action JobState::Interrupted(int signal) {
   if (!cause_) return Stop({Cause::Kind::kInterrupted, 0, {}, OkStatus(), signal});
-  if (kill_sent_ || AllEnded()) return Action::kNone;
+  if (AllEnded()) return Action::kNone;
+  if (kill_sent_) return Action::kGiveUp;
   kill_sent_ = true;
   return Action::kKill;
 }

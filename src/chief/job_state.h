@@ -29,8 +29,9 @@ class JobState {
  public:
   enum class Action {
     kNone,
-    kStop,  // SIGTERM to all ranks, SIGKILL after the grace period
-    kKill,  // SIGKILL to all ranks
+    kStop,    // SIGTERM to all ranks, SIGKILL after the grace period
+    kKill,    // SIGKILL to all ranks
+    kGiveUp,  // wait no longer
   };
 
   explicit JobState(const v1::LaunchPlan& plan);

@@ -11,6 +11,7 @@ class NodeLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
  public:
   Session(v1::AgentService::Stub& stub, Handlers handlers) : handlers_(std::move(handlers)) {
     stub.async()->Session(&context_, this);
+    AddHold();  // Send writes from outside gRPC's calls to us
     StartRead(&event_);
     StartCall();
   }
@@ -30,7 +31,14 @@ class NodeLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
 
  private:
   void OnReadDone(bool ok) override {
-    if (!ok) return;
+    if (!ok) {
+      {
+        const std::lock_guard lock(mutex_);
+        failed_ = true;
+      }
+      RemoveHold();
+      return;
+    }
     handlers_.event(std::move(event_));
     StartRead(&event_);
   }

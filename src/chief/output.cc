@@ -58,6 +58,12 @@ void OutputWriter::Write(v1::Output output) {
   if (queue_.size() == 1) changed_.notify_one();
 }
 
+void OutputWriter::Say(std::string message) {
+  const std::lock_guard lock(mutex_);
+  messages_.push_back(std::move(message));
+  changed_.notify_one();
+}
+
 void OutputWriter::Finish() {
   {
     const std::lock_guard lock(mutex_);
@@ -70,12 +76,14 @@ void OutputWriter::Finish() {
 void OutputWriter::Run() {
   for (;;) {
     std::deque<v1::Output> taken;
+    std::vector<std::string> messages;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return !queue_.empty() || finishing_; });
+      changed_.wait(lock, [this] { return !queue_.empty() || !messages_.empty() || finishing_; });
       taken.swap(queue_);
+      messages.swap(messages_);
     }
-    const bool last = taken.empty();
+    const bool last = taken.empty() && messages.empty();
     for (const v1::Output& output : taken) Take(output);
     if (last) {
       for (auto& [number, rank] : ranks_) {
@@ -85,6 +93,7 @@ void OutputWriter::Run() {
       }
     }
     WriteTerminal();
+    for (const std::string& message : messages) base::Log(base::LogLevel::kInfo, message);
     for (const v1::Output& output : taken) {
       v1::OutputAck ack;
       ack.set_rank(output.rank());

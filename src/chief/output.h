@@ -35,6 +35,9 @@ class OutputWriter {
   // Queues it; the agents' flow control bounds the queue.
   void Write(v1::Output output);
 
+  // A message of autodist's own, logged in its turn.
+  void Say(std::string message);
+
   // Blocks until everything is written; ends unfinished lines.
   void Finish();
 
@@ -66,8 +69,9 @@ class OutputWriter {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<v1::Output> queue_;  // guarded by mutex_
-  bool finishing_ = false;        // guarded by mutex_
+  std::deque<v1::Output> queue_;       // guarded by mutex_
+  std::vector<std::string> messages_;  // guarded by mutex_
+  bool finishing_ = false;             // guarded by mutex_
   std::thread thread_;
 };
 

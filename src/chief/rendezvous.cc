@@ -44,12 +44,12 @@ std::string Rendezvous::Set(const v1::SetRequest& request) {
     return "the value of '" + request.key() + "' has " + std::to_string(request.value().size()) +
            " bytes; " + std::to_string(kLargestValue) + " are allowed";
   }
-  std::string& value = values_[request.key()];
-  const size_t stored =
-      stored_ - value.size() + request.value().size() + (value.empty() ? request.key().size() : 0);
+  const auto old = values_.find(request.key());
+  const size_t replaced = old == values_.end() ? 0 : request.key().size() + old->second.size();
+  const size_t stored = stored_ - replaced + request.key().size() + request.value().size();
   if (stored > kLargestStore) return "the job's key/value store is full";
   stored_ = stored;
-  value = request.value();
+  const std::string& value = values_[request.key()] = request.value();
   if (const auto waiting = gets_.extract(request.key())) {
     for (const Waiting& get : waiting.mapped()) get.reply(ReplyTo(get.id, value));
   }

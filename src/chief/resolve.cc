@@ -15,7 +15,7 @@
 namespace autodist::chief {
 namespace {
 
-Result<std::string> Resolve(const std::string& host) {
+Result<std::string> Resolve(const std::string& host, bool several_nodes) {
   if (const auto numeric = base::IpAddress::Parse(host)) return numeric->ToString();
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -26,12 +26,18 @@ Result<std::string> Resolve(const std::string& host) {
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);
   char text[NI_MAXHOST] = "";
-  // IPv4 first: some frameworks cannot use IPv6 addresses.
-  const addrinfo* chosen = list;
-  while (chosen->ai_next && chosen->ai_family != AF_INET) chosen = chosen->ai_next;
-  if (chosen->ai_family != AF_INET) chosen = list;
-  getnameinfo(chosen->ai_addr, chosen->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
-  return std::string(text);
+  // IPv4 first: some frameworks cannot use IPv6 addresses. A loopback address, as many a /etc/hosts
+  // gives the machine's own name, means another machine on each node.
+  std::string best;
+  for (const addrinfo* entry = list; entry; entry = entry->ai_next) {
+    getnameinfo(entry->ai_addr, entry->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
+    const auto ip = base::IpAddress::Parse(text);
+    if (!ip || (several_nodes && ip->IsLoopback())) continue;
+    if (best.empty() || (base::IpAddress::Parse(best)->v6 && !ip->v6)) best = text;
+  }
+  if (!best.empty()) return best;
+  return Error(StatusCode::kNotFound, "'" + host + "' resolves to " + text +
+                                          " here, which means another machine on each node");
 }
 
 }  // namespace
@@ -40,7 +46,7 @@ Result<std::map<std::string, std::string>> ResolveAddresses(const spec::Resource
   std::map<std::string, std::string> addresses;
   std::string failed;
   for (const spec::Node& node : spec.nodes) {
-    const auto ip = Resolve(node.address);
+    const auto ip = Resolve(node.address, spec.nodes.size() > 1);
     if (ip.ok()) {
       addresses[node.address] = *ip;
     } else {

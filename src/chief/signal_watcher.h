@@ -1,4 +1,4 @@
-// Turns SIGINT and SIGTERM to this process into calls.
+// Turns SIGINT, SIGTERM and SIGHUP to this process into calls.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace autodist::chief {
 
-// Blocks both signals in the calling thread and in every thread started by it afterwards, so make
+// Blocks the signals in the calling thread and in every thread started by it afterwards, so make
 // it before any other thread. `handler` is called on a thread of its own.
 class SignalWatcher {
  public:

@@ -55,16 +55,42 @@ std::string NewJobId() {
   return text;
 }
 
+// A number of seconds on the command line; NaN is none.
+CLI::Validator Seconds(double least) {
+  return CLI::Validator(
+      [least](const std::string& text) {
+        constexpr double kMost = 86400;
+        double seconds = 0;
+        const bool right =
+            CLI::detail::lexical_cast(text, seconds) && seconds >= least && seconds <= kMost;
+        return right ? std::string() : "'" + text + "' is not a number of seconds up to 86400";
+      },
+      "SECONDS");
+}
+
+CLI::Validator NotEmpty() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        return text.empty() ? std::string("the value is empty") : std::string();
+      },
+      "");
+}
+
 // As the shell shows it, symbolic links and all, where that is where we are: nodes may have the
 // same link to another place.
-std::string LogicalWorkingDirectory() {
-  const std::string physical = std::filesystem::current_path();
+Result<std::string> LogicalWorkingDirectory() {
+  std::error_code error;
+  const std::string physical = std::filesystem::current_path(error);
+  if (error) {
+    return WithRemedy(Error(StatusCode::kInvalidArgument, "working directory: " + error.message()),
+                      "cd to a folder that exists");
+  }
   const char* logical = std::getenv("PWD");
   struct stat a;
   struct stat b;
   const bool same = logical && logical[0] == '/' && stat(logical, &a) == 0 && stat(".", &b) == 0 &&
                     a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-  return same ? logical : physical;
+  return same ? std::string(logical) : physical;
 }
 
 std::string UserName() {
@@ -106,7 +132,7 @@ Result<v1::LaunchPlan> MakePlan(const RunOptions& options, const spec::ResourceS
   input.spec = spec;
   input.command = program;
   input.job_id = NewJobId();
-  input.working_directory = LogicalWorkingDirectory();
+  AD_ASSIGN_OR_RETURN(input.working_directory, LogicalWorkingDirectory());
   input.username = UserName();
   input.home = HomeFolder();
   input.master_port = options.master_port;
@@ -176,17 +202,19 @@ int Run(const RunOptions& options, const std::vector<std::string>& program) {
 Command AddRun(CLI::App& app, const std::vector<std::string>& program) {
   auto options = std::make_shared<RunOptions>();
   app.add_option("--spec", options->spec_file,
-                 "The resource spec; without it, this machine alone, one rank per GPU");
+                 "The resource spec; without it, this machine alone, one rank per GPU")
+      ->check(NotEmpty());
   app.add_option("--log-dir", options->log_dir,
                  "Where each job's folder with its ranks' output is made")
+      ->check(NotEmpty())
       ->capture_default_str();
   app.add_option("--grace", options->grace_s,
                  "Seconds between SIGTERM and SIGKILL when ranks are stopped")
-      ->check(CLI::Range(0.0, 86400.0))
+      ->check(Seconds(0))
       ->capture_default_str();
   app.add_option("--lease", options->lease_s,
                  "Seconds after which a node that hears nothing from here ends its ranks")
-      ->check(CLI::Range(1.0, 86400.0))
+      ->check(Seconds(1))
       ->capture_default_str();
   app.add_option("--master-port", options->master_port,
                  "MASTER_PORT of the ranks; default: one that is free here");

@@ -7,6 +7,7 @@
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
 
+#include <atomic>
 #include <cstring>
 #include <vector>
 
@@ -19,7 +20,7 @@ namespace {
 class RendezvousStore final : public gloo::rendezvous::Store {
  public:
   RendezvousStore(Client& client, std::chrono::milliseconds timeout)
-      : client_(client), timeout_(timeout) {}
+      : client_(client), timeout_(timeout), prefix_("gloo/" + std::to_string(++made_) + "/") {}
 
   void set(const std::string& key, const std::vector<char>& data) override {
     Check(client_.Set(Key(key), {data.begin(), data.end()}));
@@ -36,14 +37,17 @@ class RendezvousStore final : public gloo::rendezvous::Store {
   }
 
  private:
-  static std::string Key(const std::string& key) { return "gloo/" + key; }
+  std::string Key(const std::string& key) const { return prefix_ + key; }
   // Gloo reports errors by exceptions; they end in GlooCommunicator::Guard.
   static void Check(const Status& status) {
     if (!status.ok()) throw gloo::Exception(Message(status));
   }
 
+  // Ranks make their communicators in the same order, so the number is the same on all of them.
+  static inline std::atomic<int> made_ = 0;
   Client& client_;
   const std::chrono::milliseconds timeout_;
+  const std::string prefix_;
 };
 
 using ReduceFunction = void (*)(void*, const void*, const void*, size_t);

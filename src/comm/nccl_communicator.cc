@@ -1,6 +1,7 @@
 #include <cuda_runtime.h>
 #include <nccl.h>
 
+#include <atomic>
 #include <thread>
 
 #include "autodist/communicator.h"
@@ -11,7 +12,8 @@ namespace {
 
 using base::Deadline;
 
-constexpr char kUniqueIdKey[] = "nccl/unique-id";
+// Ranks make their communicators in the same order, so the number is the same on all of them.
+std::atomic<int> communicators_made = 0;
 
 Status CudaStatus(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return OkStatus();
@@ -100,12 +102,13 @@ class NcclCommunicator final : public Communicator {
     AD_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(static_cast<int>(client.local_rank())),
                                   "choosing the GPU of the local rank"));
     AD_RETURN_IF_ERROR(CudaStatus(cudaMalloc(&scratch_, SizeOf(DataType::kInt32)), "cudaMalloc"));
+    const std::string id_key = "nccl/" + std::to_string(++communicators_made) + "/unique-id";
     ncclUniqueId id;
     if (client.rank() == 0) {
       AD_RETURN_IF_ERROR(NcclStatus(ncclGetUniqueId(&id), "making NCCL's unique id"));
-      AD_RETURN_IF_ERROR(client.Set(kUniqueIdKey, std::string(id.internal, sizeof id.internal)));
+      AD_RETURN_IF_ERROR(client.Set(id_key, std::string(id.internal, sizeof id.internal)));
     } else {
-      AD_ASSIGN_OR_RETURN(const std::string bytes, client.Get(kUniqueIdKey, timeout_));
+      AD_ASSIGN_OR_RETURN(const std::string bytes, client.Get(id_key, timeout_));
       if (bytes.size() != sizeof id.internal) {
         return Error(StatusCode::kInternal, "NCCL's unique id has a wrong size");
       }

@@ -8,7 +8,7 @@ namespace {
 grpc::ChannelArguments Arguments() {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetMaxReceiveMessageSize(64 << 20);  // a plan with very long arguments fits
+  arguments.SetMaxReceiveMessageSize(kLargestMessage);
   return arguments;
 }
 

@@ -44,6 +44,10 @@ void SshLoop::Nudge(std::weak_ptr<Pollable> weak) {
 }
 
 void SshLoop::Watch(int fd, uint32_t events, Pollable* pollable) {
+  if (events == 0) {  // epoll would report a hang-up all the same
+    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+    return;
+  }
   epoll_event event{};
   event.events = events;
   event.data.ptr = pollable;

@@ -35,7 +35,7 @@ class SshLoop {
   void Add(std::shared_ptr<Pollable> pollable);
   void Nudge(std::weak_ptr<Pollable> pollable);
 
-  // Only from Advance. `events` are those of epoll; 0: none, but the descriptor stays known.
+  // Only from Advance. `events` are those of epoll; 0: none.
   void Watch(int fd, uint32_t events, Pollable* pollable);
 
  private:

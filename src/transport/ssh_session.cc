@@ -306,6 +306,7 @@ void SshSession::Pump() {
   while (progress && phase_ == Phase::kRun) {
     progress = ReadRemoteErrors();
     progress |= ReadRemote();
+    if (phase_ != Phase::kRun) return;
     progress |= WriteLocal();
     progress |= ReadLocal();
     progress |= WriteRemote();

@@ -4,10 +4,11 @@ import json
 import signal
 import stat
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
-from jobs import AUTODIST, BUILD, python
+from jobs import AUTODIST, BUILD, processes, python
 
 TRAIN = BUILD / "train_digits"
 
@@ -52,6 +53,8 @@ def test_a_script_whose_interpreter_is_missing_is_127(autodist, tmp_path):
 def test_wrong_usage_is_2(autodist, tmp_path):
     for arguments in ([], ["run"], ["run", "./train"], ["run", "--no-such-option", "--", "x"],
                       ["run", "--grace", "soon", "--", "x"], ["run", "--json", "--", "x"],
+                      ["run", "--grace", "nan", "--", "x"], ["run", "--spec", "", "--", "x"],
+                      ["run", "--log-dir", "", "--", "x"],
                       ["run", "--spec", "none.yaml", "--", "x"], ["validate", "none.yaml"]):
         assert autodist(*arguments).code == 2, arguments
     assert autodist("--help").code == 0
@@ -167,6 +170,43 @@ def test_daemons_of_a_rank_do_not_outlive_the_job(autodist):
     # The fixture looks for what is left.
     outcome = autodist("run", "--", "sh", "-c", "setsid sleep 1000 & setsid setsid sleep 1000 & :")
     assert outcome.code == 0
+
+
+def test_what_a_wrapper_started_has_the_grace_period_too(start):
+    job = start("run", "--", "sh", "-c",
+                "sh -c 'trap \"sleep 0.3; echo saved; exit\" TERM; echo up; while :; do sleep 0.05; done';"
+                " true")
+    job.await_lines(1)
+    job.interrupt()
+    assert job.finish().lines() == {0: ["saved"]}
+
+
+def test_ctrl_c_works_while_nobody_reads_the_output(tmp_path):
+    process = subprocess.Popen([AUTODIST, "run", "--", "yes"], cwd=tmp_path, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT)
+    process.stdout.read(100000)
+    process.send_signal(signal.SIGINT)
+    limit = time.monotonic() + 20
+    while any("yes" in command.split() for command in processes().values()):
+        assert time.monotonic() < limit
+    process.stdout.read()
+    assert process.wait(20) == 130
+
+
+def test_sighup_stops_the_job(start):
+    job = start("run", "--", "sh", "-c", "echo up; exec sleep 1000")
+    job.await_lines(1)
+    job.interrupt(signal.SIGHUP)
+    assert job.finish().code == 129
+
+
+def test_a_deleted_working_directory(tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    outcome = subprocess.run(["sh", "-c", f"cd {gone} && rmdir {gone} && exec {AUTODIST} run -- true"],
+                             capture_output=True, text=True, check=False)
+    assert outcome.returncode == 2
+    assert "cd to a folder that exists" in outcome.stderr
 
 
 def test_a_failing_rank_ends_the_others(autodist, tmp_path):

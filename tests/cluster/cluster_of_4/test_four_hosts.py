@@ -261,7 +261,7 @@ def test_daemons_on_every_host_are_ended(autodist):
 
 
 def test_an_agent_that_is_killed_takes_its_ranks_along(start):
-    job = start("run", "--spec", SPEC, "--", "sh", "-c", "echo up; exec sleep 1000")
+    job = start("run", "--spec", SPEC, "--", "sh", "-c", "echo up; sleep 1000; true")
     job.await_lines(8)
     # On host 3 there are the agent and its parent, which passes its bytes on.
     on_node = [pid for pid, command in processes().items()

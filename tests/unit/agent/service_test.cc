@@ -19,8 +19,8 @@ class ServiceTest : public testing::Test {
   void SetUp() override {
     supervisor_ = *Supervisor::Create(EventsInto(events_));
     rendezvous_ = std::make_unique<RendezvousService>(events_);
-    service_ = std::make_unique<AgentService>(events_, *rendezvous_, *supervisor_, "/socket",
-                                              [this] { ++heard_; });
+    service_ = std::make_unique<AgentService>(
+        events_, *rendezvous_, *supervisor_, "/socket", [this] { ++heard_; }, [](bool) {});
     grpc::ServerBuilder builder;
     builder.RegisterService(service_.get());
     builder.RegisterService(rendezvous_.get());

@@ -132,7 +132,7 @@ TEST_F(SupervisorTest, ShutdownLeavesNothingNotEvenDaemons) {
                            "setsid setsid sleep 1000 & echo up; exit 0")});
   ASSERT_TRUE(Await([&] { return exits_.size() == 1; }));
   EXPECT_FALSE(process::Descendants(getpid()).empty());
-  supervisor_->Shutdown();
+  supervisor_->Shutdown(milliseconds(100));  // one of them ignores SIGTERM
   ASSERT_TRUE(Await([&] { return ended_; }));
   EXPECT_TRUE(process::Descendants(getpid()).empty());
 }

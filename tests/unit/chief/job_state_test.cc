@@ -82,10 +82,10 @@ TEST_F(JobStateTest, ANodeWhoseRanksHaveEndedCanGo) {
   EXPECT_FALSE(state_.cause());
 }
 
-TEST_F(JobStateTest, TheSecondInterruptKills) {
+TEST_F(JobStateTest, TheSecondInterruptKillsAndTheThirdGivesUp) {
   EXPECT_EQ(state_.Interrupted(SIGINT), Action::kStop);
   EXPECT_EQ(state_.Interrupted(SIGINT), Action::kKill);
-  EXPECT_EQ(state_.Interrupted(SIGINT), Action::kNone);
+  EXPECT_EQ(state_.Interrupted(SIGINT), Action::kGiveUp);
   EXPECT_EQ(state_.ExitCode(), 130);
 }
 
