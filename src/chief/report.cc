@@ -116,7 +116,7 @@ std::string EndReport(const v1::LaunchPlan& plan, const JobState& state, const O
     case Cause::Kind::kNodeLost:
       text = "node " + plan.nodes(static_cast<int>(cause.node_rank)).address() +
              " was lost: " + Message(cause.status) +
-             "\n  its agent ends the ranks there when its lease runs out\n";
+             "\n  if its agent still runs, it ends the ranks there when its lease runs out\n";
       break;
     case Cause::Kind::kInterrupted:
       text = "stopped by " + SignalName(cause.signal) + "\n";

@@ -11,8 +11,8 @@
 #include <filesystem>
 #include <random>
 
+#include "base/count.h"
 #include "base/log.h"
-#include "base/nearest.h"
 #include "chief/job.h"
 #include "chief/resolve.h"
 #include "cli/commands.h"
@@ -191,9 +191,9 @@ int Run(const RunOptions& options, const std::vector<std::string>& program) {
 
   RaiseFileLimit();
   chief::JobOptions job_options = MakeJobOptions(options, *plan);
-  Log(LogLevel::kInfo, "job " + plan->job_id() + ": " + std::to_string(plan->world_size()) +
-                           " ranks on " + std::to_string(plan->nodes_size()) + " nodes; logs in " +
-                           job_options.log_folder);
+  Log(LogLevel::kInfo, "job " + plan->job_id() + ": " + base::Count(plan->world_size(), "rank") +
+                           " on " + base::Count(static_cast<size_t>(plan->nodes_size()), "node") +
+                           "; logs in " + job_options.log_folder);
   return chief::Job(*plan, std::move(job_options)).Run();
 }
 

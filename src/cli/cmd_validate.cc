@@ -1,7 +1,7 @@
 // autodist validate FILE
 #include <cstdio>
 
-#include "base/log.h"
+#include "base/count.h"
 #include "cli/commands.h"
 #include "spec/yaml_reader.h"
 
@@ -18,8 +18,9 @@ int Validate(const std::string& file) {
   for (const spec::Node& node : outcome.spec->nodes) {
     ranks += (node.gpus.empty() ? node.cpus : node.gpus).size();
   }
-  std::printf("%s: valid: %zu nodes, %zu ranks, chief %s\n", file.c_str(),
-              outcome.spec->nodes.size(), ranks, outcome.spec->chief().address.c_str());
+  std::printf("%s: valid: %s, %s, chief %s\n", file.c_str(),
+              base::Count(outcome.spec->nodes.size(), "node").c_str(),
+              base::Count(ranks, "rank").c_str(), outcome.spec->chief().address.c_str());
   return 0;
 }
 

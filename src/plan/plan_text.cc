@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/count.h"
 #include "base/shell_quote.h"
 
 namespace autodist::plan {
@@ -54,9 +55,9 @@ bool IsSecretName(const std::string& name) {
 
 std::string PlanAsText(const v1::LaunchPlan& full_plan) {
   const v1::LaunchPlan plan = WithoutSecrets(full_plan);
-  std::string text = "job " + plan.job_id() + ": " + std::to_string(plan.world_size()) +
-                     " ranks on " + std::to_string(plan.nodes_size()) + " nodes, in " +
-                     plan.working_directory() + "\n";
+  std::string text = "job " + plan.job_id() + ": " + base::Count(plan.world_size(), "rank") +
+                     " on " + base::Count(static_cast<size_t>(plan.nodes_size()), "node") +
+                     ", in " + plan.working_directory() + "\n";
   for (const v1::NodePlan& node : plan.nodes()) {
     text += "node " + std::to_string(node.node_rank()) + ": " + node.address() +
             (node.data_address() == node.address() ? "" : " (" + node.data_address() + ")") +
