@@ -16,11 +16,16 @@
 namespace autodist {
 namespace {
 
+// Ranks make their communicators in the same order, so the number is the same on all of them.
+std::atomic<int> communicators_made = 0;
+
 // Where Gloo's ranks leave their addresses for each other: our rendezvous.
 class RendezvousStore final : public gloo::rendezvous::Store {
  public:
   RendezvousStore(Client& client, std::chrono::milliseconds timeout)
-      : client_(client), timeout_(timeout), prefix_("gloo/" + std::to_string(++made_) + "/") {}
+      : client_(client),
+        timeout_(timeout),
+        prefix_("gloo/" + std::to_string(++communicators_made) + "/") {}
 
   void set(const std::string& key, const std::vector<char>& data) override {
     Check(client_.Set(Key(key), {data.begin(), data.end()}));
@@ -43,8 +48,6 @@ class RendezvousStore final : public gloo::rendezvous::Store {
     if (!status.ok()) throw gloo::Exception(Message(status));
   }
 
-  // Ranks make their communicators in the same order, so the number is the same on all of them.
-  static inline std::atomic<int> made_ = 0;
   Client& client_;
   const std::chrono::milliseconds timeout_;
   const std::string prefix_;
