@@ -131,16 +131,9 @@ void SetInterfaceVariables(const v1::NodePlan& node, Environment& environment,
     return;
   }
   const auto wanted = base::IpAddress::Parse(node.data_address());
-  const auto owner = std::ranges::find_if(*interfaces, [&](const base::Interface& interface) {
-    return wanted && interface.address.v6 == wanted->v6 && interface.address.bytes == wanted->bytes;
-  });
-  if (owner == interfaces->end()) {
-    std::string found;
-    for (const base::Interface& interface : *interfaces) {
-      if (interface.address.IsLoopback()) continue;
-      found +=
-          (found.empty() ? "" : ", ") + interface.address.ToString() + " (" + interface.name + ")";
-    }
+  const base::Interface* owner = wanted ? base::OwnerOf(*wanted, *interfaces) : nullptr;
+  if (!owner) {
+    const std::string found = base::Describe(*interfaces);
     warnings.push_back("no interface of this node has the address " + node.data_address() +
                        " that the spec gives it; it has " + (found.empty() ? "none" : found));
     return;

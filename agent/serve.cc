@@ -52,11 +52,6 @@ class Lifetime {
     expires_ = Deadline::After(lease_);
     changed_.notify_all();
   }
-  void RanksLeft(int change) {
-    const std::lock_guard lock(mutex_);
-    ranks_ += change;
-    changed_.notify_all();
-  }
   void End() {
     const std::lock_guard lock(mutex_);
     ended_ = true;
@@ -75,17 +70,12 @@ class Lifetime {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return ended_; });
   }
-  void WaitForRanks(Deadline deadline) {
-    std::unique_lock lock(mutex_);
-    changed_.wait_until(lock, deadline.when(), [this] { return ranks_ == 0 || ended_; });
-  }
 
  private:
   const milliseconds lease_;
   std::mutex mutex_;
   std::condition_variable changed_;
   Deadline expires_;
-  int ranks_ = 0;
   bool claimed_ = false;  // a chief has been heard
   bool held_ = false;
   bool ended_ = false;
@@ -128,28 +118,16 @@ void PrepareSignals() {
   pthread_sigmask(SIG_BLOCK, &set, nullptr);  // inherited by every thread; read by the supervisor
 }
 
-SupervisorEvents Counted(const SupervisorEvents& events, Lifetime& lifetime) {
-  SupervisorEvents counted = events;
-  counted.started = [=, &lifetime](uint32_t rank, pid_t pid) {
-    lifetime.RanksLeft(+1);
-    events.started(rank, pid);
-  };
-  counted.exited = [=, &lifetime](const RankExit& exit) {
-    events.exited(exit);
-    if (exit.pid != 0) lifetime.RanksLeft(-1);
-  };
-  counted.ended = [=, &lifetime] {
-    events.ended();
-    lifetime.End();
-  };
-  return counted;
-}
-
 Status Run(const ServeOptions& options) {
   EventQueue events;
   Lifetime lifetime(options.identity.lease);
+  SupervisorEvents told = EventsInto(events);
+  told.ended = [&] {
+    events.Close();
+    lifetime.End();
+  };
   AD_ASSIGN_OR_RETURN(const std::unique_ptr<Supervisor> supervisor,
-                      Supervisor::Create(Counted(EventsInto(events), lifetime)));
+                      Supervisor::Create(std::move(told)));
   RendezvousService rendezvous(events);
   AgentService service(
       events, rendezvous, *supervisor, options.folder + "/" + kSocketName,
@@ -166,8 +144,6 @@ Status Run(const ServeOptions& options) {
 
   if (!lifetime.WaitForEnd()) {
     std::fprintf(stderr, "no chief: ending the job on this node\n");
-    supervisor->Stop(options.identity.grace);
-    lifetime.WaitForRanks(Deadline::After(options.identity.grace + kDeliveryLimit));
     supervisor->Shutdown(options.identity.grace);
     lifetime.WaitForEnded();
   } else {

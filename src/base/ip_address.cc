@@ -63,4 +63,22 @@ Result<std::vector<Interface>> LocalInterfaces() {
   return interfaces;
 }
 
+const Interface* OwnerOf(const IpAddress& address, const std::vector<Interface>& interfaces) {
+  for (const Interface& interface : interfaces) {
+    if (interface.address.v6 == address.v6 && interface.address.bytes == address.bytes) {
+      return &interface;
+    }
+  }
+  return nullptr;
+}
+
+std::string Describe(const std::vector<Interface>& interfaces) {
+  std::string text;
+  for (const Interface& interface : interfaces) {
+    if (interface.address.IsLoopback()) continue;
+    text += (text.empty() ? "" : ", ") + interface.address.ToString() + " (" + interface.name + ")";
+  }
+  return text;
+}
+
 }  // namespace autodist::base

@@ -33,4 +33,10 @@ struct Interface {
 // Every address of every interface that is up.
 Result<std::vector<Interface>> LocalInterfaces();
 
+// The interface that has the address, whatever its scope; null if none does.
+const Interface* OwnerOf(const IpAddress& address, const std::vector<Interface>& interfaces);
+
+// "10.0.0.1 (eth0), ..." without the loopback addresses.
+std::string Describe(const std::vector<Interface>& interfaces);
+
 }  // namespace autodist::base

@@ -54,4 +54,9 @@ void Log(LogLevel level, std::string_view message) {
   Logger().log(LevelOf(level), spdlog::string_view_t(message.data(), message.size()));
 }
 
+void LogFailure(const Status& failure) {
+  const std::string remedy = Remedy(failure);
+  Log(LogLevel::kError, Message(failure) + (remedy.empty() ? "" : "\n    to do: " + remedy));
+}
+
 }  // namespace autodist::base

@@ -4,10 +4,15 @@
 
 #include <string_view>
 
+#include "autodist/status.h"
+
 namespace autodist::base {
 
 enum class LogLevel { kInfo, kWarning, kError };
 
 void Log(LogLevel level, std::string_view message);
+
+// The failure as an error, with its remedy if it has one.
+void LogFailure(const Status& failure);
 
 }  // namespace autodist::base

@@ -62,7 +62,7 @@ int Job::Run() {
 std::optional<int> Job::LaunchAll() {
   auto launcher = Launcher::Create(plan_, options_.launch);
   if (!launcher.ok()) {
-    Log(LogLevel::kError, Message(launcher.status()) + "\n    to do: " + Remedy(launcher.status()));
+    base::LogFailure(launcher.status());
     return kExitCannotLaunch;
   }
   launcher_ = std::move(*launcher);
@@ -104,7 +104,7 @@ std::optional<int> Job::LaunchAll() {
                                        nodes_[node_rank].link->Send(std::move(message));
                                      });
   if (!output.ok()) {
-    Log(LogLevel::kError, Message(output.status()));
+    base::LogFailure(output.status());
     return kExitCannotLaunch;
   }
   output_ = std::move(*output);

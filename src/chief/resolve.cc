@@ -61,17 +61,8 @@ Result<std::map<std::string, std::string>> ResolveAddresses(const spec::Resource
 Status CheckChiefIsHere(const std::string& chief_address, const std::string& chief_ip) {
   const auto wanted = base::IpAddress::Parse(chief_ip);
   AD_ASSIGN_OR_RETURN(const std::vector<base::Interface> interfaces, base::LocalInterfaces());
-  std::string here;
-  for (const base::Interface& interface : interfaces) {
-    if (wanted && (wanted->IsLoopback() || (interface.address.v6 == wanted->v6 &&
-                                            interface.address.bytes == wanted->bytes))) {
-      return OkStatus();
-    }
-    if (!interface.address.IsLoopback()) {
-      here +=
-          (here.empty() ? "" : ", ") + interface.address.ToString() + " (" + interface.name + ")";
-    }
-  }
+  if (wanted && (wanted->IsLoopback() || base::OwnerOf(*wanted, interfaces))) return OkStatus();
+  const std::string here = base::Describe(interfaces);
   return WithRemedy(Error(StatusCode::kFailedPrecondition,
                           "the chief of the spec is " + chief_address + ", but this machine is " +
                               (here.empty() ? "without a network" : here)),

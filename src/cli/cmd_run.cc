@@ -158,8 +158,7 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const v1::LaunchPlan
 }
 
 int Fail(const Status& status, int exit_code) {
-  const std::string remedy = Remedy(status);
-  Log(LogLevel::kError, Message(status) + (remedy.empty() ? "" : "\n    to do: " + remedy));
+  base::LogFailure(status);
   return exit_code;
 }
 

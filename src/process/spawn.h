@@ -21,8 +21,8 @@ struct SpawnRequest {
 };
 
 // Starts the program in a process group of its own, with default signal handling and no other
-// descriptor of ours. The kernel kills it when the *thread* that
-// called Spawn ends, so call it on a thread that lives as long as the program should.
+// descriptor of ours. The kernel kills it when the *thread* that called Spawn ends, so call it on
+// a thread that lives as long as the program should.
 //
 // Blocks until the program has been executed, a millisecond or so. Fails with kNotFound or
 // kPermissionDenied if it cannot be.
