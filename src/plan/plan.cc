@@ -20,7 +20,7 @@ void SetReach(const spec::Node& node, const Input& input, v1::NodePlan& planned)
   const spec::SshGroup& group = input.spec.ssh.at(node.ssh_config);
   v1::SshReach& ssh = *planned.mutable_reach()->mutable_ssh();
   ssh.set_host(node.address);
-  ssh.set_port(group.port);
+  ssh.set_port(group.port.value_or(22));
   ssh.set_username(group.username.empty() ? input.username : group.username);
   const std::string key_file = ExpandHome(group.key_file, input.home);
   ssh.set_key_file(key_file.starts_with('/') ? key_file : input.working_directory + "/" + key_file);

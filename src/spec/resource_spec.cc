@@ -10,7 +10,12 @@ const Node& ResourceSpec::chief() const {
 
 ResourceSpec SingleNode(std::vector<uint32_t> gpus) {
   ResourceSpec spec;
-  spec.nodes.push_back({"localhost", {0}, std::move(gpus), true, "", 1.0});
+  Node node;
+  node.address = "localhost";
+  node.cpus = {0};
+  node.gpus = std::move(gpus);
+  node.chief = true;
+  spec.nodes.push_back(std::move(node));
   return spec;
 }
 

@@ -6,33 +6,48 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace autodist::spec {
 
-// A named way to log in, shared by the nodes that name it.
+// What to do with a server whose host key is not in known_hosts.
+enum class HostKeyCheck {
+  kStrict,     // refuse it
+  kAcceptNew,  // trust it from now on, by adding the key; refuse a key that has changed
+  kOff,        // take any key
+};
+
+// A named way to log in, shared by the nodes that name it. What is left out is taken from the
+// user's OpenSSH configuration, then from OpenSSH's defaults.
 struct SshGroup {
-  std::string key_file;  // path on the chief as written; "~" not yet expanded
-  std::string username;  // empty: the user who runs autodist
-  uint16_t port = 22;
+  std::string key_file;          // path on the chief as written; "~" not yet expanded; empty: none
+  std::string username;          // empty: none given
+  std::optional<uint16_t> port;  // of nodes whose address names none
+  std::string proxy_jump;        // "user@host:port", several separated by commas; empty: none
+  std::optional<HostKeyCheck> host_key_check;
   std::string python_venv;  // shell statements, run on the node; empty: none
   std::vector<std::pair<std::string, std::string>> shared_envs;  // in file order, unexpanded
 };
 
 struct Node {
-  std::string address;         // IPv4, IPv6 or host name: the node's identity
-  std::vector<uint32_t> cpus;  // used when there are no gpus: one rank per entry; never empty
-  std::vector<uint32_t> gpus;  // CUDA device ids: one rank per entry
+  std::string address;           // IPv4, IPv6 or host name, without brackets: the node's identity
+  std::optional<uint16_t> port;  // of "[address]:port"
+  std::vector<uint32_t> cpus;    // used when there are no gpus: one rank per entry; never empty
+  std::vector<uint32_t> gpus;    // CUDA device ids: one rank per entry
   bool chief = false;
   std::string ssh_config;          // name of an SshGroup; empty on a chief without one
   double network_bandwidth = 1.0;  // Gbit/s
+  std::string interface;           // for traffic between ranks; empty: the data address's owner
+  std::string data_address;        // between ranks, where SSH uses another; empty: the address
 };
 
 struct ResourceSpec {
   std::vector<Node> nodes;  // in file order; exactly one has chief set
   std::map<std::string, SshGroup> ssh;
+  std::vector<std::string> shared_paths;  // absolute folders that are one file system on all nodes
 
   const Node& chief() const;
 };

@@ -83,7 +83,7 @@ ssh:
   EXPECT_EQ(spec.chief().address, "172.31.30.187");
   EXPECT_THAT(spec.nodes[2].gpus, ElementsAre(0u, 1u));
   EXPECT_DOUBLE_EQ(spec.nodes[1].network_bandwidth, 25);
-  EXPECT_EQ(spec.ssh.at("ssh_conf1").port, 22);
+  EXPECT_FALSE(spec.ssh.at("ssh_conf1").port);
   EXPECT_THAT(spec.ssh.at("ssh_conf2").shared_envs,
               ElementsAre(std::pair<std::string, std::string>(
                   "LD_LIBRARY_PATH", "$LD_LIBRARY_PATH:/usr/local/cuda/lib64")));
