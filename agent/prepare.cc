@@ -122,7 +122,7 @@ Status Activate(const std::string& statements, const std::string& directory,
                    (said.empty() ? "" : ":\n" + said));
 }
 
-// Gives the interface variables the name of the interface that owns the node's address.
+// Gives the interface variables the name of the interface that the ranks are to use.
 void SetInterfaceVariables(const v1::NodePlan& node, Environment& environment,
                            std::vector<std::string>& warnings) {
   const auto interfaces = base::LocalInterfaces();
@@ -138,9 +138,10 @@ void SetInterfaceVariables(const v1::NodePlan& node, Environment& environment,
                        " that the spec gives it; it has " + (found.empty() ? "none" : found));
     return;
   }
+  const std::string name = node.interface().empty() ? owner->name : node.interface();
   for (const v1::EnvironmentVariable& variable : node.interface_variables()) {
     if (!environment.Has(variable.name())) {
-      environment.Set(variable.name(), variable.value() + owner->name);
+      environment.Set(variable.name(), variable.value() + name);
     }
   }
 }

@@ -22,7 +22,8 @@ constexpr size_t kLargestAgent = 64 << 20;
 // $1 sha256, $2 size in bytes, $3... the arguments of `attach`, of which $5 is the nonce. Only the
 // complete file ever has its final name.
 constexpr char kInstallScript[] =
-    "umask 077; d=\"$HOME/.cache/autodist/agent/$1\"; a=\"$d/autodist-agent\"; t=\"$a.$$\"; "
+    "printf '\\nAUTODIST-SHELL %s\\n' \"$5\"; umask 077; d=\"$HOME/.cache/autodist/agent/$1\"; "
+    "a=\"$d/autodist-agent\"; t=\"$a.$$\"; "
     "mkdir -p \"$d\" && trap 'rm -f \"$t\"' EXIT && : > \"$t\" && "
     "printf '\\nAUTODIST-NEED %s\\n' \"$5\" && head -c \"$2\" > \"$t\" && "
     "[ \"$(wc -c < \"$t\")\" -eq \"$2\" ] && chmod 700 \"$t\" && mv \"$t\" \"$a\" && "
@@ -44,6 +45,21 @@ void AppendSession(std::vector<std::string>& command, const AgentSession& sessio
   command.insert(command.end(),
                  {session.job_id, std::to_string(session.node_rank), session.nonce,
                   std::to_string(session.lease.count()), std::to_string(session.grace.count())});
+}
+
+Status LoginShellBroken(const transport::Stream& stream, std::string printed) {
+  if (!stream.Failure().ok()) return stream.Failure();
+  printed += stream.StderrTail();
+  constexpr size_t kShown = 500;
+  if (printed.size() > kShown) printed.erase(0, printed.size() - kShown);
+  while (printed.ends_with('\n') || printed.ends_with('\r')) printed.pop_back();
+  return WithRemedy(
+      Error(StatusCode::kUnavailable,
+            "login shell broken: the login succeeds, but the user's shell does not run what it is "
+            "given" +
+                (printed.empty() ? ", and prints nothing" : ", and prints:\n" + printed)),
+      "which shell has the user there (getent passwd USER), and does `ssh NODE true` end without "
+      "error?");
 }
 
 Status AgentDidNotStart(const transport::Stream& stream, const Status& why) {
@@ -83,36 +99,37 @@ Result<AgentBinary> AgentBinary::Load(const std::string& path) {
   return binary;
 }
 
-std::vector<std::string> LocalAgentCommand(const AgentBinary& binary, const AgentSession& session) {
-  std::vector<std::string> command = {binary.path, "attach"};
-  AppendSession(command, session);
+AgentCommand LocalAgentCommand(const AgentBinary& binary, const AgentSession& session) {
+  AgentCommand command{{binary.path, "attach"}};
+  AppendSession(command.argv, session);
   return command;
 }
 
-std::vector<std::string> RemoteAgentCommand(const AgentBinary& binary,
-                                            const AgentSession& session) {
+AgentCommand RemoteAgentCommand(const AgentBinary& binary, const AgentSession& session) {
   // From the home folder, where a login begins.
-  std::vector<std::string> command = {".cache/autodist/agent/" + binary.sha256 + "/autodist-agent",
-                                      "attach"};
-  AppendSession(command, session);
+  AgentCommand command{{".cache/autodist/agent/" + binary.sha256 + "/autodist-agent", "attach"}};
+  AppendSession(command.argv, session);
   return command;
 }
 
-std::vector<std::string> InstallingAgentCommand(const AgentBinary& binary,
-                                                const AgentSession& session) {
-  std::vector<std::string> command = {"sh", "-c",          kInstallScript,
-                                      "sh", binary.sha256, std::to_string(binary.content.size())};
-  AppendSession(command, session);
+AgentCommand InstallingAgentCommand(const AgentBinary& binary, const AgentSession& session) {
+  AgentCommand command{
+      {"sh", "-c", kInstallScript, "sh", binary.sha256, std::to_string(binary.content.size())},
+      true};
+  AppendSession(command.argv, session);
   return command;
 }
 
 Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& binary,
-                                  const AgentSession& session, const std::stop_token& stop) {
+                                  const AgentSession& session, const AgentCommand& command,
+                                  const std::stop_token& stop) {
   base::UniqueFd socket = stream.TakeSocket();
   const std::stop_callback cancel(stop, [fd = socket.get()] { shutdown(fd, SHUT_RDWR); });
   const std::string ready = rpc::ReadyLine(session.nonce);
   const std::string need = rpc::NeedLine(session.nonce);
   base::Deadline deadline = base::Deadline::After(kReadyLimit);
+
+  const std::string shell = rpc::ShellLine(session.nonce);
 
   std::string seen;
   while (!seen.ends_with(ready)) {
@@ -121,6 +138,9 @@ Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& 
     if (!part.ok()) return AgentDidNotStart(stream, part.status());
     if (part->empty()) {
       stream.WaitClosed(base::Deadline::After(seconds(1)));  // so that stderr is complete
+      if (command.installs && seen.find(shell) == std::string::npos) {
+        return LoginShellBroken(stream, seen);
+      }
       return AgentDidNotStart(
           stream, Error(StatusCode::kNotFound, "the command ended without starting it"));
     }

@@ -30,16 +30,21 @@ struct AgentSession {
   std::string nonce;  // new for each stream
 };
 
+struct AgentCommand {
+  std::vector<std::string> argv;
+  bool installs = false;
+};
+
 // What to run: on this machine, on a node that has the agent already, and on one that gets it.
-std::vector<std::string> LocalAgentCommand(const AgentBinary& binary, const AgentSession& session);
-std::vector<std::string> RemoteAgentCommand(const AgentBinary& binary, const AgentSession& session);
-std::vector<std::string> InstallingAgentCommand(const AgentBinary& binary,
-                                                const AgentSession& session);
+AgentCommand LocalAgentCommand(const AgentBinary& binary, const AgentSession& session);
+AgentCommand RemoteAgentCommand(const AgentBinary& binary, const AgentSession& session);
+AgentCommand InstallingAgentCommand(const AgentBinary& binary, const AgentSession& session);
 
 // Reads what such a command prints until the agent is there, sending it where it is asked for.
 // Returns the stream's socket, from here on gRPC's. Blocks for at most a minute, five where the
 // agent has to be sent. kNotFound: the command ended without starting the agent.
 Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& binary,
-                                  const AgentSession& session, const std::stop_token& stop);
+                                  const AgentSession& session, const AgentCommand& command,
+                                  const std::stop_token& stop);
 
 }  // namespace autodist::chief

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "chief/report.h"
+#include "diagnosis/diagnosis_text.h"
 
 namespace autodist::chief {
 namespace {
@@ -60,6 +61,10 @@ int Job::Run() {
 }
 
 std::optional<int> Job::LaunchAll() {
+  if (options_.preflight) {
+    preflight_.emplace(plan_, false);
+    options_.launch.examination = preflight_->examination();
+  }
   auto launcher = Launcher::Create(plan_, options_.launch);
   if (!launcher.ok()) {
     base::LogFailure(launcher.status());
@@ -97,6 +102,7 @@ std::optional<int> Job::LaunchAll() {
     Log(LogLevel::kError, LaunchReport(plan_, nodes_));
     return exit_code;
   }
+  if (preflight_ && !PassesPreflight()) return kExitCannotLaunch;
   auto output = OutputWriter::Create(plan_, options_.log_folder,
                                      [this](uint32_t node_rank, const v1::OutputAck& ack) {
                                        v1::ChiefMessage message;
@@ -109,6 +115,21 @@ std::optional<int> Job::LaunchAll() {
   }
   output_ = std::move(*output);
   return std::nullopt;
+}
+
+bool Job::PassesPreflight() {
+  const v1::Diagnosis diagnosis = diagnosis::Diagnose(preflight_->EvidenceFrom(nodes_));
+  preflight_.reset();
+  if (diagnosis::IsBad(diagnosis)) {
+    Log(LogLevel::kError,
+        "nothing was started, because of what was found on the nodes:\n" +
+            diagnosis::FindingsAsText(diagnosis, v1::VERDICT_BAD) +
+            "\n`autodist doctor` looks closer; --no-preflight starts all the same");
+    return false;
+  }
+  const std::string warnings = diagnosis::FindingsAsText(diagnosis, v1::VERDICT_WARNING);
+  if (!warnings.empty()) Log(LogLevel::kWarning, "found on the nodes:\n" + warnings);
+  return true;
 }
 
 void Job::AddNode(LaunchedNode node) {

@@ -13,6 +13,7 @@
 #include "chief/launch.h"
 #include "chief/mailbox.h"
 #include "chief/output.h"
+#include "chief/preflight.h"
 #include "chief/rendezvous.h"
 #include "chief/signal_watcher.h"
 
@@ -21,6 +22,7 @@ namespace autodist::chief {
 struct JobOptions {
   LaunchOptions launch;
   std::string log_folder;  // of this job
+  bool preflight = true;   // look at the nodes before anything is started
 };
 
 class Job {
@@ -48,6 +50,7 @@ class Job {
   using Event = std::variant<LaunchedNode, AgentSaid, LinkClosed, SignalReceived>;
 
   std::optional<int> LaunchAll();  // the exit code, if that is where it ends
+  bool PassesPreflight();
   void AddNode(LaunchedNode node);
   bool Belongs(uint32_t node_rank, const v1::AgentEvent& event) const;
   void TakeEvent(uint32_t node_rank, v1::AgentEvent event);
@@ -63,13 +66,14 @@ class Job {
   void SendToAll(const v1::ChiefMessage& message);
 
   const v1::LaunchPlan& plan_;
-  const JobOptions options_;
+  JobOptions options_;
   JobState state_;
   Rendezvous rendezvous_;
   Mailbox<Event> mailbox_;
   base::Deadline renew_at_;
   std::optional<SignalWatcher> signals_;
   std::unique_ptr<OutputWriter> output_;  // once all nodes are ready
+  std::optional<Preflight> preflight_;
   std::unique_ptr<Launcher> launcher_;
   std::vector<LaunchedNode> nodes_;  // those that have turned out, by node rank
   std::vector<bool> open_;           // whose session has not ended

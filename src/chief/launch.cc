@@ -2,16 +2,18 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <mutex>
 #include <random>
-
-#include "transport/local.h"
-#include "transport/ssh.h"
 
 namespace autodist::chief {
 namespace {
 
 // The agent gives up on the node's activation sooner.
 constexpr std::chrono::seconds kPrepareLimit{90};
+// Waits of 0.2, 0.4, ... seconds, 6 s in all.
+constexpr std::chrono::milliseconds kFirstRetryWait{200};
+constexpr int kMostRetries = 5;
 
 std::string NewNonce() {
   std::random_device random;
@@ -31,14 +33,6 @@ Result<std::unique_ptr<Launcher>> Launcher::Create(const v1::LaunchPlan& plan,
   std::unique_ptr<Launcher> launcher(new Launcher(plan, std::move(options)));
   AD_ASSIGN_OR_RETURN(launcher->agent_, AgentBinary::Load(launcher->options_.agent_path));
   AD_ASSIGN_OR_RETURN(launcher->loop_, transport::SshLoop::Create());
-  launcher->known_hosts_ = std::make_shared<const transport::KnownHosts>(
-      transport::KnownHosts::Load(launcher->options_.known_hosts_files));
-  for (const v1::NodePlan& node : plan.nodes()) {
-    const std::string& file = node.reach().ssh().key_file();
-    if (node.reach().has_ssh() && !launcher->keys_.contains(file)) {
-      launcher->keys_.emplace(file, transport::SshKey::Load(file));
-    }
-  }
   return launcher;
 }
 
@@ -67,10 +61,14 @@ LaunchedNode Launcher::Launch(const v1::NodePlan& node) {
   v1::PrepareRequest request;
   *request.mutable_node() = node;
   request.set_working_directory(plan_.working_directory());
+  if (options_.examination) *request.mutable_examination() = *options_.examination;
   auto prepared =
       launched.link->Prepare(request, base::Deadline::After(kPrepareLimit), stop_.get_token());
   if (prepared.ok()) {
     launched.prepared = std::move(*prepared);
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    launched.clock_offset_ns = launched.prepared.facts().time_ns() -
+                               std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
   } else {
     launched.status = Annotate(prepared.status(), "preparing the node");
   }
@@ -78,40 +76,52 @@ LaunchedNode Launcher::Launch(const v1::NodePlan& node) {
 }
 
 Result<std::unique_ptr<NodeLink>> Launcher::Reach(const v1::NodePlan& node) {
+  AD_ASSIGN_OR_RETURN(const auto transport, options_.logins->TransportTo(node.reach(), *loop_));
+  for (int attempt = 0;; ++attempt) {
+    auto link = TryToReach(*transport, node);
+    if (link.status().code() != StatusCode::kResourceExhausted || !WaitBeforeRetry(attempt)) {
+      return link;
+    }
+  }
+}
+
+// An sshd at its limit of logins in progress, a jump host's above all, takes them a little later.
+bool Launcher::WaitBeforeRetry(int attempt) {
+  if (attempt == kMostRetries) return false;
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any never;
+  std::random_device random;
+  const double jitter = std::uniform_real_distribution<>(0.5, 1.5)(random);
+  const auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(kFirstRetryWait *
+                                                                          (1 << attempt) * jitter);
+  never.wait_for(lock, stop_.get_token(), wait, [] { return false; });
+  return !stop_.stop_requested();
+}
+
+Result<std::unique_ptr<NodeLink>> Launcher::TryToReach(transport::Transport& transport,
+                                                       const v1::NodePlan& node) {
   const AgentSession session{plan_.job_id(), node.node_rank(), options_.lease, options_.grace,
                              NewNonce()};
-  const auto transport = TransportTo(node);
-  AD_RETURN_IF_ERROR(transport.status());
   const bool local = node.reach().has_local();
   auto link =
-      RunAgent(**transport, session,
+      RunAgent(transport, session,
                local ? LocalAgentCommand(agent_, session) : RemoteAgentCommand(agent_, session));
   if (!local && link.status().code() == StatusCode::kNotFound) {
-    link = RunAgent(**transport, session, InstallingAgentCommand(agent_, session));
+    link = RunAgent(transport, session, InstallingAgentCommand(agent_, session));
   }
   return link;
 }
 
 Result<std::unique_ptr<NodeLink>> Launcher::RunAgent(transport::Transport& transport,
                                                      const AgentSession& session,
-                                                     const std::vector<std::string>& command) {
+                                                     const AgentCommand& command) {
   AD_ASSIGN_OR_RETURN(std::unique_ptr<transport::Stream> stream,
-                      transport.Run(command, stop_.get_token()));
+                      transport.Run(command.argv, stop_.get_token()));
   AD_ASSIGN_OR_RETURN(base::UniqueFd socket,
-                      AwaitAgent(*stream, agent_, session, stop_.get_token()));
+                      AwaitAgent(*stream, agent_, session, command, stop_.get_token()));
   AD_ASSIGN_OR_RETURN(auto channel, rpc::ChannelOver(std::move(socket)));
   return std::make_unique<NodeLink>(std::move(stream), std::move(channel));
-}
-
-Result<std::unique_ptr<transport::Transport>> Launcher::TransportTo(const v1::NodePlan& node) {
-  if (node.reach().has_local()) return std::make_unique<transport::LocalTransport>();
-  const v1::SshReach& ssh = node.reach().ssh();
-  AD_ASSIGN_OR_RETURN(const auto key, keys_.at(ssh.key_file()));
-  const auto address = base::IpAddress::Parse(node.data_address());
-  if (!address) return Error(StatusCode::kInvalidArgument, "not an address");
-  return std::make_unique<transport::SshTransport>(
-      *loop_, transport::SshTarget{ssh.host(), *address, static_cast<uint16_t>(ssh.port()),
-                                   ssh.username(), ssh.key_file(), key, known_hosts_});
 }
 
 }  // namespace autodist::chief

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -11,18 +12,19 @@
 
 #include "autodist/v1/plan.pb.h"
 #include "chief/bootstrap.h"
+#include "chief/logins.h"
 #include "chief/node_link.h"
 #include "transport/ssh_loop.h"
-#include "transport/ssh_session.h"
 
 namespace autodist::chief {
 
 struct LaunchOptions {
   std::string agent_path;  // autodist-agent on this machine
-  std::vector<std::string> known_hosts_files;
+  std::shared_ptr<Logins> logins;
   std::chrono::milliseconds lease;
   std::chrono::milliseconds grace;
-  uint32_t fan_out;  // nodes that are being reached at the same time
+  uint32_t fan_out;                            // nodes that are being reached at the same time
+  std::optional<v1::Examination> examination;  // what to look at on every node
 };
 
 // How one node turned out.
@@ -31,6 +33,7 @@ struct LaunchedNode {
   Status status;                   // whether the agent answered
   std::unique_ptr<NodeLink> link;  // null where it did not
   v1::PrepareResponse prepared;    // its problems, if any, keep the node from running ranks
+  int64_t clock_offset_ns = 0;     // its clock less ours
 };
 
 // Owns the connections' thread; must outlive the links.
@@ -47,22 +50,20 @@ class Launcher {
   void Cancel() { stop_.request_stop(); }
 
  private:
-  using Key = Result<std::shared_ptr<const transport::SshKey>>;
-
   Launcher(const v1::LaunchPlan& plan, LaunchOptions options)
       : plan_(plan), options_(std::move(options)) {}
   LaunchedNode Launch(const v1::NodePlan& node);
   Result<std::unique_ptr<NodeLink>> Reach(const v1::NodePlan& node);
+  Result<std::unique_ptr<NodeLink>> TryToReach(transport::Transport& transport,
+                                               const v1::NodePlan& node);
+  bool WaitBeforeRetry(int attempt);  // false: no more, or cancelled
   Result<std::unique_ptr<NodeLink>> RunAgent(transport::Transport& transport,
                                              const AgentSession& session,
-                                             const std::vector<std::string>& command);
-  Result<std::unique_ptr<transport::Transport>> TransportTo(const v1::NodePlan& node);
+                                             const AgentCommand& command);
 
   const v1::LaunchPlan& plan_;
   const LaunchOptions options_;
   AgentBinary agent_;
-  std::map<std::string, Key> keys_;  // by file, each read once
-  std::shared_ptr<const transport::KnownHosts> known_hosts_;
   std::unique_ptr<transport::SshLoop> loop_;
   std::stop_source stop_;
   std::vector<std::jthread> threads_;  // last: they use the rest

@@ -79,18 +79,36 @@ NodeLink::NodeLink(std::unique_ptr<transport::Stream> stream,
 
 NodeLink::~NodeLink() = default;
 
-Result<v1::PrepareResponse> NodeLink::Prepare(const v1::PrepareRequest& request,
-                                              base::Deadline deadline,
-                                              const std::stop_token& stop) {
+template <typename Request, typename Response>
+Result<Response> NodeLink::Call(Method<Request, Response> method, const Request& request,
+                                base::Deadline deadline, const std::stop_token& stop) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() +
                        (deadline.when() - base::Deadline::Clock::now()));
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
-  v1::PrepareResponse response;
-  const Status status = rpc::FromGrpc(stub_->Prepare(&context, request, &response));
+  Response response;
+  const Status status = rpc::FromGrpc((*stub_.*method)(&context, request, &response));
   if (!stream_->Failure().ok()) return stream_->Failure();
   AD_RETURN_IF_ERROR(status);
   return response;
+}
+
+Result<v1::PrepareResponse> NodeLink::Prepare(const v1::PrepareRequest& request,
+                                              base::Deadline deadline,
+                                              const std::stop_token& stop) {
+  return Call(&v1::AgentService::Stub::Prepare, request, deadline, stop);
+}
+
+Result<v1::OpenPortsResponse> NodeLink::OpenPorts(const v1::OpenPortsRequest& request,
+                                                  base::Deadline deadline,
+                                                  const std::stop_token& stop) {
+  return Call(&v1::AgentService::Stub::OpenPorts, request, deadline, stop);
+}
+
+Result<v1::TryPortsResponse> NodeLink::TryPorts(const v1::TryPortsRequest& request,
+                                                base::Deadline deadline,
+                                                const std::stop_token& stop) {
+  return Call(&v1::AgentService::Stub::TryPorts, request, deadline, stop);
 }
 
 void NodeLink::OpenSession(Handlers handlers) {

@@ -29,6 +29,10 @@ class NodeLink {
   // Blocks until the agent has answered; `stop` ends it early.
   Result<v1::PrepareResponse> Prepare(const v1::PrepareRequest& request, base::Deadline deadline,
                                       const std::stop_token& stop);
+  Result<v1::OpenPortsResponse> OpenPorts(const v1::OpenPortsRequest& request,
+                                          base::Deadline deadline, const std::stop_token& stop);
+  Result<v1::TryPortsResponse> TryPorts(const v1::TryPortsRequest& request, base::Deadline deadline,
+                                        const std::stop_token& stop);
 
   // Once.
   void OpenSession(Handlers handlers);
@@ -40,6 +44,12 @@ class NodeLink {
 
  private:
   class Session;
+  template <typename Request, typename Response>
+  using Method = grpc::Status (v1::AgentService::Stub::*)(grpc::ClientContext*, const Request&,
+                                                          Response*);
+  template <typename Request, typename Response>
+  Result<Response> Call(Method<Request, Response> method, const Request& request,
+                        base::Deadline deadline, const std::stop_token& stop);
 
   std::unique_ptr<transport::Stream> stream_;
   std::shared_ptr<grpc::Channel> channel_;

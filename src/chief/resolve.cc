@@ -8,54 +8,107 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/ip_address.h"
+#include "base/parallel.h"
+#include "transport/ssh_program.h"
 
 namespace autodist::chief {
 namespace {
 
-Result<std::string> Resolve(const std::string& host, bool several_nodes) {
+constexpr size_t kThreads = 32;
+constexpr char kCorrectName[] = "correct the name in the spec, or give the IP address";
+
+Result<std::string> Resolve(const std::string& host) {
   if (const auto numeric = base::IpAddress::Parse(host)) return numeric->ToString();
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* list = nullptr;
   const int error = getaddrinfo(host.c_str(), nullptr, &hints, &list);
   if (error != 0) {
-    return Error(StatusCode::kNotFound, "'" + host + "' does not resolve: " + gai_strerror(error));
+    return Error(StatusCode::kNotFound,
+                 "name does not resolve: '" + host + "': " + gai_strerror(error));
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);
-  char text[NI_MAXHOST] = "";
-  // IPv4 first: some frameworks cannot use IPv6 addresses. A loopback address, as many a /etc/hosts
-  // gives the machine's own name, means another machine on each node.
-  std::string best;
+  // IPv4 before IPv6: some frameworks cannot use the latter. Loopback last: many a /etc/hosts gives
+  // such an address to the machine's own name.
+  std::optional<base::IpAddress> best;
+  const auto rank = [](const base::IpAddress& ip) { return std::pair(ip.IsLoopback(), ip.v6); };
   for (const addrinfo* entry = list; entry; entry = entry->ai_next) {
+    char text[NI_MAXHOST] = "";
     getnameinfo(entry->ai_addr, entry->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
     const auto ip = base::IpAddress::Parse(text);
-    if (!ip || (several_nodes && ip->IsLoopback())) continue;
-    if (best.empty() || (base::IpAddress::Parse(best)->v6 && !ip->v6)) best = text;
+    if (ip && (!best || rank(*ip) < rank(*best))) best = ip;
   }
-  if (!best.empty()) return best;
-  return Error(StatusCode::kNotFound, "'" + host + "' resolves to " + text +
-                                          " here, which means another machine on each node");
+  if (best) return best->ToString();
+  return Error(StatusCode::kNotFound, "name does not resolve: '" + host + "' has no IP address");
+}
+
+// Asks OpenSSH about the node, and the name service for where it says that the node is.
+plan::NodeAddress FindBySsh(const spec::Node& node, const spec::SshGroup& group, bool configured) {
+  plan::NodeAddress found;
+  // How a key that is new gets into known_hosts is configured, too.
+  if (configured || group.host_key_check == spec::HostKeyCheck::kAcceptNew) {
+    auto config = transport::QueryOpensshConfig(node.address, group.username,
+                                                node.port ? node.port : group.port);
+    if (config.ok()) {
+      found.openssh = std::move(*config);
+    } else if (config.status().code() != StatusCode::kNotFound) {  // there is no ssh program
+      found.problem = Message(config.status());
+      return found;
+    }
+  }
+  const auto hostname = found.openssh.find("hostname");
+  const auto ip = Resolve(hostname == found.openssh.end() ? node.address : hostname->second);
+  // Behind a jump host the name may mean something there alone.
+  if (ip.ok()) found.ssh = *ip;
+  return found;
+}
+
+// The address between ranks is that of SSH unless the spec says otherwise.
+void FindData(const spec::Node& node, bool several_nodes, plan::NodeAddress& found) {
+  if (!found.problem.empty()) return;
+  const std::string& name = node.data_address.empty() ? node.address : node.data_address;
+  if (node.data_address.empty() && !found.ssh.empty()) {
+    found.data = found.ssh;
+  } else if (const auto ip = Resolve(name); ip.ok()) {
+    found.data = *ip;
+  } else {
+    found.problem = Message(ip.status());
+    return;
+  }
+  const auto ip = base::IpAddress::Parse(found.data);
+  if (several_nodes && ip && ip->IsLoopback()) {
+    found.problem = "'" + name + "' resolves to " + found.data +
+                    " here, which means another machine on each node";
+  }
 }
 
 }  // namespace
 
-Result<std::map<std::string, std::string>> ResolveAddresses(const spec::ResourceSpec& spec) {
-  std::map<std::string, std::string> addresses;
-  std::string failed;
-  for (const spec::Node& node : spec.nodes) {
-    const auto ip = Resolve(node.address, spec.nodes.size() > 1);
-    if (ip.ok()) {
-      addresses[node.address] = *ip;
-    } else {
-      failed += (failed.empty() ? "" : "\n") + Message(ip.status());
+Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceSpec& spec,
+                                                           const plan::Person& person) {
+  const bool configured = transport::OpensshConfigMatters(person.home);
+  const bool several = spec.nodes.size() > 1;
+  std::vector<plan::NodeAddress> found(spec.nodes.size());
+  base::ParallelFor(found.size(), kThreads, [&](size_t i) {
+    const spec::Node& node = spec.nodes[i];
+    found[i] = node.chief ? plan::NodeAddress{}
+                          : FindBySsh(node, spec.ssh.at(node.ssh_config), configured);
+    FindData(node, several, found[i]);
+  });
+  std::map<std::string, plan::NodeAddress> addresses;
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (spec.nodes[i].chief && !found[i].problem.empty()) {
+      return WithRemedy(Error(StatusCode::kNotFound, found[i].problem), kCorrectName);
     }
+    addresses[spec.nodes[i].address] = std::move(found[i]);
   }
-  if (failed.empty()) return addresses;
-  return WithRemedy(Error(StatusCode::kNotFound, failed),
-                    "correct the name in the spec, or give the IP address");
+  return addresses;
 }
 
 Status CheckChiefIsHere(const std::string& chief_address, const std::string& chief_ip) {

@@ -6,13 +6,17 @@
 #include <string>
 
 #include "autodist/status.h"
+#include "plan/ssh_reach.h"
 #include "spec/resource_spec.h"
 
 namespace autodist::chief {
 
-// By address as the spec writes it. Blocks on the name service for host names; fails naming all
-// that do not resolve.
-Result<std::map<std::string, std::string>> ResolveAddresses(const spec::ResourceSpec& spec);
+// Finds out where each node of the spec is, by its address as the spec writes it. Blocks on the
+// name service for host names, and on `ssh -G` where OpenSSH's configuration has something to say.
+// A node that cannot be found has a problem, which is told when it is to be reached; only the
+// chief, which has to be here, must be found.
+Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceSpec& spec,
+                                                           const plan::Person& person);
 
 // Fails unless the chief's address is one of this machine's.
 Status CheckChiefIsHere(const std::string& chief_address, const std::string& chief_ip);

@@ -1,25 +1,16 @@
 // autodist run [options] -- PROGRAM [ARGUMENTS]
-#include <pwd.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <ctime>
-#include <filesystem>
-#include <random>
 
 #include "base/count.h"
 #include "base/log.h"
 #include "chief/job.h"
 #include "chief/resolve.h"
 #include "cli/commands.h"
-#include "cli/local_gpus.h"
-#include "plan/plan.h"
+#include "cli/plan_job.h"
+#include "cli/this_machine.h"
 #include "plan/plan_text.h"
-#include "spec/yaml_reader.h"
+#include "transport/ask_passphrase.h"
 
 namespace autodist::cli {
 namespace {
@@ -36,23 +27,13 @@ struct RunOptions {
   double lease_s = 60;
   uint32_t fan_out = 32;
   uint16_t master_port = 0;
+  bool no_preflight = false;
   bool dry_run = false;
   bool json = false;
 };
 
 milliseconds ToMilliseconds(double seconds) {
   return std::chrono::duration_cast<milliseconds>(std::chrono::duration<double>(seconds));
-}
-
-// "20261120-173000-3fa9c1": sorts by time, and does not repeat.
-std::string NewJobId() {
-  const std::time_t now = std::time(nullptr);
-  std::tm local{};
-  localtime_r(&now, &local);
-  char text[40];
-  const size_t length = std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", &local);
-  std::snprintf(text + length, sizeof text - length, "-%06x", std::random_device()() & 0xFFFFFF);
-  return text;
 }
 
 // A number of seconds on the command line; NaN is none.
@@ -68,88 +49,12 @@ CLI::Validator Seconds(double least) {
       "SECONDS");
 }
 
-CLI::Validator NotEmpty() {
-  return CLI::Validator(
-      [](const std::string& text) {
-        return text.empty() ? std::string("the value is empty") : std::string();
-      },
-      "");
-}
-
-// As the shell shows it, symbolic links and all, where that is where we are: nodes may have the
-// same link to another place.
-Result<std::string> LogicalWorkingDirectory() {
-  std::error_code error;
-  const std::string physical = std::filesystem::current_path(error);
-  if (error) {
-    return WithRemedy(Error(StatusCode::kInvalidArgument, "working directory: " + error.message()),
-                      "cd to a folder that exists");
-  }
-  const char* logical = std::getenv("PWD");
-  struct stat a;
-  struct stat b;
-  const bool same = logical && logical[0] == '/' && stat(logical, &a) == 0 && stat(".", &b) == 0 &&
-                    a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-  return same ? std::string(logical) : physical;
-}
-
-std::string UserName() {
-  const passwd* entry = getpwuid(geteuid());
-  return entry ? entry->pw_name : "";
-}
-
-std::string HomeFolder() {
-  const char* home = std::getenv("HOME");
-  const passwd* entry = home ? nullptr : getpwuid(geteuid());
-  return home ? home : entry ? entry->pw_dir : "/";
-}
-
-std::string BesideThisProgram(const char* name) {
-  std::error_code error;
-  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / name;
-}
-
-// Two log files per rank and a socket or two per node.
-void RaiseFileLimit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-std::optional<spec::ResourceSpec> ReadOrDefaultSpec(const std::string& file) {
-  if (file.empty()) return spec::SingleNode(LocalGpus());
-  spec::ReadOutcome outcome = spec::ReadSpecFile(file);
-  for (const spec::Problem& problem : outcome.problems) {
-    std::fprintf(stderr, "%s\n", problem.ToString().c_str());
-  }
-  return outcome.spec;
-}
-
-Result<v1::LaunchPlan> MakePlan(const RunOptions& options, const spec::ResourceSpec& spec,
-                                const std::vector<std::string>& program) {
-  plan::Input input;
-  input.spec = spec;
-  input.command = program;
-  input.job_id = NewJobId();
-  AD_ASSIGN_OR_RETURN(input.working_directory, LogicalWorkingDirectory());
-  input.username = UserName();
-  input.home = HomeFolder();
-  input.master_port = options.master_port;
-  AD_ASSIGN_OR_RETURN(input.ip_of, chief::ResolveAddresses(spec));
-  if (input.master_port == 0) {
-    AD_ASSIGN_OR_RETURN(input.master_port, chief::FreePort());
-  }
-  return plan::MakePlan(input);
-}
-
-chief::JobOptions MakeJobOptions(const RunOptions& options, const v1::LaunchPlan& plan) {
+chief::JobOptions MakeJobOptions(const RunOptions& options, const v1::LaunchPlan& plan,
+                                 std::shared_ptr<chief::Logins> logins) {
   chief::JobOptions job;
-  job.launch.agent_path =
-      options.agent.empty() ? BesideThisProgram("autodist-agent") : options.agent;
-  job.launch.known_hosts_files = {HomeFolder() + "/.ssh/known_hosts",
-                                  HomeFolder() + "/.ssh/known_hosts2", "/etc/ssh/ssh_known_hosts",
-                                  "/etc/ssh/ssh_known_hosts2"};
+  job.launch.agent_path = AgentPath(options.agent);
+  job.preflight = !options.no_preflight;
+  job.launch.logins = std::move(logins);
   job.launch.lease = ToMilliseconds(options.lease_s);
   job.launch.grace = ToMilliseconds(options.grace_s);
   job.launch.fan_out = options.fan_out;
@@ -174,7 +79,7 @@ int Run(const RunOptions& options, const std::vector<std::string>& program) {
   }
   const auto spec = ReadOrDefaultSpec(options.spec_file);
   if (!spec) return kExitUsage;
-  const auto plan = MakePlan(options, *spec, program);
+  const auto plan = PlanJob(*spec, program, options.master_port);
   if (!plan.ok()) {
     return Fail(plan.status(), plan.status().code() == StatusCode::kInvalidArgument
                                    ? kExitUsage
@@ -189,7 +94,9 @@ int Run(const RunOptions& options, const std::vector<std::string>& program) {
   if (!here.ok()) return Fail(here, kExitUsage);
 
   RaiseFileLimit();
-  chief::JobOptions job_options = MakeJobOptions(options, *plan);
+  const auto logins = std::make_shared<chief::Logins>(transport::AskPassphraseOnTerminal);
+  logins->Prepare(*plan);
+  chief::JobOptions job_options = MakeJobOptions(options, *plan, logins);
   Log(LogLevel::kInfo, "job " + plan->job_id() + ": " + base::Count(plan->world_size(), "rank") +
                            " on " + base::Count(static_cast<size_t>(plan->nodes_size()), "node") +
                            "; logs in " + job_options.log_folder);
@@ -222,6 +129,8 @@ Command AddRun(CLI::App& app, const std::vector<std::string>& program) {
       ->capture_default_str();
   app.add_option("--agent", options->agent,
                  "The agent program put on the nodes; default: autodist-agent beside autodist");
+  app.add_flag("--no-preflight", options->no_preflight,
+               "Start the ranks without comparing the nodes' files, addresses and folders first");
   app.add_flag("--dry-run", options->dry_run, "Print the plan, start nothing");
   app.add_flag("--json", options->json, "With --dry-run: the plan as JSON");
   app.footer(R"(

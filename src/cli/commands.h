@@ -15,6 +15,16 @@ using Command = std::function<int()>;
 
 // `program` is what stands after "--".
 Command AddRun(CLI::App& app, const std::vector<std::string>& program);
+Command AddDoctor(CLI::App& app, const std::vector<std::string>& program);
 Command AddValidate(CLI::App& app);
+
+// Refuses the empty text, which an unset shell variable leaves.
+inline CLI::Validator NotEmpty() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        return text.empty() ? std::string("the value is empty") : std::string();
+      },
+      "");
+}
 
 }  // namespace autodist::cli

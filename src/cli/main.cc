@@ -15,6 +15,7 @@ Examples:
   autodist run --spec cluster.yaml -- python train.py --lr 0.1
   autodist run --spec cluster.yaml --dry-run -- ./train
   autodist validate cluster.yaml
+  autodist doctor --spec cluster.yaml -- python train.py
 
 Exit code of run: that of the first rank that failed, 128+n if a signal ended it; 126 or 127 if
 the program cannot be executed or found; 125 if a node cannot run the job or was lost; 2 for wrong
@@ -34,9 +35,12 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
 
   CLI::App* run = app.add_subcommand("run", "Run a program on every device of a spec's nodes");
+  CLI::App* doctor =
+      app.add_subcommand("doctor", "Find out what would keep a run from working, on all nodes");
   CLI::App* validate = app.add_subcommand("validate", "Check a resource spec");
   const std::map<CLI::App*, autodist::cli::Command> commands = {
       {run, autodist::cli::AddRun(*run, program)},
+      {doctor, autodist::cli::AddDoctor(*doctor, program)},
       {validate, autodist::cli::AddValidate(*validate)},
   };
   try {

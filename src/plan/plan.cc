@@ -6,11 +6,6 @@
 namespace autodist::plan {
 namespace {
 
-std::string ExpandHome(const std::string& path, const std::string& home) {
-  if (path == "~" || path.starts_with("~/")) return home + path.substr(1);
-  return path;
-}
-
 void SetReach(const spec::Node& node, const Input& input, v1::NodePlan& planned) {
   if (node.chief) {
     planned.mutable_reach()->mutable_local();
@@ -18,12 +13,8 @@ void SetReach(const spec::Node& node, const Input& input, v1::NodePlan& planned)
     return;
   }
   const spec::SshGroup& group = input.spec.ssh.at(node.ssh_config);
-  v1::SshReach& ssh = *planned.mutable_reach()->mutable_ssh();
-  ssh.set_host(node.address);
-  ssh.set_port(group.port.value_or(22));
-  ssh.set_username(group.username.empty() ? input.username : group.username);
-  const std::string key_file = ExpandHome(group.key_file, input.home);
-  ssh.set_key_file(key_file.starts_with('/') ? key_file : input.working_directory + "/" + key_file);
+  *planned.mutable_reach()->mutable_ssh() =
+      MakeSshReach(node, group, input.address_of.at(node.address), input.person);
   planned.set_activation(group.python_venv);
   for (const auto& [name, value] : group.shared_envs) {
     v1::EnvironmentVariable& variable = *planned.add_shared_envs();
@@ -33,7 +24,7 @@ void SetReach(const spec::Node& node, const Input& input, v1::NodePlan& planned)
 }
 
 Status CheckCommand(const std::vector<std::string>& command) {
-  if (command.empty() || command[0].empty()) {
+  if (!command.empty() && command[0].empty()) {
     return Error(StatusCode::kInvalidArgument, "no program to run was given after '--'");
   }
   for (size_t i = 0; i < command.size(); ++i) {
@@ -57,13 +48,16 @@ Result<v1::LaunchPlan> MakePlan(const Input& input) {
 
   v1::LaunchPlan plan;
   plan.set_job_id(input.job_id);
-  plan.set_working_directory(input.working_directory);
+  plan.set_working_directory(input.person.working_directory);
+  plan.set_master_port(input.master_port);
+  for (const std::string& path : input.spec.shared_paths) plan.add_shared_paths(path);
   uint32_t world_size = 0;
   for (const spec::Node* node : ordered) {
     v1::NodePlan& planned = *plan.add_nodes();
     planned.set_node_rank(static_cast<uint32_t>(plan.nodes_size() - 1));
     planned.set_address(node->address);
-    planned.set_data_address(input.ip_of.at(node->address));
+    planned.set_data_address(input.address_of.at(node->address).data);
+    planned.set_interface(node->interface);
     SetReach(*node, input, planned);
     world_size += static_cast<uint32_t>((node->gpus.empty() ? node->cpus : node->gpus).size());
   }

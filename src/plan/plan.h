@@ -9,21 +9,20 @@
 
 #include "autodist/status.h"
 #include "autodist/v1/plan.pb.h"
+#include "plan/ssh_reach.h"
 #include "spec/resource_spec.h"
 
 namespace autodist::plan {
 
 struct Input {
   spec::ResourceSpec spec;
-  std::vector<std::string> command;  // the program and its arguments
+  std::vector<std::string> command;  // the program and its arguments; empty: to look, not to run
   std::string job_id;
-  std::string working_directory;  // absolute
-  std::string username;           // where an ssh group names none
-  std::string home;               // what "~" in a key_file means
-  uint16_t master_port = 0;       // free on the chief's node
+  Person person;
+  uint16_t master_port = 0;  // free on the chief's node
 
-  // IP address of every node of the spec, by its address as the spec writes it.
-  std::map<std::string, std::string> ip_of;
+  // Of every node of the spec, by its address as the spec writes it.
+  std::map<std::string, NodeAddress> address_of;
 };
 
 // Rank order: the chief's node first, then spec order; device order inside a node.

@@ -25,8 +25,12 @@ v1::LaunchPlan WithoutSecrets(v1::LaunchPlan plan) {
 std::string ReachAsText(const v1::Reach& reach) {
   if (reach.has_local()) return "this machine, without SSH";
   const v1::SshReach& ssh = reach.ssh();
-  return "ssh " + ssh.username() + "@" + ssh.host() + " port " + std::to_string(ssh.port()) +
-         ", key " + ssh.key_file();
+  if (!ssh.problem().empty()) return "nothing: " + ssh.problem();
+  std::string text = ssh.by_ssh_program() ? "the ssh program, " : "ssh ";
+  text += ssh.username() + "@" + ssh.host() + " port " + std::to_string(ssh.port());
+  if (!ssh.proxy_jump().empty()) text += " through " + ssh.proxy_jump();
+  if (ssh.key_file_required()) text += ", key " + ssh.key_files(0);
+  return text;
 }
 
 void AppendVariable(std::string& text, const v1::EnvironmentVariable& variable) {

@@ -12,6 +12,11 @@ inline std::string ReadyLine(const std::string& nonce) {
   return "\nAUTODIST-READY " + nonce + "\n";
 }
 
+// A login shell has run what it was given; the agent is about to be put in place.
+inline std::string ShellLine(const std::string& nonce) {
+  return "\nAUTODIST-SHELL " + nonce + "\n";
+}
+
 // The agent is not on the node: send exactly its bytes.
 inline std::string NeedLine(const std::string& nonce) { return "\nAUTODIST-NEED " + nonce + "\n"; }
 

@@ -1,11 +1,17 @@
 #include "transport/known_hosts.h"
 
+#include <fcntl.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cerrno>
 #include <sstream>
 
 #include "base/fd.h"
@@ -73,27 +79,34 @@ bool Glob(std::string_view pattern, std::string_view name) {
   return p == pattern.size();
 }
 
-// "|1|base64(salt)|base64(HMAC-SHA1(salt, name))"
-bool MatchesHash(std::string_view field, const std::string& name) {
-  const size_t bar = field.find('|', 3);
-  if (bar == std::string_view::npos) return false;
-  const std::string salt = Decode(field.substr(3, bar - 3));
-  const std::string wanted = Decode(field.substr(bar + 1));
+// HMAC-SHA1(salt, name)
+std::string HostHash(std::string_view salt, const std::string& name) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
   unsigned size = 0;
   HMAC(EVP_sha1(), salt.data(), static_cast<int>(salt.size()),
        reinterpret_cast<const unsigned char*>(name.data()), name.size(), digest.data(), &size);
-  return wanted.size() == size &&
-         std::equal(wanted.begin(), wanted.end(), digest.begin(),
-                    [](char a, unsigned char b) { return static_cast<unsigned char>(a) == b; });
+  return {reinterpret_cast<const char*>(digest.data()), size};
+}
+
+// A field "|1|base64(salt)|base64(hash)".
+bool MatchesHash(std::string_view field, const std::string& name) {
+  const size_t bar = field.find('|', 3);
+  if (bar == std::string_view::npos) return false;
+  return Decode(field.substr(bar + 1)) == HostHash(Decode(field.substr(3, bar - 3)), name);
+}
+
+std::string Hashed(const std::string& name) {
+  std::array<unsigned char, SHA_DIGEST_LENGTH> salt;
+  RAND_bytes(salt.data(), static_cast<int>(salt.size()));
+  return "|1|" + Encode({reinterpret_cast<const char*>(salt.data()), salt.size()}) + "|" +
+         Encode(HostHash({reinterpret_cast<const char*>(salt.data()), salt.size()}, name));
 }
 
 }  // namespace
 
-KnownHosts KnownHosts::Load(const std::vector<std::string>& paths) {
-  KnownHosts known;
-  for (const std::string& path : paths) known.Read(path);
-  return known;
+KnownHosts::KnownHosts(const std::vector<std::string>& paths)
+    : first_path_(paths.empty() ? "" : paths.front()) {
+  for (const std::string& path : paths) Read(path);
 }
 
 void KnownHosts::Read(const std::string& path) {
@@ -107,8 +120,13 @@ void KnownHosts::Read(const std::string& path) {
     if (!(fields >> first) || first[0] == '#') continue;
     Entry entry;
     if (first[0] == '@') {
-      if (first != "@revoked") continue;  // certificate authorities: not supported yet
-      entry.revoked = true;
+      if (first == "@revoked") {
+        entry.kind = Entry::Kind::kRevoked;
+      } else if (first == "@cert-authority") {
+        entry.kind = Entry::Kind::kAuthority;
+      } else {
+        continue;
+      }
       if (!(fields >> first)) continue;
     }
     if (first.starts_with("|1|")) {
@@ -138,36 +156,67 @@ bool KnownHosts::Matches(const Entry& entry, const std::string& name) {
   return matched;
 }
 
-KnownHosts::Answer KnownHosts::Check(const std::string& host, uint16_t port,
-                                     std::string_view key) const {
-  const std::string name = NameOf(host, port);
+KnownHosts::Answer KnownHosts::CheckName(const std::string& name, std::string_view key) const {
   const std::string type = KeyType(key);
   Answer answer{Verdict::kUnknown, ""};
   for (const Entry& entry : entries_) {
-    if (entry.revoked) {
+    if (entry.kind == Entry::Kind::kRevoked) {
       if (entry.key == key && Matches(entry, name)) return {Verdict::kRevoked, entry.where};
-    } else if (answer.verdict != Verdict::kTrusted && entry.type == type && Matches(entry, name)) {
+    } else if (entry.kind == Entry::Kind::kKey && answer.verdict != Verdict::kTrusted &&
+               entry.type == type && Matches(entry, name)) {
       answer = {entry.key == key ? Verdict::kTrusted : Verdict::kChanged, entry.where};
     }
-  }
-  if (answer.verdict == Verdict::kUnknown && port != 22) {
-    // As ssh does: a key trusted for the host is trusted on its other ports.
-    Answer plain = Check(host, 22, key);
-    if (plain.verdict != Verdict::kChanged) return plain;
   }
   return answer;
 }
 
+KnownHosts::Answer KnownHosts::Check(const std::string& host, uint16_t port,
+                                     std::string_view key) const {
+  const std::lock_guard lock(mutex_);
+  const Answer answer = CheckName(NameOf(host, port), key);
+  if (answer.verdict != Verdict::kUnknown || port == 22) return answer;
+  // As ssh does: a key trusted for the host is trusted on its other ports.
+  const Answer plain = CheckName(NameOf(host, 22), key);
+  return plain.verdict == Verdict::kChanged ? answer : plain;
+}
+
 std::vector<std::string> KnownHosts::KeyTypes(const std::string& host, uint16_t port) const {
+  const std::lock_guard lock(mutex_);
   const std::string name = NameOf(host, port);
   std::vector<std::string> types;
   for (const Entry& entry : entries_) {
-    if (!entry.revoked && Matches(entry, name) &&
+    if (entry.kind == Entry::Kind::kKey && Matches(entry, name) &&
         std::find(types.begin(), types.end(), entry.type) == types.end()) {
       types.push_back(entry.type);
     }
   }
   return types;
+}
+
+bool KnownHosts::HasAuthority(const std::string& host, uint16_t port) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(entries_, [name = NameOf(host, port)](const Entry& entry) {
+    return entry.kind == Entry::Kind::kAuthority && Matches(entry, name);
+  });
+}
+
+Status KnownHosts::Add(const std::string& host, uint16_t port, std::string_view key, bool hashed) {
+  const std::lock_guard lock(mutex_);
+  const std::string folder = first_path_.substr(0, first_path_.rfind('/'));
+  mkdir(folder.c_str(), 0700);  // where it exists already, nothing happens
+  const base::UniqueFd file(
+      open(first_path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  if (!file.valid()) return ErrnoError(errno, "adding the host key to " + first_path_);
+  const std::string name = NameOf(host, port);
+  std::string line = (hashed ? Hashed(name) : name) + " " + KeyType(key) + " " + Encode(key) + "\n";
+  char last = '\n';
+  const off_t size = lseek(file.get(), 0, SEEK_END);
+  if (size > 0 && pread(file.get(), &last, 1, size - 1) == 1 && last != '\n') line.insert(0, "\n");
+  const Status written = base::WriteAll(file.get(), line, base::Deadline::Never());
+  if (!written.ok()) return Annotate(written, "adding the host key to " + first_path_);
+  entries_.push_back(
+      {{name}, KeyType(key), std::string(key), Entry::Kind::kKey, first_path_ + " (just added)"});
+  return OkStatus();
 }
 
 std::string KnownHosts::Line(const std::string& host, uint16_t port, std::string_view key) {

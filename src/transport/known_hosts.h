@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,7 +12,7 @@
 
 namespace autodist::transport {
 
-// Immutable once loaded, so safe to use from several threads.
+// Thread-safe.
 class KnownHosts {
  public:
   enum class Verdict { kTrusted, kUnknown, kChanged, kRevoked };
@@ -22,13 +23,20 @@ class KnownHosts {
 
   // Reads the files in this order. One that does not exist counts as empty; lines that make no
   // sense are skipped, as ssh does.
-  static KnownHosts Load(const std::vector<std::string>& paths);
+  explicit KnownHosts(const std::vector<std::string>& paths);
 
   // `key` is the public key as it travels on the wire.
   Answer Check(const std::string& host, uint16_t port, std::string_view key) const;
 
   // The key types known for the host, such as "ssh-ed25519"; to be asked of the server first.
   std::vector<std::string> KeyTypes(const std::string& host, uint16_t port) const;
+
+  // Whether a certificate authority is trusted to vouch for the host.
+  bool HasAuthority(const std::string& host, uint16_t port) const;
+
+  // Trusts `key` from now on, and writes that to the first of the files, which is made if it does
+  // not exist. `hashed`: the name is not readable there (HashKnownHosts).
+  Status Add(const std::string& host, uint16_t port, std::string_view key, bool hashed);
 
   // The line to add to trust `key`.
   static std::string Line(const std::string& host, uint16_t port, std::string_view key);
@@ -44,13 +52,16 @@ class KnownHosts {
     std::vector<std::string> patterns;  // in lower case; or one hashed name
     std::string type;
     std::string key;  // as on the wire
-    bool revoked = false;
+    enum class Kind { kKey, kAuthority, kRevoked } kind = Kind::kKey;
     std::string where;
   };
   void Read(const std::string& path);
   static bool Matches(const Entry& entry, const std::string& name);
+  Answer CheckName(const std::string& name, std::string_view key) const;  // mutex_ held
 
-  std::vector<Entry> entries_;
+  const std::string first_path_;  // where Add writes
+  mutable std::mutex mutex_;
+  std::vector<Entry> entries_;  // guarded by mutex_
 };
 
 }  // namespace autodist::transport

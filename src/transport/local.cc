@@ -18,52 +18,40 @@ namespace {
 constexpr off_t kTail = 4096;  // bytes of stderr kept for messages
 constexpr std::chrono::milliseconds kEndLimit{2000};
 
-class LocalStream final : public Stream {
- public:
-  LocalStream(pid_t pid, base::UniqueFd socket, base::UniqueFd end, base::UniqueFd errors)
-      : pid_(pid), socket_(std::move(socket)), end_(std::move(end)), errors_(std::move(errors)) {}
-
-  ~LocalStream() override {
-    socket_.Reset();
-    // The program sees the end of its input; one that does not care is ended.
-    if (!WaitClosed(base::Deadline::After(kEndLimit))) kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
-  }
-
-  base::UniqueFd TakeSocket() override { return std::move(socket_); }
-
-  std::string StderrTail() const override {
-    const off_t size = lseek(errors_.get(), 0, SEEK_END);
-    std::string text(static_cast<size_t>(std::clamp<off_t>(size, 0, kTail)), '\0');
-    const ssize_t got =
-        pread(errors_.get(), text.data(), text.size(), std::max<off_t>(size - kTail, 0));
-    text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
-    return text;
-  }
-
-  bool WaitClosed(base::Deadline deadline) override {
-    pollfd entry{end_.get(), POLLIN, 0};
-    int ready = 0;
-    do {
-      ready = poll(&entry, 1, deadline.PollTimeout());
-    } while (ready < 0 && errno == EINTR);
-    return ready > 0;
-  }
-
-  Status Failure() const override { return OkStatus(); }
-
- private:
-  const pid_t pid_;
-  base::UniqueFd socket_;
-  const base::UniqueFd end_;  // read end of a pipe that only the program holds open
-  const base::UniqueFd errors_;
-};
-
 }  // namespace
 
-Result<std::unique_ptr<Stream>> LocalTransport::Run(const std::vector<std::string>& argv,
-                                                    const std::stop_token& stop) {
-  if (stop.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
+ProgramStream::~ProgramStream() {
+  socket_.Reset();
+  // The program sees the end of its input; one that does not care is ended.
+  if (!WaitClosed(base::Deadline::After(kEndLimit))) kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+}
+
+std::string ProgramStream::StderrTail() const {
+  const off_t size = lseek(errors_.get(), 0, SEEK_END);
+  std::string text(static_cast<size_t>(std::clamp<off_t>(size, 0, kTail)), '\0');
+  const ssize_t got =
+      pread(errors_.get(), text.data(), text.size(), std::max<off_t>(size - kTail, 0));
+  text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  return text;
+}
+
+bool ProgramStream::WaitClosed(base::Deadline deadline) {
+  pollfd entry{end_.get(), POLLIN, 0};
+  int ready = 0;
+  do {
+    ready = poll(&entry, 1, deadline.PollTimeout());
+  } while (ready < 0 && errno == EINTR);
+  return ready > 0;
+}
+
+std::optional<int> ProgramStream::ExitStatus() const {
+  siginfo_t info{};
+  if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0) return {};
+  return info.si_code == CLD_EXITED ? std::optional(info.si_status) : std::nullopt;
+}
+
+Result<std::unique_ptr<ProgramStream>> StartProgram(const std::vector<std::string>& argv) {
   AD_ASSIGN_OR_RETURN(base::FdPair sockets, base::StreamSocketPair());
   AD_ASSIGN_OR_RETURN(base::FdPair end, base::Pipe());
   base::UniqueFd errors(memfd_create("stderr", MFD_CLOEXEC));
@@ -90,12 +78,20 @@ Result<std::unique_ptr<Stream>> LocalTransport::Run(const std::vector<std::strin
   for (const std::string& argument : argv) pointers.push_back(const_cast<char*>(argument.c_str()));
   pointers.push_back(nullptr);
   pid_t pid = 0;
-  const int error = posix_spawn(&pid, pointers[0], &actions, &attributes, pointers.data(), environ);
+  const int error =
+      posix_spawnp(&pid, pointers[0], &actions, &attributes, pointers.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) return ErrnoError(error, "starting " + argv[0]);
-  return std::make_unique<LocalStream>(pid, std::move(sockets.first), std::move(end.first),
-                                       std::move(errors));
+  return std::unique_ptr<ProgramStream>(
+      new ProgramStream(pid, std::move(sockets.first), std::move(end.first), std::move(errors)));
+}
+
+Result<std::unique_ptr<Stream>> LocalTransport::Run(const std::vector<std::string>& argv,
+                                                    const std::stop_token& stop) {
+  if (stop.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
+  AD_ASSIGN_OR_RETURN(std::unique_ptr<Stream> stream, StartProgram(argv));
+  return stream;
 }
 
 }  // namespace autodist::transport

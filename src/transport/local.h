@@ -1,10 +1,43 @@
-// The chief's own node: a child process, no SSH.
+// Programs on this machine.
 #pragma once
+
+#include <sys/types.h>
+
+#include <optional>
 
 #include "transport/transport.h"
 
 namespace autodist::transport {
 
+// Of a program that runs on this machine, out of reach of the terminal's Ctrl-C. Destroying it ends
+// the program within 2 seconds.
+class ProgramStream final : public Stream {
+ public:
+  ~ProgramStream() override;
+
+  base::UniqueFd TakeSocket() override { return std::move(socket_); }
+  std::string StderrTail() const override;
+  bool WaitClosed(base::Deadline deadline) override;
+  Status Failure() const override { return OkStatus(); }
+
+  // nullopt as long as it runs, and if a signal ended it.
+  std::optional<int> ExitStatus() const;
+
+ private:
+  friend Result<std::unique_ptr<ProgramStream>> StartProgram(const std::vector<std::string>& argv);
+  ProgramStream(pid_t pid, base::UniqueFd socket, base::UniqueFd end, base::UniqueFd errors)
+      : pid_(pid), socket_(std::move(socket)), end_(std::move(end)), errors_(std::move(errors)) {}
+
+  const pid_t pid_;
+  base::UniqueFd socket_;
+  const base::UniqueFd end_;  // read end of a pipe that only the program holds open
+  const base::UniqueFd errors_;
+};
+
+// argv[0] is looked up in PATH. Does not block.
+Result<std::unique_ptr<ProgramStream>> StartProgram(const std::vector<std::string>& argv);
+
+// The node is this machine.
 class LocalTransport final : public Transport {
  public:
   Result<std::unique_ptr<Stream>> Run(const std::vector<std::string>& argv,

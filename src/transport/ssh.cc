@@ -1,5 +1,9 @@
 #include "transport/ssh.h"
 
+#include <unistd.h>
+
+#include <cstdlib>
+
 #include "base/shell_quote.h"
 
 namespace autodist::transport {
@@ -20,13 +24,32 @@ class SshStream final : public Stream {
   base::UniqueFd socket_;
 };
 
+// Whether a Kerberos ticket may be at hand, with which `ssh` may log in where no key is accepted.
+bool HasTicket() {
+  return std::getenv("KRB5CCNAME") != nullptr ||
+         access(("/tmp/krb5cc_" + std::to_string(geteuid())).c_str(), R_OK) == 0;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Stream>> SshTransport::Run(const std::vector<std::string>& argv,
                                                   const std::stop_token& stop) {
+  if (!session_ || session_->known_hosts->HasAuthority(session_->host_key_name, session_->port)) {
+    return program_.Run(argv, stop);
+  }
+  auto stream = RunInSession(argv, stop);
+  const StatusCode code = stream.status().code();
+  const bool program_can_more =
+      code == StatusCode::kUnimplemented ||
+      (code == StatusCode::kPermissionDenied && (session_->ssh_has_more_keys || HasTicket()));
+  return program_can_more ? program_.Run(argv, stop) : std::move(stream);
+}
+
+Result<std::unique_ptr<Stream>> SshTransport::RunInSession(const std::vector<std::string>& argv,
+                                                           const std::stop_token& stop) {
   AD_ASSIGN_OR_RETURN(base::FdPair sockets, base::StreamSocketPair());
-  const auto session = std::make_shared<SshSession>(loop_, target_, "exec " + base::ShellLine(argv),
-                                                    std::move(sockets.second));
+  const auto session = std::make_shared<SshSession>(
+      loop_, *session_, "exec " + base::ShellLine(argv), std::move(sockets.second));
   loop_.Add(session);
   const std::stop_callback cancel(stop, [&] {
     session->Cancel();

@@ -10,7 +10,11 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
+#include <variant>
 
+#include "base/log.h"
+#include "transport/ssh_errors.h"
 #include "transport/tcp_connect.h"
 
 namespace autodist::transport {
@@ -19,8 +23,7 @@ namespace {
 using base::Deadline;
 using std::chrono::milliseconds;
 
-// Time limits of the phases.
-constexpr milliseconds kConnectLimit{10'000};
+// Time limits of the phases after the server's first words.
 constexpr milliseconds kHandshakeLimit{20'000};
 constexpr milliseconds kLogInLimit{20'000};
 constexpr milliseconds kExecuteLimit{20'000};
@@ -52,24 +55,17 @@ ssize_t Receive(libssh2_socket_t fd, void* buffer, size_t length, int flags, voi
   return got;
 }
 
-int Sign(LIBSSH2_SESSION*, unsigned char** signature, size_t* length, const unsigned char* data,
-         size_t data_length, void** key) {
-  const auto signed_data = static_cast<const SshKey*>(*key)->SignRequest(
-      {reinterpret_cast<const char*>(data), data_length});
-  if (!signed_data.ok()) return LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED;
-  *signature = static_cast<unsigned char*>(std::malloc(signed_data->size()));  // libssh2 frees it
+int SignFor(LIBSSH2_SESSION*, unsigned char** signature, size_t* length, const unsigned char* data,
+            size_t data_length, void** session) {
+  std::string text;
+  const int rc = static_cast<SshSession*>(*session)->Sign(
+      {reinterpret_cast<const char*>(data), data_length}, text);
+  if (rc != 0) return rc;
+  *signature = static_cast<unsigned char*>(std::malloc(text.size()));  // libssh2 frees it
   if (!*signature) return LIBSSH2_ERROR_ALLOC;
-  std::memcpy(*signature, signed_data->data(), signed_data->size());
-  *length = signed_data->size();
+  std::memcpy(*signature, text.data(), text.size());
+  *length = text.size();
   return 0;
-}
-
-// The remedy for a connection that could not be made, by what the system said.
-std::string ConnectRemedy(const Status& status) {
-  if (Message(status).find("refused") != std::string::npos) {
-    return "is sshd running there, and on this port?";
-  }
-  return "is the machine up, the address right, and no firewall in between?";
 }
 
 }  // namespace
@@ -83,14 +79,14 @@ SshSession::SshSession(SshLoop& loop, SshTarget target, std::string command, bas
 SshSession::~SshSession() { End(); }
 
 std::string SshSession::Where() const {
-  return target_.username + "@" + target_.host + " port " + std::to_string(target_.port);
+  return target_.username + "@" + target_.host_key_name + " port " + std::to_string(target_.port);
 }
 
 void SshSession::Enter(Phase phase) {
   phase_ = phase;
   switch (phase) {
     case Phase::kConnect:
-      deadline_ = Deadline::After(kConnectLimit);
+      deadline_ = Deadline::After(target_.connect_limit);
       break;
     case Phase::kHandshake:
       deadline_ = Deadline::After(kHandshakeLimit);
@@ -105,16 +101,17 @@ void SshSession::Enter(Phase phase) {
       deadline_ = Deadline::Never();
       break;
     case Phase::kStart:
-    case Phase::kExecute:  // within the limit of kOpen
+    case Phase::kBanner:   // within the limit of kConnect
+    case Phase::kExecute:  // within that of kOpen
     case Phase::kEnded:
       break;
   }
 }
 
-Status SshSession::LibraryError(const std::string& what) {
+std::string SshSession::LibraryError() {
   char* text = nullptr;
   libssh2_session_last_error(session_, &text, nullptr, 0);
-  return Error(StatusCode::kUnavailable, what + ": " + (text && *text ? text : "no reason given"));
+  return text && *text ? text : "no reason given";
 }
 
 bool SshSession::Advance() {
@@ -124,13 +121,17 @@ bool SshSession::Advance() {
   }
   if (phase_ < Phase::kRun && !Failure().ok()) Fail(Failure());
   if (phase_ != Phase::kEnded && deadline_.Expired()) {
-    static constexpr const char* kWhat[] = {
-        "starting",   "connecting",        "the SSH handshake",
-        "logging in", "opening a channel", "starting the program",
-        "closing"};
-    Fail(WithRemedy(Error(StatusCode::kDeadlineExceeded,
-                          std::string(kWhat[static_cast<size_t>(phase_)]) + " timed out"),
-                    "is the machine up, the address right, and no firewall in between?"));
+    static constexpr std::pair<const char*, milliseconds> kWhat[] = {
+        {"starting", {}},
+        {"connecting", {}},
+        {"waiting for the first words of an SSH server", {}},
+        {"the SSH handshake", kHandshakeLimit},
+        {"logging in", kLogInLimit},
+        {"opening a channel", kExecuteLimit},
+        {"starting the program", kExecuteLimit},
+        {"closing", kCloseLimit}};
+    const auto& [what, limit] = kWhat[static_cast<size_t>(phase_)];
+    Fail(TimeOutError(what, limit.count() > 0 ? limit : target_.connect_limit));
   }
   while (phase_ != Phase::kEnded && Next() == Step::kAgain) {
   }
@@ -145,6 +146,8 @@ SshSession::Step SshSession::Next() {
       return Start();
     case Phase::kConnect:
       return FinishConnect();
+    case Phase::kBanner:
+      return AwaitBanner();
     case Phase::kHandshake:
       return Handshake();
     case Phase::kLogIn:
@@ -164,33 +167,45 @@ SshSession::Step SshSession::Next() {
 
 SshSession::Step SshSession::Start() {
   Enter(Phase::kConnect);
-  auto fd = StartConnecting(target_.address, target_.port);
-  if (!fd.ok()) {
-    Fail(WithRemedy(fd.status(), ConnectRemedy(fd.status())));
-  } else {
-    tcp_ = std::move(*fd);
+  auto connecting = StartConnecting(target_.address, target_.port);
+  if (const int* error = std::get_if<int>(&connecting)) {
+    return Fail(ConnectError(*error, target_.address.ToString()));
   }
+  tcp_ = std::move(std::get<base::UniqueFd>(connecting));
   return Step::kWait;
 }
 
 SshSession::Step SshSession::FinishConnect() {
-  bool pending = false;
-  if (const Status status = ConnectResult(tcp_.get(), pending); !status.ok()) {
-    Fail(WithRemedy(status, ConnectRemedy(status)));
-    return Step::kWait;
-  }
-  if (pending) return Step::kWait;
+  const int error = ConnectResult(tcp_.get());
+  if (error == EINPROGRESS) return Step::kWait;
+  if (error != 0) return Fail(ConnectError(error, target_.address.ToString()));
+  Enter(Phase::kBanner);
+  return Step::kAgain;
+}
+
+// What a server says first tells what it is; libssh2 would only say that it did not like it.
+SshSession::Step SshSession::AwaitBanner() {
+  constexpr std::string_view kBanner = "SSH-";
+  std::string text(1024, '\0');
+  const ssize_t got = recv(tcp_.get(), text.data(), text.size(), MSG_PEEK | MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Step::kWait;
+  text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  const bool begun = !text.empty() && kBanner.starts_with(text.substr(0, kBanner.size()));
+  // Lines before the banner are allowed (RFC 4253, section 4.2).
+  if (begun || text.find("\nSSH-") != std::string::npos) return StartHandshake();
+  return Fail(NoBannerError(text));
+}
+
+SshSession::Step SshSession::StartHandshake() {
   static const int initialised = libssh2_init(0);
   session_ = initialised == 0 ? libssh2_session_init() : nullptr;
-  if (!session_) {
-    Fail(Error(StatusCode::kInternal, "libssh2 could not be initialised"));
-    return Step::kWait;
-  }
+  if (!session_) return Fail(Error(StatusCode::kInternal, "libssh2 could not be initialised"));
   libssh2_session_set_blocking(session_, 0);
   libssh2_session_callback_set2(session_, LIBSSH2_CALLBACK_RECV,
                                 reinterpret_cast<libssh2_cb_generic*>(Receive));
   std::string host_key_types;
-  for (const std::string& type : target_.known_hosts->KeyTypes(target_.host, target_.port)) {
+  for (const std::string& type :
+       target_.known_hosts->KeyTypes(target_.host_key_name, target_.port)) {
     // A key of type ssh-rsa signs with SHA-2 these days.
     host_key_types += (type == "ssh-rsa" ? "rsa-sha2-512,rsa-sha2-256" : type) + ",";
   }
@@ -206,14 +221,19 @@ SshSession::Step SshSession::FinishConnect() {
 SshSession::Step SshSession::Handshake() {
   const int rc = libssh2_session_handshake(session_, tcp_.get());
   if (rc == LIBSSH2_ERROR_EAGAIN) return Step::kWait;
+  if (rc == LIBSSH2_ERROR_KEX_FAILURE || rc == LIBSSH2_ERROR_METHOD_NONE) {
+    return Fail(NoCommonAlgorithmError(LibraryError()));
+  }
+  if (rc == LIBSSH2_ERROR_SOCKET_DISCONNECT || rc == LIBSSH2_ERROR_SOCKET_RECV) {
+    return Fail(WithRemedy(Error(StatusCode::kResourceExhausted,
+                                 "the server broke off the SSH handshake: " + LibraryError()),
+                           "its log (journalctl -u ssh) tells why"));
+  }
   if (rc != 0) {
-    Fail(WithRemedy(LibraryError("SSH handshake"), "is this port that of an SSH server?"));
-    return Step::kWait;
+    return Fail(WithRemedy(Error(StatusCode::kUnavailable, "SSH handshake: " + LibraryError()),
+                           "does `ssh` reach the machine? its server's log tells more"));
   }
-  if (const Status trusted = CheckHostKey(); !trusted.ok()) {
-    Fail(trusted);
-    return Step::kWait;
-  }
+  if (const Status trusted = CheckHostKey(); !trusted.ok()) return Fail(trusted);
   Enter(Phase::kLogIn);
   return Step::kAgain;
 }
@@ -222,56 +242,66 @@ Status SshSession::CheckHostKey() {
   size_t length = 0;
   int type = 0;
   const char* key = libssh2_session_hostkey(session_, &length, &type);
-  if (!key) return LibraryError("host key");
+  if (!key) return Error(StatusCode::kUnavailable, "the server shows no host key");
   const std::string_view blob(key, length);
-  const auto answer = target_.known_hosts->Check(target_.host, target_.port, blob);
-  const std::string offered = KnownHosts::KeyType(blob) + " " + KnownHosts::Fingerprint(blob);
-  const std::string line = KnownHosts::Line(target_.host, target_.port, blob);
-  switch (answer.verdict) {
-    case KnownHosts::Verdict::kTrusted:
-      return OkStatus();
-    case KnownHosts::Verdict::kUnknown:
-      return WithRemedy(
-          Error(StatusCode::kFailedPrecondition, "host key unknown: the server has " + offered),
-          "if that is its fingerprint (ssh-keygen -l on the machine tells), add to "
-          "~/.ssh/known_hosts:\n" +
-              line);
-    case KnownHosts::Verdict::kChanged:
-      return WithRemedy(
-          Error(StatusCode::kFailedPrecondition, "host key changed: the server has " + offered +
-                                                     ", which is not the key on " + answer.where),
-          "somebody may be listening in; if the machine was set up anew, replace "
-          "that line by\n" +
-              line);
-    case KnownHosts::Verdict::kRevoked:
-      break;
+  const auto answer = target_.known_hosts->Check(target_.host_key_name, target_.port, blob);
+  using Check = SshTarget::HostKeyCheck;
+  const bool revoked = answer.verdict == KnownHosts::Verdict::kRevoked;
+  if (target_.host_key_check == Check::kOff && !revoked) return OkStatus();
+  if (target_.host_key_check == Check::kAcceptNew &&
+      answer.verdict == KnownHosts::Verdict::kUnknown) {
+    AD_RETURN_IF_ERROR(target_.known_hosts->Add(target_.host_key_name, target_.port, blob,
+                                                target_.hash_known_hosts));
+    base::Log(base::LogLevel::kInfo, target_.host_key_name + ": host key added to known_hosts: " +
+                                         KnownHosts::KeyType(blob) + " " +
+                                         KnownHosts::Fingerprint(blob));
+    return OkStatus();
   }
-  return WithRemedy(Error(StatusCode::kFailedPrecondition,
-                          "host key revoked by " + answer.where + ": " + offered),
-                    "give the machine a new host key");
+  return HostKeyError(answer, target_.host_key_name, target_.port, blob);
 }
 
 SshSession::Step SshSession::LogIn() {
-  void* key = const_cast<SshKey*>(target_.key.get());
-  const std::string& blob = target_.key->public_blob();
+  if (identity_ == target_.identities.size()) {
+    std::vector<std::string> tried;
+    for (const auto& identity : target_.identities) tried.push_back(identity->description());
+    return Fail(KeyRefusedError(target_.username, tried, target_.identity_notes));
+  }
+  void* self = this;
+  const std::string& blob = target_.identities[identity_]->public_blob();
   const int rc = libssh2_userauth_publickey(session_, target_.username.c_str(),
                                             reinterpret_cast<const unsigned char*>(blob.data()),
-                                            blob.size(), Sign, &key);
+                                            blob.size(), SignFor, &self);
   if (rc == LIBSSH2_ERROR_EAGAIN) return Step::kWait;
   if (rc == 0) {
     Enter(Phase::kOpen);
     return Step::kAgain;
   }
   if (rc == LIBSSH2_ERROR_AUTHENTICATION_FAILED || rc == LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED) {
-    Fail(WithRemedy(Error(StatusCode::kPermissionDenied,
-                          "key refused: the server does not accept " + target_.key_file +
-                              " for user " + target_.username),
-                    "add the public key to ~/.ssh/authorized_keys of that user on the node, or "
-                    "correct username or key_file in the spec"));
-  } else {
-    Fail(LibraryError("logging in"));
+    {
+      const std::lock_guard lock(mutex_);
+      if (signed_ && !signed_->ok()) target_.identity_notes.push_back(Message(signed_->status()));
+      signed_.reset();
+    }
+    ++identity_;
+    return Step::kAgain;
   }
-  return Step::kWait;
+  return Fail(WithRemedy(Error(StatusCode::kUnavailable, "logging in: " + LibraryError()),
+                         "the server's log (journalctl -u ssh) tells why"));
+}
+
+int SshSession::Sign(std::string_view request, std::string& signature) {
+  const SshIdentity& identity = *target_.identities[identity_];
+  const std::lock_guard lock(mutex_);
+  if (!identity.slow()) signed_ = identity.SignRequest(request);
+  if (!signed_) {
+    to_sign_ = request;
+    changed_.notify_all();
+    return LIBSSH2_ERROR_EAGAIN;
+  }
+  if (!signed_->ok()) return LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED;
+  signature = **signed_;
+  signed_.reset();
+  return 0;
 }
 
 SshSession::Step SshSession::OpenChannel() {
@@ -280,19 +310,14 @@ SshSession::Step SshSession::OpenChannel() {
     Enter(Phase::kExecute);
     return Step::kAgain;
   }
-  if (libssh2_session_last_errno(session_) != LIBSSH2_ERROR_EAGAIN) {
-    Fail(LibraryError("opening a channel"));
-  }
-  return Step::kWait;
+  if (libssh2_session_last_errno(session_) == LIBSSH2_ERROR_EAGAIN) return Step::kWait;
+  return Fail(ChannelRefusedError(LibraryError()));
 }
 
 SshSession::Step SshSession::Execute() {
   const int rc = libssh2_channel_exec(channel_, command_.c_str());
   if (rc == LIBSSH2_ERROR_EAGAIN) return Step::kWait;
-  if (rc != 0) {
-    Fail(LibraryError("starting the program"));
-    return Step::kWait;
-  }
+  if (rc != 0) return Fail(ChannelRefusedError(LibraryError()));
   Enter(Phase::kRun);
   const std::lock_guard lock(mutex_);
   started_ = true;
@@ -322,7 +347,8 @@ bool SshSession::ReadRemote() {
   to_local_begin_ = 0;
   if (got > 0) return true;
   if (got == 0 && libssh2_channel_eof(channel_)) remote_ended_ = true;
-  if (got < 0 && got != LIBSSH2_ERROR_EAGAIN) Fail(LibraryError("connection lost"));
+  if (got < 0 && got != LIBSSH2_ERROR_EAGAIN)
+    Fail(Error(StatusCode::kUnavailable, "connection lost: " + LibraryError()));
   return false;
 }
 
@@ -374,7 +400,8 @@ bool SshSession::WriteRemote() {
   if (put < 0) {
     // The program may have ended without reading all; its output tells.
     to_remote_.clear();
-    if (!libssh2_channel_eof(channel_)) Fail(LibraryError("connection lost"));
+    if (!libssh2_channel_eof(channel_))
+      Fail(Error(StatusCode::kUnavailable, "connection lost: " + LibraryError()));
     return false;
   }
   to_remote_begin_ += static_cast<size_t>(put);
@@ -387,6 +414,10 @@ void SshSession::UpdateInterest() {
     loop_.Watch(tcp_.get(), EPOLLOUT, this);
     return;
   }
+  if (phase_ == Phase::kBanner) {
+    loop_.Watch(tcp_.get(), EPOLLIN, this);
+    return;
+  }
   const int directions = libssh2_session_block_directions(session_);
   const bool outbound = (directions & LIBSSH2_SESSION_BLOCK_OUTBOUND) != 0;
   const bool reading = to_local_.empty();
@@ -396,12 +427,13 @@ void SshSession::UpdateInterest() {
   loop_.Watch(local_.get(), (want_local ? EPOLLIN : 0u) | (reading ? 0u : EPOLLOUT), this);
 }
 
-void SshSession::Fail(const Status& status) {
+SshSession::Step SshSession::Fail(const Status& status) {
   {
     const std::lock_guard lock(mutex_);
     failure_ = Annotate(status, Where());
   }
   End();
+  return Step::kWait;
 }
 
 // Closes everything without waiting for the far end, which learns it from TCP.
@@ -426,8 +458,17 @@ void SshSession::Abandon() { Fail(Error(StatusCode::kCancelled, "cancelled")); }
 
 Status SshSession::WaitStarted() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return started_ || ended_; });
-  return started_ ? OkStatus() : failure_;
+  for (;;) {
+    changed_.wait(lock, [this] { return started_ || ended_ || to_sign_; });
+    if (started_ || ended_) return started_ ? OkStatus() : failure_;
+    const std::string request = *std::exchange(to_sign_, std::nullopt);
+    const auto identity = target_.identities[identity_];  // the loop waits for its signature
+    lock.unlock();
+    auto signature = identity->SignRequest(request);
+    lock.lock();
+    signed_ = std::move(signature);
+    loop_.Nudge(weak_from_this());
+  }
 }
 
 void SshSession::Cancel() {

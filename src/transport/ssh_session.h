@@ -4,18 +4,22 @@
 
 #include <sys/socket.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "autodist/status.h"
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/ip_address.h"
 #include "transport/known_hosts.h"
-#include "transport/ssh_key.h"
+#include "transport/ssh_identity.h"
 #include "transport/ssh_loop.h"
 
 struct _LIBSSH2_SESSION;  // NOLINT(bugprone-reserved-identifier): the name in libssh2.h
@@ -24,17 +28,21 @@ struct _LIBSSH2_CHANNEL;  // NOLINT(bugprone-reserved-identifier)
 namespace autodist::transport {
 
 struct SshTarget {
-  std::string host;         // the name that known_hosts is asked for
-  base::IpAddress address;  // where to connect to
+  std::string host_key_name;  // what known_hosts is asked for
+  base::IpAddress address;    // where to connect to
   uint16_t port = 22;
   std::string username;
-  std::string key_file;  // for messages
-  std::shared_ptr<const SshKey> key;
-  std::shared_ptr<const KnownHosts> known_hosts;
+  std::vector<std::shared_ptr<const SshIdentity>> identities;  // offered in this order
+  std::vector<std::string> identity_notes;                     // about keys that cannot be
+  bool ssh_has_more_keys = false;                              // which only `ssh` can use
+  std::shared_ptr<KnownHosts> known_hosts;
+  enum class HostKeyCheck { kStrict, kAcceptNew, kOff } host_key_check = HostKeyCheck::kStrict;
+  bool hash_known_hosts = false;              // where a new key is added
+  std::chrono::milliseconds connect_limit{};  // until the server's first words
 };
 
 // The state is the loop thread's alone; the calls marked so are for other threads.
-class SshSession final : public Pollable {
+class SshSession final : public Pollable, public std::enable_shared_from_this<SshSession> {
  public:
   // `local` is our end of the byte stream that the other end's holder reads and writes.
   SshSession(SshLoop& loop, SshTarget target, std::string command, base::UniqueFd local);
@@ -44,7 +52,8 @@ class SshSession final : public Pollable {
   base::Deadline NextDeadline() const override { return deadline_; }
   void Abandon() override;
 
-  // Thread-safe: blocks until the program has been started, or could not be.
+  // Thread-safe: blocks until the program has been started, or could not be. Signs meanwhile
+  // where that may take long, so one thread has to wait.
   Status WaitStarted();
   // Thread-safe: makes the session give up at its next step.
   void Cancel();
@@ -53,13 +62,18 @@ class SshSession final : public Pollable {
   std::string StderrTail() const;
   Status Failure() const;
 
+  // Called by libssh2: the signature of the identity that is being tried.
+  int Sign(std::string_view request, std::string& signature);
+
  private:
-  enum class Phase { kStart, kConnect, kHandshake, kLogIn, kOpen, kExecute, kRun, kEnded };
+  enum class Phase { kStart, kConnect, kBanner, kHandshake, kLogIn, kOpen, kExecute, kRun, kEnded };
   enum class Step { kAgain, kWait };  // another step at once, or wait for a descriptor
 
   Step Next();
   Step Start();
   Step FinishConnect();
+  Step AwaitBanner();
+  Step StartHandshake();
   Step Handshake();
   Status CheckHostKey();
   Step LogIn();
@@ -73,15 +87,16 @@ class SshSession final : public Pollable {
   bool WriteRemote();
 
   void Enter(Phase phase);
-  void Fail(const Status& status);
+  Step Fail(const Status& status);  // kWait: for the caller to return
   void End();
   void UpdateInterest();
-  Status LibraryError(const std::string& what);
+  std::string LibraryError();
   std::string Where() const;
 
   SshLoop& loop_;
-  const SshTarget target_;
+  SshTarget target_;
   const std::string command_;
+  size_t identity_ = 0;  // of target_.identities, that is being tried
   base::UniqueFd local_;
   base::UniqueFd tcp_;
   Phase phase_ = Phase::kStart;
@@ -104,6 +119,8 @@ class SshSession final : public Pollable {
   bool cancelled_ = false;
   Status failure_;
   std::string stderr_tail_;
+  std::optional<std::string> to_sign_;         // what WaitStarted shall sign
+  std::optional<Result<std::string>> signed_;  // by WaitStarted
 };
 
 }  // namespace autodist::transport

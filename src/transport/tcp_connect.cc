@@ -17,10 +17,10 @@ constexpr std::chrono::milliseconds kUnacknowledgedLimit{15'000};
 
 }  // namespace
 
-Result<base::UniqueFd> StartConnecting(const base::IpAddress& address, uint16_t port) {
+std::variant<base::UniqueFd, int> StartConnecting(const base::IpAddress& address, uint16_t port) {
   const int family = address.v6 ? AF_INET6 : AF_INET;
   base::UniqueFd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd.valid()) return ErrnoError(errno, "socket");
+  if (!fd.valid()) return errno;
   const int one = 1;
   const auto limit = static_cast<unsigned>(kUnacknowledgedLimit.count());
   setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
@@ -49,20 +49,19 @@ Result<base::UniqueFd> StartConnecting(const base::IpAddress& address, uint16_t 
   }
   if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&storage), length) != 0 &&
       errno != EINPROGRESS) {
-    return ErrnoError(errno, "connect");
+    return errno;
   }
   return fd;
 }
 
-Status ConnectResult(int fd, bool& pending) {
+int ConnectResult(int fd) {
   int error = 0;
   socklen_t length = sizeof error;
   getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
-  if (error != 0) return ErrnoError(error, "connect");
+  if (error != 0) return error;
   sockaddr_storage peer;
   socklen_t peer_length = sizeof peer;
-  pending = getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_length) != 0;
-  return OkStatus();
+  return getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_length) == 0 ? 0 : EINPROGRESS;
 }
 
 }  // namespace autodist::transport

@@ -1,9 +1,11 @@
 """The tests here run on host 1 of a virtual cluster, whose spec is named by SPEC."""
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
-from hosts import SHARED, SPEC
+from hosts import SHARED, SPEC, Sshd, on_host
 from jobs import Running
 
 
@@ -43,3 +45,96 @@ def spec(folder):
         path.write_text(text + append)
         return path
     return write
+
+
+@pytest.fixture
+def sshd(folder):
+    """Starts SSH servers: sshd(host, Directive=value, ...)."""
+    servers = []
+
+    def start(host, **directives):
+        servers.append(Sshd(host, folder, **directives))
+        return servers[-1]
+    yield start
+    for server in servers:
+        server.stop()
+
+
+@pytest.fixture
+def ssh_config():
+    """~/.ssh/config, gone after the test."""
+    path = Path.home() / ".ssh" / "config"
+    yield path
+    path.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def new_key(folder):
+    """Makes key pairs: new_key(name, *arguments of ssh-keygen)."""
+    def make(name, *arguments):
+        path = folder / name
+        if "-N" not in arguments:
+            arguments += ("-N", "")
+        subprocess.run(["ssh-keygen", "-q", "-C", name, "-f", path, *arguments], check=True)
+        return path
+    return make
+
+
+@pytest.fixture
+def firewall():
+    """Drops packets: firewall(host, 'ip saddr 10.77.0.1 tcp dport 22')."""
+    closed = []
+
+    def drop(host, rule):
+        if host not in closed:
+            on_host(host, "nft add table inet test && nft 'add chain inet test in "
+                          "{ type filter hook input priority 0; }'")
+            closed.append(host)
+        on_host(host, f"nft 'add rule inet test in {rule} drop'")
+    yield drop
+    for host in closed:
+        on_host(host, "nft delete table inet test")
+
+
+@pytest.fixture
+def users(folder):
+    """Makes users on a host: users(host, name=shell, ...)."""
+    changed = []
+
+    def add(host, **shells):
+        passwd, shadow = folder / f"passwd-{host}", folder / f"shadow-{host}"
+        passwd.write_text(Path("/etc/passwd").read_text() + "".join(
+            f"{name}:x:{30000 + i}:100::/tmp/home-{name}:{shell}\n"
+            for i, (name, shell) in enumerate(shells.items())))
+        shadow.write_text(Path("/etc/shadow").read_text() + "".join(
+            f"{name}:*:19000::::::\n" for name in shells))
+        on_host(host, f"mount --bind {passwd} /etc/passwd && mount --bind {shadow} /etc/shadow")
+        changed.append(host)
+        for name in shells:
+            on_host(host, f"mkdir -p /tmp/home-{name} && chown {name}: /tmp/home-{name}")
+    yield add
+    for host in changed:
+        on_host(host, "umount /etc/passwd /etc/shadow; rm -rf /tmp/home-*")
+
+
+@pytest.fixture
+def agent(folder):
+    """Starts an ssh-agent with these keys; gives its socket."""
+    running = []
+
+    def start(*keys, passphrase=""):
+        socket = folder / f"agent-{len(running)}"
+        process = subprocess.Popen(["ssh-agent", "-D", "-a", socket], stdout=subprocess.PIPE)
+        process.stdout.readline()  # it listens
+        running.append(process)
+        askpass = folder / "askpass"
+        askpass.write_text(f"#!/bin/sh\necho '{passphrase}'\n")
+        askpass.chmod(0o700)
+        subprocess.run(["ssh-add", "-q", *keys], check=True, stdin=subprocess.DEVNULL, env={
+            **os.environ, "SSH_AUTH_SOCK": str(socket), "SSH_ASKPASS": str(askpass),
+            "SSH_ASKPASS_REQUIRE": "force"})
+        return str(socket)
+    yield start
+    for process in running:
+        process.terminate()
+        process.wait()

@@ -24,11 +24,12 @@ ssh:
                     .spec;
   input.command = {"./train", "two words"};
   input.job_id = "job-1";
-  input.working_directory = "/work";
-  input.username = "me";
-  input.home = "/home/me";
+  input.person = {"me", "/home/me", "/work", "/run/agent"};
   input.master_port = 4711;
-  input.ip_of = {{"10.0.0.1", "10.0.0.1"}, {"10.0.0.2", "10.0.0.2"}, {"node3", "10.0.0.3"}};
+  for (const auto& [name, ip] : {std::pair{"10.0.0.1", "10.0.0.1"}, {"10.0.0.2", "10.0.0.2"},
+                                 {"node3", "10.0.0.3"}}) {
+    input.address_of[name] = {ip, ip, "", {}};
+  }
   return input;
 }
 

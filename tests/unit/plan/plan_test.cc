@@ -40,12 +40,12 @@ TEST(PlanTest, SaysHowEachNodeIsReached) {
   EXPECT_EQ(a.host(), "10.0.0.2");
   EXPECT_EQ(a.port(), 2222u);
   EXPECT_EQ(a.username(), "me");
-  EXPECT_EQ(a.key_file(), "/home/me/k");
+  EXPECT_EQ(a.key_files(0), "/home/me/k");
   EXPECT_EQ(plan.nodes(1).activation(), "source v");
   EXPECT_FALSE(plan.nodes(1).inherit_environment());
   const v1::SshReach& b = plan.nodes(2).reach().ssh();
   EXPECT_EQ(b.username(), "ann");
-  EXPECT_EQ(b.key_file(), "/work/keys/b");
+  EXPECT_EQ(b.key_files(0), "/work/keys/b");
   EXPECT_EQ(plan.nodes(2).data_address(), "10.0.0.3");
 }
 

@@ -30,7 +30,7 @@ class KnownHostsTest : public testing::Test {
     return line.substr(0, line.rfind(' '));
   }
   KnownHosts Load(const std::string& text) const {
-    return KnownHosts::Load({folder_.Write("known_hosts", text)});
+    return KnownHosts({folder_.Write("known_hosts", text)});
   }
   Verdict Check(const std::string& text, const std::string& host, uint16_t port = 22) const {
     return Load(text).Check(host, port, a_).verdict;

@@ -1,0 +1,15 @@
+// Finds out everything that a run would need, on all nodes at the same time, and starts no rank.
+#pragma once
+
+#include "autodist/status.h"
+#include "autodist/v1/diagnosis.pb.h"
+#include "autodist/v1/plan.pb.h"
+#include "chief/launch.h"
+
+namespace autodist::chief {
+
+// Blocks until every node has been examined or given up, and every agent has ended; for seconds.
+// Call it before any other thread is started. kCancelled: by Ctrl-C.
+Result<v1::Diagnosis> ExamineNodes(const v1::LaunchPlan& plan, LaunchOptions options);
+
+}  // namespace autodist::chief

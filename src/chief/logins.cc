@@ -1,0 +1,90 @@
+#include "chief/logins.h"
+
+#include "base/ip_address.h"
+#include "transport/local.h"
+#include "transport/ssh.h"
+
+namespace autodist::chief {
+namespace {
+
+template <typename Repeated>
+std::vector<std::string> ToVector(const Repeated& texts) {
+  return {texts.begin(), texts.end()};
+}
+
+transport::IdentityOptions KeysFor(const v1::SshReach& ssh) {
+  return {ToVector(ssh.key_files()), ssh.key_file_required(), ToVector(ssh.certificate_files()),
+          ssh.agent_socket(), ssh.identities_only()};
+}
+
+bool NeedsKeys(const v1::Reach& reach) {
+  return reach.has_ssh() && !reach.ssh().by_ssh_program() && reach.ssh().problem().empty();
+}
+
+transport::SshProgramTarget ProgramTarget(const v1::SshReach& ssh) {
+  transport::SshProgramTarget target;
+  target.host = ssh.host();
+  target.username = ssh.username();
+  target.port = static_cast<uint16_t>(ssh.port());
+  if (ssh.key_file_required()) target.key_files = ToVector(ssh.key_files());
+  target.proxy_jump = ssh.proxy_jump();
+  target.host_key_check = ssh.host_key_check() == v1::HOST_KEY_CHECK_OFF          ? "no"
+                          : ssh.host_key_check() == v1::HOST_KEY_CHECK_ACCEPT_NEW ? "accept-new"
+                                                                                  : "yes";
+  target.connect_limit = std::chrono::milliseconds(ssh.connect_limit_ms());
+  return target;
+}
+
+}  // namespace
+
+void Logins::Prepare(const v1::LaunchPlan& plan) {
+  for (const v1::NodePlan& node : plan.nodes()) {
+    if (NeedsKeys(node.reach())) (void)identities_.For(KeysFor(node.reach().ssh())).status();
+  }
+}
+
+Result<std::unique_ptr<transport::Transport>> Logins::TransportTo(const v1::Reach& reach,
+                                                                  transport::SshLoop& loop) {
+  if (reach.has_local()) return std::make_unique<transport::LocalTransport>();
+  const v1::SshReach& ssh = reach.ssh();
+  if (!ssh.problem().empty()) {
+    return WithRemedy(Error(StatusCode::kNotFound, ssh.problem()),
+                      "correct the name in the spec, or give the IP address");
+  }
+  std::optional<transport::SshTarget> session;
+  if (NeedsKeys(reach)) {
+    auto offer = identities_.For(KeysFor(ssh));
+    if (offer.ok()) {
+      const auto address = base::IpAddress::Parse(ssh.address());
+      if (!address) return Error(StatusCode::kInvalidArgument, "not an address");
+      session.emplace();
+      session->host_key_name = ssh.host_key_name();
+      session->address = *address;
+      session->port = static_cast<uint16_t>(ssh.port());
+      session->username = ssh.username();
+      session->identities = std::move(offer->identities);
+      session->identity_notes = std::move(offer->notes);
+      session->ssh_has_more_keys = offer->only_ssh_can_use_more;
+      session->known_hosts = KnownHostsIn(ToVector(ssh.known_hosts_files()));
+      using Check = transport::SshTarget::HostKeyCheck;
+      session->host_key_check = ssh.host_key_check() == v1::HOST_KEY_CHECK_OFF ? Check::kOff
+                                : ssh.host_key_check() == v1::HOST_KEY_CHECK_ACCEPT_NEW
+                                    ? Check::kAcceptNew
+                                    : Check::kStrict;
+      session->hash_known_hosts = ssh.hash_known_hosts();
+      session->connect_limit = std::chrono::milliseconds(ssh.connect_limit_ms());
+    } else if (offer.status().code() != StatusCode::kUnimplemented) {
+      return offer.status();
+    }
+  }
+  return std::make_unique<transport::SshTransport>(loop, std::move(session), ProgramTarget(ssh));
+}
+
+std::shared_ptr<transport::KnownHosts> Logins::KnownHostsIn(const std::vector<std::string>& files) {
+  const std::lock_guard lock(mutex_);
+  auto& known = known_hosts_[files];
+  if (!known) known = std::make_shared<transport::KnownHosts>(files);
+  return known;
+}
+
+}  // namespace autodist::chief

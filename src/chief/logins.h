@@ -1,0 +1,40 @@
+// What it takes to log in to nodes: keys and known hosts, each read once for all nodes.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "autodist/v1/plan.pb.h"
+#include "transport/identities.h"
+#include "transport/known_hosts.h"
+#include "transport/ssh_loop.h"
+#include "transport/transport.h"
+
+namespace autodist::chief {
+
+// Thread-safe.
+class Logins {
+ public:
+  explicit Logins(transport::AskPassphrase ask) : identities_(std::move(ask)) {}
+
+  // Reads the keys for these nodes now, so that the passphrase of an encrypted one is asked for
+  // before anything is started. What is wrong with a key shows when its node is to be reached.
+  void Prepare(const v1::LaunchPlan& plan);
+
+  // `loop` must outlive the transport. Fails where it is known already that the node cannot be
+  // reached.
+  Result<std::unique_ptr<transport::Transport>> TransportTo(const v1::Reach& reach,
+                                                            transport::SshLoop& loop);
+
+ private:
+  std::shared_ptr<transport::KnownHosts> KnownHostsIn(const std::vector<std::string>& files);
+
+  transport::Identities identities_;
+  std::mutex mutex_;
+  std::map<std::vector<std::string>, std::shared_ptr<transport::KnownHosts>> known_hosts_;
+};
+
+}  // namespace autodist::chief

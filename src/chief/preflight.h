@@ -1,0 +1,35 @@
+// What is looked at on every node before ranks are started.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autodist/v1/agent.pb.h"
+#include "autodist/v1/plan.pb.h"
+#include "chief/launch.h"
+#include "diagnosis/diagnose.h"
+
+namespace autodist::chief {
+
+// Owns the files by which shared folders are told from equal copies; removes them at its end.
+class Preflight {
+ public:
+  // Reads the program's own files. `thorough`: as `autodist doctor` looks, not only what is cheap.
+  Preflight(const v1::LaunchPlan& plan, bool thorough);
+  ~Preflight();
+  Preflight(const Preflight&) = delete;
+  Preflight& operator=(const Preflight&) = delete;
+
+  const v1::Examination& examination() const { return examination_; }
+
+  // What the nodes answered; without trials of the network. `nodes` are all of the plan's, by rank.
+  diagnosis::Evidence EvidenceFrom(const std::vector<LaunchedNode>& nodes) const;
+
+ private:
+  void MarkSharedFolders();
+
+  const v1::LaunchPlan& plan_;
+  v1::Examination examination_;
+};
+
+}  // namespace autodist::chief

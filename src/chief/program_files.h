@@ -1,0 +1,21 @@
+// Which files a command line is about, as far as can be told without running it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace autodist::chief {
+
+struct ProgramFiles {
+  // As the command line writes them, or relative to the working directory: the program, the
+  // arguments that name files, and the modules beside a Python script that it imports.
+  std::vector<std::string> files;
+  // Imported by the script and not found beside it: "torch".
+  std::vector<std::string> python_modules;
+};
+
+// Reads files below `directory`, of bounded number and size. Files so large that they are data are
+// left out, and so is what does not exist.
+ProgramFiles FilesOfProgram(const std::vector<std::string>& argv, const std::string& directory);
+
+}  // namespace autodist::chief

@@ -1,0 +1,95 @@
+// autodist doctor [options] [-- PROGRAM [ARGUMENTS]]
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/log.h"
+#include "chief/doctor.h"
+#include "cli/commands.h"
+#include "cli/plan_job.h"
+#include "cli/this_machine.h"
+#include "diagnosis/diagnose.h"
+#include "diagnosis/diagnosis_text.h"
+#include "transport/ask_passphrase.h"
+
+namespace autodist::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A machine that does not answer by then is no help in a run either.
+constexpr uint32_t kConnectLimitMs = 3000;
+constexpr milliseconds kLease{60'000};  // of agents that end with the command anyway
+constexpr int kExitBad = 1;
+
+struct DoctorOptions {
+  std::string spec_file;
+  std::string agent;
+  uint32_t fan_out = 32;
+  uint16_t master_port = 0;
+  bool json = false;
+};
+
+bool ShowColours() { return isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr; }
+
+int Doctor(const DoctorOptions& options, const std::vector<std::string>& program) {
+  const auto spec = ReadOrDefaultSpec(options.spec_file);
+  if (!spec) return kExitUsage;
+  auto plan = PlanJob(*spec, program, options.master_port);
+  if (!plan.ok()) {
+    base::LogFailure(plan.status());
+    return kExitUsage;
+  }
+  for (v1::NodePlan& node : *plan->mutable_nodes()) {
+    if (!node.reach().has_ssh()) continue;
+    v1::SshReach& ssh = *node.mutable_reach()->mutable_ssh();
+    ssh.set_connect_limit_ms(std::min(ssh.connect_limit_ms(), kConnectLimitMs));
+  }
+  RaiseFileLimit();
+  const auto logins = std::make_shared<chief::Logins>(transport::AskPassphraseOnTerminal);
+  logins->Prepare(*plan);
+  chief::LaunchOptions launch;
+  launch.agent_path = AgentPath(options.agent);
+  launch.logins = logins;
+  launch.lease = kLease;
+  launch.grace = milliseconds(0);
+  launch.fan_out = options.fan_out;
+  const auto diagnosis = chief::ExamineNodes(*plan, std::move(launch));
+  if (!diagnosis.ok()) {
+    base::LogFailure(diagnosis.status());
+    return diagnosis.status().code() == StatusCode::kCancelled ? 130 : 125;
+  }
+  const std::string text = options.json ? diagnosis::DiagnosisAsJson(*diagnosis)
+                                        : diagnosis::DiagnosisAsText(*diagnosis, ShowColours());
+  std::fputs(text.c_str(), stdout);
+  return diagnosis::IsBad(*diagnosis) ? kExitBad : 0;
+}
+
+}  // namespace
+
+Command AddDoctor(CLI::App& app, const std::vector<std::string>& program) {
+  auto options = std::make_shared<DoctorOptions>();
+  app.add_option("--spec", options->spec_file, "The resource spec; without it, this machine alone")
+      ->check(NotEmpty());
+  app.add_option("--master-port", options->master_port,
+                 "The rendezvous port to try; default: one that is free here");
+  app.add_option("--fan-out", options->fan_out, "Nodes reached at the same time")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  app.add_option("--agent", options->agent,
+                 "The agent program put on the nodes; default: autodist-agent beside autodist");
+  app.add_flag("--json", options->json, "Print the findings as JSON");
+  app.footer(R"(
+Looks at every node at the same time, starts no rank, and tells everything that would keep a run
+from working, with what to do about it. With the program of the run after '--' it also looks whether
+the nodes have the same files, and for Python the same packages. Exit code 1 if a run would fail.
+
+Examples:
+  autodist doctor --spec cluster.yaml
+  autodist doctor --spec cluster.yaml -- python train.py --config big.yaml
+  autodist doctor --spec cluster.yaml --json | jq '.findings[]')");
+  return [options, &program] { return Doctor(*options, program); };
+}
+
+}  // namespace autodist::cli

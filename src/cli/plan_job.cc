@@ -1,0 +1,52 @@
+#include "cli/plan_job.h"
+
+#include <cstdio>
+#include <ctime>
+#include <random>
+
+#include "chief/resolve.h"
+#include "cli/this_machine.h"
+#include "plan/plan.h"
+#include "spec/yaml_reader.h"
+
+namespace autodist::cli {
+namespace {
+
+// "20261120-173000-3fa9c1": sorts by time, and does not repeat.
+std::string NewJobId() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  char text[40];
+  const size_t length = std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", &local);
+  std::snprintf(text + length, sizeof text - length, "-%06x", std::random_device()() & 0xFFFFFF);
+  return text;
+}
+
+}  // namespace
+
+std::optional<spec::ResourceSpec> ReadOrDefaultSpec(const std::string& file) {
+  if (file.empty()) return spec::SingleNode(LocalGpus());
+  spec::ReadOutcome outcome = spec::ReadSpecFile(file);
+  for (const spec::Problem& problem : outcome.problems) {
+    std::fprintf(stderr, "%s\n", problem.ToString().c_str());
+  }
+  return outcome.spec;
+}
+
+Result<v1::LaunchPlan> PlanJob(const spec::ResourceSpec& spec,
+                               const std::vector<std::string>& program, uint16_t master_port) {
+  plan::Input input;
+  input.spec = spec;
+  input.command = program;
+  input.job_id = NewJobId();
+  input.master_port = master_port;
+  AD_ASSIGN_OR_RETURN(input.person, ThisPerson());
+  AD_ASSIGN_OR_RETURN(input.address_of, chief::FindNodes(spec, input.person));
+  if (master_port == 0) {
+    AD_ASSIGN_OR_RETURN(input.master_port, chief::FreePort());
+  }
+  return plan::MakePlan(input);
+}
+
+}  // namespace autodist::cli

@@ -1,0 +1,87 @@
+#include "cli/this_machine.h"
+
+#include <pwd.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+namespace autodist::cli {
+namespace {
+
+// As the shell shows it, symbolic links and all, where that is where we are: nodes may have the
+// same link to another place.
+Result<std::string> LogicalWorkingDirectory() {
+  std::error_code error;
+  const std::string physical = std::filesystem::current_path(error);
+  if (error) {
+    return WithRemedy(Error(StatusCode::kInvalidArgument, "working directory: " + error.message()),
+                      "cd to a folder that exists");
+  }
+  const char* logical = std::getenv("PWD");
+  struct stat a;
+  struct stat b;
+  const bool same = logical && logical[0] == '/' && stat(logical, &a) == 0 && stat(".", &b) == 0 &&
+                    a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+  return same ? std::string(logical) : physical;
+}
+
+std::string UserName() {
+  const passwd* entry = getpwuid(geteuid());
+  return entry ? entry->pw_name : "";
+}
+
+std::string HomeFolder() {
+  const char* home = std::getenv("HOME");
+  const passwd* entry = home ? nullptr : getpwuid(geteuid());
+  return home ? home : entry ? entry->pw_dir : "/";
+}
+
+}  // namespace
+
+Result<plan::Person> ThisPerson() {
+  AD_ASSIGN_OR_RETURN(const std::string folder, LogicalWorkingDirectory());
+  const char* agent = std::getenv("SSH_AUTH_SOCK");
+  return plan::Person{UserName(), HomeFolder(), folder, agent ? agent : ""};
+}
+
+std::string AgentPath(const std::string& given) {
+  if (!given.empty()) return given;
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "autodist-agent";
+}
+
+void RaiseFileLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+std::vector<uint32_t> LocalGpus() {
+  std::vector<uint32_t> gpus;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/driver/nvidia/gpus", error)) {
+    (void)entry;
+    gpus.push_back(static_cast<uint32_t>(gpus.size()));
+  }
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (!visible || gpus.empty()) return gpus;
+  // CUDA itself stops at the first entry that is not a device, and so do we.
+  const size_t present = gpus.size();
+  gpus.clear();
+  std::istringstream entries(visible);
+  std::string entry;
+  while (std::getline(entries, entry, ',')) {
+    char* end = nullptr;
+    const unsigned long device = std::strtoul(entry.c_str(), &end, 10);
+    if (end == entry.c_str() || *end != '\0' || device >= present) break;
+    gpus.push_back(static_cast<uint32_t>(device));
+  }
+  return gpus;
+}
+
+}  // namespace autodist::cli

@@ -1,0 +1,223 @@
+// What shows only when nodes are compared with each other.
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "base/ip_address.h"
+#include "diagnosis/findings.h"
+
+namespace autodist::diagnosis {
+namespace {
+
+constexpr uint32_t kChief = 0;
+
+bool ChiefIsKnown(const Evidence& evidence) {
+  return !evidence.nodes.empty() && evidence.nodes[kChief].reached.ok();
+}
+
+// Tells of each node whose value is not that of the chief, or where the chief has none, of the
+// first node that has.
+void CompareValues(const Evidence& evidence, Findings& findings, v1::Check check,
+                   v1::Verdict verdict, const std::string& what, const std::string& remedy,
+                   const std::function<std::string(uint32_t node)>& value_of) {
+  std::string common;
+  uint32_t owner = 0;
+  for (const uint32_t node : ReachedNodes(evidence)) {
+    const std::string value = value_of(node);
+    if (value.empty()) continue;
+    findings.Checked(check, node);
+    if (common.empty()) {
+      common = value;
+      owner = node;
+    } else if (value != common) {
+      findings.Add(check, verdict, node,
+                   what + " is " + value + ", but " + common + " on " + NameOf(evidence, owner),
+                   remedy);
+    }
+  }
+}
+
+std::string MajorAndMinor(const std::string& version) {
+  const size_t dot = version.find('.', version.find('.') + 1);
+  return version.substr(0, dot);
+}
+
+const v1::PythonModule* ModuleOf(const Evidence& evidence, uint32_t node, int index) {
+  const auto& modules = FactsOf(evidence, node).python().modules();
+  return index < modules.size() ? &modules[index] : nullptr;
+}
+
+void CheckModule(const Evidence& evidence, Findings& findings, int index) {
+  const std::string& name = evidence.examination.python_modules(index);
+  std::vector<uint32_t> missing;
+  std::string where;
+  for (const uint32_t node : ReachedNodes(evidence)) {
+    const v1::PythonModule* module = ModuleOf(evidence, node, index);
+    if (!module) continue;
+    if (!module->found()) {
+      missing.push_back(node);
+    } else if (where.empty()) {
+      where = NameOf(evidence, node);
+    }
+  }
+  for (const uint32_t node : missing) {
+    if (where.empty()) {
+      // A program may do without what it tries to import.
+      findings.Warn(v1::CHECK_PYTHON, node, "its Python has no module " + name,
+                    "install it, or activate the environment that has it (python_venv)");
+    } else {
+      findings.Bad(v1::CHECK_PYTHON, node,
+                   "its Python has no module " + name + ", which it has on " + where,
+                   "install it, or activate the environment that has it (python_venv)");
+    }
+  }
+  const auto same = "install the same version everywhere";
+  CompareValues(evidence, findings, v1::CHECK_PYTHON, v1::VERDICT_BAD, "the version of " + name,
+                same, [&](uint32_t node) {
+                  const auto* module = ModuleOf(evidence, node, index);
+                  return module ? module->version() : "";
+                });
+  CompareValues(evidence, findings, v1::CHECK_PYTHON, v1::VERDICT_BAD,
+                "the CUDA version that " + name + " was built with", same, [&](uint32_t node) {
+                  const auto* module = ModuleOf(evidence, node, index);
+                  return module ? module->cuda() : "";
+                });
+}
+
+}  // namespace
+
+void CheckFiles(const Evidence& evidence, Findings& findings) {
+  if (!ChiefIsKnown(evidence)) return;
+  const auto& chiefs = FactsOf(evidence, kChief).files();
+  for (const uint32_t node : ReachedNodes(evidence)) {
+    const auto& files = FactsOf(evidence, node).files();
+    for (int i = 0; i < std::min(files.size(), chiefs.size()); ++i) {
+      if (chiefs[i].digest().empty()) continue;  // told where the program is looked for
+      findings.Checked(v1::CHECK_FILES, node);
+      const std::string& path = evidence.examination.files(i);
+      if (files[i].digest().empty()) {
+        findings.Bad(v1::CHECK_FILES, node, path + ": " + files[i].problem(),
+                     "copy it there, or run with --sync");
+      } else if (files[i].digest() != chiefs[i].digest()) {
+        findings.Bad(v1::CHECK_FILES, node, path + " differs from the chief's",
+                     "copy the chief's there, or run with --sync");
+      }
+    }
+  }
+}
+
+void CheckShared(const Evidence& evidence, Findings& findings) {
+  if (!ChiefIsKnown(evidence)) return;
+  const auto& chiefs = FactsOf(evidence, kChief).shared_files();
+  for (const uint32_t node : ReachedNodes(evidence)) {
+    const auto& files = FactsOf(evidence, node).shared_files();
+    for (int i = 0; i < std::min(files.size(), chiefs.size()); ++i) {
+      const std::string& path = evidence.examination.shared_files(i);
+      const std::string folder = path.substr(0, path.rfind('/'));
+      findings.Checked(v1::CHECK_SHARED, node);
+      if (chiefs[i].digest().empty()) {
+        findings.Bad(v1::CHECK_SHARED, kChief,
+                     "shared folder " + folder + ": " + chiefs[i].problem(),
+                     "correct shared_paths in the spec, or mount the folder");
+      } else if (files[i].digest() != chiefs[i].digest()) {
+        findings.Bad(v1::CHECK_SHARED, node,
+                     folder +
+                         " is not the chief's folder: what was just written on the chief is "
+                         "not there (" +
+                         (files[i].problem().empty() ? "something else is" : files[i].problem()) +
+                         ")",
+                     "mount the shared file system there, or take the folder out of shared_paths");
+      }
+    }
+  }
+}
+
+void CheckPrograms(const Evidence& evidence, Findings& findings) {
+  CompareValues(evidence, findings, v1::CHECK_PROGRAM, v1::VERDICT_WARNING, "the program's path",
+                "give the nodes the same environment by python_venv and shared_envs, or the "
+                "program's whole path",
+                [&](uint32_t node) { return FactsOf(evidence, node).program(); });
+}
+
+void CheckPythons(const Evidence& evidence, Findings& findings) {
+  for (const uint32_t node : ReachedNodes(evidence)) {
+    const v1::PythonFact& python = FactsOf(evidence, node).python();
+    if (python.problem().empty()) continue;
+    findings.Bad(v1::CHECK_PYTHON, node, "its Python does not run: " + python.problem(),
+                 "try `python -c pass` on the node");
+  }
+  const auto version = [&](uint32_t node) { return FactsOf(evidence, node).python().version(); };
+  CompareValues(evidence, findings, v1::CHECK_PYTHON, v1::VERDICT_BAD, "the version of Python",
+                "use the same one everywhere",
+                [&](uint32_t node) { return MajorAndMinor(version(node)); });
+  for (int i = 0; i < evidence.examination.python_modules_size(); ++i) {
+    CheckModule(evidence, findings, i);
+  }
+}
+
+void CheckDrivers(const Evidence& evidence, Findings& findings) {
+  const auto compare = [&](const char* what, const std::string& (v1::NodeFacts::*value)() const) {
+    CompareValues(evidence, findings, v1::CHECK_GPUS, v1::VERDICT_WARNING, what,
+                  "install the same version everywhere",
+                  [&](uint32_t node) { return (FactsOf(evidence, node).*value)(); });
+  };
+  compare("the NVIDIA driver", &v1::NodeFacts::driver_version);
+  compare("the driver's CUDA version", &v1::NodeFacts::cuda_version);
+  const bool on_gpus = std::ranges::any_of(evidence.plan->nodes(), [](const v1::NodePlan& node) {
+    return node.ranks_size() > 0 && node.ranks(0).device().kind() == v1::DEVICE_KIND_GPU;
+  });
+  if (on_gpus) compare("the NCCL version", &v1::NodeFacts::nccl_version);
+}
+
+void CheckHostNames(const Evidence& evidence, Findings& findings) {
+  if (evidence.nodes.size() < 2) return;
+  std::map<std::string, uint32_t> owners;
+  for (const uint32_t node : ReachedNodes(evidence)) {
+    const v1::NodeFacts& facts = FactsOf(evidence, node);
+    if (facts.hostname().empty()) continue;
+    findings.Checked(v1::CHECK_HOST_NAME, node);
+    const auto [owner, first] = owners.emplace(facts.hostname(), node);
+    if (!first) {
+      findings.Warn(v1::CHECK_HOST_NAME, node,
+                    "its host name is " + facts.hostname() + ", like that of " +
+                        NameOf(evidence, owner->second) +
+                        "; frameworks take the two for one machine",
+                    "give each machine a name of its own (hostnamectl set-hostname)");
+    }
+    const auto& addresses = facts.hostname_addresses();
+    const bool loopback =
+        !addresses.empty() && std::ranges::all_of(addresses, [](const std::string& address) {
+          const auto ip = base::IpAddress::Parse(address);
+          return ip && ip->IsLoopback();
+        });
+    if (loopback) {
+      findings.Warn(v1::CHECK_HOST_NAME, node,
+                    "its host name " + facts.hostname() + " resolves to " + addresses[0] +
+                        " there; what announces itself by name cannot be reached",
+                    "take the name out of the line with " + addresses[0] + " in its /etc/hosts");
+    }
+  }
+}
+
+void CheckNetwork(const Evidence& evidence, Findings& findings) {
+  for (uint32_t node = 0; node < evidence.port_problems.size(); ++node) {
+    if (evidence.port_problems[node].empty()) continue;
+    findings.Bad(v1::CHECK_NETWORK, node, evidence.port_problems[node],
+                 "free the port, or choose another one with --master-port");
+  }
+  for (const PortTrial& trial : evidence.trials) {
+    findings.Checked(v1::CHECK_NETWORK, trial.from);
+    findings.Checked(v1::CHECK_NETWORK, trial.to);
+    if (trial.outcome.problem().empty()) continue;
+    const std::string what =
+        NameOf(evidence, trial.from) + " cannot connect to " + NameOf(evidence, trial.to) + ", " +
+        (trial.rendezvous ? "rendezvous port" : "a port chosen at random") +
+        (trial.rendezvous ? " " + std::to_string(trial.port) : "") + ": " + trial.outcome.problem();
+    const auto remedy =
+        "let TCP pass between the two in both directions, on all ports: ranks choose theirs freely";
+    findings.Bad(v1::CHECK_NETWORK, trial.from, what, remedy);
+    findings.Bad(v1::CHECK_NETWORK, trial.to, what, remedy);
+  }
+}
+
+}  // namespace autodist::diagnosis

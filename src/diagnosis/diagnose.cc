@@ -1,0 +1,103 @@
+#include "diagnosis/diagnose.h"
+
+#include <algorithm>
+
+#include "diagnosis/findings.h"
+
+namespace autodist::diagnosis {
+
+Findings::Findings(const Evidence& evidence) : evidence_(evidence) {}
+
+void Findings::Add(v1::Check check, v1::Verdict verdict, uint32_t node, const std::string& what,
+                   const std::string& remedy) {
+  Checked(check, node);
+  const auto same = std::ranges::find_if(findings_, [&](const v1::Finding& finding) {
+    return finding.check() == check && finding.verdict() == verdict && finding.what() == what &&
+           finding.remedy() == remedy;
+  });
+  if (same != findings_.end()) {
+    if (std::ranges::count(same->nodes(), node) == 0) same->add_nodes(node);
+    return;
+  }
+  v1::Finding& finding = findings_.emplace_back();
+  finding.set_check(check);
+  finding.set_verdict(verdict);
+  finding.add_nodes(node);
+  finding.set_what(what);
+  finding.set_remedy(remedy);
+}
+
+v1::Diagnosis Findings::Take() {
+  v1::Diagnosis diagnosis;
+  const auto verdict_of = [&](v1::Check check, uint32_t node) {
+    v1::Verdict worst =
+        checked_.contains({check, node}) ? v1::VERDICT_GOOD : v1::VERDICT_NOT_CHECKED;
+    for (const v1::Finding& finding : findings_) {
+      if (finding.check() != check || std::ranges::count(finding.nodes(), node) == 0) continue;
+      if (worst != v1::VERDICT_BAD) worst = finding.verdict();
+    }
+    return worst;
+  };
+  for (uint32_t node = 0; node < evidence_.nodes.size(); ++node) {
+    v1::NodeVerdicts& verdicts = *diagnosis.add_nodes();
+    verdicts.set_address(NameOf(evidence_, node));
+    for (int check = v1::CHECK_LOGIN; check <= v1::Check_MAX; ++check) {
+      v1::CheckVerdict& verdict = *verdicts.add_checks();
+      verdict.set_check(static_cast<v1::Check>(check));
+      verdict.set_verdict(verdict_of(verdict.check(), node));
+    }
+  }
+  std::ranges::stable_sort(findings_, [](const v1::Finding& a, const v1::Finding& b) {
+    return a.verdict() > b.verdict();
+  });
+  for (v1::Finding& finding : findings_) *diagnosis.add_findings() = std::move(finding);
+  return diagnosis;
+}
+
+std::vector<uint32_t> ReachedNodes(const Evidence& evidence) {
+  std::vector<uint32_t> reached;
+  for (uint32_t node = 0; node < evidence.nodes.size(); ++node) {
+    if (evidence.nodes[node].reached.ok()) reached.push_back(node);
+  }
+  return reached;
+}
+
+const v1::NodePlan& PlanOf(const Evidence& evidence, uint32_t node) {
+  return evidence.plan->nodes(static_cast<int>(node));
+}
+
+const v1::NodeFacts& FactsOf(const Evidence& evidence, uint32_t node) {
+  return evidence.nodes[node].prepared.facts();
+}
+
+std::string NameOf(const Evidence& evidence, uint32_t node) {
+  return PlanOf(evidence, node).address();
+}
+
+v1::Diagnosis Diagnose(const Evidence& evidence) {
+  Findings findings(evidence);
+  for (const auto check : {CheckLogins, CheckAddresses, CheckPrepared, CheckFiles, CheckPrograms,
+                           CheckPythons, CheckGpus, CheckDrivers, CheckNetwork, CheckHostNames,
+                           CheckClocks, CheckDisks, CheckLimits, CheckShared, CheckVariables}) {
+    check(evidence, findings);
+  }
+  v1::Diagnosis diagnosis = findings.Take();
+  std::vector<uint32_t> latencies;
+  for (const PortTrial& trial : evidence.trials) {
+    if (trial.outcome.problem().empty()) latencies.push_back(trial.outcome.latency_us());
+  }
+  std::ranges::sort(latencies);
+  if (!latencies.empty()) {
+    diagnosis.set_median_latency_us(latencies[latencies.size() / 2]);
+    diagnosis.set_largest_latency_us(latencies.back());
+  }
+  return diagnosis;
+}
+
+bool IsBad(const v1::Diagnosis& diagnosis) {
+  return std::ranges::any_of(diagnosis.findings(), [](const v1::Finding& finding) {
+    return finding.verdict() == v1::VERDICT_BAD;
+  });
+}
+
+}  // namespace autodist::diagnosis

@@ -1,0 +1,44 @@
+// What the facts about a job's nodes mean for it. Pure logic: nothing here reaches a node.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "autodist/status.h"
+#include "autodist/v1/agent.pb.h"
+#include "autodist/v1/diagnosis.pb.h"
+#include "autodist/v1/plan.pb.h"
+
+namespace autodist::diagnosis {
+
+// What was found out about one node.
+struct NodeEvidence {
+  Status reached;                // whether its agent answered
+  v1::PrepareResponse prepared;  // what the agent said
+  int64_t clock_offset_ns = 0;   // its clock less the chief's
+};
+
+// One node's try to connect to another.
+struct PortTrial {
+  uint32_t from;  // node ranks
+  uint32_t to;
+  uint32_t port;
+  bool rendezvous;  // the port of rank 0's rendezvous; else one that the system chose
+  v1::PortTry outcome;
+};
+
+struct Evidence {
+  const v1::LaunchPlan* plan = nullptr;
+  v1::Examination examination;             // what was asked of every node
+  std::vector<NodeEvidence> nodes;         // by node rank
+  std::vector<PortTrial> trials;           // empty: not tried
+  std::vector<std::string> port_problems;  // by node rank: why it opened no port; "" if it did
+};
+
+v1::Diagnosis Diagnose(const Evidence& evidence);
+
+// Whether a run would fail.
+bool IsBad(const v1::Diagnosis& diagnosis);
+
+}  // namespace autodist::diagnosis

@@ -1,0 +1,20 @@
+// A diagnosis for the eye and for programs.
+#pragma once
+
+#include <string>
+
+#include "autodist/v1/diagnosis.pb.h"
+
+namespace autodist::diagnosis {
+
+// One table, node by check, then each problem with its remedy. `colour`: with the escape sequences
+// of a terminal.
+std::string DiagnosisAsText(const v1::Diagnosis& diagnosis, bool colour);
+
+// The Diagnosis message in protobuf's JSON mapping.
+std::string DiagnosisAsJson(const v1::Diagnosis& diagnosis);
+
+// The findings of this verdict alone.
+std::string FindingsAsText(const v1::Diagnosis& diagnosis, v1::Verdict verdict);
+
+}  // namespace autodist::diagnosis

@@ -1,0 +1,65 @@
+// Collects what the checks find.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "diagnosis/diagnose.h"
+
+namespace autodist::diagnosis {
+
+class Findings {
+ public:
+  explicit Findings(const Evidence& evidence);
+
+  // The same finding on several nodes becomes one that names them all.
+  void Add(v1::Check check, v1::Verdict verdict, uint32_t node, const std::string& what,
+           const std::string& remedy);
+  void Bad(v1::Check check, uint32_t node, const std::string& what, const std::string& remedy) {
+    Add(check, v1::VERDICT_BAD, node, what, remedy);
+  }
+  void Warn(v1::Check check, uint32_t node, const std::string& what, const std::string& remedy) {
+    Add(check, v1::VERDICT_WARNING, node, what, remedy);
+  }
+
+  // The check was made on the node; without findings its verdict is good.
+  void Checked(v1::Check check, uint32_t node) { checked_.emplace(check, node); }
+
+  v1::Diagnosis Take();
+
+ private:
+  const Evidence& evidence_;
+  std::set<std::pair<v1::Check, uint32_t>> checked_;
+  std::vector<v1::Finding> findings_;
+};
+
+// The checks. Each looks at all nodes.
+void CheckLogins(const Evidence& evidence, Findings& findings);
+void CheckAddresses(const Evidence& evidence, Findings& findings);
+void CheckPrepared(const Evidence& evidence, Findings& findings);  // folder, activation, program
+void CheckGpus(const Evidence& evidence, Findings& findings);
+void CheckDisks(const Evidence& evidence, Findings& findings);
+void CheckLimits(const Evidence& evidence, Findings& findings);
+void CheckClocks(const Evidence& evidence, Findings& findings);
+void CheckVariables(const Evidence& evidence, Findings& findings);
+
+// Those that compare nodes with each other, above all with the chief's.
+void CheckFiles(const Evidence& evidence, Findings& findings);
+void CheckShared(const Evidence& evidence, Findings& findings);
+void CheckPrograms(const Evidence& evidence, Findings& findings);
+void CheckPythons(const Evidence& evidence, Findings& findings);
+void CheckDrivers(const Evidence& evidence, Findings& findings);
+void CheckHostNames(const Evidence& evidence, Findings& findings);
+void CheckNetwork(const Evidence& evidence, Findings& findings);
+
+// The nodes whose agents answered, by rank.
+std::vector<uint32_t> ReachedNodes(const Evidence& evidence);
+
+const v1::NodePlan& PlanOf(const Evidence& evidence, uint32_t node);
+const v1::NodeFacts& FactsOf(const Evidence& evidence, uint32_t node);
+std::string NameOf(const Evidence& evidence, uint32_t node);
+
+}  // namespace autodist::diagnosis

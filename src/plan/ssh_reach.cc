@@ -1,0 +1,149 @@
+#include "plan/ssh_reach.h"
+
+#include <cstdlib>
+#include <sstream>
+
+namespace autodist::plan {
+namespace {
+
+using Openssh = std::multimap<std::string, std::string>;
+
+constexpr uint32_t kDefaultPort = 22;
+constexpr uint32_t kDefaultConnectLimitMs = 10'000;
+constexpr const char* kDefaultKeys[] = {"id_rsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519",
+                                        "id_ed25519_sk"};
+
+std::string First(const Openssh& openssh, const std::string& keyword) {
+  const auto found = openssh.find(keyword);
+  return found == openssh.end() || found->second == "none" ? "" : found->second;
+}
+
+// "~" and the %-tokens of ssh_config(5), which `ssh -G` leaves in file names.
+std::string ExpandPath(const std::string& path, const v1::SshReach& ssh, const Person& person) {
+  std::string expanded;
+  for (size_t i = 0; i < path.size(); ++i) {
+    if (path[i] != '%' || i + 1 == path.size()) {
+      expanded += path[i];
+      continue;
+    }
+    switch (path[++i]) {
+      case 'd':
+        expanded += person.home;
+        break;
+      case 'h':
+      case 'k':
+        expanded += ssh.host_key_name();
+        break;
+      case 'n':
+        expanded += ssh.host();
+        break;
+      case 'p':
+        expanded += std::to_string(ssh.port());
+        break;
+      case 'r':
+        expanded += ssh.username();
+        break;
+      case 'u':
+        expanded += person.username;
+        break;
+      default:
+        expanded += path[i];
+    }
+  }
+  if (expanded == "~" || expanded.starts_with("~/")) return person.home + expanded.substr(1);
+  return expanded.starts_with('/') ? expanded : person.working_directory + "/" + expanded;
+}
+
+void SetKeys(const spec::SshGroup& group, const Openssh& openssh, const Person& person,
+             v1::SshReach& ssh) {
+  const auto path = [&](const std::string& text) { return ExpandPath(text, ssh, person); };
+  const auto [begin, end] = openssh.equal_range("identityfile");
+  if (!group.key_file.empty()) {
+    std::string literal;  // a '%' in the spec is only that
+    for (const char c : group.key_file) literal += c == '%' ? "%%" : std::string(1, c);
+    ssh.add_key_files(path(literal));
+    ssh.set_key_file_required(true);
+  } else if (begin != end) {
+    for (auto file = begin; file != end; ++file) ssh.add_key_files(path(file->second));
+  } else {
+    for (const char* name : kDefaultKeys) {
+      ssh.add_key_files(person.home + "/.ssh/" + name);
+    }
+  }
+  const auto [first, last] = openssh.equal_range("certificatefile");
+  for (auto file = first; file != last; ++file) ssh.add_certificate_files(path(file->second));
+  ssh.set_identities_only(!group.key_file.empty() || First(openssh, "identitiesonly") == "yes");
+
+  const auto agent = openssh.find("identityagent");
+  if (agent == openssh.end() || agent->second == "SSH_AUTH_SOCK") {
+    ssh.set_agent_socket(person.agent_socket);
+  } else if (agent->second != "none") {
+    ssh.set_agent_socket(path(agent->second));
+  }
+}
+
+void SetHostKeys(const spec::SshGroup& group, const Openssh& openssh, const Person& person,
+                 v1::SshReach& ssh) {
+  const std::string configured = First(openssh, "stricthostkeychecking");
+  using Check = spec::HostKeyCheck;
+  const Check check =
+      group.host_key_check.value_or(configured == "accept-new" ? Check::kAcceptNew
+                                    : configured == "no" || configured == "false" ? Check::kOff
+                                                                                  : Check::kStrict);
+  ssh.set_host_key_check(check == Check::kAcceptNew ? v1::HOST_KEY_CHECK_ACCEPT_NEW
+                         : check == Check::kOff     ? v1::HOST_KEY_CHECK_OFF
+                                                    : v1::HOST_KEY_CHECK_STRICT);
+  ssh.set_hash_known_hosts(First(openssh, "hashknownhosts") == "yes");
+  for (const char* keyword : {"userknownhostsfile", "globalknownhostsfile"}) {
+    std::istringstream files(First(openssh, keyword));
+    for (std::string file; files >> file;) {
+      ssh.add_known_hosts_files(ExpandPath(file, ssh, person));
+    }
+  }
+  if (ssh.known_hosts_files_size() > 0) return;
+  ssh.add_known_hosts_files(person.home + "/.ssh/known_hosts");
+  ssh.add_known_hosts_files(person.home + "/.ssh/known_hosts2");
+  ssh.add_known_hosts_files("/etc/ssh/ssh_known_hosts");
+  ssh.add_known_hosts_files("/etc/ssh/ssh_known_hosts2");
+}
+
+}  // namespace
+
+v1::SshReach MakeSshReach(const spec::Node& node, const spec::SshGroup& group,
+                          const NodeAddress& address, const Person& person) {
+  const Openssh& openssh = address.openssh;
+  const auto number = [&](const char* keyword) {
+    return static_cast<uint32_t>(std::strtoul(First(openssh, keyword).c_str(), nullptr, 10));
+  };
+  const auto otherwise = [](uint32_t value, uint32_t fallback) {
+    return value != 0 ? value : fallback;
+  };
+  v1::SshReach ssh;
+  ssh.set_host(node.address);
+  ssh.set_port(node.port    ? *node.port
+               : group.port ? *group.port
+                            : otherwise(number("port"), kDefaultPort));
+  const std::string username = First(openssh, "user");
+  ssh.set_username(!group.username.empty() ? group.username
+                   : !username.empty()     ? username
+                                           : person.username);
+  ssh.set_address(address.ssh);
+  ssh.set_problem(address.problem);
+  const std::string alias = First(openssh, "hostkeyalias");
+  const std::string hostname = First(openssh, "hostname");
+  ssh.set_host_key_name(!alias.empty() ? alias : !hostname.empty() ? hostname : node.address);
+  ssh.set_connect_limit_ms(otherwise(number("connecttimeout") * 1000, kDefaultConnectLimitMs));
+
+  SetKeys(group, openssh, person, ssh);
+  SetHostKeys(group, openssh, person, ssh);
+
+  ssh.set_proxy_jump(group.proxy_jump);
+  const bool configured_proxy =
+      !First(openssh, "proxyjump").empty() || !First(openssh, "proxycommand").empty();
+  ssh.set_by_ssh_program(group.proxy_jump.empty()
+                             ? configured_proxy || !First(openssh, "pkcs11provider").empty()
+                             : group.proxy_jump != "none");
+  return ssh;
+}
+
+}  // namespace autodist::plan

@@ -1,0 +1,35 @@
+// How a node is reached over SSH: what the spec says, else what OpenSSH's configuration says, else
+// OpenSSH's defaults.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "autodist/v1/plan.pb.h"
+#include "spec/resource_spec.h"
+
+namespace autodist::plan {
+
+// What is known about a node before the plan is made.
+struct NodeAddress {
+  std::string ssh;      // IP address that SSH connects to; empty where only `ssh` finds it
+  std::string data;     // IP address under which the ranks of other nodes reach it
+  std::string problem;  // why either could not be found out
+  // What `ssh -G` says of the node, values by keyword; empty where the configuration is without
+  // effect.
+  std::multimap<std::string, std::string> openssh;
+};
+
+// Of the person who runs autodist.
+struct Person {
+  std::string username;
+  std::string home;
+  std::string working_directory;  // absolute
+  std::string agent_socket;       // SSH_AUTH_SOCK; empty: none
+};
+
+// `group` is the one that the node names.
+v1::SshReach MakeSshReach(const spec::Node& node, const spec::SshGroup& group,
+                          const NodeAddress& address, const Person& person);
+
+}  // namespace autodist::plan

@@ -1,0 +1,166 @@
+#include "transport/ssh_errors.h"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace autodist::transport {
+namespace {
+
+constexpr char kFirewall[] = "is the machine up, the address right, and no firewall in between?";
+constexpr char kBusy[] =
+    "sshd refuses logins beyond its MaxStartups, and tcp wrappers or fail2ban may refuse this "
+    "machine; see the server's log";
+
+Status Make(StatusCode code, const std::string& what, const std::string& remedy) {
+  return WithRemedy(Error(code, what), remedy);
+}
+
+// The first line, without what a terminal would take as a command.
+std::string FirstLine(const std::string& text) {
+  constexpr size_t kLongest = 80;
+  std::string line = text.substr(0, std::min(text.find_first_of("\r\n"), kLongest));
+  std::ranges::replace_if(
+      line, [](unsigned char c) { return c < 0x20 || c > 0x7E; }, '?');
+  return line;
+}
+
+bool Has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+Status ConnectError(int errno_value, const std::string& address) {
+  const Status cause = ErrnoError(errno_value, "connecting to " + address);
+  switch (errno_value) {
+    case ECONNREFUSED:
+      return WithRemedy(cause, "is sshd running there, and on this port?");
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+    case EADDRNOTAVAIL:
+      return WithRemedy(Annotate(cause, "no route"),
+                        "is the machine up and the address right? `ip route get " + address +
+                            "` tells which way this machine would take; behind a gateway, name "
+                            "it as proxy_jump in the spec");
+    default:
+      return WithRemedy(cause, kFirewall);
+  }
+}
+
+Status TimeOutError(const std::string& phase, std::chrono::milliseconds limit) {
+  const auto tenths = limit.count() / 100;
+  return Make(StatusCode::kDeadlineExceeded,
+              phase + " timed out after " + std::to_string(tenths / 10) +
+                  (tenths % 10 != 0 ? "." + std::to_string(tenths % 10) : "") + " s",
+              kFirewall);
+}
+
+Status NoBannerError(const std::string& text) {
+  if (text.empty()) {
+    return Make(StatusCode::kResourceExhausted,
+                "the server closed the connection before it said anything", kBusy);
+  }
+  if (text.starts_with("Exceeded MaxStartups") || text.starts_with("Not allowed at this time")) {
+    return Make(StatusCode::kResourceExhausted,
+                "the server is refusing logins for now: '" + FirstLine(text) + "'", kBusy);
+  }
+  return Make(StatusCode::kFailedPrecondition,
+              "not an SSH server: it says '" + FirstLine(text) + "'",
+              "which port does sshd listen on? correct `port` in the spec");
+}
+
+Status NoCommonAlgorithmError(const std::string& cause) {
+  return Make(StatusCode::kUnimplemented,
+              "no common algorithm: the server and we share no way to encrypt (" + cause + ")",
+              "allow a key exchange, cipher and host key type that are not older than ten years "
+              "in its sshd_config (ecdh-sha2-nistp256, aes128-ctr, ssh-ed25519, ...)");
+}
+
+Status HostKeyError(const KnownHosts::Answer& answer, const std::string& host, uint16_t port,
+                    std::string_view key) {
+  const std::string offered = KnownHosts::KeyType(key) + " " + KnownHosts::Fingerprint(key);
+  const std::string line = KnownHosts::Line(host, port, key);
+  switch (answer.verdict) {
+    case KnownHosts::Verdict::kTrusted:
+      return OkStatus();
+    case KnownHosts::Verdict::kUnknown:
+      return Make(StatusCode::kFailedPrecondition, "host key unknown: the server has " + offered,
+                  "if that is its fingerprint (ssh-keygen -l on the machine tells), add to "
+                  "~/.ssh/known_hosts:\n" +
+                      line + "\nor let `host_key_check: accept-new` in the spec do so");
+    case KnownHosts::Verdict::kChanged:
+      return Make(StatusCode::kFailedPrecondition,
+                  "host key changed: the server has " + offered + ", which is not the key on " +
+                      answer.where,
+                  "somebody may be listening in; if the machine was set up anew, replace that "
+                  "line by\n" +
+                      line);
+    case KnownHosts::Verdict::kRevoked:
+      break;
+  }
+  return Make(StatusCode::kFailedPrecondition,
+              "host key revoked by " + answer.where + ": " + offered,
+              "give the machine a new host key");
+}
+
+Status KeyRefusedError(const std::string& username, const std::vector<std::string>& tried,
+                       const std::vector<std::string>& notes) {
+  std::string what = "key refused: ";
+  if (tried.empty()) {
+    what += "there is no key to offer";
+  } else {
+    what += "the server does not accept for user " + username + ":";
+    for (const std::string& key : tried) what += "\n  " + key;
+  }
+  for (const std::string& note : notes) what += "\n  not tried: " + note;
+  return Make(StatusCode::kPermissionDenied, what,
+              tried.empty()
+                  ? "name one as key_file in the spec, or load one into ssh-agent (ssh-add)"
+                  : "add the public key to ~/.ssh/authorized_keys of that user on the node, or "
+                    "correct username or key_file in the spec");
+}
+
+Status ChannelRefusedError(const std::string& cause) {
+  return Make(
+      StatusCode::kUnavailable,
+      "channel refused: the login succeeds, but the server runs no program for it (" + cause + ")",
+      "look for MaxSessions, ForceCommand and `no-...` options in sshd_config and "
+      "authorized_keys there");
+}
+
+Status SshProgramError(const std::string& said) {
+  const std::string by = "ssh says:\n" + said;
+  if (Has(said, "Could not resolve")) {
+    return Make(StatusCode::kNotFound, "name does not resolve: " + by,
+                "correct the name in the spec or in proxy_jump, or give the IP address");
+  }
+  if (Has(said, "no matching ") || Has(said, "Unable to negotiate")) {
+    return NoCommonAlgorithmError(by);
+  }
+  if (Has(said, "IDENTIFICATION HAS CHANGED")) {
+    return Make(StatusCode::kFailedPrecondition, "host key changed: " + by,
+                "somebody may be listening in; if the machine was set up anew, remove its line");
+  }
+  if (Has(said, "REVOKED")) {
+    return Make(StatusCode::kFailedPrecondition, "host key revoked: " + by,
+                "give the machine a new host key");
+  }
+  if (Has(said, "Host key verification failed")) {
+    return Make(StatusCode::kFailedPrecondition, "host key unknown: " + by,
+                "log in once by hand (ssh shows the fingerprint), or let `host_key_check: "
+                "accept-new` in the spec do so");
+  }
+  if (Has(said, "Permission denied")) {
+    return Make(StatusCode::kPermissionDenied, "key refused: " + by,
+                "ssh cannot ask for anything here: load the keys of the node and of jump hosts "
+                "into ssh-agent (ssh-add), or name unencrypted ones");
+  }
+  if (Has(said, "kex_exchange_identification") || Has(said, "Exceeded MaxStartups")) {
+    return Make(StatusCode::kResourceExhausted, "the server is refusing logins for now: " + by,
+                kBusy);
+  }
+  if (Has(said, "Connection refused")) {
+    return Make(StatusCode::kUnavailable, by, "is sshd running there, and on this port?");
+  }
+  return Make(StatusCode::kUnavailable, by, kFirewall);
+}
+
+}  // namespace autodist::transport

@@ -1,0 +1,32 @@
+// Every way in which a login over SSH fails, told apart, with what to do about each.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autodist/status.h"
+#include "transport/known_hosts.h"
+
+namespace autodist::transport {
+
+// The codes say what may be tried next: kResourceExhausted, the same again in a moment;
+// kUnimplemented or kPermissionDenied, the `ssh` program, which can more than we.
+
+Status ConnectError(int errno_value, const std::string& address);
+Status TimeOutError(const std::string& phase, std::chrono::milliseconds limit);
+// The server closed the connection, or said `text`, before it named its protocol.
+Status NoBannerError(const std::string& text);
+Status NoCommonAlgorithmError(const std::string& cause);
+Status HostKeyError(const KnownHosts::Answer& answer, const std::string& host, uint16_t port,
+                    std::string_view key);
+// `tried`: the keys that were offered; `notes`: why others were not.
+Status KeyRefusedError(const std::string& username, const std::vector<std::string>& tried,
+                       const std::vector<std::string>& notes);
+Status ChannelRefusedError(const std::string& cause);
+
+// What the `ssh` program wrote before it gave up, as one of the above where it is one of them.
+Status SshProgramError(const std::string& said);
+
+}  // namespace autodist::transport

@@ -1,0 +1,231 @@
+#include "transport/ssh_program.h"
+
+#include <glob.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <sstream>
+
+#include "base/shell_quote.h"
+#include "transport/local.h"
+#include "transport/ssh_errors.h"
+
+namespace autodist::transport {
+namespace {
+
+constexpr std::chrono::seconds kQueryLimit{10};
+constexpr size_t kLargestConfig = 1 << 20;
+constexpr int kExitOfSshItself = 255;
+
+// Of the keywords in ssh_config(5) those that we heed or that lead to other files.
+constexpr std::array kHeeded = {"hostname",
+                                "user",
+                                "port",
+                                "identityfile",
+                                "certificatefile",
+                                "identitiesonly",
+                                "identityagent",
+                                "proxyjump",
+                                "proxycommand",
+                                "hostkeyalias",
+                                "userknownhostsfile",
+                                "globalknownhostsfile",
+                                "stricthostkeychecking",
+                                "connecttimeout",
+                                "match",
+                                "include",
+                                "canonicalizehostname",
+                                "pkcs11provider",
+                                "tag",
+                                "addressfamily",
+                                "revokedhostkeys"};
+
+std::string Lower(std::string text) {
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+bool Mentions(const std::string& path, bool system_wide) {
+  const auto text = base::ReadFile(path, kLargestConfig);
+  if (!text.ok()) return text.status().code() != StatusCode::kNotFound;
+  std::istringstream lines(*text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string keyword;
+    std::string value;
+    std::getline(words >> std::ws, keyword, '=');
+    std::istringstream(keyword) >> keyword >> value;
+    keyword = Lower(keyword);
+    // The system's file includes its folder, which is looked at anyway.
+    if (system_wide && keyword == "include" && value == "/etc/ssh/ssh_config.d/*.conf") continue;
+    if (std::ranges::find(kHeeded, keyword) != kHeeded.end()) return true;
+  }
+  return false;
+}
+
+// Everything the program prints; it has no input.
+Result<std::string> OutputOf(ProgramStream& program) {
+  const base::UniqueFd socket = program.TakeSocket();
+  const base::Deadline deadline = base::Deadline::After(kQueryLimit);
+  std::string output;
+  std::array<char, 16384> buffer;
+  for (;;) {
+    AD_RETURN_IF_ERROR(base::WaitReadable(socket.get(), deadline));
+    const ssize_t got = recv(socket.get(), buffer.data(), buffer.size(), 0);
+    if (got < 0) return ErrnoError(errno, "reading what ssh prints");
+    if (got == 0) break;
+    output.append(buffer.data(), static_cast<size_t>(got));
+    if (output.size() > kLargestConfig) {
+      return Error(StatusCode::kResourceExhausted, "ssh prints without end");
+    }
+  }
+  program.WaitClosed(deadline);
+  return output;
+}
+
+struct Jump {
+  std::string username;
+  std::string host;
+  std::string port;
+};
+
+// "user@host:port", with an IPv6 address in brackets.
+Jump ParseJump(std::string text) {
+  Jump jump;
+  if (const size_t at = text.rfind('@'); at != std::string::npos) {
+    jump.username = text.substr(0, at);
+    text.erase(0, at + 1);
+  }
+  const size_t bracket = text.find(']');
+  const size_t colon = text.find(':', bracket == std::string::npos ? 0 : bracket);
+  if (colon != std::string::npos) {
+    jump.port = text.substr(colon + 1);
+    text.resize(colon);
+  }
+  jump.host = bracket == std::string::npos ? text : text.substr(1, bracket - 1);
+  return jump;
+}
+
+constexpr const char* kCommonOptions[] = {"BatchMode=yes", "ServerAliveInterval=5",
+                                          "ServerAliveCountMax=3"};
+
+// `ssh` runs a ProxyCommand through a shell, so it is made of constants; what the user has written
+// comes to it as variables. Unlike -J it offers the node's key files to the jump host, too.
+std::string ProxyCommand(const SshProgramTarget& target, std::vector<std::string>& variables) {
+  std::string command = "exec ssh -W \"[%h]:%p\"";
+  for (const char* option : kCommonOptions) command += std::string(" -o ") + option;
+  const auto add = [&](const char* flag, const char* name, const std::string& value) {
+    if (value.empty()) return;
+    variables.push_back(std::string(name) + "=" + value);
+    command += std::string(" ") + flag + "\"$" + name + "\"";
+  };
+  const size_t comma = target.proxy_jump.rfind(',');
+  const Jump jump = ParseJump(target.proxy_jump.substr(comma + 1));
+  for (const std::string& file : target.key_files) {
+    add("-i ", "AUTODIST_JUMP_KEY", file);  // the spec names one at most
+  }
+  add("-J ", "AUTODIST_JUMP_BEFORE",
+      comma == std::string::npos ? "" : target.proxy_jump.substr(0, comma));
+  add("-l ", "AUTODIST_JUMP_USER", jump.username);
+  add("-p ", "AUTODIST_JUMP_PORT", jump.port);
+  add("-o StrictHostKeyChecking=", "AUTODIST_JUMP_CHECK", target.host_key_check);
+  add("-- ", "AUTODIST_JUMP_HOST", jump.host);
+  return command;
+}
+
+std::vector<std::string> CommandLine(const SshProgramTarget& target, const std::string& command) {
+  std::vector<std::string> line = {"env"};
+  std::vector<std::string> options(std::begin(kCommonOptions), std::end(kCommonOptions));
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(target.connect_limit).count();
+  options.insert(options.end(), {"ConnectTimeout=" + std::to_string(seconds), "LogLevel=ERROR",
+                                 "RemoteCommand=none", "RequestTTY=no", "ControlMaster=no",
+                                 "PermitLocalCommand=no", "ClearAllForwardings=yes"});
+  if (!target.host_key_check.empty()) {
+    options.push_back("StrictHostKeyChecking=" + target.host_key_check);
+  }
+  if (target.proxy_jump == "none") {
+    options.push_back("ProxyJump=none");
+  } else if (!target.proxy_jump.empty()) {
+    options.push_back("ProxyCommand=" + ProxyCommand(target, line));
+  }
+  line.insert(line.end(), {"ssh", "-T"});
+  if (!target.key_files.empty()) options.push_back("IdentitiesOnly=yes");
+  for (const std::string& option : options) line.insert(line.end(), {"-o", option});
+  for (const std::string& file : target.key_files) line.insert(line.end(), {"-i", file});
+  if (!target.username.empty()) line.insert(line.end(), {"-l", target.username});
+  if (target.port) line.insert(line.end(), {"-p", std::to_string(*target.port)});
+  line.insert(line.end(), {"--", target.host, command});
+  return line;
+}
+
+class SshProgramStream final : public Stream {
+ public:
+  SshProgramStream(std::unique_ptr<ProgramStream> program, std::string where)
+      : program_(std::move(program)), where_(std::move(where)) {}
+
+  base::UniqueFd TakeSocket() override { return program_->TakeSocket(); }
+  std::string StderrTail() const override { return program_->StderrTail(); }
+  bool WaitClosed(base::Deadline deadline) override { return program_->WaitClosed(deadline); }
+  Status Failure() const override {
+    if (program_->ExitStatus() != kExitOfSshItself) return OkStatus();
+    std::string said = program_->StderrTail();
+    while (said.ends_with('\n') || said.ends_with('\r')) said.pop_back();
+    return Annotate(SshProgramError(said), where_);
+  }
+
+ private:
+  const std::unique_ptr<ProgramStream> program_;
+  const std::string where_;
+};
+
+}  // namespace
+
+bool OpensshConfigMatters(const std::string& home) {
+  if (Mentions(home + "/.ssh/config", false) || Mentions("/etc/ssh/ssh_config", true)) return true;
+  glob_t found{};
+  bool mentions = false;
+  if (glob("/etc/ssh/ssh_config.d/*.conf", 0, nullptr, &found) == 0) {
+    for (size_t i = 0; i < found.gl_pathc; ++i) mentions |= Mentions(found.gl_pathv[i], true);
+  }
+  globfree(&found);
+  return mentions;
+}
+
+Result<OpensshConfig> QueryOpensshConfig(const std::string& host, const std::string& username,
+                                         std::optional<uint16_t> port) {
+  std::vector<std::string> command = {"ssh", "-G"};
+  if (!username.empty()) command.insert(command.end(), {"-l", username});
+  if (port) command.insert(command.end(), {"-p", std::to_string(*port)});
+  command.insert(command.end(), {"--", host});
+  AD_ASSIGN_OR_RETURN(const auto program, StartProgram(command));
+  AD_ASSIGN_OR_RETURN(const std::string output, OutputOf(*program));
+  if (program->ExitStatus() != 0) {
+    return WithRemedy(Error(StatusCode::kInvalidArgument,
+                            "`ssh -G " + host + "` fails:\n" + program->StderrTail()),
+                      "correct ~/.ssh/config");
+  }
+  OpensshConfig config;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t space = line.find(' ');
+    if (space != std::string::npos) config.emplace(line.substr(0, space), line.substr(space + 1));
+  }
+  return config;
+}
+
+Result<std::unique_ptr<Stream>> SshProgramTransport::Run(const std::vector<std::string>& argv,
+                                                         const std::stop_token& stop) {
+  if (stop.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
+  AD_ASSIGN_OR_RETURN(auto program,
+                      StartProgram(CommandLine(target_, "exec " + base::ShellLine(argv))));
+  return std::make_unique<SshProgramStream>(
+      std::move(program), target_.host + (target_.proxy_jump.empty() || target_.proxy_jump == "none"
+                                              ? ""
+                                              : " through " + target_.proxy_jump));
+}
+
+}  // namespace autodist::transport

@@ -1,0 +1,49 @@
+// The `ssh` program, for what we leave to it: its configuration files, and logins by ways that
+// libssh2 does not know (jump hosts, ProxyCommand, Kerberos, security keys, host certificates).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "transport/transport.h"
+
+namespace autodist::transport {
+
+// What `ssh -G` tells about a host: values by keyword in lower case.
+using OpensshConfig = std::multimap<std::string, std::string>;
+
+// Whether OpenSSH's configuration files, the user's in `home` or the system's, can change how a
+// host is reached. Usually they cannot, and asking `ssh -G` costs 5 ms for each host.
+bool OpensshConfigMatters(const std::string& home);
+
+// Asks `ssh -G`. Blocks for a second at most, unless the files themselves run programs.
+Result<OpensshConfig> QueryOpensshConfig(const std::string& host, const std::string& username,
+                                         std::optional<uint16_t> port);
+
+struct SshProgramTarget {
+  std::string host;      // as the spec writes it, so that the configuration applies
+  std::string username;  // empty, as the rest: as configured
+  std::optional<uint16_t> port;
+  std::vector<std::string> key_files;
+  std::string proxy_jump;      // "user@host:port", several separated by commas; or "none"
+  std::string host_key_check;  // a value of StrictHostKeyChecking
+  std::chrono::milliseconds connect_limit{};
+};
+
+class SshProgramTransport final : public Transport {
+ public:
+  explicit SshProgramTransport(SshProgramTarget target) : target_(std::move(target)) {}
+
+  // As of SshTransport. Whether the login succeeds shows in the stream.
+  Result<std::unique_ptr<Stream>> Run(const std::vector<std::string>& argv,
+                                      const std::stop_token& stop) override;
+
+ private:
+  const SshProgramTarget target_;
+};
+
+}  // namespace autodist::transport

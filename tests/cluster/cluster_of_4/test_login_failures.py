@@ -1,0 +1,152 @@
+"""Each kind of failure has a message that tells it from the others, with what to do."""
+
+import subprocess
+import sys
+
+import pytest
+from hosts import SHARED, address, on_host, spec_of
+
+ED25519 = f"key_file: {SHARED}/user_ed25519"
+
+
+@pytest.fixture
+def failure(autodist, folder):
+    """What autodist says of a node that cannot be reached."""
+    def run(node, ssh=ED25519, **kwargs):
+        outcome = autodist("run", "--spec", spec_of(folder / "spec.yaml", node, ssh=ssh), "--", "true",
+                           **kwargs)
+        assert outcome.code == 125, outcome.err
+        assert "1 of 2 nodes cannot run the job" in outcome.err and "to do: " in outcome.err
+        return outcome.err
+    return run
+
+
+@pytest.fixture
+def listener():
+    """A server on host 1 that says something and closes: listener(b'what')."""
+    running = []
+
+    def start(says):
+        server = subprocess.Popen(
+            [sys.executable, "-c", "import socket\n"
+             "s = socket.create_server(('10.77.0.1', 0)); print(s.getsockname()[1], flush=True)\n"
+             f"while True:\n  c = s.accept()[0]; c.sendall({says!r}); c.close()"], stdout=subprocess.PIPE)
+        running.append(server)
+        return int(server.stdout.readline())
+    yield start
+    for server in running:
+        server.kill()
+        server.wait()
+
+
+def test_a_name_that_does_not_resolve(failure):
+    assert "name does not resolve: 'no.such.host'" in failure("no.such.host")
+
+
+def test_no_route(failure):
+    assert "no route: connecting to 10.99.0.1: Network is unreachable" in failure("10.99.0.1")
+
+
+def test_nobody_has_the_address(failure):
+    assert "no route: connecting to 10.77.0.99: No route to host" in failure("10.77.0.99")
+
+
+def test_refused(failure):
+    said = failure(f"[{address(3)}]:1")
+    assert "connecting to 10.77.0.3: Connection refused" in said and "is sshd running there" in said
+
+
+def test_timed_out(failure, firewall, ssh_config):
+    firewall(3, "tcp dport 22")
+    ssh_config.write_text("ConnectTimeout 1\n")
+    said = failure(address(3))
+    assert "root@10.77.0.3 port 22: connecting timed out after 1 s" in said and "firewall" in said
+
+
+def test_not_an_ssh_server(failure, listener):
+    port = listener(b"HTTP/1.1 400 Bad\x1b[31m Request\r\n\r\n")
+    said = failure(f"[host1]:{port}")
+    assert "not an SSH server: it says 'HTTP/1.1 400 Bad?[31m Request'" in said
+
+
+def test_a_server_that_hangs_up(failure, listener):
+    said = failure(f"[host1]:{listener(b'')}")
+    assert "the server closed the connection before it said anything" in said and "MaxStartups" in said
+
+
+def test_a_server_that_is_silent(failure, ssh_config, listener):
+    ssh_config.write_text("ConnectTimeout 1\n")
+    silent = subprocess.Popen([sys.executable, "-c", "import socket\n"
+                               "s = socket.create_server(('10.77.0.1', 0)); print(s.getsockname()[1], flush=True)\n"
+                               "c = s.accept()[0]; c.recv(1)"], stdout=subprocess.PIPE)
+    said = failure(f"[host1]:{int(silent.stdout.readline())}")
+    silent.wait()
+    assert "waiting for the first words of an SSH server timed out" in said
+
+
+def test_no_common_algorithm(failure, sshd):
+    server = sshd(3, Ciphers="3des-cbc")
+    said = failure(f"[{server.address}]:{server.port}")
+    assert "no common algorithm" in said and "3des-cbc" in said
+
+
+def test_host_key_unknown(failure, known_hosts):
+    known_hosts.write_text("")
+    said = failure(address(3))
+    fingerprint = subprocess.run(["ssh-keygen", "-lf", SHARED / "host3" / "host_key.pub"], check=True,
+                                 capture_output=True, text=True).stdout.split()[1]
+    assert f"host key unknown: the server has ssh-ed25519 {fingerprint}" in said
+    assert "10.77.0.3 ssh-ed25519 AAAA" in said
+
+
+def test_host_key_changed(failure, known_hosts):
+    other = (SHARED / "host4" / "host_key.pub").read_text()
+    known_hosts.write_text(f"\n{address(3)} {other}")
+    assert f"which is not the key on {known_hosts}:2" in failure(address(3))
+
+
+def test_key_refused_tells_which_were_tried(failure, new_key):
+    key = new_key("stranger")
+    said = failure(address(3), ssh=f"key_file: {key}")
+    assert f"key refused: the server does not accept for user root:\n      {key}\n" in said
+
+
+def test_no_key_at_all(failure):
+    said = failure(address(3), ssh="{}", env={"HOME": "/nowhere", "SSH_AUTH_SOCK": ""})
+    assert "no key" in said or "key" in said
+
+
+def test_a_key_file_that_is_not_there(failure, folder):
+    assert f"{folder}/none: No such file or directory" in failure(address(3), ssh=f"key_file: {folder}/none")
+
+
+def test_a_key_file_that_others_may_read(failure, new_key):
+    key = new_key("open")
+    key.chmod(0o644)
+    said = failure(address(3), ssh=f"key_file: {key}")
+    assert f"{key}" in said and "too open" in said and "0644" in said and "chmod 600" in said
+
+
+def test_a_key_file_that_is_none(failure, new_key):
+    said = failure(address(3), ssh=f"key_file: {new_key('pair')}.pub")
+    assert ".pub" in said
+
+
+def test_channel_refused(failure, sshd):
+    server = sshd(3, MaxSessions=0)
+    assert "channel refused: the login succeeds" in failure(f"[{server.address}]:{server.port}")
+
+
+@pytest.mark.parametrize("shell, prints", [("/usr/sbin/nologin", "This account is currently not available"),
+                                           ("/bin/false", "and prints nothing")])
+def test_login_shell_broken(failure, users, shell, prints):
+    users(3, ann=shell)
+    said = failure(address(3), ssh=f"{ED25519}\nusername: ann")
+    assert "login shell broken" in said and prints in said
+
+
+def test_no_message_says_only_failed(failure, sshd):
+    server = sshd(3, ForceCommand="exit 3")
+    said = failure(f"[{server.address}]:{server.port}")
+    assert "login shell broken" in said
+    assert on_host(3, "true") == ""
