@@ -1,4 +1,4 @@
-// A user's private key: read once, then used to sign for any number of logins.
+// A user's private key in memory: read once, then used to sign for any number of logins.
 #pragma once
 
 #include <memory>
@@ -6,32 +6,30 @@
 #include <string_view>
 
 #include "autodist/status.h"
-
-struct evp_pkey_st;  // OpenSSL's EVP_PKEY
+#include "transport/evp_key.h"
+#include "transport/key_file.h"
+#include "transport/ssh_identity.h"
 
 namespace autodist::transport {
 
-// Ed25519, ECDSA (nistp256, 384, 521) or RSA. Immutable; safe to use from several threads.
-class SshKey {
+// Immutable; safe to use from several threads.
+class SshKey final : public SshIdentity {
  public:
-  // Reads a key file in OpenSSH's own format, PEM or PKCS#8. Fails, with a remedy, if the file
-  // cannot be read, is no private key, or is encrypted.
-  static Result<std::shared_ptr<const SshKey>> Load(const std::string& path);
+  SshKey(EvpKey key, std::string path);
 
-  // The public key as it travels on the wire.
-  const std::string& public_blob() const { return public_blob_; }
+  // KeyFile::Read, then Unlock.
+  static Result<std::shared_ptr<const SshKey>> Load(const std::string& path,
+                                                    const AskPassphrase& ask = {});
 
-  // The signature proper, without the name of the algorithm, over an SSH_MSG_USERAUTH_REQUEST
-  // preceded by the session id (RFC 4252, section 7); the algorithm is taken from that message.
-  Result<std::string> SignRequest(std::string_view request) const;
+  const std::string& public_blob() const override { return public_blob_; }
+  const std::string& description() const override { return path_; }
+  bool slow() const override { return false; }
+  Result<std::string> SignRequest(std::string_view request) const override;
 
  private:
-  using EvpKey = std::shared_ptr<evp_pkey_st>;
-  SshKey(EvpKey key, std::string public_blob)
-      : key_(std::move(key)), public_blob_(std::move(public_blob)) {}
-
   const EvpKey key_;
   const std::string public_blob_;
+  const std::string path_;
 };
 
 }  // namespace autodist::transport

@@ -38,6 +38,7 @@ class WireReader {
     return bytes;
   }
 
+  std::string_view rest() const { return rest_; }
   bool ok() const { return ok_; }
 
  private:

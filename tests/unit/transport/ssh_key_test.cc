@@ -2,51 +2,99 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "support/shell.h"
+#include "support/ssh_signature.h"
 #include "support/temp_folder.h"
-#include "transport/ssh_wire.h"
+#include "transport/openssh_key.h"
 
 namespace autodist::transport {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
+
+constexpr char kPassphrase[] = "correct horse";
+
+// Answers every question the same.
+AskPassphrase Answer(const std::string& passphrase) {
+  return [passphrase](const std::string&, int) { return passphrase; };
+}
+
+std::string Generate(const std::string& file, const std::string& options,
+                     const std::string& passphrase = "") {
+  test::Shell("ssh-keygen -q -N '" + passphrase + "' " + options + " -f '" + file + "'");
+  return file;
+}
+
+std::string PublicBlobIn(const std::string& file) {
+  return test::Shell("cut -d' ' -f2 '" + file + "' | base64 -d");
+}
+
+// As written for the user alone, whatever the umask.
+std::string WritePrivate(const test::TempFolder& folder, const std::string& name,
+                         const std::string& content) {
+  std::string path = folder.Write(name, content);
+  EXPECT_EQ(chmod(path.c_str(), 0600), 0);
+  return path;
+}
 
 struct KeyKind {
   const char* name;
   const char* options;    // of ssh-keygen
   const char* algorithm;  // to sign with
+  bool public_in_clear = true;
 };
 
 class SshKeyTest : public testing::TestWithParam<KeyKind> {
  protected:
+  void ExpectSigns(const SshKey& key) {
+    EXPECT_EQ(key.public_blob(), PublicBlobIn(file_ + ".pub"));
+    EXPECT_FALSE(key.slow());
+    EXPECT_EQ(key.description(), file_);
+    const std::string algorithm = GetParam().algorithm;
+    for (const std::string& named : {algorithm, algorithm + "-cert-v01@openssh.com"}) {
+      const std::string request = test::LoginRequest(named);
+      const auto signature = key.SignRequest(request);
+      ASSERT_TRUE(signature.ok()) << signature.status();
+      EXPECT_TRUE(test::Verifies(key.public_blob(), algorithm, request, *signature));
+      EXPECT_FALSE(test::Verifies(key.public_blob(), algorithm, request + "x", *signature));
+    }
+  }
   const test::TempFolder folder_;
+  const std::string file_ = folder_.path() + "/key";
 };
 
-std::string SigningRequest(const std::string& algorithm) {
-  std::string request;
-  AppendString(request, "session");
-  request += '\x32';
-  for (const char* field : {"user", "ssh-connection", "publickey"}) AppendString(request, field);
-  request += '\x01';
-  AppendString(request, algorithm);
-  return request;
+TEST_P(SshKeyTest, ReadsWhatSshKeygenWrites) {
+  Generate(file_, GetParam().options);
+  const auto key = SshKey::Load(file_);
+  ASSERT_TRUE(key.ok()) << key.status();
+  ExpectSigns(**key);
+  EXPECT_FALSE((*key)->SignRequest(test::LoginRequest("ssh-dss")).ok());
+  EXPECT_FALSE((*key)->SignRequest("short").ok());
 }
 
-// What ssh-keygen makes is read, and what is signed is accepted by OpenSSH (ssh-keygen -Y verify
-// takes another message, so the proof of the signature is the login in the cluster tests; here it
-// only has to exist and to have the right size).
-TEST_P(SshKeyTest, ReadsWhatSshKeygenWrites) {
-  const std::string file = folder_.path() + "/key";
-  test::Shell(std::string("ssh-keygen -q -N '' ") + GetParam().options + " -f " + file);
-  const auto key = SshKey::Load(file);
+TEST_P(SshKeyTest, DecryptsWhatSshKeygenEncrypts) {
+  Generate(file_, std::string(GetParam().options) + " -a 2", kPassphrase);
+  const auto file = KeyFile::Read(file_);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_TRUE(file->encrypted());
+  EXPECT_EQ(file->public_blob(), PublicBlobIn(file_ + ".pub"));
+  const auto key = SshKey::Load(file_, Answer(kPassphrase));
   ASSERT_TRUE(key.ok()) << key.status();
+  ExpectSigns(**key);
 
-  const std::string wanted = test::Shell("cut -d' ' -f2 " + file + ".pub | base64 -d");
-  EXPECT_EQ((*key)->public_blob(), wanted);
-  const auto signature = (*key)->SignRequest(SigningRequest(GetParam().algorithm));
-  ASSERT_TRUE(signature.ok()) << signature.status();
-  EXPECT_GE(signature->size(), 64u);
+  const auto wrong = SshKey::Load(file_, Answer("wrong"));
+  EXPECT_EQ(wrong.status().code(), StatusCode::kUnauthenticated);
+  EXPECT_THAT(Message(wrong.status()), HasSubstr(file_ + ": wrong passphrase"));
+
+  std::rename((file_ + ".pub").c_str(), (file_ + ".away").c_str());
+  const auto alone = KeyFile::Read(file_);
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_EQ(alone->public_blob(),
+            GetParam().public_in_clear ? PublicBlobIn(file_ + ".away") : std::string());
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -55,46 +103,215 @@ INSTANTIATE_TEST_SUITE_P(
                     KeyKind{"Ecdsa256", "-t ecdsa -b 256", "ecdsa-sha2-nistp256"},
                     KeyKind{"Ecdsa384", "-t ecdsa -b 384", "ecdsa-sha2-nistp384"},
                     KeyKind{"Ecdsa521", "-t ecdsa -b 521", "ecdsa-sha2-nistp521"},
-                    KeyKind{"Ecdsa256Pem", "-t ecdsa -b 256 -m PEM", "ecdsa-sha2-nistp256"},
+                    KeyKind{"Ecdsa256Pem", "-t ecdsa -b 256 -m PEM", "ecdsa-sha2-nistp256", false},
                     KeyKind{"Rsa", "-t rsa -b 2048", "rsa-sha2-512"},
-                    KeyKind{"RsaPem", "-t rsa -b 2048 -m PEM", "rsa-sha2-256"},
-                    KeyKind{"RsaPkcs8", "-t rsa -b 2048 -m PKCS8", "rsa-sha2-512"}),
+                    KeyKind{"RsaSha1", "-t rsa -b 2048", "ssh-rsa"},
+                    KeyKind{"RsaPem", "-t rsa -b 2048 -m PEM", "rsa-sha2-256", false},
+                    KeyKind{"RsaPkcs8", "-t rsa -b 2048 -m PKCS8", "rsa-sha2-512", false}),
     [](const auto& test) { return std::string(test.param.name); });
+
+class CipherTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(CipherTest, IsDecrypted) {
+  const test::TempFolder folder;
+  for (const char* rounds : {"1", "16"}) {
+    const std::string file =
+        Generate(folder.path() + "/key" + rounds,
+                 std::string("-t ed25519 -Z ") + GetParam() + " -a " + rounds, kPassphrase);
+    const auto key = SshKey::Load(file, Answer(kPassphrase));
+    ASSERT_TRUE(key.ok()) << key.status();
+    EXPECT_EQ((*key)->public_blob(), PublicBlobIn(file + ".pub"));
+    EXPECT_EQ(SshKey::Load(file, Answer("wrong")).status().code(), StatusCode::kUnauthenticated);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ciphers, CipherTest,
+                         testing::Values("aes128-ctr", "aes192-ctr", "aes256-ctr", "aes128-cbc",
+                                         "aes192-cbc", "aes256-cbc", "3des-cbc",
+                                         "aes128-gcm@openssh.com", "aes256-gcm@openssh.com",
+                                         "chacha20-poly1305@openssh.com"));
 
 class BadKeyTest : public testing::Test {
  protected:
-  std::string MessageFor(const std::string& path) {
+  std::string MessageFor(const std::string& path, StatusCode code) {
     const auto key = SshKey::Load(path);
-    EXPECT_FALSE(key.ok());
+    EXPECT_EQ(key.status().code(), code) << key.status();
     EXPECT_NE(Remedy(key.status()), "");
+    EXPECT_THAT(Message(key.status()), HasSubstr("key file"));
+    EXPECT_THAT(Message(key.status()), HasSubstr(path));
     return Message(key.status());
   }
   const test::TempFolder folder_;
 };
 
 TEST_F(BadKeyTest, NamesTheFileAndTheReason) {
-  EXPECT_THAT(MessageFor(folder_.path() + "/none"), HasSubstr("No such file or directory"));
-  EXPECT_THAT(MessageFor(folder_.Write("text", "hello")), HasSubstr("not a private key"));
-  for (const char* format : {"", "-m PEM"}) {
-    const std::string file = folder_.path() + "/encrypted" + std::to_string(format[0]);
-    test::Shell(std::string("ssh-keygen -q -N secret -t rsa -b 2048 ") + format + " -f '" + file +
-                "'");
-    EXPECT_THAT(MessageFor(file), HasSubstr("encrypted"));
+  EXPECT_THAT(MessageFor(folder_.path() + "/none", StatusCode::kNotFound),
+              HasSubstr("No such file or directory"));
+  EXPECT_THAT(MessageFor(folder_.path(), StatusCode::kInvalidArgument), HasSubstr("not a file"));
+  EXPECT_THAT(
+      MessageFor(WritePrivate(folder_, "text", "hello there\n"), StatusCode::kInvalidArgument),
+      HasSubstr("not a private key"));
+  const std::string putty = WritePrivate(folder_, "putty", "PuTTY-User-Key-File-3: ssh-rsa\n");
+  EXPECT_THAT(Remedy(SshKey::Load(putty).status()), HasSubstr("puttygen"));
+  for (const char* format : {"", "-m PEM", "-m PKCS8"}) {
+    const std::string file = Generate(folder_.path() + "/encrypted" + format,
+                                      std::string("-t rsa -b 2048 ") + format, kPassphrase);
+    EXPECT_THAT(MessageFor(file, StatusCode::kFailedPrecondition),
+                HasSubstr("is encrypted, and no passphrase was given"));
+    EXPECT_THAT(Remedy(SshKey::Load(file).status()), HasSubstr("ssh-add " + file));
   }
 }
 
-TEST_F(BadKeyTest, DamagedFilesAreRefused) {
+TEST_F(BadKeyTest, PublicKeysAreNotTakenForPrivateOnes) {
+  const std::string file = Generate(folder_.path() + "/key", "-t ed25519");
+  EXPECT_THAT(MessageFor(file + ".pub", StatusCode::kInvalidArgument),
+              HasSubstr("is a public key"));
+  test::Shell("ssh-keygen -e -m RFC4716 -f " + file + " > " + file + ".ssh2");
+  EXPECT_THAT(MessageFor(file + ".ssh2", StatusCode::kInvalidArgument),
+              HasSubstr("is a public key"));
+}
+
+TEST_F(BadKeyTest, FilesThatOthersMayUseAreRefused) {
+  const std::string file = Generate(folder_.path() + "/key", "-t ed25519");
+  for (const mode_t mode : {0644U, 0610U, 0602U}) {
+    chmod(file.c_str(), mode);
+    EXPECT_THAT(MessageFor(file, StatusCode::kPermissionDenied), HasSubstr("is too open: mode 06"));
+    EXPECT_EQ(Remedy(SshKey::Load(file).status()), "chmod 600 " + file);
+  }
+  chmod(file.c_str(), 0400);
+  EXPECT_TRUE(SshKey::Load(file).ok());
+}
+
+TEST_F(BadKeyTest, KindsThatSshDoesNotHave) {
   const std::string file = folder_.path() + "/key";
-  test::Shell("ssh-keygen -q -N '' -t ed25519 -f " + file);
-  const std::string text = folder_.Read("key");
-  for (size_t cut = 40; cut < text.size() - 40; cut += 7) {
-    std::string damaged = text;
-    damaged.erase(cut, 20);
-    const auto key = SshKey::Load(folder_.Write("damaged", damaged));
-    // Whatever it is taken for, it is not taken for the key that it was.
-    if (key.ok()) {
-      EXPECT_NE((*key)->public_blob(), (*SshKey::Load(file))->public_blob());
+  test::Shell("openssl genpkey -algorithm X25519 -out " + file + " && chmod 600 " + file);
+  EXPECT_THAT(MessageFor(file, StatusCode::kInvalidArgument),
+              HasSubstr("SSH has no keys of this kind"));
+}
+
+// An OpenSSH file of these parts, encrypted as it says.
+std::string OpensshFile(const std::string& cipher, const std::string& public_blob,
+                        const std::string& secret, uint32_t rounds = 1) {
+  std::string body("openssh-key-v1\0", 15);
+  AppendString(body, cipher);
+  AppendString(body, cipher == "none" ? "none" : "bcrypt");
+  std::string derivation;
+  AppendString(derivation, "0123456789abcdef");
+  AppendNumber(derivation, rounds);
+  AppendString(body, cipher == "none" ? "" : derivation);
+  AppendNumber(body, 1);
+  AppendString(body, public_blob);
+  AppendString(body, secret);
+  std::string base64((body.size() + 2) / 3 * 4 + 1, '\0');
+  base64.resize(static_cast<size_t>(EVP_EncodeBlock(
+      reinterpret_cast<unsigned char*>(base64.data()),
+      reinterpret_cast<const unsigned char*>(body.data()), static_cast<int>(body.size()))));
+  return std::string(kOpensshBegin) + "\n" + base64 + "\n-----END OPENSSH PRIVATE KEY-----\n";
+}
+
+std::string BlobOfType(const std::string& type) {
+  std::string blob;
+  AppendString(blob, type);
+  AppendString(blob, std::string(32, 'k'));
+  return blob;
+}
+
+TEST_F(BadKeyTest, SecurityKeysAreLeftToSsh) {
+  for (const char* cipher : {"none", "aes256-ctr"}) {
+    const std::string file = WritePrivate(
+        folder_, "sk", OpensshFile(cipher, BlobOfType("sk-ssh-ed25519@openssh.com"), "secret"));
+    EXPECT_THAT(MessageFor(file, StatusCode::kUnimplemented), HasSubstr("security key"));
+  }
+}
+
+TEST_F(BadKeyTest, UnknownCiphersAndImpossibleNumbers) {
+  const std::string blob = BlobOfType("ssh-ed25519");
+  const std::string secret(32, 's');
+  const auto load = [this](const std::string& text) {
+    return SshKey::Load(WritePrivate(folder_, "key", text), Answer("x")).status();
+  };
+  const Status unknown = load(OpensshFile("rot13", blob, secret));
+  EXPECT_EQ(unknown.code(), StatusCode::kUnimplemented);
+  EXPECT_THAT(Message(unknown), HasSubstr("not supported: rot13"));
+  EXPECT_THAT(Remedy(unknown), HasSubstr("ssh-keygen -p -Z aes256-ctr"));
+  EXPECT_EQ(load(OpensshFile("aes256-ctr", blob, secret)).code(), StatusCode::kUnauthenticated);
+  for (const uint32_t rounds : {0U, 0xFFFFFFFFU}) {
+    EXPECT_THAT(Message(load(OpensshFile("aes256-ctr", blob, secret, rounds))),
+                HasSubstr("damaged"));
+  }
+  EXPECT_THAT(Message(load(OpensshFile("aes256-ctr", blob, "short"))), HasSubstr("damaged"));
+  EXPECT_THAT(Message(load(OpensshFile("aes256-gcm@openssh.com", blob, secret))),
+              HasSubstr("damaged"));
+  std::string dss;
+  AppendNumber(dss, 7);
+  AppendNumber(dss, 7);
+  AppendString(dss, "ssh-dss");
+  const Status old = load(OpensshFile("none", BlobOfType("ssh-dss"), dss));
+  EXPECT_THAT(Message(old), HasSubstr("'ssh-dss' are not supported"));
+  EXPECT_EQ(Remedy(old), "use an Ed25519, ECDSA or RSA key");
+}
+
+// The public key in the clear is not believed blindly.
+TEST_F(BadKeyTest, PublicPartThatIsAnothers) {
+  const std::string file = Generate(folder_.path() + "/key", "-t ed25519");
+  const std::string body = test::Shell("grep -v -e '-----' " + file + " | base64 -d");
+  WireReader reader(std::string_view(body).substr(15));
+  for (int i = 0; i < 3; ++i) reader.String();
+  reader.Number();
+  reader.String();
+  const std::string secret(reader.String());
+  const std::string own = PublicBlobIn(file + ".pub");
+  EXPECT_TRUE(SshKey::Load(WritePrivate(folder_, "same", OpensshFile("none", own, secret))).ok());
+  EXPECT_THAT(MessageFor(WritePrivate(folder_, "other",
+                                      OpensshFile("none", BlobOfType("ssh-ed25519"), secret)),
+                         StatusCode::kInvalidArgument),
+              HasSubstr("damaged"));
+}
+
+TEST_F(BadKeyTest, DamagedFilesAreRefused) {
+  const std::string plain = Generate(folder_.path() + "/plain", "-t ed25519");
+  const std::string encrypted = Generate(folder_.path() + "/encrypted", "-t ed25519 -a 1", "x");
+  for (const std::string& file : {plain, encrypted}) {
+    const std::string text = test::Shell("cat " + file);
+    for (size_t cut = 0; cut < text.size() - 20; cut += 7) {
+      std::string damaged = text;
+      damaged.erase(cut, 20);
+      const auto key = SshKey::Load(WritePrivate(folder_, "damaged", damaged), Answer("x"));
+      EXPECT_FALSE(key.ok()) << cut;
+      EXPECT_NE(Remedy(key.status()), "") << cut;
     }
+  }
+}
+
+// What the right passphrase decrypts to nonsense is not blamed on the passphrase.
+TEST_F(BadKeyTest, DamageIsToldFromAWrongPassphrase) {
+  const std::string file = Generate(folder_.path() + "/key", "-t ed25519 -a 1 -C ''", "x");
+  std::string text = test::Shell("cat " + file);
+  const size_t at = text.find("-----END") - 90;  // in the private key itself
+  text[at] = text[at] == 'A' ? 'B' : 'A';
+  const auto key = SshKey::Load(WritePrivate(folder_, "damaged", text), Answer("x"));
+  EXPECT_EQ(key.status().code(), StatusCode::kInvalidArgument) << key.status();
+  EXPECT_THAT(Message(key.status()), HasSubstr("damaged"));
+  EXPECT_THAT(Message(key.status()), Not(HasSubstr("passphrase")));
+}
+
+TEST_F(BadKeyTest, AsksThreeTimes) {
+  for (const char* format : {"", "-m PEM", "-m PKCS8"}) {
+    const std::string file = Generate(folder_.path() + "/key" + format,
+                                      std::string("-t rsa -b 2048 -a 1 ") + format, kPassphrase);
+    std::vector<int> attempts;
+    const auto right_at = [&](int right) {
+      attempts.clear();
+      return SshKey::Load(file, [&](const std::string& asked, int attempt) {
+        EXPECT_EQ(asked, file);
+        attempts.push_back(attempt);
+        return std::optional<std::string>(attempt == right ? kPassphrase : "no");
+      });
+    };
+    EXPECT_TRUE(right_at(3).ok());
+    EXPECT_THAT(attempts, ElementsAre(1, 2, 3));
+    EXPECT_EQ(right_at(4).status().code(), StatusCode::kUnauthenticated);
+    EXPECT_THAT(attempts, ElementsAre(1, 2, 3));
   }
 }
 

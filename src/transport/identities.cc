@@ -1,0 +1,329 @@
+#include "transport/identities.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <utility>
+
+#include "base/utf8.h"
+#include "transport/ssh_public_key.h"
+#include "transport/ssh_wire.h"
+
+namespace autodist::transport {
+namespace {
+
+// sshd's MaxAuthTries is 6, and it counts the asking for methods too.
+constexpr size_t kMostOffered = 5;
+constexpr std::string_view kUsableTypes[] = {"ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256",
+                                             "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521"};
+
+// A certificate, with the key that it certifies to sign.
+class CertifiedIdentity final : public SshIdentity {
+ public:
+  CertifiedIdentity(std::string blob, const std::string& path,
+                    std::shared_ptr<const SshIdentity> signer)
+      : blob_(std::move(blob)),
+        description_("certificate " + path + (signer->slow() ? " with its key in ssh-agent" : "")),
+        signer_(std::move(signer)) {}
+
+  const std::string& public_blob() const override { return blob_; }
+  const std::string& description() const override { return description_; }
+  bool slow() const override { return signer_->slow(); }
+  Result<std::string> SignRequest(std::string_view request) const override {
+    return signer_->SignRequest(request);
+  }
+
+ private:
+  const std::string blob_;
+  const std::string description_;
+  const std::shared_ptr<const SshIdentity> signer_;
+};
+
+struct CertificateFile {
+  std::string path;
+  std::string blob;
+  std::string plain_blob;
+  bool has_key = false;
+};
+
+// The public key that `blob` is, or certifies.
+std::string PlainBlob(const std::string& blob) {
+  if (!IsCertificate(blob)) return blob;
+  const auto certificate = ReadCertificate(blob);
+  return certificate.ok() ? certificate->plain_blob : "";
+}
+
+bool Usable(const std::string& blob) {
+  const std::string plain = PlainBlob(blob);
+  const std::string_view type = WireReader(plain).String();
+  return std::find(std::begin(kUsableTypes), std::end(kUsableTypes), type) !=
+         std::end(kUsableTypes);
+}
+
+// Of a key that no file names. The comment may be anybody's.
+std::string Describe(const AgentKey& key) {
+  std::string comment = base::IsUtf8(key.comment) ? key.comment : "";
+  std::replace_if(
+      comment.begin(), comment.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
+  return std::string(IsCertificate(key.blob) ? "certificate" : "key") +
+         (comment.empty() ? "" : " '" + comment + "'") + " in ssh-agent";
+}
+
+uint64_t Now() {
+  return static_cast<uint64_t>(
+      std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()));
+}
+
+}  // namespace
+
+// What goes into one offer. Used for one call, with the cache locked.
+class IdentityCollector {
+ public:
+  IdentityCollector(Identities& cache, const IdentityOptions& options)
+      : cache_(cache), options_(options) {}
+
+  Result<IdentityOffer> Collect() {
+    AskAgent();
+    for (const std::string& path : options_.certificate_files) {
+      AD_RETURN_IF_ERROR(Problem(AddCertificateFile(path)));
+    }
+    for (const std::string& path : options_.key_files) AD_RETURN_IF_ERROR(AddKeyFile(path));
+    AddOtherCertificates();
+    if (!options_.only_these) AddOtherAgentKeys();
+    UnlockDefaultKeys();
+    return Offer();
+  }
+
+ private:
+  using Group = std::vector<std::shared_ptr<const SshIdentity>>;
+
+  void AskAgent() {
+    if (options_.agent_socket.empty()) return;
+    const auto& keys = cache_.Agent(options_.agent_socket);
+    if (!keys.ok()) {
+      notes_.push_back(Message(keys.status()));
+      return;
+    }
+    if (keys->empty()) notes_.emplace_back("ssh-agent has no keys, or is locked");
+    for (const AgentKey& key : *keys) {
+      if (Usable(key.blob)) {
+        agent_keys_.push_back(key);
+      } else if (IsSecurityKey(key.blob) && !options_.only_these) {
+        notes_.push_back(Describe(key) +
+                         " belongs to a security key, which only ssh itself can use");
+        only_ssh_can_use_more_ = true;
+      }
+    }
+  }
+
+  // What to return for `status`: a problem with a file that is not the user's choice is noted.
+  Status Problem(const Status& status) {
+    only_ssh_can_use_more_ |= status.code() == StatusCode::kUnimplemented;
+    if (status.ok() || options_.named_by_user) return status;
+    if (status.code() != StatusCode::kNotFound) notes_.push_back(Message(status));
+    return OkStatus();
+  }
+
+  Status AddCertificateFile(const std::string& path) {
+    const std::string what = "certificate " + path;
+    const auto blob = ReadPublicKeyFile(path);
+    constexpr char kRemedy[] = "check the path of the certificate, or make it anew (ssh-keygen -s)";
+    if (!blob.ok()) return WithRemedy(Annotate(blob.status(), "certificate"), kRemedy);
+    if (IsSecurityKey(*blob)) {
+      return WithRemedy(Error(StatusCode::kUnimplemented,
+                              what + " belongs to a security key, which only ssh itself can use"),
+                        "use a key that is not on a security key");
+    }
+    const auto certificate = ReadCertificate(*blob);
+    if (!certificate.ok()) return WithRemedy(Annotate(certificate.status(), what), kRemedy);
+    if (!certificate->for_users) {
+      return WithRemedy(
+          Error(StatusCode::kInvalidArgument, what + " is one for hosts, not for users"), kRemedy);
+    }
+    // Offered all the same: the server's clock decides.
+    if (certificate->valid_before <= Now()) notes_.push_back(what + " has expired");
+    if (certificate->valid_after > Now()) notes_.push_back(what + " is not valid yet");
+    certificates_.push_back({path, *blob, certificate->plain_blob});
+    return OkStatus();
+  }
+
+  Status AddKeyFile(const std::string& path) {
+    Identities::Entry& entry = cache_.File(path);
+    const size_t before = certificates_.size();
+    if (const Status status = AddCertificateFile(path + "-cert.pub");
+        status.code() != StatusCode::kNotFound) {
+      AD_RETURN_IF_ERROR(Problem(status));
+    }
+    std::string blob = entry.file.ok() ? entry.file->public_blob() : "";
+    // The private key may be in the agent alone.
+    if (blob.empty()) blob = ReadPublicKeyFile(path + ".pub").value_or("");
+    if (blob.empty()) blob = ReadPublicKeyFile(path).value_or("");
+    if (blob.empty() && certificates_.size() > before) blob = certificates_.back().plain_blob;
+    if (AddFromAgent(blob, path)) return OkStatus();
+    if (!entry.file.ok()) return Problem(entry.file.status());
+    if (entry.file->encrypted() && !options_.named_by_user) {
+      for (CertificateFile& certificate : certificates_) {
+        certificate.has_key |= certificate.plain_blob == blob;
+      }
+      locked_.push_back(&entry);
+      return OkStatus();
+    }
+    return AddFromFile(entry);
+  }
+
+  // Whether the agent has the key.
+  bool AddFromAgent(const std::string& blob, const std::string& path) {
+    const auto has = [this, &blob](bool certificate) {
+      return std::find_if(agent_keys_.begin(), agent_keys_.end(), [&](const AgentKey& key) {
+        return IsCertificate(key.blob) == certificate && PlainBlob(key.blob) == blob;
+      });
+    };
+    if (blob.empty()) return false;
+    const auto plain = has(false);
+    const auto certified = has(true);
+    if (certified != agent_keys_.end()) {
+      Add(from_agent_, InAgent(certified->blob, "certificate of " + path + " in ssh-agent"));
+    }
+    if (plain == agent_keys_.end()) return certified != agent_keys_.end();
+    AddWithCertificates(from_agent_, InAgent(blob, path + " in ssh-agent"));
+    return true;
+  }
+
+  Status AddFromFile(Identities::Entry& entry) {
+    const auto& key = cache_.Key(entry);
+    if (!key.ok()) return Problem(key.status());
+    AddWithCertificates(from_files_, *key);
+    return OkStatus();
+  }
+
+  // Certificates in files whose key no file has.
+  void AddOtherCertificates() {
+    for (const CertificateFile& certificate : certificates_) {
+      if (certificate.has_key) continue;
+      const bool in_agent =
+          std::any_of(agent_keys_.begin(), agent_keys_.end(),
+                      [&](const AgentKey& key) { return key.blob == certificate.plain_blob; });
+      if (in_agent) {
+        Add(from_agent_,
+            std::make_shared<CertifiedIdentity>(certificate.blob, certificate.path,
+                                                InAgent(certificate.plain_blob, certificate.path)));
+      } else {
+        notes_.push_back("the private key of certificate " + certificate.path +
+                         " is neither in a key file nor in ssh-agent");
+      }
+    }
+  }
+
+  void AddOtherAgentKeys() {
+    for (const AgentKey& key : agent_keys_) Add(others_, InAgent(key.blob, Describe(key)));
+  }
+
+  // ssh's usual files that are encrypted: one of them, if there is nothing else.
+  void UnlockDefaultKeys() {
+    const bool needed = from_agent_.empty() && others_.empty() && from_files_.empty();
+    for (Identities::Entry* entry : locked_) {
+      if (needed && from_files_.empty()) {
+        (void)AddFromFile(*entry);
+      } else {
+        notes_.push_back(entry->file->path() + " is encrypted and not in ssh-agent");
+      }
+    }
+  }
+
+  Result<IdentityOffer> Offer() {
+    const size_t named = std::min(from_agent_.size() + from_files_.size(), kMostOffered);
+    const size_t all = from_agent_.size() + others_.size() + from_files_.size();
+    // Those that the user did not name make way.
+    others_.resize(std::min(others_.size(), kMostOffered - named));
+    IdentityOffer offer;
+    for (const Group* group : {&from_agent_, &others_, &from_files_}) {
+      offer.identities.insert(offer.identities.end(), group->begin(), group->end());
+    }
+    offer.identities.resize(std::min(offer.identities.size(), kMostOffered));
+    if (all > kMostOffered) {
+      notes_.push_back(std::to_string(all - kMostOffered) +
+                       " more not offered: servers hang up after too many");
+    }
+    offer.notes = notes_;
+    offer.only_ssh_can_use_more = only_ssh_can_use_more_;
+    if (offer.identities.empty()) return NothingToOffer();
+    return offer;
+  }
+
+  Status NothingToOffer() const {
+    std::string why;
+    for (const std::string& note : notes_) why += (why.empty() ? ": " : "; ") + note;
+    if (why.empty()) {
+      why = std::string(": there is no key file") +
+            (options_.agent_socket.empty() ? ", and no ssh-agent" : "");
+    }
+    return WithRemedy(
+        Error(only_ssh_can_use_more_ ? StatusCode::kUnimplemented : StatusCode::kFailedPrecondition,
+              "no key to log in with" + why),
+        "make a key (ssh-keygen), add one to ssh-agent (ssh-add), or name one with "
+        "key_file in the spec");
+  }
+
+  std::shared_ptr<const SshIdentity> InAgent(const std::string& blob,
+                                             const std::string& description) const {
+    return std::make_shared<AgentIdentity>(options_.agent_socket, blob, description);
+  }
+
+  void Add(Group& group, std::shared_ptr<const SshIdentity> identity) {
+    if (added_.insert(identity->public_blob()).second) group.push_back(std::move(identity));
+  }
+
+  void AddWithCertificates(Group& group, const std::shared_ptr<const SshIdentity>& plain) {
+    for (CertificateFile& certificate : certificates_) {
+      if (certificate.plain_blob != plain->public_blob()) continue;
+      certificate.has_key = true;
+      Add(group, std::make_shared<CertifiedIdentity>(certificate.blob, certificate.path, plain));
+    }
+    Add(group, plain);
+  }
+
+  Identities& cache_;
+  const IdentityOptions& options_;
+  std::vector<AgentKey> agent_keys_;           // those that can be used here
+  std::vector<CertificateFile> certificates_;  // in files
+  std::vector<Identities::Entry*> locked_;     // encrypted, not in the agent, not named
+  Group from_agent_;
+  Group others_;  // in the agent too, but in no file
+  Group from_files_;
+  std::set<std::string> added_;  // blobs
+  std::vector<std::string> notes_;
+  bool only_ssh_can_use_more_ = false;
+};
+
+Result<IdentityOffer> Identities::For(const IdentityOptions& options) {
+  const std::lock_guard lock(mutex_);
+  return IdentityCollector(*this, options).Collect();
+}
+
+Identities::Entry& Identities::File(const std::string& path) {
+  auto found = files_.find(path);
+  if (found == files_.end()) {
+    found = files_.emplace(path, Entry{KeyFile::Read(path), std::nullopt}).first;
+  }
+  return found->second;
+}
+
+const Result<std::shared_ptr<const SshKey>>& Identities::Key(Entry& entry) {
+  if (!entry.key) {
+    auto key = entry.file->Unlock(ask_);
+    if (key.ok()) {
+      entry.key = std::make_shared<const SshKey>(*std::move(key), entry.file->path());
+    } else {
+      entry.key = key.status();
+    }
+  }
+  return *entry.key;
+}
+
+const Identities::AgentKeys& Identities::Agent(const std::string& socket) {
+  auto found = agents_.find(socket);
+  if (found == agents_.end()) found = agents_.emplace(socket, SshAgent(socket).Keys()).first;
+  return found->second;
+}
+
+}  // namespace autodist::transport

@@ -1,0 +1,96 @@
+#include "transport/ssh_public_key.h"
+
+#include <openssl/evp.h>
+
+#include "base/fd.h"
+#include "transport/ssh_wire.h"
+
+namespace autodist::transport {
+namespace {
+
+constexpr size_t kLargestPublicKeyFile = 1 << 16;
+
+std::string_view TypeOf(std::string_view blob) { return WireReader(blob).String(); }
+
+// How many values a public key of this type has after the name of the type.
+int CountFields(std::string_view type) {
+  if (type == "ssh-ed25519") return 1;
+  if (type == "ssh-rsa" || type.starts_with("ecdsa-sha2-")) return 2;
+  return 0;
+}
+
+uint64_t LongNumber(WireReader& reader) {
+  const uint64_t high = reader.Number();
+  return high << 32 | reader.Number();
+}
+
+}  // namespace
+
+bool IsSecurityKey(std::string_view blob) { return TypeOf(blob).starts_with("sk-"); }
+
+bool IsCertificate(std::string_view blob) { return TypeOf(blob).ends_with(kCertificateSuffix); }
+
+Result<SshCertificate> ReadCertificate(std::string_view blob) {
+  constexpr uint32_t kUserCertificate = 1;
+  WireReader reader(blob);
+  std::string_view type = reader.String();
+  if (!type.ends_with(kCertificateSuffix)) {
+    return Error(StatusCode::kInvalidArgument, "not a certificate");
+  }
+  type.remove_suffix(kCertificateSuffix.size());
+  const int fields = CountFields(type);
+  if (fields == 0) {
+    return Error(StatusCode::kInvalidArgument,
+                 "certificates of keys of type '" + std::string(type) + "' are not supported");
+  }
+  SshCertificate certificate;
+  AppendString(certificate.plain_blob, type);
+  reader.String();  // nonce
+  for (int i = 0; i < fields; ++i) AppendString(certificate.plain_blob, reader.String());
+  LongNumber(reader);  // serial number
+  certificate.for_users = reader.Number() == kUserCertificate;
+  reader.String();  // key id
+  reader.String();  // principals
+  certificate.valid_after = LongNumber(reader);
+  certificate.valid_before = LongNumber(reader);
+  if (!reader.ok()) return Error(StatusCode::kInvalidArgument, "damaged certificate");
+  return certificate;
+}
+
+std::optional<std::string> ParsePublicKeyLine(std::string_view line) {
+  constexpr std::string_view kBlank = " \t";
+  const size_t type_end = line.find_first_of(kBlank);
+  if (type_end == std::string_view::npos) return std::nullopt;
+  const std::string_view type = line.substr(0, type_end);
+  line.remove_prefix(std::min(line.find_first_not_of(kBlank, type_end), line.size()));
+  auto blob = DecodeBase64(line.substr(0, line.find_first_of(kBlank)));
+  if (!blob || type.empty() || TypeOf(*blob) != type) return std::nullopt;
+  return blob;
+}
+
+Result<std::string> ReadPublicKeyFile(const std::string& path) {
+  AD_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path, kLargestPublicKeyFile));
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view line = std::string_view(text).substr(begin, end - begin);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (auto blob = ParsePublicKeyLine(line)) return *std::move(blob);
+    begin = end + 1;
+  }
+  return Error(StatusCode::kInvalidArgument, path + ": not a public key of SSH's");
+}
+
+std::optional<std::string> DecodeBase64(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  std::string bytes(text.size() / 4 * 3 + 3, '\0');
+  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                                   reinterpret_cast<const unsigned char*>(text.data()),
+                                   static_cast<int>(text.size()));
+  if (size < 0) return std::nullopt;
+  // EVP_DecodeBlock counts the padding as bytes.
+  const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
+  bytes.resize(static_cast<size_t>(size) - padding);
+  return bytes;
+}
+
+}  // namespace autodist::transport

@@ -1,0 +1,39 @@
+// Public keys and certificates, in files and as they travel on the wire ("blobs"). The format of
+// certificates is described by PROTOCOL.certkeys in the OpenSSH source.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "autodist/status.h"
+
+namespace autodist::transport {
+
+// What the algorithms of certificates have after the name of the plain one.
+inline constexpr std::string_view kCertificateSuffix = "-cert-v01@openssh.com";
+
+// Whether the key lives in a FIDO device, which signs when it is touched.
+bool IsSecurityKey(std::string_view blob);
+bool IsCertificate(std::string_view blob);
+
+struct SshCertificate {
+  std::string plain_blob;  // the public key that it certifies
+  bool for_users;          // else for hosts
+  uint64_t valid_after;    // in seconds since 1970
+  uint64_t valid_before;
+};
+// For certificates of keys that are no security keys.
+Result<SshCertificate> ReadCertificate(std::string_view blob);
+
+// The blob in a line such as "ssh-ed25519 AAAA... comment"; nothing if it is no such line.
+std::optional<std::string> ParsePublicKeyLine(std::string_view line);
+
+// The blob in a .pub file.
+Result<std::string> ReadPublicKeyFile(const std::string& path);
+
+// The bytes that `text` encodes, which must be without line breaks.
+std::optional<std::string> DecodeBase64(std::string_view text);
+
+}  // namespace autodist::transport
