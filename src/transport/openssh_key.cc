@@ -100,9 +100,10 @@ std::optional<std::string> RunChaCha(const Cipher& cipher, std::string_view key,
       RunCipher(cipher.openssl_name, key.substr(0, kHalf), iv, "", std::string(kHalf, '\0'));
   if (!tag_key) return std::nullopt;
   const CleanseAtEnd cleanse(*tag_key);
+  const std::string_view mac_key = *tag_key;
   std::string computed(cipher.tag_size, '\0');
   size_t size = 0;
-  if (!EVP_Q_mac(nullptr, "POLY1305", nullptr, nullptr, nullptr, tag_key->data(), tag_key->size(),
+  if (!EVP_Q_mac(nullptr, "POLY1305", nullptr, nullptr, nullptr, mac_key.data(), mac_key.size(),
                  Data(input), input.size(), reinterpret_cast<unsigned char*>(computed.data()),
                  computed.size(), &size) ||
       CRYPTO_memcmp(computed.data(), tag.data(), tag.size()) != 0) {
@@ -119,7 +120,7 @@ Result<EvpKey> ReadSecret(std::string_view secret, bool encrypted, std::string_v
   const uint32_t first = reader.Number();
   if (first != reader.Number() || !reader.ok()) return encrypted ? WrongPassphrase() : Damaged();
   const std::string_view type = reader.String();
-  const auto key = ReadPrivateKey(type, reader);
+  auto key = ReadPrivateKey(type, reader);
   ERR_clear_error();
   if (!key.ok()) {
     return key.status().code() == StatusCode::kNotFound && type == WireReader(public_blob).String()
