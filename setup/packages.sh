@@ -10,7 +10,8 @@ packages="
   libgloo-dev libgtest-dev libgmock-dev
   openssh-client openssh-server iproute2 util-linux python3 procps"
 [ "${1:-}" = check ] && packages="$packages
-  clang-format clang-tidy clang-tools python3-pytest pdsh clustershell openmpi-bin"
+  clang libclang-rt-dev clang-format clang-tidy clang-tools
+  python3-pytest python3-jsonschema python3-yaml pdsh clustershell openmpi-bin"
 
 missing=""
 for package in $packages; do

@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -14,12 +15,22 @@ namespace autodist::base {
 
 std::optional<IpAddress> IpAddress::Parse(const std::string& text) {
   IpAddress address;
+  if (text.find('\0') != std::string::npos) return std::nullopt;  // inet_pton would stop there
   if (inet_pton(AF_INET, text.c_str(), address.bytes.data()) == 1) return address;
   const size_t percent = text.find('%');
-  if (percent != std::string::npos) address.scope = text.substr(percent + 1);
+  if (percent != std::string::npos) {
+    address.scope = text.substr(percent + 1);
+    if (!IsInterfaceName(address.scope)) return std::nullopt;
+  }
   address.v6 = true;
   if (inet_pton(AF_INET6, text.substr(0, percent).c_str(), address.bytes.data()) != 1) {
     return std::nullopt;
+  }
+  constexpr std::array<unsigned char, 12> kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+  if (std::equal(kMapped.begin(), kMapped.end(), address.bytes.begin())) {
+    IpAddress v4;
+    std::copy(address.bytes.begin() + kMapped.size(), address.bytes.end(), v4.bytes.begin());
+    return v4;
   }
   return address;
 }
@@ -30,6 +41,19 @@ bool IpAddress::IsLoopback() const {
   one[15] = 1;
   return bytes == one;
 }
+
+bool IpAddress::IsUnspecified() const {
+  return std::all_of(bytes.begin(), bytes.end(), [](unsigned char byte) { return byte == 0; });
+}
+
+bool IpAddress::IsMulticast() const { return v6 ? bytes[0] == 0xFF : bytes[0] >> 4 == 0xE; }
+
+bool IpAddress::IsBroadcast() const {
+  return !v6 && std::all_of(bytes.begin(), bytes.begin() + 4,
+                            [](unsigned char byte) { return byte == 0xFF; });
+}
+
+bool IpAddress::IsLinkLocal() const { return v6 && bytes[0] == 0xFE && bytes[1] >> 6 == 2; }
 
 std::string IpAddress::ToString() const {
   char text[INET6_ADDRSTRLEN] = "";
@@ -63,13 +87,20 @@ Result<std::vector<Interface>> LocalInterfaces() {
   return interfaces;
 }
 
+bool IsInterfaceName(std::string_view name) {
+  return !name.empty() && name.size() < IFNAMSIZ && name != "." && name != ".." &&
+         std::none_of(name.begin(), name.end(), [](unsigned char c) {
+           return c == '/' || c == ':' || c == '%' || std::isspace(c) || std::iscntrl(c);
+         });
+}
+
 const Interface* OwnerOf(const IpAddress& address, const std::vector<Interface>& interfaces) {
+  const Interface* owner = nullptr;
   for (const Interface& interface : interfaces) {
-    if (interface.address.v6 == address.v6 && interface.address.bytes == address.bytes) {
-      return &interface;
-    }
+    if (interface.address.v6 != address.v6 || interface.address.bytes != address.bytes) continue;
+    if (!owner || interface.name == address.scope) owner = &interface;
   }
-  return nullptr;
+  return owner;
 }
 
 std::string Describe(const std::vector<Interface>& interfaces) {

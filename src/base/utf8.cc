@@ -1,8 +1,27 @@
 #include "base/utf8.h"
 
 #include <cstdint>
+#include <cstdio>
 
 namespace autodist::base {
+namespace {
+
+// The code point of a well-formed character.
+uint32_t CodeOf(std::string_view character) {
+  const auto lead = static_cast<unsigned char>(character[0]);
+  uint32_t code = character.size() == 1 ? lead : lead & (0x7Fu >> character.size());
+  for (const char byte : character.substr(1)) {
+    code = code << 6 | (static_cast<unsigned char>(byte) & 0x3F);
+  }
+  return code;
+}
+
+bool IsInvisible(uint32_t code) {
+  return code < 0x20 || (code >= 0x7F && code <= 0x9F) || (code >= 0x200B && code <= 0x200F) ||
+         (code >= 0x2028 && code <= 0x202E) || (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF;
+}
+
+}  // namespace
 
 size_t Utf8CharacterLength(std::string_view text) {
   if (text.empty()) return 0;
@@ -10,12 +29,10 @@ size_t Utf8CharacterLength(std::string_view text) {
   if (lead < 0x80) return 1;
   const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 0;
   if (length == 0 || lead > 0xF4 || text.size() < length) return 0;
-  uint32_t code = lead & (0x7Fu >> length);
   for (size_t i = 1; i < length; ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if ((byte & 0xC0) != 0x80) return 0;
-    code = code << 6 | (byte & 0x3F);
+    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) return 0;
   }
+  const uint32_t code = CodeOf(text.substr(0, length));
   const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
   const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
   return overlong || surrogate || code > 0x10FFFF ? 0 : length;
@@ -28,6 +45,27 @@ bool IsUtf8(std::string_view text) {
     text.remove_prefix(length);
   }
   return true;
+}
+
+std::string Printable(std::string_view text) {
+  std::string printable;
+  while (!text.empty()) {
+    const size_t length = Utf8CharacterLength(text);
+    const std::string_view character = text.substr(0, length == 0 ? 1 : length);
+    const uint32_t code =
+        length == 0 ? static_cast<unsigned char>(character[0]) : CodeOf(character);
+    char escaped[16] = "";
+    if (length > 0 && (code == '\n' || code == '\r' || code == '\t')) {
+      std::snprintf(escaped, sizeof escaped, "\\%c", code == '\n' ? 'n' : code == '\r' ? 'r' : 't');
+    } else if (length == 0 || (IsInvisible(code) && code < 0x80)) {
+      std::snprintf(escaped, sizeof escaped, "\\x%02x", code);
+    } else if (IsInvisible(code)) {
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", code);
+    }
+    printable += escaped[0] ? std::string_view(escaped) : character;
+    text.remove_prefix(character.size());
+  }
+  return printable;
 }
 
 }  // namespace autodist::base

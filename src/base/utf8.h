@@ -1,6 +1,7 @@
 // UTF-8 as RFC 3629 defines it.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace autodist::base {
@@ -9,5 +10,10 @@ namespace autodist::base {
 size_t Utf8CharacterLength(std::string_view text);
 
 bool IsUtf8(std::string_view text);
+
+// `text` for a message: on one line, and without anything that a terminal would obey. Control
+// characters, those that change the direction of text, and bytes that are not UTF-8 are written
+// as in "\n", "\x1b" and "\u202e".
+std::string Printable(std::string_view text);
 
 }  // namespace autodist::base

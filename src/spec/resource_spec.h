@@ -26,7 +26,7 @@ struct SshGroup {
   std::string key_file;          // path on the chief as written; "~" not yet expanded; empty: none
   std::string username;          // empty: none given
   std::optional<uint16_t> port;  // of nodes whose address names none
-  std::string proxy_jump;        // "user@host:port", several separated by commas; empty: none
+  std::string proxy_jump;        // "user@host:port", several with commas, or "none"; may be empty
   std::optional<HostKeyCheck> host_key_check;
   std::string python_venv;  // shell statements, run on the node; empty: none
   std::vector<std::pair<std::string, std::string>> shared_envs;  // in file order, unexpanded

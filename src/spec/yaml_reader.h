@@ -5,20 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "spec/problem.h"
 #include "spec/resource_spec.h"
 
 namespace autodist::spec {
-
-// One thing that is wrong in a spec file.
-struct Problem {
-  std::string file;
-  int line = 0;  // from 1; 0 where the file as a whole is meant
-  int column = 0;
-  std::string what;  // what is wrong, and what would be right
-
-  // "file:line:column: what"
-  std::string ToString() const;
-};
 
 // Either a spec, or at least one problem.
 struct ReadOutcome {

@@ -109,10 +109,15 @@ KnownHosts::KnownHosts(const std::vector<std::string>& paths)
   for (const std::string& path : paths) Read(path);
 }
 
+KnownHosts::KnownHosts(const std::string& text, const std::string& name) { Append(text, name); }
+
 void KnownHosts::Read(const std::string& path) {
   const auto text = base::ReadFile(path, kLargestFile);
-  if (!text.ok()) return;
-  std::istringstream lines(*text);
+  if (text.ok()) Append(*text, path);
+}
+
+void KnownHosts::Append(const std::string& text, const std::string& name) {
+  std::istringstream lines(text);
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
     std::istringstream fields(line);
@@ -139,7 +144,7 @@ void KnownHosts::Read(const std::string& path) {
     if (!(fields >> entry.type >> key)) continue;
     entry.key = Decode(key);
     if (KeyType(entry.key) != entry.type) continue;
-    entry.where = path + ":" + std::to_string(number);
+    entry.where = name + ":" + std::to_string(number);
     entries_.push_back(std::move(entry));
   }
 }

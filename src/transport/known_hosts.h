@@ -25,6 +25,9 @@ class KnownHosts {
   // sense are skipped, as ssh does.
   explicit KnownHosts(const std::vector<std::string>& paths);
 
+  // The same from the text of a file; `name` stands for the file in answers.
+  KnownHosts(const std::string& text, const std::string& name);
+
   // `key` is the public key as it travels on the wire.
   Answer Check(const std::string& host, uint16_t port, std::string_view key) const;
 
@@ -56,6 +59,7 @@ class KnownHosts {
     std::string where;
   };
   void Read(const std::string& path);
+  void Append(const std::string& text, const std::string& name);
   static bool Matches(const Entry& entry, const std::string& name);
   Answer CheckName(const std::string& name, std::string_view key) const;  // mutex_ held
 

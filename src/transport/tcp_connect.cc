@@ -1,5 +1,6 @@
 #include "transport/tcp_connect.h"
 
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -31,12 +32,17 @@ std::variant<base::UniqueFd, int> StartConnecting(const base::IpAddress& address
   }
   setsockopt(fd.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
 
+  unsigned scope_id = 0;
+  if (!address.scope.empty() && (scope_id = if_nametoindex(address.scope.c_str())) == 0) {
+    return errno;
+  }
   sockaddr_storage storage{};
   socklen_t length = sizeof(sockaddr_in);
   if (address.v6) {
     sockaddr_in6 v6{};
     v6.sin6_family = AF_INET6;
     v6.sin6_port = htons(port);
+    v6.sin6_scope_id = scope_id;
     std::memcpy(&v6.sin6_addr, address.bytes.data(), sizeof v6.sin6_addr);
     std::memcpy(&storage, &v6, sizeof v6);
     length = sizeof v6;

@@ -27,6 +27,63 @@ TEST(IpAddressTest, KnowsLoopback) {
   EXPECT_FALSE(IpAddress::Parse("128.0.0.1")->IsLoopback());
 }
 
+TEST(IpAddressTest, KeepsScopes) {
+  const IpAddress eth0 = *IpAddress::Parse("fe80::1%eth0");
+  EXPECT_EQ(eth0.scope, "eth0");
+  EXPECT_EQ(eth0, *IpAddress::Parse("FE80:0::1%eth0"));
+  EXPECT_NE(eth0, *IpAddress::Parse("fe80::1%eth1"));
+  EXPECT_NE(eth0, *IpAddress::Parse("fe80::1"));
+  for (const char* no : {"fe80::1%", "fe80::1%a b", "fe80::1%a%b", "fe80::1%a/b", "10.0.0.1%eth0",
+                         "fe80::1%an-interface-name"}) {
+    EXPECT_FALSE(IpAddress::Parse(no)) << no;
+  }
+}
+
+TEST(IpAddressTest, AnIpv4AddressInIpv6ClothesIsTheIpv4Address) {
+  EXPECT_EQ(*IpAddress::Parse("::ffff:10.0.0.1"), *IpAddress::Parse("10.0.0.1"));
+  EXPECT_TRUE(IpAddress::Parse("::ffff:127.0.0.1")->IsLoopback());
+}
+
+TEST(IpAddressTest, NothingIsReadAfterAZeroByte) {
+  EXPECT_FALSE(IpAddress::Parse(std::string("10.0.0.1\0x", 10)));
+  EXPECT_FALSE(IpAddress::Parse(std::string("fd00::1\0x", 9)));
+}
+
+TEST(IpAddressTest, KnowsWhatIsNotOneMachine) {
+  EXPECT_TRUE(IpAddress::Parse("0.0.0.0")->IsUnspecified());
+  EXPECT_TRUE(IpAddress::Parse("::")->IsUnspecified());
+  EXPECT_FALSE(IpAddress::Parse("::1")->IsUnspecified());
+  EXPECT_TRUE(IpAddress::Parse("224.0.0.1")->IsMulticast());
+  EXPECT_TRUE(IpAddress::Parse("239.255.255.255")->IsMulticast());
+  EXPECT_TRUE(IpAddress::Parse("ff02::1")->IsMulticast());
+  EXPECT_FALSE(IpAddress::Parse("240.0.0.1")->IsMulticast());
+  EXPECT_FALSE(IpAddress::Parse("fe80::1")->IsMulticast());
+  EXPECT_TRUE(IpAddress::Parse("255.255.255.255")->IsBroadcast());
+  EXPECT_FALSE(IpAddress::Parse("10.255.255.255")->IsBroadcast());
+  EXPECT_TRUE(IpAddress::Parse("fe80::1")->IsLinkLocal());
+  EXPECT_TRUE(IpAddress::Parse("febf::1")->IsLinkLocal());
+  EXPECT_FALSE(IpAddress::Parse("fec0::1")->IsLinkLocal());
+}
+
+TEST(IpAddressTest, KnowsInterfaceNames) {
+  for (const char* yes : {"eth0", "enp0s31f6", "br-1.2", "a", "fifteen-letters"}) {
+    EXPECT_TRUE(IsInterfaceName(yes)) << yes;
+  }
+  for (const char* no : {"", ".", "..", "a/b", "a b", "eth0:1", "a\x1b", "sixteen--letters"}) {
+    EXPECT_FALSE(IsInterfaceName(no)) << no;
+  }
+}
+
+TEST(IpAddressTest, OfSeveralOwnersTheScopeTells) {
+  const IpAddress same = *IpAddress::Parse("fe80::1");
+  const std::vector<Interface> interfaces = {
+      {"lo", *IpAddress::Parse("::1")}, {"eth0", same}, {"eth1", same}};
+  EXPECT_EQ(OwnerOf(same, interfaces)->name, "eth0");
+  EXPECT_EQ(OwnerOf(*IpAddress::Parse("fe80::1%eth1"), interfaces)->name, "eth1");
+  EXPECT_EQ(OwnerOf(*IpAddress::Parse("fe80::1%of-another"), interfaces)->name, "eth0");
+  EXPECT_EQ(OwnerOf(*IpAddress::Parse("fe80::2%eth1"), interfaces), nullptr);
+}
+
 TEST(IpAddressTest, ThisMachineHasALoopbackInterface) {
   const auto interfaces = LocalInterfaces();
   ASSERT_TRUE(interfaces.ok());

@@ -16,5 +16,12 @@ TEST(Utf8Test, TellsGoodFromBad) {
   }
 }
 
+TEST(Utf8Test, PrintableHasNothingThatATerminalObeys) {
+  EXPECT_EQ(Printable("plain ü € 😀 \\ text"), "plain ü € 😀 \\ text");
+  EXPECT_EQ(Printable(std::string_view("a\n\r\t\x1b\0\x7f", 7)), "a\\n\\r\\t\\x1b\\x00\\x7f");
+  EXPECT_EQ(Printable("\u009b\u202e\u200b\ufeff"), "\\u009b\\u202e\\u200b\\ufeff");
+  EXPECT_EQ(Printable("\xff\xc3"), "\\xff\\xc3");
+}
+
 }  // namespace
 }  // namespace autodist::base

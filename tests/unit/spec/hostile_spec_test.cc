@@ -50,9 +50,44 @@ TEST(HostileSpecTest, AnAliasBombDoesNotGoOff) {
   EXPECT_LT(outcome.problems.size(), 200u);
 }
 
+TEST(HostileSpecTest, AliasesDoNotMultiply) {
+  const auto repeated = [](const std::string& text, int times) {
+    std::string all;
+    for (int i = 0; i < times; ++i) all += text;
+    return all;
+  };
+  // Each would be some 10^9 devices, problems or bytes.
+  std::string devices;
+  for (int i = 0; i < 4000; ++i) devices += std::to_string(i) + ",";
+  std::string groups;
+  for (int i = 0; i < 20'000; ++i) groups += "  g" + std::to_string(i) + ": *g\n";
+  for (const std::string& text :
+       {"nodes: [{address: a, gpus: &g [" + devices + "]}, " + repeated("{gpus: *g},", 40'000) +
+            "]",
+        "nodes: [&n {address: a, gpus: [" + devices + "]}, " + repeated("*n,", 200'000) + "]",
+        "nodes: [&n {address: a, gpus: [" + repeated("x,", 30'000) + "]}, " +
+            repeated("*n,", 30'000) + "]",
+        "nodes: [{address: a}]\nssh:\n  g: &g {python_venv: " + repeated("x", 500'000) + "}\n" +
+            groups}) {
+    const ReadOutcome outcome = ReadSpec(text, "f");
+    EXPECT_FALSE(outcome.spec);
+    EXPECT_GT(outcome.problems.size(), 0u);
+    EXPECT_LT(outcome.problems.size(), 200u);
+  }
+}
+
 TEST(HostileSpecTest, AnAnchorThatContainsItself) {
   EXPECT_FALSE(ReadSpec("nodes: &a [*a]\n", "f").spec);
+  EXPECT_FALSE(ReadSpec("&a {nodes: *a}\n", "f").spec);
   EXPECT_FALSE(ReadSpec("&a nodes: [{address: *a, *a : *a}]\n", "f").spec);
+}
+
+TEST(HostileSpecTest, ALongChainOfAliases) {
+  std::string text = "nodes: [&a0 [x]";
+  for (int i = 1; i < 50'000; ++i) {
+    text += ", &a" + std::to_string(i) + " [*a" + std::to_string(i - 1) + "]";
+  }
+  EXPECT_FALSE(ReadSpec(text + "]", "f").spec);
 }
 
 TEST(HostileSpecTest, BinaryInputIsNamedAsSuch) {

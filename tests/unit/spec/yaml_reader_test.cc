@@ -127,7 +127,8 @@ INSTANTIATE_TEST_SUITE_P(
                 {"f.yaml:3:5: unknown key 'gpu' in a node; did you mean 'gpus'?"}},
         Refused{"UnknownKeyFarFromAll",
                 "nodes:\n  - address: localhost\n    colour: 1\n",
-                {"known keys are address, cpus, gpus, chief, ssh_config or network_bandwidth"}},
+                {"known keys are address, cpus, gpus, chief, ssh_config, network_bandwidth, "
+                 "interface or data_address"}},
         Refused{"UndefinedSshGroup",
                 "nodes:\n  - {address: 10.0.0.1, chief: true}\n"
                 "  - address: 10.0.0.2\n    ssh_config: con\n"
@@ -149,9 +150,6 @@ INSTANTIATE_TEST_SUITE_P(
                 "nodes:\n  - address: localhost\n    gpus: [0, 1, 0, -1, x]\n    cpus: [0, 0]\n",
                 {"f.yaml:3:18: in 'gpus': device 0 is listed twice", "f.yaml:3:21: in 'gpus': '-1'",
                  "f.yaml:3:25: in 'gpus': 'x'", "f.yaml:4:15: in 'cpus': device 0"}},
-        Refused{"MissingKeyFile",
-                "nodes: [{address: localhost}]\nssh:\n  a:\n    username: u\n",
-                {"f.yaml:4:5: ssh group 'a' has no 'key_file'"}},
         Refused{"WrongTypes",
                 "nodes:\n  - address: [1]\n    gpus: 2\n    chief: maybe\n    ssh_config: {}\n"
                 "    network_bandwidth: fast\nssh: 3\n",
@@ -167,7 +165,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "f.yaml:5:26"}},
         Refused{"PortInAddress",
                 "nodes: [{address: 'host:22'}]\n",
-                {"a port belongs to the ssh group"}},
+                {"a port belongs to the ssh group, as 'port: 2222', or [host]:2222 in quotes"}},
         Refused{"EmptyNodes", "nodes: []\n", {"f.yaml:1:8: 'nodes' is an empty list"}},
         Refused{"NoNodes", "ssh: {a: {key_file: k}}\n", {"f.yaml:1:1: key 'nodes' is missing"}},
         Refused{"NodesNull", "nodes:\n", {"'nodes' is empty"}},

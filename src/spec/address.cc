@@ -1,0 +1,131 @@
+#include "spec/address.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <string_view>
+
+#include "base/ip_address.h"
+#include "spec/quoted.h"
+
+namespace autodist::spec {
+namespace {
+
+Status Wrong(const std::string& what) { return Error(StatusCode::kInvalidArgument, what); }
+
+bool IsHostName(const std::string& text) {
+  return !text.empty() && text.size() <= 253 && text[0] != '-' && text[0] != '.' &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return std::isalnum(c) || c == '.' || c == '-' || c == '_';
+         });
+}
+
+// Such as "10.0.0.256" or "127.1": the system would read it as some number, not ask for the name.
+bool LooksNumeric(const std::string& text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isdigit(c) || c == '.'; });
+}
+
+// Characters that a shell, or the command line of ssh, could take for more than a name.
+bool IsUserName(std::string_view text) {
+  return !text.empty() && text[0] != '-' &&
+         std::none_of(text.begin(), text.end(), [](unsigned char c) {
+           return std::isspace(c) || std::iscntrl(c) ||
+                  std::string_view("'`\";&<>|(){}[]:\\").find(static_cast<char>(c)) !=
+                      std::string_view::npos;
+         });
+}
+
+Result<uint16_t> ReadPort(std::string_view text) {
+  uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (error == std::errc() && end == text.data() + text.size() && port > 0) return port;
+  return Wrong("port " + Quoted(text) + " should be a number from 1 to 65535");
+}
+
+// "[host]:port" and "[host]".
+Result<HostAndPort> ReadBracketed(const std::string& text) {
+  const size_t close = text.find(']');
+  if (close == std::string::npos || (close + 1 < text.size() && text[close + 1] != ':')) {
+    return Wrong(Quoted(text) + " should be written as [host] or [host]:port");
+  }
+  HostAndPort read{text.substr(1, close - 1), std::nullopt};
+  AD_RETURN_IF_ERROR(CheckHost(read.host));
+  if (close + 1 < text.size()) {
+    AD_ASSIGN_OR_RETURN(read.port, ReadPort(std::string_view(text).substr(close + 2)));
+  }
+  return read;
+}
+
+Status CheckJump(const std::string& text) {
+  const size_t at = text.rfind('@');
+  if (at != std::string::npos && !IsUserName(std::string_view(text).substr(0, at))) {
+    return Wrong(Quoted(text.substr(0, at)) + " is not a user name");
+  }
+  const std::string place = at == std::string::npos ? text : text.substr(at + 1);
+  if (place.starts_with('[')) return ReadBracketed(place).status();
+  const size_t colon = place.find(':');
+  if (colon != place.rfind(':')) {
+    return Wrong("IPv6 address " + Quoted(place) + " should be in brackets, as [fd00::1]");
+  }
+  AD_RETURN_IF_ERROR(CheckHost(place.substr(0, colon)));
+  if (colon == std::string::npos) return OkStatus();
+  return ReadPort(std::string_view(place).substr(colon + 1)).status();
+}
+
+}  // namespace
+
+Status CheckHost(const std::string& text) {
+  const auto ip = base::IpAddress::Parse(text);
+  if (!ip && !IsHostName(text)) {
+    return Wrong(Quoted(text) + " is neither an IPv4 or IPv6 address nor a host name");
+  }
+  if (!ip && LooksNumeric(text)) {
+    return Wrong(Quoted(text) + " is not an IPv4 address; those are four numbers from 0 to 255");
+  }
+  if (!ip) return OkStatus();
+  const char* kind = ip->IsUnspecified() ? "means any address"
+                     : ip->IsMulticast() ? "is a multicast address"
+                     : ip->IsBroadcast() ? "is the broadcast address"
+                                         : nullptr;
+  if (!kind) return OkStatus();
+  return Wrong(Quoted(text) + " " + kind +
+               ", not one machine; give the address under which others reach the machine");
+}
+
+Result<HostAndPort> ReadHostAndPort(const std::string& text) {
+  if (text.starts_with('[')) return ReadBracketed(text);
+  const Status status = CheckHost(text);
+  if (status.ok()) return HostAndPort{text, std::nullopt};
+  if (text.find(':') == std::string::npos || base::IpAddress::Parse(text)) return status;
+  return Wrong(Message(status) +
+               "; a port belongs to the ssh group, as 'port: 2222', or [host]:2222 in quotes");
+}
+
+Status CheckProxyJump(const std::string& text) {
+  if (text == "none") return OkStatus();
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    if (const Status status = CheckJump(text.substr(begin, end - begin)); !status.ok()) {
+      return Wrong(Message(status) +
+                   "; a jump is written as user@host:port, several with commas between them");
+    }
+    begin = end + 1;
+  }
+  return OkStatus();
+}
+
+std::string Identity(const std::string& host) {
+  if (const auto ip = base::IpAddress::Parse(host)) return ip->ToString();
+  std::string lower = host;
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
+
+bool IsLoopback(const std::string& host) {
+  const auto ip = base::IpAddress::Parse(host);
+  return ip ? ip->IsLoopback() : Identity(host) == "localhost";
+}
+
+}  // namespace autodist::spec

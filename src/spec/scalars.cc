@@ -1,0 +1,95 @@
+#include "spec/scalars.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "base/ip_address.h"
+#include "base/nearest.h"
+#include "spec/quoted.h"
+
+namespace autodist::spec {
+namespace {
+
+Status Wrong(const std::string& text, const std::string& why) {
+  return Error(StatusCode::kInvalidArgument, Quoted(text) + why);
+}
+
+}  // namespace
+
+std::optional<bool> ReadBool(const std::string& text) {
+  const auto is_one_of = [&](std::initializer_list<const char*> words) {
+    return std::find(words.begin(), words.end(), text) != words.end();
+  };
+  if (is_one_of({"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON", "y", "Y"})) {
+    return true;
+  }
+  if (is_one_of({"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF", "n", "N"})) {
+    return false;
+  }
+  return std::nullopt;
+}
+
+std::optional<uint32_t> ReadWholeNumber(const std::string& text, uint32_t largest) {
+  uint32_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stop != end || number > largest) return std::nullopt;
+  return number;
+}
+
+std::optional<double> ReadPositiveNumber(const std::string& text) {
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stop != end || !(number > 0) || !std::isfinite(number)) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+Result<HostKeyCheck> ReadHostKeyCheck(const std::string& text) {
+  const std::vector<std::pair<std::string, HostKeyCheck>> known = {
+      {"strict", HostKeyCheck::kStrict},
+      {"accept-new", HostKeyCheck::kAcceptNew},
+      {"off", HostKeyCheck::kOff}};
+  std::vector<std::string> words;
+  for (const auto& [word, check] : known) {
+    if (word == text) return check;
+    words.push_back(word);
+  }
+  const std::string near = base::Nearest(text, words);
+  return Wrong(text, " should be " + base::Alternatives(words) +
+                         (near.empty() ? "" : "; did you mean '" + near + "'?"));
+}
+
+Result<std::string> ReadAbsolutePath(const std::string& text) {
+  if (!text.starts_with('/')) {
+    return Wrong(text, " is not the absolute path of a folder; it should begin with '/'");
+  }
+  std::string path = std::filesystem::path(text).lexically_normal().string();
+  if (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+Status CheckInterface(const std::string& text) {
+  if (base::IsInterfaceName(text)) return OkStatus();
+  return Wrong(text,
+               " is not the name of a network interface, such as eth0; those have 1 to 15 "
+               "characters, and no spaces, '/', ':' or '%' among them");
+}
+
+Status CheckVariableName(const std::string& text) {
+  if (!text.empty() && !std::isdigit(static_cast<unsigned char>(text[0])) &&
+      std::all_of(text.begin(), text.end(),
+                  [](unsigned char c) { return std::isalnum(c) || c == '_'; })) {
+    return OkStatus();
+  }
+  return Wrong(text, " is not a name for an environment variable");
+}
+
+}  // namespace autodist::spec

@@ -1,0 +1,27 @@
+// What single values of a spec may be.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "autodist/status.h"
+#include "spec/resource_spec.h"
+
+namespace autodist::spec {
+
+// As YAML writes them: true, yes, on and their opposites.
+std::optional<bool> ReadBool(const std::string& text);
+
+// Decimal digits, up to `largest`.
+std::optional<uint32_t> ReadWholeNumber(const std::string& text, uint32_t largest);
+
+std::optional<double> ReadPositiveNumber(const std::string& text);
+
+// The error of these begins with the value, in quotes.
+Result<HostKeyCheck> ReadHostKeyCheck(const std::string& text);
+Result<std::string> ReadAbsolutePath(const std::string& text);  // without needless '/' and '.'
+Status CheckInterface(const std::string& text);
+Status CheckVariableName(const std::string& text);
+
+}  // namespace autodist::spec

@@ -1,0 +1,148 @@
+#include "spec/spec_check.h"
+
+#include <map>
+
+#include "base/ip_address.h"
+#include "base/nearest.h"
+#include "base/utf8.h"
+#include "spec/address.h"
+#include "spec/quoted.h"
+
+namespace autodist::spec {
+namespace {
+
+std::string LoopbackProblem(const std::string& host) {
+  return Quoted(host) +
+         " means another machine on each node; with several nodes give the address under which the "
+         "others reach this one";
+}
+
+class WholeCheck {
+ public:
+  WholeCheck(const ResourceSpec& spec, const ReportProblem& report)
+      : spec_(spec), several_(spec.nodes.size() > 1), report_(report) {
+    for (const auto& [name, group] : spec.ssh) groups_.push_back(name);
+  }
+
+  void Check(const Node& node, const NodePositions& at) {
+    CheckChief(node, at);
+    CheckSshGroup(node, at);
+    if (!node.address.empty()) CheckAddress(node, at);
+    CheckDataAddress(node, at);
+  }
+
+  bool has_chief() const { return chief_line_ > 0; }
+
+ private:
+  struct First {
+    int line;
+    const Node* node;
+  };
+
+  void CheckChief(const Node& node, const NodePositions& at) {
+    if (node.chief && chief_line_ > 0) {
+      report_(at.address, "a second chief; the first is on line " + std::to_string(chief_line_) +
+                              ": mark only the machine that you launch from");
+    } else if (node.chief) {
+      chief_line_ = at.address.line;
+    }
+  }
+
+  void CheckSshGroup(const Node& node, const NodePositions& at) {
+    if (!node.ssh_config.empty() && !spec_.ssh.contains(node.ssh_config)) {
+      const std::string near = base::Nearest(node.ssh_config, groups_);
+      report_(at.ssh_config,
+              "ssh group " + Quoted(node.ssh_config) + " is not defined; " +
+                  (groups_.empty() ? "the spec has no 'ssh' groups" : "defined are: " + Groups()) +
+                  (near.empty() ? "" : "; did you mean " + Quoted(near) + "?"));
+    }
+    if (several_ && !node.chief && node.ssh_config.empty()) {
+      report_(at.address, (node.address.empty() ? "this node" : "node " + Quoted(node.address)) +
+                              " has no 'ssh_config', so the chief does not know how to log in; "
+                              "name " +
+                              (groups_.empty() ? "a group under 'ssh'" : Groups()));
+    }
+  }
+
+  void CheckAddress(const Node& node, const NodePositions& at) {
+    const auto [entry, is_new] =
+        addresses_.emplace(Identity(node.address), First{at.address.line, &node});
+    if (!is_new) {
+      const bool two_ports = entry->second.node->port != node.port;
+      report_(at.address, "address " + Quoted(node.address) +
+                              " is already that of the node on line " +
+                              std::to_string(entry->second.line) + "; " +
+                              (two_ports ? "two SSH servers behind one address need a host name "
+                                           "each, such as in /etc/hosts"
+                                         : "list each machine once, with all its devices"));
+    }
+    if (!several_) return;
+    const auto ip = base::IpAddress::Parse(node.address);
+    if (IsLoopback(node.address)) {
+      report_(at.address, LoopbackProblem(node.address));
+    } else if (ip && ip->IsLinkLocal() && ip->scope.empty()) {
+      report_(at.address, Quoted(node.address) +
+                              " is a link-local address; it needs the interface "
+                              "by which the chief reaches it, such as " +
+                              Quoted(node.address + "%eth0"));
+    } else if (ip && !ip->scope.empty() && node.data_address.empty()) {
+      report_(at.address, Quoted(node.address) +
+                              " means something on the chief alone; add a 'data_address' that "
+                              "every node can reach");
+    }
+  }
+
+  // Ranks reach a node by its data address, or else by its address.
+  void CheckDataAddress(const Node& node, const NodePositions& at) {
+    const bool own = !node.data_address.empty();
+    const auto ip = base::IpAddress::Parse(node.data_address);
+    if (several_ && IsLoopback(node.data_address)) {
+      report_(at.data_address, LoopbackProblem(node.data_address));
+    } else if (several_ && ip && (ip->IsLinkLocal() || !ip->scope.empty())) {
+      report_(at.data_address, Quoted(node.data_address) +
+                                   " means something on one machine alone; give an address that "
+                                   "every node can reach");
+    }
+    const std::string& used = own ? node.data_address : node.address;
+    if (used.empty()) return;
+    const auto [entry, is_new] =
+        data_addresses_.emplace(Identity(used), First{at.address.line, &node});
+    // Where neither has a data address, the double address has been reported.
+    if (is_new || (!own && entry->second.node->data_address.empty())) return;
+    report_(own ? at.data_address : at.address,
+            Quoted(used) + " is already where ranks reach the node on line " +
+                std::to_string(entry->second.line) + "; each node needs a data address of its own");
+  }
+
+  std::string Groups() const {
+    constexpr size_t kMost = 20;
+    std::vector<std::string> names;
+    for (const std::string& name : groups_) {
+      if (names.size() == kMost) return base::Alternatives(names) + ", …";
+      names.push_back(base::Printable(name));
+    }
+    return base::Alternatives(names);
+  }
+
+  const ResourceSpec& spec_;
+  const bool several_;
+  const ReportProblem& report_;
+  std::vector<std::string> groups_;
+  std::map<std::string, First> addresses_;
+  std::map<std::string, First> data_addresses_;
+  int chief_line_ = 0;
+};
+
+}  // namespace
+
+void CheckWhole(const ResourceSpec& spec, const std::vector<NodePositions>& nodes,
+                Position nodes_list, const ReportProblem& report) {
+  WholeCheck check(spec, report);
+  for (size_t i = 0; i < spec.nodes.size(); ++i) check.Check(spec.nodes[i], nodes[i]);
+  if (spec.nodes.size() > 1 && !check.has_chief()) {
+    report(nodes_list,
+           "no node is the chief; add 'chief: true' to the machine that you launch from");
+  }
+}
+
+}  // namespace autodist::spec

@@ -1,0 +1,27 @@
+// What only the whole spec tells: the chief, the names of ssh groups, unlike addresses.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "spec/problem.h"
+#include "spec/resource_spec.h"
+
+namespace autodist::spec {
+
+// Where a node's values stand; that of the node itself for what it does not have.
+struct NodePositions {
+  Position address;
+  Position ssh_config;
+  Position data_address;
+};
+
+using ReportProblem = std::function<void(Position where, const std::string& what)>;
+
+// Reports everything that is wrong between the parts of a spec, each of which has been read; an
+// address that was not understood is empty. `nodes` is in the order of spec.nodes.
+void CheckWhole(const ResourceSpec& spec, const std::vector<NodePositions>& nodes,
+                Position nodes_list, const ReportProblem& report);
+
+}  // namespace autodist::spec

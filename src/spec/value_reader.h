@@ -1,0 +1,70 @@
+// Reads the values of a YAML document, and collects what is wrong with them.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autodist/status.h"
+#include "spec/problem.h"
+#include "spec/yaml_tree.h"
+
+namespace autodist::spec {
+
+// "a list", "a mapping", "a single value" or "empty".
+const char* TypeName(const YamlValue& yaml);
+
+// A value as a message names it: the text in quotes, or its type.
+std::string Shown(const YamlValue& yaml);
+
+// The rest is to be called within Collect() alone, which it leaves where there are too many
+// problems or, because of aliases, too many values.
+class ValueReader {
+ public:
+  using Handler = std::function<void(const YamlValue& value)>;
+  using Handlers = std::vector<std::pair<std::string, Handler>>;
+  using EntryHandler = std::function<void(const YamlValue& key, const YamlValue& value)>;
+
+  explicit ValueReader(std::string file) : file_(std::move(file)) {}
+
+  // Runs `read`, and returns what was reported meanwhile, in file order.
+  std::vector<Problem> Collect(const std::function<void()>& read);
+
+  void Report(Position where, const std::string& what);
+  void Report(const YamlValue& yaml, const std::string& what) { Report(yaml.position, what); }
+
+  void ForEach(const YamlValue& list, const Handler& handler);
+  void ForEachEntry(const YamlValue& mapping, const EntryHandler& handler);
+  // Calls the handler of each key; reports unknown and repeated keys. False if not a mapping.
+  bool ReadMapping(const YamlValue& yaml, const std::string& where, const Handlers& handlers);
+
+  // A text; empty if it is none, which has been reported.
+  std::string ReadString(const YamlValue& yaml, const std::string& key);
+
+  // What `read` makes of a text; nullopt if there is something wrong, which has been reported.
+  template <typename T>
+  std::optional<T> ReadAs(const YamlValue& yaml, const std::string& key,
+                          Result<T> (*read)(const std::string& text)) {
+    const std::string text = ReadString(yaml, key);
+    if (text.empty()) return std::nullopt;
+    Result<T> value = read(text);
+    if (value.ok()) return *std::move(value);
+    Report(yaml, "'" + key + "': " + Message(value.status()));
+    return std::nullopt;
+  }
+
+  // The handler of a key with a text, in which `check` finds nothing wrong; it goes to `to`.
+  std::pair<std::string, Handler> Text(const std::string& key, std::string& to,
+                                       Status (*check)(const std::string& text) = nullptr);
+
+ private:
+  void Count(const YamlValue& yaml);
+
+  const std::string file_;
+  std::vector<Problem> problems_;
+  size_t values_ = 0;
+};
+
+}  // namespace autodist::spec

@@ -1,0 +1,61 @@
+// libFuzzer: whatever a known_hosts file contains, asking it ends soon and trusts no key that is
+// not in it.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "transport/known_hosts.h"
+#include "transport/ssh_wire.h"
+
+namespace {
+
+using autodist::transport::KnownHosts;
+
+void Check(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "%s\n", what);
+  std::abort();
+}
+
+std::string KeyOf(const std::string& type, char filling) {
+  std::string key;
+  autodist::transport::AppendString(key, type);
+  autodist::transport::AppendString(key, std::string(32, filling));
+  return key;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  const KnownHosts known(text, "file");
+  const std::string key = KeyOf("ssh-ed25519", 'k');
+  // Of no known type and with bytes that base64 seldom spells, so that no text contains it.
+  const std::string unlisted = KeyOf("autodist-fuzz", '\xFE');
+
+  for (const std::string host :
+       {"host", "HOST.example", "10.0.0.1", "fd00::2", "fe80::1%eth0", ""}) {
+    for (const uint16_t port : {uint16_t{22}, uint16_t{2222}}) {
+      for (const std::string& type : known.KeyTypes(host, port)) {
+        Check(!type.empty(), "a key type is empty");
+      }
+      Check(known.Check(host, port, unlisted).verdict != KnownHosts::Verdict::kTrusted,
+            "a key is trusted that is not in the file");
+      for (const std::string_view asked : {std::string_view(key), std::string_view("")}) {
+        const auto answer = known.Check(host, port, asked);
+        Check(answer.where.empty() == (answer.verdict == KnownHosts::Verdict::kUnknown),
+              "an answer without a place, or the other way round");
+      }
+      if (host.empty()) continue;
+      // The line to add comes last, and nothing before it can spoil it but a revocation.
+      const auto trusted =
+          KnownHosts(text + "\n" + KnownHosts::Line(host, port, key) + "\n", "file")
+              .Check(host, port, key);
+      Check(trusted.verdict == KnownHosts::Verdict::kTrusted ||
+                trusted.verdict == KnownHosts::Verdict::kRevoked,
+            "the line to add is not understood");
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,76 @@
+// libFuzzer: whatever the text is, reading it as a resource spec gives a consistent spec, or
+// problems with places within the text.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <string>
+
+#include "base/utf8.h"
+#include "spec/address.h"
+#include "spec/yaml_reader.h"
+
+namespace autodist::spec {
+namespace {
+
+void Check(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "%s\n", what);
+  std::abort();
+}
+
+void CheckProblem(const Problem& problem, int lines) {
+  Check(problem.line >= 0 && problem.line <= lines, "a problem on a line that there is not");
+  Check(problem.line == 0 || problem.column >= 1, "a problem without a column");
+  Check(!problem.what.empty() && base::IsUtf8(problem.what), "a problem without a text");
+  // The one message of several lines is the reader's own.
+  for (const char c : problem.what) {
+    Check((static_cast<unsigned char>(c) >= 0x20 && c != 0x7F) || c == '\n', "a control character");
+  }
+}
+
+void CheckGroup(const SshGroup& group) {
+  Check(!group.port || *group.port > 0, "port 0 of a group");
+  Check(group.key_file.find('\0') == std::string::npos, "a zero byte in a path");
+  Check(group.proxy_jump.empty() || CheckProxyJump(group.proxy_jump).ok(), "a bad jump");
+  Check(!group.proxy_jump.starts_with('-'), "a jump that is an option");
+}
+
+void CheckSpec(const ResourceSpec& spec) {
+  const auto chiefs = std::count_if(spec.nodes.begin(), spec.nodes.end(),
+                                    [](const Node& node) { return node.chief; });
+  Check(chiefs == 1, "not one chief");
+  std::set<std::string> addresses;
+  std::set<std::string> data_addresses;
+  for (const Node& node : spec.nodes) {
+    const std::string& data = node.data_address.empty() ? node.address : node.data_address;
+    Check(CheckHost(node.address).ok() && CheckHost(data).ok(), "a bad address");
+    Check(addresses.insert(Identity(node.address)).second, "an address twice");
+    Check(data_addresses.insert(Identity(data)).second, "a data address twice");
+    Check(!node.cpus.empty() && node.network_bandwidth > 0, "a node without devices or network");
+    Check(!node.port || *node.port > 0, "port 0");
+    Check(node.interface.size() <= 15, "a long interface name");
+    Check(node.chief || spec.ssh.contains(node.ssh_config), "a node without an ssh group");
+  }
+  for (const auto& [name, group] : spec.ssh) CheckGroup(group);
+  const std::set<std::string> paths(spec.shared_paths.begin(), spec.shared_paths.end());
+  Check(paths.size() == spec.shared_paths.size(), "a shared path twice");
+  for (const std::string& path : paths) Check(path.starts_with('/'), "a relative shared path");
+}
+
+}  // namespace
+}  // namespace autodist::spec
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace autodist::spec;
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  const ReadOutcome outcome = ReadSpec(text, "f");
+  Check(outcome.spec.has_value() == outcome.problems.empty(), "neither spec nor problems, or both");
+  // A file ends on the line after its last line feed; YAML counts carriage returns as well.
+  const auto lines =
+      1 + std::count_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; });
+  for (const Problem& problem : outcome.problems) CheckProblem(problem, static_cast<int>(lines));
+  if (outcome.spec) CheckSpec(*outcome.spec);
+  return 0;
+}

@@ -1,0 +1,199 @@
+// The keys beyond AutoDist's: other ways to a node, and between nodes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "spec/yaml_reader.h"
+
+namespace autodist::spec {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+std::vector<std::string> ProblemsOf(const std::string& text) {
+  const ReadOutcome outcome = ReadSpec(text, "f");
+  EXPECT_EQ(outcome.spec.has_value(), outcome.problems.empty());
+  std::vector<std::string> problems;
+  for (const Problem& problem : outcome.problems) problems.push_back(problem.ToString());
+  return problems;
+}
+
+ResourceSpec Read(const std::string& text) {
+  const ReadOutcome outcome = ReadSpec(text, "f");
+  EXPECT_THAT(ProblemsOf(text), ElementsAre());
+  return outcome.spec.value_or(ResourceSpec{});
+}
+
+// Two nodes, of which `second` is the rest of the second one, from its address on.
+std::string TwoNodes(const std::string& second) {
+  return "nodes:\n  - {address: 10.0.0.1, chief: true}\n  - {ssh_config: a, address: " + second +
+         "}\nssh:\n  a:\n";
+}
+
+std::string Group(const std::string& settings) {
+  return "nodes: [{address: localhost}]\nssh:\n  a: {" + settings + "}\n";
+}
+
+TEST(SpecKeysTest, PortsInAddresses) {
+  const ResourceSpec spec = Read(TwoNodes("'[fd00::2]:2222'"));
+  EXPECT_EQ(spec.nodes[1].address, "fd00::2");
+  EXPECT_EQ(spec.nodes[1].port, 2222);
+  EXPECT_FALSE(spec.nodes[0].port);
+  EXPECT_THAT(ProblemsOf(TwoNodes("'host:2222'")),
+              ElementsAre(HasSubstr("f:3:30: 'host:2222' is neither")));
+  EXPECT_THAT(ProblemsOf(TwoNodes("'[fd00::2]:0'")), ElementsAre(HasSubstr("f:3:30: port '0'")));
+}
+
+TEST(SpecKeysTest, BracketsWithoutQuotesAreExplained) {
+  EXPECT_THAT(ProblemsOf("nodes:\n  - address: [fd00::2]\n"),
+              ElementsAre(HasSubstr("f:2:14: 'address' is a list; it should be a text, which in "
+                                    "brackets needs quotes")));
+  EXPECT_THAT(ProblemsOf("nodes:\n  - address: [10.0.0.2]:2222\n"),
+              ElementsAre(HasSubstr("an address in brackets needs quotes: '[host]:2222'")));
+  EXPECT_THAT(ProblemsOf("nodes:\n  - address: [1\n"),
+              ElementsAre(Not(HasSubstr("in brackets needs quotes"))));
+}
+
+TEST(SpecKeysTest, AddressesOfNoMachine) {
+  EXPECT_THAT(ProblemsOf(TwoNodes("0.0.0.0")),
+              ElementsAre(HasSubstr("f:3:30: '0.0.0.0' means any address, not one machine; give")));
+  EXPECT_THAT(ProblemsOf(TwoNodes("ff02::1")), ElementsAre(HasSubstr("multicast")));
+  EXPECT_THAT(ProblemsOf(TwoNodes("255.255.255.255")), ElementsAre(HasSubstr("broadcast")));
+}
+
+TEST(SpecKeysTest, LinkLocalAddressesAreTheChiefsAlone) {
+  EXPECT_THAT(ProblemsOf(TwoNodes("fe80::2")),
+              ElementsAre(HasSubstr("f:3:30: 'fe80::2' is a link-local address; it needs the "
+                                    "interface by which the chief reaches it, such as "
+                                    "'fe80::2%eth0'")));
+  EXPECT_THAT(
+      ProblemsOf(TwoNodes("fe80::2%eth0")),
+      ElementsAre(HasSubstr("f:3:30: 'fe80::2%eth0' means something on the chief alone; add "
+                            "a 'data_address'")));
+  const ResourceSpec spec = Read(TwoNodes("fe80::2%eth0, data_address: 10.1.0.2"));
+  EXPECT_EQ(spec.nodes[1].address, "fe80::2%eth0");
+  EXPECT_THAT(
+      ProblemsOf(TwoNodes("10.0.0.2, data_address: fe80::2%eth0")),
+      ElementsAre(HasSubstr("f:3:54: 'fe80::2%eth0' means something on one machine alone")));
+  Read("nodes: [{address: fe80::2%eth0}]\n");
+}
+
+TEST(SpecKeysTest, DataAddressesAndInterfaces) {
+  const ResourceSpec spec = Read(TwoNodes("10.0.0.2, data_address: node2-ib, interface: ib0.8001"));
+  EXPECT_EQ(spec.nodes[1].data_address, "node2-ib");
+  EXPECT_EQ(spec.nodes[1].interface, "ib0.8001");
+  for (const std::string bad : {"'[fd00::2]:22'", "'host:22'", "0.0.0.0", "10.0.0.256"}) {
+    EXPECT_THAT(ProblemsOf(TwoNodes("10.0.0.2, data_address: " + bad)),
+                ElementsAre(HasSubstr("f:3:54: 'data_address': ")))
+        << bad;
+  }
+  EXPECT_THAT(ProblemsOf(TwoNodes("10.0.0.2, data_address: 127.0.0.1")),
+              ElementsAre(HasSubstr("f:3:54: '127.0.0.1' means another machine on each node")));
+  Read("nodes: [{address: localhost, data_address: 127.0.0.1}]\n");
+  for (const std::string bad : {"a-name-too-long-", "'a b'", "a/b", "..", "\"a\\x1b\""}) {
+    EXPECT_THAT(ProblemsOf(TwoNodes("10.0.0.2, interface: " + bad)),
+                ElementsAre(HasSubstr("is not the name of a network interface, such as eth0")))
+        << bad;
+  }
+}
+
+TEST(SpecKeysTest, NoDataAddressTwice) {
+  EXPECT_THAT(ProblemsOf("nodes:\n  - {address: 10.0.0.1, chief: true, data_address: fd00::1}\n"
+                         "  - {address: 10.0.0.2, ssh_config: a, data_address: 'FD00:0::1'}\n"
+                         "ssh: {a: }\n"),
+              ElementsAre(HasSubstr("f:3:54: 'FD00:0::1' is already where ranks reach the node on "
+                                    "line 2; each node needs a data address of its own")));
+  // One node's data address is another's only address.
+  EXPECT_THAT(ProblemsOf(TwoNodes("10.0.0.2, data_address: 10.0.0.1")),
+              ElementsAre(HasSubstr("f:3:54: '10.0.0.1' is already where ranks reach the node")));
+}
+
+TEST(SpecKeysTest, TwoServersBehindOneAddressNeedTwoNames) {
+  EXPECT_THAT(
+      ProblemsOf("nodes:\n  - {address: 10.0.0.1, chief: true}\n"
+                 "  - {address: '[10.0.0.5]:2201', ssh_config: a}\n"
+                 "  - {address: '[10.0.0.5]:2202', ssh_config: a}\nssh: {a: }\n"),
+      ElementsAre(HasSubstr("f:4:15: address '10.0.0.5' is already that of the node on line "
+                            "3; two SSH servers behind one address need a host name each")));
+}
+
+TEST(SpecKeysTest, AGroupMayLeaveEverythingOut) {
+  for (const std::string ssh : {"{a: }", "{a: {}}", "\n  a:\n", "{a: ~}"}) {
+    const ResourceSpec spec = Read("nodes: [{address: localhost}]\nssh: " + ssh + "\n");
+    ASSERT_TRUE(spec.ssh.contains("a")) << ssh;
+    EXPECT_EQ(spec.ssh.at("a").key_file, "");
+    EXPECT_FALSE(spec.ssh.at("a").port);
+    EXPECT_FALSE(spec.ssh.at("a").host_key_check);
+  }
+  EXPECT_THAT(ProblemsOf("nodes: [{address: localhost}]\nssh: {a: []}\n"),
+              ElementsAre(HasSubstr("f:2:10: ssh group 'a' is a list")));
+  EXPECT_THAT(ProblemsOf(Group("key_file: ''")), ElementsAre(HasSubstr("'key_file' is empty")));
+}
+
+TEST(SpecKeysTest, Jumps) {
+  EXPECT_EQ(Read(Group("proxy_jump: 'ann@gate:22,[fd00::1]'")).ssh.at("a").proxy_jump,
+            "ann@gate:22,[fd00::1]");
+  EXPECT_EQ(Read(Group("proxy_jump: none")).ssh.at("a").proxy_jump, "none");
+  EXPECT_THAT(ProblemsOf(Group("proxy_jump: '-oX'")),
+              ElementsAre(HasSubstr("f:3:19: 'proxy_jump': '-oX' is neither")));
+}
+
+TEST(SpecKeysTest, HostKeyChecks) {
+  EXPECT_EQ(Read(Group("host_key_check: strict")).ssh.at("a").host_key_check,
+            HostKeyCheck::kStrict);
+  EXPECT_EQ(Read(Group("host_key_check: accept-new")).ssh.at("a").host_key_check,
+            HostKeyCheck::kAcceptNew);
+  EXPECT_EQ(Read(Group("host_key_check: off")).ssh.at("a").host_key_check, HostKeyCheck::kOff);
+  EXPECT_THAT(ProblemsOf(Group("host_key_check: accept_new")),
+              ElementsAre(HasSubstr("f:3:23: 'host_key_check': 'accept_new' should be strict, "
+                                    "accept-new or off; did you mean 'accept-new'?")));
+  for (const std::string bad : {"yes", "no", "Off", "ask"}) {
+    EXPECT_THAT(ProblemsOf(Group("host_key_check: " + bad)),
+                ElementsAre(HasSubstr("should be strict, accept-new or off")));
+  }
+  EXPECT_THAT(ProblemsOf(Group("host_key_check: [off]")), ElementsAre(HasSubstr("is a list")));
+}
+
+TEST(SpecKeysTest, SharedPaths) {
+  const std::string node = "nodes: [{address: localhost}]\n";
+  EXPECT_THAT(Read(node + "shared_paths: [/home, /data//x/, /]\n").shared_paths,
+              ElementsAre("/home", "/data/x", "/"));
+  EXPECT_THAT(Read(node + "shared_paths: []\n").shared_paths, ElementsAre());
+  EXPECT_THAT(
+      ProblemsOf(node + "shared_paths: /home\n"),
+      ElementsAre(HasSubstr("f:2:15: 'shared_paths' is a single value; it should be a list")));
+  EXPECT_THAT(
+      ProblemsOf(node + "shared_paths: [home, ~/x, '', {}, \"/a\\0\", /a, /a/]\n"),
+      ElementsAre(HasSubstr("f:2:16: 'shared_paths': 'home' is not the absolute path of a folder; "
+                            "it should begin with '/'"),
+                  HasSubstr("f:2:22:"), HasSubstr("'shared_paths' is empty"),
+                  HasSubstr("'shared_paths' is a mapping"), HasSubstr("cannot contain a zero byte"),
+                  HasSubstr("'/a/' is listed twice")));
+}
+
+TEST(SpecKeysTest, ControlCharactersAreShownNotSent) {
+  const std::string text =
+      "\"k\\x1b[2J\": 1\nnodes:\n  - address: \"a\\nb\"\n    gpus: [\"\\e\"]\n    chief: \"\\a\"\n"
+      "    ssh_config: \"g\\x9b\"\nssh:\n  \"h\\x1b\": {\"p\\u202e\": 1}\n";
+  const std::vector<std::string> problems = ProblemsOf(text);
+  EXPECT_THAT(problems,
+              ElementsAre(HasSubstr("unknown key 'k\\x1b[2J'"), HasSubstr("'a\\nb' is neither"),
+                          HasSubstr("'\\x1b' is not a device number"), HasSubstr("'\\x07'"),
+                          HasSubstr("ssh group 'g\\u009b' is not defined; defined are: h\\x1b"),
+                          HasSubstr("unknown key 'p\\u202e' in ssh group 'h\\x1b'")));
+  for (const std::string& problem : problems) {
+    for (const char c : problem)
+      EXPECT_FALSE(std::iscntrl(static_cast<unsigned char>(c))) << problem;
+  }
+}
+
+TEST(SpecKeysTest, LongValuesAreCutBetweenCharacters) {
+  std::string name(59, 'a');
+  for (int i = 0; i < 20; ++i) name += "ü";
+  EXPECT_THAT(ProblemsOf("nodes: [{address: '" + name + "'}]\n"),
+              ElementsAre(HasSubstr("'" + std::string(59, 'a') + "…' is neither")));
+}
+
+}  // namespace
+}  // namespace autodist::spec
