@@ -1,5 +1,4 @@
 // autodist run [options] -- PROGRAM [ARGUMENTS]
-#include <pwd.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "chief/resolve.h"
 #include "cli/commands.h"
 #include "cli/local_gpus.h"
+#include "cli/this_user.h"
 #include "plan/plan.h"
 #include "plan/plan_text.h"
 #include "spec/yaml_reader.h"
@@ -93,17 +93,6 @@ Result<std::string> LogicalWorkingDirectory() {
   return same ? std::string(logical) : physical;
 }
 
-std::string UserName() {
-  const passwd* entry = getpwuid(geteuid());
-  return entry ? entry->pw_name : "";
-}
-
-std::string HomeFolder() {
-  const char* home = std::getenv("HOME");
-  const passwd* entry = home ? nullptr : getpwuid(geteuid());
-  return home ? home : entry ? entry->pw_dir : "/";
-}
-
 std::string BesideThisProgram(const char* name) {
   std::error_code error;
   return std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / name;
@@ -147,9 +136,7 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const v1::LaunchPlan
   chief::JobOptions job;
   job.launch.agent_path =
       options.agent.empty() ? BesideThisProgram("autodist-agent") : options.agent;
-  job.launch.known_hosts_files = {HomeFolder() + "/.ssh/known_hosts",
-                                  HomeFolder() + "/.ssh/known_hosts2", "/etc/ssh/ssh_known_hosts",
-                                  "/etc/ssh/ssh_known_hosts2"};
+  job.launch.known_hosts_files = KnownHostsFiles();
   job.launch.lease = ToMilliseconds(options.lease_s);
   job.launch.grace = ToMilliseconds(options.grace_s);
   job.launch.fan_out = options.fan_out;

@@ -16,5 +16,6 @@ using Command = std::function<int()>;
 // `program` is what stands after "--".
 Command AddRun(CLI::App& app, const std::vector<std::string>& program);
 Command AddValidate(CLI::App& app);
+Command AddInit(CLI::App& app);
 
 }  // namespace autodist::cli
