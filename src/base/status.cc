@@ -20,6 +20,8 @@ StatusCode CodeOfErrno(int errno_value) {
     case EACCES:
     case EPERM:
       return StatusCode::kPermissionDenied;
+    case EEXIST:
+      return StatusCode::kAlreadyExists;
     case ETIMEDOUT:
       return StatusCode::kDeadlineExceeded;
     case ECANCELED:

@@ -38,9 +38,11 @@ transport::SshProgramTarget ProgramTarget(const v1::SshReach& ssh) {
 }  // namespace
 
 void Logins::Prepare(const v1::LaunchPlan& plan) {
-  for (const v1::NodePlan& node : plan.nodes()) {
-    if (NeedsKeys(node.reach())) (void)identities_.For(KeysFor(node.reach().ssh())).status();
-  }
+  for (const v1::NodePlan& node : plan.nodes()) Prepare(node.reach());
+}
+
+void Logins::Prepare(const v1::Reach& reach) {
+  if (NeedsKeys(reach)) (void)identities_.For(KeysFor(reach.ssh())).status();
 }
 
 Result<std::unique_ptr<transport::Transport>> Logins::TransportTo(const v1::Reach& reach,

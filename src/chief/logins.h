@@ -23,6 +23,7 @@ class Logins {
   // Reads the keys for these nodes now, so that the passphrase of an encrypted one is asked for
   // before anything is started. What is wrong with a key shows when its node is to be reached.
   void Prepare(const v1::LaunchPlan& plan);
+  void Prepare(const v1::Reach& reach);
 
   // `loop` must outlive the transport. Fails where it is known already that the node cannot be
   // reached.

@@ -24,28 +24,8 @@ constexpr size_t kThreads = 32;
 constexpr char kCorrectName[] = "correct the name in the spec, or give the IP address";
 
 Result<std::string> Resolve(const std::string& host) {
-  if (const auto numeric = base::IpAddress::Parse(host)) return numeric->ToString();
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* list = nullptr;
-  const int error = getaddrinfo(host.c_str(), nullptr, &hints, &list);
-  if (error != 0) {
-    return Error(StatusCode::kNotFound,
-                 "name does not resolve: '" + host + "': " + gai_strerror(error));
-  }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);
-  // IPv4 before IPv6: some frameworks cannot use the latter. Loopback last: many a /etc/hosts gives
-  // such an address to the machine's own name.
-  std::optional<base::IpAddress> best;
-  const auto rank = [](const base::IpAddress& ip) { return std::pair(ip.IsLoopback(), ip.v6); };
-  for (const addrinfo* entry = list; entry; entry = entry->ai_next) {
-    char text[NI_MAXHOST] = "";
-    getnameinfo(entry->ai_addr, entry->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
-    const auto ip = base::IpAddress::Parse(text);
-    if (ip && (!best || rank(*ip) < rank(*best))) best = ip;
-  }
-  if (best) return best->ToString();
-  return Error(StatusCode::kNotFound, "name does not resolve: '" + host + "' has no IP address");
+  AD_ASSIGN_OR_RETURN(const auto addresses, LookUp(host));
+  return BestOf(addresses).ToString();
 }
 
 // Asks OpenSSH about the node, and the name service for where it says that the node is.
@@ -89,6 +69,32 @@ void FindData(const spec::Node& node, bool several_nodes, plan::NodeAddress& fou
 }
 
 }  // namespace
+
+Result<std::vector<base::IpAddress>> LookUp(const std::string& host) {
+  if (const auto numeric = base::IpAddress::Parse(host)) return std::vector{*numeric};
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  const int error = getaddrinfo(host.c_str(), nullptr, &hints, &list);
+  if (error != 0) {
+    return Error(StatusCode::kNotFound,
+                 "name does not resolve: '" + host + "': " + gai_strerror(error));
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);
+  std::vector<base::IpAddress> addresses;
+  for (const addrinfo* entry = list; entry; entry = entry->ai_next) {
+    char text[NI_MAXHOST] = "";
+    getnameinfo(entry->ai_addr, entry->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
+    if (const auto ip = base::IpAddress::Parse(text)) addresses.push_back(*ip);
+  }
+  if (!addresses.empty()) return addresses;
+  return Error(StatusCode::kNotFound, "name does not resolve: '" + host + "' has no IP address");
+}
+
+base::IpAddress BestOf(const std::vector<base::IpAddress>& addresses) {
+  return *std::ranges::min_element(
+      addresses, {}, [](const base::IpAddress& ip) { return std::pair(ip.IsLoopback(), ip.v6); });
+}
 
 Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceSpec& spec,
                                                            const plan::Person& person) {

@@ -4,12 +4,21 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "autodist/status.h"
+#include "base/ip_address.h"
 #include "plan/ssh_reach.h"
 #include "spec/resource_spec.h"
 
 namespace autodist::chief {
+
+// All addresses of a host name, or the one that `host` is. Blocks on the name service.
+Result<std::vector<base::IpAddress>> LookUp(const std::string& host);
+
+// The one of them to use: IPv4 before IPv6, which some frameworks cannot use; loopback last, as
+// many a /etc/hosts gives such an address to the machine's own name.
+base::IpAddress BestOf(const std::vector<base::IpAddress>& addresses);
 
 // Finds out where each node of the spec is, by its address as the spec writes it. Blocks on the
 // name service for host names, and on `ssh -G` where OpenSSH's configuration has something to say.

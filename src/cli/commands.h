@@ -17,6 +17,7 @@ using Command = std::function<int()>;
 Command AddRun(CLI::App& app, const std::vector<std::string>& program);
 Command AddDoctor(CLI::App& app, const std::vector<std::string>& program);
 Command AddValidate(CLI::App& app);
+Command AddInit(CLI::App& app);
 
 // Refuses the empty text, which an unset shell variable leaves.
 inline CLI::Validator NotEmpty() {

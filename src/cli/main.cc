@@ -15,6 +15,7 @@ Examples:
   autodist run --spec cluster.yaml -- python train.py --lr 0.1
   autodist run --spec cluster.yaml --dry-run -- ./train
   autodist validate cluster.yaml
+  autodist init --hosts gpu1,gpu2 --output cluster.yaml
   autodist doctor --spec cluster.yaml -- python train.py
 
 Exit code of run: that of the first rank that failed, 128+n if a signal ended it; 126 or 127 if
@@ -38,10 +39,12 @@ int Main(int argc, char** argv) {
   CLI::App* doctor =
       app.add_subcommand("doctor", "Find out what would keep a run from working, on all nodes");
   CLI::App* validate = app.add_subcommand("validate", "Check a resource spec");
+  CLI::App* init = app.add_subcommand("init", "Write a resource spec from a list of hosts");
   const std::map<CLI::App*, autodist::cli::Command> commands = {
       {run, autodist::cli::AddRun(*run, program)},
       {doctor, autodist::cli::AddDoctor(*doctor, program)},
       {validate, autodist::cli::AddValidate(*validate)},
+      {init, autodist::cli::AddInit(*init)},
   };
   try {
     app.parse(static_cast<int>(dashes - argv), argv);

@@ -26,6 +26,7 @@ using std::chrono::milliseconds;
 // Time limits of the phases after the server's first words.
 constexpr milliseconds kHandshakeLimit{20'000};
 constexpr milliseconds kLogInLimit{20'000};
+constexpr milliseconds kSignLimit{90'000};  // an agent may ask its person
 constexpr milliseconds kExecuteLimit{20'000};
 // How long a program may go on after its input has been closed.
 constexpr milliseconds kCloseLimit{5'000};
@@ -294,9 +295,14 @@ int SshSession::Sign(std::string_view request, std::string& signature) {
   const std::lock_guard lock(mutex_);
   if (!identity.slow()) signed_ = identity.SignRequest(request);
   if (!signed_) {
+    deadline_ = Deadline::After(kSignLimit);
     to_sign_ = request;
     changed_.notify_all();
     return LIBSSH2_ERROR_EAGAIN;
+  }
+  if (signed_->status().code() == StatusCode::kUnimplemented) {
+    signed_.reset();
+    return LIBSSH2_ERROR_ALGO_UNSUPPORTED;  // libssh2 asks for another signature
   }
   if (!signed_->ok()) return LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED;
   signature = **signed_;

@@ -1,0 +1,59 @@
+#include "chief/locate.h"
+
+#include <strings.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/parallel.h"
+#include "chief/resolve.h"
+
+namespace autodist::chief {
+namespace {
+
+constexpr size_t kLookedUpAtOnce = 32;
+
+std::string ThisHostName() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+}  // namespace
+
+Result<std::vector<Location>> Locate(const std::vector<std::string>& hosts) {
+  AD_ASSIGN_OR_RETURN(const std::vector<base::Interface> interfaces, base::LocalInterfaces());
+  const std::string own_name = ThisHostName();
+  std::vector<Location> locations(hosts.size());
+  base::ParallelFor(hosts.size(), kLookedUpAtOnce, [&](size_t i) {
+    Location& location = locations[i];
+    auto addresses = LookUp(hosts[i]);
+    location.resolved = addresses.status();
+    if (addresses.ok()) location.addresses = std::move(*addresses);
+    const auto& found = location.addresses;
+    location.here = strcasecmp(hosts[i].c_str(), own_name.c_str()) == 0 ||
+                    std::any_of(found.begin(), found.end(), [&](const base::IpAddress& address) {
+                      return address.IsLoopback() || base::OwnerOf(address, interfaces);
+                    });
+    location.only_loopback =
+        location.here && std::all_of(found.begin(), found.end(),
+                                     [](const base::IpAddress& a) { return a.IsLoopback(); });
+  });
+  return locations;
+}
+
+Result<std::string> OutwardAddress() {
+  AD_ASSIGN_OR_RETURN(const std::vector<base::Interface> interfaces, base::LocalInterfaces());
+  const base::IpAddress* best = nullptr;
+  for (const base::Interface& interface : interfaces) {
+    const base::IpAddress& address = interface.address;
+    if (address.IsLoopback() || address.IsLinkLocal()) continue;
+    if (!best || (best->v6 && !address.v6)) best = &address;
+  }
+  if (best) return best->ToString();
+  return WithRemedy(
+      Error(StatusCode::kNotFound, "this machine has no address under which others reach it"),
+      "connect it to a network, or list it alone");
+}
+
+}  // namespace autodist::chief

@@ -1,0 +1,27 @@
+// Where hosts are: their addresses, and which of them is this machine.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autodist/status.h"
+#include "base/ip_address.h"
+
+namespace autodist::chief {
+
+struct Location {
+  std::vector<base::IpAddress> addresses;  // empty where the name does not resolve
+  Status resolved;                         // why not
+  bool here = false;                       // one of them is this machine's, or the name is
+  bool only_loopback = false;  // no other node reaches this machine under the host as given
+};
+
+// One location for each host; hosts are IP addresses or names. Asks the name service for many
+// names at the same time; blocks for as long as it takes to answer.
+Result<std::vector<Location>> Locate(const std::vector<std::string>& hosts);
+
+// An address under which other machines reach this one: the first that is neither loopback nor
+// link-local, IPv4 before IPv6.
+Result<std::string> OutwardAddress();
+
+}  // namespace autodist::chief

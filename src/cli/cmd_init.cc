@@ -1,0 +1,237 @@
+// autodist init (--hosts | --hostfile | --ssh-config | --slurm) [options]
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/count.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/write_file.h"
+#include "chief/ask_devices.h"
+#include "chief/host_reach.h"
+#include "chief/locate.h"
+#include "cli/commands.h"
+#include "cli/this_machine.h"
+#include "spec/host_list.h"
+#include "spec/quoted.h"
+#include "spec/slurm_hosts.h"
+#include "spec/spec_draft.h"
+#include "spec/spec_text.h"
+#include "spec/ssh_config_hosts.h"
+#include "spec/text_check.h"
+#include "transport/local.h"
+
+namespace autodist::cli {
+namespace {
+
+using base::Log;
+using base::LogLevel;
+
+constexpr size_t kLargestHostfile = 1 << 20;  // bytes
+
+struct InitOptions {
+  std::string hosts;
+  std::string hostfile;
+  std::string pattern;  // after --ssh-config; may be left out
+  bool slurm = false;
+  // Which of them were given.
+  const CLI::Option* hosts_option = nullptr;
+  const CLI::Option* hostfile_option = nullptr;
+  const CLI::Option* ssh_config_option = nullptr;
+
+  spec::LoginSettings login;
+  std::string output;  // empty: stdout
+  bool force = false;
+  bool offline = false;
+};
+
+int Fail(const Status& status) {
+  base::LogFailure(status);
+  return kExitUsage;
+}
+
+void Warn(const Status& status) {
+  const std::string remedy = Remedy(status);
+  Log(LogLevel::kWarning, Message(status) + (remedy.empty() ? "" : "\n    to do: " + remedy));
+}
+
+Status CheckOptions(const InitOptions& options) {
+  const size_t sources = options.hosts_option->count() + options.hostfile_option->count() +
+                         options.ssh_config_option->count() + (options.slurm ? 1 : 0);
+  if (sources != 1) {
+    return WithRemedy(Error(StatusCode::kInvalidArgument,
+                            sources == 0 ? "init needs to know the hosts"
+                                         : "init takes the hosts from one place only"),
+                      "give one of --hosts, --hostfile, --ssh-config and --slurm");
+  }
+  const std::string& user = options.login.username;
+  if (!user.empty() && !spec::IsUserName(user)) {
+    return Error(StatusCode::kInvalidArgument,
+                 "--user: " + spec::Quoted(user) + " is not a user name");
+  }
+  const std::string& key = options.login.key_file;
+  if (spec::FindBadByte(key) || key.find_first_of("\t\r\n") != std::string::npos) {
+    return Error(StatusCode::kInvalidArgument,
+                 "--key-file: a resource spec cannot hold the name " + spec::Quoted(key));
+  }
+  return OkStatus();
+}
+
+spec::HostList ReadHosts(const InitOptions& options, const std::string& home) {
+  if (options.hosts_option->count() > 0) return spec::ParseHosts(options.hosts);
+  if (options.hostfile_option->count() > 0) {
+    const auto text = base::ReadFile(options.hostfile, kLargestHostfile);
+    if (!text.ok()) return {{}, {{"--hostfile", 0, 0, Message(text.status())}}, {}};
+    return spec::ParseHostfile(*text, options.hostfile);
+  }
+  if (options.ssh_config_option->count() > 0) {
+    return spec::SshConfigHosts(home + "/.ssh", home,
+                                options.pattern.empty() ? "*" : options.pattern);
+  }
+  return spec::SlurmHosts([](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    return value ? std::optional<std::string>(value) : std::nullopt;
+  });
+}
+
+// Which of the hosts is this machine, and under which address the others reach it.
+Status FindThisMachine(const std::vector<spec::HostEntry>& hosts,
+                       const std::vector<chief::Location>& locations,
+                       std::vector<spec::HostFacts>& facts) {
+  const spec::HostEntry* here = nullptr;
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    if (!locations[i].here) continue;
+    if (here) {
+      return WithRemedy(
+          Error(StatusCode::kInvalidArgument,
+                "'" + here->host + "' and '" + hosts[i].host + "' are both this machine"),
+          "list it once, with all its devices");
+    }
+    here = &hosts[i];
+    facts[i].here = true;
+    if (hosts.size() == 1 || !locations[i].only_loopback) continue;
+    AD_ASSIGN_OR_RETURN(facts[i].address, chief::OutwardAddress());
+    facts[i].address_note = "given as " + hosts[i].host + ", which others cannot reach";
+  }
+  if (!here) {
+    Log(LogLevel::kWarning, "none of the hosts is this machine; run autodist on " +
+                                hosts.front().host + ", which the spec makes the chief");
+  }
+  return OkStatus();
+}
+
+void Ask(const std::vector<spec::HostEntry>& hosts, const std::vector<chief::Location>& locations,
+         chief::HostReach& reach, std::vector<spec::HostFacts>& facts) {
+  Log(LogLevel::kInfo, "asking " + base::Count(hosts.size(), "host") + " for " +
+                           (hosts.size() == 1 ? "its" : "their") + " devices");
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    if (!locations[i].here) reach.PrepareLogin(i);
+  }
+  const auto answers = chief::AskDevices(
+      hosts.size(), [&](size_t i) -> Result<std::unique_ptr<transport::Transport>> {
+        if (locations[i].here) return std::make_unique<transport::LocalTransport>();
+        return reach.To(i);
+      });
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    if (answers[i].ok()) {
+      facts[i].gpus = answers[i]->gpus;
+      facts[i].cpus = answers[i]->cpus;
+    } else {
+      facts[i].not_reached = Message(answers[i].status());
+      Warn(Annotate(answers[i].status(), hosts[i].host + " did not tell its devices"));
+    }
+  }
+}
+
+Status Write(const InitOptions& options, const spec::SpecDraft& draft) {
+  const std::string text = spec::SpecText(draft);
+  if (options.output.empty()) {
+    if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return OkStatus();
+    return ErrnoError(errno, "writing to standard output");
+  }
+  AD_RETURN_IF_ERROR(base::WriteFile(
+      options.output, text, options.force ? base::IfExists::kReplace : base::IfExists::kRefuse));
+  size_t ranks = 0;
+  for (const spec::Node& node : draft.spec.nodes) {
+    ranks += (node.gpus.empty() ? node.cpus : node.gpus).size();
+  }
+  Log(LogLevel::kInfo, "wrote " + options.output + ": " +
+                           base::Count(draft.spec.nodes.size(), "node") + ", " +
+                           base::Count(ranks, "rank"));
+  return OkStatus();
+}
+
+Status RefuseToOverwrite(const Status& status) {
+  if (status.code() != StatusCode::kAlreadyExists) return status;
+  return WithRemedy(status, "give another name, or --force to replace it");
+}
+
+int Init(const InitOptions& options) {
+  if (const Status status = CheckOptions(options); !status.ok()) return Fail(status);
+  // Before anyone waits for the hosts.
+  if (!options.output.empty() && !options.force) {
+    const Status free = base::CheckNothingAt(options.output);
+    if (!free.ok()) return Fail(RefuseToOverwrite(free));
+  }
+  const auto person = ThisPerson();
+  if (!person.ok()) return Fail(person.status());
+  const spec::HostList list = ReadHosts(options, person->home);
+  for (const std::string& warning : list.warnings) Log(LogLevel::kWarning, warning);
+  for (const spec::Problem& problem : list.problems) {
+    std::fprintf(stderr, "%s\n", problem.ToString().c_str());
+  }
+  if (!list.problems.empty()) return kExitUsage;
+
+  const auto reach = chief::HostReach::Create(list.hosts, options.login, *person);
+  if (!reach.ok()) return Fail(reach.status());
+  const auto locations = chief::Locate((*reach)->names());
+  if (!locations.ok()) return Fail(locations.status());
+  std::vector<spec::HostFacts> facts(list.hosts.size());
+  const Status found = FindThisMachine(list.hosts, *locations, facts);
+  if (!found.ok()) return Fail(found);
+  if (!options.offline) Ask(list.hosts, *locations, **reach, facts);
+  const spec::SpecDraft draft = spec::DraftSpec(list.hosts, facts, options.login);
+  for (const std::string& warning : draft.warnings) Log(LogLevel::kWarning, warning);
+  const Status written = Write(options, draft);
+  return written.ok() ? 0 : Fail(RefuseToOverwrite(written));
+}
+
+}  // namespace
+
+Command AddInit(CLI::App& app) {
+  auto options = std::make_shared<InitOptions>();
+  options->hosts_option =
+      app.add_option("--hosts", options->hosts, "[USER@]HOST[:N],...: N devices of each host");
+  options->hostfile_option =
+      app.add_option("--hostfile", options->hostfile, "A hostfile of DeepSpeed, Open MPI or MPICH");
+  options->ssh_config_option =
+      app.add_option("--ssh-config", options->pattern,
+                     "The hosts in ~/.ssh/config, those whose name matches PATTERN (default: *)")
+          ->expected(0, 1)
+          ->type_name("[PATTERN]");
+  app.add_flag("--slurm", options->slurm, "The nodes of the Slurm allocation that this runs in");
+  app.add_option("--key-file", options->login.key_file, "Private key to log in with");
+  app.add_option("--user", options->login.username, "User to log in as, where a host names none");
+  app.add_option("--port", options->login.port, "Port of the SSH servers")
+      ->check(CLI::Range(1, 65535));
+  app.add_option("--output", options->output, "Write the spec to this file; default: stdout");
+  app.add_flag("--force", options->force, "Replace the file if it exists");
+  app.add_flag("--offline", options->offline, "Ask no host for its devices");
+  app.footer(R"(
+Each host is asked over SSH for its GPUs, all at the same time; one that does not answer is written
+as it was given, with a warning. The host that is this machine becomes the chief.
+
+Examples:
+  autodist init --hosts gpu1,gpu2                 all GPUs of two machines, to the terminal
+  autodist init --hosts 'gpu1:4,ann@gpu2:2,[fd00::3]:4' --output cluster.yaml
+                                                  so many of each; ann logs in to gpu2
+  autodist init --hostfile hostfile --key-file ~/.ssh/id_ed25519 --user ubuntu
+                                                  lines such as: gpu1 slots=4
+  autodist init --ssh-config 'gpu*'               the hosts of ~/.ssh/config that are called so
+  salloc -N 2 --gpus-per-node=4 autodist init --slurm --output cluster.yaml
+
+Then: autodist validate cluster.yaml; autodist run --spec cluster.yaml -- ./train)");
+  return [options] { return Init(*options); };
+}
+
+}  // namespace autodist::cli

@@ -1,0 +1,228 @@
+#include "spec/host_list.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include "base/ip_address.h"
+#include "base/nearest.h"
+#include "spec/address.h"
+#include "spec/quoted.h"
+
+namespace autodist::spec {
+namespace {
+
+constexpr size_t kMostProblems = 100;  // of a file that is something else altogether
+constexpr size_t kLongestUser = 256;
+constexpr char kBlanks[] = " \t";
+
+// The same for two ways to write one address.
+std::string_view Trimmed(std::string_view text) {
+  const size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
+  const size_t end = text.find_last_not_of(kBlanks);
+  return end == std::string_view::npos ? "" : text.substr(begin, end + 1 - begin);
+}
+
+// One line of a hostfile, read from left to right.
+class HostfileLine {
+ public:
+  HostfileLine(std::string_view text, size_t number, HostCollector& collector)
+      : text_(text), number_(number), collector_(collector) {}
+
+  void Read() {
+    SkipBlanks();
+    if (at_ == text_.size()) return;
+    const HostCollector::Place host_place = Place();
+    const std::string_view host = Word(kBlanks);
+    bool right = true;
+    std::optional<uint32_t> slots;
+    for (SkipBlanks(); right && at_ < text_.size(); SkipBlanks()) right = ReadOption(slots);
+    if (right) collector_.AddWord(host, slots, host_place);
+  }
+
+ private:
+  HostCollector::Place Place() const { return {number_, at_ + 1}; }
+  void SkipBlanks() { at_ = std::min(text_.find_first_not_of(kBlanks, at_), text_.size()); }
+
+  std::string_view Word(const char* ends) {
+    const size_t begin = at_;
+    at_ = std::min(text_.find_first_of(ends, at_), text_.size());
+    return text_.substr(begin, at_ - begin);
+  }
+
+  // "name=value"; blanks around the '=' are Open MPI's.
+  bool ReadOption(std::optional<uint32_t>& slots) {
+    const HostCollector::Place place = Place();
+    const std::string_view name = Word(" \t=");
+    if (name != "slots" && name != "max_slots" && name != "max-slots") {
+      const std::string near = base::Nearest(name, {"slots"});
+      collector_.Report(place, Quoted(name) + " is nothing that a line of a hostfile has; " +
+                                   (near.empty() ? "the number of devices is 'slots=N'"
+                                                 : "did you mean 'slots=N'?"));
+      return false;
+    }
+    SkipBlanks();
+    if (at_ == text_.size() || text_[at_] != '=') {
+      collector_.Report(place, "a number is missing after '" + std::string(name) + "', as in '" +
+                                   std::string(name) + "=4'");
+      return false;
+    }
+    ++at_;
+    SkipBlanks();
+    const HostCollector::Place value_place = Place();
+    const std::string_view value = Word(kBlanks);
+    if (name != "slots") return true;
+    if (slots) {
+      collector_.Report(place, "'slots' appears twice on this line; keep one");
+      return false;
+    }
+    slots = collector_.ReadSlots(value, value_place);
+    return *slots > 0;
+  }
+
+  std::string_view text_;
+  size_t number_;
+  HostCollector& collector_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+bool IsUserName(std::string_view text) {
+  return !text.empty() && text.size() <= kLongestUser && text[0] != '-' &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isgraph(c); });
+}
+
+void HostCollector::Report(Place place, const std::string& what) {
+  if (full_) return;
+  list_.problems.push_back(
+      {source_, static_cast<int>(place.line), static_cast<int>(place.column), what});
+  if (list_.problems.size() < kMostProblems) return;
+  full_ = true;
+  list_.problems.push_back({source_, 0, 0, "too much is wrong; is this a list of hosts?"});
+}
+
+void HostCollector::Add(HostEntry entry, Place place) {
+  if (full_) return;
+  const auto [known, is_new] = index_.emplace(Identity(entry.host), list_.hosts.size());
+  if (is_new && list_.hosts.size() == kMostHosts) {
+    Report(place, "more than " + std::to_string(kMostHosts) +
+                      " hosts, which is more than a resource spec holds");
+    full_ = true;
+  } else if (is_new) {
+    list_.hosts.push_back(std::move(entry));
+  } else {
+    HostEntry& first = list_.hosts[known->second];
+    if (!entry.user.empty() && !first.user.empty() && entry.user != first.user) {
+      Report(place, "host " + Quoted(entry.host) + " appears with the user " + Quoted(entry.user) +
+                        " and with " + Quoted(first.user) + "; give one of them");
+    }
+    if (first.user.empty()) first.user = std::move(entry.user);
+    first.slots = first.slots.value_or(1) + entry.slots.value_or(1);
+    if (*first.slots > kMostSlots) {
+      Report(place, "host " + Quoted(entry.host) + " has more than " + std::to_string(kMostSlots) +
+                        " slots altogether");
+      first.slots = kMostSlots;
+    }
+  }
+}
+
+uint32_t HostCollector::ReadSlots(std::string_view text, Place place) {
+  uint32_t slots = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), slots);
+  if (error == std::errc() && end == text.data() + text.size() && slots >= 1 &&
+      slots <= kMostSlots) {
+    return slots;
+  }
+  Report(place, Quoted(text) + " is not a number of devices; it should be from 1 to " +
+                    std::to_string(kMostSlots));
+  return 0;
+}
+
+void HostCollector::AddWord(std::string_view word, std::optional<uint32_t> slots, Place place) {
+  HostEntry entry{"", "", slots};
+  std::string_view rest = word;
+  if (const size_t at = word.rfind('@'); at != std::string_view::npos) {
+    entry.user = word.substr(0, at);
+    rest = word.substr(at + 1);
+    if (!IsUserName(entry.user)) {
+      Report(place, Quoted(entry.user) + " before the '@' is not a user name");
+      return;
+    }
+  }
+  std::string_view number;
+  bool has_number = false;
+  const size_t close = rest.starts_with('[') ? rest.find(']') : std::string_view::npos;
+  if (close != std::string_view::npos) {
+    entry.host = rest.substr(1, close - 1);
+    has_number = rest.substr(close + 1).starts_with(':');
+    number = has_number ? rest.substr(close + 2) : "";
+    const auto ip = base::IpAddress::Parse(entry.host);
+    if (!ip || !ip->v6 || (!has_number && close + 1 != rest.size())) entry.host = rest;
+  } else if (base::IpAddress::Parse(std::string(rest))) {
+    entry.host = rest;  // IPv6 has colons of its own
+  } else {
+    const size_t colon = rest.rfind(':');
+    has_number = colon != std::string_view::npos;
+    entry.host = rest.substr(0, colon);
+    number = has_number ? rest.substr(colon + 1) : "";
+  }
+  if (!CheckHost(entry.host).ok()) {
+    Report(place, Quoted(entry.host) + " is neither an IPv4 or IPv6 address nor a host name" +
+                      (std::count(rest.begin(), rest.end(), ':') > 1
+                           ? "; an IPv6 address with a number of devices is written [ADDRESS]:N"
+                           : ""));
+    return;
+  }
+  if (has_number) {
+    const Place after = {place.line,
+                         place.column + static_cast<size_t>(number.data() - word.data())};
+    const uint32_t own = ReadSlots(number, after);
+    if (own == 0) return;
+    if (slots) {
+      Report(after, "a number of devices both after ':' and after 'slots='; keep one");
+      return;
+    }
+    entry.slots = own;
+  }
+  Add(std::move(entry), place);
+}
+
+HostList HostCollector::Take(const std::string& nothing) {
+  if (list_.hosts.empty() && list_.problems.empty()) {
+    list_.problems.push_back({source_, 0, 0, nothing});
+  }
+  return std::move(list_);
+}
+
+HostList ParseHosts(std::string_view text) {
+  HostCollector collector("--hosts");
+  for (size_t begin = 0; begin <= text.size() && !collector.Full();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view word = Trimmed(text.substr(begin, end - begin));
+    if (word.empty()) {
+      collector.Report({1, begin + 1}, "a host is missing here; hosts are separated by one comma");
+    } else {
+      collector.AddWord(word, std::nullopt,
+                        {1, static_cast<size_t>(word.data() - text.data()) + 1});
+    }
+    begin = end + 1;
+  }
+  return collector.Take("no host");
+}
+
+HostList ParseHostfile(std::string_view text, const std::string& file) {
+  HostCollector collector(file);
+  size_t number = 1;
+  for (size_t begin = 0; begin < text.size() && !collector.Full(); ++number) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view line = text.substr(begin, end - begin);
+    line = line.substr(0, line.find('#'));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    HostfileLine(line, number, collector).Read();
+    begin = end + 1;
+  }
+  return collector.Take("no host in it; it should have lines such as 'gpu1 slots=4'");
+}
+
+}  // namespace autodist::spec

@@ -1,0 +1,78 @@
+// Lists of machines as people have them for other programs, read for `autodist init`.
+//
+// Pure functions; what is wrong is told all at once, as file:line:column.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "spec/yaml_reader.h"
+
+namespace autodist::spec {
+
+inline constexpr size_t kMostHosts = 5000;    // a spec of more would not fit into its 1 MiB
+inline constexpr uint32_t kMostSlots = 4096;  // device numbers in a spec end at 4095
+
+struct HostEntry {
+  std::string user;               // empty: none given
+  std::string host;               // IPv4, IPv6 (without brackets) or host name
+  std::optional<uint32_t> slots;  // devices to use
+
+  bool operator==(const HostEntry&) const = default;
+};
+
+struct HostList {
+  std::vector<HostEntry> hosts;       // each once, in the order in which they are first named
+  std::vector<Problem> problems;      // where there are any, the hosts are not to be used
+  std::vector<std::string> warnings;  // what the list leaves open
+};
+
+// "user@a:4,b,[fd00::1]:2": `:N` is the number of devices.
+HostList ParseHosts(std::string_view text);
+
+// A hostfile of DeepSpeed, Open MPI or MPICH: a host per line as "host", "user@host", "host:N" or
+// "host slots=N". A host on several lines gets their slots together. `file` only names it.
+HostList ParseHostfile(std::string_view text, const std::string& file);
+
+// Gathers the hosts of one list, for the parsers. Not thread-safe.
+class HostCollector {
+ public:
+  // `source` names the list in problems.
+  explicit HostCollector(std::string source) : source_(std::move(source)) {}
+
+  // Both numbers from 1.
+  struct Place {
+    size_t line;
+    size_t column;
+  };
+
+  // A host named before gets the slots of both.
+  void Add(HostEntry entry, Place place);
+  // "[user@]host[:N]". `slots` is what stands elsewhere on the line.
+  void AddWord(std::string_view word, std::optional<uint32_t> slots, Place place);
+  // A number of devices; 0 after a report of what is wrong with it.
+  uint32_t ReadSlots(std::string_view text, Place place);
+  void Report(Place place, const std::string& what);
+  void Warn(const std::string& what) { list_.warnings.push_back(what); }
+
+  // True once more than kMostHosts were added, or too much is wrong: reading on is no use.
+  bool Full() const { return full_; }
+
+  // The list; one without any host has the problem `nothing`.
+  HostList Take(const std::string& nothing);
+
+ private:
+  std::string source_;
+  HostList list_;
+  std::map<std::string, size_t> index_;  // by identity
+  bool full_ = false;
+};
+
+// Whether this can be the name of a user.
+bool IsUserName(std::string_view text);
+
+}  // namespace autodist::spec

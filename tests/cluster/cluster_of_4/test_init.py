@@ -1,0 +1,149 @@
+"""autodist init, then a run by the spec that it wrote. Hosts 1 and 3 take the Ed25519 key."""
+
+from pathlib import Path
+
+import pytest
+from hosts import SHARED, address
+from test_four_hosts import ECHO_RANK
+
+KEY = SHARED / "user_ed25519"
+HOSTFILES = {
+    "deepspeed": "host1 slots=2\nhost3 slots=2\n",
+    "open mpi": "# two machines\nhost1 max_slots=8 slots=1\nroot@host3 slots = 2\nhost1\n",
+    "mpich": "host1:2\n\nhost3:2\n",
+}
+
+
+@pytest.fixture
+def init(autodist, folder):
+    """Runs autodist init, and returns its outcome and the spec it wrote."""
+    def run(*arguments, **options):
+        path = folder / "made.yaml"
+        outcome = autodist("init", *arguments, "--key-file", KEY, "--output", path, **options)
+        return outcome, path
+    return run
+
+
+@pytest.fixture
+def ranks_by(autodist):
+    """Validates the spec and runs by it: the host of each rank."""
+    def run(path):
+        valid = autodist("validate", path)
+        assert valid.code == 0, valid.err + path.read_text()
+        outcome = autodist("run", "--spec", path, "--", *ECHO_RANK)
+        assert outcome.code == 0, outcome.err + path.read_text()
+        return [outcome.lines()[rank][0].split()[-1] for rank in sorted(outcome.lines())]
+    return run
+
+
+@pytest.fixture
+def ssh_config():
+    path = Path.home() / ".ssh" / "config"
+    yield path
+    for made in (path, path.parent / "lab.conf"):
+        made.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def bashrc_of_host_3():
+    path = SHARED / "host3" / "bashrc"
+    yield path
+    path.write_text("")
+
+
+def test_hosts_on_the_command_line(init, ranks_by):
+    outcome, path = init("--hosts", f"host1:2,root@{address(3)}:2")
+    assert outcome.code == 0 and "warning" not in outcome.err, outcome.err
+    assert "2 nodes, 4 ranks" in outcome.err
+    assert ranks_by(path) == ["host1"] * 2 + ["host3"] * 2
+
+
+@pytest.mark.parametrize("kind", HOSTFILES)
+def test_hostfiles(init, ranks_by, folder, kind):
+    (folder / "hostfile").write_text(HOSTFILES[kind])
+    outcome, path = init("--hostfile", folder / "hostfile")
+    assert outcome.code == 0 and "warning" not in outcome.err, outcome.err
+    assert ranks_by(path) == ["host1"] * 2 + ["host3"] * 2
+
+
+def test_the_ssh_configuration(init, ranks_by, ssh_config):
+    ssh_config.write_text("Include lab.*\nHost elsewhere\n  HostName 192.0.2.7\n")
+    (ssh_config.parent / "lab.conf").write_text("Host host1 host3\nHost *\n  User root\n")
+    outcome, path = init("--ssh-config", "host*")
+    assert outcome.code == 0 and "warning" not in outcome.err, outcome.err
+    assert ranks_by(path) == ["host1", "host3"]
+
+
+def test_a_slurm_allocation(init, ranks_by):
+    outcome, path = init("--slurm", env={"SLURM_JOB_NODELIST": "host[1,3]",
+                                         "SLURM_TASKS_PER_NODE": "1,3"})
+    assert outcome.code == 0 and "warning" not in outcome.err, outcome.err
+    assert ranks_by(path) == ["host1"] + ["host3"] * 3
+
+
+def test_localhost_gets_the_address_that_others_reach(init, ranks_by):
+    outcome, path = init("--hosts", "host3,localhost")
+    assert outcome.code == 0, outcome.err
+    assert f"address: {address(1)}  # given as localhost" in path.read_text()
+    assert ranks_by(path) == ["host1", "host3"]
+
+
+def test_gpus_are_asked_for_past_a_noisy_login(init, bashrc_of_host_3, folder):
+    tool = folder / "nvidia-smi"
+    tool.write_text("#!/bin/sh\nfor i in 0 1 2; do echo \"GPU $i: A100\"; done\n")
+    tool.chmod(0o755)
+    bashrc_of_host_3.write_text(f"echo hello; echo noise >&2; PATH={folder}:$PATH; printf 'no end'\n")
+    for hosts, devices in (("host1,host3", "[0, 1, 2]\n"),
+                           ("host1,host3:2", "[0, 1]  # the first 2 of 3\n"),
+                           ("host1,host3:4", "[0, 1, 2]  # 4 were asked for; it has 3\n")):
+        outcome, path = init("--hosts", hosts, "--force")
+        assert outcome.code == 0, outcome.err
+        text = path.read_text()
+        assert f"- address: host3\n    gpus: {devices}" in text
+        assert "cpus: [0]  # no GPU there" in text
+        assert ("host3 has 3 GPUs, fewer than the 4 given" in outcome.err) == (":4" in hosts)
+
+
+def test_a_host_that_cannot_be_asked_is_written_as_given(init, autodist):
+    outcome, path = init("--hosts", f"host1,{address(2)}:2,10.77.0.99:1,no-such-host:1")
+    assert outcome.code == 0, outcome.err
+    text = path.read_text()
+    assert text.count("# not reached: ") == 3
+    assert f"address: {address(2)}\n    gpus: [0, 1]  # not reached: " in text
+    for host in (address(2), "10.77.0.99", "no-such-host"):
+        assert f"warning: {host} did not tell its devices: " in outcome.err
+    assert outcome.seconds < 15
+    assert autodist("validate", path).code == 0
+
+
+def test_a_chief_elsewhere_is_warned_of(init):
+    outcome, path = init("--hosts", "host3,host2", "--offline")
+    assert outcome.code == 0
+    assert "none of the hosts is this machine; run autodist on host3" in outcome.err
+    assert "- address: host3\n    gpus: [0]  # not asked; the numbers of its GPUs belong here\n" \
+           "    chief: true" in path.read_text()
+
+
+def test_a_file_is_replaced_only_by_force(init, folder):
+    (folder / "made.yaml").write_text("mine")
+    outcome, path = init("--hosts", "host1")
+    assert outcome.code == 2 and "made.yaml: File exists" in outcome.err and "--force" in outcome.err
+    assert path.read_text() == "mine"
+    outcome, path = init("--hosts", "host1", "--force")
+    assert outcome.code == 0 and path.read_text() != "mine"
+
+
+@pytest.mark.parametrize("arguments, what", [
+    ([], "give one of --hosts, --hostfile, --ssh-config and --slurm"),
+    (["--hosts", "a", "--slurm"], "from one place only"),
+    (["--slurm"], "not inside a Slurm allocation"),
+    (["--hosts", "a:x,b c"], "--hosts:1:3: 'x' is not a number"),
+    (["--hosts", "a:x,b c"], "--hosts:1:5: 'b c' is neither"),
+    (["--hosts", "localhost,host1"], "'localhost' and 'host1' are both this machine"),
+    (["--hostfile", "/none"], "--hostfile: /none: No such file or directory"),
+    (["--hosts", "a", "--user", "a b"], "--user: 'a b' is not a user name"),
+])
+def test_wrong_usage(init, arguments, what):
+    outcome, path = init(*arguments)
+    assert outcome.code == 2 and what in outcome.err
+    assert not path.exists()

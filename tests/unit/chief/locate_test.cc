@@ -1,0 +1,42 @@
+#include "chief/locate.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+
+namespace autodist::chief {
+namespace {
+
+TEST(LocateTest, KnowsThisMachine) {
+  std::array<char, 256> name{};
+  ASSERT_EQ(gethostname(name.data(), name.size() - 1), 0);
+  const auto found = Locate({"localhost", "127.0.0.1", "::1", name.data(), "203.0.113.77"});
+  ASSERT_TRUE(found.ok()) << found.status();
+  for (size_t i = 0; i < 4; ++i) EXPECT_TRUE((*found)[i].here) << i;
+  for (size_t i = 0; i < 3; ++i) EXPECT_TRUE((*found)[i].only_loopback) << i;
+  EXPECT_FALSE((*found)[4].here);
+  EXPECT_FALSE((*found)[4].only_loopback);
+  ASSERT_EQ((*found)[4].addresses.size(), 1u);
+  EXPECT_EQ((*found)[4].addresses[0].ToString(), "203.0.113.77");
+}
+
+TEST(LocateTest, ANameThatDoesNotResolveIsItsOwnProblem) {
+  const auto found = Locate({"a.b.c.invalid", "127.0.0.1"});
+  ASSERT_TRUE(found.ok());
+  EXPECT_FALSE((*found)[0].resolved.ok());
+  EXPECT_FALSE((*found)[0].here);
+  EXPECT_TRUE((*found)[1].resolved.ok());
+}
+
+TEST(LocateTest, TheOutwardAddressIsOneOfOursAndNotLoopback) {
+  const auto address = OutwardAddress();
+  if (!address.ok()) GTEST_SKIP() << "no network";
+  const auto found = Locate({*address});
+  ASSERT_TRUE(found.ok());
+  EXPECT_TRUE((*found)[0].here);
+  EXPECT_FALSE((*found)[0].only_loopback);
+}
+
+}  // namespace
+}  // namespace autodist::chief

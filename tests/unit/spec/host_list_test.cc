@@ -1,0 +1,139 @@
+#include "spec/host_list.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace autodist::spec {
+
+// For gtest's messages.
+void PrintTo(const HostEntry& entry, std::ostream* out) {
+  *out << entry.user << "@" << entry.host << ":"
+       << (entry.slots ? std::to_string(*entry.slots) : "-");
+}
+
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+std::vector<std::string> Problems(const HostList& list) {
+  std::vector<std::string> texts;
+  for (const Problem& problem : list.problems) texts.push_back(problem.ToString());
+  return texts;
+}
+
+std::vector<HostEntry> Right(const HostList& list) {
+  EXPECT_THAT(Problems(list), IsEmpty());
+  return list.hosts;
+}
+
+std::vector<HostEntry> Hostfile(const std::string& text) { return Right(ParseHostfile(text, "h")); }
+
+TEST(HostListTest, HostsOnTheCommandLine) {
+  EXPECT_THAT(
+      Right(ParseHosts("ann@a:4,b , 10.0.0.1:2,[fd00::1]:4,[fd00::2],fd00::3,u@[fe80::1%eth0]:1")),
+      ElementsAre(HostEntry{"ann", "a", 4}, HostEntry{"", "b", std::nullopt},
+                  HostEntry{"", "10.0.0.1", 2}, HostEntry{"", "fd00::1", 4},
+                  HostEntry{"", "fd00::2", std::nullopt}, HostEntry{"", "fd00::3", std::nullopt},
+                  HostEntry{"u", "fe80::1%eth0", 1}));
+}
+
+TEST(HostListTest, UsersMayHaveAnAt) {
+  EXPECT_THAT(Right(ParseHosts("ann@example.org@a")),
+              ElementsAre(HostEntry{"ann@example.org", "a", std::nullopt}));
+}
+
+TEST(HostListTest, AHostTwiceGetsTheSlotsOfBoth) {
+  EXPECT_THAT(Right(ParseHosts("a:2,b,A:3,b")),
+              ElementsAre(HostEntry{"", "a", 5}, HostEntry{"", "b", 2}));
+  EXPECT_THAT(Right(ParseHosts("fd00::1,ann@[fd00:0::1]:4")),
+              ElementsAre(HostEntry{"ann", "fd00::1", 5}));
+}
+
+TEST(HostListTest, AllThatIsWrongOnTheCommandLine) {
+  EXPECT_THAT(Problems(ParseHosts(
+                  "a b,,c:x,d:0,e:4097,@f,10.0.0.256,fd00::1:2:3:4:5:6:7:8:9,[fd00::1]4,[g],"
+                  "-h,7,x@a,y@a")),
+              ElementsAre(HasSubstr("--hosts:1:1: 'a b' is neither"),
+                          HasSubstr("--hosts:1:5: a host is missing"),
+                          HasSubstr("--hosts:1:8: 'x' is not a number of devices"),
+                          HasSubstr("--hosts:1:12: '0' is not a number"),
+                          HasSubstr("--hosts:1:16: '4097' is not"), HasSubstr("'' before the '@'"),
+                          HasSubstr("'10.0.0.256' is neither"), HasSubstr("written [ADDRESS]:N"),
+                          HasSubstr("'[fd00::1]4' is neither"), HasSubstr("'[g]' is neither"),
+                          HasSubstr("'-h' is neither"), HasSubstr("'7' is neither"),
+                          HasSubstr("with the user 'y' and with 'x'")));
+  EXPECT_THAT(Problems(ParseHosts("")), ElementsAre(HasSubstr("a host is missing")));
+  EXPECT_THAT(Problems(ParseHosts("a,")), ElementsAre(HasSubstr("--hosts:1:3: a host is missing")));
+}
+
+TEST(HostListTest, WhatIsQuotedCannotReachTheTerminal) {
+  EXPECT_THAT(Problems(ParseHosts("a\x1b[31m")), ElementsAre(HasSubstr("'a?[31m' is neither")));
+}
+
+TEST(HostListTest, HostfilesOfThreeLaunchers) {
+  EXPECT_THAT(Hostfile("# DeepSpeed\nworker-1 slots=4\n\nworker-2\tslots=2 # half\r\n"),
+              ElementsAre(HostEntry{"", "worker-1", 4}, HostEntry{"", "worker-2", 2}));
+  EXPECT_THAT(Hostfile("ann@a slots=2 max_slots=8\nb max-slots=4\n  c slots = 3\na slots=1"),
+              ElementsAre(HostEntry{"ann", "a", 3}, HostEntry{"", "b", std::nullopt},
+                          HostEntry{"", "c", 3}));
+  EXPECT_THAT(Hostfile("a:2\nb\n[fd00::1]:4\nfd00::2 slots=4\n"),
+              ElementsAre(HostEntry{"", "a", 2}, HostEntry{"", "b", std::nullopt},
+                          HostEntry{"", "fd00::1", 4}, HostEntry{"", "fd00::2", 4}));
+}
+
+TEST(HostListTest, AllThatIsWrongInAHostfile) {
+  EXPECT_THAT(
+      Problems(ParseHostfile("a slots=x\n b! slots=2\nc slot=2\nd slots\ne slots=1 slots=2\n"
+                             "f:2 slots=2\ng 4\nh slots=\n",
+                             "h")),
+      ElementsAre(HasSubstr("h:1:9: 'x' is not a number"), HasSubstr("h:2:2: 'b!' is neither"),
+                  HasSubstr("h:3:3: 'slot' is nothing"), HasSubstr("h:4:3: a number is missing"),
+                  HasSubstr("h:5:11: 'slots' appears twice"),
+                  HasSubstr("h:6:3: a number of devices "
+                            "both"),
+                  HasSubstr("h:7:3: '4' is nothing"), HasSubstr("h:8:9: '' is not a number")));
+  EXPECT_THAT(Problems(ParseHostfile("# only this\n\n", "h")),
+              ElementsAre(HasSubstr("h: no host")));
+}
+
+TEST(HostListTest, TooManyHostsEndTheList) {
+  std::string text;
+  for (size_t i = 0; i <= kMostHosts + 100; ++i) text += "h" + std::to_string(i) + "x\n";
+  EXPECT_THAT(Problems(ParseHostfile(text, "h")), ElementsAre(HasSubstr("more than 5000 hosts")));
+}
+
+TEST(HostListTest, SlotsDoNotOverflow) {
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += "a slots=4096\n";
+  EXPECT_THAT(Problems(ParseHostfile(text, "h")), Contains(HasSubstr("more than 4096 slots")));
+}
+
+TEST(HostListTest, AnotherKindOfFileHasAnEnd) {
+  std::string noise;
+  unsigned state = 1;
+  for (int i = 0; i < 200000; ++i)
+    noise += static_cast<char>((state = state * 1103515245 + 12345) >> 16);
+  EXPECT_THAT(ParseHostfile(noise, "h").problems, SizeIs(testing::Le(101u)));
+  EXPECT_THAT(ParseHosts(noise).problems, SizeIs(testing::Le(101u)));
+}
+
+TEST(HostListTest, EveryPrefixAndChangedByteIsSurvived) {
+  const std::string text = "ann@[fd00::1]:4,b:2 slots = 4 max_slots=1#\nc";
+  for (size_t i = 0; i <= text.size(); ++i) {
+    ParseHosts(text.substr(0, i));
+    ParseHostfile(text.substr(0, i), "h");
+    for (const char c : std::string("\0\n,:[]@=# \xff", 11)) {
+      std::string changed = text;
+      changed.insert(i, 1, c);
+      ParseHosts(changed);
+      ParseHostfile(changed, "h");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace autodist::spec

@@ -1,0 +1,149 @@
+#include "spec/slurm_hosts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace autodist::spec {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+using Environment = std::map<std::string, std::string>;
+
+HostList Hosts(const Environment& environment) {
+  return SlurmHosts([&](const std::string& name) -> std::optional<std::string> {
+    const auto found = environment.find(name);
+    return found == environment.end() ? std::nullopt : std::optional(found->second);
+  });
+}
+
+std::vector<std::string> Problems(const Environment& environment) {
+  std::vector<std::string> texts;
+  for (const Problem& problem : Hosts(environment).problems) texts.push_back(problem.ToString());
+  return texts;
+}
+
+std::vector<std::string> Names(const std::string& nodes) {
+  const HostList list = Hosts({{"SLURM_JOB_NODELIST", nodes}});
+  EXPECT_THAT(list.problems, IsEmpty()) << nodes;
+  std::vector<std::string> names;
+  for (const HostEntry& entry : list.hosts) names.push_back(entry.host);
+  return names;
+}
+
+// "a:4 b:- ..."
+std::string Slots(Environment environment) {
+  const HostList list = Hosts(environment);
+  EXPECT_THAT(list.problems, IsEmpty());
+  std::string text;
+  for (const HostEntry& entry : list.hosts) {
+    text += (text.empty() ? "" : " ") + entry.host + ":" +
+            (entry.slots ? std::to_string(*entry.slots) : "-");
+  }
+  return text;
+}
+
+TEST(SlurmHostsTest, NodeLists) {
+  EXPECT_THAT(Names("gpu1"), ElementsAre("gpu1"));
+  EXPECT_THAT(Names("gpu[01-03,7],x1,rack[1-2]n[1-2]"),
+              ElementsAre("gpu01", "gpu02", "gpu03", "gpu7", "x1", "rack1n1", "rack1n2", "rack2n1",
+                          "rack2n2"));
+  EXPECT_THAT(Names("n[8-11]-ib"), ElementsAre("n8-ib", "n9-ib", "n10-ib", "n11-ib"));
+  EXPECT_THAT(Names("n[098-101]x"), ElementsAre("n098x", "n099x", "n100x", "n101x"));
+  EXPECT_THAT(Names("n[1-5000]"), SizeIs(5000));
+}
+
+TEST(SlurmHostsTest, NodeListsThatAreWrong) {
+  const auto problem = [](const std::string& nodes) {
+    const auto problems = Problems({{"SLURM_JOB_NODELIST", nodes}});
+    return problems.size() == 1 ? problems[0] : std::to_string(problems.size()) + " problems";
+  };
+  EXPECT_THAT(problem("a,,b"), HasSubstr("SLURM_JOB_NODELIST:1:3: a host name is missing"));
+  EXPECT_THAT(problem("a,"), HasSubstr(":1:3: a host name is missing"));
+  EXPECT_THAT(problem("a[1-2"), HasSubstr(":1:2: '[' without a ']'"));
+  EXPECT_THAT(problem("a1-2]"), HasSubstr(":1:5: ']' without a '['"));
+  EXPECT_THAT(problem("a[]"), HasSubstr(":1:3: a number"));
+  EXPECT_THAT(problem("a[1,]"), HasSubstr(":1:5: a number"));
+  EXPECT_THAT(problem("a[x]"), HasSubstr(":1:3: a number"));
+  EXPECT_THAT(problem("a[1;2]"), HasSubstr(":1:4: ';' inside brackets"));
+  EXPECT_THAT(problem("a[3-1]"), HasSubstr("to a greater one"));
+  EXPECT_THAT(problem("a[1-]"), HasSubstr("to a greater one"));
+  EXPECT_THAT(problem("a[[1]]"), HasSubstr("a number"));
+  EXPECT_THAT(problem("a b"), HasSubstr("'a b' is not a host name"));
+}
+
+TEST(SlurmHostsTest, ALargeNumberOfNodesIsRefusedNotMade) {
+  for (const std::string nodes :
+       {"n[1-5001]", "n[0-999999999]", "n[1-100][1-100]", "a[1-3000],b[1-3000]",
+        "n[0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]"}) {
+    EXPECT_THAT(Problems({{"SLURM_JOB_NODELIST", nodes}}),
+                ElementsAre(HasSubstr("more than 5000 hosts")))
+        << nodes;
+  }
+  EXPECT_THAT(Problems({{"SLURM_JOB_NODELIST", "n[1-9999999999]"}}), SizeIs(1));
+  EXPECT_THAT(Problems({{"SLURM_JOB_NODELIST", "n[1-5000]" + std::string(100000, 'a')}}),
+              ElementsAre(HasSubstr("more than 253 characters")));
+}
+
+TEST(SlurmHostsTest, EveryPrefixAndChangedByteIsSurvived) {
+  const std::string text = "gpu[01-03,7],x1,rack[1-2]n[1-4]";
+  for (size_t i = 0; i <= text.size(); ++i) {
+    for (const char c : std::string("\0\n,-[]9(x \xff", 11)) {
+      std::string changed = text.substr(0, i) + c + text.substr(i);
+      Hosts({{"SLURM_JOB_NODELIST", changed}, {"SLURM_TASKS_PER_NODE", changed}});
+    }
+  }
+}
+
+TEST(SlurmHostsTest, DevicesAreGpusElseTasks) {
+  const std::string nodes = "n[1-3]x";
+  EXPECT_EQ(Slots({{"SLURM_JOB_NODELIST", nodes}}), "n1x:- n2x:- n3x:-");
+  EXPECT_EQ(Slots({{"SLURM_JOB_NODELIST", nodes}, {"SLURM_TASKS_PER_NODE", "4(x2),2"}}),
+            "n1x:4 n2x:4 n3x:2");
+  EXPECT_EQ(Slots({{"SLURM_JOB_NODELIST", nodes},
+                   {"SLURM_TASKS_PER_NODE", "1(x3)"},
+                   {"SLURM_NTASKS_PER_NODE", "6"}}),
+            "n1x:6 n2x:6 n3x:6");
+  EXPECT_EQ(Slots({{"SLURM_JOB_NODELIST", nodes},
+                   {"SLURM_TASKS_PER_NODE", "1(x3)"},
+                   {"SLURM_GPUS_ON_NODE", "8"}}),
+            "n1x:8 n2x:8 n3x:8");
+  EXPECT_EQ(Slots({{"SLURM_JOB_NODELIST", nodes},
+                   {"SLURM_TASKS_PER_NODE", "1(x3)"},
+                   {"SLURM_JOB_GPUS", "0-1,2"}}),
+            "n1x:3 n2x:3 n3x:3");
+}
+
+TEST(SlurmHostsTest, GpusThatDoNotBeginAtZeroAreWarnedOf) {
+  EXPECT_THAT(Hosts({{"SLURM_JOB_NODELIST", "n1x"}, {"SLURM_JOB_GPUS", "4,5"}}).warnings,
+              ElementsAre(HasSubstr("the GPUs 4,5 of this machine")));
+  EXPECT_THAT(Hosts({{"SLURM_JOB_NODELIST", "n1x"}, {"SLURM_JOB_GPUS", "0,1"}}).warnings,
+              IsEmpty());
+  EXPECT_THAT(Hosts({{"SLURM_JOB_NODELIST", "n1x"}, {"SLURM_JOB_GPUS", "0-4294967295"}}).problems,
+              IsEmpty());
+}
+
+TEST(SlurmHostsTest, CountsThatAreWrong) {
+  EXPECT_THAT(
+      Problems({{"SLURM_JOB_NODELIST", "n[1-3]x"}, {"SLURM_TASKS_PER_NODE", "4(x2)"}}),
+      ElementsAre("SLURM_TASKS_PER_NODE: tells of 2 nodes, but SLURM_JOB_NODELIST names 3"));
+  for (const std::string counts : {"4(x", "4(x0)", "4(xa)", "x", "", "4,,2", "4(x2)3", "0",
+                                   "4(x4294967295)", "4(x99999999999)"}) {
+    EXPECT_THAT(Problems({{"SLURM_JOB_NODELIST", "a"}, {"SLURM_TASKS_PER_NODE", counts}}),
+                ElementsAre(HasSubstr("SLURM_TASKS_PER_NODE:1:")))
+        << counts;
+  }
+}
+
+TEST(SlurmHostsTest, OutsideAnAllocation) {
+  EXPECT_THAT(Problems({{"SLURM_TASKS_PER_NODE", "4"}}),
+              ElementsAre(HasSubstr("SLURM_JOB_NODELIST: not set, so this is not inside")));
+}
+
+}  // namespace
+}  // namespace autodist::spec

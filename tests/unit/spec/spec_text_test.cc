@@ -1,0 +1,146 @@
+#include "spec/spec_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace autodist::spec {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+HostFacts Has(uint32_t gpus, uint32_t cpus = 64) {
+  HostFacts facts;
+  facts.gpus = gpus;
+  facts.cpus = cpus;
+  return facts;
+}
+
+HostFacts NotReached(const std::string& why) {
+  HostFacts facts;
+  facts.not_reached = why;
+  return facts;
+}
+
+HostFacts Here(HostFacts facts) {
+  facts.here = true;
+  return facts;
+}
+
+const LoginSettings kLogin = {"~/.ssh/id_ed25519", "ubuntu", 2222};
+
+// The text, read, is the draft's spec.
+void ExpectReadsBack(const SpecDraft& draft) {
+  const std::string text = SpecText(draft);
+  const ReadOutcome outcome = ReadSpec(text, "f");
+  ASSERT_TRUE(outcome.spec) << outcome.problems[0].ToString() << "\n" << text;
+  ASSERT_EQ(outcome.spec->nodes.size(), draft.spec.nodes.size());
+  for (size_t i = 0; i < draft.spec.nodes.size(); ++i) {
+    const Node& read = outcome.spec->nodes[i];
+    const Node& meant = draft.spec.nodes[i];
+    EXPECT_EQ(read.address, meant.address);
+    EXPECT_EQ(read.gpus, meant.gpus);
+    EXPECT_EQ(read.cpus, meant.cpus);
+    EXPECT_EQ(read.chief, meant.chief);
+    EXPECT_EQ(read.ssh_config, meant.ssh_config);
+  }
+  ASSERT_EQ(outcome.spec->ssh.size(), draft.spec.ssh.size());
+  for (const auto& [name, meant] : draft.spec.ssh) {
+    const SshGroup& read = outcome.spec->ssh.at(name);
+    EXPECT_EQ(read.key_file, meant.key_file);
+    EXPECT_EQ(read.username, meant.username);
+    EXPECT_EQ(read.port, meant.port);
+  }
+}
+
+TEST(SpecTextTest, IsMeantToBeRead) {
+  HostFacts chief = Here(Has(4));
+  chief.address = "10.0.0.1";
+  chief.address_note = "given as localhost, which others cannot reach";
+  const SpecDraft draft =
+      DraftSpec({{"", "localhost", std::nullopt}, {"", "b", 2}, {"ann", "c", 2}, {"", "d", 3}},
+                {chief, Has(8), Has(0), NotReached("Connection refused\nmore")}, kLogin);
+  EXPECT_EQ(SpecText(draft),
+            R"(# Which machines take part in a job, with which devices, and how to log in to them.
+# After a change:            autodist validate FILE
+# What would be started:     autodist run --spec FILE --dry-run -- ./train
+nodes:
+  - address: 10.0.0.1  # given as localhost, which others cannot reach
+    gpus: [0, 1, 2, 3]
+    chief: true  # the machine on which autodist run is typed
+  - address: b
+    gpus: [0, 1]  # the first 2 of 8
+    ssh_config: as_ubuntu
+  - address: c
+    cpus: [0, 1]  # no GPU there, 64 CPUs; one rank per number
+    ssh_config: as_ann
+  - address: d
+    gpus: [0, 1, 2]  # not reached: Connection refused
+    ssh_config: as_ubuntu
+ssh:
+  as_ann:
+    key_file: ~/.ssh/id_ed25519
+    username: ann
+    port: 2222
+  as_ubuntu:
+    key_file: ~/.ssh/id_ed25519
+    username: ubuntu
+    port: 2222
+)");
+  ExpectReadsBack(draft);
+  EXPECT_THAT(draft.warnings, IsEmpty());
+}
+
+TEST(SpecTextTest, OneMachineNeedsNoSsh) {
+  const SpecDraft draft = DraftSpec({{"", "localhost", std::nullopt}}, {Here(Has(2))}, kLogin);
+  EXPECT_THAT(SpecText(draft), testing::Not(HasSubstr("ssh")));
+  ExpectReadsBack(draft);
+}
+
+TEST(SpecTextTest, OneGroupWhereThereIsOneUser) {
+  const SpecDraft draft =
+      DraftSpec({{"ann", "a", 1}, {"bob", "b", 1}, {"bob", "c", 1}}, {{}, {}, {}}, kLogin);
+  EXPECT_THAT(SpecText(draft), HasSubstr("ssh:\n  workers:\n"));
+  EXPECT_THAT(SpecText(draft), HasSubstr("gpus: [0]  # not asked; the numbers"));
+  EXPECT_TRUE(draft.spec.nodes[0].chief);  // the first, where none is here
+  ExpectReadsBack(draft);
+}
+
+TEST(SpecTextTest, NothingKnownOfTheLoginIsAnEmptyGroup) {
+  const SpecDraft draft = DraftSpec({{"", "a", 1}, {"", "b", 1}}, {Has(1), Here(Has(1))}, {});
+  EXPECT_THAT(SpecText(draft), HasSubstr("ssh:\n  workers: {}  # as 'ssh HOST' logs in"));
+  EXPECT_TRUE(draft.spec.nodes[1].chief);
+}
+
+TEST(SpecTextTest, MoreSlotsThanGpusAreWarnedOf) {
+  const SpecDraft draft =
+      DraftSpec({{"", "a", 8}, {"", "b", 1}}, {Here(Has(4)), Has(9999999)}, kLogin);
+  EXPECT_THAT(draft.warnings, ElementsAre(HasSubstr("a has 4 GPUs, fewer than the 8 given")));
+  EXPECT_EQ(draft.spec.nodes[0].gpus.size(), 4u);
+  EXPECT_THAT(SpecText(draft), HasSubstr("  # 8 were asked for; it has 4\n"));
+  ExpectReadsBack(draft);
+}
+
+TEST(SpecTextTest, WhateverTheNamesAre) {
+  const SpecDraft draft =
+      DraftSpec({{"", "fd00::", 1},
+                 {"it's: #\\\"x", "null", 1},
+                 {"-", "yes", 1},
+                 {"~", "::2", 1},
+                 {"", "x", 1}},
+                {{}, {}, {}, {}, {}}, {"~/a b/'key' #1: {x}", "null", std::nullopt});
+  ExpectReadsBack(draft);
+  ExpectReadsBack(DraftSpec({{"", "a", 1}, {"", "b", 1}}, {{}, {}}, {"~", "", 1}));
+}
+
+TEST(SpecTextTest, WhatAHostSaysStaysInItsComment) {
+  const SpecDraft draft =
+      DraftSpec({{"", "a", 1}, {"", "b", 1}},
+                {{}, NotReached("evil\r    chief: true\x1b[31m\xff\nsecond line")}, kLogin);
+  EXPECT_THAT(SpecText(draft), HasSubstr("# not reached: evil?    chief: true?[31m?\n"));
+  ExpectReadsBack(draft);
+}
+
+}  // namespace
+}  // namespace autodist::spec
