@@ -19,7 +19,7 @@ MODULES = {
     "src/chief": {"plan", "spec", "transport", "rpc", "files", "proto", "base"},
     "src/client": {"rpc", "proto", "base"},
     "src/comm": {"client", "base"},
-    "src/cli": {"chief", "plan", "spec", "proto", "base"},
+    "src/cli": {"chief", "files", "plan", "spec", "proto", "base"},
     "agent": {"rpc", "process", "files", "proto", "base"},
 }
 

@@ -11,6 +11,7 @@
 
 #include "autodist/v1/plan.pb.h"
 #include "chief/bootstrap.h"
+#include "chief/folder_sync.h"
 #include "chief/node_link.h"
 #include "transport/ssh_loop.h"
 #include "transport/ssh_session.h"
@@ -23,6 +24,8 @@ struct LaunchOptions {
   std::chrono::milliseconds lease;
   std::chrono::milliseconds grace;
   uint32_t fan_out;  // nodes that are being reached at the same time
+  // Of the working directory to the nodes reached by SSH; null: none.
+  std::shared_ptr<FolderSync> sync;
 };
 
 // How one node turned out.

@@ -17,6 +17,7 @@
 #include "chief/resolve.h"
 #include "cli/commands.h"
 #include "cli/local_gpus.h"
+#include "cli/sync_option.h"
 #include "plan/plan.h"
 #include "plan/plan_text.h"
 #include "spec/yaml_reader.h"
@@ -36,6 +37,7 @@ struct RunOptions {
   double lease_s = 60;
   uint32_t fan_out = 32;
   uint16_t master_port = 0;
+  bool sync = false;
   bool dry_run = false;
   bool json = false;
 };
@@ -180,7 +182,14 @@ int Run(const RunOptions& options, const std::vector<std::string>& program) {
                                    ? kExitUsage
                                    : chief::kExitCannotLaunch);
   }
+  Result<std::shared_ptr<chief::FolderSync>> sync = nullptr;
+  if (options.sync) sync = MakeSync(*plan, options.log_dir, HomeFolder());
+  if (!sync.ok()) return Fail(sync.status(), chief::kExitCannotLaunch);
   if (options.dry_run) {
+    if (*sync) {
+      Log(LogLevel::kInfo,
+          "to sync: " + (*sync)->WhatThereIs() + ", to " + base::Count((*sync)->nodes(), "node"));
+    }
     std::fputs((options.json ? plan::PlanAsJson(*plan) : plan::PlanAsText(*plan)).c_str(), stdout);
     return 0;
   }
@@ -190,6 +199,7 @@ int Run(const RunOptions& options, const std::vector<std::string>& program) {
 
   RaiseFileLimit();
   chief::JobOptions job_options = MakeJobOptions(options, *plan);
+  job_options.launch.sync = *sync;
   Log(LogLevel::kInfo, "job " + plan->job_id() + ": " + base::Count(plan->world_size(), "rank") +
                            " on " + base::Count(static_cast<size_t>(plan->nodes_size()), "node") +
                            "; logs in " + job_options.log_folder);
@@ -222,6 +232,9 @@ Command AddRun(CLI::App& app, const std::vector<std::string>& program) {
       ->capture_default_str();
   app.add_option("--agent", options->agent,
                  "The agent program put on the nodes; default: autodist-agent beside autodist");
+  app.add_flag("--sync", options->sync,
+               "First copy what has changed in this folder to the other nodes, apart from what "
+               ".gitignore and .autodistignore name; deletes nothing there");
   app.add_flag("--dry-run", options->dry_run, "Print the plan, start nothing");
   app.add_flag("--json", options->json, "With --dry-run: the plan as JSON");
   app.footer(R"(
@@ -231,6 +244,7 @@ Examples:
   autodist run -- ./train
   autodist run --spec cluster.yaml -- python train.py --name 'two words'
   autodist run --spec cluster.yaml --grace 120 -- ./train     time to write a checkpoint
+  autodist run --spec cluster.yaml --sync -- ./train          nodes without this folder
   autodist run --spec cluster.yaml --dry-run --json -- ./train)");
   return [options, &program] { return Run(*options, program); };
 }
