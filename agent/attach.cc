@@ -190,7 +190,7 @@ bool Pump(int socket) {
       }
     }
   }
-  return !up.read_all;
+  return down.read_all && !up.read_all;  // a stdout that takes no more means that the chief is gone
 }
 
 bool IsPlainWord(std::string_view text) {

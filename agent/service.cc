@@ -3,6 +3,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sync.h"
+
 namespace autodist::agent {
 
 void EventQueue::Push(v1::AgentEvent event) {
@@ -209,6 +211,23 @@ grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEvent>* AgentService::Session
     grpc::CallbackServerContext*) {
   heard_chief_();
   return new SessionReactor(*this);
+}
+
+grpc::ServerBidiReactor<v1::SyncRequest, v1::SyncResponse>* AgentService::Sync(
+    grpc::CallbackServerContext* context) {
+  auto* call = new SyncCall(*context, kChiefSilence);
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(sync_called_, true)) {
+    call->End(Error(StatusCode::kAlreadyExists, "this node was synchronised before"));
+    return call;
+  }
+  preparing_changed_(true);
+  syncing_ = std::jthread([this, call] {
+    const Status status = ReceiveFolder(*call);
+    preparing_changed_(false);
+    call->End(status);
+  });
+  return call;
 }
 
 void AgentService::Handle(const v1::ChiefMessage& message) {

@@ -85,7 +85,7 @@ class RendezvousService final : public v1::RendezvousService::CallbackService {
 class AgentService final : public v1::AgentService::CallbackService {
  public:
   // `heard_chief` is called for each message of the chief, `preparing` with true and false at the
-  // beginning and end of Prepare.
+  // beginning and end of Sync and of Prepare.
   AgentService(EventQueue& events, RendezvousService& rendezvous, Supervisor& supervisor,
                std::string socket_path, std::function<void()> heard_chief,
                std::function<void(bool)> preparing);
@@ -93,6 +93,8 @@ class AgentService final : public v1::AgentService::CallbackService {
   grpc::ServerUnaryReactor* Prepare(grpc::CallbackServerContext*, const v1::PrepareRequest*,
                                     v1::PrepareResponse*) override;
   grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEvent>* Session(
+      grpc::CallbackServerContext*) override;
+  grpc::ServerBidiReactor<v1::SyncRequest, v1::SyncResponse>* Sync(
       grpc::CallbackServerContext*) override;
 
  private:
@@ -107,9 +109,11 @@ class AgentService final : public v1::AgentService::CallbackService {
   const std::function<void(bool)> preparing_changed_;
 
   std::mutex mutex_;
+  bool sync_called_ = false;        // guarded by mutex_
   bool prepare_called_ = false;     // guarded by mutex_
   std::vector<RankCommand> ranks_;  // guarded by mutex_
   std::jthread preparing_;
+  std::jthread syncing_;
 };
 
 // Supervisor events as messages.

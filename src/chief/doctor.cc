@@ -86,11 +86,15 @@ class Mesh {
     request.set_limit_ms(static_cast<uint32_t>(kPortLimit.count()));
     std::vector<diagnosis::PortTrial> trials;
     for (const uint32_t to : reached_) {
-      if (to == from) continue;
+      const v1::NodePlan& target_plan = plan_.nodes(static_cast<int>(to));
+      // That an address is not the node's own is told without everybody's try.
+      if (to == from || !diagnosis::HasDataAddress(target_plan, nodes_[to].prepared.facts())) {
+        continue;
+      }
       for (const uint32_t port : {opened[to].free_port(), opened[to].wanted_port()}) {
         if (port == 0) continue;
         v1::PortTarget& target = *request.add_targets();
-        target.set_address(plan_.nodes(static_cast<int>(to)).data_address());
+        target.set_address(target_plan.data_address());
         target.set_port(port);
         target.set_token(TokenOf(plan_, to));
         trials.push_back({from, to, port, port == opened[to].wanted_port(), {}});

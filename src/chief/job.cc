@@ -85,7 +85,8 @@ std::optional<int> Job::LaunchAll() {
       launcher_->Cancel();
     } else if (const auto* closed = std::get_if<LinkClosed>(&*event)) {
       open_[closed->node_rank] = false;
-      nodes_[closed->node_rank].status = WhyItLeft(closed->status);
+      Status& status = nodes_[closed->node_rank].status;
+      if (status.ok()) status = WhyItLeft(closed->status);  // or else it follows from that
     }
   }
   if (interrupted_by != 0) {

@@ -52,12 +52,19 @@ void Launcher::Start(const std::function<void(LaunchedNode)>& done) {
 
 LaunchedNode Launcher::Launch(const v1::NodePlan& node) {
   LaunchedNode launched{node.node_rank(), OkStatus(), nullptr, {}};
+  FolderSync* sync = node.reach().has_ssh() ? options_.sync.get() : nullptr;
   auto link = Reach(node);
   if (!link.ok()) {
+    if (sync) sync->Skip();
     launched.status = link.status();
     return launched;
   }
   launched.link = std::move(*link);
+  if (sync) {
+    launched.status =
+        Annotate(launched.link->Sync(*sync, stop_.get_token()), "copying the working directory");
+    if (!launched.status.ok()) return launched;
+  }
   v1::PrepareRequest request;
   *request.mutable_node() = node;
   request.set_working_directory(plan_.working_directory());

@@ -12,6 +12,7 @@
 
 #include "autodist/v1/plan.pb.h"
 #include "chief/bootstrap.h"
+#include "chief/folder_sync.h"
 #include "chief/logins.h"
 #include "chief/node_link.h"
 #include "transport/ssh_loop.h"
@@ -25,6 +26,8 @@ struct LaunchOptions {
   std::chrono::milliseconds grace;
   uint32_t fan_out;                            // nodes that are being reached at the same time
   std::optional<v1::Examination> examination;  // what to look at on every node
+  // Of the working directory to the nodes reached by SSH; null: none.
+  std::shared_ptr<FolderSync> sync;
 };
 
 // How one node turned out.

@@ -79,6 +79,11 @@ NodeLink::NodeLink(std::unique_ptr<transport::Stream> stream,
 
 NodeLink::~NodeLink() = default;
 
+Status NodeLink::Sync(FolderSync& sync, const std::stop_token& stop) {
+  const Status status = sync.CopyTo(*stub_, stop);
+  return status.ok() || stream_->Failure().ok() ? status : stream_->Failure();
+}
+
 template <typename Request, typename Response>
 Result<Response> NodeLink::Call(Method<Request, Response> method, const Request& request,
                                 base::Deadline deadline, const std::stop_token& stop) {

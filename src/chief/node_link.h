@@ -7,6 +7,7 @@
 
 #include "autodist/status.h"
 #include "autodist/v1/agent.grpc.pb.h"
+#include "chief/folder_sync.h"
 #include "rpc/channel.h"
 #include "transport/transport.h"
 
@@ -25,6 +26,9 @@ class NodeLink {
   NodeLink(std::unique_ptr<transport::Stream> stream, std::shared_ptr<grpc::Channel> channel);
   // Breaks the session off, if it is still open, and waits for `closed` to have returned.
   ~NodeLink();
+
+  // Once, before Prepare. Blocks until the node has the folder; `stop` ends it early.
+  Status Sync(FolderSync& sync, const std::stop_token& stop);
 
   // Blocks until the agent has answered; `stop` ends it early.
   Result<v1::PrepareResponse> Prepare(const v1::PrepareRequest& request, base::Deadline deadline,

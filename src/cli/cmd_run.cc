@@ -8,6 +8,7 @@
 #include "chief/resolve.h"
 #include "cli/commands.h"
 #include "cli/plan_job.h"
+#include "cli/sync_option.h"
 #include "cli/this_machine.h"
 #include "plan/plan_text.h"
 #include "transport/ask_passphrase.h"
@@ -28,6 +29,7 @@ struct RunOptions {
   uint32_t fan_out = 32;
   uint16_t master_port = 0;
   bool no_preflight = false;
+  bool sync = false;
   bool dry_run = false;
   bool json = false;
 };
@@ -85,7 +87,14 @@ int Run(const RunOptions& options, const std::vector<std::string>& program) {
                                    ? kExitUsage
                                    : chief::kExitCannotLaunch);
   }
+  Result<std::shared_ptr<chief::FolderSync>> sync = nullptr;
+  if (options.sync) sync = MakeSync(*plan, options.log_dir, HomeFolder());
+  if (!sync.ok()) return Fail(sync.status(), chief::kExitCannotLaunch);
   if (options.dry_run) {
+    if (*sync) {
+      Log(LogLevel::kInfo,
+          "to sync: " + (*sync)->WhatThereIs() + ", to " + base::Count((*sync)->nodes(), "node"));
+    }
     std::fputs((options.json ? plan::PlanAsJson(*plan) : plan::PlanAsText(*plan)).c_str(), stdout);
     return 0;
   }
@@ -97,6 +106,7 @@ int Run(const RunOptions& options, const std::vector<std::string>& program) {
   const auto logins = std::make_shared<chief::Logins>(transport::AskPassphraseOnTerminal);
   logins->Prepare(*plan);
   chief::JobOptions job_options = MakeJobOptions(options, *plan, logins);
+  job_options.launch.sync = *sync;
   Log(LogLevel::kInfo, "job " + plan->job_id() + ": " + base::Count(plan->world_size(), "rank") +
                            " on " + base::Count(static_cast<size_t>(plan->nodes_size()), "node") +
                            "; logs in " + job_options.log_folder);
@@ -129,6 +139,9 @@ Command AddRun(CLI::App& app, const std::vector<std::string>& program) {
       ->capture_default_str();
   app.add_option("--agent", options->agent,
                  "The agent program put on the nodes; default: autodist-agent beside autodist");
+  app.add_flag("--sync", options->sync,
+               "First copy what has changed in this folder to the other nodes, apart from what "
+               ".gitignore and .autodistignore name; deletes nothing there");
   app.add_flag("--no-preflight", options->no_preflight,
                "Start the ranks without comparing the nodes' files, addresses and folders first");
   app.add_flag("--dry-run", options->dry_run, "Print the plan, start nothing");
@@ -140,6 +153,7 @@ Examples:
   autodist run -- ./train
   autodist run --spec cluster.yaml -- python train.py --name 'two words'
   autodist run --spec cluster.yaml --grace 120 -- ./train     time to write a checkpoint
+  autodist run --spec cluster.yaml --sync -- ./train          nodes without this folder
   autodist run --spec cluster.yaml --dry-run --json -- ./train)");
   return [options, &program] { return Run(*options, program); };
 }

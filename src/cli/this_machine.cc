@@ -34,13 +34,13 @@ std::string UserName() {
   return entry ? entry->pw_name : "";
 }
 
+}  // namespace
+
 std::string HomeFolder() {
   const char* home = std::getenv("HOME");
   const passwd* entry = home ? nullptr : getpwuid(geteuid());
   return home ? home : entry ? entry->pw_dir : "/";
 }
-
-}  // namespace
 
 Result<plan::Person> ThisPerson() {
   AD_ASSIGN_OR_RETURN(const std::string folder, LogicalWorkingDirectory());

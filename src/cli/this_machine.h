@@ -12,6 +12,8 @@ namespace autodist::cli {
 
 Result<plan::Person> ThisPerson();
 
+std::string HomeFolder();
+
 // Of the agent program: `given`, or where that is empty the one beside the running program.
 std::string AgentPath(const std::string& given);
 

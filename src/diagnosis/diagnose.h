@@ -38,6 +38,9 @@ struct Evidence {
 
 v1::Diagnosis Diagnose(const Evidence& evidence);
 
+// Whether the address under which the ranks of others reach the node is one of its interfaces'.
+bool HasDataAddress(const v1::NodePlan& plan, const v1::NodeFacts& facts);
+
 // Whether a run would fail.
 bool IsBad(const v1::Diagnosis& diagnosis);
 

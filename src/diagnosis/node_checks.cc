@@ -30,18 +30,19 @@ std::string Interfaces(const v1::NodeFacts& facts) {
   return text.empty() ? "none" : text;
 }
 
-bool HasAddress(const v1::NodeFacts& facts, const std::string& address) {
-  auto wanted = base::IpAddress::Parse(address);
+}  // namespace
+
+bool HasDataAddress(const v1::NodePlan& plan, const v1::NodeFacts& facts) {
+  auto wanted = base::IpAddress::Parse(plan.data_address());
   if (!wanted) return false;
   wanted->scope.clear();
-  return std::ranges::any_of(facts.interfaces(), [&](const v1::InterfaceFact& interface) {
-    auto ip = base::IpAddress::Parse(interface.address());
-    if (ip) ip->scope.clear();
-    return ip == wanted;
-  });
+  return wanted->IsLoopback() ||
+         std::ranges::any_of(facts.interfaces(), [&](const v1::InterfaceFact& interface) {
+           auto ip = base::IpAddress::Parse(interface.address());
+           if (ip) ip->scope.clear();
+           return ip == wanted;
+         });
 }
-
-}  // namespace
 
 void CheckLogins(const Evidence& evidence, Findings& findings) {
   for (uint32_t node = 0; node < evidence.nodes.size(); ++node) {
@@ -57,8 +58,7 @@ void CheckAddresses(const Evidence& evidence, Findings& findings) {
     const v1::NodePlan& plan = PlanOf(evidence, node);
     findings.Checked(v1::CHECK_ADDRESS, node);
     if (facts.interfaces().empty()) continue;
-    const auto ip = base::IpAddress::Parse(plan.data_address());
-    if (!(ip && ip->IsLoopback()) && !HasAddress(facts, plan.data_address())) {
+    if (!HasDataAddress(plan, facts)) {
       findings.Bad(v1::CHECK_ADDRESS, node,
                    "no interface of this node has the address " + plan.data_address() +
                        ", under which the other ranks are to reach it; it has " + Interfaces(facts),

@@ -16,7 +16,6 @@ constexpr size_t kMostProblems = 100;  // of a file that is something else altog
 constexpr size_t kLongestUser = 256;
 constexpr char kBlanks[] = " \t";
 
-// The same for two ways to write one address.
 std::string_view Trimmed(std::string_view text) {
   const size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
   const size_t end = text.find_last_not_of(kBlanks);

@@ -9,7 +9,7 @@ SHARED = SPEC.parent  # the same folder on all hosts
 
 
 def address(host):
-    return f"10.77.0.{host}"
+    return f"fd77::{host}" if "fd77::" in SPEC.read_text() else f"10.77.0.{host}"
 
 
 def on_host(host, command):

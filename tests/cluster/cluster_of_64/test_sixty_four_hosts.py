@@ -15,3 +15,11 @@ def test_one_failure_ends_all_64(autodist):
     assert outcome.code == 3
     assert f"rank 63 on {address(64)}" in outcome.err
     assert "63 ended on SIGTERM" in outcome.err
+
+
+def test_doctor_looks_at_64_hosts_in_5_seconds(autodist):
+    assert autodist("run", "--spec", SPEC, "--", "true").code == 0  # the agent is on all hosts
+    outcome = autodist("doctor", "--spec", SPEC)
+    assert outcome.code == 0, outcome.out
+    assert outcome.out.count("✗") == 0 and "a run would start" in outcome.out
+    assert outcome.seconds <= 5

@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "support/block_sigchld.h"
+#include "support/temp_folder.h"
 
 namespace autodist::agent {
 namespace {
@@ -20,7 +21,8 @@ class ServiceTest : public testing::Test {
     supervisor_ = *Supervisor::Create(EventsInto(events_));
     rendezvous_ = std::make_unique<RendezvousService>(events_);
     service_ = std::make_unique<AgentService>(
-        events_, *rendezvous_, *supervisor_, "/socket", [this] { ++heard_; }, [](bool) {});
+        events_, *rendezvous_, *supervisor_, "/socket", [this] { ++heard_; },
+        [this](bool held) { held_ += held; });
     grpc::ServerBuilder builder;
     builder.RegisterService(service_.get());
     builder.RegisterService(rendezvous_.get());
@@ -64,6 +66,7 @@ class ServiceTest : public testing::Test {
   }
 
   std::atomic<int> heard_ = 0;
+  std::atomic<int> held_ = 0;  // how often the lease was held
   EventQueue events_;
   std::unique_ptr<Supervisor> supervisor_;
   std::unique_ptr<RendezvousService> rendezvous_;
@@ -109,6 +112,25 @@ TEST_F(ServiceTest, ANodeIsPreparedOnce) {
   v1::PrepareResponse response;
   EXPECT_EQ(chief_->Prepare(&context, {}, &response).error_code(),
             grpc::StatusCode::ALREADY_EXISTS);
+}
+
+TEST_F(ServiceTest, ANodeIsSynchronisedOnceWithTheLeaseHeld) {
+  const test::TempFolder folder;
+  v1::SyncRequest request;
+  request.mutable_begin()->set_folder(folder.path());
+  v1::SyncResponse response;
+  grpc::ClientContext context;
+  const auto sync = chief_->Sync(&context);
+  sync->Write(request);
+  ASSERT_TRUE(sync->Read(&response));
+  EXPECT_TRUE(response.has_place());
+  EXPECT_EQ(held_, 1);
+  grpc::ClientContext second_context;
+  const auto second = chief_->Sync(&second_context);
+  EXPECT_FALSE(second->Read(&response));
+  EXPECT_EQ(second->Finish().error_code(), grpc::StatusCode::ALREADY_EXISTS);
+  context.TryCancel();
+  EXPECT_EQ(sync->Finish().error_code(), grpc::StatusCode::CANCELLED);
 }
 
 TEST_F(ServiceTest, ASecondSessionIsRefusedWhileOneIsOpen) {

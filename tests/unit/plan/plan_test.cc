@@ -85,7 +85,7 @@ TEST(PlanTest, RemovesWhatAnOuterLauncherLeft) {
 
 TEST(PlanTest, RefusesACommandThatCannotTravel) {
   plan::Input input = test::ThreeNodeInput();
-  input.command = {};
+  input.command = {""};
   EXPECT_EQ(MakePlan(input).status().code(), StatusCode::kInvalidArgument);
   input.command = {"./train", "\xff"};
   EXPECT_EQ(Message(MakePlan(input).status()), "argument 1 of the program is not valid UTF-8");

@@ -71,7 +71,7 @@ TEST(HostListTest, AllThatIsWrongOnTheCommandLine) {
 }
 
 TEST(HostListTest, WhatIsQuotedCannotReachTheTerminal) {
-  EXPECT_THAT(Problems(ParseHosts("a\x1b[31m")), ElementsAre(HasSubstr("'a?[31m' is neither")));
+  EXPECT_THAT(Problems(ParseHosts("a\x1b[31m")), ElementsAre(HasSubstr("'a\\x1b[31m' is neither")));
 }
 
 TEST(HostListTest, HostfilesOfThreeLaunchers) {

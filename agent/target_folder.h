@@ -1,0 +1,74 @@
+// A folder on this node that is made like the chief's. Whatever the paths say, nothing outside of
+// it is touched: no path leads up or through a symbolic link. Nothing is deleted, and a file has
+// its old content or its new one, never a part.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "autodist/status.h"
+#include "autodist/v1/agent.pb.h"
+#include "base/fd.h"
+#include "files/temporary_file.h"
+
+namespace autodist::agent {
+
+// Not thread-safe; all calls block on the file system.
+class TargetFolder {
+ public:
+  // `path` is absolute; the way to the folder may lead through symbolic links. Made with its
+  // parents where it is missing.
+  static Result<TargetFolder> Open(const std::string& path);
+
+  // How a regular file compares with the chief's.
+  enum class Match { kSame, kSuspect, kDifferent };  // kSuspect: by its time alone
+
+  // Makes folders and symbolic links what they should be at once, and the permissions of files
+  // that are the same.
+  Result<Match> Settle(const v1::FileEntry& entry);
+
+  // Of a file's content; kCancelled where `go_on` says no.
+  Result<std::string> Digest(const v1::FileEntry& entry, const std::function<bool()>& go_on);
+
+  // Gives a file whose content is right the chief's time and permissions. Where that is not
+  // allowed, it stays as it is.
+  void TakeOverTime(const v1::FileEntry& entry);
+
+  // The new content of a file, beside it until it is complete.
+  class NewFile {
+   public:
+    Status Write(std::string_view data);
+    // The file has the new content from here on, or still the old one if this fails.
+    Status Finish(const v1::FileEntry& entry);
+
+   private:
+    friend class TargetFolder;
+    NewFile(base::UniqueFd folder, std::string name, files::TemporaryFile file)
+        : folder_(std::move(folder)), name_(std::move(name)), file_(std::move(file)) {}
+
+    base::UniqueFd folder_;
+    std::string name_;
+    files::TemporaryFile file_;
+    uint64_t size_ = 0;
+  };
+  Result<NewFile> Create(const v1::FileEntry& entry);
+
+ private:
+  struct Place {
+    int folder;  // valid until the next call of Find
+    std::string name;
+  };
+
+  explicit TargetFolder(base::UniqueFd root) : root_(std::move(root)) {}
+  Result<Place> Find(const std::string& path);
+  Status MakeFolder(const Place& place, uint32_t mode);
+  Status MakeSymlink(const Place& place, const std::string& target);
+
+  base::UniqueFd root_;
+  // The folder found last, as most entries are in the same one as the entry before.
+  std::string found_path_;
+  base::UniqueFd found_;
+};
+
+}  // namespace autodist::agent

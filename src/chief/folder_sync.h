@@ -1,0 +1,89 @@
+// Makes the working directory on other nodes like the one here. Deletes nothing there, changes
+// nothing here, and writes nothing where both are the same folder.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "autodist/status.h"
+#include "autodist/v1/agent.grpc.pb.h"
+#include "base/fd.h"
+#include "chief/sync_progress.h"
+#include "chief/sync_stream.h"
+#include "files/file_tree.h"
+#include "files/temporary_file.h"
+
+namespace autodist::chief {
+
+// A transfer in which nothing moves for so long has come to its end.
+inline constexpr std::chrono::seconds kStallLimit{60};
+
+// Thread-safe.
+class FolderSync {
+ public:
+  // For as many nodes; `tree` is what they shall have.
+  FolderSync(files::FileTree tree, size_t nodes,
+             std::chrono::milliseconds stall_limit = kStallLimit);
+
+  // "1000 files, 200 MB".
+  std::string WhatThereIs() const;
+  size_t nodes() const { return nodes_; }
+
+  // For every node one of these two, at any time and from any thread. The person sees the
+  // progress from the first call to the return of the last.
+  //
+  // Blocks until the node behind `agent` has the folder; `stop` ends it early.
+  Status CopyTo(v1::AgentService::Stub& agent, const std::stop_token& stop);
+  // The node could not be reached.
+  void Skip();
+
+ private:
+  // What one node lacks.
+  struct Differences {
+    std::vector<uint64_t> wanted;
+    std::vector<v1::Suspect> suspects;
+  };
+
+  void Begin();
+  void EndOne(bool ok);
+  Status Copy(SyncStream& stream, uint64_t& expected, const std::stop_token& stop);
+  bool SendList(SyncStream& stream) const;
+  std::optional<Differences> ReadDifferences(SyncStream& stream) const;
+  Status DecideSuspects(SyncStream& stream, Differences& differences, const std::stop_token& stop);
+  Status SendFile(SyncStream& stream, uint64_t index, const std::stop_token& stop) const;
+  Result<base::UniqueFd> Open(const files::FileEntry& entry) const;
+  Result<std::string> DigestOf(uint64_t index, const std::function<bool()>& go_on);
+  void LogSummary() const;
+
+  const files::FileTree tree_;
+  const size_t nodes_;
+  const std::chrono::milliseconds stall_limit_;
+
+  std::mutex mutex_;  // guards what follows
+  size_t left_;       // nodes that have not had their call
+  bool begun_ = false;
+  bool all_well_ = true;
+  base::UniqueFd folder_;
+  Status probe_status_;
+  std::optional<files::TemporaryFile> probe_;  // in folder_
+  std::chrono::steady_clock::time_point begun_at_;
+  std::optional<SyncProgress> progress_;
+  std::map<uint64_t, std::shared_future<Result<std::string>>> digests_;  // of entries
+
+  std::atomic<uint64_t> files_sent_ = 0;
+  std::atomic<uint64_t> bytes_sent_ = 0;
+  std::atomic<size_t> nodes_sent_to_ = 0;
+  std::atomic<size_t> nodes_sharing_ = 0;
+};
+
+}  // namespace autodist::chief

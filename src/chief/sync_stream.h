@@ -1,0 +1,63 @@
+// One call of AgentService.Sync, made blocking.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+
+#include "autodist/status.h"
+#include "autodist/v1/agent.grpc.pb.h"
+
+namespace autodist::chief {
+
+// For one thread; gRPC's own come in between.
+class SyncStream final : public grpc::ClientBidiReactor<v1::SyncRequest, v1::SyncResponse> {
+ public:
+  // `stop` breaks the call off, and so does a time of `stall_limit` in which nothing moves.
+  // `received`: the bytes of content that the agent has, in all; called on gRPC's threads.
+  SyncStream(v1::AgentService::Stub& agent, const std::stop_token& stop,
+             std::chrono::milliseconds stall_limit, std::function<void(uint64_t bytes)> received);
+  // Breaks the call off, if it has not ended.
+  ~SyncStream() override;
+
+  // Blocks until the message is on its way. False where the call has ended; End tells why.
+  bool Write(const v1::SyncRequest& message);
+  // Blocks until there is a message other than a receipt. nullopt where none will come.
+  std::optional<v1::SyncResponse> Read();
+  // Blocks until the agent has ended the call: whether it could do what it was asked to.
+  Status End();
+
+ private:
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnDone(const grpc::Status& status) override;
+  template <typename Condition>
+  void Await(std::unique_lock<std::mutex>& lock, Condition condition);
+
+  const std::chrono::milliseconds stall_limit_;
+  const std::function<void(uint64_t)> received_;
+  grpc::ClientContext context_;
+  v1::SyncResponse incoming_;
+  v1::SyncRequest outgoing_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::chrono::steady_clock::time_point moved_ = std::chrono::steady_clock::now();
+  std::deque<v1::SyncResponse> responses_;
+  std::optional<v1::SyncFinished> finished_;
+  bool writing_ = false;
+  bool read_all_ = false;
+  bool done_ = false;
+  bool stalled_ = false;
+  grpc::Status status_;
+
+  const std::stop_token stop_;
+  std::stop_callback<std::function<void()>> cancel_;  // last: may be called at once
+};
+
+}  // namespace autodist::chief

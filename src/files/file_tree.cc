@@ -1,0 +1,191 @@
+#include "files/file_tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <memory>
+#include <optional>
+#include <ranges>
+
+#include "base/fd.h"
+#include "files/ignore_rules.h"
+#include "files/temporary_file.h"
+
+namespace autodist::files {
+namespace {
+
+constexpr size_t kLargestIgnoreFile = 16 << 20;  // bytes
+constexpr size_t kMostShown = 10;
+
+class Scan {
+ public:
+  Scan(const std::string& folder, const std::string& left_out) : left_out_(left_out) {
+    tree_.folder = folder;
+  }
+
+  Result<FileTree> Run() {
+    VisitFolder("");
+    if (!problems_.empty()) return Unreadable();
+    return std::move(tree_);
+  }
+
+ private:
+  // The rules of one folder's ignore files.
+  struct Level {
+    size_t prefix;  // length of the folder's path with its '/'
+    IgnoreRules rules;
+  };
+
+  std::string Absolute(const std::string& path) const {
+    return path.empty() ? tree_.folder : tree_.folder + "/" + path;
+  }
+  void Problem(int error, const std::string& path) {
+    problems_.push_back(Message(ErrnoError(error, Absolute(path))));
+  }
+  Status Unreadable() const;
+  std::optional<std::vector<std::string>> Names(const std::string& path);
+  Level ReadRules(const std::string& path);
+  void VisitFolder(const std::string& path);
+  void Visit(const std::string& path, const std::string& name);
+  bool IsLeftOut(const std::string& path, const std::string& name, bool is_folder) const;
+  void AddFile(FileEntry entry, const struct stat& info);
+  void AddSymlink(FileEntry entry);
+
+  const std::string left_out_;
+  FileTree tree_;
+  std::vector<Level> levels_;  // of the folder that is being visited and those above it
+  std::vector<std::string> problems_;
+};
+
+Status Scan::Unreadable() const {
+  std::string text;
+  for (size_t i = 0; i < std::min(problems_.size(), kMostShown); ++i) {
+    text += (i == 0 ? "" : "\n    ") + problems_[i];
+  }
+  if (problems_.size() > kMostShown) {
+    text += "\n    and " + std::to_string(problems_.size() - kMostShown) + " more";
+  }
+  return WithRemedy(Error(StatusCode::kPermissionDenied, text),
+                    "make it readable, or list it in .autodistignore");
+}
+
+std::optional<std::vector<std::string>> Scan::Names(const std::string& path) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(opendir(Absolute(path).c_str()), closedir);
+  if (!listing) {
+    if (errno != ENOENT || path.empty()) Problem(errno, path);
+    return std::nullopt;
+  }
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = readdir(listing.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  if (errno != 0) Problem(errno, path);
+  std::ranges::sort(names);
+  return names;
+}
+
+Scan::Level Scan::ReadRules(const std::string& path) {
+  Level level{path.empty() ? 0 : path.size() + 1, {}};
+  for (const char* name : {".gitignore", ".autodistignore"}) {  // the second has the last word
+    const std::string file = path.empty() ? name : path + "/" + name;
+    struct stat info;
+    // Like git, not through symbolic links.
+    if (lstat(Absolute(file).c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
+    const auto text = base::ReadFile(Absolute(file), kLargestIgnoreFile);
+    if (text.ok()) {
+      level.rules.Add(*text);
+    } else {
+      problems_.push_back(Message(text.status()));
+    }
+  }
+  return level;
+}
+
+void Scan::VisitFolder(const std::string& path) {
+  const auto names = Names(path);
+  if (!names) return;
+  levels_.push_back(ReadRules(path));
+  for (const std::string& name : *names) Visit(path.empty() ? name : path + "/" + name, name);
+  levels_.pop_back();
+}
+
+bool Scan::IsLeftOut(const std::string& path, const std::string& name, bool is_folder) const {
+  if (name == ".git" || IsTemporaryName(name) || (is_folder && name == "autodist-runs") ||
+      path == left_out_) {
+    return true;
+  }
+  for (const Level& level : std::views::reverse(levels_)) {
+    if (level.rules.empty()) continue;
+    const std::string_view within = std::string_view(path).substr(level.prefix);
+    if (const auto ignored = level.rules.Ignores(within, is_folder)) return *ignored;
+  }
+  return false;
+}
+
+void Scan::Visit(const std::string& path, const std::string& name) {
+  struct stat info;
+  if (lstat(Absolute(path).c_str(), &info) != 0) {
+    if (errno != ENOENT) Problem(errno, path);  // gone meanwhile
+    return;
+  }
+  if (IsLeftOut(path, name, S_ISDIR(info.st_mode))) return;
+  FileEntry entry;
+  entry.path = path;
+  entry.mode = info.st_mode & 0777;
+  if (S_ISDIR(info.st_mode)) {
+    entry.type = FileType::kFolder;
+    entry.mode |= 0700;  // or else its copy could not be filled
+    tree_.entries.push_back(std::move(entry));
+    VisitFolder(path);
+  } else if (S_ISREG(info.st_mode)) {
+    AddFile(std::move(entry), info);
+  } else if (S_ISLNK(info.st_mode)) {
+    AddSymlink(std::move(entry));
+  } else {
+    tree_.warnings.push_back(Absolute(path) + " is not copied: neither file, folder nor link");
+  }
+}
+
+void Scan::AddFile(FileEntry entry, const struct stat& info) {
+  if (faccessat(AT_FDCWD, Absolute(entry.path).c_str(), R_OK, AT_EACCESS) != 0) {
+    Problem(errno, entry.path);
+    return;
+  }
+  entry.size = static_cast<uint64_t>(info.st_size);
+  entry.modified_ns = ModifiedNs(info);
+  ++tree_.files;
+  tree_.bytes += entry.size;
+  tree_.entries.push_back(std::move(entry));
+}
+
+void Scan::AddSymlink(FileEntry entry) {
+  std::array<char, PATH_MAX> target;
+  const ssize_t length = readlink(Absolute(entry.path).c_str(), target.data(), target.size());
+  if (length < 0) {
+    if (errno != ENOENT) Problem(errno, entry.path);
+    return;
+  }
+  entry.type = FileType::kSymlink;
+  entry.link_target.assign(target.data(), static_cast<size_t>(length));
+  tree_.entries.push_back(std::move(entry));
+}
+
+}  // namespace
+
+int64_t ModifiedNs(const struct stat& info) {
+  return int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+}
+
+Result<FileTree> ScanFolder(const std::string& folder, const std::string& left_out) {
+  return Scan(folder, left_out).Run();
+}
+
+}  // namespace autodist::files

@@ -1,0 +1,42 @@
+// What a folder holds, apart from what its ignore files leave out.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "autodist/status.h"
+
+namespace autodist::files {
+
+enum class FileType { kRegular, kFolder, kSymlink };
+
+struct FileEntry {
+  std::string path;  // within the folder: "a/b"
+  FileType type = FileType::kRegular;
+  uint32_t mode = 0;        // permissions, without set-user-ID and the like
+  uint64_t size = 0;        // of a regular file
+  int64_t modified_ns = 0;  // of a regular file, since 1970
+  std::string link_target;  // of a symbolic link
+};
+
+struct FileTree {
+  std::string folder;
+  std::vector<FileEntry> entries;     // each folder before what is in it; otherwise by name
+  std::vector<std::string> warnings;  // of what cannot be copied, such as sockets
+  uint64_t files = 0;                 // regular ones
+  uint64_t bytes = 0;
+};
+
+// Left out are what .gitignore and .autodistignore in the folder or below it say, .git, folders
+// named autodist-runs, temporary files of our own, and the path `left_out` within the folder ("":
+// none). Symbolic links are entries themselves and not followed. What cannot be read is an error
+// that names all of it. Blocks while it reads.
+Result<FileTree> ScanFolder(const std::string& folder, const std::string& left_out);
+
+// Time of modification, since 1970.
+int64_t ModifiedNs(const struct stat& info);
+
+}  // namespace autodist::files

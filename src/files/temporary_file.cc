@@ -1,0 +1,87 @@
+#include "files/temporary_file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <random>
+#include <utility>
+
+namespace autodist::files {
+namespace {
+
+constexpr std::string_view kPrefix = ".autodist-sync-";
+
+}  // namespace
+
+std::string NewTemporaryName() {
+  std::random_device random;
+  std::string name(kPrefix);
+  for (int i = 0; i < 4; ++i) {
+    for (uint32_t word = random(), digit = 0; digit < 8; ++digit, word >>= 4) {
+      name += "0123456789abcdef"[word & 15];
+    }
+  }
+  return name;
+}
+
+bool IsTemporaryName(std::string_view name) {
+  return name.starts_with(kPrefix) && name.size() == kPrefix.size() + 32 &&
+         name.find_first_not_of("0123456789abcdef", kPrefix.size()) == std::string_view::npos;
+}
+
+Result<TemporaryFile> TemporaryFile::Create(int folder) {
+  for (;;) {
+    std::string name = NewTemporaryName();
+    base::UniqueFd fd(openat(folder, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!fd.valid()) return ErrnoError(errno, "making a file");
+    flock(fd.get(), LOCK_EX | LOCK_NB);  // a file system without locks keeps its leftovers
+    struct stat info;
+    if (fstat(fd.get(), &info) != 0) return ErrnoError(errno, "making a file");
+    // Somebody who looked for leftovers was quicker than our lock.
+    if (info.st_nlink > 0) return TemporaryFile(folder, std::move(fd), std::move(name));
+  }
+}
+
+TemporaryFile::TemporaryFile(TemporaryFile&& other) noexcept
+    : folder_(other.folder_),
+      fd_(std::move(other.fd_)),
+      name_(std::exchange(other.name_, std::string())) {}
+
+TemporaryFile::~TemporaryFile() {
+  if (!name_.empty()) unlinkat(folder_, name_.c_str(), 0);
+}
+
+Status TemporaryFile::Keep(const std::string& name) {
+  if (renameat(folder_, name_.c_str(), folder_, name.c_str()) != 0) {
+    return ErrnoError(errno, "renaming a file");
+  }
+  name_.clear();
+  fd_.Reset();
+  return OkStatus();
+}
+
+void RemoveLeftovers(int folder) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(
+      fdopendir(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)), closedir);
+  if (!listing) return;
+  while (const dirent* entry = readdir(listing.get())) {
+    if (!IsTemporaryName(entry->d_name)) continue;
+    struct stat info;
+    if (fstatat(folder, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (S_ISREG(info.st_mode)) {
+      const base::UniqueFd fd(
+          openat(folder, entry->d_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+      if (!fd.valid() || flock(fd.get(), LOCK_EX | LOCK_NB) != 0) continue;
+      unlinkat(folder, entry->d_name, 0);
+    } else if (S_ISLNK(info.st_mode)) {
+      unlinkat(folder, entry->d_name, 0);  // there for a moment only, so hardly another's
+    }
+  }
+}
+
+}  // namespace autodist::files

@@ -1,0 +1,112 @@
+"""`autodist doctor` on sixteen hosts, nine of which are broken, each in its own way."""
+
+import json
+import subprocess
+import time
+
+import pytest
+from hosts import SHARED, address, on_host
+from jobs import processes
+
+FOLDER = "/tmp/project"  # every host has its own
+BROKEN = {
+    2: ("CHECK_LOGIN", "Connection refused"),
+    3: ("CHECK_LOGIN", "host key changed"),
+    4: ("CHECK_LOGIN", "key refused"),
+    5: ("CHECK_FOLDER", f"working directory {FOLDER}: No such file or directory"),
+    6: ("CHECK_FILES", "model.py differs from the chief's"),
+    7: ("CHECK_ACTIVATION", "/none/activate: No such file or directory"),
+    8: ("CHECK_PROGRAM", "'python3' is in none of the folders of PATH"),
+    9: ("CHECK_GPUS", "GPU 5 of the spec is not there"),
+    10: ("CHECK_ADDRESS", "no interface of this node has the address 10.77.0.250"),
+}
+
+
+@pytest.fixture
+def project():
+    """The same program on all hosts."""
+    files = {"train.py": "import json, torchless_thing\nfrom model import Net\n", "model.py": "class Net: pass\n"}
+    for host in range(1, 17):
+        script = f"mkdir -p {FOLDER}; " + "".join(
+            f"printf '{text}' > {FOLDER}/{name}; ".replace("\n", "\\n") for name, text in files.items())
+        if host == 1:
+            subprocess.run(["sh", "-c", script], check=True)
+        else:
+            on_host(host, script)
+    yield FOLDER
+
+
+def write_spec(path, broken):
+    key = f"key_file: {SHARED}/user_ed25519"
+    special = {}
+    if broken:
+        special = {2: "ssh_config: refused", 4: "ssh_config: stranger", 7: "ssh_config: bad_venv",
+                   8: "ssh_config: no_path", 9: "gpus: [5], ssh_config: good",
+                   10: "data_address: 10.77.0.250, ssh_config: good"}
+    nodes = "".join(f"  - {{address: {address(host)}, {special.get(host, 'ssh_config: good')}}}\n"
+                    for host in range(2, 17))
+    path.write_text(f"""nodes:
+  - {{address: {address(1)}, chief: true}}
+{nodes}ssh:
+  good: {{{key}}}
+  refused: {{{key}, port: 1}}
+  stranger: {{key_file: {path.parent}/stranger}}
+  bad_venv: {{{key}, python_venv: 'source /none/activate'}}
+  no_path: {{{key}, shared_envs: {{PATH: /nowhere}}}}
+""")
+    return path
+
+
+def verdicts(diagnosis):
+    return {node["address"]: {check["check"]: check["verdict"] for check in node["checks"]}
+            for node in diagnosis["nodes"]}
+
+
+def test_nine_broken_hosts_are_all_found_in_one_run(autodist, project, folder, known_hosts, new_key):
+    spec = write_spec(folder / "spec.yaml", broken=True)
+    new_key("stranger")
+    assert autodist("doctor", "--spec", write_spec(folder / "healthy.yaml", broken=False),
+                    cwd=project).code == 0  # also brings the agent to all hosts
+    other = known_hosts.read_text().splitlines()[3].split()[1:]
+    known_hosts.write_text("".join(
+        f"{address(3)} {' '.join(other)}\n" if line.startswith(f"{address(3)},") else line + "\n"
+        for line in known_hosts.read_text().splitlines()))
+    on_host(5, f"rm -r {FOLDER}")
+    on_host(6, f"echo x = 1 >> {FOLDER}/model.py")
+
+    started = time.monotonic()
+    outcome = autodist("doctor", "--spec", spec, "--json", "--", "python3", "train.py", cwd=project)
+    seconds = time.monotonic() - started
+    assert outcome.code == 1, outcome.err
+    diagnosis = json.loads(outcome.out)
+    of_node = verdicts(diagnosis)
+    for host, (check, cause) in BROKEN.items():
+        assert of_node[address(host)][check] == "VERDICT_BAD", (host, check)
+        told = [finding for finding in diagnosis["findings"]
+                if finding["check"] == check and host - 1 in finding["nodes"]]
+        assert any(cause in finding["what"] and finding["remedy"] for finding in told), (host, told)
+    for host in (1, *range(11, 17)):
+        bad = [check for check, verdict in of_node[address(host)].items() if verdict == "VERDICT_BAD"]
+        assert bad == [], (host, bad, diagnosis["findings"])
+        for check in ("CHECK_LOGIN", "CHECK_ADDRESS", "CHECK_FOLDER", "CHECK_FILES", "CHECK_PROGRAM",
+                      "CHECK_NETWORK", "CHECK_CLOCK", "CHECK_DISK", "CHECK_LIMITS", "CHECK_HOST_NAME"):
+            assert of_node[address(host)][check] == "VERDICT_GOOD", (host, check)
+    assert seconds <= 5, seconds
+    assert not processes()
+
+
+def test_the_table(autodist, project, folder, known_hosts, new_key):
+    new_key("stranger")
+    on_host(6, f"echo x = 1 >> {FOLDER}/model.py")
+    outcome = autodist("doctor", "--spec", write_spec(folder / "spec.yaml", broken=True), "--", "python3",
+                       "train.py", cwd=project)
+    assert outcome.code == 1
+    head, *rows = outcome.out.split("\n\n")[0].splitlines()
+    assert head.split()[:4] == ["node", "login", "address", "folder"]
+    row = {line.split()[0]: line.split()[1:] for line in rows}
+    assert len(row) == 16
+    assert row[address(2)][0] == "✗" and set(row[address(2)][1:]) == {"–"}
+    assert row[address(6)][head.split().index("files") - 1] == "✗"
+    assert row[address(12)][:4] == ["✓"] * 4
+    assert f"✗ {address(6)}: files\n    model.py differs" in outcome.out and "    to do: " in outcome.out
+    assert "\x1b[" not in outcome.out

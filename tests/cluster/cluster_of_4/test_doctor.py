@@ -1,0 +1,152 @@
+"""What only several hosts show: networks, shared folders, names, and the checks before a run."""
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+from hosts import SHARED, SPEC, address, on_host
+from jobs import processes
+
+
+@pytest.fixture
+def doctor(autodist):
+    def run(*arguments, spec=SPEC, **kwargs):
+        outcome = autodist("doctor", "--spec", spec, "--json", *arguments, **kwargs)
+        assert outcome.code in (0, 1), outcome.err
+        assert not processes()
+        return outcome, json.loads(outcome.out).get("findings", [])
+    return run
+
+
+def of_check(findings, check):
+    return [finding for finding in findings if finding["check"] == check]
+
+
+def test_a_healthy_cluster(autodist):
+    outcome = autodist("doctor", "--spec", SPEC)
+    assert outcome.code == 0, outcome.out
+    assert "a run would start" in outcome.out and "to connect from node to node takes" in outcome.out
+    assert "✗" not in outcome.out
+
+
+def test_a_blocked_pair_is_named(doctor, firewall):
+    firewall(3, f"ip saddr {address(2)} tcp dport != 22")
+    outcome, findings = doctor()
+    assert outcome.code == 1
+    network = of_check(findings, "CHECK_NETWORK")
+    assert network and all(finding["nodes"] == [1, 2] for finding in network)
+    assert all(f"{address(2)} cannot connect to {address(3)}" in finding["what"] for finding in network)
+    assert any("rendezvous port" in finding["what"] for finding in network)
+    assert len(findings) == len(network)
+
+
+def test_a_taken_rendezvous_port(doctor):
+    with socket.create_server((address(1), 0)) as taken:
+        port = taken.getsockname()[1]
+        outcome, findings = doctor("--master-port", str(port))
+    assert outcome.code == 1
+    assert any(f"rendezvous port {port} cannot be opened" in finding["what"] for finding in findings)
+
+
+def test_a_shared_folder_is_told_from_an_equal_copy(doctor, spec, folder):
+    shared = folder / "shared"
+    shared.mkdir()
+    copied = Path("/tmp/copied")
+    for host in (2, 3, 4):
+        on_host(host, f"mkdir -p {copied}; echo same > {copied}/data")
+    copied.mkdir(exist_ok=True)
+    (copied / "data").write_text("same\n")
+    outcome, findings = doctor(spec=spec(append=f"shared_paths: [{shared}]\n"))
+    assert outcome.code == 0, findings
+    outcome, findings = doctor(spec=spec(append=f"shared_paths: [{shared}, {copied}]\n"))
+    assert outcome.code == 1
+    [finding] = of_check(findings, "CHECK_SHARED")
+    assert finding["nodes"] == [1, 2, 3] and f"{copied} is not the chief's folder" in finding["what"]
+    assert sorted(path.name for path in copied.iterdir()) == ["data"] and not list(shared.iterdir())
+
+
+def test_host_names(doctor, folder):
+    on_host(3, "hostname host2")
+    hosts = folder / "hosts"
+    hosts.write_text("127.0.0.1 localhost\n127.0.1.1 host4\n")
+    on_host(4, f"mount --bind {hosts} /etc/hosts")
+    try:
+        outcome, findings = doctor()
+    finally:
+        on_host(3, "hostname host3")
+        on_host(4, "umount /etc/hosts")
+    assert outcome.code == 0  # they are warnings
+    names = of_check(findings, "CHECK_HOST_NAME")
+    assert any(f"like that of {address(2)}" in f["what"] and f["nodes"] == [2] for f in names)
+    assert any("resolves to 127.0.1.1" in f["what"] and f["nodes"] == [3] for f in names)
+
+
+def test_a_misspelt_variable(doctor, spec):
+    _, findings = doctor(spec=spec(("    port: 2222\n", "    port: 2222\n    shared_envs: "
+                                    "{NCCL_SOCKET_IFRAME: eth0, NCCL_DEBUG: INFO}\n")))
+    [finding] = of_check(findings, "CHECK_VARIABLES")
+    assert finding["nodes"] == [3] and "did you mean NCCL_SOCKET_IFNAME?" in finding["what"]
+
+
+def test_pythons_that_differ(doctor, spec, folder):
+    site = folder / "site"
+    package = site / "torch"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise SystemExit('not to be imported')")
+    (package / "version.py").write_text("__version__ = '9.9.9'\ncuda = '13.0'\n")
+    (folder / "train.py").write_text("import os, torch\n")
+    _, findings = doctor("--", "/usr/bin/python3", "train.py", cwd=folder, spec=spec(
+        ("    port: 2222\n", f"    port: 2222\n    shared_envs: {{PYTHONPATH: {site}}}\n")))
+    python = of_check(findings, "CHECK_PYTHON")
+    assert any("torch" in finding["what"] for finding in python), findings
+
+
+def test_gpus_of_a_node(doctor, spec, folder):
+    """Against what nvidia-smi prints: there is no GPU here."""
+    tools = folder / "tools"
+    tools.mkdir()
+    (tools / "nvidia-smi").write_text("""#!/bin/sh
+case "$*" in
+  *query-gpu*) echo '0, NVIDIA H200, GPU-aaaa, 1234, 550.54.15';;
+  *query-compute-apps*) echo 'GPU-aaaa, 4711, python';;
+  *) echo '| NVIDIA-SMI 550.54.15    Driver Version: 550.54.15    CUDA Version: 12.4 |';;
+esac
+""")
+    (tools / "nvidia-smi").chmod(0o755)
+    _, findings = doctor(spec=spec(
+        (f"{address(4)}\n    cpus: [0, 1]", f"{address(4)}\n    gpus: [0, 1]"),
+        ("    port: 2222\n", f"    port: 2222\n    shared_envs: {{PATH: '{tools}:$PATH'}}\n")))
+    gpus = of_check(findings, "CHECK_GPUS")
+    assert any("GPU 1 of the spec is not there: this node has 1 GPU" in f["what"] for f in gpus)
+    assert any("GPU 0 is in use: python (pid 4711)" in f["what"] for f in gpus)
+
+
+# What `run` looks at by itself
+
+def test_a_run_does_not_start_with_unlike_files(autodist, folder):
+    work = Path("/tmp/unlike")
+    for host in (2, 3, 4):
+        on_host(host, f"mkdir -p {work}; echo 'print(1)' > {work}/train.py")
+    work.mkdir(exist_ok=True)
+    (work / "train.py").write_text("print(1)\n")
+    on_host(3, f"echo 'print(2)' > {work}/train.py")
+    arguments = ("run", "--spec", SPEC, "--log-dir", folder / "logs")
+    outcome = autodist(*arguments, "--", "/usr/bin/python3", "train.py", cwd=work)
+    assert outcome.code == 125 and outcome.out == ""
+    assert f"{address(3)}: files\n" in outcome.err and "train.py differs from the chief's" in outcome.err
+    assert "--no-preflight" in outcome.err
+    outcome = autodist(*arguments, "--no-preflight", "--", "/usr/bin/python3", "train.py", cwd=work)
+    assert outcome.code == 0 and outcome.lines()[4] == ["2"]
+    assert autodist(*arguments, "--sync", "--", "/usr/bin/python3", "train.py", cwd=work).code == 0
+
+
+def test_ctrl_c_leaves_nothing(start, spec):
+    job = start("doctor", "--spec", spec((f"address: {address(3)}\n", "address: 10.77.0.99\n"),
+                                         append=f"shared_paths: [{SHARED}]\n"))
+    while not list(SHARED.glob(".autodist-*")):
+        assert job.process.poll() is None
+    job.interrupt()
+    assert job.finish().code == 130
+    assert not list(SHARED.glob(".autodist-*")) and not processes()
+

@@ -1,0 +1,241 @@
+// The chief's part of AgentService.Sync, against agents that do as they are told here.
+#include "chief/folder_sync.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/create_channel_posix.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/server_posix.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <future>
+
+#include "files/digest.h"
+#include "support/temp_folder.h"
+
+namespace autodist::chief {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+using AgentEnd = grpc::ServerReaderWriter<v1::SyncResponse, v1::SyncRequest>;
+
+class FakeAgent final : public v1::AgentService::Service {
+ public:
+  grpc::Status Sync(grpc::ServerContext*, AgentEnd* stream) override { return behave(*stream); }
+  std::function<grpc::Status(AgentEnd&)> behave;
+};
+
+class FolderSyncTest : public testing::Test {
+ protected:
+  FolderSyncTest() {
+    grpc::ServerBuilder builder;
+    builder.RegisterService(&service_);
+    server_ = builder.BuildAndStart();
+    auto sockets = base::StreamSocketPair();
+    EXPECT_TRUE(base::SetNonBlocking(sockets->first.get()).ok());
+    EXPECT_TRUE(base::SetNonBlocking(sockets->second.get()).ok());
+    grpc::AddInsecureChannelFromFd(server_.get(), sockets->first.Release());
+    agent_ = v1::AgentService::NewStub(
+        grpc::CreateInsecureChannelFromFd("agent", sockets->second.Release()));
+  }
+  ~FolderSyncTest() override { server_->Shutdown(std::chrono::system_clock::now()); }
+
+  Status Copy(milliseconds stall_limit = kStallLimit) {
+    FolderSync sync(*files::ScanFolder(folder_.path(), ""), 1, stall_limit);
+    return sync.CopyTo(*agent_, stop_.get_token());
+  }
+
+  // Takes begin and lists; answers with these differences.
+  static void Answer(AgentEnd& agent, const v1::SyncDifferences& differences) {
+    v1::SyncRequest request;
+    agent.Read(&request);
+    v1::SyncResponse response;
+    response.mutable_place();
+    agent.Write(response);
+    do {
+      agent.Read(&request);
+    } while (!request.list().last());
+    *response.mutable_differences() = differences;
+    response.mutable_differences()->set_last(true);
+    agent.Write(response);
+  }
+  static grpc::Status Finish(AgentEnd& agent, const std::string& error = "",
+                             const std::string& remedy = "") {
+    v1::SyncResponse response;
+    response.mutable_finished()->set_error(error);
+    response.mutable_finished()->set_remedy(remedy);
+    agent.Write(response);
+    return grpc::Status::OK;
+  }
+  static grpc::Status ReadAll(AgentEnd& agent) {
+    v1::SyncRequest request;
+    while (agent.Read(&request)) {
+    }
+    return grpc::Status::CANCELLED;
+  }
+
+  const test::TempFolder folder_;
+  FakeAgent service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<v1::AgentService::Stub> agent_;
+  std::stop_source stop_;
+};
+
+TEST_F(FolderSyncTest, SendsWhatIsWantedInWholeFiles) {
+  const std::string large(700'000, 'x');
+  folder_.Write("a", "not wanted");
+  folder_.Write("b", large);
+  folder_.Write("c", "");
+  std::map<uint64_t, std::string> got;
+  service_.behave = [&got](AgentEnd& agent) {
+    v1::SyncDifferences differences;
+    for (const uint64_t wanted : {1, 2}) differences.add_wanted(wanted);
+    Answer(agent, differences);
+    v1::SyncRequest request;
+    while (agent.Read(&request) && !request.has_complete()) {
+      EXPECT_LE(request.content().data().size(), 256u * 1024);
+      got[request.content().entry()] += request.content().data();
+    }
+    return Finish(agent);
+  };
+  const Status status = Copy();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(got, (std::map<uint64_t, std::string>{{1, large}, {2, ""}}));
+}
+
+TEST_F(FolderSyncTest, AsksOfSuspectsWhetherTheyDiffer) {
+  const std::string same = *files::DigestOfFile(folder_.Write("a", "same"));
+  folder_.Write("b", "ours");
+  std::vector<std::string> messages;
+  service_.behave = [&](AgentEnd& agent) {
+    v1::SyncDifferences differences;
+    for (const uint64_t index : {0, 1}) {
+      v1::Suspect& suspect = *differences.add_suspects();
+      suspect.set_entry(index);
+      suspect.set_digest(same);
+    }
+    Answer(agent, differences);
+    v1::SyncRequest request;
+    while (agent.Read(&request) && !request.has_complete()) {
+      messages.push_back(request.ShortDebugString());
+    }
+    return Finish(agent);
+  };
+  EXPECT_TRUE(Copy().ok());
+  EXPECT_THAT(messages, testing::ElementsAre("same { entries: 0 }",
+                                             "content { entry: 1 data: \"ours\" last: true }"));
+}
+
+TEST_F(FolderSyncTest, MarksTheFolderForAsLongAsItTakes) {
+  service_.behave = [this](AgentEnd& agent) {
+    v1::SyncRequest request;
+    agent.Read(&request);
+    EXPECT_EQ(request.begin().folder(), folder_.path());
+    EXPECT_TRUE(fs::exists(folder_.path() + "/" + request.begin().probe()));
+    v1::SyncResponse response;
+    response.mutable_place()->set_same_folder(true);
+    agent.Write(response);
+    return Finish(agent);
+  };
+  EXPECT_TRUE(Copy().ok());
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
+  service_.behave = [](AgentEnd&) { return grpc::Status(grpc::StatusCode::INTERNAL, "oh"); };
+  EXPECT_THAT(Message(Copy()), HasSubstr("oh"));
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
+}
+
+TEST_F(FolderSyncTest, TellsWhatWentWrongOnTheNode) {
+  folder_.Write("a", std::string(50'000'000, 'x'));
+  service_.behave = [](AgentEnd& agent) {
+    v1::SyncDifferences differences;
+    differences.add_wanted(0);
+    Answer(agent, differences);
+    return Finish(agent, "disk full", "buy one");  // while the chief is sending
+  };
+  const Status status = Copy();
+  EXPECT_EQ(Message(status), "disk full");
+  EXPECT_EQ(Remedy(status), "buy one");
+}
+
+TEST_F(FolderSyncTest, AFileThatChangesMeanwhileIsNotSent) {
+  folder_.Write("a", "first");
+  bool complete = false;
+  service_.behave = [&](AgentEnd& agent) {
+    folder_.Write("a", "second");
+    v1::SyncDifferences differences;
+    differences.add_wanted(0);
+    Answer(agent, differences);
+    v1::SyncRequest request;
+    while (agent.Read(&request)) complete |= request.has_complete() || request.content().last();
+    return grpc::Status::OK;
+  };
+  const Status status = Copy();
+  EXPECT_THAT(Message(status), HasSubstr("/a on the chief has changed"));
+  EXPECT_THAT(Remedy(status), HasSubstr(".autodistignore"));
+  server_->Shutdown();
+  EXPECT_FALSE(complete);
+}
+
+TEST_F(FolderSyncTest, AnAgentThatDoesNothingIsGivenUp) {
+  folder_.Write("a", std::string(50'000'000, 'x'));
+  service_.behave = ReadAll;
+  EXPECT_EQ(Copy(milliseconds(100)).code(), StatusCode::kDeadlineExceeded);
+  std::promise<void> over;
+  service_.behave = [&over](AgentEnd& agent) {  // nor does it take anything
+    v1::SyncDifferences differences;
+    differences.add_wanted(0);
+    Answer(agent, differences);
+    over.get_future().wait();
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Copy(milliseconds(100)).code(), StatusCode::kDeadlineExceeded);
+  over.set_value();
+}
+
+TEST_F(FolderSyncTest, StopsWhenToldTo) {
+  service_.behave = [this](AgentEnd& agent) {
+    stop_.request_stop();
+    return ReadAll(agent);
+  };
+  EXPECT_EQ(Copy().code(), StatusCode::kCancelled);
+  EXPECT_EQ(Copy().code(), StatusCode::kCancelled);  // told before
+}
+
+TEST_F(FolderSyncTest, WrongNumbersDoNoHarm) {
+  fs::create_directory(folder_.path() + "/folder");
+  service_.behave = [](AgentEnd& agent) {
+    v1::SyncDifferences differences;
+    for (const uint64_t wrong : {uint64_t{0}, uint64_t{1}, UINT64_MAX}) {
+      differences.add_wanted(wrong);
+      differences.add_suspects()->set_entry(wrong);
+    }
+    Answer(agent, differences);
+    v1::SyncRequest request;
+    agent.Read(&request);
+    EXPECT_TRUE(request.has_complete());
+    return Finish(agent);
+  };
+  EXPECT_TRUE(Copy().ok());
+}
+
+TEST_F(FolderSyncTest, AnAgentThatLeavesEarlyIsAnError) {
+  service_.behave = [](AgentEnd&) { return grpc::Status::OK; };
+  EXPECT_THAT(Message(Copy()), HasSubstr("the agent left before the end"));
+}
+
+TEST(SyncProgressTest, OneLineThatFits) {
+  EXPECT_EQ(ProgressLine("w", 0, 100, 0, 80), "w  [--------------------]  0 %");
+  EXPECT_EQ(ProgressLine("w", 52, 100, 104'000'000, 80),
+            "w  [##########----------]  52 %  104 MB/s");
+  EXPECT_EQ(ProgressLine("w", 100, 100, 0, 80), "w  [####################]  100 %");
+  EXPECT_EQ(ProgressLine("w", 200, 100, 0, 80), "w  [####################]  100 %");
+  EXPECT_EQ(ProgressLine("w", 0, 0, 0, 80), "w  [--------------------]  0 %");
+  EXPECT_EQ(ProgressLine("what", 0, 1, 0, 6), "what  ");
+}
+
+}  // namespace
+}  // namespace autodist::chief
