@@ -1,6 +1,7 @@
 // UTF-8 as RFC 3629 defines it.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace autodist::base {
@@ -9,5 +10,8 @@ namespace autodist::base {
 size_t Utf8CharacterLength(std::string_view text);
 
 bool IsUtf8(std::string_view text);
+
+// With '?' for every byte that is part of no character.
+std::string ToUtf8(std::string_view text);
 
 }  // namespace autodist::base

@@ -16,5 +16,10 @@ TEST(Utf8Test, TellsGoodFromBad) {
   }
 }
 
+TEST(Utf8Test, BadBytesAreReplaced) {
+  EXPECT_EQ(ToUtf8("ü\xFF€\xC3"), "ü?€?");
+  EXPECT_EQ(ToUtf8("\xED\xA0\x80"), "???");
+}
+
 }  // namespace
 }  // namespace autodist::base
