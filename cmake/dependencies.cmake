@@ -31,6 +31,10 @@ add_library(autodist_spdlog INTERFACE)
 target_include_directories(autodist_spdlog SYSTEM INTERFACE ${spdlog_include})
 target_compile_definitions(autodist_spdlog INTERFACE SPDLOG_FMT_EXTERNAL FMT_HEADER_ONLY)
 
+find_path(xxhash_include xxhash.h REQUIRED)
+add_library(autodist_xxhash INTERFACE)
+target_include_directories(autodist_xxhash SYSTEM INTERFACE ${xxhash_include})
+
 add_library(autodist_grpc INTERFACE)
 add_library(autodist::grpc ALIAS autodist_grpc)
 add_library(autodist::absl ALIAS autodist_grpc)  # comes with gRPC

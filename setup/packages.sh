@@ -6,7 +6,7 @@ set -eu
 packages="
   g++ cmake ninja-build make pkg-config ca-certificates dpkg-dev
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
-  libyaml-cpp-dev libspdlog-dev libfmt-dev libcli11-dev libssl-dev zlib1g-dev
+  libyaml-cpp-dev libspdlog-dev libfmt-dev libcli11-dev libssl-dev libxxhash-dev zlib1g-dev
   libgloo-dev libgtest-dev libgmock-dev
   openssh-client openssh-server iproute2 util-linux python3 procps"
 [ "${1:-}" = check ] && packages="$packages

@@ -1,0 +1,48 @@
+#include "files/digest.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <vector>
+
+#define XXH_INLINE_ALL  // so that nothing is left to link into the static agent
+#include <xxhash.h>
+
+#include "base/fd.h"
+
+namespace autodist::files {
+
+Result<std::string> DigestOfContent(int fd, const std::string& name,
+                                    const std::function<bool()>& go_on) {
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
+                                                                       XXH3_freeState);
+  if (!state) return Error(StatusCode::kResourceExhausted, name + ": no memory");
+  XXH3_128bits_reset(state.get());
+  std::vector<char> buffer(1 << 20);
+  for (;;) {
+    if (!go_on()) return Error(StatusCode::kCancelled, "cancelled");
+    const ssize_t got = read(fd, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoError(errno, name);
+    if (got == 0) break;
+    XXH3_128bits_update(state.get(), buffer.data(), static_cast<size_t>(got));
+  }
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state.get()));
+  std::string hex;
+  for (const unsigned char byte : canonical.digest) {
+    hex += "0123456789abcdef"[byte >> 4];
+    hex += "0123456789abcdef"[byte & 15];
+  }
+  return hex;
+}
+
+Result<std::string> DigestOfFile(const std::string& path) {
+  const base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoError(errno, path);
+  return DigestOfContent(fd.get(), path, [] { return true; });
+}
+
+}  // namespace autodist::files
