@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # Folder: the modules that its files may include, besides itself.
 MODULES = {
     "src/base": set(),
+    "src/files": {"base"},
     "src/spec": {"base"},
     "src/plan": {"spec", "proto", "base"},
     "src/process": {"base"},
@@ -19,7 +20,7 @@ MODULES = {
     "src/client": {"rpc", "proto", "base"},
     "src/comm": {"client", "base"},
     "src/cli": {"chief", "plan", "spec", "proto", "base"},
-    "agent": {"rpc", "process", "proto", "base"},
+    "agent": {"rpc", "process", "files", "proto", "base"},
 }
 
 # Header of a third party: the only files that may include it.
@@ -28,6 +29,7 @@ ONLY_IN = {
     "libssh2": {"src/transport/ssh_session.cc"},
     "gloo/": {"src/comm/gloo_communicator.cc"},
     "nccl.h": {"src/comm/nccl_communicator.cc"},
+    "xxhash.h": {"src/files/digest.cc"},
     "spdlog/": {"src/base/log.cc"},
     "CLI/": {"src/cli/commands.h"},
     "absl/": {"include/autodist/status.h", "src/base/status.cc"},
