@@ -1,19 +1,16 @@
 #include "prepare.h"
 
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <optional>
 
-#include "base/deadline.h"
-#include "base/fd.h"
 #include "base/ip_address.h"
+#include "examine.h"
+#include "run_program.h"
 
 namespace autodist::agent {
 namespace {
@@ -21,9 +18,6 @@ namespace {
 using process::Environment;
 
 constexpr std::chrono::seconds kActivationLimit{60};
-constexpr std::chrono::seconds kKillLimit{5};
-constexpr size_t kLargestEnvironment = 4 << 20;  // bytes
-constexpr size_t kShownOutput = 2000;            // bytes
 
 // bash runs the user's statements, which it gets in a variable, as argv is for all to see. They may
 // end with any status; a statement that fails before the last one must not go unnoticed, so an ERR
@@ -59,67 +53,25 @@ std::optional<v1::Problem> CheckWorkingDirectory(const std::string& path) {
                      "link will do)");
 }
 
-// A file in memory: unlike a pipe it takes all that is written without anyone reading.
-Result<base::UniqueFd> MemoryFile() {
-  base::UniqueFd fd(memfd_create("autodist", MFD_CLOEXEC));
-  if (!fd.valid()) return ErrnoError(errno, "memfd_create");
-  return fd;
-}
-
-// The last `limit` bytes of it.
-std::string Contents(const base::UniqueFd& fd, size_t limit) {
-  const off_t size = lseek(fd.get(), 0, SEEK_END);
-  std::string text(std::min(static_cast<size_t>(std::max<off_t>(size, 0)), limit), '\0');
-  const ssize_t got =
-      pread(fd.get(), text.data(), text.size(), size - static_cast<off_t>(text.size()));
-  text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
-  return text;
-}
-
-std::string HowItEnded(int wait_status) {
-  return WIFSIGNALED(wait_status) ? "was ended by signal " + std::to_string(WTERMSIG(wait_status))
-                                  : "ended with status " + std::to_string(WEXITSTATUS(wait_status));
-}
-
 // Runs the statements in a clean bash; `environment` becomes the one they leave behind.
 Status Activate(const std::string& statements, const std::string& directory,
                 Environment& environment, Supervisor& supervisor) {
-  AD_ASSIGN_OR_RETURN(const base::UniqueFd result, MemoryFile());
-  AD_ASSIGN_OR_RETURN(const base::UniqueFd output, MemoryFile());
-  process::SpawnRequest spawn;
-  spawn.argv = {"bash", "--noprofile", "--norc", "-c", kActivationScript};
-  spawn.environment = environment.ToStrings();
-  spawn.environment.push_back("AUTODIST_STATEMENTS=" + statements);
-  spawn.working_directory = directory;
-  spawn.stdout_fd = output.get();
-  spawn.stderr_fd = output.get();
-  spawn.extra_fd = result.get();
-  auto ended = supervisor.Run(std::move(spawn));
-  const bool in_time = ended.wait_for(kActivationLimit) == std::future_status::ready;
-  if (!in_time) {
-    supervisor.KillRun();
-    if (ended.wait_for(kKillLimit) != std::future_status::ready) {
-      return Error(StatusCode::kCancelled, "the agent is ending");
-    }
+  ProgramCommand bash{{"bash", "--noprofile", "--norc", "-c", kActivationScript},
+                      environment,
+                      directory,
+                      /*result_on_descriptor_3=*/true};
+  bash.environment.Set("AUTODIST_STATEMENTS", statements);
+  AD_ASSIGN_OR_RETURN(const ProgramOutput output, RunProgram(bash, kActivationLimit, supervisor));
+  const std::string what = "python_venv '" + statements + "' ";
+  if (!output.failure.empty()) {
+    return Error(StatusCode::kFailedPrecondition,
+                 what + output.failure + (output.said.empty() ? "" : ":\n" + output.said));
   }
-  AD_ASSIGN_OR_RETURN(const int wait_status, ended.get());
-  if (in_time && wait_status == 0) {
-    const std::string printed = Contents(result, kLargestEnvironment);
-    if (printed.empty()) {
-      return Error(StatusCode::kFailedPrecondition,
-                   "python_venv '" + statements + "' left the shell before its end");
-    }
-    environment = Environment::FromNulSeparated(printed);
-    return OkStatus();
+  if (output.result.empty()) {
+    return Error(StatusCode::kFailedPrecondition, what + "left the shell before its end");
   }
-  std::string said = Contents(output, kShownOutput);
-  while (said.ends_with('\n')) said.pop_back();
-  return Error(StatusCode::kFailedPrecondition,
-               "python_venv '" + statements + "' " +
-                   (in_time ? HowItEnded(wait_status)
-                            : "did not end within " + std::to_string(kActivationLimit.count()) +
-                                  " seconds") +
-                   (said.empty() ? "" : ":\n" + said));
+  environment = Environment::FromNulSeparated(output.result);
+  return OkStatus();
 }
 
 // Gives the interface variables the name of the interface that the ranks are to use.
@@ -170,6 +122,34 @@ RankCommand MakeRank(const v1::RankPlan& rank, const std::string& directory,
   return command;
 }
 
+// The environment of the ranks, as the request describes it.
+Result<Environment> RankEnvironment(const v1::PrepareRequest& request,
+                                    const Environment& agent_environment, bool has_directory,
+                                    Supervisor& supervisor, std::vector<std::string>& warnings) {
+  const v1::NodePlan& node = request.node();
+  const std::string& directory = request.working_directory();
+  Environment environment =
+      node.inherit_environment() ? agent_environment : Environment::CleanLogin(agent_environment);
+  if (!node.activation().empty()) {
+    // Tried even without the working directory, so that both problems are told at once.
+    AD_RETURN_IF_ERROR(
+        Activate(node.activation(), has_directory ? directory : "/", environment, supervisor));
+  }
+  for (const std::string& name : node.removed_variables()) environment.Remove(name);
+  for (const auto& variable : node.shared_envs()) {
+    environment.Set(variable.name(), environment.Expand(variable.value()));
+  }
+  SetInterfaceVariables(node, environment, warnings);
+  for (const auto& variable : node.default_variables()) {
+    if (!environment.Has(variable.name())) environment.Set(variable.name(), variable.value());
+  }
+  for (const char* name : {"_", "SHLVL", "OLDPWD"}) {
+    if (!node.inherit_environment()) environment.Remove(name);
+  }
+  environment.Set("PWD", directory);
+  return environment;
+}
+
 }  // namespace
 
 PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& agent_environment,
@@ -183,39 +163,31 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
   };
 
   const bool has_directory = report(CheckWorkingDirectory(directory));
-  Environment environment =
-      node.inherit_environment() ? agent_environment : Environment::CleanLogin(agent_environment);
-  if (!node.activation().empty()) {
-    // Tried even without the working directory, so that both problems are told at once.
-    const Status activated =
-        Activate(node.activation(), has_directory ? directory : "/", environment, supervisor);
-    if (!activated.ok()) {
-      report(MakeProblem(v1::PROBLEM_KIND_ACTIVATION, Message(activated),
-                         "try the statements on the node in `bash --noprofile --norc`; where a "
-                         "failing one is harmless, write `statement || true`"));
-      return prepared;
+  Result<Environment> environment =
+      RankEnvironment(request, agent_environment, has_directory, supervisor, prepared.warnings);
+  if (!environment.ok()) {
+    report(MakeProblem(v1::PROBLEM_KIND_ACTIVATION, Message(environment.status()),
+                       "try the statements on the node in `bash --noprofile --norc`; where a "
+                       "failing one is harmless, write `statement || true`"));
+  } else {
+    environment->Set("AUTODIST_AGENT_SOCKET", agent_socket);
+    if (node.ranks_size() > 0 && node.ranks(0).argv_size() > 0) {
+      report(CheckProgram(node.ranks(0).argv(0), directory, *environment));
     }
   }
-  for (const std::string& name : node.removed_variables()) environment.Remove(name);
-  for (const auto& variable : node.shared_envs()) {
-    environment.Set(variable.name(), environment.Expand(variable.value()));
+  if (prepared.problems.empty()) {
+    for (const v1::RankPlan& rank : node.ranks()) {
+      prepared.ranks.push_back(MakeRank(rank, directory, *environment));
+    }
   }
-  SetInterfaceVariables(node, environment, prepared.warnings);
-  for (const auto& variable : node.default_variables()) {
-    if (!environment.Has(variable.name())) environment.Set(variable.name(), variable.value());
-  }
-  for (const char* name : {"_", "SHLVL", "OLDPWD"}) {
-    if (!node.inherit_environment()) environment.Remove(name);
-  }
-  environment.Set("PWD", directory);
-  environment.Set("AUTODIST_AGENT_SOCKET", agent_socket);
-
-  if (node.ranks_size() > 0 && node.ranks(0).argv_size() > 0) {
-    report(CheckProgram(node.ranks(0).argv(0), directory, environment));
-  }
-  if (!prepared.problems.empty()) return prepared;
-  for (const v1::RankPlan& rank : node.ranks()) {
-    prepared.ranks.push_back(MakeRank(rank, directory, environment));
+  if (request.has_examination()) {
+    ExaminedNode examined;
+    examined.working_directory = directory;
+    if (environment.ok()) examined.rank_environment = *std::move(environment);
+    if (node.ranks_size() > 0) {
+      examined.command.assign(node.ranks(0).argv().begin(), node.ranks(0).argv().end());
+    }
+    prepared.facts = Examine(request.examination(), examined, supervisor);
   }
   return prepared;
 }

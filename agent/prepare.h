@@ -1,6 +1,7 @@
 // Makes a node ready for its ranks: working directory, environment, program. Starts no rank.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,11 +14,12 @@ namespace autodist::agent {
 struct PreparedNode {
   std::vector<v1::Problem> problems;  // empty: ready
   std::vector<std::string> warnings;
-  std::vector<RankCommand> ranks;
+  std::vector<RankCommand> ranks;      // none if there are problems
+  std::optional<v1::NodeFacts> facts;  // where the request has an examination
 };
 
 // `agent_environment` is what this agent was started with. Blocks until the activation has ended,
-// for kActivationLimit at most.
+// for kActivationLimit at most, and until the examination is over.
 PreparedNode PrepareNode(const v1::PrepareRequest& request,
                          const process::Environment& agent_environment,
                          const std::string& agent_socket, Supervisor& supervisor);

@@ -3,9 +3,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "base/utf8.h"
 #include "sync.h"
 
 namespace autodist::agent {
+namespace {
+
+constexpr std::chrono::milliseconds kLongestPortTries{10'000};
+
+}  // namespace
 
 void EventQueue::Push(v1::AgentEvent event) {
   const std::lock_guard lock(mutex_);
@@ -141,6 +150,34 @@ grpc::ServerUnaryReactor* RendezvousService::Barrier(grpc::CallbackServerContext
   return Forward(std::move(forwarded), [](const v1::RendezvousReply&) {});
 }
 
+namespace {
+
+// What programs and files of the node say may be in any encoding; a message with such a string
+// would be refused as a whole by its reader.
+void MakeStringsUtf8(google::protobuf::Message& message) {
+  using google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+        MakeStringsUtf8(field->is_repeated()
+                            ? *reflection.MutableRepeatedMessage(&message, field, i)
+                            : *reflection.MutableMessage(&message, field));
+      } else if (field->type() == FieldDescriptor::TYPE_STRING && field->is_repeated()) {
+        reflection.SetRepeatedString(&message, field, i,
+                                     base::ToUtf8(reflection.GetRepeatedString(message, field, i)));
+      } else if (field->type() == FieldDescriptor::TYPE_STRING) {
+        reflection.SetString(&message, field, base::ToUtf8(reflection.GetString(message, field)));
+      }
+    }
+  }
+}
+
+}  // namespace
+
 AgentService::AgentService(EventQueue& events, RendezvousService& rendezvous,
                            Supervisor& supervisor, std::string socket_path,
                            std::function<void()> heard_chief, std::function<void(bool)> preparing)
@@ -167,11 +204,70 @@ grpc::ServerUnaryReactor* AgentService::Prepare(grpc::CallbackServerContext* con
                                         socket_path_, supervisor_);
     for (v1::Problem& problem : prepared.problems) *response->add_problems() = std::move(problem);
     for (std::string& warning : prepared.warnings) response->add_warnings(std::move(warning));
+    if (prepared.facts) *response->mutable_facts() = *std::move(prepared.facts);
+    MakeStringsUtf8(*response);
     {
       const std::lock_guard ranks_lock(mutex_);
       ranks_ = std::move(prepared.ranks);
     }
     preparing_changed_(false);
+    reactor->Finish(grpc::Status::OK);
+  });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* AgentService::OpenPorts(grpc::CallbackServerContext* context,
+                                                  const v1::OpenPortsRequest* request,
+                                                  v1::OpenPortsResponse* response) {
+  heard_chief_();
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const std::lock_guard lock(mutex_);
+  if (port_listener_) {
+    reactor->Finish({grpc::StatusCode::ALREADY_EXISTS, "ports were opened before"});
+    return reactor;
+  }
+  auto listener = PortListener::Open(*request, *response);
+  if (!listener.ok()) {
+    reactor->Finish({grpc::StatusCode::FAILED_PRECONDITION, Message(listener.status())});
+    return reactor;
+  }
+  port_listener_ = *std::move(listener);
+  reactor->Finish(grpc::Status::OK);
+  return reactor;
+}
+
+// Ends the tries when the chief or the agent itself gives the call up.
+class AgentService::TryPortsReactor final : public grpc::ServerUnaryReactor {
+ public:
+  std::stop_token stop() const { return stop_.get_token(); }
+
+ private:
+  void OnCancel() override { stop_.request_stop(); }
+  void OnDone() override { delete this; }
+
+  std::stop_source stop_;
+};
+
+grpc::ServerUnaryReactor* AgentService::TryPorts(grpc::CallbackServerContext*,
+                                                 const v1::TryPortsRequest* request,
+                                                 v1::TryPortsResponse* response) {
+  heard_chief_();
+  auto* reactor = new TryPortsReactor;
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(trying_ports_, true)) {
+    reactor->Finish({grpc::StatusCode::ALREADY_EXISTS, "ports are being tried already"});
+    return reactor;
+  }
+  const auto limit = std::min(std::chrono::milliseconds(request->limit_ms()), kLongestPortTries);
+  port_tries_ = std::jthread([this, request, response, reactor, limit] {
+    for (v1::PortTry& result : ConnectToAll(request->targets(), limit, reactor->stop())) {
+      *response->add_tries() = std::move(result);
+    }
+    {
+      const std::lock_guard done_lock(mutex_);
+      trying_ports_ = false;
+    }
+    heard_chief_();  // it had nothing to say meanwhile
     reactor->Finish(grpc::Status::OK);
   });
   return reactor;

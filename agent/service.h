@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "autodist/v1/agent.grpc.pb.h"
+#include "ports.h"
 #include "prepare.h"
 #include "supervisor.h"
 
@@ -96,9 +97,14 @@ class AgentService final : public v1::AgentService::CallbackService {
       grpc::CallbackServerContext*) override;
   grpc::ServerBidiReactor<v1::SyncRequest, v1::SyncResponse>* Sync(
       grpc::CallbackServerContext*) override;
+  grpc::ServerUnaryReactor* OpenPorts(grpc::CallbackServerContext*, const v1::OpenPortsRequest*,
+                                      v1::OpenPortsResponse*) override;
+  grpc::ServerUnaryReactor* TryPorts(grpc::CallbackServerContext*, const v1::TryPortsRequest*,
+                                     v1::TryPortsResponse*) override;
 
  private:
   class SessionReactor;
+  class TryPortsReactor;
   void Handle(const v1::ChiefMessage& message);
 
   EventQueue& events_;
@@ -109,10 +115,15 @@ class AgentService final : public v1::AgentService::CallbackService {
   const std::function<void(bool)> preparing_changed_;
 
   std::mutex mutex_;
-  bool sync_called_ = false;        // guarded by mutex_
-  bool prepare_called_ = false;     // guarded by mutex_
-  std::vector<RankCommand> ranks_;  // guarded by mutex_
+  // Guarded by mutex_.
+  bool prepare_called_ = false;
+  bool sync_called_ = false;
+  bool trying_ports_ = false;
+  std::vector<RankCommand> ranks_;
+  std::unique_ptr<PortListener> port_listener_;
+  // Last: they use the rest.
   std::jthread preparing_;
+  std::jthread port_tries_;
   std::jthread syncing_;
 };
 

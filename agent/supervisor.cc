@@ -174,7 +174,7 @@ bool Supervisor::Reap() {
       rank_of_.erase(rank);
       RankEnded(number, wait_status);
     } else if (const auto run = runs_.find(pid); run != runs_.end()) {
-      run->second.set_value(wait_status);
+      run->second.ended.set_value(wait_status);
       runs_.erase(run);
     }  // else: an orphan that we adopted
   }
@@ -243,24 +243,27 @@ void Supervisor::ContinueShutdown() {
   events_.ended();
 }
 
-std::future<Result<int>> Supervisor::Run(process::SpawnRequest request) {
-  auto done = std::make_shared<std::promise<Result<int>>>();
-  std::future<Result<int>> result = done->get_future();
-  tasks_.Post([this, done, request = std::move(request)] {
+Supervisor::Running Supervisor::Run(process::SpawnRequest request) {
+  auto child = std::make_shared<OtherChild>();
+  child->id = next_run_++;
+  Running running{child->id, child->ended.get_future()};
+  tasks_.Post([this, child, request = std::move(request)] {
     const Result<pid_t> pid = shutting_down_ ? Error(StatusCode::kCancelled, "the job is ending")
                                              : process::Spawn(request);
     if (pid.ok()) {
-      runs_.emplace(*pid, std::move(*done));
+      runs_.emplace(*pid, std::move(*child));
     } else {
-      done->set_value(pid.status());
+      child->ended.set_value(pid.status());
     }
   });
-  return result;
+  return running;
 }
 
-void Supervisor::KillRun() {
-  tasks_.Post([this] {
-    for (const auto& [pid, done] : runs_) kill(-pid, SIGKILL);
+void Supervisor::KillRun(uint64_t id) {
+  tasks_.Post([this, id] {
+    for (const auto& [pid, child] : runs_) {
+      if (child.id == id) kill(-pid, SIGKILL);
+    }
   });
 }
 

@@ -2,6 +2,7 @@
 // they end, and ends them.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -66,10 +67,15 @@ class Supervisor {
   // the rank waits in write(2), while more than kWindow bytes are not acknowledged.
   void Acknowledge(uint32_t rank, Stream stream, uint64_t offset);
 
-  // Runs another child, in a process group of its own; the future gets its wait status.
-  // The descriptors of the request must stay open until then.
-  std::future<Result<int>> Run(process::SpawnRequest request);
-  void KillRun();  // SIGKILL to the process groups of children started by Run
+  // A child that is no rank.
+  struct Running {
+    uint64_t id = 0;
+    std::future<Result<int>> ended;  // its wait status
+  };
+  // Runs one, in a process group of its own. The descriptors of the request must stay open until
+  // it has ended.
+  Running Run(process::SpawnRequest request);
+  void KillRun(uint64_t id);  // SIGKILL to its process group, unless it has ended
 
   static constexpr uint64_t kWindow = 256 * 1024;  // bytes per rank and stream
 
@@ -86,6 +92,11 @@ class Supervisor {
     pid_t pid = 0;  // 0 once it has ended
     Output out;
     Output err;
+  };
+
+  struct OtherChild {
+    uint64_t id = 0;
+    std::promise<Result<int>> ended;
   };
 
   explicit Supervisor(SupervisorEvents events) : events_(std::move(events)) {}
@@ -105,11 +116,12 @@ class Supervisor {
   base::UniqueFd epoll_;
   base::UniqueFd children_;  // signalfd: SIGCHLD
   base::TaskQueue tasks_;
+  std::atomic<uint64_t> next_run_ = 1;
 
   // Only touched by the thread.
   std::map<uint32_t, Rank> ranks_;
   std::map<pid_t, uint32_t> rank_of_;
-  std::map<pid_t, std::promise<Result<int>>> runs_;
+  std::map<pid_t, OtherChild> runs_;
   bool terminated_ = false;
   bool killing_ = false;  // the grace period is over
   std::set<pid_t> terminated_groups_;

@@ -13,13 +13,14 @@ MODULES = {
     "src/files": {"base"},
     "src/spec": {"base"},
     "src/plan": {"spec", "proto", "base"},
+    "src/diagnosis": {"proto", "base"},
     "src/process": {"base"},
     "src/transport": {"base"},
     "src/rpc": {"proto", "base"},
-    "src/chief": {"plan", "spec", "transport", "rpc", "files", "proto", "base"},
+    "src/chief": {"diagnosis", "plan", "spec", "transport", "rpc", "files", "proto", "base"},
     "src/client": {"rpc", "proto", "base"},
     "src/comm": {"client", "base"},
-    "src/cli": {"chief", "files", "plan", "spec", "proto", "base"},
+    "src/cli": {"chief", "diagnosis", "files", "plan", "spec", "transport", "proto", "base"},
     "agent": {"rpc", "process", "files", "proto", "base"},
 }
 

@@ -1,5 +1,6 @@
 #include "base/utf8.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 
@@ -45,6 +46,17 @@ bool IsUtf8(std::string_view text) {
     text.remove_prefix(length);
   }
   return true;
+}
+
+std::string ToUtf8(std::string_view text) {
+  std::string well_formed;
+  well_formed.reserve(text.size());
+  while (!text.empty()) {
+    const size_t length = Utf8CharacterLength(text);
+    well_formed += length == 0 ? std::string_view("?") : text.substr(0, length);
+    text.remove_prefix(std::max<size_t>(length, 1));
+  }
+  return well_formed;
 }
 
 std::string Printable(std::string_view text) {

@@ -11,6 +11,9 @@ size_t Utf8CharacterLength(std::string_view text);
 
 bool IsUtf8(std::string_view text);
 
+// With '?' for every byte that is part of no character.
+std::string ToUtf8(std::string_view text);
+
 // `text` for a message: on one line, and without anything that a terminal would obey. Control
 // characters, those that change the direction of text, and bytes that are not UTF-8 are written
 // as in "\n", "\x1b" and "\u202e".

@@ -46,8 +46,10 @@ bool ProgramStream::WaitClosed(base::Deadline deadline) {
 }
 
 std::optional<int> ProgramStream::ExitStatus() const {
-  siginfo_t info{};
-  if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0) return {};
+  pollfd entry{end_.get(), POLLIN, 0};
+  if (poll(&entry, 1, 0) <= 0) return {};
+  siginfo_t info{};  // its descriptors close a moment before it has ended
+  if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT) != 0) return {};
   return info.si_code == CLD_EXITED ? std::optional(info.si_status) : std::nullopt;
 }
 

@@ -116,7 +116,7 @@ constexpr const char* kCommonOptions[] = {"BatchMode=yes", "ServerAliveInterval=
 // `ssh` runs a ProxyCommand through a shell, so it is made of constants; what the user has written
 // comes to it as variables. Unlike -J it offers the node's key files to the jump host, too.
 std::string ProxyCommand(const SshProgramTarget& target, std::vector<std::string>& variables) {
-  std::string command = "exec ssh -W \"[%h]:%p\"";
+  std::string command = "ssh -W \"[%h]:%p\"";
   for (const char* option : kCommonOptions) command += std::string(" -o ") + option;
   const auto add = [&](const char* flag, const char* name, const std::string& value) {
     if (value.empty()) return;

@@ -7,8 +7,9 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <utility>
+
+#include "base/socket_address.h"
 
 namespace autodist::transport {
 namespace {
@@ -32,31 +33,9 @@ std::variant<base::UniqueFd, int> StartConnecting(const base::IpAddress& address
   }
   setsockopt(fd.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
 
-  unsigned scope_id = 0;
-  if (!address.scope.empty() && (scope_id = if_nametoindex(address.scope.c_str())) == 0) {
-    return errno;
-  }
-  sockaddr_storage storage{};
-  socklen_t length = sizeof(sockaddr_in);
-  if (address.v6) {
-    sockaddr_in6 v6{};
-    v6.sin6_family = AF_INET6;
-    v6.sin6_port = htons(port);
-    v6.sin6_scope_id = scope_id;
-    std::memcpy(&v6.sin6_addr, address.bytes.data(), sizeof v6.sin6_addr);
-    std::memcpy(&storage, &v6, sizeof v6);
-    length = sizeof v6;
-  } else {
-    sockaddr_in v4{};
-    v4.sin_family = AF_INET;
-    v4.sin_port = htons(port);
-    std::memcpy(&v4.sin_addr, address.bytes.data(), sizeof v4.sin_addr);
-    std::memcpy(&storage, &v4, sizeof v4);
-  }
-  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&storage), length) != 0 &&
-      errno != EINPROGRESS) {
-    return errno;
-  }
+  if (!address.scope.empty() && if_nametoindex(address.scope.c_str()) == 0) return errno;
+  const base::SocketAddress to(address, port);
+  if (connect(fd.get(), to.get(), to.length()) != 0 && errno != EINPROGRESS) return errno;
   return fd;
 }
 

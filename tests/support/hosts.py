@@ -17,8 +17,8 @@ def on_host(host, command):
     config = (SHARED / f"host{host}" / "sshd_config").read_text().split()
     port = config[config.index("Port") + 1]
     key = config[config.index("AuthorizedKeysFile") + 1].removesuffix(".pub")
-    return subprocess.run(["ssh", "-p", port, "-i", key, address(host), command], check=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+    return subprocess.run(["ssh", "-F", "none", "-o", f"UserKnownHostsFile={SHARED}/known_hosts", "-p", port,
+                           "-i", key, address(host), command], check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
 
 
 class Sshd:
@@ -30,13 +30,17 @@ class Sshd:
                                       "print(s.getsockname()[1])'"))
         self.folder = folder / f"sshd-{host}-{self.port}"
         self.folder.mkdir()
-        settings = {
+        self.settings = {
             "Port": self.port, "HostKey": SHARED / f"host{host}" / "host_key",
             "AuthorizedKeysFile": SHARED / "user_ed25519.pub", "StrictModes": "no", "UsePAM": "no",
             "UseDNS": "no", "PasswordAuthentication": "no", "PidFile": self.folder / "pid", **directives}
+        self.start()
+
+    def start(self, **directives):
+        self.settings.update(directives)
         (self.folder / "config").write_text(
-            "".join(f"{name} {value}\n" for name, value in settings.items()))
-        on_host(host, f"/usr/sbin/sshd -f {self.folder}/config -E {self.folder}/log")
+            "".join(f"{name} {value}\n" for name, value in self.settings.items()))
+        on_host(self.host, f"/usr/sbin/sshd -f {self.folder}/config -E {self.folder}/log")
 
     def stop(self):
         on_host(self.host, f"kill $(cat {self.folder}/pid)")

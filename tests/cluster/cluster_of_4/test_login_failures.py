@@ -56,11 +56,12 @@ def test_refused(failure):
     assert "connecting to 10.77.0.3: Connection refused" in said and "is sshd running there" in said
 
 
-def test_timed_out(failure, firewall, ssh_config):
-    firewall(3, "tcp dport 22")
+def test_timed_out(failure, sshd, firewall, ssh_config):
+    server = sshd(3)
+    firewall(3, f"tcp dport {server.port}")
     ssh_config.write_text("ConnectTimeout 1\n")
-    said = failure(address(3))
-    assert "root@10.77.0.3 port 22: connecting timed out after 1 s" in said and "firewall" in said
+    said = failure(f"[{server.address}]:{server.port}")
+    assert f"root@10.77.0.3 port {server.port}: connecting timed out after 1 s" in said and "firewall" in said
 
 
 def test_not_an_ssh_server(failure, listener):

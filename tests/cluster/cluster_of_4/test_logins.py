@@ -71,12 +71,12 @@ def test_no_agent_that_has_the_key(run, sshd, new_key, agent):
 @pytest.mark.parametrize("format", [[], ["-m", "PEM", "-t", "rsa"], ["-m", "PKCS8", "-t", "rsa"]])
 def test_an_encrypted_key_is_asked_for_once(run, sshd, new_key, folder, format):
     key = new_key("locked", "-N", "open sesame", *format)
-    servers = [sshd(host, AuthorizedKeysFile=f"{key}.pub") for host in (2, 3, 4)]
+    servers = [sshd(host, AuthorizedKeysFile=f"{key}.pub") for host in (2, 3)]
     spec = spec_of(folder / "spec.yaml", *[f"[{s.address}]:{s.port}" for s in servers],
                    ssh=f"key_file: {key}")
     code, said = on_terminal(["run", "--spec", spec, "--", *WHO], folder, "open sesame")
     assert code == 0, said
-    assert all(f"root on host{host}" in said for host in (1, 2, 3, 4))
+    assert all(f"root on host{host}" in said for host in (1, 2, 3))
     assert said.lower().count("passphrase for") == 1 and "sesame" not in said
 
 
@@ -160,7 +160,6 @@ def test_a_revoked_host_key(run, known_hosts):
     known_hosts.write_text(known_hosts.read_text() + f"@revoked * {other_host_key(3)}\n")
     outcome = run(address(3))
     assert outcome.code == 125 and f"host key revoked by {known_hosts}:" in outcome.err
-    known_hosts.write_text(known_hosts.read_text().replace(other_host_key(3), other_host_key(4)))
 
 
 def test_a_host_certificate(run, sshd, known_hosts, new_key, folder):
@@ -189,9 +188,7 @@ def test_a_new_host_key_is_accepted_and_written(run, sshd, known_hosts, new_key)
     assert found.returncode == 0 and "ssh-ed25519" in found.stdout
     assert_ran(run(node))  # known from now on
     server.stop()
-    (server.folder / "config").write_text((server.folder / "config").read_text().replace(
-        str(new_key("other").with_name("host")), str(new_key("third"))))
-    on_host(3, f"/usr/sbin/sshd -f {server.folder}/config")
+    server.start(HostKey=new_key("other"))
     assert "host key changed" in run(node, ssh=f"{ED25519}\nhost_key_check: accept-new").err
     assert_ran(run(node, ssh=f"{ED25519}\nhost_key_check: off"))
 
@@ -210,7 +207,7 @@ def test_ssh_config_is_honoured(run, ssh_config, sshd, new_key):
     key = new_key("mine")
     server = sshd(3, AuthorizedKeysFile=f"{key}.pub")
     ssh_config.write_text(f"Host gpu3\n  HostName {server.address}\n  Port {server.port}\n"
-                          f"  IdentityFile {key}\n  HostKeyAlias {address(3)}\n  User nobody\n")
+                          f"  IdentityFile {key}\n  HostKeyAlias {address(3)}\n  User nobody\n  ConnectTimeout 2\n")
     outcome = run("gpu3", ssh="username: root")
     assert_ran(outcome)
     assert "[gpu3:1]" in outcome.out
@@ -218,19 +215,18 @@ def test_ssh_config_is_honoured(run, ssh_config, sshd, new_key):
 
 
 def test_a_jump_host(run, sshd, firewall, ssh_config):
-    firewall(3, f"ip saddr {address(1)} tcp dport 22")
+    far, jump, before = sshd(3), sshd(2), sshd(2)
+    firewall(3, f"ip saddr {address(1)} tcp dport {far.port}")
+    node = f"[{far.address}]:{far.port}"
     ssh_config.write_text("ConnectTimeout 1\n")
-    outcome = run(address(3))
+    outcome = run(node)
     assert outcome.code == 125 and "connecting timed out after 1 s" in outcome.err
-    jump = sshd(2)
-    way = f"{ED25519}\nproxy_jump: root@{jump.address}:{jump.port}"
-    assert_ran(run(address(3), ssh=way))
-    again = sshd(4)
-    assert_ran(run(address(3), ssh=f"{ED25519}\nproxy_jump: {again.address}:{again.port},"
-                                   f"root@{jump.address}:{jump.port}"))
+    assert_ran(run(node, ssh=f"{ED25519}\nproxy_jump: root@{jump.address}:{jump.port}"))
+    assert_ran(run(node, ssh=f"{ED25519}\nproxy_jump: {before.address}:{before.port},"
+                             f"root@{jump.address}:{jump.port}"))
     ssh_config.write_text(f"Host {address(3)}\n  ProxyJump {jump.address}:{jump.port}\n")
-    assert_ran(run(address(3)))
-    assert_ran(run(address(2), ssh=f"key_file: {SHARED}/user_rsa\nproxy_jump: none"), "root on host2")
+    assert_ran(run(node))
+    assert "timed out" in run(node, ssh=f"{ED25519}\nproxy_jump: none", options=["--no-preflight"]).err
 
 
 def test_a_jump_host_that_refuses(run):

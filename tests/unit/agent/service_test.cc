@@ -4,6 +4,8 @@
 #include <grpcpp/create_channel_posix.h>
 #include <grpcpp/server_posix.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <chrono>
 
@@ -104,6 +106,84 @@ TEST_F(ServiceTest, ProblemsTravelWithTheirKind) {
   ASSERT_TRUE(chief_->Prepare(&context, request, &response).ok());
   ASSERT_EQ(response.problems_size(), 1);
   EXPECT_EQ(response.problems(0).kind(), v1::PROBLEM_KIND_WORKING_DIRECTORY);
+}
+
+TEST_F(ServiceTest, FactsComeWithTheProblems) {
+  v1::PrepareRequest request;
+  request.set_working_directory("/no/such/folder");
+  request.mutable_examination()->add_files("train.py");
+  grpc::ClientContext context;
+  v1::PrepareResponse response;
+  ASSERT_TRUE(chief_->Prepare(&context, request, &response).ok());
+  EXPECT_EQ(response.problems_size(), 1);
+  EXPECT_NE(response.facts().hostname(), "");
+  EXPECT_EQ(response.facts().files_size(), 1);
+}
+
+TEST_F(ServiceTest, WithoutAnExaminationThereAreNoFacts) {
+  EXPECT_FALSE(Prepare("true").has_facts());
+}
+
+TEST_F(ServiceTest, WordsInAnyEncodingTravel) {
+  v1::PrepareRequest request;
+  request.set_working_directory("/");
+  request.mutable_node()->set_activation("printf '\\377 broken'; exit 1");
+  grpc::ClientContext context;
+  v1::PrepareResponse response;
+  const grpc::Status status = chief_->Prepare(&context, request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_NE(response.problems(0).cause().find("? broken"), std::string::npos);
+}
+
+TEST_F(ServiceTest, PortsAreOpenedAndTried) {
+  v1::OpenPortsRequest open;
+  open.set_token("token");
+  v1::OpenPortsResponse ports;
+  {
+    grpc::ClientContext context;
+    ASSERT_TRUE(chief_->OpenPorts(&context, open, &ports).ok());
+  }
+  grpc::ClientContext again;
+  EXPECT_EQ(chief_->OpenPorts(&again, open, &ports).error_code(), grpc::StatusCode::ALREADY_EXISTS);
+  v1::TryPortsRequest request;
+  request.set_limit_ms(10'000);
+  v1::PortTarget& target = *request.add_targets();
+  target.set_address("127.0.0.1");
+  target.set_port(ports.free_port());
+  target.set_token("token");
+  for (int i = 0; i < 2; ++i) {
+    grpc::ClientContext context;
+    v1::TryPortsResponse response;
+    ASSERT_TRUE(chief_->TryPorts(&context, request, &response).ok());
+    ASSERT_EQ(response.tries_size(), 1);
+    EXPECT_EQ(response.tries(0).problem(), "");
+  }
+}
+
+TEST_F(ServiceTest, TriesEndWithTheAgent) {
+  const base::UniqueFd silent(socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address{};
+  socklen_t length = sizeof address;
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(bind(silent.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
+  ASSERT_EQ(listen(silent.get(), 1), 0);
+  ASSERT_EQ(getsockname(silent.get(), reinterpret_cast<sockaddr*>(&address), &length), 0);
+  v1::TryPortsRequest request;
+  request.set_limit_ms(3'600'000);
+  v1::PortTarget& target = *request.add_targets();
+  target.set_address("127.0.0.1");
+  target.set_port(ntohs(address.sin_port));
+  target.set_token("token");
+  std::jthread trying([&] {
+    grpc::ClientContext context;
+    v1::TryPortsResponse response;
+    EXPECT_FALSE(chief_->TryPorts(&context, request, &response).ok());
+  });
+  const base::UniqueFd connection(accept(silent.get(), nullptr, nullptr));  // it has begun
+  const auto begin = std::chrono::steady_clock::now();
+  server_->Shutdown(std::chrono::system_clock::now());
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
 TEST_F(ServiceTest, ANodeIsPreparedOnce) {

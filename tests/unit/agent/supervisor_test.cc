@@ -153,12 +153,20 @@ TEST_F(SupervisorTest, AReaderThatDoesNotKeepUpHoldsTheRankBack) {
 
 TEST_F(SupervisorTest, RunGivesTheEndOfAnotherChild) {
   process::SpawnRequest request = Rank(0, "exit 5").spawn;
-  EXPECT_EQ(WEXITSTATUS(*supervisor_->Run(request).get()), 5);
+  EXPECT_EQ(WEXITSTATUS(*supervisor_->Run(request).ended.get()), 5);
   request.argv = {"no-such-program"};
-  EXPECT_EQ(supervisor_->Run(request).get().status().code(), StatusCode::kNotFound);
-  auto sleeping = supervisor_->Run(Rank(0, "sleep 1000").spawn);
-  supervisor_->KillRun();
-  EXPECT_EQ(WTERMSIG(*sleeping.get()), SIGKILL);
+  EXPECT_EQ(supervisor_->Run(request).ended.get().status().code(), StatusCode::kNotFound);
+}
+
+TEST_F(SupervisorTest, KillRunEndsOneOfSeveralChildren) {
+  Supervisor::Running killed = supervisor_->Run(Rank(0, "sleep 1000").spawn);
+  Supervisor::Running other = supervisor_->Run(Rank(0, "sleep 1000").spawn);
+  supervisor_->KillRun(killed.id);
+  EXPECT_EQ(WTERMSIG(*killed.ended.get()), SIGKILL);
+  EXPECT_EQ(WEXITSTATUS(*supervisor_->Run(Rank(0, "exit 5").spawn).ended.get()), 5);
+  EXPECT_EQ(other.ended.wait_for(milliseconds(0)), std::future_status::timeout);
+  supervisor_->KillRun(other.id);
+  EXPECT_EQ(WTERMSIG(*other.ended.get()), SIGKILL);
 }
 
 }  // namespace

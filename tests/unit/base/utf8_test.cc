@@ -16,6 +16,11 @@ TEST(Utf8Test, TellsGoodFromBad) {
   }
 }
 
+TEST(Utf8Test, BadBytesAreReplaced) {
+  EXPECT_EQ(ToUtf8("ü\xFF€\xC3"), "ü?€?");
+  EXPECT_EQ(ToUtf8("\xED\xA0\x80"), "???");
+}
+
 TEST(Utf8Test, PrintableHasNothingThatATerminalObeys) {
   EXPECT_EQ(Printable("plain ü € 😀 \\ text"), "plain ü € 😀 \\ text");
   EXPECT_EQ(Printable(std::string_view("a\n\r\t\x1b\0\x7f", 7)), "a\\n\\r\\t\\x1b\\x00\\x7f");

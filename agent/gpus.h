@@ -1,0 +1,25 @@
+// The NVIDIA GPUs of the node, as its own tools describe them.
+#pragma once
+
+#include <string>
+
+#include "autodist/v1/agent.pb.h"
+#include "process/environment.h"
+#include "supervisor.h"
+
+namespace autodist::agent {
+
+inline constexpr char kDriverFolder[] = "/proc/driver/nvidia";
+
+// "535.104.05"; "" if there is no driver or it does not tell.
+std::string DriverVersion(const std::string& driver_folder = kDriverFolder);
+
+// The facts gpus, gpu_problem, driver_version and cuda_version. nvidia-smi is run, several times at
+// once, where it is in the PATH of `environment` or in /usr/bin; where it is not, and there is no
+// driver either, the node has no GPUs. Blocks for kExamineLimit at most, and as long as a killed
+// nvidia-smi takes to end.
+v1::NodeFacts GpuFacts(const process::Environment& environment,
+                       const std::string& working_directory, Supervisor& supervisor,
+                       const std::string& driver_folder = kDriverFolder);
+
+}  // namespace autodist::agent
