@@ -174,7 +174,8 @@ TEST_F(ExamineTest, OnlyWordsInFilesOfOursAreTold) {
               HasSubstr("No such file or directory"));
   EXPECT_THAT(SharedFileFact(folder_.Write("id_rsa", "cafe01")).problem(),
               HasSubstr("not a file of autodist's"));
-  std::filesystem::create_symlink("/etc/passwd", folder_.path() + "/.autodist-3");
+  folder_.Write("secret", "password: 1\n");
+  std::filesystem::create_symlink(folder_.path() + "/secret", folder_.path() + "/.autodist-3");
   const v1::FileFact other = SharedFileFact(folder_.path() + "/.autodist-3");
   EXPECT_EQ(other.digest(), "");
   EXPECT_THAT(other.problem(), HasSubstr("something else than a word"));

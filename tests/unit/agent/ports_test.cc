@@ -112,13 +112,19 @@ TEST_F(PortsTest, ServesBothFamilies) {
 
 TEST_F(PortsTest, AWantedPortIsOpenedIfItIsFreeAndFreeAgainAtOnce) {
   uint32_t port = 0;
+  std::vector<base::UniqueFd> staying;
   for (int i = 0; i < 2; ++i) {
     Opened opened = Open(port);
     EXPECT_EQ(opened.ports.wanted_port(), port);
     if (port == 0) port = opened.ports.free_port();
     EXPECT_EQ(ProblemOf(port), "");
+    staying.emplace_back(socket(AF_INET, SOCK_STREAM, 0));
+    const base::SocketAddress to = Loopback(port);
+    ASSERT_EQ(connect(staying.back().get(), to.get(), to.length()), 0);
+    char first = 0;
+    ASSERT_EQ(recv(staying.back().get(), &first, 1, 0), 1);
   }
-  // No connection is left in TIME_WAIT: whoever wants the port needs no SO_REUSEADDR.
+  // No connection is left over: whoever wants the port needs no SO_REUSEADDR.
   const base::UniqueFd fd(socket(AF_INET, SOCK_STREAM, 0));
   const base::SocketAddress address = Loopback(port);
   EXPECT_EQ(bind(fd.get(), address.get(), address.length()), 0) << strerror(errno);
