@@ -193,7 +193,7 @@ Status TargetFolder::MakeSymlink(const Place& place, const std::string& target) 
     return ErrnoError(errno, "making the symbolic link");
   }
   if (renameat(place.folder, name.c_str(), place.folder, place.name.c_str()) != 0) {
-    const Status status = ErrnoError(errno, "making the symbolic link");
+    Status status = ErrnoError(errno, "making the symbolic link");
     unlinkat(place.folder, name.c_str(), 0);
     return status;
   }

@@ -10,7 +10,10 @@ std::string Bytes(uint64_t number) {
   if (number < 1000) return Count(number, "byte");
   double value = static_cast<double>(number) / 1000;
   const char* unit = "kMGTPE";
-  for (; value >= kNextUnit; value /= 1000) ++unit;
+  while (value >= kNextUnit) {
+    value /= 1000;
+    ++unit;
+  }
   char text[32];
   std::snprintf(text, sizeof text, "%.*f %cB", value < kTwoDigits ? 1 : 0, value, *unit);
   return text;

@@ -11,7 +11,6 @@
 #include <climits>
 #include <memory>
 #include <optional>
-#include <ranges>
 
 #include "base/fd.h"
 #include "files/ignore_rules.h"
@@ -122,10 +121,10 @@ bool Scan::IsLeftOut(const std::string& path, const std::string& name, bool is_f
       path == left_out_) {
     return true;
   }
-  for (const Level& level : std::views::reverse(levels_)) {
-    if (level.rules.empty()) continue;
-    const std::string_view within = std::string_view(path).substr(level.prefix);
-    if (const auto ignored = level.rules.Ignores(within, is_folder)) return *ignored;
+  for (auto level = levels_.rbegin(); level != levels_.rend(); ++level) {
+    if (level->rules.empty()) continue;
+    const std::string_view within = std::string_view(path).substr(level->prefix);
+    if (const auto ignored = level->rules.Ignores(within, is_folder)) return *ignored;
   }
   return false;
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
-#include <ranges>
+#include <utility>
 
 namespace autodist::files {
 namespace {
@@ -162,9 +162,10 @@ void IgnoreRules::AddLine(std::string_view line) {
 
 std::optional<bool> IgnoreRules::Ignores(std::string_view path, bool is_folder) const {
   const std::string_view name = path.substr(path.rfind('/') + 1);
-  for (const Pattern& pattern : std::views::reverse(patterns_)) {
-    if (pattern.only_folders && !is_folder) continue;
-    if (Matcher(pattern.text, pattern.any_depth ? name : path).Matches()) return !pattern.negated;
+  for (auto pattern = patterns_.rbegin(); pattern != patterns_.rend(); ++pattern) {
+    if (pattern->only_folders && !is_folder) continue;
+    if (Matcher(pattern->text, pattern->any_depth ? name : path).Matches())
+      return !pattern->negated;
   }
   return std::nullopt;
 }

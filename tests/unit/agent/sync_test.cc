@@ -155,6 +155,7 @@ TEST_F(SyncTest, TheChiefsOwnFolderIsKnownByTheProbe) {
 }
 
 TEST_F(SyncTest, AProbeIsNotTheNameOfSomeFile) {
+  fs::create_directory(target_);
   temp_.Write("file", "");
   Begin("../file");
   EXPECT_FALSE(Read().place().same_folder());
