@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,16 +47,13 @@ bool ProgramStream::WaitClosed(base::Deadline deadline) {
 }
 
 std::optional<int> ProgramStream::ExitStatus() const {
-  pollfd entry{end_.get(), POLLIN, 0};
-  if (poll(&entry, 1, 0) <= 0) return {};
-  siginfo_t info{};  // its descriptors close a moment before it has ended
-  if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT) != 0) return {};
+  siginfo_t info{};
+  if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0) return {};
   return info.si_code == CLD_EXITED ? std::optional(info.si_status) : std::nullopt;
 }
 
 Result<std::unique_ptr<ProgramStream>> StartProgram(const std::vector<std::string>& argv) {
   AD_ASSIGN_OR_RETURN(base::FdPair sockets, base::StreamSocketPair());
-  AD_ASSIGN_OR_RETURN(base::FdPair end, base::Pipe());
   base::UniqueFd errors(memfd_create("stderr", MFD_CLOEXEC));
   if (!errors.valid()) return ErrnoError(errno, "memfd_create");
 
@@ -64,8 +62,6 @@ Result<std::unique_ptr<ProgramStream>> StartProgram(const std::vector<std::strin
   posix_spawn_file_actions_adddup2(&actions, sockets.second.get(), STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, sockets.second.get(), STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, errors.get(), STDERR_FILENO);
-  constexpr int kEndFd = 3;  // not close-on-exec: open as long as the program is
-  posix_spawn_file_actions_adddup2(&actions, end.second.get(), kEndFd);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;
@@ -85,8 +81,15 @@ Result<std::unique_ptr<ProgramStream>> StartProgram(const std::vector<std::strin
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) return ErrnoError(error, "starting " + argv[0]);
+  base::UniqueFd end(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (!end.valid()) {
+    const Status failure = ErrnoError(errno, "pidfd_open");
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+    return failure;
+  }
   return std::unique_ptr<ProgramStream>(
-      new ProgramStream(pid, std::move(sockets.first), std::move(end.first), std::move(errors)));
+      new ProgramStream(pid, std::move(sockets.first), std::move(end), std::move(errors)));
 }
 
 Result<std::unique_ptr<Stream>> LocalTransport::Run(const std::vector<std::string>& argv,

@@ -30,7 +30,7 @@ class ProgramStream final : public Stream {
 
   const pid_t pid_;
   base::UniqueFd socket_;
-  const base::UniqueFd end_;  // read end of a pipe that only the program holds open
+  const base::UniqueFd end_;  // a pidfd: readable once the program has ended
   const base::UniqueFd errors_;
 };
 

@@ -127,7 +127,7 @@ Status ChannelRefusedError(const std::string& cause) {
 }
 
 Status SshProgramError(const std::string& said) {
-  const std::string by = "ssh says:\n" + said;
+  const std::string by = said.empty() ? "ssh ends without a word" : "ssh says:\n" + said;
   if (Has(said, "Could not resolve")) {
     return Make(StatusCode::kNotFound, "name does not resolve: " + by,
                 "correct the name in the spec or in proxy_jump, or give the IP address");

@@ -141,9 +141,9 @@ std::vector<std::string> CommandLine(const SshProgramTarget& target, const std::
   std::vector<std::string> line = {"env"};
   std::vector<std::string> options(std::begin(kCommonOptions), std::end(kCommonOptions));
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(target.connect_limit).count();
-  options.insert(options.end(), {"ConnectTimeout=" + std::to_string(seconds), "LogLevel=ERROR",
-                                 "RemoteCommand=none", "RequestTTY=no", "ControlMaster=no",
-                                 "PermitLocalCommand=no", "ClearAllForwardings=yes"});
+  options.insert(options.end(), {"ConnectTimeout=" + std::to_string(seconds), "RemoteCommand=none",
+                                 "RequestTTY=no", "ControlMaster=no", "PermitLocalCommand=no",
+                                 "ClearAllForwardings=yes"});
   if (!target.host_key_check.empty()) {
     options.push_back("StrictHostKeyChecking=" + target.host_key_check);
   }

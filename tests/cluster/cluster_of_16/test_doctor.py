@@ -16,7 +16,7 @@ BROKEN = {
     5: ("CHECK_FOLDER", f"working directory {FOLDER}: No such file or directory"),
     6: ("CHECK_FILES", "model.py differs from the chief's"),
     7: ("CHECK_ACTIVATION", "/none/activate: No such file or directory"),
-    8: ("CHECK_PROGRAM", "'python3' is in none of the folders of PATH"),
+    8: ("CHECK_PROGRAM", "'python3' is not in PATH (/nowhere)"),
     9: ("CHECK_GPUS", "GPU 5 of the spec is not there"),
     10: ("CHECK_ADDRESS", "no interface of this node has the address 10.77.0.250"),
 }

@@ -139,7 +139,7 @@ def test_channel_refused(failure, sshd):
 
 
 @pytest.mark.parametrize("shell, prints", [("/usr/sbin/nologin", "This account is currently not available"),
-                                           ("/bin/false", "and prints nothing")])
+                                           ("/bin/false", "and prints nothing")], ids=["nologin", "false"])
 def test_login_shell_broken(failure, users, shell, prints):
     users(3, ann=shell)
     said = failure(address(3), ssh=f"{ED25519}\nusername: ann")

@@ -177,7 +177,7 @@ def test_a_host_certificate(run, sshd, known_hosts, new_key, folder):
 
 def test_a_new_host_key_is_accepted_and_written(run, sshd, known_hosts, new_key):
     known_hosts.write_text("# no newline at the end")
-    server = sshd(3, HostKey=new_key("host"))
+    server = sshd(3, HostKey=new_key("host", "-t", "ed25519"))
     node = f"[{server.address}]:{server.port}"
     assert "host key unknown" in run(node).err
     outcome = run(node, ssh=f"{ED25519}\nhost_key_check: accept-new")
@@ -188,7 +188,7 @@ def test_a_new_host_key_is_accepted_and_written(run, sshd, known_hosts, new_key)
     assert found.returncode == 0 and "ssh-ed25519" in found.stdout
     assert_ran(run(node))  # known from now on
     server.stop()
-    server.start(HostKey=new_key("other"))
+    server.start(HostKey=new_key("other", "-t", "ed25519"))
     assert "host key changed" in run(node, ssh=f"{ED25519}\nhost_key_check: accept-new").err
     assert_ran(run(node, ssh=f"{ED25519}\nhost_key_check: off"))
 
@@ -207,11 +207,11 @@ def test_ssh_config_is_honoured(run, ssh_config, sshd, new_key):
     key = new_key("mine")
     server = sshd(3, AuthorizedKeysFile=f"{key}.pub")
     ssh_config.write_text(f"Host gpu3\n  HostName {server.address}\n  Port {server.port}\n"
-                          f"  IdentityFile {key}\n  HostKeyAlias {address(3)}\n  User nobody\n  ConnectTimeout 2\n")
+                          f"  IdentityFile {key}\n  HostKeyAlias {address(3)}\n  User ann\n  ConnectTimeout 2\n")
     outcome = run("gpu3", ssh="username: root")
     assert_ran(outcome)
     assert "[gpu3:1]" in outcome.out
-    assert "for user nobody" in run("gpu3", ssh="{}").err  # without the spec's word on it
+    assert "for user ann" in run("gpu3", ssh="{}").err  # without the spec's word on it
 
 
 def test_a_jump_host(run, sshd, firewall, ssh_config):

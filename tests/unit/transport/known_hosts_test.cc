@@ -111,5 +111,27 @@ TEST_F(KnownHostsTest, KnowsWhichKeyTypesToAskFor) {
             std::vector<std::string>{"ssh-ed25519"});
 }
 
+TEST_F(KnownHostsTest, AuthoritiesAreNoKeysOfTheHost) {
+  const std::string text = "@cert-authority *.lab,10.0.* " + Public("a") + "\n";
+  EXPECT_TRUE(Load(text).HasAuthority("gpu1.lab", 22));
+  EXPECT_FALSE(Load(text).HasAuthority("gpu1.elsewhere", 22));
+  EXPECT_EQ(Check(text, "gpu1.lab"), Verdict::kUnknown);
+  EXPECT_FALSE(Load("gpu1.lab " + Public("a") + "\n").HasAuthority("gpu1.lab", 22));
+}
+
+TEST_F(KnownHostsTest, WhatIsAddedIsTrustedNowAndByOpensshLater) {
+  for (const bool hashed : {false, true}) {
+    const std::string path = folder_.Write("known_hosts", "# no line feed at the end");
+    KnownHosts known({path});
+    EXPECT_EQ(known.Check("Host", 2222, a_).verdict, Verdict::kUnknown);
+    ASSERT_TRUE(known.Add("Host", 2222, a_, hashed).ok());
+    EXPECT_EQ(known.Check("host", 2222, a_).verdict, Verdict::kTrusted);
+    EXPECT_EQ(known.Check("host", 2222, b_).verdict, Verdict::kChanged);
+    EXPECT_EQ(KnownHosts({path}).Check("host", 2222, a_).verdict, Verdict::kTrusted);
+    EXPECT_EQ(folder_.Read("known_hosts").find("host") == std::string::npos, hashed);
+    test::Shell("ssh-keygen -F '[host]:2222' -f " + path);  // fails where it does not find it
+  }
+}
+
 }  // namespace
 }  // namespace autodist::transport

@@ -1,0 +1,208 @@
+#include "diagnosis/diagnose.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "diagnosis/collective_variables.h"
+#include "diagnosis/diagnosis_text.h"
+
+namespace autodist::diagnosis {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Three nodes on which all is well.
+class DiagnoseTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    plan_.set_working_directory("/work");
+    plan_.set_world_size(3);
+    evidence_.plan = &plan_;
+    evidence_.examination.set_thorough(true);
+    evidence_.examination.add_files("train.py");
+    evidence_.examination.add_shared_files("/data/.autodist-1");
+    evidence_.examination.add_python_modules("torch");
+    for (uint32_t i = 0; i < 3; ++i) {
+      const std::string address = "10.0.0." + std::to_string(i + 1);
+      v1::NodePlan& node = *plan_.add_nodes();
+      node.set_address(address);
+      node.set_data_address(address);
+      v1::RankPlan& rank = *node.add_ranks();
+      rank.add_argv("python");
+      rank.mutable_device()->set_kind(v1::DEVICE_KIND_GPU);
+
+      v1::NodeFacts& facts = *evidence_.nodes.emplace_back().prepared.mutable_facts();
+      facts.set_hostname("host" + std::to_string(i + 1));
+      facts.add_hostname_addresses(address);
+      v1::InterfaceFact& interface = *facts.add_interfaces();
+      interface.set_name("eth0");
+      interface.set_address(address);
+      facts.set_time_ns(1);
+      facts.add_files()->set_digest("aa");
+      facts.add_shared_files()->set_digest("nonce");
+      facts.mutable_working_directory()->set_size(1ull << 40);
+      facts.mutable_working_directory()->set_free(1ull << 39);
+      facts.mutable_shared_memory()->set_size(1ull << 33);
+      facts.set_open_files_limit(1 << 20);
+      facts.set_program("/usr/bin/python");
+      facts.mutable_python()->set_version("3.11.2");
+      v1::PythonModule& torch = *facts.mutable_python()->add_modules();
+      torch.set_name("torch");
+      torch.set_found(true);
+      torch.set_version("2.1.0");
+      facts.add_gpus()->set_index(0);
+      facts.set_driver_version("550");
+    }
+    for (uint32_t from = 0; from < 3; ++from) {
+      for (uint32_t to = 0; to < 3; ++to) {
+        if (from == to) continue;
+        v1::PortTry outcome;
+        outcome.set_latency_us(100 + from);
+        evidence_.trials.push_back({from, to, 4711, true, outcome});
+      }
+    }
+  }
+
+  v1::NodeFacts& Facts(size_t node) { return *evidence_.nodes[node].prepared.mutable_facts(); }
+
+  // The only finding.
+  v1::Finding Only() {
+    const v1::Diagnosis diagnosis = Diagnose(evidence_);
+    EXPECT_EQ(diagnosis.findings_size(), 1) << DiagnosisAsText(diagnosis, false);
+    return diagnosis.findings_size() > 0 ? diagnosis.findings(0) : v1::Finding();
+  }
+  void ExpectOnly(v1::Check check, v1::Verdict verdict, uint32_t node, const std::string& what) {
+    const v1::Finding finding = Only();
+    EXPECT_EQ(finding.check(), check);
+    EXPECT_EQ(finding.verdict(), verdict);
+    EXPECT_THAT(finding.nodes(), ElementsAre(node));
+    EXPECT_THAT(finding.what(), HasSubstr(what));
+    EXPECT_NE(finding.remedy(), "");
+  }
+
+  v1::LaunchPlan plan_;
+  Evidence evidence_;
+};
+
+TEST_F(DiagnoseTest, WhereAllIsWellEveryCheckIsTicked) {
+  const v1::Diagnosis diagnosis = Diagnose(evidence_);
+  EXPECT_EQ(diagnosis.findings_size(), 0) << DiagnosisAsText(diagnosis, false);
+  EXPECT_FALSE(IsBad(diagnosis));
+  for (const v1::NodeVerdicts& node : diagnosis.nodes()) {
+    for (const v1::CheckVerdict& check : node.checks()) {
+      if (check.check() == v1::CHECK_ACTIVATION) continue;  // the plan has none
+      EXPECT_EQ(check.verdict(), v1::VERDICT_GOOD) << v1::Check_Name(check.check());
+    }
+  }
+  EXPECT_EQ(diagnosis.median_latency_us(), 101u);
+}
+
+TEST_F(DiagnoseTest, ANodeThatIsNotReached) {
+  evidence_.nodes[1].reached = WithRemedy(Error(StatusCode::kUnavailable, "refused"), "start sshd");
+  ExpectOnly(v1::CHECK_LOGIN, v1::VERDICT_BAD, 1, "refused");
+  EXPECT_THAT(DiagnosisAsText(Diagnose(evidence_), false),
+              HasSubstr("10.0.0.2  ✗      –        –"));
+}
+
+TEST_F(DiagnoseTest, AnAddressOfAnotherMachine) {
+  plan_.mutable_nodes(2)->set_data_address("10.0.0.9");
+  ExpectOnly(v1::CHECK_ADDRESS, v1::VERDICT_BAD, 2, "it has 10.0.0.3 (eth0)");
+}
+
+TEST_F(DiagnoseTest, AnInterfaceThatIsNotThere) {
+  plan_.mutable_nodes(2)->set_interface("ib0");
+  ExpectOnly(v1::CHECK_ADDRESS, v1::VERDICT_BAD, 2, "there is no interface ib0");
+}
+
+TEST_F(DiagnoseTest, AFileThatDiffersOrIsMissing) {
+  Facts(1).mutable_files(0)->set_digest("bb");
+  ExpectOnly(v1::CHECK_FILES, v1::VERDICT_BAD, 1, "train.py differs");
+  Facts(1).mutable_files(0)->set_digest("");
+  Facts(1).mutable_files(0)->set_problem("No such file or directory");
+  ExpectOnly(v1::CHECK_FILES, v1::VERDICT_BAD, 1, "train.py: No such file");
+}
+
+TEST_F(DiagnoseTest, AFolderThatIsOnlyACopy) {
+  Facts(2).mutable_shared_files(0)->set_digest("");
+  Facts(2).mutable_shared_files(0)->set_problem("No such file or directory");
+  ExpectOnly(v1::CHECK_SHARED, v1::VERDICT_BAD, 2, "/data is not the chief's folder");
+}
+
+TEST_F(DiagnoseTest, Gpus) {
+  plan_.mutable_nodes(0)->mutable_ranks(0)->mutable_device()->set_index(3);
+  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_BAD, 0, "GPU 3 of the spec is not there");
+  plan_.mutable_nodes(0)->mutable_ranks(0)->mutable_device()->set_index(0);
+  v1::GpuProcess& process = *Facts(0).mutable_gpus(0)->add_processes();
+  process.set_pid(7);
+  process.set_name("python");
+  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_WARNING, 0, "python (pid 7)");
+}
+
+TEST_F(DiagnoseTest, VersionsThatDiffer) {
+  Facts(1).mutable_python()->mutable_modules(0)->set_version("2.2.0");
+  ExpectOnly(v1::CHECK_PYTHON, v1::VERDICT_BAD, 1,
+             "the version of torch is 2.2.0, but 2.1.0 on 10.0.0.1");
+  Facts(1).mutable_python()->mutable_modules(0)->set_version("2.1.0");
+  Facts(2).mutable_python()->mutable_modules(0)->set_found(false);
+  Facts(2).mutable_python()->mutable_modules(0)->set_version("");
+  ExpectOnly(v1::CHECK_PYTHON, v1::VERDICT_BAD, 2, "has no module torch");
+  Facts(2) = Facts(1);
+  Facts(2).set_hostname("host3");
+  Facts(2).mutable_interfaces(0)->set_address("10.0.0.3");
+  Facts(2).mutable_python()->set_version("3.12.1");
+  ExpectOnly(v1::CHECK_PYTHON, v1::VERDICT_BAD, 2, "the version of Python is 3.12, but 3.11");
+  Facts(2).mutable_python()->set_version("3.11.9");
+  Facts(2).set_driver_version("535");
+  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_WARNING, 2, "the NVIDIA driver is 535, but 550");
+}
+
+TEST_F(DiagnoseTest, ABlockedPairIsOneFinding) {
+  evidence_.trials[3].outcome.set_problem("timed out");  // from 1 to 2
+  const v1::Finding finding = Only();
+  EXPECT_EQ(finding.check(), v1::CHECK_NETWORK);
+  EXPECT_THAT(finding.nodes(), ElementsAre(1, 2));
+  EXPECT_THAT(finding.what(),
+              HasSubstr("10.0.0.2 cannot connect to 10.0.0.3, rendezvous port 4711"));
+}
+
+TEST_F(DiagnoseTest, HostNames) {
+  Facts(2).set_hostname("host1");
+  ExpectOnly(v1::CHECK_HOST_NAME, v1::VERDICT_WARNING, 2, "like that of 10.0.0.1");
+  Facts(2).set_hostname("host3");
+  Facts(2).set_hostname_addresses(0, "127.0.1.1");
+  ExpectOnly(v1::CHECK_HOST_NAME, v1::VERDICT_WARNING, 2, "resolves to 127.0.1.1");
+}
+
+TEST_F(DiagnoseTest, ClockDiskAndLimits) {
+  evidence_.nodes[1].clock_offset_ns = -2'500'000'000;
+  ExpectOnly(v1::CHECK_CLOCK, v1::VERDICT_WARNING, 1, "2.5 s behind");
+  evidence_.nodes[1].clock_offset_ns = 0;
+  Facts(0).mutable_working_directory()->set_free(1 << 20);
+  ExpectOnly(v1::CHECK_DISK, v1::VERDICT_BAD, 0, "is full: 1 MiB free");
+  Facts(0).mutable_working_directory()->set_free(1ull << 39);
+  Facts(0).mutable_shared_memory()->set_size(64 << 20);
+  ExpectOnly(v1::CHECK_DISK, v1::VERDICT_WARNING, 0, "/dev/shm has 64 MiB");
+  Facts(0).mutable_shared_memory()->set_size(1ull << 33);
+  Facts(0).set_open_files_limit(64);
+  ExpectOnly(v1::CHECK_LIMITS, v1::VERDICT_WARNING, 0, "may open 64 files");
+}
+
+TEST_F(DiagnoseTest, AVariableThatNothingReads) {
+  for (size_t node = 0; node < 3; ++node) {
+    Facts(node).add_variables("NCCL_DEBUG");
+    Facts(node).add_variables("NCCL_SOCKET_IFRAME");
+  }
+  const v1::Finding finding = Only();
+  EXPECT_THAT(finding.nodes(), ElementsAre(0, 1, 2));
+  EXPECT_THAT(finding.what(), HasSubstr("did you mean NCCL_SOCKET_IFNAME?"));
+}
+
+TEST(CollectiveVariablesTest, AreSorted) {
+  EXPECT_TRUE(std::ranges::is_sorted(CollectiveVariables()));
+  EXPECT_TRUE(IsCollectiveVariable("GLOO_SOCKET_IFNAME"));
+  EXPECT_FALSE(IsCollectiveVariable("NCCL_SOCKET_IFRAME"));
+}
+
+}  // namespace
+}  // namespace autodist::diagnosis

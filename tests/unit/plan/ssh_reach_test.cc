@@ -1,0 +1,104 @@
+#include "plan/ssh_reach.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace autodist::plan {
+namespace {
+
+using testing::ElementsAre;
+
+const Person kPerson{"me", "/home/me", "/work", "/run/agent"};
+
+spec::Node NodeAt(const std::string& address) {
+  spec::Node node;
+  node.address = address;
+  return node;
+}
+
+TEST(SshReachTest, WithoutAnyWordItIsAsOpensshWouldDoIt) {
+  const v1::SshReach ssh =
+      MakeSshReach(NodeAt("gpu1"), {}, {"10.0.0.5", "10.0.0.5", "", {}}, kPerson);
+  EXPECT_EQ(ssh.host(), "gpu1");
+  EXPECT_EQ(ssh.host_key_name(), "gpu1");
+  EXPECT_EQ(ssh.address(), "10.0.0.5");
+  EXPECT_EQ(ssh.port(), 22u);
+  EXPECT_EQ(ssh.username(), "me");
+  EXPECT_THAT(ssh.key_files(), testing::Contains("/home/me/.ssh/id_ed25519"));
+  EXPECT_FALSE(ssh.key_file_required());
+  EXPECT_FALSE(ssh.identities_only());
+  EXPECT_EQ(ssh.agent_socket(), "/run/agent");
+  EXPECT_EQ(ssh.host_key_check(), v1::HOST_KEY_CHECK_STRICT);
+  EXPECT_EQ(ssh.known_hosts_files(0), "/home/me/.ssh/known_hosts");
+  EXPECT_FALSE(ssh.by_ssh_program());
+  EXPECT_EQ(ssh.connect_limit_ms(), 10'000u);
+}
+
+const std::multimap<std::string, std::string> kConfigured = {
+    {"hostname", "10.0.0.5"},
+    {"user", "ann"},
+    {"port", "2200"},
+    {"identityfile", "~/keys/%h.%r"},
+    {"identityfile", "relative"},
+    {"certificatefile", "%d/cert"},
+    {"identitiesonly", "yes"},
+    {"identityagent", "~/agent"},
+    {"hostkeyalias", "the-host"},
+    {"stricthostkeychecking", "accept-new"},
+    {"hashknownhosts", "yes"},
+    {"userknownhostsfile", "~/known /other"},
+    {"globalknownhostsfile", "/etc/known"},
+    {"connecttimeout", "3"},
+};
+
+TEST(SshReachTest, OpensshsConfigurationIsHeeded) {
+  const v1::SshReach ssh =
+      MakeSshReach(NodeAt("gpu1"), {}, {"10.0.0.5", "10.0.0.5", "", kConfigured}, kPerson);
+  EXPECT_EQ(ssh.host_key_name(), "the-host");
+  EXPECT_EQ(ssh.port(), 2200u);
+  EXPECT_EQ(ssh.username(), "ann");
+  EXPECT_THAT(ssh.key_files(), ElementsAre("/home/me/keys/the-host.ann", "/work/relative"));
+  EXPECT_THAT(ssh.certificate_files(), ElementsAre("/home/me/cert"));
+  EXPECT_TRUE(ssh.identities_only());
+  EXPECT_EQ(ssh.agent_socket(), "/home/me/agent");
+  EXPECT_EQ(ssh.host_key_check(), v1::HOST_KEY_CHECK_ACCEPT_NEW);
+  EXPECT_TRUE(ssh.hash_known_hosts());
+  EXPECT_THAT(ssh.known_hosts_files(), ElementsAre("/home/me/known", "/other", "/etc/known"));
+  EXPECT_EQ(ssh.connect_limit_ms(), 3000u);
+}
+
+TEST(SshReachTest, TheSpecWins) {
+  spec::SshGroup group;
+  group.key_file = "~/100%.pem";
+  group.username = "bob";
+  group.port = 2222;
+  group.host_key_check = spec::HostKeyCheck::kStrict;
+  spec::Node node = NodeAt("gpu1");
+  const NodeAddress address{"10.0.0.5", "10.0.0.5", "", kConfigured};
+  EXPECT_EQ(MakeSshReach(node, group, address, kPerson).port(), 2222u);
+  node.port = 2201;
+  const v1::SshReach ssh = MakeSshReach(node, group, address, kPerson);
+  EXPECT_EQ(ssh.port(), 2201u);
+  EXPECT_EQ(ssh.username(), "bob");
+  EXPECT_THAT(ssh.key_files(), ElementsAre("/home/me/100%.pem"));
+  EXPECT_TRUE(ssh.key_file_required());
+  EXPECT_EQ(ssh.host_key_check(), v1::HOST_KEY_CHECK_STRICT);
+}
+
+TEST(SshReachTest, WhatLeadsThroughAnotherMachineIsLeftToSsh) {
+  const NodeAddress plain{"10.0.0.5", "10.0.0.5", "", {}};
+  spec::SshGroup group;
+  group.proxy_jump = "ops@bastion";
+  EXPECT_TRUE(MakeSshReach(NodeAt("a"), group, plain, kPerson).by_ssh_program());
+  for (const char* keyword : {"proxyjump", "proxycommand"}) {
+    const NodeAddress jump{"", "10.0.0.5", "", {{keyword, "bastion"}}};
+    EXPECT_TRUE(MakeSshReach(NodeAt("a"), {}, jump, kPerson).by_ssh_program());
+    group.proxy_jump = "none";
+    EXPECT_FALSE(MakeSshReach(NodeAt("a"), group, jump, kPerson).by_ssh_program());
+    const NodeAddress none{"", "10.0.0.5", "", {{keyword, "none"}}};
+    EXPECT_FALSE(MakeSshReach(NodeAt("a"), {}, none, kPerson).by_ssh_program());
+  }
+}
+
+}  // namespace
+}  // namespace autodist::plan
