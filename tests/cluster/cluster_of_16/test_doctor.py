@@ -75,7 +75,8 @@ def test_nine_broken_hosts_are_all_found_in_one_run(autodist, project, folder, k
     on_host(6, f"echo x = 1 >> {FOLDER}/model.py")
 
     started = time.monotonic()
-    outcome = autodist("doctor", "--spec", spec, "--json", "--", "python3", "train.py", cwd=project)
+    outcome = autodist("doctor", "--spec", spec, "--json", "--", "python3", "train.py", cwd=project,
+                       env={"PATH": "/usr/bin:/bin:/usr/sbin"})  # as the nodes have it
     seconds = time.monotonic() - started
     assert outcome.code == 1, outcome.err
     diagnosis = json.loads(outcome.out)
