@@ -6,6 +6,8 @@
 #include <mutex>
 #include <random>
 
+#include "base/random.h"
+
 namespace autodist::chief {
 namespace {
 
@@ -14,17 +16,6 @@ constexpr std::chrono::seconds kPrepareLimit{90};
 // Waits of 0.2, 0.4, ... seconds, 6 s in all.
 constexpr std::chrono::milliseconds kFirstRetryWait{200};
 constexpr int kMostRetries = 5;
-
-std::string NewNonce() {
-  std::random_device random;
-  std::string nonce;
-  for (int i = 0; i < 4; ++i) {
-    for (uint32_t word = random(), digit = 0; digit < 8; ++digit, word >>= 4) {
-      nonce += "0123456789abcdef"[word & 15];
-    }
-  }
-  return nonce;
-}
 
 }  // namespace
 
@@ -109,7 +100,7 @@ bool Launcher::WaitBeforeRetry(int attempt) {
 Result<std::unique_ptr<NodeLink>> Launcher::TryToReach(transport::Transport& transport,
                                                        const v1::NodePlan& node) {
   const AgentSession session{plan_.job_id(), node.node_rank(), options_.lease, options_.grace,
-                             NewNonce()};
+                             base::RandomHex()};
   const bool local = node.reach().has_local();
   auto link =
       RunAgent(transport, session,

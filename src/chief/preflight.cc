@@ -3,27 +3,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <random>
-
 #include "base/fd.h"
+#include "base/random.h"
 #include "chief/program_files.h"
 
 namespace autodist::chief {
-namespace {
-
-// 128 random bits in hexadecimal.
-std::string RandomWord() {
-  std::random_device random;
-  std::string word;
-  for (int i = 0; i < 4; ++i) {
-    for (uint32_t bits = random(), digit = 0; digit < 8; ++digit, bits >>= 4) {
-      word += "0123456789abcdef"[bits & 15];
-    }
-  }
-  return word;
-}
-
-}  // namespace
 
 Preflight::Preflight(const v1::LaunchPlan& plan, bool thorough) : plan_(plan) {
   examination_.set_thorough(thorough);
@@ -46,11 +30,11 @@ Preflight::~Preflight() {
 // What cannot be written here will not be found by the chief's own agent, which says so.
 void Preflight::MarkSharedFolders() {
   for (const std::string& folder : plan_.shared_paths()) {
-    const std::string path = folder + "/.autodist-" + RandomWord();
+    const std::string path = folder + "/.autodist-" + base::RandomHex();
     const base::UniqueFd file(
         open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
     if (file.valid()) {
-      (void)base::WriteAll(file.get(), RandomWord(), base::Deadline::Never()).ok();
+      (void)base::WriteAll(file.get(), base::RandomHex(), base::Deadline::Never()).ok();
     }
     examination_.add_shared_files(path);
   }

@@ -1,4 +1,5 @@
 #include "files/temporary_file.h"
+#include "base/random.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -8,7 +9,6 @@
 
 #include <cerrno>
 #include <memory>
-#include <random>
 #include <utility>
 
 namespace autodist::files {
@@ -18,16 +18,7 @@ constexpr std::string_view kPrefix = ".autodist-sync-";
 
 }  // namespace
 
-std::string NewTemporaryName() {
-  std::random_device random;
-  std::string name(kPrefix);
-  for (int i = 0; i < 4; ++i) {
-    for (uint32_t word = random(), digit = 0; digit < 8; ++digit, word >>= 4) {
-      name += "0123456789abcdef"[word & 15];
-    }
-  }
-  return name;
-}
+std::string NewTemporaryName() { return std::string(kPrefix) + base::RandomHex(); }
 
 bool IsTemporaryName(std::string_view name) {
   return name.starts_with(kPrefix) && name.size() == kPrefix.size() + 32 &&

@@ -153,12 +153,18 @@ Status SshProgramError(const std::string& said) {
                 "ssh cannot ask for anything here: load the keys of the node and of jump hosts "
                 "into ssh-agent (ssh-add), or name unencrypted ones");
   }
+  if (Has(said, "Connection refused")) {
+    return Make(StatusCode::kUnavailable, by, "is sshd running there, and on this port?");
+  }
+  if (Has(said, "No route to host") || Has(said, "unreachable")) {
+    return Make(StatusCode::kUnavailable, "no route: " + by,
+                "are the machine and its jump hosts up, and the addresses right?");
+  }
+  if (Has(said, "timed out")) return Make(StatusCode::kDeadlineExceeded, by, kFirewall);
+  // What a jump host's ssh had to say came before this.
   if (Has(said, "kex_exchange_identification") || Has(said, "Exceeded MaxStartups")) {
     return Make(StatusCode::kResourceExhausted, "the server is refusing logins for now: " + by,
                 kBusy);
-  }
-  if (Has(said, "Connection refused")) {
-    return Make(StatusCode::kUnavailable, by, "is sshd running there, and on this port?");
   }
   return Make(StatusCode::kUnavailable, by, kFirewall);
 }

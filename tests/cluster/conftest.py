@@ -100,6 +100,7 @@ def firewall():
 def users(folder):
     """Makes users on a host: users(host, name=shell, ...)."""
     changed = []
+    SHARED.chmod(0o755)  # so that their sshd, as them, may read the keys
 
     def add(host, **shells):
         passwd, shadow = folder / f"passwd-{host}", folder / f"shadow-{host}"

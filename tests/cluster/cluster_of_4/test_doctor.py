@@ -31,7 +31,7 @@ def test_a_healthy_cluster(autodist):
 
 
 def test_a_blocked_pair_is_named(doctor, firewall):
-    firewall(3, f"ip saddr {address(2)} tcp dport != 22")
+    firewall(3, f"ip saddr {address(2)} tcp dport != 22 tcp flags & (syn | ack) == syn")
     outcome, findings = doctor()
     assert outcome.code == 1
     network = of_check(findings, "CHECK_NETWORK")

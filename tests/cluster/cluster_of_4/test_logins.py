@@ -128,7 +128,6 @@ ssh:
   ann: {{username: ann, key_file: {SHARED}/user_rsa}}
   bob: {{username: bob, key_file: {SHARED}/user_ed25519}}
 """)
-    SHARED.chmod(0o755)  # so that their sshd, as them, may read the keys
     outcome = autodist("run", "--spec", folder / "spec.yaml", "--", *WHO)
     assert outcome.code == 0, outcome.err
     assert outcome.lines() == {0: ["root on host1"], 1: ["ann on host2"], 2: ["bob on host3"]}
@@ -224,7 +223,7 @@ def test_a_jump_host(run, sshd, firewall, ssh_config):
     assert_ran(run(node, ssh=f"{ED25519}\nproxy_jump: root@{jump.address}:{jump.port}"))
     assert_ran(run(node, ssh=f"{ED25519}\nproxy_jump: {before.address}:{before.port},"
                              f"root@{jump.address}:{jump.port}"))
-    ssh_config.write_text(f"Host {address(3)}\n  ProxyJump {jump.address}:{jump.port}\n")
+    ssh_config.write_text(f"ConnectTimeout 1\nHost {address(3)}\n  ProxyJump {jump.address}:{jump.port}\n")
     assert_ran(run(node))
     assert "timed out" in run(node, ssh=f"{ED25519}\nproxy_jump: none", options=["--no-preflight"]).err
 
