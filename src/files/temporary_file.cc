@@ -1,5 +1,4 @@
 #include "files/temporary_file.h"
-#include "base/random.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -10,6 +9,8 @@
 #include <cerrno>
 #include <memory>
 #include <utility>
+
+#include "base/random.h"
 
 namespace autodist::files {
 namespace {

@@ -26,8 +26,8 @@ ssh:
   input.job_id = "job-1";
   input.person = {"me", "/home/me", "/work", "/run/agent"};
   input.master_port = 4711;
-  for (const auto& [name, ip] : {std::pair{"10.0.0.1", "10.0.0.1"}, {"10.0.0.2", "10.0.0.2"},
-                                 {"node3", "10.0.0.3"}}) {
+  for (const auto& [name, ip] :
+       {std::pair{"10.0.0.1", "10.0.0.1"}, {"10.0.0.2", "10.0.0.2"}, {"node3", "10.0.0.3"}}) {
     input.address_of[name] = {ip, ip, "", {}};
   }
   return input;
