@@ -262,11 +262,7 @@ Status SshSession::CheckHostKey() {
 }
 
 SshSession::Step SshSession::LogIn() {
-  if (identity_ == target_.identities.size()) {
-    std::vector<std::string> tried;
-    for (const auto& identity : target_.identities) tried.push_back(identity->description());
-    return Fail(KeyRefusedError(target_.username, tried, target_.identity_notes));
-  }
+  if (identity_ == target_.identities.size()) return FailRefused();
   void* self = this;
   const std::string& blob = target_.identities[identity_]->public_blob();
   const int rc = libssh2_userauth_publickey(session_, target_.username.c_str(),
@@ -286,8 +282,15 @@ SshSession::Step SshSession::LogIn() {
     ++identity_;
     return Step::kAgain;
   }
+  if (identity_ > 0) return FailRefused();  // it hangs up at its MaxAuthTries
   return Fail(WithRemedy(Error(StatusCode::kUnavailable, "logging in: " + LibraryError()),
                          "the server's log (journalctl -u ssh) tells why"));
+}
+
+SshSession::Step SshSession::FailRefused() {
+  std::vector<std::string> tried;
+  for (size_t i = 0; i < identity_; ++i) tried.push_back(target_.identities[i]->description());
+  return Fail(KeyRefusedError(target_.username, tried, target_.identity_notes));
 }
 
 int SshSession::Sign(std::string_view request, std::string& signature) {

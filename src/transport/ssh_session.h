@@ -77,6 +77,7 @@ class SshSession final : public Pollable, public std::enable_shared_from_this<Ss
   Step Handshake();
   Status CheckHostKey();
   Step LogIn();
+  Step FailRefused();
   Step OpenChannel();
   Step Execute();
   void Pump();
