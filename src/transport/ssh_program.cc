@@ -19,6 +19,8 @@ namespace {
 constexpr std::chrono::seconds kQueryLimit{10};
 constexpr size_t kLargestConfig = 1 << 20;
 constexpr int kExitOfSshItself = 255;
+constexpr int kExitNotFound = 127;
+constexpr char kEnv[] = "/usr/bin/env";
 
 // Of the keywords in ssh_config(5) those that we heed or that lead to other files.
 constexpr std::array kHeeded = {"hostname",
@@ -138,7 +140,7 @@ std::string ProxyCommand(const SshProgramTarget& target, std::vector<std::string
 }
 
 std::vector<std::string> CommandLine(const SshProgramTarget& target, const std::string& command) {
-  std::vector<std::string> line = {"env"};
+  std::vector<std::string> line = {kEnv};
   std::vector<std::string> options(std::begin(kCommonOptions), std::end(kCommonOptions));
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(target.connect_limit).count();
   options.insert(options.end(), {"ConnectTimeout=" + std::to_string(seconds), "RemoteCommand=none",
@@ -171,8 +173,15 @@ class SshProgramStream final : public Stream {
   std::string StderrTail() const override { return program_->StderrTail(); }
   bool WaitClosed(base::Deadline deadline) override { return program_->WaitClosed(deadline); }
   Status Failure() const override {
-    if (program_->ExitStatus() != kExitOfSshItself) return OkStatus();
+    const std::optional<int> status = program_->ExitStatus();
     std::string said = program_->StderrTail();
+    if (status == kExitNotFound && said.starts_with(std::string(kEnv) + ": ")) {
+      return WithRemedy(Error(StatusCode::kFailedPrecondition,
+                              where_ + ": only the ssh program can log in there, and this machine "
+                                       "does not have it"),
+                        "install OpenSSH's client");
+    }
+    if (status != kExitOfSshItself) return OkStatus();
     while (said.ends_with('\n') || said.ends_with('\r')) said.pop_back();
     return Annotate(SshProgramError(said), where_);
   }

@@ -146,6 +146,12 @@ def test_login_shell_broken(failure, users, shell, prints):
     assert "login shell broken" in said and prints in said
 
 
+def test_no_ssh_program(autodist, folder):
+    spec = spec_of(folder / "spec.yaml", address(3), ssh=f"{ED25519}\nproxy_jump: {address(2)}")
+    said = autodist("run", "--spec", spec, "--", "/bin/true", env={"PATH": "/nowhere"}).err
+    assert "only the ssh program can log in there, and this machine does not have it" in said
+
+
 def test_no_message_says_only_failed(failure, sshd):
     server = sshd(3, ForceCommand="exit 3")
     said = failure(f"[{server.address}]:{server.port}")
