@@ -178,11 +178,13 @@ KnownHosts::Answer KnownHosts::CheckName(const std::string& name, std::string_vi
 KnownHosts::Answer KnownHosts::Check(const std::string& host, uint16_t port,
                                      std::string_view key) const {
   const std::lock_guard lock(mutex_);
-  const Answer answer = CheckName(NameOf(host, port), key);
-  if (answer.verdict != Verdict::kUnknown || port == 22) return answer;
-  // As ssh does: a key trusted for the host is trusted on its other ports.
-  const Answer plain = CheckName(NameOf(host, 22), key);
-  return plain.verdict == Verdict::kChanged ? answer : plain;
+  Answer answer = CheckName(NameOf(host, port), key);
+  if (answer.verdict == Verdict::kUnknown && port != 22) {
+    // As ssh does: a key trusted for the host is trusted on its other ports.
+    Answer plain = CheckName(NameOf(host, 22), key);
+    if (plain.verdict != Verdict::kChanged) return plain;
+  }
+  return answer;
 }
 
 std::vector<std::string> KnownHosts::KeyTypes(const std::string& host, uint16_t port) const {
