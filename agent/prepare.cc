@@ -74,26 +74,30 @@ Status Activate(const std::string& statements, const std::string& directory,
   return OkStatus();
 }
 
-// Gives the interface variables the name of the interface that the ranks are to use.
-void SetInterfaceVariables(const v1::NodePlan& node, Environment& environment,
-                           std::vector<std::string>& warnings) {
+// The interface that the ranks are to use; "" with a warning if it is not to be found.
+std::string InterfaceOf(const v1::NodePlan& node, std::vector<std::string>& warnings) {
+  if (!node.interface().empty()) return node.interface();
   const auto interfaces = base::LocalInterfaces();
   if (!interfaces.ok()) {
     warnings.push_back(Message(interfaces.status()));
-    return;
+    return "";
   }
   const auto wanted = base::IpAddress::Parse(node.data_address());
   const base::Interface* owner = wanted ? base::OwnerOf(*wanted, *interfaces) : nullptr;
-  if (!owner) {
-    const std::string found = base::Describe(*interfaces);
-    warnings.push_back("no interface of this node has the address " + node.data_address() +
-                       " that the spec gives it; it has " + (found.empty() ? "none" : found));
-    return;
-  }
-  const std::string name = node.interface().empty() ? owner->name : node.interface();
+  if (owner) return owner->name;
+  const std::string found = base::Describe(*interfaces);
+  warnings.push_back("no interface of this node has the address " + node.data_address() +
+                     " that the spec gives it; it has " + (found.empty() ? "none" : found));
+  return "";
+}
+
+void SetInterfaceVariables(const v1::NodePlan& node, Environment& environment,
+                           std::vector<std::string>& warnings) {
+  const std::string interface = InterfaceOf(node, warnings);
+  if (interface.empty()) return;
   for (const v1::EnvironmentVariable& variable : node.interface_variables()) {
     if (!environment.Has(variable.name())) {
-      environment.Set(variable.name(), variable.value() + name);
+      environment.Set(variable.name(), variable.value() + interface);
     }
   }
 }

@@ -161,6 +161,9 @@ TEST_F(PrepareTest, InterfaceVariablesNameTheOwnerOfTheAddressUnlessSet) {
   ASSERT_EQ(elsewhere.warnings.size(), 1u);
   EXPECT_THAT(elsewhere.warnings[0],
               HasSubstr("no interface of this node has the address 192.0.2.1"));
+
+  node().set_interface("ib0");  // the spec's word needs no owner
+  EXPECT_THAT(ReadyEnvironment(), Contains("NCCL_SOCKET_IFNAME==ib0"));
 }
 
 }  // namespace
