@@ -107,10 +107,12 @@ int Run(const RunOptions& options, const std::vector<std::string>& program) {
   logins->Prepare(*plan);
   chief::JobOptions job_options = MakeJobOptions(options, *plan, logins);
   job_options.launch.sync = *sync;
+  const std::string log_folder = job_options.log_folder;
+  chief::Job job(*plan, std::move(job_options));  // from here on Ctrl-C ends the job
   Log(LogLevel::kInfo, "job " + plan->job_id() + ": " + base::Count(plan->world_size(), "rank") +
                            " on " + base::Count(static_cast<size_t>(plan->nodes_size()), "node") +
-                           "; logs in " + job_options.log_folder);
-  return chief::Job(*plan, std::move(job_options)).Run();
+                           "; logs in " + log_folder);
+  return job.Run();
 }
 
 }  // namespace
