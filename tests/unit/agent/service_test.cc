@@ -216,11 +216,11 @@ TEST_F(ServiceTest, ANodeIsSynchronisedOnceWithTheLeaseHeld) {
 TEST_F(ServiceTest, ASecondSessionIsRefusedWhileOneIsOpen) {
   grpc::ClientContext first_context;
   const std::unique_ptr<ClientStream> first = chief_->Session(&first_context);
-  first->Write(v1::ChiefMessage());
+  events_.Push(v1::AgentEvent());
+  v1::AgentEvent event;
+  ASSERT_TRUE(first->Read(&event));  // it is open
   grpc::ClientContext second_context;
   const std::unique_ptr<ClientStream> second = chief_->Session(&second_context);
-  v1::AgentEvent event;
-  // The one that came first stays.
   EXPECT_FALSE(second->Read(&event));
   EXPECT_EQ(second->Finish().error_code(), grpc::StatusCode::ALREADY_EXISTS);
   first->Write(Shutdown());
