@@ -16,9 +16,9 @@ check: programs
 	cmake --build --preset release && ctest --preset release
 	cmake --preset asan >/dev/null && cmake --build --preset asan && ctest --preset asan
 	cmake --preset tsan >/dev/null && cmake --build --preset tsan && ctest --preset tsan
-	cmake --preset fuzz >/dev/null && cmake --build --preset fuzz && ctest --preset fuzz
 	tests/style
 
 bench: programs
 	@setup/packages.sh check
 	tests/bench/launch
+	tests/bench/faults

@@ -6,7 +6,6 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,9 +17,9 @@
 #include <cstring>
 #include <string_view>
 
-#include "process/process_tree.h"
+#include "base/unix_socket.h"
+#include "guardian.h"
 #include "rpc/bootstrap_lines.h"
-#include "serve.h"
 
 namespace autodist::agent {
 namespace {
@@ -29,38 +28,18 @@ using std::chrono::milliseconds;
 
 constexpr int kBacklog = 64;
 
-std::string FolderOf(const AgentIdentity& identity) {
-  return "/tmp/autodist-" + std::to_string(geteuid()) + "/" + identity.job_id + "." +
-         identity.node_rank;
-}
-
-// A folder that only we can enter. /tmp is everybody's: somebody else's folder, or a link, that
-// already has the name is refused.
-Status MakePrivateFolder(const std::string& path) {
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-    return ErrnoError(errno, "making the folder " + path);
-  }
-  struct stat info;
-  if (lstat(path.c_str(), &info) != 0) return ErrnoError(errno, path);
-  if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 077) != 0) {
-    return WithRemedy(Error(StatusCode::kPermissionDenied,
-                            path + " exists but is not a private folder of this user"),
-                      "remove it");
-  }
-  return OkStatus();
-}
-
-sockaddr_un AddressOf(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof address.sun_path - 1);
-  return address;
-}
+struct Request {
+  JobFolder folder;
+  std::string nonce;
+  milliseconds lease;
+  milliseconds grace;
+  bool start;  // an agent where there is none
+};
 
 // An invalid descriptor where no agent listens.
 base::UniqueFd Connect(const std::string& path) {
   base::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const sockaddr_un address = AddressOf(path);
+  const sockaddr_un address = base::UnixAddress(path);
   if (fd.valid() &&
       connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     fd.Reset();
@@ -71,7 +50,7 @@ base::UniqueFd Connect(const std::string& path) {
 Result<base::UniqueFd> Listen(const std::string& path) {
   unlink(path.c_str());
   base::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const sockaddr_un address = AddressOf(path);
+  const sockaddr_un address = base::UnixAddress(path);
   const mode_t mask = umask(0177);
   const bool bound =
       fd.valid() &&
@@ -83,9 +62,9 @@ Result<base::UniqueFd> Listen(const std::string& path) {
   return fd;
 }
 
-// Runs the agent in a process that belongs to no terminal and no login, and outlives this one.
-Result<pid_t> Detach(base::UniqueFd listener, const std::string& folder,
-                     const AgentIdentity& identity) {
+// Runs guardian and agent in processes that belong to no terminal and no login, and outlive this
+// one.
+Result<pid_t> Detach(ServeOptions options, const base::UniqueFd& our_end) {
   AD_ASSIGN_OR_RETURN(base::FdPair starter, base::Pipe());
   const pid_t child = fork();
   if (child < 0) return ErrnoError(errno, "fork");
@@ -94,44 +73,47 @@ Result<pid_t> Detach(base::UniqueFd listener, const std::string& folder,
     return child;
   }
   starter.second.Reset();
+  close(our_end.get());
+  options.starter = std::move(starter.first);
   setsid();
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   const int log =
-      open((folder + "/" + kLogName).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+      open(options.folder.log().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   dup2(null, STDIN_FILENO);
   dup2(null, STDOUT_FILENO);
   dup2(log >= 0 ? log : null, STDERR_FILENO);
   (void)!chdir("/");
-  _exit(Serve({std::move(listener), std::move(starter.first), folder, identity}));
+  _exit(Guard(std::move(options)));
 }
 
 struct Connection {
-  base::UniqueFd socket;
-  pid_t agent = 0;  // if it is our child
+  base::UniqueFd socket;  // invalid: there is no agent
+  pid_t guardian = 0;     // if it is our child
 };
 
-Result<Connection> StartOrConnect(const AgentIdentity& identity) {
-  const std::string folder = FolderOf(identity);
-  const std::string parent = folder.substr(0, folder.rfind('/'));
-  AD_RETURN_IF_ERROR(MakePrivateFolder(parent));
-  if (!MakePrivateFolder(folder).ok()) {
-    AD_RETURN_IF_ERROR(MakePrivateFolder(parent));  // another job's end may have removed it
-    AD_RETURN_IF_ERROR(MakePrivateFolder(folder));
-  }
-  const base::UniqueFd lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!lock.valid() || flock(lock.get(), LOCK_EX) != 0) {
-    return ErrnoError(errno, "locking " + folder);
-  }
-  const std::string path = folder + "/" + kSocketName;
-  Connection connection{Connect(path)};
-  if (connection.socket.valid()) return connection;
-  AD_ASSIGN_OR_RETURN(base::UniqueFd listener, Listen(path));
-  // It listens from here on, so there is nothing to wait for.
-  AD_ASSIGN_OR_RETURN(connection.agent, Detach(std::move(listener), folder, identity));
-  flock(lock.get(), LOCK_UN);  // the agent has inherited the lock
-  connection.socket = Connect(path);
-  if (!connection.socket.valid()) return ErrnoError(errno, "connecting to " + path);
+Result<Connection> StartAgent(const Request& request, const base::UniqueFd& folder) {
+  ServeOptions options{request.folder, {}, {}, {}, {}, {}, request.lease, request.grace};
+  AD_ASSIGN_OR_RETURN(options.chief_listener, Listen(request.folder.chief_socket()));
+  AD_ASSIGN_OR_RETURN(options.rank_listener, Listen(request.folder.rank_socket()));
+  AD_ASSIGN_OR_RETURN(base::FdPair first, base::StreamSocketPair());
+  options.first = std::move(first.first);
+  Connection connection{std::move(first.second)};
+  AD_ASSIGN_OR_RETURN(connection.guardian, Detach(std::move(options), connection.socket));
+  flock(folder.get(), LOCK_UN);  // the agent has inherited the lock
   return connection;
+}
+
+Result<Connection> StartOrConnect(const Request& request) {
+  const std::string& path = request.folder.path();
+  if (!request.start) return Connection{Connect(request.folder.chief_socket())};
+  AD_RETURN_IF_ERROR(request.folder.Make());
+  const base::UniqueFd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.valid() || flock(folder.get(), LOCK_EX) != 0) {
+    return ErrnoError(errno, "locking " + path);
+  }
+  Connection connection{Connect(request.folder.chief_socket())};
+  if (connection.socket.valid()) return connection;
+  return StartAgent(request, folder);
 }
 
 // One direction of the pump: what was read and is not yet written.
@@ -144,6 +126,7 @@ struct Flow {
   size_t end = 0;
   bool ended = false;
   bool read_all = false;  // `from` has ended
+  bool moved = false;     // anything
 
   void Read() {
     const ssize_t got = read(from, buffer.data(), buffer.size());
@@ -161,6 +144,7 @@ struct Flow {
       begin = end = 0;
     } else {
       begin += static_cast<size_t>(put);
+      moved = true;
     }
   }
   bool full() const { return begin < end; }
@@ -190,48 +174,51 @@ bool Pump(int socket) {
       }
     }
   }
-  return down.read_all && !up.read_all;  // a stdout that takes no more means that the chief is gone
+  // A stdout that takes no more means that the chief is gone; an agent that has said nothing has
+  // turned the greeting away.
+  return down.read_all && !up.read_all && down.moved;
 }
 
-bool IsPlainWord(std::string_view text) {
+bool IsPlainWord(const char* word) {
+  const std::string_view text = word;
   return !text.empty() && text.size() <= 64 &&
          std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) || c == '-'; });
+}
+
+// Until nothing of the job is left here: so that to the chief the end of our output means that.
+void AwaitGuardian(const Connection& connection, const JobFolder& folder) {
+  if (connection.guardian > 0) waitpid(connection.guardian, nullptr, 0);
+  // It may be another's child; and if it was killed, the agent has taken its place.
+  const base::UniqueFd lock(open(folder.lock().c_str(), O_RDWR | O_CLOEXEC));
+  if (lock.valid()) Await(lock.get(), Life::kGuardian);
+}
+
+int Refuse() {
+  std::fprintf(stderr,
+               "usage: autodist-agent attach JOB NODE_RANK NONCE LEASE_MS GRACE_MS start|resume\n");
+  return 2;
 }
 
 }  // namespace
 
 int Attach(int argc, char** argv) {
-  constexpr int kArguments = 7;
-  for (int i = 2; i < argc; ++i) {
-    if (argc != kArguments || !IsPlainWord(argv[i])) argc = 0;
-  }
-  if (argc != kArguments) {
-    std::fprintf(stderr, "usage: autodist-agent attach JOB NODE_RANK NONCE LEASE_MS GRACE_MS\n");
-    return 2;
-  }
-  const AgentIdentity identity{argv[2], argv[3], milliseconds(std::atoll(argv[5])),
-                               milliseconds(std::atoll(argv[6]))};
+  constexpr int kArguments = 8;
+  if (argc != kArguments || !std::all_of(argv + 2, argv + argc, IsPlainWord)) return Refuse();
+  const Request request{JobFolder(argv[2], argv[3]), argv[4], milliseconds(std::atoll(argv[5])),
+                        milliseconds(std::atoll(argv[6])), std::string_view(argv[7]) == "start"};
   signal(SIGPIPE, SIG_IGN);  // the agent may close before it has read all
-  process::AdoptOrphans();
-  const Result<Connection> connection = StartOrConnect(identity);
+  const Result<Connection> connection = StartOrConnect(request);
   if (!connection.ok()) {
     std::fprintf(stderr, "autodist-agent: %s\n", Message(connection.status()).c_str());
     return 1;
   }
-  const std::string ready = rpc::ReadyLine(argv[4]);
-  if (!base::WriteAll(STDOUT_FILENO, ready, base::Deadline::Never()).ok()) return 1;
-  const bool agent_ended = Pump(connection->socket.get());
-  if (!agent_ended || connection->agent == 0) return 0;
-  // So that to the chief the end of our output means that nothing is left here.
-  int status = 0;
-  waitpid(connection->agent, &status, 0);
-  if (WIFSIGNALED(status)) {
-    // The kernel has killed its children; what they had started has come to us.
-    do {
-      for (const pid_t pid : process::Descendants(getpid())) kill(pid, SIGKILL);
-    } while (waitpid(-1, nullptr, 0) > 0);
-    RemoveAgentFolder(FolderOf(identity));
-  }
+  const bool there = connection->socket.valid();
+  if (!there) AwaitGuardian(*connection, request.folder);  // whose last word is the verdict
+  const std::string line = there
+                               ? rpc::ReadyLine(request.nonce)
+                               : rpc::GoneLine(request.nonce) + request.folder.ReadVerdict() + "\n";
+  if (!base::WriteAll(STDOUT_FILENO, line, base::Deadline::Never()).ok()) return 1;
+  if (there && Pump(connection->socket.get())) AwaitGuardian(*connection, request.folder);
   return 0;
 }
 

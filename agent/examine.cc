@@ -11,7 +11,9 @@
 #include <string_view>
 
 #include "base/deadline.h"
+#include "base/host_name.h"
 #include "base/ip_address.h"
+#include "base/wall_clock.h"
 #include "file_facts.h"
 #include "gpus.h"
 #include "process/spawn.h"
@@ -24,12 +26,6 @@ namespace {
 using process::Environment;
 
 constexpr std::chrono::seconds kDigestLimit{10};  // for all files together
-
-std::string Hostname() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
 
 uint64_t LimitOf(__rlimit_resource resource) {
   rlimit limit{};
@@ -59,7 +55,7 @@ v1::NodeFacts HostnameAddresses(const std::string& hostname, const Environment& 
 
 // What costs next to nothing, and starts nothing.
 void AddCheapFacts(const ExaminedNode& node, v1::NodeFacts& facts) {
-  facts.set_hostname(Hostname());
+  facts.set_hostname(base::HostName());
   if (const auto interfaces = base::LocalInterfaces(); interfaces.ok()) {
     for (const base::Interface& interface : *interfaces) {
       v1::InterfaceFact& fact = *facts.add_interfaces();
@@ -131,10 +127,6 @@ class Questions {
   std::vector<std::future<v1::NodeFacts>> answers_;
 };
 
-int64_t NowInNanoseconds() {
-  return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 }  // namespace
 
 v1::NodeFacts Examine(const v1::Examination& examination, const ExaminedNode& node,
@@ -145,7 +137,8 @@ v1::NodeFacts Examine(const v1::Examination& examination, const ExaminedNode& no
   if (examination.thorough()) questions.emplace(examination, node, facts, supervisor);
   AddFiles(examination, node, facts);
   if (questions) questions->AddAnswers(facts);
-  facts.set_time_ns(NowInNanoseconds());  // last: its reader compares it with the answer's arrival
+  facts.set_time_ns(
+      base::NanosecondsSince1970());  // last: its reader compares it with the answer's arrival
   return facts;
 }
 

@@ -4,10 +4,12 @@
 #include <cstring>
 
 #include "attach.h"
+#include "clean.h"
 
 int main(int argc, char** argv) {
   const char* mode = argc > 1 ? argv[1] : "";
   if (std::strcmp(mode, "attach") == 0) return autodist::agent::Attach(argc, argv);
+  if (std::strcmp(mode, "clean") == 0) return autodist::agent::Clean();
   std::fprintf(stderr,
                "autodist-agent is started by `autodist run` on every node of a job; there is "
                "nothing to run by hand.\n");

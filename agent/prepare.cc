@@ -184,10 +184,11 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
       prepared.ranks.push_back(MakeRank(rank, directory, *environment));
     }
   }
+  if (environment.ok()) prepared.environment = *std::move(environment);
   if (request.has_examination()) {
     ExaminedNode examined;
     examined.working_directory = directory;
-    if (environment.ok()) examined.rank_environment = *std::move(environment);
+    examined.rank_environment = prepared.environment;
     if (node.ranks_size() > 0) {
       examined.command.assign(node.ranks(0).argv().begin(), node.ranks(0).argv().end());
     }

@@ -14,8 +14,9 @@ namespace autodist::agent {
 struct PreparedNode {
   std::vector<v1::Problem> problems;  // empty: ready
   std::vector<std::string> warnings;
-  std::vector<RankCommand> ranks;      // none if there are problems
-  std::optional<v1::NodeFacts> facts;  // where the request has an examination
+  std::vector<RankCommand> ranks;                   // none if there are problems
+  std::optional<process::Environment> environment;  // of the ranks, where there is one
+  std::optional<v1::NodeFacts> facts;               // where the request has an examination
 };
 
 // `agent_environment` is what this agent was started with. Blocks until the activation has ended,

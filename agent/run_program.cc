@@ -51,7 +51,7 @@ std::string HowItEnded(int wait_status) {
   return wait_status == 0 ? "" : "ended with status " + std::to_string(WEXITSTATUS(wait_status));
 }
 
-std::string InSeconds(milliseconds time) {
+std::string WholeSeconds(milliseconds time) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);
   return base::Count(static_cast<size_t>(seconds.count()), "second");
 }
@@ -64,7 +64,7 @@ std::string Await(const std::future<Result<int>>& ended, milliseconds limit,
     return std::min(deadline, base::Deadline::After(kMeasureInterval)).when();
   };
   while (ended.wait_until(next_look()) != std::future_status::ready) {
-    if (deadline.Expired()) return "did not end within " + InSeconds(limit);
+    if (deadline.Expired()) return "did not end within " + WholeSeconds(limit);
     if (std::max(SizeOf(result), SizeOf(said)) > kMostWritten) {
       return "wrote more than " + std::to_string(kMostWritten >> 20) + " MiB";
     }

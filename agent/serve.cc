@@ -1,18 +1,21 @@
 #include "serve.h"
 
-#include <grpcpp/server_posix.h>
-#include <poll.h>
+#include <fcntl.h>
+#include <grpc/grpc.h>
 #include <signal.h>
-#include <sys/socket.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdio>
-#include <mutex>
+#include <optional>
 #include <thread>
 
+#include "admission.h"
+#include "attempt_end.h"
 #include "base/deadline.h"
+#include "cgroup.h"
+#include "lifetime.h"
 #include "process/process_tree.h"
 #include "rpc/channel.h"
 #include "service.h"
@@ -23,157 +26,191 @@ namespace {
 using base::Deadline;
 using std::chrono::milliseconds;
 
-// How long the last events may take to reach the chief once nothing of the job is left here.
-constexpr milliseconds kDeliveryLimit{5000};
-
-// When the agent's work is over: everything has ended, or nobody is in charge any more.
-class Lifetime {
- public:
-  explicit Lifetime(milliseconds lease) : lease_(lease), expires_(Deadline::After(lease)) {}
-
-  void Renew() {
-    const std::lock_guard lock(mutex_);
-    claimed_ = true;
-    expires_ = Deadline::After(lease_);
-  }
-  // Nobody will come if nobody has.
-  void StarterGone() {
-    const std::lock_guard lock(mutex_);
-    if (!claimed_) {
-      held_ = false;
-      expires_ = Deadline::After(milliseconds(0));
-    }
-    changed_.notify_all();
-  }
-  // While the node is being prepared the chief has nothing to say, and the lease does not run.
-  void Hold(bool held) {
-    const std::lock_guard lock(mutex_);
-    held_ = held;
-    expires_ = Deadline::After(lease_);
-    changed_.notify_all();
-  }
-  void End() {
-    const std::lock_guard lock(mutex_);
-    ended_ = true;
-    changed_.notify_all();
-  }
-
-  // True when everything has ended, false when the lease has expired.
-  bool WaitForEnd() {
-    std::unique_lock lock(mutex_);
-    while (!ended_ && (held_ || !expires_.Expired())) {
-      changed_.wait_until(lock, (held_ ? Deadline::Never() : expires_).when());
-    }
-    return ended_;
-  }
-  void WaitForEnded() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return ended_; });
-  }
-
- private:
-  const milliseconds lease_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  Deadline expires_;
-  bool claimed_ = false;  // a chief has been heard
-  bool held_ = false;
-  bool ended_ = false;
-};
-
-bool IsOurUser(int connection) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-         peer.uid == geteuid();
-}
-
-// Hands each connection of our own user to gRPC, until `stop` has something to read.
-void AcceptLoop(const ServeOptions& options, int stop, Lifetime& lifetime, grpc::Server& server) {
-  pollfd fds[] = {
-      {options.listener.get(), POLLIN, 0}, {stop, POLLIN, 0}, {options.starter.get(), POLLIN, 0}};
-  for (;;) {
-    if (poll(fds, 3, -1) < 0) continue;
-    if (fds[1].revents != 0) return;
-    if (fds[2].revents != 0) {
-      fds[2].fd = -1;  // told once
-      lifetime.StarterGone();
-    }
-    if (fds[0].revents == 0) continue;
-    base::UniqueFd connection(
-        accept4(options.listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (connection.valid() && IsOurUser(connection.get())) {
-      grpc::AddInsecureChannelFromFd(&server, connection.Release());
-    }
-  }
-}
+// How long the session may take to close once the chief knows all.
+constexpr milliseconds kCloseLimit{1000};
+constexpr char kNoGuardian[] = "its agent's guardian was killed, so the agent ended its ranks";
 
 void PrepareSignals() {
-  for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGPIPE}) {
-    ::signal(signal, SIG_IGN);  // ended by the chief or by the lease, not by a passing signal
-  }
+  // Ended by the chief or by the lease, not by a passing signal, nor by a limit on files.
+  for (const int signal : {SIGHUP, SIGINT, SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGCHLD);
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);  // inherited by every thread; read by the supervisor
+  sigaddset(&set, SIGCHLD);  // inherited by every thread; read by the supervisor
+  sigaddset(&set, SIGTERM);  // read below
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-Status Run(const ServeOptions& options) {
-  EventQueue events;
-  Lifetime lifetime(options.identity.lease);
-  SupervisorEvents told = EventsInto(events);
-  told.ended = [&] {
-    events.Close();
-    lifetime.End();
-  };
-  AD_ASSIGN_OR_RETURN(const std::unique_ptr<Supervisor> supervisor,
-                      Supervisor::Create(std::move(told)));
-  RendezvousService rendezvous(events);
-  AgentService service(
-      events, rendezvous, *supervisor, options.folder + "/" + kSocketName,
-      [&lifetime] { lifetime.Renew(); }, [&lifetime](bool held) { lifetime.Hold(held); });
+base::UniqueFd TermSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  return base::UniqueFd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+std::unique_ptr<grpc::Server> StartServer(grpc::Service& service) {
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(rpc::kLargestMessage);
   builder.RegisterService(&service);
-  builder.RegisterService(&rendezvous);
-  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (!server) return Error(StatusCode::kInternal, "gRPC could not start a server");
+  return builder.BuildAndStart();
+}
 
-  AD_ASSIGN_OR_RETURN(base::FdPair stop, base::Pipe());
-  std::jthread acceptor([&] { AcceptLoop(options, stop.first.get(), lifetime, *server); });
+v1::AgentEvent MakeTrouble(std::string what) {
+  v1::AgentEvent event;
+  event.mutable_trouble()->set_what(std::move(what));
+  return event;
+}
 
-  if (!lifetime.WaitForEnd()) {
-    std::fprintf(stderr, "no chief: ending the job on this node\n");
-    supervisor->Shutdown(options.identity.grace);
-    lifetime.WaitForEnded();
-  } else {
-    events.WaitUntilDelivered(Deadline::After(kDeliveryLimit));
+// The parts of a running agent, joined.
+class Agent {
+ public:
+  explicit Agent(ServeOptions options) : options_(std::move(options)), life_(options_.lease) {}
+  // From the outside in: what may still call must go before what it calls.
+  ~Agent() {
+    rank_server_.reset();
+    chief_server_.reset();
+    service_.reset();
+    supervisor_.reset();
+    if (output_) output_->StopReading();
   }
-  stop.second.Reset();
-  acceptor.join();
-  server->Shutdown(std::chrono::system_clock::now());
+  Agent(const Agent&) = delete;
+  Agent& operator=(const Agent&) = delete;
+
+  Result<ServeResult> Run();
+
+ private:
+  Status Build();
+  std::vector<Admission::Watched> Watched();
+
+  ServeOptions options_;
+  Lifetime life_;
+  std::unique_ptr<RankOutput> output_;
+  std::unique_ptr<EventQueue> events_;
+  std::unique_ptr<AttemptEnd> end_;
+  std::unique_ptr<Supervisor> supervisor_;
+  std::unique_ptr<RendezvousService> rendezvous_;
+  std::unique_ptr<Admission> admission_;
+  std::unique_ptr<AgentService> service_;
+  std::unique_ptr<grpc::Server> chief_server_;
+  std::unique_ptr<grpc::Server> rank_server_;
+  base::UniqueFd lock_;
+  base::UniqueFd terms_;
+  std::atomic<bool> cleaned_ = false;
+  std::atomic<bool> guardian_gone_ = false;
+};
+
+Status Agent::Build() {
+  AD_ASSIGN_OR_RETURN(output_, RankOutput::Create({[this] {
+                                                     if (end_) end_->OutputChanged();
+                                                     if (events_) events_->OutputChanged();
+                                                   },
+                                                   [this](std::string what) {
+                                                     events_->Push(MakeTrouble(std::move(what)));
+                                                   }}));
+  events_ = std::make_unique<EventQueue>(*output_);
+  end_ = std::make_unique<AttemptEnd>(*events_, *output_, [this] {
+    events_->Close();
+    life_.End();
+  });
+  SupervisorEvents told = EventsInto(*events_, *output_);
+  told.ended = [this] { end_->ProcessesGone(); };
+  AD_ASSIGN_OR_RETURN(supervisor_, Supervisor::Create(std::move(told)));
+  rendezvous_ = std::make_unique<RendezvousService>(*events_);
+  lock_.Reset(open(options_.folder.lock().c_str(), O_RDWR | O_CLOEXEC));
+  service_ = std::make_unique<AgentService>(
+      AgentParts{*events_, *output_, *rendezvous_, *supervisor_, options_.folder.rank_socket(),
+                 [this] { life_.Renew(); }, [this](bool held) { life_.Hold(held); },
+                 [this](bool paused) { life_.Pause(paused); },
+                 [this](bool open) {
+                   if (open) {
+                     Hold(lock_.get(), Life::kInCharge);
+                   } else {
+                     Release(lock_.get(), Life::kInCharge);
+                     life_.Pause(false);
+                   }
+                 },
+                 [this](std::string key) { admission_->SetKey(std::move(key)); },
+                 [this](bool leave) { end_->Begin(leave); }});
+  chief_server_ = StartServer(*service_);
+  rank_server_ = StartServer(*rendezvous_);
+  if (!chief_server_ || !rank_server_) {
+    return Error(StatusCode::kInternal, "gRPC could not start a server");
+  }
+  admission_ = std::make_unique<Admission>(
+      Admission::Doors{std::move(options_.chief_listener), std::move(options_.rank_listener),
+                       std::move(options_.first)},
+      *chief_server_, *rank_server_);
+  terms_ = TermSignals();
   return OkStatus();
+}
+
+std::vector<Admission::Watched> Agent::Watched() {
+  return {{options_.starter.get(),
+           [this] {
+             life_.StarterGone();
+             return false;
+           }},
+          {options_.guardian.get(),
+           [this] {
+             guardian_gone_ = true;
+             Hold(lock_.get(), Life::kGuardian);  // what it would do is ours
+             life_.Expire();
+             return false;
+           }},
+          {terms_.get(), [this] {
+             signalfd_siginfo taken;
+             (void)!read(terms_.get(), &taken, sizeof taken);
+             if (events_->attached()) return true;
+             cleaned_ = true;
+             life_.Expire();
+             return false;
+           }}};
+}
+
+Result<ServeResult> Agent::Run() {
+  AD_RETURN_IF_ERROR(Build());
+  AD_ASSIGN_OR_RETURN(base::FdPair stop, base::Pipe());
+  std::jthread doors([&] { admission_->Run(stop.first.get(), Watched()); });
+
+  const bool ended = life_.WaitForEnd();
+  if (ended) {
+    // The chief may be cut off just now: as long as the lease runs it may come back for the rest.
+    Deadline limit = life_.expires();
+    while (!events_->WaitUntilDelivered(limit) && limit < life_.expires()) limit = life_.expires();
+  } else {
+    v1::AgentEvent expired;
+    expired.mutable_lease_expired()->set_why(guardian_gone_ ? kNoGuardian : "");
+    events_->Push(std::move(expired));
+    end_->Begin(true);
+    supervisor_->End(options_.grace);
+    supervisor_->WaitUntilEnded();
+  }
+  events_->WaitUntilDetached(Deadline::After(kCloseLimit));
+  stop.second.Reset();
+  doors.join();
+  chief_server_->Shutdown(std::chrono::system_clock::now());
+  rank_server_->Shutdown(std::chrono::system_clock::now());
+  if (guardian_gone_) {
+    if (const std::optional<Cgroup> cgroup = Cgroup::Find(options_.folder)) {
+      cgroup->Leave();
+      cgroup->Remove();
+    }
+    options_.folder.WriteVerdict(kNoGuardian);
+    options_.folder.Remove();
+  }
+  return ended ? kEndedByChief : cleaned_ ? kCleaned : kLeaseExpired;
 }
 
 }  // namespace
 
-void RemoveAgentFolder(const std::string& folder) {
-  unlink((folder + "/" + kSocketName).c_str());
-  unlink((folder + "/" + kLogName).c_str());
-  rmdir(folder.c_str());
-  rmdir(folder.substr(0, folder.rfind('/')).c_str());  // if this was the last job
-}
-
-int Serve(const ServeOptions& options) {
+int Serve(ServeOptions options) {
   PrepareSignals();
   process::AdoptOrphans();
-  const Status status = Run(options);
-  if (!status.ok()) {
-    std::fprintf(stderr, "%s\n", Message(status).c_str());
-    return 1;  // the folder stays, with this message in agent.log
-  }
-  RemoveAgentFolder(options.folder);
-  return 0;
+  // Never undone: gRPC's own end waits for a poller that may sleep for seconds yet.
+  grpc_init();
+  const Result<ServeResult> result = Agent(std::move(options)).Run();
+  if (result.ok()) return *result;
+  std::fprintf(stderr, "%s\n", Message(result.status()).c_str());
+  return kFailed;
 }
 
 }  // namespace autodist::agent

@@ -1,29 +1,35 @@
-// The life of an agent process: serves its socket until the job has ended on this node.
+// The life of an agent process: serves its sockets until the job has ended on this node.
 #pragma once
 
+#include <chrono>
 #include <string>
 
-#include "attach.h"
 #include "base/fd.h"
+#include "job_folder.h"
 
 namespace autodist::agent {
 
-inline constexpr char kSocketName[] = "agent.sock";
-inline constexpr char kLogName[] = "agent.log";
-
-// What an agent leaves in /tmp; done by the agent itself unless it was killed.
-void RemoveAgentFolder(const std::string& folder);
-
 struct ServeOptions {
-  base::UniqueFd listener;  // the socket in `folder`
+  JobFolder folder;
+  base::UniqueFd chief_listener;
+  base::UniqueFd rank_listener;
+  base::UniqueFd first;  // the connection of the chief that starts this agent
   // Ends when the process that started the agent does. If no chief has opened a session by then,
   // none will come.
   base::UniqueFd starter;
-  std::string folder;  // removed at the end
-  AgentIdentity identity;
+  base::UniqueFd guardian;          // ends when the guardian does
+  std::chrono::milliseconds lease;  // without a word from the chief, the agent ends the job
+  std::chrono::milliseconds grace;  // between the stop signal and SIGKILL when it does
 };
 
-// Returns the process exit status.
-int Serve(const ServeOptions& options);
+// How it ended, as its exit status.
+enum ServeResult : int {
+  kEndedByChief = 0,
+  kFailed = 1,
+  kLeaseExpired = 3,
+  kCleaned = 4,  // by SIGTERM, while no chief was in charge
+};
+
+int Serve(ServeOptions options);
 
 }  // namespace autodist::agent

@@ -1,5 +1,6 @@
 #include "service.h"
 
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -7,150 +8,16 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "base/wall_clock.h"
+#include "nccl_ras.h"
+#include "stacks.h"
 #include "sync.h"
 
 namespace autodist::agent {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestPortTries{10'000};
-
-}  // namespace
-
-void EventQueue::Push(v1::AgentEvent event) {
-  const std::lock_guard lock(mutex_);
-  events_.push_back(std::move(event));
-  WriteNext();
-}
-
-void EventQueue::Close() {
-  const std::lock_guard lock(mutex_);
-  closed_ = true;
-  WriteNext();
-}
-
-void EventQueue::WriteNext() {
-  if (!writer_ || writing_) return;
-  if (!events_.empty()) {
-    writing_ = true;
-    writer_->StartWrite(&events_.front());
-  } else if (closed_) {
-    writing_ = true;  // nothing may follow
-    writer_->End(grpc::Status::OK);
-  }
-}
-
-bool EventQueue::Attach(SessionWriter* writer) {
-  const std::lock_guard lock(mutex_);
-  if (writer_) return false;
-  writer_ = writer;
-  writing_ = false;
-  WriteNext();
-  return true;
-}
-
-void EventQueue::Detach(SessionWriter* writer) {
-  const std::lock_guard lock(mutex_);
-  if (writer_ == writer) writer_ = nullptr;
-  detached_.notify_all();
-}
-
-void EventQueue::WaitUntilDelivered(base::Deadline deadline) {
-  std::unique_lock lock(mutex_);
-  detached_.wait_until(lock, deadline.when(), [this] { return closed_ && !writer_; });
-}
-
-void EventQueue::WriteDone(SessionWriter* writer, bool ok) {
-  const std::lock_guard lock(mutex_);
-  if (writer_ != writer) return;
-  writing_ = false;
-  if (!ok) return;  // the session is over; it will detach
-  events_.pop_front();
-  WriteNext();
-}
-
-// A rank's call that waits for the chief's answer.
-class RendezvousService::Call final : public grpc::ServerUnaryReactor {
- public:
-  Call(RendezvousService& service, uint64_t id, FillResponse fill)
-      : service_(service), id_(id), fill_(std::move(fill)) {}
-
-  void Answer(const v1::RendezvousReply& reply) {
-    if (!reply.error().empty()) {
-      Finish({grpc::StatusCode::INVALID_ARGUMENT, reply.error()});
-      return;
-    }
-    fill_(reply);
-    Finish(grpc::Status::OK);
-  }
-
- private:
-  void OnCancel() override { service_.Cancel(id_); }
-  void OnDone() override { delete this; }
-
-  RendezvousService& service_;
-  const uint64_t id_;
-  const FillResponse fill_;
-};
-
-grpc::ServerUnaryReactor* RendezvousService::Forward(v1::RendezvousRequest request,
-                                                     FillResponse fill) {
-  Call* call = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    request.set_id(next_id_++);
-    call = new Call(*this, request.id(), std::move(fill));
-    waiting_[request.id()] = call;
-  }
-  v1::AgentEvent event;
-  *event.mutable_rendezvous_request() = std::move(request);
-  events_.Push(std::move(event));
-  return call;
-}
-
-void RendezvousService::Reply(const v1::RendezvousReply& reply) {
-  const std::lock_guard lock(mutex_);
-  const auto found = waiting_.find(reply.id());
-  if (found == waiting_.end()) return;  // cancelled meanwhile
-  Call* call = found->second;
-  waiting_.erase(found);
-  call->Answer(reply);
-}
-
-void RendezvousService::Cancel(uint64_t id) {
-  const std::lock_guard lock(mutex_);
-  const auto found = waiting_.find(id);
-  if (found == waiting_.end()) return;
-  Call* call = found->second;
-  waiting_.erase(found);
-  call->Finish(grpc::Status::CANCELLED);
-}
-
-grpc::ServerUnaryReactor* RendezvousService::Set(grpc::CallbackServerContext*,
-                                                 const v1::SetRequest* request, v1::SetResponse*) {
-  v1::RendezvousRequest forwarded;
-  *forwarded.mutable_set() = *request;
-  return Forward(std::move(forwarded), [](const v1::RendezvousReply&) {});
-}
-
-grpc::ServerUnaryReactor* RendezvousService::Get(grpc::CallbackServerContext*,
-                                                 const v1::GetRequest* request,
-                                                 v1::GetResponse* response) {
-  v1::RendezvousRequest forwarded;
-  *forwarded.mutable_get() = *request;
-  return Forward(std::move(forwarded), [response](const v1::RendezvousReply& reply) {
-    response->set_value(reply.value());
-  });
-}
-
-grpc::ServerUnaryReactor* RendezvousService::Barrier(grpc::CallbackServerContext*,
-                                                     const v1::BarrierRequest* request,
-                                                     v1::BarrierResponse*) {
-  v1::RendezvousRequest forwarded;
-  *forwarded.mutable_barrier() = *request;
-  return Forward(std::move(forwarded), [](const v1::RendezvousReply&) {});
-}
-
-namespace {
+constexpr std::chrono::milliseconds kRasLimit{10'000};
 
 // What programs and files of the node say may be in any encoding; a message with such a string
 // would be refused as a whole by its reader.
@@ -178,39 +45,37 @@ void MakeStringsUtf8(google::protobuf::Message& message) {
 
 }  // namespace
 
-AgentService::AgentService(EventQueue& events, RendezvousService& rendezvous,
-                           Supervisor& supervisor, std::string socket_path,
-                           std::function<void()> heard_chief, std::function<void(bool)> preparing)
-    : events_(events),
-      rendezvous_(rendezvous),
-      supervisor_(supervisor),
-      socket_path_(std::move(socket_path)),
-      heard_chief_(std::move(heard_chief)),
-      preparing_changed_(std::move(preparing)) {}
+AgentService::AgentService(AgentParts parts) : parts_(std::move(parts)) {}
 
 grpc::ServerUnaryReactor* AgentService::Prepare(grpc::CallbackServerContext* context,
                                                 const v1::PrepareRequest* request,
                                                 v1::PrepareResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const std::lock_guard lock(mutex_);
-  if (std::exchange(prepare_called_, true)) {
-    reactor->Finish({grpc::StatusCode::ALREADY_EXISTS, "this node was prepared before"});
+  if (std::exchange(preparing_now_, true) || !parts_.supervisor.RunningRanks().empty()) {
+    reactor->Finish({grpc::StatusCode::FAILED_PRECONDITION,
+                     "this node is being prepared, or ranks run on it already"});
     return reactor;
   }
-  preparing_changed_(true);
+  parts_.hold_lease(true);
   // The activation may take long; gRPC's own threads must not wait for it.
   preparing_ = std::jthread([this, request, response, reactor] {
     PreparedNode prepared = PrepareNode(*request, process::Environment::FromStrings(environ),
-                                        socket_path_, supervisor_);
+                                        parts_.rank_socket, parts_.supervisor);
     for (v1::Problem& problem : prepared.problems) *response->add_problems() = std::move(problem);
     for (std::string& warning : prepared.warnings) response->add_warnings(std::move(warning));
     if (prepared.facts) *response->mutable_facts() = *std::move(prepared.facts);
     MakeStringsUtf8(*response);
+    parts_.output.Begin(request->spool_limit());
     {
       const std::lock_guard ranks_lock(mutex_);
       ranks_ = std::move(prepared.ranks);
+      if (prepared.environment) environment_ = *std::move(prepared.environment);
+      stop_signal_ = static_cast<int>(request->stop_signal());
+      if (stop_signal_ <= 0 || stop_signal_ >= NSIG) stop_signal_ = SIGTERM;
+      preparing_now_ = false;
     }
-    preparing_changed_(false);
+    parts_.hold_lease(false);
     reactor->Finish(grpc::Status::OK);
   });
   return reactor;
@@ -219,7 +84,7 @@ grpc::ServerUnaryReactor* AgentService::Prepare(grpc::CallbackServerContext* con
 grpc::ServerUnaryReactor* AgentService::OpenPorts(grpc::CallbackServerContext* context,
                                                   const v1::OpenPortsRequest* request,
                                                   v1::OpenPortsResponse* response) {
-  heard_chief_();
+  parts_.heard_chief();
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const std::lock_guard lock(mutex_);
   if (port_listener_) {
@@ -251,7 +116,7 @@ class AgentService::TryPortsReactor final : public grpc::ServerUnaryReactor {
 grpc::ServerUnaryReactor* AgentService::TryPorts(grpc::CallbackServerContext*,
                                                  const v1::TryPortsRequest* request,
                                                  v1::TryPortsResponse* response) {
-  heard_chief_();
+  parts_.heard_chief();
   auto* reactor = new TryPortsReactor;
   const std::lock_guard lock(mutex_);
   if (std::exchange(trying_ports_, true)) {
@@ -267,7 +132,7 @@ grpc::ServerUnaryReactor* AgentService::TryPorts(grpc::CallbackServerContext*,
       const std::lock_guard done_lock(mutex_);
       trying_ports_ = false;
     }
-    heard_chief_();  // it had nothing to say meanwhile
+    parts_.heard_chief();  // it had nothing to say meanwhile
     reactor->Finish(grpc::Status::OK);
   });
   return reactor;
@@ -276,9 +141,10 @@ grpc::ServerUnaryReactor* AgentService::TryPorts(grpc::CallbackServerContext*,
 class AgentService::SessionReactor final : public SessionWriter {
  public:
   explicit SessionReactor(AgentService& service) : service_(service) {
-    if (!service_.events_.Attach(this)) {
-      End({grpc::StatusCode::ALREADY_EXISTS, "another session with this agent is open"});
-      return;
+    {
+      const std::lock_guard lock(service_.session_mutex_);
+      service_.parts_.events.Attach(this);
+      service_.parts_.session_changed(true);
     }
     StartRead(&message_);
   }
@@ -286,17 +152,21 @@ class AgentService::SessionReactor final : public SessionWriter {
  private:
   void OnReadDone(bool ok) override {
     if (!ok) return;
-    service_.Handle(message_);
+    service_.Handle(this, message_);
     StartRead(&message_);
   }
-  void OnWriteDone(bool ok) override { service_.events_.WriteDone(this, ok); }
+  void OnWriteDone(bool ok) override { service_.parts_.events.WriteDone(this, ok); }
   void OnCancel() override {
-    service_.events_.Detach(this);
+    Leave();
     End(grpc::Status::CANCELLED);
   }
   void OnDone() override {
-    service_.events_.Detach(this);
+    Leave();
     delete this;
+  }
+  void Leave() {
+    const std::lock_guard lock(service_.session_mutex_);
+    if (service_.parts_.events.Detach(this)) service_.parts_.session_changed(false);
   }
 
   AgentService& service_;
@@ -305,7 +175,7 @@ class AgentService::SessionReactor final : public SessionWriter {
 
 grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEvent>* AgentService::Session(
     grpc::CallbackServerContext*) {
-  heard_chief_();
+  parts_.heard_chief();
   return new SessionReactor(*this);
 }
 
@@ -317,40 +187,85 @@ grpc::ServerBidiReactor<v1::SyncRequest, v1::SyncResponse>* AgentService::Sync(
     call->End(Error(StatusCode::kAlreadyExists, "this node was synchronised before"));
     return call;
   }
-  preparing_changed_(true);
+  parts_.hold_lease(true);
   syncing_ = std::jthread([this, call] {
     const Status status = ReceiveFolder(*call);
-    preparing_changed_(false);
+    parts_.hold_lease(false);
     call->End(status);
   });
   return call;
 }
 
-void AgentService::Handle(const v1::ChiefMessage& message) {
-  heard_chief_();
+// What each rank is doing, and NCCL where it says; on a thread of its own, as it takes a while.
+void AgentService::LookAtRanks() {
+  const std::lock_guard lock(mutex_);
+  if (looking_now_.exchange(true)) return;  // what is under way will do
+  looking_ = std::jthread([this, environment = environment_] {
+    const auto tell = [this](std::optional<uint32_t> rank, const std::string& text) {
+      v1::AgentEvent event;
+      if (rank) event.mutable_rank_stacks()->set_rank(*rank);
+      event.mutable_rank_stacks()->set_text(base::ToUtf8(text));
+      parts_.events.Push(std::move(event));
+    };
+    for (const auto& [rank, pid] : parts_.supervisor.RunningRanks()) {
+      tell(rank, LookAt(pid, parts_.supervisor, environment));
+    }
+    tell(std::nullopt,
+         NcclRasSummary(
+             environment.Has("NCCL_RAS_ADDR") ? environment.Get("NCCL_RAS_ADDR") : kNcclRasAddress,
+             base::Deadline::After(kRasLimit)));
+    looking_now_ = false;
+  });
+}
+
+void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& message) {
+  parts_.heard_chief();
+  if (message.has_resume()) {
+    if (!message.resume().next_key().empty()) parts_.new_key(message.resume().next_key());
+    parts_.events.Resume(session, message);
+    return;
+  }
+  if (!parts_.events.Take(session, message)) return;
   switch (message.message_case()) {
     case v1::ChiefMessage::kStart: {
       const std::lock_guard lock(mutex_);
-      supervisor_.Start(std::exchange(ranks_, {}));
+      parts_.supervisor.Start(std::exchange(ranks_, {}), stop_signal_);
       break;
     }
     case v1::ChiefMessage::kStop:
-      supervisor_.Stop(std::chrono::milliseconds(message.stop().grace_ms()));
+      parts_.supervisor.Stop(std::chrono::milliseconds(message.stop().grace_ms()));
+      break;
+    case v1::ChiefMessage::kSignal:
+      parts_.supervisor.Signal(message.signal().signal());
+      // The chief is about to be stopped itself, or goes on.
+      if (message.signal().signal() == SIGTSTP) parts_.paused(true);
+      if (message.signal().signal() == SIGCONT) parts_.paused(false);
+      break;
+    case v1::ChiefMessage::kLook:
+      LookAtRanks();
+      break;
+    case v1::ChiefMessage::kEnd:
+      parts_.ending(false);
+      parts_.supervisor.End(std::chrono::milliseconds(message.end().grace_ms()));
       break;
     case v1::ChiefMessage::kShutdown:
-      supervisor_.Shutdown(std::chrono::milliseconds(message.shutdown().grace_ms()));
+      parts_.ending(true);
+      parts_.supervisor.End(std::chrono::milliseconds(message.shutdown().grace_ms()));
       break;
     case v1::ChiefMessage::kOutputAck:
-      supervisor_.Acknowledge(message.output_ack().rank(),
-                              message.output_ack().stream() == v1::OUTPUT_STREAM_STDOUT
-                                  ? Stream::kStdout
-                                  : Stream::kStderr,
-                              message.output_ack().offset());
+      parts_.output.Acknowledge(message.output_ack());
       break;
     case v1::ChiefMessage::kRendezvousReply:
-      rendezvous_.Reply(message.rendezvous_reply());
+      parts_.rendezvous.Reply(message.rendezvous_reply());
       break;
-    case v1::ChiefMessage::kRenewLease:
+    case v1::ChiefMessage::kRenewLease: {
+      v1::AgentEvent event;
+      event.mutable_lease_renewed()->set_number(message.renew_lease().number());
+      event.mutable_lease_renewed()->set_time_ns(base::NanosecondsSince1970());
+      parts_.events.Say(std::move(event));
+      break;
+    }
+    case v1::ChiefMessage::kResume:
     case v1::ChiefMessage::MESSAGE_NOT_SET:
       break;
   }
@@ -372,22 +287,15 @@ int ExitCodeOf(const Status& start_failure) {
 
 }  // namespace
 
-SupervisorEvents EventsInto(EventQueue& events) {
+SupervisorEvents EventsInto(EventQueue& events, RankOutput& output) {
   SupervisorEvents into;
+  into.pipes = [&output](uint32_t rank, base::UniqueFd out, base::UniqueFd err) {
+    output.Add(rank, std::move(out), std::move(err));
+  };
   into.started = [&events](uint32_t rank, pid_t pid) {
     v1::AgentEvent event;
     event.mutable_rank_started()->set_rank(rank);
     event.mutable_rank_started()->set_pid(pid);
-    events.Push(std::move(event));
-  };
-  into.output = [&events](uint32_t rank, Stream stream, uint64_t offset, std::string data) {
-    v1::AgentEvent event;
-    v1::Output& output = *event.mutable_output();
-    output.set_rank(rank);
-    output.set_stream(stream == Stream::kStdout ? v1::OUTPUT_STREAM_STDOUT
-                                                : v1::OUTPUT_STREAM_STDERR);
-    output.set_offset(offset);
-    output.set_data(std::move(data));
     events.Push(std::move(event));
   };
   into.exited = [&events](const RankExit& exit) {
@@ -395,6 +303,7 @@ SupervisorEvents EventsInto(EventQueue& events) {
     v1::RankExited& exited = *event.mutable_rank_exited();
     exited.set_rank(exit.rank);
     exited.set_pid(exit.pid);
+    exited.set_time_ns(exit.time_ns);
     if (exit.pid == 0) {
       exited.mutable_start_failure()->set_cause(Message(exit.start_failure));
       exited.mutable_start_failure()->set_exit_code(ExitCodeOf(exit.start_failure));
@@ -406,7 +315,6 @@ SupervisorEvents EventsInto(EventQueue& events) {
     }
     events.Push(std::move(event));
   };
-  into.ended = [&events] { events.Close(); };
   return into;
 }
 

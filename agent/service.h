@@ -4,92 +4,40 @@
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
-#include <condition_variable>
-#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 
 #include "autodist/v1/agent.grpc.pb.h"
+#include "event_queue.h"
 #include "ports.h"
 #include "prepare.h"
+#include "rank_output.h"
+#include "rendezvous_service.h"
 #include "supervisor.h"
 
 namespace autodist::agent {
 
-// The sending side of an open session with the chief.
-class SessionWriter : public grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEvent> {
- public:
-  // Ends the stream; only the first call counts.
-  void End(const grpc::Status& status) {
-    if (!ended_.exchange(true)) Finish(status);
-  }
-
- private:
-  std::atomic<bool> ended_ = false;
-};
-
-// What the agent has to tell the chief, in order, kept while no session is open. Thread-safe.
-class EventQueue {
- public:
-  void Push(v1::AgentEvent event);
-  // After this and all events, the session ends with OK.
-  void Close();
-  // Blocks until a closed queue's session, if there is one, has ended.
-  void WaitUntilDelivered(base::Deadline deadline);
-
-  // False if another session is open.
-  bool Attach(SessionWriter* writer);
-  void Detach(SessionWriter* writer);
-  void WriteDone(SessionWriter* writer, bool ok);
-
- private:
-  void WriteNext();  // mutex_ held
-
-  std::mutex mutex_;
-  std::deque<v1::AgentEvent> events_;
-  std::condition_variable detached_;
-  SessionWriter* writer_ = nullptr;
-  bool writing_ = false;
-  bool closed_ = false;
-};
-
-// Rendezvous calls of the ranks on this node, passed on to the chief. Thread-safe.
-class RendezvousService final : public v1::RendezvousService::CallbackService {
- public:
-  explicit RendezvousService(EventQueue& events) : events_(events) {}
-
-  void Reply(const v1::RendezvousReply& reply);
-
-  grpc::ServerUnaryReactor* Set(grpc::CallbackServerContext*, const v1::SetRequest*,
-                                v1::SetResponse*) override;
-  grpc::ServerUnaryReactor* Get(grpc::CallbackServerContext*, const v1::GetRequest*,
-                                v1::GetResponse*) override;
-  grpc::ServerUnaryReactor* Barrier(grpc::CallbackServerContext*, const v1::BarrierRequest*,
-                                    v1::BarrierResponse*) override;
-
- private:
-  class Call;
-  using FillResponse = std::function<void(const v1::RendezvousReply&)>;
-  grpc::ServerUnaryReactor* Forward(v1::RendezvousRequest request, FillResponse fill);
-  void Cancel(uint64_t id);
-
-  EventQueue& events_;
-  std::mutex mutex_;
-  uint64_t next_id_ = 1;
-  std::map<uint64_t, Call*> waiting_;
+// What the service needs of the agent around it. All callbacks are thread-safe.
+struct AgentParts {
+  EventQueue& events;
+  RankOutput& output;
+  RendezvousService& rendezvous;
+  Supervisor& supervisor;
+  std::string rank_socket;                    // for AUTODIST_AGENT_SOCKET
+  std::function<void()> heard_chief;          // for each message
+  std::function<void(bool held)> hold_lease;  // while the chief has nothing to say
+  std::function<void(bool paused)> paused;    // the chief is silent until it goes on
+  std::function<void(bool open)> session_changed;
+  std::function<void(std::string key)> new_key;  // of the chief, for its next connection
+  std::function<void(bool leave)> ending;        // before the processes are ended
 };
 
 class AgentService final : public v1::AgentService::CallbackService {
  public:
-  // `heard_chief` is called for each message of the chief, `preparing` with true and false at the
-  // beginning and end of Sync and of Prepare.
-  AgentService(EventQueue& events, RendezvousService& rendezvous, Supervisor& supervisor,
-               std::string socket_path, std::function<void()> heard_chief,
-               std::function<void(bool)> preparing);
+  explicit AgentService(AgentParts parts);
 
   grpc::ServerUnaryReactor* Prepare(grpc::CallbackServerContext*, const v1::PrepareRequest*,
                                     v1::PrepareResponse*) override;
@@ -105,29 +53,30 @@ class AgentService final : public v1::AgentService::CallbackService {
  private:
   class SessionReactor;
   class TryPortsReactor;
-  void Handle(const v1::ChiefMessage& message);
+  void Handle(SessionWriter* session, const v1::ChiefMessage& message);
+  void LookAtRanks();
 
-  EventQueue& events_;
-  RendezvousService& rendezvous_;
-  Supervisor& supervisor_;
-  const std::string socket_path_;
-  const std::function<void()> heard_chief_;
-  const std::function<void(bool)> preparing_changed_;
+  const AgentParts parts_;
 
+  std::mutex session_mutex_;  // held while sessions come and go, so that they are told in order
+  std::atomic<bool> looking_now_ = false;
   std::mutex mutex_;
   // Guarded by mutex_.
-  bool prepare_called_ = false;
+  bool preparing_now_ = false;
   bool sync_called_ = false;
   bool trying_ports_ = false;
   std::vector<RankCommand> ranks_;
+  int stop_signal_ = 0;
+  process::Environment environment_;  // of the ranks
   std::unique_ptr<PortListener> port_listener_;
   // Last: they use the rest.
   std::jthread preparing_;
+  std::jthread looking_;
   std::jthread port_tries_;
   std::jthread syncing_;
 };
 
-// Supervisor events as messages.
-SupervisorEvents EventsInto(EventQueue& events);
+// Supervisor events as messages; `ended` is the caller's to set.
+SupervisorEvents EventsInto(EventQueue& events, RankOutput& output);
 
 }  // namespace autodist::agent

@@ -1,14 +1,15 @@
-// Owns every process of the job on this node: starts the ranks, reads what they write, tells how
-// they end, and ends them.
+// Owns every process of the job on this node: starts the ranks, tells how they end, and ends them.
 #pragma once
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <future>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -22,8 +23,6 @@
 
 namespace autodist::agent {
 
-enum class Stream { kStdout, kStderr };
-
 struct RankCommand {
   uint32_t rank;
   process::SpawnRequest spawn;  // without descriptors
@@ -33,16 +32,17 @@ struct RankExit {
   uint32_t rank = 0;
   pid_t pid = 0;         // 0: could not be started
   int wait_status = 0;   // as waitpid gives it
+  int64_t time_ns = 0;   // when it was noticed, since 1970
   Status start_failure;  // where pid is 0
 };
 
-// What happens, told on the supervisor's thread. What a rank has written comes before its exit; its
-// descendants may write on.
+// What happens, told on the supervisor's thread.
 struct SupervisorEvents {
+  // Of a rank that is about to start: the read ends, not blocking.
+  std::function<void(uint32_t rank, base::UniqueFd out, base::UniqueFd err)> pipes;
   std::function<void(uint32_t rank, pid_t pid)> started;
-  std::function<void(uint32_t rank, Stream stream, uint64_t offset, std::string data)> output;
   std::function<void(const RankExit& exit)> exited;
-  std::function<void()> ended;  // after Shutdown, once nothing is left
+  std::function<void()> ended;  // after End, once nothing is left
 };
 
 // Thread-safe; no call blocks. SIGCHLD must be blocked in every thread of the process, and the
@@ -53,19 +53,25 @@ class Supervisor {
   // Kills what is left.
   ~Supervisor();
 
-  void Start(std::vector<RankCommand> ranks);
+  // Once, or again after `ended`. `stop_signal` is the one that asks these ranks to end.
+  void Start(std::vector<RankCommand> ranks, int stop_signal);
 
-  // SIGTERM once to the process group of every rank that still runs, SIGKILL after `grace`.
+  // To the process group of every rank that still runs.
+  void Signal(int signal);
+
+  // The stop signal once to the process group of every rank that still runs, SIGKILL after `grace`.
   // Called again, it can only shorten the time until SIGKILL.
   void Stop(std::chrono::milliseconds grace);
 
-  // Ends every process that descends from us, of whatever session: SIGTERM to those that have not
-  // had it, SIGKILL after `grace` or the end of an earlier Stop's; then `ended`.
-  void Shutdown(std::chrono::milliseconds grace);
+  // Ends every process that descends from us, of whatever session: the stop signal to those that
+  // have not had it, SIGKILL after `grace` or the end of an earlier Stop's; then `ended`.
+  void End(std::chrono::milliseconds grace);
 
-  // The reader has dealt with all bytes before `offset`. A rank's pipe is left unread, so that
-  // the rank waits in write(2), while more than kWindow bytes are not acknowledged.
-  void Acknowledge(uint32_t rank, Stream stream, uint64_t offset);
+  // Blocks until the End before it has come to its end.
+  void WaitUntilEnded();
+
+  // The ranks that run, with their processes.
+  std::map<uint32_t, pid_t> RunningRanks() const;
 
   // A child that is no rank.
   struct Running {
@@ -77,56 +83,45 @@ class Supervisor {
   Running Run(process::SpawnRequest request);
   void KillRun(uint64_t id);  // SIGKILL to its process group, unless it has ended
 
-  static constexpr uint64_t kWindow = 256 * 1024;  // bytes per rank and stream
-
  private:
-  struct Output {
-    uint32_t rank = 0;
-    Stream stream = Stream::kStdout;
-    base::UniqueFd fd;
-    uint64_t read = 0;
-    uint64_t acknowledged = 0;
-    bool watched = false;  // in the epoll set
-  };
-  struct Rank {
-    pid_t pid = 0;  // 0 once it has ended
-    Output out;
-    Output err;
-  };
-
   struct OtherChild {
     uint64_t id = 0;
     std::promise<Result<int>> ended;
   };
 
-  explicit Supervisor(SupervisorEvents events) : events_(std::move(events)) {}
+  explicit Supervisor(SupervisorEvents events);
   Status Open();
   void Loop();
   void StartRank(RankCommand& command);
-  Status SpawnRank(RankCommand& command, Rank& rank);
-  void ReadOutput(Output& output, bool to_the_end);
-  void WatchOutput(Output& output);
+  Result<pid_t> SpawnRank(RankCommand& command);
   bool Reap();  // whether there are children that have not ended
-  void RankEnded(uint32_t number, int wait_status);
   void SignalRanks(int signal);
-  void TerminateRest();
-  void ContinueShutdown();
+  void TerminateRest(bool only_orphans);
+  void ContinueEnd();
+  void KillAfter(std::chrono::milliseconds grace);
 
   SupervisorEvents events_;
-  base::UniqueFd epoll_;
   base::UniqueFd children_;  // signalfd: SIGCHLD
   base::TaskQueue tasks_;
   std::atomic<uint64_t> next_run_ = 1;
 
+  mutable std::mutex mutex_;
+  std::condition_variable ended_changed_;
+  int ends_under_way_ = 0;             // guarded by mutex_
+  std::map<uint32_t, pid_t> running_;  // guarded by mutex_
+
   // Only touched by the thread.
-  std::map<uint32_t, Rank> ranks_;
   std::map<pid_t, uint32_t> rank_of_;
   std::map<pid_t, OtherChild> runs_;
-  bool terminated_ = false;
+  int stop_signal_;
+  bool stopped_ = false;  // the stop signal has been sent
   bool killing_ = false;  // the grace period is over
-  std::set<pid_t> terminated_groups_;
-  bool shutting_down_ = false;
-  bool finished_ = false;
+  std::set<pid_t> stopped_groups_;
+  std::set<pid_t> told_;  // others that have had the stop signal
+  bool told_once_ = false;
+  bool ending_ = false;
+  int ends_ = 0;          // orders to end that are being carried out
+  bool closing_ = false;  // the thread is to end
   base::Deadline kill_at_ = base::Deadline::Never();
   base::Deadline sweep_at_ = base::Deadline::Never();
 

@@ -67,13 +67,13 @@ base::UniqueFd OpenFile(int folder, const std::string& name) {
 }
 
 int SetModified(int fd, int64_t modified_ns) {
-  int64_t seconds = modified_ns / kNsPerSecond;
+  int64_t whole = modified_ns / kNsPerSecond;
   int64_t rest = modified_ns % kNsPerSecond;
   if (rest < 0) {
     rest += kNsPerSecond;
-    --seconds;
+    --whole;
   }
-  const timespec times[] = {{0, UTIME_OMIT}, {seconds, rest}};
+  const timespec times[] = {{0, UTIME_OMIT}, {whole, rest}};
   return futimens(fd, times);
 }
 

@@ -10,8 +10,8 @@ from jobs import Running, processes
 @pytest.fixture
 def start(tmp_path):
     """Starts `autodist ARGUMENTS...` in a folder of the test's own."""
-    def run(*arguments, cwd=tmp_path, env=None):
-        return Running(arguments, cwd, env)
+    def run(*arguments, cwd=tmp_path, env=None, under=()):
+        return Running(arguments, cwd, env, under)
     return run
 
 
@@ -23,12 +23,20 @@ def autodist(start):
     return run
 
 
+@pytest.fixture
+def end_what_is_left():
+    """What is done about what a test has left: nothing here, where other people's jobs may run."""
+    return lambda: None
+
+
 @pytest.fixture(autouse=True)
-def nothing_left():
+def nothing_left(end_what_is_left):
     """After every test, nothing of any job is left: no process, no folder."""
     yield
     limit = time.monotonic() + 3  # the far end of a launch that was called off takes a moment
     while processes() and time.monotonic() < limit:
         time.sleep(0.02)
-    assert processes() == {}
-    assert not list(Path("/tmp").glob("autodist-[0-9]*/*"))
+    left, folders = processes(), list(Path("/tmp").glob("autodist-[0-9]*/*"))
+    end_what_is_left()
+    assert left == {}
+    assert not folders

@@ -17,10 +17,11 @@ MODULES = {
     "src/process": {"base"},
     "src/transport": {"base"},
     "src/rpc": {"proto", "base"},
-    "src/chief": {"diagnosis", "plan", "spec", "transport", "rpc", "files", "proto", "base"},
+    "src/control": {"rpc", "proto", "base"},
+    "src/chief": {"control", "diagnosis", "plan", "spec", "transport", "rpc", "files", "proto", "base"},
     "src/client": {"rpc", "proto", "base"},
     "src/comm": {"client", "base"},
-    "src/cli": {"chief", "diagnosis", "files", "plan", "spec", "transport", "proto", "base"},
+    "src/cli": {"chief", "control", "diagnosis", "files", "plan", "spec", "transport", "proto", "base"},
     "agent": {"rpc", "process", "files", "proto", "base"},
 }
 

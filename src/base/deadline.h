@@ -11,6 +11,7 @@ class Deadline {
   using Clock = std::chrono::steady_clock;
 
   static Deadline After(std::chrono::milliseconds time) { return Deadline(Clock::now() + time); }
+  static Deadline At(Clock::time_point when) { return Deadline(when); }
   static Deadline Never() { return Deadline(Clock::time_point::max()); }
 
   bool Expired() const { return Clock::now() >= when_; }

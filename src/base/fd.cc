@@ -29,6 +29,12 @@ void UniqueFd::Reset(int fd) {
   fd_ = fd;
 }
 
+void OpenStandardStreams() {
+  int fd = 0;
+  while (fd >= 0 && fd <= STDERR_FILENO) fd = open("/dev/null", O_RDWR);  // the lowest free number
+  if (fd >= 0) close(fd);
+}
+
 Result<FdPair> Pipe() {
   int fds[2];
   if (pipe2(fds, O_CLOEXEC) != 0) return ErrnoError(errno, "pipe");

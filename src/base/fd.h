@@ -39,6 +39,10 @@ struct FdPair {
   UniqueFd second;  // pipe: write end
 };
 
+// Opens stdin, stdout and stderr on /dev/null where the process was started without them: their
+// numbers would else go to files that have nothing to do with them.
+void OpenStandardStreams();
+
 // All descriptors made here are close-on-exec.
 Result<FdPair> Pipe();
 Result<FdPair> StreamSocketPair();

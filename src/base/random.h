@@ -1,22 +1,21 @@
 // Words that nobody can guess.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <random>
+#include <span>
 #include <string>
+
+#include "base/hex.h"
 
 namespace autodist::base {
 
 // 128 random bits in hexadecimal.
 inline std::string RandomHex() {
   std::random_device random;
-  std::string word;
-  for (int i = 0; i < 4; ++i) {
-    for (uint32_t bits = random(), digit = 0; digit < 8; ++digit, bits >>= 4) {
-      word += "0123456789abcdef"[bits & 15];
-    }
-  }
-  return word;
+  const std::array<uint32_t, 4> bits = {random(), random(), random(), random()};
+  return Hex(std::as_bytes(std::span(bits)));
 }
 
 }  // namespace autodist::base

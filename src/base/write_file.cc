@@ -40,13 +40,15 @@ Status CheckNothingAt(const std::string& path) {
   return lstat(path.c_str(), &there) == 0 ? ErrnoError(EEXIST, path) : OkStatus();
 }
 
-Status WriteFile(const std::string& path, std::string_view content, IfExists if_exists) {
+Status WriteFile(const std::string& path, std::string_view content, IfExists if_exists,
+                 Readers readers) {
   if (if_exists == IfExists::kRefuse) AD_RETURN_IF_ERROR(CheckNothingAt(path));
   std::string beside = path + ".XXXXXX";
   const UniqueFd fd(mkostemp(beside.data(), O_CLOEXEC));
   if (!fd.valid()) return ErrnoError(errno, path);
   Status written = WriteAll(fd.get(), content, Deadline::Never());
-  if (written.ok() && (fchmod(fd.get(), UsualMode()) != 0 || fsync(fd.get()) != 0)) {
+  if (written.ok() && (fchmod(fd.get(), readers == Readers::kOwner ? 0600 : UsualMode()) != 0 ||
+                       fsync(fd.get()) != 0)) {
     written = ErrnoError(errno, path);
   }
   if (written.ok()) written = MoveTo(path, beside, if_exists);

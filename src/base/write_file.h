@@ -10,11 +10,16 @@ namespace autodist::base {
 
 enum class IfExists { kRefuse, kReplace };
 
+// Who may read the file. kUsual is what the shell's '>' would give, and asks for the process's
+// umask in a way that other threads notice; kOwner does not.
+enum class Readers { kUsual, kOwner };
+
 // kAlreadyExists where there is something.
 Status CheckNothingAt(const std::string& path);
 
 // Writes beside `path` and moves that there. kAlreadyExists where there is something and it is not
 // to be replaced. Blocks on the disk.
-Status WriteFile(const std::string& path, std::string_view content, IfExists if_exists);
+Status WriteFile(const std::string& path, std::string_view content, IfExists if_exists,
+                 Readers readers = Readers::kUsual);
 
 }  // namespace autodist::base

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <span>
 
+#include "base/hex.h"
 #include "rpc/bootstrap_lines.h"
 
 namespace autodist::chief {
@@ -33,18 +35,14 @@ std::string Sha256(const std::string& content) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
   unsigned size = 0;
   EVP_Digest(content.data(), content.size(), digest.data(), &size, EVP_sha256(), nullptr);
-  std::string hex;
-  for (unsigned i = 0; i < size; ++i) {
-    hex += "0123456789abcdef"[digest[i] >> 4];
-    hex += "0123456789abcdef"[digest[i] & 15];
-  }
-  return hex;
+  return base::Hex(std::as_bytes(std::span(digest)).first(size));
 }
 
 void AppendSession(std::vector<std::string>& command, const AgentSession& session) {
   command.insert(command.end(),
                  {session.job_id, std::to_string(session.node_rank), session.nonce,
-                  std::to_string(session.lease.count()), std::to_string(session.grace.count())});
+                  std::to_string(session.lease.count()), std::to_string(session.grace.count()),
+                  session.resume ? "resume" : "start"});
 }
 
 Status LoginShellBroken(const transport::Stream& stream, std::string printed) {
@@ -86,6 +84,18 @@ Result<std::string> ReadPartOfLine(int socket, base::Deadline deadline) {
   return text;
 }
 
+// What the far end says after the line that the agent is gone.
+Status AgentIsGone(int socket, base::Deadline deadline) {
+  std::string verdict;
+  while (verdict.size() < kMostNoise) {
+    const auto part = ReadPartOfLine(socket, deadline);
+    if (!part.ok() || part->empty()) break;
+    verdict += *part;
+  }
+  while (verdict.ends_with('\n')) verdict.pop_back();
+  return Error(StatusCode::kAborted, verdict.empty() ? "its agent has gone" : verdict);
+}
+
 }  // namespace
 
 Result<AgentBinary> AgentBinary::Load(const std::string& path) {
@@ -105,9 +115,12 @@ AgentCommand LocalAgentCommand(const AgentBinary& binary, const AgentSession& se
   return command;
 }
 
+std::string AgentPathOnNode(const AgentBinary& binary) {
+  return ".cache/autodist/agent/" + binary.sha256 + "/autodist-agent";
+}
+
 AgentCommand RemoteAgentCommand(const AgentBinary& binary, const AgentSession& session) {
-  // From the home folder, where a login begins.
-  AgentCommand command{{".cache/autodist/agent/" + binary.sha256 + "/autodist-agent", "attach"}};
+  AgentCommand command{{AgentPathOnNode(binary), "attach"}};
   AppendSession(command.argv, session);
   return command;
 }
@@ -127,6 +140,7 @@ Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& 
   const std::stop_callback cancel(stop, [fd = socket.get()] { shutdown(fd, SHUT_RDWR); });
   const std::string ready = rpc::ReadyLine(session.nonce);
   const std::string need = rpc::NeedLine(session.nonce);
+  const std::string gone = rpc::GoneLine(session.nonce);
   base::Deadline deadline = base::Deadline::After(kReadyLimit);
 
   const std::string shell = rpc::ShellLine(session.nonce);
@@ -145,6 +159,7 @@ Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& 
           stream, Error(StatusCode::kNotFound, "the command ended without starting it"));
     }
     seen += *part;
+    if (seen.ends_with(gone)) return AgentIsGone(socket.get(), deadline);
     if (seen.ends_with(need)) {
       deadline = base::Deadline::After(kUploadLimit);
       const Status sent = base::WriteAll(socket.get(), binary.content, deadline);
@@ -152,9 +167,11 @@ Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& 
     }
     if (seen.size() > kMostNoise) {
       return AgentDidNotStart(
-          stream, Error(StatusCode::kResourceExhausted, "the login shell prints without end"));
+          stream, Error(StatusCode::kUnavailable, "the login shell prints without end"));
     }
   }
+  const Status greeted = base::WriteAll(socket.get(), session.greeting, deadline);
+  if (!greeted.ok()) return AgentDidNotStart(stream, greeted);
   return socket;
 }
 

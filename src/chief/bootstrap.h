@@ -21,13 +21,18 @@ struct AgentBinary {
   static Result<AgentBinary> Load(const std::string& path);
 };
 
+// Where it is kept on nodes, from the home folder, where a login begins.
+std::string AgentPathOnNode(const AgentBinary& binary);
+
 // Which agent is wanted.
 struct AgentSession {
   std::string job_id;
   uint32_t node_rank;
   std::chrono::milliseconds lease;
   std::chrono::milliseconds grace;
-  std::string nonce;  // new for each stream
+  std::string nonce;     // new for each stream
+  std::string greeting;  // by which the agent knows its chief (rpc/bootstrap_lines.h)
+  bool resume = false;   // the agent that runs already, or none
 };
 
 struct AgentCommand {
@@ -42,7 +47,8 @@ AgentCommand InstallingAgentCommand(const AgentBinary& binary, const AgentSessio
 
 // Reads what such a command prints until the agent is there, sending it where it is asked for.
 // Returns the stream's socket, from here on gRPC's. Blocks for at most a minute, five where the
-// agent has to be sent. kNotFound: the command ended without starting the agent.
+// agent has to be sent. kNotFound: the command ended without starting the agent. kAborted: the
+// agent to resume with is gone; the message is what became of it.
 Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& binary,
                                   const AgentSession& session, const AgentCommand& command,
                                   const std::stop_token& stop);

@@ -4,6 +4,7 @@
 
 #include "base/parallel.h"
 #include "chief/mailbox.h"
+#include "chief/node.h"
 #include "chief/preflight.h"
 #include "chief/signal_watcher.h"
 
@@ -16,7 +17,7 @@ using std::chrono::milliseconds;
 // To connect to a port; enough for one lost packet to be sent again.
 constexpr milliseconds kPortLimit{1500};
 constexpr milliseconds kAnswerLimit{10'000};
-constexpr milliseconds kGoneLimit{3000};
+constexpr milliseconds kAgentsGoneLimit{3000};
 
 using Nodes = std::vector<LaunchedNode>;
 
@@ -124,12 +125,15 @@ class Mesh {
 void EndAgents(Nodes& nodes) {
   v1::ChiefMessage shutdown;
   shutdown.mutable_shutdown()->set_grace_ms(0);
+  std::vector<std::unique_ptr<Node>> ending;
   for (LaunchedNode& node : nodes) {
     if (!node.link) continue;
-    node.link->OpenSession({[](const v1::AgentEvent&) {}, [](const Status&) {}});
-    node.link->Send(shutdown);
+    ending.push_back(std::make_unique<Node>(Node::Handlers{
+        [](const v1::AgentEvent&) {}, [](const v1::Output&) {}, [](uint64_t, const Status&) {}}));
+    ending.back()->Connect(node.link);
+    ending.back()->Order(shutdown);
   }
-  const Deadline gone = Deadline::After(kGoneLimit);
+  const Deadline gone = Deadline::After(kAgentsGoneLimit);
   for (LaunchedNode& node : nodes) {
     if (node.link) node.link->WaitClosed(gone);
   }

@@ -1,10 +1,16 @@
 #include "chief/job.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 
+#include "base/count.h"
+#include "base/host_name.h"
 #include "base/log.h"
+#include "base/seconds.h"
+#include "base/wall_clock.h"
 #include "chief/report.h"
 #include "diagnosis/diagnosis_text.h"
 
@@ -17,46 +23,116 @@ using base::LogLevel;
 using std::chrono::milliseconds;
 
 // How long agents may take to end what is left, and then themselves.
-constexpr milliseconds kShutdownLimit{10'000};
+constexpr milliseconds kEndLimit{10'000};
 constexpr milliseconds kGoneLimit{3'000};
-constexpr int kRenewalsPerLease = 4;
+// A signal that comes sooner after the end was meant for the job.
+constexpr milliseconds kFinishLimit{1'000};
 
-// Of a session that ended before it was asked to.
-Status WhyItLeft(const Status& status) {
-  return status.ok() ? Error(StatusCode::kUnavailable, "its agent left") : status;
+v1::ChiefMessage GraceOrder(milliseconds grace, bool leave) {
+  v1::ChiefMessage message;
+  const auto grace_ms = static_cast<uint32_t>(grace.count());
+  if (leave) {
+    message.mutable_shutdown()->set_grace_ms(grace_ms);
+  } else {
+    message.mutable_end()->set_grace_ms(grace_ms);
+  }
+  return message;
 }
 
-template <typename... Handlers>
-struct Overloaded : Handlers... {
-  using Handlers::operator()...;
-};
-template <typename... Handlers>
-Overloaded(Handlers...) -> Overloaded<Handlers...>;  // clang 14 does not deduce it
+std::vector<uint32_t> AllNodes(const v1::LaunchPlan& plan) {
+  std::vector<uint32_t> all;
+  for (const v1::NodePlan& node : plan.nodes()) all.push_back(node.node_rank());
+  return all;
+}
 
 }  // namespace
 
 Job::Job(const v1::LaunchPlan& plan, JobOptions options)
     : plan_(plan),
       options_(std::move(options)),
-      state_(plan),
-      rendezvous_(plan.world_size()),
-      renew_at_(Deadline::After(options_.launch.lease / kRenewalsPerLease)),
-      signals_(std::in_place, [this](int signal) { mailbox_.Put(SignalReceived{signal}); }),
-      nodes_(static_cast<size_t>(plan.nodes_size())),
-      open_(nodes_.size(), false) {
+      signals_(std::in_place, [this](int signal) { Signal(signal); }),
+      restarts_(options_.restarts),
+      launched_(static_cast<size_t>(plan.nodes_size())),
+      attempt_(std::make_unique<Attempt>(0, plan, AllNodes(plan), options_.log_folder,
+                                         options_.launch.stop_signal, options_.launch.grace)) {
   ::signal(SIGPIPE, SIG_IGN);
+  NodeWatch::Handlers handlers;
+  handlers.event = [this](uint32_t node, const v1::AgentEvent& event) { HandleEvent(node, event); };
+  handlers.output = [this](uint32_t node, v1::Output output) {
+    HandleOutput(node, std::move(output));
+  };
+  handlers.lost = [this](uint32_t node, const Status& why) { HandleLost(node, why); };
+  handlers.ended = [this](uint32_t node) {
+    if (!leaving_) HandleLost(node, Error(StatusCode::kUnavailable, "its agent left"));
+  };
+  handlers.changed = [this](uint32_t node, v1::NodePhase phase, const std::string& why) {
+    v1::JobEvent event;
+    event.set_node(plan_.nodes(static_cast<int>(node)).address());
+    event.set_node_phase(phase);
+    event.set_what(why);
+    Record(std::move(event));
+  };
+  watch_.emplace(
+      plan_, options_.launch.lease,
+      [this](std::function<void()> task) { mailbox_.Put(std::move(task)); }, std::move(handlers));
+  options_.launch.greeting = [this](uint32_t node) { return watch_->node(node).Greeting(); };
+
+  status_.set_job_id(plan.job_id());
+  status_.set_chief_pid(getpid());
+  status_.set_host(base::HostName());
+  status_.set_log_folder(std::filesystem::absolute(options_.log_folder));
+  status_.set_detached(options_.detached);
+  status_.set_started_ms(base::MillisecondsSince1970());
+  status_.set_working_directory(plan.working_directory());
+  status_.set_max_restarts(options_.restarts.max_restarts);
+  if (plan.nodes(0).ranks_size() > 0) *status_.mutable_command() = plan.nodes(0).ranks(0).argv();
 }
 
-// Links before what their handlers use.
-Job::~Job() { nodes_.clear(); }
+// Whatever may call the nodes, or be called by them, ends before they do.
+Job::~Job() {
+  if (launcher_) launcher_->Stop();
+  attempt_->output.reset();
+  watch_.reset();
+}
+
+void Job::Signal(int signal) {
+  if (const int64_t since = finishing_since_; since != 0) {
+    const Deadline::Clock::time_point time{Deadline::Clock::duration(since)};
+    if (Deadline::Clock::now() - time > kFinishLimit) _exit(exit_code_);
+    return;
+  }
+  mailbox_.Put([this, signal] { HandleSignal(signal); });
+}
 
 int Job::Run() {
-  if (const auto exit_code = LaunchAll()) {
-    ShutDown();
-    return *exit_code;
+  auto log = EventLog::Create(options_.log_folder);
+  if (!log.ok()) {
+    base::LogFailure(log.status());
+    return kExitCannotLaunch;
   }
-  RunRanks();
-  ShutDown();
+  log_ = *std::move(log);
+  EnterPhase(v1::JOB_PHASE_LAUNCHING, "");
+  std::optional<int> refused = LaunchAll();
+  if (!refused) {
+    const Status begun = BeginAttempt();
+    if (!begun.ok()) {
+      base::LogFailure(begun);
+      refused = kExitCannotLaunch;
+    }
+  }
+  if (refused) {
+    End(true);
+    status_.set_exit_code(*refused);
+    EnterPhase(v1::JOB_PHASE_ENDED, "nothing was started");
+    return *refused;
+  }
+  if (options_.timeout.count() > 0) timeout_at_ = Deadline::After(options_.timeout);
+  for (;;) {
+    RunAttempt();
+    const auto wait = RestartWait();
+    if (!wait || !Restart(*wait)) break;
+  }
+  End(true);
   return Finish();
 }
 
@@ -71,55 +147,46 @@ std::optional<int> Job::LaunchAll() {
     return kExitCannotLaunch;
   }
   launcher_ = std::move(*launcher);
-  launcher_->Start([this](LaunchedNode node) { mailbox_.Put(std::move(node)); });
+  launcher_->Start([this](LaunchedNode node) {
+    mailbox_.Put([this, shared = std::make_shared<LaunchedNode>(std::move(node))] {
+      Launched(std::move(*shared));
+    });
+  });
+  while (turned_out_ < launched_.size() || !watch_->AllResumed()) Step();
+  if (const auto refused = Refused()) return refused;
+  if (preflight_ && !PassesPreflight()) return kExitCannotLaunch;
+  watch_->ConnectAgainBy(*launcher_);
+  return std::nullopt;
+}
 
-  int interrupted_by = 0;
-  for (size_t launched = 0; launched < nodes_.size();) {
-    std::optional<Event> event = Next();
-    if (!event) continue;
-    if (auto* node = std::get_if<LaunchedNode>(&*event)) {
-      AddNode(std::move(*node));
-      ++launched;
-    } else if (const auto* signal = std::get_if<SignalReceived>(&*event)) {
-      interrupted_by = signal->signal;
-      launcher_->Cancel();
-    } else if (const auto* closed = std::get_if<LinkClosed>(&*event)) {
-      open_[closed->node_rank] = false;
-      Status& status = nodes_[closed->node_rank].status;
-      if (status.ok()) status = WhyItLeft(closed->status);  // or else it follows from that
-    }
-  }
-  if (interrupted_by != 0) {
+void Job::Launched(LaunchedNode node) {
+  const uint32_t rank = node.node_rank;
+  ++turned_out_;
+  launched_[rank] = std::move(node);
+  if (launched_[rank].link) watch_->Add(rank, launched_[rank].link);
+}
+
+std::optional<int> Job::Refused() {
+  if (interrupted_by_ != 0) {
     Log(LogLevel::kError, "interrupted before anything was started");
-    return 128 + interrupted_by;
+    return 128 + interrupted_by_;
   }
-  for (const LaunchedNode& node : nodes_) {
+  for (const LaunchedNode& node : launched_) {
     for (const std::string& warning : node.prepared.warnings()) {
       Log(LogLevel::kWarning,
           plan_.nodes(static_cast<int>(node.node_rank)).address() + ": " + warning);
     }
   }
-  if (const int exit_code = LaunchExitCode(nodes_); exit_code != 0) {
-    Log(LogLevel::kError, LaunchReport(plan_, nodes_));
-    return exit_code;
-  }
-  if (preflight_ && !PassesPreflight()) return kExitCannotLaunch;
-  auto output = OutputWriter::Create(plan_, options_.log_folder,
-                                     [this](uint32_t node_rank, const v1::OutputAck& ack) {
-                                       v1::ChiefMessage message;
-                                       *message.mutable_output_ack() = ack;
-                                       nodes_[node_rank].link->Send(std::move(message));
-                                     });
-  if (!output.ok()) {
-    base::LogFailure(output.status());
-    return kExitCannotLaunch;
-  }
-  output_ = std::move(*output);
-  return std::nullopt;
+  const int exit_code = LaunchExitCode(launched_);
+  if (exit_code == 0) return std::nullopt;
+  const std::string report = LaunchReport(plan_, launched_);
+  status_.set_report(report);
+  Log(LogLevel::kError, report);
+  return exit_code;
 }
 
 bool Job::PassesPreflight() {
-  const v1::Diagnosis diagnosis = diagnosis::Diagnose(preflight_->EvidenceFrom(nodes_));
+  const v1::Diagnosis diagnosis = diagnosis::Diagnose(preflight_->EvidenceFrom(launched_));
   preflight_.reset();
   if (diagnosis::IsBad(diagnosis)) {
     Log(LogLevel::kError,
@@ -133,153 +200,117 @@ bool Job::PassesPreflight() {
   return true;
 }
 
-void Job::AddNode(LaunchedNode node) {
-  const uint32_t node_rank = node.node_rank;
-  nodes_[node_rank] = std::move(node);
-  NodeLink* link = nodes_[node_rank].link.get();
-  if (!link) return;
-  open_[node_rank] = true;
-  link->OpenSession(
-      {[this, node_rank](v1::AgentEvent event) { TakeEvent(node_rank, std::move(event)); },
-       [this, node_rank](Status status) {
-         mailbox_.Put(LinkClosed{node_rank, std::move(status)});
-       }});
-}
-
-// An agent may speak of its own ranks only.
-bool Job::Belongs(uint32_t node_rank, const v1::AgentEvent& event) const {
-  const auto& ranks = plan_.nodes(static_cast<int>(node_rank)).ranks();
-  const auto is = [&](uint32_t rank) {
-    return std::ranges::any_of(ranks, [&](const auto& own) { return own.rank() == rank; });
-  };
-  if (event.has_output()) return output_ && is(event.output().rank());
-  if (event.has_rank_exited()) return is(event.rank_exited().rank());
-  return true;
-}
-
-void Job::TakeEvent(uint32_t node_rank, v1::AgentEvent event) {
-  if (!Belongs(node_rank, event)) return;
-  if (event.has_output()) {
-    // Not past the thread that decides: output must not delay it, nor wait for it.
-    output_->Write(std::move(*event.mutable_output()));
-  } else {
-    mailbox_.Put(AgentSaid{node_rank, std::move(event)});
+// All members are ready: the ranks start.
+Status Job::BeginAttempt() {
+  std::filesystem::create_directories(attempt_->folder);
+  const std::vector<uint32_t>& members = attempt_->members;
+  auto output = OutputWriter::Create(attempt_->plan, attempt_->folder,
+                                     [this, &members](uint32_t rank, const v1::OutputAck& ack) {
+                                       v1::ChiefMessage message;
+                                       *message.mutable_output_ack() = ack;
+                                       watch_->node(members[rank]).Tell(std::move(message));
+                                     });
+  AD_RETURN_IF_ERROR(output.status());
+  {
+    const std::lock_guard lock(output_mutex_);
+    attempt_->output = *std::move(output);
   }
-}
-
-void Job::RunRanks() {
+  status_.set_attempt(attempt_->number);
+  status_.set_world_size(attempt_->plan.world_size());
+  status_.set_attempt_folder(std::filesystem::absolute(attempt_->folder));
+  last_sign_of_life_ns_ = Deadline::Clock::now().time_since_epoch().count();
+  hang_told_ = false;
+  cut_off_.clear();
+  attempt_->began = Deadline::Clock::now();
+  if (attempt_->number == 0 && options_.on_running) options_.on_running();
   v1::ChiefMessage start;
   start.mutable_start();
-  SendToAll(start);
-  while (std::ranges::count(open_, true) > 0) {
-    if (std::optional<Event> event = Next()) Handle(std::move(*event));
-    if (state_.AllEnded() || given_up_) return;
+  for (const uint32_t node : members) {
+    watch_->state(node).Running();
+    watch_->node(node).Order(start);
   }
+  EnterPhase(v1::JOB_PHASE_RUNNING, "");
+  return OkStatus();
 }
 
-void Job::Handle(Event event) {
-  std::visit(Overloaded{[](const LaunchedNode&) {},
-                        [this](const AgentSaid& said) { HandleAgent(said.node_rank, said.event); },
-                        [this](const LinkClosed& closed) {
-                          open_[closed.node_rank] = false;
-                          Act(state_.NodeLost(closed.node_rank, WhyItLeft(closed.status)));
-                        },
-                        [this](const SignalReceived& received) {
-                          Act(state_.Interrupted(received.signal));
-                        }},
-             event);
+void Job::RunAttempt() {
+  while (!AttemptIsOver() && !given_up_) Step();
 }
 
-void Job::HandleAgent(uint32_t node_rank, const v1::AgentEvent& event) {
-  if (event.has_rank_exited()) {
-    Act(state_.RankExited(event.rank_exited()));
-  } else if (event.has_rendezvous_request()) {
-    NodeLink* link = nodes_[node_rank].link.get();
-    rendezvous_.Handle(event.rendezvous_request(), [link](const v1::RendezvousReply& reply) {
-      v1::ChiefMessage message;
-      *message.mutable_rendezvous_reply() = reply;
-      link->Send(std::move(message));
-    });
+// No rank runs any more on any node that answers, or may answer again and is needed.
+bool Job::AttemptIsOver() const {
+  const JobState& state = attempt_->state;
+  if (state.AllEnded()) return true;
+  if (!state.cause() || options_.restarts.min_nodes == 0) return false;
+  uint32_t cut_off = 0;
+  for (size_t i = 0; i < attempt_->members.size(); ++i) {
+    const bool connected = watch_->Connected(attempt_->members[i]);
+    if (!connected) ++cut_off;
+    if (connected && state.RunningOn(static_cast<uint32_t>(i)) > 0) return false;
   }
+  return attempt_->members.size() - cut_off >= options_.restarts.min_nodes;
 }
 
-void Job::Act(JobState::Action action) {
-  v1::ChiefMessage message;
-  switch (action) {
-    case JobState::Action::kNone:
-      return;
-    case JobState::Action::kStop:
-      if (state_.cause()->kind == Cause::Kind::kInterrupted) {
-        output_->Say("stopping; ranks have " +
-                     std::to_string(options_.launch.grace.count() / 1000) +
-                     " s to end, Ctrl-C again ends them now");
-      }
-      message.mutable_stop()->set_grace_ms(static_cast<uint32_t>(options_.launch.grace.count()));
-      break;
-    case JobState::Action::kKill:
-      message.mutable_stop()->set_grace_ms(0);
-      break;
-    case JobState::Action::kGiveUp:
-      given_up_ = true;
-      return;
-  }
-  SendToAll(message);
-}
-
-// Ends all agents, and with them whatever is left of the job; waits until they have gone.
-void Job::ShutDown() {
-  v1::ChiefMessage message;
-  message.mutable_shutdown()->set_grace_ms(static_cast<uint32_t>(options_.launch.grace.count()));
-  SendToAll(message);
-  const Deadline limit =
-      Deadline::After(given_up_ ? milliseconds(0) : options_.launch.grace + kShutdownLimit);
-  while (std::ranges::count(open_, true) > 0 && !limit.Expired()) {
-    const std::optional<Event> event = Next(limit);
-    if (!event) continue;
-    if (const auto* closed = std::get_if<LinkClosed>(&*event)) open_[closed->node_rank] = false;
-    if (std::get_if<SignalReceived>(&*event)) {
-      if (std::exchange(given_up_, true)) break;
-      v1::ChiefMessage kill;
-      kill.mutable_stop()->set_grace_ms(0);
-      SendToAll(kill);
+// Ends whatever is left of the attempt on all nodes, and with `leave` the agents, too.
+void Job::End(bool leave) {
+  leaving_ = leave;
+  if (leave && status_.phase() == v1::JOB_PHASE_RUNNING) EnterPhase(v1::JOB_PHASE_STOPPING, "");
+  const milliseconds grace = options_.launch.grace;
+  for (uint32_t i = 0; i < watch_->size(); ++i) watch_->state(i).Stopping();
+  watch_->OrderAll(GraceOrder(grace, leave));
+  const auto over = [&](uint32_t node) {
+    const NodeState& state = watch_->state(node);
+    if (!state.alive()) return true;
+    return !leave && (attempt_over_on_.contains(node) || state.reconnecting());
+  };
+  const auto all_over = [&] {
+    for (uint32_t i = 0; i < watch_->size(); ++i) {
+      if (!over(i)) return false;
     }
+    return true;
+  };
+  // As long as output arrives or waits for the terminal, it is not the agents that are slow.
+  Deadline limit = Deadline::After(grace + kEndLimit);
+  uint64_t written = 0;
+  while (!all_over() && !given_up_) {
+    Step(limit);
+    if (attempt_->output && (attempt_->output->Busy() || attempt_->output->written() != written)) {
+      written = attempt_->output->written();
+      limit = std::max(limit, Deadline::After(kEndLimit));
+    }
+    bool waiting = false;
+    for (uint32_t i = 0; i < watch_->size(); ++i) waiting |= watch_->state(i).reconnecting();
+    if (limit.Expired() && !waiting) break;
+    if (limit.Expired()) limit = Deadline::After(kEndLimit);
   }
-  const Deadline gone = Deadline::After(kGoneLimit);
-  for (size_t i = 0; i < nodes_.size(); ++i) {
+  if (!leave) return;
+  const Deadline gone = Deadline::After(given_up_ ? milliseconds(0) : kGoneLimit);
+  for (uint32_t i = 0; i < watch_->size(); ++i) {
     const std::string& address = plan_.nodes(static_cast<int>(i)).address();
-    if (open_[i]) {
+    const auto link = watch_->node(i).link();
+    if (!over(i)) {
       Log(LogLevel::kWarning,
           address + ": the agent does not confirm that the job has ended there");
-    } else if (nodes_[i].link && !state_.NodeIsLost(static_cast<uint32_t>(i)) &&
-               !nodes_[i].link->WaitClosed(gone)) {
+    } else if (watch_->state(i).phase() == v1::NODE_PHASE_ENDED && link &&
+               !link->WaitClosed(gone)) {
       Log(LogLevel::kWarning, address + ": the agent has not gone");
     }
   }
 }
 
 int Job::Finish() {
-  // Nothing is left but to write what has come, so Ctrl-C may end us if nobody reads it.
-  signals_.reset();
-  output_->Finish();
-  const std::string report = EndReport(plan_, state_, *output_, options_.log_folder);
-  if (!report.empty()) Log(LogLevel::kError, report);
-  return state_.ExitCode();
-}
-
-std::optional<Job::Event> Job::Next(Deadline deadline) {
-  if (renew_at_.Expired()) {
-    renew_at_ = Deadline::After(options_.launch.lease / kRenewalsPerLease);
-    v1::ChiefMessage renew;
-    renew.mutable_renew_lease();
-    SendToAll(renew);
-  }
-  return mailbox_.Take(std::min(deadline, renew_at_));
-}
-
-void Job::SendToAll(const v1::ChiefMessage& message) {
-  for (size_t i = 0; i < nodes_.size(); ++i) {
-    if (open_[i]) nodes_[i].link->Send(message);
-  }
+  // Nothing is left but to write what has come; Ctrl-C may end that if nobody reads it.
+  finishing_since_ = Deadline::Clock::now().time_since_epoch().count();
+  const int exit_code = exit_code_ = attempt_->state.ExitCode();
+  attempt_->output->Finish();
+  if (stacks_) FinishLooking();
+  const std::string report = EndReport(*attempt_);
+  status_.set_exit_code(exit_code);
+  status_.set_report(report);
+  status_.set_ended_ms(base::MillisecondsSince1970());
+  EnterPhase(v1::JOB_PHASE_ENDED, report);
+  if (!report.empty()) Log(exit_code == 0 ? LogLevel::kWarning : LogLevel::kError, report);
+  return exit_code;
 }
 
 }  // namespace autodist::chief

@@ -1,28 +1,47 @@
 // One job, from launch to the end of its last process.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
-#include <variant>
 #include <vector>
 
+#include "autodist/v1/job.pb.h"
 #include "autodist/v1/plan.pb.h"
-#include "chief/job_state.h"
+#include "chief/attempt.h"
+#include "chief/event_log.h"
 #include "chief/launch.h"
 #include "chief/mailbox.h"
-#include "chief/output.h"
+#include "chief/node_watch.h"
 #include "chief/preflight.h"
-#include "chief/rendezvous.h"
+#include "chief/restart_policy.h"
 #include "chief/signal_watcher.h"
+#include "chief/stack_file.h"
 
 namespace autodist::chief {
+
+enum class OnHang { kStop, kWarn };
 
 struct JobOptions {
   LaunchOptions launch;
   std::string log_folder;  // of this job
   bool preflight = true;   // look at the nodes before anything is started
+  bool detached = false;   // of which the status tells
+  RestartLimits restarts;
+  std::chrono::milliseconds timeout{0};       // for the whole job; 0: none
+  std::chrono::milliseconds hang_timeout{0};  // without a sign of life of any rank; 0: none
+  OnHang on_hang = OnHang::kStop;
+  // The plan of another attempt, on these nodes of the first plan.
+  std::function<Result<v1::LaunchPlan>(const std::vector<std::string>& addresses, uint32_t attempt)>
+      plan_attempt;
+  // Called on Run's thread.
+  std::function<void(const v1::JobStatus& status)> on_status;
+  std::function<void()> on_running;  // once, when all is ready and the ranks start
 };
 
 class Job {
@@ -35,49 +54,85 @@ class Job {
   // left on any node that answers. Messages go to the log, the ranks' output to the terminal.
   int Run();
 
+  // As if this process had received it. Thread-safe.
+  void Signal(int signal);
+
+  // As it was told last.
+  const v1::JobStatus& status() const { return published_; }
+
  private:
-  struct AgentSaid {
-    uint32_t node_rank;
-    v1::AgentEvent event;
-  };
-  struct LinkClosed {
-    uint32_t node_rank;
-    Status status;
-  };
-  struct SignalReceived {
-    int signal;
-  };
-  using Event = std::variant<LaunchedNode, AgentSaid, LinkClosed, SignalReceived>;
+  using Action = JobState::Action;
 
   std::optional<int> LaunchAll();  // the exit code, if that is where it ends
+  std::optional<int> Refused();
   bool PassesPreflight();
-  void AddNode(LaunchedNode node);
-  bool Belongs(uint32_t node_rank, const v1::AgentEvent& event) const;
-  void TakeEvent(uint32_t node_rank, v1::AgentEvent event);
-  void RunRanks();
-  void Handle(Event event);
-  void HandleAgent(uint32_t node_rank, const v1::AgentEvent& event);
-  void Act(JobState::Action action);
-  void ShutDown();
+  void Launched(LaunchedNode node);
+  Status BeginAttempt();
+  void RunAttempt();
+  bool AttemptIsOver() const;
+
+  std::optional<std::chrono::milliseconds> RestartWait();
+  bool Restart(std::chrono::milliseconds wait);  // false: that is the end
+  bool WaitForRestart(std::chrono::milliseconds wait);
+  std::vector<uint32_t> GatherNodes();
+  bool PrepareNodes(const Attempt& next);
+
+  void End(bool leave);
   int Finish();
 
-  // The next event; renews the agents' leases while it waits. nullopt at the deadline.
-  std::optional<Event> Next(base::Deadline deadline = base::Deadline::Never());
-  void SendToAll(const v1::ChiefMessage& message);
+  void HandleEvent(uint32_t node, const v1::AgentEvent& event);
+  void HandleOutput(uint32_t node, v1::Output output);
+  void HandleSignal(int signal);
+  void HandleLost(uint32_t node, const Status& why);
+  void HandleRendezvous(uint32_t node, const v1::RendezvousRequest& request);
+  void RankExited(uint32_t node, v1::RankExited exit);
+  void SayStopping(int signal, Action action);
+  void Act(Action action);
+  void Suspend();
+  void LookAtRanks();
+  void CheckForHang();
+  void FinishLooking();
+
+  // Runs one task, or returns at the deadline; keeps in touch with the nodes meanwhile.
+  void Step(base::Deadline deadline = base::Deadline::Never());
+  base::Deadline CheckTimes();
+
+  void EnterPhase(v1::JobPhase phase, const std::string& why);
+  void Record(v1::JobEvent event);
+  void Publish();
 
   const v1::LaunchPlan& plan_;
   JobOptions options_;
-  JobState state_;
-  Rendezvous rendezvous_;
-  Mailbox<Event> mailbox_;
-  base::Deadline renew_at_;
+  std::unique_ptr<EventLog> log_;
+  Mailbox<std::function<void()>> mailbox_;
+  std::atomic<int64_t> finishing_since_ = 0;  // by the monotonic clock; 0: not yet
+  std::atomic<int> exit_code_ = 0;            // once it is finishing
   std::optional<SignalWatcher> signals_;
-  std::unique_ptr<OutputWriter> output_;  // once all nodes are ready
   std::optional<Preflight> preflight_;
+  RestartPolicy restarts_;
+  v1::JobStatus status_;     // without the nodes
+  v1::JobStatus published_;  // as it was told last
+
   std::unique_ptr<Launcher> launcher_;
-  std::vector<LaunchedNode> nodes_;  // those that have turned out, by node rank
-  std::vector<bool> open_;           // whose session has not ended
+  std::vector<LaunchedNode> launched_;  // of the launch, by node rank
+  uint32_t turned_out_ = 0;             // how many of them there are
+  int interrupted_by_ = 0;
+
+  std::mutex output_mutex_;           // held where the nodes' threads use attempt_->output
+  std::unique_ptr<Attempt> attempt_;  // changed on Run's thread, with output_mutex_ held
+  std::atomic<int64_t> last_sign_of_life_ns_ = 0;  // of any rank, by the monotonic clock
+  std::set<uint32_t> attempt_over_on_;             // nodes on which nothing of it is left
+  std::set<uint32_t> cut_off_;  // nodes that were lost in it and could not be reached
+  bool leaving_ = false;
   bool given_up_ = false;
+  base::Deadline timeout_at_ = base::Deadline::Never();
+  bool timed_out_ = false;
+  bool hang_told_ = false;
+  std::optional<StackFile> stacks_;
+  base::Deadline stacks_due_ = base::Deadline::Never();
+  bool stop_after_stacks_ = false;
+
+  std::optional<NodeWatch> watch_;  // last: its nodes call the rest
 };
 
 }  // namespace autodist::chief

@@ -2,7 +2,20 @@
 
 #include <signal.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace autodist::chief {
+namespace {
+
+constexpr std::chrono::milliseconds kNoticedWithin{250};
+
+bool IsStruck(const v1::RankExited& exit) {
+  constexpr int kSignals[] = {SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+  return std::ranges::count(kSignals, exit.signal()) > 0;
+}
+
+}  // namespace
 
 int ExitCodeOf(const v1::RankExited& exit) {
   switch (exit.how_case()) {
@@ -18,7 +31,8 @@ int ExitCodeOf(const v1::RankExited& exit) {
   return kExitCannotLaunch;
 }
 
-JobState::JobState(const v1::LaunchPlan& plan) {
+JobState::JobState(const v1::LaunchPlan& plan, int stop_signal, std::chrono::milliseconds grace)
+    : stop_signal_(stop_signal), grace_(grace), nodes_(static_cast<size_t>(plan.nodes_size())) {
   for (const v1::NodePlan& node : plan.nodes()) {
     for (const v1::RankPlan& rank : node.ranks()) node_of_running_[rank.rank()] = node.node_rank();
   }
@@ -30,6 +44,19 @@ JobState::Action JobState::Stop(Cause cause) {
   return AllEnded() ? Action::kNone : Action::kStop;
 }
 
+// Whether a failure that is told after the cause is what really came first.
+bool JobState::CameFirst(const v1::RankExited& exit) const {
+  if (cause_->kind != Cause::Kind::kRankFailed || ExitCodeOf(exit) == 0) return false;
+  if (exit.signal() == stop_signal_ || (hurried_ && exit.signal() == SIGKILL)) return false;
+  const std::chrono::nanoseconds later(exit.time_ns() - cause_->exit.time_ns());
+  if (later < later.zero()) return true;
+  // The end of a rank is noticed by its agent no sooner than, over the network, by its peers. They
+  // end by themselves, or abort; these signals come from elsewhere. SIGKILL comes from us only
+  // after the grace period.
+  if (IsStruck(cause_->exit) || !IsStruck(exit)) return false;
+  return later < (exit.signal() == SIGKILL ? grace_ - kNoticedWithin : kNoticedWithin);
+}
+
 JobState::Action JobState::RankExited(const v1::RankExited& exit) {
   const auto running = node_of_running_.extract(exit.rank());
   if (running.empty()) return Action::kNone;
@@ -37,8 +64,12 @@ JobState::Action JobState::RankExited(const v1::RankExited& exit) {
     if (ExitCodeOf(exit) == 0) return Action::kNone;
     return Stop({Cause::Kind::kRankFailed, running.mapped(), exit, OkStatus(), 0});
   }
-  if (exit.signal() == SIGTERM) {
-    ++ended_by_term_;
+  if (CameFirst(exit)) {
+    ++ended_themselves_;  // the one that we took for the first
+    cause_->exit = exit;
+    cause_->node_rank = running.mapped();
+  } else if (exit.signal() == stop_signal_) {
+    ++ended_by_stop_signal_;
   } else if (exit.signal() == SIGKILL) {
     ++ended_by_kill_;
   } else {
@@ -46,6 +77,14 @@ JobState::Action JobState::RankExited(const v1::RankExited& exit) {
   }
   return Action::kNone;
 }
+
+std::vector<uint32_t> JobState::RunningByNode() const {
+  std::vector<uint32_t> running(nodes_, 0);
+  for (const auto& [rank, node] : node_of_running_) ++running[node];
+  return running;
+}
+
+uint32_t JobState::RunningOn(uint32_t node_rank) const { return RunningByNode()[node_rank]; }
 
 JobState::Action JobState::NodeLost(uint32_t node_rank, const Status& status) {
   lost_nodes_.insert(node_rank);
@@ -56,12 +95,18 @@ JobState::Action JobState::NodeLost(uint32_t node_rank, const Status& status) {
 }
 
 JobState::Action JobState::Interrupted(int signal) {
-  if (!cause_) return Stop({Cause::Kind::kInterrupted, 0, {}, OkStatus(), signal});
-  if (AllEnded()) return Action::kNone;
-  if (kill_sent_) return Action::kGiveUp;
-  kill_sent_ = true;
-  return Action::kKill;
+  if (!cause_ && !AllEnded()) {
+    return Stop({Cause::Kind::kInterrupted, 0, {}, OkStatus(), signal});
+  }
+  // What is ending already, for whatever reason, is to end faster.
+  return std::exchange(hurried_, true) ? Action::kGiveUp : Action::kKill;
 }
+
+JobState::Action JobState::TimedOut() {
+  return Stop({Cause::Kind::kTimedOut, 0, {}, OkStatus(), 0});
+}
+
+JobState::Action JobState::Hung() { return Stop({Cause::Kind::kHung, 0, {}, OkStatus(), 0}); }
 
 int JobState::ExitCode() const {
   if (!cause_) return 0;
@@ -70,6 +115,9 @@ int JobState::ExitCode() const {
       return ExitCodeOf(cause_->exit);
     case Cause::Kind::kInterrupted:
       return 128 + cause_->signal;
+    case Cause::Kind::kTimedOut:
+    case Cause::Kind::kHung:
+      return kExitTimedOut;
     case Cause::Kind::kNodeLost:
       break;
   }

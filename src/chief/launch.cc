@@ -7,15 +7,37 @@
 #include <random>
 
 #include "base/random.h"
+#include "base/wall_clock.h"
+#include "rpc/bootstrap_lines.h"
 
 namespace autodist::chief {
 namespace {
 
+using base::Deadline;
+using std::chrono::milliseconds;
+
 // The agent gives up on the node's activation sooner.
 constexpr std::chrono::seconds kPrepareLimit{90};
-// Waits of 0.2, 0.4, ... seconds, 6 s in all.
-constexpr std::chrono::milliseconds kFirstRetryWait{200};
-constexpr int kMostRetries = 5;
+// Waits of 0.2, 0.4, ... seconds, about 2 s at most.
+constexpr milliseconds kFirstRetryWait{200};
+constexpr int kMostDoublings = 3;
+constexpr milliseconds kBusyServerLimit{6'000};
+// For one attempt to connect again: it may be the first packet after a cut that was lost.
+constexpr uint32_t kReconnectLimitMs = 3'000;
+
+// Waits twice as long with every attempt; false: cancelled, or the deadline has come.
+bool WaitBeforeRetry(int attempt, Deadline deadline, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any never;
+  std::random_device random;
+  const double jitter = std::uniform_real_distribution<>(0.5, 1.5)(random);
+  const auto wait = std::chrono::duration_cast<milliseconds>(
+      kFirstRetryWait * (1 << std::min(attempt, kMostDoublings)) * jitter);
+  const Deadline until = std::min(deadline, Deadline::After(wait));
+  never.wait_until(lock, stop, until.when(), [] { return false; });
+  return !stop.stop_requested() && !deadline.Expired();
+}
 
 }  // namespace
 
@@ -27,7 +49,23 @@ Result<std::unique_ptr<Launcher>> Launcher::Create(const v1::LaunchPlan& plan,
   return launcher;
 }
 
-Launcher::~Launcher() { Cancel(); }
+Launcher::~Launcher() { Stop(); }
+
+void Launcher::Cancel() {
+  stop_.request_stop();
+  for (auto& [node, thread] : node_threads_) thread.request_stop();
+}
+
+void Launcher::GiveUp(uint32_t node_rank) {
+  const auto thread = node_threads_.find(node_rank);
+  if (thread != node_threads_.end()) thread->second.request_stop();
+}
+
+void Launcher::Stop() {
+  Cancel();
+  threads_.clear();
+  node_threads_.clear();
+}
 
 void Launcher::Start(const std::function<void(LaunchedNode)>& done) {
   const auto count = static_cast<uint32_t>(plan_.nodes_size());
@@ -44,7 +82,7 @@ void Launcher::Start(const std::function<void(LaunchedNode)>& done) {
 LaunchedNode Launcher::Launch(const v1::NodePlan& node) {
   LaunchedNode launched{node.node_rank(), OkStatus(), nullptr, {}};
   FolderSync* sync = node.reach().has_ssh() ? options_.sync.get() : nullptr;
-  auto link = Reach(node);
+  auto link = FirstLink(node);
   if (!link.ok()) {
     if (sync) sync->Skip();
     launched.status = link.status();
@@ -56,70 +94,121 @@ LaunchedNode Launcher::Launch(const v1::NodePlan& node) {
         Annotate(launched.link->Sync(*sync, stop_.get_token()), "copying the working directory");
     if (!launched.status.ok()) return launched;
   }
-  v1::PrepareRequest request;
-  *request.mutable_node() = node;
-  request.set_working_directory(plan_.working_directory());
-  if (options_.examination) *request.mutable_examination() = *options_.examination;
-  auto prepared =
-      launched.link->Prepare(request, base::Deadline::After(kPrepareLimit), stop_.get_token());
-  if (prepared.ok()) {
-    launched.prepared = std::move(*prepared);
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    launched.clock_offset_ns = launched.prepared.facts().time_ns() -
-                               std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-  } else {
-    launched.status = Annotate(prepared.status(), "preparing the node");
-  }
+  PrepareNode(node, launched);
   return launched;
 }
 
-Result<std::unique_ptr<NodeLink>> Launcher::Reach(const v1::NodePlan& node) {
+void Launcher::PrepareNode(const v1::NodePlan& node, LaunchedNode& launched) {
+  v1::PrepareRequest request;
+  *request.mutable_node() = node;
+  request.set_working_directory(plan_.working_directory());
+  request.set_spool_limit(options_.spool_limit);
+  request.set_stop_signal(static_cast<uint32_t>(options_.stop_signal));
+  if (options_.examination) *request.mutable_examination() = *options_.examination;
+  auto prepared =
+      launched.link->Prepare(request, Deadline::After(kPrepareLimit), stop_.get_token());
+  if (prepared.ok()) {
+    launched.prepared = std::move(*prepared);
+    launched.clock_offset_ns = launched.prepared.facts().time_ns() - base::NanosecondsSince1970();
+  } else {
+    launched.status = Annotate(prepared.status(), "preparing the node");
+  }
+}
+
+// An sshd at its limit of logins in progress, a jump host's above all, takes them a little later.
+Result<std::shared_ptr<NodeLink>> Launcher::FirstLink(const v1::NodePlan& node) {
   AD_ASSIGN_OR_RETURN(const auto transport, options_.logins->TransportTo(node.reach(), *loop_));
+  const Deadline deadline = Deadline::After(kBusyServerLimit);
   for (int attempt = 0;; ++attempt) {
-    auto link = TryToReach(*transport, node);
-    if (link.status().code() != StatusCode::kResourceExhausted || !WaitBeforeRetry(attempt)) {
+    auto link = TryToReach(*transport, node, false, stop_.get_token());
+    if (link.status().code() != StatusCode::kResourceExhausted ||
+        !WaitBeforeRetry(attempt, deadline, stop_.get_token())) {
       return link;
     }
   }
 }
 
-// An sshd at its limit of logins in progress, a jump host's above all, takes them a little later.
-bool Launcher::WaitBeforeRetry(int attempt) {
-  if (attempt == kMostRetries) return false;
-  std::mutex mutex;
-  std::unique_lock lock(mutex);
-  std::condition_variable_any never;
-  std::random_device random;
-  const double jitter = std::uniform_real_distribution<>(0.5, 1.5)(random);
-  const auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(kFirstRetryWait *
-                                                                          (1 << attempt) * jitter);
-  never.wait_for(lock, stop_.get_token(), wait, [] { return false; });
-  return !stop_.stop_requested();
+LaunchedNode Launcher::LinkAgain(uint32_t node_rank, bool resume, Deadline deadline,
+                                 const std::stop_token& stop) {
+  v1::NodePlan node = plan_.nodes(static_cast<int>(node_rank));
+  LaunchedNode launched{node_rank, OkStatus(), nullptr, {}};
+  if (node.reach().has_ssh()) {
+    v1::SshReach& ssh = *node.mutable_reach()->mutable_ssh();
+    ssh.set_connect_limit_ms(std::min(ssh.connect_limit_ms(), kReconnectLimitMs));
+  }
+  const auto transport = options_.logins->TransportTo(node.reach(), *loop_);
+  if (!transport.ok()) {
+    launched.status = transport.status();
+    return launched;
+  }
+  for (int attempt = 0;; ++attempt) {
+    auto link = TryToReach(**transport, node, resume, stop);
+    launched.status = link.status();
+    if (link.ok()) launched.link = *std::move(link);
+    if (launched.status.ok() || launched.status.code() == StatusCode::kAborted ||
+        !WaitBeforeRetry(attempt, deadline, stop)) {
+      return launched;
+    }
+  }
 }
 
-Result<std::unique_ptr<NodeLink>> Launcher::TryToReach(transport::Transport& transport,
-                                                       const v1::NodePlan& node) {
-  const AgentSession session{plan_.job_id(), node.node_rank(), options_.lease, options_.grace,
-                             base::RandomHex()};
+void Launcher::Resume(uint32_t node_rank, Deadline deadline, std::shared_ptr<NodeLink> broken,
+                      Done done) {
+  node_threads_[node_rank] =
+      std::jthread([this, node_rank, deadline, broken = std::move(broken),
+                    done = std::move(done)](const std::stop_token& stop) mutable {
+        broken.reset();
+        done(LinkAgain(node_rank, true, deadline, stop));
+      });
+}
+
+void Launcher::Reach(uint32_t node_rank, Deadline deadline, Done done) {
+  node_threads_[node_rank] = std::jthread(
+      [this, node_rank, deadline, done = std::move(done)](const std::stop_token& stop) {
+        done(LinkAgain(node_rank, false, deadline, stop));
+      });
+}
+
+void Launcher::Prepare(uint32_t node_rank, v1::NodePlan node, std::shared_ptr<NodeLink> link,
+                       Done done) {
+  node_threads_[node_rank] =
+      std::jthread([this, node_rank, node = std::move(node), link = std::move(link),
+                    done = std::move(done)]() mutable {
+        LaunchedNode launched{node_rank, OkStatus(), std::move(link), {}};
+        PrepareNode(node, launched);
+        done(std::move(launched));
+      });
+}
+
+Result<std::shared_ptr<NodeLink>> Launcher::TryToReach(transport::Transport& transport,
+                                                       const v1::NodePlan& node, bool resume,
+                                                       const std::stop_token& stop) {
+  const AgentSession session{plan_.job_id(),
+                             node.node_rank(),
+                             options_.lease,
+                             options_.grace,
+                             base::RandomHex(),
+                             options_.greeting ? options_.greeting(node.node_rank())
+                                               : std::string(rpc::kGreetingSize, '-'),
+                             resume};
   const bool local = node.reach().has_local();
-  auto link =
-      RunAgent(transport, session,
-               local ? LocalAgentCommand(agent_, session) : RemoteAgentCommand(agent_, session));
+  auto link = RunAgent(
+      transport, session,
+      local ? LocalAgentCommand(agent_, session) : RemoteAgentCommand(agent_, session), stop);
   if (!local && link.status().code() == StatusCode::kNotFound) {
-    link = RunAgent(transport, session, InstallingAgentCommand(agent_, session));
+    link = RunAgent(transport, session, InstallingAgentCommand(agent_, session), stop);
   }
   return link;
 }
 
-Result<std::unique_ptr<NodeLink>> Launcher::RunAgent(transport::Transport& transport,
+Result<std::shared_ptr<NodeLink>> Launcher::RunAgent(transport::Transport& transport,
                                                      const AgentSession& session,
-                                                     const AgentCommand& command) {
-  AD_ASSIGN_OR_RETURN(std::unique_ptr<transport::Stream> stream,
-                      transport.Run(command.argv, stop_.get_token()));
-  AD_ASSIGN_OR_RETURN(base::UniqueFd socket,
-                      AwaitAgent(*stream, agent_, session, command, stop_.get_token()));
+                                                     const AgentCommand& command,
+                                                     const std::stop_token& stop) {
+  AD_ASSIGN_OR_RETURN(std::unique_ptr<transport::Stream> stream, transport.Run(command.argv, stop));
+  AD_ASSIGN_OR_RETURN(base::UniqueFd socket, AwaitAgent(*stream, agent_, session, command, stop));
   AD_ASSIGN_OR_RETURN(auto channel, rpc::ChannelOver(std::move(socket)));
-  return std::make_unique<NodeLink>(std::move(stream), std::move(channel));
+  return std::make_shared<NodeLink>(std::move(stream), std::move(channel));
 }
 
 }  // namespace autodist::chief

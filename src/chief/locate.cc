@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/host_name.h"
 #include "base/parallel.h"
 #include "chief/resolve.h"
 
@@ -14,16 +15,11 @@ namespace {
 
 constexpr size_t kLookedUpAtOnce = 32;
 
-std::string ThisHostName() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
 }  // namespace
 
 Result<std::vector<Location>> Locate(const std::vector<std::string>& hosts) {
   AD_ASSIGN_OR_RETURN(const std::vector<base::Interface> interfaces, base::LocalInterfaces());
-  const std::string own_name = ThisHostName();
+  const std::string own_name = base::HostName();
   std::vector<Location> locations(hosts.size());
   base::ParallelFor(hosts.size(), kLookedUpAtOnce, [&](size_t i) {
     Location& location = locations[i];

@@ -19,6 +19,9 @@ namespace autodist::chief {
 class Logins {
  public:
   explicit Logins(transport::AskPassphrase ask) : identities_(std::move(ask)) {}
+  virtual ~Logins() = default;
+  Logins(const Logins&) = delete;
+  Logins& operator=(const Logins&) = delete;
 
   // Reads the keys for these nodes now, so that the passphrase of an encrypted one is asked for
   // before anything is started. What is wrong with a key shows when its node is to be reached.
@@ -26,9 +29,9 @@ class Logins {
   void Prepare(const v1::Reach& reach);
 
   // `loop` must outlive the transport. Fails where it is known already that the node cannot be
-  // reached.
-  Result<std::unique_ptr<transport::Transport>> TransportTo(const v1::Reach& reach,
-                                                            transport::SshLoop& loop);
+  // reached. Virtual, so that tests can put faults between the chief and its agents.
+  virtual Result<std::unique_ptr<transport::Transport>> TransportTo(const v1::Reach& reach,
+                                                                    transport::SshLoop& loop);
 
  private:
   std::shared_ptr<transport::KnownHosts> KnownHostsIn(const std::vector<std::string>& files);

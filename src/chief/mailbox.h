@@ -32,8 +32,14 @@ class Mailbox {
     return event;
   }
 
+  // Thread-safe.
+  bool Empty() const {
+    const std::lock_guard lock(mutex_);
+    return events_.empty();
+  }
+
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Event> events_;
 };

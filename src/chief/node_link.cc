@@ -16,11 +16,15 @@ class NodeLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
     StartCall();
   }
 
-  ~Session() override {
-    context_.TryCancel();
+  ~Session() override { End(); }
+
+  void End() {
+    Break();
     std::unique_lock lock(mutex_);
     done_changed_.wait(lock, [this] { return done_; });
   }
+
+  void Break() { context_.TryCancel(); }
 
   void Send(v1::ChiefMessage message) {
     const std::lock_guard lock(mutex_);
@@ -124,6 +128,14 @@ void NodeLink::OpenSession(Handlers handlers) {
                          if (!status.ok() && !stream_->Failure().ok()) status = stream_->Failure();
                          closed(std::move(status));
                        }});
+}
+
+void NodeLink::Break() {
+  if (session_) session_->Break();
+}
+
+void NodeLink::EndSession() {
+  if (session_) session_->End();
 }
 
 void NodeLink::Send(v1::ChiefMessage message) {

@@ -42,6 +42,10 @@ class NodeLink {
   void OpenSession(Handlers handlers);
   // Queues the message; dropped when the session has ended.
   void Send(v1::ChiefMessage message);
+  // Ends the session from here; `closed` follows.
+  void Break();
+  // The same, and waits for `closed` to have returned.
+  void EndSession();
 
   // Blocks until the connection's far end has closed, that is, the agent has gone.
   bool WaitClosed(base::Deadline deadline) { return stream_->WaitClosed(deadline); }

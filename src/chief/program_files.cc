@@ -74,12 +74,17 @@ std::vector<std::string> ImportsOf(const std::string& script) {
   return imports;
 }
 
+// What is read there differs on every machine.
+bool IsOfTheKernel(const std::string& path) {
+  return path.starts_with("/proc/") || path.starts_with("/sys/") || path.starts_with("/dev/");
+}
+
 class Collector {
  public:
   explicit Collector(const std::string& directory) : directory_(directory) {}
 
   void AddFile(const std::string& path) {
-    if (path.empty() || found_.files.size() >= kMostFiles) return;
+    if (path.empty() || found_.files.size() >= kMostFiles || IsOfTheKernel(path)) return;
     std::error_code error;
     const fs::path full = fs::path(directory_) / path;  // an absolute path stays as it is
     if (!fs::is_regular_file(full, error) || fs::file_size(full, error) > kLargestFile) return;

@@ -1,8 +1,9 @@
 #include "chief/report.h"
 
-#include <string.h>
-
 #include <algorithm>
+
+#include "base/seconds.h"
+#include "base/signal_name.h"
 
 namespace autodist::chief {
 namespace {
@@ -22,17 +23,38 @@ std::string CauseAndRemedy(const std::string& cause, const std::string& remedy) 
   return text;
 }
 
-std::string SignalName(int signal) {
-  const char* name = sigabbrev_np(signal);
-  return name ? std::string("SIG") + name : "signal " + std::to_string(signal);
+std::string RankReport(const Attempt& attempt, const Cause& cause) {
+  const std::string rank = std::to_string(cause.exit.rank());
+  const std::string node = attempt.plan.nodes(static_cast<int>(cause.node_rank)).address();
+  std::string text =
+      "rank " + rank + " on " + node +
+      (cause.exit.pid() > 0 ? " (pid " + std::to_string(cause.exit.pid()) + ") " : " ") +
+      HowItEnded(cause.exit) + "\n";
+  const std::vector<std::string> lines = attempt.output->LastLines(cause.exit.rank());
+  text += lines.empty() ? "  it wrote nothing\n" : "  its last lines:\n";
+  for (const std::string& line : lines) text += "    | " + line + "\n";
+  return text + "  all it wrote: " + attempt.folder + "/rank-" + rank + ".out and .err\n";
 }
+
+std::string OthersReport(const JobState& state) {
+  std::string text;
+  const auto add = [&](int count, const std::string& what) {
+    if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
+  };
+  add(state.ended_by_stop_signal(), "ended on " + base::SignalName(state.stop_signal()));
+  add(state.ended_by_kill(), "needed SIGKILL");
+  add(state.ended_themselves(), "ended themselves");
+  return text.empty() ? "" : "  other ranks were stopped: " + text + "\n";
+}
+
+}  // namespace
 
 std::string HowItEnded(const v1::RankExited& exit) {
   switch (exit.how_case()) {
     case v1::RankExited::kExitCode:
       return "exited with code " + std::to_string(exit.exit_code());
     case v1::RankExited::kSignal:
-      return "was ended by " + SignalName(exit.signal()) +
+      return "was ended by " + base::SignalName(exit.signal()) +
              (exit.core_dumped() ? " (core dumped)" : "");
     case v1::RankExited::kStartFailure:
       return "could not be started: " + exit.start_failure().cause();
@@ -41,33 +63,6 @@ std::string HowItEnded(const v1::RankExited& exit) {
   }
   return "ended in an unknown way";
 }
-
-std::string RankReport(const v1::LaunchPlan& plan, const Cause& cause, const OutputWriter& output,
-                       const std::string& log_folder) {
-  const std::string rank = std::to_string(cause.exit.rank());
-  const std::string node = plan.nodes(static_cast<int>(cause.node_rank)).address();
-  std::string text =
-      "rank " + rank + " on " + node +
-      (cause.exit.pid() > 0 ? " (pid " + std::to_string(cause.exit.pid()) + ") " : " ") +
-      HowItEnded(cause.exit) + "\n";
-  const std::vector<std::string> lines = output.LastLines(cause.exit.rank());
-  text += lines.empty() ? "  it wrote nothing\n" : "  its last lines:\n";
-  for (const std::string& line : lines) text += "    | " + line + "\n";
-  return text + "  all it wrote: " + log_folder + "/rank-" + rank + ".out and .err\n";
-}
-
-std::string OthersReport(const JobState& state) {
-  std::string text;
-  const auto add = [&](int count, const std::string& what) {
-    if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
-  };
-  add(state.ended_by_term(), "ended on SIGTERM");
-  add(state.ended_by_kill(), "needed SIGKILL");
-  add(state.ended_themselves(), "ended themselves");
-  return text.empty() ? "" : "  other ranks were stopped: " + text + "\n";
-}
-
-}  // namespace
 
 std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<LaunchedNode>& nodes) {
   std::string text;
@@ -104,26 +99,50 @@ int LaunchExitCode(const std::vector<LaunchedNode>& nodes) {
   return code;
 }
 
-std::string EndReport(const v1::LaunchPlan& plan, const JobState& state, const OutputWriter& output,
-                      const std::string& log_folder) {
-  if (!state.cause()) return "";
+std::string DescribeCause(const JobState& state, const v1::LaunchPlan& plan) {
   const Cause& cause = *state.cause();
-  std::string text;
+  const auto address = [&] { return plan.nodes(static_cast<int>(cause.node_rank)).address(); };
   switch (cause.kind) {
     case Cause::Kind::kRankFailed:
-      text = RankReport(plan, cause, output, log_folder);
-      break;
+      return "rank " + std::to_string(cause.exit.rank()) + " on " + address() + " " +
+             HowItEnded(cause.exit);
     case Cause::Kind::kNodeLost:
-      text = "node " + plan.nodes(static_cast<int>(cause.node_rank)).address() +
-             " was lost: " + Message(cause.status) +
-             "\n  if its agent still runs, it ends the ranks there when its lease runs out\n";
-      break;
+      return "node " + address() + " was lost: " + Message(cause.status);
     case Cause::Kind::kInterrupted:
-      text = "stopped by " + SignalName(cause.signal) + "\n";
+      return "stopped by " + base::SignalName(cause.signal);
+    case Cause::Kind::kTimedOut:
+      return "stopped, as its time is up (--timeout)";
+    case Cause::Kind::kHung:
       break;
   }
-  text += OthersReport(state);
-  text.pop_back();  // the last line feed
+  return "stopped, as no rank gave a sign of life (--hang-timeout)";
+}
+
+std::string HangReport(const Attempt& attempt, std::chrono::milliseconds time) {
+  std::string text = "no rank has written anything for " + base::Seconds(time) + "; last lines:\n";
+  for (const v1::NodePlan& node : attempt.plan.nodes()) {
+    for (const v1::RankPlan& rank : node.ranks()) {
+      const std::vector<std::string> lines = attempt.output->LastLines(rank.rank());
+      text += "  rank " + std::to_string(rank.rank()) + " on " + node.address() + ": " +
+              (lines.empty() ? "none" : lines.back()) + "\n";
+    }
+  }
+  text.pop_back();
+  return text;
+}
+
+std::string EndReport(const Attempt& attempt) {
+  const JobState& state = attempt.state;
+  std::string text;
+  if (state.cause()) {
+    text = state.cause()->kind == Cause::Kind::kRankFailed
+               ? RankReport(attempt, *state.cause())
+               : DescribeCause(state, attempt.plan) + "\n";
+    text += OthersReport(state);
+  }
+  for (const std::string& trouble : attempt.troubles) text += "  " + trouble + "\n";
+  for (const std::string& trouble : attempt.output->troubles()) text += "  " + trouble + "\n";
+  if (!text.empty()) text.pop_back();  // the last line feed
   return text;
 }
 

@@ -1,13 +1,14 @@
 // What a person is told when a job could not be launched or has failed.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
 #include "autodist/v1/plan.pb.h"
+#include "chief/attempt.h"
 #include "chief/job_state.h"
 #include "chief/launch.h"
-#include "chief/output.h"
 
 namespace autodist::chief {
 
@@ -17,8 +18,16 @@ std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<LaunchedN
 // 126 or 127 if all that is wrong is the command, else 125; 0 if nothing is wrong.
 int LaunchExitCode(const std::vector<LaunchedNode>& nodes);
 
-// Why the job ended early, and what became of the other ranks; "" if it ended well.
-std::string EndReport(const v1::LaunchPlan& plan, const JobState& state, const OutputWriter& output,
-                      const std::string& log_folder);
+// "rank 3 on node2 exited with code 3": in a few words, the cause that `state` has. `plan` is the
+// attempt's.
+std::string DescribeCause(const JobState& state, const v1::LaunchPlan& plan);
+std::string HowItEnded(const v1::RankExited& exit);
+
+// That no rank has written for `time`, with each one's last line.
+std::string HangReport(const Attempt& attempt, std::chrono::milliseconds time);
+
+// Why the job ended early, what became of the other ranks, and what is to be known of its output;
+// "" if it ended well. After the attempt's output has been finished.
+std::string EndReport(const Attempt& attempt);
 
 }  // namespace autodist::chief

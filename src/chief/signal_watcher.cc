@@ -12,8 +12,9 @@ namespace {
 sigset_t WatchedSignals() {
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
+  for (const int signal : {SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP}) {
+    sigaddset(&set, signal);
+  }
   // Under nohup it is ignored, and is to stay so.
   struct sigaction hangup {};
   sigaction(SIGHUP, nullptr, &hangup);

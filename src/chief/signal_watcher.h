@@ -1,4 +1,5 @@
-// Turns SIGINT, SIGTERM and SIGHUP to this process into calls.
+// Turns the signals to this process that a job heeds into calls: SIGINT, SIGTERM, SIGQUIT, SIGUSR1,
+// SIGUSR2, SIGTSTP and SIGHUP.
 #pragma once
 
 #include <functional>

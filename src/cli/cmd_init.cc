@@ -45,12 +45,7 @@ struct InitOptions {
   bool offline = false;
 };
 
-int Fail(const Status& status) {
-  base::LogFailure(status);
-  return kExitUsage;
-}
-
-void Warn(const Status& status) {
+void WarnWithRemedy(const Status& status) {
   const std::string remedy = Remedy(status);
   Log(LogLevel::kWarning, Message(status) + (remedy.empty() ? "" : "\n    to do: " + remedy));
 }
@@ -138,7 +133,7 @@ void Ask(const std::vector<spec::HostEntry>& hosts, const std::vector<chief::Loc
       facts[i].cpus = answers[i]->cpus;
     } else {
       facts[i].not_reached = Message(answers[i].status());
-      Warn(Annotate(answers[i].status(), hosts[i].host + " did not tell its devices"));
+      WarnWithRemedy(Annotate(answers[i].status(), hosts[i].host + " did not tell its devices"));
     }
   }
 }
@@ -167,14 +162,14 @@ Status RefuseToOverwrite(const Status& status) {
 }
 
 int Init(const InitOptions& options) {
-  if (const Status status = CheckOptions(options); !status.ok()) return Fail(status);
+  if (const Status status = CheckOptions(options); !status.ok()) return Fail(status, kExitUsage);
   // Before anyone waits for the hosts.
   if (!options.output.empty() && !options.force) {
     const Status free = base::CheckNothingAt(options.output);
-    if (!free.ok()) return Fail(RefuseToOverwrite(free));
+    if (!free.ok()) return Fail(RefuseToOverwrite(free), kExitUsage);
   }
   const auto person = ThisPerson();
-  if (!person.ok()) return Fail(person.status());
+  if (!person.ok()) return Fail(person.status(), kExitUsage);
   const spec::HostList list = ReadHosts(options, person->home);
   for (const std::string& warning : list.warnings) Log(LogLevel::kWarning, warning);
   for (const spec::Problem& problem : list.problems) {
@@ -183,17 +178,17 @@ int Init(const InitOptions& options) {
   if (!list.problems.empty()) return kExitUsage;
 
   const auto reach = chief::HostReach::Create(list.hosts, options.login, *person);
-  if (!reach.ok()) return Fail(reach.status());
+  if (!reach.ok()) return Fail(reach.status(), kExitUsage);
   const auto locations = chief::Locate((*reach)->names());
-  if (!locations.ok()) return Fail(locations.status());
+  if (!locations.ok()) return Fail(locations.status(), kExitUsage);
   std::vector<spec::HostFacts> facts(list.hosts.size());
   const Status found = FindThisMachine(list.hosts, *locations, facts);
-  if (!found.ok()) return Fail(found);
+  if (!found.ok()) return Fail(found, kExitUsage);
   if (!options.offline) Ask(list.hosts, *locations, **reach, facts);
   const spec::SpecDraft draft = spec::DraftSpec(list.hosts, facts, options.login);
   for (const std::string& warning : draft.warnings) Log(LogLevel::kWarning, warning);
   const Status written = Write(options, draft);
-  return written.ok() ? 0 : Fail(RefuseToOverwrite(written));
+  return written.ok() ? 0 : Fail(RefuseToOverwrite(written), kExitUsage);
 }
 
 }  // namespace

@@ -1,12 +1,19 @@
 // autodist run [options] -- PROGRAM [ARGUMENTS]
+#include <signal.h>
+#include <string.h>
+
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <variant>
 
 #include "base/count.h"
 #include "base/log.h"
 #include "chief/job.h"
 #include "chief/resolve.h"
+#include "cli/announced_job.h"
 #include "cli/commands.h"
+#include "cli/detach.h"
 #include "cli/plan_job.h"
 #include "cli/sync_option.h"
 #include "cli/this_machine.h"
@@ -26,16 +33,42 @@ struct RunOptions {
   std::string agent;
   double grace_s = 30;
   double lease_s = 60;
+  double timeout_s = 0;
+  double hang_timeout_s = 0;
+  std::string on_hang = "stop";
+  std::string stop_signal = "TERM";
+  uint64_t spool = uint64_t{1} << 30;
+  uint32_t max_restarts = 0;
+  uint32_t min_nodes = 0;
   uint32_t fan_out = 32;
   uint16_t master_port = 0;
   bool no_preflight = false;
   bool sync = false;
+  bool detach = false;
   bool dry_run = false;
   bool json = false;
 };
 
 milliseconds ToMilliseconds(double seconds) {
   return std::chrono::duration_cast<milliseconds>(std::chrono::duration<double>(seconds));
+}
+
+// 0: there is no such signal. With or without "SIG", or as a number.
+int SignalNumber(std::string name) {
+  if (name.starts_with("SIG")) name.erase(0, 3);
+  for (int signal = 1; signal < NSIG; ++signal) {
+    const char* known = sigabbrev_np(signal);
+    if (name == std::to_string(signal) || (known && name == known)) return signal;
+  }
+  return 0;
+}
+
+CLI::Validator SignalName() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        return SignalNumber(text) != 0 ? std::string() : "'" + text + "' is no signal";
+      },
+      "SIGNAL");
 }
 
 // A number of seconds on the command line; NaN is none.
@@ -51,7 +84,18 @@ CLI::Validator Seconds(double least) {
       "SECONDS");
 }
 
-chief::JobOptions MakeJobOptions(const RunOptions& options, const v1::LaunchPlan& plan,
+// The plan of another attempt: on other nodes perhaps, and with another port for its rendezvous.
+Result<v1::LaunchPlan> PlanAttempt(plan::Input input, const std::vector<std::string>& members,
+                                   uint32_t attempt, bool choose_port) {
+  input.members = members;
+  input.restart_count = attempt;
+  if (choose_port) {
+    AD_ASSIGN_OR_RETURN(input.master_port, chief::FreePort());
+  }
+  return plan::MakePlan(input);
+}
+
+chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& input,
                                  std::shared_ptr<chief::Logins> logins) {
   chief::JobOptions job;
   job.launch.agent_path = AgentPath(options.agent);
@@ -60,12 +104,59 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const v1::LaunchPlan
   job.launch.lease = ToMilliseconds(options.lease_s);
   job.launch.grace = ToMilliseconds(options.grace_s);
   job.launch.fan_out = options.fan_out;
-  job.log_folder = options.log_dir + "/" + plan.job_id();
+  job.launch.spool_limit = options.spool;
+  job.launch.stop_signal = SignalNumber(options.stop_signal);
+  job.log_folder = options.log_dir + "/" + input.job_id;
+  job.restarts = {options.max_restarts, options.min_nodes};
+  job.timeout = ToMilliseconds(options.timeout_s);
+  job.hang_timeout = ToMilliseconds(options.hang_timeout_s);
+  job.on_hang = options.on_hang == "warn" ? chief::OnHang::kWarn : chief::OnHang::kStop;
+  job.plan_attempt = [input, choose_port = options.master_port == 0](
+                         const std::vector<std::string>& members, uint32_t attempt) {
+    return PlanAttempt(input, members, attempt, choose_port);
+  };
   return job;
 }
 
-int Fail(const Status& status, int exit_code) {
-  base::LogFailure(status);
+void SayDetached(const std::string& job_id) {
+  Log(LogLevel::kInfo, "job " + job_id + " is running; `autodist attach " + job_id +
+                           "` shows it, `autodist stop " + job_id + "` ends it");
+}
+
+// To the end of the job; with --detach in a process of its own.
+int RunPlan(const RunOptions& options, const plan::Input& input, const v1::LaunchPlan& plan,
+            std::shared_ptr<chief::FolderSync> sync) {
+  RaiseFileLimit();
+  const auto logins = std::make_shared<chief::Logins>(transport::AskPassphraseOnTerminal);
+  logins->Prepare(plan);
+  chief::JobOptions job_options = MakeJobOptions(options, input, logins);
+  job_options.launch.sync = std::move(sync);
+  const std::string log_folder = job_options.log_folder;
+  std::unique_ptr<Detached> detached;
+  if (options.detach) {
+    auto forked = Detached::Fork();
+    if (!forked.ok()) return Fail(forked.status(), chief::kExitCannotLaunch);
+    if (const auto* outcome = std::get_if<DetachOutcome>(&*forked)) {
+      if (outcome->running) SayDetached(plan.job_id());
+      return outcome->exit_code;
+    }
+    detached = std::move(std::get<std::unique_ptr<Detached>>(*forked));
+    job_options.detached = true;
+    job_options.on_running = [&detached, output = log_folder + "/output.log"] {
+      detached->Started(std::filesystem::absolute(output));
+    };
+  }
+  AnnouncedJob announced(plan.job_id());
+  job_options.on_status = [&](const v1::JobStatus& status) { announced.Changed(status); };
+  chief::Job job(plan, std::move(job_options));  // from here on Ctrl-C ends the job
+  const Status reachable = announced.Start([&job](int signal) { job.Signal(signal); });
+  if (!reachable.ok() && options.detach) return Fail(reachable, chief::kExitCannotLaunch);
+  if (!reachable.ok()) Log(LogLevel::kWarning, Message(reachable));
+  Log(LogLevel::kInfo, "job " + plan.job_id() + ": " + base::Count(plan.world_size(), "rank") +
+                           " on " + base::Count(static_cast<size_t>(plan.nodes_size()), "node") +
+                           "; logs in " + log_folder);
+  const int exit_code = job.Run();
+  announced.Ended(job.status());
   return exit_code;
 }
 
@@ -81,7 +172,14 @@ int Run(const RunOptions& options, const std::vector<std::string>& program) {
   }
   const auto spec = ReadOrDefaultSpec(options.spec_file);
   if (!spec) return kExitUsage;
-  const auto plan = PlanJob(*spec, program, options.master_port);
+  if (options.min_nodes > spec->nodes.size()) {
+    Log(LogLevel::kError, "--min-nodes " + std::to_string(options.min_nodes) +
+                              ", but the spec has " + base::Count(spec->nodes.size(), "node"));
+    return kExitUsage;
+  }
+  auto input = InputOf(*spec, program, options.master_port);
+  if (input.ok()) input->max_restarts = options.max_restarts;
+  const auto plan = input.ok() ? plan::MakePlan(*input) : input.status();
   if (!plan.ok()) {
     return Fail(plan.status(), plan.status().code() == StatusCode::kInvalidArgument
                                    ? kExitUsage
@@ -102,17 +200,42 @@ int Run(const RunOptions& options, const std::vector<std::string>& program) {
       chief::CheckChiefIsHere(plan->nodes(0).address(), plan->nodes(0).data_address());
   if (!here.ok()) return Fail(here, kExitUsage);
 
-  RaiseFileLimit();
-  const auto logins = std::make_shared<chief::Logins>(transport::AskPassphraseOnTerminal);
-  logins->Prepare(*plan);
-  chief::JobOptions job_options = MakeJobOptions(options, *plan, logins);
-  job_options.launch.sync = *sync;
-  const std::string log_folder = job_options.log_folder;
-  chief::Job job(*plan, std::move(job_options));  // from here on Ctrl-C ends the job
-  Log(LogLevel::kInfo, "job " + plan->job_id() + ": " + base::Count(plan->world_size(), "rank") +
-                           " on " + base::Count(static_cast<size_t>(plan->nodes_size()), "node") +
-                           "; logs in " + log_folder);
-  return job.Run();
+  return RunPlan(options, *input, *plan, *std::move(sync));
+}
+
+// What happens when something breaks, or takes too long.
+void AddFaultOptions(CLI::App& app, RunOptions& options) {
+  app.add_option("--grace", options.grace_s,
+                 "Seconds between SIGTERM and SIGKILL when ranks are stopped")
+      ->check(Seconds(0))
+      ->capture_default_str();
+  app.add_option("--lease", options.lease_s,
+                 "Seconds after which a node that hears nothing from here ends its ranks")
+      ->check(Seconds(1))
+      ->capture_default_str();
+  app.add_option("--stop-signal", options.stop_signal,
+                 "Asks ranks to end, in place of SIGTERM: INT, USR1, ...")
+      ->check(SignalName())
+      ->capture_default_str();
+  app.add_option("--timeout", options.timeout_s, "Seconds after which the job is stopped")
+      ->check(Seconds(0));
+  app.add_option("--max-restarts", options.max_restarts,
+                 "How often the job is started again when a rank fails or a node is lost")
+      ->capture_default_str();
+  app.add_option("--min-nodes", options.min_nodes,
+                 "Go on with this many nodes where others are lost: the job starts again with a "
+                 "smaller world size, and takes nodes back at the next restart");
+  app.add_option("--hang-timeout", options.hang_timeout_s,
+                 "Seconds without output of any rank after which the ranks' stacks are recorded")
+      ->check(Seconds(0));
+  app.add_option("--on-hang", options.on_hang, "What to do then: stop, or only warn")
+      ->check(CLI::IsMember({"stop", "warn"}))
+      ->capture_default_str();
+  app.add_option("--spool", options.spool,
+                 "Bytes of output kept per rank on its node while none can be sent, "
+                 "before the rank has to wait; 1G, 500M")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("1G");
 }
 
 }  // namespace
@@ -126,14 +249,7 @@ Command AddRun(CLI::App& app, const std::vector<std::string>& program) {
                  "Where each job's folder with its ranks' output is made")
       ->check(NotEmpty())
       ->capture_default_str();
-  app.add_option("--grace", options->grace_s,
-                 "Seconds between SIGTERM and SIGKILL when ranks are stopped")
-      ->check(Seconds(0))
-      ->capture_default_str();
-  app.add_option("--lease", options->lease_s,
-                 "Seconds after which a node that hears nothing from here ends its ranks")
-      ->check(Seconds(1))
-      ->capture_default_str();
+  AddFaultOptions(app, *options);
   app.add_option("--master-port", options->master_port,
                  "MASTER_PORT of the ranks; default: one that is free here");
   app.add_option("--fan-out", options->fan_out, "Nodes reached at the same time")
@@ -144,6 +260,8 @@ Command AddRun(CLI::App& app, const std::vector<std::string>& program) {
   app.add_flag("--sync", options->sync,
                "First copy what has changed in this folder to the other nodes, apart from what "
                ".gitignore and .autodistignore name; deletes nothing there");
+  app.add_flag("--detach", options->detach,
+               "Return once the ranks run; `autodist ps`, attach, logs and stop reach the job");
   app.add_flag("--no-preflight", options->no_preflight,
                "Start the ranks without comparing the nodes' files, addresses and folders first");
   app.add_flag("--dry-run", options->dry_run, "Print the plan, start nothing");
@@ -156,6 +274,13 @@ Examples:
   autodist run --spec cluster.yaml -- python train.py --name 'two words'
   autodist run --spec cluster.yaml --grace 120 -- ./train     time to write a checkpoint
   autodist run --spec cluster.yaml --sync -- ./train          nodes without this folder
+  autodist run --spec cluster.yaml --detach -- ./train        for days
+  autodist run --spec cluster.yaml --max-restarts 3 -- ./train
+  autodist run --spec cluster.yaml --min-nodes 3 -- ./train   go on without lost nodes
+  autodist run --spec cluster.yaml --hang-timeout 600 -- ./train
+
+Ctrl-C asks all ranks to end, a second one kills them. SIGUSR1, SIGUSR2 and Ctrl-Z reach all ranks;
+Ctrl-\ writes what each of them is doing into the log folder.
   autodist run --spec cluster.yaml --dry-run --json -- ./train)");
   return [options, &program] { return Run(*options, program); };
 }

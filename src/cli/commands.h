@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
+
 namespace autodist::cli {
 
 inline constexpr int kExitUsage = 2;
@@ -18,6 +20,18 @@ Command AddRun(CLI::App& app, const std::vector<std::string>& program);
 Command AddDoctor(CLI::App& app, const std::vector<std::string>& program);
 Command AddValidate(CLI::App& app);
 Command AddInit(CLI::App& app);
+Command AddPs(CLI::App& app);
+Command AddStatus(CLI::App& app);
+Command AddLogs(CLI::App& app);
+Command AddAttach(CLI::App& app);
+Command AddStop(CLI::App& app);
+Command AddClean(CLI::App& app);
+
+// Says what failed and gives the exit code back, to be returned.
+inline int Fail(const Status& status, int exit_code) {
+  base::LogFailure(status);
+  return exit_code;
+}
 
 // Refuses the empty text, which an unset shell variable leaves.
 inline CLI::Validator NotEmpty() {

@@ -4,6 +4,7 @@
 #include <exception>
 #include <map>
 
+#include "base/fd.h"
 #include "cli/commands.h"
 
 namespace {
@@ -17,6 +18,8 @@ Examples:
   autodist validate cluster.yaml
   autodist init --hosts gpu1,gpu2 --output cluster.yaml
   autodist doctor --spec cluster.yaml -- python train.py
+  autodist ps                                    the jobs that are running
+  autodist attach last                           the output of the job started last
 
 Exit code of run: that of the first rank that failed, 128+n if a signal ended it; 126 or 127 if
 the program cannot be executed or found; 125 if a node cannot run the job or was lost; 2 for wrong
@@ -40,11 +43,23 @@ int Main(int argc, char** argv) {
       app.add_subcommand("doctor", "Find out what would keep a run from working, on all nodes");
   CLI::App* validate = app.add_subcommand("validate", "Check a resource spec");
   CLI::App* init = app.add_subcommand("init", "Write a resource spec from a list of hosts");
+  CLI::App* ps = app.add_subcommand("ps", "List jobs");
+  CLI::App* status = app.add_subcommand("status", "Show how a job and its nodes are");
+  CLI::App* logs = app.add_subcommand("logs", "Print what the ranks of a job have written");
+  CLI::App* attach = app.add_subcommand("attach", "Show a job's output until the job ends");
+  CLI::App* stop = app.add_subcommand("stop", "End a job");
+  CLI::App* clean = app.add_subcommand("clean", "End what jobs have left on nodes");
   const std::map<CLI::App*, autodist::cli::Command> commands = {
       {run, autodist::cli::AddRun(*run, program)},
       {doctor, autodist::cli::AddDoctor(*doctor, program)},
       {validate, autodist::cli::AddValidate(*validate)},
       {init, autodist::cli::AddInit(*init)},
+      {ps, autodist::cli::AddPs(*ps)},
+      {status, autodist::cli::AddStatus(*status)},
+      {logs, autodist::cli::AddLogs(*logs)},
+      {attach, autodist::cli::AddAttach(*attach)},
+      {stop, autodist::cli::AddStop(*stop)},
+      {clean, autodist::cli::AddClean(*clean)},
   };
   try {
     app.parse(static_cast<int>(dashes - argv), argv);
@@ -57,6 +72,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  autodist::base::OpenStandardStreams();
   try {
     return Main(argc, argv);
   } catch (const std::exception& error) {

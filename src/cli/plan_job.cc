@@ -1,12 +1,11 @@
 #include "cli/plan_job.h"
 
 #include <cstdio>
-#include <ctime>
 #include <random>
 
+#include "base/wall_clock.h"
 #include "chief/resolve.h"
 #include "cli/this_machine.h"
-#include "plan/plan.h"
 #include "spec/yaml_reader.h"
 
 namespace autodist::cli {
@@ -14,13 +13,9 @@ namespace {
 
 // "20261120-173000-3fa9c1": sorts by time, and does not repeat.
 std::string NewJobId() {
-  const std::time_t now = std::time(nullptr);
-  std::tm local{};
-  localtime_r(&now, &local);
-  char text[40];
-  const size_t length = std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", &local);
-  std::snprintf(text + length, sizeof text - length, "-%06x", std::random_device()() & 0xFFFFFF);
-  return text;
+  char word[16];
+  std::snprintf(word, sizeof word, "-%06x", std::random_device()() & 0xFFFFFF);
+  return base::LocalTime("%Y%m%d-%H%M%S") + word;
 }
 
 }  // namespace
@@ -34,8 +29,8 @@ std::optional<spec::ResourceSpec> ReadOrDefaultSpec(const std::string& file) {
   return outcome.spec;
 }
 
-Result<v1::LaunchPlan> PlanJob(const spec::ResourceSpec& spec,
-                               const std::vector<std::string>& program, uint16_t master_port) {
+Result<plan::Input> InputOf(const spec::ResourceSpec& spec, const std::vector<std::string>& program,
+                            uint16_t master_port) {
   plan::Input input;
   input.spec = spec;
   input.command = program;
@@ -46,6 +41,12 @@ Result<v1::LaunchPlan> PlanJob(const spec::ResourceSpec& spec,
   if (master_port == 0) {
     AD_ASSIGN_OR_RETURN(input.master_port, chief::FreePort());
   }
+  return input;
+}
+
+Result<v1::LaunchPlan> PlanJob(const spec::ResourceSpec& spec,
+                               const std::vector<std::string>& program, uint16_t master_port) {
+  AD_ASSIGN_OR_RETURN(const plan::Input input, InputOf(spec, program, master_port));
   return plan::MakePlan(input);
 }
 

@@ -17,7 +17,7 @@ namespace autodist {
 namespace {
 
 // Ranks make their communicators in the same order, so the number is the same on all of them.
-std::atomic<int> communicators_made = 0;
+std::atomic<int> gloo_communicators_made = 0;
 
 // Where Gloo's ranks leave their addresses for each other: our rendezvous.
 class RendezvousStore final : public gloo::rendezvous::Store {
@@ -25,7 +25,7 @@ class RendezvousStore final : public gloo::rendezvous::Store {
   RendezvousStore(Client& client, std::chrono::milliseconds timeout)
       : client_(client),
         timeout_(timeout),
-        prefix_("gloo/" + std::to_string(++communicators_made) + "/") {}
+        prefix_("gloo/" + std::to_string(++gloo_communicators_made) + "/") {}
 
   void set(const std::string& key, const std::vector<char>& data) override {
     Check(client_.Set(Key(key), {data.begin(), data.end()}));

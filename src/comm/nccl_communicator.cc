@@ -13,7 +13,7 @@ namespace {
 using base::Deadline;
 
 // Ranks make their communicators in the same order, so the number is the same on all of them.
-std::atomic<int> communicators_made = 0;
+std::atomic<int> nccl_communicators_made = 0;
 
 Status CudaStatus(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return OkStatus();
@@ -102,7 +102,7 @@ class NcclCommunicator final : public Communicator {
     AD_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(static_cast<int>(client.local_rank())),
                                   "choosing the GPU of the local rank"));
     AD_RETURN_IF_ERROR(CudaStatus(cudaMalloc(&scratch_, SizeOf(DataType::kInt32)), "cudaMalloc"));
-    const std::string id_key = "nccl/" + std::to_string(++communicators_made) + "/unique-id";
+    const std::string id_key = "nccl/" + std::to_string(++nccl_communicators_made) + "/unique-id";
     ncclUniqueId id;
     if (client.rank() == 0) {
       AD_RETURN_IF_ERROR(NcclStatus(ncclGetUniqueId(&id), "making NCCL's unique id"));

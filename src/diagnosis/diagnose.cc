@@ -11,12 +11,11 @@ Findings::Findings(const Evidence& evidence) : evidence_(evidence) {}
 void Findings::Add(v1::Check check, v1::Verdict verdict, uint32_t node, const std::string& what,
                    const std::string& remedy) {
   Checked(check, node);
-  const auto same = std::ranges::find_if(findings_, [&](const v1::Finding& finding) {
-    return finding.check() == check && finding.verdict() == verdict && finding.what() == what &&
-           finding.remedy() == remedy;
-  });
-  if (same != findings_.end()) {
-    if (std::ranges::count(same->nodes(), node) == 0) same->add_nodes(node);
+  const auto [same, is_new] =
+      index_.try_emplace(std::tuple(check, verdict, what, remedy), findings_.size());
+  if (!is_new) {
+    v1::Finding& finding = findings_[same->second];
+    if (std::ranges::count(finding.nodes(), node) == 0) finding.add_nodes(node);
     return;
   }
   v1::Finding& finding = findings_.emplace_back();

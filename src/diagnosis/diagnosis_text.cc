@@ -16,11 +16,11 @@ constexpr char kGreen[] = "\033[32m";
 constexpr char kPlain[] = "\033[0m";
 
 const char* ColumnOf(v1::Check check) {
-  static constexpr const char* kNames[] = {
+  static constexpr const char* kColumns[] = {
       "",     "login",   "address", "folder", "files", "venv",   "program", "python",
       "gpus", "network", "name",    "clock",  "disk",  "limits", "shared",  "variables"};
-  static_assert(std::size(kNames) == v1::Check_ARRAYSIZE);
-  return kNames[check];
+  static_assert(std::size(kColumns) == v1::Check_ARRAYSIZE);
+  return kColumns[check];
 }
 
 const char* SymbolOf(v1::Verdict verdict) {

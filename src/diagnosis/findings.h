@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,8 @@ class Findings {
   const Evidence& evidence_;
   std::set<std::pair<v1::Check, uint32_t>> checked_;
   std::vector<v1::Finding> findings_;
+  // Check, verdict, what, remedy: its index in findings_.
+  std::map<std::tuple<v1::Check, v1::Verdict, std::string, std::string>, size_t> index_;
 };
 
 // The checks. Each looks at all nodes.

@@ -5,12 +5,14 @@
 
 #include <cerrno>
 #include <memory>
+#include <span>
 #include <vector>
 
 #define XXH_INLINE_ALL  // so that nothing is left to link into the static agent
 #include <xxhash.h>
 
 #include "base/fd.h"
+#include "base/hex.h"
 
 namespace autodist::files {
 
@@ -31,12 +33,7 @@ Result<std::string> DigestOfContent(int fd, const std::string& name,
   }
   XXH128_canonical_t canonical;
   XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state.get()));
-  std::string hex;
-  for (const unsigned char byte : canonical.digest) {
-    hex += "0123456789abcdef"[byte >> 4];
-    hex += "0123456789abcdef"[byte & 15];
-  }
-  return hex;
+  return base::Hex(std::as_bytes(std::span(canonical.digest)));
 }
 
 Result<std::string> DigestOfFile(const std::string& path) {

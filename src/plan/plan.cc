@@ -1,5 +1,7 @@
 #include "plan/plan.h"
 
+#include <algorithm>
+
 #include "base/utf8.h"
 #include "plan/rank_environment.h"
 
@@ -23,6 +25,10 @@ void SetReach(const spec::Node& node, const Input& input, v1::NodePlan& planned)
   }
 }
 
+bool TakesPart(const spec::Node& node, const Input& input) {
+  return input.members.empty() || std::ranges::count(input.members, node.address) > 0;
+}
+
 Status CheckCommand(const std::vector<std::string>& command) {
   if (!command.empty() && command[0].empty()) {
     return Error(StatusCode::kInvalidArgument, "no program to run was given after '--'");
@@ -43,13 +49,15 @@ Result<v1::LaunchPlan> MakePlan(const Input& input) {
 
   std::vector<const spec::Node*> ordered = {&input.spec.chief()};
   for (const spec::Node& node : input.spec.nodes) {
-    if (!node.chief) ordered.push_back(&node);
+    if (!node.chief && TakesPart(node, input)) ordered.push_back(&node);
   }
 
   v1::LaunchPlan plan;
   plan.set_job_id(input.job_id);
   plan.set_working_directory(input.person.working_directory);
   plan.set_master_port(input.master_port);
+  plan.set_restart_count(input.restart_count);
+  plan.set_max_restarts(input.max_restarts);
   for (const std::string& path : input.spec.shared_paths) plan.add_shared_paths(path);
   uint32_t world_size = 0;
   for (const spec::Node* node : ordered) {

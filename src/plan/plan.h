@@ -21,6 +21,11 @@ struct Input {
   Person person;
   uint16_t master_port = 0;  // free on the chief's node
 
+  // Nodes that take part, by their address as the spec writes it; empty: all.
+  std::vector<std::string> members;
+  uint32_t restart_count = 0;
+  uint32_t max_restarts = 0;
+
   // Of every node of the spec, by its address as the spec writes it.
   std::map<std::string, NodeAddress> address_of;
 };

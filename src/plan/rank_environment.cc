@@ -84,6 +84,7 @@ void SetRankEnvironment(const RankContext& context, v1::RankPlan& rank) {
   set("AUTODIST_NODE_ADDRESS", context.node->data_address());
   set("AUTODIST_NODE_ADDRESSES", AllAddresses(plan));
   set("AUTODIST_CHIEF_ADDRESS", chief);
+  set("AUTODIST_RESTART_COUNT", std::to_string(plan.restart_count()));
   set("AUTODIST_DEVICE", on_gpu ? "gpu" : "cpu");
 
   set("RANK", global);
@@ -99,8 +100,8 @@ void SetRankEnvironment(const RankContext& context, v1::RankPlan& rank) {
   set("MASTER_ADDR", chief);
   set("MASTER_PORT", std::to_string(context.master_port));
   set("TORCHELASTIC_RUN_ID", plan.job_id());
-  set("TORCHELASTIC_RESTART_COUNT", "0");
-  set("TORCHELASTIC_MAX_RESTARTS", "0");
+  set("TORCHELASTIC_RESTART_COUNT", std::to_string(plan.restart_count()));
+  set("TORCHELASTIC_MAX_RESTARTS", std::to_string(plan.max_restarts()));
   // Rank 0 opens the store itself.
   set("TORCHELASTIC_USE_AGENT_STORE", "False");
 

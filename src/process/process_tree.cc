@@ -1,11 +1,17 @@
 #include "process/process_tree.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
+#include <charconv>
+#include <functional>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include "base/fd.h"
 
@@ -13,33 +19,114 @@ namespace autodist::process {
 namespace {
 
 constexpr size_t kLargestList = 64 << 20;  // bytes; every process of a machine fits
+constexpr size_t kLargestStat = 4 << 10;   // bytes
+constexpr int kMostLooks = 100;
+
+using Visit = std::function<void(pid_t)>;
 
 // The direct children of `pid`, by each of its threads (proc(5), task/[tid]/children). The kernel
 // may leave one out while others come and go, so a caller who needs all must look again.
-std::vector<pid_t> Children(pid_t pid) {
-  std::vector<pid_t> children;
+void VisitChildren(pid_t pid, const Visit& visit) {
   const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(tasks.c_str()), closedir);
   while (const dirent* task = folder ? readdir(folder.get()) : nullptr) {
     const auto list = base::ReadFile(tasks + "/" + task->d_name + "/children", kLargestList);
     if (!list.ok()) continue;
     std::istringstream numbers(*list);
-    for (pid_t child = 0; numbers >> child;) children.push_back(child);
+    for (pid_t child = 0; numbers >> child;) visit(child);
   }
-  return children;
+}
+
+// The parent in the text of a process's stat file, "7 (name) S 1 ..."; the name may be anything,
+// also ") S 1". 0 if there is none.
+pid_t ParentIn(std::string_view stat) {
+  constexpr size_t kToParent = 4;  // ") S "
+  const size_t name_end = stat.rfind(')');
+  if (name_end == std::string_view::npos || stat.size() < name_end + kToParent) return 0;
+  pid_t parent = 0;
+  std::from_chars(stat.data() + name_end + kToParent, stat.data() + stat.size(), parent);
+  return parent;
+}
+
+void VisitProcesses(const Visit& visit) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc"), closedir);
+  while (const dirent* entry = folder ? readdir(folder.get()) : nullptr) {
+    const std::string_view name = entry->d_name;
+    pid_t pid = 0;
+    if (std::from_chars(name.data(), name.data() + name.size(), pid).ec == std::errc()) visit(pid);
+  }
+}
+
+// Each child at once when its parent is known: it may not live for much longer.
+void VisitByChildLists(pid_t ancestor, const Visit& visit) {
+  std::vector<pid_t> found{ancestor};
+  for (size_t i = 0; i < found.size(); ++i) {
+    VisitChildren(found[i], [&](pid_t child) {
+      found.push_back(child);
+      visit(child);
+    });
+  }
+}
+
+// Likewise; most parents have smaller numbers than their children, and come before them.
+void VisitByParents(pid_t ancestor, const Visit& visit) {
+  std::set<pid_t> known{ancestor};
+  for (bool more = true; more;) {
+    more = false;
+    VisitProcesses([&](pid_t pid) {
+      if (known.contains(pid) || !known.contains(ParentOf(pid))) return;
+      known.insert(pid);
+      more = true;
+      visit(pid);
+    });
+  }
+}
+
+void VisitDescendants(pid_t ancestor, TreeSource source, const Visit& visit) {
+  if (source == TreeSource::kChildLists) {
+    VisitByChildLists(ancestor, visit);
+  } else {
+    VisitByParents(ancestor, visit);
+  }
 }
 
 }  // namespace
 
+pid_t ParentOf(pid_t pid) {
+  const auto stat = base::ReadFile("/proc/" + std::to_string(pid) + "/stat", kLargestStat);
+  return stat.ok() ? ParentIn(*stat) : 0;
+}
+
+std::vector<pid_t> AllProcesses() {
+  std::vector<pid_t> all;
+  VisitProcesses([&](pid_t pid) { all.push_back(pid); });
+  return all;
+}
+
 void AdoptOrphans() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
-std::vector<pid_t> Descendants(pid_t ancestor) {
-  std::vector<pid_t> found = Children(ancestor);
-  for (size_t i = 0; i < found.size(); ++i) {
-    const std::vector<pid_t> children = Children(found[i]);
-    found.insert(found.end(), children.begin(), children.end());
-  }
+TreeSource BestTreeSource() {
+  static const bool has_lists = access("/proc/thread-self/children", R_OK) == 0;
+  return has_lists ? TreeSource::kChildLists : TreeSource::kAllProcesses;
+}
+
+std::vector<pid_t> Descendants(pid_t ancestor, TreeSource source) {
+  std::vector<pid_t> found;
+  VisitDescendants(ancestor, source, [&](pid_t pid) { found.push_back(pid); });
   return found;
+}
+
+void KillDescendants(pid_t ancestor, TreeSource source) {
+  std::set<pid_t> killed;
+  bool found = true;
+  for (int look = 0; found && look < kMostLooks; ++look) {
+    found = false;
+    VisitDescendants(ancestor, source, [&](pid_t pid) {
+      if (!killed.insert(pid).second) return;
+      kill(pid, SIGKILL);
+      found = true;
+    });
+  }
 }
 
 }  // namespace autodist::process

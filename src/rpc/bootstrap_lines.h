@@ -1,16 +1,20 @@
-// The lines by which the far end of a fresh byte stream tells the chief where it has got to,
-// before gRPC takes the stream over. Everything else printed until then, by a login shell say, is
-// to be ignored; the nonce, new for each stream, makes the lines unmistakable.
+// What the far end of a fresh byte stream and the chief say to each other before gRPC takes the
+// stream over. The far end prints lines; everything else printed until then, by a login shell say,
+// is to be ignored: the nonce, new for each stream, makes the lines unmistakable.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 namespace autodist::rpc {
 
-// The agent is connected; the bytes after this line are gRPC's.
+// The agent is connected. The chief sends its greeting; the bytes after it are gRPC's.
 inline std::string ReadyLine(const std::string& nonce) {
   return "\nAUTODIST-READY " + nonce + "\n";
 }
+
+// There is no such agent any more; what became of it follows, until the end of the stream.
+inline std::string GoneLine(const std::string& nonce) { return "\nAUTODIST-GONE " + nonce + "\n"; }
 
 // A login shell has run what it was given; the agent is about to be put in place.
 inline std::string ShellLine(const std::string& nonce) {
@@ -19,5 +23,10 @@ inline std::string ShellLine(const std::string& nonce) {
 
 // The agent is not on the node: send exactly its bytes.
 inline std::string NeedLine(const std::string& nonce) { return "\nAUTODIST-NEED " + nonce + "\n"; }
+
+// The greeting: the key that the agent should have, and the one it may have instead. An agent that
+// was just started takes the first for its own.
+inline constexpr size_t kKeySize = 32;  // bytes
+inline constexpr size_t kGreetingSize = 2 * kKeySize;
 
 }  // namespace autodist::rpc

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/ip_address.h"
+#include "base/lower.h"
 #include "spec/quoted.h"
 
 namespace autodist::spec {
@@ -27,7 +28,7 @@ bool LooksNumeric(const std::string& text) {
 }
 
 // Characters that a shell, or the command line of ssh, could take for more than a name.
-bool IsUserName(std::string_view text) {
+bool IsUserOfAnAddress(std::string_view text) {
   return !text.empty() && text[0] != '-' &&
          std::none_of(text.begin(), text.end(), [](unsigned char c) {
            return std::isspace(c) || std::iscntrl(c) ||
@@ -59,7 +60,7 @@ Result<HostAndPort> ReadBracketed(const std::string& text) {
 
 Status CheckJump(const std::string& text) {
   const size_t at = text.rfind('@');
-  if (at != std::string::npos && !IsUserName(std::string_view(text).substr(0, at))) {
+  if (at != std::string::npos && !IsUserOfAnAddress(std::string_view(text).substr(0, at))) {
     return Wrong(Quoted(text.substr(0, at)) + " is not a user name");
   }
   const std::string place = at == std::string::npos ? text : text.substr(at + 1);
@@ -117,10 +118,7 @@ Status CheckProxyJump(const std::string& text) {
 
 std::string Identity(const std::string& host) {
   if (const auto ip = base::IpAddress::Parse(host)) return ip->ToString();
-  std::string lower = host;
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
+  return base::Lower(host);
 }
 
 bool IsLoopback(const std::string& host) {

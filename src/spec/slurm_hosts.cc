@@ -1,11 +1,12 @@
 #include "spec/slurm_hosts.h"
-#include "spec/address.h"
-#include "spec/quoted.h"
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cstdio>
+
+#include "spec/address.h"
+#include "spec/quoted.h"
 
 namespace autodist::spec {
 namespace {

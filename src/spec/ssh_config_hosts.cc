@@ -17,20 +17,21 @@ namespace {
 constexpr size_t kLargestConfig = 1 << 20;  // bytes
 constexpr size_t kMostIncluded = 1000;      // files
 constexpr size_t kNamesShown = 10;
-constexpr char kBlanks[] = " \t\r\f";
+constexpr char kConfigBlanks[] = " \t\r\f";
 
 // The words of a line; double quotes keep blanks. The first ends at '=' too.
 std::vector<std::string> Words(std::string_view line) {
   std::vector<std::string> words;
   size_t at = 0;
   for (;;) {
-    at = line.find_first_not_of(words.size() == 1 ? " \t\r\f=" : kBlanks, at);
+    at = line.find_first_not_of(words.size() == 1 ? " \t\r\f=" : kConfigBlanks, at);
     if (at == std::string_view::npos || line[at] == '#') return words;
     size_t end = 0;
     if (line[at] == '"') {
       end = std::min(line.find('"', ++at), line.size());
     } else {
-      end = std::min(line.find_first_of(words.empty() ? " \t\r\f=" : kBlanks, at), line.size());
+      end =
+          std::min(line.find_first_of(words.empty() ? " \t\r\f=" : kConfigBlanks, at), line.size());
     }
     words.emplace_back(line.substr(at, end - at));
     at = end < line.size() && line[end] == '"' ? end + 1 : end;

@@ -12,7 +12,7 @@ namespace {
 
 // Aliases can make a small text stand for any number of values.
 constexpr size_t kMostValues = 1 << 19;
-constexpr size_t kMostProblems = 100;
+constexpr size_t kMostSpecProblems = 100;
 
 using Kind = YamlValue::Kind;
 
@@ -54,7 +54,7 @@ std::vector<Problem> ValueReader::Collect(const std::function<void()>& read) {
 }
 
 void ValueReader::Report(Position where, const std::string& what) {
-  if (problems_.size() == kMostProblems) throw EnoughRead{};
+  if (problems_.size() == kMostSpecProblems) throw EnoughRead{};
   problems_.push_back({file_, where.line, where.column, what});
 }
 

@@ -187,7 +187,7 @@ std::string BcryptPbkdf(std::string_view password, std::string_view salt, uint32
   const size_t blocks = (size + kHashSize - 1) / kHashSize;
   for (size_t block = 0; block < blocks; ++block) {
     std::string salt_and_number(salt);
-    for (const size_t shift : {24, 16, 8, 0}) {
+    for (const size_t shift : {24u, 16u, 8u, 0u}) {
       salt_and_number += static_cast<char>((block + 1) >> shift);
     }
     Hash last =

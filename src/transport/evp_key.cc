@@ -14,7 +14,7 @@
 namespace autodist::transport {
 namespace {
 
-Status Malformed() { return Error(StatusCode::kInvalidArgument, "the key is damaged"); }
+Status DamagedKey() { return Error(StatusCode::kInvalidArgument, "the key is damaged"); }
 
 using BigNumber = std::unique_ptr<BIGNUM, decltype(&BN_clear_free)>;
 
@@ -48,7 +48,7 @@ class KeyBuilder {
     EVP_PKEY* key = nullptr;
     if (!parameters || !context || EVP_PKEY_fromdata_init(context.get()) <= 0 ||
         EVP_PKEY_fromdata(context.get(), &key, EVP_PKEY_KEYPAIR, parameters.get()) <= 0) {
-      return Malformed();
+      return DamagedKey();
     }
     return EvpKey(key, EVP_PKEY_free);
   }
@@ -76,10 +76,10 @@ Result<EvpKey> ReadEd25519(WireReader& reader) {
   constexpr size_t kSeed = 32;
   reader.String();  // the public key, which follows the seed once more
   const std::string_view both = reader.String();
-  if (!reader.ok() || both.size() != 2 * kSeed) return Malformed();
+  if (!reader.ok() || both.size() != 2 * kSeed) return DamagedKey();
   EVP_PKEY* key = EVP_PKEY_new_raw_private_key(
       EVP_PKEY_ED25519, nullptr, reinterpret_cast<const unsigned char*>(both.data()), kSeed);
-  if (!key) return Malformed();
+  if (!key) return DamagedKey();
   return EvpKey(key, EVP_PKEY_free);
 }
 
@@ -91,7 +91,7 @@ Result<EvpKey> ReadEcdsa(WireReader& reader) {
       {"nistp256", "prime256v1"}, {"nistp384", "secp384r1"}, {"nistp521", "secp521r1"}};
   const auto* const name = std::find_if(std::begin(names), std::end(names),
                                         [&](const auto& entry) { return entry.first == curve; });
-  if (!reader.ok() || name == std::end(names)) return Malformed();
+  if (!reader.ok() || name == std::end(names)) return DamagedKey();
   KeyBuilder builder;
   builder.Text(OSSL_PKEY_PARAM_GROUP_NAME, name->second);
   builder.Bytes(OSSL_PKEY_PARAM_PUB_KEY, point);
@@ -106,7 +106,7 @@ Result<EvpKey> ReadRsa(WireReader& reader) {
   const std::string_view inverse = reader.String();
   const std::string_view p = reader.String();
   const std::string_view q = reader.String();
-  if (!reader.ok()) return Malformed();
+  if (!reader.ok()) return DamagedKey();
   KeyBuilder builder;
   builder.Number(OSSL_PKEY_PARAM_RSA_N, n);
   builder.Number(OSSL_PKEY_PARAM_RSA_E, e);

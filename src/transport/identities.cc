@@ -297,7 +297,11 @@ class IdentityCollector {
 
 Result<IdentityOffer> Identities::For(const IdentityOptions& options) {
   const std::lock_guard lock(mutex_);
-  return IdentityCollector(*this, options).Collect();
+  auto found = offers_.find(options);
+  if (found == offers_.end()) {
+    found = offers_.emplace(options, IdentityCollector(*this, options).Collect()).first;
+  }
+  return found->second;
 }
 
 Identities::Entry& Identities::File(const std::string& path) {

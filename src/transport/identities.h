@@ -1,6 +1,7 @@
 // Which keys are offered to a server: those in files, those in ssh-agent, and certificates.
 #pragma once
 
+#include <compare>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,6 +26,9 @@ struct IdentityOptions {
   std::string agent_socket;                    // empty: no agent
   // Nothing else from the agent than the keys of `key_files` and `certificate_files`.
   bool only_these = false;
+
+  // NOLINTNEXTLINE(modernize-use-nullptr): the compiler compares its result with a literal 0
+  auto operator<=>(const IdentityOptions&) const = default;
 };
 
 struct IdentityOffer {
@@ -36,7 +40,7 @@ struct IdentityOffer {
   bool only_ssh_can_use_more = false;
 };
 
-// Reads and decrypts each key file once, and asks each agent once what it holds, however many nodes
+// Reads and decrypts each file once, and asks each agent once what it holds, however many nodes
 // want them. Thread-safe; one call at a time goes on, the others wait.
 class Identities {
  public:
@@ -64,6 +68,7 @@ class Identities {
   std::mutex mutex_;  // guards the rest
   std::map<std::string, Entry> files_;
   std::map<std::string, AgentKeys> agents_;
+  std::map<IdentityOptions, Result<IdentityOffer>> offers_;
 };
 
 }  // namespace autodist::transport

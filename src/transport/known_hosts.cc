@@ -10,30 +10,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <sstream>
 
 #include "base/fd.h"
+#include "base/lower.h"
+#include "transport/ssh_public_key.h"
 #include "transport/ssh_wire.h"
 
 namespace autodist::transport {
 namespace {
 
 constexpr size_t kLargestFile = 64 << 20;
-
-std::string Decode(std::string_view base64) {
-  std::string text(base64.size() / 4 * 3 + 3, '\0');
-  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                                   reinterpret_cast<const unsigned char*>(base64.data()),
-                                   static_cast<int>(base64.size()));
-  if (size < 0) return "";
-  // EVP_DecodeBlock counts the padding as bytes.
-  const auto padding = std::count(
-      base64.end() - std::min<long>(2, static_cast<long>(base64.size())), base64.end(), '=');
-  text.resize(static_cast<size_t>(size - padding));
-  return text;
-}
 
 std::string Encode(std::string_view bytes) {
   std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');
@@ -44,15 +32,9 @@ std::string Encode(std::string_view bytes) {
   return text;
 }
 
-std::string Lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 // How known_hosts writes a host: bare on port 22, "[host]:port" elsewhere.
 std::string NameOf(const std::string& host, uint16_t port) {
-  return port == 22 ? Lower(host) : "[" + Lower(host) + "]:" + std::to_string(port);
+  return port == 22 ? base::Lower(host) : "[" + base::Lower(host) + "]:" + std::to_string(port);
 }
 
 // '*' matches any run of characters, '?' one.
@@ -92,7 +74,9 @@ std::string HostHash(std::string_view salt, const std::string& name) {
 bool MatchesHash(std::string_view field, const std::string& name) {
   const size_t bar = field.find('|', 3);
   if (bar == std::string_view::npos) return false;
-  return Decode(field.substr(bar + 1)) == HostHash(Decode(field.substr(3, bar - 3)), name);
+  const auto salt = DecodeBase64(field.substr(3, bar - 3));
+  const auto hash = DecodeBase64(field.substr(bar + 1));
+  return salt && hash && *hash == HostHash(*salt, name);
 }
 
 std::string Hashed(const std::string& name) {
@@ -137,12 +121,12 @@ void KnownHosts::Append(const std::string& text, const std::string& name) {
     if (first.starts_with("|1|")) {
       entry.patterns = {first};
     } else {
-      std::istringstream patterns(Lower(first));
+      std::istringstream patterns(base::Lower(first));
       while (std::getline(patterns, first, ',')) entry.patterns.push_back(first);
     }
     std::string key;
     if (!(fields >> entry.type >> key)) continue;
-    entry.key = Decode(key);
+    entry.key = DecodeBase64(key).value_or("");
     if (KeyType(entry.key) != entry.type) continue;
     entry.where = name + ":" + std::to_string(number);
     entries_.push_back(std::move(entry));

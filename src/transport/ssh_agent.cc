@@ -64,7 +64,7 @@ Status SendAll(int fd, std::string_view data, Deadline deadline) {
   return OkStatus();
 }
 
-Result<std::string> Receive(int fd, size_t size, Deadline deadline) {
+Result<std::string> ReceiveFromAgent(int fd, size_t size, Deadline deadline) {
   std::string bytes(size, '\0');
   for (size_t have = 0; have < size;) {
     AD_ASSIGN_OR_RETURN(const size_t got,
@@ -83,14 +83,16 @@ Result<std::string> Ask(const std::string& socket, const std::string& request, M
   std::string framed;
   AppendString(framed, request);
   AD_RETURN_IF_ERROR(SendAll(fd.get(), framed, deadline));
-  AD_ASSIGN_OR_RETURN(const std::string size_bytes, Receive(fd.get(), sizeof(uint32_t), deadline));
+  AD_ASSIGN_OR_RETURN(const std::string size_bytes,
+                      ReceiveFromAgent(fd.get(), sizeof(uint32_t), deadline));
   const uint32_t size = WireReader(size_bytes).Number();
   if (size == 0 || size > kLargestAnswer) {
     return Error(StatusCode::kUnavailable, "it does not speak the agent's protocol");
   }
-  AD_ASSIGN_OR_RETURN(const std::string type, Receive(fd.get(), 1, deadline));
-  if (type != std::string(1, wanted)) return Error(StatusCode::kPermissionDenied, "it refused");
-  return Receive(fd.get(), size - 1, deadline);
+  AD_ASSIGN_OR_RETURN(const std::string type, ReceiveFromAgent(fd.get(), 1, deadline));
+  if (type != std::string(1, static_cast<char>(wanted)))
+    return Error(StatusCode::kPermissionDenied, "it refused");
+  return ReceiveFromAgent(fd.get(), size - 1, deadline);
 }
 
 Status Malformed() { return Error(StatusCode::kUnavailable, "it gave a malformed answer"); }

@@ -1,14 +1,12 @@
 #include "transport/ssh_program.h"
 
 #include <glob.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <cerrno>
 #include <sstream>
 
+#include "base/lower.h"
 #include "base/shell_quote.h"
 #include "transport/local.h"
 #include "transport/ssh_errors.h"
@@ -45,12 +43,6 @@ constexpr std::array kHeeded = {"hostname",
                                 "addressfamily",
                                 "revokedhostkeys"};
 
-std::string Lower(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 bool Mentions(const std::string& path, bool system_wide) {
   const auto text = base::ReadFile(path, kLargestConfig);
   if (!text.ok()) return text.status().code() != StatusCode::kNotFound;
@@ -61,7 +53,7 @@ bool Mentions(const std::string& path, bool system_wide) {
     std::string value;
     std::getline(words >> std::ws, keyword, '=');
     std::istringstream(keyword) >> keyword >> value;
-    keyword = Lower(keyword);
+    keyword = base::Lower(keyword);
     // The system's file includes its folder, which is looked at anyway.
     if (system_wide && keyword == "include" && value == "/etc/ssh/ssh_config.d/*.conf") continue;
     if (std::ranges::find(kHeeded, keyword) != kHeeded.end()) return true;
@@ -76,11 +68,10 @@ Result<std::string> OutputOf(ProgramStream& program) {
   std::string output;
   std::array<char, 16384> buffer;
   for (;;) {
-    AD_RETURN_IF_ERROR(base::WaitReadable(socket.get(), deadline));
-    const ssize_t got = recv(socket.get(), buffer.data(), buffer.size(), 0);
-    if (got < 0) return ErrnoError(errno, "reading what ssh prints");
-    if (got == 0) break;
-    output.append(buffer.data(), static_cast<size_t>(got));
+    const auto got = base::ReadSome(socket.get(), buffer.data(), buffer.size(), deadline);
+    if (!got.ok()) return Annotate(got.status(), "reading what ssh prints");
+    if (*got == 0) break;
+    output.append(buffer.data(), *got);
     if (output.size() > kLargestConfig) {
       return Error(StatusCode::kResourceExhausted, "ssh prints without end");
     }

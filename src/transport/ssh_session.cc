@@ -26,7 +26,7 @@ using std::chrono::milliseconds;
 // Time limits of the phases after the server's first words.
 constexpr milliseconds kHandshakeLimit{20'000};
 constexpr milliseconds kLogInLimit{20'000};
-constexpr milliseconds kSignLimit{90'000};  // an agent may ask its person
+constexpr milliseconds kLoginSignLimit{90'000};  // an agent may ask its person
 constexpr milliseconds kExecuteLimit{20'000};
 // How long a program may go on after its input has been closed.
 constexpr milliseconds kCloseLimit{5'000};
@@ -40,7 +40,7 @@ constexpr char kKeyExchanges[] =
     "ecdh-sha2-nistp256,curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp384,"
     "ecdh-sha2-nistp521,diffie-hellman-group14-sha256,diffie-hellman-group16-sha512,"
     "diffie-hellman-group18-sha512,diffie-hellman-group-exchange-sha256";
-constexpr char kCiphers[] =
+constexpr char kPreferredCiphers[] =
     "aes128-gcm@openssh.com,chacha20-poly1305@openssh.com,aes256-gcm@openssh.com,aes128-ctr,"
     "aes256-ctr";
 constexpr char kHostKeyTypes[] =
@@ -211,8 +211,8 @@ SshSession::Step SshSession::StartHandshake() {
     host_key_types += (type == "ssh-rsa" ? "rsa-sha2-512,rsa-sha2-256" : type) + ",";
   }
   libssh2_session_method_pref(session_, LIBSSH2_METHOD_KEX, kKeyExchanges);
-  libssh2_session_method_pref(session_, LIBSSH2_METHOD_CRYPT_CS, kCiphers);
-  libssh2_session_method_pref(session_, LIBSSH2_METHOD_CRYPT_SC, kCiphers);
+  libssh2_session_method_pref(session_, LIBSSH2_METHOD_CRYPT_CS, kPreferredCiphers);
+  libssh2_session_method_pref(session_, LIBSSH2_METHOD_CRYPT_SC, kPreferredCiphers);
   libssh2_session_method_pref(session_, LIBSSH2_METHOD_HOSTKEY,
                               (host_key_types + kHostKeyTypes).c_str());
   Enter(Phase::kHandshake);
@@ -298,7 +298,7 @@ int SshSession::Sign(std::string_view request, std::string& signature) {
   const std::lock_guard lock(mutex_);
   if (!identity.slow()) signed_ = identity.SignRequest(request);
   if (!signed_) {
-    deadline_ = Deadline::After(kSignLimit);
+    deadline_ = Deadline::After(kLoginSignLimit);
     to_sign_ = request;
     changed_.notify_all();
     return LIBSSH2_ERROR_EAGAIN;
@@ -452,7 +452,10 @@ void SshSession::End() {
   if (channel_) libssh2_channel_free(channel_);
   if (session_) {
     libssh2_session_disconnect(session_, "done");
-    libssh2_session_free(session_);
+    // On a socket that is shut libssh2 never waits: as long as it waits it frees nothing.
+    shutdown(tcp_.get(), SHUT_RDWR);
+    while (libssh2_session_free(session_) == LIBSSH2_ERROR_EAGAIN) {
+    }
   }
   channel_ = nullptr;
   session_ = nullptr;

@@ -1,12 +1,17 @@
 """The tests here run on host 1 of a virtual cluster, whose spec is named by SPEC."""
 
+import contextlib
 import os
+import signal
 import subprocess
 from pathlib import Path
 
+import hosts
 import pytest
 from hosts import SHARED, SPEC, Sshd, on_host
-from jobs import Running
+from jobs import Running, processes
+
+HOSTS = range(1, SPEC.read_text().count("address:") + 1)
 
 
 @pytest.fixture
@@ -19,9 +24,26 @@ def folder(request):
 
 @pytest.fixture
 def start(folder):
-    def run(*arguments, cwd=folder, env=None):
-        return Running(arguments, cwd, env)
-    return run
+    jobs = []
+
+    def run(*arguments, cwd=folder, env=None, under=()):
+        jobs.append(Running(arguments, cwd, env, under))
+        return jobs[-1]
+    yield run
+    for job in jobs:  # of a test that failed
+        job.process.kill()
+
+
+@pytest.fixture
+def end_what_is_left():
+    """So that a test that leaves something fails, and those after it do not."""
+    def end():
+        for pid in processes():  # of the virtual hosts alone
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for host in HOSTS:
+            hosts.in_host(host, "sh", "-c", "rm -rf /tmp/autodist-[0-9]*")
+    return end
 
 
 @pytest.fixture
@@ -94,6 +116,32 @@ def firewall():
     yield drop
     for host in closed:
         on_host(host, "nft delete table inet test")
+
+
+@pytest.fixture
+def cut():
+    """Cuts hosts off: cut(host); heals what the test has not healed."""
+    lost = []
+
+    def lose(host):
+        lost.append(host)
+        hosts.cut(host)
+    yield lose
+    for host in lost:
+        hosts.heal(host)
+
+
+@pytest.fixture
+def power_off():
+    """Switches hosts off: power_off(host); on again after the test."""
+    lost = []
+
+    def lose(host):
+        lost.append(host)
+        hosts.power_off(host)
+    yield lose
+    for host in lost:
+        hosts.power_on(host)
 
 
 @pytest.fixture

@@ -1,7 +1,10 @@
 """The virtual hosts that the tests run on."""
 
+import contextlib
 import os
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 SPEC = Path(os.environ["SPEC"])
@@ -19,6 +22,152 @@ def on_host(host, command):
     key = config[config.index("AuthorizedKeysFile") + 1].removesuffix(".pub")
     return subprocess.run(["ssh", "-F", "none", "-o", f"UserKnownHostsFile={SHARED}/known_hosts", "-p", port,
                            "-i", key, address(host), command], check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+
+
+def _argv(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return [""]
+
+
+def pids():
+    """Of all hosts: they share one process list."""
+    return {int(name) for name in os.listdir("/proc") if name.isdigit()}
+
+
+def listening_sshd(host):
+    """The pid of the host's own SSH server."""
+    config = str(SHARED / f"host{host}" / "sshd_config")
+    [pid] = [pid for pid in pids() for argv in [" ".join(_argv(pid))]
+             if argv.startswith("sshd:") and config in argv.split()]
+    return pid
+
+
+_namespaces_opened = {}  # kept open, so that a host outlives the last of its processes
+
+
+def _namespaces(host):
+    """{kind: path} of the host's namespaces."""
+    if host not in _namespaces_opened:
+        sshd = listening_sshd(host)
+        _namespaces_opened[host] = {kind: os.open(f"/proc/{sshd}/ns/{kind}", os.O_RDONLY)
+                                    for kind in ("net", "uts", "mnt")}
+    return {kind: f"/proc/{os.getpid()}/fd/{fd}" for kind, fd in _namespaces_opened[host].items()}
+
+
+def in_host(host, *command):
+    """Runs a command on a host without any network in between."""
+    path = _namespaces(host)
+    return subprocess.run(
+        ["nsenter", f"--net={path['net']}", f"--uts={path['uts']}", f"--mount={path['mnt']}",
+         *map(str, command)], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True).stdout
+
+
+def pids_on(host):
+    network = os.stat(_namespaces(host)["net"]).st_ino
+    found = set()
+    for pid in pids():
+        try:
+            if os.stat(f"/proc/{pid}/ns/net").st_ino == network:
+                found.add(pid)
+        except OSError:
+            pass
+    return found
+
+
+def _at_the_bridge(*commands):
+    # Process 1 is virtual_cluster, where the hosts' cables end.
+    subprocess.run(["nsenter", "--target", "1", "--net", "nft", "; ".join(commands)], check=True,
+                   stderr=subprocess.PIPE)
+
+
+def cut(host):
+    """Loses every frame from and to the host, somewhere in between: no end is told."""
+    _namespaces(host)
+    _at_the_bridge(
+        f"add table bridge cut{host}",
+        f"add chain bridge cut{host} forward {{ type filter hook forward priority 0; }}",
+        f"add rule bridge cut{host} forward iifname veth{host} drop",
+        f"add rule bridge cut{host} forward oifname veth{host} drop")
+
+
+def heal(host):
+    """Undoes a cut; does nothing where there is none."""
+    _at_the_bridge(f"add table bridge cut{host}", f"delete table bridge cut{host}")
+
+
+def _await_end(pid):
+    """Until the process has let go of its ports."""
+    with contextlib.suppress(OSError):
+        while Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX":
+            time.sleep(0.002)
+
+
+def power_off(host):
+    """Ends everything on the host; nobody on the network hears of it."""
+    cut(host)
+    found = pids_on(host)
+    for pid in found:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    for pid in found:
+        _await_end(pid)
+
+
+def power_on(host):
+    in_host(host, "sh", "-c", "rm -rf /tmp/autodist-*")  # a new start finds an empty /tmp
+    start_sshd(host)
+    heal(host)
+
+
+SSHD_START_LIMIT_S = 10
+
+
+def stop_sshd(host):
+    """Ends the server that listens; its sessions go on."""
+    _namespaces(host)
+    pid = listening_sshd(host)
+    os.kill(pid, signal.SIGKILL)
+    _await_end(pid)
+
+
+def start_sshd(host):
+    folder = SHARED / f"host{host}"
+    log = folder / f"sshd-{time.monotonic_ns()}.log"
+    in_host(host, "/usr/sbin/sshd", "-f", folder / "sshd_config", "-E", log)
+    limit = time.monotonic() + SSHD_START_LIMIT_S
+    while "Server listening" not in (log.read_text() if log.exists() else ""):
+        assert time.monotonic() < limit, f"the sshd of host {host} did not start: {log.read_text()}"
+        time.sleep(0.01)
+
+
+def sshd_sessions(host):
+    """The pids of the SSH server's processes that serve somebody."""
+    return {pid for pid in pids_on(host) - {listening_sshd(host)} if _argv(pid)[0].startswith("sshd:")}
+
+
+def _is_agent(pid):
+    return "attach" in _argv(pid)[1:2] and _argv(pid)[0].endswith("autodist-agent")
+
+
+def _parent(pid):
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return 0
+
+
+def ranks_on(host):
+    """The pids of the processes that agents started on the host."""
+    return {pid for pid in pids_on(host)
+            if _argv(pid) != [""] and not _is_agent(pid) and _is_agent(_parent(pid))}
+
+
+def agents_on(host):
+    """The pids of the agents that own ranks on the host."""
+    return {_parent(pid) for pid in ranks_on(host)}
 
 
 class Sshd:

@@ -1,10 +1,13 @@
 """Running autodist in tests, and looking for what it left."""
 
+import atexit
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -12,6 +15,19 @@ from pathlib import Path
 BUILD = Path(os.environ.get("BUILD", Path(__file__).parents[2] / "build" / "bin"))
 AUTODIST = str(BUILD / "autodist")
 LIMIT_S = 120
+
+
+def _own_record_of_jobs():
+    """So that no job of a test is found among the tester's own, nor the other way round."""
+    folder = tempfile.mkdtemp(prefix="tests-of-autodist-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    for name in ("XDG_STATE_HOME", "XDG_RUNTIME_DIR"):
+        path = Path(folder) / name
+        path.mkdir(mode=0o700)
+        os.environ[name] = str(path)
+
+
+_own_record_of_jobs()
 
 
 class Outcome:
@@ -33,10 +49,11 @@ class Outcome:
 class Running:
     """An autodist that has been started."""
 
-    def __init__(self, arguments, cwd, env):
+    def __init__(self, arguments, cwd, env, under=()):
+        """`under`: a command that runs autodist, such as nohup."""
         self.started = time.monotonic()
         self.process = subprocess.Popen(
-            [AUTODIST, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            [*under, AUTODIST, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL, cwd=cwd, env={**os.environ, **(env or {})})
         self.err = b""
         self.reader = threading.Thread(target=self._read_err, daemon=True)
@@ -49,6 +66,14 @@ class Running:
     def await_lines(self, count):
         """Reads this many lines of stdout."""
         return [self.process.stdout.readline().decode() for _ in range(count)]
+
+    def await_err(self, text, limit):
+        """Waits until stderr has the text; gives the seconds."""
+        start = time.monotonic()
+        while text.encode() not in self.err:
+            assert time.monotonic() - start < limit, f"no {text!r} within {limit} s in\n{self.err.decode()}"
+            time.sleep(0.005)
+        return time.monotonic() - start
 
     def interrupt(self, number=signal.SIGINT):
         self.process.send_signal(number)
@@ -77,6 +102,23 @@ def processes():
         if b"AUTODIST_JOB_ID=" in environment or "autodist-agent attach" in command:
             found[int(folder.name)] = command
     return found
+
+
+def state(pid):
+    """The letter in its /proc/PID/stat, such as T if it is stopped; "" if there is no such process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return ""
+
+
+def seconds_until(holds, limit):
+    """How long it takes until it holds; fails when the limit, in seconds, has passed."""
+    start = time.monotonic()
+    while not holds():
+        assert time.monotonic() - start < limit, f"not within {limit} s; there are {processes()}"
+        time.sleep(0.005)
+    return time.monotonic() - start
 
 
 def python(script):

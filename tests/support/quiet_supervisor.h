@@ -9,9 +9,8 @@
 namespace autodist::test {
 
 inline std::unique_ptr<agent::Supervisor> QuietSupervisor() {
-  return *agent::Supervisor::Create({[](uint32_t, pid_t) {},
-                                     [](uint32_t, agent::Stream, uint64_t, std::string) {},
-                                     [](const agent::RankExit&) {}, [] {}});
+  return *agent::Supervisor::Create({[](uint32_t, base::UniqueFd, base::UniqueFd) {},
+                                     [](uint32_t, pid_t) {}, [](const agent::RankExit&) {}, [] {}});
 }
 
 }  // namespace autodist::test

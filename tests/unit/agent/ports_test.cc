@@ -8,16 +8,17 @@
 #include <unistd.h>
 
 #include "base/socket_address.h"
+#include "support/limit.h"
 
 namespace autodist::agent {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using test::kLimit;
 using testing::EndsWith;
 using testing::StartsWith;
 
-constexpr seconds kLimit{30};
 constexpr milliseconds kShortLimit{300};
 
 struct Opened {

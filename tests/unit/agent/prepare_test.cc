@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "support/block_sigchld.h"
+#include "support/quiet_supervisor.h"
 #include "support/temp_folder.h"
 
 namespace autodist::agent {
@@ -19,9 +19,6 @@ using testing::Not;
 class PrepareTest : public testing::Test {
  protected:
   void SetUp() override {
-    supervisor_ =
-        *Supervisor::Create({[](uint32_t, pid_t) {}, [](uint32_t, Stream, uint64_t, std::string) {},
-                             [](const RankExit&) {}, [] {}});
     request_.set_working_directory(folder_.path());
     request_.mutable_node()->set_data_address("127.0.0.1");
     request_.mutable_node()->add_ranks()->add_argv("true");
@@ -56,7 +53,7 @@ class PrepareTest : public testing::Test {
   const test::TempFolder folder_;
   Environment agent_;
   v1::PrepareRequest request_;
-  std::unique_ptr<Supervisor> supervisor_;
+  const std::unique_ptr<Supervisor> supervisor_ = test::QuietSupervisor();
 };
 
 TEST_F(PrepareTest, ANodeStartsFromACleanEnvironment) {

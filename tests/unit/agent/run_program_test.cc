@@ -6,6 +6,7 @@
 #include <chrono>
 #include <future>
 
+#include "support/limit.h"
 #include "support/quiet_supervisor.h"
 
 namespace autodist::agent {
@@ -13,9 +14,8 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using test::kLimit;
 using testing::HasSubstr;
-
-constexpr seconds kLimit{60};
 
 class RunProgramTest : public testing::Test {
  protected:

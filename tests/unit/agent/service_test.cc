@@ -1,101 +1,161 @@
 // The agent's services over a real gRPC connection.
 #include "service.h"
 
-#include <grpcpp/create_channel_posix.h>
-#include <grpcpp/server_posix.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 
 #include <chrono>
 
-#include "support/block_sigchld.h"
+#include "support/chief_end.h"
+#include "support/small_agent.h"
 #include "support/temp_folder.h"
 
 namespace autodist::agent {
 namespace {
 
-using ClientStream = grpc::ClientReaderWriter<v1::ChiefMessage, v1::AgentEvent>;
+using test::ChiefEnd;
+using test::End;
+using test::Renew;
+using test::Shutdown;
+using test::Start;
 
 class ServiceTest : public testing::Test {
  protected:
-  void SetUp() override {
-    supervisor_ = *Supervisor::Create(EventsInto(events_));
-    rendezvous_ = std::make_unique<RendezvousService>(events_);
-    service_ = std::make_unique<AgentService>(
-        events_, *rendezvous_, *supervisor_, "/socket", [this] { ++heard_; },
-        [this](bool held) { held_ += held; });
-    grpc::ServerBuilder builder;
-    builder.RegisterService(service_.get());
-    builder.RegisterService(rendezvous_.get());
-    server_ = builder.BuildAndStart();
-    auto sockets = base::StreamSocketPair();
-    ASSERT_TRUE(base::SetNonBlocking(sockets->first.get()).ok());
-    ASSERT_TRUE(base::SetNonBlocking(sockets->second.get()).ok());
-    grpc::AddInsecureChannelFromFd(server_.get(), sockets->first.Release());
-    channel_ = grpc::CreateInsecureChannelFromFd("agent", sockets->second.Release());
-    chief_ = v1::AgentService::NewStub(channel_);
-    rank_ = v1::RendezvousService::NewStub(channel_);
-  }
-  void TearDown() override {
-    server_->Shutdown(std::chrono::system_clock::now());
-    supervisor_.reset();
-  }
-
-  v1::PrepareResponse Prepare(const std::string& script) {
+  grpc::Status TryPrepare(const std::string& script, v1::PrepareResponse& response) {
     v1::PrepareRequest request;
     request.set_working_directory("/");
+    request.set_spool_limit(1 << 20);
     request.mutable_node()->set_data_address("127.0.0.1");
     v1::RankPlan& rank = *request.mutable_node()->add_ranks();
     rank.set_rank(7);
     for (const char* word : {"sh", "-c", script.c_str()}) rank.add_argv(word);
     grpc::ClientContext context;
+    return chief_->Prepare(&context, request, &response);
+  }
+  v1::PrepareResponse Prepare(const std::string& script) {
     v1::PrepareResponse response;
-    const grpc::Status status = chief_->Prepare(&context, request, &response);
+    const grpc::Status status = TryPrepare(script, response);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return response;
   }
 
-  static v1::ChiefMessage Start() {
-    v1::ChiefMessage message;
-    message.mutable_start();
-    return message;
-  }
-  static v1::ChiefMessage Shutdown() {
-    v1::ChiefMessage message;
-    message.mutable_shutdown();
-    return message;
-  }
-
-  std::atomic<int> heard_ = 0;
-  std::atomic<int> held_ = 0;  // how often the lease was held
-  EventQueue events_;
-  std::unique_ptr<Supervisor> supervisor_;
-  std::unique_ptr<RendezvousService> rendezvous_;
-  std::unique_ptr<AgentService> service_;
-  std::unique_ptr<grpc::Server> server_;
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<v1::AgentService::Stub> chief_;
-  std::unique_ptr<v1::RendezvousService::Stub> rank_;
+  test::SmallAgent agent_;
+  const std::shared_ptr<grpc::Channel> channel_ = agent_.server->Channel();
+  const std::unique_ptr<v1::AgentService::Stub> chief_ = v1::AgentService::NewStub(channel_);
+  const std::unique_ptr<v1::RendezvousService::Stub> rank_ =
+      v1::RendezvousService::NewStub(channel_);
 };
 
 TEST_F(ServiceTest, AJobFromPrepareToShutdown) {
   ASSERT_EQ(Prepare("echo hello; exit 5").problems_size(), 0);
-  grpc::ClientContext context;
-  const std::unique_ptr<ClientStream> session = chief_->Session(&context);
-  session->Write(Start());
-  v1::AgentEvent event;
-  ASSERT_TRUE(session->Read(&event));
-  EXPECT_EQ(event.rank_started().rank(), 7u);
-  ASSERT_TRUE(session->Read(&event));
-  EXPECT_EQ(event.output().data(), "hello\n");
-  EXPECT_EQ(event.output().stream(), v1::OUTPUT_STREAM_STDOUT);
-  ASSERT_TRUE(session->Read(&event));
-  EXPECT_EQ(event.rank_exited().exit_code(), 5);
-  session->Write(Shutdown());
-  EXPECT_FALSE(session->Read(&event));
-  EXPECT_TRUE(session->Finish().ok());
-  EXPECT_GE(heard_, 3);
+  ChiefEnd chief(*chief_);
+  chief.Resume();
+  chief.Order(Start(), 1);
+  EXPECT_EQ(chief.Next().rank_started().rank(), 7u);
+  EXPECT_EQ(chief.Next().rank_exited().exit_code(), 5);
+  chief.Order(Shutdown(), 2);
+  EXPECT_TRUE(chief.Next().has_ranks_ended());
+  EXPECT_EQ(chief.output(), "hello\n");
+  chief.Tell({});
+  EXPECT_TRUE(chief.Finish().ok());
+  EXPECT_GE(agent_.heard, 4);
+}
+
+TEST_F(ServiceTest, TheEndIsToldOnceAllOutputIsAcknowledged) {
+  Prepare("echo hello");
+  ChiefEnd chief(*chief_);
+  chief.acknowledge_output = false;
+  chief.Resume();
+  chief.Order(Start(), 1);
+  EXPECT_TRUE(chief.Next().has_rank_started());
+  EXPECT_TRUE(chief.Next().has_rank_exited());
+  chief.Order(Shutdown(), 2);
+  chief.Tell(Renew(3));
+  EXPECT_TRUE(chief.Next().has_lease_renewed());
+  agent_.supervisor->WaitUntilEnded();
+  chief.Tell(Renew(4));
+  EXPECT_TRUE(chief.Next().has_lease_renewed());
+  chief.acknowledge_output = true;
+  chief.AcknowledgeOutput();
+  EXPECT_TRUE(chief.Next().has_ranks_ended());
+}
+
+TEST_F(ServiceTest, TheNodeIsPreparedAgainForTheNextAttempt) {
+  Prepare("echo first");
+  ChiefEnd chief(*chief_);
+  chief.Resume();
+  chief.Order(Start(), 1);
+  EXPECT_TRUE(chief.Next().has_rank_started());
+  EXPECT_TRUE(chief.Next().has_rank_exited());
+  chief.Order(End(), 2);
+  EXPECT_TRUE(chief.Next().has_ranks_ended());
+  EXPECT_EQ(Prepare("exit 6").problems_size(), 0);
+  chief.Order(Start(), 3);
+  EXPECT_TRUE(chief.Next().has_rank_started());
+  EXPECT_EQ(chief.Next().rank_exited().exit_code(), 6);
+}
+
+TEST_F(ServiceTest, ANodeWithRanksIsNotPrepared) {
+  Prepare("exec sleep 1000");
+  ChiefEnd chief(*chief_);
+  chief.Resume();
+  chief.Order(Start(), 1);
+  ASSERT_TRUE(chief.Next().has_rank_started());
+  v1::PrepareResponse response;
+  EXPECT_EQ(TryPrepare("true", response).error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+}
+
+TEST_F(ServiceTest, NothingIsTakenBeforeResume) {
+  Prepare("exit 5");
+  ChiefEnd chief(*chief_);
+  chief.Order(Start(), 1);
+  chief.Resume("the next key");
+  EXPECT_EQ(chief.resumed().acknowledged(), 0u);
+  EXPECT_EQ(agent_.key(), "the next key");
+  EXPECT_TRUE(agent_.supervisor->RunningRanks().empty());
+  chief.Order(Start(), 1);
+  EXPECT_TRUE(chief.Next().has_rank_started());
+}
+
+TEST_F(ServiceTest, ASecondSessionTakesThePlaceOfTheFirst) {
+  Prepare("exit 5");
+  ChiefEnd first(*chief_);
+  first.Resume();
+  first.Order(Start(), 1);
+  ASSERT_TRUE(first.Next().has_rank_started());
+  ASSERT_TRUE(first.Next().has_rank_exited());  // but not acknowledged
+  ChiefEnd second(*chief_, 1);
+  second.Resume();
+  EXPECT_EQ(first.Finish().error_code(), grpc::StatusCode::ABORTED);
+  EXPECT_EQ(second.resumed().resumed().instance(), first.resumed().resumed().instance());
+  EXPECT_EQ(second.resumed().acknowledged(), 1u);
+  EXPECT_TRUE(second.Next().has_rank_exited());
+  second.Order(Shutdown(), 2);
+  EXPECT_TRUE(second.Next().has_ranks_ended());
+  second.Tell({});
+  EXPECT_TRUE(second.Finish().ok());
+}
+
+TEST_F(ServiceTest, AStoppedChiefKeepsItsLeaseUntilItsConnectionBreaks) {
+  ChiefEnd chief(*chief_);
+  chief.Resume();
+  EXPECT_EQ(agent_.sessions, 1);
+  v1::ChiefMessage message;
+  message.mutable_signal()->set_signal(SIGTSTP);
+  chief.Order(message, 1);
+  chief.Tell(Renew(1));
+  EXPECT_TRUE(chief.Next().has_lease_renewed());
+  EXPECT_TRUE(agent_.paused);
+  message.mutable_signal()->set_signal(SIGCONT);
+  chief.Order(message, 2);
+  chief.Tell(Renew(2));
+  EXPECT_TRUE(chief.Next().has_lease_renewed());
+  EXPECT_FALSE(agent_.paused);
+  chief.Cancel();
+  agent_.events->WaitUntilDetached(base::Deadline::After(std::chrono::seconds(60)));
+  EXPECT_FALSE(agent_.events->attached());
 }
 
 TEST_F(ServiceTest, ProblemsTravelWithTheirKind) {
@@ -182,16 +242,8 @@ TEST_F(ServiceTest, TriesEndWithTheAgent) {
   });
   const base::UniqueFd connection(accept(silent.get(), nullptr, nullptr));  // it has begun
   const auto begin = std::chrono::steady_clock::now();
-  server_->Shutdown(std::chrono::system_clock::now());
+  agent_.server->Shutdown();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
-}
-
-TEST_F(ServiceTest, ANodeIsPreparedOnce) {
-  Prepare("true");
-  grpc::ClientContext context;
-  v1::PrepareResponse response;
-  EXPECT_EQ(chief_->Prepare(&context, {}, &response).error_code(),
-            grpc::StatusCode::ALREADY_EXISTS);
 }
 
 TEST_F(ServiceTest, ANodeIsSynchronisedOnceWithTheLeaseHeld) {
@@ -204,7 +256,7 @@ TEST_F(ServiceTest, ANodeIsSynchronisedOnceWithTheLeaseHeld) {
   sync->Write(request);
   ASSERT_TRUE(sync->Read(&response));
   EXPECT_TRUE(response.has_place());
-  EXPECT_EQ(held_, 1);
+  EXPECT_EQ(agent_.lease_held, 1);
   grpc::ClientContext second_context;
   const auto second = chief_->Sync(&second_context);
   EXPECT_FALSE(second->Read(&response));
@@ -213,43 +265,23 @@ TEST_F(ServiceTest, ANodeIsSynchronisedOnceWithTheLeaseHeld) {
   EXPECT_EQ(sync->Finish().error_code(), grpc::StatusCode::CANCELLED);
 }
 
-TEST_F(ServiceTest, ASecondSessionIsRefusedWhileOneIsOpen) {
-  grpc::ClientContext first_context;
-  const std::unique_ptr<ClientStream> first = chief_->Session(&first_context);
-  events_.Push(v1::AgentEvent());
-  v1::AgentEvent event;
-  ASSERT_TRUE(first->Read(&event));  // it is open
-  grpc::ClientContext second_context;
-  const std::unique_ptr<ClientStream> second = chief_->Session(&second_context);
-  EXPECT_FALSE(second->Read(&event));
-  EXPECT_EQ(second->Finish().error_code(), grpc::StatusCode::ALREADY_EXISTS);
-  first->Write(Shutdown());
-  EXPECT_FALSE(first->Read(&event));
-  EXPECT_TRUE(first->Finish().ok());
-}
-
 TEST_F(ServiceTest, ARendezvousCallIsAnsweredByTheChief) {
-  grpc::ClientContext context;
-  const std::unique_ptr<ClientStream> session = chief_->Session(&context);
-  std::thread rank([this] {
-    grpc::ClientContext get_context;
+  ChiefEnd chief(*chief_);
+  chief.Resume();
+  std::jthread rank([this] {
+    grpc::ClientContext context;
     v1::GetRequest request;
     request.set_key("k");
     v1::GetResponse response;
-    EXPECT_TRUE(rank_->Get(&get_context, request, &response).ok());
+    EXPECT_TRUE(rank_->Get(&context, request, &response).ok());
     EXPECT_EQ(response.value(), "v");
   });
-  v1::AgentEvent event;
-  ASSERT_TRUE(session->Read(&event));
+  const v1::AgentEvent event = chief.Next();
   EXPECT_EQ(event.rendezvous_request().get().key(), "k");
   v1::ChiefMessage reply;
   reply.mutable_rendezvous_reply()->set_id(event.rendezvous_request().id());
   reply.mutable_rendezvous_reply()->set_value("v");
-  session->Write(reply);
-  rank.join();
-  session->Write(Shutdown());
-  EXPECT_FALSE(session->Read(&event));
-  EXPECT_TRUE(session->Finish().ok());
+  chief.Order(reply, 1);
 }
 
 TEST_F(ServiceTest, ARendezvousCallThatTimesOutIsForgotten) {
@@ -259,7 +291,7 @@ TEST_F(ServiceTest, ARendezvousCallThatTimesOutIsForgotten) {
   EXPECT_EQ(rank_->Get(&context, {}, &response).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   v1::RendezvousReply late;
   late.set_id(1);
-  rendezvous_->Reply(late);  // nobody waits any more
+  agent_.rendezvous->Reply(late);  // nobody waits any more
 }
 
 }  // namespace

@@ -2,19 +2,17 @@
 #include "sync.h"
 
 #include <gmock/gmock.h>
-#include <grpcpp/create_channel_posix.h>
-#include <grpcpp/server_posix.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <future>
 
 #include "autodist/v1/agent.grpc.pb.h"
-#include "base/fd.h"
 #include "files/digest.h"
 #include "files/temporary_file.h"
 #include "service.h"
 #include "support/block_sigchld.h"
+#include "support/grpc_server.h"
 #include "support/temp_folder.h"
 
 namespace autodist::agent {
@@ -46,21 +44,7 @@ class SyncOnly final : public v1::AgentService::CallbackService {
 
 class SyncTest : public testing::Test {
  protected:
-  SyncTest() {
-    grpc::ServerBuilder builder;
-    builder.RegisterService(&service_);
-    server_ = builder.BuildAndStart();
-    auto sockets = base::StreamSocketPair();
-    EXPECT_TRUE(base::SetNonBlocking(sockets->first.get()).ok());
-    EXPECT_TRUE(base::SetNonBlocking(sockets->second.get()).ok());
-    grpc::AddInsecureChannelFromFd(server_.get(), sockets->first.Release());
-    chief_ = v1::AgentService::NewStub(
-        grpc::CreateInsecureChannelFromFd("agent", sockets->second.Release()));
-  }
-  ~SyncTest() override {
-    context_.TryCancel();
-    server_->Shutdown(std::chrono::system_clock::now());
-  }
+  ~SyncTest() override { context_.TryCancel(); }
 
   void Begin(const std::string& probe = files::NewTemporaryName()) {
     stream_ = chief_->Sync(&context_);
@@ -111,8 +95,9 @@ class SyncTest : public testing::Test {
   const test::TempFolder temp_;
   const std::string target_ = temp_.path() + "/target";
   SyncOnly service_;
-  std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<v1::AgentService::Stub> chief_;
+  test::GrpcServer server_{&service_};
+  const std::unique_ptr<v1::AgentService::Stub> chief_ =
+      v1::AgentService::NewStub(server_.Channel());
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReaderWriter<v1::SyncRequest, v1::SyncResponse>> stream_;
 };

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -58,6 +60,23 @@ TEST(FdTest, WriteAllPassesMoreThanAPipeHolds) {
   }
   writer.join();
   EXPECT_EQ(total, much.size());
+}
+
+TEST(FdTest, StandardStreamsThatAreClosedAreOpened) {
+  const pid_t child = fork();
+  if (child == 0) {
+    close(STDIN_FILENO);
+    close(STDERR_FILENO);
+    OpenStandardStreams();
+    char byte = 0;
+    const auto next = Pipe();
+    const bool fine = read(STDIN_FILENO, &byte, 1) == 0 && write(STDERR_FILENO, "x", 1) == 1 &&
+                      next.ok() && next->first.get() > STDERR_FILENO;
+    _exit(fine ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(FdTest, ReadFileKeepsItsLimit) {

@@ -98,7 +98,7 @@ TEST(AskDevicesTest, TellsWhatWentWrong) {
 TEST(AskDevicesTest, AHostThatIsSilentIsGivenUp) {
   const auto answers = AskDevices(1, Through("exec cat"), milliseconds(100));
   EXPECT_EQ(answers[0].status().code(), StatusCode::kDeadlineExceeded);
-  EXPECT_EQ(Message(answers[0].status()), "no answer within 100 ms");
+  EXPECT_EQ(Message(answers[0].status()), "no answer within 0.1 s");
 }
 
 // Starts nothing until it is told to stop.
@@ -123,7 +123,7 @@ TEST(AskDevicesTest, OneThatCannotBeReachedKeepsNoOtherFromAnswering) {
         return std::make_unique<transport::LocalTransport>();
       },
       milliseconds(500));
-  EXPECT_EQ(Message(answers[0].status()), "no answer within 500 ms");
+  EXPECT_EQ(Message(answers[0].status()), "no answer within 0.5 s");
   EXPECT_EQ(Message(answers[1].status()), "does not resolve");
   EXPECT_TRUE(answers[2].ok()) << answers[2].status();
 }

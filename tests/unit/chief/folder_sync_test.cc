@@ -2,9 +2,6 @@
 #include "chief/folder_sync.h"
 
 #include <gmock/gmock.h>
-#include <grpcpp/create_channel_posix.h>
-#include <grpcpp/grpcpp.h>
-#include <grpcpp/server_posix.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -12,6 +9,7 @@
 #include <future>
 
 #include "files/digest.h"
+#include "support/grpc_server.h"
 #include "support/temp_folder.h"
 
 namespace autodist::chief {
@@ -31,19 +29,6 @@ class FakeAgent final : public v1::AgentService::Service {
 
 class FolderSyncTest : public testing::Test {
  protected:
-  FolderSyncTest() {
-    grpc::ServerBuilder builder;
-    builder.RegisterService(&service_);
-    server_ = builder.BuildAndStart();
-    auto sockets = base::StreamSocketPair();
-    EXPECT_TRUE(base::SetNonBlocking(sockets->first.get()).ok());
-    EXPECT_TRUE(base::SetNonBlocking(sockets->second.get()).ok());
-    grpc::AddInsecureChannelFromFd(server_.get(), sockets->first.Release());
-    agent_ = v1::AgentService::NewStub(
-        grpc::CreateInsecureChannelFromFd("agent", sockets->second.Release()));
-  }
-  ~FolderSyncTest() override { server_->Shutdown(std::chrono::system_clock::now()); }
-
   Status Copy(milliseconds stall_limit = kStallLimit) {
     FolderSync sync(*files::ScanFolder(folder_.path(), ""), 1, stall_limit);
     return sync.CopyTo(*agent_, stop_.get_token());
@@ -80,8 +65,9 @@ class FolderSyncTest : public testing::Test {
 
   const test::TempFolder folder_;
   FakeAgent service_;
-  std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<v1::AgentService::Stub> agent_;
+  test::GrpcServer server_{&service_};
+  const std::unique_ptr<v1::AgentService::Stub> agent_ =
+      v1::AgentService::NewStub(server_.Channel());
   std::stop_source stop_;
 };
 
@@ -93,7 +79,7 @@ TEST_F(FolderSyncTest, SendsWhatIsWantedInWholeFiles) {
   std::map<uint64_t, std::string> got;
   service_.behave = [&got](AgentEnd& agent) {
     v1::SyncDifferences differences;
-    for (const uint64_t wanted : {1, 2}) differences.add_wanted(wanted);
+    for (const uint64_t wanted : {1u, 2u}) differences.add_wanted(wanted);
     Answer(agent, differences);
     v1::SyncRequest request;
     while (agent.Read(&request) && !request.has_complete()) {
@@ -113,7 +99,7 @@ TEST_F(FolderSyncTest, AsksOfSuspectsWhetherTheyDiffer) {
   std::vector<std::string> messages;
   service_.behave = [&](AgentEnd& agent) {
     v1::SyncDifferences differences;
-    for (const uint64_t index : {0, 1}) {
+    for (const uint64_t index : {0u, 1u}) {
       v1::Suspect& suspect = *differences.add_suspects();
       suspect.set_entry(index);
       suspect.set_digest(same);
@@ -176,7 +162,7 @@ TEST_F(FolderSyncTest, AFileThatChangesMeanwhileIsNotSent) {
   const Status status = Copy();
   EXPECT_THAT(Message(status), HasSubstr("/a on the chief has changed"));
   EXPECT_THAT(Remedy(status), HasSubstr(".autodistignore"));
-  server_->Shutdown();
+  server_.Shutdown();
   EXPECT_FALSE(complete);
 }
 

@@ -44,16 +44,28 @@ TEST_F(JobStateTest, TheFirstFailureStopsTheRestAndIsTheExitCode) {
   EXPECT_EQ(state_.RankExited(Exited(3, 7)), Action::kStop);
   EXPECT_EQ(state_.RankExited(Exited(1, 9)), Action::kNone);
   EXPECT_EQ(state_.RankExited(Signaled(0, SIGTERM)), Action::kNone);
-  EXPECT_EQ(state_.RankExited(Signaled(2, SIGKILL)), Action::kNone);
+  v1::RankExited killed = Signaled(2, SIGKILL);
+  killed.set_time_ns(30'000'000'000);  // after the grace period
+  EXPECT_EQ(state_.RankExited(killed), Action::kNone);
   EXPECT_FALSE(state_.AllEnded());
   EXPECT_EQ(state_.RankExited(Exited(4, 0)), Action::kNone);
   EXPECT_TRUE(state_.AllEnded());
   EXPECT_EQ(state_.ExitCode(), 7);
   EXPECT_EQ(state_.cause()->exit.rank(), 3u);
   EXPECT_EQ(state_.cause()->node_rank, 1u);
-  EXPECT_EQ(state_.ended_by_term(), 1);
+  EXPECT_EQ(state_.ended_by_stop_signal(), 1);
   EXPECT_EQ(state_.ended_by_kill(), 1);
   EXPECT_EQ(state_.ended_themselves(), 2);
+}
+
+TEST_F(JobStateTest, ARankThatWasKilledIsTheCauseOfExitsThatAreToldSooner) {
+  state_.RankExited(Exited(0, 1));
+  v1::RankExited killed = Signaled(3, SIGKILL);
+  killed.set_time_ns(900'000'000);  // its agent had other things to do
+  EXPECT_EQ(state_.RankExited(killed), Action::kNone);
+  EXPECT_EQ(state_.ExitCode(), 137);
+  EXPECT_EQ(state_.cause()->exit.rank(), 3u);
+  EXPECT_EQ(state_.ended_themselves(), 1);
 }
 
 TEST_F(JobStateTest, ASignalGives128AndItsNumber) {
@@ -93,6 +105,62 @@ TEST_F(JobStateTest, AnInterruptAfterAFailureKillsButDoesNotHideIt) {
   state_.RankExited(Exited(0, 7));
   EXPECT_EQ(state_.Interrupted(SIGINT), Action::kKill);
   EXPECT_EQ(state_.ExitCode(), 7);
+}
+
+TEST_F(JobStateTest, TheEarliestFailureIsTheCauseWhateverCameFirst) {
+  const auto at = [](v1::RankExited exit, int64_t time) {
+    exit.set_time_ns(time);
+    return exit;
+  };
+  EXPECT_EQ(state_.RankExited(at(Exited(3, 7), 200)), Action::kStop);
+  EXPECT_EQ(state_.RankExited(at(Signaled(0, SIGSEGV), 100)), Action::kNone);
+  EXPECT_EQ(state_.cause()->exit.rank(), 0u);
+  EXPECT_EQ(state_.cause()->node_rank, 0u);
+  EXPECT_EQ(state_.ExitCode(), 139);
+  EXPECT_EQ(state_.ended_themselves(), 1);  // rank 3
+  state_.RankExited(at(Exited(1, 0), 50));  // no failure
+  state_.RankExited(at(Exited(2, 9), 150));
+  EXPECT_EQ(state_.cause()->exit.rank(), 0u);
+  EXPECT_EQ(state_.ended_themselves(), 3);
+}
+
+TEST_F(JobStateTest, AnEarlierFailureDoesNotHideAnotherCause) {
+  state_.Interrupted(SIGTERM);
+  state_.RankExited(Exited(0, 7));
+  EXPECT_EQ(state_.ExitCode(), 143);
+}
+
+TEST_F(JobStateTest, ATimeThatIsUpStopsTheJobWith124) {
+  EXPECT_EQ(state_.TimedOut(), Action::kStop);
+  EXPECT_EQ(state_.TimedOut(), Action::kNone);
+  EXPECT_EQ(state_.cause()->kind, Cause::Kind::kTimedOut);
+  EXPECT_EQ(state_.ExitCode(), 124);
+}
+
+TEST_F(JobStateTest, AHungJobIsStoppedWith124) {
+  EXPECT_EQ(state_.Hung(), Action::kStop);
+  EXPECT_EQ(state_.RankExited(Exited(0, 7)), Action::kNone);
+  EXPECT_EQ(state_.cause()->kind, Cause::Kind::kHung);
+  EXPECT_EQ(state_.ExitCode(), 124);
+}
+
+TEST_F(JobStateTest, RanksAreCountedByTheirNodes) {
+  EXPECT_EQ(state_.running(), 5u);
+  EXPECT_EQ(state_.RunningOn(0), 2u);
+  state_.RankExited(Exited(1, 0));
+  state_.NodeLost(1, Error(StatusCode::kUnavailable, "link"));
+  EXPECT_EQ(state_.RunningOn(0), 1u);
+  EXPECT_EQ(state_.RunningOn(1), 0u);
+  EXPECT_EQ(state_.running(), 2u);
+}
+
+TEST_F(JobStateTest, TheStopSignalIsTheJobsOwn) {
+  JobState state(test::ThreeNodePlan(), SIGUSR1);
+  state.RankExited(Exited(0, 7));
+  state.RankExited(Signaled(1, SIGUSR1));
+  state.RankExited(Signaled(2, SIGTERM));
+  EXPECT_EQ(state.ended_by_stop_signal(), 1);
+  EXPECT_EQ(state.ended_themselves(), 1);
 }
 
 TEST_F(JobStateTest, ADoubleReportCountsOnce) {

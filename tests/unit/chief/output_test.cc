@@ -1,21 +1,41 @@
 #include "chief/output.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "support/plans.h"
+#include "support/spool_files.h"
 #include "support/temp_folder.h"
 
 namespace autodist::chief {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
+
+// The place of a terminal is taken by another file until the destructor.
+class Redirected {
+ public:
+  Redirected(int fd, const char* path) : fd_(fd), before_(dup(fd)) {
+    const base::UniqueFd file(open(path, O_WRONLY | O_CLOEXEC));
+    dup2(file.get(), fd_);
+  }
+  Redirected(const Redirected&) = delete;
+  Redirected& operator=(const Redirected&) = delete;
+  ~Redirected() { dup2(before_.get(), fd_); }
+
+ private:
+  const int fd_;
+  const base::UniqueFd before_;
+};
 
 class OutputTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto writer = OutputWriter::Create(test::ThreeNodePlan(), folder_.path() + "/runs/job",
+    auto writer = OutputWriter::Create(test::ThreeNodePlan(), folder_.path(),
                                        [this](uint32_t node_rank, const v1::OutputAck& ack) {
                                          acked_.push_back({node_rank, ack.rank(), ack.offset()});
                                        });
@@ -67,11 +87,11 @@ TEST_F(OutputTest, FilesHaveTheBytesAsTheyWere) {
   Write(1, bytes);
   Write(1, "e", v1::OUTPUT_STREAM_STDERR);
   writer_->Finish();
-  EXPECT_EQ(folder_.Read("runs/job/rank-1.out"), bytes);
-  EXPECT_EQ(folder_.Read("runs/job/rank-1.err"), "e");
-  EXPECT_EQ(folder_.Read("runs/job/rank-0.out"), "");
+  EXPECT_EQ(folder_.Read("rank-1.out"), bytes);
+  EXPECT_EQ(folder_.Read("rank-1.err"), "e");
+  EXPECT_EQ(folder_.Read("rank-0.out"), "");
   struct stat info;
-  ASSERT_EQ(stat((folder_.path() + "/runs/job/rank-1.out").c_str(), &info), 0);
+  ASSERT_EQ(stat((folder_.path() + "/rank-1.out").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
   testing::internal::GetCapturedStdout();
   testing::internal::GetCapturedStderr();
@@ -94,6 +114,79 @@ TEST_F(OutputTest, KeepsTheLastLines) {
   EXPECT_EQ(writer_->LastLines(0).back(), "line 49");
   testing::internal::GetCapturedStdout();
   testing::internal::GetCapturedStderr();
+}
+
+TEST_F(OutputTest, AVeryLongLineComesOutWhole) {
+  std::string line;
+  while (line.size() < 5 << 20) line += std::to_string(line.size()) + " ";
+  Write(4, "first\n");
+  for (size_t at = 0; at < line.size(); at += 60'000) Write(4, line.substr(at, 60'000));
+  Write(0, "between\n");
+  Write(4, "!\nlast\n");
+  writer_->Finish();
+  const std::string shown = testing::internal::GetCapturedStdout();
+  EXPECT_TRUE(shown ==
+              "[node3:4] first\n[10.0.0.1:0] between\n[node3:4] " + line + "!\n[node3:4] last\n")
+      << shown.size() << " bytes";
+  EXPECT_TRUE(folder_.Read("rank-4.out") == "first\n" + line + "!\nlast\n");
+  EXPECT_EQ(writer_->LastLines(4)[1], line.substr(0, 400));
+  testing::internal::GetCapturedStderr();
+}
+
+TEST_F(OutputTest, AVeryLongLineWithoutAnEndComesOutWholeToo) {
+  const std::string line(3 << 20, 'x');
+  for (size_t at = 0; at < line.size(); at += 1 << 16) Write(0, line.substr(at, 1 << 16));
+  writer_->Finish();
+  EXPECT_TRUE(testing::internal::GetCapturedStdout() == "[10.0.0.1:0] " + line + "\n");
+  testing::internal::GetCapturedStderr();
+}
+
+TEST_F(OutputTest, WhatTheNodeLostIsToldAndAcknowledged) {
+  v1::Output output;
+  output.set_rank(3);
+  output.set_stream(v1::OUTPUT_STREAM_STDERR);
+  output.set_offset(0);
+  output.set_data("x\n");
+  output.set_lost(1000);
+  output.set_lost_because("the disk is gone");
+  writer_->Write(output);
+  writer_->Finish();
+  EXPECT_THAT(writer_->troubles(),
+              ElementsAre("1000 bytes that rank 3 wrote are lost: the disk is gone"));
+  EXPECT_THAT(acked_, ElementsAre(std::array<uint64_t, 3>{1, 3, 1002}));
+  testing::internal::GetCapturedStdout();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("1000 bytes that rank 3 wrote"));
+}
+
+TEST_F(OutputTest, ALogFileOnAFullDiskIsCutShortAndTheJobGoesOn) {
+  {
+    const Redirected ignored(STDERR_FILENO, "/dev/null");  // not limited as a file is
+    const test::FileSizeLimit limit(50'000);
+    for (int i = 0; i < 2; ++i) Write(0, std::string(29'999, 'x'), v1::OUTPUT_STREAM_STDERR);
+    Write(0, "more\n");
+    writer_->Finish();
+  }
+  EXPECT_THAT(writer_->troubles(),
+              ElementsAre(HasSubstr("log of rank 0 is cut short: write: File too large")));
+  EXPECT_EQ(folder_.Read("rank-0.err").size(), 50'000u);
+  EXPECT_EQ(folder_.Read("rank-0.out"), "more\n");
+  EXPECT_EQ(acked_.size(), 3u);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "[10.0.0.1:0] more\n");
+  testing::internal::GetCapturedStderr();
+}
+
+TEST_F(OutputTest, AFullStdoutIsToldOnceAndTheLogsGoOn) {
+  {
+    const Redirected full(STDOUT_FILENO, "/dev/full");
+    Write(0, "one\n");
+    Write(0, "err\n", v1::OUTPUT_STREAM_STDERR);
+    Write(0, "two\n");
+    writer_->Finish();
+  }
+  EXPECT_THAT(writer_->troubles(), ElementsAre(HasSubstr("stdout takes no more (")));
+  EXPECT_EQ(folder_.Read("rank-0.out"), "one\ntwo\n");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("[10.0.0.1:0] err\n"));
 }
 
 }  // namespace

@@ -53,40 +53,84 @@ TEST(LaunchReportTest, ACommandThatIsMissingHasTheShellsExitCode) {
   EXPECT_EQ(LaunchExitCode(nodes), 127);
 }
 
-TEST(EndReportTest, NamesTheRankThatFailedItsLastLinesAndTheRest) {
-  const v1::LaunchPlan plan = test::ThreeNodePlan();
-  const test::TempFolder folder;
-  auto output = OutputWriter::Create(plan, folder.path(), [](uint32_t, const v1::OutputAck&) {});
-  ASSERT_TRUE(output.ok());
-  testing::internal::CaptureStdout();
-  v1::Output last;
-  last.set_rank(4);
-  last.set_stream(v1::OUTPUT_STREAM_STDOUT);
-  last.set_data("boom\n");
-  (*output)->Write(last);
-  (*output)->Finish();
-  testing::internal::GetCapturedStdout();
+class EndReportTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto output =
+        OutputWriter::Create(attempt_.plan, folder_.path(), [](uint32_t, const v1::OutputAck&) {});
+    ASSERT_TRUE(output.ok());
+    attempt_.output = *std::move(output);
+    testing::internal::CaptureStdout();
+  }
 
-  JobState state(plan);
-  EXPECT_EQ(EndReport(plan, state, **output, "logs"), "");
+  void Write(const v1::Output& output) { attempt_.output->Write(output); }
+  std::string Report() {
+    attempt_.output->Finish();
+    testing::internal::GetCapturedStdout();
+    return EndReport(attempt_);
+  }
+  static v1::Output Line(uint32_t rank, const std::string& line) {
+    v1::Output output;
+    output.set_rank(rank);
+    output.set_stream(v1::OUTPUT_STREAM_STDOUT);
+    output.set_data(line);
+    return output;
+  }
+
+  const test::TempFolder folder_;
+  Attempt attempt_{1, test::ThreeNodePlan(), {0, 1, 2}, "logs", SIGUSR1, std::chrono::seconds(30)};
+};
+
+TEST_F(EndReportTest, NamesTheRankThatFailedItsLastLinesAndTheRest) {
+  Write(Line(4, "boom\n"));
   v1::RankExited exit;
   exit.set_rank(4);
   exit.set_pid(99);
   exit.set_signal(SIGSEGV);
   exit.set_core_dumped(true);
-  state.RankExited(exit);
+  attempt_.state.RankExited(exit);
   for (uint32_t rank = 0; rank < 4; ++rank) {
     v1::RankExited other;
     other.set_rank(rank);
-    other.set_signal(rank < 3 ? SIGTERM : SIGKILL);
-    state.RankExited(other);
+    other.set_signal(rank < 3 ? SIGUSR1 : SIGKILL);
+    attempt_.state.RankExited(other);
   }
-  EXPECT_EQ(EndReport(plan, state, **output, "logs"),
+  EXPECT_EQ(Report(),
             "rank 4 on node3 (pid 99) was ended by SIGSEGV (core dumped)\n"
             "  its last lines:\n"
             "    | boom\n"
-            "  all it wrote: logs/rank-4.out and .err\n"
-            "  other ranks were stopped: 3 ended on SIGTERM, 1 needed SIGKILL");
+            "  all it wrote: logs/restart-1/rank-4.out and .err\n"
+            "  other ranks were stopped: 3 ended on SIGUSR1, 1 needed SIGKILL");
+}
+
+TEST_F(EndReportTest, ALostNodeIsNamedWithItsCause) {
+  attempt_.state.NodeLost(1, Error(StatusCode::kUnavailable, "cut off"));
+  EXPECT_EQ(Report(), "node 10.0.0.2 was lost: cut off");
+}
+
+TEST_F(EndReportTest, LostOutputIsToldEvenWhereAllEndedWell) {
+  v1::Output lost;
+  lost.set_rank(2);
+  lost.set_stream(v1::OUTPUT_STREAM_STDOUT);
+  lost.set_lost(70'000);
+  lost.set_lost_because("the disk is broken");
+  Write(lost);
+  EXPECT_EQ(Report(), "  70000 bytes that rank 2 wrote are lost: the disk is broken");
+}
+
+TEST_F(EndReportTest, NothingIsToldOfAGoodEnd) { EXPECT_EQ(Report(), ""); }
+
+TEST_F(EndReportTest, AHangIsToldWithEachRanksLastLine) {
+  Write(Line(0, "step 1\nstep 2\n"));
+  attempt_.output->Finish();
+  testing::internal::GetCapturedStdout();
+  EXPECT_EQ(HangReport(attempt_, std::chrono::seconds(90)),
+            "no rank has written anything for 90 s; last lines:\n"
+            "  rank 0 on 10.0.0.1: step 2\n"
+            "  rank 1 on 10.0.0.1: none\n"
+            "  rank 2 on 10.0.0.2: none\n"
+            "  rank 3 on 10.0.0.2: none\n"
+            "  rank 4 on node3: none");
 }
 
 }  // namespace

@@ -1,18 +1,41 @@
 #include "process/process_tree.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
-#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <ctime>
 
 namespace autodist::process {
 namespace {
 
-TEST(ProcessTreeTest, FindsGrandchildrenInSessionsOfTheirOwn) {
-  AdoptOrphans();
+using std::chrono::seconds;
+
+class ProcessTreeTest : public testing::TestWithParam<TreeSource> {
+ protected:
+  ProcessTreeTest() { AdoptOrphans(); }
+
+  static bool Found(pid_t pid, const std::vector<pid_t>& in) {
+    return std::ranges::find(in, pid) != in.end();
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Sources, ProcessTreeTest,
+                         testing::Values(TreeSource::kChildLists, TreeSource::kAllProcesses),
+                         [](const auto& source) {
+                           return source.param == TreeSource::kChildLists ? "ChildLists"
+                                                                          : "AllProcesses";
+                         });
+
+TEST_P(ProcessTreeTest, FindsGrandchildrenInSessionsOfTheirOwn) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
   const pid_t child = fork();
@@ -20,6 +43,7 @@ TEST(ProcessTreeTest, FindsGrandchildrenInSessionsOfTheirOwn) {
     const pid_t grandchild = fork();
     if (grandchild == 0) {
       setsid();
+      prctl(PR_SET_NAME, ") S 1 (x y");
       const pid_t self = getpid();
       (void)!write(ready[1], &self, sizeof self);
     }
@@ -28,17 +52,83 @@ TEST(ProcessTreeTest, FindsGrandchildrenInSessionsOfTheirOwn) {
   }
   pid_t grandchild = 0;
   ASSERT_EQ(read(ready[0], &grandchild, sizeof grandchild), ssize_t{sizeof grandchild});
-  std::vector<pid_t> found = Descendants(getpid());
-  EXPECT_NE(std::ranges::find(found, child), found.end());
-  EXPECT_NE(std::ranges::find(found, grandchild), found.end());
+  std::vector<pid_t> found = Descendants(getpid(), GetParam());
+  EXPECT_TRUE(Found(child, found));
+  EXPECT_TRUE(Found(grandchild, found));
+  EXPECT_FALSE(Found(getpid(), found));
+  EXPECT_FALSE(Found(getppid(), found));
+  EXPECT_EQ(Descendants(child, GetParam()), std::vector{grandchild});
+  EXPECT_TRUE(Descendants(grandchild, GetParam()).empty());
 
   // An orphan stays ours.
   kill(child, SIGKILL);
   ASSERT_EQ(waitpid(child, nullptr, 0), child);
-  found = Descendants(getpid());
-  EXPECT_NE(std::ranges::find(found, grandchild), found.end());
+  found = Descendants(getpid(), GetParam());
+  EXPECT_TRUE(Found(grandchild, found));
   kill(grandchild, SIGKILL);
   EXPECT_EQ(waitpid(grandchild, nullptr, 0), grandchild);
+  close(ready[0]);
+  close(ready[1]);
+}
+
+TEST_P(ProcessTreeTest, KillsAllThatIsBelow) {
+  int alive[2];
+  ASSERT_EQ(pipe(alive), 0);
+  if (fork() == 0) {
+    close(alive[0]);
+    for (int i = 0; i < 3; ++i) fork();
+    (void)!write(alive[1], "x", 1);
+    alarm(60);  // should the test fail
+    for (;;) pause();
+  }
+  close(alive[1]);
+  char byte = 0;
+  for (int i = 0; i < 8; ++i) ASSERT_EQ(read(alive[0], &byte, 1), 1);
+  KillDescendants(getpid(), GetParam());
+  EXPECT_EQ(read(alive[0], &byte, 1), 0);  // nobody holds the other end
+  close(alive[0]);
+  while (wait(nullptr) > 0) continue;
+}
+
+// Each process makes the next one and ends, as a program that wants to get away does.
+class ForkChain {
+ public:
+  static constexpr int kLongest = 2000;
+
+  ForkChain()
+      : made_(static_cast<std::atomic<int>*>(mmap(nullptr, sizeof(std::atomic<int>),
+                                                  PROT_READ | PROT_WRITE,
+                                                  MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
+    const time_t end = std::time(nullptr) + kLimit.count();
+    if (fork() != 0) return;
+    while (made_->fetch_add(1) < kLongest && std::time(nullptr) < end) {
+      if (fork() != 0) _exit(0);
+    }
+    _exit(0);
+  }
+  ForkChain(const ForkChain&) = delete;
+  ForkChain& operator=(const ForkChain&) = delete;
+  ~ForkChain() {
+    *made_ = kLongest;
+    while (wait(nullptr) > 0) continue;
+    munmap(made_, sizeof *made_);
+  }
+
+  int made() const { return *made_; }
+
+ private:
+  static constexpr seconds kLimit{5};
+  std::atomic<int>* made_;
+};
+
+TEST_P(ProcessTreeTest, AForkChainDoesNotOutrunUs) {
+  const ForkChain chain;
+  while (chain.made() < 20) sched_yield();
+  while (wait(nullptr) > 0 || errno != ECHILD) {
+    KillDescendants(getpid(), GetParam());
+    while (waitpid(-1, nullptr, WNOHANG) > 0) continue;
+  }
+  EXPECT_LT(chain.made(), ForkChain::kLongest);
 }
 
 }  // namespace

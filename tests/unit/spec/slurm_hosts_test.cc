@@ -22,7 +22,7 @@ HostList Hosts(const Environment& environment) {
   });
 }
 
-std::vector<std::string> Problems(const Environment& environment) {
+std::vector<std::string> SlurmProblems(const Environment& environment) {
   std::vector<std::string> texts;
   for (const Problem& problem : Hosts(environment).problems) texts.push_back(problem.ToString());
   return texts;
@@ -60,7 +60,7 @@ TEST(SlurmHostsTest, NodeLists) {
 
 TEST(SlurmHostsTest, NodeListsThatAreWrong) {
   const auto problem = [](const std::string& nodes) {
-    const auto problems = Problems({{"SLURM_JOB_NODELIST", nodes}});
+    const auto problems = SlurmProblems({{"SLURM_JOB_NODELIST", nodes}});
     return problems.size() == 1 ? problems[0] : std::to_string(problems.size()) + " problems";
   };
   EXPECT_THAT(problem("a,,b"), HasSubstr("SLURM_JOB_NODELIST:1:3: a host name is missing"));
@@ -81,12 +81,12 @@ TEST(SlurmHostsTest, ALargeNumberOfNodesIsRefusedNotMade) {
   for (const std::string nodes :
        {"n[1-5001]", "n[0-999999999]", "n[1-100][1-100]", "a[1-3000],b[1-3000]",
         "n[0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]"}) {
-    EXPECT_THAT(Problems({{"SLURM_JOB_NODELIST", nodes}}),
+    EXPECT_THAT(SlurmProblems({{"SLURM_JOB_NODELIST", nodes}}),
                 ElementsAre(HasSubstr("more than 5000 hosts")))
         << nodes;
   }
-  EXPECT_THAT(Problems({{"SLURM_JOB_NODELIST", "n[1-9999999999]"}}), SizeIs(1));
-  EXPECT_THAT(Problems({{"SLURM_JOB_NODELIST", "n[1-5000]" + std::string(100000, 'a')}}),
+  EXPECT_THAT(SlurmProblems({{"SLURM_JOB_NODELIST", "n[1-9999999999]"}}), SizeIs(1));
+  EXPECT_THAT(SlurmProblems({{"SLURM_JOB_NODELIST", "n[1-5000]" + std::string(100000, 'a')}}),
               ElementsAre(HasSubstr("more than 253 characters")));
 }
 
@@ -130,18 +130,18 @@ TEST(SlurmHostsTest, GpusThatDoNotBeginAtZeroAreWarnedOf) {
 
 TEST(SlurmHostsTest, CountsThatAreWrong) {
   EXPECT_THAT(
-      Problems({{"SLURM_JOB_NODELIST", "n[1-3]x"}, {"SLURM_TASKS_PER_NODE", "4(x2)"}}),
+      SlurmProblems({{"SLURM_JOB_NODELIST", "n[1-3]x"}, {"SLURM_TASKS_PER_NODE", "4(x2)"}}),
       ElementsAre("SLURM_TASKS_PER_NODE: tells of 2 nodes, but SLURM_JOB_NODELIST names 3"));
   for (const std::string counts : {"4(x", "4(x0)", "4(xa)", "x", "", "4,,2", "4(x2)3", "0",
                                    "4(x4294967295)", "4(x99999999999)"}) {
-    EXPECT_THAT(Problems({{"SLURM_JOB_NODELIST", "a"}, {"SLURM_TASKS_PER_NODE", counts}}),
+    EXPECT_THAT(SlurmProblems({{"SLURM_JOB_NODELIST", "a"}, {"SLURM_TASKS_PER_NODE", counts}}),
                 ElementsAre(HasSubstr("SLURM_TASKS_PER_NODE:1:")))
         << counts;
   }
 }
 
 TEST(SlurmHostsTest, OutsideAnAllocation) {
-  EXPECT_THAT(Problems({{"SLURM_TASKS_PER_NODE", "4"}}),
+  EXPECT_THAT(SlurmProblems({{"SLURM_TASKS_PER_NODE", "4"}}),
               ElementsAre(HasSubstr("SLURM_JOB_NODELIST: not set, so this is not inside")));
 }
 

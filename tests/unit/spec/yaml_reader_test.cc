@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::vector<std::string> ProblemsOf(const std::string& text) {
+std::vector<std::string> YamlProblems(const std::string& text) {
   const ReadOutcome outcome = ReadSpec(text, "f.yaml");
   EXPECT_EQ(outcome.spec.has_value(), outcome.problems.empty());
   std::vector<std::string> problems;
@@ -98,7 +98,7 @@ struct Refused {
 class RefusedSpecTest : public testing::TestWithParam<Refused> {};
 
 TEST_P(RefusedSpecTest, SaysWhereAndWhatWouldBeRight) {
-  const std::vector<std::string> found = ProblemsOf(GetParam().text);
+  const std::vector<std::string> found = YamlProblems(GetParam().text);
   ASSERT_EQ(found.size(), GetParam().problems.size()) << testing::PrintToString(found);
   for (size_t i = 0; i < found.size(); ++i)
     EXPECT_THAT(found[i], HasSubstr(GetParam().problems[i]));
@@ -194,7 +194,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST(YamlReaderTest, ReportsProblemsInTheOrderOfTheFile) {
-  const std::vector<std::string> problems = ProblemsOf(
+  const std::vector<std::string> problems = YamlProblems(
       "ssh:\n  a: {port: 99999, key_file: k}\nnodes:\n  - gpus: [0, 0]\n  - adress: x\n");
   EXPECT_THAT(problems, ElementsAre(HasSubstr("f.yaml:2:13"), HasSubstr("f.yaml:4:3"),
                                     HasSubstr("f.yaml:4:5"), HasSubstr("f.yaml:4:5"),

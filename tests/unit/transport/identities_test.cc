@@ -219,6 +219,17 @@ TEST_F(IdentitiesTest, NamedFilesAreDecryptedOnceForAll) {
   EXPECT_THAT(asked_, ElementsAre(file));
 }
 
+TEST_F(IdentitiesTest, FilesAreReadOnceForAll) {
+  const std::string file = Generate("key");
+  const std::string certificate = Certify(file);
+  const IdentityOptions options{{file}, true, {}, "", false};
+  const std::vector<std::string> first = Described(For(options));
+  EXPECT_EQ(first.size(), 2u);
+  std::remove(certificate.c_str());
+  EXPECT_EQ(Described(For(options)), first);
+  EXPECT_EQ(Described(For({{file}, false, {}, "", false})).size(), 1u);
+}
+
 TEST_F(IdentitiesTest, WhoDoesNotAnswerIsNotAskedAgain) {
   answer_ = std::nullopt;
   const IdentityOptions options{{Generate("key", kPassphrase)}, true, {}, "", false};

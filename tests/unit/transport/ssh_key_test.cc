@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr char kPassphrase[] = "correct horse";
+constexpr char kKeyPassphrase[] = "correct horse";
 
 // Answers every question the same.
 AskPassphrase Answer(const std::string& passphrase) {
@@ -77,12 +77,12 @@ TEST_P(SshKeyTest, ReadsWhatSshKeygenWrites) {
 }
 
 TEST_P(SshKeyTest, DecryptsWhatSshKeygenEncrypts) {
-  Generate(file_, std::string(GetParam().options) + " -a 2", kPassphrase);
+  Generate(file_, std::string(GetParam().options) + " -a 2", kKeyPassphrase);
   const auto file = KeyFile::Read(file_);
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_TRUE(file->encrypted());
   EXPECT_EQ(file->public_blob(), PublicBlobIn(file_ + ".pub"));
-  const auto key = SshKey::Load(file_, Answer(kPassphrase));
+  const auto key = SshKey::Load(file_, Answer(kKeyPassphrase));
   ASSERT_TRUE(key.ok()) << key.status();
   ExpectSigns(**key);
 
@@ -117,8 +117,8 @@ TEST_P(CipherTest, IsDecrypted) {
   for (const char* rounds : {"1", "16"}) {
     const std::string file =
         Generate(folder.path() + "/key" + rounds,
-                 std::string("-t ed25519 -Z ") + GetParam() + " -a " + rounds, kPassphrase);
-    const auto key = SshKey::Load(file, Answer(kPassphrase));
+                 std::string("-t ed25519 -Z ") + GetParam() + " -a " + rounds, kKeyPassphrase);
+    const auto key = SshKey::Load(file, Answer(kKeyPassphrase));
     ASSERT_TRUE(key.ok()) << key.status();
     EXPECT_EQ((*key)->public_blob(), PublicBlobIn(file + ".pub"));
     EXPECT_EQ(SshKey::Load(file, Answer("wrong")).status().code(), StatusCode::kUnauthenticated);
@@ -155,7 +155,7 @@ TEST_F(BadKeyTest, NamesTheFileAndTheReason) {
   EXPECT_THAT(Remedy(SshKey::Load(putty).status()), HasSubstr("puttygen"));
   for (const char* format : {"", "-m PEM", "-m PKCS8"}) {
     const std::string file = Generate(folder_.path() + "/encrypted" + format,
-                                      std::string("-t rsa -b 2048 ") + format, kPassphrase);
+                                      std::string("-t rsa -b 2048 ") + format, kKeyPassphrase);
     EXPECT_THAT(MessageFor(file, StatusCode::kFailedPrecondition),
                 HasSubstr("is encrypted, and no passphrase was given"));
     EXPECT_THAT(Remedy(SshKey::Load(file).status()), HasSubstr("ssh-add " + file));
@@ -298,14 +298,14 @@ TEST_F(BadKeyTest, DamageIsToldFromAWrongPassphrase) {
 TEST_F(BadKeyTest, AsksThreeTimes) {
   for (const char* format : {"", "-m PEM", "-m PKCS8"}) {
     const std::string file = Generate(folder_.path() + "/key" + format,
-                                      std::string("-t rsa -b 2048 -a 1 ") + format, kPassphrase);
+                                      std::string("-t rsa -b 2048 -a 1 ") + format, kKeyPassphrase);
     std::vector<int> attempts;
     const auto right_at = [&](int right) {
       attempts.clear();
       return SshKey::Load(file, [&](const std::string& asked, int attempt) {
         EXPECT_EQ(asked, file);
         attempts.push_back(attempt);
-        return std::optional<std::string>(attempt == right ? kPassphrase : "no");
+        return std::optional<std::string>(attempt == right ? kKeyPassphrase : "no");
       });
     };
     EXPECT_TRUE(right_at(3).ok());

@@ -1,0 +1,65 @@
+// The folder by which an agent is found on its node: its sockets, its log, its lock.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autodist/status.h"
+#include "base/fd.h"
+
+namespace autodist::agent {
+
+class JobFolder {
+ public:
+  // Of this user, in /tmp. Makes nothing.
+  JobFolder(const std::string& job_id, const std::string& node_rank);
+  // All that there are, by name: "JOB.NODE_RANK".
+  static std::vector<JobFolder> All();
+
+  const std::string& name() const { return name_; }
+  const std::string& path() const { return path_; }
+  std::string chief_socket() const { return path_ + "/agent.sock"; }
+  std::string rank_socket() const { return path_ + "/ranks.sock"; }
+  std::string log() const { return path_ + "/agent.log"; }
+  std::string lock() const { return path_ + "/lock"; }
+  std::string cgroup() const { return path_ + "/cgroup"; }  // where there is one: its path
+
+  // Makes it, private to this user; /tmp is everybody's: somebody else's folder, or a link, that
+  // already has the name is refused.
+  Status Make() const;
+  // With all that agents put there.
+  void Remove() const;
+
+  // What became of the job on this node, where its agent was not told to end: kept outside the
+  // folder, for a chief that comes later.
+  void WriteVerdict(const std::string& text) const;
+  std::string ReadVerdict() const;  // "" if there is none
+  void RemoveVerdict() const;
+
+ private:
+  explicit JobFolder(std::string name);
+  std::string verdict() const;
+
+  std::string parent_;
+  std::string name_;
+  std::string path_;
+};
+
+// Two locks in the folder's lock file tell others what is alive; the kernel takes them away with
+// the process that holds them.
+enum class Life : int {
+  kGuardian,  // held while anything of the job may be left: by the guardian, or the agent for it
+  kInCharge,  // held by the agent while a chief's session is open
+};
+// Holds it until the process ends or Release; `lock_file` must stay open.
+bool Hold(int lock_file, Life life);
+void Release(int lock_file, Life life);
+// Blocks until nobody holds it.
+void Await(int lock_file, Life life);
+// Who holds it.
+std::optional<pid_t> HolderOf(int lock_file, Life life);
+
+}  // namespace autodist::agent

@@ -1,0 +1,18 @@
+// What this machine calls itself.
+#pragma once
+
+#include <limits.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+namespace autodist::base {
+
+// "" where the system does not tell.
+inline std::string HostName() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+}  // namespace autodist::base

@@ -1,0 +1,16 @@
+// A signal as people know it.
+#pragma once
+
+#include <string.h>
+
+#include <string>
+
+namespace autodist::base {
+
+// "SIGTERM"; "signal 35" where it has no name.
+inline std::string SignalName(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name ? std::string("SIG") + name : "signal " + std::to_string(signal);
+}
+
+}  // namespace autodist::base

@@ -1,0 +1,27 @@
+// What clocks on the wall show: for people, and to compare between machines. To measure how long
+// something takes, see deadline.h.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+#include <string>
+
+namespace autodist::base {
+
+inline int64_t NanosecondsSince1970() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+inline int64_t MillisecondsSince1970() { return NanosecondsSince1970() / 1'000'000; }
+
+// As strftime(3) formats it in the local time zone; 63 characters at most.
+inline std::string LocalTime(const char* format, std::time_t time = std::time(nullptr)) {
+  std::tm local{};
+  localtime_r(&time, &local);
+  char text[64];
+  return {text, std::strftime(text, sizeof text, format, &local)};
+}
+
+}  // namespace autodist::base

@@ -1,0 +1,93 @@
+#include "chief/login_script.h"
+
+#include <array>
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
+#include "base/deadline.h"
+#include "base/fd.h"
+#include "base/seconds.h"
+
+namespace autodist::chief {
+namespace {
+
+using base::Deadline;
+using std::chrono::milliseconds;
+
+constexpr size_t kMostOutput = 1 << 20;  // bytes
+constexpr milliseconds kStderrLimit{500};
+
+// Requests a stop when the time is over, unless destroyed first.
+class Alarm {
+ public:
+  Alarm(Deadline deadline, std::stop_source target)
+      : thread_([deadline, target = std::move(target)](const std::stop_token& ended) mutable {
+          std::mutex mutex;
+          std::condition_variable_any never;
+          std::unique_lock lock(mutex);
+          never.wait_until(lock, ended, deadline.when(), [] { return false; });
+          if (!ended.stop_requested()) target.request_stop();
+        }) {}
+
+ private:
+  std::jthread thread_;
+};
+
+Status TooSlow(milliseconds limit) {
+  return WithRemedy(
+      Error(StatusCode::kDeadlineExceeded, "no answer within " + base::Seconds(limit)),
+      "is the machine up, and does 'ssh HOST true' end quickly from here?");
+}
+
+// The failure with what was written to standard error, or what kept it from being written.
+Status WithWhatItSaid(const transport::Stream& stream, const Status& failure) {
+  if (!stream.Failure().ok()) return stream.Failure();
+  std::string said = stream.StderrTail();
+  while (said.ends_with('\n')) said.pop_back();
+  return Error(failure.code(), said.empty() ? Message(failure) : Message(failure) + ": " + said);
+}
+
+Status NoAnswer(const transport::Stream& stream, const Status& why) {
+  return WithRemedy(WithWhatItSaid(stream, why),
+                    "does a login shell (ssh HOST true) end without error there?");
+}
+
+Status AwaitAnswer(transport::Stream& stream, const ReadAnswer& read_answer, Deadline deadline) {
+  const base::UniqueFd socket = stream.TakeSocket();
+  std::string output = "\n";
+  std::array<char, 4096> buffer;
+  for (;;) {
+    const auto got = base::ReadSome(socket.get(), buffer.data(), buffer.size(), deadline);
+    if (!got.ok()) return NoAnswer(stream, got.status());
+    if (*got == 0) {
+      stream.WaitClosed(Deadline::After(kStderrLimit));  // so that stderr is complete
+      return NoAnswer(stream, Error(StatusCode::kNotFound, "it ended without an answer"));
+    }
+    output.append(buffer.data(), *got);
+    Status answer = read_answer(output);
+    if (answer.ok()) return answer;
+    if (answer.code() != StatusCode::kNotFound) return WithWhatItSaid(stream, answer);
+    if (output.size() > kMostOutput) {
+      return NoAnswer(stream,
+                      Error(StatusCode::kResourceExhausted, "the login shell prints without end"));
+    }
+  }
+}
+
+}  // namespace
+
+Status RunLoginScript(transport::Transport& transport, const std::vector<std::string>& argv,
+                      const ReadAnswer& read_answer, milliseconds limit) {
+  const Deadline deadline = Deadline::After(limit);
+  std::stop_source stop;
+  const Alarm alarm(deadline, stop);
+  auto stream = transport.Run(argv, stop.get_token());
+  if (!stream.ok() && stop.stop_requested()) return TooSlow(limit);
+  AD_RETURN_IF_ERROR(stream.status());
+  Status answer = AwaitAnswer(**stream, read_answer, deadline);
+  return answer.code() == StatusCode::kDeadlineExceeded ? TooSlow(limit) : answer;
+}
+
+}  // namespace autodist::chief

@@ -1,0 +1,34 @@
+#include "cli/announced_job.h"
+
+#include "base/log.h"
+#include "control/job_record.h"
+
+namespace autodist::cli {
+namespace {
+
+void Warn(const Status& status) {
+  if (status.ok()) return;
+  base::Log(base::LogLevel::kWarning, "other commands will not find this job: " + Message(status));
+}
+
+}  // namespace
+
+Status AnnouncedJob::Start(std::function<void(int)> on_signal) {
+  auto server = control::JobServer::Start(job_id_, std::move(on_signal));
+  AD_RETURN_IF_ERROR(Annotate(server.status(), "control socket"));
+  server_ = *std::move(server);
+  return OkStatus();
+}
+
+void AnnouncedJob::Changed(const v1::JobStatus& status) {
+  if (server_) server_->Publish(status);
+  if (!std::exchange(recorded_, true)) Warn(control::RecordJob(status));
+}
+
+void AnnouncedJob::Ended(const v1::JobStatus& status) {
+  if (recorded_) Warn(control::SaveStatus(status));
+  if (server_) server_->End(status);
+  server_.reset();
+}
+
+}  // namespace autodist::cli

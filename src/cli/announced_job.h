@@ -1,0 +1,32 @@
+// A job that runs in this process, as other commands find it: by its control socket, and by what is
+// kept of it on the disk.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "autodist/status.h"
+#include "autodist/v1/job.pb.h"
+#include "control/job_server.h"
+
+namespace autodist::cli {
+
+// For one thread.
+class AnnouncedJob {
+ public:
+  explicit AnnouncedJob(std::string job_id) : job_id_(std::move(job_id)) {}
+
+  // `on_signal` is called on other threads, until this is destroyed.
+  Status Start(std::function<void(int signal)> on_signal);
+  void Changed(const v1::JobStatus& status);
+  // Nothing of it will be written any more.
+  void Ended(const v1::JobStatus& status);
+
+ private:
+  const std::string job_id_;
+  bool recorded_ = false;
+  std::unique_ptr<control::JobServer> server_;
+};
+
+}  // namespace autodist::cli

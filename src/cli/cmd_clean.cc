@@ -1,0 +1,120 @@
+// autodist clean --spec FILE
+#include <cstdio>
+
+#include "base/count.h"
+#include "base/log.h"
+#include "chief/bootstrap.h"
+#include "chief/clean.h"
+#include "chief/job_state.h"
+#include "chief/logins.h"
+#include "chief/resolve.h"
+#include "cli/commands.h"
+#include "cli/plan_job.h"
+#include "cli/this_machine.h"
+#include "transport/ask_passphrase.h"
+#include "transport/ssh_loop.h"
+
+namespace autodist::cli {
+namespace {
+
+struct CleanOptions {
+  std::string spec_file;
+  std::string agent;
+};
+
+// "20261120-173000-3fa9c1.2" → "20261120-173000-3fa9c1".
+std::string JobOf(const chief::CleanedJob& cleaned) {
+  return cleaned.job.substr(0, cleaned.job.rfind('.'));
+}
+
+std::string TextOf(const chief::CleanedJob& cleaned) {
+  using What = chief::CleanedJob::What;
+  const std::string job = JobOf(cleaned);
+  switch (cleaned.what) {
+    case What::kEnded:
+      return "ended job " + job;
+    case What::kRemoved:
+      return "removed the folder of job " + job;
+    case What::kInUse:
+      return "left job " + job + " alone: its autodist is still in charge; `autodist stop " + job +
+             "` ends it";
+    case What::kLeft:
+      break;
+  }
+  return "no agent is there that could remove the folder of job " + job;
+}
+
+// Returns whether all nodes were reached.
+bool Report(const v1::LaunchPlan& plan, const std::vector<Result<chief::CleanedNode>>& answers) {
+  using What = chief::CleanedJob::What;
+  size_t clean = 0;
+  size_t not_reached = 0;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const std::string& address = plan.nodes(static_cast<int>(i)).address();
+    if (!answers[i].ok()) {
+      base::LogFailure(Annotate(answers[i].status(), address));
+      ++not_reached;
+      continue;
+    }
+    if (!answers[i]->has_agent && answers[i]->jobs.empty()) {
+      std::printf("%s: no agent there: nothing to clean\n", address.c_str());
+    }
+    bool left = false;
+    for (const chief::CleanedJob& job : answers[i]->jobs) {
+      std::printf("%s: %s\n", address.c_str(), TextOf(job).c_str());
+      left = left || job.what == What::kInUse || job.what == What::kLeft;
+    }
+    if (!left) ++clean;
+  }
+  if (clean > 0) {
+    std::printf("nothing of autodist's is left on %s\n", base::Count(clean, "node").c_str());
+  }
+  return not_reached == 0;
+}
+
+int Clean(const CleanOptions& options) {
+  const auto spec = ReadOrDefaultSpec(options.spec_file);
+  if (!spec) return kExitUsage;
+  const auto plan = PlanJob(*spec, {}, 0);
+  if (!plan.ok()) return Fail(plan.status(), kExitUsage);
+  const Status here =
+      chief::CheckChiefIsHere(plan->nodes(0).address(), plan->nodes(0).data_address());
+  if (!here.ok()) return Fail(here, kExitUsage);
+  const auto agent = chief::AgentBinary::Load(AgentPath(options.agent));
+  if (!agent.ok()) return Fail(agent.status(), chief::kExitCannotLaunch);
+  RaiseFileLimit();
+  chief::Logins logins(transport::AskPassphraseOnTerminal);
+  logins.Prepare(*plan);
+  const auto loop = transport::SshLoop::Create();
+  if (!loop.ok()) return Fail(loop.status(), chief::kExitCannotLaunch);
+  const auto answers = chief::CleanNodes(
+      static_cast<size_t>(plan->nodes_size()), [&](size_t i) -> Result<chief::NodeToClean> {
+        const v1::Reach& reach = plan->nodes(static_cast<int>(i)).reach();
+        AD_ASSIGN_OR_RETURN(auto transport, logins.TransportTo(reach, **loop));
+        return chief::NodeToClean{std::move(transport),
+                                  reach.has_local() ? agent->path : chief::AgentPathOnNode(*agent)};
+      });
+  return Report(*plan, answers) ? 0 : chief::kExitCannotLaunch;
+}
+
+}  // namespace
+
+Command AddClean(CLI::App& app) {
+  auto options = std::make_shared<CleanOptions>();
+  app.add_option("--spec", options->spec_file, "The resource spec; without it, this machine alone")
+      ->check(NotEmpty());
+  app.add_option("--agent", options->agent,
+                 "The agent program to run here; default: autodist-agent beside autodist");
+  app.footer(R"(
+Ends, on every node at the same time, what jobs of yours have left there whose autodist is gone: the
+agent, the ranks and all they have started, and their folder in /tmp. The nodes do so by themselves
+when a job's --lease has run out; this does it now. Jobs whose autodist is in charge are left alone.
+Exit code 0, or 125 if a node could not be cleaned.
+
+Examples:
+  autodist clean --spec cluster.yaml
+  autodist clean                         this machine)");
+  return [options] { return Clean(*options); };
+}
+
+}  // namespace autodist::cli

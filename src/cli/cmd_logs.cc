@@ -1,0 +1,76 @@
+// autodist logs JOB [--rank R]... [-f] [--stderr]
+#include "base/count.h"
+#include "cli/commands.h"
+#include "cli/follow_job.h"
+#include "cli/job_text.h"
+#include "cli/named_job.h"
+#include "cli/rank_output.h"
+
+namespace autodist::cli {
+namespace {
+
+struct LogsOptions {
+  std::string job;
+  std::vector<uint32_t> ranks;
+  bool follow = false;
+  bool only_stderr = false;
+};
+
+Status CheckRanks(const LogsOptions& options, const v1::JobStatus& job) {
+  for (const uint32_t rank : options.ranks) {
+    if (job.world_size() == 0 || rank < job.world_size()) continue;
+    return Error(StatusCode::kInvalidArgument,
+                 "job " + job.job_id() + " has no rank " + std::to_string(rank) + ", but " +
+                     base::Count(job.world_size(), "rank") + ", counted from 0");
+  }
+  return OkStatus();
+}
+
+int Logs(const LogsOptions& options) {
+  const auto job = NamedJob(options.job);
+  if (!job.ok()) return Fail(job.status(), kExitUsage);
+  const Status right = CheckRanks(options, *job);
+  if (!right.ok()) return Fail(right, kExitUsage);
+  RankOutput output({{options.ranks.begin(), options.ranks.end()},
+                     options.ranks.size() == 1,
+                     options.only_stderr});
+  if (options.follow) {
+    const auto ended = FollowJob(*job, std::nullopt, output);
+    return ended.ok() ? 0 : Fail(ended.status(), kExitUsage);
+  }
+  output.SetJob(*job);
+  std::optional<uint32_t> last;
+  control::RankLogs(job->attempt_folder())
+      .ReadAll([&](uint32_t rank, control::RankStream stream, std::string_view bytes) {
+        if (last && *last != rank) output.Finish();  // its unfinished line comes before the next
+        last = rank;
+        output.Take(rank, stream, bytes);
+      });
+  output.Finish();
+  return 0;
+}
+
+}  // namespace
+
+Command AddLogs(CLI::App& app) {
+  auto options = std::make_shared<LogsOptions>();
+  app.add_option("JOB", options->job, kJobHelp)->required();
+  app.add_option("--rank", options->ranks, "Only this rank; may be given again")
+      ->allow_extra_args(false);
+  app.add_flag("-f,--follow", options->follow, "Go on as the ranks write, until the job has ended");
+  app.add_flag("--stderr", options->only_stderr,
+               "Only what the ranks wrote to stderr, and that to stdout");
+  app.footer(R"(
+Prints what the ranks have written, one rank after the other, each line with its "[node:rank] ". Of
+one --rank alone it prints the very bytes. What ranks wrote to stderr goes to stderr. If the job was
+restarted it is the last attempt's; those of the others are in the job's log folder.
+
+Examples:
+  autodist logs last
+  autodist logs 3fa9c1 --rank 0 > rank-0.txt
+  autodist logs last --rank 0 --rank 8 -f
+  autodist logs last --stderr | grep -i error)");
+  return [options] { return Logs(*options); };
+}
+
+}  // namespace autodist::cli

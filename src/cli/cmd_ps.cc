@@ -1,0 +1,52 @@
+// autodist ps [--all] [--json]
+#include <cstdio>
+
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/job_text.h"
+#include "control/job_record.h"
+#include "control/jobs.h"
+
+namespace autodist::cli {
+namespace {
+
+struct PsOptions {
+  bool all = false;
+  bool json = false;
+};
+
+int Ps(const PsOptions& options) {
+  const std::vector<v1::JobStatus> jobs = control::ListJobs(options.all);
+  if (options.json) {
+    for (const v1::JobStatus& job : jobs) std::printf("%s\n", control::AsJson(job).c_str());
+    return 0;
+  }
+  if (jobs.empty()) {
+    base::Log(base::LogLevel::kInfo,
+              options.all ? "there is no job"
+                          : "no job is running; `autodist ps --all` lists those that have ended");
+    return 0;
+  }
+  std::fputs(JobTable(jobs).c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+Command AddPs(CLI::App& app) {
+  auto options = std::make_shared<PsOptions>();
+  app.add_flag("--all,-a", options->all, "Also the jobs that have ended, and those that crashed");
+  app.add_flag("--json", options->json, "One JSON object per job and line");
+  app.footer(R"(
+Lists the jobs that you have running on this machine, oldest first, whether or not they were started
+with --detach. A job 'crashed' if its autodist was killed, or the machine went down, before the job
+had ended.
+
+Examples:
+  autodist ps
+  autodist ps --all
+  autodist ps --json | jq -r .job_id)");
+  return [options] { return Ps(*options); };
+}
+
+}  // namespace autodist::cli

@@ -1,0 +1,44 @@
+// autodist status JOB [--json]
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/job_text.h"
+#include "cli/named_job.h"
+#include "control/job_record.h"
+
+namespace autodist::cli {
+namespace {
+
+struct StatusOptions {
+  std::string job;
+  bool json = false;
+};
+
+int ShowStatus(const StatusOptions& options) {
+  const auto job = NamedJob(options.job);
+  if (!job.ok()) {
+    base::LogFailure(job.status());
+    return kExitUsage;
+  }
+  std::fputs((options.json ? control::AsJson(*job) + "\n" : JobText(*job)).c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+Command AddStatus(CLI::App& app) {
+  auto options = std::make_shared<StatusOptions>();
+  app.add_option("JOB", options->job, kJobHelp)->required();
+  app.add_flag("--json", options->json, "Print it as a JSON object");
+  app.footer(R"(
+Shows a job and each of its nodes; of one that has ended, its exit code and why it ended. Exit code 0
+if the job is known, however it is.
+
+Examples:
+  autodist status last
+  autodist status 3fa9c1
+  autodist status last --json | jq .exit_code)");
+  return [options] { return ShowStatus(*options); };
+}
+
+}  // namespace autodist::cli

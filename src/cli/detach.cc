@@ -1,0 +1,112 @@
+#include "cli/detach.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+
+#include "base/log.h"
+
+namespace autodist::cli {
+namespace {
+
+sigset_t PassedOn() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGINT, SIGTERM, SIGQUIT}) sigaddset(&set, signal);
+  return set;
+}
+
+// Only the calling thread lives on in a forked process, and what others held stays locked.
+Status CheckOneThread() {
+  std::error_code error;
+  size_t threads = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", error)) {
+    (void)entry;
+    ++threads;
+  }
+  return threads <= 1 ? OkStatus()
+                      : Error(StatusCode::kInternal, "detaching: there are other threads");
+}
+
+int ExitCodeOf(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+// In the old process.
+DetachOutcome WaitFor(pid_t child, int started, int signals) {
+  for (;;) {
+    pollfd fds[] = {{started, POLLIN, 0}, {signals, POLLIN, 0}};
+    if (poll(fds, 2, -1) < 0) continue;
+    signalfd_siginfo info;
+    if (fds[1].revents != 0 && read(signals, &info, sizeof info) == sizeof info) {
+      kill(child, static_cast<int>(info.ssi_signo));
+    }
+    if (fds[0].revents == 0) continue;
+    char byte = 0;
+    if (read(started, &byte, 1) == 1) return {true, 0};
+    return {false, ExitCodeOf(child)};
+  }
+}
+
+// In the new process.
+void LeaveTerminal() {
+  setsid();
+  signal(SIGHUP, SIG_IGN);
+  const base::UniqueFd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  dup2(null.get(), STDIN_FILENO);
+}
+
+}  // namespace
+
+Result<std::variant<DetachOutcome, std::unique_ptr<Detached>>> Detached::Fork() {
+  AD_RETURN_IF_ERROR(CheckOneThread());
+  AD_ASSIGN_OR_RETURN(base::FdPair pipe, base::Pipe());
+  const sigset_t passed_on = PassedOn();
+  const base::UniqueFd signals(signalfd(-1, &passed_on, SFD_CLOEXEC));
+  if (!signals.valid()) return ErrnoError(errno, "signalfd");
+  std::fflush(nullptr);  // or both would write it
+  sigset_t before;
+  pthread_sigmask(SIG_BLOCK, &passed_on, &before);
+  const pid_t child = fork();
+  const int error = errno;
+  if (child == 0) LeaveTerminal();
+  std::variant<DetachOutcome, std::unique_ptr<Detached>> outcome;
+  if (child > 0) {
+    pipe.second.Reset();
+    outcome = WaitFor(child, pipe.first.get(), signals.get());
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (child < 0) return ErrnoError(error, "fork");
+  if (child == 0) outcome = std::unique_ptr<Detached>(new Detached(std::move(pipe.second)));
+  return outcome;
+}
+
+void Detached::Started(const std::string& output_file) {
+  base::UniqueFd file(
+      open(output_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600));
+  if (!file.valid()) {
+    base::Log(base::LogLevel::kWarning,
+              "what autodist says from now on is lost: " + Message(ErrnoError(errno, output_file)) +
+                  "; what the ranks write is in their own files");
+    file.Reset(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  }
+  std::fflush(nullptr);
+  dup2(file.get(), STDOUT_FILENO);
+  dup2(file.get(), STDERR_FILENO);
+  // It may have gone with its terminal, which is not ours any more.
+  (void)base::WriteAll(starter_.get(), "+", base::Deadline::Never());
+  starter_.Reset();
+}
+
+}  // namespace autodist::cli

@@ -1,0 +1,131 @@
+#include "cli/follow_job.h"
+
+#include <poll.h>
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <stop_token>
+#include <thread>
+
+#include "base/fd.h"
+#include "control/job_client.h"
+#include "control/jobs.h"
+
+namespace autodist::cli {
+namespace {
+
+// How often to ask whether the job has been started again elsewhere.
+constexpr std::chrono::milliseconds kLookInterval{1000};
+
+// Waits for the end of a job on a thread of its own.
+class EndWatch {
+ public:
+  static Result<std::unique_ptr<EndWatch>> Start(const control::JobClient& client) {
+    AD_ASSIGN_OR_RETURN(base::FdPair pipe, base::Pipe());
+    std::unique_ptr<EndWatch> watch(new EndWatch);
+    watch->end_ = std::move(pipe.first);
+    watch->thread_ = std::jthread(
+        [&client, known = std::move(pipe.second)](const std::stop_token& stop) mutable {
+          // What the end was like, the caller asks once it is known that there is one.
+          (void)client.WaitForEnd(stop).status();
+          known.Reset();
+        });
+    return watch;
+  }
+  int fd() const { return end_.get(); }  // readable once the job has ended or its autodist gone
+
+ private:
+  EndWatch() = default;
+  base::UniqueFd end_;
+  std::jthread thread_;
+};
+
+// The log files of the attempt that is under way.
+class Attempt {
+ public:
+  explicit Attempt(RankOutput& output) : output_(output) {}
+
+  int fd() const { return watch_ ? watch_->fd() : -1; }
+
+  // Goes to another folder where the job has done so.
+  Status Enter(const v1::JobStatus& job, std::optional<size_t> last_lines) {
+    if (job.attempt_folder() != folder_) {
+      ReadAll();
+      output_.SetJob(job);
+      folder_ = job.attempt_folder();
+      watch_.reset();
+      logs_.reset();
+    }
+    if (watch_ || folder_.empty()) return OkStatus();
+    auto watch = control::LogWatch::Open(folder_);
+    if (watch.status().code() == StatusCode::kNotFound) return OkStatus();  // not made yet
+    AD_RETURN_IF_ERROR(watch.status());
+    watch_ = std::move(*watch);
+    logs_.emplace(folder_);
+    if (last_lines) logs_->SkipToLastLines(*last_lines);
+    ReadAll();
+    return OkStatus();
+  }
+  void ReadNew() {
+    watch_->ReadNew(*logs_, output_.Show());
+    output_.Flush();
+  }
+  void ReadAll() {
+    if (logs_) logs_->ReadAll(output_.Show());
+    output_.Flush();
+  }
+
+ private:
+  RankOutput& output_;
+  std::string folder_;
+  std::optional<control::LogWatch> watch_;
+  std::optional<control::RankLogs> logs_;
+};
+
+// Without an autodist that would write more.
+v1::JobStatus ShowOnce(v1::JobStatus job, std::optional<size_t> last_lines, RankOutput& output) {
+  output.SetJob(job);
+  control::RankLogs logs(job.attempt_folder());
+  if (last_lines) logs.SkipToLastLines(*last_lines);
+  logs.ReadAll(output.Show());
+  output.Finish();
+  return job;
+}
+
+}  // namespace
+
+Result<v1::JobStatus> FollowJob(v1::JobStatus job, std::optional<size_t> last_lines,
+                                RankOutput& output) {
+  const std::string id = job.job_id();
+  const auto client = control::JobClient::Connect(id);
+  if (!client.ok()) {
+    AD_ASSIGN_OR_RETURN(job, control::LookUpJob(id));
+    return ShowOnce(std::move(job), last_lines, output);
+  }
+  AD_ASSIGN_OR_RETURN(const std::unique_ptr<EndWatch> end, EndWatch::Start(*client));
+  Attempt attempt(output);
+  AD_RETURN_IF_ERROR(attempt.Enter(job, last_lines));
+  base::Deadline look = base::Deadline::After(kLookInterval);
+  for (;;) {
+    pollfd fds[] = {{end->fd(), POLLIN, 0}, {attempt.fd(), POLLIN, 0}};
+    const int ready = poll(fds, 2, look.PollTimeout());
+    if (ready < 0 && errno != EINTR) return ErrnoError(errno, "poll");
+    if (ready > 0 && fds[0].revents != 0) break;
+    if (ready > 0 && fds[1].revents != 0) attempt.ReadNew();
+    if (!look.Expired()) continue;
+    look = base::Deadline::After(kLookInterval);
+    const auto now = client->GetStatus();
+    if (!now.ok()) continue;  // it is busy, or has gone and `end` tells
+    // What follows is shown from its beginning.
+    AD_RETURN_IF_ERROR(attempt.Enter(*now, std::nullopt));
+  }
+  AD_ASSIGN_OR_RETURN(job, control::LookUpJob(id));
+  AD_RETURN_IF_ERROR(attempt.Enter(job, std::nullopt));
+  attempt.ReadAll();
+  output.Finish();
+  return job;
+}
+
+}  // namespace autodist::cli

@@ -1,0 +1,52 @@
+// What ranks wrote, on its way from their log files to our stdout and stderr.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "autodist/v1/job.pb.h"
+#include "control/rank_logs.h"
+
+namespace autodist::cli {
+
+// Not thread-safe. Blocks while nobody reads what it writes.
+class RankOutput {
+ public:
+  struct Options {
+    std::set<uint32_t> ranks;  // empty: all
+    bool raw = false;          // the bytes alone; otherwise lines, each with "[node:rank] "
+    bool only_stderr = false;  // and that to our stdout
+  };
+
+  explicit RankOutput(Options options) : options_(std::move(options)) {}
+
+  // Which rank is where, from now on.
+  void SetJob(const v1::JobStatus& job);
+
+  void Take(uint32_t rank, control::RankStream stream, std::string_view bytes);
+
+  // Writes what has been taken, apart from lines that have not ended.
+  void Flush();
+  // Those, too.
+  void Finish();
+
+  control::ShowBytes Show() {
+    return [this](uint32_t rank, control::RankStream stream, std::string_view bytes) {
+      Take(rank, stream, bytes);
+    };
+  }
+
+ private:
+  void EndLine(uint32_t rank, control::RankStream stream, std::string& line);
+
+  const Options options_;
+  std::map<uint32_t, std::string> prefixes_;
+  std::map<std::pair<uint32_t, control::RankStream>, std::string> lines_;  // begun, not ended
+  std::array<std::string, 2> pending_;                                     // for stdout and stderr
+};
+
+}  // namespace autodist::cli

@@ -1,0 +1,122 @@
+#include "control/job_record.h"
+
+#include <google/protobuf/util/json_util.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "base/fd.h"
+#include "base/write_file.h"
+#include "control/job_socket.h"
+
+namespace autodist::control {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMostRecords = 200;
+constexpr size_t kLargestStatus = 16 << 20;  // bytes
+constexpr char kStatusName[] = "/job.json";
+
+// "" for a user without a home folder.
+std::string RecordFolder() {
+  const char* state = std::getenv("XDG_STATE_HOME");
+  if (state && state[0] == '/') return std::string(state) + "/autodist/jobs";
+  const char* home = std::getenv("HOME");
+  if (!home || home[0] != '/') {
+    const passwd* entry = getpwuid(geteuid());
+    home = entry ? entry->pw_dir : nullptr;
+  }
+  return home ? std::string(home) + "/.local/state/autodist/jobs" : "";
+}
+
+Status MakeFolders(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (!error) fs::permissions(path, fs::perms::owner_all, error);
+  return error ? ErrnoError(error.value(), "making the folder " + path) : OkStatus();
+}
+
+bool LeadsNowhere(const std::string& link) {
+  struct stat info;
+  return stat(link.c_str(), &info) != 0 && errno == ENOENT;
+}
+
+// Names begin with the time, so that the oldest come first.
+void Prune(const std::string& folder) {
+  const std::vector<std::string> listening = JobsWithSocket();
+  std::vector<std::string> records = RecordedJobs();
+  std::ranges::sort(records);
+  std::erase_if(records, [&](const std::string& job) {
+    const std::string link = folder + "/" + job;
+    return LeadsNowhere(link) && unlink(link.c_str()) == 0;
+  });
+  for (size_t i = 0; i + kMostRecords < records.size(); ++i) {
+    if (std::ranges::find(listening, records[i]) != listening.end()) continue;
+    unlink((folder + "/" + records[i]).c_str());
+  }
+}
+
+}  // namespace
+
+Status RecordJob(const v1::JobStatus& status) {
+  if (!IsJobId(status.job_id()) || !status.log_folder().starts_with('/')) {
+    return Error(StatusCode::kInvalidArgument, "not a job that can be recorded");
+  }
+  AD_RETURN_IF_ERROR(MakeFolders(status.log_folder()));
+  AD_RETURN_IF_ERROR(SaveStatus(status));
+  const std::string folder = RecordFolder();
+  if (folder.empty()) return Error(StatusCode::kNotFound, "this user has no home folder");
+  AD_RETURN_IF_ERROR(MakeFolders(folder));
+  const std::string link = folder + "/" + status.job_id();
+  if (symlink(status.log_folder().c_str(), link.c_str()) != 0) return ErrnoError(errno, link);
+  Prune(folder);
+  return OkStatus();
+}
+
+Status SaveStatus(const v1::JobStatus& status) {
+  return base::WriteFile(status.log_folder() + kStatusName, AsJson(status) + "\n",
+                         base::IfExists::kReplace, base::Readers::kOwner);
+}
+
+Result<v1::JobStatus> ReadRecord(const std::string& job_id) {
+  if (!IsJobId(job_id)) return Error(StatusCode::kInvalidArgument, "not the name of a job");
+  const std::string path = RecordFolder() + "/" + job_id + kStatusName;
+  AD_ASSIGN_OR_RETURN(const std::string json, base::ReadFile(path, kLargestStatus));
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;  // of a later version
+  v1::JobStatus status;
+  const auto parsed = google::protobuf::util::JsonStringToMessage(json, &status, options);
+  if (!parsed.ok() || status.job_id() != job_id) {
+    return Error(StatusCode::kDataLoss, path + " does not tell the state of this job");
+  }
+  return status;
+}
+
+std::vector<std::string> RecordedJobs() {
+  std::vector<std::string> jobs;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(RecordFolder(), error)) {
+    std::string name = entry.path().filename();
+    if (IsJobId(name)) jobs.push_back(std::move(name));
+  }
+  return jobs;
+}
+
+std::string AsJson(const v1::JobStatus& status) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.always_print_primitive_fields = true;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  // Cannot fail: every field of the message has a JSON form.
+  (void)google::protobuf::util::MessageToJsonString(status, &json, options).ok();
+  return json;
+}
+
+}  // namespace autodist::control

@@ -1,0 +1,30 @@
+// What is kept of a job on the disk, so that it can be found from any folder, also when it has
+// ended or its autodist was killed: job.json in its log folder, and a link to that folder.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autodist/status.h"
+#include "autodist/v1/job.pb.h"
+
+namespace autodist::control {
+
+// Makes the log folder, which only this user can enter, and job.json in it, and enters the job in
+// the user's record: the link ${XDG_STATE_HOME:-~/.local/state}/autodist/jobs/JOB. The newest 200
+// entries are kept, and those of running jobs. Blocks on the disk.
+Status RecordJob(const v1::JobStatus& status);
+
+// Writes job.json anew, whole or not at all.
+Status SaveStatus(const v1::JobStatus& status);
+
+// As job.json has it. kNotFound: the job is not in the record.
+Result<v1::JobStatus> ReadRecord(const std::string& job_id);
+
+// The jobs in the record; unordered.
+std::vector<std::string> RecordedJobs();
+
+// On one line.
+std::string AsJson(const v1::JobStatus& status);
+
+}  // namespace autodist::control

@@ -1,0 +1,262 @@
+#include "control/job_server.h"
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/server_posix.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+
+#include "autodist/v1/job.grpc.pb.h"
+#include "base/unix_socket.h"
+#include "control/job_socket.h"
+
+namespace autodist::control {
+namespace {
+
+using std::chrono::milliseconds;
+
+// How long the last answers may take to be sent.
+constexpr milliseconds kLastAnswersLimit{1000};
+// How often to look whether the socket is still there.
+constexpr milliseconds kLookInterval{1000};
+
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2};
+
+}  // namespace
+
+class JobServer::Service final : public v1::JobService::CallbackService {
+ public:
+  Service(const std::string& job_id, std::function<void(int)> on_signal)
+      : on_signal_(std::move(on_signal)) {
+    status_.set_job_id(job_id);
+    status_.set_phase(v1::JOB_PHASE_LAUNCHING);
+  }
+
+  void Publish(const v1::JobStatus& status) {
+    const std::lock_guard lock(mutex_);
+    if (!ended_) status_ = status;
+  }
+  void End(const v1::JobStatus& status) {
+    {
+      const std::lock_guard lock(mutex_);
+      status_ = status;
+      ended_ = true;
+    }
+    AnswerAll();
+  }
+  // No call waits any more when this returns, unless its answer cannot be sent.
+  void Close() {
+    {
+      const std::lock_guard lock(mutex_);
+      closed_ = true;
+    }
+    AnswerAll();
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kLastAnswersLimit, [this] { return open_ == 0; });
+  }
+
+  grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context,
+                                      const v1::GetStatusRequest*,
+                                      v1::JobStatus* response) override {
+    {
+      const std::lock_guard lock(mutex_);
+      *response = status_;
+    }
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* WaitForEnd(grpc::CallbackServerContext*, const v1::WaitForEndRequest*,
+                                       v1::JobStatus* response) override {
+    auto* call = new WaitingCall(*this, response);  // deletes itself when it is done
+    bool over = false;
+    {
+      const std::lock_guard lock(mutex_);
+      ++open_;
+      waiting_.insert(call);
+      over = ended_ || closed_;
+    }
+    if (over) AnswerAll();
+    return call;
+  }
+
+  grpc::ServerUnaryReactor* Signal(grpc::CallbackServerContext* context,
+                                   const v1::SignalRequest* request, v1::SignalResponse*) override {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(PassOn(request->signal()));
+    return reactor;
+  }
+
+ private:
+  class WaitingCall final : public grpc::ServerUnaryReactor {
+   public:
+    WaitingCall(Service& service, v1::JobStatus* response)
+        : service_(service), response_(response) {}
+    void Answer(const v1::JobStatus& job, const grpc::Status& status) {
+      *response_ = job;
+      Finish(status);
+    }
+    void OnCancel() override {
+      {
+        const std::lock_guard lock(service_.mutex_);
+        if (service_.waiting_.erase(this) == 0) return;
+      }
+      Finish(grpc::Status::CANCELLED);
+    }
+    void OnDone() override {
+      {
+        const std::lock_guard lock(service_.mutex_);
+        --service_.open_;
+        service_.changed_.notify_all();
+      }
+      delete this;
+    }
+
+   private:
+    Service& service_;
+    v1::JobStatus* const response_;
+  };
+
+  // Not with the mutex, which gRPC's answer to the answer wants.
+  void AnswerAll() {
+    std::set<WaitingCall*> calls;
+    v1::JobStatus job;
+    grpc::Status status;
+    {
+      const std::lock_guard lock(mutex_);
+      calls.swap(waiting_);
+      job = status_;
+      if (!ended_) status = {grpc::StatusCode::UNAVAILABLE, "autodist ends"};
+    }
+    for (WaitingCall* call : calls) call->Answer(job, status);
+  }
+
+  grpc::Status PassOn(int signal) {
+    if (std::ranges::find(kSignals, signal) == kSignals.end()) {
+      return {grpc::StatusCode::INVALID_ARGUMENT,
+              "signal " + std::to_string(signal) + " is none that a job can be sent"};
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      if (ended_) return {grpc::StatusCode::FAILED_PRECONDITION, "the job has ended"};
+    }
+    on_signal_(signal);
+    return grpc::Status::OK;
+  }
+
+  const std::function<void(int)> on_signal_;
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  std::condition_variable changed_;
+  v1::JobStatus status_;
+  bool ended_ = false;
+  bool closed_ = false;
+  std::set<WaitingCall*> waiting_;  // without an answer
+  size_t open_ = 0;                 // WaitForEnd calls that are not done
+};
+
+// The listening socket, and where it is in the file system.
+class JobServer::Socket {
+ public:
+  static Result<std::unique_ptr<Socket>> Open(const std::string& job_id) {
+    auto made = std::make_unique<Socket>();
+    made->job_id_ = job_id;
+    AD_RETURN_IF_ERROR(made->Listen());
+    return made;
+  }
+  ~Socket() {
+    if (IsThere()) unlink(path_.c_str());
+  }
+
+  int fd() const { return listener_.get(); }
+  void ListenAgainIfRemoved() {
+    if (!IsThere()) (void)Listen();  // else later
+  }
+
+ private:
+  Status Listen() {
+    AD_ASSIGN_OR_RETURN(std::string path, PlaceForSocket(job_id_));
+    AD_ASSIGN_OR_RETURN(base::UniqueFd listener, ListenAt(path));
+    if (lstat(path.c_str(), &identity_) != 0) return ErrnoError(errno, path);
+    path_ = std::move(path);
+    listener_ = std::move(listener);
+    return OkStatus();
+  }
+  bool IsThere() const {
+    struct stat now;
+    return !path_.empty() && lstat(path_.c_str(), &now) == 0 && now.st_ino == identity_.st_ino &&
+           now.st_dev == identity_.st_dev;
+  }
+
+  std::string job_id_;
+  std::string path_;
+  struct stat identity_ {};
+  base::UniqueFd listener_;
+};
+
+JobServer::JobServer(std::unique_ptr<Service> service) : service_(std::move(service)) {}
+
+Result<std::unique_ptr<JobServer>> JobServer::Start(const std::string& job_id,
+                                                    std::function<void(int signal)> on_signal) {
+  auto socket = Socket::Open(job_id);
+  if (!socket.ok()) return Annotate(socket.status(), "the control socket of job " + job_id);
+  std::unique_ptr<JobServer> server(
+      new JobServer(std::make_unique<Service>(job_id, std::move(on_signal))));
+  server->socket_ = std::move(*socket);
+  grpc::ServerBuilder builder;
+  builder.RegisterService(server->service_.get());
+  server->server_ = builder.BuildAndStart();
+  if (!server->server_) return Error(StatusCode::kInternal, "gRPC could not start a server");
+  AD_ASSIGN_OR_RETURN(base::FdPair stop, base::Pipe());
+  server->stop_ = std::move(stop.second);
+  server->acceptor_ = std::thread(
+      [server = server.get(), end = std::move(stop.first)] { server->AcceptLoop(end.get()); });
+  return server;
+}
+
+JobServer::~JobServer() {
+  if (acceptor_.joinable()) {
+    stop_.Reset();
+    acceptor_.join();
+  }
+  socket_.reset();
+  if (!server_) return;
+  service_->Close();
+  server_->Shutdown(std::chrono::system_clock::now());
+}
+
+void JobServer::Publish(const v1::JobStatus& status) { service_->Publish(status); }
+
+void JobServer::End(const v1::JobStatus& status) { service_->End(status); }
+
+// Hands each connection of our own user to gRPC, until `stop` has something to read.
+void JobServer::AcceptLoop(int stop) {
+  for (;;) {
+    pollfd fds[] = {{stop, POLLIN, 0}, {socket_->fd(), POLLIN, 0}};
+    const int ready = poll(fds, 2, static_cast<int>(kLookInterval.count()));
+    if (ready > 0 && fds[0].revents != 0) return;
+    if (ready == 0) socket_->ListenAgainIfRemoved();
+    if (ready <= 0) continue;
+    base::UniqueFd connection(
+        accept4(socket_->fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!connection.valid()) {
+      // Out of descriptors, say: the client waits until there are some again.
+      pollfd entry{stop, POLLIN, 0};
+      (void)poll(&entry, 1, static_cast<int>(kLookInterval.count()));
+    } else if (base::PeerIsThisUser(connection.get())) {
+      grpc::AddInsecureChannelFromFd(server_.get(), connection.Release());
+    }
+  }
+}
+
+}  // namespace autodist::control

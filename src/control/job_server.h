@@ -1,0 +1,51 @@
+// The control socket of a running autodist: answers who asks about the job, and passes signals on.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "autodist/status.h"
+#include "autodist/v1/job.pb.h"
+#include "base/fd.h"
+
+namespace grpc {
+class Server;
+}
+
+namespace autodist::control {
+
+// Thread-safe. A socket that somebody removes, as logging out removes XDG_RUNTIME_DIR, is made
+// anew within seconds.
+class JobServer {
+ public:
+  // `on_signal` is called on threads of the server's, until it is destroyed. kAlreadyExists where
+  // the job has a server.
+  static Result<std::unique_ptr<JobServer>> Start(const std::string& job_id,
+                                                  std::function<void(int signal)> on_signal);
+  // Removes the socket. Blocks until those who wait for the end have their answer, for a second at
+  // most; where there was no End they learn nothing.
+  ~JobServer();
+
+  // What who asks learns from now on. Does not block.
+  void Publish(const v1::JobStatus& status);
+
+  // The job has ended, and nothing of it will be written any more: its log files are complete.
+  void End(const v1::JobStatus& status);
+
+ private:
+  class Service;
+  class Socket;
+
+  explicit JobServer(std::unique_ptr<Service> service);
+  void AcceptLoop(int stop);
+
+  std::unique_ptr<Service> service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Socket> socket_;
+  base::UniqueFd stop_;  // closing it ends the thread
+  std::thread acceptor_;
+};
+
+}  // namespace autodist::control

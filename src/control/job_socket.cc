@@ -1,0 +1,130 @@
+#include "control/job_socket.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "base/private_folder.h"
+#include "base/unix_socket.h"
+
+namespace autodist::control {
+namespace {
+
+constexpr int kBacklog = 64;
+constexpr size_t kLongestJobId = 64;
+constexpr char kSuffix[] = ".sock";
+
+// What the session has been given by the system, or "".
+std::string SessionFolder() {
+  const char* folder = std::getenv("XDG_RUNTIME_DIR");
+  return folder && folder[0] == '/' && base::IsPrivateFolder(folder) ? folder : "";
+}
+
+std::string FolderInTmp() { return "/tmp/autodist-jobs-" + std::to_string(geteuid()); }
+
+// Every place where a job of this user may have its socket: it may have been started in a session
+// that had XDG_RUNTIME_DIR, and be looked for in one that has not.
+std::vector<std::string> PrivateFolders() {
+  std::set<std::string> folders = {FolderInTmp(),
+                                   "/run/user/" + std::to_string(geteuid()) + "/autodist"};
+  const std::string session = SessionFolder();
+  if (!session.empty()) folders.insert(session + "/autodist");
+  std::erase_if(folders, [](const std::string& folder) { return !base::IsPrivateFolder(folder); });
+  return {folders.begin(), folders.end()};
+}
+
+std::string SocketIn(const std::string& folder, const std::string& job_id) {
+  return folder + "/" + job_id + kSuffix;
+}
+
+bool FitsAddress(const std::string& path) { return path.size() < sizeof sockaddr_un::sun_path; }
+
+// An invalid descriptor where nobody of this user listens.
+base::UniqueFd Connect(const std::string& path) {
+  if (!FitsAddress(path)) return {};
+  base::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const sockaddr_un address = base::UnixAddress(path);
+  if (!fd.valid() ||
+      connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      !base::PeerIsThisUser(fd.get())) {
+    return {};
+  }
+  return fd;
+}
+
+}  // namespace
+
+bool IsJobId(std::string_view text) {
+  // The C locale's letters, whichever is set.
+  const auto allowed = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-';
+  };
+  return !text.empty() && text.size() <= kLongestJobId && std::ranges::all_of(text, allowed);
+}
+
+Result<std::string> PlaceForSocket(const std::string& job_id) {
+  if (!IsJobId(job_id)) return Error(StatusCode::kInvalidArgument, "not the name of a job");
+  std::string folder = FolderInTmp();
+  const std::string session = SessionFolder();
+  if (!session.empty() && FitsAddress(SocketIn(session + "/autodist", job_id))) {
+    folder = session + "/autodist";
+  }
+  AD_RETURN_IF_ERROR(
+      base::MakePrivateFolder(folder, "remove it, or make it a folder of yours with mode 0700"));
+  return SocketIn(folder, job_id);
+}
+
+Result<base::UniqueFd> ListenAt(const std::string& path) {
+  // One after the other, so that nobody removes a socket on which somebody is about to listen.
+  const std::string folder = path.substr(0, path.rfind('/'));
+  const base::UniqueFd lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!lock.valid() || flock(lock.get(), LOCK_EX) != 0) {
+    return ErrnoError(errno, "locking " + folder);
+  }
+  if (Connect(path).valid()) {
+    return Error(StatusCode::kAlreadyExists, "another autodist listens at " + path);
+  }
+  unlink(path.c_str());
+  base::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const sockaddr_un address = base::UnixAddress(path);
+  // Not by the umask, which is other threads' too. Nobody can connect before listen.
+  if (!fd.valid() ||
+      bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      chmod(path.c_str(), 0600) != 0 || listen(fd.get(), kBacklog) != 0) {
+    return ErrnoError(errno, "listening at " + path);
+  }
+  return fd;
+}
+
+Result<base::UniqueFd> ConnectTo(const std::string& job_id) {
+  if (!IsJobId(job_id)) return Error(StatusCode::kInvalidArgument, "not the name of a job");
+  for (const std::string& folder : PrivateFolders()) {
+    base::UniqueFd fd = Connect(SocketIn(folder, job_id));
+    if (fd.valid()) return fd;
+  }
+  return Error(StatusCode::kNotFound, "no autodist answers for job " + job_id);
+}
+
+std::vector<std::string> JobsWithSocket() {
+  std::set<std::string> jobs;
+  for (const std::string& folder : PrivateFolders()) {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+      std::string name = entry.path().filename();
+      if (!name.ends_with(kSuffix)) continue;
+      name.resize(name.size() - (sizeof kSuffix - 1));
+      if (IsJobId(name)) jobs.insert(name);
+    }
+  }
+  return {jobs.begin(), jobs.end()};
+}
+
+}  // namespace autodist::control

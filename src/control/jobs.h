@@ -1,0 +1,27 @@
+// The jobs of this user: those that run on this machine, those that have ended, and those whose
+// autodist is gone.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autodist/status.h"
+#include "autodist/v1/job.pb.h"
+
+namespace autodist::control {
+
+// Every job that has a socket or is in the record, oldest first.
+std::vector<std::string> KnownJobs();
+
+// The job that a person means by `name`: its whole name, a beginning or an end of it that no other
+// job has, or "last". A failure lists what could be meant. `jobs` as KnownJobs gives them.
+Result<std::string> FindJob(const std::string& name, const std::vector<std::string>& jobs);
+
+// Asks the job's autodist, or where there is none the record. Blocks for a few seconds at most.
+Result<v1::JobStatus> LookUpJob(const std::string& job_id);
+
+// The jobs whose autodist answers or at least listens, oldest first; with `all` also the others.
+// Asks many at the same time.
+std::vector<v1::JobStatus> ListJobs(bool all);
+
+}  // namespace autodist::control

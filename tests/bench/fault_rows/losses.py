@@ -1,0 +1,100 @@
+"""Rows about links, hosts and SSH servers that go away."""
+
+import contextlib
+import os
+import signal
+import time
+
+from fault_rows.lines import check_lines
+from fault_rows.measure import Run
+from fault_rows.row import Row, Target
+from hosts import address, cut, heal, power_off, power_on, sshd_sessions, start_sshd, stop_sshd
+
+CUT_OFF = 3  # the host that is lost
+NAMED_S = 15
+LEASE_S = 20
+
+
+@contextlib.contextmanager
+def healed_at_last(host):
+    try:
+        yield
+    finally:
+        heal(host)
+
+
+def cut_for_ever(contestant, folder, limit):
+    with healed_at_last(CUT_OFF), Run(contestant, "wait", folder=folder, lease=LEASE_S) as run:
+        run.await_ready()
+        run.fault()
+        cut(CUT_OFF)
+        result = run.watch(limit)
+        named = run.said_after_fault(address(CUT_OFF))
+        if named is not None:
+            result.seen["named"] = named
+        return result
+
+
+def powered_off(contestant, folder, limit):
+    try:
+        with Run(contestant, "wait", folder=folder, lease=LEASE_S) as run:
+            run.await_ready()
+            run.fault()
+            power_off(CUT_OFF)
+            result = run.watch(limit)
+            named = run.said_after_fault(address(CUT_OFF))
+            if named is not None:
+                result.seen["named"] = named
+            return result
+    finally:
+        power_on(CUT_OFF)
+
+
+def going_on(seconds, fault):
+    """A run of numbered lines with a fault in the middle, after which no line may be missing."""
+    def measure(contestant, folder, limit):
+        with healed_at_last(CUT_OFF), \
+                Run(contestant, "tick", seconds, folder=folder, lease=60) as run:
+            run.await_ready()
+            run.fault()
+            fault()
+            result = run.watch(limit)
+            run.await_output()
+            result.expect(result.returned is not None, "it did not end")
+            check_lines(result, contestant, run.lines(), int(seconds * 20) * 20)
+            return result
+    return measure
+
+
+def cut_for(seconds):
+    def fault():
+        cut(CUT_OFF)
+        time.sleep(seconds)  # the fault itself
+        heal(CUT_OFF)
+    return fault
+
+
+def sshd_restarted():
+    stop_sshd(CUT_OFF)
+    start_sshd(CUT_OFF)
+
+
+def sshd_restarted_and_sessions_killed():
+    sessions = sshd_sessions(CUT_OFF)
+    stop_sshd(CUT_OFF)
+    for pid in sessions:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    start_sshd(CUT_OFF)
+
+
+LOST = Target(gone=LEASE_S + 1, returned=LEASE_S + 1, code=125, seen={"named": NAMED_S})
+ROWS = [
+    Row("link of a node cut for ever", cut_for_ever, LOST, note=f"--lease {LEASE_S}"),
+    Row("host powered off", powered_off, LOST, note=f"--lease {LEASE_S}"),
+    Row("link cut for 5 s", going_on(8, cut_for(5)), Target(code=0), peer_limit=25),
+    Row("link cut for 20 s", going_on(24, cut_for(20)), Target(code=0), peer_limit=45),
+    Row("sshd restarted", going_on(3, sshd_restarted), Target(code=0)),
+    Row("sshd restarted, sessions killed", going_on(3, sshd_restarted_and_sessions_killed),
+        Target(code=0)),
+]

@@ -1,0 +1,193 @@
+"""One run of a contestant: its start, a fault, and how long everything takes to be gone."""
+
+import contextlib
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hosts import pids, pids_on
+from fault_rows.contestants import RANKS
+
+RANK_PROGRAM = str(Path(__file__).with_name("rank.py"))
+POLL_S = 0.005
+READY_LIMIT_S = 30
+KEPT = 64 << 20  # bytes of stdout that are kept to be looked at
+
+
+def argv_of(pid):
+    """Empty for a process that has ended and is only waited for."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:-1]
+    except OSError:
+        return []
+
+
+@dataclass
+class Result:
+    """Of one round. Times count from the fault; None is "not within the limit"."""
+    gone: float | None = None  # no rank is left on any host
+    returned: float | None = None  # the command has ended
+    empty: float | None = None  # nothing at all is left on any host
+    code: int | None = None
+    left: int = 0
+    limit: float = 0
+    seen: dict = field(default_factory=dict)  # other numbers, such as a peak of memory in MB
+    wrong: list = field(default_factory=list)
+
+    def expect(self, condition, otherwise):
+        if not condition:
+            self.wrong.append(otherwise)
+
+
+class Slow:
+    """A reader of stdout that starts late, and pauses once it has read so many bytes."""
+
+    def __init__(self, late=0, pause=0, pause_at=0):
+        self.late, self.pause, self.pause_at = late, pause, pause_at
+
+
+class Run:
+    """A started contestant. `stdout` is a file, or else what is written is read and kept."""
+
+    _count = 0
+
+    def __init__(self, contestant, mode, *arguments, folder, stdout=None, reader=Slow(),
+                 before=(), kept=KEPT, **options):
+        Run._count += 1
+        self.contestant, self.folder, self.reader, self.kept = contestant, folder, reader, kept
+        self.marker = f"fault-{os.getpid()}-{Run._count}"
+        self.out, self.err, self.said = bytearray(), b"", []
+        self.peak_kb = 0
+        self.fault_at = None
+        self.before = pids()
+        program = [sys.executable, RANK_PROGRAM, self.marker, mode, *map(str, arguments)]
+        self.started = time.monotonic()
+        self.process = subprocess.Popen(
+            [*before, *contestant.argv(program, folder, **options)], cwd=folder, stdin=subprocess.DEVNULL,
+            stdout=stdout or subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        self.threads = [threading.Thread(target=self._read_err, daemon=True)]
+        if not stdout:
+            self.threads.append(threading.Thread(target=self._read_out, daemon=True))
+        for thread in self.threads:
+            thread.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """Ends whatever is left of it on any host; this process list is the virtual hosts' alone."""
+        own = {os.getpid(), os.getppid()}
+        while left := self.left() - own:
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(POLL_S)
+        self.process.wait()
+        for thread in self.threads:
+            thread.join()
+
+    def _read_out(self):
+        time.sleep(self.reader.late)
+        paused = not self.reader.pause
+        while chunk := self.process.stdout.read1(1 << 16):
+            if len(self.out) < self.kept or b"ready" in chunk:
+                self.out += chunk
+            if not paused and len(self.out) > self.reader.pause_at:
+                paused = True
+                time.sleep(self.reader.pause)
+
+    def _read_err(self):
+        for line in self.process.stderr:
+            self.said.append((time.monotonic(), line))
+            self.err += line
+
+    def await_ready(self, ranks=RANKS):
+        limit = time.monotonic() + READY_LIMIT_S
+        while len(self.announced()) < ranks:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"ended before its ranks were up: {self.err.decode()}")
+            if time.monotonic() > limit:
+                raise RuntimeError(f"its ranks were not up after {READY_LIMIT_S} s: {self.err.decode()}")
+            time.sleep(POLL_S)
+
+    def ranks(self):
+        """The pids of all ranks, and of what they forked."""
+        marker = self.marker.encode()
+        return {pid for pid in pids() - self.before
+                for argv in [argv_of(pid)] if argv[1:2] == [RANK_PROGRAM.encode()] and marker in argv}
+
+    def announced(self):
+        """The pids of the ranks that have said that they are up."""
+        return {int(pid) for pid in re.findall(rb"ready \d+ (\d+)\r?\n", self.out)}
+
+    def lines(self):
+        """Of stdout."""
+        return io.BytesIO(self.out)
+
+    def number_of(self, pid):
+        return int(re.search(rb"ready (\d+) %d\b" % pid, self.out)[1])
+
+    def ranks_of(self, host):
+        return sorted(self.announced() & pids_on(host))
+
+    def left(self):
+        """All that there was not before, but for what is the SSH servers' own: on a host that is cut
+        off, a server keeps its end of a session for as long as TCP does."""
+        return {pid for pid in pids() - self.before
+                if (argv := argv_of(pid)) and not argv[0].startswith(b"sshd:")}
+
+    def fault(self):
+        """Now the clock starts."""
+        self.fault_at = time.monotonic()
+
+    def signal(self, number):
+        """What a terminal does with Ctrl-C: to every process of the command's group."""
+        os.killpg(self.process.pid, number)
+
+    def said_after_fault(self, text):
+        """When stderr first had the text, in seconds after the fault."""
+        return next((at - self.fault_at for at, line in self.said
+                     if at >= self.fault_at and text.encode() in line), None)
+
+    def read_peak(self):
+        with contextlib.suppress(OSError):
+            for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+                if line.startswith("VmHWM:"):
+                    self.peak_kb = int(line.split()[1])
+
+    def watch(self, limit, **conditions):
+        """Until nothing is left, or the limit in seconds after the fault. When a condition first
+        holds is in the result's `seen`."""
+        result = Result(limit=limit)
+        if self.fault_at is None:
+            self.fault()
+        while result.empty is None or result.returned is None:
+            now = time.monotonic() - self.fault_at
+            self.read_peak()
+            if result.returned is None and self.process.poll() is not None:
+                result.returned, result.code = now, self.process.returncode
+            # Ranks may still come, at the start and after a restart.
+            result.gone = (result.gone or now) if not self.ranks() else None
+            result.empty = (result.empty or now) if not self.left() - {self.process.pid} else None
+            for name, holds in conditions.items():
+                if name not in result.seen and holds():
+                    result.seen[name] = now
+            if now > limit:
+                break
+            time.sleep(POLL_S)
+        result.left = len(self.left())
+        result.code = 128 - result.code if result.code is not None and result.code < 0 else result.code
+        if result.returned is not None:
+            self.threads[0].join(1)
+        return result
+
+    def await_output(self):
+        for thread in self.threads:
+            thread.join(READY_LIMIT_S)

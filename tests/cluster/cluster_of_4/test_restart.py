@@ -1,0 +1,122 @@
+"""Jobs that are started again after a failure."""
+
+import os
+import signal
+
+from hosts import SPEC, address, agents_on
+from jobs import processes, seconds_until
+
+RANKS = 8
+HOSTS = (1, 2, 3, 4)
+# Rank 5 fails in the first attempts, until there are so many; the others wait for the last one.
+FLAKY = """
+[ $RANK = 5 ] && mktemp -p "$1" attempt.XXXXXX >/dev/null
+echo attempt of $RANK
+[ $RANK = 5 ] && [ $(ls "$1" | wc -l) -lt $2 ] && exit 9
+while [ $(ls "$1" | wc -l) -lt $2 ]; do sleep 0.02; done
+"""
+
+
+def flaky(start, folder, restarts, attempts):
+    (folder / "attempts").mkdir()
+    return start("run", "--spec", SPEC, "--max-restarts", restarts, "--", "sh", "-c", FLAKY, "sh",
+                 folder / "attempts", attempts).finish()
+
+
+def job_folder(folder):
+    [job] = (folder / "autodist-runs").iterdir()
+    return job
+
+
+def test_a_rank_that_fails_twice_and_then_succeeds(start, folder):
+    outcome = flaky(start, folder, 3, 3)
+    assert outcome.code == 0, outcome.err
+    job = job_folder(folder)
+    for attempt in (job, job / "restart-1", job / "restart-2"):
+        for rank in (0, 5):
+            text = (attempt / f"rank-{rank}.out").read_text()
+            assert text == f"attempt of {rank}\n" or (rank == 0 and text == "" and attempt.name != "restart-2")
+    assert not (job / "restart-3").exists()
+    assert f"rank 5 on {address(3)}" in outcome.err  # why it was started again
+
+
+def test_no_more_restarts_than_allowed(start, folder):
+    outcome = flaky(start, folder, 1, 10)
+    assert outcome.code == 9
+    assert len(list((folder / "attempts").iterdir())) == 2
+    assert f"rank 5 on {address(3)}" in outcome.err and "exited with code 9" in outcome.err
+
+
+def test_no_restart_without_the_option(start, folder):
+    (folder / "attempts").mkdir()
+    outcome = start("run", "--spec", SPEC, "--", "sh", "-c", FLAKY, "sh", folder / "attempts", 10).finish()
+    assert outcome.code == 9
+    assert len(list((folder / "attempts").iterdir())) == 1
+
+
+def test_ctrl_c_is_not_followed_by_a_restart(start):
+    job = start("run", "--spec", SPEC, "--max-restarts", "3", "--", "sh", "-c", "echo up; exec sleep 1000")
+    job.await_lines(RANKS)
+    job.interrupt(signal.SIGINT)
+    outcome = job.finish()
+    assert outcome.code == 130 and outcome.out == ""
+
+
+def test_a_killed_agent_is_followed_by_a_restart_on_all_nodes(start, folder):
+    script = 'if mkdir "$1" 2>/dev/null || [ ! -e "$1/again" ]; then echo up; exec sleep 1000; fi; echo done'
+    job = start("run", "--spec", SPEC, "--max-restarts", "1", "--", "sh", "-c", script, "sh", folder / "first")
+    job.await_lines(RANKS)
+    (folder / "first" / "again").touch()
+    [agent] = agents_on(3)
+    os.kill(agent, signal.SIGKILL)
+    outcome = job.finish()
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines() == {rank: ["done"] for rank in range(RANKS)}
+
+
+def test_a_job_goes_on_with_fewer_nodes(start, cut):
+    script = ('[ $WORLD_SIZE = 8 ] && { echo up; exec sleep 1000; }; '
+              'echo $RANK of $WORLD_SIZE, $NODE_RANK of $AUTODIST_NODE_COUNT')
+    job = start("run", "--spec", SPEC, "--lease", "4", "--min-nodes", "3", "--max-restarts", "2", "--",
+                "sh", "-c", script)
+    job.await_lines(RANKS)
+    cut(3)
+    outcome = job.finish()
+    seconds_until(lambda: not processes(), 5)
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines() == {rank: [f"{rank} of 6, {rank // 2} of 3"] for rank in range(6)}
+    assert address(3) in outcome.err
+    assert f"[{address(4)}:4]" in outcome.out and f"[{address(3)}:" not in outcome.out
+
+
+def test_fewer_nodes_than_allowed_end_the_job(start, cut):
+    job = start("run", "--spec", SPEC, "--lease", "4", "--min-nodes", "4", "--max-restarts", "2", "--",
+                "sh", "-c", "echo up; exec sleep 1000")
+    job.await_lines(RANKS)
+    cut(3)
+    outcome = job.finish()
+    seconds_until(lambda: not processes(), 5)
+    assert outcome.code == 125
+    assert address(3) in outcome.err
+
+
+def held(pid):
+    """What a process holds: the number of its descriptors, and of its threads."""
+    return len(os.listdir(f"/proc/{pid}/fd")), len(os.listdir(f"/proc/{pid}/task"))
+
+
+def test_restarts_leave_no_descriptors_and_no_threads_behind(start, folder):
+    restarts = 4
+    script = ('echo up; while [ ! -e "$0/go-$AUTODIST_RESTART_COUNT" ]; do sleep 0.05; done; '
+              '[ $RANK = 5 ] && exit 9; exec sleep 1000')
+    job = start("run", "--spec", SPEC, "--max-restarts", restarts, "--", "sh", "-c", script, folder)
+    held_in = []  # each attempt
+    for attempt in range(restarts + 1):
+        job.await_lines(RANKS)
+        pids = [job.process.pid, *(pid for host in HOSTS for pid in agents_on(host))]
+        held_in.append([held(pid) for pid in pids])
+        (folder / f"go-{attempt}").touch()
+    assert job.finish().code == 9
+    # The first restart may bring what stays; one more of something per restart would be three more.
+    for before, after in zip(held_in[1], held_in[-1], strict=True):
+        assert all(after[i] < before[i] + 3 for i in (0, 1)), held_in

@@ -1,0 +1,320 @@
+"""Looking at jobs and ending them, from another terminal."""
+
+import json
+import os
+import re
+import signal
+
+import pytest
+from jobs import Running, python, seconds_until
+
+RANKS = 3
+LIMIT_S = 20
+# Does what is written into its pipe, line by line.
+PUPPET = """
+import os, signal, sys, time
+rank = os.environ['RANK']
+with open(f'{sys.argv[1]}/rank-{rank}') as pipe:
+    for line in pipe:
+        exec(line)
+"""
+
+
+class Job:
+    """A detached job on this machine, whose ranks do what the test says."""
+
+    def __init__(self, begin, folder, *options):
+        self.pipes = folder / f"pipes-{len(list(folder.glob('pipes-*')))}"
+        self.pipes.mkdir()
+        for rank in range(RANKS):
+            os.mkfifo(self.pipes / f"rank-{rank}")
+        spec = folder / "spec.yaml"
+        spec.write_text(f"nodes:\n  - address: localhost\n    cpus: {list(range(RANKS))}\n")
+        outcome = begin("run", "--detach", "--spec", spec, *options, "--", *python(PUPPET), self.pipes).finish()
+        assert outcome.code == 0, outcome.err
+        self.id = re.search(r"job (\S+) is running; `autodist attach (\S+)` shows it", outcome.err)[1]
+        self.logs = folder / "autodist-runs" / self.id
+        self.status = json.loads((self.logs / "job.json").read_text())
+        self.open_pipes()
+
+    def open_pipes(self):
+        """For the ranks of another attempt, again."""
+        self.ways = {rank: open(self.pipes / f"rank-{rank}", "w", buffering=1) for rank in range(RANKS)}
+
+    def tell(self, rank, code):
+        self.ways[rank].write(code + "\n")
+
+    def write(self, rank, text, fd=1):
+        self.tell(rank, f"os.write({fd}, {text.encode() if isinstance(text, str) else text!r})")
+
+    def await_log(self, name, text):
+        seconds_until(lambda: (self.logs / name).read_bytes().endswith(text.encode()), LIMIT_S)
+
+    def end(self, code=0):
+        """Rank 1 with this code, after the others."""
+        for rank in (0, 2, 1):
+            self.tell(rank, f"sys.exit({code if rank == 1 else 0})")
+        self.await_end()
+
+    def await_end(self):
+        seconds_until(lambda: "JOB_PHASE_ENDED" in (self.logs / "job.json").read_text(), LIMIT_S)
+        seconds_until(lambda: not os.path.exists(f"/proc/{self.status['chief_pid']}"), LIMIT_S)
+
+    def crash(self):
+        os.kill(self.status["chief_pid"], signal.SIGKILL)
+        seconds_until(lambda: not os.path.exists(f"/proc/{self.status['chief_pid']}"), LIMIT_S)
+
+
+@pytest.fixture
+def begin(tmp_path):
+    (tmp_path / "run").mkdir(mode=0o700)
+    session = {"XDG_RUNTIME_DIR": str(tmp_path / "run"), "XDG_STATE_HOME": str(tmp_path / "state")}
+
+    def run(*arguments, **env):
+        return Running(arguments, tmp_path, {**session, **env})
+    return run
+
+
+@pytest.fixture
+def ask(begin):
+    def run(*arguments):
+        return begin(*arguments).finish()
+    return run
+
+
+@pytest.fixture
+def new_job(begin, tmp_path):
+    jobs = []
+
+    def make(*options):
+        jobs.append(Job(begin, tmp_path, "--lease", "1", *options))
+        return jobs[-1]
+    yield make
+    for job in jobs:
+        try:
+            job.crash()
+        except ProcessLookupError:
+            pass
+
+
+def test_ps_lists_running_jobs_and_with_all_the_others(ask, new_job):
+    running, ended, crashed = new_job(), new_job(), new_job()
+    ended.end(3)
+    crashed.crash()
+    lines = ask("ps").out.splitlines()
+    assert lines[0].split() == ["JOB", "STATE", "NODES", "RANKS", "STARTED", "COMMAND"]
+    assert [line.split()[:4] for line in lines[1:]] == [[running.id, "running", "1", "3"]]
+    states = {line.split()[0]: " ".join(line.split()[1:3]) for line in ask("ps", "--all").out.splitlines()[1:]}
+    assert states == {running.id: "running 1", ended.id: "ended 3", crashed.id: "crashed 1"}
+    jobs = {job["job_id"]: job
+            for job in map(json.loads, ask("ps", "--all", "--json").out.splitlines())}
+    assert jobs[running.id]["command"][-1] == str(running.pipes) and jobs[running.id]["detached"]
+    assert jobs[ended.id]["exit_code"] == 3 and not jobs[ended.id]["chief_gone"]
+    assert jobs[crashed.id]["chief_gone"]
+
+
+def test_a_job_in_a_terminal_is_listed_too(begin, ask, tmp_path):
+    job = begin("run", "--", "sh", "-c", f"echo up; while [ ! -e {tmp_path}/end ]; do sleep 0.05; done")
+    job.await_lines(1)
+    [line] = ask("ps").out.splitlines()[1:]
+    assert line.split()[1:3] == ["running", "1"]
+    status = json.loads(ask("status", "--json", "last").out)
+    assert status["job_id"] == line.split()[0] and not status["detached"]
+    assert ask("logs", "last", "--rank", "0").out == "up\n"
+    (tmp_path / "end").touch()
+    assert job.finish().code == 0
+    assert "ended 0" in ask("status", "last").out
+
+
+def test_status_knows_running_ended_and_crashed_jobs(ask, new_job, tmp_path):
+    job = new_job()
+    outcome = ask("status", job.id)
+    assert outcome.code == 0
+    assert "running" in outcome.out and str(job.pipes) in outcome.out
+    assert ["localhost", "running", "0-2", "3"] in [line.split() for line in outcome.out.splitlines()]
+    job.end(9)
+    outcome = ask("status", job.id[-6:])  # an end of its name is enough
+    assert outcome.code == 0
+    assert "ended 9" in outcome.out and "rank 1 on localhost" in outcome.out
+    assert "exited with code 9" in outcome.out.split("\n\n")[-1]
+    assert json.loads(ask("status", "--json", job.id).out)["exit_code"] == 9
+    assert json.loads((job.logs / "job.json").read_text())["exit_code"] == 9
+    crashed = new_job()
+    crashed.crash()
+    assert "autodist clean --spec FILE" in ask("status", crashed.id).out
+
+
+def test_names_that_mean_no_job(ask, new_job):
+    job = new_job()
+    for command in ("status", "logs", "attach", "stop"):
+        outcome = ask(command, "no-such-job")
+        assert outcome.code == 2
+        assert "no job is called 'no-such-job'" in outcome.err and job.id in outcome.err
+        assert ask(command, "../" + job.id).code == 2
+        assert ask(command).code == 2
+
+
+def test_logs_of_all_ranks_and_of_one(ask, new_job):
+    job = new_job()
+    job.write(0, "one\ntwo")
+    job.write(2, b"\0\xff\n")
+    job.write(2, "bad\n", fd=2)
+    for name, text in (("rank-0.out", "two"), ("rank-2.out", "\n"), ("rank-2.err", "bad\n")):
+        job.await_log(name, text)
+    outcome = ask("logs", job.id)
+    assert outcome.code == 0
+    assert outcome.out == "[localhost:0] one\n[localhost:0] two\n[localhost:2] \0\udcff\n"
+    assert outcome.err == "[localhost:2] bad\n"
+    outcome = ask("logs", "--rank", "2", job.id)
+    assert (outcome.out, outcome.err) == ("\0\udcff\n", "bad\n")
+    assert ask("logs", job.id, "--rank", "0", "--rank", "1").out == "[localhost:0] one\n[localhost:0] two\n"
+    assert ask("logs", job.id, "--stderr").out == "[localhost:2] bad\n"
+    outcome = ask("logs", job.id, "--rank", "3")
+    assert outcome.code == 2 and "has no rank 3" in outcome.err
+    job.end()
+    assert ask("logs", job.id, "--rank", "0").out == "one\ntwo"
+
+
+def test_logs_follow_until_the_end_and_into_the_next_attempt(begin, new_job):
+    job = new_job("--max-restarts", "1")
+    job.write(0, "old\n")
+    following = begin("logs", "-f", job.id)
+    assert following.await_lines(1) == ["[localhost:0] old\n"]
+    job.write(0, "new\nbeg")
+    assert following.await_lines(1) == ["[localhost:0] new\n"]
+    job.write(0, "un\n")
+    job.write(1, "first\n")
+    assert sorted(following.await_lines(2)) == ["[localhost:0] begun\n", "[localhost:1] first\n"]
+    job.write(0, "unfinished")
+    job.await_log("rank-0.out", "unfinished")
+    job.tell(0, "sys.exit(7)")
+    seconds_until(lambda: (job.logs / "restart-1" / "rank-0.out").exists(), LIMIT_S)
+    job.open_pipes()
+    job.write(0, "again\n")
+    assert following.await_lines(2) == ["[localhost:0] unfinished\n", "[localhost:0] again\n"]
+    job.write(0, "the last")
+    job.end()
+    outcome = following.finish()
+    assert (outcome.code, outcome.out) == (0, "[localhost:0] the last\n")
+    assert "restarts" in begin("status", job.id).finish().out
+
+
+def test_attach_shows_the_last_lines_and_ends_as_the_job_does(begin, new_job):
+    job = new_job()
+    job.write(0, "".join(f"{i}\n" for i in range(100)))
+    job.await_log("rank-0.out", "99\n")
+    attached = begin("attach", job.id)
+    assert attached.await_lines(5) == [f"[localhost:0] {i}\n" for i in range(95, 100)]
+    job.write(2, "bad\n", fd=2)
+    attached.await_err("bad", LIMIT_S)
+    job.write(0, "on\n")
+    assert attached.await_lines(1) == ["[localhost:0] on\n"]
+    job.tell(2, "sys.exit(7)")
+    outcome = attached.finish()
+    assert outcome.code == 7
+    assert outcome.err.startswith("[localhost:2] bad\nautodist: error: rank 2 on localhost (pid ")
+    assert "exited with code 7" in outcome.err
+    assert outcome.err.split("error: ")[1].rstrip() == json.loads((job.logs / "job.json").read_text())["report"]
+
+
+def test_attach_and_logs_of_a_job_that_has_ended(ask, new_job):
+    job = new_job()
+    job.write(0, "words\n")
+    job.end(7)
+    outcome = ask("attach", job.id)
+    assert (outcome.code, outcome.out) == (7, "[localhost:0] words\n")
+    assert ask("logs", "-f", job.id).out == "[localhost:0] words\n"
+
+
+def test_ctrl_c_leaves_an_attached_job_alone(begin, ask, new_job):
+    job = new_job()
+    job.write(0, "up\n")
+    attached = begin("attach", job.id)
+    attached.await_lines(1)
+    attached.interrupt()
+    outcome = attached.finish()
+    assert outcome.code == 130
+    assert f"job {job.id} goes on; `autodist stop {job.id}` ends it" in outcome.err
+    assert "running" in ask("status", job.id).out
+    job.end()
+    assert json.loads((job.logs / "job.json").read_text())["exit_code"] == 0
+
+
+def test_ctrl_c_works_while_nobody_reads(begin, new_job):
+    job = new_job()
+    attached = begin("attach", job.id)
+    # More than the pipe holds.
+    job.tell(0, "for _ in range(16): sys.stdout.write('x' * (1 << 20) + '\\n'); sys.stdout.flush()")
+    assert attached.process.stdout.read1(1)
+    job.tell(0, "os.write(2, b'all written')")
+    job.await_log("rank-0.err", "all written")  # nobody who looks on delays it
+    attached.interrupt()
+    assert attached.process.wait(LIMIT_S) == 130
+
+
+def test_attach_to_a_job_that_was_killed(begin, new_job):
+    job = new_job()
+    job.write(0, "up\n")
+    attached = begin("attach", job.id)
+    attached.await_lines(1)
+    job.crash()
+    outcome = attached.finish()
+    assert outcome.code == 125 and "autodist clean --spec FILE" in outcome.err
+
+
+def deaf_for(job, seconds):
+    """Rank 0 takes so long to end when it is told to."""
+    job.tell(0, "signal.signal(signal.SIGTERM, lambda *_: "
+                f"(os.write(1, b'told\\n'), time.sleep({seconds}), os.write(1, b'saved\\n'), os._exit(0)))")
+    job.write(0, "ready\n")
+    job.await_log("rank-0.out", "ready\n")
+
+
+def test_stop_asks_once_and_waits(begin, ask, new_job):
+    job = new_job()
+    deaf_for(job, 2)
+    stopping = begin("stop", job.id)
+    job.await_log("rank-0.out", "told\n")
+    seconds_until(lambda: "stopping" in ask("status", job.id).out, LIMIT_S)
+    second = begin("stop", job.id)  # a second signal would mean more
+    second.await_err("stopping job", LIMIT_S)
+    for command in (stopping, second):
+        outcome = command.finish()
+        assert outcome.code == 0
+        assert f"job {job.id} has ended with exit code 143" in outcome.err
+    assert (job.logs / "rank-0.out").read_text() == "ready\ntold\nsaved\n"
+    outcome = ask("stop", job.id)
+    assert outcome.code == 0 and "exit code 143" in outcome.err
+
+
+@pytest.mark.parametrize("asked_before", [False, True])
+def test_stop_now_does_not_wait(begin, ask, new_job, asked_before):
+    job = new_job("--grace", "60")
+    deaf_for(job, 1000)
+    stopping = []
+    if asked_before:
+        stopping.append(begin("stop", job.id))
+        job.await_log("rank-0.out", "told\n")
+    stopping.append(begin("stop", "--now", job.id))
+    for command in stopping:
+        outcome = command.finish()
+        assert outcome.code == 0 and outcome.seconds < LIMIT_S
+    assert "needed SIGKILL" in ask("status", job.id).out
+
+
+def test_stop_of_a_job_that_was_killed(ask, new_job):
+    job = new_job()
+    job.crash()
+    outcome = ask("stop", job.id)
+    assert outcome.code == 125 and "autodist clean --spec FILE" in outcome.err
+
+
+def test_the_output_of_a_detached_job(new_job):
+    job = new_job()
+    job.write(0, "words\n")
+    job.write(1, "bad\n", fd=2)
+    job.await_log("rank-1.err", "bad\n")
+    job.end(7)
+    said = (job.logs / "output.log").read_text()
+    assert "[localhost:0] words\n" in said and "[localhost:1] bad\n" in said
+    assert "autodist: error: rank 1 on localhost" in said

@@ -1,0 +1,46 @@
+"""What the jobs run, and what is to be seen of it."""
+
+import sys
+from dataclasses import dataclass
+
+RANKS = 8
+FAILING = 5  # the rank that fails, in a program that fails
+CODE = 7
+
+# rank program LINES SECONDS GRANDCHILDREN FAILS
+SCRIPT = f"""
+import os, subprocess, sys, time
+lines, seconds, grandchildren, fails = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+for _ in range(grandchildren):
+    subprocess.Popen(['setsid', 'setsid', 'sleep', '1000'])
+steps = 10
+for step in range(steps):
+    for number in range(lines * step // steps, lines * (step + 1) // steps):
+        sys.stdout.write('line %d %s\\n' % (number, 'x' * 80))
+    sys.stdout.flush()
+    if fails and step == steps // 2 and os.environ['RANK'] == '{FAILING}':
+        os._exit({CODE})
+    time.sleep(seconds / steps)
+"""
+
+
+@dataclass
+class Program:
+    lines: int
+    seconds: float
+    grandchildren: int
+    fails: bool
+
+    @staticmethod
+    def any(chance):
+        return Program(chance.choice([0, 10, 500, 5000]), chance.uniform(0.2, 4), chance.choice([0, 0, 1, 2]),
+                       chance.random() < 0.15)
+
+    def argv(self):
+        return [sys.executable, "-c", SCRIPT, *map(str, (
+            self.lines, self.seconds, self.grandchildren, int(self.fails)))]
+
+    def whole(self):
+        """{rank: lines} if nothing disturbs it."""
+        lines = [f"line {number} " + "x" * 80 for number in range(self.lines)]
+        return {rank: lines for rank in range(RANKS)} if lines else {}

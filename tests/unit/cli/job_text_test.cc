@@ -1,0 +1,80 @@
+#include "cli/job_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <time.h>
+
+namespace autodist::cli {
+namespace {
+
+using testing::HasSubstr;
+
+v1::JobStatus Job() {
+  setenv("TZ", "UTC", 1);
+  tzset();
+  v1::JobStatus job;
+  job.set_job_id("20261120-173000-3fa9c1");
+  job.set_phase(v1::JOB_PHASE_RUNNING);
+  job.set_started_ms(1'795'195'800'123);
+  job.set_world_size(5);
+  for (const char* word : {"./train", "two words", "\x1b[31m"}) job.add_command(word);
+  for (const auto& [address, first, ranks] :
+       {std::tuple{"10.0.0.1", 0u, 4u}, {"node-2", 4u, 1u}, {"node-3", 0u, 0u}}) {
+    v1::NodeStatus& node = *job.add_nodes();
+    node.set_address(address);
+    node.set_phase(ranks > 0 ? v1::NODE_PHASE_RUNNING : v1::NODE_PHASE_LOST);
+    node.set_first_rank(first);
+    node.set_ranks(ranks);
+    node.set_running_ranks(ranks);
+  }
+  job.mutable_nodes(2)->set_detail("no route to host");
+  return job;
+}
+
+TEST(JobTextTest, ATableOfJobs) {
+  v1::JobStatus ended = Job();
+  ended.set_job_id("short");
+  ended.set_phase(v1::JOB_PHASE_ENDED);
+  ended.set_exit_code(137);
+  EXPECT_EQ(JobTable({Job(), ended}),
+            "JOB                     STATE      NODES  RANKS  STARTED              COMMAND\n"
+            "20261120-173000-3fa9c1  running    3      5      2026-11-20 17:30:00  "
+            "./train 'two words' '\\x1b[31m'\n"
+            "short                   ended 137  3      5      2026-11-20 17:30:00  "
+            "./train 'two words' '\\x1b[31m'\n");
+}
+
+TEST(JobTextTest, OneJobAndItsNodes) {
+  const std::string text = JobText(Job());
+  EXPECT_THAT(text, HasSubstr("state    running\n"));
+  EXPECT_THAT(text, HasSubstr("NODE      STATE    RANKS  RUNNING\n"
+                              "10.0.0.1  running  0-3    4\n"
+                              "node-2    running  4      1\n"
+                              "node-3    lost     -      0        no route to host\n"));
+  EXPECT_THAT(text, Not(HasSubstr("restarts")));
+  EXPECT_THAT(text, Not(HasSubstr("exit code")));
+}
+
+TEST(JobTextTest, OneThatHasEndedAndOneThatCrashed) {
+  v1::JobStatus job = Job();
+  job.set_phase(v1::JOB_PHASE_ENDED);
+  job.set_ended_ms(job.started_ms() + 60'000);
+  job.set_exit_code(9);
+  job.set_attempt(1);
+  job.set_max_restarts(3);
+  job.set_report("rank 1 failed\n  | doomed");
+  const std::string text = JobText(job);
+  EXPECT_THAT(text, HasSubstr("ended      2026-11-20 17:31:00\n"));
+  EXPECT_THAT(text, HasSubstr("restarts   1 of 3\n"));
+  EXPECT_THAT(text, HasSubstr("exit code  9\n"));
+  EXPECT_TRUE(text.ends_with("\nrank 1 failed\n  | doomed\n"));
+
+  v1::JobStatus crashed = Job();
+  crashed.set_chief_gone(true);
+  EXPECT_EQ(StateText(crashed), "crashed");
+  EXPECT_THAT(JobText(crashed), HasSubstr("`autodist clean --spec FILE`"));
+}
+
+}  // namespace
+}  // namespace autodist::cli

@@ -1,0 +1,116 @@
+#include "control/job_record.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "control/job_socket.h"
+#include "support/session.h"
+
+namespace autodist::control {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+class JobRecordTest : public testing::Test {
+ protected:
+  v1::JobStatus Job(const std::string& id) const {
+    v1::JobStatus status;
+    status.set_job_id(id);
+    status.set_log_folder(session_.folder().path() + "/logs/" + id);
+    status.set_phase(v1::JOB_PHASE_LAUNCHING);
+    status.set_started_ms(1'800'000'000'123);
+    status.add_command("./train");
+    status.add_command("two\nwords");
+    return status;
+  }
+
+  const test::Session session_;
+};
+
+TEST_F(JobRecordTest, KeepsTheNewestState) {
+  v1::JobStatus job = Job("job-1");
+  ASSERT_TRUE(RecordJob(job).ok());
+  EXPECT_EQ(ReadRecord("job-1")->phase(), v1::JOB_PHASE_LAUNCHING);
+  job.set_phase(v1::JOB_PHASE_ENDED);
+  job.set_exit_code(3);
+  ASSERT_TRUE(SaveStatus(job).ok());
+  const auto read = ReadRecord("job-1");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->SerializeAsString(), job.SerializeAsString());
+  EXPECT_THAT(RecordedJobs(), ElementsAre("job-1"));
+}
+
+TEST_F(JobRecordTest, IsForThisUserAlone) {
+  ASSERT_TRUE(RecordJob(Job("job-1")).ok());
+  struct stat info;
+  ASSERT_EQ(stat((session_.folder().path() + "/logs/job-1/job.json").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0600u);
+  ASSERT_EQ(stat((session_.folder().path() + "/logs/job-1").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0700u);
+  EXPECT_EQ(fs::read_symlink(session_.records() + "/job-1"),
+            session_.folder().path() + "/logs/job-1");
+}
+
+TEST_F(JobRecordTest, WhatIsNoRecord) {
+  EXPECT_EQ(ReadRecord("job-1").status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(ReadRecord("../job-1").status().code(), StatusCode::kInvalidArgument);
+  EXPECT_FALSE(RecordJob(Job("../job-1")).ok());
+  v1::JobStatus relative = Job("job-1");
+  relative.set_log_folder("logs");
+  EXPECT_FALSE(RecordJob(relative).ok());
+
+  ASSERT_TRUE(RecordJob(Job("job-1")).ok());
+  const std::string file = "logs/job-1/job.json";
+  for (const std::string text : {"", "{", "[]", "{\"job_id\": \"job-2\"}", "{\"phase\": \"x\"}"}) {
+    session_.folder().Write(file, text);
+    EXPECT_EQ(ReadRecord("job-1").status().code(), StatusCode::kDataLoss) << text;
+  }
+  session_.folder().Write(file, "{\"job_id\": \"job-1\", \"of_a_later_version\": 1}");
+  EXPECT_TRUE(ReadRecord("job-1").ok());
+}
+
+TEST_F(JobRecordTest, ANewOneRemovesWhatLeadsNowhere) {
+  ASSERT_TRUE(RecordJob(Job("job-1")).ok());
+  ASSERT_TRUE(RecordJob(Job("job-2")).ok());
+  fs::remove_all(session_.folder().path() + "/logs/job-1");
+  EXPECT_THAT(RecordedJobs(), Contains("job-1"));
+  ASSERT_TRUE(RecordJob(Job("job-3")).ok());
+  EXPECT_THAT(RecordedJobs(), testing::UnorderedElementsAre("job-2", "job-3"));
+}
+
+TEST_F(JobRecordTest, TheNewestAreKeptAndThoseThatRun) {
+  ASSERT_TRUE(RecordJob(Job("job-000")).ok());
+  ASSERT_TRUE(RecordJob(Job("job-001")).ok());
+  const auto listener = ListenAt(*PlaceForSocket("job-000"));  // it runs
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  const std::string logs = session_.folder().path() + "/logs/job-001";
+  for (int i = 2; i <= 200; ++i) {
+    const std::string number = std::to_string(i);
+    fs::create_symlink(logs,
+                       session_.records() + "/job-" + std::string(3 - number.size(), '0') + number);
+  }
+  ASSERT_EQ(RecordedJobs().size(), 201u);
+  ASSERT_TRUE(RecordJob(Job("job-201")).ok());
+  const auto left = RecordedJobs();
+  EXPECT_EQ(left.size(), 201u);
+  EXPECT_THAT(left, Contains("job-000"));
+  EXPECT_THAT(left, Not(Contains("job-001")));
+  EXPECT_THAT(left, Contains("job-002"));
+  EXPECT_TRUE(fs::exists(logs + "/job.json"));  // the record goes, the logs stay
+}
+
+TEST_F(JobRecordTest, JsonIsOneLine) {
+  const std::string json = AsJson(Job("job-1"));
+  EXPECT_THAT(json, Not(HasSubstr("\n")));
+  EXPECT_THAT(json, HasSubstr("\"job_id\":\"job-1\""));
+  EXPECT_THAT(json, HasSubstr("\"phase\":\"JOB_PHASE_LAUNCHING\""));
+}
+
+}  // namespace
+}  // namespace autodist::control

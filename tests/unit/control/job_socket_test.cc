@@ -1,0 +1,108 @@
+#include "control/job_socket.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/session.h"
+
+namespace autodist::control {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(JobIdTest, IsAPlainWord) {
+  for (const std::string good : {"20261120-173000-3fa9c1", "a", "A-9"}) {
+    EXPECT_TRUE(IsJobId(good)) << good;
+  }
+  for (const std::string& bad :
+       {std::string(), std::string(".."), std::string("a/b"), std::string("a b"),
+        std::string("a\0b", 3), std::string("\xC3\xA4"), std::string(65, 'a')}) {
+    EXPECT_FALSE(IsJobId(bad)) << bad;
+    EXPECT_FALSE(PlaceForSocket(bad).ok());
+    EXPECT_FALSE(ConnectTo(bad).ok());
+  }
+}
+
+TEST(JobSocketTest, IsForThisUserAlone) {
+  const test::Session session;
+  const auto path = PlaceForSocket("job-1");
+  ASSERT_TRUE(path.ok()) << path.status();
+  EXPECT_EQ(*path, session.sockets() + "/job-1.sock");
+  const auto listener = ListenAt(*path);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  struct stat info;
+  ASSERT_EQ(stat(path->c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0600u);
+  ASSERT_EQ(stat(session.sockets().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0700u);
+  EXPECT_TRUE(ConnectTo("job-1").ok());
+  EXPECT_EQ(ConnectTo("job-2").status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(JobsWithSocket(), Contains("job-1"));
+}
+
+TEST(JobSocketTest, WhatAKilledAutodistLeftIsReplaced) {
+  const test::Session session;
+  const std::string path = *PlaceForSocket("job-1");
+  (void)*ListenAt(path);  // closed, and its socket is still there
+  EXPECT_FALSE(ConnectTo("job-1").ok());
+  const auto listener = ListenAt(path);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  EXPECT_EQ(ListenAt(path).status().code(), StatusCode::kAlreadyExists);
+  EXPECT_TRUE(ConnectTo("job-1").ok());  // as it was
+}
+
+TEST(JobSocketTest, AFolderThatOthersCanEnterIsRefused) {
+  const test::Session session;
+  mkdir(session.sockets().c_str(), 0700);
+  chmod(session.sockets().c_str(), 0755);
+  const auto path = PlaceForSocket("job-1");
+  ASSERT_FALSE(path.ok());
+  EXPECT_THAT(Message(path.status()), HasSubstr("not a private folder of this user"));
+  EXPECT_THAT(JobsWithSocket(), Not(Contains("job-1")));
+}
+
+TEST(JobSocketTest, AFolderThatIsALinkIsRefused) {
+  const test::Session session;
+  const std::string elsewhere = session.folder().path() + "/elsewhere";
+  mkdir(elsewhere.c_str(), 0700);
+  ASSERT_EQ(symlink(elsewhere.c_str(), session.sockets().c_str()), 0);
+  EXPECT_EQ(PlaceForSocket("job-1").status().code(), StatusCode::kPermissionDenied);
+}
+
+// Everybody finds /tmp; where the test leaves something there, it removes it.
+TEST(JobSocketTest, WithoutASessionFolderItIsInTmp) {
+  const test::Session session;
+  const std::string in_tmp = "/tmp/autodist-jobs-" + std::to_string(geteuid());
+  unsetenv("XDG_RUNTIME_DIR");
+  EXPECT_EQ(*PlaceForSocket("job-1"), in_tmp + "/job-1.sock");
+  setenv("XDG_RUNTIME_DIR", "not/absolute", 1);
+  EXPECT_EQ(*PlaceForSocket("job-1"), in_tmp + "/job-1.sock");
+  chmod(session.runtime().c_str(), 0755);  // others could put a folder there
+  setenv("XDG_RUNTIME_DIR", session.runtime().c_str(), 1);
+  EXPECT_EQ(*PlaceForSocket("job-1"), in_tmp + "/job-1.sock");
+  // Longer than the address of a unix socket can be.
+  const std::string deep = session.folder().path() + "/" + std::string(100, 'd');
+  mkdir(deep.c_str(), 0700);
+  setenv("XDG_RUNTIME_DIR", deep.c_str(), 1);
+  EXPECT_EQ(*PlaceForSocket("job-1"), in_tmp + "/job-1.sock");
+}
+
+TEST(JobSocketTest, AJobIsFoundFromASessionWithoutItsFolder) {
+  const test::Session session;
+  unsetenv("XDG_RUNTIME_DIR");
+  const std::string job = "unit-" + std::to_string(getpid());
+  const std::string path = *PlaceForSocket(job);
+  const auto listener = ListenAt(path);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  setenv("XDG_RUNTIME_DIR", session.runtime().c_str(), 1);
+  EXPECT_TRUE(ConnectTo(job).ok());
+  EXPECT_THAT(JobsWithSocket(), Contains(job));
+  unlink(path.c_str());
+}
+
+}  // namespace
+}  // namespace autodist::control

@@ -1,0 +1,130 @@
+#include "control/jobs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "control/job_record.h"
+#include "control/job_server.h"
+#include "support/session.h"
+
+namespace autodist::control {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const std::vector<std::string> kJobs = {"20261119-100000-aaaaaa", "20261120-173000-3fa9c1",
+                                        "20261120-180000-3fa9c2"};
+
+TEST(FindJobTest, TakesTheWholeNameAnyUniqueBeginningOrEndAndLast) {
+  for (const auto& [name, job] : {std::pair{"20261119-100000-aaaaaa", 0},
+                                  {"20261119", 0},
+                                  {"aaaaaa", 0},
+                                  {"c1", 1},
+                                  {"20261120-17", 1},
+                                  {"20261120-180000-3fa9c2", 2},
+                                  {"last", 2}}) {
+    const auto found = FindJob(name, kJobs);
+    ASSERT_TRUE(found.ok()) << name << ": " << found.status();
+    EXPECT_EQ(*found, kJobs[static_cast<size_t>(job)]) << name;
+  }
+  EXPECT_EQ(*FindJob("job-1", {"job-1", "job-10"}), "job-1");
+}
+
+TEST(FindJobTest, AmbiguousAndUnknownNamesListTheCandidates) {
+  const auto ambiguous = FindJob("20261120", kJobs);
+  EXPECT_EQ(ambiguous.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(Message(ambiguous.status()),
+            "'20261120' may be any of these jobs:\n  20261120-173000-3fa9c1\n"
+            "  20261120-180000-3fa9c2");
+  for (const std::string name : {"", "3fa9", "../x", "LAST"}) {
+    const auto unknown = FindJob(name, kJobs);
+    EXPECT_EQ(unknown.status().code(), StatusCode::kNotFound) << name;
+    EXPECT_THAT(Message(unknown.status()), HasSubstr(kJobs[0])) << name;
+  }
+  EXPECT_EQ(FindJob("last", {}).status().code(), StatusCode::kNotFound);
+}
+
+TEST(FindJobTest, OfManyCandidatesTheNewestAreListed) {
+  std::vector<std::string> jobs;
+  for (int i = 100; i < 150; ++i) jobs.push_back("job-" + std::to_string(i));
+  const std::string message = Message(FindJob("job", jobs).status());
+  EXPECT_THAT(message, HasSubstr("job-140\n"));
+  EXPECT_THAT(message, HasSubstr("job-149\n  and older ones"));
+  EXPECT_THAT(message, Not(HasSubstr("job-139")));
+}
+
+// Other people's tests may have jobs in /tmp at the same time, so only ours are looked at.
+class JobsTest : public testing::Test {
+ protected:
+  v1::JobStatus Recorded(const std::string& name, v1::JobPhase phase) const {
+    v1::JobStatus status;
+    status.set_job_id(Id(name));
+    status.set_log_folder(session_.folder().path() + "/logs/" + name);
+    status.set_phase(phase);
+    EXPECT_TRUE(RecordJob(status).ok());
+    return status;
+  }
+  static std::string Id(const std::string& name) {
+    return "unit-" + std::to_string(getpid()) + "-" + name;
+  }
+  static const v1::JobStatus* In(const std::vector<v1::JobStatus>& jobs, const std::string& name) {
+    const auto found =
+        std::ranges::find_if(jobs, [&](const auto& job) { return job.job_id() == Id(name); });
+    return found == jobs.end() ? nullptr : &*found;
+  }
+
+  const test::Session session_;
+};
+
+TEST_F(JobsTest, RunningEndedAndCrashedOnes) {
+  const auto running = JobServer::Start(Id("running"), [](int) {});
+  ASSERT_TRUE(running.ok()) << running.status();
+  v1::JobStatus now = Recorded("running", v1::JOB_PHASE_LAUNCHING);
+  now.set_phase(v1::JOB_PHASE_RUNNING);
+  (*running)->Publish(now);
+  (void)Recorded("ended", v1::JOB_PHASE_ENDED);
+  (void)Recorded("crashed", v1::JOB_PHASE_RUNNING);
+
+  const auto live = ListJobs(false);
+  ASSERT_TRUE(In(live, "running"));
+  EXPECT_EQ(In(live, "running")->phase(), v1::JOB_PHASE_RUNNING);
+  EXPECT_FALSE(In(live, "ended"));
+  EXPECT_FALSE(In(live, "crashed"));
+
+  const auto all = ListJobs(true);
+  ASSERT_TRUE(In(all, "running") && In(all, "ended") && In(all, "crashed"));
+  EXPECT_FALSE(In(all, "running")->chief_gone());
+  EXPECT_FALSE(In(all, "ended")->chief_gone());
+  EXPECT_TRUE(In(all, "crashed")->chief_gone());
+  EXPECT_EQ(In(all, "crashed")->phase(), v1::JOB_PHASE_RUNNING);
+  EXPECT_EQ(LookUpJob(Id("crashed"))->chief_gone(), true);
+  EXPECT_EQ(LookUpJob(Id("none")).status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(KnownJobs(), testing::IsSupersetOf({Id("crashed"), Id("ended"), Id("running")}));
+}
+
+TEST_F(JobsTest, AJobOfAnotherMachineWithTheSameHomeIsNotCalledGone) {
+  v1::JobStatus job = Recorded("elsewhere", v1::JOB_PHASE_RUNNING);
+  job.set_host("another-machine");
+  ASSERT_TRUE(SaveStatus(job).ok());
+  EXPECT_FALSE(LookUpJob(job.job_id())->chief_gone());
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  job.set_host(name.data());
+  ASSERT_TRUE(SaveStatus(job).ok());
+  EXPECT_TRUE(LookUpJob(job.job_id())->chief_gone());
+}
+
+TEST_F(JobsTest, AJobWhoseRecordIsGoneIsFoundByItsSocket) {
+  const auto running = JobServer::Start(Id("only-socket"), [](int) {});
+  ASSERT_TRUE(running.ok()) << running.status();
+  EXPECT_TRUE(In(ListJobs(false), "only-socket"));
+  EXPECT_TRUE(LookUpJob(Id("only-socket")).ok());
+}
+
+}  // namespace
+}  // namespace autodist::control
