@@ -22,10 +22,11 @@ namespace {
 using std::chrono::seconds;
 using test::Faults;
 
-constexpr seconds kJobsHang{250};   // for the slowest of builds
-constexpr seconds kJobLease{60};    // so that a node is not lost because it is slow
-constexpr uint64_t kLongJobs = 20;  // each with a seed of its own
-constexpr uint64_t kShortJobs = 100;
+constexpr seconds kJobsHang{250};  // for the slowest of builds
+constexpr seconds kJobLease{60};   // so that a node is not lost because it is slow
+// Each with a seed of its own. A sanitizer makes a long one twenty times as long.
+constexpr uint64_t kLongJobs = SANITIZED ? 3 : 20;
+constexpr uint64_t kShortJobs = SANITIZED ? 50 : 100;
 constexpr int kRanks = 4;       // of each
 constexpr int kLines = 30'000;  // of each rank of a long job, on each of its streams
 constexpr int kMessages = 2'000;
