@@ -150,6 +150,7 @@ TEST_F(SupervisorTest, WithoutGraceRanksAreKilledAtOnce) {
 TEST_F(SupervisorTest, ASignalReachesTheRanks) {
   Start({Rank(0, "trap 'echo usr2' USR2; echo up; while :; do sleep 0.01; done")});
   ASSERT_EQ(Read(), "up\n");
+  ASSERT_TRUE(Await([&] { return pids_.contains(0); }));
   EXPECT_EQ(supervisor_->RunningRanks(), (std::map<uint32_t, pid_t>{{0, pids_[0]}}));
   supervisor_->Signal(SIGUSR2);
   EXPECT_EQ(Read(), "usr2\n");
