@@ -118,30 +118,28 @@ def firewall():
         on_host(host, "nft delete table inet test")
 
 
+def undone_at_last(do, undo):
+    """The body of a fixture: do(host), and what the test has not undone is undone after it."""
+    done = []
+
+    def act(host):
+        done.append(host)
+        do(host)
+    yield act
+    for host in done:
+        undo(host)
+
+
 @pytest.fixture
 def cut():
     """Cuts hosts off: cut(host); heals what the test has not healed."""
-    lost = []
-
-    def lose(host):
-        lost.append(host)
-        hosts.cut(host)
-    yield lose
-    for host in lost:
-        hosts.heal(host)
+    yield from undone_at_last(hosts.cut, hosts.heal)
 
 
 @pytest.fixture
 def power_off():
     """Switches hosts off: power_off(host); on again after the test."""
-    lost = []
-
-    def lose(host):
-        lost.append(host)
-        hosts.power_off(host)
-    yield lose
-    for host in lost:
-        hosts.power_on(host)
+    yield from undone_at_last(hosts.power_off, hosts.power_on)
 
 
 @pytest.fixture

@@ -16,44 +16,32 @@ LEASE_S = 20
 
 
 @contextlib.contextmanager
-def healed_at_last(host):
+def at_last(undo):
     try:
         yield
     finally:
-        heal(host)
+        undo(CUT_OFF)
 
 
-def cut_for_ever(contestant, folder, limit):
-    with healed_at_last(CUT_OFF), Run(contestant, "wait", folder=folder, lease=LEASE_S) as run:
-        run.await_ready()
-        run.fault()
-        cut(CUT_OFF)
-        result = run.watch(limit)
-        named = run.said_after_fault(address(CUT_OFF))
-        if named is not None:
-            result.seen["named"] = named
-        return result
-
-
-def powered_off(contestant, folder, limit):
-    try:
-        with Run(contestant, "wait", folder=folder, lease=LEASE_S) as run:
+def lost_by(fault, undo):
+    """Measures from a host's loss to the end, and when its name is first told."""
+    def measure(contestant, folder, limit):
+        with at_last(undo), Run(contestant, "wait", folder=folder, lease=LEASE_S) as run:
             run.await_ready()
             run.fault()
-            power_off(CUT_OFF)
+            fault(CUT_OFF)
             result = run.watch(limit)
             named = run.said_after_fault(address(CUT_OFF))
             if named is not None:
                 result.seen["named"] = named
             return result
-    finally:
-        power_on(CUT_OFF)
+    return measure
 
 
 def going_on(seconds, fault):
     """A run of numbered lines with a fault in the middle, after which no line may be missing."""
     def measure(contestant, folder, limit):
-        with healed_at_last(CUT_OFF), \
+        with at_last(heal), \
                 Run(contestant, "tick", seconds, folder=folder, lease=60) as run:
             run.await_ready()
             run.fault()
@@ -90,8 +78,8 @@ def sshd_restarted_and_sessions_killed():
 
 LOST = Target(gone=LEASE_S + 1, returned=LEASE_S + 1, code=125, seen={"named": NAMED_S})
 ROWS = [
-    Row("link of a node cut for ever", cut_for_ever, LOST, note=f"--lease {LEASE_S}"),
-    Row("host powered off", powered_off, LOST, note=f"--lease {LEASE_S}"),
+    Row("link of a node cut for ever", lost_by(cut, heal), LOST, note=f"--lease {LEASE_S}"),
+    Row("host powered off", lost_by(power_off, power_on), LOST, note=f"--lease {LEASE_S}"),
     Row("link cut for 5 s", going_on(8, cut_for(5)), Target(code=0), peer_limit=25),
     Row("link cut for 20 s", going_on(24, cut_for(20)), Target(code=0), peer_limit=45),
     Row("sshd restarted", going_on(3, sshd_restarted), Target(code=0)),

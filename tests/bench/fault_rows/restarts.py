@@ -1,11 +1,11 @@
 """Rows about jobs that are started again; what peers do is not comparable."""
 
 from fault_rows.contestants import RANKS, RANKS_PER_HOST
-from fault_rows.losses import CUT_OFF, healed_at_last
+from fault_rows.losses import CUT_OFF, at_last
 from fault_rows.measure import Run
 from fault_rows.outputs import VICTIM
 from fault_rows.row import Row, Target
-from hosts import cut
+from hosts import cut, heal
 
 LEASE_S = 5
 MIN_NODES = 3
@@ -33,7 +33,7 @@ def fails_twice(contestant, folder, limit):
 
 
 def one_host_fewer(contestant, folder, limit):
-    with healed_at_last(CUT_OFF), \
+    with at_last(heal), \
             Run(contestant, "elastic", RANKS, folder=folder, lease=LEASE_S, min_nodes=MIN_NODES,
                 max_restarts=3) as run:
         run.await_ready()
