@@ -15,6 +15,14 @@ void Limit(grpc::ClientContext& context) {
   context.set_deadline(std::chrono::system_clock::now() + kAnswerLimit);
 }
 
+// gRPC's server cancels what it has not answered when it ends; nobody else cancels on that side.
+Status FromServer(const grpc::Status& status) {
+  if (status.error_code() == grpc::StatusCode::CANCELLED) {
+    return Error(StatusCode::kUnavailable, "autodist ends");
+  }
+  return rpc::FromGrpc(status);
+}
+
 }  // namespace
 
 Result<JobClient> JobClient::Connect(const std::string& job_id) {
@@ -27,7 +35,7 @@ Result<v1::JobStatus> JobClient::GetStatus() const {
   grpc::ClientContext context;
   Limit(context);
   v1::JobStatus status;
-  AD_RETURN_IF_ERROR(rpc::FromGrpc(stub_->GetStatus(&context, {}, &status)));
+  AD_RETURN_IF_ERROR(FromServer(stub_->GetStatus(&context, {}, &status)));
   return status;
 }
 
@@ -35,7 +43,10 @@ Result<v1::JobStatus> JobClient::WaitForEnd(const std::stop_token& stop) const {
   grpc::ClientContext context;
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
   v1::JobStatus status;
-  AD_RETURN_IF_ERROR(rpc::FromGrpc(stub_->WaitForEnd(&context, {}, &status)));
+  const grpc::Status ended = stub_->WaitForEnd(&context, {}, &status);
+  if (!ended.ok() && stop.stop_requested())
+    return Error(StatusCode::kCancelled, "waiting was cancelled");
+  AD_RETURN_IF_ERROR(FromServer(ended));
   return status;
 }
 
@@ -45,7 +56,7 @@ Status JobClient::Signal(int signal) const {
   v1::SignalRequest request;
   request.set_signal(signal);
   v1::SignalResponse response;
-  return rpc::FromGrpc(stub_->Signal(&context, request, &response));
+  return FromServer(stub_->Signal(&context, request, &response));
 }
 
 }  // namespace autodist::control
