@@ -56,13 +56,22 @@ def _namespaces(host):
     return {kind: f"/proc/{os.getpid()}/fd/{fd}" for kind, fd in _namespaces_opened[host].items()}
 
 
+def _entering(host, command):
+    path = _namespaces(host)
+    return ["nsenter", f"--net={path['net']}", f"--uts={path['uts']}", f"--mount={path['mnt']}",
+            *map(str, command)]
+
+
 def in_host(host, *command):
     """Runs a command on a host without any network in between."""
-    path = _namespaces(host)
-    return subprocess.run(
-        ["nsenter", f"--net={path['net']}", f"--uts={path['uts']}", f"--mount={path['mnt']}",
-         *map(str, command)], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True).stdout
+    return subprocess.run(_entering(host, command), check=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+
+
+def start_in_host(host, *command):
+    """Starts a silent command on a host."""
+    return subprocess.Popen(_entering(host, command), stdin=subprocess.DEVNULL,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def pids_on(host):

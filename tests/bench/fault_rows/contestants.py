@@ -1,11 +1,13 @@
 """The launchers that are compared: how each of them starts a program on all hosts."""
 
+import contextlib
 import importlib.util
 import os
 import re
 import shutil
 import sys
 
+from fault_rows.slurm import slurm
 from hosts import SPEC, address
 
 HOSTS = (1, 2, 3, 4)
@@ -21,6 +23,10 @@ class Contestant:
     def missing(self):
         """Why it cannot take part, or None."""
         return None
+
+    def ready(self, folder):
+        """Within this context it can be started."""
+        return contextlib.nullcontext()
 
     def argv(self, program, folder, **options):
         """Of the command that runs the program; the folder is seen by all hosts."""
@@ -83,3 +89,17 @@ class Torchrun(Contestant):
         launcher.write_text(f"cd '{folder}' && exec {quoted}\n")
         return ["pdsh", "-N", "-R", "ssh", "-f", str(len(HOSTS)), "-w",
                 ",".join(address(host) for host in HOSTS), "sh", str(launcher)]
+
+
+class Srun(Contestant):
+    name = "srun"
+
+    def missing(self):
+        return None if all(map(shutil.which, ("srun", "slurmctld", "slurmd"))) else "Slurm is not installed"
+
+    def ready(self, folder):
+        return slurm(HOSTS, folder)
+
+    def argv(self, program, folder, **options):
+        return ["env", f"SLURM_CONF={folder}/slurm.conf", "srun", "--kill-on-bad-exit", f"--nodes={len(HOSTS)}",
+                f"--ntasks={RANKS}", f"--ntasks-per-node={RANKS_PER_HOST}", *program]

@@ -19,7 +19,7 @@ SOME_LINES = 20_000
 AGAINST_MPIRUN = 0.8  # of its time
 LINE_MB = 64
 VICTIM = 5  # as in rank.py
-AUTODIST_AND_MPIRUN = ("autodist", "mpirun")
+NOT_THROUGH_PDSH = ("autodist", "mpirun", "srun")
 
 
 def ended(run, limit):
@@ -174,10 +174,10 @@ ROWS = [
     Row("stdout through gzip", through_gzip, WHOLE),
     Row("reader starts 5 s late", slow_reader(Slow(late=5)), WHOLE),
     Row("reader pauses for 3 s", slow_reader(Slow(pause=3, pause_at=SOME_LINES * 300)), WHOLE),
-    Row(f"one line of {LINE_MB} MiB", one_long_line, INTACT, tools=AUTODIST_AND_MPIRUN),
-    Row("binary output", binary, INTACT, tools=AUTODIST_AND_MPIRUN),
-    Row("output after stdout was closed", after_stdout_is_closed, INTACT, tools=AUTODIST_AND_MPIRUN),
-    Row("launcher's stdin closed", stdin_closed, INTACT, tools=AUTODIST_AND_MPIRUN),
+    Row(f"one line of {LINE_MB} MiB", one_long_line, INTACT, tools=NOT_THROUGH_PDSH),
+    Row("binary output", binary, INTACT, tools=NOT_THROUGH_PDSH),
+    Row("output after stdout was closed", after_stdout_is_closed, INTACT, tools=NOT_THROUGH_PDSH),
+    Row("launcher's stdin closed", stdin_closed, INTACT, tools=NOT_THROUGH_PDSH),
     Row("a rank fails while others flood", failure_under_a_flood, Target(gone=0.5, code=3)),
     Row("disk full on a node", disk_full_on_a_node, Target(), tools=("autodist",)),
     Row("disk full for the logs", disk_full_for_the_logs, Target(), tools=("autodist",)),

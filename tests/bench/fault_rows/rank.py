@@ -15,8 +15,8 @@ def variable(*names):
     return int(next(os.environ[name] for name in names if name in os.environ))
 
 
-RANK = variable("AUTODIST_RANK", "OMPI_COMM_WORLD_RANK", "RANK")
-WORLD_SIZE = variable("AUTODIST_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "WORLD_SIZE")
+RANK = variable("AUTODIST_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "RANK")
+WORLD_SIZE = variable("AUTODIST_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "WORLD_SIZE")
 VICTIM = 5  # the rank that does what the others do not
 
 

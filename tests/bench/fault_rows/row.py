@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 PEER_LIMIT_S = 20
 AUTODIST_LIMIT_S = 45
-ALL = ("autodist", "mpirun", "torchrun")
+ALL = ("autodist", "mpirun", "torchrun", "srun")
 
 
 @dataclass
