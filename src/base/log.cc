@@ -5,6 +5,9 @@
 #include <spdlog/spdlog.h>
 
 #include <memory>
+#include <string>
+
+#include "base/utf8.h"
 
 namespace autodist::base {
 namespace {
@@ -51,7 +54,8 @@ spdlog::logger& Logger() {
 }  // namespace
 
 void Log(LogLevel level, std::string_view message) {
-  Logger().log(LevelOf(level), spdlog::string_view_t(message.data(), message.size()));
+  const std::string shown = PrintableLines(message);
+  Logger().log(LevelOf(level), spdlog::string_view_t(shown.data(), shown.size()));
 }
 
 void LogFailure(const Status& failure) {

@@ -22,6 +22,34 @@ bool IsInvisible(uint32_t code) {
          (code >= 0x2028 && code <= 0x202E) || (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF;
 }
 
+// `lines`: what divides a text into lines and columns stays.
+std::string WithoutControl(std::string_view text, bool lines) {
+  std::string printable;
+  while (!text.empty()) {
+    const size_t length = Utf8CharacterLength(text);
+    const std::string_view character = text.substr(0, length == 0 ? 1 : length);
+    const uint32_t code =
+        length == 0 ? static_cast<unsigned char>(character[0]) : CodeOf(character);
+    char escaped[16] = "";
+    if (lines && text.starts_with("\r\n")) {
+      text.remove_prefix(1);
+      continue;
+    }
+    if (lines && (code == '\n' || code == '\t')) {
+      // as it is
+    } else if (length > 0 && (code == '\n' || code == '\r' || code == '\t')) {
+      std::snprintf(escaped, sizeof escaped, "\\%c", code == '\n' ? 'n' : code == '\r' ? 'r' : 't');
+    } else if (length == 0 || (IsInvisible(code) && code < 0x80)) {
+      std::snprintf(escaped, sizeof escaped, "\\x%02x", code);
+    } else if (IsInvisible(code)) {
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", code);
+    }
+    printable += escaped[0] ? std::string_view(escaped) : character;
+    text.remove_prefix(character.size());
+  }
+  return printable;
+}
+
 }  // namespace
 
 size_t Utf8CharacterLength(std::string_view text) {
@@ -59,25 +87,8 @@ std::string ToUtf8(std::string_view text) {
   return well_formed;
 }
 
-std::string Printable(std::string_view text) {
-  std::string printable;
-  while (!text.empty()) {
-    const size_t length = Utf8CharacterLength(text);
-    const std::string_view character = text.substr(0, length == 0 ? 1 : length);
-    const uint32_t code =
-        length == 0 ? static_cast<unsigned char>(character[0]) : CodeOf(character);
-    char escaped[16] = "";
-    if (length > 0 && (code == '\n' || code == '\r' || code == '\t')) {
-      std::snprintf(escaped, sizeof escaped, "\\%c", code == '\n' ? 'n' : code == '\r' ? 'r' : 't');
-    } else if (length == 0 || (IsInvisible(code) && code < 0x80)) {
-      std::snprintf(escaped, sizeof escaped, "\\x%02x", code);
-    } else if (IsInvisible(code)) {
-      std::snprintf(escaped, sizeof escaped, "\\u%04x", code);
-    }
-    printable += escaped[0] ? std::string_view(escaped) : character;
-    text.remove_prefix(character.size());
-  }
-  return printable;
-}
+std::string Printable(std::string_view text) { return WithoutControl(text, false); }
+
+std::string PrintableLines(std::string_view text) { return WithoutControl(text, true); }
 
 }  // namespace autodist::base

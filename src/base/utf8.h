@@ -19,4 +19,8 @@ std::string ToUtf8(std::string_view text);
 // as in "\n", "\x1b" and "\u202e".
 std::string Printable(std::string_view text);
 
+// The same for text of several lines: line feeds and tabs stay as they are, and
+// \r\n ends a line, too.
+std::string PrintableLines(std::string_view text);
+
 }  // namespace autodist::base

@@ -104,7 +104,7 @@ std::string JobText(const v1::JobStatus& job) {
     text += "\n" + Table(nodes);
   }
   if (job.chief_gone()) text += "\n" + CrashedText(job) + "\n";
-  if (!job.report().empty()) text += "\n" + job.report() + "\n";
+  if (!job.report().empty()) text += "\n" + base::PrintableLines(job.report()) + "\n";
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/count.h"
+#include "base/utf8.h"
 
 namespace autodist::diagnosis {
 namespace {
@@ -76,7 +77,7 @@ std::string Table(const v1::Diagnosis& diagnosis, bool colour) {
 
 std::string Indented(const std::string& text) {
   std::string indented;
-  for (const char c : text) {
+  for (const char c : base::PrintableLines(text)) {
     indented += c;
     if (c == '\n') indented += "    ";
   }

@@ -151,6 +151,7 @@ def test_names_that_mean_no_job(ask, new_job):
         assert outcome.code == 2
         assert "no job is called 'no-such-job'" in outcome.err and job.id in outcome.err
         assert ask(command, "../" + job.id).code == 2
+        assert "\\x1b[2J" in (said := ask(command, "\x1b[2J").err) and "\x1b" not in said
         assert ask(command).code == 2
 
 

@@ -19,7 +19,8 @@ WORK = Path("/tmp/sync-test")
 LIST = (f"cd {WORK} && find . -mindepth 1 -name autodist-runs -prune -o -type f -printf '%y %m %s %T@ %p\\n' -o "
         "-mindepth 1 -type d -printf '%y %m %p\\n' -o -type l -printf '%y %l %p\\n' | LC_ALL=C sort && "
         "find . -name autodist-runs -prune -o -type f -exec md5sum {} + | LC_ALL=C sort")
-LEFTOVERS = f"find {WORK} -name '.autodist-sync-*'"
+# What has not arrived completely.
+PARTS = f"[ ! -e {WORK} ] || find {WORK} -name '.autodist-sync-*'"
 
 
 def on_chief(command):
@@ -86,6 +87,13 @@ def agent_on(host):
     # It passes bytes on, started the guardian, which started the agent.
     [agent] = [pid for pid in on_node if parent(pid) in on_node and parent(parent(pid)) in on_node]
     return agent, parent(parent(agent))
+
+
+def await_part(host):
+    """Until a file is on its way to the host."""
+    limit = time.monotonic() + 10
+    while on_host(host, PARTS) == "":
+        assert time.monotonic() < limit, "nothing comes"
 
 
 def parent(pid):
@@ -219,7 +227,7 @@ def test_ctrl_c_half_way(start_sync, sync, work):
     assert listing(1) == before
     counts = assert_nothing_torn(work)
     assert min(counts) < 1000 and max(counts) > 0
-    assert "".join(on_host(host, LEFTOVERS) for host in OTHERS) == ""
+    assert "".join(on_host(host, PARTS) for host in OTHERS) == ""
     assert sync().code == 0
     for host in OTHERS:
         assert listing(host) == before
@@ -229,13 +237,14 @@ def test_a_killed_agent_half_way(start_sync, sync, work):
     make_tree(work, files=1, size=80_000_000)
     before = listing(1)
     job = start_sync()
+    await_part(5)
     agent, _ = agent_on(5)
     os.kill(agent, signal.SIGKILL)
     outcome = job.finish()
     assert outcome.code == 125 and outcome.out == ""
     assert f"  {address(5)}:\n    copying the working directory: " in outcome.err
     assert assert_nothing_torn(work) == [1, 1, 1, 0, 1, 1, 1]
-    assert on_host(5, LEFTOVERS) != ""
+    assert on_host(5, PARTS) != ""
     assert sync().code == 0
     for host in OTHERS:
         assert listing(host) == before
@@ -245,6 +254,7 @@ def test_a_connection_that_breaks_half_way(start_sync, sync, work):
     make_tree(work, files=1, size=80_000_000)
     before = listing(1)
     job = start_sync("--lease", "1")
+    await_part(6)
     _, above = agent_on(6)
     while Path(f"/proc/{above}/comm").read_text() != "sshd\n":
         above = parent(above)
@@ -265,10 +275,10 @@ def test_a_killed_chief_half_way(start_sync, sync, work):
     job.interrupt(signal.SIGKILL)
     job.finish()
     await_no_process()
-    assert "".join(on_host(host, LEFTOVERS) for host in OTHERS) == ""
-    assert on_chief(LEFTOVERS) != ""  # by which nodes would have known the folder
+    assert "".join(on_host(host, PARTS) for host in OTHERS) == ""
+    assert on_chief(PARTS) != ""  # by which nodes would have known the folder
     assert sync().code == 0
-    assert on_chief(LEFTOVERS) == ""
+    assert on_chief(PARTS) == ""
     for host in OTHERS:
         assert listing(host) == listing(1)
 
@@ -300,7 +310,7 @@ def test_dry_run_says_what_there_is_and_reaches_nobody(sync, work):
     assert outcome.code == 0
     assert "to sync: 1 file, 2.0 kB, to 7 nodes\n" in outcome.err
     assert on_host(2, f"ls -d {WORK} 2>/dev/null || true") == ""
-    assert on_chief(LEFTOVERS) == ""
+    assert on_chief(PARTS) == ""
 
 
 def test_the_home_folder_is_not_copied(sync):

@@ -28,5 +28,9 @@ TEST(Utf8Test, PrintableHasNothingThatATerminalObeys) {
   EXPECT_EQ(Printable("\xff\xc3"), "\\xff\\xc3");
 }
 
+TEST(Utf8Test, PrintableLinesAreLines) {
+  EXPECT_EQ(PrintableLines("a\tb\n\x1b[2J\r\nc\rd\xff\r"), "a\tb\n\\x1b[2J\nc\\rd\\xff\\r");
+}
+
 }  // namespace
 }  // namespace autodist::base
