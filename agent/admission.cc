@@ -1,5 +1,6 @@
 #include "admission.h"
 
+#include <fcntl.h>
 #include <grpcpp/server_posix.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -18,6 +19,8 @@ using rpc::kKeySize;
 
 constexpr std::chrono::milliseconds kGreetingLimit{60'000};  // over a slow link, after a cut
 constexpr size_t kMostVisitors = 16;
+// How long the doors stay closed when no descriptor is left.
+constexpr std::chrono::milliseconds kNoDescriptorWait{100};
 
 // Takes as long for a wrong key as for the right one.
 bool SameKey(std::string_view a, std::string_view b) {
@@ -67,9 +70,27 @@ bool Admission::Greet(Visitor& visitor) {
   return false;
 }
 
+// Invalid if there is none, or nothing to hold it by.
+base::UniqueFd Admission::TakeConnection(int door) {
+  if (!spare_.valid()) spare_.Reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (door == doors_.chief.get()) {
+    spare_.Reset();
+  } else if (!spare_.valid()) {
+    errno = EMFILE;
+    return {};
+  }
+  return base::UniqueFd(accept4(door, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+}
+
 void Admission::Accept(int door) {
-  base::UniqueFd connection(accept4(door, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!connection.valid() || !base::PeerIsThisUser(connection.get())) return;
+  base::UniqueFd connection = TakeConnection(door);
+  if (!connection.valid()) {
+    if (errno == EMFILE || errno == ENFILE) {
+      closed_until_ = base::Deadline::After(kNoDescriptorWait);
+    }
+    return;
+  }
+  if (!base::PeerIsThisUser(connection.get())) return;
   if (door == doors_.ranks.get()) {
     grpc::AddInsecureChannelFromFd(&rank_server_, connection.Release());
   } else {
@@ -81,10 +102,12 @@ void Admission::Accept(int door) {
 
 void Admission::Run(int stop, std::vector<Watched> watched) {
   for (;;) {
-    std::vector<pollfd> fds = {
-        {stop, POLLIN, 0}, {doors_.chief.get(), POLLIN, 0}, {doors_.ranks.get(), POLLIN, 0}};
+    const bool open = closed_until_.Expired();
+    std::vector<pollfd> fds = {{stop, POLLIN, 0},
+                               {open ? doors_.chief.get() : -1, POLLIN, 0},
+                               {open ? doors_.ranks.get() : -1, POLLIN, 0}};
     for (const Watched& other : watched) fds.push_back({other.fd, POLLIN, 0});
-    base::Deadline deadline = base::Deadline::Never();
+    base::Deadline deadline = open ? base::Deadline::Never() : closed_until_;
     for (const Visitor& visitor : visitors_) {
       fds.push_back({visitor.socket.get(), POLLIN, 0});
       deadline = std::min(deadline, visitor.deadline);

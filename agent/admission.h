@@ -41,6 +41,7 @@ class Admission {
     base::Deadline deadline;
   };
   void Accept(int door);
+  base::UniqueFd TakeConnection(int door);
   bool Greet(Visitor& visitor);  // false: it has been let in, or sent away
   bool IsRight(const std::string& greeting) const;
 
@@ -48,6 +49,9 @@ class Admission {
   grpc::Server& chief_server_;
   grpc::Server& rank_server_;
   std::vector<Visitor> visitors_;
+  // Ranks may use up all descriptors that we may have; one is kept for the chief.
+  base::UniqueFd spare_;
+  base::Deadline closed_until_ = base::Deadline::After(std::chrono::milliseconds(0));
 
   mutable std::mutex mutex_;
   std::string key_;  // guarded by mutex_

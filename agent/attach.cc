@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -36,15 +35,29 @@ struct Request {
   bool start;  // an agent where there is none
 };
 
-// An invalid descriptor where no agent listens.
-base::UniqueFd Connect(const std::string& path) {
+// An invalid descriptor where no agent of ours listens: /tmp is everybody's.
+base::UniqueFd Connect(const JobFolder& folder) {
+  if (!folder.IsOurs()) return {};
   base::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const sockaddr_un address = base::UnixAddress(path);
+  const sockaddr_un address = base::UnixAddress(folder.chief_socket());
   if (fd.valid() &&
-      connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+      (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+       !base::PeerIsThisUser(fd.get()))) {
     fd.Reset();
   }
   return fd;
+}
+
+// Until nothing of the job is left in the folder's care.
+void AwaitNoGuardian(const JobFolder& folder) {
+  if (!folder.IsOurs()) return;
+  const base::UniqueFd lock(open(folder.lock().c_str(), O_RDWR | O_CLOEXEC));
+  if (lock.valid()) Await(lock.get(), Life::kGuardian);
+}
+
+bool HasGuardian(const JobFolder& folder) {
+  const base::UniqueFd lock(open(folder.lock().c_str(), O_RDWR | O_CLOEXEC));
+  return lock.valid() && HolderOf(lock.get(), Life::kGuardian).has_value();
 }
 
 Result<base::UniqueFd> Listen(const std::string& path) {
@@ -91,29 +104,29 @@ struct Connection {
   pid_t guardian = 0;     // if it is our child
 };
 
-Result<Connection> StartAgent(const Request& request, const base::UniqueFd& folder) {
-  ServeOptions options{request.folder, {}, {}, {}, {}, {}, request.lease, request.grace};
+Result<Connection> StartAgent(const Request& request, base::UniqueFd folder) {
+  ServeOptions options{request.folder, std::move(folder), {}, {}, {}, {}, {},
+                       request.lease,  request.grace};
   AD_ASSIGN_OR_RETURN(options.chief_listener, Listen(request.folder.chief_socket()));
   AD_ASSIGN_OR_RETURN(options.rank_listener, Listen(request.folder.rank_socket()));
   AD_ASSIGN_OR_RETURN(base::FdPair first, base::StreamSocketPair());
   options.first = std::move(first.first);
   Connection connection{std::move(first.second)};
   AD_ASSIGN_OR_RETURN(connection.guardian, Detach(std::move(options), connection.socket));
-  flock(folder.get(), LOCK_UN);  // the agent has inherited the lock
   return connection;
 }
 
 Result<Connection> StartOrConnect(const Request& request) {
-  const std::string& path = request.folder.path();
-  if (!request.start) return Connection{Connect(request.folder.chief_socket())};
-  AD_RETURN_IF_ERROR(request.folder.Make());
-  const base::UniqueFd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.valid() || flock(folder.get(), LOCK_EX) != 0) {
-    return ErrnoError(errno, "locking " + path);
+  if (!request.start) return Connection{Connect(request.folder)};
+  for (;;) {
+    AD_ASSIGN_OR_RETURN(base::UniqueFd folder, request.folder.Lock());
+    Connection connection{Connect(request.folder)};
+    if (connection.socket.valid()) return connection;
+    if (!HasGuardian(request.folder)) return StartAgent(request, std::move(folder));
+    // An agent of before is gone, and its guardian still at work.
+    folder.Reset();
+    AwaitNoGuardian(request.folder);
   }
-  Connection connection{Connect(request.folder.chief_socket())};
-  if (connection.socket.valid()) return connection;
-  return StartAgent(request, folder);
 }
 
 // One direction of the pump: what was read and is not yet written.
@@ -189,8 +202,7 @@ bool IsPlainWord(const char* word) {
 void AwaitGuardian(const Connection& connection, const JobFolder& folder) {
   if (connection.guardian > 0) waitpid(connection.guardian, nullptr, 0);
   // It may be another's child; and if it was killed, the agent has taken its place.
-  const base::UniqueFd lock(open(folder.lock().c_str(), O_RDWR | O_CLOEXEC));
-  if (lock.valid()) Await(lock.get(), Life::kGuardian);
+  AwaitNoGuardian(folder);
 }
 
 int Refuse() {

@@ -50,7 +50,17 @@ void KillOrphans(const JobFolder& folder) {
   if (cgroup) cgroup->Remove();
 }
 
+// Asks a guardian to end its job. Through a descriptor, as in KillOrphans.
+bool Terminate(pid_t guardian, int lock) {
+  if (guardian <= 0) return false;  // of another machine or container, which shares our /tmp
+  const base::UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, guardian, 0)));
+  return process.valid() && HolderOf(lock, Life::kGuardian) == guardian &&
+         syscall(SYS_pidfd_send_signal, process.get(), SIGTERM, nullptr, 0) == 0;
+}
+
 const char* CleanJob(const JobFolder& folder) {
+  const Result<base::UniqueFd> nobody_starts = folder.Lock();
+  if (!nobody_starts.ok()) return "in-use";
   const base::UniqueFd lock(open(folder.lock().c_str(), O_RDWR | O_CLOEXEC));
   const auto guardian = lock.valid() ? HolderOf(lock.get(), Life::kGuardian) : std::nullopt;
   if (!guardian) {
@@ -59,7 +69,7 @@ const char* CleanJob(const JobFolder& folder) {
     return "removed";
   }
   if (HolderOf(lock.get(), Life::kInCharge)) return "in-use";
-  kill(*guardian, SIGTERM);
+  if (!Terminate(*guardian, lock.get()) && HolderOf(lock.get(), Life::kGuardian)) return "in-use";
   Await(lock.get(), Life::kGuardian);
   return "ended";
 }

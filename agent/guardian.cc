@@ -48,6 +48,9 @@ void EndOrphans(const sigset_t& signals, const std::optional<Cgroup>& cgroup) {
 std::string Verdict(int status, std::chrono::milliseconds lease, const std::string& log) {
   const std::string when = ", at " + base::LocalTime("%F %T") + " by its clock";
   if (WIFSIGNALED(status)) {
+    if (WTERMSIG(status) == SIGALRM) {
+      return "its agent hung when it had to end, so that its ranks were killed" + when;
+    }
     return "its agent was killed by " + base::SignalName(WTERMSIG(status)) +
            ", and with it its ranks" + when;
   }
@@ -79,7 +82,9 @@ int Guard(ServeOptions options) {
   const JobFolder folder = options.folder;
   const std::chrono::milliseconds lease = options.lease;
   const base::UniqueFd lock(open(folder.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  Hold(lock.get(), Life::kGuardian);
+  if (!Hold(lock.get(), Life::kGuardian)) return kFailed;
+  options.folder_lock.Reset();
+  const base::UniqueFd ageing = folder.KeepFromAgeing();
   folder.RemoveVerdict();
 
   Result<base::FdPair> ours = base::Pipe();

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@ namespace autodist::agent {
 namespace {
 
 constexpr size_t kLargestVerdict = 4096;
-constexpr size_t kVerdictsKept = 20;
+constexpr size_t kVerdictsKept = 500;  // many nodes may have one home folder
 
 std::string Parent() { return "/tmp/autodist-" + std::to_string(geteuid()); }
 
@@ -76,6 +77,36 @@ Status JobFolder::Make() const {
   if (make(path_).ok()) return OkStatus();
   AD_RETURN_IF_ERROR(make(parent_));  // another job's end may have removed it
   return make(path_);
+}
+
+bool JobFolder::IsOurs() const {
+  return base::IsPrivateFolder(parent_) && base::IsPrivateFolder(path_);
+}
+
+Result<base::UniqueFd> JobFolder::Lock() const {
+  constexpr int kMostAttempts = 100;  // each is another's removal of the folder
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    AD_RETURN_IF_ERROR(Make());
+    base::UniqueFd folder(open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!folder.valid() && errno == ENOENT) continue;
+    if (!folder.valid() || flock(folder.get(), LOCK_EX) != 0) {
+      return ErrnoError(errno, "locking " + path_);
+    }
+    struct stat locked;
+    struct stat now;
+    if (fstat(folder.get(), &locked) == 0 && lstat(path_.c_str(), &now) == 0 &&
+        locked.st_ino == now.st_ino && locked.st_dev == now.st_dev) {
+      return folder;
+    }
+  }
+  return Error(StatusCode::kUnavailable, path_ + " is removed again and again");
+}
+
+// As systemd-tmpfiles(8) has it: what is below a folder with a lock is left alone.
+base::UniqueFd JobFolder::KeepFromAgeing() const {
+  base::UniqueFd folder(open(parent_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.valid()) flock(folder.get(), LOCK_SH | LOCK_NB);
+  return folder;
 }
 
 void JobFolder::Remove() const {

@@ -30,6 +30,13 @@ class JobFolder {
   // Makes it, private to this user; /tmp is everybody's: somebody else's folder, or a link, that
   // already has the name is refused.
   Status Make() const;
+  // Keeps what looks for old files in /tmp away from all folders, until the descriptor is closed.
+  base::UniqueFd KeepFromAgeing() const;
+  // Whether it is there, and nobody else's.
+  bool IsOurs() const;
+  // Makes it where it is missing, and keeps others that start or clean the job here waiting until
+  // the descriptor is closed, also where it has been inherited. Blocks.
+  Result<base::UniqueFd> Lock() const;
   // With all that agents put there.
   void Remove() const;
 

@@ -35,7 +35,7 @@ void Lifetime::Pause(bool paused) {
 
 void Lifetime::Expire() {
   const std::lock_guard lock(mutex_);
-  expired_ = true;
+  if (!expired_at_) expired_at_ = Deadline::After(std::chrono::milliseconds(0));
   changed_.notify_all();
 }
 
@@ -47,7 +47,7 @@ void Lifetime::End() {
 
 bool Lifetime::WaitForEnd() {
   std::unique_lock lock(mutex_);
-  while (!ended_ && !expired_ && (Held() || !expires_.Expired())) {
+  while (!ended_ && !expired_at_ && (Held() || !expires_.Expired())) {
     changed_.wait_until(lock, (Held() ? Deadline::Never() : expires_).when());
   }
   return ended_;
@@ -60,7 +60,7 @@ void Lifetime::WaitForEnded() {
 
 Deadline Lifetime::expires() const {
   const std::lock_guard lock(mutex_);
-  if (expired_) return Deadline::After(std::chrono::milliseconds(0));
+  if (expired_at_) return *expired_at_;
   return Held() ? Deadline::Never() : expires_;
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 
 #include "base/deadline.h"
 
@@ -44,7 +45,7 @@ class Lifetime {
   bool claimed_ = false;  // a chief has been heard
   bool preparing_ = false;
   bool paused_ = false;
-  bool expired_ = false;  // whatever the lease says
+  std::optional<base::Deadline> expired_at_;  // whatever the lease says
   bool ended_ = false;
 };
 

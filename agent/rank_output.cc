@@ -64,7 +64,7 @@ void RankOutput::Loop() {
     base::Deadline stalled = base::Deadline::Never();
     {
       const std::lock_guard lock(mutex_);
-      if (!stalled_at_.Expired()) stalled = stalled_at_;
+      if (!stall_seen_) stalled = stalled_at_;
     }
     std::array<epoll_event, 64> events;
     const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
@@ -73,7 +73,10 @@ void RankOutput::Loop() {
     bool read = false;
     {
       const std::lock_guard lock(mutex_);
-      if (stalled.Expired()) WatchAll();
+      if (!stall_seen_ && stalled_at_.Expired()) {
+        stall_seen_ = true;
+        WatchAll();
+      }
       for (int i = 0; i < count; ++i) {
         const uint64_t which = events[static_cast<size_t>(i)].data.u64;
         if (which == 0) continue;
@@ -99,7 +102,7 @@ void RankOutput::Read(Stream& stream, std::string& trouble) {
   if (got > 0) {
     data.resize(static_cast<size_t>(got));
     if (!(stalled_at_ < base::Deadline::Never())) {
-      stalled_at_ = base::Deadline::After(kStalled);
+      SetStalled(base::Deadline::After(kStalled));
     }
     const Status kept = stream.spool.Append(data);
     if (!kept.ok()) {
@@ -153,8 +156,15 @@ void RankOutput::Taken() {
   const bool all = std::ranges::all_of(streams_, [](const auto& entry) {
     return entry.second->spool.begin() == entry.second->spool.end();
   });
-  stalled_at_ = all ? base::Deadline::Never() : base::Deadline::After(kStalled);
+  const bool asleep = stall_seen_;
+  SetStalled(all ? base::Deadline::Never() : base::Deadline::After(kStalled));
   WatchAll();
+  if (asleep) tasks_.Post([] {});  // the thread has a deadline again
+}
+
+void RankOutput::SetStalled(base::Deadline at) {
+  stalled_at_ = at;
+  stall_seen_ = false;
 }
 
 void RankOutput::Release(Stream& stream, uint64_t offset) {
@@ -229,7 +239,6 @@ void RankOutput::Acknowledge(const v1::OutputAck& ack) {
     const std::lock_guard lock(mutex_);
     Stream* stream = Find(ack);
     if (!stream || ack.offset() > stream->sent) return;
-    stalled_at_ = base::Deadline::After(kStalled);
     Release(*stream, ack.offset());
     Taken();
     to_the_end = finishing_ && stream->fd.valid();

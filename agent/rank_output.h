@@ -89,6 +89,7 @@ class RankOutput {
   void Watch(Stream& stream);
   void WatchAll();
   void Taken();
+  void SetStalled(base::Deadline at);
   void Close(Stream& stream);
   Stream* Find(const v1::OutputAck& ack);
   uint64_t OnTheirWay() const;
@@ -107,6 +108,7 @@ class RankOutput {
   bool finishing_ = false;
   // The chief is taken to take nothing when nothing is acknowledged until then.
   base::Deadline stalled_at_ = base::Deadline::Never();
+  bool stall_seen_ = false;  // by the thread, since it was set
 
   std::thread thread_;  // last
 };

@@ -6,8 +6,10 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -28,6 +30,11 @@ using std::chrono::milliseconds;
 
 // How long the session may take to close once the chief knows all.
 constexpr milliseconds kCloseLimit{1000};
+// Of a rank's requests, of which the chief takes 1 MiB; more is not to hold up the link to it.
+constexpr int kLargestFromRank = 2 << 20;
+constexpr milliseconds kLookInterval{1000};  // at whether the lease still runs
+// More than the grace period: then the agent hangs, on a disk or a file system, say.
+constexpr std::chrono::seconds kHangLimit{15};
 constexpr char kNoGuardian[] = "its agent's guardian was killed, so the agent ended its ranks";
 
 void PrepareSignals() {
@@ -47,11 +54,17 @@ base::UniqueFd TermSignals() {
   return base::UniqueFd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-std::unique_ptr<grpc::Server> StartServer(grpc::Service& service) {
+std::unique_ptr<grpc::Server> StartServer(grpc::Service& service, int largest_message) {
   grpc::ServerBuilder builder;
-  builder.SetMaxReceiveMessageSize(rpc::kLargestMessage);
+  builder.SetMaxReceiveMessageSize(largest_message);
   builder.RegisterService(&service);
   return builder.BuildAndStart();
+}
+
+// Whatever hangs in the kernel must not keep the agent, and with it the ranks: SIGALRM kills it,
+// and the guardian ends what is left.
+void LeaveWithin(milliseconds time) {
+  alarm(static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(time).count()));
 }
 
 v1::AgentEvent MakeTrouble(std::string what) {
@@ -79,6 +92,9 @@ class Agent {
 
  private:
   Status Build();
+  void SessionChanged(bool open);
+  bool InCharge();
+  void UpdateInCharge();  // in_charge_mutex_ held
   std::vector<Admission::Watched> Watched();
 
   ServeOptions options_;
@@ -94,6 +110,10 @@ class Agent {
   std::unique_ptr<grpc::Server> rank_server_;
   base::UniqueFd lock_;
   base::UniqueFd terms_;
+  std::mutex in_charge_mutex_;
+  // Guarded by in_charge_mutex_. A chief that prepares the node has no session yet, but us started.
+  bool starter_counts_ = true;
+  bool session_open_ = false;
   std::atomic<bool> cleaned_ = false;
   std::atomic<bool> guardian_gone_ = false;
 };
@@ -116,22 +136,15 @@ Status Agent::Build() {
   AD_ASSIGN_OR_RETURN(supervisor_, Supervisor::Create(std::move(told)));
   rendezvous_ = std::make_unique<RendezvousService>(*events_);
   lock_.Reset(open(options_.folder.lock().c_str(), O_RDWR | O_CLOEXEC));
-  service_ = std::make_unique<AgentService>(
-      AgentParts{*events_, *output_, *rendezvous_, *supervisor_, options_.folder.rank_socket(),
-                 [this] { life_.Renew(); }, [this](bool held) { life_.Hold(held); },
-                 [this](bool paused) { life_.Pause(paused); },
-                 [this](bool open) {
-                   if (open) {
-                     Hold(lock_.get(), Life::kInCharge);
-                   } else {
-                     Release(lock_.get(), Life::kInCharge);
-                     life_.Pause(false);
-                   }
-                 },
-                 [this](std::string key) { admission_->SetKey(std::move(key)); },
-                 [this](bool leave) { end_->Begin(leave); }});
-  chief_server_ = StartServer(*service_);
-  rank_server_ = StartServer(*rendezvous_);
+  Hold(lock_.get(), Life::kInCharge);
+  service_ = std::make_unique<AgentService>(AgentParts{
+      *events_, *output_, *rendezvous_, *supervisor_, options_.folder.rank_socket(),
+      [this] { life_.Renew(); }, [this](bool held) { life_.Hold(held); },
+      [this](bool paused) { life_.Pause(paused); }, [this](bool open) { SessionChanged(open); },
+      [this](std::string key) { admission_->SetKey(std::move(key)); },
+      [this](bool leave) { end_->Begin(leave); }});
+  chief_server_ = StartServer(*service_, rpc::kLargestMessage);
+  rank_server_ = StartServer(*rendezvous_, kLargestFromRank);
   if (!chief_server_ || !rank_server_) {
     return Error(StatusCode::kInternal, "gRPC could not start a server");
   }
@@ -143,10 +156,36 @@ Status Agent::Build() {
   return OkStatus();
 }
 
+void Agent::SessionChanged(bool open) {
+  {
+    const std::lock_guard lock(in_charge_mutex_);
+    starter_counts_ = false;
+    session_open_ = open;
+    UpdateInCharge();
+  }
+  if (!open) life_.Pause(false);
+}
+
+bool Agent::InCharge() {
+  const std::lock_guard lock(in_charge_mutex_);
+  return starter_counts_ || session_open_;
+}
+
+void Agent::UpdateInCharge() {
+  if (starter_counts_ || session_open_) {
+    Hold(lock_.get(), Life::kInCharge);
+  } else {
+    Release(lock_.get(), Life::kInCharge);
+  }
+}
+
 std::vector<Admission::Watched> Agent::Watched() {
   return {{options_.starter.get(),
            [this] {
              life_.StarterGone();
+             const std::lock_guard lock(in_charge_mutex_);
+             starter_counts_ = false;
+             UpdateInCharge();
              return false;
            }},
           {options_.guardian.get(),
@@ -159,7 +198,7 @@ std::vector<Admission::Watched> Agent::Watched() {
           {terms_.get(), [this] {
              signalfd_siginfo taken;
              (void)!read(terms_.get(), &taken, sizeof taken);
-             if (events_->attached()) return true;
+             if (InCharge()) return true;
              cleaned_ = true;
              life_.Expire();
              return false;
@@ -174,9 +213,13 @@ Result<ServeResult> Agent::Run() {
   const bool ended = life_.WaitForEnd();
   if (ended) {
     // The chief may be cut off just now: as long as the lease runs it may come back for the rest.
-    Deadline limit = life_.expires();
-    while (!events_->WaitUntilDelivered(limit) && limit < life_.expires()) limit = life_.expires();
+    const auto look = [this] { return std::min(life_.expires(), Deadline::After(kLookInterval)); };
+    while (!events_->WaitUntilDelivered(look()) && !life_.expires().Expired()) {
+    }
+    LeaveWithin(kHangLimit);
   } else {
+    LeaveWithin(options_.grace + kHangLimit);
+    // Before its consequences.
     v1::AgentEvent expired;
     expired.mutable_lease_expired()->set_why(guardian_gone_ ? kNoGuardian : "");
     events_->Push(std::move(expired));

@@ -313,6 +313,7 @@ SupervisorEvents EventsInto(EventQueue& events, RankOutput& output) {
     } else {
       exited.set_exit_code(WEXITSTATUS(exit.wait_status));
     }
+    MakeStringsUtf8(event);
     events.Push(std::move(event));
   };
   return into;

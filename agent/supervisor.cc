@@ -67,20 +67,22 @@ void Supervisor::Loop() {
 
 void Supervisor::Start(std::vector<RankCommand> ranks, int stop_signal) {
   tasks_.Post([this, ranks = std::move(ranks), stop_signal]() mutable {
-    if (ending_ || closing_ || stopped_) return;
     stop_signal_ = stop_signal;
-    for (RankCommand& command : ranks) StartRank(command);
+    const bool late = ending_ || closing_ || stopped_;
+    for (RankCommand& command : ranks) {
+      if (late) {
+        NotStarted(command.rank, Error(StatusCode::kCancelled, "told to end before it started"));
+      } else {
+        StartRank(command);
+      }
+    }
   });
 }
 
 void Supervisor::StartRank(RankCommand& command) {
   const Result<pid_t> pid = SpawnRank(command);
   if (!pid.ok()) {
-    RankExit exit;
-    exit.rank = command.rank;
-    exit.start_failure = pid.status();
-    exit.time_ns = base::NanosecondsSince1970();
-    events_.exited(exit);
+    NotStarted(command.rank, pid.status());
     return;
   }
   rank_of_[*pid] = command.rank;
@@ -89,6 +91,14 @@ void Supervisor::StartRank(RankCommand& command) {
     running_[command.rank] = *pid;
   }
   events_.started(command.rank, *pid);
+}
+
+void Supervisor::NotStarted(uint32_t rank, const Status& why) {
+  RankExit exit;
+  exit.rank = rank;
+  exit.start_failure = why;
+  exit.time_ns = base::NanosecondsSince1970();
+  events_.exited(exit);
 }
 
 Result<pid_t> Supervisor::SpawnRank(RankCommand& command) {

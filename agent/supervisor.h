@@ -94,6 +94,7 @@ class Supervisor {
   void Loop();
   void StartRank(RankCommand& command);
   Result<pid_t> SpawnRank(RankCommand& command);
+  void NotStarted(uint32_t rank, const Status& why);
   bool Reap();  // whether there are children that have not ended
   void SignalRanks(int signal);
   void TerminateRest(bool only_orphans);

@@ -72,6 +72,9 @@ Job::Job(const v1::LaunchPlan& plan, JobOptions options)
     event.set_what(why);
     Record(std::move(event));
   };
+  handlers.tell = [this](LogLevel level, std::string text) {
+    messages_.Tell(level, std::move(text));
+  };
   watch_.emplace(
       plan_, options_.launch.lease,
       [this](std::function<void()> task) { mailbox_.Put(std::move(task)); }, std::move(handlers));
@@ -85,6 +88,7 @@ Job::Job(const v1::LaunchPlan& plan, JobOptions options)
   status_.set_started_ms(base::MillisecondsSince1970());
   status_.set_working_directory(plan.working_directory());
   status_.set_max_restarts(options_.restarts.max_restarts);
+  status_.set_may_restart(options_.restarts.max_restarts > 0 || options_.restarts.min_nodes > 0);
   if (plan.nodes(0).ranks_size() > 0) *status_.mutable_command() = plan.nodes(0).ranks(0).argv();
 }
 
@@ -114,9 +118,9 @@ int Job::Run() {
   EnterPhase(v1::JOB_PHASE_LAUNCHING, "");
   std::optional<int> refused = LaunchAll();
   if (!refused) {
-    const Status begun = BeginAttempt();
-    if (!begun.ok()) {
-      base::LogFailure(begun);
+    const Status opened = OpenOutput(*attempt_);
+    if (!opened.ok()) {
+      base::LogFailure(opened);
       refused = kExitCannotLaunch;
     }
   }
@@ -128,6 +132,7 @@ int Job::Run() {
   }
   if (options_.timeout.count() > 0) timeout_at_ = Deadline::After(options_.timeout);
   for (;;) {
+    BeginAttempt();
     RunAttempt();
     const auto wait = RestartWait();
     if (!wait || !Restart(*wait)) break;
@@ -200,21 +205,25 @@ bool Job::PassesPreflight() {
   return true;
 }
 
-// All members are ready: the ranks start.
-Status Job::BeginAttempt() {
-  std::filesystem::create_directories(attempt_->folder);
-  const std::vector<uint32_t>& members = attempt_->members;
-  auto output = OutputWriter::Create(attempt_->plan, attempt_->folder,
+Status Job::OpenOutput(Attempt& attempt) {
+  std::error_code error;
+  std::filesystem::create_directories(attempt.folder, error);
+  if (error) return ErrnoError(error.value(), "making the folder " + attempt.folder);
+  const std::vector<uint32_t>& members = attempt.members;
+  auto output = OutputWriter::Create(attempt.plan, attempt.folder,
                                      [this, &members](uint32_t rank, const v1::OutputAck& ack) {
                                        v1::ChiefMessage message;
                                        *message.mutable_output_ack() = ack;
                                        watch_->node(members[rank]).Tell(std::move(message));
                                      });
   AD_RETURN_IF_ERROR(output.status());
-  {
-    const std::lock_guard lock(output_mutex_);
-    attempt_->output = *std::move(output);
-  }
+  const std::lock_guard lock(output_mutex_);
+  attempt.output = *std::move(output);
+  return OkStatus();
+}
+
+// All members are ready: the ranks start.
+void Job::BeginAttempt() {
   status_.set_attempt(attempt_->number);
   status_.set_world_size(attempt_->plan.world_size());
   status_.set_attempt_folder(std::filesystem::absolute(attempt_->folder));
@@ -225,16 +234,42 @@ Status Job::BeginAttempt() {
   if (attempt_->number == 0 && options_.on_running) options_.on_running();
   v1::ChiefMessage start;
   start.mutable_start();
-  for (const uint32_t node : members) {
+  for (const uint32_t node : attempt_->members) {
     watch_->state(node).Running();
     watch_->node(node).Order(start);
   }
   EnterPhase(v1::JOB_PHASE_RUNNING, "");
-  return OkStatus();
 }
 
 void Job::RunAttempt() {
-  while (!AttemptIsOver() && !given_up_) Step();
+  bool ending = false;
+  while (!AttemptIsOver() && !given_up_) {
+    if (attempt_->state.cause() && !std::exchange(ending, true)) {
+      end_limit_ = Deadline::After(options_.launch.grace + kEndLimit);
+    }
+    if (ending && EndIsOverdue()) {
+      messages_.Tell(LogLevel::kWarning,
+                     base::Count(attempt_->state.running(), "rank") +
+                         " cannot be ended, not by SIGKILL either; waiting no longer");
+      return;
+    }
+    Step(ending ? end_limit_ : Deadline::Never());
+  }
+}
+
+// Whether what is ending has had its time. As long as output arrives or waits for the terminal, it
+// is not the agents that are slow; and who is cut off may come back.
+bool Job::EndIsOverdue() {
+  const OutputWriter* const output = attempt_->output.get();
+  if (output && (output->Busy() || output->written() != end_written_)) {
+    end_written_ = output->written();
+    end_limit_ = std::max(end_limit_, Deadline::After(kEndLimit));
+  }
+  if (!end_limit_.Expired()) return false;
+  bool waiting = false;
+  for (uint32_t i = 0; i < watch_->size(); ++i) waiting |= watch_->state(i).reconnecting();
+  if (waiting) end_limit_ = Deadline::After(kEndLimit);
+  return !waiting;
 }
 
 // No rank runs any more on any node that answers, or may answer again and is needed.
@@ -269,32 +304,31 @@ void Job::End(bool leave) {
     }
     return true;
   };
-  // As long as output arrives or waits for the terminal, it is not the agents that are slow.
-  Deadline limit = Deadline::After(grace + kEndLimit);
-  uint64_t written = 0;
-  while (!all_over() && !given_up_) {
-    Step(limit);
-    if (attempt_->output && (attempt_->output->Busy() || attempt_->output->written() != written)) {
-      written = attempt_->output->written();
-      limit = std::max(limit, Deadline::After(kEndLimit));
-    }
-    bool waiting = false;
-    for (uint32_t i = 0; i < watch_->size(); ++i) waiting |= watch_->state(i).reconnecting();
-    if (limit.Expired() && !waiting) break;
-    if (limit.Expired()) limit = Deadline::After(kEndLimit);
-  }
+  end_limit_ = Deadline::After(grace + kEndLimit);
+  while (!all_over() && !given_up_ && !EndIsOverdue()) Step(end_limit_);
   if (!leave) return;
   const Deadline gone = Deadline::After(given_up_ ? milliseconds(0) : kGoneLimit);
   for (uint32_t i = 0; i < watch_->size(); ++i) {
     const std::string& address = plan_.nodes(static_cast<int>(i)).address();
     const auto link = watch_->node(i).link();
     if (!over(i)) {
-      Log(LogLevel::kWarning,
-          address + ": the agent does not confirm that the job has ended there");
+      messages_.Tell(LogLevel::kWarning,
+                     address + ": the agent does not confirm that the job has ended there");
     } else if (watch_->state(i).phase() == v1::NODE_PHASE_ENDED && link &&
                !link->WaitClosed(gone)) {
-      Log(LogLevel::kWarning, address + ": the agent has not gone");
+      messages_.Tell(LogLevel::kWarning, address + ": the agent has not gone");
     }
+  }
+}
+
+// Before anything has run.
+void Job::StopLaunching() {
+  if (!leaving_) {
+    if (launcher_) launcher_->Cancel();
+  } else if (!std::exchange(hurried_, true)) {
+    watch_->OrderAll(GraceOrder(milliseconds(0), true));
+  } else {
+    given_up_ = true;
   }
 }
 
@@ -304,6 +338,7 @@ int Job::Finish() {
   const int exit_code = exit_code_ = attempt_->state.ExitCode();
   attempt_->output->Finish();
   if (stacks_) FinishLooking();
+  messages_.Finish();
   const std::string report = EndReport(*attempt_);
   status_.set_exit_code(exit_code);
   status_.set_report(report);

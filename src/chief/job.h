@@ -17,6 +17,7 @@
 #include "chief/event_log.h"
 #include "chief/launch.h"
 #include "chief/mailbox.h"
+#include "chief/messages.h"
 #include "chief/node_watch.h"
 #include "chief/preflight.h"
 #include "chief/restart_policy.h"
@@ -67,14 +68,20 @@ class Job {
   std::optional<int> Refused();
   bool PassesPreflight();
   void Launched(LaunchedNode node);
-  Status BeginAttempt();
+  Status OpenOutput(Attempt& attempt);
+  void BeginAttempt();
   void RunAttempt();
   bool AttemptIsOver() const;
+  bool EndIsOverdue();
 
   std::optional<std::chrono::milliseconds> RestartWait();
   bool Restart(std::chrono::milliseconds wait);  // false: that is the end
-  bool WaitForRestart(std::chrono::milliseconds wait);
+  bool Unwanted() const { return interrupted_by_ != 0 || timed_out_ || given_up_; }
+  std::unique_ptr<Attempt> NextAttempt();  // null: there can be none
   std::vector<uint32_t> GatherNodes();
+  std::vector<uint32_t> MissingNodes(bool enough) const;
+  void BringBack(const std::vector<uint32_t>& nodes, base::Deadline limit);
+  void EndOnReturned();
   bool PrepareNodes(const Attempt& next);
 
   void End(bool leave);
@@ -86,6 +93,7 @@ class Job {
   void HandleLost(uint32_t node, const Status& why);
   void HandleRendezvous(uint32_t node, const v1::RendezvousRequest& request);
   void RankExited(uint32_t node, v1::RankExited exit);
+  void StopLaunching();
   void SayStopping(int signal, Action action);
   void Act(Action action);
   void Suspend();
@@ -108,6 +116,7 @@ class Job {
   std::atomic<int64_t> finishing_since_ = 0;  // by the monotonic clock; 0: not yet
   std::atomic<int> exit_code_ = 0;            // once it is finishing
   std::optional<SignalWatcher> signals_;
+  Messages messages_;
   std::optional<Preflight> preflight_;
   RestartPolicy restarts_;
   v1::JobStatus status_;     // without the nodes
@@ -125,6 +134,10 @@ class Job {
   std::set<uint32_t> cut_off_;  // nodes that were lost in it and could not be reached
   bool leaving_ = false;
   bool given_up_ = false;
+  bool hurried_ = false;  // asked to leave faster, before anything ran
+  bool suspending_ = false;
+  base::Deadline end_limit_ = base::Deadline::Never();  // for what is ending to end
+  uint64_t end_written_ = 0;                            // bytes of output when it was set
   base::Deadline timeout_at_ = base::Deadline::Never();
   bool timed_out_ = false;
   bool hang_told_ = false;

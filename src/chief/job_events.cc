@@ -15,7 +15,6 @@ namespace autodist::chief {
 namespace {
 
 using base::Deadline;
-using base::Log;
 using base::LogLevel;
 using std::chrono::milliseconds;
 using Clock = Deadline::Clock;
@@ -45,7 +44,7 @@ void Job::HandleEvent(uint32_t node, const v1::AgentEvent& event) {
   } else if (event.has_rank_stacks()) {
     if (stacks_) stacks_->Add(node, address, event.rank_stacks());
   } else if (event.has_trouble()) {
-    Log(LogLevel::kWarning, address + ": " + event.trouble().what());
+    messages_.Tell(LogLevel::kWarning, address + ": " + event.trouble().what());
     attempt_->troubles.push_back(address + ": " + event.trouble().what());
     v1::JobEvent record;
     record.set_node(address);
@@ -72,6 +71,8 @@ void Job::HandleOutput(uint32_t node, v1::Output output) {
 }
 
 void Job::HandleRendezvous(uint32_t node, const v1::RendezvousRequest& request) {
+  // An attempt that went on without this node has nothing to do with its ranks.
+  if (!attempt_->RankOf(node)) return;
   last_sign_of_life_ns_ = Clock::now().time_since_epoch().count();
   Node& from = watch_->node(node);
   attempt_->rendezvous.Handle(request, [&from](const v1::RendezvousReply& reply) {
@@ -109,7 +110,7 @@ void Job::HandleLost(uint32_t node, const Status& why) {
     return;
   }
   if (why.code() != StatusCode::kAborted) cut_off_.insert(node);
-  Log(LogLevel::kWarning, address + " is lost: " + Message(why));
+  messages_.Tell(LogLevel::kWarning, address + " is lost: " + Message(why));
   const auto rank = attempt_->RankOf(node);
   if (!rank) return;
   if (!had_all && attempt_->state.RunningOn(*rank) == 0) {
@@ -134,14 +135,19 @@ void Job::HandleSignal(int signal) {
     default:
       break;
   }
-  interrupted_by_ = signal;
+  const bool first = std::exchange(interrupted_by_, signal) == 0;
+  status_.set_told_to_stop(true);
   if (status_.phase() == v1::JOB_PHASE_LAUNCHING) {
-    if (launcher_) launcher_->Cancel();
+    StopLaunching();
     return;
   }
   v1::JobEvent record;
   record.set_what("told to stop by " + base::SignalName(signal));
   Record(std::move(record));
+  if (first && status_.may_restart() && status_.phase() != v1::JOB_PHASE_RUNNING) {
+    attempt_->output->Say(base::SignalName(signal) + ": the job is not started again");
+    return;
+  }
   const Action action = attempt_->state.Interrupted(signal);
   SayStopping(signal, action);
   Act(action);
@@ -181,12 +187,13 @@ void Job::Act(Action action) {
 
 // The ranks stop first, then we; SIGCONT wakes us, and we them.
 void Job::Suspend() {
+  if (std::exchange(suspending_, true)) return;
   watch_->OrderAll(SignalOrder(SIGTSTP));
-  const auto asked = Clock::now();
   watch_->RenewAll();  // its answer tells that the order has been heard
   const Deadline limit = Deadline::After(kSuspendLimit);
-  while (!watch_->AllHeardSince(asked) && !limit.Expired()) Step(limit);
+  while (!watch_->AllRenewed() && !limit.Expired()) Step(limit);
   kill(getpid(), SIGSTOP);
+  suspending_ = false;
   watch_->Forgive();
   watch_->OrderAll(SignalOrder(SIGCONT));
   last_sign_of_life_ns_ = Clock::now().time_since_epoch().count();
@@ -204,7 +211,7 @@ void Job::LookAtRanks() {
   }
   auto file = StackFile::Create(attempt_->folder, std::move(asked));
   if (!file.ok()) {
-    base::LogFailure(file.status());
+    messages_.Tell(LogLevel::kError, Message(file.status()));
     return;
   }
   stacks_.emplace(*std::move(file));
@@ -212,8 +219,9 @@ void Job::LookAtRanks() {
 }
 
 void Job::FinishLooking() {
-  Log(LogLevel::kInfo, std::string("what ") + (stacks_->complete() ? "all" : "some of the") +
-                           " ranks are doing is in " + stacks_->path());
+  messages_.Tell(LogLevel::kInfo, std::string("what ") +
+                                      (stacks_->complete() ? "all" : "some of the") +
+                                      " ranks are doing is in " + stacks_->path());
   stacks_.reset();
   stacks_due_ = Deadline::Never();
   if (std::exchange(stop_after_stacks_, false)) Act(attempt_->state.Hung());
@@ -221,13 +229,17 @@ void Job::FinishLooking() {
 
 void Job::CheckForHang() {
   if (options_.hang_timeout.count() == 0 || status_.phase() != v1::JOB_PHASE_RUNNING) return;
+  // Where the terminal takes nothing, the ranks may wait for that.
+  if (attempt_->output->Busy()) {
+    last_sign_of_life_ns_ = Clock::now().time_since_epoch().count();
+  }
   const Clock::time_point last{Clock::duration(last_sign_of_life_ns_.load())};
   if (Clock::now() < last + options_.hang_timeout) {
     hang_told_ = false;
     return;
   }
   if (std::exchange(hang_told_, true)) return;
-  Log(LogLevel::kWarning, HangReport(*attempt_, options_.hang_timeout));
+  messages_.Tell(LogLevel::kWarning, HangReport(*attempt_, options_.hang_timeout));
   v1::JobEvent record;
   record.set_what("no rank gave a sign of life for " + base::Seconds(options_.hang_timeout));
   Record(std::move(record));

@@ -1,9 +1,7 @@
 // Job: from one attempt to the next.
 #include <algorithm>
-#include <filesystem>
 
 #include "base/count.h"
-#include "base/log.h"
 #include "base/seconds.h"
 #include "chief/job.h"
 #include "chief/report.h"
@@ -12,26 +10,21 @@ namespace autodist::chief {
 namespace {
 
 using base::Deadline;
-using base::Log;
 using base::LogLevel;
 using std::chrono::milliseconds;
 
 // How long a restart waits for nodes that it can do without.
 constexpr milliseconds kSpareNodeLimit{3'000};
+constexpr milliseconds kReachAgainInterval{1'000};
 
 }  // namespace
 
 std::optional<milliseconds> Job::RestartWait() {
-  if (!attempt_->state.cause() || given_up_ || timed_out_) return std::nullopt;
+  if (!attempt_->state.cause() || Unwanted() || !AttemptIsOver()) return std::nullopt;
   AttemptOutcome outcome{*attempt_->state.cause()};
   outcome.ran = attempt_->state.ran();
-  for (uint32_t i = 0; i < watch_->size(); ++i) {
-    if (watch_->Connected(i)) {
-      ++outcome.nodes_there;
-    } else {
-      outcome.nodes_missing = true;
-    }
-  }
+  for (uint32_t i = 0; i < watch_->size(); ++i) outcome.nodes_there += watch_->Connected(i) ? 1 : 0;
+  for (const uint32_t node : attempt_->members) outcome.nodes_missing |= !watch_->Connected(node);
   outcome.lasted =
       std::chrono::duration_cast<milliseconds>(Deadline::Clock::now() - attempt_->began);
   return restarts_.Next(outcome);
@@ -42,68 +35,96 @@ bool Job::Restart(milliseconds wait) {
   attempt_->output->Say("restarting in " + base::Seconds(wait) + ", because " +
                         DescribeCause(attempt_->state, attempt_->plan));
   End(false);
-  if (!WaitForRestart(wait)) return false;
-  const std::vector<uint32_t> members = GatherNodes();
-  const uint32_t needed =
-      options_.restarts.min_nodes > 0 ? options_.restarts.min_nodes : watch_->size();
-  if (members.size() < needed || members.empty() || members[0] != 0 || interrupted_by_ != 0) {
-    return false;  // the cause stays
-  }
-  std::vector<std::string> addresses;
-  addresses.reserve(members.size());
-  for (const uint32_t node : members) {
-    addresses.push_back(plan_.nodes(static_cast<int>(node)).address());
-  }
-  const uint32_t number = attempt_->number + 1;
-  auto plan = options_.plan_attempt(addresses, number);
-  if (!plan.ok()) {
-    base::LogFailure(Annotate(plan.status(), "restart"));
-    return false;
-  }
-  auto next = std::make_unique<Attempt>(number, *std::move(plan), members, options_.log_folder,
-                                        options_.launch.stop_signal, options_.launch.grace);
-  if (!PrepareNodes(*next)) return false;
+  const Deadline until = Deadline::After(wait);
+  while (!until.Expired() && !Unwanted()) Step(until);
+  std::unique_ptr<Attempt> next = NextAttempt();
+  if (!next) return false;  // the cause stays
   attempt_->output->Finish();
   {
     const std::lock_guard lock(output_mutex_);
     attempt_ = std::move(next);
   }
-  Log(LogLevel::kInfo, "attempt " + std::to_string(number + 1) + ": " +
-                           base::Count(attempt_->plan.world_size(), "rank") + " on " +
-                           base::Count(members.size(), "node") + "; logs in " + attempt_->folder);
-  const Status begun = BeginAttempt();
-  if (!begun.ok()) base::LogFailure(begun);
-  return begun.ok();
+  messages_.Tell(LogLevel::kInfo, "attempt " + std::to_string(attempt_->number + 1) + ": " +
+                                      base::Count(attempt_->plan.world_size(), "rank") + " on " +
+                                      base::Count(attempt_->members.size(), "node") + "; logs in " +
+                                      attempt_->folder);
+  return true;
 }
 
-// False when the person wants no more.
-bool Job::WaitForRestart(milliseconds wait) {
-  const Deadline until = Deadline::After(wait);
-  const auto wanted = [this] { return interrupted_by_ == 0 && !timed_out_; };
-  while (!until.Expired() && wanted()) Step(until);
-  return wanted();
+std::unique_ptr<Attempt> Job::NextAttempt() {
+  const uint32_t needed =
+      options_.restarts.min_nodes > 0 ? options_.restarts.min_nodes : watch_->size();
+  const uint32_t number = attempt_->number + 1;
+  // Nodes may be lost while others are prepared; each time there is one less.
+  for (uint32_t tries = 0; tries < watch_->size(); ++tries) {
+    const std::vector<uint32_t> members = GatherNodes();
+    if (Unwanted() || members.size() < needed || members.empty() || members[0] != 0) break;
+    std::vector<std::string> addresses;
+    addresses.reserve(members.size());
+    for (const uint32_t node : members) {
+      addresses.push_back(plan_.nodes(static_cast<int>(node)).address());
+    }
+    auto plan = options_.plan_attempt(addresses, number);
+    if (!plan.ok()) {
+      messages_.Tell(LogLevel::kError, "restart: " + Message(plan.status()));
+      break;
+    }
+    auto next = std::make_unique<Attempt>(number, *std::move(plan), members, options_.log_folder,
+                                          options_.launch.stop_signal, options_.launch.grace);
+    if (PrepareNodes(*next)) {
+      const Status opened = OpenOutput(*next);
+      if (opened.ok()) return next;
+      messages_.Tell(LogLevel::kError, "restart: " + Message(opened));
+      break;
+    }
+    const auto connected = [this](uint32_t node) { return watch_->Connected(node); };
+    if (Unwanted() || std::ranges::all_of(members, connected)) break;
+  }
+  return nullptr;
 }
 
 // The nodes of the next attempt: those that are there, and those that can be brought back.
 std::vector<uint32_t> Job::GatherNodes() {
-  const milliseconds lease = options_.launch.lease;
   uint32_t there = 0;
   for (uint32_t i = 0; i < watch_->size(); ++i) there += watch_->Connected(i) ? 1 : 0;
   const bool enough = options_.restarts.min_nodes > 0 && there >= options_.restarts.min_nodes;
-  const Deadline limit = Deadline::After(enough ? kSpareNodeLimit : lease);
-  for (uint32_t i = 0; i < watch_->size(); ++i) {
-    const bool just_tried = enough && cut_off_.contains(i);
-    if (!watch_->state(i).alive() && !just_tried) watch_->BringBack(i, limit);
+  const Deadline limit = Deadline::After(enough ? kSpareNodeLimit : options_.launch.lease);
+  for (;;) {
+    BringBack(MissingNodes(enough), limit);
+    EndOnReturned();
+    if (MissingNodes(enough).empty() || limit.Expired() || Unwanted()) break;
+    // An agent of before may have to end first.
+    const Deadline again = std::min(limit, Deadline::After(kReachAgainInterval));
+    while (!again.Expired() && !Unwanted()) Step(again);
   }
-  const auto waiting = [&] {
-    for (uint32_t i = 0; i < watch_->size(); ++i) {
-      if (watch_->BringingBack(i)) return true;
-    }
-    return false;
-  };
-  while (waiting() && !limit.Expired() && interrupted_by_ == 0) Step(limit);
+  std::vector<uint32_t> members;
+  for (uint32_t i = 0; i < watch_->size(); ++i) {
+    if (watch_->Connected(i) && attempt_over_on_.contains(i)) members.push_back(i);
+  }
+  return members;
+}
 
-  // Who comes back may still have ranks of an earlier attempt.
+// `enough`: the job can do without those that have just been tried in vain.
+std::vector<uint32_t> Job::MissingNodes(bool enough) const {
+  std::vector<uint32_t> missing;
+  for (uint32_t i = 0; i < watch_->size(); ++i) {
+    if (!watch_->Connected(i) && !(enough && cut_off_.contains(i))) missing.push_back(i);
+  }
+  return missing;
+}
+
+void Job::BringBack(const std::vector<uint32_t>& nodes, Deadline limit) {
+  for (const uint32_t node : nodes) {
+    if (watch_->state(node).alive()) continue;  // it is being connected with again
+    attempt_over_on_.erase(node);               // it may still have ranks of an earlier attempt
+    watch_->BringBack(node, limit);
+  }
+  const auto trying = [this](uint32_t node) { return watch_->BeingLinked(node); };
+  while (std::ranges::any_of(nodes, trying) && !limit.Expired() && !Unwanted()) Step(limit);
+}
+
+// Who comes back may have ranks of before.
+void Job::EndOnReturned() {
   v1::ChiefMessage end;
   end.mutable_end()->set_grace_ms(static_cast<uint32_t>(options_.launch.grace.count()));
   std::vector<uint32_t> back;
@@ -115,14 +136,8 @@ std::vector<uint32_t> Job::GatherNodes() {
   const auto ended = [&](uint32_t node) {
     return attempt_over_on_.contains(node) || !watch_->Connected(node);
   };
-  const Deadline end_limit = Deadline::After(options_.launch.grace + kSpareNodeLimit);
-  while (!std::ranges::all_of(back, ended) && !end_limit.Expired()) Step(end_limit);
-
-  std::vector<uint32_t> members;
-  for (uint32_t i = 0; i < watch_->size(); ++i) {
-    if (watch_->Connected(i) && attempt_over_on_.contains(i)) members.push_back(i);
-  }
-  return members;
+  const Deadline limit = Deadline::After(options_.launch.grace + kSpareNodeLimit);
+  while (!std::ranges::all_of(back, ended) && !limit.Expired() && !Unwanted()) Step(limit);
 }
 
 // The environment of the ranks is made anew on every node: much of it has changed.
@@ -148,9 +163,14 @@ bool Job::PrepareNodes(const Attempt& next) {
               });
         });
   }
-  while (done < next.members.size()) Step();
+  while (done < next.members.size()) {
+    Step();
+    if (!Unwanted()) continue;
+    for (const uint32_t node : next.members) launcher_->GiveUp(node);
+  }
+  if (Unwanted()) return false;
   if (LaunchExitCode(prepared) == 0) return true;
-  Log(LogLevel::kError, LaunchReport(next.plan, prepared));
+  messages_.Tell(LogLevel::kError, LaunchReport(next.plan, prepared));
   return false;
 }
 

@@ -94,19 +94,19 @@ LaunchedNode Launcher::Launch(const v1::NodePlan& node) {
         Annotate(launched.link->Sync(*sync, stop_.get_token()), "copying the working directory");
     if (!launched.status.ok()) return launched;
   }
-  PrepareNode(node, launched);
+  PrepareNode(node, launched, stop_.get_token());
   return launched;
 }
 
-void Launcher::PrepareNode(const v1::NodePlan& node, LaunchedNode& launched) {
+void Launcher::PrepareNode(const v1::NodePlan& node, LaunchedNode& launched,
+                           const std::stop_token& stop) {
   v1::PrepareRequest request;
   *request.mutable_node() = node;
   request.set_working_directory(plan_.working_directory());
   request.set_spool_limit(options_.spool_limit);
   request.set_stop_signal(static_cast<uint32_t>(options_.stop_signal));
   if (options_.examination) *request.mutable_examination() = *options_.examination;
-  auto prepared =
-      launched.link->Prepare(request, Deadline::After(kPrepareLimit), stop_.get_token());
+  auto prepared = launched.link->Prepare(request, Deadline::After(kPrepareLimit), stop);
   if (prepared.ok()) {
     launched.prepared = std::move(*prepared);
     launched.clock_offset_ns = launched.prepared.facts().time_ns() - base::NanosecondsSince1970();
@@ -173,9 +173,9 @@ void Launcher::Prepare(uint32_t node_rank, v1::NodePlan node, std::shared_ptr<No
                        Done done) {
   node_threads_[node_rank] =
       std::jthread([this, node_rank, node = std::move(node), link = std::move(link),
-                    done = std::move(done)]() mutable {
+                    done = std::move(done)](const std::stop_token& stop) mutable {
         LaunchedNode launched{node_rank, OkStatus(), std::move(link), {}};
-        PrepareNode(node, launched);
+        PrepareNode(node, launched, stop);
         done(std::move(launched));
       });
 }

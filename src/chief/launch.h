@@ -64,7 +64,7 @@ class Launcher {
               Done done);
   // Connects with the agent of a node, starting one where there is none.
   void Reach(uint32_t node_rank, base::Deadline deadline, Done done);
-  // Ends the Resume or Reach that is under way for the node.
+  // Ends the Resume, Reach or Prepare that is under way for the node.
   void GiveUp(uint32_t node_rank);
   // Prepares a node for another attempt, in which it is `node`.
   void Prepare(uint32_t node_rank, v1::NodePlan node, std::shared_ptr<NodeLink> link, Done done);
@@ -78,7 +78,7 @@ class Launcher {
   Launcher(const v1::LaunchPlan& plan, LaunchOptions options)
       : plan_(plan), options_(std::move(options)) {}
   LaunchedNode Launch(const v1::NodePlan& node);
-  void PrepareNode(const v1::NodePlan& node, LaunchedNode& launched);
+  void PrepareNode(const v1::NodePlan& node, LaunchedNode& launched, const std::stop_token& stop);
   Result<std::shared_ptr<NodeLink>> FirstLink(const v1::NodePlan& node);
   LaunchedNode LinkAgain(uint32_t node_rank, bool resume, base::Deadline deadline,
                          const std::stop_token& stop);

@@ -101,6 +101,11 @@ void Node::Tell(v1::ChiefMessage message) {
   if (resumed_) Send(std::move(message));
 }
 
+void Node::DropOrders() {
+  const std::lock_guard lock(mutex_);
+  orders_.clear();
+}
+
 void Node::BeginAttempt() {
   const std::lock_guard lock(mutex_);
   received_.clear();

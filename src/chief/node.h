@@ -50,6 +50,9 @@ class Node {
   // Dropped where there is no connection.
   void Tell(v1::ChiefMessage message);
 
+  // Its agent is gone: nobody is left to hear what was ordered.
+  void DropOrders();
+
   // From now on rank streams begin at offset 0 again.
   void BeginAttempt();
 

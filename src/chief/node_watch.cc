@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/log.h"
 #include "base/seconds.h"
 #include "base/wall_clock.h"
 
@@ -11,7 +10,6 @@ namespace autodist::chief {
 namespace {
 
 using base::Deadline;
-using base::Log;
 using base::LogLevel;
 using std::chrono::milliseconds;
 using Clock = Deadline::Clock;
@@ -105,6 +103,7 @@ void NodeWatch::TakeEvent(uint32_t node, const v1::AgentEvent& event) {
 }
 
 void NodeWatch::TakeRenewed(Watched& watched, const v1::LeaseRenewed& renewed) {
+  watched.renewed = std::max(watched.renewed, renewed.number());
   if (renewed.number() != watched.renewal) return;
   const int64_t now = base::NanosecondsSince1970();
   const int64_t round_trip = now - watched.renewal_sent_ns;
@@ -144,9 +143,9 @@ void NodeWatch::Closed(uint32_t node, uint64_t connection, const Status& status)
   const auto broken = Clock::now();
   watched.state.Broken(Message(status), watched.node->heard());
   const auto left = std::chrono::duration_cast<milliseconds>(watched.state.lost_at() - broken);
-  Log(LogLevel::kWarning, AddressOf(node) + ": the connection is broken: " + Message(status) +
-                              "; trying again for " + base::Seconds(left) +
-                              ", while the ranks there go on");
+  handlers_.tell(LogLevel::kWarning,
+                 AddressOf(node) + ": the connection is broken: " + Message(status) +
+                     "; trying again for " + base::Seconds(left) + ", while the ranks there go on");
   if (!linking_.insert(node).second) return;
   launcher_->Resume(
       node, Deadline::At(watched.state.lost_at()), watched.node->Disconnect(),
@@ -172,12 +171,13 @@ void NodeWatch::Linked(uint32_t node, const LaunchedNode& linked, NodeState::Tim
   }
   watched.node->Connect(linked.link);
   watched.state.Back(Since(broken));
-  Log(LogLevel::kInfo, AddressOf(node) + ": " + watched.state.detail());
+  handlers_.tell(LogLevel::kInfo, AddressOf(node) + ": " + watched.state.detail());
 }
 
 void NodeWatch::Lose(uint32_t node, const Status& why) {
   if (!nodes_[node].state.alive()) return;
   nodes_[node].state.Lost(Message(why));
+  nodes_[node].node->DropOrders();
   handlers_.lost(node, why);
 }
 
@@ -187,9 +187,9 @@ void NodeWatch::RenewAll() {
   }
 }
 
-bool NodeWatch::AllHeardSince(NodeState::Time time) const {
+bool NodeWatch::AllRenewed() const {
   for (uint32_t i = 0; i < size(); ++i) {
-    if (Connected(i) && nodes_[i].node->heard() < time) return false;
+    if (Connected(i) && nodes_[i].renewed < nodes_[i].renewal) return false;
   }
   return true;
 }

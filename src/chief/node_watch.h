@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "autodist/v1/plan.pb.h"
+#include "base/log.h"
 #include "chief/launch.h"
 #include "chief/node.h"
 #include "chief/node_state.h"
@@ -27,6 +28,7 @@ class NodeWatch {
     std::function<void(uint32_t node, const Status& why)> lost;
     std::function<void(uint32_t node)> ended;  // its agent has gone, after Shutdown
     std::function<void(uint32_t node, v1::NodePhase phase, const std::string& why)> changed;
+    std::function<void(base::LogLevel level, std::string text)> tell;  // the person
   };
   // `post` runs a task on the job's thread.
   using Post = std::function<void(std::function<void()> task)>;
@@ -43,7 +45,8 @@ class NodeWatch {
   void MayBeGone(uint32_t node) { nodes_[node].may_be_gone = true; }
   // Tries to reach a lost node once more, until the deadline.
   void BringBack(uint32_t node, base::Deadline deadline);
-  bool BringingBack(uint32_t node) const { return linking_.contains(node); }
+  // Whether a connection to it is being made.
+  bool BeingLinked(uint32_t node) const { return linking_.contains(node); }
 
   uint32_t size() const { return static_cast<uint32_t>(nodes_.size()); }
   Node& node(uint32_t node) { return *nodes_[node].node; }
@@ -56,8 +59,9 @@ class NodeWatch {
   void OrderAll(const v1::ChiefMessage& message);
 
   void RenewAll();
-  // Whether every node that is connected has been heard since.
-  bool AllHeardSince(NodeState::Time time) const;
+  // Whether every node that is connected has answered the last renewal, and so has heard what it
+  // was ordered before.
+  bool AllRenewed() const;
 
   // Does what is due; returns when to call it again.
   base::Deadline Tick();
@@ -77,6 +81,7 @@ class NodeWatch {
     int64_t clock_ahead_ns = 0;
     int64_t best_round_trip_ns = INT64_MAX;  // of a renewal: the offset is known to half of it
     uint64_t renewal = 0;                    // the number of the last
+    uint64_t renewed = 0;                    // and of the last that was answered
     int64_t renewal_sent_ns = 0;
   };
 

@@ -22,7 +22,12 @@ Status AnnouncedJob::Start(std::function<void(int)> on_signal) {
 
 void AnnouncedJob::Changed(const v1::JobStatus& status) {
   if (server_) server_->Publish(status);
-  if (!std::exchange(recorded_, true)) Warn(control::RecordJob(status));
+  if (!std::exchange(recorded_, true)) {
+    Warn(control::RecordJob(status));
+  } else if (status.attempt_folder() != attempt_folder_) {
+    Warn(control::SaveStatus(status));  // so that the output is found if this autodist is killed
+  }
+  attempt_folder_ = status.attempt_folder();
 }
 
 void AnnouncedJob::Ended(const v1::JobStatus& status) {

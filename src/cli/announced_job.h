@@ -26,6 +26,7 @@ class AnnouncedJob {
  private:
   const std::string job_id_;
   bool recorded_ = false;
+  std::string attempt_folder_;  // as it was recorded last
   std::unique_ptr<control::JobServer> server_;
 };
 

@@ -82,7 +82,9 @@ class Torchrun(Contestant):
 
     def argv(self, program, folder, **options):
         launcher = folder / "torchrun"  # keeps the words apart on their way through pdsh and ssh
+        # --redirects and --tee of a rank that is not there: the default fails with Python 3.11.
         words = [sys.executable, "-m", "torch.distributed.run", "--no_python", f"--nnodes={len(HOSTS)}",
+                 f"--redirects={RANKS}:1", f"--tee={RANKS}:1",
                  f"--nproc_per_node={RANKS_PER_HOST}", "--rdzv_backend=c10d", "--rdzv_id=faults",
                  f"--rdzv_endpoint={address(1)}:{self.port}", *program]
         quoted = " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)

@@ -26,11 +26,12 @@ def at_last(undo):
 def lost_by(fault, undo):
     """Measures from a host's loss to the end, and when its name is first told."""
     def measure(contestant, folder, limit):
-        with at_last(undo), Run(contestant, "wait", folder=folder, lease=LEASE_S) as run:
+        with Run(contestant, "wait", folder=folder, lease=LEASE_S) as run:
             run.await_ready()
             run.fault()
-            fault(CUT_OFF)
-            result = run.watch(limit)
+            with at_last(undo):
+                fault(CUT_OFF)
+                result = run.watch(limit)
             named = run.said_after_fault(address(CUT_OFF))
             if named is not None:
                 result.seen["named"] = named

@@ -108,6 +108,18 @@ def test_a_job_whose_autodist_is_in_charge_is_left_alone(up, clean, folder):
     assert running.finish().code == 0
 
 
+def test_a_job_that_is_being_launched_is_left_alone(start, clean, spec, folder):
+    slow = spec(("    username: root\n", "    username: root\n    python_venv: "
+                 f"'touch {folder}/preparing-$HOSTNAME; while [ ! -e {folder}/go ]; do sleep 0.05; done'\n"))
+    job = start("run", "--spec", slow, "--", "true")
+    seconds_until(lambda: len(list(folder.glob("preparing-*"))) == 3, 20)
+    outcome = clean()
+    for host in HOSTS[1:]:
+        assert f"{address(host)}: left job " in outcome.out
+    (folder / "go").touch()
+    assert job.finish().code == 0, job.err
+
+
 def test_daemons_that_nobody_knows_any_more_are_found(up, clean):
     job, _ = up("--lease", "60", "--grace", "1", program=DAEMONS)
     name = job_id(job)

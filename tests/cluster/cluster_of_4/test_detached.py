@@ -229,6 +229,7 @@ def test_a_detached_job_that_is_killed_has_crashed(detached, start, ask, folder)
     outcome = attached.finish()
     assert outcome.code == 125 and "autodist clean --spec FILE" in outcome.err
     assert f"{job}  crashed" in ask("ps", "--all").out
+    assert ask("logs", job).lines() == {rank: [f"up of {rank}"] for rank in range(RANKS)}
     outcome = ask("stop", job)
     assert outcome.code == 125 and "autodist clean --spec FILE" in outcome.err
     outcome = ask("clean", "--spec", SPEC)
@@ -248,3 +249,19 @@ def test_restarts_of_a_detached_job_are_seen(autodist, start, ask, folder):
     told = ended(folder, job)
     assert (told["exit_code"], told["attempt"]) == (0, 1)
     assert ask("logs", job, "--rank", "5").out == "second\n"
+
+
+def test_stop_while_a_failed_attempt_ends_is_not_followed_by_a_restart(autodist, ask, folder):
+    """And does not take the grace period from the ranks."""
+    script = ('trap \'touch "$0/told-$RANK"; while [ ! -e "$0/go" ]; do sleep 0.1; done; echo saved; exit\' TERM; '
+              'echo up; [ $RANK = 5 ] && exit 3; while :; do sleep 0.1; done')
+    outcome = autodist("run", "--detach", "--max-restarts", "3", "--spec", SPEC, "--", "sh", "-c", script, folder)
+    job = re.search(SAYS, outcome.err)[1]
+    seconds_until(lambda: len(list(folder.glob("told-*"))) == RANKS - 1, 20)
+    with subprocess.Popen([AUTODIST, "stop", job], stderr=subprocess.PIPE) as stop:
+        seconds_until(lambda: json.loads(ask("status", "--json", job).out).get("told_to_stop"), 20)
+        (folder / "go").touch()
+        assert b"has ended with exit code 3" in stop.stderr.read()
+        assert stop.wait() == 0
+    assert ask("logs", job, "--rank", "0").out == "up\nsaved\n"
+    assert record(folder, job).get("attempt", 0) == 0

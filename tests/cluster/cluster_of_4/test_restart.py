@@ -3,6 +3,7 @@
 import os
 import signal
 
+import pytest
 from hosts import SPEC, address, agents_on
 from jobs import processes, seconds_until
 
@@ -120,3 +121,66 @@ def test_restarts_leave_no_descriptors_and_no_threads_behind(start, folder):
     # The first restart may bring what stays; one more of something per restart would be three more.
     for before, after in zip(held_in[1], held_in[-1], strict=True):
         assert all(after[i] < before[i] + 3 for i in (0, 1)), held_in
+
+
+def test_a_killed_agent_whose_peers_fail_at_once(start, folder):
+    """What the dead agent was ordered must not be for the one that follows."""
+    script = ('[ -e "$0/again" ] && { echo done; exit; }; echo up; while [ ! -e "$0/again" ]; do sleep 0.01; done; '
+              'exit 7')
+    job = start("run", "--spec", SPEC, "--max-restarts", "1", "--", "sh", "-c", script, folder)
+    job.await_lines(RANKS)
+    [agent] = agents_on(3)
+    os.kill(agent, signal.SIGKILL)
+    (folder / "again").touch()
+    outcome = job.finish()
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines() == {rank: ["done"] for rank in range(RANKS)}
+
+
+def test_a_crash_is_not_repeated_for_ever_once_a_node_is_gone(start, cut, folder):
+    script = '[ $WORLD_SIZE = 8 ] || exit 6; echo up; exec sleep 1000'
+    job = start("run", "--spec", SPEC, "--lease", "4", "--min-nodes", "3", "--max-restarts", "1", "--",
+                "sh", "-c", script)
+    job.await_lines(RANKS)
+    cut(3)
+    outcome = job.finish()
+    seconds_until(lambda: not processes(), 5)
+    assert outcome.code == 6, outcome.err
+    # After the lost node, and once after the crash.
+    assert sorted(path.name for path in job_folder(folder).glob("restart-*")) == ["restart-1", "restart-2"]
+
+
+def slow_restart(start, folder, *options):
+    """A job whose rank fails, and whose nodes then take very long to be prepared again."""
+    spec = folder / "slow.yaml"
+    text = SPEC.read_text()
+    spec.write_text(text.replace("    username: root\n", "    username: root\n    python_venv: "
+                                 f"'if [ -e {folder}/failed ]; then touch {folder}/preparing; sleep 1000; fi'\n"))
+    job = start("run", "--spec", spec, "--max-restarts", "3", *options, "--", "sh", "-c",
+                'echo up; [ $RANK = 0 ] || exec sleep 1000; touch "$0/failed"; exit 5', folder)
+    seconds_until(lambda: (folder / "preparing").exists(), 20)
+    return job
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+def test_ctrl_c_while_nodes_are_prepared_again(start, folder, signals):
+    job = slow_restart(start, folder)
+    for _ in range(signals):
+        job.interrupt(signal.SIGINT)
+    outcome = job.finish()
+    assert outcome.code == 5, outcome.err
+    assert outcome.seconds < 20
+    seconds_until(lambda: not processes(), 10)
+
+
+def test_time_is_up_while_nodes_are_prepared_again(start, folder):
+    outcome = slow_restart(start, folder, "--timeout", "4").finish()
+    assert outcome.code == 5, outcome.err
+    assert outcome.seconds < 20
+
+
+def test_a_restart_without_a_place_for_its_logs(start, folder):
+    script = 'touch "$1"/autodist-runs/*/restart-1; exit 9'
+    outcome = start("run", "--spec", SPEC, "--max-restarts", "3", "--", "sh", "-c", script, "sh", folder).finish()
+    assert outcome.code == 9
+    assert "restart-1" in outcome.err and outcome.err.rstrip().count("exited with code 9") >= 1

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "autodist/v1/agent.grpc.pb.h"
@@ -158,6 +160,29 @@ TEST_F(AdmissionTest, WhoStandsAtTheDoorTooLongMakesWay) {
   for (size_t i = 0; i < kMostVisitors; ++i) silent.push_back(Knock("chief"));
   EXPECT_TRUE(LetIn(Knock("chief", Key('a') + Key('a'))));
   EXPECT_TRUE(SentAway(std::move(silent.front())));
+}
+
+TEST_F(AdmissionTest, WhoComesWhenAllDescriptorsAreTakenIsHeardAllTheSame) {
+  LetFirstIn();
+  EXPECT_TRUE(Answers<v1::RendezvousService>(Knock("ranks")));
+  const base::UniqueFd chief(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few{std::min<rlim_t>(before.rlim_cur, 256), before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  std::vector<base::UniqueFd> taken;
+  do {
+    taken.emplace_back(dup(chief.get()));
+  } while (taken.back().valid());
+  const sockaddr_un address = AddressOf(folder_.path() + "/chief");
+  ASSERT_EQ(connect(chief.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  Say(chief, Key('x') + Key('y'));
+  char byte;
+  const auto got = base::ReadSome(chief.get(), &byte, 1, base::Deadline::After(kLimit));
+  EXPECT_TRUE(got.ok() && *got == 0);  // it has been sent away
+  taken.clear();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(Answers<v1::RendezvousService>(Knock("ranks")));
 }
 
 TEST_F(AdmissionTest, WhatIsWatchedIsToldUntilThatIsEnough) {

@@ -6,12 +6,15 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
 
+#include "base/unix_socket.h"
 #include "rpc/bootstrap_lines.h"
 #include "rpc/channel.h"
 #include "support/block_sigchld.h"
@@ -174,6 +177,46 @@ TEST_F(GuardianTest, TermEndsAnAgentThatNoChiefIsInChargeOf) {
   EXPECT_TRUE(IsGone(rank_));
   EXPECT_TRUE(IsGone(daemon_));
   EXPECT_THAT(folder_.ReadVerdict(), HasSubstr("it was ended by `autodist clean`"));
+}
+
+TEST_F(GuardianTest, TermEndsAnAgentThatWaitsForItsChiefToHearTheLast) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  const auto guardian = HolderOf(lock_.get(), Life::kGuardian);
+  ASSERT_TRUE(guardian);
+  chief_->Order(test::Shutdown(), 2);
+  EXPECT_TRUE(chief_->Next().has_rank_exited());
+  EXPECT_TRUE(chief_->Next().has_ranks_ended());
+  kill(attach_, SIGKILL);  // and no word of it
+  waitpid(std::exchange(attach_, 0), nullptr, 0);
+  Await(lock_.get(), Life::kInCharge);
+  kill(*guardian, SIGTERM);
+  Await(lock_.get(), Life::kGuardian);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path()));
+}
+
+TEST_F(GuardianTest, WhoListensInAFolderThatIsNotPrivateIsNoAgentOfOurs) {
+  ASSERT_TRUE(folder_.Make().ok());
+  ASSERT_EQ(chmod(folder_.path().c_str(), 0755), 0);
+  const base::UniqueFd impostor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_un address = base::UnixAddress(folder_.chief_socket());
+  ASSERT_EQ(bind(impostor.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(listen(impostor.get(), 1), 0);
+  auto output = base::Pipe();
+  const pid_t attach = fork();
+  if (attach == 0) {
+    dup2(output->second.get(), STDOUT_FILENO);
+    execl(AGENT_PROGRAM, AGENT_PROGRAM, "attach", job_.c_str(), "0", kNonce, "1000", "0", "resume",
+          nullptr);
+    _exit(127);
+  }
+  output->second.Reset();
+  std::string said(64, '\0');
+  const auto got =
+      base::ReadSome(output->first.get(), said.data(), said.size(), base::Deadline::After(kLimit));
+  kill(attach, SIGKILL);
+  waitpid(attach, nullptr, 0);
+  ASSERT_TRUE(got.ok());
+  EXPECT_THAT(said.substr(0, *got), HasSubstr(rpc::GoneLine(kNonce)));
 }
 
 }  // namespace

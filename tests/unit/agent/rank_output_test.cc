@@ -203,6 +203,33 @@ TEST_F(RankOutputTest, AFullSpoolHoldsTheWriterBack) {
   EXPECT_EQ(poll(&room, 1, 60'000), 1);  // the writer goes on
 }
 
+TEST_F(RankOutputTest, AWriterGoesOnWhenTheChiefStopsTakingASecondTime) {
+  const auto [out, err] = Add(0);
+  ASSERT_TRUE(base::SetNonBlocking(out.get()).ok());
+  const std::string data(65'536, 'x');
+  size_t written = 0;
+  // Until so much has been taken from the pipe: more than anybody would keep who waits for the
+  // chief.
+  const auto write_until = [&](size_t size) {
+    while (written < size) {
+      const ssize_t put = write(out.get(), data.data(), data.size());
+      if (put > 0) written += static_cast<size_t>(put);
+      pollfd room{out.get(), POLLOUT, 0};
+      if (put < 0 &&
+          poll(&room, 1, static_cast<int>(std::chrono::milliseconds(kLimit).count())) != 1)
+        return false;
+    }
+    return true;
+  };
+  constexpr size_t kMuch = 4 * RankOutput::kAhead;
+  ASSERT_TRUE(write_until(kMuch));  // nobody takes any of it
+  const auto read_by = base::Deadline::After(kLimit);
+  for (int left = 1; left > 0 && !read_by.Expired();) ioctl(out.get(), FIONREAD, &left);
+  TakeUntil(1);
+  Acknowledge(1);
+  EXPECT_TRUE(write_until(2 * kMuch));
+}
+
 TEST_F(RankOutputTest, AFullDiskLosesNothingAndIsTold) {
   const test::FileSizeLimit limit(300'000);
   const auto pipes = Add(0);

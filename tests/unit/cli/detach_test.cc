@@ -27,6 +27,7 @@ class AtTerminal {
   explicit AtTerminal(const std::function<int(Detached&)>& work) {
     int fds[2];
     EXPECT_EQ(pipe2(fds, O_CLOEXEC), 0);
+    std::fflush(nullptr);  // or it is printed again there
     pid_ = fork();
     if (pid_ == 0) {
       dup2(fds[1], STDOUT_FILENO);
