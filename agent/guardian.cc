@@ -83,7 +83,6 @@ int Guard(ServeOptions options) {
   const std::chrono::milliseconds lease = options.lease;
   const base::UniqueFd lock(open(folder.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!Hold(lock.get(), Life::kGuardian)) return kFailed;
-  options.folder_lock.Reset();
   const base::UniqueFd ageing = folder.KeepFromAgeing();
   folder.RemoveVerdict();
 

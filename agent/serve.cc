@@ -137,6 +137,7 @@ Status Agent::Build() {
   rendezvous_ = std::make_unique<RendezvousService>(*events_);
   lock_.Reset(open(options_.folder.lock().c_str(), O_RDWR | O_CLOEXEC));
   Hold(lock_.get(), Life::kInCharge);
+  options_.folder_lock.Reset();
   service_ = std::make_unique<AgentService>(AgentParts{
       *events_, *output_, *rendezvous_, *supervisor_, options_.folder.rank_socket(),
       [this] { life_.Renew(); }, [this](bool held) { life_.Hold(held); },

@@ -11,7 +11,7 @@ namespace autodist::agent {
 
 struct ServeOptions {
   JobFolder folder;
-  base::UniqueFd folder_lock;  // until it can be seen that somebody is at work there
+  base::UniqueFd folder_lock;  // until it can be seen that a chief is in charge
   base::UniqueFd chief_listener;
   base::UniqueFd rank_listener;
   base::UniqueFd first;  // the connection of the chief that starts this agent

@@ -22,8 +22,7 @@ using base::Log;
 using base::LogLevel;
 using std::chrono::milliseconds;
 
-// How long agents may take to end what is left, and then themselves.
-constexpr milliseconds kEndLimit{10'000};
+// How long agents may take to end themselves.
 constexpr milliseconds kGoneLimit{3'000};
 // A signal that comes sooner after the end was meant for the job.
 constexpr milliseconds kFinishLimit{1'000};
@@ -251,6 +250,7 @@ void Job::RunAttempt() {
       messages_.Tell(LogLevel::kWarning,
                      base::Count(attempt_->state.running(), "rank") +
                          " cannot be ended, not by SIGKILL either; waiting no longer");
+      overdue_ = true;
       return;
     }
     Step(ending ? end_limit_ : Deadline::Never());
@@ -265,11 +265,11 @@ bool Job::EndIsOverdue() {
     end_written_ = output->written();
     end_limit_ = std::max(end_limit_, Deadline::After(kEndLimit));
   }
-  if (!end_limit_.Expired()) return false;
   bool waiting = false;
   for (uint32_t i = 0; i < watch_->size(); ++i) waiting |= watch_->state(i).reconnecting();
-  if (waiting) end_limit_ = Deadline::After(kEndLimit);
-  return !waiting;
+  // It has not been told to end yet.
+  if (waiting) end_limit_ = Deadline::After(options_.launch.grace + kEndLimit);
+  return end_limit_.Expired();
 }
 
 // No rank runs any more on any node that answers, or may answer again and is needed.
@@ -304,7 +304,7 @@ void Job::End(bool leave) {
     }
     return true;
   };
-  end_limit_ = Deadline::After(grace + kEndLimit);
+  end_limit_ = Deadline::After((overdue_ ? milliseconds(0) : grace) + kEndLimit);
   while (!all_over() && !given_up_ && !EndIsOverdue()) Step(end_limit_);
   if (!leave) return;
   const Deadline gone = Deadline::After(given_up_ ? milliseconds(0) : kGoneLimit);

@@ -64,6 +64,9 @@ class Job {
  private:
   using Action = JobState::Action;
 
+  // How long agents may take to end what is left once its grace period is over.
+  static constexpr std::chrono::milliseconds kEndLimit{10'000};
+
   std::optional<int> LaunchAll();  // the exit code, if that is where it ends
   std::optional<int> Refused();
   bool PassesPreflight();
@@ -78,6 +81,7 @@ class Job {
   bool Restart(std::chrono::milliseconds wait);  // false: that is the end
   bool Unwanted() const { return interrupted_by_ != 0 || timed_out_ || given_up_; }
   std::unique_ptr<Attempt> NextAttempt();  // null: there can be none
+  bool AllConnected(const std::vector<uint32_t>& nodes) const;
   std::vector<uint32_t> GatherNodes();
   std::vector<uint32_t> MissingNodes(bool enough) const;
   void BringBack(const std::vector<uint32_t>& nodes, base::Deadline limit);
@@ -136,6 +140,7 @@ class Job {
   bool given_up_ = false;
   bool hurried_ = false;  // asked to leave faster, before anything ran
   bool suspending_ = false;
+  bool overdue_ = false;                                // ranks would not end
   base::Deadline end_limit_ = base::Deadline::Never();  // for what is ending to end
   uint64_t end_written_ = 0;                            // bytes of output when it was set
   base::Deadline timeout_at_ = base::Deadline::Never();

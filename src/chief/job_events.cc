@@ -194,6 +194,7 @@ void Job::Suspend() {
   while (!watch_->AllRenewed() && !limit.Expired()) Step(limit);
   kill(getpid(), SIGSTOP);
   suspending_ = false;
+  end_limit_ = std::max(end_limit_, Deadline::After(kEndLimit));
   watch_->Forgive();
   watch_->OrderAll(SignalOrder(SIGCONT));
   last_sign_of_life_ns_ = Clock::now().time_since_epoch().count();

@@ -16,6 +16,7 @@ using std::chrono::milliseconds;
 // How long a restart waits for nodes that it can do without.
 constexpr milliseconds kSpareNodeLimit{3'000};
 constexpr milliseconds kReachAgainInterval{1'000};
+constexpr milliseconds kBrokenIsHeardLimit{1'000};
 
 }  // namespace
 
@@ -37,8 +38,11 @@ bool Job::Restart(milliseconds wait) {
   End(false);
   const Deadline until = Deadline::After(wait);
   while (!until.Expired() && !Unwanted()) Step(until);
-  std::unique_ptr<Attempt> next = NextAttempt();
-  if (!next) return false;  // the cause stays
+  std::unique_ptr<Attempt> next = Unwanted() ? nullptr : NextAttempt();
+  if (!next) {
+    watch_->BringBackNoMore();
+    return false;  // the cause stays
+  }
   attempt_->output->Finish();
   {
     const std::lock_guard lock(output_mutex_);
@@ -55,8 +59,8 @@ std::unique_ptr<Attempt> Job::NextAttempt() {
   const uint32_t needed =
       options_.restarts.min_nodes > 0 ? options_.restarts.min_nodes : watch_->size();
   const uint32_t number = attempt_->number + 1;
-  // Nodes may be lost while others are prepared; each time there is one less.
-  for (uint32_t tries = 0; tries < watch_->size(); ++tries) {
+  // Nodes may be lost while others are prepared.
+  for (uint32_t tries = 0; tries <= watch_->size(); ++tries) {
     const std::vector<uint32_t> members = GatherNodes();
     if (Unwanted() || members.size() < needed || members.empty() || members[0] != 0) break;
     std::vector<std::string> addresses;
@@ -77,10 +81,13 @@ std::unique_ptr<Attempt> Job::NextAttempt() {
       messages_.Tell(LogLevel::kError, "restart: " + Message(opened));
       break;
     }
-    const auto connected = [this](uint32_t node) { return watch_->Connected(node); };
-    if (Unwanted() || std::ranges::all_of(members, connected)) break;
+    if (Unwanted() || AllConnected(members)) break;
   }
   return nullptr;
+}
+
+bool Job::AllConnected(const std::vector<uint32_t>& nodes) const {
+  return std::ranges::all_of(nodes, [this](uint32_t node) { return watch_->Connected(node); });
 }
 
 // The nodes of the next attempt: those that are there, and those that can be brought back.
@@ -166,9 +173,16 @@ bool Job::PrepareNodes(const Attempt& next) {
   while (done < next.members.size()) {
     Step();
     if (!Unwanted()) continue;
-    for (const uint32_t node : next.members) launcher_->GiveUp(node);
+    for (const uint32_t node : next.members) {
+      if (!watch_->BeingLinked(node)) launcher_->GiveUp(node);
+    }
   }
-  if (Unwanted()) return false;
+  // That a connection is broken may be heard a little later than that a call failed with it.
+  const bool unreached =
+      std::ranges::any_of(prepared, [](const LaunchedNode& node) { return !node.status.ok(); });
+  const Deadline heard = Deadline::After(kBrokenIsHeardLimit);
+  while (unreached && AllConnected(next.members) && !heard.Expired() && !Unwanted()) Step(heard);
+  if (Unwanted() || !AllConnected(next.members)) return false;
   if (LaunchExitCode(prepared) == 0) return true;
   messages_.Tell(LogLevel::kError, LaunchReport(next.plan, prepared));
   return false;

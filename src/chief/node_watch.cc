@@ -74,9 +74,17 @@ void NodeWatch::BringBack(uint32_t node, Deadline deadline) {
   launcher_->Reach(node, deadline, [this, node](LaunchedNode linked) {
     post_([this, node, linked = std::make_shared<LaunchedNode>(std::move(linked))] {
       linking_.erase(node);
-      if (linked->status.ok()) Add(node, linked->link);
+      // An agent that is left without a session goes by itself.
+      if (linked->status.ok() && bring_back_) Add(node, linked->link);
     });
   });
+}
+
+void NodeWatch::BringBackNoMore() {
+  bring_back_ = false;
+  for (const uint32_t node : linking_) {
+    if (!nodes_[node].state.alive()) launcher_->GiveUp(node);
+  }
 }
 
 void NodeWatch::OrderAll(const v1::ChiefMessage& message) {

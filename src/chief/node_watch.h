@@ -45,6 +45,7 @@ class NodeWatch {
   void MayBeGone(uint32_t node) { nodes_[node].may_be_gone = true; }
   // Tries to reach a lost node once more, until the deadline.
   void BringBack(uint32_t node, base::Deadline deadline);
+  void BringBackNoMore();
   // Whether a connection to it is being made.
   bool BeingLinked(uint32_t node) const { return linking_.contains(node); }
 
@@ -98,6 +99,7 @@ class NodeWatch {
   const Post post_;
   const Handlers handlers_;
   Launcher* launcher_ = nullptr;
+  bool bring_back_ = true;
   std::set<uint32_t> linking_;  // nodes that a thread of the launcher is busy with
   base::Deadline renew_at_;
   std::vector<Watched> nodes_;

@@ -2,9 +2,10 @@
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
-from hosts import SPEC, address, agents_on
+from hosts import SPEC, address, agents_on, pids_on
 from jobs import processes, seconds_until
 
 RANKS = 8
@@ -123,6 +124,10 @@ def test_restarts_leave_no_descriptors_and_no_threads_behind(start, folder):
         assert all(after[i] < before[i] + 3 for i in (0, 1)), held_in
 
 
+def parent(pid):
+    return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
+
 def test_a_killed_agent_whose_peers_fail_at_once(start, folder):
     """What the dead agent was ordered must not be for the one that follows."""
     script = ('[ -e "$0/again" ] && { echo done; exit; }; echo up; while [ ! -e "$0/again" ]; do sleep 0.01; done; '
@@ -151,14 +156,16 @@ def test_a_crash_is_not_repeated_for_ever_once_a_node_is_gone(start, cut, folder
 
 
 def slow_restart(start, folder, *options):
-    """A job whose rank fails, and whose nodes then take very long to be prepared again."""
+    """A job whose rank fails, and whose nodes are then not prepared again before the file 'go' is there."""
     spec = folder / "slow.yaml"
-    text = SPEC.read_text()
-    spec.write_text(text.replace("    username: root\n", "    username: root\n    python_venv: "
-                                 f"'if [ -e {folder}/failed ]; then touch {folder}/preparing; sleep 1000; fi'\n"))
+    wait = f"touch {folder}/preparing-$HOSTNAME; while [ ! -e {folder}/go ]; do sleep 0.05; done"
+    spec.write_text(SPEC.read_text().replace(
+        "    username: root\n",
+        f"    username: root\n    python_venv: 'if [ -e {folder}/failed ]; then {wait}; fi'\n"))
     job = start("run", "--spec", spec, "--max-restarts", "3", *options, "--", "sh", "-c",
-                'echo up; [ $RANK = 0 ] || exec sleep 1000; touch "$0/failed"; exit 5', folder)
-    seconds_until(lambda: (folder / "preparing").exists(), 20)
+                '[ $AUTODIST_RESTART_COUNT = 0 ] || { echo done; exit; }; [ $RANK = 0 ] || exec sleep 1000; '
+                'touch "$0/failed"; exit 5', folder)
+    seconds_until(lambda: len(list(folder.glob("preparing-*"))) == 3, 20)
     return job
 
 
@@ -177,6 +184,19 @@ def test_time_is_up_while_nodes_are_prepared_again(start, folder):
     outcome = slow_restart(start, folder, "--timeout", "4").finish()
     assert outcome.code == 5, outcome.err
     assert outcome.seconds < 20
+
+
+def test_an_agent_that_is_killed_while_nodes_are_prepared_again(start, folder):
+    job = slow_restart(start, folder)
+    on_3 = pids_on(3)
+    [agent] = [pid for pid in on_3 & set(processes()) if "autodist-agent" in processes()[pid]
+               and {parent(pid), parent(parent(pid))} <= on_3 & set(processes())]
+    os.kill(agent, signal.SIGKILL)
+    job.await_err("the connection is broken", 20)
+    (folder / "go").touch()
+    outcome = job.finish()
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines() == {rank: ["done"] for rank in range(RANKS)}
 
 
 def test_a_restart_without_a_place_for_its_logs(start, folder):
