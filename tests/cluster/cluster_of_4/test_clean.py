@@ -162,9 +162,12 @@ def test_a_cgroup_that_is_given_to_us_holds_daemons_without_any_mark(up, clean, 
     name = job_id(job)
     [ours] = [path for path in given_cgroup.iterdir() if path.is_dir()]
     assert re.fullmatch(rf"autodist-{name}\.\d", ours.name)
-    daemons = [pid for pid in pids_on(3) if environment(pid) == b"" and
-               Path(f"/proc/{pid}/cmdline").read_bytes() == b"sleep\0001000\0"]
-    assert len(daemons) == 2
+    def daemons_of_3():
+        return [pid for pid in pids_on(3) if environment(pid) == b"" and
+                Path(f"/proc/{pid}/cmdline").read_bytes() == b"sleep\0001000\0"]
+
+    seconds_until(lambda: len(daemons_of_3()) == 2, 5 * SLOWER)
+    daemons = daemons_of_3()
     kill_chief(job)
     kill_guardian_and_agent(3)
     seconds_until(lambda: sorted(map(int, (ours / "cgroup.procs").read_text().split())) == sorted(daemons),

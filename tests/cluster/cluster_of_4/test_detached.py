@@ -254,7 +254,8 @@ def test_restarts_of_a_detached_job_are_seen(autodist, start, ask, folder):
 def test_stop_while_a_failed_attempt_ends_is_not_followed_by_a_restart(autodist, ask, folder):
     """And does not take the grace period from the ranks."""
     script = ('trap \'touch "$0/told-$RANK"; while [ ! -e "$0/go" ]; do sleep 0.1; done; echo saved; exit\' TERM; '
-              'echo up; [ $RANK = 5 ] && exit 3; while :; do sleep 0.1; done')
+              'echo up; touch "$0/up-$RANK"; '
+              'while :; do sleep 0.1; [ $RANK = 5 ] && [ $(ls "$0" | grep -c ^up-) = 8 ] && exit 3; done')
     outcome = autodist("run", "--detach", "--max-restarts", "3", "--spec", SPEC, "--", "sh", "-c", script, folder)
     job = re.search(SAYS, outcome.err)[1]
     seconds_until(lambda: len(list(folder.glob("told-*"))) == RANKS - 1, 20)

@@ -217,13 +217,13 @@ def test_a_jump_host(run, sshd, firewall, ssh_config):
     far, jump, before = sshd(3), sshd(2), sshd(2)
     firewall(3, f"ip saddr {address(1)} tcp dport {far.port}")
     node = f"[{far.address}]:{far.port}"
-    ssh_config.write_text("ConnectTimeout 1\n")
+    ssh_config.write_text("ConnectTimeout 5\n")  # of each login on the way, too
     outcome = run(node)
-    assert outcome.code == 125 and "connecting timed out after 1 s" in outcome.err
+    assert outcome.code == 125 and "connecting timed out after 5 s" in outcome.err
     assert_ran(run(node, ssh=f"{ED25519}\nproxy_jump: root@{jump.address}:{jump.port}"))
     assert_ran(run(node, ssh=f"{ED25519}\nproxy_jump: {before.address}:{before.port},"
                              f"root@{jump.address}:{jump.port}"))
-    ssh_config.write_text(f"ConnectTimeout 1\nHost {address(3)}\n  ProxyJump {jump.address}:{jump.port}\n")
+    ssh_config.write_text(f"ConnectTimeout 5\nHost {address(3)}\n  ProxyJump {jump.address}:{jump.port}\n")
     assert_ran(run(node))
     assert "timed out" in run(node, ssh=f"{ED25519}\nproxy_jump: none", options=["--no-preflight"]).err
 
