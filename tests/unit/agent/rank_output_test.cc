@@ -204,7 +204,8 @@ TEST_F(RankOutputTest, AFullSpoolHoldsTheWriterBack) {
 }
 
 TEST_F(RankOutputTest, AWriterGoesOnWhenTheChiefStopsTakingASecondTime) {
-  const auto [out, err] = Add(0);
+  const auto pipes = Add(0);
+  const base::UniqueFd& out = pipes.first;
   ASSERT_TRUE(base::SetNonBlocking(out.get()).ok());
   const std::string data(65'536, 'x');
   size_t written = 0;
