@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,14 @@ bool BelongsTo(const JobFolder& folder, pid_t pid) {
              std::string::npos;
 }
 
+// To the process that `is_meant` tells of: through a descriptor, as the number may have become
+// another's meanwhile. Whether it was sent.
+bool Send(int signal, pid_t pid, const std::function<bool()>& is_meant) {
+  const base::UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  return process.valid() && is_meant() &&
+         syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0) == 0;
+}
+
 // Where guardian and agent were both killed, nobody is left to know the processes by descent.
 void KillOrphans(const JobFolder& folder) {
   const std::optional<Cgroup> cgroup = Cgroup::Find(folder);
@@ -41,21 +50,16 @@ void KillOrphans(const JobFolder& folder) {
     found = false;
     for (const pid_t pid : process::AllProcesses()) {
       if (!BelongsTo(folder, pid)) continue;
-      const base::UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-      // Through the descriptor: the number may have become another's meanwhile.
-      if (!process.valid() || !BelongsTo(folder, pid)) continue;
-      found |= syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0) == 0;
+      found |= Send(SIGKILL, pid, [&] { return BelongsTo(folder, pid); });
     }
   }
   if (cgroup) cgroup->Remove();
 }
 
-// Asks a guardian to end its job. Through a descriptor, as in KillOrphans.
+// Asks a guardian to end its job.
 bool Terminate(pid_t guardian, int lock) {
   if (guardian <= 0) return false;  // of another machine or container, which shares our /tmp
-  const base::UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, guardian, 0)));
-  return process.valid() && HolderOf(lock, Life::kGuardian) == guardian &&
-         syscall(SYS_pidfd_send_signal, process.get(), SIGTERM, nullptr, 0) == 0;
+  return Send(SIGTERM, guardian, [&] { return HolderOf(lock, Life::kGuardian) == guardian; });
 }
 
 const char* CleanJob(const JobFolder& folder) {

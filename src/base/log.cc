@@ -5,7 +5,6 @@
 #include <spdlog/spdlog.h>
 
 #include <memory>
-#include <string>
 
 #include "base/utf8.h"
 
@@ -58,9 +57,11 @@ void Log(LogLevel level, std::string_view message) {
   Logger().log(LevelOf(level), spdlog::string_view_t(shown.data(), shown.size()));
 }
 
-void LogFailure(const Status& failure) {
+std::string FailureText(const Status& failure) {
   const std::string remedy = Remedy(failure);
-  Log(LogLevel::kError, Message(failure) + (remedy.empty() ? "" : "\n    to do: " + remedy));
+  return Message(failure) + (remedy.empty() ? "" : "\n    to do: " + remedy);
 }
+
+void LogFailure(const Status& failure) { Log(LogLevel::kError, FailureText(failure)); }
 
 }  // namespace autodist::base

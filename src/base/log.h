@@ -3,6 +3,7 @@
 // Thread-safe.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "autodist/status.h"
@@ -13,7 +14,10 @@ enum class LogLevel { kInfo, kWarning, kError };
 
 void Log(LogLevel level, std::string_view message);
 
-// The failure as an error, with its remedy if it has one.
+// The failure with its remedy, if it has one, as LogFailure tells it.
+std::string FailureText(const Status& failure);
+
+// The failure as an error.
 void LogFailure(const Status& failure);
 
 }  // namespace autodist::base

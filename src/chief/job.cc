@@ -27,7 +27,15 @@ constexpr milliseconds kGoneLimit{3'000};
 // A signal that comes sooner after the end was meant for the job.
 constexpr milliseconds kFinishLimit{1'000};
 
-v1::ChiefMessage GraceOrder(milliseconds grace, bool leave) {
+std::vector<uint32_t> AllNodes(const v1::LaunchPlan& plan) {
+  std::vector<uint32_t> all;
+  for (const v1::NodePlan& node : plan.nodes()) all.push_back(node.node_rank());
+  return all;
+}
+
+}  // namespace
+
+v1::ChiefMessage Job::GraceOrder(milliseconds grace, bool leave) {
   v1::ChiefMessage message;
   const auto grace_ms = static_cast<uint32_t>(grace.count());
   if (leave) {
@@ -37,14 +45,6 @@ v1::ChiefMessage GraceOrder(milliseconds grace, bool leave) {
   }
   return message;
 }
-
-std::vector<uint32_t> AllNodes(const v1::LaunchPlan& plan) {
-  std::vector<uint32_t> all;
-  for (const v1::NodePlan& node : plan.nodes()) all.push_back(node.node_rank());
-  return all;
-}
-
-}  // namespace
 
 Job::Job(const v1::LaunchPlan& plan, JobOptions options)
     : plan_(plan),

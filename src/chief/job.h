@@ -67,6 +67,9 @@ class Job {
   // How long agents may take to end what is left once its grace period is over.
   static constexpr std::chrono::milliseconds kEndLimit{10'000};
 
+  // To end all ranks, and with `leave` the agent, too.
+  static v1::ChiefMessage GraceOrder(std::chrono::milliseconds grace, bool leave);
+
   std::optional<int> LaunchAll();  // the exit code, if that is where it ends
   std::optional<int> Refused();
   bool PassesPreflight();

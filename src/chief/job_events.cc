@@ -212,7 +212,7 @@ void Job::LookAtRanks() {
   }
   auto file = StackFile::Create(attempt_->folder, std::move(asked));
   if (!file.ok()) {
-    messages_.Tell(LogLevel::kError, Message(file.status()));
+    messages_.Tell(LogLevel::kError, base::FailureText(file.status()));
     return;
   }
   stacks_.emplace(*std::move(file));

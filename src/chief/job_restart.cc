@@ -70,7 +70,7 @@ std::unique_ptr<Attempt> Job::NextAttempt() {
     }
     auto plan = options_.plan_attempt(addresses, number);
     if (!plan.ok()) {
-      messages_.Tell(LogLevel::kError, "restart: " + Message(plan.status()));
+      messages_.Tell(LogLevel::kError, base::FailureText(Annotate(plan.status(), "restart")));
       break;
     }
     auto next = std::make_unique<Attempt>(number, *std::move(plan), members, options_.log_folder,
@@ -78,7 +78,7 @@ std::unique_ptr<Attempt> Job::NextAttempt() {
     if (PrepareNodes(*next)) {
       const Status opened = OpenOutput(*next);
       if (opened.ok()) return next;
-      messages_.Tell(LogLevel::kError, "restart: " + Message(opened));
+      messages_.Tell(LogLevel::kError, base::FailureText(Annotate(opened, "restart")));
       break;
     }
     if (Unwanted() || AllConnected(members)) break;
@@ -132,8 +132,7 @@ void Job::BringBack(const std::vector<uint32_t>& nodes, Deadline limit) {
 
 // Who comes back may have ranks of before.
 void Job::EndOnReturned() {
-  v1::ChiefMessage end;
-  end.mutable_end()->set_grace_ms(static_cast<uint32_t>(options_.launch.grace.count()));
+  const v1::ChiefMessage end = GraceOrder(options_.launch.grace, /*leave=*/false);
   std::vector<uint32_t> back;
   for (uint32_t i = 0; i < watch_->size(); ++i) {
     if (!watch_->Connected(i) || attempt_over_on_.contains(i)) continue;

@@ -44,8 +44,9 @@ Result<v1::JobStatus> JobClient::WaitForEnd(const std::stop_token& stop) const {
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
   v1::JobStatus status;
   const grpc::Status ended = stub_->WaitForEnd(&context, {}, &status);
-  if (!ended.ok() && stop.stop_requested())
+  if (!ended.ok() && stop.stop_requested()) {
     return Error(StatusCode::kCancelled, "waiting was cancelled");
+  }
   AD_RETURN_IF_ERROR(FromServer(ended));
   return status;
 }

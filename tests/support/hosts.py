@@ -161,7 +161,7 @@ def _is_agent(pid):
     return "attach" in _argv(pid)[1:2] and _argv(pid)[0].endswith("autodist-agent")
 
 
-def _parent(pid):
+def parent(pid):
     try:
         return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
     except OSError:
@@ -171,12 +171,12 @@ def _parent(pid):
 def ranks_on(host):
     """The pids of the processes that agents started on the host."""
     return {pid for pid in pids_on(host)
-            if _argv(pid) != [""] and not _is_agent(pid) and _is_agent(_parent(pid))}
+            if _argv(pid) != [""] and not _is_agent(pid) and _is_agent(parent(pid))}
 
 
 def agents_on(host):
     """The pids of the agents that own ranks on the host."""
-    return {_parent(pid) for pid in ranks_on(host)}
+    return {parent(pid) for pid in ranks_on(host)}
 
 
 class Sshd:

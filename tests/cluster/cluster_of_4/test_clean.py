@@ -9,7 +9,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from hosts import SPEC, address, agents_on, in_host, listening_sshd, pids_on, sshd_sessions
+from hosts import SPEC, address, agents_on, in_host, listening_sshd, parent, pids_on, sshd_sessions
 from jobs import processes, seconds_until
 
 SLOWER = 3
@@ -55,14 +55,10 @@ def kill_chief(job):
     assert job.finish().code == -signal.SIGKILL
 
 
-def guardian_of(agent):
-    return int(Path(f"/proc/{agent}/stat").read_text().rsplit(")", 1)[1].split()[1])
-
-
 def kill_guardian_and_agent(host):
     """So that neither can do anything about the other's end."""
     [agent] = agents_on(host)
-    guardian = guardian_of(agent)
+    guardian = parent(agent)
     os.kill(agent, signal.SIGSTOP)
     os.kill(guardian, signal.SIGKILL)
     os.kill(agent, signal.SIGKILL)
@@ -162,6 +158,7 @@ def test_a_cgroup_that_is_given_to_us_holds_daemons_without_any_mark(up, clean, 
     name = job_id(job)
     [ours] = [path for path in given_cgroup.iterdir() if path.is_dir()]
     assert re.fullmatch(rf"autodist-{name}\.\d", ours.name)
+
     def daemons_of_3():
         return [pid for pid in pids_on(3) if environment(pid) == b"" and
                 Path(f"/proc/{pid}/cmdline").read_bytes() == b"sleep\0001000\0"]
@@ -184,7 +181,7 @@ def test_the_cgroup_goes_with_the_job(up, given_cgroup, killed):
     if killed == "nobody":
         job.interrupt()
     else:
-        os.kill(agent if killed == "agent" else guardian_of(agent), signal.SIGKILL)
+        os.kill(agent if killed == "agent" else parent(agent), signal.SIGKILL)
     assert job.finish().code == (130 if killed == "nobody" else 125)
     seconds_until(lambda: not processes(), 2 * SLOWER)
     seconds_until(lambda: not [path for path in given_cgroup.iterdir() if path.is_dir()], 2 * SLOWER)
@@ -222,7 +219,7 @@ def test_a_node_that_is_not_reached_is_told_and_the_others_are_clean(up, autodis
 def test_an_agent_whose_guardian_is_killed_ends_the_job(up, clean):
     job, _ = up("--grace", "1", program=DAEMONS)
     [agent] = agents_on(3)
-    os.kill(guardian_of(agent), signal.SIGKILL)
+    os.kill(parent(agent), signal.SIGKILL)
     job.await_err(address(3), 1 * SLOWER)
     outcome = job.finish()
     assert outcome.code == 125

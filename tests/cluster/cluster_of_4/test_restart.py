@@ -2,10 +2,9 @@
 
 import os
 import signal
-from pathlib import Path
 
 import pytest
-from hosts import SPEC, address, agents_on, pids_on
+from hosts import SPEC, address, agents_on, parent, pids_on
 from jobs import processes, seconds_until
 
 RANKS = 8
@@ -122,10 +121,6 @@ def test_restarts_leave_no_descriptors_and_no_threads_behind(start, folder):
     # The first restart may bring what stays; one more of something per restart would be three more.
     for before, after in zip(held_in[1], held_in[-1], strict=True):
         assert all(after[i] < before[i] + 3 for i in (0, 1)), held_in
-
-
-def parent(pid):
-    return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
 
 
 def test_a_killed_agent_whose_peers_fail_at_once(start, folder):

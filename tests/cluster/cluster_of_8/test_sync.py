@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hosts import SHARED, SPEC, address, on_host
+from hosts import SHARED, SPEC, address, on_host, parent
 from jobs import AUTODIST, processes
 
 OTHERS = range(2, 9)
@@ -94,10 +94,6 @@ def await_part(host):
     limit = time.monotonic() + 10
     while on_host(host, PARTS) == "":
         assert time.monotonic() < limit, "nothing comes"
-
-
-def parent(pid):
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def await_no_process():
