@@ -18,10 +18,13 @@ MODULES = {
     "src/transport": {"base"},
     "src/rpc": {"proto", "base"},
     "src/control": {"rpc", "proto", "base"},
-    "src/chief": {"control", "diagnosis", "plan", "spec", "transport", "rpc", "files", "proto", "base"},
+    "src/reach": {"plan", "spec", "transport", "proto", "base"},
+    "src/launch": {"reach", "transport", "rpc", "files", "proto", "base"},
+    "src/chief": {"launch", "reach", "diagnosis", "plan", "transport", "rpc", "proto", "base"},
     "src/client": {"rpc", "proto", "base"},
     "src/comm": {"client", "base"},
-    "src/cli": {"chief", "control", "diagnosis", "files", "plan", "spec", "transport", "proto", "base"},
+    "src/cli": {"chief", "control", "launch", "reach", "diagnosis", "files", "plan", "spec", "transport",
+                "proto", "base"},
     "agent": {"rpc", "process", "files", "proto", "base"},
 }
 

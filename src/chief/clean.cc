@@ -7,7 +7,7 @@
 
 #include "base/parallel.h"
 #include "base/random.h"
-#include "chief/login_script.h"
+#include "reach/login_script.h"
 
 namespace autodist::chief {
 namespace {
@@ -51,7 +51,7 @@ Result<CleanedNode> Clean(size_t node, const ReachToClean& reach, milliseconds l
   AD_ASSIGN_OR_RETURN(const NodeToClean way, reach(node));
   const std::string nonce = base::RandomHex();
   Result<CleanedNode> cleaned = Error(StatusCode::kUnknown, "no answer");
-  AD_RETURN_IF_ERROR(RunLoginScript(
+  AD_RETURN_IF_ERROR(reach::RunLoginScript(
       *way.transport, {"/bin/sh", "-c", kCleanScript, "sh", nonce, way.agent},
       [&](std::string_view output) {
         cleaned = ReadCleaned(output, nonce);

@@ -19,14 +19,15 @@ constexpr milliseconds kPortLimit{1500};
 constexpr milliseconds kAnswerLimit{10'000};
 constexpr milliseconds kAgentsGoneLimit{3000};
 
-using Nodes = std::vector<LaunchedNode>;
+using Nodes = std::vector<launch::LaunchedNode>;
 
-Nodes LaunchAll(Launcher& launcher, size_t count) {
-  Mailbox<LaunchedNode> mailbox;
-  launcher.Start([&](LaunchedNode node) { mailbox.Put(std::move(node)); });
+Nodes LaunchAll(launch::Launcher& launcher, size_t count) {
+  Mailbox<launch::LaunchedNode> mailbox;
+  launcher.Start([&](launch::LaunchedNode node) { mailbox.Put(std::move(node)); });
   Nodes nodes(count);
   for (size_t i = 0; i < count; ++i) {
-    LaunchedNode node = *mailbox.Take(Deadline::Never());  // each node turns out, in bounded time
+    launch::LaunchedNode node =
+        *mailbox.Take(Deadline::Never());  // each node turns out, in bounded time
     nodes[node.node_rank] = std::move(node);
   }
   return nodes;
@@ -41,7 +42,7 @@ class Mesh {
  public:
   Mesh(const v1::LaunchPlan& plan, Nodes& nodes, uint32_t threads, std::stop_token stop)
       : plan_(plan), nodes_(nodes), threads_(threads), stop_(std::move(stop)) {
-    for (LaunchedNode& node : nodes) {
+    for (launch::LaunchedNode& node : nodes) {
       if (node.link) reached_.push_back(node.node_rank);
     }
   }
@@ -126,7 +127,7 @@ void EndAgents(Nodes& nodes) {
   v1::ChiefMessage shutdown;
   shutdown.mutable_shutdown()->set_grace_ms(0);
   std::vector<std::unique_ptr<Node>> ending;
-  for (LaunchedNode& node : nodes) {
+  for (launch::LaunchedNode& node : nodes) {
     if (!node.link) continue;
     ending.push_back(std::make_unique<Node>(Node::Handlers{
         [](const v1::AgentEvent&) {}, [](const v1::Output&) {}, [](uint64_t, const Status&) {}}));
@@ -134,20 +135,20 @@ void EndAgents(Nodes& nodes) {
     ending.back()->Order(shutdown);
   }
   const Deadline gone = Deadline::After(kAgentsGoneLimit);
-  for (LaunchedNode& node : nodes) {
+  for (launch::LaunchedNode& node : nodes) {
     if (node.link) node.link->WaitClosed(gone);
   }
 }
 
 }  // namespace
 
-Result<v1::Diagnosis> ExamineNodes(const v1::LaunchPlan& plan, LaunchOptions options) {
+Result<v1::Diagnosis> ExamineNodes(const v1::LaunchPlan& plan, launch::LaunchOptions options) {
   std::stop_source stop;
   const SignalWatcher signals([&](int) { stop.request_stop(); });
   const Preflight preflight(plan, true);
   options.examination = preflight.examination();
   const uint32_t threads = options.fan_out;
-  AD_ASSIGN_OR_RETURN(const auto launcher, Launcher::Create(plan, std::move(options)));
+  AD_ASSIGN_OR_RETURN(const auto launcher, launch::Launcher::Create(plan, std::move(options)));
   const std::stop_callback cancel(stop.get_token(), [&] { launcher->Cancel(); });
   Nodes nodes = LaunchAll(*launcher, static_cast<size_t>(plan.nodes_size()));
   diagnosis::Evidence evidence = preflight.EvidenceFrom(nodes);

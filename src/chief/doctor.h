@@ -4,12 +4,12 @@
 #include "autodist/status.h"
 #include "autodist/v1/diagnosis.pb.h"
 #include "autodist/v1/plan.pb.h"
-#include "chief/launch.h"
+#include "launch/launcher.h"
 
 namespace autodist::chief {
 
 // Blocks until every node has been examined or given up, and every agent has ended; for seconds.
 // Call it before any other thread is started. kCancelled: by Ctrl-C.
-Result<v1::Diagnosis> ExamineNodes(const v1::LaunchPlan& plan, LaunchOptions options);
+Result<v1::Diagnosis> ExamineNodes(const v1::LaunchPlan& plan, launch::LaunchOptions options);
 
 }  // namespace autodist::chief

@@ -145,14 +145,14 @@ std::optional<int> Job::LaunchAll() {
     preflight_.emplace(plan_, false);
     options_.launch.examination = preflight_->examination();
   }
-  auto launcher = Launcher::Create(plan_, options_.launch);
+  auto launcher = launch::Launcher::Create(plan_, options_.launch);
   if (!launcher.ok()) {
     base::LogFailure(launcher.status());
     return kExitCannotLaunch;
   }
   launcher_ = std::move(*launcher);
-  launcher_->Start([this](LaunchedNode node) {
-    mailbox_.Put([this, shared = std::make_shared<LaunchedNode>(std::move(node))] {
+  launcher_->Start([this](launch::LaunchedNode node) {
+    mailbox_.Put([this, shared = std::make_shared<launch::LaunchedNode>(std::move(node))] {
       Launched(std::move(*shared));
     });
   });
@@ -163,7 +163,7 @@ std::optional<int> Job::LaunchAll() {
   return std::nullopt;
 }
 
-void Job::Launched(LaunchedNode node) {
+void Job::Launched(launch::LaunchedNode node) {
   const uint32_t rank = node.node_rank;
   ++turned_out_;
   launched_[rank] = std::move(node);
@@ -175,7 +175,7 @@ std::optional<int> Job::Refused() {
     Log(LogLevel::kError, "interrupted before anything was started");
     return 128 + interrupted_by_;
   }
-  for (const LaunchedNode& node : launched_) {
+  for (const launch::LaunchedNode& node : launched_) {
     for (const std::string& warning : node.prepared.warnings()) {
       Log(LogLevel::kWarning,
           plan_.nodes(static_cast<int>(node.node_rank)).address() + ": " + warning);

@@ -15,7 +15,6 @@
 #include "autodist/v1/plan.pb.h"
 #include "chief/attempt.h"
 #include "chief/event_log.h"
-#include "chief/launch.h"
 #include "chief/mailbox.h"
 #include "chief/messages.h"
 #include "chief/node_watch.h"
@@ -23,13 +22,14 @@
 #include "chief/restart_policy.h"
 #include "chief/signal_watcher.h"
 #include "chief/stack_file.h"
+#include "launch/launcher.h"
 
 namespace autodist::chief {
 
 enum class OnHang { kStop, kWarn };
 
 struct JobOptions {
-  LaunchOptions launch;
+  launch::LaunchOptions launch;
   std::string log_folder;  // of this job
   bool preflight = true;   // look at the nodes before anything is started
   bool detached = false;   // of which the status tells
@@ -73,7 +73,7 @@ class Job {
   std::optional<int> LaunchAll();  // the exit code, if that is where it ends
   std::optional<int> Refused();
   bool PassesPreflight();
-  void Launched(LaunchedNode node);
+  void Launched(launch::LaunchedNode node);
   Status OpenOutput(Attempt& attempt);
   void BeginAttempt();
   void RunAttempt();
@@ -129,9 +129,9 @@ class Job {
   v1::JobStatus status_;     // without the nodes
   v1::JobStatus published_;  // as it was told last
 
-  std::unique_ptr<Launcher> launcher_;
-  std::vector<LaunchedNode> launched_;  // of the launch, by node rank
-  uint32_t turned_out_ = 0;             // how many of them there are
+  std::unique_ptr<launch::Launcher> launcher_;
+  std::vector<launch::LaunchedNode> launched_;  // of the launch, by node rank
+  uint32_t turned_out_ = 0;                     // how many of them there are
   int interrupted_by_ = 0;
 
   std::mutex output_mutex_;           // held where the nodes' threads use attempt_->output

@@ -151,7 +151,7 @@ bool Job::PrepareNodes(const Attempt& next) {
   for (const uint32_t node : next.members) {
     if (!watch_->node(node).link()) return false;  // cut off just now
   }
-  std::vector<LaunchedNode> prepared(next.members.size());
+  std::vector<launch::LaunchedNode> prepared(next.members.size());
   size_t done = 0;
   for (size_t i = 0; i < next.members.size(); ++i) {
     const uint32_t node = next.members[i];
@@ -160,13 +160,13 @@ bool Job::PrepareNodes(const Attempt& next) {
     watch_->state(node).Ready();
     launcher_->Prepare(
         node, next.plan.nodes(static_cast<int>(i)), watch_->node(node).link(),
-        [this, i, &prepared, &done](LaunchedNode launched) {
-          mailbox_.Put(
-              [&prepared, &done, i, shared = std::make_shared<LaunchedNode>(std::move(launched))] {
-                prepared[i] = std::move(*shared);
-                prepared[i].node_rank = static_cast<uint32_t>(i);
-                ++done;
-              });
+        [this, i, &prepared, &done](launch::LaunchedNode launched) {
+          mailbox_.Put([&prepared, &done, i,
+                        shared = std::make_shared<launch::LaunchedNode>(std::move(launched))] {
+            prepared[i] = std::move(*shared);
+            prepared[i].node_rank = static_cast<uint32_t>(i);
+            ++done;
+          });
         });
   }
   while (done < next.members.size()) {
@@ -177,8 +177,8 @@ bool Job::PrepareNodes(const Attempt& next) {
     }
   }
   // That a connection is broken may be heard a little later than that a call failed with it.
-  const bool unreached =
-      std::ranges::any_of(prepared, [](const LaunchedNode& node) { return !node.status.ok(); });
+  const bool unreached = std::ranges::any_of(
+      prepared, [](const launch::LaunchedNode& node) { return !node.status.ok(); });
   const Deadline heard = Deadline::After(kBrokenIsHeardLimit);
   while (unreached && AllConnected(next.members) && !heard.Expired() && !Unwanted()) Step(heard);
   if (Unwanted() || !AllConnected(next.members)) return false;

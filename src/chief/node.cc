@@ -26,7 +26,7 @@ std::string Node::Greeting() const {
   return key_ + next_key_;
 }
 
-uint64_t Node::Connect(const std::shared_ptr<NodeLink>& link) {
+uint64_t Node::Connect(const std::shared_ptr<launch::NodeLink>& link) {
   Disconnect();
   uint64_t connection = 0;
   {
@@ -63,8 +63,8 @@ void Node::Send(v1::ChiefMessage message) {
   link_->Send(std::move(message));
 }
 
-std::shared_ptr<NodeLink> Node::Disconnect() {
-  std::shared_ptr<NodeLink> link;
+std::shared_ptr<launch::NodeLink> Node::Disconnect() {
+  std::shared_ptr<launch::NodeLink> link;
   {
     const std::lock_guard lock(mutex_);
     link = std::move(link_);
@@ -74,7 +74,7 @@ std::shared_ptr<NodeLink> Node::Disconnect() {
   return link;
 }
 
-std::shared_ptr<NodeLink> Node::link() const {
+std::shared_ptr<launch::NodeLink> Node::link() const {
   const std::lock_guard lock(mutex_);
   return link_;
 }

@@ -14,7 +14,7 @@
 
 #include "autodist/v1/agent.pb.h"
 #include "base/deadline.h"
-#include "chief/node_link.h"
+#include "launch/node_link.h"
 
 namespace autodist::chief {
 
@@ -36,11 +36,11 @@ class Node {
   std::string Greeting() const;
 
   // Opens a session over the link, in place of an earlier one. Returns the connection's number.
-  uint64_t Connect(const std::shared_ptr<NodeLink>& link);
+  uint64_t Connect(const std::shared_ptr<launch::NodeLink>& link);
   // Returns what was the link, whose own end may take seconds.
-  std::shared_ptr<NodeLink> Disconnect();
+  std::shared_ptr<launch::NodeLink> Disconnect();
   // As the last Connect or Disconnect left it; null: none.
-  std::shared_ptr<NodeLink> link() const;
+  std::shared_ptr<launch::NodeLink> link() const;
   uint64_t connection() const;
   // Whether the agent has answered on it.
   bool resumed() const;
@@ -74,7 +74,7 @@ class Node {
 
   mutable std::mutex mutex_;
   // Guarded by mutex_.
-  std::shared_ptr<NodeLink> link_;
+  std::shared_ptr<launch::NodeLink> link_;
   uint64_t connection_ = 0;
   bool resumed_ = false;
   std::string key_;       // that the agent is known to have

@@ -64,15 +64,15 @@ bool NodeWatch::AllResumed() const {
   });
 }
 
-void NodeWatch::Add(uint32_t node, const std::shared_ptr<NodeLink>& link) {
+void NodeWatch::Add(uint32_t node, const std::shared_ptr<launch::NodeLink>& link) {
   nodes_[node].node->Connect(link);
   nodes_[node].state.Ready();
 }
 
 void NodeWatch::BringBack(uint32_t node, Deadline deadline) {
   if (!linking_.insert(node).second) return;
-  launcher_->Reach(node, deadline, [this, node](LaunchedNode linked) {
-    post_([this, node, linked = std::make_shared<LaunchedNode>(std::move(linked))] {
+  launcher_->Reach(node, deadline, [this, node](launch::LaunchedNode linked) {
+    post_([this, node, linked = std::make_shared<launch::LaunchedNode>(std::move(linked))] {
       linking_.erase(node);
       // An agent that is left without a session goes by itself.
       if (linked->status.ok() && bring_back_) Add(node, linked->link);
@@ -155,16 +155,16 @@ void NodeWatch::Closed(uint32_t node, uint64_t connection, const Status& status)
                  AddressOf(node) + ": the connection is broken: " + Message(status) +
                      "; trying again for " + base::Seconds(left) + ", while the ranks there go on");
   if (!linking_.insert(node).second) return;
-  launcher_->Resume(
-      node, Deadline::At(watched.state.lost_at()), watched.node->Disconnect(),
-      [this, node, broken](LaunchedNode linked) {
-        post_([this, node, broken, shared = std::make_shared<LaunchedNode>(std::move(linked))] {
-          Linked(node, *shared, broken);
-        });
-      });
+  launcher_->Resume(node, Deadline::At(watched.state.lost_at()), watched.node->Disconnect(),
+                    [this, node, broken](launch::LaunchedNode linked) {
+                      post_([this, node, broken,
+                             shared = std::make_shared<launch::LaunchedNode>(std::move(linked))] {
+                        Linked(node, *shared, broken);
+                      });
+                    });
 }
 
-void NodeWatch::Linked(uint32_t node, const LaunchedNode& linked, NodeState::Time broken) {
+void NodeWatch::Linked(uint32_t node, const launch::LaunchedNode& linked, NodeState::Time broken) {
   linking_.erase(node);
   Watched& watched = nodes_[node];
   if (!watched.state.reconnecting()) return;

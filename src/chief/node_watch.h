@@ -12,9 +12,9 @@
 
 #include "autodist/v1/plan.pb.h"
 #include "base/log.h"
-#include "chief/launch.h"
 #include "chief/node.h"
 #include "chief/node_state.h"
+#include "launch/launcher.h"
 
 namespace autodist::chief {
 
@@ -37,10 +37,10 @@ class NodeWatch {
             Handlers handlers);
 
   // By which to connect again; from now on that is done.
-  void ConnectAgainBy(Launcher& launcher) { launcher_ = &launcher; }
+  void ConnectAgainBy(launch::Launcher& launcher) { launcher_ = &launcher; }
 
   // The node has been reached.
-  void Add(uint32_t node, const std::shared_ptr<NodeLink>& link);
+  void Add(uint32_t node, const std::shared_ptr<launch::NodeLink>& link);
   // The node's agent has nothing more to tell: it may be gone when it is connected with again.
   void MayBeGone(uint32_t node) { nodes_[node].may_be_gone = true; }
   // Tries to reach a lost node once more, until the deadline.
@@ -89,7 +89,7 @@ class NodeWatch {
   void TakeEvent(uint32_t node, const v1::AgentEvent& event);
   void TakeRenewed(Watched& watched, const v1::LeaseRenewed& renewed);
   void Closed(uint32_t node, uint64_t connection, const Status& status);
-  void Linked(uint32_t node, const LaunchedNode& linked, NodeState::Time broken);
+  void Linked(uint32_t node, const launch::LaunchedNode& linked, NodeState::Time broken);
   void Lose(uint32_t node, const Status& why);
   void Renew(Watched& watched);
   const std::string& AddressOf(uint32_t node) const;
@@ -98,7 +98,7 @@ class NodeWatch {
   const std::chrono::milliseconds lease_;
   const Post post_;
   const Handlers handlers_;
-  Launcher* launcher_ = nullptr;
+  launch::Launcher* launcher_ = nullptr;
   bool bring_back_ = true;
   std::set<uint32_t> linking_;  // nodes that a thread of the launcher is busy with
   base::Deadline renew_at_;

@@ -40,11 +40,11 @@ void Preflight::MarkSharedFolders() {
   }
 }
 
-diagnosis::Evidence Preflight::EvidenceFrom(const std::vector<LaunchedNode>& nodes) const {
+diagnosis::Evidence Preflight::EvidenceFrom(const std::vector<launch::LaunchedNode>& nodes) const {
   diagnosis::Evidence evidence;
   evidence.plan = &plan_;
   evidence.examination = examination_;
-  for (const LaunchedNode& node : nodes) {
+  for (const launch::LaunchedNode& node : nodes) {
     evidence.nodes.push_back({node.status, node.prepared, node.clock_offset_ns});
   }
   return evidence;

@@ -6,8 +6,8 @@
 
 #include "autodist/v1/agent.pb.h"
 #include "autodist/v1/plan.pb.h"
-#include "chief/launch.h"
 #include "diagnosis/diagnose.h"
+#include "launch/launcher.h"
 
 namespace autodist::chief {
 
@@ -23,7 +23,7 @@ class Preflight {
   const v1::Examination& examination() const { return examination_; }
 
   // What the nodes answered; without trials of the network. `nodes` are all of the plan's, by rank.
-  diagnosis::Evidence EvidenceFrom(const std::vector<LaunchedNode>& nodes) const;
+  diagnosis::Evidence EvidenceFrom(const std::vector<launch::LaunchedNode>& nodes) const;
 
  private:
   void MarkSharedFolders();

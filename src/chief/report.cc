@@ -64,10 +64,11 @@ std::string HowItEnded(const v1::RankExited& exit) {
   return "ended in an unknown way";
 }
 
-std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<LaunchedNode>& nodes) {
+std::string LaunchReport(const v1::LaunchPlan& plan,
+                         const std::vector<launch::LaunchedNode>& nodes) {
   std::string text;
   int failed = 0;
-  for (const LaunchedNode& node : nodes) {
+  for (const launch::LaunchedNode& node : nodes) {
     if (node.status.ok() && node.prepared.problems_size() == 0) continue;
     ++failed;
     text += "  " + plan.nodes(static_cast<int>(node.node_rank)).address() + ":\n";
@@ -82,9 +83,9 @@ std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<LaunchedN
          std::to_string(nodes.size()) + " nodes cannot run the job:\n" + text;
 }
 
-int LaunchExitCode(const std::vector<LaunchedNode>& nodes) {
+int LaunchExitCode(const std::vector<launch::LaunchedNode>& nodes) {
   int code = 0;
-  for (const LaunchedNode& node : nodes) {
+  for (const launch::LaunchedNode& node : nodes) {
     if (!node.status.ok()) return kExitCannotLaunch;
     for (const v1::Problem& problem : node.prepared.problems()) {
       if (problem.kind() == v1::PROBLEM_KIND_COMMAND_NOT_FOUND) {

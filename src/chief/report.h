@@ -8,15 +8,16 @@
 #include "autodist/v1/plan.pb.h"
 #include "chief/attempt.h"
 #include "chief/job_state.h"
-#include "chief/launch.h"
+#include "launch/launcher.h"
 
 namespace autodist::chief {
 
 // All nodes on which the launch failed, each with cause and remedy; "" if there is none.
-std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<LaunchedNode>& nodes);
+std::string LaunchReport(const v1::LaunchPlan& plan,
+                         const std::vector<launch::LaunchedNode>& nodes);
 
 // 126 or 127 if all that is wrong is the command, else 125; 0 if nothing is wrong.
-int LaunchExitCode(const std::vector<LaunchedNode>& nodes);
+int LaunchExitCode(const std::vector<launch::LaunchedNode>& nodes);
 
 // "rank 3 on node2 exited with code 3": in a few words, the cause that `state` has. `plan` is the
 // attempt's.

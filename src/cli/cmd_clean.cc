@@ -3,14 +3,14 @@
 
 #include "base/count.h"
 #include "base/log.h"
-#include "chief/bootstrap.h"
 #include "chief/clean.h"
 #include "chief/job_state.h"
-#include "chief/logins.h"
-#include "chief/resolve.h"
 #include "cli/commands.h"
 #include "cli/plan_job.h"
 #include "cli/this_machine.h"
+#include "launch/bootstrap.h"
+#include "reach/logins.h"
+#include "reach/resolve.h"
 #include "transport/ask_passphrase.h"
 #include "transport/ssh_loop.h"
 
@@ -78,12 +78,12 @@ int Clean(const CleanOptions& options) {
   const auto plan = PlanJob(*spec, {}, 0);
   if (!plan.ok()) return Fail(plan.status(), kExitUsage);
   const Status here =
-      chief::CheckChiefIsHere(plan->nodes(0).address(), plan->nodes(0).data_address());
+      reach::CheckChiefIsHere(plan->nodes(0).address(), plan->nodes(0).data_address());
   if (!here.ok()) return Fail(here, kExitUsage);
-  const auto agent = chief::AgentBinary::Load(AgentPath(options.agent));
+  const auto agent = launch::AgentBinary::Load(AgentPath(options.agent));
   if (!agent.ok()) return Fail(agent.status(), chief::kExitCannotLaunch);
   RaiseFileLimit();
-  chief::Logins logins(transport::AskPassphraseOnTerminal);
+  reach::Logins logins(transport::AskPassphraseOnTerminal);
   logins.Prepare(*plan);
   const auto loop = transport::SshLoop::Create();
   if (!loop.ok()) return Fail(loop.status(), chief::kExitCannotLaunch);
@@ -91,8 +91,9 @@ int Clean(const CleanOptions& options) {
       static_cast<size_t>(plan->nodes_size()), [&](size_t i) -> Result<chief::NodeToClean> {
         const v1::Reach& reach = plan->nodes(static_cast<int>(i)).reach();
         AD_ASSIGN_OR_RETURN(auto transport, logins.TransportTo(reach, **loop));
-        return chief::NodeToClean{std::move(transport),
-                                  reach.has_local() ? agent->path : chief::AgentPathOnNode(*agent)};
+        return chief::NodeToClean{std::move(transport), reach.has_local()
+                                                            ? agent->path
+                                                            : launch::AgentPathOnNode(*agent)};
       });
   return Report(*plan, answers) ? 0 : chief::kExitCannotLaunch;
 }

@@ -47,9 +47,9 @@ int Doctor(const DoctorOptions& options, const std::vector<std::string>& program
     ssh.set_connect_limit_ms(std::min(ssh.connect_limit_ms(), kConnectLimitMs));
   }
   RaiseFileLimit();
-  const auto logins = std::make_shared<chief::Logins>(transport::AskPassphraseOnTerminal);
+  const auto logins = std::make_shared<reach::Logins>(transport::AskPassphraseOnTerminal);
   logins->Prepare(*plan);
-  chief::LaunchOptions launch;
+  launch::LaunchOptions launch;
   launch.agent_path = AgentPath(options.agent);
   launch.logins = logins;
   launch.lease = kLease;

@@ -7,11 +7,11 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/write_file.h"
-#include "chief/ask_devices.h"
-#include "chief/host_reach.h"
-#include "chief/locate.h"
 #include "cli/commands.h"
 #include "cli/this_machine.h"
+#include "reach/ask_devices.h"
+#include "reach/host_reach.h"
+#include "reach/locate.h"
 #include "spec/host_list.h"
 #include "spec/quoted.h"
 #include "spec/slurm_hosts.h"
@@ -91,7 +91,7 @@ spec::HostList ReadHosts(const InitOptions& options, const std::string& home) {
 
 // Which of the hosts is this machine, and under which address the others reach it.
 Status FindThisMachine(const std::vector<spec::HostEntry>& hosts,
-                       const std::vector<chief::Location>& locations,
+                       const std::vector<reach::Location>& locations,
                        std::vector<spec::HostFacts>& facts) {
   const spec::HostEntry* here = nullptr;
   for (size_t i = 0; i < hosts.size(); ++i) {
@@ -105,7 +105,7 @@ Status FindThisMachine(const std::vector<spec::HostEntry>& hosts,
     here = &hosts[i];
     facts[i].here = true;
     if (hosts.size() == 1 || !locations[i].only_loopback) continue;
-    AD_ASSIGN_OR_RETURN(facts[i].address, chief::OutwardAddress());
+    AD_ASSIGN_OR_RETURN(facts[i].address, reach::OutwardAddress());
     facts[i].address_note = "given as " + hosts[i].host + ", which others cannot reach";
   }
   if (!here) {
@@ -115,14 +115,14 @@ Status FindThisMachine(const std::vector<spec::HostEntry>& hosts,
   return OkStatus();
 }
 
-void Ask(const std::vector<spec::HostEntry>& hosts, const std::vector<chief::Location>& locations,
-         chief::HostReach& reach, std::vector<spec::HostFacts>& facts) {
+void Ask(const std::vector<spec::HostEntry>& hosts, const std::vector<reach::Location>& locations,
+         reach::HostReach& reach, std::vector<spec::HostFacts>& facts) {
   Log(LogLevel::kInfo, "asking " + base::Count(hosts.size(), "host") + " for " +
                            (hosts.size() == 1 ? "its" : "their") + " devices");
   for (size_t i = 0; i < hosts.size(); ++i) {
     if (!locations[i].here) reach.PrepareLogin(i);
   }
-  const auto answers = chief::AskDevices(
+  const auto answers = reach::AskDevices(
       hosts.size(), [&](size_t i) -> Result<std::unique_ptr<transport::Transport>> {
         if (locations[i].here) return std::make_unique<transport::LocalTransport>();
         return reach.To(i);
@@ -177,9 +177,9 @@ int Init(const InitOptions& options) {
   }
   if (!list.problems.empty()) return kExitUsage;
 
-  const auto reach = chief::HostReach::Create(list.hosts, options.login, *person);
+  const auto reach = reach::HostReach::Create(list.hosts, options.login, *person);
   if (!reach.ok()) return Fail(reach.status(), kExitUsage);
-  const auto locations = chief::Locate((*reach)->names());
+  const auto locations = reach::Locate((*reach)->names());
   if (!locations.ok()) return Fail(locations.status(), kExitUsage);
   std::vector<spec::HostFacts> facts(list.hosts.size());
   const Status found = FindThisMachine(list.hosts, *locations, facts);

@@ -10,7 +10,6 @@
 #include "base/count.h"
 #include "base/log.h"
 #include "chief/job.h"
-#include "chief/resolve.h"
 #include "cli/announced_job.h"
 #include "cli/commands.h"
 #include "cli/detach.h"
@@ -18,6 +17,7 @@
 #include "cli/sync_option.h"
 #include "cli/this_machine.h"
 #include "plan/plan_text.h"
+#include "reach/resolve.h"
 #include "transport/ask_passphrase.h"
 
 namespace autodist::cli {
@@ -90,13 +90,13 @@ Result<v1::LaunchPlan> PlanAttempt(plan::Input input, const std::vector<std::str
   input.members = members;
   input.restart_count = attempt;
   if (choose_port) {
-    AD_ASSIGN_OR_RETURN(input.master_port, chief::FreePort());
+    AD_ASSIGN_OR_RETURN(input.master_port, reach::FreePort());
   }
   return plan::MakePlan(input);
 }
 
 chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& input,
-                                 std::shared_ptr<chief::Logins> logins) {
+                                 std::shared_ptr<reach::Logins> logins) {
   chief::JobOptions job;
   job.launch.agent_path = AgentPath(options.agent);
   job.preflight = !options.no_preflight;
@@ -125,9 +125,9 @@ void SayDetached(const std::string& job_id) {
 
 // To the end of the job; with --detach in a process of its own.
 int RunPlan(const RunOptions& options, const plan::Input& input, const v1::LaunchPlan& plan,
-            std::shared_ptr<chief::FolderSync> sync) {
+            std::shared_ptr<launch::FolderSync> sync) {
   RaiseFileLimit();
-  const auto logins = std::make_shared<chief::Logins>(transport::AskPassphraseOnTerminal);
+  const auto logins = std::make_shared<reach::Logins>(transport::AskPassphraseOnTerminal);
   logins->Prepare(plan);
   chief::JobOptions job_options = MakeJobOptions(options, input, logins);
   job_options.launch.sync = std::move(sync);
@@ -185,7 +185,7 @@ int Run(const RunOptions& options, const std::vector<std::string>& program) {
                                    ? kExitUsage
                                    : chief::kExitCannotLaunch);
   }
-  Result<std::shared_ptr<chief::FolderSync>> sync = nullptr;
+  Result<std::shared_ptr<launch::FolderSync>> sync = nullptr;
   if (options.sync) sync = MakeSync(*plan, options.log_dir, HomeFolder());
   if (!sync.ok()) return Fail(sync.status(), chief::kExitCannotLaunch);
   if (options.dry_run) {
@@ -197,7 +197,7 @@ int Run(const RunOptions& options, const std::vector<std::string>& program) {
     return 0;
   }
   const Status here =
-      chief::CheckChiefIsHere(plan->nodes(0).address(), plan->nodes(0).data_address());
+      reach::CheckChiefIsHere(plan->nodes(0).address(), plan->nodes(0).data_address());
   if (!here.ok()) return Fail(here, kExitUsage);
 
   return RunPlan(options, *input, *plan, *std::move(sync));

@@ -4,8 +4,8 @@
 #include <random>
 
 #include "base/wall_clock.h"
-#include "chief/resolve.h"
 #include "cli/this_machine.h"
+#include "reach/resolve.h"
 #include "spec/yaml_reader.h"
 
 namespace autodist::cli {
@@ -42,9 +42,9 @@ Result<plan::Input> InputOf(const spec::ResourceSpec& spec, const std::vector<st
   input.job_id = NewJobId();
   input.master_port = master_port;
   AD_ASSIGN_OR_RETURN(input.person, ThisPerson());
-  AD_ASSIGN_OR_RETURN(input.address_of, chief::FindNodes(spec, input.person));
+  AD_ASSIGN_OR_RETURN(input.address_of, reach::FindNodes(spec, input.person));
   if (master_port == 0) {
-    AD_ASSIGN_OR_RETURN(input.master_port, chief::FreePort());
+    AD_ASSIGN_OR_RETURN(input.master_port, reach::FreePort());
   }
   return input;
 }

@@ -29,9 +29,9 @@ Status IsFolderOfAProgram(const std::string& folder, const std::string& home) {
 
 }  // namespace
 
-Result<std::shared_ptr<chief::FolderSync>> MakeSync(const v1::LaunchPlan& plan,
-                                                    const std::string& log_dir,
-                                                    const std::string& home) {
+Result<std::shared_ptr<launch::FolderSync>> MakeSync(const v1::LaunchPlan& plan,
+                                                     const std::string& log_dir,
+                                                     const std::string& home) {
   const auto nodes =
       std::ranges::count_if(plan.nodes(), [](const auto& node) { return node.reach().has_ssh(); });
   if (nodes == 0) return nullptr;
@@ -39,7 +39,7 @@ Result<std::shared_ptr<chief::FolderSync>> MakeSync(const v1::LaunchPlan& plan,
   AD_RETURN_IF_ERROR(IsFolderOfAProgram(folder, home));
   AD_ASSIGN_OR_RETURN(files::FileTree tree, files::ScanFolder(folder, Within(folder, log_dir)));
   for (const std::string& warning : tree.warnings) base::Log(base::LogLevel::kWarning, warning);
-  return std::make_shared<chief::FolderSync>(std::move(tree), static_cast<size_t>(nodes));
+  return std::make_shared<launch::FolderSync>(std::move(tree), static_cast<size_t>(nodes));
 }
 
 }  // namespace autodist::cli

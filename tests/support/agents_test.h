@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "base/deadline.h"
-#include "chief/logins.h"
+#include "reach/logins.h"
 #include "support/temp_folder.h"
 #include "transport/transport.h"
 
@@ -47,7 +47,7 @@ class Watchdog {
 };
 
 // Transports of the test's own to all nodes.
-class TestLogins final : public chief::Logins {
+class TestLogins final : public reach::Logins {
  public:
   using Make = std::function<std::unique_ptr<transport::Transport>(const v1::Reach& reach)>;
 

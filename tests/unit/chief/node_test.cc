@@ -37,8 +37,8 @@ class NodeTest : public testing::Test {
   uint64_t Connect() {
     base::UniqueFd socket = agent_.server->Connect();
     socket_.Reset(dup(socket.get()));
-    return node_.Connect(std::make_shared<NodeLink>(std::make_unique<TakenStream>(),
-                                                    *rpc::ChannelOver(std::move(socket))));
+    return node_.Connect(std::make_shared<launch::NodeLink>(std::make_unique<TakenStream>(),
+                                                            *rpc::ChannelOver(std::move(socket))));
   }
   // Breaks the connection as a lost link does, and waits until that is known on both sides.
   void Break() {
@@ -206,8 +206,8 @@ TEST_F(NodeTest, AKeyThatTheAgentMayNotHaveIsTheSecond) {
   const std::string known = agent_.key();
   // A connection that breaks before the agent has heard of the next key.
   auto nobody = base::StreamSocketPair();
-  node_.Connect(std::make_shared<NodeLink>(std::make_unique<TakenStream>(),
-                                           *rpc::ChannelOver(std::move(nobody->first))));
+  node_.Connect(std::make_shared<launch::NodeLink>(std::make_unique<TakenStream>(),
+                                                   *rpc::ChannelOver(std::move(nobody->first))));
   const std::string greeting = node_.Greeting();
   EXPECT_EQ(greeting.substr(0, rpc::kKeySize), known);
   EXPECT_NE(greeting.substr(rpc::kKeySize), known);

@@ -12,13 +12,13 @@ namespace {
 
 using testing::HasSubstr;
 
-std::vector<LaunchedNode> AllReady() {
-  std::vector<LaunchedNode> nodes(3);
+std::vector<launch::LaunchedNode> AllReady() {
+  std::vector<launch::LaunchedNode> nodes(3);
   for (uint32_t i = 0; i < 3; ++i) nodes[i].node_rank = i;
   return nodes;
 }
 
-void AddProblem(LaunchedNode& node, v1::ProblemKind kind, const std::string& cause) {
+void AddProblem(launch::LaunchedNode& node, v1::ProblemKind kind, const std::string& cause) {
   v1::Problem& problem = *node.prepared.add_problems();
   problem.set_kind(kind);
   problem.set_cause(cause);
@@ -26,7 +26,7 @@ void AddProblem(LaunchedNode& node, v1::ProblemKind kind, const std::string& cau
 }
 
 TEST(LaunchReportTest, NamesEveryBadNodeWithCauseAndRemedy) {
-  std::vector<LaunchedNode> nodes = AllReady();
+  std::vector<launch::LaunchedNode> nodes = AllReady();
   EXPECT_EQ(LaunchReport(test::ThreeNodePlan(), nodes), "");
   EXPECT_EQ(LaunchExitCode(nodes), 0);
   nodes[1].status = WithRemedy(Error(StatusCode::kUnavailable, "refused"), "start sshd");
@@ -46,7 +46,7 @@ TEST(LaunchReportTest, NamesEveryBadNodeWithCauseAndRemedy) {
 }
 
 TEST(LaunchReportTest, ACommandThatIsMissingHasTheShellsExitCode) {
-  std::vector<LaunchedNode> nodes = AllReady();
+  std::vector<launch::LaunchedNode> nodes = AllReady();
   AddProblem(nodes[1], v1::PROBLEM_KIND_COMMAND_NOT_EXECUTABLE, "x");
   EXPECT_EQ(LaunchExitCode(nodes), 126);
   AddProblem(nodes[2], v1::PROBLEM_KIND_COMMAND_NOT_FOUND, "x");

@@ -1,5 +1,5 @@
 // The chief's part of AgentService.Sync, against agents that do as they are told here.
-#include "chief/folder_sync.h"
+#include "launch/folder_sync.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include "support/grpc_server.h"
 #include "support/temp_folder.h"
 
-namespace autodist::chief {
+namespace autodist::launch {
 namespace {
 
 namespace fs = std::filesystem;
@@ -224,4 +224,4 @@ TEST(SyncProgressTest, OneLineThatFits) {
 }
 
 }  // namespace
-}  // namespace autodist::chief
+}  // namespace autodist::launch

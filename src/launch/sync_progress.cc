@@ -1,4 +1,4 @@
-#include "chief/sync_progress.h"
+#include "launch/sync_progress.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 
-namespace autodist::chief {
+namespace autodist::launch {
 namespace {
 
 using std::chrono::milliseconds;
@@ -99,4 +99,4 @@ uint64_t SyncProgress::BytesPerSecond() {
       static_cast<double>(history_.back().second - history_.front().second) / seconds);
 }
 
-}  // namespace autodist::chief
+}  // namespace autodist::launch

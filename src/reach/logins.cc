@@ -1,10 +1,10 @@
-#include "chief/logins.h"
+#include "reach/logins.h"
 
 #include "base/ip_address.h"
 #include "transport/local.h"
 #include "transport/ssh.h"
 
-namespace autodist::chief {
+namespace autodist::reach {
 namespace {
 
 template <typename Repeated>
@@ -89,4 +89,4 @@ std::shared_ptr<transport::KnownHosts> Logins::KnownHostsIn(const std::vector<st
   return known;
 }
 
-}  // namespace autodist::chief
+}  // namespace autodist::reach

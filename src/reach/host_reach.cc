@@ -1,9 +1,9 @@
-#include "chief/host_reach.h"
+#include "reach/host_reach.h"
 
-#include "chief/resolve.h"
+#include "reach/resolve.h"
 #include "transport/ask_passphrase.h"
 
-namespace autodist::chief {
+namespace autodist::reach {
 
 HostReach::HostReach() : logins_(transport::AskPassphraseOnTerminal) {}
 
@@ -36,4 +36,4 @@ Result<std::unique_ptr<HostReach>> HostReach::Create(const std::vector<spec::Hos
   return reach;
 }
 
-}  // namespace autodist::chief
+}  // namespace autodist::reach

@@ -1,4 +1,4 @@
-#include "chief/ask_devices.h"
+#include "reach/ask_devices.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include "support/temp_folder.h"
 #include "transport/local.h"
 
-namespace autodist::chief {
+namespace autodist::reach {
 namespace {
 
 using std::chrono::milliseconds;
@@ -129,4 +129,4 @@ TEST(AskDevicesTest, OneThatCannotBeReachedKeepsNoOtherFromAnswering) {
 }
 
 }  // namespace
-}  // namespace autodist::chief
+}  // namespace autodist::reach

@@ -1,4 +1,4 @@
-#include "chief/locate.h"
+#include "reach/locate.h"
 
 #include <strings.h>
 #include <unistd.h>
@@ -8,9 +8,9 @@
 
 #include "base/host_name.h"
 #include "base/parallel.h"
-#include "chief/resolve.h"
+#include "reach/resolve.h"
 
-namespace autodist::chief {
+namespace autodist::reach {
 namespace {
 
 constexpr size_t kLookedUpAtOnce = 32;
@@ -52,4 +52,4 @@ Result<std::string> OutwardAddress() {
       "connect it to a network, or list it alone");
 }
 
-}  // namespace autodist::chief
+}  // namespace autodist::reach

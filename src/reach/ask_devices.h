@@ -11,7 +11,7 @@
 #include "autodist/status.h"
 #include "transport/transport.h"
 
-namespace autodist::chief {
+namespace autodist::reach {
 
 inline constexpr std::chrono::seconds kAskLimit{10};  // per host, login and all
 
@@ -34,4 +34,4 @@ std::vector<Result<Devices>> AskDevices(size_t hosts, const TransportTo& transpo
 // not there whole.
 Result<Devices> ReadDevices(std::string_view output);
 
-}  // namespace autodist::chief
+}  // namespace autodist::reach

@@ -1,4 +1,4 @@
-#include "chief/launch.h"
+#include "launch/launcher.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,7 +10,7 @@
 #include "base/wall_clock.h"
 #include "rpc/bootstrap_lines.h"
 
-namespace autodist::chief {
+namespace autodist::launch {
 namespace {
 
 using base::Deadline;
@@ -211,4 +211,4 @@ Result<std::shared_ptr<NodeLink>> Launcher::RunAgent(transport::Transport& trans
   return std::make_shared<NodeLink>(std::move(stream), std::move(channel));
 }
 
-}  // namespace autodist::chief
+}  // namespace autodist::launch

@@ -18,12 +18,12 @@
 #include "autodist/status.h"
 #include "autodist/v1/agent.grpc.pb.h"
 #include "base/fd.h"
-#include "chief/sync_progress.h"
-#include "chief/sync_stream.h"
 #include "files/file_tree.h"
 #include "files/temporary_file.h"
+#include "launch/sync_progress.h"
+#include "launch/sync_stream.h"
 
-namespace autodist::chief {
+namespace autodist::launch {
 
 // A transfer in which nothing moves for so long has come to its end.
 inline constexpr std::chrono::seconds kStallLimit{60};
@@ -86,4 +86,4 @@ class FolderSync {
   std::atomic<size_t> nodes_sharing_ = 0;
 };
 
-}  // namespace autodist::chief
+}  // namespace autodist::launch

@@ -1,4 +1,4 @@
-#include "chief/resolve.h"
+#include "reach/resolve.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -17,7 +17,7 @@
 #include "base/parallel.h"
 #include "transport/ssh_program.h"
 
-namespace autodist::chief {
+namespace autodist::reach {
 namespace {
 
 constexpr size_t kThreads = 32;
@@ -145,4 +145,4 @@ Result<uint16_t> FreePort() {
   return ntohs(port);
 }
 
-}  // namespace autodist::chief
+}  // namespace autodist::reach

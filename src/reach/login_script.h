@@ -10,7 +10,7 @@
 #include "autodist/status.h"
 #include "transport/transport.h"
 
-namespace autodist::chief {
+namespace autodist::reach {
 
 // Given all of the output so far, of which the first part may be the login shell's. kNotFound: the
 // answer is not complete; anything else is the outcome.
@@ -22,4 +22,4 @@ using ReadAnswer = std::function<Status(std::string_view output)>;
 Status RunLoginScript(transport::Transport& transport, const std::vector<std::string>& argv,
                       const ReadAnswer& read_answer, std::chrono::milliseconds limit);
 
-}  // namespace autodist::chief
+}  // namespace autodist::reach

@@ -1,4 +1,4 @@
-#include "chief/folder_sync.h"
+#include "launch/folder_sync.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "files/digest.h"
 
-namespace autodist::chief {
+namespace autodist::launch {
 namespace {
 
 using std::chrono::steady_clock;
@@ -290,4 +290,4 @@ void FolderSync::LogSummary() const {
   base::Log(base::LogLevel::kInfo, text);
 }
 
-}  // namespace autodist::chief
+}  // namespace autodist::launch

@@ -11,7 +11,7 @@
 #include "plan/ssh_reach.h"
 #include "spec/resource_spec.h"
 
-namespace autodist::chief {
+namespace autodist::reach {
 
 // All addresses of a host name, or the one that `host` is. Blocks on the name service.
 Result<std::vector<base::IpAddress>> LookUp(const std::string& host);
@@ -33,4 +33,4 @@ Status CheckChiefIsHere(const std::string& chief_address, const std::string& chi
 // A TCP port that was free on this machine a moment ago.
 Result<uint16_t> FreePort();
 
-}  // namespace autodist::chief
+}  // namespace autodist::reach

@@ -8,11 +8,11 @@
 #include <random>
 
 #include "base/fd.h"
-#include "chief/launch.h"
+#include "launch/launcher.h"
 #include "support/agents_test.h"
 #include "support/faulty_transport.h"
 
-namespace autodist::chief {
+namespace autodist::launch {
 namespace {
 
 using std::chrono::milliseconds;
@@ -275,4 +275,4 @@ TEST_F(LaunchFaultsTest, NodesThatFallSilentAreGivenUpAtOnceWhenTheLaunchIsCance
 }
 
 }  // namespace
-}  // namespace autodist::chief
+}  // namespace autodist::launch

@@ -13,7 +13,7 @@
 #include "autodist/status.h"
 #include "autodist/v1/agent.grpc.pb.h"
 
-namespace autodist::chief {
+namespace autodist::launch {
 
 // For one thread; gRPC's own come in between.
 class SyncStream final : public grpc::ClientBidiReactor<v1::SyncRequest, v1::SyncResponse> {
@@ -60,4 +60,4 @@ class SyncStream final : public grpc::ClientBidiReactor<v1::SyncRequest, v1::Syn
   std::stop_callback<std::function<void()>> cancel_;  // last: may be called at once
 };
 
-}  // namespace autodist::chief
+}  // namespace autodist::launch

@@ -1,8 +1,8 @@
-#include "chief/sync_stream.h"
+#include "launch/sync_stream.h"
 
 #include "rpc/channel.h"
 
-namespace autodist::chief {
+namespace autodist::launch {
 
 SyncStream::SyncStream(v1::AgentService::Stub& agent, const std::stop_token& stop,
                        std::chrono::milliseconds stall_limit,
@@ -114,4 +114,4 @@ void SyncStream::OnDone(const grpc::Status& status) {
   changed_.notify_all();
 }
 
-}  // namespace autodist::chief
+}  // namespace autodist::launch

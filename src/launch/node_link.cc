@@ -1,11 +1,11 @@
-#include "chief/node_link.h"
+#include "launch/node_link.h"
 
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
 
-namespace autodist::chief {
+namespace autodist::launch {
 
 class NodeLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage, v1::AgentEvent> {
  public:
@@ -142,4 +142,4 @@ void NodeLink::Send(v1::ChiefMessage message) {
   if (session_) session_->Send(std::move(message));
 }
 
-}  // namespace autodist::chief
+}  // namespace autodist::launch

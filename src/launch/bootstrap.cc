@@ -1,4 +1,4 @@
-#include "chief/bootstrap.h"
+#include "launch/bootstrap.h"
 
 #include <openssl/evp.h>
 #include <sys/socket.h>
@@ -11,7 +11,7 @@
 #include "base/hex.h"
 #include "rpc/bootstrap_lines.h"
 
-namespace autodist::chief {
+namespace autodist::launch {
 namespace {
 
 using std::chrono::seconds;
@@ -175,4 +175,4 @@ Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& 
   return socket;
 }
 
-}  // namespace autodist::chief
+}  // namespace autodist::launch

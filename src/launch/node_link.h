@@ -7,11 +7,11 @@
 
 #include "autodist/status.h"
 #include "autodist/v1/agent.grpc.pb.h"
-#include "chief/folder_sync.h"
+#include "launch/folder_sync.h"
 #include "rpc/channel.h"
 #include "transport/transport.h"
 
-namespace autodist::chief {
+namespace autodist::launch {
 
 // Thread-safe.
 class NodeLink {
@@ -65,4 +65,4 @@ class NodeLink {
   std::unique_ptr<Session> session_;
 };
 
-}  // namespace autodist::chief
+}  // namespace autodist::launch

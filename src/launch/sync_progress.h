@@ -13,7 +13,7 @@
 
 #include "base/deadline.h"
 
-namespace autodist::chief {
+namespace autodist::launch {
 
 // "WHAT  [###---]  52 %  104 MB/s", at most `width` columns of it.
 std::string ProgressLine(const std::string& what, uint64_t settled, uint64_t total,
@@ -53,4 +53,4 @@ class SyncProgress {
   std::jthread thread_;  // last: uses the rest
 };
 
-}  // namespace autodist::chief
+}  // namespace autodist::launch

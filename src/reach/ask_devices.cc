@@ -1,12 +1,12 @@
-#include "chief/ask_devices.h"
+#include "reach/ask_devices.h"
 
 #include <charconv>
 #include <string>
 
 #include "base/parallel.h"
-#include "chief/login_script.h"
+#include "reach/login_script.h"
 
-namespace autodist::chief {
+namespace autodist::reach {
 namespace {
 
 using std::chrono::milliseconds;
@@ -61,4 +61,4 @@ std::vector<Result<Devices>> AskDevices(size_t hosts, const TransportTo& transpo
   return answers;
 }
 
-}  // namespace autodist::chief
+}  // namespace autodist::reach

@@ -1,4 +1,4 @@
-#include "chief/login_script.h"
+#include "reach/login_script.h"
 
 #include <array>
 #include <condition_variable>
@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "base/seconds.h"
 
-namespace autodist::chief {
+namespace autodist::reach {
 namespace {
 
 using base::Deadline;
@@ -90,4 +90,4 @@ Status RunLoginScript(transport::Transport& transport, const std::vector<std::st
   return answer.code() == StatusCode::kDeadlineExceeded ? TooSlow(limit) : answer;
 }
 
-}  // namespace autodist::chief
+}  // namespace autodist::reach

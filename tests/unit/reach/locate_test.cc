@@ -1,11 +1,11 @@
-#include "chief/locate.h"
+#include "reach/locate.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <array>
 
-namespace autodist::chief {
+namespace autodist::reach {
 namespace {
 
 TEST(LocateTest, KnowsThisMachine) {
@@ -39,4 +39,4 @@ TEST(LocateTest, TheOutwardAddressIsOneOfOursAndNotLoopback) {
 }
 
 }  // namespace
-}  // namespace autodist::chief
+}  // namespace autodist::reach

@@ -13,7 +13,7 @@
 #include "transport/ssh_loop.h"
 #include "transport/transport.h"
 
-namespace autodist::chief {
+namespace autodist::reach {
 
 // Thread-safe.
 class Logins {
@@ -41,4 +41,4 @@ class Logins {
   std::map<std::vector<std::string>, std::shared_ptr<transport::KnownHosts>> known_hosts_;
 };
 
-}  // namespace autodist::chief
+}  // namespace autodist::reach

@@ -12,17 +12,17 @@
 #include <vector>
 
 #include "autodist/v1/plan.pb.h"
-#include "chief/bootstrap.h"
-#include "chief/folder_sync.h"
-#include "chief/logins.h"
-#include "chief/node_link.h"
+#include "launch/bootstrap.h"
+#include "launch/folder_sync.h"
+#include "launch/node_link.h"
+#include "reach/logins.h"
 #include "transport/ssh_loop.h"
 
-namespace autodist::chief {
+namespace autodist::launch {
 
 struct LaunchOptions {
   std::string agent_path;  // autodist-agent on this machine
-  std::shared_ptr<Logins> logins;
+  std::shared_ptr<reach::Logins> logins;
   std::chrono::milliseconds lease;
   std::chrono::milliseconds grace;
   uint32_t fan_out;                            // nodes that are being reached at the same time
@@ -100,4 +100,4 @@ class Launcher {
   std::map<uint32_t, std::jthread> node_threads_;  // by node rank
 };
 
-}  // namespace autodist::chief
+}  // namespace autodist::launch

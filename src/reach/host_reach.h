@@ -8,14 +8,14 @@
 
 #include "autodist/status.h"
 #include "autodist/v1/plan.pb.h"
-#include "chief/logins.h"
 #include "plan/ssh_reach.h"
+#include "reach/logins.h"
 #include "spec/host_list.h"
 #include "spec/spec_draft.h"
 #include "transport/ssh_loop.h"
 #include "transport/transport.h"
 
-namespace autodist::chief {
+namespace autodist::reach {
 
 // Owns the connections' thread; must outlive the transports. Hosts are numbered as in the list.
 class HostReach {
@@ -45,4 +45,4 @@ class HostReach {
   std::unique_ptr<transport::SshLoop> loop_;
 };
 
-}  // namespace autodist::chief
+}  // namespace autodist::reach

@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "transport/transport.h"
 
-namespace autodist::chief {
+namespace autodist::launch {
 
 // The agent program that is put on nodes which lack it.
 struct AgentBinary {
@@ -53,4 +53,4 @@ Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& 
                                   const AgentSession& session, const AgentCommand& command,
                                   const std::stop_token& stop);
 
-}  // namespace autodist::chief
+}  // namespace autodist::launch

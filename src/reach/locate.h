@@ -7,7 +7,7 @@
 #include "autodist/status.h"
 #include "base/ip_address.h"
 
-namespace autodist::chief {
+namespace autodist::reach {
 
 struct Location {
   std::vector<base::IpAddress> addresses;  // empty where the name does not resolve
@@ -24,4 +24,4 @@ Result<std::vector<Location>> Locate(const std::vector<std::string>& hosts);
 // link-local, IPv4 before IPv6.
 Result<std::string> OutwardAddress();
 
-}  // namespace autodist::chief
+}  // namespace autodist::reach
