@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -9,9 +10,12 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 
+#include "base/deadline.h"
 #include "base/log.h"
 
 namespace autodist::cli {
@@ -24,16 +28,25 @@ sigset_t PassedOn() {
   return set;
 }
 
+// A thread that has been joined is seen until the kernel has put it away.
+constexpr std::chrono::milliseconds kPutAwayLimit{1'000};
+
+bool HasOtherThreads() {
+  std::error_code error;
+  const std::filesystem::directory_iterator threads("/proc/self/task", error);
+  return std::distance(begin(threads), end(threads)) > 1;
+}
+
 // Only the calling thread lives on in a forked process, and what others held stays locked.
 Status CheckOneThread() {
-  std::error_code error;
-  size_t threads = 0;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", error)) {
-    (void)entry;
-    ++threads;
+  const base::Deadline limit = base::Deadline::After(kPutAwayLimit);
+  while (HasOtherThreads()) {
+    if (limit.Expired()) {
+      return Error(StatusCode::kInternal, "detaching: there are other threads");
+    }
+    sched_yield();
   }
-  return threads <= 1 ? OkStatus()
-                      : Error(StatusCode::kInternal, "detaching: there are other threads");
+  return OkStatus();
 }
 
 int ExitCodeOf(pid_t child) {
