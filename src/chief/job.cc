@@ -326,6 +326,7 @@ void Job::StopLaunching() {
   if (!leaving_) {
     if (launcher_) launcher_->Cancel();
   } else if (!std::exchange(hurried_, true)) {
+    impatience_ = Deadline::After(kImpatience);
     watch_->OrderAll(GraceOrder(milliseconds(0), true));
   } else {
     given_up_ = true;

@@ -67,6 +67,10 @@ class Job {
   // How long agents may take to end what is left once its grace period is over.
   static constexpr std::chrono::milliseconds kEndLimit{10'000};
 
+  // Signals that come sooner after the one that kills mean the same; later ones, that autodist
+  // is to wait no longer.
+  static constexpr std::chrono::milliseconds kImpatience{2'000};
+
   // To end all ranks, and with `leave` the agent, too.
   static v1::ChiefMessage GraceOrder(std::chrono::milliseconds grace, bool leave);
 
@@ -142,6 +146,7 @@ class Job {
   bool leaving_ = false;
   bool given_up_ = false;
   bool hurried_ = false;  // asked to leave faster, before anything ran
+  base::Deadline impatience_ = base::Deadline::After({});  // over: nobody is impatient
   bool suspending_ = false;
   bool overdue_ = false;                                // ranks would not end
   base::Deadline end_limit_ = base::Deadline::Never();  // for what is ending to end

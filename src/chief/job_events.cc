@@ -135,6 +135,7 @@ void Job::HandleSignal(int signal) {
     default:
       break;
   }
+  if (!impatience_.Expired()) return;
   const bool first = std::exchange(interrupted_by_, signal) == 0;
   status_.set_told_to_stop(true);
   if (status_.phase() == v1::JOB_PHASE_LAUNCHING) {
@@ -179,6 +180,7 @@ void Job::Act(Action action) {
       message.mutable_stop()->set_grace_ms(static_cast<uint32_t>(options_.launch.grace.count()));
       break;
     case Action::kKill:
+      impatience_ = Deadline::After(kImpatience);
       message.mutable_stop()->set_grace_ms(0);
       break;
   }

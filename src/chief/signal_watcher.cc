@@ -26,7 +26,7 @@ sigset_t WatchedSignals() {
 
 SignalWatcher::SignalWatcher(std::function<void(int)> handler) : stop_(eventfd(0, EFD_CLOEXEC)) {
   const sigset_t set = WatchedSignals();
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  pthread_sigmask(SIG_BLOCK, &set, &before_);
   signals_.Reset(signalfd(-1, &set, SFD_CLOEXEC));
   thread_ = std::thread([this, handler = std::move(handler)] {
     for (;;) {
@@ -45,8 +45,12 @@ SignalWatcher::~SignalWatcher() {
   const uint64_t one = 1;
   (void)!write(stop_.get(), &one, sizeof one);
   thread_.join();
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+void SignalWatcher::Block() {
   const sigset_t set = WatchedSignals();
-  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
 }  // namespace autodist::chief

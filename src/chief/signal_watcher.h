@@ -2,6 +2,8 @@
 // SIGUSR2, SIGTSTP and SIGHUP.
 #pragma once
 
+#include <signal.h>
+
 #include <functional>
 #include <thread>
 
@@ -14,10 +16,14 @@ namespace autodist::chief {
 class SignalWatcher {
  public:
   explicit SignalWatcher(std::function<void(int signal)> handler);
-  // The signals have their normal effect again.
+  // The signals have their normal effect again, unless they were blocked before.
   ~SignalWatcher();
 
+  // In the calling thread, for good.
+  static void Block();
+
  private:
+  sigset_t before_;  // what was blocked
   base::UniqueFd signals_;
   base::UniqueFd stop_;
   std::thread thread_;

@@ -10,6 +10,7 @@
 #include "base/count.h"
 #include "base/log.h"
 #include "chief/job.h"
+#include "chief/signal_watcher.h"
 #include "cli/announced_job.h"
 #include "cli/commands.h"
 #include "cli/detach.h"
@@ -148,6 +149,8 @@ int RunPlan(const RunOptions& options, const plan::Input& input, const v1::Launc
   }
   AnnouncedJob announced(plan.job_id());
   job_options.on_status = [&](const v1::JobStatus& status) { announced.Changed(status); };
+  // What comes when the job is over must not change how this process ends.
+  chief::SignalWatcher::Block();
   chief::Job job(plan, std::move(job_options));  // from here on Ctrl-C ends the job
   const Status reachable = announced.Start([&job](int signal) { job.Signal(signal); });
   if (!reachable.ok() && options.detach) return Fail(reachable, chief::kExitCannotLaunch);

@@ -159,6 +159,17 @@ def test_sigterm_is_passed_on_too(start):
     assert job.finish().code == 143
 
 
+def test_signals_that_keep_coming_do_not_change_how_it_ends(start):
+    """The last of them come when the job is over."""
+    job = start("run", "--", "sh", "-c", "echo up; exec sleep 1000")
+    job.await_lines(1)
+    limit = time.monotonic() + 20
+    while job.process.poll() is None:
+        job.interrupt(signal.SIGTERM)
+        assert time.monotonic() < limit
+    assert job.finish().code == 143
+
+
 def test_daemons_of_a_rank_do_not_outlive_the_job(autodist):
     # The fixture looks for what is left.
     outcome = autodist("run", "--", "sh", "-c", "setsid sleep 1000 & setsid setsid sleep 1000 & :")
