@@ -84,17 +84,18 @@ class Event:
         """What the job may end with; it cannot have ended by itself before its ranks have."""
         if not self.done:
             return None
-        if self.code == -signal.SIGKILL:
-            return {self.code}
         codes = {self.code, CODE} if job.program.fails else {self.code}
+        is_ready = job.said_at and self.at >= job.said_at
+        if is_ready and not job.program.fails and self.at >= job.said_at + job.program.seconds:
+            codes |= {0}
+        if self.code == -signal.SIGKILL:
+            return codes
         if self.name == TWICE:
             codes |= {-signal.SIGINT}  # while the last output is written, which may take long
         if self.met_launch:
             codes |= {CANNOT_LAUNCH}
-        if not job.said_at or self.at < job.said_at:  # a signal, before it was ready for any
-            return codes | {-signal.SIGINT, -signal.SIGTERM}
-        if not job.program.fails and self.at >= job.said_at + job.program.seconds:
-            codes |= {0}
+        if not is_ready:  # for any signal
+            codes |= {-signal.SIGINT, -signal.SIGTERM}
         return codes
 
     def __str__(self):
@@ -159,6 +160,6 @@ def possible_codes(job, cuts):
     codes = job.event.codes(job) if job.event else None
     if codes is None:
         codes = {CODE} if job.program.fails else {0}
-    if codes == {-signal.SIGKILL}:
+    if -signal.SIGKILL in codes:
         return codes
     return codes.union(*(one.codes(job) for one in cuts))
