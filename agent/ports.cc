@@ -56,7 +56,39 @@ Result<uint16_t> PortOf(const base::UniqueFd& fd, bool v6) {
   return ntohs(v6 ? v6_address->sin6_port : v4_address->sin_port);
 }
 
+struct OpenPort {
+  base::UniqueFd fd;
+  bool v6 = false;  // and IPv4 with it
+};
+
+// Listens at the port, or one that the system chooses for 0.
+Result<OpenPort> ListenAt(uint16_t port) {
+  const std::string what = port == 0 ? "opening a port" : "port " + std::to_string(port);
+  OpenPort open{StreamSocket(true), true};
+  open.v6 = open.fd.valid();
+  if (!open.v6) open.fd = StreamSocket(false);
+  if (!open.fd.valid()) return ErrnoError(errno, what);
+  SetOption(open.fd, SOL_SOCKET, SO_REUSEADDR, 1);  // else earlier connections would keep it busy
+  if (open.v6) SetOption(open.fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  base::IpAddress any;
+  any.v6 = open.v6;
+  const base::SocketAddress address(any, port);
+  if (bind(open.fd.get(), address.get(), address.length()) != 0 ||
+      listen(open.fd.get(), SOMAXCONN) != 0) {
+    return ErrnoError(errno, what);
+  }
+  return open;
+}
+
 }  // namespace
+
+std::vector<uint32_t> PortsTaken(const google::protobuf::RepeatedField<uint32_t>& ports) {
+  std::vector<uint32_t> taken;
+  for (const uint32_t port : ports) {
+    if (port > kHighestPort || !ListenAt(static_cast<uint16_t>(port)).ok()) taken.push_back(port);
+  }
+  return taken;
+}
 
 Result<std::unique_ptr<PortListener>> PortListener::Open(const v1::OpenPortsRequest& request,
                                                          v1::OpenPortsResponse& response) {
@@ -84,21 +116,9 @@ PortListener::~PortListener() {
 }
 
 Result<uint16_t> PortListener::Listen(uint16_t port) {
-  const std::string what = port == 0 ? "opening a port" : "port " + std::to_string(port);
-  base::UniqueFd fd = StreamSocket(true);
-  const bool v6 = fd.valid();  // and IPv4 with it
-  if (!v6) fd = StreamSocket(false);
-  if (!fd.valid()) return ErrnoError(errno, what);
-  SetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);  // else earlier connections would keep it busy
-  if (v6) SetOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-  base::IpAddress any;
-  any.v6 = v6;
-  const base::SocketAddress address(any, port);
-  if (bind(fd.get(), address.get(), address.length()) != 0 || listen(fd.get(), SOMAXCONN) != 0) {
-    return ErrnoError(errno, what);
-  }
-  AD_ASSIGN_OR_RETURN(const uint16_t opened, PortOf(fd, v6));
-  listeners_.push_back(std::move(fd));
+  AD_ASSIGN_OR_RETURN(OpenPort open, ListenAt(port));
+  AD_ASSIGN_OR_RETURN(const uint16_t opened, PortOf(open.fd, open.v6));
+  listeners_.push_back(std::move(open.fd));
   return opened;
 }
 

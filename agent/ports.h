@@ -1,7 +1,7 @@
 // Whether nodes reach each other's ports: the side that opens some, and the side that tries them.
 #pragma once
 
-#include <google/protobuf/repeated_ptr_field.h>
+#include <google/protobuf/repeated_field.h>
 
 #include <chrono>
 #include <cstdint>
@@ -56,6 +56,9 @@ class PortListener {
 
   std::thread thread_;
 };
+
+// Those of the ports that a program of this node could not open now.
+std::vector<uint32_t> PortsTaken(const google::protobuf::RepeatedField<uint32_t>& ports);
 
 // Connects to all targets at once, or to kMostTries at a time, and reads their tokens. Blocks for
 // `limit` at most, which those that have to wait share with the others, or until asked to stop.

@@ -7,8 +7,10 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
+#include <set>
 
 #include "base/ip_address.h"
+#include "base/write_file.h"
 #include "examine.h"
 #include "run_program.h"
 
@@ -115,12 +117,39 @@ std::optional<v1::Problem> CheckProgram(const std::string& program, const std::s
                      "or shared_envs");
 }
 
+// Each program once, however many ranks run it.
+void CheckPrograms(const v1::NodePlan& node, const std::string& directory,
+                   const Environment& environment, PreparedNode& prepared) {
+  std::set<std::string> programs;
+  for (const v1::RankPlan& rank : node.ranks()) {
+    if (rank.argv_size() == 0 || rank.by_agent() || !programs.insert(rank.argv(0)).second) continue;
+    auto problem = CheckProgram(rank.argv(0), directory, environment);
+    if (problem) prepared.problems.push_back(*std::move(problem));
+  }
+}
+
+// Writes the plan's files, and sets the variables that tell where they are.
+Status WriteFiles(const v1::NodePlan& node, const AgentPlace& agent, Environment& environment) {
+  for (const v1::PlannedFile& file : node.files()) {
+    if (file.name().empty() || file.name().find('/') != std::string::npos ||
+        file.name().starts_with('.')) {
+      return Error(StatusCode::kInvalidArgument, "'" + file.name() + "' is no name for a file");
+    }
+    const std::string path = agent.folder + "/" + file.name();
+    AD_RETURN_IF_ERROR(
+        base::WriteFile(path, file.content(), base::IfExists::kReplace, base::Readers::kOwner));
+    environment.Set(file.variable(), path);
+  }
+  return OkStatus();
+}
+
 RankCommand MakeRank(const v1::RankPlan& rank, const std::string& directory,
-                     Environment environment) {
+                     const std::string& agent_program, Environment environment) {
   for (const auto& variable : rank.environment())
     environment.Set(variable.name(), variable.value());
   RankCommand command{rank.rank(), {}};
-  command.spawn.argv.assign(rank.argv().begin(), rank.argv().end());
+  if (rank.by_agent()) command.spawn.argv.push_back(agent_program);
+  command.spawn.argv.insert(command.spawn.argv.end(), rank.argv().begin(), rank.argv().end());
   command.spawn.environment = environment.ToStrings();
   command.spawn.working_directory = directory;
   return command;
@@ -157,7 +186,7 @@ Result<Environment> RankEnvironment(const v1::PrepareRequest& request,
 }  // namespace
 
 PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& agent_environment,
-                         const std::string& agent_socket, Supervisor& supervisor) {
+                         const AgentPlace& agent, Supervisor& supervisor) {
   const v1::NodePlan& node = request.node();
   const std::string& directory = request.working_directory();
   PreparedNode prepared;
@@ -174,14 +203,19 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
                        "try the statements on the node in `bash --noprofile --norc`; where a "
                        "failing one is harmless, write `statement || true`"));
   } else {
-    environment->Set("AUTODIST_AGENT_SOCKET", agent_socket);
-    if (node.ranks_size() > 0 && node.ranks(0).argv_size() > 0) {
-      report(CheckProgram(node.ranks(0).argv(0), directory, *environment));
+    environment->Set("AUTODIST_AGENT_SOCKET", agent.rank_socket);
+    for (const v1::EnvironmentVariable& variable : node.agent_variables()) {
+      environment->Set(variable.name(), agent.program + " " + variable.value());
     }
+    const Status written = WriteFiles(node, agent, *environment);
+    if (!written.ok()) {
+      report(MakeProblem(v1::PROBLEM_KIND_UNSPECIFIED, Message(written), Remedy(written)));
+    }
+    CheckPrograms(node, directory, *environment, prepared);
   }
   if (prepared.problems.empty()) {
     for (const v1::RankPlan& rank : node.ranks()) {
-      prepared.ranks.push_back(MakeRank(rank, directory, *environment));
+      prepared.ranks.push_back(MakeRank(rank, directory, agent.program, *environment));
     }
   }
   if (environment.ok()) prepared.environment = *std::move(environment);

@@ -1,4 +1,4 @@
-// Makes a node ready for its ranks: working directory, environment, program. Starts no rank.
+// Makes a node ready for its ranks: working directory, environment, files, program. Starts no rank.
 #pragma once
 
 #include <optional>
@@ -19,10 +19,17 @@ struct PreparedNode {
   std::optional<v1::NodeFacts> facts;               // where the request has an examination
 };
 
+// What ranks are told about the agent.
+struct AgentPlace {
+  std::string rank_socket;
+  std::string folder;   // of the job on this node, private to the user
+  std::string program;  // the agent's own, absolute
+};
+
 // `agent_environment` is what this agent was started with. Blocks until the activation has ended,
 // for kActivationLimit at most, and until the examination is over.
 PreparedNode PrepareNode(const v1::PrepareRequest& request,
-                         const process::Environment& agent_environment,
-                         const std::string& agent_socket, Supervisor& supervisor);
+                         const process::Environment& agent_environment, const AgentPlace& agent,
+                         Supervisor& supervisor);
 
 }  // namespace autodist::agent

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -65,6 +66,12 @@ std::unique_ptr<grpc::Server> StartServer(grpc::Service& service, int largest_me
 // and the guardian ends what is left.
 void LeaveWithin(milliseconds time) {
   alarm(static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(time).count()));
+}
+
+// Where it was started from: the file may have been replaced since.
+std::string OwnProgram() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).string();
 }
 
 v1::AgentEvent MakeTrouble(std::string what) {
@@ -139,7 +146,8 @@ Status Agent::Build() {
   Hold(lock_.get(), Life::kInCharge);
   options_.folder_lock.Reset();
   service_ = std::make_unique<AgentService>(AgentParts{
-      *events_, *output_, *rendezvous_, *supervisor_, options_.folder.rank_socket(),
+      *events_, *output_, *rendezvous_, *supervisor_,
+      AgentPlace{options_.folder.rank_socket(), options_.folder.path(), OwnProgram()},
       [this] { life_.Renew(); }, [this](bool held) { life_.Hold(held); },
       [this](bool paused) { life_.Pause(paused); }, [this](bool open) { SessionChanged(open); },
       [this](std::string key) { admission_->SetKey(std::move(key)); },

@@ -61,7 +61,10 @@ grpc::ServerUnaryReactor* AgentService::Prepare(grpc::CallbackServerContext* con
   // The activation may take long; gRPC's own threads must not wait for it.
   preparing_ = std::jthread([this, request, response, reactor] {
     PreparedNode prepared = PrepareNode(*request, process::Environment::FromStrings(environ),
-                                        parts_.rank_socket, parts_.supervisor);
+                                        parts_.place, parts_.supervisor);
+    for (const uint32_t port : PortsTaken(request->node().ports())) {
+      response->add_ports_taken(port);
+    }
     for (v1::Problem& problem : prepared.problems) *response->add_problems() = std::move(problem);
     for (std::string& warning : prepared.warnings) response->add_warnings(std::move(warning));
     if (prepared.facts) *response->mutable_facts() = *std::move(prepared.facts);

@@ -26,7 +26,7 @@ struct AgentParts {
   RankOutput& output;
   RendezvousService& rendezvous;
   Supervisor& supervisor;
-  std::string rank_socket;                    // for AUTODIST_AGENT_SOCKET
+  AgentPlace place;
   std::function<void()> heard_chief;          // for each message
   std::function<void(bool held)> hold_lease;  // while the chief has nothing to say
   std::function<void(bool paused)> paused;    // the chief is silent until it goes on

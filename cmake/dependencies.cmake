@@ -8,6 +8,7 @@ find_package(absl CONFIG REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_path(spdlog_include spdlog/spdlog.h REQUIRED)
 find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
 
 # From setup/libssh2.sh where the distribution's is too old: 1.10 cannot use RSA keys with SHA-2.
 find_library(libssh2_library NAMES libssh2.a ssh2 PATHS ${PROJECT_SOURCE_DIR}/build/deps/lib

@@ -12,7 +12,8 @@ MODULES = {
     "src/base": set(),
     "src/files": {"base"},
     "src/spec": {"base"},
-    "src/plan": {"spec", "proto", "base"},
+    "src/dialect": {"proto", "base"},
+    "src/plan": {"dialect", "spec", "proto", "base"},
     "src/diagnosis": {"proto", "base"},
     "src/process": {"base"},
     "src/transport": {"base"},
@@ -23,8 +24,8 @@ MODULES = {
     "src/chief": {"launch", "reach", "diagnosis", "plan", "transport", "rpc", "proto", "base"},
     "src/client": {"rpc", "proto", "base"},
     "src/comm": {"client", "base"},
-    "src/cli": {"chief", "control", "launch", "reach", "diagnosis", "files", "plan", "spec", "transport",
-                "proto", "base"},
+    "src/cli": {"chief", "control", "launch", "reach", "diagnosis", "files", "plan", "dialect", "spec",
+                "transport", "proto", "base"},
     "agent": {"rpc", "process", "files", "proto", "base"},
 }
 
@@ -34,6 +35,7 @@ ONLY_IN = {
     "libssh2": {"src/transport/ssh_session.cc"},
     "gloo/": {"src/comm/gloo_communicator.cc"},
     "nccl.h": {"src/comm/nccl_communicator.cc"},
+    "nlohmann/": {"src/dialect/ranktable.cc", "src/dialect/tensorflow.cc"},
     "xxhash.h": {"src/files/digest.cc"},
     "spdlog/": {"src/base/log.cc"},
     "CLI/": {"src/cli/commands.h"},

@@ -116,6 +116,7 @@ int Job::Run() {
   log_ = *std::move(log);
   EnterPhase(v1::JOB_PHASE_LAUNCHING, "");
   std::optional<int> refused = LaunchAll();
+  if (!refused) refused = MovePorts();
   if (!refused) {
     const Status opened = OpenOutput(*attempt_);
     if (!opened.ok()) {
@@ -225,6 +226,10 @@ Status Job::OpenOutput(Attempt& attempt) {
 void Job::BeginAttempt() {
   status_.set_attempt(attempt_->number);
   status_.set_world_size(attempt_->plan.world_size());
+  status_.set_processes(0);
+  for (const v1::NodePlan& node : attempt_->plan.nodes()) {
+    status_.set_processes(status_.processes() + static_cast<uint32_t>(node.ranks_size()));
+  }
   status_.set_attempt_folder(std::filesystem::absolute(attempt_->folder));
   last_sign_of_life_ns_ = Deadline::Clock::now().time_since_epoch().count();
   hang_told_ = false;

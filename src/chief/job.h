@@ -37,6 +37,7 @@ struct JobOptions {
   std::chrono::milliseconds timeout{0};       // for the whole job; 0: none
   std::chrono::milliseconds hang_timeout{0};  // without a sign of life of any rank; 0: none
   OnHang on_hang = OnHang::kStop;
+  bool may_move_ports = false;  // another plan has other ports
   // The plan of another attempt, on these nodes of the first plan.
   std::function<Result<v1::LaunchPlan>(const std::vector<std::string>& addresses, uint32_t attempt)>
       plan_attempt;
@@ -71,11 +72,16 @@ class Job {
   // is to wait no longer.
   static constexpr std::chrono::milliseconds kImpatience{2'000};
 
+  // Plans that are made because of ports that somebody else has.
+  static constexpr uint32_t kMostMoves = 5;
+
   // To end all ranks, and with `leave` the agent, too.
   static v1::ChiefMessage GraceOrder(std::chrono::milliseconds grace, bool leave);
 
   std::optional<int> LaunchAll();  // the exit code, if that is where it ends
   std::optional<int> Refused();
+  std::optional<int> MovePorts();
+  bool LostARaceForAPort() const;
   bool PassesPreflight();
   void Launched(launch::LaunchedNode node);
   Status OpenOutput(Attempt& attempt);
@@ -93,6 +99,7 @@ class Job {
   std::vector<uint32_t> MissingNodes(bool enough) const;
   void BringBack(const std::vector<uint32_t>& nodes, base::Deadline limit);
   void EndOnReturned();
+  // Sets ports_taken_.
   bool PrepareNodes(const Attempt& next);
 
   void End(bool leave);
@@ -130,6 +137,8 @@ class Job {
   Messages messages_;
   std::optional<Preflight> preflight_;
   RestartPolicy restarts_;
+  std::string ports_taken_;  // by others, where the nodes were prepared last: "4711 on node2"
+  uint32_t races_lost_ = 0;  // for ports, between choosing and opening them
   v1::JobStatus status_;     // without the nodes
   v1::JobStatus published_;  // as it was told last
 

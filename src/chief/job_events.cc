@@ -298,8 +298,14 @@ void Job::Publish() {
     node.set_detail(watch_->state(i).detail());
     if (const auto rank = attempt_->RankOf(i)) {
       const v1::NodePlan& planned = attempt_->plan.nodes(static_cast<int>(*rank));
-      node.set_ranks(static_cast<uint32_t>(planned.ranks_size()));
-      if (planned.ranks_size() > 0) node.set_first_rank(planned.ranks(0).rank());
+      for (const v1::RankPlan& process : planned.ranks()) {
+        if (process.auxiliary()) {
+          node.add_auxiliary(process.rank());
+        } else if (node.ranks() == 0) {
+          node.set_first_rank(process.rank());
+        }
+        if (!process.auxiliary()) node.set_ranks(node.ranks() + 1);
+      }
       node.set_running_ranks(running[*rank]);
     }
   }

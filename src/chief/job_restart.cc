@@ -5,6 +5,7 @@
 #include "base/seconds.h"
 #include "chief/job.h"
 #include "chief/report.h"
+#include "plan/plan_text.h"
 
 namespace autodist::chief {
 namespace {
@@ -20,8 +21,52 @@ constexpr milliseconds kBrokenIsHeardLimit{1'000};
 
 }  // namespace
 
+// Before anything runs: another plan, until nobody else has its ports.
+std::optional<int> Job::MovePorts() {
+  ports_taken_ = PortsTaken(plan_, launched_);
+  for (uint32_t moves = 0; !ports_taken_.empty(); ++moves) {
+    if (!options_.may_move_ports || moves == kMostMoves) {
+      base::LogFailure(
+          WithRemedy(Error(StatusCode::kUnavailable,
+                           "nothing was started, because somebody else has port " + ports_taken_),
+                     "choose another one with --master-port, or leave the choice to autodist"));
+      return kExitCannotLaunch;
+    }
+    std::vector<std::string> all;
+    for (const v1::NodePlan& node : plan_.nodes()) all.push_back(node.address());
+    auto plan = options_.plan_attempt(all, 0);
+    if (!plan.ok()) {
+      base::LogFailure(plan.status());
+      return kExitCannotLaunch;
+    }
+    auto next =
+        std::make_unique<Attempt>(0, *std::move(plan), attempt_->members, options_.log_folder,
+                                  options_.launch.stop_signal, options_.launch.grace);
+    if (!PrepareNodes(*next)) return Refused().value_or(kExitCannotLaunch);
+    const std::lock_guard lock(output_mutex_);
+    attempt_ = std::move(next);
+  }
+  return std::nullopt;
+}
+
+// Whether the first rank that failed could not open a port that was free a moment before.
+bool Job::LostARaceForAPort() const {
+  const Cause& cause = *attempt_->state.cause();
+  if (!options_.may_move_ports || races_lost_ == kMostMoves ||
+      cause.kind != Cause::Kind::kRankFailed ||
+      Deadline::Clock::now() - attempt_->began > RestartPolicy::kCrashLoop) {
+    return false;
+  }
+  const v1::NodePlan& node = attempt_->plan.nodes(static_cast<int>(cause.node_rank));
+  return TellsOfTakenPort(attempt_->output->LastLines(cause.exit.rank()), node);
+}
+
 std::optional<milliseconds> Job::RestartWait() {
   if (!attempt_->state.cause() || Unwanted() || !AttemptIsOver()) return std::nullopt;
+  if (LostARaceForAPort()) {
+    ++races_lost_;
+    return milliseconds(0);
+  }
   AttemptOutcome outcome{*attempt_->state.cause()};
   outcome.ran = attempt_->state.ran();
   for (uint32_t i = 0; i < watch_->size(); ++i) outcome.nodes_there += watch_->Connected(i) ? 1 : 0;
@@ -49,8 +94,7 @@ bool Job::Restart(milliseconds wait) {
     attempt_ = std::move(next);
   }
   messages_.Tell(LogLevel::kInfo, "attempt " + std::to_string(attempt_->number + 1) + ": " +
-                                      base::Count(attempt_->plan.world_size(), "rank") + " on " +
-                                      base::Count(attempt_->members.size(), "node") + "; logs in " +
+                                      plan::WhatRuns(attempt_->plan) + "; logs in " +
                                       attempt_->folder);
   return true;
 }
@@ -60,7 +104,7 @@ std::unique_ptr<Attempt> Job::NextAttempt() {
       options_.restarts.min_nodes > 0 ? options_.restarts.min_nodes : watch_->size();
   const uint32_t number = attempt_->number + 1;
   // Nodes may be lost while others are prepared.
-  for (uint32_t tries = 0; tries <= watch_->size(); ++tries) {
+  for (uint32_t tries = 0; tries <= watch_->size() + kMostMoves; ++tries) {
     const std::vector<uint32_t> members = GatherNodes();
     if (Unwanted() || members.size() < needed || members.empty() || members[0] != 0) break;
     std::vector<std::string> addresses;
@@ -75,7 +119,9 @@ std::unique_ptr<Attempt> Job::NextAttempt() {
     }
     auto next = std::make_unique<Attempt>(number, *std::move(plan), members, options_.log_folder,
                                           options_.launch.stop_signal, options_.launch.grace);
-    if (PrepareNodes(*next)) {
+    const bool prepared = PrepareNodes(*next);
+    if (prepared && !ports_taken_.empty() && options_.may_move_ports) continue;
+    if (prepared) {
       const Status opened = OpenOutput(*next);
       if (opened.ok()) return next;
       messages_.Tell(LogLevel::kError, base::FailureText(Annotate(opened, "restart")));
@@ -182,6 +228,7 @@ bool Job::PrepareNodes(const Attempt& next) {
   const Deadline heard = Deadline::After(kBrokenIsHeardLimit);
   while (unreached && AllConnected(next.members) && !heard.Expired() && !Unwanted()) Step(heard);
   if (Unwanted() || !AllConnected(next.members)) return false;
+  ports_taken_ = PortsTaken(next.plan, prepared);
   if (LaunchExitCode(prepared) == 0) return true;
   messages_.Tell(LogLevel::kError, LaunchReport(next.plan, prepared));
   return false;

@@ -34,7 +34,9 @@ int ExitCodeOf(const v1::RankExited& exit) {
 JobState::JobState(const v1::LaunchPlan& plan, int stop_signal, std::chrono::milliseconds grace)
     : stop_signal_(stop_signal), grace_(grace), nodes_(static_cast<size_t>(plan.nodes_size())) {
   for (const v1::NodePlan& node : plan.nodes()) {
-    for (const v1::RankPlan& rank : node.ranks()) node_of_running_[rank.rank()] = node.node_rank();
+    for (const v1::RankPlan& rank : node.ranks()) {
+      (rank.auxiliary() ? node_of_serving_ : node_of_running_)[rank.rank()] = node.node_rank();
+    }
   }
 }
 
@@ -58,8 +60,12 @@ bool JobState::CameFirst(const v1::RankExited& exit) const {
 }
 
 JobState::Action JobState::RankExited(const v1::RankExited& exit) {
-  const auto running = node_of_running_.extract(exit.rank());
-  if (running.empty()) return Action::kNone;
+  auto running = node_of_running_.extract(exit.rank());
+  if (running.empty()) {
+    // One that served the ranks matters as long as there are some.
+    running = node_of_serving_.extract(exit.rank());
+    if (running.empty() || AllEnded()) return Action::kNone;
+  }
   if (!cause_) {
     if (ExitCodeOf(exit) == 0) return Action::kNone;
     return Stop({Cause::Kind::kRankFailed, running.mapped(), exit, OkStatus(), 0});
@@ -81,6 +87,8 @@ JobState::Action JobState::RankExited(const v1::RankExited& exit) {
 std::vector<uint32_t> JobState::RunningByNode() const {
   std::vector<uint32_t> running(nodes_, 0);
   for (const auto& [rank, node] : node_of_running_) ++running[node];
+  if (AllEnded()) return running;
+  for (const auto& [rank, node] : node_of_serving_) ++running[node];
   return running;
 }
 
@@ -88,9 +96,10 @@ uint32_t JobState::RunningOn(uint32_t node_rank) const { return RunningByNode()[
 
 JobState::Action JobState::NodeLost(uint32_t node_rank, const Status& status) {
   lost_nodes_.insert(node_rank);
-  const auto lost =
-      std::erase_if(node_of_running_, [&](const auto& rank) { return rank.second == node_rank; });
-  if (lost == 0) return Action::kNone;
+  const auto on_it = [&](const auto& rank) { return rank.second == node_rank; };
+  const auto lost = std::erase_if(node_of_running_, on_it);
+  const auto served = AllEnded() ? 0 : std::erase_if(node_of_serving_, on_it);
+  if (lost + served == 0) return Action::kNone;
   return Stop({Cause::Kind::kNodeLost, node_rank, {}, status, 0});
 }
 

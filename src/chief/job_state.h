@@ -50,9 +50,10 @@ class JobState {
   Action TimedOut();
   Action Hung();
 
-  // No rank is left on any node that answers.
+  // No rank is left on any node that answers; what only serves them may be.
   bool AllEnded() const { return node_of_running_.empty(); }
   bool ran() const { return ran_; }
+  // With what serves the ranks, as long as there are ranks.
   uint32_t RunningOn(uint32_t node_rank) const;
   std::vector<uint32_t> RunningByNode() const;
   uint32_t running() const { return static_cast<uint32_t>(node_of_running_.size()); }
@@ -78,6 +79,7 @@ class JobState {
   const std::chrono::milliseconds grace_;
   const size_t nodes_;
   std::map<uint32_t, uint32_t> node_of_running_;  // node rank of each rank that has not ended
+  std::map<uint32_t, uint32_t> node_of_serving_;  // the same of auxiliary processes
   std::set<uint32_t> lost_nodes_;
   std::optional<Cause> cause_;
   bool ran_ = false;

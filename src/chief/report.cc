@@ -23,11 +23,17 @@ std::string CauseAndRemedy(const std::string& cause, const std::string& remedy) 
   return text;
 }
 
+// "rank 3 on node2"
+std::string NameAndNode(const v1::LaunchPlan& plan, uint32_t node_rank, uint32_t rank) {
+  const v1::NodePlan& node = plan.nodes(static_cast<int>(node_rank));
+  const auto found = std::ranges::find(node.ranks(), rank, &v1::RankPlan::rank);
+  return (found != node.ranks().end() ? found->name() : "a process") + " on " + node.address();
+}
+
 std::string RankReport(const Attempt& attempt, const Cause& cause) {
   const std::string rank = std::to_string(cause.exit.rank());
-  const std::string node = attempt.plan.nodes(static_cast<int>(cause.node_rank)).address();
   std::string text =
-      "rank " + rank + " on " + node +
+      NameAndNode(attempt.plan, cause.node_rank, cause.exit.rank()) +
       (cause.exit.pid() > 0 ? " (pid " + std::to_string(cause.exit.pid()) + ") " : " ") +
       HowItEnded(cause.exit) + "\n";
   const std::vector<std::string> lines = attempt.output->LastLines(cause.exit.rank());
@@ -100,13 +106,34 @@ int LaunchExitCode(const std::vector<launch::LaunchedNode>& nodes) {
   return code;
 }
 
+std::string PortsTaken(const v1::LaunchPlan& plan, const std::vector<launch::LaunchedNode>& nodes) {
+  std::string text;
+  for (const launch::LaunchedNode& node : nodes) {
+    for (const uint32_t port : node.prepared.ports_taken()) {
+      text += (text.empty() ? "" : ", ") + std::to_string(port) + " on " +
+              plan.nodes(static_cast<int>(node.node_rank)).address();
+    }
+  }
+  return text;
+}
+
+// Programs print the text of EADDRINUSE, whose case differs, or its name; and most the port.
+bool TellsOfTakenPort(const std::vector<std::string>& lines, const v1::NodePlan& node) {
+  const auto told = [&](const std::string& what) {
+    return std::ranges::any_of(
+        lines, [&](const std::string& line) { return line.find(what) != std::string::npos; });
+  };
+  return (told("ddress already in use") || told("EADDRINUSE")) &&
+         std::ranges::any_of(node.ports(),
+                             [&](uint32_t port) { return told(std::to_string(port)); });
+}
+
 std::string DescribeCause(const JobState& state, const v1::LaunchPlan& plan) {
   const Cause& cause = *state.cause();
   const auto address = [&] { return plan.nodes(static_cast<int>(cause.node_rank)).address(); };
   switch (cause.kind) {
     case Cause::Kind::kRankFailed:
-      return "rank " + std::to_string(cause.exit.rank()) + " on " + address() + " " +
-             HowItEnded(cause.exit);
+      return NameAndNode(plan, cause.node_rank, cause.exit.rank()) + " " + HowItEnded(cause.exit);
     case Cause::Kind::kNodeLost:
       return "node " + address() + " was lost: " + Message(cause.status);
     case Cause::Kind::kInterrupted:
@@ -124,7 +151,7 @@ std::string HangReport(const Attempt& attempt, std::chrono::milliseconds time) {
   for (const v1::NodePlan& node : attempt.plan.nodes()) {
     for (const v1::RankPlan& rank : node.ranks()) {
       const std::vector<std::string> lines = attempt.output->LastLines(rank.rank());
-      text += "  rank " + std::to_string(rank.rank()) + " on " + node.address() + ": " +
+      text += "  " + rank.name() + " on " + node.address() + ": " +
               (lines.empty() ? "none" : lines.back()) + "\n";
     }
   }

@@ -27,6 +27,12 @@ std::string HowItEnded(const v1::RankExited& exit);
 // That no rank has written for `time`, with each one's last line.
 std::string HangReport(const Attempt& attempt, std::chrono::milliseconds time);
 
+// "4711 on node2, 4712 on node3": ports of the plan that somebody else has; "" if there are none.
+std::string PortsTaken(const v1::LaunchPlan& plan, const std::vector<launch::LaunchedNode>& nodes);
+
+// Whether a rank's last lines say that it could not open one of the node's ports.
+bool TellsOfTakenPort(const std::vector<std::string>& lines, const v1::NodePlan& node);
+
 // Why the job ended early, what became of the other ranks, and what is to be known of its output;
 // "" if it ended well. After the attempt's output has been finished.
 std::string EndReport(const Attempt& attempt);

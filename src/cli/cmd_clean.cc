@@ -75,7 +75,7 @@ bool Report(const v1::LaunchPlan& plan, const std::vector<Result<chief::CleanedN
 int Clean(const CleanOptions& options) {
   const auto spec = ReadOrDefaultSpec(options.spec_file);
   if (!spec) return kExitUsage;
-  const auto plan = PlanJob(*spec, {}, 0);
+  const auto plan = PlanJob(*spec, {});
   if (!plan.ok()) return Fail(plan.status(), kExitUsage);
   const Status here =
       reach::CheckChiefIsHere(plan->nodes(0).address(), plan->nodes(0).data_address());

@@ -27,16 +27,16 @@ struct DoctorOptions {
   std::string spec_file;
   std::string agent;
   uint32_t fan_out = 32;
-  uint16_t master_port = 0;
+  Program program;
   bool json = false;
 };
 
 bool ShowColours() { return isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr; }
 
-int Doctor(const DoctorOptions& options, const std::vector<std::string>& program) {
+int Doctor(const DoctorOptions& options) {
   const auto spec = ReadOrDefaultSpec(options.spec_file);
   if (!spec) return kExitUsage;
-  auto plan = PlanJob(*spec, program, options.master_port);
+  auto plan = PlanJob(*spec, options.program);
   if (!plan.ok()) {
     base::LogFailure(plan.status());
     return kExitUsage;
@@ -72,8 +72,7 @@ Command AddDoctor(CLI::App& app, const std::vector<std::string>& program) {
   auto options = std::make_shared<DoctorOptions>();
   app.add_option("--spec", options->spec_file, "The resource spec; without it, this machine alone")
       ->check(NotEmpty());
-  app.add_option("--master-port", options->master_port,
-                 "The rendezvous port to try; default: one that is free here");
+  AddProgramOptions(app, options->program);
   app.add_option("--fan-out", options->fan_out, "Nodes reached at the same time")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
@@ -89,7 +88,10 @@ Examples:
   autodist doctor --spec cluster.yaml
   autodist doctor --spec cluster.yaml -- python train.py --config big.yaml
   autodist doctor --spec cluster.yaml --json | jq '.findings[]')");
-  return [options, &program] { return Doctor(*options, program); };
+  return [options, &program] {
+    options->program.command = program;
+    return Doctor(*options);
+  };
 }
 
 }  // namespace autodist::cli

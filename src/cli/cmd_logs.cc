@@ -18,10 +18,10 @@ struct LogsOptions {
 
 Status CheckRanks(const LogsOptions& options, const v1::JobStatus& job) {
   for (const uint32_t rank : options.ranks) {
-    if (job.world_size() == 0 || rank < job.world_size()) continue;
+    if (job.processes() == 0 || rank < job.processes()) continue;
     return Error(StatusCode::kInvalidArgument,
                  "job " + job.job_id() + " has no rank " + std::to_string(rank) + ", but " +
-                     base::Count(job.world_size(), "rank") + ", counted from 0");
+                     base::Count(job.processes(), "rank") + ", counted from 0");
   }
   return OkStatus();
 }

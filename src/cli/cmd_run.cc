@@ -29,6 +29,7 @@ using base::LogLevel;
 using std::chrono::milliseconds;
 
 struct RunOptions {
+  Program program;
   std::string spec_file;
   std::string log_dir = "autodist-runs";
   std::string agent;
@@ -42,7 +43,6 @@ struct RunOptions {
   uint32_t max_restarts = 0;
   uint32_t min_nodes = 0;
   uint32_t fan_out = 32;
-  uint16_t master_port = 0;
   bool no_preflight = false;
   bool sync = false;
   bool detach = false;
@@ -85,14 +85,12 @@ CLI::Validator Seconds(double least) {
       "SECONDS");
 }
 
-// The plan of another attempt: on other nodes perhaps, and with another port for its rendezvous.
-Result<v1::LaunchPlan> PlanAttempt(plan::Input input, const std::vector<std::string>& members,
-                                   uint32_t attempt, bool choose_port) {
+// The plan of another attempt: on other nodes perhaps, and with other ports.
+Result<v1::LaunchPlan> PlanAttempt(plan::Input input, const Program& program,
+                                   const std::vector<std::string>& members, uint32_t attempt) {
   input.members = members;
   input.restart_count = attempt;
-  if (choose_port) {
-    AD_ASSIGN_OR_RETURN(input.master_port, reach::FreePort());
-  }
+  AD_RETURN_IF_ERROR(ChoosePorts(program, input));
   return plan::MakePlan(input);
 }
 
@@ -112,9 +110,10 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& i
   job.timeout = ToMilliseconds(options.timeout_s);
   job.hang_timeout = ToMilliseconds(options.hang_timeout_s);
   job.on_hang = options.on_hang == "warn" ? chief::OnHang::kWarn : chief::OnHang::kStop;
-  job.plan_attempt = [input, choose_port = options.master_port == 0](
-                         const std::vector<std::string>& members, uint32_t attempt) {
-    return PlanAttempt(input, members, attempt, choose_port);
+  job.may_move_ports = options.program.master_port == 0;
+  job.plan_attempt = [input, program = options.program](const std::vector<std::string>& members,
+                                                        uint32_t attempt) {
+    return PlanAttempt(input, program, members, attempt);
   };
   return job;
 }
@@ -155,16 +154,15 @@ int RunPlan(const RunOptions& options, const plan::Input& input, const v1::Launc
   const Status reachable = announced.Start([&job](int signal) { job.Signal(signal); });
   if (!reachable.ok() && options.detach) return Fail(reachable, chief::kExitCannotLaunch);
   if (!reachable.ok()) Log(LogLevel::kWarning, Message(reachable));
-  Log(LogLevel::kInfo, "job " + plan.job_id() + ": " + base::Count(plan.world_size(), "rank") +
-                           " on " + base::Count(static_cast<size_t>(plan.nodes_size()), "node") +
-                           "; logs in " + log_folder);
+  Log(LogLevel::kInfo,
+      "job " + plan.job_id() + ": " + plan::WhatRuns(plan) + "; logs in " + log_folder);
   const int exit_code = job.Run();
   announced.Ended(job.status());
   return exit_code;
 }
 
-int Run(const RunOptions& options, const std::vector<std::string>& program) {
-  if (program.empty()) {
+int Run(const RunOptions& options) {
+  if (options.program.command.empty()) {
     Log(LogLevel::kError,
         "no program; it comes after '--', as in: autodist run --spec cluster.yaml -- ./train");
     return kExitUsage;
@@ -180,7 +178,7 @@ int Run(const RunOptions& options, const std::vector<std::string>& program) {
                               ", but the spec has " + base::Count(spec->nodes.size(), "node"));
     return kExitUsage;
   }
-  auto input = InputOf(*spec, program, options.master_port);
+  auto input = InputOf(*spec, options.program);
   if (input.ok()) input->max_restarts = options.max_restarts;
   const auto plan = input.ok() ? plan::MakePlan(*input) : input.status();
   if (!plan.ok()) {
@@ -252,9 +250,8 @@ Command AddRun(CLI::App& app, const std::vector<std::string>& program) {
                  "Where each job's folder with its ranks' output is made")
       ->check(NotEmpty())
       ->capture_default_str();
+  AddProgramOptions(app, options->program);
   AddFaultOptions(app, *options);
-  app.add_option("--master-port", options->master_port,
-                 "MASTER_PORT of the ranks; default: one that is free here");
   app.add_option("--fan-out", options->fan_out, "Nodes reached at the same time")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
@@ -270,11 +267,16 @@ Command AddRun(CLI::App& app, const std::vector<std::string>& program) {
   app.add_flag("--dry-run", options->dry_run, "Print the plan, start nothing");
   app.add_flag("--json", options->json, "With --dry-run: the plan as JSON");
   app.footer(R"(
-The program and its arguments come after '--' and reach every rank byte for byte.
+The program and its arguments come after '--' and reach every rank byte for byte, except that
+{rank}, {local_rank}, {node_rank}, {world_size}, {local_world_size}, {node_count}, {master_addr} and
+{master_port} stand for their values; {{rank}} is {rank} itself.
 
 Examples:
   autodist run -- ./train
   autodist run --spec cluster.yaml -- python train.py --name 'two words'
+  autodist run --spec cluster.yaml --dialect paddle -- python train.py
+  autodist run --spec cluster.yaml --per node -- torchrun train.py
+  autodist run --spec cluster.yaml --per job -- mpirun -n 8 ./train
   autodist run --spec cluster.yaml --grace 120 -- ./train     time to write a checkpoint
   autodist run --spec cluster.yaml --sync -- ./train          nodes without this folder
   autodist run --spec cluster.yaml --detach -- ./train        for days
@@ -285,7 +287,10 @@ Examples:
 Ctrl-C asks all ranks to end, a second one kills them. SIGUSR1, SIGUSR2 and Ctrl-Z reach all ranks;
 Ctrl-\ writes what each of them is doing into the log folder.
   autodist run --spec cluster.yaml --dry-run --json -- ./train)");
-  return [options, &program] { return Run(*options, program); };
+  return [options, &program] {
+    options->program.command = program;
+    return Run(*options);
+  };
 }
 
 }  // namespace autodist::cli

@@ -26,6 +26,7 @@ Command AddLogs(CLI::App& app);
 Command AddAttach(CLI::App& app);
 Command AddStop(CLI::App& app);
 Command AddClean(CLI::App& app);
+Command AddDialects(CLI::App& app);
 
 // Says what failed and gives the exit code back, to be returned.
 inline int Fail(const Status& status, int exit_code) {

@@ -15,6 +15,8 @@ Examples:
   autodist run --spec cluster.yaml -- ./train    on every device of every node of the spec
   autodist run --spec cluster.yaml -- python train.py --lr 0.1
   autodist run --spec cluster.yaml --dry-run -- ./train
+  autodist run --spec cluster.yaml --dialect jax -- python train.py
+  autodist run --spec cluster.yaml --per node -- torchrun train.py
   autodist validate cluster.yaml
   autodist init --hosts gpu1,gpu2 --output cluster.yaml
   autodist doctor --spec cluster.yaml -- python train.py
@@ -49,6 +51,8 @@ int Main(int argc, char** argv) {
   CLI::App* attach = app.add_subcommand("attach", "Show a job's output until the job ends");
   CLI::App* stop = app.add_subcommand("stop", "End a job");
   CLI::App* clean = app.add_subcommand("clean", "End what jobs have left on nodes");
+  CLI::App* dialects =
+      app.add_subcommand("dialects", "List what each framework's programs are told, and how");
   const std::map<CLI::App*, autodist::cli::Command> commands = {
       {run, autodist::cli::AddRun(*run, program)},
       {doctor, autodist::cli::AddDoctor(*doctor, program)},
@@ -60,6 +64,7 @@ int Main(int argc, char** argv) {
       {attach, autodist::cli::AddAttach(*attach)},
       {stop, autodist::cli::AddStop(*stop)},
       {clean, autodist::cli::AddClean(*clean)},
+      {dialects, autodist::cli::AddDialects(*dialects)},
   };
   try {
     app.parse(static_cast<int>(dashes - argv), argv);

@@ -1,6 +1,7 @@
 #include "cli/plan_job.h"
 
 #include <cstdio>
+#include <map>
 #include <random>
 
 #include "base/wall_clock.h"
@@ -10,6 +11,15 @@
 
 namespace autodist::cli {
 namespace {
+
+constexpr unsigned kFirstRankPort = 16384;
+constexpr unsigned kLastRankPort = 28671;
+
+const std::map<std::string, v1::ProgramKind> kKinds = {
+    {"device", v1::PROGRAM_KIND_PER_DEVICE},
+    {"node", v1::PROGRAM_KIND_PER_NODE},
+    {"job", v1::PROGRAM_KIND_PER_JOB},
+};
 
 // "20261120-173000-3fa9c1": sorts by time, to a quarter of a millisecond (3fa), and does not repeat
 // (9c1 is random).
@@ -34,25 +44,49 @@ std::optional<spec::ResourceSpec> ReadOrDefaultSpec(const std::string& file) {
   return outcome.spec;
 }
 
-Result<plan::Input> InputOf(const spec::ResourceSpec& spec, const std::vector<std::string>& program,
-                            uint16_t master_port) {
+Result<plan::Input> InputOf(const spec::ResourceSpec& spec, const Program& program) {
   plan::Input input;
   input.spec = spec;
-  input.command = program;
+  input.command = program.command;
+  input.kind = program.kind;
+  input.dialects = program.dialects;
   input.job_id = NewJobId();
-  input.master_port = master_port;
   AD_ASSIGN_OR_RETURN(input.person, ThisPerson());
   AD_ASSIGN_OR_RETURN(input.address_of, reach::FindNodes(spec, input.person));
-  if (master_port == 0) {
-    AD_ASSIGN_OR_RETURN(input.master_port, reach::FreePort());
-  }
+  AD_RETURN_IF_ERROR(ChoosePorts(program, input));
   return input;
 }
 
-Result<v1::LaunchPlan> PlanJob(const spec::ResourceSpec& spec,
-                               const std::vector<std::string>& program, uint16_t master_port) {
-  AD_ASSIGN_OR_RETURN(const plan::Input input, InputOf(spec, program, master_port));
+Status ChoosePorts(const Program& program, plan::Input& input) {
+  input.master_port = program.master_port;
+  if (program.master_port == 0) {
+    AD_ASSIGN_OR_RETURN(input.master_port, reach::FreePort());
+  }
+  // Below the ports that Linux gives to whoever connects; the nodes tell whether they are free.
+  std::random_device random;
+  input.rank_port = static_cast<uint16_t>(
+      std::uniform_int_distribution<unsigned>(kFirstRankPort, kLastRankPort)(random));
+  return OkStatus();
+}
+
+Result<v1::LaunchPlan> PlanJob(const spec::ResourceSpec& spec, const Program& program) {
+  AD_ASSIGN_OR_RETURN(const plan::Input input, InputOf(spec, program));
   return plan::MakePlan(input);
+}
+
+void AddProgramOptions(CLI::App& app, Program& program) {
+  app.add_option("--per", program.kind,
+                 "How often the program is started: once per device; once per node, where it "
+                 "starts the node's ranks itself (torchrun); once per job, on the chief (mpirun)")
+      ->transform(CLI::CheckedTransformer(kKinds).description("device|node|job"))
+      ->default_str("device");
+  app.add_option("--dialect", program.dialects,
+                 "Whose variables tell the ranks who they are, with commas between: torch, paddle, "
+                 "jax, ... (`autodist dialects`); default: the launcher's, or torch")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--master-port", program.master_port,
+                 "Port of the ranks' rendezvous on the chief; default: one that is free");
 }
 
 }  // namespace autodist::cli

@@ -19,10 +19,11 @@ void RankOutput::SetJob(const v1::JobStatus& job) {
   Finish();
   prefixes_.clear();
   for (const v1::NodeStatus& node : job.nodes()) {
-    for (uint32_t i = 0; i < node.ranks(); ++i) {
-      const uint32_t rank = node.first_rank() + i;
+    const auto add = [&](uint32_t rank) {
       prefixes_[rank] = "[" + node.address() + ":" + std::to_string(rank) + "] ";
-    }
+    };
+    for (uint32_t i = 0; i < node.ranks(); ++i) add(node.first_rank() + i);
+    for (const uint32_t process : node.auxiliary()) add(process);
   }
 }
 

@@ -1,8 +1,13 @@
 #include "plan/plan.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 
 #include "base/utf8.h"
+#include "dialect/dialects.h"
+#include "plan/known_launchers.h"
+#include "plan/placeholders.h"
 #include "plan/rank_environment.h"
 
 namespace autodist::plan {
@@ -42,20 +47,45 @@ Status CheckCommand(const std::vector<std::string>& command) {
   return OkStatus();
 }
 
-}  // namespace
+const char* OptionFor(v1::ProgramKind kind) {
+  return kind == v1::PROGRAM_KIND_PER_NODE ? "--per node" : "--per job";
+}
 
-Result<v1::LaunchPlan> MakePlan(const Input& input) {
-  AD_RETURN_IF_ERROR(CheckCommand(input.command));
+// Started once per device, a launcher would start the ranks that many times.
+Status CheckKind(const std::optional<KnownLauncher>& launcher, v1::ProgramKind kind) {
+  if (!launcher || launcher->kind == kind) return OkStatus();
+  const bool per_node = launcher->kind == v1::PROGRAM_KIND_PER_NODE;
+  return WithRemedy(
+      Error(StatusCode::kInvalidArgument,
+            std::string(launcher->name) + " starts the ranks " +
+                (per_node ? "of its node itself; it has to be started once per node"
+                          : "of all nodes itself; it has to be started once, on the chief")),
+      std::string("add ") + OptionFor(launcher->kind) +
+          ", or leave the launcher out: autodist starts a rank per device by itself");
+}
 
+void AddDevices(const spec::Node& node, v1::NodePlan& planned) {
+  const bool on_gpu = !node.gpus.empty();
+  const std::vector<uint32_t>& devices = on_gpu ? node.gpus : node.cpus;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    v1::Device& device = *planned.add_devices();
+    device.set_kind(on_gpu ? v1::DEVICE_KIND_GPU : v1::DEVICE_KIND_CPU);
+    device.set_index(devices[i]);
+    if (i < node.device_ips.size()) device.set_ip(node.device_ips[i]);
+  }
+}
+
+v1::LaunchPlan PlanNodes(const Input& input) {
   std::vector<const spec::Node*> ordered = {&input.spec.chief()};
   for (const spec::Node& node : input.spec.nodes) {
     if (!node.chief && TakesPart(node, input)) ordered.push_back(&node);
   }
-
   v1::LaunchPlan plan;
   plan.set_job_id(input.job_id);
   plan.set_working_directory(input.person.working_directory);
   plan.set_master_port(input.master_port);
+  plan.set_rank_port(input.rank_port);
+  plan.set_program_kind(input.kind);
   plan.set_restart_count(input.restart_count);
   plan.set_max_restarts(input.max_restarts);
   for (const std::string& path : input.spec.shared_paths) plan.add_shared_paths(path);
@@ -67,30 +97,99 @@ Result<v1::LaunchPlan> MakePlan(const Input& input) {
     planned.set_data_address(input.address_of.at(node->address).data);
     planned.set_interface(node->interface);
     SetReach(*node, input, planned);
-    world_size += static_cast<uint32_t>((node->gpus.empty() ? node->cpus : node->gpus).size());
+    AddDevices(*node, planned);
+    SetNodeEnvironment(input.kind, planned);
+    world_size += static_cast<uint32_t>(planned.devices_size());
   }
   plan.set_world_size(world_size);
+  return plan;
+}
 
-  uint32_t rank = 0;
-  for (int n = 0; n < plan.nodes_size(); ++n) {
-    const spec::Node& node = *ordered[static_cast<size_t>(n)];
-    v1::NodePlan& planned = *plan.mutable_nodes(n);
-    const bool on_gpu = !node.gpus.empty();
-    const std::vector<uint32_t>& devices = on_gpu ? node.gpus : node.cpus;
-    const auto local_world_size = static_cast<uint32_t>(devices.size());
-    SetNodeEnvironment(local_world_size, planned);
-    for (uint32_t local_rank = 0; local_rank < local_world_size; ++local_rank, ++rank) {
-      v1::RankPlan& ranked = *planned.add_ranks();
-      ranked.set_rank(rank);
-      ranked.set_local_rank(local_rank);
-      ranked.mutable_device()->set_kind(on_gpu ? v1::DEVICE_KIND_GPU : v1::DEVICE_KIND_CPU);
-      ranked.mutable_device()->set_index(devices[local_rank]);
-      for (const std::string& argument : input.command) ranked.add_argv(argument);
-      SetRankEnvironment(
-          {&plan, &planned, rank, local_rank, local_world_size, node.gpus, input.master_port},
-          ranked);
+v1::RankPlan& AddProcess(const char* what, uint32_t number, v1::NodePlan& node) {
+  v1::RankPlan& process = *node.add_ranks();
+  process.set_rank(number);
+  process.set_name(what + std::to_string(number));
+  return process;
+}
+
+void AddProcesses(v1::LaunchPlan& plan) {
+  uint32_t next = 0;
+  for (v1::NodePlan& node : *plan.mutable_nodes()) {
+    if (plan.program_kind() != v1::PROGRAM_KIND_PER_DEVICE) {
+      if (plan.program_kind() == v1::PROGRAM_KIND_PER_NODE || next == 0) {
+        AddProcess("process ", next++, node);
+      }
+      continue;
+    }
+    uint32_t local_rank = 0;
+    for (const v1::Device& device : node.devices()) {
+      v1::RankPlan& rank = AddProcess("rank ", next++, node);
+      rank.set_local_rank(local_rank++);
+      *rank.mutable_device() = device;
     }
   }
+}
+
+Status SetArguments(const std::vector<std::string>& command, v1::LaunchPlan& plan) {
+  for (v1::NodePlan& node : *plan.mutable_nodes()) {
+    for (v1::RankPlan& rank : *node.mutable_ranks()) {
+      for (const std::string& argument : command) {
+        AD_ASSIGN_OR_RETURN(*rank.add_argv(), FillIn(argument, plan, node, rank));
+      }
+    }
+  }
+  return OkStatus();
+}
+
+Status ApplyDialects(const std::vector<const dialect::Dialect*>& dialects, v1::LaunchPlan& plan) {
+  for (const dialect::Dialect* dialect : dialects) {
+    if (dialect->check) {
+      AD_RETURN_IF_ERROR(
+          Annotate(dialect->check(plan), std::string("dialect '") + dialect->name + "'"));
+    }
+  }
+  // Which dialect added which auxiliary process.
+  std::map<uint32_t, const dialect::Dialect*> owner;
+  for (const dialect::Dialect* dialect : dialects) {
+    plan.add_dialects(dialect->name);
+    if (dialect->extend) dialect->extend(plan);
+    for (const v1::NodePlan& node : plan.nodes()) {
+      for (const v1::RankPlan& rank : node.ranks()) {
+        if (rank.auxiliary()) owner.emplace(rank.rank(), dialect);
+      }
+    }
+  }
+  for (v1::NodePlan& node : *plan.mutable_nodes()) {
+    for (v1::RankPlan& rank : *node.mutable_ranks()) {
+      SetRankEnvironment(plan, node, rank);
+      for (const dialect::Dialect* dialect : dialects) {
+        if (rank.auxiliary() && owner.at(rank.rank()) != dialect) continue;
+        dialect->set_variables({plan, node, rank},
+                               [&](const std::string& name, const std::string& value) {
+                                 v1::EnvironmentVariable& variable = *rank.add_environment();
+                                 variable.set_name(name);
+                                 variable.set_value(value);
+                               });
+      }
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<v1::LaunchPlan> MakePlan(const Input& input) {
+  AD_RETURN_IF_ERROR(CheckCommand(input.command));
+  const std::optional<KnownLauncher> launcher = LauncherIn(input.command);
+  AD_RETURN_IF_ERROR(CheckKind(launcher, input.kind));
+  std::vector<std::string> names = input.dialects;
+  if (names.empty()) names = {launcher ? launcher->dialect : "torch"};
+  AD_ASSIGN_OR_RETURN(const auto dialects, dialect::Choose(names, input.kind));
+
+  v1::LaunchPlan plan = PlanNodes(input);
+  AddProcesses(plan);
+  AD_RETURN_IF_ERROR(SetArguments(input.command, plan));
+  AD_RETURN_IF_ERROR(ApplyDialects(dialects, plan));
   return plan;
 }
 

@@ -19,7 +19,10 @@ struct Input {
   std::vector<std::string> command;  // the program and its arguments; empty: to look, not to run
   std::string job_id;
   Person person;
-  uint16_t master_port = 0;  // free on the chief's node
+  v1::ProgramKind kind = v1::PROGRAM_KIND_PER_DEVICE;
+  std::vector<std::string> dialects;  // empty: the one of the launcher that it is, or torch
+  uint16_t master_port = 0;           // free on the chief's node
+  uint16_t rank_port = 0;             // first of as many free ports as a node has devices
 
   // Nodes that take part, by their address as the spec writes it; empty: all.
   std::vector<std::string> members;
@@ -31,6 +34,7 @@ struct Input {
 };
 
 // Rank order: the chief's node first, then spec order; device order inside a node.
+// kInvalidArgument: the command, or the dialects, are wrong for the spec or for each other.
 Result<v1::LaunchPlan> MakePlan(const Input& input);
 
 }  // namespace autodist::plan

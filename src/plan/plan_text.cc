@@ -38,11 +38,15 @@ void AppendVariable(std::string& text, const v1::EnvironmentVariable& variable) 
 }
 
 void AppendRank(std::string& text, const v1::RankPlan& rank) {
-  const bool gpu = rank.device().kind() == v1::DEVICE_KIND_GPU;
-  text += "  rank " + std::to_string(rank.rank()) + ": " + (gpu ? "gpu " : "cpu ") +
-          std::to_string(rank.device().index()) + "\n    environment:\n";
+  text += "  " + rank.name();
+  if (rank.has_device()) {
+    const bool gpu = rank.device().kind() == v1::DEVICE_KIND_GPU;
+    text += std::string(": ") + (gpu ? "gpu " : "cpu ") + std::to_string(rank.device().index());
+  }
+  text += "\n    environment:\n";
   for (const auto& variable : rank.environment()) AppendVariable(text, variable);
-  text += "    argv: " + base::ShellLine({rank.argv().begin(), rank.argv().end()}) + "\n";
+  text += (rank.by_agent() ? "    argv of the agent's program: " : "    argv: ") +
+          base::ShellLine({rank.argv().begin(), rank.argv().end()}) + "\n";
 }
 
 }  // namespace
@@ -57,11 +61,24 @@ bool IsSecretName(const std::string& name) {
       [&](const char* word) { return upper.find(word) != std::string::npos; });
 }
 
+std::string WhatRuns(const v1::LaunchPlan& plan) {
+  std::string text = base::Count(plan.world_size(), "rank") + " on " +
+                     base::Count(static_cast<size_t>(plan.nodes_size()), "node");
+  if (plan.program_kind() == v1::PROGRAM_KIND_PER_NODE) text += ", by one program on each node";
+  if (plan.program_kind() == v1::PROGRAM_KIND_PER_JOB) text += ", by one program on the chief";
+  for (const v1::NodePlan& node : plan.nodes()) {
+    for (const v1::RankPlan& rank : node.ranks()) {
+      // What only waits to be used is no news.
+      if (rank.auxiliary() && node.node_rank() == 0) text += ", and " + rank.name();
+    }
+  }
+  return text;
+}
+
 std::string PlanAsText(const v1::LaunchPlan& full_plan) {
   const v1::LaunchPlan plan = WithoutSecrets(full_plan);
-  std::string text = "job " + plan.job_id() + ": " + base::Count(plan.world_size(), "rank") +
-                     " on " + base::Count(static_cast<size_t>(plan.nodes_size()), "node") +
-                     ", in " + plan.working_directory() + "\n";
+  std::string text =
+      "job " + plan.job_id() + ": " + WhatRuns(plan) + ", in " + plan.working_directory() + "\n";
   for (const v1::NodePlan& node : plan.nodes()) {
     text += "node " + std::to_string(node.node_rank()) + ": " + node.address() +
             (node.data_address() == node.address() ? "" : " (" + node.data_address() + ")") +
@@ -72,6 +89,9 @@ std::string PlanAsText(const v1::LaunchPlan& full_plan) {
     }
     if (node.shared_envs_size() > 0) text += "  shared_envs, expanded on the node:\n";
     for (const auto& variable : node.shared_envs()) AppendVariable(text, variable);
+    for (const v1::PlannedFile& file : node.files()) {
+      text += "  file " + file.name() + ", whose path is in " + file.variable() + "\n";
+    }
     for (const v1::RankPlan& rank : node.ranks()) AppendRank(text, rank);
   }
   return text;

@@ -7,6 +7,9 @@
 
 namespace autodist::plan {
 
+// "6 ranks on 3 nodes", and how they are started where that is not our doing.
+std::string WhatRuns(const v1::LaunchPlan& plan);
+
 // Per node how it is reached; per rank its device, environment and argv.
 std::string PlanAsText(const v1::LaunchPlan& plan);
 

@@ -1,29 +1,15 @@
-// The variables a rank finds: AUTODIST_* and what PyTorch's env:// initialisation reads.
-//
-// Sources of the names: torch/distributed/rendezvous.py and
-// torch/distributed/elastic/agent/server/local_elastic_agent.py (PyTorch 2).
+// The variables that a rank finds whatever it is written with: AUTODIST_*, its node's GPUs, the
+// interface between nodes. What its framework reads besides is the dialects'.
 #pragma once
-
-#include <string>
-#include <vector>
 
 #include "autodist/v1/plan.pb.h"
 
 namespace autodist::plan {
 
-struct RankContext {
-  const v1::LaunchPlan* plan;  // node list and world size are complete
-  const v1::NodePlan* node;
-  uint32_t rank;
-  uint32_t local_rank;
-  uint32_t local_world_size;
-  std::vector<uint32_t> gpus;  // of the node
-  uint16_t master_port;
-};
+// The nodes of `plan`, with their devices, are complete.
+void SetRankEnvironment(const v1::LaunchPlan& plan, const v1::NodePlan& node, v1::RankPlan& rank);
 
-void SetRankEnvironment(const RankContext& context, v1::RankPlan& rank);
-
-// What concerns all ranks of a node: removed, defaulted and interface variables.
-void SetNodeEnvironment(uint32_t local_world_size, v1::NodePlan& node);
+// What concerns all processes of a node: removed, defaulted and interface variables.
+void SetNodeEnvironment(v1::ProgramKind kind, v1::NodePlan& node);
 
 }  // namespace autodist::plan

@@ -37,6 +37,9 @@ struct Node {
   std::optional<uint16_t> port;  // of "[address]:port"
   std::vector<uint32_t> cpus;    // used when there are no gpus: one rank per entry; never empty
   std::vector<uint32_t> gpus;    // CUDA device ids: one rank per entry
+  // Of NPUs listed as gpus, in the same order: their IPv4 addresses on their own network. Empty:
+  // not given.
+  std::vector<std::string> device_ips;
   bool chief = false;
   std::string ssh_config;          // name of an SshGroup; empty on a chief without one
   double network_bandwidth = 1.0;  // Gbit/s

@@ -76,6 +76,12 @@ Result<std::string> ReadAbsolutePath(const std::string& text) {
   return path;
 }
 
+Result<std::string> ReadIpv4(const std::string& text) {
+  const auto ip = base::IpAddress::Parse(text);
+  if (ip && !ip->v6) return ip->ToString();
+  return Error(StatusCode::kInvalidArgument, Quoted(text) + " is not an IPv4 address");
+}
+
 Status CheckInterface(const std::string& text) {
   if (base::IsInterfaceName(text)) return OkStatus();
   return Wrong(text,

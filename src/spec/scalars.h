@@ -21,6 +21,7 @@ std::optional<double> ReadPositiveNumber(const std::string& text);
 // The error of these begins with the value, in quotes.
 Result<HostKeyCheck> ReadHostKeyCheck(const std::string& text);
 Result<std::string> ReadAbsolutePath(const std::string& text);  // without needless '/' and '.'
+Result<std::string> ReadIpv4(const std::string& text);
 Status CheckInterface(const std::string& text);
 Status CheckVariableName(const std::string& text);
 

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "base/count.h"
 #include "base/ip_address.h"
 #include "base/nearest.h"
 #include "base/utf8.h"
@@ -29,6 +30,11 @@ class WholeCheck {
     CheckSshGroup(node, at);
     if (!node.address.empty()) CheckAddress(node, at);
     CheckDataAddress(node, at);
+    if (!node.device_ips.empty() && node.device_ips.size() != node.gpus.size()) {
+      report_(at.device_ips, "'device_ips' has " + base::Count(node.device_ips.size(), "address") +
+                                 " for " + base::Count(node.gpus.size(), "device") +
+                                 " of 'gpus'; give one for each, in the same order");
+    }
   }
 
   bool has_chief() const { return chief_line_ > 0; }

@@ -15,6 +15,7 @@ struct NodePositions {
   Position address;
   Position ssh_config;
   Position data_address;
+  Position device_ips;
 };
 
 using ReportProblem = std::function<void(Position where, const std::string& what)>;

@@ -48,6 +48,7 @@ class Reader : private ValueReader {
   void ReadSharedPaths(const YamlValue& yaml);
 
   std::vector<uint32_t> ReadDevices(const YamlValue& yaml, const std::string& key);
+  std::vector<std::string> ReadDeviceIps(const YamlValue& yaml);
   void ReadAddress(const YamlValue& yaml, Node& node);
 
   ResourceSpec spec_;
@@ -113,7 +114,7 @@ void Reader::ReadNodes(const YamlValue& nodes) {
 void Reader::ReadNode(const YamlValue& yaml) {
   Node node;
   bool has_address = false;
-  NodePositions at{yaml.position, yaml.position, yaml.position};
+  NodePositions at{yaml.position, yaml.position, yaml.position, yaml.position};
   const bool mapping = ReadMapping(
       yaml, "a node",
       {{"address",
@@ -124,6 +125,11 @@ void Reader::ReadNode(const YamlValue& yaml) {
         }},
        {"cpus", [&](const YamlValue& value) { node.cpus = ReadDevices(value, "cpus"); }},
        {"gpus", [&](const YamlValue& value) { node.gpus = ReadDevices(value, "gpus"); }},
+       {"device_ips",
+        [&](const YamlValue& value) {
+          at.device_ips = value.position;
+          node.device_ips = ReadDeviceIps(value);
+        }},
        {"chief",
         [&](const YamlValue& value) {
           const auto chief = ReadBool(value.text);
@@ -195,6 +201,19 @@ std::vector<uint32_t> Reader::ReadDevices(const YamlValue& yaml, const std::stri
     }
   });
   return devices;
+}
+
+std::vector<std::string> Reader::ReadDeviceIps(const YamlValue& yaml) {
+  if (yaml.kind != Kind::kList) {
+    Report(yaml, std::string("'device_ips' is ") + TypeName(yaml) +
+                     "; it should be a list of IPv4 addresses, one for each of 'gpus'");
+    return {};
+  }
+  std::vector<std::string> ips;
+  ForEach(yaml, [&](const YamlValue& entry) {
+    if (const auto ip = ReadAs(entry, "device_ips", ReadIpv4)) ips.push_back(*ip);
+  });
+  return ips;
 }
 
 void Reader::ReadSsh(const YamlValue& ssh) {

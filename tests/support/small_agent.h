@@ -33,7 +33,8 @@ class SmallAgent {
     supervisor = *agent::Supervisor::Create(std::move(told));
     rendezvous = std::make_unique<agent::RendezvousService>(*events);
     service_ = std::make_unique<agent::AgentService>(agent::AgentParts{
-        *events, *output, *rendezvous, *supervisor, "/socket", [this] { ++heard; },
+        *events, *output, *rendezvous, *supervisor,
+        agent::AgentPlace{"/socket", "/nowhere", "/agent"}, [this] { ++heard; },
         [this](bool held) { lease_held += held; }, [this](bool is_paused) { paused = is_paused; },
         [this](bool open) { sessions += open ? 1 : -1; },
         [this](std::string key) {

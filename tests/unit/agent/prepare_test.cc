@@ -32,7 +32,9 @@ class PrepareTest : public testing::Test {
     variable.set_name(name);
     variable.set_value(value);
   }
-  PreparedNode Prepare() { return PrepareNode(request_, agent_, "/socket", *supervisor_); }
+  PreparedNode Prepare() {
+    return PrepareNode(request_, agent_, {"/socket", folder_.path(), "/the/agent"}, *supervisor_);
+  }
 
   std::vector<std::string> ReadyEnvironment() {
     const PreparedNode prepared = Prepare();

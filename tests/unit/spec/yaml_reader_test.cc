@@ -127,7 +127,8 @@ INSTANTIATE_TEST_SUITE_P(
                 {"f.yaml:3:5: unknown key 'gpu' in a node; did you mean 'gpus'?"}},
         Refused{"UnknownKeyFarFromAll",
                 "nodes:\n  - address: localhost\n    colour: 1\n",
-                {"known keys are address, cpus, gpus, chief, ssh_config, network_bandwidth, "
+                {"known keys are address, cpus, gpus, device_ips, chief, ssh_config, "
+                 "network_bandwidth, "
                  "interface or data_address"}},
         Refused{"UndefinedSshGroup",
                 "nodes:\n  - {address: 10.0.0.1, chief: true}\n"

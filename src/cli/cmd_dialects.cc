@@ -1,0 +1,150 @@
+// autodist dialects [NAME]
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include "base/shell_quote.h"
+#include "cli/commands.h"
+#include "dialect/dialects.h"
+#include "plan/plan.h"
+#include "spec/yaml_reader.h"
+
+namespace autodist::cli {
+namespace {
+
+constexpr size_t kWidth = 100;
+constexpr char kSpec[] = R"(
+nodes:
+  - {address: 10.0.0.1, gpus: [0, 1, 2, 3, 4, 5, 6, 7], device_ips: [10.1.0.1, 10.1.0.2, 10.1.0.3,
+     10.1.0.4, 10.1.0.5, 10.1.0.6, 10.1.0.7, 10.1.0.8], chief: true}
+  - {address: 10.0.0.2, gpus: [0, 1, 2, 3, 4, 5, 6, 7], device_ips: [10.1.0.9, 10.1.0.10, 10.1.0.11,
+     10.1.0.12, 10.1.0.13, 10.1.0.14, 10.1.0.15, 10.1.0.16], ssh_config: lab}
+ssh:
+  lab: {}
+)";
+
+struct Kind {
+  v1::ProgramKind kind;
+  const char* option;
+};
+constexpr Kind kAllKinds[] = {{v1::PROGRAM_KIND_PER_DEVICE, "--per device"},
+                              {v1::PROGRAM_KIND_PER_NODE, "--per node"},
+                              {v1::PROGRAM_KIND_PER_JOB, "--per job"}};
+
+// Two nodes with eight devices each.
+Result<v1::LaunchPlan> ExamplePlan(const char* dialect, v1::ProgramKind kind) {
+  plan::Input input;
+  input.spec = *spec::ReadSpec(kSpec, "the example").spec;
+  input.command = {"train"};
+  input.kind = kind;
+  input.dialects = {dialect};
+  input.job_id = "20261120-173000-3fa9c1";
+  input.person = {"me", "/home/me", "/home/me", ""};
+  input.master_port = 41234;
+  input.rank_port = 20000;
+  for (const spec::Node& node : input.spec.nodes) {
+    input.address_of[node.address] = {node.address, node.address, "", {}};
+  }
+  return plan::MakePlan(input);
+}
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+// What the dialect sets beyond what every program finds.
+Variables SetBy(const v1::LaunchPlan& plan) {
+  const v1::NodePlan& node = plan.nodes(plan.program_kind() == v1::PROGRAM_KIND_PER_JOB ? 0 : 1);
+  Variables variables;
+  for (const auto& variable : node.ranks(node.ranks_size() > 1 ? 1 : 0).environment()) {
+    if (variable.name().starts_with("AUTODIST_")) continue;
+    if (variable.name() == "CUDA_VISIBLE_DEVICES") continue;
+    variables.emplace_back(variable.name(), variable.value());
+  }
+  const auto add = [&](const auto& list, const std::string& value) {
+    for (const auto& variable : list) variables.emplace_back(variable.name(), value);
+  };
+  static const std::set<std::string> kAlways = {"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME",
+                                                "TP_SOCKET_IFNAME"};
+  for (const auto& variable : node.interface_variables()) {
+    if (!kAlways.contains(variable.name())) variables.emplace_back(variable.name(), "eth0");
+  }
+  for (const v1::PlannedFile& file : node.files()) {
+    variables.emplace_back(file.variable(), "the path of " + file.name());
+  }
+  add(node.agent_variables(), "a program of autodist's");
+  return variables;
+}
+
+// The names, several to a line.
+void PrintNames(const Variables& variables) {
+  std::string line = "     ";
+  for (const auto& [name, value] : variables) {
+    if (line.size() + 1 + name.size() > kWidth) {
+      std::printf("%s\n", line.c_str());
+      line = "     ";
+    }
+    line += " " + name;
+  }
+  std::printf("%s\n", line.c_str());
+}
+
+void PrintValues(const Variables& variables) {
+  for (const auto& [name, value] : variables) {
+    std::printf("      %s=%s\n", name.c_str(), base::ShellQuote(value).c_str());
+  }
+}
+
+void PrintAuxiliary(const v1::LaunchPlan& plan) {
+  for (const v1::NodePlan& node : plan.nodes()) {
+    for (const v1::RankPlan& process : node.ranks()) {
+      if (process.auxiliary()) {
+        std::printf("      and %s, on %s\n", process.name().c_str(), node.address().c_str());
+      }
+    }
+  }
+}
+
+int Dialects(const std::string& name) {
+  std::vector<const dialect::Dialect*> shown = dialect::All();
+  if (!name.empty()) {
+    std::erase_if(shown, [&](const dialect::Dialect* dialect) { return dialect->name != name; });
+    if (shown.empty()) {
+      return Fail(dialect::Choose({name}, v1::PROGRAM_KIND_PER_DEVICE).status(), kExitUsage);
+    }
+  }
+  for (const dialect::Dialect* dialect : shown) {
+    std::printf("%s: %s\n", dialect->name, dialect->programs);
+    for (const auto& [kind, option] : kAllKinds) {
+      if (std::ranges::count(dialect->kinds, kind) == 0) continue;
+      const auto plan = ExamplePlan(dialect->name, kind);
+      if (!plan.ok()) return Fail(plan.status(), kExitUsage);
+      std::printf("  %s\n", option);
+      const Variables variables = SetBy(*plan);
+      if (plan->pmix()) std::printf("      PMIx servers: MPI_Init finds the world by itself\n");
+      if (name.empty()) {
+        PrintNames(variables);
+      } else {
+        PrintValues(variables);
+      }
+      PrintAuxiliary(*plan);
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+Command AddDialects(CLI::App& app) {
+  auto name = std::make_shared<std::string>();
+  app.add_option("NAME", *name, "Only this one, with example values");
+  app.footer(R"(
+A dialect is the set of variables by which the programs of a framework learn who they are. Every
+program finds AUTODIST_* besides.
+
+Examples:
+  autodist dialects
+  autodist dialects paddle
+  autodist run --spec cluster.yaml --dialect paddle -- python train.py)");
+  return [name] { return Dialects(*name); };
+}
+
+}  // namespace autodist::cli

@@ -1,0 +1,111 @@
+#include "dialect/dialects.h"
+
+#include <algorithm>
+
+#include "base/nearest.h"
+
+namespace autodist::dialect {
+namespace {
+
+struct Contradiction {
+  const Dialect* one;
+  const Dialect* other;
+  const char* why;
+};
+
+constexpr char kTakesRanksFromMpi[] = "under MPI, MindSpore takes its ranks from MPI alone";
+
+const Contradiction kContradictions[] = {
+    {&kMindspore, &kRanktable, "MindSpore takes MS_ROLE or a rank table, never both"},
+    {&kMindspore, &kMpi, kTakesRanksFromMpi},
+    {&kRanktable, &kMpi, kTakesRanksFromMpi},
+    {&kJax, &kMpi, "the variables by which JAX finds its ranks look like Slurm's to Open MPI"},
+};
+
+const char* OptionOf(v1::ProgramKind kind) {
+  switch (kind) {
+    case v1::PROGRAM_KIND_PER_NODE:
+      return "--per node";
+    case v1::PROGRAM_KIND_PER_JOB:
+      return "--per job";
+    default:
+      return "--per device";
+  }
+}
+
+std::string Both(const Dialect& one, const Dialect& other) {
+  return std::string("dialects '") + one.name + "' and '" + other.name +
+         "' contradict each other: ";
+}
+
+std::vector<std::string> ContradictionsIn(const std::vector<const Dialect*>& chosen) {
+  std::vector<std::string> found;
+  const auto has = [&](const Dialect* dialect) { return std::ranges::count(chosen, dialect) > 0; };
+  for (const Contradiction& contradiction : kContradictions) {
+    if (has(contradiction.one) && has(contradiction.other)) {
+      found.push_back(Both(*contradiction.one, *contradiction.other) + contradiction.why);
+    }
+  }
+  const Dialect* first = nullptr;
+  for (const Dialect* dialect : chosen) {
+    if (!dialect->uses_master_port) continue;
+    if (first) {
+      found.push_back(Both(*first, *dialect) +
+                      "both open the job's rendezvous port; name the one that the program uses");
+    }
+    first = dialect;
+  }
+  return found;
+}
+
+std::string UnknownName(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Dialect* dialect : All()) names.emplace_back(dialect->name);
+  const std::string nearest = base::Nearest(name, names);
+  return "there is no dialect '" + name + "'" +
+         (nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
+}
+
+std::string WrongKind(const Dialect& dialect, v1::ProgramKind kind) {
+  std::string right;
+  for (const v1::ProgramKind known : dialect.kinds) {
+    right += (right.empty() ? "" : " or ") + std::string(OptionOf(known));
+  }
+  return std::string("dialect '") + dialect.name + "' is for " + right + ", not for " +
+         OptionOf(kind);
+}
+
+}  // namespace
+
+const std::vector<const Dialect*>& All() {
+  static const std::vector<const Dialect*> all = {&kTorch,      &kDeepspeed, &kPaddle,
+                                                  &kMindspore,  &kRanktable, &kJax,
+                                                  &kTensorflow, &kHorovod,   &kMpi};
+  return all;
+}
+
+Result<std::vector<const Dialect*>> Choose(const std::vector<std::string>& names,
+                                           v1::ProgramKind kind) {
+  std::vector<const Dialect*> chosen;
+  std::vector<std::string> problems;
+  for (const std::string& name : names) {
+    const auto found =
+        std::ranges::find_if(All(), [&](const Dialect* dialect) { return dialect->name == name; });
+    if (found == All().end()) {
+      problems.push_back(UnknownName(name));
+      continue;
+    }
+    if (std::ranges::count((*found)->kinds, kind) == 0) {
+      problems.push_back(WrongKind(**found, kind));
+    }
+    if (std::ranges::count(chosen, *found) == 0) chosen.push_back(*found);
+  }
+  std::ranges::move(ContradictionsIn(chosen), std::back_inserter(problems));
+  if (problems.empty()) return chosen;
+  std::string text;
+  for (const std::string& problem : problems) text += (text.empty() ? "" : "\n") + problem;
+  return WithRemedy(Error(StatusCode::kInvalidArgument, text),
+                    "`autodist dialects` lists what each one sets");
+}
+
+}  // namespace autodist::dialect

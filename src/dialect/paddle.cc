@@ -1,0 +1,114 @@
+// Sources of the names: paddle/distributed/parallel.py for ranks,
+// paddle/distributed/launch/context/args_envs.py for its launcher, and
+// paddle/distributed/cloud_utils.py for programs that call dist.spawn.
+#include "dialect/world.h"
+
+namespace autodist::dialect {
+namespace {
+
+std::string AllEndpoints(const v1::LaunchPlan& plan) {
+  std::vector<std::string> all;
+  for (const v1::NodePlan& node : plan.nodes()) {
+    for (std::string& endpoint : EndpointsOf(plan, node)) all.push_back(std::move(endpoint));
+  }
+  return Join(all);
+}
+
+std::string Master(const v1::LaunchPlan& plan) {
+  return HostAndPort(ChiefAddress(plan), plan.master_port());
+}
+
+void SetPaddleRank(const Process& process, const SetVariable& set) {
+  const v1::LaunchPlan& plan = process.plan;
+  const std::string rank = std::to_string(process.rank.rank());
+  const std::string local_rank = std::to_string(process.rank.local_rank());
+  const std::string world = std::to_string(plan.world_size());
+  set("PADDLE_MASTER", Master(plan));
+  set("PADDLE_TRAINER_ID", rank);
+  set("PADDLE_TRAINERS_NUM", world);
+  set("PADDLE_CURRENT_ENDPOINT", EndpointsOf(plan, process.node)[process.rank.local_rank()]);
+  set("PADDLE_TRAINER_ENDPOINTS", AllEndpoints(plan));
+  set("PADDLE_GLOBAL_RANK", rank);
+  set("PADDLE_GLOBAL_SIZE", world);
+  set("PADDLE_LOCAL_RANK", local_rank);
+  set("PADDLE_LOCAL_SIZE", std::to_string(process.node.devices_size()));
+  set("PADDLE_RANK_IN_NODE", local_rank);
+  set("PADDLE_NNODES", std::to_string(plan.nodes_size()));
+  set("PADDLE_JOB_ID", plan.job_id());
+  if (OnGpus(process.node)) {
+    set("FLAGS_selected_gpus", local_rank);  // counts in CUDA_VISIBLE_DEVICES
+  } else {
+    set("PADDLE_DISTRI_BACKEND", "gloo");
+  }
+}
+
+bool SameNumberOnAllNodes(const v1::LaunchPlan& plan) {
+  for (const v1::NodePlan& node : plan.nodes()) {
+    if (node.devices_size() != plan.nodes(0).devices_size()) return false;
+  }
+  return true;
+}
+
+// dist.spawn takes the cluster from these instead of from its argument `ips`.
+void SetForSpawn(const Process& process, const SetVariable& set) {
+  const v1::LaunchPlan& plan = process.plan;
+  std::vector<std::string> addresses;
+  for (const v1::NodePlan& node : plan.nodes()) addresses.push_back(node.data_address());
+  set("PADDLE_TRAINERS", Join(addresses));
+  set("PADDLE_TRAINER_ID", std::to_string(process.node.node_rank()));
+  set("PADDLE_TRAINERS_NUM", std::to_string(plan.nodes_size()));
+  set("PADDLE_TRAINER_ENDPOINTS", AllEndpoints(plan));
+  set("DISTRIBUTED_TRAINER_ENDPOINTS", AllEndpoints(plan));
+  set("TRAINER_PORTS_NUM", std::to_string(process.node.devices_size()));
+}
+
+void SetPaddleLauncher(const Process& process, const SetVariable& set) {
+  const v1::LaunchPlan& plan = process.plan;
+  set("PADDLE_MASTER", Master(plan));
+  set("PADDLE_NNODES", std::to_string(plan.nodes_size()));
+  set("PADDLE_NPROC_PER_NODE", std::to_string(process.node.devices_size()));
+  set("PADDLE_RANK", std::to_string(process.node.node_rank()));
+  set("PADDLE_JOB_ID", plan.job_id());
+  set("POD_IP", process.node.data_address());
+  // On CPUs, spawn refuses to go beyond one node; and it wants as many ranks on each.
+  if (OnGpus(process.node) && SameNumberOnAllNodes(plan)) SetForSpawn(process, set);
+}
+
+void SetPaddleVariables(const Process& process, const SetVariable& set) {
+  if (PerDevice(process.plan)) {
+    SetPaddleRank(process, set);
+  } else {
+    SetPaddleLauncher(process, set);
+  }
+}
+
+// Paddle splits an endpoint at its first colon.
+Status CheckPaddle(const v1::LaunchPlan& plan) {
+  std::vector<std::string> v6;
+  for (const v1::NodePlan& node : plan.nodes()) {
+    if (node.data_address().find(':') != std::string::npos) v6.push_back(node.data_address());
+  }
+  if (v6.empty()) return OkStatus();
+  return WithRemedy(
+      Error(StatusCode::kInvalidArgument, "Paddle cannot use IPv6 addresses: " + Join(v6)),
+      "give these nodes an IPv4 data_address in the spec");
+}
+
+void ExtendPaddle(v1::LaunchPlan& plan) {
+  ReserveMasterPort(plan);
+  ReserveRankPorts(plan);
+}
+
+}  // namespace
+
+const Dialect kPaddle = {
+    "paddle",
+    "PaddlePaddle; --per node: python -m paddle.distributed.launch, and programs that spawn",
+    {v1::PROGRAM_KIND_PER_DEVICE, v1::PROGRAM_KIND_PER_NODE},
+    /*uses_master_port=*/true,
+    SetPaddleVariables,
+    CheckPaddle,
+    ExtendPaddle,
+};
+
+}  // namespace autodist::dialect

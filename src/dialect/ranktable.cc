@@ -1,0 +1,118 @@
+// Ascend's rank table, version 1.0, as MindSpore reads it. Source of the format: hccl_tools.py and
+// merge_hccl.py of MindSpore's models; of the rules for devices: MindOCR's document on distributed
+// training. The devices are the spec's gpus.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/count.h"
+#include "dialect/world.h"
+
+namespace autodist::dialect {
+namespace {
+
+constexpr int kDevicesOfServer = 8;
+constexpr uint32_t kDevicesOfNetwork = 4;  // 0 to 3 are on one network, 4 to 7 on another
+
+std::string Numbers(const v1::NodePlan& node, const char* between) {
+  std::string text;
+  for (const v1::Device& device : node.devices()) {
+    text += (text.empty() ? "" : between) + std::to_string(device.index());
+  }
+  return text;
+}
+
+// What is wrong with the devices of one node; "" if nothing is.
+std::string WrongWith(const v1::NodePlan& node, bool alone) {
+  if (!OnGpus(node)) return "has no devices; list the numbers of its NPUs under 'gpus'";
+  const std::string devices = "has the devices " + Numbers(node, ", ");
+  const auto index = [](const v1::Device& device) { return device.index(); };
+  const auto [least, most] = std::ranges::minmax(node.devices(), {}, index);
+  const int count = node.devices_size();
+  if (most.index() >= kDevicesOfServer) return devices + "; they are numbered from 0 to 7";
+  if (!alone && count != kDevicesOfServer) return devices + "; of several nodes, all 8 are needed";
+  if (count != 1 && count != 2 && count != 4 && count != kDevicesOfServer) {
+    return devices + "; 1, 2, 4 or 8 can be used together";
+  }
+  if (count < kDevicesOfServer &&
+      least.index() / kDevicesOfNetwork != most.index() / kDevicesOfNetwork) {
+    return devices + "; 0 to 3 are on one network and 4 to 7 on another: take them from one";
+  }
+  for (const v1::Device& device : node.devices()) {
+    if (!device.ip().empty()) continue;
+    return "does not tell the IP address of device " + std::to_string(device.index()) +
+           ": neither hccn_tool nor /etc/hccn.conf does, nor device_ips in the spec";
+  }
+  return "";
+}
+
+Status CheckRankTable(const v1::LaunchPlan& plan) {
+  std::string problems;
+  for (const v1::NodePlan& node : plan.nodes()) {
+    const std::string wrong = WrongWith(node, plan.nodes_size() == 1);
+    if (!wrong.empty()) problems += (problems.empty() ? "" : "\n") + node.address() + " " + wrong;
+  }
+  return problems.empty() ? OkStatus() : Error(StatusCode::kInvalidArgument, problems);
+}
+
+std::string RankTable(const v1::LaunchPlan& plan) {
+  nlohmann::ordered_json servers = nlohmann::ordered_json::array();
+  uint32_t rank = 0;
+  for (const v1::NodePlan& node : plan.nodes()) {
+    nlohmann::ordered_json devices = nlohmann::ordered_json::array();
+    for (const v1::Device& device : node.devices()) {
+      devices.push_back({{"device_id", std::to_string(device.index())},
+                         {"device_ip", device.ip()},
+                         {"rank_id", std::to_string(rank++)}});
+    }
+    servers.push_back({{"server_id", node.data_address()},
+                       {"device", std::move(devices)},
+                       {"host_nic_ip", "reserve"}});
+  }
+  const nlohmann::ordered_json table = {{"version", "1.0"},
+                                        {"server_count", std::to_string(plan.nodes_size())},
+                                        {"server_list", std::move(servers)},
+                                        {"status", "completed"}};
+  return table.dump(4) + "\n";
+}
+
+std::string NameOf(const v1::LaunchPlan& plan) {
+  if (plan.nodes_size() > 1) {
+    return "hccl_" + std::to_string(plan.nodes_size()) + "s_" + std::to_string(plan.world_size()) +
+           "p.json";
+  }
+  const v1::NodePlan& node = plan.nodes(0);
+  return "hccl_" + std::to_string(node.devices_size()) + "p_" + Numbers(node, "") + "_" +
+         node.data_address() + ".json";
+}
+
+void SetRankTableVariables(const Process& process, const SetVariable& set) {
+  set("RANK_ID", std::to_string(process.rank.rank()));
+  set("RANK_SIZE", std::to_string(process.plan.world_size()));
+  set("DEVICE_ID", std::to_string(process.rank.device().index()));
+  set("DEVICE_NUM", std::to_string(process.node.devices_size()));
+}
+
+void ExtendRankTable(v1::LaunchPlan& plan) {
+  const std::string name = NameOf(plan);
+  const std::string table = RankTable(plan);
+  for (v1::NodePlan& node : *plan.mutable_nodes()) {
+    v1::PlannedFile& file = *node.add_files();
+    file.set_name(name);
+    file.set_content(table);
+    file.set_variable("RANK_TABLE_FILE");
+  }
+}
+
+}  // namespace
+
+const Dialect kRanktable = {
+    "ranktable",
+    "MindSpore on Ascend, by a rank table written on every node",
+    {v1::PROGRAM_KIND_PER_DEVICE},
+    /*uses_master_port=*/false,
+    SetRankTableVariables,
+    CheckRankTable,
+    ExtendRankTable,
+};
+
+}  // namespace autodist::dialect

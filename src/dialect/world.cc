@@ -1,0 +1,66 @@
+#include "dialect/world.h"
+
+#include <algorithm>
+
+namespace autodist::dialect {
+
+std::string HostAndPort(const std::string& address, uint32_t port) {
+  const bool v6 = address.find(':') != std::string::npos;
+  return (v6 ? "[" + address + "]" : address) + ":" + std::to_string(port);
+}
+
+const std::string& ChiefAddress(const v1::LaunchPlan& plan) { return plan.nodes(0).data_address(); }
+
+bool PerDevice(const v1::LaunchPlan& plan) {
+  return plan.program_kind() == v1::PROGRAM_KIND_PER_DEVICE;
+}
+
+bool OnGpus(const v1::NodePlan& node) {
+  return node.devices_size() > 0 && node.devices(0).kind() == v1::DEVICE_KIND_GPU;
+}
+
+std::vector<std::string> EndpointsOf(const v1::LaunchPlan& plan, const v1::NodePlan& node) {
+  std::vector<std::string> endpoints;
+  for (uint32_t i = 0; i < static_cast<uint32_t>(node.devices_size()); ++i) {
+    endpoints.push_back(HostAndPort(node.data_address(), plan.rank_port() + i));
+  }
+  return endpoints;
+}
+
+std::string Join(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ",") + part;
+  return text;
+}
+
+std::string CountUp(uint32_t count) {
+  std::vector<std::string> numbers;
+  for (uint32_t i = 0; i < count; ++i) numbers.push_back(std::to_string(i));
+  return Join(numbers);
+}
+
+void ReserveMasterPort(v1::LaunchPlan& plan) {
+  plan.mutable_nodes(0)->add_ports(plan.master_port());
+}
+
+void ReserveRankPorts(v1::LaunchPlan& plan) {
+  for (v1::NodePlan& node : *plan.mutable_nodes()) {
+    for (uint32_t i = 0; i < static_cast<uint32_t>(node.devices_size()); ++i) {
+      node.add_ports(plan.rank_port() + i);
+    }
+  }
+}
+
+v1::RankPlan& AddAuxiliary(v1::LaunchPlan& plan, v1::NodePlan& node, const std::string& name) {
+  uint32_t next = 0;
+  for (const v1::NodePlan& other : plan.nodes()) {
+    for (const v1::RankPlan& process : other.ranks()) next = std::max(next, process.rank() + 1);
+  }
+  v1::RankPlan& process = *node.add_ranks();
+  process.set_rank(next);
+  process.set_name(name);
+  process.set_auxiliary(true);
+  return process;
+}
+
+}  // namespace autodist::dialect

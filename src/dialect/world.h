@@ -1,0 +1,39 @@
+// Words that several dialects use for the same thing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autodist/v1/plan.pb.h"
+#include "dialect/dialect.h"
+
+namespace autodist::dialect {
+
+// "10.0.0.1:4711", "[fd00::1]:4711".
+std::string HostAndPort(const std::string& address, uint32_t port);
+
+// Where rank 0 is, as other nodes reach it.
+const std::string& ChiefAddress(const v1::LaunchPlan& plan);
+
+bool PerDevice(const v1::LaunchPlan& plan);
+bool OnGpus(const v1::NodePlan& node);
+
+// "address:port" of each rank of the node, by local rank: where it listens itself.
+std::vector<std::string> EndpointsOf(const v1::LaunchPlan& plan, const v1::NodePlan& node);
+
+// `parts` with commas between them.
+std::string Join(const std::vector<std::string>& parts);
+
+// "0", "0,1", ...: numbers below `count`.
+std::string CountUp(uint32_t count);
+
+// Has the agent of the chief's node check that the rendezvous port is free.
+void ReserveMasterPort(v1::LaunchPlan& plan);
+
+// Has each agent check that the ports at which its ranks listen are free.
+void ReserveRankPorts(v1::LaunchPlan& plan);
+
+// A process beside the ranks, on this node; its number is one that no other has.
+v1::RankPlan& AddAuxiliary(v1::LaunchPlan& plan, v1::NodePlan& node, const std::string& name);
+
+}  // namespace autodist::dialect
