@@ -5,11 +5,16 @@
 
 #include "attach.h"
 #include "clean.h"
+#include "remote_shell.h"
 
 int main(int argc, char** argv) {
   const char* mode = argc > 1 ? argv[1] : "";
   if (std::strcmp(mode, "attach") == 0) return autodist::agent::Attach(argc, argv);
   if (std::strcmp(mode, "clean") == 0) return autodist::agent::Clean();
+  if (std::strcmp(mode, "remote-shell") == 0) return autodist::agent::RemoteShell(argc, argv);
+  if (std::strcmp(mode, "remote-shell-server") == 0) {
+    return autodist::agent::RemoteShellServer(argc, argv);
+  }
   std::fprintf(stderr,
                "autodist-agent is started by `autodist run` on every node of a job; there is "
                "nothing to run by hand.\n");

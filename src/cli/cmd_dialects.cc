@@ -59,18 +59,23 @@ Variables SetBy(const v1::LaunchPlan& plan) {
     if (variable.name() == "CUDA_VISIBLE_DEVICES") continue;
     variables.emplace_back(variable.name(), variable.value());
   }
-  const auto add = [&](const auto& list, const std::string& value) {
-    for (const auto& variable : list) variables.emplace_back(variable.name(), value);
-  };
   static const std::set<std::string> kAlways = {"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME",
-                                                "TP_SOCKET_IFNAME"};
+                                                "TP_SOCKET_IFNAME", "OMP_NUM_THREADS",
+                                                "TORCH_NCCL_ASYNC_ERROR_HANDLING"};
   for (const auto& variable : node.interface_variables()) {
     if (!kAlways.contains(variable.name())) variables.emplace_back(variable.name(), "eth0");
+  }
+  for (const auto& variable : node.default_variables()) {
+    if (!kAlways.contains(variable.name())) {
+      variables.emplace_back(variable.name(), variable.value());
+    }
   }
   for (const v1::PlannedFile& file : node.files()) {
     variables.emplace_back(file.variable(), "the path of " + file.name());
   }
-  add(node.agent_variables(), "a program of autodist's");
+  for (const auto& variable : node.agent_variables()) {
+    variables.emplace_back(variable.name(), "autodist-agent " + variable.value());
+  }
   return variables;
 }
 

@@ -2,15 +2,40 @@
 // agents. mpirun, started once per job, reaches the nodes through the agents: a program that waits
 // on each of them for what mpirun would run there by ssh. The names are Open MPI's, of version 4
 // (OMPI_MCA_) and 5 (PRTE_MCA_).
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+#include "base/ip_address.h"
 #include "dialect/world.h"
 
 namespace autodist::dialect {
 namespace {
 
-constexpr const char* kInterfaceVariables[] = {
-    "OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_oob_tcp_if_include", "PRTE_MCA_oob_tcp_if_include"};
+// A network with fewer leading bits in common would have interfaces that were not meant.
+constexpr int kLeastCommonBits = 8;
 
-void SetMpiVariables(const Process&, const SetVariable&) {}  // the agents do
+void SetMpiVariables(const Process&, const SetVariable&) {}  // PMIx, or mpirun, tells the ranks
+
+// The smallest IPv4 network that has the addresses of all nodes, as "10.0.0.0/30"; "" if there is
+// none. Open MPI takes it on every node, whatever the interface is called there.
+std::string CommonNetwork(const v1::LaunchPlan& plan) {
+  std::optional<uint32_t> first;
+  int common = 32;
+  for (const v1::NodePlan& node : plan.nodes()) {
+    const auto ip = base::IpAddress::Parse(node.data_address());
+    if (!ip || ip->v6) return "";
+    uint32_t bits = 0;
+    for (size_t i = 0; i < 4; ++i) bits = bits << 8 | ip->bytes[i];
+    if (!first) first = bits;
+    common = std::min(common, std::countl_zero(bits ^ *first));
+  }
+  if (!first || common < kLeastCommonBits) return "";
+  const uint32_t network = *first & ~static_cast<uint32_t>((uint64_t{1} << (32 - common)) - 1);
+  base::IpAddress ip;
+  for (size_t i = 0; i < 4; ++i) ip.bytes[i] = static_cast<unsigned char>(network >> (24 - 8 * i));
+  return ip.ToString() + "/" + std::to_string(common);
+}
 
 std::string HostFile(const v1::LaunchPlan& plan) {
   std::string text;
@@ -21,7 +46,7 @@ std::string HostFile(const v1::LaunchPlan& plan) {
 }
 
 void AddVariable(google::protobuf::RepeatedPtrField<v1::EnvironmentVariable>& variables,
-                 const char* name, const char* value) {
+                 const char* name, const std::string& value) {
   v1::EnvironmentVariable& variable = *variables.Add();
   variable.set_name(name);
   variable.set_value(value);
@@ -39,9 +64,14 @@ void ServeMpirun(v1::LaunchPlan& plan) {
   for (const char* variable : {"OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent"}) {
     AddVariable(*chief.mutable_agent_variables(), variable, "remote-shell");
   }
+  // Every daemon is to be started by mpirun itself: other nodes do not have our program there.
+  for (const char* variable :
+       {"OMPI_MCA_plm_rsh_no_tree_spawn", "PRTE_MCA_plm_ssh_no_tree_spawn"}) {
+    AddVariable(*chief.mutable_default_variables(), variable, "1");
+  }
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
     if (node.node_rank() == 0) continue;
-    v1::RankPlan& waiting = AddAuxiliary(plan, node, "what mpirun starts");
+    v1::RankPlan& waiting = AddAuxiliary(plan, node, "what mpirun started");
     waiting.set_by_agent(true);
     waiting.add_argv("remote-shell-server");
     waiting.add_argv(node.data_address());
@@ -49,9 +79,11 @@ void ServeMpirun(v1::LaunchPlan& plan) {
 }
 
 void ExtendMpi(v1::LaunchPlan& plan) {
+  const std::string network = CommonNetwork(plan);
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
-    for (const char* name : kInterfaceVariables) {
-      AddVariable(*node.mutable_interface_variables(), name, "");
+    if (network.empty()) break;
+    for (const char* name : {"OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_oob_tcp_if_include"}) {
+      AddVariable(*node.mutable_default_variables(), name, network);
     }
   }
   if (PerDevice(plan)) {

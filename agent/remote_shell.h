@@ -1,0 +1,16 @@
+// How mpirun reaches a node without ssh: what it takes for ssh hands the command over to a program
+// that waits on the node for it, through the job's rendezvous.
+#pragma once
+
+namespace autodist::agent {
+
+// `remote-shell [OPTIONS] HOST COMMAND...`, in place of ssh: has the command run on that node of
+// the job, and returns without waiting for its end; if it fails, the job does. Exit code 255 where
+// it could not be handed over, as ssh's.
+int RemoteShell(int argc, char** argv);
+
+// `remote-shell-server ADDRESS`: waits for a command to run here and becomes it. Blocks until it is
+// ended with the job where there is none.
+int RemoteShellServer(int argc, char** argv);
+
+}  // namespace autodist::agent
