@@ -5,7 +5,7 @@ programs:
 	@setup/packages.sh
 	@setup/libssh2.sh build/deps
 	@cmake --preset release >/dev/null
-	@cmake --build --preset release --target autodist autodist-agent train_digits
+	@cmake --build --preset release --target autodist autodist-agent autodist-horovod-store train_digits
 
 demo: programs
 	examples/virtual_cluster/virtual_cluster 3 --ranks 2 -- \

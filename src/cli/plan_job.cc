@@ -51,6 +51,7 @@ Result<plan::Input> InputOf(const spec::ResourceSpec& spec, const Program& progr
   input.kind = program.kind;
   input.dialects = program.dialects;
   input.job_id = NewJobId();
+  input.programs_folder = ProgramsFolder();
   AD_ASSIGN_OR_RETURN(input.person, ThisPerson());
   AD_ASSIGN_OR_RETURN(input.address_of, reach::FindNodes(spec, input.person));
   AD_RETURN_IF_ERROR(ChoosePorts(program, input));

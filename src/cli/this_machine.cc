@@ -48,10 +48,13 @@ Result<plan::Person> ThisPerson() {
   return plan::Person{UserName(), HomeFolder(), folder, agent ? agent : ""};
 }
 
-std::string AgentPath(const std::string& given) {
-  if (!given.empty()) return given;
+std::string ProgramsFolder() {
   std::error_code error;
-  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "autodist-agent";
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+}
+
+std::string AgentPath(const std::string& given) {
+  return given.empty() ? ProgramsFolder() + "/autodist-agent" : given;
 }
 
 void RaiseFileLimit() {

@@ -14,6 +14,9 @@ Result<plan::Person> ThisPerson();
 
 std::string HomeFolder();
 
+// Where autodist's own programs are, absolute.
+std::string ProgramsFolder();
+
 // Of the agent program: `given`, or where that is empty the one beside the running program.
 std::string AgentPath(const std::string& given);
 

@@ -43,8 +43,7 @@ void ExtendHorovod(v1::LaunchPlan& plan) {
   ReserveMasterPort(plan);
   v1::NodePlan& chief = *plan.mutable_nodes(0);
   v1::RankPlan& store = AddAuxiliary(plan, chief, "Horovod's rendezvous");
-  store.set_by_agent(true);
-  store.add_argv("http-store");
+  store.add_argv(plan.programs_folder() + "/autodist-horovod-store");
   store.add_argv(ChiefAddress(plan));
   store.add_argv(std::to_string(plan.master_port()));
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
