@@ -1,0 +1,54 @@
+// Plans of small specs, for tests of dialects.
+#pragma once
+
+#include "plan/plan.h"
+#include "spec/yaml_reader.h"
+
+namespace autodist::test {
+
+// Of a spec whose addresses are numeric.
+inline plan::Input InputFor(const std::string& spec, std::vector<std::string> dialects,
+                            v1::ProgramKind kind = v1::PROGRAM_KIND_PER_DEVICE) {
+  plan::Input input;
+  input.spec = *spec::ReadSpec(spec, "test").spec;
+  input.command = {"./train"};
+  input.kind = kind;
+  input.dialects = std::move(dialects);
+  input.job_id = "job-1";
+  input.programs_folder = "/opt/autodist";
+  input.person = {"me", "/home/me", "/work", ""};
+  input.master_port = 4711;
+  input.rank_port = 20000;
+  for (const spec::Node& node : input.spec.nodes) {
+    const std::string& data = node.data_address.empty() ? node.address : node.data_address;
+    input.address_of[node.address] = {node.address, data, "", {}};
+  }
+  return input;
+}
+
+// "(unset)" where the process does not find it.
+inline std::string ValueOf(const v1::RankPlan& process, const std::string& name) {
+  std::string value = "(unset)";
+  for (const auto& variable : process.environment()) {
+    if (variable.name() == name) value = variable.value();
+  }
+  return value;
+}
+
+// Two ranks on the first node, one on the second.
+inline constexpr char kTwoAndOne[] = R"(
+nodes:
+  - {address: 10.0.0.1, cpus: [0, 1], chief: true}
+  - {address: 10.0.0.2, ssh_config: lab}
+ssh: {lab: {}}
+)";
+
+// Two GPUs on each of two nodes.
+inline constexpr char kTwoTimesTwoGpus[] = R"(
+nodes:
+  - {address: 10.0.0.1, gpus: [2, 3], chief: true}
+  - {address: 10.0.0.2, gpus: [0, 1], ssh_config: lab}
+ssh: {lab: {}}
+)";
+
+}  // namespace autodist::test

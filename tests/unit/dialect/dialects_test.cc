@@ -1,0 +1,66 @@
+#include "dialect/dialects.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/example_plan.h"
+
+namespace autodist::dialect {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr v1::ProgramKind kKinds[] = {v1::PROGRAM_KIND_PER_DEVICE, v1::PROGRAM_KIND_PER_NODE,
+                                      v1::PROGRAM_KIND_PER_JOB};
+
+TEST(DialectsTest, WrongChoicesAreRefusedTogether) {
+  const auto chosen =
+      Choose({"torch", "padle", "jax", "mindspore", "mpi"}, v1::PROGRAM_KIND_PER_NODE);
+  EXPECT_EQ(chosen.status().code(), StatusCode::kInvalidArgument);
+  const std::string message = Message(chosen.status());
+  EXPECT_THAT(message, HasSubstr("there is no dialect 'padle'; did you mean 'paddle'?"));
+  EXPECT_THAT(message, HasSubstr("'mindspore' is for --per device, not for --per node"));
+  EXPECT_THAT(message, HasSubstr("'mindspore' and 'mpi' contradict each other: "));
+  EXPECT_THAT(message, HasSubstr("'torch' and 'jax' contradict each other: both open"));
+}
+
+TEST(DialectsTest, SomeGoTogether) {
+  const auto chosen = Choose({"torch", "tensorflow", "torch"}, v1::PROGRAM_KIND_PER_DEVICE);
+  ASSERT_TRUE(chosen.ok()) << chosen.status();
+  EXPECT_EQ(chosen->size(), 2u);
+}
+
+// What an autodist around this one has set must not reach programs that speak another dialect.
+TEST(DialectsTest, WhatOneSetsIsRemovedFromTheEnvironmentOfAnother) {
+  // A person may have set these; no framework takes them for a sign of a launcher.
+  const std::vector<std::string> harmless = {"HOROVOD_CONTROLLER", "HOROVOD_CPU_OPERATIONS",
+                                             "PADDLE_DISTRI_BACKEND", "SLURM_JOB_ID",
+                                             "CUDA_VISIBLE_DEVICES"};
+  int seen = 0;
+  for (const Dialect* dialect : All()) {
+    for (const v1::ProgramKind kind : kKinds) {
+      if (dialect == &kRanktable || std::ranges::count(dialect->kinds, kind) == 0) continue;
+      for (const char* spec : {test::kTwoAndOne, test::kTwoTimesTwoGpus}) {
+        const auto plan = plan::MakePlan(test::InputFor(spec, {dialect->name}, kind));
+        ASSERT_TRUE(plan.ok()) << plan.status();
+        const v1::NodePlan& node = plan->nodes(0);
+        for (const auto& variable : node.ranks(0).environment()) {
+          ++seen;
+          if (std::ranges::count(harmless, variable.name()) > 0) continue;
+          EXPECT_TRUE(std::ranges::any_of(node.removed_variables(),
+                                          [&](const std::string& pattern) {
+                                            return pattern.ends_with('*')
+                                                       ? variable.name().starts_with(
+                                                             pattern.substr(0, pattern.size() - 1))
+                                                       : variable.name() == pattern;
+                                          }))
+              << dialect->name << " sets " << variable.name();
+        }
+      }
+    }
+  }
+  EXPECT_GT(seen, 100);
+}
+
+}  // namespace
+}  // namespace autodist::dialect

@@ -1,0 +1,199 @@
+// What each dialect tells a process; the frameworks themselves are asked by tests/frameworks.
+#include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
+#include <gtest/gtest.h>
+
+#include "support/example_plan.h"
+
+namespace autodist::dialect {
+namespace {
+
+using test::kTwoAndOne;
+using test::kTwoTimesTwoGpus;
+using test::ValueOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Expected = std::vector<std::pair<const char*, const char*>>;
+
+constexpr auto kPerNode = v1::PROGRAM_KIND_PER_NODE;
+constexpr auto kPerJob = v1::PROGRAM_KIND_PER_JOB;
+
+v1::LaunchPlan PlanOf(const char* spec, const std::string& dialect,
+                      v1::ProgramKind kind = v1::PROGRAM_KIND_PER_DEVICE) {
+  return *plan::MakePlan(test::InputFor(spec, {dialect}, kind));
+}
+
+void ExpectValues(const v1::RankPlan& process, const Expected& expected) {
+  for (const auto& [name, value] : expected) EXPECT_EQ(ValueOf(process, name), value) << name;
+}
+
+TEST(TorchTest, TorchrunNeedsNoArguments) {
+  const v1::LaunchPlan plan = PlanOf(kTwoAndOne, "torch", kPerNode);
+  ASSERT_EQ(plan.nodes(0).ranks_size(), 1);
+  ASSERT_EQ(plan.nodes(1).ranks_size(), 1);
+  ExpectValues(plan.nodes(0).ranks(0), {{"PET_NPROC_PER_NODE", "2"}, {"PET_NODE_RANK", "0"}});
+  ExpectValues(plan.nodes(1).ranks(0), {{"PET_NNODES", "2"},
+                                        {"PET_NPROC_PER_NODE", "1"},
+                                        {"PET_NODE_RANK", "1"},
+                                        {"PET_MASTER_ADDR", "10.0.0.1"},
+                                        {"PET_MASTER_PORT", "4711"},
+                                        {"PET_LOCAL_ADDR", "10.0.0.2"},
+                                        {"AUTODIST_WORLD_SIZE", "3"},
+                                        {"AUTODIST_NODE_RANK", "1"},
+                                        {"AUTODIST_RANK", "(unset)"},
+                                        {"RANK", "(unset)"},
+                                        {"LOCAL_RANK", "(unset)"}});
+  EXPECT_THAT(plan.nodes(0).ports(), ElementsAre(4711));
+  EXPECT_EQ(plan.world_size(), 3u);
+  EXPECT_EQ(plan.nodes(1).ranks(0).name(), "process 1");
+}
+
+TEST(DeepspeedTest, HasWhatTorchHasAndTheNodes) {
+  const v1::LaunchPlan plan = PlanOf(kTwoAndOne, "deepspeed");
+  ExpectValues(plan.nodes(1).ranks(0), {{"RANK", "2"},
+                                        {"MASTER_PORT", "4711"},
+                                        {"CROSS_RANK", "1"},
+                                        {"CROSS_SIZE", "2"},
+                                        {"LOCAL_SIZE", "1"}});
+}
+
+TEST(PaddleTest, RanksHaveEndpoints) {
+  const v1::LaunchPlan plan = PlanOf(kTwoTimesTwoGpus, "paddle");
+  ExpectValues(
+      plan.nodes(1).ranks(1),
+      {{"PADDLE_MASTER", "10.0.0.1:4711"},
+       {"PADDLE_TRAINER_ID", "3"},
+       {"PADDLE_TRAINERS_NUM", "4"},
+       {"PADDLE_CURRENT_ENDPOINT", "10.0.0.2:20001"},
+       {"PADDLE_TRAINER_ENDPOINTS", "10.0.0.1:20000,10.0.0.1:20001,10.0.0.2:20000,10.0.0.2:20001"},
+       {"FLAGS_selected_gpus", "1"},
+       {"PADDLE_DISTRI_BACKEND", "(unset)"},
+       {"CUDA_VISIBLE_DEVICES", "0,1"},
+       {"MASTER_ADDR", "(unset)"},
+       {"RANK", "(unset)"}});
+  ExpectValues(PlanOf(kTwoAndOne, "paddle").nodes(0).ranks(0),
+               {{"PADDLE_DISTRI_BACKEND", "gloo"}, {"FLAGS_selected_gpus", "(unset)"}});
+  EXPECT_THAT(plan.nodes(0).ports(), ElementsAre(4711, 20000, 20001));
+  EXPECT_THAT(plan.nodes(1).ports(), ElementsAre(20000, 20001));
+}
+
+TEST(PaddleTest, ProgramsThatSpawnTakeTheClusterFromTheEnvironment) {
+  const Expected launcher = {{"PADDLE_MASTER", "10.0.0.1:4711"},
+                             {"PADDLE_NNODES", "2"},
+                             {"PADDLE_RANK", "1"},
+                             {"POD_IP", "10.0.0.2"}};
+  const v1::LaunchPlan on_gpus = PlanOf(kTwoTimesTwoGpus, "paddle", kPerNode);
+  ExpectValues(on_gpus.nodes(1).ranks(0), launcher);
+  ExpectValues(on_gpus.nodes(1).ranks(0), {{"PADDLE_TRAINERS", "10.0.0.1,10.0.0.2"},
+                                           {"PADDLE_TRAINER_ID", "1"},
+                                           {"PADDLE_TRAINERS_NUM", "2"},
+                                           {"TRAINER_PORTS_NUM", "2"}});
+  // There spawn would refuse.
+  const v1::LaunchPlan on_cpus = PlanOf(kTwoAndOne, "paddle", kPerNode);
+  ExpectValues(on_cpus.nodes(1).ranks(0), launcher);
+  ExpectValues(on_cpus.nodes(1).ranks(0), {{"PADDLE_TRAINERS_NUM", "(unset)"}});
+}
+
+TEST(PaddleTest, RefusesAddressesThatItCannotRead) {
+  const auto plan = plan::MakePlan(test::InputFor(
+      "nodes: [{address: 'fd00::1', chief: true}, {address: 'fd00::2', ssh_config: a}]\n"
+      "ssh: {a: {}}",
+      {"paddle"}));
+  EXPECT_EQ(Message(plan.status()),
+            "dialect 'paddle': Paddle cannot use IPv6 addresses: fd00::1,fd00::2");
+}
+
+TEST(MindsporeTest, TheSchedulerIsOneMoreProcess) {
+  const v1::LaunchPlan plan = PlanOf(kTwoAndOne, "mindspore");
+  ASSERT_EQ(plan.nodes(0).ranks_size(), 3);
+  const v1::RankPlan& scheduler = plan.nodes(0).ranks(2);
+  EXPECT_TRUE(scheduler.auxiliary());
+  EXPECT_EQ(scheduler.rank(), 3u);
+  EXPECT_EQ(scheduler.name(), "the scheduler");
+  EXPECT_THAT(scheduler.argv(), ElementsAre("./train"));
+  ExpectValues(scheduler, {{"MS_ROLE", "MS_SCHED"},
+                           {"MS_WORKER_NUM", "3"},
+                           {"MS_NODE_ID", "(unset)"},
+                           {"AUTODIST_RANK", "(unset)"}});
+  ExpectValues(plan.nodes(1).ranks(0), {{"MS_ROLE", "MS_WORKER"},
+                                        {"MS_NODE_ID", "2"},
+                                        {"MS_WORKER_NUM", "3"},
+                                        {"MS_SCHED_HOST", "10.0.0.1"},
+                                        {"MS_SCHED_PORT", "4711"}});
+  EXPECT_EQ(plan.world_size(), 3u);
+}
+
+TEST(JaxTest, OneProcessPerDeviceOrPerNode) {
+  ExpectValues(PlanOf(kTwoAndOne, "jax").nodes(1).ranks(0),
+               {{"JAX_COORDINATOR_ADDRESS", "10.0.0.1:4711"},
+                {"JAX_LOCAL_DEVICE_IDS", "0"},
+                {"SLURM_NTASKS", "3"},
+                {"SLURM_PROCID", "2"}});
+  ExpectValues(PlanOf(kTwoTimesTwoGpus, "jax", kPerNode).nodes(1).ranks(0),
+               {{"JAX_LOCAL_DEVICE_IDS", "0,1"}, {"SLURM_NTASKS", "2"}, {"SLURM_PROCID", "1"}});
+}
+
+TEST(TensorflowTest, EveryRankIsAWorker) {
+  const v1::LaunchPlan plan = PlanOf(kTwoAndOne, "tensorflow");
+  EXPECT_EQ(ValueOf(plan.nodes(1).ranks(0), "TF_CONFIG"),
+            R"({"cluster":{"worker":["10.0.0.1:20000","10.0.0.1:20001","10.0.0.2:20000"]},)"
+            R"("task":{"type":"worker","index":2}})");
+  EXPECT_THAT(plan.nodes(0).ports(), ElementsAre(20000, 20001));
+  EXPECT_EQ(ValueOf(PlanOf(kTwoAndOne, "tensorflow", kPerNode).nodes(1).ranks(0), "TF_CONFIG"),
+            R"({"cluster":{"worker":["10.0.0.1:20000","10.0.0.2:20000"]},)"
+            R"("task":{"type":"worker","index":1}})");
+}
+
+TEST(HorovodTest, HasAStoreOnTheChief) {
+  const v1::LaunchPlan plan = PlanOf(kTwoAndOne, "horovod");
+  EXPECT_THAT(plan.nodes(0).ranks(2).argv(),
+              ElementsAre("/opt/autodist/autodist-horovod-store", "10.0.0.1", "4711"));
+  // Of the second ranks of a node there is only one.
+  ExpectValues(plan.nodes(0).ranks(1), {{"HOROVOD_RANK", "1"},
+                                        {"HOROVOD_SIZE", "3"},
+                                        {"HOROVOD_LOCAL_RANK", "1"},
+                                        {"HOROVOD_CROSS_RANK", "0"},
+                                        {"HOROVOD_CROSS_SIZE", "1"}});
+  ExpectValues(plan.nodes(1).ranks(0), {{"HOROVOD_LOCAL_SIZE", "1"},
+                                        {"HOROVOD_CROSS_RANK", "1"},
+                                        {"HOROVOD_CROSS_SIZE", "2"},
+                                        {"HOROVOD_GLOO_RENDEZVOUS_ADDR", "10.0.0.1"},
+                                        {"HOROVOD_GLOO_RENDEZVOUS_PORT", "4711"}});
+}
+
+std::string Default(const v1::NodePlan& node, const std::string& name) {
+  for (const auto& variable : node.default_variables()) {
+    if (variable.name() == name) return variable.value();
+  }
+  return "(unset)";
+}
+
+TEST(MpiTest, NodesAreReachedThroughAPortOfTheirOwn) {
+  const v1::LaunchPlan plan = PlanOf(kTwoAndOne, "mpi", kPerJob);
+  ASSERT_EQ(plan.nodes(0).ranks_size(), 1);
+  EXPECT_FALSE(plan.nodes(0).ranks(0).auxiliary());
+  EXPECT_EQ(plan.nodes(0).files(0).content(), "10.0.0.1 slots=2\n10.0.0.2 slots=1\n");
+  ASSERT_EQ(plan.nodes(1).ranks_size(), 1);
+  EXPECT_TRUE(plan.nodes(1).ranks(0).auxiliary());
+  EXPECT_TRUE(plan.nodes(1).ranks(0).by_agent());
+  EXPECT_FALSE(plan.pmix());
+  EXPECT_TRUE(PlanOf(kTwoAndOne, "mpi").pmix());
+}
+
+TEST(MpiTest, TrafficStaysInTheNetworkOfTheNodes) {
+  const char* kVariable = "OMPI_MCA_btl_tcp_if_include";
+  EXPECT_EQ(Default(PlanOf(kTwoAndOne, "mpi").nodes(1), kVariable), "10.0.0.0/30");
+  const auto network = [&](const std::string& one, const std::string& other) {
+    const std::string spec = "nodes: [{address: '" + one + "', chief: true}, {address: '" + other +
+                             "', ssh_config: a}]\nssh: {a: {}}";
+    return Default(PlanOf(spec.c_str(), "mpi").nodes(0), kVariable);
+  };
+  EXPECT_EQ(network("172.31.30.187", "172.31.18.140"), "172.31.16.0/20");
+  EXPECT_EQ(network("10.0.0.1", "192.168.0.1"), "(unset)");  // nothing in common
+  EXPECT_EQ(network("fd00::1", "fd00::2"), "(unset)");
+  EXPECT_EQ(Default(PlanOf("nodes: [{address: 10.0.0.1}]", "mpi").nodes(0), kVariable),
+            "10.0.0.1/32");
+}
+
+}  // namespace
+}  // namespace autodist::dialect

@@ -1,0 +1,101 @@
+// What the command of a job may be: placeholders in it, and programs that start ranks themselves.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plan/known_launchers.h"
+#include "plan/placeholders.h"
+#include "support/example_plan.h"
+
+namespace autodist::plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr auto kPerDevice = v1::PROGRAM_KIND_PER_DEVICE;
+constexpr auto kPerNode = v1::PROGRAM_KIND_PER_NODE;
+constexpr auto kPerJob = v1::PROGRAM_KIND_PER_JOB;
+
+Result<v1::LaunchPlan> PlanOf(std::vector<std::string> command, v1::ProgramKind kind = kPerDevice) {
+  Input input = test::InputFor(test::kTwoAndOne, {}, kind);
+  input.command = std::move(command);
+  return MakePlan(input);
+}
+
+TEST(PlaceholdersTest, StandForTheValuesOfTheRank) {
+  const auto plan = PlanOf({"./train", "--rank={rank}/{world_size}", "{local_rank}{node_rank}",
+                            "{master_addr}:{master_port}", "{local_world_size} {node_count}"});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->nodes(1).ranks(0).argv(),
+              ElementsAre("./train", "--rank=2/3", "01", "10.0.0.1:4711", "1 2"));
+}
+
+TEST(PlaceholdersTest, WhatElseStandsInBracesStaysByteForByte) {
+  const std::vector<std::string> command = {"./train",  R"({"lr": 0.1, "x": {"y": [1]}})",
+                                            "{{ x }}",  "{ranks}",
+                                            "{rank",    "{",
+                                            "{{",       "}{",
+                                            "${rank }", ""};
+  const auto plan = PlanOf(command);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const auto& argv = plan->nodes(0).ranks(0).argv();
+  EXPECT_EQ(std::vector<std::string>(argv.begin(), argv.end()), command);
+}
+
+TEST(PlaceholdersTest, TwoBracesMeanOne) {
+  const auto plan = PlanOf({"./train", "{{rank}}", "{{rank}", "{{{rank}}}", "a{{rank}}{rank}"});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->nodes(0).ranks(1).argv(),
+              ElementsAre("./train", "{rank}", "{rank}", "{{rank}}", "a{rank}1"));
+}
+
+TEST(PlaceholdersTest, SomeHaveNoValueForSomePrograms) {
+  EXPECT_THAT(Message(PlanOf({"./train", "-r{local_rank}"}, kPerNode).status()),
+              HasSubstr("argument '-r{local_rank}': {local_rank} has no value for a program that "
+                        "is started once per node"));
+  EXPECT_THAT(Message(PlanOf({"./train", "{node_rank}"}, kPerJob).status()),
+              HasSubstr("started once per job"));
+  EXPECT_TRUE(PlanOf({"./train", "{node_rank}", "{local_world_size}"}, kPerNode).ok());
+  EXPECT_TRUE(PlanOf({"./train", "{world_size}", "{master_addr}"}, kPerJob).ok());
+}
+
+TEST(KnownLaunchersTest, AreFoundWhereverTheyStand) {
+  using Command = std::vector<std::string>;
+  for (const Command& command :
+       {Command{"torchrun", "x.py"}, Command{"/opt/venv/bin/torchrun"},
+        Command{"python", "-m", "torch.distributed.run", "x.py"},
+        Command{"python3.11", "-u", "-X", "dev", "-m", "torch.distributed.launch"},
+        Command{"env", "A=1", "-u", "B=", "python3", "-mpaddle.distributed.launch"},
+        Command{"python3", "/usr/bin/torchrun"}, Command{"msrun"},
+        Command{"accelerate", "launch", "x.py"}}) {
+    const auto launcher = LauncherIn(command);
+    ASSERT_TRUE(launcher) << command[0];
+    EXPECT_EQ(launcher->kind, kPerNode) << launcher->name;
+  }
+  EXPECT_EQ(LauncherIn({"mpirun", "-n", "2"})->kind, kPerJob);
+  for (const Command& command :
+       {Command{"./train"}, Command{"python", "train.py", "torchrun"}, Command{"python"},
+        Command{"python", "-m", "train"}, Command{"accelerate", "config"}, Command{"env"},
+        Command{"python", "-c", "import torch"}, Command{}}) {
+    EXPECT_FALSE(LauncherIn(command)) << testing::PrintToString(command);
+  }
+}
+
+TEST(KnownLaunchersTest, NeedTheRightKind) {
+  const auto torchrun = PlanOf({"torchrun", "x.py"});
+  EXPECT_EQ(Message(torchrun.status()),
+            "torchrun starts the ranks of its node itself; it has to be started once per node");
+  EXPECT_THAT(Remedy(torchrun.status()), HasSubstr("add --per node, or leave the launcher out"));
+  EXPECT_THAT(Remedy(PlanOf({"mpirun"}, kPerNode).status()), HasSubstr("add --per job"));
+  EXPECT_TRUE(PlanOf({"torchrun", "x.py"}, kPerNode).ok());
+}
+
+TEST(KnownLaunchersTest, BringTheirDialect) {
+  EXPECT_THAT(PlanOf({"mpirun", "./x"}, kPerJob)->dialects(), ElementsAre("mpi"));
+  EXPECT_THAT(PlanOf({"python", "-m", "paddle.distributed.launch"}, kPerNode)->dialects(),
+              ElementsAre("paddle"));
+  EXPECT_THAT(PlanOf({"./train"})->dialects(), ElementsAre("torch"));
+}
+
+}  // namespace
+}  // namespace autodist::plan
