@@ -85,7 +85,10 @@ Result<OpenPort> ListenAt(uint16_t port) {
 std::vector<uint32_t> PortsTaken(const google::protobuf::RepeatedField<uint32_t>& ports) {
   std::vector<uint32_t> taken;
   for (const uint32_t port : ports) {
-    if (port > kHighestPort || !ListenAt(static_cast<uint16_t>(port)).ok()) taken.push_back(port);
+    if (port > kHighestPort) continue;
+    const Status opened = ListenAt(static_cast<uint16_t>(port)).status();
+    // That it may not be opened at all is for the program to say.
+    if (opened.code() == StatusCode::kAlreadyExists) taken.push_back(port);
   }
   return taken;
 }

@@ -209,7 +209,9 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
     }
     const Status written = WriteFiles(node, agent, *environment);
     if (!written.ok()) {
-      report(MakeProblem(v1::PROBLEM_KIND_UNSPECIFIED, Message(written), Remedy(written)));
+      report(MakeProblem(
+          v1::PROBLEM_KIND_UNSPECIFIED, Message(written),
+          "the job's folder on this node, " + agent.folder + ", has to be writable and not full"));
     }
     CheckPrograms(node, directory, *environment, prepared);
   }

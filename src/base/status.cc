@@ -21,6 +21,7 @@ StatusCode CodeOfErrno(int errno_value) {
     case EPERM:
       return StatusCode::kPermissionDenied;
     case EEXIST:
+    case EADDRINUSE:
       return StatusCode::kAlreadyExists;
     case ETIMEDOUT:
       return StatusCode::kDeadlineExceeded;

@@ -82,6 +82,17 @@ class PortsTest : public testing::Test {
   google::protobuf::RepeatedPtrField<v1::PortTarget> targets_;
 };
 
+TEST(PortsTakenTest, TellsThoseThatSomebodyListensAt) {
+  const BoundSocket one(/*backlog=*/1);
+  const BoundSocket other(/*backlog=*/1);
+  const uint32_t free_port = BoundSocket(/*backlog=*/1).port();
+  google::protobuf::RepeatedField<uint32_t> ports;
+  for (const uint32_t port : {one.port(), free_port, other.port(), 0u, 70'000u}) ports.Add(port);
+  EXPECT_THAT(PortsTaken(ports), testing::ElementsAre(one.port(), other.port()));
+  // It has not kept any of them.
+  EXPECT_THAT(PortsTaken(ports), testing::ElementsAre(one.port(), other.port()));
+}
+
 TEST_F(PortsTest, ReachesOpenPortsInOrder) {
   const Opened first = Open(0);
   const Opened second = Open(0, "");

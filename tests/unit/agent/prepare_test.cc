@@ -58,6 +58,36 @@ class PrepareTest : public testing::Test {
   const std::unique_ptr<Supervisor> supervisor_ = test::QuietSupervisor();
 };
 
+TEST_F(PrepareTest, FilesAreWrittenAndTheirPathsTold) {
+  v1::PlannedFile& file = *node().add_files();
+  file.set_name("table.json");
+  file.set_content("{}");
+  file.set_variable("TABLE");
+  EXPECT_THAT(ReadyEnvironment(), Contains("TABLE=" + folder_.path() + "/table.json"));
+  EXPECT_EQ(folder_.Read("table.json"), "{}");
+  for (const char* name : {"../table.json", "", ".", "/tmp/x"}) {
+    file.set_name(name);
+    EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_UNSPECIFIED), HasSubstr("is no name for a file"));
+  }
+}
+
+TEST_F(PrepareTest, TheAgentsOwnProgramMayBeRun) {
+  v1::RankPlan& own = *node().add_ranks();
+  own.set_by_agent(true);
+  own.add_argv("serve");
+  v1::EnvironmentVariable& variable = *node().add_agent_variables();
+  variable.set_name("SHELL_OF_MPIRUN");
+  variable.set_value("remote-shell");
+  EXPECT_THAT(ReadyEnvironment(), Contains("SHELL_OF_MPIRUN=/the/agent remote-shell"));
+  EXPECT_THAT(Prepare().ranks.at(1).spawn.argv, testing::ElementsAre("/the/agent", "serve"));
+}
+
+TEST_F(PrepareTest, EveryProgramIsLookedFor) {
+  node().add_ranks()->add_argv("no-such-program");
+  node().add_ranks()->add_argv("no-such-program");
+  EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_COMMAND_NOT_FOUND), HasSubstr("no-such-program"));
+}
+
 TEST_F(PrepareTest, ANodeStartsFromACleanEnvironment) {
   const auto environment = ReadyEnvironment();
   EXPECT_THAT(environment, Not(Contains("FROM_AGENT=1")));

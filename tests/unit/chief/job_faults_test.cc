@@ -75,7 +75,6 @@ class JobFaultsTest : public test::AgentsTest, public testing::WithParamInterfac
     input.command = {"sh", "-c", script};
     input.job_id = NewJobId();
     input.person = {"me", folder_.path(), folder_.path(), ""};
-    input.master_port = 1;  // of a rendezvous that nobody makes
     input.address_of["127.0.0.1"] = {"127.0.0.1", "127.0.0.1", "", {}};
     return input;
   }

@@ -68,6 +68,34 @@ TEST_F(JobStateTest, ARankThatWasKilledIsTheCauseOfExitsThatAreToldSooner) {
   EXPECT_EQ(state_.ended_themselves(), 1);
 }
 
+// With rank 5 on node 0, which serves the others.
+v1::LaunchPlan PlanWithAuxiliary() {
+  v1::LaunchPlan plan = test::ThreeNodePlan();
+  v1::RankPlan& serving = *plan.mutable_nodes(0)->add_ranks();
+  serving.set_rank(5);
+  serving.set_auxiliary(true);
+  return plan;
+}
+
+TEST_F(JobStateTest, WhatServesTheRanksIsNotWaitedFor) {
+  JobState state(PlanWithAuxiliary());
+  for (uint32_t rank = 0; rank < 5; ++rank) state.RankExited(Exited(rank, 0));
+  EXPECT_TRUE(state.AllEnded());
+  EXPECT_EQ(state.RankExited(Signaled(5, SIGTERM)), Action::kNone);
+  EXPECT_FALSE(state.cause());
+  EXPECT_EQ(state.ExitCode(), 0);
+}
+
+TEST_F(JobStateTest, WhatServesTheRanksMayEndWellButNotFail) {
+  JobState well(PlanWithAuxiliary());
+  EXPECT_EQ(well.RankExited(Exited(5, 0)), Action::kNone);
+  EXPECT_FALSE(well.AllEnded());
+  JobState state(PlanWithAuxiliary());
+  EXPECT_EQ(state.RankExited(Exited(5, 3)), Action::kStop);
+  EXPECT_EQ(state.cause()->exit.rank(), 5u);
+  EXPECT_EQ(state.ExitCode(), 3);
+}
+
 TEST_F(JobStateTest, ASignalGives128AndItsNumber) {
   state_.RankExited(Signaled(0, SIGSEGV));
   EXPECT_EQ(state_.ExitCode(), 139);

@@ -1,0 +1,109 @@
+"""Programs that are started in other ways than once per device, and processes beside the ranks."""
+
+import re
+import socket
+
+import pytest
+
+# Two ranks; speaks MindSpore's dialect, whose scheduler is a third process of the same program.
+SPEC = "nodes:\n  - address: localhost\n    cpus: [0, 1]\n"
+SCHEDULED = """
+case $MS_ROLE in
+  MS_SCHED) echo scheduling; %s ;;
+  MS_WORKER) echo working; %s ;;
+esac
+"""
+
+
+@pytest.fixture
+def run_script(autodist, tmp_path):
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(SPEC)
+    return lambda script, *options: autodist("run", "--spec", str(spec), *options, "--", "sh", "-c",
+                                             script)
+
+
+def test_what_serves_the_ranks_ends_with_them(run_script):
+    outcome = run_script(SCHEDULED % ("exec sleep 1000", "exit 0"), "--dialect", "mindspore")
+    assert outcome.code == 0
+    assert outcome.lines() == {0: ["working"], 1: ["working"], 2: ["scheduling"]}
+    assert "2 ranks on 1 node, and the scheduler" in outcome.err
+
+
+def test_its_failure_is_that_of_the_job(run_script):
+    outcome = run_script(SCHEDULED % ("exit 3", "exec sleep 1000"), "--dialect", "mindspore")
+    assert outcome.code == 3
+    assert re.search(r"the scheduler on localhost \(pid \d+\) exited with code 3", outcome.err)
+    assert "rank-2.out and .err" in outcome.err
+
+
+def test_its_output_is_a_log_like_the_others(run_script, autodist, tmp_path):
+    outcome = run_script(SCHEDULED % ("exec sleep 1000", "exit 0"), "--dialect", "mindspore")
+    job = re.search(r"job (\S+):", outcome.err)[1]
+    assert autodist("logs", job, "--rank", "2").out == "scheduling\n"
+    assert "[localhost:2] scheduling" in autodist("logs", job).out
+
+
+def test_once_per_node_and_once_per_job(run_script):
+    script = "echo $AUTODIST_NODE_RANK $AUTODIST_LOCAL_WORLD_SIZE ${RANK-no} $PET_NNODES"
+    outcome = run_script(script, "--per", "node")
+    assert outcome.code == 0
+    assert outcome.lines() == {0: ["0 2 no 1"]}
+    assert "2 ranks on 1 node, by one program on each node" in outcome.err
+    assert run_script("echo $AUTODIST_WORLD_SIZE", "--per", "job").lines() == {0: ["2"]}
+    outcome = run_script("exit 4", "--per", "node")
+    assert outcome.code == 4 and "process 0 on localhost" in outcome.err
+
+
+def test_placeholders_are_filled_in(autodist):
+    outcome = autodist("run", "--", "echo", "{rank}/{world_size}", "{{rank}}", '{"lr": 1}')
+    assert outcome.lines() == {0: ['0/1 {rank} {"lr": 1}']}
+
+
+def test_a_rendezvous_port_that_was_asked_for_but_is_taken(autodist):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        outcome = autodist("run", "--no-preflight", "--master-port", str(port), "--", "echo", "ran")
+    assert outcome.code == 125
+    assert f"nothing was started, because somebody else has port {port} on localhost" in outcome.err
+    assert "choose another one with --master-port" in outcome.err
+    assert "ran" not in outcome.out
+
+
+# Rank 1 is faster than rank 0 at the first attempt, and takes its port.
+RACE = """
+import os, socket, sys, time
+port = int(os.environ["MASTER_PORT"])
+first = os.environ["AUTODIST_RESTART_COUNT"] == "0"
+if os.environ["RANK"] == "1":
+    if first:
+        taken = socket.create_server(("127.0.0.1", port))
+        open("taken", "w").close()
+        time.sleep(1000)
+    sys.exit()
+while first and not os.path.exists("taken"):
+    time.sleep(0.01)
+try:
+    socket.create_server(("127.0.0.1", port))
+    print("listening", flush=True)
+except OSError as error:
+    sys.exit(f"port {port}: {error}")
+"""
+
+
+def test_a_lost_race_for_a_port_is_run_again(autodist, tmp_path):
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(SPEC)
+    (tmp_path / "race.py").write_text(RACE)
+    outcome = autodist("run", "--spec", str(spec), "--grace", "5", "--", "/usr/bin/python3",
+                       "race.py")
+    assert outcome.code == 0, outcome.err
+    assert "Address already in use" in outcome.err
+    assert outcome.lines() == {0: ["listening"]}
+    # Not with a port that the person has chosen.
+    (tmp_path / "taken").unlink()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+    outcome = autodist("run", "--spec", str(spec), "--grace", "5", "--master-port", str(port), "--",
+                       "/usr/bin/python3", "race.py")
+    assert outcome.code == 1
