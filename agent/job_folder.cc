@@ -113,6 +113,8 @@ void JobFolder::Remove() const {
   for (const std::string& file : {chief_socket(), rank_socket(), log(), lock(), cgroup()}) {
     unlink(file.c_str());
   }
+  std::error_code best_effort;
+  std::filesystem::remove_all(pmix(), best_effort);
   rmdir(path_.c_str());
   rmdir(parent_.c_str());  // if this was the last job
 }

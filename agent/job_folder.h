@@ -25,6 +25,7 @@ class JobFolder {
   std::string rank_socket() const { return path_ + "/ranks.sock"; }
   std::string log() const { return path_ + "/agent.log"; }
   std::string lock() const { return path_ + "/lock"; }
+  std::string pmix() const { return path_ + "/pmix"; }      // a folder
   std::string cgroup() const { return path_ + "/cgroup"; }  // where there is one: its path
 
   // Makes it, private to this user; /tmp is everybody's: somebody else's folder, or a link, that

@@ -7,9 +7,13 @@ namespace autodist::agent {
 // A rank's call that waits for the chief's answer.
 class RendezvousService::Call final : public grpc::ServerUnaryReactor {
  public:
-  Call(RendezvousService& service, uint64_t id, FillResponse fill)
-      : service_(service), id_(id), fill_(std::move(fill)) {}
+  Call(RendezvousService& service, v1::RendezvousRequest request, FillResponse fill)
+      : service_(service), fill_(std::move(fill)) {
+    id_ = service_.Ask(std::move(request),
+                       [this](const v1::RendezvousReply& reply) { Answer(reply); });
+  }
 
+ private:
   void Answer(const v1::RendezvousReply& reply) {
     if (!reply.error().empty()) {
       Finish({grpc::StatusCode::INVALID_ARGUMENT, reply.error()});
@@ -18,54 +22,45 @@ class RendezvousService::Call final : public grpc::ServerUnaryReactor {
     fill_(reply);
     Finish(grpc::Status::OK);
   }
-
- private:
-  void OnCancel() override { service_.Cancel(id_); }
+  void OnCancel() override {
+    if (service_.Forget(id_)) Finish(grpc::Status::CANCELLED);
+  }
   void OnDone() override { delete this; }
 
   RendezvousService& service_;
-  const uint64_t id_;
   const FillResponse fill_;
+  uint64_t id_ = 0;
 };
 
-grpc::ServerUnaryReactor* RendezvousService::Forward(v1::RendezvousRequest request,
-                                                     FillResponse fill) {
-  Call* call = nullptr;
+uint64_t RendezvousService::Ask(v1::RendezvousRequest request, Answer answer) {
+  const uint64_t id = next_id_++;
+  request.set_id(id);
   {
     const std::lock_guard lock(mutex_);
-    request.set_id(next_id_++);
-    call = new Call(*this, request.id(), std::move(fill));
-    waiting_[request.id()] = call;
+    waiting_[id] = std::move(answer);
   }
   v1::AgentEvent event;
   *event.mutable_rendezvous_request() = std::move(request);
   events_.Push(std::move(event));
-  return call;
+  return id;
+}
+
+bool RendezvousService::Forget(uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  return waiting_.erase(id) > 0;
 }
 
 void RendezvousService::Reply(const v1::RendezvousReply& reply) {
   const std::lock_guard lock(mutex_);
-  const auto found = waiting_.find(reply.id());
-  if (found == waiting_.end()) return;  // cancelled meanwhile
-  Call* call = found->second;
-  waiting_.erase(found);
-  call->Answer(reply);
-}
-
-void RendezvousService::Cancel(uint64_t id) {
-  const std::lock_guard lock(mutex_);
-  const auto found = waiting_.find(id);
-  if (found == waiting_.end()) return;
-  Call* call = found->second;
-  waiting_.erase(found);
-  call->Finish(grpc::Status::CANCELLED);
+  const auto waiting = waiting_.extract(reply.id());
+  if (waiting) waiting.mapped()(reply);  // else: forgotten meanwhile
 }
 
 grpc::ServerUnaryReactor* RendezvousService::Set(grpc::CallbackServerContext*,
                                                  const v1::SetRequest* request, v1::SetResponse*) {
   v1::RendezvousRequest forwarded;
   *forwarded.mutable_set() = *request;
-  return Forward(std::move(forwarded), [](const v1::RendezvousReply&) {});
+  return new Call(*this, std::move(forwarded), [](const v1::RendezvousReply&) {});
 }
 
 grpc::ServerUnaryReactor* RendezvousService::Get(grpc::CallbackServerContext*,
@@ -73,7 +68,7 @@ grpc::ServerUnaryReactor* RendezvousService::Get(grpc::CallbackServerContext*,
                                                  v1::GetResponse* response) {
   v1::RendezvousRequest forwarded;
   *forwarded.mutable_get() = *request;
-  return Forward(std::move(forwarded), [response](const v1::RendezvousReply& reply) {
+  return new Call(*this, std::move(forwarded), [response](const v1::RendezvousReply& reply) {
     response->set_value(reply.value());
   });
 }
@@ -83,7 +78,7 @@ grpc::ServerUnaryReactor* RendezvousService::Barrier(grpc::CallbackServerContext
                                                      v1::BarrierResponse*) {
   v1::RendezvousRequest forwarded;
   *forwarded.mutable_barrier() = *request;
-  return Forward(std::move(forwarded), [](const v1::RendezvousReply&) {});
+  return new Call(*this, std::move(forwarded), [](const v1::RendezvousReply&) {});
 }
 
 }  // namespace autodist::agent

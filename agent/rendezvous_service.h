@@ -1,8 +1,9 @@
-// The service that ranks reach on their node; the answers come from the chief.
+// What ranks on this node ask of the chief; the service by which they do.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -13,10 +14,18 @@
 
 namespace autodist::agent {
 
-// Rendezvous calls of the ranks on this node, passed on to the chief. Thread-safe.
+// Passes rendezvous calls on to the chief. Thread-safe; no call blocks.
 class RendezvousService final : public v1::RendezvousService::CallbackService {
  public:
   explicit RendezvousService(EventQueue& events) : events_(events) {}
+
+  using Answer = std::function<void(const v1::RendezvousReply& reply)>;
+
+  // Asks the chief; `answer` is called at most once, on a thread of gRPC's, and must not block.
+  // Returns the request's id.
+  uint64_t Ask(v1::RendezvousRequest request, Answer answer);
+  // Nobody waits for the answer any more; false if it has been given.
+  bool Forget(uint64_t id);
 
   void Reply(const v1::RendezvousReply& reply);
 
@@ -30,13 +39,11 @@ class RendezvousService final : public v1::RendezvousService::CallbackService {
  private:
   class Call;
   using FillResponse = std::function<void(const v1::RendezvousReply&)>;
-  grpc::ServerUnaryReactor* Forward(v1::RendezvousRequest request, FillResponse fill);
-  void Cancel(uint64_t id);
 
   EventQueue& events_;
+  std::atomic<uint64_t> next_id_ = 1;
   std::mutex mutex_;
-  uint64_t next_id_ = 1;
-  std::map<uint64_t, Call*> waiting_;
+  std::map<uint64_t, Answer> waiting_;
 };
 
 }  // namespace autodist::agent

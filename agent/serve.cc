@@ -90,6 +90,7 @@ class Agent {
     chief_server_.reset();
     service_.reset();
     supervisor_.reset();
+    pmix_.reset();
     if (output_) output_->StopReading();
   }
   Agent(const Agent&) = delete;
@@ -109,8 +110,9 @@ class Agent {
   std::unique_ptr<RankOutput> output_;
   std::unique_ptr<EventQueue> events_;
   std::unique_ptr<AttemptEnd> end_;
-  std::unique_ptr<Supervisor> supervisor_;
   std::unique_ptr<RendezvousService> rendezvous_;
+  std::unique_ptr<PmixService> pmix_;
+  std::unique_ptr<Supervisor> supervisor_;
   std::unique_ptr<Admission> admission_;
   std::unique_ptr<AgentService> service_;
   std::unique_ptr<grpc::Server> chief_server_;
@@ -139,14 +141,18 @@ Status Agent::Build() {
     life_.End();
   });
   SupervisorEvents told = EventsInto(*events_, *output_);
-  told.ended = [this] { end_->ProcessesGone(); };
-  AD_ASSIGN_OR_RETURN(supervisor_, Supervisor::Create(std::move(told)));
+  told.ended = [this] {
+    pmix_->Leave();
+    end_->ProcessesGone();
+  };
   rendezvous_ = std::make_unique<RendezvousService>(*events_);
+  pmix_ = std::make_unique<PmixService>(*events_, *rendezvous_, options_.folder.pmix());
+  AD_ASSIGN_OR_RETURN(supervisor_, Supervisor::Create(std::move(told)));
   lock_.Reset(open(options_.folder.lock().c_str(), O_RDWR | O_CLOEXEC));
   Hold(lock_.get(), Life::kInCharge);
   options_.folder_lock.Reset();
   service_ = std::make_unique<AgentService>(AgentParts{
-      *events_, *output_, *rendezvous_, *supervisor_,
+      *events_, *output_, *rendezvous_, *supervisor_, *pmix_,
       AgentPlace{options_.folder.rank_socket(), options_.folder.path(), OwnProgram()},
       [this] { life_.Renew(); }, [this](bool held) { life_.Hold(held); },
       [this](bool paused) { life_.Pause(paused); }, [this](bool open) { SessionChanged(open); },

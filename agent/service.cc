@@ -59,22 +59,29 @@ grpc::ServerUnaryReactor* AgentService::Prepare(grpc::CallbackServerContext* con
   }
   parts_.hold_lease(true);
   // The activation may take long; gRPC's own threads must not wait for it.
-  preparing_ = std::jthread([this, request, response, reactor] {
-    PreparedNode prepared = PrepareNode(*request, process::Environment::FromStrings(environ),
+  preparing_ = std::jthread([this, request = *request, response, reactor]() mutable {
+    Status joined;
+    if (request.has_pmix()) joined = parts_.pmix.Join(request.pmix(), *request.mutable_node());
+    PreparedNode prepared = PrepareNode(request, process::Environment::FromStrings(environ),
                                         parts_.place, parts_.supervisor);
-    for (const uint32_t port : PortsTaken(request->node().ports())) {
+    for (const uint32_t port : PortsTaken(request.node().ports())) {
       response->add_ports_taken(port);
+    }
+    if (!joined.ok()) {
+      v1::Problem& problem = *response->add_problems();
+      problem.set_kind(v1::PROBLEM_KIND_PMIX);
+      problem.set_cause(Message(joined));
     }
     for (v1::Problem& problem : prepared.problems) *response->add_problems() = std::move(problem);
     for (std::string& warning : prepared.warnings) response->add_warnings(std::move(warning));
     if (prepared.facts) *response->mutable_facts() = *std::move(prepared.facts);
     MakeStringsUtf8(*response);
-    parts_.output.Begin(request->spool_limit());
+    parts_.output.Begin(request.spool_limit());
     {
       const std::lock_guard ranks_lock(mutex_);
       ranks_ = std::move(prepared.ranks);
       if (prepared.environment) environment_ = *std::move(prepared.environment);
-      stop_signal_ = static_cast<int>(request->stop_signal());
+      stop_signal_ = static_cast<int>(request.stop_signal());
       if (stop_signal_ <= 0 || stop_signal_ >= NSIG) stop_signal_ = SIGTERM;
       preparing_now_ = false;
     }
@@ -260,6 +267,9 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
       break;
     case v1::ChiefMessage::kRendezvousReply:
       parts_.rendezvous.Reply(message.rendezvous_reply());
+      break;
+    case v1::ChiefMessage::kModexQuestion:
+      parts_.pmix.Answer(message.modex_question());
       break;
     case v1::ChiefMessage::kRenewLease: {
       v1::AgentEvent event;

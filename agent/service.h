@@ -12,6 +12,7 @@
 
 #include "autodist/v1/agent.grpc.pb.h"
 #include "event_queue.h"
+#include "pmix_service.h"
 #include "ports.h"
 #include "prepare.h"
 #include "rank_output.h"
@@ -26,6 +27,7 @@ struct AgentParts {
   RankOutput& output;
   RendezvousService& rendezvous;
   Supervisor& supervisor;
+  PmixService& pmix;
   AgentPlace place;
   std::function<void()> heard_chief;          // for each message
   std::function<void(bool held)> hold_lease;  // while the chief has nothing to say

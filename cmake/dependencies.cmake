@@ -56,3 +56,38 @@ else()
   target_link_libraries(autodist_grpc INTERFACE
     "$<LINK_GROUP:RESCAN,${joined},${absl_joined}>" Threads::Threads)
 endif()
+
+# For the agent, where it is static: archives, and what they expect of other libraries.
+find_path(hwloc_include hwloc.h REQUIRED)
+find_path(pmix_include pmix_server.h PATH_SUFFIXES lib/${CMAKE_LIBRARY_ARCHITECTURE}/pmix2/include
+          REQUIRED)
+if(AUTODIST_SANITIZE)
+  set(link shared)
+  set(hwloc_names hwloc)
+  set(pmix_names pmix)
+else()
+  set(link static)
+  set(hwloc_names libhwloc.a)
+  set(pmix_names libpmix.a)
+  add_library(autodist_absent_libraries STATIC ${PROJECT_SOURCE_DIR}/agent/absent_libraries.cc)
+endif()
+find_library(hwloc_library_${link} NAMES ${hwloc_names} REQUIRED)
+find_library(pmix_library_${link} NAMES ${pmix_names} PATH_SUFFIXES pmix2/lib REQUIRED)
+
+add_library(hwloc::hwloc UNKNOWN IMPORTED)
+set_target_properties(hwloc::hwloc PROPERTIES
+  IMPORTED_LOCATION ${hwloc_library_${link}}
+  INTERFACE_INCLUDE_DIRECTORIES ${hwloc_include})
+add_library(pmix::pmix UNKNOWN IMPORTED)
+set_target_properties(pmix::pmix PROPERTIES
+  IMPORTED_LOCATION ${pmix_library_${link}}
+  INTERFACE_INCLUDE_DIRECTORIES ${pmix_include})
+if(NOT AUTODIST_SANITIZE)
+  find_library(event_core_archive NAMES libevent_core.a REQUIRED)
+  find_library(event_pthreads_archive NAMES libevent_pthreads.a REQUIRED)
+  find_library(archive_z NAMES libz.a REQUIRED)
+  set_property(TARGET hwloc::hwloc PROPERTY INTERFACE_LINK_LIBRARIES autodist_absent_libraries)
+  set_property(TARGET pmix::pmix PROPERTY INTERFACE_LINK_LIBRARIES
+    hwloc::hwloc ${event_pthreads_archive} ${event_core_archive} ${archive_z}
+    autodist_absent_libraries Threads::Threads)
+endif()

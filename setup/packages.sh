@@ -7,12 +7,13 @@ packages="
   g++ cmake ninja-build make pkg-config ca-certificates dpkg-dev
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   libyaml-cpp-dev libspdlog-dev libfmt-dev libcli11-dev libssl-dev libxxhash-dev zlib1g-dev
-  nlohmann-json3-dev libcpp-httplib-dev libbrotli-dev
+  nlohmann-json3-dev libcpp-httplib-dev libbrotli-dev libpmix-dev libevent-dev libhwloc-dev
   libgloo-dev libgtest-dev libgmock-dev
   openssh-client openssh-server iproute2 util-linux python3 procps"
 [ "${1:-}" = check ] && packages="$packages
   clang libclang-rt-dev clang-format clang-tidy clang-tools
-  python3-pytest python3-jsonschema python3-yaml git nftables pdsh clustershell openmpi-bin"
+  python3-pytest python3-jsonschema python3-yaml git nftables pdsh clustershell openmpi-bin
+  libopenmpi-dev python3-mpi4py"
 
 missing=""
 for package in $packages; do

@@ -52,8 +52,7 @@ Job::Job(const v1::LaunchPlan& plan, JobOptions options)
       signals_(std::in_place, [this](int signal) { Signal(signal); }),
       restarts_(options_.restarts),
       launched_(static_cast<size_t>(plan.nodes_size())),
-      attempt_(std::make_unique<Attempt>(0, plan, AllNodes(plan), options_.log_folder,
-                                         options_.launch.stop_signal, options_.launch.grace)) {
+      attempt_(MakeAttempt(0, plan, AllNodes(plan))) {
   ::signal(SIGPIPE, SIG_IGN);
   NodeWatch::Handlers handlers;
   handlers.event = [this](uint32_t node, const v1::AgentEvent& event) { HandleEvent(node, event); };
@@ -146,6 +145,7 @@ std::optional<int> Job::LaunchAll() {
     preflight_.emplace(plan_, false);
     options_.launch.examination = preflight_->examination();
   }
+  options_.launch.pmix = attempt_->pmix;
   auto launcher = launch::Launcher::Create(plan_, options_.launch);
   if (!launcher.ok()) {
     base::LogFailure(launcher.status());

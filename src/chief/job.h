@@ -93,6 +93,11 @@ class Job {
   std::optional<std::chrono::milliseconds> RestartWait();
   bool Restart(std::chrono::milliseconds wait);  // false: that is the end
   bool Unwanted() const { return interrupted_by_ != 0 || timed_out_ || given_up_; }
+  std::unique_ptr<Attempt> MakeAttempt(uint32_t number, v1::LaunchPlan plan,
+                                       std::vector<uint32_t> members);
+  // With a plan of its own.
+  Result<std::unique_ptr<Attempt>> PlanAttempt(uint32_t number,
+                                               const std::vector<uint32_t>& members);
   std::unique_ptr<Attempt> NextAttempt();  // null: there can be none
   bool AllConnected(const std::vector<uint32_t>& nodes) const;
   std::vector<uint32_t> GatherNodes();
@@ -110,8 +115,11 @@ class Job {
   void HandleSignal(int signal);
   void HandleLost(uint32_t node, const Status& why);
   void HandleRendezvous(uint32_t node, const v1::RendezvousRequest& request);
+  void AskForModex(uint32_t node_rank, const v1::ModexQuestion& question);
+  void RankAborted(uint32_t node, v1::RankAborted aborted);
   void RankExited(uint32_t node, v1::RankExited exit);
   void StopLaunching();
+  void SayFirstCause(Action action);
   void SayStopping(int signal, Action action);
   void Act(Action action);
   void Suspend();

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/seconds.h"
 #include "base/signal_name.h"
+#include "base/utf8.h"
 #include "chief/job.h"
 #include "chief/report.h"
 
@@ -19,8 +20,9 @@ using base::LogLevel;
 using std::chrono::milliseconds;
 using Clock = Deadline::Clock;
 
-constexpr milliseconds kSuspendLimit{2'000};  // for the nodes to hear of it
-constexpr milliseconds kStacksLimit{40'000};  // for all nodes' answers
+constexpr milliseconds kSuspendLimit{2'000};   // for the nodes to hear of it
+constexpr milliseconds kStacksLimit{40'000};   // for all nodes' answers
+constexpr size_t kLongestAbortMessage = 1000;  // bytes
 
 v1::ChiefMessage SignalOrder(int signal) {
   v1::ChiefMessage message;
@@ -41,6 +43,12 @@ void Job::HandleEvent(uint32_t node, const v1::AgentEvent& event) {
     if (leaving_) watch_->MayBeGone(node);
   } else if (event.has_rendezvous_request()) {
     HandleRendezvous(node, event.rendezvous_request());
+  } else if (event.has_modex_answer()) {
+    if (const auto rank = attempt_->RankOf(node)) {
+      attempt_->modex.Answered(*rank, event.modex_answer());
+    }
+  } else if (event.has_rank_aborted()) {
+    RankAborted(node, event.rank_aborted());
   } else if (event.has_rank_stacks()) {
     if (stacks_) stacks_->Add(node, address, event.rank_stacks());
   } else if (event.has_trouble()) {
@@ -72,14 +80,39 @@ void Job::HandleOutput(uint32_t node, v1::Output output) {
 
 void Job::HandleRendezvous(uint32_t node, const v1::RendezvousRequest& request) {
   // An attempt that went on without this node has nothing to do with its ranks.
-  if (!attempt_->RankOf(node)) return;
+  const auto node_rank = attempt_->RankOf(node);
+  if (!node_rank) return;
   last_sign_of_life_ns_ = Clock::now().time_since_epoch().count();
   Node& from = watch_->node(node);
-  attempt_->rendezvous.Handle(request, [&from](const v1::RendezvousReply& reply) {
+  auto reply = [&from](const v1::RendezvousReply& answer) {
     v1::ChiefMessage message;
-    *message.mutable_rendezvous_reply() = reply;
+    *message.mutable_rendezvous_reply() = answer;
     from.Order(std::move(message));
-  });
+  };
+  if (request.has_modex()) {
+    attempt_->modex.Handle(request, std::move(reply));
+  } else {
+    attempt_->rendezvous.Handle(*node_rank, request, std::move(reply));
+  }
+}
+
+void Job::AskForModex(uint32_t node_rank, const v1::ModexQuestion& question) {
+  v1::ChiefMessage message;
+  *message.mutable_modex_question() = question;
+  watch_->node(attempt_->members[node_rank]).Order(std::move(message));
+}
+
+void Job::RankAborted(uint32_t node, v1::RankAborted aborted) {
+  const auto node_rank = attempt_->RankOf(node);
+  if (!node_rank || !attempt_->Has(*node_rank, aborted.rank())) return;
+  aborted.set_time_ns(watch_->ByOurClock(node, aborted.time_ns()));
+  aborted.set_message(base::Printable(aborted.message().substr(0, kLongestAbortMessage)));
+  v1::JobEvent record;
+  record.set_node(plan_.nodes(static_cast<int>(node)).address());
+  record.set_rank(aborted.rank());
+  record.set_what(HowItEnded(AsExit(aborted)));
+  Record(std::move(record));
+  SayFirstCause(attempt_->state.RankAborted(aborted));
 }
 
 void Job::RankExited(uint32_t node, v1::RankExited exit) {
@@ -92,13 +125,16 @@ void Job::RankExited(uint32_t node, v1::RankExited exit) {
   record.set_what(HowItEnded(exit));
   Record(std::move(record));
   if (exit.pid() > 0) attempt_->state.RankStarted();
-  const bool had_cause = attempt_->state.cause().has_value();
-  const Action action = attempt_->state.RankExited(exit);
+  SayFirstCause(attempt_->state.RankExited(exit));
+}
+
+void Job::SayFirstCause(Action action) {
   Act(action);
-  if (!had_cause && attempt_->state.cause() && attempt_->state.running() > 0) {
-    attempt_->output->Say(DescribeCause(attempt_->state, attempt_->plan) +
-                          "; the other ranks are told to end");
-  }
+  if (action != Action::kStop) return;
+  const uint32_t aborting = attempt_->state.cause()->exit.has_aborted() ? 1 : 0;
+  if (attempt_->state.running() == aborting) return;
+  attempt_->output->Say(DescribeCause(attempt_->state, attempt_->plan) +
+                        "; the other ranks are told to end");
 }
 
 void Job::HandleLost(uint32_t node, const Status& why) {

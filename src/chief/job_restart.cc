@@ -21,46 +21,6 @@ constexpr milliseconds kBrokenIsHeardLimit{1'000};
 
 }  // namespace
 
-// Before anything runs: another plan, until nobody else has its ports.
-std::optional<int> Job::MovePorts() {
-  ports_taken_ = PortsTaken(plan_, launched_);
-  for (uint32_t moves = 0; !ports_taken_.empty(); ++moves) {
-    if (!options_.may_move_ports || moves == kMostMoves) {
-      base::LogFailure(
-          WithRemedy(Error(StatusCode::kUnavailable,
-                           "nothing was started, because somebody else has port " + ports_taken_),
-                     "choose another one with --master-port, or leave the choice to autodist"));
-      return kExitCannotLaunch;
-    }
-    std::vector<std::string> all;
-    for (const v1::NodePlan& node : plan_.nodes()) all.push_back(node.address());
-    auto plan = options_.plan_attempt(all, 0);
-    if (!plan.ok()) {
-      base::LogFailure(plan.status());
-      return kExitCannotLaunch;
-    }
-    auto next =
-        std::make_unique<Attempt>(0, *std::move(plan), attempt_->members, options_.log_folder,
-                                  options_.launch.stop_signal, options_.launch.grace);
-    if (!PrepareNodes(*next)) return Refused().value_or(kExitCannotLaunch);
-    const std::lock_guard lock(output_mutex_);
-    attempt_ = std::move(next);
-  }
-  return std::nullopt;
-}
-
-// Whether the first rank that failed could not open a port that was free a moment before.
-bool Job::LostARaceForAPort() const {
-  const Cause& cause = *attempt_->state.cause();
-  if (!options_.may_move_ports || races_lost_ == kMostMoves ||
-      cause.kind != Cause::Kind::kRankFailed ||
-      Deadline::Clock::now() - attempt_->began > RestartPolicy::kCrashLoop) {
-    return false;
-  }
-  const v1::NodePlan& node = attempt_->plan.nodes(static_cast<int>(cause.node_rank));
-  return TellsOfTakenPort(attempt_->output->LastLines(cause.exit.rank()), node);
-}
-
 std::optional<milliseconds> Job::RestartWait() {
   if (!attempt_->state.cause() || Unwanted() || !AttemptIsOver()) return std::nullopt;
   if (LostARaceForAPort()) {
@@ -99,6 +59,24 @@ bool Job::Restart(milliseconds wait) {
   return true;
 }
 
+std::unique_ptr<Attempt> Job::MakeAttempt(uint32_t number, v1::LaunchPlan plan,
+                                          std::vector<uint32_t> members) {
+  return std::make_unique<Attempt>(number, std::move(plan), std::move(members), options_.log_folder,
+                                   options_.launch.stop_signal, options_.launch.grace,
+                                   std::bind_front(&Job::AskForModex, this));
+}
+
+Result<std::unique_ptr<Attempt>> Job::PlanAttempt(uint32_t number,
+                                                  const std::vector<uint32_t>& members) {
+  std::vector<std::string> addresses;
+  addresses.reserve(members.size());
+  for (const uint32_t node : members) {
+    addresses.push_back(plan_.nodes(static_cast<int>(node)).address());
+  }
+  AD_ASSIGN_OR_RETURN(v1::LaunchPlan plan, options_.plan_attempt(addresses, number));
+  return MakeAttempt(number, std::move(plan), members);
+}
+
 std::unique_ptr<Attempt> Job::NextAttempt() {
   const uint32_t needed =
       options_.restarts.min_nodes > 0 ? options_.restarts.min_nodes : watch_->size();
@@ -107,18 +85,12 @@ std::unique_ptr<Attempt> Job::NextAttempt() {
   for (uint32_t tries = 0; tries <= watch_->size() + kMostMoves; ++tries) {
     const std::vector<uint32_t> members = GatherNodes();
     if (Unwanted() || members.size() < needed || members.empty() || members[0] != 0) break;
-    std::vector<std::string> addresses;
-    addresses.reserve(members.size());
-    for (const uint32_t node : members) {
-      addresses.push_back(plan_.nodes(static_cast<int>(node)).address());
-    }
-    auto plan = options_.plan_attempt(addresses, number);
-    if (!plan.ok()) {
-      messages_.Tell(LogLevel::kError, base::FailureText(Annotate(plan.status(), "restart")));
+    auto planned = PlanAttempt(number, members);
+    if (!planned.ok()) {
+      messages_.Tell(LogLevel::kError, base::FailureText(Annotate(planned.status(), "restart")));
       break;
     }
-    auto next = std::make_unique<Attempt>(number, *std::move(plan), members, options_.log_folder,
-                                          options_.launch.stop_signal, options_.launch.grace);
+    std::unique_ptr<Attempt> next = *std::move(planned);
     const bool prepared = PrepareNodes(*next);
     if (prepared && !ports_taken_.empty() && options_.may_move_ports) continue;
     if (prepared) {
@@ -205,7 +177,7 @@ bool Job::PrepareNodes(const Attempt& next) {
     attempt_over_on_.erase(node);
     watch_->state(node).Ready();
     launcher_->Prepare(
-        node, next.plan.nodes(static_cast<int>(i)), watch_->node(node).link(),
+        node, next.plan.nodes(static_cast<int>(i)), next.pmix, watch_->node(node).link(),
         [this, i, &prepared, &done](launch::LaunchedNode launched) {
           mailbox_.Put([&prepared, &done, i,
                         shared = std::make_shared<launch::LaunchedNode>(std::move(launched))] {

@@ -25,10 +25,20 @@ int ExitCodeOf(const v1::RankExited& exit) {
       return 128 + exit.signal();
     case v1::RankExited::kStartFailure:
       return exit.start_failure().exit_code();
+    case v1::RankExited::kAborted:
+      return std::max(exit.aborted().status() & 0xFF, 1);
     case v1::RankExited::HOW_NOT_SET:
       break;
   }
   return kExitCannotLaunch;
+}
+
+v1::RankExited AsExit(const v1::RankAborted& aborted) {
+  v1::RankExited exit;
+  exit.set_rank(aborted.rank());
+  exit.set_time_ns(aborted.time_ns());
+  *exit.mutable_aborted() = aborted;
+  return exit;
 }
 
 JobState::JobState(const v1::LaunchPlan& plan, int stop_signal, std::chrono::milliseconds grace)
@@ -70,10 +80,9 @@ JobState::Action JobState::RankExited(const v1::RankExited& exit) {
     if (ExitCodeOf(exit) == 0) return Action::kNone;
     return Stop({Cause::Kind::kRankFailed, running.mapped(), exit, OkStatus(), 0});
   }
+  if (cause_->exit.has_aborted() && cause_->exit.rank() == exit.rank()) return Action::kNone;
   if (CameFirst(exit)) {
-    ++ended_themselves_;  // the one that we took for the first
-    cause_->exit = exit;
-    cause_->node_rank = running.mapped();
+    Replace(exit, running.mapped());
   } else if (exit.signal() == stop_signal_) {
     ++ended_by_stop_signal_;
   } else if (exit.signal() == SIGKILL) {
@@ -81,6 +90,22 @@ JobState::Action JobState::RankExited(const v1::RankExited& exit) {
   } else {
     ++ended_themselves_;
   }
+  return Action::kNone;
+}
+
+// The one that we took for the first is another that ended, now or, after an abort, soon.
+void JobState::Replace(const v1::RankExited& exit, uint32_t node_rank) {
+  if (!cause_->exit.has_aborted()) ++ended_themselves_;
+  cause_->exit = exit;
+  cause_->node_rank = node_rank;
+}
+
+JobState::Action JobState::RankAborted(const v1::RankAborted& aborted) {
+  const auto running = node_of_running_.find(aborted.rank());
+  if (running == node_of_running_.end()) return Action::kNone;
+  const v1::RankExited exit = AsExit(aborted);
+  if (!cause_) return Stop({Cause::Kind::kRankFailed, running->second, exit, OkStatus(), 0});
+  if (CameFirst(exit)) Replace(exit, running->second);
   return Action::kNone;
 }
 

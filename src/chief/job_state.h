@@ -45,6 +45,7 @@ class JobState {
   // Each returns what to do because of it. The time of an exit is by our clock: where a rank failed
   // because of another, the news of it may come first.
   Action RankExited(const v1::RankExited& exit);
+  Action RankAborted(const v1::RankAborted& aborted);  // it will end, but has not yet
   Action NodeLost(uint32_t node_rank, const Status& status);
   Action Interrupted(int signal);
   Action TimedOut();
@@ -74,6 +75,7 @@ class JobState {
   Action Stop(Cause cause);
 
   bool CameFirst(const v1::RankExited& exit) const;
+  void Replace(const v1::RankExited& exit, uint32_t node_rank);
 
   const int stop_signal_;
   const std::chrono::milliseconds grace_;
@@ -89,8 +91,12 @@ class JobState {
   int ended_themselves_ = 0;
 };
 
-// The exit code that a shell would give: the program's own, or 128 + the signal.
+// The exit code that a shell would give: the program's own, or 128 + the signal; of an abort what
+// _exit would make of its status, but never 0.
 int ExitCodeOf(const v1::RankExited& exit);
+
+// An abort, as what counts of the rank's end.
+v1::RankExited AsExit(const v1::RankAborted& aborted);
 
 // Exit codes of `autodist` itself.
 inline constexpr int kExitTimedOut = 124;  // as timeout(1) has it

@@ -1,5 +1,7 @@
 #include "chief/rendezvous.h"
 
+#include <algorithm>
+
 namespace autodist::chief {
 namespace {
 
@@ -14,7 +16,7 @@ v1::RendezvousReply ReplyTo(uint64_t id, const std::string& value = "",
 
 }  // namespace
 
-void Rendezvous::Handle(const v1::RendezvousRequest& request, Reply reply) {
+void Rendezvous::Handle(uint32_t node, const v1::RendezvousRequest& request, Reply reply) {
   switch (request.operation_case()) {
     case v1::RendezvousRequest::kSet: {
       const std::string error = Set(request.set());
@@ -33,6 +35,10 @@ void Rendezvous::Handle(const v1::RendezvousRequest& request, Reply reply) {
     case v1::RendezvousRequest::kBarrier:
       EnterBarrier(request.barrier(), {request.id(), std::move(reply)});
       break;
+    case v1::RendezvousRequest::kGather:
+      Gather(node, request.gather(), {request.id(), std::move(reply)});
+      break;
+    case v1::RendezvousRequest::kModex:  // another's (chief/modex.h)
     case v1::RendezvousRequest::OPERATION_NOT_SET:
       reply(ReplyTo(request.id(), "", "unknown operation"));
       break;
@@ -57,7 +63,7 @@ std::string Rendezvous::Set(const v1::SetRequest& request) {
 }
 
 void Rendezvous::EnterBarrier(const v1::BarrierRequest& request, Waiting waiting) {
-  if (request.rank() >= world_size_) {
+  if (request.rank() >= node_of_.size()) {
     waiting.reply(
         ReplyTo(waiting.id, "", "rank " + std::to_string(request.rank()) + " is not in the job"));
     return;
@@ -70,9 +76,65 @@ void Rendezvous::EnterBarrier(const v1::BarrierRequest& request, Waiting waiting
     return;
   }
   barrier.waiting.push_back(std::move(waiting));
-  if (barrier.entered.size() < world_size_) return;
+  if (barrier.entered.size() < node_of_.size()) return;
   const auto complete = barriers_.extract(request.name());
   for (const Waiting& rank : complete.mapped().waiting) rank.reply(ReplyTo(rank.id));
+}
+
+std::set<uint32_t> Rendezvous::NodesOf(const v1::GatherRequest& request) const {
+  std::set<uint32_t> nodes;
+  for (const uint32_t rank : request.ranks()) nodes.insert(node_of_[rank]);
+  if (request.ranks().empty()) nodes.insert(node_of_.begin(), node_of_.end());
+  return nodes;
+}
+
+std::string Rendezvous::CheckGather(uint32_t node, const v1::GatherRequest& request) const {
+  if (name_space_.empty() || request.name_space() != name_space_) {
+    return "the ranks that gather are of no attempt that runs";
+  }
+  // Not less than the one before it: twice, or in another order.
+  const auto wrong = std::ranges::adjacent_find(request.ranks(), std::ranges::greater_equal());
+  if (wrong != request.ranks().end()) {
+    return "rank " + std::to_string(*wrong) + " is not in its place among the ranks that gather";
+  }
+  if (!request.ranks().empty() && *request.ranks().rbegin() >= node_of_.size()) {
+    return "rank " + std::to_string(*request.ranks().rbegin()) + " is not in the job";
+  }
+  if (!NodesOf(request).contains(node)) return "no rank of this node takes part";
+  return "";
+}
+
+void Rendezvous::Gather(uint32_t node, const v1::GatherRequest& request, Waiting waiting) {
+  const std::string wrong = CheckGather(node, request);
+  if (!wrong.empty()) {
+    waiting.reply(ReplyTo(waiting.id, "", wrong));
+    return;
+  }
+  const std::vector<uint32_t> ranks(request.ranks().begin(), request.ranks().end());
+  GatherState& gather = gathers_[ranks];
+  if (gather.data.contains(node)) {
+    waiting.reply(ReplyTo(waiting.id, "", "this node has contributed to the gather already"));
+    return;
+  }
+  if (gather.nodes.empty()) gather.nodes = NodesOf(request);
+  gather.size += request.data().size();
+  gather.data[node] = gather.size > kLargestGather ? "" : request.data();
+  gather.waiting.push_back(std::move(waiting));
+  if (gather.data.size() < gather.nodes.size()) return;
+
+  const auto complete = gathers_.extract(ranks);
+  std::string all;
+  std::string error;
+  if (complete.mapped().size > kLargestGather) {
+    error = "the nodes have " + std::to_string(complete.mapped().size) + " bytes to gather; " +
+            std::to_string(kLargestGather) + " are allowed";
+  } else {
+    all.reserve(complete.mapped().size);
+    for (const auto& [from, data] : complete.mapped().data) all += data;
+  }
+  for (const Waiting& asked : complete.mapped().waiting) {
+    asked.reply(ReplyTo(asked.id, all, error));
+  }
 }
 
 }  // namespace autodist::chief

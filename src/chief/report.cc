@@ -64,6 +64,9 @@ std::string HowItEnded(const v1::RankExited& exit) {
              (exit.core_dumped() ? " (core dumped)" : "");
     case v1::RankExited::kStartFailure:
       return "could not be started: " + exit.start_failure().cause();
+    case v1::RankExited::kAborted:
+      return "called MPI_Abort with " + std::to_string(exit.aborted().status()) +
+             (exit.aborted().message().empty() ? "" : ": " + exit.aborted().message());
     case v1::RankExited::HOW_NOT_SET:
       break;
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <utility>
 
 #include "base/ip_address.h"
 #include "dialect/world.h"
@@ -15,7 +16,26 @@ namespace {
 // A network with fewer leading bits in common would have interfaces that were not meant.
 constexpr int kLeastCommonBits = 8;
 
-void SetMpiVariables(const Process&, const SetVariable&) {}  // PMIx, or mpirun, tells the ranks
+// Without mpirun, Open MPI 4 would take itself for a program without others.
+constexpr std::pair<const char*, const char*> kWithoutMpirun[] = {
+    {"OMPI_MCA_ess", "pmi"},
+    {"OMPI_MCA_schizo", "^orte"},
+    {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+    {"OMPI_MCA_orte_externally_bound", "1"},
+};
+
+// What mpirun would set; many programs read it before MPI_Init.
+void SetMpiVariables(const Process& process, const SetVariable& set) {
+  if (!PerDevice(process.plan)) return;
+  const std::string world = std::to_string(process.plan.world_size());
+  const std::string local_rank = std::to_string(process.rank.local_rank());
+  set("OMPI_COMM_WORLD_SIZE", world);
+  set("OMPI_COMM_WORLD_RANK", std::to_string(process.rank.rank()));
+  set("OMPI_COMM_WORLD_LOCAL_SIZE", std::to_string(process.node.devices_size()));
+  set("OMPI_COMM_WORLD_LOCAL_RANK", local_rank);
+  set("OMPI_COMM_WORLD_NODE_RANK", local_rank);
+  set("OMPI_UNIVERSE_SIZE", world);
+}
 
 // The smallest IPv4 network that has the addresses of all nodes, as "10.0.0.0/30"; "" if there is
 // none. Open MPI takes it on every node, whatever the interface is called there.
@@ -88,6 +108,11 @@ void ExtendMpi(v1::LaunchPlan& plan) {
   }
   if (PerDevice(plan)) {
     plan.set_pmix(true);
+    for (v1::NodePlan& node : *plan.mutable_nodes()) {
+      for (const auto& [name, value] : kWithoutMpirun) {
+        AddVariable(*node.mutable_default_variables(), name, value);
+      }
+    }
   } else {
     ServeMpirun(plan);
   }

@@ -94,18 +94,19 @@ LaunchedNode Launcher::Launch(const v1::NodePlan& node) {
         Annotate(launched.link->Sync(*sync, stop_.get_token()), "copying the working directory");
     if (!launched.status.ok()) return launched;
   }
-  PrepareNode(node, launched, stop_.get_token());
+  PrepareNode(node, options_.pmix, launched, stop_.get_token());
   return launched;
 }
 
-void Launcher::PrepareNode(const v1::NodePlan& node, LaunchedNode& launched,
-                           const std::stop_token& stop) {
+void Launcher::PrepareNode(const v1::NodePlan& node, const std::optional<v1::PmixWorld>& pmix,
+                           LaunchedNode& launched, const std::stop_token& stop) {
   v1::PrepareRequest request;
   *request.mutable_node() = node;
   request.set_working_directory(plan_.working_directory());
   request.set_spool_limit(options_.spool_limit);
   request.set_stop_signal(static_cast<uint32_t>(options_.stop_signal));
   if (options_.examination) *request.mutable_examination() = *options_.examination;
+  if (pmix) *request.mutable_pmix() = *pmix;
   auto prepared = launched.link->Prepare(request, Deadline::After(kPrepareLimit), stop);
   if (prepared.ok()) {
     launched.prepared = std::move(*prepared);
@@ -169,13 +170,13 @@ void Launcher::Reach(uint32_t node_rank, Deadline deadline, Done done) {
       });
 }
 
-void Launcher::Prepare(uint32_t node_rank, v1::NodePlan node, std::shared_ptr<NodeLink> link,
-                       Done done) {
-  node_threads_[node_rank] =
-      std::jthread([this, node_rank, node = std::move(node), link = std::move(link),
-                    done = std::move(done)](const std::stop_token& stop) mutable {
+void Launcher::Prepare(uint32_t node_rank, v1::NodePlan node, std::optional<v1::PmixWorld> pmix,
+                       std::shared_ptr<NodeLink> link, Done done) {
+  node_threads_[node_rank] = std::jthread(
+      [this, node_rank, node = std::move(node), pmix = std::move(pmix), link = std::move(link),
+       done = std::move(done)](const std::stop_token& stop) mutable {
         LaunchedNode launched{node_rank, OkStatus(), std::move(link), {}};
-        PrepareNode(node, launched, stop);
+        PrepareNode(node, pmix, launched, stop);
         done(std::move(launched));
       });
 }

@@ -27,6 +27,7 @@ struct LaunchOptions {
   std::chrono::milliseconds grace;
   uint32_t fan_out;                            // nodes that are being reached at the same time
   std::optional<v1::Examination> examination;  // what to look at on every node
+  std::optional<v1::PmixWorld> pmix;           // of the first attempt
   // Of the working directory to the nodes reached by SSH; null: none.
   std::shared_ptr<FolderSync> sync;
   uint64_t spool_limit = uint64_t{1} << 30;  // bytes per rank
@@ -67,7 +68,8 @@ class Launcher {
   // Ends the Resume, Reach or Prepare that is under way for the node.
   void GiveUp(uint32_t node_rank);
   // Prepares a node for another attempt, in which it is `node`.
-  void Prepare(uint32_t node_rank, v1::NodePlan node, std::shared_ptr<NodeLink> link, Done done);
+  void Prepare(uint32_t node_rank, v1::NodePlan node, std::optional<v1::PmixWorld> pmix,
+               std::shared_ptr<NodeLink> link, Done done);
 
   // Nodes not yet reached turn out as cancelled.
   void Cancel();
@@ -78,7 +80,8 @@ class Launcher {
   Launcher(const v1::LaunchPlan& plan, LaunchOptions options)
       : plan_(plan), options_(std::move(options)) {}
   LaunchedNode Launch(const v1::NodePlan& node);
-  void PrepareNode(const v1::NodePlan& node, LaunchedNode& launched, const std::stop_token& stop);
+  void PrepareNode(const v1::NodePlan& node, const std::optional<v1::PmixWorld>& pmix,
+                   LaunchedNode& launched, const std::stop_token& stop);
   Result<std::shared_ptr<NodeLink>> FirstLink(const v1::NodePlan& node);
   LaunchedNode LinkAgain(uint32_t node_rank, bool resume, base::Deadline deadline,
                          const std::stop_token& stop);

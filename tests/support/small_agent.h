@@ -9,12 +9,14 @@
 
 #include "attempt_end.h"
 #include "event_queue.h"
+#include "pmix_service.h"
 #include "rank_output.h"
 #include "rendezvous_service.h"
 #include "service.h"
 #include "supervisor.h"
 #include "support/block_sigchld.h"
 #include "support/grpc_server.h"
+#include "support/temp_folder.h"
 
 namespace autodist::test {
 
@@ -29,11 +31,15 @@ class SmallAgent {
     events = std::make_unique<agent::EventQueue>(*output);
     end_ = std::make_unique<agent::AttemptEnd>(*events, *output, [this] { events->Close(); });
     agent::SupervisorEvents told = agent::EventsInto(*events, *output);
-    told.ended = [this] { end_->ProcessesGone(); };
-    supervisor = *agent::Supervisor::Create(std::move(told));
+    told.ended = [this] {
+      pmix->Leave();
+      end_->ProcessesGone();
+    };
     rendezvous = std::make_unique<agent::RendezvousService>(*events);
+    pmix = std::make_unique<agent::PmixService>(*events, *rendezvous, folder.path() + "/pmix");
+    supervisor = *agent::Supervisor::Create(std::move(told));
     service_ = std::make_unique<agent::AgentService>(agent::AgentParts{
-        *events, *output, *rendezvous, *supervisor,
+        *events, *output, *rendezvous, *supervisor, *pmix,
         agent::AgentPlace{"/socket", "/nowhere", "/agent"}, [this] { ++heard; },
         [this](bool held) { lease_held += held; }, [this](bool is_paused) { paused = is_paused; },
         [this](bool open) { sessions += open ? 1 : -1; },
@@ -52,6 +58,7 @@ class SmallAgent {
     server.reset();
     service_.reset();
     supervisor.reset();
+    pmix.reset();
     output->StopReading();
   }
 
@@ -60,14 +67,16 @@ class SmallAgent {
     return key_;
   }
 
+  const TempFolder folder;
   std::atomic<int> heard = 0;
   std::atomic<int> lease_held = 0;  // how often
   std::atomic<bool> paused = false;
   std::atomic<int> sessions = 0;  // opened and not closed
   std::unique_ptr<agent::RankOutput> output;
   std::unique_ptr<agent::EventQueue> events;
-  std::unique_ptr<agent::Supervisor> supervisor;
   std::unique_ptr<agent::RendezvousService> rendezvous;
+  std::unique_ptr<agent::PmixService> pmix;
+  std::unique_ptr<agent::Supervisor> supervisor;
   std::unique_ptr<GrpcServer> server;
 
  private:

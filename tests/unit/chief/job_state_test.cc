@@ -96,6 +96,54 @@ TEST_F(JobStateTest, WhatServesTheRanksMayEndWellButNotFail) {
   EXPECT_EQ(state.ExitCode(), 3);
 }
 
+v1::RankAborted Aborted(uint32_t rank, int status, int64_t time_ns = 0) {
+  v1::RankAborted aborted;
+  aborted.set_rank(rank);
+  aborted.set_status(status);
+  aborted.set_time_ns(time_ns);
+  return aborted;
+}
+
+TEST_F(JobStateTest, AnAbortStopsTheRestAndItsStatusIsTheExitCode) {
+  EXPECT_EQ(state_.RankAborted(Aborted(3, 7)), Action::kStop);
+  EXPECT_EQ(state_.RankAborted(Aborted(1, 9)), Action::kNone);
+  EXPECT_EQ(state_.running(), 5u);  // it has not ended yet
+  EXPECT_EQ(state_.RankExited(Signaled(3, SIGTERM)), Action::kNone);
+  EXPECT_EQ(state_.RankExited(Exited(1, 9)), Action::kNone);
+  EXPECT_EQ(state_.running(), 3u);
+  EXPECT_EQ(state_.cause()->exit.rank(), 3u);
+  EXPECT_EQ(state_.cause()->node_rank, 1u);
+  EXPECT_EQ(state_.ExitCode(), 7);
+  EXPECT_EQ(state_.ended_by_stop_signal(), 0);  // the one that aborted is no consequence
+  EXPECT_EQ(state_.ended_themselves(), 1);
+}
+
+TEST_F(JobStateTest, AnAbortIsTheCauseOfExitsThatAreToldSooner) {
+  v1::RankExited consequence = Exited(0, 1);
+  consequence.set_time_ns(200);
+  state_.RankExited(consequence);
+  EXPECT_EQ(state_.RankAborted(Aborted(3, 7, 100)), Action::kNone);
+  EXPECT_EQ(state_.cause()->exit.rank(), 3u);
+  EXPECT_EQ(state_.ExitCode(), 7);
+  EXPECT_EQ(state_.ended_themselves(), 1);
+  state_.RankAborted(Aborted(4, 8, 150));
+  EXPECT_EQ(state_.ExitCode(), 7);
+}
+
+TEST_F(JobStateTest, ARankThatWasKilledIsTheCauseOfAnAbort) {
+  state_.RankAborted(Aborted(0, 1));
+  state_.RankExited(Signaled(3, SIGKILL));
+  EXPECT_EQ(state_.ExitCode(), 137);
+  state_.RankExited(Exited(0, 1));
+  EXPECT_EQ(state_.ended_themselves(), 1);
+}
+
+TEST_F(JobStateTest, AnAbortIsNoSuccessWhateverItsStatus) {
+  state_.RankAborted(Aborted(0, 256));
+  EXPECT_EQ(state_.ExitCode(), 1);
+  EXPECT_EQ(ExitCodeOf(AsExit(Aborted(0, -1))), 255);
+}
+
 TEST_F(JobStateTest, ASignalGives128AndItsNumber) {
   state_.RankExited(Signaled(0, SIGSEGV));
   EXPECT_EQ(state_.ExitCode(), 139);

@@ -53,6 +53,18 @@ TEST(LaunchReportTest, ACommandThatIsMissingHasTheShellsExitCode) {
   EXPECT_EQ(LaunchExitCode(nodes), 127);
 }
 
+TEST(DescribeCauseTest, AnAbortIsNamedWithItsStatusAndMessage) {
+  const v1::LaunchPlan plan = test::ThreeNodePlan();
+  JobState state(plan);
+  v1::RankAborted aborted;
+  aborted.set_rank(4);
+  aborted.set_status(7);
+  state.RankAborted(aborted);
+  EXPECT_EQ(DescribeCause(state, plan), "rank 4 on node3 called MPI_Abort with 7");
+  aborted.set_message("no mesh");
+  EXPECT_EQ(HowItEnded(AsExit(aborted)), "called MPI_Abort with 7: no mesh");
+}
+
 class EndReportTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -78,7 +90,8 @@ class EndReportTest : public testing::Test {
   }
 
   const test::TempFolder folder_;
-  Attempt attempt_{1, test::ThreeNodePlan(), {0, 1, 2}, "logs", SIGUSR1, std::chrono::seconds(30)};
+  Attempt attempt_{1,       test::ThreeNodePlan(),    {0, 1, 2}, "logs",
+                   SIGUSR1, std::chrono::seconds(30), {}};
 };
 
 TEST_F(EndReportTest, NamesTheRankThatFailedItsLastLinesAndTheRest) {
