@@ -1,0 +1,199 @@
+"""MPI programs, unmodified and without mpirun: MPI_Init finds the ranks of all hosts."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import hosts
+import pytest
+from hosts import SPEC, address
+
+RANKS = 8
+ALL = range(RANKS)
+# Starts, or tells each other's addresses, only when one asks for another.
+LAZILY = {"OMPI_MCA_pmix_base_async_modex": "1", "OMPI_MCA_pmix_base_collect_data": "0"}
+
+WORLD = r"""
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank, size, sum;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Comm host;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+  int host_rank, host_size, *shared;
+  MPI_Comm_rank(host, &host_rank);
+  MPI_Comm_size(host, &host_size);
+  /* Memory of one host's ranks: each writes, and reads what its neighbour wrote. */
+  MPI_Win window;
+  MPI_Aint bytes;
+  int unit, *neighbour;
+  MPI_Win_allocate_shared(sizeof(int), sizeof(int), MPI_INFO_NULL, host, &shared, &window);
+  *shared = 100 + rank;
+  MPI_Win_fence(0, window);
+  MPI_Win_shared_query(window, (host_rank + 1) % host_size, &bytes, &unit, &neighbour);
+  int read = *neighbour;
+  MPI_Win_fence(0, window);
+  MPI_Win_free(&window);
+  /* Between all pairs, more than what goes with the first packet. */
+  enum { kCount = 100000 };
+  int* to = malloc(kCount * sizeof(int));
+  int* from = malloc(kCount * sizeof(int));
+  int right = 0;
+  for (int distance = 0; distance < size; ++distance) {
+    const int next = (rank + distance) % size, previous = (rank + size - distance) % size;
+    for (int i = 0; i < kCount; ++i) to[i] = rank * size + next + i;
+    MPI_Sendrecv(to, kCount, MPI_INT, next, 0, from, kCount, MPI_INT, previous, 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    int i = 0;
+    while (i < kCount && from[i] == previous * size + rank + i) ++i;
+    right += i == kCount;
+  }
+  printf("rank %d of %d, sum %d, %d of %d here, neighbour wrote %d, %d pairs are right\n", rank, size,
+         sum, host_rank, host_size, read, right);
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+ENDLESS = r"""
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  printf("up %d\n", (int)getpid());
+  fflush(stdout);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (argc > 1 && rank == atoi(argv[1])) MPI_Abort(MPI_COMM_WORLD, atoi(argv[2]));
+  for (;;) MPI_Barrier(MPI_COMM_WORLD);
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def nothing_in_shared_memory():
+    """It is common to all virtual hosts."""
+    before = set(os.listdir("/dev/shm"))
+    yield
+    assert set(os.listdir("/dev/shm")) <= before
+
+
+@pytest.fixture
+def program(folder):
+    """Compiles one in C; gives its path."""
+    def compiled(source):
+        path = folder / "program"
+        path.with_suffix(".c").write_text(source)
+        subprocess.run(["mpicc", "-O1", "-o", path, path.with_suffix(".c")], check=True)
+        return path
+    return compiled
+
+
+def mpi(*options, spec=SPEC):
+    return ["run", *(["--spec", spec] if spec else []), "--dialect", "mpi", *options, "--"]
+
+
+def world_of(ranks, per_host):
+    def line(rank):
+        neighbour = rank - rank % per_host + (rank + 1) % per_host
+        return (f"rank {rank} of {ranks}, sum {ranks * (ranks - 1) // 2}, {rank % per_host} of {per_host} "
+                f"here, neighbour wrote {100 + neighbour}, {ranks} pairs are right")
+    return {rank: [line(rank)] for rank in range(ranks)}
+
+
+@pytest.mark.parametrize("env", [{}, LAZILY], ids=["fence", "direct_modex"])
+def test_one_world_over_all_hosts(autodist, program, env):
+    outcome = autodist(*mpi(), "env", *(f"{name}={value}" for name, value in env.items()), program(WORLD))
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines() == world_of(RANKS, 2)
+    assert "warning" not in outcome.err.lower()
+
+
+def test_this_machine_alone_without_a_spec(autodist, program):
+    outcome = autodist(*mpi(spec=None), program(WORLD))
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines() == world_of(1, 1)
+
+
+def test_two_jobs_at_once(start, program):
+    path = program(WORLD)
+    jobs = [start(*mpi(), path) for _ in range(2)]
+    for job in jobs:
+        outcome = job.finish()
+        assert outcome.code == 0, outcome.err
+        assert outcome.lines() == world_of(RANKS, 2)
+
+
+def test_mpi4py(autodist, folder):
+    script = folder / "reduce.py"
+    script.write_text("""
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+print(world.Get_rank(), world.Get_size(), world.allreduce({world.Get_rank()}, lambda a, b: a | b),
+      world.Split_type(MPI.COMM_TYPE_SHARED).Get_size())
+""")
+    outcome = autodist(*mpi(), "/usr/bin/python3", script)
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines() == {rank: [f"{rank} {RANKS} {set(ALL)} 2"] for rank in ALL}
+
+
+def test_ranks_that_never_call_mpi(autodist):
+    outcome = autodist(*mpi(), "sh", "-c", "echo $OMPI_COMM_WORLD_RANK")
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines() == {rank: [str(rank)] for rank in ALL}
+
+
+def test_mpi_abort_ends_the_job_with_its_code_and_is_named(autodist, program):
+    outcome = autodist(*mpi(), program(ENDLESS), 3, 7)
+    assert outcome.code == 7, outcome.err
+    assert f"error: rank 3 on {address(2)} called MPI_Abort with 7\n" in outcome.err
+
+
+def test_a_rank_killed_in_a_collective_ends_the_job(start, program):
+    job = start(*mpi(), program(ENDLESS))
+    pids = {line.split("]")[0].split(":")[-1]: int(line.split()[-1]) for line in job.await_lines(RANKS)}
+    os.kill(pids["5"], signal.SIGKILL)
+    outcome = job.finish()
+    assert outcome.code == 128 + signal.SIGKILL
+    assert f"error: rank 5 on {address(3)} (pid {pids['5']}) was ended by SIGKILL" in outcome.err
+
+
+def test_a_rank_that_dies_before_mpi_init_ends_the_job(autodist, program):
+    outcome = autodist(*mpi(), "sh", "-c", '[ $RANK = 6 ] && exit 3; exec "$0"', program(WORLD))
+    assert outcome.code == 3
+    assert f"error: rank 6 on {address(4)}" in outcome.err
+
+
+def test_a_restart_finds_another_world(autodist, program, folder):
+    outcome = autodist(*mpi("--max-restarts", 1), "sh", "-c",
+                       f'[ $RANK = 2 ] && [ $AUTODIST_RESTART_COUNT = 0 ] && exit 1; echo "$PMIX_NAMESPACE" '
+                       f'>{folder}/world.$AUTODIST_RESTART_COUNT.$RANK; exec "$0"', program(WORLD))
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines() == world_of(RANKS, 2)
+    worlds = [{path.read_text() for path in Path(folder).glob(f"world.{attempt}.*")} for attempt in (0, 1)]
+    assert [len(world) for world in worlds] == [1, 1] and worlds[0] != worlds[1]
+
+
+def test_a_connection_that_breaks_in_the_midst_of_mpi_init_loses_nothing(start, program, folder, cut):
+    go = folder / "go"
+    job = start(*mpi("--lease", 60), "sh", "-c", f"echo up; case $RANK in [45]) while ! [ -e {go} ]; do sleep 0.05; "
+                'done;; esac; exec "$0"', program(WORLD))
+    job.await_lines(RANKS)
+    cut(3)
+    go.touch()  # what host 3 contributes to the fence waits until it is connected again
+    job.await_err(f"{address(3)}: the connection is broken", 30)
+    hosts.heal(3)
+    outcome = job.finish()
+    assert outcome.code == 0, outcome.err
+    assert {rank: lines[-1:] for rank, lines in outcome.lines().items()} == world_of(RANKS, 2)
