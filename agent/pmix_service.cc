@@ -22,6 +22,7 @@ namespace {
 
 constexpr size_t kLongestMessage = 1000;        // bytes, of an abort
 constexpr std::string_view kNoMessage = "N/A";  // as Open MPI says it
+constexpr size_t kLargestGather = 32 << 20;     // bytes, as the chief has it
 constexpr size_t kLargestModex = 1 << 20;       // bytes, of one rank
 
 // The one that PMIx calls. A server that was finalised cannot be started again, so it never is.
@@ -82,10 +83,11 @@ class OnlyVariables {
   char** const before_;
 };
 
+// What PMIx writes for all nodes; "" if it cannot.
 std::string Text(pmix_status_t (*generate)(const char*, char**), const std::string& input) {
   char* generated = nullptr;
   if (generate(input.c_str(), &generated) != PMIX_SUCCESS) return "";
-  const std::unique_ptr<char, void (*)(void*)> owned(generated, free);
+  const std::unique_ptr<char, void (*)(void*)> owned(generated, std::free);
   return generated;
 }
 
@@ -188,16 +190,19 @@ struct PmixService::Callbacks {
       if (proc.nspace != name_space) return PMIX_ERR_NOT_SUPPORTED;
       if (proc.rank == PMIX_RANK_WILDCARD) {
         for (uint32_t rank = 0; rank < world_size; ++rank) ranks.insert(rank);
-      } else {
+      } else if (proc.rank < world_size) {
         ranks.insert(proc.rank);
+      } else {
+        return PMIX_ERR_BAD_PARAM;
       }
     }
+    const std::unique_ptr<char, void (*)(void*)> ours(data, std::free);
+    if (size > kLargestGather) return PMIX_ERR_OUT_OF_RESOURCE;
     v1::RendezvousRequest request;
     v1::GatherRequest& gather = *request.mutable_gather();
     gather.set_name_space(name_space);
     if (ranks.size() < world_size) gather.mutable_ranks()->Assign(ranks.begin(), ranks.end());
     if (data) gather.set_data(data, size);
-    std::free(data);  // ours from here on
     Ask(std::move(request), {name_space, done, for_done});
     return PMIX_SUCCESS;
   }
@@ -402,17 +407,17 @@ void PmixService::Leave() {
 }
 
 void PmixService::Answer(const v1::ModexQuestion& question) {
+  bool here = false;
   {
     const std::lock_guard lock(mutex_);
-    if (question.name_space() == name_space_ && ranks_.contains(question.rank())) {
-      const pmix_proc_t proc = ProcOf(name_space_, question.rank());
-      auto asked = std::make_unique<Callbacks::Question>(*this, question.id());
-      const pmix_status_t status = PMIx_server_dmodex_request(&proc, Callbacks::Found, asked.get());
-      if (status == PMIX_SUCCESS) {
-        (void)asked.release();  // Found owns it
-        return;
-      }
-    }
+    here = question.name_space() == name_space_ && ranks_.contains(question.rank());
+  }
+  // Without mutex_: PMIx may wait for its thread, which may wait for that.
+  const pmix_proc_t proc = ProcOf(question.name_space(), question.rank());
+  auto asked = std::make_unique<Callbacks::Question>(Callbacks::Question{*this, question.id()});
+  if (here && PMIx_server_dmodex_request(&proc, Callbacks::Found, asked.get()) == PMIX_SUCCESS) {
+    (void)asked.release();  // Found owns it
+    return;
   }
   v1::AgentEvent event;
   event.mutable_modex_answer()->set_id(question.id());
