@@ -7,6 +7,8 @@
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <vector>
@@ -89,6 +91,82 @@ Status WithType(DataType type, Body body) {
   return Error(StatusCode::kUnimplemented, "16-bit floating point numbers are for GPUs only");
 }
 
+// An all-reduce in which every rank gets its own part from all others and gives the sum to all: two
+// steps, where a ring takes two for every rank. Peers may begin to send as soon as it exists.
+class DirectAllReduce {
+ public:
+  // Both data and scratch stay the caller's.
+  DirectAllReduce(gloo::Context& context, uint32_t tag, char* data, size_t count,
+                  size_t element_size, std::vector<char>& scratch)
+      : context_(context),
+        gather_(gloo::Slot::build(kGatherPrefix, tag)),
+        data_(data),
+        count_(count),
+        element_size_(element_size),
+        scratch_(scratch) {
+    const auto scatter = gloo::Slot::build(kScatterPrefix, tag);
+    const size_t mine = Bytes(context.rank);
+    scratch.resize(mine * static_cast<size_t>(context.size));
+    sums_ = context.createUnboundBuffer(data, count * element_size);
+    parts_ = context.createUnboundBuffer(scratch.data(), scratch.size());
+    // What a peer sends in the second step replaces what it has had from here in the first.
+    ForPeers([&](int peer) {
+      if (mine > 0) parts_->recv(peer, scatter, InScratch(peer), mine);
+      if (Bytes(peer) > 0) sums_->recv(peer, gather_, Begin(peer), Bytes(peer));
+    });
+    ForPeers([&](int peer) {
+      if (Bytes(peer) > 0) sums_->send(peer, scatter, Begin(peer), Bytes(peer));
+    });
+  }
+
+  // Blocks until data has the sums.
+  void Finish(ReduceFunction reduce) {
+    const auto timeout = context_.getTimeout();
+    const size_t mine = Bytes(context_.rank);
+    if (mine > 0) {
+      ForPeers([&](int) { parts_->waitRecv(timeout); });
+      char* const sum = data_ + Begin(context_.rank);
+      ForPeers([&](int peer) {
+        reduce(sum, sum, scratch_.data() + InScratch(peer), mine / element_size_);
+      });
+      ForPeers([&](int peer) { sums_->send(peer, gather_, Begin(context_.rank), mine); });
+    }
+    ForPeers([&](int peer) {
+      if (Bytes(peer) > 0) sums_->waitRecv(timeout);
+    });
+    ForPeers([&](int peer) {
+      if (Bytes(peer) > 0) sums_->waitSend(timeout);
+      if (mine > 0) sums_->waitSend(timeout);
+    });
+  }
+
+ private:
+  static constexpr uint8_t kScatterPrefix = 0x72;  // not Gloo's own
+  static constexpr uint8_t kGatherPrefix = 0x73;
+
+  // Of the rank's part in the data.
+  size_t Begin(int rank) const {
+    return count_ * static_cast<size_t>(rank) / static_cast<size_t>(context_.size) * element_size_;
+  }
+  size_t Bytes(int rank) const { return Begin(rank + 1) - Begin(rank); }
+
+  size_t InScratch(int peer) const { return Bytes(context_.rank) * static_cast<size_t>(peer); }
+
+  template <typename Body>
+  void ForPeers(Body body) {
+    for (int i = 1; i < context_.size; ++i) body((context_.rank + i) % context_.size);
+  }
+
+  gloo::Context& context_;
+  const uint64_t gather_;
+  char* const data_;
+  const size_t count_;
+  const size_t element_size_;
+  std::vector<char>& scratch_;
+  std::unique_ptr<gloo::transport::UnboundBuffer> sums_;   // the data
+  std::unique_ptr<gloo::transport::UnboundBuffer> parts_;  // the scratch
+};
+
 class GlooCommunicator final : public Communicator {
  public:
   static Result<std::unique_ptr<Communicator>> Create(Client& client,
@@ -114,6 +192,10 @@ class GlooCommunicator final : public Communicator {
     return Guard("all-reduce", [&] {
       return WithType(type, [&](auto zero) {
         using T = decltype(zero);
+        if (count * sizeof(T) <= kDirectPiece || context_->size <= kMostDirectRanks) {
+          AllReduceDirectly(static_cast<char*>(data), count, sizeof(T), ReduceOf<T>(op));
+          return OkStatus();
+        }
         gloo::AllreduceOptions options(context_);
         options.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
         options.setOutput(static_cast<T*>(data), count);
@@ -185,6 +267,20 @@ class GlooCommunicator final : public Communicator {
   // Distinguishes calls that overlap in time on different ranks.
   uint32_t NextTag() { return ++tag_; }
 
+  // Each piece is on its way while the one before is added up.
+  void AllReduceDirectly(char* data, size_t count, size_t element_size, ReduceFunction reduce) {
+    const size_t most = kDirectPiece / element_size;
+    std::unique_ptr<DirectAllReduce> before;
+    for (size_t begin = 0, i = 0; begin < count; begin += most, ++i) {
+      auto piece = std::make_unique<DirectAllReduce>(
+          *context_, NextTag(), data + begin * element_size, std::min(most, count - begin),
+          element_size, scratch_[i % scratch_.size()]);
+      if (before) before->Finish(reduce);
+      before = std::move(piece);
+    }
+    before->Finish(reduce);
+  }
+
   // Each rank's part travels once around the ring, every rank adding its own on the way, and
   // arrives complete at its owner.
   void ReduceScatterRing(const char* in, char* out, size_t count, size_t element_size,
@@ -211,8 +307,14 @@ class GlooCommunicator final : public Communicator {
     std::memcpy(out, size == 1 ? in : outgoing.data(), bytes);
   }
 
+  // More data goes in pieces of so many bytes; with more ranks it goes around the ring, where a
+  // switch has one sender to each receiver.
+  static constexpr size_t kDirectPiece = 8 << 20;
+  static constexpr int kMostDirectRanks = 8;
+
   std::shared_ptr<gloo::Context> context_;
   uint32_t tag_ = 0;
+  std::array<std::vector<char>, 2> scratch_;
 };
 
 }  // namespace

@@ -83,6 +83,8 @@ Status Check() {
     AD_RETURN_IF_ERROR(CheckType<int32_t>(*client, *ring, DataType::kInt32, count));
     AD_RETURN_IF_ERROR(CheckType<int64_t>(*client, *ring, DataType::kInt64, count));
   }
+  // In several pieces, or around the ring.
+  AD_RETURN_IF_ERROR(CheckType<float>(*client, *ring, DataType::kFloat32, 3'000'001));
   AD_RETURN_IF_ERROR(ring->AllReduce(nullptr, 0, DataType::kFloat32, ReduceOp::kSum));
   char half[2] = {};
   AD_RETURN_IF_ERROR(
