@@ -25,6 +25,7 @@ MODULES = {
     "src/comm": {"client", "base"},
     "src/cli": {"chief", "control", "launch", "reach", "diagnosis", "files", "plan", "spec", "transport",
                 "proto", "base"},
+    "bench": {"client", "comm", "proto", "base"},
     "agent": {"rpc", "process", "files", "proto", "base"},
 }
 

@@ -35,7 +35,7 @@ class Redirected {
 class OutputTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto writer = OutputWriter::Create(test::ThreeNodePlan(), folder_.path(),
+    auto writer = OutputWriter::Create(test::ThreeNodePlan(), folder_.path(), Prefixes::kAll,
                                        [this](uint32_t node_rank, const v1::OutputAck& ack) {
                                          acked_.push_back({node_rank, ack.rank(), ack.offset()});
                                        });
