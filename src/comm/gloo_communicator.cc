@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "autodist/communicator.h"
+#include "comm/sigpipe_blocked.h"
 
 namespace autodist {
 namespace {
@@ -54,6 +55,14 @@ class RendezvousStore final : public gloo::rendezvous::Store {
   const std::chrono::milliseconds timeout_;
   const std::string prefix_;
 };
+
+// Gloo begins with its own file and line: "[./gloo/transport/tcp/pair.cc:598] Connection closed by
+// peer [10.0.0.2]:61579".
+std::string WithoutSource(std::string text) {
+  const size_t end = text.find("] ");
+  if (text.starts_with('[') && end != std::string::npos) text.erase(0, end + 2);
+  return text;
+}
 
 using ReduceFunction = void (*)(void*, const void*, const void*, size_t);
 
@@ -257,10 +266,12 @@ class GlooCommunicator final : public Communicator {
  private:
   template <typename Body>
   static Status Guard(const char* what, Body body) {
+    const SigpipeBlocked blocked;
     try {
       return Annotate(body(), what);
     } catch (const std::exception& error) {
-      return Error(StatusCode::kUnavailable, std::string(what) + ": " + error.what());
+      return Error(StatusCode::kUnavailable,
+                   std::string(what) + ": " + WithoutSource(error.what()));
     }
   }
 
