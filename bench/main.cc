@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "autodist/client.h"
 #include "sweep.h"
@@ -42,7 +44,9 @@ class Printer {
   }
 
   Report report() {
-    return {[](v1::Collective collective) { Print(TableHead(collective), stdout); },
+    return {[this](v1::Collective collective) {
+              Print((std::exchange(begun_, true) ? "\n" : "") + TableHead(collective), stdout);
+            },
             [this](const Row& row) {
               Print(TableRow(row), stdout);
               if (csv_) Print(CsvRow(row), csv_.get());
@@ -66,6 +70,7 @@ class Printer {
     std::fflush(file);
   }
 
+  bool begun_ = false;
   std::unique_ptr<std::FILE, Close> csv_;
 };
 

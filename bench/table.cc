@@ -22,7 +22,7 @@ std::string NameOf(v1::Collective collective) {
 
 std::string TableHead(v1::Collective collective) {
   char line[160];
-  std::snprintf(line, sizeof line, "\n%-14s %12s %12s %12s %13s %13s %7s\n",
+  std::snprintf(line, sizeof line, "%-14s %12s %12s %12s %13s %13s %7s\n",
                 NameOf(collective).c_str(), "bytes", "count", "time (us)", "algbw (GB/s)",
                 "busbw (GB/s)", "wrong");
   return line;

@@ -10,7 +10,7 @@ namespace autodist::bench {
 // "all-reduce".
 std::string NameOf(v1::Collective collective);
 
-// Above the rows of an operation, with an empty line before.
+// Above the rows of an operation.
 std::string TableHead(v1::Collective collective);
 std::string TableRow(const Row& row);
 
