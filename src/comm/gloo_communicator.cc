@@ -181,7 +181,7 @@ class GlooCommunicator final : public Communicator {
   static Result<std::unique_ptr<Communicator>> Create(Client& client,
                                                       const CommunicatorOptions& options) {
     auto communicator = std::make_unique<GlooCommunicator>();
-    AD_RETURN_IF_ERROR(Guard("forming the ring", [&] {
+    AD_RETURN_IF_ERROR(communicator->Guard("forming the ring", [&] {
       gloo::transport::tcp::attr attributes;
       attributes.hostname = client.node_address();
       auto device = gloo::transport::tcp::CreateDevice(attributes);
@@ -265,13 +265,15 @@ class GlooCommunicator final : public Communicator {
 
  private:
   template <typename Body>
-  static Status Guard(const char* what, Body body) {
+  Status Guard(const char* what, Body body) {
+    if (!failure_.ok()) return Annotate(failure_, std::string(what) + ", after a failure");
     const SigpipeBlocked blocked;
     try {
       return Annotate(body(), what);
     } catch (const std::exception& error) {
-      return Error(StatusCode::kUnavailable,
-                   std::string(what) + ": " + WithoutSource(error.what()));
+      failure_ =
+          Error(StatusCode::kUnavailable, std::string(what) + ": " + WithoutSource(error.what()));
+      return failure_;
     }
   }
 
@@ -324,6 +326,7 @@ class GlooCommunicator final : public Communicator {
   static constexpr int kMostDirectRanks = 8;
 
   std::shared_ptr<gloo::Context> context_;
+  Status failure_;  // what some ranks have seen and others not: nothing works from then on
   uint32_t tag_ = 0;
   std::array<std::vector<char>, 2> scratch_;
 };
