@@ -31,6 +31,7 @@ Result<v1::Backend> ChooseBackend(const std::string& wanted, const spec::Resourc
 
 std::vector<std::string> CollectiveNames() {
   std::vector<std::string> names;
+  names.reserve(kCollectives.size());
   for (const auto& [name, collective] : kCollectives) names.emplace_back(name);
   return names;
 }
