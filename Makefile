@@ -5,7 +5,8 @@ programs:
 	@setup/packages.sh
 	@setup/libssh2.sh build/deps
 	@cmake --preset release >/dev/null
-	@cmake --build --preset release --target autodist autodist-agent autodist-horovod-store train_digits
+	@cmake --build --preset release --target autodist autodist-agent autodist-horovod-store \
+	  bench-programs train_digits
 
 demo: programs
 	examples/virtual_cluster/virtual_cluster 3 --ranks 2 -- \
@@ -22,3 +23,4 @@ bench: programs
 	@setup/packages.sh check
 	tests/bench/launch
 	tests/bench/faults
+	tests/bench/collectives

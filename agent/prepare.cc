@@ -12,6 +12,7 @@
 #include "base/ip_address.h"
 #include "base/write_file.h"
 #include "examine.h"
+#include "home_folder.h"
 #include "run_program.h"
 
 namespace autodist::agent {
@@ -160,7 +161,7 @@ Result<Environment> RankEnvironment(const v1::PrepareRequest& request,
                                     const Environment& agent_environment, bool has_directory,
                                     Supervisor& supervisor, std::vector<std::string>& warnings) {
   const v1::NodePlan& node = request.node();
-  const std::string& directory = request.working_directory();
+  const std::string directory = ExpandHome(request.working_directory());
   Environment environment =
       node.inherit_environment() ? agent_environment : Environment::CleanLogin(agent_environment);
   if (!node.activation().empty()) {
@@ -188,7 +189,7 @@ Result<Environment> RankEnvironment(const v1::PrepareRequest& request,
 PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& agent_environment,
                          const AgentPlace& agent, Supervisor& supervisor) {
   const v1::NodePlan& node = request.node();
-  const std::string& directory = request.working_directory();
+  const std::string directory = ExpandHome(request.working_directory());
   PreparedNode prepared;
   const auto report = [&](std::optional<v1::Problem> problem) {
     if (problem) prepared.problems.push_back(std::move(*problem));

@@ -9,6 +9,7 @@
 
 #include "base/deadline.h"
 #include "files/temporary_file.h"
+#include "home_folder.h"
 #include "target_folder.h"
 
 namespace autodist::agent {
@@ -90,7 +91,7 @@ Status Receiver::Run() {
 }
 
 Status Receiver::Begin(const v1::SyncBegin& begin) {
-  path_ = begin.folder();
+  path_ = ExpandHome(begin.folder());
   v1::SyncResponse response;
   response.mutable_place()->set_same_folder(IsThere(path_, begin.probe()));
   if (!response.place().same_folder()) {

@@ -8,5 +8,6 @@ function(autodist_module name)
   add_library(autodist::${name} ALIAS autodist_${name})
   target_include_directories(autodist_${name}
     PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  target_compile_features(autodist_${name} PUBLIC cxx_std_20)
   target_link_libraries(autodist_${name} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE})
 endfunction()

@@ -27,6 +27,7 @@ MODULES = {
     "src/cli": {"chief", "control", "launch", "reach", "diagnosis", "files", "plan", "dialect", "spec",
                 "transport", "proto", "base"},
     "src/horovod_store": set(),
+    "bench": {"client", "comm", "proto", "base"},
     "agent": {"rpc", "process", "files", "proto", "base"},
 }
 

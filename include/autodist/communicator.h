@@ -18,7 +18,8 @@ enum class ReduceOp { kSum, kProduct, kMin, kMax };
 size_t SizeOf(DataType type);
 
 // Every rank must make the same calls in the same order, from one thread at a time. Each call
-// blocks until this rank's part is done, and fails when a peer does not take part in time.
+// blocks until this rank's part is done, and fails when a peer is gone or does not take part in
+// time. After a failure all calls fail; docs/worker_library.md says what a failure looks like.
 // Counts are in elements. Pointers are to host memory for Gloo, to device memory for NCCL.
 class Communicator {
  public:
@@ -47,11 +48,11 @@ struct CommunicatorOptions {
   std::chrono::milliseconds timeout = std::chrono::minutes(5);
 };
 
-// A ring over TCP between CPUs. float32, float64, int32 and int64. The client must outlive it.
+// Between CPUs, over TCP. float32, float64, int32 and int64. The client must outlive it.
 Result<std::unique_ptr<Communicator>> MakeGlooCommunicator(Client& client,
                                                            CommunicatorOptions options = {});
 
-// A ring between GPUs, on the device with the number of the local rank. All types. Work is ordered
+// Between GPUs, on the device with the number of the local rank. All types. Work is ordered
 // after what was queued on CUDA's default stream. kUnimplemented where this library was built
 // without NCCL. The client must outlive it.
 Result<std::unique_ptr<Communicator>> MakeNcclCommunicator(Client& client,

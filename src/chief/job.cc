@@ -210,7 +210,7 @@ Status Job::OpenOutput(Attempt& attempt) {
   std::filesystem::create_directories(attempt.folder, error);
   if (error) return ErrnoError(error.value(), "making the folder " + attempt.folder);
   const std::vector<uint32_t>& members = attempt.members;
-  auto output = OutputWriter::Create(attempt.plan, attempt.folder,
+  auto output = OutputWriter::Create(attempt.plan, attempt.folder, options_.prefixes,
                                      [this, &members](uint32_t rank, const v1::OutputAck& ack) {
                                        v1::ChiefMessage message;
                                        *message.mutable_output_ack() = ack;

@@ -33,6 +33,7 @@ struct JobOptions {
   std::string log_folder;  // of this job
   bool preflight = true;   // look at the nodes before anything is started
   bool detached = false;   // of which the status tells
+  Prefixes prefixes = Prefixes::kAll;
   RestartLimits restarts;
   std::chrono::milliseconds timeout{0};       // for the whole job; 0: none
   std::chrono::milliseconds hang_timeout{0};  // without a sign of life of any rank; 0: none

@@ -32,8 +32,8 @@ v1::OutputAck AckOf(const v1::Output& output) {
 
 Result<std::unique_ptr<OutputWriter>> OutputWriter::Create(const v1::LaunchPlan& plan,
                                                            const std::string& folder,
-                                                           Written written) {
-  std::unique_ptr<OutputWriter> writer(new OutputWriter(std::move(written)));
+                                                           Prefixes prefixes, Written written) {
+  std::unique_ptr<OutputWriter> writer(new OutputWriter(prefixes, std::move(written)));
   for (const v1::NodePlan& node : plan.nodes()) {
     for (const v1::RankPlan& planned : node.ranks()) {
       const std::string number = std::to_string(planned.rank());
@@ -157,7 +157,7 @@ void OutputWriter::AddToLine(Rank& rank, size_t stream, std::string_view data, b
 
 void OutputWriter::EndLine(Rank& rank, size_t stream) {
   Sink& sink = rank.sinks[stream];
-  terminal_[stream].append(rank.prefix);
+  if (prefixes_ == Prefixes::kAll || stream == 1) terminal_[stream].append(rank.prefix);
   if (sink.long_line) {
     CopyLongLine(sink, stream);
     sink.long_line.reset();

@@ -25,6 +25,9 @@ namespace autodist::chief {
 // That all bytes up to the end of this piece have been dealt with.
 v1::OutputAck AckOf(const v1::Output& output);
 
+// Which lines on the terminal begin with "[node:rank] ".
+enum class Prefixes { kAll, kStderr };
+
 // Writes on a thread of its own, so that a slow terminal never delays anything but the ranks that
 // write. Thread-safe.
 class OutputWriter {
@@ -34,7 +37,8 @@ class OutputWriter {
 
   // Makes a file rank-N.out and rank-N.err in the folder for every rank of the plan.
   static Result<std::unique_ptr<OutputWriter>> Create(const v1::LaunchPlan& plan,
-                                                      const std::string& folder, Written written);
+                                                      const std::string& folder, Prefixes prefixes,
+                                                      Written written);
   ~OutputWriter();
 
   // Queues it; the agents' flow control bounds the queue.
@@ -70,7 +74,8 @@ class OutputWriter {
     std::deque<std::string> last_lines;
   };
 
-  explicit OutputWriter(Written written) : written_(std::move(written)) {}
+  OutputWriter(Prefixes prefixes, Written written)
+      : prefixes_(prefixes), written_(std::move(written)) {}
   void Run();
   void Take(const v1::Output& output);
   void WriteFile(uint32_t number, Sink& sink, std::string_view data);
@@ -81,6 +86,7 @@ class OutputWriter {
   void WriteTerminal(size_t stream, std::string_view text);
   void Trouble(const std::string& what);
 
+  const Prefixes prefixes_;
   const Written written_;
   std::map<uint32_t, Rank> ranks_;
   std::array<std::string, 2> terminal_;  // for stdout and stderr

@@ -10,11 +10,10 @@
 #include "base/count.h"
 #include "base/log.h"
 #include "chief/job.h"
-#include "chief/signal_watcher.h"
-#include "cli/announced_job.h"
 #include "cli/commands.h"
 #include "cli/detach.h"
 #include "cli/plan_job.h"
+#include "cli/run_job.h"
 #include "cli/sync_option.h"
 #include "cli/this_machine.h"
 #include "plan/plan_text.h"
@@ -146,19 +145,7 @@ int RunPlan(const RunOptions& options, const plan::Input& input, const v1::Launc
       detached->Started(std::filesystem::absolute(output));
     };
   }
-  AnnouncedJob announced(plan.job_id());
-  job_options.on_status = [&](const v1::JobStatus& status) { announced.Changed(status); };
-  // What comes when the job is over must not change how this process ends.
-  chief::SignalWatcher::Block();
-  chief::Job job(plan, std::move(job_options));  // from here on Ctrl-C ends the job
-  const Status reachable = announced.Start([&job](int signal) { job.Signal(signal); });
-  if (!reachable.ok() && options.detach) return Fail(reachable, chief::kExitCannotLaunch);
-  if (!reachable.ok()) Log(LogLevel::kWarning, Message(reachable));
-  Log(LogLevel::kInfo,
-      "job " + plan.job_id() + ": " + plan::WhatRuns(plan) + "; logs in " + log_folder);
-  const int exit_code = job.Run();
-  announced.Ended(job.status());
-  return exit_code;
+  return RunJob(plan, std::move(job_options));
 }
 
 int Run(const RunOptions& options) {

@@ -20,6 +20,7 @@ Examples:
   autodist validate cluster.yaml
   autodist init --hosts gpu1,gpu2 --output cluster.yaml
   autodist doctor --spec cluster.yaml -- python train.py
+  autodist bench --spec cluster.yaml             how fast the devices exchange data
   autodist ps                                    the jobs that are running
   autodist attach last                           the output of the job started last
 
@@ -43,6 +44,7 @@ int Main(int argc, char** argv) {
   CLI::App* run = app.add_subcommand("run", "Run a program on every device of a spec's nodes");
   CLI::App* doctor =
       app.add_subcommand("doctor", "Find out what would keep a run from working, on all nodes");
+  CLI::App* bench = app.add_subcommand("bench", "Measure how fast data goes between the devices");
   CLI::App* validate = app.add_subcommand("validate", "Check a resource spec");
   CLI::App* init = app.add_subcommand("init", "Write a resource spec from a list of hosts");
   CLI::App* ps = app.add_subcommand("ps", "List jobs");
@@ -56,6 +58,7 @@ int Main(int argc, char** argv) {
   const std::map<CLI::App*, autodist::cli::Command> commands = {
       {run, autodist::cli::AddRun(*run, program)},
       {doctor, autodist::cli::AddDoctor(*doctor, program)},
+      {bench, autodist::cli::AddBench(*bench)},
       {validate, autodist::cli::AddValidate(*validate)},
       {init, autodist::cli::AddInit(*init)},
       {ps, autodist::cli::AddPs(*ps)},

@@ -39,7 +39,7 @@ Result<std::shared_ptr<launch::FolderSync>> MakeSync(const v1::LaunchPlan& plan,
   AD_RETURN_IF_ERROR(IsFolderOfAProgram(folder, home));
   AD_ASSIGN_OR_RETURN(files::FileTree tree, files::ScanFolder(folder, Within(folder, log_dir)));
   for (const std::string& warning : tree.warnings) base::Log(base::LogLevel::kWarning, warning);
-  return std::make_shared<launch::FolderSync>(std::move(tree), static_cast<size_t>(nodes));
+  return std::make_shared<launch::FolderSync>(std::move(tree), folder, static_cast<size_t>(nodes));
 }
 
 }  // namespace autodist::cli

@@ -7,11 +7,14 @@
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <vector>
 
 #include "autodist/communicator.h"
+#include "comm/sigpipe_blocked.h"
 
 namespace autodist {
 namespace {
@@ -53,6 +56,14 @@ class RendezvousStore final : public gloo::rendezvous::Store {
   const std::string prefix_;
 };
 
+// Gloo begins with its own file and line: "[./gloo/transport/tcp/pair.cc:598] Connection closed by
+// peer [10.0.0.2]:61579".
+std::string WithoutSource(std::string text) {
+  const size_t end = text.find("] ");
+  if (text.starts_with('[') && end != std::string::npos) text.erase(0, end + 2);
+  return text;
+}
+
 using ReduceFunction = void (*)(void*, const void*, const void*, size_t);
 
 template <typename T>
@@ -89,12 +100,88 @@ Status WithType(DataType type, Body body) {
   return Error(StatusCode::kUnimplemented, "16-bit floating point numbers are for GPUs only");
 }
 
+// An all-reduce in which every rank gets its own part from all others and gives the sum to all: two
+// steps, where a ring takes two for every rank. Peers may begin to send as soon as it exists.
+class DirectAllReduce {
+ public:
+  // Both data and scratch stay the caller's.
+  DirectAllReduce(gloo::Context& context, uint32_t tag, char* data, size_t count,
+                  size_t element_size, std::vector<char>& scratch)
+      : context_(context),
+        gather_(gloo::Slot::build(kGatherPrefix, tag)),
+        data_(data),
+        count_(count),
+        element_size_(element_size),
+        scratch_(scratch) {
+    const auto scatter = gloo::Slot::build(kScatterPrefix, tag);
+    const size_t mine = Bytes(context.rank);
+    scratch.resize(mine * static_cast<size_t>(context.size));
+    sums_ = context.createUnboundBuffer(data, count * element_size);
+    parts_ = context.createUnboundBuffer(scratch.data(), scratch.size());
+    // What a peer sends in the second step replaces what it has had from here in the first.
+    ForPeers([&](int peer) {
+      if (mine > 0) parts_->recv(peer, scatter, InScratch(peer), mine);
+      if (Bytes(peer) > 0) sums_->recv(peer, gather_, Begin(peer), Bytes(peer));
+    });
+    ForPeers([&](int peer) {
+      if (Bytes(peer) > 0) sums_->send(peer, scatter, Begin(peer), Bytes(peer));
+    });
+  }
+
+  // Blocks until data has the sums.
+  void Finish(ReduceFunction reduce) {
+    const auto timeout = context_.getTimeout();
+    const size_t mine = Bytes(context_.rank);
+    if (mine > 0) {
+      ForPeers([&](int) { parts_->waitRecv(timeout); });
+      char* const sum = data_ + Begin(context_.rank);
+      ForPeers([&](int peer) {
+        reduce(sum, sum, scratch_.data() + InScratch(peer), mine / element_size_);
+      });
+      ForPeers([&](int peer) { sums_->send(peer, gather_, Begin(context_.rank), mine); });
+    }
+    ForPeers([&](int peer) {
+      if (Bytes(peer) > 0) sums_->waitRecv(timeout);
+    });
+    ForPeers([&](int peer) {
+      if (Bytes(peer) > 0) sums_->waitSend(timeout);
+      if (mine > 0) sums_->waitSend(timeout);
+    });
+  }
+
+ private:
+  static constexpr uint8_t kScatterPrefix = 0x72;  // not Gloo's own
+  static constexpr uint8_t kGatherPrefix = 0x73;
+
+  // Of the rank's part in the data.
+  size_t Begin(int rank) const {
+    return count_ * static_cast<size_t>(rank) / static_cast<size_t>(context_.size) * element_size_;
+  }
+  size_t Bytes(int rank) const { return Begin(rank + 1) - Begin(rank); }
+
+  size_t InScratch(int peer) const { return Bytes(context_.rank) * static_cast<size_t>(peer); }
+
+  template <typename Body>
+  void ForPeers(Body body) {
+    for (int i = 1; i < context_.size; ++i) body((context_.rank + i) % context_.size);
+  }
+
+  gloo::Context& context_;
+  const uint64_t gather_;
+  char* const data_;
+  const size_t count_;
+  const size_t element_size_;
+  std::vector<char>& scratch_;
+  std::unique_ptr<gloo::transport::UnboundBuffer> sums_;   // the data
+  std::unique_ptr<gloo::transport::UnboundBuffer> parts_;  // the scratch
+};
+
 class GlooCommunicator final : public Communicator {
  public:
   static Result<std::unique_ptr<Communicator>> Create(Client& client,
                                                       const CommunicatorOptions& options) {
     auto communicator = std::make_unique<GlooCommunicator>();
-    AD_RETURN_IF_ERROR(Guard("forming the ring", [&] {
+    AD_RETURN_IF_ERROR(communicator->Guard("forming the ring", [&] {
       gloo::transport::tcp::attr attributes;
       attributes.hostname = client.node_address();
       auto device = gloo::transport::tcp::CreateDevice(attributes);
@@ -114,6 +201,10 @@ class GlooCommunicator final : public Communicator {
     return Guard("all-reduce", [&] {
       return WithType(type, [&](auto zero) {
         using T = decltype(zero);
+        if (count * sizeof(T) <= kDirectPiece || context_->size <= kMostDirectRanks) {
+          AllReduceDirectly(static_cast<char*>(data), count, sizeof(T), ReduceOf<T>(op));
+          return OkStatus();
+        }
         gloo::AllreduceOptions options(context_);
         options.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
         options.setOutput(static_cast<T*>(data), count);
@@ -174,16 +265,34 @@ class GlooCommunicator final : public Communicator {
 
  private:
   template <typename Body>
-  static Status Guard(const char* what, Body body) {
+  Status Guard(const char* what, Body body) {
+    if (!failure_.ok()) return Annotate(failure_, std::string(what) + ", after a failure");
+    const SigpipeBlocked blocked;
     try {
       return Annotate(body(), what);
     } catch (const std::exception& error) {
-      return Error(StatusCode::kUnavailable, std::string(what) + ": " + error.what());
+      failure_ =
+          Error(StatusCode::kUnavailable, std::string(what) + ": " + WithoutSource(error.what()));
+      return failure_;
     }
   }
 
   // Distinguishes calls that overlap in time on different ranks.
   uint32_t NextTag() { return ++tag_; }
+
+  // Each piece is on its way while the one before is added up.
+  void AllReduceDirectly(char* data, size_t count, size_t element_size, ReduceFunction reduce) {
+    const size_t most = kDirectPiece / element_size;
+    std::unique_ptr<DirectAllReduce> before;
+    for (size_t begin = 0, i = 0; begin < count; begin += most, ++i) {
+      auto piece = std::make_unique<DirectAllReduce>(
+          *context_, NextTag(), data + begin * element_size, std::min(most, count - begin),
+          element_size, scratch_[i % scratch_.size()]);
+      if (before) before->Finish(reduce);
+      before = std::move(piece);
+    }
+    before->Finish(reduce);
+  }
 
   // Each rank's part travels once around the ring, every rank adding its own on the way, and
   // arrives complete at its owner.
@@ -211,8 +320,15 @@ class GlooCommunicator final : public Communicator {
     std::memcpy(out, size == 1 ? in : outgoing.data(), bytes);
   }
 
+  // More data goes in pieces of so many bytes; with more ranks it goes around the ring, where a
+  // switch has one sender to each receiver.
+  static constexpr size_t kDirectPiece = 8 << 20;
+  static constexpr int kMostDirectRanks = 8;
+
   std::shared_ptr<gloo::Context> context_;
+  Status failure_;  // what some ranks have seen and others not: nothing works from then on
   uint32_t tag_ = 0;
+  std::array<std::vector<char>, 2> scratch_;
 };
 
 }  // namespace

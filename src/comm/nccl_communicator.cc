@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <thread>
+#include <utility>
 
 #include "autodist/communicator.h"
 #include "base/deadline.h"
@@ -66,32 +67,35 @@ class NcclCommunicator final : public Communicator {
   explicit NcclCommunicator(std::chrono::milliseconds timeout) : timeout_(timeout) {}
 
   ~NcclCommunicator() override {
-    if (!communicator_) return;
-    // A communicator that failed cannot be destroyed in an orderly way.
-    if (failed_) {
-      ncclCommAbort(communicator_);
-    } else if (ncclCommFinalize(communicator_) <= ncclInProgress &&
-               WaitForNccl(Deadline::After(timeout_), "finalize").ok()) {
-      ncclCommDestroy(communicator_);
+    if (communicator_) {
+      const ncclResult_t finalizing = ncclCommFinalize(communicator_);
+      const Status finalized = Ended("finalize", AwaitNccl(finalizing, "finalize"));
+      if (finalized.ok()) ncclCommDestroy(communicator_);
     }
     cudaFree(scratch_);
   }
 
   Status AllReduce(void* data, size_t count, DataType type, ReduceOp op) override {
-    return Run("all-reduce", ncclAllReduce(data, data, count, NcclType(type), NcclOp(op),
-                                           communicator_, kStream));
+    return Run("all-reduce", [&] {
+      return ncclAllReduce(data, data, count, NcclType(type), NcclOp(op), communicator_, kStream);
+    });
   }
   Status Broadcast(void* data, size_t count, DataType type, uint32_t root) override {
-    return Run("broadcast", ncclBroadcast(data, data, count, NcclType(type), static_cast<int>(root),
-                                          communicator_, kStream));
+    return Run("broadcast", [&] {
+      return ncclBroadcast(data, data, count, NcclType(type), static_cast<int>(root), communicator_,
+                           kStream);
+    });
   }
   Status AllGather(const void* in, void* out, size_t count, DataType type) override {
-    return Run("all-gather", ncclAllGather(in, out, count, NcclType(type), communicator_, kStream));
+    return Run("all-gather", [&] {
+      return ncclAllGather(in, out, count, NcclType(type), communicator_, kStream);
+    });
   }
   Status ReduceScatter(const void* in, void* out, size_t count, DataType type,
                        ReduceOp op) override {
-    return Run("reduce-scatter", ncclReduceScatter(in, out, count, NcclType(type), NcclOp(op),
-                                                   communicator_, kStream));
+    return Run("reduce-scatter", [&] {
+      return ncclReduceScatter(in, out, count, NcclType(type), NcclOp(op), communicator_, kStream);
+    });
   }
   Status Barrier() override { return AllReduce(scratch_, 1, DataType::kInt32, ReduceOp::kSum); }
 
@@ -119,18 +123,19 @@ class NcclCommunicator final : public Communicator {
     const ncclResult_t result =
         ncclCommInitRankConfig(&communicator_, static_cast<int>(client.world_size()), id,
                                static_cast<int>(client.rank()), &config);
-    AD_RETURN_IF_ERROR(NcclStatus(result, "forming the ring"));
-    return WaitForNccl(Deadline::After(timeout_), "forming the ring");
+    return Ended("forming the ring", AwaitNccl(result, "forming the ring"));
   }
 
-  Status NcclStatus(ncclResult_t result, const char* what) {
+  Status NcclStatus(ncclResult_t result, const char* what) const {
     if (result == ncclSuccess || result == ncclInProgress) return OkStatus();
-    failed_ = true;
     return Error(StatusCode::kUnavailable, std::string(what) + ": " + ncclGetErrorString(result) +
                                                " (" + ncclGetLastError(communicator_) + ")");
   }
 
-  Status WaitForNccl(Deadline deadline, const char* what) {
+  // Until NCCL has done, on the host, what a call that gave `result` has begun.
+  Status AwaitNccl(ncclResult_t result, const char* what) const {
+    const Deadline deadline = Deadline::After(timeout_);
+    AD_RETURN_IF_ERROR(NcclStatus(result, what));
     for (;;) {
       ncclResult_t state = ncclSuccess;
       const ncclResult_t asked = ncclCommGetAsyncError(communicator_, &state);
@@ -140,33 +145,48 @@ class NcclCommunicator final : public Communicator {
     }
   }
 
-  Status Run(const char* what, ncclResult_t queued) {
+  // Until the device has done what is queued; it has no call that waits with a deadline.
+  Status AwaitDevice(const char* what) const {
     const Deadline deadline = Deadline::After(timeout_);
-    AD_RETURN_IF_ERROR(NcclStatus(queued, what));
-    AD_RETURN_IF_ERROR(WaitForNccl(deadline, what));
-    // The device has no call that waits with a deadline.
     for (;;) {
       const cudaError_t state = cudaStreamQuery(kStream);
       if (state != cudaErrorNotReady) return CudaStatus(state, what);
       ncclResult_t asynchronous = ncclSuccess;
-      ncclCommGetAsyncError(communicator_, &asynchronous);
-      AD_RETURN_IF_ERROR(NcclStatus(asynchronous, what));
+      const ncclResult_t asked = ncclCommGetAsyncError(communicator_, &asynchronous);
+      AD_RETURN_IF_ERROR(NcclStatus(asked != ncclSuccess ? asked : asynchronous, what));
       AD_RETURN_IF_ERROR(CheckTime(deadline, what));
     }
   }
 
-  Status CheckTime(Deadline deadline, const char* what) {
+  template <typename Call>
+  Status Run(const char* what, Call call) {
+    if (!communicator_) return Annotate(failure_, std::string(what) + ", after a failure");
+    Status status = AwaitNccl(call(), what);
+    if (status.ok()) status = AwaitDevice(what);
+    return Ended(what, status);
+  }
+
+  // A communicator that failed is aborted at once: until then the device waits for the peer, and
+  // whoever waits for the device, to free memory for instance, waits with it.
+  Status Ended(const char* what, const Status& status) {
+    if (status.ok() || !communicator_) return status;
+    failure_ = status;
+    const ncclResult_t aborted = ncclCommAbort(std::exchange(communicator_, nullptr));
+    if (aborted == ncclSuccess || aborted == ncclInProgress) return status;
+    return Annotate(status, std::string(what) + " could not be aborted");
+  }
+
+  static Status CheckTime(Deadline deadline, const char* what) {
     std::this_thread::yield();
     if (!deadline.Expired()) return OkStatus();
-    failed_ = true;
     return Error(StatusCode::kDeadlineExceeded,
                  std::string(what) + ": a peer did not take part in time");
   }
 
   const std::chrono::milliseconds timeout_;
-  ncclComm_t communicator_ = nullptr;
-  void* scratch_ = nullptr;  // on the device, for the barrier
-  bool failed_ = false;
+  ncclComm_t communicator_ = nullptr;  // null once it has failed
+  void* scratch_ = nullptr;            // on the device, for the barrier
+  Status failure_;                     // why there is none
 };
 
 }  // namespace

@@ -72,8 +72,13 @@ bool ReadExactly(int fd, std::string& buffer) {
 
 }  // namespace
 
-FolderSync::FolderSync(files::FileTree tree, size_t nodes, std::chrono::milliseconds stall_limit)
-    : tree_(std::move(tree)), nodes_(nodes), stall_limit_(stall_limit), left_(nodes) {}
+FolderSync::FolderSync(files::FileTree tree, std::string target, size_t nodes,
+                       std::chrono::milliseconds stall_limit)
+    : tree_(std::move(tree)),
+      target_(std::move(target)),
+      nodes_(nodes),
+      stall_limit_(stall_limit),
+      left_(nodes) {}
 
 std::string FolderSync::WhatThereIs() const {
   return base::Count(tree_.files, "file") + ", " + base::Bytes(tree_.bytes);
@@ -136,7 +141,7 @@ void FolderSync::EndOne(bool ok) {
 Status FolderSync::Copy(SyncStream& stream, uint64_t& expected, const std::stop_token& stop) {
   AD_RETURN_IF_ERROR(probe_status_);
   v1::SyncRequest request;
-  request.mutable_begin()->set_folder(tree_.folder);
+  request.mutable_begin()->set_folder(target_);
   request.mutable_begin()->set_probe(probe_->name());
   if (!stream.Write(request)) return stream.End();
   const auto place = stream.Read();

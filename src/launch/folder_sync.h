@@ -31,8 +31,9 @@ inline constexpr std::chrono::seconds kStallLimit{60};
 // Thread-safe.
 class FolderSync {
  public:
-  // For as many nodes; `tree` is what they shall have.
-  FolderSync(files::FileTree tree, size_t nodes,
+  // For as many nodes; `tree` is what they shall have, in the folder `target`: absolute, or "~/..."
+  // for one in the user's home folder on the node.
+  FolderSync(files::FileTree tree, std::string target, size_t nodes,
              std::chrono::milliseconds stall_limit = kStallLimit);
 
   // "1000 files, 200 MB".
@@ -66,6 +67,7 @@ class FolderSync {
   void LogSummary() const;
 
   const files::FileTree tree_;
+  const std::string target_;
   const size_t nodes_;
   const std::chrono::milliseconds stall_limit_;
 

@@ -223,7 +223,7 @@ def test_a_failing_rank_ends_the_others(autodist, tmp_path):
     assert outcome.err.rstrip().splitlines()[-1].startswith("  other ranks were stopped")
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 5])
+@pytest.mark.parametrize("ranks", [1, 2, 5, 9])
 def test_collectives_are_right(autodist, tmp_path, ranks):
     outcome = autodist("run", "--spec", spec_of(tmp_path, ranks), "--", BUILD / "collectives")
     assert outcome.code == 0, outcome.err

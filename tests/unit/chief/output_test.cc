@@ -34,8 +34,10 @@ class Redirected {
 
 class OutputTest : public testing::Test {
  protected:
-  void SetUp() override {
-    auto writer = OutputWriter::Create(test::ThreeNodePlan(), folder_.path(),
+  void SetUp() override { Make(Prefixes::kAll); }
+
+  void Make(Prefixes prefixes) {
+    auto writer = OutputWriter::Create(test::ThreeNodePlan(), folder_.path(), prefixes,
                                        [this](uint32_t node_rank, const v1::OutputAck& ack) {
                                          acked_.push_back({node_rank, ack.rank(), ack.offset()});
                                        });
@@ -80,6 +82,17 @@ TEST_F(OutputTest, StderrGoesToStderr) {
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "[node3:4] out\n");
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "[node3:4] err\n");
   EXPECT_THAT(writer_->LastLines(4), ElementsAre("out", "err"));
+}
+
+TEST_F(OutputTest, StdoutCanBeWithoutPrefixes) {
+  testing::internal::GetCapturedStdout();
+  testing::internal::GetCapturedStderr();
+  Make(Prefixes::kStderr);
+  Write(4, "out\n");
+  Write(4, "err\n", v1::OUTPUT_STREAM_STDERR);
+  writer_->Finish();
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "out\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "[node3:4] err\n");
 }
 
 TEST_F(OutputTest, FilesHaveTheBytesAsTheyWere) {

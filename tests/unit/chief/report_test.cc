@@ -68,8 +68,8 @@ TEST(DescribeCauseTest, AnAbortIsNamedWithItsStatusAndMessage) {
 class EndReportTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto output =
-        OutputWriter::Create(attempt_.plan, folder_.path(), [](uint32_t, const v1::OutputAck&) {});
+    auto output = OutputWriter::Create(attempt_.plan, folder_.path(), Prefixes::kAll,
+                                       [](uint32_t, const v1::OutputAck&) {});
     ASSERT_TRUE(output.ok());
     attempt_.output = *std::move(output);
     testing::internal::CaptureStdout();

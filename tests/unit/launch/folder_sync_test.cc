@@ -30,7 +30,7 @@ class FakeAgent final : public v1::AgentService::Service {
 class FolderSyncTest : public testing::Test {
  protected:
   Status Copy(milliseconds stall_limit = kStallLimit) {
-    FolderSync sync(*files::ScanFolder(folder_.path(), ""), 1, stall_limit);
+    FolderSync sync(*files::ScanFolder(folder_.path(), ""), folder_.path(), 1, stall_limit);
     return sync.CopyTo(*agent_, stop_.get_token());
   }
 

@@ -1,0 +1,46 @@
+#include "bandwidth.h"
+
+#include <algorithm>
+
+namespace autodist::bench {
+namespace {
+
+constexpr uint64_t kElementSize = sizeof(float);
+
+// What of the bytes goes over a link, at best.
+double BusFactor(v1::Collective collective, double ranks) {
+  switch (collective) {
+    case v1::COLLECTIVE_ALL_REDUCE:
+      return 2 * (ranks - 1) / ranks;
+    case v1::COLLECTIVE_ALL_GATHER:
+    case v1::COLLECTIVE_REDUCE_SCATTER:
+      return (ranks - 1) / ranks;
+    default:
+      return 1;
+  }
+}
+
+}  // namespace
+
+std::vector<Size> SizesOf(const v1::BenchPlan& plan, v1::Collective collective,
+                          uint32_t world_size) {
+  const bool in_parts =
+      collective == v1::COLLECTIVE_ALL_GATHER || collective == v1::COLLECTIVE_REDUCE_SCATTER;
+  const uint64_t parts = in_parts ? world_size : 1;
+  const uint64_t unit = kElementSize * parts;
+  std::vector<Size> sizes;
+  for (uint64_t bytes = plan.from(); bytes <= plan.to(); bytes *= plan.factor()) {
+    const uint64_t count = std::max(bytes / unit, uint64_t{1});
+    if (sizes.empty() || sizes.back().count != count) sizes.push_back({count * unit, count});
+    if (bytes > plan.to() / plan.factor()) break;  // the next one may not even be a number
+  }
+  return sizes;
+}
+
+Bandwidth BandwidthOf(v1::Collective collective, uint64_t bytes, double seconds,
+                      uint32_t world_size) {
+  const double algorithm = static_cast<double>(bytes) / 1e9 / seconds;
+  return {algorithm, algorithm * BusFactor(collective, world_size)};
+}
+
+}  // namespace autodist::bench

@@ -1,0 +1,40 @@
+// Where a rank's data is while it is measured: in the host's memory or in its GPU's.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "autodist/client.h"
+#include "autodist/communicator.h"
+
+namespace autodist::bench {
+
+// Not thread-safe. It must outlive what it gives.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  // How many bytes this rank may take, given that others on its node take as many.
+  virtual Result<uint64_t> FreeBytes(uint32_t ranks_on_node) = 0;
+
+  // Numbers in the device's memory, at the communicator's disposal.
+  class Buffer {
+   public:
+    virtual ~Buffer() = default;
+    virtual float* data() = 0;
+    // `values`, to or from the place that begins with number `at`.
+    virtual Status Write(uint64_t at, std::span<const float> values) = 0;
+    virtual Status Read(uint64_t at, std::span<float> values) = 0;
+  };
+  virtual Result<std::unique_ptr<Buffer>> Allocate(uint64_t count) = 0;
+
+  virtual Result<std::unique_ptr<Communicator>> Connect(Client& client) = 0;
+};
+
+std::unique_ptr<Device> MakeCpuDevice();
+
+// The GPU of the local rank, with NCCL. kUnimplemented in a program that was built without.
+Result<std::unique_ptr<Device>> MakeGpuDevice(const Client& client);
+
+}  // namespace autodist::bench

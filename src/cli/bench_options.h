@@ -1,0 +1,32 @@
+// What `autodist bench` is to measure, from the words of its command line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "autodist/status.h"
+#include "autodist/v1/bench.pb.h"
+#include "spec/resource_spec.h"
+
+namespace autodist::cli {
+
+struct BenchOptions {
+  std::vector<std::string> collectives;  // empty: all
+  std::string backend = "auto";
+  uint64_t from = 8;  // bytes
+  uint64_t to = uint64_t{1} << 30;
+  uint32_t factor = 8;
+  uint32_t iterations = 100;
+  uint32_t warmup = 5;
+  double budget_s = 1;   // for the iterations of a size
+  std::string csv_file;  // absolute; empty: none
+};
+
+// "all-reduce", "all-gather", "reduce-scatter", "broadcast".
+std::vector<std::string> CollectiveNames();
+
+// kInvalidArgument: options that do not go together, or not with the spec.
+Result<v1::BenchPlan> MakeBenchPlan(const BenchOptions& options, const spec::ResourceSpec& spec);
+
+}  // namespace autodist::cli

@@ -1,0 +1,168 @@
+// autodist bench [options]
+#include <google/protobuf/util/json_util.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+
+#include "base/log.h"
+#include "cli/bench_options.h"
+#include "cli/bench_program.h"
+#include "cli/commands.h"
+#include "cli/plan_job.h"
+#include "cli/run_job.h"
+#include "cli/this_machine.h"
+#include "files/file_tree.h"
+#include "reach/resolve.h"
+#include "transport/ask_passphrase.h"
+
+namespace autodist::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+// As `run` has them; the program leaves at once when it is told to.
+constexpr milliseconds kBenchLease{60'000};
+constexpr milliseconds kBenchGrace{5'000};
+
+struct BenchCommand {
+  std::string spec_file;
+  std::string log_dir = "autodist-runs";
+  std::string agent;
+  uint32_t fan_out = 32;
+  BenchOptions bench;
+};
+
+// So that nothing is measured for a file that cannot be written.
+Status CheckWritable(const std::string& file) {
+  if (file.empty()) return OkStatus();
+  std::FILE* const opened = std::fopen(file.c_str(), "a");
+  if (!opened) return ErrnoError(errno, "--csv " + file);
+  std::fclose(opened);
+  return OkStatus();
+}
+
+Result<v1::LaunchPlan> PlanBench(const spec::ResourceSpec& spec, const v1::BenchPlan& bench,
+                                 const BenchProgram& program) {
+  std::string json;
+  if (!google::protobuf::util::MessageToJsonString(bench, &json).ok()) {
+    return Error(StatusCode::kInvalidArgument, "the name of the --csv file is not valid UTF-8");
+  }
+  const char* const file =
+      bench.backend() == v1::BACKEND_NCCL ? "./autodist-bench-nccl" : "./autodist-bench";
+  if (!std::filesystem::exists(program.folder + "/" + file)) {
+    return WithRemedy(Error(StatusCode::kUnimplemented, "this autodist was built without NCCL"),
+                      "build it where NCCL and the CUDA toolkit are installed, or measure the CPUs "
+                      "with --backend gloo");
+  }
+  Program worker;
+  worker.command = {file, json};
+  AD_ASSIGN_OR_RETURN(v1::LaunchPlan plan, PlanJob(spec, worker));
+  plan.set_working_directory(program.on_nodes);
+  return plan;
+}
+
+Result<chief::JobOptions> BenchJobOptions(const BenchCommand& options, const v1::LaunchPlan& plan,
+                                          const BenchProgram& program) {
+  chief::JobOptions job;
+  job.launch.agent_path = AgentPath(options.agent);
+  job.launch.logins = std::make_shared<reach::Logins>(transport::AskPassphraseOnTerminal);
+  job.launch.logins->Prepare(plan);
+  job.launch.lease = kBenchLease;
+  job.launch.grace = kBenchGrace;
+  job.launch.fan_out = options.fan_out;
+  job.log_folder = options.log_dir + "/" + plan.job_id();
+  job.prefixes = chief::Prefixes::kStderr;  // the table alone on stdout
+  const auto others =
+      std::ranges::count_if(plan.nodes(), [](const auto& node) { return node.reach().has_ssh(); });
+  if (others > 0) {
+    AD_ASSIGN_OR_RETURN(files::FileTree tree, files::ScanFolder(program.folder, ""));
+    job.launch.sync = std::make_shared<launch::FolderSync>(std::move(tree), program.on_nodes,
+                                                           static_cast<size_t>(others));
+  }
+  return job;
+}
+
+int Bench(const BenchCommand& options) {
+  const auto spec = ReadOrDefaultSpec(options.spec_file);
+  if (!spec) return kExitUsage;
+  BenchOptions wanted = options.bench;
+  if (!wanted.csv_file.empty()) wanted.csv_file = std::filesystem::absolute(wanted.csv_file);
+  const auto bench = MakeBenchPlan(wanted, *spec);
+  if (!bench.ok()) return Fail(bench.status(), kExitUsage);
+  const Status writable = CheckWritable(wanted.csv_file);
+  if (!writable.ok()) return Fail(writable, kExitUsage);
+  const auto program = InstallBenchProgram(HomeFolder());
+  if (!program.ok()) return Fail(program.status(), chief::kExitCannotLaunch);
+  const auto plan = PlanBench(*spec, *bench, *program);
+  if (!plan.ok()) return Fail(plan.status(), kExitUsage);
+  const Status here =
+      reach::CheckChiefIsHere(plan->nodes(0).address(), plan->nodes(0).data_address());
+  if (!here.ok()) return Fail(here, kExitUsage);
+  RaiseFileLimit();
+  auto job = BenchJobOptions(options, *plan, *program);
+  if (!job.ok()) return Fail(job.status(), chief::kExitCannotLaunch);
+  return RunJob(*plan, *std::move(job));
+}
+
+void AddMeasurements(CLI::App& app, BenchOptions& options) {
+  app.add_option("--collective", options.collectives,
+                 "Only these: all-reduce, all-gather, reduce-scatter, broadcast")
+      ->delimiter(',')
+      ->check(CLI::IsMember(CollectiveNames()));
+  app.add_option("--from", options.from, "The smallest size, in bytes; 4K, 1M")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("8");
+  app.add_option("--to", options.to, "The largest size")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("1G");
+  app.add_option("--factor", options.factor, "From one size to the next")
+      ->check(CLI::Range(2, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--iterations", options.iterations, "Calls that are timed, at most")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--warmup", options.warmup, "Calls before them, at most")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--budget", options.budget_s,
+                 "Seconds for the timed calls of a size; large sizes get fewer calls, one at least")
+      ->check(CLI::Range(0.001, 3600.0))
+      ->capture_default_str();
+  app.add_option("--backend", options.backend,
+                 "nccl, gloo, or auto: NCCL where every node has GPUs in the spec")
+      ->check(CLI::IsMember({"auto", "nccl", "gloo"}))
+      ->capture_default_str();
+  app.add_option("--csv", options.csv_file, "Write the rows to this file, too")->check(NotEmpty());
+}
+
+}  // namespace
+
+Command AddBench(CLI::App& app) {
+  auto options = std::make_shared<BenchCommand>();
+  app.add_option("--spec", options->spec_file,
+                 "The resource spec; without it, this machine alone, one rank per GPU")
+      ->check(NotEmpty());
+  AddMeasurements(app, options->bench);
+  app.add_option("--log-dir", options->log_dir, "Where the job's folder with its logs is made")
+      ->check(NotEmpty())
+      ->capture_default_str();
+  app.add_option("--fan-out", options->fan_out, "Nodes reached at the same time")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  app.add_option("--agent", options->agent,
+                 "The agent program put on the nodes; default: autodist-agent beside autodist");
+  app.footer(R"(
+Measures how fast data goes between the devices of the spec: all-reduce, all-gather, reduce-scatter
+and broadcast, of sizes from 8 bytes to a gigabyte, by NCCL or Gloo. Prints times and bandwidths as
+nccl-tests defines them, and checks the results: exit code 1 if one was wrong. Nothing needs to be
+installed on the nodes.
+
+Examples:
+  autodist bench --spec cluster.yaml
+  autodist bench --spec cluster.yaml --collective all-reduce --from 1M --factor 2 --csv ring.csv
+  autodist bench --spec cluster.yaml --backend gloo --to 64M)");
+  return [options] { return Bench(*options); };
+}
+
+}  // namespace autodist::cli

@@ -1,0 +1,13 @@
+// A job from its launch to its end, for every command that runs one.
+#pragma once
+
+#include "autodist/v1/plan.pb.h"
+#include "chief/job.h"
+
+namespace autodist::cli {
+
+// Lets other commands find the job meanwhile. Returns the exit code; blocks until nothing of the
+// job is left. In a process without other threads, and once.
+int RunJob(const v1::LaunchPlan& plan, chief::JobOptions options);
+
+}  // namespace autodist::cli

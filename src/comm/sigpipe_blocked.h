@@ -1,0 +1,37 @@
+// Keeps this thread from being ended by a write to a peer that has gone, which fails instead.
+#pragma once
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <ctime>
+
+namespace autodist {
+
+// In the calling thread, and for good in those that it starts meanwhile. What the process does
+// about SIGPIPE otherwise stays as it is.
+class SigpipeBlocked {
+ public:
+  SigpipeBlocked() {
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    sigemptyset(&sigpipe_);
+    sigaddset(&sigpipe_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &sigpipe_, &before_);
+  }
+  ~SigpipeBlocked() {
+    constexpr timespec kNow{};
+    if (!was_pending_) sigtimedwait(&sigpipe_, nullptr, &kNow);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  SigpipeBlocked(const SigpipeBlocked&) = delete;
+  SigpipeBlocked& operator=(const SigpipeBlocked&) = delete;
+
+ private:
+  sigset_t sigpipe_;
+  sigset_t before_;
+  bool was_pending_;
+};
+
+}  // namespace autodist

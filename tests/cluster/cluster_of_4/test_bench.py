@@ -1,0 +1,69 @@
+"""autodist bench: four hosts, two ranks each, none of which has its program before."""
+
+import csv
+import os
+import signal
+
+import pytest
+from hosts import SPEC, in_host, ranks_on
+from jobs import seconds_until
+
+RANKS = 8
+SMALL = ["--to", "64K", "--factor", "64", "--iterations", "5"]
+START_LIMIT_S = 30
+
+
+def folders_on(host):
+    return in_host(host, "sh", "-c", "ls ~/.cache/autodist/bench 2>/dev/null; true").split()
+
+
+def test_all_operations_on_hosts_that_have_nothing(start, folder):
+    for host in (1, 2, 3, 4):
+        in_host(host, "sh", "-c", "rm -rf ~/.cache/autodist/bench")
+    outcome = start("bench", "--spec", SPEC, *SMALL, "--csv", "table.csv").finish()
+    assert outcome.code == 0, outcome.err
+    assert len({tuple(folders_on(host)) for host in (1, 2, 3, 4)}) == 1
+    with open(folder / "table.csv", encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines))
+    # The parts of eight ranks have a float each at least.
+    whole, parts = ["8", "512", "32768"], ["32", "512", "32768"]
+    assert [row["bytes"] for row in rows] == whole + parts + parts + whole
+    assert {row["collective"] for row in rows} == {"all-reduce", "all-gather", "reduce-scatter", "broadcast"}
+    for row in rows:
+        assert row["wrong"] == "0" and float(row["time_us"]) > 0
+    first = rows[2]
+    assert float(first["algbw_GBps"]) == pytest.approx(32768 / float(first["time_us"]) / 1e3, rel=0.01)
+    assert float(first["busbw_GBps"]) == pytest.approx(float(first["algbw_GBps"]) * 14 / 8, rel=0.01)
+    # The table, and nothing else, is on stdout.
+    assert "[" not in outcome.out and len(outcome.out.split("\n\n")) == 4
+    assert len([line for line in outcome.out.splitlines() if line.startswith(" ")]) == len(rows)
+
+
+def test_a_second_run_sends_nothing(start):
+    start("bench", "--spec", SPEC, "--collective", "broadcast", "--to", "8").finish()
+    outcome = start("bench", "--spec", SPEC, "--collective", "broadcast", "--to", "8").finish()
+    assert outcome.code == 0, outcome.err
+    assert "nothing to send" in outcome.err
+    assert outcome.out.split()[0] == "broadcast"
+
+
+def test_a_rank_that_dies_ends_it(start):
+    job = start("bench", "--spec", SPEC, "--collective", "all-reduce", "--to", "1M", "--factor", "2",
+                "--iterations", "100000", "--budget", "60")
+    seconds_until(lambda: len(ranks_on(3)) == 2 and b"all-reduce" in job.process.stdout.peek(), START_LIMIT_S)
+    os.kill(max(ranks_on(3)), signal.SIGKILL)
+    outcome = job.finish()
+    assert outcome.code == 128 + signal.SIGKILL
+    assert "SIGKILL" in outcome.err
+
+
+def test_what_cannot_be_measured_is_told_before_anything_starts(start, folder):
+    for options, words in ((["--from", "1M", "--to", "1K"], "no size to measure"),
+                           (["--backend", "nccl"], "no GPU on node"),
+                           (["--csv", folder / "no" / "table.csv"], "No such file or directory"),
+                           (["--collective", "reduce"], "--collective"),
+                           (["--factor", "1"], "--factor")):
+        outcome = start("bench", "--spec", SPEC, *options).finish()
+        assert outcome.code == 2 and words in outcome.err, outcome.err
+        assert outcome.out == ""
+    assert not (folder / "autodist-runs").exists()

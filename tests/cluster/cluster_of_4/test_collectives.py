@@ -1,0 +1,41 @@
+"""The worker library's collective operations, where peers die or vanish in the midst of them."""
+
+import os
+import re
+import signal
+
+from hosts import address
+from jobs import BUILD, seconds_until
+
+ERROR_LIMIT_S = 5  # until a rank whose peer has died has its error
+LEASE_S = 5
+VICTIM = 5
+
+
+def test_every_rank_learns_that_a_peer_was_killed(up):
+    job, ranks = up("--grace", 20, program=[BUILD / "endless_ring", "stubborn"])
+    os.kill(ranks[VICTIM], signal.SIGKILL)
+    seconds_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in ranks.values()), ERROR_LIMIT_S)
+    outcome = job.finish()
+    assert outcome.code == 128 + signal.SIGKILL
+    lines = outcome.lines()
+    assert sorted(lines) == [rank for rank in sorted(ranks) if rank != VICTIM], (lines, outcome.err)
+    for said in lines.values():
+        [line] = said
+        assert re.match(r"failed: all-reduce: (Connection closed by peer|Read error|writev) .*10\.77\.0\.\d", line), line
+    report = outcome.err[outcome.err.index("autodist: error"):]
+    assert re.search(r"rank (\d+) on", report)[1] == str(VICTIM), report
+    assert f"rank {VICTIM} on {address(VICTIM // 2 + 1)}" in report
+    assert "SIGKILL" in report and "7 ended themselves" in report
+
+
+def test_no_rank_waits_longer_for_a_host_that_is_gone_than_the_lease(up, cut):
+    job, ranks = up("--lease", LEASE_S, program=[BUILD / "endless_ring"])
+    cut(3)
+    seconds_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in ranks.values()),
+                  LEASE_S + ERROR_LIMIT_S)
+    outcome = job.finish()
+    assert outcome.code == 125
+    assert f"node {address(3)}" in outcome.err
+
+

@@ -1,0 +1,70 @@
+#include "bandwidth.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace autodist::bench {
+namespace {
+
+constexpr double kClose = 1e-9;
+
+v1::BenchPlan PlanOf(uint64_t from, uint64_t to, uint32_t factor) {
+  v1::BenchPlan plan;
+  plan.set_from(from);
+  plan.set_to(to);
+  plan.set_factor(factor);
+  return plan;
+}
+
+std::vector<uint64_t> BytesOf(const std::vector<Size>& sizes) {
+  std::vector<uint64_t> bytes;
+  for (const Size& size : sizes) bytes.push_back(size.bytes);
+  return bytes;
+}
+
+// The figures of nccl-tests' documentation of its bus bandwidth.
+TEST(BandwidthTest, TheBusBandwidthIsThatOfNcclTests) {
+  const uint64_t bytes = 8'000'000'000;
+  const double seconds = 2;
+  const auto all_reduce = BandwidthOf(v1::COLLECTIVE_ALL_REDUCE, bytes, seconds, 4);
+  EXPECT_NEAR(all_reduce.algorithm, 4, kClose);
+  EXPECT_NEAR(all_reduce.bus, 4 * 2 * 3 / 4.0, kClose);
+  EXPECT_NEAR(BandwidthOf(v1::COLLECTIVE_ALL_GATHER, bytes, seconds, 4).bus, 3, kClose);
+  EXPECT_NEAR(BandwidthOf(v1::COLLECTIVE_REDUCE_SCATTER, bytes, seconds, 8).bus, 3.5, kClose);
+  EXPECT_NEAR(BandwidthOf(v1::COLLECTIVE_BROADCAST, bytes, seconds, 8).bus, 4, kClose);
+}
+
+TEST(BandwidthTest, ASingleRankMovesNothing) {
+  EXPECT_EQ(BandwidthOf(v1::COLLECTIVE_ALL_REDUCE, 1000, 1, 1).bus, 0);
+  EXPECT_EQ(BandwidthOf(v1::COLLECTIVE_ALL_GATHER, 1000, 1, 1).bus, 0);
+}
+
+TEST(BandwidthTest, SizesGrowByTheFactorUpToTheLast) {
+  EXPECT_EQ(BytesOf(SizesOf(PlanOf(8, 1 << 30, 8), v1::COLLECTIVE_ALL_REDUCE, 4)).back(), 1u << 30);
+  EXPECT_EQ(BytesOf(SizesOf(PlanOf(64, 1000, 4), v1::COLLECTIVE_BROADCAST, 4)),
+            (std::vector<uint64_t>{64, 256}));
+}
+
+TEST(BandwidthTest, ASizeIsThatOfAllRanksParts) {
+  const auto sizes = SizesOf(PlanOf(4096, 4096, 2), v1::COLLECTIVE_ALL_GATHER, 4);
+  ASSERT_EQ(sizes.size(), 1u);
+  EXPECT_EQ(sizes[0].bytes, 4096u);
+  EXPECT_EQ(sizes[0].count, 256u);  // floats of each rank
+}
+
+TEST(BandwidthTest, EveryRankHasAnElementAndNoSizeComesTwice) {
+  EXPECT_EQ(BytesOf(SizesOf(PlanOf(8, 64, 2), v1::COLLECTIVE_REDUCE_SCATTER, 5)),
+            (std::vector<uint64_t>{20, 60}));
+  EXPECT_EQ(BytesOf(SizesOf(PlanOf(1, 9, 2), v1::COLLECTIVE_ALL_REDUCE, 5)),
+            (std::vector<uint64_t>{4, 8}));
+}
+
+TEST(BandwidthTest, SizesThatNoNumberHoldsEnd) {
+  const uint64_t most = std::numeric_limits<uint64_t>::max();
+  const auto sizes = SizesOf(PlanOf(most / 2, most, 4), v1::COLLECTIVE_BROADCAST, 1);
+  EXPECT_EQ(sizes.size(), 1u);
+}
+
+}  // namespace
+}  // namespace autodist::bench

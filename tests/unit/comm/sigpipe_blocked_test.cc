@@ -1,0 +1,56 @@
+#include "comm/sigpipe_blocked.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace autodist {
+namespace {
+
+bool Pending() {
+  sigset_t pending;
+  sigpending(&pending);
+  return sigismember(&pending, SIGPIPE) == 1;
+}
+
+bool Blocked() {
+  sigset_t blocked;
+  pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+  return sigismember(&blocked, SIGPIPE) == 1;
+}
+
+// Writes to where nobody reads any more; gives errno.
+int WriteToNobody() {
+  int ends[2];
+  if (pipe(ends) != 0) return -1;
+  close(ends[0]);
+  const ssize_t written = write(ends[1], "x", 1);
+  const int error = written < 0 ? errno : 0;
+  close(ends[1]);
+  return error;
+}
+
+TEST(SigpipeBlockedTest, AWriteToNobodyFailsAndLeavesNothing) {
+  {
+    const SigpipeBlocked blocked;
+    EXPECT_EQ(WriteToNobody(), EPIPE);
+    EXPECT_TRUE(Pending());
+  }
+  EXPECT_FALSE(Pending());
+  EXPECT_FALSE(Blocked());
+}
+
+TEST(SigpipeBlockedTest, ASignalThatWasPendingStays) {
+  const SigpipeBlocked ours;
+  WriteToNobody();
+  {
+    const SigpipeBlocked blocked;
+    WriteToNobody();
+  }
+  EXPECT_TRUE(Pending());
+  EXPECT_TRUE(Blocked());
+}
+
+}  // namespace
+}  // namespace autodist
