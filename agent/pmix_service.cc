@@ -5,13 +5,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <semaphore>
 #include <span>
 #include <utility>
 
+#include "base/deadline.h"
 #include "base/private_folder.h"
 #include "base/random.h"
 #include "base/utf8.h"
@@ -24,6 +27,7 @@ constexpr size_t kLongestMessage = 1000;        // bytes, of an abort
 constexpr std::string_view kNoMessage = "N/A";  // as Open MPI says it
 constexpr size_t kLargestGather = 32 << 20;     // bytes, as the chief has it
 constexpr size_t kLargestModex = 1 << 20;       // bytes, of one rank
+constexpr std::chrono::milliseconds kForgetLimit{1'000};
 
 // The one that PMIx calls. A server that was finalised cannot be started again, so it never is.
 PmixService* the_server = nullptr;
@@ -245,8 +249,27 @@ struct PmixService::Callbacks {
   }
 };
 
+// PMIx's thread may hang in this where a rank was killed in the midst of a fence: a lock in memory
+// that it has freed. So it is asked only when nothing else is wanted of it, and not waited for for
+// ever.
 PmixService::~PmixService() {
   Leave();
+  const auto forgotten = std::make_shared<std::counting_semaphore<>>(0);
+  const base::Deadline limit = base::Deadline::After(kForgetLimit);
+  for (const std::string& name_space : left_) {
+    auto told = std::make_unique<std::shared_ptr<std::counting_semaphore<>>>(forgotten);
+    PMIx_server_deregister_nspace(
+        name_space.c_str(),
+        [](pmix_status_t, void* for_us) {
+          const std::unique_ptr<std::shared_ptr<std::counting_semaphore<>>> done(
+              static_cast<std::shared_ptr<std::counting_semaphore<>>*>(for_us));
+          (*done)->release();
+        },
+        told.release());
+  }
+  for (size_t i = 0; i < left_.size(); ++i) {
+    if (!forgotten->try_acquire_until(limit.when())) break;
+  }
   if (the_server == this) the_server = nullptr;
 }
 
@@ -401,7 +424,7 @@ void PmixService::Leave() {
     ranks_.clear();
   }
   if (name_space.empty()) return;
-  PMIx_server_deregister_nspace(name_space.c_str(), nullptr, nullptr);
+  left_.push_back(name_space);
   std::error_code best_effort;
   std::filesystem::remove_all(folder_ + "/ranks", best_effort);
 }

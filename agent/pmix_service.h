@@ -22,7 +22,8 @@ class PmixService {
   // and the ranks'.
   PmixService(EventQueue& events, RendezvousService& rendezvous, std::string folder)
       : events_(events), rendezvous_(rendezvous), folder_(std::move(folder)) {}
-  // No rank may be left.
+  // No rank may be left. Has PMIx remove what they left in shared memory; blocks for kForgetLimit
+  // at most.
   ~PmixService();
   PmixService(const PmixService&) = delete;
   PmixService& operator=(const PmixService&) = delete;
@@ -31,7 +32,7 @@ class PmixService {
   // one, and adds the variables by which they find it to each one's environment. Blocks for some
   // 10 ms the first time.
   Status Join(const v1::PmixWorld& world, v1::NodePlan& node);
-  // No rank is left: forgets the world, if there is one, and removes what its ranks left behind.
+  // No rank is left: the world, if there is one, is over. Removes its ranks' folders.
   void Leave();
 
   // Of what a rank on this node has published, as soon as it has; told by an event.
@@ -47,7 +48,8 @@ class PmixService {
   EventQueue& events_;
   RendezvousService& rendezvous_;
   const std::string folder_;
-  std::mutex join_mutex_;  // held by Join and Leave
+  std::mutex join_mutex_;          // held by Join and Leave
+  std::vector<std::string> left_;  // names of worlds that are over; guarded by join_mutex_
   std::mutex mutex_;
   // Guarded by mutex_.
   std::string name_space_;    // "": none

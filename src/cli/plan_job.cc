@@ -1,10 +1,12 @@
 #include "cli/plan_job.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <random>
 
 #include "base/wall_clock.h"
+#include "cli/device_ips.h"
 #include "cli/this_machine.h"
 #include "reach/resolve.h"
 #include "spec/yaml_reader.h"
@@ -55,6 +57,9 @@ Result<plan::Input> InputOf(const spec::ResourceSpec& spec, const Program& progr
   AD_ASSIGN_OR_RETURN(input.person, ThisPerson());
   AD_ASSIGN_OR_RETURN(input.address_of, reach::FindNodes(spec, input.person));
   AD_RETURN_IF_ERROR(ChoosePorts(program, input));
+  if (std::ranges::count(program.dialects, "ranktable") > 0) {
+    AD_RETURN_IF_ERROR(AskForDeviceIps(input));
+  }
   return input;
 }
 

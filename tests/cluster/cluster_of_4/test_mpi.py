@@ -1,4 +1,4 @@
-"""MPI programs, unmodified and without mpirun: MPI_Init finds the ranks of all hosts."""
+"""MPI programs, unmodified: without mpirun, where MPI_Init finds the ranks of all hosts, and with it."""
 
 import os
 import signal
@@ -7,7 +7,9 @@ from pathlib import Path
 
 import hosts
 import pytest
+import yaml
 from hosts import SPEC, address
+from jobs import processes
 
 RANKS = 8
 ALL = range(RANKS)
@@ -170,15 +172,15 @@ def test_a_rank_killed_in_a_collective_ends_the_job(start, program):
 
 
 def test_a_rank_that_dies_before_mpi_init_ends_the_job(autodist, program):
-    outcome = autodist(*mpi(), "sh", "-c", '[ $RANK = 6 ] && exit 3; exec "$0"', program(WORLD))
+    outcome = autodist(*mpi(), "sh", "-c", '[ $AUTODIST_RANK = 6 ] && exit 3; exec "$0"', program(WORLD))
     assert outcome.code == 3
     assert f"error: rank 6 on {address(4)}" in outcome.err
 
 
 def test_a_restart_finds_another_world(autodist, program, folder):
     outcome = autodist(*mpi("--max-restarts", 1), "sh", "-c",
-                       f'[ $RANK = 2 ] && [ $AUTODIST_RESTART_COUNT = 0 ] && exit 1; echo "$PMIX_NAMESPACE" '
-                       f'>{folder}/world.$AUTODIST_RESTART_COUNT.$RANK; exec "$0"', program(WORLD))
+                       '[ $AUTODIST_RANK = 2 ] && [ $AUTODIST_RESTART_COUNT = 0 ] && exit 1; echo "$PMIX_NAMESPACE" '
+                       f'>{folder}/world.$AUTODIST_RESTART_COUNT.$AUTODIST_RANK; exec "$0"', program(WORLD))
     assert outcome.code == 0, outcome.err
     assert outcome.lines() == world_of(RANKS, 2)
     worlds = [{path.read_text() for path in Path(folder).glob(f"world.{attempt}.*")} for attempt in (0, 1)]
@@ -187,8 +189,8 @@ def test_a_restart_finds_another_world(autodist, program, folder):
 
 def test_a_connection_that_breaks_in_the_midst_of_mpi_init_loses_nothing(start, program, folder, cut):
     go = folder / "go"
-    job = start(*mpi("--lease", 60), "sh", "-c", f"echo up; case $RANK in [45]) while ! [ -e {go} ]; do sleep 0.05; "
-                'done;; esac; exec "$0"', program(WORLD))
+    job = start(*mpi("--lease", 60), "sh", "-c", f"echo up; case $AUTODIST_RANK in [45]) while ! [ -e {go} ]; "
+                'do sleep 0.05; done;; esac; exec "$0"', program(WORLD))
     job.await_lines(RANKS)
     cut(3)
     go.touch()  # what host 3 contributes to the fence waits until it is connected again
@@ -197,3 +199,45 @@ def test_a_connection_that_breaks_in_the_midst_of_mpi_init_loses_nothing(start, 
     outcome = job.finish()
     assert outcome.code == 0, outcome.err
     assert {rank: lines[-1:] for rank, lines in outcome.lines().items()} == world_of(RANKS, 2)
+
+
+def mpirun(*options, spec=SPEC):
+    return ["run", "--spec", spec, "--per", "job", "--", "mpirun", "--allow-run-as-root", "-n", RANKS, *options]
+
+
+def test_mpirun_reaches_all_hosts_through_the_agents(autodist, program):
+    outcome = autodist(*mpirun(program(WORLD)))
+    assert outcome.code == 0, outcome.err
+    assert set(outcome.lines()) == {0}
+    assert sorted(outcome.lines()[0]) == sorted(line for lines in world_of(RANKS, 2).values() for line in lines)
+    assert "warning" not in outcome.err.lower()
+
+
+def test_what_mpirun_starts_has_the_environment_of_the_spec(autodist, folder):
+    spec = yaml.safe_load(SPEC.read_text())
+    for number, name in enumerate(sorted(spec["ssh"])):
+        spec["ssh"][name]["shared_envs"] = {"GREETING": f"hello {number}"}
+    file = folder / "spec.yaml"
+    file.write_text(yaml.safe_dump(spec))
+    outcome = autodist(*mpirun("sh", "-c", "echo $OMPI_COMM_WORLD_RANK $GREETING", spec=file))
+    assert outcome.code == 0, outcome.err
+    groups = sorted(spec["ssh"])
+    greeting = {rank: f"hello {groups.index(spec['nodes'][rank // 2]['ssh_config'])}" for rank in ALL if rank > 1}
+    assert sorted(outcome.lines()[0]) == sorted(f"{rank} {greeting.get(rank, '')}".strip() for rank in ALL)
+
+
+def test_mpi_abort_under_mpirun_ends_all(autodist, program):
+    outcome = autodist(*mpirun(program(ENDLESS), 3, 7))
+    assert outcome.code == 7, outcome.err
+    assert f"process 0 on {address(1)}" in outcome.err
+    assert "MPI_ABORT was invoked on rank 3" in outcome.err
+
+
+def test_the_death_of_what_mpirun_started_is_named(start, program):
+    job = start(*mpirun(program(ENDLESS)))
+    job.await_lines(RANKS)
+    [daemon] = [pid for pid, command in processes().items() if command.startswith("orted") and pid in hosts.pids_on(3)]
+    os.kill(daemon, signal.SIGKILL)
+    outcome = job.finish()
+    assert outcome.code == 128 + signal.SIGKILL
+    assert f"error: what mpirun started on {address(3)} (pid {daemon}) was ended by SIGKILL" in outcome.err

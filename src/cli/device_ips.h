@@ -1,0 +1,14 @@
+// Addresses of NPUs that the spec does not give.
+#pragma once
+
+#include "autodist/status.h"
+#include "plan/plan.h"
+
+namespace autodist::cli {
+
+// Asks the nodes of `input` whose spec has gpus without device_ips, and adds what they say. Blocks
+// until all have answered, for reach::kAskLimit each at most, many at the same time. Says of all
+// that cannot be asked why.
+Status AskForDeviceIps(plan::Input& input);
+
+}  // namespace autodist::cli
