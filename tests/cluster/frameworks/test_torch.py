@@ -1,0 +1,76 @@
+"""PyTorch's programs, on IPv4 and on IPv6 hosts."""
+
+import re
+
+import pytest
+from hosts import SPEC, address, on_host
+
+HOSTS = (1, 2, 3)
+TRAINED = r"rank (\d) of (\d), local rank (\d): (\d) models became 1, the loss fell\n"
+
+
+def whole_world(ranks_of_hosts):
+    """(rank, world size, local rank) of all ranks."""
+    ranks = [local for count in ranks_of_hosts for local in range(count)]
+    return [(rank, len(ranks), local) for rank, local in enumerate(ranks)]
+
+
+def check_training(outcome, folder, ranks_of_hosts=(2, 2, 2)):
+    found = sorted(tuple(map(int, ranks)) for ranks in re.findall(TRAINED, outcome.out))
+    assert found == [(*place, sum(ranks_of_hosts)) for place in whole_world(ranks_of_hosts)], outcome.out
+    assert [path.name for path in folder.glob("*.pt")] == ["checkpoint.pt"]
+
+
+@pytest.fixture
+def torchrun(python):
+    """Starts the ranks of a node."""
+    # That torch's default for --redirects fails with Python 3.11; a rank that there is not does not.
+    old = ["--redirects=99:1", "--tee=99:1"] if python != "python" else []
+    return [python, "-m", "torch.distributed.run", *old]
+
+
+@pytest.fixture
+def names_of_loopback(folder):
+    """On every host, the hosts' names are names of 127.0.0.1."""
+    (folder / "hosts").write_text("127.0.0.1 localhost host1 host2 host3\n::1 localhost\n")
+    for host in HOSTS:
+        on_host(host, f"mount --bind {folder}/hosts /etc/hosts")
+    yield
+    for host in HOSTS:
+        on_host(host, "umount /etc/hosts")
+
+
+@pytest.fixture
+def two_and_one():
+    """Changes of the spec: two ranks on host 1, one on host 2."""
+    text = SPEC.read_text()
+    second = text.index(f"  - address: {address(2)}")
+    third = text.index(f"  - address: {address(3)}")
+    return [(text[second:third], text[second:third].replace("[0, 1]", "[0]")),
+            (text[third:text.index("ssh:\n")], "")]
+
+
+def test_a_program(run_program, folder, python):
+    check_training(run_program("torch_ddp.py", [python, "train.py"]), folder)
+
+
+def test_torchrun(run_program, folder, torchrun):
+    check_training(run_program("torch_ddp.py", [*torchrun, "train.py"], "--per", "node"), folder)
+
+
+def test_host_names_of_loopback(run_program, folder, python, names_of_loopback):
+    check_training(run_program("torch_ddp.py", [python, "train.py"]), folder)
+
+
+def test_torchrun_with_host_names_of_loopback(run_program, folder, torchrun, names_of_loopback):
+    check_training(run_program("torch_ddp.py", [*torchrun, "train.py"], "--per", "node"), folder)
+
+
+def test_two_ranks_and_one(run_program, folder, python, two_and_one):
+    outcome = run_program("torch_ddp.py", [python, "train.py"], changes=two_and_one)
+    check_training(outcome, folder, ranks_of_hosts=(2, 1))
+
+
+def test_torchrun_with_two_ranks_and_one(run_program, folder, torchrun, two_and_one):
+    outcome = run_program("torch_ddp.py", [*torchrun, "train.py"], "--per", "node", changes=two_and_one)
+    check_training(outcome, folder, ranks_of_hosts=(2, 1))
