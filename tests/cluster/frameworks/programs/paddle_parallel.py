@@ -30,11 +30,11 @@ def main():
         loss.backward()
         optimizer.step()
         optimizer.clear_grad()
-        losses.append(float(loss))
+        losses.append(loss.item())
 
     ranks = paddle.to_tensor([float(rank)])
     dist.all_reduce(ranks)
-    print(f"rank {rank} of {world_size}: the ranks' sum is {int(ranks)}, "
+    print(f"rank {rank} of {world_size}: the ranks' sum is {int(ranks.item())}, "
           f"the loss {'fell' if losses[-1] < losses[0] / 2 else 'stayed'}, "
           f"the model is {digest(network)}", flush=True)
 
