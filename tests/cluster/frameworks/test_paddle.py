@@ -5,8 +5,6 @@ import os
 import re
 import subprocess
 
-from jobs import AUTODIST
-
 PROGRAM = r"rank (\d) of 6: the ranks' sum is 15, the loss fell, the model is (\w{64})\n"
 # What a program does that calls paddle.distributed.spawn(..., nprocs=2), as far as there is no GPU.
 SPAWN = """
@@ -33,18 +31,12 @@ def test_the_launcher(run_program, folder):
     check_training("".join(log.read_text() for log in folder.glob("log-*/workerlog.*")))
 
 
-def test_contract_of_spawn(spec):
+def test_contract_of_spawn(environments):
     """Not a run, as spawn goes beyond one node on GPUs alone: what spawn makes of what it finds."""
-    gpus = spec(("cpus: [0, 1]", "gpus: [2, 3]"))
-    plan = json.loads(subprocess.run(
-        [AUTODIST, "run", "--spec", gpus, "--dialect", "paddle", "--per", "node", "--dry-run", "--json", "--",
-         "python", "train.py"], check=True, stdout=subprocess.PIPE).stdout)
     ranks = []
-    for node in plan["nodes"]:
-        [process] = node["ranks"]
-        found = {variable["name"]: variable.get("value", "") for variable in process["environment"]}
-        answer = subprocess.run(["python", "-c", SPAWN], check=True, stdout=subprocess.PIPE,
-                                env={**os.environ, "PATH": f"{os.environ['ENVIRONMENT']}/bin", **found})
+    for found in environments("--dialect", "paddle", "--per", "node", changes=[("cpus: [0, 1]", "gpus: [2, 3]")]):
+        answer = subprocess.run([f"{os.environ['ENVIRONMENT']}/bin/python", "-c", SPAWN], check=True,
+                                stdout=subprocess.PIPE, env={**os.environ, **found})
         ranks += json.loads(answer.stdout.splitlines()[-1])
     endpoints = ranks[0]["PADDLE_TRAINER_ENDPOINTS"].split(",")
     assert [endpoint.split(":")[0] for endpoint in endpoints] == [
