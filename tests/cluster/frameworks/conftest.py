@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from hosts import SPEC, address
+from hosts import SPEC, address, on_host
 
 PROGRAMS = Path(__file__).parent / "programs"
+HOSTS = (1, 2, 3)
 LIMIT_S = 300  # all ranks share this machine's cores
 # The framework's virtual environment; without one, Debian's Python with Debian's framework.
 ENVIRONMENT = os.environ.get("ENVIRONMENT")
@@ -30,6 +31,17 @@ def cluster(spec):
             lines += f"    python_venv: source '{ENVIRONMENT}/bin/activate'\n"
         return spec(*changes, (group, group + lines))
     return write
+
+
+@pytest.fixture
+def names_of_loopback(folder):
+    """On every host, the hosts' names are names of 127.0.0.1."""
+    (folder / "hosts").write_text("127.0.0.1 localhost host1 host2 host3\n::1 localhost\n")
+    for host in HOSTS:
+        on_host(host, f"mount --bind {folder}/hosts /etc/hosts")
+    yield
+    for host in HOSTS:
+        on_host(host, "umount /etc/hosts")
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """What people who use torchrun by hand type on every node, typed once."""
 
-import pytest
-from test_torch import check_training, names_of_loopback  # noqa: F401 (a fixture)
+from test_torch import check_training
 
 RENDEZVOUS = ["torchrun", "--nproc_per_node=2", "--nnodes=3", "--rdzv_id=456", "--rdzv_backend=c10d",
               "--rdzv_endpoint={master_addr}:{master_port}", "train.py"]
@@ -17,6 +16,5 @@ def test_a_rendezvous(run_program, folder):
     check_training(run_program("torch_ddp.py", RENDEZVOUS, "--per", "node"), folder)
 
 
-@pytest.mark.usefixtures("names_of_loopback")
-def test_a_rendezvous_with_host_names_of_loopback(run_program, folder):
+def test_a_rendezvous_with_host_names_of_loopback(run_program, folder, names_of_loopback):
     check_training(run_program("torch_ddp.py", RENDEZVOUS, "--per", "node"), folder)
