@@ -1,5 +1,5 @@
 # The front door: `make demo` shows it, `make check` tests it. Both install what they need.
-.PHONY: programs demo check bench
+.PHONY: programs demo check check-frameworks bench
 
 programs:
 	@setup/packages.sh
@@ -18,6 +18,12 @@ check: programs
 	cmake --preset asan >/dev/null && cmake --build --preset asan && ctest --preset asan
 	cmake --preset tsan >/dev/null && cmake --build --preset tsan && ctest --preset tsan
 	tests/style
+
+# PyTorch, PaddlePaddle, MindSpore, JAX, TensorFlow, ... from PyPI: 12 GB in build/frameworks, unless
+# they are in $(FRAMEWORKS) already.
+check-frameworks: programs
+	@setup/packages.sh check
+	tests/cluster/frameworks/check $(if $(FRAMEWORKS),--environments $(FRAMEWORKS))
 
 bench: programs
 	@setup/packages.sh check

@@ -12,8 +12,8 @@ packages="
   openssh-client openssh-server iproute2 util-linux python3 procps"
 [ "${1:-}" = check ] && packages="$packages
   clang libclang-rt-dev clang-format clang-tidy clang-tools
-  python3-pytest python3-jsonschema python3-yaml git nftables pdsh clustershell openmpi-bin
-  libopenmpi-dev python3-mpi4py"
+  python3-pytest python3-jsonschema python3-yaml python3-torch python3-venv git nftables pdsh
+  clustershell openmpi-bin libopenmpi-dev python3-mpi4py"
 
 missing=""
 for package in $packages; do

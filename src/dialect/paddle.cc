@@ -70,6 +70,9 @@ void SetPaddleLauncher(const Process& process, const SetVariable& set) {
   set("PADDLE_RANK", std::to_string(process.node.node_rank()));
   set("PADDLE_JOB_ID", plan.job_id());
   set("POD_IP", process.node.data_address());
+  // To the launcher, an empty list is one GPU without a number; this word has it look for GPUs,
+  // of which CUDA shows none by that name.
+  if (!OnGpus(process.node)) set("CUDA_VISIBLE_DEVICES", "all");
   // On CPUs, spawn refuses to go beyond one node; and it wants as many ranks on each.
   if (OnGpus(process.node) && SameNumberOnAllNodes(plan)) SetForSpawn(process, set);
 }

@@ -44,6 +44,8 @@ void SetTorchrun(const Process& process, const SetVariable& set) {
   set("PET_RDZV_ID", plan.job_id());
   // Otherwise a node is known by its host name, which other nodes may not be able to look up.
   set("PET_LOCAL_ADDR", process.node.data_address());
+  // Nor does the chief know itself by its address alone, where its name is one of 127.0.0.1.
+  if (process.node.node_rank() == 0) set("PET_RDZV_CONF", "is_host=1");
   set("NODE_RANK", node);
   set("MASTER_ADDR", ChiefAddress(plan));
   set("MASTER_PORT", port);

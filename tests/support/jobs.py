@@ -78,8 +78,8 @@ class Running:
     def interrupt(self, number=signal.SIGINT):
         self.process.send_signal(number)
 
-    def finish(self):
-        timer = threading.Timer(LIMIT_S, self.process.kill)
+    def finish(self, limit=LIMIT_S):
+        timer = threading.Timer(limit, self.process.kill)
         timer.start()
         out = self.process.stdout.read()
         self.process.wait()

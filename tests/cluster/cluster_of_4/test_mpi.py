@@ -9,7 +9,6 @@ import hosts
 import pytest
 import yaml
 from hosts import SPEC, address
-from jobs import processes
 
 RANKS = 8
 ALL = range(RANKS)
@@ -231,13 +230,3 @@ def test_mpi_abort_under_mpirun_ends_all(autodist, program):
     assert outcome.code == 7, outcome.err
     assert f"process 0 on {address(1)}" in outcome.err
     assert "MPI_ABORT was invoked on rank 3" in outcome.err
-
-
-def test_the_death_of_what_mpirun_started_is_named(start, program):
-    job = start(*mpirun(program(ENDLESS)))
-    job.await_lines(RANKS)
-    [daemon] = [pid for pid, command in processes().items() if command.startswith("orted") and pid in hosts.pids_on(3)]
-    os.kill(daemon, signal.SIGKILL)
-    outcome = job.finish()
-    assert outcome.code == 128 + signal.SIGKILL
-    assert f"error: what mpirun started on {address(3)} (pid {daemon}) was ended by SIGKILL" in outcome.err

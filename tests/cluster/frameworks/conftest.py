@@ -1,0 +1,97 @@
+"""What users of a framework do: activate its environment, go to the program's folder, start it."""
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from hosts import SPEC, address, on_host
+
+PROGRAMS = Path(__file__).parent / "programs"
+HOSTS = (1, 2, 3)
+LIMIT_S = 300  # all ranks share this machine's cores
+# The framework's virtual environment; without one, Debian's Python with Debian's framework.
+ENVIRONMENT = os.environ.get("ENVIRONMENT")
+
+
+@pytest.fixture
+def python():
+    return "python" if ENVIRONMENT else sys.executable
+
+
+@pytest.fixture
+def cluster(spec):
+    """The spec whose nodes activate the environment, after changes: cluster((old, new), ...)."""
+    def write(*changes):
+        group = "    username: root\n"
+        lines = "    shared_envs: {OMP_NUM_THREADS: '1'}\n"
+        if ENVIRONMENT:
+            lines += f"    python_venv: source '{ENVIRONMENT}/bin/activate'\n"
+        return spec(*changes, (group, group + lines))
+    return write
+
+
+@pytest.fixture
+def names_of_loopback(folder):
+    """On every host, the hosts' names are names of 127.0.0.1."""
+    (folder / "hosts").write_text("127.0.0.1 localhost host1 host2 host3\n::1 localhost\n")
+    for host in HOSTS:
+        on_host(host, f"mount --bind {folder}/hosts /etc/hosts")
+    yield
+    for host in HOSTS:
+        on_host(host, "umount /etc/hosts")
+
+
+@pytest.fixture
+def two_and_one():
+    """Changes of the spec: two ranks on host 1, one on host 2."""
+    text = SPEC.read_text()
+    second = text.index(f"  - address: {address(2)}")
+    third = text.index(f"  - address: {address(3)}")
+    return [(text[second:third], text[second:third].replace("[0, 1]", "[0]")),
+            (text[third:text.index("ssh:\n")], "")]
+
+
+@pytest.fixture
+def start_program(start, cluster, folder):
+    """Starts `autodist run OPTIONS -- COMMAND` where PROGRAM is train.py."""
+    def begin(program, command, *options, changes=()):
+        shutil.copy(PROGRAMS / program, folder / "train.py")
+        shell = {"OMP_NUM_THREADS": "1"}
+        if ENVIRONMENT:
+            shell |= {"PATH": f"{ENVIRONMENT}/bin:{os.environ['PATH']}", "VIRTUAL_ENV": ENVIRONMENT}
+        return start("run", "--spec", cluster(*changes), "--timeout", LIMIT_S, *options, "--", *command, env=shell)
+    return begin
+
+
+@pytest.fixture
+def run_program(start_program):
+    """Runs it to its end, which has to be a good one."""
+    def run(*arguments, **how):
+        outcome = start_program(*arguments, **how).finish(limit=2 * LIMIT_S)
+        assert outcome.code == 0, outcome.err + outcome.out
+        return outcome
+    return run
+
+
+@pytest.fixture
+def plan(autodist, spec):
+    """What `autodist run OPTIONS -- python train.py` would start: {nodes: [...], ...}."""
+    def tell(*options, changes=()):
+        outcome = autodist("run", "--spec", spec(*changes), *options, "--dry-run", "--json", "--",
+                           "python", "train.py")
+        assert outcome.code == 0, outcome.err
+        return json.loads(outcome.out)
+    return tell
+
+
+@pytest.fixture
+def environments(plan):
+    """The variables that each process of such a plan would find, auxiliary ones left out."""
+    def tell(*options, **how):
+        return [{variable["name"]: variable.get("value", "") for variable in process["environment"]}
+                for node in plan(*options, **how)["nodes"] for process in node["ranks"]
+                if not process.get("auxiliary")]
+    return tell

@@ -1,0 +1,35 @@
+"""Contract of Ascend's rank table, not a run, as that needs the hardware: the file and its variables."""
+
+import json
+
+import pytest
+from hosts import address
+
+SERVERS = 3
+
+
+@pytest.fixture
+def eight_devices():
+    """Changes of the spec: eight devices on each host, with their addresses."""
+    return [(f"- address: {address(host)}\n    cpus: [0, 1]\n", f"""- address: {address(host)}
+    gpus: [0, 1, 2, 3, 4, 5, 6, 7]
+    device_ips: [{", ".join(f"192.168.{host}.{10 + device}" for device in range(8))}]
+""") for host in range(1, SERVERS + 1)]
+
+
+def test_contract(plan, environments, eight_devices):
+    nodes = plan("--dialect", "ranktable", changes=eight_devices)["nodes"]
+    [(name, content)] = {(file["name"], file["content"]) for node in nodes for file in node["files"]}
+    assert name == "hccl_3s_24p.json"  # on every node, and the same
+    table = json.loads(content)
+    assert {key: table[key] for key in ("version", "server_count", "status")} == {
+        "version": "1.0", "server_count": "3", "status": "completed"}
+    assert [server["server_id"] for server in table["server_list"]] == [address(1), address(2), address(3)]
+    devices = [device for server in table["server_list"] for device in server["device"]]
+    assert devices == [{"device_id": str(rank % 8), "device_ip": f"192.168.{rank // 8 + 1}.{10 + rank % 8}",
+                        "rank_id": str(rank)} for rank in range(24)]
+
+    ranks = environments("--dialect", "ranktable", changes=eight_devices)
+    for rank, found in enumerate(ranks):
+        assert {"RANK_ID": str(rank), "RANK_SIZE": "24", "DEVICE_ID": devices[rank]["device_id"]}.items() <= found.items()
+        assert "MS_ROLE" not in found  # MindSpore takes either
