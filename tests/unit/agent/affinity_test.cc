@@ -80,7 +80,7 @@ class AffinityTest : public testing::Test {
   AffinityTest() {
     environment_.Set("PATH", folder_.path() + ":/usr/bin:/bin");
     Install("echo '0, 00000000:3B:00.0, A100'; echo '1, 00000000:AF:00.0, A100'");
-    for (const uint32_t index : {1, 0, 1, 7}) {
+    for (const uint32_t index : {1u, 0u, 1u, 7u}) {
       v1::RankPlan& rank = *node_.add_ranks();
       rank.set_rank(10 + static_cast<uint32_t>(commands_.size()));
       rank.mutable_device()->set_kind(v1::DEVICE_KIND_GPU);
