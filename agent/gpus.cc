@@ -8,6 +8,7 @@
 #include <future>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -23,6 +24,7 @@ constexpr char kUsualFolder[] = "/usr/bin";
 constexpr size_t kLargestVersionFile = 64 << 10;  // bytes
 // As few fields as do: nvidia-smi refuses the whole query if it does not know one of them.
 constexpr char kGpuQuery[] = "--query-gpu=index,name,uuid,memory.used";
+constexpr char kBusQuery[] = "--query-gpu=index,pci.bus_id,name";
 constexpr char kProcessQuery[] = "--query-compute-apps=gpu_uuid,pid,process_name";
 
 std::vector<std::string_view> Lines(std::string_view text) {
@@ -87,6 +89,13 @@ Result<std::string> Ask(std::vector<std::string> argv, const process::Environmen
                                              (lines.empty() ? "" : ": " + std::string(lines[0])));
 }
 
+Result<std::string> FindNvidiaSmi(const process::Environment& environment,
+                                  const std::string& working_directory) {
+  const std::string path = environment.Get("PATH");
+  return process::FindProgram("nvidia-smi", (path.empty() ? "" : path + ":") + kUsualFolder,
+                              working_directory);
+}
+
 void AddGpus(std::string_view printed, v1::NodeFacts& facts) {
   for (const std::string_view line : Lines(printed)) {
     const auto fields = Fields(line, 4);
@@ -148,9 +157,7 @@ v1::NodeFacts GpuFacts(const process::Environment& environment,
                        const std::string& working_directory, Supervisor& supervisor,
                        const std::string& driver_folder) {
   v1::NodeFacts facts;
-  const std::string path = environment.Get("PATH");
-  const auto program = process::FindProgram(
-      "nvidia-smi", (path.empty() ? "" : path + ":") + kUsualFolder, working_directory);
+  const auto program = FindNvidiaSmi(environment, working_directory);
   if (!program.ok()) {
     if (access(driver_folder.c_str(), F_OK) == 0) {
       facts.set_gpu_problem("the NVIDIA driver is loaded, but " + Message(program.status()));
@@ -182,6 +189,26 @@ v1::NodeFacts GpuFacts(const process::Environment& environment,
     facts.set_driver_version(std::move(version));
   }
   return facts;
+}
+
+Result<std::map<uint32_t, std::string>> GpuBusIds(const process::Environment& environment,
+                                                  const std::string& working_directory,
+                                                  Supervisor& supervisor) {
+  std::map<uint32_t, std::string> bus_ids;
+  const auto program = FindNvidiaSmi(environment, working_directory);
+  if (!program.ok()) return bus_ids;
+  AD_ASSIGN_OR_RETURN(const std::string printed,
+                      Ask({*program, kBusQuery, "--format=csv,noheader"}, environment, supervisor));
+  std::set<std::string_view> kinds;
+  for (const std::string_view line : Lines(printed)) {
+    const auto fields = Fields(line, 3);
+    const auto index = fields.empty() ? std::nullopt : ToNumber<uint32_t>(fields[0]);
+    if (!index) return Error(StatusCode::kUnavailable, "nvidia-smi says: " + std::string(line));
+    bus_ids[*index] = fields[1];
+    kinds.insert(fields[2]);
+  }
+  if (kinds.size() > 1 && environment.Get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID") bus_ids.clear();
+  return bus_ids;
 }
 
 }  // namespace autodist::agent

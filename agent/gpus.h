@@ -1,6 +1,8 @@
 // The NVIDIA GPUs of the node, as its own tools describe them.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 
 #include "autodist/v1/agent.pb.h"
@@ -21,5 +23,12 @@ std::string DriverVersion(const std::string& driver_folder = kDriverFolder);
 v1::NodeFacts GpuFacts(const process::Environment& environment,
                        const std::string& working_directory, Supervisor& supervisor,
                        const std::string& driver_folder = kDriverFolder);
+
+// Where each GPU is on the PCI bus, "00000000:3B:00.0", by the number that CUDA knows it by. Empty
+// where that is not known: there is no nvidia-smi, or the GPUs are of several kinds, and CUDA has
+// them in an order of its own unless CUDA_DEVICE_ORDER says PCI_BUS_ID. Blocks as GpuFacts does.
+Result<std::map<uint32_t, std::string>> GpuBusIds(const process::Environment& environment,
+                                                  const std::string& working_directory,
+                                                  Supervisor& supervisor);
 
 }  // namespace autodist::agent

@@ -3,12 +3,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <optional>
 #include <set>
 
+#include "affinity.h"
 #include "base/ip_address.h"
 #include "base/write_file.h"
 #include "examine.h"
@@ -156,6 +158,22 @@ RankCommand MakeRank(const v1::RankPlan& rank, const std::string& directory,
   return command;
 }
 
+// Ranks run without it, too.
+void SetAffinityIfWanted(const v1::NodePlan& node, const Environment& environment,
+                         Supervisor& supervisor, PreparedNode& prepared) {
+  const bool has_gpus = std::ranges::any_of(node.ranks(), [](const v1::RankPlan& rank) {
+    return rank.device().kind() == v1::DEVICE_KIND_GPU;
+  });
+  if (!has_gpus || !node.gpu_affinity()) return;
+  const auto topology = Topology::OfThisNode();
+  const Status set = topology.ok()
+                         ? SetAffinity(node, *topology, environment, supervisor, prepared.ranks)
+                         : topology.status();
+  if (!set.ok()) {
+    prepared.warnings.push_back("ranks are not kept on the CPUs near their GPUs: " + Message(set));
+  }
+}
+
 // The environment of the ranks, as the request describes it.
 Result<Environment> RankEnvironment(const v1::PrepareRequest& request,
                                     const Environment& agent_environment, bool has_directory,
@@ -220,6 +238,7 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
     for (const v1::RankPlan& rank : node.ranks()) {
       prepared.ranks.push_back(MakeRank(rank, directory, agent.program, *environment));
     }
+    SetAffinityIfWanted(node, *environment, supervisor, prepared);
   }
   if (environment.ok()) prepared.environment = *std::move(environment);
   if (request.has_examination()) {

@@ -44,7 +44,7 @@ ONLY_IN = {
     "pmix.h": {"agent/pmix_service.cc"},
     "pmix_server.h": {"agent/pmix_service.cc"},
     "pmix_common.h": {"agent/pmix_service.cc"},
-    "hwloc": set(),
+    "hwloc": {"agent/affinity.cc"},
     "CLI/": {"src/cli/commands.h"},
     "absl/": {"include/autodist/status.h", "src/base/status.cc"},
 }

@@ -42,6 +42,8 @@ struct RunOptions {
   uint32_t max_restarts = 0;
   uint32_t min_nodes = 0;
   uint32_t fan_out = 32;
+  std::string nccl_debug;
+  bool no_affinity = false;
   bool no_preflight = false;
   bool sync = false;
   bool detach = false;
@@ -166,7 +168,11 @@ int Run(const RunOptions& options) {
     return kExitUsage;
   }
   auto input = InputOf(*spec, options.program);
-  if (input.ok()) input->max_restarts = options.max_restarts;
+  if (input.ok()) {
+    input->max_restarts = options.max_restarts;
+    input->gpu_affinity = !options.no_affinity;
+    input->nccl_debug = options.nccl_debug;
+  }
   const auto plan = input.ok() ? plan::MakePlan(*input) : input.status();
   if (!plan.ok()) {
     return Fail(plan.status(), plan.status().code() == StatusCode::kInvalidArgument
@@ -244,6 +250,12 @@ Command AddRun(CLI::App& app, const std::vector<std::string>& program) {
       ->capture_default_str();
   app.add_option("--agent", options->agent,
                  "The agent program put on the nodes; default: autodist-agent beside autodist");
+  app.add_option("--nccl-debug", options->nccl_debug,
+                 "What NCCL logs in every rank; INFO and TRACE go to the ranks' stderr")
+      ->check(CLI::IsMember({"VERSION", "WARN", "INFO", "TRACE"}));
+  app.add_flag("--no-affinity", options->no_affinity,
+               "Let ranks run on any CPU; default: a rank on a GPU runs on the CPUs of the GPU's "
+               "NUMA node");
   app.add_flag("--sync", options->sync,
                "First copy what has changed in this folder to the other nodes, apart from what "
                ".gitignore and .autodistignore name; deletes nothing there");
@@ -270,6 +282,7 @@ Examples:
   autodist run --spec cluster.yaml --max-restarts 3 -- ./train
   autodist run --spec cluster.yaml --min-nodes 3 -- ./train   go on without lost nodes
   autodist run --spec cluster.yaml --hang-timeout 600 -- ./train
+  autodist run --spec cluster.yaml --nccl-debug INFO -- python train.py
 
 Ctrl-C asks all ranks to end, a second one kills them. SIGUSR1, SIGUSR2 and Ctrl-Z reach all ranks;
 Ctrl-\ writes what each of them is doing into the log folder.

@@ -99,6 +99,7 @@ v1::LaunchPlan PlanNodes(const Input& input) {
     planned.set_interface(node->interface);
     SetReach(*node, input, planned);
     AddDevices(*node, planned);
+    planned.set_gpu_affinity(input.gpu_affinity);
     SetNodeEnvironment(input.kind, planned);
     world_size += static_cast<uint32_t>(planned.devices_size());
   }
@@ -191,6 +192,7 @@ Result<v1::LaunchPlan> MakePlan(const Input& input) {
   AddProcesses(plan);
   AD_RETURN_IF_ERROR(SetArguments(input.command, plan));
   AD_RETURN_IF_ERROR(ApplyDialects(dialects, plan));
+  if (!input.nccl_debug.empty()) SetNcclDebug(input.nccl_debug, plan);
   return plan;
 }
 

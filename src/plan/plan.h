@@ -30,6 +30,9 @@ struct Input {
   uint32_t restart_count = 0;
   uint32_t max_restarts = 0;
 
+  bool gpu_affinity = true;  // ranks on GPUs run on the CPUs near them
+  std::string nccl_debug;    // what NCCL is to log: "INFO"; empty: as the environment says
+
   // Of every node of the spec, by its address as the spec writes it.
   std::map<std::string, NodeAddress> address_of;
 };

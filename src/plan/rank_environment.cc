@@ -140,4 +140,19 @@ void SetNodeEnvironment(v1::ProgramKind kind, v1::NodePlan& node) {
   by_interface("TP_SOCKET_IFNAME", "");
 }
 
+void SetNcclDebug(const std::string& level, v1::LaunchPlan& plan) {
+  for (v1::NodePlan& node : *plan.mutable_nodes()) {
+    for (v1::RankPlan& rank : *node.mutable_ranks()) {
+      const auto set = [&](const char* name, const std::string& value) {
+        v1::EnvironmentVariable& variable = *rank.add_environment();
+        variable.set_name(name);
+        variable.set_value(value);
+      };
+      set("NCCL_DEBUG", level);
+      // The name opens the rank's own pipe once more, so the lines are kept as all that it writes.
+      if (level == "INFO" || level == "TRACE") set("NCCL_DEBUG_FILE", "/dev/stderr");
+    }
+  }
+}
+
 }  // namespace autodist::plan

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct SpawnRequest {
   int stdout_fd = -1;
   int stderr_fd = -1;
   int extra_fd = -1;  // becomes descriptor 3; -1: none
+  // It is to run on these CPUs alone, numbered as the kernel does; where the kernel has none of
+  // them for it, or where there are none here, it runs on ours.
+  std::vector<uint32_t> cpus;
 };
 
 // Starts the program in a process group of its own, with default signal handling and no other

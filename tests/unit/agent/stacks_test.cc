@@ -42,7 +42,11 @@ class StacksTest : public testing::Test {
   // Starts it and waits for the line "ready" that it writes.
   void Start(const std::vector<std::string>& argv) {
     base::FdPair output = *base::Pipe();
-    process::SpawnRequest request{argv, {"PATH=/usr/bin:/bin"}, "/", output.second.get()};
+    process::SpawnRequest request;
+    request.argv = argv;
+    request.environment = {"PATH=/usr/bin:/bin"};
+    request.working_directory = "/";
+    request.stdout_fd = output.second.get();
     const auto pid = process::Spawn(request);
     ASSERT_TRUE(pid.ok()) << pid.status();
     pid_ = *pid;

@@ -83,6 +83,31 @@ TEST(PlanTest, RemovesWhatAnOuterLauncherLeft) {
   EXPECT_THAT(plan.nodes(0).removed_variables(), Contains("SLURM_PROCID"));
 }
 
+TEST(PlanTest, NcclLogsWhereItsLinesAreKeptWithTheRanks) {
+  plan::Input input = test::ThreeNodeInput();
+  EXPECT_EQ(Variable(MakePlan(input)->nodes(0).ranks(0), "NCCL_DEBUG"), "(unset)");
+  for (const auto& [level, file] : {std::pair{"VERSION", "(unset)"},
+                                    {"WARN", "(unset)"},
+                                    {"INFO", "/dev/stderr"},
+                                    {"TRACE", "/dev/stderr"}}) {
+    input.nccl_debug = level;
+    const auto plan = MakePlan(input);
+    for (const v1::NodePlan& node : plan->nodes()) {
+      for (const v1::RankPlan& rank : node.ranks()) {
+        EXPECT_EQ(Variable(rank, "NCCL_DEBUG"), level);
+        EXPECT_EQ(Variable(rank, "NCCL_DEBUG_FILE"), file) << level;
+      }
+    }
+  }
+}
+
+TEST(PlanTest, RanksStayNearTheirGpusUnlessTheyAreNotTo) {
+  plan::Input input = test::ThreeNodeInput();
+  EXPECT_TRUE(MakePlan(input)->nodes(0).gpu_affinity());
+  input.gpu_affinity = false;
+  EXPECT_FALSE(MakePlan(input)->nodes(0).gpu_affinity());
+}
+
 TEST(PlanTest, RefusesACommandThatCannotTravel) {
   plan::Input input = test::ThreeNodeInput();
   input.command = {""};

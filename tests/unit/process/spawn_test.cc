@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -102,6 +103,24 @@ TEST(SpawnTest, SignalsHaveTheirDefaultEffect) {
   signal(SIGPIPE, SIG_IGN);
   const Ended ended = RunToEnd(Command({"sh", "-c", "kill -PIPE $$"}));
   EXPECT_TRUE(WIFSIGNALED(ended.wait_status));
+}
+
+TEST(SpawnTest, RunsOnTheGivenCpusAlone) {
+  cpu_set_t ours;
+  ASSERT_EQ(sched_getaffinity(0, sizeof ours, &ours), 0);
+  uint32_t last = CPU_SETSIZE - 1;
+  while (!CPU_ISSET(last, &ours)) --last;
+  SpawnRequest request = Command({"sed", "-n", "s/^Cpus_allowed_list:\t//p", "/proc/self/status"});
+  const std::string all = RunToEnd(request).output;
+  request.cpus = {last};
+  EXPECT_EQ(RunToEnd(request).output, std::to_string(last) + "\n");
+  request.cpus = {last, 5000};  // the kernel takes what there is of them
+  EXPECT_EQ(RunToEnd(request).output, std::to_string(last) + "\n");
+  request.cpus = {5000};
+  EXPECT_EQ(RunToEnd(request).output, all);
+  cpu_set_t still;
+  ASSERT_EQ(sched_getaffinity(0, sizeof still, &still), 0);
+  EXPECT_TRUE(CPU_EQUAL(&ours, &still));
 }
 
 TEST(SpawnTest, DiesWithTheThreadThatStartedIt) {
