@@ -114,7 +114,9 @@ void JobFolder::Remove() const {
     unlink(file.c_str());
   }
   std::error_code best_effort;
-  std::filesystem::remove_all(pmix(), best_effort);
+  for (const std::string& folder : {pmix(), files()}) {
+    std::filesystem::remove_all(folder, best_effort);
+  }
   rmdir(path_.c_str());
   rmdir(parent_.c_str());  // if this was the last job
 }

@@ -26,6 +26,7 @@ class JobFolder {
   std::string log() const { return path_ + "/agent.log"; }
   std::string lock() const { return path_ + "/lock"; }
   std::string pmix() const { return path_ + "/pmix"; }      // a folder
+  std::string files() const { return path_ + "/files"; }    // a folder: what the plan gives ranks
   std::string cgroup() const { return path_ + "/cgroup"; }  // where there is one: its path
 
   // Makes it, private to this user; /tmp is everybody's: somebody else's folder, or a link, that

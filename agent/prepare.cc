@@ -12,6 +12,7 @@
 
 #include "affinity.h"
 #include "base/ip_address.h"
+#include "base/private_folder.h"
 #include "base/write_file.h"
 #include "examine.h"
 #include "home_folder.h"
@@ -133,12 +134,15 @@ void CheckPrograms(const v1::NodePlan& node, const std::string& directory,
 
 // Writes the plan's files, and sets the variables that tell where they are.
 Status WriteFiles(const v1::NodePlan& node, const AgentPlace& agent, Environment& environment) {
+  if (node.files_size() > 0) {
+    AD_RETURN_IF_ERROR(base::MakePrivateFolder(agent.files, "remove it"));
+  }
   for (const v1::PlannedFile& file : node.files()) {
     if (file.name().empty() || file.name().find('/') != std::string::npos ||
         file.name().starts_with('.')) {
       return Error(StatusCode::kInvalidArgument, "'" + file.name() + "' is no name for a file");
     }
-    const std::string path = agent.folder + "/" + file.name();
+    const std::string path = agent.files + "/" + file.name();
     AD_RETURN_IF_ERROR(
         base::WriteFile(path, file.content(), base::IfExists::kReplace, base::Readers::kOwner));
     environment.Set(file.variable(), path);
@@ -230,7 +234,7 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
     if (!written.ok()) {
       report(MakeProblem(
           v1::PROBLEM_KIND_UNSPECIFIED, Message(written),
-          "the job's folder on this node, " + agent.folder + ", has to be writable and not full"));
+          "the job's folder on this node, " + agent.files + ", has to be writable and not full"));
     }
     CheckPrograms(node, directory, *environment, prepared);
   }

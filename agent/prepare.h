@@ -22,7 +22,7 @@ struct PreparedNode {
 // What ranks are told about the agent.
 struct AgentPlace {
   std::string rank_socket;
-  std::string folder;   // of the job on this node, private to the user
+  std::string files;    // folder for the plan's files; made, private to the user, if there are any
   std::string program;  // the agent's own, absolute
 };
 

@@ -153,7 +153,7 @@ Status Agent::Build() {
   options_.folder_lock.Reset();
   service_ = std::make_unique<AgentService>(AgentParts{
       *events_, *output_, *rendezvous_, *supervisor_, *pmix_,
-      AgentPlace{options_.folder.rank_socket(), options_.folder.path(), OwnProgram()},
+      AgentPlace{options_.folder.rank_socket(), options_.folder.files(), OwnProgram()},
       [this] { life_.Renew(); }, [this](bool held) { life_.Hold(held); },
       [this](bool paused) { life_.Pause(paused); }, [this](bool open) { SessionChanged(open); },
       [this](std::string key) { admission_->SetKey(std::move(key)); },

@@ -9,8 +9,8 @@ import pytest
 SPEC = "nodes:\n  - address: localhost\n    cpus: [0, 1]\n"
 SCHEDULED = """
 case $MS_ROLE in
-  MS_SCHED) echo scheduling; %s ;;
-  MS_WORKER) echo working; %s ;;
+  MS_SCHED) echo scheduling; touch started; %s ;;
+  MS_WORKER) echo working; until [ -e started ]; do sleep 0.02; done; %s ;;
 esac
 """
 

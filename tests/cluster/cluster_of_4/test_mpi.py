@@ -85,9 +85,12 @@ int main(int argc, char** argv) {
 @pytest.fixture(autouse=True)
 def nothing_in_shared_memory():
     """It is common to all virtual hosts."""
-    before = set(os.listdir("/dev/shm"))
+    def segments():
+        # Open MPI tries with "open_mpi.N" whether there is shared memory; nobody else knows of it.
+        return {name for name in os.listdir("/dev/shm") if not name.startswith("open_mpi.")}
+    before = segments()
     yield
-    assert set(os.listdir("/dev/shm")) <= before
+    assert segments() <= before
 
 
 @pytest.fixture
@@ -136,7 +139,8 @@ def test_two_jobs_at_once(start, program):
         assert outcome.lines() == world_of(RANKS, 2)
 
 
-def test_mpi4py(autodist, folder):
+@pytest.mark.parametrize("how", ["pmix", "mpirun"])
+def test_mpi4py(autodist, folder, how):
     script = folder / "reduce.py"
     script.write_text("""
 from mpi4py import MPI
@@ -144,9 +148,10 @@ world = MPI.COMM_WORLD
 print(world.Get_rank(), world.Get_size(), world.allreduce({world.Get_rank()}, lambda a, b: a | b),
       world.Split_type(MPI.COMM_TYPE_SHARED).Get_size())
 """)
-    outcome = autodist(*mpi(), "/usr/bin/python3", script)
+    outcome = autodist(*(mpi() if how == "pmix" else mpirun()), "/usr/bin/python3", script)
     assert outcome.code == 0, outcome.err
-    assert outcome.lines() == {rank: [f"{rank} {RANKS} {set(ALL)} 2"] for rank in ALL}
+    lines = [line for rank in outcome.lines().values() for line in rank]
+    assert sorted(lines) == [f"{rank} {RANKS} {set(ALL)} 2" for rank in ALL]
 
 
 def test_ranks_that_never_call_mpi(autodist):

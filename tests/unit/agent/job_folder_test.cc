@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/fd.h"
 #include "support/temp_folder.h"
 
 namespace autodist::agent {
@@ -49,6 +50,17 @@ TEST_F(JobFolderTest, IsThereForThisUserAlone) {
   EXPECT_TRUE(IsListed(folder_));
   for (const std::string& file : {folder_.chief_socket(), folder_.lock()}) {
     close(open(file.c_str(), O_WRONLY | O_CREAT, 0600));
+  }
+  folder_.Remove();
+  EXPECT_FALSE(fs::exists(folder_.path()));
+}
+
+TEST_F(JobFolderTest, GoesWithAllThatIsInIt) {
+  ASSERT_TRUE(folder_.Make().ok());
+  for (const std::string& folder : {folder_.pmix(), folder_.files()}) {
+    ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
+    const base::UniqueFd file(open((folder + "/x").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    ASSERT_TRUE(file.valid());
   }
   folder_.Remove();
   EXPECT_FALSE(fs::exists(folder_.path()));

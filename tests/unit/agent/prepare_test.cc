@@ -33,7 +33,8 @@ class PrepareTest : public testing::Test {
     variable.set_value(value);
   }
   PreparedNode Prepare() {
-    return PrepareNode(request_, agent_, {"/socket", folder_.path(), "/the/agent"}, *supervisor_);
+    return PrepareNode(request_, agent_, {"/socket", folder_.path() + "/files", "/the/agent"},
+                       *supervisor_);
   }
 
   std::vector<std::string> ReadyEnvironment() {
@@ -63,8 +64,8 @@ TEST_F(PrepareTest, FilesAreWrittenAndTheirPathsTold) {
   file.set_name("table.json");
   file.set_content("{}");
   file.set_variable("TABLE");
-  EXPECT_THAT(ReadyEnvironment(), Contains("TABLE=" + folder_.path() + "/table.json"));
-  EXPECT_EQ(folder_.Read("table.json"), "{}");
+  EXPECT_THAT(ReadyEnvironment(), Contains("TABLE=" + folder_.path() + "/files/table.json"));
+  EXPECT_EQ(folder_.Read("files/table.json"), "{}");
   for (const char* name : {"../table.json", "", ".", "/tmp/x"}) {
     file.set_name(name);
     EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_UNSPECIFIED), HasSubstr("is no name for a file"));

@@ -43,6 +43,9 @@ TEST(TorchTest, TorchrunNeedsNoArguments) {
                                         {"AUTODIST_RANK", "(unset)"},
                                         {"RANK", "(unset)"},
                                         {"LOCAL_RANK", "(unset)"}});
+  // The chief need not know itself by its address.
+  ExpectValues(plan.nodes(0).ranks(0), {{"PET_RDZV_CONF", "is_host=1"}});
+  ExpectValues(plan.nodes(1).ranks(0), {{"PET_RDZV_CONF", "(unset)"}});
   EXPECT_THAT(plan.nodes(0).ports(), ElementsAre(4711));
   EXPECT_EQ(plan.world_size(), 3u);
   EXPECT_EQ(plan.nodes(1).ranks(0).name(), "process 1");
@@ -91,7 +94,8 @@ TEST(PaddleTest, ProgramsThatSpawnTakeTheClusterFromTheEnvironment) {
   // There spawn would refuse.
   const v1::LaunchPlan on_cpus = PlanOf(kTwoAndOne, "paddle", kPerNode);
   ExpectValues(on_cpus.nodes(1).ranks(0), launcher);
-  ExpectValues(on_cpus.nodes(1).ranks(0), {{"PADDLE_TRAINERS_NUM", "(unset)"}});
+  ExpectValues(on_cpus.nodes(1).ranks(0),
+               {{"PADDLE_TRAINERS_NUM", "(unset)"}, {"CUDA_VISIBLE_DEVICES", "all"}});
 }
 
 TEST(PaddleTest, RefusesAddressesThatItCannotRead) {
