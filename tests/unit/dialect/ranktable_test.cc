@@ -51,12 +51,12 @@ TEST(RankTableTest, EightDevices) {
   EXPECT_EQ(
       Table(plan->nodes(0)),
       WholeTable(
-          "1",
-          {Server("127.0.0.1",
-                  {Device("0", "192.168.100.101", "0"), Device("1", "192.168.101.101", "1"),
-                   Device("2", "192.168.102.101", "2"), Device("3", "192.168.103.101", "3"),
-                   Device("4", "192.168.100.100", "4"), Device("5", "192.168.101.100", "5"),
-                   Device("6", "192.168.102.100", "6"), Device("7", "192.168.103.100", "7")})}));
+          "1", json::array({Server(
+                   "127.0.0.1",
+                   {Device("0", "192.168.100.101", "0"), Device("1", "192.168.101.101", "1"),
+                    Device("2", "192.168.102.101", "2"), Device("3", "192.168.103.101", "3"),
+                    Device("4", "192.168.100.100", "4"), Device("5", "192.168.101.100", "5"),
+                    Device("6", "192.168.102.100", "6"), Device("7", "192.168.103.100", "7")})})));
   EXPECT_EQ(plan->nodes(0).files(0).name(), "hccl_8p_01234567_127.0.0.1.json");
   EXPECT_EQ(plan->nodes(0).files(0).variable(), "RANK_TABLE_FILE");
 }
@@ -65,11 +65,12 @@ TEST(RankTableTest, FourDevices) {
   const auto plan = PlanOf(OneNode(
       "[4, 5, 6, 7]", "[192.168.100.100, 192.168.101.100, 192.168.102.100, 192.168.103.100]"));
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(Table(plan->nodes(0)),
-            WholeTable("1", {Server("127.0.0.1", {Device("4", "192.168.100.100", "0"),
-                                                  Device("5", "192.168.101.100", "1"),
-                                                  Device("6", "192.168.102.100", "2"),
-                                                  Device("7", "192.168.103.100", "3")})}));
+  EXPECT_EQ(
+      Table(plan->nodes(0)),
+      WholeTable("1", json::array({Server("127.0.0.1", {Device("4", "192.168.100.100", "0"),
+                                                        Device("5", "192.168.101.100", "1"),
+                                                        Device("6", "192.168.102.100", "2"),
+                                                        Device("7", "192.168.103.100", "3")})})));
   EXPECT_EQ(plan->nodes(0).files(0).name(), "hccl_4p_4567_127.0.0.1.json");
   const v1::RankPlan& rank = plan->nodes(0).ranks(1);
   EXPECT_EQ(ValueOf(rank, "DEVICE_ID"), "5");
