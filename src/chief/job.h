@@ -147,7 +147,6 @@ class Job {
   std::optional<Preflight> preflight_;
   RestartPolicy restarts_;
   std::string ports_taken_;  // by others, where the nodes were prepared last: "4711 on node2"
-  uint32_t races_lost_ = 0;  // for ports, between choosing and opening them
   v1::JobStatus status_;     // without the nodes
   v1::JobStatus published_;  // as it was told last
 
@@ -161,6 +160,7 @@ class Job {
   std::atomic<int64_t> last_sign_of_life_ns_ = 0;  // of any rank, by the monotonic clock
   std::set<uint32_t> attempt_over_on_;             // nodes on which nothing of it is left
   std::set<uint32_t> cut_off_;  // nodes that were lost in it and could not be reached
+  uint32_t races_lost_ = 0;     // for ports, between choosing and opening them
   bool leaving_ = false;
   bool given_up_ = false;
   bool hurried_ = false;  // asked to leave faster, before anything ran
