@@ -393,12 +393,15 @@ Status PmixService::Register(const v1::PmixWorld& world, const v1::PmixNode& own
       AsStatus(PMIx_server_register_nspace(world.name_space().c_str(), static_cast<int>(local_size),
                                            infos.data(), infos.size(), nullptr, nullptr),
                "registering the ranks"));
+  return RegisterRanks(world.name_space(), node);
+}
 
+Status PmixService::RegisterRanks(const std::string& name_space, v1::NodePlan& node) const {
   for (v1::RankPlan& rank : *node.mutable_ranks()) {
     std::error_code error;
     std::filesystem::create_directories(RankFolder(rank.rank()), error);
     if (error) return ErrnoError(error.value(), "making the folder " + RankFolder(rank.rank()));
-    const pmix_proc_t proc = ProcOf(world.name_space(), rank.rank());
+    const pmix_proc_t proc = ProcOf(name_space, rank.rank());
     AD_RETURN_IF_ERROR(AsStatus(
         PMIx_server_register_client(&proc, geteuid(), getegid(), nullptr, nullptr, nullptr),
         "registering rank " + std::to_string(rank.rank())));

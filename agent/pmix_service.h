@@ -43,6 +43,7 @@ class PmixService {
 
   Status Start(const std::string& host_name) const;
   Status Register(const v1::PmixWorld& world, const v1::PmixNode& own, v1::NodePlan& node);
+  Status RegisterRanks(const std::string& name_space, v1::NodePlan& node) const;
   std::string RankFolder(uint32_t rank) const;
 
   EventQueue& events_;

@@ -59,14 +59,14 @@ Variables SetBy(const v1::LaunchPlan& plan) {
     if (variable.name() == "CUDA_VISIBLE_DEVICES") continue;
     variables.emplace_back(variable.name(), variable.value());
   }
-  static const std::set<std::string> kAlways = {"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME",
-                                                "TP_SOCKET_IFNAME", "OMP_NUM_THREADS",
-                                                "TORCH_NCCL_ASYNC_ERROR_HANDLING"};
+  const std::set<std::string> always = {"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME",
+                                        "TP_SOCKET_IFNAME", "OMP_NUM_THREADS",
+                                        "TORCH_NCCL_ASYNC_ERROR_HANDLING"};
   for (const auto& variable : node.interface_variables()) {
-    if (!kAlways.contains(variable.name())) variables.emplace_back(variable.name(), "eth0");
+    if (!always.contains(variable.name())) variables.emplace_back(variable.name(), "eth0");
   }
   for (const auto& variable : node.default_variables()) {
-    if (!kAlways.contains(variable.name())) {
+    if (!always.contains(variable.name())) {
       variables.emplace_back(variable.name(), variable.value());
     }
   }
