@@ -47,11 +47,13 @@ struct Attempt {
                                [&](const auto& own) { return own.rank() == rank; });
   }
 
-  // By rank: the rank of its node in the plan.
+  // By rank: the rank of its node in the plan. What only serves the ranks is not in it.
   std::vector<uint32_t> NodesOfRanks() const {
     std::vector<uint32_t> nodes(plan.world_size());
     for (const v1::NodePlan& node : plan.nodes()) {
-      for (const v1::RankPlan& rank : node.ranks()) nodes[rank.rank()] = node.node_rank();
+      for (const v1::RankPlan& rank : node.ranks()) {
+        if (!rank.auxiliary()) nodes[rank.rank()] = node.node_rank();
+      }
     }
     return nodes;
   }
