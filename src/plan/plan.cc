@@ -51,6 +51,15 @@ const char* OptionFor(v1::ProgramKind kind) {
   return kind == v1::PROGRAM_KIND_PER_NODE ? "--per node" : "--per job";
 }
 
+// What a dialect says about a variable counts more than what was said before.
+void SetVariable(const std::string& name, const std::string& value, v1::RankPlan& rank) {
+  auto& variables = *rank.mutable_environment();
+  const auto known = std::ranges::find(variables, name, &v1::EnvironmentVariable::name);
+  v1::EnvironmentVariable& variable = known == variables.end() ? *variables.Add() : *known;
+  variable.set_name(name);
+  variable.set_value(value);
+}
+
 // Started once per device, a launcher would start the ranks that many times.
 Status CheckKind(const std::optional<KnownLauncher>& launcher, v1::ProgramKind kind) {
   if (!launcher || launcher->kind == kind) return OkStatus();
@@ -168,9 +177,7 @@ Status ApplyDialects(const std::vector<const dialect::Dialect*>& dialects, v1::L
         if (rank.auxiliary() && owner.at(rank.rank()) != dialect) continue;
         dialect->set_variables({plan, node, rank},
                                [&](const std::string& name, const std::string& value) {
-                                 v1::EnvironmentVariable& variable = *rank.add_environment();
-                                 variable.set_name(name);
-                                 variable.set_value(value);
+                                 SetVariable(name, value, rank);
                                });
       }
     }

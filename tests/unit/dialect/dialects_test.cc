@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "support/example_plan.h"
 
 namespace autodist::dialect {
@@ -30,6 +32,28 @@ TEST(DialectsTest, SomeGoTogether) {
   EXPECT_EQ(chosen->size(), 2u);
 }
 
+// What each dialect makes of CPUs and of GPUs, for each kind of program that it is for.
+template <typename Look>
+void ForEachPlan(Look look) {
+  for (const Dialect* dialect : All()) {
+    for (const v1::ProgramKind kind : kKinds) {
+      if (dialect == &kRanktable || std::ranges::count(dialect->kinds, kind) == 0) continue;
+      for (const char* spec : {test::kTwoAndOne, test::kTwoTimesTwoGpus}) {
+        const auto plan = plan::MakePlan(test::InputFor(spec, {dialect->name}, kind));
+        ASSERT_TRUE(plan.ok()) << plan.status();
+        look(*dialect, plan->nodes(0));
+      }
+    }
+  }
+}
+
+bool IsRemoved(const std::string& name, const v1::NodePlan& node) {
+  return std::ranges::any_of(node.removed_variables(), [&](const std::string& pattern) {
+    return pattern.ends_with('*') ? name.starts_with(pattern.substr(0, pattern.size() - 1))
+                                  : name == pattern;
+  });
+}
+
 // What an autodist around this one has set must not reach programs that speak another dialect.
 TEST(DialectsTest, WhatOneSetsIsRemovedFromTheEnvironmentOfAnother) {
   // A person may have set these; no framework takes them for a sign of a launcher.
@@ -37,29 +61,23 @@ TEST(DialectsTest, WhatOneSetsIsRemovedFromTheEnvironmentOfAnother) {
                                              "PADDLE_DISTRI_BACKEND", "SLURM_JOB_ID",
                                              "CUDA_VISIBLE_DEVICES"};
   int seen = 0;
-  for (const Dialect* dialect : All()) {
-    for (const v1::ProgramKind kind : kKinds) {
-      if (dialect == &kRanktable || std::ranges::count(dialect->kinds, kind) == 0) continue;
-      for (const char* spec : {test::kTwoAndOne, test::kTwoTimesTwoGpus}) {
-        const auto plan = plan::MakePlan(test::InputFor(spec, {dialect->name}, kind));
-        ASSERT_TRUE(plan.ok()) << plan.status();
-        const v1::NodePlan& node = plan->nodes(0);
-        for (const auto& variable : node.ranks(0).environment()) {
-          ++seen;
-          if (std::ranges::count(harmless, variable.name()) > 0) continue;
-          EXPECT_TRUE(std::ranges::any_of(node.removed_variables(),
-                                          [&](const std::string& pattern) {
-                                            return pattern.ends_with('*')
-                                                       ? variable.name().starts_with(
-                                                             pattern.substr(0, pattern.size() - 1))
-                                                       : variable.name() == pattern;
-                                          }))
-              << dialect->name << " sets " << variable.name();
-        }
-      }
+  ForEachPlan([&](const Dialect& dialect, const v1::NodePlan& node) {
+    for (const auto& variable : node.ranks(0).environment()) {
+      ++seen;
+      if (std::ranges::count(harmless, variable.name()) > 0) continue;
+      EXPECT_TRUE(IsRemoved(variable.name(), node)) << dialect.name << ": " << variable.name();
     }
-  }
+  });
   EXPECT_GT(seen, 100);
+}
+
+TEST(DialectsTest, NoVariableIsSetTwice) {
+  ForEachPlan([&](const Dialect& dialect, const v1::NodePlan& node) {
+    std::set<std::string> names;
+    for (const auto& variable : node.ranks(0).environment()) {
+      EXPECT_TRUE(names.insert(variable.name()).second) << dialect.name << ": " << variable.name();
+    }
+  });
 }
 
 }  // namespace
