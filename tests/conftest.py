@@ -23,6 +23,10 @@ def autodist(start):
     return run
 
 
+def job_folders():
+    return set(Path("/tmp").glob("autodist-[0-9]*/*"))
+
+
 @pytest.fixture
 def end_what_is_left():
     """What is done about what a test has left: nothing here, where other people's jobs may run."""
@@ -32,11 +36,12 @@ def end_what_is_left():
 @pytest.fixture(autouse=True)
 def nothing_left(end_what_is_left):
     """After every test, nothing of any job is left: no process, no folder."""
+    before = job_folders()
     yield
     limit = time.monotonic() + 3  # the far end of a launch that was called off takes a moment
     while processes() and time.monotonic() < limit:
         time.sleep(0.02)
-    left, folders = processes(), list(Path("/tmp").glob("autodist-[0-9]*/*"))
+    left, folders = processes(), job_folders() - before
     end_what_is_left()
     assert left == {}
     assert not folders
