@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "cli/this_machine.h"
 #include "files/digest.h"
 #include "files/temporary_file.h"
 
@@ -63,11 +64,11 @@ Status Copy(const fs::path& from, const fs::path& to) {
 }  // namespace
 
 Result<BenchProgram> InstallBenchProgram(const std::string& home) {
-  std::error_code error;
-  const fs::path source = fs::read_symlink("/proc/self/exe", error).parent_path() / "bench";
+  const fs::path source = fs::path(ProgramsFolder()) / "bench";
   AD_ASSIGN_OR_RETURN(const auto files, FilesOf(source));
   AD_ASSIGN_OR_RETURN(const std::string name, NameOf(source, files));
   const std::string place = "/.cache/autodist/bench/" + name;
+  std::error_code error;
   fs::create_directories(home + place, error);
   if (error) return ErrnoError(error.value(), "making the folder " + home + place);
   for (const std::string& file : files) {

@@ -1,5 +1,7 @@
 #include "plan/rank_environment.h"
 
+#include "dialect/world.h"
+
 namespace autodist::plan {
 namespace {
 
@@ -74,21 +76,18 @@ constexpr const char* kStaleVariables[] = {
 };
 
 std::string AllAddresses(const v1::LaunchPlan& plan) {
-  std::string text;
-  for (const v1::NodePlan& node : plan.nodes()) {
-    text += (text.empty() ? "" : ",") + node.data_address();
-  }
-  return text;
+  std::vector<std::string> addresses;
+  for (const v1::NodePlan& node : plan.nodes()) addresses.push_back(node.data_address());
+  return dialect::Join(addresses);
 }
 
 // The node's whole list, not one device: programs call set_device(LOCAL_RANK).
 std::string VisibleGpus(const v1::NodePlan& node) {
-  std::string text;
+  std::vector<std::string> gpus;
   for (const v1::Device& device : node.devices()) {
-    if (device.kind() != v1::DEVICE_KIND_GPU) continue;
-    text += (text.empty() ? "" : ",") + std::to_string(device.index());
+    if (device.kind() == v1::DEVICE_KIND_GPU) gpus.push_back(std::to_string(device.index()));
   }
-  return text;
+  return dialect::Join(gpus);
 }
 
 }  // namespace
