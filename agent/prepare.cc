@@ -195,6 +195,7 @@ Result<Environment> RankEnvironment(const v1::PrepareRequest& request,
   for (const auto& variable : node.shared_envs()) {
     environment.Set(variable.name(), environment.Expand(variable.value()));
   }
+  for (const auto& variable : node.variables()) environment.Set(variable.name(), variable.value());
   SetInterfaceVariables(node, environment, warnings);
   for (const auto& variable : node.default_variables()) {
     if (!environment.Has(variable.name())) environment.Set(variable.name(), variable.value());

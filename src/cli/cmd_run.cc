@@ -283,10 +283,11 @@ Examples:
   autodist run --spec cluster.yaml --min-nodes 3 -- ./train   go on without lost nodes
   autodist run --spec cluster.yaml --hang-timeout 600 -- ./train
   autodist run --spec cluster.yaml --nccl-debug INFO -- python train.py
+  autodist run --spec cluster.yaml --env OMP_NUM_THREADS=8 --pass-env WANDB_API_KEY -- ./train
+  autodist run --spec cluster.yaml --dry-run --json -- ./train
 
 Ctrl-C asks all ranks to end, a second one kills them. SIGUSR1, SIGUSR2 and Ctrl-Z reach all ranks;
-Ctrl-\ writes what each of them is doing into the log folder.
-  autodist run --spec cluster.yaml --dry-run --json -- ./train)");
+Ctrl-\ writes what each of them is doing into the log folder.)");
   return [options, &program] {
     options->program.command = program;
     return Run(*options);

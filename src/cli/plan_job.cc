@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <random>
 
@@ -35,6 +36,28 @@ std::string NewJobId() {
   return base::LocalTime("%Y%m%d-%H%M%S", now / kSecond) + word;
 }
 
+Result<std::vector<plan::Variable>> VariablesOf(const Program& program) {
+  std::vector<plan::Variable> variables;
+  for (const std::string& text : program.env) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos) {
+      return WithRemedy(Error(StatusCode::kInvalidArgument, "--env " + text + " gives no value"),
+                        "write --env " + text + "=VALUE, or --pass-env " + text);
+    }
+    variables.push_back({text.substr(0, equals), text.substr(equals + 1)});
+  }
+  for (const std::string& name : program.pass_env) {
+    const char* value = std::getenv(name.c_str());
+    if (!value) {
+      return WithRemedy(Error(StatusCode::kInvalidArgument,
+                              "--pass-env " + name + ": the variable is not set here"),
+                        "export it first, or leave the option out");
+    }
+    variables.push_back({name, value, true});
+  }
+  return variables;
+}
+
 }  // namespace
 
 std::optional<spec::ResourceSpec> ReadOrDefaultSpec(const std::string& file) {
@@ -52,6 +75,7 @@ Result<plan::Input> InputOf(const spec::ResourceSpec& spec, const Program& progr
   input.command = program.command;
   input.kind = program.kind;
   input.dialects = program.dialects;
+  AD_ASSIGN_OR_RETURN(input.variables, VariablesOf(program));
   input.job_id = NewJobId();
   input.programs_folder = ProgramsFolder();
   AD_ASSIGN_OR_RETURN(input.person, ThisPerson());
@@ -93,6 +117,14 @@ void AddProgramOptions(CLI::App& app, Program& program) {
       ->allow_extra_args(false);
   app.add_option("--master-port", program.master_port,
                  "Port of the ranks' rendezvous on the chief; default: one that is free");
+  app.add_option("--env", program.env, "A variable for all processes on every node, as it is")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  app.add_option("--pass-env", program.pass_env,
+                 "A variable that all processes get from this environment, for secrets: its value "
+                 "is never shown")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
 }
 
 }  // namespace autodist::cli

@@ -23,10 +23,12 @@ struct Program {
   v1::ProgramKind kind = v1::PROGRAM_KIND_PER_DEVICE;
   std::vector<std::string> dialects;  // empty: as the command has it
   uint16_t master_port = 0;           // 0: one that is free
+  std::vector<std::string> env;       // "NAME=VALUE", for all processes
+  std::vector<std::string> pass_env;  // names of variables that they get from our environment
 };
 
 // All that the plan of a job is made of. Blocks on name services. kInvalidArgument: the working
-// directory is at fault.
+// directory or a variable is at fault.
 Result<plan::Input> InputOf(const spec::ResourceSpec& spec, const Program& program);
 
 // Chooses the ports, except a master port that the person has chosen.
@@ -35,7 +37,7 @@ Status ChoosePorts(const Program& program, plan::Input& input);
 // The plan that they make.
 Result<v1::LaunchPlan> PlanJob(const spec::ResourceSpec& spec, const Program& program);
 
-// --dialect, --per and --master-port.
+// --dialect, --per, --master-port, --env and --pass-env.
 void AddProgramOptions(CLI::App& app, Program& program);
 
 }  // namespace autodist::cli

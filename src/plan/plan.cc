@@ -9,6 +9,7 @@
 #include "plan/known_launchers.h"
 #include "plan/placeholders.h"
 #include "plan/rank_environment.h"
+#include "spec/scalars.h"
 
 namespace autodist::plan {
 namespace {
@@ -28,6 +29,42 @@ void SetReach(const spec::Node& node, const Input& input, v1::NodePlan& planned)
     variable.set_name(name);
     variable.set_value(value);
   }
+}
+
+void SetVariables(const Input& input, v1::NodePlan& planned) {
+  for (const Variable& given : input.variables) {
+    v1::EnvironmentVariable& variable = *planned.add_variables();
+    variable.set_name(given.name);
+    variable.set_value(given.value);
+    variable.set_secret(given.secret);
+  }
+}
+
+// Whether the process finds a variable of this name that autodist sets.
+bool IsSetByUs(const std::string& name, const v1::NodePlan& node, const v1::RankPlan& process) {
+  return std::ranges::count(process.environment(), name, &v1::EnvironmentVariable::name) > 0 ||
+         std::ranges::count(node.agent_variables(), name, &v1::EnvironmentVariable::name) > 0 ||
+         std::ranges::count(node.files(), name, &v1::PlannedFile::variable) > 0;
+}
+
+// A rank that is told another number than the others expect would make them all wait.
+Status CheckVariables(const Input& input, const v1::LaunchPlan& plan) {
+  for (const Variable& given : input.variables) {
+    AD_RETURN_IF_ERROR(spec::CheckVariableName(given.name));
+    if (!base::IsUtf8(given.value)) {
+      return Error(StatusCode::kInvalidArgument,
+                   "the value of " + given.name + " is not valid UTF-8");
+    }
+    for (const v1::NodePlan& node : plan.nodes()) {
+      for (const v1::RankPlan& rank : node.ranks()) {
+        if (!IsSetByUs(given.name, node, rank)) continue;
+        return WithRemedy(Error(StatusCode::kInvalidArgument,
+                                given.name + " is set by autodist itself, for each process"),
+                          "leave it out; `autodist run --dry-run` shows what is set");
+      }
+    }
+  }
+  return OkStatus();
 }
 
 bool TakesPart(const spec::Node& node, const Input& input) {
@@ -110,6 +147,7 @@ v1::LaunchPlan PlanNodes(const Input& input) {
     AddDevices(*node, planned);
     planned.set_gpu_affinity(input.gpu_affinity);
     SetNodeEnvironment(input.kind, planned);
+    SetVariables(input, planned);
     world_size += static_cast<uint32_t>(planned.devices_size());
   }
   plan.set_world_size(world_size);
@@ -200,6 +238,7 @@ Result<v1::LaunchPlan> MakePlan(const Input& input) {
   AD_RETURN_IF_ERROR(SetArguments(input.command, plan));
   AD_RETURN_IF_ERROR(ApplyDialects(dialects, plan));
   if (!input.nccl_debug.empty()) SetNcclDebug(input.nccl_debug, plan);
+  AD_RETURN_IF_ERROR(CheckVariables(input, plan));
   return plan;
 }
 

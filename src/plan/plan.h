@@ -14,6 +14,12 @@
 
 namespace autodist::plan {
 
+struct Variable {
+  std::string name;
+  std::string value;
+  bool secret = false;  // never to be shown
+};
+
 struct Input {
   spec::ResourceSpec spec;
   std::vector<std::string> command;  // the program and its arguments; empty: to look, not to run
@@ -22,6 +28,7 @@ struct Input {
   Person person;
   v1::ProgramKind kind = v1::PROGRAM_KIND_PER_DEVICE;
   std::vector<std::string> dialects;  // empty: the one of the launcher that it is, or torch
+  std::vector<Variable> variables;    // for all processes, on every node
   uint16_t master_port = 0;           // free on the chief's node
   uint16_t rank_port = 0;             // first of as many free ports as a node has devices
 

@@ -15,8 +15,10 @@ constexpr char kHidden[] = "(hidden)";
 
 v1::LaunchPlan WithoutSecrets(v1::LaunchPlan plan) {
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
-    for (v1::EnvironmentVariable& variable : *node.mutable_shared_envs()) {
-      if (IsSecretName(variable.name())) variable.set_value(kHidden);
+    for (auto* variables : {node.mutable_shared_envs(), node.mutable_variables()}) {
+      for (v1::EnvironmentVariable& variable : *variables) {
+        if (variable.secret() || IsSecretName(variable.name())) variable.set_value(kHidden);
+      }
     }
   }
   return plan;
@@ -89,6 +91,8 @@ std::string PlanAsText(const v1::LaunchPlan& full_plan) {
     }
     if (node.shared_envs_size() > 0) text += "  shared_envs, expanded on the node:\n";
     for (const auto& variable : node.shared_envs()) AppendVariable(text, variable);
+    if (node.variables_size() > 0) text += "  variables given for this job:\n";
+    for (const auto& variable : node.variables()) AppendVariable(text, variable);
     for (const v1::PlannedFile& file : node.files()) {
       text += "  file " + file.name() + ", whose path is in " + file.variable() + "\n";
     }

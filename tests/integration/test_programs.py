@@ -107,3 +107,24 @@ def test_a_lost_race_for_a_port_is_run_again(autodist, tmp_path):
     outcome = autodist("run", "--spec", str(spec), "--grace", "5", "--master-port", str(port), "--",
                        "/usr/bin/python3", "race.py")
     assert outcome.code == 1
+
+
+def test_variables_for_all_processes(autodist):
+    script = ["sh", "-c", 'echo "$SIZE|$COLOUR|$OMP_NUM_THREADS"']
+    given = ["--env", "SIZE=$HOME x=1", "--pass-env", "COLOUR", "--env", "OMP_NUM_THREADS=3"]
+    outcome = autodist("run", *given, "--", *script, env={"COLOUR": "green", "SIZE": "2"})
+    assert outcome.lines() == {0: ["$HOME x=1|green|3"]}
+    planned = autodist("run", "--dry-run", *given, "--", *script, env={"COLOUR": "green"})
+    assert "SIZE='$HOME x=1'" in planned.out and "COLOUR='(hidden)'" in planned.out
+
+
+@pytest.mark.parametrize("given, message", [
+    (["--env", "SIZE"], "--env SIZE gives no value\n    to do: write --env SIZE=VALUE, or --pass-env SIZE"),
+    (["--pass-env", "NOT_THERE"], "--pass-env NOT_THERE: the variable is not set here\n    to do: export it first"),
+    (["--env", "RANK=3"], "RANK is set by autodist itself, for each process\n    to do: leave it out"),
+    (["--env", "A-B=3"], "'A-B' is not a name for an environment variable"),
+])
+def test_wrong_variables_are_refused(autodist, given, message):
+    outcome = autodist("run", *given, "--", "true")
+    assert outcome.code == 2
+    assert message in outcome.err

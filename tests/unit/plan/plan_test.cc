@@ -108,6 +108,31 @@ TEST(PlanTest, RanksStayNearTheirGpusUnlessTheyAreNotTo) {
   EXPECT_FALSE(MakePlan(input)->nodes(0).gpu_affinity());
 }
 
+TEST(PlanTest, GivenVariablesAreForEveryNode) {
+  plan::Input input = test::ThreeNodeInput();
+  input.variables = {{"A", "1=$B"}, {"KEY", "x", true}};
+  const auto plan = MakePlan(input);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  for (const v1::NodePlan& node : plan->nodes()) {
+    ASSERT_EQ(node.variables_size(), 2);
+    EXPECT_EQ(node.variables(0).value(), "1=$B");
+    EXPECT_TRUE(node.variables(1).secret());
+  }
+}
+
+TEST(PlanTest, VariablesThatTellRanksWhoTheyAreAreNotForOthersToSet) {
+  plan::Input input = test::ThreeNodeInput();
+  for (const char* name : {"RANK", "CUDA_VISIBLE_DEVICES", "AUTODIST_JOB_ID"}) {
+    input.variables = {{name, "3"}};
+    const Status refused = MakePlan(input).status();
+    EXPECT_EQ(Message(refused), std::string(name) + " is set by autodist itself, for each process");
+  }
+  input.variables = {{"A-B", "3"}};
+  EXPECT_EQ(MakePlan(input).status().code(), StatusCode::kInvalidArgument);
+  input.variables = {{"A", "\xff"}};
+  EXPECT_EQ(Message(MakePlan(input).status()), "the value of A is not valid UTF-8");
+}
+
 TEST(PlanTest, RefusesACommandThatCannotTravel) {
   plan::Input input = test::ThreeNodeInput();
   input.command = {""};

@@ -31,6 +31,13 @@ TEST(PlanTextTest, ShowsNoSecret) {
     EXPECT_THAT(text, Not(HasSubstr("s3cret")));
     EXPECT_THAT(text, HasSubstr("API_TOKEN"));
   }
+  plan::Input input = test::ThreeNodeInput();
+  input.variables = {{"COLOUR", "gr33n", true}, {"GIVEN_TOKEN", "gr33n"}, {"SIZE", "8"}};
+  for (const std::string& text : {PlanAsText(*MakePlan(input)), PlanAsJson(*MakePlan(input))}) {
+    EXPECT_THAT(text, Not(HasSubstr("gr33n")));
+    EXPECT_THAT(text,
+                testing::AllOf(HasSubstr("COLOUR"), HasSubstr("GIVEN_TOKEN"), HasSubstr("8")));
+  }
   EXPECT_TRUE(IsSecretName("wandb_api_key"));
   EXPECT_FALSE(IsSecretName("LD_LIBRARY_PATH"));
 }
