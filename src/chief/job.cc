@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/seconds.h"
 #include "base/wall_clock.h"
-#include "chief/report.h"
 #include "diagnosis/diagnosis_text.h"
 
 namespace autodist::chief {

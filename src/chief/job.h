@@ -19,6 +19,7 @@
 #include "chief/messages.h"
 #include "chief/node_watch.h"
 #include "chief/preflight.h"
+#include "chief/report.h"
 #include "chief/restart_policy.h"
 #include "chief/signal_watcher.h"
 #include "chief/stack_file.h"
@@ -38,8 +39,9 @@ struct JobOptions {
   std::chrono::milliseconds timeout{0};       // for the whole job; 0: none
   std::chrono::milliseconds hang_timeout{0};  // without a sign of life of any rank; 0: none
   OnHang on_hang = OnHang::kStop;
-  bool may_move_ports = false;  // another plan has other ports
-  // The plan of another attempt, on these nodes of the first plan.
+  uint16_t fixed_port = 0;  // that every plan has, whoever else has it; 0: none
+  // The plan of another attempt, on these nodes of the first plan, with other ports. Without, there
+  // is one attempt.
   std::function<Result<v1::LaunchPlan>(const std::vector<std::string>& addresses, uint32_t attempt)>
       plan_attempt;
   // Called on Run's thread.
@@ -82,7 +84,9 @@ class Job {
   std::optional<int> LaunchAll();  // the exit code, if that is where it ends
   std::optional<int> Refused();
   std::optional<int> MovePorts();
-  bool LostARaceForAPort() const;
+  bool CanMovePorts() const;
+  Status PortsAreTaken() const;
+  bool LostARaceForAPort();
   bool PassesPreflight();
   void Launched(launch::LaunchedNode node);
   Status OpenOutput(Attempt& attempt);
@@ -105,8 +109,8 @@ class Job {
   std::vector<uint32_t> MissingNodes(bool enough) const;
   void BringBack(const std::vector<uint32_t>& nodes, base::Deadline limit);
   void EndOnReturned();
-  // Sets ports_taken_.
-  bool PrepareNodes(const Attempt& next);
+  // Sets ports_taken_. Fails where a node is cut off, or nothing is wanted any more.
+  Result<std::vector<launch::LaunchedNode>> PrepareNodes(const Attempt& next);
 
   void End(bool leave);
   int Finish();
@@ -125,6 +129,7 @@ class Job {
   void Act(Action action);
   void Suspend();
   void LookAtRanks();
+  void AddStacks(uint32_t node, const v1::RankStacks& stacks);
   void CheckForHang();
   void FinishLooking();
 
@@ -146,9 +151,9 @@ class Job {
   Messages messages_;
   std::optional<Preflight> preflight_;
   RestartPolicy restarts_;
-  std::string ports_taken_;  // by others, where the nodes were prepared last: "4711 on node2"
-  v1::JobStatus status_;     // without the nodes
-  v1::JobStatus published_;  // as it was told last
+  std::vector<TakenPort> ports_taken_;  // where the nodes were prepared last
+  v1::JobStatus status_;                // without the nodes
+  v1::JobStatus published_;             // as it was told last
 
   std::unique_ptr<launch::Launcher> launcher_;
   std::vector<launch::LaunchedNode> launched_;  // of the launch, by node rank

@@ -10,7 +10,6 @@
 #include "base/signal_name.h"
 #include "base/utf8.h"
 #include "chief/job.h"
-#include "chief/report.h"
 
 namespace autodist::chief {
 namespace {
@@ -50,7 +49,7 @@ void Job::HandleEvent(uint32_t node, const v1::AgentEvent& event) {
   } else if (event.has_rank_aborted()) {
     RankAborted(node, event.rank_aborted());
   } else if (event.has_rank_stacks()) {
-    if (stacks_) stacks_->Add(node, address, event.rank_stacks());
+    AddStacks(node, event.rank_stacks());
   } else if (event.has_trouble()) {
     messages_.Tell(LogLevel::kWarning, address + ": " + event.trouble().what());
     attempt_->troubles.push_back(address + ": " + event.trouble().what());
@@ -255,6 +254,16 @@ void Job::LookAtRanks() {
   }
   stacks_.emplace(*std::move(file));
   stacks_due_ = Deadline::After(kStacksLimit);
+}
+
+void Job::AddStacks(uint32_t node, const v1::RankStacks& stacks) {
+  const auto rank = attempt_->RankOf(node);
+  if (!stacks_ || !rank) return;
+  stacks_->Add(node,
+               stacks.has_rank()
+                   ? NameAndNode(attempt_->plan, *rank, stacks.rank())
+                   : "NCCL on " + attempt_->plan.nodes(static_cast<int>(*rank)).address(),
+               stacks);
 }
 
 void Job::FinishLooking() {

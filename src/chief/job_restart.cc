@@ -4,7 +4,6 @@
 #include "base/count.h"
 #include "base/seconds.h"
 #include "chief/job.h"
-#include "chief/report.h"
 #include "plan/plan_text.h"
 
 namespace autodist::chief {
@@ -82,7 +81,8 @@ std::unique_ptr<Attempt> Job::NextAttempt() {
       options_.restarts.min_nodes > 0 ? options_.restarts.min_nodes : watch_->size();
   const uint32_t number = attempt_->number + 1;
   // Nodes may be lost while others are prepared.
-  for (uint32_t tries = 0; tries <= watch_->size() + kMostMoves; ++tries) {
+  const uint32_t most = watch_->size() + kMostMoves;
+  for (uint32_t tries = 0; tries <= most; ++tries) {
     const std::vector<uint32_t> members = GatherNodes();
     if (Unwanted() || members.size() < needed || members.empty() || members[0] != 0) break;
     auto planned = PlanAttempt(number, members);
@@ -91,15 +91,17 @@ std::unique_ptr<Attempt> Job::NextAttempt() {
       break;
     }
     std::unique_ptr<Attempt> next = *std::move(planned);
-    const bool prepared = PrepareNodes(*next);
-    if (prepared && !ports_taken_.empty() && options_.may_move_ports) continue;
-    if (prepared) {
-      const Status opened = OpenOutput(*next);
-      if (opened.ok()) return next;
-      messages_.Tell(LogLevel::kError, base::FailureText(Annotate(opened, "restart")));
+    const auto prepared = PrepareNodes(*next);
+    if (!prepared.ok()) continue;  // gather those that are still there
+    if (LaunchExitCode(*prepared) != 0) {
+      messages_.Tell(LogLevel::kError, LaunchReport(next->plan, *prepared));
       break;
     }
-    if (Unwanted() || AllConnected(members)) break;
+    if (!ports_taken_.empty() && CanMovePorts() && tries < most) continue;
+    const Status ready = ports_taken_.empty() ? OpenOutput(*next) : PortsAreTaken();
+    if (ready.ok()) return next;
+    messages_.Tell(LogLevel::kError, base::FailureText(Annotate(ready, "restart")));
+    break;
   }
   return nullptr;
 }
@@ -165,9 +167,12 @@ void Job::EndOnReturned() {
 }
 
 // The environment of the ranks is made anew on every node: much of it has changed.
-bool Job::PrepareNodes(const Attempt& next) {
+Result<std::vector<launch::LaunchedNode>> Job::PrepareNodes(const Attempt& next) {
+  const Status cut_off = WithRemedy(
+      Error(StatusCode::kUnavailable, "the connection with a node broke before its ranks started"),
+      "start the job again");
   for (const uint32_t node : next.members) {
-    if (!watch_->node(node).link()) return false;  // cut off just now
+    if (!watch_->node(node).link()) return cut_off;  // just now
   }
   std::vector<launch::LaunchedNode> prepared(next.members.size());
   size_t done = 0;
@@ -199,11 +204,9 @@ bool Job::PrepareNodes(const Attempt& next) {
       prepared, [](const launch::LaunchedNode& node) { return !node.status.ok(); });
   const Deadline heard = Deadline::After(kBrokenIsHeardLimit);
   while (unreached && AllConnected(next.members) && !heard.Expired() && !Unwanted()) Step(heard);
-  if (Unwanted() || !AllConnected(next.members)) return false;
+  if (Unwanted() || !AllConnected(next.members)) return cut_off;
   ports_taken_ = PortsTaken(next.plan, prepared);
-  if (LaunchExitCode(prepared) == 0) return true;
-  messages_.Tell(LogLevel::kError, LaunchReport(next.plan, prepared));
-  return false;
+  return prepared;
 }
 
 }  // namespace autodist::chief

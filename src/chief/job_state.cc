@@ -71,7 +71,8 @@ bool JobState::CameFirst(const v1::RankExited& exit) const {
 
 JobState::Action JobState::RankExited(const v1::RankExited& exit) {
   auto running = node_of_running_.extract(exit.rank());
-  if (running.empty()) {
+  const bool serves = running.empty();
+  if (serves) {
     // One that served the ranks matters as long as there are some.
     running = node_of_serving_.extract(exit.rank());
     if (running.empty() || AllEnded()) return Action::kNone;
@@ -83,6 +84,8 @@ JobState::Action JobState::RankExited(const v1::RankExited& exit) {
   if (cause_->exit.has_aborted() && cause_->exit.rank() == exit.rank()) return Action::kNone;
   if (CameFirst(exit)) {
     Replace(exit, running.mapped());
+  } else if (serves) {
+    // Not one of the ranks, of which the report tells how they ended.
   } else if (exit.signal() == stop_signal_) {
     ++ended_by_stop_signal_;
   } else if (exit.signal() == SIGKILL) {
@@ -112,12 +115,15 @@ JobState::Action JobState::RankAborted(const v1::RankAborted& aborted) {
 std::vector<uint32_t> JobState::RunningByNode() const {
   std::vector<uint32_t> running(nodes_, 0);
   for (const auto& [rank, node] : node_of_running_) ++running[node];
-  if (AllEnded()) return running;
-  for (const auto& [rank, node] : node_of_serving_) ++running[node];
   return running;
 }
 
-uint32_t JobState::RunningOn(uint32_t node_rank) const { return RunningByNode()[node_rank]; }
+uint32_t JobState::RunningOn(uint32_t node_rank) const {
+  const auto on_it = [&](const auto& process) { return process.second == node_rank; };
+  const auto ranks = std::ranges::count_if(node_of_running_, on_it);
+  const auto serving = AllEnded() ? 0 : std::ranges::count_if(node_of_serving_, on_it);
+  return static_cast<uint32_t>(ranks + serving);
+}
 
 JobState::Action JobState::NodeLost(uint32_t node_rank, const Status& status) {
   lost_nodes_.insert(node_rank);

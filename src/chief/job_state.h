@@ -56,7 +56,7 @@ class JobState {
   bool ran() const { return ran_; }
   // With what serves the ranks, as long as there are ranks.
   uint32_t RunningOn(uint32_t node_rank) const;
-  std::vector<uint32_t> RunningByNode() const;
+  std::vector<uint32_t> RunningByNode() const;  // ranks alone
   uint32_t running() const { return static_cast<uint32_t>(node_of_running_.size()); }
   const std::optional<Cause>& cause() const { return cause_; }
   bool NodeIsLost(uint32_t node_rank) const { return lost_nodes_.contains(node_rank); }

@@ -23,13 +23,6 @@ std::string CauseAndRemedy(const std::string& cause, const std::string& remedy) 
   return text;
 }
 
-// "rank 3 on node2"
-std::string NameAndNode(const v1::LaunchPlan& plan, uint32_t node_rank, uint32_t rank) {
-  const v1::NodePlan& node = plan.nodes(static_cast<int>(node_rank));
-  const auto found = std::ranges::find(node.ranks(), rank, &v1::RankPlan::rank);
-  return (found != node.ranks().end() ? found->name() : "a process") + " on " + node.address();
-}
-
 std::string RankReport(const Attempt& attempt, const Cause& cause) {
   const std::string rank = std::to_string(cause.exit.rank());
   std::string text =
@@ -54,6 +47,12 @@ std::string OthersReport(const JobState& state) {
 }
 
 }  // namespace
+
+std::string NameAndNode(const v1::LaunchPlan& plan, uint32_t node_rank, uint32_t rank) {
+  const v1::NodePlan& node = plan.nodes(static_cast<int>(node_rank));
+  const auto found = std::ranges::find(node.ranks(), rank, &v1::RankPlan::rank);
+  return (found != node.ranks().end() ? found->name() : "a process") + " on " + node.address();
+}
 
 std::string HowItEnded(const v1::RankExited& exit) {
   switch (exit.how_case()) {
@@ -109,26 +108,28 @@ int LaunchExitCode(const std::vector<launch::LaunchedNode>& nodes) {
   return code;
 }
 
-std::string PortsTaken(const v1::LaunchPlan& plan, const std::vector<launch::LaunchedNode>& nodes) {
-  std::string text;
+std::vector<TakenPort> PortsTaken(const v1::LaunchPlan& plan,
+                                  const std::vector<launch::LaunchedNode>& nodes) {
+  std::vector<TakenPort> taken;
   for (const launch::LaunchedNode& node : nodes) {
     for (const uint32_t port : node.prepared.ports_taken()) {
-      text += (text.empty() ? "" : ", ") + std::to_string(port) + " on " +
-              plan.nodes(static_cast<int>(node.node_rank)).address();
+      taken.push_back({port, plan.nodes(static_cast<int>(node.node_rank)).address()});
     }
   }
-  return text;
+  return taken;
 }
 
 // Programs print the text of EADDRINUSE, whose case differs, or its name; and most the port.
-bool TellsOfTakenPort(const std::vector<std::string>& lines, const v1::NodePlan& node) {
+bool TellsOfTakenPort(const std::vector<std::string>& lines, const v1::NodePlan& node,
+                      uint32_t fixed) {
   const auto told = [&](const std::string& what) {
     return std::ranges::any_of(
         lines, [&](const std::string& line) { return line.find(what) != std::string::npos; });
   };
   return (told("ddress already in use") || told("EADDRINUSE")) &&
-         std::ranges::any_of(node.ports(),
-                             [&](uint32_t port) { return told(std::to_string(port)); });
+         std::ranges::any_of(node.ports(), [&](uint32_t port) {
+           return port != fixed && told(std::to_string(port));
+         });
 }
 
 std::string DescribeCause(const JobState& state, const v1::LaunchPlan& plan) {

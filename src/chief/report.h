@@ -24,14 +24,25 @@ int LaunchExitCode(const std::vector<launch::LaunchedNode>& nodes);
 std::string DescribeCause(const JobState& state, const v1::LaunchPlan& plan);
 std::string HowItEnded(const v1::RankExited& exit);
 
+// "rank 3 on node2"; of a node of the plan.
+std::string NameAndNode(const v1::LaunchPlan& plan, uint32_t node_rank, uint32_t rank);
+
 // That no rank has written for `time`, with each one's last line.
 std::string HangReport(const Attempt& attempt, std::chrono::milliseconds time);
 
-// "4711 on node2, 4712 on node3": ports of the plan that somebody else has; "" if there are none.
-std::string PortsTaken(const v1::LaunchPlan& plan, const std::vector<launch::LaunchedNode>& nodes);
+struct TakenPort {
+  uint32_t port;
+  std::string address;  // of the node, as the spec writes it
+};
 
-// Whether a rank's last lines say that it could not open one of the node's ports.
-bool TellsOfTakenPort(const std::vector<std::string>& lines, const v1::NodePlan& node);
+// Ports of the plan that somebody else has.
+std::vector<TakenPort> PortsTaken(const v1::LaunchPlan& plan,
+                                  const std::vector<launch::LaunchedNode>& nodes);
+
+// Whether a rank's last lines say that it could not open one of the node's ports, other than
+// `fixed`.
+bool TellsOfTakenPort(const std::vector<std::string>& lines, const v1::NodePlan& node,
+                      uint32_t fixed);
 
 // Why the job ended early, what became of the other ranks, and what is to be known of its output;
 // "" if it ended well. After the attempt's output has been finished.

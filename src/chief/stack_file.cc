@@ -16,16 +16,12 @@ Result<StackFile> StackFile::Create(const std::string& folder, std::set<uint32_t
   return StackFile(std::move(path), std::move(file), std::move(nodes));
 }
 
-void StackFile::Add(uint32_t node, const std::string& address, const v1::RankStacks& stacks) {
+void StackFile::Add(uint32_t node, const std::string& whose, const v1::RankStacks& stacks) {
   if (!missing_.contains(node)) return;
+  const bool last_word = !stacks.has_rank();
+  if (last_word) missing_.erase(node);
   std::string text;
-  if (stacks.has_rank()) {
-    text = "==== rank " + std::to_string(stacks.rank()) + " on " + address + "\n";
-  } else {
-    missing_.erase(node);  // its last word
-    if (!stacks.text().empty()) text = "==== NCCL on " + address + "\n";
-  }
-  text += stacks.text();
+  if (!last_word || !stacks.text().empty()) text = "==== " + whose + "\n" + stacks.text();
   if (!text.empty() && !text.ends_with('\n')) text += '\n';
   const Status written = base::WriteAll(file_.get(), text, base::Deadline::Never());
   if (!written.ok()) base::Log(base::LogLevel::kWarning, path_ + ": " + Message(written));

@@ -16,8 +16,8 @@ class StackFile {
   // Makes FOLDER/stacks-TIME.txt. `nodes` are those that were asked.
   static Result<StackFile> Create(const std::string& folder, std::set<uint32_t> nodes);
 
-  // Adds what a node tells; of nodes that were not asked, nothing.
-  void Add(uint32_t node, const std::string& address, const v1::RankStacks& stacks);
+  // Adds what a node tells, of `whose`: "rank 3 on node2"; of nodes that were not asked, nothing.
+  void Add(uint32_t node, const std::string& whose, const v1::RankStacks& stacks);
   void NodeIsGone(uint32_t node) { missing_.erase(node); }
   bool complete() const { return missing_.empty(); }
   const std::string& path() const { return path_; }

@@ -59,6 +59,7 @@ Result<v1::LaunchPlan> PlanBench(const spec::ResourceSpec& spec, const v1::Bench
   worker.command = {file, json};
   AD_ASSIGN_OR_RETURN(v1::LaunchPlan plan, PlanJob(spec, worker));
   plan.set_working_directory(program.on_nodes);
+  for (v1::NodePlan& node : *plan.mutable_nodes()) node.clear_ports();  // it opens none of them
   return plan;
 }
 

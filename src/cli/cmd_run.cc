@@ -111,7 +111,7 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& i
   job.timeout = ToMilliseconds(options.timeout_s);
   job.hang_timeout = ToMilliseconds(options.hang_timeout_s);
   job.on_hang = options.on_hang == "warn" ? chief::OnHang::kWarn : chief::OnHang::kStop;
-  job.may_move_ports = options.program.master_port == 0;
+  job.fixed_port = options.program.master_port;
   job.plan_attempt = [input, program = options.program](const std::vector<std::string>& members,
                                                         uint32_t attempt) {
     return PlanAttempt(input, program, members, attempt);

@@ -96,6 +96,13 @@ Status ChoosePorts(const Program& program, plan::Input& input) {
   std::random_device random;
   input.rank_port = static_cast<uint16_t>(
       std::uniform_int_distribution<unsigned>(kFirstRankPort, kLastRankPort)(random));
+  size_t most = 0;  // devices of a node
+  for (const spec::Node& node : input.spec.nodes) {
+    most = std::max({most, node.gpus.size(), node.cpus.size()});
+  }
+  if (input.master_port >= input.rank_port && input.master_port < input.rank_port + most) {
+    input.rank_port = input.master_port + 1;
+  }
   return OkStatus();
 }
 

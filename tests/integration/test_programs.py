@@ -65,7 +65,7 @@ def test_a_rendezvous_port_that_was_asked_for_but_is_taken(autodist):
         port = other.getsockname()[1]
         outcome = autodist("run", "--no-preflight", "--master-port", str(port), "--", "echo", "ran")
     assert outcome.code == 125
-    assert f"nothing was started, because somebody else has port {port} on localhost" in outcome.err
+    assert f"nothing was started: somebody else has port {port} on localhost" in outcome.err
     assert "choose another one with --master-port" in outcome.err
     assert "ran" not in outcome.out
 

@@ -86,6 +86,15 @@ TEST_F(JobStateTest, WhatServesTheRanksIsNotWaitedFor) {
   EXPECT_EQ(state.ExitCode(), 0);
 }
 
+TEST_F(JobStateTest, WhatServesTheRanksCountsAsNoneOfThem) {
+  JobState state(PlanWithAuxiliary());
+  EXPECT_EQ(state.RunningByNode(), (std::vector<uint32_t>{2, 2, 1}));
+  EXPECT_EQ(state.RunningOn(0), 3u);
+  state.RankExited(Exited(1, 3));
+  state.RankExited(Signaled(5, SIGTERM));
+  EXPECT_EQ(state.ended_by_stop_signal(), 0);
+}
+
 TEST_F(JobStateTest, WhatServesTheRanksMayEndWellButNotFail) {
   JobState well(PlanWithAuxiliary());
   EXPECT_EQ(well.RankExited(Exited(5, 0)), Action::kNone);

@@ -35,11 +35,11 @@ class StackFileTest : public testing::Test {
 
 TEST_F(StackFileTest, IsCompleteWithEachNodesLastWord) {
   EXPECT_THAT(file_.path(), testing::MatchesRegex(".*/stacks-[0-9]+\\.txt"));
-  file_.Add(0, "n0", OfRank(1, "main\n"));
-  file_.Add(0, "n0", OfNode(""));  // NCCL says nothing
+  file_.Add(0, "rank 1 on n0", OfRank(1, "main\n"));
+  file_.Add(0, "NCCL on n0", OfNode(""));  // NCCL says nothing
   EXPECT_FALSE(file_.complete());
-  file_.Add(2, "n2", OfRank(4, "without an end"));
-  file_.Add(2, "n2", OfNode("ring\n"));
+  file_.Add(2, "rank 4 on n2", OfRank(4, "without an end"));
+  file_.Add(2, "NCCL on n2", OfNode("ring\n"));
   EXPECT_TRUE(file_.complete());
   EXPECT_EQ(Content(),
             "==== rank 1 on n0\nmain\n"
@@ -49,14 +49,14 @@ TEST_F(StackFileTest, IsCompleteWithEachNodesLastWord) {
 
 TEST_F(StackFileTest, ANodeThatIsGoneIsNotWaitedFor) {
   file_.NodeIsGone(0);
-  file_.Add(2, "n2", OfNode(""));
+  file_.Add(2, "NCCL on n2", OfNode(""));
   EXPECT_TRUE(file_.complete());
 }
 
 TEST_F(StackFileTest, NobodySpeaksUnaskedOrAfterItsLastWord) {
-  file_.Add(1, "n1", OfRank(9, "unasked"));
-  file_.Add(0, "n0", OfNode(""));
-  file_.Add(0, "n0", OfRank(0, "too late"));
+  file_.Add(1, "rank 9 on n1", OfRank(9, "unasked"));
+  file_.Add(0, "NCCL on n0", OfNode(""));
+  file_.Add(0, "rank 0 on n0", OfRank(0, "too late"));
   EXPECT_EQ(Content(), "");
 }
 
