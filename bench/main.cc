@@ -3,6 +3,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -39,7 +40,7 @@ class Printer {
     if (csv_file.empty()) return printer;
     printer->csv_.reset(std::fopen(csv_file.c_str(), "w"));
     if (!printer->csv_) return ErrnoError(errno, csv_file);
-    std::fputs(kCsvHead, printer->csv_.get());
+    printer->Print(kCsvHead, printer->csv_.get());
     return printer;
   }
 
@@ -60,17 +61,22 @@ class Printer {
             }};
   }
 
+  // Whether all of it is where it should be.
+  Status status() const {
+    return error_ == 0 ? OkStatus() : ErrnoError(error_, "writing the results");
+  }
+
  private:
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
 
-  static void Print(const std::string& text, std::FILE* file) {
-    std::fputs(text.c_str(), file);
-    std::fflush(file);
+  void Print(const std::string& text, std::FILE* file) {
+    if (std::fputs(text.c_str(), file) < 0 || std::fflush(file) != 0) error_ = errno;
   }
 
   bool begun_ = false;
+  int error_ = 0;
   std::unique_ptr<std::FILE, Close> csv_;
 };
 
@@ -93,6 +99,7 @@ Status Run(const std::string& json) {
                       Sweep(plan, {client->rank(), client->world_size()}, free, *device, *ring,
                             prints ? printer->report() : Silence()));
   AD_RETURN_IF_ERROR(ring->Barrier());  // nobody leaves while others still receive
+  AD_RETURN_IF_ERROR(printer->status());
   if (wrong == 0 || !prints) return OkStatus();
   return Error(StatusCode::kDataLoss, std::to_string(wrong) + " wrong numbers in the results");
 }

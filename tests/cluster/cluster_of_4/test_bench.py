@@ -67,3 +67,9 @@ def test_what_cannot_be_measured_is_told_before_anything_starts(start, folder):
         assert outcome.code == 2 and words in outcome.err, outcome.err
         assert outcome.out == ""
     assert not (folder / "autodist-runs").exists()
+
+
+def test_results_that_cannot_be_written_are_told(start):
+    outcome = start("bench", "--to", "8", "--collective", "broadcast", "--csv", "/dev/full").finish()
+    assert outcome.code == 1
+    assert "writing the results: No space left on device" in outcome.err
