@@ -57,6 +57,11 @@ int Serve(const std::string& address, int port) {
   Store store;
   httplib::Server server;
   server.set_payload_max_length(kLargestValue);
+  // Without SO_REUSEPORT, by which another job's store could share the port.
+  server.set_socket_options([](socket_t socket) {
+    const int on = 1;
+    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  });
   server.Put(kAnyKey, [&](const httplib::Request& request, httplib::Response& response) {
     response.status = store.Put(request.path, request.body) ? 200 : 507;
   });
