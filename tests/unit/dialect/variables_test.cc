@@ -184,6 +184,13 @@ TEST(MpiTest, NodesAreReachedThroughAPortOfTheirOwn) {
   EXPECT_TRUE(PlanOf(kTwoAndOne, "mpi").pmix());
 }
 
+TEST(MpiTest, OfWhatServesTheRanksOnlyWhatMpirunStartsSeesGpus) {
+  ExpectValues(PlanOf(kTwoTimesTwoGpus, "mpi", kPerJob).nodes(1).ranks(0),
+               {{"CUDA_VISIBLE_DEVICES", "0,1"}});
+  ExpectValues(PlanOf(kTwoTimesTwoGpus, "mindspore").nodes(0).ranks(2),
+               {{"CUDA_VISIBLE_DEVICES", ""}});
+}
+
 TEST(MpiTest, TrafficStaysInTheNetworkOfTheNodes) {
   const char* kVariable = "OMPI_MCA_btl_tcp_if_include";
   EXPECT_EQ(Default(PlanOf(kTwoAndOne, "mpi").nodes(1), kVariable), "10.0.0.0/30");
