@@ -209,12 +209,48 @@ def mpirun(*options, spec=SPEC):
     return ["run", "--spec", spec, "--per", "job", "--", "mpirun", "--allow-run-as-root", "-n", RANKS, *options]
 
 
+def shell(script):
+    """A job of this script alone, on the chief."""
+    return ["run", "--spec", SPEC, "--per", "job", "--dialect", "mpi", "--", "sh", "-c", script]
+
+
 def test_mpirun_reaches_all_hosts_through_the_agents(autodist, program):
     outcome = autodist(*mpirun(program(WORLD)))
     assert outcome.code == 0, outcome.err
     assert set(outcome.lines()) == {0}
     assert sorted(outcome.lines()[0]) == sorted(line for lines in world_of(RANKS, 2).values() for line in lines)
     assert "warning" not in outcome.err.lower()
+
+
+@pytest.mark.parametrize("two", ["{0} && {0}", "{0} & {0} && wait $!"], ids=["in_turn", "at_once"])
+def test_a_job_may_run_mpirun_twice(autodist, program, two):
+    outcome = autodist(*shell(two.format(f"mpirun --allow-run-as-root -n {RANKS} {program(WORLD)}")))
+    assert outcome.code == 0, outcome.err
+    assert sorted(outcome.lines()[0]) == sorted(2 * [line for lines in world_of(RANKS, 2).values() for line in lines])
+
+
+def test_mpirun_with_hosts_of_its_own_is_refused(autodist):
+    outcome = autodist(*mpirun("--host", "elsewhere:8", "hostname"))
+    assert outcome.code != 0
+    addresses = ",".join(address(host) for host in range(1, 5))
+    assert f"elsewhere is none of the job's nodes, which are {addresses}; leave out --hostfile" in outcome.err
+
+
+@pytest.mark.parametrize("words", [
+    "-x -p 2222 -oA=b me@{} -l me -q", "-qi key {} -p2222", "-- {}"], ids=["on_both_sides", "joined", "dashes"])
+def test_options_for_ssh_are_skipped(autodist, folder, words):
+    outcome = autodist(*shell(f"$OMPI_MCA_plm_rsh_agent {words.format(address(3))} "
+                              f"'echo $AUTODIST_NODE_RANK >{folder}/new;' mv {folder}/new {folder}/ran && "
+                              f"while ! [ -e {folder}/ran ]; do sleep 0.05; done"))
+    assert outcome.code == 0, outcome.err
+    assert (folder / "ran").read_text() == "2\n"
+
+
+def test_a_command_that_fails_on_a_node_ends_the_job(autodist):
+    on_node = f"$OMPI_MCA_plm_rsh_agent {address(2)}"
+    outcome = autodist(*shell(f"{on_node} true && {on_node} exit 9 && sleep 100"))
+    assert outcome.code == 9
+    assert f"what mpirun started on {address(2)}" in outcome.err
 
 
 def test_what_mpirun_starts_has_the_environment_of_the_spec(autodist, folder):
