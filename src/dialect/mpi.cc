@@ -84,6 +84,10 @@ void ServeMpirun(v1::LaunchPlan& plan) {
   for (const char* variable : {"OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent"}) {
     AddVariable(*chief.mutable_agent_variables(), variable, "remote-shell");
   }
+  // Within an allocation mpirun would take its nodes and srun, whatever else it is told.
+  for (const char* name : {"SLURM_JOBID", "SLURM_JOB_ID", "SLURM_NODELIST", "SLURM_JOB_NODELIST"}) {
+    chief.add_removed_variables(name);
+  }
   // Every daemon is to be started by mpirun itself: other nodes do not have our program there.
   for (const char* variable :
        {"OMPI_MCA_plm_rsh_no_tree_spawn", "PRTE_MCA_plm_ssh_no_tree_spawn"}) {

@@ -214,8 +214,14 @@ def shell(script):
     return ["run", "--spec", SPEC, "--per", "job", "--dialect", "mpi", "--", "sh", "-c", script]
 
 
-def test_mpirun_reaches_all_hosts_through_the_agents(autodist, program):
-    outcome = autodist(*mpirun(program(WORLD)))
+# Of an allocation that has nothing to do with the spec.
+SLURM = {"SLURM_JOBID": "1", "SLURM_JOB_ID": "1", "SLURM_NODELIST": "elsewhere[1-2]",
+         "SLURM_JOB_NODELIST": "elsewhere[1-2]"}
+
+
+@pytest.mark.parametrize("env", [{}, SLURM], ids=["alone", "in_slurm"])
+def test_mpirun_reaches_all_hosts_through_the_agents(autodist, program, env):
+    outcome = autodist(*mpirun(program(WORLD)), env=env)
     assert outcome.code == 0, outcome.err
     assert set(outcome.lines()) == {0}
     assert sorted(outcome.lines()[0]) == sorted(line for lines in world_of(RANKS, 2).values() for line in lines)
