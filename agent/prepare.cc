@@ -198,7 +198,8 @@ Result<Environment> RankEnvironment(const v1::PrepareRequest& request,
   for (const auto& variable : node.variables()) environment.Set(variable.name(), variable.value());
   SetInterfaceVariables(node, environment, warnings);
   for (const auto& variable : node.default_variables()) {
-    if (!environment.Has(variable.name())) environment.Set(variable.name(), variable.value());
+    if (environment.Has(variable.name()) || environment.Has(variable.unless())) continue;
+    environment.Set(variable.name(), variable.value());
   }
   for (const char* name : {"_", "SHLVL", "OLDPWD"}) {
     if (!node.inherit_environment()) environment.Remove(name);

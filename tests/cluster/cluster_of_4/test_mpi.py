@@ -259,6 +259,24 @@ def test_a_command_that_fails_on_a_node_ends_the_job(autodist):
     assert f"what mpirun started on {address(2)}" in outcome.err
 
 
+EXCLUDE = {f"OMPI_MCA_{layer}_tcp_if_exclude": "lo" for layer in ("btl", "oob")}
+
+
+@pytest.mark.parametrize("how", ["env", "option", "mpirun_env", "mpirun_option"])
+def test_excluded_interfaces_replace_the_network_of_the_nodes(autodist, program, how):
+    path = program(WORLD)
+    given = [word for name, value in EXCLUDE.items() for word in ("--env", f"{name}={value}")]
+    outcome = {
+        "env": lambda: autodist(*mpi(spec=None), path, env=EXCLUDE),
+        "option": lambda: autodist(*mpi(*given), path),
+        "mpirun_env": lambda: autodist(*mpirun(path), env=EXCLUDE),
+        "mpirun_option": lambda: autodist(*mpirun("--mca", "btl_tcp_if_exclude", "lo", path)),
+    }[how]()
+    assert outcome.code == 0, outcome.err
+    assert "mutually exclusive" not in outcome.err.lower(), outcome.err
+    assert "exclude" not in outcome.err.lower(), outcome.err
+
+
 def test_what_mpirun_starts_has_the_environment_of_the_spec(autodist, folder):
     spec = yaml.safe_load(SPEC.read_text())
     for number, name in enumerate(sorted(spec["ssh"])):

@@ -175,6 +175,18 @@ TEST_F(PrepareTest, TellsAMissingProgramFromOneThatMayNotRun) {
   EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_COMMAND_NOT_EXECUTABLE), HasSubstr("not an executable"));
 }
 
+TEST_F(PrepareTest, ADefaultMayGiveWayToAnotherVariable) {
+  for (const char* name : {"A", "B"}) {
+    v1::EnvironmentVariable& variable = *node().add_default_variables();
+    variable.set_name(std::string(name) + "_INCLUDE");
+    variable.set_unless(std::string(name) + "_EXCLUDE");
+  }
+  Share("A_EXCLUDE", "lo");
+  const auto environment = ReadyEnvironment();
+  EXPECT_THAT(environment, Not(Contains("A_INCLUDE=")));
+  EXPECT_THAT(environment, Contains("B_INCLUDE="));
+}
+
 TEST_F(PrepareTest, InterfaceVariablesNameTheOwnerOfTheAddressUnlessSet) {
   for (const char* name : {"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"}) {
     v1::EnvironmentVariable& variable = *node().add_interface_variables();

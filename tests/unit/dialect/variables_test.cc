@@ -206,5 +206,24 @@ TEST(MpiTest, TrafficStaysInTheNetworkOfTheNodes) {
             "10.0.0.1/32");
 }
 
+TEST(MpiTest, MpirunGivesTheNetworkToTheNodes) {
+  const v1::LaunchPlan plan = PlanOf(kTwoAndOne, "mpi", kPerJob);
+  EXPECT_EQ(Default(plan.nodes(0), "OMPI_MCA_btl_tcp_if_include"), "10.0.0.0/30");
+  EXPECT_EQ(Default(plan.nodes(1), "OMPI_MCA_btl_tcp_if_include"), "(unset)");
+}
+
+TEST(MpiTest, ExcludedInterfacesReplaceTheNetworkOfTheNodes) {
+  plan::Input input = test::InputFor(kTwoAndOne, {"mpi"}, kPerJob);
+  input.command = {"sh", "-c", "mpirun --mca btl_tcp_if_exclude lo ./train"};
+  const v1::NodePlan chief = plan::MakePlan(input)->nodes(0);
+  EXPECT_EQ(Default(chief, "OMPI_MCA_btl_tcp_if_include"), "(unset)");
+  EXPECT_EQ(Default(chief, "OMPI_MCA_oob_tcp_if_include"), "10.0.0.0/30");
+  for (const auto& variable : chief.default_variables()) {
+    if (variable.name() == "OMPI_MCA_oob_tcp_if_include") {
+      EXPECT_EQ(variable.unless(), "OMPI_MCA_oob_tcp_if_exclude");
+    }
+  }
+}
+
 }  // namespace
 }  // namespace autodist::dialect
