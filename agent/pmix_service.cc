@@ -125,7 +125,11 @@ std::string WhatIsWrong(const v1::PmixWorld& world, const v1::NodePlan& node) {
     if (all[i] != i) return "rank " + std::to_string(i) + " is not on exactly one node";
   }
   const v1::PmixNode& own = world.nodes(static_cast<int>(node.node_rank()));
-  if (!std::ranges::equal(own.ranks(), node.ranks(), {}, {}, &v1::RankPlan::rank)) {
+  std::vector<uint32_t> planned;
+  for (const v1::RankPlan& rank : node.ranks()) {
+    if (!rank.auxiliary()) planned.push_back(rank.rank());
+  }
+  if (!std::ranges::equal(own.ranks(), planned)) {
     return "the ranks of this node are others than in the plan";
   }
   return "";
@@ -398,6 +402,7 @@ Status PmixService::Register(const v1::PmixWorld& world, const v1::PmixNode& own
 
 Status PmixService::RegisterRanks(const std::string& name_space, v1::NodePlan& node) const {
   for (v1::RankPlan& rank : *node.mutable_ranks()) {
+    if (rank.auxiliary()) continue;
     std::error_code error;
     std::filesystem::create_directories(RankFolder(rank.rank()), error);
     if (error) return ErrnoError(error.value(), "making the folder " + RankFolder(rank.rank()));

@@ -160,6 +160,12 @@ def test_ranks_that_never_call_mpi(autodist):
     assert outcome.lines() == {rank: [str(rank)] for rank in ALL}
 
 
+def test_what_serves_the_ranks_of_another_dialect_is_none_of_the_world(autodist, program):
+    outcome = autodist("run", "--spec", SPEC, "--dialect", "horovod,mpi", "--", program(WORLD))
+    assert outcome.code == 0, outcome.err
+    assert {rank: lines for rank, lines in outcome.lines().items() if rank in ALL} == world_of(RANKS, 2)
+
+
 def test_mpi_abort_ends_the_job_with_its_code_and_is_named(autodist, program):
     outcome = autodist(*mpi(), program(ENDLESS), 3, 7)
     assert outcome.code == 7, outcome.err
