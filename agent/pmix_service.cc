@@ -19,14 +19,13 @@
 #include "base/random.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
+#include "rpc/limits.h"
 
 namespace autodist::agent {
 namespace {
 
 constexpr size_t kLongestMessage = 1000;        // bytes, of an abort
 constexpr std::string_view kNoMessage = "N/A";  // as Open MPI says it
-constexpr size_t kLargestGather = 32 << 20;     // bytes, as the chief has it
-constexpr size_t kLargestModex = 1 << 20;       // bytes, of one rank
 constexpr std::chrono::milliseconds kForgetLimit{1'000};
 
 // The one that PMIx calls. A server that was finalised cannot be started again, so it never is.
@@ -205,7 +204,7 @@ struct PmixService::Callbacks {
       }
     }
     const std::unique_ptr<char, void (*)(void*)> ours(data, std::free);
-    if (size > kLargestGather) return PMIX_ERR_OUT_OF_RESOURCE;
+    if (size > rpc::kLargestGather) return PMIX_ERR_OUT_OF_RESOURCE;
     v1::RendezvousRequest request;
     v1::GatherRequest& gather = *request.mutable_gather();
     gather.set_name_space(name_space);
@@ -243,9 +242,9 @@ struct PmixService::Callbacks {
     answer.set_id(question->id);
     if (status != PMIX_SUCCESS) {
       answer.set_error(Message(AsStatus(status, "what a rank has published")));
-    } else if (size > kLargestModex) {
+    } else if (size > rpc::kLargestModex) {
       answer.set_error("a rank has published " + std::to_string(size) + " bytes; " +
-                       std::to_string(kLargestModex) + " are allowed");
+                       std::to_string(rpc::kLargestModex) + " are allowed");
     } else if (data) {
       answer.set_data(data, size);
     }
