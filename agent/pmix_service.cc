@@ -185,6 +185,7 @@ struct PmixService::Callbacks {
 
   static pmix_status_t Fence(const pmix_proc_t procs[], size_t count, const pmix_info_t*, size_t,
                              char* data, size_t size, pmix_modex_cbfunc_t done, void* for_done) {
+    const std::unique_ptr<char, void (*)(void*)> ours(data, std::free);
     std::string name_space;
     uint32_t world_size = 0;
     {
@@ -203,7 +204,6 @@ struct PmixService::Callbacks {
         return PMIX_ERR_BAD_PARAM;
       }
     }
-    const std::unique_ptr<char, void (*)(void*)> ours(data, std::free);
     if (size > rpc::kLargestGather) return PMIX_ERR_OUT_OF_RESOURCE;
     v1::RendezvousRequest request;
     v1::GatherRequest& gather = *request.mutable_gather();
@@ -216,6 +216,12 @@ struct PmixService::Callbacks {
 
   static pmix_status_t DirectModex(const pmix_proc_t* proc, const pmix_info_t*, size_t,
                                    pmix_modex_cbfunc_t done, void* for_done) {
+    {
+      const std::lock_guard lock(the_server->mutex_);
+      if (proc->nspace != the_server->name_space_ || proc->rank >= the_server->world_size_) {
+        return PMIX_ERR_NOT_FOUND;
+      }
+    }
     v1::RendezvousRequest request;
     request.mutable_modex()->set_name_space(proc->nspace);
     request.mutable_modex()->set_rank(proc->rank);

@@ -81,6 +81,22 @@ int main(int argc, char** argv) {
 }
 """
 
+STRANGERS = r"""
+#include <pmix.h>
+#include <stdio.h>
+
+int main(void) {
+  pmix_proc_t me, other;
+  pmix_value_t* value;
+  if (PMIx_Init(&me, NULL, 0) != PMIX_SUCCESS) return 1;
+  PMIX_LOAD_PROCID(&other, "\xff", 0);
+  printf("%s\n", PMIx_Error_string(PMIx_Get(&other, "key", NULL, 0, &value)));
+  PMIX_LOAD_PROCID(&other, me.nspace, 99);
+  printf("%s\n", PMIx_Error_string(PMIx_Get(&other, "key", NULL, 0, &value)));
+  return PMIx_Finalize(NULL, 0);
+}
+"""
+
 
 @pytest.fixture(autouse=True)
 def nothing_in_shared_memory():
@@ -96,10 +112,10 @@ def nothing_in_shared_memory():
 @pytest.fixture
 def program(folder):
     """Compiles one in C; gives its path."""
-    def compiled(source):
+    def compiled(source, *options):
         path = folder / "program"
         path.with_suffix(".c").write_text(source)
-        subprocess.run(["mpicc", "-O1", "-o", path, path.with_suffix(".c")], check=True)
+        subprocess.run(["mpicc", "-O1", "-o", path, path.with_suffix(".c"), *options], check=True)
         return path
     return compiled
 
@@ -164,6 +180,13 @@ def test_what_serves_the_ranks_of_another_dialect_is_none_of_the_world(autodist,
     outcome = autodist("run", "--spec", SPEC, "--dialect", "horovod,mpi", "--", program(WORLD))
     assert outcome.code == 0, outcome.err
     assert {rank: lines for rank, lines in outcome.lines().items() if rank in ALL} == world_of(RANKS, 2)
+
+
+def test_ranks_that_are_not_in_the_world_are_not_waited_for(autodist, program):
+    pmix = subprocess.run(["pkg-config", "--cflags", "--libs", "pmix"], check=True, stdout=subprocess.PIPE, text=True)
+    outcome = autodist(*mpi(), program(STRANGERS, *pmix.stdout.split()))
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines() == {rank: ["NOT-FOUND", "NOT-FOUND"] for rank in ALL}
 
 
 def test_mpi_abort_ends_the_job_with_its_code_and_is_named(autodist, program):
