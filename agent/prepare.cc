@@ -234,9 +234,11 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
     }
     const Status written = WriteFiles(node, agent, *environment);
     if (!written.ok()) {
-      report(MakeProblem(
-          v1::PROBLEM_KIND_UNSPECIFIED, Message(written),
-          "the job's folder on this node, " + agent.files + ", has to be writable and not full"));
+      const std::string remedy = Remedy(written);
+      report(MakeProblem(v1::PROBLEM_KIND_UNSPECIFIED, Message(written),
+                         !remedy.empty() ? remedy
+                                         : "the job's folder on this node, " + agent.files +
+                                               ", has to be writable and not full"));
     }
     CheckPrograms(node, directory, *environment, prepared);
   }

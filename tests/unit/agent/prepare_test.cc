@@ -72,6 +72,15 @@ TEST_F(PrepareTest, FilesAreWrittenAndTheirPathsTold) {
   }
 }
 
+TEST_F(PrepareTest, AProblemWithTheFolderOfFilesHasTheRemedyOfItsCause) {
+  node().add_files()->set_name("table.json");
+  ASSERT_EQ(mkdir((folder_.path() + "/files").c_str(), 0755), 0);
+  const PreparedNode prepared = Prepare();
+  ASSERT_EQ(prepared.problems.size(), 1u);
+  EXPECT_THAT(prepared.problems[0].cause(), HasSubstr("is not a private folder"));
+  EXPECT_EQ(prepared.problems[0].remedy(), "remove it");
+}
+
 TEST_F(PrepareTest, TheAgentsOwnProgramMayBeRun) {
   v1::RankPlan& own = *node().add_ranks();
   own.set_by_agent(true);
