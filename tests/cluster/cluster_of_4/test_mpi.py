@@ -254,7 +254,8 @@ def test_mpirun_reaches_all_hosts_through_the_agents(autodist, program, env):
     assert outcome.code == 0, outcome.err
     assert set(outcome.lines()) == {0}
     assert sorted(outcome.lines()[0]) == sorted(line for lines in world_of(RANKS, 2).values() for line in lines)
-    assert "warning" not in outcome.err.lower()
+    # On a busy machine mpirun tells of its setpgid for a shell that has done the same and runs already.
+    assert not [line for line in outcome.err.splitlines() if "warning" in line.lower() and "setpgid" not in line]
 
 
 @pytest.mark.parametrize("two", ["{0} && {0}", "{0} & {0} && wait $!"], ids=["in_turn", "at_once"])
