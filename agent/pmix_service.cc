@@ -19,14 +19,13 @@
 #include "base/random.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
+#include "rpc/limits.h"
 
 namespace autodist::agent {
 namespace {
 
 constexpr size_t kLongestMessage = 1000;        // bytes, of an abort
 constexpr std::string_view kNoMessage = "N/A";  // as Open MPI says it
-constexpr size_t kLargestGather = 32 << 20;     // bytes, as the chief has it
-constexpr size_t kLargestModex = 1 << 20;       // bytes, of one rank
 constexpr std::chrono::milliseconds kForgetLimit{1'000};
 
 // The one that PMIx calls. A server that was finalised cannot be started again, so it never is.
@@ -125,7 +124,11 @@ std::string WhatIsWrong(const v1::PmixWorld& world, const v1::NodePlan& node) {
     if (all[i] != i) return "rank " + std::to_string(i) + " is not on exactly one node";
   }
   const v1::PmixNode& own = world.nodes(static_cast<int>(node.node_rank()));
-  if (!std::ranges::equal(own.ranks(), node.ranks(), {}, {}, &v1::RankPlan::rank)) {
+  std::vector<uint32_t> planned;
+  for (const v1::RankPlan& rank : node.ranks()) {
+    if (!rank.auxiliary()) planned.push_back(rank.rank());
+  }
+  if (!std::ranges::equal(own.ranks(), planned)) {
     return "the ranks of this node are others than in the plan";
   }
   return "";
@@ -182,6 +185,7 @@ struct PmixService::Callbacks {
 
   static pmix_status_t Fence(const pmix_proc_t procs[], size_t count, const pmix_info_t*, size_t,
                              char* data, size_t size, pmix_modex_cbfunc_t done, void* for_done) {
+    const std::unique_ptr<char, void (*)(void*)> ours(data, std::free);
     std::string name_space;
     uint32_t world_size = 0;
     {
@@ -200,8 +204,7 @@ struct PmixService::Callbacks {
         return PMIX_ERR_BAD_PARAM;
       }
     }
-    const std::unique_ptr<char, void (*)(void*)> ours(data, std::free);
-    if (size > kLargestGather) return PMIX_ERR_OUT_OF_RESOURCE;
+    if (size > rpc::kLargestGather) return PMIX_ERR_OUT_OF_RESOURCE;
     v1::RendezvousRequest request;
     v1::GatherRequest& gather = *request.mutable_gather();
     gather.set_name_space(name_space);
@@ -213,6 +216,12 @@ struct PmixService::Callbacks {
 
   static pmix_status_t DirectModex(const pmix_proc_t* proc, const pmix_info_t*, size_t,
                                    pmix_modex_cbfunc_t done, void* for_done) {
+    {
+      const std::lock_guard lock(the_server->mutex_);
+      if (proc->nspace != the_server->name_space_ || proc->rank >= the_server->world_size_) {
+        return PMIX_ERR_NOT_FOUND;
+      }
+    }
     v1::RendezvousRequest request;
     request.mutable_modex()->set_name_space(proc->nspace);
     request.mutable_modex()->set_rank(proc->rank);
@@ -239,9 +248,9 @@ struct PmixService::Callbacks {
     answer.set_id(question->id);
     if (status != PMIX_SUCCESS) {
       answer.set_error(Message(AsStatus(status, "what a rank has published")));
-    } else if (size > kLargestModex) {
+    } else if (size > rpc::kLargestModex) {
       answer.set_error("a rank has published " + std::to_string(size) + " bytes; " +
-                       std::to_string(kLargestModex) + " are allowed");
+                       std::to_string(rpc::kLargestModex) + " are allowed");
     } else if (data) {
       answer.set_data(data, size);
     }
@@ -398,6 +407,7 @@ Status PmixService::Register(const v1::PmixWorld& world, const v1::PmixNode& own
 
 Status PmixService::RegisterRanks(const std::string& name_space, v1::NodePlan& node) const {
   for (v1::RankPlan& rank : *node.mutable_ranks()) {
+    if (rank.auxiliary()) continue;
     std::error_code error;
     std::filesystem::create_directories(RankFolder(rank.rank()), error);
     if (error) return ErrnoError(error.value(), "making the folder " + RankFolder(rank.rank()));

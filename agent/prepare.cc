@@ -198,7 +198,8 @@ Result<Environment> RankEnvironment(const v1::PrepareRequest& request,
   for (const auto& variable : node.variables()) environment.Set(variable.name(), variable.value());
   SetInterfaceVariables(node, environment, warnings);
   for (const auto& variable : node.default_variables()) {
-    if (!environment.Has(variable.name())) environment.Set(variable.name(), variable.value());
+    if (environment.Has(variable.name()) || environment.Has(variable.unless())) continue;
+    environment.Set(variable.name(), variable.value());
   }
   for (const char* name : {"_", "SHLVL", "OLDPWD"}) {
     if (!node.inherit_environment()) environment.Remove(name);
@@ -233,9 +234,11 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
     }
     const Status written = WriteFiles(node, agent, *environment);
     if (!written.ok()) {
-      report(MakeProblem(
-          v1::PROBLEM_KIND_UNSPECIFIED, Message(written),
-          "the job's folder on this node, " + agent.files + ", has to be writable and not full"));
+      const std::string remedy = Remedy(written);
+      report(MakeProblem(v1::PROBLEM_KIND_UNSPECIFIED, Message(written),
+                         !remedy.empty() ? remedy
+                                         : "the job's folder on this node, " + agent.files +
+                                               ", has to be writable and not full"));
     }
     CheckPrograms(node, directory, *environment, prepared);
   }

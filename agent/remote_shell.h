@@ -4,13 +4,14 @@
 
 namespace autodist::agent {
 
-// `remote-shell [OPTIONS] HOST COMMAND...`, in place of ssh: has the command run on that node of
-// the job, and returns without waiting for its end; if it fails, the job does. Exit code 255 where
-// it could not be handed over, as ssh's.
+// `remote-shell [OPTIONS] [USER@]HOST [OPTIONS] COMMAND...`, in place of ssh, whose options are
+// skipped: has the command run on that node of the job, and returns without waiting for its end; if
+// it fails, the job does. Exit code 255 where it could not be handed over, as ssh's.
 int RemoteShell(int argc, char** argv);
 
-// `remote-shell-server ADDRESS`: waits for a command to run here and becomes it. Blocks until it is
-// ended with the job where there is none.
+// `remote-shell-server ADDRESS`: runs the commands that are handed over for this node, several at
+// the same time where they are. Blocks until it is ended with the job, or one of them fails, whose
+// exit code it returns.
 int RemoteShellServer(int argc, char** argv);
 
 }  // namespace autodist::agent

@@ -20,7 +20,7 @@
 #include "cgroup.h"
 #include "lifetime.h"
 #include "process/process_tree.h"
-#include "rpc/channel.h"
+#include "rpc/limits.h"
 #include "service.h"
 
 namespace autodist::agent {

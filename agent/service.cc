@@ -18,6 +18,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kLongestPortTries{10'000};
 constexpr std::chrono::milliseconds kRasLimit{10'000};
+constexpr char kWithoutPmix[] =
+    "mpirun can start the ranks without it: `autodist run --per job -- mpirun ...`";
 
 // What programs and files of the node say may be in any encoding; a message with such a string
 // would be refused as a whole by its reader.
@@ -71,6 +73,8 @@ grpc::ServerUnaryReactor* AgentService::Prepare(grpc::CallbackServerContext* con
       v1::Problem& problem = *response->add_problems();
       problem.set_kind(v1::PROBLEM_KIND_PMIX);
       problem.set_cause(Message(joined));
+      problem.set_remedy(Remedy(joined));
+      if (problem.remedy().empty()) problem.set_remedy(kWithoutPmix);
     }
     for (v1::Problem& problem : prepared.problems) *response->add_problems() = std::move(problem);
     for (std::string& warning : prepared.warnings) response->add_warnings(std::move(warning));

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "rpc/limits.h"
+
 namespace autodist::chief {
 
 void Modex::Handle(const v1::RendezvousRequest& request, Reply reply) {
@@ -34,9 +36,9 @@ void Modex::Answered(uint32_t node, const v1::ModexAnswer& answer) {
   waiting_.erase(found);
   v1::RendezvousReply reply;
   reply.set_id(waiting.id);
-  if (answer.data().size() > kLargestData) {
+  if (answer.data().size() > rpc::kLargestModex) {
     reply.set_error("the rank has published " + std::to_string(answer.data().size()) + " bytes; " +
-                    std::to_string(kLargestData) + " are allowed");
+                    std::to_string(rpc::kLargestModex) + " are allowed");
   } else {
     reply.set_value(answer.data());
     reply.set_error(answer.error());

@@ -30,8 +30,6 @@ class Modex {
   // From a node; ignored where it was not asked.
   void Answered(uint32_t node, const v1::ModexAnswer& answer);
 
-  static constexpr size_t kLargestData = 1 << 20;  // bytes, of one rank
-
  private:
   struct Waiting {
     uint32_t node;  // that is asked

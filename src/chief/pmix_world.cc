@@ -11,7 +11,9 @@ std::optional<v1::PmixWorld> MakePmixWorld(const v1::LaunchPlan& plan) {
   for (const v1::NodePlan& node : plan.nodes()) {
     v1::PmixNode& named = *world.add_nodes();
     named.set_address(node.address());
-    for (const v1::RankPlan& rank : node.ranks()) named.add_ranks(rank.rank());
+    for (const v1::RankPlan& rank : node.ranks()) {
+      if (!rank.auxiliary()) named.add_ranks(rank.rank());
+    }
   }
   return world;
 }

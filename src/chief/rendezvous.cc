@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "rpc/limits.h"
+
 namespace autodist::chief {
 namespace {
 
@@ -118,16 +120,16 @@ void Rendezvous::Gather(uint32_t node, const v1::GatherRequest& request, Waiting
   }
   if (gather.nodes.empty()) gather.nodes = NodesOf(request);
   gather.size += request.data().size();
-  gather.data[node] = gather.size > kLargestGather ? "" : request.data();
+  gather.data[node] = gather.size > rpc::kLargestGather ? "" : request.data();
   gather.waiting.push_back(std::move(waiting));
   if (gather.data.size() < gather.nodes.size()) return;
 
   const auto complete = gathers_.extract(ranks);
   std::string all;
   std::string error;
-  if (complete.mapped().size > kLargestGather) {
+  if (complete.mapped().size > rpc::kLargestGather) {
     error = "the nodes have " + std::to_string(complete.mapped().size) + " bytes to gather; " +
-            std::to_string(kLargestGather) + " are allowed";
+            std::to_string(rpc::kLargestGather) + " are allowed";
   } else {
     all.reserve(complete.mapped().size);
     for (const auto& [from, data] : complete.mapped().data) all += data;

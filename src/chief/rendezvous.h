@@ -29,7 +29,6 @@ class Rendezvous {
 
   static constexpr size_t kLargestValue = 1 << 20;    // bytes
   static constexpr size_t kLargestStore = 256 << 20;  // bytes, keys and values together
-  static constexpr size_t kLargestGather = 32 << 20;  // bytes, of all nodes together
 
  private:
   struct Waiting {

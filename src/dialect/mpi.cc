@@ -65,11 +65,37 @@ std::string HostFile(const v1::LaunchPlan& plan) {
   return text;
 }
 
-void AddVariable(google::protobuf::RepeatedPtrField<v1::EnvironmentVariable>& variables,
-                 const char* name, const std::string& value) {
+v1::EnvironmentVariable& AddVariable(
+    google::protobuf::RepeatedPtrField<v1::EnvironmentVariable>& variables, const std::string& name,
+    const std::string& value) {
   v1::EnvironmentVariable& variable = *variables.Add();
   variable.set_name(name);
   variable.set_value(value);
+  return variable;
+}
+
+// In one of the program's arguments: also in those of what a shell is to run.
+bool IsMentioned(const std::string& word, const v1::LaunchPlan& plan) {
+  const auto& arguments = plan.nodes(0).ranks(0).argv();
+  return std::ranges::any_of(arguments, [&](const std::string& argument) {
+    return argument.find(word) != std::string::npos;
+  });
+}
+
+// Open MPI takes either interfaces or excluded ones: where the person has said which are not to be
+// used, nothing is said of those that are.
+void KeepToNetwork(const std::string& network, v1::LaunchPlan& plan) {
+  for (const std::string layer : {"btl", "oob"}) {
+    const std::string excluded = layer + "_tcp_if_exclude";
+    if (IsMentioned(excluded, plan)) continue;
+    for (v1::NodePlan& node : *plan.mutable_nodes()) {
+      // mpirun gives all nodes what it has itself.
+      if (!PerDevice(plan) && node.node_rank() > 0) break;
+      AddVariable(*node.mutable_default_variables(), "OMPI_MCA_" + layer + "_tcp_if_include",
+                  network)
+          .set_unless("OMPI_MCA_" + excluded);
+    }
+  }
 }
 
 void ServeMpirun(v1::LaunchPlan& plan) {
@@ -83,6 +109,10 @@ void ServeMpirun(v1::LaunchPlan& plan) {
   }
   for (const char* variable : {"OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent"}) {
     AddVariable(*chief.mutable_agent_variables(), variable, "remote-shell");
+  }
+  // Within an allocation mpirun would take its nodes and srun, whatever else it is told.
+  for (const char* name : {"SLURM_JOBID", "SLURM_JOB_ID", "SLURM_NODELIST", "SLURM_JOB_NODELIST"}) {
+    chief.add_removed_variables(name);
   }
   // Every daemon is to be started by mpirun itself: other nodes do not have our program there.
   for (const char* variable :
@@ -100,12 +130,7 @@ void ServeMpirun(v1::LaunchPlan& plan) {
 
 void ExtendMpi(v1::LaunchPlan& plan) {
   const std::string network = CommonNetwork(plan);
-  for (v1::NodePlan& node : *plan.mutable_nodes()) {
-    if (network.empty()) break;
-    for (const char* name : {"OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_oob_tcp_if_include"}) {
-      AddVariable(*node.mutable_default_variables(), name, network);
-    }
-  }
+  if (!network.empty()) KeepToNetwork(network, plan);
   if (PerDevice(plan)) {
     plan.set_pmix(true);
     for (v1::NodePlan& node : *plan.mutable_nodes()) {

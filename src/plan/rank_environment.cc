@@ -113,7 +113,8 @@ void SetRankEnvironment(const v1::LaunchPlan& plan, const v1::NodePlan& node, v1
   set("AUTODIST_CHIEF_ADDRESS", plan.nodes(0).data_address());
   set("AUTODIST_RESTART_COUNT", std::to_string(plan.restart_count()));
   set("AUTODIST_DEVICE", gpus.empty() ? "cpu" : "gpu");
-  set("CUDA_VISIBLE_DEVICES", rank.auxiliary() ? "" : gpus);
+  // Schedulers and stores need none; what the agent itself runs here starts ranks.
+  set("CUDA_VISIBLE_DEVICES", rank.auxiliary() && !rank.by_agent() ? "" : gpus);
 }
 
 void SetNodeEnvironment(v1::ProgramKind kind, v1::NodePlan& node) {

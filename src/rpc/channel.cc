@@ -2,6 +2,8 @@
 
 #include <grpcpp/create_channel_posix.h>
 
+#include "rpc/limits.h"
+
 namespace autodist::rpc {
 namespace {
 

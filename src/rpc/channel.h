@@ -10,9 +10,6 @@
 
 namespace autodist::rpc {
 
-// Bytes; the plan of a node with very long arguments fits.
-inline constexpr int kLargestMessage = 64 << 20;
-
 // A client channel over `socket`, which it owns from now on. The channel does not reconnect.
 Result<std::shared_ptr<grpc::Channel>> ChannelOver(base::UniqueFd socket);
 

@@ -67,6 +67,17 @@ TEST_F(PmixServiceTest, EachRankGetsTheVariablesOfItsWorldAndARestartOnesOfAnoth
   }
 }
 
+TEST_F(PmixServiceTest, WhatServesTheRanksIsNoneOfThem) {
+  v1::NodePlan node = FirstNode();
+  v1::RankPlan& scheduler = *node.add_ranks();
+  scheduler.set_rank(3);
+  scheduler.set_auxiliary(true);
+  const Status joined = agent_.pmix->Join(World("world"), node);
+  ASSERT_TRUE(joined.ok()) << Message(joined);
+  EXPECT_EQ(VariablesOf(node.ranks(1)).count("PMIX_RANK"), 1u);
+  EXPECT_EQ(VariablesOf(node.ranks(2)).count("PMIX_RANK"), 0u);
+}
+
 TEST_F(PmixServiceTest, LeavesNoFolderOfRanks) {
   v1::NodePlan node = FirstNode();
   ASSERT_TRUE(agent_.pmix->Join(World("world"), node).ok());

@@ -72,6 +72,15 @@ TEST_F(PrepareTest, FilesAreWrittenAndTheirPathsTold) {
   }
 }
 
+TEST_F(PrepareTest, AProblemWithTheFolderOfFilesHasTheRemedyOfItsCause) {
+  node().add_files()->set_name("table.json");
+  ASSERT_EQ(mkdir((folder_.path() + "/files").c_str(), 0755), 0);
+  const PreparedNode prepared = Prepare();
+  ASSERT_EQ(prepared.problems.size(), 1u);
+  EXPECT_THAT(prepared.problems[0].cause(), HasSubstr("is not a private folder"));
+  EXPECT_EQ(prepared.problems[0].remedy(), "remove it");
+}
+
 TEST_F(PrepareTest, TheAgentsOwnProgramMayBeRun) {
   v1::RankPlan& own = *node().add_ranks();
   own.set_by_agent(true);
@@ -173,6 +182,18 @@ TEST_F(PrepareTest, TellsAMissingProgramFromOneThatMayNotRun) {
               HasSubstr("'./train' does not exist"));
   folder_.Write("train", "");
   EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_COMMAND_NOT_EXECUTABLE), HasSubstr("not an executable"));
+}
+
+TEST_F(PrepareTest, ADefaultMayGiveWayToAnotherVariable) {
+  for (const char* name : {"A", "B"}) {
+    v1::EnvironmentVariable& variable = *node().add_default_variables();
+    variable.set_name(std::string(name) + "_INCLUDE");
+    variable.set_unless(std::string(name) + "_EXCLUDE");
+  }
+  Share("A_EXCLUDE", "lo");
+  const auto environment = ReadyEnvironment();
+  EXPECT_THAT(environment, Not(Contains("A_INCLUDE=")));
+  EXPECT_THAT(environment, Contains("B_INCLUDE="));
 }
 
 TEST_F(PrepareTest, InterfaceVariablesNameTheOwnerOfTheAddressUnlessSet) {

@@ -63,6 +63,18 @@ TEST_F(ServiceTest, AJobFromPrepareToShutdown) {
   EXPECT_GE(agent_.heard, 4);
 }
 
+TEST_F(ServiceTest, AWorldThatCannotBeIsAProblemWithARemedy) {
+  v1::PrepareRequest request;
+  request.set_working_directory("/");
+  request.mutable_pmix();
+  grpc::ClientContext context;
+  v1::PrepareResponse response;
+  ASSERT_TRUE(chief_->Prepare(&context, request, &response).ok());
+  ASSERT_EQ(response.problems_size(), 1);
+  EXPECT_EQ(response.problems(0).kind(), v1::PROBLEM_KIND_PMIX);
+  EXPECT_NE(response.problems(0).remedy(), "");
+}
+
 TEST_F(ServiceTest, TheEndIsToldOnceAllOutputIsAcknowledged) {
   Prepare("echo hello");
   ChiefEnd chief(*chief_);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "rpc/limits.h"
+
 namespace autodist::chief {
 namespace {
 
@@ -72,7 +74,7 @@ TEST_F(ModexTest, RefusesWhatCannotBe) {
   EXPECT_THAT(replies_.at(2).error(), HasSubstr("no attempt that runs"));
   EXPECT_TRUE(asked_.empty());
   Ask(3, 0);
-  Answer(0, asked_.at(0).second.id(), std::string(Modex::kLargestData + 1, 'x'));
+  Answer(0, asked_.at(0).second.id(), std::string(rpc::kLargestModex + 1, 'x'));
   EXPECT_THAT(replies_.at(3).error(), HasSubstr("1048576 are allowed"));
 }
 

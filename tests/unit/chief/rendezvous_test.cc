@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "rpc/limits.h"
+
 namespace autodist::chief {
 namespace {
 
@@ -130,7 +132,7 @@ TEST_F(RendezvousTest, RefusesGathersThatCannotBe) {
 }
 
 TEST_F(RendezvousTest, AGatherOfTooMuchFailsForAll) {
-  const uint64_t first = Gather(0, {0, 1}, std::string(Rendezvous::kLargestGather, 'x'));
+  const uint64_t first = Gather(0, {0, 1}, std::string(rpc::kLargestGather, 'x'));
   const uint64_t second = Gather(1, {0, 1}, "x");
   for (const uint64_t id : {first, second}) {
     EXPECT_THAT(replies_.at(id).error(), HasSubstr("33554432 are allowed"));

@@ -184,6 +184,13 @@ TEST(MpiTest, NodesAreReachedThroughAPortOfTheirOwn) {
   EXPECT_TRUE(PlanOf(kTwoAndOne, "mpi").pmix());
 }
 
+TEST(MpiTest, OfWhatServesTheRanksOnlyWhatMpirunStartsSeesGpus) {
+  ExpectValues(PlanOf(kTwoTimesTwoGpus, "mpi", kPerJob).nodes(1).ranks(0),
+               {{"CUDA_VISIBLE_DEVICES", "0,1"}});
+  ExpectValues(PlanOf(kTwoTimesTwoGpus, "mindspore").nodes(0).ranks(2),
+               {{"CUDA_VISIBLE_DEVICES", ""}});
+}
+
 TEST(MpiTest, TrafficStaysInTheNetworkOfTheNodes) {
   const char* kVariable = "OMPI_MCA_btl_tcp_if_include";
   EXPECT_EQ(Default(PlanOf(kTwoAndOne, "mpi").nodes(1), kVariable), "10.0.0.0/30");
@@ -197,6 +204,25 @@ TEST(MpiTest, TrafficStaysInTheNetworkOfTheNodes) {
   EXPECT_EQ(network("fd00::1", "fd00::2"), "(unset)");
   EXPECT_EQ(Default(PlanOf("nodes: [{address: 10.0.0.1}]", "mpi").nodes(0), kVariable),
             "10.0.0.1/32");
+}
+
+TEST(MpiTest, MpirunGivesTheNetworkToTheNodes) {
+  const v1::LaunchPlan plan = PlanOf(kTwoAndOne, "mpi", kPerJob);
+  EXPECT_EQ(Default(plan.nodes(0), "OMPI_MCA_btl_tcp_if_include"), "10.0.0.0/30");
+  EXPECT_EQ(Default(plan.nodes(1), "OMPI_MCA_btl_tcp_if_include"), "(unset)");
+}
+
+TEST(MpiTest, ExcludedInterfacesReplaceTheNetworkOfTheNodes) {
+  plan::Input input = test::InputFor(kTwoAndOne, {"mpi"}, kPerJob);
+  input.command = {"sh", "-c", "mpirun --mca btl_tcp_if_exclude lo ./train"};
+  const v1::NodePlan chief = plan::MakePlan(input)->nodes(0);
+  EXPECT_EQ(Default(chief, "OMPI_MCA_btl_tcp_if_include"), "(unset)");
+  EXPECT_EQ(Default(chief, "OMPI_MCA_oob_tcp_if_include"), "10.0.0.0/30");
+  for (const auto& variable : chief.default_variables()) {
+    if (variable.name() == "OMPI_MCA_oob_tcp_if_include") {
+      EXPECT_EQ(variable.unless(), "OMPI_MCA_oob_tcp_if_exclude");
+    }
+  }
 }
 
 }  // namespace
