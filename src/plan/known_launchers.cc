@@ -7,23 +7,35 @@ namespace {
 
 constexpr auto kPerNode = v1::PROGRAM_KIND_PER_NODE;
 constexpr auto kPerJob = v1::PROGRAM_KIND_PER_JOB;
+constexpr bool kByItself = true;
 
 constexpr KnownLauncher kPrograms[] = {
-    {"torchrun", kPerNode, "torch"},     {"accelerate", kPerNode, "torch"},
-    {"fleetrun", kPerNode, "paddle"},    {"msrun", kPerNode, "torch"},
-    {"mpirun", kPerJob, "mpi"},          {"mpiexec", kPerJob, "mpi"},
-    {"orterun", kPerJob, "mpi"},         {"prterun", kPerJob, "mpi"},
-    {"horovodrun", kPerJob, "torch"},    {"deepspeed", kPerJob, "torch"},
-    {"srun", kPerJob, "torch"},          {"mpirun.openmpi", kPerJob, "mpi"},
-    {"mpiexec.openmpi", kPerJob, "mpi"},
+    {"torchrun", kPerNode, "torch", "torch"},
+    {"accelerate", kPerNode, "torch", "torch"},
+    {"fleetrun", kPerNode, "paddle", "paddle"},
+    {"msrun", kPerNode, "torch", "mindspore"},
+    {"mpirun", kPerJob, "mpi", "mpi"},
+    {"mpiexec", kPerJob, "mpi", "mpi"},
+    {"orterun", kPerJob, "mpi", "mpi"},
+    {"prterun", kPerJob, "mpi", "mpi"},
+    {"mpirun.openmpi", kPerJob, "mpi", "mpi"},
+    {"mpiexec.openmpi", kPerJob, "mpi", "mpi"},
+    {"horovodrun", kPerJob, "torch", "horovod", kByItself},
+    {"deepspeed", kPerJob, "torch", "deepspeed", kByItself},
+    {"srun", kPerJob, "torch", "torch", kByItself},
+    // The dialect mpi is Open MPI's.
+    {"mpirun.mpich", kPerJob, "torch", nullptr, kByItself},
+    {"mpiexec.mpich", kPerJob, "torch", nullptr, kByItself},
+    {"mpirun.hydra", kPerJob, "torch", nullptr, kByItself},
+    {"mpiexec.hydra", kPerJob, "torch", nullptr, kByItself},
 };
 
 constexpr KnownLauncher kModules[] = {
-    {"torch.distributed.run", kPerNode, "torch"},
-    {"torch.distributed.launch", kPerNode, "torch"},
-    {"paddle.distributed.launch", kPerNode, "paddle"},
-    {"accelerate.commands.launch", kPerNode, "torch"},
-    {"deepspeed.launcher.runner", kPerJob, "torch"},
+    {"torch.distributed.run", kPerNode, "torch", "torch"},
+    {"torch.distributed.launch", kPerNode, "torch", "torch"},
+    {"paddle.distributed.launch", kPerNode, "paddle", "paddle"},
+    {"accelerate.commands.launch", kPerNode, "torch", "torch"},
+    {"deepspeed.launcher.runner", kPerJob, "torch", "deepspeed", kByItself},
 };
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }

@@ -11,6 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 constexpr auto kPerDevice = v1::PROGRAM_KIND_PER_DEVICE;
 constexpr auto kPerNode = v1::PROGRAM_KIND_PER_NODE;
@@ -85,9 +86,39 @@ TEST(KnownLaunchersTest, NeedTheRightKind) {
   const auto torchrun = PlanOf({"torchrun", "x.py"});
   EXPECT_EQ(Message(torchrun.status()),
             "torchrun starts the ranks of its node itself; it has to be started once per node");
-  EXPECT_THAT(Remedy(torchrun.status()), HasSubstr("add --per node, or leave the launcher out"));
+  EXPECT_EQ(Remedy(torchrun.status()),
+            "add --per node, or leave it out: autodist starts a rank per device by itself");
   EXPECT_THAT(Remedy(PlanOf({"mpirun"}, kPerNode).status()), HasSubstr("add --per job"));
   EXPECT_TRUE(PlanOf({"torchrun", "x.py"}, kPerNode).ok());
+}
+
+// In PyTorch's words alone, the programs of other frameworks would train one by one.
+TEST(KnownLaunchersTest, AreLeftOutForADialect) {
+  const auto remedy = [](const char* launcher) { return Remedy(PlanOf({launcher}).status()); };
+  EXPECT_EQ(remedy("mpirun"),
+            "add --per job, or leave it out and add --dialect mpi: autodist starts a rank per "
+            "device by itself");
+  EXPECT_THAT(remedy("msrun"), HasSubstr("leave it out and add --dialect mindspore: "));
+  EXPECT_THAT(remedy("fleetrun"), HasSubstr("leave it out and add --dialect paddle: "));
+}
+
+TEST(KnownLaunchersTest, ThatReachTheNodesByThemselvesAreRefusedPerDeviceAlone) {
+  const auto deepspeed = PlanOf({"deepspeed", "x.py"});
+  EXPECT_EQ(Message(deepspeed.status()),
+            "deepspeed starts the ranks of all nodes itself; it must not be started once per "
+            "device");
+  EXPECT_EQ(Remedy(deepspeed.status()),
+            "leave it out and add --dialect deepspeed: autodist starts a rank per device by "
+            "itself; with --per job it would reach the nodes by its own means");
+  EXPECT_THAT(Remedy(PlanOf({"horovodrun"}).status()), HasSubstr("add --dialect horovod: "));
+  EXPECT_THAT(Remedy(PlanOf({"srun"}).status()), StartsWith("leave it out: "));
+  EXPECT_EQ(Remedy(PlanOf({"mpirun.mpich"}).status()),
+            "add --per job, with which it reaches the nodes by its own means");
+  for (const char* launcher : {"deepspeed", "horovodrun", "srun", "mpiexec.hydra"}) {
+    EXPECT_FALSE(PlanOf({launcher}).ok()) << launcher;
+    EXPECT_TRUE(PlanOf({launcher, "--node_rank={node_rank}"}, kPerNode).ok()) << launcher;
+    EXPECT_TRUE(PlanOf({launcher}, kPerJob).ok()) << launcher;
+  }
 }
 
 TEST(KnownLaunchersTest, BringTheirDialect) {
