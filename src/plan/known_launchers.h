@@ -19,7 +19,7 @@ struct KnownLauncher {
   bool by_itself = false;
 };
 
-// The launcher that the command runs, also where a Python or `env` runs it for us.
+// The launcher that the command runs, also behind a Python, `env`, `numactl` and the like.
 std::optional<KnownLauncher> LauncherIn(const std::vector<std::string>& command);
 
 }  // namespace autodist::plan

@@ -66,9 +66,14 @@ TEST(KnownLaunchersTest, AreFoundWhereverTheyStand) {
        {Command{"torchrun", "x.py"}, Command{"/opt/venv/bin/torchrun"},
         Command{"python", "-m", "torch.distributed.run", "x.py"},
         Command{"python3.11", "-u", "-X", "dev", "-m", "torch.distributed.launch"},
-        Command{"env", "A=1", "-u", "B=", "python3", "-mpaddle.distributed.launch"},
-        Command{"python3", "/usr/bin/torchrun"}, Command{"msrun"},
-        Command{"accelerate", "launch", "x.py"}}) {
+        Command{"env", "A=1", "-u", "B", "python3", "-mpaddle.distributed.launch"},
+        Command{"env", "-C", "/data", "--ignore-environment", "torchrun"},
+        Command{"nohup", "nice", "-n", "5", "/usr/bin/time", "-v", "torchrun"},
+        Command{"taskset", "-c", "0-3", "stdbuf", "-oL", "setsid", "torchrun"},
+        Command{"ionice", "-c2", "-n", "7", "chrt", "-f", "10", "torchrun"},
+        Command{"python", "-um", "torch.distributed.run", "x.py"},
+        Command{"python", "-Bumtorch.distributed.run"}, Command{"python3", "/usr/bin/torchrun"},
+        Command{"msrun"}, Command{"accelerate", "launch", "x.py"}}) {
     const auto launcher = LauncherIn(command);
     ASSERT_TRUE(launcher) << command[0];
     EXPECT_EQ(launcher->kind, kPerNode) << launcher->name;
@@ -77,7 +82,9 @@ TEST(KnownLaunchersTest, AreFoundWhereverTheyStand) {
   for (const Command& command :
        {Command{"./train"}, Command{"python", "train.py", "torchrun"}, Command{"python"},
         Command{"python", "-m", "train"}, Command{"accelerate", "config"}, Command{"env"},
-        Command{"python", "-c", "import torch"}, Command{}}) {
+        Command{"python", "-c", "import torch"}, Command{"python", "-uc", "torchrun"},
+        Command{"nice", "./train", "torchrun"}, Command{"env", "-u", "torchrun", "./train"},
+        Command{"env", "-u"}, Command{"numactl", "-N", "0"}, Command{"python", "-um"}, Command{}}) {
     EXPECT_FALSE(LauncherIn(command)) << testing::PrintToString(command);
   }
 }
@@ -123,6 +130,8 @@ TEST(KnownLaunchersTest, ThatReachTheNodesByThemselvesAreRefusedPerDeviceAlone) 
 
 TEST(KnownLaunchersTest, BringTheirDialect) {
   EXPECT_THAT(PlanOf({"mpirun", "./x"}, kPerJob)->dialects(), ElementsAre("mpi"));
+  EXPECT_THAT(PlanOf({"numactl", "-N", "0", "mpirun", "./x"}, kPerJob)->dialects(),
+              ElementsAre("mpi"));
   EXPECT_THAT(PlanOf({"python", "-m", "paddle.distributed.launch"}, kPerNode)->dialects(),
               ElementsAre("paddle"));
   EXPECT_THAT(PlanOf({"./train"})->dialects(), ElementsAre("torch"));
