@@ -85,17 +85,7 @@ void SetPaddleVariables(const Process& process, const SetVariable& set) {
   }
 }
 
-// Paddle splits an endpoint at its first colon.
-Status CheckPaddle(const v1::LaunchPlan& plan) {
-  std::vector<std::string> v6;
-  for (const v1::NodePlan& node : plan.nodes()) {
-    if (node.data_address().find(':') != std::string::npos) v6.push_back(node.data_address());
-  }
-  if (v6.empty()) return OkStatus();
-  return WithRemedy(
-      Error(StatusCode::kInvalidArgument, "Paddle cannot use IPv6 addresses: " + Join(v6)),
-      "give these nodes an IPv4 data_address in the spec");
-}
+Status CheckPaddle(const v1::LaunchPlan& plan) { return CheckIpv4(plan, "Paddle"); }
 
 void ExtendPaddle(v1::LaunchPlan& plan) {
   ReserveMasterPort(plan);

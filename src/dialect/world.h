@@ -15,6 +15,9 @@ std::string HostAndPort(const std::string& address, uint32_t port);
 // Where rank 0 is, as other nodes reach it.
 const std::string& ChiefAddress(const v1::LaunchPlan& plan);
 
+// Refuses IPv6 addresses, for a framework that splits what it is told at the first colon.
+Status CheckIpv4(const v1::LaunchPlan& plan, const std::string& framework);
+
 bool PerDevice(const v1::LaunchPlan& plan);
 bool OnGpus(const v1::NodePlan& node);
 

@@ -148,6 +148,13 @@ TEST(TensorflowTest, EveryRankIsAWorker) {
             R"("task":{"type":"worker","index":1}})");
 }
 
+TEST(HorovodTest, RefusesAddressesThatItCannotUse) {
+  const auto plan = plan::MakePlan(test::InputFor("nodes: [{address: 'fd00::1'}]", {"horovod"}));
+  EXPECT_EQ(Message(plan.status()),
+            "dialect 'horovod': Horovod cannot use IPv6 addresses: fd00::1");
+  EXPECT_EQ(Remedy(plan.status()), "give these nodes an IPv4 data_address in the spec");
+}
+
 TEST(HorovodTest, HasAStoreOnTheChief) {
   const v1::LaunchPlan plan = PlanOf(kTwoAndOne, "horovod");
   EXPECT_THAT(plan.nodes(0).ranks(2).argv(),
