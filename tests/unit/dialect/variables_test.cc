@@ -107,6 +107,35 @@ TEST(PaddleTest, RefusesAddressesThatItCannotRead) {
             "dialect 'paddle': Paddle cannot use IPv6 addresses: fd00::1,fd00::2");
 }
 
+// Of which spawn would make a training of its own on each node.
+TEST(PaddleTest, RefusesPythonsThatMaySpawnWhereSpawnStaysOnItsNode) {
+  const auto plan_of = [](const std::string& spec, std::vector<std::string> command) {
+    plan::Input input = test::InputFor(spec, {"paddle"}, kPerNode);
+    input.command = std::move(command);
+    return plan::MakePlan(input);
+  };
+  const auto on_cpus = plan_of(kTwoAndOne, {"/usr/bin/python3", "main.py"});
+  EXPECT_EQ(Message(on_cpus.status()),
+            "dialect 'paddle': a program that calls paddle.distributed.spawn would train alone on "
+            "each node: spawn needs the same number of GPUs on all of them, but 10.0.0.1 has 2 "
+            "CPUs, 10.0.0.2 has 1 CPU");
+  EXPECT_EQ(Remedy(on_cpus.status()),
+            "leave out --per node, or start it by python -m paddle.distributed.launch");
+  const std::string unequal =
+      "nodes: [{address: 10.0.0.1, gpus: [0, 1], chief: true}, "
+      "{address: 10.0.0.2, gpus: [0], ssh_config: a}]\nssh: {a: {}}";
+  EXPECT_THAT(Message(plan_of(unequal, {"python", "main.py"}).status()),
+              HasSubstr("but 10.0.0.1 has 2 GPUs, 10.0.0.2 has 1 GPU"));
+
+  const std::string one_node = "nodes: [{address: 10.0.0.1, cpus: [0, 1]}]";
+  EXPECT_TRUE(plan_of(kTwoTimesTwoGpus, {"python", "main.py"}).ok());
+  EXPECT_TRUE(plan_of(one_node, {"python", "main.py"}).ok());
+  EXPECT_TRUE(plan_of(unequal, {"python", "-m", "paddle.distributed.launch", "main.py"}).ok());
+  EXPECT_TRUE(plan_of(unequal, {"python", "-umpaddle.distributed.launch", "main.py"}).ok());
+  EXPECT_TRUE(plan_of(unequal, {"python", "/usr/bin/fleetrun", "main.py"}).ok());
+  EXPECT_TRUE(plan_of(unequal, {"./train.sh"}).ok());
+}
+
 TEST(MindsporeTest, TheSchedulerIsOneMoreProcess) {
   const v1::LaunchPlan plan = PlanOf(kTwoAndOne, "mindspore");
   ASSERT_EQ(plan.nodes(0).ranks_size(), 3);
