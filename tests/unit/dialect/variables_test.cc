@@ -177,6 +177,18 @@ TEST(TensorflowTest, EveryRankIsAWorker) {
             R"("task":{"type":"worker","index":1}})");
 }
 
+// A worker takes all GPUs that it sees; PyTorch beside it wants to see those of the node.
+TEST(TensorflowTest, AWorkerOfADeviceSeesNoOther) {
+  const v1::LaunchPlan plan = PlanOf(kTwoTimesTwoGpus, "tensorflow");
+  ExpectValues(plan.nodes(0).ranks(1), {{"CUDA_VISIBLE_DEVICES", "3"}});
+  ExpectValues(plan.nodes(1).ranks(0), {{"CUDA_VISIBLE_DEVICES", "0"}});
+  ExpectValues(PlanOf(kTwoTimesTwoGpus, "tensorflow", kPerNode).nodes(0).ranks(0),
+               {{"CUDA_VISIBLE_DEVICES", "2,3"}});
+  ExpectValues(PlanOf(kTwoAndOne, "tensorflow").nodes(0).ranks(1), {{"CUDA_VISIBLE_DEVICES", ""}});
+  const auto both = plan::MakePlan(test::InputFor(kTwoTimesTwoGpus, {"tensorflow", "torch"}));
+  ExpectValues(both->nodes(0).ranks(1), {{"CUDA_VISIBLE_DEVICES", "2,3"}});
+}
+
 TEST(HorovodTest, RefusesAddressesThatItCannotUse) {
   const auto plan = plan::MakePlan(test::InputFor("nodes: [{address: 'fd00::1'}]", {"horovod"}));
   EXPECT_EQ(Message(plan.status()),
