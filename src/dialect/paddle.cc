@@ -55,9 +55,7 @@ bool SameNumberOnAllNodes(const v1::LaunchPlan& plan) {
 // dist.spawn takes the cluster from these instead of from its argument `ips`.
 void SetForSpawn(const Process& process, const SetVariable& set) {
   const v1::LaunchPlan& plan = process.plan;
-  std::vector<std::string> addresses;
-  for (const v1::NodePlan& node : plan.nodes()) addresses.push_back(node.data_address());
-  set("PADDLE_TRAINERS", Join(addresses));
+  set("PADDLE_TRAINERS", DataAddresses(plan));
   set("PADDLE_TRAINER_ID", std::to_string(process.node.node_rank()));
   set("PADDLE_TRAINERS_NUM", std::to_string(plan.nodes_size()));
   set("PADDLE_TRAINER_ENDPOINTS", AllEndpoints(plan));

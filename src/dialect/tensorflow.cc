@@ -19,6 +19,7 @@ void SetTensorflowVariables(const Process& process, const SetVariable& set) {
   config["task"] = {{"type", "worker"},
                     {"index", PerDevice(plan) ? process.rank.rank() : process.node.node_rank()}};
   set("TF_CONFIG", config.dump());
+  KeepGrpcFromProxies(process, set);
   // A worker takes all GPUs that it sees. PyTorch beside it wants to see those of its node, though,
   // of which it chooses by the local rank.
   const v1::Device& device = process.rank.device();

@@ -11,6 +11,16 @@ std::string HostAndPort(const std::string& address, uint32_t port) {
 
 const std::string& ChiefAddress(const v1::LaunchPlan& plan) { return plan.nodes(0).data_address(); }
 
+std::string DataAddresses(const v1::LaunchPlan& plan) {
+  std::vector<std::string> addresses;
+  for (const v1::NodePlan& node : plan.nodes()) addresses.push_back(node.data_address());
+  return Join(addresses);
+}
+
+void KeepGrpcFromProxies(const Process& process, const SetVariable& set) {
+  set("no_grpc_proxy", DataAddresses(process.plan));
+}
+
 Status CheckIpv4(const v1::LaunchPlan& plan, const std::string& framework) {
   std::vector<std::string> v6;
   for (const v1::NodePlan& node : plan.nodes()) {

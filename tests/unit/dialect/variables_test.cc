@@ -156,6 +156,13 @@ TEST(MindsporeTest, TheSchedulerIsOneMoreProcess) {
   EXPECT_EQ(plan.world_size(), 3u);
 }
 
+TEST(GrpcTest, NodesAreReachedWithoutAProxy) {
+  for (const char* dialect : {"jax", "tensorflow"}) {
+    ExpectValues(PlanOf(kTwoAndOne, dialect).nodes(1).ranks(0),
+                 {{"no_grpc_proxy", "10.0.0.1,10.0.0.2"}});
+  }
+}
+
 TEST(JaxTest, OneProcessPerDeviceOrPerNode) {
   ExpectValues(PlanOf(kTwoAndOne, "jax").nodes(1).ranks(0),
                {{"JAX_COORDINATOR_ADDRESS", "10.0.0.1:4711"},
