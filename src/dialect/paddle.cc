@@ -133,6 +133,7 @@ const Dialect kPaddle = {
     SetPaddleVariables,
     CheckPaddle,
     ExtendPaddle,
+    /*uses_rank_ports=*/true,
 };
 
 }  // namespace autodist::dialect

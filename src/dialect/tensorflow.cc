@@ -38,6 +38,7 @@ const Dialect kTensorflow = {
     SetTensorflowVariables,
     nullptr,
     ReserveRankPorts,
+    /*uses_rank_ports=*/true,
 };
 
 }  // namespace autodist::dialect

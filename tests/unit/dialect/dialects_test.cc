@@ -24,6 +24,9 @@ TEST(DialectsTest, WrongChoicesAreRefusedTogether) {
   EXPECT_THAT(message, HasSubstr("'mindspore' is for --per device, not for --per node"));
   EXPECT_THAT(message, HasSubstr("'mindspore' and 'mpi' contradict each other: "));
   EXPECT_THAT(message, HasSubstr("'torch' and 'jax' contradict each other: both open"));
+  EXPECT_EQ(Message(Choose({"paddle", "tensorflow"}, v1::PROGRAM_KIND_PER_DEVICE).status()),
+            "dialects 'paddle' and 'tensorflow' contradict each other: both have the ranks listen "
+            "at the same ports; name the one that the program uses");
 }
 
 TEST(DialectsTest, SomeGoTogether) {
