@@ -36,7 +36,6 @@ struct Dialect {
   bool uses_rank_ports = false;
 };
 
-// In the order in which they are listed to people.
 extern const Dialect kTorch;
 extern const Dialect kPaddle;
 extern const Dialect kMindspore;

@@ -82,6 +82,7 @@ std::string WrongKind(const Dialect& dialect, v1::ProgramKind kind) {
 }  // namespace
 
 const std::vector<const Dialect*>& All() {
+  // In the order in which they are listed to people.
   static const std::vector<const Dialect*> all = {&kTorch,      &kDeepspeed, &kPaddle,
                                                   &kMindspore,  &kRanktable, &kJax,
                                                   &kTensorflow, &kHorovod,   &kMpi};
