@@ -157,7 +157,7 @@ Command AddBench(CLI::App& app) {
 Measures how fast data goes between the devices of the spec: all-reduce, all-gather, reduce-scatter
 and broadcast, of sizes from 8 bytes to a gigabyte, by NCCL or Gloo. Prints times and bandwidths as
 nccl-tests defines them, and checks the results: exit code 1 if one was wrong. Nothing needs to be
-installed on the nodes.
+installed on the nodes but NCCL and the CUDA runtime, for GPUs.
 
 Examples:
   autodist bench --spec cluster.yaml

@@ -6,6 +6,7 @@
 #include "base/shell_quote.h"
 #include "cli/commands.h"
 #include "dialect/dialects.h"
+#include "dialect/world.h"
 #include "plan/plan.h"
 #include "spec/yaml_reader.h"
 
@@ -48,33 +49,52 @@ Result<v1::LaunchPlan> ExamplePlan(const char* dialect, v1::ProgramKind kind) {
   return plan::MakePlan(input);
 }
 
-using Variables = std::vector<std::pair<std::string, std::string>>;
+struct Variable {
+  std::string name;
+  std::string value;
+  bool on_chief = false;  // alone
+};
+using Variables = std::vector<Variable>;
 
-// What the dialect sets beyond what every program finds.
-Variables SetBy(const v1::LaunchPlan& plan) {
-  const v1::NodePlan& node = plan.nodes(plan.program_kind() == v1::PROGRAM_KIND_PER_JOB ? 0 : 1);
+// What the dialect sets on a node beyond what every program finds.
+Variables SetOn(const v1::NodePlan& node) {
   Variables variables;
   for (const auto& variable : node.ranks(node.ranks_size() > 1 ? 1 : 0).environment()) {
     if (variable.name().starts_with("AUTODIST_")) continue;
-    if (variable.name() == "CUDA_VISIBLE_DEVICES") continue;
-    variables.emplace_back(variable.name(), variable.value());
+    const bool all_gpus =
+        variable.value() == dialect::CountUp(static_cast<uint32_t>(node.devices_size()));
+    if (variable.name() == "CUDA_VISIBLE_DEVICES" && all_gpus) continue;
+    variables.push_back({variable.name(), variable.value()});
   }
   const std::set<std::string> always = {"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME",
                                         "TP_SOCKET_IFNAME", "OMP_NUM_THREADS",
                                         "TORCH_NCCL_ASYNC_ERROR_HANDLING"};
   for (const auto& variable : node.interface_variables()) {
-    if (!always.contains(variable.name())) variables.emplace_back(variable.name(), "eth0");
+    if (!always.contains(variable.name())) variables.push_back({variable.name(), "eth0"});
   }
   for (const auto& variable : node.default_variables()) {
     if (!always.contains(variable.name())) {
-      variables.emplace_back(variable.name(), variable.value());
+      variables.push_back({variable.name(), variable.value()});
     }
   }
   for (const v1::PlannedFile& file : node.files()) {
-    variables.emplace_back(file.variable(), "the path of " + file.name());
+    variables.push_back({file.variable(), "the path of " + file.name()});
   }
   for (const auto& variable : node.agent_variables()) {
-    variables.emplace_back(variable.name(), "autodist-agent " + variable.value());
+    variables.push_back({variable.name(), "autodist-agent " + variable.value()});
+  }
+  return variables;
+}
+
+// What it sets on the second node, and what only the chief has.
+Variables SetBy(const v1::LaunchPlan& plan) {
+  Variables variables;
+  if (plan.program_kind() != v1::PROGRAM_KIND_PER_JOB) variables = SetOn(plan.nodes(1));
+  const bool on_chief = !variables.empty();
+  for (Variable& variable : SetOn(plan.nodes(0))) {
+    if (std::ranges::count(variables, variable.name, &Variable::name) > 0) continue;
+    variable.on_chief = on_chief;
+    variables.push_back(std::move(variable));
   }
   return variables;
 }
@@ -82,7 +102,7 @@ Variables SetBy(const v1::LaunchPlan& plan) {
 // The names, several to a line.
 void PrintNames(const Variables& variables) {
   std::string line = "     ";
-  for (const auto& [name, value] : variables) {
+  for (const auto& [name, value, on_chief] : variables) {
     if (line.size() + 1 + name.size() > kWidth) {
       std::printf("%s\n", line.c_str());
       line = "     ";
@@ -93,8 +113,9 @@ void PrintNames(const Variables& variables) {
 }
 
 void PrintValues(const Variables& variables) {
-  for (const auto& [name, value] : variables) {
-    std::printf("      %s=%s\n", name.c_str(), base::ShellQuote(value).c_str());
+  for (const auto& [name, value, on_chief] : variables) {
+    std::printf("      %s=%s%s\n", name.c_str(), base::ShellQuote(value).c_str(),
+                on_chief ? " (on the chief)" : "");
   }
 }
 
@@ -125,7 +146,9 @@ int Dialects(const std::string& name) {
       std::printf("  %s\n", option);
       const Variables variables = SetBy(*plan);
       if (plan->pmix()) std::printf("      PMIx servers: MPI_Init finds the world by itself\n");
-      if (name.empty()) {
+      if (variables.empty()) {
+        std::printf("      nothing\n");
+      } else if (name.empty()) {
         PrintNames(variables);
       } else {
         PrintValues(variables);

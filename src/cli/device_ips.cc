@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "base/log.h"
 #include "base/parallel.h"
 #include "reach/ask_device_ips.h"
 #include "reach/ask_devices.h"
@@ -13,12 +14,16 @@ namespace {
 
 constexpr size_t kAskedTogether = 64;
 
-// How the nodes are reached, by their address as the spec writes it.
+bool IsSilent(const spec::Node& node) { return !node.gpus.empty() && node.device_ips.empty(); }
+
+// How the nodes are reached, by their address as the spec writes it. Fails where the plan is wrong
+// whatever the addresses of the devices are.
 Result<std::map<std::string, v1::Reach>> WaysTo(const plan::Input& input) {
-  plan::Input looking = input;
-  looking.command.clear();
-  looking.dialects.clear();
-  AD_ASSIGN_OR_RETURN(const v1::LaunchPlan plan, plan::MakePlan(looking));
+  plan::Input with_ips = input;
+  for (spec::Node& node : with_ips.spec.nodes) {
+    if (IsSilent(node)) node.device_ips.assign(node.gpus.size(), "0.0.0.0");
+  }
+  AD_ASSIGN_OR_RETURN(const v1::LaunchPlan plan, plan::MakePlan(with_ips));
   std::map<std::string, v1::Reach> ways;
   for (const v1::NodePlan& node : plan.nodes()) ways[node.address()] = node.reach();
   return ways;
@@ -29,7 +34,7 @@ Result<std::map<std::string, v1::Reach>> WaysTo(const plan::Input& input) {
 Status AskForDeviceIps(plan::Input& input) {
   std::vector<spec::Node*> silent;
   for (spec::Node& node : input.spec.nodes) {
-    if (!node.gpus.empty() && node.device_ips.empty()) silent.push_back(&node);
+    if (IsSilent(node)) silent.push_back(&node);
   }
   if (silent.empty()) return OkStatus();
   AD_ASSIGN_OR_RETURN(const auto ways, WaysTo(input));
@@ -39,6 +44,7 @@ Status AskForDeviceIps(plan::Input& input) {
 
   std::mutex mutex;
   std::string problems;
+  bool answer_missing = false;
   base::ParallelFor(silent.size(), kAskedTogether, [&](size_t i) {
     spec::Node& node = *silent[i];
     const auto transport = logins.TransportTo(ways.at(node.address), *loop);
@@ -49,12 +55,15 @@ Status AskForDeviceIps(plan::Input& input) {
       return;
     }
     const std::lock_guard lock(mutex);
-    problems += (problems.empty() ? "" : "\n") + node.address + ": " + Message(ips.status());
+    problems +=
+        (problems.empty() ? "" : "\n") + node.address + ": " + base::FailureText(ips.status());
+    answer_missing |= Remedy(ips.status()).empty();
   });
   if (problems.empty()) return OkStatus();
-  return WithRemedy(Error(StatusCode::kUnavailable,
-                          "asking for the addresses of the nodes' devices:\n" + problems),
-                    "give them as device_ips in the spec");
+  const Status failure = Error(StatusCode::kUnavailable,
+                               "asking for the addresses of the nodes' devices:\n" + problems);
+  // A login that fails has a remedy of its own, and would fail again when the job is started.
+  return answer_missing ? WithRemedy(failure, "give them as device_ips in the spec") : failure;
 }
 
 }  // namespace autodist::cli

@@ -32,9 +32,10 @@ struct Dialect {
   Status (*check)(const v1::LaunchPlan& plan) = nullptr;
   // Adds what is needed besides variables: auxiliary processes, files, ports.
   void (*extend)(v1::LaunchPlan& plan) = nullptr;
+  // Whether the ranks listen at the job's rank ports. Only those of one dialect may.
+  bool uses_rank_ports = false;
 };
 
-// In the order in which they are listed to people.
 extern const Dialect kTorch;
 extern const Dialect kPaddle;
 extern const Dialect kMindspore;

@@ -46,15 +46,19 @@ std::vector<std::string> ContradictionsIn(const std::vector<const Dialect*>& cho
       found.push_back(Both(*contradiction.one, *contradiction.other) + contradiction.why);
     }
   }
-  const Dialect* first = nullptr;
-  for (const Dialect* dialect : chosen) {
-    if (!dialect->uses_master_port) continue;
-    if (first) {
-      found.push_back(Both(*first, *dialect) +
-                      "both open the job's rendezvous port; name the one that the program uses");
+  const auto only_one_may = [&](bool Dialect::*use, const std::string& what) {
+    const Dialect* first = nullptr;
+    for (const Dialect* dialect : chosen) {
+      if (!(dialect->*use)) continue;
+      if (first) {
+        found.push_back(Both(*first, *dialect) + "both " + what +
+                        "; name the one that the program uses");
+      }
+      first = dialect;
     }
-    first = dialect;
-  }
+  };
+  only_one_may(&Dialect::uses_master_port, "open the job's rendezvous port");
+  only_one_may(&Dialect::uses_rank_ports, "have the ranks listen at the same ports");
   return found;
 }
 
@@ -78,6 +82,7 @@ std::string WrongKind(const Dialect& dialect, v1::ProgramKind kind) {
 }  // namespace
 
 const std::vector<const Dialect*>& All() {
+  // In the order in which they are listed to people.
   static const std::vector<const Dialect*> all = {&kTorch,      &kDeepspeed, &kPaddle,
                                                   &kMindspore,  &kRanktable, &kJax,
                                                   &kTensorflow, &kHorovod,   &kMpi};

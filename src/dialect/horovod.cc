@@ -39,6 +39,9 @@ void SetHorovodVariables(const Process& process, const SetVariable& set) {
   set("HOROVOD_CPU_OPERATIONS", "gloo");
 }
 
+// Ranks ask the store at "http://" + address + ":" + port.
+Status CheckHorovod(const v1::LaunchPlan& plan) { return CheckIpv4(plan, "Horovod"); }
+
 void ExtendHorovod(v1::LaunchPlan& plan) {
   ReserveMasterPort(plan);
   v1::NodePlan& chief = *plan.mutable_nodes(0);
@@ -59,7 +62,7 @@ const Dialect kHorovod = {
     {v1::PROGRAM_KIND_PER_DEVICE},
     /*uses_master_port=*/true,
     SetHorovodVariables,
-    nullptr,
+    CheckHorovod,
     ExtendHorovod,
 };
 

@@ -21,6 +21,7 @@ void SetJaxVariables(const Process& process, const SetVariable& set) {
   set("JAX_PROCESS_ID", id);
   set("JAX_LOCAL_DEVICE_IDS",
       per_device ? local_id : CountUp(static_cast<uint32_t>(process.node.devices_size())));
+  KeepGrpcFromProxies(process, set);
   set("SLURM_JOB_ID", port);  // any number
   set("SLURM_STEP_NODELIST", ChiefAddress(plan));
   set("SLURM_STEP_NUM_NODES", std::to_string(plan.nodes_size()));

@@ -1,6 +1,9 @@
 // Sources of the names: paddle/distributed/parallel.py for ranks,
 // paddle/distributed/launch/context/args_envs.py for its launcher, and
 // paddle/distributed/cloud_utils.py for programs that call dist.spawn.
+#include <algorithm>
+
+#include "base/count.h"
 #include "dialect/world.h"
 
 namespace autodist::dialect {
@@ -52,9 +55,7 @@ bool SameNumberOnAllNodes(const v1::LaunchPlan& plan) {
 // dist.spawn takes the cluster from these instead of from its argument `ips`.
 void SetForSpawn(const Process& process, const SetVariable& set) {
   const v1::LaunchPlan& plan = process.plan;
-  std::vector<std::string> addresses;
-  for (const v1::NodePlan& node : plan.nodes()) addresses.push_back(node.data_address());
-  set("PADDLE_TRAINERS", Join(addresses));
+  set("PADDLE_TRAINERS", DataAddresses(plan));
   set("PADDLE_TRAINER_ID", std::to_string(process.node.node_rank()));
   set("PADDLE_TRAINERS_NUM", std::to_string(plan.nodes_size()));
   set("PADDLE_TRAINER_ENDPOINTS", AllEndpoints(plan));
@@ -85,16 +86,36 @@ void SetPaddleVariables(const Process& process, const SetVariable& set) {
   }
 }
 
-// Paddle splits an endpoint at its first colon.
-Status CheckPaddle(const v1::LaunchPlan& plan) {
-  std::vector<std::string> v6;
+// Whether the program may be one that spawns. A shell script may as well start the launcher.
+bool MaySpawn(const v1::RankPlan& process) {
+  const auto& argv = process.argv();
+  if (argv.empty() || !argv[0].substr(argv[0].rfind('/') + 1).starts_with("python")) return false;
+  return std::ranges::none_of(argv, [](const std::string& word) {
+    return word.ends_with("paddle.distributed.launch") || word.ends_with("fleetrun");
+  });
+}
+
+// Where it is not told the cluster, spawn says nothing, and trains on its node alone.
+Status CheckSpawn(const v1::LaunchPlan& plan) {
+  const bool per_node = plan.program_kind() == v1::PROGRAM_KIND_PER_NODE;
+  if (!per_node || plan.nodes_size() == 1 || !MaySpawn(plan.nodes(0).ranks(0))) return OkStatus();
+  if (std::ranges::all_of(plan.nodes(), OnGpus) && SameNumberOnAllNodes(plan)) return OkStatus();
+  std::string devices;
   for (const v1::NodePlan& node : plan.nodes()) {
-    if (node.data_address().find(':') != std::string::npos) v6.push_back(node.data_address());
+    devices += (devices.empty() ? "" : ", ") + node.address() + " has " +
+               base::Count(static_cast<size_t>(node.devices_size()), OnGpus(node) ? "GPU" : "CPU");
   }
-  if (v6.empty()) return OkStatus();
   return WithRemedy(
-      Error(StatusCode::kInvalidArgument, "Paddle cannot use IPv6 addresses: " + Join(v6)),
-      "give these nodes an IPv4 data_address in the spec");
+      Error(StatusCode::kInvalidArgument,
+            "a program that calls paddle.distributed.spawn would train alone on each node: spawn "
+            "needs the same number of GPUs on all of them, but " +
+                devices),
+      "leave out --per node, or start it by python -m paddle.distributed.launch");
+}
+
+Status CheckPaddle(const v1::LaunchPlan& plan) {
+  AD_RETURN_IF_ERROR(CheckIpv4(plan, "Paddle"));
+  return CheckSpawn(plan);
 }
 
 void ExtendPaddle(v1::LaunchPlan& plan) {
@@ -112,6 +133,7 @@ const Dialect kPaddle = {
     SetPaddleVariables,
     CheckPaddle,
     ExtendPaddle,
+    /*uses_rank_ports=*/true,
 };
 
 }  // namespace autodist::dialect

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/count.h"
 #include "dialect/world.h"
 
 namespace autodist::dialect {
@@ -37,6 +36,11 @@ std::string WrongWith(const v1::NodePlan& node, bool alone) {
       least.index() / kDevicesOfNetwork != most.index() / kDevicesOfNetwork) {
     return devices + "; 0 to 3 are on one network and 4 to 7 on another: take them from one";
   }
+  return "";
+}
+
+// What is not known of devices that are right; "" if all is.
+std::string NotToldBy(const v1::NodePlan& node) {
   for (const v1::Device& device : node.devices()) {
     if (!device.ip().empty()) continue;
     return "does not tell the IP address of device " + std::to_string(device.index()) +
@@ -47,11 +51,20 @@ std::string WrongWith(const v1::NodePlan& node, bool alone) {
 
 Status CheckRankTable(const v1::LaunchPlan& plan) {
   std::string problems;
+  bool not_told = false;
   for (const v1::NodePlan& node : plan.nodes()) {
-    const std::string wrong = WrongWith(node, plan.nodes_size() == 1);
+    std::string wrong = WrongWith(node, plan.nodes_size() == 1);
+    if (wrong.empty()) {
+      wrong = NotToldBy(node);
+      not_told |= !wrong.empty();
+    }
     if (!wrong.empty()) problems += (problems.empty() ? "" : "\n") + node.address() + " " + wrong;
   }
-  return problems.empty() ? OkStatus() : Error(StatusCode::kInvalidArgument, problems);
+  if (problems.empty()) return OkStatus();
+  const Status refused = Error(StatusCode::kInvalidArgument, problems);
+  return not_told ? WithRemedy(refused,
+                               "give the addresses of the node's devices as device_ips in the spec")
+                  : refused;
 }
 
 std::string RankTable(const v1::LaunchPlan& plan) {

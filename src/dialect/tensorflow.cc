@@ -19,6 +19,13 @@ void SetTensorflowVariables(const Process& process, const SetVariable& set) {
   config["task"] = {{"type", "worker"},
                     {"index", PerDevice(plan) ? process.rank.rank() : process.node.node_rank()}};
   set("TF_CONFIG", config.dump());
+  KeepGrpcFromProxies(process, set);
+  // A worker takes all GPUs that it sees. PyTorch beside it wants to see those of its node, though,
+  // of which it chooses by the local rank.
+  const v1::Device& device = process.rank.device();
+  if (PerDevice(plan) && device.kind() == v1::DEVICE_KIND_GPU && plan.dialects_size() == 1) {
+    set("CUDA_VISIBLE_DEVICES", std::to_string(device.index()));
+  }
 }
 
 }  // namespace
@@ -31,6 +38,7 @@ const Dialect kTensorflow = {
     SetTensorflowVariables,
     nullptr,
     ReserveRankPorts,
+    /*uses_rank_ports=*/true,
 };
 
 }  // namespace autodist::dialect

@@ -11,6 +11,27 @@ std::string HostAndPort(const std::string& address, uint32_t port) {
 
 const std::string& ChiefAddress(const v1::LaunchPlan& plan) { return plan.nodes(0).data_address(); }
 
+std::string DataAddresses(const v1::LaunchPlan& plan) {
+  std::vector<std::string> addresses;
+  for (const v1::NodePlan& node : plan.nodes()) addresses.push_back(node.data_address());
+  return Join(addresses);
+}
+
+void KeepGrpcFromProxies(const Process& process, const SetVariable& set) {
+  set("no_grpc_proxy", DataAddresses(process.plan));
+}
+
+Status CheckIpv4(const v1::LaunchPlan& plan, const std::string& framework) {
+  std::vector<std::string> v6;
+  for (const v1::NodePlan& node : plan.nodes()) {
+    if (node.data_address().find(':') != std::string::npos) v6.push_back(node.data_address());
+  }
+  if (v6.empty()) return OkStatus();
+  return WithRemedy(
+      Error(StatusCode::kInvalidArgument, framework + " cannot use IPv6 addresses: " + Join(v6)),
+      "give these nodes an IPv4 data_address in the spec");
+}
+
 bool PerDevice(const v1::LaunchPlan& plan) {
   return plan.program_kind() == v1::PROGRAM_KIND_PER_DEVICE;
 }

@@ -15,6 +15,16 @@ std::string HostAndPort(const std::string& address, uint32_t port);
 // Where rank 0 is, as other nodes reach it.
 const std::string& ChiefAddress(const v1::LaunchPlan& plan);
 
+// The data addresses of all nodes, with commas between.
+std::string DataAddresses(const v1::LaunchPlan& plan);
+
+// gRPC would ask a proxy of the person's shell (http_proxy) for the other nodes, and wait. Source
+// of the name: doc/environment_variables.md of gRPC.
+void KeepGrpcFromProxies(const Process& process, const SetVariable& set);
+
+// Refuses IPv6 addresses, for a framework that splits what it is told at the first colon.
+Status CheckIpv4(const v1::LaunchPlan& plan, const std::string& framework);
+
 bool PerDevice(const v1::LaunchPlan& plan);
 bool OnGpus(const v1::NodePlan& node);
 

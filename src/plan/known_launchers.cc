@@ -7,23 +7,35 @@ namespace {
 
 constexpr auto kPerNode = v1::PROGRAM_KIND_PER_NODE;
 constexpr auto kPerJob = v1::PROGRAM_KIND_PER_JOB;
+constexpr bool kByItself = true;
 
 constexpr KnownLauncher kPrograms[] = {
-    {"torchrun", kPerNode, "torch"},     {"accelerate", kPerNode, "torch"},
-    {"fleetrun", kPerNode, "paddle"},    {"msrun", kPerNode, "torch"},
-    {"mpirun", kPerJob, "mpi"},          {"mpiexec", kPerJob, "mpi"},
-    {"orterun", kPerJob, "mpi"},         {"prterun", kPerJob, "mpi"},
-    {"horovodrun", kPerJob, "torch"},    {"deepspeed", kPerJob, "torch"},
-    {"srun", kPerJob, "torch"},          {"mpirun.openmpi", kPerJob, "mpi"},
-    {"mpiexec.openmpi", kPerJob, "mpi"},
+    {"torchrun", kPerNode, "torch", "torch"},
+    {"accelerate", kPerNode, "torch", "torch"},
+    {"fleetrun", kPerNode, "paddle", "paddle"},
+    {"msrun", kPerNode, "torch", "mindspore"},
+    {"mpirun", kPerJob, "mpi", "mpi"},
+    {"mpiexec", kPerJob, "mpi", "mpi"},
+    {"orterun", kPerJob, "mpi", "mpi"},
+    {"prterun", kPerJob, "mpi", "mpi"},
+    {"mpirun.openmpi", kPerJob, "mpi", "mpi"},
+    {"mpiexec.openmpi", kPerJob, "mpi", "mpi"},
+    {"horovodrun", kPerJob, "torch", "horovod", kByItself},
+    {"deepspeed", kPerJob, "torch", "deepspeed", kByItself},
+    {"srun", kPerJob, "torch", "torch", kByItself},
+    // The dialect mpi is Open MPI's.
+    {"mpirun.mpich", kPerJob, "torch", nullptr, kByItself},
+    {"mpiexec.mpich", kPerJob, "torch", nullptr, kByItself},
+    {"mpirun.hydra", kPerJob, "torch", nullptr, kByItself},
+    {"mpiexec.hydra", kPerJob, "torch", nullptr, kByItself},
 };
 
 constexpr KnownLauncher kModules[] = {
-    {"torch.distributed.run", kPerNode, "torch"},
-    {"torch.distributed.launch", kPerNode, "torch"},
-    {"paddle.distributed.launch", kPerNode, "paddle"},
-    {"accelerate.commands.launch", kPerNode, "torch"},
-    {"deepspeed.launcher.runner", kPerJob, "torch"},
+    {"torch.distributed.run", kPerNode, "torch", "torch"},
+    {"torch.distributed.launch", kPerNode, "torch", "torch"},
+    {"paddle.distributed.launch", kPerNode, "paddle", "paddle"},
+    {"accelerate.commands.launch", kPerNode, "torch", "torch"},
+    {"deepspeed.launcher.runner", kPerJob, "torch", "deepspeed", kByItself},
 };
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -47,32 +59,54 @@ std::optional<KnownLauncher> Program(const std::vector<std::string>& command, si
   return found;
 }
 
-// Past `env`, its options and its assignments.
-size_t PastEnv(const std::vector<std::string>& command) {
+// Programs that run the program that follows.
+bool IsPrefix(const std::string& name) {
+  constexpr const char* kPrefixes[] = {"env",  "nice",   "nohup",  "numactl", "taskset",
+                                       "time", "stdbuf", "setsid", "ionice",  "chrt"};
+  return std::ranges::count(kPrefixes, name) > 0;
+}
+
+// Past such programs, their options, the values of those, and assignments.
+size_t PastPrefixes(const std::vector<std::string>& command) {
   size_t at = 0;
-  if (BaseName(command[0]) != "env") return at;
-  for (at = 1; at < command.size(); ++at) {
-    const std::string& word = command[at];
-    if (!word.starts_with('-') && word.find('=') == std::string::npos) break;
+  while (at < command.size() && IsPrefix(BaseName(command[at]))) {
+    for (++at; at < command.size(); ++at) {
+      const std::string& word = command[at];
+      const bool value = word.find('=') != std::string::npos ||
+                         (!word.empty() && word[0] >= '0' && word[0] <= '9');
+      if (!word.starts_with('-') && !value) break;
+      if (word == "-u" || word == "-C") ++at;  // env's: a variable, a folder
+    }
   }
   return at;
+}
+
+// Of the words after a Python.
+std::optional<KnownLauncher> ProgramOfPython(const std::vector<std::string>& command, size_t at) {
+  for (; at < command.size(); ++at) {
+    const std::string& word = command[at];
+    if (!word.starts_with('-')) return Program(command, at);
+    if (word.starts_with("--")) continue;
+    // Short options may stand together; the first of these takes what follows it.
+    const size_t option = word.find_first_of("cmWX");
+    if (option == std::string::npos) continue;
+    const bool ends = option + 1 == word.size();
+    if (ends) ++at;
+    if (word[option] == 'c') return std::nullopt;
+    if (word[option] == 'm' && at < command.size()) {
+      return Find(kModules, ends ? command[at] : word.substr(option + 1));
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
 std::optional<KnownLauncher> LauncherIn(const std::vector<std::string>& command) {
-  if (command.empty()) return std::nullopt;
-  const size_t at = PastEnv(command);
-  if (at == command.size()) return std::nullopt;
-  if (!BaseName(command[at]).starts_with("python")) return Program(command, at);
-  for (size_t i = at + 1; i < command.size(); ++i) {
-    const std::string& word = command[i];
-    if (word == "-m") return i + 1 < command.size() ? Find(kModules, command[i + 1]) : std::nullopt;
-    if (word.starts_with("-m")) return Find(kModules, word.substr(2));
-    if (word == "-W" || word == "-X") ++i;
-    if (!word.starts_with('-')) return Program(command, i);
-  }
-  return std::nullopt;
+  const size_t at = PastPrefixes(command);
+  if (at >= command.size()) return std::nullopt;
+  if (BaseName(command[at]).starts_with("python")) return ProgramOfPython(command, at + 1);
+  return Program(command, at);
 }
 
 }  // namespace autodist::plan

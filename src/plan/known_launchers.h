@@ -12,10 +12,14 @@ namespace autodist::plan {
 struct KnownLauncher {
   const char* name;  // of the program, or of the Python module
   v1::ProgramKind kind;
-  const char* dialect;
+  const char* dialect;  // in which it is told the cluster
+  const char* without;  // in which its programs are, where it is left out; nullptr: in none of ours
+  // Whether it reaches the nodes by means of its own. Some can be kept from it, and are then
+  // started once per node.
+  bool by_itself = false;
 };
 
-// The launcher that the command runs, also where a Python or `env` runs it for us.
+// The launcher that the command runs, also behind a Python, `env`, `numactl` and the like.
 std::optional<KnownLauncher> LauncherIn(const std::vector<std::string>& command);
 
 }  // namespace autodist::plan

@@ -1,6 +1,5 @@
 #include "plan/placeholders.h"
 
-#include <optional>
 #include <string_view>
 
 namespace autodist::plan {

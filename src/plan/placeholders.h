@@ -2,8 +2,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "autodist/status.h"
 #include "autodist/v1/plan.pb.h"

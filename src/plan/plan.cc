@@ -14,6 +14,8 @@
 namespace autodist::plan {
 namespace {
 
+constexpr char kDefaultDialect[] = "torch";
+
 void SetReach(const spec::Node& node, const Input& input, v1::NodePlan& planned) {
   if (node.chief) {
     planned.mutable_reach()->mutable_local();
@@ -84,10 +86,6 @@ Status CheckCommand(const std::vector<std::string>& command) {
   return OkStatus();
 }
 
-const char* OptionFor(v1::ProgramKind kind) {
-  return kind == v1::PROGRAM_KIND_PER_NODE ? "--per node" : "--per job";
-}
-
 // What a dialect says about a variable counts more than what was said before.
 void SetVariable(const std::string& name, const std::string& value, v1::RankPlan& rank) {
   auto& variables = *rank.mutable_environment();
@@ -97,17 +95,33 @@ void SetVariable(const std::string& name, const std::string& value, v1::RankPlan
   variable.set_value(value);
 }
 
+std::string RemedyFor(const KnownLauncher& launcher) {
+  const std::string kind =
+      std::string("--per ") + (launcher.kind == v1::PROGRAM_KIND_PER_NODE ? "node" : "job");
+  if (!launcher.without) {
+    return "add " + kind + ", with which it reaches the nodes by its own means";
+  }
+  const std::string dialect = launcher.without;
+  const std::string leave_out =
+      "leave it out" + (dialect == kDefaultDialect ? "" : " and add --dialect " + dialect) +
+      ": autodist starts a rank per device by itself";
+  if (!launcher.by_itself) return "add " + kind + ", or " + leave_out;
+  return leave_out + "; with " + kind + " it would reach the nodes by its own means";
+}
+
 // Started once per device, a launcher would start the ranks that many times.
 Status CheckKind(const std::optional<KnownLauncher>& launcher, v1::ProgramKind kind) {
   if (!launcher || launcher->kind == kind) return OkStatus();
-  const bool per_node = launcher->kind == v1::PROGRAM_KIND_PER_NODE;
-  return WithRemedy(
-      Error(StatusCode::kInvalidArgument,
-            std::string(launcher->name) + " starts the ranks " +
-                (per_node ? "of its node itself; it has to be started once per node"
-                          : "of all nodes itself; it has to be started once, on the chief")),
-      std::string("add ") + OptionFor(launcher->kind) +
-          ", or leave the launcher out: autodist starts a rank per device by itself");
+  if (launcher->by_itself && kind == v1::PROGRAM_KIND_PER_NODE) return OkStatus();
+  std::string what = std::string(launcher->name) + " starts the ranks of ";
+  if (launcher->kind == v1::PROGRAM_KIND_PER_NODE) {
+    what += "its node itself; it has to be started once per node";
+  } else if (launcher->by_itself) {
+    what += "all nodes itself; it must not be started once per device";
+  } else {
+    what += "all nodes itself; it has to be started once, on the chief";
+  }
+  return WithRemedy(Error(StatusCode::kInvalidArgument, what), RemedyFor(*launcher));
 }
 
 void AddDevices(const spec::Node& node, v1::NodePlan& planned) {
@@ -230,7 +244,7 @@ Result<v1::LaunchPlan> MakePlan(const Input& input) {
   const std::optional<KnownLauncher> launcher = LauncherIn(input.command);
   AD_RETURN_IF_ERROR(CheckKind(launcher, input.kind));
   std::vector<std::string> names = input.dialects;
-  if (names.empty()) names = {launcher ? launcher->dialect : "torch"};
+  if (names.empty()) names = {launcher ? launcher->dialect : kDefaultDialect};
   AD_ASSIGN_OR_RETURN(const auto dialects, dialect::Choose(names, input.kind));
 
   v1::LaunchPlan plan = PlanNodes(input);

@@ -128,3 +128,12 @@ def test_wrong_variables_are_refused(autodist, given, message):
     outcome = autodist("run", *given, "--", "true")
     assert outcome.code == 2
     assert message in outcome.err
+
+
+def test_dialects_tell_what_they_set(autodist):
+    names = autodist("dialects").out
+    assert "PET_RDZV_CONF" in names and "  --per job\n      nothing\n" in names
+    assert "CUDA_VISIBLE_DEVICES" in autodist("dialects", "tensorflow").out
+    torch = autodist("dialects", "torch").out
+    assert "      PET_NODE_RANK=1\n" in torch and "      PET_RDZV_CONF=is_host=1 (on the chief)\n" in torch
+    assert "CUDA_VISIBLE_DEVICES" not in torch

@@ -157,3 +157,29 @@ def test_no_message_says_only_failed(failure, sshd):
     said = failure(f"[{server.address}]:{server.port}")
     assert "login shell broken" in said
     assert on_host(3, "true") == ""
+
+
+@pytest.fixture
+def with_npus(autodist, spec):
+    """Plans a job on NPUs whose addresses the nodes have to be asked for, of which one cannot be."""
+    def run(npus, *options):
+        changed = spec(("cpus: [0, 1]", f"gpus: {npus}"), (f"address: {address(3)}", f"address: '[{address(3)}]:1'"))
+        return autodist("run", "--dry-run", "--spec", changed, "--dialect", "ranktable", *options, "--", "true")
+    return run
+
+
+def test_asking_for_addresses_of_devices(with_npus):
+    said = with_npus([0, 1, 2, 3, 4, 5, 6, 7]).err
+    assert "asking for the addresses of the nodes' devices:\n" in said
+    assert "Connection refused" in said and "to do: is sshd running there" in said
+    assert "device_ips" not in said  # the job would log in there, too
+
+
+@pytest.mark.parametrize("options, wrong", [
+    ([], "of several nodes, all 8 are needed"),
+    (["--per", "node"], "dialect 'ranktable' is for --per device, not for --per node"),
+], ids=["devices", "kind"])
+def test_nobody_is_asked_for_what_is_refused_anyhow(with_npus, options, wrong):
+    outcome = with_npus([0, 1], *options)
+    assert outcome.code == 2
+    assert wrong in outcome.err and "asking" not in outcome.err

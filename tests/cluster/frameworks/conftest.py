@@ -45,6 +45,13 @@ def names_of_loopback(folder):
 
 
 @pytest.fixture
+def dead_proxy(monkeypatch):
+    """The person's shell has a proxy that is not there."""
+    for name in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, f"http://{address(99)}:3128")
+
+
+@pytest.fixture
 def two_and_one():
     """Changes of the spec: two ranks on host 1, one on host 2."""
     text = SPEC.read_text()

@@ -2,6 +2,9 @@
 
 import re
 
+import pytest
+
+pytestmark = pytest.mark.usefixtures("dead_proxy")  # gRPC would look for the other processes there
 PROGRAM = r"process (\d) of (\d): (\d) devices, the sum is (\d+)\n"
 
 

@@ -2,6 +2,9 @@
 
 import re
 
+import pytest
+
+pytestmark = pytest.mark.usefixtures("dead_proxy")  # gRPC would look for the other workers there
 PROGRAM = r"worker (\d) of 3: the loss fell, the weights are (\w{64})\n"
 
 

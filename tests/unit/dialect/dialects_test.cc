@@ -24,6 +24,9 @@ TEST(DialectsTest, WrongChoicesAreRefusedTogether) {
   EXPECT_THAT(message, HasSubstr("'mindspore' is for --per device, not for --per node"));
   EXPECT_THAT(message, HasSubstr("'mindspore' and 'mpi' contradict each other: "));
   EXPECT_THAT(message, HasSubstr("'torch' and 'jax' contradict each other: both open"));
+  EXPECT_EQ(Message(Choose({"paddle", "tensorflow"}, v1::PROGRAM_KIND_PER_DEVICE).status()),
+            "dialects 'paddle' and 'tensorflow' contradict each other: both have the ranks listen "
+            "at the same ports; name the one that the program uses");
 }
 
 TEST(DialectsTest, SomeGoTogether) {
@@ -57,9 +60,9 @@ bool IsRemoved(const std::string& name, const v1::NodePlan& node) {
 // What an autodist around this one has set must not reach programs that speak another dialect.
 TEST(DialectsTest, WhatOneSetsIsRemovedFromTheEnvironmentOfAnother) {
   // A person may have set these; no framework takes them for a sign of a launcher.
-  const std::vector<std::string> harmless = {"HOROVOD_CONTROLLER", "HOROVOD_CPU_OPERATIONS",
+  const std::vector<std::string> harmless = {"HOROVOD_CONTROLLER",    "HOROVOD_CPU_OPERATIONS",
                                              "PADDLE_DISTRI_BACKEND", "SLURM_JOB_ID",
-                                             "CUDA_VISIBLE_DEVICES"};
+                                             "CUDA_VISIBLE_DEVICES",  "no_grpc_proxy"};
   int seen = 0;
   ForEachPlan([&](const Dialect& dialect, const v1::NodePlan& node) {
     for (const auto& variable : node.ranks(0).environment()) {

@@ -132,6 +132,12 @@ INSTANTIATE_TEST_SUITE_P(
                     kTwoIps + "}]\nssh: {a: {}}",
                 "of several nodes, all 8 are needed\n10.0.0.2 has the devices 0, 1;"}));
 
+TEST(RankTableTest, AnAddressThatIsNotKnownCanBeGiven) {
+  EXPECT_EQ(Remedy(PlanOf("nodes: [{address: 127.0.0.1, gpus: [1, 2]}]").status()),
+            "give the addresses of the node's devices as device_ips in the spec");
+  EXPECT_EQ(Remedy(PlanOf(OneNode("[0, 4]", kTwoIps)).status()), "");
+}
+
 TEST(RankTableTest, TwoNeighboursWillDo) {
   EXPECT_TRUE(PlanOf(OneNode("[1, 2]", kTwoIps)).ok());
   EXPECT_TRUE(PlanOf(OneNode("[6]", "[192.168.100.101]")).ok());

@@ -107,6 +107,35 @@ TEST(PaddleTest, RefusesAddressesThatItCannotRead) {
             "dialect 'paddle': Paddle cannot use IPv6 addresses: fd00::1,fd00::2");
 }
 
+// Of which spawn would make a training of its own on each node.
+TEST(PaddleTest, RefusesPythonsThatMaySpawnWhereSpawnStaysOnItsNode) {
+  const auto plan_of = [](const std::string& spec, std::vector<std::string> command) {
+    plan::Input input = test::InputFor(spec, {"paddle"}, kPerNode);
+    input.command = std::move(command);
+    return plan::MakePlan(input);
+  };
+  const auto on_cpus = plan_of(kTwoAndOne, {"/usr/bin/python3", "main.py"});
+  EXPECT_EQ(Message(on_cpus.status()),
+            "dialect 'paddle': a program that calls paddle.distributed.spawn would train alone on "
+            "each node: spawn needs the same number of GPUs on all of them, but 10.0.0.1 has 2 "
+            "CPUs, 10.0.0.2 has 1 CPU");
+  EXPECT_EQ(Remedy(on_cpus.status()),
+            "leave out --per node, or start it by python -m paddle.distributed.launch");
+  const std::string unequal =
+      "nodes: [{address: 10.0.0.1, gpus: [0, 1], chief: true}, "
+      "{address: 10.0.0.2, gpus: [0], ssh_config: a}]\nssh: {a: {}}";
+  EXPECT_THAT(Message(plan_of(unequal, {"python", "main.py"}).status()),
+              HasSubstr("but 10.0.0.1 has 2 GPUs, 10.0.0.2 has 1 GPU"));
+
+  const std::string one_node = "nodes: [{address: 10.0.0.1, cpus: [0, 1]}]";
+  EXPECT_TRUE(plan_of(kTwoTimesTwoGpus, {"python", "main.py"}).ok());
+  EXPECT_TRUE(plan_of(one_node, {"python", "main.py"}).ok());
+  EXPECT_TRUE(plan_of(unequal, {"python", "-m", "paddle.distributed.launch", "main.py"}).ok());
+  EXPECT_TRUE(plan_of(unequal, {"python", "-umpaddle.distributed.launch", "main.py"}).ok());
+  EXPECT_TRUE(plan_of(unequal, {"python", "/usr/bin/fleetrun", "main.py"}).ok());
+  EXPECT_TRUE(plan_of(unequal, {"./train.sh"}).ok());
+}
+
 TEST(MindsporeTest, TheSchedulerIsOneMoreProcess) {
   const v1::LaunchPlan plan = PlanOf(kTwoAndOne, "mindspore");
   ASSERT_EQ(plan.nodes(0).ranks_size(), 3);
@@ -125,6 +154,13 @@ TEST(MindsporeTest, TheSchedulerIsOneMoreProcess) {
                                         {"MS_SCHED_HOST", "10.0.0.1"},
                                         {"MS_SCHED_PORT", "4711"}});
   EXPECT_EQ(plan.world_size(), 3u);
+}
+
+TEST(GrpcTest, NodesAreReachedWithoutAProxy) {
+  for (const char* dialect : {"jax", "tensorflow"}) {
+    ExpectValues(PlanOf(kTwoAndOne, dialect).nodes(1).ranks(0),
+                 {{"no_grpc_proxy", "10.0.0.1,10.0.0.2"}});
+  }
 }
 
 TEST(JaxTest, OneProcessPerDeviceOrPerNode) {
@@ -146,6 +182,25 @@ TEST(TensorflowTest, EveryRankIsAWorker) {
   EXPECT_EQ(ValueOf(PlanOf(kTwoAndOne, "tensorflow", kPerNode).nodes(1).ranks(0), "TF_CONFIG"),
             R"({"cluster":{"worker":["10.0.0.1:20000","10.0.0.2:20000"]},)"
             R"("task":{"type":"worker","index":1}})");
+}
+
+// A worker takes all GPUs that it sees; PyTorch beside it wants to see those of the node.
+TEST(TensorflowTest, AWorkerOfADeviceSeesNoOther) {
+  const v1::LaunchPlan plan = PlanOf(kTwoTimesTwoGpus, "tensorflow");
+  ExpectValues(plan.nodes(0).ranks(1), {{"CUDA_VISIBLE_DEVICES", "3"}});
+  ExpectValues(plan.nodes(1).ranks(0), {{"CUDA_VISIBLE_DEVICES", "0"}});
+  ExpectValues(PlanOf(kTwoTimesTwoGpus, "tensorflow", kPerNode).nodes(0).ranks(0),
+               {{"CUDA_VISIBLE_DEVICES", "2,3"}});
+  ExpectValues(PlanOf(kTwoAndOne, "tensorflow").nodes(0).ranks(1), {{"CUDA_VISIBLE_DEVICES", ""}});
+  const auto both = plan::MakePlan(test::InputFor(kTwoTimesTwoGpus, {"tensorflow", "torch"}));
+  ExpectValues(both->nodes(0).ranks(1), {{"CUDA_VISIBLE_DEVICES", "2,3"}});
+}
+
+TEST(HorovodTest, RefusesAddressesThatItCannotUse) {
+  const auto plan = plan::MakePlan(test::InputFor("nodes: [{address: 'fd00::1'}]", {"horovod"}));
+  EXPECT_EQ(Message(plan.status()),
+            "dialect 'horovod': Horovod cannot use IPv6 addresses: fd00::1");
+  EXPECT_EQ(Remedy(plan.status()), "give these nodes an IPv4 data_address in the spec");
 }
 
 TEST(HorovodTest, HasAStoreOnTheChief) {

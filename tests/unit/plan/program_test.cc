@@ -11,6 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 constexpr auto kPerDevice = v1::PROGRAM_KIND_PER_DEVICE;
 constexpr auto kPerNode = v1::PROGRAM_KIND_PER_NODE;
@@ -65,9 +66,14 @@ TEST(KnownLaunchersTest, AreFoundWhereverTheyStand) {
        {Command{"torchrun", "x.py"}, Command{"/opt/venv/bin/torchrun"},
         Command{"python", "-m", "torch.distributed.run", "x.py"},
         Command{"python3.11", "-u", "-X", "dev", "-m", "torch.distributed.launch"},
-        Command{"env", "A=1", "-u", "B=", "python3", "-mpaddle.distributed.launch"},
-        Command{"python3", "/usr/bin/torchrun"}, Command{"msrun"},
-        Command{"accelerate", "launch", "x.py"}}) {
+        Command{"env", "A=1", "-u", "B", "python3", "-mpaddle.distributed.launch"},
+        Command{"env", "-C", "/data", "--ignore-environment", "torchrun"},
+        Command{"nohup", "nice", "-n", "5", "/usr/bin/time", "-v", "torchrun"},
+        Command{"taskset", "-c", "0-3", "stdbuf", "-oL", "setsid", "torchrun"},
+        Command{"ionice", "-c2", "-n", "7", "chrt", "-f", "10", "torchrun"},
+        Command{"python", "-um", "torch.distributed.run", "x.py"},
+        Command{"python", "-Bumtorch.distributed.run"}, Command{"python3", "/usr/bin/torchrun"},
+        Command{"msrun"}, Command{"accelerate", "launch", "x.py"}}) {
     const auto launcher = LauncherIn(command);
     ASSERT_TRUE(launcher) << command[0];
     EXPECT_EQ(launcher->kind, kPerNode) << launcher->name;
@@ -76,7 +82,9 @@ TEST(KnownLaunchersTest, AreFoundWhereverTheyStand) {
   for (const Command& command :
        {Command{"./train"}, Command{"python", "train.py", "torchrun"}, Command{"python"},
         Command{"python", "-m", "train"}, Command{"accelerate", "config"}, Command{"env"},
-        Command{"python", "-c", "import torch"}, Command{}}) {
+        Command{"python", "-c", "import torch"}, Command{"python", "-uc", "torchrun"},
+        Command{"nice", "./train", "torchrun"}, Command{"env", "-u", "torchrun", "./train"},
+        Command{"env", "-u"}, Command{"numactl", "-N", "0"}, Command{"python", "-um"}, Command{}}) {
     EXPECT_FALSE(LauncherIn(command)) << testing::PrintToString(command);
   }
 }
@@ -85,13 +93,45 @@ TEST(KnownLaunchersTest, NeedTheRightKind) {
   const auto torchrun = PlanOf({"torchrun", "x.py"});
   EXPECT_EQ(Message(torchrun.status()),
             "torchrun starts the ranks of its node itself; it has to be started once per node");
-  EXPECT_THAT(Remedy(torchrun.status()), HasSubstr("add --per node, or leave the launcher out"));
+  EXPECT_EQ(Remedy(torchrun.status()),
+            "add --per node, or leave it out: autodist starts a rank per device by itself");
   EXPECT_THAT(Remedy(PlanOf({"mpirun"}, kPerNode).status()), HasSubstr("add --per job"));
   EXPECT_TRUE(PlanOf({"torchrun", "x.py"}, kPerNode).ok());
 }
 
+// In PyTorch's words alone, the programs of other frameworks would train one by one.
+TEST(KnownLaunchersTest, AreLeftOutForADialect) {
+  const auto remedy = [](const char* launcher) { return Remedy(PlanOf({launcher}).status()); };
+  EXPECT_EQ(remedy("mpirun"),
+            "add --per job, or leave it out and add --dialect mpi: autodist starts a rank per "
+            "device by itself");
+  EXPECT_THAT(remedy("msrun"), HasSubstr("leave it out and add --dialect mindspore: "));
+  EXPECT_THAT(remedy("fleetrun"), HasSubstr("leave it out and add --dialect paddle: "));
+}
+
+TEST(KnownLaunchersTest, ThatReachTheNodesByThemselvesAreRefusedPerDeviceAlone) {
+  const auto deepspeed = PlanOf({"deepspeed", "x.py"});
+  EXPECT_EQ(Message(deepspeed.status()),
+            "deepspeed starts the ranks of all nodes itself; it must not be started once per "
+            "device");
+  EXPECT_EQ(Remedy(deepspeed.status()),
+            "leave it out and add --dialect deepspeed: autodist starts a rank per device by "
+            "itself; with --per job it would reach the nodes by its own means");
+  EXPECT_THAT(Remedy(PlanOf({"horovodrun"}).status()), HasSubstr("add --dialect horovod: "));
+  EXPECT_THAT(Remedy(PlanOf({"srun"}).status()), StartsWith("leave it out: "));
+  EXPECT_EQ(Remedy(PlanOf({"mpirun.mpich"}).status()),
+            "add --per job, with which it reaches the nodes by its own means");
+  for (const char* launcher : {"deepspeed", "horovodrun", "srun", "mpiexec.hydra"}) {
+    EXPECT_FALSE(PlanOf({launcher}).ok()) << launcher;
+    EXPECT_TRUE(PlanOf({launcher, "--node_rank={node_rank}"}, kPerNode).ok()) << launcher;
+    EXPECT_TRUE(PlanOf({launcher}, kPerJob).ok()) << launcher;
+  }
+}
+
 TEST(KnownLaunchersTest, BringTheirDialect) {
   EXPECT_THAT(PlanOf({"mpirun", "./x"}, kPerJob)->dialects(), ElementsAre("mpi"));
+  EXPECT_THAT(PlanOf({"numactl", "-N", "0", "mpirun", "./x"}, kPerJob)->dialects(),
+              ElementsAre("mpi"));
   EXPECT_THAT(PlanOf({"python", "-m", "paddle.distributed.launch"}, kPerNode)->dialects(),
               ElementsAre("paddle"));
   EXPECT_THAT(PlanOf({"./train"})->dialects(), ElementsAre("torch"));
