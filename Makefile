@@ -22,7 +22,7 @@ check: programs
 # PyTorch, PaddlePaddle, MindSpore, JAX, TensorFlow, ... from PyPI: 12 GB in build/frameworks, unless
 # they are in $(FRAMEWORKS) already.
 check-frameworks: programs
-	@setup/packages.sh check
+	@setup/packages.sh frameworks
 	tests/cluster/frameworks/check $(if $(FRAMEWORKS),--environments $(FRAMEWORKS))
 
 bench: programs

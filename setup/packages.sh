@@ -1,6 +1,8 @@
 #!/bin/sh
 # Installs what building, testing and the demo need from the distribution (Debian 12 or newer,
 # Ubuntu 24.04 or newer). Does nothing, quickly, when all of it is there.
+#
+#   packages.sh [check | frameworks]      besides, what `make check` or `make check-frameworks` needs
 set -eu
 
 packages="
@@ -10,10 +12,13 @@ packages="
   nlohmann-json3-dev libcpp-httplib-dev libbrotli-dev libpmix-dev libevent-dev libhwloc-dev
   libgloo-dev libgtest-dev libgmock-dev
   openssh-client openssh-server iproute2 util-linux python3 procps"
-[ "${1:-}" = check ] && packages="$packages
+[ -n "${1:-}" ] && packages="$packages
   clang libclang-rt-dev clang-format clang-tidy clang-tools
   python3-pytest python3-jsonschema python3-yaml python3-torch python3-venv git nftables pdsh
   clustershell openmpi-bin libopenmpi-dev python3-mpi4py"
+# Horovod is compiled for Debian's torch.
+[ "${1:-}" = frameworks ] && packages="$packages
+  libtorch-dev pybind11-dev python3-dev python3-cloudpickle python3-packaging python3-psutil"
 
 missing=""
 for package in $packages; do

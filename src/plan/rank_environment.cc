@@ -75,12 +75,6 @@ constexpr const char* kStaleVariables[] = {
     "HOROVOD_HOSTNAME",
 };
 
-std::string AllAddresses(const v1::LaunchPlan& plan) {
-  std::vector<std::string> addresses;
-  for (const v1::NodePlan& node : plan.nodes()) addresses.push_back(node.data_address());
-  return dialect::Join(addresses);
-}
-
 // The node's whole list, not one device: programs call set_device(LOCAL_RANK).
 std::string VisibleGpus(const v1::NodePlan& node) {
   std::vector<std::string> gpus;
@@ -109,7 +103,7 @@ void SetRankEnvironment(const v1::LaunchPlan& plan, const v1::NodePlan& node, v1
   set("AUTODIST_NODE_RANK", std::to_string(node.node_rank()));
   set("AUTODIST_NODE_COUNT", std::to_string(plan.nodes_size()));
   set("AUTODIST_NODE_ADDRESS", node.data_address());
-  set("AUTODIST_NODE_ADDRESSES", AllAddresses(plan));
+  set("AUTODIST_NODE_ADDRESSES", dialect::DataAddresses(plan));
   set("AUTODIST_CHIEF_ADDRESS", plan.nodes(0).data_address());
   set("AUTODIST_RESTART_COUNT", std::to_string(plan.restart_count()));
   set("AUTODIST_DEVICE", gpus.empty() ? "cpu" : "gpu");

@@ -1,11 +1,39 @@
-"""Contract of Horovod, not a run: what gloo_context.cc of Horovod reads is there and fits together."""
+"""Horovod's programs; and a contract: what its gloo_context.cc reads is there and fits together."""
 
+import re
 from collections import defaultdict
 
 from hosts import address
 
 READ_AS_THEY_ARE = {"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo",
                     "HOROVOD_GLOO_RENDEZVOUS_ADDR": address(1)}
+
+
+PROGRAM = (r"rank (\d) of (\d), local rank (\d) of (\d), cross rank (\d) of (\d): "
+           r"the sum is (\d+), hello\n")
+
+
+def found_in(outcome):
+    return sorted(tuple(map(int, found)) for found in re.findall(PROGRAM, outcome.out))
+
+
+def test_a_program(run_program):
+    outcome = run_program("horovod_allreduce.py", ["python", "train.py"], "--dialect", "horovod")
+    assert found_in(outcome) == [(rank, 6, rank % 2, 2, rank // 2, 3, 15) for rank in range(6)], outcome.out
+
+
+def test_two_ranks_and_one(run_program, two_and_one):
+    outcome = run_program("horovod_allreduce.py", ["python", "train.py"], "--dialect", "horovod",
+                          changes=two_and_one)
+    assert found_in(outcome) == [(0, 3, 0, 2, 0, 2, 3), (1, 3, 1, 2, 0, 1, 3), (2, 3, 0, 1, 1, 2, 3)], outcome.out
+
+
+def test_a_rank_that_dies_ends_the_job(start_program):
+    job = start_program("horovod_allreduce.py", ["sh", "-c", "[ $HOROVOD_RANK = 4 ] && exit 3; exec python train.py"],
+                        "--dialect", "horovod")
+    outcome = job.finish()
+    assert outcome.code == 3
+    assert f"rank 4 on {address(3)}" in outcome.err
 
 
 def check_groups(ranks, key, number, size):
