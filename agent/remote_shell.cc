@@ -76,10 +76,11 @@ class NodeKeys {
   std::unique_ptr<v1::RendezvousService::Stub> rendezvous_;  // null outside a job
 };
 
-constexpr char kNext[] = "next";  // the number of the command that the server waits for
-std::string Taken(const std::string& number) {
-  return number + "/taken";
-}  // the nonce of which one
+// The number of the command that the server waits for.
+constexpr char kNext[] = "next";
+
+// The nonce of the command that was taken as this one.
+std::string Taken(const std::string& number) { return number + "/taken"; }
 
 // Several may hand over a command with the same number: the server takes one, the others try again.
 Status HandOver(NodeKeys& keys, const std::string& line) {
