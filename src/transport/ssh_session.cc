@@ -31,6 +31,7 @@ constexpr milliseconds kExecuteLimit{20'000};
 // How long a program may go on after its input has been closed.
 constexpr milliseconds kCloseLimit{5'000};
 
+constexpr int kFreeTries = 10;  // three are needed
 constexpr size_t kBufferSize = 64 * 1024;
 constexpr size_t kStderrTail = 4096;
 
@@ -449,13 +450,11 @@ SshSession::Step SshSession::Fail(const Status& status) {
 void SshSession::End() {
   phase_ = Phase::kEnded;
   deadline_ = Deadline::Never();
-  if (channel_) libssh2_channel_free(channel_);
+  if (channel_ && libssh2_channel_free(channel_) != LIBSSH2_ERROR_EAGAIN) channel_ = nullptr;
   if (session_) {
     libssh2_session_disconnect(session_, "done");
-    // On a socket that is shut libssh2 never waits: as long as it waits it frees nothing.
     shutdown(tcp_.get(), SHUT_RDWR);
-    while (libssh2_session_free(session_) == LIBSSH2_ERROR_EAGAIN) {
-    }
+    Free();
   }
   channel_ = nullptr;
   session_ = nullptr;
@@ -464,6 +463,23 @@ void SshSession::End() {
   const std::lock_guard lock(mutex_);
   ended_ = true;
   changed_.notify_all();
+}
+
+// libssh2 frees nothing as long as it waits; and where a packet is half sent it waits, without
+// trying, until it has read that the connection is gone. A write first finds that the rest of the
+// packet cannot be sent, and the next one reads.
+void SshSession::Free() {
+  if (to_remote_.empty()) {
+    to_remote_.assign(1, '\0');
+    to_remote_begin_ = 0;
+  }
+  for (int tries = 0; tries < kFreeTries; ++tries) {
+    if (libssh2_session_free(session_) != LIBSSH2_ERROR_EAGAIN) return;
+    if (!channel_) continue;
+    libssh2_channel_write(channel_, to_remote_.data() + to_remote_begin_,
+                          to_remote_.size() - to_remote_begin_);
+    libssh2_channel_wait_eof(channel_);
+  }
 }
 
 void SshSession::Abandon() { Fail(Error(StatusCode::kCancelled, "cancelled")); }

@@ -90,6 +90,7 @@ class SshSession final : public Pollable, public std::enable_shared_from_this<Ss
   void Enter(Phase phase);
   Step Fail(const Status& status);  // kWait: for the caller to return
   void End();
+  void Free();
   void UpdateInterest();
   std::string LibraryError();
   std::string Where() const;

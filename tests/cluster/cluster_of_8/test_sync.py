@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hosts import SHARED, SPEC, address, listening_sshd, on_host, parent
+from hosts import SHARED, SPEC, address, in_host, listening_sshd, on_host, parent
 from jobs import AUTODIST, processes
 
 OTHERS = range(2, 9)
@@ -246,6 +246,47 @@ def test_a_killed_agent_half_way(start_sync, sync, work):
     assert sync().code == 0
     for host in OTHERS:
         assert listing(host) == before
+
+
+@pytest.fixture
+def small_buffers():
+    """From this host to host 5, so that packets are sent in parts."""
+    sizes = {1: "tcp_wmem", 5: "tcp_rmem"}
+    before = {host: in_host(host, "cat", f"/proc/sys/net/ipv4/{name}") for host, name in sizes.items()}
+
+    def write(values):
+        for host, name in sizes.items():
+            in_host(host, "sh", "-c", f"echo {values[host]} >/proc/sys/net/ipv4/{name}")
+    write(dict.fromkeys(sizes, "4096 4096 4096"))
+    yield
+    write(before)
+
+
+def unsent(host):
+    """Bytes that connections from here hold back for a host."""
+    peer = "".join(f"{int(part):02X}" for part in reversed(address(host).split(".")))
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return sum(int(line[4].split(":")[0], 16) for line in lines if line[2].startswith(f"{peer}:"))
+
+
+def test_a_packet_that_is_sent_in_part_holds_nobody(start_sync, work, small_buffers):
+    make_tree(work, files=1, size=80_000_000)
+    job = start_sync("--lease", "1", "--grace", "1")
+    await_part(5)
+    _, above = agent_on(5)
+    while Path(f"/proc/{above}/comm").read_text() != "sshd\n":
+        above = parent(above)
+    os.kill(above, signal.SIGSTOP)
+    held = seconds = 0
+    while not held or held != unsent(5):
+        held, seconds = unsent(5), seconds + 0.2
+        assert seconds < 20
+        time.sleep(0.2)
+    job.interrupt()
+    outcome = job.finish(limit=30)
+    os.kill(above, signal.SIGCONT)
+    assert outcome.code == 130
+    await_no_process()
 
 
 def test_a_connection_that_breaks_half_way(start_sync, sync, work):
