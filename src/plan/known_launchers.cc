@@ -10,32 +10,32 @@ constexpr auto kPerJob = v1::PROGRAM_KIND_PER_JOB;
 constexpr bool kByItself = true;
 
 constexpr KnownLauncher kPrograms[] = {
-    {"torchrun", kPerNode, "torch", "torch"},
-    {"accelerate", kPerNode, "torch", "torch"},
-    {"fleetrun", kPerNode, "paddle", "paddle"},
-    {"msrun", kPerNode, "torch", "mindspore"},
-    {"mpirun", kPerJob, "mpi", "mpi"},
-    {"mpiexec", kPerJob, "mpi", "mpi"},
-    {"orterun", kPerJob, "mpi", "mpi"},
-    {"prterun", kPerJob, "mpi", "mpi"},
-    {"mpirun.openmpi", kPerJob, "mpi", "mpi"},
-    {"mpiexec.openmpi", kPerJob, "mpi", "mpi"},
-    {"horovodrun", kPerJob, "torch", "horovod", kByItself},
-    {"deepspeed", kPerJob, "torch", "deepspeed", kByItself},
-    {"srun", kPerJob, "torch", "torch", kByItself},
+    {"torchrun", "torch", "torch", kPerNode},
+    {"accelerate", "torch", "torch", kPerNode},
+    {"fleetrun", "paddle", "paddle", kPerNode},
+    {"msrun", "torch", "mindspore", kPerNode},
+    {"mpirun", "mpi", "mpi", kPerJob},
+    {"mpiexec", "mpi", "mpi", kPerJob},
+    {"orterun", "mpi", "mpi", kPerJob},
+    {"prterun", "mpi", "mpi", kPerJob},
+    {"mpirun.openmpi", "mpi", "mpi", kPerJob},
+    {"mpiexec.openmpi", "mpi", "mpi", kPerJob},
+    {"horovodrun", "torch", "horovod", kPerJob, kByItself},
+    {"deepspeed", "torch", "deepspeed", kPerJob, kByItself},
+    {"srun", "torch", "torch", kPerJob, kByItself},
     // The dialect mpi is Open MPI's.
-    {"mpirun.mpich", kPerJob, "torch", nullptr, kByItself},
-    {"mpiexec.mpich", kPerJob, "torch", nullptr, kByItself},
-    {"mpirun.hydra", kPerJob, "torch", nullptr, kByItself},
-    {"mpiexec.hydra", kPerJob, "torch", nullptr, kByItself},
+    {"mpirun.mpich", "torch", nullptr, kPerJob, kByItself},
+    {"mpiexec.mpich", "torch", nullptr, kPerJob, kByItself},
+    {"mpirun.hydra", "torch", nullptr, kPerJob, kByItself},
+    {"mpiexec.hydra", "torch", nullptr, kPerJob, kByItself},
 };
 
 constexpr KnownLauncher kModules[] = {
-    {"torch.distributed.run", kPerNode, "torch", "torch"},
-    {"torch.distributed.launch", kPerNode, "torch", "torch"},
-    {"paddle.distributed.launch", kPerNode, "paddle", "paddle"},
-    {"accelerate.commands.launch", kPerNode, "torch", "torch"},
-    {"deepspeed.launcher.runner", kPerJob, "torch", "deepspeed", kByItself},
+    {"torch.distributed.run", "torch", "torch", kPerNode},
+    {"torch.distributed.launch", "torch", "torch", kPerNode},
+    {"paddle.distributed.launch", "paddle", "paddle", kPerNode},
+    {"accelerate.commands.launch", "torch", "torch", kPerNode},
+    {"deepspeed.launcher.runner", "torch", "deepspeed", kPerJob, kByItself},
 };
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }

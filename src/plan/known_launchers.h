@@ -10,10 +10,10 @@
 namespace autodist::plan {
 
 struct KnownLauncher {
-  const char* name;  // of the program, or of the Python module
-  v1::ProgramKind kind;
+  const char* name;     // of the program, or of the Python module
   const char* dialect;  // in which it is told the cluster
   const char* without;  // in which its programs are, where it is left out; nullptr: in none of ours
+  v1::ProgramKind kind;
   // Whether it reaches the nodes by means of its own. Some can be kept from it, and are then
   // started once per node.
   bool by_itself = false;
