@@ -1,6 +1,7 @@
 """MPI programs, unmodified: without mpirun, where MPI_Init finds the ranks of all hosts, and with it."""
 
 import os
+import shlex
 import signal
 import subprocess
 from pathlib import Path
@@ -155,9 +156,16 @@ def test_two_jobs_at_once(start, program):
         assert outcome.lines() == world_of(RANKS, 2)
 
 
-def letters(lines):
-    """For what comes through mpirun, which may tear the lines of its ranks on a busy machine."""
-    return sorted("".join(lines))
+def with_files(folder, *command):
+    """Keeps each rank's lines in a file, too: on a busy machine mpirun may tear those that it passes on."""
+    return ["sh", "-c", f'"$0" "$@" | tee {folder}/lines.$OMPI_COMM_WORLD_RANK.$$', *map(str, command)]
+
+
+def check_lines(folder, outcome, expected):
+    """They are right in the files, and all of them came through mpirun."""
+    assert sorted(line for file in folder.glob("lines.*") for line in file.read_text().splitlines()) == sorted(expected)
+    assert set(outcome.lines()) == {0}
+    assert sorted("".join(outcome.lines()[0])) == sorted("".join(expected))
 
 
 @pytest.mark.parametrize("how", ["pmix", "mpirun"])
@@ -169,10 +177,15 @@ world = MPI.COMM_WORLD
 print(world.Get_rank(), world.Get_size(), world.allreduce({world.Get_rank()}, lambda a, b: a | b),
       world.Split_type(MPI.COMM_TYPE_SHARED).Get_size())
 """)
-    outcome = autodist(*(mpi() if how == "pmix" else mpirun()), "/usr/bin/python3", script)
+    command = ["/usr/bin/python3", script]
+    outcome = autodist(*(mpi() if how == "pmix" else mpirun()),
+                       *(command if how == "pmix" else with_files(folder, *command)))
     assert outcome.code == 0, outcome.err
-    lines = [line for rank in outcome.lines().values() for line in rank]
-    assert letters(lines) == letters(f"{rank} {RANKS} {set(ALL)} 2" for rank in ALL)
+    expected = [f"{rank} {RANKS} {set(ALL)} 2" for rank in ALL]
+    if how == "pmix":
+        assert outcome.lines() == {rank: [expected[rank]] for rank in ALL}
+    else:
+        check_lines(folder, outcome, expected)
 
 
 def test_ranks_that_never_call_mpi(autodist):
@@ -254,20 +267,20 @@ SLURM = {"SLURM_JOBID": "1", "SLURM_JOB_ID": "1", "SLURM_NODELIST": "elsewhere[1
 
 
 @pytest.mark.parametrize("env", [{}, SLURM], ids=["alone", "in_slurm"])
-def test_mpirun_reaches_all_hosts_through_the_agents(autodist, program, env):
-    outcome = autodist(*mpirun(program(WORLD)), env=env)
+def test_mpirun_reaches_all_hosts_through_the_agents(autodist, program, folder, env):
+    outcome = autodist(*mpirun(*with_files(folder, program(WORLD))), env=env)
     assert outcome.code == 0, outcome.err
-    assert set(outcome.lines()) == {0}
-    assert letters(outcome.lines()[0]) == letters(line for lines in world_of(RANKS, 2).values() for line in lines)
+    check_lines(folder, outcome, [line for lines in world_of(RANKS, 2).values() for line in lines])
     # On a busy machine mpirun tells of its setpgid for a shell that has done the same and runs already.
     assert not [line for line in outcome.err.splitlines() if "warning" in line.lower() and "setpgid" not in line]
 
 
 @pytest.mark.parametrize("two", ["{0} && {0}", "{0} & {0} && wait $!"], ids=["in_turn", "at_once"])
-def test_a_job_may_run_mpirun_twice(autodist, program, two):
-    outcome = autodist(*shell(two.format(f"mpirun --allow-run-as-root -n {RANKS} {program(WORLD)}")))
+def test_a_job_may_run_mpirun_twice(autodist, program, folder, two):
+    ranks = shlex.join(with_files(folder, program(WORLD)))
+    outcome = autodist(*shell(two.format(f"mpirun --allow-run-as-root -n {RANKS} {ranks}")))
     assert outcome.code == 0, outcome.err
-    assert letters(outcome.lines()[0]) == letters(2 * [line for lines in world_of(RANKS, 2).values() for line in lines])
+    check_lines(folder, outcome, 2 * [line for lines in world_of(RANKS, 2).values() for line in lines])
 
 
 def test_mpirun_with_hosts_of_its_own_is_refused(autodist):
@@ -318,11 +331,11 @@ def test_what_mpirun_starts_has_the_environment_of_the_spec(autodist, folder):
         spec["ssh"][name]["shared_envs"] = {"GREETING": f"hello {number}"}
     file = folder / "spec.yaml"
     file.write_text(yaml.safe_dump(spec))
-    outcome = autodist(*mpirun("sh", "-c", "echo $OMPI_COMM_WORLD_RANK $GREETING", spec=file))
+    outcome = autodist(*mpirun(*with_files(folder, "sh", "-c", "echo $OMPI_COMM_WORLD_RANK $GREETING"), spec=file))
     assert outcome.code == 0, outcome.err
     groups = sorted(spec["ssh"])
     greeting = {rank: f"hello {groups.index(spec['nodes'][rank // 2]['ssh_config'])}" for rank in ALL if rank > 1}
-    assert letters(outcome.lines()[0]) == letters(f"{rank} {greeting.get(rank, '')}".strip() for rank in ALL)
+    check_lines(folder, outcome, [f"{rank} {greeting.get(rank, '')}".strip() for rank in ALL])
 
 
 def test_mpi_abort_under_mpirun_ends_all(autodist, program):
