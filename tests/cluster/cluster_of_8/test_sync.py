@@ -89,6 +89,14 @@ def agent_on(host):
     return agent, parent(parent(agent))
 
 
+def sshd_of_agent_on(host):
+    """The one whose connection leads to the agent."""
+    _, above = agent_on(host)
+    while Path(f"/proc/{above}/comm").read_text() != "sshd\n":
+        above = parent(above)
+    return above
+
+
 def await_part(host):
     """Until a file is on its way to the host. Looks itself: a login would take longer than the file."""
     folder = f"/proc/{listening_sshd(host)}/root{WORK}"
@@ -273,10 +281,8 @@ def test_a_packet_that_is_sent_in_part_holds_nobody(start_sync, work, small_buff
     make_tree(work, files=1, size=80_000_000)
     job = start_sync("--lease", "1", "--grace", "1")
     await_part(5)
-    _, above = agent_on(5)
-    while Path(f"/proc/{above}/comm").read_text() != "sshd\n":
-        above = parent(above)
-    os.kill(above, signal.SIGSTOP)
+    sshd = sshd_of_agent_on(5)
+    os.kill(sshd, signal.SIGSTOP)
     held = seconds = 0
     while not held or held != unsent(5):
         held, seconds = unsent(5), seconds + 0.2
@@ -284,7 +290,7 @@ def test_a_packet_that_is_sent_in_part_holds_nobody(start_sync, work, small_buff
         time.sleep(0.2)
     job.interrupt()
     outcome = job.finish(limit=30)
-    os.kill(above, signal.SIGCONT)
+    os.kill(sshd, signal.SIGCONT)
     assert outcome.code == 130
     await_no_process()
 
@@ -294,10 +300,7 @@ def test_a_connection_that_breaks_half_way(start_sync, sync, work):
     before = listing(1)
     job = start_sync("--lease", "1")
     await_part(6)
-    _, above = agent_on(6)
-    while Path(f"/proc/{above}/comm").read_text() != "sshd\n":
-        above = parent(above)
-    os.kill(above, signal.SIGKILL)
+    os.kill(sshd_of_agent_on(6), signal.SIGKILL)
     outcome = job.finish()
     assert outcome.code == 125
     assert f"  {address(6)}:\n    copying the working directory: " in outcome.err
