@@ -65,15 +65,6 @@ std::string HostFile(const v1::LaunchPlan& plan) {
   return text;
 }
 
-v1::EnvironmentVariable& AddVariable(
-    google::protobuf::RepeatedPtrField<v1::EnvironmentVariable>& variables, const std::string& name,
-    const std::string& value) {
-  v1::EnvironmentVariable& variable = *variables.Add();
-  variable.set_name(name);
-  variable.set_value(value);
-  return variable;
-}
-
 // In one of the program's arguments: also in those of what a shell is to run.
 bool IsMentioned(const std::string& word, const v1::LaunchPlan& plan) {
   const auto& arguments = plan.nodes(0).ranks(0).argv();

@@ -17,6 +17,14 @@ std::string DataAddresses(const v1::LaunchPlan& plan) {
   return Join(addresses);
 }
 
+v1::EnvironmentVariable& AddVariable(Variables& variables, const std::string& name,
+                                     const std::string& value) {
+  v1::EnvironmentVariable& variable = *variables.Add();
+  variable.set_name(name);
+  variable.set_value(value);
+  return variable;
+}
+
 void KeepGrpcFromProxies(const Process& process, const SetVariable& set) {
   set("no_grpc_proxy", DataAddresses(process.plan));
 }

@@ -18,6 +18,12 @@ const std::string& ChiefAddress(const v1::LaunchPlan& plan);
 // The data addresses of all nodes, with commas between.
 std::string DataAddresses(const v1::LaunchPlan& plan);
 
+using Variables = google::protobuf::RepeatedPtrField<v1::EnvironmentVariable>;
+
+// At the end of a plan's list, which owns what is returned.
+v1::EnvironmentVariable& AddVariable(Variables& variables, const std::string& name,
+                                     const std::string& value);
+
 // gRPC would ask a proxy of the person's shell (http_proxy) for the other nodes, and wait. Source
 // of the name: doc/environment_variables.md of gRPC.
 void KeepGrpcFromProxies(const Process& process, const SetVariable& set);

@@ -6,6 +6,7 @@
 
 #include "base/utf8.h"
 #include "dialect/dialects.h"
+#include "dialect/world.h"
 #include "plan/known_launchers.h"
 #include "plan/placeholders.h"
 #include "plan/rank_environment.h"
@@ -27,18 +28,14 @@ void SetReach(const spec::Node& node, const Input& input, v1::NodePlan& planned)
       MakeSshReach(node, group, input.address_of.at(node.address), input.person);
   planned.set_activation(group.python_venv);
   for (const auto& [name, value] : group.shared_envs) {
-    v1::EnvironmentVariable& variable = *planned.add_shared_envs();
-    variable.set_name(name);
-    variable.set_value(value);
+    dialect::AddVariable(*planned.mutable_shared_envs(), name, value);
   }
 }
 
 void SetVariables(const Input& input, v1::NodePlan& planned) {
   for (const Variable& given : input.variables) {
-    v1::EnvironmentVariable& variable = *planned.add_variables();
-    variable.set_name(given.name);
-    variable.set_value(given.value);
-    variable.set_secret(given.secret);
+    dialect::AddVariable(*planned.mutable_variables(), given.name, given.value)
+        .set_secret(given.secret);
   }
 }
 
@@ -90,9 +87,11 @@ Status CheckCommand(const std::vector<std::string>& command) {
 void SetVariable(const std::string& name, const std::string& value, v1::RankPlan& rank) {
   auto& variables = *rank.mutable_environment();
   const auto known = std::ranges::find(variables, name, &v1::EnvironmentVariable::name);
-  v1::EnvironmentVariable& variable = known == variables.end() ? *variables.Add() : *known;
-  variable.set_name(name);
-  variable.set_value(value);
+  if (known == variables.end()) {
+    dialect::AddVariable(variables, name, value);
+  } else {
+    known->set_value(value);
+  }
 }
 
 std::string RemedyFor(const KnownLauncher& launcher) {

@@ -88,9 +88,7 @@ std::string VisibleGpus(const v1::NodePlan& node) {
 
 void SetRankEnvironment(const v1::LaunchPlan& plan, const v1::NodePlan& node, v1::RankPlan& rank) {
   const auto set = [&](const char* name, const std::string& value) {
-    v1::EnvironmentVariable& variable = *rank.add_environment();
-    variable.set_name(name);
-    variable.set_value(value);
+    dialect::AddVariable(*rank.mutable_environment(), name, value);
   };
   const std::string gpus = VisibleGpus(node);
   set("AUTODIST_JOB_ID", plan.job_id());
@@ -114,9 +112,7 @@ void SetRankEnvironment(const v1::LaunchPlan& plan, const v1::NodePlan& node, v1
 void SetNodeEnvironment(v1::ProgramKind kind, v1::NodePlan& node) {
   for (const char* name : kStaleVariables) node.add_removed_variables(name);
   const auto by_default = [&](const char* name, const char* value) {
-    v1::EnvironmentVariable& variable = *node.add_default_variables();
-    variable.set_name(name);
-    variable.set_value(value);
+    dialect::AddVariable(*node.mutable_default_variables(), name, value);
   };
   by_default("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
   // Several ranks with a thread per core each would fight for the cores.
@@ -125,9 +121,7 @@ void SetNodeEnvironment(v1::ProgramKind kind, v1::NodePlan& node) {
   }
 
   const auto by_interface = [&](const char* name, const char* prefix) {
-    v1::EnvironmentVariable& variable = *node.add_interface_variables();
-    variable.set_name(name);
-    variable.set_value(prefix);
+    dialect::AddVariable(*node.mutable_interface_variables(), name, prefix);
   };
   by_interface("NCCL_SOCKET_IFNAME", "=");  // NCCL: "=" asks for exactly this name
   by_interface("GLOO_SOCKET_IFNAME", "");
@@ -138,9 +132,7 @@ void SetNcclDebug(const std::string& level, v1::LaunchPlan& plan) {
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
     for (v1::RankPlan& rank : *node.mutable_ranks()) {
       const auto set = [&](const char* name, const std::string& value) {
-        v1::EnvironmentVariable& variable = *rank.add_environment();
-        variable.set_name(name);
-        variable.set_value(value);
+        dialect::AddVariable(*rank.mutable_environment(), name, value);
       };
       set("NCCL_DEBUG", level);
       // The name opens the rank's own pipe once more, so the lines are kept as all that it writes.
