@@ -2,7 +2,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "chief/job_state.h"
+#include "chief/attempt/job_state.h"
 #include "cli/commands.h"
 #include "cli/follow_job.h"
 #include "cli/job_text.h"

@@ -3,8 +3,8 @@
 
 #include "base/count.h"
 #include "base/log.h"
-#include "chief/clean.h"
-#include "chief/job_state.h"
+#include "chief/attempt/job_state.h"
+#include "chief/checks/clean.h"
 #include "cli/commands.h"
 #include "cli/plan_job.h"
 #include "cli/this_machine.h"

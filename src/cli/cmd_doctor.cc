@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "base/log.h"
-#include "chief/doctor.h"
+#include "chief/checks/doctor.h"
 #include "cli/commands.h"
 #include "cli/plan_job.h"
 #include "cli/this_machine.h"

@@ -1,0 +1,53 @@
+#include "chief/checks/preflight.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/random.h"
+#include "chief/checks/program_files.h"
+
+namespace autodist::chief {
+
+Preflight::Preflight(const v1::LaunchPlan& plan, bool thorough) : plan_(plan) {
+  examination_.set_thorough(thorough);
+  if (plan.nodes_size() > 0 && plan.nodes(0).ranks_size() > 0) {
+    const auto& argv = plan.nodes(0).ranks(0).argv();
+    const ProgramFiles program =
+        FilesOfProgram({argv.begin(), argv.end()}, plan.working_directory());
+    for (const std::string& file : program.files) examination_.add_files(file);
+    if (thorough) {
+      for (const std::string& name : program.python_modules) examination_.add_python_modules(name);
+    }
+  }
+  MarkSharedFolders();
+}
+
+Preflight::~Preflight() {
+  for (const std::string& path : examination_.shared_files()) unlink(path.c_str());
+}
+
+// What cannot be written here will not be found by the chief's own agent, which says so.
+void Preflight::MarkSharedFolders() {
+  for (const std::string& folder : plan_.shared_paths()) {
+    const std::string path = folder + "/.autodist-" + base::RandomHex();
+    const base::UniqueFd file(
+        open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+    if (file.valid()) {
+      (void)base::WriteAll(file.get(), base::RandomHex(), base::Deadline::Never()).ok();
+    }
+    examination_.add_shared_files(path);
+  }
+}
+
+diagnosis::Evidence Preflight::EvidenceFrom(const std::vector<launch::LaunchedNode>& nodes) const {
+  diagnosis::Evidence evidence;
+  evidence.plan = &plan_;
+  evidence.examination = examination_;
+  for (const launch::LaunchedNode& node : nodes) {
+    evidence.nodes.push_back({node.status, node.prepared, node.clock_offset_ns});
+  }
+  return evidence;
+}
+
+}  // namespace autodist::chief

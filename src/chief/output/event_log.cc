@@ -1,0 +1,46 @@
+#include "chief/output/event_log.h"
+
+#include <fcntl.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "base/log.h"
+#include "base/utf8.h"
+#include "base/wall_clock.h"
+
+namespace autodist::chief {
+
+Result<std::unique_ptr<EventLog>> EventLog::Create(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    return WithRemedy(
+        Error(StatusCode::kPermissionDenied, "log folder " + folder + ": " + error.message()),
+        "name another place with --log-dir");
+  }
+  std::filesystem::permissions(folder, std::filesystem::perms::owner_all, error);
+  const std::string path = folder + "/events.jsonl";
+  base::UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  if (!file.valid()) return ErrnoError(errno, path);
+  return std::unique_ptr<EventLog>(new EventLog(std::move(file)));
+}
+
+void EventLog::Record(v1::JobEvent event) {
+  event.set_time_ms(base::MillisecondsSince1970());
+  event.set_what(base::ToUtf8(event.what()));
+  std::string line;
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  if (!google::protobuf::util::MessageToJsonString(event, &line, options).ok()) return;
+  line += '\n';
+  const std::lock_guard lock(mutex_);
+  if (cut_short_) return;
+  const Status written = base::WriteAll(file_.get(), line, base::Deadline::Never());
+  if (written.ok()) return;
+  cut_short_ = true;
+  base::Log(base::LogLevel::kWarning, "events.jsonl is cut short: " + Message(written));
+}
+
+}  // namespace autodist::chief

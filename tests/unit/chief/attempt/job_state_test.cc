@@ -1,0 +1,258 @@
+#include "chief/attempt/job_state.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "support/plans.h"
+
+namespace autodist::chief {
+namespace {
+
+using Action = JobState::Action;
+
+v1::RankExited Exited(uint32_t rank, int code) {
+  v1::RankExited exit;
+  exit.set_rank(rank);
+  exit.set_exit_code(code);
+  return exit;
+}
+
+v1::RankExited Signaled(uint32_t rank, int signal) {
+  v1::RankExited exit;
+  exit.set_rank(rank);
+  exit.set_signal(signal);
+  return exit;
+}
+
+// Ranks 0 and 1 on node 0, 2 and 3 on node 1, 4 on node 2.
+class JobStateTest : public testing::Test {
+ protected:
+  JobState state_{test::ThreeNodePlan()};
+};
+
+TEST_F(JobStateTest, EndsWellWhenAllRanksDo) {
+  for (uint32_t rank = 0; rank < 5; ++rank) {
+    EXPECT_FALSE(state_.AllEnded());
+    EXPECT_EQ(state_.RankExited(Exited(rank, 0)), Action::kNone);
+  }
+  EXPECT_TRUE(state_.AllEnded());
+  EXPECT_EQ(state_.ExitCode(), 0);
+  EXPECT_FALSE(state_.cause());
+}
+
+TEST_F(JobStateTest, TheFirstFailureStopsTheRestAndIsTheExitCode) {
+  EXPECT_EQ(state_.RankExited(Exited(3, 7)), Action::kStop);
+  EXPECT_EQ(state_.RankExited(Exited(1, 9)), Action::kNone);
+  EXPECT_EQ(state_.RankExited(Signaled(0, SIGTERM)), Action::kNone);
+  v1::RankExited killed = Signaled(2, SIGKILL);
+  killed.set_time_ns(30'000'000'000);  // after the grace period
+  EXPECT_EQ(state_.RankExited(killed), Action::kNone);
+  EXPECT_FALSE(state_.AllEnded());
+  EXPECT_EQ(state_.RankExited(Exited(4, 0)), Action::kNone);
+  EXPECT_TRUE(state_.AllEnded());
+  EXPECT_EQ(state_.ExitCode(), 7);
+  EXPECT_EQ(state_.cause()->exit.rank(), 3u);
+  EXPECT_EQ(state_.cause()->node_rank, 1u);
+  EXPECT_EQ(state_.ended_by_stop_signal(), 1);
+  EXPECT_EQ(state_.ended_by_kill(), 1);
+  EXPECT_EQ(state_.ended_themselves(), 2);
+}
+
+TEST_F(JobStateTest, ARankThatWasKilledIsTheCauseOfExitsThatAreToldSooner) {
+  state_.RankExited(Exited(0, 1));
+  v1::RankExited killed = Signaled(3, SIGKILL);
+  killed.set_time_ns(900'000'000);  // its agent had other things to do
+  EXPECT_EQ(state_.RankExited(killed), Action::kNone);
+  EXPECT_EQ(state_.ExitCode(), 137);
+  EXPECT_EQ(state_.cause()->exit.rank(), 3u);
+  EXPECT_EQ(state_.ended_themselves(), 1);
+}
+
+// With rank 5 on node 0, which serves the others.
+v1::LaunchPlan PlanWithAuxiliary() {
+  v1::LaunchPlan plan = test::ThreeNodePlan();
+  v1::RankPlan& serving = *plan.mutable_nodes(0)->add_ranks();
+  serving.set_rank(5);
+  serving.set_auxiliary(true);
+  return plan;
+}
+
+TEST_F(JobStateTest, WhatServesTheRanksIsNotWaitedFor) {
+  JobState state(PlanWithAuxiliary());
+  for (uint32_t rank = 0; rank < 5; ++rank) state.RankExited(Exited(rank, 0));
+  EXPECT_TRUE(state.AllEnded());
+  EXPECT_EQ(state.RankExited(Signaled(5, SIGTERM)), Action::kNone);
+  EXPECT_FALSE(state.cause());
+  EXPECT_EQ(state.ExitCode(), 0);
+}
+
+TEST_F(JobStateTest, WhatServesTheRanksCountsAsNoneOfThem) {
+  JobState state(PlanWithAuxiliary());
+  EXPECT_EQ(state.RunningByNode(), (std::vector<uint32_t>{2, 2, 1}));
+  EXPECT_EQ(state.RunningOn(0), 3u);
+  state.RankExited(Exited(1, 3));
+  state.RankExited(Signaled(5, SIGTERM));
+  EXPECT_EQ(state.ended_by_stop_signal(), 0);
+}
+
+TEST_F(JobStateTest, WhatServesTheRanksMayEndWellButNotFail) {
+  JobState well(PlanWithAuxiliary());
+  EXPECT_EQ(well.RankExited(Exited(5, 0)), Action::kNone);
+  EXPECT_FALSE(well.AllEnded());
+  JobState state(PlanWithAuxiliary());
+  EXPECT_EQ(state.RankExited(Exited(5, 3)), Action::kStop);
+  EXPECT_EQ(state.cause()->exit.rank(), 5u);
+  EXPECT_EQ(state.ExitCode(), 3);
+}
+
+v1::RankAborted Aborted(uint32_t rank, int status, int64_t time_ns = 0) {
+  v1::RankAborted aborted;
+  aborted.set_rank(rank);
+  aborted.set_status(status);
+  aborted.set_time_ns(time_ns);
+  return aborted;
+}
+
+TEST_F(JobStateTest, AnAbortStopsTheRestAndItsStatusIsTheExitCode) {
+  EXPECT_EQ(state_.RankAborted(Aborted(3, 7)), Action::kStop);
+  EXPECT_EQ(state_.RankAborted(Aborted(1, 9)), Action::kNone);
+  EXPECT_EQ(state_.running(), 5u);  // it has not ended yet
+  EXPECT_EQ(state_.RankExited(Signaled(3, SIGTERM)), Action::kNone);
+  EXPECT_EQ(state_.RankExited(Exited(1, 9)), Action::kNone);
+  EXPECT_EQ(state_.running(), 3u);
+  EXPECT_EQ(state_.cause()->exit.rank(), 3u);
+  EXPECT_EQ(state_.cause()->node_rank, 1u);
+  EXPECT_EQ(state_.ExitCode(), 7);
+  EXPECT_EQ(state_.ended_by_stop_signal(), 0);  // the one that aborted is no consequence
+  EXPECT_EQ(state_.ended_themselves(), 1);
+}
+
+TEST_F(JobStateTest, AnAbortIsTheCauseOfExitsThatAreToldSooner) {
+  v1::RankExited consequence = Exited(0, 1);
+  consequence.set_time_ns(200);
+  state_.RankExited(consequence);
+  EXPECT_EQ(state_.RankAborted(Aborted(3, 7, 100)), Action::kNone);
+  EXPECT_EQ(state_.cause()->exit.rank(), 3u);
+  EXPECT_EQ(state_.ExitCode(), 7);
+  EXPECT_EQ(state_.ended_themselves(), 1);
+  state_.RankAborted(Aborted(4, 8, 150));
+  EXPECT_EQ(state_.ExitCode(), 7);
+}
+
+TEST_F(JobStateTest, ARankThatWasKilledIsTheCauseOfAnAbort) {
+  state_.RankAborted(Aborted(0, 1));
+  state_.RankExited(Signaled(3, SIGKILL));
+  EXPECT_EQ(state_.ExitCode(), 137);
+  state_.RankExited(Exited(0, 1));
+  EXPECT_EQ(state_.ended_themselves(), 1);
+}
+
+TEST_F(JobStateTest, AnAbortIsNoSuccessWhateverItsStatus) {
+  state_.RankAborted(Aborted(0, 256));
+  EXPECT_EQ(state_.ExitCode(), 1);
+  EXPECT_EQ(ExitCodeOf(AsExit(Aborted(0, -1))), 255);
+}
+
+TEST_F(JobStateTest, ASignalGives128AndItsNumber) {
+  state_.RankExited(Signaled(0, SIGSEGV));
+  EXPECT_EQ(state_.ExitCode(), 139);
+}
+
+TEST_F(JobStateTest, TheLastRankToFailHasNobodyToStop) {
+  for (uint32_t rank = 0; rank < 4; ++rank) state_.RankExited(Exited(rank, 0));
+  EXPECT_EQ(state_.RankExited(Exited(4, 3)), Action::kNone);
+  EXPECT_TRUE(state_.AllEnded());
+  EXPECT_EQ(state_.ExitCode(), 3);
+}
+
+TEST_F(JobStateTest, ALostNodeEndsTheJobWith125) {
+  EXPECT_EQ(state_.NodeLost(1, Error(StatusCode::kUnavailable, "link")), Action::kStop);
+  for (const uint32_t rank : {0u, 1u, 4u}) state_.RankExited(Signaled(rank, SIGTERM));
+  EXPECT_TRUE(state_.AllEnded());
+  EXPECT_EQ(state_.ExitCode(), 125);
+  EXPECT_TRUE(state_.NodeIsLost(1));
+}
+
+TEST_F(JobStateTest, ANodeWhoseRanksHaveEndedCanGo) {
+  state_.RankExited(Exited(4, 0));
+  EXPECT_EQ(state_.NodeLost(2, Error(StatusCode::kUnavailable, "link")), Action::kNone);
+  EXPECT_FALSE(state_.cause());
+}
+
+TEST_F(JobStateTest, TheSecondInterruptKillsAndTheThirdGivesUp) {
+  EXPECT_EQ(state_.Interrupted(SIGINT), Action::kStop);
+  EXPECT_EQ(state_.Interrupted(SIGINT), Action::kKill);
+  EXPECT_EQ(state_.Interrupted(SIGINT), Action::kGiveUp);
+  EXPECT_EQ(state_.ExitCode(), 130);
+}
+
+TEST_F(JobStateTest, AnInterruptAfterAFailureKillsButDoesNotHideIt) {
+  state_.RankExited(Exited(0, 7));
+  EXPECT_EQ(state_.Interrupted(SIGINT), Action::kKill);
+  EXPECT_EQ(state_.ExitCode(), 7);
+}
+
+TEST_F(JobStateTest, TheEarliestFailureIsTheCauseWhateverCameFirst) {
+  const auto at = [](v1::RankExited exit, int64_t time) {
+    exit.set_time_ns(time);
+    return exit;
+  };
+  EXPECT_EQ(state_.RankExited(at(Exited(3, 7), 200)), Action::kStop);
+  EXPECT_EQ(state_.RankExited(at(Signaled(0, SIGSEGV), 100)), Action::kNone);
+  EXPECT_EQ(state_.cause()->exit.rank(), 0u);
+  EXPECT_EQ(state_.cause()->node_rank, 0u);
+  EXPECT_EQ(state_.ExitCode(), 139);
+  EXPECT_EQ(state_.ended_themselves(), 1);  // rank 3
+  state_.RankExited(at(Exited(1, 0), 50));  // no failure
+  state_.RankExited(at(Exited(2, 9), 150));
+  EXPECT_EQ(state_.cause()->exit.rank(), 0u);
+  EXPECT_EQ(state_.ended_themselves(), 3);
+}
+
+TEST_F(JobStateTest, AnEarlierFailureDoesNotHideAnotherCause) {
+  state_.Interrupted(SIGTERM);
+  state_.RankExited(Exited(0, 7));
+  EXPECT_EQ(state_.ExitCode(), 143);
+}
+
+TEST_F(JobStateTest, ATimeThatIsUpStopsTheJobWith124) {
+  EXPECT_EQ(state_.TimedOut(), Action::kStop);
+  EXPECT_EQ(state_.TimedOut(), Action::kNone);
+  EXPECT_EQ(state_.cause()->kind, Cause::Kind::kTimedOut);
+  EXPECT_EQ(state_.ExitCode(), 124);
+}
+
+TEST_F(JobStateTest, AHungJobIsStoppedWith124) {
+  EXPECT_EQ(state_.Hung(), Action::kStop);
+  EXPECT_EQ(state_.RankExited(Exited(0, 7)), Action::kNone);
+  EXPECT_EQ(state_.cause()->kind, Cause::Kind::kHung);
+  EXPECT_EQ(state_.ExitCode(), 124);
+}
+
+TEST_F(JobStateTest, RanksAreCountedByTheirNodes) {
+  EXPECT_EQ(state_.running(), 5u);
+  EXPECT_EQ(state_.RunningOn(0), 2u);
+  state_.RankExited(Exited(1, 0));
+  state_.NodeLost(1, Error(StatusCode::kUnavailable, "link"));
+  EXPECT_EQ(state_.RunningOn(0), 1u);
+  EXPECT_EQ(state_.RunningOn(1), 0u);
+  EXPECT_EQ(state_.running(), 2u);
+}
+
+TEST_F(JobStateTest, TheStopSignalIsTheJobsOwn) {
+  JobState state(test::ThreeNodePlan(), SIGUSR1);
+  state.RankExited(Exited(0, 7));
+  state.RankExited(Signaled(1, SIGUSR1));
+  state.RankExited(Signaled(2, SIGTERM));
+  EXPECT_EQ(state.ended_by_stop_signal(), 1);
+  EXPECT_EQ(state.ended_themselves(), 1);
+}
+
+TEST_F(JobStateTest, ADoubleReportCountsOnce) {
+  state_.RankExited(Exited(0, 0));
+  state_.RankExited(Exited(0, 7));
+  EXPECT_FALSE(state_.cause());
+}
+
+}  // namespace
+}  // namespace autodist::chief

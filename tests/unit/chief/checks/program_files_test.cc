@@ -1,0 +1,51 @@
+#include "chief/checks/program_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "support/temp_folder.h"
+
+namespace autodist::chief {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TEST(ProgramFilesTest, TheProgramAndItsArguments) {
+  const test::TempFolder folder;
+  folder.Write("train", "x");
+  folder.Write("big.yaml", "x");
+  folder.Write("other.yaml", "x");
+  EXPECT_THAT(FilesOfProgram({"./train", "--config=big.yaml", "--lr", "0.1", "other.yaml", "none"},
+                             folder.path())
+                  .files,
+              ElementsAre("./train", "big.yaml", "other.yaml"));
+  EXPECT_THAT(FilesOfProgram({"train"}, folder.path()).files, IsEmpty());  // looked up in PATH
+  EXPECT_THAT(FilesOfProgram({}, folder.path()).files, IsEmpty());
+}
+
+TEST(ProgramFilesTest, AScriptBringsTheModulesBesideIt) {
+  const test::TempFolder folder;
+  for (const char* package : {"net", "net/deep"}) {
+    std::filesystem::create_directories(folder.path() + "/" + package);
+    folder.Write(std::string(package) + "/__init__.py", "");
+  }
+  folder.Write("train.py",
+               "import os, torch.distributed as dist\nfrom net import layers  # ours\n"
+               "from net.deep.ring import Ring\nimport train\n  import numpy\n"
+               "text = 'import nothing'\n");
+  folder.Write("net/layers.py", "from . import losses\nfrom .deep import ring\n");
+  folder.Write("net/losses.py", "from ..net import layers\n");
+  folder.Write("net/deep/ring.py", "");
+  folder.Write("net/unused.py", "");
+  const ProgramFiles found = FilesOfProgram({"/usr/bin/python3", "-u", "train.py"}, folder.path());
+  EXPECT_THAT(found.files, testing::UnorderedElementsAre(
+                               "train.py", "net/__init__.py", "net/layers.py", "net/losses.py",
+                               "net/deep/__init__.py", "net/deep/ring.py"));
+  EXPECT_THAT(found.python_modules, ElementsAre("torch", "numpy"));
+}
+
+}  // namespace
+}  // namespace autodist::chief

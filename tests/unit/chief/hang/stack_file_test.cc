@@ -1,0 +1,69 @@
+#include "chief/hang/stack_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "support/temp_folder.h"
+
+namespace autodist::chief {
+namespace {
+
+v1::RankStacks OfRank(uint32_t rank, const std::string& text) {
+  v1::RankStacks stacks;
+  stacks.set_rank(rank);
+  stacks.set_text(text);
+  return stacks;
+}
+
+v1::RankStacks OfNode(const std::string& text) {
+  v1::RankStacks stacks;
+  stacks.set_text(text);
+  return stacks;
+}
+
+class StackFileTest : public testing::Test {
+ protected:
+  std::string Content() const {
+    return folder_.Read(std::filesystem::path(file_.path()).filename());
+  }
+
+  const test::TempFolder folder_;
+  StackFile file_ = *StackFile::Create(folder_.path(), {0, 2});
+};
+
+TEST_F(StackFileTest, IsCompleteWithEachNodesLastWord) {
+  EXPECT_THAT(file_.path(), testing::MatchesRegex(".*/stacks-[0-9]+\\.txt"));
+  file_.Add(0, "rank 1 on n0", OfRank(1, "main\n"));
+  file_.Add(0, "NCCL on n0", OfNode(""));  // NCCL says nothing
+  EXPECT_FALSE(file_.complete());
+  file_.Add(2, "rank 4 on n2", OfRank(4, "without an end"));
+  file_.Add(2, "NCCL on n2", OfNode("ring\n"));
+  EXPECT_TRUE(file_.complete());
+  EXPECT_EQ(Content(),
+            "==== rank 1 on n0\nmain\n"
+            "==== rank 4 on n2\nwithout an end\n"
+            "==== NCCL on n2\nring\n");
+}
+
+TEST_F(StackFileTest, ANodeThatIsGoneIsNotWaitedFor) {
+  file_.NodeIsGone(0);
+  file_.Add(2, "NCCL on n2", OfNode(""));
+  EXPECT_TRUE(file_.complete());
+}
+
+TEST_F(StackFileTest, NobodySpeaksUnaskedOrAfterItsLastWord) {
+  file_.Add(1, "rank 9 on n1", OfRank(9, "unasked"));
+  file_.Add(0, "NCCL on n0", OfNode(""));
+  file_.Add(0, "rank 0 on n0", OfRank(0, "too late"));
+  EXPECT_EQ(Content(), "");
+}
+
+TEST_F(StackFileTest, AFolderThatIsNotThereIsNamed) {
+  const auto file = StackFile::Create("/no/such/folder", {0});
+  EXPECT_THAT(Message(file.status()), testing::HasSubstr("/no/such/folder/stacks-"));
+}
+
+}  // namespace
+}  // namespace autodist::chief

@@ -1,0 +1,96 @@
+#include "chief/output/event_log.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "support/spool_files.h"
+#include "support/temp_folder.h"
+
+namespace autodist::chief {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+class EventLogTest : public testing::Test {
+ protected:
+  std::vector<v1::JobEvent> Events() {
+    std::vector<v1::JobEvent> events;
+    std::istringstream lines(folder_.Read("logs/job/events.jsonl"));
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(line, &events.emplace_back()).ok())
+          << line;
+    }
+    return events;
+  }
+  static v1::JobEvent Event(const std::string& what) {
+    v1::JobEvent event;
+    event.set_what(what);
+    return event;
+  }
+
+  const test::TempFolder folder_;
+  const std::string job_ = folder_.path() + "/logs/job";
+};
+
+TEST_F(EventLogTest, AnEventIsALineOfJson) {
+  auto log = EventLog::Create(job_);
+  ASSERT_TRUE(log.ok()) << log.status();
+  v1::JobEvent event = Event("rank 3\nfailed \xff");
+  event.set_rank(0);
+  event.set_node("n1");
+  event.set_job_phase(v1::JOB_PHASE_STOPPING);
+  (*log)->Record(event);
+  (*log)->Record(Event("second"));
+  EXPECT_THAT(folder_.Read("logs/job/events.jsonl"), HasSubstr("\"job_phase\":\"JOB_PHASE_STOPP"));
+  const std::vector<v1::JobEvent> events = Events();
+  ASSERT_THAT(events, SizeIs(2));
+  EXPECT_EQ(events[0].what(), "rank 3\nfailed ?");
+  EXPECT_TRUE(events[0].has_rank());
+  EXPECT_EQ(events[0].node(), "n1");
+  EXPECT_GT(events[0].time_ms(), 0);
+  EXPECT_EQ(events[1].what(), "second");
+}
+
+TEST_F(EventLogTest, TheFolderIsForThisUserAlone) {
+  ASSERT_TRUE(EventLog::Create(job_).ok());
+  struct stat info;
+  ASSERT_EQ(stat(job_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0700u);
+  ASSERT_EQ(stat((job_ + "/events.jsonl").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0600u);
+}
+
+TEST_F(EventLogTest, AFolderThatCannotBeMadeHasARemedy) {
+  folder_.Write("logs", "a file");
+  const Status status = EventLog::Create(job_).status();
+  EXPECT_THAT(Message(status), HasSubstr(job_));
+  EXPECT_THAT(Remedy(status), HasSubstr("--log-dir"));
+}
+
+TEST_F(EventLogTest, AFullDiskIsSaidOnce) {
+  auto log = EventLog::Create(job_);
+  ASSERT_TRUE(log.ok());
+  (*log)->Record(Event("fits"));
+  testing::internal::CaptureStderr();
+  {
+    // Of all files, so also of what is captured: enough for that.
+    const test::FileSizeLimit limit(100'000);
+    (*log)->Record(Event(std::string(100'000, 'x')));
+    (*log)->Record(Event("no more"));
+  }
+  (*log)->Record(Event("not even now"));
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, HasSubstr("events.jsonl is cut short"));
+  EXPECT_EQ(said.find("cut short"), said.rfind("cut short"));
+  EXPECT_EQ(folder_.Read("logs/job/events.jsonl").find("no more"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace autodist::chief

@@ -1,0 +1,206 @@
+#include "chief/output/output.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/plans.h"
+#include "support/spool_files.h"
+#include "support/temp_folder.h"
+
+namespace autodist::chief {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// The place of a terminal is taken by another file until the destructor.
+class Redirected {
+ public:
+  Redirected(int fd, const char* path) : fd_(fd), before_(dup(fd)) {
+    const base::UniqueFd file(open(path, O_WRONLY | O_CLOEXEC));
+    dup2(file.get(), fd_);
+  }
+  Redirected(const Redirected&) = delete;
+  Redirected& operator=(const Redirected&) = delete;
+  ~Redirected() { dup2(before_.get(), fd_); }
+
+ private:
+  const int fd_;
+  const base::UniqueFd before_;
+};
+
+class OutputTest : public testing::Test {
+ protected:
+  void SetUp() override { Make(Prefixes::kAll); }
+
+  void Make(Prefixes prefixes) {
+    auto writer = OutputWriter::Create(test::ThreeNodePlan(), folder_.path(), prefixes,
+                                       [this](uint32_t node_rank, const v1::OutputAck& ack) {
+                                         acked_.push_back({node_rank, ack.rank(), ack.offset()});
+                                       });
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    writer_ = std::move(*writer);
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+  }
+
+  void Write(uint32_t rank, const std::string& data,
+             v1::OutputStream stream = v1::OUTPUT_STREAM_STDOUT) {
+    v1::Output output;
+    output.set_rank(rank);
+    output.set_stream(stream);
+    output.set_offset(offset_[{rank, stream}]);
+    output.set_data(data);
+    offset_[{rank, stream}] += data.size();
+    writer_->Write(std::move(output));
+  }
+
+  const test::TempFolder folder_;
+  std::unique_ptr<OutputWriter> writer_;
+  std::map<std::pair<uint32_t, int>, uint64_t> offset_;
+  std::vector<std::array<uint64_t, 3>> acked_;  // on the writer's thread until Finish
+};
+
+TEST_F(OutputTest, LinesAreWholeAndPrefixed) {
+  Write(0, "half");
+  Write(2, "a line\nand ");
+  Write(0, " a line\n");
+  Write(2, "more");
+  writer_->Finish();
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "[10.0.0.2:2] a line\n[10.0.0.1:0] half a line\n[10.0.0.2:2] and more\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST_F(OutputTest, StderrGoesToStderr) {
+  Write(4, "out\n");
+  Write(4, "err\n", v1::OUTPUT_STREAM_STDERR);
+  writer_->Finish();
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "[node3:4] out\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "[node3:4] err\n");
+  EXPECT_THAT(writer_->LastLines(4), ElementsAre("out", "err"));
+}
+
+TEST_F(OutputTest, StdoutCanBeWithoutPrefixes) {
+  testing::internal::GetCapturedStdout();
+  testing::internal::GetCapturedStderr();
+  Make(Prefixes::kStderr);
+  Write(4, "out\n");
+  Write(4, "err\n", v1::OUTPUT_STREAM_STDERR);
+  writer_->Finish();
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "out\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "[node3:4] err\n");
+}
+
+TEST_F(OutputTest, FilesHaveTheBytesAsTheyWere) {
+  const std::string bytes("no end\0\xff\r", 9);
+  Write(1, bytes);
+  Write(1, "e", v1::OUTPUT_STREAM_STDERR);
+  writer_->Finish();
+  EXPECT_EQ(folder_.Read("rank-1.out"), bytes);
+  EXPECT_EQ(folder_.Read("rank-1.err"), "e");
+  EXPECT_EQ(folder_.Read("rank-0.out"), "");
+  struct stat info;
+  ASSERT_EQ(stat((folder_.path() + "/rank-1.out").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  testing::internal::GetCapturedStdout();
+  testing::internal::GetCapturedStderr();
+}
+
+TEST_F(OutputTest, AcknowledgesWhatIsWritten) {
+  Write(3, "12345");
+  Write(3, "678");
+  writer_->Finish();
+  EXPECT_THAT(acked_,
+              ElementsAre(std::array<uint64_t, 3>{1, 3, 5}, std::array<uint64_t, 3>{1, 3, 8}));
+  testing::internal::GetCapturedStdout();
+  testing::internal::GetCapturedStderr();
+}
+
+TEST_F(OutputTest, KeepsTheLastLines) {
+  for (int i = 0; i < 50; ++i) Write(0, "line " + std::to_string(i) + "\n");
+  writer_->Finish();
+  EXPECT_EQ(writer_->LastLines(0).size(), 10u);
+  EXPECT_EQ(writer_->LastLines(0).back(), "line 49");
+  testing::internal::GetCapturedStdout();
+  testing::internal::GetCapturedStderr();
+}
+
+TEST_F(OutputTest, AVeryLongLineComesOutWhole) {
+  std::string line;
+  while (line.size() < 5 << 20) line += std::to_string(line.size()) + " ";
+  Write(4, "first\n");
+  for (size_t at = 0; at < line.size(); at += 60'000) Write(4, line.substr(at, 60'000));
+  Write(0, "between\n");
+  Write(4, "!\nlast\n");
+  writer_->Finish();
+  const std::string shown = testing::internal::GetCapturedStdout();
+  EXPECT_TRUE(shown ==
+              "[node3:4] first\n[10.0.0.1:0] between\n[node3:4] " + line + "!\n[node3:4] last\n")
+      << shown.size() << " bytes";
+  EXPECT_TRUE(folder_.Read("rank-4.out") == "first\n" + line + "!\nlast\n");
+  EXPECT_EQ(writer_->LastLines(4)[1], line.substr(0, 400));
+  testing::internal::GetCapturedStderr();
+}
+
+TEST_F(OutputTest, AVeryLongLineWithoutAnEndComesOutWholeToo) {
+  const std::string line(3 << 20, 'x');
+  for (size_t at = 0; at < line.size(); at += 1 << 16) Write(0, line.substr(at, 1 << 16));
+  writer_->Finish();
+  EXPECT_TRUE(testing::internal::GetCapturedStdout() == "[10.0.0.1:0] " + line + "\n");
+  testing::internal::GetCapturedStderr();
+}
+
+TEST_F(OutputTest, WhatTheNodeLostIsToldAndAcknowledged) {
+  v1::Output output;
+  output.set_rank(3);
+  output.set_stream(v1::OUTPUT_STREAM_STDERR);
+  output.set_offset(0);
+  output.set_data("x\n");
+  output.set_lost(1000);
+  output.set_lost_because("the disk is gone");
+  writer_->Write(output);
+  writer_->Finish();
+  EXPECT_THAT(writer_->troubles(),
+              ElementsAre("1000 bytes that rank 3 wrote are lost: the disk is gone"));
+  EXPECT_THAT(acked_, ElementsAre(std::array<uint64_t, 3>{1, 3, 1002}));
+  testing::internal::GetCapturedStdout();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("1000 bytes that rank 3 wrote"));
+}
+
+TEST_F(OutputTest, ALogFileOnAFullDiskIsCutShortAndTheJobGoesOn) {
+  {
+    const Redirected ignored(STDERR_FILENO, "/dev/null");  // not limited as a file is
+    const test::FileSizeLimit limit(50'000);
+    for (int i = 0; i < 2; ++i) Write(0, std::string(29'999, 'x'), v1::OUTPUT_STREAM_STDERR);
+    Write(0, "more\n");
+    writer_->Finish();
+  }
+  EXPECT_THAT(writer_->troubles(),
+              ElementsAre(HasSubstr("log of rank 0 is cut short: write: File too large")));
+  EXPECT_EQ(folder_.Read("rank-0.err").size(), 50'000u);
+  EXPECT_EQ(folder_.Read("rank-0.out"), "more\n");
+  EXPECT_EQ(acked_.size(), 3u);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "[10.0.0.1:0] more\n");
+  testing::internal::GetCapturedStderr();
+}
+
+TEST_F(OutputTest, AFullStdoutIsToldOnceAndTheLogsGoOn) {
+  {
+    const Redirected full(STDOUT_FILENO, "/dev/full");
+    Write(0, "one\n");
+    Write(0, "err\n", v1::OUTPUT_STREAM_STDERR);
+    Write(0, "two\n");
+    writer_->Finish();
+  }
+  EXPECT_THAT(writer_->troubles(), ElementsAre(HasSubstr("stdout takes no more (")));
+  EXPECT_EQ(folder_.Read("rank-0.out"), "one\ntwo\n");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("[10.0.0.1:0] err\n"));
+}
+
+}  // namespace
+}  // namespace autodist::chief
