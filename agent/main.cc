@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <cstring>
 
-#include "attach.h"
-#include "clean.h"
-#include "remote_shell.h"
+#include "agent/life/attach.h"
+#include "agent/life/clean.h"
+#include "agent/mpi/remote_shell.h"
 
 int main(int argc, char** argv) {
   const char* mode = argc > 1 ? argv[1] : "";

@@ -41,10 +41,10 @@ ONLY_IN = {
     "nlohmann/": {"src/dialect/ranktable.cc", "src/dialect/tensorflow.cc"},
     "xxhash.h": {"src/files/digest.cc"},
     "spdlog/": {"src/base/log.cc"},
-    "pmix.h": {"agent/pmix_service.cc"},
-    "pmix_server.h": {"agent/pmix_service.cc"},
-    "pmix_common.h": {"agent/pmix_service.cc"},
-    "hwloc": {"agent/affinity.cc"},
+    "pmix.h": {"agent/mpi/pmix_service.cc"},
+    "pmix_server.h": {"agent/mpi/pmix_service.cc"},
+    "pmix_common.h": {"agent/mpi/pmix_service.cc"},
+    "hwloc": {"agent/prepare/affinity.cc"},
     "CLI/": {"src/cli/commands.h"},
     "absl/": {"include/autodist/status.h", "src/base/status.cc"},
 }
@@ -53,7 +53,7 @@ ONLY_IN = {
 def problems():
     for folder, allowed in MODULES.items():
         own = Path(folder).name
-        for path in sorted([*(ROOT / folder).glob("*.cc"), *(ROOT / folder).glob("*.h")]):
+        for path in sorted([*(ROOT / folder).rglob("*.cc"), *(ROOT / folder).rglob("*.h")]):
             name = str(path.relative_to(ROOT))
             for included in re.findall(r'#include ["<]([^">]+)[">]', path.read_text()):
                 for header, files in ONLY_IN.items():

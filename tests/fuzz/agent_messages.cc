@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "admission.h"
+#include "agent/link/admission.h"
 #include "rpc/bootstrap_lines.h"
 #include "support/small_agent.h"
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "supervisor.h"
+#include "agent/supervisor/supervisor.h"
 #include "support/block_sigchld.h"
 
 namespace autodist::test {

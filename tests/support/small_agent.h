@@ -1,4 +1,4 @@
-// The parts of an agent, joined as in agent/serve.cc, without its doors, its lease and its
+// The parts of an agent, joined as in agent/life/serve.cc, without its doors, its lease and its
 // guardian.
 #pragma once
 
@@ -7,13 +7,13 @@
 #include <mutex>
 #include <string>
 
-#include "attempt_end.h"
-#include "event_queue.h"
-#include "pmix_service.h"
-#include "rank_output.h"
-#include "rendezvous_service.h"
-#include "service.h"
-#include "supervisor.h"
+#include "agent/link/attempt_end.h"
+#include "agent/link/event_queue.h"
+#include "agent/link/rendezvous_service.h"
+#include "agent/link/service.h"
+#include "agent/mpi/pmix_service.h"
+#include "agent/output/rank_output.h"
+#include "agent/supervisor/supervisor.h"
 #include "support/block_sigchld.h"
 #include "support/grpc_server.h"
 #include "support/temp_folder.h"

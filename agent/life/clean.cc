@@ -1,0 +1,90 @@
+#include "agent/life/clean.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/life/cgroup.h"
+#include "agent/life/job_folder.h"
+#include "base/fd.h"
+#include "process/process_tree.h"
+
+namespace autodist::agent {
+namespace {
+
+constexpr size_t kLargestEnvironment = 4 << 20;
+
+// Whether the process was started as a rank of the job in this folder, or by one: the agent gave it
+// the path of its socket there, which nobody else has.
+bool BelongsTo(const JobFolder& folder, pid_t pid) {
+  const auto environment =
+      base::ReadFile("/proc/" + std::to_string(pid) + "/environ", kLargestEnvironment);
+  const std::string mark = "AUTODIST_AGENT_SOCKET=" + folder.rank_socket();
+  return environment.ok() &&
+         (std::string("\0", 1) + *environment).find(std::string("\0", 1) + mark + '\0') !=
+             std::string::npos;
+}
+
+// To the process that `is_meant` tells of: through a descriptor, as the number may have become
+// another's meanwhile. Whether it was sent.
+bool Send(int signal, pid_t pid, const std::function<bool()>& is_meant) {
+  const base::UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  return process.valid() && is_meant() &&
+         syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0) == 0;
+}
+
+// Where guardian and agent were both killed, nobody is left to know the processes by descent.
+void KillOrphans(const JobFolder& folder) {
+  const std::optional<Cgroup> cgroup = Cgroup::Find(folder);
+  if (cgroup) cgroup->Kill();
+  bool found = true;
+  for (int looks = 0; found && looks < 100; ++looks) {
+    found = false;
+    for (const pid_t pid : process::AllProcesses()) {
+      if (!BelongsTo(folder, pid)) continue;
+      found |= Send(SIGKILL, pid, [&] { return BelongsTo(folder, pid); });
+    }
+  }
+  if (cgroup) cgroup->Remove();
+}
+
+// Asks a guardian to end its job.
+bool Terminate(pid_t guardian, int lock) {
+  if (guardian <= 0) return false;  // of another machine or container, which shares our /tmp
+  return Send(SIGTERM, guardian, [&] { return HolderOf(lock, Life::kGuardian) == guardian; });
+}
+
+const char* CleanJob(const JobFolder& folder) {
+  const Result<base::UniqueFd> nobody_starts = folder.Lock();
+  if (!nobody_starts.ok()) return "in-use";
+  const base::UniqueFd lock(open(folder.lock().c_str(), O_RDWR | O_CLOEXEC));
+  const auto guardian = lock.valid() ? HolderOf(lock.get(), Life::kGuardian) : std::nullopt;
+  if (!guardian) {
+    KillOrphans(folder);
+    folder.Remove();
+    return "removed";
+  }
+  if (HolderOf(lock.get(), Life::kInCharge)) return "in-use";
+  if (!Terminate(*guardian, lock.get()) && HolderOf(lock.get(), Life::kGuardian)) return "in-use";
+  Await(lock.get(), Life::kGuardian);
+  return "ended";
+}
+
+}  // namespace
+
+int Clean() {
+  for (const JobFolder& folder : JobFolder::All()) {
+    std::printf("%s\t%s\n", CleanJob(folder), folder.name().c_str());
+  }
+  return 0;
+}
+
+}  // namespace autodist::agent

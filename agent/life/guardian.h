@@ -1,0 +1,13 @@
+// The process that outlives an agent: it starts the agent, and ends what is left if the agent is
+// killed.
+#pragma once
+
+#include "agent/life/serve.h"
+
+namespace autodist::agent {
+
+// In a process of its own: becomes the guardian of an agent that it starts. Returns, once nothing
+// of the job is left on this node and its folder is gone, the process exit status.
+int Guard(ServeOptions options);
+
+}  // namespace autodist::agent

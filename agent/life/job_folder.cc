@@ -1,0 +1,173 @@
+#include "agent/life/job_folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "base/private_folder.h"
+#include "base/write_file.h"
+
+namespace autodist::agent {
+namespace {
+
+constexpr size_t kLargestVerdict = 4096;
+constexpr size_t kVerdictsKept = 500;  // many nodes may have one home folder
+
+std::string Parent() { return "/tmp/autodist-" + std::to_string(geteuid()); }
+
+// Keeps the newest ones.
+void RemoveOldVerdicts(const std::string& folder) {
+  std::vector<std::pair<std::filesystem::file_time_type, std::filesystem::path>> verdicts;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    verdicts.emplace_back(entry.last_write_time(error), entry.path());
+  }
+  std::ranges::sort(verdicts, std::greater<>());
+  for (size_t i = kVerdictsKept; i < verdicts.size(); ++i) {
+    std::filesystem::remove(verdicts[i].second, error);
+  }
+}
+
+struct flock LockOf(Life life) {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = static_cast<int>(life);
+  lock.l_len = 1;
+  return lock;
+}
+
+}  // namespace
+
+JobFolder::JobFolder(std::string name)
+    : parent_(Parent()), name_(std::move(name)), path_(parent_ + "/" + name_) {}
+
+JobFolder::JobFolder(const std::string& job_id, const std::string& node_rank)
+    : JobFolder(job_id + "." + node_rank) {}
+
+std::vector<JobFolder> JobFolder::All() {
+  std::vector<JobFolder> all;
+  struct stat info;
+  const std::string parent = Parent();
+  if (lstat(parent.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid()) {
+    return all;
+  }
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(parent.c_str()), closedir);
+  while (const dirent* entry = folder ? readdir(folder.get()) : nullptr) {
+    if (entry->d_name[0] != '.') all.push_back(JobFolder(std::string(entry->d_name)));
+  }
+  return all;
+}
+
+Status JobFolder::Make() const {
+  const auto make = [](const std::string& path) {
+    return base::MakePrivateFolder(path, "remove it");
+  };
+  AD_RETURN_IF_ERROR(make(parent_));
+  if (make(path_).ok()) return OkStatus();
+  AD_RETURN_IF_ERROR(make(parent_));  // another job's end may have removed it
+  return make(path_);
+}
+
+bool JobFolder::IsOurs() const {
+  return base::IsPrivateFolder(parent_) && base::IsPrivateFolder(path_);
+}
+
+Result<base::UniqueFd> JobFolder::Lock() const {
+  constexpr int kMostAttempts = 100;  // each is another's removal of the folder
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    AD_RETURN_IF_ERROR(Make());
+    base::UniqueFd folder(open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!folder.valid() && errno == ENOENT) continue;
+    if (!folder.valid() || flock(folder.get(), LOCK_EX) != 0) {
+      return ErrnoError(errno, "locking " + path_);
+    }
+    struct stat locked;
+    struct stat now;
+    if (fstat(folder.get(), &locked) == 0 && lstat(path_.c_str(), &now) == 0 &&
+        locked.st_ino == now.st_ino && locked.st_dev == now.st_dev) {
+      return folder;
+    }
+  }
+  return Error(StatusCode::kUnavailable, path_ + " is removed again and again");
+}
+
+// As systemd-tmpfiles(8) has it: what is below a folder with a lock is left alone.
+base::UniqueFd JobFolder::KeepFromAgeing() const {
+  base::UniqueFd folder(open(parent_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.valid()) flock(folder.get(), LOCK_SH | LOCK_NB);
+  return folder;
+}
+
+void JobFolder::Remove() const {
+  for (const std::string& file : {chief_socket(), rank_socket(), log(), lock(), cgroup()}) {
+    unlink(file.c_str());
+  }
+  std::error_code best_effort;
+  for (const std::string& folder : {pmix(), files()}) {
+    std::filesystem::remove_all(folder, best_effort);
+  }
+  rmdir(path_.c_str());
+  rmdir(parent_.c_str());  // if this was the last job
+}
+
+std::string JobFolder::verdict() const {
+  const char* home = std::getenv("HOME");
+  return std::string(home ? home : "/") + "/.cache/autodist/ended/" + name_;
+}
+
+void JobFolder::WriteVerdict(const std::string& text) const {
+  const std::string file = verdict();
+  for (size_t slash = file.find('/', 1); slash != std::string::npos;
+       slash = file.find('/', slash + 1)) {
+    mkdir(file.substr(0, slash).c_str(), 0700);
+  }
+  const base::UniqueFd fd(open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (fd.valid()) {
+    // Best effort: without a verdict a later chief knows that the agent is gone, not why.
+    (void)base::WriteAll(fd.get(), text, base::Deadline::Never()).ok();
+  }
+  RemoveOldVerdicts(file.substr(0, file.rfind('/')));
+}
+
+std::string JobFolder::ReadVerdict() const {
+  return base::ReadFile(verdict(), kLargestVerdict).value_or("");
+}
+
+void JobFolder::RemoveVerdict() const { unlink(verdict().c_str()); }
+
+bool Hold(int lock_file, Life life) {
+  struct flock lock = LockOf(life);
+  return fcntl(lock_file, F_SETLK, &lock) == 0;
+}
+
+void Release(int lock_file, Life life) {
+  struct flock lock = LockOf(life);
+  lock.l_type = F_UNLCK;
+  fcntl(lock_file, F_SETLK, &lock);
+}
+
+void Await(int lock_file, Life life) {
+  struct flock lock = LockOf(life);
+  while (fcntl(lock_file, F_SETLKW, &lock) != 0 && errno == EINTR) {
+  }
+  Release(lock_file, life);
+}
+
+std::optional<pid_t> HolderOf(int lock_file, Life life) {
+  struct flock lock = LockOf(life);
+  if (fcntl(lock_file, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return std::nullopt;
+  return lock.l_pid;
+}
+
+}  // namespace autodist::agent

@@ -1,0 +1,137 @@
+#include "agent/link/event_queue.h"
+
+#include <random>
+#include <utility>
+
+namespace autodist::agent {
+
+EventQueue::EventQueue(RankOutput& output) : output_(output) {
+  std::random_device random;
+  instance_ = uint64_t{random()} << 32 | random();
+}
+
+void EventQueue::Push(v1::AgentEvent event) {
+  const std::lock_guard lock(mutex_);
+  event.set_sequence(++last_sequence_);
+  events_.push_back(std::move(event));
+  WriteNext();
+}
+
+void EventQueue::Say(v1::AgentEvent event) {
+  const std::lock_guard lock(mutex_);
+  if (!resumed_) return;
+  said_.push_back(std::move(event));
+  WriteNext();
+}
+
+void EventQueue::Close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  WriteNext();
+}
+
+void EventQueue::OutputChanged() {
+  const std::lock_guard lock(mutex_);
+  WriteNext();
+}
+
+void EventQueue::WriteNext() {
+  if (!writer_ || !resumed_ || writing_) return;
+  v1::AgentEvent& event = writer_->event;
+  if (!said_.empty()) {
+    event = std::move(said_.front());
+    said_.pop_front();
+  } else if (written_ < events_.size()) {
+    event = events_[written_++];
+  } else if (auto piece = output_.Next()) {
+    event.Clear();
+    *event.mutable_output() = *std::move(piece);
+  } else {
+    if (closed_ && events_.empty()) {
+      writing_ = true;  // nothing may follow
+      writer_->End(grpc::Status::OK);
+    }
+    return;
+  }
+  event.set_acknowledged(orders_taken_);
+  writing_ = true;
+  writer_->StartWrite(&event);
+}
+
+void EventQueue::Acknowledge(uint64_t sequence) {
+  while (!events_.empty() && written_ > 0 && events_.front().sequence() <= sequence) {
+    events_.pop_front();
+    --written_;
+  }
+  if (closed_ && events_.empty()) {
+    changed_.notify_all();
+    WriteNext();
+  }
+}
+
+void EventQueue::Attach(SessionWriter* writer) {
+  const std::lock_guard lock(mutex_);
+  if (writer_) {
+    writer_->End({grpc::StatusCode::ABORTED, "the chief has opened another session"});
+  }
+  writer_ = writer;
+  resumed_ = writing_ = false;
+  said_.clear();
+}
+
+void EventQueue::Resume(SessionWriter* writer, const v1::ChiefMessage& message) {
+  const std::lock_guard lock(mutex_);
+  if (writer_ != writer || resumed_) return;
+  written_ = events_.size();  // so that any may be acknowledged
+  Acknowledge(message.acknowledged());
+  written_ = 0;
+  output_.Resume(message.resume());
+  resumed_ = true;
+  v1::AgentEvent resumed;
+  resumed.mutable_resumed()->set_instance(instance_);
+  said_.push_back(std::move(resumed));
+  WriteNext();
+}
+
+bool EventQueue::Detach(SessionWriter* writer) {
+  const std::lock_guard lock(mutex_);
+  if (writer_ != writer) return false;
+  writer_ = nullptr;
+  resumed_ = false;
+  changed_.notify_all();
+  return true;
+}
+
+bool EventQueue::attached() const {
+  const std::lock_guard lock(mutex_);
+  return writer_ != nullptr;
+}
+
+bool EventQueue::Take(SessionWriter* writer, const v1::ChiefMessage& message) {
+  const std::lock_guard lock(mutex_);
+  if (writer_ != writer || !resumed_) return false;
+  Acknowledge(message.acknowledged());
+  if (message.sequence() == 0) return true;
+  if (message.sequence() <= orders_taken_) return false;
+  orders_taken_ = message.sequence();
+  return true;
+}
+
+bool EventQueue::WaitUntilDelivered(base::Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_until(lock, deadline.when(), [this] { return closed_ && events_.empty(); });
+}
+
+void EventQueue::WaitUntilDetached(base::Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_until(lock, deadline.when(), [this] { return !writer_; });
+}
+
+void EventQueue::WriteDone(SessionWriter* writer, bool ok) {
+  const std::lock_guard lock(mutex_);
+  if (writer_ != writer) return;
+  writing_ = false;
+  if (ok) WriteNext();  // otherwise the session is over, and will detach
+}
+
+}  // namespace autodist::agent

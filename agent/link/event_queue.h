@@ -1,0 +1,82 @@
+// What the agent has to tell the chief, over any number of connections.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+
+#include "agent/output/rank_output.h"
+#include "autodist/v1/agent.grpc.pb.h"
+#include "base/deadline.h"
+
+namespace autodist::agent {
+
+// The sending side of an open session with the chief.
+class SessionWriter : public grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEvent> {
+ public:
+  // Ends the stream; only the first call counts.
+  void End(const grpc::Status& status) {
+    if (!ended_.exchange(true)) Finish(status);
+  }
+
+  v1::AgentEvent event;  // being written
+
+ private:
+  std::atomic<bool> ended_ = false;
+};
+
+// Events are kept, in order, until the chief has acknowledged them; the ranks' output follows where
+// there is no event to tell. Thread-safe; but for WaitUntilDelivered no call blocks.
+class EventQueue {
+ public:
+  explicit EventQueue(RankOutput& output);
+
+  void Push(v1::AgentEvent event);
+  // Told now or never: goes before everything else, and is dropped where no session is open.
+  void Say(v1::AgentEvent event);
+  // Once the chief has acknowledged all events, the session ends with OK.
+  void Close();
+  // Blocks until a closed queue's events have all been acknowledged; false at the deadline.
+  bool WaitUntilDelivered(base::Deadline deadline);
+  // Blocks until no session is open.
+  void WaitUntilDetached(base::Deadline deadline);
+
+  // Takes the place of the session before, which is ended.
+  void Attach(SessionWriter* writer);
+  // The chief has said what it has; from now on it is told the rest.
+  void Resume(SessionWriter* writer, const v1::ChiefMessage& message);
+  bool Detach(SessionWriter* writer);  // whether it was the present one
+  bool attached() const;
+
+  // False where the message comes from an earlier session, or has been taken before. `acknowledged`
+  // of the message is heeded.
+  bool Take(SessionWriter* writer, const v1::ChiefMessage& message);
+  void WriteDone(SessionWriter* writer, bool ok);
+  // There may be output to send.
+  void OutputChanged();
+
+ private:
+  void Acknowledge(uint64_t sequence);  // mutex_ held, as for WriteNext
+  void WriteNext();
+
+  RankOutput& output_;
+  uint64_t instance_;  // no other agent has it
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_.
+  std::deque<v1::AgentEvent> events_;  // not yet acknowledged
+  size_t written_ = 0;                 // how many of them have been, in this session
+  std::deque<v1::AgentEvent> said_;
+  uint64_t last_sequence_ = 0;
+  uint64_t orders_taken_ = 0;
+  SessionWriter* writer_ = nullptr;
+  bool resumed_ = false;
+  bool writing_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace autodist::agent

@@ -1,0 +1,84 @@
+#include "agent/link/rendezvous_service.h"
+
+#include <utility>
+
+namespace autodist::agent {
+
+// A rank's call that waits for the chief's answer.
+class RendezvousService::Call final : public grpc::ServerUnaryReactor {
+ public:
+  Call(RendezvousService& service, v1::RendezvousRequest request, FillResponse fill)
+      : service_(service), fill_(std::move(fill)) {
+    id_ = service_.Ask(std::move(request),
+                       [this](const v1::RendezvousReply& reply) { Answer(reply); });
+  }
+
+ private:
+  void Answer(const v1::RendezvousReply& reply) {
+    if (!reply.error().empty()) {
+      Finish({grpc::StatusCode::INVALID_ARGUMENT, reply.error()});
+      return;
+    }
+    fill_(reply);
+    Finish(grpc::Status::OK);
+  }
+  void OnCancel() override {
+    if (service_.Forget(id_)) Finish(grpc::Status::CANCELLED);
+  }
+  void OnDone() override { delete this; }
+
+  RendezvousService& service_;
+  const FillResponse fill_;
+  uint64_t id_ = 0;
+};
+
+uint64_t RendezvousService::Ask(v1::RendezvousRequest request, Answer answer) {
+  const uint64_t id = next_id_++;
+  request.set_id(id);
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_[id] = std::move(answer);
+  }
+  v1::AgentEvent event;
+  *event.mutable_rendezvous_request() = std::move(request);
+  events_.Push(std::move(event));
+  return id;
+}
+
+bool RendezvousService::Forget(uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  return waiting_.erase(id) > 0;
+}
+
+void RendezvousService::Reply(const v1::RendezvousReply& reply) {
+  const std::lock_guard lock(mutex_);
+  const auto waiting = waiting_.extract(reply.id());
+  if (waiting) waiting.mapped()(reply);  // else: forgotten meanwhile
+}
+
+grpc::ServerUnaryReactor* RendezvousService::Set(grpc::CallbackServerContext*,
+                                                 const v1::SetRequest* request, v1::SetResponse*) {
+  v1::RendezvousRequest forwarded;
+  *forwarded.mutable_set() = *request;
+  return new Call(*this, std::move(forwarded), [](const v1::RendezvousReply&) {});
+}
+
+grpc::ServerUnaryReactor* RendezvousService::Get(grpc::CallbackServerContext*,
+                                                 const v1::GetRequest* request,
+                                                 v1::GetResponse* response) {
+  v1::RendezvousRequest forwarded;
+  *forwarded.mutable_get() = *request;
+  return new Call(*this, std::move(forwarded), [response](const v1::RendezvousReply& reply) {
+    response->set_value(reply.value());
+  });
+}
+
+grpc::ServerUnaryReactor* RendezvousService::Barrier(grpc::CallbackServerContext*,
+                                                     const v1::BarrierRequest* request,
+                                                     v1::BarrierResponse*) {
+  v1::RendezvousRequest forwarded;
+  *forwarded.mutable_barrier() = *request;
+  return new Call(*this, std::move(forwarded), [](const v1::RendezvousReply&) {});
+}
+
+}  // namespace autodist::agent

@@ -1,0 +1,49 @@
+// What ranks on this node ask of the chief; the service by which they do.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+
+#include "agent/link/event_queue.h"
+#include "autodist/v1/agent.grpc.pb.h"
+
+namespace autodist::agent {
+
+// Passes rendezvous calls on to the chief. Thread-safe; no call blocks.
+class RendezvousService final : public v1::RendezvousService::CallbackService {
+ public:
+  explicit RendezvousService(EventQueue& events) : events_(events) {}
+
+  using Answer = std::function<void(const v1::RendezvousReply& reply)>;
+
+  // Asks the chief; `answer` is called at most once, on a thread of gRPC's, and must not block.
+  // Returns the request's id.
+  uint64_t Ask(v1::RendezvousRequest request, Answer answer);
+  // Nobody waits for the answer any more; false if it has been given.
+  bool Forget(uint64_t id);
+
+  void Reply(const v1::RendezvousReply& reply);
+
+  grpc::ServerUnaryReactor* Set(grpc::CallbackServerContext*, const v1::SetRequest*,
+                                v1::SetResponse*) override;
+  grpc::ServerUnaryReactor* Get(grpc::CallbackServerContext*, const v1::GetRequest*,
+                                v1::GetResponse*) override;
+  grpc::ServerUnaryReactor* Barrier(grpc::CallbackServerContext*, const v1::BarrierRequest*,
+                                    v1::BarrierResponse*) override;
+
+ private:
+  class Call;
+  using FillResponse = std::function<void(const v1::RendezvousReply&)>;
+
+  EventQueue& events_;
+  std::atomic<uint64_t> next_id_ = 1;
+  std::mutex mutex_;
+  std::map<uint64_t, Answer> waiting_;
+};
+
+}  // namespace autodist::agent

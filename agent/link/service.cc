@@ -1,0 +1,339 @@
+#include "agent/link/service.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/stacks/nccl_ras.h"
+#include "agent/stacks/stacks.h"
+#include "agent/sync/sync.h"
+#include "base/utf8.h"
+#include "base/wall_clock.h"
+
+namespace autodist::agent {
+namespace {
+
+constexpr std::chrono::milliseconds kLongestPortTries{10'000};
+constexpr std::chrono::milliseconds kRasLimit{10'000};
+constexpr char kWithoutPmix[] =
+    "mpirun can start the ranks without it: `autodist run --per job -- mpirun ...`";
+
+// What programs and files of the node say may be in any encoding; a message with such a string
+// would be refused as a whole by its reader.
+void MakeStringsUtf8(google::protobuf::Message& message) {
+  using google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+        MakeStringsUtf8(field->is_repeated()
+                            ? *reflection.MutableRepeatedMessage(&message, field, i)
+                            : *reflection.MutableMessage(&message, field));
+      } else if (field->type() == FieldDescriptor::TYPE_STRING && field->is_repeated()) {
+        reflection.SetRepeatedString(&message, field, i,
+                                     base::ToUtf8(reflection.GetRepeatedString(message, field, i)));
+      } else if (field->type() == FieldDescriptor::TYPE_STRING) {
+        reflection.SetString(&message, field, base::ToUtf8(reflection.GetString(message, field)));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+AgentService::AgentService(AgentParts parts) : parts_(std::move(parts)) {}
+
+grpc::ServerUnaryReactor* AgentService::Prepare(grpc::CallbackServerContext* context,
+                                                const v1::PrepareRequest* request,
+                                                v1::PrepareResponse* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(preparing_now_, true) || !parts_.supervisor.RunningRanks().empty()) {
+    reactor->Finish({grpc::StatusCode::FAILED_PRECONDITION,
+                     "this node is being prepared, or ranks run on it already"});
+    return reactor;
+  }
+  parts_.hold_lease(true);
+  // The activation may take long; gRPC's own threads must not wait for it.
+  preparing_ = std::jthread([this, request = *request, response, reactor]() mutable {
+    Status joined;
+    if (request.has_pmix()) joined = parts_.pmix.Join(request.pmix(), *request.mutable_node());
+    PreparedNode prepared = PrepareNode(request, process::Environment::FromStrings(environ),
+                                        parts_.place, parts_.supervisor);
+    for (const uint32_t port : PortsTaken(request.node().ports())) {
+      response->add_ports_taken(port);
+    }
+    if (!joined.ok()) {
+      v1::Problem& problem = *response->add_problems();
+      problem.set_kind(v1::PROBLEM_KIND_PMIX);
+      problem.set_cause(Message(joined));
+      problem.set_remedy(Remedy(joined));
+      if (problem.remedy().empty()) problem.set_remedy(kWithoutPmix);
+    }
+    for (v1::Problem& problem : prepared.problems) *response->add_problems() = std::move(problem);
+    for (std::string& warning : prepared.warnings) response->add_warnings(std::move(warning));
+    if (prepared.facts) *response->mutable_facts() = *std::move(prepared.facts);
+    MakeStringsUtf8(*response);
+    parts_.output.Begin(request.spool_limit());
+    {
+      const std::lock_guard ranks_lock(mutex_);
+      ranks_ = std::move(prepared.ranks);
+      if (prepared.environment) environment_ = *std::move(prepared.environment);
+      stop_signal_ = static_cast<int>(request.stop_signal());
+      if (stop_signal_ <= 0 || stop_signal_ >= NSIG) stop_signal_ = SIGTERM;
+      preparing_now_ = false;
+    }
+    parts_.hold_lease(false);
+    reactor->Finish(grpc::Status::OK);
+  });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* AgentService::OpenPorts(grpc::CallbackServerContext* context,
+                                                  const v1::OpenPortsRequest* request,
+                                                  v1::OpenPortsResponse* response) {
+  parts_.heard_chief();
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const std::lock_guard lock(mutex_);
+  if (port_listener_) {
+    reactor->Finish({grpc::StatusCode::ALREADY_EXISTS, "ports were opened before"});
+    return reactor;
+  }
+  auto listener = PortListener::Open(*request, *response);
+  if (!listener.ok()) {
+    reactor->Finish({grpc::StatusCode::FAILED_PRECONDITION, Message(listener.status())});
+    return reactor;
+  }
+  port_listener_ = *std::move(listener);
+  reactor->Finish(grpc::Status::OK);
+  return reactor;
+}
+
+// Ends the tries when the chief or the agent itself gives the call up.
+class AgentService::TryPortsReactor final : public grpc::ServerUnaryReactor {
+ public:
+  std::stop_token stop() const { return stop_.get_token(); }
+
+ private:
+  void OnCancel() override { stop_.request_stop(); }
+  void OnDone() override { delete this; }
+
+  std::stop_source stop_;
+};
+
+grpc::ServerUnaryReactor* AgentService::TryPorts(grpc::CallbackServerContext*,
+                                                 const v1::TryPortsRequest* request,
+                                                 v1::TryPortsResponse* response) {
+  parts_.heard_chief();
+  auto* reactor = new TryPortsReactor;
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(trying_ports_, true)) {
+    reactor->Finish({grpc::StatusCode::ALREADY_EXISTS, "ports are being tried already"});
+    return reactor;
+  }
+  const auto limit = std::min(std::chrono::milliseconds(request->limit_ms()), kLongestPortTries);
+  port_tries_ = std::jthread([this, request, response, reactor, limit] {
+    for (v1::PortTry& result : ConnectToAll(request->targets(), limit, reactor->stop())) {
+      *response->add_tries() = std::move(result);
+    }
+    {
+      const std::lock_guard done_lock(mutex_);
+      trying_ports_ = false;
+    }
+    parts_.heard_chief();  // it had nothing to say meanwhile
+    reactor->Finish(grpc::Status::OK);
+  });
+  return reactor;
+}
+
+class AgentService::SessionReactor final : public SessionWriter {
+ public:
+  explicit SessionReactor(AgentService& service) : service_(service) {
+    {
+      const std::lock_guard lock(service_.session_mutex_);
+      service_.parts_.events.Attach(this);
+      service_.parts_.session_changed(true);
+    }
+    StartRead(&message_);
+  }
+
+ private:
+  void OnReadDone(bool ok) override {
+    if (!ok) return;
+    service_.Handle(this, message_);
+    StartRead(&message_);
+  }
+  void OnWriteDone(bool ok) override { service_.parts_.events.WriteDone(this, ok); }
+  void OnCancel() override {
+    Leave();
+    End(grpc::Status::CANCELLED);
+  }
+  void OnDone() override {
+    Leave();
+    delete this;
+  }
+  void Leave() {
+    const std::lock_guard lock(service_.session_mutex_);
+    if (service_.parts_.events.Detach(this)) service_.parts_.session_changed(false);
+  }
+
+  AgentService& service_;
+  v1::ChiefMessage message_;
+};
+
+grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEvent>* AgentService::Session(
+    grpc::CallbackServerContext*) {
+  parts_.heard_chief();
+  return new SessionReactor(*this);
+}
+
+grpc::ServerBidiReactor<v1::SyncRequest, v1::SyncResponse>* AgentService::Sync(
+    grpc::CallbackServerContext* context) {
+  auto* call = new SyncCall(*context, kChiefSilence);
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(sync_called_, true)) {
+    call->End(Error(StatusCode::kAlreadyExists, "this node was synchronised before"));
+    return call;
+  }
+  parts_.hold_lease(true);
+  syncing_ = std::jthread([this, call] {
+    const Status status = ReceiveFolder(*call);
+    parts_.hold_lease(false);
+    call->End(status);
+  });
+  return call;
+}
+
+// What each rank is doing, and NCCL where it says; on a thread of its own, as it takes a while.
+void AgentService::LookAtRanks() {
+  const std::lock_guard lock(mutex_);
+  if (looking_now_.exchange(true)) return;  // what is under way will do
+  looking_ = std::jthread([this, environment = environment_] {
+    const auto tell = [this](std::optional<uint32_t> rank, const std::string& text) {
+      v1::AgentEvent event;
+      if (rank) event.mutable_rank_stacks()->set_rank(*rank);
+      event.mutable_rank_stacks()->set_text(base::ToUtf8(text));
+      parts_.events.Push(std::move(event));
+    };
+    for (const auto& [rank, pid] : parts_.supervisor.RunningRanks()) {
+      tell(rank, LookAt(pid, parts_.supervisor, environment));
+    }
+    tell(std::nullopt,
+         NcclRasSummary(
+             environment.Has("NCCL_RAS_ADDR") ? environment.Get("NCCL_RAS_ADDR") : kNcclRasAddress,
+             base::Deadline::After(kRasLimit)));
+    looking_now_ = false;
+  });
+}
+
+void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& message) {
+  parts_.heard_chief();
+  if (message.has_resume()) {
+    if (!message.resume().next_key().empty()) parts_.new_key(message.resume().next_key());
+    parts_.events.Resume(session, message);
+    return;
+  }
+  if (!parts_.events.Take(session, message)) return;
+  switch (message.message_case()) {
+    case v1::ChiefMessage::kStart: {
+      const std::lock_guard lock(mutex_);
+      parts_.supervisor.Start(std::exchange(ranks_, {}), stop_signal_);
+      break;
+    }
+    case v1::ChiefMessage::kStop:
+      parts_.supervisor.Stop(std::chrono::milliseconds(message.stop().grace_ms()));
+      break;
+    case v1::ChiefMessage::kSignal:
+      parts_.supervisor.Signal(message.signal().signal());
+      // The chief is about to be stopped itself, or goes on.
+      if (message.signal().signal() == SIGTSTP) parts_.paused(true);
+      if (message.signal().signal() == SIGCONT) parts_.paused(false);
+      break;
+    case v1::ChiefMessage::kLook:
+      LookAtRanks();
+      break;
+    case v1::ChiefMessage::kEnd:
+      parts_.ending(false);
+      parts_.supervisor.End(std::chrono::milliseconds(message.end().grace_ms()));
+      break;
+    case v1::ChiefMessage::kShutdown:
+      parts_.ending(true);
+      parts_.supervisor.End(std::chrono::milliseconds(message.shutdown().grace_ms()));
+      break;
+    case v1::ChiefMessage::kOutputAck:
+      parts_.output.Acknowledge(message.output_ack());
+      break;
+    case v1::ChiefMessage::kRendezvousReply:
+      parts_.rendezvous.Reply(message.rendezvous_reply());
+      break;
+    case v1::ChiefMessage::kModexQuestion:
+      parts_.pmix.Answer(message.modex_question());
+      break;
+    case v1::ChiefMessage::kRenewLease: {
+      v1::AgentEvent event;
+      event.mutable_lease_renewed()->set_number(message.renew_lease().number());
+      event.mutable_lease_renewed()->set_time_ns(base::NanosecondsSince1970());
+      parts_.events.Say(std::move(event));
+      break;
+    }
+    case v1::ChiefMessage::kResume:
+    case v1::ChiefMessage::MESSAGE_NOT_SET:
+      break;
+  }
+}
+
+namespace {
+
+// As a shell would have it.
+int ExitCodeOf(const Status& start_failure) {
+  switch (start_failure.code()) {
+    case StatusCode::kNotFound:
+      return 127;
+    case StatusCode::kPermissionDenied:
+      return 126;
+    default:
+      return 125;
+  }
+}
+
+}  // namespace
+
+SupervisorEvents EventsInto(EventQueue& events, RankOutput& output) {
+  SupervisorEvents into;
+  into.pipes = [&output](uint32_t rank, base::UniqueFd out, base::UniqueFd err) {
+    output.Add(rank, std::move(out), std::move(err));
+  };
+  into.started = [&events](uint32_t rank, pid_t pid) {
+    v1::AgentEvent event;
+    event.mutable_rank_started()->set_rank(rank);
+    event.mutable_rank_started()->set_pid(pid);
+    events.Push(std::move(event));
+  };
+  into.exited = [&events](const RankExit& exit) {
+    v1::AgentEvent event;
+    v1::RankExited& exited = *event.mutable_rank_exited();
+    exited.set_rank(exit.rank);
+    exited.set_pid(exit.pid);
+    exited.set_time_ns(exit.time_ns);
+    if (exit.pid == 0) {
+      exited.mutable_start_failure()->set_cause(Message(exit.start_failure));
+      exited.mutable_start_failure()->set_exit_code(ExitCodeOf(exit.start_failure));
+    } else if (WIFSIGNALED(exit.wait_status)) {
+      exited.set_signal(WTERMSIG(exit.wait_status));
+      exited.set_core_dumped(WCOREDUMP(exit.wait_status));
+    } else {
+      exited.set_exit_code(WEXITSTATUS(exit.wait_status));
+    }
+    MakeStringsUtf8(event);
+    events.Push(std::move(event));
+  };
+  return into;
+}
+
+}  // namespace autodist::agent

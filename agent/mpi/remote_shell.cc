@@ -1,0 +1,186 @@
+#include "agent/mpi/remote_shell.h"
+
+#include <getopt.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "autodist/v1/agent.grpc.pb.h"
+#include "base/random.h"
+#include "rpc/channel.h"
+
+namespace autodist::agent {
+namespace {
+
+using Clock = std::chrono::system_clock;
+
+constexpr int kNotRun = 255;
+constexpr std::chrono::seconds kHandOverLimit{30};
+// Of one call; what waits for a command asks again.
+constexpr std::chrono::hours kWaitLimit{1};
+
+// Of ssh: a colon after those that take a value. The plus sign ends them at the first other word.
+constexpr char kOptionsOfSsh[] =
+    "+1246ab:c:e:fgi:kl:m:no:p:qstvxAB:CD:E:F:GI:J:KL:MNO:P:Q:R:S:TVw:W:XYy";
+
+int NotRun(const std::string& why) {
+  std::fprintf(stderr, "autodist: remote shell: %s\n", why.c_str());
+  return kNotRun;
+}
+
+// In the job's rendezvous, for one node: the number that its server waits for, the commands by
+// their numbers, and which were taken.
+class NodeKeys {
+ public:
+  explicit NodeKeys(const std::string& address)
+      : prefix_("autodist/remote-shell/" + address + "/") {
+    const char* socket = std::getenv("AUTODIST_AGENT_SOCKET");
+    if (socket) rendezvous_ = v1::RendezvousService::NewStub(rpc::ChannelTo(socket));
+  }
+
+  bool InAJob() const { return rendezvous_ != nullptr; }
+
+  Status Set(const std::string& name, const std::string& value, Clock::time_point limit) {
+    grpc::ClientContext context;
+    context.set_deadline(limit);
+    v1::SetRequest request;
+    request.set_key(prefix_ + name);
+    request.set_value(value);
+    v1::SetResponse response;
+    return rpc::FromGrpc(rendezvous_->Set(&context, request, &response));
+  }
+
+  // Blocks until it is set.
+  Result<std::string> Get(const std::string& name, Clock::time_point limit) {
+    grpc::ClientContext context;
+    context.set_deadline(limit);
+    v1::GetRequest request;
+    request.set_key(prefix_ + name);
+    v1::GetResponse response;
+    AD_RETURN_IF_ERROR(rpc::FromGrpc(rendezvous_->Get(&context, request, &response)));
+    return std::move(*response.mutable_value());
+  }
+
+ private:
+  const std::string prefix_;
+  std::unique_ptr<v1::RendezvousService::Stub> rendezvous_;  // null outside a job
+};
+
+// The number of the command that the server waits for.
+constexpr char kNext[] = "next";
+
+// The nonce of the command that was taken as this one.
+std::string Taken(const std::string& number) { return number + "/taken"; }
+
+// Several may hand over a command with the same number: the server takes one, the others try again.
+Status HandOver(NodeKeys& keys, const std::string& line) {
+  const Clock::time_point limit = Clock::now() + kHandOverLimit;
+  const std::string nonce = base::RandomHex();
+  for (;;) {
+    AD_ASSIGN_OR_RETURN(const std::string number, keys.Get(kNext, limit));
+    AD_RETURN_IF_ERROR(keys.Set(number, nonce + "\n" + line, limit));
+    AD_ASSIGN_OR_RETURN(const std::string taken, keys.Get(Taken(number), limit));
+    if (taken == nonce) return OkStatus();
+  }
+}
+
+// Waits for the command with this number; gives its line.
+Result<std::string> Take(NodeKeys& keys, uint64_t number) {
+  const std::string name = std::to_string(number);
+  Result<std::string> command = Error(StatusCode::kDeadlineExceeded, "");
+  while (command.status().code() == StatusCode::kDeadlineExceeded) {
+    command = keys.Get(name, Clock::now() + kWaitLimit);
+  }
+  AD_RETURN_IF_ERROR(command.status());
+  const size_t end = command->find('\n');
+  if (end == std::string::npos) return Error(StatusCode::kInvalidArgument, "not a command");
+  const Clock::time_point limit = Clock::now() + kHandOverLimit;
+  // In this order: whoever reads that another's was taken finds a higher number then.
+  AD_RETURN_IF_ERROR(keys.Set(kNext, std::to_string(number + 1), limit));
+  AD_RETURN_IF_ERROR(keys.Set(Taken(name), command->substr(0, end), limit));
+  return command->substr(end + 1);
+}
+
+// Does not wait for its end; if it fails, this process ends with its exit code.
+Status Run(std::string line) {
+  std::string shell = "sh";
+  std::string option = "-c";
+  char* const argv[] = {shell.data(), option.data(), line.data(), nullptr};
+  pid_t pid = 0;
+  const int error = posix_spawn(&pid, "/bin/sh", nullptr, nullptr, argv, environ);
+  if (error != 0) return ErrnoError(error, "/bin/sh");
+  std::thread([pid] {
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    if (code != 0) _exit(code);
+  }).detach();
+  return OkStatus();
+}
+
+Status Serve(NodeKeys& keys) {
+  AD_RETURN_IF_ERROR(keys.Set(kNext, "0", Clock::now() + kHandOverLimit));
+  for (uint64_t number = 0;; ++number) {
+    AD_ASSIGN_OR_RETURN(std::string line, Take(keys, number));
+    AD_RETURN_IF_ERROR(Run(std::move(line)));
+  }
+}
+
+// From argv[optind] on.
+void SkipOptionsOfSsh(int argc, char** argv) {
+  opterr = 0;
+  while (getopt(argc, argv, kOptionsOfSsh) != -1) {
+  }
+}
+
+bool IsOneOf(const std::string& address, const char* addresses) {
+  std::istringstream all(addresses);
+  for (std::string one; std::getline(all, one, ',');) {
+    if (one == address) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+int RemoteShell(int argc, char** argv) {
+  optind = 2;
+  SkipOptionsOfSsh(argc, argv);
+  if (optind >= argc) return NotRun("a host and a command are needed");
+  std::string host = argv[optind++];
+  host.erase(0, host.rfind('@') + 1);
+  SkipOptionsOfSsh(argc, argv);
+  if (optind >= argc) return NotRun("a host and a command are needed");
+  // As ssh has it: the words, with spaces between them, are a line for the node's shell.
+  std::string line = argv[optind++];
+  while (optind < argc) line += std::string(" ") + argv[optind++];
+
+  NodeKeys keys(host);
+  const char* addresses = std::getenv("AUTODIST_NODE_ADDRESSES");
+  if (!keys.InAJob() || !addresses) return NotRun("this is not part of a job");
+  if (!IsOneOf(host, addresses)) {
+    return NotRun(host + " is none of the job's nodes, which are " + addresses +
+                  "; leave out --hostfile and --host: mpirun has the nodes from autodist");
+  }
+  const Status handed_over = HandOver(keys, line);
+  return handed_over.ok() ? 0 : NotRun(host + ": " + Message(handed_over));
+}
+
+int RemoteShellServer(int argc, char** argv) {
+  if (argc != 3) return NotRun("an address is needed");
+  NodeKeys keys(argv[2]);
+  return NotRun(keys.InAJob() ? Message(Serve(keys)) : "this is not part of a job");
+}
+
+}  // namespace autodist::agent

@@ -1,0 +1,279 @@
+#include "agent/output/rank_output.h"
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <vector>
+
+namespace autodist::agent {
+namespace {
+
+constexpr uint64_t kReadSize = 64 * 1024;
+constexpr size_t kLargestPiece = 64 * 1024;
+
+}  // namespace
+
+Result<std::unique_ptr<RankOutput>> RankOutput::Create(Events events, std::string spool_folder) {
+  std::unique_ptr<RankOutput> output(new RankOutput(std::move(events), std::move(spool_folder)));
+  output->epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
+  AD_RETURN_IF_ERROR(output->tasks_.Open());
+  epoll_event event{};
+  event.events = EPOLLIN;
+  if (!output->epoll_.valid() ||
+      epoll_ctl(output->epoll_.get(), EPOLL_CTL_ADD, output->tasks_.fd(), &event) != 0) {
+    return ErrnoError(errno, "epoll");
+  }
+  output->thread_ = std::thread(&RankOutput::Loop, output.get());
+  return output;
+}
+
+RankOutput::~RankOutput() { StopReading(); }
+
+void RankOutput::StopReading() {
+  if (!thread_.joinable()) return;
+  tasks_.Post([this] { stopping_ = true; });
+  thread_.join();
+}
+
+void RankOutput::Begin(uint64_t spool_limit) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [key, stream] : streams_) Close(*stream);
+  streams_.clear();
+  spool_limit_ = spool_limit;
+  finishing_ = false;
+}
+
+void RankOutput::Add(uint32_t rank, base::UniqueFd out, base::UniqueFd err) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [kind, fd] :
+       {std::pair{v1::OUTPUT_STREAM_STDOUT, &out}, std::pair{v1::OUTPUT_STREAM_STDERR, &err}}) {
+    v1::OutputAck id;
+    id.set_rank(rank);
+    id.set_stream(kind);
+    auto& stream = streams_[{rank, kind}];
+    stream = std::make_unique<Stream>(std::move(id), std::move(*fd), spool_limit_, spool_folder_);
+    Watch(*stream);
+  }
+}
+
+void RankOutput::Loop() {
+  while (!stopping_) {
+    base::Deadline stalled = base::Deadline::Never();
+    {
+      const std::lock_guard lock(mutex_);
+      if (!stall_seen_) stalled = stalled_at_;
+    }
+    std::array<epoll_event, 64> events;
+    const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
+                                 stalled.PollTimeout());
+    std::string trouble;
+    bool read = false;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!stall_seen_ && stalled_at_.Expired()) {
+        stall_seen_ = true;
+        WatchAll();
+      }
+      for (int i = 0; i < count; ++i) {
+        const uint64_t which = events[static_cast<size_t>(i)].data.u64;
+        if (which == 0) continue;
+        // One that has been closed since is not found any more.
+        const auto found =
+            streams_.find({static_cast<uint32_t>(which >> 8), static_cast<int>(which & 255)});
+        if (found == streams_.end() || !found->second->fd.valid()) continue;
+        Read(*found->second, trouble);
+        read = true;
+      }
+    }
+    if (!trouble.empty()) events_.trouble(std::move(trouble));
+    if (read) events_.changed();
+    tasks_.RunAll();
+  }
+}
+
+// Once; mutex_ held.
+void RankOutput::Read(Stream& stream, std::string& trouble) {
+  std::string data(std::min(kReadSize, Room(stream)), '\0');
+  const ssize_t got = data.empty() ? -1 : read(stream.fd.get(), data.data(), data.size());
+  const int error = data.empty() ? EAGAIN : errno;
+  if (got > 0) {
+    data.resize(static_cast<size_t>(got));
+    if (!(stalled_at_ < base::Deadline::Never())) {
+      SetStalled(base::Deadline::After(kStalled));
+    }
+    const Status kept = stream.spool.Append(data);
+    if (!kept.ok()) {
+      stream.unkept = std::move(data);
+      trouble = "output of rank " + std::to_string(stream.id.rank()) +
+                " cannot be kept on the disk: " + Message(kept) +
+                "; the rank waits until the chief has taken what it wrote";
+    }
+  } else if (got == 0 || (error != EAGAIN && error != EINTR) || (finishing_ && !data.empty())) {
+    Close(stream);  // ended, or empty with nobody left to write
+  }
+  Watch(stream);
+}
+
+// Watches the pipe while there is room, and only then.
+void RankOutput::Watch(Stream& stream) {
+  const bool wanted = stream.fd.valid() && Room(stream) > 0;
+  if (wanted == stream.watched) return;
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = uint64_t{stream.id.rank()} << 8 | static_cast<unsigned>(stream.id.stream());
+  epoll_ctl(epoll_.get(), wanted ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, stream.fd.get(), &event);
+  stream.watched = wanted;
+}
+
+uint64_t RankOutput::Room(const Stream& stream) const {
+  if (!stream.unkept.empty()) return 0;
+  const uint64_t kept = stream.spool.end() - stream.spool.begin();
+  const uint64_t ahead = stalled_at_.Expired() ? UINT64_MAX : kAhead - std::min(kAhead, kept);
+  const uint64_t kept_of_rank = Kept(stream.id.rank());
+  const uint64_t of_rank = spool_limit_ - std::min(spool_limit_, kept_of_rank);
+  return std::min({stream.spool.room(), ahead, of_rank});
+}
+
+uint64_t RankOutput::Kept(uint32_t rank) const {
+  uint64_t kept = 0;
+  for (const int kind : {v1::OUTPUT_STREAM_STDOUT, v1::OUTPUT_STREAM_STDERR}) {
+    const auto found = streams_.find({rank, kind});
+    if (found == streams_.end() || !found->second) continue;
+    kept += found->second->spool.end() - found->second->spool.begin();
+  }
+  return kept;
+}
+
+void RankOutput::WatchAll() {
+  for (auto& [key, stream] : streams_) Watch(*stream);
+}
+
+// The chief has taken something.
+void RankOutput::Taken() {
+  const bool all = std::ranges::all_of(streams_, [](const auto& entry) {
+    return entry.second->spool.begin() == entry.second->spool.end();
+  });
+  const bool asleep = stall_seen_;
+  SetStalled(all ? base::Deadline::Never() : base::Deadline::After(kStalled));
+  WatchAll();
+  if (asleep) tasks_.Post([] {});  // the thread has a deadline again
+}
+
+void RankOutput::SetStalled(base::Deadline at) {
+  stalled_at_ = at;
+  stall_seen_ = false;
+}
+
+void RankOutput::Release(Stream& stream, uint64_t offset) {
+  stream.spool.Release(offset);
+  if (!stream.unkept.empty() && stream.unkept.size() <= stream.spool.room() &&
+      stream.spool.Append(stream.unkept).ok()) {
+    stream.unkept.clear();
+  }
+  Watch(stream);
+}
+
+void RankOutput::Close(Stream& stream) {
+  stream.fd.Reset();  // leaves the epoll set with the last descriptor
+  stream.watched = false;
+}
+
+RankOutput::Stream* RankOutput::Find(const v1::OutputAck& ack) {
+  const auto found = streams_.find({ack.rank(), ack.stream()});
+  return found == streams_.end() ? nullptr : found->second.get();
+}
+
+uint64_t RankOutput::OnTheirWay() const {
+  uint64_t bytes = 0;
+  for (const auto& [key, stream] : streams_) bytes += stream->sent - stream->spool.begin();
+  return bytes;
+}
+
+void RankOutput::Resume(const v1::Resume& resume) {
+  const std::lock_guard lock(mutex_);
+  for (const v1::OutputAck& ack : resume.outputs()) {
+    Stream* stream = Find(ack);
+    if (stream) Release(*stream, ack.offset());
+  }
+  for (auto& [key, stream] : streams_) stream->sent = stream->spool.begin();
+  Taken();
+  if (finishing_) tasks_.Post([this] { ReadToTheEnd(); });
+}
+
+std::optional<v1::Output> RankOutput::Next() {
+  const std::lock_guard lock(mutex_);
+  const uint64_t on_their_way = OnTheirWay();
+  if (on_their_way >= kWindow) return std::nullopt;
+  // In turn, beginning with the one after the last.
+  auto next = streams_.upper_bound(last_sent_);
+  for (size_t looked_at = 0; looked_at < streams_.size(); ++looked_at, ++next) {
+    if (next == streams_.end()) next = streams_.begin();
+    Stream& stream = *next->second;
+    if (stream.sent >= stream.spool.end()) continue;
+    auto data = stream.spool.Read(
+        stream.sent, std::min<size_t>(kLargestPiece, static_cast<size_t>(kWindow - on_their_way)));
+    v1::Output output;
+    output.set_rank(stream.id.rank());
+    output.set_stream(stream.id.stream());
+    output.set_offset(stream.sent);
+    if (data.ok()) {
+      output.set_data(*std::move(data));
+    } else {
+      // Never silently: the bytes are replaced by the reason.
+      output.set_lost(stream.spool.end() - stream.sent);
+      output.set_lost_because(Message(data.status()));
+    }
+    stream.sent += output.data().size() + output.lost();
+    last_sent_ = next->first;
+    return output;
+  }
+  return std::nullopt;
+}
+
+void RankOutput::Acknowledge(const v1::OutputAck& ack) {
+  bool to_the_end = false;
+  {
+    const std::lock_guard lock(mutex_);
+    Stream* stream = Find(ack);
+    if (!stream || ack.offset() > stream->sent) return;
+    Release(*stream, ack.offset());
+    Taken();
+    to_the_end = finishing_ && stream->fd.valid();
+  }
+  if (to_the_end) tasks_.Post([this] { ReadToTheEnd(); });
+  events_.changed();
+}
+
+void RankOutput::Finish() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(finishing_, true)) return;
+  }
+  tasks_.Post([this] { ReadToTheEnd(); });
+}
+
+void RankOutput::ReadToTheEnd() {
+  std::string trouble;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& [key, stream] : streams_) {
+      while (stream->fd.valid() && Room(*stream) > 0) Read(*stream, trouble);
+    }
+  }
+  if (!trouble.empty()) events_.trouble(std::move(trouble));
+  events_.changed();
+}
+
+bool RankOutput::Drained() const {
+  const std::lock_guard lock(mutex_);
+  return finishing_ && std::ranges::all_of(streams_, [](const auto& entry) {
+           const Stream& stream = *entry.second;
+           return !stream.fd.valid() && stream.unkept.empty() &&
+                  stream.spool.begin() == stream.spool.end();
+         });
+}
+
+}  // namespace autodist::agent

@@ -1,0 +1,145 @@
+#include "agent/prepare/examine.h"
+
+#include <limits.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <future>
+#include <limits>
+#include <string_view>
+
+#include "agent/prepare/file_facts.h"
+#include "agent/prepare/gpus.h"
+#include "agent/prepare/python.h"
+#include "agent/supervisor/run_program.h"
+#include "base/deadline.h"
+#include "base/host_name.h"
+#include "base/ip_address.h"
+#include "base/wall_clock.h"
+#include "process/spawn.h"
+
+namespace autodist::agent {
+namespace {
+
+using process::Environment;
+
+constexpr std::chrono::seconds kDigestLimit{10};  // for all files together
+
+uint64_t LimitOf(__rlimit_resource resource) {
+  rlimit limit{};
+  if (getrlimit(resource, &limit) != 0) return 0;
+  return limit.rlim_cur == RLIM_INFINITY ? std::numeric_limits<uint64_t>::max() : limit.rlim_cur;
+}
+
+// Asks another program, as only that has what resolves names on this node: the agent is static.
+v1::NodeFacts HostnameAddresses(const std::string& hostname, const Environment& environment,
+                                Supervisor& supervisor) {
+  v1::NodeFacts facts;
+  const ProgramCommand getent{{"getent", "ahosts", hostname}, environment, "/"};
+  const auto output = RunProgram(getent, kExamineLimit, supervisor);
+  if (!output.ok() || !output->failure.empty()) return facts;
+  // "10.0.0.1       STREAM node1"; each address comes once per type of socket.
+  for (std::string_view rest = output->result; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    const std::string address(line.substr(0, line.find(' ')));
+    const auto& known = facts.hostname_addresses();
+    if (!base::IpAddress::Parse(address)) continue;
+    if (std::find(known.begin(), known.end(), address) != known.end()) continue;
+    facts.add_hostname_addresses(address);
+  }
+  return facts;
+}
+
+// What costs next to nothing, and starts nothing.
+void AddCheapFacts(const ExaminedNode& node, v1::NodeFacts& facts) {
+  facts.set_hostname(base::HostName());
+  if (const auto interfaces = base::LocalInterfaces(); interfaces.ok()) {
+    for (const base::Interface& interface : *interfaces) {
+      v1::InterfaceFact& fact = *facts.add_interfaces();
+      fact.set_name(interface.name);
+      fact.set_address(interface.address.ToString());
+    }
+  }
+  *facts.mutable_working_directory() = DiskFactOf(node.working_directory);
+  *facts.mutable_shared_memory() = DiskFactOf("/dev/shm");
+  facts.set_memlock_limit(LimitOf(RLIMIT_MEMLOCK));
+  facts.set_open_files_limit(LimitOf(RLIMIT_NOFILE));
+  facts.set_driver_version(DriverVersion());
+  if (!node.rank_environment) return;
+  facts.set_nccl_version(
+      NcclVersion(node.rank_environment->Get("LD_LIBRARY_PATH"), node.working_directory));
+  for (const std::string& variable : node.rank_environment->ToStrings()) {
+    if (variable.starts_with("NCCL_") || variable.starts_with("GLOO_")) {
+      facts.add_variables(variable.substr(0, variable.find('=')));
+    }
+  }
+  if (node.command.empty()) return;
+  const auto program = process::FindProgram(node.command[0], node.rank_environment->Get("PATH"),
+                                            node.working_directory);
+  if (program.ok()) facts.set_program(*program);
+}
+
+void AddFiles(const v1::Examination& examination, const ExaminedNode& node, v1::NodeFacts& facts) {
+  const base::Deadline deadline = base::Deadline::After(kDigestLimit);
+  for (const std::string& file : examination.files()) {
+    const bool absolute = file.starts_with('/');
+    *facts.add_files() =
+        DigestFact(absolute ? file : node.working_directory + "/" + file, deadline);
+  }
+  for (const std::string& file : examination.shared_files()) {
+    *facts.add_shared_files() = SharedFileFact(file);
+  }
+}
+
+// What other programs have to tell, all of them at the same time.
+class Questions {
+ public:
+  Questions(const v1::Examination& examination, const ExaminedNode& node,
+            const v1::NodeFacts& known, Supervisor& supervisor) {
+    const Environment environment =
+        node.rank_environment.value_or(Environment::CleanLogin(Environment()));
+    const auto ask = [this](auto question) {
+      answers_.push_back(std::async(std::launch::async, std::move(question)));
+    };
+    ask([hostname = known.hostname(), environment, &supervisor] {
+      return HostnameAddresses(hostname, environment, supervisor);
+    });
+    ask([directory = node.working_directory, environment, &supervisor] {
+      return GpuFacts(environment, directory, supervisor);
+    });
+    if (known.program().empty() || !IsPython(node.command[0])) return;
+    ask([&examination, &node, environment, &supervisor] {
+      v1::NodeFacts facts;
+      *facts.mutable_python() = PythonFacts(node.command, examination.python_modules(), environment,
+                                            node.working_directory, supervisor);
+      return facts;
+    });
+  }
+
+  void AddAnswers(v1::NodeFacts& facts) {
+    for (auto& answer : answers_) facts.MergeFrom(answer.get());
+  }
+
+ private:
+  std::vector<std::future<v1::NodeFacts>> answers_;
+};
+
+}  // namespace
+
+v1::NodeFacts Examine(const v1::Examination& examination, const ExaminedNode& node,
+                      Supervisor& supervisor) {
+  v1::NodeFacts facts;
+  AddCheapFacts(node, facts);
+  std::optional<Questions> questions;
+  if (examination.thorough()) questions.emplace(examination, node, facts, supervisor);
+  AddFiles(examination, node, facts);
+  if (questions) questions->AddAnswers(facts);
+  facts.set_time_ns(
+      base::NanosecondsSince1970());  // last: its reader compares it with the answer's arrival
+  return facts;
+}
+
+}  // namespace autodist::agent

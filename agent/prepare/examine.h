@@ -1,0 +1,31 @@
+// What a node is like: what the chief compares between nodes, or tells the person.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/supervisor/supervisor.h"
+#include "autodist/v1/agent.pb.h"
+#include "process/environment.h"
+
+namespace autodist::agent {
+
+// How long each program that is asked may take.
+inline constexpr std::chrono::milliseconds kExamineLimit{3000};
+
+struct ExaminedNode {
+  std::string working_directory;     // may be missing
+  std::vector<std::string> command;  // of a rank; may be empty
+  // Of the ranks; if there is none, what depends on it stays empty.
+  std::optional<process::Environment> rank_environment;
+};
+
+// What cannot be found out stays empty, or its `problem` says why. Starts processes only for a
+// thorough examination, and then blocks for kExamineLimit and as long as they take to be killed;
+// and while the files are read, for kDigestLimit.
+v1::NodeFacts Examine(const v1::Examination& examination, const ExaminedNode& node,
+                      Supervisor& supervisor);
+
+}  // namespace autodist::agent

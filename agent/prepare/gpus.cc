@@ -1,0 +1,214 @@
+#include "agent/prepare/gpus.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <future>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "agent/prepare/examine.h"
+#include "agent/supervisor/run_program.h"
+#include "base/fd.h"
+#include "process/spawn.h"
+
+namespace autodist::agent {
+namespace {
+
+constexpr char kUsualFolder[] = "/usr/bin";
+constexpr size_t kLargestVersionFile = 64 << 10;  // bytes
+// As few fields as do: nvidia-smi refuses the whole query if it does not know one of them.
+constexpr char kGpuQuery[] = "--query-gpu=index,name,uuid,memory.used";
+constexpr char kBusQuery[] = "--query-gpu=index,pci.bus_id,name";
+constexpr char kProcessQuery[] = "--query-compute-apps=gpu_uuid,pid,process_name";
+
+std::vector<std::string_view> Lines(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    if (end > 0) lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+// `count` fields of a line of CSV; the last one takes the rest, commas too. Empty if it has fewer.
+std::vector<std::string_view> Fields(std::string_view line, size_t count) {
+  constexpr std::string_view kSeparator = ", ";
+  std::vector<std::string_view> fields;
+  while (fields.size() + 1 < count) {
+    const size_t end = line.find(kSeparator);
+    if (end == std::string_view::npos) return {};
+    fields.push_back(line.substr(0, end));
+    line.remove_prefix(end + kSeparator.size());
+  }
+  fields.push_back(line);
+  return fields;
+}
+
+template <typename Number>
+std::optional<Number> ToNumber(std::string_view text) {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// The digits and dots that `text` begins with.
+std::string VersionAt(std::string_view text) {
+  const auto end = std::find_if(text.begin(), text.end(), [](char c) {
+    return !std::isdigit(static_cast<unsigned char>(c)) && c != '.';
+  });
+  return {text.begin(), end};
+}
+
+std::string VersionAfter(std::string_view text, std::string_view label) {
+  const size_t found = text.find(label);
+  return found == std::string_view::npos ? "" : VersionAt(text.substr(found + label.size()));
+}
+
+std::string OneOf(std::string first, std::string second) {
+  return first.empty() ? std::move(second) : std::move(first);
+}
+
+// What it printed, or a failure with its words.
+Result<std::string> Ask(std::vector<std::string> argv, const process::Environment& environment,
+                        Supervisor& supervisor) {
+  const ProgramCommand command{std::move(argv), environment, "/"};
+  AD_ASSIGN_OR_RETURN(ProgramOutput output, RunProgram(command, kExamineLimit, supervisor));
+  if (output.failure.empty()) return std::move(output.result);
+  // It writes to either what is wrong.
+  const std::string words = OneOf(output.said, std::move(output.result));
+  const auto lines = Lines(words);
+  return Error(StatusCode::kUnavailable, "nvidia-smi " + output.failure +
+                                             (lines.empty() ? "" : ": " + std::string(lines[0])));
+}
+
+Result<std::string> FindNvidiaSmi(const process::Environment& environment,
+                                  const std::string& working_directory) {
+  const std::string path = environment.Get("PATH");
+  return process::FindProgram("nvidia-smi", (path.empty() ? "" : path + ":") + kUsualFolder,
+                              working_directory);
+}
+
+void AddGpus(std::string_view printed, v1::NodeFacts& facts) {
+  for (const std::string_view line : Lines(printed)) {
+    const auto fields = Fields(line, 4);
+    const auto index = fields.empty() ? std::nullopt : ToNumber<uint32_t>(fields[0]);
+    if (!index) {
+      facts.set_gpu_problem("nvidia-smi says: " + std::string(line));
+      return;
+    }
+    v1::GpuFact& gpu = *facts.add_gpus();
+    gpu.set_index(*index);
+    gpu.set_name(std::string(fields[1]));
+    gpu.set_memory_used(ToNumber<uint64_t>(fields[3]).value_or(0) << 20);  // given in MiB
+  }
+}
+
+// The place among the lines of GPUs of each one's UUID.
+std::map<std::string, int, std::less<>> PlaceOfEach(std::string_view printed) {
+  std::map<std::string, int, std::less<>> places;
+  for (const std::string_view line : Lines(printed)) {
+    const auto fields = Fields(line, 4);
+    if (!fields.empty()) places.emplace(fields[2], static_cast<int>(places.size()));
+  }
+  return places;
+}
+
+void AddProcesses(std::string_view printed, std::string_view printed_gpus, v1::NodeFacts& facts) {
+  const auto places = PlaceOfEach(printed_gpus);
+  for (const std::string_view line : Lines(printed)) {
+    const auto fields = Fields(line, 3);
+    if (fields.empty()) continue;
+    const auto place = places.find(fields[0]);
+    const auto pid = ToNumber<int32_t>(fields[1]);
+    if (place == places.end() || place->second >= facts.gpus_size() || !pid) continue;
+    v1::GpuProcess& process = *facts.mutable_gpus(place->second)->add_processes();
+    process.set_pid(*pid);
+    process.set_name(std::string(fields[2]));
+  }
+}
+
+}  // namespace
+
+std::string DriverVersion(const std::string& driver_folder) {
+  const auto text = base::ReadFile(driver_folder + "/version", kLargestVersionFile);
+  if (!text.ok()) return "";
+  // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 ..."
+  std::string_view rest = *text;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find_first_of(" \n"), rest.size());
+    const std::string_view word = rest.substr(0, end);
+    if (word.find('.') != std::string_view::npos && VersionAt(word) == word) {
+      return std::string(word);
+    }
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return "";
+}
+
+v1::NodeFacts GpuFacts(const process::Environment& environment,
+                       const std::string& working_directory, Supervisor& supervisor,
+                       const std::string& driver_folder) {
+  v1::NodeFacts facts;
+  const auto program = FindNvidiaSmi(environment, working_directory);
+  if (!program.ok()) {
+    if (access(driver_folder.c_str(), F_OK) == 0) {
+      facts.set_gpu_problem("the NVIDIA driver is loaded, but " + Message(program.status()));
+    }
+    return facts;
+  }
+  const auto ask = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), *program);
+    return Ask(std::move(arguments), environment, supervisor);
+  };
+  auto processes = std::async(std::launch::async, ask,
+                              std::vector<std::string>{kProcessQuery, "--format=csv,noheader"});
+  auto overview = std::async(std::launch::async, ask, std::vector<std::string>{});
+  const Result<std::string> gpus = ask({kGpuQuery, "--format=csv,noheader,nounits"});
+  if (gpus.ok()) {
+    AddGpus(*gpus, facts);
+    if (const auto printed = processes.get(); printed.ok()) AddProcesses(*printed, *gpus, facts);
+  } else {
+    facts.set_gpu_problem(Message(gpus.status()));
+  }
+  if (const auto printed = overview.get(); printed.ok()) {
+    // The labels of drivers since 610 come second.
+    facts.set_cuda_version(OneOf(VersionAfter(*printed, "CUDA Version: "),
+                                 VersionAfter(*printed, "CUDA UMD Version: ")));
+    facts.set_driver_version(
+        OneOf(VersionAfter(*printed, "Driver Version: "), VersionAfter(*printed, "KMD Version: ")));
+  }
+  if (std::string version = DriverVersion(driver_folder); !version.empty()) {
+    facts.set_driver_version(std::move(version));
+  }
+  return facts;
+}
+
+Result<std::map<uint32_t, std::string>> GpuBusIds(const process::Environment& environment,
+                                                  const std::string& working_directory,
+                                                  Supervisor& supervisor) {
+  std::map<uint32_t, std::string> bus_ids;
+  const auto program = FindNvidiaSmi(environment, working_directory);
+  if (!program.ok()) return bus_ids;
+  AD_ASSIGN_OR_RETURN(const std::string printed,
+                      Ask({*program, kBusQuery, "--format=csv,noheader"}, environment, supervisor));
+  std::set<std::string_view> kinds;
+  for (const std::string_view line : Lines(printed)) {
+    const auto fields = Fields(line, 3);
+    const auto index = fields.empty() ? std::nullopt : ToNumber<uint32_t>(fields[0]);
+    if (!index) return Error(StatusCode::kUnavailable, "nvidia-smi says: " + std::string(line));
+    bus_ids[*index] = fields[1];
+    kinds.insert(fields[2]);
+  }
+  if (kinds.size() > 1 && environment.Get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID") bus_ids.clear();
+  return bus_ids;
+}
+
+}  // namespace autodist::agent

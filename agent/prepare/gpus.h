@@ -1,0 +1,34 @@
+// The NVIDIA GPUs of the node, as its own tools describe them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "agent/supervisor/supervisor.h"
+#include "autodist/v1/agent.pb.h"
+#include "process/environment.h"
+
+namespace autodist::agent {
+
+inline constexpr char kDriverFolder[] = "/proc/driver/nvidia";
+
+// "535.104.05"; "" if there is no driver or it does not tell.
+std::string DriverVersion(const std::string& driver_folder = kDriverFolder);
+
+// The facts gpus, gpu_problem, driver_version and cuda_version. nvidia-smi is run, several times at
+// once, where it is in the PATH of `environment` or in /usr/bin; where it is not, and there is no
+// driver either, the node has no GPUs. Blocks for kExamineLimit at most, and as long as a killed
+// nvidia-smi takes to end.
+v1::NodeFacts GpuFacts(const process::Environment& environment,
+                       const std::string& working_directory, Supervisor& supervisor,
+                       const std::string& driver_folder = kDriverFolder);
+
+// Where each GPU is on the PCI bus, "00000000:3B:00.0", by the number that CUDA knows it by. Empty
+// where that is not known: there is no nvidia-smi, or the GPUs are of several kinds, and CUDA has
+// them in an order of its own unless CUDA_DEVICE_ORDER says PCI_BUS_ID. Blocks as GpuFacts does.
+Result<std::map<uint32_t, std::string>> GpuBusIds(const process::Environment& environment,
+                                                  const std::string& working_directory,
+                                                  Supervisor& supervisor);
+
+}  // namespace autodist::agent

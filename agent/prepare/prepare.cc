@@ -1,0 +1,264 @@
+#include "agent/prepare/prepare.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <set>
+
+#include "agent/prepare/affinity.h"
+#include "agent/prepare/examine.h"
+#include "agent/supervisor/run_program.h"
+#include "base/home_folder.h"
+#include "base/ip_address.h"
+#include "base/private_folder.h"
+#include "base/write_file.h"
+
+namespace autodist::agent {
+namespace {
+
+using process::Environment;
+
+constexpr std::chrono::seconds kActivationLimit{60};
+
+// bash runs the user's statements, which it gets in a variable, as argv is for all to see. They may
+// end with any status; a statement that fails before the last one must not go unnoticed, so an ERR
+// trap notes it. Statements inside sourced files (BASH_SOURCE is not empty there) and tested ones
+// (`a || b`, `if a`) do not count. Then env writes what they left to descriptor 3; by its full
+// path, as PATH may be anything now.
+constexpr char kActivationScript[] =
+    "trap 'autodist_status=$?; if [ ${#BASH_SOURCE[@]} = 0 ]; then "
+    "echo \"autodist: status $autodist_status from: $BASH_COMMAND\" >&2; "
+    "exit $autodist_status; fi' ERR; "
+    "autodist_statements=$AUTODIST_STATEMENTS; unset AUTODIST_STATEMENTS; "
+    "eval \"$autodist_statements\"; autodist_status=$?; trap - ERR; unset autodist_statements; "
+    "[ $autodist_status = 0 ] || exit $autodist_status; unset autodist_status; "
+    "exec /usr/bin/env -0 >&3";
+
+v1::Problem MakeProblem(v1::ProblemKind kind, std::string cause, std::string remedy) {
+  v1::Problem problem;
+  problem.set_kind(kind);
+  problem.set_cause(std::move(cause));
+  problem.set_remedy(std::move(remedy));
+  return problem;
+}
+
+std::optional<v1::Problem> CheckWorkingDirectory(const std::string& path) {
+  struct stat info;
+  int error = stat(path.c_str(), &info) != 0 ? errno : 0;
+  if (error == 0 && !S_ISDIR(info.st_mode)) error = ENOTDIR;
+  if (error == 0 && access(path.c_str(), X_OK) != 0) error = errno;
+  if (error == 0) return std::nullopt;
+  return MakeProblem(v1::PROBLEM_KIND_WORKING_DIRECTORY,
+                     "working directory " + path + ": " + std::strerror(error),
+                     "put the program's folder at the same absolute path on every node (a symbolic "
+                     "link will do)");
+}
+
+// Runs the statements in a clean bash; `environment` becomes the one they leave behind.
+Status Activate(const std::string& statements, const std::string& directory,
+                Environment& environment, Supervisor& supervisor) {
+  ProgramCommand bash{{"bash", "--noprofile", "--norc", "-c", kActivationScript},
+                      environment,
+                      directory,
+                      /*result_on_descriptor_3=*/true};
+  bash.environment.Set("AUTODIST_STATEMENTS", statements);
+  AD_ASSIGN_OR_RETURN(const ProgramOutput output, RunProgram(bash, kActivationLimit, supervisor));
+  const std::string what = "python_venv '" + statements + "' ";
+  if (!output.failure.empty()) {
+    return Error(StatusCode::kFailedPrecondition,
+                 what + output.failure + (output.said.empty() ? "" : ":\n" + output.said));
+  }
+  if (output.result.empty()) {
+    return Error(StatusCode::kFailedPrecondition, what + "left the shell before its end");
+  }
+  environment = Environment::FromNulSeparated(output.result);
+  return OkStatus();
+}
+
+// The interface that the ranks are to use; "" with a warning if it is not to be found.
+std::string InterfaceOf(const v1::NodePlan& node, std::vector<std::string>& warnings) {
+  if (!node.interface().empty()) return node.interface();
+  const auto interfaces = base::LocalInterfaces();
+  if (!interfaces.ok()) {
+    warnings.push_back(Message(interfaces.status()));
+    return "";
+  }
+  const auto wanted = base::IpAddress::Parse(node.data_address());
+  const base::Interface* owner = wanted ? base::OwnerOf(*wanted, *interfaces) : nullptr;
+  if (owner) return owner->name;
+  const std::string found = base::Describe(*interfaces);
+  warnings.push_back("no interface of this node has the address " + node.data_address() +
+                     " that the spec gives it; it has " + (found.empty() ? "none" : found));
+  return "";
+}
+
+void SetInterfaceVariables(const v1::NodePlan& node, Environment& environment,
+                           std::vector<std::string>& warnings) {
+  const std::string interface = InterfaceOf(node, warnings);
+  if (interface.empty()) return;
+  for (const v1::EnvironmentVariable& variable : node.interface_variables()) {
+    if (!environment.Has(variable.name())) {
+      environment.Set(variable.name(), variable.value() + interface);
+    }
+  }
+}
+
+std::optional<v1::Problem> CheckProgram(const std::string& program, const std::string& directory,
+                                        const Environment& environment) {
+  const auto found = process::FindProgram(program, environment.Get("PATH"), directory);
+  if (found.ok()) return std::nullopt;
+  if (found.status().code() == StatusCode::kPermissionDenied) {
+    return MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_EXECUTABLE, Message(found.status()),
+                       "make it executable (chmod +x) on this node");
+  }
+  return MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_FOUND, Message(found.status()),
+                     "install or copy it to this node, or put its folder in PATH with python_venv "
+                     "or shared_envs");
+}
+
+// Each program once, however many ranks run it.
+void CheckPrograms(const v1::NodePlan& node, const std::string& directory,
+                   const Environment& environment, PreparedNode& prepared) {
+  std::set<std::string> programs;
+  for (const v1::RankPlan& rank : node.ranks()) {
+    if (rank.argv_size() == 0 || rank.by_agent() || !programs.insert(rank.argv(0)).second) continue;
+    auto problem = CheckProgram(rank.argv(0), directory, environment);
+    if (problem) prepared.problems.push_back(*std::move(problem));
+  }
+}
+
+// Writes the plan's files, and sets the variables that tell where they are.
+Status WriteFiles(const v1::NodePlan& node, const AgentPlace& agent, Environment& environment) {
+  if (node.files_size() > 0) {
+    AD_RETURN_IF_ERROR(base::MakePrivateFolder(agent.files, "remove it"));
+  }
+  for (const v1::PlannedFile& file : node.files()) {
+    if (file.name().empty() || file.name().find('/') != std::string::npos ||
+        file.name().starts_with('.')) {
+      return Error(StatusCode::kInvalidArgument, "'" + file.name() + "' is no name for a file");
+    }
+    const std::string path = agent.files + "/" + file.name();
+    AD_RETURN_IF_ERROR(
+        base::WriteFile(path, file.content(), base::IfExists::kReplace, base::Readers::kOwner));
+    environment.Set(file.variable(), path);
+  }
+  return OkStatus();
+}
+
+RankCommand MakeRank(const v1::RankPlan& rank, const std::string& directory,
+                     const std::string& agent_program, Environment environment) {
+  for (const auto& variable : rank.environment())
+    environment.Set(variable.name(), variable.value());
+  RankCommand command{rank.rank(), {}};
+  if (rank.by_agent()) command.spawn.argv.push_back(agent_program);
+  command.spawn.argv.insert(command.spawn.argv.end(), rank.argv().begin(), rank.argv().end());
+  command.spawn.environment = environment.ToStrings();
+  command.spawn.working_directory = directory;
+  return command;
+}
+
+// Ranks run without it, too.
+void SetAffinityIfWanted(const v1::NodePlan& node, const Environment& environment,
+                         Supervisor& supervisor, PreparedNode& prepared) {
+  const bool has_gpus = std::ranges::any_of(node.ranks(), [](const v1::RankPlan& rank) {
+    return rank.device().kind() == v1::DEVICE_KIND_GPU;
+  });
+  if (!has_gpus || !node.gpu_affinity()) return;
+  const auto topology = Topology::OfThisNode();
+  const Status set = topology.ok()
+                         ? SetAffinity(node, *topology, environment, supervisor, prepared.ranks)
+                         : topology.status();
+  if (!set.ok()) {
+    prepared.warnings.push_back("ranks are not kept on the CPUs near their GPUs: " + Message(set));
+  }
+}
+
+// The environment of the ranks, as the request describes it.
+Result<Environment> RankEnvironment(const v1::PrepareRequest& request,
+                                    const Environment& agent_environment, bool has_directory,
+                                    Supervisor& supervisor, std::vector<std::string>& warnings) {
+  const v1::NodePlan& node = request.node();
+  const std::string directory = base::ExpandHome(request.working_directory());
+  Environment environment =
+      node.inherit_environment() ? agent_environment : Environment::CleanLogin(agent_environment);
+  if (!node.activation().empty()) {
+    // Tried even without the working directory, so that both problems are told at once.
+    AD_RETURN_IF_ERROR(
+        Activate(node.activation(), has_directory ? directory : "/", environment, supervisor));
+  }
+  for (const std::string& name : node.removed_variables()) environment.Remove(name);
+  for (const auto& variable : node.shared_envs()) {
+    environment.Set(variable.name(), environment.Expand(variable.value()));
+  }
+  for (const auto& variable : node.variables()) environment.Set(variable.name(), variable.value());
+  SetInterfaceVariables(node, environment, warnings);
+  for (const auto& variable : node.default_variables()) {
+    if (environment.Has(variable.name()) || environment.Has(variable.unless())) continue;
+    environment.Set(variable.name(), variable.value());
+  }
+  for (const char* name : {"_", "SHLVL", "OLDPWD"}) {
+    if (!node.inherit_environment()) environment.Remove(name);
+  }
+  environment.Set("PWD", directory);
+  return environment;
+}
+
+}  // namespace
+
+PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& agent_environment,
+                         const AgentPlace& agent, Supervisor& supervisor) {
+  const v1::NodePlan& node = request.node();
+  const std::string directory = base::ExpandHome(request.working_directory());
+  PreparedNode prepared;
+  const auto report = [&](std::optional<v1::Problem> problem) {
+    if (problem) prepared.problems.push_back(std::move(*problem));
+    return prepared.problems.empty();
+  };
+
+  const bool has_directory = report(CheckWorkingDirectory(directory));
+  Result<Environment> environment =
+      RankEnvironment(request, agent_environment, has_directory, supervisor, prepared.warnings);
+  if (!environment.ok()) {
+    report(MakeProblem(v1::PROBLEM_KIND_ACTIVATION, Message(environment.status()),
+                       "try the statements on the node in `bash --noprofile --norc`; where a "
+                       "failing one is harmless, write `statement || true`"));
+  } else {
+    environment->Set("AUTODIST_AGENT_SOCKET", agent.rank_socket);
+    for (const v1::EnvironmentVariable& variable : node.agent_variables()) {
+      environment->Set(variable.name(), agent.program + " " + variable.value());
+    }
+    const Status written = WriteFiles(node, agent, *environment);
+    if (!written.ok()) {
+      const std::string remedy = Remedy(written);
+      report(MakeProblem(v1::PROBLEM_KIND_UNSPECIFIED, Message(written),
+                         !remedy.empty() ? remedy
+                                         : "the job's folder on this node, " + agent.files +
+                                               ", has to be writable and not full"));
+    }
+    CheckPrograms(node, directory, *environment, prepared);
+  }
+  if (prepared.problems.empty()) {
+    for (const v1::RankPlan& rank : node.ranks()) {
+      prepared.ranks.push_back(MakeRank(rank, directory, agent.program, *environment));
+    }
+    SetAffinityIfWanted(node, *environment, supervisor, prepared);
+  }
+  if (environment.ok()) prepared.environment = *std::move(environment);
+  if (request.has_examination()) {
+    ExaminedNode examined;
+    examined.working_directory = directory;
+    examined.rank_environment = prepared.environment;
+    if (node.ranks_size() > 0) {
+      examined.command.assign(node.ranks(0).argv().begin(), node.ranks(0).argv().end());
+    }
+    prepared.facts = Examine(request.examination(), examined, supervisor);
+  }
+  return prepared;
+}
+
+}  // namespace autodist::agent

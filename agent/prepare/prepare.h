@@ -1,0 +1,35 @@
+// Makes a node ready for its ranks: working directory, environment, files, program. Starts no rank.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/supervisor/supervisor.h"
+#include "autodist/v1/agent.pb.h"
+#include "process/environment.h"
+
+namespace autodist::agent {
+
+struct PreparedNode {
+  std::vector<v1::Problem> problems;  // empty: ready
+  std::vector<std::string> warnings;
+  std::vector<RankCommand> ranks;                   // none if there are problems
+  std::optional<process::Environment> environment;  // of the ranks, where there is one
+  std::optional<v1::NodeFacts> facts;               // where the request has an examination
+};
+
+// What ranks are told about the agent.
+struct AgentPlace {
+  std::string rank_socket;
+  std::string files;    // folder for the plan's files; made, private to the user, if there are any
+  std::string program;  // the agent's own, absolute
+};
+
+// `agent_environment` is what this agent was started with. Blocks until the activation has ended,
+// for kActivationLimit at most, and until the examination is over.
+PreparedNode PrepareNode(const v1::PrepareRequest& request,
+                         const process::Environment& agent_environment, const AgentPlace& agent,
+                         Supervisor& supervisor);
+
+}  // namespace autodist::agent

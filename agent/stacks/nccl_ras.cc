@@ -1,0 +1,106 @@
+#include "agent/stacks/nccl_ras.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+#include "base/fd.h"
+#include "base/ip_address.h"
+#include "base/socket_address.h"
+#include "base/utf8.h"
+
+namespace autodist::agent {
+namespace {
+
+using base::Deadline;
+
+constexpr size_t kLongestSummary = 1 << 20;  // bytes
+constexpr size_t kLongestLine = 1 << 10;     // bytes, of what comes before it
+
+// "127.0.0.1:28028", "[::1]:28028", "localhost:28028".
+std::optional<base::SocketAddress> ParseAddress(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return std::nullopt;
+  std::string host = text.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  const auto address = base::IpAddress::Parse(host == "localhost" ? "127.0.0.1" : host);
+  uint16_t port = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, port);
+  if (!address || error != std::errc() || rest != end || port == 0) return std::nullopt;
+  return base::SocketAddress(*address, port);
+}
+
+class RasConnection {
+ public:
+  explicit RasConnection(Deadline deadline) : deadline_(deadline) {}
+
+  // Whether `ask` was sent and a line came that begins with `expected`.
+  bool Ask(std::string_view ask, std::string_view expected) {
+    if (!base::WriteAll(fd_.get(), ask, deadline_).ok()) return false;
+    size_t end = 0;
+    while ((end = received_.find('\n')) == std::string::npos) {
+      if (received_.size() > kLongestLine || !Receive()) return false;
+    }
+    const bool as_expected = received_.starts_with(expected);
+    received_.erase(0, end + 1);
+    return as_expected;
+  }
+
+  std::string AskForAll(std::string_view ask) {
+    if (!base::WriteAll(fd_.get(), ask, deadline_).ok()) return "";
+    while (received_.size() < kLongestSummary && Receive()) continue;
+    received_.resize(std::min(received_.size(), kLongestSummary));
+    return std::move(received_);
+  }
+
+  // The first write waits for the connection.
+  bool Begin(const base::SocketAddress& to) {
+    fd_.Reset(socket(to.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    return fd_.valid() && (connect(fd_.get(), to.get(), to.length()) == 0 || errno == EINPROGRESS);
+  }
+
+ private:
+  // False at the end, and when the deadline is over.
+  bool Receive() {
+    std::array<char, 65536> buffer;
+    const auto got = base::ReadSome(fd_.get(), buffer.data(), buffer.size(), deadline_);
+    if (!got.ok() || *got == 0) return false;
+    received_.append(buffer.data(), *got);
+    return true;
+  }
+
+  Deadline deadline_;
+  base::UniqueFd fd_;
+  std::string received_;
+};
+
+// The lines as they are, but printable.
+std::string PrintableLines(std::string_view text) {
+  std::string lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    lines += base::Printable(text.substr(0, end)) + "\n";
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string NcclRasSummary(const std::string& address, Deadline deadline) {
+  const auto to = ParseAddress(address);
+  RasConnection connection(deadline);
+  if (!to || !connection.Begin(*to)) return "";
+  if (!connection.Ask("CLIENT PROTOCOL 2\n", "SERVER PROTOCOL ")) return "";
+  // How many seconds NCCL itself waits for processes that do not answer it.
+  if (!connection.Ask("TIMEOUT 5\n", "OK")) return "";
+  return PrintableLines(connection.AskForAll("STATUS\n"));
+}
+
+}  // namespace autodist::agent

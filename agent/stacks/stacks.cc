@@ -1,0 +1,210 @@
+#include "agent/stacks/stacks.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "agent/prepare/python.h"
+#include "agent/supervisor/run_program.h"
+#include "base/deadline.h"
+#include "base/fd.h"
+#include "base/shell_quote.h"
+#include "base/utf8.h"
+#include "process/process_tree.h"
+#include "process/spawn.h"
+
+namespace autodist::agent {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr seconds kAllProgramsLimit{60};       // none is begun after it
+constexpr size_t kLargestProcFile = 8 << 20;   // bytes; a command line may be large
+constexpr size_t kShownCommandLine = 4 << 10;  // bytes
+constexpr size_t kShownThreads = 256 << 10;    // bytes, of one process, as the next
+constexpr size_t kShownStacks = 256 << 10;
+constexpr size_t kLongestText = 1 << 20;  // bytes
+constexpr char kNoProgram[] =
+    "no user-space stacks: neither py-spy nor gdb is installed on this node\n";
+
+// "" if it cannot be read: another's, or its process has ended.
+std::string ProcFile(const std::string& path) {
+  return base::ReadFile(path, kLargestProcFile).value_or("");
+}
+
+// Of the text of a status file: the value of a line "Name:\tvalue".
+std::string Field(const std::string& status, const std::string& name) {
+  const std::string label = "\n" + name + ":\t";
+  const size_t found = ("\n" + status).find(label);
+  if (found == std::string::npos) return "";
+  const size_t begin = found + label.size() - 1;
+  return status.substr(begin, status.find('\n', begin) - begin);
+}
+
+// "sleeping" of "S (sleeping)".
+std::string StateInWords(const std::string& status) {
+  const std::string state = Field(status, "State");
+  return state.size() > 4 ? state.substr(3, state.size() - 4) : state;
+}
+
+// By a signal or a debugger.
+bool IsStopped(const std::string& status) {
+  return StateInWords(status).find("stop") != std::string::npos;
+}
+
+// The lines of `text`, each printable and after `indent`.
+std::string Indented(std::string_view text, const std::string& indent) {
+  std::string lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    if (end > 0) lines += indent + base::Printable(text.substr(0, end)) + "\n";
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+std::string Cut(std::string text, size_t limit) {
+  if (text.size() <= limit) return text;
+  text.resize(limit);
+  return text + " (cut here)\n";
+}
+
+std::string CommandLine(pid_t pid, const std::string& status) {
+  const std::string text = ProcFile("/proc/" + std::to_string(pid) + "/cmdline");
+  std::string_view arguments = text;
+  std::vector<std::string> argv;
+  while (!arguments.empty()) {
+    const size_t end = std::min(arguments.find('\0'), arguments.size());
+    argv.emplace_back(arguments.substr(0, end));
+    arguments.remove_prefix(std::min(end + 1, arguments.size()));
+  }
+  if (argv.empty()) return "[" + Field(status, "Name") + "]";
+  std::string line = base::ShellLine(argv);
+  if (line.size() <= kShownCommandLine) return line;
+  line.resize(kShownCommandLine);
+  return line + "...";
+}
+
+// Its number, name, state and system call, where it waits, and, for root, its stack in the kernel:
+// what the kernel tells of the thread in this folder of /proc.
+std::string ThreadText(const std::string& folder, const std::string& thread) {
+  const std::string status = ProcFile(folder + "/status");
+  if (status.empty()) return "";
+  std::string line =
+      "thread " + thread + " (" + Field(status, "Name") + "): " + StateInWords(status);
+  const std::string channel = ProcFile(folder + "/wchan");
+  if (!channel.empty() && channel != "0") line += " in " + channel;
+  const std::string call = ProcFile(folder + "/syscall");
+  if (!call.empty() && std::isdigit(static_cast<unsigned char>(call[0]))) {
+    line += ", system call " + call.substr(0, call.find(' '));
+  }
+  return Indented(line, "  ") + Indented(ProcFile(folder + "/stack"), "    ");
+}
+
+std::string ThreadsText(pid_t pid) {
+  std::string text;
+  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(tasks.c_str()), closedir);
+  while (const dirent* task = folder ? readdir(folder.get()) : nullptr) {
+    const std::string thread = task->d_name;
+    if (thread.starts_with('.') || text.size() > kShownThreads) continue;
+    text += ThreadText(tasks + "/" + thread, thread);
+  }
+  return text;
+}
+
+// What else the rank has set is for its own program: PYTHONHOME alone breaks gdb.
+process::Environment EnvironmentFor(const process::Environment& rank_environment) {
+  process::Environment environment = process::Environment::CleanLogin(rank_environment);
+  environment.Set("PATH", rank_environment.Get("PATH"));
+  return environment;
+}
+
+// The programs that show the stacks of another process.
+class StackPrograms {
+ public:
+  StackPrograms(Supervisor& supervisor, const process::Environment& rank_environment,
+                milliseconds limit)
+      : supervisor_(supervisor), environment_(EnvironmentFor(rank_environment)), limit_(limit) {}
+
+  bool has_any() const { return has_py_spy_ || has_gdb_; }
+
+  // `status`: the process's status file before.
+  std::string StacksOf(pid_t pid, const std::string& status) {
+    const std::vector<std::string> argv = CommandFor(pid);
+    if (argv.empty()) return has_any() ? "  no user-space stacks: gdb is not installed\n" : "";
+    if (deadline_.Expired()) return "  no user-space stacks: the looks before took too long\n";
+    const auto output = RunProgram({argv, environment_, "/"}, limit_, supervisor_);
+    // One that is killed while it attaches leaves a SIGSTOP behind, perhaps one that the process
+    // has yet to see; SIGCONT takes both away.
+    const bool ended_well = output.ok() && output->failure.empty();
+    if (!ended_well && !IsStopped(status)) kill(pid, SIGCONT);
+
+    if (!output.ok()) return Indented("no user-space stacks: " + Message(output.status()), "  ");
+    std::string text = "  user-space stacks by " + argv[0] + ":\n" +
+                       Indented(Cut(output->result, kShownStacks), "    ");
+    if (!output->failure.empty()) text += "    " + argv[0] + " " + output->failure + "\n";
+    if (!ended_well || output->result.empty()) text += Indented(output->said, "    ");
+    return text;
+  }
+
+ private:
+  bool Has(const std::string& program) const {
+    return process::FindProgram(program, environment_.Get("PATH"), "/").ok();
+  }
+
+  // Empty if there is none.
+  std::vector<std::string> CommandFor(pid_t pid) const {
+    std::array<char, 4096> program;
+    const std::string link = "/proc/" + std::to_string(pid) + "/exe";
+    const ssize_t length = readlink(link.c_str(), program.data(), program.size());
+    const std::string number = std::to_string(pid);
+    if (has_py_spy_ && length > 0 && IsPython({program.data(), static_cast<size_t>(length)})) {
+      return {"py-spy", "dump", "--pid", number};
+    }
+    if (!has_gdb_) return {};
+    return {"gdb", "-p", number, "-batch", "-nx", "-ex", "thread apply all bt"};
+  }
+
+  Supervisor& supervisor_;
+  process::Environment environment_;
+  milliseconds limit_;
+  const base::Deadline deadline_ = base::Deadline::After(kAllProgramsLimit);
+  const bool has_py_spy_ = Has("py-spy");
+  const bool has_gdb_ = Has("gdb");
+};
+
+std::string ProcessText(pid_t pid, StackPrograms& programs) {
+  const std::string status = ProcFile("/proc/" + std::to_string(pid) + "/status");
+  if (status.empty()) return "process " + std::to_string(pid) + " has ended\n";
+  std::string text = base::Printable("process " + std::to_string(pid) + " (" +
+                                     StateInWords(status) + "): " + CommandLine(pid, status)) +
+                     "\n";
+  text += ThreadsText(pid);
+  if (!Field(status, "State").starts_with('Z')) text += programs.StacksOf(pid, status);
+  return text;
+}
+
+}  // namespace
+
+std::string LookAt(pid_t pid, Supervisor& supervisor, const process::Environment& rank_environment,
+                   milliseconds program_limit) {
+  std::vector<pid_t> processes = process::Descendants(pid);
+  processes.insert(processes.begin(), pid);
+  StackPrograms programs(supervisor, rank_environment, program_limit);
+  std::string text = programs.has_any() ? "" : kNoProgram;
+  for (const pid_t process : processes) {
+    if (text.size() <= kLongestText) text += ProcessText(process, programs);
+  }
+  return base::ToUtf8(Cut(std::move(text), kLongestText));
+}
+
+}  // namespace autodist::agent

@@ -1,0 +1,110 @@
+#include "agent/supervisor/run_program.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/count.h"
+#include "base/deadline.h"
+#include "base/fd.h"
+
+namespace autodist::agent {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kKillLimit{5000};
+constexpr milliseconds kMeasureInterval{20};  // how often the output is measured
+constexpr size_t kShownOutput = 2000;         // bytes
+
+// A file in memory: unlike a pipe it takes what is written without anyone reading, also from a
+// process that the program leaves behind.
+Result<base::UniqueFd> MemoryFile() {
+  base::UniqueFd fd(memfd_create("autodist", MFD_CLOEXEC));
+  if (!fd.valid()) return ErrnoError(errno, "memfd_create");
+  return fd;
+}
+
+size_t SizeOf(const base::UniqueFd& fd) {
+  struct stat info;
+  return fstat(fd.get(), &info) == 0 ? static_cast<size_t>(info.st_size) : 0;
+}
+
+// The last `limit` bytes of it.
+std::string Contents(const base::UniqueFd& fd, size_t limit) {
+  const size_t size = SizeOf(fd);
+  std::string text(std::min(size, limit), '\0');
+  const ssize_t got =
+      pread(fd.get(), text.data(), text.size(), static_cast<off_t>(size - text.size()));
+  text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  return text;
+}
+
+std::string HowItEnded(int wait_status) {
+  if (WIFSIGNALED(wait_status)) {
+    return "was ended by signal " + std::to_string(WTERMSIG(wait_status));
+  }
+  return wait_status == 0 ? "" : "ended with status " + std::to_string(WEXITSTATUS(wait_status));
+}
+
+std::string WholeSeconds(milliseconds time) {
+  const auto whole = std::chrono::duration_cast<std::chrono::seconds>(time);
+  return base::Count(static_cast<size_t>(whole.count()), "second");
+}
+
+// Until it has ended by itself: why it must be killed, or "".
+std::string Await(const std::future<Result<int>>& ended, milliseconds limit,
+                  const base::UniqueFd& result, const base::UniqueFd& said) {
+  const base::Deadline deadline = base::Deadline::After(limit);
+  const auto next_look = [&] {
+    return std::min(deadline, base::Deadline::After(kMeasureInterval)).when();
+  };
+  while (ended.wait_until(next_look()) != std::future_status::ready) {
+    if (deadline.Expired()) return "did not end within " + WholeSeconds(limit);
+    if (std::max(SizeOf(result), SizeOf(said)) > kMostWritten) {
+      return "wrote more than " + std::to_string(kMostWritten >> 20) + " MiB";
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<ProgramOutput> RunProgram(const ProgramCommand& command, milliseconds limit,
+                                 Supervisor& supervisor) {
+  AD_ASSIGN_OR_RETURN(const base::UniqueFd result, MemoryFile());
+  AD_ASSIGN_OR_RETURN(const base::UniqueFd said, MemoryFile());
+  process::SpawnRequest spawn;
+  spawn.argv = command.argv;
+  spawn.environment = command.environment.ToStrings();
+  spawn.working_directory = command.working_directory;
+  spawn.stdout_fd = command.result_on_descriptor_3 ? said.get() : result.get();
+  spawn.stderr_fd = said.get();
+  if (command.result_on_descriptor_3) spawn.extra_fd = result.get();
+  Supervisor::Running running = supervisor.Run(std::move(spawn));
+
+  ProgramOutput output;
+  output.failure = Await(running.ended, limit, result, said);
+  if (!output.failure.empty()) {
+    supervisor.KillRun(running.id);
+    if (running.ended.wait_for(kKillLimit) != std::future_status::ready) {
+      return Error(StatusCode::kDeadlineExceeded,
+                   command.argv.at(0) + " " + output.failure + ", and could not be killed");
+    }
+  }
+  AD_ASSIGN_OR_RETURN(const int wait_status, running.ended.get());
+  if (output.failure.empty()) output.failure = HowItEnded(wait_status);
+  if (output.failure.empty() && SizeOf(result) > kMostWritten) {
+    output.failure = "wrote more than " + std::to_string(kMostWritten >> 20) + " MiB";
+  }
+  output.result = Contents(result, kMostWritten);
+  output.said = Contents(said, kShownOutput);
+  while (output.said.ends_with('\n')) output.said.pop_back();
+  return output;
+}
+
+}  // namespace autodist::agent

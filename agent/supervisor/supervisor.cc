@@ -1,0 +1,247 @@
+#include "agent/supervisor/supervisor.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/wall_clock.h"
+#include "process/process_tree.h"
+
+namespace autodist::agent {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Killed processes take a moment to end, and one that was just forked can escape a look at /proc.
+constexpr milliseconds kSweepInterval{5};
+constexpr milliseconds kStopInterval{100};
+
+}  // namespace
+
+Supervisor::Supervisor(SupervisorEvents events)
+    : events_(std::move(events)), stop_signal_(SIGTERM) {}
+
+Result<std::unique_ptr<Supervisor>> Supervisor::Create(SupervisorEvents events) {
+  std::unique_ptr<Supervisor> supervisor(new Supervisor(std::move(events)));
+  AD_RETURN_IF_ERROR(supervisor->Open());
+  supervisor->thread_ = std::thread(&Supervisor::Loop, supervisor.get());
+  return supervisor;
+}
+
+Supervisor::~Supervisor() {
+  if (!thread_.joinable()) return;
+  tasks_.Post([this] { closing_ = true; });
+  End(milliseconds(0));
+  thread_.join();
+}
+
+Status Supervisor::Open() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  children_.Reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!children_.valid()) return ErrnoError(errno, "signalfd");
+  return tasks_.Open();
+}
+
+void Supervisor::Loop() {
+  while (!closing_ || ending_) {
+    pollfd fds[] = {{tasks_.fd(), POLLIN, 0}, {children_.get(), POLLIN, 0}};
+    poll(fds, 2, std::min(sweep_at_, kill_at_).PollTimeout());
+    Reap();
+    tasks_.RunAll();
+    if (kill_at_.Expired()) {
+      kill_at_ = base::Deadline::Never();
+      killing_ = true;
+      SignalRanks(SIGKILL);
+    }
+    if (ending_) ContinueEnd();
+  }
+}
+
+void Supervisor::Start(std::vector<RankCommand> ranks, int stop_signal) {
+  tasks_.Post([this, ranks = std::move(ranks), stop_signal]() mutable {
+    stop_signal_ = stop_signal;
+    const bool late = ending_ || closing_ || stopped_;
+    for (RankCommand& command : ranks) {
+      if (late) {
+        NotStarted(command.rank, Error(StatusCode::kCancelled, "told to end before it started"));
+      } else {
+        StartRank(command);
+      }
+    }
+  });
+}
+
+void Supervisor::StartRank(RankCommand& command) {
+  const Result<pid_t> pid = SpawnRank(command);
+  if (!pid.ok()) {
+    NotStarted(command.rank, pid.status());
+    return;
+  }
+  rank_of_[*pid] = command.rank;
+  {
+    const std::lock_guard lock(mutex_);
+    running_[command.rank] = *pid;
+  }
+  events_.started(command.rank, *pid);
+}
+
+void Supervisor::NotStarted(uint32_t rank, const Status& why) {
+  RankExit exit;
+  exit.rank = rank;
+  exit.start_failure = why;
+  exit.time_ns = base::NanosecondsSince1970();
+  events_.exited(exit);
+}
+
+Result<pid_t> Supervisor::SpawnRank(RankCommand& command) {
+  AD_ASSIGN_OR_RETURN(base::FdPair out, base::Pipe());
+  AD_ASSIGN_OR_RETURN(base::FdPair err, base::Pipe());
+  for (base::FdPair* pipe : {&out, &err}) {
+    AD_RETURN_IF_ERROR(base::SetNonBlocking(pipe->first.get()));
+  }
+  command.spawn.stdout_fd = out.second.get();
+  command.spawn.stderr_fd = err.second.get();
+  AD_ASSIGN_OR_RETURN(const pid_t pid, process::Spawn(command.spawn));
+  events_.pipes(command.rank, std::move(out.first), std::move(err.first));
+  return pid;
+}
+
+bool Supervisor::Reap() {
+  signalfd_siginfo info;
+  while (read(children_.get(), &info, sizeof info) > 0) {
+  }
+  for (;;) {
+    int wait_status = 0;
+    const pid_t pid = waitpid(-1, &wait_status, WNOHANG);
+    if (pid <= 0) return pid == 0;
+    if (const auto rank = rank_of_.find(pid); rank != rank_of_.end()) {
+      const RankExit exit{rank->second, pid, wait_status, base::NanosecondsSince1970(), OkStatus()};
+      rank_of_.erase(rank);
+      {
+        const std::lock_guard lock(mutex_);
+        running_.erase(exit.rank);
+      }
+      events_.exited(exit);
+    } else if (const auto run = runs_.find(pid); run != runs_.end()) {
+      run->second.ended.set_value(wait_status);
+      runs_.erase(run);
+    }  // else: an orphan that we adopted
+  }
+}
+
+std::map<uint32_t, pid_t> Supervisor::RunningRanks() const {
+  const std::lock_guard lock(mutex_);
+  return running_;
+}
+
+void Supervisor::SignalRanks(int signal) {
+  for (const auto& [pid, rank] : rank_of_) kill(-pid, signal);
+}
+
+void Supervisor::Signal(int signal) {
+  tasks_.Post([this, signal] { SignalRanks(signal); });
+}
+
+// A stopped process sees the signal only when it goes on.
+void Supervisor::TerminateRest(bool only_orphans) {
+  for (const pid_t pid : process::Descendants(getpid())) {
+    if (only_orphans && process::ParentOf(pid) != getpid()) continue;
+    if (stopped_groups_.contains(getpgid(pid)) || !told_.insert(pid).second) continue;
+    kill(pid, stop_signal_);
+    kill(pid, SIGCONT);
+  }
+}
+
+void Supervisor::KillAfter(milliseconds grace) {
+  const base::Deadline kill_at = base::Deadline::After(grace);
+  if (!killing_ && kill_at < kill_at_) kill_at_ = kill_at;
+}
+
+void Supervisor::Stop(milliseconds grace) {
+  tasks_.Post([this, grace] {
+    if (!std::exchange(stopped_, true) && grace.count() > 0) {
+      SignalRanks(stop_signal_);
+      SignalRanks(SIGCONT);
+      for (const auto& [pid, rank] : rank_of_) stopped_groups_.insert(pid);
+    }
+    KillAfter(grace);
+  });
+}
+
+void Supervisor::End(milliseconds grace) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++ends_under_way_;
+  }
+  tasks_.Post([this, grace] {
+    ending_ = true;
+    ++ends_;
+    KillAfter(grace);
+  });
+}
+
+// Until there is no child left, and so, as orphans come to us, nothing below. Once the grace period
+// is over, kills all descendants again and again.
+void Supervisor::ContinueEnd() {
+  sweep_at_ = base::Deadline::Never();
+  if (Reap()) {
+    if (!killing_) {
+      // Who has been forked since may be a part of how its parent ends; without one, it is not.
+      TerminateRest(/*only_orphans=*/std::exchange(told_once_, true));
+      sweep_at_ = base::Deadline::After(kStopInterval);
+      return;
+    }
+    process::KillDescendants(getpid());
+    sweep_at_ = base::Deadline::After(kSweepInterval);
+    return;
+  }
+  ending_ = stopped_ = killing_ = false;
+  stopped_groups_.clear();
+  told_.clear();
+  told_once_ = false;
+  kill_at_ = base::Deadline::Never();
+  events_.ended();
+  const std::lock_guard lock(mutex_);
+  ends_under_way_ -= std::exchange(ends_, 0);
+  ended_changed_.notify_all();
+}
+
+void Supervisor::WaitUntilEnded() {
+  std::unique_lock lock(mutex_);
+  ended_changed_.wait(lock, [this] { return ends_under_way_ == 0; });
+}
+
+Supervisor::Running Supervisor::Run(process::SpawnRequest request) {
+  auto child = std::make_shared<OtherChild>();
+  child->id = next_run_++;
+  Running running{child->id, child->ended.get_future()};
+  tasks_.Post([this, child, request = std::move(request)] {
+    const Result<pid_t> pid = ending_ || closing_
+                                  ? Error(StatusCode::kCancelled, "the job is ending")
+                                  : process::Spawn(request);
+    if (pid.ok()) {
+      runs_.emplace(*pid, std::move(*child));
+    } else {
+      child->ended.set_value(pid.status());
+    }
+  });
+  return running;
+}
+
+void Supervisor::KillRun(uint64_t id) {
+  tasks_.Post([this, id] {
+    for (const auto& [pid, child] : runs_) {
+      if (child.id == id) kill(-pid, SIGKILL);
+    }
+  });
+}
+
+}  // namespace autodist::agent

@@ -1,0 +1,276 @@
+#include "agent/sync/sync.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/sync/target_folder.h"
+#include "base/deadline.h"
+#include "base/home_folder.h"
+#include "files/temporary_file.h"
+
+namespace autodist::agent {
+namespace {
+
+using base::Deadline;
+
+// How often the chief hears from us while we work.
+constexpr std::chrono::milliseconds kBusyInterval{200};
+constexpr size_t kMostShown = 10;
+
+// One synchronisation, from begin to complete.
+class Receiver {
+ public:
+  explicit Receiver(SyncCall& call) : call_(call) {}
+
+  // What went wrong here, with the chief's files or with the call.
+  Status Run();
+
+ private:
+  Result<v1::SyncRequest> Next();  // the next message that is not empty
+  Status Begin(const v1::SyncBegin& begin);
+  Status TakeList(const v1::SyncList& list);
+  Status Settle(uint64_t index);
+  Status Suspect(uint64_t index);
+  Status TellDifferences(bool last);
+  Status Problems() const;
+  Status TakeContent(const v1::SyncContent& content);
+  Status TellReceipt();
+  Status CheckIndex(uint64_t index) const;
+  std::string Where(uint64_t index) const { return path_ + "/" + entries_[index].path(); }
+
+  SyncCall& call_;
+  std::string path_;
+  std::optional<TargetFolder> folder_;  // nullopt: the chief's own
+  std::vector<v1::FileEntry> entries_;
+  std::string blocked_;  // a folder that could not be made, with its '/': what is in it neither
+  std::vector<Status> problems_;
+  v1::SyncDifferences differences_;  // not yet told
+  Deadline tell_at_ = Deadline::After(kBusyInterval);
+
+  std::optional<TargetFolder::NewFile> file_;  // whose content is coming
+  uint64_t file_index_ = 0;
+  uint64_t received_ = 0;
+};
+
+bool IsThere(const std::string& folder, const std::string& probe) {
+  struct stat info;
+  return files::IsTemporaryName(probe) && lstat((folder + "/" + probe).c_str(), &info) == 0;
+}
+
+Result<v1::SyncRequest> Receiver::Next() {
+  for (;;) {
+    AD_ASSIGN_OR_RETURN(v1::SyncRequest request, call_.Read());
+    if (request.message_case() != v1::SyncRequest::MESSAGE_NOT_SET) return request;
+  }
+}
+
+Status Receiver::Run() {
+  AD_ASSIGN_OR_RETURN(v1::SyncRequest request, Next());
+  AD_RETURN_IF_ERROR(Begin(request.begin()));
+  if (!folder_) return OkStatus();
+  do {
+    AD_ASSIGN_OR_RETURN(request, Next());
+    if (!request.has_list()) return Error(StatusCode::kInvalidArgument, "a list was expected");
+    AD_RETURN_IF_ERROR(TakeList(request.list()));
+  } while (!request.list().last());
+  if (!problems_.empty()) return Problems();
+  AD_RETURN_IF_ERROR(TellDifferences(true));
+  for (;;) {
+    AD_ASSIGN_OR_RETURN(request, Next());
+    if (request.has_complete()) return OkStatus();
+    for (const uint64_t index : request.same().entries()) {
+      AD_RETURN_IF_ERROR(CheckIndex(index));
+      folder_->TakeOverTime(entries_[index]);
+    }
+    if (request.has_content()) AD_RETURN_IF_ERROR(TakeContent(request.content()));
+  }
+}
+
+Status Receiver::Begin(const v1::SyncBegin& begin) {
+  path_ = base::ExpandHome(begin.folder());
+  v1::SyncResponse response;
+  response.mutable_place()->set_same_folder(IsThere(path_, begin.probe()));
+  if (!response.place().same_folder()) {
+    auto folder = TargetFolder::Open(path_);
+    AD_RETURN_IF_ERROR(folder.status());
+    folder_ = std::move(*folder);
+  }
+  return call_.Write(response);
+}
+
+Status Receiver::TakeList(const v1::SyncList& list) {
+  for (const v1::FileEntry& entry : list.entries()) {
+    entries_.push_back(entry);
+    if (!blocked_.empty() && entry.path().starts_with(blocked_)) continue;
+    const uint64_t index = entries_.size() - 1;
+    const Status status = Settle(index);
+    if (call_.Cancelled()) return Error(StatusCode::kCancelled, "cancelled");
+    if (!status.ok()) {
+      problems_.push_back(Annotate(status, Where(index)));
+      if (entry.type() == v1::FILE_TYPE_FOLDER) blocked_ = entry.path() + "/";
+    }
+    if (tell_at_.Expired()) AD_RETURN_IF_ERROR(TellDifferences(false));
+  }
+  return OkStatus();
+}
+
+Status Receiver::Settle(uint64_t index) {
+  AD_ASSIGN_OR_RETURN(const TargetFolder::Match match, folder_->Settle(entries_[index]));
+  if (match == TargetFolder::Match::kDifferent) differences_.add_wanted(index);
+  return match == TargetFolder::Match::kSuspect ? Suspect(index) : OkStatus();
+}
+
+Status Receiver::Suspect(uint64_t index) {
+  const auto digest = folder_->Digest(entries_[index], [this] {
+    return !call_.Cancelled() && (!tell_at_.Expired() || TellDifferences(false).ok());
+  });
+  if (digest.ok()) {
+    v1::Suspect& suspect = *differences_.add_suspects();
+    suspect.set_entry(index);
+    suspect.set_digest(*digest);
+  } else {
+    differences_.add_wanted(index);  // what cannot be read can be replaced
+  }
+  return OkStatus();
+}
+
+Status Receiver::TellDifferences(bool last) {
+  v1::SyncResponse response;
+  *response.mutable_differences() = std::move(differences_);
+  response.mutable_differences()->set_last(last);
+  differences_.Clear();
+  tell_at_ = Deadline::After(kBusyInterval);
+  return call_.Write(response);
+}
+
+Status Receiver::Problems() const {
+  std::string text;
+  for (size_t i = 0; i < std::min(problems_.size(), kMostShown); ++i) {
+    text += (i == 0 ? "" : "\n") + Message(problems_[i]);
+  }
+  if (problems_.size() > kMostShown) {
+    text += "\nand " + std::to_string(problems_.size() - kMostShown) + " more";
+  }
+  const Status all = Error(problems_[0].code(), text);
+  const std::string remedy = Remedy(problems_[0]);
+  return remedy.empty() ? all : WithRemedy(all, remedy);
+}
+
+Status Receiver::CheckIndex(uint64_t index) const {
+  const bool good = index < entries_.size() && entries_[index].type() == v1::FILE_TYPE_REGULAR;
+  return good ? OkStatus() : Error(StatusCode::kInvalidArgument, "not the number of a file");
+}
+
+Status Receiver::TakeContent(const v1::SyncContent& content) {
+  const uint64_t index = content.entry();
+  AD_RETURN_IF_ERROR(CheckIndex(index));
+  if (!file_) {
+    auto file = folder_->Create(entries_[index]);
+    AD_RETURN_IF_ERROR(Annotate(file.status(), Where(index)));
+    file_.emplace(std::move(*file));
+    file_index_ = index;
+  }
+  if (index != file_index_) return Error(StatusCode::kInvalidArgument, "two files at once");
+  AD_RETURN_IF_ERROR(Annotate(file_->Write(content.data()), Where(index)));
+  received_ += content.data().size();
+  if (content.last()) {
+    AD_RETURN_IF_ERROR(Annotate(file_->Finish(entries_[index]), Where(index)));
+    file_.reset();
+  }
+  return tell_at_.Expired() ? TellReceipt() : OkStatus();
+}
+
+Status Receiver::TellReceipt() {
+  v1::SyncResponse response;
+  response.mutable_receipt()->set_bytes(received_);
+  tell_at_ = Deadline::After(kBusyInterval);
+  return call_.Write(response);
+}
+
+}  // namespace
+
+Result<v1::SyncRequest> SyncCall::Read() {
+  std::unique_lock lock(mutex_);
+  // One message is always being read while another one is dealt with.
+  if (!reading_ && !has_incoming_ && !ended_) {
+    reading_ = true;
+    StartRead(&incoming_);
+  }
+  const bool in_time =
+      changed_.wait_for(lock, silence_, [this] { return has_incoming_ || ended_; });
+  if (!has_incoming_) return GiveUp(in_time);
+  v1::SyncRequest request = std::move(incoming_);
+  incoming_.Clear();
+  has_incoming_ = false;
+  if (!ended_) {
+    reading_ = true;
+    StartRead(&incoming_);
+  }
+  return request;
+}
+
+Status SyncCall::Write(const v1::SyncResponse& message) {
+  std::unique_lock lock(mutex_);
+  if (ended_) return GiveUp(true);
+  outgoing_ = message;
+  writing_ = true;
+  StartWrite(&outgoing_);
+  const bool in_time = changed_.wait_for(lock, silence_, [this] { return !writing_ || ended_; });
+  return writing_ ? GiveUp(in_time) : OkStatus();
+}
+
+bool SyncCall::Cancelled() {
+  const std::lock_guard lock(mutex_);
+  return ended_;
+}
+
+Status SyncCall::GiveUp(bool in_time) {
+  ended_ = true;
+  if (in_time) return Error(StatusCode::kCancelled, "the chief has ended the call");
+  context_.TryCancel();
+  return Error(StatusCode::kDeadlineExceeded, "the chief is silent");
+}
+
+void SyncCall::OnReadDone(bool ok) {
+  const std::lock_guard lock(mutex_);
+  reading_ = false;
+  has_incoming_ = ok;
+  ended_ |= !ok;
+  changed_.notify_all();
+}
+
+void SyncCall::OnWriteDone(bool ok) {
+  const std::lock_guard lock(mutex_);
+  writing_ = false;
+  ended_ |= !ok;
+  changed_.notify_all();
+}
+
+void SyncCall::OnCancel() {
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+  changed_.notify_all();
+}
+
+void SyncCall::End(const Status& status) {
+  Finish(status.ok() ? grpc::Status::OK
+                     : grpc::Status(static_cast<grpc::StatusCode>(status.code()), Message(status)));
+}
+
+Status ReceiveFolder(SyncCall& call) {
+  // Its half-written file is gone before the chief is told.
+  Status status = Receiver(call).Run();
+  if (Remedy(status).empty()) {
+    status = WithRemedy(status, "can the user who logs in write there, and is there space left?");
+  }
+  v1::SyncResponse response;
+  response.mutable_finished()->set_error(status.ok() ? "" : Message(status));
+  response.mutable_finished()->set_remedy(Remedy(status));
+  return call.Write(response);
+}
+
+}  // namespace autodist::agent

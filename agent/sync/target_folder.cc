@@ -1,0 +1,244 @@
+#include "agent/sync/target_folder.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+
+#include "base/deadline.h"
+#include "files/digest.h"
+#include "files/file_tree.h"
+
+namespace autodist::agent {
+namespace {
+
+constexpr uint32_t kPermissions = 0777;
+constexpr uint32_t kOwnerMayFill = 0700;
+constexpr int64_t kNsPerSecond = 1'000'000'000;
+
+Status CheckPath(const std::string& path) {
+  bool good = !path.empty() && path.size() < PATH_MAX && path.find('\0') == std::string::npos;
+  for (size_t begin = 0; good && begin <= path.size();) {
+    const size_t end = std::min(path.find('/', begin), path.size());
+    const std::string_view part = std::string_view(path).substr(begin, end - begin);
+    good = !part.empty() && part != "." && part != "..";
+    begin = end + 1;
+  }
+  return good ? OkStatus()
+              : Error(StatusCode::kInvalidArgument, "'" + path + "' is not a path in a folder");
+}
+
+Status InTheWay(std::string_view what_is, std::string_view what_should_be) {
+  return WithRemedy(
+      Error(StatusCode::kFailedPrecondition,
+            std::string(what_is) + " there, but " + std::string(what_should_be) + " on the chief"),
+      "nothing is deleted on a node: remove it there, or list it in .autodistignore");
+}
+
+std::string_view KindOf(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISREG(mode)) return "a file";
+  if (S_ISLNK(mode)) return "a symbolic link";
+  return "neither a file nor a folder";
+}
+
+Result<base::UniqueFd> OpenFolderIn(int folder, const std::string& name) {
+  base::UniqueFd fd(openat(folder, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (fd.valid()) return fd;
+  const int error = errno;
+  struct stat info;
+  if (fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(info.st_mode)) {
+    return InTheWay(KindOf(info.st_mode), "a folder");
+  }
+  return ErrnoError(error, "opening the folder");
+}
+
+// For reading; never anything but a regular file.
+base::UniqueFd OpenFile(int folder, const std::string& name) {
+  base::UniqueFd fd(
+      openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat info;
+  if (fd.valid() && (fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode))) fd.Reset();
+  return fd;
+}
+
+int SetModified(int fd, int64_t modified_ns) {
+  int64_t whole = modified_ns / kNsPerSecond;
+  int64_t rest = modified_ns % kNsPerSecond;
+  if (rest < 0) {
+    rest += kNsPerSecond;
+    --whole;
+  }
+  const timespec times[] = {{0, UTIME_OMIT}, {whole, rest}};
+  return futimens(fd, times);
+}
+
+Status MakeWithParents(const std::string& path) {
+  for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    const std::string part = path.substr(0, end);
+    if (mkdir(part.c_str(), 0777) != 0 && errno != EEXIST) {
+      const int error = errno;
+      struct stat info;  // what is there need not be ours to make, nor writable
+      if (stat(part.c_str(), &info) != 0) return ErrnoError(error, "making the folder " + part);
+    }
+    if (end == std::string::npos) return OkStatus();
+  }
+}
+
+}  // namespace
+
+Result<TargetFolder> TargetFolder::Open(const std::string& path) {
+  if (!path.starts_with('/') || path.find('\0') != std::string::npos) {
+    return Error(StatusCode::kInvalidArgument, "'" + path + "' is not an absolute path");
+  }
+  AD_RETURN_IF_ERROR(MakeWithParents(path));
+  base::UniqueFd root(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!root.valid()) return ErrnoError(errno, path);
+  files::RemoveLeftovers(root.get());
+  return TargetFolder(std::move(root));
+}
+
+Result<TargetFolder::Place> TargetFolder::Find(const std::string& path) {
+  AD_RETURN_IF_ERROR(CheckPath(path));
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return Place{root_.get(), path};
+  const std::string parent = path.substr(0, slash);
+  if (!found_.valid() || found_path_ != parent) {
+    found_path_.clear();
+    base::UniqueFd folder;
+    for (size_t begin = 0; begin <= parent.size();) {
+      const size_t end = std::min(parent.find('/', begin), parent.size());
+      auto next = OpenFolderIn(folder.valid() ? folder.get() : root_.get(),
+                               parent.substr(begin, end - begin));
+      AD_RETURN_IF_ERROR(next.status());
+      folder = std::move(*next);
+      begin = end + 1;
+    }
+    found_ = std::move(folder);
+    found_path_ = parent;
+  }
+  return Place{found_.get(), path.substr(slash + 1)};
+}
+
+Result<TargetFolder::Match> TargetFolder::Settle(const v1::FileEntry& entry) {
+  AD_ASSIGN_OR_RETURN(const Place place, Find(entry.path()));
+  if (entry.type() == v1::FILE_TYPE_FOLDER) {
+    AD_RETURN_IF_ERROR(MakeFolder(place, entry.mode()));
+    return Match::kSame;
+  }
+  if (entry.type() == v1::FILE_TYPE_SYMLINK) {
+    AD_RETURN_IF_ERROR(MakeSymlink(place, entry.link_target()));
+    return Match::kSame;
+  }
+  if (entry.type() != v1::FILE_TYPE_REGULAR) {
+    return Error(StatusCode::kInvalidArgument, "an entry of unknown type");
+  }
+  struct stat info;
+  if (fstatat(place.folder, place.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENOENT) return Match::kDifferent;
+    return ErrnoError(errno, "lstat");
+  }
+  if (S_ISLNK(info.st_mode)) return Match::kDifferent;
+  if (!S_ISREG(info.st_mode)) return InTheWay(KindOf(info.st_mode), "a file");
+  if (static_cast<uint64_t>(info.st_size) != entry.size()) return Match::kDifferent;
+  if (files::ModifiedNs(info) != entry.modified_ns()) return Match::kSuspect;
+  const uint32_t mode = entry.mode() & kPermissions;
+  if ((info.st_mode & kPermissions) == mode) return Match::kSame;
+  // Not ours to change, or not even to open: replaced.
+  const base::UniqueFd fd = OpenFile(place.folder, place.name);
+  return fd.valid() && fchmod(fd.get(), mode) == 0 ? Match::kSame : Match::kDifferent;
+}
+
+Status TargetFolder::MakeFolder(const Place& place, uint32_t mode) {
+  if (mkdirat(place.folder, place.name.c_str(), kOwnerMayFill) != 0 && errno != EEXIST) {
+    return ErrnoError(errno, "making the folder");
+  }
+  AD_ASSIGN_OR_RETURN(const base::UniqueFd fd, OpenFolderIn(place.folder, place.name));
+  struct stat info;
+  if (fstat(fd.get(), &info) != 0) return ErrnoError(errno, "fstat");
+  const mode_t wanted = (mode & kPermissions) | kOwnerMayFill;
+  if ((info.st_mode & kPermissions) != wanted) {
+    // Set-group-ID and the like stay as they are here. Where the folder is somebody else's, so do
+    // its permissions.
+    (void)!fchmod(fd.get(), (info.st_mode & 07000) | wanted);
+  }
+  files::RemoveLeftovers(fd.get());
+  return OkStatus();
+}
+
+Status TargetFolder::MakeSymlink(const Place& place, const std::string& target) {
+  if (target.empty() || target.find('\0') != std::string::npos) {
+    return Error(StatusCode::kInvalidArgument, "a symbolic link to nowhere");
+  }
+  std::array<char, PATH_MAX> now;
+  const ssize_t length = readlinkat(place.folder, place.name.c_str(), now.data(), now.size());
+  if (length >= 0 && std::string_view(now.data(), static_cast<size_t>(length)) == target) {
+    return OkStatus();
+  }
+  if (symlinkat(target.c_str(), place.folder, place.name.c_str()) == 0) return OkStatus();
+  if (errno != EEXIST) return ErrnoError(errno, "making the symbolic link");
+  struct stat info;
+  if (fstatat(place.folder, place.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+    return ErrnoError(errno, "lstat");
+  }
+  if (!S_ISLNK(info.st_mode) && !S_ISREG(info.st_mode)) {
+    return InTheWay(KindOf(info.st_mode), "a symbolic link");
+  }
+  const std::string name = files::NewTemporaryName();
+  if (symlinkat(target.c_str(), place.folder, name.c_str()) != 0) {
+    return ErrnoError(errno, "making the symbolic link");
+  }
+  if (renameat(place.folder, name.c_str(), place.folder, place.name.c_str()) != 0) {
+    Status status = ErrnoError(errno, "making the symbolic link");
+    unlinkat(place.folder, name.c_str(), 0);
+    return status;
+  }
+  return OkStatus();
+}
+
+Result<std::string> TargetFolder::Digest(const v1::FileEntry& entry,
+                                         const std::function<bool()>& go_on) {
+  AD_ASSIGN_OR_RETURN(const Place place, Find(entry.path()));
+  const base::UniqueFd fd = OpenFile(place.folder, place.name);
+  if (!fd.valid()) return ErrnoError(errno, "opening the file");
+  return files::DigestOfContent(fd.get(), "reading", go_on);
+}
+
+void TargetFolder::TakeOverTime(const v1::FileEntry& entry) {
+  const auto place = Find(entry.path());
+  if (!place.ok()) return;
+  const base::UniqueFd fd = OpenFile(place->folder, place->name);
+  if (!fd.valid()) return;
+  (void)!fchmod(fd.get(), entry.mode() & kPermissions);
+  SetModified(fd.get(), entry.modified_ns());
+}
+
+Result<TargetFolder::NewFile> TargetFolder::Create(const v1::FileEntry& entry) {
+  AD_ASSIGN_OR_RETURN(const Place place, Find(entry.path()));
+  base::UniqueFd folder(fcntl(place.folder, F_DUPFD_CLOEXEC, 0));
+  if (!folder.valid()) return ErrnoError(errno, "dup");
+  AD_ASSIGN_OR_RETURN(files::TemporaryFile file, files::TemporaryFile::Create(folder.get()));
+  return NewFile(std::move(folder), place.name, std::move(file));
+}
+
+Status TargetFolder::NewFile::Write(std::string_view data) {
+  size_ += data.size();
+  return base::WriteAll(file_.fd(), data, base::Deadline::Never());
+}
+
+Status TargetFolder::NewFile::Finish(const v1::FileEntry& entry) {
+  if (size_ != entry.size()) {
+    return Error(StatusCode::kInvalidArgument, "the content has another size than announced");
+  }
+  if (fchmod(file_.fd(), entry.mode() & kPermissions) != 0 ||
+      SetModified(file_.fd(), entry.modified_ns()) != 0) {
+    return ErrnoError(errno, "setting permissions and time");
+  }
+  return file_.Keep(name_);
+}
+
+}  // namespace autodist::agent

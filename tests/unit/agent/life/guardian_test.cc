@@ -1,0 +1,223 @@
+// The program itself, as `attach` starts it, with guardian and agent, and their deaths.
+#include "agent/life/guardian.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "base/unix_socket.h"
+#include "rpc/bootstrap_lines.h"
+#include "rpc/channel.h"
+#include "support/block_sigchld.h"
+#include "support/chief_end.h"
+#include "support/limit.h"
+#include "support/temp_folder.h"
+
+namespace autodist::agent {
+namespace {
+
+using test::ChiefEnd;
+using test::kLimit;
+using testing::HasSubstr;
+
+constexpr char kNonce[] = "n1";
+
+bool IsGone(pid_t pid) { return kill(pid, 0) != 0 && errno == ESRCH; }
+
+class GuardianTest : public testing::Test {
+ protected:
+  ~GuardianTest() override {
+    // What a failed test has left.
+    for (const pid_t pid : {HolderOf(lock_.get(), Life::kGuardian).value_or(0), attach_}) {
+      if (pid > 0) kill(pid, SIGKILL);
+    }
+    if (attach_ > 0) waitpid(attach_, nullptr, 0);
+    folder_.Remove();
+    setenv("HOME", home_before_.c_str(), 1);
+  }
+
+  // Starts it for a rank that has a child in another session, and waits until both are there.
+  void Start(const std::string& lease_ms = "3600000") {
+    setenv("HOME", home_.path().c_str(), 1);
+    auto sockets = base::StreamSocketPair();
+    attach_ = fork();
+    if (attach_ == 0) {
+      dup2(sockets->second.get(), STDIN_FILENO);
+      dup2(sockets->second.get(), STDOUT_FILENO);
+      execl(AGENT_PROGRAM, AGENT_PROGRAM, "attach", job_.c_str(), "0", kNonce, lease_ms.c_str(),
+            "0", "start", nullptr);
+      _exit(127);
+    }
+    sockets->second.Reset();
+    base::UniqueFd socket = std::move(sockets->first);
+    const std::string ready = rpc::ReadyLine(kNonce);
+    for (const char expected : ready) {
+      char byte = 0;
+      ASSERT_TRUE(base::ReadSome(socket.get(), &byte, 1, base::Deadline::After(kLimit)).ok());
+      ASSERT_EQ(byte, expected);
+    }
+    const std::string greeting(rpc::kGreetingSize, 'k');
+    ASSERT_TRUE(base::WriteAll(socket.get(), greeting, base::Deadline::After(kLimit)).ok());
+    stub_ = v1::AgentService::NewStub(*rpc::ChannelOver(std::move(socket)));
+    StartRank();
+    lock_.Reset(open(folder_.lock().c_str(), O_RDWR | O_CLOEXEC));
+  }
+
+  void StartRank() {
+    v1::PrepareRequest request;
+    request.set_working_directory("/");
+    request.set_spool_limit(1 << 20);
+    request.mutable_node()->set_data_address("127.0.0.1");
+    v1::RankPlan& rank = *request.mutable_node()->add_ranks();
+    rank.set_rank(7);
+    for (const char* word : {"sh", "-c", "setsid sleep 1000 & echo $!; exec sleep 1000"}) {
+      rank.add_argv(word);
+    }
+    v1::PrepareResponse response;
+    grpc::ClientContext context;
+    ASSERT_TRUE(stub_->Prepare(&context, request, &response).ok());
+    chief_ = std::make_unique<ChiefEnd>(*stub_);
+    chief_->Resume();
+    chief_->Order(test::Start(), 1);
+    rank_ = chief_->Next().rank_started().pid();
+    for (uint64_t i = 0; chief_->output().empty(); ++i) {
+      chief_->Tell(test::Renew(i));
+      ASSERT_TRUE(chief_->Next().has_lease_renewed());
+    }
+    daemon_ = std::stoi(chief_->output());
+    ASSERT_FALSE(IsGone(rank_));
+    ASSERT_FALSE(IsGone(daemon_));
+  }
+
+  // Waits until `attach` says by its end that nothing of the job is left.
+  void AwaitAttach() {
+    int status = -1;
+    ASSERT_EQ(waitpid(std::exchange(attach_, 0), &status, 0) > 0, true);
+    EXPECT_EQ(status, 0);
+    EXPECT_TRUE(IsGone(rank_));
+    EXPECT_TRUE(IsGone(daemon_));
+  }
+
+  const std::string home_before_ = getenv("HOME") ? getenv("HOME") : "/";
+  const test::TempFolder home_;
+  const std::string job_ = "guardian-test-" + std::to_string(getpid());
+  const JobFolder folder_{job_, "0"};
+  base::UniqueFd lock_;
+  pid_t attach_ = 0;
+  pid_t rank_ = 0;
+  pid_t daemon_ = 0;
+  std::unique_ptr<v1::AgentService::Stub> stub_;
+  std::unique_ptr<ChiefEnd> chief_;
+};
+
+TEST_F(GuardianTest, EndsWhatAKilledAgentLeaves) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  const auto agent = HolderOf(lock_.get(), Life::kInCharge);
+  ASSERT_TRUE(agent);
+  kill(*agent, SIGKILL);
+  AwaitAttach();
+  EXPECT_TRUE(IsGone(*agent));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path()));
+  EXPECT_THAT(folder_.ReadVerdict(),
+              HasSubstr("its agent was killed by SIGKILL, and with it its ranks, at 2"));
+}
+
+TEST_F(GuardianTest, AJobThatItsChiefEndsHasNoVerdict) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  chief_->Order(test::Shutdown(), 2);
+  EXPECT_TRUE(chief_->Next().has_rank_exited());
+  EXPECT_TRUE(chief_->Next().has_ranks_ended());
+  chief_->Tell({});
+  EXPECT_TRUE(chief_->Finish().ok());
+  AwaitAttach();
+  EXPECT_FALSE(std::filesystem::exists(folder_.path()));
+  EXPECT_EQ(folder_.ReadVerdict(), "");
+}
+
+TEST_F(GuardianTest, AnAgentWithoutAChiefEndsWithItsLease) {
+  ASSERT_NO_FATAL_FAILURE(Start("1000"));
+  AwaitAttach();
+  EXPECT_FALSE(std::filesystem::exists(folder_.path()));
+  EXPECT_THAT(folder_.ReadVerdict(), HasSubstr("heard nothing from here for 1 s and ended"));
+}
+
+TEST_F(GuardianTest, AnAgentWithoutItsGuardianEndsItsRanks) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  const auto guardian = HolderOf(lock_.get(), Life::kGuardian);
+  ASSERT_TRUE(guardian);
+  kill(*guardian, SIGKILL);
+  AwaitAttach();
+  EXPECT_FALSE(std::filesystem::exists(folder_.path()));
+  EXPECT_THAT(folder_.ReadVerdict(), HasSubstr("guardian was killed"));
+}
+
+TEST_F(GuardianTest, TermEndsAnAgentThatNoChiefIsInChargeOf) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  const auto guardian = HolderOf(lock_.get(), Life::kGuardian);
+  ASSERT_TRUE(guardian);
+  kill(*guardian, SIGTERM);  // not heeded: a chief is in charge
+  chief_->Tell(test::Renew(0));
+  EXPECT_TRUE(chief_->Next().has_lease_renewed());
+  EXPECT_FALSE(IsGone(rank_));
+  kill(attach_, SIGKILL);
+  waitpid(std::exchange(attach_, 0), nullptr, 0);
+  Await(lock_.get(), Life::kInCharge);
+  // Its session is over.
+  kill(*guardian, SIGTERM);
+  Await(lock_.get(), Life::kGuardian);
+  EXPECT_TRUE(IsGone(rank_));
+  EXPECT_TRUE(IsGone(daemon_));
+  EXPECT_THAT(folder_.ReadVerdict(), HasSubstr("it was ended by `autodist clean`"));
+}
+
+TEST_F(GuardianTest, TermEndsAnAgentThatWaitsForItsChiefToHearTheLast) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  const auto guardian = HolderOf(lock_.get(), Life::kGuardian);
+  ASSERT_TRUE(guardian);
+  chief_->Order(test::Shutdown(), 2);
+  EXPECT_TRUE(chief_->Next().has_rank_exited());
+  EXPECT_TRUE(chief_->Next().has_ranks_ended());
+  kill(attach_, SIGKILL);  // and no word of it
+  waitpid(std::exchange(attach_, 0), nullptr, 0);
+  Await(lock_.get(), Life::kInCharge);
+  kill(*guardian, SIGTERM);
+  Await(lock_.get(), Life::kGuardian);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path()));
+}
+
+TEST_F(GuardianTest, WhoListensInAFolderThatIsNotPrivateIsNoAgentOfOurs) {
+  ASSERT_TRUE(folder_.Make().ok());
+  ASSERT_EQ(chmod(folder_.path().c_str(), 0755), 0);
+  const base::UniqueFd impostor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_un address = base::UnixAddress(folder_.chief_socket());
+  ASSERT_EQ(bind(impostor.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(listen(impostor.get(), 1), 0);
+  auto output = base::Pipe();
+  const pid_t attach = fork();
+  if (attach == 0) {
+    dup2(output->second.get(), STDOUT_FILENO);
+    execl(AGENT_PROGRAM, AGENT_PROGRAM, "attach", job_.c_str(), "0", kNonce, "1000", "0", "resume",
+          nullptr);
+    _exit(127);
+  }
+  output->second.Reset();
+  std::string said(64, '\0');
+  const auto got =
+      base::ReadSome(output->first.get(), said.data(), said.size(), base::Deadline::After(kLimit));
+  kill(attach, SIGKILL);
+  waitpid(attach, nullptr, 0);
+  ASSERT_TRUE(got.ok());
+  EXPECT_THAT(said.substr(0, *got), HasSubstr(rpc::GoneLine(kNonce)));
+}
+
+}  // namespace
+}  // namespace autodist::agent

@@ -1,0 +1,126 @@
+#include "agent/life/job_folder.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/fd.h"
+#include "support/temp_folder.h"
+
+namespace autodist::agent {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class JobFolderTest : public testing::Test {
+ protected:
+  void SetUp() override { setenv("HOME", home_.path().c_str(), 1); }
+  void TearDown() override {
+    folder_.Remove();
+    setenv("HOME", home_before_.c_str(), 1);
+  }
+
+  const std::string home_before_ = getenv("HOME") ? getenv("HOME") : "/";
+  const test::TempFolder home_;
+  // Where it is, nobody can choose; no other test has this job.
+  const JobFolder folder_{"job-folder-test-" + std::to_string(getpid()), "3"};
+};
+
+bool IsListed(const JobFolder& folder) {
+  return std::ranges::any_of(JobFolder::All(), [&](const JobFolder& other) {
+    return other.name() == folder.name() && other.path() == folder.path();
+  });
+}
+
+TEST_F(JobFolderTest, IsThereForThisUserAlone) {
+  EXPECT_FALSE(IsListed(folder_));
+  ASSERT_TRUE(folder_.Make().ok());
+  EXPECT_TRUE(folder_.Make().ok());  // again
+  struct stat info;
+  ASSERT_EQ(lstat(folder_.path().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0700u);
+  EXPECT_TRUE(IsListed(folder_));
+  for (const std::string& file : {folder_.chief_socket(), folder_.lock()}) {
+    close(open(file.c_str(), O_WRONLY | O_CREAT, 0600));
+  }
+  folder_.Remove();
+  EXPECT_FALSE(fs::exists(folder_.path()));
+}
+
+TEST_F(JobFolderTest, GoesWithAllThatIsInIt) {
+  ASSERT_TRUE(folder_.Make().ok());
+  for (const std::string& folder : {folder_.pmix(), folder_.files()}) {
+    ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
+    const base::UniqueFd file(open((folder + "/x").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    ASSERT_TRUE(file.valid());
+  }
+  folder_.Remove();
+  EXPECT_FALSE(fs::exists(folder_.path()));
+}
+
+TEST_F(JobFolderTest, OneThatOthersCanEnterIsRefused) {
+  ASSERT_TRUE(folder_.Make().ok());
+  ASSERT_EQ(chmod(folder_.path().c_str(), 0710), 0);
+  const Status status = folder_.Make();
+  EXPECT_EQ(status.code(), StatusCode::kPermissionDenied);
+  EXPECT_THAT(Message(status), HasSubstr("not a private folder"));
+  EXPECT_EQ(Remedy(status), "remove it");
+}
+
+TEST_F(JobFolderTest, ALinkInItsPlaceIsRefused) {
+  ASSERT_TRUE(folder_.Make().ok());
+  folder_.Remove();
+  fs::create_directories(fs::path(folder_.path()).parent_path());
+  fs::permissions(fs::path(folder_.path()).parent_path(), fs::perms::owner_all);
+  fs::create_directory_symlink(home_.path(), folder_.path());
+  EXPECT_EQ(folder_.Make().code(), StatusCode::kPermissionDenied);
+  fs::remove(folder_.path());
+}
+
+TEST_F(JobFolderTest, TheVerdictOutlivesTheFolder) {
+  ASSERT_TRUE(folder_.Make().ok());
+  EXPECT_EQ(folder_.ReadVerdict(), "");
+  folder_.WriteVerdict("its agent was killed");
+  folder_.Remove();
+  EXPECT_EQ(folder_.ReadVerdict(), "its agent was killed");
+  folder_.RemoveVerdict();
+  EXPECT_EQ(folder_.ReadVerdict(), "");
+}
+
+TEST_F(JobFolderTest, OthersSeeWhoLivesUntilItsEnd) {
+  ASSERT_TRUE(folder_.Make().ok());
+  const base::UniqueFd file(open(folder_.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  auto held = base::Pipe();
+  auto end = base::Pipe();
+  const pid_t holder = fork();
+  if (holder == 0) {
+    end->second.Reset();
+    Hold(file.get(), Life::kGuardian);
+    Hold(file.get(), Life::kInCharge);
+    Release(file.get(), Life::kInCharge);
+    (void)!write(held->second.get(), "x", 1);
+    char byte;
+    (void)!read(end->first.get(), &byte, 1);
+    _exit(0);
+  }
+  char byte;
+  ASSERT_EQ(read(held->first.get(), &byte, 1), 1);
+  EXPECT_EQ(HolderOf(file.get(), Life::kGuardian), holder);
+  EXPECT_EQ(HolderOf(file.get(), Life::kInCharge), std::nullopt);
+  EXPECT_FALSE(Hold(file.get(), Life::kGuardian));
+  end->second.Reset();
+  Await(file.get(), Life::kGuardian);
+  EXPECT_EQ(HolderOf(file.get(), Life::kGuardian), std::nullopt);
+  waitpid(holder, nullptr, 0);
+}
+
+}  // namespace
+}  // namespace autodist::agent

@@ -1,0 +1,167 @@
+// What is told over sessions that come and go, with the agent's service around the queue.
+#include "agent/link/event_queue.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "support/chief_end.h"
+#include "support/limit.h"
+#include "support/small_agent.h"
+
+namespace autodist::agent {
+namespace {
+
+using test::ChiefEnd;
+using test::kLimit;
+using test::Renew;
+using testing::ElementsAre;
+
+v1::AgentEvent Event(uint32_t rank) {
+  v1::AgentEvent event;
+  event.mutable_rank_started()->set_rank(rank);
+  return event;
+}
+
+class EventQueueTest : public testing::Test {
+ protected:
+  void Push(uint32_t rank) { agent_.events->Push(Event(rank)); }
+  // Tells this many events that come next by their ranks.
+  static std::vector<uint32_t> Ranks(ChiefEnd& chief, int count) {
+    std::vector<uint32_t> ranks;
+    for (int i = 0; i < count; ++i) ranks.push_back(chief.Next().rank_started().rank());
+    return ranks;
+  }
+
+  test::SmallAgent agent_;
+  const std::unique_ptr<v1::AgentService::Stub> stub_ =
+      v1::AgentService::NewStub(agent_.server->Channel());
+};
+
+TEST_F(EventQueueTest, ANewSessionIsToldTheRestInOrder) {
+  for (const uint32_t rank : {1u, 2u, 3u}) Push(rank);
+  ChiefEnd first(*stub_);
+  first.Resume();
+  EXPECT_THAT(Ranks(first, 3), ElementsAre(1, 2, 3));
+  first.Cancel();
+  agent_.events->WaitUntilDetached(base::Deadline::At(base::Deadline::Clock::now() + kLimit));
+  Push(4);
+  ChiefEnd second(*stub_, 2);  // 3 has been lost on its way
+  second.Resume();
+  EXPECT_THAT(Ranks(second, 2), ElementsAre(3, 4));
+  second.Tell(Renew(1));
+  EXPECT_TRUE(second.Next().has_lease_renewed());  // none twice
+}
+
+TEST_F(EventQueueTest, WhatIsAcknowledgedIsNotToldAgain) {
+  ChiefEnd first(*stub_);
+  first.Resume();
+  for (const uint32_t rank : {1u, 2u, 3u}) Push(rank);
+  EXPECT_THAT(Ranks(first, 3), ElementsAre(1, 2, 3));
+  first.Tell(Renew(1));
+  EXPECT_TRUE(first.Next().has_lease_renewed());
+  ChiefEnd second(*stub_);  // knows of none
+  second.Resume();
+  Push(4);
+  EXPECT_THAT(Ranks(second, 1), ElementsAre(4));
+}
+
+TEST_F(EventQueueTest, WhatIsSaidWithoutASessionIsDropped) {
+  agent_.events->Say(Event(1));
+  ChiefEnd chief(*stub_);
+  chief.Resume();
+  Push(2);
+  EXPECT_THAT(Ranks(chief, 1), ElementsAre(2));
+  agent_.events->Say(Event(3));
+  EXPECT_THAT(Ranks(chief, 1), ElementsAre(3));
+}
+
+TEST_F(EventQueueTest, WhatIsSaidGoesBeforeWhatWaits) {
+  ChiefEnd chief(*stub_);
+  chief.Resume();
+  constexpr int kEvents = 200;  // of a megabyte: most of them wait, as nobody reads
+  for (int i = 0; i < kEvents; ++i) {
+    v1::AgentEvent event;
+    event.mutable_rank_stacks()->set_text(std::string(1 << 20, 'x'));
+    agent_.events->Push(std::move(event));
+  }
+  agent_.events->Say(Event(1));
+  int before = 0;
+  while (!chief.Next().has_rank_started()) ASSERT_LT(++before, kEvents / 2);
+}
+
+TEST_F(EventQueueTest, OutputFollowsWhereNoEventWaits) {
+  auto pipe = base::Pipe();
+  ASSERT_TRUE(base::SetNonBlocking(pipe->first.get()).ok());
+  agent_.output->Begin(1 << 20);
+  agent_.output->Add(7, std::move(pipe->first), {});
+  // More than a pipe holds: some of it has been read when it has been written.
+  ASSERT_TRUE(base::WriteAll(pipe->second.get(), std::string(200'000, 'x'),
+                             base::Deadline::At(base::Deadline::Clock::now() + kLimit))
+                  .ok());
+  for (const uint32_t rank : {1u, 2u, 3u}) Push(rank);
+  ChiefEnd chief(*stub_);
+  chief.Resume();
+  for (const uint32_t rank : {1u, 2u, 3u}) {
+    v1::AgentEvent event;
+    ASSERT_TRUE(chief.Read(event));
+    EXPECT_EQ(event.rank_started().rank(), rank) << event.has_output();
+  }
+  v1::AgentEvent event;
+  ASSERT_TRUE(chief.Read(event));
+  EXPECT_TRUE(event.has_output());
+}
+
+TEST_F(EventQueueTest, TheSessionEndsWhenAllIsAcknowledged) {
+  ChiefEnd chief(*stub_);
+  chief.Resume();
+  Push(1);
+  agent_.events->Close();
+  EXPECT_THAT(Ranks(chief, 1), ElementsAre(1));
+  EXPECT_FALSE(agent_.events->WaitUntilDelivered(base::Deadline::After({})));
+  chief.Tell({});
+  EXPECT_TRUE(chief.Finish().ok());
+  EXPECT_TRUE(agent_.events->WaitUntilDelivered(base::Deadline::After({})));
+}
+
+TEST_F(EventQueueTest, AClosedQueueWaitsForASessionThatTakesTheRest) {
+  Push(1);
+  agent_.events->Close();
+  {
+    ChiefEnd first(*stub_);
+    first.Resume();
+    EXPECT_THAT(Ranks(first, 1), ElementsAre(1));
+    first.Cancel();
+    EXPECT_FALSE(first.Finish().ok());
+  }
+  ChiefEnd second(*stub_);
+  second.Resume();
+  EXPECT_THAT(Ranks(second, 1), ElementsAre(1));
+  second.Tell({});
+  EXPECT_TRUE(second.Finish().ok());
+}
+
+TEST_F(EventQueueTest, AnOrderIsTakenOnceWhateverSessionItComesBy) {
+  v1::ChiefMessage stop;
+  stop.mutable_signal()->set_signal(SIGTSTP);
+  v1::ChiefMessage go_on;
+  go_on.mutable_signal()->set_signal(SIGCONT);
+  ChiefEnd first(*stub_);
+  first.Resume();
+  first.Order(stop, 1);
+  first.Order(go_on, 2);
+  first.Tell(Renew(1));
+  EXPECT_EQ(first.Next().acknowledged(), 2u);
+  EXPECT_FALSE(agent_.paused);
+  ChiefEnd second(*stub_);
+  second.Resume();
+  EXPECT_EQ(second.resumed().acknowledged(), 2u);
+  second.Order(stop, 1);
+  second.Tell(Renew(2));
+  EXPECT_EQ(second.Next().acknowledged(), 2u);
+  EXPECT_FALSE(agent_.paused);
+}
+
+}  // namespace
+}  // namespace autodist::agent

@@ -1,0 +1,120 @@
+#include "agent/prepare/gpus.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/quiet_supervisor.h"
+#include "support/temp_folder.h"
+
+namespace autodist::agent {
+namespace {
+
+using testing::HasSubstr;
+
+// What nvidia-smi 535 prints on a node with two GPUs.
+constexpr char kTwoGpus[] = R"(case "$*" in
+  *--query-gpu=*nounits*)
+    echo '0, NVIDIA A100-SXM4-80GB, GPU-aaaa, 4'
+    echo '3, NVIDIA A100-SXM4-80GB, GPU-bbbb, 70213' ;;
+  *--query-compute-apps=*)
+    echo 'GPU-bbbb, 4711, /usr/bin/python3'
+    echo 'GPU-bbbb, 4712, [Not Found]'
+    echo 'GPU-cccc, 4713, of no GPU of ours'
+    echo 'GPU-aaaa, 4714, a, b' ;;
+  '') echo 'Sat Aug 19 01:15:15 2023'
+    echo '| NVIDIA-SMI 535.104.05    Driver Version: 535.104.05   CUDA Version: 12.2     |' ;;
+esac
+)";
+
+class GpusTest : public testing::Test {
+ protected:
+  GpusTest() { environment_.Set("PATH", folder_.path() + ":/usr/bin:/bin"); }
+
+  // A program in its place: what is tested is what it prints and how it ends.
+  void Install(const std::string& script) {
+    const std::string path = folder_.Write("nvidia-smi", "#!/bin/sh\n" + script);
+    chmod(path.c_str(), 0755);
+  }
+  std::string DriverFolder(const std::string& version) {
+    const std::string path = folder_.path() + "/driver";
+    mkdir(path.c_str(), 0755);
+    folder_.Write("driver/version", version);
+    return path;
+  }
+  v1::NodeFacts Facts(const std::string& driver_folder = "/no/such/driver") {
+    return GpuFacts(environment_, "/", *supervisor_, driver_folder);
+  }
+
+  const test::TempFolder folder_;
+  process::Environment environment_;
+  const std::unique_ptr<Supervisor> supervisor_ = test::QuietSupervisor();
+};
+
+TEST_F(GpusTest, TellsGpusAndWhoUsesThem) {
+  Install(kTwoGpus);
+  const v1::NodeFacts facts = Facts();
+  EXPECT_EQ(facts.gpu_problem(), "");
+  ASSERT_EQ(facts.gpus_size(), 2);
+  EXPECT_EQ(facts.gpus(0).index(), 0u);
+  EXPECT_EQ(facts.gpus(1).index(), 3u);
+  EXPECT_EQ(facts.gpus(1).name(), "NVIDIA A100-SXM4-80GB");
+  EXPECT_EQ(facts.gpus(1).memory_used(), uint64_t{70213} << 20);
+  ASSERT_EQ(facts.gpus(1).processes_size(), 2);
+  EXPECT_EQ(facts.gpus(1).processes(0).pid(), 4711);
+  EXPECT_EQ(facts.gpus(1).processes(0).name(), "/usr/bin/python3");
+  ASSERT_EQ(facts.gpus(0).processes_size(), 1);
+  EXPECT_EQ(facts.gpus(0).processes(0).name(), "a, b");
+  EXPECT_EQ(facts.driver_version(), "535.104.05");
+  EXPECT_EQ(facts.cuda_version(), "12.2");
+}
+
+TEST_F(GpusTest, KnowsTheLabelsOfNewerDrivers) {
+  Install("echo '| NVIDIA-SMI 610.43.02    KMD Version: 610.43.02     CUDA UMD Version: 13.3   |'");
+  EXPECT_EQ(Facts().driver_version(), "610.43.02");
+  EXPECT_EQ(Facts().cuda_version(), "13.3");
+}
+
+TEST_F(GpusTest, AsksEverythingAtTheSameTime) {
+  // None of the three ends before all of them have begun.
+  Install("echo > '" + folder_.path() + "'/began.$$\n" + "until [ $(ls '" + folder_.path() +
+          "'/began.* | wc -l) = 3 ]; do sleep 0.01; done\n" + kTwoGpus);
+  const v1::NodeFacts facts = Facts();
+  EXPECT_EQ(facts.gpus_size(), 2);
+  EXPECT_EQ(facts.cuda_version(), "12.2");
+}
+
+TEST_F(GpusTest, ANodeWithoutDriverHasNoGpus) {
+  if (access("/usr/bin/nvidia-smi", F_OK) == 0) GTEST_SKIP() << "this machine has a driver";
+  const v1::NodeFacts facts = Facts();
+  EXPECT_EQ(facts.gpu_problem(), "");
+  EXPECT_EQ(facts.gpus_size(), 0);
+  EXPECT_THAT(Facts(folder_.path()).gpu_problem(), HasSubstr("'nvidia-smi' is not in PATH"));
+}
+
+TEST_F(GpusTest, AFailingToolIsQuoted) {
+  Install("echo 'NVIDIA-SMI has failed because it could not reach the driver.'; exit 9");
+  const v1::NodeFacts facts = Facts();
+  EXPECT_EQ(facts.gpu_problem(),
+            "nvidia-smi ended with status 9: NVIDIA-SMI has failed because it could not reach the "
+            "driver.");
+  Install("echo No devices were found");
+  EXPECT_EQ(Facts().gpu_problem(), "nvidia-smi says: No devices were found");
+  Install("exec sleep 1000");
+  EXPECT_EQ(Facts().gpu_problem(), "nvidia-smi did not end within 3 seconds");
+}
+
+TEST_F(GpusTest, TheDriverTellsItsVersion) {
+  EXPECT_EQ(DriverVersion("/no/such/driver"), "");
+  EXPECT_EQ(DriverVersion(DriverFolder("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05 "
+                                       " Sat Aug 19 01:15:15 UTC 2023\nGCC version:  gcc 12.2.0")),
+            "535.104.05");
+  EXPECT_EQ(DriverVersion(DriverFolder(
+                "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.14  Release\n")),
+            "550.54.14");
+  EXPECT_EQ(DriverVersion(DriverFolder("something else\n")), "");
+}
+
+}  // namespace
+}  // namespace autodist::agent

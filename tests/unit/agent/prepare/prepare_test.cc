@@ -1,0 +1,221 @@
+#include "agent/prepare/prepare.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/quiet_supervisor.h"
+#include "support/temp_folder.h"
+
+namespace autodist::agent {
+namespace {
+
+using process::Environment;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+class PrepareTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    request_.set_working_directory(folder_.path());
+    request_.mutable_node()->set_data_address("127.0.0.1");
+    request_.mutable_node()->add_ranks()->add_argv("true");
+    agent_.Set("HOME", folder_.path());
+    agent_.Set("FROM_AGENT", "1");
+  }
+
+  v1::NodePlan& node() { return *request_.mutable_node(); }
+  void Share(const std::string& name, const std::string& value) {
+    v1::EnvironmentVariable& variable = *node().add_shared_envs();
+    variable.set_name(name);
+    variable.set_value(value);
+  }
+  PreparedNode Prepare() {
+    return PrepareNode(request_, agent_, {"/socket", folder_.path() + "/files", "/the/agent"},
+                       *supervisor_);
+  }
+
+  std::vector<std::string> ReadyEnvironment() {
+    const PreparedNode prepared = Prepare();
+    EXPECT_TRUE(prepared.problems.empty())
+        << (prepared.problems.empty() ? "" : prepared.problems[0].cause());
+    return prepared.ranks.empty() ? std::vector<std::string>()
+                                  : prepared.ranks[0].spawn.environment;
+  }
+  std::string OnlyProblem(v1::ProblemKind kind) {
+    const PreparedNode prepared = Prepare();
+    EXPECT_EQ(prepared.problems.size(), 1u);
+    if (prepared.problems.empty()) return "";
+    EXPECT_EQ(prepared.problems[0].kind(), kind);
+    EXPECT_NE(prepared.problems[0].remedy(), "");
+    return prepared.problems[0].cause();
+  }
+
+  const test::TempFolder folder_;
+  Environment agent_;
+  v1::PrepareRequest request_;
+  const std::unique_ptr<Supervisor> supervisor_ = test::QuietSupervisor();
+};
+
+TEST_F(PrepareTest, FilesAreWrittenAndTheirPathsTold) {
+  v1::PlannedFile& file = *node().add_files();
+  file.set_name("table.json");
+  file.set_content("{}");
+  file.set_variable("TABLE");
+  EXPECT_THAT(ReadyEnvironment(), Contains("TABLE=" + folder_.path() + "/files/table.json"));
+  EXPECT_EQ(folder_.Read("files/table.json"), "{}");
+  for (const char* name : {"../table.json", "", ".", "/tmp/x"}) {
+    file.set_name(name);
+    EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_UNSPECIFIED), HasSubstr("is no name for a file"));
+  }
+}
+
+TEST_F(PrepareTest, AProblemWithTheFolderOfFilesHasTheRemedyOfItsCause) {
+  node().add_files()->set_name("table.json");
+  ASSERT_EQ(mkdir((folder_.path() + "/files").c_str(), 0755), 0);
+  const PreparedNode prepared = Prepare();
+  ASSERT_EQ(prepared.problems.size(), 1u);
+  EXPECT_THAT(prepared.problems[0].cause(), HasSubstr("is not a private folder"));
+  EXPECT_EQ(prepared.problems[0].remedy(), "remove it");
+}
+
+TEST_F(PrepareTest, TheAgentsOwnProgramMayBeRun) {
+  v1::RankPlan& own = *node().add_ranks();
+  own.set_by_agent(true);
+  own.add_argv("serve");
+  v1::EnvironmentVariable& variable = *node().add_agent_variables();
+  variable.set_name("SHELL_OF_MPIRUN");
+  variable.set_value("remote-shell");
+  EXPECT_THAT(ReadyEnvironment(), Contains("SHELL_OF_MPIRUN=/the/agent remote-shell"));
+  EXPECT_THAT(Prepare().ranks.at(1).spawn.argv, testing::ElementsAre("/the/agent", "serve"));
+}
+
+TEST_F(PrepareTest, EveryProgramIsLookedFor) {
+  node().add_ranks()->add_argv("no-such-program");
+  node().add_ranks()->add_argv("no-such-program");
+  EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_COMMAND_NOT_FOUND), HasSubstr("no-such-program"));
+}
+
+TEST_F(PrepareTest, ANodeStartsFromACleanEnvironment) {
+  const auto environment = ReadyEnvironment();
+  EXPECT_THAT(environment, Not(Contains("FROM_AGENT=1")));
+  EXPECT_THAT(environment, Contains("HOME=" + folder_.path()));
+  EXPECT_THAT(environment, Contains("PWD=" + folder_.path()));
+  EXPECT_THAT(environment, Contains("AUTODIST_AGENT_SOCKET=/socket"));
+}
+
+TEST_F(PrepareTest, TheChiefKeepsItsShellsEnvironmentButNotAnOuterLaunchers) {
+  node().set_inherit_environment(true);
+  node().add_removed_variables("OUTER_*");
+  agent_.Set("OUTER_RANK", "7");
+  agent_.Set("PATH", "/usr/bin:/bin");
+  const auto environment = ReadyEnvironment();
+  EXPECT_THAT(environment, Contains("FROM_AGENT=1"));
+  EXPECT_THAT(environment, Not(Contains("OUTER_RANK=7")));
+}
+
+TEST_F(PrepareTest, SharedEnvsAreExpandedAfterTheActivation) {
+  node().set_activation("export X=1; export PATH=/opt/bin:$PATH LD_LIBRARY_PATH=/venv/lib");
+  Share("LD_LIBRARY_PATH", "$LD_LIBRARY_PATH:/opt/lib");
+  Share("S", "a b \"c\" $X");
+  Share("T", "$S$(touch pwned)`touch pwned`");
+  const auto environment = ReadyEnvironment();
+  EXPECT_THAT(environment, Contains("X=1"));
+  EXPECT_THAT(environment, Contains("LD_LIBRARY_PATH=/venv/lib:/opt/lib"));
+  EXPECT_THAT(environment, Contains("S=a b \"c\" 1"));
+  EXPECT_THAT(environment, Contains("T=a b \"c\" 1$(touch pwned)`touch pwned`"));
+  EXPECT_THAT(environment, Contains(HasSubstr("PATH=/opt/bin:")));
+  EXPECT_NE(access((folder_.path() + "/pwned").c_str(), F_OK), 0);
+}
+
+TEST_F(PrepareTest, TheActivationMayDefineFunctionsAndFailWhereItIsTested) {
+  folder_.Write("conda.sh", "conda() { export CONDA=$2; }\nfalse\n[ -n \"$NONE\" ] && x=1\ntrue\n");
+  node().set_activation("source ./conda.sh;conda activate autodist; false || true");
+  EXPECT_THAT(ReadyEnvironment(), Contains("CONDA=autodist"));
+}
+
+TEST_F(PrepareTest, TheActivationCannotBreakTheWayBack) {
+  node().set_activation("export PATH=/nowhere; exec 3>/dev/null; trap 'echo bye' EXIT");
+  node().mutable_ranks(0)->set_argv(0, "/bin/true");
+  // Descriptor 3 is where the environment comes back; whoever closes it is told so.
+  EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_ACTIVATION), HasSubstr("before its end"));
+}
+
+TEST_F(PrepareTest, AFailingActivationShowsItsOutput) {
+  for (const std::string statements :
+       {"source /no/such/activate", "source /no/such/activate; export X=1"}) {
+    node().set_activation(statements);
+    const std::string cause = OnlyProblem(v1::PROBLEM_KIND_ACTIVATION);
+    EXPECT_THAT(cause, HasSubstr("ended with status 1"));
+    EXPECT_THAT(cause, HasSubstr("/no/such/activate: No such file or directory"));
+  }
+  node().set_activation("echo some; exit 4");
+  EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_ACTIVATION), HasSubstr("status 4:\nsome"));
+  node().set_activation("exit 0");
+  EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_ACTIVATION), HasSubstr("left the shell"));
+  node().set_activation("if then");
+  EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_ACTIVATION), HasSubstr("syntax error"));
+}
+
+TEST_F(PrepareTest, StartUpFilesChangeNothing) {
+  for (const char* name : {".bashrc", ".profile", ".bash_profile"}) {
+    folder_.Write(name, "echo noise; export FROM_RC=1; sleep 100\n");
+  }
+  node().set_activation("export X=1");
+  EXPECT_THAT(ReadyEnvironment(), Not(Contains("FROM_RC=1")));
+}
+
+TEST_F(PrepareTest, AllProblemsOfANodeAreToldAtOnce) {
+  request_.set_working_directory(folder_.path() + "/none");
+  node().set_activation("export PATH=/nowhere");
+  const PreparedNode prepared = Prepare();
+  ASSERT_EQ(prepared.problems.size(), 2u);
+  EXPECT_THAT(prepared.problems[0].cause(), HasSubstr("/none: No such file or directory"));
+  EXPECT_EQ(prepared.problems[1].cause(), "'true' is not in PATH (/nowhere)");
+}
+
+TEST_F(PrepareTest, TellsAMissingProgramFromOneThatMayNotRun) {
+  node().mutable_ranks(0)->set_argv(0, "./train");
+  EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_COMMAND_NOT_FOUND),
+              HasSubstr("'./train' does not exist"));
+  folder_.Write("train", "");
+  EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_COMMAND_NOT_EXECUTABLE), HasSubstr("not an executable"));
+}
+
+TEST_F(PrepareTest, ADefaultMayGiveWayToAnotherVariable) {
+  for (const char* name : {"A", "B"}) {
+    v1::EnvironmentVariable& variable = *node().add_default_variables();
+    variable.set_name(std::string(name) + "_INCLUDE");
+    variable.set_unless(std::string(name) + "_EXCLUDE");
+  }
+  Share("A_EXCLUDE", "lo");
+  const auto environment = ReadyEnvironment();
+  EXPECT_THAT(environment, Not(Contains("A_INCLUDE=")));
+  EXPECT_THAT(environment, Contains("B_INCLUDE="));
+}
+
+TEST_F(PrepareTest, InterfaceVariablesNameTheOwnerOfTheAddressUnlessSet) {
+  for (const char* name : {"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"}) {
+    v1::EnvironmentVariable& variable = *node().add_interface_variables();
+    variable.set_name(name);
+    variable.set_value(name[0] == 'N' ? "=" : "");
+  }
+  Share("GLOO_SOCKET_IFNAME", "eth7");
+  const auto environment = ReadyEnvironment();
+  EXPECT_THAT(environment, Contains("NCCL_SOCKET_IFNAME==lo"));
+  EXPECT_THAT(environment, Contains("GLOO_SOCKET_IFNAME=eth7"));
+
+  node().set_data_address("192.0.2.1");
+  const PreparedNode elsewhere = Prepare();
+  ASSERT_EQ(elsewhere.warnings.size(), 1u);
+  EXPECT_THAT(elsewhere.warnings[0],
+              HasSubstr("no interface of this node has the address 192.0.2.1"));
+
+  node().set_interface("ib0");  // the spec's word needs no owner
+  EXPECT_THAT(ReadyEnvironment(), Contains("NCCL_SOCKET_IFNAME==ib0"));
+}
+
+}  // namespace
+}  // namespace autodist::agent

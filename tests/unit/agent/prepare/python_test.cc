@@ -1,0 +1,134 @@
+// Asks the machine's own Python.
+#include "agent/prepare/python.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "support/quiet_supervisor.h"
+#include "support/temp_folder.h"
+
+namespace autodist::agent {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class PythonTest : public testing::Test {
+ protected:
+  PythonTest() {
+    environment_.Set("PATH", "/usr/local/bin:/usr/bin:/bin");
+    environment_.Set("PYTHONPATH", folder_.path() + "/site");
+  }
+
+  void Write(const std::string& name, const std::string& content) {
+    const std::filesystem::path path = folder_.path() + "/" + name;
+    std::filesystem::create_directories(path.parent_path());
+    folder_.Write(name, content);
+  }
+  // A module that tells when it is imported.
+  void WriteModule(const std::string& name) {
+    Write(name, "open('" + folder_.path() + "/imported', 'w')\n");
+  }
+  bool SomethingWasImported() const {
+    return access((folder_.path() + "/imported").c_str(), F_OK) == 0;
+  }
+  v1::PythonFact Ask(const std::vector<std::string>& command,
+                     const std::vector<std::string>& modules) {
+    return PythonFacts(command, {modules.begin(), modules.end()}, environment_, folder_.path(),
+                       *supervisor_);
+  }
+
+  const test::TempFolder folder_;
+  process::Environment environment_;
+  const std::unique_ptr<Supervisor> supervisor_ = test::QuietSupervisor();
+};
+
+TEST_F(PythonTest, IsKnownByItsName) {
+  EXPECT_TRUE(IsPython("python"));
+  EXPECT_TRUE(IsPython("/opt/venv/bin/python3.11"));
+  EXPECT_FALSE(IsPython("/opt/python/bin/train"));
+}
+
+TEST_F(PythonTest, FindsModulesWithoutImportingThem) {
+  WriteModule("site/lone.py");
+  WriteModule("site/torch/__init__.py");
+  Write("site/torch/version.py",
+        "from typing import Optional\n__version__ = '2.3.0+cu121'\ndebug = False\n"
+        "cuda: Optional[str] = '12.1'\ngit_version = 'x'\n");
+  WriteModule("site/paddle/__init__.py");
+  Write("site/paddlepaddle_gpu-2.6.1.dist-info/METADATA",
+        "Metadata-Version: 2.1\nName: paddlepaddle-gpu\nVersion: 2.6.1\n");
+  const v1::PythonFact fact = Ask({"python3", "train.py"}, {"torch", "paddle", "lone", "absent"});
+  EXPECT_EQ(fact.problem(), "");
+  EXPECT_THAT(fact.version(), StartsWith("3."));
+  ASSERT_EQ(fact.modules_size(), 4);
+  EXPECT_EQ(fact.modules(0).name(), "torch");
+  EXPECT_EQ(fact.modules(0).version(), "2.3.0+cu121");
+  EXPECT_EQ(fact.modules(0).cuda(), "12.1");
+  EXPECT_EQ(fact.modules(1).version(), "2.6.1");
+  EXPECT_TRUE(fact.modules(2).found());
+  EXPECT_EQ(fact.modules(2).version(), "");
+  EXPECT_EQ(fact.modules(3).name(), "absent");
+  EXPECT_FALSE(fact.modules(3).found());
+  EXPECT_FALSE(SomethingWasImported());
+}
+
+TEST_F(PythonTest, ACpuTorchNamesNoCuda) {
+  Write("site/torch/__init__.py", "");
+  Write("site/torch/version.py", "__version__ = '2.1.0'\ncuda = None\nhip = None\n");
+  const v1::PythonFact fact = Ask({"python3"}, {"torch"});
+  EXPECT_EQ(fact.modules(0).version(), "2.1.0");
+  EXPECT_EQ(fact.modules(0).cuda(), "");
+}
+
+TEST_F(PythonTest, SeesWhatTheScriptSees) {
+  WriteModule("script/beside_script.py");
+  WriteModule("beside_folder.py");
+  const std::vector<std::string> modules = {"beside_script", "beside_folder"};
+  const auto found = [&](const std::vector<std::string>& command) {
+    const v1::PythonFact fact = Ask(command, modules);
+    return std::pair(fact.modules(0).found(), fact.modules(1).found());
+  };
+  EXPECT_EQ(found({"python3", "-u", "-W", "ignore", "script/train.py", "-m"}),
+            std::pair(true, false));
+  EXPECT_EQ(found({"python3", "-m", "train"}), std::pair(false, true));
+  EXPECT_EQ(found({"python3", "-c", "pass"}), std::pair(false, true));
+  EXPECT_FALSE(SomethingWasImported());
+}
+
+TEST_F(PythonTest, FilesOfTheUserAreNotTakenForTheStandardLibrary) {
+  for (const char* name : {"re.py", "email.py", "random.py", "csv.py", "json.py"}) {
+    WriteModule(name);
+    WriteModule(std::string("script/") + name);
+  }
+  EXPECT_EQ(Ask({"python3", "train.py"}, {"torch"}).problem(), "");
+  EXPECT_EQ(Ask({"python3", "script/train.py"}, {"torch"}).problem(), "");
+  EXPECT_FALSE(SomethingWasImported());
+}
+
+TEST_F(PythonTest, OtherWritersDoNotMatter) {
+  Write("site/sitecustomize.py",
+        "import atexit, sys\nprint('noise', end='')\nprint('version\\t9.9')\n"
+        "sys.stdout.flush()\natexit.register(print, 'bye\\tbye')\n");
+  const v1::PythonFact fact = Ask({"python3"}, {"os"});
+  EXPECT_EQ(fact.problem(), "");
+  EXPECT_THAT(fact.version(), StartsWith("3."));
+  EXPECT_TRUE(fact.modules(0).found());
+}
+
+TEST_F(PythonTest, TellsWhyItKnowsNothing) {
+  EXPECT_THAT(Ask({"python9"}, {}).problem(), HasSubstr("'python9' is not in PATH"));
+  Write("site/sitecustomize.py",
+        "import sys\nsys.stderr.write('broken\\n')\nraise SystemExit(4)\n");
+  EXPECT_THAT(Ask({"python3"}, {}).problem(), HasSubstr("broken"));
+  environment_.Set("PYTHONHOME", "/no/such/home");
+  const v1::PythonFact fact = Ask({"python3"}, {"torch"});
+  EXPECT_THAT(fact.problem(), HasSubstr("ended with status 1:\n"));
+  EXPECT_EQ(fact.modules_size(), 1);
+}
+
+}  // namespace
+}  // namespace autodist::agent

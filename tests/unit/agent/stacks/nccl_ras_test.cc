@@ -1,0 +1,136 @@
+// Against a peer that speaks NCCL's protocol, on ports that the system chooses.
+#include "agent/stacks/nccl_ras.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include <functional>
+#include <thread>
+
+#include "base/fd.h"
+#include "base/socket_address.h"
+#include "support/limit.h"
+
+namespace autodist::agent {
+namespace {
+
+using base::Deadline;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::kLimit;
+
+class NcclRasTest : public testing::Test {
+ protected:
+  NcclRasTest() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    signal(SIGPIPE, SIG_IGN);
+    const base::SocketAddress any(*base::IpAddress::Parse("127.0.0.1"), 0);
+    EXPECT_EQ(bind(listener_.get(), any.get(), any.length()), 0);
+    EXPECT_EQ(listen(listener_.get(), 1), 0);
+    sockaddr_in address{};
+    socklen_t length = sizeof address;
+    getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &length);
+    port_ = std::to_string(ntohs(address.sin_port));
+  }
+  ~NcclRasTest() override {
+    if (peer_.joinable()) peer_.join();
+  }
+
+  // What it asks for is in asked_ when the summary has come.
+  void Answer(std::function<void(int fd)> answer) {
+    peer_ = std::thread([this, answer = std::move(answer)] {
+      const base::UniqueFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      answer(fd.get());
+    });
+  }
+
+  void Say(int fd, std::string_view text) const {
+    EXPECT_TRUE(base::WriteAll(fd, text, Deadline::After(kLimit)).ok());
+  }
+
+  std::string HearLine(int fd) const {
+    std::string line;
+    for (char c = 0; c != '\n'; line += c) {
+      const auto got = base::ReadSome(fd, &c, 1, Deadline::After(kLimit));
+      if (!got.ok() || *got == 0) break;
+    }
+    return line;
+  }
+
+  // Until it asks for the status.
+  void Greet(int fd) const {
+    EXPECT_EQ(HearLine(fd), "CLIENT PROTOCOL 2\n");
+    Say(fd, "SERVER PROTOCOL 3\n");
+    EXPECT_EQ(HearLine(fd), "TIMEOUT 5\n");
+    Say(fd, "OK\n");
+    EXPECT_EQ(HearLine(fd), "STATUS\n");
+  }
+
+  std::string Summary(milliseconds limit = kLimit) const {
+    return NcclRasSummary("localhost:" + port_, Deadline::After(limit));
+  }
+
+  base::UniqueFd listener_;
+  std::string port_;
+  std::thread peer_;
+};
+
+TEST_F(NcclRasTest, GivesTheStatus) {
+  Answer([this](int fd) {
+    Greet(fd);
+    Say(fd, "NCCL version 2.24.3\n\n  Group  Rank\n");
+    Say(fd, "  0\t7 \x1b[31m");
+  });
+  EXPECT_EQ(Summary(), "NCCL version 2.24.3\n\n  Group  Rank\n  0\\t7 \\x1b[31m\n");
+}
+
+TEST_F(NcclRasTest, NothingThatListensIsNoNccl) {
+  listener_.Reset();
+  EXPECT_EQ(Summary(), "");
+  for (const char* address : {"", "127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:99999",
+                              "127.0.0.1:80x", "localhost.:1", "[::1:1", ":1"}) {
+    EXPECT_EQ(NcclRasSummary(address, Deadline::After(kLimit)), "") << address;
+  }
+}
+
+TEST_F(NcclRasTest, AnotherServiceIsNoNccl) {
+  Answer([this](int fd) { Say(fd, "SSH-2.0-OpenSSH_9.2\r\n"); });
+  EXPECT_EQ(Summary(), "");
+}
+
+TEST_F(NcclRasTest, AnEndlessLineIsNoNccl) {
+  Answer([](int fd) {
+    const std::string much(65536, 'x');
+    while (base::WriteAll(fd, much, Deadline::After(kLimit)).ok()) continue;
+  });
+  EXPECT_EQ(Summary(), "");
+}
+
+TEST_F(NcclRasTest, APeerThatIsSilentIsNotWaitedForLonger) {
+  const milliseconds limit(200);
+  EXPECT_EQ(Summary(limit), "");  // nobody accepts
+  Answer([this](int fd) {
+    EXPECT_EQ(HearLine(fd), "CLIENT PROTOCOL 2\n");  // the one before
+  });
+  peer_.join();
+  Answer([this](int fd) {
+    Greet(fd);
+    Say(fd, "the first half");
+    EXPECT_EQ(HearLine(fd), "");  // until the other side gives up
+  });
+  EXPECT_EQ(Summary(limit), "the first half\n");
+}
+
+TEST_F(NcclRasTest, AnEndlessStatusIsCut) {
+  Answer([this](int fd) {
+    Greet(fd);
+    const std::string much(65536, 'x');
+    while (base::WriteAll(fd, much, Deadline::After(kLimit)).ok()) continue;
+  });
+  EXPECT_EQ(Summary().size(), (size_t{1} << 20) + 1);
+}
+
+}  // namespace
+}  // namespace autodist::agent

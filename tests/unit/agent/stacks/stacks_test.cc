@@ -1,0 +1,187 @@
+// With real processes and the real gdb.
+#include "agent/stacks/stacks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "base/fd.h"
+#include "process/process_tree.h"
+#include "process/spawn.h"
+#include "support/limit.h"
+#include "support/quiet_supervisor.h"
+#include "support/temp_folder.h"
+
+namespace autodist::agent {
+namespace {
+
+using base::Deadline;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::kLimit;
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+
+class StacksTest : public testing::Test {
+ protected:
+  StacksTest() { environment_.Set("PATH", "/usr/bin:/bin"); }
+  ~StacksTest() override {
+    if (pid_ > 0) {
+      kill(-pid_, SIGKILL);
+      waitpid(pid_, nullptr, 0);
+    }
+  }
+
+  // Starts it and waits for the line "ready" that it writes.
+  void Start(const std::vector<std::string>& argv) {
+    base::FdPair output = *base::Pipe();
+    process::SpawnRequest request;
+    request.argv = argv;
+    request.environment = {"PATH=/usr/bin:/bin"};
+    request.working_directory = "/";
+    request.stdout_fd = output.second.get();
+    const auto pid = process::Spawn(request);
+    ASSERT_TRUE(pid.ok()) << pid.status();
+    pid_ = *pid;
+    output_ = std::move(output.first);
+    EXPECT_EQ(Line(), "ready");
+  }
+
+  std::string Line() const {
+    std::string line;
+    for (char c = 0;;) {
+      const auto got = base::ReadSome(output_.get(), &c, 1, Deadline::After(kLimit));
+      if (!got.ok() || *got == 0 || c == '\n') return line;
+      line += c;
+    }
+  }
+
+  static void AwaitState(pid_t pid, const std::string& state) {
+    const std::string status = "/proc/" + std::to_string(pid) + "/status";
+    const Deadline deadline = Deadline::After(kLimit);
+    while (base::ReadFile(status, 65536).value_or(state).find(state) == std::string::npos) {
+      ASSERT_FALSE(deadline.Expired());
+      std::this_thread::yield();
+    }
+  }
+
+  // A script that is found before the real programs.
+  void Install(const std::string& name, const std::string& script) {
+    ASSERT_EQ(chmod(folder_.Write(name, "#!/bin/sh\n" + script).c_str(), 0755), 0);
+    environment_.Set("PATH", folder_.path() + ":/usr/bin:/bin");
+  }
+
+  std::string Look(milliseconds program_limit = kLimit) {
+    return LookAt(pid_, *supervisor_, environment_, program_limit);
+  }
+
+  const test::TempFolder folder_;
+  process::Environment environment_;
+  const std::unique_ptr<Supervisor> supervisor_ = test::QuietSupervisor();
+  pid_t pid_ = 0;
+  base::UniqueFd output_;
+};
+
+TEST_F(StacksTest, ShowsTheProcessesAndWhereTheyAre) {
+  Start({"sh", "-c", "sleep 1000 & echo ready; wait"});
+  AwaitState(pid_, "(sleeping)");
+  AwaitState(process::Descendants(pid_).at(0), "(sleeping)");
+  const std::string text = Look();
+  EXPECT_THAT(text, HasSubstr("process " + std::to_string(pid_) +
+                              " (sleeping): sh -c 'sleep 1000 & echo ready; wait'\n  thread " +
+                              std::to_string(pid_) + " (sh): sleeping"));
+  EXPECT_THAT(text, ContainsRegex("\nprocess [0-9]+ \\(sleeping\\): sleep 1000\n"));
+  EXPECT_THAT(text, ContainsRegex("\\(sleep\\): sleeping.*, system call [0-9]+\n"));
+  EXPECT_THAT(text, ContainsRegex("user-space stacks by gdb:\n(    .*\n)*    .*#0 .* (in|at) "));
+  EXPECT_THAT(text, Not(HasSubstr("no user-space")));
+}
+
+TEST_F(StacksTest, ShowsEveryThreadOfAPython) {
+  Start({"/usr/bin/python3", "-c",
+         "import threading, time\n"
+         "threading.Thread(target=time.sleep, args=(1000,)).start()\n"
+         "print('ready', flush=True)\n"
+         "time.sleep(1000)"});
+  const std::string text = Look();
+  EXPECT_THAT(text, HasSubstr("): /usr/bin/python3 -c 'import threading, time\\nthreading."));
+  EXPECT_THAT(text, ContainsRegex("\\(python3\\): .*\n(    .*\n)*  thread [0-9]+ \\(python3\\)"));
+  EXPECT_THAT(text, AllOf(HasSubstr("Thread 1 ("), HasSubstr("Thread 2 (")));
+}
+
+TEST_F(StacksTest, PySpyLooksAtAPythonAndGdbAtTheRest) {
+  Install("py-spy", "echo \"asked: $*\"");
+  Install("gdb", "echo \"asked: $*\"; printf '\\033[31m'; [ -z \"$PYTHONHOME\" ]");
+  environment_.Set("PYTHONHOME", "/nowhere");
+  Start({"/usr/bin/python3", "-c",
+         "import subprocess\nsubprocess.run(['sh', '-c', 'echo ready; sleep 1000; :'])"});
+  const std::string text = Look();
+  EXPECT_THAT(text, HasSubstr("user-space stacks by py-spy:\n    asked: dump --pid " +
+                              std::to_string(pid_) + "\n"));
+  EXPECT_THAT(text, ContainsRegex("user-space stacks by gdb:\n    asked: -p [0-9]+ -batch -nx -ex "
+                                  "thread apply all bt\n    \\\\x1b\\[31m\n"));
+  EXPECT_THAT(text, Not(HasSubstr("ended with")));
+}
+
+TEST_F(StacksTest, AStoppedProcessStaysStopped) {
+  Start({"sh", "-c", "echo ready; sleep 1000"});
+  kill(pid_, SIGSTOP);
+  ASSERT_EQ(waitpid(pid_, nullptr, WUNTRACED), pid_);
+  EXPECT_THAT(Look(), AllOf(HasSubstr(" (stopped): sh -c"), HasSubstr("#0 ")));
+  EXPECT_THAT(Look(milliseconds(1)), HasSubstr("gdb did not end within 0 seconds"));
+  EXPECT_THAT(Look(), HasSubstr(" (stopped): sh -c"));
+}
+
+TEST_F(StacksTest, AProcessThatGdbHoldsAtItsLimitRunsOn) {
+  Install("gdb", "exec /usr/bin/gdb \"$@\" -ex 'shell echo attached >&2; sleep 1000'");
+  Start({"sh", "-c", "echo ready; while :; do echo tick; done"});
+  EXPECT_THAT(Look(seconds(5)),
+              AllOf(HasSubstr("    gdb did not end within 5 seconds\n"), HasSubstr("attached")));
+  // More ticks than a pipe holds.
+  for (int i = 0; i < 50'000; ++i) ASSERT_EQ(Line(), "tick");
+}
+
+TEST_F(StacksTest, AProcessThatIsLeftStoppedIsContinued) {
+  Install("gdb", "kill -STOP $2; exit 1");
+  Start({"sh", "-c", "echo ready; while :; do echo tick; done"});
+  EXPECT_THAT(Look(), HasSubstr("    gdb ended with status 1\n"));
+  for (int i = 0; i < 50'000; ++i) ASSERT_EQ(Line(), "tick");
+}
+
+TEST_F(StacksTest, TooMuchIsCut) {
+  Install("gdb", "yes stack | head -c 1000000");
+  Start({"sh", "-c", "echo ready; sleep 1000; :"});
+  const std::string text = Look();
+  EXPECT_THAT(text, HasSubstr(" (cut here)\n"));
+  EXPECT_LT(text.size(), 2'000'000u);
+}
+
+TEST_F(StacksTest, TellsWhatIsMissing) {
+  environment_.Set("PATH", folder_.path());
+  Start({"sh", "-c", "echo ready; sleep 1000"});
+  EXPECT_THAT(Look(),
+              AllOf(testing::StartsWith(
+                        "no user-space stacks: neither py-spy nor gdb is installed on this node\n"),
+                    HasSubstr("\n  thread ")));
+  Install("py-spy", "");
+  environment_.Set("PATH", folder_.path());
+  EXPECT_THAT(Look(), HasSubstr("  no user-space stacks: gdb is not installed\n"));
+}
+
+TEST_F(StacksTest, AProcessThatHasEndedIsNoError) {
+  Start({"sh", "-c", "echo ready & exec sleep 1000"});
+  AwaitState(process::Descendants(pid_).at(0), "(zombie)");
+  EXPECT_THAT(Look(), ContainsRegex("\nprocess [0-9]+ \\(zombie\\): \\[sh\\]\n  thread [^\n]*\n$"));
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);  // or the supervisor does, which takes every child of ours
+  EXPECT_EQ(Look(), "process " + std::to_string(pid_) + " has ended\n");
+}
+
+}  // namespace
+}  // namespace autodist::agent

@@ -1,0 +1,205 @@
+#include "agent/supervisor/supervisor.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <condition_variable>
+
+#include "process/process_tree.h"
+#include "support/block_sigchld.h"
+#include "support/limit.h"
+
+namespace autodist::agent {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::kLimit;
+
+class SupervisorTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    SupervisorEvents events;
+    events.pipes = [this](uint32_t rank, base::UniqueFd out, base::UniqueFd err) {
+      Change([&] { pipes_[rank] = {std::move(out), std::move(err)}; });
+    };
+    events.started = [this](uint32_t rank, pid_t pid) { Change([&] { pids_[rank] = pid; }); };
+    events.exited = [this](const RankExit& exit) { Change([&] { exits_[exit.rank] = exit; }); };
+    events.ended = [this] { Change([&] { ++ended_; }); };
+    auto supervisor = Supervisor::Create(std::move(events));
+    ASSERT_TRUE(supervisor.ok());
+    supervisor_ = std::move(*supervisor);
+  }
+
+  template <typename Action>
+  void Change(Action action) {
+    const std::lock_guard lock(mutex_);
+    action();
+    changed_.notify_all();
+  }
+
+  template <typename Condition>
+  bool Await(Condition condition) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kLimit, condition);
+  }
+
+  static RankCommand Rank(uint32_t rank, const std::string& script) {
+    RankCommand command{rank, {}};
+    command.spawn.argv = {"sh", "-c", script};
+    command.spawn.environment = {"PATH=/usr/bin:/bin"};
+    command.spawn.working_directory = "/";
+    return command;
+  }
+  void Start(std::vector<RankCommand> ranks, int stop_signal = SIGTERM) {
+    supervisor_->Start(std::move(ranks), stop_signal);
+  }
+
+  // The next bytes that rank 0 writes to stdout; "": it has ended.
+  std::string Read() {
+    EXPECT_TRUE(Await([&] { return pipes_.contains(0); }));
+    char buffer[4096];
+    const auto got = base::ReadSome(pipes_[0].first.get(), buffer, sizeof buffer,
+                                    base::Deadline::After(milliseconds(kLimit)));
+    EXPECT_TRUE(got.ok()) << got.status();
+    return std::string(buffer, got.value_or(0));
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<uint32_t, pid_t> pids_;
+  std::map<uint32_t, base::FdPair> pipes_;
+  std::map<uint32_t, RankExit> exits_;
+  int ended_ = 0;
+  std::unique_ptr<Supervisor> supervisor_;
+};
+
+TEST_F(SupervisorTest, TellsHowRanksEnd) {
+  Start({Rank(0, "exit 3"), Rank(1, "kill -SEGV $$")});
+  ASSERT_TRUE(Await([&] { return exits_.size() == 2; }));
+  EXPECT_EQ(WEXITSTATUS(exits_[0].wait_status), 3);
+  EXPECT_EQ(exits_[0].pid, pids_[0]);
+  EXPECT_GT(exits_[0].time_ns, 0);
+  EXPECT_EQ(WTERMSIG(exits_[1].wait_status), SIGSEGV);
+  EXPECT_TRUE(supervisor_->RunningRanks().empty());
+}
+
+TEST_F(SupervisorTest, TheEndOfARankDoesNotWaitForItsOutput) {
+  Start({Rank(0, "echo out; (sleep 1000; echo never) & exit 0")});
+  ASSERT_TRUE(Await([&] { return exits_.size() == 1; }));
+  EXPECT_EQ(Read(), "out\n");
+}
+
+TEST_F(SupervisorTest, AProgramThatCannotStartIsAnEnd) {
+  RankCommand command = Rank(0, "");
+  command.spawn.argv = {"/no/such/program"};
+  Start({command});
+  ASSERT_TRUE(Await([&] { return exits_.size() == 1; }));
+  EXPECT_EQ(exits_[0].pid, 0);
+  EXPECT_EQ(exits_[0].start_failure.code(), StatusCode::kNotFound);
+}
+
+TEST_F(SupervisorTest, StopSendsTermOnce) {
+  Start({Rank(0,
+              "n=0; trap 'n=$((n+1)); echo $n; [ $n = 2 ] && exit 9' TERM; echo up; "
+              "while :; do sleep 0.01; done")});
+  ASSERT_EQ(Read(), "up\n");
+  supervisor_->Stop(seconds(60));
+  ASSERT_EQ(Read(), "1\n");
+  supervisor_->Stop(milliseconds(200));  // shortens the grace period, no second SIGTERM
+  ASSERT_TRUE(Await([&] { return exits_.size() == 1; }));
+  EXPECT_EQ(WTERMSIG(exits_[0].wait_status), SIGKILL);
+  EXPECT_EQ(Read(), "");
+}
+
+TEST_F(SupervisorTest, TheStopSignalIsTheRanksOwn) {
+  Start({Rank(0, "trap 'exit 8' USR1; echo up; while :; do sleep 0.01; done")}, SIGUSR1);
+  ASSERT_EQ(Read(), "up\n");
+  supervisor_->Stop(seconds(60));
+  ASSERT_TRUE(Await([&] { return exits_.size() == 1; }));
+  EXPECT_EQ(WEXITSTATUS(exits_[0].wait_status), 8);
+}
+
+TEST_F(SupervisorTest, StopReachesTheWholeProcessGroup) {
+  Start({Rank(0, "sleep 1000 & echo up; wait")});
+  ASSERT_EQ(Read(), "up\n");
+  supervisor_->Stop(seconds(60));
+  ASSERT_TRUE(Await([&] { return exits_.size() == 1; }));
+  EXPECT_EQ(WTERMSIG(exits_[0].wait_status), SIGTERM);
+  EXPECT_EQ(Read(), "");  // nobody has the pipe any more
+}
+
+TEST_F(SupervisorTest, AStoppedRankGoesOnToSeeTheStopSignal) {
+  Start({Rank(0, "trap 'exit 8' TERM; echo up; while :; do sleep 0.01; done")});
+  ASSERT_EQ(Read(), "up\n");
+  supervisor_->Signal(SIGSTOP);
+  supervisor_->Stop(seconds(60));
+  ASSERT_TRUE(Await([&] { return exits_.size() == 1; }));
+  EXPECT_EQ(WEXITSTATUS(exits_[0].wait_status), 8);
+}
+
+TEST_F(SupervisorTest, WithoutGraceRanksAreKilledAtOnce) {
+  Start({Rank(0, "trap '' TERM; echo up; while :; do sleep 0.01; done")});
+  ASSERT_EQ(Read(), "up\n");
+  supervisor_->Stop(milliseconds(0));
+  ASSERT_TRUE(Await([&] { return exits_.size() == 1; }));
+  EXPECT_EQ(WTERMSIG(exits_[0].wait_status), SIGKILL);
+}
+
+TEST_F(SupervisorTest, ASignalReachesTheRanks) {
+  Start({Rank(0, "trap 'echo usr2' USR2; echo up; while :; do sleep 0.01; done")});
+  ASSERT_EQ(Read(), "up\n");
+  ASSERT_TRUE(Await([&] { return pids_.contains(0); }));
+  EXPECT_EQ(supervisor_->RunningRanks(), (std::map<uint32_t, pid_t>{{0, pids_[0]}}));
+  supervisor_->Signal(SIGUSR2);
+  EXPECT_EQ(Read(), "usr2\n");
+}
+
+TEST_F(SupervisorTest, EndLeavesNothingNotEvenDaemons) {
+  Start({Rank(0,
+              "setsid sh -c 'trap \"\" TERM; (setsid sleep 1000 &) ; sleep 1000' & "
+              "setsid setsid sleep 1000 & echo up; exit 0")});
+  ASSERT_TRUE(Await([&] { return exits_.size() == 1; }));
+  EXPECT_FALSE(process::Descendants(getpid()).empty());
+  supervisor_->End(milliseconds(100));  // one of them ignores SIGTERM
+  supervisor_->WaitUntilEnded();
+  EXPECT_TRUE(Await([&] { return ended_ == 1; }));
+  EXPECT_TRUE(process::Descendants(getpid()).empty());
+}
+
+TEST_F(SupervisorTest, AfterTheEndRanksCanBeStartedAgain) {
+  Start({Rank(0, "exec sleep 1000")});
+  ASSERT_TRUE(Await([&] { return pids_.size() == 1; }));
+  supervisor_->Stop(milliseconds(0));
+  supervisor_->End(seconds(60));
+  supervisor_->WaitUntilEnded();
+  EXPECT_TRUE(exits_.contains(0));
+  Start({Rank(1, "trap 'exit 4' TERM; while :; do sleep 0.01; done")});
+  ASSERT_TRUE(Await([&] { return pids_.size() == 2; }));
+  EXPECT_FALSE(exits_.contains(1));
+  supervisor_->End(milliseconds(0));
+  supervisor_->WaitUntilEnded();
+  EXPECT_TRUE(exits_.contains(1));
+}
+
+TEST_F(SupervisorTest, RunGivesTheEndOfAnotherChild) {
+  process::SpawnRequest request = Rank(0, "exit 5").spawn;
+  EXPECT_EQ(WEXITSTATUS(*supervisor_->Run(request).ended.get()), 5);
+  request.argv = {"no-such-program"};
+  EXPECT_EQ(supervisor_->Run(request).ended.get().status().code(), StatusCode::kNotFound);
+}
+
+TEST_F(SupervisorTest, KillRunEndsOneOfSeveralChildren) {
+  Supervisor::Running killed = supervisor_->Run(Rank(0, "sleep 1000").spawn);
+  Supervisor::Running other = supervisor_->Run(Rank(0, "sleep 1000").spawn);
+  supervisor_->KillRun(killed.id);
+  EXPECT_EQ(WTERMSIG(*killed.ended.get()), SIGKILL);
+  EXPECT_EQ(WEXITSTATUS(*supervisor_->Run(Rank(0, "exit 5").spawn).ended.get()), 5);
+  EXPECT_EQ(other.ended.wait_for(milliseconds(0)), std::future_status::timeout);
+  supervisor_->KillRun(other.id);
+  EXPECT_EQ(WTERMSIG(*other.ended.get()), SIGKILL);
+}
+
+}  // namespace
+}  // namespace autodist::agent

@@ -1,0 +1,249 @@
+// AgentService.Sync over a real gRPC connection.
+#include "agent/sync/sync.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <future>
+
+#include "agent/link/service.h"
+#include "autodist/v1/agent.grpc.pb.h"
+#include "files/digest.h"
+#include "files/temporary_file.h"
+#include "support/block_sigchld.h"
+#include "support/grpc_server.h"
+#include "support/temp_folder.h"
+
+namespace autodist::agent {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+// A service of Sync alone, whose patience with the chief can be chosen.
+class SyncOnly final : public v1::AgentService::CallbackService {
+ public:
+  grpc::ServerBidiReactor<v1::SyncRequest, v1::SyncResponse>* Sync(
+      grpc::CallbackServerContext* context) override {
+    auto* call = new SyncCall(*context, silence);
+    thread_ = std::jthread([this, call] {
+      const Status status = ReceiveFolder(*call);
+      call->End(status);
+      ended.set_value(status);
+    });
+    return call;
+  }
+
+  std::chrono::milliseconds silence{60'000};
+  std::promise<Status> ended;
+
+ private:
+  std::jthread thread_;
+};
+
+class SyncTest : public testing::Test {
+ protected:
+  ~SyncTest() override { context_.TryCancel(); }
+
+  void Begin(const std::string& probe = files::NewTemporaryName()) {
+    stream_ = chief_->Sync(&context_);
+    v1::SyncRequest request;
+    request.mutable_begin()->set_folder(target_);
+    request.mutable_begin()->set_probe(probe);
+    stream_->Write(request);
+  }
+  static v1::FileEntry& Add(v1::SyncRequest& request, v1::FileType type, const std::string& path) {
+    v1::FileEntry& entry = *request.mutable_list()->add_entries();
+    entry.set_type(type);
+    entry.set_path(path);
+    entry.set_mode(0755);
+    return entry;
+  }
+  static v1::SyncRequest ListOfOneFile(const std::string& path, uint64_t size) {
+    v1::SyncRequest request;
+    Add(request, v1::FILE_TYPE_REGULAR, path).set_size(size);
+    request.mutable_list()->set_last(true);
+    return request;
+  }
+  void SendContent(uint64_t entry, const std::string& data, bool last) {
+    v1::SyncRequest request;
+    request.mutable_content()->set_entry(entry);
+    request.mutable_content()->set_data(data);
+    request.mutable_content()->set_last(last);
+    stream_->Write(request);
+  }
+  v1::SyncResponse Read() {
+    v1::SyncResponse response;
+    do {
+      if (!stream_->Read(&response)) return {};
+    } while (response.has_receipt());
+    return response;
+  }
+  // An agent that is busy for long tells some of them, perhaps none, before the rest.
+  v1::SyncDifferences Differences() {
+    v1::SyncDifferences all;
+    while (!all.last()) {
+      const v1::SyncResponse response = Read();
+      if (!response.has_differences()) break;
+      all.MergeFrom(response.differences());
+    }
+    return all;
+  }
+  std::string Error() {
+    const v1::SyncResponse response = Read();
+    EXPECT_TRUE(response.has_finished()) << response.ShortDebugString();
+    return response.finished().error();
+  }
+  std::vector<std::string> Names() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(target_))
+      names.push_back(entry.path().filename());
+    return names;
+  }
+
+  const test::TempFolder temp_;
+  const std::string target_ = temp_.path() + "/target";
+  SyncOnly service_;
+  test::GrpcServer server_{&service_};
+  const std::unique_ptr<v1::AgentService::Stub> chief_ =
+      v1::AgentService::NewStub(server_.Channel());
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReaderWriter<v1::SyncRequest, v1::SyncResponse>> stream_;
+};
+
+TEST_F(SyncTest, AFolderFromNothing) {
+  Begin();
+  EXPECT_FALSE(Read().place().same_folder());
+  v1::SyncRequest request;
+  Add(request, v1::FILE_TYPE_FOLDER, "sub");
+  Add(request, v1::FILE_TYPE_REGULAR, "sub/a").set_size(6);
+  stream_->Write(request);
+  request.Clear();
+  Add(request, v1::FILE_TYPE_REGULAR, "empty");
+  Add(request, v1::FILE_TYPE_SYMLINK, "link").set_link_target("sub/a");
+  request.mutable_list()->set_last(true);
+  stream_->Write(request);
+  const v1::SyncDifferences differences = Differences();
+  EXPECT_THAT(differences.wanted(), testing::ElementsAre(1, 2));
+  EXPECT_TRUE(differences.last());
+  SendContent(1, "abc", false);
+  stream_->Write({});  // busy
+  SendContent(1, "def", true);
+  SendContent(2, "", true);
+  request.mutable_complete();
+  stream_->Write(request);
+  EXPECT_EQ(Error(), "");
+  EXPECT_TRUE(stream_->Finish().ok());
+  EXPECT_EQ(temp_.Read("target/link"), "abcdef");
+  EXPECT_TRUE(fs::is_empty(target_ + "/empty"));
+}
+
+TEST_F(SyncTest, TheChiefsOwnFolderIsKnownByTheProbe) {
+  fs::create_directory(target_);
+  const std::string probe = files::NewTemporaryName();
+  temp_.Write("target/" + probe, "");
+  Begin(probe);
+  EXPECT_TRUE(Read().place().same_folder());
+  EXPECT_EQ(Error(), "");
+  EXPECT_EQ(Names(), std::vector<std::string>{probe});  // not even taken for a leftover
+}
+
+TEST_F(SyncTest, AProbeIsNotTheNameOfSomeFile) {
+  fs::create_directory(target_);
+  temp_.Write("file", "");
+  Begin("../file");
+  EXPECT_FALSE(Read().place().same_folder());
+}
+
+TEST_F(SyncTest, ASuspectIsToldWithItsDigest) {
+  fs::create_directory(target_);
+  const std::string path = temp_.Write("target/a", "same");
+  Begin();
+  Read();
+  stream_->Write(ListOfOneFile("a", 4));
+  const v1::SyncDifferences differences = Differences();
+  ASSERT_EQ(differences.suspects_size(), 1);
+  EXPECT_EQ(differences.suspects(0).digest(), *files::DigestOfFile(path));
+  v1::SyncRequest request;
+  request.mutable_same()->add_entries(0);
+  stream_->Write(request);
+  request.mutable_complete();
+  stream_->Write(request);
+  EXPECT_EQ(Error(), "");
+  EXPECT_EQ(fs::last_write_time(path).time_since_epoch(),
+            std::chrono::file_clock::from_sys(std::chrono::sys_seconds(std::chrono::seconds(0)))
+                .time_since_epoch());
+}
+
+TEST_F(SyncTest, AllThatIsInTheWayIsToldAtOnce) {
+  fs::create_directories(target_ + "/a");
+  temp_.Write("target/b", "");
+  Begin();
+  Read();
+  v1::SyncRequest request;
+  Add(request, v1::FILE_TYPE_REGULAR, "a");
+  Add(request, v1::FILE_TYPE_FOLDER, "b");
+  Add(request, v1::FILE_TYPE_REGULAR, "b/c");  // follows from b, so not a problem of its own
+  request.mutable_list()->set_last(true);
+  stream_->Write(request);
+  EXPECT_EQ(Error(), target_ + "/a: a folder there, but a file on the chief\n" + target_ +
+                         "/b: a file there, but a folder on the chief");
+}
+
+TEST_F(SyncTest, WrongMessagesAreRefused) {
+  Begin();
+  Read();
+  stream_->Write(ListOfOneFile("../evil", 0));
+  EXPECT_THAT(Error(), HasSubstr("is not a path in a folder"));
+  EXPECT_FALSE(fs::exists(temp_.path() + "/evil"));
+}
+
+TEST_F(SyncTest, ContentOfNoFileIsRefused) {
+  Begin();
+  Read();
+  stream_->Write(ListOfOneFile("a", 1));
+  Read();
+  SendContent(7, "x", true);
+  EXPECT_THAT(Error(), HasSubstr("not the number of a file"));
+}
+
+TEST_F(SyncTest, ContentOfAnotherSizeNeverTakesTheFilesPlace) {
+  fs::create_directory(target_);
+  temp_.Write("target/a", "old");
+  Begin();
+  Read();
+  stream_->Write(ListOfOneFile("a", 9));
+  Read();
+  SendContent(0, "too short", false);
+  SendContent(0, "!", true);
+  EXPECT_THAT(Error(), HasSubstr("another size"));
+  EXPECT_EQ(temp_.Read("target/a"), "old");
+  EXPECT_EQ(Names(), std::vector<std::string>{"a"});
+}
+
+TEST_F(SyncTest, ACallThatIsBrokenOffLeavesNothing) {
+  Begin();
+  Read();
+  stream_->Write(ListOfOneFile("a", 100));
+  Read();
+  SendContent(0, "a part", false);
+  context_.TryCancel();
+  EXPECT_EQ(service_.ended.get_future().get().code(), StatusCode::kCancelled);
+  EXPECT_TRUE(fs::is_empty(target_));
+}
+
+TEST_F(SyncTest, ASilentChiefIsGivenUp) {
+  service_.silence = std::chrono::milliseconds(100);
+  Begin();
+  Read();
+  stream_->Write(ListOfOneFile("a", 100));
+  Read();
+  SendContent(0, "a part", false);
+  EXPECT_FALSE(service_.ended.get_future().get().ok());
+  EXPECT_TRUE(fs::is_empty(target_));
+  EXPECT_FALSE(stream_->Finish().ok());
+}
+
+}  // namespace
+}  // namespace autodist::agent

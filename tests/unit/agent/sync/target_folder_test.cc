@@ -1,0 +1,249 @@
+#include "agent/sync/target_folder.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "files/file_tree.h"
+#include "support/temp_folder.h"
+
+namespace autodist::agent {
+namespace {
+
+namespace fs = std::filesystem;
+using Match = TargetFolder::Match;
+using testing::HasSubstr;
+
+constexpr int64_t kTime = 1'600'000'000'123'456'789;
+
+v1::FileEntry File(const std::string& path, uint64_t size, uint32_t mode = 0640) {
+  v1::FileEntry entry;
+  entry.set_type(v1::FILE_TYPE_REGULAR);
+  entry.set_path(path);
+  entry.set_size(size);
+  entry.set_mode(mode);
+  entry.set_modified_ns(kTime);
+  return entry;
+}
+
+v1::FileEntry Folder(const std::string& path, uint32_t mode = 0755) {
+  v1::FileEntry entry;
+  entry.set_type(v1::FILE_TYPE_FOLDER);
+  entry.set_path(path);
+  entry.set_mode(mode);
+  return entry;
+}
+
+v1::FileEntry Symlink(const std::string& path, const std::string& target) {
+  v1::FileEntry entry;
+  entry.set_type(v1::FILE_TYPE_SYMLINK);
+  entry.set_path(path);
+  entry.set_link_target(target);
+  return entry;
+}
+
+class TargetFolderTest : public testing::Test {
+ protected:
+  std::string At(const std::string& path) const { return temp_.path() + "/" + path; }
+  std::string Inside(const std::string& path) const { return At("target/" + path); }
+
+  Status Put(const v1::FileEntry& entry, const std::string& content) {
+    auto file = target_.Create(entry);
+    AD_RETURN_IF_ERROR(file.status());
+    AD_RETURN_IF_ERROR(file->Write(content));
+    return file->Finish(entry);
+  }
+  struct stat Stat(const std::string& path) const {
+    struct stat info {};
+    EXPECT_EQ(lstat(Inside(path).c_str(), &info), 0) << path;
+    return info;
+  }
+
+  const test::TempFolder temp_;
+  TargetFolder target_ = *TargetFolder::Open(temp_.path() + "/target");
+};
+
+TEST_F(TargetFolderTest, IsMadeWithItsParents) {
+  ASSERT_TRUE(TargetFolder::Open(At("a/b/c")).ok());
+  EXPECT_TRUE(fs::is_directory(At("a/b/c")));
+}
+
+TEST_F(TargetFolderTest, MayBeReachedThroughASymbolicLink) {
+  fs::create_directory(At("real"));
+  fs::create_symlink("real", At("link"));
+  auto target = TargetFolder::Open(At("link"));
+  ASSERT_TRUE(target.ok());
+  ASSERT_TRUE(target->Settle(Folder("sub")).ok());
+  EXPECT_TRUE(fs::is_directory(At("real/sub")));
+}
+
+TEST_F(TargetFolderTest, AFileInItsPlaceIsAnError) {
+  temp_.Write("file", "");
+  EXPECT_THAT(Message(TargetFolder::Open(At("file")).status()), HasSubstr("Not a directory"));
+  EXPECT_FALSE(TargetFolder::Open(At("file/below")).ok());
+  EXPECT_FALSE(TargetFolder::Open("relative").ok());
+}
+
+TEST_F(TargetFolderTest, AFileHasContentPermissionsAndTime) {
+  const v1::FileEntry entry = File("a", 5, 0751);
+  EXPECT_EQ(*target_.Settle(entry), Match::kDifferent);
+  ASSERT_TRUE(Put(entry, "hello").ok());
+  EXPECT_EQ(temp_.Read("target/a"), "hello");
+  EXPECT_EQ(Stat("a").st_mode & 07777, 0751u);
+  EXPECT_EQ(files::ModifiedNs(Stat("a")), kTime);
+  EXPECT_EQ(*target_.Settle(entry), Match::kSame);
+}
+
+TEST_F(TargetFolderTest, TimesBefore1970AreTimes) {
+  v1::FileEntry entry = File("a", 0);
+  entry.set_modified_ns(-1);
+  ASSERT_TRUE(Put(entry, "").ok());
+  EXPECT_EQ(files::ModifiedNs(Stat("a")), -1);
+}
+
+TEST_F(TargetFolderTest, AFileOfTheRightSizeButAnotherTimeIsSuspect) {
+  temp_.Write("target/a", "hello");
+  const v1::FileEntry entry = File("a", 5);
+  EXPECT_EQ(*target_.Settle(entry), Match::kSuspect);
+  EXPECT_EQ(target_.Digest(entry, [] { return true; })->size(), 32u);
+  target_.TakeOverTime(entry);
+  EXPECT_EQ(*target_.Settle(entry), Match::kSame);
+  EXPECT_EQ(Stat("a").st_mode & 07777, 0640u);
+}
+
+TEST_F(TargetFolderTest, PermissionsAloneNeedNoContent) {
+  ASSERT_TRUE(Put(File("a", 1, 0644), "x").ok());
+  EXPECT_EQ(*target_.Settle(File("a", 1, 0755)), Match::kSame);
+  EXPECT_EQ(Stat("a").st_mode & 07777, 0755u);
+}
+
+TEST_F(TargetFolderTest, PrivilegesAreNotCopied) {
+  ASSERT_TRUE(Put(File("a", 0, 06755), "").ok());
+  EXPECT_EQ(Stat("a").st_mode & 07777, 0755u);
+  ASSERT_TRUE(target_.Settle(Folder("sub", 07777)).ok());
+  EXPECT_EQ(Stat("sub").st_mode & 07777, 0777u);
+}
+
+TEST_F(TargetFolderTest, AFolderCanAlwaysBeFilled) {
+  ASSERT_TRUE(target_.Settle(Folder("sub", 0)).ok());
+  EXPECT_EQ(Stat("sub").st_mode & 07777, 0700u);
+}
+
+TEST_F(TargetFolderTest, TheOldContentStaysUntilTheNewOneIsComplete) {
+  temp_.Write("target/a", "old");
+  {
+    auto file = target_.Create(File("a", 6));
+    ASSERT_TRUE(file->Write("new").ok());
+    EXPECT_EQ(temp_.Read("target/a"), "old");
+    EXPECT_FALSE(file->Finish(File("a", 6)).ok());  // shorter than announced
+  }
+  EXPECT_EQ(temp_.Read("target/a"), "old");
+  EXPECT_EQ(std::distance(fs::directory_iterator(At("target")), fs::directory_iterator()), 1);
+}
+
+TEST_F(TargetFolderTest, WhatAKilledOneLeftIsRemoved) {
+  fs::create_directory(Inside("sub"));
+  const std::string in_root = temp_.Write("target/" + files::NewTemporaryName(), "torn");
+  const std::string in_sub = temp_.Write("target/sub/" + files::NewTemporaryName(), "torn");
+  temp_.Write("target/sub/own", "");
+  auto target = TargetFolder::Open(At("target"));
+  ASSERT_TRUE(target->Settle(Folder("sub")).ok());
+  EXPECT_FALSE(fs::exists(in_root));
+  EXPECT_FALSE(fs::exists(in_sub));
+  EXPECT_TRUE(fs::exists(Inside("sub/own")));
+}
+
+TEST_F(TargetFolderTest, SymbolicLinksAreMadeAndChanged) {
+  EXPECT_EQ(*target_.Settle(Symlink("l", "/nowhere")), Match::kSame);
+  EXPECT_EQ(fs::read_symlink(Inside("l")), "/nowhere");
+  EXPECT_EQ(*target_.Settle(Symlink("l", "elsewhere")), Match::kSame);
+  EXPECT_EQ(fs::read_symlink(Inside("l")), "elsewhere");
+  temp_.Write("target/f", "");
+  EXPECT_TRUE(target_.Settle(Symlink("f", "x")).ok());
+  EXPECT_EQ(fs::read_symlink(Inside("f")), "x");
+  EXPECT_FALSE(target_.Settle(Symlink("e", "")).ok());
+}
+
+TEST_F(TargetFolderTest, AFileTakesTheLinksPlaceAndLeavesItsTarget) {
+  temp_.Write("outside", "precious");
+  fs::create_symlink("../outside", Inside("a"));
+  EXPECT_EQ(*target_.Settle(File("a", 8)), Match::kDifferent);
+  ASSERT_TRUE(Put(File("a", 3), "new").ok());
+  EXPECT_EQ(temp_.Read("outside"), "precious");
+  EXPECT_FALSE(fs::is_symlink(Inside("a")));
+}
+
+TEST_F(TargetFolderTest, NoPathLeadsOutside) {
+  for (const std::string path : {"", "/", "/etc/passwd", "..", "../x", "a/../../x", "a/..", ".",
+                                 "./a", "a/.", "a//b", "a/", "//", "sub/../x"}) {
+    EXPECT_FALSE(target_.Settle(Folder(path)).ok()) << path;
+    EXPECT_FALSE(target_.Settle(File(path, 0)).ok()) << path;
+    EXPECT_FALSE(target_.Settle(Symlink(path, "x")).ok()) << path;
+    EXPECT_FALSE(Put(File(path, 0), "").ok()) << path;
+    EXPECT_FALSE(target_.Digest(File(path, 0), [] { return true; }).ok()) << path;
+  }
+  EXPECT_FALSE(target_.Settle(Folder(std::string("a\0b", 3))).ok());
+  EXPECT_FALSE(target_.Settle(Folder(std::string(5000, 'a'))).ok());
+  EXPECT_EQ(std::distance(fs::recursive_directory_iterator(temp_.path()),
+                          fs::recursive_directory_iterator()),
+            1);  // the target itself
+}
+
+TEST_F(TargetFolderTest, NoPathLeadsThroughASymbolicLink) {
+  fs::create_directory(At("outside"));
+  temp_.Write("outside/f", "x");
+  ASSERT_TRUE(target_.Settle(Symlink("sub", "../outside")).ok());
+  ASSERT_TRUE(target_.Settle(Symlink("f", "../outside/f")).ok());
+  EXPECT_FALSE(target_.Settle(Folder("sub")).ok());
+  EXPECT_FALSE(target_.Settle(Folder("sub/new")).ok());
+  EXPECT_FALSE(target_.Settle(Symlink("sub/l", "x")).ok());
+  EXPECT_FALSE(Put(File("sub/g", 1), "y").ok());
+  EXPECT_FALSE(target_.Digest(File("sub/f", 1), [] { return true; }).ok());
+  EXPECT_FALSE(target_.Digest(File("f", 1), [] { return true; }).ok());
+  target_.TakeOverTime(File("f", 1));
+  target_.TakeOverTime(File("sub/f", 1));
+  EXPECT_EQ(temp_.Read("outside/f"), "x");
+  EXPECT_EQ(std::distance(fs::directory_iterator(At("outside")), fs::directory_iterator()), 1);
+  struct stat info;
+  ASSERT_EQ(stat(At("outside/f").c_str(), &info), 0);
+  EXPECT_NE(files::ModifiedNs(info), kTime);
+}
+
+TEST_F(TargetFolderTest, ALinkPutInPlaceOfAFolderLaterIsNotFollowed) {
+  fs::create_directory(At("outside"));
+  ASSERT_TRUE(target_.Settle(Folder("a")).ok());
+  ASSERT_TRUE(target_.Settle(Folder("a/sub")).ok());
+  fs::remove(Inside("a/sub"));
+  fs::create_symlink("../../outside", Inside("a/sub"));
+  EXPECT_FALSE(Put(File("a/sub/x", 0), "").ok());
+  EXPECT_TRUE(fs::is_empty(At("outside")));
+}
+
+TEST_F(TargetFolderTest, WhatIsInTheWayIsToldAndStays) {
+  temp_.Write("target/file", "x");
+  fs::create_directory(Inside("folder"));
+  ASSERT_EQ(mkfifo(Inside("fifo").c_str(), 0600), 0);
+  const Status file = target_.Settle(Folder("file")).status();
+  EXPECT_THAT(Message(file), HasSubstr("a file there, but a folder on the chief"));
+  EXPECT_THAT(Remedy(file), HasSubstr("remove it there"));
+  EXPECT_THAT(Message(target_.Settle(File("folder", 0)).status()),
+              HasSubstr("a folder there, but a file on the chief"));
+  EXPECT_THAT(Message(target_.Settle(Symlink("folder", "x")).status()),
+              HasSubstr("a folder there, but a symbolic link on the chief"));
+  EXPECT_FALSE(target_.Settle(File("fifo", 0)).ok());
+  EXPECT_TRUE(fs::is_directory(Inside("folder")));
+  EXPECT_EQ(temp_.Read("target/file"), "x");
+}
+
+TEST_F(TargetFolderTest, AnUnknownTypeIsRefused) {
+  v1::FileEntry entry = File("a", 0);
+  entry.set_type(v1::FILE_TYPE_UNSPECIFIED);
+  EXPECT_FALSE(target_.Settle(entry).ok());
+}
+
+}  // namespace
+}  // namespace autodist::agent
