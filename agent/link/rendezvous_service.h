@@ -10,7 +10,7 @@
 #include <mutex>
 
 #include "agent/link/event_queue.h"
-#include "autodist/v1/agent.grpc.pb.h"
+#include "autodist/v1/rendezvous.grpc.pb.h"
 
 namespace autodist::agent {
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <thread>
 
-#include "autodist/v1/agent.grpc.pb.h"
+#include "autodist/v1/rendezvous.grpc.pb.h"
 #include "base/random.h"
 #include "rpc/channel.h"
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "autodist/v1/agent.grpc.pb.h"
+#include "autodist/v1/rendezvous.grpc.pb.h"
 #include "rpc/channel.h"
 
 namespace autodist {

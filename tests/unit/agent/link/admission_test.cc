@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "autodist/v1/agent.grpc.pb.h"
+#include "autodist/v1/rendezvous.grpc.pb.h"
 #include "rpc/bootstrap_lines.h"
 #include "support/grpc_server.h"
 #include "support/limit.h"
