@@ -77,7 +77,7 @@ Result<base::UniqueFd> Listen(const std::string& path) {
 
 // Runs guardian and agent in processes that belong to no terminal and no login, and outlive this
 // one.
-Result<pid_t> Detach(ServeOptions options, const base::UniqueFd& our_end) {
+Result<pid_t> Detach(AgentOptions options, const base::UniqueFd& our_end) {
   AD_ASSIGN_OR_RETURN(base::FdPair starter, base::Pipe());
   const pid_t child = fork();
   if (child < 0) return ErrnoError(errno, "fork");
@@ -105,12 +105,11 @@ struct Connection {
 };
 
 Result<Connection> StartAgent(const Request& request, base::UniqueFd folder) {
-  ServeOptions options{request.folder, std::move(folder), {}, {}, {}, {}, {},
-                       request.lease,  request.grace};
-  AD_ASSIGN_OR_RETURN(options.chief_listener, Listen(request.folder.chief_socket()));
-  AD_ASSIGN_OR_RETURN(options.rank_listener, Listen(request.folder.rank_socket()));
+  AgentOptions options{request.folder, std::move(folder), {}, {}, {}, request.lease, request.grace};
+  AD_ASSIGN_OR_RETURN(options.sockets.chief_listener, Listen(request.folder.chief_socket()));
+  AD_ASSIGN_OR_RETURN(options.sockets.rank_listener, Listen(request.folder.rank_socket()));
   AD_ASSIGN_OR_RETURN(base::FdPair first, base::StreamSocketPair());
-  options.first = std::move(first.first);
+  options.sockets.first_chief = std::move(first.first);
   Connection connection{std::move(first.second)};
   AD_ASSIGN_OR_RETURN(connection.guardian, Detach(std::move(options), connection.socket));
   return connection;

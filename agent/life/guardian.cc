@@ -69,7 +69,7 @@ std::string Verdict(int status, std::chrono::milliseconds lease, const std::stri
 
 }  // namespace
 
-int Guard(ServeOptions options) {
+int Guard(AgentOptions options) {
   prctl(PR_SET_NAME, "autodist-guard");
   for (const int signal : {SIGHUP, SIGINT, SIGPIPE}) ::signal(signal, SIG_IGN);
   sigset_t signals;
@@ -94,9 +94,9 @@ int Guard(ServeOptions options) {
     if (cgroup) cgroup->Enter();
     ours->second.Reset();
     options.guardian = std::move(ours->first);
-    _exit(Serve(std::move(options)));
+    _exit(Agent::Main(std::move(options)));
   }
-  { const ServeOptions not_ours = std::move(options); }  // the agent's alone from here on
+  { const AgentOptions not_ours = std::move(options); }  // the agent's alone from here on
   ours->first.Reset();
   const int status = agent < 0 ? W_EXITCODE(kFailed, 0) : AwaitAgent(agent, signals);
   EndOrphans(signals, cgroup);

@@ -2,12 +2,12 @@
 // killed.
 #pragma once
 
-#include "agent/life/serve.h"
+#include "agent/life/agent.h"
 
 namespace autodist::agent {
 
 // In a process of its own: becomes the guardian of an agent that it starts. Returns, once nothing
 // of the job is left on this node and its folder is gone, the process exit status.
-int Guard(ServeOptions options);
+int Guard(AgentOptions options);
 
 }  // namespace autodist::agent

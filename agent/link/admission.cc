@@ -18,8 +18,8 @@ using rpc::kGreetingSize;
 using rpc::kKeySize;
 
 constexpr std::chrono::milliseconds kGreetingLimit{60'000};  // over a slow link, after a cut
-constexpr size_t kMostVisitors = 16;
-// How long the doors stay closed when no descriptor is left.
+constexpr size_t kMostPending = 16;
+// How long nobody is accepted when no descriptor is left.
 constexpr std::chrono::milliseconds kNoDescriptorWait{100};
 
 // Takes as long for a wrong key as for the right one.
@@ -34,9 +34,10 @@ bool SameKey(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-Admission::Admission(Doors doors, grpc::Server& chief_server, grpc::Server& rank_server)
-    : doors_(std::move(doors)), chief_server_(chief_server), rank_server_(rank_server) {
-  visitors_.push_back({std::move(doors_.first), "", true, base::Deadline::After(kGreetingLimit)});
+Admission::Admission(AgentSockets sockets, grpc::Server& chief_server, grpc::Server& rank_server)
+    : sockets_(std::move(sockets)), chief_server_(chief_server), rank_server_(rank_server) {
+  pending_.push_back(
+      {std::move(sockets_.first_chief), "", true, base::Deadline::After(kGreetingLimit)});
 }
 
 void Admission::SetKey(std::string key) {
@@ -44,73 +45,73 @@ void Admission::SetKey(std::string key) {
   key_ = std::move(key);
 }
 
-bool Admission::IsRight(const std::string& greeting) const {
+bool Admission::HasRightKey(const std::string& greeting) const {
   const std::string_view keys = greeting;
   const std::lock_guard lock(mutex_);
   // The chief brings two: it may not know whether we have heard of the next.
   return SameKey(keys.substr(0, kKeySize), key_) || SameKey(keys.substr(kKeySize), key_);
 }
 
-bool Admission::Greet(Visitor& visitor) {
+bool Admission::ReadGreeting(PendingConnection& pending) {
   char buffer[kGreetingSize];
   const ssize_t got =
-      recv(visitor.socket.get(), buffer, kGreetingSize - visitor.greeting.size(), MSG_DONTWAIT);
+      recv(pending.socket.get(), buffer, kGreetingSize - pending.greeting.size(), MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
   if (got <= 0) return false;
-  visitor.greeting.append(buffer, static_cast<size_t>(got));
-  if (visitor.greeting.size() < kGreetingSize) return true;
-  if (visitor.brings_key) {
-    SetKey(visitor.greeting.substr(0, kKeySize));
-  } else if (!IsRight(visitor.greeting)) {
+  pending.greeting.append(buffer, static_cast<size_t>(got));
+  if (pending.greeting.size() < kGreetingSize) return true;
+  if (pending.sets_key) {
+    SetKey(pending.greeting.substr(0, kKeySize));
+  } else if (!HasRightKey(pending.greeting)) {
     return false;
   }
-  if (base::SetNonBlocking(visitor.socket.get()).ok()) {
-    grpc::AddInsecureChannelFromFd(&chief_server_, visitor.socket.Release());
+  if (base::SetNonBlocking(pending.socket.get()).ok()) {
+    grpc::AddInsecureChannelFromFd(&chief_server_, pending.socket.Release());
   }
   return false;
 }
 
 // Invalid if there is none, or nothing to hold it by.
-base::UniqueFd Admission::TakeConnection(int door) {
+base::UniqueFd Admission::TakeConnection(int listener) {
   if (!spare_.valid()) spare_.Reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (door == doors_.chief.get()) {
+  if (listener == sockets_.chief_listener.get()) {
     spare_.Reset();
   } else if (!spare_.valid()) {
     errno = EMFILE;
     return {};
   }
-  return base::UniqueFd(accept4(door, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  return base::UniqueFd(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
 }
 
-void Admission::Accept(int door) {
-  base::UniqueFd connection = TakeConnection(door);
+void Admission::Accept(int listener) {
+  base::UniqueFd connection = TakeConnection(listener);
   if (!connection.valid()) {
     if (errno == EMFILE || errno == ENFILE) {
-      closed_until_ = base::Deadline::After(kNoDescriptorWait);
+      accept_again_at_ = base::Deadline::After(kNoDescriptorWait);
     }
     return;
   }
   if (!base::PeerIsThisUser(connection.get())) return;
-  if (door == doors_.ranks.get()) {
+  if (listener == sockets_.rank_listener.get()) {
     grpc::AddInsecureChannelFromFd(&rank_server_, connection.Release());
   } else {
     // Of many who say nothing the oldest goes, not the newest, who may be the chief.
-    if (visitors_.size() >= kMostVisitors) visitors_.erase(visitors_.begin());
-    visitors_.push_back({std::move(connection), "", false, base::Deadline::After(kGreetingLimit)});
+    if (pending_.size() >= kMostPending) pending_.erase(pending_.begin());
+    pending_.push_back({std::move(connection), "", false, base::Deadline::After(kGreetingLimit)});
   }
 }
 
 void Admission::Run(int stop, std::vector<Watched> watched) {
   for (;;) {
-    const bool open = closed_until_.Expired();
+    const bool accepting = accept_again_at_.Expired();
     std::vector<pollfd> fds = {{stop, POLLIN, 0},
-                               {open ? doors_.chief.get() : -1, POLLIN, 0},
-                               {open ? doors_.ranks.get() : -1, POLLIN, 0}};
+                               {accepting ? sockets_.chief_listener.get() : -1, POLLIN, 0},
+                               {accepting ? sockets_.rank_listener.get() : -1, POLLIN, 0}};
     for (const Watched& other : watched) fds.push_back({other.fd, POLLIN, 0});
-    base::Deadline deadline = open ? base::Deadline::Never() : closed_until_;
-    for (const Visitor& visitor : visitors_) {
-      fds.push_back({visitor.socket.get(), POLLIN, 0});
-      deadline = std::min(deadline, visitor.deadline);
+    base::Deadline deadline = accepting ? base::Deadline::Never() : accept_again_at_;
+    for (const PendingConnection& pending : pending_) {
+      fds.push_back({pending.socket.get(), POLLIN, 0});
+      deadline = std::min(deadline, pending.deadline);
     }
     if (poll(fds.data(), fds.size(), deadline.PollTimeout()) < 0) continue;
     if (fds[0].revents != 0) return;
@@ -119,12 +120,12 @@ void Admission::Run(int stop, std::vector<Watched> watched) {
       if (fds[next++].revents == 0) continue;
       if (!other.readable()) other.fd = -1;
     }
-    std::erase_if(visitors_, [&](Visitor& visitor) {
+    std::erase_if(pending_, [&](PendingConnection& pending) {
       const bool ready = fds[next++].revents != 0;
-      return (ready && !Greet(visitor)) || visitor.deadline.Expired();
+      return (ready && !ReadGreeting(pending)) || pending.deadline.Expired();
     });
-    for (const size_t door : {1u, 2u}) {
-      if (fds[door].revents != 0) Accept(fds[door].fd);
+    for (const size_t listener : {1u, 2u}) {
+      if (fds[listener].revents != 0) Accept(fds[listener].fd);
     }
   }
 }

@@ -13,16 +13,17 @@
 
 namespace autodist::agent {
 
+struct AgentSockets {
+  base::UniqueFd chief_listener;
+  base::UniqueFd rank_listener;
+  base::UniqueFd first_chief;  // the connection of the chief that started us: it brings the key
+};
+
 // Only processes of our own user get as far as being asked for a key. The key is the chief's choice
 // and changes with every session, so one that has been used opens nothing. Thread-safe.
 class Admission {
  public:
-  struct Doors {
-    base::UniqueFd chief;  // listens
-    base::UniqueFd ranks;  // listens
-    base::UniqueFd first;  // the connection of the chief that started us, which brings the key
-  };
-  Admission(Doors doors, grpc::Server& chief_server, grpc::Server& rank_server);
+  Admission(AgentSockets sockets, grpc::Server& chief_server, grpc::Server& rank_server);
 
   void SetKey(std::string key);
 
@@ -30,28 +31,28 @@ class Admission {
     int fd;
     std::function<bool()> readable;  // whether to go on watching
   };
-  // Lets in whom it may, until `stop` has something to read; tells what else happens meanwhile.
+  // Admits connections until `stop` has something to read; calls the others' functions meanwhile.
   void Run(int stop, std::vector<Watched> watched);
 
  private:
-  struct Visitor {
+  struct PendingConnection {
     base::UniqueFd socket;
     std::string greeting;
-    bool brings_key;
+    bool sets_key;
     base::Deadline deadline;
   };
-  void Accept(int door);
-  base::UniqueFd TakeConnection(int door);
-  bool Greet(Visitor& visitor);  // false: it has been let in, or sent away
-  bool IsRight(const std::string& greeting) const;
+  void Accept(int listener);
+  base::UniqueFd TakeConnection(int listener);
+  bool ReadGreeting(PendingConnection& pending);  // false: it has been admitted or refused
+  bool HasRightKey(const std::string& greeting) const;
 
-  Doors doors_;
+  AgentSockets sockets_;
   grpc::Server& chief_server_;
   grpc::Server& rank_server_;
-  std::vector<Visitor> visitors_;
+  std::vector<PendingConnection> pending_;
   // Ranks may use up all descriptors that we may have; one is kept for the chief.
   base::UniqueFd spare_;
-  base::Deadline closed_until_ = base::Deadline::After(std::chrono::milliseconds(0));
+  base::Deadline accept_again_at_ = base::Deadline::After(std::chrono::milliseconds(0));
 
   mutable std::mutex mutex_;
   std::string key_;  // guarded by mutex_

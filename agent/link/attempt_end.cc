@@ -4,9 +4,9 @@
 
 namespace autodist::agent {
 
-void AttemptEnd::Begin(bool leave) {
+void AttemptEnd::Begin(bool last) {
   const std::lock_guard lock(mutex_);
-  leave_ |= leave;
+  last_ |= last;
 }
 
 void AttemptEnd::ProcessesGone() {
@@ -19,17 +19,17 @@ void AttemptEnd::ProcessesGone() {
 }
 
 void AttemptEnd::OutputChanged() {
-  bool leave = false;
+  bool last = false;
   {
     const std::lock_guard lock(mutex_);
     if (!gone_ || !output_.Drained()) return;
     gone_ = false;
-    leave = leave_;
+    last = last_;
   }
   v1::AgentEvent event;
   event.mutable_ranks_ended();
-  events_.Push(std::move(event));
-  if (leave) left_();
+  events_.SendReliably(std::move(event));
+  if (last) last_ended_();
 }
 
 }  // namespace autodist::agent

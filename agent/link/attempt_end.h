@@ -12,12 +12,12 @@ namespace autodist::agent {
 // Thread-safe.
 class AttemptEnd {
  public:
-  // `left` is called when the attempt that has ended is to be the last.
-  AttemptEnd(EventQueue& events, RankOutput& output, std::function<void()> left)
-      : events_(events), output_(output), left_(std::move(left)) {}
+  // `last_ended` is called when the attempt that has ended is to be the last.
+  AttemptEnd(EventQueue& events, RankOutput& output, std::function<void()> last_ended)
+      : events_(events), output_(output), last_ended_(std::move(last_ended)) {}
 
   // Before the processes are ended.
-  void Begin(bool leave);
+  void Begin(bool last);
   // From the supervisor: no process is left.
   void ProcessesGone();
   void OutputChanged();
@@ -25,11 +25,11 @@ class AttemptEnd {
  private:
   EventQueue& events_;
   RankOutput& output_;
-  const std::function<void()> left_;
+  const std::function<void()> last_ended_;
 
   std::mutex mutex_;
-  bool leave_ = false;  // guarded by mutex_
-  bool gone_ = false;   // guarded by mutex_
+  bool last_ = false;  // guarded by mutex_
+  bool gone_ = false;  // guarded by mutex_
 };
 
 }  // namespace autodist::agent

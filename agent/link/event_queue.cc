@@ -10,17 +10,17 @@ EventQueue::EventQueue(RankOutput& output) : output_(output) {
   instance_ = uint64_t{random()} << 32 | random();
 }
 
-void EventQueue::Push(v1::AgentEvent event) {
+void EventQueue::SendReliably(v1::AgentEvent event) {
   const std::lock_guard lock(mutex_);
   event.set_sequence(++last_sequence_);
   events_.push_back(std::move(event));
   WriteNext();
 }
 
-void EventQueue::Say(v1::AgentEvent event) {
+void EventQueue::SendIfConnected(v1::AgentEvent event) {
   const std::lock_guard lock(mutex_);
   if (!resumed_) return;
-  said_.push_back(std::move(event));
+  unnumbered_.push_back(std::move(event));
   WriteNext();
 }
 
@@ -38,9 +38,9 @@ void EventQueue::OutputChanged() {
 void EventQueue::WriteNext() {
   if (!writer_ || !resumed_ || writing_) return;
   v1::AgentEvent& event = writer_->event;
-  if (!said_.empty()) {
-    event = std::move(said_.front());
-    said_.pop_front();
+  if (!unnumbered_.empty()) {
+    event = std::move(unnumbered_.front());
+    unnumbered_.pop_front();
   } else if (written_ < events_.size()) {
     event = events_[written_++];
   } else if (auto piece = output_.Next()) {
@@ -76,7 +76,7 @@ void EventQueue::Attach(SessionWriter* writer) {
   }
   writer_ = writer;
   resumed_ = writing_ = false;
-  said_.clear();
+  unnumbered_.clear();
 }
 
 void EventQueue::Resume(SessionWriter* writer, const v1::ChiefMessage& message) {
@@ -89,7 +89,7 @@ void EventQueue::Resume(SessionWriter* writer, const v1::ChiefMessage& message) 
   resumed_ = true;
   v1::AgentEvent resumed;
   resumed.mutable_resumed()->set_instance(instance_);
-  said_.push_back(std::move(resumed));
+  unnumbered_.push_back(std::move(resumed));
   WriteNext();
 }
 

@@ -35,9 +35,10 @@ class EventQueue {
  public:
   explicit EventQueue(RankOutput& output);
 
-  void Push(v1::AgentEvent event);
-  // Told now or never: goes before everything else, and is dropped where no session is open.
-  void Say(v1::AgentEvent event);
+  // Numbered, and kept until the chief has acknowledged it.
+  void SendReliably(v1::AgentEvent event);
+  // Before everything else; dropped where no session is open.
+  void SendIfConnected(v1::AgentEvent event);
   // Once the chief has acknowledged all events, the session ends with OK.
   void Close();
   // Blocks until a closed queue's events have all been acknowledged; false at the deadline.
@@ -70,7 +71,7 @@ class EventQueue {
   // Guarded by mutex_.
   std::deque<v1::AgentEvent> events_;  // not yet acknowledged
   size_t written_ = 0;                 // how many of them have been, in this session
-  std::deque<v1::AgentEvent> said_;
+  std::deque<v1::AgentEvent> unnumbered_;
   uint64_t last_sequence_ = 0;
   uint64_t orders_taken_ = 0;
   SessionWriter* writer_ = nullptr;

@@ -41,7 +41,7 @@ uint64_t RendezvousService::Ask(v1::RendezvousRequest request, Answer answer) {
   }
   v1::AgentEvent event;
   *event.mutable_rendezvous_request() = std::move(request);
-  events_.Push(std::move(event));
+  events_.SendReliably(std::move(event));
   return id;
 }
 

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "agent/stacks/nccl_ras.h"
 #include "agent/stacks/stacks.h"
 #include "agent/sync/sync.h"
 #include "base/utf8.h"
@@ -17,7 +16,6 @@ namespace autodist::agent {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestPortTries{10'000};
-constexpr std::chrono::milliseconds kRasLimit{10'000};
 constexpr char kWithoutPmix[] =
     "mpirun can start the ranks without it: `autodist run --per job -- mpirun ...`";
 
@@ -47,58 +45,53 @@ void MakeStringsUtf8(google::protobuf::Message& message) {
 
 }  // namespace
 
-AgentService::AgentService(AgentParts parts) : parts_(std::move(parts)) {}
-
 grpc::ServerUnaryReactor* AgentService::Prepare(grpc::CallbackServerContext* context,
                                                 const v1::PrepareRequest* request,
                                                 v1::PrepareResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const std::lock_guard lock(mutex_);
-  if (std::exchange(preparing_now_, true) || !parts_.supervisor.RunningRanks().empty()) {
+  if (preparing_.busy() || !parts_.supervisor.RunningRanks().empty()) {
     reactor->Finish({grpc::StatusCode::FAILED_PRECONDITION,
                      "this node is being prepared, or ranks run on it already"});
     return reactor;
   }
-  parts_.hold_lease(true);
-  // The activation may take long; gRPC's own threads must not wait for it.
-  preparing_ = std::jthread([this, request = *request, response, reactor]() mutable {
-    Status joined;
-    if (request.has_pmix()) joined = parts_.pmix.Join(request.pmix(), *request.mutable_node());
-    PreparedNode prepared = PrepareNode(request, process::Environment::FromStrings(environ),
-                                        parts_.place, parts_.supervisor);
-    for (const uint32_t port : PortsTaken(request.node().ports())) {
-      response->add_ports_taken(port);
-    }
-    if (!joined.ok()) {
-      v1::Problem& problem = *response->add_problems();
-      problem.set_kind(v1::PROBLEM_KIND_PMIX);
-      problem.set_cause(Message(joined));
-      problem.set_remedy(Remedy(joined));
-      if (problem.remedy().empty()) problem.set_remedy(kWithoutPmix);
-    }
-    for (v1::Problem& problem : prepared.problems) *response->add_problems() = std::move(problem);
-    for (std::string& warning : prepared.warnings) response->add_warnings(std::move(warning));
-    if (prepared.facts) *response->mutable_facts() = *std::move(prepared.facts);
-    MakeStringsUtf8(*response);
-    parts_.output.Begin(request.spool_limit());
-    {
-      const std::lock_guard ranks_lock(mutex_);
-      ranks_ = std::move(prepared.ranks);
-      if (prepared.environment) environment_ = *std::move(prepared.environment);
-      stop_signal_ = static_cast<int>(request.stop_signal());
-      if (stop_signal_ <= 0 || stop_signal_ >= NSIG) stop_signal_ = SIGTERM;
-      preparing_now_ = false;
-    }
-    parts_.hold_lease(false);
-    reactor->Finish(grpc::Status::OK);
-  });
+  parts_.chief.silence_expected(true);
+  preparing_.Start([this, request = *request, response] { Prepare(request, *response); },
+                   [this, reactor] {
+                     parts_.chief.silence_expected(false);
+                     reactor->Finish(grpc::Status::OK);
+                   });
   return reactor;
+}
+
+void AgentService::Prepare(v1::PrepareRequest request, v1::PrepareResponse& response) {
+  Status joined;
+  if (request.has_pmix()) joined = parts_.pmix.Join(request.pmix(), *request.mutable_node());
+  PreparedNode prepared = PrepareNode(request, process::Environment::FromStrings(environ),
+                                      parts_.place, parts_.supervisor);
+  for (const uint32_t port : PortsTaken(request.node().ports())) response.add_ports_taken(port);
+  if (!joined.ok()) {
+    v1::Problem& problem = *response.add_problems();
+    problem.set_kind(v1::PROBLEM_KIND_PMIX);
+    problem.set_cause(Message(joined));
+    problem.set_remedy(Remedy(joined));
+    if (problem.remedy().empty()) problem.set_remedy(kWithoutPmix);
+  }
+  for (v1::Problem& problem : prepared.problems) *response.add_problems() = std::move(problem);
+  for (std::string& warning : prepared.warnings) response.add_warnings(std::move(warning));
+  if (prepared.facts) *response.mutable_facts() = *std::move(prepared.facts);
+  MakeStringsUtf8(response);
+  parts_.output.Begin(request.spool_limit());
+  const int stop_signal = static_cast<int>(request.stop_signal());
+  const std::lock_guard lock(mutex_);
+  prepared_ = std::move(prepared);
+  stop_signal_ = stop_signal > 0 && stop_signal < NSIG ? stop_signal : SIGTERM;
 }
 
 grpc::ServerUnaryReactor* AgentService::OpenPorts(grpc::CallbackServerContext* context,
                                                   const v1::OpenPortsRequest* request,
                                                   v1::OpenPortsResponse* response) {
-  parts_.heard_chief();
+  parts_.chief.heard();
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const std::lock_guard lock(mutex_);
   if (port_listener_) {
@@ -130,25 +123,24 @@ class AgentService::TryPortsReactor final : public grpc::ServerUnaryReactor {
 grpc::ServerUnaryReactor* AgentService::TryPorts(grpc::CallbackServerContext*,
                                                  const v1::TryPortsRequest* request,
                                                  v1::TryPortsResponse* response) {
-  parts_.heard_chief();
+  parts_.chief.heard();
   auto* reactor = new TryPortsReactor;
   const std::lock_guard lock(mutex_);
-  if (std::exchange(trying_ports_, true)) {
+  if (trying_ports_.busy()) {
     reactor->Finish({grpc::StatusCode::ALREADY_EXISTS, "ports are being tried already"});
     return reactor;
   }
   const auto limit = std::min(std::chrono::milliseconds(request->limit_ms()), kLongestPortTries);
-  port_tries_ = std::jthread([this, request, response, reactor, limit] {
-    for (v1::PortTry& result : ConnectToAll(request->targets(), limit, reactor->stop())) {
-      *response->add_tries() = std::move(result);
-    }
-    {
-      const std::lock_guard done_lock(mutex_);
-      trying_ports_ = false;
-    }
-    parts_.heard_chief();  // it had nothing to say meanwhile
-    reactor->Finish(grpc::Status::OK);
-  });
+  trying_ports_.Start(
+      [request, response, reactor, limit] {
+        for (v1::PortTry& result : ConnectToAll(request->targets(), limit, reactor->stop())) {
+          *response->add_tries() = std::move(result);
+        }
+      },
+      [this, reactor] {
+        parts_.chief.heard();  // it had nothing to say meanwhile
+        reactor->Finish(grpc::Status::OK);
+      });
   return reactor;
 }
 
@@ -158,7 +150,7 @@ class AgentService::SessionReactor final : public SessionWriter {
     {
       const std::lock_guard lock(service_.session_mutex_);
       service_.parts_.events.Attach(this);
-      service_.parts_.session_changed(true);
+      service_.parts_.chief.session_changed(true);
     }
     StartRead(&message_);
   }
@@ -180,7 +172,7 @@ class AgentService::SessionReactor final : public SessionWriter {
   }
   void Leave() {
     const std::lock_guard lock(service_.session_mutex_);
-    if (service_.parts_.events.Detach(this)) service_.parts_.session_changed(false);
+    if (service_.parts_.events.Detach(this)) service_.parts_.chief.session_changed(false);
   }
 
   AgentService& service_;
@@ -189,7 +181,7 @@ class AgentService::SessionReactor final : public SessionWriter {
 
 grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEvent>* AgentService::Session(
     grpc::CallbackServerContext*) {
-  parts_.heard_chief();
+  parts_.chief.heard();
   return new SessionReactor(*this);
 }
 
@@ -201,41 +193,33 @@ grpc::ServerBidiReactor<v1::SyncRequest, v1::SyncResponse>* AgentService::Sync(
     call->End(Error(StatusCode::kAlreadyExists, "this node was synchronised before"));
     return call;
   }
-  parts_.hold_lease(true);
-  syncing_ = std::jthread([this, call] {
+  parts_.chief.silence_expected(true);
+  syncing_.Start([this, call] {
     const Status status = ReceiveFolder(*call);
-    parts_.hold_lease(false);
+    parts_.chief.silence_expected(false);
     call->End(status);
   });
   return call;
 }
 
-// What each rank is doing, and NCCL where it says; on a thread of its own, as it takes a while.
 void AgentService::LookAtRanks() {
   const std::lock_guard lock(mutex_);
-  if (looking_now_.exchange(true)) return;  // what is under way will do
-  looking_ = std::jthread([this, environment = environment_] {
-    const auto tell = [this](std::optional<uint32_t> rank, const std::string& text) {
-      v1::AgentEvent event;
-      if (rank) event.mutable_rank_stacks()->set_rank(*rank);
-      event.mutable_rank_stacks()->set_text(base::ToUtf8(text));
-      parts_.events.Push(std::move(event));
-    };
-    for (const auto& [rank, pid] : parts_.supervisor.RunningRanks()) {
-      tell(rank, LookAt(pid, parts_.supervisor, environment));
-    }
-    tell(std::nullopt,
-         NcclRasSummary(
-             environment.Has("NCCL_RAS_ADDR") ? environment.Get("NCCL_RAS_ADDR") : kNcclRasAddress,
-             base::Deadline::After(kRasLimit)));
-    looking_now_ = false;
+  if (looking_.busy()) return;  // what is under way will do
+  looking_.Start([this, environment = prepared_.environment.value_or(process::Environment())] {
+    LookAtAll(parts_.supervisor, environment,
+              [this](std::optional<uint32_t> rank, const std::string& text) {
+                v1::AgentEvent event;
+                if (rank) event.mutable_rank_stacks()->set_rank(*rank);
+                event.mutable_rank_stacks()->set_text(text);
+                parts_.events.SendReliably(std::move(event));
+              });
   });
 }
 
 void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& message) {
-  parts_.heard_chief();
+  parts_.chief.heard();
   if (message.has_resume()) {
-    if (!message.resume().next_key().empty()) parts_.new_key(message.resume().next_key());
+    if (!message.resume().next_key().empty()) parts_.chief.new_key(message.resume().next_key());
     parts_.events.Resume(session, message);
     return;
   }
@@ -243,7 +227,7 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
   switch (message.message_case()) {
     case v1::ChiefMessage::kStart: {
       const std::lock_guard lock(mutex_);
-      parts_.supervisor.Start(std::exchange(ranks_, {}), stop_signal_);
+      parts_.supervisor.Start(std::exchange(prepared_.ranks, {}), stop_signal_);
       break;
     }
     case v1::ChiefMessage::kStop:
@@ -252,18 +236,18 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
     case v1::ChiefMessage::kSignal:
       parts_.supervisor.Signal(message.signal().signal());
       // The chief is about to be stopped itself, or goes on.
-      if (message.signal().signal() == SIGTSTP) parts_.paused(true);
-      if (message.signal().signal() == SIGCONT) parts_.paused(false);
+      if (message.signal().signal() == SIGTSTP) parts_.chief.suspended(true);
+      if (message.signal().signal() == SIGCONT) parts_.chief.suspended(false);
       break;
     case v1::ChiefMessage::kLook:
       LookAtRanks();
       break;
     case v1::ChiefMessage::kEnd:
-      parts_.ending(false);
+      parts_.end.Begin(false);
       parts_.supervisor.End(std::chrono::milliseconds(message.end().grace_ms()));
       break;
     case v1::ChiefMessage::kShutdown:
-      parts_.ending(true);
+      parts_.end.Begin(true);
       parts_.supervisor.End(std::chrono::milliseconds(message.shutdown().grace_ms()));
       break;
     case v1::ChiefMessage::kOutputAck:
@@ -279,7 +263,7 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
       v1::AgentEvent event;
       event.mutable_lease_renewed()->set_number(message.renew_lease().number());
       event.mutable_lease_renewed()->set_time_ns(base::NanosecondsSince1970());
-      parts_.events.Say(std::move(event));
+      parts_.events.SendIfConnected(std::move(event));
       break;
     }
     case v1::ChiefMessage::kResume:
@@ -304,6 +288,12 @@ int ExitCodeOf(const Status& start_failure) {
 
 }  // namespace
 
+v1::AgentEvent MakeTrouble(std::string what) {
+  v1::AgentEvent event;
+  event.mutable_trouble()->set_what(std::move(what));
+  return event;
+}
+
 SupervisorEvents EventsInto(EventQueue& events, RankOutput& output) {
   SupervisorEvents into;
   into.pipes = [&output](uint32_t rank, base::UniqueFd out, base::UniqueFd err) {
@@ -313,7 +303,7 @@ SupervisorEvents EventsInto(EventQueue& events, RankOutput& output) {
     v1::AgentEvent event;
     event.mutable_rank_started()->set_rank(rank);
     event.mutable_rank_started()->set_pid(pid);
-    events.Push(std::move(event));
+    events.SendReliably(std::move(event));
   };
   into.exited = [&events](const RankExit& exit) {
     v1::AgentEvent event;
@@ -322,7 +312,7 @@ SupervisorEvents EventsInto(EventQueue& events, RankOutput& output) {
     exited.set_pid(exit.pid);
     exited.set_time_ns(exit.time_ns);
     if (exit.pid == 0) {
-      exited.mutable_start_failure()->set_cause(Message(exit.start_failure));
+      exited.mutable_start_failure()->set_cause(base::ToUtf8(Message(exit.start_failure)));
       exited.mutable_start_failure()->set_exit_code(ExitCodeOf(exit.start_failure));
     } else if (WIFSIGNALED(exit.wait_status)) {
       exited.set_signal(WTERMSIG(exit.wait_status));
@@ -330,8 +320,7 @@ SupervisorEvents EventsInto(EventQueue& events, RankOutput& output) {
     } else {
       exited.set_exit_code(WEXITSTATUS(exit.wait_status));
     }
-    MakeStringsUtf8(event);
-    events.Push(std::move(event));
+    events.SendReliably(std::move(event));
   };
   return into;
 }

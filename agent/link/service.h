@@ -1,15 +1,17 @@
-// The agent's gRPC services: translate, call the supervisor, translate back.
+// What the chief calls: translates it, calls the parts of the agent, translates back.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
+#include <signal.h>
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
+#include <utility>
 
+#include "agent/link/attempt_end.h"
+#include "agent/link/background_task.h"
 #include "agent/link/event_queue.h"
 #include "agent/link/rendezvous_service.h"
 #include "agent/mpi/pmix_service.h"
@@ -21,25 +23,30 @@
 
 namespace autodist::agent {
 
-// What the service needs of the agent around it. All callbacks are thread-safe.
-struct AgentParts {
+// What becomes known of the chief. Thread-safe.
+struct ChiefEvents {
+  std::function<void()> heard;                          // for each message
+  std::function<void(bool expected)> silence_expected;  // while we work for it
+  std::function<void(bool suspended)> suspended;        // by Ctrl-Z: silent until it goes on
+  std::function<void(bool open)> session_changed;
+  std::function<void(std::string key)> new_key;  // for its next connection
+};
+
+// What the service calls.
+struct ServiceParts {
   EventQueue& events;
   RankOutput& output;
+  AttemptEnd& end;
   RendezvousService& rendezvous;
   Supervisor& supervisor;
   PmixService& pmix;
   AgentPlace place;
-  std::function<void()> heard_chief;          // for each message
-  std::function<void(bool held)> hold_lease;  // while the chief has nothing to say
-  std::function<void(bool paused)> paused;    // the chief is silent until it goes on
-  std::function<void(bool open)> session_changed;
-  std::function<void(std::string key)> new_key;  // of the chief, for its next connection
-  std::function<void(bool leave)> ending;        // before the processes are ended
+  ChiefEvents chief;
 };
 
 class AgentService final : public v1::AgentService::CallbackService {
  public:
-  explicit AgentService(AgentParts parts);
+  explicit AgentService(ServiceParts parts) : parts_(std::move(parts)) {}
 
   grpc::ServerUnaryReactor* Prepare(grpc::CallbackServerContext*, const v1::PrepareRequest*,
                                     v1::PrepareResponse*) override;
@@ -55,30 +62,28 @@ class AgentService final : public v1::AgentService::CallbackService {
  private:
   class SessionReactor;
   class TryPortsReactor;
+  void Prepare(v1::PrepareRequest request, v1::PrepareResponse& response);  // blocks
   void Handle(SessionWriter* session, const v1::ChiefMessage& message);
   void LookAtRanks();
 
-  const AgentParts parts_;
+  const ServiceParts parts_;
 
   std::mutex session_mutex_;  // held while sessions come and go, so that they are told in order
-  std::atomic<bool> looking_now_ = false;
   std::mutex mutex_;
   // Guarded by mutex_.
-  bool preparing_now_ = false;
   bool sync_called_ = false;
-  bool trying_ports_ = false;
-  std::vector<RankCommand> ranks_;
-  int stop_signal_ = 0;
-  process::Environment environment_;  // of the ranks
+  PreparedNode prepared_;
+  int stop_signal_ = SIGTERM;
   std::unique_ptr<PortListener> port_listener_;
-  // Last: they use the rest.
-  std::jthread preparing_;
-  std::jthread looking_;
-  std::jthread port_tries_;
-  std::jthread syncing_;
+  // Last: they use the rest. Started with mutex_ held.
+  BackgroundTask preparing_;
+  BackgroundTask looking_;
+  BackgroundTask trying_ports_;
+  BackgroundTask syncing_;
 };
 
 // Supervisor events as messages; `ended` is the caller's to set.
 SupervisorEvents EventsInto(EventQueue& events, RankOutput& output);
+v1::AgentEvent MakeTrouble(std::string what);
 
 }  // namespace autodist::agent

@@ -1,7 +1,5 @@
 #include "agent/mpi/pmix_service.h"
 
-#include <pmix.h>
-#include <pmix_server.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +12,8 @@
 #include <span>
 #include <utility>
 
+#include "agent/mpi/pmix_api.h"
+#include "agent/mpi/pmix_world.h"
 #include "base/deadline.h"
 #include "base/private_folder.h"
 #include "base/random.h"
@@ -32,46 +32,6 @@ constexpr std::chrono::milliseconds kForgetLimit{1'000};
 PmixService* the_server = nullptr;
 bool started = false;
 
-Status AsStatus(pmix_status_t status, const std::string& what) {
-  if (status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED) return OkStatus();
-  return Error(StatusCode::kInternal, "PMIx: " + what + ": " + PMIx_Error_string(status));
-}
-
-// What PMIx is told.
-class Infos {
- public:
-  Infos() = default;
-  Infos(const Infos&) = delete;
-  Infos& operator=(const Infos&) = delete;
-  ~Infos() {
-    for (pmix_info_t& info : infos_) PMIX_INFO_DESTRUCT(&info);
-  }
-
-  void Add(const char* key, const char* value) { Load(key, value, PMIX_STRING); }
-  void Add(const char* key, const std::string& value) { Add(key, value.c_str()); }
-  void Add(const char* key, bool value) { Load(key, &value, PMIX_BOOL); }
-  void Add(const char* key, uint16_t value) { Load(key, &value, PMIX_UINT16); }
-  void Add(const char* key, uint32_t value) { Load(key, &value, PMIX_UINT32); }
-  void AddRank(const char* key, pmix_rank_t rank) { Load(key, &rank, PMIX_PROC_RANK); }
-  // All of them as one value.
-  void Add(const char* key, Infos& array) {
-    pmix_data_array_t data{PMIX_INFO, array.infos_.size(), array.infos_.data()};
-    Load(key, &data, PMIX_DATA_ARRAY);
-  }
-
-  pmix_info_t* data() { return infos_.data(); }
-  size_t size() const { return infos_.size(); }
-
- private:
-  void Load(const char* key, const void* value, pmix_data_type_t type) {
-    pmix_info_t& info = infos_.emplace_back();
-    PMIX_INFO_CONSTRUCT(&info);
-    PMIX_INFO_LOAD(&info, key, value, type);  // copies
-  }
-
-  std::vector<pmix_info_t> infos_;
-};
-
 // While it lives, PMIx sees these variables alone: neither those that an outer launcher left, nor
 // the user's settings, which are for the ranks. What it has seen must stay.
 class OnlyVariables {
@@ -85,54 +45,6 @@ class OnlyVariables {
  private:
   char** const before_;
 };
-
-// What PMIx writes for all nodes; "" if it cannot.
-std::string Text(pmix_status_t (*generate)(const char*, char**), const std::string& input) {
-  char* generated = nullptr;
-  if (generate(input.c_str(), &generated) != PMIX_SUCCESS) return "";
-  const std::unique_ptr<char, void (*)(void*)> owned(generated, std::free);
-  return generated;
-}
-
-template <typename Numbers>
-std::string CommaSeparated(const Numbers& numbers) {
-  std::string text;
-  for (const uint32_t number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
-  return text;
-}
-
-pmix_proc_t ProcOf(const std::string& name_space, pmix_rank_t rank) {
-  pmix_proc_t proc;
-  PMIX_LOAD_PROCID(&proc, name_space.c_str(), rank);
-  return proc;
-}
-
-// "": each rank from 0 on is on one node, and those of the plan on this one.
-std::string WhatIsWrong(const v1::PmixWorld& world, const v1::NodePlan& node) {
-  if (world.name_space().empty() || world.name_space().size() >= PMIX_MAX_NSLEN) {
-    return "the name of its world has " + std::to_string(world.name_space().size()) + " bytes";
-  }
-  if (node.node_rank() >= static_cast<uint32_t>(world.nodes_size())) {
-    return "this node is not in the world";
-  }
-  std::vector<uint32_t> all;
-  for (const v1::PmixNode& other : world.nodes()) {
-    all.insert(all.end(), other.ranks().begin(), other.ranks().end());
-  }
-  std::ranges::sort(all);
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (all[i] != i) return "rank " + std::to_string(i) + " is not on exactly one node";
-  }
-  const v1::PmixNode& own = world.nodes(static_cast<int>(node.node_rank()));
-  std::vector<uint32_t> planned;
-  for (const v1::RankPlan& rank : node.ranks()) {
-    if (!rank.auxiliary()) planned.push_back(rank.rank());
-  }
-  if (!std::ranges::equal(own.ranks(), planned)) {
-    return "the ranks of this node are others than in the plan";
-  }
-  return "";
-}
 
 }  // namespace
 
@@ -149,15 +61,15 @@ struct PmixService::Callbacks {
 
   static void Ask(v1::RendezvousRequest request, Waiting waiting) {
     PmixService& server = *the_server;
-    server.rendezvous_.Ask(std::move(request), [&server, waiting = std::move(waiting)](
-                                                   const v1::RendezvousReply& reply) {
+    server.chief_.ask(std::move(request), [&server, waiting = std::move(waiting)](
+                                              const v1::RendezvousReply& reply) {
       // Held, so that PMIx forgets the world either before or after this.
       const std::lock_guard lock(server.mutex_);
       if (server.name_space_ != waiting.name_space) return;
       if (!reply.error().empty()) {
         v1::AgentEvent event;
         event.mutable_trouble()->set_what("MPI: " + reply.error());
-        server.events_.Push(std::move(event));
+        server.chief_.send_reliably(std::move(event));
         waiting.done(PMIX_ERROR, nullptr, 0, waiting.data, nullptr, nullptr);
         return;
       }
@@ -179,13 +91,13 @@ struct PmixService::Callbacks {
     const std::string_view said(message ? message : "", message ? strlen(message) : 0);
     if (said != kNoMessage) aborted.set_message(base::ToUtf8(said.substr(0, kLongestMessage)));
     aborted.set_time_ns(base::NanosecondsSince1970());
-    the_server->events_.Push(std::move(event));
+    the_server->chief_.send_reliably(std::move(event));
     return PMIX_OPERATION_SUCCEEDED;
   }
 
   static pmix_status_t Fence(const pmix_proc_t procs[], size_t count, const pmix_info_t*, size_t,
                              char* data, size_t size, pmix_modex_cbfunc_t done, void* for_done) {
-    const std::unique_ptr<char, void (*)(void*)> ours(data, std::free);
+    const PmixText ours = OwnPmixText(data);
     std::string name_space;
     uint32_t world_size = 0;
     {
@@ -247,14 +159,14 @@ struct PmixService::Callbacks {
     v1::ModexAnswer& answer = *event.mutable_modex_answer();
     answer.set_id(question->id);
     if (status != PMIX_SUCCESS) {
-      answer.set_error(Message(AsStatus(status, "what a rank has published")));
+      answer.set_error(Message(FromPmix(status, "what a rank has published")));
     } else if (size > rpc::kLargestModex) {
       answer.set_error("a rank has published " + std::to_string(size) + " bytes; " +
                        std::to_string(rpc::kLargestModex) + " are allowed");
     } else if (data) {
       answer.set_data(data, size);
     }
-    question->server.events_.Push(std::move(event));
+    question->server.chief_.send_reliably(std::move(event));
   }
 };
 
@@ -265,7 +177,7 @@ PmixService::~PmixService() {
   Leave();
   const auto forgotten = std::make_shared<std::counting_semaphore<>>(0);
   const base::Deadline limit = base::Deadline::After(kForgetLimit);
-  for (const std::string& name_space : left_) {
+  for (const std::string& name_space : past_worlds_) {
     auto told = std::make_unique<std::shared_ptr<std::counting_semaphore<>>>(forgotten);
     PMIx_server_deregister_nspace(
         name_space.c_str(),
@@ -276,7 +188,7 @@ PmixService::~PmixService() {
         },
         told.release());
   }
-  for (size_t i = 0; i < left_.size(); ++i) {
+  for (size_t i = 0; i < past_worlds_.size(); ++i) {
     if (!forgotten->try_acquire_until(limit.when())) break;
   }
   if (the_server == this) the_server = nullptr;
@@ -309,7 +221,7 @@ Status PmixService::Start(const std::string& host_name) const {
     pointers.push_back(nullptr);
     return pointers;
   }();
-  Infos infos;
+  PmixInfos infos;
   infos.Add(PMIX_SERVER_TMPDIR, folder_);
   infos.Add(PMIX_SYSTEM_TMPDIR, folder_);
   infos.Add(PMIX_SERVER_NSPACE, "autodist-agent-" + base::RandomHex());
@@ -320,12 +232,11 @@ Status PmixService::Start(const std::string& host_name) const {
     infos.Add(unwanted, false);
   }
   const OnlyVariables only(variables);
-  return AsStatus(PMIx_server_init(&module, infos.data(), infos.size()), "starting its server");
+  return FromPmix(PMIx_server_init(&module, infos.data(), infos.size()), "starting its server");
 }
 
 Status PmixService::Join(const v1::PmixWorld& world, v1::NodePlan& node) {
-  const std::string wrong = WhatIsWrong(world, node);
-  if (!wrong.empty()) return Error(StatusCode::kInvalidArgument, "PMIx: " + wrong);
+  AD_RETURN_IF_ERROR(CheckPmixWorld(world, node));
   Leave();
   const v1::PmixNode& own = world.nodes(static_cast<int>(node.node_rank()));
   const std::lock_guard join_lock(join_mutex_);
@@ -335,97 +246,10 @@ Status PmixService::Join(const v1::PmixWorld& world, v1::NodePlan& node) {
   {
     const std::lock_guard lock(mutex_);
     name_space_ = world.name_space();
-    world_size_ = 0;
-    for (const v1::PmixNode& any : world.nodes()) {
-      world_size_ += static_cast<uint32_t>(any.ranks_size());
-    }
+    world_size_ = PmixWorldSize(world);
     ranks_ = {own.ranks().begin(), own.ranks().end()};
   }
-  return Register(world, own, node);
-}
-
-std::string PmixService::RankFolder(uint32_t rank) const {
-  return folder_ + "/ranks/" + std::to_string(rank);
-}
-
-Status PmixService::Register(const v1::PmixWorld& world, const v1::PmixNode& own,
-                             v1::NodePlan& node) {
-  std::string names;
-  std::string ranks_by_node;
-  uint32_t world_size = 0;
-  for (const v1::PmixNode& any : world.nodes()) {
-    names += (names.empty() ? "" : ",") + any.address();
-    ranks_by_node += (world_size == 0 ? "" : ";") + CommaSeparated(any.ranks());
-    world_size += static_cast<uint32_t>(any.ranks_size());
-  }
-  const auto local_size = static_cast<uint32_t>(own.ranks_size());
-
-  Infos infos;
-  infos.Add(PMIX_JOBID, world.name_space());
-  for (const char* size : {PMIX_UNIV_SIZE, PMIX_JOB_SIZE, PMIX_MAX_PROCS}) {
-    infos.Add(size, world_size);
-  }
-  infos.Add(PMIX_JOB_NUM_APPS, uint32_t{1});
-  infos.Add(PMIX_NUM_NODES, static_cast<uint32_t>(world.nodes_size()));
-  infos.Add(PMIX_NODE_MAP, Text(PMIx_generate_regex, names));
-  infos.Add(PMIX_PROC_MAP, Text(PMIx_generate_ppn, ranks_by_node));
-  infos.Add(PMIX_NODEID, node.node_rank());
-  infos.Add(PMIX_LOCAL_SIZE, local_size);
-  infos.Add(PMIX_NODE_SIZE, local_size);
-  infos.Add(PMIX_LOCAL_PEERS, CommaSeparated(own.ranks()));
-  if (local_size > 0) infos.AddRank(PMIX_LOCALLDR, own.ranks(0));
-  Infos application;
-  application.Add(PMIX_APPNUM, uint32_t{0});
-  application.Add(PMIX_APP_SIZE, world_size);
-  application.AddRank(PMIX_APPLDR, 0);
-  infos.Add(PMIX_APP_INFO_ARRAY, application);
-  infos.Add(PMIX_TMPDIR, folder_);
-  infos.Add(PMIX_NSDIR, folder_ + "/ranks");
-  infos.Add(PMIX_TDIR_RMCLEAN, true);
-  for (int n = 0; n < world.nodes_size(); ++n) {
-    for (int local = 0; local < world.nodes(n).ranks_size(); ++local) {
-      const uint32_t rank = world.nodes(n).ranks(local);
-      Infos of_rank;
-      of_rank.AddRank(PMIX_RANK, rank);
-      of_rank.Add(PMIX_APPNUM, uint32_t{0});
-      of_rank.AddRank(PMIX_GLOBAL_RANK, rank);
-      of_rank.AddRank(PMIX_APP_RANK, rank);
-      of_rank.Add(PMIX_LOCAL_RANK, static_cast<uint16_t>(local));
-      of_rank.Add(PMIX_NODE_RANK, static_cast<uint16_t>(local));
-      of_rank.Add(PMIX_NODEID, static_cast<uint32_t>(n));
-      of_rank.Add(PMIX_HOSTNAME, world.nodes(n).address());
-      if (&world.nodes(n) == &own) of_rank.Add(PMIX_PROCDIR, RankFolder(rank));
-      infos.Add(PMIX_PROC_INFO_ARRAY, of_rank);
-    }
-  }
-  AD_RETURN_IF_ERROR(
-      AsStatus(PMIx_server_register_nspace(world.name_space().c_str(), static_cast<int>(local_size),
-                                           infos.data(), infos.size(), nullptr, nullptr),
-               "registering the ranks"));
-  return RegisterRanks(world.name_space(), node);
-}
-
-Status PmixService::RegisterRanks(const std::string& name_space, v1::NodePlan& node) const {
-  for (v1::RankPlan& rank : *node.mutable_ranks()) {
-    if (rank.auxiliary()) continue;
-    std::error_code error;
-    std::filesystem::create_directories(RankFolder(rank.rank()), error);
-    if (error) return ErrnoError(error.value(), "making the folder " + RankFolder(rank.rank()));
-    const pmix_proc_t proc = ProcOf(name_space, rank.rank());
-    AD_RETURN_IF_ERROR(AsStatus(
-        PMIx_server_register_client(&proc, geteuid(), getegid(), nullptr, nullptr, nullptr),
-        "registering rank " + std::to_string(rank.rank())));
-    char** variables = nullptr;
-    AD_RETURN_IF_ERROR(AsStatus(PMIx_server_setup_fork(&proc, &variables), "a rank's variables"));
-    for (char** text = variables; text && *text; ++text) {
-      const std::string_view pair = *text;
-      v1::EnvironmentVariable& variable = *rank.add_environment();
-      variable.set_name(std::string(pair.substr(0, pair.find('='))));
-      variable.set_value(std::string(pair.substr(pair.find('=') + 1)));
-    }
-    PMIX_ARGV_FREE(variables);
-  }
-  return OkStatus();
+  return RegisterPmixWorld(world, node, RanksFolder());
 }
 
 void PmixService::Leave() {
@@ -437,9 +261,9 @@ void PmixService::Leave() {
     ranks_.clear();
   }
   if (name_space.empty()) return;
-  left_.push_back(name_space);
+  past_worlds_.push_back(name_space);
   std::error_code best_effort;
-  std::filesystem::remove_all(folder_ + "/ranks", best_effort);
+  std::filesystem::remove_all(RanksFolder(), best_effort);
 }
 
 void PmixService::Answer(const v1::ModexQuestion& question) {
@@ -449,7 +273,7 @@ void PmixService::Answer(const v1::ModexQuestion& question) {
     here = question.name_space() == name_space_ && ranks_.contains(question.rank());
   }
   // Without mutex_: PMIx may wait for its thread, which may wait for that.
-  const pmix_proc_t proc = ProcOf(question.name_space(), question.rank());
+  const pmix_proc_t proc = PmixProcess(question.name_space(), question.rank());
   auto asked = std::make_unique<Callbacks::Question>(Callbacks::Question{*this, question.id()});
   if (here && PMIx_server_dmodex_request(&proc, Callbacks::Found, asked.get()) == PMIX_SUCCESS) {
     (void)asked.release();  // Found owns it
@@ -459,7 +283,7 @@ void PmixService::Answer(const v1::ModexQuestion& question) {
   event.mutable_modex_answer()->set_id(question.id());
   event.mutable_modex_answer()->set_error("rank " + std::to_string(question.rank()) +
                                           " does not run here");
-  events_.Push(std::move(event));
+  chief_.send_reliably(std::move(event));
 }
 
 }  // namespace autodist::agent

@@ -2,17 +2,27 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "agent/link/event_queue.h"
-#include "agent/link/rendezvous_service.h"
 #include "autodist/status.h"
 #include "autodist/v1/agent.pb.h"
 
 namespace autodist::agent {
+
+using RendezvousAnswer = std::function<void(const v1::RendezvousReply& reply)>;
+
+// The way to the chief. Both are thread-safe and do not block.
+struct ChiefPort {
+  // Kept until the chief has it.
+  std::function<void(v1::AgentEvent event)> send_reliably;
+  // `answer` is called once, on any thread, and must not block.
+  std::function<void(v1::RendezvousRequest request, RendezvousAnswer answer)> ask;
+};
 
 // Listens on the loopback interface from the first Join on, until the process ends; what it does
 // not know of itself it asks the chief. One at a time in a process, as PMIx has it. Thread-safe.
@@ -20,8 +30,8 @@ class PmixService {
  public:
   // `folder` is made, private to the user, when the first world is; it is for the server's files
   // and the ranks'.
-  PmixService(EventQueue& events, RendezvousService& rendezvous, std::string folder)
-      : events_(events), rendezvous_(rendezvous), folder_(std::move(folder)) {}
+  PmixService(ChiefPort chief, std::string folder)
+      : chief_(std::move(chief)), folder_(std::move(folder)) {}
   // No rank may be left. Has PMIx remove what they left in shared memory; blocks for kForgetLimit
   // at most.
   ~PmixService();
@@ -42,15 +52,12 @@ class PmixService {
   struct Callbacks;  // of PMIx
 
   Status Start(const std::string& host_name) const;
-  Status Register(const v1::PmixWorld& world, const v1::PmixNode& own, v1::NodePlan& node);
-  Status RegisterRanks(const std::string& name_space, v1::NodePlan& node) const;
-  std::string RankFolder(uint32_t rank) const;
+  std::string RanksFolder() const { return folder_ + "/ranks"; }
 
-  EventQueue& events_;
-  RendezvousService& rendezvous_;
+  const ChiefPort chief_;
   const std::string folder_;
-  std::mutex join_mutex_;          // held by Join and Leave
-  std::vector<std::string> left_;  // names of worlds that are over; guarded by join_mutex_
+  std::mutex join_mutex_;                 // held by Join and Leave
+  std::vector<std::string> past_worlds_;  // their names; guarded by join_mutex_
   std::mutex mutex_;
   // Guarded by mutex_.
   std::string name_space_;    // "": none

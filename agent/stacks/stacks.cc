@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "agent/prepare/python.h"
+#include "agent/stacks/nccl_ras.h"
 #include "agent/supervisor/run_program.h"
 #include "base/deadline.h"
 #include "base/fd.h"
@@ -26,7 +27,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr seconds kAllProgramsLimit{60};       // none is begun after it
+constexpr seconds kAllProgramsLimit{60};  // none is begun after it
+constexpr seconds kNcclLimit{10};
 constexpr size_t kLargestProcFile = 8 << 20;   // bytes; a command line may be large
 constexpr size_t kShownCommandLine = 4 << 10;  // bytes
 constexpr size_t kShownThreads = 256 << 10;    // bytes, of one process, as the next
@@ -205,6 +207,17 @@ std::string LookAt(pid_t pid, Supervisor& supervisor, const process::Environment
     if (text.size() <= kLongestText) text += ProcessText(process, programs);
   }
   return base::ToUtf8(Cut(std::move(text), kLongestText));
+}
+
+void LookAtAll(
+    Supervisor& supervisor, const process::Environment& rank_environment,
+    const std::function<void(std::optional<uint32_t> rank, const std::string& text)>& tell) {
+  for (const auto& [rank, pid] : supervisor.RunningRanks()) {
+    tell(rank, LookAt(pid, supervisor, rank_environment));
+  }
+  const std::string address = rank_environment.Get("NCCL_RAS_ADDR");
+  tell(std::nullopt, NcclRasSummary(address.empty() ? kNcclRasAddress : address,
+                                    base::Deadline::After(kNcclLimit)));
 }
 
 }  // namespace autodist::agent

@@ -4,6 +4,9 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "agent/supervisor/supervisor.h"
@@ -21,5 +24,11 @@ inline constexpr std::chrono::seconds kStackProgramLimit{15};  // for one proces
 // Blocks: for no more programs than fit into a minute are begun. Any thread may call it.
 std::string LookAt(pid_t pid, Supervisor& supervisor, const process::Environment& rank_environment,
                    std::chrono::milliseconds program_limit = kStackProgramLimit);
+
+// What each rank is doing, and then NCCL's own view where it gives one. Blocks as LookAt does for
+// each rank, and for kNcclLimit.
+void LookAtAll(
+    Supervisor& supervisor, const process::Environment& rank_environment,
+    const std::function<void(std::optional<uint32_t> rank, const std::string& text)>& tell);
 
 }  // namespace autodist::agent

@@ -1,4 +1,4 @@
-// The agent's doors, with real sockets and gRPC behind them.
+// Who is admitted to the agent, with real sockets and gRPC behind them.
 #include "agent/link/admission.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ namespace {
 
 using test::kLimit;
 
-constexpr size_t kMostVisitors = 16;
+constexpr size_t kMostPending = 16;
 
 std::string Key(char filling) { return std::string(rpc::kKeySize, filling); }
 
@@ -40,8 +40,8 @@ class AdmissionTest : public testing::Test {
     auto first = base::StreamSocketPair();
     first_ = std::move(first->second);
     admission_ = std::make_unique<Admission>(
-        Admission::Doors{Listen("chief"), Listen("ranks"), std::move(first->first)},
-        agent_.server(), rendezvous_.server());
+        AgentSockets{Listen("chief"), Listen("ranks"), std::move(first->first)}, agent_.server(),
+        rendezvous_.server());
     auto watched = base::Pipe();
     watched_ = std::move(watched->second);
     running_ = std::jthread([this, fd = std::move(watched->first)] {
@@ -50,16 +50,16 @@ class AdmissionTest : public testing::Test {
   }
   ~AdmissionTest() override { stop_.second.Reset(); }
 
-  base::UniqueFd Listen(const std::string& door) {
+  base::UniqueFd Listen(const std::string& name) {
     base::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const sockaddr_un address = AddressOf(folder_.path() + "/" + door);
+    const sockaddr_un address = AddressOf(folder_.path() + "/" + name);
     EXPECT_EQ(bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
     EXPECT_EQ(listen(fd.get(), 64), 0);
     return fd;
   }
-  base::UniqueFd Knock(const std::string& door, const std::string& greeting = "") {
+  base::UniqueFd Knock(const std::string& name, const std::string& greeting = "") {
     base::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const sockaddr_un address = AddressOf(folder_.path() + "/" + door);
+    const sockaddr_un address = AddressOf(folder_.path() + "/" + name);
     EXPECT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
     Say(fd, greeting);
     return fd;
@@ -137,9 +137,9 @@ TEST_F(AdmissionTest, AnEarlierKeyDoesNotOpenAgain) {
 
 TEST_F(AdmissionTest, AShortGreetingDoesNotOpen) {
   LetFirstIn();
-  const base::UniqueFd visitor = Knock("chief", (Key('a') + Key('a')).substr(1));
-  shutdown(visitor.get(), SHUT_WR);
-  EXPECT_TRUE(SentAway(visitor));
+  const base::UniqueFd client = Knock("chief", (Key('a') + Key('a')).substr(1));
+  shutdown(client.get(), SHUT_WR);
+  EXPECT_TRUE(SentAway(client));
 }
 
 TEST_F(AdmissionTest, AGreetingMayComeInPieces) {
@@ -155,10 +155,10 @@ TEST_F(AdmissionTest, RanksNeedNoKeyAndReachTheRendezvousAlone) {
   EXPECT_FALSE(SentAway(Knock("ranks")));  // gRPC's first words come at once
 }
 
-TEST_F(AdmissionTest, WhoStandsAtTheDoorTooLongMakesWay) {
+TEST_F(AdmissionTest, TheLongestSilentMakesWay) {
   LetFirstIn();
   std::vector<base::UniqueFd> silent;
-  for (size_t i = 0; i < kMostVisitors; ++i) silent.push_back(Knock("chief"));
+  for (size_t i = 0; i < kMostPending; ++i) silent.push_back(Knock("chief"));
   EXPECT_TRUE(LetIn(Knock("chief", Key('a') + Key('a'))));
   EXPECT_TRUE(SentAway(std::move(silent.front())));
 }

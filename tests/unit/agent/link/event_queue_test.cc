@@ -26,7 +26,7 @@ v1::AgentEvent Event(uint32_t rank) {
 
 class EventQueueTest : public testing::Test {
  protected:
-  void Push(uint32_t rank) { agent_.events->Push(Event(rank)); }
+  void Push(uint32_t rank) { agent_.events->SendReliably(Event(rank)); }
   // Tells this many events that come next by their ranks.
   static std::vector<uint32_t> Ranks(ChiefEnd& chief, int count) {
     std::vector<uint32_t> ranks;
@@ -68,12 +68,12 @@ TEST_F(EventQueueTest, WhatIsAcknowledgedIsNotToldAgain) {
 }
 
 TEST_F(EventQueueTest, WhatIsSaidWithoutASessionIsDropped) {
-  agent_.events->Say(Event(1));
+  agent_.events->SendIfConnected(Event(1));
   ChiefEnd chief(*stub_);
   chief.Resume();
   Push(2);
   EXPECT_THAT(Ranks(chief, 1), ElementsAre(2));
-  agent_.events->Say(Event(3));
+  agent_.events->SendIfConnected(Event(3));
   EXPECT_THAT(Ranks(chief, 1), ElementsAre(3));
 }
 
@@ -84,9 +84,9 @@ TEST_F(EventQueueTest, WhatIsSaidGoesBeforeWhatWaits) {
   for (int i = 0; i < kEvents; ++i) {
     v1::AgentEvent event;
     event.mutable_rank_stacks()->set_text(std::string(1 << 20, 'x'));
-    agent_.events->Push(std::move(event));
+    agent_.events->SendReliably(std::move(event));
   }
-  agent_.events->Say(Event(1));
+  agent_.events->SendIfConnected(Event(1));
   int before = 0;
   while (!chief.Next().has_rank_started()) ASSERT_LT(++before, kEvents / 2);
 }

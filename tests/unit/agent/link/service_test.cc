@@ -268,7 +268,7 @@ TEST_F(ServiceTest, ANodeIsSynchronisedOnceWithTheLeaseHeld) {
   sync->Write(request);
   ASSERT_TRUE(sync->Read(&response));
   EXPECT_TRUE(response.has_place());
-  EXPECT_EQ(agent_.lease_held, 1);
+  EXPECT_EQ(agent_.silences_expected, 1);
   grpc::ClientContext second_context;
   const auto second = chief_->Sync(&second_context);
   EXPECT_FALSE(second->Read(&response));

@@ -76,7 +76,7 @@ class NodeTest : public testing::Test {
   void PushRank(uint32_t rank) {
     v1::AgentEvent event;
     event.mutable_rank_started()->set_rank(rank);
-    agent_.events->Push(std::move(event));
+    agent_.events->SendReliably(std::move(event));
   }
   Node::Handlers Handlers() {
     return {[this](const v1::AgentEvent& event) {

@@ -1,0 +1,206 @@
+#include "agent/life/agent.h"
+
+#include <fcntl.h>
+#include <grpc/grpc.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <thread>
+
+#include "agent/life/cgroup.h"
+#include "base/deadline.h"
+#include "process/process_tree.h"
+#include "rpc/limits.h"
+
+namespace autodist::agent {
+namespace {
+
+using base::Deadline;
+using std::chrono::milliseconds;
+
+// How long the session may take to close once the chief knows all.
+constexpr milliseconds kCloseLimit{1000};
+// Of a rank's requests, of which the chief takes 1 MiB; more is not to hold up the link to it.
+constexpr int kLargestFromRank = 2 << 20;
+constexpr milliseconds kLookInterval{1000};  // at whether the lease still runs
+// More than the grace period: then the agent hangs, on a disk or a file system, say.
+constexpr std::chrono::seconds kHangLimit{15};
+constexpr char kNoGuardian[] = "its agent's guardian was killed, so the agent ended its ranks";
+
+void PrepareSignals() {
+  // Ended by the chief or by the lease, not by a passing signal, nor by a limit on files.
+  for (const int signal : {SIGHUP, SIGINT, SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);  // inherited by every thread; read by the supervisor
+  sigaddset(&set, SIGTERM);  // read below
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+base::UniqueFd TermSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  return base::UniqueFd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+std::unique_ptr<grpc::Server> StartServer(grpc::Service& service, int largest_message) {
+  grpc::ServerBuilder builder;
+  builder.SetMaxReceiveMessageSize(largest_message);
+  builder.RegisterService(&service);
+  return builder.BuildAndStart();
+}
+
+// Whatever hangs in the kernel must not keep the agent, and with it the ranks: SIGALRM kills it,
+// and the guardian ends what is left.
+void LeaveWithin(milliseconds time) {
+  alarm(static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(time).count()));
+}
+
+// Where it was started from: the file may have been replaced since.
+std::string OwnProgram() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).string();
+}
+
+}  // namespace
+
+Status Agent::Build() {
+  AD_ASSIGN_OR_RETURN(
+      parts_, AgentParts::Create(
+                  {options_.folder.rank_socket(), options_.folder.files(), OwnProgram()},
+                  options_.folder.pmix(),
+                  {[this] { life_.Renew(); }, [this](bool expected) { life_.Hold(expected); },
+                   [this](bool suspended) { life_.Pause(suspended); },
+                   [this](bool open) { SessionChanged(open); },
+                   [this](std::string key) { admission_->SetKey(std::move(key)); }},
+                  [this] { life_.End(); }));
+  lock_.Reset(open(options_.folder.lock().c_str(), O_RDWR | O_CLOEXEC));
+  Hold(lock_.get(), Life::kInCharge);
+  options_.folder_lock.Reset();
+  chief_server_ = StartServer(parts_->service(), rpc::kLargestMessage);
+  rank_server_ = StartServer(parts_->rendezvous(), kLargestFromRank);
+  if (!chief_server_ || !rank_server_) {
+    return Error(StatusCode::kInternal, "gRPC could not start a server");
+  }
+  admission_ =
+      std::make_unique<Admission>(std::move(options_.sockets), *chief_server_, *rank_server_);
+  terms_ = TermSignals();
+  return OkStatus();
+}
+
+void Agent::SessionChanged(bool open) {
+  {
+    const std::lock_guard lock(in_charge_mutex_);
+    starter_counts_ = false;
+    session_open_ = open;
+    UpdateInCharge();
+  }
+  if (!open) life_.Pause(false);
+}
+
+bool Agent::InCharge() {
+  const std::lock_guard lock(in_charge_mutex_);
+  return starter_counts_ || session_open_;
+}
+
+void Agent::UpdateInCharge() {
+  if (starter_counts_ || session_open_) {
+    Hold(lock_.get(), Life::kInCharge);
+  } else {
+    Release(lock_.get(), Life::kInCharge);
+  }
+}
+
+std::vector<Admission::Watched> Agent::Watched() {
+  return {{options_.starter.get(),
+           [this] {
+             life_.StarterGone();
+             const std::lock_guard lock(in_charge_mutex_);
+             starter_counts_ = false;
+             UpdateInCharge();
+             return false;
+           }},
+          {options_.guardian.get(),
+           [this] {
+             guardian_gone_ = true;
+             Hold(lock_.get(), Life::kGuardian);  // what it would do is ours
+             life_.Expire();
+             return false;
+           }},
+          {terms_.get(), [this] {
+             signalfd_siginfo taken;
+             (void)!read(terms_.get(), &taken, sizeof taken);
+             if (InCharge()) return true;
+             cleaned_ = true;
+             life_.Expire();
+             return false;
+           }}};
+}
+
+// The chief may be cut off just now: as long as the lease runs it may come back for the rest.
+void Agent::AwaitDelivery() {
+  const auto look = [this] { return std::min(life_.expires(), Deadline::After(kLookInterval)); };
+  while (!parts_->events().WaitUntilDelivered(look()) && !life_.expires().Expired()) {
+  }
+}
+
+void Agent::EndJob() {
+  // Before its consequences.
+  v1::AgentEvent expired;
+  expired.mutable_lease_expired()->set_why(guardian_gone_ ? kNoGuardian : "");
+  parts_->events().SendReliably(std::move(expired));
+  parts_->end().Begin(true);
+  parts_->supervisor().End(options_.grace);
+  parts_->supervisor().WaitUntilEnded();
+}
+
+// As the guardian would have.
+void Agent::RemoveFolder() {
+  if (const std::optional<Cgroup> cgroup = Cgroup::Find(options_.folder)) {
+    cgroup->Leave();
+    cgroup->Remove();
+  }
+  options_.folder.WriteVerdict(kNoGuardian);
+  options_.folder.Remove();
+}
+
+Result<AgentResult> Agent::Run() {
+  AD_RETURN_IF_ERROR(Build());
+  AD_ASSIGN_OR_RETURN(base::FdPair stop, base::Pipe());
+  std::jthread admission([&] { admission_->Run(stop.first.get(), Watched()); });
+
+  const bool ended = life_.WaitForEnd();
+  if (ended) {
+    AwaitDelivery();
+    LeaveWithin(kHangLimit);
+  } else {
+    LeaveWithin(options_.grace + kHangLimit);
+    EndJob();
+  }
+  parts_->events().WaitUntilDetached(Deadline::After(kCloseLimit));
+  stop.second.Reset();
+  admission.join();
+  chief_server_->Shutdown(std::chrono::system_clock::now());
+  rank_server_->Shutdown(std::chrono::system_clock::now());
+  if (guardian_gone_) RemoveFolder();
+  return ended ? kEndedByChief : cleaned_ ? kCleaned : kLeaseExpired;
+}
+
+int Agent::Main(AgentOptions options) {
+  PrepareSignals();
+  process::AdoptOrphans();
+  // Never undone: gRPC's own end waits for a poller that may sleep for seconds yet.
+  grpc_init();
+  const Result<AgentResult> result = Agent(std::move(options)).Run();
+  if (result.ok()) return *result;
+  std::fprintf(stderr, "%s\n", Message(result.status()).c_str());
+  return kFailed;
+}
+
+}  // namespace autodist::agent

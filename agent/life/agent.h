@@ -1,0 +1,75 @@
+// An agent: its sockets, its lease and its guardian, around the parts that do the work.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "agent/life/agent_parts.h"
+#include "agent/life/job_folder.h"
+#include "agent/life/lifetime.h"
+#include "agent/link/admission.h"
+#include "base/fd.h"
+
+namespace autodist::agent {
+
+struct AgentOptions {
+  JobFolder folder;
+  base::UniqueFd folder_lock;  // until others can see that a chief is in charge
+  AgentSockets sockets;
+  // Ends when the process that started the agent does. If no chief has opened a session by then,
+  // none will come.
+  base::UniqueFd starter;
+  base::UniqueFd guardian;          // ends when the guardian does
+  std::chrono::milliseconds lease;  // without a word from the chief, the agent ends the job
+  std::chrono::milliseconds grace;  // between the stop signal and SIGKILL when it does
+};
+
+// How it ended, as its exit status.
+enum AgentResult : int {
+  kEndedByChief = 0,
+  kFailed = 1,
+  kLeaseExpired = 3,
+  kCleaned = 4,  // by SIGTERM, while no chief was in charge
+};
+
+class Agent {
+ public:
+  explicit Agent(AgentOptions options) : options_(std::move(options)), life_(options_.lease) {}
+
+  // In a process of its own: serves the sockets until the job has ended on this node. Returns the
+  // exit status.
+  static int Main(AgentOptions options);
+
+ private:
+  Status Build();
+  Result<AgentResult> Run();
+  void AwaitDelivery();
+  void EndJob();  // because nobody is in charge any more
+  void RemoveFolder();
+  void SessionChanged(bool open);
+  bool InCharge();
+  void UpdateInCharge();  // in_charge_mutex_ held
+  std::vector<Admission::Watched> Watched();
+
+  AgentOptions options_;
+  Lifetime life_;
+  std::unique_ptr<AgentParts> parts_;
+  std::unique_ptr<grpc::Server> chief_server_;
+  std::unique_ptr<grpc::Server> rank_server_;
+  std::unique_ptr<Admission> admission_;
+  base::UniqueFd lock_;
+  base::UniqueFd terms_;  // signalfd: SIGTERM
+  std::mutex in_charge_mutex_;
+  // Guarded by in_charge_mutex_. A chief that prepares the node has no session yet, but us started.
+  bool starter_counts_ = true;
+  bool session_open_ = false;
+  std::atomic<bool> cleaned_ = false;
+  std::atomic<bool> guardian_gone_ = false;
+};
+
+}  // namespace autodist::agent

@@ -1,0 +1,47 @@
+// The parts of an agent that do a job's work on its node, joined; without sockets and lease.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "agent/link/attempt_end.h"
+#include "agent/link/event_queue.h"
+#include "agent/link/rendezvous_service.h"
+#include "agent/link/service.h"
+#include "agent/mpi/pmix_service.h"
+#include "agent/output/rank_output.h"
+#include "agent/prepare/prepare.h"
+#include "agent/supervisor/supervisor.h"
+
+namespace autodist::agent {
+
+class AgentParts {
+ public:
+  // `over` is called when the last attempt has ended and nothing more is to be told.
+  static Result<std::unique_ptr<AgentParts>> Create(AgentPlace place, std::string pmix_folder,
+                                                    ChiefEvents chief, std::function<void()> over);
+  // No server may use the services any more. Kills what is left.
+  ~AgentParts();
+
+  EventQueue& events() { return *events_; }
+  RankOutput& output() { return *output_; }
+  AttemptEnd& end() { return *end_; }
+  PmixService& pmix() { return *pmix_; }
+  Supervisor& supervisor() { return *supervisor_; }
+  RendezvousService& rendezvous() { return *rendezvous_; }  // for the ranks
+  AgentService& service() { return *service_; }             // for the chief
+
+ private:
+  AgentParts() = default;
+
+  std::unique_ptr<RankOutput> output_;
+  std::unique_ptr<EventQueue> events_;
+  std::unique_ptr<AttemptEnd> end_;
+  std::unique_ptr<RendezvousService> rendezvous_;
+  std::unique_ptr<PmixService> pmix_;
+  std::unique_ptr<Supervisor> supervisor_;
+  std::unique_ptr<AgentService> service_;
+};
+
+}  // namespace autodist::agent

@@ -1,0 +1,31 @@
+// Work on a thread of its own, one piece at a time: gRPC's threads must not wait for it.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <thread>
+#include <utility>
+
+namespace autodist::agent {
+
+// Destroying it waits for the work. Start is not thread-safe.
+class BackgroundTask {
+ public:
+  bool busy() const { return busy_; }
+  // Only while it is not busy. `after` comes when it is not busy any more.
+  void Start(
+      std::function<void()> work, std::function<void()> after = [] {}) {
+    busy_ = true;
+    thread_ = std::jthread([this, work = std::move(work), after = std::move(after)] {
+      work();
+      busy_ = false;
+      after();
+    });
+  }
+
+ private:
+  std::atomic<bool> busy_ = false;
+  std::jthread thread_;
+};
+
+}  // namespace autodist::agent
