@@ -34,7 +34,7 @@ MODULES = {
 # Header of a third party: the only files that may include it.
 ONLY_IN = {
     "yaml-cpp/": {"src/spec/yaml_tree.cc"},
-    "libssh2": {"src/transport/ssh_session.cc"},
+    "libssh2": {"src/transport/libssh2_session.cc"},
     "gloo/": {"src/comm/gloo_communicator.cc"},
     "nccl.h": {"src/comm/nccl_communicator.cc"},
     "httplib.h": {"src/horovod_store/main.cc"},

@@ -29,8 +29,9 @@ class CertifiedIdentity final : public SshIdentity {
   const std::string& public_blob() const override { return blob_; }
   const std::string& description() const override { return description_; }
   bool slow() const override { return signer_->slow(); }
-  Result<std::string> SignRequest(std::string_view request) const override {
-    return signer_->SignRequest(request);
+  Result<std::string> SignRequest(std::string_view request,
+                                  const std::stop_token& stop) const override {
+    return signer_->SignRequest(request, stop);
   }
 
  private:

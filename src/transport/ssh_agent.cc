@@ -77,9 +77,10 @@ Result<std::string> ReceiveFromAgent(int fd, size_t size, Deadline deadline) {
 
 // Sends one message and returns the body of the answer, which must be of type `wanted`.
 Result<std::string> Ask(const std::string& socket, const std::string& request, MessageType wanted,
-                        milliseconds limit) {
+                        milliseconds limit, const std::stop_token& stop) {
   const Deadline deadline = Deadline::After(limit);
   AD_ASSIGN_OR_RETURN(const base::UniqueFd fd, Connect(socket, deadline));
+  const std::stop_callback hang_up(stop, [&fd] { shutdown(fd.get(), SHUT_RDWR); });
   std::string framed;
   AppendString(framed, request);
   AD_RETURN_IF_ERROR(SendAll(fd.get(), framed, deadline));
@@ -110,7 +111,7 @@ std::string Where(const std::string& socket) { return "ssh-agent at " + socket; 
 
 Result<std::vector<AgentKey>> SshAgent::Keys() const {
   const auto answer =
-      Ask(socket_, std::string(1, kRequestIdentities), kIdentitiesAnswer, kListLimit);
+      Ask(socket_, std::string(1, kRequestIdentities), kIdentitiesAnswer, kListLimit, {});
   if (!answer.ok()) {
     return WithRemedy(Annotate(answer.status(), Where(socket_)),
                       "does ssh-add -l work? SSH_AUTH_SOCK must name the socket of an agent");
@@ -129,12 +130,12 @@ Result<std::vector<AgentKey>> SshAgent::Keys() const {
 }
 
 Result<std::string> SshAgent::Sign(std::string_view blob, std::string_view algorithm,
-                                   std::string_view data) const {
+                                   std::string_view data, const std::stop_token& stop) const {
   std::string request(1, kSignRequest);
   AppendString(request, blob);
   AppendString(request, data);
   AppendNumber(request, FlagsFor(algorithm));
-  const auto answer = Ask(socket_, request, kSignResponse, kSignLimit);
+  const auto answer = Ask(socket_, request, kSignResponse, kSignLimit, stop);
   if (!answer.ok()) {
     const bool refused = answer.status().code() == StatusCode::kPermissionDenied;
     return WithRemedy(
@@ -154,9 +155,10 @@ Result<std::string> SshAgent::Sign(std::string_view blob, std::string_view algor
   return std::string(proper);
 }
 
-Result<std::string> AgentIdentity::SignRequest(std::string_view request) const {
+Result<std::string> AgentIdentity::SignRequest(std::string_view request,
+                                               const std::stop_token& stop) const {
   AD_ASSIGN_OR_RETURN(const std::string algorithm, SignatureAlgorithm(request));
-  return agent_.Sign(blob_, algorithm, request);
+  return agent_.Sign(blob_, algorithm, request, stop);
 }
 
 }  // namespace autodist::transport

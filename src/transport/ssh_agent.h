@@ -28,9 +28,9 @@ class SshAgent {
   Result<std::vector<AgentKey>> Keys() const;
 
   // The signature proper by the key with this blob. kUnimplemented if the agent does not sign with
-  // this algorithm, which is one of plain keys.
-  Result<std::string> Sign(std::string_view blob, std::string_view algorithm,
-                           std::string_view data) const;
+  // this algorithm, which is one of plain keys. `stop` makes it return early.
+  Result<std::string> Sign(std::string_view blob, std::string_view algorithm, std::string_view data,
+                           const std::stop_token& stop = {}) const;
 
  private:
   const std::string socket_;
@@ -45,7 +45,8 @@ class AgentIdentity final : public SshIdentity {
   const std::string& public_blob() const override { return blob_; }
   const std::string& description() const override { return description_; }
   bool slow() const override { return true; }
-  Result<std::string> SignRequest(std::string_view request) const override;
+  Result<std::string> SignRequest(std::string_view request,
+                                  const std::stop_token& stop) const override;
 
  private:
   const SshAgent agent_;

@@ -118,6 +118,16 @@ Status KeyRefusedError(const std::string& username, const std::vector<std::strin
                     "correct username or key_file in the spec");
 }
 
+Status LoginInterruptedError(const std::string& cause) {
+  return Make(StatusCode::kUnavailable, "the connection was lost while logging in: " + cause,
+              "the server's log (journalctl -u ssh) tells why");
+}
+
+Status HungUpWhileSigningError() {
+  return Make(StatusCode::kUnavailable, "the server hung up while ssh-agent was asked to sign",
+              "answer the agent sooner; servers wait for LoginGraceTime of their sshd_config");
+}
+
 Status ChannelRefusedError(const std::string& cause) {
   return Make(
       StatusCode::kUnavailable,

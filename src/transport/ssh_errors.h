@@ -24,6 +24,9 @@ Status HostKeyError(const KnownHosts::Answer& answer, const std::string& host, u
 // `tried`: the keys that were offered; `notes`: why others were not.
 Status KeyRefusedError(const std::string& username, const std::vector<std::string>& tried,
                        const std::vector<std::string>& notes);
+// The connection was lost before the server had answered, for this cause.
+Status LoginInterruptedError(const std::string& cause);
+Status HungUpWhileSigningError();
 Status ChannelRefusedError(const std::string& cause);
 
 // What the `ssh` program wrote before it gave up, as one of the above where it is one of them.

@@ -2,6 +2,7 @@
 // either.
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -28,8 +29,9 @@ class SshIdentity {
 
   // The signature proper, without the name of the algorithm, over an SSH_MSG_USERAUTH_REQUEST
   // preceded by the session id (RFC 4252, section 7). The algorithm is taken from that message;
-  // kUnimplemented if the key can sign, but not with that one.
-  virtual Result<std::string> SignRequest(std::string_view request) const = 0;
+  // kUnimplemented if the key can sign, but not with that one. `stop` makes it return early.
+  virtual Result<std::string> SignRequest(std::string_view request,
+                                          const std::stop_token& stop) const = 0;
 };
 
 // The algorithm that `request` (see above) is to be signed with: the one it names, or where it

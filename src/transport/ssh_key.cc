@@ -14,7 +14,7 @@ Result<std::shared_ptr<const SshKey>> SshKey::Load(const std::string& path,
   return std::make_shared<const SshKey>(std::move(key), path);
 }
 
-Result<std::string> SshKey::SignRequest(std::string_view request) const {
+Result<std::string> SshKey::SignRequest(std::string_view request, const std::stop_token&) const {
   AD_ASSIGN_OR_RETURN(const std::string algorithm, SignatureAlgorithm(request));
   return Sign(key_, algorithm, request);
 }

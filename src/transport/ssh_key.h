@@ -24,7 +24,8 @@ class SshKey final : public SshIdentity {
   const std::string& public_blob() const override { return public_blob_; }
   const std::string& description() const override { return path_; }
   bool slow() const override { return false; }
-  Result<std::string> SignRequest(std::string_view request) const override;
+  Result<std::string> SignRequest(std::string_view request,
+                                  const std::stop_token& stop) const override;
 
  private:
   const EvpKey key_;

@@ -1,8 +1,6 @@
 // One login over SSH and the one program run through it: connect, verify the host key, log in,
-// execute, then pass bytes. The only user of libssh2.
+// execute, then pass bytes.
 #pragma once
-
-#include <sys/socket.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -10,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,12 +17,12 @@
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/ip_address.h"
+#include "transport/authentication.h"
+#include "transport/channel_pump.h"
 #include "transport/known_hosts.h"
+#include "transport/libssh2_session.h"
 #include "transport/ssh_identity.h"
 #include "transport/ssh_loop.h"
-
-struct _LIBSSH2_SESSION;  // NOLINT(bugprone-reserved-identifier): the name in libssh2.h
-struct _LIBSSH2_CHANNEL;  // NOLINT(bugprone-reserved-identifier)
 
 namespace autodist::transport {
 
@@ -62,67 +61,52 @@ class SshSession final : public Pollable, public std::enable_shared_from_this<Ss
   std::string StderrTail() const;
   Status Failure() const;
 
-  // Called by libssh2: the signature of the identity that is being tried.
-  int Sign(std::string_view request, std::string& signature);
-
  private:
-  enum class Phase { kStart, kConnect, kBanner, kHandshake, kLogIn, kOpen, kExecute, kRun, kEnded };
-  enum class Step { kAgain, kWait };  // another step at once, or wait for a descriptor
+  enum class Phase { kConnect, kBanner, kHandshake, kLogIn, kSign, kOpen, kExecute, kRun, kEnded };
+  using Outcome = Libssh2Session::Outcome;
 
-  Step Next();
-  Step Start();
-  Step FinishConnect();
-  Step AwaitBanner();
-  Step StartHandshake();
-  Step Handshake();
-  Status CheckHostKey();
-  Step LogIn();
-  Step FailRefused();
-  Step OpenChannel();
-  Step Execute();
-  void Pump();
-  bool ReadRemote();
-  bool ReadRemoteErrors();
-  bool WriteLocal();
-  bool ReadLocal();
-  bool WriteRemote();
+  Outcome Next();
+  Outcome Connect();
+  Outcome AwaitBanner();
+  Outcome LogIn();
+  Outcome AwaitSignature();
+  Outcome Execute();
+  Outcome Pump();
 
   void Enter(Phase phase);
-  Step Fail(const Status& status);  // kWait: for the caller to return
-  void End();
-  void Free();
+  void LimitTo(const char* what, std::chrono::milliseconds limit);
+  void End(const Status& outcome);
   void UpdateInterest();
-  std::string LibraryError();
-  std::string Where() const;
 
   SshLoop& loop_;
-  SshTarget target_;
+  const SshTarget target_;
   const std::string command_;
-  size_t identity_ = 0;  // of target_.identities, that is being tried
-  base::UniqueFd local_;
-  base::UniqueFd tcp_;
-  Phase phase_ = Phase::kStart;
+  Phase phase_ = Phase::kConnect;
   base::Deadline deadline_ = base::Deadline::Never();
-  _LIBSSH2_SESSION* session_ = nullptr;
-  _LIBSSH2_CHANNEL* channel_ = nullptr;
+  std::pair<const char*, std::chrono::milliseconds> limit_;  // what the deadline is for
+  base::UniqueFd tcp_;
+  Authentication authentication_;
+  std::optional<ChannelPump> pump_;
+  std::optional<Libssh2Session> library_;
 
-  std::string to_local_;  // read from the node, not yet written
-  size_t to_local_begin_ = 0;
-  std::string to_remote_;  // read here, not yet written
-  size_t to_remote_begin_ = 0;
-  bool local_ended_ = false;
-  bool eof_sent_ = false;
-  bool remote_ended_ = false;
-
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool started_ = false;  // guarded by mutex_, as are the rest
-  bool ended_ = false;
-  bool cancelled_ = false;
-  Status failure_;
-  std::string stderr_tail_;
-  std::optional<std::string> to_sign_;         // what WaitStarted shall sign
-  std::optional<Result<std::string>> signed_;  // by WaitStarted
+  // What other threads see.
+  struct SignRequest {
+    Authentication::Identity identity;
+    std::string request;
+  };
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool started = false;  // guarded by mutex, as are the rest
+    bool ended = false;
+    bool cancelled = false;
+    Status failure;
+    std::string stderr_tail;
+    std::optional<SignRequest> to_sign;            // what WaitStarted shall sign
+    std::optional<Result<std::string>> signature;  // by WaitStarted
+  };
+  mutable Shared shared_;
+  std::stop_source signing_;  // thread-safe; stopped when nobody waits for the signature any more
 };
 
 }  // namespace autodist::transport

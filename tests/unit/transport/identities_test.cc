@@ -70,7 +70,7 @@ class IdentitiesTest : public testing::Test {
       // The algorithm's name is that of the blob's type, for those that are not RSA keys.
       const std::string algorithm(WireReader(identity->public_blob()).String());
       const std::string request = test::LoginRequest(algorithm);
-      const auto signature = identity->SignRequest(request);
+      const auto signature = identity->SignRequest(request, {});
       EXPECT_TRUE(signature.ok()) << signature.status();
       const std::string plain = IsCertificate(identity->public_blob())
                                     ? ReadCertificate(identity->public_blob())->plain_blob
@@ -157,7 +157,7 @@ TEST_F(IdentitiesTest, RsaCertificatesAreSignedForWithSha2) {
   const auto offer = For({{file}, true, {}, "", false});
   ASSERT_TRUE(offer.ok()) << offer.status();
   const std::string request = test::LoginRequest("rsa-sha2-512-cert-v01@openssh.com");
-  const auto signature = offer->identities[0]->SignRequest(request);
+  const auto signature = offer->identities[0]->SignRequest(request, {});
   ASSERT_TRUE(signature.ok()) << signature.status();
   EXPECT_TRUE(IsCertificate(offer->identities[0]->public_blob()));
   EXPECT_TRUE(

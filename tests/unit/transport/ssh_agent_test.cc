@@ -64,7 +64,7 @@ TEST_F(SshAgentTest, SignsWithTheAlgorithmAskedFor) {
     EXPECT_TRUE(identity.slow());
     for (const std::string& algorithm : algorithms) {
       const std::string request = test::LoginRequest(algorithm);
-      const auto signature = identity.SignRequest(request);
+      const auto signature = identity.SignRequest(request, {});
       ASSERT_TRUE(signature.ok()) << signature.status();
       EXPECT_TRUE(test::Verifies(blob, algorithm, request, *signature)) << algorithm;
     }
@@ -80,7 +80,7 @@ TEST_F(SshAgentTest, SignsForManyAtATime) {
   {
     std::vector<std::jthread> threads;
     for (auto& signature : signatures) {
-      threads.emplace_back([&] { signature = identity.SignRequest(request); });
+      threads.emplace_back([&] { signature = identity.SignRequest(request, {}); });
     }
   }
   for (const auto& signature : signatures) {

@@ -57,7 +57,7 @@ class SshKeyTest : public testing::TestWithParam<KeyKind> {
     const std::string algorithm = GetParam().algorithm;
     for (const std::string& named : {algorithm, algorithm + "-cert-v01@openssh.com"}) {
       const std::string request = test::LoginRequest(named);
-      const auto signature = key.SignRequest(request);
+      const auto signature = key.SignRequest(request, {});
       ASSERT_TRUE(signature.ok()) << signature.status();
       EXPECT_TRUE(test::Verifies(key.public_blob(), algorithm, request, *signature));
       EXPECT_FALSE(test::Verifies(key.public_blob(), algorithm, request + "x", *signature));
@@ -72,8 +72,8 @@ TEST_P(SshKeyTest, ReadsWhatSshKeygenWrites) {
   const auto key = SshKey::Load(file_);
   ASSERT_TRUE(key.ok()) << key.status();
   ExpectSigns(**key);
-  EXPECT_FALSE((*key)->SignRequest(test::LoginRequest("ssh-dss")).ok());
-  EXPECT_FALSE((*key)->SignRequest("short").ok());
+  EXPECT_FALSE((*key)->SignRequest(test::LoginRequest("ssh-dss"), {}).ok());
+  EXPECT_FALSE((*key)->SignRequest("short", {}).ok());
 }
 
 TEST_P(SshKeyTest, DecryptsWhatSshKeygenEncrypts) {

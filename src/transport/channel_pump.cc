@@ -1,0 +1,92 @@
+#include "transport/channel_pump.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace autodist::transport {
+namespace {
+
+constexpr size_t kBufferSize = 64 * 1024;
+
+Status ConnectionLost(const Libssh2Session& session) {
+  return Error(StatusCode::kUnavailable, "connection lost: " + session.LastError());
+}
+
+bool NotNow() { return errno == EAGAIN || errno == EINTR; }
+
+}  // namespace
+
+std::optional<Status> ChannelPump::Advance(Libssh2Session& session,
+                                           const std::function<void(std::string_view)>& on_errors) {
+  for (bool progress = true; progress && failure_.ok();) {
+    char errors[4096];
+    const ssize_t got = session.ReadErrors(errors, sizeof errors);
+    if (got > 0) on_errors({errors, static_cast<size_t>(got)});
+    progress = got > 0;
+    progress |= ReadRemote(session);
+    if (!failure_.ok()) break;
+    progress |= WriteLocal();
+    progress |= ReadLocal();
+    progress |= WriteRemote(session);
+  }
+  if (!failure_.ok()) return failure_;
+  if (remote_ended_ && to_local_.empty()) return OkStatus();
+  return std::nullopt;
+}
+
+bool ChannelPump::ReadRemote(Libssh2Session& session) {
+  if (!to_local_.empty() || remote_ended_) return false;
+  to_local_.resize(kBufferSize);
+  const ssize_t got = session.Read(to_local_.data(), to_local_.size());
+  to_local_.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  to_local_begin_ = 0;
+  if (got > 0) return true;
+  if (got == 0 && session.RemoteEnded()) remote_ended_ = true;
+  if (got < 0 && !session.WouldBlock()) failure_ = ConnectionLost(session);
+  return false;
+}
+
+bool ChannelPump::WriteLocal() {
+  if (to_local_.empty()) return false;
+  const ssize_t put = send(local_.get(), to_local_.data() + to_local_begin_,
+                           to_local_.size() - to_local_begin_, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (put < 0 && NotNow()) return false;
+  // Nobody reads any more: what comes is dropped.
+  to_local_begin_ = put < 0 ? to_local_.size() : to_local_begin_ + static_cast<size_t>(put);
+  if (to_local_begin_ == to_local_.size()) to_local_.clear();
+  return true;
+}
+
+bool ChannelPump::ReadLocal() {
+  if (!to_remote_.empty() || local_ended_) return false;
+  to_remote_.resize(kBufferSize);
+  const ssize_t got = recv(local_.get(), to_remote_.data(), to_remote_.size(), MSG_DONTWAIT);
+  const bool not_now = got < 0 && NotNow();
+  to_remote_.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  to_remote_begin_ = 0;
+  local_ended_ = got <= 0 && !not_now;
+  return !not_now;
+}
+
+bool ChannelPump::WriteRemote(Libssh2Session& session) {
+  if (to_remote_.empty()) {
+    if (!local_ended_ || eof_sent_) return false;
+    eof_sent_ = session.SendEof();
+    return eof_sent_;
+  }
+  const ssize_t put = session.Write(std::string_view(to_remote_).substr(to_remote_begin_));
+  if (put < 0 && session.WouldBlock()) return false;
+  if (put < 0) {
+    // The program may have ended without reading all; its output tells.
+    to_remote_.clear();
+    if (!session.RemoteEnded()) failure_ = ConnectionLost(session);
+    return false;
+  }
+  to_remote_begin_ += static_cast<size_t>(put);
+  if (to_remote_begin_ == to_remote_.size()) to_remote_.clear();
+  return put > 0;
+}
+
+}  // namespace autodist::transport
