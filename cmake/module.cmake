@@ -1,3 +1,16 @@
+# autodist_precompiled(NAME targets... HEADERS headers...): what others have written and most of our
+# files include, compiled once, for target_precompile_headers(TARGET REUSE_FROM NAME).
+function(autodist_precompiled name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS")
+  file(CONFIGURE OUTPUT ${name}.cc CONTENT "")
+  add_library(${name} STATIC ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
+  target_link_libraries(${name} PRIVATE autodist::grpc ${arg_UNPARSED_ARGUMENTS})
+  target_precompile_headers(${name} PRIVATE
+    <algorithm> <chrono> <filesystem> <functional> <map> <memory> <mutex> <optional> <string>
+    <thread> <vector> <google/protobuf/util/json_util.h> <grpcpp/grpcpp.h> ${arg_HEADERS})
+endfunction()
+autodist_precompiled(autodist_headers)
+
 # autodist_module(NAME SOURCES files... DEPENDS targets... PRIVATE targets...)
 #
 # The library autodist_NAME, known to others as autodist::NAME. Includes are written from src/ and
@@ -10,4 +23,5 @@ function(autodist_module name)
     PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
   target_compile_features(autodist_${name} PUBLIC cxx_std_20)
   target_link_libraries(autodist_${name} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE})
+  target_precompile_headers(autodist_${name} REUSE_FROM autodist_headers)
 endfunction()
