@@ -16,7 +16,7 @@ MODULES = {
     "src/plan": {"dialect", "spec", "proto", "base"},
     "src/diagnosis": {"proto", "base"},
     "src/process": {"base"},
-    "src/transport": {"base"},
+    "src/transport": {"process", "base"},
     "src/rpc": {"proto", "base"},
     "src/control": {"rpc", "proto", "base"},
     "src/reach": {"plan", "spec", "transport", "proto", "base"},

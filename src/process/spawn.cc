@@ -51,7 +51,7 @@ struct Prepared {
   char* const* shell_argv;  // for a script without "#!"
   char* const* environment;
   const char* working_directory;
-  int null_fd;
+  int stdin_fd;
   int stdout_fd;
   int stderr_fd;
   int extra_fd;
@@ -59,6 +59,8 @@ struct Prepared {
   size_t cpus_size;  // bytes; 0: ours
   int report_fd;     // takes a Failure; closed by a successful execution
   pid_t parent;
+  bool dies_with_thread;
+  bool own_process_group;
 };
 
 struct Failure {
@@ -81,10 +83,12 @@ bool Give(int fd, int as) { return fd == as ? fcntl(fd, F_SETFD, 0) == 0 : dup2(
     action.sa_handler = SIG_DFL;
     sigaction(signal, &action, nullptr);
   }
-  setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != child.parent) _exit(1);  // died before the line above took effect
-  if (!Give(child.null_fd, STDIN_FILENO) || !Give(child.stdout_fd, STDOUT_FILENO) ||
+  if (child.own_process_group) setpgid(0, 0);
+  if (child.dies_with_thread) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != child.parent) _exit(1);  // died before the line above took effect
+  }
+  if (!Give(child.stdin_fd, STDIN_FILENO) || !Give(child.stdout_fd, STDOUT_FILENO) ||
       !Give(child.stderr_fd, STDERR_FILENO) ||
       (child.extra_fd >= 0 && !Give(child.extra_fd, kExtraFd))) {
     fail("dup2");
@@ -132,11 +136,11 @@ Result<pid_t> Spawn(const SpawnRequest& request) {
   const std::vector<cpu_set_t> cpus = Mask(request.cpus);
   const auto or_null = [&](int fd) { return fd >= 0 ? fd : null.get(); };
   AD_ASSIGN_OR_RETURN(base::FdPair report, base::Pipe());
-  const pid_t pid =
-      BorrowingFork({program.c_str(), argv.data(), shell.data(), environment.data(),
-                     request.working_directory.c_str(), null.get(), or_null(request.stdout_fd),
-                     or_null(request.stderr_fd), request.extra_fd, cpus.data(),
-                     cpus.size() * sizeof(cpu_set_t), report.second.get(), getpid()});
+  const pid_t pid = BorrowingFork(
+      {program.c_str(), argv.data(), shell.data(), environment.data(),
+       request.working_directory.c_str(), or_null(request.stdin_fd), or_null(request.stdout_fd),
+       or_null(request.stderr_fd), request.extra_fd, cpus.data(), cpus.size() * sizeof(cpu_set_t),
+       report.second.get(), getpid(), request.dies_with_thread, request.own_process_group});
   if (pid < 0) return ErrnoError(errno, "starting a process");
   report.second.Reset();
   Failure failure;

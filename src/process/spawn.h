@@ -1,4 +1,4 @@
-// Starting a process that dies with us.
+// Starting processes.
 #pragma once
 
 #include <sys/types.h>
@@ -16,17 +16,21 @@ struct SpawnRequest {
   std::vector<std::string> environment;  // "NAME=value"
   std::string working_directory;
   // Descriptors given to the child, still owned by the caller; -1: /dev/null.
+  int stdin_fd = -1;
   int stdout_fd = -1;
   int stderr_fd = -1;
   int extra_fd = -1;  // becomes descriptor 3; -1: none
   // It is to run on these CPUs alone, numbered as the kernel does; where the kernel has none of
   // them for it, or where there are none here, it runs on ours.
   std::vector<uint32_t> cpus;
+  // Whether the kernel kills it when the *thread* that calls Spawn ends; so call it on a thread
+  // that lives as long as the program should.
+  bool dies_with_thread = true;
+  // Else it is in ours: it may read from our terminal, whose Ctrl-C reaches it.
+  bool own_process_group = true;
 };
 
-// Starts the program in a process group of its own, with default signal handling and no other
-// descriptor of ours. The kernel kills it when the *thread* that called Spawn ends, so call it on
-// a thread that lives as long as the program should.
+// Starts the program with default signal handling and no other descriptor of ours.
 //
 // Blocks until the program has been executed, a millisecond or so. Fails with kNotFound or
 // kPermissionDenied if it cannot be.

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -11,7 +10,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <mutex>
+
+#include "process/environment.h"
+#include "process/spawn.h"
 
 namespace autodist::transport {
 namespace {
@@ -57,30 +58,14 @@ Result<std::unique_ptr<ProgramStream>> StartProgram(const std::vector<std::strin
   base::UniqueFd errors(memfd_create("stderr", MFD_CLOEXEC));
   if (!errors.valid()) return ErrnoError(errno, "memfd_create");
 
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, sockets.second.get(), STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, sockets.second.get(), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, errors.get(), STDERR_FILENO);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigemptyset(&none);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setpgroup(&attributes, 0);  // out of reach of the terminal's Ctrl-C
-  posix_spawnattr_setflags(&attributes,
-                           static_cast<short>(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP));
-
-  std::vector<char*> pointers;
-  pointers.reserve(argv.size() + 1);
-  for (const std::string& argument : argv) pointers.push_back(const_cast<char*>(argument.c_str()));
-  pointers.push_back(nullptr);
-  pid_t pid = 0;
-  const int error =
-      posix_spawnp(&pid, pointers[0], &actions, &attributes, pointers.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (error != 0) return ErrnoError(error, "starting " + argv[0]);
+  process::SpawnRequest request;
+  request.argv = argv;
+  request.environment = process::Environment::FromStrings(environ).ToStrings();
+  request.working_directory = ".";
+  request.stdin_fd = request.stdout_fd = sockets.second.get();
+  request.stderr_fd = errors.get();
+  request.dies_with_thread = false;  // who starts it may be a thread of a moment
+  AD_ASSIGN_OR_RETURN(const pid_t pid, process::Spawn(request));
   base::UniqueFd end(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (!end.valid()) {
     const Status failure = ErrnoError(errno, "pidfd_open");

@@ -99,6 +99,35 @@ TEST(SpawnTest, HasNoDescriptorOfOursAndAProcessGroupOfItsOwn) {
   EXPECT_EQ(ended.output, "0 1 2 3 leader\n");  // 3 is ls's own
 }
 
+TEST(SpawnTest, MayShareOurProcessGroupAndReadWhatItIsGiven) {
+  auto input = base::Pipe();
+  EXPECT_TRUE(base::WriteAll(input->second.get(), "given", base::Deadline::Never()).ok());
+  input->second.Reset();
+  SpawnRequest request = Command({"sh", "-c", "cat; ps -o pgid= -p $$ | tr -d ' '"});
+  request.stdin_fd = input->first.get();
+  request.own_process_group = false;
+  EXPECT_EQ(RunToEnd(request).output, "given" + std::to_string(getpgrp()) + "\n");
+}
+
+TEST(SpawnTest, MayOutliveTheThreadThatStartsIt) {
+  auto input = base::Pipe();
+  auto output = base::Pipe();
+  SpawnRequest request = Command({"cat"});
+  request.stdin_fd = input->first.get();
+  request.stdout_fd = output->second.get();
+  request.dies_with_thread = false;
+  pid_t pid = -1;
+  std::thread([&] { pid = Spawn(request).value_or(-1); }).join();
+  output->second.Reset();
+  EXPECT_TRUE(base::WriteAll(input->second.get(), "x", base::Deadline::Never()).ok());
+  char byte = 0;
+  EXPECT_EQ(read(output->first.get(), &byte, 1), 1);
+  input->second.Reset();
+  int status = -1;
+  EXPECT_EQ(waitpid(pid, &status, 0), pid);
+  EXPECT_TRUE(WIFEXITED(status));
+}
+
 TEST(SpawnTest, SignalsHaveTheirDefaultEffect) {
   signal(SIGPIPE, SIG_IGN);
   const Ended ended = RunToEnd(Command({"sh", "-c", "kill -PIPE $$"}));
