@@ -5,14 +5,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <optional>
 #include <set>
 
 #include "agent/prepare/affinity.h"
+#include "agent/prepare/environment_steps.h"
 #include "agent/prepare/examine.h"
-#include "agent/supervisor/run_program.h"
 #include "base/home_folder.h"
 #include "base/ip_address.h"
 #include "base/private_folder.h"
@@ -22,22 +21,6 @@ namespace autodist::agent {
 namespace {
 
 using process::Environment;
-
-constexpr std::chrono::seconds kActivationLimit{60};
-
-// bash runs the user's statements, which it gets in a variable, as argv is for all to see. They may
-// end with any status; a statement that fails before the last one must not go unnoticed, so an ERR
-// trap notes it. Statements inside sourced files (BASH_SOURCE is not empty there) and tested ones
-// (`a || b`, `if a`) do not count. Then env writes what they left to descriptor 3; by its full
-// path, as PATH may be anything now.
-constexpr char kActivationScript[] =
-    "trap 'autodist_status=$?; if [ ${#BASH_SOURCE[@]} = 0 ]; then "
-    "echo \"autodist: status $autodist_status from: $BASH_COMMAND\" >&2; "
-    "exit $autodist_status; fi' ERR; "
-    "autodist_statements=$AUTODIST_STATEMENTS; unset AUTODIST_STATEMENTS; "
-    "eval \"$autodist_statements\"; autodist_status=$?; trap - ERR; unset autodist_statements; "
-    "[ $autodist_status = 0 ] || exit $autodist_status; unset autodist_status; "
-    "exec /usr/bin/env -0 >&3";
 
 v1::Problem MakeProblem(v1::ProblemKind kind, std::string cause, std::string remedy) {
   v1::Problem problem;
@@ -59,27 +42,6 @@ std::optional<v1::Problem> CheckWorkingDirectory(const std::string& path) {
                      "link will do)");
 }
 
-// Runs the statements in a clean bash; `environment` becomes the one they leave behind.
-Status Activate(const std::string& statements, const std::string& directory,
-                Environment& environment, Supervisor& supervisor) {
-  ProgramCommand bash{{"bash", "--noprofile", "--norc", "-c", kActivationScript},
-                      environment,
-                      directory,
-                      /*result_on_descriptor_3=*/true};
-  bash.environment.Set("AUTODIST_STATEMENTS", statements);
-  AD_ASSIGN_OR_RETURN(const ProgramOutput output, RunProgram(bash, kActivationLimit, supervisor));
-  const std::string what = "python_venv '" + statements + "' ";
-  if (!output.failure.empty()) {
-    return Error(StatusCode::kFailedPrecondition,
-                 what + output.failure + (output.said.empty() ? "" : ":\n" + output.said));
-  }
-  if (output.result.empty()) {
-    return Error(StatusCode::kFailedPrecondition, what + "left the shell before its end");
-  }
-  environment = Environment::FromNulSeparated(output.result);
-  return OkStatus();
-}
-
 // The interface that the ranks are to use; "" with a warning if it is not to be found.
 std::string InterfaceOf(const v1::NodePlan& node, std::vector<std::string>& warnings) {
   if (!node.interface().empty()) return node.interface();
@@ -95,17 +57,6 @@ std::string InterfaceOf(const v1::NodePlan& node, std::vector<std::string>& warn
   warnings.push_back("no interface of this node has the address " + node.data_address() +
                      " that the spec gives it; it has " + (found.empty() ? "none" : found));
   return "";
-}
-
-void SetInterfaceVariables(const v1::NodePlan& node, Environment& environment,
-                           std::vector<std::string>& warnings) {
-  const std::string interface = InterfaceOf(node, warnings);
-  if (interface.empty()) return;
-  for (const v1::EnvironmentVariable& variable : node.interface_variables()) {
-    if (!environment.Has(variable.name())) {
-      environment.Set(variable.name(), variable.value() + interface);
-    }
-  }
 }
 
 std::optional<v1::Problem> CheckProgram(const std::string& program, const std::string& directory,
@@ -132,20 +83,15 @@ void CheckPrograms(const v1::NodePlan& node, const std::string& directory,
   }
 }
 
-// Writes the plan's files, and sets the variables that tell where they are.
-Status WriteFiles(const v1::NodePlan& node, const AgentPlace& agent, Environment& environment) {
-  if (node.files_size() > 0) {
-    AD_RETURN_IF_ERROR(base::MakePrivateFolder(agent.files, "remove it"));
-  }
+Status WriteFiles(const v1::NodePlan& node, const std::string& folder) {
+  if (node.files_size() > 0) AD_RETURN_IF_ERROR(base::MakePrivateFolder(folder, "remove it"));
   for (const v1::PlannedFile& file : node.files()) {
     if (file.name().empty() || file.name().find('/') != std::string::npos ||
         file.name().starts_with('.')) {
       return Error(StatusCode::kInvalidArgument, "'" + file.name() + "' is no name for a file");
     }
-    const std::string path = agent.files + "/" + file.name();
-    AD_RETURN_IF_ERROR(
-        base::WriteFile(path, file.content(), base::IfExists::kReplace, base::Readers::kOwner));
-    environment.Set(file.variable(), path);
+    AD_RETURN_IF_ERROR(base::WriteFile(folder + "/" + file.name(), file.content(),
+                                       base::IfExists::kReplace, base::Readers::kOwner));
   }
   return OkStatus();
 }
@@ -178,36 +124,6 @@ void SetAffinityIfWanted(const v1::NodePlan& node, const Environment& environmen
   }
 }
 
-// The environment of the ranks, as the request describes it.
-Result<Environment> RankEnvironment(const v1::PrepareRequest& request,
-                                    const Environment& agent_environment, bool has_directory,
-                                    Supervisor& supervisor, std::vector<std::string>& warnings) {
-  const v1::NodePlan& node = request.node();
-  const std::string directory = base::ExpandHome(request.working_directory());
-  Environment environment =
-      node.inherit_environment() ? agent_environment : Environment::CleanLogin(agent_environment);
-  if (!node.activation().empty()) {
-    // Tried even without the working directory, so that both problems are told at once.
-    AD_RETURN_IF_ERROR(
-        Activate(node.activation(), has_directory ? directory : "/", environment, supervisor));
-  }
-  for (const std::string& name : node.removed_variables()) environment.Remove(name);
-  for (const auto& variable : node.shared_envs()) {
-    environment.Set(variable.name(), environment.Expand(variable.value()));
-  }
-  for (const auto& variable : node.variables()) environment.Set(variable.name(), variable.value());
-  SetInterfaceVariables(node, environment, warnings);
-  for (const auto& variable : node.default_variables()) {
-    if (environment.Has(variable.name()) || environment.Has(variable.unless())) continue;
-    environment.Set(variable.name(), variable.value());
-  }
-  for (const char* name : {"_", "SHLVL", "OLDPWD"}) {
-    if (!node.inherit_environment()) environment.Remove(name);
-  }
-  environment.Set("PWD", directory);
-  return environment;
-}
-
 }  // namespace
 
 PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& agent_environment,
@@ -221,18 +137,17 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
   };
 
   const bool has_directory = report(CheckWorkingDirectory(directory));
-  Result<Environment> environment =
-      RankEnvironment(request, agent_environment, has_directory, supervisor, prepared.warnings);
+  const NodeValues values{agent.program, agent.rank_socket, agent.files,
+                          InterfaceOf(node, prepared.warnings), directory};
+  // Tried even without the working directory, so that both problems are told at once.
+  const Result<Environment> environment = TakeSteps(node.environment(), agent_environment, values,
+                                                    has_directory ? directory : "/", supervisor);
   if (!environment.ok()) {
     report(MakeProblem(v1::PROBLEM_KIND_ACTIVATION, Message(environment.status()),
                        "try the statements on the node in `bash --noprofile --norc`; where a "
                        "failing one is harmless, write `statement || true`"));
   } else {
-    environment->Set("AUTODIST_AGENT_SOCKET", agent.rank_socket);
-    for (const v1::EnvironmentVariable& variable : node.agent_variables()) {
-      environment->Set(variable.name(), agent.program + " " + variable.value());
-    }
-    const Status written = WriteFiles(node, agent, *environment);
+    const Status written = WriteFiles(node, agent.files);
     if (!written.ok()) {
       const std::string remedy = Remedy(written);
       report(MakeProblem(v1::PROBLEM_KIND_UNSPECIFIED, Message(written),
@@ -248,7 +163,7 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
     }
     SetAffinityIfWanted(node, *environment, supervisor, prepared);
   }
-  if (environment.ok()) prepared.environment = *std::move(environment);
+  if (environment.ok()) prepared.environment = *environment;
   if (request.has_examination()) {
     ExaminedNode examined;
     examined.working_directory = directory;

@@ -1,4 +1,6 @@
 // autodist dialects [NAME]
+#include <absl/strings/str_replace.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <set>
@@ -66,22 +68,22 @@ Variables SetOn(const v1::NodePlan& node) {
     if (variable.name() == "CUDA_VISIBLE_DEVICES" && all_gpus) continue;
     variables.push_back({variable.name(), variable.value()});
   }
-  const std::set<std::string> always = {"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME",
-                                        "TP_SOCKET_IFNAME", "OMP_NUM_THREADS",
-                                        "TORCH_NCCL_ASYNC_ERROR_HANDLING"};
-  for (const auto& variable : node.interface_variables()) {
-    if (!always.contains(variable.name())) variables.push_back({variable.name(), "eth0"});
-  }
-  for (const auto& variable : node.default_variables()) {
-    if (!always.contains(variable.name())) {
-      variables.push_back({variable.name(), variable.value()});
-    }
-  }
-  for (const v1::PlannedFile& file : node.files()) {
-    variables.push_back({file.variable(), "the path of " + file.name()});
-  }
-  for (const auto& variable : node.agent_variables()) {
-    variables.push_back({variable.name(), "autodist-agent " + variable.value()});
+  const std::set<std::string> always = {"NCCL_SOCKET_IFNAME",
+                                        "GLOO_SOCKET_IFNAME",
+                                        "TP_SOCKET_IFNAME",
+                                        "OMP_NUM_THREADS",
+                                        "PWD",
+                                        "TORCH_NCCL_ASYNC_ERROR_HANDLING",
+                                        "AUTODIST_AGENT_SOCKET"};
+  for (const v1::EnvironmentStep& step : node.environment()) {
+    if (!step.has_set() || always.contains(step.set().name())) continue;
+    const std::string example =
+        step.set().has_on_node()
+            ? absl::StrReplaceAll(step.set().on_node(), {{"{agent}", "autodist-agent"},
+                                                         {"{files}/", "the path of "},
+                                                         {"{interface}", "eth0"}})
+            : step.set().literal();
+    variables.push_back({step.set().name(), example});
   }
   return variables;
 }

@@ -81,7 +81,8 @@ void CheckPrepared(const Evidence& evidence, Findings& findings) {
   for (const uint32_t node : ReachedNodes(evidence)) {
     const v1::PrepareResponse& prepared = evidence.nodes[node].prepared;
     findings.Checked(v1::CHECK_FOLDER, node);
-    if (!PlanOf(evidence, node).activation().empty()) {
+    if (std::ranges::any_of(PlanOf(evidence, node).environment(),
+                            &v1::EnvironmentStep::has_activate)) {
       findings.Checked(v1::CHECK_ACTIVATION, node);
     }
     bool activation_failed = false;

@@ -50,7 +50,7 @@ void ExtendHorovod(v1::LaunchPlan& plan) {
   store.add_argv(ChiefAddress(plan));
   store.add_argv(std::to_string(plan.master_port()));
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
-    node.add_interface_variables()->set_name("HOROVOD_GLOO_IFACE");
+    AddDefault(node, "HOROVOD_GLOO_IFACE").set_on_node("{interface}");
   }
 }
 

@@ -82,33 +82,33 @@ void KeepToNetwork(const std::string& network, v1::LaunchPlan& plan) {
     for (v1::NodePlan& node : *plan.mutable_nodes()) {
       // mpirun gives all nodes what it has itself.
       if (!PerDevice(plan) && node.node_rank() > 0) break;
-      AddVariable(*node.mutable_default_variables(), "OMPI_MCA_" + layer + "_tcp_if_include",
-                  network)
-          .set_unless("OMPI_MCA_" + excluded);
+      v1::SetVariable& variable = AddDefault(node, "OMPI_MCA_" + layer + "_tcp_if_include");
+      variable.set_literal(network);
+      variable.add_unless("OMPI_MCA_" + excluded);
     }
   }
 }
 
 void ServeMpirun(v1::LaunchPlan& plan) {
   v1::NodePlan& chief = *plan.mutable_nodes(0);
+  v1::PlannedFile& file = *chief.add_files();
+  file.set_name("hostfile");
+  file.set_content(HostFile(plan));
   for (const char* variable :
        {"OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile"}) {
-    v1::PlannedFile& file = *chief.add_files();
-    file.set_name("hostfile");
-    file.set_content(HostFile(plan));
-    file.set_variable(variable);
+    AddStep(chief, variable).set_on_node("{files}/" + file.name());
   }
   for (const char* variable : {"OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent"}) {
-    AddVariable(*chief.mutable_agent_variables(), variable, "remote-shell");
+    AddStep(chief, variable).set_on_node("{agent} remote-shell");
   }
   // Within an allocation mpirun would take its nodes and srun, whatever else it is told.
   for (const char* name : {"SLURM_JOBID", "SLURM_JOB_ID", "SLURM_NODELIST", "SLURM_JOB_NODELIST"}) {
-    chief.add_removed_variables(name);
+    RemoveInherited(chief, name);
   }
   // Every daemon is to be started by mpirun itself: other nodes do not have our program there.
   for (const char* variable :
        {"OMPI_MCA_plm_rsh_no_tree_spawn", "PRTE_MCA_plm_ssh_no_tree_spawn"}) {
-    AddVariable(*chief.mutable_default_variables(), variable, "1");
+    AddDefault(chief, variable).set_literal("1");
   }
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
     if (node.node_rank() == 0) continue;
@@ -126,7 +126,7 @@ void ExtendMpi(v1::LaunchPlan& plan) {
     plan.set_pmix(true);
     for (v1::NodePlan& node : *plan.mutable_nodes()) {
       for (const auto& [name, value] : kWithoutMpirun) {
-        AddVariable(*node.mutable_default_variables(), name, value);
+        AddDefault(node, name).set_literal(value);
       }
     }
   } else {

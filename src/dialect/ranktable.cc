@@ -112,7 +112,7 @@ void ExtendRankTable(v1::LaunchPlan& plan) {
     v1::PlannedFile& file = *node.add_files();
     file.set_name(name);
     file.set_content(table);
-    file.set_variable("RANK_TABLE_FILE");
+    AddStep(node, "RANK_TABLE_FILE").set_on_node("{files}/" + name);
   }
 }
 

@@ -17,12 +17,28 @@ std::string DataAddresses(const v1::LaunchPlan& plan) {
   return Join(addresses);
 }
 
-v1::EnvironmentVariable& AddVariable(Variables& variables, const std::string& name,
-                                     const std::string& value) {
-  v1::EnvironmentVariable& variable = *variables.Add();
+void AddVariable(v1::RankPlan& process, const std::string& name, const std::string& value) {
+  v1::EnvironmentVariable& variable = *process.add_environment();
   variable.set_name(name);
   variable.set_value(value);
+}
+
+v1::SetVariable& AddStep(v1::NodePlan& node, const std::string& name) {
+  v1::SetVariable& variable = *node.add_environment()->mutable_set();
+  variable.set_name(name);
   return variable;
+}
+
+v1::SetVariable& AddDefault(v1::NodePlan& node, const std::string& name) {
+  v1::SetVariable& variable = AddStep(node, name);
+  variable.add_unless(name);
+  return variable;
+}
+
+void RemoveInherited(v1::NodePlan& node, const std::string& name) {
+  const auto step =
+      std::ranges::find_if(*node.mutable_environment(), &v1::EnvironmentStep::has_remove);
+  step->mutable_remove()->add_names(name);
 }
 
 void KeepGrpcFromProxies(const Process& process, const SetVariable& set) {

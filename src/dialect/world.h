@@ -18,11 +18,14 @@ const std::string& ChiefAddress(const v1::LaunchPlan& plan);
 // The data addresses of all nodes, with commas between.
 std::string DataAddresses(const v1::LaunchPlan& plan);
 
-using Variables = google::protobuf::RepeatedPtrField<v1::EnvironmentVariable>;
+void AddVariable(v1::RankPlan& process, const std::string& name, const std::string& value);
 
-// At the end of a plan's list, which owns what is returned.
-v1::EnvironmentVariable& AddVariable(Variables& variables, const std::string& name,
-                                     const std::string& value);
+// A last step of the node's environment, which the caller gives a value.
+v1::SetVariable& AddStep(v1::NodePlan& node, const std::string& name);
+// The same, for a variable that the environment may have already, and then keeps.
+v1::SetVariable& AddDefault(v1::NodePlan& node, const std::string& name);
+// Among those that an outer launcher has left, before any variable is set.
+void RemoveInherited(v1::NodePlan& node, const std::string& name);
 
 // gRPC would ask a proxy of the person's shell (http_proxy) for the other nodes, and wait. Source
 // of the name: doc/environment_variables.md of gRPC.

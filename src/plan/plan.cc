@@ -20,30 +20,20 @@ constexpr char kDefaultDialect[] = "torch";
 void SetReach(const spec::Node& node, const Input& input, v1::NodePlan& planned) {
   if (node.chief) {
     planned.mutable_reach()->mutable_local();
-    planned.set_inherit_environment(true);
     return;
   }
   const spec::SshGroup& group = input.spec.ssh.at(node.ssh_config);
   *planned.mutable_reach()->mutable_ssh() =
       MakeSshReach(node, group, input.address_of.at(node.address), input.person);
-  planned.set_activation(group.python_venv);
-  for (const auto& [name, value] : group.shared_envs) {
-    dialect::AddVariable(*planned.mutable_shared_envs(), name, value);
-  }
 }
 
-void SetVariables(const Input& input, v1::NodePlan& planned) {
-  for (const Variable& given : input.variables) {
-    dialect::AddVariable(*planned.mutable_variables(), given.name, given.value)
-        .set_secret(given.secret);
-  }
-}
-
-// Whether the process finds a variable of this name that autodist sets.
+// Whether the process finds a variable of this name that autodist sets, whoever else does.
 bool IsSetByUs(const std::string& name, const v1::NodePlan& node, const v1::RankPlan& process) {
   return std::ranges::count(process.environment(), name, &v1::EnvironmentVariable::name) > 0 ||
-         std::ranges::count(node.agent_variables(), name, &v1::EnvironmentVariable::name) > 0 ||
-         std::ranges::count(node.files(), name, &v1::PlannedFile::variable) > 0;
+         std::ranges::any_of(node.environment(), [&](const v1::EnvironmentStep& step) {
+           return step.set().name() == name && step.set().has_on_node() &&
+                  step.set().unless().empty();
+         });
 }
 
 // A rank that is told another number than the others expect would make them all wait.
@@ -88,7 +78,7 @@ void SetVariable(const std::string& name, const std::string& value, v1::RankPlan
   auto& variables = *rank.mutable_environment();
   const auto known = std::ranges::find(variables, name, &v1::EnvironmentVariable::name);
   if (known == variables.end()) {
-    dialect::AddVariable(variables, name, value);
+    dialect::AddVariable(rank, name, value);
   } else {
     known->set_value(value);
   }
@@ -159,8 +149,7 @@ v1::LaunchPlan PlanNodes(const Input& input) {
     SetReach(*node, input, planned);
     AddDevices(*node, planned);
     planned.set_gpu_affinity(input.gpu_affinity);
-    SetNodeEnvironment(input.kind, planned);
-    SetVariables(input, planned);
+    SetNodeEnvironment(input, *node, planned);
     world_size += static_cast<uint32_t>(planned.devices_size());
   }
   plan.set_world_size(world_size);

@@ -12,13 +12,16 @@ namespace autodist::plan {
 namespace {
 
 constexpr char kHidden[] = "(hidden)";
+constexpr size_t kWidth = 100;
 
 v1::LaunchPlan WithoutSecrets(v1::LaunchPlan plan) {
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
-    for (auto* variables : {node.mutable_shared_envs(), node.mutable_variables()}) {
-      for (v1::EnvironmentVariable& variable : *variables) {
-        if (variable.secret() || IsSecretName(variable.name())) variable.set_value(kHidden);
-      }
+    for (v1::EnvironmentStep& step : *node.mutable_environment()) {
+      if (!step.has_set()) continue;
+      v1::SetVariable& variable = *step.mutable_set();
+      if (!variable.secret() && !IsSecretName(variable.name())) continue;
+      if (variable.has_literal()) variable.set_literal(kHidden);
+      if (variable.has_expanded()) variable.set_expanded(kHidden);
     }
   }
   return plan;
@@ -35,8 +38,46 @@ std::string ReachAsText(const v1::Reach& reach) {
   return text;
 }
 
-void AppendVariable(std::string& text, const v1::EnvironmentVariable& variable) {
-  text += "      " + variable.name() + "=" + base::ShellQuote(variable.value()) + "\n";
+// Names, as many to a line as fit.
+std::string Wrapped(const google::protobuf::RepeatedPtrField<std::string>& names) {
+  std::string text;
+  size_t column = kWidth;
+  for (const std::string& name : names) {
+    if (column + 1 + name.size() > kWidth) {
+      text += "\n         ";
+      column = 9;
+    }
+    text += " " + name;
+    column += 1 + name.size();
+  }
+  return text;
+}
+
+std::string SettingAsText(const v1::SetVariable& variable) {
+  std::string text = "set " + variable.name() + "=";
+  if (variable.has_expanded()) {
+    text += base::ShellQuote(variable.expanded()) + ", expanded";
+  } else {
+    text += variable.has_literal() ? base::ShellQuote(variable.literal()) : variable.on_node();
+  }
+  std::string unless;
+  for (const std::string& name : variable.unless()) {
+    unless += (unless.empty() ? ", unless " : " or ") + (name == variable.name() ? "it" : name);
+  }
+  return text + unless + (unless.empty() ? "" : " is set");
+}
+
+std::string StepAsText(const v1::EnvironmentStep& step) {
+  switch (step.step_case()) {
+    case v1::EnvironmentStep::kCleanLogin:
+      return "clean login";
+    case v1::EnvironmentStep::kActivate:
+      return "activate " + base::ShellQuote(step.activate());
+    case v1::EnvironmentStep::kRemove:
+      return "remove" + Wrapped(step.remove().names());
+    default:
+      return SettingAsText(step.set());
+  }
 }
 
 void AppendRank(std::string& text, const v1::RankPlan& rank) {
@@ -45,8 +86,10 @@ void AppendRank(std::string& text, const v1::RankPlan& rank) {
     const bool gpu = rank.device().kind() == v1::DEVICE_KIND_GPU;
     text += std::string(": ") + (gpu ? "gpu " : "cpu ") + std::to_string(rank.device().index());
   }
-  text += "\n    environment:\n";
-  for (const auto& variable : rank.environment()) AppendVariable(text, variable);
+  text += "\n    environment, after that of the node:\n";
+  for (const v1::EnvironmentVariable& variable : rank.environment()) {
+    text += "      " + variable.name() + "=" + base::ShellQuote(variable.value()) + "\n";
+  }
   text += (rank.by_agent() ? "    argv of the agent's program: " : "    argv: ") +
           base::ShellLine({rank.argv().begin(), rank.argv().end()}) + "\n";
 }
@@ -86,15 +129,11 @@ std::string PlanAsText(const v1::LaunchPlan& full_plan) {
             (node.data_address() == node.address() ? "" : " (" + node.data_address() + ")") +
             (node.reach().has_local() ? ", chief" : "") +
             "\n  reached by: " + ReachAsText(node.reach()) + "\n";
-    if (!node.activation().empty()) {
-      text += "  activation: " + base::ShellQuote(node.activation()) + "\n";
-    }
-    if (node.shared_envs_size() > 0) text += "  shared_envs, expanded on the node:\n";
-    for (const auto& variable : node.shared_envs()) AppendVariable(text, variable);
-    if (node.variables_size() > 0) text += "  variables given for this job:\n";
-    for (const auto& variable : node.variables()) AppendVariable(text, variable);
-    for (const v1::PlannedFile& file : node.files()) {
-      text += "  file " + file.name() + ", whose path is in " + file.variable() + "\n";
+    for (const v1::PlannedFile& file : node.files()) text += "  file " + file.name() + "\n";
+    text += node.reach().has_local() ? "  environment, from that of this shell:\n"
+                                     : "  environment, from that of a login:\n";
+    for (const v1::EnvironmentStep& step : node.environment()) {
+      text += "      " + StepAsText(step) + "\n";
     }
     for (const v1::RankPlan& rank : node.ranks()) AppendRank(text, rank);
   }

@@ -6,7 +6,7 @@ namespace autodist::plan {
 namespace {
 
 // Left by an outer launcher, these would make a framework believe that it was started by it.
-constexpr const char* kStaleVariables[] = {
+constexpr const char* kInherited[] = {
     "AUTODIST_*",
     "RANK",
     "WORLD_SIZE",
@@ -75,6 +75,9 @@ constexpr const char* kStaleVariables[] = {
     "HOROVOD_HOSTNAME",
 };
 
+// What the bash of an activation leaves of its own.
+constexpr const char* kOfBash[] = {"_", "SHLVL", "OLDPWD"};
+
 // The node's whole list, not one device: programs call set_device(LOCAL_RANK).
 std::string VisibleGpus(const v1::NodePlan& node) {
   std::vector<std::string> gpus;
@@ -84,11 +87,23 @@ std::string VisibleGpus(const v1::NodePlan& node) {
   return dialect::Join(gpus);
 }
 
+void SetDefaults(v1::ProgramKind kind, v1::NodePlan& node) {
+  // NCCL: "=" asks for exactly this name.
+  dialect::AddDefault(node, "NCCL_SOCKET_IFNAME").set_on_node("={interface}");
+  dialect::AddDefault(node, "GLOO_SOCKET_IFNAME").set_on_node("{interface}");
+  dialect::AddDefault(node, "TP_SOCKET_IFNAME").set_on_node("{interface}");
+  dialect::AddDefault(node, "TORCH_NCCL_ASYNC_ERROR_HANDLING").set_literal("1");
+  // Several ranks with a thread per core each would fight for the cores.
+  if (kind == v1::PROGRAM_KIND_PER_DEVICE && node.devices_size() > 1) {
+    dialect::AddDefault(node, "OMP_NUM_THREADS").set_literal("1");
+  }
+}
+
 }  // namespace
 
 void SetRankEnvironment(const v1::LaunchPlan& plan, const v1::NodePlan& node, v1::RankPlan& rank) {
   const auto set = [&](const char* name, const std::string& value) {
-    dialect::AddVariable(*rank.mutable_environment(), name, value);
+    dialect::AddVariable(rank, name, value);
   };
   const std::string gpus = VisibleGpus(node);
   set("AUTODIST_JOB_ID", plan.job_id());
@@ -109,34 +124,37 @@ void SetRankEnvironment(const v1::LaunchPlan& plan, const v1::NodePlan& node, v1
   set("CUDA_VISIBLE_DEVICES", rank.auxiliary() && !rank.by_agent() ? "" : gpus);
 }
 
-void SetNodeEnvironment(v1::ProgramKind kind, v1::NodePlan& node) {
-  for (const char* name : kStaleVariables) node.add_removed_variables(name);
-  const auto by_default = [&](const char* name, const char* value) {
-    dialect::AddVariable(*node.mutable_default_variables(), name, value);
-  };
-  by_default("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
-  // Several ranks with a thread per core each would fight for the cores.
-  if (kind == v1::PROGRAM_KIND_PER_DEVICE && node.devices_size() > 1) {
-    by_default("OMP_NUM_THREADS", "1");
+void SetNodeEnvironment(const Input& input, const spec::Node& node, v1::NodePlan& planned) {
+  const spec::SshGroup none;
+  const spec::SshGroup& group = node.chief ? none : input.spec.ssh.at(node.ssh_config);
+  if (!node.chief) planned.add_environment()->mutable_clean_login();
+  if (!group.python_venv.empty()) planned.add_environment()->set_activate(group.python_venv);
+  v1::RemoveVariables& removed = *planned.add_environment()->mutable_remove();
+  for (const char* name : kInherited) removed.add_names(name);
+  for (const char* name : kOfBash) {
+    if (!node.chief) removed.add_names(name);
   }
-
-  const auto by_interface = [&](const char* name, const char* prefix) {
-    dialect::AddVariable(*node.mutable_interface_variables(), name, prefix);
-  };
-  by_interface("NCCL_SOCKET_IFNAME", "=");  // NCCL: "=" asks for exactly this name
-  by_interface("GLOO_SOCKET_IFNAME", "");
-  by_interface("TP_SOCKET_IFNAME", "");
+  for (const auto& [name, value] : group.shared_envs) {
+    dialect::AddStep(planned, name).set_expanded(value);
+  }
+  for (const Variable& given : input.variables) {
+    v1::SetVariable& variable = dialect::AddStep(planned, given.name);
+    variable.set_literal(given.value);
+    variable.set_secret(given.secret);
+  }
+  SetDefaults(input.kind, planned);
+  dialect::AddStep(planned, "PWD").set_on_node("{working_directory}");
+  dialect::AddStep(planned, "AUTODIST_AGENT_SOCKET").set_on_node("{agent_socket}");
 }
 
 void SetNcclDebug(const std::string& level, v1::LaunchPlan& plan) {
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
     for (v1::RankPlan& rank : *node.mutable_ranks()) {
-      const auto set = [&](const char* name, const std::string& value) {
-        dialect::AddVariable(*rank.mutable_environment(), name, value);
-      };
-      set("NCCL_DEBUG", level);
+      dialect::AddVariable(rank, "NCCL_DEBUG", level);
       // The name opens the rank's own pipe once more, so the lines are kept as all that it writes.
-      if (level == "INFO" || level == "TRACE") set("NCCL_DEBUG_FILE", "/dev/stderr");
+      if (level == "INFO" || level == "TRACE") {
+        dialect::AddVariable(rank, "NCCL_DEBUG_FILE", "/dev/stderr");
+      }
     }
   }
 }

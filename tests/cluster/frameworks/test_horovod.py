@@ -57,6 +57,6 @@ def test_contract_with_two_ranks_and_one(environments, plan, two_and_one):
 
     nodes = plan("--dialect", "horovod", "--master-port", "29999", changes=two_and_one)["nodes"]
     for node in nodes:
-        assert "HOROVOD_GLOO_IFACE" in [variable["name"] for variable in node["interface_variables"]]
+        assert "HOROVOD_GLOO_IFACE" in [step["set"]["name"] for step in node["environment"] if "set" in step]
     [store] = [process for process in nodes[0]["ranks"] if process.get("auxiliary")]
     assert store["argv"][1:] == [address(1), "29999"]

@@ -51,7 +51,8 @@ void ForEachPlan(Look look) {
 }
 
 bool IsRemoved(const std::string& name, const v1::NodePlan& node) {
-  return std::ranges::any_of(node.removed_variables(), [&](const std::string& pattern) {
+  const auto step = std::ranges::find_if(node.environment(), &v1::EnvironmentStep::has_remove);
+  return std::ranges::any_of(step->remove().names(), [&](const std::string& pattern) {
     return pattern.ends_with('*') ? name.starts_with(pattern.substr(0, pattern.size() - 1))
                                   : name == pattern;
   });

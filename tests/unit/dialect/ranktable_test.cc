@@ -58,7 +58,9 @@ TEST(RankTableTest, EightDevices) {
                     Device("4", "192.168.100.100", "4"), Device("5", "192.168.101.100", "5"),
                     Device("6", "192.168.102.100", "6"), Device("7", "192.168.103.100", "7")})})));
   EXPECT_EQ(plan->nodes(0).files(0).name(), "hccl_8p_01234567_127.0.0.1.json");
-  EXPECT_EQ(plan->nodes(0).files(0).variable(), "RANK_TABLE_FILE");
+  const v1::SetVariable& variable = plan->nodes(0).environment().rbegin()->set();
+  EXPECT_EQ(variable.name(), "RANK_TABLE_FILE");
+  EXPECT_EQ(variable.on_node(), "{files}/hccl_8p_01234567_127.0.0.1.json");
 }
 
 TEST(RankTableTest, FourDevices) {

@@ -220,11 +220,17 @@ TEST(HorovodTest, HasAStoreOnTheChief) {
                                         {"HOROVOD_GLOO_RENDEZVOUS_PORT", "4711"}});
 }
 
-std::string Default(const v1::NodePlan& node, const std::string& name) {
-  for (const auto& variable : node.default_variables()) {
-    if (variable.name() == name) return variable.value();
+// The step that sets the variable; without a name where there is none.
+v1::SetVariable StepOf(const v1::NodePlan& node, const std::string& name) {
+  for (const v1::EnvironmentStep& step : node.environment()) {
+    if (step.set().name() == name) return step.set();
   }
-  return "(unset)";
+  return {};
+}
+
+std::string Default(const v1::NodePlan& node, const std::string& name) {
+  const v1::SetVariable variable = StepOf(node, name);
+  return variable.unless().empty() ? "(unset)" : variable.literal();
 }
 
 TEST(MpiTest, NodesAreReachedThroughAPortOfTheirOwn) {
@@ -232,6 +238,12 @@ TEST(MpiTest, NodesAreReachedThroughAPortOfTheirOwn) {
   ASSERT_EQ(plan.nodes(0).ranks_size(), 1);
   EXPECT_FALSE(plan.nodes(0).ranks(0).auxiliary());
   EXPECT_EQ(plan.nodes(0).files(0).content(), "10.0.0.1 slots=2\n10.0.0.2 slots=1\n");
+  for (const char* name : {"OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile"}) {
+    EXPECT_EQ(StepOf(plan.nodes(0), name).on_node(), "{files}/hostfile");
+  }
+  for (const char* name : {"OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent"}) {
+    EXPECT_EQ(StepOf(plan.nodes(0), name).on_node(), "{agent} remote-shell");
+  }
   ASSERT_EQ(plan.nodes(1).ranks_size(), 1);
   EXPECT_TRUE(plan.nodes(1).ranks(0).auxiliary());
   EXPECT_TRUE(plan.nodes(1).ranks(0).by_agent());
@@ -273,11 +285,8 @@ TEST(MpiTest, ExcludedInterfacesReplaceTheNetworkOfTheNodes) {
   const v1::NodePlan chief = plan::MakePlan(input)->nodes(0);
   EXPECT_EQ(Default(chief, "OMPI_MCA_btl_tcp_if_include"), "(unset)");
   EXPECT_EQ(Default(chief, "OMPI_MCA_oob_tcp_if_include"), "10.0.0.0/30");
-  for (const auto& variable : chief.default_variables()) {
-    if (variable.name() == "OMPI_MCA_oob_tcp_if_include") {
-      EXPECT_EQ(variable.unless(), "OMPI_MCA_oob_tcp_if_exclude");
-    }
-  }
+  EXPECT_THAT(StepOf(chief, "OMPI_MCA_oob_tcp_if_include").unless(),
+              ElementsAre("OMPI_MCA_oob_tcp_if_include", "OMPI_MCA_oob_tcp_if_exclude"));
 }
 
 }  // namespace

@@ -19,6 +19,33 @@ std::string Variable(const v1::RankPlan& rank, const std::string& name) {
   return value;
 }
 
+v1::SetVariable Step(const v1::NodePlan& node, const std::string& name) {
+  for (const v1::EnvironmentStep& step : node.environment()) {
+    if (step.set().name() == name) return step.set();
+  }
+  return {};
+}
+
+// A later step wins, and one with `unless` gives way: the order says whose value counts.
+TEST(PlanTest, VariablesAreSetInTheOrderOfTheirPrecedence) {
+  plan::Input input = test::ThreeNodeInput();
+  input.variables = {{"X", "given"}};
+  const v1::LaunchPlan plan = *MakePlan(input);
+  std::string order;
+  for (const v1::EnvironmentStep& step : plan.nodes(1).environment()) {
+    if (step.has_clean_login()) order += "login ";
+    if (step.has_activate()) order += "activate ";
+    if (step.has_remove()) order += "remove ";
+    if (step.has_set()) {
+      order += step.set().name() + (step.set().unless().empty() ? " " : "? ");
+    }
+  }
+  EXPECT_EQ(order,
+            "login activate remove X API_TOKEN X NCCL_SOCKET_IFNAME? GLOO_SOCKET_IFNAME? "
+            "TP_SOCKET_IFNAME? TORCH_NCCL_ASYNC_ERROR_HANDLING? OMP_NUM_THREADS? PWD "
+            "AUTODIST_AGENT_SOCKET ");
+}
+
 TEST(PlanTest, TheChiefComesFirstThenTheOrderOfTheSpec) {
   const v1::LaunchPlan plan = test::ThreeNodePlan();
   ASSERT_EQ(plan.nodes_size(), 3);
@@ -35,14 +62,14 @@ TEST(PlanTest, TheChiefComesFirstThenTheOrderOfTheSpec) {
 TEST(PlanTest, SaysHowEachNodeIsReached) {
   const v1::LaunchPlan plan = test::ThreeNodePlan();
   EXPECT_TRUE(plan.nodes(0).reach().has_local());
-  EXPECT_TRUE(plan.nodes(0).inherit_environment());
+  EXPECT_FALSE(plan.nodes(0).environment(0).has_clean_login());
   const v1::SshReach& a = plan.nodes(1).reach().ssh();
   EXPECT_EQ(a.host(), "10.0.0.2");
   EXPECT_EQ(a.port(), 2222u);
   EXPECT_EQ(a.username(), "me");
   EXPECT_EQ(a.key_files(0), "/home/me/k");
-  EXPECT_EQ(plan.nodes(1).activation(), "source v");
-  EXPECT_FALSE(plan.nodes(1).inherit_environment());
+  EXPECT_TRUE(plan.nodes(1).environment(0).has_clean_login());
+  EXPECT_EQ(plan.nodes(1).environment(1).activate(), "source v");
   const v1::SshReach& b = plan.nodes(2).reach().ssh();
   EXPECT_EQ(b.username(), "ann");
   EXPECT_EQ(b.key_files(0), "/work/keys/b");
@@ -79,8 +106,9 @@ TEST(PlanTest, GivesEachRankItsPlaceInTheWorld) {
 
 TEST(PlanTest, RemovesWhatAnOuterLauncherLeft) {
   const v1::LaunchPlan plan = test::ThreeNodePlan();
-  EXPECT_THAT(plan.nodes(0).removed_variables(), Contains("TORCHELASTIC_*"));
-  EXPECT_THAT(plan.nodes(0).removed_variables(), Contains("SLURM_PROCID"));
+  const auto& removed = plan.nodes(0).environment(0).remove().names();
+  EXPECT_THAT(removed, Contains("TORCHELASTIC_*"));
+  EXPECT_THAT(removed, Contains("SLURM_PROCID"));
 }
 
 TEST(PlanTest, NcclLogsWhereItsLinesAreKeptWithTheRanks) {
@@ -114,15 +142,15 @@ TEST(PlanTest, GivenVariablesAreForEveryNode) {
   const auto plan = MakePlan(input);
   ASSERT_TRUE(plan.ok()) << plan.status();
   for (const v1::NodePlan& node : plan->nodes()) {
-    ASSERT_EQ(node.variables_size(), 2);
-    EXPECT_EQ(node.variables(0).value(), "1=$B");
-    EXPECT_TRUE(node.variables(1).secret());
+    EXPECT_EQ(Step(node, "A").literal(), "1=$B");
+    EXPECT_TRUE(Step(node, "KEY").secret());
   }
 }
 
 TEST(PlanTest, VariablesThatTellRanksWhoTheyAreAreNotForOthersToSet) {
   plan::Input input = test::ThreeNodeInput();
-  for (const char* name : {"RANK", "CUDA_VISIBLE_DEVICES", "AUTODIST_JOB_ID"}) {
+  for (const char* name :
+       {"RANK", "CUDA_VISIBLE_DEVICES", "AUTODIST_JOB_ID", "AUTODIST_AGENT_SOCKET"}) {
     input.variables = {{name, "3"}};
     const Status refused = MakePlan(input).status();
     EXPECT_EQ(Message(refused), std::string(name) + " is set by autodist itself, for each process");

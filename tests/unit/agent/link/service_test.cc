@@ -199,7 +199,7 @@ TEST_F(ServiceTest, WithoutAnExaminationThereAreNoFacts) {
 TEST_F(ServiceTest, WordsInAnyEncodingTravel) {
   v1::PrepareRequest request;
   request.set_working_directory("/");
-  request.mutable_node()->set_activation("printf '\\377 broken'; exit 1");
+  request.mutable_node()->add_environment()->set_activate("printf '\\377 broken'; exit 1");
   grpc::ClientContext context;
   v1::PrepareResponse response;
   const grpc::Status status = chief_->Prepare(&context, request, &response);

@@ -22,15 +22,22 @@ class PrepareTest : public testing::Test {
     request_.set_working_directory(folder_.path());
     request_.mutable_node()->set_data_address("127.0.0.1");
     request_.mutable_node()->add_ranks()->add_argv("true");
+    node().add_environment()->mutable_clean_login();
     agent_.Set("HOME", folder_.path());
     agent_.Set("FROM_AGENT", "1");
   }
 
   v1::NodePlan& node() { return *request_.mutable_node(); }
-  void Share(const std::string& name, const std::string& value) {
-    v1::EnvironmentVariable& variable = *node().add_shared_envs();
+  void Share(const std::string& name, const std::string& value) { Set(name).set_expanded(value); }
+  void Activate(const std::string& statements) {
+    node().clear_environment();
+    node().add_environment()->mutable_clean_login();
+    node().add_environment()->set_activate(statements);
+  }
+  v1::SetVariable& Set(const std::string& name) {
+    v1::SetVariable& variable = *node().add_environment()->mutable_set();
     variable.set_name(name);
-    variable.set_value(value);
+    return variable;
   }
   PreparedNode Prepare() {
     return PrepareNode(request_, agent_, {"/socket", folder_.path() + "/files", "/the/agent"},
@@ -63,7 +70,7 @@ TEST_F(PrepareTest, FilesAreWrittenAndTheirPathsTold) {
   v1::PlannedFile& file = *node().add_files();
   file.set_name("table.json");
   file.set_content("{}");
-  file.set_variable("TABLE");
+  Set("TABLE").set_on_node("{files}/table.json");
   EXPECT_THAT(ReadyEnvironment(), Contains("TABLE=" + folder_.path() + "/files/table.json"));
   EXPECT_EQ(folder_.Read("files/table.json"), "{}");
   for (const char* name : {"../table.json", "", ".", "/tmp/x"}) {
@@ -85,9 +92,7 @@ TEST_F(PrepareTest, TheAgentsOwnProgramMayBeRun) {
   v1::RankPlan& own = *node().add_ranks();
   own.set_by_agent(true);
   own.add_argv("serve");
-  v1::EnvironmentVariable& variable = *node().add_agent_variables();
-  variable.set_name("SHELL_OF_MPIRUN");
-  variable.set_value("remote-shell");
+  Set("SHELL_OF_MPIRUN").set_on_node("{agent} remote-shell");
   EXPECT_THAT(ReadyEnvironment(), Contains("SHELL_OF_MPIRUN=/the/agent remote-shell"));
   EXPECT_THAT(Prepare().ranks.at(1).spawn.argv, testing::ElementsAre("/the/agent", "serve"));
 }
@@ -99,6 +104,8 @@ TEST_F(PrepareTest, EveryProgramIsLookedFor) {
 }
 
 TEST_F(PrepareTest, ANodeStartsFromACleanEnvironment) {
+  Set("PWD").set_on_node("{working_directory}");
+  Set("AUTODIST_AGENT_SOCKET").set_on_node("{agent_socket}");
   const auto environment = ReadyEnvironment();
   EXPECT_THAT(environment, Not(Contains("FROM_AGENT=1")));
   EXPECT_THAT(environment, Contains("HOME=" + folder_.path()));
@@ -107,8 +114,8 @@ TEST_F(PrepareTest, ANodeStartsFromACleanEnvironment) {
 }
 
 TEST_F(PrepareTest, TheChiefKeepsItsShellsEnvironmentButNotAnOuterLaunchers) {
-  node().set_inherit_environment(true);
-  node().add_removed_variables("OUTER_*");
+  node().clear_environment();
+  node().add_environment()->mutable_remove()->add_names("OUTER_*");
   agent_.Set("OUTER_RANK", "7");
   agent_.Set("PATH", "/usr/bin:/bin");
   const auto environment = ReadyEnvironment();
@@ -117,7 +124,7 @@ TEST_F(PrepareTest, TheChiefKeepsItsShellsEnvironmentButNotAnOuterLaunchers) {
 }
 
 TEST_F(PrepareTest, SharedEnvsAreExpandedAfterTheActivation) {
-  node().set_activation("export X=1; export PATH=/opt/bin:$PATH LD_LIBRARY_PATH=/venv/lib");
+  Activate("export X=1; export PATH=/opt/bin:$PATH LD_LIBRARY_PATH=/venv/lib");
   Share("LD_LIBRARY_PATH", "$LD_LIBRARY_PATH:/opt/lib");
   Share("S", "a b \"c\" $X");
   Share("T", "$S$(touch pwned)`touch pwned`");
@@ -132,12 +139,12 @@ TEST_F(PrepareTest, SharedEnvsAreExpandedAfterTheActivation) {
 
 TEST_F(PrepareTest, TheActivationMayDefineFunctionsAndFailWhereItIsTested) {
   folder_.Write("conda.sh", "conda() { export CONDA=$2; }\nfalse\n[ -n \"$NONE\" ] && x=1\ntrue\n");
-  node().set_activation("source ./conda.sh;conda activate autodist; false || true");
+  Activate("source ./conda.sh;conda activate autodist; false || true");
   EXPECT_THAT(ReadyEnvironment(), Contains("CONDA=autodist"));
 }
 
 TEST_F(PrepareTest, TheActivationCannotBreakTheWayBack) {
-  node().set_activation("export PATH=/nowhere; exec 3>/dev/null; trap 'echo bye' EXIT");
+  Activate("export PATH=/nowhere; exec 3>/dev/null; trap 'echo bye' EXIT");
   node().mutable_ranks(0)->set_argv(0, "/bin/true");
   // Descriptor 3 is where the environment comes back; whoever closes it is told so.
   EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_ACTIVATION), HasSubstr("before its end"));
@@ -146,16 +153,16 @@ TEST_F(PrepareTest, TheActivationCannotBreakTheWayBack) {
 TEST_F(PrepareTest, AFailingActivationShowsItsOutput) {
   for (const std::string statements :
        {"source /no/such/activate", "source /no/such/activate; export X=1"}) {
-    node().set_activation(statements);
+    Activate(statements);
     const std::string cause = OnlyProblem(v1::PROBLEM_KIND_ACTIVATION);
     EXPECT_THAT(cause, HasSubstr("ended with status 1"));
     EXPECT_THAT(cause, HasSubstr("/no/such/activate: No such file or directory"));
   }
-  node().set_activation("echo some; exit 4");
+  Activate("echo some; exit 4");
   EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_ACTIVATION), HasSubstr("status 4:\nsome"));
-  node().set_activation("exit 0");
+  Activate("exit 0");
   EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_ACTIVATION), HasSubstr("left the shell"));
-  node().set_activation("if then");
+  Activate("if then");
   EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_ACTIVATION), HasSubstr("syntax error"));
 }
 
@@ -163,13 +170,13 @@ TEST_F(PrepareTest, StartUpFilesChangeNothing) {
   for (const char* name : {".bashrc", ".profile", ".bash_profile"}) {
     folder_.Write(name, "echo noise; export FROM_RC=1; sleep 100\n");
   }
-  node().set_activation("export X=1");
+  Activate("export X=1");
   EXPECT_THAT(ReadyEnvironment(), Not(Contains("FROM_RC=1")));
 }
 
 TEST_F(PrepareTest, AllProblemsOfANodeAreToldAtOnce) {
   request_.set_working_directory(folder_.path() + "/none");
-  node().set_activation("export PATH=/nowhere");
+  Activate("export PATH=/nowhere");
   const PreparedNode prepared = Prepare();
   ASSERT_EQ(prepared.problems.size(), 2u);
   EXPECT_THAT(prepared.problems[0].cause(), HasSubstr("/none: No such file or directory"));
@@ -184,25 +191,43 @@ TEST_F(PrepareTest, TellsAMissingProgramFromOneThatMayNotRun) {
   EXPECT_THAT(OnlyProblem(v1::PROBLEM_KIND_COMMAND_NOT_EXECUTABLE), HasSubstr("not an executable"));
 }
 
+TEST_F(PrepareTest, EachStepTakesWhatTheOnesBeforeHaveLeft) {
+  Set("A").set_literal("$B");
+  Share("A", "$A:/c");
+  node().add_environment()->mutable_remove()->add_names("A*");
+  Share("A", "$A:/d");
+  Set("A").set_literal("after");
+  Set("Z").set_literal("{agent}");
+  node().mutable_environment(node().environment_size() - 2)->mutable_set()->add_unless("A");
+  v1::EnvironmentVariable& last = *node().mutable_ranks(0)->add_environment();
+  last.set_name("Z");
+  last.set_value("of the rank");
+  const auto environment = ReadyEnvironment();
+  EXPECT_THAT(environment, Contains("A=/d"));
+  EXPECT_THAT(environment, Contains("Z=of the rank"));
+  EXPECT_THAT(*Prepare().environment,
+              testing::Property(&Environment::ToStrings, Contains("Z={agent}")));
+}
+
 TEST_F(PrepareTest, ADefaultMayGiveWayToAnotherVariable) {
-  for (const char* name : {"A", "B"}) {
-    v1::EnvironmentVariable& variable = *node().add_default_variables();
-    variable.set_name(std::string(name) + "_INCLUDE");
-    variable.set_unless(std::string(name) + "_EXCLUDE");
-  }
   Share("A_EXCLUDE", "lo");
+  for (const std::string name : {"A", "B"}) {
+    v1::SetVariable& variable = Set(name + "_INCLUDE");
+    variable.set_literal("");
+    variable.add_unless(name + "_EXCLUDE");
+  }
   const auto environment = ReadyEnvironment();
   EXPECT_THAT(environment, Not(Contains("A_INCLUDE=")));
   EXPECT_THAT(environment, Contains("B_INCLUDE="));
 }
 
 TEST_F(PrepareTest, InterfaceVariablesNameTheOwnerOfTheAddressUnlessSet) {
-  for (const char* name : {"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"}) {
-    v1::EnvironmentVariable& variable = *node().add_interface_variables();
-    variable.set_name(name);
-    variable.set_value(name[0] == 'N' ? "=" : "");
-  }
   Share("GLOO_SOCKET_IFNAME", "eth7");
+  for (const char* name : {"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"}) {
+    v1::SetVariable& variable = Set(name);
+    variable.set_on_node(name[0] == 'N' ? "={interface}" : "{interface}");
+    variable.add_unless(name);
+  }
   const auto environment = ReadyEnvironment();
   EXPECT_THAT(environment, Contains("NCCL_SOCKET_IFNAME==lo"));
   EXPECT_THAT(environment, Contains("GLOO_SOCKET_IFNAME=eth7"));
@@ -212,6 +237,8 @@ TEST_F(PrepareTest, InterfaceVariablesNameTheOwnerOfTheAddressUnlessSet) {
   ASSERT_EQ(elsewhere.warnings.size(), 1u);
   EXPECT_THAT(elsewhere.warnings[0],
               HasSubstr("no interface of this node has the address 192.0.2.1"));
+  EXPECT_THAT(elsewhere.ranks.at(0).spawn.environment,
+              Not(Contains(testing::StartsWith("NCCL_SOCKET_IFNAME="))));
 
   node().set_interface("ib0");  // the spec's word needs no owner
   EXPECT_THAT(ReadyEnvironment(), Contains("NCCL_SOCKET_IFNAME==ib0"));

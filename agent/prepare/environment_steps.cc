@@ -1,0 +1,93 @@
+#include "agent/prepare/environment_steps.h"
+
+#include <absl/strings/str_replace.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "agent/supervisor/run_program.h"
+
+namespace autodist::agent {
+namespace {
+
+using process::Environment;
+
+constexpr std::chrono::seconds kActivationLimit{60};
+
+// bash runs the user's statements, which it gets in a variable, as argv is for all to see. They may
+// end with any status; a statement that fails before the last one must not go unnoticed, so an ERR
+// trap notes it. Statements inside sourced files (BASH_SOURCE is not empty there) and tested ones
+// (`a || b`, `if a`) do not count. Then env writes what they left to descriptor 3; by its full
+// path, as PATH may be anything now.
+constexpr char kActivationScript[] =
+    "trap 'autodist_status=$?; if [ ${#BASH_SOURCE[@]} = 0 ]; then "
+    "echo \"autodist: status $autodist_status from: $BASH_COMMAND\" >&2; "
+    "exit $autodist_status; fi' ERR; "
+    "autodist_statements=$AUTODIST_STATEMENTS; unset AUTODIST_STATEMENTS; "
+    "eval \"$autodist_statements\"; autodist_status=$?; trap - ERR; unset autodist_statements; "
+    "[ $autodist_status = 0 ] || exit $autodist_status; unset autodist_status; "
+    "exec /usr/bin/env -0 >&3";
+
+// Runs the statements in a clean bash; `environment` becomes the one they leave behind.
+Status Activate(const std::string& statements, const std::string& directory,
+                Environment& environment, Supervisor& supervisor) {
+  ProgramCommand bash{{"bash", "--noprofile", "--norc", "-c", kActivationScript},
+                      environment,
+                      directory,
+                      /*result_on_descriptor_3=*/true};
+  bash.environment.Set("AUTODIST_STATEMENTS", statements);
+  AD_ASSIGN_OR_RETURN(const ProgramOutput output, RunProgram(bash, kActivationLimit, supervisor));
+  const std::string what = "python_venv '" + statements + "' ";
+  if (!output.failure.empty()) {
+    return Error(StatusCode::kFailedPrecondition,
+                 what + output.failure + (output.said.empty() ? "" : ":\n" + output.said));
+  }
+  if (output.result.empty()) {
+    return Error(StatusCode::kFailedPrecondition, what + "left the shell before its end");
+  }
+  environment = Environment::FromNulSeparated(output.result);
+  return OkStatus();
+}
+
+// Nothing: the variable is not to be set.
+std::optional<std::string> ValueOf(const v1::SetVariable& variable, const Environment& environment,
+                                   const NodeValues& values) {
+  if (variable.has_literal()) return variable.literal();
+  if (variable.has_expanded()) return environment.Expand(variable.expanded());
+  if (values.interface.empty() && variable.on_node().find("{interface}") != std::string::npos) {
+    return std::nullopt;
+  }
+  return absl::StrReplaceAll(variable.on_node(),
+                             {{"{agent}", values.agent},
+                              {"{agent_socket}", values.agent_socket},
+                              {"{files}", values.files},
+                              {"{interface}", values.interface},
+                              {"{working_directory}", values.working_directory}});
+}
+
+void Set(const v1::SetVariable& variable, const NodeValues& values, Environment& environment) {
+  const auto is_set = [&](const std::string& name) { return environment.Has(name); };
+  if (std::ranges::any_of(variable.unless(), is_set)) return;
+  const auto value = ValueOf(variable, environment, values);
+  if (value) environment.Set(variable.name(), *value);
+}
+
+}  // namespace
+
+Result<Environment> TakeSteps(const EnvironmentSteps& steps, Environment environment,
+                              const NodeValues& values, const std::string& activation_folder,
+                              Supervisor& supervisor) {
+  for (const v1::EnvironmentStep& step : steps) {
+    if (step.has_clean_login()) environment = Environment::CleanLogin(environment);
+    if (step.has_activate()) {
+      AD_RETURN_IF_ERROR(Activate(step.activate(), activation_folder, environment, supervisor));
+    }
+    for (const std::string& name : step.remove().names()) environment.Remove(name);
+    if (step.has_set()) Set(step.set(), values, environment);
+  }
+  return environment;
+}
+
+}  // namespace autodist::agent
