@@ -1,70 +1,101 @@
 #!/usr/bin/python3
-"""Checks that includes go one way: what each module may include, and where others' headers may be."""
+"""Checks the includes against the tables of docs/architecture.md: which module may use which, and
+where the headers of third parties may be included."""
 
+import graphlib
 import re
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "architecture.md"
 
-# Folder: the modules that its files may include, besides itself.
-MODULES = {
-    "src/base": set(),
-    "src/files": {"base"},
-    "src/spec": {"base"},
-    "src/dialect": {"proto", "base"},
-    "src/plan": {"dialect", "spec", "proto", "base"},
-    "src/diagnosis": {"proto", "base"},
-    "src/process": {"base"},
-    "src/transport": {"process", "base"},
-    "src/rpc": {"proto", "base"},
-    "src/control": {"rpc", "proto", "base"},
-    "src/reach": {"plan", "spec", "transport", "proto", "base"},
-    "src/launch": {"reach", "transport", "rpc", "files", "proto", "base"},
-    "src/chief": {"launch", "reach", "diagnosis", "plan", "transport", "rpc", "proto", "base"},
-    "src/client": {"rpc", "proto", "base"},
-    "src/comm": {"client", "base"},
-    "src/cli": {"chief", "control", "launch", "reach", "diagnosis", "files", "plan", "dialect", "spec",
-                "transport", "proto", "base"},
-    "src/horovod_store": set(),
-    "bench": {"client", "comm", "proto", "base"},
-    "agent": {"rpc", "process", "files", "proto", "base"},
-}
+# What comes with the compiler and the C library.
+SYSTEM = re.compile(r"[a-z_]+|(arpa|linux|net|netinet|sys)/.*|(dirent|fcntl|fnmatch|getopt|glob|ifaddrs|limits|netdb|"
+                    r"poll|pthread|pwd|sched|signal|spawn|stdlib|string|strings|termios|unistd)\.h")
 
-# Header of a third party: the only files that may include it.
-ONLY_IN = {
-    "yaml-cpp/": {"src/spec/yaml_tree.cc"},
-    "libssh2": {"src/transport/libssh2_session.cc"},
-    "gloo/": {"src/comm/gloo_communicator.cc"},
-    "nccl.h": {"src/comm/nccl_communicator.cc"},
-    "httplib.h": {"src/horovod_store/main.cc"},
-    "nlohmann/": {"src/dialect/ranktable.cc", "src/dialect/tensorflow.cc"},
-    "xxhash.h": {"src/files/digest.cc"},
-    "spdlog/": {"src/base/log.cc"},
-    "pmix.h": {"agent/mpi/pmix_api.h"},
-    "pmix_server.h": {"agent/mpi/pmix_api.h"},
-    "pmix_common.h": {"agent/mpi/pmix_api.h"},
-    "hwloc": {"agent/prepare/affinity.cc"},
-    "CLI/": {"src/cli/commands.h"},
-    "absl/": {"include/autodist/status.h", "src/base/status.cc"},
-}
+
+def rows(heading):
+    """The rows of the first table below a heading, as lists of the words quoted in each cell."""
+    lines = PAGE.read_text().split(f"## {heading}\n")[1].splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("|---"))
+    for line in lines[start + 1:]:
+        if not line.startswith("|"):
+            return
+        yield [re.findall(r"`([^`]+)`", cell) for cell in line.strip("|").split("|")]
+
+
+def path_of(name):
+    return "src/" + name if (ROOT / "src" / name).is_dir() else name
+
+
+MODULES = {module: {path_of(name) for name in uses} for modules, _, uses in rows("Modules") for module in modules}
+# Beginning of the name of a header: the folders and files that may include it; none: all.
+THIRD_PARTIES = {header: places for _, headers, places in rows("Third parties") for header in headers}
+
+
+def longest(names, path):
+    """Of names of folders, or beginnings of names, the one that says most about the path."""
+    return max((name for name in names if path.startswith(name)), key=len, default=None)
+
+
+def within(path, place):
+    return path == place or path.startswith(place + "/")
+
+
+def module_of(path):
+    return longest({module for module in MODULES if within(path, module)}, path)
+
+
+def own_file(included, folder):
+    """Path of a header of ours, or None."""
+    if included.startswith("autodist/v1/"):
+        return "proto/" + included
+    for base in (ROOT / "src", ROOT, ROOT / "include", folder):
+        if (base / included).is_file():
+            return str((base / included).relative_to(ROOT))
+    return None
+
+
+def may_use(user, used):
+    """Who may use a module may use its rooms, unless it is a room beside them."""
+    return user == used or any(used == name or (within(used, name) and not within(user, name))
+                               for name in MODULES[user])
+
+
+def problem_with(name, included):
+    own = own_file(included, (ROOT / name).parent)
+    if own:
+        user, used = module_of(name), module_of(own)
+        if used and user and not may_use(user, used):
+            return f"{user} must not use {used}"
+        return None
+    header = longest(THIRD_PARTIES, included)
+    if not header:
+        return None if SYSTEM.fullmatch(included) else "belongs to no third party in docs/architecture.md"
+    places = THIRD_PARTIES[header]
+    if not places or any(within(name, place) for place in places):
+        return None
+    return f"<{header}> is for {', '.join(places)} alone"
 
 
 def problems():
-    for folder, allowed in MODULES.items():
-        own = Path(folder).name
+    names = [name for module in MODULES for name in (module, *MODULES[module])]
+    names += [place for places in THIRD_PARTIES.values() for place in places]
+    yield from (f"{PAGE.name}: there is no {name}" for name in names if not (ROOT / name).exists())
+    try:
+        graphlib.TopologicalSorter(MODULES).prepare()
+    except graphlib.CycleError as error:
+        yield f"{PAGE.name}: modules use each other: {' → '.join(error.args[1])}"
+    for folder in ("agent", "bench", "include", "src"):
         for path in sorted([*(ROOT / folder).rglob("*.cc"), *(ROOT / folder).rglob("*.h")]):
             name = str(path.relative_to(ROOT))
+            if folder != "include" and not module_of(name):
+                yield f"{name}: no module of docs/architecture.md"
             for included in re.findall(r'#include ["<]([^">]+)[">]', path.read_text()):
-                for header, files in ONLY_IN.items():
-                    if included.startswith(header) and name not in files:
-                        yield f"{name}: <{included}> belongs into {', '.join(files)} alone"
-                module = included.split("/")[0] if "/" in included else own
-                if included.startswith("autodist/v1/"):
-                    module = "proto"
-                known = {Path(other).name for other in MODULES} | {"proto"}
-                if module in known - {own} - allowed:
-                    yield f"{name}: {folder} must not include {included}"
+                problem = problem_with(name, included)
+                if problem:
+                    yield f"{name}: {included}: {problem}"
 
 
 if __name__ == "__main__":
