@@ -1,7 +1,6 @@
 #include "agent/life/attach.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -10,11 +9,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <thread>
 
 #include "agent/life/guardian.h"
 #include "base/unix_socket.h"
@@ -128,67 +129,39 @@ Result<Connection> StartOrConnect(const Request& request) {
   }
 }
 
-// One direction of the pump: what was read and is not yet written.
-struct Flow {
-  int from;
-  int to;
-  bool to_is_socket;
-  std::array<char, 65536> buffer;
-  size_t begin = 0;
-  size_t end = 0;
-  bool ended = false;
-  bool read_all = false;  // `from` has ended
-  bool moved = false;     // anything
+enum class CopyEnd { kReadAll, kNotTaken };  // `from` has ended; `to` takes no more
 
-  void Read() {
-    const ssize_t got = read(from, buffer.data(), buffer.size());
-    if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
-    begin = 0;
-    end = static_cast<size_t>(std::max<ssize_t>(got, 0));
-    ended = read_all = got <= 0;
-    if (ended && to_is_socket) shutdown(to, SHUT_WR);
-  }
-  void Write() {
-    const ssize_t put = write(to, buffer.data() + begin, end - begin);
-    if (put < 0 && (errno == EINTR || errno == EAGAIN)) return;
-    if (put < 0) {
-      ended = true;
-      begin = end = 0;
-    } else {
-      begin += static_cast<size_t>(put);
-      moved = true;
+// Blocks, whether the descriptors do or not.
+CopyEnd CopyAll(int from, int to, bool& copied_any) {
+  std::array<char, 65536> buffer;
+  for (;;) {
+    const auto got = base::ReadSome(from, buffer.data(), buffer.size(), base::Deadline::Never());
+    if (!got.ok() || *got == 0) return CopyEnd::kReadAll;
+    if (!base::WriteAll(to, {buffer.data(), *got}, base::Deadline::Never()).ok()) {
+      return CopyEnd::kNotTaken;
     }
+    copied_any = true;
   }
-  bool full() const { return begin < end; }
-};
+}
 
 // Until the agent closes. When the chief goes first, the agent learns it and may go on. Returns
 // whether the agent was first.
-bool Pump(int socket) {
-  Flow up{STDIN_FILENO, socket, true, {}};
-  Flow down{socket, STDOUT_FILENO, false, {}};
-  while (!down.ended) {
-    std::array<pollfd, 4> fds{};
-    size_t count = 0;
-    for (Flow* flow : {&up, &down}) {
-      if (flow->ended) continue;
-      fds[count++] = flow->full() ? pollfd{flow->to, POLLOUT, 0} : pollfd{flow->from, POLLIN, 0};
-    }
-    if (poll(fds.data(), count, -1) < 0 && errno != EINTR) return false;
-    size_t entry = 0;
-    for (Flow* flow : {&up, &down}) {
-      if (flow->ended) continue;
-      if (fds[entry++].revents == 0) continue;
-      if (flow->full()) {
-        flow->Write();
-      } else {
-        flow->Read();
-      }
-    }
-  }
+//
+// Each direction has a thread, as what one of them waits for must not hold up the other; and not
+// non-blocking descriptors, as stdin and stdout may be shared with others, who would not expect it.
+bool PassBytes(int socket) {
+  static std::atomic<bool> chief_ended = false;  // the thread may outlive this call
+  std::thread([socket] {
+    bool any = false;
+    if (CopyAll(STDIN_FILENO, socket, any) == CopyEnd::kNotTaken) return;
+    chief_ended = true;
+    shutdown(socket, SHUT_WR);
+  }).detach();
+  bool any = false;
+  const CopyEnd end = CopyAll(socket, STDOUT_FILENO, any);
   // A stdout that takes no more means that the chief is gone; an agent that has said nothing has
   // turned the greeting away.
-  return down.read_all && !up.read_all && down.moved;
+  return end == CopyEnd::kReadAll && !chief_ended && any;
 }
 
 bool IsPlainWord(const char* word) {
@@ -229,7 +202,7 @@ int Attach(int argc, char** argv) {
                                ? rpc::ReadyLine(request.nonce)
                                : rpc::GoneLine(request.nonce) + request.folder.ReadVerdict() + "\n";
   if (!base::WriteAll(STDOUT_FILENO, line, base::Deadline::Never()).ok()) return 1;
-  if (there && Pump(connection->socket.get())) AwaitGuardian(*connection, request.folder);
+  if (there && PassBytes(connection->socket.get())) AwaitGuardian(*connection, request.folder);
   return 0;
 }
 
