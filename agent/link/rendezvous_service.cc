@@ -8,7 +8,7 @@ namespace autodist::agent {
 class RendezvousService::Call final : public grpc::ServerUnaryReactor {
  public:
   Call(RendezvousService& service, v1::RendezvousRequest request, FillResponse fill)
-      : service_(service), fill_(std::move(fill)) {
+      : entry_(service.open_calls_), service_(service), fill_(std::move(fill)) {
     id_ = service_.Ask(std::move(request),
                        [this](const v1::RendezvousReply& reply) { Answer(reply); });
   }
@@ -27,6 +27,7 @@ class RendezvousService::Call final : public grpc::ServerUnaryReactor {
   }
   void OnDone() override { delete this; }
 
+  const OpenCalls::Entry entry_;
   RendezvousService& service_;
   const FillResponse fill_;
   uint64_t id_ = 0;

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "agent/link/event_queue.h"
+#include "agent/link/open_calls.h"
 #include "autodist/v1/rendezvous.grpc.pb.h"
 
 namespace autodist::agent {
@@ -43,7 +44,8 @@ class RendezvousService final : public v1::RendezvousService::CallbackService {
   EventQueue& events_;
   std::atomic<uint64_t> next_id_ = 1;
   std::mutex mutex_;
-  std::map<uint64_t, Answer> waiting_;
+  std::map<uint64_t, Answer> waiting_;  // guarded by mutex_
+  OpenCalls open_calls_;                // last
 };
 
 }  // namespace autodist::agent

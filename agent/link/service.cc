@@ -146,7 +146,7 @@ grpc::ServerUnaryReactor* AgentService::TryPorts(grpc::CallbackServerContext*,
 
 class AgentService::SessionReactor final : public SessionWriter {
  public:
-  explicit SessionReactor(AgentService& service) : service_(service) {
+  explicit SessionReactor(AgentService& service) : entry_(service.open_calls_), service_(service) {
     {
       const std::lock_guard lock(service_.session_mutex_);
       service_.parts_.events.Attach(this);
@@ -175,6 +175,7 @@ class AgentService::SessionReactor final : public SessionWriter {
     if (service_.parts_.events.Detach(this)) service_.parts_.chief.session_changed(false);
   }
 
+  const OpenCalls::Entry entry_;
   AgentService& service_;
   v1::ChiefMessage message_;
 };

@@ -13,6 +13,7 @@
 #include "agent/link/attempt_end.h"
 #include "agent/link/background_task.h"
 #include "agent/link/event_queue.h"
+#include "agent/link/open_calls.h"
 #include "agent/link/rendezvous_service.h"
 #include "agent/mpi/pmix_service.h"
 #include "agent/output/rank_output.h"
@@ -80,6 +81,7 @@ class AgentService final : public v1::AgentService::CallbackService {
   BackgroundTask looking_;
   BackgroundTask trying_ports_;
   BackgroundTask syncing_;
+  OpenCalls open_calls_;
 };
 
 // Supervisor events as messages; `ended` is the caller's to set.
