@@ -1,7 +1,6 @@
 #include "agent/mpi/remote_shell.h"
 
 #include <getopt.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +16,8 @@
 
 #include "autodist/v1/rendezvous.grpc.pb.h"
 #include "base/random.h"
+#include "process/environment.h"
+#include "process/spawn.h"
 #include "rpc/channel.h"
 
 namespace autodist::agent {
@@ -112,13 +113,16 @@ Result<std::string> Take(NodeKeys& keys, uint64_t number) {
 }
 
 // Does not wait for its end; if it fails, this process ends with its exit code.
-Status Run(std::string line) {
-  std::string shell = "sh";
-  std::string option = "-c";
-  char* const argv[] = {shell.data(), option.data(), line.data(), nullptr};
-  pid_t pid = 0;
-  const int error = posix_spawn(&pid, "/bin/sh", nullptr, nullptr, argv, environ);
-  if (error != 0) return ErrnoError(error, "/bin/sh");
+Status Run(const std::string& line) {
+  process::SpawnRequest shell;
+  shell.argv = {"/bin/sh", "-c", line};
+  shell.environment = process::Environment::FromStrings(environ).ToStrings();
+  shell.working_directory = ".";
+  shell.stdin_fd = STDIN_FILENO;
+  shell.stdout_fd = STDOUT_FILENO;
+  shell.stderr_fd = STDERR_FILENO;
+  shell.dies_with_thread = shell.own_process_group = false;  // the agent ends it with the job
+  AD_ASSIGN_OR_RETURN(const pid_t pid, process::Spawn(shell));
   std::thread([pid] {
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
@@ -132,8 +136,8 @@ Status Run(std::string line) {
 Status Serve(NodeKeys& keys) {
   AD_RETURN_IF_ERROR(keys.Set(kNext, "0", Clock::now() + kHandOverLimit));
   for (uint64_t number = 0;; ++number) {
-    AD_ASSIGN_OR_RETURN(std::string line, Take(keys, number));
-    AD_RETURN_IF_ERROR(Run(std::move(line)));
+    AD_ASSIGN_OR_RETURN(const std::string line, Take(keys, number));
+    AD_RETURN_IF_ERROR(Run(line));
   }
 }
 
