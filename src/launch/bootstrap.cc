@@ -26,7 +26,7 @@ constexpr size_t kLargestAgent = 64 << 20;
 constexpr char kInstallScript[] =
     "printf '\\nAUTODIST-SHELL %s\\n' \"$5\"; umask 077; d=\"$HOME/.cache/autodist/agent/$1\"; "
     "a=\"$d/autodist-agent\"; t=\"$a.$$\"; "
-    "mkdir -p \"$d\" && trap 'rm -f \"$t\"' EXIT && : > \"$t\" && "
+    "mkdir -p \"$d\" && trap 'rm -f \"$t\"' EXIT && trap 'exit 1' HUP PIPE TERM && : > \"$t\" && "
     "printf '\\nAUTODIST-NEED %s\\n' \"$5\" && head -c \"$2\" > \"$t\" && "
     "[ \"$(wc -c < \"$t\")\" -eq \"$2\" ] && chmod 700 \"$t\" && mv \"$t\" \"$a\" && "
     "trap - EXIT && shift 2 && exec \"$a\" attach \"$@\"";
