@@ -1,9 +1,11 @@
 # The front door: `make demo` shows it, `make check` tests it. Both install what they need.
-.PHONY: programs demo check check-frameworks bench
+.PHONY: packages programs demo check check-long check-frameworks bench
 
-programs:
+packages:
 	@setup/packages.sh
 	@setup/libssh2.sh build/deps
+
+programs: packages
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release --target autodist autodist-agent autodist-horovod-store \
 	  bench-programs train_digits
@@ -12,12 +14,14 @@ demo: programs
 	examples/virtual_cluster/virtual_cluster 3 --ranks 2 -- \
 	  build/bin/autodist run --spec {spec} -- build/bin/train_digits
 
-check: programs
+check: packages
 	@setup/packages.sh check
-	cmake --build --preset release && ctest --preset release
-	cmake --preset asan >/dev/null && cmake --build --preset asan && ctest --preset asan
-	cmake --preset tsan >/dev/null && cmake --build --preset tsan && ctest --preset tsan
-	tests/style
+	tests/check
+
+# With minutes for the fuzzers and the soak, and with the frameworks.
+check-long: packages
+	@setup/packages.sh frameworks
+	tests/check --long $(if $(FRAMEWORKS),--environments $(FRAMEWORKS))
 
 # PyTorch, PaddlePaddle, MindSpore, JAX, TensorFlow, ... from PyPI: 12 GB in build/frameworks, unless
 # they are in $(FRAMEWORKS) already.

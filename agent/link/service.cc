@@ -56,7 +56,7 @@ grpc::ServerUnaryReactor* AgentService::Prepare(grpc::CallbackServerContext* con
     return reactor;
   }
   parts_.chief.silence_expected(true);
-  preparing_.Start([this, request = *request, response] { PrepareNode(request, *response); },
+  preparing_.Start([this, request = *request, response] { AnswerPrepare(request, *response); },
                    [this, reactor] {
                      parts_.chief.silence_expected(false);
                      reactor->Finish(grpc::Status::OK);
@@ -64,7 +64,7 @@ grpc::ServerUnaryReactor* AgentService::Prepare(grpc::CallbackServerContext* con
   return reactor;
 }
 
-void AgentService::PrepareNode(v1::PrepareRequest request, v1::PrepareResponse& response) {
+void AgentService::AnswerPrepare(v1::PrepareRequest request, v1::PrepareResponse& response) {
   Status joined;
   if (request.has_pmix()) joined = parts_.pmix.Join(request.pmix(), *request.mutable_node());
   PreparedNode prepared = PrepareNode(request, process::Environment::FromStrings(environ),

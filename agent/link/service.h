@@ -63,7 +63,7 @@ class AgentService final : public v1::AgentService::CallbackService {
  private:
   class SessionReactor;
   class TryPortsReactor;
-  void PrepareNode(v1::PrepareRequest request, v1::PrepareResponse& response);  // blocks
+  void AnswerPrepare(v1::PrepareRequest request, v1::PrepareResponse& response);  // blocks
   void Handle(SessionWriter* session, const v1::ChiefMessage& message);
   void LookAtRanks();
 
