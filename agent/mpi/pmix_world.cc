@@ -1,5 +1,6 @@
 #include "agent/mpi/pmix_world.h"
 
+#include <absl/strings/str_join.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,13 +22,6 @@ std::string Text(pmix_status_t (*generate)(const char*, char**), const std::stri
   char* generated = nullptr;
   if (generate(input.c_str(), &generated) != PMIX_SUCCESS) return "";
   return OwnPmixText(generated).get();
-}
-
-template <typename Numbers>
-std::string CommaSeparated(const Numbers& numbers) {
-  std::string text;
-  for (const uint32_t number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
-  return text;
 }
 
 std::string RankFolder(const std::string& folder, uint32_t rank) {
@@ -96,11 +90,11 @@ Status CheckPmixWorld(const v1::PmixWorld& world, const v1::NodePlan& node) {
 Status RegisterPmixWorld(const v1::PmixWorld& world, v1::NodePlan& node,
                          const std::string& folder) {
   const v1::PmixNode& own = world.nodes(static_cast<int>(node.node_rank()));
-  std::string names;
-  std::string ranks_by_node;
+  std::vector<std::string> names;
+  std::vector<std::string> ranks_by_node;
   for (const v1::PmixNode& any : world.nodes()) {
-    names += (names.empty() ? "" : ",") + any.address();
-    ranks_by_node += (&any == &world.nodes(0) ? "" : ";") + CommaSeparated(any.ranks());
+    names.push_back(any.address());
+    ranks_by_node.push_back(absl::StrJoin(any.ranks(), ","));
   }
   const uint32_t world_size = PmixWorldSize(world);
   const auto local_size = static_cast<uint32_t>(own.ranks_size());
@@ -112,12 +106,12 @@ Status RegisterPmixWorld(const v1::PmixWorld& world, v1::NodePlan& node,
   }
   infos.Add(PMIX_JOB_NUM_APPS, uint32_t{1});
   infos.Add(PMIX_NUM_NODES, static_cast<uint32_t>(world.nodes_size()));
-  infos.Add(PMIX_NODE_MAP, Text(PMIx_generate_regex, names));
-  infos.Add(PMIX_PROC_MAP, Text(PMIx_generate_ppn, ranks_by_node));
+  infos.Add(PMIX_NODE_MAP, Text(PMIx_generate_regex, absl::StrJoin(names, ",")));
+  infos.Add(PMIX_PROC_MAP, Text(PMIx_generate_ppn, absl::StrJoin(ranks_by_node, ";")));
   infos.Add(PMIX_NODEID, node.node_rank());
   infos.Add(PMIX_LOCAL_SIZE, local_size);
   infos.Add(PMIX_NODE_SIZE, local_size);
-  infos.Add(PMIX_LOCAL_PEERS, CommaSeparated(own.ranks()));
+  infos.Add(PMIX_LOCAL_PEERS, absl::StrJoin(own.ranks(), ","));
   if (local_size > 0) infos.AddRank(PMIX_LOCALLDR, own.ranks(0));
   PmixInfos application;
   application.Add(PMIX_APPNUM, uint32_t{0});

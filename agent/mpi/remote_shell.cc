@@ -1,21 +1,24 @@
 #include "agent/mpi/remote_shell.h"
 
+#include <absl/strings/str_join.h>
 #include <getopt.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "autodist/v1/rendezvous.grpc.pb.h"
 #include "base/random.h"
+#include "base/split.h"
 #include "process/environment.h"
 #include "process/spawn.h"
 #include "rpc/channel.h"
@@ -149,11 +152,8 @@ void SkipOptionsOfSsh(int argc, char** argv) {
 }
 
 bool IsOneOf(const std::string& address, const char* addresses) {
-  std::istringstream all(addresses);
-  for (std::string one; std::getline(all, one, ',');) {
-    if (one == address) return true;
-  }
-  return false;
+  const auto all = base::Split(addresses, ',');
+  return std::ranges::find(all, address) != all.end();
 }
 
 }  // namespace
@@ -167,8 +167,7 @@ int RemoteShell(int argc, char** argv) {
   SkipOptionsOfSsh(argc, argv);
   if (optind >= argc) return NotRun("a host and a command are needed");
   // As ssh has it: the words, with spaces between them, are a line for the node's shell.
-  std::string line = argv[optind++];
-  while (optind < argc) line += std::string(" ") + argv[optind++];
+  const std::string line = absl::StrJoin(argv + optind, argv + argc, " ");
 
   NodeKeys keys(host);
   const char* addresses = std::getenv("AUTODIST_NODE_ADDRESSES");

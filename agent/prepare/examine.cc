@@ -17,6 +17,7 @@
 #include "base/deadline.h"
 #include "base/host_name.h"
 #include "base/ip_address.h"
+#include "base/split.h"
 #include "base/wall_clock.h"
 #include "process/spawn.h"
 
@@ -41,9 +42,7 @@ v1::NodeFacts HostnameAddresses(const std::string& hostname, const Environment& 
   const auto output = RunProgram(getent, kExamineLimit, supervisor);
   if (!output.ok() || !output->failure.empty()) return facts;
   // "10.0.0.1       STREAM node1"; each address comes once per type of socket.
-  for (std::string_view rest = output->result; !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+  for (const std::string_view line : base::Lines(output->result)) {
     const std::string address(line.substr(0, line.find(' ')));
     const auto& known = facts.hostname_addresses();
     if (!base::IpAddress::Parse(address)) continue;
@@ -137,8 +136,8 @@ v1::NodeFacts Examine(const v1::Examination& examination, const ExaminedNode& no
   if (examination.thorough()) questions.emplace(examination, node, facts, supervisor);
   AddFiles(examination, node, facts);
   if (questions) questions->AddAnswers(facts);
-  facts.set_time_ns(
-      base::NanosecondsSince1970());  // last: its reader compares it with the answer's arrival
+  // Last: its reader compares it with the answer's arrival.
+  facts.set_time_ns(base::NanosecondsSince1970());
   return facts;
 }
 

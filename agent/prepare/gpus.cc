@@ -15,6 +15,7 @@
 #include "agent/prepare/examine.h"
 #include "agent/supervisor/run_program.h"
 #include "base/fd.h"
+#include "base/split.h"
 #include "process/spawn.h"
 
 namespace autodist::agent {
@@ -26,16 +27,6 @@ constexpr size_t kLargestVersionFile = 64 << 10;  // bytes
 constexpr char kGpuQuery[] = "--query-gpu=index,name,uuid,memory.used";
 constexpr char kBusQuery[] = "--query-gpu=index,pci.bus_id,name";
 constexpr char kProcessQuery[] = "--query-compute-apps=gpu_uuid,pid,process_name";
-
-std::vector<std::string_view> Lines(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    if (end > 0) lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
 
 // `count` fields of a line of CSV; the last one takes the rest, commas too. Empty if it has fewer.
 std::vector<std::string_view> Fields(std::string_view line, size_t count) {
@@ -84,7 +75,7 @@ Result<std::string> Ask(std::vector<std::string> argv, const process::Environmen
   if (output.failure.empty()) return std::move(output.result);
   // It writes to either what is wrong.
   const std::string words = OneOf(output.said, std::move(output.result));
-  const auto lines = Lines(words);
+  const auto lines = base::Lines(words);
   return Error(StatusCode::kUnavailable, "nvidia-smi " + output.failure +
                                              (lines.empty() ? "" : ": " + std::string(lines[0])));
 }
@@ -97,7 +88,7 @@ Result<std::string> FindNvidiaSmi(const process::Environment& environment,
 }
 
 void AddGpus(std::string_view printed, v1::NodeFacts& facts) {
-  for (const std::string_view line : Lines(printed)) {
+  for (const std::string_view line : base::Lines(printed)) {
     const auto fields = Fields(line, 4);
     const auto index = fields.empty() ? std::nullopt : ToNumber<uint32_t>(fields[0]);
     if (!index) {
@@ -114,7 +105,7 @@ void AddGpus(std::string_view printed, v1::NodeFacts& facts) {
 // The place among the lines of GPUs of each one's UUID.
 std::map<std::string, int, std::less<>> PlaceOfEach(std::string_view printed) {
   std::map<std::string, int, std::less<>> places;
-  for (const std::string_view line : Lines(printed)) {
+  for (const std::string_view line : base::Lines(printed)) {
     const auto fields = Fields(line, 4);
     if (!fields.empty()) places.emplace(fields[2], static_cast<int>(places.size()));
   }
@@ -123,7 +114,7 @@ std::map<std::string, int, std::less<>> PlaceOfEach(std::string_view printed) {
 
 void AddProcesses(std::string_view printed, std::string_view printed_gpus, v1::NodeFacts& facts) {
   const auto places = PlaceOfEach(printed_gpus);
-  for (const std::string_view line : Lines(printed)) {
+  for (const std::string_view line : base::Lines(printed)) {
     const auto fields = Fields(line, 3);
     if (fields.empty()) continue;
     const auto place = places.find(fields[0]);
@@ -141,14 +132,12 @@ std::string DriverVersion(const std::string& driver_folder) {
   const auto text = base::ReadFile(driver_folder + "/version", kLargestVersionFile);
   if (!text.ok()) return "";
   // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 ..."
-  std::string_view rest = *text;
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find_first_of(" \n"), rest.size());
-    const std::string_view word = rest.substr(0, end);
-    if (word.find('.') != std::string_view::npos && VersionAt(word) == word) {
-      return std::string(word);
+  for (const std::string_view line : base::Lines(*text)) {
+    for (const std::string_view word : base::Split(line, ' ')) {
+      if (word.find('.') != std::string_view::npos && VersionAt(word) == word) {
+        return std::string(word);
+      }
     }
-    rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return "";
 }
@@ -200,7 +189,7 @@ Result<std::map<uint32_t, std::string>> GpuBusIds(const process::Environment& en
   AD_ASSIGN_OR_RETURN(const std::string printed,
                       Ask({*program, kBusQuery, "--format=csv,noheader"}, environment, supervisor));
   std::set<std::string_view> kinds;
-  for (const std::string_view line : Lines(printed)) {
+  for (const std::string_view line : base::Lines(printed)) {
     const auto fields = Fields(line, 3);
     const auto index = fields.empty() ? std::nullopt : ToNumber<uint32_t>(fields[0]);
     if (!index) return Error(StatusCode::kUnavailable, "nvidia-smi says: " + std::string(line));

@@ -5,6 +5,7 @@
 
 #include "agent/prepare/examine.h"
 #include "agent/supervisor/run_program.h"
+#include "base/split.h"
 
 namespace autodist::agent {
 namespace {
@@ -84,22 +85,12 @@ std::string ScriptOf(const std::vector<std::string>& command) {
   return "";
 }
 
-std::vector<std::string_view> Split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
-
 void Parse(std::string_view printed, v1::PythonFact& fact) {
   const size_t marker = printed.find(kMarker);
   if (marker == std::string_view::npos) return;
   int module = 0;
-  for (const std::string_view line : Split(printed.substr(marker + kMarker.size()), '\n')) {
-    const auto fields = Split(line, '\t');
+  for (const std::string_view line : base::Split(printed.substr(marker + kMarker.size()), '\n')) {
+    const auto fields = base::Split(line, '\t');
     if (fields[0] == "version" && fields.size() == 2) fact.set_version(std::string(fields[1]));
     if (fields[0] == "module" && fields.size() == 4 && module < fact.modules_size()) {
       v1::PythonModule& into = *fact.mutable_modules(module++);

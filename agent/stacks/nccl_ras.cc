@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/ip_address.h"
 #include "base/socket_address.h"
+#include "base/split.h"
 #include "base/utf8.h"
 
 namespace autodist::agent {
@@ -82,11 +83,11 @@ class RasConnection {
 
 // The lines as they are, but printable.
 std::string PrintableLines(std::string_view text) {
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  if (text.empty()) return "";
   std::string lines;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    lines += base::Printable(text.substr(0, end)) + "\n";
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (const std::string_view line : base::Split(text, '\n')) {
+    lines += base::Printable(line) + "\n";
   }
   return lines;
 }

@@ -17,6 +17,7 @@
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/shell_quote.h"
+#include "base/split.h"
 #include "base/utf8.h"
 #include "process/process_tree.h"
 #include "process/spawn.h"
@@ -65,10 +66,8 @@ bool IsStopped(const std::string& status) {
 // The lines of `text`, each printable and after `indent`.
 std::string Indented(std::string_view text, const std::string& indent) {
   std::string lines;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    if (end > 0) lines += indent + base::Printable(text.substr(0, end)) + "\n";
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (const std::string_view line : base::Lines(text)) {
+    lines += indent + base::Printable(line) + "\n";
   }
   return lines;
 }
@@ -80,15 +79,11 @@ std::string Cut(std::string text, size_t limit) {
 }
 
 std::string CommandLine(pid_t pid, const std::string& status) {
-  const std::string text = ProcFile("/proc/" + std::to_string(pid) + "/cmdline");
-  std::string_view arguments = text;
-  std::vector<std::string> argv;
-  while (!arguments.empty()) {
-    const size_t end = std::min(arguments.find('\0'), arguments.size());
-    argv.emplace_back(arguments.substr(0, end));
-    arguments.remove_prefix(std::min(end + 1, arguments.size()));
-  }
-  if (argv.empty()) return "[" + Field(status, "Name") + "]";
+  std::string text = ProcFile("/proc/" + std::to_string(pid) + "/cmdline");
+  if (text.empty()) return "[" + Field(status, "Name") + "]";
+  if (text.ends_with('\0')) text.pop_back();
+  const auto arguments = base::Split(text, '\0');
+  const std::vector<std::string> argv(arguments.begin(), arguments.end());
   std::string line = base::ShellLine(argv);
   if (line.size() <= kShownCommandLine) return line;
   line.resize(kShownCommandLine);

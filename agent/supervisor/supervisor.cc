@@ -19,7 +19,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // Killed processes take a moment to end, and one that was just forked can escape a look at /proc.
-constexpr milliseconds kSweepInterval{5};
+constexpr milliseconds kKillInterval{5};
 constexpr milliseconds kStopInterval{100};
 
 }  // namespace
@@ -51,24 +51,24 @@ Status Supervisor::Open() {
 }
 
 void Supervisor::Loop() {
-  while (!closing_ || ending_) {
+  while (!closing_ || ending_.ends > 0) {
     pollfd fds[] = {{tasks_.fd(), POLLIN, 0}, {children_.get(), POLLIN, 0}};
-    poll(fds, 2, std::min(sweep_at_, kill_at_).PollTimeout());
+    poll(fds, 2, std::min(ending_.next_look, ending_.kill_at).PollTimeout());
     Reap();
     tasks_.RunAll();
-    if (kill_at_.Expired()) {
-      kill_at_ = base::Deadline::Never();
-      killing_ = true;
+    if (ending_.kill_at.Expired()) {
+      ending_.kill_at = base::Deadline::Never();
+      ending_.killing = true;
       SignalRanks(SIGKILL);
     }
-    if (ending_) ContinueEnd();
+    if (ending_.ends > 0) ContinueEnd();
   }
 }
 
 void Supervisor::Start(std::vector<RankCommand> ranks, int stop_signal) {
   tasks_.Post([this, ranks = std::move(ranks), stop_signal]() mutable {
     stop_signal_ = stop_signal;
-    const bool late = ending_ || closing_ || stopped_;
+    const bool late = ending_.ends > 0 || closing_ || ending_.stopped;
     for (RankCommand& command : ranks) {
       if (late) {
         NotStarted(command.rank, Error(StatusCode::kCancelled, "told to end before it started"));
@@ -151,10 +151,11 @@ void Supervisor::Signal(int signal) {
 }
 
 // A stopped process sees the signal only when it goes on.
-void Supervisor::TerminateRest(bool only_orphans) {
+void Supervisor::SignalDescendants() {
   for (const pid_t pid : process::Descendants(getpid())) {
-    if (only_orphans && process::ParentOf(pid) != getpid()) continue;
-    if (stopped_groups_.contains(getpgid(pid)) || !told_.insert(pid).second) continue;
+    if (ending_.only_orphans && process::ParentOf(pid) != getpid()) continue;
+    if (ending_.signalled_groups.contains(getpgid(pid))) continue;
+    if (!ending_.signalled.insert(pid).second) continue;
     kill(pid, stop_signal_);
     kill(pid, SIGCONT);
   }
@@ -162,15 +163,15 @@ void Supervisor::TerminateRest(bool only_orphans) {
 
 void Supervisor::KillAfter(milliseconds grace) {
   const base::Deadline kill_at = base::Deadline::After(grace);
-  if (!killing_ && kill_at < kill_at_) kill_at_ = kill_at;
+  if (!ending_.killing) ending_.kill_at = std::min(ending_.kill_at, kill_at);
 }
 
 void Supervisor::Stop(milliseconds grace) {
   tasks_.Post([this, grace] {
-    if (!std::exchange(stopped_, true) && grace.count() > 0) {
+    if (!std::exchange(ending_.stopped, true) && grace.count() > 0) {
       SignalRanks(stop_signal_);
       SignalRanks(SIGCONT);
-      for (const auto& [pid, rank] : rank_of_) stopped_groups_.insert(pid);
+      for (const auto& [pid, rank] : rank_of_) ending_.signalled_groups.insert(pid);
     }
     KillAfter(grace);
   });
@@ -182,8 +183,7 @@ void Supervisor::End(milliseconds grace) {
     ++ends_under_way_;
   }
   tasks_.Post([this, grace] {
-    ending_ = true;
-    ++ends_;
+    ++ending_.ends;
     KillAfter(grace);
   });
 }
@@ -191,26 +191,21 @@ void Supervisor::End(milliseconds grace) {
 // Until there is no child left, and so, as orphans come to us, nothing below. Once the grace period
 // is over, kills all descendants again and again.
 void Supervisor::ContinueEnd() {
-  sweep_at_ = base::Deadline::Never();
   if (Reap()) {
-    if (!killing_) {
-      // Who has been forked since may be a part of how its parent ends; without one, it is not.
-      TerminateRest(/*only_orphans=*/std::exchange(told_once_, true));
-      sweep_at_ = base::Deadline::After(kStopInterval);
-      return;
+    if (ending_.killing) {
+      process::KillDescendants(getpid());
+    } else {
+      SignalDescendants();
+      // Who is forked from here on may be a part of how its parent ends; without one, it is not.
+      ending_.only_orphans = true;
     }
-    process::KillDescendants(getpid());
-    sweep_at_ = base::Deadline::After(kSweepInterval);
+    ending_.next_look = base::Deadline::After(ending_.killing ? kKillInterval : kStopInterval);
     return;
   }
-  ending_ = stopped_ = killing_ = false;
-  stopped_groups_.clear();
-  told_.clear();
-  told_once_ = false;
-  kill_at_ = base::Deadline::Never();
+  const int ends = std::exchange(ending_, {}).ends;
   events_.ended();
   const std::lock_guard lock(mutex_);
-  ends_under_way_ -= std::exchange(ends_, 0);
+  ends_under_way_ -= ends;
   ended_changed_.notify_all();
 }
 
@@ -224,7 +219,7 @@ Supervisor::Running Supervisor::Run(process::SpawnRequest request) {
   child->id = next_run_++;
   Running running{child->id, child->ended.get_future()};
   tasks_.Post([this, child, request = std::move(request)] {
-    const Result<pid_t> pid = ending_ || closing_
+    const Result<pid_t> pid = ending_.ends > 0 || closing_
                                   ? Error(StatusCode::kCancelled, "the job is ending")
                                   : process::Spawn(request);
     if (pid.ok()) {

@@ -89,6 +89,18 @@ class Supervisor {
     std::promise<Result<int>> ended;
   };
 
+  // How far the ranks' end is; all processes' from the first End on.
+  struct Ending {
+    bool stopped = false;  // the stop signal has been sent to the ranks
+    bool killing = false;  // the grace period is over
+    base::Deadline kill_at = base::Deadline::Never();
+    int ends = 0;                      // calls of End that are being carried out
+    std::set<pid_t> signalled_groups;  // have had the stop signal, by Stop
+    std::set<pid_t> signalled;         // others that have
+    bool only_orphans = false;         // are to get it from now on
+    base::Deadline next_look = base::Deadline::Never();
+  };
+
   explicit Supervisor(SupervisorEvents events);
   Status Open();
   void Loop();
@@ -97,7 +109,7 @@ class Supervisor {
   void NotStarted(uint32_t rank, const Status& why);
   bool Reap();  // whether there are children that have not ended
   void SignalRanks(int signal);
-  void TerminateRest(bool only_orphans);
+  void SignalDescendants();
   void ContinueEnd();
   void KillAfter(std::chrono::milliseconds grace);
 
@@ -115,16 +127,8 @@ class Supervisor {
   std::map<pid_t, uint32_t> rank_of_;
   std::map<pid_t, OtherChild> runs_;
   int stop_signal_;
-  bool stopped_ = false;  // the stop signal has been sent
-  bool killing_ = false;  // the grace period is over
-  std::set<pid_t> stopped_groups_;
-  std::set<pid_t> told_;  // others that have had the stop signal
-  bool told_once_ = false;
-  bool ending_ = false;
-  int ends_ = 0;          // orders to end that are being carried out
+  Ending ending_;
   bool closing_ = false;  // the thread is to end
-  base::Deadline kill_at_ = base::Deadline::Never();
-  base::Deadline sweep_at_ = base::Deadline::Never();
 
   std::thread thread_;  // last: starts when the rest is there
 };

@@ -2,6 +2,8 @@
 
 #include <cctype>
 
+#include "base/split.h"
+
 namespace autodist::process {
 namespace {
 
@@ -30,27 +32,20 @@ Reference ParseReference(std::string_view text) {
 
 Environment Environment::FromStrings(const char* const* strings) {
   Environment environment;
-  for (; *strings; ++strings) {
-    const std::string_view entry = *strings;
-    const size_t equals = entry.find('=');
-    if (equals == std::string_view::npos || equals == 0) continue;
-    environment.variables_.emplace(entry.substr(0, equals), entry.substr(equals + 1));
-  }
+  for (; *strings; ++strings) environment.Add(*strings);
   return environment;
 }
 
+void Environment::Add(std::string_view entry) {
+  const size_t equals = entry.find('=');
+  if (equals == std::string_view::npos || equals == 0) return;
+  variables_.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+}
+
 Environment Environment::FromNulSeparated(std::string_view text) {
-  std::vector<std::string> entries;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\0'), text.size());
-    entries.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  std::vector<const char*> strings;
-  strings.reserve(entries.size() + 1);
-  for (const std::string& entry : entries) strings.push_back(entry.c_str());
-  strings.push_back(nullptr);
-  return FromStrings(strings.data());
+  Environment environment;
+  for (const std::string_view entry : base::Split(text, '\0')) environment.Add(entry);
+  return environment;
 }
 
 Environment Environment::CleanLogin(const Environment& current) {

@@ -34,6 +34,8 @@ class Environment {
   std::vector<std::string> ToStrings() const;
 
  private:
+  void Add(std::string_view entry);  // unless it is there already
+
   std::map<std::string, std::string> variables_;
 };
 

@@ -11,8 +11,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string_view>
 
 #include "base/fd.h"
+#include "base/split.h"
 
 namespace autodist::process {
 namespace {
@@ -164,11 +166,10 @@ Result<std::string> FindProgram(const std::string& program, const std::string& p
     const std::string file = program[0] == '/' ? program : working_directory + "/" + program;
     if (usable(file)) return file;
   } else {
-    for (size_t begin = 0; begin <= path.size();) {
-      const size_t end = std::min(path.find(':', begin), path.size());
-      const std::string folder = end == begin ? working_directory : path.substr(begin, end - begin);
-      if (usable(folder + "/" + program)) return folder + "/" + program;
-      begin = end + 1;
+    for (const std::string_view folder : base::Split(path, ':')) {
+      const std::string file =
+          (folder.empty() ? working_directory : std::string(folder)) + "/" + program;
+      if (usable(file)) return file;
     }
   }
   if (forbidden) {

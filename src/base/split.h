@@ -1,0 +1,27 @@
+// The parts of a text between separators.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace autodist::base {
+
+// One more than there are separators; parts may be empty. They point into `text`.
+inline std::vector<std::string_view> Split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+// The lines that are not empty.
+inline std::vector<std::string_view> Lines(std::string_view text) {
+  std::vector<std::string_view> lines = Split(text, '\n');
+  std::erase(lines, "");
+  return lines;
+}
+
+}  // namespace autodist::base
