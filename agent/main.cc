@@ -1,5 +1,4 @@
-// autodist-agent: the part of autodist that runs on each node. Started by the chief, never by a
-// person.
+// autodist-agent: the part of autodist that runs on each node. Started by the chief, never by hand.
 #include <cstdio>
 #include <cstring>
 

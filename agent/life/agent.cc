@@ -77,16 +77,17 @@ std::string OwnProgram() {
 
 Status Agent::Build() {
   AD_ASSIGN_OR_RETURN(
-      parts_, AgentParts::Create(
-                  {options_.folder.rank_socket(), options_.folder.files(), OwnProgram()},
-                  options_.folder.pmix(),
-                  {[this] { life_.Renew(); }, [this](bool expected) { life_.Hold(expected); },
-                   [this](bool suspended) { life_.Pause(suspended); },
-                   [this](bool open) { SessionChanged(open); },
-                   [this](std::string key) { admission_->SetKey(std::move(key)); }},
-                  [this] { life_.End(); }));
+      parts_,
+      AgentParts::Create(
+          {options_.folder.rank_socket(), options_.folder.files(), OwnProgram()},
+          options_.folder.pmix(),
+          {[this] { life_.Renew(); }, [this](bool expected) { life_.ExpectSilence(expected); },
+           [this](bool suspended) { life_.Suspend(suspended); },
+           [this](bool open) { SessionChanged(open); },
+           [this](std::string key) { admission_->SetKey(std::move(key)); }},
+          [this] { life_.End(); }));
   lock_.Reset(open(options_.folder.lock().c_str(), O_RDWR | O_CLOEXEC));
-  Hold(lock_.get(), Life::kInCharge);
+  TakeLock(lock_.get(), JobLock::kChiefInCharge);
   options_.folder_lock.Reset();
   chief_server_ = StartServer(parts_->service(), rpc::kLargestMessage);
   rank_server_ = StartServer(parts_->rendezvous(), kLargestFromRank);
@@ -106,7 +107,7 @@ void Agent::SessionChanged(bool open) {
     session_open_ = open;
     UpdateInCharge();
   }
-  if (!open) life_.Pause(false);
+  if (!open) life_.Suspend(false);
 }
 
 bool Agent::InCharge() {
@@ -116,9 +117,9 @@ bool Agent::InCharge() {
 
 void Agent::UpdateInCharge() {
   if (starter_counts_ || session_open_) {
-    Hold(lock_.get(), Life::kInCharge);
+    TakeLock(lock_.get(), JobLock::kChiefInCharge);
   } else {
-    Release(lock_.get(), Life::kInCharge);
+    ReleaseLock(lock_.get(), JobLock::kChiefInCharge);
   }
 }
 
@@ -134,7 +135,7 @@ std::vector<Admission::Watched> Agent::Watched() {
           {options_.guardian.get(),
            [this] {
              guardian_gone_ = true;
-             Hold(lock_.get(), Life::kGuardian);  // what it would do is ours
+             TakeLock(lock_.get(), JobLock::kGuardian);  // what it would do is ours
              life_.Expire();
              return false;
            }},
@@ -171,7 +172,7 @@ void Agent::RemoveFolder() {
     cgroup->Leave();
     cgroup->Remove();
   }
-  options_.folder.WriteVerdict(kNoGuardian);
+  options_.folder.WriteEndReason(kNoGuardian);
   options_.folder.Remove();
 }
 

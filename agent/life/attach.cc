@@ -53,12 +53,12 @@ base::UniqueFd Connect(const JobFolder& folder) {
 void AwaitNoGuardian(const JobFolder& folder) {
   if (!folder.IsOurs()) return;
   const base::UniqueFd lock(open(folder.lock().c_str(), O_RDWR | O_CLOEXEC));
-  if (lock.valid()) Await(lock.get(), Life::kGuardian);
+  if (lock.valid()) AwaitLock(lock.get(), JobLock::kGuardian);
 }
 
 bool HasGuardian(const JobFolder& folder) {
   const base::UniqueFd lock(open(folder.lock().c_str(), O_RDWR | O_CLOEXEC));
-  return lock.valid() && HolderOf(lock.get(), Life::kGuardian).has_value();
+  return lock.valid() && LockHolder(lock.get(), JobLock::kGuardian).has_value();
 }
 
 Result<base::UniqueFd> Listen(const std::string& path) {
@@ -198,9 +198,9 @@ int Attach(int argc, char** argv) {
   }
   const bool there = connection->socket.valid();
   if (!there) AwaitGuardian(*connection, request.folder);  // whose last word is the verdict
-  const std::string line = there
-                               ? rpc::ReadyLine(request.nonce)
-                               : rpc::GoneLine(request.nonce) + request.folder.ReadVerdict() + "\n";
+  const std::string line =
+      there ? rpc::ReadyLine(request.nonce)
+            : rpc::GoneLine(request.nonce) + request.folder.ReadEndReason() + "\n";
   if (!base::WriteAll(STDOUT_FILENO, line, base::Deadline::Never()).ok()) return 1;
   if (there && PassBytes(connection->socket.get())) AwaitGuardian(*connection, request.folder);
   return 0;

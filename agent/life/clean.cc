@@ -59,22 +59,23 @@ void KillOrphans(const JobFolder& folder) {
 // Asks a guardian to end its job.
 bool Terminate(pid_t guardian, int lock) {
   if (guardian <= 0) return false;  // of another machine or container, which shares our /tmp
-  return Send(SIGTERM, guardian, [&] { return HolderOf(lock, Life::kGuardian) == guardian; });
+  return Send(SIGTERM, guardian, [&] { return LockHolder(lock, JobLock::kGuardian) == guardian; });
 }
 
 const char* CleanJob(const JobFolder& folder) {
   const Result<base::UniqueFd> nobody_starts = folder.Lock();
   if (!nobody_starts.ok()) return "in-use";
   const base::UniqueFd lock(open(folder.lock().c_str(), O_RDWR | O_CLOEXEC));
-  const auto guardian = lock.valid() ? HolderOf(lock.get(), Life::kGuardian) : std::nullopt;
+  const auto guardian = lock.valid() ? LockHolder(lock.get(), JobLock::kGuardian) : std::nullopt;
   if (!guardian) {
     KillOrphans(folder);
     folder.Remove();
     return "removed";
   }
-  if (HolderOf(lock.get(), Life::kInCharge)) return "in-use";
-  if (!Terminate(*guardian, lock.get()) && HolderOf(lock.get(), Life::kGuardian)) return "in-use";
-  Await(lock.get(), Life::kGuardian);
+  if (LockHolder(lock.get(), JobLock::kChiefInCharge)) return "in-use";
+  if (!Terminate(*guardian, lock.get()) && LockHolder(lock.get(), JobLock::kGuardian))
+    return "in-use";
+  AwaitLock(lock.get(), JobLock::kGuardian);
   return "ended";
 }
 

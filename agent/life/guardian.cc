@@ -45,7 +45,7 @@ void EndOrphans(const sigset_t& signals, const std::optional<Cgroup>& cgroup) {
 }
 
 // What a chief that comes later is told; "" if the chief of the job ended it.
-std::string Verdict(int status, std::chrono::milliseconds lease, const std::string& log) {
+std::string EndReason(int status, std::chrono::milliseconds lease, const std::string& log) {
   const std::string when = ", at " + base::LocalTime("%F %T") + " by its clock";
   if (WIFSIGNALED(status)) {
     if (WTERMSIG(status) == SIGALRM) {
@@ -82,9 +82,9 @@ int Guard(AgentOptions options) {
   const JobFolder folder = options.folder;
   const std::chrono::milliseconds lease = options.lease;
   const base::UniqueFd lock(open(folder.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!Hold(lock.get(), Life::kGuardian)) return kFailed;
+  if (!TakeLock(lock.get(), JobLock::kGuardian)) return kFailed;
   const base::UniqueFd ageing = folder.KeepFromAgeing();
-  folder.RemoveVerdict();
+  folder.RemoveEndReason();
 
   Result<base::FdPair> ours = base::Pipe();
   if (!ours.ok()) return kFailed;
@@ -100,8 +100,8 @@ int Guard(AgentOptions options) {
   ours->first.Reset();
   const int status = agent < 0 ? W_EXITCODE(kFailed, 0) : AwaitAgent(agent, signals);
   EndOrphans(signals, cgroup);
-  const std::string verdict = Verdict(status, lease, folder.log());
-  if (!verdict.empty()) folder.WriteVerdict(verdict);
+  const std::string reason = EndReason(status, lease, folder.log());
+  if (!reason.empty()) folder.WriteEndReason(reason);
   folder.Remove();
   return 0;
 }

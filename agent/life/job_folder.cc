@@ -20,29 +20,29 @@
 namespace autodist::agent {
 namespace {
 
-constexpr size_t kLargestVerdict = 4096;
-constexpr size_t kVerdictsKept = 500;  // many nodes may have one home folder
+constexpr size_t kLargestEndReason = 4096;
+constexpr size_t kEndReasonsKept = 500;  // many nodes may have one home folder
 
 std::string Parent() { return "/tmp/autodist-" + std::to_string(geteuid()); }
 
 // Keeps the newest ones.
-void RemoveOldVerdicts(const std::string& folder) {
-  std::vector<std::pair<std::filesystem::file_time_type, std::filesystem::path>> verdicts;
+void RemoveOldEndReasons(const std::string& folder) {
+  std::vector<std::pair<std::filesystem::file_time_type, std::filesystem::path>> reasons;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    verdicts.emplace_back(entry.last_write_time(error), entry.path());
+    reasons.emplace_back(entry.last_write_time(error), entry.path());
   }
-  std::ranges::sort(verdicts, std::greater<>());
-  for (size_t i = kVerdictsKept; i < verdicts.size(); ++i) {
-    std::filesystem::remove(verdicts[i].second, error);
+  std::ranges::sort(reasons, std::greater<>());
+  for (size_t i = kEndReasonsKept; i < reasons.size(); ++i) {
+    std::filesystem::remove(reasons[i].second, error);
   }
 }
 
-struct flock LockOf(Life life) {
+struct flock LockOf(JobLock which) {
   struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
-  lock.l_start = static_cast<int>(life);
+  lock.l_start = static_cast<int>(which);
   lock.l_len = 1;
   return lock;
 }
@@ -121,51 +121,51 @@ void JobFolder::Remove() const {
   rmdir(parent_.c_str());  // if this was the last job
 }
 
-std::string JobFolder::verdict() const {
+std::string JobFolder::end_reason() const {
   const char* home = std::getenv("HOME");
   return std::string(home ? home : "/") + "/.cache/autodist/ended/" + name_;
 }
 
-void JobFolder::WriteVerdict(const std::string& text) const {
-  const std::string file = verdict();
+void JobFolder::WriteEndReason(const std::string& text) const {
+  const std::string file = end_reason();
   for (size_t slash = file.find('/', 1); slash != std::string::npos;
        slash = file.find('/', slash + 1)) {
     mkdir(file.substr(0, slash).c_str(), 0700);
   }
   const base::UniqueFd fd(open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (fd.valid()) {
-    // Best effort: without a verdict a later chief knows that the agent is gone, not why.
+    // Best effort: without a reason a later chief knows that the agent is gone, not why.
     (void)base::WriteAll(fd.get(), text, base::Deadline::Never()).ok();
   }
-  RemoveOldVerdicts(file.substr(0, file.rfind('/')));
+  RemoveOldEndReasons(file.substr(0, file.rfind('/')));
 }
 
-std::string JobFolder::ReadVerdict() const {
-  return base::ReadFile(verdict(), kLargestVerdict).value_or("");
+std::string JobFolder::ReadEndReason() const {
+  return base::ReadFile(end_reason(), kLargestEndReason).value_or("");
 }
 
-void JobFolder::RemoveVerdict() const { unlink(verdict().c_str()); }
+void JobFolder::RemoveEndReason() const { unlink(end_reason().c_str()); }
 
-bool Hold(int lock_file, Life life) {
-  struct flock lock = LockOf(life);
+bool TakeLock(int lock_file, JobLock which) {
+  struct flock lock = LockOf(which);
   return fcntl(lock_file, F_SETLK, &lock) == 0;
 }
 
-void Release(int lock_file, Life life) {
-  struct flock lock = LockOf(life);
+void ReleaseLock(int lock_file, JobLock which) {
+  struct flock lock = LockOf(which);
   lock.l_type = F_UNLCK;
   fcntl(lock_file, F_SETLK, &lock);
 }
 
-void Await(int lock_file, Life life) {
-  struct flock lock = LockOf(life);
+void AwaitLock(int lock_file, JobLock which) {
+  struct flock lock = LockOf(which);
   while (fcntl(lock_file, F_SETLKW, &lock) != 0 && errno == EINTR) {
   }
-  Release(lock_file, life);
+  ReleaseLock(lock_file, which);
 }
 
-std::optional<pid_t> HolderOf(int lock_file, Life life) {
-  struct flock lock = LockOf(life);
+std::optional<pid_t> LockHolder(int lock_file, JobLock which) {
+  struct flock lock = LockOf(which);
   if (fcntl(lock_file, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return std::nullopt;
   return lock.l_pid;
 }

@@ -44,13 +44,13 @@ class JobFolder {
 
   // What became of the job on this node, where its agent was not told to end: kept outside the
   // folder, for a chief that comes later.
-  void WriteVerdict(const std::string& text) const;
-  std::string ReadVerdict() const;  // "" if there is none
-  void RemoveVerdict() const;
+  void WriteEndReason(const std::string& text) const;
+  std::string ReadEndReason() const;  // "" if there is none
+  void RemoveEndReason() const;
 
  private:
   explicit JobFolder(std::string name);
-  std::string verdict() const;
+  std::string end_reason() const;
 
   std::string parent_;
   std::string name_;
@@ -59,16 +59,16 @@ class JobFolder {
 
 // Two locks in the folder's lock file tell others what is alive; the kernel takes them away with
 // the process that holds them.
-enum class Life : int {
+enum class JobLock : int {
   kGuardian,  // held while anything of the job may be left: by the guardian, or the agent for it
-  kInCharge,  // held by the agent while a chief's session is open
+  kChiefInCharge,  // held by the agent while a chief's session is open
 };
 // Holds it until the process ends or Release; `lock_file` must stay open.
-bool Hold(int lock_file, Life life);
-void Release(int lock_file, Life life);
+bool TakeLock(int lock_file, JobLock which);
+void ReleaseLock(int lock_file, JobLock which);
 // Blocks until nobody holds it.
-void Await(int lock_file, Life life);
+void AwaitLock(int lock_file, JobLock which);
 // Who holds it.
-std::optional<pid_t> HolderOf(int lock_file, Life life);
+std::optional<pid_t> LockHolder(int lock_file, JobLock which);
 
 }  // namespace autodist::agent

@@ -18,17 +18,17 @@ void Lifetime::StarterGone() {
   Expire();
 }
 
-void Lifetime::Hold(bool held) {
+void Lifetime::ExpectSilence(bool expected) {
   const std::lock_guard lock(mutex_);
-  preparing_ = held;
+  silence_expected_ = expected;
   expires_ = Deadline::After(lease_);
   changed_.notify_all();
 }
 
-void Lifetime::Pause(bool paused) {
+void Lifetime::Suspend(bool suspended) {
   const std::lock_guard lock(mutex_);
-  if (paused == paused_) return;
-  paused_ = paused;
+  if (suspended == suspended_) return;
+  suspended_ = suspended;
   expires_ = Deadline::After(lease_);
   changed_.notify_all();
 }
@@ -51,11 +51,6 @@ bool Lifetime::WaitForEnd() {
     changed_.wait_until(lock, (Held() ? Deadline::Never() : expires_).when());
   }
   return ended_;
-}
-
-void Lifetime::WaitForEnded() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return ended_; });
 }
 
 Deadline Lifetime::expires() const {

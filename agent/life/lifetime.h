@@ -20,10 +20,10 @@ class Lifetime {
   void Renew();
   // Nobody will come if nobody has.
   void StarterGone();
-  // While the node is being prepared the chief has nothing to say, and the lease does not run.
-  void Hold(bool held);
+  // While we work for the chief, which then has nothing to say, the lease does not run.
+  void ExpectSilence(bool expected);
   // Likewise while the chief is stopped, until it goes on or its connection breaks.
-  void Pause(bool paused);
+  void Suspend(bool suspended);
   // Wait no longer, whatever is still said or done.
   void Expire();
   // Nothing is left on the node.
@@ -31,11 +31,10 @@ class Lifetime {
 
   // True when everything has ended, false when the lease has expired.
   bool WaitForEnd();
-  void WaitForEnded();
   base::Deadline expires() const;  // as it is now
 
  private:
-  bool Held() const { return preparing_ || paused_; }
+  bool Held() const { return silence_expected_ || suspended_; }
 
   const std::chrono::milliseconds lease_;
   mutable std::mutex mutex_;
@@ -43,8 +42,8 @@ class Lifetime {
   // Guarded by mutex_.
   base::Deadline expires_;
   bool claimed_ = false;  // a chief has been heard
-  bool preparing_ = false;
-  bool paused_ = false;
+  bool silence_expected_ = false;
+  bool suspended_ = false;
   std::optional<base::Deadline> expired_at_;  // whatever the lease says
   bool ended_ = false;
 };

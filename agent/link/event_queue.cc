@@ -107,7 +107,7 @@ bool EventQueue::attached() const {
   return writer_ != nullptr;
 }
 
-bool EventQueue::Take(SessionWriter* writer, const v1::ChiefMessage& message) {
+bool EventQueue::Accept(SessionWriter* writer, const v1::ChiefMessage& message) {
   const std::lock_guard lock(mutex_);
   if (writer_ != writer || !resumed_) return false;
   Acknowledge(message.acknowledged());

@@ -55,7 +55,7 @@ class EventQueue {
 
   // False where the message comes from an earlier session, or has been taken before. `acknowledged`
   // of the message is heeded.
-  bool Take(SessionWriter* writer, const v1::ChiefMessage& message);
+  bool Accept(SessionWriter* writer, const v1::ChiefMessage& message);
   void WriteDone(SessionWriter* writer, bool ok);
   // There may be output to send.
   void OutputChanged();

@@ -203,18 +203,19 @@ grpc::ServerBidiReactor<v1::SyncRequest, v1::SyncResponse>* AgentService::Sync(
   return call;
 }
 
-void AgentService::LookAtRanks() {
+void AgentService::CollectStacks() {
   const std::lock_guard lock(mutex_);
-  if (looking_.busy()) return;  // what is under way will do
-  looking_.Start([this, environment = prepared_.environment.value_or(process::Environment())] {
-    LookAtAll(parts_.supervisor, environment,
-              [this](std::optional<uint32_t> rank, const std::string& text) {
-                v1::AgentEvent event;
-                if (rank) event.mutable_rank_stacks()->set_rank(*rank);
-                event.mutable_rank_stacks()->set_text(text);
-                parts_.events.SendReliably(std::move(event));
-              });
-  });
+  if (collecting_stacks_.busy()) return;  // what is under way will do
+  collecting_stacks_.Start(
+      [this, environment = prepared_.environment.value_or(process::Environment())] {
+        RankStacks(parts_.supervisor, environment,
+                   [this](std::optional<uint32_t> rank, const std::string& text) {
+                     v1::AgentEvent event;
+                     if (rank) event.mutable_rank_stacks()->set_rank(*rank);
+                     event.mutable_rank_stacks()->set_text(text);
+                     parts_.events.SendReliably(std::move(event));
+                   });
+      });
 }
 
 void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& message) {
@@ -224,7 +225,7 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
     parts_.events.Resume(session, message);
     return;
   }
-  if (!parts_.events.Take(session, message)) return;
+  if (!parts_.events.Accept(session, message)) return;
   switch (message.message_case()) {
     case v1::ChiefMessage::kStart: {
       const std::lock_guard lock(mutex_);
@@ -241,7 +242,7 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
       if (message.signal().signal() == SIGCONT) parts_.chief.suspended(false);
       break;
     case v1::ChiefMessage::kLook:
-      LookAtRanks();
+      CollectStacks();
       break;
     case v1::ChiefMessage::kEnd:
       parts_.end.Begin(false);

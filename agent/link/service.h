@@ -65,7 +65,7 @@ class AgentService final : public v1::AgentService::CallbackService {
   class TryPortsReactor;
   void AnswerPrepare(v1::PrepareRequest request, v1::PrepareResponse& response);  // blocks
   void Handle(SessionWriter* session, const v1::ChiefMessage& message);
-  void LookAtRanks();
+  void CollectStacks();
 
   const ServiceParts parts_;
 
@@ -78,7 +78,7 @@ class AgentService final : public v1::AgentService::CallbackService {
   std::unique_ptr<PortListener> port_listener_;
   // Last: they use the rest. Started with mutex_ held.
   BackgroundTask preparing_;
-  BackgroundTask looking_;
+  BackgroundTask collecting_stacks_;
   BackgroundTask trying_ports_;
   BackgroundTask syncing_;
   OpenCalls open_calls_;

@@ -151,8 +151,8 @@ void RankOutput::WatchAll() {
   for (auto& [key, stream] : streams_) Watch(*stream);
 }
 
-// The chief has taken something.
-void RankOutput::Taken() {
+// The chief has acknowledged something.
+void RankOutput::NoteProgress() {
   const bool all = std::ranges::all_of(streams_, [](const auto& entry) {
     return entry.second->spool.begin() == entry.second->spool.end();
   });
@@ -186,7 +186,7 @@ RankOutput::Stream* RankOutput::Find(const v1::OutputAck& ack) {
   return found == streams_.end() ? nullptr : found->second.get();
 }
 
-uint64_t RankOutput::OnTheirWay() const {
+uint64_t RankOutput::InFlight() const {
   uint64_t bytes = 0;
   for (const auto& [key, stream] : streams_) bytes += stream->sent - stream->spool.begin();
   return bytes;
@@ -199,14 +199,14 @@ void RankOutput::Resume(const v1::Resume& resume) {
     if (stream) Release(*stream, ack.offset());
   }
   for (auto& [key, stream] : streams_) stream->sent = stream->spool.begin();
-  Taken();
+  NoteProgress();
   if (finishing_) tasks_.Post([this] { ReadToTheEnd(); });
 }
 
 std::optional<v1::Output> RankOutput::Next() {
   const std::lock_guard lock(mutex_);
-  const uint64_t on_their_way = OnTheirWay();
-  if (on_their_way >= kWindow) return std::nullopt;
+  const uint64_t in_flight = InFlight();
+  if (in_flight >= kWindow) return std::nullopt;
   // In turn, beginning with the one after the last.
   auto next = streams_.upper_bound(last_sent_);
   for (size_t looked_at = 0; looked_at < streams_.size(); ++looked_at, ++next) {
@@ -214,7 +214,7 @@ std::optional<v1::Output> RankOutput::Next() {
     Stream& stream = *next->second;
     if (stream.sent >= stream.spool.end()) continue;
     auto data = stream.spool.Read(
-        stream.sent, std::min<size_t>(kLargestPiece, static_cast<size_t>(kWindow - on_their_way)));
+        stream.sent, std::min<size_t>(kLargestPiece, static_cast<size_t>(kWindow - in_flight)));
     v1::Output output;
     output.set_rank(stream.id.rank());
     output.set_stream(stream.id.stream());
@@ -240,7 +240,7 @@ void RankOutput::Acknowledge(const v1::OutputAck& ack) {
     Stream* stream = Find(ack);
     if (!stream || ack.offset() > stream->sent) return;
     Release(*stream, ack.offset());
-    Taken();
+    NoteProgress();
     to_the_end = finishing_ && stream->fd.valid();
   }
   if (to_the_end) tasks_.Post([this] { ReadToTheEnd(); });

@@ -88,11 +88,11 @@ class RankOutput {
   void Release(Stream& stream, uint64_t offset);
   void Watch(Stream& stream);
   void WatchAll();
-  void Taken();
+  void NoteProgress();
   void SetStalled(base::Deadline at);
   void Close(Stream& stream);
   Stream* Find(const v1::OutputAck& ack);
-  uint64_t OnTheirWay() const;
+  uint64_t InFlight() const;
 
   const Events events_;
   const std::string spool_folder_;

@@ -1,4 +1,4 @@
-// What a node is like: what the chief compares between nodes, or tells the person.
+// Facts about a node, which the chief compares between nodes or shows to the user.
 #pragma once
 
 #include <chrono>

@@ -192,8 +192,9 @@ std::string ProcessText(pid_t pid, StackPrograms& programs) {
 
 }  // namespace
 
-std::string LookAt(pid_t pid, Supervisor& supervisor, const process::Environment& rank_environment,
-                   milliseconds program_limit) {
+std::string ProcessStacks(pid_t pid, Supervisor& supervisor,
+                          const process::Environment& rank_environment,
+                          milliseconds program_limit) {
   std::vector<pid_t> processes = process::Descendants(pid);
   processes.insert(processes.begin(), pid);
   StackPrograms programs(supervisor, rank_environment, program_limit);
@@ -204,11 +205,11 @@ std::string LookAt(pid_t pid, Supervisor& supervisor, const process::Environment
   return base::ToUtf8(Cut(std::move(text), kLongestText));
 }
 
-void LookAtAll(
+void RankStacks(
     Supervisor& supervisor, const process::Environment& rank_environment,
     const std::function<void(std::optional<uint32_t> rank, const std::string& text)>& tell) {
   for (const auto& [rank, pid] : supervisor.RunningRanks()) {
-    tell(rank, LookAt(pid, supervisor, rank_environment));
+    tell(rank, ProcessStacks(pid, supervisor, rank_environment));
   }
   const std::string address = rank_environment.Get("NCCL_RAS_ADDR");
   tell(std::nullopt, NcclRasSummary(address.empty() ? kNcclRasAddress : address,

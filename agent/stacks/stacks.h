@@ -1,4 +1,4 @@
-// What the processes of a rank are doing now, for the person who wonders why a job hangs.
+// What the processes of a rank are doing now, for whoever wonders why a job hangs.
 #pragma once
 
 #include <sys/types.h>
@@ -22,12 +22,13 @@ inline constexpr std::chrono::seconds kStackProgramLimit{15};  // for one proces
 // does nothing to a terminal, 1 MiB or so at most.
 //
 // Blocks: for no more programs than fit into a minute are begun. Any thread may call it.
-std::string LookAt(pid_t pid, Supervisor& supervisor, const process::Environment& rank_environment,
-                   std::chrono::milliseconds program_limit = kStackProgramLimit);
+std::string ProcessStacks(pid_t pid, Supervisor& supervisor,
+                          const process::Environment& rank_environment,
+                          std::chrono::milliseconds program_limit = kStackProgramLimit);
 
-// What each rank is doing, and then NCCL's own view where it gives one. Blocks as LookAt does for
-// each rank, and for kNcclLimit.
-void LookAtAll(
+// What each rank is doing, and then NCCL's own view where it gives one. Blocks as ProcessStacks
+// does for each rank, and for kNcclLimit.
+void RankStacks(
     Supervisor& supervisor, const process::Environment& rank_environment,
     const std::function<void(std::optional<uint32_t> rank, const std::string& text)>& tell);
 

@@ -37,7 +37,7 @@ class GuardianTest : public testing::Test {
  protected:
   ~GuardianTest() override {
     // What a failed test has left.
-    for (const pid_t pid : {HolderOf(lock_.get(), Life::kGuardian).value_or(0), attach_}) {
+    for (const pid_t pid : {LockHolder(lock_.get(), JobLock::kGuardian).value_or(0), attach_}) {
       if (pid > 0) kill(pid, SIGKILL);
     }
     if (attach_ > 0) waitpid(attach_, nullptr, 0);
@@ -121,17 +121,17 @@ class GuardianTest : public testing::Test {
 
 TEST_F(GuardianTest, EndsWhatAKilledAgentLeaves) {
   ASSERT_NO_FATAL_FAILURE(Start());
-  const auto agent = HolderOf(lock_.get(), Life::kInCharge);
+  const auto agent = LockHolder(lock_.get(), JobLock::kChiefInCharge);
   ASSERT_TRUE(agent);
   kill(*agent, SIGKILL);
   AwaitAttach();
   EXPECT_TRUE(IsGone(*agent));
   EXPECT_FALSE(std::filesystem::exists(folder_.path()));
-  EXPECT_THAT(folder_.ReadVerdict(),
+  EXPECT_THAT(folder_.ReadEndReason(),
               HasSubstr("its agent was killed by SIGKILL, and with it its ranks, at 2"));
 }
 
-TEST_F(GuardianTest, AJobThatItsChiefEndsHasNoVerdict) {
+TEST_F(GuardianTest, AJobThatItsChiefEndsHasNoEndReason) {
   ASSERT_NO_FATAL_FAILURE(Start());
   chief_->Order(test::Shutdown(), 2);
   EXPECT_TRUE(chief_->Next().has_rank_exited());
@@ -140,29 +140,29 @@ TEST_F(GuardianTest, AJobThatItsChiefEndsHasNoVerdict) {
   EXPECT_TRUE(chief_->Finish().ok());
   AwaitAttach();
   EXPECT_FALSE(std::filesystem::exists(folder_.path()));
-  EXPECT_EQ(folder_.ReadVerdict(), "");
+  EXPECT_EQ(folder_.ReadEndReason(), "");
 }
 
 TEST_F(GuardianTest, AnAgentWithoutAChiefEndsWithItsLease) {
   ASSERT_NO_FATAL_FAILURE(Start("1000"));
   AwaitAttach();
   EXPECT_FALSE(std::filesystem::exists(folder_.path()));
-  EXPECT_THAT(folder_.ReadVerdict(), HasSubstr("heard nothing from here for 1 s and ended"));
+  EXPECT_THAT(folder_.ReadEndReason(), HasSubstr("heard nothing from here for 1 s and ended"));
 }
 
 TEST_F(GuardianTest, AnAgentWithoutItsGuardianEndsItsRanks) {
   ASSERT_NO_FATAL_FAILURE(Start());
-  const auto guardian = HolderOf(lock_.get(), Life::kGuardian);
+  const auto guardian = LockHolder(lock_.get(), JobLock::kGuardian);
   ASSERT_TRUE(guardian);
   kill(*guardian, SIGKILL);
   AwaitAttach();
   EXPECT_FALSE(std::filesystem::exists(folder_.path()));
-  EXPECT_THAT(folder_.ReadVerdict(), HasSubstr("guardian was killed"));
+  EXPECT_THAT(folder_.ReadEndReason(), HasSubstr("guardian was killed"));
 }
 
 TEST_F(GuardianTest, TermEndsAnAgentThatNoChiefIsInChargeOf) {
   ASSERT_NO_FATAL_FAILURE(Start());
-  const auto guardian = HolderOf(lock_.get(), Life::kGuardian);
+  const auto guardian = LockHolder(lock_.get(), JobLock::kGuardian);
   ASSERT_TRUE(guardian);
   kill(*guardian, SIGTERM);  // not heeded: a chief is in charge
   chief_->Tell(test::Renew(0));
@@ -170,27 +170,27 @@ TEST_F(GuardianTest, TermEndsAnAgentThatNoChiefIsInChargeOf) {
   EXPECT_FALSE(IsGone(rank_));
   kill(attach_, SIGKILL);
   waitpid(std::exchange(attach_, 0), nullptr, 0);
-  Await(lock_.get(), Life::kInCharge);
+  AwaitLock(lock_.get(), JobLock::kChiefInCharge);
   // Its session is over.
   kill(*guardian, SIGTERM);
-  Await(lock_.get(), Life::kGuardian);
+  AwaitLock(lock_.get(), JobLock::kGuardian);
   EXPECT_TRUE(IsGone(rank_));
   EXPECT_TRUE(IsGone(daemon_));
-  EXPECT_THAT(folder_.ReadVerdict(), HasSubstr("it was ended by `autodist clean`"));
+  EXPECT_THAT(folder_.ReadEndReason(), HasSubstr("it was ended by `autodist clean`"));
 }
 
 TEST_F(GuardianTest, TermEndsAnAgentThatWaitsForItsChiefToHearTheLast) {
   ASSERT_NO_FATAL_FAILURE(Start());
-  const auto guardian = HolderOf(lock_.get(), Life::kGuardian);
+  const auto guardian = LockHolder(lock_.get(), JobLock::kGuardian);
   ASSERT_TRUE(guardian);
   chief_->Order(test::Shutdown(), 2);
   EXPECT_TRUE(chief_->Next().has_rank_exited());
   EXPECT_TRUE(chief_->Next().has_ranks_ended());
   kill(attach_, SIGKILL);  // and no word of it
   waitpid(std::exchange(attach_, 0), nullptr, 0);
-  Await(lock_.get(), Life::kInCharge);
+  AwaitLock(lock_.get(), JobLock::kChiefInCharge);
   kill(*guardian, SIGTERM);
-  Await(lock_.get(), Life::kGuardian);
+  AwaitLock(lock_.get(), JobLock::kGuardian);
   EXPECT_FALSE(std::filesystem::exists(folder_.path()));
 }
 

@@ -85,14 +85,14 @@ TEST_F(JobFolderTest, ALinkInItsPlaceIsRefused) {
   fs::remove(folder_.path());
 }
 
-TEST_F(JobFolderTest, TheVerdictOutlivesTheFolder) {
+TEST_F(JobFolderTest, TheEndReasonOutlivesTheFolder) {
   ASSERT_TRUE(folder_.Make().ok());
-  EXPECT_EQ(folder_.ReadVerdict(), "");
-  folder_.WriteVerdict("its agent was killed");
+  EXPECT_EQ(folder_.ReadEndReason(), "");
+  folder_.WriteEndReason("its agent was killed");
   folder_.Remove();
-  EXPECT_EQ(folder_.ReadVerdict(), "its agent was killed");
-  folder_.RemoveVerdict();
-  EXPECT_EQ(folder_.ReadVerdict(), "");
+  EXPECT_EQ(folder_.ReadEndReason(), "its agent was killed");
+  folder_.RemoveEndReason();
+  EXPECT_EQ(folder_.ReadEndReason(), "");
 }
 
 TEST_F(JobFolderTest, OthersSeeWhoLivesUntilItsEnd) {
@@ -103,9 +103,9 @@ TEST_F(JobFolderTest, OthersSeeWhoLivesUntilItsEnd) {
   const pid_t holder = fork();
   if (holder == 0) {
     end->second.Reset();
-    Hold(file.get(), Life::kGuardian);
-    Hold(file.get(), Life::kInCharge);
-    Release(file.get(), Life::kInCharge);
+    TakeLock(file.get(), JobLock::kGuardian);
+    TakeLock(file.get(), JobLock::kChiefInCharge);
+    ReleaseLock(file.get(), JobLock::kChiefInCharge);
     (void)!write(held->second.get(), "x", 1);
     char byte;
     (void)!read(end->first.get(), &byte, 1);
@@ -113,12 +113,12 @@ TEST_F(JobFolderTest, OthersSeeWhoLivesUntilItsEnd) {
   }
   char byte;
   ASSERT_EQ(read(held->first.get(), &byte, 1), 1);
-  EXPECT_EQ(HolderOf(file.get(), Life::kGuardian), holder);
-  EXPECT_EQ(HolderOf(file.get(), Life::kInCharge), std::nullopt);
-  EXPECT_FALSE(Hold(file.get(), Life::kGuardian));
+  EXPECT_EQ(LockHolder(file.get(), JobLock::kGuardian), holder);
+  EXPECT_EQ(LockHolder(file.get(), JobLock::kChiefInCharge), std::nullopt);
+  EXPECT_FALSE(TakeLock(file.get(), JobLock::kGuardian));
   end->second.Reset();
-  Await(file.get(), Life::kGuardian);
-  EXPECT_EQ(HolderOf(file.get(), Life::kGuardian), std::nullopt);
+  AwaitLock(file.get(), JobLock::kGuardian);
+  EXPECT_EQ(LockHolder(file.get(), JobLock::kGuardian), std::nullopt);
   waitpid(holder, nullptr, 0);
 }
 

@@ -23,7 +23,6 @@ TEST(LifetimeTest, EndsWhenNothingIsLeft) {
   auto ended = std::async(std::launch::async, [&] { return life.WaitForEnd(); });
   life.End();
   EXPECT_TRUE(ended.get());
-  life.WaitForEnded();
 }
 
 TEST(LifetimeTest, EachWordBeginsTheLeaseAnew) {
@@ -35,32 +34,32 @@ TEST(LifetimeTest, EachWordBeginsTheLeaseAnew) {
 
 TEST(LifetimeTest, TheLeaseDoesNotRunWhileItIsHeld) {
   Lifetime life(milliseconds(20));
-  life.Hold(true);
+  life.ExpectSilence(true);
   life.Renew();
   auto expired = std::async(std::launch::async, [&] { return !life.WaitForEnd(); });
   EXPECT_EQ(expired.wait_for(milliseconds(100)), std::future_status::timeout);
   EXPECT_TRUE(Held(life));
-  life.Hold(false);
+  life.ExpectSilence(false);
   EXPECT_TRUE(expired.get());
 }
 
 TEST(LifetimeTest, APauseAndAPreparationHoldItEachByThemselves) {
   Lifetime life{hours(1)};
-  life.Hold(true);
-  life.Pause(true);
-  life.Hold(false);
+  life.ExpectSilence(true);
+  life.Suspend(true);
+  life.ExpectSilence(false);
   EXPECT_TRUE(Held(life));
-  life.Hold(true);
-  life.Pause(false);
+  life.ExpectSilence(true);
+  life.Suspend(false);
   EXPECT_TRUE(Held(life));
-  life.Hold(false);
+  life.ExpectSilence(false);
   EXPECT_FALSE(Held(life));
 }
 
 TEST(LifetimeTest, GoingOnWithoutAPauseRenewsNothing) {
   Lifetime life{hours(1)};
   const auto before = life.expires();
-  life.Pause(false);
+  life.Suspend(false);
   EXPECT_EQ(life.expires().when(), before.when());
 }
 
@@ -76,8 +75,8 @@ TEST(LifetimeTest, WithoutItsStarterNobodyComesUnlessSomebodyHas) {
 
 TEST(LifetimeTest, ExpireWaitsForNothing) {
   Lifetime life{hours(1)};
-  life.Hold(true);
-  life.Pause(true);
+  life.ExpectSilence(true);
+  life.Suspend(true);
   life.Expire();
   EXPECT_FALSE(life.WaitForEnd());
 }

@@ -79,7 +79,7 @@ class StacksTest : public testing::Test {
   }
 
   std::string Look(milliseconds program_limit = kLimit) {
-    return LookAt(pid_, *supervisor_, environment_, program_limit);
+    return ProcessStacks(pid_, *supervisor_, environment_, program_limit);
   }
 
   const test::TempFolder folder_;
