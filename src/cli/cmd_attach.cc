@@ -4,10 +4,10 @@
 
 #include "chief/attempt/job_state.h"
 #include "cli/commands.h"
-#include "cli/follow_job.h"
 #include "cli/job_text.h"
 #include "cli/named_job.h"
-#include "cli/rank_output.h"
+#include "control/follow_job.h"
+#include "control/rank_output.h"
 
 namespace autodist::cli {
 namespace {
@@ -38,8 +38,8 @@ int Attach(const std::string& name) {
     return kExitUsage;
   }
   if (job->phase() != v1::JOB_PHASE_ENDED && !job->chief_gone()) LeaveOnSignals(*job);
-  RankOutput output({});
-  const auto ended = FollowJob(*job, kLastLines, output);
+  control::RankOutput output({});
+  const auto ended = control::FollowJob(*job, kLastLines, output);
   if (!ended.ok()) {
     base::LogFailure(ended.status());
     return chief::kExitCannotLaunch;

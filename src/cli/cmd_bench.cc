@@ -6,14 +6,14 @@
 #include <filesystem>
 
 #include "base/log.h"
+#include "chief/run_job.h"
 #include "cli/bench_options.h"
-#include "cli/bench_program.h"
 #include "cli/commands.h"
-#include "cli/plan_job.h"
-#include "cli/run_job.h"
-#include "cli/this_machine.h"
-#include "files/file_tree.h"
+#include "cli/program_options.h"
+#include "launch/bench_program.h"
+#include "launch/sync_source.h"
 #include "reach/resolve.h"
+#include "reach/this_machine.h"
 #include "transport/ask_passphrase.h"
 
 namespace autodist::cli {
@@ -43,7 +43,7 @@ Status CheckWritable(const std::string& file) {
 }
 
 Result<v1::LaunchPlan> PlanBench(const spec::ResourceSpec& spec, const v1::BenchPlan& bench,
-                                 const BenchProgram& program) {
+                                 const launch::BenchProgram& program) {
   std::string json;
   if (!google::protobuf::util::MessageToJsonString(bench, &json).ok()) {
     return Error(StatusCode::kInvalidArgument, "the name of the --csv file is not valid UTF-8");
@@ -55,18 +55,18 @@ Result<v1::LaunchPlan> PlanBench(const spec::ResourceSpec& spec, const v1::Bench
                       "build it where NCCL and the CUDA toolkit are installed, or measure the CPUs "
                       "with --backend gloo");
   }
-  Program worker;
+  chief::Program worker;
   worker.command = {file, json};
-  AD_ASSIGN_OR_RETURN(v1::LaunchPlan plan, PlanJob(spec, worker));
+  AD_ASSIGN_OR_RETURN(v1::LaunchPlan plan, chief::PlanJob(spec, worker));
   plan.set_working_directory(program.on_nodes);
   for (v1::NodePlan& node : *plan.mutable_nodes()) node.clear_ports();  // it opens none of them
   return plan;
 }
 
 Result<chief::JobOptions> BenchJobOptions(const BenchCommand& options, const v1::LaunchPlan& plan,
-                                          const BenchProgram& program) {
+                                          const launch::BenchProgram& program) {
   chief::JobOptions job;
-  job.launch.agent_path = AgentPath(options.agent);
+  job.launch.agent_path = reach::AgentPath(options.agent);
   job.launch.logins = std::make_shared<reach::Logins>(transport::AskPassphraseOnTerminal);
   job.launch.logins->Prepare(plan);
   job.launch.lease = kBenchLease;
@@ -74,13 +74,7 @@ Result<chief::JobOptions> BenchJobOptions(const BenchCommand& options, const v1:
   job.launch.fan_out = options.fan_out;
   job.log_folder = options.log_dir + "/" + plan.job_id();
   job.prefixes = chief::Prefixes::kStderr;  // the table alone on stdout
-  const auto others =
-      std::ranges::count_if(plan.nodes(), [](const auto& node) { return node.reach().has_ssh(); });
-  if (others > 0) {
-    AD_ASSIGN_OR_RETURN(files::FileTree tree, files::ScanFolder(program.folder, ""));
-    job.launch.sync = std::make_shared<launch::FolderSync>(std::move(tree), program.on_nodes,
-                                                           static_cast<size_t>(others));
-  }
+  AD_ASSIGN_OR_RETURN(job.launch.sync, launch::SyncOf(program.folder, plan, ""));
   return job;
 }
 
@@ -93,17 +87,17 @@ int Bench(const BenchCommand& options) {
   if (!bench.ok()) return Fail(bench.status(), kExitUsage);
   const Status writable = CheckWritable(wanted.csv_file);
   if (!writable.ok()) return Fail(writable, kExitUsage);
-  const auto program = InstallBenchProgram(HomeFolder());
+  const auto program = launch::InstallBenchProgram(reach::HomeFolder());
   if (!program.ok()) return Fail(program.status(), chief::kExitCannotLaunch);
   const auto plan = PlanBench(*spec, *bench, *program);
   if (!plan.ok()) return Fail(plan.status(), kExitUsage);
   const Status here =
       reach::CheckChiefIsHere(plan->nodes(0).address(), plan->nodes(0).data_address());
   if (!here.ok()) return Fail(here, kExitUsage);
-  RaiseFileLimit();
+  reach::RaiseFileLimit();
   auto job = BenchJobOptions(options, *plan, *program);
   if (!job.ok()) return Fail(job.status(), chief::kExitCannotLaunch);
-  return RunJob(*plan, *std::move(job));
+  return chief::RunJob(*plan, *std::move(job));
 }
 
 void AddMeasurements(CLI::App& app, BenchOptions& options) {

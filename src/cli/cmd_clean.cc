@@ -6,11 +6,11 @@
 #include "chief/attempt/job_state.h"
 #include "chief/checks/clean.h"
 #include "cli/commands.h"
-#include "cli/plan_job.h"
-#include "cli/this_machine.h"
+#include "cli/program_options.h"
 #include "launch/bootstrap.h"
 #include "reach/logins.h"
 #include "reach/resolve.h"
+#include "reach/this_machine.h"
 #include "transport/ask_passphrase.h"
 #include "transport/ssh_loop.h"
 
@@ -75,14 +75,14 @@ bool Report(const v1::LaunchPlan& plan, const std::vector<Result<chief::CleanedN
 int Clean(const CleanOptions& options) {
   const auto spec = ReadOrDefaultSpec(options.spec_file);
   if (!spec) return kExitUsage;
-  const auto plan = PlanJob(*spec, {});
+  const auto plan = chief::PlanJob(*spec, {});
   if (!plan.ok()) return Fail(plan.status(), kExitUsage);
   const Status here =
       reach::CheckChiefIsHere(plan->nodes(0).address(), plan->nodes(0).data_address());
   if (!here.ok()) return Fail(here, kExitUsage);
-  const auto agent = launch::AgentBinary::Load(AgentPath(options.agent));
+  const auto agent = launch::AgentBinary::Load(reach::AgentPath(options.agent));
   if (!agent.ok()) return Fail(agent.status(), chief::kExitCannotLaunch);
-  RaiseFileLimit();
+  reach::RaiseFileLimit();
   reach::Logins logins(transport::AskPassphraseOnTerminal);
   logins.Prepare(*plan);
   const auto loop = transport::SshLoop::Create();

@@ -7,10 +7,10 @@
 #include "base/log.h"
 #include "chief/checks/doctor.h"
 #include "cli/commands.h"
-#include "cli/plan_job.h"
-#include "cli/this_machine.h"
+#include "cli/program_options.h"
 #include "diagnosis/diagnose.h"
 #include "diagnosis/diagnosis_text.h"
+#include "reach/this_machine.h"
 #include "transport/ask_passphrase.h"
 
 namespace autodist::cli {
@@ -27,7 +27,7 @@ struct DoctorOptions {
   std::string spec_file;
   std::string agent;
   uint32_t fan_out = 32;
-  Program program;
+  ProgramOptions program;
   bool json = false;
 };
 
@@ -36,7 +36,8 @@ bool ShowColours() { return isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR"
 int Doctor(const DoctorOptions& options) {
   const auto spec = ReadOrDefaultSpec(options.spec_file);
   if (!spec) return kExitUsage;
-  auto plan = PlanJob(*spec, options.program);
+  const auto program = ProgramOf(options.program);
+  auto plan = program.ok() ? chief::PlanJob(*spec, *program) : program.status();
   if (!plan.ok()) {
     base::LogFailure(plan.status());
     return kExitUsage;
@@ -46,11 +47,11 @@ int Doctor(const DoctorOptions& options) {
     v1::SshReach& ssh = *node.mutable_reach()->mutable_ssh();
     ssh.set_connect_limit_ms(std::min(ssh.connect_limit_ms(), kConnectLimitMs));
   }
-  RaiseFileLimit();
+  reach::RaiseFileLimit();
   const auto logins = std::make_shared<reach::Logins>(transport::AskPassphraseOnTerminal);
   logins->Prepare(*plan);
   launch::LaunchOptions launch;
-  launch.agent_path = AgentPath(options.agent);
+  launch.agent_path = reach::AgentPath(options.agent);
   launch.logins = logins;
   launch.lease = kLease;
   launch.grace = milliseconds(0);
@@ -89,7 +90,7 @@ Examples:
   autodist doctor --spec cluster.yaml -- python train.py --config big.yaml
   autodist doctor --spec cluster.yaml --json | jq '.findings[]')");
   return [options, &program] {
-    options->program.command = program;
+    options->program.program.command = program;
     return Doctor(*options);
   };
 }

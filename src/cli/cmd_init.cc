@@ -8,10 +8,8 @@
 #include "base/log.h"
 #include "base/write_file.h"
 #include "cli/commands.h"
-#include "cli/this_machine.h"
-#include "reach/ask_devices.h"
-#include "reach/host_reach.h"
-#include "reach/locate.h"
+#include "reach/host_facts.h"
+#include "reach/this_machine.h"
 #include "spec/host_list.h"
 #include "spec/quoted.h"
 #include "spec/slurm_hosts.h"
@@ -19,7 +17,6 @@
 #include "spec/spec_text.h"
 #include "spec/ssh_config_hosts.h"
 #include "spec/text_check.h"
-#include "transport/local.h"
 
 namespace autodist::cli {
 namespace {
@@ -44,11 +41,6 @@ struct InitOptions {
   bool force = false;
   bool offline = false;
 };
-
-void WarnWithRemedy(const Status& status) {
-  const std::string remedy = Remedy(status);
-  Log(LogLevel::kWarning, Message(status) + (remedy.empty() ? "" : "\n    to do: " + remedy));
-}
 
 Status CheckOptions(const InitOptions& options) {
   const size_t sources = options.hosts_option->count() + options.hostfile_option->count() +
@@ -89,55 +81,6 @@ spec::HostList ReadHosts(const InitOptions& options, const std::string& home) {
   });
 }
 
-// Which of the hosts is this machine, and under which address the others reach it.
-Status FindThisMachine(const std::vector<spec::HostEntry>& hosts,
-                       const std::vector<reach::Location>& locations,
-                       std::vector<spec::HostFacts>& facts) {
-  const spec::HostEntry* here = nullptr;
-  for (size_t i = 0; i < hosts.size(); ++i) {
-    if (!locations[i].here) continue;
-    if (here) {
-      return WithRemedy(
-          Error(StatusCode::kInvalidArgument,
-                "'" + here->host + "' and '" + hosts[i].host + "' are both this machine"),
-          "list it once, with all its devices");
-    }
-    here = &hosts[i];
-    facts[i].here = true;
-    if (hosts.size() == 1 || !locations[i].only_loopback) continue;
-    AD_ASSIGN_OR_RETURN(facts[i].address, reach::OutwardAddress());
-    facts[i].address_note = "given as " + hosts[i].host + ", which others cannot reach";
-  }
-  if (!here) {
-    Log(LogLevel::kWarning, "none of the hosts is this machine; run autodist on " +
-                                hosts.front().host + ", which the spec makes the chief");
-  }
-  return OkStatus();
-}
-
-void Ask(const std::vector<spec::HostEntry>& hosts, const std::vector<reach::Location>& locations,
-         reach::HostReach& reach, std::vector<spec::HostFacts>& facts) {
-  Log(LogLevel::kInfo, "asking " + base::Count(hosts.size(), "host") + " for " +
-                           (hosts.size() == 1 ? "its" : "their") + " devices");
-  for (size_t i = 0; i < hosts.size(); ++i) {
-    if (!locations[i].here) reach.PrepareLogin(i);
-  }
-  const auto answers = reach::AskDevices(
-      hosts.size(), [&](size_t i) -> Result<std::unique_ptr<transport::Transport>> {
-        if (locations[i].here) return std::make_unique<transport::LocalTransport>();
-        return reach.To(i);
-      });
-  for (size_t i = 0; i < hosts.size(); ++i) {
-    if (answers[i].ok()) {
-      facts[i].gpus = answers[i]->gpus;
-      facts[i].cpus = answers[i]->cpus;
-    } else {
-      facts[i].not_reached = Message(answers[i].status());
-      WarnWithRemedy(Annotate(answers[i].status(), hosts[i].host + " did not tell its devices"));
-    }
-  }
-}
-
 Status Write(const InitOptions& options, const spec::SpecDraft& draft) {
   const std::string text = spec::SpecText(draft);
   if (options.output.empty()) {
@@ -168,7 +111,7 @@ int Init(const InitOptions& options) {
     const Status free = base::CheckNothingAt(options.output);
     if (!free.ok()) return Fail(RefuseToOverwrite(free), kExitUsage);
   }
-  const auto person = ThisPerson();
+  const auto person = reach::ThisPerson();
   if (!person.ok()) return Fail(person.status(), kExitUsage);
   const spec::HostList list = ReadHosts(options, person->home);
   for (const std::string& warning : list.warnings) Log(LogLevel::kWarning, warning);
@@ -177,15 +120,10 @@ int Init(const InitOptions& options) {
   }
   if (!list.problems.empty()) return kExitUsage;
 
-  const auto reach = reach::HostReach::Create(list.hosts, options.login, *person);
-  if (!reach.ok()) return Fail(reach.status(), kExitUsage);
-  const auto locations = reach::Locate((*reach)->names());
-  if (!locations.ok()) return Fail(locations.status(), kExitUsage);
-  std::vector<spec::HostFacts> facts(list.hosts.size());
-  const Status found = FindThisMachine(list.hosts, *locations, facts);
-  if (!found.ok()) return Fail(found, kExitUsage);
-  if (!options.offline) Ask(list.hosts, *locations, **reach, facts);
-  const spec::SpecDraft draft = spec::DraftSpec(list.hosts, facts, options.login);
+  const auto facts = reach::FactsOf(list.hosts, options.login, *person,
+                                    options.offline ? reach::AskHosts::kNo : reach::AskHosts::kYes);
+  if (!facts.ok()) return Fail(facts.status(), kExitUsage);
+  const spec::SpecDraft draft = spec::DraftSpec(list.hosts, *facts, options.login);
   for (const std::string& warning : draft.warnings) Log(LogLevel::kWarning, warning);
   const Status written = Write(options, draft);
   return written.ok() ? 0 : Fail(RefuseToOverwrite(written), kExitUsage);

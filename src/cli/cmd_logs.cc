@@ -1,10 +1,10 @@
 // autodist logs JOB [--rank R]... [-f] [--stderr]
 #include "base/count.h"
 #include "cli/commands.h"
-#include "cli/follow_job.h"
 #include "cli/job_text.h"
 #include "cli/named_job.h"
-#include "cli/rank_output.h"
+#include "control/follow_job.h"
+#include "control/rank_output.h"
 
 namespace autodist::cli {
 namespace {
@@ -31,11 +31,11 @@ int Logs(const LogsOptions& options) {
   if (!job.ok()) return Fail(job.status(), kExitUsage);
   const Status right = CheckRanks(options, *job);
   if (!right.ok()) return Fail(right, kExitUsage);
-  RankOutput output({{options.ranks.begin(), options.ranks.end()},
-                     options.ranks.size() == 1,
-                     options.only_stderr});
+  control::RankOutput output({{options.ranks.begin(), options.ranks.end()},
+                              options.ranks.size() == 1,
+                              options.only_stderr});
   if (options.follow) {
-    const auto ended = FollowJob(*job, std::nullopt, output);
+    const auto ended = control::FollowJob(*job, std::nullopt, output);
     return ended.ok() ? 0 : Fail(ended.status(), kExitUsage);
   }
   output.SetJob(*job);

@@ -4,20 +4,17 @@
 
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
-#include <variant>
 
 #include "base/count.h"
 #include "base/log.h"
 #include "chief/job.h"
+#include "chief/run_job.h"
 #include "cli/commands.h"
-#include "cli/detach.h"
-#include "cli/plan_job.h"
-#include "cli/run_job.h"
-#include "cli/sync_option.h"
-#include "cli/this_machine.h"
+#include "cli/program_options.h"
+#include "launch/sync_source.h"
 #include "plan/plan_text.h"
 #include "reach/resolve.h"
+#include "reach/this_machine.h"
 #include "transport/ask_passphrase.h"
 
 namespace autodist::cli {
@@ -28,7 +25,7 @@ using base::LogLevel;
 using std::chrono::milliseconds;
 
 struct RunOptions {
-  Program program;
+  ProgramOptions program;
   std::string spec_file;
   std::string log_dir = "autodist-runs";
   std::string agent;
@@ -86,19 +83,10 @@ CLI::Validator Seconds(double least) {
       "SECONDS");
 }
 
-// The plan of another attempt: on other nodes perhaps, and with other ports.
-Result<v1::LaunchPlan> PlanAttempt(plan::Input input, const Program& program,
-                                   const std::vector<std::string>& members, uint32_t attempt) {
-  input.members = members;
-  input.restart_count = attempt;
-  AD_RETURN_IF_ERROR(ChoosePorts(program, input));
-  return plan::MakePlan(input);
-}
-
 chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& input,
                                  std::shared_ptr<reach::Logins> logins) {
   chief::JobOptions job;
-  job.launch.agent_path = AgentPath(options.agent);
+  job.launch.agent_path = reach::AgentPath(options.agent);
   job.preflight = !options.no_preflight;
   job.launch.logins = std::move(logins);
   job.launch.lease = ToMilliseconds(options.lease_s);
@@ -111,47 +99,27 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& i
   job.timeout = ToMilliseconds(options.timeout_s);
   job.hang_timeout = ToMilliseconds(options.hang_timeout_s);
   job.on_hang = options.on_hang == "warn" ? chief::OnHang::kWarn : chief::OnHang::kStop;
-  job.fixed_port = options.program.master_port;
-  job.plan_attempt = [input, program = options.program](const std::vector<std::string>& members,
-                                                        uint32_t attempt) {
-    return PlanAttempt(input, program, members, attempt);
+  job.fixed_port = options.program.program.master_port;
+  job.detached = options.detach;
+  job.plan_attempt = [input, port = options.program.program.master_port](
+                         const std::vector<std::string>& members, uint32_t attempt) {
+    return chief::PlanAttempt(input, port, members, attempt);
   };
   return job;
 }
 
-void SayDetached(const std::string& job_id) {
-  Log(LogLevel::kInfo, "job " + job_id + " is running; `autodist attach " + job_id +
-                           "` shows it, `autodist stop " + job_id + "` ends it");
-}
-
-// To the end of the job; with --detach in a process of its own.
 int RunPlan(const RunOptions& options, const plan::Input& input, const v1::LaunchPlan& plan,
             std::shared_ptr<launch::FolderSync> sync) {
-  RaiseFileLimit();
+  reach::RaiseFileLimit();
   const auto logins = std::make_shared<reach::Logins>(transport::AskPassphraseOnTerminal);
   logins->Prepare(plan);
-  chief::JobOptions job_options = MakeJobOptions(options, input, logins);
-  job_options.launch.sync = std::move(sync);
-  const std::string log_folder = job_options.log_folder;
-  std::unique_ptr<Detached> detached;
-  if (options.detach) {
-    auto forked = Detached::Fork();
-    if (!forked.ok()) return Fail(forked.status(), chief::kExitCannotLaunch);
-    if (const auto* outcome = std::get_if<DetachOutcome>(&*forked)) {
-      if (outcome->running) SayDetached(plan.job_id());
-      return outcome->exit_code;
-    }
-    detached = std::move(std::get<std::unique_ptr<Detached>>(*forked));
-    job_options.detached = true;
-    job_options.on_running = [&detached, output = log_folder + "/output.log"] {
-      detached->Started(std::filesystem::absolute(output));
-    };
-  }
-  return RunJob(plan, std::move(job_options));
+  chief::JobOptions job = MakeJobOptions(options, input, logins);
+  job.launch.sync = std::move(sync);
+  return chief::RunJob(plan, std::move(job));
 }
 
 int Run(const RunOptions& options) {
-  if (options.program.command.empty()) {
+  if (options.program.program.command.empty()) {
     Log(LogLevel::kError,
         "no program; it comes after '--', as in: autodist run --spec cluster.yaml -- ./train");
     return kExitUsage;
@@ -167,7 +135,8 @@ int Run(const RunOptions& options) {
                               ", but the spec has " + base::Count(spec->nodes.size(), "node"));
     return kExitUsage;
   }
-  auto input = InputOf(*spec, options.program);
+  const auto program = ProgramOf(options.program);
+  auto input = program.ok() ? chief::InputOf(*spec, *program) : program.status();
   if (input.ok()) {
     input->max_restarts = options.max_restarts;
     input->gpu_affinity = !options.no_affinity;
@@ -180,7 +149,8 @@ int Run(const RunOptions& options) {
                                    : chief::kExitCannotLaunch);
   }
   Result<std::shared_ptr<launch::FolderSync>> sync = nullptr;
-  if (options.sync) sync = MakeSync(*plan, options.log_dir, HomeFolder());
+  if (options.sync)
+    sync = launch::SyncOfWorkingDirectory(*plan, options.log_dir, reach::HomeFolder());
   if (!sync.ok()) return Fail(sync.status(), chief::kExitCannotLaunch);
   if (options.dry_run) {
     if (*sync) {
@@ -289,7 +259,7 @@ Examples:
 Ctrl-C asks all ranks to end, a second one kills them. SIGUSR1, SIGUSR2 and Ctrl-Z reach all ranks;
 Ctrl-\ writes what each of them is doing into the log folder.)");
   return [options, &program] {
-    options->program.command = program;
+    options->program.program.command = program;
     return Run(*options);
   };
 }

@@ -8,7 +8,7 @@
 #include "autodist/status.h"
 #include "base/fd.h"
 
-namespace autodist::cli {
+namespace autodist::process {
 
 // What the process at the terminal learns of the one that was split off.
 struct DetachOutcome {
@@ -36,4 +36,4 @@ class Detached {
   base::UniqueFd starter_;  // a byte means Started; its end alone, that we have ended
 };
 
-}  // namespace autodist::cli
+}  // namespace autodist::process

@@ -10,7 +10,7 @@
 #include "autodist/v1/job.pb.h"
 #include "control/job_server.h"
 
-namespace autodist::cli {
+namespace autodist::control {
 
 // For one thread.
 class AnnouncedJob {
@@ -27,7 +27,7 @@ class AnnouncedJob {
   const std::string job_id_;
   bool recorded_ = false;
   std::string attempt_folder_;  // as it was recorded last
-  std::unique_ptr<control::JobServer> server_;
+  std::unique_ptr<JobServer> server_;
 };
 
-}  // namespace autodist::cli
+}  // namespace autodist::control

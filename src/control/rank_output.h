@@ -11,7 +11,7 @@
 #include "autodist/v1/job.pb.h"
 #include "control/rank_logs.h"
 
-namespace autodist::cli {
+namespace autodist::control {
 
 // Not thread-safe. Blocks while nobody reads what it writes.
 class RankOutput {
@@ -27,26 +27,26 @@ class RankOutput {
   // Which rank is where, from now on.
   void SetJob(const v1::JobStatus& job);
 
-  void Take(uint32_t rank, control::RankStream stream, std::string_view bytes);
+  void Take(uint32_t rank, RankStream stream, std::string_view bytes);
 
   // Writes what has been taken, apart from lines that have not ended.
   void Flush();
   // Those, too.
   void Finish();
 
-  control::ShowBytes Show() {
-    return [this](uint32_t rank, control::RankStream stream, std::string_view bytes) {
+  ShowBytes Show() {
+    return [this](uint32_t rank, RankStream stream, std::string_view bytes) {
       Take(rank, stream, bytes);
     };
   }
 
  private:
-  void EndLine(uint32_t rank, control::RankStream stream, std::string& line);
+  void EndLine(uint32_t rank, RankStream stream, std::string& line);
 
   const Options options_;
   std::map<uint32_t, std::string> prefixes_;
-  std::map<std::pair<uint32_t, control::RankStream>, std::string> lines_;  // begun, not ended
-  std::array<std::string, 2> pending_;                                     // for stdout and stderr
+  std::map<std::pair<uint32_t, RankStream>, std::string> lines_;  // begun, not ended
+  std::array<std::string, 2> pending_;                            // for stdout and stderr
 };
 
-}  // namespace autodist::cli
+}  // namespace autodist::control

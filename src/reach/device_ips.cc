@@ -1,4 +1,4 @@
-#include "cli/device_ips.h"
+#include "reach/device_ips.h"
 
 #include <mutex>
 
@@ -9,7 +9,7 @@
 #include "reach/logins.h"
 #include "transport/ask_passphrase.h"
 
-namespace autodist::cli {
+namespace autodist::reach {
 namespace {
 
 constexpr size_t kAskedTogether = 64;
@@ -38,7 +38,7 @@ Status AskForDeviceIps(plan::Input& input) {
   }
   if (silent.empty()) return OkStatus();
   AD_ASSIGN_OR_RETURN(const auto ways, WaysTo(input));
-  reach::Logins logins(transport::AskPassphraseOnTerminal);
+  Logins logins(transport::AskPassphraseOnTerminal);
   for (const spec::Node* node : silent) logins.Prepare(ways.at(node->address));
   AD_ASSIGN_OR_RETURN(const auto loop, transport::SshLoop::Create());
 
@@ -48,8 +48,8 @@ Status AskForDeviceIps(plan::Input& input) {
   base::ParallelFor(silent.size(), kAskedTogether, [&](size_t i) {
     spec::Node& node = *silent[i];
     const auto transport = logins.TransportTo(ways.at(node.address), *loop);
-    auto ips = transport.ok() ? reach::AskDeviceIps(**transport, node.gpus, reach::kAskLimit)
-                              : transport.status();
+    auto ips =
+        transport.ok() ? AskDeviceIps(**transport, node.gpus, kAskLimit) : transport.status();
     if (ips.ok()) {
       node.device_ips = *std::move(ips);
       return;
@@ -66,4 +66,4 @@ Status AskForDeviceIps(plan::Input& input) {
   return answer_missing ? WithRemedy(failure, "give them as device_ips in the spec") : failure;
 }
 
-}  // namespace autodist::cli
+}  // namespace autodist::reach

@@ -1,4 +1,4 @@
-#include "cli/detach.h"
+#include "process/detach.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@
 
 #include "support/temp_folder.h"
 
-namespace autodist::cli {
+namespace autodist::process {
 namespace {
 
 using testing::HasSubstr;
@@ -191,4 +191,4 @@ TEST_F(DetachTest, IsRefusedOnceThereAreThreads) {
 }
 
 }  // namespace
-}  // namespace autodist::cli
+}  // namespace autodist::process

@@ -1,4 +1,4 @@
-#include "cli/this_machine.h"
+#include "reach/this_machine.h"
 
 #include <pwd.h>
 #include <sys/resource.h>
@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <sstream>
 
-namespace autodist::cli {
+namespace autodist::reach {
 namespace {
 
 // As the shell shows it, symbolic links and all, where that is where we are: nodes may have the
@@ -87,4 +87,4 @@ std::vector<uint32_t> LocalGpus() {
   return gpus;
 }
 
-}  // namespace autodist::cli
+}  // namespace autodist::reach

@@ -5,9 +5,9 @@
 
 #include "autodist/status.h"
 #include "autodist/v1/job.pb.h"
-#include "cli/rank_output.h"
+#include "control/rank_output.h"
 
-namespace autodist::cli {
+namespace autodist::control {
 
 // `job` as it was a moment ago. Of what was written before, all is shown, or the last lines of each
 // rank. Goes on with the next attempt where the job is restarted. Returns the job as it has ended,
@@ -15,4 +15,4 @@ namespace autodist::cli {
 Result<v1::JobStatus> FollowJob(v1::JobStatus job, std::optional<size_t> last_lines,
                                 RankOutput& output);
 
-}  // namespace autodist::cli
+}  // namespace autodist::control

@@ -1,4 +1,4 @@
-#include "cli/detach.h"
+#include "process/detach.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -18,7 +18,7 @@
 #include "base/deadline.h"
 #include "base/log.h"
 
-namespace autodist::cli {
+namespace autodist::process {
 namespace {
 
 sigset_t PassedOn() {
@@ -122,4 +122,4 @@ void Detached::Started(const std::string& output_file) {
   starter_.Reset();
 }
 
-}  // namespace autodist::cli
+}  // namespace autodist::process

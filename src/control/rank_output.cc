@@ -1,4 +1,4 @@
-#include "cli/rank_output.h"
+#include "control/rank_output.h"
 
 #include <unistd.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/fd.h"
 
-namespace autodist::cli {
+namespace autodist::control {
 namespace {
 
 // A longer line is shown in pieces.
@@ -27,11 +27,11 @@ void RankOutput::SetJob(const v1::JobStatus& job) {
   }
 }
 
-void RankOutput::Take(uint32_t rank, control::RankStream stream, std::string_view bytes) {
+void RankOutput::Take(uint32_t rank, RankStream stream, std::string_view bytes) {
   if (!options_.ranks.empty() && !options_.ranks.contains(rank)) return;
-  if (options_.only_stderr && stream != control::RankStream::kErr) return;
+  if (options_.only_stderr && stream != RankStream::kErr) return;
   if (options_.raw) {
-    pending_[!options_.only_stderr && stream == control::RankStream::kErr ? 1 : 0] += bytes;
+    pending_[!options_.only_stderr && stream == RankStream::kErr ? 1 : 0] += bytes;
     Flush();
     return;
   }
@@ -47,9 +47,8 @@ void RankOutput::Take(uint32_t rank, control::RankStream stream, std::string_vie
   if (std::max(pending_[0].size(), pending_[1].size()) > kMostPending) Flush();
 }
 
-void RankOutput::EndLine(uint32_t rank, control::RankStream stream, std::string& line) {
-  std::string& pending =
-      pending_[!options_.only_stderr && stream == control::RankStream::kErr ? 1 : 0];
+void RankOutput::EndLine(uint32_t rank, RankStream stream, std::string& line) {
+  std::string& pending = pending_[!options_.only_stderr && stream == RankStream::kErr ? 1 : 0];
   const auto prefix = prefixes_.find(rank);
   pending += prefix == prefixes_.end() ? "[?:" + std::to_string(rank) + "] " : prefix->second;
   pending.append(line).push_back('\n');
@@ -72,4 +71,4 @@ void RankOutput::Finish() {
   Flush();
 }
 
-}  // namespace autodist::cli
+}  // namespace autodist::control

@@ -5,7 +5,7 @@
 
 #include "autodist/status.h"
 
-namespace autodist::cli {
+namespace autodist::launch {
 
 struct BenchProgram {
   std::string folder;    // on this machine
@@ -16,4 +16,4 @@ struct BenchProgram {
 // it is not there yet. Blocks on the disk.
 Result<BenchProgram> InstallBenchProgram(const std::string& home);
 
-}  // namespace autodist::cli
+}  // namespace autodist::launch

@@ -1,9 +1,9 @@
-#include "cli/announced_job.h"
+#include "control/announced_job.h"
 
 #include "base/log.h"
 #include "control/job_record.h"
 
-namespace autodist::cli {
+namespace autodist::control {
 namespace {
 
 void Warn(const Status& status) {
@@ -14,7 +14,7 @@ void Warn(const Status& status) {
 }  // namespace
 
 Status AnnouncedJob::Start(std::function<void(int)> on_signal) {
-  auto server = control::JobServer::Start(job_id_, std::move(on_signal));
+  auto server = JobServer::Start(job_id_, std::move(on_signal));
   AD_RETURN_IF_ERROR(Annotate(server.status(), "control socket"));
   server_ = *std::move(server);
   return OkStatus();
@@ -23,17 +23,17 @@ Status AnnouncedJob::Start(std::function<void(int)> on_signal) {
 void AnnouncedJob::Changed(const v1::JobStatus& status) {
   if (server_) server_->Publish(status);
   if (!std::exchange(recorded_, true)) {
-    Warn(control::RecordJob(status));
+    Warn(RecordJob(status));
   } else if (status.attempt_folder() != attempt_folder_) {
-    Warn(control::SaveStatus(status));  // so that the output is found if this autodist is killed
+    Warn(SaveStatus(status));  // so that the output is found if this autodist is killed
   }
   attempt_folder_ = status.attempt_folder();
 }
 
 void AnnouncedJob::Ended(const v1::JobStatus& status) {
-  if (recorded_) Warn(control::SaveStatus(status));
+  if (recorded_) Warn(SaveStatus(status));
   if (server_) server_->End(status);
   server_.reset();
 }
 
-}  // namespace autodist::cli
+}  // namespace autodist::control

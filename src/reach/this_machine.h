@@ -8,7 +8,7 @@
 #include "autodist/status.h"
 #include "plan/ssh_reach.h"
 
-namespace autodist::cli {
+namespace autodist::reach {
 
 Result<plan::Person> ThisPerson();
 
@@ -28,4 +28,4 @@ void RaiseFileLimit();
 // driver lists. Empty without a driver.
 std::vector<uint32_t> LocalGpus();
 
-}  // namespace autodist::cli
+}  // namespace autodist::reach

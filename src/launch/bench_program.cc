@@ -1,4 +1,4 @@
-#include "cli/bench_program.h"
+#include "launch/bench_program.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "cli/this_machine.h"
 #include "files/digest.h"
 #include "files/temporary_file.h"
+#include "reach/this_machine.h"
 
-namespace autodist::cli {
+namespace autodist::launch {
 namespace {
 
 namespace fs = std::filesystem;
@@ -64,7 +64,7 @@ Status Copy(const fs::path& from, const fs::path& to) {
 }  // namespace
 
 Result<BenchProgram> InstallBenchProgram(const std::string& home) {
-  const fs::path source = fs::path(ProgramsFolder()) / "bench";
+  const fs::path source = fs::path(reach::ProgramsFolder()) / "bench";
   AD_ASSIGN_OR_RETURN(const auto files, FilesOf(source));
   AD_ASSIGN_OR_RETURN(const std::string name, NameOf(source, files));
   const std::string place = "/.cache/autodist/bench/" + name;
@@ -78,4 +78,4 @@ Result<BenchProgram> InstallBenchProgram(const std::string& home) {
   return BenchProgram{home + place, "~" + place};
 }
 
-}  // namespace autodist::cli
+}  // namespace autodist::launch

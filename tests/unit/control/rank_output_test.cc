@@ -1,13 +1,12 @@
-#include "cli/rank_output.h"
+#include "control/rank_output.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-namespace autodist::cli {
+namespace autodist::control {
 namespace {
 
-using control::RankStream;
 using testing::internal::CaptureStderr;
 using testing::internal::CaptureStdout;
 using testing::internal::GetCapturedStderr;
@@ -100,4 +99,4 @@ TEST_F(RankOutputTest, RanksMayMove) {
 }
 
 }  // namespace
-}  // namespace autodist::cli
+}  // namespace autodist::control

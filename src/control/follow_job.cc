@@ -1,4 +1,4 @@
-#include "cli/follow_job.h"
+#include "control/follow_job.h"
 
 #include <poll.h>
 
@@ -13,16 +13,16 @@
 #include "control/job_client.h"
 #include "control/jobs.h"
 
-namespace autodist::cli {
+namespace autodist::control {
 namespace {
 
 // How often to ask whether the job has been started again elsewhere.
-constexpr std::chrono::milliseconds kLookInterval{1000};
+constexpr std::chrono::milliseconds kAskInterval{1000};
 
 // Waits for the end of a job on a thread of its own.
 class EndWatch {
  public:
-  static Result<std::unique_ptr<EndWatch>> Start(const control::JobClient& client) {
+  static Result<std::unique_ptr<EndWatch>> Start(const JobClient& client) {
     AD_ASSIGN_OR_RETURN(base::FdPair pipe, base::Pipe());
     std::unique_ptr<EndWatch> watch(new EndWatch);
     watch->end_ = std::move(pipe.first);
@@ -59,7 +59,7 @@ class Attempt {
       logs_.reset();
     }
     if (watch_ || folder_.empty()) return OkStatus();
-    auto watch = control::LogWatch::Open(folder_);
+    auto watch = LogWatch::Open(folder_);
     if (watch.status().code() == StatusCode::kNotFound) return OkStatus();  // not made yet
     AD_RETURN_IF_ERROR(watch.status());
     watch_ = std::move(*watch);
@@ -80,14 +80,14 @@ class Attempt {
  private:
   RankOutput& output_;
   std::string folder_;
-  std::optional<control::LogWatch> watch_;
-  std::optional<control::RankLogs> logs_;
+  std::optional<LogWatch> watch_;
+  std::optional<RankLogs> logs_;
 };
 
 // Without an autodist that would write more.
 v1::JobStatus ShowOnce(v1::JobStatus job, std::optional<size_t> last_lines, RankOutput& output) {
   output.SetJob(job);
-  control::RankLogs logs(job.attempt_folder());
+  RankLogs logs(job.attempt_folder());
   if (last_lines) logs.SkipToLastLines(*last_lines);
   logs.ReadAll(output.Show());
   output.Finish();
@@ -99,15 +99,15 @@ v1::JobStatus ShowOnce(v1::JobStatus job, std::optional<size_t> last_lines, Rank
 Result<v1::JobStatus> FollowJob(v1::JobStatus job, std::optional<size_t> last_lines,
                                 RankOutput& output) {
   const std::string id = job.job_id();
-  const auto client = control::JobClient::Connect(id);
+  const auto client = JobClient::Connect(id);
   if (!client.ok()) {
-    AD_ASSIGN_OR_RETURN(job, control::LookUpJob(id));
+    AD_ASSIGN_OR_RETURN(job, LookUpJob(id));
     return ShowOnce(std::move(job), last_lines, output);
   }
   AD_ASSIGN_OR_RETURN(const std::unique_ptr<EndWatch> end, EndWatch::Start(*client));
   Attempt attempt(output);
   AD_RETURN_IF_ERROR(attempt.Enter(job, last_lines));
-  base::Deadline look = base::Deadline::After(kLookInterval);
+  base::Deadline look = base::Deadline::After(kAskInterval);
   for (;;) {
     pollfd fds[] = {{end->fd(), POLLIN, 0}, {attempt.fd(), POLLIN, 0}};
     const int ready = poll(fds, 2, look.PollTimeout());
@@ -115,17 +115,17 @@ Result<v1::JobStatus> FollowJob(v1::JobStatus job, std::optional<size_t> last_li
     if (ready > 0 && fds[0].revents != 0) break;
     if (ready > 0 && fds[1].revents != 0) attempt.ReadNew();
     if (!look.Expired()) continue;
-    look = base::Deadline::After(kLookInterval);
+    look = base::Deadline::After(kAskInterval);
     const auto now = client->GetStatus();
     if (!now.ok()) continue;  // it is busy, or has gone and `end` tells
     // What follows is shown from its beginning.
     AD_RETURN_IF_ERROR(attempt.Enter(*now, std::nullopt));
   }
-  AD_ASSIGN_OR_RETURN(job, control::LookUpJob(id));
+  AD_ASSIGN_OR_RETURN(job, LookUpJob(id));
   AD_RETURN_IF_ERROR(attempt.Enter(job, std::nullopt));
   attempt.ReadAll();
   output.Finish();
   return job;
 }
 
-}  // namespace autodist::cli
+}  // namespace autodist::control

@@ -1,0 +1,64 @@
+#include "chief/run_job.h"
+
+#include <filesystem>
+#include <memory>
+#include <variant>
+
+#include "base/log.h"
+#include "chief/signal_watcher.h"
+#include "control/announced_job.h"
+#include "plan/plan_text.h"
+#include "process/detach.h"
+
+namespace autodist::chief {
+namespace {
+
+using base::Log;
+using base::LogLevel;
+
+int Run(const v1::LaunchPlan& plan, JobOptions options) {
+  const std::string log_folder = options.log_folder;
+  const bool detached = options.detached;
+  control::AnnouncedJob announced(plan.job_id());
+  options.on_status = [&](const v1::JobStatus& status) { announced.Changed(status); };
+  // What comes when the job is over must not change how this process ends.
+  SignalWatcher::Block();
+  Job job(plan, std::move(options));  // from here on Ctrl-C ends the job
+  const Status reachable = announced.Start([&job](int signal) { job.Signal(signal); });
+  if (!reachable.ok() && detached) {
+    base::LogFailure(reachable);
+    return kExitCannotLaunch;
+  }
+  if (!reachable.ok()) Log(LogLevel::kWarning, Message(reachable));
+  Log(LogLevel::kInfo,
+      "job " + plan.job_id() + ": " + plan::WhatRuns(plan) + "; logs in " + log_folder);
+  const int exit_code = job.Run();
+  announced.Ended(job.status());
+  return exit_code;
+}
+
+}  // namespace
+
+int RunJob(const v1::LaunchPlan& plan, JobOptions options) {
+  if (!options.detached) return Run(plan, std::move(options));
+  auto forked = process::Detached::Fork();
+  if (!forked.ok()) {
+    base::LogFailure(forked.status());
+    return kExitCannotLaunch;
+  }
+  if (const auto* outcome = std::get_if<process::DetachOutcome>(&*forked)) {
+    if (outcome->running) {
+      Log(LogLevel::kInfo, "job " + plan.job_id() + " is running; `autodist attach " +
+                               plan.job_id() + "` shows it, `autodist stop " + plan.job_id() +
+                               "` ends it");
+    }
+    return outcome->exit_code;
+  }
+  const auto detached = std::move(std::get<std::unique_ptr<process::Detached>>(*forked));
+  options.on_running = [&detached, output = options.log_folder + "/output.log"] {
+    detached->Started(std::filesystem::absolute(output));
+  };
+  return Run(plan, std::move(options));
+}
+
+}  // namespace autodist::chief

@@ -1,0 +1,56 @@
+#include "launch/sync_source.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/log.h"
+#include "files/file_tree.h"
+
+namespace autodist::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Where it is within the folder; "" where it is not.
+std::string Within(const fs::path& folder, const fs::path& path) {
+  std::string relative = (folder / path).lexically_normal().lexically_relative(folder).string();
+  while (relative.ends_with('/')) relative.pop_back();
+  return relative == "." || relative.starts_with("..") ? "" : relative;
+}
+
+// These hold much that is not the program's, such as keys.
+Status IsFolderOfAProgram(const std::string& folder, const std::string& home) {
+  std::error_code error;
+  if (folder != "/" && !fs::equivalent(folder, home, error)) return OkStatus();
+  return WithRemedy(Error(StatusCode::kInvalidArgument,
+                          "--sync would copy all of " + folder + " to the other nodes"),
+                    "start autodist in a folder that has nothing but the program and its data");
+}
+
+int NodesToCopyTo(const v1::LaunchPlan& plan) {
+  return static_cast<int>(
+      std::ranges::count_if(plan.nodes(), [](const auto& node) { return node.reach().has_ssh(); }));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<FolderSync>> SyncOf(const std::string& folder, const v1::LaunchPlan& plan,
+                                           const std::string& leave_out) {
+  const int nodes = NodesToCopyTo(plan);
+  if (nodes == 0) return nullptr;
+  AD_ASSIGN_OR_RETURN(files::FileTree tree, files::ScanFolder(folder, leave_out));
+  for (const std::string& warning : tree.warnings) base::Log(base::LogLevel::kWarning, warning);
+  return std::make_shared<FolderSync>(std::move(tree), plan.working_directory(),
+                                      static_cast<size_t>(nodes));
+}
+
+Result<std::shared_ptr<FolderSync>> SyncOfWorkingDirectory(const v1::LaunchPlan& plan,
+                                                           const std::string& log_dir,
+                                                           const std::string& home) {
+  if (NodesToCopyTo(plan) == 0) return nullptr;
+  const std::string& folder = plan.working_directory();
+  AD_RETURN_IF_ERROR(IsFolderOfAProgram(folder, home));
+  return SyncOf(folder, plan, Within(folder, log_dir));
+}
+
+}  // namespace autodist::launch

@@ -1,0 +1,23 @@
+// What is copied to the nodes before a job: the folder of the program.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "autodist/status.h"
+#include "autodist/v1/plan.pb.h"
+#include "launch/folder_sync.h"
+
+namespace autodist::launch {
+
+// The folder of `run --sync`. Looks through the working directory; warnings go to the log. What is
+// in `log_dir` stays here. Null where there is no node to copy to. Refuses `/` and the home folder.
+Result<std::shared_ptr<FolderSync>> SyncOfWorkingDirectory(const v1::LaunchPlan& plan,
+                                                           const std::string& log_dir,
+                                                           const std::string& home);
+
+// Copies `folder` to the plan's working directory. `leave_out` is within it; empty: nothing.
+Result<std::shared_ptr<FolderSync>> SyncOf(const std::string& folder, const v1::LaunchPlan& plan,
+                                           const std::string& leave_out);
+
+}  // namespace autodist::launch

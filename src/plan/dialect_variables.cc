@@ -1,0 +1,94 @@
+#include "plan/dialect_variables.h"
+
+#include <absl/strings/str_replace.h>
+
+#include <algorithm>
+#include <set>
+
+#include "dialect/world.h"
+#include "plan/plan.h"
+#include "spec/yaml_reader.h"
+
+namespace autodist::plan {
+namespace {
+
+constexpr char kSpec[] = R"(
+nodes:
+  - {address: 10.0.0.1, gpus: [0, 1, 2, 3, 4, 5, 6, 7], device_ips: [10.1.0.1, 10.1.0.2, 10.1.0.3,
+     10.1.0.4, 10.1.0.5, 10.1.0.6, 10.1.0.7, 10.1.0.8], chief: true}
+  - {address: 10.0.0.2, gpus: [0, 1, 2, 3, 4, 5, 6, 7], device_ips: [10.1.0.9, 10.1.0.10, 10.1.0.11,
+     10.1.0.12, 10.1.0.13, 10.1.0.14, 10.1.0.15, 10.1.0.16], ssh_config: lab}
+ssh:
+  lab: {}
+)";
+
+// Two nodes with eight devices each.
+Result<v1::LaunchPlan> ExamplePlan(const char* dialect, v1::ProgramKind kind) {
+  Input input;
+  input.spec = *spec::ReadSpec(kSpec, "the example").spec;
+  input.command = {"train"};
+  input.kind = kind;
+  input.dialects = {dialect};
+  input.job_id = "20261120-173000-3fa9c1";
+  input.person = {"me", "/home/me", "/home/me", ""};
+  input.master_port = 41234;
+  input.rank_port = 20000;
+  for (const spec::Node& node : input.spec.nodes) {
+    input.address_of[node.address] = {node.address, node.address, "", {}};
+  }
+  return MakePlan(input);
+}
+
+// What the dialect sets on a node beyond what every program finds.
+std::vector<ExampleVariable> SetOn(const v1::NodePlan& node) {
+  std::vector<ExampleVariable> variables;
+  for (const auto& variable : node.ranks(node.ranks_size() > 1 ? 1 : 0).environment()) {
+    if (variable.name().starts_with("AUTODIST_")) continue;
+    const bool all_gpus =
+        variable.value() == dialect::CountUp(static_cast<uint32_t>(node.devices_size()));
+    if (variable.name() == "CUDA_VISIBLE_DEVICES" && all_gpus) continue;
+    variables.push_back({variable.name(), variable.value()});
+  }
+  const std::set<std::string> always = {"NCCL_SOCKET_IFNAME",
+                                        "GLOO_SOCKET_IFNAME",
+                                        "TP_SOCKET_IFNAME",
+                                        "OMP_NUM_THREADS",
+                                        "PWD",
+                                        "TORCH_NCCL_ASYNC_ERROR_HANDLING",
+                                        "AUTODIST_AGENT_SOCKET"};
+  for (const v1::EnvironmentStep& step : node.environment()) {
+    if (!step.has_set() || always.contains(step.set().name())) continue;
+    const std::string example =
+        step.set().has_on_node()
+            ? absl::StrReplaceAll(step.set().on_node(), {{"{agent}", "autodist-agent"},
+                                                         {"{files}/", "the path of "},
+                                                         {"{interface}", "eth0"}})
+            : step.set().literal();
+    variables.push_back({step.set().name(), example});
+  }
+  return variables;
+}
+
+}  // namespace
+
+Result<Example> WhatIsTold(const dialect::Dialect& dialect, v1::ProgramKind kind) {
+  AD_ASSIGN_OR_RETURN(const v1::LaunchPlan plan, ExamplePlan(dialect.name, kind));
+  Example example;
+  // What it sets on the second node, and then what only the chief has.
+  if (kind != v1::PROGRAM_KIND_PER_JOB) example.variables = SetOn(plan.nodes(1));
+  const bool others_too = !example.variables.empty();
+  for (ExampleVariable& variable : SetOn(plan.nodes(0))) {
+    if (std::ranges::count(example.variables, variable.name, &ExampleVariable::name) > 0) continue;
+    variable.on_chief = others_too;
+    example.variables.push_back(std::move(variable));
+  }
+  example.pmix = plan.pmix();
+  for (const v1::NodePlan& node : plan.nodes()) {
+    for (const v1::RankPlan& process : node.ranks()) {
+      if (process.auxiliary()) example.auxiliary.emplace_back(process.name(), node.address());
+    }
+  }
+  return example;
+}
+
+}  // namespace autodist::plan
