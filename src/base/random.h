@@ -1,13 +1,12 @@
 // Words that nobody can guess.
 #pragma once
 
+#include <absl/strings/escaping.h>
+
 #include <array>
 #include <cstdint>
 #include <random>
-#include <span>
 #include <string>
-
-#include "base/hex.h"
 
 namespace autodist::base {
 
@@ -15,7 +14,7 @@ namespace autodist::base {
 inline std::string RandomHex() {
   std::random_device random;
   const std::array<uint32_t, 4> bits = {random(), random(), random(), random()};
-  return Hex(std::as_bytes(std::span(bits)));
+  return absl::BytesToHexString({reinterpret_cast<const char*>(bits.data()), sizeof bits});
 }
 
 }  // namespace autodist::base

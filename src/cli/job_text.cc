@@ -1,10 +1,11 @@
 #include "cli/job_text.h"
 
+#include <absl/strings/ascii.h>
+
 #include <algorithm>
 #include <ctime>
 
 #include "base/count.h"
-#include "base/lower.h"
 #include "base/shell_quote.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
@@ -16,11 +17,11 @@ using Row = std::vector<std::string>;
 
 // "JOB_PHASE_RUNNING" → "running".
 std::string PhaseText(v1::JobPhase phase) {
-  return base::Lower(v1::JobPhase_Name(phase).substr(sizeof "JOB_PHASE_" - 1));
+  return absl::AsciiStrToLower(v1::JobPhase_Name(phase).substr(sizeof "JOB_PHASE_" - 1));
 }
 
 std::string PhaseText(v1::NodePhase phase) {
-  return base::Lower(v1::NodePhase_Name(phase).substr(sizeof "NODE_PHASE_" - 1));
+  return absl::AsciiStrToLower(v1::NodePhase_Name(phase).substr(sizeof "NODE_PHASE_" - 1));
 }
 
 std::string TimeText(int64_t ms) {

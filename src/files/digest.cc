@@ -1,18 +1,18 @@
 #include "files/digest.h"
 
+#include <absl/strings/escaping.h>
+
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <memory>
-#include <span>
 #include <vector>
 
 #define XXH_INLINE_ALL  // so that nothing is left to link into the static agent
 #include <xxhash.h>
 
 #include "base/fd.h"
-#include "base/hex.h"
 
 namespace autodist::files {
 
@@ -33,7 +33,8 @@ Result<std::string> DigestOfContent(int fd, const std::string& name,
   }
   XXH128_canonical_t canonical;
   XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state.get()));
-  return base::Hex(std::as_bytes(std::span(canonical.digest)));
+  return absl::BytesToHexString(
+      {reinterpret_cast<const char*>(canonical.digest), sizeof canonical.digest});
 }
 
 Result<std::string> DigestOfFile(const std::string& path) {

@@ -1,14 +1,14 @@
 #include "launch/bootstrap.h"
 
+#include <absl/strings/escaping.h>
+
 #include <openssl/evp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <span>
 
-#include "base/hex.h"
 #include "rpc/bootstrap_lines.h"
 
 namespace autodist::launch {
@@ -35,7 +35,7 @@ std::string Sha256(const std::string& content) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
   unsigned size = 0;
   EVP_Digest(content.data(), content.size(), digest.data(), &size, EVP_sha256(), nullptr);
-  return base::Hex(std::as_bytes(std::span(digest)).first(size));
+  return absl::BytesToHexString({reinterpret_cast<const char*>(digest.data()), size});
 }
 
 void AppendSession(std::vector<std::string>& command, const AgentSession& session) {

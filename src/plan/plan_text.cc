@@ -1,9 +1,9 @@
 #include "plan/plan_text.h"
 
+#include <absl/strings/ascii.h>
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "base/count.h"
 #include "base/shell_quote.h"
@@ -97,9 +97,7 @@ void AppendRank(std::string& text, const v1::RankPlan& rank) {
 }  // namespace
 
 bool IsSecretName(const std::string& name) {
-  std::string upper = name;
-  std::transform(upper.begin(), upper.end(), upper.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  const std::string upper = absl::AsciiStrToUpper(name);
   return std::ranges::any_of(
       std::initializer_list<const char*>{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD",
                                          "PASSPHRASE", "CREDENTIAL"},

@@ -1,12 +1,13 @@
 #include "spec/address.h"
 
+#include <absl/strings/ascii.h>
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <string_view>
 
 #include "base/ip_address.h"
-#include "base/lower.h"
 #include "spec/quoted.h"
 
 namespace autodist::spec {
@@ -118,7 +119,7 @@ Status CheckProxyJump(const std::string& text) {
 
 std::string Identity(const std::string& host) {
   if (const auto ip = base::IpAddress::Parse(host)) return ip->ToString();
-  return base::Lower(host);
+  return absl::AsciiStrToLower(host);
 }
 
 bool IsLoopback(const std::string& host) {

@@ -1,5 +1,9 @@
 #include "transport/known_hosts.h"
 
+#include <absl/strings/escaping.h>
+
+#include <absl/strings/ascii.h>
+
 #include <fcntl.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -14,7 +18,6 @@
 #include <sstream>
 
 #include "base/fd.h"
-#include "base/lower.h"
 #include "transport/ssh_public_key.h"
 #include "transport/ssh_wire.h"
 
@@ -23,18 +26,10 @@ namespace {
 
 constexpr size_t kLargestFile = 64 << 20;
 
-std::string Encode(std::string_view bytes) {
-  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');
-  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                                   reinterpret_cast<const unsigned char*>(bytes.data()),
-                                   static_cast<int>(bytes.size()));
-  text.resize(static_cast<size_t>(size));
-  return text;
-}
-
 // How known_hosts writes a host: bare on port 22, "[host]:port" elsewhere.
 std::string NameOf(const std::string& host, uint16_t port) {
-  return port == 22 ? base::Lower(host) : "[" + base::Lower(host) + "]:" + std::to_string(port);
+  return port == 22 ? absl::AsciiStrToLower(host)
+                    : "[" + absl::AsciiStrToLower(host) + "]:" + std::to_string(port);
 }
 
 // '*' matches any run of characters, '?' one.
@@ -82,8 +77,10 @@ bool MatchesHash(std::string_view field, const std::string& name) {
 std::string Hashed(const std::string& name) {
   std::array<unsigned char, SHA_DIGEST_LENGTH> salt;
   RAND_bytes(salt.data(), static_cast<int>(salt.size()));
-  return "|1|" + Encode({reinterpret_cast<const char*>(salt.data()), salt.size()}) + "|" +
-         Encode(HostHash({reinterpret_cast<const char*>(salt.data()), salt.size()}, name));
+  return "|1|" + absl::Base64Escape({reinterpret_cast<const char*>(salt.data()), salt.size()}) +
+         "|" +
+         absl::Base64Escape(
+             HostHash({reinterpret_cast<const char*>(salt.data()), salt.size()}, name));
 }
 
 }  // namespace
@@ -121,7 +118,7 @@ void KnownHosts::Append(const std::string& text, const std::string& name) {
     if (first.starts_with("|1|")) {
       entry.patterns = {first};
     } else {
-      std::istringstream patterns(base::Lower(first));
+      std::istringstream patterns(absl::AsciiStrToLower(first));
       while (std::getline(patterns, first, ',')) entry.patterns.push_back(first);
     }
     std::string key;
@@ -199,7 +196,8 @@ Status KnownHosts::Add(const std::string& host, uint16_t port, std::string_view 
       open(first_path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   if (!file.valid()) return ErrnoError(errno, "adding the host key to " + first_path_);
   const std::string name = NameOf(host, port);
-  std::string line = (hashed ? Hashed(name) : name) + " " + KeyType(key) + " " + Encode(key) + "\n";
+  std::string line = (hashed ? Hashed(name) : name) + " " + KeyType(key) + " " +
+                     absl::Base64Escape({key.data(), key.size()}) + "\n";
   char last = '\n';
   const off_t size = lseek(file.get(), 0, SEEK_END);
   if (size > 0 && pread(file.get(), &last, 1, size - 1) == 1 && last != '\n') line.insert(0, "\n");
@@ -211,14 +209,15 @@ Status KnownHosts::Add(const std::string& host, uint16_t port, std::string_view 
 }
 
 std::string KnownHosts::Line(const std::string& host, uint16_t port, std::string_view key) {
-  return NameOf(host, port) + " " + KeyType(key) + " " + Encode(key);
+  return NameOf(host, port) + " " + KeyType(key) + " " +
+         absl::Base64Escape({key.data(), key.size()});
 }
 
 std::string KnownHosts::Fingerprint(std::string_view key) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
   unsigned size = 0;
   EVP_Digest(key.data(), key.size(), digest.data(), &size, EVP_sha256(), nullptr);
-  std::string text = Encode({reinterpret_cast<const char*>(digest.data()), size});
+  std::string text = absl::Base64Escape({reinterpret_cast<const char*>(digest.data()), size});
   while (text.ends_with('=')) text.pop_back();
   return "SHA256:" + text;
 }

@@ -1,12 +1,13 @@
 #include "transport/ssh_program.h"
 
+#include <absl/strings/ascii.h>
+
 #include <glob.h>
 
 #include <algorithm>
 #include <array>
 #include <sstream>
 
-#include "base/lower.h"
 #include "base/shell_quote.h"
 #include "transport/local.h"
 #include "transport/ssh_errors.h"
@@ -53,7 +54,7 @@ bool Mentions(const std::string& path, bool system_wide) {
     std::string value;
     std::getline(words >> std::ws, keyword, '=');
     std::istringstream(keyword) >> keyword >> value;
-    keyword = base::Lower(keyword);
+    keyword = absl::AsciiStrToLower(keyword);
     // The system's file includes its folder, which is looked at anyway.
     if (system_wide && keyword == "include" && value == "/etc/ssh/ssh_config.d/*.conf") continue;
     if (std::ranges::find(kHeeded, keyword) != kHeeded.end()) return true;

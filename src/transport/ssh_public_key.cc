@@ -1,6 +1,6 @@
 #include "transport/ssh_public_key.h"
 
-#include <openssl/evp.h>
+#include <absl/strings/escaping.h>
 
 #include "base/fd.h"
 #include "transport/ssh_wire.h"
@@ -81,15 +81,9 @@ Result<std::string> ReadPublicKeyFile(const std::string& path) {
 }
 
 std::optional<std::string> DecodeBase64(std::string_view text) {
-  if (text.empty()) return std::nullopt;
-  std::string bytes(text.size() / 4 * 3 + 3, '\0');
-  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
-                                   reinterpret_cast<const unsigned char*>(text.data()),
-                                   static_cast<int>(text.size()));
-  if (size < 0) return std::nullopt;
-  // EVP_DecodeBlock counts the padding as bytes.
-  const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
-  bytes.resize(static_cast<size_t>(size) - padding);
+  std::string bytes;
+  if (text.empty() || !absl::Base64Unescape({text.data(), text.size()}, &bytes))
+    return std::nullopt;
   return bytes;
 }
 
