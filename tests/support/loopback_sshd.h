@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pwd.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -29,6 +30,7 @@ class LoopbackSshd {
  public:
   // `options` are lines of sshd_config.
   explicit LoopbackSshd(const std::string& options = "") {
+    signal(SIGPIPE, SIG_IGN);  // of the line, when one end has hung up
     mkdir("/run/sshd", 0755);  // what sshd wants of root
     Shell("ssh-keygen -q -t ed25519 -N '' -f " + folder_.path() + "/host_key");
     folder_.Write("authorized_keys", "");
