@@ -14,7 +14,6 @@
 #include "launch/sync_source.h"
 #include "reach/resolve.h"
 #include "reach/this_machine.h"
-#include "transport/ask_passphrase.h"
 
 namespace autodist::cli {
 namespace {
@@ -67,7 +66,7 @@ Result<chief::JobOptions> BenchJobOptions(const BenchCommand& options, const v1:
                                           const launch::BenchProgram& program) {
   chief::JobOptions job;
   job.launch.agent_path = reach::AgentPath(options.agent);
-  job.launch.logins = std::make_shared<reach::Logins>(transport::AskPassphraseOnTerminal);
+  job.launch.logins = std::make_shared<reach::Logins>();
   job.launch.logins->Prepare(plan);
   job.launch.lease = kBenchLease;
   job.launch.grace = kBenchGrace;

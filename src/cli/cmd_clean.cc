@@ -11,7 +11,6 @@
 #include "reach/logins.h"
 #include "reach/resolve.h"
 #include "reach/this_machine.h"
-#include "transport/ask_passphrase.h"
 #include "transport/ssh_loop.h"
 
 namespace autodist::cli {
@@ -83,7 +82,7 @@ int Clean(const CleanOptions& options) {
   const auto agent = launch::AgentBinary::Load(reach::AgentPath(options.agent));
   if (!agent.ok()) return Fail(agent.status(), chief::kExitCannotLaunch);
   reach::RaiseFileLimit();
-  reach::Logins logins(transport::AskPassphraseOnTerminal);
+  reach::Logins logins;
   logins.Prepare(*plan);
   const auto loop = transport::SshLoop::Create();
   if (!loop.ok()) return Fail(loop.status(), chief::kExitCannotLaunch);

@@ -11,7 +11,6 @@
 #include "diagnosis/diagnose.h"
 #include "diagnosis/diagnosis_text.h"
 #include "reach/this_machine.h"
-#include "transport/ask_passphrase.h"
 
 namespace autodist::cli {
 namespace {
@@ -48,7 +47,7 @@ int Doctor(const DoctorOptions& options) {
     ssh.set_connect_limit_ms(std::min(ssh.connect_limit_ms(), kConnectLimitMs));
   }
   reach::RaiseFileLimit();
-  const auto logins = std::make_shared<reach::Logins>(transport::AskPassphraseOnTerminal);
+  const auto logins = std::make_shared<reach::Logins>();
   logins->Prepare(*plan);
   launch::LaunchOptions launch;
   launch.agent_path = reach::AgentPath(options.agent);

@@ -15,7 +15,6 @@
 #include "plan/plan_text.h"
 #include "reach/resolve.h"
 #include "reach/this_machine.h"
-#include "transport/ask_passphrase.h"
 
 namespace autodist::cli {
 namespace {
@@ -111,7 +110,7 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& i
 int RunPlan(const RunOptions& options, const plan::Input& input, const v1::LaunchPlan& plan,
             std::shared_ptr<launch::FolderSync> sync) {
   reach::RaiseFileLimit();
-  const auto logins = std::make_shared<reach::Logins>(transport::AskPassphraseOnTerminal);
+  const auto logins = std::make_shared<reach::Logins>();
   logins->Prepare(plan);
   chief::JobOptions job = MakeJobOptions(options, input, logins);
   job.launch.sync = std::move(sync);

@@ -7,7 +7,6 @@
 #include "reach/ask_device_ips.h"
 #include "reach/ask_devices.h"
 #include "reach/logins.h"
-#include "transport/ask_passphrase.h"
 
 namespace autodist::reach {
 namespace {
@@ -38,7 +37,7 @@ Status AskForDeviceIps(plan::Input& input) {
   }
   if (silent.empty()) return OkStatus();
   AD_ASSIGN_OR_RETURN(const auto ways, WaysTo(input));
-  Logins logins(transport::AskPassphraseOnTerminal);
+  Logins logins;
   for (const spec::Node* node : silent) logins.Prepare(ways.at(node->address));
   AD_ASSIGN_OR_RETURN(const auto loop, transport::SshLoop::Create());
 

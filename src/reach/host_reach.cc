@@ -1,11 +1,8 @@
 #include "reach/host_reach.h"
 
 #include "reach/resolve.h"
-#include "transport/ask_passphrase.h"
 
 namespace autodist::reach {
-
-HostReach::HostReach() : logins_(transport::AskPassphraseOnTerminal) {}
 
 Result<std::unique_ptr<HostReach>> HostReach::Create(const std::vector<spec::HostEntry>& hosts,
                                                      const spec::LoginSettings& login,

@@ -37,7 +37,7 @@ class HostReach {
   }
 
  private:
-  HostReach();
+  HostReach() = default;
 
   std::vector<std::string> names_;
   std::vector<v1::Reach> reaches_;

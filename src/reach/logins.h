@@ -18,7 +18,7 @@ namespace autodist::reach {
 // Thread-safe.
 class Logins {
  public:
-  explicit Logins(transport::AskPassphrase ask) : identities_(std::move(ask)) {}
+  Logins() = default;
   virtual ~Logins() = default;
   Logins(const Logins&) = delete;
   Logins& operator=(const Logins&) = delete;

@@ -155,14 +155,14 @@ class IdentityCollector {
         status.code() != StatusCode::kNotFound) {
       AD_RETURN_IF_ERROR(Problem(status));
     }
-    std::string blob = entry.file.ok() ? entry.file->public_blob() : "";
+    std::string blob = entry.file.ok() ? entry.file->public_blob : "";
     // The private key may be in the agent alone.
     if (blob.empty()) blob = ReadPublicKeyFile(path + ".pub").value_or("");
     if (blob.empty()) blob = ReadPublicKeyFile(path).value_or("");
     if (blob.empty() && certificates_.size() > before) blob = certificates_.back().plain_blob;
     if (AddFromAgent(blob, path)) return OkStatus();
     if (!entry.file.ok()) return Problem(entry.file.status());
-    if (entry.file->encrypted() && !options_.named_by_user) {
+    if (!entry.file->key && !options_.named_by_user) {
       for (CertificateFile& certificate : certificates_) {
         certificate.has_key |= certificate.plain_blob == blob;
       }
@@ -191,9 +191,8 @@ class IdentityCollector {
   }
 
   Status AddFromFile(Identities::Entry& entry) {
-    const auto& key = cache_.Key(entry);
-    if (!key.ok()) return Problem(key.status());
-    AddWithCertificates(from_files_, *key);
+    if (const Status decrypted = cache_.Decrypt(entry); !decrypted.ok()) return Problem(decrypted);
+    AddWithCertificates(from_files_, entry.file->key);
     return OkStatus();
   }
 
@@ -226,7 +225,7 @@ class IdentityCollector {
       if (needed && from_files_.empty()) {
         (void)AddFromFile(*entry);
       } else {
-        notes_.push_back(entry->file->path() + " is encrypted and not in ssh-agent");
+        notes_.push_back(entry->file->path + " is encrypted and not in ssh-agent");
       }
     }
   }
@@ -308,21 +307,33 @@ Result<IdentityOffer> Identities::For(const IdentityOptions& options) {
 Identities::Entry& Identities::File(const std::string& path) {
   auto found = files_.find(path);
   if (found == files_.end()) {
-    found = files_.emplace(path, Entry{KeyFile::Read(path), std::nullopt}).first;
+    found = files_.emplace(path, Entry{ReadKeyFile(path), OkStatus()}).first;
   }
   return found->second;
 }
 
-const Result<std::shared_ptr<const SshKey>>& Identities::Key(Entry& entry) {
-  if (!entry.key) {
-    auto key = entry.file->Unlock(ask_);
-    if (key.ok()) {
-      entry.key = std::make_shared<const SshKey>(*std::move(key), entry.file->path());
-    } else {
-      entry.key = key.status();
+Status Identities::Decrypt(Entry& entry) {
+  if (entry.file->key || !entry.not_decrypted.ok()) return entry.not_decrypted;
+  const std::string& path = entry.file->path;
+  const auto decrypt = [&]() -> Result<std::string> {
+    if (!decrypted_) {
+      AD_ASSIGN_OR_RETURN(decrypted_, PrivateAgent::Start());
     }
+    AD_RETURN_IF_ERROR(decrypted_->Add(path));
+    if (!entry.file->public_blob.empty()) return entry.file->public_blob;
+    AD_ASSIGN_OR_RETURN(const auto keys, SshAgent(decrypted_->socket()).Keys());
+    const auto added = std::ranges::find(keys, path, &AgentKey::comment);  // PEM has no comments
+    if (added != keys.end()) return added->blob;
+    return Error(StatusCode::kInternal, "ssh-agent does not have it");
+  };
+  const auto blob = decrypt();
+  if (blob.ok()) {
+    entry.file->public_blob = *blob;
+    entry.file->key = std::make_shared<AgentIdentity>(decrypted_->socket(), *blob, path);
+  } else {
+    entry.not_decrypted = Annotate(blob.status(), "key file " + path + " is encrypted");
   }
-  return *entry.key;
+  return entry.not_decrypted;
 }
 
 const Identities::AgentKeys& Identities::Agent(const std::string& socket) {

@@ -11,9 +11,9 @@
 
 #include "autodist/status.h"
 #include "transport/key_file.h"
+#include "transport/private_agent.h"
 #include "transport/ssh_agent.h"
 #include "transport/ssh_identity.h"
-#include "transport/ssh_key.h"
 
 namespace autodist::transport {
 
@@ -40,12 +40,10 @@ struct IdentityOffer {
   bool only_ssh_can_use_more = false;
 };
 
-// Reads and decrypts each file once, and asks each agent once what it holds, however many nodes
-// want them. Thread-safe; one call at a time goes on, the others wait.
+// Reads each file once, has each that is encrypted decrypted once, and asks each agent once what it
+// holds, however many nodes want them. Thread-safe; one call at a time goes on, the others wait.
 class Identities {
  public:
-  explicit Identities(AskPassphrase ask) : ask_(std::move(ask)) {}
-
   // Blocks for the agent's answer, and for the person's where a passphrase is needed: it is asked
   // for if the key is not in the agent, and the user named the file or there is nothing else to
   // offer. Fails, with a remedy, if there is nothing to offer; with kUnimplemented if ssh itself
@@ -56,16 +54,16 @@ class Identities {
   friend class IdentityCollector;
   struct Entry {
     Result<KeyFile> file;
-    std::optional<Result<std::shared_ptr<const SshKey>>> key;
+    Status not_decrypted;
   };
   using AgentKeys = Result<std::vector<AgentKey>>;
 
   Entry& File(const std::string& path);
-  const Result<std::shared_ptr<const SshKey>>& Key(Entry& entry);
+  Status Decrypt(Entry& entry);
   const AgentKeys& Agent(const std::string& socket);
 
-  const AskPassphrase ask_;
-  std::mutex mutex_;  // guards the rest
+  std::mutex mutex_;                       // guards the rest
+  std::optional<PrivateAgent> decrypted_;  // the keys of encrypted files
   std::map<std::string, Entry> files_;
   std::map<std::string, AgentKeys> agents_;
   std::map<IdentityOptions, Result<IdentityOffer>> offers_;

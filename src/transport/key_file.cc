@@ -1,72 +1,22 @@
 #include "transport/key_file.h"
 
-#include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/pemerr.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 #include "base/fd.h"
-#include "transport/cleanse.h"
-#include "transport/openssh_key.h"
+#include "transport/private_key.h"
 #include "transport/ssh_public_key.h"
+#include "transport/ssh_wire.h"
 
 namespace autodist::transport {
 namespace {
 
 constexpr size_t kLargestKeyFile = 1 << 20;
-constexpr int kAttempts = 3;
-
-struct Passphrase {
-  std::string_view text;
-  bool asked_for = false;
-};
-
-int GivePassphrase(char* buffer, int size, int, void* data) {
-  auto* passphrase = static_cast<Passphrase*>(data);
-  passphrase->asked_for = true;
-  if (passphrase->text.empty() || passphrase->text.size() > static_cast<size_t>(size)) return -1;
-  std::memcpy(buffer, passphrase->text.data(), passphrase->text.size());
-  return static_cast<int>(passphrase->text.size());
-}
-
-// Whether what OpenSSL complains about last is what a wrong passphrase leads to; it may also
-// decrypt to something that is no key.
-bool SaysBadDecrypt() {
-  while (const unsigned long error = ERR_get_error()) {
-    const char* reason = ERR_reason_error_string(error);
-    if (reason && std::string_view(reason).find("bad decrypt") != std::string_view::npos) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// kFailedPrecondition if the key is encrypted and the passphrase is empty.
-Result<EvpKey> ParsePem(const std::string& text, std::string_view passphrase) {
-  const std::unique_ptr<BIO, decltype(&BIO_free)> bio(
-      BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free);
-  Passphrase given{passphrase};
-  ERR_clear_error();
-  EVP_PKEY* key = PEM_read_bio_PrivateKey(bio.get(), nullptr, GivePassphrase, &given);
-  const bool bad_decrypt = SaysBadDecrypt();
-  ERR_clear_error();
-  if (key) return EvpKey(key, EVP_PKEY_free);
-  if (given.asked_for && passphrase.empty()) {
-    return Error(StatusCode::kFailedPrecondition, "the key is encrypted");
-  }
-  if (given.asked_for) {
-    return Error(StatusCode::kUnauthenticated,
-                 bad_decrypt ? "wrong passphrase" : "wrong passphrase, or the file is damaged");
-  }
-  return Error(StatusCode::kInvalidArgument, "not a private key in OpenSSH, PEM or PKCS#8 format");
-}
+constexpr std::string_view kOpensshBegin = "-----BEGIN OPENSSH PRIVATE KEY-----";
+constexpr std::string_view kOpensshEnd = "-----END OPENSSH PRIVATE KEY-----";
 
 bool LooksLikePublicKey(std::string_view text) {
   if (text.starts_with("-----BEGIN PUBLIC KEY") || text.starts_with("---- BEGIN SSH2 PUBLIC")) {
@@ -95,109 +45,78 @@ Status CheckMode(const std::string& path, const struct stat& info) {
       "chmod 600 " + path);
 }
 
-// The remedy for a text that is not a private key.
-std::string WrongFileRemedy(std::string_view text) {
-  if (text.starts_with("PuTTY-User-Key-File")) {
-    return "it is a key in PuTTY's format; convert it with puttygen -O private-openssh";
+// The format is described by PROTOCOL.key in the OpenSSH source.
+Status ReadOpenssh(const std::string& text, KeyFile& file) {
+  constexpr std::string_view kMagic("openssh-key-v1\0", 15);
+  const Status damaged = Error(StatusCode::kInvalidArgument, "the key file is damaged");
+  const size_t begin = text.find(kOpensshBegin) + kOpensshBegin.size();
+  const size_t end = text.find(kOpensshEnd);
+  if (end == std::string::npos || end < begin) return damaged;
+  std::string base64 = text.substr(begin, end - begin);
+  std::erase_if(base64, [](char c) { return c == '\n' || c == '\r' || c == ' '; });
+  const auto body = DecodeBase64(base64);
+  if (!body || !body->starts_with(kMagic)) return damaged;
+
+  WireReader reader(std::string_view(*body).substr(kMagic.size()));
+  const bool encrypted = reader.String() != "none";
+  reader.String();  // how the cipher's key is made from the passphrase
+  reader.String();  // and its parameters
+  const uint32_t keys = reader.Number();
+  file.public_blob = reader.String();
+  const std::string_view secret = reader.String();
+  if (!reader.ok() || keys != 1) return damaged;
+  if (IsSecurityKey(file.public_blob)) {
+    return WithRemedy(Error(StatusCode::kUnimplemented,
+                            "it belongs to a security key, which only ssh itself can use"),
+                      "use a key that is not on a security key");
   }
-  return "give the private key (not the .pub file)";
+  if (encrypted) return OkStatus();
+  AD_ASSIGN_OR_RETURN(file.key, PrivateKey::FromOpenssh(secret, file.public_blob, file.path));
+  return OkStatus();
+}
+
+Status ReadPem(const std::string& text, KeyFile& file) {
+  if (text.find("PRIVATE KEY-----") == std::string::npos) {
+    return WithRemedy(
+        Error(StatusCode::kInvalidArgument, "not a private key in OpenSSH, PEM or PKCS#8 format"),
+        text.starts_with("PuTTY-User-Key-File")
+            ? "it is a key in PuTTY's format; convert it with puttygen -O private-openssh"
+            : "give the private key (not the .pub file)");
+  }
+  if (text.find("ENCRYPTED") != std::string::npos) {  // part of no base64 of a key's length
+    file.public_blob = ReadPublicKeyFile(file.path + ".pub").value_or("");
+    return OkStatus();
+  }
+  AD_ASSIGN_OR_RETURN(file.key, PrivateKey::FromPem(text, file.path));
+  file.public_blob = file.key->public_blob();
+  return OkStatus();
 }
 
 }  // namespace
 
-Result<KeyFile> KeyFile::Read(const std::string& path) {
-  constexpr char kWhat[] = "key file";
+Result<KeyFile> ReadKeyFile(const std::string& path) {
+  const std::string what = "key file " + path;
   struct stat info {};
-  if (const Status usable = CheckFile(path, info); !usable.ok()) return Annotate(usable, kWhat);
-  KeyFile file;
-  file.path_ = path;
-  auto text = base::ReadFile(path, kLargestKeyFile);
-  if (!text.ok()) {
-    return WithRemedy(Annotate(text.status(), kWhat), "the file must be readable by you");
+  if (const Status usable = CheckFile(path, info); !usable.ok()) {
+    return Annotate(usable, "key file");
   }
-  file.text_ = *std::move(text);
-  if (LooksLikePublicKey(file.text_)) {
-    return WithRemedy(Error(StatusCode::kInvalidArgument,
-                            "key file " + path + " is a public key, not a private key"),
-                      "give the private key, the file without .pub");
+  const auto text = base::ReadFile(path, kLargestKeyFile);
+  if (!text.ok()) {
+    return WithRemedy(Annotate(text.status(), "key file"), "the file must be readable by you");
+  }
+  if (LooksLikePublicKey(*text)) {
+    return WithRemedy(
+        Error(StatusCode::kInvalidArgument, what + " is a public key, not a private key"),
+        "give the private key, the file without .pub");
   }
   AD_RETURN_IF_ERROR(CheckMode(path, info));
-
-  const std::string where = std::string(kWhat) + " " + path;
-  file.openssh_format_ = file.text_.find(kOpensshBegin) != std::string::npos;
-  if (file.openssh_format_) {
-    const auto key = OpensshKey::Parse(file.text_);
-    if (!key.ok()) {
-      return WithRemedy(Annotate(key.status(), where), "make a new copy of it, or a new key");
-    }
-    file.encrypted_ = key->encrypted();
-    file.public_blob_ = key->public_blob();
-    if (IsSecurityKey(file.public_blob_)) {
-      return WithRemedy(
-          Error(StatusCode::kUnimplemented, where + " belongs to a security key, which only ssh "
-                                                    "itself can use"),
-          "use a key that is not on a security key");
-    }
-    return file;
-  }
-  const auto key = ParsePem(file.text_, "");
-  if (key.ok()) {
-    file.public_blob_ = PublicBlob(*key);
-  } else if (key.status().code() == StatusCode::kFailedPrecondition) {
-    file.encrypted_ = true;
-    file.public_blob_ = ReadPublicKeyFile(path + ".pub").value_or("");
-  } else {
-    return WithRemedy(Annotate(key.status(), where), WrongFileRemedy(file.text_));
-  }
-  return file;
-}
-
-Result<EvpKey> KeyFile::Unlock(const AskPassphrase& ask) const {
-  if (!encrypted_) return Decrypt("");
-  Status failure;
-  for (int attempt = 1; attempt <= kAttempts; ++attempt) {
-    auto passphrase = ask ? ask(path_, attempt) : std::nullopt;
-    if (!passphrase || passphrase->empty()) break;
-    const CleanseAtEnd cleanse(*passphrase);
-    auto key = Decrypt(*passphrase);
-    if (key.status().code() != StatusCode::kUnauthenticated) return key;
-    failure = key.status();
-  }
-  if (!failure.ok()) return failure;
-  return WithRemedy(
-      Error(StatusCode::kFailedPrecondition,
-            "key file " + path_ + " is encrypted, and no passphrase was given"),
-      "run ssh-add " + path_ + " first, or start from a terminal, where you are asked for it");
-}
-
-Result<EvpKey> KeyFile::Decrypt(std::string_view passphrase) const {
-  const std::string where = "key file " + path_;
-  Result<EvpKey> key = Status(StatusCode::kInternal, "");
-  if (openssh_format_) {
-    AD_ASSIGN_OR_RETURN(const OpensshKey file, OpensshKey::Parse(text_));
-    key = file.Decrypt(passphrase);
-  } else {
-    key = ParsePem(text_, passphrase);
-  }
-  if (!key.ok()) {
-    const Status failure = Annotate(key.status(), where);
-    if (!Remedy(failure).empty()) return failure;
-    switch (failure.code()) {
-      case StatusCode::kUnauthenticated:
-        return WithRemedy(failure,
-                          "ssh-keygen -y -f " + path_ + " tells whether a passphrase fits");
-      case StatusCode::kNotFound:
-        return WithRemedy(Error(StatusCode::kInvalidArgument, Message(failure)),
-                          "use an Ed25519, ECDSA or RSA key");
-      default:
-        return WithRemedy(failure, "make a new copy of it, or a new key");
-    }
-  }
-  if (PublicBlob(*key).empty()) {
-    return WithRemedy(Error(StatusCode::kInvalidArgument, where + ": SSH has no keys of this kind"),
-                      "use an Ed25519, ECDSA or RSA key");
-  }
-  return key;
+  KeyFile file{.path = path, .public_blob = "", .key = nullptr};
+  const bool openssh = text->find(kOpensshBegin) != std::string::npos;
+  const Status read = openssh ? ReadOpenssh(*text, file) : ReadPem(*text, file);
+  if (read.ok()) return file;
+  const Status failure = Annotate(read, what);
+  return Remedy(failure).empty() ? WithRemedy(failure, "make a new copy of it, or a new key")
+                                 : failure;
 }
 
 }  // namespace autodist::transport

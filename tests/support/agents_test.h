@@ -51,9 +51,7 @@ class TestLogins final : public reach::Logins {
  public:
   using Make = std::function<std::unique_ptr<transport::Transport>(const v1::Reach& reach)>;
 
-  explicit TestLogins(Make make)
-      : Logins([](const std::string&, int) -> std::optional<std::string> { return {}; }),
-        make_(std::move(make)) {}
+  explicit TestLogins(Make make) : make_(std::move(make)) {}
 
   Result<std::unique_ptr<transport::Transport>> TransportTo(const v1::Reach& reach,
                                                             transport::SshLoop&) override {

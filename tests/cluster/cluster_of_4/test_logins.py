@@ -35,7 +35,7 @@ def on_terminal(arguments, cwd, *answers):
         except OSError:  # the terminal's other end has closed
             break
         said += chunk
-        if answers and said.count(b"assphrase for") > len(on_terminal.asked):
+        if answers and said.count(b"assphrase for") + said.count(b"try again for") > len(on_terminal.asked):
             on_terminal.asked.append(time.monotonic())
             os.write(terminal, answers.pop(0).encode() + b"\n")
     on_terminal.asked.clear()
@@ -83,15 +83,25 @@ def test_an_encrypted_key_is_asked_for_once(run, sshd, new_key, folder, format):
 def test_a_wrong_passphrase(run, sshd, new_key, folder):
     key = new_key("locked", "-N", "open sesame")
     spec = spec_of(folder / "spec.yaml", address(3), ssh=f"key_file: {key}")
-    code, said = on_terminal(["run", "--spec", spec, "--", *WHO], folder, "a", "b", "c")
+    code, said = on_terminal(["run", "--spec", spec, "--", *WHO], folder, "a", "b", "")
     assert code == 125
-    assert "passphrase" in said and "wrong" in said
+    assert said.count("Bad passphrase, try again") == 2
+    assert f"key file {key} is encrypted: no passphrase was given that fits" in said and "ssh-add" in said
 
 
 def test_an_encrypted_key_without_a_terminal(run, new_key):
     outcome = run(address(3), ssh=f"key_file: {new_key('locked', '-N', 'open sesame')}")
     assert outcome.code == 125
-    assert "encrypted" in outcome.err and "ssh-add" in outcome.err
+    assert "locked is encrypted: no passphrase was given" in outcome.err and "to do: run ssh-add" in outcome.err
+
+
+def test_an_encrypted_key_without_openssh(autodist, folder, new_key):
+    key = new_key("locked", "-N", "open sesame")
+    spec = spec_of(folder / "spec.yaml", address(3), ssh=f"key_file: {key}")
+    outcome = autodist("run", "--spec", spec, "--", "/bin/true", env={"PATH": "/nowhere"})
+    assert outcome.code == 125
+    assert f"key file {key} is encrypted: 'ssh-agent' is not in PATH" in outcome.err
+    assert "to do: install OpenSSH's client" in outcome.err
 
 
 def test_an_encrypted_key_that_the_agent_has(run, sshd, new_key, agent):

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "support/askpass.h"
 #include "support/shell.h"
 #include "support/ssh_agent.h"
 #include "support/ssh_signature.h"
@@ -84,12 +85,20 @@ class IdentitiesTest : public testing::Test {
 
   const test::TempFolder folder_;
   std::optional<test::RealAgent> agent_;
-  std::vector<std::string> asked_;
-  std::optional<std::string> answer_ = kPassphrase;
-  Identities identities_{[this](const std::string& file, int) {
-    asked_.push_back(file);
-    return answer_;
-  }};
+  // The files whose passphrases were asked for, in this order.
+  std::vector<std::string> Asked() const {
+    std::vector<std::string> files;
+    for (const std::string& prompt : askpass_.Asked()) {
+      constexpr std::string_view kBefore = "Enter passphrase for ";
+      files.push_back(prompt.starts_with(kBefore)
+                          ? prompt.substr(kBefore.size(), prompt.find(':') - kBefore.size())
+                          : prompt);
+    }
+    return files;
+  }
+
+  const test::Askpass askpass_{{kPassphrase}};
+  Identities identities_;
 };
 
 TEST_F(IdentitiesTest, AgentFirstThenFiles) {
@@ -107,7 +116,7 @@ TEST_F(IdentitiesTest, AgentFirstThenFiles) {
   IdentityOptions only_these = options;
   only_these.only_these = true;
   EXPECT_THAT(Described(For(only_these)), ElementsAre("in_both in ssh-agent", "in_file"));
-  EXPECT_THAT(asked_, IsEmpty());
+  EXPECT_THAT(Asked(), IsEmpty());
 }
 
 // As with keys on smart cards: the .pub file names the one to use.
@@ -188,7 +197,8 @@ TEST_F(IdentitiesTest, NamedFilesMustWork) {
   const auto missing = For({{good, Path("none")}, true, {}, "", false});
   EXPECT_EQ(missing.status().code(), StatusCode::kNotFound);
   chmod(good.c_str(), 0644);
-  Identities fresh({});
+  askpass_.Answer({});
+  Identities fresh;
   EXPECT_EQ(fresh.For({{good}, true, {}, "", false}).status().code(),
             StatusCode::kPermissionDenied);
   const auto locked = fresh.For({{Generate("locked", kPassphrase)}, true, {}, "", false});
@@ -216,7 +226,7 @@ TEST_F(IdentitiesTest, NamedFilesAreDecryptedOnceForAll) {
     for (auto& offer : offers) nodes.emplace_back([&] { offer = For(options); });
   }
   for (const auto& offer : offers) EXPECT_THAT(Described(offer), ElementsAre("key"));
-  EXPECT_THAT(asked_, ElementsAre(file));
+  EXPECT_THAT(Asked(), ElementsAre(file));
 }
 
 TEST_F(IdentitiesTest, FilesAreReadOnceForAll) {
@@ -231,11 +241,11 @@ TEST_F(IdentitiesTest, FilesAreReadOnceForAll) {
 }
 
 TEST_F(IdentitiesTest, WhoDoesNotAnswerIsNotAskedAgain) {
-  answer_ = std::nullopt;
+  askpass_.Answer({});
   const IdentityOptions options{{Generate("key", kPassphrase)}, true, {}, "", false};
   EXPECT_FALSE(For(options).ok());
   EXPECT_FALSE(For(options).ok());
-  EXPECT_EQ(asked_.size(), 1u);
+  EXPECT_EQ(Asked().size(), 1u);
 }
 
 TEST_F(IdentitiesTest, UsualFilesAreDecryptedOnlyIfThereIsNothingElse) {
@@ -244,12 +254,12 @@ TEST_F(IdentitiesTest, UsualFilesAreDecryptedOnlyIfThereIsNothingElse) {
   const auto with_other = For({{locked, Generate("good")}, false, {}, "", false});
   EXPECT_THAT(Described(with_other), ElementsAre("good"));
   EXPECT_THAT(with_other->notes, ElementsAre(locked + " is encrypted and not in ssh-agent"));
-  EXPECT_THAT(asked_, IsEmpty());
+  EXPECT_THAT(Asked(), IsEmpty());
 
   const auto alone = For({{locked, second}, false, {}, "", false});
   EXPECT_THAT(Described(alone), ElementsAre("locked"));
   EXPECT_THAT(alone->notes, ElementsAre(second + " is encrypted and not in ssh-agent"));
-  EXPECT_THAT(asked_, ElementsAre(locked));
+  EXPECT_THAT(Asked(), ElementsAre(locked));
 }
 
 // An encrypted PEM file does not tell its public key; the agent is found by the .pub file.
@@ -257,7 +267,7 @@ TEST_F(IdentitiesTest, EncryptedPemInTheAgent) {
   const std::string file = Generate("key", kPassphrase, "-t ecdsa -m PEM");
   AddToAgent(file);
   EXPECT_THAT(Described(For({{file}, true, {}, Agent(), true})), ElementsAre("key in ssh-agent"));
-  EXPECT_THAT(asked_, IsEmpty());
+  EXPECT_THAT(Asked(), IsEmpty());
 }
 
 TEST_F(IdentitiesTest, NoMoreThanServersTake) {

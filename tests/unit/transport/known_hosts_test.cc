@@ -4,7 +4,7 @@
 
 #include "support/shell.h"
 #include "support/temp_folder.h"
-#include "transport/ssh_key.h"
+#include "transport/key_file.h"
 
 namespace autodist::transport {
 namespace {
@@ -22,7 +22,7 @@ class KnownHostsTest : public testing::Test {
     b_ = Blob("b");
   }
   std::string Blob(const std::string& name) const {
-    return (*SshKey::Load(folder_.path() + "/" + name))->public_blob();
+    return ReadKeyFile(folder_.path() + "/" + name)->public_blob;
   }
   // "ssh-ed25519 AAAA..."
   std::string Public(const std::string& name) const {

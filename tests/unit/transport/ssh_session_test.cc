@@ -12,7 +12,7 @@
 #include "support/loopback_sshd.h"
 #include "support/shell.h"
 #include "support/temp_folder.h"
-#include "transport/ssh_key.h"
+#include "transport/key_file.h"
 
 namespace autodist::transport {
 namespace {
@@ -59,9 +59,9 @@ class SshSessionTest : public testing::Test {
   Key NewKey(const std::string& options = "-t ed25519") {
     const std::string file = folder_.path() + "/key" + std::to_string(++keys_);
     test::Shell("ssh-keygen -q -N '' " + options + " -f " + file);
-    auto key = SshKey::Load(file);
-    EXPECT_TRUE(key.ok()) << key.status();
-    return *key;
+    const auto read = ReadKeyFile(file);
+    EXPECT_TRUE(read.ok()) << read.status();
+    return read->key;
   }
   Key AcceptedKey(const std::string& options = "-t ed25519") {
     Key key = NewKey(options);

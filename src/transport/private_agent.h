@@ -1,0 +1,34 @@
+// An ssh-agent of this run's own, for keys that are encrypted: OpenSSH asks for the passphrase,
+// decrypts the key and keeps it.
+#pragma once
+
+#include <string>
+
+#include "autodist/status.h"
+#include "base/fd.h"
+
+namespace autodist::transport {
+
+// Ends with the process that started it and all that it has forked, however they end. For one
+// thread at a time.
+class PrivateAgent {
+ public:
+  // Fails, with a remedy, where OpenSSH's client is not installed.
+  static Result<PrivateAgent> Start();
+
+  const std::string& socket() const { return socket_; }
+
+  // Runs ssh-add, which asks the person at the terminal for the passphrase until it fits or is
+  // empty, or has the program of SSH_ASKPASS ask. Blocks for some minutes at most. Fails with
+  // kFailedPrecondition, and a remedy, if the key cannot be decrypted.
+  Status Add(const std::string& key_file) const;
+
+ private:
+  PrivateAgent(base::UniqueFd life, std::string socket)
+      : life_(std::move(life)), socket_(std::move(socket)) {}
+
+  base::UniqueFd life_;  // the agent ends when no process holds it any more
+  std::string socket_;
+};
+
+}  // namespace autodist::transport
