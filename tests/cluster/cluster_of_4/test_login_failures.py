@@ -17,6 +17,7 @@ def failure(autodist, folder):
                            **kwargs)
         assert outcome.code == 125, outcome.err
         assert "1 of 2 nodes cannot run the job" in outcome.err and "to do: " in outcome.err
+        assert not outcome.err.split("\n    to do: ")[0].endswith("failed"), outcome.err  # why, too
         return outcome.err
     return run
 
