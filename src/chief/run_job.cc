@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "base/log.h"
+#include "chief/exit_codes.h"
 #include "chief/signal_watcher.h"
 #include "control/announced_job.h"
 #include "plan/plan_text.h"

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "chief/checks/doctor.h"
+#include "chief/exit_codes.h"
 #include "cli/commands.h"
 #include "cli/program_options.h"
 #include "diagnosis/diagnose.h"

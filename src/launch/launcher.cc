@@ -3,12 +3,20 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <random>
+#include <stop_token>
+#include <thread>
+#include <vector>
 
 #include "base/random.h"
 #include "base/wall_clock.h"
+#include "launch/backoff.h"
+#include "launch/bootstrap.h"
+#include "launch/grpc_link.h"
 #include "rpc/bootstrap_lines.h"
+#include "transport/ssh_loop.h"
 
 namespace autodist::launch {
 namespace {
@@ -18,56 +26,90 @@ using std::chrono::milliseconds;
 
 // The agent gives up on the node's activation sooner.
 constexpr std::chrono::seconds kPrepareLimit{90};
-// Waits of 0.2, 0.4, ... seconds, about 2 s at most.
-constexpr milliseconds kFirstRetryWait{200};
-constexpr int kMostDoublings = 3;
 constexpr milliseconds kBusyServerLimit{6'000};
 // For one attempt to connect again: it may be the first packet after a cut that was lost.
 constexpr uint32_t kReconnectLimitMs = 3'000;
 
-// Waits twice as long with every attempt; false: cancelled, or the deadline has come.
-bool WaitBeforeRetry(int attempt, Deadline deadline, const std::stop_token& stop) {
+// Blocks for the wait; false: cancelled, or the deadline has come.
+bool WaitBeforeRetry(milliseconds wait, Deadline deadline, const std::stop_token& stop) {
   std::mutex mutex;
   std::unique_lock lock(mutex);
   std::condition_variable_any never;
-  std::random_device random;
-  const double jitter = std::uniform_real_distribution<>(0.5, 1.5)(random);
-  const auto wait = std::chrono::duration_cast<milliseconds>(
-      kFirstRetryWait * (1 << std::min(attempt, kMostDoublings)) * jitter);
   const Deadline until = std::min(deadline, Deadline::After(wait));
   never.wait_until(lock, stop, until.when(), [] { return false; });
   return !stop.stop_requested() && !deadline.Expired();
 }
 
-}  // namespace
+class PlanLauncher final : public Launcher {
+ public:
+  // Fails where the agent's program cannot be read.
+  static Result<std::unique_ptr<Launcher>> Create(const v1::LaunchPlan& plan,
+                                                  LaunchOptions options);
+  ~PlanLauncher() override { PlanLauncher::Stop(); }
 
-Result<std::unique_ptr<Launcher>> Launcher::Create(const v1::LaunchPlan& plan,
-                                                   LaunchOptions options) {
-  std::unique_ptr<Launcher> launcher(new Launcher(plan, std::move(options)));
+  void Start(const Done& done) override;
+  void Resume(uint32_t node_rank, Deadline deadline, std::shared_ptr<NodeLink> broken,
+              Done done) override;
+  void Reach(uint32_t node_rank, Deadline deadline, Done done) override;
+  void GiveUp(uint32_t node_rank) override;
+  void Prepare(uint32_t node_rank, v1::NodePlan node, std::optional<v1::PmixWorld> pmix,
+               std::shared_ptr<NodeLink> link, Done done) override;
+  void Cancel() override;
+  void Stop() override;
+
+ private:
+  PlanLauncher(const v1::LaunchPlan& plan, LaunchOptions options)
+      : plan_(plan), options_(std::move(options)) {}
+  LaunchedNode Launch(const v1::NodePlan& node);
+  void PrepareNode(const v1::NodePlan& node, const std::optional<v1::PmixWorld>& pmix,
+                   const std::optional<v1::Examination>& examination, LaunchedNode& launched,
+                   const std::stop_token& stop);
+  Result<std::shared_ptr<NodeLink>> FirstLink(const v1::NodePlan& node);
+  LaunchedNode LinkAgain(uint32_t node_rank, bool resume, Deadline deadline,
+                         const std::stop_token& stop);
+  Result<std::shared_ptr<NodeLink>> TryToReach(transport::Transport& transport,
+                                               const v1::NodePlan& node, bool resume,
+                                               const std::stop_token& stop);
+  Result<std::shared_ptr<NodeLink>> RunAgent(transport::Transport& transport,
+                                             const AgentSession& session,
+                                             const AgentCommand& command,
+                                             const std::stop_token& stop);
+
+  const v1::LaunchPlan& plan_;
+  const LaunchOptions options_;
+  AgentBinary agent_;
+  std::unique_ptr<transport::SshLoop> loop_;  // the connections' thread
+  std::stop_source stop_;
+  // Last: they use the rest.
+  std::vector<std::jthread> threads_;
+  std::map<uint32_t, std::jthread> node_threads_;  // by node rank
+};
+
+Result<std::unique_ptr<Launcher>> PlanLauncher::Create(const v1::LaunchPlan& plan,
+                                                       LaunchOptions options) {
+  std::unique_ptr<PlanLauncher> launcher(new PlanLauncher(plan, std::move(options)));
   AD_ASSIGN_OR_RETURN(launcher->agent_, AgentBinary::Load(launcher->options_.agent_path));
   AD_ASSIGN_OR_RETURN(launcher->loop_, transport::SshLoop::Create());
   return launcher;
 }
 
-Launcher::~Launcher() { Stop(); }
-
-void Launcher::Cancel() {
+void PlanLauncher::Cancel() {
   stop_.request_stop();
   for (auto& [node, thread] : node_threads_) thread.request_stop();
 }
 
-void Launcher::GiveUp(uint32_t node_rank) {
+void PlanLauncher::GiveUp(uint32_t node_rank) {
   const auto thread = node_threads_.find(node_rank);
   if (thread != node_threads_.end()) thread->second.request_stop();
 }
 
-void Launcher::Stop() {
+void PlanLauncher::Stop() {
   Cancel();
   threads_.clear();
   node_threads_.clear();
 }
 
-void Launcher::Start(const std::function<void(LaunchedNode)>& done) {
+void PlanLauncher::Start(const Done& done) {
   const auto count = static_cast<uint32_t>(plan_.nodes_size());
   const auto next = std::make_shared<std::atomic<uint32_t>>(0);
   for (uint32_t i = 0; i < std::min(count, options_.fan_out); ++i) {
@@ -79,7 +121,7 @@ void Launcher::Start(const std::function<void(LaunchedNode)>& done) {
   }
 }
 
-LaunchedNode Launcher::Launch(const v1::NodePlan& node) {
+LaunchedNode PlanLauncher::Launch(const v1::NodePlan& node) {
   LaunchedNode launched{node.node_rank(), OkStatus(), nullptr, {}};
   FolderSync* sync = node.reach().has_ssh() ? options_.sync.get() : nullptr;
   auto link = FirstLink(node);
@@ -94,18 +136,19 @@ LaunchedNode Launcher::Launch(const v1::NodePlan& node) {
         Annotate(launched.link->Sync(*sync, stop_.get_token()), "copying the working directory");
     if (!launched.status.ok()) return launched;
   }
-  PrepareNode(node, options_.pmix, launched, stop_.get_token());
+  PrepareNode(node, options_.pmix, options_.examination, launched, stop_.get_token());
   return launched;
 }
 
-void Launcher::PrepareNode(const v1::NodePlan& node, const std::optional<v1::PmixWorld>& pmix,
-                           LaunchedNode& launched, const std::stop_token& stop) {
+void PlanLauncher::PrepareNode(const v1::NodePlan& node, const std::optional<v1::PmixWorld>& pmix,
+                               const std::optional<v1::Examination>& examination,
+                               LaunchedNode& launched, const std::stop_token& stop) {
   v1::PrepareRequest request;
   *request.mutable_node() = node;
   request.set_working_directory(plan_.working_directory());
   request.set_spool_limit(options_.spool_limit);
   request.set_stop_signal(static_cast<uint32_t>(options_.stop_signal));
-  if (options_.examination) *request.mutable_examination() = *options_.examination;
+  if (examination) *request.mutable_examination() = *examination;
   if (pmix) *request.mutable_pmix() = *pmix;
   auto prepared = launched.link->Prepare(request, Deadline::After(kPrepareLimit), stop);
   if (prepared.ok()) {
@@ -117,20 +160,20 @@ void Launcher::PrepareNode(const v1::NodePlan& node, const std::optional<v1::Pmi
 }
 
 // An sshd at its limit of logins in progress, a jump host's above all, takes them a little later.
-Result<std::shared_ptr<NodeLink>> Launcher::FirstLink(const v1::NodePlan& node) {
+Result<std::shared_ptr<NodeLink>> PlanLauncher::FirstLink(const v1::NodePlan& node) {
   AD_ASSIGN_OR_RETURN(const auto transport, options_.logins->TransportTo(node.reach(), *loop_));
   const Deadline deadline = Deadline::After(kBusyServerLimit);
-  for (int attempt = 0;; ++attempt) {
+  for (Backoff backoff;;) {
     auto link = TryToReach(*transport, node, false, stop_.get_token());
     if (link.status().code() != StatusCode::kResourceExhausted ||
-        !WaitBeforeRetry(attempt, deadline, stop_.get_token())) {
+        !WaitBeforeRetry(backoff.Next(), deadline, stop_.get_token())) {
       return link;
     }
   }
 }
 
-LaunchedNode Launcher::LinkAgain(uint32_t node_rank, bool resume, Deadline deadline,
-                                 const std::stop_token& stop) {
+LaunchedNode PlanLauncher::LinkAgain(uint32_t node_rank, bool resume, Deadline deadline,
+                                     const std::stop_token& stop) {
   v1::NodePlan node = plan_.nodes(static_cast<int>(node_rank));
   LaunchedNode launched{node_rank, OkStatus(), nullptr, {}};
   if (node.reach().has_ssh()) {
@@ -142,19 +185,19 @@ LaunchedNode Launcher::LinkAgain(uint32_t node_rank, bool resume, Deadline deadl
     launched.status = transport.status();
     return launched;
   }
-  for (int attempt = 0;; ++attempt) {
+  for (Backoff backoff;;) {
     auto link = TryToReach(**transport, node, resume, stop);
     launched.status = link.status();
     if (link.ok()) launched.link = *std::move(link);
     if (launched.status.ok() || launched.status.code() == StatusCode::kAborted ||
-        !WaitBeforeRetry(attempt, deadline, stop)) {
+        !WaitBeforeRetry(backoff.Next(), deadline, stop)) {
       return launched;
     }
   }
 }
 
-void Launcher::Resume(uint32_t node_rank, Deadline deadline, std::shared_ptr<NodeLink> broken,
-                      Done done) {
+void PlanLauncher::Resume(uint32_t node_rank, Deadline deadline, std::shared_ptr<NodeLink> broken,
+                          Done done) {
   node_threads_[node_rank] =
       std::jthread([this, node_rank, deadline, broken = std::move(broken),
                     done = std::move(done)](const std::stop_token& stop) mutable {
@@ -163,27 +206,27 @@ void Launcher::Resume(uint32_t node_rank, Deadline deadline, std::shared_ptr<Nod
       });
 }
 
-void Launcher::Reach(uint32_t node_rank, Deadline deadline, Done done) {
+void PlanLauncher::Reach(uint32_t node_rank, Deadline deadline, Done done) {
   node_threads_[node_rank] = std::jthread(
       [this, node_rank, deadline, done = std::move(done)](const std::stop_token& stop) {
         done(LinkAgain(node_rank, false, deadline, stop));
       });
 }
 
-void Launcher::Prepare(uint32_t node_rank, v1::NodePlan node, std::optional<v1::PmixWorld> pmix,
-                       std::shared_ptr<NodeLink> link, Done done) {
+void PlanLauncher::Prepare(uint32_t node_rank, v1::NodePlan node, std::optional<v1::PmixWorld> pmix,
+                           std::shared_ptr<NodeLink> link, Done done) {
   node_threads_[node_rank] = std::jthread(
       [this, node_rank, node = std::move(node), pmix = std::move(pmix), link = std::move(link),
        done = std::move(done)](const std::stop_token& stop) mutable {
         LaunchedNode launched{node_rank, OkStatus(), std::move(link), {}};
-        PrepareNode(node, pmix, launched, stop);
+        PrepareNode(node, pmix, std::nullopt, launched, stop);  // it has been examined
         done(std::move(launched));
       });
 }
 
-Result<std::shared_ptr<NodeLink>> Launcher::TryToReach(transport::Transport& transport,
-                                                       const v1::NodePlan& node, bool resume,
-                                                       const std::stop_token& stop) {
+Result<std::shared_ptr<NodeLink>> PlanLauncher::TryToReach(transport::Transport& transport,
+                                                           const v1::NodePlan& node, bool resume,
+                                                           const std::stop_token& stop) {
   const AgentSession session{plan_.job_id(),
                              node.node_rank(),
                              options_.lease,
@@ -202,14 +245,21 @@ Result<std::shared_ptr<NodeLink>> Launcher::TryToReach(transport::Transport& tra
   return link;
 }
 
-Result<std::shared_ptr<NodeLink>> Launcher::RunAgent(transport::Transport& transport,
-                                                     const AgentSession& session,
-                                                     const AgentCommand& command,
-                                                     const std::stop_token& stop) {
+Result<std::shared_ptr<NodeLink>> PlanLauncher::RunAgent(transport::Transport& transport,
+                                                         const AgentSession& session,
+                                                         const AgentCommand& command,
+                                                         const std::stop_token& stop) {
   AD_ASSIGN_OR_RETURN(std::unique_ptr<transport::Stream> stream, transport.Run(command.argv, stop));
   AD_ASSIGN_OR_RETURN(base::UniqueFd socket, AwaitAgent(*stream, agent_, session, command, stop));
   AD_ASSIGN_OR_RETURN(auto channel, rpc::ChannelOver(std::move(socket)));
-  return std::make_shared<NodeLink>(std::move(stream), std::move(channel));
+  return std::make_shared<GrpcLink>(std::move(stream), std::move(channel));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Launcher>> Launcher::Create(const v1::LaunchPlan& plan,
+                                                   LaunchOptions options) {
+  return PlanLauncher::Create(plan, std::move(options));
 }
 
 }  // namespace autodist::launch

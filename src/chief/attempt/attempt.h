@@ -1,75 +1,82 @@
 // One attempt at running the job's ranks: the first, or a restart.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "autodist/status.h"
+#include "autodist/v1/job.pb.h"
 #include "autodist/v1/plan.pb.h"
-#include "base/deadline.h"
 #include "chief/attempt/job_state.h"
 #include "chief/attempt/modex.h"
 #include "chief/attempt/pmix_world.h"
 #include "chief/attempt/rendezvous.h"
-#include "chief/output/output.h"
+#include "chief/loop.h"
+#include "chief/output/rank_logs.h"
 
 namespace autodist::chief {
 
-struct Attempt {
-  Attempt(uint32_t attempt_number, v1::LaunchPlan attempt_plan, std::vector<uint32_t> nodes,
+// Told of what its members, the nodes of its plan, have to tell. Never blocks. For one thread.
+class Attempt {
+ public:
+  // Sends a message to a member, however long it takes to arrive. Must outlive the attempt.
+  using Send = std::function<void(uint32_t member, v1::ChiefMessage message)>;
+  // Of one event.
+  struct Outcome {
+    bool stop = false;          // it is the first cause: the other ranks have to be stopped
+    bool sign_of_life = false;  // of a rank
+    std::optional<v1::JobEvent> to_record;  // without the node
+  };
+
+  // `nodes` are the nodes of the job by their rank in this plan.
+  Attempt(uint32_t number, v1::LaunchPlan plan, std::vector<uint32_t> nodes,
           const std::string& job_folder, int stop_signal, std::chrono::milliseconds grace,
-          Modex::Ask ask)
-      : number(attempt_number),
-        plan(std::move(attempt_plan)),
-        members(std::move(nodes)),
-        folder(number == 0 ? job_folder : job_folder + "/restart-" + std::to_string(number)),
-        pmix(MakePmixWorld(plan)),
-        state(plan, stop_signal, grace),
-        rendezvous(NodesOfRanks(), PmixNameSpace()),
-        modex(NodesOfRanks(), PmixNameSpace(), uint64_t{number} << 32, std::move(ask)) {}
+          Send send);
 
-  // Which node of the attempt's plan a node of the job is.
-  std::optional<uint32_t> RankOf(uint32_t node) const {
-    for (size_t i = 0; i < members.size(); ++i) {
-      if (members[i] == node) return static_cast<uint32_t>(i);
-    }
-    return std::nullopt;
+  // What an agent tells of its ranks; of those of others, nothing counts.
+  Outcome Take(uint32_t member, const v1::AgentEvent& event);
+  // Whether the other ranks have to be stopped because of it.
+  bool NodeLost(uint32_t member, const Status& why) { return state_.NodeLost(member, why); }
+  JobState& state() { return state_; }
+  const JobState& state() const { return state_; }
+
+  uint32_t number() const { return number_; }  // 0: the first
+  const v1::LaunchPlan& plan() const { return plan_; }
+  const std::vector<uint32_t>& nodes() const { return nodes_; }
+  const std::string& folder() const { return folder_; }  // of its rank-N.out and rank-N.err
+  const std::optional<v1::PmixWorld>& pmix() const { return pmix_; }
+  // Its number of processes: ranks, and what serves them.
+  uint32_t processes() const;
+  const v1::NodePlan& member_plan(uint32_t member) const {
+    return plan_.nodes(static_cast<int>(member));
   }
 
-  // Whether the rank runs on the node of that rank in the plan.
-  bool Has(uint32_t node_rank, uint32_t rank) const {
-    return std::ranges::any_of(plan.nodes(static_cast<int>(node_rank)).ranks(),
-                               [&](const auto& own) { return own.rank() == rank; });
-  }
+  // What the ranks write; null before the attempt is ready.
+  std::shared_ptr<RankLogs> logs;
+  std::vector<std::string> warnings;  // of which the user is told again at the end
+  Loop::Time began{};
 
-  // By rank: the rank of its node in the plan. What only serves the ranks is not in it.
-  std::vector<uint32_t> NodesOfRanks() const {
-    std::vector<uint32_t> nodes(plan.world_size());
-    for (const v1::NodePlan& node : plan.nodes()) {
-      for (const v1::RankPlan& rank : node.ranks()) {
-        if (!rank.auxiliary()) nodes[rank.rank()] = node.node_rank();
-      }
-    }
-    return nodes;
-  }
-  std::string PmixNameSpace() const { return pmix ? pmix->name_space() : ""; }
+ private:
+  bool Has(uint32_t member, uint32_t rank) const;
+  std::vector<uint32_t> NodesOfRanks() const;
+  std::string PmixNameSpace() const { return pmix_ ? pmix_->name_space() : ""; }
+  Outcome RankExited(uint32_t member, const v1::RankExited& exit);
+  Outcome RankAborted(uint32_t member, v1::RankAborted aborted);
+  void Answer(uint32_t member, const v1::RendezvousRequest& request);
 
-  const uint32_t number;
-  const v1::LaunchPlan plan;
-  const std::vector<uint32_t> members;  // nodes of the job, by their rank in this plan
-  const std::string folder;             // of its rank-N.out and rank-N.err
-  const std::optional<v1::PmixWorld> pmix;
-  JobState state;
-  Rendezvous rendezvous;
-  Modex modex;
-  std::unique_ptr<OutputWriter> output;
-  std::vector<std::string> troubles;  // what the person has to be told again at the end
-  base::Deadline::Clock::time_point began = base::Deadline::Clock::now();
+  const uint32_t number_;
+  const v1::LaunchPlan plan_;
+  const std::vector<uint32_t> nodes_;
+  const std::string folder_;
+  const std::optional<v1::PmixWorld> pmix_;
+  const Send send_;
+  JobState state_;
+  Rendezvous rendezvous_;
+  Modex modex_;
 };
 
 }  // namespace autodist::chief

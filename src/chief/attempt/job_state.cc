@@ -5,41 +5,19 @@
 #include <algorithm>
 #include <utility>
 
+#include "chief/exit_codes.h"
+
 namespace autodist::chief {
 namespace {
 
 constexpr std::chrono::milliseconds kNoticedWithin{250};
 
-bool IsStruck(const v1::RankExited& exit) {
+bool EndedFromOutside(const v1::RankExited& exit) {
   constexpr int kSignals[] = {SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
   return std::ranges::count(kSignals, exit.signal()) > 0;
 }
 
 }  // namespace
-
-int ExitCodeOf(const v1::RankExited& exit) {
-  switch (exit.how_case()) {
-    case v1::RankExited::kExitCode:
-      return exit.exit_code();
-    case v1::RankExited::kSignal:
-      return 128 + exit.signal();
-    case v1::RankExited::kStartFailure:
-      return exit.start_failure().exit_code();
-    case v1::RankExited::kAborted:
-      return std::max(exit.aborted().status() & 0xFF, 1);
-    case v1::RankExited::HOW_NOT_SET:
-      break;
-  }
-  return kExitCannotLaunch;
-}
-
-v1::RankExited AsExit(const v1::RankAborted& aborted) {
-  v1::RankExited exit;
-  exit.set_rank(aborted.rank());
-  exit.set_time_ns(aborted.time_ns());
-  *exit.mutable_aborted() = aborted;
-  return exit;
-}
 
 JobState::JobState(const v1::LaunchPlan& plan, int stop_signal, std::chrono::milliseconds grace)
     : stop_signal_(stop_signal), grace_(grace), nodes_(static_cast<size_t>(plan.nodes_size())) {
@@ -50,38 +28,38 @@ JobState::JobState(const v1::LaunchPlan& plan, int stop_signal, std::chrono::mil
   }
 }
 
-JobState::Action JobState::Stop(Cause cause) {
-  if (cause_) return Action::kNone;
+bool JobState::Stop(Cause cause) {
+  if (cause_) return false;
   cause_ = std::move(cause);
-  return AllEnded() ? Action::kNone : Action::kStop;
+  return !AllEnded();
 }
 
 // Whether a failure that is told after the cause is what really came first.
 bool JobState::CameFirst(const v1::RankExited& exit) const {
   if (cause_->kind != Cause::Kind::kRankFailed || ExitCodeOf(exit) == 0) return false;
-  if (exit.signal() == stop_signal_ || (hurried_ && exit.signal() == SIGKILL)) return false;
+  if (exit.signal() == stop_signal_ || (killed_ && exit.signal() == SIGKILL)) return false;
   const std::chrono::nanoseconds later(exit.time_ns() - cause_->exit.time_ns());
   if (later < later.zero()) return true;
   // The end of a rank is noticed by its agent no sooner than, over the network, by its peers. They
   // end by themselves, or abort; these signals come from elsewhere. SIGKILL comes from us only
   // after the grace period.
-  if (IsStruck(cause_->exit) || !IsStruck(exit)) return false;
+  if (EndedFromOutside(cause_->exit) || !EndedFromOutside(exit)) return false;
   return later < (exit.signal() == SIGKILL ? grace_ - kNoticedWithin : kNoticedWithin);
 }
 
-JobState::Action JobState::RankExited(const v1::RankExited& exit) {
+bool JobState::RankExited(const v1::RankExited& exit) {
   auto running = node_of_running_.extract(exit.rank());
   const bool serves = running.empty();
   if (serves) {
     // One that served the ranks matters as long as there are some.
     running = node_of_serving_.extract(exit.rank());
-    if (running.empty() || AllEnded()) return Action::kNone;
+    if (running.empty() || AllEnded()) return false;
   }
   if (!cause_) {
-    if (ExitCodeOf(exit) == 0) return Action::kNone;
+    if (ExitCodeOf(exit) == 0) return false;
     return Stop({Cause::Kind::kRankFailed, running.mapped(), exit, OkStatus(), 0});
   }
-  if (cause_->exit.has_aborted() && cause_->exit.rank() == exit.rank()) return Action::kNone;
+  if (cause_->exit.has_aborted() && cause_->exit.rank() == exit.rank()) return false;
   if (CameFirst(exit)) {
     Replace(exit, running.mapped());
   } else if (serves) {
@@ -93,7 +71,7 @@ JobState::Action JobState::RankExited(const v1::RankExited& exit) {
   } else {
     ++ended_themselves_;
   }
-  return Action::kNone;
+  return false;
 }
 
 // The one that we took for the first is another that ended, now or, after an abort, soon.
@@ -103,13 +81,13 @@ void JobState::Replace(const v1::RankExited& exit, uint32_t node_rank) {
   cause_->node_rank = node_rank;
 }
 
-JobState::Action JobState::RankAborted(const v1::RankAborted& aborted) {
+bool JobState::RankAborted(const v1::RankAborted& aborted) {
   const auto running = node_of_running_.find(aborted.rank());
-  if (running == node_of_running_.end()) return Action::kNone;
+  if (running == node_of_running_.end()) return false;
   const v1::RankExited exit = AsExit(aborted);
   if (!cause_) return Stop({Cause::Kind::kRankFailed, running->second, exit, OkStatus(), 0});
   if (CameFirst(exit)) Replace(exit, running->second);
-  return Action::kNone;
+  return false;
 }
 
 std::vector<uint32_t> JobState::RunningByNode() const {
@@ -125,28 +103,22 @@ uint32_t JobState::RunningOn(uint32_t node_rank) const {
   return static_cast<uint32_t>(ranks + serving);
 }
 
-JobState::Action JobState::NodeLost(uint32_t node_rank, const Status& status) {
-  lost_nodes_.insert(node_rank);
+bool JobState::NodeLost(uint32_t node_rank, const Status& status) {
   const auto on_it = [&](const auto& rank) { return rank.second == node_rank; };
   const auto lost = std::erase_if(node_of_running_, on_it);
   const auto served = AllEnded() ? 0 : std::erase_if(node_of_serving_, on_it);
-  if (lost + served == 0) return Action::kNone;
+  if (lost + served == 0) return false;
   return Stop({Cause::Kind::kNodeLost, node_rank, {}, status, 0});
 }
 
-JobState::Action JobState::Interrupted(int signal) {
-  if (!cause_ && !AllEnded()) {
-    return Stop({Cause::Kind::kInterrupted, 0, {}, OkStatus(), signal});
-  }
-  // What is ending already, for whatever reason, is to end faster.
-  return std::exchange(hurried_, true) ? Action::kGiveUp : Action::kKill;
+bool JobState::Interrupted(int signal) {
+  if (AllEnded()) return false;
+  return Stop({Cause::Kind::kInterrupted, 0, {}, OkStatus(), signal});
 }
 
-JobState::Action JobState::TimedOut() {
-  return Stop({Cause::Kind::kTimedOut, 0, {}, OkStatus(), 0});
-}
+bool JobState::TimedOut() { return Stop({Cause::Kind::kTimedOut, 0, {}, OkStatus(), 0}); }
 
-JobState::Action JobState::Hung() { return Stop({Cause::Kind::kHung, 0, {}, OkStatus(), 0}); }
+bool JobState::Hung() { return Stop({Cause::Kind::kHung, 0, {}, OkStatus(), 0}); }
 
 int JobState::ExitCode() const {
   if (!cause_) return 0;

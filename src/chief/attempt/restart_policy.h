@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "chief/attempt/job_state.h"
+#include "chief/attempt/cause.h"
 
 namespace autodist::chief {
 
@@ -14,6 +14,8 @@ struct RestartLimits {
   uint32_t max_restarts = 0;
   // Nodes with which the job goes on when others are lost; 0: all are needed.
   uint32_t min_nodes = 0;
+
+  bool MayRestart() const { return max_restarts > 0 || min_nodes > 0; }
 };
 
 // How an attempt ended.

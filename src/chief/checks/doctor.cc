@@ -4,7 +4,7 @@
 
 #include "base/parallel.h"
 #include "chief/checks/preflight.h"
-#include "chief/mailbox.h"
+#include "chief/loop.h"
 #include "chief/nodes/node.h"
 #include "chief/signal_watcher.h"
 
@@ -21,15 +21,16 @@ constexpr milliseconds kAgentsGoneLimit{3000};
 
 using Nodes = std::vector<launch::LaunchedNode>;
 
-Nodes LaunchAll(launch::Launcher& launcher, size_t count) {
-  Mailbox<launch::LaunchedNode> mailbox;
-  launcher.Start([&](launch::LaunchedNode node) { mailbox.Put(std::move(node)); });
+Nodes LaunchAll(launch::Launcher& launcher, size_t count, Loop& loop) {
   Nodes nodes(count);
-  for (size_t i = 0; i < count; ++i) {
-    launch::LaunchedNode node =
-        *mailbox.Take(Deadline::Never());  // each node turns out, in bounded time
-    nodes[node.node_rank] = std::move(node);
-  }
+  size_t done = 0;
+  launcher.Start([&](launch::LaunchedNode node) {
+    loop.Post([&, shared = std::make_shared<launch::LaunchedNode>(std::move(node))] {
+      nodes[shared->node_rank] = std::move(*shared);
+      ++done;
+    });
+  });
+  loop.RunUntil([&] { return done == count; });  // each node turns out, in bounded time
   return nodes;
 }
 
@@ -123,16 +124,24 @@ class Mesh {
   std::vector<uint32_t> reached_;
 };
 
-void EndAgents(Nodes& nodes) {
+// Of agents that are only told to go.
+class NobodyListens final : public NodeListener {
+ public:
+  void OnEvent(uint32_t, v1::AgentEvent) override {}
+  void OnOutput(uint32_t, v1::Output) override {}
+  void OnClosed(uint32_t, uint64_t, Status) override {}
+};
+
+void EndAgents(Nodes& nodes, const Loop& loop) {
   v1::ChiefMessage shutdown;
   shutdown.mutable_shutdown()->set_grace_ms(0);
+  NobodyListens nobody;
   std::vector<std::unique_ptr<Node>> ending;
   for (launch::LaunchedNode& node : nodes) {
     if (!node.link) continue;
-    ending.push_back(std::make_unique<Node>(Node::Handlers{
-        [](const v1::AgentEvent&) {}, [](const v1::Output&) {}, [](uint64_t, const Status&) {}}));
+    ending.push_back(std::make_unique<Node>(node.node_rank, nobody, loop));
     ending.back()->Connect(node.link);
-    ending.back()->Order(shutdown);
+    ending.back()->SendReliably(shutdown);
   }
   const Deadline gone = Deadline::After(kAgentsGoneLimit);
   for (launch::LaunchedNode& node : nodes) {
@@ -145,15 +154,16 @@ void EndAgents(Nodes& nodes) {
 Result<v1::Diagnosis> ExamineNodes(const v1::LaunchPlan& plan, launch::LaunchOptions options) {
   std::stop_source stop;
   const SignalWatcher signals([&](int) { stop.request_stop(); });
+  Loop loop;
   const Preflight preflight(plan, true);
   options.examination = preflight.examination();
   const uint32_t threads = options.fan_out;
   AD_ASSIGN_OR_RETURN(const auto launcher, launch::Launcher::Create(plan, std::move(options)));
   const std::stop_callback cancel(stop.get_token(), [&] { launcher->Cancel(); });
-  Nodes nodes = LaunchAll(*launcher, static_cast<size_t>(plan.nodes_size()));
+  Nodes nodes = LaunchAll(*launcher, static_cast<size_t>(plan.nodes_size()), loop);
   diagnosis::Evidence evidence = preflight.EvidenceFrom(nodes);
   if (nodes.size() > 1) Mesh(plan, nodes, threads, stop.get_token()).Run(evidence);
-  EndAgents(nodes);
+  EndAgents(nodes, loop);
   if (stop.stop_requested()) return Error(StatusCode::kCancelled, "interrupted");
   return diagnosis::Diagnose(evidence);
 }

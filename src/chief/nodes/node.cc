@@ -6,8 +6,6 @@
 namespace autodist::chief {
 namespace {
 
-using Clock = base::Deadline::Clock;
-
 std::string NewKey() {
   std::string key = base::RandomHex();  // 128 random bits
   static_assert(rpc::kKeySize == 32);
@@ -16,8 +14,27 @@ std::string NewKey() {
 
 }  // namespace
 
-Node::Node(Handlers handlers)
-    : handlers_(std::move(handlers)), heard_(Clock::now()), key_(NewKey()), next_key_(key_) {}
+class Node::Connection final : public launch::SessionListener {
+ public:
+  Connection(Node& node, uint64_t number) : node_(node), number_(number) {}
+
+  void OnEvent(v1::AgentEvent event) override { node_.Take(number_, std::move(event)); }
+  void OnClosed(Status status) override {
+    node_.listener_.OnClosed(node_.number_, number_, std::move(status));
+  }
+
+ private:
+  Node& node_;
+  const uint64_t number_;
+};
+
+Node::Node(uint32_t number, NodeListener& listener, const Loop& loop)
+    : number_(number),
+      listener_(listener),
+      loop_(loop),
+      heard_(loop.Now()),
+      key_(NewKey()),
+      next_key_(key_) {}
 
 Node::~Node() { Disconnect(); }
 
@@ -29,17 +46,18 @@ std::string Node::Greeting() const {
 uint64_t Node::Connect(const std::shared_ptr<launch::NodeLink>& link) {
   Disconnect();
   uint64_t connection = 0;
+  Connection* session = nullptr;
   {
     const std::lock_guard lock(mutex_);
     connection = ++connection_;
     link_ = link;
+    session_ = std::make_unique<Connection>(*this, connection);
+    session = session_.get();
     // One that the agent may have taken already stays the next until that is known.
     if (next_key_ == key_) next_key_ = NewKey();
-    heard_ = Clock::now();
+    heard_ = loop_.Now();
   }
-  link->OpenSession(
-      {[this, connection](v1::AgentEvent event) { Take(connection, std::move(event)); },
-       [this, connection](Status status) { handlers_.closed(connection, std::move(status)); }});
+  link->OpenSession(*session);
   const std::lock_guard lock(mutex_);
   SendResume();
   return connection;
@@ -55,10 +73,10 @@ void Node::SendResume() {
     ack.set_offset(received);
   }
   resume.set_next_key(next_key_);
-  Send(std::move(message));
+  SendNow(std::move(message));
 }
 
-void Node::Send(v1::ChiefMessage message) {
+void Node::SendNow(v1::ChiefMessage message) {
   message.set_acknowledged(events_taken_);
   link_->Send(std::move(message));
 }
@@ -89,21 +107,27 @@ bool Node::resumed() const {
   return resumed_;
 }
 
-void Node::Order(v1::ChiefMessage message) {
+void Node::SendReliably(v1::ChiefMessage message) {
   const std::lock_guard lock(mutex_);
-  message.set_sequence(++last_order_);
-  orders_.push_back(message);
-  if (resumed_) Send(std::move(message));
+  message.set_sequence(++last_sequence_);
+  unacknowledged_.push_back(message);
+  if (resumed_) SendNow(std::move(message));
 }
 
-void Node::Tell(v1::ChiefMessage message) {
+void Node::SendIfConnected(v1::ChiefMessage message) {
   const std::lock_guard lock(mutex_);
-  if (resumed_) Send(std::move(message));
+  if (resumed_) SendNow(std::move(message));
 }
 
-void Node::DropOrders() {
+void Node::Acknowledge(const v1::OutputAck& ack) {
+  v1::ChiefMessage message;
+  *message.mutable_output_ack() = ack;
+  SendIfConnected(std::move(message));
+}
+
+void Node::DropUnacknowledged() {
   const std::lock_guard lock(mutex_);
-  orders_.clear();
+  unacknowledged_.clear();
 }
 
 void Node::BeginAttempt() {
@@ -112,7 +136,8 @@ void Node::BeginAttempt() {
 }
 
 void Node::TakeAcknowledged(uint64_t sequence) {
-  while (!orders_.empty() && orders_.front().sequence() <= sequence) orders_.pop_front();
+  while (!unacknowledged_.empty() && unacknowledged_.front().sequence() <= sequence)
+    unacknowledged_.pop_front();
 }
 
 void Node::TakeResumed(const v1::AgentEvent& event) {
@@ -125,7 +150,7 @@ void Node::TakeResumed(const v1::AgentEvent& event) {
   key_ = next_key_;
   resumed_ = true;
   TakeAcknowledged(event.acknowledged());
-  for (const v1::ChiefMessage& order : orders_) Send(order);
+  for (const v1::ChiefMessage& message : unacknowledged_) SendNow(message);
 }
 
 bool Node::TakeOutput(const v1::Output& output) {
@@ -137,12 +162,12 @@ bool Node::TakeOutput(const v1::Output& output) {
 }
 
 void Node::Take(uint64_t connection, v1::AgentEvent event) {
-  heard_ = Clock::now();
+  heard_ = loop_.Now();
   if (event.has_resumed()) {
     TakeResumed(event);
   } else if (event.has_output()) {
     if (TakeOutput(event.output())) {
-      handlers_.output(std::move(*event.mutable_output()));
+      listener_.OnOutput(number_, std::move(*event.mutable_output()));
     } else if (const auto current = link(); current && connection == this->connection()) {
       current->Break();  // the next session begins where the last one was right
     }
@@ -155,9 +180,9 @@ void Node::Take(uint64_t connection, v1::AgentEvent event) {
       events_taken_ = event.sequence();
     }
     // So that an agent that has nothing more to tell may go.
-    if (event.has_ranks_ended() && resumed_) Send({});
+    if (event.has_ranks_ended() && resumed_) SendNow({});
   }
-  handlers_.event(std::move(event));
+  listener_.OnEvent(number_, std::move(event));
 }
 
 }  // namespace autodist::chief

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,23 +12,32 @@
 #include <utility>
 
 #include "autodist/v1/agent.pb.h"
-#include "base/deadline.h"
+#include "chief/loop.h"
 #include "launch/node_link.h"
 
 namespace autodist::chief {
 
+// What comes from a node. Called on gRPC's threads, one call at a time for each node; must not
+// block.
+class NodeListener {
+ public:
+  // Once and in order, whatever connection it came by; what a session alone needs, on any.
+  virtual void OnEvent(uint32_t node, v1::AgentEvent event) = 0;
+  virtual void OnOutput(uint32_t node, v1::Output output) = 0;
+  // The connection of this number has ended. OK: the agent has ended it, after Shutdown.
+  virtual void OnClosed(uint32_t node, uint64_t connection, Status status) = 0;
+
+ protected:
+  ~NodeListener() = default;
+};
+
 // Thread-safe; no call blocks but for the destructor, Connect and Disconnect, which wait for the
-// handlers of an earlier connection to return.
+// listener to return.
 class Node {
  public:
-  struct Handlers {
-    // On gRPC's threads, one call at a time; must not block.
-    std::function<void(v1::AgentEvent event)> event;
-    std::function<void(v1::Output output)> output;
-    // The connection of this number has ended. OK: the agent has ended it, after Shutdown.
-    std::function<void(uint64_t connection, Status status)> closed;
-  };
-  explicit Node(Handlers handlers);
+  // `number` is what the listener is told. Both others must outlive the node; `loop` gives the
+  // time.
+  Node(uint32_t number, NodeListener& listener, const Loop& loop);
   ~Node();
 
   // What an agent is greeted with (rpc/bootstrap_lines.h).
@@ -46,42 +54,51 @@ class Node {
   bool resumed() const;
 
   // Numbers the message and keeps it until the agent has acknowledged it.
-  void Order(v1::ChiefMessage message);
+  void SendReliably(v1::ChiefMessage message);
   // Dropped where there is no connection.
-  void Tell(v1::ChiefMessage message);
+  void SendIfConnected(v1::ChiefMessage message);
 
-  // Its agent is gone: nobody is left to hear what was ordered.
-  void DropOrders();
+  // That a rank's output has been dealt with.
+  void Acknowledge(const v1::OutputAck& ack);
+
+  // Its agent is gone: nobody is left to receive what was not acknowledged.
+  void DropUnacknowledged();
 
   // From now on rank streams begin at offset 0 again.
   void BeginAttempt();
 
   // When the agent was heard last.
-  base::Deadline::Clock::time_point heard() const { return heard_; }
+  Loop::Time heard() const { return heard_; }
 
  private:
   using Stream = std::pair<uint32_t, int>;
+
+  // Of one connection: its number, and what comes by it.
+  class Connection;
 
   void Take(uint64_t connection, v1::AgentEvent event);
   bool TakeOutput(const v1::Output& output);  // false: it does not follow what came before
   void TakeResumed(const v1::AgentEvent& event);
   void TakeAcknowledged(uint64_t sequence);  // mutex_ held, as for the two below
   void SendResume();
-  void Send(v1::ChiefMessage message);
+  void SendNow(v1::ChiefMessage message);  // mutex_ held
 
-  const Handlers handlers_;
-  std::atomic<base::Deadline::Clock::time_point> heard_;
+  const uint32_t number_;
+  NodeListener& listener_;
+  const Loop& loop_;
+  std::atomic<Loop::Time> heard_;
 
   mutable std::mutex mutex_;
   // Guarded by mutex_.
   std::shared_ptr<launch::NodeLink> link_;
+  std::unique_ptr<Connection> session_;  // over link_
   uint64_t connection_ = 0;
   bool resumed_ = false;
   std::string key_;       // that the agent is known to have
   std::string next_key_;  // that it may have instead
   uint64_t instance_ = 0;
-  std::deque<v1::ChiefMessage> orders_;  // not acknowledged
-  uint64_t last_order_ = 0;
+  std::deque<v1::ChiefMessage> unacknowledged_;
+  uint64_t last_sequence_ = 0;
   uint64_t events_taken_ = 0;
   std::map<Stream, uint64_t> received_;  // bytes
 };

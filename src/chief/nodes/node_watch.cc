@@ -12,7 +12,6 @@ namespace {
 using base::Deadline;
 using base::LogLevel;
 using std::chrono::milliseconds;
-using Clock = Deadline::Clock;
 
 constexpr int kRenewalsPerLease = 4;
 constexpr milliseconds kLongestRenewal{4'000};
@@ -21,32 +20,49 @@ milliseconds RenewalInterval(milliseconds lease) {
   return std::min(lease / kRenewalsPerLease, kLongestRenewal);
 }
 
-milliseconds Since(Clock::time_point time) {
-  return std::chrono::duration_cast<milliseconds>(Clock::now() - time);
+milliseconds Between(Loop::Time from, Loop::Time to) {
+  return std::chrono::duration_cast<milliseconds>(to - from);
 }
 
 }  // namespace
 
-NodeWatch::NodeWatch(const v1::LaunchPlan& plan, milliseconds lease, Post post, Handlers handlers)
+NodeWatch::NodeWatch(const v1::LaunchPlan& plan, milliseconds lease, Loop& loop,
+                     OutputRouter& output, Console& console, NodeWatchListener& listener)
     : plan_(plan),
       lease_(lease),
-      post_(std::move(post)),
-      handlers_(std::move(handlers)),
-      renew_at_(Deadline::After(RenewalInterval(lease))) {
+      loop_(loop),
+      output_(output),
+      console_(console),
+      listener_(listener),
+      renew_at_(loop.Now() + RenewalInterval(lease)) {
   for (uint32_t i = 0; i < static_cast<uint32_t>(plan.nodes_size()); ++i) {
-    Node::Handlers of_node;
-    of_node.event = [this, i](v1::AgentEvent event) {
-      post_([this, i, event = std::move(event)] { TakeEvent(i, event); });
-    };
-    of_node.output = [this, i](v1::Output output) { handlers_.output(i, std::move(output)); };
-    of_node.closed = [this, i](uint64_t connection, Status status) {
-      post_([this, i, connection, status = std::move(status)] { Closed(i, connection, status); });
-    };
-    nodes_.emplace_back(std::move(of_node),
+    nodes_.emplace_back(std::make_unique<Node>(i, static_cast<NodeListener&>(*this), loop),
                         NodeState(lease, [this, i](v1::NodePhase phase, const std::string& why) {
-                          handlers_.changed(i, phase, why);
+                          listener_.OnPhase(i, phase, why);
                         }));
+    nodes_.back().member = i;
+    members_.push_back(i);
   }
+  loop.BeforeWaiting([this] { return Tick(); });
+}
+
+void NodeWatch::Disconnect() {
+  for (Watched& watched : nodes_) watched.node->Disconnect();
+}
+
+void NodeWatch::OnEvent(uint32_t node, v1::AgentEvent event) {
+  loop_.Post(
+      [this, node, event = std::move(event)]() mutable { TakeEvent(node, std::move(event)); });
+}
+
+void NodeWatch::OnOutput(uint32_t node, v1::Output output) {
+  output_.Write(node, std::move(output));
+}
+
+void NodeWatch::OnClosed(uint32_t node, uint64_t connection, Status status) {
+  loop_.Post([this, node, connection, status = std::move(status)] {
+    TakeClosed(node, connection, status);
+  });
 }
 
 const std::string& NodeWatch::AddressOf(uint32_t node) const {
@@ -64,15 +80,27 @@ bool NodeWatch::AllResumed() const {
   });
 }
 
+bool NodeWatch::AnyReconnecting() const {
+  return std::ranges::any_of(nodes_,
+                             [](const Watched& watched) { return watched.state.reconnecting(); });
+}
+
+uint32_t NodeWatch::connected() const {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < size(); ++i) count += Connected(i) ? 1 : 0;
+  return count;
+}
+
 void NodeWatch::Add(uint32_t node, const std::shared_ptr<launch::NodeLink>& link) {
   nodes_[node].node->Connect(link);
   nodes_[node].state.Ready();
 }
 
-void NodeWatch::BringBack(uint32_t node, Deadline deadline) {
+void NodeWatch::BringBack(uint32_t node, Loop::Time limit) {
+  nodes_[node].attempt_over = false;  // it may still have ranks of an earlier attempt
   if (!linking_.insert(node).second) return;
-  launcher_->Reach(node, deadline, [this, node](launch::LaunchedNode linked) {
-    post_([this, node, linked = std::make_shared<launch::LaunchedNode>(std::move(linked))] {
+  launcher_->Reach(node, Deadline::At(limit), [this, node](launch::LaunchedNode linked) {
+    loop_.Post([this, node, linked = std::make_shared<launch::LaunchedNode>(std::move(linked))] {
       linking_.erase(node);
       // An agent that is left without a session goes by itself.
       if (linked->status.ok() && bring_back_) Add(node, linked->link);
@@ -87,13 +115,57 @@ void NodeWatch::BringBackNoMore() {
   }
 }
 
-void NodeWatch::OrderAll(const v1::ChiefMessage& message) {
-  for (Watched& watched : nodes_) {
-    if (watched.state.alive()) watched.node->Order(message);
+void NodeWatch::Prepare(const std::vector<uint32_t>& nodes) {
+  for (const uint32_t node : nodes) {
+    nodes_[node].attempt_over = false;
+    nodes_[node].node->BeginAttempt();
+    nodes_[node].state.Ready();
   }
 }
 
-void NodeWatch::TakeEvent(uint32_t node, const v1::AgentEvent& event) {
+void NodeWatch::Start(const std::vector<uint32_t>& members) {
+  members_ = members;
+  for (Watched& watched : nodes_) {
+    watched.member.reset();
+    watched.cut_off = false;
+  }
+  v1::ChiefMessage start;
+  start.mutable_start();
+  for (uint32_t i = 0; i < members.size(); ++i) {
+    Watched& watched = nodes_[members[i]];
+    watched.member = i;
+    watched.state.Running();
+    watched.node->SendReliably(start);
+  }
+}
+
+void NodeWatch::StopRanks(milliseconds grace) {
+  for (const uint32_t node : members_) nodes_[node].state.Stopping();
+  v1::ChiefMessage stop;
+  stop.mutable_stop()->set_grace_ms(static_cast<uint32_t>(grace.count()));
+  SendToAll(stop);
+}
+
+void NodeWatch::End(milliseconds grace, bool leave) {
+  leaving_ = leave;
+  v1::ChiefMessage message;
+  const auto grace_ms = static_cast<uint32_t>(grace.count());
+  if (leave) {
+    message.mutable_shutdown()->set_grace_ms(grace_ms);
+  } else {
+    message.mutable_end()->set_grace_ms(grace_ms);
+  }
+  for (Watched& watched : nodes_) watched.state.Stopping();
+  SendToAll(message);
+}
+
+void NodeWatch::SendToAll(const v1::ChiefMessage& message) {
+  for (Watched& watched : nodes_) {
+    if (watched.state.alive()) watched.node->SendReliably(message);
+  }
+}
+
+void NodeWatch::TakeEvent(uint32_t node, v1::AgentEvent event) {
   Watched& watched = nodes_[node];
   if (event.has_resumed()) {
     Renew(watched);
@@ -105,8 +177,19 @@ void NodeWatch::TakeEvent(uint32_t node, const v1::AgentEvent& event) {
                      why.empty() ? "its agent heard nothing from here for " +
                                        base::Seconds(lease_) + " and ended its ranks"
                                  : why));
-  } else {
-    handlers_.event(node, event);
+  } else if (event.has_ranks_ended()) {
+    watched.attempt_over = true;
+  } else if (event.has_trouble()) {
+    listener_.OnWarning(node, event.trouble().what());
+  } else if (watched.member) {
+    // An attempt that went on without this node has nothing to do with its ranks.
+    if (event.has_rank_exited()) {
+      event.mutable_rank_exited()->set_time_ns(ByOurClock(watched, event.rank_exited().time_ns()));
+    } else if (event.has_rank_aborted()) {
+      event.mutable_rank_aborted()->set_time_ns(
+          ByOurClock(watched, event.rank_aborted().time_ns()));
+    }
+    listener_.OnMemberEvent(*watched.member, event);
   }
 }
 
@@ -120,73 +203,74 @@ void NodeWatch::TakeRenewed(Watched& watched, const v1::LeaseRenewed& renewed) {
   watched.clock_ahead_ns = renewed.time_ns() - (watched.renewal_sent_ns + round_trip / 2);
 }
 
-int64_t NodeWatch::ByOurClock(uint32_t node, int64_t time_ns) const {
-  const Watched& watched = nodes_[node];
+int64_t NodeWatch::ByOurClock(const Watched& watched, int64_t time_ns) const {
   // Clocks that agree as far as can be known are taken to be the same: they order events better.
   const bool agree = std::abs(watched.clock_ahead_ns) <= watched.best_round_trip_ns / 2;
   return agree ? time_ns : time_ns - watched.clock_ahead_ns;
 }
 
 void NodeWatch::Renew(Watched& watched) {
-  watched.state.Asked(Clock::now(), watched.node->heard());
+  watched.state.Asked(loop_.Now(), watched.node->heard());
   watched.renewal_sent_ns = base::NanosecondsSince1970();
   v1::ChiefMessage renew;
   renew.mutable_renew_lease()->set_number(++watched.renewal);
-  watched.node->Tell(std::move(renew));
+  watched.node->SendIfConnected(std::move(renew));
 }
 
-void NodeWatch::Closed(uint32_t node, uint64_t connection, const Status& status) {
+void NodeWatch::TakeClosed(uint32_t node, uint64_t connection, const Status& status) {
   Watched& watched = nodes_[node];
   if (connection != watched.node->connection() || !watched.state.alive()) return;
   if (watched.state.reconnecting()) return;
-  if (status.ok()) {
-    watched.state.Ended();
-    handlers_.ended(node);
-    return;
-  }
-  if (!launcher_) {
-    Lose(node, status);
-    return;
-  }
-  const auto broken = Clock::now();
+  if (status.ok()) return Left(node);
+  if (!launcher_) return Lose(node, status);
+  const Loop::Time broken = loop_.Now();
   watched.state.Broken(Message(status), watched.node->heard());
-  const auto left = std::chrono::duration_cast<milliseconds>(watched.state.lost_at() - broken);
-  handlers_.tell(LogLevel::kWarning,
-                 AddressOf(node) + ": the connection is broken: " + Message(status) +
-                     "; trying again for " + base::Seconds(left) + ", while the ranks there go on");
+  // An agent that has told all that it had to may have gone; who asks finds out.
+  if (!leaving_ || !watched.attempt_over) {
+    console_.Tell(LogLevel::kWarning, AddressOf(node) + ": the connection is broken: " +
+                                          Message(status) + "; trying again for " +
+                                          base::Seconds(Between(broken, watched.state.lost_at())) +
+                                          ", while the ranks there go on");
+  }
   if (!linking_.insert(node).second) return;
   launcher_->Resume(node, Deadline::At(watched.state.lost_at()), watched.node->Disconnect(),
                     [this, node, broken](launch::LaunchedNode linked) {
-                      post_([this, node, broken,
-                             shared = std::make_shared<launch::LaunchedNode>(std::move(linked))] {
-                        Linked(node, *shared, broken);
-                      });
+                      loop_.Post([this, node, broken,
+                                  shared = std::make_shared<launch::LaunchedNode>(
+                                      std::move(linked))] { Linked(node, *shared, broken); });
                     });
 }
 
-void NodeWatch::Linked(uint32_t node, const launch::LaunchedNode& linked, NodeState::Time broken) {
+void NodeWatch::Linked(uint32_t node, const launch::LaunchedNode& linked, Loop::Time broken) {
   linking_.erase(node);
   Watched& watched = nodes_[node];
   if (!watched.state.reconnecting()) return;
-  if (watched.may_be_gone && linked.status.code() == StatusCode::kAborted) {
-    watched.state.Ended();
-    handlers_.ended(node);
-    return;
-  }
-  if (!linked.status.ok()) {
-    Lose(node, linked.status);
-    return;
-  }
+  const bool over = leaving_ && watched.attempt_over;
+  if (over && linked.status.code() == StatusCode::kAborted) return Left(node);
+  if (!linked.status.ok()) return Lose(node, linked.status);
   watched.node->Connect(linked.link);
-  watched.state.Back(Since(broken));
-  handlers_.tell(LogLevel::kInfo, AddressOf(node) + ": " + watched.state.detail());
+  watched.state.Back(Between(broken, loop_.Now()));
+  if (!over) console_.Tell(LogLevel::kInfo, AddressOf(node) + ": " + watched.state.detail());
+}
+
+// The agent has ended the session, as it does after Shutdown.
+void NodeWatch::Left(uint32_t node) {
+  if (leaving_) {
+    nodes_[node].state.Ended();
+  } else {
+    Lose(node, Error(StatusCode::kUnavailable, "its agent left"));
+  }
 }
 
 void NodeWatch::Lose(uint32_t node, const Status& why) {
-  if (!nodes_[node].state.alive()) return;
-  nodes_[node].state.Lost(Message(why));
-  nodes_[node].node->DropOrders();
-  handlers_.lost(node, why);
+  Watched& watched = nodes_[node];
+  if (!watched.state.alive()) return;
+  watched.state.Lost(Message(why));
+  watched.node->DropUnacknowledged();
+  watched.lost_because = why;
+  watched.cut_off = why.code() != StatusCode::kAborted;
+  listener_.OnLost(node, watched.member, why);
+  watched.attempt_over = true;
 }
 
 void NodeWatch::RenewAll() {
@@ -202,40 +286,40 @@ bool NodeWatch::AllRenewed() const {
   return true;
 }
 
-Deadline NodeWatch::Tick() {
-  if (renew_at_.Expired()) {
-    const auto late = Since(renew_at_.when());
-    if (late > NodeState::kSilenceLimit / 2) Forgive();  // it is we who did not run
-    renew_at_ = Deadline::After(RenewalInterval(lease_));
+Loop::Time NodeWatch::Tick() {
+  const Loop::Time now = loop_.Now();
+  if (now >= renew_at_) {
+    if (now - renew_at_ > NodeState::kSilenceLimit / 2) Forgive();  // it is we who did not run
+    renew_at_ = now + RenewalInterval(lease_);
     RenewAll();
   }
-  Deadline next = renew_at_;
-  for (uint32_t i = 0; i < size(); ++i) {
-    Watched& watched = nodes_[i];
-    if (watched.state.reconnecting()) {
-      const Deadline lost = Deadline::At(watched.state.lost_at());
-      if (lost.Expired()) {
-        launcher_->GiveUp(i);
-        Lose(i, Error(StatusCode::kDeadlineExceeded,
-                      "no connection for " + base::Seconds(Since(watched.node->heard())) + ": " +
-                          watched.state.detail()));
-      }
-      next = std::min(next, lost);
-    } else if (watched.state.alive()) {
-      const Deadline silent = Deadline::At(watched.state.SilentAt(watched.node->heard()));
-      if (silent.Expired()) {
-        Closed(i, watched.node->connection(),
-               Error(StatusCode::kUnavailable,
-                     "nothing heard for " + base::Seconds(Since(watched.node->heard()))));
-      }
-      next = std::min(next, silent);
-    }
-  }
+  Loop::Time next = renew_at_;
+  for (uint32_t i = 0; i < size(); ++i) next = std::min(next, CheckTimes(i));
   return next;
 }
 
+// Returns when to check again.
+Loop::Time NodeWatch::CheckTimes(uint32_t node) {
+  Watched& watched = nodes_[node];
+  if (!watched.state.alive()) return Loop::Time::max();
+  const Loop::Time now = loop_.Now();
+  const auto unheard = base::Seconds(Between(watched.node->heard(), now));
+  if (watched.state.reconnecting()) {
+    if (now < watched.state.lost_at()) return watched.state.lost_at();
+    launcher_->GiveUp(node);
+    Lose(node, Error(StatusCode::kDeadlineExceeded,
+                     "no connection for " + unheard + ": " + watched.state.detail()));
+    return Loop::Time::max();
+  }
+  const Loop::Time silent = watched.state.SilentAt(watched.node->heard());
+  if (now < silent) return silent;
+  TakeClosed(node, watched.node->connection(),
+             Error(StatusCode::kUnavailable, "nothing heard for " + unheard));
+  return watched.state.reconnecting() ? watched.state.lost_at() : Loop::Time::max();
+}
+
 void NodeWatch::Forgive() {
-  for (Watched& watched : nodes_) watched.state.Forgive(Clock::now());
+  for (Watched& watched : nodes_) watched.state.Forgive(loop_.Now());
 }
 
 }  // namespace autodist::chief

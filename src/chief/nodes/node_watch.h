@@ -4,81 +4,104 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "autodist/v1/plan.pb.h"
-#include "base/log.h"
+#include "chief/loop.h"
 #include "chief/nodes/node.h"
 #include "chief/nodes/node_state.h"
+#include "chief/output/console.h"
+#include "chief/output/output_router.h"
 #include "launch/launcher.h"
 
 namespace autodist::chief {
 
-// For one thread, the job's, to which everything that comes from others is posted.
-class NodeWatch {
+// What becomes of the nodes. Called on the loop's thread. A node is told by its rank in the job's
+// plan; a member is a node that takes part in the present attempt, by its rank in the attempt's
+// plan.
+class NodeWatchListener {
  public:
-  struct Handlers {
-    std::function<void(uint32_t node, const v1::AgentEvent& event)> event;
-    // On gRPC's threads: output must neither delay the job's thread nor wait for it.
-    std::function<void(uint32_t node, v1::Output output)> output;
-    std::function<void(uint32_t node, const Status& why)> lost;
-    std::function<void(uint32_t node)> ended;  // its agent has gone, after Shutdown
-    std::function<void(uint32_t node, v1::NodePhase phase, const std::string& why)> changed;
-    std::function<void(base::LogLevel level, std::string text)> tell;  // the person
-  };
-  // `post` runs a task on the job's thread.
-  using Post = std::function<void(std::function<void()> task)>;
+  virtual void OnMemberEvent(uint32_t member, const v1::AgentEvent& event) = 0;
+  virtual void OnWarning(uint32_t node, const std::string& what) = 0;  // of the agent's
+  // It will not be heard any more in this attempt, of which it may be a member. kAborted: its agent
+  // has gone.
+  virtual void OnLost(uint32_t node, std::optional<uint32_t> member, const Status& why) = 0;
+  virtual void OnPhase(uint32_t node, v1::NodePhase phase, const std::string& why) = 0;
 
-  NodeWatch(const v1::LaunchPlan& plan, std::chrono::milliseconds lease, Post post,
-            Handlers handlers);
+ protected:
+  ~NodeWatchListener() = default;
+};
+
+// For the loop's thread.
+class NodeWatch final : private NodeListener {
+ public:
+  // What is given must outlive the watch.
+  NodeWatch(const v1::LaunchPlan& plan, std::chrono::milliseconds lease, Loop& loop,
+            OutputRouter& output, Console& console, NodeWatchListener& listener);
+  ~NodeWatch() { Disconnect(); }
 
   // By which to connect again; from now on that is done.
   void ConnectAgainBy(launch::Launcher& launcher) { launcher_ = &launcher; }
+  // Ends all connections: nothing comes from a node any more.
+  void Disconnect();
 
   // The node has been reached.
   void Add(uint32_t node, const std::shared_ptr<launch::NodeLink>& link);
-  // The node's agent has nothing more to tell: it may be gone when it is connected with again.
-  void MayBeGone(uint32_t node) { nodes_[node].may_be_gone = true; }
-  // Tries to reach a lost node once more, until the deadline.
-  void BringBack(uint32_t node, base::Deadline deadline);
+  // Tries to reach a lost node once more, until the limit.
+  void BringBack(uint32_t node, Loop::Time limit);
   void BringBackNoMore();
   // Whether a connection to it is being made.
   bool BeingLinked(uint32_t node) const { return linking_.contains(node); }
 
+  // These nodes are prepared for another attempt.
+  void Prepare(const std::vector<uint32_t>& nodes);
+  // The ranks of an attempt start on these nodes, in the order of its plan.
+  void Start(const std::vector<uint32_t>& members);
+  // What is running on the nodes is to end; with `leave`, so are the agents.
+  void End(std::chrono::milliseconds grace, bool leave);
+
   uint32_t size() const { return static_cast<uint32_t>(nodes_.size()); }
+  const std::vector<uint32_t>& members() const { return members_; }
+  // Itself thread-safe.
   Node& node(uint32_t node) { return *nodes_[node].node; }
-  NodeState& state(uint32_t node) { return nodes_[node].state; }
+  const NodeState& state(uint32_t node) const { return nodes_[node].state; }
   bool Connected(uint32_t node) const;
+  uint32_t connected() const;  // how many
   // Whether the agent of every node that is alive has answered, and so will not go by itself.
   bool AllResumed() const;
+  bool AnyReconnecting() const;
+  // Whether nothing of any attempt is left on the node, or it is lost.
+  bool AttemptIsOver(uint32_t node) const { return nodes_[node].attempt_over; }
+  // Whether the node was lost in this attempt, and its agent was not known to have gone.
+  bool WasCutOff(uint32_t node) const { return nodes_[node].cut_off; }
+  // Why the node is lost.
+  const Status& lost_because(uint32_t node) const { return nodes_[node].lost_because; }
 
   // To all nodes that are alive.
-  void OrderAll(const v1::ChiefMessage& message);
+  void SendToAll(const v1::ChiefMessage& message);
+  void StopRanks(std::chrono::milliseconds grace);
 
   void RenewAll();
   // Whether every node that is connected has answered the last renewal, and so has heard what it
-  // was ordered before.
+  // was sent before.
   bool AllRenewed() const;
-
-  // Does what is due; returns when to call it again.
-  base::Deadline Tick();
   // The chief itself has been stopped until now.
   void Forgive();
 
-  // A time of the node's clock by ours.
-  int64_t ByOurClock(uint32_t node, int64_t time_ns) const;
-
  private:
   struct Watched {
-    Watched(Node::Handlers handlers, NodeState node_state)
-        : node(std::make_unique<Node>(std::move(handlers))), state(std::move(node_state)) {}
+    Watched(std::unique_ptr<Node> its_node, NodeState its_state)
+        : node(std::move(its_node)), state(std::move(its_state)) {}
     std::unique_ptr<Node> node;
     NodeState state;
-    bool may_be_gone = false;
+    std::optional<uint32_t> member;
+    bool attempt_over = false;
+    bool cut_off = false;
+    Status lost_because;
     int64_t clock_ahead_ns = 0;
     int64_t best_round_trip_ns = INT64_MAX;  // of a renewal: the offset is known to half of it
     uint64_t renewal = 0;                    // the number of the last
@@ -86,22 +109,35 @@ class NodeWatch {
     int64_t renewal_sent_ns = 0;
   };
 
-  void TakeEvent(uint32_t node, const v1::AgentEvent& event);
+  // On gRPC's threads.
+  void OnEvent(uint32_t node, v1::AgentEvent event) override;
+  void OnOutput(uint32_t node, v1::Output output) override;
+  void OnClosed(uint32_t node, uint64_t connection, Status status) override;
+
+  void TakeEvent(uint32_t node, v1::AgentEvent event);
   void TakeRenewed(Watched& watched, const v1::LeaseRenewed& renewed);
-  void Closed(uint32_t node, uint64_t connection, const Status& status);
-  void Linked(uint32_t node, const launch::LaunchedNode& linked, NodeState::Time broken);
+  void TakeClosed(uint32_t node, uint64_t connection, const Status& status);
+  void Linked(uint32_t node, const launch::LaunchedNode& linked, Loop::Time broken);
+  void Left(uint32_t node);
   void Lose(uint32_t node, const Status& why);
   void Renew(Watched& watched);
+  Loop::Time Tick();
+  Loop::Time CheckTimes(uint32_t node);
+  int64_t ByOurClock(const Watched& watched, int64_t time_ns) const;
   const std::string& AddressOf(uint32_t node) const;
 
   const v1::LaunchPlan& plan_;
   const std::chrono::milliseconds lease_;
-  const Post post_;
-  const Handlers handlers_;
+  Loop& loop_;
+  OutputRouter& output_;
+  Console& console_;
+  NodeWatchListener& listener_;
   launch::Launcher* launcher_ = nullptr;
   bool bring_back_ = true;
-  std::set<uint32_t> linking_;  // nodes that a thread of the launcher is busy with
-  base::Deadline renew_at_;
+  bool leaving_ = false;
+  std::set<uint32_t> linking_;  // nodes that the launcher is busy with
+  Loop::Time renew_at_;
+  std::vector<uint32_t> members_;
   std::vector<Watched> nodes_;
 };
 

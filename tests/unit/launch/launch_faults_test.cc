@@ -8,6 +8,7 @@
 #include <random>
 
 #include "base/fd.h"
+#include "launch/bootstrap.h"
 #include "launch/launcher.h"
 #include "support/agents_test.h"
 #include "support/faulty_transport.h"

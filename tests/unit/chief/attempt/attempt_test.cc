@@ -15,9 +15,9 @@ TEST(AttemptTest, WhatServesTheRanksIsNoneOfThem) {
   scheduler.set_auxiliary(true);
   plan.set_pmix(true);
   const Attempt attempt(0, plan, {0, 1, 2}, "/logs", 15, std::chrono::seconds(1),
-                        [](uint32_t, const v1::ModexQuestion&) {});
-  EXPECT_THAT(attempt.NodesOfRanks(), testing::ElementsAre(0, 0, 1, 1, 2));
-  EXPECT_THAT(attempt.pmix->nodes(1).ranks(), testing::ElementsAre(2, 3));
+                        [](uint32_t, const v1::ChiefMessage&) {});
+  EXPECT_EQ(attempt.processes(), 6u);
+  EXPECT_THAT(attempt.pmix()->nodes(1).ranks(), testing::ElementsAre(2, 3));
 }
 
 }  // namespace

@@ -23,18 +23,27 @@ v1::RankStacks OfNode(const std::string& text) {
   return stacks;
 }
 
+const StackFile::InBackground kAtOnce = [](const auto& task) { task(); };
+
 class StackFileTest : public testing::Test {
  protected:
-  std::string Content() const {
-    return folder_.Read(std::filesystem::path(file_.path()).filename());
+  // Of the file that it tells of.
+  std::string Content() {
+    std::string told;
+    file_.Finish([&](bool written, std::string text) {
+      EXPECT_TRUE(written) << text;
+      told = std::move(text);
+    });
+    EXPECT_THAT(told, testing::MatchesRegex(
+                          "what (all|some of the) ranks are doing is in .*/stacks-[0-9]+\\.txt"));
+    return folder_.Read(std::filesystem::path(told.substr(told.find('/'))).filename());
   }
 
   const test::TempFolder folder_;
-  StackFile file_ = *StackFile::Create(folder_.path(), {0, 2});
+  StackFile file_{folder_.path(), {0, 2}, kAtOnce};
 };
 
 TEST_F(StackFileTest, IsCompleteWithEachNodesLastWord) {
-  EXPECT_THAT(file_.path(), testing::MatchesRegex(".*/stacks-[0-9]+\\.txt"));
   file_.Add(0, "rank 1 on n0", OfRank(1, "main\n"));
   file_.Add(0, "NCCL on n0", OfNode(""));  // NCCL says nothing
   EXPECT_FALSE(file_.complete());
@@ -60,9 +69,12 @@ TEST_F(StackFileTest, NobodySpeaksUnaskedOrAfterItsLastWord) {
   EXPECT_EQ(Content(), "");
 }
 
-TEST_F(StackFileTest, AFolderThatIsNotThereIsNamed) {
-  const auto file = StackFile::Create("/no/such/folder", {0});
-  EXPECT_THAT(Message(file.status()), testing::HasSubstr("/no/such/folder/stacks-"));
+TEST(StackFileFailureTest, AFolderThatIsNotThereIsNamed) {
+  StackFile file("/no/such/folder", {0}, kAtOnce);
+  file.Finish([](bool written, const std::string& text) {
+    EXPECT_FALSE(written);
+    EXPECT_THAT(text, testing::HasSubstr("/no/such/folder/stacks-"));
+  });
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <vector>
 
+#include "launch/grpc_link.h"
 #include "rpc/bootstrap_lines.h"
 #include "support/small_agent.h"
 
@@ -30,14 +31,14 @@ class TakenStream final : public transport::Stream {
   Status Failure() const override { return OkStatus(); }
 };
 
-class NodeTest : public testing::Test {
+class NodeTest : public testing::Test, protected NodeListener {
  protected:
   ~NodeTest() override { node_.Disconnect(); }
 
   uint64_t Connect() {
     base::UniqueFd socket = agent_.server->Connect();
     socket_.Reset(dup(socket.get()));
-    return node_.Connect(std::make_shared<launch::NodeLink>(std::make_unique<TakenStream>(),
+    return node_.Connect(std::make_shared<launch::GrpcLink>(std::make_unique<TakenStream>(),
                                                             *rpc::ChannelOver(std::move(socket))));
   }
   // Breaks the connection as a lost link does, and waits until that is known on both sides.
@@ -65,7 +66,7 @@ class NodeTest : public testing::Test {
   void Renew(uint64_t number) {
     v1::ChiefMessage renew;
     renew.mutable_renew_lease()->set_number(number);
-    node_.Tell(renew);
+    node_.SendIfConnected(renew);
     EXPECT_TRUE(Await([&] { return renewed_ == number; }));
   }
   static v1::ChiefMessage Signal(int signal) {
@@ -78,23 +79,21 @@ class NodeTest : public testing::Test {
     event.mutable_rank_started()->set_rank(rank);
     agent_.events->SendReliably(std::move(event));
   }
-  Node::Handlers Handlers() {
-    return {[this](const v1::AgentEvent& event) {
-              Change([&] {
-                resumed_ += event.has_resumed();
-                if (event.has_lease_renewed()) renewed_ = event.lease_renewed().number();
-                if (event.has_rank_started()) ranks_.push_back(event.rank_started().rank());
-              });
-            },
-            [this](const v1::Output& output) {
-              Change([&] {
-                EXPECT_EQ(output.offset(), output_.size());
-                output_ += output.data();
-              });
-            },
-            [this](uint64_t connection, const Status&) {
-              Change([&] { closed_.push_back(connection); });
-            }};
+  void OnEvent(uint32_t, v1::AgentEvent event) override {
+    Change([&] {
+      resumed_ += event.has_resumed();
+      if (event.has_lease_renewed()) renewed_ = event.lease_renewed().number();
+      if (event.has_rank_started()) ranks_.push_back(event.rank_started().rank());
+    });
+  }
+  void OnOutput(uint32_t, v1::Output output) override {
+    Change([&] {
+      EXPECT_EQ(output.offset(), output_.size());
+      output_ += output.data();
+    });
+  }
+  void OnClosed(uint32_t, uint64_t connection, Status) override {
+    Change([&] { closed_.push_back(connection); });
   }
 
   std::mutex mutex_;
@@ -108,11 +107,12 @@ class NodeTest : public testing::Test {
 
   test::SmallAgent agent_;
   base::UniqueFd socket_;
-  Node node_{Handlers()};
+  Loop loop_;
+  Node node_{0, *this, loop_};
 };
 
 TEST_F(NodeTest, OrdersGivenWithoutAConnectionAreObeyedWhenThereIsOne) {
-  node_.Order(Signal(SIGTSTP));
+  node_.SendReliably(Signal(SIGTSTP));
   Connect();
   ASSERT_TRUE(AwaitResumed(1));
   Renew(1);
@@ -122,11 +122,11 @@ TEST_F(NodeTest, OrdersGivenWithoutAConnectionAreObeyedWhenThereIsOne) {
 TEST_F(NodeTest, OrdersAreObeyedOnceWhateverBreaks) {
   Connect();
   ASSERT_TRUE(AwaitResumed(1));
-  node_.Order(Signal(SIGTSTP));
+  node_.SendReliably(Signal(SIGTSTP));
   Renew(1);
   EXPECT_TRUE(agent_.paused);
   Break();
-  node_.Order(Signal(SIGCONT));
+  node_.SendReliably(Signal(SIGCONT));
   agent_.paused = true;
   Connect();
   ASSERT_TRUE(AwaitResumed(2));
@@ -206,7 +206,7 @@ TEST_F(NodeTest, AKeyThatTheAgentMayNotHaveIsTheSecond) {
   const std::string known = agent_.key();
   // A connection that breaks before the agent has heard of the next key.
   auto nobody = base::StreamSocketPair();
-  node_.Connect(std::make_shared<launch::NodeLink>(std::make_unique<TakenStream>(),
+  node_.Connect(std::make_shared<launch::GrpcLink>(std::make_unique<TakenStream>(),
                                                    *rpc::ChannelOver(std::move(nobody->first))));
   const std::string greeting = node_.Greeting();
   EXPECT_EQ(greeting.substr(0, rpc::kKeySize), known);
@@ -218,7 +218,7 @@ TEST_F(NodeTest, TheAgentMayGoAsSoonAsItsEndHasBeenTaken) {
   ASSERT_TRUE(AwaitResumed(1));
   v1::ChiefMessage shutdown;
   shutdown.mutable_shutdown();
-  node_.Order(shutdown);
+  node_.SendReliably(shutdown);
   ASSERT_TRUE(Await([&] { return closed_.size() == 1; }));
   EXPECT_TRUE(agent_.events->WaitUntilDelivered(base::Deadline::After(kLimit)));
 }

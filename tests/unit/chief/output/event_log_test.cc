@@ -18,6 +18,8 @@ namespace {
 using testing::HasSubstr;
 using testing::SizeIs;
 
+const EventLog::InBackground kAtOnce = [](const auto& task) { task(); };
+
 class EventLogTest : public testing::Test {
  protected:
   std::vector<v1::JobEvent> Events() {
@@ -40,7 +42,7 @@ class EventLogTest : public testing::Test {
 };
 
 TEST_F(EventLogTest, AnEventIsALineOfJson) {
-  auto log = EventLog::Create(job_);
+  auto log = EventLog::Create(job_, kAtOnce);
   ASSERT_TRUE(log.ok()) << log.status();
   v1::JobEvent event = Event("rank 3\nfailed \xff");
   event.set_rank(0);
@@ -59,7 +61,7 @@ TEST_F(EventLogTest, AnEventIsALineOfJson) {
 }
 
 TEST_F(EventLogTest, TheFolderIsForThisUserAlone) {
-  ASSERT_TRUE(EventLog::Create(job_).ok());
+  ASSERT_TRUE(EventLog::Create(job_, kAtOnce).ok());
   struct stat info;
   ASSERT_EQ(stat(job_.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0700u);
@@ -69,13 +71,13 @@ TEST_F(EventLogTest, TheFolderIsForThisUserAlone) {
 
 TEST_F(EventLogTest, AFolderThatCannotBeMadeHasARemedy) {
   folder_.Write("logs", "a file");
-  const Status status = EventLog::Create(job_).status();
+  const Status status = EventLog::Create(job_, kAtOnce).status();
   EXPECT_THAT(Message(status), HasSubstr(job_));
   EXPECT_THAT(Remedy(status), HasSubstr("--log-dir"));
 }
 
 TEST_F(EventLogTest, AFullDiskIsSaidOnce) {
-  auto log = EventLog::Create(job_);
+  auto log = EventLog::Create(job_, kAtOnce);
   ASSERT_TRUE(log.ok());
   (*log)->Record(Event("fits"));
   testing::internal::CaptureStderr();

@@ -1,4 +1,4 @@
-#include "launch/node_link.h"
+#include "launch/grpc_link.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -7,9 +7,10 @@
 
 namespace autodist::launch {
 
-class NodeLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage, v1::AgentEvent> {
+class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage, v1::AgentEvent> {
  public:
-  Session(v1::AgentService::Stub& stub, Handlers handlers) : handlers_(std::move(handlers)) {
+  Session(v1::AgentService::Stub& stub, const transport::Stream& stream, SessionListener& listener)
+      : stream_(stream), listener_(listener) {
     stub.async()->Session(&context_, this);
     AddHold();  // Send writes from outside gRPC's calls to us
     StartRead(&event_);
@@ -43,7 +44,7 @@ class NodeLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
       RemoveHold();
       return;
     }
-    handlers_.event(std::move(event_));
+    listener_.OnEvent(std::move(event_));
     StartRead(&event_);
   }
 
@@ -58,14 +59,17 @@ class NodeLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
   }
 
   void OnDone(const grpc::Status& status) override {
-    handlers_.closed(rpc::FromGrpc(status));
+    // The stream knows better than gRPC why a connection broke.
+    const Status broken = status.ok() ? OkStatus() : stream_.Failure();
+    listener_.OnClosed(broken.ok() ? rpc::FromGrpc(status) : broken);
     const std::lock_guard lock(mutex_);
     failed_ = true;
     done_ = true;
     done_changed_.notify_all();
   }
 
-  const Handlers handlers_;
+  const transport::Stream& stream_;
+  SessionListener& listener_;
   grpc::ClientContext context_;
   v1::AgentEvent event_;
   std::mutex mutex_;
@@ -75,21 +79,21 @@ class NodeLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
   bool done_ = false;
 };
 
-NodeLink::NodeLink(std::unique_ptr<transport::Stream> stream,
+GrpcLink::GrpcLink(std::unique_ptr<transport::Stream> stream,
                    std::shared_ptr<grpc::Channel> channel)
     : stream_(std::move(stream)),
       channel_(std::move(channel)),
       stub_(v1::AgentService::NewStub(channel_)) {}
 
-NodeLink::~NodeLink() = default;
+GrpcLink::~GrpcLink() = default;
 
-Status NodeLink::Sync(FolderSync& sync, const std::stop_token& stop) {
+Status GrpcLink::Sync(FolderSync& sync, const std::stop_token& stop) {
   const Status status = sync.CopyTo(*stub_, stop);
   return status.ok() || stream_->Failure().ok() ? status : stream_->Failure();
 }
 
 template <typename Request, typename Response>
-Result<Response> NodeLink::Call(Method<Request, Response> method, const Request& request,
+Result<Response> GrpcLink::Call(Method<Request, Response> method, const Request& request,
                                 base::Deadline deadline, const std::stop_token& stop) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() +
@@ -102,43 +106,37 @@ Result<Response> NodeLink::Call(Method<Request, Response> method, const Request&
   return response;
 }
 
-Result<v1::PrepareResponse> NodeLink::Prepare(const v1::PrepareRequest& request,
+Result<v1::PrepareResponse> GrpcLink::Prepare(const v1::PrepareRequest& request,
                                               base::Deadline deadline,
                                               const std::stop_token& stop) {
   return Call(&v1::AgentService::Stub::Prepare, request, deadline, stop);
 }
 
-Result<v1::OpenPortsResponse> NodeLink::OpenPorts(const v1::OpenPortsRequest& request,
+Result<v1::OpenPortsResponse> GrpcLink::OpenPorts(const v1::OpenPortsRequest& request,
                                                   base::Deadline deadline,
                                                   const std::stop_token& stop) {
   return Call(&v1::AgentService::Stub::OpenPorts, request, deadline, stop);
 }
 
-Result<v1::TryPortsResponse> NodeLink::TryPorts(const v1::TryPortsRequest& request,
+Result<v1::TryPortsResponse> GrpcLink::TryPorts(const v1::TryPortsRequest& request,
                                                 base::Deadline deadline,
                                                 const std::stop_token& stop) {
   return Call(&v1::AgentService::Stub::TryPorts, request, deadline, stop);
 }
 
-void NodeLink::OpenSession(Handlers handlers) {
-  session_ = std::make_unique<Session>(
-      *stub_, Handlers{std::move(handlers.event),
-                       [this, closed = std::move(handlers.closed)](Status status) {
-                         // The transport knows better than gRPC why a connection broke.
-                         if (!status.ok() && !stream_->Failure().ok()) status = stream_->Failure();
-                         closed(std::move(status));
-                       }});
+void GrpcLink::OpenSession(SessionListener& listener) {
+  session_ = std::make_unique<Session>(*stub_, *stream_, listener);
 }
 
-void NodeLink::Break() {
+void GrpcLink::Break() {
   if (session_) session_->Break();
 }
 
-void NodeLink::EndSession() {
+void GrpcLink::EndSession() {
   if (session_) session_->End();
 }
 
-void NodeLink::Send(v1::ChiefMessage message) {
+void GrpcLink::Send(v1::ChiefMessage message) {
   if (session_) session_->Send(std::move(message));
 }
 

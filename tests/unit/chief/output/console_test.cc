@@ -1,4 +1,4 @@
-#include "chief/output/output.h"
+#include "chief/output/console.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -32,19 +32,23 @@ class Redirected {
   const base::UniqueFd before_;
 };
 
-class OutputTest : public testing::Test {
+class ConsoleTest : public testing::Test {
  protected:
   void SetUp() override { Make(Prefixes::kAll); }
 
   void Make(Prefixes prefixes) {
-    auto writer = OutputWriter::Create(test::ThreeNodePlan(), folder_.path(), prefixes,
-                                       [this](uint32_t node_rank, const v1::OutputAck& ack) {
-                                         acked_.push_back({node_rank, ack.rank(), ack.offset()});
-                                       });
-    ASSERT_TRUE(writer.ok()) << writer.status();
-    writer_ = std::move(*writer);
+    auto logs = RankLogs::Create(test::ThreeNodePlan(), folder_.path(), prefixes);
+    ASSERT_TRUE(logs.ok()) << logs.status();
+    logs_ = *std::move(logs);
+    console_ = std::make_unique<Console>([this](uint32_t node, const v1::OutputAck& ack) {
+      acked_.push_back({node, ack.rank(), ack.offset()});
+    });
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
+  }
+  void Finish() {
+    console_->EndLines(logs_);
+    console_->Finish();
   }
 
   void Write(uint32_t rank, const std::string& data,
@@ -55,51 +59,52 @@ class OutputTest : public testing::Test {
     output.set_offset(offset_[{rank, stream}]);
     output.set_data(data);
     offset_[{rank, stream}] += data.size();
-    writer_->Write(std::move(output));
+    console_->Write(logs_, 7, std::move(output));
   }
 
   const test::TempFolder folder_;
-  std::unique_ptr<OutputWriter> writer_;
+  std::shared_ptr<RankLogs> logs_;
   std::map<std::pair<uint32_t, int>, uint64_t> offset_;
-  std::vector<std::array<uint64_t, 3>> acked_;  // on the writer's thread until Finish
+  std::vector<std::array<uint64_t, 3>> acked_;  // on the console's thread until Finish
+  std::unique_ptr<Console> console_;            // last: its thread uses the rest
 };
 
-TEST_F(OutputTest, LinesAreWholeAndPrefixed) {
+TEST_F(ConsoleTest, LinesAreWholeAndPrefixed) {
   Write(0, "half");
   Write(2, "a line\nand ");
   Write(0, " a line\n");
   Write(2, "more");
-  writer_->Finish();
+  Finish();
   EXPECT_EQ(testing::internal::GetCapturedStdout(),
             "[10.0.0.2:2] a line\n[10.0.0.1:0] half a line\n[10.0.0.2:2] and more\n");
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-TEST_F(OutputTest, StderrGoesToStderr) {
+TEST_F(ConsoleTest, StderrGoesToStderr) {
   Write(4, "out\n");
   Write(4, "err\n", v1::OUTPUT_STREAM_STDERR);
-  writer_->Finish();
+  Finish();
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "[node3:4] out\n");
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "[node3:4] err\n");
-  EXPECT_THAT(writer_->LastLines(4), ElementsAre("out", "err"));
+  EXPECT_THAT(logs_->LastLines(4), ElementsAre("out", "err"));
 }
 
-TEST_F(OutputTest, StdoutCanBeWithoutPrefixes) {
+TEST_F(ConsoleTest, StdoutCanBeWithoutPrefixes) {
   testing::internal::GetCapturedStdout();
   testing::internal::GetCapturedStderr();
   Make(Prefixes::kStderr);
   Write(4, "out\n");
   Write(4, "err\n", v1::OUTPUT_STREAM_STDERR);
-  writer_->Finish();
+  Finish();
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "out\n");
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "[node3:4] err\n");
 }
 
-TEST_F(OutputTest, FilesHaveTheBytesAsTheyWere) {
+TEST_F(ConsoleTest, FilesHaveTheBytesAsTheyWere) {
   const std::string bytes("no end\0\xff\r", 9);
   Write(1, bytes);
   Write(1, "e", v1::OUTPUT_STREAM_STDERR);
-  writer_->Finish();
+  Finish();
   EXPECT_EQ(folder_.Read("rank-1.out"), bytes);
   EXPECT_EQ(folder_.Read("rank-1.err"), "e");
   EXPECT_EQ(folder_.Read("rank-0.out"), "");
@@ -110,51 +115,51 @@ TEST_F(OutputTest, FilesHaveTheBytesAsTheyWere) {
   testing::internal::GetCapturedStderr();
 }
 
-TEST_F(OutputTest, AcknowledgesWhatIsWritten) {
+TEST_F(ConsoleTest, AcknowledgesWhatIsWritten) {
   Write(3, "12345");
   Write(3, "678");
-  writer_->Finish();
+  Finish();
   EXPECT_THAT(acked_,
-              ElementsAre(std::array<uint64_t, 3>{1, 3, 5}, std::array<uint64_t, 3>{1, 3, 8}));
+              ElementsAre(std::array<uint64_t, 3>{7, 3, 5}, std::array<uint64_t, 3>{7, 3, 8}));
   testing::internal::GetCapturedStdout();
   testing::internal::GetCapturedStderr();
 }
 
-TEST_F(OutputTest, KeepsTheLastLines) {
+TEST_F(ConsoleTest, KeepsTheLastLines) {
   for (int i = 0; i < 50; ++i) Write(0, "line " + std::to_string(i) + "\n");
-  writer_->Finish();
-  EXPECT_EQ(writer_->LastLines(0).size(), 10u);
-  EXPECT_EQ(writer_->LastLines(0).back(), "line 49");
+  Finish();
+  EXPECT_EQ(logs_->LastLines(0).size(), 10u);
+  EXPECT_EQ(logs_->LastLines(0).back(), "line 49");
   testing::internal::GetCapturedStdout();
   testing::internal::GetCapturedStderr();
 }
 
-TEST_F(OutputTest, AVeryLongLineComesOutWhole) {
+TEST_F(ConsoleTest, AVeryLongLineComesOutWhole) {
   std::string line;
   while (line.size() < 5 << 20) line += std::to_string(line.size()) + " ";
   Write(4, "first\n");
   for (size_t at = 0; at < line.size(); at += 60'000) Write(4, line.substr(at, 60'000));
   Write(0, "between\n");
   Write(4, "!\nlast\n");
-  writer_->Finish();
+  Finish();
   const std::string shown = testing::internal::GetCapturedStdout();
   EXPECT_TRUE(shown ==
               "[node3:4] first\n[10.0.0.1:0] between\n[node3:4] " + line + "!\n[node3:4] last\n")
       << shown.size() << " bytes";
   EXPECT_TRUE(folder_.Read("rank-4.out") == "first\n" + line + "!\nlast\n");
-  EXPECT_EQ(writer_->LastLines(4)[1], line.substr(0, 400));
+  EXPECT_EQ(logs_->LastLines(4)[1], line.substr(0, 400));
   testing::internal::GetCapturedStderr();
 }
 
-TEST_F(OutputTest, AVeryLongLineWithoutAnEndComesOutWholeToo) {
+TEST_F(ConsoleTest, AVeryLongLineWithoutAnEndComesOutWholeToo) {
   const std::string line(3 << 20, 'x');
   for (size_t at = 0; at < line.size(); at += 1 << 16) Write(0, line.substr(at, 1 << 16));
-  writer_->Finish();
+  Finish();
   EXPECT_TRUE(testing::internal::GetCapturedStdout() == "[10.0.0.1:0] " + line + "\n");
   testing::internal::GetCapturedStderr();
 }
 
-TEST_F(OutputTest, WhatTheNodeLostIsToldAndAcknowledged) {
+TEST_F(ConsoleTest, WhatTheNodeLostIsToldAndAcknowledged) {
   v1::Output output;
   output.set_rank(3);
   output.set_stream(v1::OUTPUT_STREAM_STDERR);
@@ -162,24 +167,24 @@ TEST_F(OutputTest, WhatTheNodeLostIsToldAndAcknowledged) {
   output.set_data("x\n");
   output.set_lost(1000);
   output.set_lost_because("the disk is gone");
-  writer_->Write(output);
-  writer_->Finish();
-  EXPECT_THAT(writer_->troubles(),
+  console_->Write(logs_, 7, output);
+  Finish();
+  EXPECT_THAT(logs_->warnings(),
               ElementsAre("1000 bytes that rank 3 wrote are lost: the disk is gone"));
-  EXPECT_THAT(acked_, ElementsAre(std::array<uint64_t, 3>{1, 3, 1002}));
+  EXPECT_THAT(acked_, ElementsAre(std::array<uint64_t, 3>{7, 3, 1002}));
   testing::internal::GetCapturedStdout();
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("1000 bytes that rank 3 wrote"));
 }
 
-TEST_F(OutputTest, ALogFileOnAFullDiskIsCutShortAndTheJobGoesOn) {
+TEST_F(ConsoleTest, ALogFileOnAFullDiskIsCutShortAndTheJobGoesOn) {
   {
     const Redirected ignored(STDERR_FILENO, "/dev/null");  // not limited as a file is
     const test::FileSizeLimit limit(50'000);
     for (int i = 0; i < 2; ++i) Write(0, std::string(29'999, 'x'), v1::OUTPUT_STREAM_STDERR);
     Write(0, "more\n");
-    writer_->Finish();
+    Finish();
   }
-  EXPECT_THAT(writer_->troubles(),
+  EXPECT_THAT(logs_->warnings(),
               ElementsAre(HasSubstr("log of rank 0 is cut short: write: File too large")));
   EXPECT_EQ(folder_.Read("rank-0.err").size(), 50'000u);
   EXPECT_EQ(folder_.Read("rank-0.out"), "more\n");
@@ -188,15 +193,15 @@ TEST_F(OutputTest, ALogFileOnAFullDiskIsCutShortAndTheJobGoesOn) {
   testing::internal::GetCapturedStderr();
 }
 
-TEST_F(OutputTest, AFullStdoutIsToldOnceAndTheLogsGoOn) {
+TEST_F(ConsoleTest, AFullStdoutIsToldOnceAndTheLogsGoOn) {
   {
     const Redirected full(STDOUT_FILENO, "/dev/full");
     Write(0, "one\n");
     Write(0, "err\n", v1::OUTPUT_STREAM_STDERR);
     Write(0, "two\n");
-    writer_->Finish();
+    Finish();
   }
-  EXPECT_THAT(writer_->troubles(), ElementsAre(HasSubstr("stdout takes no more (")));
+  EXPECT_THAT(console_->warnings(), ElementsAre(HasSubstr("stdout takes no more (")));
   EXPECT_EQ(folder_.Read("rank-0.out"), "one\ntwo\n");
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("[10.0.0.1:0] err\n"));

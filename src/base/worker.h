@@ -1,0 +1,56 @@
+// A thread that does what may take long, one task after another.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <future>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace autodist::base {
+
+class Worker {
+ public:
+  ~Worker() {
+    Post(nullptr);
+    thread_.join();
+  }
+
+  // Thread-safe; does not block.
+  void Post(std::function<void()> task) {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+    changed_.notify_one();
+  }
+
+  // Blocks until all tasks so far have been done.
+  void Drain() {
+    std::promise<void> done;
+    Post([&done] { done.set_value(); });
+    done.get_future().wait();
+  }
+
+ private:
+  void Run() {
+    for (;;) {
+      std::function<void()> task;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return !tasks_.empty(); });
+        task = std::move(tasks_.front());
+        tasks_.pop_front();
+      }
+      if (!task) return;
+      task();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> tasks_;  // guarded by mutex_; null: the last
+  std::thread thread_{&Worker::Run, this};   // last: uses the rest
+};
+
+}  // namespace autodist::base

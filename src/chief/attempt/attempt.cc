@@ -1,0 +1,105 @@
+#include "chief/attempt/attempt.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/utf8.h"
+
+namespace autodist::chief {
+namespace {
+
+constexpr size_t kLongestAbortMessage = 1000;  // bytes
+
+v1::JobEvent EventOfRank(uint32_t rank, const v1::RankExited& exit) {
+  v1::JobEvent event;
+  event.set_rank(rank);
+  event.set_what(HowItEnded(exit));
+  return event;
+}
+
+}  // namespace
+
+Attempt::Attempt(uint32_t number, v1::LaunchPlan plan, std::vector<uint32_t> nodes,
+                 const std::string& job_folder, int stop_signal, std::chrono::milliseconds grace,
+                 Send send)
+    : number_(number),
+      plan_(std::move(plan)),
+      nodes_(std::move(nodes)),
+      folder_(number == 0 ? job_folder : job_folder + "/restart-" + std::to_string(number)),
+      pmix_(MakePmixWorld(plan_)),
+      send_(std::move(send)),
+      state_(plan_, stop_signal, grace),
+      rendezvous_(NodesOfRanks(), PmixNameSpace()),
+      modex_(NodesOfRanks(), PmixNameSpace(), uint64_t{number} << 32,
+             [this](uint32_t member, const v1::ModexQuestion& question) {
+               v1::ChiefMessage message;
+               *message.mutable_modex_question() = question;
+               send_(member, std::move(message));
+             }) {}
+
+// Whether the rank runs on the member.
+bool Attempt::Has(uint32_t member, uint32_t rank) const {
+  return std::ranges::any_of(member_plan(member).ranks(),
+                             [&](const auto& own) { return own.rank() == rank; });
+}
+
+// By rank; what only serves the ranks is not in it.
+std::vector<uint32_t> Attempt::NodesOfRanks() const {
+  std::vector<uint32_t> nodes(plan_.world_size());
+  for (const v1::NodePlan& node : plan_.nodes()) {
+    for (const v1::RankPlan& rank : node.ranks()) {
+      if (!rank.auxiliary()) nodes[rank.rank()] = node.node_rank();
+    }
+  }
+  return nodes;
+}
+
+uint32_t Attempt::processes() const {
+  int processes = 0;
+  for (const v1::NodePlan& node : plan_.nodes()) processes += node.ranks_size();
+  return static_cast<uint32_t>(processes);
+}
+
+Attempt::Outcome Attempt::Take(uint32_t member, const v1::AgentEvent& event) {
+  Outcome outcome;
+  if (event.has_rank_started()) {
+    state_.RankStarted();
+  } else if (event.has_rank_exited()) {
+    outcome = RankExited(member, event.rank_exited());
+  } else if (event.has_rank_aborted()) {
+    outcome = RankAborted(member, event.rank_aborted());
+  } else if (event.has_rendezvous_request()) {
+    outcome.sign_of_life = true;
+    Answer(member, event.rendezvous_request());
+  } else if (event.has_modex_answer()) {
+    modex_.Answered(member, event.modex_answer());
+  }
+  return outcome;
+}
+
+Attempt::Outcome Attempt::RankExited(uint32_t member, const v1::RankExited& exit) {
+  if (!Has(member, exit.rank())) return {};
+  if (exit.pid() > 0) state_.RankStarted();
+  return {state_.RankExited(exit), false, EventOfRank(exit.rank(), exit)};
+}
+
+Attempt::Outcome Attempt::RankAborted(uint32_t member, v1::RankAborted aborted) {
+  if (!Has(member, aborted.rank())) return {};
+  aborted.set_message(base::Printable(aborted.message().substr(0, kLongestAbortMessage)));
+  return {state_.RankAborted(aborted), false, EventOfRank(aborted.rank(), AsExit(aborted))};
+}
+
+void Attempt::Answer(uint32_t member, const v1::RendezvousRequest& request) {
+  auto reply = [this, member](const v1::RendezvousReply& answer) {
+    v1::ChiefMessage message;
+    *message.mutable_rendezvous_reply() = answer;
+    send_(member, std::move(message));
+  };
+  if (request.has_modex()) {
+    modex_.Handle(request, std::move(reply));
+  } else {
+    rendezvous_.Handle(member, request, std::move(reply));
+  }
+}
+
+}  // namespace autodist::chief

@@ -1,0 +1,264 @@
+#include "chief/attempt/attempt_starter.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/count.h"
+#include "base/log.h"
+#include "chief/attempt/launch_report.h"
+#include "chief/checks/preflight.h"
+#include "chief/exit_codes.h"
+#include "diagnosis/diagnosis_text.h"
+
+namespace autodist::chief {
+namespace {
+
+using base::Deadline;
+using base::LogLevel;
+using std::chrono::milliseconds;
+
+// Plans that are made because of ports that somebody else has.
+constexpr uint32_t kMostMoves = 5;
+constexpr milliseconds kBrokenIsHeardLimit{1'000};
+
+// What many nodes turn out to be, each on a thread of the launcher.
+struct Launching {
+  std::vector<launch::LaunchedNode> nodes;
+  size_t done = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Attempt> AttemptStarter::MakeAttempt(uint32_t number, v1::LaunchPlan plan,
+                                                     std::vector<uint32_t> nodes) {
+  const auto send = [this, nodes](uint32_t member, v1::ChiefMessage message) {
+    nodes_.node(nodes[member]).SendReliably(std::move(message));
+  };
+  return std::make_unique<Attempt>(number, std::move(plan), nodes, options_.log_folder,
+                                   options_.launch.stop_signal, options_.launch.grace, send);
+}
+
+std::variant<std::unique_ptr<Attempt>, NotStarted> AttemptStarter::Start(uint32_t number) {
+  // Nodes may be lost while others are prepared.
+  const uint32_t most_tries = nodes_.size() + kMostMoves;
+  const auto failed = [&](const Status& why) {
+    return NotStarted{
+        kExitCannotLaunch,
+        base::FailureText(Annotate(why, number == 0 ? "nothing was started" : "restart"))};
+  };
+  for (uint32_t tries = 0, moves = 0;; ++tries) {
+    if (stop_.requested()) return Interrupted();
+    auto planned = launcher_ ? PlanAttempt(number) : MakeAttempt(0, plan_, nodes_.members());
+    if (stop_.requested()) return Interrupted();
+    if (!planned.ok()) return failed(planned.status());
+    std::unique_ptr<Attempt> attempt = *std::move(planned);
+    const bool first = !launcher_;
+    const auto prepared = first ? LaunchNodes(*attempt) : PrepareNodes(*attempt);
+    if (stop_.requested()) return Interrupted();
+    if (!prepared.ok() && first) {
+      return NotStarted{kExitCannotLaunch, base::FailureText(prepared.status())};
+    }
+    if (!prepared.ok()) {
+      if (number > 0 && tries < most_tries) continue;  // with those that are still there
+      return failed(prepared.status());
+    }
+    if (std::string refusal = Refusal(*attempt, *prepared); !refusal.empty()) {
+      return NotStarted{LaunchExitCode(*prepared), std::move(refusal)};
+    }
+    const auto taken = PortsTaken(attempt->plan(), *prepared);
+    if (!taken.empty() && CanMovePorts(taken) && moves++ < kMostMoves) continue;
+    const Status ready = taken.empty() ? OpenLogs(*attempt) : PortsAreTaken(taken);
+    if (stop_.requested()) return Interrupted();
+    if (!ready.ok()) return failed(ready);
+    return attempt;
+  }
+}
+
+NotStarted AttemptStarter::Interrupted() const {
+  return {128 + stop_.signal(), "interrupted before anything was started"};
+}
+
+Result<std::unique_ptr<Attempt>> AttemptStarter::PlanAttempt(uint32_t number) {
+  const std::vector<uint32_t> members = number == 0 ? nodes_.members() : GatherNodes();
+  const uint32_t needed =
+      options_.restarts.min_nodes > 0 ? options_.restarts.min_nodes : nodes_.size();
+  if (members.size() < needed || members.empty() || members[0] != 0) {
+    return Error(StatusCode::kUnavailable, "it needs " + base::Count(needed, "node") +
+                                               ", the first among them; " +
+                                               std::to_string(members.size()) + " can be reached");
+  }
+  std::vector<std::string> addresses;
+  addresses.reserve(members.size());
+  for (const uint32_t node : members) {
+    addresses.push_back(plan_.nodes(static_cast<int>(node)).address());
+  }
+  AD_ASSIGN_OR_RETURN(v1::LaunchPlan plan, options_.plan_attempt(addresses, number));
+  return MakeAttempt(number, std::move(plan), members);
+}
+
+// Why it must not start, or "".
+std::string AttemptStarter::Refusal(const Attempt& attempt, const Nodes& nodes) {
+  for (const launch::LaunchedNode& node : nodes) {
+    for (const std::string& warning : node.prepared.warnings()) {
+      console_.Tell(LogLevel::kWarning,
+                    attempt.member_plan(node.node_rank).address() + ": " + warning);
+    }
+  }
+  return LaunchReport(attempt.plan(), nodes);
+}
+
+Status AttemptStarter::OpenLogs(Attempt& attempt) {
+  const auto opened = std::make_shared<std::optional<Result<std::shared_ptr<RankLogs>>>>();
+  loop_.InBackground([this, opened, plan = attempt.plan(), folder = attempt.folder()] {
+    auto logs = RankLogs::Create(plan, folder, options_.prefixes);
+    loop_.Post([opened, logs = std::move(logs)] { opened->emplace(logs); });
+  });
+  loop_.RunUntil([&] { return opened->has_value() || stop_.requested(); });
+  if (!opened->has_value()) return Error(StatusCode::kCancelled, "interrupted");
+  AD_ASSIGN_OR_RETURN(attempt.logs, std::move(**opened));
+  return OkStatus();
+}
+
+// Reaches all nodes, looks at them if that is wanted, and prepares them.
+Result<AttemptStarter::Nodes> AttemptStarter::LaunchNodes(const Attempt& attempt) {
+  std::optional<Preflight> preflight;
+  launch::LaunchOptions options = options_.launch;
+  if (options_.preflight) {
+    preflight.emplace(plan_, false);
+    options.examination = preflight->examination();
+  }
+  options.pmix = attempt.pmix();
+  options.greeting = [this](uint32_t node) { return nodes_.node(node).Greeting(); };
+  AD_ASSIGN_OR_RETURN(launcher_, options_.make_launcher(plan_, std::move(options)));
+  const auto launching = std::make_shared<Launching>();
+  launching->nodes.resize(nodes_.size());
+  launcher_->Start([this, launching](launch::LaunchedNode node) {
+    loop_.Post([this, launching, shared = std::make_shared<launch::LaunchedNode>(std::move(node))] {
+      ++launching->done;
+      launch::LaunchedNode& launched = launching->nodes[shared->node_rank] = std::move(*shared);
+      if (launched.link) nodes_.Add(launched.node_rank, launched.link);
+    });
+  });
+  loop_.RunUntil([&] {
+    return (launching->done == nodes_.size() && nodes_.AllResumed()) || stop_.given_up();
+  });
+  nodes_.ConnectAgainBy(*launcher_);
+  if (stop_.requested()) return Error(StatusCode::kCancelled, "interrupted");
+  for (launch::LaunchedNode& node : launching->nodes) {
+    const Status& lost = nodes_.lost_because(node.node_rank);
+    if (node.status.ok() && !lost.ok()) node.status = lost;
+  }
+  if (!preflight || LaunchExitCode(launching->nodes) != 0) return std::move(launching->nodes);
+  const v1::Diagnosis diagnosis = diagnosis::Diagnose(preflight->EvidenceFrom(launching->nodes));
+  if (diagnosis::IsBad(diagnosis)) {
+    return WithRemedy(Error(StatusCode::kFailedPrecondition,
+                            "nothing was started, because of what was found on the nodes:\n" +
+                                diagnosis::FindingsAsText(diagnosis, v1::VERDICT_BAD)),
+                      "`autodist doctor` looks closer; --no-preflight starts all the same");
+  }
+  const std::string warnings = diagnosis::FindingsAsText(diagnosis, v1::VERDICT_WARNING);
+  if (!warnings.empty()) console_.Tell(LogLevel::kWarning, "found on the nodes:\n" + warnings);
+  return std::move(launching->nodes);
+}
+
+// The environment of the ranks is made anew on every node: much of it has changed. Fails where a
+// node is cut off meanwhile.
+Result<AttemptStarter::Nodes> AttemptStarter::PrepareNodes(const Attempt& attempt) {
+  const Status cut_off = WithRemedy(
+      Error(StatusCode::kUnavailable, "the connection with a node broke before its ranks started"),
+      "start the job again");
+  const std::vector<uint32_t>& members = attempt.nodes();
+  const auto connected = [&] {
+    return std::ranges::all_of(members, [&](uint32_t node) { return nodes_.Connected(node); });
+  };
+  if (!connected()) return cut_off;
+  nodes_.Prepare(members);
+  const auto launching = std::make_shared<Launching>();
+  launching->nodes.resize(members.size());
+  for (uint32_t i = 0; i < members.size(); ++i) {
+    launcher_->Prepare(
+        members[i], attempt.member_plan(i), attempt.pmix(), nodes_.node(members[i]).link(),
+        [this, i, launching](launch::LaunchedNode node) {
+          loop_.Post(
+              [i, launching, shared = std::make_shared<launch::LaunchedNode>(std::move(node))] {
+                launching->nodes[i] = std::move(*shared);
+                launching->nodes[i].node_rank = i;
+                ++launching->done;
+              });
+        });
+  }
+  const auto done = [&] { return launching->done == members.size(); };
+  if (!loop_.RunUntil([&] { return done() || stop_.requested(); }) || !done()) {
+    for (const uint32_t node : members) {
+      if (!nodes_.BeingLinked(node)) launcher_->GiveUp(node);
+    }
+    loop_.RunUntil([&] { return done() || stop_.given_up(); });
+    return cut_off;
+  }
+  // That a connection is broken may be heard a little later than that a call failed with it.
+  const bool unreached = std::ranges::any_of(
+      launching->nodes, [](const launch::LaunchedNode& node) { return !node.status.ok(); });
+  if (unreached) {
+    loop_.RunUntil([&] { return !connected() || stop_.requested(); },
+                   loop_.Now() + kBrokenIsHeardLimit);
+  }
+  if (!connected()) return cut_off;
+  return std::move(launching->nodes);
+}
+
+// Whether another plan would have other ports in their place.
+bool AttemptStarter::CanMovePorts(const std::vector<TakenPort>& taken) const {
+  return options_.plan_attempt &&
+         std::ranges::count(taken, options_.fixed_port, &TakenPort::port) == 0;
+}
+
+Status AttemptStarter::PortsAreTaken(const std::vector<TakenPort>& taken) const {
+  std::string text;
+  for (const TakenPort& port : taken) {
+    text += (text.empty() ? "" : ", ") + std::to_string(port.port) + " on " + port.address;
+  }
+  return WithRemedy(
+      Error(StatusCode::kUnavailable, "somebody else has port " + text),
+      CanMovePorts(taken)
+          ? "others had been tried before; look at what takes so many, with `ss -tlnp`"
+          : "choose another one with --master-port, or leave the choice to autodist");
+}
+
+bool AttemptStarter::MayHaveLostPortRace(const Attempt& attempt) const {
+  const Cause& cause = *attempt.state().cause();
+  return options_.plan_attempt && races_lost_ < kMostMoves &&
+         cause.kind == Cause::Kind::kRankFailed &&
+         loop_.Now() - attempt.began <= RestartPolicy::kCrashLoop &&
+         !attempt.member_plan(cause.node_rank).ports().empty();
+}
+
+bool AttemptStarter::LostPortRace(const Attempt& attempt) {
+  const Cause& cause = *attempt.state().cause();
+  if (!MayHaveLostPortRace(attempt) ||
+      !SaysPortIsTaken(attempt.logs->LastLines(cause.exit.rank()),
+                       attempt.member_plan(cause.node_rank), options_.fixed_port)) {
+    return false;
+  }
+  ++races_lost_;
+  return true;
+}
+
+std::optional<milliseconds> AttemptStarter::RestartWait(const Attempt& attempt) {
+  if (LostPortRace(attempt)) return milliseconds(0);
+  AttemptOutcome outcome{*attempt.state().cause()};
+  outcome.ran = attempt.state().ran();
+  outcome.nodes_there = nodes_.connected();
+  for (const uint32_t node : attempt.nodes()) outcome.nodes_missing |= !nodes_.Connected(node);
+  outcome.lasted = std::chrono::duration_cast<milliseconds>(loop_.Now() - attempt.began);
+  return restarts_.Next(outcome);
+}
+
+void AttemptStarter::Cancel() {
+  if (launcher_) launcher_->Cancel();
+}
+
+void AttemptStarter::Stop() {
+  if (launcher_) launcher_->Stop();
+}
+
+}  // namespace autodist::chief

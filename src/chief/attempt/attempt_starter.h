@@ -1,0 +1,96 @@
+// From a plan to ranks that may start: the one way for the first launch, for a plan with other
+// ports, and for a restart.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "autodist/status.h"
+#include "autodist/v1/plan.pb.h"
+#include "chief/attempt/attempt.h"
+#include "chief/attempt/restart_policy.h"
+#include "chief/attempt/taken_ports.h"
+#include "chief/job_options.h"
+#include "chief/loop.h"
+#include "chief/nodes/node_watch.h"
+#include "chief/output/console.h"
+#include "chief/stop_policy.h"
+#include "launch/launcher.h"
+
+namespace autodist::chief {
+
+// Why no attempt could be made.
+struct NotStarted {
+  int exit_code;       // of `autodist run`, were it the first
+  std::string report;  // cause and remedy
+};
+
+// For the loop's thread. Its calls run the loop until they are done, or the stop policy has been
+// told to stop.
+class AttemptStarter {
+ public:
+  // What is given must outlive the starter.
+  AttemptStarter(const v1::LaunchPlan& plan, const JobOptions& options, Loop& loop,
+                 const StopPolicy& stop, NodeWatch& nodes, Console& console)
+      : plan_(plan),
+        options_(options),
+        loop_(loop),
+        stop_(stop),
+        nodes_(nodes),
+        console_(console),
+        restarts_(options.restarts) {}
+
+  // Makes an attempt ready whose ranks may start: its members are prepared and connected, its ports
+  // are free and its log files are open.
+  std::variant<std::unique_ptr<Attempt>, NotStarted> Start(uint32_t number);
+
+  // An attempt as it is planned; nothing is done for it.
+  std::unique_ptr<Attempt> MakeAttempt(uint32_t number, v1::LaunchPlan plan,
+                                       std::vector<uint32_t> nodes);
+
+  // Whether its first failure may be that a port was taken that had been free a moment before. Its
+  // output tells.
+  bool MayHaveLostPortRace(const Attempt& attempt) const;
+  // How long to wait until another attempt follows this one, which has ended with a cause; nullopt:
+  // none does. The attempt's output must have arrived.
+  std::optional<std::chrono::milliseconds> RestartWait(const Attempt& attempt);
+
+  // Ends whatever is being launched.
+  void Cancel();
+  // Cancels, and waits until the launcher has ended.
+  void Stop();
+
+ private:
+  using Nodes = std::vector<launch::LaunchedNode>;
+
+  Result<std::unique_ptr<Attempt>> PlanAttempt(uint32_t number);
+  Result<Nodes> LaunchNodes(const Attempt& attempt);
+  Result<Nodes> PrepareNodes(const Attempt& attempt);
+  std::string Refusal(const Attempt& attempt, const Nodes& nodes);
+  bool CanMovePorts(const std::vector<TakenPort>& taken) const;
+  Status PortsAreTaken(const std::vector<TakenPort>& taken) const;
+  Status OpenLogs(Attempt& attempt);
+  NotStarted Interrupted() const;
+  bool LostPortRace(const Attempt& attempt);
+
+  std::vector<uint32_t> GatherNodes();
+  std::vector<uint32_t> MissingNodes(bool enough) const;
+  void EndOnReturned();
+
+  const v1::LaunchPlan& plan_;
+  const JobOptions& options_;
+  Loop& loop_;
+  const StopPolicy& stop_;
+  NodeWatch& nodes_;
+  Console& console_;
+  std::unique_ptr<launch::Launcher> launcher_;
+  RestartPolicy restarts_;
+  uint32_t races_lost_ = 0;  // for ports, between choosing and opening them
+};
+
+}  // namespace autodist::chief

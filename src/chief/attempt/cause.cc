@@ -1,0 +1,75 @@
+#include "chief/attempt/cause.h"
+
+#include <algorithm>
+
+#include "base/signal_name.h"
+#include "chief/exit_codes.h"
+
+namespace autodist::chief {
+
+int ExitCodeOf(const v1::RankExited& exit) {
+  switch (exit.how_case()) {
+    case v1::RankExited::kExitCode:
+      return exit.exit_code();
+    case v1::RankExited::kSignal:
+      return 128 + exit.signal();
+    case v1::RankExited::kStartFailure:
+      return exit.start_failure().exit_code();
+    case v1::RankExited::kAborted:
+      return std::max(exit.aborted().status() & 0xFF, 1);
+    case v1::RankExited::HOW_NOT_SET:
+      break;
+  }
+  return kExitCannotLaunch;
+}
+
+v1::RankExited AsExit(const v1::RankAborted& aborted) {
+  v1::RankExited exit;
+  exit.set_rank(aborted.rank());
+  exit.set_time_ns(aborted.time_ns());
+  *exit.mutable_aborted() = aborted;
+  return exit;
+}
+
+std::string NameAndNode(const v1::LaunchPlan& plan, uint32_t node_rank, uint32_t rank) {
+  const v1::NodePlan& node = plan.nodes(static_cast<int>(node_rank));
+  const auto found = std::ranges::find(node.ranks(), rank, &v1::RankPlan::rank);
+  return (found != node.ranks().end() ? found->name() : "a process") + " on " + node.address();
+}
+
+std::string HowItEnded(const v1::RankExited& exit) {
+  switch (exit.how_case()) {
+    case v1::RankExited::kExitCode:
+      return "exited with code " + std::to_string(exit.exit_code());
+    case v1::RankExited::kSignal:
+      return "was ended by " + base::SignalName(exit.signal()) +
+             (exit.core_dumped() ? " (core dumped)" : "");
+    case v1::RankExited::kStartFailure:
+      return "could not be started: " + exit.start_failure().cause();
+    case v1::RankExited::kAborted:
+      return "called MPI_Abort with " + std::to_string(exit.aborted().status()) +
+             (exit.aborted().message().empty() ? "" : ": " + exit.aborted().message());
+    case v1::RankExited::HOW_NOT_SET:
+      break;
+  }
+  return "ended in an unknown way";
+}
+
+std::string DescribeCause(const Cause& cause, const v1::LaunchPlan& plan) {
+  const auto address = [&] { return plan.nodes(static_cast<int>(cause.node_rank)).address(); };
+  switch (cause.kind) {
+    case Cause::Kind::kRankFailed:
+      return NameAndNode(plan, cause.node_rank, cause.exit.rank()) + " " + HowItEnded(cause.exit);
+    case Cause::Kind::kNodeLost:
+      return "node " + address() + " was lost: " + Message(cause.status);
+    case Cause::Kind::kInterrupted:
+      return "stopped by " + base::SignalName(cause.signal);
+    case Cause::Kind::kTimedOut:
+      return "stopped, as its time is up (--timeout)";
+    case Cause::Kind::kHung:
+      break;
+  }
+  return "stopped, as no rank gave a sign of life (--hang-timeout)";
+}
+
+}  // namespace autodist::chief

@@ -1,0 +1,69 @@
+// AttemptStarter: which nodes there are for another attempt.
+#include <algorithm>
+
+#include "chief/attempt/attempt_starter.h"
+
+namespace autodist::chief {
+namespace {
+
+using std::chrono::milliseconds;
+
+// How long a restart waits for nodes that it can do without.
+constexpr milliseconds kSpareNodeLimit{3'000};
+constexpr milliseconds kReachAgainInterval{1'000};
+
+}  // namespace
+
+// Those that are there, and those that can be brought back.
+std::vector<uint32_t> AttemptStarter::GatherNodes() {
+  const uint32_t min_nodes = options_.restarts.min_nodes;
+  const bool enough = min_nodes > 0 && nodes_.connected() >= min_nodes;
+  const Loop::Time limit = loop_.Now() + (enough ? kSpareNodeLimit : options_.launch.lease);
+  const auto stopped = [this] { return stop_.requested(); };
+  for (;;) {
+    const std::vector<uint32_t> missing = MissingNodes(enough);
+    for (const uint32_t node : missing) {
+      // Else it is being connected with again.
+      if (!nodes_.state(node).alive()) nodes_.BringBack(node, limit);
+    }
+    const auto trying = [this](uint32_t node) { return nodes_.BeingLinked(node); };
+    loop_.RunUntil([&] { return std::ranges::none_of(missing, trying) || stopped(); }, limit);
+    EndOnReturned();
+    if (MissingNodes(enough).empty() || loop_.Now() >= limit || stopped()) break;
+    // An agent of before may have to end first.
+    loop_.RunUntil(stopped, std::min(limit, loop_.Now() + kReachAgainInterval));
+  }
+  std::vector<uint32_t> members;
+  for (uint32_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_.Connected(i) && nodes_.AttemptIsOver(i)) members.push_back(i);
+  }
+  return members;
+}
+
+// `enough`: the job can do without those that have just been tried in vain.
+std::vector<uint32_t> AttemptStarter::MissingNodes(bool enough) const {
+  std::vector<uint32_t> missing;
+  for (uint32_t i = 0; i < nodes_.size(); ++i) {
+    if (!nodes_.Connected(i) && !(enough && nodes_.WasCutOff(i))) missing.push_back(i);
+  }
+  return missing;
+}
+
+// A node that comes back may have ranks of before.
+void AttemptStarter::EndOnReturned() {
+  v1::ChiefMessage end;
+  end.mutable_end()->set_grace_ms(static_cast<uint32_t>(options_.launch.grace.count()));
+  std::vector<uint32_t> back;
+  for (uint32_t i = 0; i < nodes_.size(); ++i) {
+    if (!nodes_.Connected(i) || nodes_.AttemptIsOver(i)) continue;
+    nodes_.node(i).SendReliably(end);
+    back.push_back(i);
+  }
+  const auto ended = [this](uint32_t node) {
+    return nodes_.AttemptIsOver(node) || !nodes_.Connected(node);
+  };
+  loop_.RunUntil([&] { return std::ranges::all_of(back, ended) || stop_.requested(); },
+                 loop_.Now() + options_.launch.grace + kSpareNodeLimit);
+}
+
+}  // namespace autodist::chief

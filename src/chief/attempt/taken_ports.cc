@@ -1,0 +1,31 @@
+#include "chief/attempt/taken_ports.h"
+
+#include <algorithm>
+
+namespace autodist::chief {
+
+std::vector<TakenPort> PortsTaken(const v1::LaunchPlan& plan,
+                                  const std::vector<launch::LaunchedNode>& nodes) {
+  std::vector<TakenPort> taken;
+  for (const launch::LaunchedNode& node : nodes) {
+    for (const uint32_t port : node.prepared.ports_taken()) {
+      taken.push_back({port, plan.nodes(static_cast<int>(node.node_rank)).address()});
+    }
+  }
+  return taken;
+}
+
+// Programs print the text of EADDRINUSE, whose case differs, or its name; and most the port.
+bool SaysPortIsTaken(const std::vector<std::string>& lines, const v1::NodePlan& node,
+                     uint32_t fixed) {
+  const auto told = [&](const std::string& what) {
+    return std::ranges::any_of(
+        lines, [&](const std::string& line) { return line.find(what) != std::string::npos; });
+  };
+  return (told("ddress already in use") || told("EADDRINUSE")) &&
+         std::ranges::any_of(node.ports(), [&](uint32_t port) {
+           return port != fixed && told(std::to_string(port));
+         });
+}
+
+}  // namespace autodist::chief

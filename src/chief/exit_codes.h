@@ -1,0 +1,11 @@
+// Exit codes of `autodist` itself.
+#pragma once
+
+namespace autodist::chief {
+
+inline constexpr int kExitTimedOut = 124;  // as timeout(1) has it
+inline constexpr int kExitCannotLaunch = 125;
+inline constexpr int kExitNotExecutable = 126;
+inline constexpr int kExitNotFound = 127;
+
+}  // namespace autodist::chief

@@ -1,0 +1,46 @@
+// How a job is run.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "autodist/status.h"
+#include "autodist/v1/job.pb.h"
+#include "autodist/v1/plan.pb.h"
+#include "chief/attempt/restart_policy.h"
+#include "chief/output/rank_logs.h"
+#include "launch/launcher.h"
+
+namespace autodist::chief {
+
+enum class OnHang { kStop, kWarn };
+
+struct JobOptions {
+  launch::LaunchOptions launch;
+  std::string log_folder;  // of this job
+  bool preflight = true;   // look at the nodes before anything is started
+  bool detached = false;   // of which the status tells
+  Prefixes prefixes = Prefixes::kAll;
+  RestartLimits restarts;
+  std::chrono::milliseconds timeout{0};       // for the whole job; 0: none
+  std::chrono::milliseconds hang_timeout{0};  // without a sign of life of any rank; 0: none
+  OnHang on_hang = OnHang::kStop;
+  uint16_t fixed_port = 0;  // that every plan has, whoever else has it; 0: none
+  // The plan of another attempt, on these nodes of the first plan, with other ports. Without, there
+  // is one attempt.
+  std::function<Result<v1::LaunchPlan>(const std::vector<std::string>& addresses, uint32_t attempt)>
+      plan_attempt;
+  // Called on a thread that does nothing else that others wait for.
+  std::function<void(const v1::JobStatus& status)> on_status;
+  std::function<void()> on_running;  // once, when all is ready and the ranks start; on Run's thread
+  // By what the nodes are reached.
+  std::function<Result<std::unique_ptr<launch::Launcher>>(const v1::LaunchPlan& plan,
+                                                          launch::LaunchOptions options)>
+      make_launcher = launch::Launcher::Create;
+};
+
+}  // namespace autodist::chief

@@ -1,0 +1,106 @@
+#include "chief/journal.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "base/host_name.h"
+#include "base/wall_clock.h"
+
+namespace autodist::chief {
+namespace {
+
+v1::NodeStatus StatusOf(uint32_t node, const NodeWatch& nodes, const v1::LaunchPlan& job) {
+  v1::NodeStatus status;
+  status.set_address(job.nodes(static_cast<int>(node)).address());
+  status.set_phase(nodes.state(node).phase());
+  status.set_detail(nodes.state(node).detail());
+  return status;
+}
+
+void AddRanks(const v1::NodePlan& planned, v1::NodeStatus& status) {
+  for (const v1::RankPlan& process : planned.ranks()) {
+    if (process.auxiliary()) {
+      status.add_auxiliary(process.rank());
+      continue;
+    }
+    if (status.ranks() == 0) status.set_first_rank(process.rank());
+    status.set_ranks(status.ranks() + 1);
+  }
+}
+
+}  // namespace
+
+Journal::Journal(const v1::LaunchPlan& plan, const JobOptions& options, Loop& loop)
+    : job_(plan),
+      log_folder_(options.log_folder),
+      loop_(loop),
+      board_(options.on_status, [&loop](Loop::Task task) { loop.InBackground(std::move(task)); }) {
+  status_.set_job_id(plan.job_id());
+  status_.set_chief_pid(getpid());
+  status_.set_host(base::HostName());
+  status_.set_log_folder(std::filesystem::absolute(log_folder_));
+  status_.set_detached(options.detached);
+  status_.set_started_ms(base::MillisecondsSince1970());
+  status_.set_working_directory(plan.working_directory());
+  status_.set_max_restarts(options.restarts.max_restarts);
+  status_.set_may_restart(options.restarts.MayRestart());
+  if (plan.nodes(0).ranks_size() > 0) *status_.mutable_command() = plan.nodes(0).ranks(0).argv();
+}
+
+Status Journal::Open() {
+  AD_ASSIGN_OR_RETURN(log_, EventLog::Create(log_folder_, [this](Loop::Task task) {
+                        loop_.InBackground(std::move(task));
+                      }));
+  return OkStatus();
+}
+
+void Journal::EnterPhase(v1::JobPhase phase, const std::string& why) {
+  if (status_.phase() == phase) return;
+  status_.set_phase(phase);
+  v1::JobEvent event;
+  event.set_job_phase(phase);
+  event.set_what(why);
+  Record(std::move(event));
+}
+
+void Journal::BeginAttempt(const Attempt& attempt) {
+  attempt_ = attempt.number();
+  status_.set_attempt(attempt_);
+  status_.set_world_size(attempt.plan().world_size());
+  status_.set_processes(attempt.processes());
+  status_.set_attempt_folder(std::filesystem::absolute(attempt.folder()));
+}
+
+void Journal::Ended(int exit_code, const std::string& report) {
+  status_.set_exit_code(exit_code);
+  status_.set_report(report);
+  status_.set_ended_ms(base::MillisecondsSince1970());
+  EnterPhase(v1::JOB_PHASE_ENDED, report);
+}
+
+void Journal::Record(v1::JobEvent event) {
+  event.set_attempt(attempt_);
+  if (log_) log_->Record(std::move(event));
+}
+
+void Journal::Record(const std::string& what) {
+  v1::JobEvent event;
+  event.set_what(what);
+  Record(std::move(event));
+}
+
+void Journal::Publish(const NodeWatch& nodes, const Attempt& attempt) {
+  v1::JobStatus now = status_;
+  for (uint32_t i = 0; i < nodes.size(); ++i) *now.add_nodes() = StatusOf(i, nodes, job_);
+  const std::vector<uint32_t> running = attempt.state().RunningByNode();
+  for (uint32_t member = 0; member < attempt.nodes().size(); ++member) {
+    v1::NodeStatus& status = *now.mutable_nodes(static_cast<int>(attempt.nodes()[member]));
+    AddRanks(attempt.member_plan(member), status);
+    status.set_running_ranks(running[member]);
+  }
+  board_.Publish(std::move(now));
+}
+
+}  // namespace autodist::chief

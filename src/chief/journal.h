@@ -1,0 +1,50 @@
+// What is written down of a job for others: its events in the log folder, and how it stands.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "autodist/v1/job.pb.h"
+#include "autodist/v1/plan.pb.h"
+#include "chief/attempt/attempt.h"
+#include "chief/job_options.h"
+#include "chief/loop.h"
+#include "chief/nodes/node_watch.h"
+#include "chief/output/event_log.h"
+#include "chief/output/status_board.h"
+
+namespace autodist::chief {
+
+// For the loop's thread, which it does not block but in Open.
+class Journal {
+ public:
+  // What is given must outlive it.
+  Journal(const v1::LaunchPlan& plan, const JobOptions& options, Loop& loop);
+
+  // Makes the log folder; before anything else.
+  Status Open();
+
+  v1::JobPhase phase() const { return status_.phase(); }
+  void EnterPhase(v1::JobPhase phase, const std::string& why);
+  void BeginAttempt(const Attempt& attempt);
+  void ToldToStop() { status_.set_told_to_stop(true); }
+  void Ended(int exit_code, const std::string& report);
+
+  void Record(v1::JobEvent event);
+  void Record(const std::string& what);
+
+  // Tells how the job stands, if that has changed.
+  void Publish(const NodeWatch& nodes, const Attempt& attempt);
+  const v1::JobStatus& published() const { return board_.published(); }
+
+ private:
+  const v1::LaunchPlan& job_;
+  const std::string log_folder_;
+  Loop& loop_;
+  std::unique_ptr<EventLog> log_;
+  uint32_t attempt_ = 0;
+  v1::JobStatus status_;  // without the nodes
+  StatusBoard board_;
+};
+
+}  // namespace autodist::chief

@@ -1,0 +1,55 @@
+// What the job's thread waits for: tasks that other threads post, and the time.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/worker.h"
+#include "chief/mailbox.h"
+
+namespace autodist::chief {
+
+// The clock of everything in the chief: a test's loop has a clock that the test turns.
+class Loop {
+ public:
+  using Time = base::Deadline::Clock::time_point;
+  using Task = std::function<void()>;
+
+  Loop() = default;
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+  virtual ~Loop() = default;
+
+  // Thread-safe, as the two below; none blocks.
+  virtual Time Now() const { return base::Deadline::Clock::now(); }
+  // Runs the task on the loop's thread.
+  void Post(Task task) { mailbox_.Put(std::move(task)); }
+  // Runs the task on a thread that may wait for a disk, after those that were given to it before.
+  virtual void InBackground(Task task) { background_.Post(std::move(task)); }
+  // Blocks until the background tasks that have been given are done.
+  void DrainBackground() { background_.Drain(); }
+
+  // `due` is called before each wait: it does what is due, and returns when to be called again at
+  // the latest.
+  void BeforeWaiting(std::function<Time()> due) { due_.push_back(std::move(due)); }
+  // Called when no task is left for now.
+  void WhenIdle(Task idle) { idle_ = std::move(idle); }
+
+  // Runs tasks until `done`, or until the limit. Returns whether it is done.
+  bool RunUntil(const std::function<bool()>& done, Time limit = Time::max());
+
+ protected:
+  // Blocks until there is a task; nullopt if the limit comes first.
+  virtual std::optional<Task> Take(Time limit) { return mailbox_.Take(base::Deadline::At(limit)); }
+  bool Empty() const { return mailbox_.Empty(); }
+
+ private:
+  Mailbox<Task> mailbox_;
+  std::vector<std::function<Time()>> due_;
+  Task idle_;
+  base::Worker background_;
+};
+
+}  // namespace autodist::chief

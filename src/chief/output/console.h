@@ -1,0 +1,78 @@
+// The one thread that speaks: the ranks' lines and autodist's own messages, in their order, so that
+// a slow or paused terminal delays nothing but the ranks that write.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "autodist/v1/agent.pb.h"
+#include "base/log.h"
+#include "chief/output/rank_logs.h"
+
+namespace autodist::chief {
+
+// That all bytes up to the end of this piece have been dealt with.
+v1::OutputAck AckOf(const v1::Output& output);
+
+// Thread-safe; no call blocks but Finish and the destructor.
+class Console {
+ public:
+  // Called on the console's thread when all bytes before the ack's offset have been written.
+  using Written = std::function<void(uint32_t node, const v1::OutputAck& ack)>;
+
+  explicit Console(Written written) : written_(std::move(written)) {}
+  ~Console() { Finish(); }
+
+  // Queues what the node's rank wrote; the agents' flow control bounds the queue. Without logs it
+  // is only acknowledged.
+  void Write(std::shared_ptr<RankLogs> logs, uint32_t node, v1::Output output);
+  // Ends the lines that the ranks have not ended, in its turn.
+  void EndLines(std::shared_ptr<RankLogs> logs);
+  // A message of autodist's own.
+  void Tell(base::LogLevel level, std::string text);
+
+  // Whether output is queued or being written.
+  bool Busy() const;
+  uint64_t written() const { return written_bytes_; }  // of output, so far
+
+  // Blocks until everything is written; nothing may follow.
+  void Finish();
+
+  // Of a terminal that takes no more; after Finish.
+  const std::vector<std::string>& warnings() const { return terminal_.warnings(); }
+
+ private:
+  struct Piece {
+    std::shared_ptr<RankLogs> logs;
+    uint32_t node;
+    v1::Output output;
+    bool last = false;  // there is no output: the attempt's lines end
+  };
+  struct Queue {
+    std::vector<Piece> pieces;
+    std::vector<std::pair<base::LogLevel, std::string>> messages;
+    bool finish = false;
+  };
+
+  void Run();
+
+  const Written written_;
+  Terminal terminal_;  // the console's thread's
+  std::atomic<uint64_t> written_bytes_ = 0;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  Queue queue_;                              // guarded by mutex_
+  bool writing_ = false;                     // guarded by mutex_
+  std::thread thread_{&Console::Run, this};  // last: uses the rest
+};
+
+}  // namespace autodist::chief

@@ -1,0 +1,47 @@
+// A connection with an agent by gRPC over a byte stream to its node.
+#pragma once
+
+#include <memory>
+
+#include "autodist/v1/agent.grpc.pb.h"
+#include "launch/node_link.h"
+#include "rpc/channel.h"
+#include "transport/transport.h"
+
+namespace autodist::launch {
+
+class GrpcLink final : public NodeLink {
+ public:
+  GrpcLink(std::unique_ptr<transport::Stream> stream, std::shared_ptr<grpc::Channel> channel);
+  ~GrpcLink() override;
+
+  Status Sync(FolderSync& sync, const std::stop_token& stop) override;
+  Result<v1::PrepareResponse> Prepare(const v1::PrepareRequest& request, base::Deadline deadline,
+                                      const std::stop_token& stop) override;
+  Result<v1::OpenPortsResponse> OpenPorts(const v1::OpenPortsRequest& request,
+                                          base::Deadline deadline,
+                                          const std::stop_token& stop) override;
+  Result<v1::TryPortsResponse> TryPorts(const v1::TryPortsRequest& request, base::Deadline deadline,
+                                        const std::stop_token& stop) override;
+  void OpenSession(SessionListener& listener) override;
+  void Send(v1::ChiefMessage message) override;
+  void Break() override;
+  void EndSession() override;
+  bool WaitClosed(base::Deadline deadline) override { return stream_->WaitClosed(deadline); }
+
+ private:
+  class Session;
+  template <typename Request, typename Response>
+  using Method = grpc::Status (v1::AgentService::Stub::*)(grpc::ClientContext*, const Request&,
+                                                          Response*);
+  template <typename Request, typename Response>
+  Result<Response> Call(Method<Request, Response> method, const Request& request,
+                        base::Deadline deadline, const std::stop_token& stop);
+
+  const std::unique_ptr<transport::Stream> stream_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::AgentService::Stub> stub_;
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace autodist::launch

@@ -1,0 +1,189 @@
+#include "chief/nodes/node_watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/fake_nodes.h"
+#include "support/plans.h"
+
+namespace autodist::chief {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class NodeWatchTest : public testing::Test, protected NodeWatchListener {
+ protected:
+  static constexpr seconds kLease{60};
+
+  NodeWatchTest() { testing::internal::CaptureStderr(); }
+  ~NodeWatchTest() override {
+    launcher_->Stop();
+    watch_.Disconnect();
+    Told();
+  }
+
+  // All nodes are reached and their ranks run.
+  void Start() {
+    launcher_->Start([this](launch::LaunchedNode node) {
+      loop_.Post([this, node] { watch_.Add(node.node_rank, node.link); });
+    });
+    watch_.ConnectAgainBy(*launcher_);
+    loop_.RunUntil([this] { return watch_.connected() == 3 && watch_.AllResumed(); });
+    watch_.Start({0, 1, 2});
+    Run(milliseconds(100));
+    began_ = loop_.Now();
+  }
+  void Run(milliseconds time) {
+    loop_.RunUntil([] { return false; }, loop_.Now() + time);
+  }
+  milliseconds Passed() const {
+    return std::chrono::duration_cast<milliseconds>(loop_.Now() - began_);
+  }
+  // What the user was told; nothing may follow.
+  std::string Told() {
+    if (std::exchange(told_, true)) return "";
+    console_.Finish();
+    return testing::internal::GetCapturedStderr();
+  }
+
+  void OnMemberEvent(uint32_t member, const v1::AgentEvent& event) override {
+    if (event.has_rank_exited()) exits_.emplace_back(member, event.rank_exited().rank());
+  }
+  void OnWarning(uint32_t, const std::string&) override {}
+  void OnLost(uint32_t node, std::optional<uint32_t> member, const Status& why) override {
+    lost_.push_back(node);
+    lost_member_ = member;
+    lost_after_ = Passed();
+    lost_because_ = why;
+  }
+  void OnPhase(uint32_t, v1::NodePhase, const std::string&) override {}
+
+  const v1::LaunchPlan plan_ = test::ThreeNodePlan();
+  test::TurnedLoop loop_;
+  test::FakeNodes nodes_{loop_, plan_};
+  const std::unique_ptr<launch::Launcher> launcher_ = nodes_.MakeLauncher();
+  Console console_{[](uint32_t, const v1::OutputAck&) {}};
+  OutputRouter output_{loop_, console_};
+  NodeWatch watch_{plan_, kLease, loop_, output_, console_, *this};
+  Loop::Time began_{};
+  std::vector<uint32_t> lost_;
+  std::optional<uint32_t> lost_member_;
+  milliseconds lost_after_{};
+  Status lost_because_;
+  std::vector<std::pair<uint32_t, uint32_t>> exits_;  // member, rank
+  bool told_ = false;
+};
+
+TEST_F(NodeWatchTest, ANodeThatIsHeardStaysForEver) {
+  Start();
+  Run(std::chrono::hours(24));
+  EXPECT_THAT(lost_, IsEmpty());
+  EXPECT_EQ(watch_.connected(), 3u);
+}
+
+TEST_F(NodeWatchTest, ANodeIsLostWhenItsLeaseIsOver) {
+  Start();
+  nodes_[1].CutLink();
+  Run(kLease - seconds(5));
+  EXPECT_THAT(lost_, IsEmpty());
+  EXPECT_TRUE(watch_.state(1).reconnecting());
+  Run(seconds(10));
+  EXPECT_THAT(lost_, ElementsAre(1));
+  EXPECT_EQ(lost_member_, 1u);
+  EXPECT_GT(lost_after_, kLease - seconds(5));  // it was heard last when it answered a renewal
+  EXPECT_LE(lost_after_, kLease);
+  EXPECT_TRUE(watch_.WasCutOff(1));
+  EXPECT_THAT(Told(), HasSubstr("10.0.0.2: the connection is broken: connection reset by peer"));
+}
+
+TEST_F(NodeWatchTest, ASilentAgentIsTakenForCutOffAndReconnectedWith) {
+  Start();
+  nodes_[2].silent = true;
+  Run(seconds(9));
+  EXPECT_TRUE(watch_.Connected(2));
+  Run(seconds(6));
+  EXPECT_GT(nodes_[2].resumes, 0);
+  nodes_[2].silent = false;
+  Run(seconds(30));
+  EXPECT_TRUE(watch_.Connected(2));
+  EXPECT_THAT(lost_, IsEmpty());
+  EXPECT_THAT(Told(), HasSubstr("node3: the connection is broken: nothing heard for 1"));
+}
+
+TEST_F(NodeWatchTest, WhatIsSentDuringACutArrivesOnceAfterIt) {
+  Start();
+  nodes_[1].CutLink();
+  Run(seconds(5));
+  v1::ChiefMessage signal;
+  signal.mutable_signal()->set_signal(SIGUSR1);
+  watch_.SendToAll(signal);
+  Run(seconds(5));
+  nodes_[1].unreachable = false;
+  Run(seconds(5));
+  EXPECT_TRUE(watch_.Connected(1));
+  EXPECT_EQ(std::ranges::count_if(nodes_[1].received, &v1::ChiefMessage::has_signal), 1);
+  nodes_[1].Exit(2, 3);
+  Run(seconds(1));
+  EXPECT_THAT(exits_, ElementsAre(std::pair(1, 2)));
+}
+
+TEST_F(NodeWatchTest, AnAgentThatHasGoneIsLostAtOnce) {
+  Start();
+  nodes_[0].Die();
+  Run(seconds(1));
+  EXPECT_THAT(lost_, ElementsAre(0));
+  EXPECT_EQ(lost_because_.code(), StatusCode::kAborted);
+  EXPECT_FALSE(watch_.WasCutOff(0));
+}
+
+TEST_F(NodeWatchTest, MembersAreToldByTheirPlaceInTheAttempt) {
+  Start();
+  watch_.Prepare({0, 2});
+  watch_.Start({0, 2});
+  Run(milliseconds(10));
+  nodes_[2].Exit(4, 3);
+  nodes_[1].Exit(2, 3);  // its node is no member any more
+  Run(milliseconds(10));
+  EXPECT_THAT(exits_, ElementsAre(std::pair(1, 4)));
+}
+
+TEST_F(NodeWatchTest, TheTimeInWhichTheChiefWasStoppedDoesNotCount) {
+  Start();
+  Run(seconds(3));
+  nodes_[1].silent = true;
+  Run(seconds(2));
+  loop_.Sleep(std::chrono::minutes(10));
+  nodes_[1].silent = false;
+  Run(seconds(8));
+  EXPECT_THAT(lost_, IsEmpty());
+  EXPECT_EQ(nodes_[1].resumes, 0);
+}
+
+TEST_F(NodeWatchTest, AgentsThatHaveToldAllMayGoWithoutAWord) {
+  Start();
+  for (const uint32_t node : {0u, 1u, 2u}) nodes_[node].ExitAll(0);
+  watch_.End(seconds(30), true);
+  loop_.RunUntil([this] { return watch_.AttemptIsOver(1); });
+  nodes_[1].Die();  // its last bytes are lost
+  Run(seconds(1));
+  EXPECT_EQ(watch_.state(1).phase(), v1::NODE_PHASE_ENDED);
+  EXPECT_THAT(lost_, IsEmpty());
+  EXPECT_EQ(Told(), "");
+}
+
+TEST_F(NodeWatchTest, ALostNodeCanBeBroughtBack) {
+  Start();
+  nodes_[1].Die();
+  Run(seconds(1));
+  ASSERT_THAT(lost_, ElementsAre(1));
+  watch_.BringBack(1, loop_.Now() + seconds(10));
+  Run(seconds(1));
+  EXPECT_TRUE(watch_.Connected(1));
+}
+
+}  // namespace
+}  // namespace autodist::chief

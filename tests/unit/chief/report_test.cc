@@ -1,0 +1,85 @@
+#include "chief/report.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "support/plans.h"
+#include "support/temp_folder.h"
+
+namespace autodist::chief {
+namespace {
+
+class EndReportTest : public testing::Test {
+ protected:
+  EndReportTest() {
+    attempt_.logs = *RankLogs::Create(attempt_.plan(), folder_.path(), Prefixes::kAll);
+  }
+
+  void Write(const v1::Output& output) { attempt_.logs->Take(output, terminal_); }
+  std::string Report() { return EndReport(attempt_, {}); }
+  static v1::Output Line(uint32_t rank, const std::string& line) {
+    v1::Output output;
+    output.set_rank(rank);
+    output.set_stream(v1::OUTPUT_STREAM_STDOUT);
+    output.set_data(line);
+    return output;
+  }
+
+  const test::TempFolder folder_;
+  Terminal terminal_;  // that is not flushed
+  Attempt attempt_{1,       test::ThreeNodePlan(),    {0, 1, 2}, "logs",
+                   SIGUSR1, std::chrono::seconds(30), {}};
+};
+
+TEST_F(EndReportTest, NamesTheRankThatFailedItsLastLinesAndTheRest) {
+  Write(Line(4, "boom\n"));
+  v1::RankExited exit;
+  exit.set_rank(4);
+  exit.set_pid(99);
+  exit.set_signal(SIGSEGV);
+  exit.set_core_dumped(true);
+  attempt_.state().RankExited(exit);
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    v1::RankExited other;
+    other.set_rank(rank);
+    other.set_signal(rank < 3 ? SIGUSR1 : SIGKILL);
+    attempt_.state().RankExited(other);
+  }
+  EXPECT_EQ(Report(),
+            "rank 4 on node3 (pid 99) was ended by SIGSEGV (core dumped)\n"
+            "  its last lines:\n"
+            "    | boom\n"
+            "  all it wrote: logs/restart-1/rank-4.out and .err\n"
+            "  other ranks were stopped: 3 ended on SIGUSR1, 1 needed SIGKILL");
+}
+
+TEST_F(EndReportTest, ALostNodeIsNamedWithItsCause) {
+  attempt_.state().NodeLost(1, Error(StatusCode::kUnavailable, "cut off"));
+  EXPECT_EQ(Report(), "node 10.0.0.2 was lost: cut off");
+}
+
+TEST_F(EndReportTest, LostOutputIsToldEvenWhereAllEndedWell) {
+  v1::Output lost;
+  lost.set_rank(2);
+  lost.set_stream(v1::OUTPUT_STREAM_STDOUT);
+  lost.set_lost(70'000);
+  lost.set_lost_because("the disk is broken");
+  Write(lost);
+  EXPECT_EQ(Report(), "  70000 bytes that rank 2 wrote are lost: the disk is broken");
+}
+
+TEST_F(EndReportTest, NothingIsToldOfAGoodEnd) { EXPECT_EQ(Report(), ""); }
+
+TEST_F(EndReportTest, AHangIsToldWithEachRanksLastLine) {
+  Write(Line(0, "step 1\nstep 2\n"));
+  EXPECT_EQ(HangReport(attempt_, std::chrono::seconds(90)),
+            "no rank has written anything for 90 s; last lines:\n"
+            "  rank 0 on 10.0.0.1: step 2\n"
+            "  rank 1 on 10.0.0.1: none\n"
+            "  rank 2 on 10.0.0.2: none\n"
+            "  rank 3 on 10.0.0.2: none\n"
+            "  rank 4 on node3: none");
+}
+
+}  // namespace
+}  // namespace autodist::chief

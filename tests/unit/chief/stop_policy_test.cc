@@ -1,0 +1,93 @@
+#include "chief/stop_policy.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+namespace autodist::chief {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Action = StopPolicy::Action;
+
+StopPolicy::Time At(milliseconds time) { return StopPolicy::Time(std::chrono::hours(1) + time); }
+
+TEST(StopPolicyTest, EachInterruptGoesFurther) {
+  StopPolicy policy(seconds(30), false);
+  EXPECT_FALSE(policy.requested());
+  EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(0))), Action::kStop);
+  EXPECT_TRUE(policy.requested());
+  EXPECT_EQ(policy.Interrupted(SIGTERM, At(seconds(1))), Action::kKill);
+  EXPECT_FALSE(policy.given_up());
+  EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(4))), Action::kGiveUp);
+  EXPECT_TRUE(policy.given_up());
+  EXPECT_EQ(policy.signal(), SIGINT);
+}
+
+TEST(StopPolicyTest, SignalsThatComeWithTheOneThatKillsMeanTheSame) {
+  StopPolicy policy(seconds(30), false);
+  policy.Interrupted(SIGINT, At(seconds(0)));
+  EXPECT_EQ(policy.Interrupted(SIGINT, At(milliseconds(5))), Action::kKill);
+  EXPECT_EQ(policy.Interrupted(SIGINT, At(milliseconds(6))), Action::kNone);
+  EXPECT_EQ(policy.Interrupted(SIGINT, At(milliseconds(2004))), Action::kNone);
+  EXPECT_EQ(policy.Interrupted(SIGINT, At(milliseconds(2005))), Action::kGiveUp);
+}
+
+TEST(StopPolicyTest, WhatEndsAlreadyIsKilledByTheFirst) {
+  StopPolicy policy(seconds(30), false);
+  policy.AttemptEnds();
+  EXPECT_FALSE(policy.requested());
+  EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(0))), Action::kKill);
+}
+
+TEST(StopPolicyTest, AFailedAttemptThatWouldBeRestartedIsNotByTheFirst) {
+  StopPolicy policy(seconds(30), true);
+  policy.AttemptEnds();
+  EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(0))), Action::kNone);
+  EXPECT_TRUE(policy.requested());
+  EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(1))), Action::kKill);
+}
+
+TEST(StopPolicyTest, ANewAttemptIsAskedToEndAgain) {
+  StopPolicy policy(seconds(30), true);
+  policy.AttemptEnds();
+  policy.AttemptBegins();
+  EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(0))), Action::kStop);
+}
+
+TEST(StopPolicyTest, TimeThatIsUpStopsOnceAndKeepsFromRestarting) {
+  StopPolicy policy(seconds(30), true);
+  EXPECT_EQ(policy.TimedOut(), Action::kStop);
+  EXPECT_TRUE(policy.requested());
+  EXPECT_EQ(policy.TimedOut(), Action::kNone);
+}
+
+TEST(StopPolicyTest, WhatEndsHasItsGracePeriodAndSomeMore) {
+  StopPolicy policy(seconds(30), false);
+  EXPECT_EQ(policy.end_limit(), StopPolicy::Time::max());
+  policy.BeginEnd(At(seconds(0)));
+  EXPECT_FALSE(policy.EndIsOverdue(At(milliseconds(39'999)), {}));
+  EXPECT_TRUE(policy.EndIsOverdue(At(seconds(40)), {}));
+  policy.GraceIsOver();
+  policy.BeginEnd(At(seconds(40)));
+  EXPECT_EQ(policy.end_limit(), At(seconds(50)));
+}
+
+TEST(StopPolicyTest, OutputThatArrivesOrWaitsPutsTheEndOff) {
+  StopPolicy policy(seconds(1), false);
+  policy.BeginEnd(At(seconds(0)));
+  EXPECT_FALSE(policy.EndIsOverdue(At(seconds(11)), {false, 100, false}));
+  EXPECT_TRUE(policy.EndIsOverdue(At(seconds(21)), {false, 100, false}));
+  EXPECT_FALSE(policy.EndIsOverdue(At(seconds(21)), {true, 100, false}));
+  EXPECT_EQ(policy.end_limit(), At(seconds(31)));
+}
+
+TEST(StopPolicyTest, ANodeThatHasNotHeardOfTheEndHasAllOfItsTime) {
+  StopPolicy policy(seconds(5), false);
+  policy.BeginEnd(At(seconds(0)));
+  EXPECT_FALSE(policy.EndIsOverdue(At(seconds(15)), {false, 0, true}));
+  EXPECT_EQ(policy.end_limit(), At(seconds(30)));
+}
+
+}  // namespace
+}  // namespace autodist::chief

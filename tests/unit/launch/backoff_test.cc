@@ -1,0 +1,24 @@
+#include "launch/backoff.h"
+
+#include <gtest/gtest.h>
+
+namespace autodist::launch {
+namespace {
+
+TEST(BackoffTest, WaitsTwiceAsLongEachTimeUpToALimit) {
+  Backoff backoff(1);
+  for (const int64_t expected : {200, 400, 800, 1600, 1600, 1600}) {
+    const auto wait = backoff.Next().count();
+    EXPECT_GE(wait, expected / 2);
+    EXPECT_LE(wait, expected * 3 / 2);
+  }
+}
+
+TEST(BackoffTest, ManyNodesAreNotTriedAtTheSameMoment) {
+  Backoff one(1);
+  Backoff other(2);
+  EXPECT_NE(one.Next(), other.Next());
+}
+
+}  // namespace
+}  // namespace autodist::launch
