@@ -85,14 +85,10 @@ void SetKeys(const spec::SshGroup& group, const Openssh& openssh, const Person& 
 void SetHostKeys(const spec::SshGroup& group, const Openssh& openssh, const Person& person,
                  v1::SshReach& ssh) {
   const std::string configured = First(openssh, "stricthostkeychecking");
-  using Check = spec::HostKeyCheck;
-  const Check check =
-      group.host_key_check.value_or(configured == "accept-new" ? Check::kAcceptNew
-                                    : configured == "no" || configured == "false" ? Check::kOff
-                                                                                  : Check::kStrict);
-  ssh.set_host_key_check(check == Check::kAcceptNew ? v1::HOST_KEY_CHECK_ACCEPT_NEW
-                         : check == Check::kOff     ? v1::HOST_KEY_CHECK_OFF
-                                                    : v1::HOST_KEY_CHECK_STRICT);
+  ssh.set_host_key_check(group.host_key_check.value_or(
+      configured == "accept-new"                    ? v1::HOST_KEY_CHECK_ACCEPT_NEW
+      : configured == "no" || configured == "false" ? v1::HOST_KEY_CHECK_OFF
+                                                    : v1::HOST_KEY_CHECK_STRICT));
   ssh.set_hash_known_hosts(First(openssh, "hashknownhosts") == "yes");
   for (const char* keyword : {"userknownhostsfile", "globalknownhostsfile"}) {
     std::istringstream files(First(openssh, keyword));

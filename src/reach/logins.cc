@@ -28,9 +28,7 @@ transport::SshProgramTarget ProgramTarget(const v1::SshReach& ssh) {
   target.port = static_cast<uint16_t>(ssh.port());
   if (ssh.key_file_required()) target.key_files = ToVector(ssh.key_files());
   target.proxy_jump = ssh.proxy_jump();
-  target.host_key_check = ssh.host_key_check() == v1::HOST_KEY_CHECK_OFF          ? "no"
-                          : ssh.host_key_check() == v1::HOST_KEY_CHECK_ACCEPT_NEW ? "accept-new"
-                                                                                  : "yes";
+  target.host_key_check = ssh.host_key_check();
   target.connect_limit = std::chrono::milliseconds(ssh.connect_limit_ms());
   return target;
 }
@@ -68,11 +66,7 @@ Result<std::unique_ptr<transport::Transport>> Logins::TransportTo(const v1::Reac
       session->identity_notes = std::move(offer->notes);
       session->ssh_has_more_keys = offer->only_ssh_can_use_more;
       session->known_hosts = KnownHostsIn(ToVector(ssh.known_hosts_files()));
-      using Check = transport::SshTarget::HostKeyCheck;
-      session->host_key_check = ssh.host_key_check() == v1::HOST_KEY_CHECK_OFF ? Check::kOff
-                                : ssh.host_key_check() == v1::HOST_KEY_CHECK_ACCEPT_NEW
-                                    ? Check::kAcceptNew
-                                    : Check::kStrict;
+      session->host_key_check = ssh.host_key_check();
       session->hash_known_hosts = ssh.hash_known_hosts();
       session->connect_limit = std::chrono::milliseconds(ssh.connect_limit_ms());
     } else if (offer.status().code() != StatusCode::kUnimplemented) {

@@ -32,7 +32,7 @@ Result<std::string> Resolve(const std::string& host) {
 plan::NodeAddress FindBySsh(const spec::Node& node, const spec::SshGroup& group, bool configured) {
   plan::NodeAddress found;
   // How a key that is new gets into known_hosts is configured, too.
-  if (configured || group.host_key_check == spec::HostKeyCheck::kAcceptNew) {
+  if (configured || group.host_key_check == v1::HOST_KEY_CHECK_ACCEPT_NEW) {
     auto config = transport::QueryOpensshConfig(node.address, group.username,
                                                 node.port ? node.port : group.port);
     if (config.ok()) {

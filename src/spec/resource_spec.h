@@ -11,14 +11,9 @@
 #include <utility>
 #include <vector>
 
-namespace autodist::spec {
+#include "autodist/v1/plan.pb.h"
 
-// What to do with a server whose host key is not in known_hosts.
-enum class HostKeyCheck {
-  kStrict,     // refuse it
-  kAcceptNew,  // trust it from now on, by adding the key; refuse a key that has changed
-  kOff,        // take any key
-};
+namespace autodist::spec {
 
 // A named way to log in, shared by the nodes that name it. What is left out is taken from the
 // user's OpenSSH configuration, then from OpenSSH's defaults.
@@ -27,7 +22,7 @@ struct SshGroup {
   std::string username;          // empty: none given
   std::optional<uint16_t> port;  // of nodes whose address names none
   std::string proxy_jump;        // "user@host:port", several with commas, or "none"; may be empty
-  std::optional<HostKeyCheck> host_key_check;
+  std::optional<v1::HostKeyCheck> host_key_check;
   std::string python_venv;  // shell statements, run on the node; empty: none
   std::vector<std::pair<std::string, std::string>> shared_envs;  // in file order, unexpanded
 };

@@ -52,11 +52,11 @@ std::optional<double> ReadPositiveNumber(const std::string& text) {
   return number;
 }
 
-Result<HostKeyCheck> ReadHostKeyCheck(const std::string& text) {
-  const std::vector<std::pair<std::string, HostKeyCheck>> known = {
-      {"strict", HostKeyCheck::kStrict},
-      {"accept-new", HostKeyCheck::kAcceptNew},
-      {"off", HostKeyCheck::kOff}};
+Result<v1::HostKeyCheck> ReadHostKeyCheck(const std::string& text) {
+  const std::vector<std::pair<std::string, v1::HostKeyCheck>> known = {
+      {"strict", v1::HOST_KEY_CHECK_STRICT},
+      {"accept-new", v1::HOST_KEY_CHECK_ACCEPT_NEW},
+      {"off", v1::HOST_KEY_CHECK_OFF}};
   std::vector<std::string> words;
   for (const auto& [word, check] : known) {
     if (word == text) return check;

@@ -19,7 +19,7 @@ std::optional<uint32_t> ReadWholeNumber(const std::string& text, uint32_t larges
 std::optional<double> ReadPositiveNumber(const std::string& text);
 
 // The error of these begins with the value, in quotes.
-Result<HostKeyCheck> ReadHostKeyCheck(const std::string& text);
+Result<v1::HostKeyCheck> ReadHostKeyCheck(const std::string& text);
 Result<std::string> ReadAbsolutePath(const std::string& text);  // without needless '/' and '.'
 Result<std::string> ReadIpv4(const std::string& text);
 Status CheckInterface(const std::string& text);

@@ -104,6 +104,12 @@ Jump ParseJump(std::string text) {
   return jump;
 }
 
+// As a value of StrictHostKeyChecking.
+const char* StrictHostKeyChecking(v1::HostKeyCheck check) {
+  if (check == v1::HOST_KEY_CHECK_OFF) return "no";
+  return check == v1::HOST_KEY_CHECK_ACCEPT_NEW ? "accept-new" : "yes";
+}
+
 constexpr const char* kCommonOptions[] = {"BatchMode=yes", "ServerAliveInterval=5",
                                           "ServerAliveCountMax=3"};
 
@@ -126,7 +132,8 @@ std::string ProxyCommand(const SshProgramTarget& target, std::vector<std::string
       comma == std::string::npos ? "" : target.proxy_jump.substr(0, comma));
   add("-l ", "AUTODIST_JUMP_USER", jump.username);
   add("-p ", "AUTODIST_JUMP_PORT", jump.port);
-  add("-o StrictHostKeyChecking=", "AUTODIST_JUMP_CHECK", target.host_key_check);
+  add("-o StrictHostKeyChecking=", "AUTODIST_JUMP_CHECK",
+      StrictHostKeyChecking(target.host_key_check));
   add("-- ", "AUTODIST_JUMP_HOST", jump.host);
   return command;
 }
@@ -138,9 +145,8 @@ std::vector<std::string> CommandLine(const SshProgramTarget& target, const std::
   options.insert(options.end(), {"ConnectTimeout=" + std::to_string(seconds), "RemoteCommand=none",
                                  "RequestTTY=no", "ControlMaster=no", "PermitLocalCommand=no",
                                  "ClearAllForwardings=yes"});
-  if (!target.host_key_check.empty()) {
-    options.push_back("StrictHostKeyChecking=" + target.host_key_check);
-  }
+  options.push_back(std::string("StrictHostKeyChecking=") +
+                    StrictHostKeyChecking(target.host_key_check));
   if (target.proxy_jump == "none") {
     options.push_back("ProxyJump=none");
   } else if (!target.proxy_jump.empty()) {

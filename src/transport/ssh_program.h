@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "autodist/v1/plan.pb.h"
 #include "transport/transport.h"
 
 namespace autodist::transport {
@@ -29,8 +30,8 @@ struct SshProgramTarget {
   std::string username;  // empty, as the rest: as configured
   std::optional<uint16_t> port;
   std::vector<std::string> key_files;
-  std::string proxy_jump;      // "user@host:port", several separated by commas; or "none"
-  std::string host_key_check;  // a value of StrictHostKeyChecking
+  std::string proxy_jump;  // "user@host:port", several separated by commas; or "none"
+  v1::HostKeyCheck host_key_check = v1::HOST_KEY_CHECK_STRICT;
   std::chrono::milliseconds connect_limit{};
 };
 

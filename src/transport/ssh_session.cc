@@ -41,10 +41,9 @@ std::string KnownKeyTypes(const SshTarget& target) {
 Status CheckHostKey(const SshTarget& target, std::string_view key) {
   if (key.empty()) return Error(StatusCode::kUnavailable, "the server shows no host key");
   const auto answer = target.known_hosts->Check(target.host_key_name, target.port, key);
-  using Check = SshTarget::HostKeyCheck;
   const bool revoked = answer.verdict == KnownHosts::Verdict::kRevoked;
-  if (target.host_key_check == Check::kOff && !revoked) return OkStatus();
-  if (target.host_key_check == Check::kAcceptNew &&
+  if (target.host_key_check == v1::HOST_KEY_CHECK_OFF && !revoked) return OkStatus();
+  if (target.host_key_check == v1::HOST_KEY_CHECK_ACCEPT_NEW &&
       answer.verdict == KnownHosts::Verdict::kUnknown) {
     AD_RETURN_IF_ERROR(
         target.known_hosts->Add(target.host_key_name, target.port, key, target.hash_known_hosts));

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "autodist/status.h"
+#include "autodist/v1/plan.pb.h"
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/ip_address.h"
@@ -35,7 +36,7 @@ struct SshTarget {
   std::vector<std::string> identity_notes;                     // about keys that cannot be
   bool ssh_has_more_keys = false;                              // which only `ssh` can use
   std::shared_ptr<KnownHosts> known_hosts;
-  enum class HostKeyCheck { kStrict, kAcceptNew, kOff } host_key_check = HostKeyCheck::kStrict;
+  v1::HostKeyCheck host_key_check = v1::HOST_KEY_CHECK_STRICT;
   bool hash_known_hosts = false;              // where a new key is added
   std::chrono::milliseconds connect_limit{};  // until the server's first words
 };

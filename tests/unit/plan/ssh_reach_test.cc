@@ -72,7 +72,7 @@ TEST(SshReachTest, TheSpecWins) {
   group.key_file = "~/100%.pem";
   group.username = "bob";
   group.port = 2222;
-  group.host_key_check = spec::HostKeyCheck::kStrict;
+  group.host_key_check = v1::HOST_KEY_CHECK_STRICT;
   spec::Node node = NodeAt("gpu1");
   const NodeAddress address{"10.0.0.5", "10.0.0.5", "", kConfigured};
   EXPECT_EQ(MakeSshReach(node, group, address, kPerson).port(), 2222u);

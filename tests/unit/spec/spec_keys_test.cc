@@ -141,10 +141,10 @@ TEST(SpecKeysTest, Jumps) {
 
 TEST(SpecKeysTest, HostKeyChecks) {
   EXPECT_EQ(Read(Group("host_key_check: strict")).ssh.at("a").host_key_check,
-            HostKeyCheck::kStrict);
+            v1::HOST_KEY_CHECK_STRICT);
   EXPECT_EQ(Read(Group("host_key_check: accept-new")).ssh.at("a").host_key_check,
-            HostKeyCheck::kAcceptNew);
-  EXPECT_EQ(Read(Group("host_key_check: off")).ssh.at("a").host_key_check, HostKeyCheck::kOff);
+            v1::HOST_KEY_CHECK_ACCEPT_NEW);
+  EXPECT_EQ(Read(Group("host_key_check: off")).ssh.at("a").host_key_check, v1::HOST_KEY_CHECK_OFF);
   EXPECT_THAT(ProblemsOf(Group("host_key_check: accept_new")),
               ElementsAre(HasSubstr("f:3:23: 'host_key_check': 'accept_new' should be strict, "
                                     "accept-new or off; did you mean 'accept-new'?")));

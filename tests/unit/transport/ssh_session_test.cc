@@ -228,28 +228,27 @@ TEST_F(SshSessionTest, CancelStopsASignature) {
 }
 
 TEST_F(SshSessionTest, HostKeys) {
-  using Check = SshTarget::HostKeyCheck;
   const Key key = AcceptedKey();
   const std::string file = folder_.path() + "/known_hosts";
-  const auto start = [&](Check check, const std::string& known) {
+  const auto start = [&](v1::HostKeyCheck check, const std::string& known) {
     SshTarget target = TargetFor({key});
     folder_.Write("known_hosts", known);
     target.known_hosts = std::make_shared<KnownHosts>(std::vector{file});
     target.host_key_check = check;
     return Start(std::move(target));
   };
-  EXPECT_THAT(Message(start(Check::kStrict, "")), HasSubstr("host key unknown"));
-  EXPECT_EQ(start(Check::kOff, ""), OkStatus());
-  EXPECT_EQ(start(Check::kAcceptNew, ""), OkStatus());
+  EXPECT_THAT(Message(start(v1::HOST_KEY_CHECK_STRICT, "")), HasSubstr("host key unknown"));
+  EXPECT_EQ(start(v1::HOST_KEY_CHECK_OFF, ""), OkStatus());
+  EXPECT_EQ(start(v1::HOST_KEY_CHECK_ACCEPT_NEW, ""), OkStatus());
   const std::string added = folder_.Read("known_hosts");
   EXPECT_TRUE(server_.HostKeyLine().starts_with(added.substr(0, added.size() - 1))) << added;
   const std::string other = "[127.0.0.1]:" + std::to_string(server_.port()) + " " +
                             test::Shell("cat " + key->description() + ".pub");
-  EXPECT_THAT(Message(start(Check::kAcceptNew, other)), HasSubstr("host key changed"));
-  EXPECT_THAT(
-      Message(start(Check::kOff, "@revoked * " + test::Shell("echo '" + server_.HostKeyLine() +
-                                                             "' | cut -d' ' -f2-"))),
-      HasSubstr("host key revoked"));
+  EXPECT_THAT(Message(start(v1::HOST_KEY_CHECK_ACCEPT_NEW, other)), HasSubstr("host key changed"));
+  EXPECT_THAT(Message(start(v1::HOST_KEY_CHECK_OFF,
+                            "@revoked * " + test::Shell("echo '" + server_.HostKeyLine() +
+                                                        "' | cut -d' ' -f2-"))),
+              HasSubstr("host key revoked"));
 }
 
 TEST_F(SshSessionTest, AConnectionLostLaterIsTheStreamsFailure) {
