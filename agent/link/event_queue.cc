@@ -102,11 +102,6 @@ bool EventQueue::Detach(SessionWriter* writer) {
   return true;
 }
 
-bool EventQueue::attached() const {
-  const std::lock_guard lock(mutex_);
-  return writer_ != nullptr;
-}
-
 bool EventQueue::Accept(SessionWriter* writer, const v1::ChiefMessage& message) {
   const std::lock_guard lock(mutex_);
   if (writer_ != writer || !resumed_) return false;
@@ -122,9 +117,9 @@ bool EventQueue::WaitUntilDelivered(base::Deadline deadline) {
   return changed_.wait_until(lock, deadline.when(), [this] { return closed_ && events_.empty(); });
 }
 
-void EventQueue::WaitUntilDetached(base::Deadline deadline) {
+bool EventQueue::WaitUntilDetached(base::Deadline deadline) {
   std::unique_lock lock(mutex_);
-  changed_.wait_until(lock, deadline.when(), [this] { return !writer_; });
+  return changed_.wait_until(lock, deadline.when(), [this] { return !writer_; });
 }
 
 void EventQueue::WriteDone(SessionWriter* writer, bool ok) {

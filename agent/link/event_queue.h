@@ -43,15 +43,14 @@ class EventQueue {
   void Close();
   // Blocks until a closed queue's events have all been acknowledged; false at the deadline.
   bool WaitUntilDelivered(base::Deadline deadline);
-  // Blocks until no session is open.
-  void WaitUntilDetached(base::Deadline deadline);
+  // Blocks until no session is open; false at the deadline.
+  bool WaitUntilDetached(base::Deadline deadline);
 
   // Takes the place of the session before, which is ended.
   void Attach(SessionWriter* writer);
   // The chief has said what it has; from now on it is told the rest.
   void Resume(SessionWriter* writer, const v1::ChiefMessage& message);
   bool Detach(SessionWriter* writer);  // whether it was the present one
-  bool attached() const;
 
   // False where the message comes from an earlier session, or has been taken before. `acknowledged`
   // of the message is heeded.
@@ -66,12 +65,12 @@ class EventQueue {
 
   RankOutput& output_;
   uint64_t instance_;  // no other agent has it
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.
-  std::deque<v1::AgentEvent> events_;  // not yet acknowledged
-  size_t written_ = 0;                 // how many of them have been, in this session
-  std::deque<v1::AgentEvent> unnumbered_;
+  std::deque<v1::AgentEvent> events_;      // not yet acknowledged
+  size_t written_ = 0;                     // how many of them have been, in this session
+  std::deque<v1::AgentEvent> unnumbered_;  // not yet written
   uint64_t last_sequence_ = 0;
   uint64_t orders_taken_ = 0;
   SessionWriter* writer_ = nullptr;

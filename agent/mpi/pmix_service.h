@@ -20,7 +20,7 @@ using RendezvousAnswer = std::function<void(const v1::RendezvousReply& reply)>;
 struct ChiefPort {
   // Kept until the chief has it.
   std::function<void(v1::AgentEvent event)> send_reliably;
-  // `answer` is called once, on any thread, and must not block.
+  // `answer` is called at most once, on any thread, and must not block.
   std::function<void(v1::RendezvousRequest request, RendezvousAnswer answer)> ask;
 };
 
