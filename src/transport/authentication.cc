@@ -26,12 +26,13 @@ std::optional<Status> Authentication::Advance(Libssh2Session& session) {
         NextIdentity();
         break;
       case Libssh2Session::LoginAnswer::kConnectionLost:
-        if (session.RefusedTooMany()) {
+        if (session.HadTooManyFailures()) {
           NextIdentity();
           return Refused();
         }
-        return LoginInterruptedError(session.farewell().empty() ? session.LastError()
-                                                                : session.farewell());
+        return LoginInterruptedError(session.disconnect_message().empty()
+                                         ? session.LastError()
+                                         : session.disconnect_message());
     }
   }
   return Refused();

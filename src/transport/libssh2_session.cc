@@ -62,8 +62,8 @@ struct Libssh2Session::Callbacks {
                          int, void** abstract) {
     auto* self = static_cast<Libssh2Session*>(*abstract);
     self->connection_lost_ = true;
-    self->farewell_reason_ = reason;
-    self->farewell_.assign(message, static_cast<size_t>(length));
+    self->disconnect_reason_ = reason;
+    self->disconnect_message_.assign(message, static_cast<size_t>(length));
   }
 
   static int SignRequest(LIBSSH2_SESSION*, unsigned char** signature, size_t* length,
@@ -122,9 +122,9 @@ std::string Libssh2Session::LastError() const {
   return text && *text ? text : "no reason given";
 }
 
-bool Libssh2Session::RefusedTooMany() const {
-  return farewell_reason_ == SSH_DISCONNECT_NO_MORE_AUTH_METHODS_AVAILABLE ||
-         farewell_.find("Too many authentication failures") != std::string::npos;
+bool Libssh2Session::HadTooManyFailures() const {
+  return disconnect_reason_ == SSH_DISCONNECT_NO_MORE_AUTH_METHODS_AVAILABLE ||
+         disconnect_message_.find("Too many authentication failures") != std::string::npos;
 }
 
 Libssh2Session::Outcome Libssh2Session::Handshake() {

@@ -56,9 +56,9 @@ class Libssh2Session {
 
   std::string LastError() const;
   // What the server said when it ended the connection; empty if it has not, or said nothing.
-  const std::string& farewell() const { return farewell_; }
+  const std::string& disconnect_message() const { return disconnect_message_; }
   // Whether it ended the connection because it has refused too many keys.
-  bool RefusedTooMany() const;
+  bool HadTooManyFailures() const;
 
  private:
   struct Callbacks;
@@ -70,8 +70,8 @@ class Libssh2Session {
   _LIBSSH2_CHANNEL* channel_ = nullptr;
   bool would_block_ = false;
   bool connection_lost_ = false;
-  int farewell_reason_ = 0;  // a code of RFC 4253, section 11.1
-  std::string farewell_;
+  int disconnect_reason_ = 0;  // a code of RFC 4253, section 11.1
+  std::string disconnect_message_;
   std::string_view unwritten_;
 };
 

@@ -11,6 +11,7 @@
 
 #include "base/deadline.h"
 #include "base/fd.h"
+#include "base/seconds.h"
 #include "transport/ssh_wire.h"
 
 namespace autodist::transport {
@@ -20,8 +21,6 @@ using base::Deadline;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kListLimit{10'000};
-// An agent may ask the person first.
-constexpr milliseconds kSignLimit{60'000};
 constexpr size_t kLargestAnswer = 256 * 1024;
 
 enum MessageType : unsigned char {
@@ -76,9 +75,8 @@ Result<std::string> ReceiveFromAgent(int fd, size_t size, Deadline deadline) {
 }
 
 // Sends one message and returns the body of the answer, which must be of type `wanted`.
-Result<std::string> Ask(const std::string& socket, const std::string& request, MessageType wanted,
-                        milliseconds limit, const std::stop_token& stop) {
-  const Deadline deadline = Deadline::After(limit);
+Result<std::string> Exchange(const std::string& socket, const std::string& request,
+                             MessageType wanted, Deadline deadline, const std::stop_token& stop) {
   AD_ASSIGN_OR_RETURN(const base::UniqueFd fd, Connect(socket, deadline));
   const std::stop_callback hang_up(stop, [&fd] { shutdown(fd.get(), SHUT_RDWR); });
   std::string framed;
@@ -94,6 +92,13 @@ Result<std::string> Ask(const std::string& socket, const std::string& request, M
   if (type != std::string(1, static_cast<char>(wanted)))
     return Error(StatusCode::kPermissionDenied, "it refused");
   return ReceiveFromAgent(fd.get(), size - 1, deadline);
+}
+
+Result<std::string> Ask(const std::string& socket, const std::string& request, MessageType wanted,
+                        milliseconds limit, const std::stop_token& stop) {
+  auto answer = Exchange(socket, request, wanted, Deadline::After(limit), stop);
+  if (answer.status().code() != StatusCode::kDeadlineExceeded) return answer;
+  return Error(StatusCode::kDeadlineExceeded, "no answer within " + base::Seconds(limit));
 }
 
 Status Malformed() { return Error(StatusCode::kUnavailable, "it gave a malformed answer"); }
@@ -135,7 +140,7 @@ Result<std::string> SshAgent::Sign(std::string_view blob, std::string_view algor
   AppendString(request, blob);
   AppendString(request, data);
   AppendNumber(request, FlagsFor(algorithm));
-  const auto answer = Ask(socket_, request, kSignResponse, kSignLimit, stop);
+  const auto answer = Ask(socket_, request, kSignResponse, sign_limit_, stop);
   if (!answer.ok()) {
     const bool refused = answer.status().code() == StatusCode::kPermissionDenied;
     return WithRemedy(

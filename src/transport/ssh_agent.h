@@ -1,6 +1,7 @@
 // The user's ssh-agent (protocol: draft-miller-ssh-agent).
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,8 +22,11 @@ struct AgentKey {
 // within time limits, but long enough for an agent that asks the person before it answers.
 class SshAgent {
  public:
+  static constexpr std::chrono::milliseconds kSignLimit{60'000};  // it may ask the person first
+
   // `socket` is what SSH_AUTH_SOCK names.
-  explicit SshAgent(std::string socket) : socket_(std::move(socket)) {}
+  explicit SshAgent(std::string socket, std::chrono::milliseconds sign_limit = kSignLimit)
+      : socket_(std::move(socket)), sign_limit_(sign_limit) {}
 
   // In the agent's order. A locked agent claims to have none.
   Result<std::vector<AgentKey>> Keys() const;
@@ -34,6 +38,7 @@ class SshAgent {
 
  private:
   const std::string socket_;
+  const std::chrono::milliseconds sign_limit_;
 };
 
 // A key in the agent as a way to log in.

@@ -147,6 +147,26 @@ std::string Framed(const std::string& body) {
   return framed;
 }
 
+TEST(FalseAgentTest, IsNotWaitedForWithoutEnd) {
+  const test::TempFolder folder;
+  const std::string path = folder.path() + "/agent";
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const base::UniqueFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(listen(listener.get(), 5), 0);
+  const SshAgent hasty(path, std::chrono::milliseconds(100));
+  const auto late = hasty.Sign("blob", "ssh-ed25519", "data");
+  EXPECT_EQ(late.status().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(Message(late.status()), HasSubstr("asked to sign: no answer within 0.1 s"));
+
+  std::stop_source stop;
+  stop.request_stop();
+  const auto stopped = SshAgent(path).Sign("blob", "ssh-ed25519", "data", stop.get_token());
+  EXPECT_EQ(stopped.status().code(), StatusCode::kUnavailable);
+}
+
 TEST(FalseAgentTest, IsNotBelieved) {
   const test::TempFolder folder;
   const std::string identities(1, '\x0C');
