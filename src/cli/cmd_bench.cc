@@ -67,8 +67,7 @@ Result<chief::JobOptions> BenchJobOptions(const BenchCommand& options, const v1:
                                           const launch::BenchProgram& program) {
   chief::JobOptions job;
   job.launch.agent_path = reach::AgentPath(options.agent);
-  job.launch.logins = std::make_shared<reach::Logins>();
-  job.launch.logins->Prepare(plan);
+  job.launch.logins = reach::Logins::For(plan);
   job.launch.lease = kBenchLease;
   job.launch.grace = kBenchGrace;
   job.launch.fan_out = options.fan_out;
@@ -94,7 +93,6 @@ int Bench(const BenchCommand& options) {
   const Status here =
       reach::CheckChiefIsHere(plan->nodes(0).address(), plan->nodes(0).data_address());
   if (!here.ok()) return Fail(here, kExitUsage);
-  reach::RaiseFileLimit();
   auto job = BenchJobOptions(options, *plan, *program);
   if (!job.ok()) return Fail(job.status(), chief::kExitCannotLaunch);
   return chief::RunJob(*plan, *std::move(job));

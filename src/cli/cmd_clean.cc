@@ -81,15 +81,13 @@ int Clean(const CleanOptions& options) {
   if (!here.ok()) return Fail(here, kExitUsage);
   const auto agent = launch::AgentBinary::Load(reach::AgentPath(options.agent));
   if (!agent.ok()) return Fail(agent.status(), chief::kExitCannotLaunch);
-  reach::RaiseFileLimit();
-  reach::Logins logins;
-  logins.Prepare(*plan);
+  const auto logins = reach::Logins::For(*plan);
   const auto loop = transport::SshLoop::Create();
   if (!loop.ok()) return Fail(loop.status(), chief::kExitCannotLaunch);
   const auto answers = chief::CleanNodes(
       static_cast<size_t>(plan->nodes_size()), [&](size_t i) -> Result<chief::NodeToClean> {
         const v1::Reach& reach = plan->nodes(static_cast<int>(i)).reach();
-        AD_ASSIGN_OR_RETURN(auto transport, logins.TransportTo(reach, **loop));
+        AD_ASSIGN_OR_RETURN(auto transport, logins->TransportTo(reach, **loop));
         return chief::NodeToClean{std::move(transport), reach.has_local()
                                                             ? agent->path
                                                             : launch::AgentPathOnNode(*agent)};

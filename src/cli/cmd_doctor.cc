@@ -47,12 +47,9 @@ int Doctor(const DoctorOptions& options) {
     v1::SshReach& ssh = *node.mutable_reach()->mutable_ssh();
     ssh.set_connect_limit_ms(std::min(ssh.connect_limit_ms(), kConnectLimitMs));
   }
-  reach::RaiseFileLimit();
-  const auto logins = std::make_shared<reach::Logins>();
-  logins->Prepare(*plan);
   launch::LaunchOptions launch;
   launch.agent_path = reach::AgentPath(options.agent);
-  launch.logins = logins;
+  launch.logins = reach::Logins::For(*plan);
   launch.lease = kLease;
   launch.grace = milliseconds(0);
   launch.fan_out = options.fan_out;

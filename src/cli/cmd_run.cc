@@ -110,9 +110,7 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& i
 
 int RunPlan(const RunOptions& options, const plan::Input& input, const v1::LaunchPlan& plan,
             std::shared_ptr<launch::FolderSync> sync) {
-  reach::RaiseFileLimit();
-  const auto logins = std::make_shared<reach::Logins>();
-  logins->Prepare(plan);
+  const auto logins = reach::Logins::For(plan);
   chief::JobOptions job = MakeJobOptions(options, input, logins);
   job.launch.sync = std::move(sync);
   return chief::RunJob(plan, std::move(job));

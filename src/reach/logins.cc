@@ -1,6 +1,7 @@
 #include "reach/logins.h"
 
 #include "base/ip_address.h"
+#include "reach/this_machine.h"
 #include "transport/local.h"
 #include "transport/ssh.h"
 
@@ -35,8 +36,11 @@ transport::SshProgramTarget ProgramTarget(const v1::SshReach& ssh) {
 
 }  // namespace
 
-void Logins::Prepare(const v1::LaunchPlan& plan) {
-  for (const v1::NodePlan& node : plan.nodes()) Prepare(node.reach());
+std::shared_ptr<Logins> Logins::For(const v1::LaunchPlan& plan) {
+  RaiseFileLimit();
+  auto logins = std::make_shared<Logins>();
+  for (const v1::NodePlan& node : plan.nodes()) logins->Prepare(node.reach());
+  return logins;
 }
 
 void Logins::Prepare(const v1::Reach& reach) {

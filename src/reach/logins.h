@@ -23,9 +23,12 @@ class Logins {
   Logins(const Logins&) = delete;
   Logins& operator=(const Logins&) = delete;
 
-  // Reads the keys for these nodes now, so that the passphrase of an encrypted one is asked for
+  // All that this process needs to reach the plan's nodes: the keys, see Prepare, and as many open
+  // files as it may have.
+  static std::shared_ptr<Logins> For(const v1::LaunchPlan& plan);
+
+  // Reads the keys for this node now, so that the passphrase of an encrypted one is asked for
   // before anything is started. What is wrong with a key shows when its node is to be reached.
-  void Prepare(const v1::LaunchPlan& plan);
   void Prepare(const v1::Reach& reach);
 
   // `loop` must outlive the transport. Fails where it is known already that the node cannot be

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/seconds.h"
+
 namespace autodist::transport {
 namespace {
 
@@ -46,10 +48,7 @@ Status ConnectError(int errno_value, const std::string& address) {
 }
 
 Status TimeOutError(const std::string& phase, std::chrono::milliseconds limit) {
-  const auto tenths = limit.count() / 100;
-  return Make(StatusCode::kDeadlineExceeded,
-              phase + " timed out after " + std::to_string(tenths / 10) +
-                  (tenths % 10 != 0 ? "." + std::to_string(tenths % 10) : "") + " s",
+  return Make(StatusCode::kDeadlineExceeded, phase + " timed out after " + base::Seconds(limit),
               kFirewall);
 }
 
