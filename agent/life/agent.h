@@ -58,10 +58,6 @@ class Agent {
 
   AgentOptions options_;
   Lifetime life_;
-  std::unique_ptr<AgentParts> parts_;
-  std::unique_ptr<grpc::Server> chief_server_;
-  std::unique_ptr<grpc::Server> rank_server_;
-  std::unique_ptr<Admission> admission_;
   base::UniqueFd lock_;
   base::UniqueFd terms_;  // signalfd: SIGTERM
   std::mutex in_charge_mutex_;
@@ -70,6 +66,11 @@ class Agent {
   bool session_open_ = false;
   std::atomic<bool> cleaned_ = false;
   std::atomic<bool> guardian_gone_ = false;
+  std::unique_ptr<Admission> admission_;
+  // Last, from the inside out: what may still call goes before what it calls, also that above.
+  std::unique_ptr<AgentParts> parts_;
+  std::unique_ptr<grpc::Server> chief_server_;
+  std::unique_ptr<grpc::Server> rank_server_;
 };
 
 }  // namespace autodist::agent
