@@ -1,4 +1,4 @@
-// The results as a person reads them, and as a program does.
+// The results as a user reads them, and as a program does.
 #pragma once
 
 #include <string>

@@ -66,7 +66,7 @@ v1::FileFact FactOf(const Result<std::string>& digest) {
   if (digest.ok()) {
     fact.set_digest(*digest);
   } else {
-    fact.set_problem(Message(digest.status()));
+    fact.set_error(Message(digest.status()));
   }
   return fact;
 }
@@ -92,13 +92,13 @@ v1::DiskFact DiskFactOf(const std::string& folder) {
   v1::DiskFact fact;
   struct statvfs info;
   if (statvfs(folder.c_str(), &info) != 0) {
-    fact.set_problem(folder + ": " + std::strerror(errno));
+    fact.set_error(folder + ": " + std::strerror(errno));
     return fact;
   }
   fact.set_size(static_cast<uint64_t>(info.f_blocks) * info.f_frsize);
   fact.set_free(static_cast<uint64_t>(info.f_bavail) * info.f_frsize);
   if (access(folder.c_str(), W_OK | X_OK) != 0) {
-    fact.set_problem(folder + ": not writable: " + std::strerror(errno));
+    fact.set_error(folder + ": not writable: " + std::strerror(errno));
   }
   return fact;
 }

@@ -92,7 +92,7 @@ void AddGpus(std::string_view printed, v1::NodeFacts& facts) {
     const auto fields = Fields(line, 4);
     const auto index = fields.empty() ? std::nullopt : ToNumber<uint32_t>(fields[0]);
     if (!index) {
-      facts.set_gpu_problem("nvidia-smi says: " + std::string(line));
+      facts.set_gpu_error("nvidia-smi says: " + std::string(line));
       return;
     }
     v1::GpuFact& gpu = *facts.add_gpus();
@@ -149,7 +149,7 @@ v1::NodeFacts GpuFacts(const process::Environment& environment,
   const auto program = FindNvidiaSmi(environment, working_directory);
   if (!program.ok()) {
     if (access(driver_folder.c_str(), F_OK) == 0) {
-      facts.set_gpu_problem("the NVIDIA driver is loaded, but " + Message(program.status()));
+      facts.set_gpu_error("the NVIDIA driver is loaded, but " + Message(program.status()));
     }
     return facts;
   }
@@ -165,7 +165,7 @@ v1::NodeFacts GpuFacts(const process::Environment& environment,
     AddGpus(*gpus, facts);
     if (const auto printed = processes.get(); printed.ok()) AddProcesses(*printed, *gpus, facts);
   } else {
-    facts.set_gpu_problem(Message(gpus.status()));
+    facts.set_gpu_error(Message(gpus.status()));
   }
   if (const auto printed = overview.get(); printed.ok()) {
     // The labels of drivers since 610 come second.

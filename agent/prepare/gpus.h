@@ -16,7 +16,7 @@ inline constexpr char kDriverFolder[] = "/proc/driver/nvidia";
 // "535.104.05"; "" if there is no driver or it does not tell.
 std::string DriverVersion(const std::string& driver_folder = kDriverFolder);
 
-// The facts gpus, gpu_problem, driver_version and cuda_version. nvidia-smi is run, several times at
+// The facts gpus, gpu_error, driver_version and cuda_version. nvidia-smi is run, several times at
 // once, where it is in the PATH of `environment` or in /usr/bin; where it is not, and there is no
 // driver either, the node has no GPUs. Blocks for kExamineLimit at most, and as long as a killed
 // nvidia-smi takes to end.

@@ -101,11 +101,11 @@ Result<std::unique_ptr<PortListener>> PortListener::Open(const v1::OpenPortsRequ
   std::unique_ptr<PortListener> listener(new PortListener(request.token()));
   AD_ASSIGN_OR_RETURN(listener->stop_, base::Pipe());
   if (const uint32_t wanted = request.wanted_port(); wanted > kHighestPort) {
-    response.set_wanted_problem("there is no port " + std::to_string(wanted));
+    response.set_wanted_error("there is no port " + std::to_string(wanted));
   } else if (wanted != 0) {
     const auto opened = listener->Listen(static_cast<uint16_t>(wanted));
     response.set_wanted_port(opened.value_or(0));
-    if (!opened.ok()) response.set_wanted_problem(Message(opened.status()));
+    if (!opened.ok()) response.set_wanted_error(Message(opened.status()));
   }
   AD_ASSIGN_OR_RETURN(const uint16_t free_port, listener->Listen(0));
   response.set_free_port(free_port);
@@ -218,7 +218,7 @@ class Try {
     Fail(connected_ ? "connected, but nothing came within " + after : "timed out after " + after);
   }
   void Fail(const std::string& problem) {
-    result_->set_problem(problem);
+    result_->set_error(problem);
     fd_.Reset();
   }
 
@@ -289,7 +289,7 @@ std::vector<v1::PortTry> ConnectToAll(
   std::vector<v1::PortTry> results(count);
   auto stop_pipe = base::Pipe();
   if (!stop_pipe.ok()) {
-    for (v1::PortTry& result : results) result.set_problem(Message(stop_pipe.status()));
+    for (v1::PortTry& result : results) result.set_error(Message(stop_pipe.status()));
     return results;
   }
   const std::stop_callback on_stop(stop, [&stop_pipe] { stop_pipe->second.Reset(); });
@@ -310,7 +310,7 @@ std::vector<v1::PortTry> ConnectToAll(
     }
   }
   for (Try& attempt : running) attempt.Fail("not tried to the end: the agent is ending");
-  for (; begun < count; ++begun) results[begun].set_problem("not tried: the agent is ending");
+  for (; begun < count; ++begun) results[begun].set_error("not tried: the agent is ending");
   return results;
 }
 

@@ -120,13 +120,13 @@ v1::PythonFact PythonFacts(const std::vector<std::string>& command,
   }
   const auto output = RunProgram(python, kExamineLimit, supervisor);
   if (!output.ok()) {
-    fact.set_problem(Message(output.status()));
+    fact.set_error(Message(output.status()));
   } else if (!output->failure.empty()) {
-    fact.set_problem(command[0] + " " + output->failure +
-                     (output->said.empty() ? "" : ":\n" + output->said));
+    fact.set_error(command[0] + " " + output->failure +
+                   (output->said.empty() ? "" : ":\n" + output->said));
   } else {
     Parse(output->result, fact);
-    if (fact.version().empty()) fact.set_problem(command[0] + " does not behave as a Python");
+    if (fact.version().empty()) fact.set_error(command[0] + " does not behave as a Python");
   }
   return fact;
 }

@@ -1,7 +1,7 @@
 // Success, or what failed and what to do about it.
 //
 // Every operation of ours that can fail for reasons outside the program returns a Status, or a
-// Result<T> where it has a value to give. The code tells the kind, the message tells the person:
+// Result<T> where it has a value to give. The code tells the kind, the message tells the user:
 // what failed, where, and the cause as the system gave it.
 #pragma once
 
@@ -32,7 +32,7 @@ Status Annotate(const Status& status, std::string_view context);
 // The message alone, without the code.
 std::string Message(const Status& status);
 
-// Attaches what the person can do about the failure; kept by Annotate.
+// Attaches what the user can do about the failure; kept by Annotate.
 Status WithRemedy(const Status& status, std::string_view remedy);
 
 // The remedy attached before, or "".

@@ -1,4 +1,4 @@
-// autodist's own messages to the person at the terminal: stderr, each line prefixed "autodist: ".
+// autodist's own messages to the user at the terminal: stderr, each line prefixed "autodist: ".
 // What came from elsewhere cannot make the terminal obey it: see PrintableLines().
 // Thread-safe.
 #pragma once

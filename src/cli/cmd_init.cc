@@ -111,16 +111,16 @@ int Init(const InitOptions& options) {
     const Status free = base::CheckNothingAt(options.output);
     if (!free.ok()) return Fail(RefuseToOverwrite(free), kExitUsage);
   }
-  const auto person = reach::ThisPerson();
-  if (!person.ok()) return Fail(person.status(), kExitUsage);
-  const spec::HostList list = ReadHosts(options, person->home);
+  const auto user = reach::ThisUser();
+  if (!user.ok()) return Fail(user.status(), kExitUsage);
+  const spec::HostList list = ReadHosts(options, user->home);
   for (const std::string& warning : list.warnings) Log(LogLevel::kWarning, warning);
   for (const spec::Problem& problem : list.problems) {
     std::fprintf(stderr, "%s\n", problem.ToString().c_str());
   }
   if (!list.problems.empty()) return kExitUsage;
 
-  const auto facts = reach::FactsOf(list.hosts, options.login, *person,
+  const auto facts = reach::FactsOf(list.hosts, options.login, *user,
                                     options.offline ? reach::AskHosts::kNo : reach::AskHosts::kYes);
   if (!facts.ok()) return Fail(facts.status(), kExitUsage);
   const spec::SpecDraft draft = spec::DraftSpec(list.hosts, *facts, options.login);

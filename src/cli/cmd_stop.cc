@@ -29,7 +29,7 @@ int Verdict(const v1::JobStatus& job) {
   return 0;
 }
 
-// What a person has asked for already is not asked for again: the second time it means more.
+// What a user has asked for already is not asked for again: the second time it means more.
 Status Ask(const control::JobClient& client, const v1::JobStatus& job, bool now) {
   const bool ending =
       job.told_to_stop() || (job.phase() == v1::JOB_PHASE_STOPPING && !job.may_restart());

@@ -1,4 +1,4 @@
-// Jobs as a person reads about them.
+// Jobs as a user reads about them.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The job that a person names on the command line.
+// The job that a user names on the command line.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@ namespace autodist::control {
 // Every job that has a socket or is in the record, oldest first.
 std::vector<std::string> KnownJobs();
 
-// The job that a person means by `name`: its whole name, a beginning or an end of it that no other
+// The job that a user means by `name`: its whole name, a beginning or an end of it that no other
 // job has, or "last". A failure lists what could be meant. `jobs` as KnownJobs gives them.
 Result<std::string> FindJob(const std::string& name, const std::vector<std::string>& jobs);
 

@@ -96,7 +96,7 @@ void CheckFiles(const Evidence& evidence, Findings& findings) {
       findings.Checked(v1::CHECK_FILES, node);
       const std::string& path = evidence.examination.files(i);
       if (files[i].digest().empty()) {
-        findings.Bad(v1::CHECK_FILES, node, path + ": " + files[i].problem(),
+        findings.Bad(v1::CHECK_FILES, node, path + ": " + files[i].error(),
                      "copy it there, or run with --sync");
       } else if (files[i].digest() != chiefs[i].digest()) {
         findings.Bad(v1::CHECK_FILES, node, path + " differs from the chief's",
@@ -116,16 +116,14 @@ void CheckShared(const Evidence& evidence, Findings& findings) {
       const std::string folder = path.substr(0, path.rfind('/'));
       findings.Checked(v1::CHECK_SHARED, node);
       if (chiefs[i].digest().empty()) {
-        findings.Bad(v1::CHECK_SHARED, kChief,
-                     "shared folder " + folder + ": " + chiefs[i].problem(),
+        findings.Bad(v1::CHECK_SHARED, kChief, "shared folder " + folder + ": " + chiefs[i].error(),
                      "correct shared_paths in the spec, or mount the folder");
       } else if (files[i].digest() != chiefs[i].digest()) {
         findings.Bad(v1::CHECK_SHARED, node,
                      folder +
                          " is not the chief's folder: what was just written on the chief is "
                          "not there (" +
-                         (files[i].problem().empty() ? "something else is" : files[i].problem()) +
-                         ")",
+                         (files[i].error().empty() ? "something else is" : files[i].error()) + ")",
                      "mount the shared file system there, or take the folder out of shared_paths");
       }
     }
@@ -142,8 +140,8 @@ void CheckPrograms(const Evidence& evidence, Findings& findings) {
 void CheckPythons(const Evidence& evidence, Findings& findings) {
   for (const uint32_t node : ReachedNodes(evidence)) {
     const v1::PythonFact& python = FactsOf(evidence, node).python();
-    if (python.problem().empty()) continue;
-    findings.Bad(v1::CHECK_PYTHON, node, "its Python does not run: " + python.problem(),
+    if (python.error().empty()) continue;
+    findings.Bad(v1::CHECK_PYTHON, node, "its Python does not run: " + python.error(),
                  "try `python -c pass` on the node");
   }
   const auto version = [&](uint32_t node) { return FactsOf(evidence, node).python().version(); };
@@ -208,11 +206,11 @@ void CheckNetwork(const Evidence& evidence, Findings& findings) {
   for (const PortTrial& trial : evidence.trials) {
     findings.Checked(v1::CHECK_NETWORK, trial.from);
     findings.Checked(v1::CHECK_NETWORK, trial.to);
-    if (trial.outcome.problem().empty()) continue;
+    if (trial.outcome.error().empty()) continue;
     const std::string what =
         NameOf(evidence, trial.from) + " cannot connect to " + NameOf(evidence, trial.to) + ", " +
         (trial.rendezvous ? "rendezvous port" : "a port chosen at random") +
-        (trial.rendezvous ? " " + std::to_string(trial.port) : "") + ": " + trial.outcome.problem();
+        (trial.rendezvous ? " " + std::to_string(trial.port) : "") + ": " + trial.outcome.error();
     const auto remedy =
         "let TCP pass between the two in both directions, on all ports: ranks choose theirs freely";
     findings.Bad(v1::CHECK_NETWORK, trial.from, what, remedy);

@@ -83,7 +83,7 @@ v1::Diagnosis Diagnose(const Evidence& evidence) {
   v1::Diagnosis diagnosis = findings.Take();
   std::vector<uint32_t> latencies;
   for (const PortTrial& trial : evidence.trials) {
-    if (trial.outcome.problem().empty()) latencies.push_back(trial.outcome.latency_us());
+    if (trial.outcome.error().empty()) latencies.push_back(trial.outcome.latency_us());
   }
   std::ranges::sort(latencies);
   if (!latencies.empty()) {

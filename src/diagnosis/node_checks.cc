@@ -116,9 +116,9 @@ void CheckGpus(const Evidence& evidence, Findings& findings) {
         findings.Bad(
             v1::CHECK_GPUS, node,
             name + " of the spec is not there: " +
-                (facts.gpu_problem().empty()
+                (facts.gpu_error().empty()
                      ? "this node has " + base::Count(static_cast<size_t>(facts.gpus_size()), "GPU")
-                     : facts.gpu_problem()),
+                     : facts.gpu_error()),
             "correct `gpus` in the spec, or look why the driver does not show it "
             "(nvidia-smi -L, dmesg)");
         continue;
@@ -143,9 +143,8 @@ void CheckDisks(const Evidence& evidence, Findings& findings) {
     const std::string& folder = evidence.plan->working_directory();
     if (work.size() > 0) {
       findings.Checked(v1::CHECK_DISK, node);
-      if (!work.problem().empty()) {
-        findings.Warn(v1::CHECK_DISK, node,
-                      "the working directory " + folder + ": " + work.problem(),
+      if (!work.error().empty()) {
+        findings.Warn(v1::CHECK_DISK, node, "the working directory " + folder + ": " + work.error(),
                       "programs that write there, checkpoints say, will fail");
       } else if (work.free() < kNoDisk) {
         findings.Bad(v1::CHECK_DISK, node,

@@ -73,7 +73,7 @@ bool IsMentioned(const std::string& word, const v1::LaunchPlan& plan) {
   });
 }
 
-// Open MPI takes either interfaces or excluded ones: where the person has said which are not to be
+// Open MPI takes either interfaces or excluded ones: where the user has said which are not to be
 // used, nothing is said of those that are.
 void KeepToNetwork(const std::string& network, v1::LaunchPlan& plan) {
   for (const std::string layer : {"btl", "oob"}) {

@@ -27,7 +27,7 @@ v1::SetVariable& AddDefault(v1::NodePlan& node, const std::string& name);
 // Among those that an outer launcher has left, before any variable is set.
 void RemoveInherited(v1::NodePlan& node, const std::string& name);
 
-// gRPC would ask a proxy of the person's shell (http_proxy) for the other nodes, and wait. Source
+// gRPC would ask a proxy of the user's shell (http_proxy) for the other nodes, and wait. Source
 // of the name: doc/environment_variables.md of gRPC.
 void KeepGrpcFromProxies(const Process& process, const SetVariable& set);
 

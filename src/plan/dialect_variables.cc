@@ -30,7 +30,7 @@ Result<v1::LaunchPlan> ExamplePlan(const char* dialect, v1::ProgramKind kind) {
   input.kind = kind;
   input.dialects = {dialect};
   input.job_id = "20261120-173000-3fa9c1";
-  input.person = {"me", "/home/me", "/home/me", ""};
+  input.user = {"me", "/home/me", "/home/me", ""};
   input.master_port = 41234;
   input.rank_port = 20000;
   for (const spec::Node& node : input.spec.nodes) {

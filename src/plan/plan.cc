@@ -24,7 +24,7 @@ void SetReach(const spec::Node& node, const Input& input, v1::NodePlan& planned)
   }
   const spec::SshGroup& group = input.spec.ssh.at(node.ssh_config);
   *planned.mutable_reach()->mutable_ssh() =
-      MakeSshReach(node, group, input.address_of.at(node.address), input.person);
+      MakeSshReach(node, group, input.address_of.at(node.address), input.user);
 }
 
 // Whether the process finds a variable of this name that autodist sets, whoever else does.
@@ -131,7 +131,7 @@ v1::LaunchPlan PlanNodes(const Input& input) {
   }
   v1::LaunchPlan plan;
   plan.set_job_id(input.job_id);
-  plan.set_working_directory(input.person.working_directory);
+  plan.set_working_directory(input.user.working_directory);
   plan.set_programs_folder(input.programs_folder);
   plan.set_master_port(input.master_port);
   plan.set_rank_port(input.rank_port);

@@ -30,7 +30,7 @@ v1::LaunchPlan WithoutSecrets(v1::LaunchPlan plan) {
 std::string ReachAsText(const v1::Reach& reach) {
   if (reach.has_local()) return "this machine, without SSH";
   const v1::SshReach& ssh = reach.ssh();
-  if (!ssh.problem().empty()) return "nothing: " + ssh.problem();
+  if (!ssh.error().empty()) return "nothing: " + ssh.error();
   std::string text = ssh.by_ssh_program() ? "the ssh program, " : "ssh ";
   text += ssh.username() + "@" + ssh.host() + " port " + std::to_string(ssh.port());
   if (!ssh.proxy_jump().empty()) text += " through " + ssh.proxy_jump();

@@ -19,7 +19,7 @@ std::string First(const Openssh& openssh, const std::string& keyword) {
 }
 
 // "~" and the %-tokens of ssh_config(5), which `ssh -G` leaves in file names.
-std::string ExpandPath(const std::string& path, const v1::SshReach& ssh, const Person& person) {
+std::string ExpandPath(const std::string& path, const v1::SshReach& ssh, const User& user) {
   std::string expanded;
   for (size_t i = 0; i < path.size(); ++i) {
     if (path[i] != '%' || i + 1 == path.size()) {
@@ -28,7 +28,7 @@ std::string ExpandPath(const std::string& path, const v1::SshReach& ssh, const P
     }
     switch (path[++i]) {
       case 'd':
-        expanded += person.home;
+        expanded += user.home;
         break;
       case 'h':
       case 'k':
@@ -44,19 +44,19 @@ std::string ExpandPath(const std::string& path, const v1::SshReach& ssh, const P
         expanded += ssh.username();
         break;
       case 'u':
-        expanded += person.username;
+        expanded += user.username;
         break;
       default:
         expanded += path[i];
     }
   }
-  if (expanded == "~" || expanded.starts_with("~/")) return person.home + expanded.substr(1);
-  return expanded.starts_with('/') ? expanded : person.working_directory + "/" + expanded;
+  if (expanded == "~" || expanded.starts_with("~/")) return user.home + expanded.substr(1);
+  return expanded.starts_with('/') ? expanded : user.working_directory + "/" + expanded;
 }
 
-void SetKeys(const spec::SshGroup& group, const Openssh& openssh, const Person& person,
+void SetKeys(const spec::SshGroup& group, const Openssh& openssh, const User& user,
              v1::SshReach& ssh) {
-  const auto path = [&](const std::string& text) { return ExpandPath(text, ssh, person); };
+  const auto path = [&](const std::string& text) { return ExpandPath(text, ssh, user); };
   const auto [begin, end] = openssh.equal_range("identityfile");
   if (!group.key_file.empty()) {
     std::string literal;  // a '%' in the spec is only that
@@ -67,7 +67,7 @@ void SetKeys(const spec::SshGroup& group, const Openssh& openssh, const Person& 
     for (auto file = begin; file != end; ++file) ssh.add_key_files(path(file->second));
   } else {
     for (const char* name : kDefaultKeys) {
-      ssh.add_key_files(person.home + "/.ssh/" + name);
+      ssh.add_key_files(user.home + "/.ssh/" + name);
     }
   }
   const auto [first, last] = openssh.equal_range("certificatefile");
@@ -76,13 +76,13 @@ void SetKeys(const spec::SshGroup& group, const Openssh& openssh, const Person& 
 
   const auto agent = openssh.find("identityagent");
   if (agent == openssh.end() || agent->second == "SSH_AUTH_SOCK") {
-    ssh.set_agent_socket(person.agent_socket);
+    ssh.set_agent_socket(user.agent_socket);
   } else if (agent->second != "none") {
     ssh.set_agent_socket(path(agent->second));
   }
 }
 
-void SetHostKeys(const spec::SshGroup& group, const Openssh& openssh, const Person& person,
+void SetHostKeys(const spec::SshGroup& group, const Openssh& openssh, const User& user,
                  v1::SshReach& ssh) {
   const std::string configured = First(openssh, "stricthostkeychecking");
   ssh.set_host_key_check(group.host_key_check.value_or(
@@ -93,12 +93,12 @@ void SetHostKeys(const spec::SshGroup& group, const Openssh& openssh, const Pers
   for (const char* keyword : {"userknownhostsfile", "globalknownhostsfile"}) {
     std::istringstream files(First(openssh, keyword));
     for (std::string file; files >> file;) {
-      ssh.add_known_hosts_files(ExpandPath(file, ssh, person));
+      ssh.add_known_hosts_files(ExpandPath(file, ssh, user));
     }
   }
   if (ssh.known_hosts_files_size() > 0) return;
-  ssh.add_known_hosts_files(person.home + "/.ssh/known_hosts");
-  ssh.add_known_hosts_files(person.home + "/.ssh/known_hosts2");
+  ssh.add_known_hosts_files(user.home + "/.ssh/known_hosts");
+  ssh.add_known_hosts_files(user.home + "/.ssh/known_hosts2");
   ssh.add_known_hosts_files("/etc/ssh/ssh_known_hosts");
   ssh.add_known_hosts_files("/etc/ssh/ssh_known_hosts2");
 }
@@ -106,7 +106,7 @@ void SetHostKeys(const spec::SshGroup& group, const Openssh& openssh, const Pers
 }  // namespace
 
 v1::SshReach MakeSshReach(const spec::Node& node, const spec::SshGroup& group,
-                          const NodeAddress& address, const Person& person) {
+                          const NodeAddress& address, const User& user) {
   const Openssh& openssh = address.openssh;
   const auto number = [&](const char* keyword) {
     return static_cast<uint32_t>(std::strtoul(First(openssh, keyword).c_str(), nullptr, 10));
@@ -122,16 +122,16 @@ v1::SshReach MakeSshReach(const spec::Node& node, const spec::SshGroup& group,
   const std::string username = First(openssh, "user");
   ssh.set_username(!group.username.empty() ? group.username
                    : !username.empty()     ? username
-                                           : person.username);
+                                           : user.username);
   ssh.set_address(address.ssh);
-  ssh.set_problem(address.problem);
+  ssh.set_error(address.error);
   const std::string alias = First(openssh, "hostkeyalias");
   const std::string hostname = First(openssh, "hostname");
   ssh.set_host_key_name(!alias.empty() ? alias : !hostname.empty() ? hostname : node.address);
   ssh.set_connect_limit_ms(otherwise(number("connecttimeout") * 1000, kDefaultConnectLimitMs));
 
-  SetKeys(group, openssh, person, ssh);
-  SetHostKeys(group, openssh, person, ssh);
+  SetKeys(group, openssh, user, ssh);
+  SetHostKeys(group, openssh, user, ssh);
 
   ssh.set_proxy_jump(group.proxy_jump);
   const bool configured_proxy =

@@ -12,16 +12,16 @@ namespace autodist::plan {
 
 // What is known about a node before the plan is made.
 struct NodeAddress {
-  std::string ssh;      // IP address that SSH connects to; empty where only `ssh` finds it
-  std::string data;     // IP address under which the ranks of other nodes reach it
-  std::string problem;  // why either could not be found out
+  std::string ssh;    // IP address that SSH connects to; empty where only `ssh` finds it
+  std::string data;   // IP address under which the ranks of other nodes reach it
+  std::string error;  // why either could not be found out
   // What `ssh -G` says of the node, values by keyword; empty where the configuration is without
   // effect.
   std::multimap<std::string, std::string> openssh;
 };
 
-// Of the person who runs autodist.
-struct Person {
+// Of the user who runs autodist.
+struct User {
   std::string username;
   std::string home;
   std::string working_directory;  // absolute
@@ -30,6 +30,6 @@ struct Person {
 
 // `group` is the one that the node names.
 v1::SshReach MakeSshReach(const spec::Node& node, const spec::SshGroup& group,
-                          const NodeAddress& address, const Person& person);
+                          const NodeAddress& address, const User& user);
 
 }  // namespace autodist::plan

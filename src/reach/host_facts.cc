@@ -73,8 +73,8 @@ void Ask(const std::vector<spec::HostEntry>& hosts, const std::vector<Location>&
 
 Result<std::vector<spec::HostFacts>> FactsOf(const std::vector<spec::HostEntry>& hosts,
                                              const spec::LoginSettings& login,
-                                             const plan::Person& person, AskHosts ask) {
-  AD_ASSIGN_OR_RETURN(const auto reach, HostReach::Create(hosts, login, person));
+                                             const plan::User& user, AskHosts ask) {
+  AD_ASSIGN_OR_RETURN(const auto reach, HostReach::Create(hosts, login, user));
   AD_ASSIGN_OR_RETURN(const auto locations, Locate(reach->names()));
   std::vector<spec::HostFacts> facts(hosts.size());
   AD_RETURN_IF_ERROR(FindThisMachine(hosts, locations, facts));

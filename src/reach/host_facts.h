@@ -17,6 +17,6 @@ enum class AskHosts { kNo, kYes };
 // What is not found out of a host becomes a warning in the log. Fails where two are this machine.
 Result<std::vector<spec::HostFacts>> FactsOf(const std::vector<spec::HostEntry>& hosts,
                                              const spec::LoginSettings& login,
-                                             const plan::Person& person, AskHosts ask);
+                                             const plan::User& user, AskHosts ask);
 
 }  // namespace autodist::reach

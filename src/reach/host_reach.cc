@@ -6,7 +6,7 @@ namespace autodist::reach {
 
 Result<std::unique_ptr<HostReach>> HostReach::Create(const std::vector<spec::HostEntry>& hosts,
                                                      const spec::LoginSettings& login,
-                                                     const plan::Person& person) {
+                                                     const plan::User& user) {
   // As a spec would have them.
   spec::ResourceSpec spec;
   for (const spec::HostEntry& host : hosts) {
@@ -19,7 +19,7 @@ Result<std::unique_ptr<HostReach>> HostReach::Create(const std::vector<spec::Hos
     group.port = login.port;
     spec.nodes.push_back(std::move(node));
   }
-  AD_ASSIGN_OR_RETURN(const auto addresses, FindNodes(spec, person));
+  AD_ASSIGN_OR_RETURN(const auto addresses, FindNodes(spec, user));
 
   std::unique_ptr<HostReach> reach(new HostReach);
   for (const spec::Node& node : spec.nodes) {
@@ -27,7 +27,7 @@ Result<std::unique_ptr<HostReach>> HostReach::Create(const std::vector<spec::Hos
     const auto hostname = address.openssh.find("hostname");
     reach->names_.push_back(hostname == address.openssh.end() ? node.address : hostname->second);
     *reach->reaches_.emplace_back().mutable_ssh() =
-        plan::MakeSshReach(node, spec.ssh.at(node.ssh_config), address, person);
+        plan::MakeSshReach(node, spec.ssh.at(node.ssh_config), address, user);
   }
   AD_ASSIGN_OR_RETURN(reach->loop_, transport::SshLoop::Create());
   return reach;

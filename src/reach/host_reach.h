@@ -23,7 +23,7 @@ class HostReach {
   // Asks OpenSSH's configuration and the name service about the hosts.
   static Result<std::unique_ptr<HostReach>> Create(const std::vector<spec::HostEntry>& hosts,
                                                    const spec::LoginSettings& login,
-                                                   const plan::Person& person);
+                                                   const plan::User& user);
 
   // Where each host is: the HostName that is configured for it, else the host as given.
   const std::vector<std::string>& names() const { return names_; }

@@ -19,7 +19,7 @@ transport::IdentityOptions KeysFor(const v1::SshReach& ssh) {
 }
 
 bool NeedsKeys(const v1::Reach& reach) {
-  return reach.has_ssh() && !reach.ssh().by_ssh_program() && reach.ssh().problem().empty();
+  return reach.has_ssh() && !reach.ssh().by_ssh_program() && reach.ssh().error().empty();
 }
 
 transport::SshProgramTarget ProgramTarget(const v1::SshReach& ssh) {
@@ -51,8 +51,8 @@ Result<std::unique_ptr<transport::Transport>> Logins::TransportTo(const v1::Reac
                                                                   transport::SshLoop& loop) {
   if (reach.has_local()) return std::make_unique<transport::LocalTransport>();
   const v1::SshReach& ssh = reach.ssh();
-  if (!ssh.problem().empty()) {
-    return WithRemedy(Error(StatusCode::kNotFound, ssh.problem()),
+  if (!ssh.error().empty()) {
+    return WithRemedy(Error(StatusCode::kNotFound, ssh.error()),
                       "correct the name in the spec, or give the IP address");
   }
   std::optional<transport::SshTarget> session;

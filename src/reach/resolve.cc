@@ -38,7 +38,7 @@ plan::NodeAddress FindBySsh(const spec::Node& node, const spec::SshGroup& group,
     if (config.ok()) {
       found.openssh = std::move(*config);
     } else if (config.status().code() != StatusCode::kNotFound) {  // there is no ssh program
-      found.problem = Message(config.status());
+      found.error = Message(config.status());
       return found;
     }
   }
@@ -51,20 +51,20 @@ plan::NodeAddress FindBySsh(const spec::Node& node, const spec::SshGroup& group,
 
 // The address between ranks is that of SSH unless the spec says otherwise.
 void FindData(const spec::Node& node, bool several_nodes, plan::NodeAddress& found) {
-  if (!found.problem.empty()) return;
+  if (!found.error.empty()) return;
   const std::string& name = node.data_address.empty() ? node.address : node.data_address;
   if (node.data_address.empty() && !found.ssh.empty()) {
     found.data = found.ssh;
   } else if (const auto ip = Resolve(name); ip.ok()) {
     found.data = *ip;
   } else {
-    found.problem = Message(ip.status());
+    found.error = Message(ip.status());
     return;
   }
   const auto ip = base::IpAddress::Parse(found.data);
   if (several_nodes && ip && ip->IsLoopback()) {
-    found.problem = "'" + name + "' resolves to " + found.data +
-                    " here, which means another machine on each node";
+    found.error = "'" + name + "' resolves to " + found.data +
+                  " here, which means another machine on each node";
   }
 }
 
@@ -97,8 +97,8 @@ base::IpAddress BestOf(const std::vector<base::IpAddress>& addresses) {
 }
 
 Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceSpec& spec,
-                                                           const plan::Person& person) {
-  const bool configured = transport::OpensshConfigMatters(person.home);
+                                                           const plan::User& user) {
+  const bool configured = transport::OpensshConfigMatters(user.home);
   const bool several = spec.nodes.size() > 1;
   std::vector<plan::NodeAddress> found(spec.nodes.size());
   base::ParallelFor(found.size(), kThreads, [&](size_t i) {
@@ -109,8 +109,8 @@ Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceS
   });
   std::map<std::string, plan::NodeAddress> addresses;
   for (size_t i = 0; i < found.size(); ++i) {
-    if (spec.nodes[i].chief && !found[i].problem.empty()) {
-      return WithRemedy(Error(StatusCode::kNotFound, found[i].problem), kCorrectName);
+    if (spec.nodes[i].chief && !found[i].error.empty()) {
+      return WithRemedy(Error(StatusCode::kNotFound, found[i].error), kCorrectName);
     }
     addresses[spec.nodes[i].address] = std::move(found[i]);
   }

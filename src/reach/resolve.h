@@ -25,7 +25,7 @@ base::IpAddress BestOf(const std::vector<base::IpAddress>& addresses);
 // A node that cannot be found has a problem, which is told when it is to be reached; only the
 // chief, which has to be here, must be found.
 Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceSpec& spec,
-                                                           const plan::Person& person);
+                                                           const plan::User& user);
 
 // Fails unless the chief's address is one of this machine's.
 Status CheckChiefIsHere(const std::string& chief_address, const std::string& chief_ip);

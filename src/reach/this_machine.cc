@@ -42,10 +42,10 @@ std::string HomeFolder() {
   return home ? home : entry ? entry->pw_dir : "/";
 }
 
-Result<plan::Person> ThisPerson() {
+Result<plan::User> ThisUser() {
   AD_ASSIGN_OR_RETURN(const std::string folder, LogicalWorkingDirectory());
   const char* agent = std::getenv("SSH_AUTH_SOCK");
-  return plan::Person{UserName(), HomeFolder(), folder, agent ? agent : ""};
+  return plan::User{UserName(), HomeFolder(), folder, agent ? agent : ""};
 }
 
 std::string ProgramsFolder() {

@@ -1,4 +1,4 @@
-// The person who runs autodist, and the machine they sit at.
+// The user who runs autodist, and the machine they sit at.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace autodist::reach {
 
-Result<plan::Person> ThisPerson();
+Result<plan::User> ThisUser();
 
 std::string HomeFolder();
 

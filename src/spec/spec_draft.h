@@ -30,7 +30,7 @@ struct LoginSettings {
   std::optional<uint16_t> port;
 };
 
-// A spec with what a person should know of its parts.
+// A spec with what a user should know of its parts.
 struct SpecDraft {
   struct Note {
     std::string address;  // one line each; empty: nothing to say

@@ -24,7 +24,7 @@ ssh:
                     .spec;
   input.command = {"./train", "two words"};
   input.job_id = "job-1";
-  input.person = {"me", "/home/me", "/work", "/run/agent"};
+  input.user = {"me", "/home/me", "/work", "/run/agent"};
   input.master_port = 4711;
   for (const auto& [name, ip] :
        {std::pair{"10.0.0.1", "10.0.0.1"}, {"10.0.0.2", "10.0.0.2"}, {"node3", "10.0.0.3"}}) {

@@ -77,7 +77,7 @@ class Mesh {
     // Rank 0 has to listen there; on other nodes it does not matter.
     if (node == 0 && response->wanted_port() == 0) {
       problem = "the rendezvous port " + std::to_string(plan_.master_port()) +
-                " cannot be opened: " + response->wanted_problem();
+                " cannot be opened: " + response->wanted_error();
     }
     return std::move(*response);
   }

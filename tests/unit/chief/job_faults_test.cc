@@ -74,7 +74,7 @@ class JobFaultsTest : public test::AgentsTest, public testing::WithParamInterfac
                       .spec;
     input.command = {"sh", "-c", script};
     input.job_id = NewJobId();
-    input.person = {"me", folder_.path(), folder_.path(), ""};
+    input.user = {"me", folder_.path(), folder_.path(), ""};
     input.address_of["127.0.0.1"] = {"127.0.0.1", "127.0.0.1", "", {}};
     return input;
   }

@@ -119,13 +119,13 @@ TEST_F(DiagnoseTest, AFileThatDiffersOrIsMissing) {
   Facts(1).mutable_files(0)->set_digest("bb");
   ExpectOnly(v1::CHECK_FILES, v1::VERDICT_BAD, 1, "train.py differs");
   Facts(1).mutable_files(0)->set_digest("");
-  Facts(1).mutable_files(0)->set_problem("No such file or directory");
+  Facts(1).mutable_files(0)->set_error("No such file or directory");
   ExpectOnly(v1::CHECK_FILES, v1::VERDICT_BAD, 1, "train.py: No such file");
 }
 
 TEST_F(DiagnoseTest, AFolderThatIsOnlyACopy) {
   Facts(2).mutable_shared_files(0)->set_digest("");
-  Facts(2).mutable_shared_files(0)->set_problem("No such file or directory");
+  Facts(2).mutable_shared_files(0)->set_error("No such file or directory");
   ExpectOnly(v1::CHECK_SHARED, v1::VERDICT_BAD, 2, "/data is not the chief's folder");
 }
 
@@ -158,7 +158,7 @@ TEST_F(DiagnoseTest, VersionsThatDiffer) {
 }
 
 TEST_F(DiagnoseTest, ABlockedPairIsOneFinding) {
-  evidence_.trials[3].outcome.set_problem("timed out");  // from 1 to 2
+  evidence_.trials[3].outcome.set_error("timed out");  // from 1 to 2
   const v1::Finding finding = Only();
   EXPECT_EQ(finding.check(), v1::CHECK_NETWORK);
   EXPECT_THAT(finding.nodes(), ElementsAre(1, 2));

@@ -8,7 +8,7 @@ namespace {
 
 using testing::ElementsAre;
 
-const Person kPerson{"me", "/home/me", "/work", "/run/agent"};
+const User kUser{"me", "/home/me", "/work", "/run/agent"};
 
 spec::Node NodeAt(const std::string& address) {
   spec::Node node;
@@ -18,7 +18,7 @@ spec::Node NodeAt(const std::string& address) {
 
 TEST(SshReachTest, WithoutAnyWordItIsAsOpensshWouldDoIt) {
   const v1::SshReach ssh =
-      MakeSshReach(NodeAt("gpu1"), {}, {"10.0.0.5", "10.0.0.5", "", {}}, kPerson);
+      MakeSshReach(NodeAt("gpu1"), {}, {"10.0.0.5", "10.0.0.5", "", {}}, kUser);
   EXPECT_EQ(ssh.host(), "gpu1");
   EXPECT_EQ(ssh.host_key_name(), "gpu1");
   EXPECT_EQ(ssh.address(), "10.0.0.5");
@@ -53,7 +53,7 @@ const std::multimap<std::string, std::string> kConfigured = {
 
 TEST(SshReachTest, OpensshsConfigurationIsHeeded) {
   const v1::SshReach ssh =
-      MakeSshReach(NodeAt("gpu1"), {}, {"10.0.0.5", "10.0.0.5", "", kConfigured}, kPerson);
+      MakeSshReach(NodeAt("gpu1"), {}, {"10.0.0.5", "10.0.0.5", "", kConfigured}, kUser);
   EXPECT_EQ(ssh.host_key_name(), "the-host");
   EXPECT_EQ(ssh.port(), 2200u);
   EXPECT_EQ(ssh.username(), "ann");
@@ -75,9 +75,9 @@ TEST(SshReachTest, TheSpecWins) {
   group.host_key_check = v1::HOST_KEY_CHECK_STRICT;
   spec::Node node = NodeAt("gpu1");
   const NodeAddress address{"10.0.0.5", "10.0.0.5", "", kConfigured};
-  EXPECT_EQ(MakeSshReach(node, group, address, kPerson).port(), 2222u);
+  EXPECT_EQ(MakeSshReach(node, group, address, kUser).port(), 2222u);
   node.port = 2201;
-  const v1::SshReach ssh = MakeSshReach(node, group, address, kPerson);
+  const v1::SshReach ssh = MakeSshReach(node, group, address, kUser);
   EXPECT_EQ(ssh.port(), 2201u);
   EXPECT_EQ(ssh.username(), "bob");
   EXPECT_THAT(ssh.key_files(), ElementsAre("/home/me/100%.pem"));
@@ -89,14 +89,14 @@ TEST(SshReachTest, WhatLeadsThroughAnotherMachineIsLeftToSsh) {
   const NodeAddress plain{"10.0.0.5", "10.0.0.5", "", {}};
   spec::SshGroup group;
   group.proxy_jump = "ops@bastion";
-  EXPECT_TRUE(MakeSshReach(NodeAt("a"), group, plain, kPerson).by_ssh_program());
+  EXPECT_TRUE(MakeSshReach(NodeAt("a"), group, plain, kUser).by_ssh_program());
   for (const char* keyword : {"proxyjump", "proxycommand"}) {
     const NodeAddress jump{"", "10.0.0.5", "", {{keyword, "bastion"}}};
-    EXPECT_TRUE(MakeSshReach(NodeAt("a"), {}, jump, kPerson).by_ssh_program());
+    EXPECT_TRUE(MakeSshReach(NodeAt("a"), {}, jump, kUser).by_ssh_program());
     group.proxy_jump = "none";
-    EXPECT_FALSE(MakeSshReach(NodeAt("a"), group, jump, kPerson).by_ssh_program());
+    EXPECT_FALSE(MakeSshReach(NodeAt("a"), group, jump, kUser).by_ssh_program());
     const NodeAddress none{"", "10.0.0.5", "", {{keyword, "none"}}};
-    EXPECT_FALSE(MakeSshReach(NodeAt("a"), {}, none, kPerson).by_ssh_program());
+    EXPECT_FALSE(MakeSshReach(NodeAt("a"), {}, none, kUser).by_ssh_program());
   }
 }
 

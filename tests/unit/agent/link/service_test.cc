@@ -227,7 +227,7 @@ TEST_F(ServiceTest, PortsAreOpenedAndTried) {
     v1::TryPortsResponse response;
     ASSERT_TRUE(chief_->TryPorts(&context, request, &response).ok());
     ASSERT_EQ(response.tries_size(), 1);
-    EXPECT_EQ(response.tries(0).problem(), "");
+    EXPECT_EQ(response.tries(0).error(), "");
   }
 }
 

@@ -81,7 +81,7 @@ TEST_F(ExamineTest, TellsWhatCostsNothing) {
   EXPECT_LE(facts.time_ns(), std::chrono::system_clock::now().time_since_epoch().count());
   EXPECT_GT(facts.working_directory().size(), 0u);
   EXPECT_GT(facts.working_directory().free(), 0u);
-  EXPECT_EQ(facts.working_directory().problem(), "");
+  EXPECT_EQ(facts.working_directory().error(), "");
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
   EXPECT_EQ(facts.open_files_limit(), limit.rlim_cur);
@@ -93,7 +93,7 @@ TEST_F(ExamineTest, TellsWhatCostsNothing) {
     EXPECT_NE(access((folder_.path() + "/asked." + name).c_str(), F_OK), 0) << name;
   }
   examination_.set_thorough(true);
-  EXPECT_EQ(Facts().python().problem(), "python3 does not behave as a Python");
+  EXPECT_EQ(Facts().python().error(), "python3 does not behave as a Python");
   for (const char* name : {"getent", "nvidia-smi", "python3"}) {
     EXPECT_EQ(access((folder_.path() + "/asked." + name).c_str(), F_OK), 0) << name;
   }
@@ -114,7 +114,7 @@ TEST_F(ExamineTest, ThoroughAsksAllProgramsAtTheSameTime) {
   const v1::NodeFacts facts = Facts();
   EXPECT_THAT(facts.hostname_addresses(), ElementsAre("10.0.0.1", "fe80::1%eth0"));
   EXPECT_EQ(facts.gpus_size(), 1);
-  EXPECT_EQ(facts.python().problem(), "");
+  EXPECT_EQ(facts.python().error(), "");
   EXPECT_TRUE(facts.python().modules(0).found());
 }
 
@@ -146,8 +146,8 @@ TEST_F(ExamineTest, WithoutTheRanksEnvironmentTheRestIsTold) {
   EXPECT_EQ(facts.hostname(), OwnName());
   EXPECT_EQ(facts.program(), "");
   EXPECT_FALSE(facts.has_python());
-  EXPECT_THAT(facts.working_directory().problem(), HasSubstr("No such file or directory"));
-  EXPECT_THAT(facts.files(0).problem(), HasSubstr("No such file or directory"));
+  EXPECT_THAT(facts.working_directory().error(), HasSubstr("No such file or directory"));
+  EXPECT_THAT(facts.files(0).error(), HasSubstr("No such file or directory"));
   EXPECT_GT(facts.time_ns(), 0);
 }
 
@@ -159,26 +159,26 @@ TEST_F(ExamineTest, FilesHaveDigests) {
   EXPECT_EQ(FactOf(empty).digest(), kDigestOfNothing);
   EXPECT_EQ(FactOf("train.py").digest(), FactOf("same.py").digest());
   EXPECT_NE(FactOf("train.py").digest(), kDigestOfNothing);
-  EXPECT_EQ(FactOf("train.py").problem(), "");
-  EXPECT_THAT(FactOf("none").problem(), EndsWith("none: No such file or directory"));
-  EXPECT_THAT(FactOf(".").problem(), HasSubstr("not a regular file"));
+  EXPECT_EQ(FactOf("train.py").error(), "");
+  EXPECT_THAT(FactOf("none").error(), EndsWith("none: No such file or directory"));
+  EXPECT_THAT(FactOf(".").error(), HasSubstr("not a regular file"));
   ASSERT_EQ(mkfifo((folder_.path() + "/fifo").c_str(), 0600), 0);
-  EXPECT_THAT(FactOf("fifo").problem(), HasSubstr("not a regular file"));
-  EXPECT_THAT(DigestFact(empty, base::Deadline::After(std::chrono::milliseconds(0))).problem(),
+  EXPECT_THAT(FactOf("fifo").error(), HasSubstr("not a regular file"));
+  EXPECT_THAT(DigestFact(empty, base::Deadline::After(std::chrono::milliseconds(0))).error(),
               HasSubstr("takes too long"));
 }
 
 TEST_F(ExamineTest, OnlyWordsInFilesOfOursAreTold) {
   EXPECT_EQ(SharedFileFact(folder_.Write(".autodist-1", "cafe01\n")).digest(), "cafe01");
-  EXPECT_THAT(SharedFileFact(folder_.path() + "/.autodist-2").problem(),
+  EXPECT_THAT(SharedFileFact(folder_.path() + "/.autodist-2").error(),
               HasSubstr("No such file or directory"));
-  EXPECT_THAT(SharedFileFact(folder_.Write("id_rsa", "cafe01")).problem(),
+  EXPECT_THAT(SharedFileFact(folder_.Write("id_rsa", "cafe01")).error(),
               HasSubstr("not a file of autodist's"));
   folder_.Write("secret", "password: 1\n");
   std::filesystem::create_symlink(folder_.path() + "/secret", folder_.path() + "/.autodist-3");
   const v1::FileFact other = SharedFileFact(folder_.path() + "/.autodist-3");
   EXPECT_EQ(other.digest(), "");
-  EXPECT_THAT(other.problem(), HasSubstr("something else than a word"));
+  EXPECT_THAT(other.error(), HasSubstr("something else than a word"));
   const std::string largest(256, 'a');
   EXPECT_EQ(SharedFileFact(folder_.Write(".autodist-4", largest)).digest(), largest);
   EXPECT_EQ(SharedFileFact(folder_.Write(".autodist-4", largest + "a")).digest(), "");
@@ -191,7 +191,7 @@ TEST_F(ExamineTest, AFolderThatMayNotBeWrittenIsAProblemAndStillHasASize) {
     syscall(SYS_setresuid, 65534, 65534, 65534);  // of this thread alone: root may write anywhere
     fact = DiskFactOf("/usr");
   }).join();
-  EXPECT_EQ(fact.problem(), "/usr: not writable: Permission denied");
+  EXPECT_EQ(fact.error(), "/usr: not writable: Permission denied");
   EXPECT_GT(fact.size(), 0u);
 }
 

@@ -55,7 +55,7 @@ class GpusTest : public testing::Test {
 TEST_F(GpusTest, TellsGpusAndWhoUsesThem) {
   Install(kTwoGpus);
   const v1::NodeFacts facts = Facts();
-  EXPECT_EQ(facts.gpu_problem(), "");
+  EXPECT_EQ(facts.gpu_error(), "");
   ASSERT_EQ(facts.gpus_size(), 2);
   EXPECT_EQ(facts.gpus(0).index(), 0u);
   EXPECT_EQ(facts.gpus(1).index(), 3u);
@@ -88,21 +88,21 @@ TEST_F(GpusTest, AsksEverythingAtTheSameTime) {
 TEST_F(GpusTest, ANodeWithoutDriverHasNoGpus) {
   if (access("/usr/bin/nvidia-smi", F_OK) == 0) GTEST_SKIP() << "this machine has a driver";
   const v1::NodeFacts facts = Facts();
-  EXPECT_EQ(facts.gpu_problem(), "");
+  EXPECT_EQ(facts.gpu_error(), "");
   EXPECT_EQ(facts.gpus_size(), 0);
-  EXPECT_THAT(Facts(folder_.path()).gpu_problem(), HasSubstr("'nvidia-smi' is not in PATH"));
+  EXPECT_THAT(Facts(folder_.path()).gpu_error(), HasSubstr("'nvidia-smi' is not in PATH"));
 }
 
 TEST_F(GpusTest, AFailingToolIsQuoted) {
   Install("echo 'NVIDIA-SMI has failed because it could not reach the driver.'; exit 9");
   const v1::NodeFacts facts = Facts();
-  EXPECT_EQ(facts.gpu_problem(),
+  EXPECT_EQ(facts.gpu_error(),
             "nvidia-smi ended with status 9: NVIDIA-SMI has failed because it could not reach the "
             "driver.");
   Install("echo No devices were found");
-  EXPECT_EQ(Facts().gpu_problem(), "nvidia-smi says: No devices were found");
+  EXPECT_EQ(Facts().gpu_error(), "nvidia-smi says: No devices were found");
   Install("exec sleep 1000");
-  EXPECT_EQ(Facts().gpu_problem(), "nvidia-smi did not end within 3 seconds");
+  EXPECT_EQ(Facts().gpu_error(), "nvidia-smi did not end within 3 seconds");
 }
 
 TEST_F(GpusTest, TheDriverTellsItsVersion) {

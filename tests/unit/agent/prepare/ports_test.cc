@@ -76,7 +76,7 @@ class PortsTest : public testing::Test {
   std::string ProblemOf(uint32_t port, milliseconds limit = kLimit) {
     targets_.Clear();
     Add(port);
-    return Try(limit)[0].problem();
+    return Try(limit)[0].error();
   }
 
   google::protobuf::RepeatedPtrField<v1::PortTarget> targets_;
@@ -97,17 +97,17 @@ TEST_F(PortsTest, ReachesOpenPortsInOrder) {
   const Opened first = Open(0);
   const Opened second = Open(0, "");
   EXPECT_EQ(first.ports.wanted_port(), 0u);
-  EXPECT_EQ(first.ports.wanted_problem(), "");
+  EXPECT_EQ(first.ports.wanted_error(), "");
   Add(first.ports.free_port());
   Add(second.ports.free_port());
   Add(second.ports.free_port(), "127.0.0.1", "");
   const auto results = Try(kShortLimit);
   ASSERT_EQ(results.size(), 3u);
-  EXPECT_EQ(results[0].problem(), "");
+  EXPECT_EQ(results[0].error(), "");
   EXPECT_GT(results[0].latency_us(), 0u);
   EXPECT_LT(results[0].latency_us(), 300'000u);
-  EXPECT_EQ(results[1].problem(), "connected, but nothing came within 0.3 s");
-  EXPECT_EQ(results[2].problem(), "");
+  EXPECT_EQ(results[1].error(), "connected, but nothing came within 0.3 s");
+  EXPECT_EQ(results[2].error(), "");
 }
 
 TEST_F(PortsTest, ServesBothFamilies) {
@@ -119,7 +119,7 @@ TEST_F(PortsTest, ServesBothFamilies) {
   const Opened opened = Open(0);
   Add(opened.ports.free_port(), "::1");
   Add(opened.ports.free_port(), "127.0.0.1");
-  for (const v1::PortTry& result : Try()) EXPECT_EQ(result.problem(), "");
+  for (const v1::PortTry& result : Try()) EXPECT_EQ(result.error(), "");
 }
 
 TEST_F(PortsTest, AWantedPortIsOpenedIfItIsFreeAndFreeAgainAtOnce) {
@@ -146,10 +146,10 @@ TEST_F(PortsTest, AWantedPortThatIsTakenIsAProblem) {
   const BoundSocket owner(1);
   const Opened opened = Open(owner.port());
   EXPECT_EQ(opened.ports.wanted_port(), 0u);
-  EXPECT_EQ(opened.ports.wanted_problem(),
+  EXPECT_EQ(opened.ports.wanted_error(),
             "port " + std::to_string(owner.port()) + ": Address already in use");
   EXPECT_EQ(ProblemOf(opened.ports.free_port()), "");
-  EXPECT_EQ(Open(70'000).ports.wanted_problem(), "there is no port 70000");
+  EXPECT_EQ(Open(70'000).ports.wanted_error(), "there is no port 70000");
 }
 
 TEST_F(PortsTest, ALongTokenIsRefused) {
@@ -161,7 +161,7 @@ TEST_F(PortsTest, ALongTokenIsRefused) {
   const auto listener = PortListener::Open(request, response);
   ASSERT_TRUE(listener.ok());
   Add(response.free_port(), "127.0.0.1", request.token());
-  EXPECT_EQ(Try()[0].problem(), "");
+  EXPECT_EQ(Try()[0].error(), "");
 }
 
 TEST_F(PortsTest, ProblemsSayTheCause) {
@@ -175,7 +175,7 @@ TEST_F(PortsTest, ProblemsSayTheCause) {
   EXPECT_EQ(ProblemOf(other.ports.free_port()), "something else answers there");
   targets_.Clear();
   Add(1, "localhost");
-  EXPECT_EQ(Try()[0].problem(), "'localhost' is not a numeric address");
+  EXPECT_EQ(Try()[0].error(), "'localhost' is not a numeric address");
 }
 
 TEST_F(PortsTest, WhatCannotConnectTimesOut) {
@@ -220,8 +220,8 @@ TEST_F(PortsTest, ManyNodesTryEachOtherAtTheSameTime) {
   for (size_t i = 0; i < kNodes; ++i) {
     trying.emplace_back([&] {
       for (const v1::PortTry& result : Try()) {
-        reached += result.problem().empty() ? 1 : 0;
-        EXPECT_EQ(result.problem(), "");
+        reached += result.error().empty() ? 1 : 0;
+        EXPECT_EQ(result.error(), "");
       }
     });
   }
@@ -235,8 +235,8 @@ TEST_F(PortsTest, MoreTargetsThanAtOnceShareTheLimit) {
   for (size_t i = 0; i < kMostTries; ++i) Add(silent.port());
   Add(opened.ports.free_port());
   const auto results = Try(milliseconds(600));
-  EXPECT_EQ(results.front().problem(), "connected, but nothing came within 0.3 s");
-  EXPECT_EQ(results.back().problem(), "");
+  EXPECT_EQ(results.front().error(), "connected, but nothing came within 0.3 s");
+  EXPECT_EQ(results.back().error(), "");
 }
 
 TEST_F(PortsTest, EndsWhenAsked) {
@@ -249,7 +249,7 @@ TEST_F(PortsTest, EndsWhenAsked) {
     stop.request_stop();
   });
   const auto results = ConnectToAll(targets_, std::chrono::hours(1), stop.get_token());
-  EXPECT_EQ(results[0].problem(), "not tried to the end: the agent is ending");
+  EXPECT_EQ(results[0].error(), "not tried to the end: the agent is ending");
 }
 
 }  // namespace

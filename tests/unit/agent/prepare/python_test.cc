@@ -62,7 +62,7 @@ TEST_F(PythonTest, FindsModulesWithoutImportingThem) {
   Write("site/paddlepaddle_gpu-2.6.1.dist-info/METADATA",
         "Metadata-Version: 2.1\nName: paddlepaddle-gpu\nVersion: 2.6.1\n");
   const v1::PythonFact fact = Ask({"python3", "train.py"}, {"torch", "paddle", "lone", "absent"});
-  EXPECT_EQ(fact.problem(), "");
+  EXPECT_EQ(fact.error(), "");
   EXPECT_THAT(fact.version(), StartsWith("3."));
   ASSERT_EQ(fact.modules_size(), 4);
   EXPECT_EQ(fact.modules(0).name(), "torch");
@@ -104,8 +104,8 @@ TEST_F(PythonTest, FilesOfTheUserAreNotTakenForTheStandardLibrary) {
     WriteModule(name);
     WriteModule(std::string("script/") + name);
   }
-  EXPECT_EQ(Ask({"python3", "train.py"}, {"torch"}).problem(), "");
-  EXPECT_EQ(Ask({"python3", "script/train.py"}, {"torch"}).problem(), "");
+  EXPECT_EQ(Ask({"python3", "train.py"}, {"torch"}).error(), "");
+  EXPECT_EQ(Ask({"python3", "script/train.py"}, {"torch"}).error(), "");
   EXPECT_FALSE(SomethingWasImported());
 }
 
@@ -114,19 +114,19 @@ TEST_F(PythonTest, OtherWritersDoNotMatter) {
         "import atexit, sys\nprint('noise', end='')\nprint('version\\t9.9')\n"
         "sys.stdout.flush()\natexit.register(print, 'bye\\tbye')\n");
   const v1::PythonFact fact = Ask({"python3"}, {"os"});
-  EXPECT_EQ(fact.problem(), "");
+  EXPECT_EQ(fact.error(), "");
   EXPECT_THAT(fact.version(), StartsWith("3."));
   EXPECT_TRUE(fact.modules(0).found());
 }
 
 TEST_F(PythonTest, TellsWhyItKnowsNothing) {
-  EXPECT_THAT(Ask({"python9"}, {}).problem(), HasSubstr("'python9' is not in PATH"));
+  EXPECT_THAT(Ask({"python9"}, {}).error(), HasSubstr("'python9' is not in PATH"));
   Write("site/sitecustomize.py",
         "import sys\nsys.stderr.write('broken\\n')\nraise SystemExit(4)\n");
-  EXPECT_THAT(Ask({"python3"}, {}).problem(), HasSubstr("broken"));
+  EXPECT_THAT(Ask({"python3"}, {}).error(), HasSubstr("broken"));
   environment_.Set("PYTHONHOME", "/no/such/home");
   const v1::PythonFact fact = Ask({"python3"}, {"torch"});
-  EXPECT_THAT(fact.problem(), HasSubstr("ended with status 1:\n"));
+  EXPECT_THAT(fact.error(), HasSubstr("ended with status 1:\n"));
   EXPECT_EQ(fact.modules_size(), 1);
 }
 
