@@ -15,7 +15,7 @@ Result<std::unique_ptr<AgentParts>> AgentParts::Create(AgentPlace place, std::st
                                                          },
                                                          [&parts](std::string what) {
                                                            parts.events_->SendReliably(
-                                                               MakeTrouble(std::move(what)));
+                                                               MakeWarning(std::move(what)));
                                                          }}));
   parts.events_ = std::make_unique<EventQueue>(*parts.output_);
   parts.end_ = std::make_unique<AttemptEnd>(*parts.events_, *parts.output_,

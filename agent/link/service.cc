@@ -241,7 +241,7 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
       if (message.signal().signal() == SIGTSTP) parts_.chief.suspended(true);
       if (message.signal().signal() == SIGCONT) parts_.chief.suspended(false);
       break;
-    case v1::ChiefMessage::kLook:
+    case v1::ChiefMessage::kCollectStacks:
       CollectStacks();
       break;
     case v1::ChiefMessage::kEnd:
@@ -290,9 +290,9 @@ int ExitCodeOf(const Status& start_failure) {
 
 }  // namespace
 
-v1::AgentEvent MakeTrouble(std::string what) {
+v1::AgentEvent MakeWarning(std::string what) {
   v1::AgentEvent event;
-  event.mutable_trouble()->set_what(std::move(what));
+  event.mutable_warning()->set_what(std::move(what));
   return event;
 }
 

@@ -86,6 +86,6 @@ class AgentService final : public v1::AgentService::CallbackService {
 
 // Supervisor events as messages; `ended` is the caller's to set.
 SupervisorEvents EventsInto(EventQueue& events, RankOutput& output);
-v1::AgentEvent MakeTrouble(std::string what);
+v1::AgentEvent MakeWarning(std::string what);
 
 }  // namespace autodist::agent

@@ -68,7 +68,7 @@ struct PmixService::Callbacks {
       if (server.name_space_ != waiting.name_space) return;
       if (!reply.error().empty()) {
         v1::AgentEvent event;
-        event.mutable_trouble()->set_what("MPI: " + reply.error());
+        event.mutable_warning()->set_what("MPI: " + reply.error());
         server.chief_.send_reliably(std::move(event));
         waiting.done(PMIX_ERROR, nullptr, 0, waiting.data, nullptr, nullptr);
         return;

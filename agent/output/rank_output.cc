@@ -69,7 +69,7 @@ void RankOutput::Loop() {
     std::array<epoll_event, 64> events;
     const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
                                  stalled.PollTimeout());
-    std::string trouble;
+    std::string warning;
     bool read = false;
     {
       const std::lock_guard lock(mutex_);
@@ -84,18 +84,18 @@ void RankOutput::Loop() {
         const auto found =
             streams_.find({static_cast<uint32_t>(which >> 8), static_cast<int>(which & 255)});
         if (found == streams_.end() || !found->second->fd.valid()) continue;
-        Read(*found->second, trouble);
+        Read(*found->second, warning);
         read = true;
       }
     }
-    if (!trouble.empty()) events_.trouble(std::move(trouble));
+    if (!warning.empty()) events_.warning(std::move(warning));
     if (read) events_.changed();
     tasks_.RunAll();
   }
 }
 
 // Once; mutex_ held.
-void RankOutput::Read(Stream& stream, std::string& trouble) {
+void RankOutput::Read(Stream& stream, std::string& warning) {
   std::string data(std::min(kReadSize, Room(stream)), '\0');
   const ssize_t got = data.empty() ? -1 : read(stream.fd.get(), data.data(), data.size());
   const int error = data.empty() ? EAGAIN : errno;
@@ -107,7 +107,7 @@ void RankOutput::Read(Stream& stream, std::string& trouble) {
     const Status kept = stream.spool.Append(data);
     if (!kept.ok()) {
       stream.unkept = std::move(data);
-      trouble = "output of rank " + std::to_string(stream.id.rank()) +
+      warning = "output of rank " + std::to_string(stream.id.rank()) +
                 " cannot be kept on the disk: " + Message(kept) +
                 "; the rank waits until the chief has taken what it wrote";
     }
@@ -256,14 +256,14 @@ void RankOutput::Finish() {
 }
 
 void RankOutput::ReadToTheEnd() {
-  std::string trouble;
+  std::string warning;
   {
     const std::lock_guard lock(mutex_);
     for (auto& [key, stream] : streams_) {
-      while (stream->fd.valid() && Room(*stream) > 0) Read(*stream, trouble);
+      while (stream->fd.valid() && Room(*stream) > 0) Read(*stream, warning);
     }
   }
-  if (!trouble.empty()) events_.trouble(std::move(trouble));
+  if (!warning.empty()) events_.warning(std::move(warning));
   events_.changed();
 }
 

@@ -31,7 +31,7 @@ class RankOutput {
  public:
   struct Events {
     std::function<void()> changed;  // Next or Drained may have news
-    std::function<void(std::string)> trouble;
+    std::function<void(std::string)> warning;
   };
   static Result<std::unique_ptr<RankOutput>> Create(Events events,
                                                     std::string spool_folder = kSpoolFolder);
@@ -80,7 +80,7 @@ class RankOutput {
   RankOutput(Events events, std::string spool_folder)
       : events_(std::move(events)), spool_folder_(std::move(spool_folder)) {}
   void Loop();
-  void Read(Stream& stream, std::string& trouble);
+  void Read(Stream& stream, std::string& warning);
   void ReadToTheEnd();
   // mutex_ held, as for Read and the ones below.
   uint64_t Kept(uint32_t rank) const;  // bytes of both its streams

@@ -25,7 +25,7 @@ void Job::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {
   if (!outcome.stop) return;
   StopAttempt();
   // One that has aborted counts as running, and ends by itself.
-  const uint32_t aborting = attempt_->state().cause()->exit.has_aborted() ? 1 : 0;
+  const uint32_t aborting = attempt_->state().cause()->abort ? 1 : 0;
   if (attempt_->state().running() == aborting) return;
   console_.Tell(LogLevel::kInfo, DescribeCause(*attempt_->state().cause(), attempt_->plan()) +
                                      "; the other ranks are told to end");

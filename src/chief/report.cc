@@ -11,7 +11,7 @@ std::string RankReport(const Attempt& attempt, const Cause& cause) {
   std::string text =
       NameAndNode(attempt.plan(), cause.node_rank, cause.exit.rank()) +
       (cause.exit.pid() > 0 ? " (pid " + std::to_string(cause.exit.pid()) + ") " : " ") +
-      HowItEnded(cause.exit) + "\n";
+      HowItEnded(cause) + "\n";
   const std::vector<std::string> lines = attempt.logs->LastLines(cause.exit.rank());
   text += lines.empty() ? "  it wrote nothing\n" : "  its last lines:\n";
   for (const std::string& line : lines) text += "    | " + line + "\n";

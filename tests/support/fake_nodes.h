@@ -152,7 +152,7 @@ class FakeAgent {
     } else if (message.has_shutdown()) {
       leaving_ = true;
       EndAll(milliseconds(message.shutdown().grace_ms()));
-    } else if (message.has_look()) {
+    } else if (message.has_collect_stacks()) {
       answer.mutable_rank_stacks();
       Push(answer);
     }

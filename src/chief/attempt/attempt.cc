@@ -10,10 +10,10 @@ namespace {
 
 constexpr size_t kLongestAbortMessage = 1000;  // bytes
 
-v1::JobEvent EventOfRank(uint32_t rank, const v1::RankExited& exit) {
+v1::JobEvent EventOfRank(uint32_t rank, const std::string& what) {
   v1::JobEvent event;
   event.set_rank(rank);
-  event.set_what(HowItEnded(exit));
+  event.set_what(what);
   return event;
 }
 
@@ -80,13 +80,13 @@ Attempt::Outcome Attempt::Take(uint32_t member, const v1::AgentEvent& event) {
 Attempt::Outcome Attempt::RankExited(uint32_t member, const v1::RankExited& exit) {
   if (!Has(member, exit.rank())) return {};
   if (exit.pid() > 0) state_.RankStarted();
-  return {state_.RankExited(exit), false, EventOfRank(exit.rank(), exit)};
+  return {state_.RankExited(exit), false, EventOfRank(exit.rank(), HowItEnded(exit))};
 }
 
 Attempt::Outcome Attempt::RankAborted(uint32_t member, v1::RankAborted aborted) {
   if (!Has(member, aborted.rank())) return {};
   aborted.set_message(base::Printable(aborted.message().substr(0, kLongestAbortMessage)));
-  return {state_.RankAborted(aborted), false, EventOfRank(aborted.rank(), AsExit(aborted))};
+  return {state_.RankAborted(aborted), false, EventOfRank(aborted.rank(), HowItEnded(aborted))};
 }
 
 void Attempt::Answer(uint32_t member, const v1::RendezvousRequest& request) {

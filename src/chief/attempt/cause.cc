@@ -15,21 +15,13 @@ int ExitCodeOf(const v1::RankExited& exit) {
       return 128 + exit.signal();
     case v1::RankExited::kStartFailure:
       return exit.start_failure().exit_code();
-    case v1::RankExited::kAborted:
-      return std::max(exit.aborted().status() & 0xFF, 1);
     case v1::RankExited::HOW_NOT_SET:
       break;
   }
   return kExitCannotLaunch;
 }
 
-v1::RankExited AsExit(const v1::RankAborted& aborted) {
-  v1::RankExited exit;
-  exit.set_rank(aborted.rank());
-  exit.set_time_ns(aborted.time_ns());
-  *exit.mutable_aborted() = aborted;
-  return exit;
-}
+int ExitCodeOf(const v1::RankAborted& abort) { return std::max(abort.status() & 0xFF, 1); }
 
 std::string NameAndNode(const v1::LaunchPlan& plan, uint32_t node_rank, uint32_t rank) {
   const v1::NodePlan& node = plan.nodes(static_cast<int>(node_rank));
@@ -46,20 +38,26 @@ std::string HowItEnded(const v1::RankExited& exit) {
              (exit.core_dumped() ? " (core dumped)" : "");
     case v1::RankExited::kStartFailure:
       return "could not be started: " + exit.start_failure().cause();
-    case v1::RankExited::kAborted:
-      return "called MPI_Abort with " + std::to_string(exit.aborted().status()) +
-             (exit.aborted().message().empty() ? "" : ": " + exit.aborted().message());
     case v1::RankExited::HOW_NOT_SET:
       break;
   }
   return "ended in an unknown way";
 }
 
+std::string HowItEnded(const v1::RankAborted& abort) {
+  return "called MPI_Abort with " + std::to_string(abort.status()) +
+         (abort.message().empty() ? "" : ": " + abort.message());
+}
+
+std::string HowItEnded(const Cause& cause) {
+  return cause.abort ? HowItEnded(*cause.abort) : HowItEnded(cause.exit);
+}
+
 std::string DescribeCause(const Cause& cause, const v1::LaunchPlan& plan) {
   const auto address = [&] { return plan.nodes(static_cast<int>(cause.node_rank)).address(); };
   switch (cause.kind) {
     case Cause::Kind::kRankFailed:
-      return NameAndNode(plan, cause.node_rank, cause.exit.rank()) + " " + HowItEnded(cause.exit);
+      return NameAndNode(plan, cause.node_rank, cause.exit.rank()) + " " + HowItEnded(cause);
     case Cause::Kind::kNodeLost:
       return "node " + address() + " was lost: " + Message(cause.status);
     case Cause::Kind::kInterrupted:

@@ -59,9 +59,9 @@ bool JobState::RankExited(const v1::RankExited& exit) {
     if (ExitCodeOf(exit) == 0) return false;
     return Stop({Cause::Kind::kRankFailed, running.mapped(), exit, OkStatus(), 0});
   }
-  if (cause_->exit.has_aborted() && cause_->exit.rank() == exit.rank()) return false;
+  if (cause_->abort && cause_->exit.rank() == exit.rank()) return false;
   if (CameFirst(exit)) {
-    Replace(exit, running.mapped());
+    Replace(exit, running.mapped(), std::nullopt);
   } else if (serves) {
     // Not one of the ranks, of which the report tells how they ended.
   } else if (exit.signal() == stop_signal_) {
@@ -75,18 +75,24 @@ bool JobState::RankExited(const v1::RankExited& exit) {
 }
 
 // The one that we took for the first is another that ended, now or, after an abort, soon.
-void JobState::Replace(const v1::RankExited& exit, uint32_t node_rank) {
-  if (!cause_->exit.has_aborted()) ++ended_themselves_;
+void JobState::Replace(const v1::RankExited& exit, uint32_t node_rank,
+                       std::optional<v1::RankAborted> abort) {
+  if (!cause_->abort) ++ended_themselves_;
   cause_->exit = exit;
+  cause_->abort = std::move(abort);
   cause_->node_rank = node_rank;
 }
 
 bool JobState::RankAborted(const v1::RankAborted& aborted) {
   const auto running = node_of_running_.find(aborted.rank());
   if (running == node_of_running_.end()) return false;
-  const v1::RankExited exit = AsExit(aborted);
-  if (!cause_) return Stop({Cause::Kind::kRankFailed, running->second, exit, OkStatus(), 0});
-  if (CameFirst(exit)) Replace(exit, running->second);
+  v1::RankExited exit;
+  exit.set_rank(aborted.rank());
+  exit.set_time_ns(aborted.time_ns());
+  if (!cause_) {
+    return Stop({Cause::Kind::kRankFailed, running->second, exit, OkStatus(), 0, aborted});
+  }
+  if (CameFirst(exit)) Replace(exit, running->second, aborted);
   return false;
 }
 
@@ -124,7 +130,7 @@ int JobState::ExitCode() const {
   if (!cause_) return 0;
   switch (cause_->kind) {
     case Cause::Kind::kRankFailed:
-      return ExitCodeOf(cause_->exit);
+      return cause_->abort ? ExitCodeOf(*cause_->abort) : ExitCodeOf(cause_->exit);
     case Cause::Kind::kInterrupted:
       return 128 + cause_->signal;
     case Cause::Kind::kTimedOut:

@@ -60,7 +60,8 @@ class JobState {
   bool Stop(Cause cause);
 
   bool CameFirst(const v1::RankExited& exit) const;
-  void Replace(const v1::RankExited& exit, uint32_t node_rank);
+  void Replace(const v1::RankExited& exit, uint32_t node_rank,
+               std::optional<v1::RankAborted> abort);
 
   const int stop_signal_;
   const std::chrono::milliseconds grace_;

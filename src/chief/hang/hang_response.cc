@@ -28,7 +28,7 @@ void HangResponse::AskForStacks(const Attempt& attempt) {
   if (stacks_) return;
   std::set<uint32_t> asked;
   v1::ChiefMessage look;
-  look.mutable_look();
+  look.mutable_collect_stacks();
   for (const uint32_t node : attempt.nodes()) {
     if (!nodes_.Connected(node)) continue;
     asked.insert(node);

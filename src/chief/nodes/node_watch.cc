@@ -179,8 +179,8 @@ void NodeWatch::TakeEvent(uint32_t node, v1::AgentEvent event) {
                                  : why));
   } else if (event.has_ranks_ended()) {
     watched.attempt_over = true;
-  } else if (event.has_trouble()) {
-    listener_.OnWarning(node, event.trouble().what());
+  } else if (event.has_warning()) {
+    listener_.OnWarning(node, event.warning().what());
   } else if (watched.member) {
     // An attempt that went on without this node has nothing to do with its ranks.
     if (event.has_rank_exited()) {

@@ -46,7 +46,7 @@ class RankOutputTest : public testing::Test {
       ++changes_;
       changed_.notify_all();
     };
-    events.trouble = [this](const std::string& what) {
+    events.warning = [this](const std::string& what) {
       const std::lock_guard lock(mutex_);
       troubles_.push_back(what);
     };

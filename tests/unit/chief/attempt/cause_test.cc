@@ -13,10 +13,12 @@ TEST(DescribeCauseTest, AnAbortIsNamedWithItsStatusAndMessage) {
   v1::RankAborted aborted;
   aborted.set_rank(4);
   aborted.set_status(7);
-  Cause cause{Cause::Kind::kRankFailed, 2, AsExit(aborted), OkStatus(), 0};
+  v1::RankExited exit;
+  exit.set_rank(4);
+  Cause cause{Cause::Kind::kRankFailed, 2, exit, OkStatus(), 0, aborted};
   EXPECT_EQ(DescribeCause(cause, plan), "rank 4 on node3 called MPI_Abort with 7");
   aborted.set_message("no mesh");
-  EXPECT_EQ(HowItEnded(AsExit(aborted)), "called MPI_Abort with 7: no mesh");
+  EXPECT_EQ(HowItEnded(aborted), "called MPI_Abort with 7: no mesh");
 }
 
 }  // namespace

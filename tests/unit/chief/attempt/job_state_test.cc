@@ -148,7 +148,7 @@ TEST_F(JobStateTest, ARankThatWasKilledIsTheCauseOfAnAbort) {
 TEST_F(JobStateTest, AnAbortIsNoSuccessWhateverItsStatus) {
   state_.RankAborted(Aborted(0, 256));
   EXPECT_EQ(state_.ExitCode(), 1);
-  EXPECT_EQ(ExitCodeOf(AsExit(Aborted(0, -1))), 255);
+  EXPECT_EQ(ExitCodeOf(Aborted(0, -1)), 255);
 }
 
 TEST_F(JobStateTest, ASignalGives128AndItsNumber) {
