@@ -14,6 +14,7 @@
 #include "base/deadline.h"
 #include "process/environment.h"
 #include "process/spawn.h"
+#include "transport/ssh_agent.h"
 
 namespace autodist::transport {
 namespace {
@@ -90,6 +91,8 @@ Result<PrivateAgent> PrivateAgent::Start() {
     if (got == 0) return Error(StatusCode::kUnavailable, "ssh-agent does not start");
     if (byte != '\n') socket += byte;
   }
+  // Once it answers it is ready to remove its socket when it is ended.
+  AD_RETURN_IF_ERROR(SshAgent(socket).Keys().status());
   return PrivateAgent(std::move(life.second), socket);
 }
 

@@ -83,15 +83,18 @@ TEST_F(PrivateAgentTest, AsksAgainUntilThePassphraseFitsOrIsEmpty) {
 }
 
 TEST_F(PrivateAgentTest, EndsWithItsOwner) {
-  std::string socket;
-  {
-    const auto agent = PrivateAgent::Start();
-    ASSERT_TRUE(agent.ok()) << agent.status();
-    socket = agent->socket();
-    EXPECT_TRUE(SshAgent(socket).Keys().ok());
+  constexpr int kTimes = 20;  // also before it has done anything
+  for (int i = 0; i < kTimes; ++i) {
+    std::string socket;
+    {
+      const auto agent = PrivateAgent::Start();
+      ASSERT_TRUE(agent.ok()) << agent.status();
+      socket = agent->socket();
+      EXPECT_TRUE(std::filesystem::exists(socket));
+    }
+    ASSERT_TRUE(AwaitEnd(socket)) << i;
+    ASSERT_TRUE(AwaitEnd(std::filesystem::path(socket).parent_path())) << i;
   }
-  EXPECT_TRUE(AwaitEnd(socket));
-  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(socket).parent_path()));
 }
 
 // As a job does that goes into the background.
