@@ -86,11 +86,9 @@ int Job::Run() {
     loop_->RunUntil([&] { return *told || stop_.requested(); });
   }
   BeginAttempt(std::get<std::unique_ptr<Attempt>>(std::move(started)));
-  for (;;) {
+  do {
     RunAttempt();
-    const auto wait = RestartWait();
-    if (!wait || !Restart(*wait)) break;
-  }
+  } while (Restart());
   End(true);
   return Finish(attempt_->state().ExitCode(), "");
 }
@@ -145,19 +143,17 @@ bool Job::EndIsOverdue() {
                             {console_.Busy(), console_.written(), nodes_.AnyReconnecting()});
 }
 
-std::optional<milliseconds> Job::RestartWait() {
-  if (!attempt_->state().cause() || stop_.requested() || !AttemptIsOver()) return std::nullopt;
+bool Job::Restart() {
+  if (!attempt_->state().cause() || stop_.requested() || !AttemptIsOver()) return false;
   // What the first rank wrote may come later than that it ended.
   if (starter_.MayHaveLostPortRace(*attempt_)) End(false);
-  return starter_.RestartWait(*attempt_);
-}
-
-bool Job::Restart(milliseconds wait) {
+  const auto wait = starter_.RestartWait(*attempt_);
+  if (!wait) return false;
   const std::string cause = DescribeCause(*attempt_->state().cause(), attempt_->plan());
   journal_.EnterPhase(v1::JOB_PHASE_RESTARTING, cause);
-  console_.Tell(LogLevel::kInfo, "restarting in " + base::Seconds(wait) + ", because " + cause);
+  console_.Tell(LogLevel::kInfo, "restarting in " + base::Seconds(*wait) + ", because " + cause);
   End(false);
-  loop_->RunUntil([this] { return stop_.requested(); }, loop_->Now() + wait);
+  loop_->RunUntil([this] { return stop_.requested(); }, loop_->Now() + *wait);
   auto started = starter_.Start(attempt_->number() + 1);
   if (const auto* refused = std::get_if<NotStarted>(&started)) {
     if (!stop_.requested()) console_.Tell(LogLevel::kError, refused->report);

@@ -46,8 +46,7 @@ class Job final : private NodeWatchListener {
   void BeginAttempt(std::unique_ptr<Attempt> attempt);
   void RunAttempt();
   bool AttemptIsOver() const;
-  std::optional<std::chrono::milliseconds> RestartWait();
-  bool Restart(std::chrono::milliseconds wait);  // false: that is the end
+  bool Restart();  // false: that is the end
   void End(bool leave);
   int Finish(int exit_code, const std::string& refusal);  // "": it was started
 

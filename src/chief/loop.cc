@@ -1,8 +1,28 @@
 #include "chief/loop.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace autodist::chief {
+
+void Loop::Post(Task task) {
+  const std::lock_guard lock(mutex_);
+  tasks_.push_back(std::move(task));
+  posted_.notify_one();
+}
+
+bool Loop::Empty() const {
+  const std::lock_guard lock(mutex_);
+  return tasks_.empty();
+}
+
+std::optional<Loop::Task> Loop::Take(Time limit) {
+  std::unique_lock lock(mutex_);
+  if (!posted_.wait_until(lock, limit, [this] { return !tasks_.empty(); })) return std::nullopt;
+  Task task = std::move(tasks_.front());
+  tasks_.pop_front();
+  return task;
+}
 
 bool Loop::RunUntil(const std::function<bool()>& done, Time limit) {
   if (idle_) idle_();

@@ -1,13 +1,15 @@
 // What the job's thread waits for: tasks that other threads post, and the time.
 #pragma once
 
+#include <condition_variable>
+#include <deque>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "base/deadline.h"
 #include "base/worker.h"
-#include "chief/mailbox.h"
 
 namespace autodist::chief {
 
@@ -25,7 +27,7 @@ class Loop {
   // Thread-safe, as the two below; none blocks.
   virtual Time Now() const { return base::Deadline::Clock::now(); }
   // Runs the task on the loop's thread.
-  void Post(Task task) { mailbox_.Put(std::move(task)); }
+  void Post(Task task);
   // Runs the task on a thread that may wait for a disk, after those that were given to it before.
   virtual void InBackground(Task task) { background_.Post(std::move(task)); }
   // Blocks until the background tasks that have been given are done.
@@ -42,11 +44,13 @@ class Loop {
 
  protected:
   // Blocks until there is a task; nullopt if the limit comes first.
-  virtual std::optional<Task> Take(Time limit) { return mailbox_.Take(base::Deadline::At(limit)); }
-  bool Empty() const { return mailbox_.Empty(); }
+  virtual std::optional<Task> Take(Time limit);
+  bool Empty() const;
 
  private:
-  Mailbox<Task> mailbox_;
+  mutable std::mutex mutex_;
+  std::condition_variable posted_;
+  std::deque<Task> tasks_;  // guarded by mutex_
   std::vector<std::function<Time()>> due_;
   Task idle_;
   base::Worker background_;

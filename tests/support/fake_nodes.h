@@ -4,12 +4,14 @@
 
 #include <signal.h>
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -77,6 +79,7 @@ class FakeAgent {
     output.set_offset(written_[rank]);
     output.set_data(data);
     written_[rank] += data.size();
+    ++pieces_;
     Tell(std::move(event));
   }
 
@@ -200,6 +203,11 @@ class FakeAgent {
     if (!ending_ || !running_.empty()) return;
     ending_ = false;
     ended_told_ = true;
+    // All output has been acknowledged before, by a thread that has the time of this machine.
+    const auto limit = base::Deadline::After(std::chrono::seconds(10));
+    while (listener_ && !silent && acknowledged_ < pieces_ && !limit.Expired()) {
+      std::this_thread::yield();
+    }
     v1::AgentEvent event;
     event.mutable_ranks_ended();
     Push(std::move(event));
@@ -221,6 +229,8 @@ class FakeAgent {
   uint64_t last_event_ = 0;
   uint64_t taken_messages_ = 0;
   std::map<uint32_t, uint64_t> written_;
+  uint64_t pieces_ = 0;  // of output, so far
+  std::atomic<uint64_t> acknowledged_ = 0;
 };
 
 class FakeLink final : public launch::NodeLink {
@@ -246,7 +256,10 @@ class FakeLink final : public launch::NodeLink {
     session_ = agent_.session_;
   }
   void Send(v1::ChiefMessage message) override {
-    if (message.has_output_ack()) return;  // also from the console's thread
+    if (message.has_output_ack()) {  // from the console's thread
+      ++agent_.acknowledged_;
+      return;
+    }
     loop_.After(FakeAgent::kLatency,
                 [&agent = agent_, session = session_, message = std::move(message)] {
                   agent.Receive(session, message);
