@@ -35,6 +35,14 @@ inline std::string ValueOf(const v1::RankPlan& process, const std::string& name)
   return value;
 }
 
+// The step that sets the variable for the node; without a name where there is none.
+inline v1::SetVariable StepOf(const v1::NodePlan& node, const std::string& name) {
+  for (const v1::EnvironmentStep& step : node.environment()) {
+    if (step.set().name() == name) return step.set();
+  }
+  return {};
+}
+
 // Two ranks on the first node, one on the second.
 inline constexpr char kTwoAndOne[] = R"(
 nodes:

@@ -10,6 +10,7 @@ namespace {
 
 using test::kTwoAndOne;
 using test::kTwoTimesTwoGpus;
+using test::StepOf;
 using test::ValueOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -218,14 +219,6 @@ TEST(HorovodTest, HasAStoreOnTheChief) {
                                         {"HOROVOD_CROSS_SIZE", "2"},
                                         {"HOROVOD_GLOO_RENDEZVOUS_ADDR", "10.0.0.1"},
                                         {"HOROVOD_GLOO_RENDEZVOUS_PORT", "4711"}});
-}
-
-// The step that sets the variable; without a name where there is none.
-v1::SetVariable StepOf(const v1::NodePlan& node, const std::string& name) {
-  for (const v1::EnvironmentStep& step : node.environment()) {
-    if (step.set().name() == name) return step.set();
-  }
-  return {};
 }
 
 std::string Default(const v1::NodePlan& node, const std::string& name) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/example_plan.h"
 #include "support/plans.h"
 
 namespace autodist::plan {
@@ -17,13 +18,6 @@ std::string Variable(const v1::RankPlan& rank, const std::string& name) {
     if (variable.name() == name) value = variable.value();
   }
   return value;
-}
-
-v1::SetVariable Step(const v1::NodePlan& node, const std::string& name) {
-  for (const v1::EnvironmentStep& step : node.environment()) {
-    if (step.set().name() == name) return step.set();
-  }
-  return {};
 }
 
 // A later step wins, and one with `unless` gives way: the order says whose value counts.
@@ -142,8 +136,8 @@ TEST(PlanTest, GivenVariablesAreForEveryNode) {
   const auto plan = MakePlan(input);
   ASSERT_TRUE(plan.ok()) << plan.status();
   for (const v1::NodePlan& node : plan->nodes()) {
-    EXPECT_EQ(Step(node, "A").literal(), "1=$B");
-    EXPECT_TRUE(Step(node, "KEY").secret());
+    EXPECT_EQ(test::StepOf(node, "A").literal(), "1=$B");
+    EXPECT_TRUE(test::StepOf(node, "KEY").secret());
   }
 }
 
