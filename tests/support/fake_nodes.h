@@ -105,8 +105,16 @@ class FakeAgent {
     if (!listener_ || silent || unreachable) return;
     event.set_acknowledged(taken_messages_);
     loop_.After(kLatency, [this, session = session_, event = std::move(event)] {
-      if (session == session_ && listener_) listener_->OnEvent(event);
+      if (session != session_ || !listener_) return;
+      listener_->OnEvent(event);
+      if (event.has_output()) AwaitAcknowledged();
     });
+  }
+
+  // By a thread that has the time of this machine, not that of the loop.
+  void AwaitAcknowledged() const {
+    const auto limit = base::Deadline::After(std::chrono::seconds(10));
+    while (acknowledged_ < pieces_ && !limit.Expired()) std::this_thread::yield();
   }
 
   void Open(launch::SessionListener& listener) {
@@ -203,11 +211,6 @@ class FakeAgent {
     if (!ending_ || !running_.empty()) return;
     ending_ = false;
     ended_told_ = true;
-    // All output has been acknowledged before, by a thread that has the time of this machine.
-    const auto limit = base::Deadline::After(std::chrono::seconds(10));
-    while (listener_ && !silent && acknowledged_ < pieces_ && !limit.Expired()) {
-      std::this_thread::yield();
-    }
     v1::AgentEvent event;
     event.mutable_ranks_ended();
     Push(std::move(event));
