@@ -32,8 +32,8 @@ constexpr milliseconds kFinishLimit{1'000};
 Job::Job(const v1::LaunchPlan& plan, JobOptions options, std::unique_ptr<Loop> loop)
     : plan_(plan),
       options_(std::move(options)),
-      signals_([this](int signal) { Signal(signal); }),
-      loop_(std::move(loop)),
+      signals_(std::in_place, [this](int signal) { Signal(signal); }),
+      loop_(loop ? std::move(loop) : std::make_unique<Loop>()),
       stop_(options_.launch.grace, options_.restarts.MayRestart()),
       console_(
           [this](uint32_t node, const v1::OutputAck& ack) { nodes_.node(node).Acknowledge(ack); }),
@@ -54,6 +54,7 @@ Job::~Job() {
   nodes_.Disconnect();
   console_.Finish();
   loop_->DrainBackground();
+  signals_.reset();
 }
 
 void Job::Signal(int signal) {

@@ -27,9 +27,8 @@ namespace autodist::chief {
 class Job final : private NodeWatchListener {
  public:
   // Only one Job at a time in a process; make it before any other thread, for its signals. `plan`
-  // must outlive it. `loop` gives it another clock.
-  Job(const v1::LaunchPlan& plan, JobOptions options,
-      std::unique_ptr<Loop> loop = std::make_unique<Loop>());
+  // must outlive it. `loop`: one with another clock.
+  Job(const v1::LaunchPlan& plan, JobOptions options, std::unique_ptr<Loop> loop = nullptr);
   ~Job();
 
   // Runs the plan; returns the exit code of `autodist run`. Blocks until nothing of the job is
@@ -63,7 +62,7 @@ class Job final : private NodeWatchListener {
 
   const v1::LaunchPlan& plan_;
   const JobOptions options_;
-  SignalWatcher signals_;  // before any other thread
+  std::optional<SignalWatcher> signals_;  // before any other thread
   std::unique_ptr<Loop> loop_;
   struct Finishing {
     std::atomic<Loop::Time> since = Loop::Time{};  // the beginning of time: not yet

@@ -29,7 +29,7 @@ struct BenchCommand {
   std::string spec_file;
   std::string log_dir = "autodist-runs";
   std::string agent;
-  uint32_t fan_out = 32;
+  uint32_t fan_out = launch::LaunchOptions().fan_out;
   BenchOptions bench;
 };
 

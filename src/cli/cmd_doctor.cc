@@ -26,7 +26,7 @@ constexpr int kExitBad = 1;
 struct DoctorOptions {
   std::string spec_file;
   std::string agent;
-  uint32_t fan_out = 32;
+  uint32_t fan_out = launch::LaunchOptions().fan_out;
   ProgramOptions program;
   bool json = false;
 };

@@ -24,21 +24,23 @@ using base::Log;
 using base::LogLevel;
 using std::chrono::milliseconds;
 
+double InSeconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }
+
 struct RunOptions {
   ProgramOptions program;
   std::string spec_file;
   std::string log_dir = "autodist-runs";
   std::string agent;
-  double grace_s = 30;
-  double lease_s = 60;
+  double grace_s = InSeconds(launch::LaunchOptions().grace);
+  double lease_s = InSeconds(launch::LaunchOptions().lease);
   double timeout_s = 0;
   double hang_timeout_s = 0;
   std::string on_hang = "stop";
   std::string stop_signal = "TERM";
-  uint64_t spool = uint64_t{1} << 30;
+  uint64_t spool = launch::LaunchOptions().spool_limit;
   uint32_t max_restarts = 0;
   uint32_t min_nodes = 0;
-  uint32_t fan_out = 32;
+  uint32_t fan_out = launch::LaunchOptions().fan_out;
   std::string nccl_debug;
   bool no_affinity = false;
   bool no_preflight = false;

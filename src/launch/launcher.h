@@ -9,27 +9,10 @@
 
 #include "autodist/v1/plan.pb.h"
 #include "base/deadline.h"
-#include "launch/folder_sync.h"
+#include "launch/launch_options.h"
 #include "launch/node_link.h"
-#include "reach/logins.h"
 
 namespace autodist::launch {
-
-struct LaunchOptions {
-  std::string agent_path;  // autodist-agent on this machine
-  std::shared_ptr<reach::Logins> logins;
-  std::chrono::milliseconds lease;
-  std::chrono::milliseconds grace;
-  uint32_t fan_out;                            // nodes that are being reached at the same time
-  std::optional<v1::Examination> examination;  // what to look at on every node
-  std::optional<v1::PmixWorld> pmix;           // of the first attempt
-  // Of the working directory to the nodes reached by SSH; null: none.
-  std::shared_ptr<FolderSync> sync;
-  uint64_t spool_limit = uint64_t{1} << 30;  // bytes per rank
-  int stop_signal = 15;                      // SIGTERM
-  // Of each node's agent (rpc/bootstrap_lines.h); null: any will do, as no agent is met twice.
-  std::function<std::string(uint32_t node_rank)> greeting;
-};
 
 // How one node turned out.
 struct LaunchedNode {

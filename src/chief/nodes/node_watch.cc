@@ -303,18 +303,18 @@ Loop::Time NodeWatch::CheckTimes(uint32_t node) {
   Watched& watched = nodes_[node];
   if (!watched.state.alive()) return Loop::Time::max();
   const Loop::Time now = loop_.Now();
-  const auto unheard = base::Seconds(Between(watched.node->heard(), now));
+  const auto unheard = [&] { return base::Seconds(Between(watched.node->heard(), now)); };
   if (watched.state.reconnecting()) {
     if (now < watched.state.lost_at()) return watched.state.lost_at();
     launcher_->GiveUp(node);
     Lose(node, Error(StatusCode::kDeadlineExceeded,
-                     "no connection for " + unheard + ": " + watched.state.detail()));
+                     "no connection for " + unheard() + ": " + watched.state.detail()));
     return Loop::Time::max();
   }
   const Loop::Time silent = watched.state.SilentAt(watched.node->heard());
   if (now < silent) return silent;
   TakeClosed(node, watched.node->connection(),
-             Error(StatusCode::kUnavailable, "nothing heard for " + unheard));
+             Error(StatusCode::kUnavailable, "nothing heard for " + unheard()));
   return watched.state.reconnecting() ? watched.state.lost_at() : Loop::Time::max();
 }
 

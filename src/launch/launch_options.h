@@ -1,0 +1,35 @@
+// How nodes are reached and their agents run: the defaults of `autodist run`.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "autodist/v1/plan.pb.h"
+#include "launch/folder_sync.h"
+#include "reach/logins.h"
+
+namespace autodist::launch {
+
+struct LaunchOptions {
+  std::string agent_path;  // autodist-agent on this machine
+  std::shared_ptr<reach::Logins> logins;
+  // After which a node that hears nothing from the chief ends its ranks.
+  std::chrono::milliseconds lease{60'000};
+  // Between the stop signal and SIGKILL.
+  std::chrono::milliseconds grace{30'000};
+  uint32_t fan_out = 32;                       // nodes that are being reached at the same time
+  std::optional<v1::Examination> examination;  // what to look at on every node
+  std::optional<v1::PmixWorld> pmix;           // of the first attempt
+  // Of the working directory to the nodes reached by SSH; null: none.
+  std::shared_ptr<FolderSync> sync;
+  uint64_t spool_limit = uint64_t{1} << 30;  // bytes per rank
+  int stop_signal = 15;                      // SIGTERM
+  // Of each node's agent (rpc/bootstrap_lines.h); null: any will do, as no agent is met twice.
+  std::function<std::string(uint32_t node_rank)> greeting;
+};
+
+}  // namespace autodist::launch
