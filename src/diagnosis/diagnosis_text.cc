@@ -118,7 +118,7 @@ std::string DiagnosisAsText(const v1::Diagnosis& diagnosis, bool colour) {
     text += latency;
   }
   for (const v1::Finding& finding : diagnosis.findings()) {
-    text.append("\n").append(FindingAsText(diagnosis, finding, colour));
+    text += "\n" + FindingAsText(diagnosis, finding, colour);
   }
   const auto bad = std::ranges::count_if(diagnosis.findings(), [](const v1::Finding& finding) {
     return finding.verdict() == v1::VERDICT_BAD;
