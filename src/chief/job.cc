@@ -32,9 +32,9 @@ constexpr milliseconds kFinishLimit{1'000};
 Job::Job(const v1::LaunchPlan& plan, JobOptions options, std::unique_ptr<Loop> loop)
     : plan_(plan),
       options_(std::move(options)),
-      signals_(std::in_place, [this](int signal) { Signal(signal); }),
       loop_(loop ? std::move(loop) : std::make_unique<Loop>()),
       stop_(options_.launch.grace, options_.restarts.MayRestart()),
+      signals_(std::in_place, [this](int signal) { Signal(signal); }),
       console_(
           [this](uint32_t node, const v1::OutputAck& ack) { nodes_.node(node).Acknowledge(ack); }),
       output_(*loop_, console_),
@@ -74,10 +74,8 @@ int Job::Run() {
   journal_.EnterPhase(v1::JOB_PHASE_LAUNCHING, "");
   auto started = starter_.Start(0);
   if (const auto* refused = std::get_if<NotStarted>(&started)) {
-    End(true);
-    return Finish(refused->exit_code, refused->report);
+    return Refuse(refused->exit_code, refused->report);
   }
-  if (options_.timeout.count() > 0) timeout_at_ = loop_->Now() + options_.timeout;
   if (options_.on_running) {
     const auto told = std::make_shared<bool>(false);
     loop_->InBackground([this, told] {
@@ -85,7 +83,9 @@ int Job::Run() {
       loop_->Post([told] { *told = true; });
     });
     loop_->RunUntil([&] { return *told || stop_.requested(); });
+    if (stop_.requested()) return Refuse(128 + stop_.signal(), kInterrupted);
   }
+  if (options_.timeout.count() > 0) timeout_at_ = loop_->Now() + options_.timeout;
   BeginAttempt(std::get<std::unique_ptr<Attempt>>(std::move(started)));
   do {
     RunAttempt();
@@ -94,17 +94,28 @@ int Job::Run() {
   return Finish(attempt_->state().ExitCode(), "");
 }
 
+int Job::Refuse(int exit_code, const std::string& why) {
+  console_.Tell(LogLevel::kError, why);
+  End(true);
+  return Finish(exit_code, why);
+}
+
 // All members are ready: the ranks start.
 void Job::BeginAttempt(std::unique_ptr<Attempt> attempt) {
   output_.End();  // of the one before
+  if (attempt->number() == 0) attempt->warnings = std::move(attempt_->warnings);
   attempt_ = std::move(attempt);
   output_.Begin(attempt_->logs, attempt_->plan(), attempt_->nodes());
   attempt_->began = loop_->Now();
   journal_.BeginAttempt(*attempt_);
   stop_.AttemptBegins();
-  hang_.Alive(loop_->Now());
+  hang_.BeginAttempt();
   nodes_.Start(attempt_->nodes());
   journal_.EnterPhase(v1::JOB_PHASE_RUNNING, "");
+  for (uint32_t member = 0; member < attempt_->nodes().size(); ++member) {
+    const uint32_t node = attempt_->nodes()[member];
+    if (!nodes_.state(node).alive()) OnLost(node, member, nodes_.lost_because(node));  // meanwhile
+  }
 }
 
 void Job::RunAttempt() {
@@ -208,7 +219,8 @@ void Job::End(bool leave) {
     if (!over(i)) {
       console_.Tell(LogLevel::kWarning,
                     address + ": the agent does not confirm that the job has ended there");
-    } else if (nodes_.state(i).phase() == v1::NODE_PHASE_ENDED && link && !link->WaitClosed(gone)) {
+    } else if (!stop_.given_up() && nodes_.state(i).phase() == v1::NODE_PHASE_ENDED && link &&
+               !link->WaitClosed(gone)) {
       console_.Tell(LogLevel::kWarning, address + ": the agent has not gone");
     }
   }
@@ -225,8 +237,10 @@ int Job::Finish(int exit_code, const std::string& refusal) {
   const std::string report = refusal.empty() ? EndReport(*attempt_, console_.warnings()) : refusal;
   journal_.Ended(exit_code, report);
   journal_.Publish(nodes_, *attempt_);
+  if (!report.empty() && refusal.empty()) {
+    base::Log(exit_code == 0 ? LogLevel::kWarning : LogLevel::kError, report);
+  }
   loop_->DrainBackground();
-  if (!report.empty()) base::Log(exit_code == 0 ? LogLevel::kWarning : LogLevel::kError, report);
   return exit_code;
 }
 

@@ -26,8 +26,8 @@ namespace autodist::chief {
 // Its thread never waits for a terminal or a disk while there are nodes: they have leases.
 class Job final : private NodeWatchListener {
  public:
-  // Only one Job at a time in a process; make it before any other thread, for its signals. `plan`
-  // must outlive it. `loop`: one with another clock.
+  // Only one Job at a time in a process; no other thread may take its signals, as after
+  // SignalWatcher::Block. `plan` must outlive it. `loop`: one with another clock.
   Job(const v1::LaunchPlan& plan, JobOptions options, std::unique_ptr<Loop> loop = nullptr);
   ~Job();
 
@@ -42,6 +42,7 @@ class Job final : private NodeWatchListener {
   const v1::JobStatus& status() const { return journal_.published(); }
 
  private:
+  int Refuse(int exit_code, const std::string& why);  // before any rank started
   void BeginAttempt(std::unique_ptr<Attempt> attempt);
   void RunAttempt();
   bool AttemptIsOver() const;
@@ -62,13 +63,13 @@ class Job final : private NodeWatchListener {
 
   const v1::LaunchPlan& plan_;
   const JobOptions options_;
-  std::optional<SignalWatcher> signals_;  // before any other thread
   std::unique_ptr<Loop> loop_;
   struct Finishing {
     std::atomic<Loop::Time> since = Loop::Time{};  // the beginning of time: not yet
     std::atomic<int> exit_code = 0;
   } finishing_;
   StopPolicy stop_;
+  std::optional<SignalWatcher> signals_;
   Console console_;
   OutputRouter output_;
   NodeWatch nodes_;

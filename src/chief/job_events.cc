@@ -85,6 +85,7 @@ void Job::TakeSignal(int signal) {
 void Job::Interrupt(int signal) {
   const bool first = stop_.signal() == 0;
   const Action action = stop_.Interrupted(signal, loop_->Now());
+  if (action == Action::kNone && !first) return;  // it came with the one before
   journal_.ToldToStop();
   const bool launching = journal_.phase() == v1::JOB_PHASE_LAUNCHING;
   if (launching && action == Action::kStop) return starter_.Cancel();
@@ -118,6 +119,7 @@ void Job::StopAttempt() {
 
 // Does what is due; returns when to be called again.
 Loop::Time Job::CheckTimes() {
+  EndIsOverdue();  // what puts the end off is seen as it happens
   if (loop_->Now() >= timeout_at_) {
     timeout_at_ = Loop::Time::max();
     stop_.TimedOut();

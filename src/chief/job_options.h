@@ -34,9 +34,10 @@ struct JobOptions {
   // is one attempt.
   std::function<Result<v1::LaunchPlan>(const std::vector<std::string>& addresses, uint32_t attempt)>
       plan_attempt;
-  // Called on a thread that does nothing else that others wait for.
+  // Called on Run's thread; must not block.
   std::function<void(const v1::JobStatus& status)> on_status;
-  std::function<void()> on_running;  // once, when all is ready and the ranks start; on Run's thread
+  // Once, when all is ready, before the ranks start; on a thread that may wait for a disk.
+  std::function<void()> on_running;
   // By what the nodes are reached.
   std::function<Result<std::unique_ptr<launch::Launcher>>(const v1::LaunchPlan& plan,
                                                           launch::LaunchOptions options)>

@@ -1,5 +1,6 @@
 #include "chief/journal.h"
 
+#include <google/protobuf/util/message_differencer.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -33,10 +34,7 @@ void AddRanks(const v1::NodePlan& planned, v1::NodeStatus& status) {
 }  // namespace
 
 Journal::Journal(const v1::LaunchPlan& plan, const JobOptions& options, Loop& loop)
-    : job_(plan),
-      log_folder_(options.log_folder),
-      loop_(loop),
-      board_(options.on_status, [&loop](Loop::Task task) { loop.InBackground(std::move(task)); }) {
+    : job_(plan), log_folder_(options.log_folder), on_status_(options.on_status), loop_(loop) {
   status_.set_job_id(plan.job_id());
   status_.set_chief_pid(getpid());
   status_.set_host(base::HostName());
@@ -66,8 +64,7 @@ void Journal::EnterPhase(v1::JobPhase phase, const std::string& why) {
 }
 
 void Journal::BeginAttempt(const Attempt& attempt) {
-  attempt_ = attempt.number();
-  status_.set_attempt(attempt_);
+  status_.set_attempt(attempt.number());
   status_.set_world_size(attempt.plan().world_size());
   status_.set_processes(attempt.processes());
   status_.set_attempt_folder(std::filesystem::absolute(attempt.folder()));
@@ -81,7 +78,7 @@ void Journal::Ended(int exit_code, const std::string& report) {
 }
 
 void Journal::Record(v1::JobEvent event) {
-  event.set_attempt(attempt_);
+  event.set_attempt(status_.attempt());
   if (log_) log_->Record(std::move(event));
 }
 
@@ -100,7 +97,9 @@ void Journal::Publish(const NodeWatch& nodes, const Attempt& attempt) {
     AddRanks(attempt.member_plan(member), status);
     status.set_running_ranks(running[member]);
   }
-  board_.Publish(std::move(now));
+  if (google::protobuf::util::MessageDifferencer::Equals(now, published_)) return;
+  published_ = std::move(now);
+  if (on_status_) on_status_(published_);
 }
 
 }  // namespace autodist::chief

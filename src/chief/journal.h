@@ -1,6 +1,7 @@
 // What is written down of a job for others: its events in the log folder, and how it stands.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -11,7 +12,6 @@
 #include "chief/loop.h"
 #include "chief/nodes/node_watch.h"
 #include "chief/output/event_log.h"
-#include "chief/output/status_board.h"
 
 namespace autodist::chief {
 
@@ -35,16 +35,16 @@ class Journal {
 
   // Tells how the job stands, if that has changed.
   void Publish(const NodeWatch& nodes, const Attempt& attempt);
-  const v1::JobStatus& published() const { return board_.published(); }
+  const v1::JobStatus& published() const { return published_; }
 
  private:
   const v1::LaunchPlan& job_;
   const std::string log_folder_;
+  const std::function<void(const v1::JobStatus&)> on_status_;
   Loop& loop_;
   std::unique_ptr<EventLog> log_;
-  uint32_t attempt_ = 0;
-  v1::JobStatus status_;  // without the nodes
-  StatusBoard board_;
+  v1::JobStatus status_;     // without the nodes
+  v1::JobStatus published_;  // as it was told last
 };
 
 }  // namespace autodist::chief

@@ -7,7 +7,7 @@ namespace autodist::chief {
 StopPolicy::Action StopPolicy::Interrupted(int signal, Time now) {
   if (now < killed_until_) return Action::kNone;
   const bool first = std::exchange(signal_, signal) == 0;
-  if (first && may_restart_ && level_ == Action::kStop) return Action::kNone;
+  if (first && may_restart_ && began_ && level_ == Action::kStop) return Action::kNone;
   switch (level_) {
     case Action::kNone:
       level_ = Action::kStop;

@@ -38,7 +38,10 @@ class StopPolicy {
   // The attempt's first failure has ended, or will end, all of its ranks.
   void AttemptEnds() { level_ = std::max(level_, Action::kStop); }
   // The ranks of a new attempt start, or the first ones.
-  void AttemptBegins() { level_ = Action::kNone; }
+  void AttemptBegins() {
+    level_ = Action::kNone;
+    began_ = true;
+  }
 
   // The signal that was received last; 0: none.
   int signal() const { return signal_; }
@@ -71,6 +74,7 @@ class StopPolicy {
   Action level_ = Action::kNone;
   int signal_ = 0;
   bool timed_out_ = false;
+  bool began_ = false;  // ranks have started
   bool overdue_ = false;
   Time killed_until_{};  // signals that come before belong to the one that kills
   Time end_limit_ = Time::max();

@@ -23,15 +23,17 @@ Status AnnouncedJob::Start(std::function<void(int)> on_signal) {
 void AnnouncedJob::Changed(const v1::JobStatus& status) {
   if (server_) server_->Publish(status);
   if (!std::exchange(recorded_, true)) {
-    Warn(RecordJob(status));
+    records_.Post([status] { Warn(RecordJob(status)); });
   } else if (status.attempt_folder() != attempt_folder_) {
-    Warn(SaveStatus(status));  // so that the output is found if this autodist is killed
+    // So that the output is found if this autodist is killed.
+    records_.Post([status] { Warn(SaveStatus(status)); });
   }
   attempt_folder_ = status.attempt_folder();
 }
 
 void AnnouncedJob::Ended(const v1::JobStatus& status) {
-  if (recorded_) Warn(SaveStatus(status));
+  if (recorded_) records_.Post([status] { Warn(SaveStatus(status)); });
+  records_.Drain();
   if (server_) server_->End(status);
   server_.reset();
 }

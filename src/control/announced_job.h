@@ -8,11 +8,12 @@
 
 #include "autodist/status.h"
 #include "autodist/v1/job.pb.h"
+#include "base/worker.h"
 #include "control/job_server.h"
 
 namespace autodist::control {
 
-// For one thread.
+// For one thread, which only Start and Ended block.
 class AnnouncedJob {
  public:
   explicit AnnouncedJob(std::string job_id) : job_id_(std::move(job_id)) {}
@@ -20,7 +21,7 @@ class AnnouncedJob {
   // `on_signal` is called on other threads, until this is destroyed.
   Status Start(std::function<void(int signal)> on_signal);
   void Changed(const v1::JobStatus& status);
-  // Nothing of it will be written any more.
+  // Blocks until all is recorded. Nothing of it will be written any more.
   void Ended(const v1::JobStatus& status);
 
  private:
@@ -28,6 +29,7 @@ class AnnouncedJob {
   bool recorded_ = false;
   std::string attempt_folder_;  // as it was recorded last
   std::unique_ptr<JobServer> server_;
+  base::Worker records_;  // that may wait for a disk
 };
 
 }  // namespace autodist::control

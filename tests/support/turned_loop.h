@@ -16,7 +16,12 @@ namespace autodist::test {
 class TurnedLoop final : public chief::Loop {
  public:
   Time Now() const override { return now_; }
-  void InBackground(Task task) override { task(); }
+  void InBackground(Task task) override {
+    if (background_takes_ == background_takes_.zero()) return task();
+    After(background_takes_, std::move(task));
+  }
+  // As a slow disk does; not of many tasks at a time.
+  void TakesTimeInBackground(std::chrono::milliseconds time) { background_takes_ = time; }
 
   // Runs the task when it is time; for the loop's thread.
   void After(std::chrono::milliseconds time, Task task) { Schedule(now_ + time, std::move(task)); }
@@ -40,6 +45,7 @@ class TurnedLoop final : public chief::Loop {
 
  private:
   Time now_{std::chrono::hours(1)};
+  std::chrono::milliseconds background_takes_{0};
   std::multimap<Time, Task> scheduled_;
 };
 

@@ -62,8 +62,8 @@ std::variant<std::unique_ptr<Attempt>, NotStarted> AttemptStarter::Start(uint32_
       if (number > 0 && tries < most_tries) continue;  // with those that are still there
       return failed(prepared.status());
     }
-    if (std::string refusal = Refusal(*attempt, *prepared); !refusal.empty()) {
-      return NotStarted{LaunchExitCode(*prepared), std::move(refusal)};
+    if (const int exit_code = LaunchExitCode(*prepared); exit_code != 0) {
+      return NotStarted{exit_code, LaunchReport(attempt->plan(), *prepared)};
     }
     const auto taken = PortsTaken(attempt->plan(), *prepared);
     if (!taken.empty() && CanMovePorts(taken) && moves++ < kMostMoves) continue;
@@ -74,9 +74,7 @@ std::variant<std::unique_ptr<Attempt>, NotStarted> AttemptStarter::Start(uint32_
   }
 }
 
-NotStarted AttemptStarter::Interrupted() const {
-  return {128 + stop_.signal(), "interrupted before anything was started"};
-}
+NotStarted AttemptStarter::Interrupted() const { return {128 + stop_.signal(), kInterrupted}; }
 
 Result<std::unique_ptr<Attempt>> AttemptStarter::PlanAttempt(uint32_t number) {
   const std::vector<uint32_t> members = number == 0 ? nodes_.members() : GatherNodes();
@@ -96,15 +94,13 @@ Result<std::unique_ptr<Attempt>> AttemptStarter::PlanAttempt(uint32_t number) {
   return MakeAttempt(number, std::move(plan), members);
 }
 
-// Why it must not start, or "".
-std::string AttemptStarter::Refusal(const Attempt& attempt, const Nodes& nodes) {
+void AttemptStarter::TellWarnings(const Attempt& attempt, const Nodes& nodes) {
   for (const launch::LaunchedNode& node : nodes) {
     for (const std::string& warning : node.prepared.warnings()) {
       console_.Tell(LogLevel::kWarning,
                     attempt.member_plan(node.node_rank).address() + ": " + warning);
     }
   }
-  return LaunchReport(attempt.plan(), nodes);
 }
 
 Status AttemptStarter::OpenLogs(Attempt& attempt) {
@@ -121,10 +117,12 @@ Status AttemptStarter::OpenLogs(Attempt& attempt) {
 
 // Reaches all nodes, looks at them if that is wanted, and prepares them.
 Result<AttemptStarter::Nodes> AttemptStarter::LaunchNodes(const Attempt& attempt) {
-  std::optional<Preflight> preflight;
+  std::shared_ptr<Preflight> preflight;
   launch::LaunchOptions options = options_.launch;
   if (options_.preflight) {
-    preflight.emplace(plan_, false);
+    // It removes its files when it goes.
+    preflight.reset(new Preflight(plan_, false),
+                    [this](Preflight* ended) { loop_.InBackground([ended] { delete ended; }); });
     options.examination = preflight->examination();
   }
   options.pmix = attempt.pmix();
@@ -142,13 +140,15 @@ Result<AttemptStarter::Nodes> AttemptStarter::LaunchNodes(const Attempt& attempt
   loop_.RunUntil([&] {
     return (launching->done == nodes_.size() && nodes_.AllResumed()) || stop_.given_up();
   });
-  nodes_.ConnectAgainBy(*launcher_);
   if (stop_.requested()) return Error(StatusCode::kCancelled, "interrupted");
   for (launch::LaunchedNode& node : launching->nodes) {
     const Status& lost = nodes_.lost_because(node.node_rank);
     if (node.status.ok() && !lost.ok()) node.status = lost;
   }
-  if (!preflight || LaunchExitCode(launching->nodes) != 0) return std::move(launching->nodes);
+  TellWarnings(attempt, launching->nodes);
+  if (LaunchExitCode(launching->nodes) != 0) return std::move(launching->nodes);
+  nodes_.ConnectAgainBy(*launcher_);
+  if (!preflight) return std::move(launching->nodes);
   const v1::Diagnosis diagnosis = diagnosis::Diagnose(preflight->EvidenceFrom(launching->nodes));
   if (diagnosis::IsBad(diagnosis)) {
     return WithRemedy(Error(StatusCode::kFailedPrecondition,
@@ -203,6 +203,7 @@ Result<AttemptStarter::Nodes> AttemptStarter::PrepareNodes(const Attempt& attemp
                    loop_.Now() + kBrokenIsHeardLimit);
   }
   if (!connected()) return cut_off;
+  TellWarnings(attempt, launching->nodes);
   return std::move(launching->nodes);
 }
 

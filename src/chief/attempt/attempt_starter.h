@@ -25,6 +25,7 @@
 namespace autodist::chief {
 
 // Why no attempt could be made.
+inline constexpr char kInterrupted[] = "interrupted before anything was started";
 struct NotStarted {
   int exit_code;       // of `autodist run`, were it the first
   std::string report;  // cause and remedy
@@ -71,7 +72,7 @@ class AttemptStarter {
   Result<std::unique_ptr<Attempt>> PlanAttempt(uint32_t number);
   Result<Nodes> LaunchNodes(const Attempt& attempt);
   Result<Nodes> PrepareNodes(const Attempt& attempt);
-  std::string Refusal(const Attempt& attempt, const Nodes& nodes);
+  void TellWarnings(const Attempt& attempt, const Nodes& nodes);
   bool CanMovePorts(const std::vector<TakenPort>& taken) const;
   Status PortsAreTaken(const std::vector<TakenPort>& taken) const;
   Status OpenLogs(Attempt& attempt);

@@ -122,9 +122,11 @@ bool JobState::Interrupted(int signal) {
   return Stop({Cause::Kind::kInterrupted, 0, {}, OkStatus(), signal});
 }
 
-bool JobState::TimedOut() { return Stop({Cause::Kind::kTimedOut, 0, {}, OkStatus(), 0}); }
+bool JobState::TimedOut() {
+  return !AllEnded() && Stop({Cause::Kind::kTimedOut, 0, {}, OkStatus(), 0});
+}
 
-bool JobState::Hung() { return Stop({Cause::Kind::kHung, 0, {}, OkStatus(), 0}); }
+bool JobState::Hung() { return !AllEnded() && Stop({Cause::Kind::kHung, 0, {}, OkStatus(), 0}); }
 
 int JobState::ExitCode() const {
   if (!cause_) return 0;

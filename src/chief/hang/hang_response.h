@@ -26,6 +26,12 @@ class HangResponse {
         nodes_(nodes),
         console_(console) {}
 
+  // Ranks start: what was asked of others does not count any more.
+  void BeginAttempt() {
+    Finish();
+    stop_after_ = false;
+    watch_.Alive(loop_.Now());
+  }
   // A rank, or what it may be waiting for, gave a sign of life.
   void Alive(Loop::Time when) { watch_.Alive(when); }
   // Whether the ranks of a running attempt hang since just now; their stacks are asked for.

@@ -142,6 +142,7 @@ void Node::TakeAcknowledged(uint64_t sequence) {
 
 void Node::TakeResumed(const v1::AgentEvent& event) {
   const std::lock_guard lock(mutex_);
+  if (!link_) return;  // it is being disconnected
   if (instance_ != event.resumed().instance()) {
     instance_ = event.resumed().instance();
     events_taken_ = 0;

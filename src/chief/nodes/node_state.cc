@@ -20,6 +20,7 @@ void NodeState::Ready() { Enter(v1::NODE_PHASE_READY, ""); }
 
 void NodeState::Running() {
   if (phase_ == v1::NODE_PHASE_READY) Enter(v1::NODE_PHASE_RUNNING, "");
+  if (reconnecting() && before_ == v1::NODE_PHASE_READY) before_ = v1::NODE_PHASE_RUNNING;
 }
 
 void NodeState::Stopping() {

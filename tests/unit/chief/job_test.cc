@@ -229,7 +229,35 @@ TEST_F(JobTest, CtrlCTwiceWhileTheEndIsAwaitedKills) {
   EXPECT_LE(took_, seconds(13));
 }
 
+TEST_F(JobTest, CtrlCJustBeforeTheRanksStartStartsNone) {
+  options_.on_running = [this] { job_->Signal(SIGINT); };
+  EXPECT_EQ(Run(), 130);
+  EXPECT_EQ(std::ranges::count_if(nodes_[0].received, &v1::ChiefMessage::has_start), 0);
+  ExpectNothingRuns();
+}
+
 // Nodes that go, and what of the job goes on.
+
+TEST_F(JobTest, ANodeThatGoesJustBeforeTheRanksStartEndsTheJob) {
+  options_.on_running = [this] {
+    nodes_[1].Die();
+    loop_.Sleep(seconds(1));
+  };
+  loop_.TakesTimeInBackground(seconds(5));
+  EXPECT_EQ(Run(), 125);
+  EXPECT_THAT(report_, HasSubstr("node 10.0.0.2 was lost"));
+}
+
+TEST_F(JobTest, ANodeThatComesBackLateHasItsTimeToEnd) {
+  nodes_[1].ranks_ignore_stop = true;
+  loop_.After(seconds(5), [this] { nodes_[1].CutLink(); });
+  Signal(seconds(10));
+  loop_.After(seconds(45), [this] { nodes_[1].unreachable = false; });
+  EXPECT_EQ(Run(), 130);
+  EXPECT_THAT(messages_, testing::Not(HasSubstr("cannot be ended")));
+  EXPECT_GT(took_, seconds(45) + kGrace);
+  ExpectNothingRuns();
+}
 
 TEST_F(JobTest, ASilentAgentEndsTheJobWhenItsLeaseIsOver) {
   options_.launch.lease = seconds(20);

@@ -42,10 +42,17 @@ TEST(StopPolicyTest, WhatEndsAlreadyIsKilledByTheFirst) {
 
 TEST(StopPolicyTest, AFailedAttemptThatWouldBeRestartedIsNotByTheFirst) {
   StopPolicy policy(seconds(30), true);
+  policy.AttemptBegins();
   policy.AttemptEnds();
   EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(0))), Action::kNone);
   EXPECT_TRUE(policy.requested());
   EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(1))), Action::kKill);
+}
+
+TEST(StopPolicyTest, ALaunchThatEndsWithoutAnAttemptIsKilledByTheFirst) {
+  StopPolicy policy(seconds(30), true);
+  policy.AttemptEnds();
+  EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(0))), Action::kKill);
 }
 
 TEST(StopPolicyTest, ANewAttemptIsAskedToEndAgain) {
