@@ -131,9 +131,10 @@ class LaunchFaultsTest : public test::AgentsTest {
   }
 
   // A launcher to whom node i is case i.
-  std::unique_ptr<Launcher> LauncherFor(const v1::LaunchPlan& plan, Cases& cases,
-                                        uint32_t fan_out) {
+  std::unique_ptr<Launcher> LauncherFor(const v1::LaunchPlan& plan, Cases& cases, uint32_t fan_out,
+                                        std::optional<v1::Examination> examination = {}) {
     LaunchOptions options;
+    options.examination = std::move(examination);
     options.agent_path = AGENT_PROGRAM;
     options.lease = kLongLease;
     options.grace = seconds(1);
@@ -241,6 +242,29 @@ TEST_F(LaunchFaultsTest, EveryNodeTurnsOutWithACauseIfItFailed) {
   EXPECT_LT(failed, cases.size() * 3 / 4);
   ExpectNothingLeft(plan.job_id());
   ExpectNoPartsOfAgents();
+}
+
+TEST_F(LaunchFaultsTest, ANodeIsExaminedOnceHoweverOftenItIsPrepared) {
+  Cases cases(1);
+  const v1::LaunchPlan plan = PlanFor(NewJobId(), 1);
+  v1::Examination examination;
+  examination.add_files(AGENT_PROGRAM);
+  auto launcher = LauncherFor(plan, cases, 1, examination);
+  std::promise<LaunchedNode> launched;
+  launcher->Start([&](LaunchedNode node) { launched.set_value(std::move(node)); });
+  LaunchedNode first = launched.get_future().get();
+  ASSERT_TRUE(first.status.ok()) << first.status;
+  EXPECT_EQ(first.prepared.facts().files_size(), 1);
+  std::promise<LaunchedNode> prepared;
+  launcher->Prepare(0, plan.nodes(0), std::nullopt, first.link,
+                    [&](LaunchedNode node) { prepared.set_value(std::move(node)); });
+  LaunchedNode again = prepared.get_future().get();
+  ASSERT_TRUE(again.status.ok()) << again.status;
+  EXPECT_EQ(again.prepared.facts().files_size(), 0);
+  again.link.reset();
+  first.link.reset();
+  launcher.reset();
+  ExpectNothingLeft(plan.job_id());
 }
 
 TEST_F(LaunchFaultsTest, NodesThatFallSilentAreGivenUpAtOnceWhenTheLaunchIsCancelled) {
