@@ -239,11 +239,8 @@ TEST_F(JobTest, CtrlCJustBeforeTheRanksStartStartsNone) {
 // Nodes that go, and what of the job goes on.
 
 TEST_F(JobTest, ANodeThatGoesJustBeforeTheRanksStartEndsTheJob) {
-  options_.on_running = [this] {
-    nodes_[1].Die();
-    loop_.Sleep(seconds(1));
-  };
-  loop_.TakesTimeInBackground(seconds(5));
+  loop_.TakesTimeInBackground(seconds(5));  // as long as opening the log files takes
+  loop_.After(seconds(2), [this] { nodes_[1].Die(); });
   EXPECT_EQ(Run(), 125);
   EXPECT_THAT(report_, HasSubstr("node 10.0.0.2 was lost"));
 }
