@@ -30,7 +30,7 @@ struct Launching {
 }  // namespace
 
 std::unique_ptr<Attempt> AttemptStarter::MakeAttempt(uint32_t number, v1::LaunchPlan plan,
-                                                     std::vector<uint32_t> nodes) {
+                                                     const std::vector<uint32_t>& nodes) {
   const auto send = [this, nodes](uint32_t member, v1::ChiefMessage message) {
     nodes_.node(nodes[member]).SendReliably(std::move(message));
   };

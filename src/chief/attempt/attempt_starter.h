@@ -52,7 +52,7 @@ class AttemptStarter {
 
   // An attempt as it is planned; nothing is done for it.
   std::unique_ptr<Attempt> MakeAttempt(uint32_t number, v1::LaunchPlan plan,
-                                       std::vector<uint32_t> nodes);
+                                       const std::vector<uint32_t>& nodes);
 
   // Whether its first failure may be that a port was taken that had been free a moment before. Its
   // output tells.
