@@ -20,10 +20,11 @@ using base::LogLevel;
 int Run(const v1::LaunchPlan& plan, JobOptions options) {
   const std::string log_folder = options.log_folder;
   const bool detached = options.detached;
+  // No thread may take a signal for itself; and what comes when the job is over must not change how
+  // this process ends.
+  SignalWatcher::Block();
   control::AnnouncedJob announced(plan.job_id());
   options.on_status = [&](const v1::JobStatus& status) { announced.Changed(status); };
-  // What comes when the job is over must not change how this process ends.
-  SignalWatcher::Block();
   Job job(plan, std::move(options));  // from here on Ctrl-C ends the job
   const Status reachable = announced.Start([&job](int signal) { job.Signal(signal); });
   if (!reachable.ok() && detached) {
