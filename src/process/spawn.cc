@@ -21,6 +21,7 @@ namespace {
 
 constexpr int kExtraFd = 3;
 constexpr char kShell[] = "/bin/sh";
+constexpr char kUsualPath[] = "/usr/bin:/bin";
 
 std::vector<char*> Pointers(const std::vector<std::string>& strings) {
   std::vector<char*> pointers;
@@ -42,7 +43,7 @@ std::string PathOf(const std::vector<std::string>& environment) {
   for (const std::string& variable : environment) {
     if (variable.starts_with("PATH=")) return variable.substr(5);
   }
-  return "";
+  return kUsualPath;
 }
 
 // All that the child needs, made by the parent, whose memory it shares until it executes the
@@ -63,6 +64,7 @@ struct Prepared {
   pid_t parent;
   bool dies_with_thread;
   bool own_process_group;
+  bool own_session;
 };
 
 struct Failure {
@@ -85,7 +87,11 @@ bool Give(int fd, int as) { return fd == as ? fcntl(fd, F_SETFD, 0) == 0 : dup2(
     action.sa_handler = SIG_DFL;
     sigaction(signal, &action, nullptr);
   }
-  if (child.own_process_group) setpgid(0, 0);
+  if (child.own_session) {
+    setsid();
+  } else if (child.own_process_group) {
+    setpgid(0, 0);
+  }
   if (child.dies_with_thread) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != child.parent) _exit(1);  // died before the line above took effect
@@ -138,11 +144,12 @@ Result<pid_t> Spawn(const SpawnRequest& request) {
   const std::vector<cpu_set_t> cpus = Mask(request.cpus);
   const auto or_null = [&](int fd) { return fd >= 0 ? fd : null.get(); };
   AD_ASSIGN_OR_RETURN(base::FdPair report, base::Pipe());
-  const pid_t pid = BorrowingFork(
-      {program.c_str(), argv.data(), shell.data(), environment.data(),
-       request.working_directory.c_str(), or_null(request.stdin_fd), or_null(request.stdout_fd),
-       or_null(request.stderr_fd), request.extra_fd, cpus.data(), cpus.size() * sizeof(cpu_set_t),
-       report.second.get(), getpid(), request.dies_with_thread, request.own_process_group});
+  const pid_t pid =
+      BorrowingFork({program.c_str(), argv.data(), shell.data(), environment.data(),
+                     request.working_directory.c_str(), or_null(request.stdin_fd),
+                     or_null(request.stdout_fd), or_null(request.stderr_fd), request.extra_fd,
+                     cpus.data(), cpus.size() * sizeof(cpu_set_t), report.second.get(), getpid(),
+                     request.dies_with_thread, request.own_process_group, request.own_session});
   if (pid < 0) return ErrnoError(errno, "starting a process");
   report.second.Reset();
   Failure failure;

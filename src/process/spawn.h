@@ -12,7 +12,8 @@
 namespace autodist::process {
 
 struct SpawnRequest {
-  std::vector<std::string> argv;         // argv[0] is searched in the PATH of `environment`
+  // argv[0] is searched in the PATH of `environment`, or in /usr/bin and /bin if that has none.
+  std::vector<std::string> argv;
   std::vector<std::string> environment;  // "NAME=value"
   std::string working_directory;
   // Descriptors given to the child, still owned by the caller; -1: /dev/null.
@@ -28,6 +29,8 @@ struct SpawnRequest {
   bool dies_with_thread = true;
   // Else it is in ours: it may read from our terminal, whose Ctrl-C reaches it.
   bool own_process_group = true;
+  // In a session of its own, and so without a terminal, whatever it opens.
+  bool own_session = false;
 };
 
 // Starts the program with default signal handling and no other descriptor of ours.

@@ -64,6 +64,12 @@ TEST(SpawnTest, TheEnvironmentIsExactlyTheGivenOne) {
   EXPECT_EQ(RunToEnd(request).output, "PATH=/usr/bin\nX=1\n");
 }
 
+TEST(SpawnTest, WithoutAPathProgramsAreSearchedWhereTheSystemHasThem) {
+  SpawnRequest request = Command({"env"});
+  request.environment = {"X=1"};
+  EXPECT_EQ(RunToEnd(request).output, "X=1\n");
+}
+
 TEST(SpawnTest, RunsInTheWorkingDirectory) {
   const test::TempFolder folder;
   folder.Write("here", "content");
@@ -107,6 +113,12 @@ TEST(SpawnTest, MayShareOurProcessGroupAndReadWhatItIsGiven) {
   request.stdin_fd = input->first.get();
   request.own_process_group = false;
   EXPECT_EQ(RunToEnd(request).output, "given" + std::to_string(getpgrp()) + "\n");
+}
+
+TEST(SpawnTest, MayHaveASessionOfItsOwn) {
+  SpawnRequest request = Command({"sh", "-c", "[ $(ps -o sid= -p $$) = $$ ] && echo leader"});
+  request.own_session = true;
+  EXPECT_EQ(RunToEnd(request).output, "leader\n");
 }
 
 TEST(SpawnTest, MayOutliveTheThreadThatStartsIt) {
