@@ -26,6 +26,8 @@ class Authentication {
   // `notes` say why keys are not among the identities; for messages.
   Authentication(std::string username, std::vector<Identity> identities,
                  std::vector<std::string> notes, AskToSign ask_to_sign);
+  Authentication(const Authentication&) = delete;
+  Authentication& operator=(const Authentication&) = delete;
 
   // The outcome, or nullopt where it waits: for the server, or, as the next function tells, for a
   // signature. kPermissionDenied if no key is accepted.

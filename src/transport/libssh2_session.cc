@@ -107,7 +107,8 @@ Libssh2Session::~Libssh2Session() {
   if (channel_ && libssh2_channel_free(channel_) != LIBSSH2_ERROR_EAGAIN) channel_ = nullptr;
   libssh2_session_disconnect(session_, "done");
   shutdown(socket_, SHUT_RDWR);
-  if (unwritten_.empty()) unwritten_ = std::string_view("", 1);
+  constexpr char kNul = '\0';
+  if (unwritten_.empty()) unwritten_ = std::string_view(&kNul, 1);
   for (int tries = 0; tries < kFreeTries; ++tries) {
     if (libssh2_session_free(session_) != LIBSSH2_ERROR_EAGAIN) return;
     if (!channel_) continue;

@@ -193,7 +193,7 @@ SshSession::Outcome SshSession::AwaitBanner() {
 }
 
 SshSession::Outcome SshSession::LogIn() {
-  const Outcome done = authentication_.Advance(*library_);
+  Outcome done = authentication_.Advance(*library_);
   if (done && !done->ok()) return done;
   if (done) {
     Enter(Phase::kOpen);
@@ -220,7 +220,7 @@ SshSession::Outcome SshSession::AwaitSignature() {
 }
 
 SshSession::Outcome SshSession::Execute() {
-  const Outcome done = library_->Execute(command_);
+  Outcome done = library_->Execute(command_);
   if (!done) return std::nullopt;
   if (!done->ok()) return done;
   Enter(Phase::kRun);
@@ -232,7 +232,7 @@ SshSession::Outcome SshSession::Execute() {
 
 SshSession::Outcome SshSession::Pump() {
   const bool closing = pump_->local_ended();
-  const Outcome done = pump_->Advance(*library_, [this](std::string_view said) {
+  Outcome done = pump_->Advance(*library_, [this](std::string_view said) {
     const std::lock_guard lock(shared_.mutex);
     std::string& tail = shared_.stderr_tail;
     tail += said;

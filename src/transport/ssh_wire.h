@@ -38,7 +38,6 @@ class WireReader {
     return bytes;
   }
 
-  std::string_view rest() const { return rest_; }
   bool ok() const { return ok_; }
 
  private:
