@@ -17,13 +17,20 @@ constexpr size_t kMostOffered = 5;
 constexpr std::string_view kUsableTypes[] = {"ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256",
                                              "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521"};
 
+struct CertificateFile {
+  std::string path;
+  std::string blob;
+  std::string plain_blob;
+  bool has_key = false;
+};
+
 // A certificate, with the key that it certifies to sign.
 class CertifiedIdentity final : public SshIdentity {
  public:
-  CertifiedIdentity(std::string blob, const std::string& path,
+  CertifiedIdentity(const CertificateFile& file, bool in_agent,
                     std::shared_ptr<const SshIdentity> signer)
-      : blob_(std::move(blob)),
-        description_("certificate " + path + (signer->slow() ? " with its key in ssh-agent" : "")),
+      : blob_(file.blob),
+        description_("certificate " + file.path + (in_agent ? " with its key in ssh-agent" : "")),
         signer_(std::move(signer)) {}
 
   const std::string& public_blob() const override { return blob_; }
@@ -38,13 +45,6 @@ class CertifiedIdentity final : public SshIdentity {
   const std::string blob_;
   const std::string description_;
   const std::shared_ptr<const SshIdentity> signer_;
-};
-
-struct CertificateFile {
-  std::string path;
-  std::string blob;
-  std::string plain_blob;
-  bool has_key = false;
 };
 
 // The public key that `blob` is, or certifies.
@@ -204,9 +204,8 @@ class IdentityCollector {
           std::any_of(agent_keys_.begin(), agent_keys_.end(),
                       [&](const AgentKey& key) { return key.blob == certificate.plain_blob; });
       if (in_agent) {
-        Add(from_agent_,
-            std::make_shared<CertifiedIdentity>(certificate.blob, certificate.path,
-                                                InAgent(certificate.plain_blob, certificate.path)));
+        Add(from_agent_, std::make_shared<CertifiedIdentity>(
+                             certificate, true, InAgent(certificate.plain_blob, certificate.path)));
       } else {
         notes_.push_back("the private key of certificate " + certificate.path +
                          " is neither in a key file nor in ssh-agent");
@@ -277,7 +276,7 @@ class IdentityCollector {
     for (CertificateFile& certificate : certificates_) {
       if (certificate.plain_blob != plain->public_blob()) continue;
       certificate.has_key = true;
-      Add(group, std::make_shared<CertifiedIdentity>(certificate.blob, certificate.path, plain));
+      Add(group, std::make_shared<CertifiedIdentity>(certificate, &group == &from_agent_, plain));
     }
     Add(group, plain);
   }
@@ -320,9 +319,13 @@ Status Identities::Decrypt(Entry& entry) {
       AD_ASSIGN_OR_RETURN(decrypted_, PrivateAgent::Start());
     }
     AD_RETURN_IF_ERROR(decrypted_->Add(path));
-    if (!entry.file->public_blob.empty()) return entry.file->public_blob;
     AD_ASSIGN_OR_RETURN(const auto keys, SshAgent(decrypted_->socket()).Keys());
-    const auto added = std::ranges::find(keys, path, &AgentKey::comment);  // PEM has no comments
+    // A key without a comment is called by its file; so are all of PEM files, for which the blob is
+    // from a .pub file that may be another key's.
+    auto added = std::ranges::find(keys, path, &AgentKey::comment);
+    if (added == keys.end()) {
+      added = std::ranges::find(keys, entry.file->public_blob, &AgentKey::blob);
+    }
     if (added != keys.end()) return added->blob;
     return Error(StatusCode::kInternal, "ssh-agent does not have it");
   };

@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <optional>
 
 #include "base/deadline.h"
 #include "process/environment.h"
@@ -36,16 +37,14 @@ process::SpawnRequest Command(std::vector<std::string> argv, const std::string& 
   request.argv = std::move(argv);
   request.environment = environment.ToStrings();
   request.working_directory = ".";
-  request.dies_with_thread = false;
   return request;
 }
 
-Result<pid_t> Start(const process::SpawnRequest& request) {
-  auto pid = process::Spawn(request);
-  if (pid.status().code() != StatusCode::kNotFound) return pid;
-  return WithRemedy(pid.status(),
-                    "install OpenSSH's client (openssh-client or openssh-clients), which asks for "
-                    "the passphrase, or use a key without one");
+Status CannotStart(const Status& cause, const std::string& said) {
+  return WithRemedy(
+      Error(StatusCode::kFailedPrecondition, Message(cause) + (said.empty() ? "" : ": " + said)),
+      "install OpenSSH's client (openssh-client or openssh-clients), which asks for the "
+      "passphrase, and see that `ssh-agent true` succeeds; or use a key without a passphrase");
 }
 
 // The terminal that ssh-add may ask on; in the background, asking would stop us.
@@ -55,15 +54,39 @@ base::UniqueFd Terminal() {
   return terminal;
 }
 
-bool Succeeds(pid_t pid, Deadline deadline) {
+// As long as somebody is asked on the terminal, Ctrl-C is for who asks: it has yet to leave the
+// terminal as it was.
+class InterruptsIgnored {
+ public:
+  InterruptsIgnored() {
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    sigaction(SIGINT, &ignore, &interrupt_);
+    sigaction(SIGQUIT, &ignore, &quit_);
+  }
+  InterruptsIgnored(const InterruptsIgnored&) = delete;
+  InterruptsIgnored& operator=(const InterruptsIgnored&) = delete;
+  ~InterruptsIgnored() {
+    sigaction(SIGINT, &interrupt_, nullptr);
+    sigaction(SIGQUIT, &quit_, nullptr);
+  }
+
+ private:
+  struct sigaction interrupt_ {};
+  struct sigaction quit_ {};
+};
+
+// Returns its wait status; ends it at the deadline, or where nobody can tell when it has ended.
+int Await(pid_t pid, Deadline deadline) {
   const base::UniqueFd end(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   pollfd entry{end.get(), POLLIN, 0};
-  while (poll(&entry, 1, deadline.PollTimeout()) < 0 && errno == EINTR) {
+  while (end.valid() && poll(&entry, 1, deadline.PollTimeout()) < 0 && errno == EINTR) {
   }
   if (entry.revents == 0) kill(pid, SIGTERM);  // on which it leaves the terminal as it was
   int status = -1;
-  waitpid(pid, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
 }
 
 std::string TextIn(int fd) {
@@ -77,18 +100,27 @@ std::string TextIn(int fd) {
 }  // namespace
 
 Result<PrivateAgent> PrivateAgent::Start() {
+  const base::UniqueFd said(memfd_create("ssh-agent", MFD_CLOEXEC));
+  auto agent = Launch(said.get());
+  return agent.ok() ? std::move(agent) : CannotStart(agent.status(), TextIn(said.get()));
+}
+
+Result<PrivateAgent> PrivateAgent::Launch(int stderr_fd) {
   AD_ASSIGN_OR_RETURN(base::FdPair life, base::Pipe());
   AD_ASSIGN_OR_RETURN(base::FdPair output, base::Pipe());
   process::SpawnRequest request = Command({"ssh-agent", "sh", "-c", kUntilWeEnd});
   request.stdin_fd = life.first.get();
   request.stdout_fd = output.second.get();
-  AD_RETURN_IF_ERROR(transport::Start(request).status());
+  request.stderr_fd = stderr_fd;
+  request.dies_with_thread = false;
+  AD_RETURN_IF_ERROR(process::Spawn(request).status());
   output.second.Reset();
   std::string socket;
   const Deadline deadline = Deadline::After(kStartLimit);
   for (char byte = 0; byte != '\n';) {
-    AD_ASSIGN_OR_RETURN(const size_t got, base::ReadSome(output.first.get(), &byte, 1, deadline));
-    if (got == 0) return Error(StatusCode::kUnavailable, "ssh-agent does not start");
+    const auto got = base::ReadSome(output.first.get(), &byte, 1, deadline);
+    if (!got.ok()) return Annotate(got.status(), "ssh-agent does not start");
+    if (*got == 0) return Error(StatusCode::kUnavailable, "ssh-agent does not start");
     if (byte != '\n') socket += byte;
   }
   // Once it answers it is ready to remove its socket when it is ended.
@@ -99,17 +131,33 @@ Result<PrivateAgent> PrivateAgent::Start() {
 Status PrivateAgent::Add(const std::string& key_file) const {
   const base::UniqueFd terminal = Terminal();
   const base::UniqueFd said(memfd_create("ssh-add", MFD_CLOEXEC));
-  process::SpawnRequest request = Command({"ssh-add", "-q", "--", key_file}, socket_);
+  process::SpawnRequest request = Command({"ssh-add", "--", key_file}, socket_);
   request.stdin_fd = terminal.get();
   request.stdout_fd = request.stderr_fd = said.get();
-  request.own_process_group = false;  // so that it may use the terminal
-  AD_ASSIGN_OR_RETURN(const pid_t pid, transport::Start(request));
-  if (Succeeds(pid, Deadline::After(kAnswerLimit))) return OkStatus();
+  request.own_process_group = false;        // so that it may use the terminal
+  request.own_session = !terminal.valid();  // nor open one itself, which would stop us
+  int ended = 0;
+  {
+    std::optional<InterruptsIgnored> ignored;
+    if (terminal.valid()) ignored.emplace();
+    const auto pid = process::Spawn(request);
+    if (!pid.ok()) return CannotStart(pid.status(), "");
+    ended = Await(*pid, Deadline::After(kAnswerLimit));
+  }
+  if (WIFEXITED(ended) && WEXITSTATUS(ended) == 0) return OkStatus();
+  const int signal = WIFSIGNALED(ended) ? WTERMSIG(ended) : 0;
+  if (terminal.valid() && (signal == SIGINT || signal == SIGQUIT)) kill(getpid(), signal);
   const std::string why = TextIn(said.get());
+  if (why.find("Error loading key") != std::string::npos) {
+    return WithRemedy(Error(StatusCode::kFailedPrecondition, "OpenSSH cannot read it: " + why),
+                      "make a new copy of it in OpenSSH's format (ssh-keygen -p -f " + key_file +
+                          "), or a new key");
+  }
   return WithRemedy(
       Error(StatusCode::kFailedPrecondition,
             "no passphrase was given that fits" + (why.empty() ? "" : ": " + why)),
-      "run ssh-add " + key_file + " first, or start from a terminal, where you are asked for it");
+      "run ssh-add " + key_file +
+          " first, or start in the foreground of a terminal, where you are asked for it");
 }
 
 }  // namespace autodist::transport

@@ -13,17 +13,19 @@ namespace autodist::transport {
 // thread at a time.
 class PrivateAgent {
  public:
-  // Fails, with a remedy, where OpenSSH's client is not installed.
+  // Fails with kFailedPrecondition, and a remedy, as where OpenSSH's client is not installed.
   static Result<PrivateAgent> Start();
 
   const std::string& socket() const { return socket_; }
 
   // Runs ssh-add, which asks the person at the terminal for the passphrase until it fits or is
-  // empty, or has the program of SSH_ASKPASS ask. Blocks for some minutes at most. Fails with
-  // kFailedPrecondition, and a remedy, if the key cannot be decrypted.
+  // empty, or has the program of SSH_ASKPASS ask, as it does in the background. Blocks for some
+  // minutes at most; Ctrl-C then ends ssh-add, and us after it. Fails with kFailedPrecondition,
+  // and a remedy, if the key cannot be decrypted.
   Status Add(const std::string& key_file) const;
 
  private:
+  static Result<PrivateAgent> Launch(int stderr_fd);
   PrivateAgent(base::UniqueFd life, std::string socket)
       : life_(std::move(life)), socket_(std::move(socket)) {}
 

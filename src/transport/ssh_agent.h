@@ -1,4 +1,4 @@
-// The user's ssh-agent (protocol: draft-miller-ssh-agent).
+// An ssh-agent, the user's or this run's own (protocol: draft-miller-ssh-agent).
 #pragma once
 
 #include <chrono>

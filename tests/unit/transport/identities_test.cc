@@ -270,6 +270,30 @@ TEST_F(IdentitiesTest, EncryptedPemInTheAgent) {
   EXPECT_THAT(Asked(), IsEmpty());
 }
 
+// Left from a key of the same name.
+TEST_F(IdentitiesTest, EncryptedPemBesideThePublicKeyOfAnother) {
+  const std::string file = Generate("key", kPassphrase, "-t ecdsa -m PKCS8");
+  test::Shell("mv " + Generate("other", kPassphrase) + ".pub " + file + ".pub");
+  EXPECT_THAT(Described(For({{file}, true, {}, "", false})), ElementsAre("key"));
+}
+
+TEST_F(IdentitiesTest, CertificateOfAnEncryptedFile) {
+  const std::string file = Generate("key", kPassphrase);
+  Certify(file);
+  EXPECT_THAT(Described(For({{file}, true, {}, "", false})),
+              ElementsAre("certificate key-cert.pub", "key"));
+}
+
+TEST_F(IdentitiesTest, WithoutOpensshUsualFilesThatAreEncryptedAreNamed) {
+  const std::string file = Generate("locked", kPassphrase);
+  const std::string path = getenv("PATH");
+  setenv("PATH", folder_.path().c_str(), 1);
+  const auto offer = For({{file}, false, {}, "", false});
+  setenv("PATH", path.c_str(), 1);
+  EXPECT_THAT(Message(offer.status()),
+              HasSubstr("key file " + file + " is encrypted: 'ssh-agent' is not in PATH"));
+}
+
 TEST_F(IdentitiesTest, NoMoreThanServersTake) {
   std::vector<std::string> files;
   for (const char* name : {"a", "b", "c", "d", "e", "f"}) files.push_back(Generate(name));

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pty.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -130,8 +132,61 @@ TEST_F(PrivateAgentTest, WithoutOpensshTheRemedyIsToInstallIt) {
   setenv("PATH", folder_.path().c_str(), 1);
   const auto agent = PrivateAgent::Start();
   setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(agent.status().code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(Message(agent.status()), HasSubstr("'ssh-agent' is not in PATH"));
   EXPECT_THAT(Remedy(agent.status()), HasSubstr("install OpenSSH's client"));
+}
+
+TEST_F(PrivateAgentTest, TellsWhyTheAgentDoesNotStart) {
+  // Without the shell that it is to run.
+  test::Shell("ln -s \"$(command -v ssh-agent)\" " + folder_.path());
+  const std::string path = getenv("PATH");
+  setenv("PATH", folder_.path().c_str(), 1);
+  const auto agent = PrivateAgent::Start();
+  setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(agent.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Message(agent.status()), HasSubstr("does not start: sh: No such file or directory"));
+  EXPECT_THAT(Remedy(agent.status()), HasSubstr("ssh-agent true"));
+}
+
+TEST_F(PrivateAgentTest, WhatOpensshCannotReadIsNoWrongPassphrase) {
+  const auto agent = PrivateAgent::Start();
+  ASSERT_TRUE(agent.ok()) << agent.status();
+  const std::string file = Generate();
+  test::Shell("sed -i 4d " + file);
+  const Status status = agent->Add(file);
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Message(status), HasSubstr("OpenSSH cannot read it: Error loading key"));
+  EXPECT_THAT(Remedy(status), HasSubstr("ssh-keygen -p -f " + file));
+}
+
+// Else it would go on asking on the terminal, which is somebody else's by then.
+TEST_F(PrivateAgentTest, WhoAsksEndsWithWhoWaitsForTheAnswer) {
+  const std::string file = Generate();
+  const std::string answer = folder_.path() + "/answer";
+  const std::string asks = folder_.path() + "/asks";
+  ASSERT_EQ(mkfifo(answer.c_str(), 0600), 0);
+  ASSERT_EQ(mkfifo(asks.c_str(), 0600), 0);
+  const test::Askpass askpass({});
+  const std::string script = folder_.Write(
+      "script", "#!/bin/sh\necho $PPID > " + asks + "\nread -r it < " + answer + "\n");
+  chmod(script.c_str(), 0700);
+  setenv("SSH_ASKPASS", script.c_str(), 1);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto agent = PrivateAgent::Start();
+    _exit(agent.ok() && agent->Add(file).ok() ? 0 : 1);
+  }
+  const pid_t asking = std::stoi(test::Shell("timeout 20 cat " + asks));
+  kill(child, SIGKILL);
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  const Deadline deadline = Deadline::After(kAgentLimit);
+  int status = 0;
+  while (waitpid(asking, &status, WNOHANG) == 0 && !deadline.Expired()) usleep(1000);
+  prctl(PR_SET_CHILD_SUBREAPER, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  test::Shell("timeout 20 sh -c ': > " + answer + "'");
 }
 
 TEST_F(PrivateAgentTest, WithoutATerminalNothingIsAsked) {
@@ -145,6 +200,30 @@ TEST_F(PrivateAgentTest, WithoutATerminalNothingIsAsked) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+// What asks on the terminal in the background is stopped, and all its process group with it.
+TEST_F(PrivateAgentTest, InTheBackgroundNothingIsAskedAndNothingStops) {
+  const std::string file = Generate();
+  int master = -1;
+  const pid_t shell = forkpty(&master, nullptr, nullptr, nullptr);
+  if (shell == 0) {
+    const pid_t job = fork();
+    if (job == 0) {
+      setpgid(0, 0);
+      const auto agent = PrivateAgent::Start();
+      _exit(agent.ok() && agent->Add(file).code() == StatusCode::kFailedPrecondition ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(job, &status, WUNTRACED);
+    if (WIFSTOPPED(status)) kill(-job, SIGKILL);
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 2);
+  }
+  const base::UniqueFd terminal(master);
+  int status = 0;
+  ASSERT_EQ(waitpid(shell, &status, 0), shell);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 // A child process that has a key decrypted on a terminal of its own, at whose other end we type.
@@ -171,6 +250,40 @@ TEST_F(PrivateAgentTest, AsksOnTheTerminalWithoutShowingTheAnswer) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << shown;
+}
+
+// Whether what is typed is shown again when the interrupt comes.
+void ExitWithWhetherTheTerminalIsAsItWas(int) {
+  termios mode{};
+  tcgetattr(STDIN_FILENO, &mode);
+  _exit((mode.c_lflag & ECHO) != 0 ? 0 : 1);
+}
+
+TEST_F(PrivateAgentTest, AnInterruptEndsTheAskingFirst) {
+  const std::string file = Generate();
+  int master = -1;
+  const pid_t child = forkpty(&master, nullptr, nullptr, nullptr);
+  if (child == 0) {
+    signal(SIGINT, ExitWithWhetherTheTerminalIsAsItWas);
+    const auto agent = PrivateAgent::Start();
+    if (agent.ok()) (void)agent->Add(file);
+    _exit(2);
+  }
+  const base::UniqueFd terminal(master);
+  const Deadline deadline = Deadline::After(kAgentLimit);
+  std::string shown;
+  for (char byte = 0; !shown.ends_with("passphrase for " + file + ": "); shown += byte) {
+    const auto got = base::ReadSome(terminal.get(), &byte, 1, deadline);
+    ASSERT_TRUE(got.ok() && *got == 1) << shown;
+  }
+  // More than once, as ssh-add misses one that comes just before it reads.
+  int status = -1;
+  while (waitpid(child, &status, WNOHANG) == 0 && !deadline.Expired()) {
+    EXPECT_TRUE(base::WriteAll(terminal.get(), "\x03", deadline).ok());
+    usleep(20'000);
+  }
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 }  // namespace
