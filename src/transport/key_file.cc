@@ -48,7 +48,7 @@ Status CheckMode(const std::string& path, const struct stat& info) {
 // The format is described by PROTOCOL.key in the OpenSSH source.
 Status ReadOpenssh(const std::string& text, KeyFile& file) {
   constexpr std::string_view kMagic("openssh-key-v1\0", 15);
-  const Status damaged = Error(StatusCode::kInvalidArgument, "the key file is damaged");
+  Status damaged = Error(StatusCode::kInvalidArgument, "the key file is damaged");
   const size_t begin = text.find(kOpensshBegin) + kOpensshBegin.size();
   const size_t end = text.find(kOpensshEnd);
   if (end == std::string::npos || end < begin) return damaged;

@@ -286,7 +286,8 @@ TEST_F(IdentitiesTest, CertificateOfAnEncryptedFile) {
 
 TEST_F(IdentitiesTest, WithoutOpensshUsualFilesThatAreEncryptedAreNamed) {
   const std::string file = Generate("locked", kPassphrase);
-  const std::string path = getenv("PATH");
+  const char* const set = getenv("PATH");
+  const std::string path = set ? set : "";
   setenv("PATH", folder_.path().c_str(), 1);
   const auto offer = For({{file}, false, {}, "", false});
   setenv("PATH", path.c_str(), 1);

@@ -128,7 +128,8 @@ TEST_F(PrivateAgentTest, LivesOnWithWhatItsOwnerForksAndEndsWhenThatIsKilled) {
 }
 
 TEST_F(PrivateAgentTest, WithoutOpensshTheRemedyIsToInstallIt) {
-  const std::string path = getenv("PATH");
+  const char* const set = getenv("PATH");
+  const std::string path = set ? set : "";
   setenv("PATH", folder_.path().c_str(), 1);
   const auto agent = PrivateAgent::Start();
   setenv("PATH", path.c_str(), 1);
@@ -140,7 +141,8 @@ TEST_F(PrivateAgentTest, WithoutOpensshTheRemedyIsToInstallIt) {
 TEST_F(PrivateAgentTest, TellsWhyTheAgentDoesNotStart) {
   // Without the shell that it is to run.
   test::Shell("ln -s \"$(command -v ssh-agent)\" " + folder_.path());
-  const std::string path = getenv("PATH");
+  const char* const set = getenv("PATH");
+  const std::string path = set ? set : "";
   setenv("PATH", folder_.path().c_str(), 1);
   const auto agent = PrivateAgent::Start();
   setenv("PATH", path.c_str(), 1);
