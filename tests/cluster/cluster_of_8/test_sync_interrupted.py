@@ -65,12 +65,25 @@ def unsent(host):
     return sum(int(line[4].split(":")[0], 16) for line in lines if line[2].startswith(f"{peer}:"))
 
 
+def stop_while_something_is_on_its_way(sshd, host):
+    """Stops an sshd that reads from here, at a moment at which bytes are then held back."""
+    for _ in range(50):
+        os.kill(sshd, signal.SIGSTOP)
+        time.sleep(0.3)
+        if unsent(host):
+            return
+        # All that its window allows had arrived.
+        os.kill(sshd, signal.SIGCONT)
+        time.sleep(0.01)
+    raise AssertionError("nothing is ever held back")
+
+
 def test_a_packet_that_is_sent_in_part_holds_nobody(start_sync, work, small_buffers):
     make_tree(work, files=1, size=80_000_000)
-    job = start_sync("--lease", "1", "--grace", "1")
+    job = start_sync("--lease", "5", "--grace", "1")
     await_part(5)
     sshd = sshd_of_agent_on(5)
-    os.kill(sshd, signal.SIGSTOP)
+    stop_while_something_is_on_its_way(sshd, 5)
     held = seconds = 0
     while not held or held != unsent(5):
         held, seconds = unsent(5), seconds + 0.2
