@@ -52,11 +52,6 @@ base::UniqueFd TermSignals() {
 std::unique_ptr<grpc::Server> StartServer(grpc::Service& service, int largest_message) {
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(largest_message);
-  // gRPC's estimate of the bandwidth takes pings at times of its own choosing. One that the chief
-  // writes to an agent that has just gone breaks the connection before the last words are read; one
-  // of ours costs time on each node. So each side says itself how far a sender may be ahead.
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, rpc::kStreamWindow);
   builder.RegisterService(&service);
   return builder.BuildAndStart();
 }

@@ -11,10 +11,6 @@ grpc::ChannelArguments Arguments() {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetMaxReceiveMessageSize(kLargestMessage);
-  // A ping that measures the bandwidth may be written when the far end has just closed, which
-  // throws away the status that it sent last. Without it, the window is a fixed one.
-  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kStreamWindow);
   return arguments;
 }
 
