@@ -15,4 +15,7 @@ inline constexpr size_t kLargestGather = 32 << 20;
 // What one rank publishes for others.
 inline constexpr size_t kLargestModex = 1 << 20;
 
+// Bytes of a stream that may be on their way: 4 MiB in 200 ms are 20 MB/s.
+inline constexpr int kStreamWindow = 4 << 20;
+
 }  // namespace autodist::rpc
