@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <utility>
-
 #include "base/fd.h"
 #include "base/log.h"
 
@@ -15,10 +13,12 @@ void Terminal::Flush() {
 }
 
 void Terminal::Flush(Stream stream) {
-  const std::string text = std::exchange(pending_[stream], "");
-  if (closed_[stream] || text.empty()) return;
+  std::string& text = pending_[stream];
+  if (closed_[stream]) text.clear();
+  if (text.empty()) return;
   const int fd = stream == kStdout ? STDOUT_FILENO : STDERR_FILENO;
   const Status written = base::WriteAll(fd, text, base::Deadline::Never());
+  text.clear();  // and keeps its room for what comes next
   if (written.ok()) return;
   closed_[stream] = true;
   warnings_.push_back(std::string(stream == kStdout ? "stdout" : "stderr") + " takes no more (" +
