@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <ranges>
 #include <utility>
 #include <variant>
 
@@ -74,16 +76,9 @@ int Job::Run() {
   journal_.EnterPhase(v1::JOB_PHASE_LAUNCHING, "");
   auto started = starter_.Start(0);
   if (const auto* refused = std::get_if<NotStarted>(&started)) {
-    return Refuse(refused->exit_code, refused->report);
-  }
-  if (options_.on_running) {
-    const auto told = std::make_shared<bool>(false);
-    loop_->InBackground([this, told] {
-      options_.on_running();
-      loop_->Post([told] { *told = true; });
-    });
-    loop_->RunUntil([&] { return *told || stop_.requested(); });
-    if (stop_.requested()) return Refuse(128 + stop_.signal(), kInterrupted);
+    console_.Tell(LogLevel::kError, refused->report);
+    End(true);
+    return Finish(refused->exit_code, refused->report);
   }
   if (options_.timeout.count() > 0) timeout_at_ = loop_->Now() + options_.timeout;
   BeginAttempt(std::get<std::unique_ptr<Attempt>>(std::move(started)));
@@ -92,12 +87,6 @@ int Job::Run() {
   } while (Restart());
   End(true);
   return Finish(attempt_->state().ExitCode(), "");
-}
-
-int Job::Refuse(int exit_code, const std::string& why) {
-  console_.Tell(LogLevel::kError, why);
-  End(true);
-  return Finish(exit_code, why);
 }
 
 // All members are ready: the ranks start.
@@ -119,21 +108,13 @@ void Job::BeginAttempt(std::unique_ptr<Attempt> attempt) {
 }
 
 void Job::RunAttempt() {
-  const auto ending = [this] {
-    return AttemptIsOver() || stop_.given_up() || attempt_->state().cause();
-  };
-  loop_->RunUntil(ending);
-  stop_.BeginEnd(loop_->Now());
-  while (!AttemptIsOver() && !stop_.given_up()) {
-    if (EndIsOverdue()) {
-      console_.Tell(LogLevel::kWarning,
-                    base::Count(attempt_->state().running(), "rank") +
-                        " cannot be ended, not by SIGKILL either; waiting no longer");
-      stop_.GraceIsOver();
-      return;
-    }
-    loop_->RunUntil([this] { return AttemptIsOver() || stop_.given_up(); }, stop_.end_limit());
-  }
+  loop_->RunUntil(
+      [this] { return AttemptIsOver() || stop_.given_up() || attempt_->state().cause(); });
+  if (AwaitEnd([this] { return AttemptIsOver(); })) return;
+  console_.Tell(LogLevel::kWarning,
+                base::Count(attempt_->state().running(), "rank") +
+                    " cannot be ended, not by SIGKILL either; waiting no longer");
+  stop_.GraceIsOver();
 }
 
 // No rank runs any more on any node that answers, or may answer again and is needed.
@@ -150,9 +131,18 @@ bool Job::AttemptIsOver() const {
   return connected >= options_.restarts.min_nodes;
 }
 
-bool Job::EndIsOverdue() {
-  return stop_.EndIsOverdue(loop_->Now(),
-                            {console_.Busy(), console_.written(), nodes_.AnyReconnecting()});
+// Until it is over or given up; false: what is ending has had its time.
+bool Job::AwaitEnd(const std::function<bool()>& over) {
+  bool overdue = false;
+  const auto ended = [&] {
+    if (over() || stop_.given_up()) return true;
+    return overdue = stop_.EndIsOverdue(
+               loop_->Now(), {console_.Busy(), console_.written(), nodes_.AnyReconnecting()});
+  };
+  stop_.BeginEnd(loop_->Now());
+  while (!loop_->RunUntil(ended, stop_.end_limit())) {
+  }
+  return !overdue;
 }
 
 bool Job::Restart() {
@@ -191,29 +181,16 @@ void Job::End(bool leave) {
     if (!state.alive()) return true;
     return !leave && (nodes_.AttemptIsOver(node) || state.reconnecting());
   };
-  const auto all_over = [&] {
-    for (uint32_t i = 0; i < nodes_.size(); ++i) {
-      if (!over(i)) return false;
-    }
-    return true;
-  };
-  stop_.BeginEnd(loop_->Now());
-  while (!all_over() && !stop_.given_up() && !EndIsOverdue()) {
-    loop_->RunUntil([&] { return all_over() || stop_.given_up(); }, stop_.end_limit());
-  }
+  const auto nodes = std::views::iota(0U, nodes_.size());
+  AwaitEnd([&] { return std::ranges::all_of(nodes, over); });
   if (!leave) return;
   if (stop_.given_up()) {
-    loop_->RunUntil(
-        [&] {
-          for (uint32_t i = 0; i < nodes_.size(); ++i) {
-            if (nodes_.Connected(i) && !over(i)) return false;
-          }
-          return true;
-        },
-        loop_->Now() + kLastWordLimit);
+    const auto told = [&](uint32_t node) { return over(node) || !nodes_.Connected(node); };
+    loop_->RunUntil([&] { return std::ranges::all_of(nodes, told); },
+                    loop_->Now() + kLastWordLimit);
   }
   const auto gone = base::Deadline::After(stop_.given_up() ? milliseconds(0) : kGoneLimit);
-  for (uint32_t i = 0; i < nodes_.size(); ++i) {
+  for (const uint32_t i : nodes) {
     const std::string& address = plan_.nodes(static_cast<int>(i)).address();
     const auto link = nodes_.node(i).link();
     if (!over(i)) {

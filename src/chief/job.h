@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,12 +43,12 @@ class Job final : private NodeWatchListener {
   const v1::JobStatus& status() const { return journal_.published(); }
 
  private:
-  int Refuse(int exit_code, const std::string& why);  // before any rank started
   void BeginAttempt(std::unique_ptr<Attempt> attempt);
   void RunAttempt();
   bool AttemptIsOver() const;
   bool Restart();  // false: that is the end
   void End(bool leave);
+  bool AwaitEnd(const std::function<bool()>& over);
   int Finish(int exit_code, const std::string& refusal);  // "": it was started
 
   void OnMemberEvent(uint32_t member, const v1::AgentEvent& event) override;
@@ -59,7 +60,6 @@ class Job final : private NodeWatchListener {
   void Interrupt(int signal);
   void StopAttempt();
   Loop::Time CheckTimes();
-  bool EndIsOverdue();
 
   const v1::LaunchPlan& plan_;
   const JobOptions options_;

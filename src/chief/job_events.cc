@@ -1,5 +1,6 @@
 // Job: what happens to it while it runs.
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -7,12 +8,33 @@
 #include "base/seconds.h"
 #include "base/signal_name.h"
 #include "chief/job.h"
-#include "chief/suspend.h"
 
 namespace autodist::chief {
+namespace {
 
 using base::LogLevel;
+using std::chrono::milliseconds;
 using Action = StopPolicy::Action;
+
+constexpr milliseconds kSuspendLimit{2'000};  // for the nodes to hear of it
+
+v1::ChiefMessage SignalMessage(int signal) {
+  v1::ChiefMessage message;
+  message.mutable_signal()->set_signal(signal);
+  return message;
+}
+
+// Stops all ranks, then this process, until it is continued; then them.
+void Suspend(Loop& loop, NodeWatch& nodes) {
+  nodes.SendToAll(SignalMessage(SIGTSTP));
+  nodes.RenewAll();  // its answer tells that the message has been heard
+  loop.RunUntil([&] { return nodes.AllRenewed(); }, loop.Now() + kSuspendLimit);
+  kill(getpid(), SIGSTOP);
+  nodes.Forgive();
+  nodes.SendToAll(SignalMessage(SIGCONT));
+}
+
+}  // namespace
 
 void Job::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {
   if (event.has_rank_stacks()) return hang_.Take(*attempt_, member, event.rank_stacks());
@@ -35,10 +57,7 @@ void Job::OnWarning(uint32_t node, const std::string& what) {
   const std::string& address = plan_.nodes(static_cast<int>(node)).address();
   console_.Tell(LogLevel::kWarning, address + ": " + what);
   attempt_->warnings.push_back(address + ": " + what);
-  v1::JobEvent event;
-  event.set_node(address);
-  event.set_what(what);
-  journal_.Record(std::move(event));
+  journal_.Record(what, address);
 }
 
 void Job::OnLost(uint32_t node, std::optional<uint32_t> member, const Status& why) {
@@ -89,7 +108,7 @@ void Job::Interrupt(int signal) {
   journal_.ToldToStop();
   const bool launching = journal_.phase() == v1::JOB_PHASE_LAUNCHING;
   if (launching && action == Action::kStop) return starter_.Cancel();
-  if (launching && action == Action::kKill) return nodes_.End(std::chrono::milliseconds(0), true);
+  if (launching && action == Action::kKill) return nodes_.End(milliseconds(0), true);
   if (launching) return;
   const std::string name = base::SignalName(signal);
   journal_.Record("told to stop by " + name);
@@ -101,7 +120,7 @@ void Job::Interrupt(int signal) {
   } else if (action == Action::kKill) {
     console_.Tell(LogLevel::kInfo, name + ": killing what is left");
     attempt_->state().Killed();
-    nodes_.StopRanks(std::chrono::milliseconds(0));
+    nodes_.StopRanks(milliseconds(0));
   } else if (action == Action::kGiveUp) {
     console_.Tell(LogLevel::kInfo, name + ": waiting no longer");
   } else if (first) {
@@ -119,7 +138,6 @@ void Job::StopAttempt() {
 
 // Does what is due; returns when to be called again.
 Loop::Time Job::CheckTimes() {
-  EndIsOverdue();  // what puts the end off is seen as it happens
   if (loop_->Now() >= timeout_at_) {
     timeout_at_ = Loop::Time::max();
     stop_.TimedOut();

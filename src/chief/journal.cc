@@ -48,9 +48,7 @@ Journal::Journal(const v1::LaunchPlan& plan, const JobOptions& options, Loop& lo
 }
 
 Status Journal::Open() {
-  AD_ASSIGN_OR_RETURN(log_, EventLog::Create(log_folder_, [this](Loop::Task task) {
-                        loop_.InBackground(std::move(task));
-                      }));
+  AD_ASSIGN_OR_RETURN(log_, EventLog::Create(log_folder_, loop_));
   return OkStatus();
 }
 
@@ -82,8 +80,9 @@ void Journal::Record(v1::JobEvent event) {
   if (log_) log_->Record(std::move(event));
 }
 
-void Journal::Record(const std::string& what) {
+void Journal::Record(const std::string& what, const std::string& node) {
   v1::JobEvent event;
+  event.set_node(node);
   event.set_what(what);
   Record(std::move(event));
 }

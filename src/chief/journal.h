@@ -31,7 +31,7 @@ class Journal {
   void Ended(int exit_code, const std::string& report);
 
   void Record(v1::JobEvent event);
-  void Record(const std::string& what);
+  void Record(const std::string& what, const std::string& node = "");
 
   // Tells how the job stands, if that has changed.
   void Publish(const NodeWatch& nodes, const Attempt& attempt);

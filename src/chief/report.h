@@ -1,13 +1,22 @@
-// What the user is told of a job that hangs or has failed.
+// What the user is told of a job that cannot start, hangs or has failed.
 #pragma once
 
 #include <chrono>
 #include <string>
 #include <vector>
 
+#include "autodist/v1/plan.pb.h"
 #include "chief/attempt/attempt.h"
+#include "launch/launcher.h"
 
 namespace autodist::chief {
+
+// All nodes on which the launch failed, each with cause and remedy; "" if there is none.
+std::string LaunchReport(const v1::LaunchPlan& plan,
+                         const std::vector<launch::LaunchedNode>& nodes);
+
+// 126 or 127 if all that is wrong is the command, else 125; 0 if nothing is wrong.
+int LaunchExitCode(const std::vector<launch::LaunchedNode>& nodes);
 
 // That no rank has written for `time`, with each one's last line.
 std::string HangReport(const Attempt& attempt, std::chrono::milliseconds time);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/random.h"
 #include "base/utf8.h"
 
 namespace autodist::chief {
@@ -15,6 +16,22 @@ v1::JobEvent EventOfRank(uint32_t rank, const std::string& what) {
   event.set_rank(rank);
   event.set_what(what);
   return event;
+}
+
+// None where the plan asks for none. Its name is a new one each time: PMIx takes whoever knows it
+// for a rank.
+std::optional<v1::PmixWorld> MakePmixWorld(const v1::LaunchPlan& plan) {
+  if (!plan.pmix()) return std::nullopt;
+  v1::PmixWorld world;
+  world.set_name_space("autodist-" + plan.job_id() + "-" + base::RandomHex());
+  for (const v1::NodePlan& node : plan.nodes()) {
+    v1::PmixNode& named = *world.add_nodes();
+    named.set_address(node.address());
+    for (const v1::RankPlan& rank : node.ranks()) {
+      if (!rank.auxiliary()) named.add_ranks(rank.rank());
+    }
+  }
+  return world;
 }
 
 }  // namespace

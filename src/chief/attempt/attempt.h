@@ -13,7 +13,6 @@
 #include "autodist/v1/plan.pb.h"
 #include "chief/attempt/job_state.h"
 #include "chief/attempt/modex.h"
-#include "chief/attempt/pmix_world.h"
 #include "chief/attempt/rendezvous.h"
 #include "chief/loop.h"
 #include "chief/output/rank_logs.h"

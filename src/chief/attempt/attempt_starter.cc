@@ -5,9 +5,9 @@
 
 #include "base/count.h"
 #include "base/log.h"
-#include "chief/attempt/launch_report.h"
 #include "chief/checks/preflight.h"
 #include "chief/exit_codes.h"
+#include "chief/report.h"
 #include "diagnosis/diagnosis_text.h"
 
 namespace autodist::chief {
@@ -68,6 +68,7 @@ std::variant<std::unique_ptr<Attempt>, NotStarted> AttemptStarter::Start(uint32_
     const auto taken = PortsTaken(attempt->plan(), *prepared);
     if (!taken.empty() && CanMovePorts(taken) && moves++ < kMostMoves) continue;
     const Status ready = taken.empty() ? OpenLogs(*attempt) : PortsAreTaken(taken);
+    if (ready.ok() && number == 0 && options_.on_running) AwaitInBackground(options_.on_running);
     if (stop_.requested()) return Interrupted();
     if (!ready.ok()) return failed(ready);
     return attempt;
@@ -103,15 +104,25 @@ void AttemptStarter::TellWarnings(const Attempt& attempt, const Nodes& nodes) {
   }
 }
 
-Status AttemptStarter::OpenLogs(Attempt& attempt) {
-  const auto opened = std::make_shared<std::optional<Result<std::shared_ptr<RankLogs>>>>();
-  loop_.InBackground([this, opened, plan = attempt.plan(), folder = attempt.folder()] {
-    auto logs = RankLogs::Create(plan, folder, options_.prefixes);
-    loop_.Post([opened, logs = std::move(logs)] { opened->emplace(logs); });
+// What may have to wait for a disk; false: it is not waited for any longer.
+bool AttemptStarter::AwaitInBackground(std::function<void()> task) {
+  const auto done = std::make_shared<bool>(false);
+  loop_.InBackground([this, done, task = std::move(task)] {
+    task();
+    loop_.Post([done] { *done = true; });
   });
-  loop_.RunUntil([&] { return opened->has_value() || stop_.requested(); });
-  if (!opened->has_value()) return Error(StatusCode::kCancelled, "interrupted");
-  AD_ASSIGN_OR_RETURN(attempt.logs, std::move(**opened));
+  loop_.RunUntil([&] { return *done || stop_.requested(); });
+  return *done;
+}
+
+Status AttemptStarter::OpenLogs(Attempt& attempt) {
+  const auto opened = std::make_shared<Result<std::shared_ptr<RankLogs>>>(nullptr);
+  if (!AwaitInBackground([this, opened, plan = attempt.plan(), folder = attempt.folder()] {
+        *opened = RankLogs::Create(plan, folder, options_.prefixes);
+      })) {
+    return Error(StatusCode::kCancelled, "interrupted");
+  }
+  AD_ASSIGN_OR_RETURN(attempt.logs, std::move(*opened));
   return OkStatus();
 }
 
@@ -131,10 +142,10 @@ Result<AttemptStarter::Nodes> AttemptStarter::LaunchNodes(const Attempt& attempt
   const auto launching = std::make_shared<Launching>();
   launching->nodes.resize(nodes_.size());
   launcher_->Start([this, launching](launch::LaunchedNode node) {
-    loop_.Post([this, launching, shared = std::make_shared<launch::LaunchedNode>(std::move(node))] {
+    loop_.Post([this, launching, node = std::move(node)] {
       ++launching->done;
-      launch::LaunchedNode& launched = launching->nodes[shared->node_rank] = std::move(*shared);
-      if (launched.link) nodes_.Add(launched.node_rank, launched.link);
+      launching->nodes[node.node_rank] = node;
+      if (node.link) nodes_.Add(node.node_rank, node.link);
     });
   });
   loop_.RunUntil([&] {
@@ -176,16 +187,15 @@ Result<AttemptStarter::Nodes> AttemptStarter::PrepareNodes(const Attempt& attemp
   const auto launching = std::make_shared<Launching>();
   launching->nodes.resize(members.size());
   for (uint32_t i = 0; i < members.size(); ++i) {
-    launcher_->Prepare(
-        members[i], attempt.member_plan(i), attempt.pmix(), nodes_.node(members[i]).link(),
-        [this, i, launching](launch::LaunchedNode node) {
-          loop_.Post(
-              [i, launching, shared = std::make_shared<launch::LaunchedNode>(std::move(node))] {
-                launching->nodes[i] = std::move(*shared);
-                launching->nodes[i].node_rank = i;
-                ++launching->done;
-              });
-        });
+    launcher_->Prepare(members[i], attempt.member_plan(i), attempt.pmix(),
+                       nodes_.node(members[i]).link(),
+                       [this, i, launching](launch::LaunchedNode node) {
+                         node.node_rank = i;
+                         loop_.Post([launching, node = std::move(node)] {
+                           launching->nodes[node.node_rank] = node;
+                           ++launching->done;
+                         });
+                       });
   }
   const auto done = [&] { return launching->done == members.size(); };
   if (!loop_.RunUntil([&] { return done() || stop_.requested(); }) || !done()) {

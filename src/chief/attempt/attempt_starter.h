@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -75,6 +76,7 @@ class AttemptStarter {
   void TellWarnings(const Attempt& attempt, const Nodes& nodes);
   bool CanMovePorts(const std::vector<TakenPort>& taken) const;
   Status PortsAreTaken(const std::vector<TakenPort>& taken) const;
+  bool AwaitInBackground(std::function<void()> task);
   Status OpenLogs(Attempt& attempt);
   NotStarted Interrupted() const;
   bool LostPortRace(const Attempt& attempt);

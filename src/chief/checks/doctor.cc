@@ -25,8 +25,8 @@ Nodes LaunchAll(launch::Launcher& launcher, size_t count, Loop& loop) {
   Nodes nodes(count);
   size_t done = 0;
   launcher.Start([&](launch::LaunchedNode node) {
-    loop.Post([&, shared = std::make_shared<launch::LaunchedNode>(std::move(node))] {
-      nodes[shared->node_rank] = std::move(*shared);
+    loop.Post([&, node = std::move(node)] {
+      nodes[node.node_rank] = node;
       ++done;
     });
   });

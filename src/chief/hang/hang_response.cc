@@ -34,8 +34,7 @@ void HangResponse::AskForStacks(const Attempt& attempt) {
     asked.insert(node);
     nodes_.node(node).SendReliably(look);
   }
-  stacks_.emplace(attempt.folder(), std::move(asked),
-                  [this](Loop::Task task) { loop_.InBackground(std::move(task)); });
+  stacks_.emplace(attempt.folder(), std::move(asked));
   due_ = loop_.Now() + kStacksLimit;
 }
 
@@ -59,7 +58,7 @@ bool HangResponse::StopIsDue() {
 
 void HangResponse::Finish() {
   if (!stacks_) return;
-  stacks_->Finish([this](bool written, std::string text) {
+  stacks_->Write(loop_, [this](bool written, std::string text) {
     console_.Tell(written ? LogLevel::kInfo : LogLevel::kError, std::move(text));
   });
   stacks_.reset();

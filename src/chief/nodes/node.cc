@@ -66,7 +66,7 @@ uint64_t Node::Connect(const std::shared_ptr<launch::NodeLink>& link) {
 void Node::SendResume() {
   v1::ChiefMessage message;
   v1::Resume& resume = *message.mutable_resume();
-  for (const auto& [stream, received] : received_) {
+  for (const auto& [stream, received] : taken_.bytes) {
     v1::OutputAck& ack = *resume.add_outputs();
     ack.set_rank(stream.first);
     ack.set_stream(static_cast<v1::OutputStream>(stream.second));
@@ -77,7 +77,7 @@ void Node::SendResume() {
 }
 
 void Node::SendNow(v1::ChiefMessage message) {
-  message.set_acknowledged(events_taken_);
+  message.set_acknowledged(taken_.events);
   link_->Send(std::move(message));
 }
 
@@ -132,7 +132,7 @@ void Node::DropUnacknowledged() {
 
 void Node::BeginAttempt() {
   const std::lock_guard lock(mutex_);
-  received_.clear();
+  taken_.bytes.clear();
 }
 
 void Node::TakeAcknowledged(uint64_t sequence) {
@@ -143,11 +143,7 @@ void Node::TakeAcknowledged(uint64_t sequence) {
 void Node::TakeResumed(const v1::AgentEvent& event) {
   const std::lock_guard lock(mutex_);
   if (!link_) return;  // it is being disconnected
-  if (instance_ != event.resumed().instance()) {
-    instance_ = event.resumed().instance();
-    events_taken_ = 0;
-    received_.clear();
-  }
+  if (taken_.instance != event.resumed().instance()) taken_ = {event.resumed().instance()};
   key_ = next_key_;
   resumed_ = true;
   TakeAcknowledged(event.acknowledged());
@@ -156,7 +152,7 @@ void Node::TakeResumed(const v1::AgentEvent& event) {
 
 bool Node::TakeOutput(const v1::Output& output) {
   const std::lock_guard lock(mutex_);
-  uint64_t& received = received_[{output.rank(), output.stream()}];
+  uint64_t& received = taken_.bytes[{output.rank(), output.stream()}];
   if (output.offset() != received) return false;
   received += output.data().size() + output.lost();
   return true;
@@ -177,8 +173,8 @@ void Node::Take(uint64_t connection, v1::AgentEvent event) {
     const std::lock_guard lock(mutex_);
     TakeAcknowledged(event.acknowledged());
     if (event.sequence() != 0) {
-      if (event.sequence() <= events_taken_) return;
-      events_taken_ = event.sequence();
+      if (event.sequence() <= taken_.events) return;
+      taken_.events = event.sequence();
     }
     // So that an agent that has nothing more to tell may go.
     if (event.has_ranks_ended() && resumed_) SendNow({});

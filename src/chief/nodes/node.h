@@ -71,8 +71,12 @@ class Node {
   Loop::Time heard() const { return heard_; }
 
  private:
-  using Stream = std::pair<uint32_t, int>;
-
+  // What has come from the agent that runs there now.
+  struct Taken {
+    uint64_t instance = 0;  // of agents
+    uint64_t events = 0;
+    std::map<std::pair<uint32_t, int>, uint64_t> bytes = {};  // by rank and stream
+  };
   // Of one connection: its number, and what comes by it.
   class Connection;
 
@@ -96,11 +100,9 @@ class Node {
   bool resumed_ = false;
   std::string key_;       // that the agent is known to have
   std::string next_key_;  // that it may have instead
-  uint64_t instance_ = 0;
   std::deque<v1::ChiefMessage> unacknowledged_;
   uint64_t last_sequence_ = 0;
-  uint64_t events_taken_ = 0;
-  std::map<Stream, uint64_t> received_;  // bytes
+  Taken taken_;
 };
 
 }  // namespace autodist::chief

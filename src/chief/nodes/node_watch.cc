@@ -100,10 +100,10 @@ void NodeWatch::BringBack(uint32_t node, Loop::Time limit) {
   nodes_[node].attempt_over = false;  // it may still have ranks of an earlier attempt
   if (!linking_.insert(node).second) return;
   launcher_->Reach(node, Deadline::At(limit), [this, node](launch::LaunchedNode linked) {
-    loop_.Post([this, node, linked = std::make_shared<launch::LaunchedNode>(std::move(linked))] {
+    loop_.Post([this, node, linked = std::move(linked)] {
       linking_.erase(node);
       // An agent that is left without a session goes by itself.
-      if (linked->status.ok() && bring_back_) Add(node, linked->link);
+      if (linked.status.ok() && bring_back_) Add(node, linked.link);
     });
   });
 }
@@ -237,9 +237,9 @@ void NodeWatch::TakeClosed(uint32_t node, uint64_t connection, const Status& sta
   if (!linking_.insert(node).second) return;
   launcher_->Resume(node, Deadline::At(watched.state.lost_at()), watched.node->Disconnect(),
                     [this, node, broken](launch::LaunchedNode linked) {
-                      loop_.Post([this, node, broken,
-                                  shared = std::make_shared<launch::LaunchedNode>(
-                                      std::move(linked))] { Linked(node, *shared, broken); });
+                      loop_.Post([this, node, broken, linked = std::move(linked)] {
+                        Linked(node, linked, broken);
+                      });
                     });
 }
 

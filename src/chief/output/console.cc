@@ -1,7 +1,9 @@
 #include "chief/output/console.h"
 
 namespace autodist::chief {
+namespace {
 
+// That all bytes up to the end of this piece have been dealt with.
 v1::OutputAck AckOf(const v1::Output& output) {
   v1::OutputAck ack;
   ack.set_rank(output.rank());
@@ -9,6 +11,8 @@ v1::OutputAck AckOf(const v1::Output& output) {
   ack.set_offset(output.offset() + output.data().size() + output.lost());
   return ack;
 }
+
+}  // namespace
 
 void Console::Write(std::shared_ptr<RankLogs> logs, uint32_t node, v1::Output output) {
   const std::lock_guard lock(mutex_);

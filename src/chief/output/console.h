@@ -19,9 +19,6 @@
 
 namespace autodist::chief {
 
-// That all bytes up to the end of this piece have been dealt with.
-v1::OutputAck AckOf(const v1::Output& output);
-
 // Thread-safe; no call blocks but Finish and the destructor.
 class Console {
  public:

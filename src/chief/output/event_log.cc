@@ -6,35 +6,13 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "base/fd.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
 
 namespace autodist::chief {
 
-class EventLog::File {
- public:
-  explicit File(base::UniqueFd fd) : fd_(std::move(fd)) {}
-
-  void Write(const std::string& line) {
-    if (cut_short_) return;
-    const Status written = base::WriteAll(fd_.get(), line, base::Deadline::Never());
-    if (written.ok()) return;
-    cut_short_ = true;
-    base::Log(base::LogLevel::kWarning, "events.jsonl is cut short: " + Message(written));
-  }
-
- private:
-  base::UniqueFd fd_;
-  bool cut_short_ = false;
-};
-
-EventLog::EventLog(std::shared_ptr<File> file, InBackground in_background)
-    : file_(std::move(file)), in_background_(std::move(in_background)) {}
-
-Result<std::unique_ptr<EventLog>> EventLog::Create(const std::string& folder,
-                                                   InBackground in_background) {
+Result<std::unique_ptr<EventLog>> EventLog::Create(const std::string& folder, Loop& loop) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
@@ -46,8 +24,7 @@ Result<std::unique_ptr<EventLog>> EventLog::Create(const std::string& folder,
   const std::string path = folder + "/events.jsonl";
   base::UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   if (!file.valid()) return ErrnoError(errno, path);
-  return std::unique_ptr<EventLog>(
-      new EventLog(std::make_shared<File>(std::move(file)), std::move(in_background)));
+  return std::unique_ptr<EventLog>(new EventLog(loop, std::move(file)));
 }
 
 void EventLog::Record(v1::JobEvent event) {
@@ -58,7 +35,15 @@ void EventLog::Record(v1::JobEvent event) {
   options.preserve_proto_field_names = true;
   if (!google::protobuf::util::MessageToJsonString(event, &line, options).ok()) return;
   line += '\n';
-  in_background_([file = file_, line = std::move(line)] { file->Write(line); });
+  loop_.InBackground([this, line = std::move(line)] { Write(line); });
+}
+
+void EventLog::Write(const std::string& line) {
+  if (cut_short_) return;
+  const Status written = base::WriteAll(file_.get(), line, base::Deadline::Never());
+  if (written.ok()) return;
+  cut_short_ = true;
+  base::Log(base::LogLevel::kWarning, "events.jsonl is cut short: " + Message(written));
 }
 
 }  // namespace autodist::chief

@@ -1,34 +1,34 @@
 // What happens to a job, with time and cause, in its log folder.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "autodist/status.h"
 #include "autodist/v1/job.pb.h"
+#include "base/fd.h"
+#include "chief/loop.h"
 
 namespace autodist::chief {
 
-// For one thread, which it does not block but in Create.
+// For the loop's thread, which it does not block but in Create. The loop's background must be
+// drained before it goes.
 class EventLog {
  public:
-  // Runs the task, which may wait for a disk; one after another.
-  using InBackground = std::function<void(std::function<void()> task)>;
-
   // Makes the folder, with those above it, for this user alone, and events.jsonl in it.
-  static Result<std::unique_ptr<EventLog>> Create(const std::string& folder,
-                                                  InBackground in_background);
+  static Result<std::unique_ptr<EventLog>> Create(const std::string& folder, Loop& loop);
 
   // Adds the present time. A full disk is told once, in the log.
   void Record(v1::JobEvent event);
 
  private:
-  class File;
-  EventLog(std::shared_ptr<File> file, InBackground in_background);
+  EventLog(Loop& loop, base::UniqueFd file) : loop_(loop), file_(std::move(file)) {}
+  void Write(const std::string& line);
 
-  const std::shared_ptr<File> file_;  // the background's, too
-  const InBackground in_background_;
+  Loop& loop_;
+  const base::UniqueFd file_;
+  bool cut_short_ = false;  // the background's
 };
 
 }  // namespace autodist::chief

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "support/temp_folder.h"
+#include "support/turned_loop.h"
 
 namespace autodist::chief {
 namespace {
@@ -23,14 +24,12 @@ v1::RankStacks OfNode(const std::string& text) {
   return stacks;
 }
 
-const StackFile::InBackground kAtOnce = [](const auto& task) { task(); };
-
 class StackFileTest : public testing::Test {
  protected:
   // Of the file that it tells of.
   std::string Content() {
     std::string told;
-    file_.Finish([&](bool written, std::string text) {
+    file_.Write(loop_, [&](bool written, std::string text) {
       EXPECT_TRUE(written) << text;
       told = std::move(text);
     });
@@ -40,7 +39,8 @@ class StackFileTest : public testing::Test {
   }
 
   const test::TempFolder folder_;
-  StackFile file_{folder_.path(), {0, 2}, kAtOnce};
+  test::TurnedLoop loop_;
+  StackFile file_{folder_.path(), {0, 2}};
 };
 
 TEST_F(StackFileTest, IsCompleteWithEachNodesLastWord) {
@@ -70,8 +70,9 @@ TEST_F(StackFileTest, NobodySpeaksUnaskedOrAfterItsLastWord) {
 }
 
 TEST(StackFileFailureTest, AFolderThatIsNotThereIsNamed) {
-  StackFile file("/no/such/folder", {0}, kAtOnce);
-  file.Finish([](bool written, const std::string& text) {
+  test::TurnedLoop loop;
+  StackFile file("/no/such/folder", {0});
+  file.Write(loop, [](bool written, const std::string& text) {
     EXPECT_FALSE(written);
     EXPECT_THAT(text, testing::HasSubstr("/no/such/folder/stacks-"));
   });

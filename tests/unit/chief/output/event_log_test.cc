@@ -11,14 +11,13 @@
 
 #include "support/spool_files.h"
 #include "support/temp_folder.h"
+#include "support/turned_loop.h"
 
 namespace autodist::chief {
 namespace {
 
 using testing::HasSubstr;
 using testing::SizeIs;
-
-const EventLog::InBackground kAtOnce = [](const auto& task) { task(); };
 
 class EventLogTest : public testing::Test {
  protected:
@@ -37,12 +36,13 @@ class EventLogTest : public testing::Test {
     return event;
   }
 
+  test::TurnedLoop loop_;
   const test::TempFolder folder_;
   const std::string job_ = folder_.path() + "/logs/job";
 };
 
 TEST_F(EventLogTest, AnEventIsALineOfJson) {
-  auto log = EventLog::Create(job_, kAtOnce);
+  auto log = EventLog::Create(job_, loop_);
   ASSERT_TRUE(log.ok()) << log.status();
   v1::JobEvent event = Event("rank 3\nfailed \xff");
   event.set_rank(0);
@@ -61,7 +61,7 @@ TEST_F(EventLogTest, AnEventIsALineOfJson) {
 }
 
 TEST_F(EventLogTest, TheFolderIsForThisUserAlone) {
-  ASSERT_TRUE(EventLog::Create(job_, kAtOnce).ok());
+  ASSERT_TRUE(EventLog::Create(job_, loop_).ok());
   struct stat info;
   ASSERT_EQ(stat(job_.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0700u);
@@ -71,13 +71,13 @@ TEST_F(EventLogTest, TheFolderIsForThisUserAlone) {
 
 TEST_F(EventLogTest, AFolderThatCannotBeMadeHasARemedy) {
   folder_.Write("logs", "a file");
-  const Status status = EventLog::Create(job_, kAtOnce).status();
+  const Status status = EventLog::Create(job_, loop_).status();
   EXPECT_THAT(Message(status), HasSubstr(job_));
   EXPECT_THAT(Remedy(status), HasSubstr("--log-dir"));
 }
 
 TEST_F(EventLogTest, AFullDiskIsSaidOnce) {
-  auto log = EventLog::Create(job_, kAtOnce);
+  auto log = EventLog::Create(job_, loop_);
   ASSERT_TRUE(log.ok());
   (*log)->Record(Event("fits"));
   testing::internal::CaptureStderr();
