@@ -12,8 +12,8 @@
 #include "base/log.h"
 #include "base/seconds.h"
 #include "base/signal_name.h"
-#include "chief/exit_codes.h"
-#include "chief/report.h"
+#include "chief/attempt/exit_codes.h"
+#include "chief/attempt/report.h"
 #include "plan/plan_text.h"
 
 namespace autodist::chief {

@@ -12,15 +12,15 @@
 #include "autodist/v1/plan.pb.h"
 #include "chief/attempt/attempt.h"
 #include "chief/attempt/attempt_starter.h"
+#include "chief/attempt/job_options.h"
 #include "chief/hang/hang_response.h"
-#include "chief/job_options.h"
 #include "chief/journal.h"
-#include "chief/loop.h"
+#include "chief/loop/loop.h"
+#include "chief/loop/signal_watcher.h"
+#include "chief/loop/stop_policy.h"
 #include "chief/nodes/node_watch.h"
 #include "chief/output/console.h"
 #include "chief/output/output_router.h"
-#include "chief/signal_watcher.h"
-#include "chief/stop_policy.h"
 
 namespace autodist::chief {
 

@@ -8,8 +8,8 @@
 #include "autodist/v1/job.pb.h"
 #include "autodist/v1/plan.pb.h"
 #include "chief/attempt/attempt.h"
-#include "chief/job_options.h"
-#include "chief/loop.h"
+#include "chief/attempt/job_options.h"
+#include "chief/loop/loop.h"
 #include "chief/nodes/node_watch.h"
 #include "chief/output/event_log.h"
 

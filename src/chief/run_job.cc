@@ -5,8 +5,8 @@
 #include <variant>
 
 #include "base/log.h"
-#include "chief/exit_codes.h"
-#include "chief/signal_watcher.h"
+#include "chief/attempt/exit_codes.h"
+#include "chief/loop/signal_watcher.h"
 #include "control/announced_job.h"
 #include "plan/plan_text.h"
 #include "process/detach.h"

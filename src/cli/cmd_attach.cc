@@ -2,7 +2,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "chief/exit_codes.h"
+#include "chief/attempt/exit_codes.h"
 #include "cli/commands.h"
 #include "cli/job_text.h"
 #include "cli/named_job.h"

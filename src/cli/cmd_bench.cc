@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "base/log.h"
-#include "chief/exit_codes.h"
+#include "chief/attempt/exit_codes.h"
 #include "chief/run_job.h"
 #include "cli/bench_options.h"
 #include "cli/commands.h"

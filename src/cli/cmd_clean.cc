@@ -3,8 +3,8 @@
 
 #include "base/count.h"
 #include "base/log.h"
+#include "chief/attempt/exit_codes.h"
 #include "chief/checks/clean.h"
-#include "chief/exit_codes.h"
 #include "cli/commands.h"
 #include "cli/program_options.h"
 #include "launch/bootstrap.h"

@@ -5,8 +5,8 @@
 #include <cstdlib>
 
 #include "base/log.h"
+#include "chief/attempt/exit_codes.h"
 #include "chief/checks/doctor.h"
-#include "chief/exit_codes.h"
 #include "cli/commands.h"
 #include "cli/program_options.h"
 #include "diagnosis/diagnose.h"

@@ -7,7 +7,7 @@
 
 #include "base/count.h"
 #include "base/log.h"
-#include "chief/exit_codes.h"
+#include "chief/attempt/exit_codes.h"
 #include "chief/job.h"
 #include "chief/run_job.h"
 #include "cli/commands.h"

@@ -1,7 +1,7 @@
 // autodist stop JOB [--now]
 #include <signal.h>
 
-#include "chief/exit_codes.h"
+#include "chief/attempt/exit_codes.h"
 #include "cli/commands.h"
 #include "cli/job_text.h"
 #include "cli/named_job.h"

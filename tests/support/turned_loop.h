@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "chief/loop.h"
+#include "chief/loop/loop.h"
 
 namespace autodist::test {
 

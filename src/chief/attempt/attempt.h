@@ -14,7 +14,7 @@
 #include "chief/attempt/job_state.h"
 #include "chief/attempt/modex.h"
 #include "chief/attempt/rendezvous.h"
-#include "chief/loop.h"
+#include "chief/loop/loop.h"
 #include "chief/output/rank_logs.h"
 
 namespace autodist::chief {

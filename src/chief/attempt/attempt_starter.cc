@@ -5,9 +5,9 @@
 
 #include "base/count.h"
 #include "base/log.h"
+#include "chief/attempt/exit_codes.h"
+#include "chief/attempt/report.h"
 #include "chief/checks/preflight.h"
-#include "chief/exit_codes.h"
-#include "chief/report.h"
 #include "diagnosis/diagnosis_text.h"
 
 namespace autodist::chief {

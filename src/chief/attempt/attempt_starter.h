@@ -14,13 +14,13 @@
 #include "autodist/status.h"
 #include "autodist/v1/plan.pb.h"
 #include "chief/attempt/attempt.h"
+#include "chief/attempt/job_options.h"
 #include "chief/attempt/restart_policy.h"
 #include "chief/attempt/taken_ports.h"
-#include "chief/job_options.h"
-#include "chief/loop.h"
+#include "chief/loop/loop.h"
+#include "chief/loop/stop_policy.h"
 #include "chief/nodes/node_watch.h"
 #include "chief/output/console.h"
-#include "chief/stop_policy.h"
 #include "launch/launcher.h"
 
 namespace autodist::chief {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/signal_name.h"
-#include "chief/exit_codes.h"
+#include "chief/attempt/exit_codes.h"
 
 namespace autodist::chief {
 

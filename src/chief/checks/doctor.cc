@@ -4,9 +4,9 @@
 
 #include "base/parallel.h"
 #include "chief/checks/preflight.h"
-#include "chief/loop.h"
+#include "chief/loop/loop.h"
+#include "chief/loop/signal_watcher.h"
 #include "chief/nodes/node.h"
-#include "chief/signal_watcher.h"
 
 namespace autodist::chief {
 namespace {

@@ -3,7 +3,7 @@
 #include <set>
 #include <utility>
 
-#include "chief/report.h"
+#include "chief/attempt/report.h"
 
 namespace autodist::chief {
 namespace {

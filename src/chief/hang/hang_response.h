@@ -6,10 +6,10 @@
 
 #include "autodist/v1/agent.pb.h"
 #include "chief/attempt/attempt.h"
+#include "chief/attempt/job_options.h"
 #include "chief/hang/hang_watch.h"
 #include "chief/hang/stack_file.h"
-#include "chief/job_options.h"
-#include "chief/loop.h"
+#include "chief/loop/loop.h"
 #include "chief/nodes/node_watch.h"
 #include "chief/output/console.h"
 

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-#include "chief/loop.h"
+#include "chief/loop/loop.h"
 
 namespace autodist::chief {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "autodist/v1/agent.pb.h"
-#include "chief/loop.h"
+#include "chief/loop/loop.h"
 
 namespace autodist::chief {
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "autodist/v1/agent.pb.h"
-#include "chief/loop.h"
+#include "chief/loop/loop.h"
 #include "launch/node_link.h"
 
 namespace autodist::chief {

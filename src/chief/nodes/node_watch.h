@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "autodist/v1/plan.pb.h"
-#include "chief/loop.h"
+#include "chief/loop/loop.h"
 #include "chief/nodes/node.h"
 #include "chief/nodes/node_state.h"
 #include "chief/output/console.h"

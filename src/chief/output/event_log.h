@@ -8,7 +8,7 @@
 #include "autodist/status.h"
 #include "autodist/v1/job.pb.h"
 #include "base/fd.h"
-#include "chief/loop.h"
+#include "chief/loop/loop.h"
 
 namespace autodist::chief {
 

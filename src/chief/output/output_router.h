@@ -10,7 +10,7 @@
 
 #include "autodist/v1/agent.pb.h"
 #include "autodist/v1/plan.pb.h"
-#include "chief/loop.h"
+#include "chief/loop/loop.h"
 #include "chief/output/console.h"
 
 namespace autodist::chief {

@@ -1,4 +1,4 @@
-#include "chief/loop.h"
+#include "chief/loop/loop.h"
 
 #include <algorithm>
 #include <utility>

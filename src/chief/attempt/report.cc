@@ -1,10 +1,10 @@
-#include "chief/report.h"
+#include "chief/attempt/report.h"
 
 #include <algorithm>
 
 #include "base/seconds.h"
 #include "base/signal_name.h"
-#include "chief/exit_codes.h"
+#include "chief/attempt/exit_codes.h"
 
 namespace autodist::chief {
 namespace {

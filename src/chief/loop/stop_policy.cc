@@ -1,4 +1,4 @@
-#include "chief/stop_policy.h"
+#include "chief/loop/stop_policy.h"
 
 #include <utility>
 

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "chief/loop.h"
+#include "chief/loop/loop.h"
 
 namespace autodist::chief {
 

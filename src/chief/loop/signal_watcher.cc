@@ -1,4 +1,4 @@
-#include "chief/signal_watcher.h"
+#include "chief/loop/signal_watcher.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "chief/report.h"
+#include "chief/attempt/report.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
