@@ -22,18 +22,6 @@ bool NeedsKeys(const v1::Reach& reach) {
   return reach.has_ssh() && !reach.ssh().by_ssh_program() && reach.ssh().error().empty();
 }
 
-transport::SshProgramTarget ProgramTarget(const v1::SshReach& ssh) {
-  transport::SshProgramTarget target;
-  target.host = ssh.host();
-  target.username = ssh.username();
-  target.port = static_cast<uint16_t>(ssh.port());
-  if (ssh.key_file_required()) target.key_files = ToVector(ssh.key_files());
-  target.proxy_jump = ssh.proxy_jump();
-  target.host_key_check = ssh.host_key_check();
-  target.connect_limit = std::chrono::milliseconds(ssh.connect_limit_ms());
-  return target;
-}
-
 }  // namespace
 
 std::shared_ptr<Logins> Logins::For(const v1::LaunchPlan& plan) {
@@ -61,23 +49,12 @@ Result<std::unique_ptr<transport::Transport>> Logins::TransportTo(const v1::Reac
     if (offer.ok()) {
       const auto address = base::IpAddress::Parse(ssh.address());
       if (!address) return Error(StatusCode::kInvalidArgument, "not an address");
-      session.emplace();
-      session->host_key_name = ssh.host_key_name();
-      session->address = *address;
-      session->port = static_cast<uint16_t>(ssh.port());
-      session->username = ssh.username();
-      session->identities = std::move(offer->identities);
-      session->identity_notes = std::move(offer->notes);
-      session->ssh_has_more_keys = offer->only_ssh_can_use_more;
-      session->known_hosts = KnownHostsIn(ToVector(ssh.known_hosts_files()));
-      session->host_key_check = ssh.host_key_check();
-      session->hash_known_hosts = ssh.hash_known_hosts();
-      session->connect_limit = std::chrono::milliseconds(ssh.connect_limit_ms());
+      session = {ssh, *address, *std::move(offer), KnownHostsIn(ToVector(ssh.known_hosts_files()))};
     } else if (offer.status().code() != StatusCode::kUnimplemented) {
       return offer.status();
     }
   }
-  return std::make_unique<transport::SshTransport>(loop, std::move(session), ProgramTarget(ssh));
+  return std::make_unique<transport::SshTransport>(loop, std::move(session), ssh);
 }
 
 std::shared_ptr<transport::KnownHosts> Logins::KnownHostsIn(const std::vector<std::string>& files) {

@@ -34,14 +34,15 @@ bool HasTicket() {
 
 Result<std::unique_ptr<Stream>> SshTransport::Run(const std::vector<std::string>& argv,
                                                   const std::stop_token& stop) {
-  if (!session_ || session_->known_hosts->HasAuthority(session_->host_key_name, session_->port)) {
+  if (!session_ ||
+      session_->known_hosts->HasAuthority(session_->reach.host_key_name(), session_->port())) {
     return program_.Run(argv, stop);
   }
   auto stream = RunInSession(argv, stop);
   const StatusCode code = stream.status().code();
   const bool program_can_more =
-      code == StatusCode::kUnimplemented ||
-      (code == StatusCode::kPermissionDenied && (session_->ssh_has_more_keys || HasTicket()));
+      code == StatusCode::kUnimplemented || (code == StatusCode::kPermissionDenied &&
+                                             (session_->keys.only_ssh_can_use_more || HasTicket()));
   return program_can_more ? program_.Run(argv, stop) : std::move(stream);
 }
 

@@ -13,7 +13,7 @@ namespace autodist::transport {
 class SshTransport final : public Transport {
  public:
   // `loop` must outlive the transport and its streams. Without `session` only the program is used.
-  SshTransport(SshLoop& loop, std::optional<SshTarget> session, SshProgramTarget program)
+  SshTransport(SshLoop& loop, std::optional<SshTarget> session, v1::SshReach program)
       : loop_(loop), session_(std::move(session)), program_(std::move(program)) {}
 
   // The arguments reach the program through the user's login shell, quoted; give it constants

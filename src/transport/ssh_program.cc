@@ -115,7 +115,7 @@ constexpr const char* kCommonOptions[] = {"BatchMode=yes", "ServerAliveInterval=
 
 // `ssh` runs a ProxyCommand through a shell, so it is made of constants; what the user has written
 // comes to it as variables. Unlike -J it offers the node's key files to the jump host, too.
-std::string ProxyCommand(const SshProgramTarget& target, std::vector<std::string>& variables) {
+std::string ProxyCommand(const v1::SshReach& reach, std::vector<std::string>& variables) {
   std::string command = "ssh -W \"[%h]:%p\"";
   for (const char* option : kCommonOptions) command += std::string(" -o ") + option;
   const auto add = [&](const char* flag, const char* name, const std::string& value) {
@@ -123,42 +123,39 @@ std::string ProxyCommand(const SshProgramTarget& target, std::vector<std::string
     variables.push_back(std::string(name) + "=" + value);
     command += std::string(" ") + flag + "\"$" + name + "\"";
   };
-  const size_t comma = target.proxy_jump.rfind(',');
-  const Jump jump = ParseJump(target.proxy_jump.substr(comma + 1));
-  for (const std::string& file : target.key_files) {
-    add("-i ", "AUTODIST_JUMP_KEY", file);  // the spec names one at most
-  }
-  add("-J ", "AUTODIST_JUMP_BEFORE",
-      comma == std::string::npos ? "" : target.proxy_jump.substr(0, comma));
+  const std::string& jumps = reach.proxy_jump();
+  const size_t comma = jumps.rfind(',');
+  const Jump jump = ParseJump(jumps.substr(comma + 1));
+  if (reach.key_file_required()) add("-i ", "AUTODIST_JUMP_KEY", reach.key_files(0));
+  add("-J ", "AUTODIST_JUMP_BEFORE", comma == std::string::npos ? "" : jumps.substr(0, comma));
   add("-l ", "AUTODIST_JUMP_USER", jump.username);
   add("-p ", "AUTODIST_JUMP_PORT", jump.port);
   add("-o StrictHostKeyChecking=", "AUTODIST_JUMP_CHECK",
-      StrictHostKeyChecking(target.host_key_check));
+      StrictHostKeyChecking(reach.host_key_check()));
   add("-- ", "AUTODIST_JUMP_HOST", jump.host);
   return command;
 }
 
-std::vector<std::string> CommandLine(const SshProgramTarget& target, const std::string& command) {
+std::vector<std::string> CommandLine(const v1::SshReach& reach, const std::string& command) {
   std::vector<std::string> line = {kEnv};
   std::vector<std::string> options(std::begin(kCommonOptions), std::end(kCommonOptions));
-  const auto seconds = std::chrono::ceil<std::chrono::seconds>(target.connect_limit).count();
+  const uint32_t seconds = (reach.connect_limit_ms() + 999) / 1000;
   options.insert(options.end(), {"ConnectTimeout=" + std::to_string(seconds), "RemoteCommand=none",
                                  "RequestTTY=no", "ControlMaster=no", "PermitLocalCommand=no",
                                  "ClearAllForwardings=yes"});
   options.push_back(std::string("StrictHostKeyChecking=") +
-                    StrictHostKeyChecking(target.host_key_check));
-  if (target.proxy_jump == "none") {
+                    StrictHostKeyChecking(reach.host_key_check()));
+  if (reach.proxy_jump() == "none") {
     options.push_back("ProxyJump=none");
-  } else if (!target.proxy_jump.empty()) {
-    options.push_back("ProxyCommand=" + ProxyCommand(target, line));
+  } else if (!reach.proxy_jump().empty()) {
+    options.push_back("ProxyCommand=" + ProxyCommand(reach, line));
   }
   line.insert(line.end(), {"ssh", "-T"});
-  if (!target.key_files.empty()) options.push_back("IdentitiesOnly=yes");
+  if (reach.key_file_required()) options.push_back("IdentitiesOnly=yes");
   for (const std::string& option : options) line.insert(line.end(), {"-o", option});
-  for (const std::string& file : target.key_files) line.insert(line.end(), {"-i", file});
-  if (!target.username.empty()) line.insert(line.end(), {"-l", target.username});
-  if (target.port) line.insert(line.end(), {"-p", std::to_string(*target.port)});
-  line.insert(line.end(), {"--", target.host, command});
+  if (reach.key_file_required()) line.insert(line.end(), {"-i", reach.key_files(0)});
+  if (!reach.username().empty()) line.insert(line.end(), {"-l", reach.username()});
+  line.insert(line.end(), {"-p", std::to_string(reach.port()), "--", reach.host(), command});
   return line;
 }
 
@@ -228,11 +225,11 @@ Result<std::unique_ptr<Stream>> SshProgramTransport::Run(const std::vector<std::
                                                          const std::stop_token& stop) {
   if (stop.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
   AD_ASSIGN_OR_RETURN(auto program,
-                      StartProgram(CommandLine(target_, "exec " + base::ShellLine(argv))));
+                      StartProgram(CommandLine(reach_, "exec " + base::ShellLine(argv))));
+  const std::string& jumps = reach_.proxy_jump();
   return std::make_unique<SshProgramStream>(
-      std::move(program), target_.host + (target_.proxy_jump.empty() || target_.proxy_jump == "none"
-                                              ? ""
-                                              : " through " + target_.proxy_jump));
+      std::move(program),
+      reach_.host() + (jumps.empty() || jumps == "none" ? "" : " through " + jumps));
 }
 
 }  // namespace autodist::transport

@@ -2,7 +2,6 @@
 // libssh2 does not know (jump hosts, ProxyCommand, Kerberos, security keys, host certificates).
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -25,26 +24,16 @@ bool OpensshConfigMatters(const std::string& home);
 Result<OpensshConfig> QueryOpensshConfig(const std::string& host, const std::string& username,
                                          std::optional<uint16_t> port);
 
-struct SshProgramTarget {
-  std::string host;      // as the spec writes it, so that the configuration applies
-  std::string username;  // empty, as the rest: as configured
-  std::optional<uint16_t> port;
-  std::vector<std::string> key_files;
-  std::string proxy_jump;  // "user@host:port", several separated by commas; or "none"
-  v1::HostKeyCheck host_key_check = v1::HOST_KEY_CHECK_STRICT;
-  std::chrono::milliseconds connect_limit{};
-};
-
 class SshProgramTransport final : public Transport {
  public:
-  explicit SshProgramTransport(SshProgramTarget target) : target_(std::move(target)) {}
+  explicit SshProgramTransport(v1::SshReach reach) : reach_(std::move(reach)) {}
 
   // As of SshTransport. Whether the login succeeds shows in the stream.
   Result<std::unique_ptr<Stream>> Run(const std::vector<std::string>& argv,
                                       const std::stop_token& stop) override;
 
  private:
-  const SshProgramTarget target_;
+  const v1::SshReach reach_;
 };
 
 }  // namespace autodist::transport

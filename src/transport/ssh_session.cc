@@ -31,7 +31,8 @@ constexpr size_t kStderrTail = 4096;
 // The host key types that known_hosts has for the server, each with a comma after it.
 std::string KnownKeyTypes(const SshTarget& target) {
   std::string types;
-  for (const std::string& type : target.known_hosts->KeyTypes(target.host_key_name, target.port)) {
+  for (const std::string& type :
+       target.known_hosts->KeyTypes(target.reach.host_key_name(), target.port())) {
     // A key of type ssh-rsa signs with SHA-2 these days.
     types += (type == "ssh-rsa" ? "rsa-sha2-512,rsa-sha2-256" : type) + ",";
   }
@@ -40,19 +41,19 @@ std::string KnownKeyTypes(const SshTarget& target) {
 
 Status CheckHostKey(const SshTarget& target, std::string_view key) {
   if (key.empty()) return Error(StatusCode::kUnavailable, "the server shows no host key");
-  const auto answer = target.known_hosts->Check(target.host_key_name, target.port, key);
+  const auto answer = target.known_hosts->Check(target.reach.host_key_name(), target.port(), key);
   const bool revoked = answer.verdict == KnownHosts::Verdict::kRevoked;
-  if (target.host_key_check == v1::HOST_KEY_CHECK_OFF && !revoked) return OkStatus();
-  if (target.host_key_check == v1::HOST_KEY_CHECK_ACCEPT_NEW &&
+  if (target.reach.host_key_check() == v1::HOST_KEY_CHECK_OFF && !revoked) return OkStatus();
+  if (target.reach.host_key_check() == v1::HOST_KEY_CHECK_ACCEPT_NEW &&
       answer.verdict == KnownHosts::Verdict::kUnknown) {
-    AD_RETURN_IF_ERROR(
-        target.known_hosts->Add(target.host_key_name, target.port, key, target.hash_known_hosts));
-    base::Log(base::LogLevel::kInfo, target.host_key_name + ": host key added to known_hosts: " +
-                                         KnownHosts::KeyType(key) + " " +
-                                         KnownHosts::Fingerprint(key));
+    AD_RETURN_IF_ERROR(target.known_hosts->Add(target.reach.host_key_name(), target.port(), key,
+                                               target.reach.hash_known_hosts()));
+    base::Log(base::LogLevel::kInfo,
+              target.reach.host_key_name() + ": host key added to known_hosts: " +
+                  KnownHosts::KeyType(key) + " " + KnownHosts::Fingerprint(key));
     return OkStatus();
   }
-  return HostKeyError(answer, target.host_key_name, target.port, key);
+  return HostKeyError(answer, target.reach.host_key_name(), target.port(), key);
 }
 
 bool HasHungUp(int socket) {
@@ -66,7 +67,7 @@ SshSession::SshSession(SshLoop& loop, SshTarget target, std::string command, bas
     : loop_(loop),
       target_(std::move(target)),
       command_(std::move(command)),
-      authentication_(target_.username, target_.identities, target_.identity_notes,
+      authentication_(target_.reach.username(), target_.keys.identities, target_.keys.notes,
                       [this](const Authentication::Identity& identity, std::string_view request) {
                         const std::lock_guard lock(shared_.mutex);
                         shared_.to_sign = {identity, std::string(request)};
@@ -85,7 +86,7 @@ void SshSession::Enter(Phase phase) {
   phase_ = phase;
   switch (phase) {
     case Phase::kConnect:
-      return LimitTo("connecting", target_.connect_limit);
+      return LimitTo("connecting", milliseconds(target_.reach.connect_limit_ms()));
     case Phase::kBanner:  // within the same limit
       limit_.first = "waiting for the first words of an SSH server";
       return;
@@ -163,7 +164,7 @@ SshSession::Outcome SshSession::Connect() {
   int error = EINPROGRESS;
   if (!tcp_.valid()) {
     Enter(Phase::kConnect);
-    auto connecting = StartConnecting(target_.address, target_.port);
+    auto connecting = StartConnecting(target_.address, target_.port());
     if (const int* failed = std::get_if<int>(&connecting)) {
       error = *failed;
     } else {
@@ -267,8 +268,9 @@ void SshSession::End(const Status& outcome) {
   signing_.request_stop();
   const std::lock_guard lock(shared_.mutex);
   if (!outcome.ok()) {
-    shared_.failure = Annotate(outcome, target_.username + "@" + target_.host_key_name + " port " +
-                                            std::to_string(target_.port));
+    shared_.failure =
+        Annotate(outcome, target_.reach.username() + "@" + target_.reach.host_key_name() +
+                              " port " + std::to_string(target_.port()));
   }
   shared_.ended = true;
   shared_.changed.notify_all();

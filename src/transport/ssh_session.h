@@ -11,7 +11,6 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "autodist/status.h"
 #include "autodist/v1/plan.pb.h"
@@ -20,25 +19,21 @@
 #include "base/ip_address.h"
 #include "transport/authentication.h"
 #include "transport/channel_pump.h"
+#include "transport/identities.h"
 #include "transport/known_hosts.h"
 #include "transport/libssh2_session.h"
-#include "transport/ssh_identity.h"
 #include "transport/ssh_loop.h"
 
 namespace autodist::transport {
 
+// Where to log in, and how.
 struct SshTarget {
-  std::string host_key_name;  // what known_hosts is asked for
-  base::IpAddress address;    // where to connect to
-  uint16_t port = 22;
-  std::string username;
-  std::vector<std::shared_ptr<const SshIdentity>> identities;  // offered in this order
-  std::vector<std::string> identity_notes;                     // about keys that cannot be
-  bool ssh_has_more_keys = false;                              // which only `ssh` can use
+  v1::SshReach reach;
+  base::IpAddress address;  // of `reach`, parsed
+  IdentityOffer keys;
   std::shared_ptr<KnownHosts> known_hosts;
-  v1::HostKeyCheck host_key_check = v1::HOST_KEY_CHECK_STRICT;
-  bool hash_known_hosts = false;              // where a new key is added
-  std::chrono::milliseconds connect_limit{};  // until the server's first words
+
+  uint16_t port() const { return static_cast<uint16_t>(reach.port()); }
 };
 
 // The state is the loop thread's alone; the calls marked so are for other threads.

@@ -71,13 +71,13 @@ class SshSessionTest : public testing::Test {
 
   SshTarget TargetFor(std::vector<Key> keys) {
     SshTarget target;
-    target.host_key_name = "127.0.0.1";
+    target.reach.set_host_key_name("127.0.0.1");
+    target.reach.set_port(server_.port());
+    target.reach.set_username(test::LoopbackSshd::User());
+    target.reach.set_connect_limit_ms(kSessionLimit.count());
     target.address = *base::IpAddress::Parse("127.0.0.1");
-    target.port = server_.port();
-    target.username = test::LoopbackSshd::User();
-    target.identities = std::move(keys);
+    target.keys.identities = std::move(keys);
     target.known_hosts = std::make_shared<KnownHosts>(server_.HostKeyLine(), "known_hosts");
-    target.connect_limit = kSessionLimit;
     return target;
   }
 
@@ -137,7 +137,7 @@ TEST_F(SshSessionTest, TheKeyThatIsAcceptedNeedNotBeTheFirst) {
 TEST_F(SshSessionTest, RefusedKeysAreListed) {
   const Key key = NewKey();
   auto target = TargetFor({key});
-  target.identity_notes = {"another is encrypted"};
+  target.keys.notes = {"another is encrypted"};
   const Status status = Start(std::move(target));
   EXPECT_EQ(status.code(), StatusCode::kPermissionDenied);
   EXPECT_THAT(Message(status), HasSubstr("key refused"));
@@ -234,7 +234,7 @@ TEST_F(SshSessionTest, HostKeys) {
     SshTarget target = TargetFor({key});
     folder_.Write("known_hosts", known);
     target.known_hosts = std::make_shared<KnownHosts>(std::vector{file});
-    target.host_key_check = check;
+    target.reach.set_host_key_check(check);
     return Start(std::move(target));
   };
   EXPECT_THAT(Message(start(v1::HOST_KEY_CHECK_STRICT, "")), HasSubstr("host key unknown"));
@@ -296,7 +296,7 @@ class Listener {
 TEST_F(SshSessionTest, WhatIsNoSshServerIsTold) {
   SshTarget target = TargetFor({NewKey()});
   const auto status_of = [&](const Listener& listener) {
-    target.port = listener.port;
+    target.reach.set_port(listener.port);
     return Start(target);
   };
   EXPECT_THAT(Message(status_of(Listener("HTTP/1.1 400\r\n"))),
@@ -304,14 +304,14 @@ TEST_F(SshSessionTest, WhatIsNoSshServerIsTold) {
   EXPECT_EQ(status_of(Listener("")).code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(Message(status_of(Listener("SSH-2.0-x\r\n"))),
               HasSubstr("the server broke off the SSH handshake"));
-  target.connect_limit = milliseconds(200);
+  target.reach.set_connect_limit_ms(200);
   EXPECT_THAT(Message(status_of(Listener(std::nullopt))),
               HasSubstr("waiting for the first words of an SSH server timed out after 0.2 s"));
 }
 
 TEST_F(SshSessionTest, NobodyListens) {
   SshTarget target = TargetFor({NewKey()});
-  target.port = Listener(std::nullopt).port;
+  target.reach.set_port(Listener(std::nullopt).port);
   const Status status = Start(target);
   EXPECT_THAT(Message(status), HasSubstr("connecting to 127.0.0.1: Connection refused"));
 }
