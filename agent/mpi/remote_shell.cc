@@ -2,11 +2,9 @@
 
 #include <absl/strings/str_join.h>
 #include <getopt.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -19,7 +17,6 @@
 #include "autodist/v1/rendezvous.grpc.pb.h"
 #include "base/random.h"
 #include "base/split.h"
-#include "process/environment.h"
 #include "process/spawn.h"
 #include "rpc/channel.h"
 
@@ -117,20 +114,14 @@ Result<std::string> Take(NodeKeys& keys, uint64_t number) {
 
 // Does not wait for its end; if it fails, this process ends with its exit code.
 Status Run(const std::string& line) {
-  process::SpawnRequest shell;
-  shell.argv = {"/bin/sh", "-c", line};
-  shell.environment = process::Environment::FromStrings(environ).ToStrings();
-  shell.working_directory = ".";
+  process::SpawnRequest shell = process::OurProgram({"/bin/sh", "-c", line});
   shell.stdin_fd = STDIN_FILENO;
   shell.stdout_fd = STDOUT_FILENO;
   shell.stderr_fd = STDERR_FILENO;
   shell.dies_with_thread = shell.own_process_group = false;  // the agent ends it with the job
   AD_ASSIGN_OR_RETURN(const pid_t pid, process::Spawn(shell));
   std::thread([pid] {
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    const int code = process::ExitCode(process::Reap(pid));
     if (code != 0) _exit(code);
   }).detach();
   return OkStatus();

@@ -5,7 +5,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -17,6 +16,7 @@
 
 #include "base/deadline.h"
 #include "base/log.h"
+#include "process/spawn.h"
 
 namespace autodist::process {
 namespace {
@@ -49,13 +49,6 @@ Status CheckOneThread() {
   return OkStatus();
 }
 
-int ExitCodeOf(pid_t child) {
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 // In the old process.
 DetachOutcome WaitFor(pid_t child, int started, int signals) {
   for (;;) {
@@ -68,7 +61,7 @@ DetachOutcome WaitFor(pid_t child, int started, int signals) {
     if (fds[0].revents == 0) continue;
     char byte = 0;
     if (read(started, &byte, 1) == 1) return {true, 0};
-    return {false, ExitCodeOf(child)};
+    return {false, ExitCode(Reap(child))};
   }
 }
 

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -154,8 +155,32 @@ Result<pid_t> Spawn(const SpawnRequest& request) {
   report.second.Reset();
   Failure failure;
   if (read(report.first.get(), &failure, sizeof failure) <= 0) return pid;
-  waitpid(pid, nullptr, 0);
+  Reap(pid);
   return ErrnoError(failure.error, std::string("cannot execute ") + failure.what);
+}
+
+SpawnRequest OurProgram(std::vector<std::string> argv, const Environment& environment) {
+  SpawnRequest request;
+  request.argv = std::move(argv);
+  request.environment = environment.ToStrings();
+  request.working_directory = ".";
+  return request;
+}
+
+bool WaitForEnd(pid_t child, base::Deadline deadline) {
+  const base::UniqueFd end(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
+  return end.valid() && base::WaitReadable(end.get(), deadline).ok();
+}
+
+int Reap(pid_t child) {
+  int status = -1;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+int ExitCode(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
 Result<std::string> FindProgram(const std::string& program, const std::string& path,

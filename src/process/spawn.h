@@ -1,13 +1,16 @@
-// Starting processes.
+// Starting processes, and waiting for their end.
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "autodist/status.h"
+#include "base/deadline.h"
+#include "process/environment.h"
 
 namespace autodist::process {
 
@@ -38,6 +41,20 @@ struct SpawnRequest {
 // Blocks until the program has been executed, a millisecond or so. Fails with kNotFound or
 // kPermissionDenied if it cannot be.
 Result<pid_t> Spawn(const SpawnRequest& request);
+
+// A request to run argv in our working directory.
+SpawnRequest OurProgram(std::vector<std::string> argv,
+                        const Environment& environment = Environment::FromStrings(environ));
+
+// Blocks until our child has ended, and leaves it to Reap. False if the deadline came first, or if
+// the kernel cannot tell.
+bool WaitForEnd(pid_t child, base::Deadline deadline);
+
+// Blocks until our child has ended, and takes it away. Its status, as waitpid gives it.
+int Reap(pid_t child);
+
+// What a shell makes of such a status: the exit code, or 128 + n after signal n.
+int ExitCode(int wait_status);
 
 // Where execvp would find `program`: the first executable in `path`, or `program` itself if it
 // contains a '/', taken from `working_directory`. Fails with kNotFound, or with

@@ -1,18 +1,13 @@
 #include "transport/local.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-
-#include "process/environment.h"
-#include "process/spawn.h"
 
 namespace autodist::transport {
 namespace {
@@ -26,7 +21,7 @@ ProgramStream::~ProgramStream() {
   socket_.Reset();
   // The program sees the end of its input; one that does not care is ended.
   if (!WaitClosed(base::Deadline::After(kEndLimit))) kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);
+  process::Reap(pid_);
 }
 
 std::string ProgramStream::StderrTail() const {
@@ -36,15 +31,6 @@ std::string ProgramStream::StderrTail() const {
       pread(errors_.get(), text.data(), text.size(), std::max<off_t>(size - kTail, 0));
   text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
   return text;
-}
-
-bool ProgramStream::WaitClosed(base::Deadline deadline) {
-  pollfd entry{end_.get(), POLLIN, 0};
-  int ready = 0;
-  do {
-    ready = poll(&entry, 1, deadline.PollTimeout());
-  } while (ready < 0 && errno == EINTR);
-  return ready > 0;
 }
 
 std::optional<int> ProgramStream::ExitStatus() const {
@@ -57,24 +43,13 @@ Result<std::unique_ptr<ProgramStream>> StartProgram(const std::vector<std::strin
   AD_ASSIGN_OR_RETURN(base::FdPair sockets, base::StreamSocketPair());
   base::UniqueFd errors(memfd_create("stderr", MFD_CLOEXEC));
   if (!errors.valid()) return ErrnoError(errno, "memfd_create");
-
-  process::SpawnRequest request;
-  request.argv = argv;
-  request.environment = process::Environment::FromStrings(environ).ToStrings();
-  request.working_directory = ".";
+  process::SpawnRequest request = process::OurProgram(argv);
   request.stdin_fd = request.stdout_fd = sockets.second.get();
   request.stderr_fd = errors.get();
   request.dies_with_thread = false;  // who starts it may be a thread of a moment
   AD_ASSIGN_OR_RETURN(const pid_t pid, process::Spawn(request));
-  base::UniqueFd end(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  if (!end.valid()) {
-    const Status failure = ErrnoError(errno, "pidfd_open");
-    kill(pid, SIGKILL);
-    waitpid(pid, nullptr, 0);
-    return failure;
-  }
   return std::unique_ptr<ProgramStream>(
-      new ProgramStream(pid, std::move(sockets.first), std::move(end), std::move(errors)));
+      new ProgramStream(pid, std::move(sockets.first), std::move(errors)));
 }
 
 Result<std::unique_ptr<Stream>> LocalTransport::Run(const std::vector<std::string>& argv,

@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "process/spawn.h"
 #include "transport/transport.h"
 
 namespace autodist::transport {
@@ -17,7 +18,7 @@ class ProgramStream final : public Stream {
 
   base::UniqueFd TakeSocket() override { return std::move(socket_); }
   std::string StderrTail() const override;
-  bool WaitClosed(base::Deadline deadline) override;
+  bool WaitClosed(base::Deadline deadline) override { return process::WaitForEnd(pid_, deadline); }
   Status Failure() const override { return OkStatus(); }
 
   // nullopt as long as it runs, and if a signal ended it.
@@ -25,12 +26,11 @@ class ProgramStream final : public Stream {
 
  private:
   friend Result<std::unique_ptr<ProgramStream>> StartProgram(const std::vector<std::string>& argv);
-  ProgramStream(pid_t pid, base::UniqueFd socket, base::UniqueFd end, base::UniqueFd errors)
-      : pid_(pid), socket_(std::move(socket)), end_(std::move(end)), errors_(std::move(errors)) {}
+  ProgramStream(pid_t pid, base::UniqueFd socket, base::UniqueFd errors)
+      : pid_(pid), socket_(std::move(socket)), errors_(std::move(errors)) {}
 
   const pid_t pid_;
   base::UniqueFd socket_;
-  const base::UniqueFd end_;  // a pidfd: readable once the program has ended
   const base::UniqueFd errors_;
 };
 

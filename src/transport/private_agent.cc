@@ -1,14 +1,11 @@
 #include "transport/private_agent.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
 #include <optional>
 
@@ -33,11 +30,7 @@ constexpr char kUntilWeEnd[] = "echo \"$SSH_AUTH_SOCK\"; read -r nothing; kill \
 process::SpawnRequest Command(std::vector<std::string> argv, const std::string& agent = "") {
   auto environment = process::Environment::FromStrings(environ);
   environment.Set("SSH_AUTH_SOCK", agent);
-  process::SpawnRequest request;
-  request.argv = std::move(argv);
-  request.environment = environment.ToStrings();
-  request.working_directory = ".";
-  return request;
+  return process::OurProgram(std::move(argv), environment);
 }
 
 Status CannotStart(const Status& cause, const std::string& said) {
@@ -75,19 +68,6 @@ class InterruptsIgnored {
   struct sigaction interrupt_ {};
   struct sigaction quit_ {};
 };
-
-// Returns its wait status; ends it at the deadline, or where nobody can tell when it has ended.
-int Await(pid_t pid, Deadline deadline) {
-  const base::UniqueFd end(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  pollfd entry{end.get(), POLLIN, 0};
-  while (end.valid() && poll(&entry, 1, deadline.PollTimeout()) < 0 && errno == EINTR) {
-  }
-  if (entry.revents == 0) kill(pid, SIGTERM);  // on which it leaves the terminal as it was
-  int status = -1;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status;
-}
 
 std::string TextIn(int fd) {
   std::string text(kMostSaid, '\0');
@@ -142,7 +122,10 @@ Status PrivateAgent::Add(const std::string& key_file) const {
     if (terminal.valid()) ignored.emplace();
     const auto pid = process::Spawn(request);
     if (!pid.ok()) return CannotStart(pid.status(), "");
-    ended = Await(*pid, Deadline::After(kAnswerLimit));
+    if (!process::WaitForEnd(*pid, Deadline::After(kAnswerLimit))) {
+      kill(*pid, SIGTERM);  // on which it leaves the terminal as it was
+    }
+    ended = process::Reap(*pid);
   }
   if (WIFEXITED(ended) && WEXITSTATUS(ended) == 0) return OkStatus();
   const int signal = WIFSIGNALED(ended) ? WTERMSIG(ended) : 0;
