@@ -109,20 +109,14 @@ Result<AgentBinary> AgentBinary::Load(const std::string& path) {
   return binary;
 }
 
-AgentCommand LocalAgentCommand(const AgentBinary& binary, const AgentSession& session) {
-  AgentCommand command{{binary.path, "attach"}};
+AgentCommand AgentCommandAt(const std::string& path, const AgentSession& session) {
+  AgentCommand command{{path, "attach"}};
   AppendSession(command.argv, session);
   return command;
 }
 
 std::string AgentPathOnNode(const AgentBinary& binary) {
   return ".cache/autodist/agent/" + binary.sha256 + "/autodist-agent";
-}
-
-AgentCommand RemoteAgentCommand(const AgentBinary& binary, const AgentSession& session) {
-  AgentCommand command{{AgentPathOnNode(binary), "attach"}};
-  AppendSession(command.argv, session);
-  return command;
 }
 
 AgentCommand InstallingAgentCommand(const AgentBinary& binary, const AgentSession& session) {
@@ -141,10 +135,8 @@ Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& 
   const std::string ready = rpc::ReadyLine(session.nonce);
   const std::string need = rpc::NeedLine(session.nonce);
   const std::string gone = rpc::GoneLine(session.nonce);
-  base::Deadline deadline = base::Deadline::After(kReadyLimit);
-
   const std::string shell = rpc::ShellLine(session.nonce);
-
+  base::Deadline deadline = base::Deadline::After(kReadyLimit);
   std::string seen;
   while (!seen.ends_with(ready)) {
     const auto part = ReadPartOfLine(socket.get(), deadline);

@@ -40,9 +40,8 @@ struct AgentCommand {
   bool installs = false;
 };
 
-// What to run: on this machine, on a node that has the agent already, and on one that gets it.
-AgentCommand LocalAgentCommand(const AgentBinary& binary, const AgentSession& session);
-AgentCommand RemoteAgentCommand(const AgentBinary& binary, const AgentSession& session);
+// What to run where the agent's program is at `path` already, and on a node that gets it.
+AgentCommand AgentCommandAt(const std::string& path, const AgentSession& session);
 AgentCommand InstallingAgentCommand(const AgentBinary& binary, const AgentSession& session);
 
 // Reads what such a command prints until the agent is there, sending it where it is asked for.

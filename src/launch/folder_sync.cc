@@ -115,15 +115,11 @@ void FolderSync::Skip() {
 // What all nodes share; made for the first of them.
 void FolderSync::Begin() {
   const std::lock_guard lock(mutex_);
-  if (std::exchange(begun_, true)) return;
+  if (progress_) return;
   begun_at_ = steady_clock::now();
   folder_.Reset(open(tree_.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   files::RemoveLeftovers(folder_.get());
-  auto probe = files::TemporaryFile::Create(folder_.get());
-  if (probe.ok()) probe_.emplace(std::move(*probe));
-  probe_status_ = WithRemedy(Annotate(probe.status(), tree_.folder + " on the chief"),
-                             "--sync marks the folder with a file for a moment, so that it knows "
-                             "a node that has the same one");
+  probe_.emplace(files::TemporaryFile::Create(folder_.get()));
   progress_.emplace("syncing " + WhatThereIs() + " to " + base::Count(nodes_, "node"),
                     tree_.bytes * nodes_);
 }
@@ -139,15 +135,17 @@ void FolderSync::EndOne(bool ok) {
 
 // `expected`: how much of the content the node needs, once that is known.
 Status FolderSync::Copy(SyncStream& stream, uint64_t& expected, const std::stop_token& stop) {
-  AD_RETURN_IF_ERROR(probe_status_);
+  AD_RETURN_IF_ERROR(WithRemedy(Annotate(probe_->status(), tree_.folder + " on the chief"),
+                                "--sync marks the folder with a file for a moment, so that it "
+                                "knows a node that has the same one"));
   v1::SyncRequest request;
   request.mutable_begin()->set_folder(target_);
-  request.mutable_begin()->set_probe(probe_->name());
+  request.mutable_begin()->set_probe((*probe_)->name());
   if (!stream.Write(request)) return stream.End();
   const auto place = stream.Read();
   if (!place) return stream.End();
   if (place->place().same_folder()) {
-    ++nodes_sharing_;
+    ++sent_.nodes_sharing;
     progress_->NotNeeded(std::exchange(expected, 0));
     return stream.End();
   }
@@ -166,9 +164,9 @@ Status FolderSync::Copy(SyncStream& stream, uint64_t& expected, const std::stop_
   request.mutable_complete();
   stream.Write(request);
   AD_RETURN_IF_ERROR(stream.End());
-  bytes_sent_ += bytes;
-  files_sent_ += differences->wanted.size();
-  nodes_sent_to_ += differences->wanted.empty() ? 0 : 1;
+  sent_.bytes += bytes;
+  sent_.files += differences->wanted.size();
+  sent_.nodes += differences->wanted.empty() ? 0 : 1;
   return OkStatus();
 }
 
@@ -285,12 +283,12 @@ void FolderSync::LogSummary() const {
   char time[32];
   std::snprintf(time, sizeof time, "%.1f s", seconds);
   std::string text = "synced: nothing to send";
-  if (files_sent_ > 0) {
-    text = "synced: " + base::Count(files_sent_, "file") + ", " + base::Bytes(bytes_sent_) +
-           " sent to " + base::Count(nodes_sent_to_, "node") + " in " + time;
+  if (sent_.files > 0) {
+    text = "synced: " + base::Count(sent_.files, "file") + ", " + base::Bytes(sent_.bytes) +
+           " sent to " + base::Count(sent_.nodes, "node") + " in " + time;
   }
-  if (nodes_sharing_ > 0) {
-    text += "; " + base::Count(nodes_sharing_, "node") + " with this very folder";
+  if (sent_.nodes_sharing > 0) {
+    text += "; " + base::Count(sent_.nodes_sharing, "node") + " with this very folder";
   }
   base::Log(base::LogLevel::kInfo, text);
 }

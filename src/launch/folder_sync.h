@@ -55,6 +55,13 @@ class FolderSync {
     std::vector<v1::Suspect> suspects;
   };
 
+  struct Sent {
+    std::atomic<uint64_t> files = 0;
+    std::atomic<uint64_t> bytes = 0;
+    std::atomic<size_t> nodes = 0;          // to which there was something to send
+    std::atomic<size_t> nodes_sharing = 0;  // that have this very folder
+  };
+
   void Begin();
   void EndOne(bool ok);
   Status Copy(SyncStream& stream, uint64_t& expected, const std::stop_token& stop);
@@ -73,19 +80,14 @@ class FolderSync {
 
   std::mutex mutex_;  // guards what follows
   size_t left_;       // nodes that have not had their call
-  bool begun_ = false;
   bool all_well_ = true;
   base::UniqueFd folder_;
-  Status probe_status_;
-  std::optional<files::TemporaryFile> probe_;  // in folder_
+  std::optional<Result<files::TemporaryFile>> probe_;  // in folder_
   std::chrono::steady_clock::time_point begun_at_;
-  std::optional<SyncProgress> progress_;
+  std::optional<SyncProgress> progress_;  // from the first node's call to the end of the last
   std::map<uint64_t, std::shared_future<Result<std::string>>> digests_;  // of entries
 
-  std::atomic<uint64_t> files_sent_ = 0;
-  std::atomic<uint64_t> bytes_sent_ = 0;
-  std::atomic<size_t> nodes_sent_to_ = 0;
-  std::atomic<size_t> nodes_sharing_ = 0;
+  Sent sent_;
 };
 
 }  // namespace autodist::launch

@@ -81,9 +81,7 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
 
 GrpcLink::GrpcLink(std::unique_ptr<transport::Stream> stream,
                    std::shared_ptr<grpc::Channel> channel)
-    : stream_(std::move(stream)),
-      channel_(std::move(channel)),
-      stub_(v1::AgentService::NewStub(channel_)) {}
+    : stream_(std::move(stream)), stub_(v1::AgentService::NewStub(std::move(channel))) {}
 
 GrpcLink::~GrpcLink() = default;
 

@@ -39,7 +39,6 @@ class GrpcLink final : public NodeLink {
                         base::Deadline deadline, const std::stop_token& stop);
 
   const std::unique_ptr<transport::Stream> stream_;
-  const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::AgentService::Stub> stub_;
   std::unique_ptr<Session> session_;
 };

@@ -64,7 +64,10 @@ class PlanLauncher final : public Launcher {
   void PrepareNode(const v1::NodePlan& node, const std::optional<v1::PmixWorld>& pmix,
                    const std::optional<v1::Examination>& examination, LaunchedNode& launched,
                    const std::stop_token& stop);
-  Result<std::shared_ptr<NodeLink>> FirstLink(const v1::NodePlan& node);
+  // Tries for as long as the failures are such as may pass, until the deadline.
+  Result<std::shared_ptr<NodeLink>> LinkTo(const v1::NodePlan& node, bool resume, Deadline deadline,
+                                           const std::stop_token& stop,
+                                           bool (*may_pass)(StatusCode failure));
   LaunchedNode LinkAgain(uint32_t node_rank, bool resume, Deadline deadline,
                          const std::stop_token& stop);
   Result<std::shared_ptr<NodeLink>> TryToReach(transport::Transport& transport,
@@ -124,7 +127,9 @@ void PlanLauncher::Start(const Done& done) {
 LaunchedNode PlanLauncher::Launch(const v1::NodePlan& node) {
   LaunchedNode launched{node.node_rank(), OkStatus(), nullptr, {}};
   FolderSync* sync = node.reach().has_ssh() ? options_.sync.get() : nullptr;
-  auto link = FirstLink(node);
+  // An sshd at its limit of logins in progress, a jump host's above all, takes them a little later.
+  auto link = LinkTo(node, false, Deadline::After(kBusyServerLimit), stop_.get_token(),
+                     [](StatusCode failure) { return failure == StatusCode::kResourceExhausted; });
   if (!link.ok()) {
     if (sync) sync->Skip();
     launched.status = link.status();
@@ -159,14 +164,15 @@ void PlanLauncher::PrepareNode(const v1::NodePlan& node, const std::optional<v1:
   }
 }
 
-// An sshd at its limit of logins in progress, a jump host's above all, takes them a little later.
-Result<std::shared_ptr<NodeLink>> PlanLauncher::FirstLink(const v1::NodePlan& node) {
+Result<std::shared_ptr<NodeLink>> PlanLauncher::LinkTo(const v1::NodePlan& node, bool resume,
+                                                       Deadline deadline,
+                                                       const std::stop_token& stop,
+                                                       bool (*may_pass)(StatusCode failure)) {
   AD_ASSIGN_OR_RETURN(const auto transport, options_.logins->TransportTo(node.reach(), *loop_));
-  const Deadline deadline = Deadline::After(kBusyServerLimit);
   for (Backoff backoff;;) {
-    auto link = TryToReach(*transport, node, false, stop_.get_token());
-    if (link.status().code() != StatusCode::kResourceExhausted ||
-        !WaitBeforeRetry(backoff.Next(), deadline, stop_.get_token())) {
+    auto link = TryToReach(*transport, node, resume, stop);
+    if (link.ok() || !may_pass(link.status().code()) ||
+        !WaitBeforeRetry(backoff.Next(), deadline, stop)) {
       return link;
     }
   }
@@ -175,25 +181,13 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::FirstLink(const v1::NodePlan& no
 LaunchedNode PlanLauncher::LinkAgain(uint32_t node_rank, bool resume, Deadline deadline,
                                      const std::stop_token& stop) {
   v1::NodePlan node = plan_.nodes(static_cast<int>(node_rank));
-  LaunchedNode launched{node_rank, OkStatus(), nullptr, {}};
   if (node.reach().has_ssh()) {
     v1::SshReach& ssh = *node.mutable_reach()->mutable_ssh();
     ssh.set_connect_limit_ms(std::min(ssh.connect_limit_ms(), kReconnectLimitMs));
   }
-  const auto transport = options_.logins->TransportTo(node.reach(), *loop_);
-  if (!transport.ok()) {
-    launched.status = transport.status();
-    return launched;
-  }
-  for (Backoff backoff;;) {
-    auto link = TryToReach(**transport, node, resume, stop);
-    launched.status = link.status();
-    if (link.ok()) launched.link = *std::move(link);
-    if (launched.status.ok() || launched.status.code() == StatusCode::kAborted ||
-        !WaitBeforeRetry(backoff.Next(), deadline, stop)) {
-      return launched;
-    }
-  }
+  auto link = LinkTo(node, resume, deadline, stop,
+                     [](StatusCode failure) { return failure != StatusCode::kAborted; });
+  return {node_rank, link.status(), link.ok() ? *std::move(link) : nullptr, {}};
 }
 
 void PlanLauncher::Resume(uint32_t node_rank, Deadline deadline, std::shared_ptr<NodeLink> broken,
@@ -236,9 +230,8 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::TryToReach(transport::Transport&
                                                : std::string(rpc::kGreetingSize, '-'),
                              resume};
   const bool local = node.reach().has_local();
-  auto link = RunAgent(
-      transport, session,
-      local ? LocalAgentCommand(agent_, session) : RemoteAgentCommand(agent_, session), stop);
+  const std::string path = local ? agent_.path : AgentPathOnNode(agent_);
+  auto link = RunAgent(transport, session, AgentCommandAt(path, session), stop);
   if (!local && link.status().code() == StatusCode::kNotFound) {
     link = RunAgent(transport, session, InstallingAgentCommand(agent_, session), stop);
   }
