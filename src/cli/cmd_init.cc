@@ -36,7 +36,7 @@ struct InitOptions {
   const CLI::Option* hostfile_option = nullptr;
   const CLI::Option* ssh_config_option = nullptr;
 
-  spec::LoginSettings login;
+  spec::SshGroup login;
   std::string output;  // empty: stdout
   bool force = false;
   bool offline = false;

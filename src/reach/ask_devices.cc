@@ -3,15 +3,11 @@
 #include <charconv>
 #include <string>
 
-#include "base/parallel.h"
 #include "reach/login_script.h"
 
 namespace autodist::reach {
 namespace {
 
-using std::chrono::milliseconds;
-
-constexpr size_t kAskedAtOnce = 64;
 constexpr std::string_view kMarker = "\nAUTODIST-DEVICES ";
 
 // The driver's own list is right without any tool; containers see it through nvidia-smi alone.
@@ -19,19 +15,6 @@ constexpr char kDevicesScript[] =
     "n=0; for d in /proc/driver/nvidia/gpus/*/; do if [ -d \"$d\" ]; then n=$((n + 1)); fi; done; "
     "if [ \"$n\" -eq 0 ]; then n=$(nvidia-smi -L 2>/dev/null | grep -c \"^GPU \"); fi; "
     "printf \"\\nAUTODIST-DEVICES %d %d\\n\" \"$n\" \"$(getconf _NPROCESSORS_ONLN)\"";
-
-Result<Devices> Ask(size_t host, const TransportTo& transport_to, milliseconds limit) {
-  AD_ASSIGN_OR_RETURN(const std::unique_ptr<transport::Transport> transport, transport_to(host));
-  Result<Devices> devices = Error(StatusCode::kUnknown, "no answer");
-  AD_RETURN_IF_ERROR(RunLoginScript(
-      *transport, {"/bin/sh", "-c", kDevicesScript},
-      [&](std::string_view output) {
-        devices = ReadDevices(output);
-        return devices.status();
-      },
-      limit));
-  return devices;
-}
 
 }  // namespace
 
@@ -53,12 +36,8 @@ Result<Devices> ReadDevices(std::string_view output) {
   return Error(StatusCode::kInternal, "the answer makes no sense");
 }
 
-std::vector<Result<Devices>> AskDevices(size_t hosts, const TransportTo& transport_to,
-                                        milliseconds limit) {
-  std::vector<Result<Devices>> answers(hosts, Error(StatusCode::kUnknown, "not asked"));
-  base::ParallelFor(hosts, kAskedAtOnce,
-                    [&](size_t host) { answers[host] = Ask(host, transport_to, limit); });
-  return answers;
+Result<Devices> AskDevices(transport::Transport& transport, std::chrono::milliseconds limit) {
+  return RunLoginScript<Devices>(transport, {"/bin/sh", "-c", kDevicesScript}, ReadDevices, limit);
 }
 
 }  // namespace autodist::reach

@@ -2,16 +2,29 @@
 
 #include <mutex>
 
+#include "base/ip_address.h"
 #include "base/log.h"
 #include "base/parallel.h"
-#include "reach/ask_device_ips.h"
+#include "base/split.h"
 #include "reach/ask_devices.h"
+#include "reach/login_script.h"
 #include "reach/logins.h"
 
 namespace autodist::reach {
 namespace {
 
 constexpr size_t kAskedTogether = 64;
+constexpr std::string_view kBegin = "\nAUTODIST-DEVICE-IPS\n";
+constexpr std::string_view kEnd = "AUTODIST-END\n";
+
+// The tool prints "ipaddr:192.168.100.101" first. Its folder is seldom in a login's PATH.
+constexpr char kIpsScript[] =
+    "PATH=$PATH:/usr/local/Ascend/driver/tools:/usr/local/bin; printf '\\nAUTODIST-DEVICE-IPS\\n'; "
+    "for d in \"$@\"; do "
+    "ip=$(hccn_tool -i \"$d\" -ip -g 2>/dev/null | head -n 1 | cut -d : -f 2 | tr -d ' '); "
+    "if [ -z \"$ip\" ]; then "
+    "ip=$(sed -n \"s/^address_$d=//p\" /etc/hccn.conf 2>/dev/null | head -n 1); fi; "
+    "printf '%s\\n' \"$ip\"; done; printf 'AUTODIST-END\\n'";
 
 bool IsSilent(const spec::Node& node) { return !node.gpus.empty() && node.device_ips.empty(); }
 
@@ -29,6 +42,32 @@ Result<std::map<std::string, v1::Reach>> WaysTo(const plan::Input& input) {
 }
 
 }  // namespace
+
+Result<std::vector<std::string>> ReadDeviceIps(std::string_view output, size_t devices) {
+  const size_t begin = output.rfind(kBegin);
+  if (begin == std::string_view::npos) return Error(StatusCode::kNotFound, "no answer");
+  std::string_view lines = output.substr(begin + kBegin.size());
+  const size_t end = lines.rfind(kEnd);
+  if (end == std::string_view::npos) return Error(StatusCode::kNotFound, "no answer");
+  std::vector<std::string> ips;
+  for (const std::string_view line : base::Split(lines.substr(0, end), '\n')) {
+    const auto ip = base::IpAddress::Parse(std::string(line));
+    ips.push_back(ip && !ip->v6 ? ip->ToString() : "");
+  }
+  ips.pop_back();  // behind the last line's end
+  if (ips.size() == devices) return ips;
+  return Error(StatusCode::kInternal, "the answer makes no sense");
+}
+
+Result<std::vector<std::string>> AskDeviceIps(transport::Transport& transport,
+                                              const std::vector<uint32_t>& devices,
+                                              std::chrono::milliseconds limit) {
+  std::vector<std::string> argv = {"/bin/sh", "-c", kIpsScript, "sh"};
+  for (const uint32_t device : devices) argv.push_back(std::to_string(device));
+  return RunLoginScript<std::vector<std::string>>(
+      transport, argv,
+      [&](std::string_view output) { return ReadDeviceIps(output, devices.size()); }, limit);
+}
 
 Status AskForDeviceIps(plan::Input& input) {
   std::vector<spec::Node*> silent;

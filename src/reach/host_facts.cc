@@ -1,13 +1,12 @@
 #include "reach/host_facts.h"
 
-#include <memory>
-
 #include "base/count.h"
 #include "base/log.h"
+#include "base/parallel.h"
 #include "reach/ask_devices.h"
-#include "reach/host_reach.h"
 #include "reach/locate.h"
-#include "transport/local.h"
+#include "reach/logins.h"
+#include "reach/resolve.h"
 
 namespace autodist::reach {
 namespace {
@@ -15,9 +14,20 @@ namespace {
 using base::Log;
 using base::LogLevel;
 
-void WarnWithRemedy(const Status& status) {
-  const std::string remedy = Remedy(status);
-  Log(LogLevel::kWarning, Message(status) + (remedy.empty() ? "" : "\n    to do: " + remedy));
+constexpr size_t kAskedAtOnce = 64;
+
+// The hosts as a spec would have them.
+spec::ResourceSpec SpecOf(const std::vector<spec::HostEntry>& hosts, const spec::SshGroup& login) {
+  spec::ResourceSpec spec;
+  for (const spec::HostEntry& host : hosts) {
+    spec::Node node;
+    node.address = host.host;
+    node.ssh_config = host.user.empty() ? login.username : host.user;
+    spec::SshGroup& group = spec.ssh[node.ssh_config] = login;
+    group.username = node.ssh_config;
+    spec.nodes.push_back(std::move(node));
+  }
+  return spec;
 }
 
 // Which of the hosts is this machine, and under which address the others reach it.
@@ -46,39 +56,61 @@ Status FindThisMachine(const std::vector<spec::HostEntry>& hosts,
   return OkStatus();
 }
 
-void Ask(const std::vector<spec::HostEntry>& hosts, const std::vector<Location>& locations,
-         HostReach& reach, std::vector<spec::HostFacts>& facts) {
+// `ways` lead to the hosts.
+Status Ask(const std::vector<spec::HostEntry>& hosts, const std::vector<v1::Reach>& ways,
+           std::vector<spec::HostFacts>& facts) {
   Log(LogLevel::kInfo, "asking " + base::Count(hosts.size(), "host") + " for " +
                            (hosts.size() == 1 ? "its" : "their") + " devices");
-  for (size_t i = 0; i < hosts.size(); ++i) {
-    if (!locations[i].here) reach.PrepareLogin(i);
-  }
-  const auto answers =
-      AskDevices(hosts.size(), [&](size_t i) -> Result<std::unique_ptr<transport::Transport>> {
-        if (locations[i].here) return std::make_unique<transport::LocalTransport>();
-        return reach.To(i);
-      });
+  Logins logins;
+  for (const v1::Reach& way : ways) logins.Prepare(way);
+  AD_ASSIGN_OR_RETURN(const auto loop, transport::SshLoop::Create());
+  std::vector<Result<Devices>> answers(hosts.size(), Devices{});
+  base::ParallelFor(hosts.size(), kAskedAtOnce, [&](size_t i) {
+    const auto transport = logins.TransportTo(ways[i], *loop);
+    answers[i] = transport.ok() ? AskDevices(**transport) : transport.status();
+  });
   for (size_t i = 0; i < hosts.size(); ++i) {
     if (answers[i].ok()) {
       facts[i].gpus = answers[i]->gpus;
       facts[i].cpus = answers[i]->cpus;
     } else {
       facts[i].not_reached = Message(answers[i].status());
-      WarnWithRemedy(Annotate(answers[i].status(), hosts[i].host + " did not tell its devices"));
+      Log(LogLevel::kWarning,
+          base::FailureText(
+              Annotate(answers[i].status(), hosts[i].host + " did not tell its devices")));
     }
   }
+  return OkStatus();
 }
 
 }  // namespace
 
 Result<std::vector<spec::HostFacts>> FactsOf(const std::vector<spec::HostEntry>& hosts,
-                                             const spec::LoginSettings& login,
-                                             const plan::User& user, AskHosts ask) {
-  AD_ASSIGN_OR_RETURN(const auto reach, HostReach::Create(hosts, login, user));
-  AD_ASSIGN_OR_RETURN(const auto locations, Locate(reach->names()));
+                                             const spec::SshGroup& login, const plan::User& user,
+                                             AskHosts ask) {
+  const spec::ResourceSpec spec = SpecOf(hosts, login);
+  AD_ASSIGN_OR_RETURN(const auto addresses, FindNodes(spec, user));
+  std::vector<std::string> names;  // the HostName that is configured, else the host as given
+  for (const spec::HostEntry& host : hosts) {
+    const auto& openssh = addresses.at(host.host).openssh;
+    const auto hostname = openssh.find("hostname");
+    names.push_back(hostname == openssh.end() ? host.host : hostname->second);
+  }
+  AD_ASSIGN_OR_RETURN(const auto locations, Locate(names));
   std::vector<spec::HostFacts> facts(hosts.size());
   AD_RETURN_IF_ERROR(FindThisMachine(hosts, locations, facts));
-  if (ask == AskHosts::kYes) Ask(hosts, locations, *reach, facts);
+  if (ask == AskHosts::kNo) return facts;
+  std::vector<v1::Reach> ways(hosts.size());
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    const spec::Node& node = spec.nodes[i];
+    if (locations[i].here) {
+      ways[i].mutable_local();
+    } else {
+      *ways[i].mutable_ssh() =
+          plan::MakeSshReach(node, spec.ssh.at(node.ssh_config), addresses.at(node.address), user);
+    }
+  }
+  AD_RETURN_IF_ERROR(Ask(hosts, ways, facts));
   return facts;
 }
 

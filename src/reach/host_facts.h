@@ -16,7 +16,7 @@ enum class AskHosts { kNo, kYes };
 // asks all of them for their devices, by SSH. Blocks on that for kAskLimit, and on name services.
 // What is not found out of a host becomes a warning in the log. Fails where two are this machine.
 Result<std::vector<spec::HostFacts>> FactsOf(const std::vector<spec::HostEntry>& hosts,
-                                             const spec::LoginSettings& login,
-                                             const plan::User& user, AskHosts ask);
+                                             const spec::SshGroup& login, const plan::User& user,
+                                             AskHosts ask);
 
 }  // namespace autodist::reach

@@ -1,12 +1,11 @@
 #include "reach/locate.h"
 
 #include <strings.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/host_name.h"
+#include "base/ip_address.h"
 #include "base/parallel.h"
 #include "reach/resolve.h"
 
@@ -23,10 +22,7 @@ Result<std::vector<Location>> Locate(const std::vector<std::string>& hosts) {
   std::vector<Location> locations(hosts.size());
   base::ParallelFor(hosts.size(), kLookedUpAtOnce, [&](size_t i) {
     Location& location = locations[i];
-    auto addresses = LookUp(hosts[i]);
-    location.resolved = addresses.status();
-    if (addresses.ok()) location.addresses = std::move(*addresses);
-    const auto& found = location.addresses;
+    const auto found = LookUp(hosts[i]).value_or(std::vector<base::IpAddress>());
     location.here = strcasecmp(hosts[i].c_str(), own_name.c_str()) == 0 ||
                     std::any_of(found.begin(), found.end(), [&](const base::IpAddress& address) {
                       return address.IsLoopback() || base::OwnerOf(address, interfaces);

@@ -1,18 +1,15 @@
-// Where hosts are: their addresses, and which of them is this machine.
+// Which of several hosts is this machine, and under which address others reach it.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "autodist/status.h"
-#include "base/ip_address.h"
 
 namespace autodist::reach {
 
 struct Location {
-  std::vector<base::IpAddress> addresses;  // empty where the name does not resolve
-  Status resolved;                         // why not
-  bool here = false;                       // one of them is this machine's, or the name is
+  bool here = false;           // one of its addresses is this machine's, or its name is
   bool only_loopback = false;  // no other node reaches this machine under the host as given
 };
 

@@ -54,7 +54,9 @@ Status NoAnswer(const transport::Stream& stream, const Status& why) {
                     "does a login shell (ssh HOST true) end without error there?");
 }
 
-Status AwaitAnswer(transport::Stream& stream, const ReadAnswer& read_answer, Deadline deadline) {
+Status AwaitAnswer(transport::Stream& stream,
+                   const std::function<Status(std::string_view output)>& is_answered,
+                   Deadline deadline) {
   const base::UniqueFd socket = stream.TakeSocket();
   std::string output = "\n";
   std::array<char, 4096> buffer;
@@ -66,7 +68,7 @@ Status AwaitAnswer(transport::Stream& stream, const ReadAnswer& read_answer, Dea
       return NoAnswer(stream, Error(StatusCode::kNotFound, "it ended without an answer"));
     }
     output.append(buffer.data(), *got);
-    Status answer = read_answer(output);
+    Status answer = is_answered(output);
     if (answer.ok()) return answer;
     if (answer.code() != StatusCode::kNotFound) return WithWhatItSaid(stream, answer);
     if (output.size() > kMostOutput) {
@@ -78,15 +80,16 @@ Status AwaitAnswer(transport::Stream& stream, const ReadAnswer& read_answer, Dea
 
 }  // namespace
 
-Status RunLoginScript(transport::Transport& transport, const std::vector<std::string>& argv,
-                      const ReadAnswer& read_answer, milliseconds limit) {
+Status RunUntilAnswered(transport::Transport& transport, const std::vector<std::string>& argv,
+                        const std::function<Status(std::string_view output)>& is_answered,
+                        milliseconds limit) {
   const Deadline deadline = Deadline::After(limit);
   std::stop_source stop;
   const Alarm alarm(deadline, stop);
   auto stream = transport.Run(argv, stop.get_token());
   if (!stream.ok() && stop.stop_requested()) return TooSlow(limit);
   AD_RETURN_IF_ERROR(stream.status());
-  Status answer = AwaitAnswer(**stream, read_answer, deadline);
+  Status answer = AwaitAnswer(**stream, is_answered, deadline);
   return answer.code() == StatusCode::kDeadlineExceeded ? TooSlow(limit) : answer;
 }
 

@@ -12,14 +12,26 @@
 
 namespace autodist::reach {
 
-// Given all of the output so far, of which the first part may be the login shell's. kNotFound: the
-// answer is not complete; anything else is the outcome.
-using ReadAnswer = std::function<Status(std::string_view output)>;
+// Runs it and reads its output, which begins with a newline that is ours, until `is_answered` is
+// not kNotFound any more, and returns that. Blocks until then, for no longer than the limit. Errors
+// tell what was written to standard error.
+Status RunUntilAnswered(transport::Transport& transport, const std::vector<std::string>& argv,
+                        const std::function<Status(std::string_view output)>& is_answered,
+                        std::chrono::milliseconds limit);
 
-// Runs it and reads its output, which begins with a newline that is ours, until the answer is
-// complete. Blocks until then, for no longer than the limit. Errors tell what was written to
-// standard error.
-Status RunLoginScript(transport::Transport& transport, const std::vector<std::string>& argv,
-                      const ReadAnswer& read_answer, std::chrono::milliseconds limit);
+// The same where `read` makes the answer of all the output so far, of which the first part may be
+// the login shell's; kNotFound: the answer is not complete.
+template <typename Answer>
+Result<Answer> RunLoginScript(transport::Transport& transport, const std::vector<std::string>& argv,
+                              const std::function<Result<Answer>(std::string_view output)>& read,
+                              std::chrono::milliseconds limit) {
+  Result<Answer> answer = Error(StatusCode::kUnknown, "no answer");
+  const auto is_answered = [&](std::string_view output) {
+    answer = read(output);
+    return answer.status();
+  };
+  AD_RETURN_IF_ERROR(RunUntilAnswered(transport, argv, is_answered, limit));
+  return answer;
+}
 
 }  // namespace autodist::reach

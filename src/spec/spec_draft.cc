@@ -45,14 +45,14 @@ void DraftDevices(const HostEntry& host, const HostFacts& facts, Node& node, Spe
 }
 
 // The user of a node that the chief logs in to.
-std::string UserOf(const HostEntry& host, const LoginSettings& login) {
+std::string UserOf(const HostEntry& host, const SshGroup& login) {
   return host.user.empty() ? login.username : host.user;
 }
 
 }  // namespace
 
 SpecDraft DraftSpec(const std::vector<HostEntry>& hosts, const std::vector<HostFacts>& facts,
-                    const LoginSettings& login) {
+                    const SshGroup& login) {
   size_t chief = 0;
   while (chief < hosts.size() && !facts[chief].here) ++chief;
   if (chief == hosts.size()) chief = 0;
@@ -69,10 +69,8 @@ SpecDraft DraftSpec(const std::vector<HostEntry>& hosts, const std::vector<HostF
     draft.notes.push_back({facts[i].address_note, ""});
     DraftDevices(hosts[i], facts[i], node, draft);
     if (i != chief) {
-      SshGroup group;
-      group.key_file = login.key_file;
+      SshGroup group = login;
       group.username = UserOf(hosts[i], login);
-      group.port = login.port;
       const bool plain = users.size() == 1 || group.username.empty();
       node.ssh_config = plain ? kOnlyGroup : "as_" + group.username;
       draft.spec.ssh.emplace(node.ssh_config, std::move(group));

@@ -23,13 +23,6 @@ struct HostFacts {
   std::string not_reached;  // why it did not answer; empty: it was not asked
 };
 
-// How to log in, for all hosts.
-struct LoginSettings {
-  std::string key_file;  // empty: none given
-  std::string username;  // of hosts without a user of their own; empty: none given
-  std::optional<uint16_t> port;
-};
-
 // A spec with what a user should know of its parts.
 struct SpecDraft {
   struct Note {
@@ -42,8 +35,8 @@ struct SpecDraft {
 };
 
 // `facts` has one for each host, of which there is at least one. The chief is the host that is this
-// machine, or else the first.
+// machine, or else the first. `login` is how to log in, to hosts with a user of their own as that.
 SpecDraft DraftSpec(const std::vector<HostEntry>& hosts, const std::vector<HostFacts>& facts,
-                    const LoginSettings& login);
+                    const SshGroup& login);
 
 }  // namespace autodist::spec

@@ -50,15 +50,9 @@ std::optional<CleanedJob> ReadJob(std::string_view line) {
 Result<CleanedNode> Clean(size_t node, const ReachToClean& reach, milliseconds limit) {
   AD_ASSIGN_OR_RETURN(const NodeToClean way, reach(node));
   const std::string nonce = base::RandomHex();
-  Result<CleanedNode> cleaned = Error(StatusCode::kUnknown, "no answer");
-  AD_RETURN_IF_ERROR(reach::RunLoginScript(
+  return reach::RunLoginScript<CleanedNode>(
       *way.transport, {"/bin/sh", "-c", kCleanScript, "sh", nonce, way.agent},
-      [&](std::string_view output) {
-        cleaned = ReadCleaned(output, nonce);
-        return cleaned.status();
-      },
-      limit));
-  return cleaned;
+      [&](std::string_view output) { return ReadCleaned(output, nonce); }, limit);
 }
 
 }  // namespace

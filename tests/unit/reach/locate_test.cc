@@ -17,16 +17,13 @@ TEST(LocateTest, KnowsThisMachine) {
   for (size_t i = 0; i < 3; ++i) EXPECT_TRUE((*found)[i].only_loopback) << i;
   EXPECT_FALSE((*found)[4].here);
   EXPECT_FALSE((*found)[4].only_loopback);
-  ASSERT_EQ((*found)[4].addresses.size(), 1u);
-  EXPECT_EQ((*found)[4].addresses[0].ToString(), "203.0.113.77");
 }
 
 TEST(LocateTest, ANameThatDoesNotResolveIsItsOwnProblem) {
   const auto found = Locate({"a.b.c.invalid", "127.0.0.1"});
   ASSERT_TRUE(found.ok());
-  EXPECT_FALSE((*found)[0].resolved.ok());
   EXPECT_FALSE((*found)[0].here);
-  EXPECT_TRUE((*found)[1].resolved.ok());
+  EXPECT_TRUE((*found)[1].here);
 }
 
 TEST(LocateTest, TheOutwardAddressIsOneOfOursAndNotLoopback) {

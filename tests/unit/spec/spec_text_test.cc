@@ -28,7 +28,16 @@ HostFacts Here(HostFacts facts) {
   return facts;
 }
 
-const LoginSettings kLogin = {"~/.ssh/id_ed25519", "ubuntu", 2222};
+SshGroup Login(const std::string& key_file, const std::string& username,
+               std::optional<uint16_t> port) {
+  SshGroup login;
+  login.key_file = key_file;
+  login.username = username;
+  login.port = port;
+  return login;
+}
+
+const SshGroup kLogin = Login("~/.ssh/id_ed25519", "ubuntu", 2222);
 
 // The text, read, is the draft's spec.
 void ExpectReadsBack(const SpecDraft& draft) {
@@ -129,9 +138,9 @@ TEST(SpecTextTest, WhateverTheNamesAre) {
                  {"-", "yes", 1},
                  {"~", "::2", 1},
                  {"", "x", 1}},
-                {{}, {}, {}, {}, {}}, {"~/a b/'key' #1: {x}", "null", std::nullopt});
+                {{}, {}, {}, {}, {}}, Login("~/a b/'key' #1: {x}", "null", std::nullopt));
   ExpectReadsBack(draft);
-  ExpectReadsBack(DraftSpec({{"", "a", 1}, {"", "b", 1}}, {{}, {}}, {"~", "", 1}));
+  ExpectReadsBack(DraftSpec({{"", "a", 1}, {"", "b", 1}}, {{}, {}}, Login("~", "", 1)));
 }
 
 TEST(SpecTextTest, WhatAHostSaysStaysInItsComment) {

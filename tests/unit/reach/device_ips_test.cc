@@ -1,4 +1,4 @@
-#include "reach/ask_device_ips.h"
+#include "reach/device_ips.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
