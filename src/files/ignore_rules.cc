@@ -4,6 +4,8 @@
 #include <cctype>
 #include <utility>
 
+#include "base/split.h"
+
 namespace autodist::files {
 namespace {
 
@@ -136,10 +138,7 @@ std::string_view WithoutTrailingSpaces(std::string_view line) {
 void IgnoreRules::Add(std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (std::string_view line : base::Split(text, '\n')) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     AddLine(line);
   }

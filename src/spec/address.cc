@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <string_view>
 
 #include "base/ip_address.h"
+#include "base/split.h"
 #include "spec/quoted.h"
+#include "spec/scalars.h"
 
 namespace autodist::spec {
 namespace {
@@ -39,9 +40,8 @@ bool IsUserOfAnAddress(std::string_view text) {
 }
 
 Result<uint16_t> ReadPort(std::string_view text) {
-  uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error == std::errc() && end == text.data() + text.size() && port > 0) return port;
+  const uint32_t port = ReadWholeNumber(text, UINT16_MAX).value_or(0);
+  if (port > 0) return static_cast<uint16_t>(port);
   return Wrong("port " + Quoted(text) + " should be a number from 1 to 65535");
 }
 
@@ -106,13 +106,11 @@ Result<HostAndPort> ReadHostAndPort(const std::string& text) {
 
 Status CheckProxyJump(const std::string& text) {
   if (text == "none") return OkStatus();
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    if (const Status status = CheckJump(text.substr(begin, end - begin)); !status.ok()) {
+  for (const std::string_view jump : base::Split(text, ',')) {
+    if (const Status status = CheckJump(std::string(jump)); !status.ok()) {
       return Wrong(Message(status) +
                    "; a jump is written as user@host:port, several with commas between them");
     }
-    begin = end + 1;
   }
   return OkStatus();
 }

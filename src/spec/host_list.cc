@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 
 #include "base/ip_address.h"
 #include "base/nearest.h"
+#include "base/split.h"
 #include "spec/address.h"
 #include "spec/quoted.h"
+#include "spec/scalars.h"
 
 namespace autodist::spec {
 namespace {
@@ -16,10 +17,11 @@ constexpr size_t kMostProblems = 100;  // of a file that is something else altog
 constexpr size_t kLongestUser = 256;
 constexpr char kBlanks[] = " \t";
 
+// Blanks alone become "" at their begin.
 std::string_view Trimmed(std::string_view text) {
-  const size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
-  const size_t end = text.find_last_not_of(kBlanks);
-  return end == std::string_view::npos ? "" : text.substr(begin, end + 1 - begin);
+  text = text.substr(0, text.find_last_not_of(kBlanks) + 1);
+  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+  return text;
 }
 
 // One line of a hostfile, read from left to right.
@@ -127,12 +129,8 @@ void HostCollector::Add(HostEntry entry, Place place) {
 }
 
 uint32_t HostCollector::ReadSlots(std::string_view text, Place place) {
-  uint32_t slots = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), slots);
-  if (error == std::errc() && end == text.data() + text.size() && slots >= 1 &&
-      slots <= kMostSlots) {
-    return slots;
-  }
+  const uint32_t slots = ReadWholeNumber(text, kMostSlots).value_or(0);
+  if (slots > 0) return slots;
   Report(place, Quoted(text) + " is not a number of devices; it should be from 1 to " +
                     std::to_string(kMostSlots));
   return 0;
@@ -196,30 +194,25 @@ HostList HostCollector::Take(const std::string& nothing) {
 
 HostList ParseHosts(std::string_view text) {
   HostCollector collector("--hosts");
-  for (size_t begin = 0; begin <= text.size() && !collector.Full();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    const std::string_view word = Trimmed(text.substr(begin, end - begin));
+  for (const std::string_view part : base::Split(text, ',')) {
+    const std::string_view word = Trimmed(part);
+    const HostCollector::Place place{1, static_cast<size_t>(word.data() - text.data()) + 1};
     if (word.empty()) {
-      collector.Report({1, begin + 1}, "a host is missing here; hosts are separated by one comma");
+      collector.Report(place, "a host is missing here; hosts are separated by one comma");
     } else {
-      collector.AddWord(word, std::nullopt,
-                        {1, static_cast<size_t>(word.data() - text.data()) + 1});
+      collector.AddWord(word, std::nullopt, place);
     }
-    begin = end + 1;
   }
   return collector.Take("no host");
 }
 
 HostList ParseHostfile(std::string_view text, const std::string& file) {
   HostCollector collector(file);
-  size_t number = 1;
-  for (size_t begin = 0; begin < text.size() && !collector.Full(); ++number) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view line = text.substr(begin, end - begin);
+  size_t number = 0;
+  for (std::string_view line : base::Split(text, '\n')) {
     line = line.substr(0, line.find('#'));
     if (line.ends_with('\r')) line.remove_suffix(1);
-    HostfileLine(line, number, collector).Read();
-    begin = end + 1;
+    HostfileLine(line, ++number, collector).Read();
   }
   return collector.Take("no host in it; it should have lines such as 'gpu1 slots=4'");
 }

@@ -59,9 +59,6 @@ class HostCollector {
   void Report(Place place, const std::string& what);
   void Warn(const std::string& what) { list_.warnings.push_back(what); }
 
-  // True once more than kMostHosts were added, or too much is wrong: reading on is no use.
-  bool Full() const { return full_; }
-
   // The list; one without any host has the problem `nothing`.
   HostList Take(const std::string& nothing);
 
@@ -69,7 +66,7 @@ class HostCollector {
   std::string source_;
   HostList list_;
   std::map<std::string, size_t> index_;  // by identity
-  bool full_ = false;
+  bool full_ = false;  // more than kMostHosts were added, or too much is wrong: the rest is ignored
 };
 
 // Whether this can be the name of a user.

@@ -34,7 +34,7 @@ std::optional<bool> ReadBool(const std::string& text) {
   return std::nullopt;
 }
 
-std::optional<uint32_t> ReadWholeNumber(const std::string& text, uint32_t largest) {
+std::optional<uint32_t> ReadWholeNumber(std::string_view text, uint32_t largest) {
   uint32_t number = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "autodist/status.h"
 #include "spec/resource_spec.h"
@@ -14,7 +15,7 @@ namespace autodist::spec {
 std::optional<bool> ReadBool(const std::string& text);
 
 // Decimal digits, up to `largest`.
-std::optional<uint32_t> ReadWholeNumber(const std::string& text, uint32_t largest);
+std::optional<uint32_t> ReadWholeNumber(std::string_view text, uint32_t largest);
 
 std::optional<double> ReadPositiveNumber(const std::string& text);
 

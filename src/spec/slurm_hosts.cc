@@ -5,8 +5,10 @@
 #include <charconv>
 #include <cstdio>
 
+#include "base/split.h"
 #include "spec/address.h"
 #include "spec/quoted.h"
+#include "spec/scalars.h"
 
 namespace autodist::spec {
 namespace {
@@ -136,19 +138,16 @@ class NodeList {
 // "4(x2),2" means 4, 4, 2. Empty after a report of what is wrong.
 std::vector<uint32_t> ReadCounts(std::string_view text, HostCollector& collector) {
   std::vector<uint32_t> counts;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    std::string_view word = text.substr(begin, end - begin);
+  for (std::string_view word : base::Split(text, ',')) {
+    const auto begin = static_cast<size_t>(word.data() - text.data());
     const size_t open = word.find("(x");
     uint32_t times = 1;
     if (open != std::string_view::npos) {
       std::string_view number = word.substr(open + 2);
       const bool closed = number.ends_with(')');
       if (closed) number.remove_suffix(1);
-      const auto [rest, error] =
-          std::from_chars(number.data(), number.data() + number.size(), times);
-      if (!closed || error != std::errc() || rest != number.data() + number.size() || times == 0 ||
-          counts.size() + times > kMostHosts) {
+      times = ReadWholeNumber(number, kMostHosts).value_or(0);
+      if (!closed || times == 0 || counts.size() + times > kMostHosts) {
         collector.Report({1, begin + open + 1},
                          Quoted(word.substr(open)) + " is not a number of nodes such as '(x2)'");
         return {};
@@ -158,7 +157,6 @@ std::vector<uint32_t> ReadCounts(std::string_view text, HostCollector& collector
     const uint32_t count = collector.ReadSlots(word, {1, begin + 1});
     if (count == 0 || counts.size() + times > kMostHosts) return {};
     counts.insert(counts.end(), times, count);
-    begin = end + 1;
   }
   return counts;
 }
@@ -166,21 +164,14 @@ std::vector<uint32_t> ReadCounts(std::string_view text, HostCollector& collector
 // The devices that "0,1,4-7" names; nullopt if it is nothing of the kind, as "gpu:a100:2" is not.
 std::optional<std::vector<uint32_t>> DeviceNumbers(std::string_view text) {
   std::vector<uint32_t> numbers;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    const char* const stop = text.data() + end;
-    uint32_t first = 0;
-    auto parsed = std::from_chars(text.data() + begin, stop, first);
-    uint32_t last = first;
-    if (parsed.ec == std::errc() && parsed.ptr != stop && *parsed.ptr == '-') {
-      parsed = std::from_chars(parsed.ptr + 1, stop, last);
-    }
-    if (parsed.ec != std::errc() || parsed.ptr != stop || last < first || last >= kMostSlots ||
-        numbers.size() >= kMostSlots) {
-      return std::nullopt;
-    }
-    for (uint32_t number = first; number <= last; ++number) numbers.push_back(number);
-    begin = end + 1;
+  for (const std::string_view part : base::Split(text, ',')) {
+    const size_t dash = part.find('-');
+    const auto first = ReadWholeNumber(part.substr(0, dash), kMostSlots - 1);
+    const auto last = dash == std::string_view::npos
+                          ? first
+                          : ReadWholeNumber(part.substr(dash + 1), kMostSlots - 1);
+    if (!first || !last || *last < *first || numbers.size() >= kMostSlots) return std::nullopt;
+    for (uint32_t number = *first; number <= *last; ++number) numbers.push_back(number);
   }
   return numbers;
 }

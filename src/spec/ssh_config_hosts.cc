@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/fd.h"
+#include "base/split.h"
 #include "spec/address.h"
 #include "spec/quoted.h"
 
@@ -66,11 +67,10 @@ class Config {
 
  private:
   void ReadText(std::string_view text, const std::string& file, bool included) {
-    size_t number = 1;
-    for (size_t begin = 0; begin < text.size() && !collector_.Full(); ++number) {
-      const size_t end = std::min(text.find('\n', begin), text.size());
-      const std::vector<std::string> words = Words(text.substr(begin, end - begin));
-      begin = end + 1;
+    size_t number = 0;
+    for (const std::string_view line : base::Split(text, '\n')) {
+      const std::vector<std::string> words = Words(line);
+      ++number;
       if (words.empty()) continue;
       const std::string where = file + ":" + std::to_string(number) + ": ";
       const std::vector<std::string> arguments(words.begin() + 1, words.end());

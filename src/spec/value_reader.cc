@@ -66,6 +66,13 @@ void ValueReader::Count(const YamlValue& yaml) {
   throw EnoughRead{};
 }
 
+bool ValueReader::CheckKind(const YamlValue& yaml, Kind kind, const std::string& what,
+                            const std::string& wanted) {
+  if (yaml.kind == kind) return true;
+  Report(yaml, what + " is " + TypeName(yaml) + "; it should be " + wanted);
+  return false;
+}
+
 void ValueReader::ForEach(const YamlValue& list, const Handler& handler) {
   for (const YamlValue* entry : list.items) {
     Count(*entry);
@@ -85,9 +92,8 @@ bool ValueReader::ReadMapping(const YamlValue& yaml, const std::string& where,
                               const Handlers& handlers) {
   std::vector<std::string> keys;
   for (const auto& known : handlers) keys.push_back(known.first);
-  if (yaml.kind != Kind::kMapping) {
-    Report(yaml, where + " is " + TypeName(yaml) + "; it should be a mapping with the keys " +
-                     base::Alternatives(keys));
+  if (!CheckKind(yaml, Kind::kMapping, where,
+                 "a mapping with the keys " + base::Alternatives(keys))) {
     return false;
   }
   std::set<std::string> seen;

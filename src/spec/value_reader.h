@@ -35,6 +35,9 @@ class ValueReader {
   void Report(Position where, const std::string& what);
   void Report(const YamlValue& yaml, const std::string& what) { Report(yaml.position, what); }
 
+  // Whether it is of this kind. Reports it if not; `wanted` is what `what` should be.
+  bool CheckKind(const YamlValue& yaml, YamlValue::Kind kind, const std::string& what,
+                 const std::string& wanted);
   void ForEach(const YamlValue& list, const Handler& handler);
   void ForEachEntry(const YamlValue& mapping, const EntryHandler& handler);
   // Calls the handler of each key; reports unknown and repeated keys. False if not a mapping.

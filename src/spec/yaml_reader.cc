@@ -180,9 +180,7 @@ void Reader::ReadAddress(const YamlValue& yaml, Node& node) {
 }
 
 std::vector<uint32_t> Reader::ReadDevices(const YamlValue& yaml, const std::string& key) {
-  if (yaml.kind != Kind::kList) {
-    Report(yaml, "'" + key + "' is " + TypeName(yaml) +
-                     "; it should be a list of device numbers, such as [0, 1]");
+  if (!CheckKind(yaml, Kind::kList, Quoted(key), "a list of device numbers, such as [0, 1]")) {
     return {};
   }
   constexpr uint32_t kLargest = 4095;
@@ -204,11 +202,8 @@ std::vector<uint32_t> Reader::ReadDevices(const YamlValue& yaml, const std::stri
 }
 
 std::vector<std::string> Reader::ReadDeviceIps(const YamlValue& yaml) {
-  if (yaml.kind != Kind::kList) {
-    Report(yaml, std::string("'device_ips' is ") + TypeName(yaml) +
-                     "; it should be a list of IPv4 addresses, one for each of 'gpus'");
-    return {};
-  }
+  constexpr char kWanted[] = "a list of IPv4 addresses, one for each of 'gpus'";
+  if (!CheckKind(yaml, Kind::kList, "'device_ips'", kWanted)) return {};
   std::vector<std::string> ips;
   ForEach(yaml, [&](const YamlValue& entry) {
     if (const auto ip = ReadAs(entry, "device_ips", ReadIpv4)) ips.push_back(*ip);
@@ -217,11 +212,8 @@ std::vector<std::string> Reader::ReadDeviceIps(const YamlValue& yaml) {
 }
 
 void Reader::ReadSsh(const YamlValue& ssh) {
-  if (ssh.kind != Kind::kMapping) {
-    Report(ssh, std::string("'ssh' is ") + TypeName(ssh) +
-                    "; it should map names of your choice to groups of settings");
-    return;
-  }
+  constexpr char kWanted[] = "a mapping from names of your choice to groups of settings";
+  if (!CheckKind(ssh, Kind::kMapping, "'ssh'", kWanted)) return;
   ForEachEntry(ssh, [&](const YamlValue& key, const YamlValue& value) {
     if (key.text.empty()) {
       Report(key, "an ssh group without a name");
@@ -260,11 +252,8 @@ SshGroup Reader::ReadSshGroup(const YamlValue& yaml, const std::string& name) {
 }
 
 void Reader::ReadSharedEnvs(const YamlValue& yaml, SshGroup& group) {
-  if (yaml.kind != Kind::kMapping) {
-    Report(yaml, std::string("'shared_envs' is ") + TypeName(yaml) +
-                     "; it should map variable names to values");
-    return;
-  }
+  constexpr char kWanted[] = "a mapping from variable names to values";
+  if (!CheckKind(yaml, Kind::kMapping, "'shared_envs'", kWanted)) return;
   std::set<std::string> seen;
   ForEachEntry(yaml, [&](const YamlValue& key, const YamlValue& value) {
     const std::string& name = key.text;
@@ -283,11 +272,8 @@ void Reader::ReadSharedEnvs(const YamlValue& yaml, SshGroup& group) {
 }
 
 void Reader::ReadSharedPaths(const YamlValue& yaml) {
-  if (yaml.kind != Kind::kList) {
-    Report(yaml, std::string("'shared_paths' is ") + TypeName(yaml) +
-                     "; it should be a list of folders, such as [/shared, /home]");
-    return;
-  }
+  constexpr char kWanted[] = "a list of folders, such as [/shared, /home]";
+  if (!CheckKind(yaml, Kind::kList, "'shared_paths'", kWanted)) return;
   std::set<std::string> seen;
   ForEach(yaml, [&](const YamlValue& entry) {
     const auto path = ReadAs(entry, "shared_paths", ReadAbsolutePath);
