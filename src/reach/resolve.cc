@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "base/fd.h"
 #include "base/ip_address.h"
 #include "base/parallel.h"
+#include "base/socket_address.h"
 #include "transport/ssh_program.h"
 
 namespace autodist::reach {
@@ -129,20 +129,18 @@ Status CheckChiefIsHere(const std::string& chief_address, const std::string& chi
 }
 
 Result<uint16_t> FreePort() {
-  const base::UniqueFd fd(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const base::UniqueFd fd4(fd.valid() ? -1 : socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int used = fd.valid() ? fd.get() : fd4.get();
-  sockaddr_storage address{};
-  address.ss_family = fd.valid() ? AF_INET6 : AF_INET;
-  socklen_t length = fd.valid() ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-  if (bind(used, reinterpret_cast<const sockaddr*>(&address), length) != 0 ||
-      getsockname(used, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+  base::UniqueFd fd(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  base::IpAddress any;
+  any.v6 = fd.valid();
+  if (!any.v6) fd.Reset(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const base::SocketAddress address(any, 0);
+  sockaddr_in6 bound{};
+  socklen_t length = sizeof bound;
+  if (bind(fd.get(), address.get(), address.length()) != 0 ||
+      getsockname(fd.get(), reinterpret_cast<sockaddr*>(&bound), &length) != 0) {
     return ErrnoError(errno, "looking for a free port");
   }
-  in_port_t port = 0;  // at the same place for both families
-  std::memcpy(&port, reinterpret_cast<const char*>(&address) + offsetof(sockaddr_in, sin_port),
-              sizeof port);
-  return ntohs(port);
+  return ntohs(bound.sin6_port);  // at the same place for both families
 }
 
 }  // namespace autodist::reach
