@@ -7,15 +7,12 @@
 
 #include "base/utf8.h"
 #include "transport/ssh_public_key.h"
-#include "transport/ssh_wire.h"
 
 namespace autodist::transport {
 namespace {
 
 // sshd's MaxAuthTries is 6, and it counts the asking for methods too.
 constexpr size_t kMostOffered = 5;
-constexpr std::string_view kUsableTypes[] = {"ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256",
-                                             "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521"};
 
 struct CertificateFile {
   std::string path;
@@ -47,27 +44,10 @@ class CertifiedIdentity final : public SshIdentity {
   const std::shared_ptr<const SshIdentity> signer_;
 };
 
-// The public key that `blob` is, or certifies.
-std::string PlainBlob(const std::string& blob) {
-  if (!IsCertificate(blob)) return blob;
-  const auto certificate = ReadCertificate(blob);
-  return certificate.ok() ? certificate->plain_blob : "";
-}
-
-bool Usable(const std::string& blob) {
-  const std::string plain = PlainBlob(blob);
-  const std::string_view type = WireReader(plain).String();
-  return std::find(std::begin(kUsableTypes), std::end(kUsableTypes), type) !=
-         std::end(kUsableTypes);
-}
-
 // Of a key that no file names. The comment may be anybody's.
 std::string Describe(const AgentKey& key) {
-  std::string comment = base::IsUtf8(key.comment) ? key.comment : "";
-  std::replace_if(
-      comment.begin(), comment.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
   return std::string(IsCertificate(key.blob) ? "certificate" : "key") +
-         (comment.empty() ? "" : " '" + comment + "'") + " in ssh-agent";
+         (key.comment.empty() ? "" : " '" + base::Printable(key.comment) + "'") + " in ssh-agent";
 }
 
 uint64_t Now() {
@@ -102,26 +82,26 @@ class IdentityCollector {
     if (options_.agent_socket.empty()) return;
     const auto& keys = cache_.Agent(options_.agent_socket);
     if (!keys.ok()) {
-      notes_.push_back(Message(keys.status()));
+      offer_.notes.push_back(Message(keys.status()));
       return;
     }
-    if (keys->empty()) notes_.emplace_back("ssh-agent has no keys, or is locked");
+    if (keys->empty()) offer_.notes.emplace_back("ssh-agent has no keys, or is locked");
     for (const AgentKey& key : *keys) {
-      if (Usable(key.blob)) {
+      if (!PlainKey(key.blob).empty()) {
         agent_keys_.push_back(key);
       } else if (IsSecurityKey(key.blob) && !options_.only_these) {
-        notes_.push_back(Describe(key) +
-                         " belongs to a security key, which only ssh itself can use");
-        only_ssh_can_use_more_ = true;
+        offer_.notes.push_back(Describe(key) +
+                               " belongs to a security key, which only ssh itself can use");
+        offer_.only_ssh_can_use_more = true;
       }
     }
   }
 
   // What to return for `status`: a problem with a file that is not the user's choice is noted.
   Status Problem(const Status& status) {
-    only_ssh_can_use_more_ |= status.code() == StatusCode::kUnimplemented;
+    offer_.only_ssh_can_use_more |= status.code() == StatusCode::kUnimplemented;
     if (status.ok() || options_.named_by_user) return status;
-    if (status.code() != StatusCode::kNotFound) notes_.push_back(Message(status));
+    if (status.code() != StatusCode::kNotFound) offer_.notes.push_back(Message(status));
     return OkStatus();
   }
 
@@ -142,8 +122,8 @@ class IdentityCollector {
           Error(StatusCode::kInvalidArgument, what + " is one for hosts, not for users"), kRemedy);
     }
     // Offered all the same: the server's clock decides.
-    if (certificate->valid_before <= Now()) notes_.push_back(what + " has expired");
-    if (certificate->valid_after > Now()) notes_.push_back(what + " is not valid yet");
+    if (certificate->valid_before <= Now()) offer_.notes.push_back(what + " has expired");
+    if (certificate->valid_after > Now()) offer_.notes.push_back(what + " is not valid yet");
     certificates_.push_back({path, *blob, certificate->plain_blob});
     return OkStatus();
   }
@@ -172,20 +152,19 @@ class IdentityCollector {
     return AddFromFile(entry);
   }
 
+  bool HasAgent(const std::string& blob) const {
+    return std::ranges::find(agent_keys_, blob, &AgentKey::blob) != agent_keys_.end();
+  }
+
   // Whether the agent has the key.
   bool AddFromAgent(const std::string& blob, const std::string& path) {
-    const auto has = [this, &blob](bool certificate) {
-      return std::find_if(agent_keys_.begin(), agent_keys_.end(), [&](const AgentKey& key) {
-        return IsCertificate(key.blob) == certificate && PlainBlob(key.blob) == blob;
-      });
-    };
-    if (blob.empty()) return false;
-    const auto plain = has(false);
-    const auto certified = has(true);
+    const auto certified = std::ranges::find_if(agent_keys_, [&](const AgentKey& key) {
+      return IsCertificate(key.blob) && PlainKey(key.blob) == blob;
+    });
     if (certified != agent_keys_.end()) {
       Add(from_agent_, InAgent(certified->blob, "certificate of " + path + " in ssh-agent"));
     }
-    if (plain == agent_keys_.end()) return certified != agent_keys_.end();
+    if (!HasAgent(blob)) return certified != agent_keys_.end();
     AddWithCertificates(from_agent_, InAgent(blob, path + " in ssh-agent"));
     return true;
   }
@@ -200,15 +179,12 @@ class IdentityCollector {
   void AddOtherCertificates() {
     for (const CertificateFile& certificate : certificates_) {
       if (certificate.has_key) continue;
-      const bool in_agent =
-          std::any_of(agent_keys_.begin(), agent_keys_.end(),
-                      [&](const AgentKey& key) { return key.blob == certificate.plain_blob; });
-      if (in_agent) {
+      if (HasAgent(certificate.plain_blob)) {
         Add(from_agent_, std::make_shared<CertifiedIdentity>(
                              certificate, true, InAgent(certificate.plain_blob, certificate.path)));
       } else {
-        notes_.push_back("the private key of certificate " + certificate.path +
-                         " is neither in a key file nor in ssh-agent");
+        offer_.notes.push_back("the private key of certificate " + certificate.path +
+                               " is neither in a key file nor in ssh-agent");
       }
     }
   }
@@ -224,7 +200,7 @@ class IdentityCollector {
       if (needed && from_files_.empty()) {
         (void)AddFromFile(*entry);
       } else {
-        notes_.push_back(entry->file->path + " is encrypted and not in ssh-agent");
+        offer_.notes.push_back(entry->file->path + " is encrypted and not in ssh-agent");
       }
     }
   }
@@ -234,33 +210,31 @@ class IdentityCollector {
     const size_t all = from_agent_.size() + others_.size() + from_files_.size();
     // Those that the user did not name make way.
     others_.resize(std::min(others_.size(), kMostOffered - named));
-    IdentityOffer offer;
+    auto& offered = offer_.identities;
     for (const Group* group : {&from_agent_, &others_, &from_files_}) {
-      offer.identities.insert(offer.identities.end(), group->begin(), group->end());
+      offered.insert(offered.end(), group->begin(), group->end());
     }
-    offer.identities.resize(std::min(offer.identities.size(), kMostOffered));
+    offered.resize(std::min(offered.size(), kMostOffered));
     if (all > kMostOffered) {
-      notes_.push_back(std::to_string(all - kMostOffered) +
-                       " more not offered: servers hang up after too many");
+      offer_.notes.push_back(std::to_string(all - kMostOffered) +
+                             " more not offered: servers hang up after too many");
     }
-    offer.notes = notes_;
-    offer.only_ssh_can_use_more = only_ssh_can_use_more_;
-    if (offer.identities.empty()) return NothingToOffer();
-    return offer;
+    if (offered.empty()) return NothingToOffer();
+    return std::move(offer_);
   }
 
   Status NothingToOffer() const {
     std::string why;
-    for (const std::string& note : notes_) why += (why.empty() ? ": " : "; ") + note;
+    for (const std::string& note : offer_.notes) why += (why.empty() ? ": " : "; ") + note;
     if (why.empty()) {
       why = std::string(": there is no key file") +
             (options_.agent_socket.empty() ? ", and no ssh-agent" : "");
     }
-    return WithRemedy(
-        Error(only_ssh_can_use_more_ ? StatusCode::kUnimplemented : StatusCode::kFailedPrecondition,
-              "no key to log in with" + why),
-        "make a key (ssh-keygen), add one to ssh-agent (ssh-add), or name one with "
-        "key_file in the spec");
+    return WithRemedy(Error(offer_.only_ssh_can_use_more ? StatusCode::kUnimplemented
+                                                         : StatusCode::kFailedPrecondition,
+                            "no key to log in with" + why),
+                      "make a key (ssh-keygen), add one to ssh-agent (ssh-add), or name one with "
+                      "key_file in the spec");
   }
 
   std::shared_ptr<const SshIdentity> InAgent(const std::string& blob,
@@ -290,25 +264,20 @@ class IdentityCollector {
   Group others_;  // in the agent too, but in no file
   Group from_files_;
   std::set<std::string> added_;  // blobs
-  std::vector<std::string> notes_;
-  bool only_ssh_can_use_more_ = false;
+  IdentityOffer offer_;
 };
 
 Result<IdentityOffer> Identities::For(const IdentityOptions& options) {
   const std::lock_guard lock(mutex_);
-  auto found = offers_.find(options);
-  if (found == offers_.end()) {
-    found = offers_.emplace(options, IdentityCollector(*this, options).Collect()).first;
-  }
-  return found->second;
+  const auto [offer, is_new] = offers_.try_emplace(options);
+  if (is_new) offer->second = IdentityCollector(*this, options).Collect();
+  return offer->second;
 }
 
 Identities::Entry& Identities::File(const std::string& path) {
-  auto found = files_.find(path);
-  if (found == files_.end()) {
-    found = files_.emplace(path, Entry{ReadKeyFile(path), OkStatus()}).first;
-  }
-  return found->second;
+  const auto [entry, is_new] = files_.try_emplace(path);
+  if (is_new) entry->second.file = ReadKeyFile(path);
+  return entry->second;
 }
 
 Status Identities::Decrypt(Entry& entry) {
@@ -340,9 +309,9 @@ Status Identities::Decrypt(Entry& entry) {
 }
 
 const Identities::AgentKeys& Identities::Agent(const std::string& socket) {
-  auto found = agents_.find(socket);
-  if (found == agents_.end()) found = agents_.emplace(socket, SshAgent(socket).Keys()).first;
-  return found->second;
+  const auto [keys, is_new] = agents_.try_emplace(socket);
+  if (is_new) keys->second = SshAgent(socket).Keys();
+  return keys->second;
 }
 
 }  // namespace autodist::transport

@@ -1,8 +1,7 @@
 #include "transport/known_hosts.h"
 
-#include <absl/strings/escaping.h>
-
 #include <absl/strings/ascii.h>
+#include <absl/strings/escaping.h>
 
 #include <fcntl.h>
 #include <openssl/evp.h>
@@ -75,27 +74,25 @@ bool MatchesHash(std::string_view field, const std::string& name) {
 }
 
 std::string Hashed(const std::string& name) {
-  std::array<unsigned char, SHA_DIGEST_LENGTH> salt;
-  RAND_bytes(salt.data(), static_cast<int>(salt.size()));
-  return "|1|" + absl::Base64Escape({reinterpret_cast<const char*>(salt.data()), salt.size()}) +
-         "|" +
-         absl::Base64Escape(
-             HostHash({reinterpret_cast<const char*>(salt.data()), salt.size()}, name));
+  std::string salt(SHA_DIGEST_LENGTH, '\0');
+  RAND_bytes(reinterpret_cast<unsigned char*>(salt.data()), static_cast<int>(salt.size()));
+  return "|1|" + absl::Base64Escape(salt) + "|" + absl::Base64Escape(HostHash(salt, name));
+}
+
+std::string LineOf(const std::string& name, std::string_view key) {
+  return name + " " + KnownHosts::KeyType(key) + " " + absl::Base64Escape({key.data(), key.size()});
 }
 
 }  // namespace
 
 KnownHosts::KnownHosts(const std::vector<std::string>& paths)
     : first_path_(paths.empty() ? "" : paths.front()) {
-  for (const std::string& path : paths) Read(path);
+  for (const std::string& path : paths) {
+    if (const auto text = base::ReadFile(path, kLargestFile); text.ok()) Append(*text, path);
+  }
 }
 
 KnownHosts::KnownHosts(const std::string& text, const std::string& name) { Append(text, name); }
-
-void KnownHosts::Read(const std::string& path) {
-  const auto text = base::ReadFile(path, kLargestFile);
-  if (text.ok()) Append(*text, path);
-}
 
 void KnownHosts::Append(const std::string& text, const std::string& name) {
   std::istringstream lines(text);
@@ -196,8 +193,7 @@ Status KnownHosts::Add(const std::string& host, uint16_t port, std::string_view 
       open(first_path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   if (!file.valid()) return ErrnoError(errno, "adding the host key to " + first_path_);
   const std::string name = NameOf(host, port);
-  std::string line = (hashed ? Hashed(name) : name) + " " + KeyType(key) + " " +
-                     absl::Base64Escape({key.data(), key.size()}) + "\n";
+  std::string line = LineOf(hashed ? Hashed(name) : name, key) + "\n";
   char last = '\n';
   const off_t size = lseek(file.get(), 0, SEEK_END);
   if (size > 0 && pread(file.get(), &last, 1, size - 1) == 1 && last != '\n') line.insert(0, "\n");
@@ -209,8 +205,7 @@ Status KnownHosts::Add(const std::string& host, uint16_t port, std::string_view 
 }
 
 std::string KnownHosts::Line(const std::string& host, uint16_t port, std::string_view key) {
-  return NameOf(host, port) + " " + KeyType(key) + " " +
-         absl::Base64Escape({key.data(), key.size()});
+  return LineOf(NameOf(host, port), key);
 }
 
 std::string KnownHosts::Fingerprint(std::string_view key) {

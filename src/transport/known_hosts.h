@@ -58,7 +58,6 @@ class KnownHosts {
     enum class Kind { kKey, kAuthority, kRevoked } kind = Kind::kKey;
     std::string where;
   };
-  void Read(const std::string& path);
   void Append(const std::string& text, const std::string& name);
   static bool Matches(const Entry& entry, const std::string& name);
   Answer CheckName(const std::string& name, std::string_view key) const;  // mutex_ held

@@ -2,16 +2,15 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/seconds.h"
+#include "base/unix_socket.h"
 #include "transport/ssh_wire.h"
 
 namespace autodist::transport {
@@ -31,12 +30,10 @@ enum MessageType : unsigned char {
 };
 
 Result<base::UniqueFd> Connect(const std::string& path, Deadline deadline) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) {
+  const sockaddr_un address = base::UnixAddress(path);
+  if (address.sun_path != path) {
     return Error(StatusCode::kInvalidArgument, "the path is too long for a socket");
   }
-  std::memcpy(address.sun_path, path.data(), path.size());
   base::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return ErrnoError(errno, "socket");
   // connect() waits this long for an agent with many others waiting; poll() does not help there.

@@ -81,29 +81,6 @@ Result<std::string> OutputOf(ProgramStream& program) {
   return output;
 }
 
-struct Jump {
-  std::string username;
-  std::string host;
-  std::string port;
-};
-
-// "user@host:port", with an IPv6 address in brackets.
-Jump ParseJump(std::string text) {
-  Jump jump;
-  if (const size_t at = text.rfind('@'); at != std::string::npos) {
-    jump.username = text.substr(0, at);
-    text.erase(0, at + 1);
-  }
-  const size_t bracket = text.find(']');
-  const size_t colon = text.find(':', bracket == std::string::npos ? 0 : bracket);
-  if (colon != std::string::npos) {
-    jump.port = text.substr(colon + 1);
-    text.resize(colon);
-  }
-  jump.host = bracket == std::string::npos ? text : text.substr(1, bracket - 1);
-  return jump;
-}
-
 // As a value of StrictHostKeyChecking.
 const char* StrictHostKeyChecking(v1::HostKeyCheck check) {
   if (check == v1::HOST_KEY_CHECK_OFF) return "no";
@@ -125,14 +102,19 @@ std::string ProxyCommand(const v1::SshReach& reach, std::vector<std::string>& va
   };
   const std::string& jumps = reach.proxy_jump();
   const size_t comma = jumps.rfind(',');
-  const Jump jump = ParseJump(jumps.substr(comma + 1));
+  // "user@host:port", with an IPv6 address in brackets; ssh wants the port by itself.
+  std::string jump = jumps.substr(comma + 1);
+  const size_t bracket = jump.find(']');
+  const size_t colon = jump.find(':', bracket == std::string::npos ? 0 : bracket);
+  const std::string port = colon == std::string::npos ? "" : jump.substr(colon + 1);
+  jump.resize(std::min(colon, jump.size()));
+  std::erase_if(jump, [](char c) { return c == '[' || c == ']'; });
   if (reach.key_file_required()) add("-i ", "AUTODIST_JUMP_KEY", reach.key_files(0));
   add("-J ", "AUTODIST_JUMP_BEFORE", comma == std::string::npos ? "" : jumps.substr(0, comma));
-  add("-l ", "AUTODIST_JUMP_USER", jump.username);
-  add("-p ", "AUTODIST_JUMP_PORT", jump.port);
+  add("-p ", "AUTODIST_JUMP_PORT", port);
   add("-o StrictHostKeyChecking=", "AUTODIST_JUMP_CHECK",
       StrictHostKeyChecking(reach.host_key_check()));
-  add("-- ", "AUTODIST_JUMP_HOST", jump.host);
+  add("-- ", "AUTODIST_JUMP_HOST", jump);
   return command;
 }
 

@@ -3,6 +3,7 @@
 #include <absl/strings/escaping.h>
 
 #include "base/fd.h"
+#include "base/split.h"
 #include "transport/ssh_wire.h"
 
 namespace autodist::transport {
@@ -12,10 +13,13 @@ constexpr size_t kLargestPublicKeyFile = 1 << 16;
 
 std::string_view TypeOf(std::string_view blob) { return WireReader(blob).String(); }
 
-// How many values a public key of this type has after the name of the type.
+// How many values a public key of this type has after the name of the type; 0: not one that we use.
 int CountFields(std::string_view type) {
   if (type == "ssh-ed25519") return 1;
-  if (type == "ssh-rsa" || type.starts_with("ecdsa-sha2-")) return 2;
+  for (const char* known :
+       {"ssh-rsa", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521"}) {
+    if (type == known) return 2;
+  }
   return 0;
 }
 
@@ -57,6 +61,12 @@ Result<SshCertificate> ReadCertificate(std::string_view blob) {
   return certificate;
 }
 
+std::string PlainKey(const std::string& blob) {
+  if (!IsCertificate(blob)) return CountFields(TypeOf(blob)) > 0 ? blob : "";
+  const auto certificate = ReadCertificate(blob);
+  return certificate.ok() ? certificate->plain_blob : "";
+}
+
 std::optional<std::string> ParsePublicKeyLine(std::string_view line) {
   constexpr std::string_view kBlank = " \t";
   const size_t type_end = line.find_first_of(kBlank);
@@ -70,12 +80,9 @@ std::optional<std::string> ParsePublicKeyLine(std::string_view line) {
 
 Result<std::string> ReadPublicKeyFile(const std::string& path) {
   AD_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path, kLargestPublicKeyFile));
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view line = std::string_view(text).substr(begin, end - begin);
+  for (std::string_view line : base::Split(text, '\n')) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (auto blob = ParsePublicKeyLine(line)) return *std::move(blob);
-    begin = end + 1;
   }
   return Error(StatusCode::kInvalidArgument, path + ": not a public key of SSH's");
 }

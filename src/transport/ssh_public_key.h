@@ -27,6 +27,9 @@ struct SshCertificate {
 // For certificates of keys that are no security keys.
 Result<SshCertificate> ReadCertificate(std::string_view blob);
 
+// The public key that `blob` is, or certifies; "" if it is not one of a type that we use.
+std::string PlainKey(const std::string& blob);
+
 // The blob in a line such as "ssh-ed25519 AAAA... comment"; nothing if it is no such line.
 std::optional<std::string> ParsePublicKeyLine(std::string_view line);
 

@@ -344,7 +344,7 @@ TEST_F(IdentitiesTest, CommentsCannotWriteToTheTerminal) {
   agent_->Add(file);
   std::remove(file.c_str());
   EXPECT_THAT(Described(For({{}, false, {}, Agent(), false})),
-              ElementsAre("key 'a?[2Jb' in ssh-agent"));
+              ElementsAre("key 'a\\x1b[2Jb' in ssh-agent"));
 }
 
 }  // namespace
