@@ -50,22 +50,16 @@ std::string PathOf(const std::vector<std::string>& environment) {
 // All that the child needs, made by the parent, whose memory it shares until it executes the
 // program: it may neither allocate nor change anything.
 struct Prepared {
+  const SpawnRequest& request;
   const char* program;
   char* const* argv;
   char* const* shell_argv;  // for a script without "#!"
   char* const* environment;
-  const char* working_directory;
-  int stdin_fd;
-  int stdout_fd;
-  int stderr_fd;
-  int extra_fd;
   const cpu_set_t* cpus;
   size_t cpus_size;  // bytes; 0: ours
-  int report_fd;     // takes a Failure; closed by a successful execution
+  int null_fd;
+  int report_fd;  // takes a Failure; closed by a successful execution
   pid_t parent;
-  bool dies_with_thread;
-  bool own_process_group;
-  bool own_session;
 };
 
 struct Failure {
@@ -77,6 +71,8 @@ struct Failure {
 bool Give(int fd, int as) { return fd == as ? fcntl(fd, F_SETFD, 0) == 0 : dup2(fd, as) == as; }
 
 [[noreturn]] void RunChild(const Prepared& child) {
+  const SpawnRequest& request = child.request;
+  const auto or_null = [&child](int fd) { return fd >= 0 ? fd : child.null_fd; };
   const auto fail = [&child](const char* what) __attribute__((noreturn)) {
     const Failure failure{what, errno};
     (void)!write(child.report_fd, &failure, sizeof failure);
@@ -88,23 +84,25 @@ bool Give(int fd, int as) { return fd == as ? fcntl(fd, F_SETFD, 0) == 0 : dup2(
     action.sa_handler = SIG_DFL;
     sigaction(signal, &action, nullptr);
   }
-  if (child.own_session) {
+  if (request.own_session) {
     setsid();
-  } else if (child.own_process_group) {
+  } else if (request.own_process_group) {
     setpgid(0, 0);
   }
-  if (child.dies_with_thread) {
+  if (request.dies_with_thread) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != child.parent) _exit(1);  // died before the line above took effect
   }
-  if (!Give(child.stdin_fd, STDIN_FILENO) || !Give(child.stdout_fd, STDOUT_FILENO) ||
-      !Give(child.stderr_fd, STDERR_FILENO) ||
-      (child.extra_fd >= 0 && !Give(child.extra_fd, kExtraFd))) {
+  if (!Give(or_null(request.stdin_fd), STDIN_FILENO) ||
+      !Give(or_null(request.stdout_fd), STDOUT_FILENO) ||
+      !Give(or_null(request.stderr_fd), STDERR_FILENO) ||
+      (request.extra_fd >= 0 && !Give(request.extra_fd, kExtraFd))) {
     fail("dup2");
   }
   // What we ourselves were started with; kernels before 5.11 cannot, and leave it open.
-  close_range(child.extra_fd >= 0 ? kExtraFd + 1 : kExtraFd, ~0u, CLOSE_RANGE_CLOEXEC);
-  if (chdir(child.working_directory) != 0) fail(child.working_directory);
+  close_range(request.extra_fd >= 0 ? kExtraFd + 1 : kExtraFd, ~0u, CLOSE_RANGE_CLOEXEC);
+  const char* folder = request.working_directory.c_str();
+  if (chdir(folder) != 0) fail(folder);
   // A favour: fails where the CPUs have been taken from us since they were chosen.
   if (child.cpus_size > 0) (void)sched_setaffinity(0, child.cpus_size, child.cpus);
   sigset_t none;
@@ -143,14 +141,10 @@ Result<pid_t> Spawn(const SpawnRequest& request) {
   const std::vector<char*> shell = Pointers(shell_argv);
   const std::vector<char*> environment = Pointers(request.environment);
   const std::vector<cpu_set_t> cpus = Mask(request.cpus);
-  const auto or_null = [&](int fd) { return fd >= 0 ? fd : null.get(); };
   AD_ASSIGN_OR_RETURN(base::FdPair report, base::Pipe());
-  const pid_t pid =
-      BorrowingFork({program.c_str(), argv.data(), shell.data(), environment.data(),
-                     request.working_directory.c_str(), or_null(request.stdin_fd),
-                     or_null(request.stdout_fd), or_null(request.stderr_fd), request.extra_fd,
-                     cpus.data(), cpus.size() * sizeof(cpu_set_t), report.second.get(), getpid(),
-                     request.dies_with_thread, request.own_process_group, request.own_session});
+  const pid_t pid = BorrowingFork({request, program.c_str(), argv.data(), shell.data(),
+                                   environment.data(), cpus.data(), cpus.size() * sizeof(cpu_set_t),
+                                   null.get(), report.second.get(), getpid()});
   if (pid < 0) return ErrnoError(errno, "starting a process");
   report.second.Reset();
   Failure failure;
