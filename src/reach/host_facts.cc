@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "base/parallel.h"
 #include "reach/ask_devices.h"
-#include "reach/locate.h"
 #include "reach/logins.h"
 #include "reach/resolve.h"
 

@@ -1,4 +1,4 @@
-// What hosts are and have, for a spec that is yet to be written.
+// Finds out for `autodist init` which of several hosts is this machine, and what devices they have.
 #pragma once
 
 #include <vector>

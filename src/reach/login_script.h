@@ -1,4 +1,4 @@
-// A script of ours that is run by a login on another host, and its answer.
+// Runs a shell script of ours on another host, and reads its answer from what it prints.
 #pragma once
 
 #include <chrono>

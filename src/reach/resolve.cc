@@ -2,6 +2,7 @@
 
 #include <netdb.h>
 #include <netinet/in.h>
+#include <strings.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/host_name.h"
 #include "base/ip_address.h"
 #include "base/parallel.h"
 #include "base/socket_address.h"
@@ -23,9 +25,34 @@ namespace {
 constexpr size_t kThreads = 32;
 constexpr char kCorrectName[] = "correct the name in the spec, or give the IP address";
 
+// All addresses of a host name, or the one that `host` is. Blocks on the name service.
+Result<std::vector<base::IpAddress>> LookUp(const std::string& host) {
+  if (const auto numeric = base::IpAddress::Parse(host)) return std::vector{*numeric};
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  const int error = getaddrinfo(host.c_str(), nullptr, &hints, &list);
+  if (error != 0) {
+    return Error(StatusCode::kNotFound,
+                 "name does not resolve: '" + host + "': " + gai_strerror(error));
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);
+  std::vector<base::IpAddress> addresses;
+  for (const addrinfo* entry = list; entry; entry = entry->ai_next) {
+    char text[NI_MAXHOST] = "";
+    getnameinfo(entry->ai_addr, entry->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
+    if (const auto ip = base::IpAddress::Parse(text)) addresses.push_back(*ip);
+  }
+  if (!addresses.empty()) return addresses;
+  return Error(StatusCode::kNotFound, "name does not resolve: '" + host + "' has no IP address");
+}
+
+// The address of it to use: IPv4 before IPv6, which some frameworks cannot use; loopback last, as
+// many a /etc/hosts gives such an address to the machine's own name.
 Result<std::string> Resolve(const std::string& host) {
   AD_ASSIGN_OR_RETURN(const auto addresses, LookUp(host));
-  return BestOf(addresses).ToString();
+  const auto rank = [](const base::IpAddress& ip) { return std::pair(ip.IsLoopback(), ip.v6); };
+  return std::ranges::min_element(addresses, {}, rank)->ToString();
 }
 
 // Asks OpenSSH about the node, and the name service for where it says that the node is.
@@ -70,30 +97,36 @@ void FindData(const spec::Node& node, bool several_nodes, plan::NodeAddress& fou
 
 }  // namespace
 
-Result<std::vector<base::IpAddress>> LookUp(const std::string& host) {
-  if (const auto numeric = base::IpAddress::Parse(host)) return std::vector{*numeric};
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* list = nullptr;
-  const int error = getaddrinfo(host.c_str(), nullptr, &hints, &list);
-  if (error != 0) {
-    return Error(StatusCode::kNotFound,
-                 "name does not resolve: '" + host + "': " + gai_strerror(error));
-  }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);
-  std::vector<base::IpAddress> addresses;
-  for (const addrinfo* entry = list; entry; entry = entry->ai_next) {
-    char text[NI_MAXHOST] = "";
-    getnameinfo(entry->ai_addr, entry->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
-    if (const auto ip = base::IpAddress::Parse(text)) addresses.push_back(*ip);
-  }
-  if (!addresses.empty()) return addresses;
-  return Error(StatusCode::kNotFound, "name does not resolve: '" + host + "' has no IP address");
+Result<std::vector<Location>> Locate(const std::vector<std::string>& hosts) {
+  AD_ASSIGN_OR_RETURN(const std::vector<base::Interface> interfaces, base::LocalInterfaces());
+  const std::string own_name = base::HostName();
+  std::vector<Location> locations(hosts.size());
+  base::ParallelFor(hosts.size(), kThreads, [&](size_t i) {
+    Location& location = locations[i];
+    const auto found = LookUp(hosts[i]).value_or(std::vector<base::IpAddress>());
+    location.here = strcasecmp(hosts[i].c_str(), own_name.c_str()) == 0 ||
+                    std::any_of(found.begin(), found.end(), [&](const base::IpAddress& address) {
+                      return address.IsLoopback() || base::OwnerOf(address, interfaces);
+                    });
+    location.only_loopback =
+        location.here && std::all_of(found.begin(), found.end(),
+                                     [](const base::IpAddress& a) { return a.IsLoopback(); });
+  });
+  return locations;
 }
 
-base::IpAddress BestOf(const std::vector<base::IpAddress>& addresses) {
-  return *std::ranges::min_element(
-      addresses, {}, [](const base::IpAddress& ip) { return std::pair(ip.IsLoopback(), ip.v6); });
+Result<std::string> OutwardAddress() {
+  AD_ASSIGN_OR_RETURN(const std::vector<base::Interface> interfaces, base::LocalInterfaces());
+  const base::IpAddress* best = nullptr;
+  for (const base::Interface& interface : interfaces) {
+    const base::IpAddress& address = interface.address;
+    if (address.IsLoopback() || address.IsLinkLocal()) continue;
+    if (!best || (best->v6 && !address.v6)) best = &address;
+  }
+  if (best) return best->ToString();
+  return WithRemedy(
+      Error(StatusCode::kNotFound, "this machine has no address under which others reach it"),
+      "connect it to a network, or list it alone");
 }
 
 Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceSpec& spec,

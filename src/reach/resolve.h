@@ -1,4 +1,5 @@
-// The numeric addresses of a spec's nodes, and this machine's place among them.
+// Where hosts and the nodes of a spec are: their numeric addresses, and which of them is this
+// machine.
 #pragma once
 
 #include <cstdint>
@@ -7,18 +8,23 @@
 #include <vector>
 
 #include "autodist/status.h"
-#include "base/ip_address.h"
 #include "plan/ssh_reach.h"
 #include "spec/resource_spec.h"
 
 namespace autodist::reach {
 
-// All addresses of a host name, or the one that `host` is. Blocks on the name service.
-Result<std::vector<base::IpAddress>> LookUp(const std::string& host);
+struct Location {
+  bool here = false;           // one of its addresses is this machine's, or its name is
+  bool only_loopback = false;  // no other node reaches this machine under the host as given
+};
 
-// The one of them to use: IPv4 before IPv6, which some frameworks cannot use; loopback last, as
-// many a /etc/hosts gives such an address to the machine's own name.
-base::IpAddress BestOf(const std::vector<base::IpAddress>& addresses);
+// One location for each host; hosts are IP addresses or names. Asks the name service for many
+// names at the same time; blocks for as long as it takes to answer.
+Result<std::vector<Location>> Locate(const std::vector<std::string>& hosts);
+
+// An address under which other machines reach this one: the first that is neither loopback nor
+// link-local, IPv4 before IPv6.
+Result<std::string> OutwardAddress();
 
 // Finds out where each node of the spec is, by its address as the spec writes it. Blocks on the
 // name service for host names, and on `ssh -G` where OpenSSH's configuration has something to say.

@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 
 #include "base/fd.h"
@@ -52,9 +51,7 @@ Status ReadOpenssh(const std::string& text, KeyFile& file) {
   const size_t begin = text.find(kOpensshBegin) + kOpensshBegin.size();
   const size_t end = text.find(kOpensshEnd);
   if (end == std::string::npos || end < begin) return damaged;
-  std::string base64 = text.substr(begin, end - begin);
-  std::erase_if(base64, [](char c) { return c == '\n' || c == '\r' || c == ' '; });
-  const auto body = DecodeBase64(base64);
+  const auto body = DecodeBase64(std::string_view(text).substr(begin, end - begin));
   if (!body || !body->starts_with(kMagic)) return damaged;
 
   WireReader reader(std::string_view(*body).substr(kMagic.size()));

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "transport/ssh_public_key.h"
 #include "transport/ssh_wire.h"
 
 namespace autodist::transport {

@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/seconds.h"
 #include "base/unix_socket.h"
+#include "transport/ssh_public_key.h"
 #include "transport/ssh_wire.h"
 
 namespace autodist::transport {

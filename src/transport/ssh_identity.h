@@ -34,8 +34,4 @@ class SshIdentity {
                                           const std::stop_token& stop) const = 0;
 };
 
-// The algorithm that `request` (see above) is to be signed with: the one it names, or where it
-// names one of certificates, that of the plain key.
-Result<std::string> SignatureAlgorithm(std::string_view request);
-
 }  // namespace autodist::transport

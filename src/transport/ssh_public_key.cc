@@ -10,6 +10,8 @@ namespace autodist::transport {
 namespace {
 
 constexpr size_t kLargestPublicKeyFile = 1 << 16;
+// What the algorithms of certificates have after the name of the plain one.
+constexpr std::string_view kCertificateSuffix = "-cert-v01@openssh.com";
 
 std::string_view TypeOf(std::string_view blob) { return WireReader(blob).String(); }
 
@@ -85,6 +87,20 @@ Result<std::string> ReadPublicKeyFile(const std::string& path) {
     if (auto blob = ParsePublicKeyLine(line)) return *std::move(blob);
   }
   return Error(StatusCode::kInvalidArgument, path + ": not a public key of SSH's");
+}
+
+Result<std::string> SignatureAlgorithm(std::string_view request) {
+  WireReader reader(request);
+  reader.String();  // session id
+  reader.Bytes(1);  // SSH_MSG_USERAUTH_REQUEST
+  reader.String();  // user
+  reader.String();  // service
+  reader.String();  // "publickey"
+  reader.Bytes(1);  // TRUE: signed
+  std::string_view algorithm = reader.String();
+  if (!reader.ok()) return Error(StatusCode::kInternal, "malformed signing request");
+  if (algorithm.ends_with(kCertificateSuffix)) algorithm.remove_suffix(kCertificateSuffix.size());
+  return std::string(algorithm);
 }
 
 std::optional<std::string> DecodeBase64(std::string_view text) {

@@ -11,9 +11,6 @@
 
 namespace autodist::transport {
 
-// What the algorithms of certificates have after the name of the plain one.
-inline constexpr std::string_view kCertificateSuffix = "-cert-v01@openssh.com";
-
 // Whether the key lives in a FIDO device, which signs when it is touched.
 bool IsSecurityKey(std::string_view blob);
 bool IsCertificate(std::string_view blob);
@@ -36,7 +33,11 @@ std::optional<std::string> ParsePublicKeyLine(std::string_view line);
 // The blob in a .pub file.
 Result<std::string> ReadPublicKeyFile(const std::string& path);
 
-// The bytes that `text` encodes, which must be without line breaks.
+// The algorithm to sign a login request with (see SshIdentity): the one that it names, or where
+// that is one of certificates, the one of the plain key.
+Result<std::string> SignatureAlgorithm(std::string_view request);
+
+// The bytes that `text` encodes; white space in it is passed over.
 std::optional<std::string> DecodeBase64(std::string_view text);
 
 }  // namespace autodist::transport

@@ -1,4 +1,4 @@
-#include "reach/locate.h"
+#include "reach/resolve.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
