@@ -1,4 +1,5 @@
-// From a byte stream to a node to a running agent at its end.
+// Starts the agent at the far end of a byte stream to a node, and sends its program there first
+// where it is missing.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Splitting a process off its terminal.
+// Running in the background: forking a process that has no terminal any more.
 #pragma once
 
 #include <memory>

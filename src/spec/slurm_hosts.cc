@@ -220,14 +220,13 @@ Counts DevicesPerNode(const Variables& variables, HostList& list) {
 }  // namespace
 
 HostList SlurmHosts(const Variables& variables) {
+  HostCollector collector("SLURM_JOB_NODELIST");
   const auto text = variables("SLURM_JOB_NODELIST");
   if (!text || text->empty()) {
-    HostCollector collector("SLURM_JOB_NODELIST");
     return collector.Take(
         "not set, so this is not inside a Slurm allocation; get one, as by 'salloc -N 2 "
         "--gpus-per-node=4', or put autodist init into the script given to sbatch");
   }
-  HostCollector collector("SLURM_JOB_NODELIST");
   std::vector<std::string> names;
   if (!NodeList(*text, collector).Read(names)) names.clear();
   HostList counted;

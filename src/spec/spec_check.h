@@ -1,4 +1,5 @@
-// What only the whole spec tells: the chief, the names of ssh groups, unlike addresses.
+// Checks of a spec as a whole: that it has one chief, that the ssh groups which nodes name exist,
+// and that no two nodes have the same address.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Whether bytes are text at all, asked before a YAML parser sees them.
+// Finds bytes that no text file has, before a YAML parser sees them.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Reach a node, run a program there, get a byte stream.
+// The interface to all ways of running a program on a node, with a byte stream to it.
 #pragma once
 
 #include <memory>

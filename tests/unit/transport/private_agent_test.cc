@@ -41,6 +41,14 @@ class PrivateAgentTest : public testing::Test {
     while (std::filesystem::exists(socket) && !deadline.Expired()) usleep(1000);
     return !std::filesystem::exists(socket);
   }
+  // The folder is all of PATH.
+  Status StartWithProgramsOfTheFolder() const {
+    const std::string path = getenv("PATH");
+    setenv("PATH", folder_.path().c_str(), 1);
+    const auto agent = PrivateAgent::Start();
+    setenv("PATH", path.c_str(), 1);
+    return agent.status();
+  }
 
   const test::TempFolder folder_;
   int keys_ = 0;
@@ -128,27 +136,19 @@ TEST_F(PrivateAgentTest, LivesOnWithWhatItsOwnerForksAndEndsWhenThatIsKilled) {
 }
 
 TEST_F(PrivateAgentTest, WithoutOpensshTheRemedyIsToInstallIt) {
-  const char* const set = getenv("PATH");
-  const std::string path = set ? set : "";
-  setenv("PATH", folder_.path().c_str(), 1);
-  const auto agent = PrivateAgent::Start();
-  setenv("PATH", path.c_str(), 1);
-  EXPECT_EQ(agent.status().code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(Message(agent.status()), HasSubstr("'ssh-agent' is not in PATH"));
-  EXPECT_THAT(Remedy(agent.status()), HasSubstr("install OpenSSH's client"));
+  const Status status = StartWithProgramsOfTheFolder();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Message(status), HasSubstr("'ssh-agent' is not in PATH"));
+  EXPECT_THAT(Remedy(status), HasSubstr("install OpenSSH's client"));
 }
 
 TEST_F(PrivateAgentTest, TellsWhyTheAgentDoesNotStart) {
   // Without the shell that it is to run.
   test::Shell("ln -s \"$(command -v ssh-agent)\" " + folder_.path());
-  const char* const set = getenv("PATH");
-  const std::string path = set ? set : "";
-  setenv("PATH", folder_.path().c_str(), 1);
-  const auto agent = PrivateAgent::Start();
-  setenv("PATH", path.c_str(), 1);
-  EXPECT_EQ(agent.status().code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(Message(agent.status()), HasSubstr("does not start: sh: No such file or directory"));
-  EXPECT_THAT(Remedy(agent.status()), HasSubstr("ssh-agent true"));
+  const Status status = StartWithProgramsOfTheFolder();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Message(status), HasSubstr("does not start: sh: No such file or directory"));
+  EXPECT_THAT(Remedy(status), HasSubstr("ssh-agent true"));
 }
 
 TEST_F(PrivateAgentTest, WhatOpensshCannotReadIsNoWrongPassphrase) {
