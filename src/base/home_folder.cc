@@ -1,13 +1,21 @@
 #include "base/home_folder.h"
 
+#include <pwd.h>
+#include <unistd.h>
+
 #include <cstdlib>
 
 namespace autodist::base {
 
+std::string HomeFolder() {
+  const char* home = std::getenv("HOME");
+  if (home && home[0] == '/') return home;
+  const passwd* entry = getpwuid(geteuid());
+  return entry ? entry->pw_dir : "";
+}
+
 std::string ExpandHome(const std::string& path) {
-  if (!path.starts_with("~/")) return path;
-  const char* home = std::getenv("HOME");  // set by the login; a static program cannot look it up
-  return (home ? home : "") + path.substr(1);
+  return path.starts_with("~/") ? HomeFolder() + path.substr(1) : path;
 }
 
 }  // namespace autodist::base

@@ -5,6 +5,10 @@
 
 namespace autodist::base {
 
+// HOME, or where that is no absolute path the folder that the system knows for this user, which a
+// static program cannot ask for; "" if there is none.
+std::string HomeFolder();
+
 // "~/a" as a path in the home folder; any other path as it is.
 std::string ExpandHome(const std::string& path);
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/home_folder.h"
 #include "base/log.h"
 #include "chief/attempt/exit_codes.h"
 #include "chief/run_job.h"
@@ -86,7 +87,7 @@ int Bench(const BenchCommand& options) {
   if (!bench.ok()) return Fail(bench.status(), kExitUsage);
   const Status writable = CheckWritable(wanted.csv_file);
   if (!writable.ok()) return Fail(writable, kExitUsage);
-  const auto program = launch::InstallBenchProgram(reach::HomeFolder());
+  const auto program = launch::InstallBenchProgram(base::HomeFolder());
   if (!program.ok()) return Fail(program.status(), chief::kExitCannotLaunch);
   const auto plan = PlanBench(*spec, *bench, *program);
   if (!plan.ok()) return Fail(plan.status(), kExitUsage);

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/count.h"
+#include "base/home_folder.h"
 #include "base/log.h"
 #include "chief/attempt/exit_codes.h"
 #include "chief/job.h"
@@ -150,7 +151,7 @@ int Run(const RunOptions& options) {
   }
   Result<std::shared_ptr<launch::FolderSync>> sync = nullptr;
   if (options.sync)
-    sync = launch::SyncOfWorkingDirectory(*plan, options.log_dir, reach::HomeFolder());
+    sync = launch::SyncOfWorkingDirectory(*plan, options.log_dir, base::HomeFolder());
   if (!sync.ok()) return Fail(sync.status(), chief::kExitCannotLaunch);
   if (options.dry_run) {
     if (*sync) {

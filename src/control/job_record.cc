@@ -1,7 +1,6 @@
 #include "control/job_record.h"
 
 #include <google/protobuf/util/json_util.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <set>
 
 #include "base/fd.h"
+#include "base/home_folder.h"
 #include "base/write_file.h"
 #include "control/job_socket.h"
 
@@ -28,12 +28,8 @@ constexpr char kStatusName[] = "/job.json";
 std::string RecordFolder() {
   const char* state = std::getenv("XDG_STATE_HOME");
   if (state && state[0] == '/') return std::string(state) + "/autodist/jobs";
-  const char* home = std::getenv("HOME");
-  if (!home || home[0] != '/') {
-    const passwd* entry = getpwuid(geteuid());
-    home = entry ? entry->pw_dir : nullptr;
-  }
-  return home ? std::string(home) + "/.local/state/autodist/jobs" : "";
+  const std::string home = base::HomeFolder();
+  return home.empty() ? "" : home + "/.local/state/autodist/jobs";
 }
 
 Status MakeFolders(const std::string& path) {

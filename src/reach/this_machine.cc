@@ -2,12 +2,13 @@
 
 #include <pwd.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
+
+#include "base/home_folder.h"
 
 namespace autodist::reach {
 namespace {
@@ -22,10 +23,8 @@ Result<std::string> LogicalWorkingDirectory() {
                       "cd to a folder that exists");
   }
   const char* logical = std::getenv("PWD");
-  struct stat a;
-  struct stat b;
-  const bool same = logical && logical[0] == '/' && stat(logical, &a) == 0 && stat(".", &b) == 0 &&
-                    a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+  const bool same =
+      logical && logical[0] == '/' && std::filesystem::equivalent(logical, ".", error);
   return same ? std::string(logical) : physical;
 }
 
@@ -36,16 +35,10 @@ std::string UserName() {
 
 }  // namespace
 
-std::string HomeFolder() {
-  const char* home = std::getenv("HOME");
-  const passwd* entry = home ? nullptr : getpwuid(geteuid());
-  return home ? home : entry ? entry->pw_dir : "/";
-}
-
 Result<plan::User> ThisUser() {
   AD_ASSIGN_OR_RETURN(const std::string folder, LogicalWorkingDirectory());
   const char* agent = std::getenv("SSH_AUTH_SOCK");
-  return plan::User{UserName(), HomeFolder(), folder, agent ? agent : ""};
+  return plan::User{UserName(), base::HomeFolder(), folder, agent ? agent : ""};
 }
 
 std::string ProgramsFolder() {

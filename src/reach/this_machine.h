@@ -12,8 +12,6 @@ namespace autodist::reach {
 
 Result<plan::User> ThisUser();
 
-std::string HomeFolder();
-
 // Where autodist's own programs are, absolute.
 std::string ProgramsFolder();
 

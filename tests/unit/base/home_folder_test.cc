@@ -1,6 +1,8 @@
 #include "base/home_folder.h"
 
 #include <gtest/gtest.h>
+#include <pwd.h>
+#include <unistd.h>
 
 #include <cstdlib>
 
@@ -8,8 +10,16 @@ namespace autodist::base {
 namespace {
 
 TEST(HomeFolderTest, ATildeIsTheHomeFolder) {
-  const char* home = std::getenv("HOME");
-  EXPECT_EQ(ExpandHome("~/a/b"), std::string(home ? home : "") + "/a/b");
+  EXPECT_EQ(ExpandHome("~/a/b"), HomeFolder() + "/a/b");
+}
+
+TEST(HomeFolderTest, TheSystemKnowsItWhereHomeIsNotSet) {
+  const std::string home = HomeFolder();
+  for (const char* folder : {"/some/where", "", "no/path"}) {
+    setenv("HOME", folder, 1);
+    EXPECT_EQ(HomeFolder(), folder[0] == '/' ? folder : getpwuid(geteuid())->pw_dir);
+  }
+  setenv("HOME", home.c_str(), 1);
 }
 
 TEST(HomeFolderTest, OtherPathsStayAsTheyAre) {
