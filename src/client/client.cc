@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cstdlib>
-#include <string_view>
 
 #include "autodist/v1/rendezvous.grpc.pb.h"
 #include "rpc/channel.h"

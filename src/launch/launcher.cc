@@ -5,7 +5,6 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
-#include <random>
 #include <stop_token>
 #include <thread>
 #include <vector>
@@ -42,9 +41,12 @@ bool WaitBeforeRetry(milliseconds wait, Deadline deadline, const std::stop_token
 
 class PlanLauncher final : public Launcher {
  public:
-  // Fails where the agent's program cannot be read.
-  static Result<std::unique_ptr<Launcher>> Create(const v1::LaunchPlan& plan,
-                                                  LaunchOptions options);
+  PlanLauncher(const v1::LaunchPlan& plan, LaunchOptions options, AgentBinary agent,
+               std::unique_ptr<transport::SshLoop> loop)
+      : plan_(plan),
+        options_(std::move(options)),
+        agent_(std::move(agent)),
+        loop_(std::move(loop)) {}
   ~PlanLauncher() override { PlanLauncher::Stop(); }
 
   void Start(const Done& done) override;
@@ -58,8 +60,6 @@ class PlanLauncher final : public Launcher {
   void Stop() override;
 
  private:
-  PlanLauncher(const v1::LaunchPlan& plan, LaunchOptions options)
-      : plan_(plan), options_(std::move(options)) {}
   LaunchedNode Launch(const v1::NodePlan& node);
   void PrepareNode(const v1::NodePlan& node, const std::optional<v1::PmixWorld>& pmix,
                    const std::optional<v1::Examination>& examination, LaunchedNode& launched,
@@ -80,21 +80,13 @@ class PlanLauncher final : public Launcher {
 
   const v1::LaunchPlan& plan_;
   const LaunchOptions options_;
-  AgentBinary agent_;
-  std::unique_ptr<transport::SshLoop> loop_;  // the connections' thread
+  const AgentBinary agent_;
+  const std::unique_ptr<transport::SshLoop> loop_;  // the connections' thread
   std::stop_source stop_;
   // Last: they use the rest.
   std::vector<std::jthread> threads_;
   std::map<uint32_t, std::jthread> node_threads_;  // by node rank
 };
-
-Result<std::unique_ptr<Launcher>> PlanLauncher::Create(const v1::LaunchPlan& plan,
-                                                       LaunchOptions options) {
-  std::unique_ptr<PlanLauncher> launcher(new PlanLauncher(plan, std::move(options)));
-  AD_ASSIGN_OR_RETURN(launcher->agent_, AgentBinary::Load(launcher->options_.agent_path));
-  AD_ASSIGN_OR_RETURN(launcher->loop_, transport::SshLoop::Create());
-  return launcher;
-}
 
 void PlanLauncher::Cancel() {
   stop_.request_stop();
@@ -252,7 +244,10 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::RunAgent(transport::Transport& t
 
 Result<std::unique_ptr<Launcher>> Launcher::Create(const v1::LaunchPlan& plan,
                                                    LaunchOptions options) {
-  return PlanLauncher::Create(plan, std::move(options));
+  AD_ASSIGN_OR_RETURN(AgentBinary agent, AgentBinary::Load(options.agent_path));
+  AD_ASSIGN_OR_RETURN(auto loop, transport::SshLoop::Create());
+  return std::make_unique<PlanLauncher>(plan, std::move(options), std::move(agent),
+                                        std::move(loop));
 }
 
 }  // namespace autodist::launch

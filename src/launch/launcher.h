@@ -1,11 +1,9 @@
 // Reaches every node of a plan, all at the same time, and makes it ready. Starts no rank.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "autodist/v1/plan.pb.h"
 #include "base/deadline.h"
@@ -29,7 +27,8 @@ class Launcher {
  public:
   using Done = std::function<void(LaunchedNode node)>;
 
-  // One that reaches the nodes as the plan says. `plan` must outlive it.
+  // One that reaches the nodes as the plan says. `plan` must outlive it. Fails where the agent's
+  // program cannot be read.
   static Result<std::unique_ptr<Launcher>> Create(const v1::LaunchPlan& plan,
                                                   LaunchOptions options);
   // Gives up on nodes that are still being reached.

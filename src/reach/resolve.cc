@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "spec/yaml_reader.h"
+#include "spec/problem.h"
 
 namespace autodist::spec {
 

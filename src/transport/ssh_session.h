@@ -10,7 +10,6 @@
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <string_view>
 
 #include "autodist/status.h"
 #include "autodist/v1/plan.pb.h"
