@@ -1,23 +1,17 @@
 #include "table.h"
 
+#include <absl/strings/ascii.h>
+#include <absl/strings/str_replace.h>
+
 #include <cinttypes>
 #include <cstdio>
 
 namespace autodist::bench {
 
 std::string NameOf(v1::Collective collective) {
-  switch (collective) {
-    case v1::COLLECTIVE_ALL_REDUCE:
-      return "all-reduce";
-    case v1::COLLECTIVE_ALL_GATHER:
-      return "all-gather";
-    case v1::COLLECTIVE_REDUCE_SCATTER:
-      return "reduce-scatter";
-    case v1::COLLECTIVE_BROADCAST:
-      return "broadcast";
-    default:
-      return "?";
-  }
+  // "COLLECTIVE_ALL_REDUCE" → "all-reduce".
+  const std::string name = v1::Collective_Name(collective).substr(sizeof "COLLECTIVE_" - 1);
+  return absl::StrReplaceAll(absl::AsciiStrToLower(name), {{"_", "-"}});
 }
 
 std::string TableHead(v1::Collective collective) {

@@ -33,17 +33,11 @@ void LeaveOnSignals(const v1::JobStatus& job) {
 
 int Attach(const std::string& name) {
   const auto job = NamedJob(name);
-  if (!job.ok()) {
-    base::LogFailure(job.status());
-    return kExitUsage;
-  }
+  if (!job.ok()) return Fail(job.status(), kExitUsage);
   if (job->phase() != v1::JOB_PHASE_ENDED && !job->chief_gone()) LeaveOnSignals(*job);
   control::RankOutput output({});
   const auto ended = control::FollowJob(*job, kLastLines, output);
-  if (!ended.ok()) {
-    base::LogFailure(ended.status());
-    return chief::kExitCannotLaunch;
-  }
+  if (!ended.ok()) return Fail(ended.status(), chief::kExitCannotLaunch);
   if (ended->phase() != v1::JOB_PHASE_ENDED) {
     base::Log(base::LogLevel::kError, CrashedText(*ended));
     return chief::kExitCannotLaunch;

@@ -14,7 +14,6 @@
 #include "cli/program_options.h"
 #include "launch/bench_program.h"
 #include "launch/sync_source.h"
-#include "reach/resolve.h"
 #include "reach/this_machine.h"
 
 namespace autodist::cli {
@@ -27,10 +26,8 @@ constexpr milliseconds kBenchLease{60'000};
 constexpr milliseconds kBenchGrace{5'000};
 
 struct BenchCommand {
-  std::string spec_file;
+  NodesOptions nodes;
   std::string log_dir = "autodist-runs";
-  std::string agent;
-  uint32_t fan_out = launch::LaunchOptions().fan_out;
   BenchOptions bench;
 };
 
@@ -67,11 +64,11 @@ Result<v1::LaunchPlan> PlanBench(const spec::ResourceSpec& spec, const v1::Bench
 Result<chief::JobOptions> BenchJobOptions(const BenchCommand& options, const v1::LaunchPlan& plan,
                                           const launch::BenchProgram& program) {
   chief::JobOptions job;
-  job.launch.agent_path = reach::AgentPath(options.agent);
+  job.launch.agent_path = reach::AgentPath(options.nodes.agent);
   job.launch.logins = reach::Logins::For(plan);
   job.launch.lease = kBenchLease;
   job.launch.grace = kBenchGrace;
-  job.launch.fan_out = options.fan_out;
+  job.launch.fan_out = options.nodes.fan_out;
   job.log_folder = options.log_dir + "/" + plan.job_id();
   job.prefixes = chief::Prefixes::kStderr;  // the table alone on stdout
   AD_ASSIGN_OR_RETURN(job.launch.sync, launch::SyncOf(program.folder, plan, ""));
@@ -79,7 +76,7 @@ Result<chief::JobOptions> BenchJobOptions(const BenchCommand& options, const v1:
 }
 
 int Bench(const BenchCommand& options) {
-  const auto spec = ReadOrDefaultSpec(options.spec_file);
+  const auto spec = ReadOrDefaultSpec(options.nodes.spec_file);
   if (!spec) return kExitUsage;
   BenchOptions wanted = options.bench;
   if (!wanted.csv_file.empty()) wanted.csv_file = std::filesystem::absolute(wanted.csv_file);
@@ -91,8 +88,7 @@ int Bench(const BenchCommand& options) {
   if (!program.ok()) return Fail(program.status(), chief::kExitCannotLaunch);
   const auto plan = PlanBench(*spec, *bench, *program);
   if (!plan.ok()) return Fail(plan.status(), kExitUsage);
-  const Status here =
-      reach::CheckChiefIsHere(plan->nodes(0).address(), plan->nodes(0).data_address());
+  const Status here = CheckChiefIsHere(*plan);
   if (!here.ok()) return Fail(here, kExitUsage);
   auto job = BenchJobOptions(options, *plan, *program);
   if (!job.ok()) return Fail(job.status(), chief::kExitCannotLaunch);
@@ -134,18 +130,12 @@ void AddMeasurements(CLI::App& app, BenchOptions& options) {
 
 Command AddBench(CLI::App& app) {
   auto options = std::make_shared<BenchCommand>();
-  app.add_option("--spec", options->spec_file,
-                 "The resource spec; without it, this machine alone, one rank per GPU")
-      ->check(NotEmpty());
+  AddNodesOptions(app, options->nodes);
+  AddFanOut(app, options->nodes);
   AddMeasurements(app, options->bench);
   app.add_option("--log-dir", options->log_dir, "Where the job's folder with its logs is made")
       ->check(NotEmpty())
       ->capture_default_str();
-  app.add_option("--fan-out", options->fan_out, "Nodes reached at the same time")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
-  app.add_option("--agent", options->agent,
-                 "The agent program put on the nodes; default: autodist-agent beside autodist");
   app.footer(R"(
 Measures how fast data goes between the devices of the spec: all-reduce, all-gather, reduce-scatter
 and broadcast, of sizes from 8 bytes to a gigabyte, by NCCL or Gloo. Prints times and bandwidths as

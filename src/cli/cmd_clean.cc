@@ -9,26 +9,16 @@
 #include "cli/program_options.h"
 #include "launch/bootstrap.h"
 #include "reach/logins.h"
-#include "reach/resolve.h"
 #include "reach/this_machine.h"
 #include "transport/ssh_loop.h"
 
 namespace autodist::cli {
 namespace {
 
-struct CleanOptions {
-  std::string spec_file;
-  std::string agent;
-};
-
-// "20261120-173000-3fa9c1.2" → "20261120-173000-3fa9c1".
-std::string JobOf(const chief::CleanedJob& cleaned) {
-  return cleaned.job.substr(0, cleaned.job.rfind('.'));
-}
-
 std::string TextOf(const chief::CleanedJob& cleaned) {
   using What = chief::CleanedJob::What;
-  const std::string job = JobOf(cleaned);
+  // "20261120-173000-3fa9c1.2" → "20261120-173000-3fa9c1".
+  const std::string job = cleaned.job.substr(0, cleaned.job.rfind('.'));
   switch (cleaned.what) {
     case What::kEnded:
       return "ended job " + job;
@@ -71,13 +61,12 @@ bool Report(const v1::LaunchPlan& plan, const std::vector<Result<chief::CleanedN
   return not_reached == 0;
 }
 
-int Clean(const CleanOptions& options) {
+int Clean(const NodesOptions& options) {
   const auto spec = ReadOrDefaultSpec(options.spec_file);
   if (!spec) return kExitUsage;
   const auto plan = chief::PlanJob(*spec, {});
   if (!plan.ok()) return Fail(plan.status(), kExitUsage);
-  const Status here =
-      reach::CheckChiefIsHere(plan->nodes(0).address(), plan->nodes(0).data_address());
+  const Status here = CheckChiefIsHere(*plan);
   if (!here.ok()) return Fail(here, kExitUsage);
   const auto agent = launch::AgentBinary::Load(reach::AgentPath(options.agent));
   if (!agent.ok()) return Fail(agent.status(), chief::kExitCannotLaunch);
@@ -98,11 +87,8 @@ int Clean(const CleanOptions& options) {
 }  // namespace
 
 Command AddClean(CLI::App& app) {
-  auto options = std::make_shared<CleanOptions>();
-  app.add_option("--spec", options->spec_file, "The resource spec; without it, this machine alone")
-      ->check(NotEmpty());
-  app.add_option("--agent", options->agent,
-                 "The agent program to run here; default: autodist-agent beside autodist");
+  auto options = std::make_shared<NodesOptions>();
+  AddNodesOptions(app, *options);
   app.footer(R"(
 Ends, on every node at the same time, what jobs of yours have left there whose autodist is gone: the
 agent, the ranks and all they have started, and their folder in /tmp. The nodes do so by themselves

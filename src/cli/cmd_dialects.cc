@@ -6,30 +6,15 @@
 #include "cli/commands.h"
 #include "dialect/dialects.h"
 #include "plan/dialect_variables.h"
+#include "plan/plan_text.h"
 
 namespace autodist::cli {
 namespace {
 
-constexpr size_t kWidth = 100;
-struct Kind {
-  v1::ProgramKind kind;
-  const char* option;
-};
-constexpr Kind kAllKinds[] = {{v1::PROGRAM_KIND_PER_DEVICE, "--per device"},
-                              {v1::PROGRAM_KIND_PER_NODE, "--per node"},
-                              {v1::PROGRAM_KIND_PER_JOB, "--per job"}};
-
-// The names, several to a line.
 void PrintNames(const std::vector<plan::ExampleVariable>& variables) {
-  std::string line = "     ";
-  for (const auto& [name, value, on_chief] : variables) {
-    if (line.size() + 1 + name.size() > kWidth) {
-      std::printf("%s\n", line.c_str());
-      line = "     ";
-    }
-    line += " " + name;
-  }
-  std::printf("%s\n", line.c_str());
+  std::vector<std::string> names;
+  for (const auto& variable : variables) names.push_back(variable.name);
+  std::printf("%s\n", plan::Wrapped(names, 5).c_str() + 1);  // without its line feed
 }
 
 void PrintValues(const std::vector<plan::ExampleVariable>& variables) {
@@ -49,11 +34,10 @@ int Dialects(const std::string& name) {
   }
   for (const dialect::Dialect* dialect : shown) {
     std::printf("%s: %s\n", dialect->name, dialect->programs);
-    for (const auto& [kind, option] : kAllKinds) {
-      if (std::ranges::count(dialect->kinds, kind) == 0) continue;
+    for (const v1::ProgramKind kind : dialect->kinds) {
       const auto told = plan::WhatIsTold(*dialect, kind);
       if (!told.ok()) return Fail(told.status(), kExitUsage);
-      std::printf("  %s\n", option);
+      std::printf("  %s\n", dialect::OptionOf(kind));
       if (told->pmix) std::printf("      PMIx servers: MPI_Init finds the world by itself\n");
       if (told->variables.empty()) {
         std::printf("      nothing\n");

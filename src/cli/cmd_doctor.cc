@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/log.h"
 #include "chief/attempt/exit_codes.h"
 #include "chief/checks/doctor.h"
 #include "cli/commands.h"
@@ -24,9 +23,7 @@ constexpr milliseconds kLease{60'000};  // of agents that end with the command a
 constexpr int kExitBad = 1;
 
 struct DoctorOptions {
-  std::string spec_file;
-  std::string agent;
-  uint32_t fan_out = launch::LaunchOptions().fan_out;
+  NodesOptions nodes;
   ProgramOptions program;
   bool json = false;
 };
@@ -34,29 +31,26 @@ struct DoctorOptions {
 bool ShowColours() { return isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr; }
 
 int Doctor(const DoctorOptions& options) {
-  const auto spec = ReadOrDefaultSpec(options.spec_file);
+  const auto spec = ReadOrDefaultSpec(options.nodes.spec_file);
   if (!spec) return kExitUsage;
   const auto program = ProgramOf(options.program);
   auto plan = program.ok() ? chief::PlanJob(*spec, *program) : program.status();
-  if (!plan.ok()) {
-    base::LogFailure(plan.status());
-    return kExitUsage;
-  }
+  if (!plan.ok()) return Fail(plan.status(), kExitUsage);
   for (v1::NodePlan& node : *plan->mutable_nodes()) {
     if (!node.reach().has_ssh()) continue;
     v1::SshReach& ssh = *node.mutable_reach()->mutable_ssh();
     ssh.set_connect_limit_ms(std::min(ssh.connect_limit_ms(), kConnectLimitMs));
   }
   launch::LaunchOptions launch;
-  launch.agent_path = reach::AgentPath(options.agent);
+  launch.agent_path = reach::AgentPath(options.nodes.agent);
   launch.logins = reach::Logins::For(*plan);
   launch.lease = kLease;
   launch.grace = milliseconds(0);
-  launch.fan_out = options.fan_out;
+  launch.fan_out = options.nodes.fan_out;
   const auto diagnosis = chief::ExamineNodes(*plan, std::move(launch));
   if (!diagnosis.ok()) {
-    base::LogFailure(diagnosis.status());
-    return diagnosis.status().code() == StatusCode::kCancelled ? 130 : 125;
+    const bool interrupted = diagnosis.status().code() == StatusCode::kCancelled;
+    return Fail(diagnosis.status(), interrupted ? 130 : chief::kExitCannotLaunch);
   }
   const std::string text = options.json ? diagnosis::DiagnosisAsJson(*diagnosis)
                                         : diagnosis::DiagnosisAsText(*diagnosis, ShowColours());
@@ -68,14 +62,9 @@ int Doctor(const DoctorOptions& options) {
 
 Command AddDoctor(CLI::App& app, const std::vector<std::string>& program) {
   auto options = std::make_shared<DoctorOptions>();
-  app.add_option("--spec", options->spec_file, "The resource spec; without it, this machine alone")
-      ->check(NotEmpty());
+  AddNodesOptions(app, options->nodes);
+  AddFanOut(app, options->nodes);
   AddProgramOptions(app, options->program);
-  app.add_option("--fan-out", options->fan_out, "Nodes reached at the same time")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
-  app.add_option("--agent", options->agent,
-                 "The agent program put on the nodes; default: autodist-agent beside autodist");
   app.add_flag("--json", options->json, "Print the findings as JSON");
   app.footer(R"(
 Looks at every node at the same time, starts no rank, and tells everything that would keep a run

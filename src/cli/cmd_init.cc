@@ -3,11 +3,11 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/count.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/write_file.h"
 #include "cli/commands.h"
+#include "cli/program_options.h"
 #include "reach/host_facts.h"
 #include "reach/this_machine.h"
 #include "spec/host_list.h"
@@ -89,13 +89,7 @@ Status Write(const InitOptions& options, const spec::SpecDraft& draft) {
   }
   AD_RETURN_IF_ERROR(base::WriteFile(
       options.output, text, options.force ? base::IfExists::kReplace : base::IfExists::kRefuse));
-  size_t ranks = 0;
-  for (const spec::Node& node : draft.spec.nodes) {
-    ranks += (node.gpus.empty() ? node.cpus : node.gpus).size();
-  }
-  Log(LogLevel::kInfo, "wrote " + options.output + ": " +
-                           base::Count(draft.spec.nodes.size(), "node") + ", " +
-                           base::Count(ranks, "rank"));
+  Log(LogLevel::kInfo, "wrote " + options.output + ": " + SizeOf(draft.spec));
   return OkStatus();
 }
 

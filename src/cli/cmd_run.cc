@@ -15,23 +15,19 @@
 #include "cli/program_options.h"
 #include "launch/sync_source.h"
 #include "plan/plan_text.h"
-#include "reach/resolve.h"
 #include "reach/this_machine.h"
 
 namespace autodist::cli {
 namespace {
 
-using base::Log;
-using base::LogLevel;
 using std::chrono::milliseconds;
 
 double InSeconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }
 
 struct RunOptions {
   ProgramOptions program;
-  std::string spec_file;
+  NodesOptions nodes;
   std::string log_dir = "autodist-runs";
-  std::string agent;
   double grace_s = InSeconds(launch::LaunchOptions().grace);
   double lease_s = InSeconds(launch::LaunchOptions().lease);
   double timeout_s = 0;
@@ -41,7 +37,6 @@ struct RunOptions {
   uint64_t spool = launch::LaunchOptions().spool_limit;
   uint32_t max_restarts = 0;
   uint32_t min_nodes = 0;
-  uint32_t fan_out = launch::LaunchOptions().fan_out;
   std::string nccl_debug;
   bool no_affinity = false;
   bool no_preflight = false;
@@ -86,15 +81,13 @@ CLI::Validator Seconds(double least) {
       "SECONDS");
 }
 
-chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& input,
-                                 std::shared_ptr<reach::Logins> logins) {
+chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& input) {
   chief::JobOptions job;
-  job.launch.agent_path = reach::AgentPath(options.agent);
+  job.launch.agent_path = reach::AgentPath(options.nodes.agent);
   job.preflight = !options.no_preflight;
-  job.launch.logins = std::move(logins);
   job.launch.lease = ToMilliseconds(options.lease_s);
   job.launch.grace = ToMilliseconds(options.grace_s);
-  job.launch.fan_out = options.fan_out;
+  job.launch.fan_out = options.nodes.fan_out;
   job.launch.spool_limit = options.spool;
   job.launch.stop_signal = SignalNumber(options.stop_signal);
   job.log_folder = options.log_dir + "/" + input.job_id;
@@ -111,30 +104,21 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& i
   return job;
 }
 
-int RunPlan(const RunOptions& options, const plan::Input& input, const v1::LaunchPlan& plan,
-            std::shared_ptr<launch::FolderSync> sync) {
-  const auto logins = reach::Logins::For(plan);
-  chief::JobOptions job = MakeJobOptions(options, input, logins);
-  job.launch.sync = std::move(sync);
-  return chief::RunJob(plan, std::move(job));
+int WrongUsage(const std::string& what) {
+  return Fail(Error(StatusCode::kInvalidArgument, what), kExitUsage);
 }
 
 int Run(const RunOptions& options) {
   if (options.program.program.command.empty()) {
-    Log(LogLevel::kError,
+    return WrongUsage(
         "no program; it comes after '--', as in: autodist run --spec cluster.yaml -- ./train");
-    return kExitUsage;
   }
-  if (options.json && !options.dry_run) {
-    Log(LogLevel::kError, "--json goes with --dry-run");
-    return kExitUsage;
-  }
-  const auto spec = ReadOrDefaultSpec(options.spec_file);
+  if (options.json && !options.dry_run) return WrongUsage("--json goes with --dry-run");
+  const auto spec = ReadOrDefaultSpec(options.nodes.spec_file);
   if (!spec) return kExitUsage;
   if (options.min_nodes > spec->nodes.size()) {
-    Log(LogLevel::kError, "--min-nodes " + std::to_string(options.min_nodes) +
-                              ", but the spec has " + base::Count(spec->nodes.size(), "node"));
-    return kExitUsage;
+    return WrongUsage("--min-nodes " + std::to_string(options.min_nodes) + ", but the spec has " +
+                      base::Count(spec->nodes.size(), "node"));
   }
   const auto program = ProgramOf(options.program);
   auto input = program.ok() ? chief::InputOf(*spec, *program) : program.status();
@@ -155,17 +139,18 @@ int Run(const RunOptions& options) {
   if (!sync.ok()) return Fail(sync.status(), chief::kExitCannotLaunch);
   if (options.dry_run) {
     if (*sync) {
-      Log(LogLevel::kInfo,
-          "to sync: " + (*sync)->WhatThereIs() + ", to " + base::Count((*sync)->nodes(), "node"));
+      base::Log(base::LogLevel::kInfo, "to sync: " + (*sync)->WhatThereIs() + ", to " +
+                                           base::Count((*sync)->nodes(), "node"));
     }
     std::fputs((options.json ? plan::PlanAsJson(*plan) : plan::PlanAsText(*plan)).c_str(), stdout);
     return 0;
   }
-  const Status here =
-      reach::CheckChiefIsHere(plan->nodes(0).address(), plan->nodes(0).data_address());
+  const Status here = CheckChiefIsHere(*plan);
   if (!here.ok()) return Fail(here, kExitUsage);
-
-  return RunPlan(options, *input, *plan, *std::move(sync));
+  chief::JobOptions job = MakeJobOptions(options, *input);
+  job.launch.logins = reach::Logins::For(*plan);
+  job.launch.sync = *std::move(sync);
+  return chief::RunJob(*plan, std::move(job));
 }
 
 // What happens when something breaks, or takes too long.
@@ -207,20 +192,14 @@ void AddFaultOptions(CLI::App& app, RunOptions& options) {
 
 Command AddRun(CLI::App& app, const std::vector<std::string>& program) {
   auto options = std::make_shared<RunOptions>();
-  app.add_option("--spec", options->spec_file,
-                 "The resource spec; without it, this machine alone, one rank per GPU")
-      ->check(NotEmpty());
+  AddNodesOptions(app, options->nodes);
+  AddFanOut(app, options->nodes);
   app.add_option("--log-dir", options->log_dir,
                  "Where each job's folder with its ranks' output is made")
       ->check(NotEmpty())
       ->capture_default_str();
   AddProgramOptions(app, options->program);
   AddFaultOptions(app, *options);
-  app.add_option("--fan-out", options->fan_out, "Nodes reached at the same time")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
-  app.add_option("--agent", options->agent,
-                 "The agent program put on the nodes; default: autodist-agent beside autodist");
   app.add_option("--nccl-debug", options->nccl_debug,
                  "What NCCL logs in every rank; INFO and TRACE go to the ranks' stderr")
       ->check(CLI::IsMember({"VERSION", "WARN", "INFO", "TRACE"}));

@@ -16,10 +16,7 @@ struct StatusOptions {
 
 int ShowStatus(const StatusOptions& options) {
   const auto job = NamedJob(options.job);
-  if (!job.ok()) {
-    base::LogFailure(job.status());
-    return kExitUsage;
-  }
+  if (!job.ok()) return Fail(job.status(), kExitUsage);
   std::fputs((options.json ? control::AsJson(*job) + "\n" : JobText(*job)).c_str(), stdout);
   return 0;
 }

@@ -1,26 +1,17 @@
 // autodist validate FILE
 #include <cstdio>
 
-#include "base/count.h"
 #include "cli/commands.h"
-#include "spec/yaml_reader.h"
+#include "cli/program_options.h"
 
 namespace autodist::cli {
 namespace {
 
 int Validate(const std::string& file) {
-  const spec::ReadOutcome outcome = spec::ReadSpecFile(file);
-  for (const spec::Problem& problem : outcome.problems) {
-    std::fprintf(stderr, "%s\n", problem.ToString().c_str());
-  }
-  if (!outcome.spec) return kExitUsage;
-  size_t ranks = 0;
-  for (const spec::Node& node : outcome.spec->nodes) {
-    ranks += (node.gpus.empty() ? node.cpus : node.gpus).size();
-  }
-  std::printf("%s: valid: %s, %s, chief %s\n", file.c_str(),
-              base::Count(outcome.spec->nodes.size(), "node").c_str(),
-              base::Count(ranks, "rank").c_str(), outcome.spec->chief().address.c_str());
+  const auto spec = ReadSpec(file);
+  if (!spec) return kExitUsage;
+  std::printf("%s: valid: %s, chief %s\n", file.c_str(), SizeOf(*spec).c_str(),
+              spec->chief().address.c_str());
   return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "cli/commands.h"
 
+namespace autodist::cli {
 namespace {
 
 constexpr char kExamples[] = R"(
@@ -41,48 +42,39 @@ int Main(int argc, char** argv) {
   app.footer(kExamples);
   app.require_subcommand(1);
 
-  CLI::App* run = app.add_subcommand("run", "Run a program on every device of a spec's nodes");
-  CLI::App* doctor =
-      app.add_subcommand("doctor", "Find out what would keep a run from working, on all nodes");
-  CLI::App* bench = app.add_subcommand("bench", "Measure how fast data goes between the devices");
-  CLI::App* validate = app.add_subcommand("validate", "Check a resource spec");
-  CLI::App* init = app.add_subcommand("init", "Write a resource spec from a list of hosts");
-  CLI::App* ps = app.add_subcommand("ps", "List jobs");
-  CLI::App* status = app.add_subcommand("status", "Show how a job and its nodes are");
-  CLI::App* logs = app.add_subcommand("logs", "Print what the ranks of a job have written");
-  CLI::App* attach = app.add_subcommand("attach", "Show a job's output until the job ends");
-  CLI::App* stop = app.add_subcommand("stop", "End a job");
-  CLI::App* clean = app.add_subcommand("clean", "End what jobs have left on nodes");
-  CLI::App* dialects =
-      app.add_subcommand("dialects", "List what each framework's programs are told, and how");
-  const std::map<CLI::App*, autodist::cli::Command> commands = {
-      {run, autodist::cli::AddRun(*run, program)},
-      {doctor, autodist::cli::AddDoctor(*doctor, program)},
-      {bench, autodist::cli::AddBench(*bench)},
-      {validate, autodist::cli::AddValidate(*validate)},
-      {init, autodist::cli::AddInit(*init)},
-      {ps, autodist::cli::AddPs(*ps)},
-      {status, autodist::cli::AddStatus(*status)},
-      {logs, autodist::cli::AddLogs(*logs)},
-      {attach, autodist::cli::AddAttach(*attach)},
-      {stop, autodist::cli::AddStop(*stop)},
-      {clean, autodist::cli::AddClean(*clean)},
-      {dialects, autodist::cli::AddDialects(*dialects)},
+  std::map<CLI::App*, Command> commands;
+  const auto add = [&](const char* name, const char* purpose, auto add_options,
+                       const auto&... more) {
+    CLI::App* command = app.add_subcommand(name, purpose);
+    commands[command] = add_options(*command, more...);
   };
+  add("run", "Run a program on every device of a spec's nodes", AddRun, program);
+  add("doctor", "Find out what would keep a run from working, on all nodes", AddDoctor, program);
+  add("bench", "Measure how fast data goes between the devices", AddBench);
+  add("validate", "Check a resource spec", AddValidate);
+  add("init", "Write a resource spec from a list of hosts", AddInit);
+  add("ps", "List jobs", AddPs);
+  add("status", "Show how a job and its nodes are", AddStatus);
+  add("logs", "Print what the ranks of a job have written", AddLogs);
+  add("attach", "Show a job's output until the job ends", AddAttach);
+  add("stop", "End a job", AddStop);
+  add("clean", "End what jobs have left on nodes", AddClean);
+  add("dialects", "List what each framework's programs are told, and how", AddDialects);
   try {
     app.parse(static_cast<int>(dashes - argv), argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : autodist::cli::kExitUsage;
+    return app.exit(error) == 0 ? 0 : kExitUsage;
   }
   return commands.at(app.get_subcommands().front())();
 }
 
 }  // namespace
+}  // namespace autodist::cli
 
 int main(int argc, char** argv) {
   autodist::base::OpenStandardStreams();
   try {
-    return Main(argc, argv);
+    return autodist::cli::Main(argc, argv);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "autodist: internal error: %s\n", error.what());
     return 125;

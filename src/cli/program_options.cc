@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <map>
 
+#include "base/count.h"
+#include "reach/resolve.h"
 #include "reach/this_machine.h"
 #include "spec/yaml_reader.h"
 
@@ -41,12 +43,41 @@ Result<std::vector<plan::Variable>> VariablesOf(const ProgramOptions& options) {
 }  // namespace
 
 std::optional<spec::ResourceSpec> ReadOrDefaultSpec(const std::string& file) {
-  if (file.empty()) return spec::SingleNode(reach::LocalGpus());
+  return file.empty() ? spec::SingleNode(reach::LocalGpus()) : ReadSpec(file);
+}
+
+std::optional<spec::ResourceSpec> ReadSpec(const std::string& file) {
   spec::ReadOutcome outcome = spec::ReadSpecFile(file);
   for (const spec::Problem& problem : outcome.problems) {
     std::fprintf(stderr, "%s\n", problem.ToString().c_str());
   }
   return outcome.spec;
+}
+
+std::string SizeOf(const spec::ResourceSpec& spec) {
+  size_t ranks = 0;
+  for (const spec::Node& node : spec.nodes) {
+    ranks += (node.gpus.empty() ? node.cpus : node.gpus).size();
+  }
+  return base::Count(spec.nodes.size(), "node") + ", " + base::Count(ranks, "rank");
+}
+
+void AddNodesOptions(CLI::App& app, NodesOptions& options) {
+  app.add_option("--spec", options.spec_file,
+                 "The resource spec; without it, this machine alone, one rank per GPU")
+      ->check(NotEmpty());
+  app.add_option("--agent", options.agent,
+                 "The agent program put on the nodes; default: autodist-agent beside autodist");
+}
+
+void AddFanOut(CLI::App& app, NodesOptions& options) {
+  app.add_option("--fan-out", options.fan_out, "Nodes reached at the same time")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+}
+
+Status CheckChiefIsHere(const v1::LaunchPlan& plan) {
+  return reach::CheckChiefIsHere(plan.nodes(0).address(), plan.nodes(0).data_address());
 }
 
 void AddProgramOptions(CLI::App& app, ProgramOptions& options) {

@@ -7,12 +7,33 @@
 
 #include "chief/plan_job.h"
 #include "cli/commands.h"
+#include "launch/launch_options.h"
 #include "spec/resource_spec.h"
 
 namespace autodist::cli {
 
-// Reads the file; "" means this machine alone. Prints what is wrong with it and gives nullopt.
+// Prints what is wrong with the file, and gives nullopt then.
+std::optional<spec::ResourceSpec> ReadSpec(const std::string& file);
+// The same, where "" means this machine alone.
 std::optional<spec::ResourceSpec> ReadOrDefaultSpec(const std::string& file);
+
+// "2 nodes, 16 ranks".
+std::string SizeOf(const spec::ResourceSpec& spec);
+
+// The nodes, and how they are reached.
+struct NodesOptions {
+  std::string spec_file;
+  std::string agent;
+  uint32_t fan_out = launch::LaunchOptions().fan_out;
+};
+
+// --spec and --agent.
+void AddNodesOptions(CLI::App& app, NodesOptions& options);
+// --fan-out.
+void AddFanOut(CLI::App& app, NodesOptions& options);
+
+// kInvalidArgument: the plan's chief is another machine.
+Status CheckChiefIsHere(const v1::LaunchPlan& plan);
 
 struct ProgramOptions {
   chief::Program program;             // without its variables

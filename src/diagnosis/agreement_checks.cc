@@ -61,27 +61,22 @@ void CheckModule(const Evidence& evidence, Findings& findings, int index) {
     }
   }
   for (const uint32_t node : missing) {
-    if (where.empty()) {
-      // A program may do without what it tries to import.
-      findings.Warn(v1::CHECK_PYTHON, node, "its Python has no module " + name,
-                    "install it, or activate the environment that has it (python_venv)");
-    } else {
-      findings.Bad(v1::CHECK_PYTHON, node,
-                   "its Python has no module " + name + ", which it has on " + where,
-                   "install it, or activate the environment that has it (python_venv)");
-    }
+    // A program may do without what it tries to import.
+    findings.Add(
+        v1::CHECK_PYTHON, where.empty() ? v1::VERDICT_WARNING : v1::VERDICT_BAD, node,
+        "its Python has no module " + name + (where.empty() ? "" : ", which it has on " + where),
+        "install it, or activate the environment that has it (python_venv)");
   }
-  const auto same = "install the same version everywhere";
-  CompareValues(evidence, findings, v1::CHECK_PYTHON, v1::VERDICT_BAD, "the version of " + name,
-                same, [&](uint32_t node) {
-                  const auto* module = ModuleOf(evidence, node, index);
-                  return module ? module->version() : "";
-                });
-  CompareValues(evidence, findings, v1::CHECK_PYTHON, v1::VERDICT_BAD,
-                "the CUDA version that " + name + " was built with", same, [&](uint32_t node) {
-                  const auto* module = ModuleOf(evidence, node, index);
-                  return module ? module->cuda() : "";
-                });
+  const auto compare = [&](const std::string& what,
+                           const std::string& (v1::PythonModule::*value)() const) {
+    CompareValues(evidence, findings, v1::CHECK_PYTHON, v1::VERDICT_BAD, what,
+                  "install the same version everywhere", [&](uint32_t node) {
+                    const v1::PythonModule* module = ModuleOf(evidence, node, index);
+                    return module ? (module->*value)() : "";
+                  });
+  };
+  compare("the version of " + name, &v1::PythonModule::version);
+  compare("the CUDA version that " + name + " was built with", &v1::PythonModule::cuda);
 }
 
 }  // namespace
@@ -207,10 +202,11 @@ void CheckNetwork(const Evidence& evidence, Findings& findings) {
     findings.Checked(v1::CHECK_NETWORK, trial.from);
     findings.Checked(v1::CHECK_NETWORK, trial.to);
     if (trial.outcome.error().empty()) continue;
-    const std::string what =
-        NameOf(evidence, trial.from) + " cannot connect to " + NameOf(evidence, trial.to) + ", " +
-        (trial.rendezvous ? "rendezvous port" : "a port chosen at random") +
-        (trial.rendezvous ? " " + std::to_string(trial.port) : "") + ": " + trial.outcome.error();
+    const std::string what = NameOf(evidence, trial.from) + " cannot connect to " +
+                             NameOf(evidence, trial.to) + ", " +
+                             (trial.rendezvous ? "rendezvous port " + std::to_string(trial.port)
+                                               : "a port chosen at random") +
+                             ": " + trial.outcome.error();
     const auto remedy =
         "let TCP pass between the two in both directions, on all ports: ranks choose theirs freely";
     findings.Bad(v1::CHECK_NETWORK, trial.from, what, remedy);

@@ -6,8 +6,6 @@
 
 namespace autodist::diagnosis {
 
-Findings::Findings(const Evidence& evidence) : evidence_(evidence) {}
-
 void Findings::Add(v1::Check check, v1::Verdict verdict, uint32_t node, const std::string& what,
                    const std::string& remedy) {
   Checked(check, node);

@@ -1,5 +1,6 @@
 #include "diagnosis/diagnosis_text.h"
 
+#include <absl/strings/str_replace.h>
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
@@ -11,11 +12,6 @@
 namespace autodist::diagnosis {
 namespace {
 
-constexpr char kRed[] = "\033[31m";
-constexpr char kYellow[] = "\033[33m";
-constexpr char kGreen[] = "\033[32m";
-constexpr char kPlain[] = "\033[0m";
-
 const char* ColumnOf(v1::Check check) {
   static constexpr const char* kColumns[] = {
       "",     "login",   "address", "folder", "files", "venv",   "program", "python",
@@ -24,30 +20,20 @@ const char* ColumnOf(v1::Check check) {
   return kColumns[check];
 }
 
-const char* SymbolOf(v1::Verdict verdict) {
-  switch (verdict) {
-    case v1::VERDICT_GOOD:
-      return "✓";
-    case v1::VERDICT_WARNING:
-      return "!";
-    case v1::VERDICT_BAD:
-      return "✗";
-    default:
-      return "–";
+std::string SymbolOf(v1::Verdict verdict, bool colour) {
+  const char* symbol = "–";
+  const char* code = "0";
+  if (verdict == v1::VERDICT_GOOD) {
+    symbol = "✓";
+    code = "32";  // green
+  } else if (verdict == v1::VERDICT_WARNING) {
+    symbol = "!";
+    code = "33";  // yellow
+  } else if (verdict == v1::VERDICT_BAD) {
+    symbol = "✗";
+    code = "31";  // red
   }
-}
-
-const char* ColourOf(v1::Verdict verdict) {
-  switch (verdict) {
-    case v1::VERDICT_GOOD:
-      return kGreen;
-    case v1::VERDICT_WARNING:
-      return kYellow;
-    case v1::VERDICT_BAD:
-      return kRed;
-    default:
-      return kPlain;
-  }
+  return colour ? std::string("\033[") + code + "m" + symbol + "\033[0m" : symbol;
 }
 
 std::string Table(const v1::Diagnosis& diagnosis, bool colour) {
@@ -65,9 +51,7 @@ std::string Table(const v1::Diagnosis& diagnosis, bool colour) {
     text += node.address() + std::string(width - node.address().size(), ' ');
     size_t blanks = 0;  // not yet written, so that no line ends with them
     for (const v1::CheckVerdict& check : node.checks()) {
-      const std::string symbol = SymbolOf(check.verdict());
-      text += std::string(blanks + 2, ' ') +
-              (colour ? ColourOf(check.verdict()) + symbol + kPlain : symbol);
+      text += std::string(blanks + 2, ' ') + SymbolOf(check.verdict(), colour);
       blanks = std::string_view(ColumnOf(check.check())).size() - 1;
     }
     text += "\n";
@@ -76,12 +60,7 @@ std::string Table(const v1::Diagnosis& diagnosis, bool colour) {
 }
 
 std::string Indented(const std::string& text) {
-  std::string indented;
-  for (const char c : base::PrintableLines(text)) {
-    indented += c;
-    if (c == '\n') indented += "    ";
-  }
-  return indented;
+  return absl::StrReplaceAll(base::PrintableLines(text), {{"\n", "\n    "}});
 }
 
 // "10.0.0.1, 10.0.0.2 and 61 more"
@@ -98,10 +77,9 @@ std::string NodesOf(const v1::Diagnosis& diagnosis, const v1::Finding& finding) 
 
 std::string FindingAsText(const v1::Diagnosis& diagnosis, const v1::Finding& finding, bool colour) {
   const bool bad = finding.verdict() == v1::VERDICT_BAD;
-  const std::string symbol = SymbolOf(finding.verdict());
-  std::string text = (colour ? ColourOf(finding.verdict()) + symbol + kPlain : symbol) + " " +
-                     NodesOf(diagnosis, finding) + ": " + ColumnOf(finding.check()) +
-                     (bad ? "" : " (warning)") + "\n    " + Indented(finding.what()) + "\n";
+  std::string text = SymbolOf(finding.verdict(), colour) + " " + NodesOf(diagnosis, finding) +
+                     ": " + ColumnOf(finding.check()) + (bad ? "" : " (warning)") + "\n    " +
+                     Indented(finding.what()) + "\n";
   if (!finding.remedy().empty()) text += "    to do: " + Indented(finding.remedy()) + "\n";
   return text;
 }

@@ -14,7 +14,7 @@ namespace autodist::diagnosis {
 
 class Findings {
  public:
-  explicit Findings(const Evidence& evidence);
+  explicit Findings(const Evidence& evidence) : evidence_(evidence) {}
 
   // The same finding on several nodes becomes one that names them all.
   void Add(v1::Check check, v1::Verdict verdict, uint32_t node, const std::string& what,

@@ -1,5 +1,7 @@
 #include "dialect/dialects.h"
 
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
 
 #include "base/nearest.h"
@@ -21,17 +23,6 @@ const Contradiction kContradictions[] = {
     {&kRanktable, &kMpi, kTakesRanksFromMpi},
     {&kJax, &kMpi, "the variables by which JAX finds its ranks look like Slurm's to Open MPI"},
 };
-
-const char* OptionOf(v1::ProgramKind kind) {
-  switch (kind) {
-    case v1::PROGRAM_KIND_PER_NODE:
-      return "--per node";
-    case v1::PROGRAM_KIND_PER_JOB:
-      return "--per job";
-    default:
-      return "--per device";
-  }
-}
 
 std::string Both(const Dialect& one, const Dialect& other) {
   return std::string("dialects '") + one.name + "' and '" + other.name +
@@ -71,15 +62,24 @@ std::string UnknownName(const std::string& name) {
 }
 
 std::string WrongKind(const Dialect& dialect, v1::ProgramKind kind) {
-  std::string right;
-  for (const v1::ProgramKind known : dialect.kinds) {
-    right += (right.empty() ? "" : " or ") + std::string(OptionOf(known));
-  }
-  return std::string("dialect '") + dialect.name + "' is for " + right + ", not for " +
-         OptionOf(kind);
+  std::vector<std::string> right;
+  for (const v1::ProgramKind known : dialect.kinds) right.emplace_back(OptionOf(known));
+  return std::string("dialect '") + dialect.name + "' is for " + base::Alternatives(right) +
+         ", not for " + OptionOf(kind);
 }
 
 }  // namespace
+
+const char* OptionOf(v1::ProgramKind kind) {
+  switch (kind) {
+    case v1::PROGRAM_KIND_PER_NODE:
+      return "--per node";
+    case v1::PROGRAM_KIND_PER_JOB:
+      return "--per job";
+    default:
+      return "--per device";
+  }
+}
 
 const std::vector<const Dialect*>& All() {
   // In the order in which they are listed to people.
@@ -107,9 +107,7 @@ Result<std::vector<const Dialect*>> Choose(const std::vector<std::string>& names
   }
   std::ranges::move(ContradictionsIn(chosen), std::back_inserter(problems));
   if (problems.empty()) return chosen;
-  std::string text;
-  for (const std::string& problem : problems) text += (text.empty() ? "" : "\n") + problem;
-  return WithRemedy(Error(StatusCode::kInvalidArgument, text),
+  return WithRemedy(Error(StatusCode::kInvalidArgument, absl::StrJoin(problems, "\n")),
                     "`autodist dialects` lists what each one sets");
 }
 

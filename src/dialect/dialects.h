@@ -15,4 +15,7 @@ const std::vector<const Dialect*>& All();
 Result<std::vector<const Dialect*>> Choose(const std::vector<std::string>& names,
                                            v1::ProgramKind kind);
 
+// "--per device", "--per node", "--per job".
+const char* OptionOf(v1::ProgramKind kind);
+
 }  // namespace autodist::dialect

@@ -1,6 +1,8 @@
 // Sources of the names: paddle/distributed/parallel.py for ranks,
 // paddle/distributed/launch/context/args_envs.py for its launcher, and
 // paddle/distributed/cloud_utils.py for programs that call dist.spawn.
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
 
 #include "base/count.h"
@@ -10,11 +12,9 @@ namespace autodist::dialect {
 namespace {
 
 std::string AllEndpoints(const v1::LaunchPlan& plan) {
-  std::vector<std::string> all;
-  for (const v1::NodePlan& node : plan.nodes()) {
-    for (std::string& endpoint : EndpointsOf(plan, node)) all.push_back(std::move(endpoint));
-  }
-  return Join(all);
+  return absl::StrJoin(plan.nodes(), ",", [&](std::string* text, const v1::NodePlan& node) {
+    *text += absl::StrJoin(EndpointsOf(plan, node), ",");
+  });
 }
 
 std::string Master(const v1::LaunchPlan& plan) {

@@ -1,6 +1,7 @@
 // Ascend's rank table, version 1.0, as MindSpore reads it. Source of the format: hccl_tools.py and
 // merge_hccl.py of MindSpore's models; of the rules for devices: MindOCR's document on distributed
 // training. The devices are the spec's gpus.
+#include <absl/strings/str_join.h>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -13,11 +14,9 @@ constexpr int kDevicesOfServer = 8;
 constexpr uint32_t kDevicesOfNetwork = 4;  // 0 to 3 are on one network, 4 to 7 on another
 
 std::string Numbers(const v1::NodePlan& node, const char* between) {
-  std::string text;
-  for (const v1::Device& device : node.devices()) {
-    text += (text.empty() ? "" : between) + std::to_string(device.index());
-  }
-  return text;
+  return absl::StrJoin(node.devices(), between, [](std::string* text, const v1::Device& device) {
+    *text += std::to_string(device.index());
+  });
 }
 
 // What is wrong with the devices of one node; "" if nothing is.
@@ -50,7 +49,7 @@ std::string NotToldBy(const v1::NodePlan& node) {
 }
 
 Status CheckRankTable(const v1::LaunchPlan& plan) {
-  std::string problems;
+  std::vector<std::string> problems;
   bool not_told = false;
   for (const v1::NodePlan& node : plan.nodes()) {
     std::string wrong = WrongWith(node, plan.nodes_size() == 1);
@@ -58,10 +57,10 @@ Status CheckRankTable(const v1::LaunchPlan& plan) {
       wrong = NotToldBy(node);
       not_told |= !wrong.empty();
     }
-    if (!wrong.empty()) problems += (problems.empty() ? "" : "\n") + node.address() + " " + wrong;
+    if (!wrong.empty()) problems.push_back(node.address() + " " + wrong);
   }
   if (problems.empty()) return OkStatus();
-  const Status refused = Error(StatusCode::kInvalidArgument, problems);
+  const Status refused = Error(StatusCode::kInvalidArgument, absl::StrJoin(problems, "\n"));
   return not_told ? WithRemedy(refused,
                                "give the addresses of the node's devices as device_ips in the spec")
                   : refused;

@@ -1,6 +1,9 @@
 #include "dialect/world.h"
 
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
+#include <ranges>
 
 namespace autodist::dialect {
 
@@ -12,9 +15,9 @@ std::string HostAndPort(const std::string& address, uint32_t port) {
 const std::string& ChiefAddress(const v1::LaunchPlan& plan) { return plan.nodes(0).data_address(); }
 
 std::string DataAddresses(const v1::LaunchPlan& plan) {
-  std::vector<std::string> addresses;
-  for (const v1::NodePlan& node : plan.nodes()) addresses.push_back(node.data_address());
-  return Join(addresses);
+  return absl::StrJoin(plan.nodes(), ",", [](std::string* text, const v1::NodePlan& node) {
+    *text += node.data_address();
+  });
 }
 
 void AddVariable(v1::RankPlan& process, const std::string& name, const std::string& value) {
@@ -51,9 +54,9 @@ Status CheckIpv4(const v1::LaunchPlan& plan, const std::string& framework) {
     if (node.data_address().find(':') != std::string::npos) v6.push_back(node.data_address());
   }
   if (v6.empty()) return OkStatus();
-  return WithRemedy(
-      Error(StatusCode::kInvalidArgument, framework + " cannot use IPv6 addresses: " + Join(v6)),
-      "give these nodes an IPv4 data_address in the spec");
+  return WithRemedy(Error(StatusCode::kInvalidArgument,
+                          framework + " cannot use IPv6 addresses: " + absl::StrJoin(v6, ",")),
+                    "give these nodes an IPv4 data_address in the spec");
 }
 
 bool PerDevice(const v1::LaunchPlan& plan) {
@@ -72,17 +75,7 @@ std::vector<std::string> EndpointsOf(const v1::LaunchPlan& plan, const v1::NodeP
   return endpoints;
 }
 
-std::string Join(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : ",") + part;
-  return text;
-}
-
-std::string CountUp(uint32_t count) {
-  std::vector<std::string> numbers;
-  for (uint32_t i = 0; i < count; ++i) numbers.push_back(std::to_string(i));
-  return Join(numbers);
-}
+std::string CountUp(uint32_t count) { return absl::StrJoin(std::views::iota(0u, count), ","); }
 
 void ReserveMasterPort(v1::LaunchPlan& plan) {
   plan.mutable_nodes(0)->add_ports(plan.master_port());

@@ -40,9 +40,6 @@ bool OnGpus(const v1::NodePlan& node);
 // "address:port" of each rank of the node, by local rank: where it listens itself.
 std::vector<std::string> EndpointsOf(const v1::LaunchPlan& plan, const v1::NodePlan& node);
 
-// `parts` with commas between them.
-std::string Join(const std::vector<std::string>& parts);
-
 // "0", "0,1", ...: numbers below `count`.
 std::string CountUp(uint32_t count);
 

@@ -85,8 +85,7 @@ void SetVariable(const std::string& name, const std::string& value, v1::RankPlan
 }
 
 std::string RemedyFor(const KnownLauncher& launcher) {
-  const std::string kind =
-      std::string("--per ") + (launcher.kind == v1::PROGRAM_KIND_PER_NODE ? "node" : "job");
+  const std::string kind = dialect::OptionOf(launcher.kind);
   if (!launcher.without) {
     return "add " + kind + ", with which it reaches the nodes by its own means";
   }

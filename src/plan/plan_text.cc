@@ -12,7 +12,6 @@ namespace autodist::plan {
 namespace {
 
 constexpr char kHidden[] = "(hidden)";
-constexpr size_t kWidth = 100;
 
 v1::LaunchPlan WithoutSecrets(v1::LaunchPlan plan) {
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
@@ -38,21 +37,6 @@ std::string ReachAsText(const v1::Reach& reach) {
   return text;
 }
 
-// Names, as many to a line as fit.
-std::string Wrapped(const google::protobuf::RepeatedPtrField<std::string>& names) {
-  std::string text;
-  size_t column = kWidth;
-  for (const std::string& name : names) {
-    if (column + 1 + name.size() > kWidth) {
-      text += "\n         ";
-      column = 9;
-    }
-    text += " " + name;
-    column += 1 + name.size();
-  }
-  return text;
-}
-
 std::string SettingAsText(const v1::SetVariable& variable) {
   std::string text = "set " + variable.name() + "=";
   if (variable.has_expanded()) {
@@ -74,7 +58,7 @@ std::string StepAsText(const v1::EnvironmentStep& step) {
     case v1::EnvironmentStep::kActivate:
       return "activate " + base::ShellQuote(step.activate());
     case v1::EnvironmentStep::kRemove:
-      return "remove" + Wrapped(step.remove().names());
+      return "remove" + Wrapped({step.remove().names().begin(), step.remove().names().end()}, 9);
     default:
       return SettingAsText(step.set());
   }
@@ -102,6 +86,21 @@ bool IsSecretName(const std::string& name) {
       std::initializer_list<const char*>{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD",
                                          "PASSPHRASE", "CREDENTIAL"},
       [&](const char* word) { return upper.find(word) != std::string::npos; });
+}
+
+std::string Wrapped(const std::vector<std::string>& names, size_t indentation) {
+  constexpr size_t kWidth = 100;
+  std::string text;
+  size_t column = kWidth;
+  for (const std::string& name : names) {
+    if (column + 1 + name.size() > kWidth) {
+      text += "\n" + std::string(indentation, ' ');
+      column = indentation;
+    }
+    text += " " + name;
+    column += 1 + name.size();
+  }
+  return text;
 }
 
 std::string WhatRuns(const v1::LaunchPlan& plan) {

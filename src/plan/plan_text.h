@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "autodist/v1/plan.pb.h"
 
@@ -15,6 +16,10 @@ std::string PlanAsText(const v1::LaunchPlan& plan);
 
 // The LaunchPlan message in protobuf's JSON mapping.
 std::string PlanAsJson(const v1::LaunchPlan& plan);
+
+// The names, each after a space, as many to a line as fit; each line begins with a line feed and so
+// many spaces.
+std::string Wrapped(const std::vector<std::string>& names, size_t indentation);
 
 // Whether a variable of this name holds something that must not be shown.
 bool IsSecretName(const std::string& name);

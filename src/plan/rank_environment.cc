@@ -1,5 +1,7 @@
 #include "plan/rank_environment.h"
 
+#include <absl/strings/str_join.h>
+
 #include "dialect/world.h"
 
 namespace autodist::plan {
@@ -84,7 +86,7 @@ std::string VisibleGpus(const v1::NodePlan& node) {
   for (const v1::Device& device : node.devices()) {
     if (device.kind() == v1::DEVICE_KIND_GPU) gpus.push_back(std::to_string(device.index()));
   }
-  return dialect::Join(gpus);
+  return absl::StrJoin(gpus, ",");
 }
 
 void SetDefaults(v1::ProgramKind kind, v1::NodePlan& node) {
