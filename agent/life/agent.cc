@@ -76,8 +76,8 @@ std::string OwnProgram() {
 
 Status Agent::Build() {
   AD_ASSIGN_OR_RETURN(
-      parts_,
-      AgentParts::Create(
+      core_,
+      AgentCore::Create(
           {options_.folder.rank_socket(), options_.folder.files(), OwnProgram()},
           options_.folder.pmix(),
           {[this] { life_.Renew(); }, [this](bool expected) { life_.ExpectSilence(expected); },
@@ -88,8 +88,8 @@ Status Agent::Build() {
   lock_.Reset(open(options_.folder.lock().c_str(), O_RDWR | O_CLOEXEC));
   TakeLock(lock_.get(), JobLock::kChiefInCharge);
   options_.folder_lock.Reset();
-  chief_server_ = StartServer(parts_->service(), rpc::kLargestMessage);
-  rank_server_ = StartServer(parts_->rendezvous(), kLargestFromRank);
+  chief_server_ = StartServer(core_->service(), rpc::kLargestMessage);
+  rank_server_ = StartServer(core_->rendezvous(), kLargestFromRank);
   if (!chief_server_ || !rank_server_) {
     return Error(StatusCode::kInternal, "gRPC could not start a server");
   }
@@ -151,7 +151,7 @@ std::vector<Admission::Watched> Agent::Watched() {
 // The chief may be cut off just now: as long as the lease runs it may come back for the rest.
 void Agent::AwaitDelivery() {
   const auto look = [this] { return std::min(life_.expires(), Deadline::After(kLookInterval)); };
-  while (!parts_->events().WaitUntilDelivered(look()) && !life_.expires().Expired()) {
+  while (!core_->events().WaitUntilDelivered(look()) && !life_.expires().Expired()) {
   }
 }
 
@@ -159,10 +159,10 @@ void Agent::EndJob() {
   // Before its consequences.
   v1::AgentEvent expired;
   expired.mutable_lease_expired()->set_why(guardian_gone_ ? kNoGuardian : "");
-  parts_->events().SendReliably(std::move(expired));
-  parts_->end().Begin(true);
-  parts_->supervisor().End(options_.grace);
-  parts_->supervisor().WaitUntilEnded();
+  core_->events().SendReliably(std::move(expired));
+  core_->end().Begin(true);
+  core_->supervisor().End(options_.grace);
+  core_->supervisor().WaitUntilEnded();
 }
 
 // As the guardian would have.
@@ -188,7 +188,7 @@ Result<AgentResult> Agent::Run() {
     LeaveWithin(options_.grace + kHangLimit);
     EndJob();
   }
-  parts_->events().WaitUntilDetached(Deadline::After(kCloseLimit));
+  core_->events().WaitUntilDetached(Deadline::After(kCloseLimit));
   stop.second.Reset();
   admission.join();
   chief_server_->Shutdown(std::chrono::system_clock::now());

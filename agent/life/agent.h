@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-#include "agent/life/agent_parts.h"
+#include "agent/life/agent_core.h"
 #include "agent/life/job_folder.h"
 #include "agent/life/lifetime.h"
 #include "agent/link/admission.h"
@@ -68,7 +68,7 @@ class Agent {
   std::atomic<bool> guardian_gone_ = false;
   std::unique_ptr<Admission> admission_;
   // Last, from the inside out: what may still call goes before what it calls, also that above.
-  std::unique_ptr<AgentParts> parts_;
+  std::unique_ptr<AgentCore> core_;
   std::unique_ptr<grpc::Server> chief_server_;
   std::unique_ptr<grpc::Server> rank_server_;
 };

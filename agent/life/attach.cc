@@ -38,15 +38,7 @@ struct Request {
 
 // An invalid descriptor where no agent of ours listens: /tmp is everybody's.
 base::UniqueFd Connect(const JobFolder& folder) {
-  if (!folder.IsOurs()) return {};
-  base::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const sockaddr_un address = base::UnixAddress(folder.chief_socket());
-  if (fd.valid() &&
-      (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-       !base::PeerIsThisUser(fd.get()))) {
-    fd.Reset();
-  }
-  return fd;
+  return folder.IsOurs() ? base::ConnectToThisUser(folder.chief_socket()) : base::UniqueFd();
 }
 
 // Until nothing of the job is left in the folder's care.

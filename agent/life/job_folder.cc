@@ -1,6 +1,5 @@
 #include "agent/life/job_folder.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -8,12 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <utility>
 
+#include "base/home_folder.h"
 #include "base/private_folder.h"
 #include "base/write_file.h"
 
@@ -57,14 +55,10 @@ JobFolder::JobFolder(const std::string& job_id, const std::string& node_rank)
 
 std::vector<JobFolder> JobFolder::All() {
   std::vector<JobFolder> all;
-  struct stat info;
-  const std::string parent = Parent();
-  if (lstat(parent.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid()) {
-    return all;
-  }
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(parent.c_str()), closedir);
-  while (const dirent* entry = folder ? readdir(folder.get()) : nullptr) {
-    if (entry->d_name[0] != '.') all.push_back(JobFolder(std::string(entry->d_name)));
+  if (!base::IsPrivateFolder(Parent())) return all;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(Parent(), error)) {
+    all.push_back(JobFolder(entry.path().filename()));
   }
   return all;
 }
@@ -122,8 +116,7 @@ void JobFolder::Remove() const {
 }
 
 std::string JobFolder::end_reason() const {
-  const char* home = std::getenv("HOME");
-  return std::string(home ? home : "/") + "/.cache/autodist/ended/" + name_;
+  return base::ExpandHome("~/.cache/autodist/ended/" + name_);
 }
 
 void JobFolder::WriteEndReason(const std::string& text) const {

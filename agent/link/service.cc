@@ -1,7 +1,6 @@
 #include "agent/link/service.h"
 
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -71,11 +70,7 @@ void AgentService::AnswerPrepare(v1::PrepareRequest request, v1::PrepareResponse
                                       parts_.place, parts_.supervisor);
   for (const uint32_t port : PortsTaken(request.node().ports())) response.add_ports_taken(port);
   if (!joined.ok()) {
-    v1::Problem& problem = *response.add_problems();
-    problem.set_kind(v1::PROBLEM_KIND_PMIX);
-    problem.set_cause(Message(joined));
-    problem.set_remedy(Remedy(joined));
-    if (problem.remedy().empty()) problem.set_remedy(kWithoutPmix);
+    *response.add_problems() = MakeProblem(v1::PROBLEM_KIND_PMIX, joined, kWithoutPmix);
   }
   for (v1::Problem& problem : prepared.problems) *response.add_problems() = std::move(problem);
   for (std::string& warning : prepared.warnings) response.add_warnings(std::move(warning));
@@ -272,59 +267,6 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
     case v1::ChiefMessage::MESSAGE_NOT_SET:
       break;
   }
-}
-
-namespace {
-
-// As a shell would have it.
-int ExitCodeOf(const Status& start_failure) {
-  switch (start_failure.code()) {
-    case StatusCode::kNotFound:
-      return 127;
-    case StatusCode::kPermissionDenied:
-      return 126;
-    default:
-      return 125;
-  }
-}
-
-}  // namespace
-
-v1::AgentEvent MakeWarning(std::string what) {
-  v1::AgentEvent event;
-  event.mutable_warning()->set_what(std::move(what));
-  return event;
-}
-
-SupervisorEvents EventsInto(EventQueue& events, RankOutput& output) {
-  SupervisorEvents into;
-  into.pipes = [&output](uint32_t rank, base::UniqueFd out, base::UniqueFd err) {
-    output.Add(rank, std::move(out), std::move(err));
-  };
-  into.started = [&events](uint32_t rank, pid_t pid) {
-    v1::AgentEvent event;
-    event.mutable_rank_started()->set_rank(rank);
-    event.mutable_rank_started()->set_pid(pid);
-    events.SendReliably(std::move(event));
-  };
-  into.exited = [&events](const RankExit& exit) {
-    v1::AgentEvent event;
-    v1::RankExited& exited = *event.mutable_rank_exited();
-    exited.set_rank(exit.rank);
-    exited.set_pid(exit.pid);
-    exited.set_time_ns(exit.time_ns);
-    if (exit.pid == 0) {
-      exited.mutable_start_failure()->set_cause(base::ToUtf8(Message(exit.start_failure)));
-      exited.mutable_start_failure()->set_exit_code(ExitCodeOf(exit.start_failure));
-    } else if (WIFSIGNALED(exit.wait_status)) {
-      exited.set_signal(WTERMSIG(exit.wait_status));
-      exited.set_core_dumped(WCOREDUMP(exit.wait_status));
-    } else {
-      exited.set_exit_code(WEXITSTATUS(exit.wait_status));
-    }
-    events.SendReliably(std::move(event));
-  };
-  return into;
 }
 
 }  // namespace autodist::agent

@@ -84,8 +84,4 @@ class AgentService final : public v1::AgentService::CallbackService {
   OpenCalls open_calls_;
 };
 
-// Supervisor events as messages; `ended` is the caller's to set.
-SupervisorEvents EventsInto(EventQueue& events, RankOutput& output);
-v1::AgentEvent MakeWarning(std::string what);
-
 }  // namespace autodist::agent

@@ -142,11 +142,6 @@ void SkipOptionsOfSsh(int argc, char** argv) {
   }
 }
 
-bool IsOneOf(const std::string& address, const char* addresses) {
-  const auto all = base::Split(addresses, ',');
-  return std::ranges::find(all, address) != all.end();
-}
-
 }  // namespace
 
 int RemoteShell(int argc, char** argv) {
@@ -163,7 +158,7 @@ int RemoteShell(int argc, char** argv) {
   NodeKeys keys(host);
   const char* addresses = std::getenv("AUTODIST_NODE_ADDRESSES");
   if (!keys.InAJob() || !addresses) return NotRun("this is not part of a job");
-  if (!IsOneOf(host, addresses)) {
+  if (std::ranges::count(base::Split(addresses, ','), host) == 0) {
     return NotRun(host + " is none of the job's nodes, which are " + addresses +
                   "; leave out --hostfile and --host: mpirun has the nodes from autodist");
   }

@@ -93,38 +93,32 @@ void AddFiles(const v1::Examination& examination, const ExaminedNode& node, v1::
   }
 }
 
-// What other programs have to tell, all of them at the same time.
-class Questions {
- public:
-  Questions(const v1::Examination& examination, const ExaminedNode& node,
-            const v1::NodeFacts& known, Supervisor& supervisor) {
-    const Environment environment =
-        node.rank_environment.value_or(Environment::CleanLogin(Environment()));
-    const auto ask = [this](auto question) {
-      answers_.push_back(std::async(std::launch::async, std::move(question)));
-    };
-    ask([hostname = known.hostname(), environment, &supervisor] {
-      return HostnameAddresses(hostname, environment, supervisor);
-    });
-    ask([directory = node.working_directory, environment, &supervisor] {
-      return GpuFacts(environment, directory, supervisor);
-    });
-    if (known.program().empty() || !IsPython(node.command[0])) return;
-    ask([&examination, &node, environment, &supervisor] {
-      v1::NodeFacts facts;
-      *facts.mutable_python() = PythonFacts(node.command, examination.python_modules(), environment,
-                                            node.working_directory, supervisor);
-      return facts;
-    });
-  }
-
-  void AddAnswers(v1::NodeFacts& facts) {
-    for (auto& answer : answers_) facts.MergeFrom(answer.get());
-  }
-
- private:
-  std::vector<std::future<v1::NodeFacts>> answers_;
-};
+// Asks other programs, all of them at the same time. The arguments must outlive the answers.
+std::vector<std::future<v1::NodeFacts>> AskPrograms(const v1::Examination& examination,
+                                                    const ExaminedNode& node,
+                                                    const v1::NodeFacts& known,
+                                                    Supervisor& supervisor) {
+  const Environment environment =
+      node.rank_environment.value_or(Environment::CleanLogin(Environment()));
+  std::vector<std::future<v1::NodeFacts>> answers;
+  const auto ask = [&](auto question) {
+    answers.push_back(std::async(std::launch::async, std::move(question)));
+  };
+  ask([hostname = known.hostname(), environment, &supervisor] {
+    return HostnameAddresses(hostname, environment, supervisor);
+  });
+  ask([&node, environment, &supervisor] {
+    return GpuFacts(environment, node.working_directory, supervisor);
+  });
+  if (known.program().empty() || !IsPython(node.command[0])) return answers;
+  ask([&examination, &node, environment, &supervisor] {
+    v1::NodeFacts facts;
+    *facts.mutable_python() = PythonFacts(node.command, examination.python_modules(), environment,
+                                          node.working_directory, supervisor);
+    return facts;
+  });
+  return answers;
+}
 
 }  // namespace
 
@@ -132,10 +126,10 @@ v1::NodeFacts Examine(const v1::Examination& examination, const ExaminedNode& no
                       Supervisor& supervisor) {
   v1::NodeFacts facts;
   AddCheapFacts(node, facts);
-  std::optional<Questions> questions;
-  if (examination.thorough()) questions.emplace(examination, node, facts, supervisor);
+  std::vector<std::future<v1::NodeFacts>> answers;
+  if (examination.thorough()) answers = AskPrograms(examination, node, facts, supervisor);
   AddFiles(examination, node, facts);
-  if (questions) questions->AddAnswers(facts);
+  for (auto& answer : answers) facts.MergeFrom(answer.get());
   // Last: its reader compares it with the answer's arrival.
   facts.set_time_ns(base::NanosecondsSince1970());
   return facts;

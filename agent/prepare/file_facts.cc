@@ -1,5 +1,6 @@
 #include "agent/prepare/file_facts.h"
 
+#include <absl/strings/str_split.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -105,11 +106,7 @@ v1::DiskFact DiskFactOf(const std::string& folder) {
 
 std::string NcclVersion(const std::string& library_path, const std::string& working_directory) {
   std::vector<std::string> folders;
-  for (size_t begin = 0; begin < library_path.size();) {
-    const size_t end = std::min(library_path.find_first_of(":;", begin), library_path.size());
-    folders.push_back(library_path.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  if (!library_path.empty()) folders = absl::StrSplit(library_path, absl::ByAnyChar(":;"));
   folders.insert(folders.end(), std::begin(kLibraryFolders), std::end(kLibraryFolders));
   for (const std::string& folder : folders) {
     std::error_code error;

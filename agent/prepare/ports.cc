@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <string_view>
 
 #include "base/ip_address.h"
+#include "base/quantity.h"
 #include "base/socket_address.h"
 
 namespace autodist::agent {
@@ -176,13 +176,6 @@ void PortListener::Accept(int listener) {
 
 namespace {
 
-std::string InSeconds(milliseconds time) {
-  std::array<char, 32> text;
-  (void)std::snprintf(text.data(), text.size(), "%.1f s",
-                      std::chrono::duration<double>(time).count());
-  return text.data();
-}
-
 // One connection to a target, from its beginning to its result.
 class Try {
  public:
@@ -306,7 +299,7 @@ std::vector<v1::PortTry> ConnectToAll(
       if (!attempt.over()) running.push_back(std::move(attempt));
     }
     if (!running.empty()) {
-      go_on = WaitAndContinue(running, stop_pipe->first.get(), InSeconds(limit_of_each));
+      go_on = WaitAndContinue(running, stop_pipe->first.get(), base::Seconds(limit_of_each));
     }
   }
   for (Try& attempt : running) attempt.Fail("not tried to the end: the agent is ending");

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <optional>
 #include <set>
 
@@ -22,14 +21,6 @@ namespace {
 
 using process::Environment;
 
-v1::Problem MakeProblem(v1::ProblemKind kind, std::string cause, std::string remedy) {
-  v1::Problem problem;
-  problem.set_kind(kind);
-  problem.set_cause(std::move(cause));
-  problem.set_remedy(std::move(remedy));
-  return problem;
-}
-
 std::optional<v1::Problem> CheckWorkingDirectory(const std::string& path) {
   struct stat info;
   int error = stat(path.c_str(), &info) != 0 ? errno : 0;
@@ -37,7 +28,7 @@ std::optional<v1::Problem> CheckWorkingDirectory(const std::string& path) {
   if (error == 0 && access(path.c_str(), X_OK) != 0) error = errno;
   if (error == 0) return std::nullopt;
   return MakeProblem(v1::PROBLEM_KIND_WORKING_DIRECTORY,
-                     "working directory " + path + ": " + std::strerror(error),
+                     ErrnoError(error, "working directory " + path),
                      "put the program's folder at the same absolute path on every node (a symbolic "
                      "link will do)");
 }
@@ -64,10 +55,10 @@ std::optional<v1::Problem> CheckProgram(const std::string& program, const std::s
   const auto found = process::FindProgram(program, environment.Get("PATH"), directory);
   if (found.ok()) return std::nullopt;
   if (found.status().code() == StatusCode::kPermissionDenied) {
-    return MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_EXECUTABLE, Message(found.status()),
+    return MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_EXECUTABLE, found.status(),
                        "make it executable (chmod +x) on this node");
   }
-  return MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_FOUND, Message(found.status()),
+  return MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_FOUND, found.status(),
                      "install or copy it to this node, or put its folder in PATH with python_venv "
                      "or shared_envs");
 }
@@ -126,6 +117,15 @@ void SetAffinityIfWanted(const v1::NodePlan& node, const Environment& environmen
 
 }  // namespace
 
+v1::Problem MakeProblem(v1::ProblemKind kind, const Status& why, std::string otherwise) {
+  const std::string remedy = Remedy(why);
+  v1::Problem problem;
+  problem.set_kind(kind);
+  problem.set_cause(Message(why));
+  problem.set_remedy(remedy.empty() ? std::move(otherwise) : remedy);
+  return problem;
+}
+
 PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& agent_environment,
                          const AgentPlace& agent, Supervisor& supervisor) {
   const v1::NodePlan& node = request.node();
@@ -143,17 +143,15 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
   const Result<Environment> environment = TakeSteps(node.environment(), agent_environment, values,
                                                     has_directory ? directory : "/", supervisor);
   if (!environment.ok()) {
-    report(MakeProblem(v1::PROBLEM_KIND_ACTIVATION, Message(environment.status()),
+    report(MakeProblem(v1::PROBLEM_KIND_ACTIVATION, environment.status(),
                        "try the statements on the node in `bash --noprofile --norc`; where a "
                        "failing one is harmless, write `statement || true`"));
   } else {
     const Status written = WriteFiles(node, agent.files);
     if (!written.ok()) {
-      const std::string remedy = Remedy(written);
-      report(MakeProblem(v1::PROBLEM_KIND_UNSPECIFIED, Message(written),
-                         !remedy.empty() ? remedy
-                                         : "the job's folder on this node, " + agent.files +
-                                               ", has to be writable and not full"));
+      report(MakeProblem(
+          v1::PROBLEM_KIND_UNSPECIFIED, written,
+          "the job's folder on this node, " + agent.files + ", has to be writable and not full"));
     }
     CheckPrograms(node, directory, *environment, prepared);
   }

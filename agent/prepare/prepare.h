@@ -26,6 +26,9 @@ struct AgentPlace {
   std::string program;  // the agent's own, absolute
 };
 
+// With the remedy of `why`, or `otherwise` where that has none.
+v1::Problem MakeProblem(v1::ProblemKind kind, const Status& why, std::string otherwise);
+
 // `agent_environment` is what this agent was started with. Blocks until the activation has ended,
 // for kActivationLimit at most, and until the examination is over.
 PreparedNode PrepareNode(const v1::PrepareRequest& request,

@@ -12,7 +12,6 @@
 #include "base/fd.h"
 #include "base/ip_address.h"
 #include "base/socket_address.h"
-#include "base/split.h"
 #include "base/utf8.h"
 
 namespace autodist::agent {
@@ -81,17 +80,6 @@ class RasConnection {
   std::string received_;
 };
 
-// The lines as they are, but printable.
-std::string PrintableLines(std::string_view text) {
-  if (text.ends_with('\n')) text.remove_suffix(1);
-  if (text.empty()) return "";
-  std::string lines;
-  for (const std::string_view line : base::Split(text, '\n')) {
-    lines += base::Printable(line) + "\n";
-  }
-  return lines;
-}
-
 }  // namespace
 
 std::string NcclRasSummary(const std::string& address, Deadline deadline) {
@@ -101,7 +89,8 @@ std::string NcclRasSummary(const std::string& address, Deadline deadline) {
   if (!connection.Ask("CLIENT PROTOCOL 2\n", "SERVER PROTOCOL ")) return "";
   // How many seconds NCCL itself waits for processes that do not answer it.
   if (!connection.Ask("TIMEOUT 5\n", "OK")) return "";
-  return PrintableLines(connection.AskForAll("STATUS\n"));
+  const std::string summary = base::PrintableLines(connection.AskForAll("STATUS\n"));
+  return summary.empty() || summary.ends_with('\n') ? summary : summary + "\n";
 }
 
 }  // namespace autodist::agent

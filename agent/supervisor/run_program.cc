@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "base/count.h"
 #include "base/deadline.h"
 #include "base/fd.h"
+#include "base/quantity.h"
 
 namespace autodist::agent {
 namespace {
@@ -51,11 +51,6 @@ std::string HowItEnded(int wait_status) {
   return wait_status == 0 ? "" : "ended with status " + std::to_string(WEXITSTATUS(wait_status));
 }
 
-std::string WholeSeconds(milliseconds time) {
-  const auto whole = std::chrono::duration_cast<std::chrono::seconds>(time);
-  return base::Count(static_cast<size_t>(whole.count()), "second");
-}
-
 // Until it has ended by itself: why it must be killed, or "".
 std::string Await(const std::future<Result<int>>& ended, milliseconds limit,
                   const base::UniqueFd& result, const base::UniqueFd& said) {
@@ -64,7 +59,7 @@ std::string Await(const std::future<Result<int>>& ended, milliseconds limit,
     return std::min(deadline, base::Deadline::After(kMeasureInterval)).when();
   };
   while (ended.wait_until(next_look()) != std::future_status::ready) {
-    if (deadline.Expired()) return "did not end within " + WholeSeconds(limit);
+    if (deadline.Expired()) return "did not end within " + base::Seconds(limit);
     if (std::max(SizeOf(result), SizeOf(said)) > kMostWritten) {
       return "wrote more than " + std::to_string(kMostWritten >> 20) + " MiB";
     }

@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 
 #include "base/deadline.h"
+#include "base/split.h"
 #include "files/digest.h"
 #include "files/file_tree.h"
 
@@ -18,15 +20,11 @@ namespace {
 
 constexpr uint32_t kPermissions = 0777;
 constexpr uint32_t kOwnerMayFill = 0700;
-constexpr int64_t kNsPerSecond = 1'000'000'000;
 
 Status CheckPath(const std::string& path) {
   bool good = !path.empty() && path.size() < PATH_MAX && path.find('\0') == std::string::npos;
-  for (size_t begin = 0; good && begin <= path.size();) {
-    const size_t end = std::min(path.find('/', begin), path.size());
-    const std::string_view part = std::string_view(path).substr(begin, end - begin);
-    good = !part.empty() && part != "." && part != "..";
-    begin = end + 1;
+  for (const std::string_view part : base::Split(path, '/')) {
+    good = good && !part.empty() && part != "." && part != "..";
   }
   return good ? OkStatus()
               : Error(StatusCode::kInvalidArgument, "'" + path + "' is not a path in a folder");
@@ -67,13 +65,9 @@ base::UniqueFd OpenFile(int folder, const std::string& name) {
 }
 
 int SetModified(int fd, int64_t modified_ns) {
-  int64_t whole = modified_ns / kNsPerSecond;
-  int64_t rest = modified_ns % kNsPerSecond;
-  if (rest < 0) {
-    rest += kNsPerSecond;
-    --whole;
-  }
-  const timespec times[] = {{0, UTIME_OMIT}, {whole, rest}};
+  const std::chrono::nanoseconds time(modified_ns);
+  const auto whole = std::chrono::floor<std::chrono::seconds>(time);
+  const timespec times[] = {{0, UTIME_OMIT}, {whole.count(), (time - whole).count()}};
   return futimens(fd, times);
 }
 
@@ -110,13 +104,9 @@ Result<TargetFolder::Place> TargetFolder::Find(const std::string& path) {
   if (!found_.valid() || found_path_ != parent) {
     found_path_.clear();
     base::UniqueFd folder;
-    for (size_t begin = 0; begin <= parent.size();) {
-      const size_t end = std::min(parent.find('/', begin), parent.size());
-      auto next = OpenFolderIn(folder.valid() ? folder.get() : root_.get(),
-                               parent.substr(begin, end - begin));
-      AD_RETURN_IF_ERROR(next.status());
-      folder = std::move(*next);
-      begin = end + 1;
+    for (const std::string_view part : base::Split(parent, '/')) {
+      const int above = folder.valid() ? folder.get() : root_.get();
+      AD_ASSIGN_OR_RETURN(folder, OpenFolderIn(above, std::string(part)));
     }
     found_ = std::move(folder);
     found_path_ = parent;

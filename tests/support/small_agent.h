@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "agent/life/agent_parts.h"
+#include "agent/life/agent_core.h"
 #include "support/block_sigchld.h"
 #include "support/grpc_server.h"
 #include "support/temp_folder.h"
@@ -17,7 +17,7 @@ namespace autodist::test {
 class SmallAgent {
  public:
   SmallAgent()
-      : parts_(*agent::AgentParts::Create(
+      : core_(*agent::AgentCore::Create(
             {"/socket", "/nowhere", "/agent"}, folder.path() + "/pmix",
             {[this] { ++heard; }, [this](bool expected) { silences_expected += expected; },
              [this](bool suspended) { paused = suspended; },
@@ -28,7 +28,7 @@ class SmallAgent {
              }},
             [] {})),
         server(std::make_unique<GrpcServer>(
-            std::initializer_list<grpc::Service*>{&parts_->service(), &parts_->rendezvous()})) {}
+            std::initializer_list<grpc::Service*>{&core_->service(), &core_->rendezvous()})) {}
   SmallAgent(const SmallAgent&) = delete;
   SmallAgent& operator=(const SmallAgent&) = delete;
 
@@ -46,14 +46,14 @@ class SmallAgent {
  private:
   mutable std::mutex mutex_;
   std::string key_;  // guarded by mutex_
-  const std::unique_ptr<agent::AgentParts> parts_;
+  const std::unique_ptr<agent::AgentCore> core_;
 
  public:
-  agent::RankOutput* const output = &parts_->output();
-  agent::EventQueue* const events = &parts_->events();
-  agent::RendezvousService* const rendezvous = &parts_->rendezvous();
-  agent::PmixService* const pmix = &parts_->pmix();
-  agent::Supervisor* const supervisor = &parts_->supervisor();
+  agent::RankOutput* const output = &core_->output();
+  agent::EventQueue* const events = &core_->events();
+  agent::RendezvousService* const rendezvous = &core_->rendezvous();
+  agent::PmixService* const pmix = &core_->pmix();
+  agent::Supervisor* const supervisor = &core_->supervisor();
   std::unique_ptr<GrpcServer> server;  // last: it goes before what it calls
 };
 

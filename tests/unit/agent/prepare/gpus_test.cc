@@ -102,7 +102,7 @@ TEST_F(GpusTest, AFailingToolIsQuoted) {
   Install("echo No devices were found");
   EXPECT_EQ(Facts().gpu_error(), "nvidia-smi says: No devices were found");
   Install("exec sleep 1000");
-  EXPECT_EQ(Facts().gpu_error(), "nvidia-smi did not end within 3 seconds");
+  EXPECT_EQ(Facts().gpu_error(), "nvidia-smi did not end within 3 s");
 }
 
 TEST_F(GpusTest, TheDriverTellsItsVersion) {

@@ -83,7 +83,7 @@ TEST_F(NcclRasTest, GivesTheStatus) {
     Say(fd, "NCCL version 2.24.3\n\n  Group  Rank\n");
     Say(fd, "  0\t7 \x1b[31m");
   });
-  EXPECT_EQ(Summary(), "NCCL version 2.24.3\n\n  Group  Rank\n  0\\t7 \\x1b[31m\n");
+  EXPECT_EQ(Summary(), "NCCL version 2.24.3\n\n  Group  Rank\n  0\t7 \\x1b[31m\n");
 }
 
 TEST_F(NcclRasTest, NothingThatListensIsNoNccl) {

@@ -134,7 +134,7 @@ TEST_F(StacksTest, AStoppedProcessStaysStopped) {
   kill(pid_, SIGSTOP);
   ASSERT_EQ(waitpid(pid_, nullptr, WUNTRACED), pid_);
   EXPECT_THAT(Look(), AllOf(HasSubstr(" (stopped): sh -c"), HasSubstr("#0 ")));
-  EXPECT_THAT(Look(milliseconds(1)), HasSubstr("gdb did not end within 0 seconds"));
+  EXPECT_THAT(Look(milliseconds(1)), HasSubstr("gdb did not end within 0 s"));
   EXPECT_THAT(Look(), HasSubstr(" (stopped): sh -c"));
 }
 
@@ -142,7 +142,7 @@ TEST_F(StacksTest, AProcessThatGdbHoldsAtItsLimitRunsOn) {
   Install("gdb", "exec /usr/bin/gdb \"$@\" -ex 'shell echo attached >&2; sleep 1000'");
   Start({"sh", "-c", "echo ready; while :; do echo tick; done"});
   EXPECT_THAT(Look(seconds(5)),
-              AllOf(HasSubstr("    gdb did not end within 5 seconds\n"), HasSubstr("attached")));
+              AllOf(HasSubstr("    gdb did not end within 5 s\n"), HasSubstr("attached")));
   // More ticks than a pipe holds.
   for (int i = 0; i < 50'000; ++i) ASSERT_EQ(Line(), "tick");
 }

@@ -49,7 +49,7 @@ TEST_F(RunProgramTest, TellsWhyItHasNoEndOfItsOwn) {
   EXPECT_EQ(RunProgram(Shell("kill -9 $$"), kLimit, *supervisor_)->failure,
             "was ended by signal 9");
   const auto late = RunProgram(Shell("echo began >&2; sleep 1000"), seconds(1), *supervisor_);
-  EXPECT_EQ(late->failure, "did not end within 1 second");
+  EXPECT_EQ(late->failure, "did not end within 1 s");
   EXPECT_EQ(late->said, "began");
   ProgramCommand missing = Shell("");
   missing.argv[0] = "no-such-program";

@@ -1,4 +1,4 @@
-// The parts of an agent that do a job's work on its node, joined; without sockets and lease.
+// What does a job's work on its node: an agent without its sockets, its lease and its guardian.
 #pragma once
 
 #include <functional>
@@ -16,13 +16,13 @@
 
 namespace autodist::agent {
 
-class AgentParts {
+class AgentCore {
  public:
   // `over` is called when the last attempt has ended and nothing more is to be told.
-  static Result<std::unique_ptr<AgentParts>> Create(AgentPlace place, std::string pmix_folder,
-                                                    ChiefEvents chief, std::function<void()> over);
+  static Result<std::unique_ptr<AgentCore>> Create(AgentPlace place, std::string pmix_folder,
+                                                   ChiefEvents chief, std::function<void()> over);
   // No server may use the services any more. Kills what is left.
-  ~AgentParts();
+  ~AgentCore();
 
   EventQueue& events() { return *events_; }
   RankOutput& output() { return *output_; }
@@ -33,7 +33,7 @@ class AgentParts {
   AgentService& service() { return *service_; }             // for the chief
 
  private:
-  AgentParts() = default;
+  AgentCore() = default;
 
   std::unique_ptr<RankOutput> output_;
   std::unique_ptr<EventQueue> events_;

@@ -1,0 +1,110 @@
+#include "agent/life/agent_core.h"
+
+#include <sys/wait.h>
+
+#include <utility>
+
+#include "base/utf8.h"
+
+namespace autodist::agent {
+namespace {
+
+// As a shell would have it.
+int ExitCodeOf(const Status& start_failure) {
+  switch (start_failure.code()) {
+    case StatusCode::kNotFound:
+      return 127;
+    case StatusCode::kPermissionDenied:
+      return 126;
+    default:
+      return 125;
+  }
+}
+
+v1::AgentEvent MakeWarning(std::string what) {
+  v1::AgentEvent event;
+  event.mutable_warning()->set_what(std::move(what));
+  return event;
+}
+
+// As messages; `ended` is the caller's to set.
+SupervisorEvents EventsInto(EventQueue& events, RankOutput& output) {
+  SupervisorEvents into;
+  into.pipes = [&output](uint32_t rank, base::UniqueFd out, base::UniqueFd err) {
+    output.Add(rank, std::move(out), std::move(err));
+  };
+  into.started = [&events](uint32_t rank, pid_t pid) {
+    v1::AgentEvent event;
+    event.mutable_rank_started()->set_rank(rank);
+    event.mutable_rank_started()->set_pid(pid);
+    events.SendReliably(std::move(event));
+  };
+  into.exited = [&events](const RankExit& exit) {
+    v1::AgentEvent event;
+    v1::RankExited& exited = *event.mutable_rank_exited();
+    exited.set_rank(exit.rank);
+    exited.set_pid(exit.pid);
+    exited.set_time_ns(exit.time_ns);
+    if (exit.pid == 0) {
+      exited.mutable_start_failure()->set_cause(base::ToUtf8(Message(exit.start_failure)));
+      exited.mutable_start_failure()->set_exit_code(ExitCodeOf(exit.start_failure));
+    } else if (WIFSIGNALED(exit.wait_status)) {
+      exited.set_signal(WTERMSIG(exit.wait_status));
+      exited.set_core_dumped(WCOREDUMP(exit.wait_status));
+    } else {
+      exited.set_exit_code(WEXITSTATUS(exit.wait_status));
+    }
+    events.SendReliably(std::move(event));
+  };
+  return into;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<AgentCore>> AgentCore::Create(AgentPlace place, std::string pmix_folder,
+                                                     ChiefEvents chief,
+                                                     std::function<void()> over) {
+  std::unique_ptr<AgentCore> owned(new AgentCore);
+  AgentCore& core = *owned;
+  AD_ASSIGN_OR_RETURN(
+      core.output_, RankOutput::Create({[&core] {
+                                          core.end_->OutputChanged();
+                                          core.events_->OutputChanged();
+                                        },
+                                        [&core](std::string what) {
+                                          core.events_->SendReliably(MakeWarning(std::move(what)));
+                                        }}));
+  core.events_ = std::make_unique<EventQueue>(*core.output_);
+  core.end_ =
+      std::make_unique<AttemptEnd>(*core.events_, *core.output_, [&core, over = std::move(over)] {
+        core.events_->Close();
+        over();
+      });
+  core.rendezvous_ = std::make_unique<RendezvousService>(*core.events_);
+  const ChiefPort port{
+      [&core](v1::AgentEvent event) { core.events_->SendReliably(std::move(event)); },
+      [&core](v1::RendezvousRequest request, RendezvousAnswer answer) {
+        core.rendezvous_->Ask(std::move(request), std::move(answer));
+      }};
+  core.pmix_ = std::make_unique<PmixService>(port, std::move(pmix_folder));
+  SupervisorEvents told = EventsInto(*core.events_, *core.output_);
+  told.ended = [&core] {
+    core.pmix_->Leave();
+    core.end_->ProcessesGone();
+  };
+  AD_ASSIGN_OR_RETURN(core.supervisor_, Supervisor::Create(std::move(told)));
+  core.service_ = std::make_unique<AgentService>(
+      ServiceParts{*core.events_, *core.output_, *core.end_, *core.rendezvous_, *core.supervisor_,
+                   *core.pmix_, std::move(place), std::move(chief)});
+  return owned;
+}
+
+// What may still call goes before what it calls.
+AgentCore::~AgentCore() {
+  service_.reset();
+  supervisor_.reset();
+  pmix_.reset();
+  if (output_) output_->StopReading();
+}
+
+}  // namespace autodist::agent
