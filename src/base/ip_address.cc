@@ -42,9 +42,7 @@ bool IpAddress::IsLoopback() const {
   return bytes == one;
 }
 
-bool IpAddress::IsUnspecified() const {
-  return std::all_of(bytes.begin(), bytes.end(), [](unsigned char byte) { return byte == 0; });
-}
+bool IpAddress::IsUnspecified() const { return bytes == decltype(bytes){}; }
 
 bool IpAddress::IsMulticast() const { return v6 ? bytes[0] == 0xFF : bytes[0] >> 4 == 0xE; }
 

@@ -1,5 +1,8 @@
 #include "base/shell_quote.h"
 
+#include <absl/strings/str_join.h>
+#include <absl/strings/str_replace.h>
+
 #include <algorithm>
 #include <cctype>
 
@@ -11,24 +14,13 @@ std::string ShellQuote(std::string_view argument) {
            std::string_view("@%_+=:,./-").find(c) != std::string_view::npos;
   });
   if (plain) return std::string(argument);
-  std::string quoted = "'";
-  for (const char c : argument) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
+  return "'" + absl::StrReplaceAll(std::string(argument), {{"'", "'\\''"}}) + "'";
 }
 
 std::string ShellLine(const std::vector<std::string>& argv) {
-  std::string line;
-  for (const std::string& argument : argv) {
-    if (!line.empty()) line += ' ';
-    line += ShellQuote(argument);
-  }
-  return line;
+  return absl::StrJoin(argv, " ", [](std::string* line, const std::string& argument) {
+    *line += ShellQuote(argument);
+  });
 }
 
 }  // namespace autodist::base

@@ -12,6 +12,17 @@ sockaddr_un UnixAddress(const std::string& path) {
   return address;
 }
 
+UniqueFd ConnectToThisUser(const std::string& path, int flags) {
+  const sockaddr_un address = UnixAddress(path);
+  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
+  if (address.sun_path != path || !fd.valid() ||
+      connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      !PeerIsThisUser(fd.get())) {
+    return {};
+  }
+  return fd;
+}
+
 bool PeerIsThisUser(int socket) {
   ucred peer{};
   socklen_t size = sizeof peer;

@@ -5,10 +5,16 @@
 
 #include <string>
 
+#include "base/fd.h"
+
 namespace autodist::base {
 
 // Of a path that is shorter than sun_path; a longer one is cut.
 sockaddr_un UnixAddress(const std::string& path);
+
+// An invalid descriptor where nobody of this user listens at the path. `flags` as socket(2) has
+// them.
+UniqueFd ConnectToThisUser(const std::string& path, int flags = 0);
 
 // Whether the process at the other end of the connection is this user's.
 bool PeerIsThisUser(int socket);

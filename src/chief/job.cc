@@ -8,9 +8,8 @@
 #include <utility>
 #include <variant>
 
-#include "base/count.h"
 #include "base/log.h"
-#include "base/seconds.h"
+#include "base/quantity.h"
 #include "base/signal_name.h"
 #include "chief/attempt/exit_codes.h"
 #include "chief/attempt/report.h"

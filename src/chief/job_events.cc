@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/seconds.h"
+#include "base/quantity.h"
 #include "base/signal_name.h"
 #include "chief/job.h"
 

@@ -7,7 +7,7 @@
 #include "cli/job_text.h"
 #include "cli/named_job.h"
 #include "control/follow_job.h"
-#include "control/rank_output.h"
+#include "control/log_printer.h"
 
 namespace autodist::cli {
 namespace {
@@ -35,7 +35,7 @@ int Attach(const std::string& name) {
   const auto job = NamedJob(name);
   if (!job.ok()) return Fail(job.status(), kExitUsage);
   if (job->phase() != v1::JOB_PHASE_ENDED && !job->chief_gone()) LeaveOnSignals(*job);
-  control::RankOutput output({});
+  control::LogPrinter output({});
   const auto ended = control::FollowJob(*job, kLastLines, output);
   if (!ended.ok()) return Fail(ended.status(), chief::kExitCannotLaunch);
   if (ended->phase() != v1::JOB_PHASE_ENDED) {

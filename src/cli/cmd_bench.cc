@@ -6,7 +6,6 @@
 #include <filesystem>
 
 #include "base/home_folder.h"
-#include "base/log.h"
 #include "chief/attempt/exit_codes.h"
 #include "chief/run_job.h"
 #include "cli/bench_options.h"

@@ -1,8 +1,8 @@
 // autodist clean --spec FILE
 #include <cstdio>
 
-#include "base/count.h"
 #include "base/log.h"
+#include "base/quantity.h"
 #include "chief/attempt/exit_codes.h"
 #include "chief/checks/clean.h"
 #include "cli/commands.h"

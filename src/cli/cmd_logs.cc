@@ -1,10 +1,10 @@
 // autodist logs JOB [--rank R]... [-f] [--stderr]
-#include "base/count.h"
+#include "base/quantity.h"
 #include "cli/commands.h"
 #include "cli/job_text.h"
 #include "cli/named_job.h"
 #include "control/follow_job.h"
-#include "control/rank_output.h"
+#include "control/log_printer.h"
 
 namespace autodist::cli {
 namespace {
@@ -31,7 +31,7 @@ int Logs(const LogsOptions& options) {
   if (!job.ok()) return Fail(job.status(), kExitUsage);
   const Status right = CheckRanks(options, *job);
   if (!right.ok()) return Fail(right, kExitUsage);
-  control::RankOutput output({{options.ranks.begin(), options.ranks.end()},
+  control::LogPrinter output({{options.ranks.begin(), options.ranks.end()},
                               options.ranks.size() == 1,
                               options.only_stderr});
   if (options.follow) {
@@ -40,7 +40,7 @@ int Logs(const LogsOptions& options) {
   }
   output.SetJob(*job);
   std::optional<uint32_t> last;
-  control::RankLogs(job->attempt_folder())
+  control::LogReader(job->attempt_folder())
       .ReadAll([&](uint32_t rank, control::RankStream stream, std::string_view bytes) {
         if (last && *last != rank) output.Finish();  // its unfinished line comes before the next
         last = rank;

@@ -5,9 +5,9 @@
 #include <chrono>
 #include <cstdio>
 
-#include "base/count.h"
 #include "base/home_folder.h"
 #include "base/log.h"
+#include "base/quantity.h"
 #include "chief/attempt/exit_codes.h"
 #include "chief/job.h"
 #include "chief/run_job.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <ctime>
 
-#include "base/count.h"
+#include "base/quantity.h"
 #include "base/shell_quote.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"

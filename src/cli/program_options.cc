@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "base/count.h"
+#include "base/quantity.h"
 #include "reach/resolve.h"
 #include "reach/this_machine.h"
 #include "spec/yaml_reader.h"
@@ -67,7 +67,7 @@ void AddNodesOptions(CLI::App& app, NodesOptions& options) {
                  "The resource spec; without it, this machine alone, one rank per GPU")
       ->check(NotEmpty());
   app.add_option("--agent", options.agent,
-                 "The agent program put on the nodes; default: autodist-agent beside autodist");
+                 "The agent program to use; default: autodist-agent beside autodist");
 }
 
 void AddFanOut(CLI::App& app, NodesOptions& options) {

@@ -45,7 +45,7 @@ class EndWatch {
 // The log files of the attempt that is under way.
 class Attempt {
  public:
-  explicit Attempt(RankOutput& output) : output_(output) {}
+  explicit Attempt(LogPrinter& output) : output_(output) {}
 
   int fd() const { return watch_ ? watch_->fd() : -1; }
 
@@ -78,16 +78,16 @@ class Attempt {
   }
 
  private:
-  RankOutput& output_;
+  LogPrinter& output_;
   std::string folder_;
   std::optional<LogWatch> watch_;
-  std::optional<RankLogs> logs_;
+  std::optional<LogReader> logs_;
 };
 
 // Without an autodist that would write more.
-v1::JobStatus ShowOnce(v1::JobStatus job, std::optional<size_t> last_lines, RankOutput& output) {
+v1::JobStatus ShowOnce(v1::JobStatus job, std::optional<size_t> last_lines, LogPrinter& output) {
   output.SetJob(job);
-  RankLogs logs(job.attempt_folder());
+  LogReader logs(job.attempt_folder());
   if (last_lines) logs.SkipToLastLines(*last_lines);
   logs.ReadAll(output.Show());
   output.Finish();
@@ -97,7 +97,7 @@ v1::JobStatus ShowOnce(v1::JobStatus job, std::optional<size_t> last_lines, Rank
 }  // namespace
 
 Result<v1::JobStatus> FollowJob(v1::JobStatus job, std::optional<size_t> last_lines,
-                                RankOutput& output) {
+                                LogPrinter& output) {
   const std::string id = job.job_id();
   const auto client = JobClient::Connect(id);
   if (!client.ok()) {

@@ -5,7 +5,7 @@
 
 #include "autodist/status.h"
 #include "autodist/v1/job.pb.h"
-#include "control/rank_output.h"
+#include "control/log_printer.h"
 
 namespace autodist::control {
 
@@ -13,6 +13,6 @@ namespace autodist::control {
 // rank. Goes on with the next attempt where the job is restarted. Returns the job as it has ended,
 // or as it was when its autodist went. Blocks until then; never delays the job.
 Result<v1::JobStatus> FollowJob(v1::JobStatus job, std::optional<size_t> last_lines,
-                                RankOutput& output);
+                                LogPrinter& output);
 
 }  // namespace autodist::control

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <set>
 
 #include "base/fd.h"
 #include "base/home_folder.h"
@@ -46,16 +45,15 @@ bool LeadsNowhere(const std::string& link) {
 
 // Names begin with the time, so that the oldest come first.
 void Prune(const std::string& folder) {
-  const std::vector<std::string> listening = JobsWithSocket();
-  std::vector<std::string> records = RecordedJobs();
-  std::ranges::sort(records);
+  const std::set<std::string> listening = JobsWithSocket();
+  std::set<std::string> records = RecordedJobs();
   std::erase_if(records, [&](const std::string& job) {
     const std::string link = folder + "/" + job;
     return LeadsNowhere(link) && unlink(link.c_str()) == 0;
   });
-  for (size_t i = 0; i + kMostRecords < records.size(); ++i) {
-    if (std::ranges::find(listening, records[i]) != listening.end()) continue;
-    unlink((folder + "/" + records[i]).c_str());
+  for (size_t left = records.size(); const std::string& job : records) {
+    if (left-- <= kMostRecords) break;
+    if (!listening.contains(job)) unlink((folder + "/" + job).c_str());
   }
 }
 
@@ -95,12 +93,12 @@ Result<v1::JobStatus> ReadRecord(const std::string& job_id) {
   return status;
 }
 
-std::vector<std::string> RecordedJobs() {
-  std::vector<std::string> jobs;
+std::set<std::string> RecordedJobs() {
+  std::set<std::string> jobs;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(RecordFolder(), error)) {
     std::string name = entry.path().filename();
-    if (IsJobId(name)) jobs.push_back(std::move(name));
+    if (IsJobId(name)) jobs.insert(std::move(name));
   }
   return jobs;
 }

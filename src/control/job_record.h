@@ -2,8 +2,8 @@
 // ended or its autodist was killed: job.json in its log folder, and a link to that folder.
 #pragma once
 
+#include <set>
 #include <string>
-#include <vector>
 
 #include "autodist/status.h"
 #include "autodist/v1/job.pb.h"
@@ -21,8 +21,8 @@ Status SaveStatus(const v1::JobStatus& status);
 // As job.json has it. kNotFound: the job is not in the record.
 Result<v1::JobStatus> ReadRecord(const std::string& job_id);
 
-// The jobs in the record; unordered.
-std::vector<std::string> RecordedJobs();
+// The jobs in the record.
+std::set<std::string> RecordedJobs();
 
 // On one line.
 std::string AsJson(const v1::JobStatus& status);

@@ -208,11 +208,10 @@ JobServer::JobServer(std::unique_ptr<Service> service) : service_(std::move(serv
 
 Result<std::unique_ptr<JobServer>> JobServer::Start(const std::string& job_id,
                                                     std::function<void(int signal)> on_signal) {
-  auto socket = Socket::Open(job_id);
-  if (!socket.ok()) return Annotate(socket.status(), "the control socket of job " + job_id);
+  AD_ASSIGN_OR_RETURN(std::unique_ptr<Socket> socket, Socket::Open(job_id));
   std::unique_ptr<JobServer> server(
       new JobServer(std::make_unique<Service>(job_id, std::move(on_signal))));
-  server->socket_ = std::move(*socket);
+  server->socket_ = std::move(socket);
   grpc::ServerBuilder builder;
   builder.RegisterService(server->service_.get());
   server->server_ = builder.BuildAndStart();

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <set>
 
 #include "base/private_folder.h"
 #include "base/unix_socket.h"
@@ -32,13 +31,13 @@ std::string FolderInTmp() { return "/tmp/autodist-jobs-" + std::to_string(geteui
 
 // Every place where a job of this user may have its socket: it may have been started in a session
 // that had XDG_RUNTIME_DIR, and be looked for in one that has not.
-std::vector<std::string> PrivateFolders() {
+std::set<std::string> PrivateFolders() {
   std::set<std::string> folders = {FolderInTmp(),
                                    "/run/user/" + std::to_string(geteuid()) + "/autodist"};
   const std::string session = SessionFolder();
   if (!session.empty()) folders.insert(session + "/autodist");
   std::erase_if(folders, [](const std::string& folder) { return !base::IsPrivateFolder(folder); });
-  return {folders.begin(), folders.end()};
+  return folders;
 }
 
 std::string SocketIn(const std::string& folder, const std::string& job_id) {
@@ -46,19 +45,6 @@ std::string SocketIn(const std::string& folder, const std::string& job_id) {
 }
 
 bool FitsAddress(const std::string& path) { return path.size() < sizeof sockaddr_un::sun_path; }
-
-// An invalid descriptor where nobody of this user listens.
-base::UniqueFd Connect(const std::string& path) {
-  if (!FitsAddress(path)) return {};
-  base::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const sockaddr_un address = base::UnixAddress(path);
-  if (!fd.valid() ||
-      connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      !base::PeerIsThisUser(fd.get())) {
-    return {};
-  }
-  return fd;
-}
 
 }  // namespace
 
@@ -89,7 +75,7 @@ Result<base::UniqueFd> ListenAt(const std::string& path) {
   if (!lock.valid() || flock(lock.get(), LOCK_EX) != 0) {
     return ErrnoError(errno, "locking " + folder);
   }
-  if (Connect(path).valid()) {
+  if (base::ConnectToThisUser(path, SOCK_NONBLOCK).valid()) {
     return Error(StatusCode::kAlreadyExists, "another autodist listens at " + path);
   }
   unlink(path.c_str());
@@ -107,13 +93,13 @@ Result<base::UniqueFd> ListenAt(const std::string& path) {
 Result<base::UniqueFd> ConnectTo(const std::string& job_id) {
   if (!IsJobId(job_id)) return Error(StatusCode::kInvalidArgument, "not the name of a job");
   for (const std::string& folder : PrivateFolders()) {
-    base::UniqueFd fd = Connect(SocketIn(folder, job_id));
+    base::UniqueFd fd = base::ConnectToThisUser(SocketIn(folder, job_id), SOCK_NONBLOCK);
     if (fd.valid()) return fd;
   }
   return Error(StatusCode::kNotFound, "no autodist answers for job " + job_id);
 }
 
-std::vector<std::string> JobsWithSocket() {
+std::set<std::string> JobsWithSocket() {
   std::set<std::string> jobs;
   for (const std::string& folder : PrivateFolders()) {
     std::error_code error;
@@ -124,7 +110,7 @@ std::vector<std::string> JobsWithSocket() {
       if (IsJobId(name)) jobs.insert(name);
     }
   }
-  return {jobs.begin(), jobs.end()};
+  return jobs;
 }
 
 }  // namespace autodist::control

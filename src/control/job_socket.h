@@ -2,9 +2,9 @@
 // on it, and connecting to it. Only the job's user can reach it.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "autodist/status.h"
 #include "base/fd.h"
@@ -27,7 +27,7 @@ Result<base::UniqueFd> ListenAt(const std::string& path);
 // nobody listens. Does not block for long.
 Result<base::UniqueFd> ConnectTo(const std::string& job_id);
 
-// The jobs that have a socket, listened to or left behind; unordered, each once.
-std::vector<std::string> JobsWithSocket();
+// The jobs that have a socket, listened to or left behind.
+std::set<std::string> JobsWithSocket();
 
 }  // namespace autodist::control

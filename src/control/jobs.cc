@@ -57,10 +57,8 @@ std::string Listed(const std::vector<std::string>& jobs) {
 }  // namespace
 
 std::vector<std::string> KnownJobs() {
-  const std::vector<std::string> listening = JobsWithSocket();
-  const std::vector<std::string> recorded = RecordedJobs();
-  std::set<std::string> jobs(listening.begin(), listening.end());
-  jobs.insert(recorded.begin(), recorded.end());
+  std::set<std::string> jobs = JobsWithSocket();
+  jobs.merge(RecordedJobs());
   return {jobs.begin(), jobs.end()};
 }
 
@@ -90,8 +88,9 @@ Result<v1::JobStatus> LookUpJob(const std::string& job_id) {
 }
 
 std::vector<v1::JobStatus> ListJobs(bool all) {
-  std::vector<std::string> names = all ? KnownJobs() : JobsWithSocket();
-  std::ranges::sort(names);
+  std::vector<std::string> names = KnownJobs();
+  const std::set<std::string> with_socket = JobsWithSocket();
+  if (!all) names.assign(with_socket.begin(), with_socket.end());
   std::vector<std::optional<Found>> found(names.size());
   base::ParallelFor(names.size(), kAskedAtOnce, [&](size_t i) {
     if (auto job = LookUp(names[i]); job.ok()) found[i] = std::move(*job);

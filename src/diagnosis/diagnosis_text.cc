@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "base/count.h"
+#include "base/quantity.h"
 #include "base/utf8.h"
 
 namespace autodist::diagnosis {

@@ -3,9 +3,9 @@
 #include <cstdlib>
 #include <limits>
 
-#include "base/count.h"
+#include "base/did_you_mean.h"
 #include "base/ip_address.h"
-#include "base/nearest.h"
+#include "base/quantity.h"
 #include "diagnosis/collective_variables.h"
 #include "diagnosis/findings.h"
 

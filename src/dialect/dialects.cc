@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/nearest.h"
+#include "base/did_you_mean.h"
 
 namespace autodist::dialect {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/count.h"
+#include "base/quantity.h"
 #include "dialect/world.h"
 
 namespace autodist::dialect {

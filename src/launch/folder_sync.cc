@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "base/count.h"
 #include "base/log.h"
+#include "base/quantity.h"
 #include "files/digest.h"
 
 namespace autodist::launch {

@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "base/count.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/quantity.h"
 
 namespace autodist::launch {
 namespace {

@@ -1,8 +1,8 @@
 #include "reach/host_facts.h"
 
-#include "base/count.h"
 #include "base/log.h"
 #include "base/parallel.h"
+#include "base/quantity.h"
 #include "reach/ask_devices.h"
 #include "reach/logins.h"
 #include "reach/resolve.h"

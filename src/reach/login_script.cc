@@ -8,7 +8,7 @@
 
 #include "base/deadline.h"
 #include "base/fd.h"
-#include "base/seconds.h"
+#include "base/quantity.h"
 
 namespace autodist::reach {
 namespace {

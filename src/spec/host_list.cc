@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/did_you_mean.h"
 #include "base/ip_address.h"
-#include "base/nearest.h"
 #include "base/split.h"
 #include "spec/address.h"
 #include "spec/quoted.h"

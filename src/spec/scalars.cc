@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/did_you_mean.h"
 #include "base/ip_address.h"
-#include "base/nearest.h"
 #include "spec/quoted.h"
 
 namespace autodist::spec {

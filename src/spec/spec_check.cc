@@ -2,9 +2,9 @@
 
 #include <map>
 
-#include "base/count.h"
+#include "base/did_you_mean.h"
 #include "base/ip_address.h"
-#include "base/nearest.h"
+#include "base/quantity.h"
 #include "base/utf8.h"
 #include "spec/address.h"
 #include "spec/quoted.h"

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <set>
 
-#include "base/count.h"
+#include "base/quantity.h"
 
 namespace autodist::spec {
 namespace {

@@ -4,7 +4,7 @@
 #include <set>
 #include <tuple>
 
-#include "base/nearest.h"
+#include "base/did_you_mean.h"
 #include "spec/quoted.h"
 
 namespace autodist::spec {

@@ -8,7 +8,7 @@
 
 #include "base/deadline.h"
 #include "base/fd.h"
-#include "base/seconds.h"
+#include "base/quantity.h"
 #include "base/unix_socket.h"
 #include "transport/ssh_public_key.h"
 #include "transport/ssh_wire.h"

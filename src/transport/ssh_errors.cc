@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "base/seconds.h"
+#include "base/quantity.h"
 
 namespace autodist::transport {
 namespace {

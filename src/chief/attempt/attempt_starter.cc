@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/count.h"
 #include "base/log.h"
+#include "base/quantity.h"
 #include "chief/attempt/exit_codes.h"
 #include "chief/attempt/report.h"
 #include "chief/checks/preflight.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/seconds.h"
+#include "base/quantity.h"
 #include "base/signal_name.h"
 #include "chief/attempt/exit_codes.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/seconds.h"
+#include "base/quantity.h"
 
 namespace autodist::chief {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/seconds.h"
+#include "base/quantity.h"
 #include "base/wall_clock.h"
 
 namespace autodist::chief {

@@ -1,4 +1,4 @@
-#include "control/rank_logs.h"
+#include "control/log_reader.h"
 
 #include <fcntl.h>
 #include <sys/inotify.h>
@@ -44,12 +44,12 @@ base::UniqueFd OpenToRead(const std::string& path) {
 
 }  // namespace
 
-std::string RankLogs::PathOf(File file) const {
+std::string LogReader::PathOf(File file) const {
   return folder_ + "/rank-" + std::to_string(file.first) +
          (file.second == RankStream::kOut ? ".out" : ".err");
 }
 
-std::map<RankLogs::File, uint64_t> RankLogs::FilesThere() const {
+std::map<LogReader::File, uint64_t> LogReader::FilesThere() const {
   std::map<File, uint64_t> files;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
@@ -58,7 +58,7 @@ std::map<RankLogs::File, uint64_t> RankLogs::FilesThere() const {
   return files;
 }
 
-void RankLogs::SkipToLastLines(size_t lines) {
+void LogReader::SkipToLastLines(size_t lines) {
   read_ = FilesThere();
   std::string text;
   for (auto& [file, offset] : read_) {
@@ -80,16 +80,16 @@ void RankLogs::SkipToLastLines(size_t lines) {
   }
 }
 
-void RankLogs::ReadAll(const ShowBytes& show) {
+void LogReader::ReadAll(const ShowBytes& show) {
   for (const auto& [file, unused] : FilesThere()) Read(file, show);
 }
 
-void RankLogs::ReadFile(std::string_view name, const ShowBytes& show) {
+void LogReader::ReadFile(std::string_view name, const ShowBytes& show) {
   if (const auto file = ParseName(name)) Read(*file, show);
 }
 
 // Only what is there now: a rank that never stops writing must not keep the others from being read.
-void RankLogs::Read(File file, const ShowBytes& show) {
+void LogReader::Read(File file, const ShowBytes& show) {
   const base::UniqueFd fd = OpenToRead(PathOf(file));
   if (!fd.valid()) return;
   uint64_t& offset = read_[file];
@@ -119,7 +119,7 @@ Result<LogWatch> LogWatch::Open(const std::string& folder) {
   return LogWatch(std::move(inotify));
 }
 
-void LogWatch::ReadNew(RankLogs& logs, const ShowBytes& show) {
+void LogWatch::ReadNew(LogReader& logs, const ShowBytes& show) {
   std::set<std::string, std::less<>> names;
   bool all = false;
   alignas(inotify_event) std::array<char, 16384> buffer;

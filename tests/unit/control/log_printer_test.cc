@@ -1,4 +1,4 @@
-#include "control/rank_output.h"
+#include "control/log_printer.h"
 
 #include <gtest/gtest.h>
 
@@ -24,16 +24,16 @@ v1::JobStatus TwoNodes() {
   return job;
 }
 
-class RankOutputTest : public testing::Test {
+class LogPrinterTest : public testing::Test {
  protected:
-  RankOutputTest() {
+  LogPrinterTest() {
     CaptureStdout();
     CaptureStderr();
   }
 };
 
-TEST_F(RankOutputTest, ShowsWholeLinesWithTheirRank) {
-  RankOutput output({});
+TEST_F(LogPrinterTest, ShowsWholeLinesWithTheirRank) {
+  LogPrinter output({});
   output.SetJob(TwoNodes());
   output.Take(0, RankStream::kOut, "one\ntw");
   output.Take(2, RankStream::kOut, std::string_view("\0\n", 2));
@@ -51,8 +51,8 @@ TEST_F(RankOutputTest, ShowsWholeLinesWithTheirRank) {
   EXPECT_EQ(GetCapturedStderr(), "[b:2] bad\n");
 }
 
-TEST_F(RankOutputTest, OfALineThatNeverEndsPieces) {
-  RankOutput output({});
+TEST_F(LogPrinterTest, OfALineThatNeverEndsPieces) {
+  LogPrinter output({});
   output.SetJob(TwoNodes());
   const std::string megabyte(1 << 20, 'x');
   for (int i = 0; i < 17; ++i) output.Take(1, RankStream::kOut, megabyte);
@@ -63,8 +63,8 @@ TEST_F(RankOutputTest, OfALineThatNeverEndsPieces) {
   (void)GetCapturedStderr();
 }
 
-TEST_F(RankOutputTest, RawBytesOfTheRanksWanted) {
-  RankOutput output({.ranks = {1}, .raw = true});
+TEST_F(LogPrinterTest, RawBytesOfTheRanksWanted) {
+  LogPrinter output({.ranks = {1}, .raw = true});
   output.SetJob(TwoNodes());
   output.Take(0, RankStream::kOut, "not this\n");
   output.Take(1, RankStream::kOut, std::string_view("a\0b", 3));
@@ -74,8 +74,8 @@ TEST_F(RankOutputTest, RawBytesOfTheRanksWanted) {
   EXPECT_EQ(GetCapturedStderr(), "bad");
 }
 
-TEST_F(RankOutputTest, StderrAlone) {
-  RankOutput output({.ranks = {}, .only_stderr = true});
+TEST_F(LogPrinterTest, StderrAlone) {
+  LogPrinter output({.ranks = {}, .only_stderr = true});
   output.SetJob(TwoNodes());
   output.Take(1, RankStream::kOut, "not this\n");
   output.Take(1, RankStream::kErr, "bad\n");
@@ -84,8 +84,8 @@ TEST_F(RankOutputTest, StderrAlone) {
   EXPECT_EQ(GetCapturedStderr(), "");
 }
 
-TEST_F(RankOutputTest, RanksMayMove) {
-  RankOutput output({});
+TEST_F(LogPrinterTest, RanksMayMove) {
+  LogPrinter output({});
   output.SetJob(TwoNodes());
   output.Take(1, RankStream::kOut, "begun");
   v1::JobStatus job = TwoNodes();

@@ -1,4 +1,4 @@
-#include "base/count.h"
+#include "base/quantity.h"
 
 #include <gtest/gtest.h>
 

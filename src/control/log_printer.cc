@@ -1,4 +1,4 @@
-#include "control/rank_output.h"
+#include "control/log_printer.h"
 
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ constexpr size_t kMostPending = 1 << 20;
 
 }  // namespace
 
-void RankOutput::SetJob(const v1::JobStatus& job) {
+void LogPrinter::SetJob(const v1::JobStatus& job) {
   Finish();
   prefixes_.clear();
   for (const v1::NodeStatus& node : job.nodes()) {
@@ -27,7 +27,7 @@ void RankOutput::SetJob(const v1::JobStatus& job) {
   }
 }
 
-void RankOutput::Take(uint32_t rank, RankStream stream, std::string_view bytes) {
+void LogPrinter::Take(uint32_t rank, RankStream stream, std::string_view bytes) {
   if (!options_.ranks.empty() && !options_.ranks.contains(rank)) return;
   if (options_.only_stderr && stream != RankStream::kErr) return;
   if (options_.raw) {
@@ -47,7 +47,7 @@ void RankOutput::Take(uint32_t rank, RankStream stream, std::string_view bytes) 
   if (std::max(pending_[0].size(), pending_[1].size()) > kMostPending) Flush();
 }
 
-void RankOutput::EndLine(uint32_t rank, RankStream stream, std::string& line) {
+void LogPrinter::EndLine(uint32_t rank, RankStream stream, std::string& line) {
   std::string& pending = pending_[!options_.only_stderr && stream == RankStream::kErr ? 1 : 0];
   const auto prefix = prefixes_.find(rank);
   pending += prefix == prefixes_.end() ? "[?:" + std::to_string(rank) + "] " : prefix->second;
@@ -55,7 +55,7 @@ void RankOutput::EndLine(uint32_t rank, RankStream stream, std::string& line) {
   line.clear();
 }
 
-void RankOutput::Flush() {
+void LogPrinter::Flush() {
   for (size_t i = 0; i < pending_.size(); ++i) {
     // Where it is closed, nothing is lost: the files have it all.
     (void)base::WriteAll(i == 0 ? STDOUT_FILENO : STDERR_FILENO, pending_[i],
@@ -64,7 +64,7 @@ void RankOutput::Flush() {
   }
 }
 
-void RankOutput::Finish() {
+void LogPrinter::Finish() {
   for (auto& [source, line] : lines_) {
     if (!line.empty()) EndLine(source.first, source.second, line);
   }

@@ -9,12 +9,12 @@
 #include <string_view>
 
 #include "autodist/v1/job.pb.h"
-#include "control/rank_logs.h"
+#include "control/log_reader.h"
 
 namespace autodist::control {
 
 // Not thread-safe. Blocks while nobody reads what it writes.
-class RankOutput {
+class LogPrinter {
  public:
   struct Options {
     std::set<uint32_t> ranks;  // empty: all
@@ -22,7 +22,7 @@ class RankOutput {
     bool only_stderr = false;  // and that to our stdout
   };
 
-  explicit RankOutput(Options options) : options_(std::move(options)) {}
+  explicit LogPrinter(Options options) : options_(std::move(options)) {}
 
   // Which rank is where, from now on.
   void SetJob(const v1::JobStatus& job);

@@ -1,10 +1,19 @@
-// A duration in words.
+// Numbers of things, of bytes and of seconds as text: "1 rank", "2 ranks"; "200 MB"; "0.3 s".
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace autodist::base {
+
+inline std::string Count(size_t number, const std::string& noun) {
+  return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
+}
+
+// Two or three digits of it, in decimal units.
+std::string Bytes(uint64_t number);
 
 // "0.3 s", "12 s": with a decimal below ten seconds.
 inline std::string Seconds(std::chrono::milliseconds time) {

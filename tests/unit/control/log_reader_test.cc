@@ -1,4 +1,4 @@
-#include "control/rank_logs.h"
+#include "control/log_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 using testing::ElementsAre;
 
-class RankLogsTest : public testing::Test {
+class LogReaderTest : public testing::Test {
  protected:
   // What has been shown since the last call, one entry for each piece of a file.
   std::vector<std::string> Shown() { return std::exchange(shown_, {}); }
@@ -32,7 +32,7 @@ class RankLogsTest : public testing::Test {
   std::vector<std::string> shown_;
 };
 
-TEST_F(RankLogsTest, ReadsRankByRankAndEachByteOnce) {
+TEST_F(LogReaderTest, ReadsRankByRankAndEachByteOnce) {
   folder_.Write("rank-10.out", "ten");
   folder_.Write("rank-2.err", "bad");
   folder_.Write("rank-2.out", std::string("a\0b\n\xFF", 5));
@@ -40,17 +40,17 @@ TEST_F(RankLogsTest, ReadsRankByRankAndEachByteOnce) {
                                  "rank-99999999999.out", "rank--1.out"}) {
     folder_.Write(name, "not a rank's");
   }
-  RankLogs logs(folder_.path());
+  LogReader logs(folder_.path());
   logs.ReadAll(Show());
   EXPECT_THAT(Shown(), ElementsAre("2: " + std::string("a\0b\n\xFF", 5), "2! bad", "10: ten"));
   Append("rank-2.out", "more");
   logs.ReadAll(Show());
   EXPECT_THAT(Shown(), ElementsAre("2: more"));
-  RankLogs(folder_.path() + "/none").ReadAll(Show());
+  LogReader(folder_.path() + "/none").ReadAll(Show());
   EXPECT_TRUE(Shown().empty());
 }
 
-TEST_F(RankLogsTest, BeginsWithTheLastLines) {
+TEST_F(LogReaderTest, BeginsWithTheLastLines) {
   const std::string long_line(200'000, 'x');
   for (const auto& [text, last_two] : {std::pair<std::string, std::string>{"", ""},
                                        {"\n", "\n"},
@@ -64,14 +64,14 @@ TEST_F(RankLogsTest, BeginsWithTheLastLines) {
                                        {"\n\n\nd", "\nd"},
                                        {long_line + "\nb\n", std::string(65533, 'x') + "\nb\n"}}) {
     folder_.Write("rank-0.out", text);
-    RankLogs logs(folder_.path());
+    LogReader logs(folder_.path());
     logs.SkipToLastLines(2);
     std::string shown;
     logs.ReadAll([&](uint32_t, RankStream, std::string_view bytes) { shown += bytes; });
     EXPECT_EQ(shown, last_two) << text.substr(0, 20);
   }
   folder_.Write("rank-0.out", "a\nb\n");
-  RankLogs logs(folder_.path());
+  LogReader logs(folder_.path());
   logs.SkipToLastLines(0);
   logs.ReadAll(Show());
   EXPECT_TRUE(Shown().empty());
@@ -80,11 +80,11 @@ TEST_F(RankLogsTest, BeginsWithTheLastLines) {
   EXPECT_THAT(Shown(), ElementsAre("1: a\nb\nc\n"));
 }
 
-TEST_F(RankLogsTest, TellsWhenThereIsSomethingNew) {
+TEST_F(LogReaderTest, TellsWhenThereIsSomethingNew) {
   folder_.Write("rank-0.out", "old\n");
   auto watch = LogWatch::Open(folder_.path());
   ASSERT_TRUE(watch.ok()) << watch.status();
-  RankLogs logs(folder_.path());
+  LogReader logs(folder_.path());
   logs.ReadAll(Show());
   EXPECT_THAT(Shown(), ElementsAre("0: old\n"));
   const auto readable = [&] {
@@ -101,7 +101,7 @@ TEST_F(RankLogsTest, TellsWhenThereIsSomethingNew) {
   EXPECT_FALSE(readable());
 }
 
-TEST_F(RankLogsTest, AFolderThatIsNotThereYet) {
+TEST_F(LogReaderTest, AFolderThatIsNotThereYet) {
   EXPECT_EQ(LogWatch::Open(folder_.path() + "/none").status().code(), StatusCode::kNotFound);
 }
 

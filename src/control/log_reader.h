@@ -20,9 +20,9 @@ enum class RankStream { kOut, kErr };
 using ShowBytes = std::function<void(uint32_t rank, RankStream stream, std::string_view bytes)>;
 
 // The files rank-N.out and rank-N.err of a folder, and how far each has been read. Not thread-safe.
-class RankLogs {
+class LogReader {
  public:
-  explicit RankLogs(std::string folder) : folder_(std::move(folder)) {}
+  explicit LogReader(std::string folder) : folder_(std::move(folder)) {}
 
   // Of the files that are there, only the last lines will be read, few or short.
   void SkipToLastLines(size_t lines);
@@ -53,7 +53,7 @@ class LogWatch {
   int fd() const { return inotify_.get(); }
 
   // Passes on what has been written to the files that have changed. Does not wait for more.
-  void ReadNew(RankLogs& logs, const ShowBytes& show);
+  void ReadNew(LogReader& logs, const ShowBytes& show);
 
  private:
   explicit LogWatch(base::UniqueFd inotify) : inotify_(std::move(inotify)) {}
