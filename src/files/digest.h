@@ -1,4 +1,4 @@
-// What tells whether two files have the same content, without comparing them byte by byte.
+// Checksums, which tell whether files on two machines have the same content.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Files of ours in the user's folders, for as long as they are needed.
+// Temporary files in the user's folders, and the removal of those that a killed process has left.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The waits between tries to reach a node. Pure logic.
+// Exponential back-off with jitter: how long to wait between tries to reach a node. Pure logic.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// The program that `autodist bench` runs as ranks, and the libraries that it needs.
+// Puts the program that `autodist bench` runs as ranks, and the libraries that it needs, where
+// nodes can have them copied from.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What the person sees of a synchronisation while it goes on, on stderr: one line drawn again and
-// again where that is a terminal, a line for every tenth elsewhere.
+// The progress of --sync on stderr: a bar that is drawn again and again where that is a terminal,
+// a line for every tenth elsewhere.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,7 @@
-// What the far end of a fresh byte stream and the chief say to each other before gRPC takes the
-// stream over. The far end prints lines; everything else printed until then, by a login shell say,
-// is to be ignored: the nonce, new for each stream, makes the lines unmistakable.
+// The protocol by which an agent is started: what the far end of a new byte stream and the chief
+// say to each other before gRPC takes the stream over. The far end prints lines; everything else
+// printed until then, by a login shell say, is to be ignored: the nonce, new for each stream, makes
+// the lines unmistakable.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// How large messages between the chief and the agents may be, in bytes. What one side sends, the
-// other has to take.
+// Limits of the size of messages between the chief and the agents, in bytes. What one side sends,
+// the other has to take.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What a spec's author wrote, as it appears in messages.
+// Quotes what a spec's author wrote, for messages.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What single values of a spec may be.
+// Reads and checks single values of a spec: numbers, paths, names.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// From a list of hosts, and what they say of themselves, to a resource spec.
+// Drafts a resource spec, for `autodist init`, from a list of hosts and what was found out about
+// them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A YAML document as a tree of values that know where they stand.
+// Parses YAML into a tree of values that know their line and column.
 #pragma once
 
 #include <deque>

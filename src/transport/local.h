@@ -1,4 +1,4 @@
-// Programs on this machine.
+// Runs programs on this machine, as child processes.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// Nodes reached over SSH.
+// Runs programs on nodes over SSH.
 #pragma once
 
 #include <optional>

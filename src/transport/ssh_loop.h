@@ -1,4 +1,4 @@
-// One thread that moves every SSH session forward.
+// The event loop of SSH: one thread, with epoll, that moves every session forward.
 #pragma once
 
 #include <cstdint>

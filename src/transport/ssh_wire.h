@@ -1,4 +1,4 @@
-// The data types of the SSH protocol (RFC 4251, section 5), read and written.
+// Reads and writes the data types of the SSH protocol (RFC 4251, section 5).
 #pragma once
 
 #include <cstdint>

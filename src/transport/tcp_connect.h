@@ -1,4 +1,4 @@
-// TCP connections that are begun here and finished elsewhere.
+// Opens TCP connections without blocking.
 #pragma once
 
 #include <cstdint>
