@@ -20,7 +20,7 @@ SyncStream::SyncStream(v1::AgentService::Stub& agent, const std::stop_token& sto
 SyncStream::~SyncStream() {
   context_.TryCancel();
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return done_; });
+  changed_.wait(lock, [this] { return status_.has_value(); });
 }
 
 // Until the condition holds, which it must once nothing is being read or written any more.
@@ -42,10 +42,9 @@ bool SyncStream::Write(const v1::SyncRequest& message) {
   std::unique_lock lock(mutex_);
   if (read_all_) return false;
   outgoing_ = message;
-  writing_ = true;
   moved_ = std::chrono::steady_clock::now();
-  StartWrite(&outgoing_);
-  Await(lock, [this] { return !writing_; });
+  StartWrite(&*outgoing_);
+  Await(lock, [this] { return !outgoing_; });
   return !read_all_;
 }
 
@@ -62,7 +61,7 @@ std::optional<v1::SyncResponse> SyncStream::Read() {
 Status SyncStream::End() {
   std::unique_lock lock(mutex_);
   moved_ = std::chrono::steady_clock::now();
-  Await(lock, [this] { return done_; });
+  Await(lock, [this] { return status_.has_value(); });
   if (finished_ && finished_->error().empty()) return OkStatus();
   if (finished_) {
     return WithRemedy(Error(StatusCode::kFailedPrecondition, finished_->error()),
@@ -75,8 +74,8 @@ Status SyncStream::End() {
               "nothing moved for " + std::to_string(stall_limit_.count() / 1000) + " seconds"),
         "is the link to the node up, and its file system fast enough?");
   }
-  if (status_.ok()) return Error(StatusCode::kUnavailable, "the agent left before the end");
-  return Annotate(rpc::FromGrpc(status_), "the connection with the agent broke");
+  if (status_->ok()) return Error(StatusCode::kUnavailable, "the agent left before the end");
+  return Annotate(rpc::FromGrpc(*status_), "the connection with the agent broke");
 }
 
 void SyncStream::OnReadDone(bool ok) {
@@ -103,14 +102,13 @@ void SyncStream::OnReadDone(bool ok) {
 void SyncStream::OnWriteDone(bool) {
   const std::lock_guard lock(mutex_);  // where it was not sent, the end of reading says so
   moved_ = std::chrono::steady_clock::now();
-  writing_ = false;
+  outgoing_.reset();
   changed_.notify_all();
 }
 
 void SyncStream::OnDone(const grpc::Status& status) {
   const std::lock_guard lock(mutex_);
   status_ = status;
-  done_ = true;
   changed_.notify_all();
 }
 

@@ -1,4 +1,5 @@
-// One call of AgentService.Sync, made blocking.
+// One call of AgentService.Sync, which copies a folder to a node: gRPC's asynchronous stream with
+// functions that block.
 #pragma once
 
 #include <chrono>
@@ -43,18 +44,16 @@ class SyncStream final : public grpc::ClientBidiReactor<v1::SyncRequest, v1::Syn
   const std::function<void(uint64_t)> received_;
   grpc::ClientContext context_;
   v1::SyncResponse incoming_;
-  v1::SyncRequest outgoing_;
+  std::optional<v1::SyncRequest> outgoing_;  // while it is being written
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::chrono::steady_clock::time_point moved_ = std::chrono::steady_clock::now();
   std::deque<v1::SyncResponse> responses_;
   std::optional<v1::SyncFinished> finished_;
-  bool writing_ = false;
   bool read_all_ = false;
-  bool done_ = false;
   bool stalled_ = false;
-  grpc::Status status_;
+  std::optional<grpc::Status> status_;  // once the call has ended
 
   const std::stop_token stop_;
   std::stop_callback<std::function<void()>> cancel_;  // last: may be called at once
