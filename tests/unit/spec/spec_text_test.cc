@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "spec/yaml_reader.h"
+
 namespace autodist::spec {
 namespace {
 
