@@ -159,6 +159,8 @@ class FakeAgent {
     } else if (message.has_stop()) {
       Stop(milliseconds(message.stop().grace_ms()));
     } else if (message.has_end()) {
+      // Nothing keeps it from coming after the next Prepare, and ending that.
+      EXPECT_FALSE(ended_told_) << "what has ended is told to end";
       EndAll(milliseconds(message.end().grace_ms()));
     } else if (message.has_shutdown()) {
       leaving_ = true;
@@ -333,11 +335,11 @@ class FakeLauncher final : public launch::Launcher {
                std::shared_ptr<launch::NodeLink> link, Done done) override {
     Begin(node, std::move(done));
     FakeAgent& agent = nodes_[node];
-    agent.plan_ = std::move(plan);
-    agent.Reset();
     ++agent.prepares;
     if (agent.prepare_hangs) return;
-    After(node, [this, node, &agent, link = std::move(link)] {
+    After(node, [this, node, &agent, plan = std::move(plan), link = std::move(link)] {
+      agent.plan_ = plan;
+      agent.Reset();
       Finish(node, OkStatus(), link, Prepared(agent));
     });
   }

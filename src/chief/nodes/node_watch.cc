@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "base/quantity.h"
 #include "base/wall_clock.h"
@@ -98,6 +99,7 @@ void NodeWatch::Add(uint32_t node, const std::shared_ptr<launch::NodeLink>& link
 
 void NodeWatch::BringBack(uint32_t node, Loop::Time limit) {
   nodes_[node].attempt_over = false;  // it may still have ranks of an earlier attempt
+  nodes_[node].told_to_end = false;
   if (!linking_.insert(node).second) return;
   launcher_->Reach(node, Deadline::At(limit), [this, node](launch::LaunchedNode linked) {
     loop_.Post([this, node, linked = std::move(linked)] {
@@ -118,6 +120,7 @@ void NodeWatch::BringBackNoMore() {
 void NodeWatch::Prepare(const std::vector<uint32_t>& nodes) {
   for (const uint32_t node : nodes) {
     nodes_[node].attempt_over = false;
+    nodes_[node].told_to_end = false;
     nodes_[node].node->BeginAttempt();
     nodes_[node].state.Ready();
   }
@@ -155,8 +158,12 @@ void NodeWatch::End(milliseconds grace, bool leave) {
   } else {
     message.mutable_end()->set_grace_ms(grace_ms);
   }
-  for (Watched& watched : nodes_) watched.state.Stopping();
-  SendToAll(message);
+  for (Watched& watched : nodes_) {
+    watched.state.Stopping();
+    if (!watched.state.alive()) continue;
+    // Not once more: that, or its answer, may come after the next Prepare.
+    if (!std::exchange(watched.told_to_end, true) || leave) watched.node->SendReliably(message);
+  }
 }
 
 void NodeWatch::SendToAll(const v1::ChiefMessage& message) {

@@ -61,7 +61,8 @@ class NodeWatch final : private NodeListener {
   void Prepare(const std::vector<uint32_t>& nodes);
   // The ranks of an attempt start on these nodes, in the order of its plan.
   void Start(const std::vector<uint32_t>& members);
-  // What is running on the nodes is to end; with `leave`, so are the agents.
+  // What is running on the nodes is to end, which each is told once; with `leave`, so are the
+  // agents.
   void End(std::chrono::milliseconds grace, bool leave);
 
   uint32_t size() const { return static_cast<uint32_t>(nodes_.size()); }
@@ -99,6 +100,7 @@ class NodeWatch final : private NodeListener {
     std::unique_ptr<Node> node;
     NodeState state;
     std::optional<uint32_t> member;
+    bool told_to_end = false;  // what it was prepared for, or may still run
     bool attempt_over = false;
     bool cut_off = false;
     Status lost_because;
