@@ -3,16 +3,13 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "autodist/client.h"
 #include "sweep.h"
-#include "table.h"
 
 namespace autodist::bench {
 namespace {
@@ -32,58 +29,6 @@ uint32_t RanksOnNode() {
   return text ? static_cast<uint32_t>(std::max(std::atoi(text), 1)) : 1;
 }
 
-// What rank 0 tells.
-class Printer {
- public:
-  static Result<std::unique_ptr<Printer>> Make(const std::string& csv_file) {
-    auto printer = std::make_unique<Printer>();
-    if (csv_file.empty()) return printer;
-    printer->csv_.reset(std::fopen(csv_file.c_str(), "w"));
-    if (!printer->csv_) return ErrnoError(errno, csv_file);
-    printer->Print(kCsvHead, printer->csv_.get());
-    return printer;
-  }
-
-  Report report() {
-    return {[this](v1::Collective collective) {
-              Print((std::exchange(begun_, true) ? "\n" : "") + TableHead(collective), stdout);
-            },
-            [this](const Row& row) {
-              Print(TableRow(row), stdout);
-              if (csv_) Print(CsvRow(row), csv_.get());
-            },
-            [](Size size, uint64_t free) {
-              std::fprintf(stderr,
-                           "%llu bytes and more are left out: there are %llu bytes of memory for "
-                           "a rank\n",
-                           static_cast<unsigned long long>(size.bytes),
-                           static_cast<unsigned long long>(free));
-            }};
-  }
-
-  // Whether all of it is where it should be.
-  Status status() const {
-    return error_ == 0 ? OkStatus() : ErrnoError(error_, "writing the results");
-  }
-
- private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-
-  void Print(const std::string& text, std::FILE* file) {
-    if (std::fputs(text.c_str(), file) < 0 || std::fflush(file) != 0) error_ = errno;
-  }
-
-  bool begun_ = false;
-  int error_ = 0;
-  std::unique_ptr<std::FILE, Close> csv_;
-};
-
-Report Silence() {
-  return {[](v1::Collective) {}, [](const Row&) {}, [](Size, uint64_t) {}};
-}
-
 Status Run(const std::string& json) {
   AD_ASSIGN_OR_RETURN(const v1::BenchPlan plan, ParsePlan(json));
   AD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect());
@@ -94,12 +39,12 @@ Status Run(const std::string& json) {
   AD_ASSIGN_OR_RETURN(const uint64_t free, device->FreeBytes(RanksOnNode()));
   AD_ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> ring, device->Connect(*client));
   const bool prints = client->rank() == 0;
-  AD_ASSIGN_OR_RETURN(const auto printer, Printer::Make(prints ? plan.csv_file() : ""));
-  AD_ASSIGN_OR_RETURN(const uint64_t wrong,
-                      Sweep(plan, {client->rank(), client->world_size()}, free, *device, *ring,
-                            prints ? printer->report() : Silence()));
+  Printer printer(prints, plan.csv_file());
+  AD_RETURN_IF_ERROR(printer.status());
+  AD_ASSIGN_OR_RETURN(const uint64_t wrong, Sweep(plan, {client->rank(), client->world_size()},
+                                                  free, *device, *ring, printer));
   AD_RETURN_IF_ERROR(ring->Barrier());  // nobody leaves while others still receive
-  AD_RETURN_IF_ERROR(printer->status());
+  AD_RETURN_IF_ERROR(printer.status());
   if (wrong == 0 || !prints) return OkStatus();
   return Error(StatusCode::kDataLoss, std::to_string(wrong) + " wrong numbers in the results");
 }

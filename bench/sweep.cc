@@ -66,7 +66,7 @@ class Sweeper {
 }  // namespace
 
 Result<uint64_t> Sweep(const v1::BenchPlan& plan, Place place, uint64_t free_bytes, Device& device,
-                       Communicator& ring, const Report& report) {
+                       Communicator& ring, Printer& printer) {
   AD_ASSIGN_OR_RETURN(const auto word, device.Allocate(1));
   Sweeper sweeper(plan, place, device, ring, *word);
   // Rounded down by the conversion's last bit at most.
@@ -75,15 +75,15 @@ Result<uint64_t> Sweep(const v1::BenchPlan& plan, Place place, uint64_t free_byt
   uint64_t wrong = 0;
   for (const int number : plan.collectives()) {
     const auto collective = static_cast<v1::Collective>(number);
-    report.begin(collective);
+    printer.Begin(collective);
     for (const Size size : SizesOf(plan, collective, place.world_size)) {
       if (static_cast<double>(BytesNeeded(collective, size, place.world_size)) > least) {
-        report.too_large(size, static_cast<uint64_t>(least));
+        printer.TooLarge(size, static_cast<uint64_t>(least));
         break;
       }
       AD_ASSIGN_OR_RETURN(const Row row, sweeper.Measure(collective, size));
       wrong += row.wrong;
-      report.row(row);
+      printer.Add(row);
     }
   }
   return wrong;

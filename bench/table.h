@@ -1,20 +1,49 @@
-// The results as a user reads them, and as a program does.
+// What was measured: as a table on stdout for the user, and in a CSV file for programs.
 #pragma once
 
+#include <cstdint>
+#include <cstdio>
+#include <memory>
 #include <string>
 
-#include "sweep.h"
+#include "autodist/status.h"
+#include "autodist/v1/bench.pb.h"
+#include "bandwidth.h"
 
 namespace autodist::bench {
 
-// "all-reduce".
-std::string NameOf(v1::Collective collective);
+struct Row {
+  v1::Collective collective;
+  Size size;
+  double seconds;  // of one call, on the slowest rank
+  Bandwidth bandwidth;
+  uint64_t wrong;  // numbers, over all ranks
+};
 
-// Above the rows of an operation.
-std::string TableHead(v1::Collective collective);
-std::string TableRow(const Row& row);
+class Printer {
+ public:
+  // One that is not `wanted`, because another rank prints, does nothing. `csv_file`: "" for none.
+  Printer(bool wanted, const std::string& csv_file);
 
-inline constexpr char kCsvHead[] = "collective,bytes,count,time_us,algbw_GBps,busbw_GBps,wrong\n";
-std::string CsvRow(const Row& row);
+  void Begin(v1::Collective collective);
+  void Add(const Row& row);
+  // Sizes from this one on need more memory than `free` bytes, which every rank may take.
+  void TooLarge(Size size, uint64_t free) const;
+
+  // Whether all of it is where it should be.
+  Status status() const;
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  void Print(const std::string& text, std::FILE* file);
+
+  const bool wanted_;
+  bool begun_ = false;
+  int error_ = 0;
+  std::unique_ptr<std::FILE, Close> csv_;
+};
 
 }  // namespace autodist::bench

@@ -102,20 +102,15 @@ Status Agent::Build() {
 void Agent::SessionChanged(bool open) {
   {
     const std::lock_guard lock(in_charge_mutex_);
-    starter_counts_ = false;
-    session_open_ = open;
-    UpdateInCharge();
+    had_session_ = true;
+    SetInCharge(open);
   }
   if (!open) life_.Suspend(false);
 }
 
-bool Agent::InCharge() {
-  const std::lock_guard lock(in_charge_mutex_);
-  return starter_counts_ || session_open_;
-}
-
-void Agent::UpdateInCharge() {
-  if (starter_counts_ || session_open_) {
+void Agent::SetInCharge(bool in_charge) {
+  in_charge_ = in_charge;
+  if (in_charge) {
     TakeLock(lock_.get(), JobLock::kChiefInCharge);
   } else {
     ReleaseLock(lock_.get(), JobLock::kChiefInCharge);
@@ -127,8 +122,7 @@ std::vector<Admission::Watched> Agent::Watched() {
            [this] {
              life_.StarterGone();
              const std::lock_guard lock(in_charge_mutex_);
-             starter_counts_ = false;
-             UpdateInCharge();
+             if (!had_session_) SetInCharge(false);
              return false;
            }},
           {options_.guardian.get(),
@@ -141,7 +135,7 @@ std::vector<Admission::Watched> Agent::Watched() {
           {terms_.get(), [this] {
              signalfd_siginfo taken;
              (void)!read(terms_.get(), &taken, sizeof taken);
-             if (InCharge()) return true;
+             if (in_charge_) return true;
              cleaned_ = true;
              life_.Expire();
              return false;

@@ -1,4 +1,4 @@
-// An agent: its sockets, its lease and its guardian, around the parts that do the work.
+// The agent process of a job on a node: its sockets, its lease and its guardian, around AgentCore.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -52,8 +52,7 @@ class Agent {
   void EndJob();  // because nobody is in charge any more
   void RemoveFolder();
   void SessionChanged(bool open);
-  bool InCharge();
-  void UpdateInCharge();  // in_charge_mutex_ held
+  void SetInCharge(bool in_charge);  // in_charge_mutex_ held
   std::vector<Admission::Watched> Watched();
 
   AgentOptions options_;
@@ -61,9 +60,9 @@ class Agent {
   base::UniqueFd lock_;
   base::UniqueFd terms_;  // signalfd: SIGTERM
   std::mutex in_charge_mutex_;
-  // Guarded by in_charge_mutex_. A chief that prepares the node has no session yet, but us started.
-  bool starter_counts_ = true;
-  bool session_open_ = false;
+  bool had_session_ = false;  // guarded by in_charge_mutex_
+  // A chief is: one that prepares the node has no session yet, but us started.
+  std::atomic<bool> in_charge_ = true;
   std::atomic<bool> cleaned_ = false;
   std::atomic<bool> guardian_gone_ = false;
   std::unique_ptr<Admission> admission_;

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +12,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string_view>
 #include <thread>
 
@@ -25,8 +23,6 @@ namespace autodist::agent {
 namespace {
 
 using std::chrono::milliseconds;
-
-constexpr int kBacklog = 64;
 
 struct Request {
   JobFolder folder;
@@ -51,21 +47,6 @@ void AwaitNoGuardian(const JobFolder& folder) {
 bool HasGuardian(const JobFolder& folder) {
   const base::UniqueFd lock(open(folder.lock().c_str(), O_RDWR | O_CLOEXEC));
   return lock.valid() && LockHolder(lock.get(), JobLock::kGuardian).has_value();
-}
-
-Result<base::UniqueFd> Listen(const std::string& path) {
-  unlink(path.c_str());
-  base::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const sockaddr_un address = base::UnixAddress(path);
-  const mode_t mask = umask(0177);
-  const bool bound =
-      fd.valid() &&
-      bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-      listen(fd.get(), kBacklog) == 0;
-  const int error = errno;
-  umask(mask);
-  if (!bound) return ErrnoError(error, "listening on " + path);
-  return fd;
 }
 
 // Runs guardian and agent in processes that belong to no terminal and no login, and outlive this
@@ -99,8 +80,9 @@ struct Connection {
 
 Result<Connection> StartAgent(const Request& request, base::UniqueFd folder) {
   AgentOptions options{request.folder, std::move(folder), {}, {}, {}, request.lease, request.grace};
-  AD_ASSIGN_OR_RETURN(options.sockets.chief_listener, Listen(request.folder.chief_socket()));
-  AD_ASSIGN_OR_RETURN(options.sockets.rank_listener, Listen(request.folder.rank_socket()));
+  AD_ASSIGN_OR_RETURN(options.sockets.chief_listener,
+                      base::ListenAt(request.folder.chief_socket()));
+  AD_ASSIGN_OR_RETURN(options.sockets.rank_listener, base::ListenAt(request.folder.rank_socket()));
   AD_ASSIGN_OR_RETURN(base::FdPair first, base::StreamSocketPair());
   options.sockets.first_chief = std::move(first.first);
   Connection connection{std::move(first.second)};

@@ -1,4 +1,4 @@
-// The folder by which an agent is found on its node: its sockets, its log, its lock.
+// A job's folder in /tmp on its node, by which its agent is found: its sockets, its log, its lock.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// When an agent's work is over: everything has ended, or nobody is in charge any more.
+// When an agent's work is over: everything has ended, or its lease has run out.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// The calls that gRPC has handed to a service and not yet taken back.
+// Counts the open gRPC calls of a service, so that it is destroyed only when they are over.
 #pragma once
 
 #include <condition_variable>

@@ -1,4 +1,4 @@
-// Where the ranks of an MPI program find their world without mpirun: the PMIx server of this node.
+// The PMIx server of a node, by which the ranks of an MPI program find each other without mpirun.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What one stream of a rank has written and the chief has not acknowledged.
+// Keeps what a stream of a rank wrote until the chief acknowledges it: in memory, then on disk.
 #pragma once
 
 #include <cstddef>

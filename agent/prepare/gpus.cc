@@ -87,40 +87,34 @@ Result<std::string> FindNvidiaSmi(const process::Environment& environment,
                               working_directory);
 }
 
-void AddGpus(std::string_view printed, v1::NodeFacts& facts) {
+using GpusByUuid = std::map<std::string, int, std::less<>>;  // their places in the facts
+
+GpusByUuid AddGpus(std::string_view printed, v1::NodeFacts& facts) {
+  GpusByUuid gpus;
   for (const std::string_view line : base::Lines(printed)) {
     const auto fields = Fields(line, 4);
     const auto index = fields.empty() ? std::nullopt : ToNumber<uint32_t>(fields[0]);
     if (!index) {
       facts.set_gpu_error("nvidia-smi says: " + std::string(line));
-      return;
+      break;
     }
+    gpus.emplace(fields[2], facts.gpus_size());
     v1::GpuFact& gpu = *facts.add_gpus();
     gpu.set_index(*index);
     gpu.set_name(std::string(fields[1]));
     gpu.set_memory_used(ToNumber<uint64_t>(fields[3]).value_or(0) << 20);  // given in MiB
   }
+  return gpus;
 }
 
-// The place among the lines of GPUs of each one's UUID.
-std::map<std::string, int, std::less<>> PlaceOfEach(std::string_view printed) {
-  std::map<std::string, int, std::less<>> places;
-  for (const std::string_view line : base::Lines(printed)) {
-    const auto fields = Fields(line, 4);
-    if (!fields.empty()) places.emplace(fields[2], static_cast<int>(places.size()));
-  }
-  return places;
-}
-
-void AddProcesses(std::string_view printed, std::string_view printed_gpus, v1::NodeFacts& facts) {
-  const auto places = PlaceOfEach(printed_gpus);
+void AddProcesses(std::string_view printed, const GpusByUuid& gpus, v1::NodeFacts& facts) {
   for (const std::string_view line : base::Lines(printed)) {
     const auto fields = Fields(line, 3);
     if (fields.empty()) continue;
-    const auto place = places.find(fields[0]);
+    const auto gpu = gpus.find(fields[0]);
     const auto pid = ToNumber<int32_t>(fields[1]);
-    if (place == places.end() || place->second >= facts.gpus_size() || !pid) continue;
-    v1::GpuProcess& process = *facts.mutable_gpus(place->second)->add_processes();
+    if (gpu == gpus.end() || !pid) continue;
+    v1::GpuProcess& process = *facts.mutable_gpus(gpu->second)->add_processes();
     process.set_pid(*pid);
     process.set_name(std::string(fields[2]));
   }
@@ -162,8 +156,8 @@ v1::NodeFacts GpuFacts(const process::Environment& environment,
   auto overview = std::async(std::launch::async, ask, std::vector<std::string>{});
   const Result<std::string> gpus = ask({kGpuQuery, "--format=csv,noheader,nounits"});
   if (gpus.ok()) {
-    AddGpus(*gpus, facts);
-    if (const auto printed = processes.get(); printed.ok()) AddProcesses(*printed, *gpus, facts);
+    const GpusByUuid by_uuid = AddGpus(*gpus, facts);
+    if (const auto printed = processes.get(); printed.ok()) AddProcesses(*printed, by_uuid, facts);
   } else {
     facts.set_gpu_error(Message(gpus.status()));
   }

@@ -45,7 +45,7 @@ void ResetOnClose(const base::UniqueFd& fd) {
 
 bool IsTransient(int error) { return error == EAGAIN || error == EINTR; }
 
-Result<uint16_t> PortOf(const base::UniqueFd& fd, bool v6) {
+Result<uint16_t> PortOf(const base::UniqueFd& fd) {
   sockaddr_storage storage{};
   socklen_t length = sizeof storage;
   if (getsockname(fd.get(), reinterpret_cast<sockaddr*>(&storage), &length) != 0) {
@@ -53,31 +53,24 @@ Result<uint16_t> PortOf(const base::UniqueFd& fd, bool v6) {
   }
   const auto* v4_address = reinterpret_cast<const sockaddr_in*>(&storage);
   const auto* v6_address = reinterpret_cast<const sockaddr_in6*>(&storage);
-  return ntohs(v6 ? v6_address->sin6_port : v4_address->sin_port);
+  return ntohs(storage.ss_family == AF_INET6 ? v6_address->sin6_port : v4_address->sin_port);
 }
 
-struct OpenPort {
-  base::UniqueFd fd;
-  bool v6 = false;  // and IPv4 with it
-};
-
 // Listens at the port, or one that the system chooses for 0.
-Result<OpenPort> ListenAt(uint16_t port) {
+Result<base::UniqueFd> ListenAt(uint16_t port) {
   const std::string what = port == 0 ? "opening a port" : "port " + std::to_string(port);
-  OpenPort open{StreamSocket(true), true};
-  open.v6 = open.fd.valid();
-  if (!open.v6) open.fd = StreamSocket(false);
-  if (!open.fd.valid()) return ErrnoError(errno, what);
-  SetOption(open.fd, SOL_SOCKET, SO_REUSEADDR, 1);  // else earlier connections would keep it busy
-  if (open.v6) SetOption(open.fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  base::UniqueFd fd = StreamSocket(true);
   base::IpAddress any;
-  any.v6 = open.v6;
+  any.v6 = fd.valid();  // and IPv4 with it
+  if (!any.v6) fd = StreamSocket(false);
+  if (!fd.valid()) return ErrnoError(errno, what);
+  SetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);  // else earlier connections would keep it busy
+  if (any.v6) SetOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
   const base::SocketAddress address(any, port);
-  if (bind(open.fd.get(), address.get(), address.length()) != 0 ||
-      listen(open.fd.get(), SOMAXCONN) != 0) {
+  if (bind(fd.get(), address.get(), address.length()) != 0 || listen(fd.get(), SOMAXCONN) != 0) {
     return ErrnoError(errno, what);
   }
-  return open;
+  return fd;
 }
 
 }  // namespace
@@ -119,9 +112,9 @@ PortListener::~PortListener() {
 }
 
 Result<uint16_t> PortListener::Listen(uint16_t port) {
-  AD_ASSIGN_OR_RETURN(OpenPort open, ListenAt(port));
-  AD_ASSIGN_OR_RETURN(const uint16_t opened, PortOf(open.fd, open.v6));
-  listeners_.push_back(std::move(open.fd));
+  AD_ASSIGN_OR_RETURN(base::UniqueFd fd, ListenAt(port));
+  AD_ASSIGN_OR_RETURN(const uint16_t opened, PortOf(fd));
+  listeners_.push_back(std::move(fd));
   return opened;
 }
 

@@ -1,4 +1,4 @@
-// The agent's part of AgentService.Sync.
+// Receives the chief's folder on a node: the agent's side of the streaming call AgentService.Sync.
 #pragma once
 
 #include <grpcpp/grpcpp.h>

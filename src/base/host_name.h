@@ -1,4 +1,4 @@
-// What this machine calls itself.
+// The host name of this machine.
 #pragma once
 
 #include <limits.h>

@@ -1,4 +1,4 @@
-// The same work on many things at the same time.
+// Runs a function for many items on several threads.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Words that nobody can guess.
+// Random identifiers that nobody can guess.
 #pragma once
 
 #include <absl/strings/escaping.h>

@@ -1,4 +1,4 @@
-// A signal as people know it.
+// The name of a signal, such as SIGTERM.
 #pragma once
 
 #include <string.h>

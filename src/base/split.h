@@ -1,4 +1,4 @@
-// The parts of a text between separators.
+// Splits a text at a separator, or into lines.
 #pragma once
 
 #include <string_view>

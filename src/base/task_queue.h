@@ -1,4 +1,4 @@
-// Work handed to a thread that waits in epoll.
+// Hands tasks to a thread that waits in poll(2) or epoll_wait(2).
 #pragma once
 
 #include <functional>

@@ -1,7 +1,10 @@
 #include "base/unix_socket.h"
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <cerrno>
 
 namespace autodist::base {
 
@@ -10,6 +13,20 @@ sockaddr_un UnixAddress(const std::string& path) {
   address.sun_family = AF_UNIX;
   path.copy(address.sun_path, sizeof address.sun_path - 1);
   return address;
+}
+
+Result<UniqueFd> ListenAt(const std::string& path) {
+  constexpr int kBacklog = 64;
+  unlink(path.c_str());
+  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const sockaddr_un address = UnixAddress(path);
+  // Not by the umask, which is other threads' too. Nobody can connect before listen.
+  if (!fd.valid() ||
+      bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      chmod(path.c_str(), 0600) != 0 || listen(fd.get(), kBacklog) != 0) {
+    return ErrnoError(errno, "listening at " + path);
+  }
+  return fd;
 }
 
 UniqueFd ConnectToThisUser(const std::string& path, int flags) {

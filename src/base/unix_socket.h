@@ -1,4 +1,4 @@
-// What is the same for every unix socket.
+// Unix domain sockets: listening, connecting, and whose process is at the other end.
 #pragma once
 
 #include <sys/un.h>
@@ -11,6 +11,9 @@ namespace autodist::base {
 
 // Of a path that is shorter than sun_path; a longer one is cut.
 sockaddr_un UnixAddress(const std::string& path);
+
+// Listens at the path, mode 0600, in place of what is there. The descriptor does not block.
+Result<UniqueFd> ListenAt(const std::string& path);
 
 // An invalid descriptor where nobody of this user listens at the path. `flags` as socket(2) has
 // them.

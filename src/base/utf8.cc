@@ -67,14 +67,7 @@ size_t Utf8CharacterLength(std::string_view text) {
   return overlong || surrogate || code > 0x10FFFF ? 0 : length;
 }
 
-bool IsUtf8(std::string_view text) {
-  while (!text.empty()) {
-    const size_t length = Utf8CharacterLength(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
+bool IsUtf8(std::string_view text) { return ToUtf8(text) == text; }
 
 std::string ToUtf8(std::string_view text) {
   std::string well_formed;

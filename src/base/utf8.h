@@ -1,4 +1,4 @@
-// UTF-8 as RFC 3629 defines it.
+// UTF-8 as RFC 3629 defines it: checked, repaired, and made safe to print on a terminal.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// A thread that does what may take long, one task after another.
+// A background thread that runs tasks one after another.
 #pragma once
 
 #include <condition_variable>

@@ -1,4 +1,4 @@
-// Jobs as a user reads about them.
+// Jobs as text, for `autodist ps` and `autodist status`.
 #pragma once
 
 #include <string>

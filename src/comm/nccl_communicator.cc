@@ -57,13 +57,6 @@ ncclRedOp_t NcclOp(ReduceOp op) {
 // peer has gone.
 class NcclCommunicator final : public Communicator {
  public:
-  static Result<std::unique_ptr<Communicator>> Create(Client& client,
-                                                      const CommunicatorOptions& options) {
-    auto communicator = std::make_unique<NcclCommunicator>(options.timeout);
-    AD_RETURN_IF_ERROR(communicator->Connect(client));
-    return communicator;
-  }
-
   explicit NcclCommunicator(std::chrono::milliseconds timeout) : timeout_(timeout) {}
 
   ~NcclCommunicator() override {
@@ -73,6 +66,30 @@ class NcclCommunicator final : public Communicator {
       if (finalized.ok()) ncclCommDestroy(communicator_);
     }
     cudaFree(scratch_);
+  }
+
+  Status Connect(Client& client) {
+    AD_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(static_cast<int>(client.local_rank())),
+                                  "choosing the GPU of the local rank"));
+    AD_RETURN_IF_ERROR(CudaStatus(cudaMalloc(&scratch_, SizeOf(DataType::kInt32)), "cudaMalloc"));
+    const std::string id_key = "nccl/" + std::to_string(++nccl_communicators_made) + "/unique-id";
+    ncclUniqueId id;
+    if (client.rank() == 0) {
+      AD_RETURN_IF_ERROR(NcclStatus(ncclGetUniqueId(&id), "making NCCL's unique id"));
+      AD_RETURN_IF_ERROR(client.Set(id_key, std::string(id.internal, sizeof id.internal)));
+    } else {
+      AD_ASSIGN_OR_RETURN(const std::string bytes, client.Get(id_key, timeout_));
+      if (bytes.size() != sizeof id.internal) {
+        return Error(StatusCode::kInternal, "NCCL's unique id has a wrong size");
+      }
+      bytes.copy(id.internal, sizeof id.internal);
+    }
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    const ncclResult_t result =
+        ncclCommInitRankConfig(&communicator_, static_cast<int>(client.world_size()), id,
+                               static_cast<int>(client.rank()), &config);
+    return Ended("forming the ring", AwaitNccl(result, "forming the ring"));
   }
 
   Status AllReduce(void* data, size_t count, DataType type, ReduceOp op) override {
@@ -101,30 +118,6 @@ class NcclCommunicator final : public Communicator {
 
  private:
   static constexpr cudaStream_t kStream = nullptr;  // CUDA's default stream
-
-  Status Connect(Client& client) {
-    AD_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(static_cast<int>(client.local_rank())),
-                                  "choosing the GPU of the local rank"));
-    AD_RETURN_IF_ERROR(CudaStatus(cudaMalloc(&scratch_, SizeOf(DataType::kInt32)), "cudaMalloc"));
-    const std::string id_key = "nccl/" + std::to_string(++nccl_communicators_made) + "/unique-id";
-    ncclUniqueId id;
-    if (client.rank() == 0) {
-      AD_RETURN_IF_ERROR(NcclStatus(ncclGetUniqueId(&id), "making NCCL's unique id"));
-      AD_RETURN_IF_ERROR(client.Set(id_key, std::string(id.internal, sizeof id.internal)));
-    } else {
-      AD_ASSIGN_OR_RETURN(const std::string bytes, client.Get(id_key, timeout_));
-      if (bytes.size() != sizeof id.internal) {
-        return Error(StatusCode::kInternal, "NCCL's unique id has a wrong size");
-      }
-      bytes.copy(id.internal, sizeof id.internal);
-    }
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.blocking = 0;
-    const ncclResult_t result =
-        ncclCommInitRankConfig(&communicator_, static_cast<int>(client.world_size()), id,
-                               static_cast<int>(client.rank()), &config);
-    return Ended("forming the ring", AwaitNccl(result, "forming the ring"));
-  }
 
   Status NcclStatus(ncclResult_t result, const char* what) const {
     if (result == ncclSuccess || result == ncclInProgress) return OkStatus();
@@ -193,7 +186,9 @@ class NcclCommunicator final : public Communicator {
 
 Result<std::unique_ptr<Communicator>> MakeNcclCommunicator(Client& client,
                                                            CommunicatorOptions options) {
-  return NcclCommunicator::Create(client, options);
+  auto communicator = std::make_unique<NcclCommunicator>(options.timeout);
+  AD_RETURN_IF_ERROR(communicator->Connect(client));
+  return communicator;
 }
 
 }  // namespace autodist

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +16,6 @@
 namespace autodist::control {
 namespace {
 
-constexpr int kBacklog = 64;
 constexpr size_t kLongestJobId = 64;
 constexpr char kSuffix[] = ".sock";
 
@@ -78,16 +76,7 @@ Result<base::UniqueFd> ListenAt(const std::string& path) {
   if (base::ConnectToThisUser(path, SOCK_NONBLOCK).valid()) {
     return Error(StatusCode::kAlreadyExists, "another autodist listens at " + path);
   }
-  unlink(path.c_str());
-  base::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const sockaddr_un address = base::UnixAddress(path);
-  // Not by the umask, which is other threads' too. Nobody can connect before listen.
-  if (!fd.valid() ||
-      bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      chmod(path.c_str(), 0600) != 0 || listen(fd.get(), kBacklog) != 0) {
-    return ErrnoError(errno, "listening at " + path);
-  }
-  return fd;
+  return base::ListenAt(path);
 }
 
 Result<base::UniqueFd> ConnectTo(const std::string& job_id) {

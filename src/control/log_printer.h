@@ -1,4 +1,4 @@
-// What ranks wrote, on its way from their log files to our stdout and stderr.
+// Prints what ranks have written, each line with its node and rank, to our stdout and stderr.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// A diagnosis for the eye and for programs.
+// A diagnosis as text for the terminal, and as JSON.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Collects what the checks find.
+// The checks of a diagnosis, and the list of what they find.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Words that several dialects use for the same thing.
+// What several dialects share: addresses of nodes, environment steps, ports, auxiliary processes.
 #pragma once
 
 #include <string>

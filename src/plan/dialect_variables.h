@@ -1,4 +1,4 @@
-// What a dialect tells the processes of a job, by an example.
+// What a dialect sets for the processes of a job, by an example: for `autodist dialects`.
 #pragma once
 
 #include <string>

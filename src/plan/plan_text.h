@@ -1,4 +1,4 @@
-// A plan for the eye and for programs, with secrets left out.
+// A plan as text for the terminal, and as JSON (`--dry-run`); secrets are left out.
 #pragma once
 
 #include <string>
