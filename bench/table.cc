@@ -53,12 +53,14 @@ Printer::Printer(bool wanted, const std::string& csv_file) : wanted_(wanted) {
   if (csv_) {
     Print(kCsvHead, csv_.get());
   } else {
-    error_ = errno;
+    status_ = ErrnoError(errno, csv_file);
   }
 }
 
 void Printer::Print(const std::string& text, std::FILE* file) {
-  if (std::fputs(text.c_str(), file) < 0 || std::fflush(file) != 0) error_ = errno;
+  if (std::fputs(text.c_str(), file) < 0 || std::fflush(file) != 0) {
+    status_ = ErrnoError(errno, "writing the results");
+  }
 }
 
 void Printer::Begin(v1::Collective collective) {
@@ -76,10 +78,6 @@ void Printer::TooLarge(Size size, uint64_t free) const {
                "%" PRIu64 " bytes and more are left out: there are %" PRIu64
                " bytes of memory for a rank\n",
                size.bytes, free);
-}
-
-Status Printer::status() const {
-  return error_ == 0 ? OkStatus() : ErrnoError(error_, "writing the results");
 }
 
 }  // namespace autodist::bench

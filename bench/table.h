@@ -31,7 +31,7 @@ class Printer {
   void TooLarge(Size size, uint64_t free) const;
 
   // Whether all of it is where it should be.
-  Status status() const;
+  const Status& status() const { return status_; }
 
  private:
   struct Close {
@@ -42,7 +42,7 @@ class Printer {
 
   const bool wanted_;
   bool begun_ = false;
-  int error_ = 0;
+  Status status_;
   std::unique_ptr<std::FILE, Close> csv_;
 };
 

@@ -55,10 +55,15 @@ JobFolder::JobFolder(const std::string& job_id, const std::string& node_rank)
 
 std::vector<JobFolder> JobFolder::All() {
   std::vector<JobFolder> all;
-  if (!base::IsPrivateFolder(Parent())) return all;
+  struct stat info;
+  const std::string parent = Parent();
+  if (lstat(parent.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid()) {
+    return all;
+  }
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(Parent(), error)) {
-    all.push_back(JobFolder(entry.path().filename()));
+  for (std::filesystem::directory_iterator entry(parent, error), end; entry != end;
+       entry.increment(error)) {
+    all.push_back(JobFolder(entry->path().filename()));
   }
   return all;
 }

@@ -117,12 +117,12 @@ void SetAffinityIfWanted(const v1::NodePlan& node, const Environment& environmen
 
 }  // namespace
 
-v1::Problem MakeProblem(v1::ProblemKind kind, const Status& why, std::string otherwise) {
+v1::Problem MakeProblem(v1::ProblemKind kind, const Status& why, const std::string& otherwise) {
   const std::string remedy = Remedy(why);
   v1::Problem problem;
   problem.set_kind(kind);
   problem.set_cause(Message(why));
-  problem.set_remedy(remedy.empty() ? std::move(otherwise) : remedy);
+  problem.set_remedy(remedy.empty() ? otherwise : remedy);
   return problem;
 }
 

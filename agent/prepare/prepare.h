@@ -27,7 +27,7 @@ struct AgentPlace {
 };
 
 // With the remedy of `why`, or `otherwise` where that has none.
-v1::Problem MakeProblem(v1::ProblemKind kind, const Status& why, std::string otherwise);
+v1::Problem MakeProblem(v1::ProblemKind kind, const Status& why, const std::string& otherwise);
 
 // `agent_environment` is what this agent was started with. Blocks until the activation has ended,
 // for kActivationLimit at most, and until the examination is over.

@@ -3,8 +3,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <ranges>
 #include <utility>
 #include <variant>
 
@@ -180,16 +178,14 @@ void Job::End(bool leave) {
     if (!state.alive()) return true;
     return !leave && (nodes_.AttemptIsOver(node) || state.reconnecting());
   };
-  const auto nodes = std::views::iota(0U, nodes_.size());
-  AwaitEnd([&] { return std::ranges::all_of(nodes, over); });
+  AwaitEnd([&] { return nodes_.All(over); });
   if (!leave) return;
   if (stop_.given_up()) {
     const auto told = [&](uint32_t node) { return over(node) || !nodes_.Connected(node); };
-    loop_->RunUntil([&] { return std::ranges::all_of(nodes, told); },
-                    loop_->Now() + kLastWordLimit);
+    loop_->RunUntil([&] { return nodes_.All(told); }, loop_->Now() + kLastWordLimit);
   }
   const auto gone = base::Deadline::After(stop_.given_up() ? milliseconds(0) : kGoneLimit);
-  for (const uint32_t i : nodes) {
+  for (uint32_t i = 0; i < nodes_.size(); ++i) {
     const std::string& address = plan_.nodes(static_cast<int>(i)).address();
     const auto link = nodes_.node(i).link();
     if (!over(i)) {

@@ -13,6 +13,7 @@ namespace {
 
 void PrintNames(const std::vector<plan::ExampleVariable>& variables) {
   std::vector<std::string> names;
+  names.reserve(variables.size());
   for (const auto& variable : variables) names.push_back(variable.name);
   std::printf("%s\n", plan::Wrapped(names, 5).c_str() + 1);  // without its line feed
 }

@@ -88,9 +88,9 @@ Result<v1::JobStatus> LookUpJob(const std::string& job_id) {
 }
 
 std::vector<v1::JobStatus> ListJobs(bool all) {
-  std::vector<std::string> names = KnownJobs();
   const std::set<std::string> with_socket = JobsWithSocket();
-  if (!all) names.assign(with_socket.begin(), with_socket.end());
+  const std::vector<std::string> names =
+      all ? KnownJobs() : std::vector(with_socket.begin(), with_socket.end());
   std::vector<std::optional<Found>> found(names.size());
   base::ParallelFor(names.size(), kAskedAtOnce, [&](size_t i) {
     if (auto job = LookUp(names[i]); job.ok()) found[i] = std::move(*job);

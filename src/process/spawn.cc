@@ -161,9 +161,10 @@ SpawnRequest OurProgram(std::vector<std::string> argv, const Environment& enviro
   return request;
 }
 
-bool WaitForEnd(pid_t child, base::Deadline deadline) {
-  const base::UniqueFd end(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
-  return end.valid() && base::WaitReadable(end.get(), deadline).ok();
+Result<base::UniqueFd> EndOf(pid_t child) {
+  base::UniqueFd end(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
+  if (!end.valid()) return ErrnoError(errno, "pidfd_open");
+  return end;
 }
 
 int Reap(pid_t child) {

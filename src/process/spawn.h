@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "autodist/status.h"
-#include "base/deadline.h"
+#include "base/fd.h"
 #include "process/environment.h"
 
 namespace autodist::process {
@@ -46,9 +46,8 @@ Result<pid_t> Spawn(const SpawnRequest& request);
 SpawnRequest OurProgram(std::vector<std::string> argv,
                         const Environment& environment = Environment::FromStrings(environ));
 
-// Blocks until our child has ended, and leaves it to Reap. False if the deadline came first, or if
-// the kernel cannot tell.
-bool WaitForEnd(pid_t child, base::Deadline deadline);
+// A descriptor that becomes readable when our child has ended, which is left to Reap.
+Result<base::UniqueFd> EndOf(pid_t child);
 
 // Blocks until our child has ended, and takes it away. Its status, as waitpid gives it.
 int Reap(pid_t child);

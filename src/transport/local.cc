@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <chrono>
 
+#include "process/spawn.h"
+
 namespace autodist::transport {
 namespace {
 
@@ -48,8 +50,14 @@ Result<std::unique_ptr<ProgramStream>> StartProgram(const std::vector<std::strin
   request.stderr_fd = errors.get();
   request.dies_with_thread = false;  // who starts it may be a thread of a moment
   AD_ASSIGN_OR_RETURN(const pid_t pid, process::Spawn(request));
+  auto end = process::EndOf(pid);
+  if (!end.ok()) {
+    kill(pid, SIGKILL);
+    process::Reap(pid);
+    return end.status();
+  }
   return std::unique_ptr<ProgramStream>(
-      new ProgramStream(pid, std::move(sockets.first), std::move(errors)));
+      new ProgramStream(pid, std::move(*end), std::move(sockets.first), std::move(errors)));
 }
 
 Result<std::unique_ptr<Stream>> LocalTransport::Run(const std::vector<std::string>& argv,

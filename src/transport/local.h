@@ -4,8 +4,9 @@
 #include <sys/types.h>
 
 #include <optional>
+#include <utility>
 
-#include "process/spawn.h"
+#include "base/fd.h"
 #include "transport/transport.h"
 
 namespace autodist::transport {
@@ -18,7 +19,9 @@ class ProgramStream final : public Stream {
 
   base::UniqueFd TakeSocket() override { return std::move(socket_); }
   std::string StderrTail() const override;
-  bool WaitClosed(base::Deadline deadline) override { return process::WaitForEnd(pid_, deadline); }
+  bool WaitClosed(base::Deadline deadline) override {
+    return base::WaitReadable(end_.get(), deadline).ok();
+  }
   Status Failure() const override { return OkStatus(); }
 
   // nullopt as long as it runs, and if a signal ended it.
@@ -26,10 +29,11 @@ class ProgramStream final : public Stream {
 
  private:
   friend Result<std::unique_ptr<ProgramStream>> StartProgram(const std::vector<std::string>& argv);
-  ProgramStream(pid_t pid, base::UniqueFd socket, base::UniqueFd errors)
-      : pid_(pid), socket_(std::move(socket)), errors_(std::move(errors)) {}
+  ProgramStream(pid_t pid, base::UniqueFd end, base::UniqueFd socket, base::UniqueFd errors)
+      : pid_(pid), end_(std::move(end)), socket_(std::move(socket)), errors_(std::move(errors)) {}
 
   const pid_t pid_;
+  const base::UniqueFd end_;  // readable when it has ended
   base::UniqueFd socket_;
   const base::UniqueFd errors_;
 };

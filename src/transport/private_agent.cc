@@ -122,7 +122,8 @@ Status PrivateAgent::Add(const std::string& key_file) const {
     if (terminal.valid()) ignored.emplace();
     const auto pid = process::Spawn(request);
     if (!pid.ok()) return CannotStart(pid.status(), "");
-    if (!process::WaitForEnd(*pid, Deadline::After(kAnswerLimit))) {
+    const auto end = process::EndOf(*pid);
+    if (!end.ok() || !base::WaitReadable(end->get(), Deadline::After(kAnswerLimit)).ok()) {
       kill(*pid, SIGTERM);  // on which it leaves the terminal as it was
     }
     ended = process::Reap(*pid);

@@ -1,6 +1,5 @@
 // AttemptStarter: which nodes there are for another attempt.
 #include <algorithm>
-#include <ranges>
 
 #include "chief/attempt/attempt_starter.h"
 
@@ -53,11 +52,14 @@ std::vector<uint32_t> AttemptStarter::MissingNodes(bool enough) const {
 // A node that comes back may have ranks of before.
 void AttemptStarter::EndOnReturned() {
   nodes_.End(options_.launch.grace, false);
+  std::vector<uint32_t> back;
+  for (uint32_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_.Connected(i) && !nodes_.AttemptIsOver(i)) back.push_back(i);
+  }
   const auto ended = [this](uint32_t node) {
     return nodes_.AttemptIsOver(node) || !nodes_.Connected(node);
   };
-  const auto nodes = std::views::iota(0U, nodes_.size());
-  loop_.RunUntil([&] { return std::ranges::all_of(nodes, ended) || stop_.requested(); },
+  loop_.RunUntil([&] { return std::ranges::all_of(back, ended) || stop_.requested(); },
                  loop_.Now() + options_.launch.grace + kSpareNodeLimit);
 }
 

@@ -34,7 +34,7 @@ void HangResponse::AskForStacks(const Attempt& attempt) {
     asked.insert(node);
     nodes_.node(node).SendReliably(look);
   }
-  stacks_.emplace(attempt.folder(), std::move(asked));
+  stacks_.emplace(attempt.folder(), std::move(asked), loop_);
   due_ = loop_.Now() + kStacksLimit;
 }
 
@@ -58,7 +58,7 @@ bool HangResponse::StopIsDue() {
 
 void HangResponse::Finish() {
   if (!stacks_) return;
-  stacks_->Write(loop_, [this](bool written, std::string text) {
+  stacks_->Finish([this](bool written, std::string text) {
     console_.Tell(written ? LogLevel::kInfo : LogLevel::kError, std::move(text));
   });
   stacks_.reset();

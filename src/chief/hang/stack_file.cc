@@ -1,29 +1,50 @@
 #include "chief/hang/stack_file.h"
 
+#include <fcntl.h>
+
+#include <cerrno>
 #include <utility>
 
+#include "base/fd.h"
 #include "base/wall_clock.h"
-#include "base/write_file.h"
 
 namespace autodist::chief {
+namespace {
 
-StackFile::StackFile(const std::string& folder, std::set<uint32_t> nodes)
-    : path_(folder + base::LocalTime("/stacks-%H%M%S.txt")), missing_(std::move(nodes)) {}
+Status AppendTo(const std::string& path, const std::string& text) {
+  const base::UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  if (!fd.valid()) return ErrnoError(errno, path);
+  return Annotate(base::WriteAll(fd.get(), text, base::Deadline::Never()), path);
+}
+
+}  // namespace
+
+StackFile::StackFile(const std::string& folder, std::set<uint32_t> nodes, Loop& loop)
+    : path_(folder + base::LocalTime("/stacks-%H%M%S.txt")),
+      missing_(std::move(nodes)),
+      loop_(loop) {
+  Append("");
+}
+
+void StackFile::Append(std::string text) {
+  loop_.InBackground([path = path_, text = std::move(text), written = written_] {
+    if (written->ok()) *written = AppendTo(path, text);
+  });
+}
 
 void StackFile::Add(uint32_t node, const std::string& whose, const v1::RankStacks& stacks) {
   if (!missing_.contains(node)) return;
   const bool last_word = !stacks.has_rank();
   if (last_word) missing_.erase(node);
   if (last_word && stacks.text().empty()) return;
-  text_ += "==== " + whose + "\n" + stacks.text();
-  if (!text_.ends_with('\n')) text_ += '\n';
+  std::string text = "==== " + whose + "\n" + stacks.text();
+  if (!text.ends_with('\n')) text += '\n';
+  Append(std::move(text));
 }
 
-void StackFile::Write(Loop& loop, Tell tell) {
-  loop.InBackground([path = path_, text = std::move(text_), all = complete(), tell] {
-    const Status written =
-        base::WriteFile(path, text, base::IfExists::kReplace, base::Readers::kOwner);
-    if (!written.ok()) return tell(false, Message(written));
+void StackFile::Finish(Tell tell) {
+  loop_.InBackground([path = path_, all = complete(), written = written_, tell = std::move(tell)] {
+    if (!written->ok()) return tell(false, Message(*written));
     tell(true,
          std::string("what ") + (all ? "all" : "some of the") + " ranks are doing is in " + path);
   });

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
 
+#include "autodist/status.h"
 #include "autodist/v1/agent.pb.h"
 #include "chief/loop/loop.h"
 
@@ -13,23 +15,26 @@ namespace autodist::chief {
 // For the loop's thread, which it does not block.
 class StackFile {
  public:
-  // To be FOLDER/stacks-TIME.txt. `nodes` are those that were asked.
-  StackFile(const std::string& folder, std::set<uint32_t> nodes);
+  // Makes FOLDER/stacks-TIME.txt. `nodes` are those that were asked.
+  StackFile(const std::string& folder, std::set<uint32_t> nodes, Loop& loop);
 
   // Adds what a node tells, of `whose`: "rank 3 on node2"; of nodes that were not asked, nothing.
   void Add(uint32_t node, const std::string& whose, const v1::RankStacks& stacks);
   void NodeIsGone(uint32_t node) { missing_.erase(node); }
   bool complete() const { return missing_.empty(); }
 
-  // Writes it in the loop's background, and calls `tell` there with where it is or, as an error,
-  // why it is not.
+  // Calls `tell` when all is written, with where it is or, as an error, why it is not; in the
+  // background.
   using Tell = std::function<void(bool written, std::string text)>;
-  void Write(Loop& loop, Tell tell);
+  void Finish(Tell tell);
 
  private:
+  void Append(std::string text);
+
   const std::string path_;
   std::set<uint32_t> missing_;
-  std::string text_;
+  Loop& loop_;
+  const std::shared_ptr<Status> written_ = std::make_shared<Status>();  // the background's
 };
 
 }  // namespace autodist::chief

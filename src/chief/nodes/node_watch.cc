@@ -75,6 +75,13 @@ bool NodeWatch::Connected(uint32_t node) const {
   return state.alive() && !state.reconnecting();
 }
 
+bool NodeWatch::All(const std::function<bool(uint32_t node)>& holds) const {
+  for (uint32_t i = 0; i < size(); ++i) {
+    if (!holds(i)) return false;
+  }
+  return true;
+}
+
 bool NodeWatch::AllResumed() const {
   return std::ranges::all_of(nodes_, [](const Watched& watched) {
     return !watched.state.alive() || watched.node->resumed();
@@ -289,10 +296,9 @@ void NodeWatch::RenewAll() {
 }
 
 bool NodeWatch::AllRenewed() const {
-  for (uint32_t i = 0; i < size(); ++i) {
-    if (Connected(i) && nodes_[i].renewed < nodes_[i].renewal) return false;
-  }
-  return true;
+  return All([this](uint32_t node) {
+    return !Connected(node) || nodes_[node].renewed >= nodes_[node].renewal;
+  });
 }
 
 Loop::Time NodeWatch::Tick() {

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -70,6 +71,7 @@ class NodeWatch final : private NodeListener {
   // Itself thread-safe.
   Node& node(uint32_t node) { return *nodes_[node].node; }
   const NodeState& state(uint32_t node) const { return nodes_[node].state; }
+  bool All(const std::function<bool(uint32_t node)>& holds) const;
   bool Connected(uint32_t node) const;
   uint32_t connected() const;  // how many
   // Whether the agent of every node that is alive has answered, and so will not go by itself.

@@ -29,7 +29,7 @@ class StackFileTest : public testing::Test {
   // Of the file that it tells of.
   std::string Content() {
     std::string told;
-    file_.Write(loop_, [&](bool written, std::string text) {
+    file_.Finish([&](bool written, std::string text) {
       EXPECT_TRUE(written) << text;
       told = std::move(text);
     });
@@ -40,7 +40,7 @@ class StackFileTest : public testing::Test {
 
   const test::TempFolder folder_;
   test::TurnedLoop loop_;
-  StackFile file_{folder_.path(), {0, 2}};
+  StackFile file_{folder_.path(), {0, 2}, loop_};
 };
 
 TEST_F(StackFileTest, IsCompleteWithEachNodesLastWord) {
@@ -71,8 +71,8 @@ TEST_F(StackFileTest, NobodySpeaksUnaskedOrAfterItsLastWord) {
 
 TEST(StackFileFailureTest, AFolderThatIsNotThereIsNamed) {
   test::TurnedLoop loop;
-  StackFile file("/no/such/folder", {0});
-  file.Write(loop, [](bool written, const std::string& text) {
+  StackFile file("/no/such/folder", {0}, loop);
+  file.Finish([](bool written, const std::string& text) {
     EXPECT_FALSE(written);
     EXPECT_THAT(text, testing::HasSubstr("/no/such/folder/stacks-"));
   });
