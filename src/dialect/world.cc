@@ -3,7 +3,7 @@
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
-#include <ranges>
+#include <numeric>
 
 namespace autodist::dialect {
 
@@ -75,7 +75,11 @@ std::vector<std::string> EndpointsOf(const v1::LaunchPlan& plan, const v1::NodeP
   return endpoints;
 }
 
-std::string CountUp(uint32_t count) { return absl::StrJoin(std::views::iota(0u, count), ","); }
+std::string CountUp(uint32_t count) {
+  std::vector<uint32_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return absl::StrJoin(numbers, ",");
+}
 
 void ReserveMasterPort(v1::LaunchPlan& plan) {
   plan.mutable_nodes(0)->add_ports(plan.master_port());

@@ -285,7 +285,7 @@ Status Identities::Decrypt(Entry& entry) {
   const std::string& path = entry.file->path;
   const auto decrypt = [&]() -> Result<std::string> {
     if (!decrypted_) {
-      AD_ASSIGN_OR_RETURN(decrypted_, PrivateAgent::Start());
+      AD_ASSIGN_OR_RETURN(decrypted_, PrivateSshAgent::Start());
     }
     AD_RETURN_IF_ERROR(decrypted_->Add(path));
     AD_ASSIGN_OR_RETURN(const auto keys, SshAgent(decrypted_->socket()).Keys());

@@ -11,7 +11,7 @@
 
 #include "autodist/status.h"
 #include "transport/key_file.h"
-#include "transport/private_agent.h"
+#include "transport/private_ssh_agent.h"
 #include "transport/ssh_agent.h"
 #include "transport/ssh_identity.h"
 
@@ -62,8 +62,8 @@ class Identities {
   Status Decrypt(Entry& entry);
   const AgentKeys& Agent(const std::string& socket);
 
-  std::mutex mutex_;                       // guards the rest
-  std::optional<PrivateAgent> decrypted_;  // the keys of encrypted files
+  std::mutex mutex_;                          // guards the rest
+  std::optional<PrivateSshAgent> decrypted_;  // the keys of encrypted files
   std::map<std::string, Entry> files_;
   std::map<std::string, AgentKeys> agents_;
   std::map<IdentityOptions, Result<IdentityOffer>> offers_;

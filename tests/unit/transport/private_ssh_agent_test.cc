@@ -1,4 +1,4 @@
-#include "transport/private_agent.h"
+#include "transport/private_ssh_agent.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ using testing::Not;
 
 constexpr std::chrono::milliseconds kAgentLimit{20'000};
 
-class PrivateAgentTest : public testing::Test {
+class PrivateSshAgentTest : public testing::Test {
  protected:
   std::string Generate(const std::string& options = "-t ed25519 -a 1") {
     std::string file = folder_.path() + "/key" + std::to_string(++keys_);
@@ -45,7 +45,7 @@ class PrivateAgentTest : public testing::Test {
   Status StartWithProgramsOfTheFolder() const {
     const std::string path = getenv("PATH");
     setenv("PATH", folder_.path().c_str(), 1);
-    const auto agent = PrivateAgent::Start();
+    const auto agent = PrivateSshAgent::Start();
     setenv("PATH", path.c_str(), 1);
     return agent.status();
   }
@@ -54,8 +54,8 @@ class PrivateAgentTest : public testing::Test {
   int keys_ = 0;
 };
 
-TEST_F(PrivateAgentTest, SignsWithKeysOfEachFormat) {
-  const auto agent = PrivateAgent::Start();
+TEST_F(PrivateSshAgentTest, SignsWithKeysOfEachFormat) {
+  const auto agent = PrivateSshAgent::Start();
   ASSERT_TRUE(agent.ok()) << agent.status();
   const std::pair<const char*, const char*> kinds[] = {
       {"-t ed25519 -a 1", "ssh-ed25519"},
@@ -75,8 +75,8 @@ TEST_F(PrivateAgentTest, SignsWithKeysOfEachFormat) {
   }
 }
 
-TEST_F(PrivateAgentTest, AsksAgainUntilThePassphraseFitsOrIsEmpty) {
-  const auto agent = PrivateAgent::Start();
+TEST_F(PrivateSshAgentTest, AsksAgainUntilThePassphraseFitsOrIsEmpty) {
+  const auto agent = PrivateSshAgent::Start();
   ASSERT_TRUE(agent.ok()) << agent.status();
   const std::string file = Generate();
   {
@@ -92,12 +92,12 @@ TEST_F(PrivateAgentTest, AsksAgainUntilThePassphraseFitsOrIsEmpty) {
   EXPECT_EQ(askpass.Asked().size(), 2u);
 }
 
-TEST_F(PrivateAgentTest, EndsWithItsOwner) {
+TEST_F(PrivateSshAgentTest, EndsWithItsOwner) {
   constexpr int kTimes = 20;  // also before it has done anything
   for (int i = 0; i < kTimes; ++i) {
     std::string socket;
     {
-      const auto agent = PrivateAgent::Start();
+      const auto agent = PrivateSshAgent::Start();
       ASSERT_TRUE(agent.ok()) << agent.status();
       socket = agent->socket();
       EXPECT_TRUE(std::filesystem::exists(socket));
@@ -108,12 +108,12 @@ TEST_F(PrivateAgentTest, EndsWithItsOwner) {
 }
 
 // As a job does that goes into the background.
-TEST_F(PrivateAgentTest, LivesOnWithWhatItsOwnerForksAndEndsWhenThatIsKilled) {
+TEST_F(PrivateSshAgentTest, LivesOnWithWhatItsOwnerForksAndEndsWhenThatIsKilled) {
   auto report = base::Pipe();
   auto owner = base::Pipe();
   const pid_t child = fork();
   if (child == 0) {
-    const auto agent = PrivateAgent::Start();
+    const auto agent = PrivateSshAgent::Start();
     const std::string socket = agent.ok() ? agent->socket() : "";
     (void)base::WriteAll(report->second.get(), socket, Deadline::Never());
     report->second.Reset();
@@ -135,14 +135,14 @@ TEST_F(PrivateAgentTest, LivesOnWithWhatItsOwnerForksAndEndsWhenThatIsKilled) {
   EXPECT_TRUE(AwaitEnd(socket));
 }
 
-TEST_F(PrivateAgentTest, WithoutOpensshTheRemedyIsToInstallIt) {
+TEST_F(PrivateSshAgentTest, WithoutOpensshTheRemedyIsToInstallIt) {
   const Status status = StartWithProgramsOfTheFolder();
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(Message(status), HasSubstr("'ssh-agent' is not in PATH"));
   EXPECT_THAT(Remedy(status), HasSubstr("install OpenSSH's client"));
 }
 
-TEST_F(PrivateAgentTest, TellsWhyTheAgentDoesNotStart) {
+TEST_F(PrivateSshAgentTest, TellsWhyTheAgentDoesNotStart) {
   // Without the shell that it is to run.
   test::Shell("ln -s \"$(command -v ssh-agent)\" " + folder_.path());
   const Status status = StartWithProgramsOfTheFolder();
@@ -151,8 +151,8 @@ TEST_F(PrivateAgentTest, TellsWhyTheAgentDoesNotStart) {
   EXPECT_THAT(Remedy(status), HasSubstr("ssh-agent true"));
 }
 
-TEST_F(PrivateAgentTest, WhatOpensshCannotReadIsNoWrongPassphrase) {
-  const auto agent = PrivateAgent::Start();
+TEST_F(PrivateSshAgentTest, WhatOpensshCannotReadIsNoWrongPassphrase) {
+  const auto agent = PrivateSshAgent::Start();
   ASSERT_TRUE(agent.ok()) << agent.status();
   const std::string file = Generate();
   test::Shell("sed -i 4d " + file);
@@ -163,7 +163,7 @@ TEST_F(PrivateAgentTest, WhatOpensshCannotReadIsNoWrongPassphrase) {
 }
 
 // Else it would go on asking on the terminal, which is somebody else's by then.
-TEST_F(PrivateAgentTest, WhoAsksEndsWithWhoWaitsForTheAnswer) {
+TEST_F(PrivateSshAgentTest, WhoAsksEndsWithWhoWaitsForTheAnswer) {
   const std::string file = Generate();
   const std::string answer = folder_.path() + "/answer";
   const std::string asks = folder_.path() + "/asks";
@@ -177,7 +177,7 @@ TEST_F(PrivateAgentTest, WhoAsksEndsWithWhoWaitsForTheAnswer) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t child = fork();
   if (child == 0) {
-    const auto agent = PrivateAgent::Start();
+    const auto agent = PrivateSshAgent::Start();
     _exit(agent.ok() && agent->Add(file).ok() ? 0 : 1);
   }
   const pid_t asking = std::stoi(test::Shell("timeout 20 cat " + asks));
@@ -191,12 +191,12 @@ TEST_F(PrivateAgentTest, WhoAsksEndsWithWhoWaitsForTheAnswer) {
   test::Shell("timeout 20 sh -c ': > " + answer + "'");
 }
 
-TEST_F(PrivateAgentTest, WithoutATerminalNothingIsAsked) {
+TEST_F(PrivateSshAgentTest, WithoutATerminalNothingIsAsked) {
   const std::string file = Generate();
   const pid_t child = fork();
   if (child == 0) {
     setsid();  // leaves the terminal, if there is one
-    const auto agent = PrivateAgent::Start();
+    const auto agent = PrivateSshAgent::Start();
     _exit(agent.ok() && agent->Add(file).code() == StatusCode::kFailedPrecondition ? 0 : 1);
   }
   int status = 0;
@@ -205,7 +205,7 @@ TEST_F(PrivateAgentTest, WithoutATerminalNothingIsAsked) {
 }
 
 // What asks on the terminal in the background is stopped, and all its process group with it.
-TEST_F(PrivateAgentTest, InTheBackgroundNothingIsAskedAndNothingStops) {
+TEST_F(PrivateSshAgentTest, InTheBackgroundNothingIsAskedAndNothingStops) {
   const std::string file = Generate();
   int master = -1;
   const pid_t shell = forkpty(&master, nullptr, nullptr, nullptr);
@@ -213,7 +213,7 @@ TEST_F(PrivateAgentTest, InTheBackgroundNothingIsAskedAndNothingStops) {
     const pid_t job = fork();
     if (job == 0) {
       setpgid(0, 0);
-      const auto agent = PrivateAgent::Start();
+      const auto agent = PrivateSshAgent::Start();
       _exit(agent.ok() && agent->Add(file).code() == StatusCode::kFailedPrecondition ? 0 : 1);
     }
     int status = 0;
@@ -229,12 +229,12 @@ TEST_F(PrivateAgentTest, InTheBackgroundNothingIsAskedAndNothingStops) {
 }
 
 // A child process that has a key decrypted on a terminal of its own, at whose other end we type.
-TEST_F(PrivateAgentTest, AsksOnTheTerminalWithoutShowingTheAnswer) {
+TEST_F(PrivateSshAgentTest, AsksOnTheTerminalWithoutShowingTheAnswer) {
   const std::string file = Generate();
   int master = -1;
   const pid_t child = forkpty(&master, nullptr, nullptr, nullptr);
   if (child == 0) {
-    const auto agent = PrivateAgent::Start();
+    const auto agent = PrivateSshAgent::Start();
     _exit(agent.ok() && agent->Add(file).ok() ? 0 : 1);
   }
   const base::UniqueFd terminal(master);
@@ -261,13 +261,13 @@ void ExitWithWhetherTheTerminalIsAsItWas(int) {
   _exit((mode.c_lflag & ECHO) != 0 ? 0 : 1);
 }
 
-TEST_F(PrivateAgentTest, AnInterruptEndsTheAskingFirst) {
+TEST_F(PrivateSshAgentTest, AnInterruptEndsTheAskingFirst) {
   const std::string file = Generate();
   int master = -1;
   const pid_t child = forkpty(&master, nullptr, nullptr, nullptr);
   if (child == 0) {
     signal(SIGINT, ExitWithWhetherTheTerminalIsAsItWas);
-    const auto agent = PrivateAgent::Start();
+    const auto agent = PrivateSshAgent::Start();
     if (agent.ok()) (void)agent->Add(file);
     _exit(2);
   }

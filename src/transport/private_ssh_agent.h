@@ -11,10 +11,10 @@ namespace autodist::transport {
 
 // Ends with the process that started it and all that it has forked, however they end. For one
 // thread at a time.
-class PrivateAgent {
+class PrivateSshAgent {
  public:
   // Fails with kFailedPrecondition, and a remedy, as where OpenSSH's client is not installed.
-  static Result<PrivateAgent> Start();
+  static Result<PrivateSshAgent> Start();
 
   const std::string& socket() const { return socket_; }
 
@@ -25,8 +25,8 @@ class PrivateAgent {
   Status Add(const std::string& key_file) const;
 
  private:
-  static Result<PrivateAgent> Launch(int stderr_fd);
-  PrivateAgent(base::UniqueFd life, std::string socket)
+  static Result<PrivateSshAgent> Launch(int stderr_fd);
+  PrivateSshAgent(base::UniqueFd life, std::string socket)
       : life_(std::move(life)), socket_(std::move(socket)) {}
 
   base::UniqueFd life_;  // the agent ends when no process holds it any more

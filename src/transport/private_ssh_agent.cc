@@ -1,4 +1,4 @@
-#include "transport/private_agent.h"
+#include "transport/private_ssh_agent.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -79,13 +79,13 @@ std::string TextIn(int fd) {
 
 }  // namespace
 
-Result<PrivateAgent> PrivateAgent::Start() {
+Result<PrivateSshAgent> PrivateSshAgent::Start() {
   const base::UniqueFd said(memfd_create("ssh-agent", MFD_CLOEXEC));
   auto agent = Launch(said.get());
   return agent.ok() ? std::move(agent) : CannotStart(agent.status(), TextIn(said.get()));
 }
 
-Result<PrivateAgent> PrivateAgent::Launch(int stderr_fd) {
+Result<PrivateSshAgent> PrivateSshAgent::Launch(int stderr_fd) {
   AD_ASSIGN_OR_RETURN(base::FdPair life, base::Pipe());
   AD_ASSIGN_OR_RETURN(base::FdPair output, base::Pipe());
   process::SpawnRequest request = Command({"ssh-agent", "sh", "-c", kUntilWeEnd});
@@ -105,10 +105,10 @@ Result<PrivateAgent> PrivateAgent::Launch(int stderr_fd) {
   }
   // Once it answers it is ready to remove its socket when it is ended.
   AD_RETURN_IF_ERROR(SshAgent(socket).Keys().status());
-  return PrivateAgent(std::move(life.second), socket);
+  return PrivateSshAgent(std::move(life.second), socket);
 }
 
-Status PrivateAgent::Add(const std::string& key_file) const {
+Status PrivateSshAgent::Add(const std::string& key_file) const {
   const base::UniqueFd terminal = Terminal();
   const base::UniqueFd said(memfd_create("ssh-add", MFD_CLOEXEC));
   process::SpawnRequest request = Command({"ssh-add", "--", key_file}, socket_);
