@@ -10,8 +10,11 @@
 namespace autodist::chief {
 namespace {
 
-constexpr std::chrono::milliseconds kNoticedWithin{250};
+using std::chrono::milliseconds;
 
+constexpr milliseconds kNoticedWithin{250};
+
+// A rank that one of them ends did not end because of another, unless it is our SIGKILL.
 bool EndedFromOutside(const v1::RankExited& exit) {
   constexpr int kSignals[] = {SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
   return std::ranges::count(kSignals, exit.signal()) > 0;
@@ -19,7 +22,7 @@ bool EndedFromOutside(const v1::RankExited& exit) {
 
 }  // namespace
 
-JobState::JobState(const v1::LaunchPlan& plan, int stop_signal, std::chrono::milliseconds grace)
+JobState::JobState(const v1::LaunchPlan& plan, int stop_signal, milliseconds grace)
     : stop_signal_(stop_signal), grace_(grace), nodes_(static_cast<size_t>(plan.nodes_size())) {
   for (const v1::NodePlan& node : plan.nodes()) {
     for (const v1::RankPlan& rank : node.ranks()) {
@@ -34,17 +37,21 @@ bool JobState::Stop(Cause cause) {
   return !AllEnded();
 }
 
+// The end of a rank is noticed by its agent no sooner than, over the network, by its peers. SIGKILL
+// comes from us only after the grace period.
+milliseconds JobState::NoticedWithin(const v1::RankExited& from_outside) const {
+  return from_outside.signal() == SIGKILL ? std::max(grace_ - kNoticedWithin, milliseconds(0))
+                                          : kNoticedWithin;
+}
+
 // Whether a failure that is told after the cause is what really came first.
 bool JobState::CameFirst(const v1::RankExited& exit) const {
   if (cause_->kind != Cause::Kind::kRankFailed || ExitCodeOf(exit) == 0) return false;
   if (exit.signal() == stop_signal_ || (killed_ && exit.signal() == SIGKILL)) return false;
   const std::chrono::nanoseconds later(exit.time_ns() - cause_->exit.time_ns());
-  if (later < later.zero()) return true;
-  // The end of a rank is noticed by its agent no sooner than, over the network, by its peers. They
-  // end by themselves, or abort; these signals come from elsewhere. SIGKILL comes from us only
-  // after the grace period.
-  if (EndedFromOutside(cause_->exit) || !EndedFromOutside(exit)) return false;
-  return later < (exit.signal() == SIGKILL ? grace_ - kNoticedWithin : kNoticedWithin);
+  const bool from_outside = EndedFromOutside(exit);
+  if (from_outside == EndedFromOutside(cause_->exit)) return later < later.zero();
+  return from_outside ? later < NoticedWithin(exit) : later < -NoticedWithin(cause_->exit);
 }
 
 bool JobState::RankExited(const v1::RankExited& exit) {

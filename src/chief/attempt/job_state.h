@@ -59,6 +59,7 @@ class JobState {
  private:
   bool Stop(Cause cause);
 
+  std::chrono::milliseconds NoticedWithin(const v1::RankExited& from_outside) const;
   bool CameFirst(const v1::RankExited& exit) const;
   void Replace(const v1::RankExited& exit, uint32_t node_rank,
                std::optional<v1::RankAborted> abort);

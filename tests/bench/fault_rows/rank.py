@@ -31,11 +31,9 @@ def ready():
 
 def wait():
     """Until a signal: SIGUSR1 fails, SIGUSR2 succeeds."""
-    signal.signal(signal.SIGUSR1, lambda *_: os._exit(3))
-    signal.signal(signal.SIGUSR2, lambda *_: os._exit(0))
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGUSR2})
     ready()
-    while True:
-        signal.pause()
+    os._exit(3 if signal.sigwait({signal.SIGUSR1, signal.SIGUSR2}) == signal.SIGUSR1 else 0)
 
 
 def stubborn():

@@ -27,13 +27,13 @@ os.write(1, f'up {os.getpid()}\\n'.encode())
 while not os.path.exists(sys.argv[1]):
     time.sleep(0.05)
 """
-# Ends on SIGTERM, well.
+# Ends on SIGTERM, well; signal.pause() misses one that comes just as the process has gone on.
 UNTIL_TERM = """
-import os, signal, sys
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(print('term')))
+import os, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 os.write(1, f'up {os.getpid()}\\n'.encode())
-while True:
-    signal.pause()
+signal.sigwait({signal.SIGTERM})
+print('term')
 """
 
 

@@ -66,6 +66,18 @@ TEST_F(JobStateTest, ARankThatWasKilledIsTheCauseOfExitsThatAreToldSooner) {
   EXPECT_EQ(state_.ended_themselves(), 1);
 }
 
+TEST_F(JobStateTest, ARankThatWasKilledStaysTheCauseWhenAnExitThatIsToldLaterWasABitSooner) {
+  v1::RankExited killed = Signaled(3, SIGKILL);
+  killed.set_time_ns(1'900'000'000);  // its agent had other things to do
+  EXPECT_TRUE(state_.RankExited(killed));
+  v1::RankExited peer = Exited(0, 1);
+  peer.set_time_ns(1'000'000'000);
+  EXPECT_FALSE(state_.RankExited(peer));
+  EXPECT_EQ(state_.ExitCode(), 137);
+  EXPECT_EQ(state_.cause()->exit.rank(), 3u);
+  EXPECT_EQ(state_.ended_themselves(), 1);
+}
+
 // With rank 5 on node 0, which serves the others.
 v1::LaunchPlan PlanWithAuxiliary() {
   v1::LaunchPlan plan = test::ThreeNodePlan();
