@@ -37,7 +37,9 @@ class LoopbackSshd {
     folder_.Write("sshd_config", options + "\nHostKey " + folder_.path() +
                                      "/host_key\nAuthorizedKeysFile " + folder_.path() +
                                      "/authorized_keys\nStrictModes no\nUsePAM no\n"
-                                     "PermitRootLogin yes\nPidFile none\n");
+                                     "PermitRootLogin yes\nPidFile none\nSetEnv HOME=" +
+                                     folder_.path() +
+                                     "\n");  // whose shell start-up files are nobody's
     listener_.Reset(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address{};
     address.sin_family = AF_INET;
