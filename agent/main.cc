@@ -1,4 +1,6 @@
 // autodist-agent: the part of autodist that runs on each node. Started by the chief, never by hand.
+#include <signal.h>
+
 #include <cstdio>
 #include <cstring>
 
@@ -7,6 +9,7 @@
 #include "agent/mpi/remote_shell.h"
 
 int main(int argc, char** argv) {
+  signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is a full disk, not our end
   const char* mode = argc > 1 ? argv[1] : "";
   if (std::strcmp(mode, "attach") == 0) return autodist::agent::Attach(argc, argv);
   if (std::strcmp(mode, "clean") == 0) return autodist::agent::Clean();

@@ -33,8 +33,8 @@ constexpr std::chrono::seconds kHangLimit{15};
 constexpr char kNoGuardian[] = "its agent's guardian was killed, so the agent ended its ranks";
 
 void PrepareSignals() {
-  // Ended by the chief or by the lease, not by a passing signal, nor by a limit on files.
-  for (const int signal : {SIGHUP, SIGINT, SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);
+  // Ended by the chief or by the lease, not by a passing signal.
+  for (const int signal : {SIGHUP, SIGINT, SIGPIPE}) ::signal(signal, SIG_IGN);
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGCHLD);  // inherited by every thread; read by the supervisor

@@ -1,4 +1,6 @@
 // autodist: the command line. A table of subcommands; each lives in its own file.
+#include <signal.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -73,6 +75,8 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   autodist::base::OpenStandardStreams();
+  // A limit on the size of files (ulimit -f) is a full disk, not our end.
+  signal(SIGXFSZ, SIG_IGN);
   try {
     return autodist::cli::Main(argc, argv);
   } catch (const std::exception& error) {
