@@ -100,7 +100,7 @@ def test_a_closed_stdout_does_not_end_the_job(tmp_path):
     process.stdout.readline()
     process.stdout.close()
     assert process.wait(60) == 0
-    assert b"stdout takes no more" in process.stderr.read()
+    assert process.stderr.read().count(b"stdout takes no more") == 1
     [log] = tmp_path.glob("autodist-runs/*/rank-0.out")
     assert log.read_text().endswith("49999\n")
 

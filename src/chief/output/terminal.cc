@@ -1,11 +1,21 @@
 #include "chief/output/terminal.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/log.h"
 
 namespace autodist::chief {
+namespace {
+
+// Of a pipe or a socket.
+bool ReaderHasGone(int fd) {
+  pollfd look{fd, POLLOUT, 0};
+  return poll(&look, 1, 0) > 0 && (look.revents & POLLERR) != 0;
+}
+
+}  // namespace
 
 void Terminal::Flush() {
   Flush(kStdout);
@@ -21,9 +31,11 @@ void Terminal::Flush(Stream stream) {
   text.clear();  // and keeps its room for what comes next
   if (written.ok()) return;
   closed_[stream] = true;
-  warnings_.push_back(std::string(stream == kStdout ? "stdout" : "stderr") + " takes no more (" +
-                      Message(written) + "); the job goes on, and its output is in the log files");
-  base::Log(base::LogLevel::kWarning, warnings_.back());
+  const std::string what = std::string(stream == kStdout ? "stdout" : "stderr") +
+                           " takes no more (" + Message(written) +
+                           "); the job goes on, and its output is in the log files";
+  base::Log(base::LogLevel::kWarning, what);
+  if (!ReaderHasGone(fd)) warnings_.push_back(what);
 }
 
 }  // namespace autodist::chief

@@ -19,7 +19,8 @@ class Terminal {
   void Flush();
   void Flush(Stream stream);
 
-  // Of what takes nothing any more, so that lines are in the log files only.
+  // Of what takes nothing any more, so that lines are in the log files only; other than what its
+  // reader has closed, who knows.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
