@@ -44,6 +44,7 @@ struct RunOptions {
   bool detach = false;
   bool dry_run = false;
   bool json = false;
+  bool show_values = false;
 };
 
 milliseconds ToMilliseconds(double seconds) {
@@ -114,6 +115,9 @@ int Run(const RunOptions& options) {
         "no program; it comes after '--', as in: autodist run --spec cluster.yaml -- ./train");
   }
   if (options.json && !options.dry_run) return WrongUsage("--json goes with --dry-run");
+  if (options.show_values && !options.dry_run) {
+    return WrongUsage("--show-values goes with --dry-run");
+  }
   const auto spec = ReadOrDefaultSpec(options.nodes.spec_file);
   if (!spec) return kExitUsage;
   if (options.min_nodes > spec->nodes.size()) {
@@ -142,7 +146,9 @@ int Run(const RunOptions& options) {
       base::Log(base::LogLevel::kInfo, "to sync: " + (*sync)->WhatThereIs() + ", to " +
                                            base::Count((*sync)->nodes(), "node"));
     }
-    std::fputs((options.json ? plan::PlanAsJson(*plan) : plan::PlanAsText(*plan)).c_str(), stdout);
+    const auto given = options.show_values ? plan::GivenValues::kShown : plan::GivenValues::kHidden;
+    const auto as_text = options.json ? plan::PlanAsJson : plan::PlanAsText;
+    std::fputs(as_text(*plan, given).c_str(), stdout);
     return 0;
   }
   const Status here = CheckChiefIsHere(*plan);
@@ -215,6 +221,9 @@ Command AddRun(CLI::App& app, const std::vector<std::string>& program) {
                "Start the ranks without comparing the nodes' files, addresses and folders first");
   app.add_flag("--dry-run", options->dry_run, "Print the plan, start nothing");
   app.add_flag("--json", options->json, "With --dry-run: the plan as JSON");
+  app.add_flag("--show-values", options->show_values,
+               "With --dry-run: also the python_venv and the values of variables that you have "
+               "given, apart from those whose names tell of secrets");
   app.footer(R"(
 The program and its arguments come after '--' and reach every rank byte for byte, except that
 {rank}, {local_rank}, {node_rank}, {world_size}, {local_world_size}, {node_count}, {master_addr} and

@@ -13,12 +13,15 @@ namespace {
 
 constexpr char kHidden[] = "(hidden)";
 
-v1::LaunchPlan WithoutSecrets(v1::LaunchPlan plan) {
+v1::LaunchPlan ToBeShown(v1::LaunchPlan plan, GivenValues given) {
+  const bool hidden = given == GivenValues::kHidden;
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
     for (v1::EnvironmentStep& step : *node.mutable_environment()) {
+      if (hidden && !step.activate().empty()) step.set_activate(kHidden);
       if (!step.has_set()) continue;
       v1::SetVariable& variable = *step.mutable_set();
-      if (!variable.secret() && !IsSecretName(variable.name())) continue;
+      const bool secret = variable.secret() || IsSecretName(variable.name());
+      if (!secret && !(hidden && variable.given())) continue;
       if (variable.has_literal()) variable.set_literal(kHidden);
       if (variable.has_expanded()) variable.set_expanded(kHidden);
     }
@@ -117,8 +120,8 @@ std::string WhatRuns(const v1::LaunchPlan& plan) {
   return text;
 }
 
-std::string PlanAsText(const v1::LaunchPlan& full_plan) {
-  const v1::LaunchPlan plan = WithoutSecrets(full_plan);
+std::string PlanAsText(const v1::LaunchPlan& full_plan, GivenValues given) {
+  const v1::LaunchPlan plan = ToBeShown(full_plan, given);
   std::string text =
       "job " + plan.job_id() + ": " + WhatRuns(plan) + ", in " + plan.working_directory() + "\n";
   for (const v1::NodePlan& node : plan.nodes()) {
@@ -137,14 +140,14 @@ std::string PlanAsText(const v1::LaunchPlan& full_plan) {
   return text;
 }
 
-std::string PlanAsJson(const v1::LaunchPlan& plan) {
+std::string PlanAsJson(const v1::LaunchPlan& plan, GivenValues given) {
   google::protobuf::util::JsonPrintOptions options;
   options.add_whitespace = true;
   options.always_print_primitive_fields = true;
   options.preserve_proto_field_names = true;
   std::string json;
   // Cannot fail: every field of the message has a JSON form.
-  (void)google::protobuf::util::MessageToJsonString(WithoutSecrets(plan), &json, options).ok();
+  (void)google::protobuf::util::MessageToJsonString(ToBeShown(plan, given), &json, options).ok();
   return json;
 }
 

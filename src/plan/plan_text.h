@@ -11,11 +11,17 @@ namespace autodist::plan {
 // "6 ranks on 3 nodes", and how they are started where that is not our doing.
 std::string WhatRuns(const v1::LaunchPlan& plan);
 
+// Of what the person has given for the environment: variables, and the activation.
+enum class GivenValues {
+  kHidden,
+  kShown,  // other than those of secrets
+};
+
 // Per node how it is reached; per rank its device, environment and argv.
-std::string PlanAsText(const v1::LaunchPlan& plan);
+std::string PlanAsText(const v1::LaunchPlan& plan, GivenValues given);
 
 // The LaunchPlan message in protobuf's JSON mapping.
-std::string PlanAsJson(const v1::LaunchPlan& plan);
+std::string PlanAsJson(const v1::LaunchPlan& plan, GivenValues given);
 
 // The names, each after a space, as many to a line as fit; each line begins with a line feed and so
 // many spaces.

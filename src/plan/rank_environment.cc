@@ -137,11 +137,14 @@ void SetNodeEnvironment(const Input& input, const spec::Node& node, v1::NodePlan
     if (!node.chief) removed.add_names(name);
   }
   for (const auto& [name, value] : group.shared_envs) {
-    dialect::AddStep(planned, name).set_expanded(value);
+    v1::SetVariable& variable = dialect::AddStep(planned, name);
+    variable.set_expanded(value);
+    variable.set_given(true);
   }
   for (const Variable& given : input.variables) {
     v1::SetVariable& variable = dialect::AddStep(planned, given.name);
     variable.set_literal(given.value);
+    variable.set_given(true);
     variable.set_secret(given.secret);
   }
   SetDefaults(input.kind, planned);

@@ -115,6 +115,8 @@ def test_variables_for_all_processes(autodist):
     outcome = autodist("run", *given, "--", *script, env={"COLOUR": "green", "SIZE": "2"})
     assert outcome.lines() == {0: ["$HOME x=1|green|3"]}
     planned = autodist("run", "--dry-run", *given, "--", *script, env={"COLOUR": "green"})
+    assert "SIZE='(hidden)'" in planned.out and "COLOUR='(hidden)'" in planned.out
+    planned = autodist("run", "--dry-run", "--show-values", *given, "--", *script, env={"COLOUR": "green"})
     assert "SIZE='$HOME x=1'" in planned.out and "COLOUR='(hidden)'" in planned.out
 
 

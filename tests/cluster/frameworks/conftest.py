@@ -87,7 +87,8 @@ def run_program(start_program):
 def plan(autodist, spec):
     """What `autodist run OPTIONS -- python train.py` would start: {nodes: [...], ...}."""
     def tell(*options, changes=()):
-        outcome = autodist("run", "--spec", spec(*changes), *options, "--dry-run", "--json", "--",
+        outcome = autodist("run", "--spec", spec(*changes), *options, "--dry-run", "--json",
+                           "--show-values", "--",
                            "python", "train.py")
         assert outcome.code == 0, outcome.err
         return json.loads(outcome.out)

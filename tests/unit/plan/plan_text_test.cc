@@ -5,6 +5,7 @@
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 #include <fstream>
 
@@ -19,21 +20,43 @@ using testing::Not;
 // Set UPDATE_GOLDEN=1 to write the file anew after a change that is meant.
 TEST(PlanTextTest, LooksAsInTheGoldenFile) {
   const std::string path = TEST_SOURCE_DIR "/golden/plan.txt";
-  const std::string text = PlanAsText(test::ThreeNodePlan());
+  const std::string text = PlanAsText(test::ThreeNodePlan(), GivenValues::kShown);
   if (std::getenv("UPDATE_GOLDEN")) std::ofstream(path) << text;
   std::ifstream file(path);
   EXPECT_EQ(text, std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
+std::array<std::string, 2> BothForms(const v1::LaunchPlan& plan, GivenValues given) {
+  return {PlanAsText(plan, given), PlanAsJson(plan, given)};
+}
+
+TEST(PlanTextTest, OfWhatWasGivenOnlyNamesAreShownUnasked) {
+  plan::Input input = test::ThreeNodeInput();
+  for (auto& [name, group] : input.spec.ssh) {
+    group.python_venv = "export W=qu1et1";
+    group.shared_envs = {{"LIBRARIES", "qu1et2"}};
+  }
+  input.variables = {{"SIZE", "qu1et3"}};
+  const v1::LaunchPlan plan = *MakePlan(input);
+  for (const std::string& text : BothForms(plan, GivenValues::kHidden)) {
+    EXPECT_THAT(text, Not(HasSubstr("qu1et")));
+    EXPECT_THAT(text, testing::AllOf(HasSubstr("activate"), HasSubstr("LIBRARIES"),
+                                     HasSubstr("SIZE"), HasSubstr("={interface}")));
+  }
+  for (const std::string& text : BothForms(plan, GivenValues::kShown)) {
+    EXPECT_THAT(text,
+                testing::AllOf(HasSubstr("qu1et1"), HasSubstr("qu1et2"), HasSubstr("qu1et3")));
+  }
+}
+
 TEST(PlanTextTest, ShowsNoSecret) {
-  for (const std::string& text :
-       {PlanAsText(test::ThreeNodePlan()), PlanAsJson(test::ThreeNodePlan())}) {
+  for (const std::string& text : BothForms(test::ThreeNodePlan(), GivenValues::kShown)) {
     EXPECT_THAT(text, Not(HasSubstr("s3cret")));
     EXPECT_THAT(text, HasSubstr("API_TOKEN"));
   }
   plan::Input input = test::ThreeNodeInput();
   input.variables = {{"COLOUR", "gr33n", true}, {"GIVEN_TOKEN", "gr33n"}, {"SIZE", "8"}};
-  for (const std::string& text : {PlanAsText(*MakePlan(input)), PlanAsJson(*MakePlan(input))}) {
+  for (const std::string& text : BothForms(*MakePlan(input), GivenValues::kShown)) {
     EXPECT_THAT(text, Not(HasSubstr("gr33n")));
     EXPECT_THAT(text,
                 testing::AllOf(HasSubstr("COLOUR"), HasSubstr("GIVEN_TOKEN"), HasSubstr("8")));
@@ -48,7 +71,9 @@ TEST(PlanTextTest, JsonIsTheMessage) {
     if (step.set().name() == "API_TOKEN") step.clear_set();
   }
   v1::LaunchPlan read;
-  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(PlanAsJson(plan), &read).ok());
+  ASSERT_TRUE(
+      google::protobuf::util::JsonStringToMessage(PlanAsJson(plan, GivenValues::kShown), &read)
+          .ok());
   EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(plan, read));
 }
 
