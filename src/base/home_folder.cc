@@ -6,12 +6,29 @@
 #include <cstdlib>
 
 namespace autodist::base {
+namespace {
 
-std::string HomeFolder() {
+// "" where there is none.
+std::string KnownToTheShell() {
   const char* home = std::getenv("HOME");
-  if (home && home[0] == '/') return home;
+  return home && home[0] == '/' ? home : "";
+}
+
+std::string KnownToTheSystem() {
   const passwd* entry = getpwuid(geteuid());
   return entry ? entry->pw_dir : "";
+}
+
+}  // namespace
+
+std::string HomeFolder() {
+  const std::string home = KnownToTheShell();
+  return home.empty() ? KnownToTheSystem() : home;
+}
+
+std::string SshHomeFolder() {
+  const std::string home = KnownToTheSystem();
+  return home.empty() ? KnownToTheShell() : home;
 }
 
 std::string ExpandHome(const std::string& path) {

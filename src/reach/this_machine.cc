@@ -38,7 +38,7 @@ std::string UserName() {
 Result<plan::User> ThisUser() {
   AD_ASSIGN_OR_RETURN(const std::string folder, LogicalWorkingDirectory());
   const char* agent = std::getenv("SSH_AUTH_SOCK");
-  return plan::User{UserName(), base::HomeFolder(), folder, agent ? agent : ""};
+  return plan::User{UserName(), base::SshHomeFolder(), folder, agent ? agent : ""};
 }
 
 std::string ProgramsFolder() {

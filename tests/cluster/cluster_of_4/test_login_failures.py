@@ -114,7 +114,8 @@ def test_key_refused_tells_which_were_tried(failure, new_key):
 
 
 def test_no_key_at_all(failure):
-    said = failure(address(3), ssh="{}", env={"HOME": "/nowhere", "SSH_AUTH_SOCK": ""})
+    said = failure(address(3), ssh="{}", env={"SSH_AUTH_SOCK": ""}, under=[
+        "unshare", "--mount", "sh", "-c", 'mount -t tmpfs none ~/.ssh && exec "$@"', "sh"])
     assert "no key to log in with: there is no key file, and no ssh-agent" in said
 
 

@@ -223,6 +223,12 @@ def test_ssh_config_is_honoured(run, ssh_config, sshd, new_key):
     assert "for user ann" in run("gpu3", ssh="{}").err  # without the spec's word on it
 
 
+def test_another_home_is_none_of_sshs(run, ssh_config, folder):
+    ssh_config.write_text(f"Host another\n  HostName {address(3)}\n  HostKeyAlias {address(3)}\n"
+                          f"  IdentityFile {SHARED}/user_ed25519\n")
+    assert_ran(run("address: another", ssh="{}", env={"HOME": str(folder)}))
+
+
 def test_a_jump_host(run, sshd, firewall, ssh_config):
     far, jump, before = sshd(3), sshd(2), sshd(2)
     firewall(3, f"ip saddr {address(1)} tcp dport {far.port}")
