@@ -167,7 +167,9 @@ int Attach(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);  // the agent may close before it has read all
   const Result<Connection> connection = StartOrConnect(request);
   if (!connection.ok()) {
+    const std::string remedy = Remedy(connection.status());
     std::fprintf(stderr, "autodist-agent: %s\n", Message(connection.status()).c_str());
+    if (!remedy.empty()) std::fprintf(stderr, "%s%s\n", rpc::kRemedyMark, remedy.c_str());
     return 1;
   }
   const bool there = connection->socket.valid();

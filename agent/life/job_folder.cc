@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,7 +22,9 @@ namespace {
 constexpr size_t kLargestEndReason = 4096;
 constexpr size_t kEndReasonsKept = 500;  // many nodes may have one home folder
 
-std::string Parent() { return "/tmp/autodist-" + std::to_string(geteuid()); }
+bool IsIn(const std::string& parent, const std::string& name) {
+  return base::IsPrivateFolder(parent) && base::IsPrivateFolder(parent + "/" + name);
+}
 
 // Keeps the newest ones.
 void RemoveOldEndReasons(const std::string& folder) {
@@ -47,40 +50,49 @@ struct flock LockOf(JobLock which) {
 
 }  // namespace
 
-JobFolder::JobFolder(std::string name)
-    : parent_(Parent()), name_(std::move(name)), path_(parent_ + "/" + name_) {}
-
 JobFolder::JobFolder(const std::string& job_id, const std::string& node_rank)
-    : JobFolder(job_id + "." + node_rank) {}
+    : JobFolder(PlaceOf(job_id + "." + node_rank)) {}
+
+JobFolder::JobFolder(Place place)
+    : parent_(std::move(place.parent)),
+      name_(std::move(place.name)),
+      path_(parent_ + "/" + name_) {}
+
+JobFolder::Place JobFolder::PlaceOf(const std::string& name) {
+  const std::vector<std::string> parents = base::SocketFolders();
+  for (const std::string& parent : parents) {
+    if (IsIn(parent, name)) return {parent, name};
+  }
+  return {base::CanBePrivateFolder(parents.front()) ? parents.front() : parents.back(), name};
+}
 
 std::vector<JobFolder> JobFolder::All() {
   std::vector<JobFolder> all;
-  struct stat info;
-  const std::string parent = Parent();
-  if (lstat(parent.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid()) {
-    return all;
-  }
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(parent, error), end; entry != end;
-       entry.increment(error)) {
-    all.push_back(JobFolder(entry->path().filename()));
+  for (const std::string& parent : base::SocketFolders()) {
+    if (!base::IsPrivateFolder(parent)) continue;
+    std::error_code error;
+    for (std::filesystem::directory_iterator entry(parent, error), end; entry != end;
+         entry.increment(error)) {
+      all.push_back(JobFolder(Place{parent, entry->path().filename()}));
+    }
   }
   return all;
 }
 
 Status JobFolder::Make() const {
-  const auto make = [](const std::string& path) {
-    return base::MakePrivateFolder(path, "remove it");
-  };
-  AD_RETURN_IF_ERROR(make(parent_));
-  if (make(path_).ok()) return OkStatus();
-  AD_RETURN_IF_ERROR(make(parent_));  // another job's end may have removed it
-  return make(path_);
+  const std::string longest = std::max(chief_socket(), rank_socket());
+  if (longest.size() >= sizeof sockaddr_un::sun_path) {
+    return WithRemedy(ErrnoError(ENAMETOOLONG, longest),
+                      "remove " + base::SocketFolders().front() + ", which is another's");
+  }
+  AD_RETURN_IF_ERROR(base::MakeSocketFolder(parent_));
+  const auto make = [this] { return base::MakePrivateFolder(path_, "remove it"); };
+  if (make().ok()) return OkStatus();
+  AD_RETURN_IF_ERROR(base::MakeSocketFolder(parent_));  // another job's end may have removed it
+  return make();
 }
 
-bool JobFolder::IsOurs() const {
-  return base::IsPrivateFolder(parent_) && base::IsPrivateFolder(path_);
-}
+bool JobFolder::IsOurs() const { return IsIn(parent_, name_); }
 
 Result<base::UniqueFd> JobFolder::Lock() const {
   constexpr int kMostAttempts = 100;  // each is another's removal of the folder

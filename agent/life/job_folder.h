@@ -1,4 +1,4 @@
-// A job's folder in /tmp on its node, by which its agent is found: its sockets, its log, its lock.
+// A job's folder on its node, by which its agent is found: its sockets, its log, its lock.
 #pragma once
 
 #include <sys/types.h>
@@ -14,9 +14,10 @@ namespace autodist::agent {
 
 class JobFolder {
  public:
-  // Of this user, in /tmp. Makes nothing.
+  // Of this user: where the job has one already, else in /tmp, or in the home folder where somebody
+  // else has taken its name in /tmp. Makes nothing.
   JobFolder(const std::string& job_id, const std::string& node_rank);
-  // All that there are, by name: "JOB.NODE_RANK".
+  // All that there are on this host, by name: "JOB.NODE_RANK".
   static std::vector<JobFolder> All();
 
   const std::string& name() const { return name_; }
@@ -30,7 +31,7 @@ class JobFolder {
   std::string cgroup() const { return path_ + "/cgroup"; }  // where there is one: its path
 
   // Makes it, private to this user; /tmp is everybody's: somebody else's folder, or a link, that
-  // already has the name is refused.
+  // already has the name is refused, as is a path too long for sockets.
   Status Make() const;
   // Keeps what looks for old files in /tmp away from all folders, until the descriptor is closed.
   base::UniqueFd KeepFromAgeing() const;
@@ -49,7 +50,12 @@ class JobFolder {
   void RemoveEndReason() const;
 
  private:
-  explicit JobFolder(std::string name);
+  struct Place {
+    std::string parent;
+    std::string name;
+  };
+  static Place PlaceOf(const std::string& name);
+  explicit JobFolder(Place place);
   std::string end_reason() const;
 
   std::string parent_;

@@ -5,6 +5,9 @@
 
 #include <cerrno>
 
+#include "base/home_folder.h"
+#include "base/host_name.h"
+
 namespace autodist::base {
 
 bool IsPrivateFolder(const std::string& path) {
@@ -21,6 +24,31 @@ Status MakePrivateFolder(const std::string& path, std::string_view remedy) {
   return WithRemedy(Error(StatusCode::kPermissionDenied,
                           path + " exists but is not a private folder of this user"),
                     remedy);
+}
+
+std::vector<std::string> SocketFolders(const std::string& what) {
+  std::vector<std::string> folders = {"/tmp/autodist-" + what + std::to_string(geteuid())};
+  const std::string home = HomeFolder();
+  const std::string host = HostName();
+  if (!home.empty() && !host.empty()) {
+    // Without its domain, as a socket's path has 107 bytes.
+    folders.push_back(home + "/.cache/autodist/" + what + "on-" + host.substr(0, host.find('.')));
+  }
+  return folders;
+}
+
+bool CanBePrivateFolder(const std::string& path) {
+  struct stat info;
+  if (lstat(path.c_str(), &info) == 0) return IsPrivateFolder(path);
+  return errno == ENOENT && access(path.substr(0, path.rfind('/')).c_str(), W_OK) == 0;
+}
+
+Status MakeSocketFolder(const std::string& path) {
+  for (size_t slash = path.find('/', 1); slash != std::string::npos;
+       slash = path.find('/', slash + 1)) {
+    mkdir(path.substr(0, slash).c_str(), 0700);
+  }
+  return MakePrivateFolder(path, "remove it, or make it a folder of yours with mode 0700");
 }
 
 }  // namespace autodist::base

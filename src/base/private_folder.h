@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "autodist/status.h"
 
@@ -13,5 +14,16 @@ bool IsPrivateFolder(const std::string& path);
 // Makes it where it is missing. /tmp is everybody's: a link, or somebody else's folder, that
 // already has the name is refused, with this remedy.
 Status MakePrivateFolder(const std::string& path, std::string_view remedy);
+
+// Where this user's sockets may be on this host, the best place first: a folder in /tmp, and one in
+// the home folder, where nobody else can take its name; hosts that share a home folder have one
+// each. `what` distinguishes uses.
+std::vector<std::string> SocketFolders(const std::string& what = "");
+
+// Whether it is a private folder, or may well become one: nothing is in its place yet.
+bool CanBePrivateFolder(const std::string& path);
+
+// Makes one of SocketFolders, and for that in the home folder those above it.
+Status MakeSocketFolder(const std::string& path);
 
 }  // namespace autodist::base

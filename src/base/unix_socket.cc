@@ -17,6 +17,9 @@ sockaddr_un UnixAddress(const std::string& path) {
 
 Result<UniqueFd> ListenAt(const std::string& path) {
   constexpr int kBacklog = 64;
+  if (path.size() >= sizeof sockaddr_un::sun_path) {
+    return ErrnoError(ENAMETOOLONG, "listening at " + path);
+  }
   unlink(path.c_str());
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const sockaddr_un address = UnixAddress(path);

@@ -91,7 +91,7 @@ Command AddClean(CLI::App& app) {
   AddNodesOptions(app, *options);
   app.footer(R"(
 Ends, on every node at the same time, what jobs of yours have left there whose autodist is gone: the
-agent, the ranks and all they have started, and their folder in /tmp. The nodes do so by themselves
+agent, the ranks and all they have started, and their folder. The nodes do so by themselves
 when a job's --lease has run out; this does it now. Jobs whose autodist is in charge are left alone.
 Exit code 0, or 125 if a node could not be cleaned.
 

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <vector>
 
 #include "base/private_folder.h"
 #include "base/unix_socket.h"
@@ -25,13 +26,14 @@ std::string SessionFolder() {
   return folder && folder[0] == '/' && base::IsPrivateFolder(folder) ? folder : "";
 }
 
-std::string FolderInTmp() { return "/tmp/autodist-jobs-" + std::to_string(geteuid()); }
+constexpr char kWhat[] = "jobs-";  // of base::SocketFolders
 
 // Every place where a job of this user may have its socket: it may have been started in a session
 // that had XDG_RUNTIME_DIR, and be looked for in one that has not.
 std::set<std::string> PrivateFolders() {
-  std::set<std::string> folders = {FolderInTmp(),
-                                   "/run/user/" + std::to_string(geteuid()) + "/autodist"};
+  const std::vector<std::string> usual = base::SocketFolders(kWhat);
+  std::set<std::string> folders(usual.begin(), usual.end());
+  folders.insert("/run/user/" + std::to_string(geteuid()) + "/autodist");
   const std::string session = SessionFolder();
   if (!session.empty()) folders.insert(session + "/autodist");
   std::erase_if(folders, [](const std::string& folder) { return !base::IsPrivateFolder(folder); });
@@ -56,14 +58,17 @@ bool IsJobId(std::string_view text) {
 
 Result<std::string> PlaceForSocket(const std::string& job_id) {
   if (!IsJobId(job_id)) return Error(StatusCode::kInvalidArgument, "not the name of a job");
-  std::string folder = FolderInTmp();
+  std::vector<std::string> folders = base::SocketFolders(kWhat);
   const std::string session = SessionFolder();
-  if (!session.empty() && FitsAddress(SocketIn(session + "/autodist", job_id))) {
-    folder = session + "/autodist";
+  if (!session.empty()) folders.insert(folders.begin(), session + "/autodist");
+  Status refused = Error(StatusCode::kNotFound, "");
+  for (const std::string& folder : folders) {
+    if (!FitsAddress(SocketIn(folder, job_id))) continue;
+    const Status made = base::MakeSocketFolder(folder);
+    if (made.ok()) return SocketIn(folder, job_id);
+    if (refused.code() == StatusCode::kNotFound) refused = made;
   }
-  AD_RETURN_IF_ERROR(
-      base::MakePrivateFolder(folder, "remove it, or make it a folder of yours with mode 0700"));
-  return SocketIn(folder, job_id);
+  return refused;
 }
 
 Result<base::UniqueFd> ListenAt(const std::string& path) {

@@ -15,8 +15,8 @@ namespace autodist::control {
 bool IsJobId(std::string_view text);
 
 // Where a new job's socket belongs: in $XDG_RUNTIME_DIR/autodist where that variable names a
-// private folder of this user, else in /tmp/autodist-jobs-UID, which is made where it is missing.
-// Refused where the folder is a link or somebody else could enter it.
+// private folder of this user, else in /tmp/autodist-jobs-UID, which is made where it is missing;
+// in the home folder where that is a link or somebody else could enter it.
 Result<std::string> PlaceForSocket(const std::string& job_id);
 
 // Listens at `path`, mode 0600. kAlreadyExists where somebody else does; what a killed autodist has

@@ -63,12 +63,20 @@ Status LoginShellBroken(const transport::Stream& stream, std::string printed) {
 Status AgentDidNotStart(const transport::Stream& stream, const Status& why) {
   if (!stream.Failure().ok()) return stream.Failure();
   std::string said = stream.StderrTail();
+  std::string remedy =
+      "the agent is kept in ~/.cache/autodist on the node and its socket in /tmp: are both "
+      "writable there, and does a login shell (ssh NODE true) end without error?";
   while (said.ends_with('\n')) said.pop_back();
+  const size_t last_line = said.rfind('\n') + 1;
+  const std::string_view mark = rpc::kRemedyMark;
+  if (std::string_view(said).substr(last_line).starts_with(mark)) {
+    remedy = said.substr(last_line + mark.size());
+    said.resize(last_line - std::min<size_t>(last_line, 1));
+  }
   return WithRemedy(
       Error(why.code(), "the agent did not start: " +
                             (said.empty() ? Message(why) : Message(why) + ":\n" + said)),
-      "the agent is kept in ~/.cache/autodist on the node and its socket in /tmp: are both "
-      "writable there, and does a login shell (ssh NODE true) end without error?");
+      remedy);
 }
 
 // What has come, up to and with the first line feed: what follows that may not be ours to read.

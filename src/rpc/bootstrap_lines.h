@@ -25,6 +25,10 @@ inline std::string ShellLine(const std::string& nonce) {
 // The agent is not on the node: send exactly its bytes.
 inline std::string NeedLine(const std::string& nonce) { return "\nAUTODIST-NEED " + nonce + "\n"; }
 
+// Begins the last line that the far end writes to stderr where it could not start the agent: what
+// the person can do about it.
+inline constexpr char kRemedyMark[] = "to do: ";
+
 // The greeting: the key that the agent should have, and the one it may have instead. An agent that
 // was just started takes the first for its own.
 inline constexpr size_t kKeySize = 32;  // bytes

@@ -24,8 +24,9 @@ constexpr char kCleanScript[] =
     "for f in \"$HOME\"/.cache/autodist/agent/*/autodist-agent; do "
     "if [ -x \"$f\" ]; then a=$f; fi; done; fi; "
     "if [ -n \"$a\" ]; then \"$a\" clean; s=$?; else s=none; "
-    "for d in \"/tmp/autodist-$(id -u)\"/*; do "
-    "if [ -d \"$d\" ]; then printf 'left\\t%s\\n' \"${d##*/}\"; fi; done; fi; "
+    "h=$(uname -n); "
+    "for d in \"/tmp/autodist-$(id -u)\"/* \"$HOME/.cache/autodist/on-${h%%.*}\"/*; do "
+    "if [ -d \"$d\" ] && [ -O \"$d\" ]; then printf 'left\\t%s\\n' \"${d##*/}\"; fi; done; fi; "
     "printf '\\nAUTODIST-CLEANED %s %s\\n' \"$1\" \"$s\"";
 
 std::optional<CleanedJob> ReadJob(std::string_view line) {

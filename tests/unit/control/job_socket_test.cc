@@ -1,10 +1,12 @@
 #include "control/job_socket.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "support/home_folder.h"
 #include "support/session.h"
 
 namespace autodist::control {
@@ -55,28 +57,51 @@ TEST(JobSocketTest, WhatAKilledAutodistLeftIsReplaced) {
   EXPECT_TRUE(ConnectTo("job-1").ok());  // as it was
 }
 
-TEST(JobSocketTest, AFolderThatOthersCanEnterIsRefused) {
+std::string InTmp() { return "/tmp/autodist-jobs-" + std::to_string(geteuid()); }
+
+TEST(JobSocketTest, AFolderThatOthersCanEnterIsNotUsed) {
   const test::Session session;
   mkdir(session.sockets().c_str(), 0700);
+  const base::UniqueFd file(open((session.sockets() + "/job-1.sock").c_str(), O_CREAT, 0600));
   chmod(session.sockets().c_str(), 0755);
-  const auto path = PlaceForSocket("job-1");
-  ASSERT_FALSE(path.ok());
-  EXPECT_THAT(Message(path.status()), HasSubstr("not a private folder of this user"));
+  EXPECT_EQ(*PlaceForSocket("job-1"), InTmp() + "/job-1.sock");
   EXPECT_THAT(JobsWithSocket(), Not(Contains("job-1")));
 }
 
-TEST(JobSocketTest, AFolderThatIsALinkIsRefused) {
+TEST(JobSocketTest, AFolderThatIsALinkIsNotUsed) {
   const test::Session session;
   const std::string elsewhere = session.folder().path() + "/elsewhere";
   mkdir(elsewhere.c_str(), 0700);
   ASSERT_EQ(symlink(elsewhere.c_str(), session.sockets().c_str()), 0);
-  EXPECT_EQ(PlaceForSocket("job-1").status().code(), StatusCode::kPermissionDenied);
+  EXPECT_EQ(*PlaceForSocket("job-1"), InTmp() + "/job-1.sock");
+}
+
+TEST(JobSocketTest, WhereItsNameIsTakenInTmpItIsInTheHomeFolder) {
+  const test::Session session;
+  const test::HomeFolder home;
+  unsetenv("XDG_RUNTIME_DIR");
+  mkdir(InTmp().c_str(), 0700);
+  ASSERT_EQ(chmod(InTmp().c_str(), 0755), 0);
+  const auto path = PlaceForSocket("job-1");
+  ASSERT_TRUE(path.ok()) << path.status();
+  EXPECT_TRUE(path->starts_with(home.path() + "/.cache/autodist/jobs-on-")) << *path;
+  {
+    const auto listener = ListenAt(*path);
+    ASSERT_TRUE(listener.ok()) << listener.status();
+    EXPECT_TRUE(ConnectTo("job-1").ok());
+    EXPECT_THAT(JobsWithSocket(), Contains("job-1"));
+  }
+  setenv("HOME", "/proc", 1);
+  const Status refused = PlaceForSocket("job-1").status();
+  EXPECT_THAT(Message(refused), HasSubstr(InTmp() + " exists but is not a private folder"));
+  EXPECT_THAT(Remedy(refused), HasSubstr("remove it"));
+  chmod(InTmp().c_str(), 0700);
 }
 
 // Everybody finds /tmp; where the test leaves something there, it removes it.
 TEST(JobSocketTest, WithoutASessionFolderItIsInTmp) {
   const test::Session session;
-  const std::string in_tmp = "/tmp/autodist-jobs-" + std::to_string(geteuid());
+  const std::string in_tmp = InTmp();
   unsetenv("XDG_RUNTIME_DIR");
   EXPECT_EQ(*PlaceForSocket("job-1"), in_tmp + "/job-1.sock");
   setenv("XDG_RUNTIME_DIR", "not/absolute", 1);

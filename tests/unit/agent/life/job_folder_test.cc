@@ -12,7 +12,7 @@
 #include <filesystem>
 
 #include "base/fd.h"
-#include "support/temp_folder.h"
+#include "support/home_folder.h"
 
 namespace autodist::agent {
 namespace {
@@ -22,14 +22,9 @@ using testing::HasSubstr;
 
 class JobFolderTest : public testing::Test {
  protected:
-  void SetUp() override { setenv("HOME", home_.path().c_str(), 1); }
-  void TearDown() override {
-    folder_.Remove();
-    setenv("HOME", home_before_.c_str(), 1);
-  }
+  void TearDown() override { folder_.Remove(); }
 
-  const std::string home_before_ = getenv("HOME") ? getenv("HOME") : "/";
-  const test::TempFolder home_;
+  const test::HomeFolder home_;
   // Where it is, nobody can choose; no other test has this job.
   const JobFolder folder_{"job-folder-test-" + std::to_string(getpid()), "3"};
 };
@@ -73,6 +68,34 @@ TEST_F(JobFolderTest, OneThatOthersCanEnterIsRefused) {
   EXPECT_EQ(status.code(), StatusCode::kPermissionDenied);
   EXPECT_THAT(Message(status), HasSubstr("not a private folder"));
   EXPECT_EQ(Remedy(status), "remove it");
+}
+
+TEST_F(JobFolderTest, WhereItsNameIsTakenInTmpItIsInTheHomeFolder) {
+  ASSERT_TRUE(folder_.Make().ok());
+  const std::string in_tmp = fs::path(folder_.path()).parent_path();
+  ASSERT_EQ(chmod(in_tmp.c_str(), 0755), 0);  // as somebody else's would be
+  const JobFolder other("other-" + std::to_string(getpid()), "1");
+  EXPECT_TRUE(other.path().starts_with(home_.path() + "/.cache/autodist/on-")) << other.path();
+  EXPECT_TRUE(other.Lock().ok());
+  EXPECT_TRUE(IsListed(other));
+  EXPECT_FALSE(folder_.IsOurs() || IsListed(folder_));
+  ASSERT_EQ(chmod(in_tmp.c_str(), 0700), 0);
+  // Both are found where they are.
+  EXPECT_TRUE(IsListed(folder_) && IsListed(other));
+  EXPECT_EQ(JobFolder("other-" + std::to_string(getpid()), "1").path(), other.path());
+  other.Remove();
+  EXPECT_TRUE(fs::is_empty(home_.path() + "/.cache/autodist"));
+}
+
+TEST_F(JobFolderTest, OneThatIsTooDeepForSocketsIsRefused) {
+  ASSERT_TRUE(folder_.Make().ok());
+  const std::string in_tmp = fs::path(folder_.path()).parent_path();
+  ASSERT_EQ(chmod(in_tmp.c_str(), 0755), 0);
+  setenv("HOME", (home_.path() + "/" + std::string(60, 'd')).c_str(), 1);
+  const Status refused = JobFolder("other", "1").Make();
+  EXPECT_THAT(Message(refused), HasSubstr("File name too long"));
+  EXPECT_EQ(Remedy(refused), "remove " + in_tmp + ", which is another's");
+  ASSERT_EQ(chmod(in_tmp.c_str(), 0700), 0);
 }
 
 TEST_F(JobFolderTest, ALinkInItsPlaceIsRefused) {

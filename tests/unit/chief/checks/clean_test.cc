@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "base/private_folder.h"
 #include "support/temp_folder.h"
 #include "transport/local.h"
 
@@ -90,12 +91,15 @@ TEST_F(CleanNodesTest, WithoutItsVersionOfTheAgentAnotherServes) {
   setenv("HOME", folder_.path().c_str(), 1);
   const auto nodes = CleanNodes(1, Locally("/no/such/agent"));
   std::filesystem::remove_all(cache);
+  const std::string in_home = base::SocketFolders().back() + "/job-1.0";
+  std::filesystem::create_directories(in_home);
   const auto none = CleanNodes(1, Locally("/no/such/agent"));
   setenv("HOME", before.c_str(), 1);
   ASSERT_TRUE(nodes[0].ok()) << nodes[0].status();
   EXPECT_THAT(nodes[0]->jobs, ElementsAre(CleanedJob{What::kRemoved, "job-1.0"}));
   ASSERT_TRUE(none[0].ok()) << none[0].status();
   EXPECT_FALSE(none[0]->has_agent);
+  EXPECT_THAT(none[0]->jobs, testing::Contains(CleanedJob{What::kLeft, "job-1.0"}));
 }
 
 TEST_F(CleanNodesTest, AnAgentThatFails) {
