@@ -50,8 +50,8 @@ class PlanLauncher final : public Launcher {
   ~PlanLauncher() override { PlanLauncher::Stop(); }
 
   void Start(const Done& done) override;
-  void Resume(uint32_t node_rank, Deadline deadline, std::shared_ptr<NodeLink> broken,
-              Done done) override;
+  void Resume(uint32_t node_rank, milliseconds wait, Deadline deadline,
+              std::shared_ptr<NodeLink> broken, Done done) override;
   void Reach(uint32_t node_rank, Deadline deadline, Done done) override;
   void GiveUp(uint32_t node_rank) override;
   void Prepare(uint32_t node_rank, v1::NodePlan node, std::optional<v1::PmixWorld> pmix,
@@ -182,12 +182,13 @@ LaunchedNode PlanLauncher::LinkAgain(uint32_t node_rank, bool resume, Deadline d
   return {node_rank, link.status(), link.ok() ? *std::move(link) : nullptr, {}};
 }
 
-void PlanLauncher::Resume(uint32_t node_rank, Deadline deadline, std::shared_ptr<NodeLink> broken,
-                          Done done) {
+void PlanLauncher::Resume(uint32_t node_rank, milliseconds wait, Deadline deadline,
+                          std::shared_ptr<NodeLink> broken, Done done) {
   node_threads_[node_rank] =
-      std::jthread([this, node_rank, deadline, broken = std::move(broken),
+      std::jthread([this, node_rank, wait, deadline, broken = std::move(broken),
                     done = std::move(done)](const std::stop_token& stop) mutable {
         broken.reset();
+        if (wait.count() > 0) WaitBeforeRetry(wait, deadline, stop);
         done(LinkAgain(node_rank, true, deadline, stop));
       });
 }

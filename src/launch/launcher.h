@@ -1,6 +1,7 @@
 // Reaches every node of a plan, all at the same time, and makes it ready. Starts no rank.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -37,10 +38,10 @@ class Launcher {
   // Returns at once; `done` is called exactly once for each node.
   virtual void Start(const Done& done) = 0;
 
-  // Connects again with the agent of a node whose connection, `broken`, broke, for as long as it
-  // takes until the deadline. kAborted: that agent is gone.
-  virtual void Resume(uint32_t node_rank, base::Deadline deadline, std::shared_ptr<NodeLink> broken,
-                      Done done) = 0;
+  // Waits, and connects again with the agent of a node whose connection, `broken`, broke, for as
+  // long as it takes until the deadline. kAborted: that agent is gone.
+  virtual void Resume(uint32_t node_rank, std::chrono::milliseconds wait, base::Deadline deadline,
+                      std::shared_ptr<NodeLink> broken, Done done) = 0;
   // Connects with the agent of a node, starting one where there is none.
   virtual void Reach(uint32_t node_rank, base::Deadline deadline, Done done) = 0;
   // Ends the Resume, Reach or Prepare that is under way for the node.

@@ -29,8 +29,10 @@ class FakeAgent {
   explicit FakeAgent(TurnedLoop& loop, v1::NodePlan plan) : loop_(loop), plan_(std::move(plan)) {}
 
   // What is wrong with it.
-  bool silent = false;       // it is stopped: the connection stands, and nothing comes of it
-  bool unreachable = false;  // the link is cut
+  bool silent = false;              // it is stopped: the connection stands, and nothing comes of it
+  bool unreachable = false;         // the link is cut
+  bool fails_at_once = false;       // each session, before it has answered
+  bool fails_when_resumed = false;  // or after that
   bool launch_hangs = false;
   bool prepare_hangs = false;
   Status launch_fails;
@@ -130,6 +132,7 @@ class FakeAgent {
 
   void Receive(uint64_t session, const v1::ChiefMessage& message) {
     if (session != session_ || !listener_ || silent || unreachable) return;
+    if (fails_at_once) return Break();
     received.push_back(message);
     while (!events_.empty() && events_.front().sequence() <= message.acknowledged()) {
       events_.pop_front();
@@ -151,6 +154,7 @@ class FakeAgent {
       answer.mutable_resumed()->set_instance(instance_);
       Tell(answer);
       for (const v1::AgentEvent& event : events_) Tell(event);
+      if (fails_when_resumed) loop_.After(2 * kLatency, [this] { Break(); });
     } else if (message.has_renew_lease()) {
       answer.mutable_lease_renewed()->set_number(message.renew_lease().number());
       Tell(answer);
@@ -321,10 +325,11 @@ class FakeLauncher final : public launch::Launcher {
       }
     }
   }
-  void Resume(uint32_t node, base::Deadline deadline, std::shared_ptr<launch::NodeLink>,
-              Done done) override {
+  void Resume(uint32_t node, std::chrono::milliseconds wait, base::Deadline deadline,
+              std::shared_ptr<launch::NodeLink>, Done done) override {
     Begin(node, std::move(done));
-    Connect(node, deadline.when(), true);
+    After(
+        node, [this, node, deadline] { Connect(node, deadline.when(), true); }, wait);
   }
   void Reach(uint32_t node, base::Deadline deadline, Done done) override {
     Begin(node, std::move(done));

@@ -55,7 +55,7 @@ uint64_t Node::Connect(const std::shared_ptr<launch::NodeLink>& link) {
     session = session_.get();
     // One that the agent may have taken already stays the next until that is known.
     if (next_key_ == key_) next_key_ = NewKey();
-    heard_ = loop_.Now();
+    brought_news_ = false;
   }
   link->OpenSession(*session);
   const std::lock_guard lock(mutex_);
@@ -164,6 +164,7 @@ void Node::Take(uint64_t connection, v1::AgentEvent event) {
     TakeResumed(event);
   } else if (event.has_output()) {
     if (TakeOutput(event.output())) {
+      brought_news_ = true;
       listener_.OnOutput(number_, std::move(*event.mutable_output()));
     } else if (const auto current = link(); current && connection == this->connection()) {
       current->Break();  // the next session begins where the last one was right
@@ -175,6 +176,7 @@ void Node::Take(uint64_t connection, v1::AgentEvent event) {
     if (event.sequence() != 0) {
       if (event.sequence() <= taken_.events) return;
       taken_.events = event.sequence();
+      brought_news_ = true;
     }
     // So that an agent that has nothing more to tell may go.
     if (event.has_ranks_ended() && resumed_) SendNow({});

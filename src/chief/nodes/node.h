@@ -52,6 +52,8 @@ class Node {
   uint64_t connection() const;
   // Whether the agent has answered on it.
   bool resumed() const;
+  // Whether anything new has come by it.
+  bool brought_news() const { return brought_news_; }
 
   // Numbers the message and keeps it until the agent has acknowledged it.
   void SendReliably(v1::ChiefMessage message);
@@ -67,7 +69,8 @@ class Node {
   // From now on rank streams begin at offset 0 again.
   void BeginAttempt();
 
-  // When the agent was heard last.
+  // When the agent itself was heard last: that its node takes a connection is no word of the
+  // agent's.
   Loop::Time heard() const { return heard_; }
 
  private:
@@ -91,6 +94,7 @@ class Node {
   NodeListener& listener_;
   const Loop& loop_;
   std::atomic<Loop::Time> heard_;
+  std::atomic<bool> brought_news_ = false;
 
   mutable std::mutex mutex_;
   // Guarded by mutex_.

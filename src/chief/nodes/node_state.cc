@@ -39,14 +39,16 @@ void NodeState::Lost(const std::string& why) {
   if (phase_ != v1::NODE_PHASE_ENDED) Enter(v1::NODE_PHASE_LOST, why);
 }
 
-void NodeState::Broken(const std::string& why, Time heard) {
+void NodeState::Broken(const std::string& why, Time heard, Time now) {
   if (!alive() || reconnecting()) return;
   before_ = phase_;
   heard_ = heard;
+  broken_ = now;
   Enter(v1::NODE_PHASE_RECONNECTING, why);
 }
 
-void NodeState::Back(std::chrono::milliseconds after) {
+void NodeState::Back(Time now) {
+  const auto after = std::chrono::duration_cast<std::chrono::milliseconds>(now - broken_);
   if (reconnecting()) Enter(before_, "connected again after " + base::Seconds(after));
 }
 
@@ -56,7 +58,7 @@ void NodeState::Asked(Time now, Time heard) {
 
 NodeState::Time NodeState::SilentAt(Time heard) const {
   if (heard >= asked_) return Time::max();
-  return std::max(heard, forgiven_) +
+  return std::max({heard, linked_, forgiven_}) +
          std::min<std::chrono::milliseconds>(kSilenceLimit, lease_ / 2);
 }
 

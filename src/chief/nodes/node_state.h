@@ -2,6 +2,7 @@
 // never talks to anyone.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -39,13 +40,16 @@ class NodeState {
   void Stopping();
   void Ended();
   void Lost(const std::string& why);
-  // The connection broke; the lease has been running since `heard`.
-  void Broken(const std::string& why, Time heard);
-  // It stands again, and what was before goes on.
-  void Back(std::chrono::milliseconds after);
+  // The connection broke at `now`; the lease has been running since `heard`.
+  void Broken(const std::string& why, Time heard, Time now);
+  // There is another one, by which the agent has been asked and has yet to answer.
+  void Linked(Time now) { linked_ = asked_ = now; }
+  Time linked() const { return linked_; }
+  // The agent has answered by it, and what was before goes on.
+  void Back(Time now);
 
   // When a node that is reconnecting is lost.
-  Time lost_at() const { return heard_ + lease_; }
+  Time lost_at() const { return std::max(heard_, forgiven_) + lease_; }
 
   // A renewal has been sent at `now`; the agent was last heard at `heard`.
   void Asked(Time now, Time heard);
@@ -62,7 +66,9 @@ class NodeState {
   v1::NodePhase phase_ = v1::NODE_PHASE_LAUNCHING;
   v1::NodePhase before_ = v1::NODE_PHASE_LAUNCHING;  // the connection broke
   std::string detail_;
-  Time heard_{};
+  Time heard_{};  // before the connection broke
+  Time broken_{};
+  Time linked_{};
   Time asked_{};  // the oldest renewal that has not been answered
   Time forgiven_{};
 };

@@ -1,7 +1,6 @@
 #include "chief/nodes/node_watch.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "base/quantity.h"
@@ -100,6 +99,7 @@ uint32_t NodeWatch::connected() const {
 }
 
 void NodeWatch::Add(uint32_t node, const std::shared_ptr<launch::NodeLink>& link) {
+  nodes_[node].state.Linked(loop_.Now());
   nodes_[node].node->Connect(link);
   nodes_[node].state.Ready();
 }
@@ -182,9 +182,10 @@ void NodeWatch::SendToAll(const v1::ChiefMessage& message) {
 void NodeWatch::TakeEvent(uint32_t node, v1::AgentEvent event) {
   Watched& watched = nodes_[node];
   if (event.has_resumed()) {
-    Renew(watched);
+    TakeResumed(node);
   } else if (event.has_lease_renewed()) {
-    TakeRenewed(watched, event.lease_renewed());
+    watched.clock.Answered(event.lease_renewed().number(), event.lease_renewed().time_ns(),
+                           base::NanosecondsSince1970());
   } else if (event.has_lease_expired()) {
     const std::string& why = event.lease_expired().why();
     Lose(node, Error(StatusCode::kDeadlineExceeded,
@@ -198,75 +199,86 @@ void NodeWatch::TakeEvent(uint32_t node, v1::AgentEvent event) {
   } else if (watched.member) {
     // An attempt that went on without this node has nothing to do with its ranks.
     if (event.has_rank_exited()) {
-      event.mutable_rank_exited()->set_time_ns(ByOurClock(watched, event.rank_exited().time_ns()));
+      event.mutable_rank_exited()->set_time_ns(watched.clock.ByOurs(event.rank_exited().time_ns()));
     } else if (event.has_rank_aborted()) {
       event.mutable_rank_aborted()->set_time_ns(
-          ByOurClock(watched, event.rank_aborted().time_ns()));
+          watched.clock.ByOurs(event.rank_aborted().time_ns()));
     }
     listener_.OnMemberEvent(*watched.member, event);
   }
 }
 
-void NodeWatch::TakeRenewed(Watched& watched, const v1::LeaseRenewed& renewed) {
-  watched.renewed = std::max(watched.renewed, renewed.number());
-  if (renewed.number() != watched.renewal) return;
-  const int64_t now = base::NanosecondsSince1970();
-  const int64_t round_trip = now - watched.renewal_sent_ns;
-  if (round_trip < 0 || round_trip > watched.best_round_trip_ns) return;
-  watched.best_round_trip_ns = round_trip;
-  watched.clock_ahead_ns = renewed.time_ns() - (watched.renewal_sent_ns + round_trip / 2);
-}
-
-int64_t NodeWatch::ByOurClock(const Watched& watched, int64_t time_ns) const {
-  // Clocks that agree as far as can be known are taken to be the same: they order events better.
-  const bool agree = std::abs(watched.clock_ahead_ns) <= watched.best_round_trip_ns / 2;
-  return agree ? time_ns : time_ns - watched.clock_ahead_ns;
-}
-
 void NodeWatch::Renew(Watched& watched) {
   watched.state.Asked(loop_.Now(), watched.node->heard());
-  watched.renewal_sent_ns = base::NanosecondsSince1970();
   v1::ChiefMessage renew;
-  renew.mutable_renew_lease()->set_number(++watched.renewal);
+  renew.mutable_renew_lease()->set_number(watched.clock.Ask(base::NanosecondsSince1970()));
   watched.node->SendIfConnected(std::move(renew));
 }
 
 void NodeWatch::TakeClosed(uint32_t node, uint64_t connection, const Status& status) {
   Watched& watched = nodes_[node];
   if (connection != watched.node->connection() || !watched.state.alive()) return;
-  if (watched.state.reconnecting()) return;
+  if (linking_.contains(node)) return;  // it is we who have ended it
   if (status.ok()) return Left(node);
   if (!launcher_) return Lose(node, status);
-  const Loop::Time broken = loop_.Now();
-  watched.state.Broken(Message(status), watched.node->heard());
-  // An agent that has told all that it had to may have gone, and its last word been lost: gRPC
-  // writes pings of its own, and forgets what it has not read where one fails. Who asks again finds
-  // out.
-  if (!leaving_ || !watched.attempt_over) {
-    console_.Tell(LogLevel::kWarning, AddressOf(node) + ": the connection is broken: " +
-                                          Message(status) + "; trying again for " +
-                                          base::Seconds(Between(broken, watched.state.lost_at())) +
-                                          ", while the ranks there go on");
+  const Loop::Time now = loop_.Now();
+  if (!watched.state.reconnecting()) {
+    watched.state.Broken(Message(status), watched.node->heard(), now);
+    // An agent that has told all that it had to may have gone, and its last word been lost: gRPC
+    // writes pings of its own, and forgets what it has not read where one fails. Who asks again
+    // finds out.
+    if (!leaving_ || !watched.attempt_over) {
+      console_.Tell(LogLevel::kWarning, AddressOf(node) + ": the connection is broken: " +
+                                            Message(status) + "; trying again for " +
+                                            base::Seconds(Between(now, watched.state.lost_at())) +
+                                            ", while the ranks there go on");
+    }
   }
-  if (!linking_.insert(node).second) return;
-  launcher_->Resume(node, Deadline::At(watched.state.lost_at()), watched.node->Disconnect(),
-                    [this, node, broken](launch::LaunchedNode linked) {
-                      loop_.Post([this, node, broken, linked = std::move(linked)] {
-                        Linked(node, linked, broken);
-                      });
-                    });
+  ConnectAgain(node);
 }
 
-void NodeWatch::Linked(uint32_t node, const launch::LaunchedNode& linked, Loop::Time broken) {
+// At once where the connection that broke was of any use; else later each time.
+void NodeWatch::ConnectAgain(uint32_t node) {
+  if (!linking_.insert(node).second) return;
+  Watched& watched = nodes_[node];
+  const bool stood =
+      watched.node->resumed() && loop_.Now() - watched.state.linked() >= NodeState::kSilenceLimit;
+  milliseconds wait{0};
+  if (stood || watched.node->brought_news()) {
+    watched.backoff.reset();
+  } else {
+    if (!watched.backoff) watched.backoff.emplace();
+    wait = watched.backoff->Next();
+  }
+  launcher_->Resume(
+      node, wait, Deadline::At(watched.state.lost_at()), watched.node->Disconnect(),
+      [this, node](launch::LaunchedNode linked) {
+        loop_.Post([this, node, linked = std::move(linked)] { Linked(node, linked); });
+      });
+}
+
+void NodeWatch::Linked(uint32_t node, const launch::LaunchedNode& linked) {
   linking_.erase(node);
   Watched& watched = nodes_[node];
   if (!watched.state.reconnecting()) return;
   const bool over = leaving_ && watched.attempt_over;
   if (over && linked.status.code() == StatusCode::kAborted) return Left(node);
   if (!linked.status.ok()) return Lose(node, linked.status);
+  watched.state.Linked(loop_.Now());
   watched.node->Connect(linked.link);
-  watched.state.Back(Between(broken, loop_.Now()));
-  if (!over) console_.Tell(LogLevel::kInfo, AddressOf(node) + ": " + watched.state.detail());
+}
+
+// Only now is it known that there is an agent at the end of the connection.
+void NodeWatch::TakeResumed(uint32_t node) {
+  Watched& watched = nodes_[node];
+  if (!watched.node->resumed()) return;  // by one that has ended since
+  if (watched.state.reconnecting()) {
+    watched.state.Back(loop_.Now());
+    if (!leaving_ || !watched.attempt_over) {
+      console_.Tell(LogLevel::kInfo, AddressOf(node) + ": " + watched.state.detail());
+    }
+  }
+  Renew(watched);
 }
 
 // The agent has ended the session, as it does after Shutdown.
@@ -296,9 +308,7 @@ void NodeWatch::RenewAll() {
 }
 
 bool NodeWatch::AllRenewed() const {
-  return All([this](uint32_t node) {
-    return !Connected(node) || nodes_[node].renewed >= nodes_[node].renewal;
-  });
+  return All([this](uint32_t node) { return !Connected(node) || nodes_[node].clock.answered(); });
 }
 
 Loop::Time NodeWatch::Tick() {
@@ -318,19 +328,34 @@ Loop::Time NodeWatch::CheckTimes(uint32_t node) {
   Watched& watched = nodes_[node];
   if (!watched.state.alive()) return Loop::Time::max();
   const Loop::Time now = loop_.Now();
-  const auto unheard = [&] { return base::Seconds(Between(watched.node->heard(), now)); };
-  if (watched.state.reconnecting()) {
-    if (now < watched.state.lost_at()) return watched.state.lost_at();
-    launcher_->GiveUp(node);
-    Lose(node, Error(StatusCode::kDeadlineExceeded,
-                     "no connection for " + unheard() + ": " + watched.state.detail()));
+  const bool reconnecting = watched.state.reconnecting();
+  if (reconnecting && now >= watched.state.lost_at()) {
+    LoseUnheard(node);
     return Loop::Time::max();
   }
+  const Loop::Time lost = reconnecting ? watched.state.lost_at() : Loop::Time::max();
+  if (linking_.contains(node) && reconnecting) return lost;
   const Loop::Time silent = watched.state.SilentAt(watched.node->heard());
-  if (now < silent) return silent;
+  if (now < silent) return std::min(silent, lost);
   TakeClosed(node, watched.node->connection(),
-             Error(StatusCode::kUnavailable, "nothing heard for " + unheard()));
+             Error(StatusCode::kUnavailable,
+                   "nothing heard for " + base::Seconds(Between(watched.node->heard(), now))));
   return watched.state.reconnecting() ? watched.state.lost_at() : Loop::Time::max();
+}
+
+// Its lease is over.
+void NodeWatch::LoseUnheard(uint32_t node) {
+  Watched& watched = nodes_[node];
+  const std::string time = base::Seconds(Between(watched.node->heard(), loop_.Now()));
+  const bool linked = !linking_.contains(node);
+  launcher_->GiveUp(node);
+  if (const auto link = watched.node->link()) link->Break();
+  Lose(node, linked ? Error(StatusCode::kDeadlineExceeded,
+                            "no answer from its agent for " + time +
+                                ", although the node can be reached: it may have been stopped, or "
+                                "hang")
+                    : Error(StatusCode::kDeadlineExceeded,
+                            "no connection for " + time + ": " + watched.state.detail()));
 }
 
 void NodeWatch::Forgive() {

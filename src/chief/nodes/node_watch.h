@@ -14,9 +14,11 @@
 #include "autodist/v1/plan.pb.h"
 #include "chief/loop/loop.h"
 #include "chief/nodes/node.h"
+#include "chief/nodes/node_clock.h"
 #include "chief/nodes/node_state.h"
 #include "chief/output/console.h"
 #include "chief/output/output_router.h"
+#include "launch/backoff.h"
 #include "launch/launcher.h"
 
 namespace autodist::chief {
@@ -106,11 +108,8 @@ class NodeWatch final : private NodeListener {
     bool attempt_over = false;
     bool cut_off = false;
     Status lost_because;
-    int64_t clock_ahead_ns = 0;
-    int64_t best_round_trip_ns = INT64_MAX;  // of a renewal: the offset is known to half of it
-    uint64_t renewal = 0;                    // the number of the last
-    uint64_t renewed = 0;                    // and of the last that was answered
-    int64_t renewal_sent_ns = 0;
+    std::optional<launch::Backoff> backoff;  // as long as its connections bring nothing
+    NodeClock clock;
   };
 
   // On gRPC's threads.
@@ -119,15 +118,16 @@ class NodeWatch final : private NodeListener {
   void OnClosed(uint32_t node, uint64_t connection, Status status) override;
 
   void TakeEvent(uint32_t node, v1::AgentEvent event);
-  void TakeRenewed(Watched& watched, const v1::LeaseRenewed& renewed);
   void TakeClosed(uint32_t node, uint64_t connection, const Status& status);
-  void Linked(uint32_t node, const launch::LaunchedNode& linked, Loop::Time broken);
+  void ConnectAgain(uint32_t node);
+  void Linked(uint32_t node, const launch::LaunchedNode& linked);
+  void TakeResumed(uint32_t node);
   void Left(uint32_t node);
   void Lose(uint32_t node, const Status& why);
+  void LoseUnheard(uint32_t node);
   void Renew(Watched& watched);
   Loop::Time Tick();
   Loop::Time CheckTimes(uint32_t node);
-  int64_t ByOurClock(const Watched& watched, int64_t time_ns) const;
   const std::string& AddressOf(uint32_t node) const;
 
   const v1::LaunchPlan& plan_;

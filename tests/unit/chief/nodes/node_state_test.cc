@@ -40,24 +40,24 @@ TEST_F(NodeStateTest, TellsEachPhaseOnce) {
 TEST_F(NodeStateTest, ABrokenConnectionGivesBackThePhaseBefore) {
   state_.Ready();
   state_.Running();
-  state_.Broken("reset", At(seconds(100)));
+  state_.Broken("reset", At(seconds(100)), At(seconds(103)));
   EXPECT_TRUE(state_.reconnecting());
   EXPECT_TRUE(state_.alive());
   EXPECT_EQ(state_.detail(), "reset");
   EXPECT_EQ(state_.lost_at(), At(seconds(160)));  // the lease runs since it was heard
-  state_.Broken("again", At(seconds(130)));
+  state_.Broken("again", At(seconds(130)), At(seconds(130)));
   EXPECT_EQ(state_.lost_at(), At(seconds(160)));
-  state_.Back(milliseconds(1500));
+  state_.Back(At(milliseconds(104'500)));
   EXPECT_EQ(state_.phase(), v1::NODE_PHASE_RUNNING);
   EXPECT_EQ(state_.detail(), "connected again after 1.5 s");
 }
 
 TEST_F(NodeStateTest, AStopMeanwhileIsKnownWhenItIsBack) {
   state_.Ready();
-  state_.Broken("reset", At(seconds(1)));
+  state_.Broken("reset", At(seconds(1)), At(seconds(1)));
   state_.Stopping();
   EXPECT_TRUE(state_.reconnecting());
-  state_.Back(seconds(2));
+  state_.Back(At(seconds(2)));
   EXPECT_EQ(state_.phase(), v1::NODE_PHASE_STOPPING);
 }
 
@@ -66,8 +66,8 @@ TEST_F(NodeStateTest, ALostNodeStaysSoUntilItIsReadyAgain) {
   state_.Lost("why");
   state_.Ended();
   state_.Stopping();
-  state_.Broken("reset", At(seconds(1)));
-  state_.Back(seconds(1));
+  state_.Broken("reset", At(seconds(1)), At(seconds(1)));
+  state_.Back(At(seconds(2)));
   EXPECT_EQ(state_.phase(), v1::NODE_PHASE_LOST);
   EXPECT_EQ(state_.detail(), "why");
   state_.Ready();
@@ -85,6 +85,23 @@ TEST_F(NodeStateTest, WhatWasSpentStoppedOurselvesDoesNotCount) {
   state_.Asked(At(seconds(14)), At(seconds(9)));
   state_.Forgive(At(seconds(21)));
   EXPECT_EQ(state_.SilentAt(At(seconds(9))), At(seconds(31)));
+}
+
+TEST_F(NodeStateTest, AConnectionIsNoAnswer) {
+  state_.Ready();
+  state_.Broken("reset", At(seconds(100)), At(seconds(103)));
+  state_.Linked(At(seconds(110)));
+  EXPECT_TRUE(state_.reconnecting());
+  EXPECT_EQ(state_.lost_at(), At(seconds(160)));
+  EXPECT_EQ(state_.SilentAt(At(seconds(100))), At(seconds(120)));  // and is given up
+  EXPECT_EQ(state_.SilentAt(At(seconds(111))), NodeState::Time::max());
+}
+
+TEST_F(NodeStateTest, ALeaseDoesNotRunWhileWeWereStoppedOurselves) {
+  state_.Ready();
+  state_.Forgive(At(seconds(500)));
+  state_.Broken("reset", At(seconds(100)), At(seconds(501)));
+  EXPECT_EQ(state_.lost_at(), At(seconds(560)));
 }
 
 TEST_F(NodeStateTest, WithAShortLeaseHalfOfItIsTheLimit) {

@@ -14,6 +14,7 @@ using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 class NodeWatchTest : public testing::Test, protected NodeWatchListener {
  protected:
@@ -112,6 +113,50 @@ TEST_F(NodeWatchTest, ASilentAgentIsTakenForCutOffAndReconnectedWith) {
   EXPECT_TRUE(watch_.Connected(2));
   EXPECT_THAT(lost_, IsEmpty());
   EXPECT_THAT(Told(), HasSubstr("node3: the connection is broken: nothing heard for 1"));
+}
+
+TEST_F(NodeWatchTest, AnAgentThatIsStoppedIsLostWhenItsLeaseIsOverAlthoughItsNodeTakesConnections) {
+  Start();
+  nodes_[2].silent = true;
+  Run(kLease - seconds(5));
+  EXPECT_THAT(lost_, IsEmpty());
+  EXPECT_TRUE(watch_.state(2).reconnecting());
+  Run(seconds(6));
+  EXPECT_THAT(lost_, ElementsAre(2));
+  EXPECT_LE(lost_after_, kLease);
+  EXPECT_THAT(Message(lost_because_), HasSubstr("although the node can be reached"));
+  EXPECT_LT(nodes_[2].resumes, 6);
+  EXPECT_THAT(Told(), Not(HasSubstr("connected again")));
+}
+
+TEST_F(NodeWatchTest, ANodeWhoseSessionsFailAtOnceIsTriedLessAndLessOften) {
+  Start();
+  nodes_[1].fails_at_once = true;
+  nodes_[1].Break();
+  Run(kLease - seconds(5));
+  EXPECT_THAT(lost_, IsEmpty());
+  EXPECT_GT(nodes_[1].resumes, 20);
+  EXPECT_LT(nodes_[1].resumes, 100);
+  Run(seconds(10));
+  EXPECT_THAT(lost_, ElementsAre(1));
+}
+
+TEST_F(NodeWatchTest, SessionsThatFailOnceTheyHaveAnsweredAreNoMoreUse) {
+  Start();
+  nodes_[1].fails_when_resumed = true;
+  nodes_[1].Break();
+  Run(seconds(60));
+  EXPECT_LT(nodes_[1].resumes, 100);
+  nodes_[1].fails_when_resumed = false;
+  Run(seconds(5));
+  EXPECT_TRUE(watch_.Connected(1));
+  // It has stood for a while: the next is made at once.
+  Run(seconds(15));
+  const int before = nodes_[1].resumes;
+  nodes_[1].Break();
+  Run(milliseconds(50));
+  EXPECT_EQ(nodes_[1].resumes, before + 1);
+  EXPECT_TRUE(watch_.Connected(1));
 }
 
 TEST_F(NodeWatchTest, WhatIsSentDuringACutArrivesOnceAfterIt) {
