@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -32,7 +33,7 @@ Job::Job(const v1::LaunchPlan& plan, JobOptions options, std::unique_ptr<Loop> l
     : plan_(plan),
       options_(std::move(options)),
       loop_(loop ? std::move(loop) : std::make_unique<Loop>()),
-      stop_(options_.launch.grace, options_.restarts.MayRestart()),
+      stop_(options_.launch.grace, options_.launch.lease, options_.restarts.MayRestart()),
       signals_(std::in_place, [this](int signal) { Signal(signal); }),
       console_(
           [this](uint32_t node, const v1::OutputAck& ack) { nodes_.node(node).Acknowledge(ack); }),
@@ -56,12 +57,12 @@ Job::~Job() {
   signals_.reset();
 }
 
-void Job::Signal(int signal) {
+void Job::Signal(int signal, const std::string& by) {
   if (const Loop::Time since = finishing_.since; since != Loop::Time{}) {
     if (loop_->Now() - since > kFinishLimit) _exit(finishing_.exit_code);
     return;
   }
-  loop_->Post([this, signal] { TakeSignal(signal); });
+  loop_->Post([this, signal, by] { TakeSignal(signal, by); });
 }
 
 int Job::Run() {
@@ -107,10 +108,12 @@ void Job::BeginAttempt(std::unique_ptr<Attempt> attempt) {
 void Job::RunAttempt() {
   loop_->RunUntil(
       [this] { return AttemptIsOver() || stop_.given_up() || attempt_->state().cause(); });
-  if (AwaitEnd([this] { return AttemptIsOver(); })) return;
+  if (AwaitEnd(false, [this] { return AttemptIsOver(); })) return;
   console_.Tell(LogLevel::kWarning,
                 base::Count(attempt_->state().running(), "rank") +
-                    " cannot be ended, not by SIGKILL either; waiting no longer");
+                    (nodes_.AnyReconnecting() ? " may not have ended, as a node does not answer"
+                                              : " cannot be ended, not by SIGKILL either") +
+                    "; waiting no longer");
   stop_.GraceIsOver();
 }
 
@@ -129,14 +132,14 @@ bool Job::AttemptIsOver() const {
 }
 
 // Until it is over or given up; false: what is ending has had its time.
-bool Job::AwaitEnd(const std::function<bool()>& over) {
+bool Job::AwaitEnd(bool leave, const std::function<bool()>& over) {
   bool overdue = false;
   const auto ended = [&] {
     if (over() || stop_.given_up()) return true;
     return overdue = stop_.EndIsOverdue(
                loop_->Now(), {console_.Busy(), console_.written(), nodes_.AnyReconnecting()});
   };
-  stop_.BeginEnd(loop_->Now());
+  stop_.BeginEnd(loop_->Now(), leave);
   while (!loop_->RunUntil(ended, stop_.end_limit())) {
   }
   return !overdue;
@@ -178,19 +181,23 @@ void Job::End(bool leave) {
     if (!state.alive()) return true;
     return !leave && (nodes_.AttemptIsOver(node) || state.reconnecting());
   };
-  AwaitEnd([&] { return nodes_.All(over); });
+  AwaitEnd(leave, [&] { return nodes_.All(over); });
   if (!leave) return;
   if (stop_.given_up()) {
     const auto told = [&](uint32_t node) { return over(node) || !nodes_.Connected(node); };
     loop_->RunUntil([&] { return nodes_.All(told); }, loop_->Now() + kLastWordLimit);
   }
-  const auto gone = base::Deadline::After(stop_.given_up() ? milliseconds(0) : kGoneLimit);
+  const auto left = std::chrono::duration_cast<milliseconds>(stop_.must_end() - loop_->Now());
+  const auto gone = base::Deadline::After(
+      stop_.given_up() ? milliseconds(0) : std::clamp(left, milliseconds(0), kGoneLimit));
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
     const std::string& address = plan_.nodes(static_cast<int>(i)).address();
     const auto link = nodes_.node(i).link();
     if (!over(i)) {
       console_.Tell(LogLevel::kWarning,
-                    address + ": the agent does not confirm that the job has ended there");
+                    address +
+                        ": the agent does not confirm that the job has ended there; what may "
+                        "be left ends with its lease, or by `autodist clean`");
     } else if (!stop_.given_up() && nodes_.state(i).phase() == v1::NODE_PHASE_ENDED && link &&
                !link->WaitClosed(gone)) {
       console_.Tell(LogLevel::kWarning, address + ": the agent has not gone");

@@ -36,8 +36,8 @@ class Job final : private NodeWatchListener {
   // left on any node that answers. Messages go to the log, the ranks' output to the terminal.
   int Run();
 
-  // As if this process had received it. Thread-safe.
-  void Signal(int signal);
+  // As if this process had received it; `by`: what sent it, if it is known. Thread-safe.
+  void Signal(int signal, const std::string& by = "");
 
   // As it was told last.
   const v1::JobStatus& status() const { return journal_.published(); }
@@ -48,7 +48,7 @@ class Job final : private NodeWatchListener {
   bool AttemptIsOver() const;
   bool Restart();  // false: that is the end
   void End(bool leave);
-  bool AwaitEnd(const std::function<bool()>& over);
+  bool AwaitEnd(bool leave, const std::function<bool()>& over);
   int Finish(int exit_code, const std::string& refusal);  // "": it was started
 
   void OnMemberEvent(uint32_t member, const v1::AgentEvent& event) override;
@@ -56,8 +56,8 @@ class Job final : private NodeWatchListener {
   void OnLost(uint32_t node, std::optional<uint32_t> member, const Status& why) override;
   void OnPhase(uint32_t node, v1::NodePhase phase, const std::string& why) override;
 
-  void TakeSignal(int signal);
-  void Interrupt(int signal);
+  void TakeSignal(int signal, const std::string& by);
+  void Interrupt(int signal, const std::string& by);
   void StopAttempt();
   Loop::Time CheckTimes();
 

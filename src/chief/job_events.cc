@@ -81,7 +81,7 @@ void Job::OnPhase(uint32_t node, v1::NodePhase phase, const std::string& why) {
   journal_.Record(std::move(event));
 }
 
-void Job::TakeSignal(int signal) {
+void Job::TakeSignal(int signal, const std::string& by) {
   switch (signal) {
     case SIGUSR1:
     case SIGUSR2:
@@ -97,11 +97,11 @@ void Job::TakeSignal(int signal) {
       if (journal_.phase() != v1::JOB_PHASE_LAUNCHING) hang_.AskForStacks(*attempt_);
       return;
     default:
-      return Interrupt(signal);
+      return Interrupt(signal, by);
   }
 }
 
-void Job::Interrupt(int signal) {
+void Job::Interrupt(int signal, const std::string& by) {
   const bool first = stop_.signal() == 0;
   const Action action = stop_.Interrupted(signal, loop_->Now());
   if (action == Action::kNone && !first) return;  // it came with the one before
@@ -110,13 +110,13 @@ void Job::Interrupt(int signal) {
   if (launching && action == Action::kStop) return starter_.Cancel();
   if (launching && action == Action::kKill) return nodes_.End(milliseconds(0), true);
   if (launching) return;
-  const std::string name = base::SignalName(signal);
+  const std::string name = by.empty() ? base::SignalName(signal) : by;
   journal_.Record("told to stop by " + name);
   if (action == Action::kStop) {
     console_.Tell(LogLevel::kInfo, name + ": the ranks have " +
                                        base::Seconds(options_.launch.grace) +
                                        " to end; once more kills them");
-    if (attempt_->state().Interrupted(signal)) StopAttempt();
+    if (attempt_->state().Interrupted(signal, by)) StopAttempt();
   } else if (action == Action::kKill) {
     console_.Tell(LogLevel::kInfo, name + ": killing what is left");
     attempt_->state().Killed();
@@ -149,7 +149,9 @@ Loop::Time Job::CheckTimes() {
   if (running && hang_.Hangs(*attempt_)) {
     journal_.Record("no rank gave a sign of life for " + base::Seconds(options_.hang_timeout));
   }
-  return std::min(timeout_at_, hang_.next(running));
+  const Loop::Time limit = stop_.end_limit();
+  return std::min(
+      {timeout_at_, hang_.next(running), limit > loop_->Now() ? limit : Loop::Time::max()});
 }
 
 }  // namespace autodist::chief

@@ -17,6 +17,9 @@ namespace {
 using base::Log;
 using base::LogLevel;
 
+// The one command that sends signals to the control socket.
+constexpr char kStopCommand[] = "`autodist stop`";
+
 int Run(const v1::LaunchPlan& plan, JobOptions options) {
   const std::string log_folder = options.log_folder;
   const bool detached = options.detached;
@@ -26,7 +29,8 @@ int Run(const v1::LaunchPlan& plan, JobOptions options) {
   control::AnnouncedJob announced(plan.job_id());
   options.on_status = [&](const v1::JobStatus& status) { announced.Changed(status); };
   Job job(plan, std::move(options));  // from here on Ctrl-C ends the job
-  const Status reachable = announced.Start([&job](int signal) { job.Signal(signal); });
+  const Status reachable =
+      announced.Start([&job](int signal) { job.Signal(signal, kStopCommand); });
   if (!reachable.ok() && detached) {
     base::LogFailure(reachable);
     return kExitCannotLaunch;

@@ -149,7 +149,8 @@ Result<AttemptStarter::Nodes> AttemptStarter::LaunchNodes(const Attempt& attempt
     });
   });
   loop_.RunUntil([&] {
-    return (launching->done == nodes_.size() && nodes_.AllResumed()) || stop_.given_up();
+    return (launching->done == nodes_.size() && nodes_.AllResumed()) ||
+           stop_.WaitsNoLonger(loop_.Now());
   });
   if (stop_.requested()) return Error(StatusCode::kCancelled, "interrupted");
   for (launch::LaunchedNode& node : launching->nodes) {
@@ -202,7 +203,7 @@ Result<AttemptStarter::Nodes> AttemptStarter::PrepareNodes(const Attempt& attemp
     for (const uint32_t node : members) {
       if (!nodes_.BeingLinked(node)) launcher_->GiveUp(node);
     }
-    loop_.RunUntil([&] { return done() || stop_.given_up(); });
+    loop_.RunUntil([&] { return done() || stop_.WaitsNoLonger(loop_.Now()); });
     return cut_off;
   }
   // That a connection is broken may be heard a little later than that a call failed with it.

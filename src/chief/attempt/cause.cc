@@ -61,7 +61,7 @@ std::string DescribeCause(const Cause& cause, const v1::LaunchPlan& plan) {
     case Cause::Kind::kNodeLost:
       return "node " + address() + " was lost: " + Message(cause.status);
     case Cause::Kind::kInterrupted:
-      return "stopped by " + base::SignalName(cause.signal);
+      return "stopped by " + (cause.by.empty() ? base::SignalName(cause.signal) : cause.by);
     case Cause::Kind::kTimedOut:
       return "stopped, as its time is up (--timeout)";
     case Cause::Kind::kHung:

@@ -21,6 +21,7 @@ struct Cause {
   // Of kRankFailed, where the rank called MPI_Abort, which counts, however it then ends; `exit` has
   // no more than the rank and the time.
   std::optional<v1::RankAborted> abort = std::nullopt;
+  std::string by = {};  // of kInterrupted: what sent it, if it is known
 };
 
 // The exit code that a shell would give: the program's own, or 128 + the signal; of an abort what

@@ -124,9 +124,9 @@ bool JobState::NodeLost(uint32_t node_rank, const Status& status) {
   return Stop({Cause::Kind::kNodeLost, node_rank, {}, status, 0});
 }
 
-bool JobState::Interrupted(int signal) {
+bool JobState::Interrupted(int signal, const std::string& by) {
   if (AllEnded()) return false;
-  return Stop({Cause::Kind::kInterrupted, 0, {}, OkStatus(), signal});
+  return Stop({Cause::Kind::kInterrupted, 0, {}, OkStatus(), signal, {}, by});
 }
 
 bool JobState::TimedOut() {

@@ -31,7 +31,7 @@ class JobState {
   bool RankExited(const v1::RankExited& exit);
   bool RankAborted(const v1::RankAborted& aborted);  // it will end, but has not yet
   bool NodeLost(uint32_t node_rank, const Status& status);
-  bool Interrupted(int signal);
+  bool Interrupted(int signal, const std::string& by = "");
   bool TimedOut();
   bool Hung();
   // SIGKILL has been sent to all ranks: such ends are consequences.

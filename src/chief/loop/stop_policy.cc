@@ -7,6 +7,7 @@ namespace autodist::chief {
 StopPolicy::Action StopPolicy::Interrupted(int signal, Time now) {
   if (now < killed_until_) return Action::kNone;
   const bool first = std::exchange(signal_, signal) == 0;
+  if (first) must_end_ = now + grace_ + kEndLimit - kOwnTime;
   if (first && may_restart_ && began_ && level_ == Action::kStop) return Action::kNone;
   switch (level_) {
     case Action::kNone:
@@ -15,6 +16,7 @@ StopPolicy::Action StopPolicy::Interrupted(int signal, Time now) {
     case Action::kStop:
       level_ = Action::kKill;
       killed_until_ = now + kSameSignal;
+      must_end_ = std::min(must_end_, now + kEndLimit - kOwnTime);
       break;
     case Action::kKill:
     case Action::kGiveUp:
@@ -31,13 +33,27 @@ StopPolicy::Action StopPolicy::TimedOut() {
   return level_;
 }
 
+void StopPolicy::BeginEnd(Time now, bool leave) {
+  leave_ = leave;
+  end_limit_ = now + (overdue_ ? kEndLimit : grace_ + kEndLimit);
+  lost_by_ = end_limit_ + lease_;
+}
+
+void StopPolicy::PutOff(Time now) {
+  end_limit_ = std::max(end_limit_, now + kEndLimit);
+  must_end_ = std::max(must_end_, now + kEndLimit);
+}
+
 bool StopPolicy::EndIsOverdue(Time now, const Progress& progress) {
-  if (progress.output_waits || progress.output_written != written_) {
-    written_ = progress.output_written;
-    end_limit_ = std::max(end_limit_, now + kEndLimit);
+  const bool writing =
+      std::exchange(output_.written, progress.output_written) != progress.output_written;
+  if (writing || !std::exchange(output_.waits, progress.output_waits)) output_.since = now;
+  if (writing || output_.waits) end_limit_ = std::max(end_limit_, now + kEndLimit);
+  if (output_.waits && now - output_.since >= kBlocked) PutOff(now);
+  if (progress.reconnecting) {  // it has not been told yet
+    end_limit_ = std::max(end_limit_, std::min(now + grace_ + kEndLimit, lost_by_));
   }
-  if (progress.reconnecting) end_limit_ = now + grace_ + kEndLimit;  // it has not been told yet
-  return now >= end_limit_;
+  return now >= end_limit();
 }
 
 }  // namespace autodist::chief

@@ -23,14 +23,21 @@ class StopPolicy {
 
   // How long agents may take to end what is left once the grace period is over.
   static constexpr std::chrono::milliseconds kEndLimit{10'000};
+  // Once it was told to stop, a job ends within the grace period and kEndLimit, whatever nodes do.
+  // So much of it is left for agents to leave that could not end their ranks, and for autodist.
+  static constexpr std::chrono::milliseconds kLeaveTime{3'000};
+  static constexpr std::chrono::milliseconds kOwnTime{1'000};
+  // A terminal or disk that has taken nothing for so long is blocked.
+  static constexpr std::chrono::milliseconds kBlocked{1'000};
   // Signals that come sooner after the one that kills mean the same; later ones, that autodist is
   // to wait no longer.
   static constexpr std::chrono::milliseconds kSameSignal{2'000};
 
+  // `lease`: a node that reconnects is lost then.
   // `may_restart`: a first signal while an attempt ends keeps the job from being started again, and
   // does nothing else.
-  StopPolicy(std::chrono::milliseconds grace, bool may_restart)
-      : grace_(grace), may_restart_(may_restart) {}
+  StopPolicy(std::chrono::milliseconds grace, std::chrono::milliseconds lease, bool may_restart)
+      : grace_(grace), lease_(lease), may_restart_(may_restart) {}
 
   // Each returns what to do because of it.
   Action Interrupted(int signal, Time now);
@@ -50,10 +57,18 @@ class StopPolicy {
   bool killing() const { return level_ >= Action::kKill; }
   bool given_up() const { return level_ == Action::kGiveUp; }
 
-  // What is running has been told to end: the time that it has for that begins.
-  void BeginEnd(Time now) { end_limit_ = now + (overdue_ ? kEndLimit : grace_ + kEndLimit); }
+  // What is running has been told to end: the time that it has for that begins. `leave`: so have
+  // the agents, and nothing follows.
+  void BeginEnd(Time now, bool leave);
   // As far as is known now.
-  Time end_limit() const { return end_limit_; }
+  Time end_limit() const {
+    if (must_end_ == Time::max()) return end_limit_;
+    return std::min(end_limit_, leave_ ? must_end_ : must_end_ - kLeaveTime);
+  }
+  // When a job that was told to stop has to have ended, whatever nodes do.
+  Time must_end() const { return must_end_; }
+  // Whether nothing is waited for any more.
+  bool WaitsNoLonger(Time now) const { return given_up() || now >= must_end_ - kLeaveTime; }
 
   struct Progress {
     bool output_waits = false;    // for a terminal or a disk of the chief's
@@ -61,15 +76,19 @@ class StopPolicy {
     bool reconnecting = false;    // a node that cannot have heard that it is to end
   };
   // Whether what is ending has had its time. As long as output arrives or waits for the terminal,
-  // it is not the agents that are slow; and a node that is cut off may come back.
+  // it is not the agents that are slow; and a node that is cut off may come back until it is lost.
+  // For a job that was told to stop only a terminal or disk of the chief's counts that is blocked.
   bool EndIsOverdue(Time now, const Progress& progress);
   // SIGKILL does not end the ranks: there is no use in another grace period.
   void GraceIsOver() { overdue_ = true; }
   // The chief itself has been stopped until now.
-  void Resumed(Time now) { end_limit_ = std::max(end_limit_, now + kEndLimit); }
+  void Resumed(Time now) { PutOff(now); }
 
  private:
+  void PutOff(Time now);
+
   const std::chrono::milliseconds grace_;
+  const std::chrono::milliseconds lease_;
   const bool may_restart_;
   Action level_ = Action::kNone;
   int signal_ = 0;
@@ -77,8 +96,15 @@ class StopPolicy {
   bool began_ = false;  // ranks have started
   bool overdue_ = false;
   Time killed_until_{};  // signals that come before belong to the one that kills
+  bool leave_ = false;
   Time end_limit_ = Time::max();
-  uint64_t written_ = 0;  // when the limit was set
+  Time lost_by_ = Time::max();  // what reconnects
+  Time must_end_ = Time::max();
+  struct {
+    uint64_t written = 0;
+    bool waits = false;
+    Time since{};  // it waits, and nothing was written
+  } output_;
 };
 
 }  // namespace autodist::chief

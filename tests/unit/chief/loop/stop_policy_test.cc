@@ -10,10 +10,12 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Action = StopPolicy::Action;
 
+constexpr seconds kLease{60};
+
 StopPolicy::Time At(milliseconds time) { return StopPolicy::Time(std::chrono::hours(1) + time); }
 
 TEST(StopPolicyTest, EachInterruptGoesFurther) {
-  StopPolicy policy(seconds(30), false);
+  StopPolicy policy(seconds(30), kLease, false);
   EXPECT_FALSE(policy.requested());
   EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(0))), Action::kStop);
   EXPECT_TRUE(policy.requested());
@@ -25,7 +27,7 @@ TEST(StopPolicyTest, EachInterruptGoesFurther) {
 }
 
 TEST(StopPolicyTest, SignalsThatComeWithTheOneThatKillsMeanTheSame) {
-  StopPolicy policy(seconds(30), false);
+  StopPolicy policy(seconds(30), kLease, false);
   policy.Interrupted(SIGINT, At(seconds(0)));
   EXPECT_EQ(policy.Interrupted(SIGINT, At(milliseconds(5))), Action::kKill);
   EXPECT_EQ(policy.Interrupted(SIGINT, At(milliseconds(6))), Action::kNone);
@@ -34,14 +36,14 @@ TEST(StopPolicyTest, SignalsThatComeWithTheOneThatKillsMeanTheSame) {
 }
 
 TEST(StopPolicyTest, WhatEndsAlreadyIsKilledByTheFirst) {
-  StopPolicy policy(seconds(30), false);
+  StopPolicy policy(seconds(30), kLease, false);
   policy.AttemptEnds();
   EXPECT_FALSE(policy.requested());
   EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(0))), Action::kKill);
 }
 
 TEST(StopPolicyTest, AFailedAttemptThatWouldBeRestartedIsNotByTheFirst) {
-  StopPolicy policy(seconds(30), true);
+  StopPolicy policy(seconds(30), kLease, true);
   policy.AttemptBegins();
   policy.AttemptEnds();
   EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(0))), Action::kNone);
@@ -50,39 +52,39 @@ TEST(StopPolicyTest, AFailedAttemptThatWouldBeRestartedIsNotByTheFirst) {
 }
 
 TEST(StopPolicyTest, ALaunchThatEndsWithoutAnAttemptIsKilledByTheFirst) {
-  StopPolicy policy(seconds(30), true);
+  StopPolicy policy(seconds(30), kLease, true);
   policy.AttemptEnds();
   EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(0))), Action::kKill);
 }
 
 TEST(StopPolicyTest, ANewAttemptIsAskedToEndAgain) {
-  StopPolicy policy(seconds(30), true);
+  StopPolicy policy(seconds(30), kLease, true);
   policy.AttemptEnds();
   policy.AttemptBegins();
   EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(0))), Action::kStop);
 }
 
 TEST(StopPolicyTest, TimeThatIsUpStopsOnceAndKeepsFromRestarting) {
-  StopPolicy policy(seconds(30), true);
+  StopPolicy policy(seconds(30), kLease, true);
   EXPECT_EQ(policy.TimedOut(), Action::kStop);
   EXPECT_TRUE(policy.requested());
   EXPECT_EQ(policy.TimedOut(), Action::kNone);
 }
 
 TEST(StopPolicyTest, WhatEndsHasItsGracePeriodAndSomeMore) {
-  StopPolicy policy(seconds(30), false);
+  StopPolicy policy(seconds(30), kLease, false);
   EXPECT_EQ(policy.end_limit(), StopPolicy::Time::max());
-  policy.BeginEnd(At(seconds(0)));
+  policy.BeginEnd(At(seconds(0)), false);
   EXPECT_FALSE(policy.EndIsOverdue(At(milliseconds(39'999)), {}));
   EXPECT_TRUE(policy.EndIsOverdue(At(seconds(40)), {}));
   policy.GraceIsOver();
-  policy.BeginEnd(At(seconds(40)));
+  policy.BeginEnd(At(seconds(40)), false);
   EXPECT_EQ(policy.end_limit(), At(seconds(50)));
 }
 
 TEST(StopPolicyTest, OutputThatArrivesOrWaitsPutsTheEndOff) {
-  StopPolicy policy(seconds(1), false);
-  policy.BeginEnd(At(seconds(0)));
+  StopPolicy policy(seconds(1), kLease, false);
+  policy.BeginEnd(At(seconds(0)), false);
   EXPECT_FALSE(policy.EndIsOverdue(At(seconds(11)), {false, 100, false}));
   EXPECT_TRUE(policy.EndIsOverdue(At(seconds(21)), {false, 100, false}));
   EXPECT_FALSE(policy.EndIsOverdue(At(seconds(21)), {true, 100, false}));
@@ -90,10 +92,54 @@ TEST(StopPolicyTest, OutputThatArrivesOrWaitsPutsTheEndOff) {
 }
 
 TEST(StopPolicyTest, ANodeThatHasNotHeardOfTheEndHasAllOfItsTime) {
-  StopPolicy policy(seconds(5), false);
-  policy.BeginEnd(At(seconds(0)));
+  StopPolicy policy(seconds(5), kLease, false);
+  policy.BeginEnd(At(seconds(0)), false);
   EXPECT_FALSE(policy.EndIsOverdue(At(seconds(15)), {false, 0, true}));
   EXPECT_EQ(policy.end_limit(), At(seconds(30)));
+}
+
+TEST(StopPolicyTest, ANodeThatReconnectsAgainAndAgainPutsTheEndOffForNoMoreThanALease) {
+  StopPolicy policy(seconds(5), kLease, false);
+  policy.BeginEnd(At(seconds(0)), false);
+  for (int second = 1; second < 75; ++second) {
+    EXPECT_FALSE(policy.EndIsOverdue(At(seconds(second)), {false, 0, true})) << second;
+  }
+  EXPECT_TRUE(policy.EndIsOverdue(At(seconds(75)), {false, 0, true}));
+}
+
+TEST(StopPolicyTest, AJobThatIsToldToStopEndsInTimeWhateverNodesDo) {
+  StopPolicy policy(seconds(5), kLease, false);
+  policy.Interrupted(SIGINT, At(seconds(0)));
+  policy.BeginEnd(At(seconds(0)), false);
+  bool overdue = false;
+  milliseconds time{0};
+  for (; !overdue; time += milliseconds(500)) {  // floods, and reconnects
+    overdue = policy.EndIsOverdue(At(time), {true, static_cast<uint64_t>(time.count()), true});
+  }
+  EXPECT_LT(time, seconds(5) + StopPolicy::kEndLimit - StopPolicy::kLeaveTime);
+  policy.GraceIsOver();
+  policy.BeginEnd(At(time), true);
+  EXPECT_FALSE(policy.EndIsOverdue(At(time), {false, 0, true}));
+  EXPECT_TRUE(policy.EndIsOverdue(At(seconds(14)), {false, 0, true}));
+}
+
+TEST(StopPolicyTest, ASecondSignalLeavesNoTimeForGrace) {
+  StopPolicy policy(seconds(300), kLease, false);
+  policy.Interrupted(SIGINT, At(seconds(0)));
+  EXPECT_GT(policy.must_end(), At(seconds(300)));
+  policy.Interrupted(SIGINT, At(seconds(5)));
+  EXPECT_LE(policy.must_end(), At(seconds(15)));
+}
+
+TEST(StopPolicyTest, ATerminalThatTakesNothingIsWaitedForAlsoByAJobThatIsToldToStop) {
+  StopPolicy policy(seconds(5), kLease, false);
+  policy.Interrupted(SIGINT, At(seconds(0)));
+  policy.BeginEnd(At(seconds(0)), true);
+  for (int second = 0; second < 600; ++second) {
+    EXPECT_FALSE(policy.EndIsOverdue(At(seconds(second)), {true, 7, false})) << second;
+  }
+  EXPECT_FALSE(policy.EndIsOverdue(At(seconds(601)), {false, 8, false}));
+  EXPECT_TRUE(policy.EndIsOverdue(At(seconds(610)), {false, 8, false}));
 }
 
 }  // namespace
