@@ -28,8 +28,8 @@ constexpr milliseconds kCloseLimit{1000};
 // Of a rank's requests, of which the chief takes 1 MiB; more is not to hold up the link to it.
 constexpr int kLargestFromRank = 2 << 20;
 constexpr milliseconds kLookInterval{1000};  // at whether the lease still runs
-// More than the grace period: then the agent hangs, on a disk or a file system, say.
-constexpr std::chrono::seconds kHangLimit{15};
+// Later than it should be, a heartbeat that does not come tells the guardian that none will.
+constexpr milliseconds kBeatSlack{3000};
 constexpr char kNoGuardian[] = "its agent's guardian was killed, so the agent ended its ranks";
 
 void PrepareSignals() {
@@ -60,12 +60,6 @@ std::unique_ptr<grpc::Server> StartServer(grpc::Service& service, int largest_me
   return builder.BuildAndStart();
 }
 
-// Whatever hangs in the kernel must not keep the agent, and with it the ranks: SIGALRM kills it,
-// and the guardian ends what is left.
-void LeaveWithin(milliseconds time) {
-  alarm(static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(time).count()));
-}
-
 // Where it was started from: the file may have been replaced since.
 std::string OwnProgram() {
   std::error_code error;
@@ -82,11 +76,12 @@ Status Agent::Build() {
           options_.folder.pmix(),
           {[this] { life_.Renew(); }, [this](bool expected) { life_.ExpectSilence(expected); },
            [this](bool suspended) { life_.Suspend(suspended); },
-           [this](bool open) { SessionChanged(open); },
+           [this](bool open) {
+             if (!open) life_.Suspend(false);
+           },
            [this](std::string key) { admission_->SetKey(std::move(key)); }},
           [this] { life_.End(); }));
   lock_.Reset(open(options_.folder.lock().c_str(), O_RDWR | O_CLOEXEC));
-  TakeLock(lock_.get(), JobLock::kChiefInCharge);
   options_.folder_lock.Reset();
   chief_server_ = StartServer(core_->service(), rpc::kLargestMessage);
   rank_server_ = StartServer(core_->rendezvous(), kLargestFromRank);
@@ -99,30 +94,21 @@ Status Agent::Build() {
   return OkStatus();
 }
 
-void Agent::SessionChanged(bool open) {
-  {
-    const std::lock_guard lock(in_charge_mutex_);
-    had_session_ = true;
-    SetInCharge(open);
-  }
-  if (!open) life_.Suspend(false);
+void Agent::Beat(milliseconds within) {
+  if (options_.heartbeat) options_.heartbeat->Beat(within + kBeatSlack);
 }
 
-void Agent::SetInCharge(bool in_charge) {
-  in_charge_ = in_charge;
-  if (in_charge) {
-    TakeLock(lock_.get(), JobLock::kChiefInCharge);
-  } else {
-    ReleaseLock(lock_.get(), JobLock::kChiefInCharge);
-  }
+// Whatever hangs in the kernel must not keep the agent, and with it the ranks: SIGALRM kills it,
+// and the guardian ends what is left.
+void Agent::LeaveWithin(milliseconds time) {
+  Beat(time);
+  alarm(static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(time).count()));
 }
 
 std::vector<Admission::Watched> Agent::Watched() {
   return {{options_.starter.get(),
            [this] {
              life_.StarterGone();
-             const std::lock_guard lock(in_charge_mutex_);
-             if (!had_session_) SetInCharge(false);
              return false;
            }},
           {options_.guardian.get(),
@@ -135,7 +121,7 @@ std::vector<Admission::Watched> Agent::Watched() {
           {terms_.get(), [this] {
              signalfd_siginfo taken;
              (void)!read(terms_.get(), &taken, sizeof taken);
-             if (in_charge_) return true;
+             if (LockHolder(lock_.get(), JobLock::kChiefInCharge)) return true;
              cleaned_ = true;
              life_.Expire();
              return false;
@@ -144,7 +130,10 @@ std::vector<Admission::Watched> Agent::Watched() {
 
 // The chief may be cut off just now: as long as the lease runs it may come back for the rest.
 void Agent::AwaitDelivery() {
-  const auto look = [this] { return std::min(life_.expires(), Deadline::After(kLookInterval)); };
+  const auto look = [this] {
+    Beat(options_.lease);
+    return std::min(life_.expires(), Deadline::After(kLookInterval));
+  };
   while (!core_->events().WaitUntilDelivered(look()) && !life_.expires().Expired()) {
   }
 }
@@ -174,7 +163,7 @@ Result<AgentResult> Agent::Run() {
   AD_ASSIGN_OR_RETURN(base::FdPair stop, base::Pipe());
   std::jthread admission([&] { admission_->Run(stop.first.get(), Watched()); });
 
-  const bool ended = life_.WaitForEnd();
+  const bool ended = life_.WaitForEnd(kLookInterval, [this] { Beat(options_.lease); });
   if (ended) {
     AwaitDelivery();
     LeaveWithin(kHangLimit);

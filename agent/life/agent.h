@@ -6,10 +6,11 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <vector>
 
 #include "agent/life/agent_core.h"
+#include "agent/life/heartbeat.h"
 #include "agent/life/job_folder.h"
 #include "agent/life/lifetime.h"
 #include "agent/link/admission.h"
@@ -19,14 +20,15 @@ namespace autodist::agent {
 
 struct AgentOptions {
   JobFolder folder;
-  base::UniqueFd folder_lock;  // until others can see that a chief is in charge
+  base::UniqueFd folder_lock;  // until others can see that there is a guardian
   AgentSockets sockets;
   // Ends when the process that started the agent does. If no chief has opened a session by then,
   // none will come.
   base::UniqueFd starter;
-  base::UniqueFd guardian;          // ends when the guardian does
-  std::chrono::milliseconds lease;  // without a word from the chief, the agent ends the job
-  std::chrono::milliseconds grace;  // between the stop signal and SIGKILL when it does
+  base::UniqueFd guardian;                  // ends when the guardian does
+  std::chrono::milliseconds lease;          // without a word from the chief, the agent ends the job
+  std::chrono::milliseconds grace;          // between the stop signal and SIGKILL when it does
+  std::optional<Heartbeat> heartbeat = {};  // for the guardian
 };
 
 // How it ended, as its exit status.
@@ -36,6 +38,9 @@ enum AgentResult : int {
   kLeaseExpired = 3,
   kCleaned = 4,  // by SIGTERM, while no chief was in charge
 };
+
+// More than the grace period: then an agent hangs, on a disk or a file system, say.
+inline constexpr std::chrono::seconds kHangLimit{15};
 
 class Agent {
  public:
@@ -51,18 +56,14 @@ class Agent {
   void AwaitDelivery();
   void EndJob();  // because nobody is in charge any more
   void RemoveFolder();
-  void SessionChanged(bool open);
-  void SetInCharge(bool in_charge);  // in_charge_mutex_ held
+  void Beat(std::chrono::milliseconds within);
+  void LeaveWithin(std::chrono::milliseconds time);
   std::vector<Admission::Watched> Watched();
 
   AgentOptions options_;
   Lifetime life_;
   base::UniqueFd lock_;
   base::UniqueFd terms_;  // signalfd: SIGTERM
-  std::mutex in_charge_mutex_;
-  bool had_session_ = false;  // guarded by in_charge_mutex_
-  // A chief is: one that prepares the node has no session yet, but us started.
-  std::atomic<bool> in_charge_ = true;
   std::atomic<bool> cleaned_ = false;
   std::atomic<bool> guardian_gone_ = false;
   std::unique_ptr<Admission> admission_;

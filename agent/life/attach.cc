@@ -49,9 +49,22 @@ bool HasGuardian(const JobFolder& folder) {
   return lock.valid() && LockHolder(lock.get(), JobLock::kGuardian).has_value();
 }
 
+// So that others see that there is a chief: as long as we do. Nothing else may open the lock file.
+base::UniqueFd TakeCharge(const JobFolder& folder) {
+  base::UniqueFd lock(open(folder.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  ShareLock(lock.get(), JobLock::kChiefInCharge);
+  return lock;
+}
+
+struct Connection {
+  base::UniqueFd socket = {};  // invalid: there is no agent
+  base::UniqueFd charge = {};
+  pid_t guardian = 0;  // if it is our child
+};
+
 // Runs guardian and agent in processes that belong to no terminal and no login, and outlive this
 // one.
-Result<pid_t> Detach(AgentOptions options, const base::UniqueFd& our_end) {
+Result<pid_t> Detach(AgentOptions options, const Connection& ours) {
   AD_ASSIGN_OR_RETURN(base::FdPair starter, base::Pipe());
   const pid_t child = fork();
   if (child < 0) return ErrnoError(errno, "fork");
@@ -60,7 +73,8 @@ Result<pid_t> Detach(AgentOptions options, const base::UniqueFd& our_end) {
     return child;
   }
   starter.second.Reset();
-  close(our_end.get());
+  close(ours.socket.get());
+  close(ours.charge.get());
   options.starter = std::move(starter.first);
   setsid();
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -73,11 +87,6 @@ Result<pid_t> Detach(AgentOptions options, const base::UniqueFd& our_end) {
   _exit(Guard(std::move(options)));
 }
 
-struct Connection {
-  base::UniqueFd socket;  // invalid: there is no agent
-  pid_t guardian = 0;     // if it is our child
-};
-
 Result<Connection> StartAgent(const Request& request, base::UniqueFd folder) {
   AgentOptions options{request.folder, std::move(folder), {}, {}, {}, request.lease, request.grace};
   AD_ASSIGN_OR_RETURN(options.sockets.chief_listener,
@@ -85,16 +94,22 @@ Result<Connection> StartAgent(const Request& request, base::UniqueFd folder) {
   AD_ASSIGN_OR_RETURN(options.sockets.rank_listener, base::ListenAt(request.folder.rank_socket()));
   AD_ASSIGN_OR_RETURN(base::FdPair first, base::StreamSocketPair());
   options.sockets.first_chief = std::move(first.first);
-  Connection connection{std::move(first.second)};
-  AD_ASSIGN_OR_RETURN(connection.guardian, Detach(std::move(options), connection.socket));
+  Connection connection{std::move(first.second), TakeCharge(request.folder)};
+  AD_ASSIGN_OR_RETURN(connection.guardian, Detach(std::move(options), connection));
+  return connection;
+}
+
+Connection ConnectAndTakeCharge(const JobFolder& folder) {
+  Connection connection{Connect(folder)};
+  if (connection.socket.valid()) connection.charge = TakeCharge(folder);
   return connection;
 }
 
 Result<Connection> StartOrConnect(const Request& request) {
-  if (!request.start) return Connection{Connect(request.folder)};
+  if (!request.start) return ConnectAndTakeCharge(request.folder);
   for (;;) {
     AD_ASSIGN_OR_RETURN(base::UniqueFd folder, request.folder.Lock());
-    Connection connection{Connect(request.folder)};
+    Connection connection = ConnectAndTakeCharge(request.folder);
     if (connection.socket.valid()) return connection;
     if (!HasGuardian(request.folder)) return StartAgent(request, std::move(folder));
     // An agent of before is gone, and its guardian still at work.
@@ -123,12 +138,13 @@ CopyEnd CopyAll(int from, int to, bool& copied_any) {
 //
 // Each direction has a thread, as what one of them waits for must not hold up the other; and not
 // non-blocking descriptors, as stdin and stdout may be shared with others, who would not expect it.
-bool PassBytes(int socket) {
+bool PassBytes(int socket, int charge) {
   static std::atomic<bool> chief_ended = false;  // the thread may outlive this call
-  std::thread([socket] {
+  std::thread([socket, charge] {
     bool any = false;
     if (CopyAll(STDIN_FILENO, socket, any) == CopyEnd::kNotTaken) return;
     chief_ended = true;
+    ReleaseLock(charge, JobLock::kChiefInCharge);
     shutdown(socket, SHUT_WR);
   }).detach();
   bool any = false;
@@ -178,7 +194,9 @@ int Attach(int argc, char** argv) {
       there ? rpc::ReadyLine(request.nonce)
             : rpc::GoneLine(request.nonce) + request.folder.ReadEndReason() + "\n";
   if (!base::WriteAll(STDOUT_FILENO, line, base::Deadline::Never()).ok()) return 1;
-  if (there && PassBytes(connection->socket.get())) AwaitGuardian(*connection, request.folder);
+  if (there && PassBytes(connection->socket.get(), connection->charge.get())) {
+    AwaitGuardian(*connection, request.folder);
+  }
   return 0;
 }
 

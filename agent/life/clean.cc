@@ -56,10 +56,13 @@ void KillOrphans(const JobFolder& folder) {
   if (cgroup) cgroup->Remove();
 }
 
-// Asks a guardian to end its job.
+// Asks a guardian to end its job, also one that was stopped.
 bool Terminate(pid_t guardian, int lock) {
   if (guardian <= 0) return false;  // of another machine or container, which shares our /tmp
-  return Send(SIGTERM, guardian, [&] { return LockHolder(lock, JobLock::kGuardian) == guardian; });
+  const auto is_meant = [&] { return LockHolder(lock, JobLock::kGuardian) == guardian; };
+  const bool told = Send(SIGTERM, guardian, is_meant);
+  Send(SIGCONT, guardian, is_meant);
+  return told;
 }
 
 const char* CleanJob(const JobFolder& folder) {

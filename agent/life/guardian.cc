@@ -6,11 +6,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <optional>
 #include <string>
 
 #include "agent/life/cgroup.h"
+#include "agent/life/heartbeat.h"
 #include "base/signal_name.h"
 #include "base/wall_clock.h"
 #include "process/process_tree.h"
@@ -18,21 +21,57 @@
 namespace autodist::agent {
 namespace {
 
+using std::chrono::milliseconds;
+
+constexpr milliseconds kBeatInterval{1'000};            // at which it is looked for
 constexpr size_t kLargestLog = 3000;                    // of an agent that could not even start
 constexpr timespec kOrphanSweepInterval{0, 5'000'000};  // what was killed takes a moment to end
 
-// Waits for the agent; SIGTERM is passed on to it. Returns its wait status.
-int AwaitAgent(pid_t agent, const sigset_t& signals) {
-  for (;;) {
-    siginfo_t info;
-    if (sigwaitinfo(&signals, &info) == SIGTERM) kill(agent, SIGTERM);
-    for (int status = 0;;) {
-      const pid_t pid = waitpid(-1, &status, WNOHANG);
-      if (pid <= 0) break;
-      if (pid == agent) return status;  // others are orphans, of which the agent's end is to tell
+struct AgentEnd {
+  int status;
+  bool hung;  // it was killed for that
+};
+
+class AgentWatch {
+ public:
+  AgentWatch(pid_t agent, const sigset_t& signals, milliseconds grace)
+      : agent_(agent), signals_(signals), end_limit_(grace + kHangLimit) {}
+
+  // Until it has ended, of itself or because it does not run any more.
+  AgentEnd Await(const Heartbeat& heartbeat, int lock) {
+    bool told_to_end = false;
+    bool hung = false;
+    MissedBeats missed(kBeatInterval);
+    for (;;) {
+      const timespec interval{kBeatInterval.count() / 1000, 0};
+      const int signal = sigtimedwait(&signals_, nullptr, &interval);
+      if (const auto status = TakeEnded()) return {*status, hung};
+      if (signal == SIGTERM && !LockHolder(lock, JobLock::kChiefInCharge)) {
+        told_to_end = true;
+        kill(agent_, SIGTERM);
+        kill(agent_, SIGCONT);  // it may have been stopped
+      }
+      if (signal >= 0) continue;
+      missed.Look(heartbeat.beats());
+      const milliseconds limit = heartbeat.within();
+      hung = missed.missed() >= (told_to_end ? std::min(limit, end_limit_) : limit);
+      if (hung) kill(agent_, SIGKILL);
     }
   }
-}
+
+ private:
+  std::optional<int> TakeEnded() const {
+    for (int status = 0;;) {
+      const pid_t pid = waitpid(-1, &status, WNOHANG);
+      if (pid <= 0) return std::nullopt;
+      if (pid == agent_) return status;  // others are orphans, of which the agent's end is to tell
+    }
+  }
+
+  const pid_t agent_;
+  const sigset_t& signals_;
+  const milliseconds end_limit_;
+};
 
 // The agent's end has given us whatever it had not ended.
 void EndOrphans(const sigset_t& signals, const std::optional<Cgroup>& cgroup) {
@@ -45,8 +84,12 @@ void EndOrphans(const sigset_t& signals, const std::optional<Cgroup>& cgroup) {
 }
 
 // What a chief that comes later is told; "" if the chief of the job ended it.
-std::string EndReason(int status, std::chrono::milliseconds lease, const std::string& log) {
+std::string EndReason(const AgentEnd& end, milliseconds lease, const std::string& log) {
+  const int status = end.status;
   const std::string when = ", at " + base::LocalTime("%F %T") + " by its clock";
+  if (end.hung) {
+    return "its agent was stopped or hung, so that it was killed, and with it its ranks" + when;
+  }
   if (WIFSIGNALED(status)) {
     if (WTERMSIG(status) == SIGALRM) {
       return "its agent hung when it had to end, so that its ranks were killed" + when;
@@ -80,27 +123,31 @@ int Guard(AgentOptions options) {
   process::AdoptOrphans();
 
   const JobFolder folder = options.folder;
-  const std::chrono::milliseconds lease = options.lease;
+  const milliseconds lease = options.lease;
+  const milliseconds grace = options.grace;
   const base::UniqueFd lock(open(folder.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!TakeLock(lock.get(), JobLock::kGuardian)) return kFailed;
   const base::UniqueFd ageing = folder.KeepFromAgeing();
   folder.RemoveEndReason();
 
   Result<base::FdPair> ours = base::Pipe();
-  if (!ours.ok()) return kFailed;
+  const Result<Heartbeat> heartbeat = Heartbeat::Make();
+  if (!ours.ok() || !heartbeat.ok()) return kFailed;
   const std::optional<Cgroup> cgroup = Cgroup::Make(folder);
   const pid_t agent = fork();
   if (agent == 0) {
     if (cgroup) cgroup->Enter();
     ours->second.Reset();
     options.guardian = std::move(ours->first);
+    options.heartbeat = *heartbeat;
     _exit(Agent::Main(std::move(options)));
   }
   { const AgentOptions not_ours = std::move(options); }  // the agent's alone from here on
   ours->first.Reset();
-  const int status = agent < 0 ? W_EXITCODE(kFailed, 0) : AwaitAgent(agent, signals);
+  const AgentEnd end = agent < 0 ? AgentEnd{W_EXITCODE(kFailed, 0), false}
+                                 : AgentWatch(agent, signals, grace).Await(*heartbeat, lock.get());
   EndOrphans(signals, cgroup);
-  const std::string reason = EndReason(status, lease, folder.log());
+  const std::string reason = EndReason(end, lease, folder.log());
   if (!reason.empty()) folder.WriteEndReason(reason);
   folder.Remove();
   return 0;

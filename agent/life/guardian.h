@@ -1,5 +1,5 @@
 // The process that outlives an agent: it starts the agent, and ends what is left if the agent is
-// killed.
+// killed, or cannot do so because it is stopped or hangs.
 #pragma once
 
 #include "agent/life/agent.h"

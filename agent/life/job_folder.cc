@@ -161,6 +161,12 @@ bool TakeLock(int lock_file, JobLock which) {
   return fcntl(lock_file, F_SETLK, &lock) == 0;
 }
 
+bool ShareLock(int lock_file, JobLock which) {
+  struct flock lock = LockOf(which);
+  lock.l_type = F_RDLCK;
+  return fcntl(lock_file, F_SETLK, &lock) == 0;
+}
+
 void ReleaseLock(int lock_file, JobLock which) {
   struct flock lock = LockOf(which);
   lock.l_type = F_UNLCK;

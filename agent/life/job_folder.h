@@ -67,10 +67,11 @@ class JobFolder {
 // the process that holds them.
 enum class JobLock : int {
   kGuardian,  // held while anything of the job may be left: by the guardian, or the agent for it
-  kChiefInCharge,  // held by the agent while a chief's session is open
+  kChiefInCharge,  // shared by each `attach` that has a chief at its other end
 };
-// Holds it until the process ends or Release; `lock_file` must stay open.
+// Holds it until the process ends, Release, or the process closes any descriptor of the file.
 bool TakeLock(int lock_file, JobLock which);
+bool ShareLock(int lock_file, JobLock which);
 void ReleaseLock(int lock_file, JobLock which);
 // Blocks until nobody holds it.
 void AwaitLock(int lock_file, JobLock which);

@@ -1,5 +1,7 @@
 #include "agent/life/lifetime.h"
 
+#include <algorithm>
+
 namespace autodist::agent {
 
 using base::Deadline;
@@ -45,10 +47,13 @@ void Lifetime::End() {
   changed_.notify_all();
 }
 
-bool Lifetime::WaitForEnd() {
+bool Lifetime::WaitForEnd(std::chrono::milliseconds interval,
+                          const std::function<void()>& waiting) {
   std::unique_lock lock(mutex_);
   while (!ended_ && !expired_at_ && (Held() || !expires_.Expired())) {
-    changed_.wait_until(lock, (Held() ? Deadline::Never() : expires_).when());
+    waiting();
+    const Deadline next = Deadline::After(interval);
+    changed_.wait_until(lock, (Held() ? next : std::min(expires_, next)).when());
   }
   return ended_;
 }

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <optional>
 
@@ -29,8 +30,9 @@ class Lifetime {
   // Nothing is left on the node.
   void End();
 
-  // True when everything has ended, false when the lease has expired.
-  bool WaitForEnd();
+  // True when everything has ended, false when the lease has expired. `waiting` is called again and
+  // again, once an interval.
+  bool WaitForEnd(std::chrono::milliseconds interval, const std::function<void()>& waiting);
   base::Deadline expires() const;  // as it is now
 
  private:

@@ -15,6 +15,7 @@
 #include <filesystem>
 
 #include "base/unix_socket.h"
+#include "process/process_tree.h"
 #include "rpc/bootstrap_lines.h"
 #include "rpc/channel.h"
 #include "support/block_sigchld.h"
@@ -70,6 +71,12 @@ class GuardianTest : public testing::Test {
     stub_ = v1::AgentService::NewStub(*rpc::ChannelOver(std::move(socket)));
     StartRank();
     lock_.Reset(open(folder_.lock().c_str(), O_RDWR | O_CLOEXEC));
+    const auto guardian = LockHolder(lock_.get(), JobLock::kGuardian);
+    ASSERT_TRUE(guardian);
+    for (const pid_t pid : process::Descendants(*guardian)) {
+      if (process::ParentOf(pid) == *guardian) agent_ = pid;
+    }
+    ASSERT_NE(agent_, 0);
   }
 
   void StartRank() {
@@ -113,6 +120,7 @@ class GuardianTest : public testing::Test {
   const JobFolder folder_{job_, "0"};
   base::UniqueFd lock_;
   pid_t attach_ = 0;
+  pid_t agent_ = 0;
   pid_t rank_ = 0;
   pid_t daemon_ = 0;
   std::unique_ptr<v1::AgentService::Stub> stub_;
@@ -121,11 +129,9 @@ class GuardianTest : public testing::Test {
 
 TEST_F(GuardianTest, EndsWhatAKilledAgentLeaves) {
   ASSERT_NO_FATAL_FAILURE(Start());
-  const auto agent = LockHolder(lock_.get(), JobLock::kChiefInCharge);
-  ASSERT_TRUE(agent);
-  kill(*agent, SIGKILL);
+  kill(agent_, SIGKILL);
   AwaitAttach();
-  EXPECT_TRUE(IsGone(*agent));
+  EXPECT_TRUE(IsGone(agent_));
   EXPECT_FALSE(std::filesystem::exists(folder_.path()));
   EXPECT_THAT(folder_.ReadEndReason(),
               HasSubstr("its agent was killed by SIGKILL, and with it its ranks, at 2"));
@@ -192,6 +198,42 @@ TEST_F(GuardianTest, TermEndsAnAgentThatWaitsForItsChiefToHearTheLast) {
   kill(*guardian, SIGTERM);
   AwaitLock(lock_.get(), JobLock::kGuardian);
   EXPECT_FALSE(std::filesystem::exists(folder_.path()));
+}
+
+TEST_F(GuardianTest, EndsWhatAStoppedAgentLeavesWhenItsLeaseIsOver) {
+  ASSERT_NO_FATAL_FAILURE(Start("1000"));
+  kill(agent_, SIGSTOP);
+  AwaitAttach();
+  EXPECT_TRUE(IsGone(agent_));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path()));
+  EXPECT_THAT(folder_.ReadEndReason(), HasSubstr("its agent was stopped or hung, so that it was"));
+}
+
+TEST_F(GuardianTest, TermEndsAStoppedAgentThatNoChiefIsInChargeOf) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  const auto guardian = LockHolder(lock_.get(), JobLock::kGuardian);
+  ASSERT_TRUE(guardian);
+  kill(agent_, SIGSTOP);
+  kill(attach_, SIGKILL);
+  waitpid(std::exchange(attach_, 0), nullptr, 0);
+  EXPECT_FALSE(LockHolder(lock_.get(), JobLock::kChiefInCharge));  // although it has not heard
+  kill(*guardian, SIGTERM);
+  AwaitLock(lock_.get(), JobLock::kGuardian);
+  EXPECT_TRUE(IsGone(rank_));
+  EXPECT_TRUE(IsGone(daemon_));
+  EXPECT_THAT(folder_.ReadEndReason(), HasSubstr("it was ended by `autodist clean`"));
+}
+
+TEST_F(GuardianTest, AChiefIsInChargeUntilItCloses) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  EXPECT_EQ(LockHolder(lock_.get(), JobLock::kChiefInCharge), attach_);
+  kill(agent_, SIGSTOP);  // which would let `attach` end
+  chief_.reset();
+  stub_.reset();
+  AwaitLock(lock_.get(), JobLock::kChiefInCharge);
+  EXPECT_EQ(kill(attach_, 0), 0);
+  kill(agent_, SIGKILL);
+  AwaitLock(lock_.get(), JobLock::kGuardian);
 }
 
 TEST_F(GuardianTest, WhoListensInAFolderThatIsNotPrivateIsNoAgentOfOurs) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <thread>
 
 namespace autodist::agent {
 namespace {
@@ -11,16 +12,28 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using Clock = base::Deadline::Clock;
 
+constexpr milliseconds kLook{1000};
+
 bool Held(const Lifetime& life) { return life.expires().when() == Clock::time_point::max(); }
 
 TEST(LifetimeTest, ExpiresWithoutAWord) {
   Lifetime life(milliseconds(20));
-  EXPECT_FALSE(life.WaitForEnd());
+  EXPECT_FALSE(life.WaitForEnd(kLook, [] {}));
+}
+
+TEST(LifetimeTest, SaysThatItWaits) {
+  Lifetime life(milliseconds(50));
+  life.ExpectSilence(true);  // also while the lease does not run
+  int waits = 0;
+  EXPECT_TRUE(life.WaitForEnd(milliseconds(1), [&] {
+    if (++waits == 10) std::thread([&] { life.End(); }).detach();
+  }));
+  EXPECT_GE(waits, 10);
 }
 
 TEST(LifetimeTest, EndsWhenNothingIsLeft) {
   Lifetime life{hours(1)};
-  auto ended = std::async(std::launch::async, [&] { return life.WaitForEnd(); });
+  auto ended = std::async(std::launch::async, [&] { return life.WaitForEnd(kLook, [] {}); });
   life.End();
   EXPECT_TRUE(ended.get());
 }
@@ -36,7 +49,7 @@ TEST(LifetimeTest, TheLeaseDoesNotRunWhileItIsHeld) {
   Lifetime life(milliseconds(20));
   life.ExpectSilence(true);
   life.Renew();
-  auto expired = std::async(std::launch::async, [&] { return !life.WaitForEnd(); });
+  auto expired = std::async(std::launch::async, [&] { return !life.WaitForEnd(kLook, [] {}); });
   EXPECT_EQ(expired.wait_for(milliseconds(100)), std::future_status::timeout);
   EXPECT_TRUE(Held(life));
   life.ExpectSilence(false);
@@ -66,7 +79,7 @@ TEST(LifetimeTest, GoingOnWithoutAPauseRenewsNothing) {
 TEST(LifetimeTest, WithoutItsStarterNobodyComesUnlessSomebodyHas) {
   Lifetime unclaimed{hours(1)};
   unclaimed.StarterGone();
-  EXPECT_FALSE(unclaimed.WaitForEnd());
+  EXPECT_FALSE(unclaimed.WaitForEnd(kLook, [] {}));
   Lifetime claimed{hours(1)};
   claimed.Renew();
   claimed.StarterGone();
@@ -78,7 +91,7 @@ TEST(LifetimeTest, ExpireWaitsForNothing) {
   life.ExpectSilence(true);
   life.Suspend(true);
   life.Expire();
-  EXPECT_FALSE(life.WaitForEnd());
+  EXPECT_FALSE(life.WaitForEnd(kLook, [] {}));
 }
 
 }  // namespace

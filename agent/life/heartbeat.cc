@@ -1,0 +1,27 @@
+#include "agent/life/heartbeat.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <new>
+#include <utility>
+
+namespace autodist::agent {
+
+Result<Heartbeat> Heartbeat::Make() {
+  void* const memory =
+      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return ErrnoError(errno, "memory for guardian and agent");
+  return Heartbeat({new (memory) Shared, [](Shared* shared) { munmap(shared, sizeof *shared); }});
+}
+
+void Heartbeat::Beat(std::chrono::milliseconds within) {
+  shared_->within_ms = within.count();
+  ++shared_->beats;
+}
+
+void MissedBeats::Look(uint64_t beats) {
+  missed_ = std::exchange(beats_, beats) == beats ? missed_ + interval_ : interval_.zero();
+}
+
+}  // namespace autodist::agent
