@@ -1,0 +1,237 @@
+"""Ctrl-C at random moments of jobs on hosts that do not answer; runs on host 1."""
+
+import contextlib
+import os
+import random
+import re
+import shutil
+import signal
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+
+from hosts import SHARED, SPEC, cut, heal, in_host, listening_sshd, parent, pids, pids_on, sshd_sessions
+from jobs import Running, python
+from soak_jobs.events import of_job
+
+STOPPED, CUT, FAILING = 3, 5, 7
+HOSTS = range(1, 9)
+GRACE_S, LEASE_S = 1, 6
+ONCE_S, THRICE_S = GRACE_S + 10, 1
+LOADED_S = 1  # a machine that runs so much at the same time may be late
+AT_ONCE_S = 3
+SLACK_S = 12  # after the lease: the guardian's, and a busy machine's
+MOMENTS_S = 9
+SYNCED_BYTES = 4 << 20
+CODES = {130, 125, 7, 0, -signal.SIGINT}
+LAST_CHARACTERS = 3000
+
+# Rank 1 fails at the second that is given, if any, each time.
+SCRIPT = """
+import os, sys, time
+seconds, fails = float(sys.argv[1]), float(sys.argv[2])
+if os.environ['RANK'] == '1' and fails:
+    time.sleep(fails)
+    sys.exit(7)
+time.sleep(seconds)
+"""
+FAILING_AGENT = """#!/bin/sh
+case $6 in
+  resume) printf '\\nAUTODIST-READY %s\\n' "$4"; head -c 64 > /dev/null;;
+  *) exec "$0.whole" "$@";;
+esac
+"""
+
+
+def send(number, found):
+    for pid in found:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def comm(pid):
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+class Job(Running):
+    def __init__(self, number, seed):
+        self.chance = random.Random(f"{seed} {number}")
+        self.number = number
+        self.folder = SHARED / "interrupts" / str(number)
+        self.folder.mkdir(parents=True)
+        self.signals = self.chance.choice([1, 3])
+        self.after = self.chance.uniform(0, MOMENTS_S)
+        self.trouble = self.chance.choice(["agent", "sessions", "both", "nothing"])
+        self.trouble_after = self.chance.uniform(0, MOMENTS_S)
+        self.fails = self.chance.choice([0, 0, self.chance.uniform(0.1, 4)])
+        options = ["--lease", LEASE_S, "--grace", GRACE_S]
+        if self.fails:
+            options += ["--max-restarts", 5]
+        self.syncs = self.chance.random() < 0.3
+        if self.syncs:
+            (self.folder / "data").write_bytes(self.chance.randbytes(SYNCED_BYTES))
+            options += ["--sync"]
+        self.wrong = []
+        self.held = set()
+        super().__init__(["run", "--spec", SPEC, *options, "--", *python(SCRIPT),
+                          self.chance.choice([2, 30]), self.fails], self.folder, None)
+
+    def job_id(self):
+        match = re.search(rb"job (\d{8}-\d{6}-[0-9a-f]+)", self.err)
+        return match[1].decode() if match else None
+
+    def make_trouble(self):
+        """Stops what of the job is on the one host."""
+        time.sleep(max(0, self.started + self.trouble_after - time.monotonic()))
+        ours = of_job(self.job_id(), pids_on(STOPPED))
+        agents = {pid for pid in ours if comm(parent(pid)) == "autodist-guard"}
+        sessions = sshd_sessions(STOPPED)
+        self.held = {parent(pid) for pid in ours} & sessions
+        if self.trouble in ("agent", "both"):
+            send(signal.SIGSTOP, agents)
+        if self.trouble in ("sessions", "both"):
+            send(signal.SIGSTOP, self.held)
+
+    def interrupt_it(self):
+        time.sleep(max(0, self.started + self.after - time.monotonic()))
+        for wait_s in (0, self.chance.uniform(0.05, 1), 2.1)[:self.signals]:
+            time.sleep(wait_s)
+            if self.process.poll() is not None:
+                return None
+            self.interrupt()
+        return time.monotonic()
+
+    def run(self):
+        trouble = threading.Thread(target=self.make_trouble)
+        trouble.start()
+        ended = []
+        waiter = threading.Thread(target=lambda: ended.append((self.finish(), time.monotonic())))
+        waiter.start()
+        last = self.interrupt_it()
+        waiter.join()
+        trouble.join()
+        self.outcome, at = ended[0]
+        self.took = at - last if last else 0
+        limit = THRICE_S if self.signals == 3 else ONCE_S
+        if self.took > limit + LOADED_S:
+            self.wrong.append(f"it took {self.took:.2f} s after the last Ctrl-C, not {limit}")
+        if self.outcome.code not in CODES:
+            self.wrong.append(f"it ended with {self.outcome.code}")
+        self.expect_nothing([host for host in HOSTS if host not in (STOPPED, CUT, FAILING)], at + self.at_once())
+
+    def at_once(self):
+        """The third Ctrl-C waits for nobody: agents go by themselves then."""
+        return LEASE_S + GRACE_S + SLACK_S if self.signals == 3 else AT_ONCE_S
+
+    def expect_nothing(self, hosts, limit):
+        if not self.job_id():
+            return
+        while True:
+            left = [f"{pid} on host {host}: " + Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+                    for host in hosts for pid in of_job(self.job_id(), pids_on(host)) if Path(f"/proc/{pid}/cmdline").exists()]
+            left += [name for host in hosts for name in in_host(
+                host, "sh", "-c", "ls -d /tmp/autodist-*/* 2>/dev/null || true").split() if self.job_id() in name]
+            if not left:
+                return
+            if time.monotonic() > limit:
+                self.wrong.append(f"left: {left}")
+                return
+            time.sleep(0.2)
+
+    def __str__(self):
+        return (f"job {self.number} ({self.job_id()}): {self.signals} × Ctrl-C after {self.after:.2f} s; "
+                f"{self.trouble} of host {STOPPED} stopped after {self.trouble_after:.2f} s"
+                + (f"; rank 1 fails after {self.fails:.2f} s" if self.fails else "") + ("; --sync" if self.syncs else ""))
+
+
+class Interrupts:
+    def __init__(self, seed, side_by_side):
+        self.seed, self.side_by_side = seed, side_by_side
+        self.chance = random.Random(f"{seed} rounds")
+        self.verdicts, self.took, self.wrong = Counter(), {1: [], 3: []}, 0
+        self.checks = []
+
+    def round(self, numbers, pool, checkers):
+        """Jobs side by side, while links and sessions break for all of them."""
+        stop_server = self.chance.random() < 0.2
+        server = listening_sshd(STOPPED)
+        if stop_server:
+            os.kill(server, signal.SIGSTOP)
+        cut_after, break_after = self.chance.uniform(0, MOMENTS_S), self.chance.uniform(0, MOMENTS_S)
+        runs = []
+        jobs = []
+
+        def one(number):
+            job = Job(number, self.seed)
+            jobs.append(job)
+            job.run()
+        runs = [pool.submit(one, number) for number in numbers]
+
+        def breaker():
+            begun = time.monotonic()
+            for after, act in sorted([(cut_after, lambda: cut(CUT)),
+                                      (break_after, lambda: send(signal.SIGKILL, sshd_sessions(FAILING)))],
+                                     key=lambda step: step[0]):
+                time.sleep(max(0, begun + after - time.monotonic()))
+                act()
+        broken = pool.submit(breaker)
+        wait([*runs, broken])
+        heal(CUT)
+        if stop_server:
+            os.kill(server, signal.SIGCONT)
+        for done in [*runs, broken]:
+            done.result()
+        for job in jobs:
+            send(signal.SIGCONT, job.held)
+            self.checks.append(checkers.submit(self.judge, job))
+        print(f"{numbers[-1] + 1} jobs; cut after {cut_after:.1f} s, sessions of host {FAILING} ended after "
+              f"{break_after:.1f} s{', the SSH server of host 3 stopped' if stop_server else ''}; {self.wrong} wrong",
+              flush=True)
+
+    def judge(self, job):
+        job.expect_nothing(HOSTS, time.monotonic() + LEASE_S + GRACE_S + SLACK_S)
+        self.verdicts[job.outcome.code] += 1
+        self.took[job.signals].append(job.took)
+        if not job.wrong:
+            shutil.rmtree(job.folder)
+            return
+        self.wrong += 1
+        print(f"WRONG: {job}", *(f"  {text}" for text in job.wrong),
+              *(f"    | {line}" for line in job.outcome.err[-LAST_CHARACTERS:].splitlines()), sep="\n", flush=True)
+
+
+def failing_agent():
+    """Put in the place of the agent's program, which a first job has brought there."""
+    first = Running(["run", "--spec", SPEC, "--", "true"], SHARED, None).finish()
+    assert first.code == 0, first.err
+    (SHARED / "failing").write_text(FAILING_AGENT)
+    in_host(FAILING, "sh", "-c", "for a in ~/.cache/autodist/agent/*/autodist-agent; do mv $a $a.whole && "
+            f"cp {SHARED}/failing $a && chmod 700 $a; done")
+
+
+def interrupts(seed, count, side_by_side):
+    before = pids()
+    failing_agent()
+    test = Interrupts(seed, side_by_side)
+    with ThreadPoolExecutor(side_by_side + 1) as pool, ThreadPoolExecutor(4 * side_by_side) as checkers:
+        for first in range(0, count, side_by_side):
+            test.round(range(first, min(first + side_by_side, count)), pool, checkers)
+        for check in test.checks:
+            check.result()
+    left = pids() - before
+    limit = time.monotonic() + SLACK_S
+    while left and time.monotonic() < limit:
+        time.sleep(0.1)
+        left = pids() - before
+    if left:
+        test.wrong += 1
+        print(f"WRONG: processes left: {sorted(left)}")
+    ends = ", ".join(f"{number} × {code}" for code, number in sorted(test.verdicts.items()))
+    longest = ", ".join(f"{max(took):.2f} s after {signals} × Ctrl-C" for signals, took in test.took.items() if took)
+    print(f"{sum(test.verdicts.values())} jobs ({ends}); at most {longest}; {test.wrong} wrong; seed {seed}")
+    return 1 if test.wrong else 0
