@@ -1,5 +1,6 @@
 #include "transport/channel_pump.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -9,6 +10,8 @@ namespace autodist::transport {
 namespace {
 
 constexpr size_t kBufferSize = 64 * 1024;
+// Of reading and writing, before the loop's other sessions have their turn.
+constexpr int kMostRounds = 64;
 
 Status ConnectionLost(const Libssh2Session& session) {
   return Error(StatusCode::kUnavailable, "connection lost: " + session.LastError());
@@ -20,26 +23,31 @@ bool NotNow() { return errno == EAGAIN || errno == EINTR; }
 
 std::optional<Status> ChannelPump::Advance(Libssh2Session& session,
                                            const std::function<void(std::string_view)>& on_errors) {
-  for (bool progress = true; progress && failure_.ok();) {
-    char errors[4096];
-    const ssize_t got = session.ReadErrors(errors, sizeof errors);
+  has_more_ = true;
+  for (int round = 0; has_more_ && failure_.ok() && round < kMostRounds; ++round) {
+    char errors[Libssh2Session::kReadSize];
+    const ssize_t got = session.ReadErrors(errors);
     if (got > 0) on_errors({errors, static_cast<size_t>(got)});
-    progress = got > 0;
-    progress |= ReadRemote(session);
+    has_more_ = got > 0;
+    has_more_ |= ReadRemote(session);
     if (!failure_.ok()) break;
-    progress |= WriteLocal();
-    progress |= ReadLocal();
-    progress |= WriteRemote(session);
+    has_more_ |= WriteLocal();
+    has_more_ |= ReadLocal();
+    has_more_ |= WriteRemote(session);
   }
   if (!failure_.ok()) return failure_;
+  if (may_be_abandoned()) {
+    pollfd holder{local_.get(), POLLRDHUP, 0};
+    abandoned_ = poll(&holder, 1, 0) > 0;
+  }
   if (remote_ended_ && to_local_.empty()) return OkStatus();
   return std::nullopt;
 }
 
 bool ChannelPump::ReadRemote(Libssh2Session& session) {
   if (!to_local_.empty() || remote_ended_) return false;
-  to_local_.resize(kBufferSize);
-  const ssize_t got = session.Read(to_local_.data(), to_local_.size());
+  to_local_.resize(Libssh2Session::kReadSize);
+  const ssize_t got = session.Read(to_local_.data());
   to_local_.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
   to_local_begin_ = 0;
   if (got > 0) return true;
@@ -55,6 +63,7 @@ bool ChannelPump::WriteLocal() {
   if (put < 0 && NotNow()) return false;
   // Nobody reads any more: what comes is dropped.
   to_local_begin_ = put < 0 ? to_local_.size() : to_local_begin_ + static_cast<size_t>(put);
+  ++moves_;
   if (to_local_begin_ == to_local_.size()) to_local_.clear();
   return true;
 }
@@ -67,6 +76,7 @@ bool ChannelPump::ReadLocal() {
   to_remote_.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
   to_remote_begin_ = 0;
   local_ended_ = got <= 0 && !not_now;
+  if (!not_now) ++moves_;
   return !not_now;
 }
 

@@ -1,11 +1,7 @@
 #include "transport/libssh2_session.h"
 
 #include <libssh2.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
 
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
@@ -37,31 +33,19 @@ libssh2_cb_generic* Generic(Function* function) {
 }  // namespace
 
 struct Libssh2Session::Callbacks {
-  // Asks for an acknowledgement at once: sshd's small writes otherwise wait 40 ms for a delayed
-  // one.
-  static ssize_t Receive(libssh2_socket_t fd, void* buffer, size_t length, int flags, void** self) {
-    const ssize_t got = Note(recv(fd, buffer, length, flags), self);
-    const int one = 1;
-    if (got >= 0) setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &one, sizeof one);
-    return got;
+  static ssize_t Receive(libssh2_socket_t, void* buffer, size_t length, int, void** self) {
+    return static_cast<Libssh2Session*>(*self)->socket_.Receive(buffer, length);
   }
 
-  static ssize_t Send(libssh2_socket_t fd, const void* data, size_t length, int flags,
-                      void** self) {
-    return Note(send(fd, data, length, flags | MSG_NOSIGNAL), self);
-  }
-
-  // What libssh2 wants to know of a system call: its result, or the negative errno value.
-  static ssize_t Note(ssize_t moved, void** self) {
-    const bool lost = moved == 0 || (moved < 0 && errno != EAGAIN && errno != EINTR);
-    if (lost) static_cast<Libssh2Session*>(*self)->connection_lost_ = true;
-    return moved < 0 ? -errno : moved;
+  static ssize_t Send(libssh2_socket_t, const void* data, size_t length, int, void** self) {
+    return static_cast<Libssh2Session*>(*self)->socket_.Send(
+        {static_cast<const char*>(data), length});
   }
 
   static void Disconnect(LIBSSH2_SESSION*, int reason, const char* message, int length, const char*,
                          int, void** abstract) {
     auto* self = static_cast<Libssh2Session*>(*abstract);
-    self->connection_lost_ = true;
+    self->disconnected_ = true;
     self->disconnect_reason_ = reason;
     self->disconnect_message_.assign(message, static_cast<size_t>(length));
   }
@@ -82,7 +66,8 @@ struct Libssh2Session::Callbacks {
   }
 };
 
-Libssh2Session::Libssh2Session(int socket, const std::string& host_key_types) : socket_(socket) {
+Libssh2Session::Libssh2Session(int socket, std::string received, const std::string& host_key_types)
+    : fd_(socket), socket_(socket, std::move(received)) {
   static const int initialised = libssh2_init(0);
   if (initialised != 0) return;
   session_ = libssh2_session_init_ex(nullptr, nullptr, nullptr, this);
@@ -99,28 +84,22 @@ Libssh2Session::Libssh2Session(int socket, const std::string& host_key_types) : 
                               (host_key_types + kHostKeyTypes).c_str());
 }
 
-// libssh2 frees nothing as long as it waits; and where a packet is half sent it waits, without
-// trying, until it has read that the connection is gone. A write first finds that the rest of the
-// packet cannot be sent, and the next one reads.
+// libssh2 frees nothing as long as it waits; once it is told that the connection is gone it does
+// not.
 Libssh2Session::~Libssh2Session() {
   if (!session_) return;
-  if (channel_ && libssh2_channel_free(channel_) != LIBSSH2_ERROR_EAGAIN) channel_ = nullptr;
   libssh2_session_disconnect(session_, "done");
-  shutdown(socket_, SHUT_RDWR);
-  constexpr char kNul = '\0';
-  if (unwritten_.empty()) unwritten_ = std::string_view(&kNul, 1);
+  socket_.HangUp();
   for (int tries = 0; tries < kFreeTries; ++tries) {
     if (libssh2_session_free(session_) != LIBSSH2_ERROR_EAGAIN) return;
-    if (!channel_) continue;
-    libssh2_channel_write(channel_, unwritten_.data(), unwritten_.size());
-    libssh2_channel_wait_eof(channel_);
   }
 }
 
 std::string Libssh2Session::LastError() const {
   char* text = nullptr;
   libssh2_session_last_error(session_, &text, nullptr, 0);
-  return text && *text ? text : "no reason given";
+  const std::string said = text && *text ? text : "no reason given";
+  return socket_.lost() > 0 ? said + ": " + std::strerror(socket_.lost()) : said;
 }
 
 bool Libssh2Session::HadTooManyFailures() const {
@@ -130,7 +109,7 @@ bool Libssh2Session::HadTooManyFailures() const {
 
 Libssh2Session::Outcome Libssh2Session::Handshake() {
   if (!session_) return Error(StatusCode::kInternal, "libssh2 could not be initialised");
-  switch (libssh2_session_handshake(session_, socket_)) {
+  switch (libssh2_session_handshake(session_, fd_)) {
     case LIBSSH2_ERROR_EAGAIN:
       return std::nullopt;
     case 0:
@@ -141,7 +120,7 @@ Libssh2Session::Outcome Libssh2Session::Handshake() {
     default:
       break;
   }
-  if (connection_lost_) {
+  if (ConnectionLost()) {
     return WithRemedy(Error(StatusCode::kResourceExhausted,
                             "the server broke off the SSH handshake: " + LastError()),
                       "its log (journalctl -u ssh) tells why");
@@ -173,7 +152,7 @@ Libssh2Session::LoginAnswer Libssh2Session::LogIn(const std::string& username,
     case LIBSSH2_ERROR_ALGO_UNSUPPORTED:
       return LoginAnswer::kRefused;
     case LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED:  // also of an answer that never came
-      return connection_lost_ ? LoginAnswer::kConnectionLost : LoginAnswer::kRefused;
+      return ConnectionLost() ? LoginAnswer::kConnectionLost : LoginAnswer::kRefused;
     default:
       return LoginAnswer::kConnectionLost;
   }
@@ -198,18 +177,19 @@ ssize_t Libssh2Session::Remember(ssize_t rc) {
   return rc;
 }
 
-ssize_t Libssh2Session::Read(char* to, size_t size) {
-  return Remember(libssh2_channel_read(channel_, to, size));
+ssize_t Libssh2Session::Read(char* to) {
+  return Remember(libssh2_channel_read(channel_, to, kReadSize));
 }
 
-ssize_t Libssh2Session::ReadErrors(char* to, size_t size) {
-  return libssh2_channel_read_stderr(channel_, to, size);
+ssize_t Libssh2Session::ReadErrors(char* to) {
+  return libssh2_channel_read_stderr(channel_, to, kReadSize);
 }
 
+// Writes one packet only while none waits, so that what waits is no more than that.
 ssize_t Libssh2Session::Write(std::string_view data) {
-  const ssize_t put = Remember(libssh2_channel_write(channel_, data.data(), data.size()));
-  unwritten_ = data.substr(static_cast<size_t>(put < 0 ? 0 : put));
-  return put;
+  socket_.Flush();
+  if (socket_.has_unsent()) return Remember(LIBSSH2_ERROR_EAGAIN);
+  return Remember(libssh2_channel_write(channel_, data.data(), data.size()));
 }
 
 bool Libssh2Session::SendEof() {
@@ -218,8 +198,8 @@ bool Libssh2Session::SendEof() {
 
 bool Libssh2Session::RemoteEnded() const { return libssh2_channel_eof(channel_) != 0; }
 
-bool Libssh2Session::WantsToWrite() const {
-  return (libssh2_session_block_directions(session_) & LIBSSH2_SESSION_BLOCK_OUTBOUND) != 0;
+bool Libssh2Session::HasWindow() const {
+  return libssh2_channel_window_write_ex(channel_, nullptr) > 0;
 }
 
 }  // namespace autodist::transport

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "autodist/status.h"
+#include "transport/packet_socket.h"
 
 struct _LIBSSH2_SESSION;  // NOLINT(bugprone-reserved-identifier): the name in libssh2.h
 struct _LIBSSH2_CHANNEL;  // NOLINT(bugprone-reserved-identifier)
@@ -27,9 +28,9 @@ class Libssh2Session {
 
   enum class LoginAnswer { kNotYet, kAccepted, kRefused, kConnectionLost };
 
-  // `socket` is connected, does not block, and stays the caller's. `host_key_types`, with a comma
-  // after each, are asked for before all others.
-  Libssh2Session(int socket, const std::string& host_key_types);
+  // `socket` is connected, does not block, and stays the caller's; `received` has been read from it
+  // already. `host_key_types`, with a comma after each, are asked for before all others.
+  Libssh2Session(int socket, std::string received, const std::string& host_key_types);
   Libssh2Session(const Libssh2Session&) = delete;
   Libssh2Session& operator=(const Libssh2Session&) = delete;
   // Hangs up without waiting for the other side.
@@ -44,15 +45,24 @@ class Libssh2Session {
   Outcome Execute(const std::string& command);
 
   // The number of bytes; 0: the program's output has ended; negative: nothing now, or the
-  // connection is lost.
-  ssize_t Read(char* to, size_t size);
-  ssize_t ReadErrors(char* to, size_t size);
-  // What has not been written yet must live as long as this object, or until it is written.
+  // connection is lost. The size is always kReadSize: libssh2 grants the server that much more, and
+  // forgets how much it was where the grant has to wait for new keys.
+  static constexpr size_t kReadSize = 64 * 1024;
+  ssize_t Read(char* to);
+  ssize_t ReadErrors(char* to);
+  // Where it is not now, the same data are to be passed again.
   ssize_t Write(std::string_view data);
   bool SendEof();                                   // false: not yet
   bool RemoteEnded() const;                         // the program's output
   bool WouldBlock() const { return would_block_; }  // what the last call failed for
-  bool WantsToWrite() const;                        // else it waits for something to read
+
+  // Writes what waits for room in the socket.
+  void Flush() { socket_.Flush(); }
+  bool HasUnsent() const { return socket_.has_unsent(); }
+  // Whether the program would take something, as far as the server has told.
+  bool HasWindow() const;
+  // Bytes that went through the socket.
+  uint64_t moved() const { return socket_.moved(); }
 
   std::string LastError() const;
   // What the server said when it ended the connection; empty if it has not, or said nothing.
@@ -64,15 +74,16 @@ class Libssh2Session {
   struct Callbacks;
   Outcome OutcomeOf(int rc);
   ssize_t Remember(ssize_t rc);
+  bool ConnectionLost() const { return disconnected_ || socket_.lost() != 0; }
 
-  const int socket_;
+  const int fd_;
+  PacketSocket socket_;
   _LIBSSH2_SESSION* session_ = nullptr;
   _LIBSSH2_CHANNEL* channel_ = nullptr;
   bool would_block_ = false;
-  bool connection_lost_ = false;
+  bool disconnected_ = false;  // by the server, which said so
   int disconnect_reason_ = 0;  // a code of RFC 4253, section 11.1
   std::string disconnect_message_;
-  std::string_view unwritten_;
 };
 
 }  // namespace autodist::transport

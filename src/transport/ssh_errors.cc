@@ -52,7 +52,7 @@ Status TimeOutError(const std::string& phase, std::chrono::milliseconds limit) {
               kFirewall);
 }
 
-Status NoBannerError(const std::string& text) {
+Status NoBannerError(const std::string& text, const std::string& instead) {
   if (text.empty()) {
     return Make(StatusCode::kResourceExhausted,
                 "the server closed the connection before it said anything", kBusy);
@@ -62,7 +62,7 @@ Status NoBannerError(const std::string& text) {
                 "the server is refusing logins for now: '" + FirstLine(text) + "'", kBusy);
   }
   return Make(StatusCode::kFailedPrecondition,
-              "not an SSH server: it says '" + FirstLine(text) + "'",
+              "not an SSH server: it says '" + FirstLine(text) + "'" + instead,
               "which port does sshd listen on? correct `port` in the spec");
 }
 
@@ -133,6 +133,19 @@ Status ChannelRefusedError(const std::string& cause) {
       "channel refused: the login succeeds, but the server runs no program for it (" + cause + ")",
       "look for MaxSessions, ForceCommand and `no-...` options in sshd_config and "
       "authorized_keys there");
+}
+
+Status StalledError(std::chrono::milliseconds limit) {
+  return Make(StatusCode::kUnavailable,
+              "connection lost: the server has taken nothing of what is sent to it for " +
+                  base::Seconds(limit),
+              "is the machine, or its sshd, stopped or overloaded?");
+}
+
+Status NoProgressError() {
+  return Make(StatusCode::kUnavailable,
+              "connection lost: it is ready all the time, and nothing goes through it",
+              "the server and we misunderstand each other; its log (journalctl -u ssh) may tell");
 }
 
 Status SshProgramError(const std::string& said) {

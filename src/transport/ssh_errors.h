@@ -16,8 +16,9 @@ namespace autodist::transport {
 
 Status ConnectError(int errno_value, const std::string& address);
 Status TimeOutError(const std::string& phase, std::chrono::milliseconds limit);
-// The server closed the connection, or said `text`, before it named its protocol.
-Status NoBannerError(const std::string& text);
+// The server said `text` and did not name its protocol: "" if it has closed the connection then,
+// else what it did instead.
+Status NoBannerError(const std::string& text, const std::string& instead);
 Status NoCommonAlgorithmError(const std::string& cause);
 Status HostKeyError(const KnownHosts::Answer& answer, const std::string& host, uint16_t port,
                     std::string_view key);
@@ -28,6 +29,10 @@ Status KeyRefusedError(const std::string& username, const std::vector<std::strin
 Status LoginInterruptedError(const std::string& cause);
 Status HungUpWhileSigningError();
 Status ChannelRefusedError(const std::string& cause);
+// The server has taken nothing of what there was for it, for so long.
+Status StalledError(std::chrono::milliseconds limit);
+// The connection is busy, and nothing comes of it.
+Status NoProgressError();
 
 // What the `ssh` program wrote before it gave up, as one of the above where it is one of them.
 Status SshProgramError(const std::string& said);

@@ -4,12 +4,13 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <utility>
 #include <variant>
 
 #include "base/log.h"
+#include "base/quantity.h"
 #include "transport/ssh_errors.h"
 #include "transport/tcp_connect.h"
 
@@ -107,25 +108,48 @@ void SshSession::Enter(Phase phase) {
 }
 
 bool SshSession::Advance() {
-  Outcome outcome;
-  {
-    const std::lock_guard lock(shared_.mutex);
-    if (shared_.cancelled && phase_ < Phase::kRun) {
-      outcome = Error(StatusCode::kCancelled, "cancelled");
-    }
-  }
-  if (!outcome && deadline_.Expired()) outcome = TimeOutError(limit_.first, limit_.second);
+  Outcome outcome = Interruption();
+  if (library_) library_->Flush();
   while (!outcome) {
     const Phase before = phase_;
     outcome = Next();
     if (phase_ == before) break;
   }
+  if (!outcome) outcome = Standstill();
   if (outcome) {
     End(*outcome);
   } else if (phase_ != Phase::kEnded) {
     UpdateInterest();
   }
   return phase_ != Phase::kEnded;
+}
+
+SshSession::Outcome SshSession::Interruption() const {
+  {
+    const std::lock_guard lock(shared_.mutex);
+    if (shared_.cancelled && phase_ < Phase::kRun) {
+      return Error(StatusCode::kCancelled, "cancelled");
+    }
+  }
+  if (!deadline_.Expired()) return std::nullopt;
+  const std::string said = banner_.Said();
+  if (phase_ != Phase::kBanner || said.empty()) return TimeOutError(limit_.first, limit_.second);
+  return NoBannerError(said, ", and no more within " + base::Seconds(limit_.second));
+}
+
+// The failure of a session that should get somewhere and does not.
+SshSession::Outcome SshSession::Standstill() {
+  uint64_t moved = static_cast<uint64_t>(phase_) + pump_->moves();
+  bool sending = false;
+  if (library_) {
+    moved += library_->moved();
+    // Where the program takes nothing that is no fault of the connection's, as long as somebody
+    // may still want it to.
+    sending = library_->HasUnsent() || (phase_ == Phase::kRun && pump_->has_for_remote() &&
+                                        (library_->HasWindow() || pump_->abandoned()));
+  }
+  Status status = progress_.Turn(moved, sending);
+  return status.ok() ? std::nullopt : Outcome(std::move(status));
 }
 
 // One step of the phase: its failure, or how the program's output ended; otherwise it waits, or has
@@ -180,17 +204,22 @@ SshSession::Outcome SshSession::Connect() {
 
 // What a server says first tells what it is; libssh2 would only say that it did not like it.
 SshSession::Outcome SshSession::AwaitBanner() {
-  constexpr std::string_view kBanner = "SSH-";
-  std::string text(1024, '\0');
-  const ssize_t got = recv(tcp_.get(), text.data(), text.size(), MSG_PEEK | MSG_DONTWAIT);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
-  text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
-  const bool begun = !text.empty() && kBanner.starts_with(text.substr(0, kBanner.size()));
-  // Lines before the banner are allowed (RFC 4253, section 4.2).
-  if (!begun && text.find("\nSSH-") == std::string::npos) return NoBannerError(text);
-  library_.emplace(tcp_.get(), KnownKeyTypes(target_));
-  Enter(Phase::kHandshake);
-  return std::nullopt;
+  for (;;) {
+    std::array<char, 1024> text;
+    const ssize_t got = recv(tcp_.get(), text.data(), text.size(), MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
+    if (got <= 0) return NoBannerError(banner_.Said(), "");
+    switch (banner_.Take({text.data(), static_cast<size_t>(got)})) {
+      case ServerBanner::Answer::kMore:
+        break;
+      case ServerBanner::Answer::kEndless:
+        return NoBannerError(banner_.Said(), ", and goes on without end");
+      case ServerBanner::Answer::kFound:
+        library_.emplace(tcp_.get(), banner_.TakeBanner(), KnownKeyTypes(target_));
+        Enter(Phase::kHandshake);
+        return std::nullopt;
+    }
+  }
 }
 
 SshSession::Outcome SshSession::LogIn() {
@@ -240,6 +269,7 @@ SshSession::Outcome SshSession::Pump() {
     if (tail.size() > kStderrTail) tail.erase(0, tail.size() - kStderrTail);
   });
   if (!closing && pump_->local_ended()) LimitTo("closing", kCloseLimit);
+  if (!done && pump_->has_more()) loop_.Nudge(weak_from_this());
   return done;
 }
 
@@ -251,12 +281,16 @@ void SshSession::UpdateInterest() {
     loop_.Watch(tcp_.get(), events, this);
     return;
   }
-  const bool reading = pump_->wants_remote();
-  const bool outbound = library_->WantsToWrite();
-  loop_.Watch(tcp_.get(), (reading ? EPOLLIN : 0u) | (outbound ? EPOLLOUT : 0u), this);
+  // What cannot be written although there is room waits for something to read: new keys, or that
+  // the program takes more.
+  const bool unsent = library_->HasUnsent();
+  const bool reading = !pump_->has_for_local() || (pump_->has_for_remote() && !unsent);
+  loop_.Watch(tcp_.get(), (reading ? EPOLLIN : 0u) | (unsent ? EPOLLOUT : 0u), this);
   if (phase_ != Phase::kRun) return;
-  loop_.Watch(pump_->local(), (pump_->wants_local() ? EPOLLIN : 0u) | (reading ? 0u : EPOLLOUT),
-              this);
+  const uint32_t wanted = (pump_->wants_local() ? EPOLLIN : 0u) |
+                          (pump_->has_for_local() ? EPOLLOUT : 0u) |
+                          (pump_->may_be_abandoned() ? EPOLLRDHUP : 0u);
+  loop_.Watch(pump_->local(), wanted, this);
 }
 
 // Closes everything without waiting for the far end, which learns it from TCP.

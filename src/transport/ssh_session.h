@@ -2,6 +2,7 @@
 // execute, then pass bytes.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -21,6 +22,8 @@
 #include "transport/identities.h"
 #include "transport/known_hosts.h"
 #include "transport/libssh2_session.h"
+#include "transport/progress_watch.h"
+#include "transport/server_banner.h"
 #include "transport/ssh_loop.h"
 
 namespace autodist::transport {
@@ -43,7 +46,7 @@ class SshSession final : public Pollable, public std::enable_shared_from_this<Ss
   ~SshSession() override;
 
   bool Advance() override;
-  base::Deadline NextDeadline() const override { return deadline_; }
+  base::Deadline NextDeadline() const override { return std::min(deadline_, progress_.deadline()); }
   void Abandon() override;
 
   // Thread-safe: blocks until the program has been started, or could not be. Signs meanwhile
@@ -60,6 +63,8 @@ class SshSession final : public Pollable, public std::enable_shared_from_this<Ss
   enum class Phase { kConnect, kBanner, kHandshake, kLogIn, kSign, kOpen, kExecute, kRun, kEnded };
   using Outcome = Libssh2Session::Outcome;
 
+  Outcome Interruption() const;
+  Outcome Standstill();
   Outcome Next();
   Outcome Connect();
   Outcome AwaitBanner();
@@ -80,9 +85,11 @@ class SshSession final : public Pollable, public std::enable_shared_from_this<Ss
   base::Deadline deadline_ = base::Deadline::Never();
   std::pair<const char*, std::chrono::milliseconds> limit_;  // what the deadline is for
   base::UniqueFd tcp_;
+  ServerBanner banner_;
   Authentication authentication_;
   std::optional<ChannelPump> pump_;
   std::optional<Libssh2Session> library_;
+  ProgressWatch progress_;
 
   // What other threads see.
   struct SignRequest {

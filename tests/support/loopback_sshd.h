@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
@@ -41,6 +42,11 @@ class LoopbackSshd {
                                      folder_.path() +
                                      "\n");  // whose shell start-up files are nobody's
     listener_.Reset(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    // As on a network: else the kernel takes whatever a client sends, without delay.
+    const int segment = 1400;
+    const int buffer = 32 * 1024;
+    setsockopt(listener_.get(), IPPROTO_TCP, TCP_MAXSEG, &segment, sizeof segment);
+    setsockopt(listener_.get(), SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -75,6 +81,8 @@ class LoopbackSshd {
     const std::lock_guard lock(mutex_);
     for (const int fd : clients_) shutdown(fd, SHUT_RDWR);
   }
+  // What the next clients hear before sshd says anything.
+  void SayFirst(std::string lines) { first_ = std::move(lines); }
   // What the client sends next is lost, and the connection with it.
   void HangUpAtNextRequest() { cut_at_next_request_ = true; }
 
@@ -95,6 +103,7 @@ class LoopbackSshd {
         _exit(127);
       }
       close(ends[1]);
+      (void)base::WriteAll(client.get(), first_, base::Deadline::Never());
       const std::lock_guard lock(mutex_);
       clients_.push_back(client.get());
       lines_.emplace_back(
@@ -127,6 +136,7 @@ class LoopbackSshd {
   const TempFolder folder_;
   base::UniqueFd listener_;
   uint16_t port_ = 0;
+  std::string first_;
   std::atomic<bool> cut_at_next_request_{false};
   std::mutex mutex_;
   std::vector<int> clients_;        // guarded by mutex_

@@ -9,10 +9,8 @@
 #include <future>
 
 #include "base/fd.h"
-#include "support/loopback_sshd.h"
 #include "support/shell.h"
-#include "support/temp_folder.h"
-#include "transport/key_file.h"
+#include "support/ssh_sessions.h"
 
 namespace autodist::transport {
 namespace {
@@ -23,7 +21,8 @@ using std::chrono::steady_clock;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr milliseconds kSessionLimit{20'000};
+using test::kSessionLimit;
+
 constexpr milliseconds kPromptly{5'000};
 
 // A real key whose signatures the test can hold up.
@@ -52,61 +51,9 @@ class TestIdentity final : public SshIdentity {
   const OnSign on_sign_;
 };
 
-class SshSessionTest : public testing::Test {
+class SshSessionTest : public test::SshSessions {
  protected:
-  using Key = std::shared_ptr<const SshIdentity>;
-
-  Key NewKey(const std::string& options = "-t ed25519") {
-    const std::string file = folder_.path() + "/key" + std::to_string(++keys_);
-    test::Shell("ssh-keygen -q -N '' " + options + " -f " + file);
-    const auto read = ReadKeyFile(file);
-    EXPECT_TRUE(read.ok()) << read.status();
-    return read->key;
-  }
-  Key AcceptedKey(const std::string& options = "-t ed25519") {
-    Key key = NewKey(options);
-    server_.Accept(key->description());
-    return key;
-  }
-
-  SshTarget TargetFor(std::vector<Key> keys) {
-    SshTarget target;
-    target.reach.set_host_key_name("127.0.0.1");
-    target.reach.set_port(server_.port());
-    target.reach.set_username(test::LoopbackSshd::User());
-    target.reach.set_connect_limit_ms(kSessionLimit.count());
-    target.address = *base::IpAddress::Parse("127.0.0.1");
-    target.keys.identities = std::move(keys);
-    target.known_hosts = std::make_shared<KnownHosts>(server_.HostKeyLine(), "known_hosts");
-    return target;
-  }
-
-  Status Start(SshTarget target, const std::string& command = "exec cat") {
-    auto sockets = base::StreamSocketPair();
-    EXPECT_TRUE(sockets.ok());
-    ours_ = std::move(sockets->first);
-    session_ = std::make_shared<SshSession>(*loop_, std::move(target), command,
-                                            std::move(sockets->second));
-    loop_->Add(session_);
-    return session_->WaitStarted();
-  }
-  std::string ReadAll() {
-    std::string all;
-    char buffer[4096];
-    for (;;) {
-      const auto got =
-          base::ReadSome(ours_.get(), buffer, sizeof buffer, Deadline::After(kSessionLimit));
-      if (!got.ok() || *got == 0) return all;
-      all.append(buffer, *got);
-    }
-  }
-
-  const test::TempFolder folder_;
-  test::LoopbackSshd server_{"MaxAuthTries 3"};
-  int keys_ = 0;
-  std::unique_ptr<SshLoop> loop_ = *SshLoop::Create();
-  std::shared_ptr<SshSession> session_;
-  base::UniqueFd ours_;
+  SshSessionTest() : SshSessions("MaxAuthTries 3") {}
 };
 
 TEST_F(SshSessionTest, PassesBytesBothWays) {
@@ -267,10 +214,23 @@ TEST_F(SshSessionTest, TheLoopsEndIsTheSessionsEnd) {
   EXPECT_EQ(session_->Failure().code(), StatusCode::kCancelled);
 }
 
+TEST_F(SshSessionTest, ASessionThatIsBusyForNothingIsGivenUp) {
+  ASSERT_EQ(Start(TargetFor({AcceptedKey()})), OkStatus());
+  for (int i = 0; i < 2 * ProgressWatch::kMostIdleTurns; ++i) loop_->Nudge(session_);
+  EXPECT_TRUE(session_->WaitEnded(Deadline::After(kSessionLimit)));
+  EXPECT_THAT(Message(session_->Failure()), HasSubstr("nothing goes through it"));
+}
+
+TEST_F(SshSessionTest, LinesMayComeBeforeTheServersBanner) {
+  server_.SayFirst("This is the gateway\r\nof the cluster.\r\n");
+  EXPECT_EQ(Start(TargetFor({AcceptedKey()})), OkStatus());
+}
+
 // Listens, and says `says` to whoever connects, or nothing.
 class Listener {
  public:
-  explicit Listener(std::optional<std::string> says) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+  explicit Listener(std::optional<std::string> says, bool stays = false)
+      : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -281,9 +241,11 @@ class Listener {
     getsockname(socket_.get(), any, &length);
     port = ntohs(address.sin_port);
     if (!says) return;
-    thread_ = std::jthread([this, says] {
+    thread_ = std::jthread([this, says, stays] {
       const base::UniqueFd client(accept(socket_.get(), nullptr, nullptr));
       (void)!write(client.get(), says->data(), says->size());
+      char nothing;
+      if (stays) (void)!read(client.get(), &nothing, 1);
     });
   }
   uint16_t port = 0;
@@ -307,6 +269,10 @@ TEST_F(SshSessionTest, WhatIsNoSshServerIsTold) {
   target.reach.set_connect_limit_ms(200);
   EXPECT_THAT(Message(status_of(Listener(std::nullopt))),
               HasSubstr("waiting for the first words of an SSH server timed out after 0.2 s"));
+  EXPECT_THAT(Message(status_of(Listener("220 mail\r\n", true))),
+              HasSubstr("not an SSH server: it says '220 mail', and no more within 0.2 s"));
+  EXPECT_THAT(Message(status_of(Listener(std::string(20'000, 'x'), true))),
+              HasSubstr("x', and goes on without end"));
 }
 
 TEST_F(SshSessionTest, NobodyListens) {
