@@ -84,13 +84,14 @@ std::string FolderSync::WhatThereIs() const {
   return base::Count(tree_.files, "file") + ", " + base::Bytes(tree_.bytes);
 }
 
-Status FolderSync::CopyTo(v1::AgentService::Stub& agent, const std::stop_token& stop) {
+Status FolderSync::CopyTo(v1::AgentService::Stub& agent, const std::function<void()>& hang_up,
+                          const std::stop_token& stop) {
   Begin();
   uint64_t received = 0;            // bytes of content that the agent has told us of
   uint64_t expected = tree_.bytes;  // of those that it may need
   Status status;
   {
-    SyncStream stream(agent, stop, stall_limit_, [&](uint64_t bytes) {
+    SyncStream stream(agent, stop, stall_limit_, hang_up, [&](uint64_t bytes) {
       if (bytes < received || bytes > tree_.bytes) return;
       progress_->Sent(bytes - received);
       received = bytes;

@@ -42,8 +42,10 @@ class FolderSync {
   // For every node one of these two, at any time and from any thread. The person sees the
   // progress from the first call to the return of the last.
   //
-  // Blocks until the node behind `agent` has the folder; `stop` ends it early.
-  Status CopyTo(v1::AgentService::Stub& agent, const std::stop_token& stop);
+  // Blocks until the node behind `agent` has the folder; `stop` ends it early. `hang_up` ends the
+  // connection: called where that takes nothing any more.
+  Status CopyTo(v1::AgentService::Stub& agent, const std::function<void()>& hang_up,
+                const std::stop_token& stop);
   // The node could not be reached.
   void Skip();
 

@@ -1,17 +1,25 @@
 #include "launch/grpc_link.h"
 
+#include <sys/socket.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
 
 namespace autodist::launch {
+namespace {
+
+// How long a session may take to end: gRPC first finishes the write that it has begun, which a
+// connection that takes nothing does not let it.
+constexpr std::chrono::milliseconds kEndLimit{100};
+
+}  // namespace
 
 class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage, v1::AgentEvent> {
  public:
-  Session(v1::AgentService::Stub& stub, const transport::Stream& stream, SessionListener& listener)
-      : stream_(stream), listener_(listener) {
-    stub.async()->Session(&context_, this);
+  Session(GrpcLink& link, SessionListener& listener) : link_(link), listener_(listener) {
+    link.stub_->async()->Session(&context_, this);
     AddHold();  // Send writes from outside gRPC's calls to us
     StartRead(&event_);
     StartCall();
@@ -22,7 +30,10 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
   void End() {
     Break();
     std::unique_lock lock(mutex_);
-    done_changed_.wait(lock, [this] { return done_; });
+    const auto done = [this] { return done_; };
+    if (done_changed_.wait_for(lock, kEndLimit, done)) return;
+    link_.HangUp();
+    done_changed_.wait(lock, done);
   }
 
   void Break() { context_.TryCancel(); }
@@ -60,7 +71,7 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
 
   void OnDone(const grpc::Status& status) override {
     // The stream knows better than gRPC why a connection broke.
-    const Status broken = status.ok() ? OkStatus() : stream_.Failure();
+    const Status broken = status.ok() ? OkStatus() : link_.stream_->Failure();
     listener_.OnClosed(broken.ok() ? rpc::FromGrpc(status) : broken);
     const std::lock_guard lock(mutex_);
     failed_ = true;
@@ -68,7 +79,7 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
     done_changed_.notify_all();
   }
 
-  const transport::Stream& stream_;
+  GrpcLink& link_;
   SessionListener& listener_;
   grpc::ClientContext context_;
   v1::AgentEvent event_;
@@ -80,13 +91,18 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
 };
 
 GrpcLink::GrpcLink(std::unique_ptr<transport::Stream> stream,
-                   std::shared_ptr<grpc::Channel> channel)
-    : stream_(std::move(stream)), stub_(v1::AgentService::NewStub(std::move(channel))) {}
+                   std::shared_ptr<grpc::Channel> channel, base::UniqueFd line)
+    : stream_(std::move(stream)),
+      line_(std::move(line)),
+      stub_(v1::AgentService::NewStub(std::move(channel))) {}
 
 GrpcLink::~GrpcLink() = default;
 
+void GrpcLink::HangUp() const { shutdown(line_.get(), SHUT_RDWR); }
+
 Status GrpcLink::Sync(FolderSync& sync, const std::stop_token& stop) {
-  const Status status = sync.CopyTo(*stub_, stop);
+  const Status status = sync.CopyTo(
+      *stub_, [this] { HangUp(); }, stop);
   return status.ok() || stream_->Failure().ok() ? status : stream_->Failure();
 }
 
@@ -123,7 +139,7 @@ Result<v1::TryPortsResponse> GrpcLink::TryPorts(const v1::TryPortsRequest& reque
 }
 
 void GrpcLink::OpenSession(SessionListener& listener) {
-  session_ = std::make_unique<Session>(*stub_, *stream_, listener);
+  session_ = std::make_unique<Session>(*this, listener);
 }
 
 void GrpcLink::Break() {

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "autodist/v1/agent.grpc.pb.h"
+#include "base/fd.h"
 #include "launch/node_link.h"
 #include "rpc/channel.h"
 #include "transport/transport.h"
@@ -12,7 +13,9 @@ namespace autodist::launch {
 
 class GrpcLink final : public NodeLink {
  public:
-  GrpcLink(std::unique_ptr<transport::Stream> stream, std::shared_ptr<grpc::Channel> channel);
+  // `line`: the socket that the channel goes over, once more; to hang up.
+  GrpcLink(std::unique_ptr<transport::Stream> stream, std::shared_ptr<grpc::Channel> channel,
+           base::UniqueFd line = {});
   ~GrpcLink() override;
 
   Status Sync(FolderSync& sync, const std::stop_token& stop) override;
@@ -38,7 +41,10 @@ class GrpcLink final : public NodeLink {
   Result<Response> Call(Method<Request, Response> method, const Request& request,
                         base::Deadline deadline, const std::stop_token& stop);
 
+  void HangUp() const;
+
   const std::unique_ptr<transport::Stream> stream_;
+  const base::UniqueFd line_;
   const std::unique_ptr<v1::AgentService::Stub> stub_;
   std::unique_ptr<Session> session_;
 };

@@ -4,13 +4,25 @@
 
 namespace autodist::launch {
 
+namespace {
+
+// How long a call that has been cancelled may take to end: gRPC first finishes the write that it
+// has begun, which a connection that takes nothing does not let it.
+constexpr std::chrono::milliseconds kCancelLimit{1000};
+
+}  // namespace
+
 SyncStream::SyncStream(v1::AgentService::Stub& agent, const std::stop_token& stop,
-                       std::chrono::milliseconds stall_limit,
+                       std::chrono::milliseconds stall_limit, std::function<void()> hang_up,
                        std::function<void(uint64_t bytes)> received)
     : stall_limit_(stall_limit),
+      hang_up_(std::move(hang_up)),
       received_(std::move(received)),
       stop_(stop),
-      cancel_(stop, [this] { context_.TryCancel(); }) {
+      cancel_(stop, [this] {
+        const std::lock_guard lock(mutex_);
+        changed_.notify_all();
+      }) {
   agent.async()->Sync(&context_, this);
   AddHold();  // Write is called from outside gRPC's calls to us
   StartRead(&incoming_);
@@ -18,20 +30,29 @@ SyncStream::SyncStream(v1::AgentService::Stub& agent, const std::stop_token& sto
 }
 
 SyncStream::~SyncStream() {
-  context_.TryCancel();
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return status_.has_value(); });
+  if (!status_ && !cancelled_) Cancel();
+  Await(lock, [this] { return status_.has_value(); });
+}
+
+void SyncStream::Cancel() {
+  context_.TryCancel();
+  cancelled_ = Clock::now();
 }
 
 // Until the condition holds, which it must once nothing is being read or written any more.
 template <typename Condition>
 void SyncStream::Await(std::unique_lock<std::mutex>& lock, Condition condition) {
   while (!condition()) {
-    if (stalled_) {
-      changed_.wait(lock);
-    } else if (std::chrono::steady_clock::now() >= moved_ + stall_limit_) {
-      stalled_ = true;
-      context_.TryCancel();
+    const auto now = Clock::now();
+    if (cancelled_ && now >= *cancelled_ + kCancelLimit) {
+      hang_up_();
+      changed_.wait(lock, condition);
+    } else if (cancelled_) {
+      changed_.wait_until(lock, *cancelled_ + kCancelLimit);
+    } else if (stop_.stop_requested() || now >= moved_ + stall_limit_) {
+      stalled_ = !stop_.stop_requested();
+      Cancel();
     } else {
       changed_.wait_until(lock, moved_ + stall_limit_);
     }
@@ -42,7 +63,7 @@ bool SyncStream::Write(const v1::SyncRequest& message) {
   std::unique_lock lock(mutex_);
   if (read_all_) return false;
   outgoing_ = message;
-  moved_ = std::chrono::steady_clock::now();
+  moved_ = Clock::now();
   StartWrite(&*outgoing_);
   Await(lock, [this] { return !outgoing_; });
   return !read_all_;
@@ -50,7 +71,7 @@ bool SyncStream::Write(const v1::SyncRequest& message) {
 
 std::optional<v1::SyncResponse> SyncStream::Read() {
   std::unique_lock lock(mutex_);
-  moved_ = std::chrono::steady_clock::now();
+  moved_ = Clock::now();
   Await(lock, [this] { return !responses_.empty() || read_all_; });
   if (responses_.empty()) return std::nullopt;
   v1::SyncResponse response = std::move(responses_.front());
@@ -60,7 +81,7 @@ std::optional<v1::SyncResponse> SyncStream::Read() {
 
 Status SyncStream::End() {
   std::unique_lock lock(mutex_);
-  moved_ = std::chrono::steady_clock::now();
+  moved_ = Clock::now();
   Await(lock, [this] { return status_.has_value(); });
   if (finished_ && finished_->error().empty()) return OkStatus();
   if (finished_) {
@@ -81,7 +102,7 @@ Status SyncStream::End() {
 void SyncStream::OnReadDone(bool ok) {
   {
     const std::lock_guard lock(mutex_);
-    moved_ = std::chrono::steady_clock::now();
+    moved_ = Clock::now();
     if (!ok) {
       read_all_ = true;
     } else if (incoming_.has_finished()) {
@@ -101,7 +122,7 @@ void SyncStream::OnReadDone(bool ok) {
 
 void SyncStream::OnWriteDone(bool) {
   const std::lock_guard lock(mutex_);  // where it was not sent, the end of reading says so
-  moved_ = std::chrono::steady_clock::now();
+  moved_ = Clock::now();
   outgoing_.reset();
   changed_.notify_all();
 }

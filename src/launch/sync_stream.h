@@ -20,9 +20,11 @@ namespace autodist::launch {
 class SyncStream final : public grpc::ClientBidiReactor<v1::SyncRequest, v1::SyncResponse> {
  public:
   // `stop` breaks the call off, and so does a time of `stall_limit` in which nothing moves.
-  // `received`: the bytes of content that the agent has, in all; called on gRPC's threads.
+  // `hang_up` ends the connection, where it does not let the call end. `received`: the bytes of
+  // content that the agent has, in all; called on gRPC's threads.
   SyncStream(v1::AgentService::Stub& agent, const std::stop_token& stop,
-             std::chrono::milliseconds stall_limit, std::function<void(uint64_t bytes)> received);
+             std::chrono::milliseconds stall_limit, std::function<void()> hang_up,
+             std::function<void(uint64_t bytes)> received);
   // Breaks the call off, if it has not ended.
   ~SyncStream() override;
 
@@ -39,8 +41,12 @@ class SyncStream final : public grpc::ClientBidiReactor<v1::SyncRequest, v1::Syn
   void OnDone(const grpc::Status& status) override;
   template <typename Condition>
   void Await(std::unique_lock<std::mutex>& lock, Condition condition);
+  void Cancel();
+
+  using Clock = std::chrono::steady_clock;
 
   const std::chrono::milliseconds stall_limit_;
+  const std::function<void()> hang_up_;
   const std::function<void(uint64_t)> received_;
   grpc::ClientContext context_;
   v1::SyncResponse incoming_;
@@ -48,7 +54,8 @@ class SyncStream final : public grpc::ClientBidiReactor<v1::SyncRequest, v1::Syn
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::chrono::steady_clock::time_point moved_ = std::chrono::steady_clock::now();
+  Clock::time_point moved_ = Clock::now();
+  std::optional<Clock::time_point> cancelled_;  // since when the call is
   std::deque<v1::SyncResponse> responses_;
   std::optional<v1::SyncFinished> finished_;
   bool read_all_ = false;

@@ -3,10 +3,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <future>
+#include <thread>
 
 #include "files/digest.h"
 #include "support/grpc_server.h"
@@ -27,11 +33,68 @@ class FakeAgent final : public v1::AgentService::Service {
   std::function<grpc::Status(AgentEnd&)> behave;
 };
 
+// A connection that can be stopped, as that to an sshd.
+class Line {
+ public:
+  // The near end of one whose far end is `far`.
+  base::UniqueFd To(base::UniqueFd far) {
+    signal(SIGPIPE, SIG_IGN);  // when one end has hung up
+    far_ = std::move(far);
+    auto ends = *base::StreamSocketPair();
+    once_more_.Reset(dup(ends.first.get()));
+    near_ = std::move(ends.second);
+    to_agent_ = std::jthread([this] { Pass(near_.get(), far_.get()); });
+    from_agent_ = std::jthread([this] { Pass(far_.get(), near_.get()); });
+    return std::move(ends.first);
+  }
+  ~Line() { End(); }
+  void End() {
+    for (const base::UniqueFd* fd : {&near_, &far_}) shutdown(fd->get(), SHUT_RDWR);
+  }
+  // Until it is full, too.
+  void Stop() {
+    stopped_ = true;
+    const auto limit = base::Deadline::After(milliseconds(20'000));
+    pollfd room{once_more_.get(), POLLOUT, 0};
+    while (!limit.Expired() && poll(&room, 1, 0) != 0) std::this_thread::yield();
+  }
+  void HangUp() {
+    EXPECT_TRUE(stopped_);
+    shutdown(once_more_.get(), SHUT_RDWR);
+  }
+
+ private:
+  void Pass(int from, int to) {
+    char buffer[65536];
+    while (!stopped_) {
+      const auto got = base::ReadSome(from, buffer, sizeof buffer, base::Deadline::Never());
+      if (!got.ok() || *got == 0) break;
+      if (!base::WriteAll(to, {buffer, *got}, base::Deadline::Never()).ok()) return;
+    }
+    if (!stopped_) shutdown(to, SHUT_RDWR);
+  }
+
+  base::UniqueFd once_more_;
+  base::UniqueFd near_;
+  base::UniqueFd far_;
+  std::atomic<bool> stopped_{false};
+  std::jthread to_agent_;
+  std::jthread from_agent_;
+};
+
 class FolderSyncTest : public testing::Test {
  protected:
+  // gRPC ends with its last user, and then may wait for ten seconds for connections that end, too.
+  static void SetUpTestSuite() {
+    static const auto user = new std::shared_ptr(rpc::ChannelTo("/nowhere"));
+    (void)user;
+  }
+  ~FolderSyncTest() override { line_.End(); }
+
   Status Copy(milliseconds stall_limit = kStallLimit) {
     FolderSync sync(*files::ScanFolder(folder_.path(), ""), folder_.path(), 1, stall_limit);
-    return sync.CopyTo(*agent_, stop_.get_token());
+    return sync.CopyTo(
+        *agent_, [this] { line_.HangUp(); }, stop_.get_token());
   }
 
   // Takes begin and lists; answers with these differences.
@@ -47,6 +110,22 @@ class FolderSyncTest : public testing::Test {
     *response.mutable_differences() = differences;
     response.mutable_differences()->set_last(true);
     agent.Write(response);
+  }
+  // The connection stops in the midst of a file; the agent stays until it is over.
+  void TakeNothing(std::future<void> over, std::function<void()> then) {
+    folder_.Write("a", std::string(50'000'000, 'x'));
+    const auto shared = std::make_shared<std::future<void>>(std::move(over));
+    service_.behave = [this, shared, then = std::move(then)](AgentEnd& agent) {
+      v1::SyncDifferences differences;
+      differences.add_wanted(0);
+      Answer(agent, differences);
+      v1::SyncRequest request;
+      agent.Read(&request);
+      line_.Stop();
+      then();
+      shared->wait();
+      return grpc::Status::OK;
+    };
   }
   static grpc::Status Finish(AgentEnd& agent, const std::string& error = "",
                              const std::string& remedy = "") {
@@ -65,9 +144,10 @@ class FolderSyncTest : public testing::Test {
 
   const test::TempFolder folder_;
   FakeAgent service_;
+  Line line_;
   test::GrpcServer server_{&service_};
   const std::unique_ptr<v1::AgentService::Stub> agent_ =
-      v1::AgentService::NewStub(server_.Channel());
+      v1::AgentService::NewStub(*rpc::ChannelOver(line_.To(server_.Connect())));
   std::stop_source stop_;
 };
 
@@ -179,6 +259,21 @@ TEST_F(FolderSyncTest, AnAgentThatDoesNothingIsGivenUp) {
     return grpc::Status::OK;
   };
   EXPECT_EQ(Copy(milliseconds(100)).code(), StatusCode::kDeadlineExceeded);
+  over.set_value();
+}
+
+// gRPC finishes the write that it has begun before it lets a call end.
+TEST_F(FolderSyncTest, AConnectionThatTakesNothingIsGivenUp) {
+  std::promise<void> over;
+  TakeNothing(over.get_future(), [] {});
+  EXPECT_EQ(Copy(milliseconds(300)).code(), StatusCode::kDeadlineExceeded);
+  over.set_value();
+}
+
+TEST_F(FolderSyncTest, StopsWhereTheConnectionTakesNothing) {
+  std::promise<void> over;
+  TakeNothing(over.get_future(), [this] { stop_.request_stop(); });
+  EXPECT_EQ(Copy().code(), StatusCode::kCancelled);
   over.set_value();
 }
 
