@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "base/quantity.h"
 #include "base/utf8.h"
 #include "dialect/dialects.h"
 #include "dialect/world.h"
@@ -31,8 +32,7 @@ void SetReach(const spec::Node& node, const Input& input, v1::NodePlan& planned)
 bool IsSetByUs(const std::string& name, const v1::NodePlan& node, const v1::RankPlan& process) {
   return std::ranges::count(process.environment(), name, &v1::EnvironmentVariable::name) > 0 ||
          std::ranges::any_of(node.environment(), [&](const v1::EnvironmentStep& step) {
-           return step.set().name() == name && step.set().has_on_node() &&
-                  step.set().unless().empty();
+           return step.set().name() == name && !step.set().given() && step.set().unless().empty();
          });
 }
 
@@ -191,11 +191,29 @@ Status SetArguments(const std::vector<std::string>& command, v1::LaunchPlan& pla
   return OkStatus();
 }
 
+std::string DialectCalled(const dialect::Dialect& dialect) {
+  return std::string("dialect '") + dialect.name + "'";
+}
+
+// Lists of all ranks may become too long to start any program with.
+Status CheckLengths(const v1::RankPlan& rank, const v1::LaunchPlan& plan) {
+  for (const v1::EnvironmentVariable& variable : rank.environment()) {
+    const size_t length = variable.name().size() + variable.value().size();
+    if (length <= kLongestVariable) continue;
+    return WithRemedy(
+        Error(StatusCode::kInvalidArgument,
+              "on " + base::Count(static_cast<size_t>(plan.nodes_size()), "node") + " " +
+                  variable.name() + " would have " + std::to_string(length) +
+                  " bytes, and Linux lets a variable have " + std::to_string(kLongestVariable)),
+        "use fewer nodes, fewer devices of each, or a framework that needs no such list");
+  }
+  return OkStatus();
+}
+
 Status ApplyDialects(const std::vector<const dialect::Dialect*>& dialects, v1::LaunchPlan& plan) {
   for (const dialect::Dialect* dialect : dialects) {
     if (dialect->check) {
-      AD_RETURN_IF_ERROR(
-          Annotate(dialect->check(plan), std::string("dialect '") + dialect->name + "'"));
+      AD_RETURN_IF_ERROR(Annotate(dialect->check(plan), DialectCalled(*dialect)));
     }
   }
   // Which dialect added which auxiliary process.
@@ -209,17 +227,20 @@ Status ApplyDialects(const std::vector<const dialect::Dialect*>& dialects, v1::L
       }
     }
   }
+  const std::string addresses = dialect::DataAddresses(plan);
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
     for (v1::RankPlan& rank : *node.mutable_ranks()) {
-      SetRankEnvironment(plan, node, rank);
+      SetRankEnvironment(plan, addresses, node, rank);
       for (const dialect::Dialect* dialect : dialects) {
         if (rank.auxiliary() && owner.at(rank.rank()) != dialect) continue;
         dialect->set_variables({plan, node, rank},
                                [&](const std::string& name, const std::string& value) {
                                  SetVariable(name, value, rank);
                                });
+        AD_RETURN_IF_ERROR(Annotate(CheckLengths(rank, plan), DialectCalled(*dialect)));
       }
     }
+    ShareLongValues(node);
   }
   return OkStatus();
 }

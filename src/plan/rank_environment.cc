@@ -2,6 +2,9 @@
 
 #include <absl/strings/str_join.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "dialect/world.h"
 
 namespace autodist::plan {
@@ -103,7 +106,8 @@ void SetDefaults(v1::ProgramKind kind, v1::NodePlan& node) {
 
 }  // namespace
 
-void SetRankEnvironment(const v1::LaunchPlan& plan, const v1::NodePlan& node, v1::RankPlan& rank) {
+void SetRankEnvironment(const v1::LaunchPlan& plan, const std::string& addresses,
+                        const v1::NodePlan& node, v1::RankPlan& rank) {
   const auto set = [&](const char* name, const std::string& value) {
     dialect::AddVariable(rank, name, value);
   };
@@ -118,12 +122,36 @@ void SetRankEnvironment(const v1::LaunchPlan& plan, const v1::NodePlan& node, v1
   set("AUTODIST_NODE_RANK", std::to_string(node.node_rank()));
   set("AUTODIST_NODE_COUNT", std::to_string(plan.nodes_size()));
   set("AUTODIST_NODE_ADDRESS", node.data_address());
-  set("AUTODIST_NODE_ADDRESSES", dialect::DataAddresses(plan));
+  constexpr char kAddresses[] = "AUTODIST_NODE_ADDRESSES";
+  if (sizeof kAddresses + addresses.size() <= kLongestVariable) set(kAddresses, addresses);
   set("AUTODIST_CHIEF_ADDRESS", plan.nodes(0).data_address());
   set("AUTODIST_RESTART_COUNT", std::to_string(plan.restart_count()));
   set("AUTODIST_DEVICE", gpus.empty() ? "cpu" : "gpu");
   // Schedulers and stores need none; what the agent itself runs here starts ranks.
   set("CUDA_VISIBLE_DEVICES", rank.auxiliary() && !rank.by_agent() ? "" : gpus);
+}
+
+void ShareLongValues(v1::NodePlan& node) {
+  constexpr size_t kLong = 1024;  // bytes
+  if (node.ranks_size() < 2) return;
+  std::vector<v1::EnvironmentVariable> shared;
+  for (const v1::EnvironmentVariable& variable : node.ranks(0).environment()) {
+    const auto has_it = [&](const v1::RankPlan& rank) {
+      return std::ranges::any_of(rank.environment(), [&](const auto& other) {
+        return other.name() == variable.name() && other.value() == variable.value();
+      });
+    };
+    if (variable.value().size() > kLong && std::ranges::all_of(node.ranks(), has_it)) {
+      shared.push_back(variable);
+    }
+  }
+  for (const v1::EnvironmentVariable& variable : shared) {
+    dialect::AddStep(node, variable.name()).set_literal(variable.value());
+    for (v1::RankPlan& rank : *node.mutable_ranks()) {
+      auto& own = *rank.mutable_environment();
+      own.erase(std::ranges::find(own, variable.name(), &v1::EnvironmentVariable::name));
+    }
+  }
 }
 
 void SetNodeEnvironment(const Input& input, const spec::Node& node, v1::NodePlan& planned) {

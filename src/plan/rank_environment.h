@@ -10,8 +10,10 @@
 
 namespace autodist::plan {
 
-// The nodes of `plan`, with their devices, are complete.
-void SetRankEnvironment(const v1::LaunchPlan& plan, const v1::NodePlan& node, v1::RankPlan& rank);
+// The nodes of `plan`, with their devices, are complete; `addresses` are those of all of them, made
+// once.
+void SetRankEnvironment(const v1::LaunchPlan& plan, const std::string& addresses,
+                        const v1::NodePlan& node, v1::RankPlan& rank);
 
 // The steps to the environment that all processes of a node have; dialects add theirs at the end.
 void SetNodeEnvironment(const Input& input, const spec::Node& node, v1::NodePlan& planned);
@@ -20,5 +22,12 @@ void SetNodeEnvironment(const Input& input, const spec::Node& node, v1::NodePlan
 // to stderr, as programs' results are on stdout; "VERSION" and "WARN", a few lines, where NCCL has
 // them.
 void SetNcclDebug(const std::string& level, v1::LaunchPlan& plan);
+
+// A long value that all processes of a node share, a list of all nodes say, becomes a last step of
+// the node's environment: in a large plan every process having its own would be too much.
+void ShareLongValues(v1::NodePlan& node);
+
+// Linux lets no variable be longer: MAX_ARG_STRLEN, of which "=" and a last 0 take two bytes.
+inline constexpr size_t kLongestVariable = 131'072 - 2;  // name and value, in bytes
 
 }  // namespace autodist::plan

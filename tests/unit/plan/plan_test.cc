@@ -11,6 +11,7 @@ namespace {
 
 using testing::Contains;
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 std::string Variable(const v1::RankPlan& rank, const std::string& name) {
   std::string value = "(unset)";
@@ -96,6 +97,42 @@ TEST(PlanTest, GivesEachRankItsPlaceInTheWorld) {
            {"CUDA_VISIBLE_DEVICES", ""}}) {
     EXPECT_EQ(Variable(last, name), value) << name;
   }
+}
+
+plan::Input LargeInput(const char* dialect, int nodes) {
+  plan::Input input = test::ThreeNodeInput();
+  input.dialects = {dialect};
+  std::erase_if(input.spec.nodes, [](const spec::Node& node) { return !node.chief; });
+  for (int i = 1; i < nodes; ++i) {
+    spec::Node node;
+    node.address = "10.1." + std::to_string(i / 256) + "." + std::to_string(i % 256);
+    node.cpus = {0, 1};
+    node.ssh_config = input.spec.ssh.begin()->first;
+    input.address_of[node.address] = {node.address, node.address, "", {}};
+    input.spec.nodes.push_back(node);
+  }
+  return input;
+}
+
+TEST(PlanTest, ListsOfAllNodesAreNotRepeatedForEachProcess) {
+  for (const char* dialect : {"torch", "jax"}) {
+    plan::Input input = LargeInput(dialect, 400);
+    const auto plan = MakePlan(input);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    const v1::NodePlan& node = plan->nodes(399);
+    EXPECT_EQ(Variable(node.ranks(1), "AUTODIST_NODE_ADDRESSES"), "(unset)");
+    EXPECT_TRUE(test::StepOf(node, "AUTODIST_NODE_ADDRESSES").literal().ends_with(",10.1.1.143"));
+    EXPECT_EQ(Variable(node.ranks(1), "AUTODIST_RANK"), "799");
+    for (const v1::RankPlan& rank : node.ranks()) EXPECT_LT(rank.ByteSizeLong(), 4096u);
+    input.variables = {{"AUTODIST_NODE_ADDRESSES", "mine"}};
+    EXPECT_EQ(MakePlan(input).status().code(), StatusCode::kInvalidArgument);
+  }
+}
+
+TEST(PlanTest, AListThatNoProgramCanBeStartedWithIsRefused) {
+  const Status refused = MakePlan(LargeInput("tensorflow", 8000)).status();
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(Message(refused), HasSubstr("dialect 'tensorflow': on 8000 nodes TF_CONFIG would"));
 }
 
 TEST(PlanTest, RemovesWhatAnOuterLauncherLeft) {
