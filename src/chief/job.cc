@@ -22,7 +22,7 @@ using std::chrono::milliseconds;
 
 // How long agents may take to end themselves.
 constexpr milliseconds kGoneLimit{3'000};
-// For nodes that answer to hear that autodist waits no longer.
+// For nodes that answer to hear that autodist waits no longer, and for a terminal then.
 constexpr milliseconds kLastWordLimit{500};
 // A signal that comes sooner after the end was meant for the job.
 constexpr milliseconds kFinishLimit{1'000};
@@ -212,11 +212,15 @@ int Job::Finish(int exit_code, const std::string& refusal) {
   output_.End();
   hang_.Finish();
   loop_->DrainBackground();
-  console_.Finish();
-  const std::string report = refusal.empty() ? EndReport(*attempt_, console_.warnings()) : refusal;
+  // Who waits no longer, does not wait for a paused terminal either.
+  finishing_.blocked = stop_.given_up() && !console_.FinishWithin(kLastWordLimit);
+  if (!finishing_.blocked) console_.Finish();
+  const std::string report = finishing_.blocked ? "its terminal took nothing"
+                             : refusal.empty()  ? EndReport(*attempt_, console_.warnings())
+                                                : refusal;
   journal_.Ended(exit_code, report);
   journal_.Publish(nodes_, *attempt_);
-  if (!report.empty() && refusal.empty()) {
+  if (!report.empty() && refusal.empty() && !finishing_.blocked) {
     base::Log(exit_code == 0 ? LogLevel::kWarning : LogLevel::kError, report);
   }
   loop_->DrainBackground();

@@ -42,6 +42,9 @@ class Job final : private NodeWatchListener {
   // As it was told last.
   const v1::JobStatus& status() const { return journal_.published(); }
 
+  // After Run: whether this process can only end by _exit, as its terminal takes nothing.
+  bool blocked() const { return finishing_.blocked; }
+
  private:
   void BeginAttempt(std::unique_ptr<Attempt> attempt);
   void RunAttempt();
@@ -67,6 +70,7 @@ class Job final : private NodeWatchListener {
   struct Finishing {
     std::atomic<Loop::Time> since = Loop::Time{};  // the beginning of time: not yet
     std::atomic<int> exit_code = 0;
+    bool blocked = false;  // by the terminal
   } finishing_;
   StopPolicy stop_;
   std::optional<SignalWatcher> signals_;

@@ -1,5 +1,7 @@
 #include "chief/run_job.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <memory>
 #include <variant>
@@ -40,6 +42,7 @@ int Run(const v1::LaunchPlan& plan, JobOptions options) {
       "job " + plan.job_id() + ": " + plan::WhatRuns(plan) + "; logs in " + log_folder);
   const int exit_code = job.Run();
   announced.Ended(job.status());
+  if (job.blocked()) _exit(exit_code);
   return exit_code;
 }
 

@@ -2,14 +2,18 @@
 
 import contextlib
 import fcntl
+import json
 import os
+import pty
+import signal
 import subprocess
 import time
 
 import pytest
-from jobs import AUTODIST, LIMIT_S, Running
+from jobs import AUTODIST, LIMIT_S, Running, seconds_until
 
 LEASE_S = 2
+SLOWER = 3  # than what is asked for are machines that run tests
 PIPE_BYTES = 4096
 # The second attempt ends well.
 FAIL_ONCE = """
@@ -46,6 +50,31 @@ def test_a_terminal_paused_for_longer_than_the_lease_keeps_a_restarted_job(tmp_p
         text = stderr.read().strip()
     assert job.wait(LIMIT_S) == 0, text
     assert "restarting" in text and "is lost" not in text
+
+
+def test_who_waits_no_longer_does_not_wait_for_a_paused_terminal(tmp_path):
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(tmp_path)
+        os.execv(AUTODIST, [AUTODIST, "run", "--grace", "1", "--lease", "2", "--", "sh", "-c", "touch up; yes $(seq 100)"])
+    seconds_until((tmp_path / "up").exists, 20)
+    time.sleep(0.5)  # the terminal fills
+    for _ in range(2):
+        os.kill(pid, signal.SIGINT)
+        time.sleep(2.2)  # later than what means the same as the second
+    assert os.waitpid(pid, os.WNOHANG) == (0, 0)
+    os.kill(pid, signal.SIGINT)
+    began, ended = time.monotonic(), (0, 0)
+    while ended[0] == 0 and time.monotonic() - began < 20:
+        time.sleep(0.01)
+        ended = os.waitpid(pid, os.WNOHANG)
+    if ended[0] == 0:
+        os.kill(pid, signal.SIGKILL)
+    os.close(terminal)
+    assert ended[0] == pid and os.waitstatus_to_exitcode(ended[1]) == 130
+    assert time.monotonic() - began < 1 * SLOWER
+    [record] = tmp_path.glob("autodist-runs/*/job.json")
+    assert json.loads(record.read_text())["exit_code"] == 130
 
 
 @pytest.fixture

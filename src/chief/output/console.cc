@@ -37,14 +37,22 @@ bool Console::Busy() const {
   return writing_ || !queue_.pieces.empty();
 }
 
+void Console::AskToFinish() {
+  const std::lock_guard lock(mutex_);
+  queue_.finish = true;
+  changed_.notify_all();
+}
+
 void Console::Finish() {
   if (!thread_.joinable()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    queue_.finish = true;
-    changed_.notify_one();
-  }
+  AskToFinish();
   thread_.join();
+}
+
+bool Console::FinishWithin(std::chrono::milliseconds limit) {
+  AskToFinish();
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, limit, [this] { return finished_; });
 }
 
 void Console::Run() {
@@ -74,6 +82,9 @@ void Console::Run() {
     }
     finish = taken.finish;
   }
+  const std::lock_guard lock(mutex_);
+  finished_ = true;
+  changed_.notify_all();
 }
 
 }  // namespace autodist::chief

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -42,6 +43,9 @@ class Console {
 
   // Blocks until everything is written; nothing may follow.
   void Finish();
+  // The same, but for no longer than that: false where the terminal takes nothing. The console's
+  // thread is left there then, so that this process can only end by _exit.
+  bool FinishWithin(std::chrono::milliseconds limit);
 
   // Of a terminal that takes no more; after Finish.
   const std::vector<std::string>& warnings() const { return terminal_.warnings(); }
@@ -59,6 +63,7 @@ class Console {
     bool finish = false;
   };
 
+  void AskToFinish();
   void Run();
 
   const Written written_;
@@ -69,6 +74,7 @@ class Console {
   std::condition_variable changed_;
   Queue queue_;                              // guarded by mutex_
   bool writing_ = false;                     // guarded by mutex_
+  bool finished_ = false;                    // guarded by mutex_
   std::thread thread_{&Console::Run, this};  // last: uses the rest
 };
 
