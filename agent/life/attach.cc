@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include <thread>
 
 #include "agent/life/guardian.h"
+#include "base/home_folder.h"
 #include "base/unix_socket.h"
 #include "rpc/bootstrap_lines.h"
 
@@ -31,6 +33,24 @@ struct Request {
   milliseconds grace;
   bool start;  // an agent where there is none
 };
+
+// The agent's program is executed from there, by whoever may log in as this user.
+Status CheckOnlyWeWriteToTheCache() {
+  std::string folder = base::HomeFolder();
+  for (const char* name : {"/.cache", "/autodist", "/agent"}) {
+    folder += name;
+    struct stat info;
+    if (stat(folder.c_str(), &info) != 0) break;
+    // Many users have a group of their own.
+    const bool by_group = (info.st_mode & S_IWGRP) != 0 && info.st_gid != getegid();
+    if (!by_group && (info.st_mode & S_IWOTH) == 0) continue;
+    return WithRemedy(Error(StatusCode::kPermissionDenied,
+                            folder + " can be written by others, who could replace the agent that "
+                                     "is kept in it"),
+                      "chmod go-w " + folder);
+  }
+  return OkStatus();
+}
 
 // An invalid descriptor where no agent of ours listens: /tmp is everybody's.
 base::UniqueFd Connect(const JobFolder& folder) {
@@ -107,6 +127,7 @@ Connection ConnectAndTakeCharge(const JobFolder& folder) {
 
 Result<Connection> StartOrConnect(const Request& request) {
   if (!request.start) return ConnectAndTakeCharge(request.folder);
+  AD_RETURN_IF_ERROR(CheckOnlyWeWriteToTheCache());
   for (;;) {
     AD_ASSIGN_OR_RETURN(base::UniqueFd folder, request.folder.Lock());
     Connection connection = ConnectAndTakeCharge(request.folder);

@@ -138,6 +138,7 @@ std::string JobFolder::end_reason() const {
 
 void JobFolder::WriteEndReason(const std::string& text) const {
   const std::string file = end_reason();
+  if (base::HomeFolder().empty()) return;
   for (size_t slash = file.find('/', 1); slash != std::string::npos;
        slash = file.find('/', slash + 1)) {
     mkdir(file.substr(0, slash).c_str(), 0700);

@@ -24,7 +24,8 @@ constexpr size_t kLargestAgent = 64 << 20;
 // $1 sha256, $2 size in bytes, $3... the arguments of `attach`, of which $5 is the nonce. Only the
 // complete file ever has its final name.
 constexpr char kInstallScript[] =
-    "printf '\\nAUTODIST-SHELL %s\\n' \"$5\"; umask 077; d=\"$HOME/.cache/autodist/agent/$1\"; "
+    "printf '\\nAUTODIST-SHELL %s\\n' \"$5\"; umask 077; d=\"${HOME:?is not set "
+    "there}/.cache/autodist/agent/$1\"; "
     "a=\"$d/autodist-agent\"; t=\"$a.$$\"; "
     "mkdir -p \"$d\" && trap 'rm -f \"$t\"' EXIT && trap 'exit 1' HUP PIPE TERM && : > \"$t\" && "
     "printf '\\nAUTODIST-NEED %s\\n' \"$5\" && head -c \"$2\" > \"$t\" && "
@@ -101,7 +102,10 @@ Status AgentIsGone(int socket, base::Deadline deadline) {
     verdict += *part;
   }
   while (verdict.ends_with('\n')) verdict.pop_back();
-  return Error(StatusCode::kAborted, verdict.empty() ? "its agent has gone" : verdict);
+  return Error(StatusCode::kAborted,
+               verdict.empty() ? "its agent has gone, and nothing there tells why: the machine was "
+                                 "started anew, or its /tmp emptied"
+                               : verdict);
 }
 
 }  // namespace
