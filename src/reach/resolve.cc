@@ -1,61 +1,43 @@
 #include "reach/resolve.h"
 
-#include <netdb.h>
 #include <netinet/in.h>
 #include <strings.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <memory>
+#include <chrono>
 #include <utility>
 #include <vector>
 
+#include "base/deadline.h"
 #include "base/fd.h"
 #include "base/host_name.h"
 #include "base/ip_address.h"
 #include "base/parallel.h"
 #include "base/socket_address.h"
+#include "reach/look_up.h"
 #include "transport/ssh_program.h"
 
 namespace autodist::reach {
 namespace {
 
 constexpr size_t kThreads = 32;
+// For the name service to tell all names: one that does not answer has them all wait.
+constexpr std::chrono::seconds kNamesLimit{30};
 constexpr char kCorrectName[] = "correct the name in the spec, or give the IP address";
-
-// All addresses of a host name, or the one that `host` is. Blocks on the name service.
-Result<std::vector<base::IpAddress>> LookUp(const std::string& host) {
-  if (const auto numeric = base::IpAddress::Parse(host)) return std::vector{*numeric};
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* list = nullptr;
-  const int error = getaddrinfo(host.c_str(), nullptr, &hints, &list);
-  if (error != 0) {
-    return Error(StatusCode::kNotFound,
-                 "name does not resolve: '" + host + "': " + gai_strerror(error));
-  }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);
-  std::vector<base::IpAddress> addresses;
-  for (const addrinfo* entry = list; entry; entry = entry->ai_next) {
-    char text[NI_MAXHOST] = "";
-    getnameinfo(entry->ai_addr, entry->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
-    if (const auto ip = base::IpAddress::Parse(text)) addresses.push_back(*ip);
-  }
-  if (!addresses.empty()) return addresses;
-  return Error(StatusCode::kNotFound, "name does not resolve: '" + host + "' has no IP address");
-}
 
 // The address of it to use: IPv4 before IPv6, which some frameworks cannot use; loopback last, as
 // many a /etc/hosts gives such an address to the machine's own name.
-Result<std::string> Resolve(const std::string& host) {
-  AD_ASSIGN_OR_RETURN(const auto addresses, LookUp(host));
+Result<std::string> Resolve(const std::string& host, base::Deadline deadline) {
+  AD_ASSIGN_OR_RETURN(const auto addresses, LookUp(host, deadline));
   const auto rank = [](const base::IpAddress& ip) { return std::pair(ip.IsLoopback(), ip.v6); };
   return std::ranges::min_element(addresses, {}, rank)->ToString();
 }
 
 // Asks OpenSSH about the node, and the name service for where it says that the node is.
-plan::NodeAddress FindBySsh(const spec::Node& node, const spec::SshGroup& group, bool configured) {
+plan::NodeAddress FindBySsh(const spec::Node& node, const spec::SshGroup& group, bool configured,
+                            base::Deadline deadline) {
   plan::NodeAddress found;
   // How a key that is new gets into known_hosts is configured, too.
   if (configured || group.host_key_check == v1::HOST_KEY_CHECK_ACCEPT_NEW) {
@@ -69,19 +51,21 @@ plan::NodeAddress FindBySsh(const spec::Node& node, const spec::SshGroup& group,
     }
   }
   const auto hostname = found.openssh.find("hostname");
-  const auto ip = Resolve(hostname == found.openssh.end() ? node.address : hostname->second);
+  const auto ip =
+      Resolve(hostname == found.openssh.end() ? node.address : hostname->second, deadline);
   // Behind a jump host the name may mean something there alone.
   if (ip.ok()) found.ssh = *ip;
   return found;
 }
 
 // The address between ranks is that of SSH unless the spec says otherwise.
-void FindData(const spec::Node& node, bool several_nodes, plan::NodeAddress& found) {
+void FindData(const spec::Node& node, bool several_nodes, base::Deadline deadline,
+              plan::NodeAddress& found) {
   if (!found.error.empty()) return;
   const std::string& name = node.data_address.empty() ? node.address : node.data_address;
   if (node.data_address.empty() && !found.ssh.empty()) {
     found.data = found.ssh;
-  } else if (const auto ip = Resolve(name); ip.ok()) {
+  } else if (const auto ip = Resolve(name, deadline); ip.ok()) {
     found.data = *ip;
   } else {
     found.error = Message(ip.status());
@@ -100,9 +84,10 @@ Result<std::vector<Location>> Locate(const std::vector<std::string>& hosts) {
   AD_ASSIGN_OR_RETURN(const std::vector<base::Interface> interfaces, base::LocalInterfaces());
   const std::string own_name = base::HostName();
   std::vector<Location> locations(hosts.size());
+  const base::Deadline deadline = base::Deadline::After(kNamesLimit);
   base::ParallelFor(hosts.size(), kThreads, [&](size_t i) {
     Location& location = locations[i];
-    const auto found = LookUp(hosts[i]).value_or(std::vector<base::IpAddress>());
+    const auto found = LookUp(hosts[i], deadline).value_or(std::vector<base::IpAddress>());
     location.here = strcasecmp(hosts[i].c_str(), own_name.c_str()) == 0 ||
                     std::any_of(found.begin(), found.end(), [&](const base::IpAddress& address) {
                       return address.IsLoopback() || base::OwnerOf(address, interfaces);
@@ -133,14 +118,19 @@ Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceS
   const bool configured = transport::OpensshConfigMatters(user.home);
   const bool several = spec.nodes.size() > 1;
   std::vector<plan::NodeAddress> found(spec.nodes.size());
+  const base::Deadline deadline = base::Deadline::After(kNamesLimit);
   base::ParallelFor(found.size(), kThreads, [&](size_t i) {
     const spec::Node& node = spec.nodes[i];
     found[i] = node.chief ? plan::NodeAddress{}
-                          : FindBySsh(node, spec.ssh.at(node.ssh_config), configured);
-    FindData(node, several, found[i]);
+                          : FindBySsh(node, spec.ssh.at(node.ssh_config), configured, deadline);
+    FindData(node, several, deadline, found[i]);
   });
   std::map<std::string, plan::NodeAddress> addresses;
   for (size_t i = 0; i < found.size(); ++i) {
+    if (deadline.Expired() && !found[i].error.empty()) {
+      return WithRemedy(Error(StatusCode::kDeadlineExceeded, found[i].error),
+                        "is the name service of /etc/resolv.conf up? or give IP addresses");
+    }
     if (spec.nodes[i].chief && !found[i].error.empty()) {
       return WithRemedy(Error(StatusCode::kNotFound, found[i].error), kCorrectName);
     }

@@ -19,7 +19,7 @@ struct Location {
 };
 
 // One location for each host; hosts are IP addresses or names. Asks the name service for many
-// names at the same time; blocks for as long as it takes to answer.
+// names at the same time; blocks until it has answered, for half a minute at most.
 Result<std::vector<Location>> Locate(const std::vector<std::string>& hosts);
 
 // An address under which other machines reach this one: the first that is neither loopback nor
@@ -27,9 +27,9 @@ Result<std::vector<Location>> Locate(const std::vector<std::string>& hosts);
 Result<std::string> OutwardAddress();
 
 // Finds out where each node of the spec is, by its address as the spec writes it. Blocks on the
-// name service for host names, and on `ssh -G` where OpenSSH's configuration has something to say.
-// A node that cannot be found has a problem, which is told when it is to be reached; only the
-// chief, which has to be here, must be found.
+// name service for host names, for half a minute at most, after which it fails, and on `ssh -G`
+// where OpenSSH's configuration has something to say. A node that cannot be found has a problem,
+// which is told when it is to be reached; only the chief, which has to be here, must be found.
 Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceSpec& spec,
                                                            const plan::User& user);
 

@@ -1,0 +1,52 @@
+#include "reach/look_up.h"
+
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <future>
+#include <memory>
+#include <thread>
+#include <utility>
+
+namespace autodist::reach {
+namespace {
+
+using Addresses = std::vector<base::IpAddress>;
+
+// How long is for getaddrinfo to know.
+Result<Addresses> Ask(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  const int error = getaddrinfo(host.c_str(), nullptr, &hints, &list);
+  if (error != 0) {
+    return Error(StatusCode::kNotFound,
+                 "name does not resolve: '" + host + "': " + gai_strerror(error));
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);
+  Addresses addresses;
+  for (const addrinfo* entry = list; entry; entry = entry->ai_next) {
+    char text[NI_MAXHOST] = "";
+    getnameinfo(entry->ai_addr, entry->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
+    if (const auto ip = base::IpAddress::Parse(text)) addresses.push_back(*ip);
+  }
+  if (!addresses.empty()) return addresses;
+  return Error(StatusCode::kNotFound, "name does not resolve: '" + host + "' has no IP address");
+}
+
+}  // namespace
+
+Result<Addresses> LookUp(const std::string& host, base::Deadline deadline) {
+  if (const auto numeric = base::IpAddress::Parse(host)) return Addresses{*numeric};
+  std::promise<Result<Addresses>> promise;
+  auto answer = promise.get_future();
+  // getaddrinfo has no time limit of ours, and nothing ends it.
+  std::thread([host, promise = std::move(promise)]() mutable {
+    promise.set_value(Ask(host));
+  }).detach();
+  if (answer.wait_until(deadline.when()) == std::future_status::ready) return answer.get();
+  return Error(StatusCode::kDeadlineExceeded,
+               "name does not resolve: '" + host + "': the name service does not answer");
+}
+
+}  // namespace autodist::reach
