@@ -14,9 +14,13 @@ void NodeClock::Answered(uint64_t number, int64_t there_ns, int64_t now_ns) {
   answered_ = std::max(answered_, number);
   if (number != asked_) return;
   const int64_t round_trip = now_ns - asked_at_ns_;
-  if (round_trip < 0 || round_trip > best_round_trip_ns_) return;
+  if (round_trip < 0) return;  // our own has been set back
+  const int64_t ahead = there_ns - (asked_at_ns_ + round_trip / 2);
+  // What cannot be the measure's fault: one of the two has been set.
+  const bool was_set = std::abs(ahead - ahead_ns_) / 2 > best_round_trip_ns_ / 4 + round_trip / 4;
+  if (round_trip > best_round_trip_ns_ && !was_set) return;
   best_round_trip_ns_ = round_trip;
-  ahead_ns_ = there_ns - (asked_at_ns_ + round_trip / 2);
+  ahead_ns_ = ahead;
 }
 
 int64_t NodeClock::ByOurs(int64_t time_ns) const {

@@ -1,4 +1,5 @@
-// By how much a node's clock differs from ours, from the answers to renewals. Pure logic.
+// By how much a node's clock differs from ours, from the answers to renewals; either may be set
+// meanwhile. Pure logic.
 #pragma once
 
 #include <cstdint>
