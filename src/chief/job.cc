@@ -24,8 +24,20 @@ using std::chrono::milliseconds;
 constexpr milliseconds kGoneLimit{3'000};
 // For nodes that answer to hear that autodist waits no longer, and for a terminal then.
 constexpr milliseconds kLastWordLimit{500};
+// At signals meanwhile.
+constexpr milliseconds kLookInterval{100};
 // A signal that comes sooner after the end was meant for the job.
 constexpr milliseconds kFinishLimit{1'000};
+
+// Blocks, but not signals that say to wait no longer.
+bool HasGone(launch::NodeLink& link, base::Deadline limit, Loop& loop, const StopPolicy& stop) {
+  while (!link.WaitClosed(std::min(limit, base::Deadline::After(kLookInterval)))) {
+    if (limit.Expired()) return false;
+    loop.RunUntil([&] { return stop.given_up(); }, loop.Now() + milliseconds(1));
+    if (stop.given_up()) return true;
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -199,7 +211,7 @@ void Job::End(bool leave) {
                         ": the agent does not confirm that the job has ended there; what may "
                         "be left ends with its lease, or by `autodist clean`");
     } else if (!stop_.given_up() && nodes_.state(i).phase() == v1::NODE_PHASE_ENDED && link &&
-               !link->WaitClosed(gone)) {
+               !HasGone(*link, gone, *loop_, stop_)) {
       console_.Tell(LogLevel::kWarning, address + ": the agent has not gone");
     }
   }

@@ -40,6 +40,7 @@ class FakeAgent {
   std::deque<std::vector<uint32_t>> taken;  // ports, of the first Prepares
   bool ranks_ignore_stop = false;
   bool ranks_cannot_be_killed = false;
+  bool stays = false;              // its guardian does, when all has ended
   std::function<void()> on_start;  // its ranks have started
 
   int launches = 0;
@@ -280,7 +281,7 @@ class FakeLink final : public launch::NodeLink {
   void EndSession() override {
     if (session_ == agent_.session_) agent_.Close(Error(StatusCode::kCancelled, "ended here"));
   }
-  bool WaitClosed(base::Deadline) override { return true; }
+  bool WaitClosed(base::Deadline) override { return !agent_.stays; }
 
  private:
   TurnedLoop& loop_;

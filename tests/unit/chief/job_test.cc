@@ -2,87 +2,18 @@
 #include "chief/job.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 
-#include "support/fake_nodes.h"
-#include "support/plans.h"
-#include "support/temp_folder.h"
+#include "support/played_job.h"
 
 namespace autodist::chief {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using test::JobTest;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-class JobTest : public testing::Test {
- protected:
-  static constexpr seconds kLease{60};
-  static constexpr seconds kGrace{30};
-
-  JobTest() {
-    options_.launch.lease = kLease;
-    options_.launch.grace = kGrace;
-    options_.log_folder = folder_.path() + "/logs";
-    options_.preflight = false;
-    options_.plan_attempt = [this](const std::vector<std::string>& addresses, uint32_t attempt) {
-      planned_.push_back(addresses);
-      plan::Input input = test::ThreeNodeInput();
-      input.members = addresses;
-      input.restart_count = attempt;
-      return plan::MakePlan(input);
-    };
-    options_.make_launcher = [this](const v1::LaunchPlan&, const launch::LaunchOptions&) {
-      return Result<std::unique_ptr<launch::Launcher>>(nodes_.MakeLauncher());
-    };
-  }
-
-  int Run() {
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    int exit_code = 0;
-    {
-      Job job(plan_, options_, std::move(owned_loop_));
-      job_ = &job;
-      const Loop::Time before = loop_.Now();
-      exit_code = job.Run();
-      took_ = std::chrono::duration_cast<milliseconds>(loop_.Now() - before);
-      report_ = job.status().report();
-    }
-    output_ = testing::internal::GetCapturedStdout();
-    messages_ = testing::internal::GetCapturedStderr();
-    return exit_code;
-  }
-  void Signal(milliseconds after, int signal = SIGINT) {
-    loop_.After(after, [this, signal] { job_->Signal(signal); });
-  }
-  void AllExit(milliseconds after, int code) {
-    loop_.After(after, [this, code] {
-      for (uint32_t node = 0; node < nodes_.size(); ++node) nodes_[node].ExitAll(code);
-    });
-  }
-  void ExpectNothingRuns() {
-    for (uint32_t node = 0; node < nodes_.size(); ++node) {
-      EXPECT_TRUE(nodes_[node].running().empty()) << node;
-      EXPECT_TRUE(nodes_[node].gone()) << node;
-    }
-  }
-
-  const test::TempFolder folder_;
-  const v1::LaunchPlan plan_ = test::ThreeNodePlan();
-  std::unique_ptr<test::TurnedLoop> owned_loop_ = std::make_unique<test::TurnedLoop>();
-  test::TurnedLoop& loop_ = *owned_loop_;
-  test::FakeNodes nodes_{loop_, plan_};
-  JobOptions options_;
-  Job* job_ = nullptr;
-  std::vector<std::vector<std::string>> planned_;
-  milliseconds took_{};
-  std::string report_;
-  std::string output_;
-  std::string messages_;
-};
 
 TEST_F(JobTest, EndsWellWhenAllRanksDo) {
   loop_.After(seconds(1), [this] { nodes_[2].Write(4, "hello\n"); });
@@ -177,6 +108,15 @@ TEST_F(JobTest, CtrlCThreeTimesWaitsNoLonger) {
   EXPECT_THAT(messages_, HasSubstr("SIGINT: waiting no longer"));
 }
 
+TEST_F(JobTest, CtrlCThreeTimesWaitsNoLongerForAgentsToGoEither) {
+  nodes_[1].stays = true;
+  for (const int time : {5'000, 5'100, 7'200}) Signal(milliseconds(time));
+  EXPECT_EQ(Run(), 130);
+  EXPECT_LE(took_, milliseconds(8'200));
+  EXPECT_THAT(messages_, HasSubstr("SIGINT: waiting no longer"));
+  EXPECT_THAT(messages_, testing::Not(HasSubstr("the agent has not gone")));
+}
+
 TEST_F(JobTest, CtrlCWhileAFailedJobEndsKills) {
   nodes_[0].ranks_ignore_stop = true;
   loop_.After(seconds(5), [this] { nodes_[1].Exit(3, 7); });
@@ -224,68 +164,6 @@ TEST_F(JobTest, CtrlCWhileANodeIsReconnectingEndsWhatCanBeReached) {
   EXPECT_TRUE(nodes_[0].gone());
   EXPECT_THAT(messages_, HasSubstr("10.0.0.2: the agent does not confirm"));
 }
-
-// Once is enough, whatever a node does and whenever that is.
-
-struct Trouble {
-  const char* name;
-  void (*begin)(test::FakeAgent& node);
-};
-const Trouble kTroubles[] = {
-    {"stopped", [](test::FakeAgent& node) { node.silent = true; }},
-    {"cut", [](test::FakeAgent& node) { node.CutLink(); }},
-    {"failing",
-     [](test::FakeAgent& node) {
-       node.fails_at_once = true;
-       node.Break();
-     }},
-    {"failing_later",
-     [](test::FakeAgent& node) {
-       node.fails_when_resumed = true;
-       node.Break();
-     }},
-    {"undying", [](test::FakeAgent& node) { node.ranks_cannot_be_killed = true; }},
-};
-
-class JobTroubleTest : public JobTest,
-                       public testing::WithParamInterface<std::tuple<Trouble, int>> {
- protected:
-  // A rank of another node fails at 100 s and its attempt is started again.
-  void Begin(seconds trouble) {
-    options_.launch.lease = seconds(600);
-    options_.restarts.max_restarts = 1;
-    nodes_[1].ranks_ignore_stop = true;
-    loop_.After(trouble, [this] { std::get<0>(GetParam()).begin(nodes_[1]); });
-    loop_.After(seconds(100), [this] { nodes_[0].Exit(0, 7); });
-  }
-  milliseconds At() const { return milliseconds(std::get<1>(GetParam())); }
-};
-
-TEST_P(JobTroubleTest, CtrlCOnceEndsTheJobInTime) {
-  Begin(std::min(seconds(90), std::chrono::floor<seconds>(At())));
-  Signal(At());
-  Run();
-  EXPECT_LE(took_, At() + kGrace + StopPolicy::kEndLimit);
-  EXPECT_TRUE(nodes_[0].running().empty());
-  EXPECT_TRUE(nodes_[2].running().empty());
-}
-
-TEST_P(JobTroubleTest, CtrlCThriceEndsItWithinASecond) {
-  Begin(std::min(seconds(90), std::chrono::floor<seconds>(At())));
-  for (const seconds more : {seconds(0), seconds(1), seconds(4)}) Signal(At() + more);
-  Run();
-  EXPECT_LE(took_, At() + seconds(4) + seconds(1));
-}
-
-// Launching, running, stopping, before and while it is started again, running again.
-INSTANTIATE_TEST_SUITE_P(WhateverAndWhenever, JobTroubleTest,
-                         testing::Combine(testing::ValuesIn(kTroubles),
-                                          testing::Values(1, 2, 50'000, 99'000, 100'100, 101'000,
-                                                          131'000, 145'000, 300'000)),
-                         [](const auto& test) {
-                           return std::string(std::get<0>(test.param).name) + "_" +
-                                  std::to_string(std::get<1>(test.param));
-                         });
 
 TEST_F(JobTest, CtrlCTwiceWhileTheEndIsAwaitedKills) {
   nodes_[2].silent = true;

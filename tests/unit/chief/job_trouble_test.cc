@@ -1,0 +1,79 @@
+// Jobs are ended in time, whatever a node does and whenever that is.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+
+#include "support/played_job.h"
+
+namespace autodist::chief {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::JobTest;
+
+struct Trouble {
+  const char* name;
+  void (*begin)(test::FakeAgent& node);
+};
+const Trouble kTroubles[] = {
+    {"stopped", [](test::FakeAgent& node) { node.silent = true; }},
+    {"cut", [](test::FakeAgent& node) { node.CutLink(); }},
+    {"failing",
+     [](test::FakeAgent& node) {
+       node.fails_at_once = true;
+       node.Break();
+     }},
+    {"failing_later",
+     [](test::FakeAgent& node) {
+       node.fails_when_resumed = true;
+       node.Break();
+     }},
+    {"undying", [](test::FakeAgent& node) { node.ranks_cannot_be_killed = true; }},
+};
+
+class JobTroubleTest : public JobTest,
+                       public testing::WithParamInterface<std::tuple<Trouble, int>> {
+ protected:
+  // A rank of another node fails at 100 s and its attempt is started again.
+  void Begin(seconds trouble) {
+    options_.launch.lease = seconds(600);
+    options_.restarts.max_restarts = 1;
+    nodes_[1].ranks_ignore_stop = true;
+    loop_.After(trouble, [this] { std::get<0>(GetParam()).begin(nodes_[1]); });
+    loop_.After(seconds(100), [this] { nodes_[0].Exit(0, 7); });
+  }
+  milliseconds At() const { return milliseconds(std::get<1>(GetParam())); }
+};
+
+TEST_P(JobTroubleTest, CtrlCOnceEndsTheJobInTime) {
+  Begin(std::min(seconds(90), std::chrono::floor<seconds>(At())));
+  Signal(At());
+  Run();
+  EXPECT_LE(took_, At() + kGrace + StopPolicy::kEndLimit);
+  EXPECT_TRUE(nodes_[0].running().empty());
+  EXPECT_TRUE(nodes_[2].running().empty());
+}
+
+TEST_P(JobTroubleTest, CtrlCThriceEndsItWithinASecond) {
+  Begin(std::min(seconds(90), std::chrono::floor<seconds>(At())));
+  for (const seconds more : {seconds(0), seconds(1), seconds(4)}) Signal(At() + more);
+  Run();
+  EXPECT_LE(took_, At() + seconds(4) + seconds(1));
+}
+
+// Launching, running, stopping, before and while it is started again, running again.
+INSTANTIATE_TEST_SUITE_P(WhateverAndWhenever, JobTroubleTest,
+                         testing::Combine(testing::ValuesIn(kTroubles),
+                                          testing::Values(1, 2, 50'000, 99'000, 100'100, 101'000,
+                                                          131'000, 145'000, 300'000)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) + "_" +
+                                  std::to_string(std::get<1>(test.param));
+                         });
+
+}  // namespace
+}  // namespace autodist::chief
