@@ -131,8 +131,9 @@ int Guard(AgentOptions options) {
   folder.RemoveEndReason();
 
   Result<base::FdPair> ours = base::Pipe();
-  const Result<Heartbeat> heartbeat = Heartbeat::Make();
+  Result<Heartbeat> heartbeat = Heartbeat::Make();
   if (!ours.ok() || !heartbeat.ok()) return kFailed;
+  heartbeat->Beat(lease + kHangLimit);  // until its first own
   const std::optional<Cgroup> cgroup = Cgroup::Make(folder);
   const pid_t agent = fork();
   if (agent == 0) {

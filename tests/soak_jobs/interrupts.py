@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 import signal
+import subprocess
 import threading
 import time
 from collections import Counter
@@ -13,19 +14,22 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 from hosts import SHARED, SPEC, cut, heal, in_host, listening_sshd, parent, pids, pids_on, sshd_sessions
-from jobs import Running, python
+from jobs import AUTODIST, Running, python
 from soak_jobs.events import of_job
 
 STOPPED, CUT, FAILING = 3, 5, 7
 HOSTS = range(1, 9)
 GRACE_S, LEASE_S = 1, 6
-ONCE_S, THRICE_S = GRACE_S + 10, 1
+ONCE, THRICE, STOP, KILL = "Ctrl-C", "three times Ctrl-C", "autodist stop", "kill -9"
+LIMITS_S = {ONCE: GRACE_S + 10, THRICE: 1, STOP: GRACE_S + 10, KILL: 1}
 LOADED_S = 1  # a machine that runs so much at the same time may be late
 AT_ONCE_S = 3
 SLACK_S = 12  # after the lease: the guardian's, and a busy machine's
+TCP_S = 60  # until what was closed while a link was cut is heard of at its other end
 MOMENTS_S = 9
+TOGETHER = SHARED / "interrupts" / "together"  # where all are started that copy no files
 SYNCED_BYTES = 4 << 20
-CODES = {130, 125, 7, 0, -signal.SIGINT}
+CODES = {130, 143, 125, 7, 0, -signal.SIGINT, -signal.SIGKILL}
 LAST_CHARACTERS = 3000
 
 # Rank 1 fails at the second that is given, if any, each time.
@@ -64,7 +68,8 @@ class Job(Running):
         self.number = number
         self.folder = SHARED / "interrupts" / str(number)
         self.folder.mkdir(parents=True)
-        self.signals = self.chance.choice([1, 3])
+        TOGETHER.mkdir(exist_ok=True)
+        self.how = self.chance.choice(list(LIMITS_S))
         self.after = self.chance.uniform(0, MOMENTS_S)
         self.trouble = self.chance.choice(["agent", "sessions", "both", "nothing"])
         self.trouble_after = self.chance.uniform(0, MOMENTS_S)
@@ -79,7 +84,7 @@ class Job(Running):
         self.wrong = []
         self.held = set()
         super().__init__(["run", "--spec", SPEC, *options, "--", *python(SCRIPT),
-                          self.chance.choice([2, 30]), self.fails], self.folder, None)
+                          self.chance.choice([2, 30]), self.fails], self.folder if self.syncs else TOGETHER, None)
 
     def job_id(self):
         match = re.search(rb"job (\d{8}-\d{6}-[0-9a-f]+)", self.err)
@@ -99,11 +104,16 @@ class Job(Running):
 
     def interrupt_it(self):
         time.sleep(max(0, self.started + self.after - time.monotonic()))
-        for wait_s in (0, self.chance.uniform(0.05, 1), 2.1)[:self.signals]:
+        if self.how == STOP and self.job_id():
+            began = time.monotonic()
+            subprocess.run([AUTODIST, "stop", self.job_id()], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                           check=False)
+            return began
+        for wait_s in (0, self.chance.uniform(0.05, 1), 2.1)[:3 if self.how == THRICE else 1]:
             time.sleep(wait_s)
             if self.process.poll() is not None:
                 return None
-            self.interrupt()
+            self.interrupt(signal.SIGKILL if self.how == KILL else signal.SIGINT)
         return time.monotonic()
 
     def run(self):
@@ -117,23 +127,23 @@ class Job(Running):
         trouble.join()
         self.outcome, at = ended[0]
         self.took = at - last if last else 0
-        limit = THRICE_S if self.signals == 3 else ONCE_S
+        limit = LIMITS_S[self.how]
         if self.took > limit + LOADED_S:
-            self.wrong.append(f"it took {self.took:.2f} s after the last Ctrl-C, not {limit}")
+            self.wrong.append(f"it took {self.took:.2f} s after it, not {limit}")
         if self.outcome.code not in CODES:
             self.wrong.append(f"it ended with {self.outcome.code}")
         self.expect_nothing([host for host in HOSTS if host not in (STOPPED, CUT, FAILING)], at + self.at_once())
 
     def at_once(self):
-        """The third Ctrl-C waits for nobody: agents go by themselves then."""
-        return LEASE_S + GRACE_S + SLACK_S if self.signals == 3 else AT_ONCE_S
+        """The third Ctrl-C and SIGKILL wait for nobody: agents go by themselves then."""
+        return LEASE_S + GRACE_S + SLACK_S if self.how in (THRICE, KILL) else AT_ONCE_S
 
     def expect_nothing(self, hosts, limit):
         if not self.job_id():
             return
         while True:
-            left = [f"{pid} on host {host}: " + Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
-                    for host in hosts for pid in of_job(self.job_id(), pids_on(host)) if Path(f"/proc/{pid}/cmdline").exists()]
+            left = [f"{comm(pid)} ({pid}) on host {host}" for host in hosts
+                    for pid in of_job(self.job_id(), pids_on(host))]
             left += [name for host in hosts for name in in_host(
                 host, "sh", "-c", "ls -d /tmp/autodist-*/* 2>/dev/null || true").split() if self.job_id() in name]
             if not left:
@@ -144,7 +154,7 @@ class Job(Running):
             time.sleep(0.2)
 
     def __str__(self):
-        return (f"job {self.number} ({self.job_id()}): {self.signals} × Ctrl-C after {self.after:.2f} s; "
+        return (f"job {self.number} ({self.job_id()}): {self.how} after {self.after:.2f} s; "
                 f"{self.trouble} of host {STOPPED} stopped after {self.trouble_after:.2f} s"
                 + (f"; rank 1 fails after {self.fails:.2f} s" if self.fails else "") + ("; --sync" if self.syncs else ""))
 
@@ -153,7 +163,7 @@ class Interrupts:
     def __init__(self, seed, side_by_side):
         self.seed, self.side_by_side = seed, side_by_side
         self.chance = random.Random(f"{seed} rounds")
-        self.verdicts, self.took, self.wrong = Counter(), {1: [], 3: []}, 0
+        self.verdicts, self.took, self.wrong = Counter(), {how: [] for how in LIMITS_S}, 0
         self.checks = []
 
     def round(self, numbers, pool, checkers):
@@ -196,7 +206,7 @@ class Interrupts:
     def judge(self, job):
         job.expect_nothing(HOSTS, time.monotonic() + LEASE_S + GRACE_S + SLACK_S)
         self.verdicts[job.outcome.code] += 1
-        self.took[job.signals].append(job.took)
+        self.took[job.how].append(job.took)
         if not job.wrong:
             shutil.rmtree(job.folder)
             return
@@ -224,14 +234,14 @@ def interrupts(seed, count, side_by_side):
         for check in test.checks:
             check.result()
     left = pids() - before
-    limit = time.monotonic() + SLACK_S
+    limit = time.monotonic() + TCP_S
     while left and time.monotonic() < limit:
         time.sleep(0.1)
         left = pids() - before
     if left:
         test.wrong += 1
-        print(f"WRONG: processes left: {sorted(left)}")
+        print(f"WRONG: processes left: {[f'{comm(pid)} ({pid})' for pid in sorted(left)]}")
     ends = ", ".join(f"{number} × {code}" for code, number in sorted(test.verdicts.items()))
-    longest = ", ".join(f"{max(took):.2f} s after {signals} × Ctrl-C" for signals, took in test.took.items() if took)
+    longest = ", ".join(f"{max(took):.2f} s after {how}" for how, took in test.took.items() if took)
     print(f"{sum(test.verdicts.values())} jobs ({ends}); at most {longest}; {test.wrong} wrong; seed {seed}")
     return 1 if test.wrong else 0

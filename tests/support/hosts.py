@@ -39,8 +39,9 @@ def pids():
 def listening_sshd(host):
     """The pid of the host's own SSH server."""
     config = str(SHARED / f"host{host}" / "sshd_config")
-    [pid] = [pid for pid in pids() for argv in [" ".join(_argv(pid))]
+    found = [pid for pid in pids() for argv in [" ".join(_argv(pid))]
              if argv.startswith("sshd:") and config in argv.split()]
+    [pid] = [pid for pid in found if parent(pid) not in found]  # what it has just forked looks the same
     return pid
 
 
