@@ -16,6 +16,8 @@
 #include "base/deadline.h"
 #include "process/process_tree.h"
 #include "rpc/limits.h"
+#include "rpc/server.h"
+#include "rpc/settings.h"
 
 namespace autodist::agent {
 namespace {
@@ -25,8 +27,6 @@ using std::chrono::milliseconds;
 
 // How long the session may take to close once the chief knows all.
 constexpr milliseconds kCloseLimit{1000};
-// Of a rank's requests, of which the chief takes 1 MiB; more is not to hold up the link to it.
-constexpr int kLargestFromRank = 2 << 20;
 constexpr milliseconds kLookInterval{1000};  // at whether the lease still runs
 // Later than it should be, a heartbeat that does not come tells the guardian that none will.
 constexpr milliseconds kBeatSlack{3000};
@@ -49,9 +49,9 @@ base::UniqueFd TermSignals() {
   return base::UniqueFd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-std::unique_ptr<grpc::Server> StartServer(grpc::Service& service, int largest_message) {
+std::unique_ptr<grpc::Server> StartServer(grpc::Service& service, size_t largest_message) {
   grpc::ServerBuilder builder;
-  builder.SetMaxReceiveMessageSize(largest_message);
+  rpc::ConfigureServer(builder, largest_message);
   // gRPC's estimate of the bandwidth costs time on each node; the chief's own, of what comes from
   // here, is worth it.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
@@ -83,8 +83,8 @@ Status Agent::Build() {
           [this] { life_.End(); }));
   lock_.Reset(open(options_.folder.lock().c_str(), O_RDWR | O_CLOEXEC));
   options_.folder_lock.Reset();
-  chief_server_ = StartServer(core_->service(), rpc::kLargestMessage);
-  rank_server_ = StartServer(core_->rendezvous(), kLargestFromRank);
+  chief_server_ = StartServer(core_->service(), rpc::kLargestFromChief);
+  rank_server_ = StartServer(core_->rendezvous(), rpc::kLargestFromRank);
   if (!chief_server_ || !rank_server_) {
     return Error(StatusCode::kInternal, "gRPC could not start a server");
   }
@@ -182,6 +182,7 @@ Result<AgentResult> Agent::Run() {
 
 int Agent::Main(AgentOptions options) {
   PrepareSignals();
+  rpc::SilenceLogs();
   process::AdoptOrphans();
   // Never undone: gRPC's own end waits for a poller that may sleep for seconds yet.
   grpc_init();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "rpc/limits.h"
 
 namespace autodist::agent {
 namespace {
@@ -21,9 +22,9 @@ int ExitCodeOf(const Status& start_failure) {
   }
 }
 
-v1::AgentEvent MakeWarning(std::string what) {
+v1::AgentEvent MakeWarning(const std::string& what) {
   v1::AgentEvent event;
-  event.mutable_warning()->set_what(std::move(what));
+  event.mutable_warning()->set_what(base::ToUtf8(what, rpc::kLongestText));
   return event;
 }
 
@@ -46,7 +47,8 @@ SupervisorEvents EventsInto(EventQueue& events, RankOutput& output) {
     exited.set_pid(exit.pid);
     exited.set_time_ns(exit.time_ns);
     if (exit.pid == 0) {
-      exited.mutable_start_failure()->set_cause(base::ToUtf8(Message(exit.start_failure)));
+      exited.mutable_start_failure()->set_cause(
+          base::ToUtf8(Message(exit.start_failure), rpc::kLongestText));
       exited.mutable_start_failure()->set_exit_code(ExitCodeOf(exit.start_failure));
     } else if (WIFSIGNALED(exit.wait_status)) {
       exited.set_signal(WTERMSIG(exit.wait_status));
@@ -66,14 +68,14 @@ Result<std::unique_ptr<AgentCore>> AgentCore::Create(AgentPlace place, std::stri
                                                      std::function<void()> over) {
   std::unique_ptr<AgentCore> owned(new AgentCore);
   AgentCore& core = *owned;
-  AD_ASSIGN_OR_RETURN(
-      core.output_, RankOutput::Create({[&core] {
-                                          core.end_->OutputChanged();
-                                          core.events_->OutputChanged();
-                                        },
-                                        [&core](std::string what) {
-                                          core.events_->SendReliably(MakeWarning(std::move(what)));
-                                        }}));
+  AD_ASSIGN_OR_RETURN(core.output_,
+                      RankOutput::Create({[&core] {
+                                            core.end_->OutputChanged();
+                                            core.events_->OutputChanged();
+                                          },
+                                          [&core](const std::string& what) {
+                                            core.events_->SendReliably(MakeWarning(what));
+                                          }}));
   core.events_ = std::make_unique<EventQueue>(*core.output_);
   core.end_ =
       std::make_unique<AttemptEnd>(*core.events_, *core.output_, [&core, over = std::move(over)] {

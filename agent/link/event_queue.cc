@@ -13,6 +13,7 @@ EventQueue::EventQueue(RankOutput& output) : output_(output) {
 void EventQueue::SendReliably(v1::AgentEvent event) {
   const std::lock_guard lock(mutex_);
   event.set_sequence(++last_sequence_);
+  size_ += event.ByteSizeLong();
   events_.push_back(std::move(event));
   WriteNext();
 }
@@ -28,6 +29,11 @@ void EventQueue::Close() {
   const std::lock_guard lock(mutex_);
   closed_ = true;
   WriteNext();
+}
+
+size_t EventQueue::size() const {
+  const std::lock_guard lock(mutex_);
+  return size_;
 }
 
 void EventQueue::OutputChanged() {
@@ -60,6 +66,7 @@ void EventQueue::WriteNext() {
 
 void EventQueue::Acknowledge(uint64_t sequence) {
   while (!events_.empty() && written_ > 0 && events_.front().sequence() <= sequence) {
+    size_ -= events_.front().ByteSizeLong();
     events_.pop_front();
     --written_;
   }

@@ -56,6 +56,8 @@ class EventQueue {
   // of the message is heeded.
   bool Accept(SessionWriter* writer, const v1::ChiefMessage& message);
   void WriteDone(SessionWriter* writer, bool ok);
+  // Of what is kept, in bytes.
+  size_t size() const;
   // There may be output to send.
   void OutputChanged();
 
@@ -65,10 +67,11 @@ class EventQueue {
 
   RankOutput& output_;
   uint64_t instance_;  // no other agent has it
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.
   std::deque<v1::AgentEvent> events_;      // not yet acknowledged
+  size_t size_ = 0;                        // bytes of these
   size_t written_ = 0;                     // how many of them have been, in this session
   std::deque<v1::AgentEvent> unnumbered_;  // not yet written
   uint64_t last_sequence_ = 0;

@@ -1,14 +1,31 @@
 #include "agent/link/rendezvous_service.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "base/quantity.h"
+#include "rpc/limits.h"
+
 namespace autodist::agent {
+namespace {
+
+constexpr size_t kCostOfCall = 512;  // bytes, besides what it asks
+
+size_t SizeOf(const v1::RendezvousRequest& request) { return request.ByteSizeLong() + kCostOfCall; }
+
+}  // namespace
 
 // A rank's call that waits for the chief's answer.
 class RendezvousService::Call final : public grpc::ServerUnaryReactor {
  public:
   Call(RendezvousService& service, v1::RendezvousRequest request, FillResponse fill)
       : entry_(service.open_calls_), service_(service), fill_(std::move(fill)) {
+    const std::string refusal = service_.Admit(request);
+    if (!refusal.empty()) {
+      Finish({grpc::StatusCode::RESOURCE_EXHAUSTED, refusal});
+      return;
+    }
+    admitted_ = SizeOf(request);
     id_ = service_.Ask(std::move(request),
                        [this](const v1::RendezvousReply& reply) { Answer(reply); });
   }
@@ -25,12 +42,16 @@ class RendezvousService::Call final : public grpc::ServerUnaryReactor {
   void OnCancel() override {
     if (service_.Forget(id_)) Finish(grpc::Status::CANCELLED);
   }
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    service_.LetGo(admitted_);
+    delete this;
+  }
 
   const OpenCalls::Entry entry_;
   RendezvousService& service_;
   const FillResponse fill_;
-  uint64_t id_ = 0;
+  size_t admitted_ = 0;  // bytes
+  std::atomic<uint64_t> id_ = 0;
 };
 
 uint64_t RendezvousService::Ask(v1::RendezvousRequest request, Answer answer) {
@@ -47,8 +68,38 @@ uint64_t RendezvousService::Ask(v1::RendezvousRequest request, Answer answer) {
 }
 
 bool RendezvousService::Forget(uint64_t id) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.erase(id) == 0) return false;
+  }
+  v1::AgentEvent event;
+  event.mutable_rendezvous_request()->set_id(id);
+  event.mutable_rendezvous_request()->mutable_cancel();
+  events_.SendReliably(std::move(event));
+  return true;
+}
+
+std::string RendezvousService::Admit(const v1::RendezvousRequest& request) {
+  const size_t name = std::max(
+      {request.set().key().size(), request.get().key().size(), request.barrier().name().size()});
+  if (name > rpc::kLongestName) {
+    return "the name has " + std::to_string(name) + " bytes; " + std::to_string(rpc::kLongestName) +
+           " are allowed";
+  }
+  const size_t size = SizeOf(request);
   const std::lock_guard lock(mutex_);
-  return waiting_.erase(id) > 0;
+  // What has been cancelled is on its way all the same.
+  if (std::max(of_ranks_, events_.size()) + size > kMostWaiting) {
+    return "the calls that the ranks of this node wait for already have " +
+           base::Bytes(kMostWaiting);
+  }
+  of_ranks_ += size;
+  return "";
+}
+
+void RendezvousService::LetGo(size_t size) {
+  const std::lock_guard lock(mutex_);
+  of_ranks_ -= size;
 }
 
 void RendezvousService::Reply(const v1::RendezvousReply& reply) {

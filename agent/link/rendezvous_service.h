@@ -25,8 +25,11 @@ class RendezvousService final : public v1::RendezvousService::CallbackService {
   // Asks the chief; `answer` is called at most once, on a thread of gRPC's, and must not block.
   // Returns the request's id.
   uint64_t Ask(v1::RendezvousRequest request, Answer answer);
-  // Nobody waits for the answer any more; false if it has been given.
+  // Nobody waits for the answer any more, and the chief is told so; false if it has been given.
   bool Forget(uint64_t id);
+
+  // What ranks may wait for at the same time.
+  static constexpr size_t kMostWaiting = 16 << 20;  // bytes of requests
 
   void Reply(const v1::RendezvousReply& reply);
 
@@ -42,9 +45,14 @@ class RendezvousService final : public v1::RendezvousService::CallbackService {
   using FillResponse = std::function<void(const v1::RendezvousReply&)>;
 
   EventQueue& events_;
+  // A rank's request: why it is refused here, or "". One that is not has to be let go of.
+  std::string Admit(const v1::RendezvousRequest& request);
+  void LetGo(size_t size);
+
   std::atomic<uint64_t> next_id_ = 1;
   std::mutex mutex_;
   std::map<uint64_t, Answer> waiting_;  // guarded by mutex_
+  size_t of_ranks_ = 0;                 // bytes of their requests; guarded by mutex_
   OpenCalls open_calls_;                // last
 };
 

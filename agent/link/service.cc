@@ -10,33 +10,40 @@
 #include "agent/sync/sync.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
+#include "rpc/limits.h"
 
 namespace autodist::agent {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestPortTries{10'000};
+constexpr size_t kLargeReply = 64 << 10;  // bytes
 constexpr char kWithoutPmix[] =
     "mpirun can start the ranks without it: `autodist run --per job -- mpirun ...`";
 
-// What programs and files of the node say may be in any encoding; a message with such a string
-// would be refused as a whole by its reader.
-void MakeStringsUtf8(google::protobuf::Message& message) {
+// What programs and files of the node say, and lists of what it has.
+void MakeAllowed(google::protobuf::Message& message) {
   using google::protobuf::FieldDescriptor;
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
   reflection.ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
+    // What there is too much of is not worth a look by people, either.
+    while (field->is_repeated() && field->name() != "files" && field->name() != "modules" &&
+           reflection.FieldSize(message, field) > rpc::kLongestList) {
+      reflection.RemoveLast(&message, field);
+    }
     const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
     for (int i = 0; i < count; ++i) {
       if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-        MakeStringsUtf8(field->is_repeated()
-                            ? *reflection.MutableRepeatedMessage(&message, field, i)
-                            : *reflection.MutableMessage(&message, field));
+        MakeAllowed(field->is_repeated() ? *reflection.MutableRepeatedMessage(&message, field, i)
+                                         : *reflection.MutableMessage(&message, field));
       } else if (field->type() == FieldDescriptor::TYPE_STRING && field->is_repeated()) {
-        reflection.SetRepeatedString(&message, field, i,
-                                     base::ToUtf8(reflection.GetRepeatedString(message, field, i)));
+        reflection.SetRepeatedString(
+            &message, field, i,
+            base::ToUtf8(reflection.GetRepeatedString(message, field, i), rpc::kLongestText));
       } else if (field->type() == FieldDescriptor::TYPE_STRING) {
-        reflection.SetString(&message, field, base::ToUtf8(reflection.GetString(message, field)));
+        reflection.SetString(&message, field,
+                             base::ToUtf8(reflection.GetString(message, field), rpc::kLongestText));
       }
     }
   }
@@ -72,10 +79,16 @@ void AgentService::AnswerPrepare(v1::PrepareRequest request, v1::PrepareResponse
   if (!joined.ok()) {
     *response.add_problems() = MakeProblem(v1::PROBLEM_KIND_PMIX, joined, kWithoutPmix);
   }
-  for (v1::Problem& problem : prepared.problems) *response.add_problems() = std::move(problem);
-  for (std::string& warning : prepared.warnings) response.add_warnings(std::move(warning));
+  for (v1::Problem& problem : prepared.problems) {
+    if (response.problems_size() < rpc::kMostProblems) {
+      *response.add_problems() = std::move(problem);
+    }
+  }
+  for (std::string& warning : prepared.warnings) {
+    if (response.warnings_size() < rpc::kMostProblems) response.add_warnings(std::move(warning));
+  }
   if (prepared.facts) *response.mutable_facts() = *std::move(prepared.facts);
-  MakeStringsUtf8(response);
+  MakeAllowed(response);
   parts_.output.Begin(request.spool_limit());
   const int stop_signal = static_cast<int>(request.stop_signal());
   const std::lock_guard lock(mutex_);
@@ -207,7 +220,7 @@ void AgentService::CollectStacks() {
                    [this](std::optional<uint32_t> rank, const std::string& text) {
                      v1::AgentEvent event;
                      if (rank) event.mutable_rank_stacks()->set_rank(*rank);
-                     event.mutable_rank_stacks()->set_text(text);
+                     event.mutable_rank_stacks()->set_text(base::ToUtf8(text, rpc::kLargestStacks));
                      parts_.events.SendReliably(std::move(event));
                    });
       });
@@ -252,6 +265,9 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
       break;
     case v1::ChiefMessage::kRendezvousReply:
       parts_.rendezvous.Reply(message.rendezvous_reply());
+      // The chief sends no more of large ones before it hears that they are here.
+      if (message.rendezvous_reply().value().size() >= kLargeReply)
+        parts_.events.SendIfConnected({});
       break;
     case v1::ChiefMessage::kModexQuestion:
       parts_.pmix.Answer(message.modex_question());

@@ -116,7 +116,7 @@ struct PmixService::Callbacks {
         return PMIX_ERR_BAD_PARAM;
       }
     }
-    if (size > rpc::kLargestGather) return PMIX_ERR_OUT_OF_RESOURCE;
+    if (size > rpc::kLargestContribution) return PMIX_ERR_OUT_OF_RESOURCE;
     v1::RendezvousRequest request;
     v1::GatherRequest& gather = *request.mutable_gather();
     gather.set_name_space(name_space);

@@ -8,11 +8,12 @@
 #include <cerrno>
 #include <vector>
 
+#include "rpc/limits.h"
+
 namespace autodist::agent {
 namespace {
 
 constexpr uint64_t kReadSize = 64 * 1024;
-constexpr size_t kLargestPiece = 64 * 1024;
 
 }  // namespace
 
@@ -169,6 +170,7 @@ void RankOutput::SetStalled(base::Deadline at) {
 
 void RankOutput::Release(Stream& stream, uint64_t offset) {
   stream.spool.Release(offset);
+  while (!stream.pieces.empty() && stream.pieces.front() <= offset) stream.pieces.pop_front();
   if (!stream.unkept.empty() && stream.unkept.size() <= stream.spool.room() &&
       stream.spool.Append(stream.unkept).ok()) {
     stream.unkept.clear();
@@ -192,13 +194,22 @@ uint64_t RankOutput::InFlight() const {
   return bytes;
 }
 
+size_t RankOutput::PiecesInFlight() const {
+  size_t pieces = 0;
+  for (const auto& [key, stream] : streams_) pieces += stream->pieces.size();
+  return pieces;
+}
+
 void RankOutput::Resume(const v1::Resume& resume) {
   const std::lock_guard lock(mutex_);
   for (const v1::OutputAck& ack : resume.outputs()) {
     Stream* stream = Find(ack);
     if (stream) Release(*stream, ack.offset());
   }
-  for (auto& [key, stream] : streams_) stream->sent = stream->spool.begin();
+  for (auto& [key, stream] : streams_) {
+    stream->sent = stream->spool.begin();
+    stream->pieces.clear();
+  }
   NoteProgress();
   if (finishing_) tasks_.Post([this] { ReadToTheEnd(); });
 }
@@ -206,7 +217,7 @@ void RankOutput::Resume(const v1::Resume& resume) {
 std::optional<v1::Output> RankOutput::Next() {
   const std::lock_guard lock(mutex_);
   const uint64_t in_flight = InFlight();
-  if (in_flight >= kWindow) return std::nullopt;
+  if (in_flight >= kWindow || PiecesInFlight() >= kMostPieces) return std::nullopt;
   // In turn, beginning with the one after the last.
   auto next = streams_.upper_bound(last_sent_);
   for (size_t looked_at = 0; looked_at < streams_.size(); ++looked_at, ++next) {
@@ -214,7 +225,8 @@ std::optional<v1::Output> RankOutput::Next() {
     Stream& stream = *next->second;
     if (stream.sent >= stream.spool.end()) continue;
     auto data = stream.spool.Read(
-        stream.sent, std::min<size_t>(kLargestPiece, static_cast<size_t>(kWindow - in_flight)));
+        stream.sent,
+        std::min<size_t>(rpc::kLargestOutput, static_cast<size_t>(kWindow - in_flight)));
     v1::Output output;
     output.set_rank(stream.id.rank());
     output.set_stream(stream.id.stream());
@@ -227,6 +239,7 @@ std::optional<v1::Output> RankOutput::Next() {
       output.set_lost_because(Message(data.status()));
     }
     stream.sent += output.data().size() + output.lost();
+    stream.pieces.push_back(stream.sent);
     last_sent_ = next->first;
     return output;
   }

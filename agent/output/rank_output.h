@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -59,6 +60,8 @@ class RankOutput {
   // Bytes on their way to the chief, of all streams together: what a message of another kind
   // may have to wait for.
   static constexpr uint64_t kWindow = 256 * 1024;
+  // A piece of few bytes takes more of the chief's memory than they do.
+  static constexpr size_t kMostPieces = 512;
   // While the chief takes output, a rank may be this far ahead of it per stream, so that little is
   // left to send when the job ends; the rest of the spool is for when the chief takes none.
   static constexpr uint64_t kAhead = Spool::kInMemory;
@@ -71,9 +74,10 @@ class RankOutput {
     v1::OutputAck id;  // its rank and stream
     base::UniqueFd fd;
     Spool spool;
-    uint64_t sent = 0;     // offset
-    std::string unkept;    // read, but there was no space on the disk for it
-    bool watched = false;  // in the epoll set
+    uint64_t sent = 0;                 // offset
+    std::deque<uint64_t> pieces = {};  // where those end that are on their way
+    std::string unkept;                // read, but there was no space on the disk for it
+    bool watched = false;              // in the epoll set
   };
   using Key = std::pair<uint32_t, int>;
 
@@ -93,6 +97,7 @@ class RankOutput {
   void Close(Stream& stream);
   Stream* Find(const v1::OutputAck& ack);
   uint64_t InFlight() const;
+  size_t PiecesInFlight() const;
 
   const Events events_;
   const std::string spool_folder_;

@@ -11,6 +11,7 @@
 #include "base/deadline.h"
 #include "base/home_folder.h"
 #include "files/temporary_file.h"
+#include "rpc/limits.h"
 
 namespace autodist::agent {
 namespace {
@@ -20,6 +21,7 @@ using base::Deadline;
 // How often the chief hears from us while we work.
 constexpr std::chrono::milliseconds kBusyInterval{200};
 constexpr size_t kMostShown = 10;
+constexpr int kMostDifferences = 5'000;  // in one message
 
 // One synchronisation, from begin to complete.
 class Receiver {
@@ -35,6 +37,9 @@ class Receiver {
   Status TakeList(const v1::SyncList& list);
   Status Settle(uint64_t index);
   Status Suspect(uint64_t index);
+  bool WorthTelling() const {
+    return differences_.wanted_size() + differences_.suspects_size() >= kMostDifferences;
+  }
   Status TellDifferences(bool last);
   Status Problems() const;
   Status TakeContent(const v1::SyncContent& content);
@@ -113,7 +118,9 @@ Status Receiver::TakeList(const v1::SyncList& list) {
       problems_.push_back(Annotate(status, Where(index)));
       if (entry.type() == v1::FILE_TYPE_FOLDER) blocked_ = entry.path() + "/";
     }
-    if (tell_at_.Expired()) AD_RETURN_IF_ERROR(TellDifferences(false));
+    if (tell_at_.Expired() || WorthTelling()) {
+      AD_RETURN_IF_ERROR(TellDifferences(false));
+    }
   }
   return OkStatus();
 }
@@ -268,8 +275,9 @@ Status ReceiveFolder(SyncCall& call) {
     status = WithRemedy(status, "can the user who logs in write there, and is there space left?");
   }
   v1::SyncResponse response;
-  response.mutable_finished()->set_error(status.ok() ? "" : Message(status));
-  response.mutable_finished()->set_remedy(Remedy(status));
+  response.mutable_finished()->set_error(
+      status.ok() ? "" : Message(status).substr(0, rpc::kLongestText));
+  response.mutable_finished()->set_remedy(Remedy(status).substr(0, rpc::kLongestText));
   return call.Write(response);
 }
 

@@ -80,6 +80,17 @@ std::string ToUtf8(std::string_view text) {
   return well_formed;
 }
 
+std::string ToUtf8(std::string_view text, size_t limit) {
+  if (text.size() <= limit) return ToUtf8(text);
+  constexpr std::string_view kCut = " (cut here)";
+  std::string_view kept = text.substr(0, limit - std::min(limit, kCut.size()));
+  // Not in the midst of a character.
+  while (!kept.empty() && (static_cast<unsigned char>(text[kept.size()]) & 0xC0) == 0x80) {
+    kept.remove_suffix(1);
+  }
+  return ToUtf8(kept).append(kCut);
+}
+
 std::string Printable(std::string_view text) { return WithoutControl(text, false); }
 
 std::string PrintableLines(std::string_view text) { return WithoutControl(text, true); }

@@ -13,6 +13,8 @@ bool IsUtf8(std::string_view text);
 
 // With '?' for every byte that is part of no character.
 std::string ToUtf8(std::string_view text);
+// The same, of no more than `limit` bytes: it ends by saying so where it had more.
+std::string ToUtf8(std::string_view text, size_t limit);
 
 // `text` for a message: on one line, and without anything that a terminal would obey. Control
 // characters, those that change the direction of text, and bytes that are not UTF-8 are written

@@ -82,6 +82,7 @@ class Job final : private NodeWatchListener {
   Journal journal_;
   HangResponse hang_;
   Loop::Time timeout_at_ = Loop::Time::max();
+  std::map<uint32_t, uint32_t> warnings_of_;  // how many, by node
   bool suspending_ = false;
 };
 

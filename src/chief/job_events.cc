@@ -16,6 +16,7 @@ using base::LogLevel;
 using std::chrono::milliseconds;
 using Action = StopPolicy::Action;
 
+constexpr uint32_t kMostWarnings = 20;        // of a node
 constexpr milliseconds kSuspendLimit{2'000};  // for the nodes to hear of it
 
 v1::ChiefMessage SignalMessage(int signal) {
@@ -54,8 +55,11 @@ void Job::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {
 }
 
 void Job::OnWarning(uint32_t node, const std::string& what) {
+  const uint32_t warnings = ++warnings_of_[node];
+  if (warnings > kMostWarnings) return;
   const std::string& address = plan_.nodes(static_cast<int>(node)).address();
-  console_.Tell(LogLevel::kWarning, address + ": " + what);
+  const std::string last = warnings == kMostWarnings ? "; no more warnings of it are shown" : "";
+  console_.Tell(LogLevel::kWarning, address + ": " + what + last);
   attempt_->warnings.push_back(address + ": " + what);
   journal_.Record(what, address);
 }

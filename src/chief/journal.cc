@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/host_name.h"
+#include "base/utf8.h"
 #include "base/wall_clock.h"
 
 namespace autodist::chief {
@@ -16,7 +17,7 @@ v1::NodeStatus StatusOf(uint32_t node, const NodeWatch& nodes, const v1::LaunchP
   v1::NodeStatus status;
   status.set_address(job.nodes(static_cast<int>(node)).address());
   status.set_phase(nodes.state(node).phase());
-  status.set_detail(nodes.state(node).detail());
+  status.set_detail(base::ToUtf8(nodes.state(node).detail()));
   return status;
 }
 
@@ -70,7 +71,7 @@ void Journal::BeginAttempt(const Attempt& attempt) {
 
 void Journal::Ended(int exit_code, const std::string& report) {
   status_.set_exit_code(exit_code);
-  status_.set_report(report);
+  status_.set_report(base::ToUtf8(report));
   status_.set_ended_ms(base::MillisecondsSince1970());
   EnterPhase(v1::JOB_PHASE_ENDED, report);
 }

@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "cli/commands.h"
+#include "rpc/settings.h"
 
 namespace autodist::cli {
 namespace {
@@ -77,6 +78,7 @@ int main(int argc, char** argv) {
   autodist::base::OpenStandardStreams();
   // A limit on the size of files (ulimit -f) is a full disk, not our end.
   signal(SIGXFSZ, SIG_IGN);
+  autodist::rpc::SilenceLogs();
   try {
     return autodist::cli::Main(argc, argv);
   } catch (const std::exception& error) {

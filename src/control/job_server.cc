@@ -18,6 +18,7 @@
 #include "autodist/v1/job.grpc.pb.h"
 #include "base/unix_socket.h"
 #include "control/job_socket.h"
+#include "rpc/server.h"
 
 namespace autodist::control {
 namespace {
@@ -28,6 +29,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kLastAnswersLimit{1000};
 // How often to look whether the socket is still there.
 constexpr milliseconds kLookInterval{1000};
+
+constexpr size_t kLargestRequest = 4 << 10;  // bytes; all are small
 
 constexpr std::array kSignals = {SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2};
 
@@ -213,6 +216,7 @@ Result<std::unique_ptr<JobServer>> JobServer::Start(const std::string& job_id,
       new JobServer(std::make_unique<Service>(job_id, std::move(on_signal))));
   server->socket_ = std::move(socket);
   grpc::ServerBuilder builder;
+  rpc::ConfigureServer(builder, kLargestRequest);
   builder.RegisterService(server->service_.get());
   server->server_ = builder.BuildAndStart();
   if (!server->server_) return Error(StatusCode::kInternal, "gRPC could not start a server");

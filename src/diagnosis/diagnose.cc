@@ -2,13 +2,20 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "diagnosis/findings.h"
 
 namespace autodist::diagnosis {
+namespace {
 
-void Findings::Add(v1::Check check, v1::Verdict verdict, uint32_t node, const std::string& what,
+constexpr size_t kLongestFinding = 8 << 10;  // bytes
+
+}  // namespace
+
+void Findings::Add(v1::Check check, v1::Verdict verdict, uint32_t node, const std::string& found,
                    const std::string& remedy) {
   Checked(check, node);
+  const std::string what = base::ToUtf8(found, kLongestFinding);
   const auto [same, is_new] =
       index_.try_emplace(std::tuple(check, verdict, what, remedy), findings_.size());
   if (!is_new) {

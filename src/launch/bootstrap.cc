@@ -8,8 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
+#include "base/utf8.h"
 #include "rpc/bootstrap_lines.h"
+#include "rpc/limits.h"
 
 namespace autodist::launch {
 namespace {
@@ -105,7 +108,7 @@ Status AgentIsGone(int socket, base::Deadline deadline) {
   return Error(StatusCode::kAborted,
                verdict.empty() ? "its agent has gone, and nothing there tells why: the machine was "
                                  "started anew, or its /tmp emptied"
-                               : verdict);
+                               : base::ToUtf8(verdict, rpc::kLongestText));
 }
 
 }  // namespace
@@ -150,6 +153,7 @@ Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& 
   const std::string shell = rpc::ShellLine(session.nonce);
   base::Deadline deadline = base::Deadline::After(kReadyLimit);
   std::string seen;
+  bool sent_it = !command.installs;
   while (!seen.ends_with(ready)) {
     const auto part = ReadPartOfLine(socket.get(), deadline);
     if (stop.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
@@ -164,7 +168,7 @@ Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& 
     }
     seen += *part;
     if (seen.ends_with(gone)) return AgentIsGone(socket.get(), deadline);
-    if (seen.ends_with(need)) {
+    if (seen.ends_with(need) && !std::exchange(sent_it, true)) {
       deadline = base::Deadline::After(kUploadLimit);
       const Status sent = base::WriteAll(socket.get(), binary.content, deadline);
       if (!sent.ok()) return AgentDidNotStart(stream, Annotate(sent, "sending the agent"));

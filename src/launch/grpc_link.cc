@@ -1,11 +1,14 @@
 #include "launch/grpc_link.h"
 
+#include <grpcpp/generic/generic_stub.h>
 #include <sys/socket.h>
 
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+
+#include "launch/agent_rules.h"
 
 namespace autodist::launch {
 namespace {
@@ -14,14 +17,32 @@ namespace {
 // connection that takes nothing does not let it.
 constexpr std::chrono::milliseconds kEndLimit{100};
 
+// What an agent may leave unread of what it is sent, before it counts as one that reads nothing.
+constexpr size_t kMostUnsent = 64 << 20;  // bytes
+constexpr size_t kCostOfUnsent = 512;     // besides what it has
+
+// gRPC's own words for what an agent sends that is no message, is too large or compressed.
+Status FromAgent(const grpc::Status& status) {
+  switch (status.error_code()) {
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:
+    case grpc::StatusCode::UNIMPLEMENTED:
+    case grpc::StatusCode::INVALID_ARGUMENT:
+      return BrokenRule(status.error_message());
+    default:
+      return rpc::FromGrpc(status);
+  }
+}
+
 }  // namespace
 
-class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage, v1::AgentEvent> {
+// Events are parsed here: gRPC would not tell one that cannot be from the end of the stream.
+class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage, grpc::ByteBuffer> {
  public:
-  Session(GrpcLink& link, SessionListener& listener) : link_(link), listener_(listener) {
-    link.stub_->async()->Session(&context_, this);
+  Session(GrpcLink& link, SessionListener& listener)
+      : stub_(link.channel_), link_(link), listener_(listener) {
+    stub_.PrepareBidiStreamingCall(&context_, "/autodist.v1.AgentService/Session", {}, this);
     AddHold();  // Send writes from outside gRPC's calls to us
-    StartRead(&event_);
+    StartRead(&bytes_);
     StartCall();
   }
 
@@ -41,6 +62,12 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
   void Send(v1::ChiefMessage message) {
     const std::lock_guard lock(mutex_);
     if (failed_) return;
+    unsent_ += message.ByteSizeLong() + kCostOfUnsent;
+    if (unsent_ > kMostUnsent) {
+      failed_ = true;
+      broken_rule_ = "it reads nothing of what it is sent";
+      return Break();
+    }
     outgoing_.push_back(std::move(message));
     if (outgoing_.size() == 1) StartWrite(&outgoing_.front());
   }
@@ -55,8 +82,14 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
       RemoveHold();
       return;
     }
-    listener_.OnEvent(std::move(event_));
-    StartRead(&event_);
+    v1::AgentEvent event;
+    if (!grpc::SerializationTraits<v1::AgentEvent>::Deserialize(&bytes_, &event).ok()) {
+      Fail("it sends what is no message");
+      RemoveHold();
+      return;
+    }
+    listener_.OnEvent(std::move(event));
+    StartRead(&bytes_);
   }
 
   void OnWriteDone(bool ok) override {
@@ -65,27 +98,50 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
       failed_ = true;  // OnDone tells why
       return;
     }
+    unsent_ -= outgoing_.front().ByteSizeLong() + kCostOfUnsent;
     outgoing_.pop_front();
     if (!outgoing_.empty()) StartWrite(&outgoing_.front());
   }
 
   void OnDone(const grpc::Status& status) override {
     // The stream knows better than gRPC why a connection broke.
+    const std::string broken_rule = BrokenRuleIfAny();
     const Status broken = status.ok() ? OkStatus() : link_.stream_->Failure();
-    listener_.OnClosed(broken.ok() ? rpc::FromGrpc(status) : broken);
+    if (!broken_rule.empty()) {
+      listener_.OnClosed(BrokenRule(broken_rule));
+    } else {
+      listener_.OnClosed(broken.ok() ? FromAgent(status) : broken);
+    }
     const std::lock_guard lock(mutex_);
     failed_ = true;
     done_ = true;
     done_changed_.notify_all();
   }
 
+  void Fail(const std::string& broken_rule) {
+    {
+      const std::lock_guard lock(mutex_);
+      failed_ = true;
+      broken_rule_ = broken_rule;
+    }
+    Break();
+  }
+  std::string BrokenRuleIfAny() {
+    const std::lock_guard lock(mutex_);
+    return broken_rule_;
+  }
+
+  grpc::TemplatedGenericStub<v1::ChiefMessage, grpc::ByteBuffer> stub_;
+
   GrpcLink& link_;
   SessionListener& listener_;
   grpc::ClientContext context_;
-  v1::AgentEvent event_;
+  grpc::ByteBuffer bytes_;  // of the next event
   std::mutex mutex_;
   std::condition_variable done_changed_;
   std::deque<v1::ChiefMessage> outgoing_;  // the first is being written
+  size_t unsent_ = 0;                      // bytes of these
+  std::string broken_rule_;                // why the agent is not heard any more
   bool failed_ = false;
   bool done_ = false;
 };
@@ -94,7 +150,8 @@ GrpcLink::GrpcLink(std::unique_ptr<transport::Stream> stream,
                    std::shared_ptr<grpc::Channel> channel, base::UniqueFd line)
     : stream_(std::move(stream)),
       line_(std::move(line)),
-      stub_(v1::AgentService::NewStub(std::move(channel))) {}
+      channel_(std::move(channel)),
+      stub_(v1::AgentService::NewStub(channel_)) {}
 
 GrpcLink::~GrpcLink() = default;
 
@@ -114,9 +171,10 @@ Result<Response> GrpcLink::Call(Method<Request, Response> method, const Request&
                        (deadline.when() - base::Deadline::Clock::now()));
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
   Response response;
-  const Status status = rpc::FromGrpc((*stub_.*method)(&context, request, &response));
+  const Status status = FromAgent((*stub_.*method)(&context, request, &response));
   if (!stream_->Failure().ok()) return stream_->Failure();
   AD_RETURN_IF_ERROR(status);
+  AD_RETURN_IF_ERROR(CheckAnswer(request, response));
   return response;
 }
 

@@ -45,6 +45,7 @@ class GrpcLink final : public NodeLink {
 
   const std::unique_ptr<transport::Stream> stream_;
   const base::UniqueFd line_;
+  const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::AgentService::Stub> stub_;
   std::unique_ptr<Session> session_;
 };

@@ -240,7 +240,7 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::RunAgent(transport::Transport& t
   AD_ASSIGN_OR_RETURN(std::unique_ptr<transport::Stream> stream, transport.Run(command.argv, stop));
   AD_ASSIGN_OR_RETURN(base::UniqueFd socket, AwaitAgent(*stream, agent_, session, command, stop));
   base::UniqueFd line(fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
-  AD_ASSIGN_OR_RETURN(auto channel, rpc::ChannelOver(std::move(socket)));
+  AD_ASSIGN_OR_RETURN(auto channel, rpc::ChannelToAgent(std::move(socket)));
   return std::make_shared<GrpcLink>(std::move(stream), std::move(channel), std::move(line));
 }
 

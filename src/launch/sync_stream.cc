@@ -12,10 +12,11 @@ constexpr std::chrono::milliseconds kCancelLimit{1000};
 
 }  // namespace
 
-SyncStream::SyncStream(v1::AgentService::Stub& agent, const std::stop_token& stop,
+SyncStream::SyncStream(v1::AgentService::Stub& agent, size_t entries, const std::stop_token& stop,
                        std::chrono::milliseconds stall_limit, std::function<void()> hang_up,
                        std::function<void(uint64_t bytes)> received)
-    : stall_limit_(stall_limit),
+    : rules_(entries),
+      stall_limit_(stall_limit),
       hang_up_(std::move(hang_up)),
       received_(std::move(received)),
       stop_(stop),
@@ -83,6 +84,7 @@ Status SyncStream::End() {
   std::unique_lock lock(mutex_);
   moved_ = Clock::now();
   Await(lock, [this] { return status_.has_value(); });
+  if (!broken_rule_.ok()) return broken_rule_;
   if (finished_ && finished_->error().empty()) return OkStatus();
   if (finished_) {
     return WithRemedy(Error(StatusCode::kFailedPrecondition, finished_->error()),
@@ -103,8 +105,15 @@ void SyncStream::OnReadDone(bool ok) {
   {
     const std::lock_guard lock(mutex_);
     moved_ = Clock::now();
+    const Status allowed = ok ? rules_.Check(incoming_) : OkStatus();
+    if (!allowed.ok() && broken_rule_.ok()) {
+      broken_rule_ = allowed;
+      context_.TryCancel();
+    }
     if (!ok) {
       read_all_ = true;
+    } else if (!broken_rule_.ok()) {
+      // nothing of it counts
     } else if (incoming_.has_finished()) {
       finished_ = std::move(*incoming_.mutable_finished());
     } else if (!incoming_.has_receipt()) {

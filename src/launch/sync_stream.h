@@ -13,6 +13,7 @@
 
 #include "autodist/status.h"
 #include "autodist/v1/agent.grpc.pb.h"
+#include "launch/agent_rules.h"
 
 namespace autodist::launch {
 
@@ -22,7 +23,7 @@ class SyncStream final : public grpc::ClientBidiReactor<v1::SyncRequest, v1::Syn
   // `stop` breaks the call off, and so does a time of `stall_limit` in which nothing moves.
   // `hang_up` ends the connection, where it does not let the call end. `received`: the bytes of
   // content that the agent has, in all; called on gRPC's threads.
-  SyncStream(v1::AgentService::Stub& agent, const std::stop_token& stop,
+  SyncStream(v1::AgentService::Stub& agent, size_t entries, const std::stop_token& stop,
              std::chrono::milliseconds stall_limit, std::function<void()> hang_up,
              std::function<void(uint64_t bytes)> received);
   // Breaks the call off, if it has not ended.
@@ -45,6 +46,7 @@ class SyncStream final : public grpc::ClientBidiReactor<v1::SyncRequest, v1::Syn
 
   using Clock = std::chrono::steady_clock;
 
+  SyncRules rules_;  // as incoming_
   const std::chrono::milliseconds stall_limit_;
   const std::function<void()> hang_up_;
   const std::function<void(uint64_t)> received_;
@@ -58,6 +60,7 @@ class SyncStream final : public grpc::ClientBidiReactor<v1::SyncRequest, v1::Syn
   std::optional<Clock::time_point> cancelled_;  // since when the call is
   std::deque<v1::SyncResponse> responses_;
   std::optional<v1::SyncFinished> finished_;
+  Status broken_rule_;  // why nothing that comes counts any more
   bool read_all_ = false;
   bool stalled_ = false;
   std::optional<grpc::Status> status_;  // once the call has ended

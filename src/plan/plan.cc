@@ -60,7 +60,7 @@ bool TakesPart(const spec::Node& node, const Input& input) {
   return input.members.empty() || std::ranges::count(input.members, node.address) > 0;
 }
 
-Status CheckCommand(const std::vector<std::string>& command) {
+Status CheckCommand(const std::vector<std::string>& command, const std::string& directory) {
   if (!command.empty() && command[0].empty()) {
     return Error(StatusCode::kInvalidArgument, "no program to run was given after '--'");
   }
@@ -69,6 +69,11 @@ Status CheckCommand(const std::vector<std::string>& command) {
       return Error(StatusCode::kInvalidArgument,
                    "argument " + std::to_string(i) + " of the program is not valid UTF-8");
     }
+  }
+  if (!base::IsUtf8(directory)) {
+    return WithRemedy(Error(StatusCode::kInvalidArgument, "the name of the working directory, " +
+                                                              directory + ", is not valid UTF-8"),
+                      "rename it, or start autodist elsewhere");
   }
   return OkStatus();
 }
@@ -248,7 +253,7 @@ Status ApplyDialects(const std::vector<const dialect::Dialect*>& dialects, v1::L
 }  // namespace
 
 Result<v1::LaunchPlan> MakePlan(const Input& input) {
-  AD_RETURN_IF_ERROR(CheckCommand(input.command));
+  AD_RETURN_IF_ERROR(CheckCommand(input.command, input.user.working_directory));
   const std::optional<KnownLauncher> launcher = LauncherIn(input.command);
   AD_RETURN_IF_ERROR(CheckKind(launcher, input.kind));
   std::vector<std::string> names = input.dialects;

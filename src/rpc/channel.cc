@@ -2,27 +2,60 @@
 
 #include <grpcpp/create_channel_posix.h>
 
+#include <string>
+#include <utility>
+
 #include "rpc/limits.h"
+#include "rpc/settings.h"
 
 namespace autodist::rpc {
 namespace {
 
-grpc::ChannelArguments Arguments() {
+// As gRPC wants it: what may come of each call.
+std::string AgentLimits() {
+  constexpr std::pair<const char*, size_t> kLimits[] = {{"Prepare", kLargestPrepared},
+                                                        {"Session", kLargestEvent},
+                                                        {"OpenPorts", kLargestOpenPorts},
+                                                        {"TryPorts", kLargestPortTries},
+                                                        {"Sync", kLargestSyncAnswer}};
+  std::string calls;
+  for (const auto& [call, limit] : kLimits) {
+    calls += std::string(calls.empty() ? "" : ",") +
+             R"({"name":[{"service":"autodist.v1.AgentService","method":")" + call +
+             R"("}],"maxResponseMessageBytes":)" + std::to_string(limit) + "}";
+  }
+  return R"({"methodConfig":[)" + calls + "]}";
+}
+
+grpc::ChannelArguments Arguments(size_t largest_message) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetMaxReceiveMessageSize(kLargestMessage);
+  arguments.SetMaxReceiveMessageSize(static_cast<int>(largest_message));
+  RefuseCompression([&](const char* name, int value) { arguments.SetInt(name, value); });
   return arguments;
+}
+
+Result<std::shared_ptr<grpc::Channel>> ChannelOver(base::UniqueFd socket,
+                                                   const grpc::ChannelArguments& arguments) {
+  AD_RETURN_IF_ERROR(base::SetNonBlocking(socket.get()));
+  return grpc::CreateCustomInsecureChannelFromFd("node", socket.Release(), arguments);
 }
 
 }  // namespace
 
+Result<std::shared_ptr<grpc::Channel>> ChannelToAgent(base::UniqueFd socket) {
+  grpc::ChannelArguments arguments = Arguments(kLargestEvent);
+  arguments.SetServiceConfigJSON(AgentLimits());
+  return ChannelOver(std::move(socket), arguments);
+}
+
 Result<std::shared_ptr<grpc::Channel>> ChannelOver(base::UniqueFd socket) {
-  AD_RETURN_IF_ERROR(base::SetNonBlocking(socket.get()));
-  return grpc::CreateCustomInsecureChannelFromFd("node", socket.Release(), Arguments());
+  return ChannelOver(std::move(socket), Arguments(kLargestFromHere));
 }
 
 std::shared_ptr<grpc::Channel> ChannelTo(const std::string& path) {
-  return grpc::CreateCustomChannel("unix:" + path, grpc::InsecureChannelCredentials(), Arguments());
+  return grpc::CreateCustomChannel("unix:" + path, grpc::InsecureChannelCredentials(),
+                                   Arguments(kLargestFromHere));
 }
 
 Status FromGrpc(const grpc::Status& status) {

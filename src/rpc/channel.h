@@ -10,7 +10,9 @@
 
 namespace autodist::rpc {
 
-// A client channel over `socket`, which it owns from now on. The channel does not reconnect.
+// A client channel over `socket`, which it owns from now on. The channel does not reconnect. To an
+// agent, what comes has a limit for each kind of call (rpc/limits.h).
+Result<std::shared_ptr<grpc::Channel>> ChannelToAgent(base::UniqueFd socket);
 Result<std::shared_ptr<grpc::Channel>> ChannelOver(base::UniqueFd socket);
 
 // A client channel to the unix socket at `path`.

@@ -11,6 +11,8 @@
 
 #include "base/fd.h"
 #include "rpc/channel.h"
+#include "rpc/limits.h"
+#include "rpc/server.h"
 
 namespace autodist::test {
 
@@ -18,6 +20,7 @@ class GrpcServer {
  public:
   explicit GrpcServer(std::initializer_list<grpc::Service*> services) {
     grpc::ServerBuilder builder;
+    rpc::ConfigureServer(builder, rpc::kLargestFromChief);
     for (grpc::Service* service : services) builder.RegisterService(service);
     server_ = builder.BuildAndStart();
   }
@@ -32,7 +35,7 @@ class GrpcServer {
     grpc::AddInsecureChannelFromFd(server_.get(), sockets->first.Release());
     return std::move(sockets->second);
   }
-  std::shared_ptr<grpc::Channel> Channel() { return *rpc::ChannelOver(Connect()); }
+  std::shared_ptr<grpc::Channel> Channel() { return *rpc::ChannelToAgent(Connect()); }
 
   // Breaks off what is under way.
   void Shutdown() { server_->Shutdown(std::chrono::system_clock::now()); }

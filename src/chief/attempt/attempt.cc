@@ -46,15 +46,14 @@ Attempt::Attempt(uint32_t number, v1::LaunchPlan plan, std::vector<uint32_t> nod
       pmix_(MakePmixWorld(plan_)),
       send_(std::move(send)),
       state_(plan_, stop_signal, grace),
-      rendezvous_(NodesOfRanks(), PmixNameSpace()),
-      modex_(NodesOfRanks(), PmixNameSpace(), uint64_t{number} << 32,
+      rendezvous_(NodesOfRanks(), PmixNameSpace(), values_, calls_),
+      modex_(NodesOfRanks(), PmixNameSpace(), values_, calls_, uint64_t{number} << 32,
              [this](uint32_t member, const v1::ModexQuestion& question) {
                v1::ChiefMessage message;
                *message.mutable_modex_question() = question;
-               send_(member, std::move(message));
+               send_(member, std::move(message), nullptr);
              }) {}
 
-// Whether the rank runs on the member.
 bool Attempt::Has(uint32_t member, uint32_t rank) const {
   return std::ranges::any_of(member_plan(member).ranks(),
                              [&](const auto& own) { return own.rank() == rank; });
@@ -80,7 +79,7 @@ uint32_t Attempt::processes() const {
 Attempt::Outcome Attempt::Take(uint32_t member, const v1::AgentEvent& event) {
   Outcome outcome;
   if (event.has_rank_started()) {
-    state_.RankStarted();
+    if (Has(member, event.rank_started().rank())) state_.RankStarted();
   } else if (event.has_rank_exited()) {
     outcome = RankExited(member, event.rank_exited());
   } else if (event.has_rank_aborted()) {
@@ -95,27 +94,29 @@ Attempt::Outcome Attempt::Take(uint32_t member, const v1::AgentEvent& event) {
 }
 
 Attempt::Outcome Attempt::RankExited(uint32_t member, const v1::RankExited& exit) {
-  if (!Has(member, exit.rank())) return {};
+  if (!Has(member, exit.rank()) || !IsNews(exit.rank(), v1::AgentEvent::kRankExited)) return {};
   if (exit.pid() > 0) state_.RankStarted();
   return {state_.RankExited(exit), false, EventOfRank(exit.rank(), HowItEnded(exit))};
 }
 
 Attempt::Outcome Attempt::RankAborted(uint32_t member, v1::RankAborted aborted) {
-  if (!Has(member, aborted.rank())) return {};
+  const uint32_t rank = aborted.rank();
+  if (!Has(member, rank) || !IsNews(rank, v1::AgentEvent::kRankAborted)) return {};
   aborted.set_message(base::Printable(aborted.message().substr(0, kLongestAbortMessage)));
   return {state_.RankAborted(aborted), false, EventOfRank(aborted.rank(), HowItEnded(aborted))};
 }
 
 void Attempt::Answer(uint32_t member, const v1::RendezvousRequest& request) {
-  auto reply = [this, member](const v1::RendezvousReply& answer) {
+  const auto reply = [this, member](uint64_t id, SharedValue value, const std::string& error) {
     v1::ChiefMessage message;
-    *message.mutable_rendezvous_reply() = answer;
-    send_(member, std::move(message));
+    message.mutable_rendezvous_reply()->set_id(id);
+    message.mutable_rendezvous_reply()->set_error(error);
+    send_(member, std::move(message), std::move(value));
   };
   if (request.has_modex()) {
-    modex_.Handle(request, std::move(reply));
+    modex_.Handle(member, request, reply);
   } else {
-    rendezvous_.Handle(member, request, std::move(reply));
+    rendezvous_.Handle(member, request, reply);
   }
 }
 

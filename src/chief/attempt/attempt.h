@@ -6,7 +6,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autodist/v1/job.pb.h"
@@ -22,8 +24,9 @@ namespace autodist::chief {
 // Told of what its members, the nodes of its plan, have to tell. Never blocks. For one thread.
 class Attempt {
  public:
-  // Sends a message to a member, however long it takes to arrive. Must outlive the attempt.
-  using Send = std::function<void(uint32_t member, v1::ChiefMessage message)>;
+  // Sends a message to a member, however long it takes to arrive; of a rendezvous' reply the value
+  // may come apart. Must outlive the attempt.
+  using Send = std::function<void(uint32_t member, v1::ChiefMessage message, SharedValue value)>;
   // Of one event.
   struct Outcome {
     bool stop = false;          // it is the first cause: the other ranks have to be stopped
@@ -50,6 +53,8 @@ class Attempt {
   const std::optional<v1::PmixWorld>& pmix() const { return pmix_; }
   // Its number of processes: ranks, and what serves them.
   uint32_t processes() const;
+  // Whether the rank, or what serves the ranks, runs on the member.
+  bool Has(uint32_t member, uint32_t rank) const;
   const v1::NodePlan& member_plan(uint32_t member) const {
     return plan_.nodes(static_cast<int>(member));
   }
@@ -60,7 +65,10 @@ class Attempt {
   Loop::Time began{};
 
  private:
-  bool Has(uint32_t member, uint32_t rank) const;
+  // Whether it is the first time that this is told of the rank.
+  bool IsNews(uint32_t rank, v1::AgentEvent::EventCase what) {
+    return told_.emplace(rank, what).second;
+  }
   std::vector<uint32_t> NodesOfRanks() const;
   std::string PmixNameSpace() const { return pmix_ ? pmix_->name_space() : ""; }
   Outcome RankExited(uint32_t member, const v1::RankExited& exit);
@@ -74,6 +82,9 @@ class Attempt {
   const std::optional<v1::PmixWorld> pmix_;
   const Send send_;
   JobState state_;
+  std::set<std::pair<uint32_t, v1::AgentEvent::EventCase>> told_;  // of ranks
+  Values values_;
+  WaitingCalls calls_;
   Rendezvous rendezvous_;
   Modex modex_;
 };

@@ -31,8 +31,8 @@ struct Launching {
 
 std::unique_ptr<Attempt> AttemptStarter::MakeAttempt(uint32_t number, v1::LaunchPlan plan,
                                                      const std::vector<uint32_t>& nodes) {
-  const auto send = [this, nodes](uint32_t member, v1::ChiefMessage message) {
-    nodes_.node(nodes[member]).SendReliably(std::move(message));
+  const auto send = [this, nodes](uint32_t member, v1::ChiefMessage message, SharedValue value) {
+    nodes_.node(nodes[member]).SendReliably(std::move(message), std::move(value));
   };
   return std::make_unique<Attempt>(number, std::move(plan), nodes, options_.log_folder,
                                    options_.launch.stop_signal, options_.launch.grace, send);

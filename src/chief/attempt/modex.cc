@@ -6,44 +6,45 @@
 
 namespace autodist::chief {
 
-void Modex::Handle(const v1::RendezvousRequest& request, Reply reply) {
+std::string Modex::Check(const v1::ModexRequest& request) const {
+  if (name_space_.empty() || request.name_space() != name_space_) {
+    return "the rank that is asked for is of no attempt that runs";
+  }
+  if (request.rank() >= node_of_.size()) {
+    return "rank " + std::to_string(request.rank()) + " is not in the job";
+  }
+  return "";
+}
+
+void Modex::Handle(uint32_t node, const v1::RendezvousRequest& request, const Reply& reply) {
   const uint32_t rank = request.modex().rank();
-  std::string wrong;
-  if (name_space_.empty() || request.modex().name_space() != name_space_) {
-    wrong = "the rank that is asked for is of no attempt that runs";
-  } else if (rank >= node_of_.size()) {
-    wrong = "rank " + std::to_string(rank) + " is not in the job";
-  }
-  if (!wrong.empty()) {
-    v1::RendezvousReply refusal;
-    refusal.set_id(request.id());
-    refusal.set_error(wrong);
-    reply(refusal);
-    return;
-  }
+  std::string wrong = Check(request.modex());
+  if (wrong.empty()) wrong = calls_.Enter(node, WaitingCalls::kCostOfCall);
+  if (!wrong.empty()) return reply(request.id(), nullptr, wrong);
   v1::ModexQuestion question;
   question.set_id(next_id_++);
   question.set_name_space(name_space_);
   question.set_rank(rank);
-  waiting_[question.id()] = {node_of_[rank], request.id(), std::move(reply)};
+  waiting_[question.id()] = {node_of_[rank],
+                             {node, request.id(), WaitingCalls::kCostOfCall, reply}};
   ask_(node_of_[rank], question);
 }
 
 void Modex::Answered(uint32_t node, const v1::ModexAnswer& answer) {
   const auto found = waiting_.find(answer.id());
-  if (found == waiting_.end() || found->second.node != node) return;
-  const Waiting waiting = std::move(found->second);
+  if (found == waiting_.end() || found->second.asked != node) return;
+  const WaitingCall call = std::move(found->second.call);
   waiting_.erase(found);
-  v1::RendezvousReply reply;
-  reply.set_id(waiting.id);
+  std::string error = answer.error();
+  SharedValue value;
   if (answer.data().size() > rpc::kLargestModex) {
-    reply.set_error("the rank has published " + std::to_string(answer.data().size()) + " bytes; " +
-                    std::to_string(rpc::kLargestModex) + " are allowed");
-  } else {
-    reply.set_value(answer.data());
-    reply.set_error(answer.error());
+    error = "the rank has published " + std::to_string(answer.data().size()) + " bytes; " +
+            std::to_string(rpc::kLargestModex) + " are allowed";
+  } else if (error.empty()) {
+    value = values_.Make(answer.data());
+    if (!value) error = "too much of what ranks tell each other is on its way to the nodes";
   }
-  waiting.reply(reply);
+  calls_.Answer(call, value, error);
 }
 
 }  // namespace autodist::chief

@@ -7,80 +7,128 @@
 namespace autodist::chief {
 namespace {
 
-v1::RendezvousReply ReplyTo(uint64_t id, const std::string& value = "",
-                            const std::string& error = "") {
-  v1::RendezvousReply reply;
-  reply.set_id(id);
-  reply.set_value(value);
-  reply.set_error(error);
-  return reply;
+std::string TooLarge(const std::string& what, size_t size, size_t limit) {
+  return what + std::to_string(size) + " bytes; " + std::to_string(limit) + " are allowed";
+}
+
+std::string CheckName(const std::string& name) {
+  return name.size() > rpc::kLongestName ? TooLarge("the name has ", name.size(), rpc::kLongestName)
+                                         : "";
 }
 
 }  // namespace
 
-void Rendezvous::Handle(uint32_t node, const v1::RendezvousRequest& request, Reply reply) {
+void Rendezvous::Handle(uint32_t node, const v1::RendezvousRequest& request, const Reply& reply) {
+  WaitingCall call{node, request.id(), WaitingCalls::kCostOfCall, reply};
+  std::string refusal;
   switch (request.operation_case()) {
-    case v1::RendezvousRequest::kSet: {
-      const std::string error = Set(request.set());
-      reply(ReplyTo(request.id(), "", error));
+    case v1::RendezvousRequest::kSet:
+      refusal = Set(request.set());
+      if (refusal.empty()) reply(request.id(), nullptr, "");
       break;
-    }
-    case v1::RendezvousRequest::kGet: {
-      const auto found = values_.find(request.get().key());
-      if (found != values_.end()) {
-        reply(ReplyTo(request.id(), found->second));
-      } else {
-        gets_[request.get().key()].push_back({request.id(), std::move(reply)});
-      }
+    case v1::RendezvousRequest::kGet:
+      refusal = Get(std::move(call), request.get().key());
       break;
-    }
     case v1::RendezvousRequest::kBarrier:
-      EnterBarrier(request.barrier(), {request.id(), std::move(reply)});
+      refusal = EnterBarrier(std::move(call), request.barrier());
       break;
     case v1::RendezvousRequest::kGather:
-      Gather(node, request.gather(), {request.id(), std::move(reply)});
+      refusal = Gather(std::move(call), request.gather());
       break;
+    case v1::RendezvousRequest::kCancel:
+      return Forget(node, request.id());
     case v1::RendezvousRequest::kModex:  // another's (chief/attempt/modex.h)
     case v1::RendezvousRequest::OPERATION_NOT_SET:
-      reply(ReplyTo(request.id(), "", "unknown operation"));
+      refusal = "unknown operation";
       break;
   }
+  if (!refusal.empty()) reply(request.id(), nullptr, refusal);
 }
 
 std::string Rendezvous::Set(const v1::SetRequest& request) {
-  if (request.value().size() > kLargestValue) {
-    return "the value of '" + request.key() + "' has " + std::to_string(request.value().size()) +
-           " bytes; " + std::to_string(kLargestValue) + " are allowed";
+  std::string wrong = CheckName(request.key());
+  if (!wrong.empty()) return wrong;
+  if (request.value().size() > rpc::kLargestValue) {
+    return TooLarge("the value of '" + request.key() + "' has ", request.value().size(),
+                    rpc::kLargestValue);
   }
-  const auto old = values_.find(request.key());
-  const size_t replaced = old == values_.end() ? 0 : request.key().size() + old->second.size();
-  const size_t stored = stored_ - replaced + request.key().size() + request.value().size();
-  if (stored > kLargestStore) return "the job's key/value store is full";
-  stored_ = stored;
-  const std::string& value = values_[request.key()] = request.value();
+  const SharedValue value = values_.Make(request.value(), request.key().size());
+  if (!value) return "the job's key/value store is full";
+  stored_[request.key()] = value;
   if (const auto waiting = gets_.extract(request.key())) {
-    for (const Waiting& get : waiting.mapped()) get.reply(ReplyTo(get.id, value));
+    for (const WaitingCall& get : waiting.mapped()) {
+      waiting_.erase({get.node, get.id});
+      calls_.Answer(get, value);
+    }
   }
   return "";
 }
 
-void Rendezvous::EnterBarrier(const v1::BarrierRequest& request, Waiting waiting) {
+std::string Rendezvous::Get(WaitingCall call, const std::string& key) {
+  const auto found = stored_.find(key);
+  if (found != stored_.end()) {
+    call.reply(call.id, found->second, "");
+    return "";
+  }
+  std::string wrong = CheckName(key);
+  if (!wrong.empty()) return wrong;
+  if (waiting_.contains({call.node, call.id})) return "the call's number is another's";
+  call.cost += key.size();
+  wrong = calls_.Enter(call.node, call.cost);
+  if (!wrong.empty()) return wrong;
+  const auto gets = gets_.try_emplace(key).first;
+  waiting_[{call.node, call.id}] = gets;
+  gets->second.push_back(std::move(call));
+  return "";
+}
+
+std::string Rendezvous::EnterBarrier(WaitingCall call, const v1::BarrierRequest& request) {
+  std::string wrong = CheckName(request.name());
+  if (!wrong.empty()) return wrong;
   if (request.rank() >= node_of_.size()) {
-    waiting.reply(
-        ReplyTo(waiting.id, "", "rank " + std::to_string(request.rank()) + " is not in the job"));
+    return "rank " + std::to_string(request.rank()) + " is not in the job";
+  }
+  if (waiting_.contains({call.node, call.id})) return "the call's number is another's";
+  const auto found = barriers_.find(request.name());
+  if (found != barriers_.end() && found->second.entered.contains(request.rank())) {
+    return "rank " + std::to_string(request.rank()) + " is in the barrier '" + request.name() +
+           "' already";
+  }
+  call.cost += request.name().size();
+  wrong = calls_.Enter(call.node, call.cost);
+  if (!wrong.empty()) return wrong;
+  const auto barrier = barriers_.try_emplace(request.name()).first;
+  waiting_[{call.node, call.id}] = barrier;
+  barrier->second.entered.emplace(request.rank(), std::move(call));
+  if (barrier->second.entered.size() < node_of_.size()) return "";
+  const auto complete = barriers_.extract(barrier);
+  for (const auto& [rank, entered] : complete.mapped().entered) {
+    waiting_.erase({entered.node, entered.id});
+    calls_.Answer(entered, nullptr);
+  }
+  return "";
+}
+
+// As if it had never been asked.
+void Rendezvous::Forget(uint32_t node, uint64_t id) {
+  const auto waiting = waiting_.extract({node, id});
+  if (!waiting) return;  // answered meanwhile
+  const auto is_it = [&](const WaitingCall& call) { return call.node == node && call.id == id; };
+  if (const auto* gets = std::get_if<Gets::iterator>(&waiting.mapped())) {
+    auto& calls = (*gets)->second;
+    const auto call = std::ranges::find_if(calls, is_it);
+    calls_.Leave(node, call->cost);
+    calls.erase(call);
+    if (calls.empty()) gets_.erase(*gets);
     return;
   }
-  BarrierState& barrier = barriers_[request.name()];
-  if (!barrier.entered.insert(request.rank()).second) {
-    waiting.reply(ReplyTo(waiting.id, "",
-                          "rank " + std::to_string(request.rank()) + " is in the barrier '" +
-                              request.name() + "' already"));
-    return;
-  }
-  barrier.waiting.push_back(std::move(waiting));
-  if (barrier.entered.size() < node_of_.size()) return;
-  const auto complete = barriers_.extract(request.name());
-  for (const Waiting& rank : complete.mapped().waiting) rank.reply(ReplyTo(rank.id));
+  const auto barrier = std::get<Barriers::iterator>(waiting.mapped());
+  auto& entered = barrier->second.entered;
+  const auto call =
+      std::ranges::find_if(entered, [&](const auto& rank) { return is_it(rank.second); });
+  calls_.Leave(node, call->second.cost);
+  entered.erase(call);
+  if (entered.empty()) barriers_.erase(barrier);
 }
 
 std::set<uint32_t> Rendezvous::NodesOf(const v1::GatherRequest& request) const {
@@ -103,40 +151,45 @@ std::string Rendezvous::CheckGather(uint32_t node, const v1::GatherRequest& requ
     return "rank " + std::to_string(*request.ranks().rbegin()) + " is not in the job";
   }
   if (!NodesOf(request).contains(node)) return "no rank of this node takes part";
+  if (request.data().size() > rpc::kLargestContribution) {
+    return TooLarge("this node has to gather ", request.data().size(), rpc::kLargestContribution);
+  }
   return "";
 }
 
-void Rendezvous::Gather(uint32_t node, const v1::GatherRequest& request, Waiting waiting) {
-  const std::string wrong = CheckGather(node, request);
-  if (!wrong.empty()) {
-    waiting.reply(ReplyTo(waiting.id, "", wrong));
-    return;
-  }
+std::string Rendezvous::Gather(WaitingCall call, const v1::GatherRequest& request) {
+  std::string wrong = CheckGather(call.node, request);
+  if (!wrong.empty()) return wrong;
   const std::vector<uint32_t> ranks(request.ranks().begin(), request.ranks().end());
-  GatherState& gather = gathers_[ranks];
-  if (gather.data.contains(node)) {
-    waiting.reply(ReplyTo(waiting.id, "", "this node has contributed to the gather already"));
-    return;
+  const auto found = gathers_.find(ranks);
+  if (found != gathers_.end() && found->second.data.contains(call.node)) {
+    return "this node has contributed to the gather already";
   }
-  if (gather.nodes.empty()) gather.nodes = NodesOf(request);
-  gather.size += request.data().size();
-  gather.data[node] = gather.size > rpc::kLargestGather ? "" : request.data();
-  gather.waiting.push_back(std::move(waiting));
-  if (gather.data.size() < gather.nodes.size()) return;
+  call.cost += request.data().size() + ranks.size() * sizeof ranks[0];
+  wrong = calls_.Enter(call.node, call.cost);
+  if (!wrong.empty()) return wrong;
+  Gathering& gathering = gathers_[ranks];
+  if (gathering.nodes.empty()) gathering.nodes = NodesOf(request);
+  gathering.size += request.data().size();
+  gathering.data[call.node] = gathering.size > rpc::kLargestGather ? "" : request.data();
+  gathering.waiting.push_back(std::move(call));
+  if (gathering.data.size() == gathering.nodes.size()) Complete(gathers_.extract(ranks).mapped());
+  return "";
+}
 
-  const auto complete = gathers_.extract(ranks);
-  std::string all;
+void Rendezvous::Complete(const Gathering& gathering) {
+  SharedValue all;
   std::string error;
-  if (complete.mapped().size > rpc::kLargestGather) {
-    error = "the nodes have " + std::to_string(complete.mapped().size) + " bytes to gather; " +
-            std::to_string(rpc::kLargestGather) + " are allowed";
+  if (gathering.size > rpc::kLargestGather) {
+    error = TooLarge("the nodes have to gather ", gathering.size, rpc::kLargestGather);
   } else {
-    all.reserve(complete.mapped().size);
-    for (const auto& [from, data] : complete.mapped().data) all += data;
+    std::string text;
+    text.reserve(gathering.size);
+    for (const auto& [from, data] : gathering.data) text += data;
+    all = values_.Make(std::move(text));
+    if (!all) error = "too much of what ranks tell each other is on its way to the nodes";
   }
-  for (const Waiting& asked : complete.mapped().waiting) {
-    asked.reply(ReplyTo(asked.id, all, error));
-  }
+  for (const WaitingCall& call : gathering.waiting) calls_.Answer(call, all, error);
 }
 
 }  // namespace autodist::chief

@@ -9,6 +9,8 @@
 namespace autodist::chief {
 namespace {
 
+constexpr int kMostProblemsShown = 5;  // of a node
+
 std::string Indented(const std::string& text, const std::string& indent) {
   std::string indented = indent;
   for (const char c : text) {
@@ -58,8 +60,12 @@ std::string LaunchReport(const v1::LaunchPlan& plan,
     ++failed;
     text += "  " + plan.nodes(static_cast<int>(node.node_rank)).address() + ":\n";
     if (!node.status.ok()) text += CauseAndRemedy(Message(node.status), Remedy(node.status));
-    for (const v1::Problem& problem : node.prepared.problems()) {
-      text += CauseAndRemedy(problem.cause(), problem.remedy());
+    const auto& problems = node.prepared.problems();
+    for (int i = 0; i < std::min(problems.size(), kMostProblemsShown); ++i) {
+      text += CauseAndRemedy(problems[i].cause(), problems[i].remedy());
+    }
+    if (problems.size() > kMostProblemsShown) {
+      text += "    and " + std::to_string(problems.size() - kMostProblemsShown) + " more\n";
     }
   }
   if (failed == 0) return "";

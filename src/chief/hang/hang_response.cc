@@ -39,7 +39,7 @@ void HangResponse::AskForStacks(const Attempt& attempt) {
 }
 
 void HangResponse::Take(const Attempt& attempt, uint32_t member, const v1::RankStacks& stacks) {
-  if (!stacks_) return;
+  if (!stacks_ || (stacks.has_rank() && !attempt.Has(member, stacks.rank()))) return;
   stacks_->Add(attempt.nodes()[member],
                stacks.has_rank() ? NameAndNode(attempt.plan(), member, stacks.rank())
                                  : "NCCL on " + attempt.member_plan(member).address(),

@@ -35,6 +35,7 @@ void StackFile::Append(std::string text) {
 void StackFile::Add(uint32_t node, const std::string& whose, const v1::RankStacks& stacks) {
   if (!missing_.contains(node)) return;
   const bool last_word = !stacks.has_rank();
+  if (!last_word && !told_.emplace(node, stacks.rank()).second) return;
   if (last_word) missing_.erase(node);
   if (last_word && stacks.text().empty()) return;
   std::string text = "==== " + whose + "\n" + stacks.text();

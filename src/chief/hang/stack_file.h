@@ -18,7 +18,8 @@ class StackFile {
   // Makes FOLDER/stacks-TIME.txt. `nodes` are those that were asked.
   StackFile(const std::string& folder, std::set<uint32_t> nodes, Loop& loop);
 
-  // Adds what a node tells, of `whose`: "rank 3 on node2"; of nodes that were not asked, nothing.
+  // Adds what a node tells, of `whose`: "rank 3 on node2"; of nodes that were not asked, or more
+  // than once, nothing.
   void Add(uint32_t node, const std::string& whose, const v1::RankStacks& stacks);
   void NodeIsGone(uint32_t node) { missing_.erase(node); }
   bool complete() const { return missing_.empty(); }
@@ -33,6 +34,7 @@ class StackFile {
 
   const std::string path_;
   std::set<uint32_t> missing_;
+  std::set<std::pair<uint32_t, uint32_t>> told_;  // nodes and ranks
   Loop& loop_;
   const std::shared_ptr<Status> written_ = std::make_shared<Status>();  // the background's
 };

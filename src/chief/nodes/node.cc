@@ -6,6 +6,10 @@
 namespace autodist::chief {
 namespace {
 
+constexpr size_t kCostOfMessage = 256;   // bytes, besides what it has
+constexpr size_t kMostOrders = 8 << 20;  // bytes, of those that are not acknowledged
+constexpr size_t kWindow = 4 << 20;      // bytes, of those that are on their way
+
 std::string NewKey() {
   std::string key = base::RandomHex();  // 128 random bits
   static_assert(rpc::kKeySize == 32);
@@ -20,7 +24,9 @@ class Node::Connection final : public launch::SessionListener {
 
   void OnEvent(v1::AgentEvent event) override { node_.Take(number_, std::move(event)); }
   void OnClosed(Status status) override {
-    node_.listener_.OnClosed(node_.number_, number_, std::move(status));
+    const Status broken_rule = node_.broken_rule();
+    node_.listener_.OnClosed(node_.number_, number_,
+                             broken_rule.ok() ? std::move(status) : broken_rule);
   }
 
  private:
@@ -56,6 +62,7 @@ uint64_t Node::Connect(const std::shared_ptr<launch::NodeLink>& link) {
     // One that the agent may have taken already stays the next until that is known.
     if (next_key_ == key_) next_key_ = NewKey();
     brought_news_ = false;
+    rules_.BeginSession();
   }
   link->OpenSession(*session);
   const std::lock_guard lock(mutex_);
@@ -107,11 +114,53 @@ bool Node::resumed() const {
   return resumed_;
 }
 
-void Node::SendReliably(v1::ChiefMessage message) {
-  const std::lock_guard lock(mutex_);
-  message.set_sequence(++last_sequence_);
-  unacknowledged_.push_back(message);
-  if (resumed_) SendNow(std::move(message));
+void Node::SendReliably(v1::ChiefMessage message, std::shared_ptr<const std::string> value) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!broken_rule_.ok()) return;
+    message.set_sequence(++last_sequence_);
+    const size_t size = message.ByteSizeLong() + kCostOfMessage;
+    orders_.push_back({std::move(message), std::move(value), size});
+    orders_size_ += size;
+    if (orders_size_ <= kMostOrders) return SendOrders();
+    Refuse(launch::BrokenRule("it acknowledges nothing of what it is sent"));
+  }
+  BreakIfRefused();
+}
+
+// Replies with large values are not to fill the link's memory: it is the agent's word that lets
+// more of them go.
+void Node::SendOrders() {
+  while (resumed_ && orders_sent_ < orders_.size()) {
+    const Order& order = orders_[orders_sent_];
+    const size_t size = order.size + (order.value ? order.value->size() : 0);
+    if (on_their_way_ > 0 && on_their_way_ + size > kWindow) return;
+    on_their_way_ += size;
+    ++orders_sent_;
+    v1::ChiefMessage message = order.message;
+    if (order.value) message.mutable_rendezvous_reply()->set_value(*order.value);
+    SendNow(std::move(message));
+  }
+}
+
+// From now on it is not heard.
+void Node::Refuse(const Status& why) {
+  broken_rule_ = why;
+  DropOrders();
+}
+
+void Node::BreakIfRefused() {
+  std::shared_ptr<launch::NodeLink> link;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!broken_rule_.ok()) link = link_;
+  }
+  if (link) link->Break();
+}
+
+void Node::DropOrders() {
+  orders_.clear();
+  orders_size_ = orders_sent_ = on_their_way_ = 0;
 }
 
 void Node::SendIfConnected(v1::ChiefMessage message) {
@@ -120,6 +169,10 @@ void Node::SendIfConnected(v1::ChiefMessage message) {
 }
 
 void Node::Acknowledge(const v1::OutputAck& ack) {
+  {
+    const std::lock_guard lock(mutex_);
+    rules_.OutputWritten();
+  }
   v1::ChiefMessage message;
   *message.mutable_output_ack() = ack;
   SendIfConnected(std::move(message));
@@ -127,7 +180,7 @@ void Node::Acknowledge(const v1::OutputAck& ack) {
 
 void Node::DropUnacknowledged() {
   const std::lock_guard lock(mutex_);
-  unacknowledged_.clear();
+  DropOrders();
 }
 
 void Node::BeginAttempt() {
@@ -136,8 +189,16 @@ void Node::BeginAttempt() {
 }
 
 void Node::TakeAcknowledged(uint64_t sequence) {
-  while (!unacknowledged_.empty() && unacknowledged_.front().sequence() <= sequence)
-    unacknowledged_.pop_front();
+  while (!orders_.empty() && orders_.front().message.sequence() <= sequence) {
+    const Order& order = orders_.front();
+    orders_size_ -= order.size;
+    if (orders_sent_ > 0) {
+      --orders_sent_;
+      on_their_way_ -= order.size + (order.value ? order.value->size() : 0);
+    }
+    orders_.pop_front();
+  }
+  SendOrders();
 }
 
 void Node::TakeResumed(const v1::AgentEvent& event) {
@@ -145,20 +206,49 @@ void Node::TakeResumed(const v1::AgentEvent& event) {
   if (!link_) return;  // it is being disconnected
   if (taken_.instance != event.resumed().instance()) taken_ = {event.resumed().instance()};
   key_ = next_key_;
-  resumed_ = true;
+  orders_sent_ = on_their_way_ = 0;
   TakeAcknowledged(event.acknowledged());
-  for (const v1::ChiefMessage& message : unacknowledged_) SendNow(message);
+  resumed_ = true;
+  SendOrders();
 }
 
 bool Node::TakeOutput(const v1::Output& output) {
   const std::lock_guard lock(mutex_);
   uint64_t& received = taken_.bytes[{output.rank(), output.stream()}];
-  if (output.offset() != received) return false;
+  if (output.offset() != received) {
+    const Status allowed = rules_.OutputRefused();
+    if (!allowed.ok()) Refuse(allowed);
+    return false;
+  }
   received += output.data().size() + output.lost();
   return true;
 }
 
+bool Node::IsAllowed(const v1::AgentEvent& event) {
+  const std::lock_guard lock(mutex_);
+  if (!broken_rule_.ok()) return false;
+  const Status allowed = rules_.Check(event);
+  if (!allowed.ok()) Refuse(allowed);
+  return allowed.ok();
+}
+
+void Node::Handled(size_t cost) {
+  const std::lock_guard lock(mutex_);
+  rules_.Handled(cost);
+}
+
+Status Node::broken_rule() const {
+  const std::lock_guard lock(mutex_);
+  return broken_rule_;
+}
+
 void Node::Take(uint64_t connection, v1::AgentEvent event) {
+  TakeIfAllowed(connection, std::move(event));
+  BreakIfRefused();
+}
+
+void Node::TakeIfAllowed(uint64_t connection, v1::AgentEvent event) {
+  if (!IsAllowed(event)) return;
   heard_ = loop_.Now();
   if (event.has_resumed()) {
     TakeResumed(event);
@@ -174,7 +264,12 @@ void Node::Take(uint64_t connection, v1::AgentEvent event) {
     const std::lock_guard lock(mutex_);
     TakeAcknowledged(event.acknowledged());
     if (event.sequence() != 0) {
-      if (event.sequence() <= taken_.events) return;
+      if (event.sequence() <= taken_.events)
+        return rules_.Handled(launch::EventRules::CostOf(event));
+      if (event.sequence() > taken_.events + 1) {
+        return Refuse(launch::BrokenRule("event " + std::to_string(event.sequence()) + " after " +
+                                         std::to_string(taken_.events)));
+      }
       taken_.events = event.sequence();
       brought_news_ = true;
     }

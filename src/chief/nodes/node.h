@@ -13,6 +13,7 @@
 
 #include "autodist/v1/agent.pb.h"
 #include "chief/loop/loop.h"
+#include "launch/agent_rules.h"
 #include "launch/node_link.h"
 
 namespace autodist::chief {
@@ -55,8 +56,10 @@ class Node {
   // Whether anything new has come by it.
   bool brought_news() const { return brought_news_; }
 
-  // Numbers the message and keeps it until the agent has acknowledged it.
-  void SendReliably(v1::ChiefMessage message);
+  // Numbers the message and keeps it until the agent has acknowledged it. `value` is the value of a
+  // rendezvous' reply, which becomes part of the message when it is sent, and not before: however
+  // many messages have it, there is one of it.
+  void SendReliably(v1::ChiefMessage message, std::shared_ptr<const std::string> value = nullptr);
   // Dropped where there is no connection.
   void SendIfConnected(v1::ChiefMessage message);
 
@@ -69,6 +72,12 @@ class Node {
   // From now on rank streams begin at offset 0 again.
   void BeginAttempt();
 
+  // An event of this cost (launch/agent_rules.h) has been dealt with.
+  void Handled(size_t cost);
+
+  // Why the node is not believed any more; OK: it is.
+  Status broken_rule() const;
+
   // When the agent itself was heard last: that its node takes a connection is no word of the
   // agent's.
   Loop::Time heard() const { return heard_; }
@@ -80,15 +89,27 @@ class Node {
     uint64_t events = 0;
     std::map<std::pair<uint32_t, int>, uint64_t> bytes = {};  // by rank and stream
   };
+  // What has been told to the agent that is there now, and not been acknowledged.
+  struct Order {
+    v1::ChiefMessage message;
+    std::shared_ptr<const std::string> value;  // of a reply
+    size_t size;                               // bytes, without the value
+  };
   // Of one connection: its number, and what comes by it.
   class Connection;
 
   void Take(uint64_t connection, v1::AgentEvent event);
+  void TakeIfAllowed(uint64_t connection, v1::AgentEvent event);
+  void BreakIfRefused();
+  bool IsAllowed(const v1::AgentEvent& event);
   bool TakeOutput(const v1::Output& output);  // false: it does not follow what came before
   void TakeResumed(const v1::AgentEvent& event);
-  void TakeAcknowledged(uint64_t sequence);  // mutex_ held, as for the two below
+  void TakeAcknowledged(uint64_t sequence);  // mutex_ held, as for those below
   void SendResume();
-  void SendNow(v1::ChiefMessage message);  // mutex_ held
+  void SendNow(v1::ChiefMessage message);
+  void SendOrders();  // as many as may be on their way
+  void Refuse(const Status& why);
+  void DropOrders();
 
   const uint32_t number_;
   NodeListener& listener_;
@@ -102,10 +123,15 @@ class Node {
   std::unique_ptr<Connection> session_;  // over link_
   uint64_t connection_ = 0;
   bool resumed_ = false;
-  std::string key_;       // that the agent is known to have
-  std::string next_key_;  // that it may have instead
-  std::deque<v1::ChiefMessage> unacknowledged_;
+  std::string key_;           // that the agent is known to have
+  std::string next_key_;      // that it may have instead
+  std::deque<Order> orders_;  // not acknowledged
+  size_t orders_size_ = 0;    // bytes, without values
+  size_t orders_sent_ = 0;    // how many of them have been, in this session
+  size_t on_their_way_ = 0;   // bytes of these, with values
   uint64_t last_sequence_ = 0;
+  launch::EventRules rules_;
+  Status broken_rule_;
   Taken taken_;
 };
 

@@ -51,8 +51,11 @@ void NodeWatch::Disconnect() {
 }
 
 void NodeWatch::OnEvent(uint32_t node, v1::AgentEvent event) {
-  loop_.Post(
-      [this, node, event = std::move(event)]() mutable { TakeEvent(node, std::move(event)); });
+  const size_t cost = launch::EventRules::CostOf(event);
+  loop_.Post([this, node, cost, event = std::move(event)]() mutable {
+    TakeEvent(node, std::move(event));
+    nodes_[node].node->Handled(cost);
+  });
 }
 
 void NodeWatch::OnOutput(uint32_t node, v1::Output output) {
@@ -107,7 +110,8 @@ void NodeWatch::Add(uint32_t node, const std::shared_ptr<launch::NodeLink>& link
 void NodeWatch::BringBack(uint32_t node, Loop::Time limit) {
   nodes_[node].attempt_over = false;  // it may still have ranks of an earlier attempt
   nodes_[node].told_to_end = false;
-  if (!linking_.insert(node).second) return;
+  // One that has broken a rule is not asked again.
+  if (!nodes_[node].node->broken_rule().ok() || !linking_.insert(node).second) return;
   launcher_->Reach(node, Deadline::At(limit), [this, node](launch::LaunchedNode linked) {
     loop_.Post([this, node, linked = std::move(linked)] {
       linking_.erase(node);
@@ -220,7 +224,7 @@ void NodeWatch::TakeClosed(uint32_t node, uint64_t connection, const Status& sta
   if (connection != watched.node->connection() || !watched.state.alive()) return;
   if (linking_.contains(node)) return;  // it is we who have ended it
   if (status.ok()) return Left(node);
-  if (!launcher_) return Lose(node, status);
+  if (!launcher_ || launch::IsBrokenRule(status)) return Lose(node, status);
   const Loop::Time now = loop_.Now();
   if (!watched.state.reconnecting()) {
     watched.state.Broken(Message(status), watched.node->heard(), now);

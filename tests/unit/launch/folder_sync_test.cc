@@ -286,21 +286,23 @@ TEST_F(FolderSyncTest, StopsWhenToldTo) {
   EXPECT_EQ(Copy().code(), StatusCode::kCancelled);  // told before
 }
 
-TEST_F(FolderSyncTest, WrongNumbersDoNoHarm) {
-  fs::create_directory(folder_.path() + "/folder");
-  service_.behave = [](AgentEnd& agent) {
-    v1::SyncDifferences differences;
-    for (const uint64_t wrong : {uint64_t{0}, uint64_t{1}, UINT64_MAX}) {
-      differences.add_wanted(wrong);
-      differences.add_suspects()->set_entry(wrong);
+TEST_F(FolderSyncTest, WrongNumbersAreRefused) {
+  for (const uint64_t wrong : {uint64_t{1}, UINT64_MAX}) {
+    for (const bool suspect : {false, true}) {
+      service_.behave = [=](AgentEnd& agent) {
+        v1::SyncDifferences differences;
+        if (suspect) {
+          differences.add_suspects()->set_entry(wrong);
+        } else {
+          differences.add_wanted(wrong);
+        }
+        Answer(agent, differences);
+        return ReadAll(agent);
+      };
+      const Status status = Copy();
+      EXPECT_TRUE(IsBrokenRule(status)) << Message(status);
     }
-    Answer(agent, differences);
-    v1::SyncRequest request;
-    agent.Read(&request);
-    EXPECT_TRUE(request.has_complete());
-    return Finish(agent);
-  };
-  EXPECT_TRUE(Copy().ok());
+  }
 }
 
 TEST_F(FolderSyncTest, AnAgentThatLeavesEarlyIsAnError) {

@@ -198,6 +198,10 @@ TEST(PlanTest, RefusesACommandThatCannotTravel) {
   EXPECT_EQ(MakePlan(input).status().code(), StatusCode::kInvalidArgument);
   input.command = {"./train", "\xff"};
   EXPECT_EQ(Message(MakePlan(input).status()), "argument 1 of the program is not valid UTF-8");
+  input.command = {"./train"};
+  input.user.working_directory = "/work/caf\xe9";
+  EXPECT_EQ(Message(MakePlan(input).status()),
+            "the name of the working directory, /work/caf\xe9, is not valid UTF-8");
 }
 
 }  // namespace

@@ -15,9 +15,23 @@ TEST(AttemptTest, WhatServesTheRanksIsNoneOfThem) {
   scheduler.set_auxiliary(true);
   plan.set_pmix(true);
   const Attempt attempt(0, plan, {0, 1, 2}, "/logs", 15, std::chrono::seconds(1),
-                        [](uint32_t, const v1::ChiefMessage&) {});
+                        [](uint32_t, const v1::ChiefMessage&, const SharedValue&) {});
   EXPECT_EQ(attempt.processes(), 6u);
   EXPECT_THAT(attempt.pmix()->nodes(1).ranks(), testing::ElementsAre(2, 3));
+}
+
+TEST(AttemptTest, WhatIsToldTwiceIsWrittenDownOnce) {
+  Attempt attempt(0, test::ThreeNodePlan(), {0, 1, 2}, "/logs", 15, std::chrono::seconds(1),
+                  [](uint32_t, const v1::ChiefMessage&, const SharedValue&) {});
+  v1::AgentEvent event;
+  event.mutable_rank_aborted()->set_rank(2);
+  EXPECT_TRUE(attempt.Take(1, event).to_record);
+  EXPECT_FALSE(attempt.Take(1, event).to_record);
+  event.mutable_rank_exited()->set_rank(2);
+  event.mutable_rank_exited()->set_exit_code(1);
+  EXPECT_FALSE(attempt.Take(0, event).to_record);  // another's
+  EXPECT_TRUE(attempt.Take(1, event).to_record);
+  EXPECT_FALSE(attempt.Take(1, event).to_record);
 }
 
 }  // namespace

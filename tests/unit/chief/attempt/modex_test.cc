@@ -17,10 +17,12 @@ class ModexTest : public testing::Test {
     request.set_id(id);
     request.mutable_modex()->set_name_space(name_space);
     request.mutable_modex()->set_rank(rank);
-    modex_.Handle(request, [this](const v1::RendezvousReply& reply) {
-      EXPECT_FALSE(replies_.contains(reply.id())) << "answered twice";
-      replies_[reply.id()] = reply;
-    });
+    modex_.Handle(0, request,
+                  [this](uint64_t to, const SharedValue& value, const std::string& error) {
+                    EXPECT_FALSE(replies_.contains(to)) << "answered twice";
+                    replies_[to].set_error(error);
+                    if (value) replies_[to].set_value(*value);
+                  });
   }
   void Answer(uint32_t node, uint64_t id, const std::string& data, const std::string& error = "") {
     v1::ModexAnswer answer;
@@ -32,8 +34,12 @@ class ModexTest : public testing::Test {
 
   std::vector<std::pair<uint32_t, v1::ModexQuestion>> asked_;
   std::map<uint64_t, v1::RendezvousReply> replies_;
+  Values values_;
+  WaitingCalls calls_;
   Modex modex_{{0, 1, 1},
                "world",
+               values_,
+               calls_,
                uint64_t{3} << 32,
                [this](uint32_t node, const v1::ModexQuestion& question) {
                  asked_.emplace_back(node, question);

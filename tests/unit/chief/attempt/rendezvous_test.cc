@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "rpc/limits.h"
 
 namespace autodist::chief {
@@ -45,14 +47,25 @@ class RendezvousTest : public testing::Test {
     return id_;
   }
   void Handle(const v1::RendezvousRequest& request, uint32_t node = 0) {
-    rendezvous_.Handle(node, request, [this](const v1::RendezvousReply& reply) {
-      EXPECT_FALSE(replies_.contains(reply.id())) << "answered twice";
-      replies_[reply.id()] = reply;
-    });
+    rendezvous_.Handle(node, request,
+                       [this](uint64_t id, const SharedValue& value, const std::string& error) {
+                         EXPECT_FALSE(replies_.contains(id)) << "answered twice";
+                         replies_[id].set_id(id);
+                         replies_[id].set_error(error);
+                         if (value) replies_[id].set_value(*value);
+                       });
+  }
+  void Cancel(uint64_t id, uint32_t node = 0) {
+    v1::RendezvousRequest request;
+    request.set_id(id);
+    request.mutable_cancel();
+    Handle(request, node);
   }
 
   uint64_t id_ = 0;
-  Rendezvous rendezvous_{{0, 1, 0, 2}, "world"};  // rank 1 on node 1, rank 3 on node 2
+  Values values_;
+  WaitingCalls calls_;
+  Rendezvous rendezvous_{{0, 1, 0, 2}, "world", values_, calls_};  // 1 on node 1, 3 on node 2
   std::map<uint64_t, v1::RendezvousReply> replies_;
 };
 
@@ -88,7 +101,7 @@ TEST_F(RendezvousTest, RefusesWhatCannotBe) {
   Enter("b", 0);
   EXPECT_THAT(replies_.at(Enter("b", 0)).error(), HasSubstr("already"));
   EXPECT_THAT(replies_.at(Enter("b", 4)).error(), HasSubstr("not in the job"));
-  Set("big", std::string(Rendezvous::kLargestValue + 1, 'x'));
+  Set("big", std::string(rpc::kLargestValue + 1, 'x'));
   EXPECT_THAT(replies_.at(id_).error(), HasSubstr("1048576 are allowed"));
 }
 
@@ -123,21 +136,109 @@ TEST_F(RendezvousTest, RefusesGathersThatCannotBe) {
   EXPECT_THAT(replies_.at(Gather(0, {}, "", "before")).error(), HasSubstr("no attempt that runs"));
   Gather(0, {0, 1}, "once");
   EXPECT_THAT(replies_.at(Gather(0, {0, 1}, "twice")).error(), HasSubstr("already"));
-  Rendezvous without_pmix({0});
+  Rendezvous without_pmix({0}, "", values_, calls_);
   v1::RendezvousRequest request;
   request.mutable_gather();
   bool refused = false;
-  without_pmix.Handle(0, request, [&](const auto& reply) { refused = !reply.error().empty(); });
+  without_pmix.Handle(0, request, [&](uint64_t, const auto&, const std::string& error) {
+    refused = !error.empty();
+  });
   EXPECT_TRUE(refused);
 }
 
 TEST_F(RendezvousTest, AGatherOfTooMuchFailsForAll) {
-  const uint64_t first = Gather(0, {0, 1}, std::string(rpc::kLargestGather, 'x'));
-  const uint64_t second = Gather(1, {0, 1}, "x");
-  for (const uint64_t id : {first, second}) {
-    EXPECT_THAT(replies_.at(id).error(), HasSubstr("33554432 are allowed"));
-    EXPECT_EQ(replies_.at(id).value(), "");
+  EXPECT_THAT(
+      replies_.at(Gather(0, {0, 1}, std::string(rpc::kLargestContribution + 1, 'x'))).error(),
+      HasSubstr("4194304 are allowed"));
+  constexpr uint32_t kNodes = rpc::kLargestGather / rpc::kLargestContribution + 1;
+  std::vector<uint32_t> each_its_node(kNodes);
+  std::iota(each_its_node.begin(), each_its_node.end(), 0);
+  Rendezvous many(each_its_node, "world", values_, calls_);
+  int refused = 0;
+  for (uint32_t node = 0; node < kNodes; ++node) {
+    v1::RendezvousRequest request;
+    request.mutable_gather()->set_name_space("world");
+    request.mutable_gather()->set_data(std::string(rpc::kLargestContribution, 'x'));
+    many.Handle(node, request, [&](uint64_t, const SharedValue& value, const std::string& error) {
+      EXPECT_FALSE(value);
+      EXPECT_THAT(error, HasSubstr("33554432 are allowed"));
+      ++refused;
+    });
   }
+  EXPECT_EQ(refused, kNodes);
+}
+
+TEST_F(RendezvousTest, WhatIsCancelledIsForgotten) {
+  const std::string name(rpc::kLongestName, 'n');
+  for (int i = 0; i < 100'000; ++i) {
+    const uint64_t barrier = Enter(name + std::to_string(i % 10).substr(1), 0);
+    const uint64_t get = Get(name);
+    ASSERT_FALSE(replies_.contains(barrier) || replies_.contains(get)) << i;
+    Cancel(barrier);
+    Cancel(get);
+  }
+  Enter("b", 0);
+  Cancel(Enter("b", 1), 0);
+  const uint64_t again = Enter("b", 1);
+  Enter("b", 2);
+  EXPECT_FALSE(replies_.contains(again));
+  Enter("b", 3);
+  EXPECT_EQ(replies_.at(again).error(), "");
+  Cancel(again);  // too late
+  Cancel(12345);  // never asked
+}
+
+TEST_F(RendezvousTest, ANodeCanCancelItsOwnCallsAlone) {
+  const uint64_t get = Get("k");
+  Cancel(get, 1);
+  Set("k", "v");
+  EXPECT_EQ(replies_.at(get).value(), "v");
+}
+
+TEST_F(RendezvousTest, NoMoreOfANodesCallsWaitThanMay) {
+  uint64_t refused = 0;
+  for (size_t i = 0; refused == 0; ++i) {
+    ASSERT_LE(i * WaitingCalls::kCostOfCall, WaitingCalls::kMostOfNode);
+    const uint64_t id = Get("key " + std::to_string(i));
+    if (replies_.contains(id)) refused = id;
+  }
+  EXPECT_THAT(replies_.at(refused).error(), HasSubstr("wait for already have 17 MB"));
+  v1::RendezvousRequest request;
+  request.set_id(++id_);
+  request.mutable_get()->set_key("other");
+  Handle(request, 1);
+  EXPECT_FALSE(replies_.contains(id_));  // another node's may
+  Set("key 0", "v");
+  EXPECT_FALSE(replies_.contains(Get("one more")));
+}
+
+TEST_F(RendezvousTest, NamesHaveALength) {
+  const std::string name(rpc::kLongestName + 1, 'n');
+  Set(name, "");
+  EXPECT_THAT(replies_.at(id_).error(), HasSubstr("4096 are allowed"));
+  EXPECT_THAT(replies_.at(Get(name)).error(), HasSubstr("4096 are allowed"));
+  EXPECT_THAT(replies_.at(Enter(name, 0)).error(), HasSubstr("4096 are allowed"));
+}
+
+TEST_F(RendezvousTest, TheStoreIsFullAlsoOfValuesThatAreStillOnTheirWay) {
+  std::vector<SharedValue> on_their_way;
+  const auto keep = [&](uint64_t, const SharedValue& value, const std::string&) {
+    if (value) on_their_way.push_back(value);
+  };
+  v1::RendezvousRequest get;
+  get.mutable_get()->set_key("k");
+  const std::string value(rpc::kLargestValue, 'v');
+  for (size_t i = 0; i < Values::kMost / rpc::kLargestValue - 1; ++i) {
+    Set("k", value);
+    ASSERT_EQ(replies_.at(id_).error(), "");
+    rendezvous_.Handle(0, get, keep);
+    rendezvous_.Handle(0, get, keep);  // the same one
+  }
+  Set("k", value);
+  EXPECT_THAT(replies_.at(id_).error(), HasSubstr("store is full"));
+  on_their_way.clear();
+  Set("k", value);
+  EXPECT_EQ(replies_.at(id_).error(), "");
 }
 
 }  // namespace

@@ -43,6 +43,11 @@ class StackFileTest : public testing::Test {
   StackFile file_{folder_.path(), {0, 2}, loop_};
 };
 
+TEST_F(StackFileTest, ANodeTellsOfARankOnce) {
+  for (int i = 0; i < 3; ++i) file_.Add(0, "rank 1 on n0", OfRank(1, "main\n"));
+  EXPECT_EQ(Content(), "==== rank 1 on n0\nmain\n");
+}
+
 TEST_F(StackFileTest, IsCompleteWithEachNodesLastWord) {
   file_.Add(0, "rank 1 on n0", OfRank(1, "main\n"));
   file_.Add(0, "NCCL on n0", OfNode(""));  // NCCL says nothing

@@ -77,6 +77,7 @@ class NodeTest : public testing::Test, protected NodeListener {
   void PushRank(uint32_t rank) {
     v1::AgentEvent event;
     event.mutable_rank_started()->set_rank(rank);
+    event.mutable_rank_started()->set_pid(1);
     agent_.events->SendReliably(std::move(event));
   }
   void OnEvent(uint32_t, v1::AgentEvent event) override {
@@ -92,8 +93,11 @@ class NodeTest : public testing::Test, protected NodeListener {
       output_ += output.data();
     });
   }
-  void OnClosed(uint32_t, uint64_t connection, Status) override {
-    Change([&] { closed_.push_back(connection); });
+  void OnClosed(uint32_t, uint64_t connection, Status status) override {
+    Change([&] {
+      closed_.push_back(connection);
+      why_closed_ = std::move(status);
+    });
   }
 
   std::mutex mutex_;
@@ -104,6 +108,7 @@ class NodeTest : public testing::Test, protected NodeListener {
   std::vector<uint32_t> ranks_;
   std::string output_;
   std::vector<uint64_t> closed_;  // connections
+  Status why_closed_;             // the last
 
   test::SmallAgent agent_;
   base::UniqueFd socket_;
@@ -154,6 +159,40 @@ TEST_F(NodeTest, EventsArriveOnceAndInOrder) {
   PushRank(4);
   ASSERT_TRUE(Await([&] { return ranks_.size() == 4; }));
   EXPECT_THAT(ranks_, ElementsAre(1, 2, 3, 4));
+}
+
+TEST_F(NodeTest, AnAgentThatBreaksARuleIsBrokenOff) {
+  Connect();
+  ASSERT_TRUE(AwaitResumed(1));
+  v1::AgentEvent event;
+  event.mutable_rank_exited()->set_exit_code(256);
+  agent_.events->SendReliably(std::move(event));
+  PushRank(1);
+  ASSERT_TRUE(Await([&] { return !closed_.empty(); }));
+  EXPECT_TRUE(launch::IsBrokenRule(why_closed_)) << Message(why_closed_);
+  Connect();
+  Break();
+  ASSERT_TRUE(Await([&] { return closed_.size() == 2; }));
+  EXPECT_TRUE(launch::IsBrokenRule(why_closed_)) << "it is not believed again";
+  EXPECT_TRUE(ranks_.empty());
+}
+
+TEST_F(NodeTest, LargeRepliesThatShareAValueArriveAsTheAgentTakesThem) {
+  Connect();
+  ASSERT_TRUE(AwaitResumed(1));
+  std::map<uint64_t, size_t> answered;
+  const auto value = std::make_shared<const std::string>(1 << 20, 'v');
+  constexpr uint64_t kReplies = 20;
+  for (uint64_t i = 0; i < kReplies; ++i) {
+    const uint64_t id = agent_.rendezvous->Ask({}, [&](const v1::RendezvousReply& reply) {
+      Change([&] { answered[reply.id()] = reply.value().size(); });
+    });
+    v1::ChiefMessage message;
+    message.mutable_rendezvous_reply()->set_id(id);
+    node_.SendReliably(std::move(message), value);
+  }
+  EXPECT_TRUE(Await([&] { return answered.size() == kReplies; }));
+  for (const auto& [id, size] : answered) EXPECT_EQ(size, value->size());
 }
 
 TEST_F(NodeTest, OutputGoesOnWhereItBroke) {

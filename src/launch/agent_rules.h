@@ -1,0 +1,73 @@
+// What an agent may say. Nothing that comes from a node is believed: each message is looked at
+// here, as it arrives and before anything else sees it. A node whose agent breaks a rule has
+// failed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "autodist/status.h"
+#include "autodist/v1/agent.pb.h"
+
+namespace autodist::launch {
+
+// The failure of a node that breaks a rule.
+Status BrokenRule(const std::string& how);
+bool IsBrokenRule(const Status& status);
+
+// Each returns OK, or a broken rule.
+
+// Of one event, whatever came before it.
+Status CheckEvent(const v1::AgentEvent& event);
+// Of an answer to what was asked.
+Status CheckAnswer(const v1::PrepareRequest& request, const v1::PrepareResponse& response);
+Status CheckAnswer(const v1::OpenPortsRequest& request, const v1::OpenPortsResponse& response);
+Status CheckAnswer(const v1::TryPortsRequest& request, const v1::TryPortsResponse& response);
+
+// Of one synchronisation of this many entries.
+class SyncRules {
+ public:
+  explicit SyncRules(size_t entries) : entries_(entries) {}
+  Status Check(const v1::SyncResponse& response);
+
+ private:
+  const size_t entries_;
+  size_t differences_ = 0;
+};
+
+// Of all events of a node, in their order. Not thread-safe.
+class EventRules {
+ public:
+  // What a node may have waiting here: an honest agent, which waits for replies, has less.
+  static constexpr size_t kMostEvents = 24 << 20;  // bytes, of events
+  static constexpr size_t kMostOutput = 32 << 20;  // of output that is not written yet
+
+  void BeginSession() { resumed_ = refused_ = false; }
+  Status Check(const v1::AgentEvent& event);
+
+  // What an event takes in memory while it waits.
+  static size_t CostOf(const v1::AgentEvent& event);
+  // An event of this cost has been dealt with.
+  void Handled(size_t cost) { events_ -= cost; }
+  // The newest piece of output is not written, as it does not follow what came before; the oldest
+  // one has been.
+  Status OutputRefused();
+  void OutputWritten();
+
+ private:
+  Status CheckOrder(const v1::AgentEvent& event);
+
+  bool resumed_ = false;
+  size_t events_ = 0;                           // bytes that wait
+  size_t output_ = 0;                           // likewise
+  bool refused_ = false;                        // output of this session
+  int sessions_refused_ = 0;                    // one after the other
+  std::deque<size_t> pieces_;                   // of output, by their cost
+  std::set<std::pair<uint32_t, int>> streams_;  // that have written anything
+};
+
+}  // namespace autodist::launch

@@ -1,0 +1,177 @@
+// libFuzzer: whatever agents tell in whole sessions, the chief goes on, and a node that breaks a
+// rule is not heard again. The input is a sequence of records: a byte that chooses node and action,
+// and for an event its length and its bytes.
+#include <google/protobuf/io/coded_stream.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "chief/attempt/attempt.h"
+#include "chief/attempt/report.h"
+#include "chief/nodes/node.h"
+#include "launch/agent_rules.h"
+#include "support/plans.h"
+
+namespace autodist::chief {
+namespace {
+
+constexpr uint32_t kNodes = 3;
+constexpr uint32_t kLongestEvent = 1 << 20;
+constexpr uint64_t kKept = 256 << 20;  // bytes that a session may have been sent
+
+void Check(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "%s\n", what);
+  std::abort();
+}
+
+// The far end of it is the input.
+class PlayedLink final : public launch::NodeLink {
+ public:
+  explicit PlayedLink(launch::SessionListener*& session) : session_(session) {}
+  ~PlayedLink() override { PlayedLink::EndSession(); }
+
+  Status Sync(launch::FolderSync&, const std::stop_token&) override { return OkStatus(); }
+  Result<v1::PrepareResponse> Prepare(const v1::PrepareRequest&, base::Deadline,
+                                      const std::stop_token&) override {
+    return v1::PrepareResponse();
+  }
+  Result<v1::OpenPortsResponse> OpenPorts(const v1::OpenPortsRequest&, base::Deadline,
+                                          const std::stop_token&) override {
+    return v1::OpenPortsResponse();
+  }
+  Result<v1::TryPortsResponse> TryPorts(const v1::TryPortsRequest&, base::Deadline,
+                                        const std::stop_token&) override {
+    return v1::TryPortsResponse();
+  }
+  void OpenSession(launch::SessionListener& listener) override { session_ = &listener; }
+  void Send(v1::ChiefMessage message) override {
+    sent_ += message.ByteSizeLong();
+    Check(sent_ < kKept, "a node is sent without end");
+  }
+  void Break() override { broken_ = true; }
+  void EndSession() override {
+    if (auto* session = std::exchange(session_, nullptr)) {
+      session->OnClosed(Error(StatusCode::kUnavailable, "broken"));
+    }
+  }
+  bool WaitClosed(base::Deadline) override { return true; }
+
+  bool broken() const { return broken_; }
+
+ private:
+  launch::SessionListener*& session_;
+  bool broken_ = false;
+  uint64_t sent_ = 0;
+};
+
+// What a job does with what its nodes tell, without terminal, disk and time.
+class Chief final : private NodeListener {
+ public:
+  Chief() {
+    v1::LaunchPlan plan = test::ThreeNodePlan();
+    plan.set_pmix(true);
+    attempt_.emplace(0, plan, std::vector<uint32_t>{0, 1, 2}, "/logs", 15, std::chrono::seconds(1),
+                     [this](uint32_t node, v1::ChiefMessage message, SharedValue value) {
+                       nodes_[node]->SendReliably(std::move(message), std::move(value));
+                     });
+    for (uint32_t i = 0; i < kNodes; ++i) {
+      nodes_[i] = std::make_unique<Node>(i, static_cast<NodeListener&>(*this), loop_);
+      Connect(i);
+    }
+  }
+  ~Chief() {
+    for (auto& node : nodes_) node->Disconnect();
+  }
+
+  void Connect(uint32_t node) {
+    links_[node] = std::make_shared<PlayedLink>(sessions_[node]);
+    nodes_[node]->Connect(links_[node]);
+    v1::AgentEvent resumed;
+    resumed.mutable_resumed()->set_instance(1);
+    Tell(node, std::move(resumed));
+  }
+  void Tell(uint32_t node, v1::AgentEvent event) {
+    if (!sessions_[node]) return;
+    // A world's name is not to be guessed; the input has a short one for it.
+    v1::RendezvousRequest* request =
+        event.has_rendezvous_request() ? event.mutable_rendezvous_request() : nullptr;
+    const std::string& world = attempt_->pmix()->name_space();
+    if (request && request->gather().name_space() == "w") {
+      request->mutable_gather()->set_name_space(world);
+    }
+    if (request && request->modex().name_space() == "w") {
+      request->mutable_modex()->set_name_space(world);
+    }
+    sessions_[node]->OnEvent(std::move(event));
+    if (links_[node]->broken()) links_[node]->EndSession();
+  }
+  void Lose(uint32_t node) { attempt_->NodeLost(node, Error(StatusCode::kUnavailable, "lost")); }
+
+  void CheckEnd() const {
+    const int code = attempt_->state().ExitCode();
+    Check(code >= 0 && code <= 255, "an exit code that there is not");
+    if (attempt_->state().cause()) DescribeCause(*attempt_->state().cause(), attempt_->plan());
+  }
+
+ private:
+  void OnEvent(uint32_t node, v1::AgentEvent event) override {
+    Check(nodes_[node]->broken_rule().ok(), "a node that broke a rule is heard");
+    attempt_->Take(node, event);
+    nodes_[node]->Handled(launch::EventRules::CostOf(event));
+  }
+  void OnOutput(uint32_t node, v1::Output output) override {
+    v1::OutputAck ack;
+    ack.set_rank(output.rank());
+    ack.set_stream(output.stream());
+    ack.set_offset(output.offset() + output.data().size());
+    nodes_[node]->Acknowledge(ack);
+  }
+  void OnClosed(uint32_t, uint64_t, Status) override {}
+
+  const Loop loop_;
+  std::optional<Attempt> attempt_;
+  std::array<launch::SessionListener*, kNodes> sessions_{};
+  std::array<std::shared_ptr<PlayedLink>, kNodes> links_;
+  std::array<std::unique_ptr<Node>, kNodes> nodes_;
+};
+
+}  // namespace
+}  // namespace autodist::chief
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace autodist;
+  enum Action : uint8_t { kEvent, kNumberedEvent, kRepeatedEvent, kReconnect, kLose, kActions };
+  chief::Chief chief;
+  std::array<uint64_t, chief::kNodes> sequences{};
+  google::protobuf::io::CodedInputStream input(data, static_cast<int>(size));
+  for (uint8_t chosen = 0; input.ReadRaw(&chosen, 1);) {
+    const uint32_t node = chosen % chief::kNodes;
+    const auto action = static_cast<Action>(chosen / chief::kNodes % kActions);
+    if (action == kReconnect) {
+      chief.Connect(node);
+    } else if (action == kLose) {
+      chief.Lose(node);
+    } else {
+      uint32_t length = 0;
+      std::string bytes;
+      if (!input.ReadVarint32(&length)) break;
+      const int left = static_cast<int>(size) - input.CurrentPosition();
+      input.ReadString(&bytes, std::min(static_cast<int>(length % chief::kLongestEvent), left));
+      v1::AgentEvent event;
+      if (!event.ParseFromString(bytes)) continue;
+      for (int i = 0; i < (action == kRepeatedEvent ? 300 : 1); ++i) {
+        if (action != kEvent) event.set_sequence(++sequences[node]);
+        chief.Tell(node, event);
+      }
+    }
+  }
+  chief.CheckEnd();
+  return 0;
+}

@@ -1,0 +1,206 @@
+// liar LIE attach JOB NODE NONCE ...   as autodist-agent is started on a node
+// liar LIE clean                       likewise
+// liar --list                          the names of all lies
+#include <grpcpp/server_posix.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "base/fd.h"
+#include "hostile/liar.h"
+#include "rpc/bootstrap_lines.h"
+
+namespace autodist::hostile {
+namespace {
+
+bool WriteAll(int fd, const char* data, size_t size) {
+  while (size > 0) {
+    const ssize_t written = write(fd, data, size);
+    if (written <= 0) return false;
+    data += written;
+    size -= static_cast<size_t>(written);
+  }
+  return true;
+}
+
+void Pass(int from, int to) {
+  char buffer[65536];
+  for (ssize_t got = 0; (got = read(from, buffer, sizeof buffer)) > 0;) {
+    if (!WriteAll(to, buffer, static_cast<size_t>(got))) break;
+  }
+  _exit(0);  // the chief has gone, or broken off
+}
+
+class LyingAgent final : public v1::AgentService::Service {
+ public:
+  explicit LyingAgent(const Behaviour& behaviour) : behaviour_(behaviour) {}
+
+ private:
+  grpc::Status Prepare(grpc::ServerContext* context, const v1::PrepareRequest* request,
+                       v1::PrepareResponse* response) override {
+    prepared_ = *request;
+    return behaviour_.prepare ? behaviour_.prepare(*context, *request, *response)
+                              : grpc::Status::OK;
+  }
+  grpc::Status OpenPorts(grpc::ServerContext*, const v1::OpenPortsRequest* request,
+                         v1::OpenPortsResponse* response) override {
+    if (behaviour_.open_ports) behaviour_.open_ports(*request, *response);
+    return grpc::Status::OK;
+  }
+  grpc::Status TryPorts(grpc::ServerContext*, const v1::TryPortsRequest* request,
+                        v1::TryPortsResponse* response) override {
+    for (int i = 0; i < request->targets_size(); ++i) response->add_tries();
+    if (behaviour_.try_ports) behaviour_.try_ports(*request, *response);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Sync(grpc::ServerContext*,
+                    grpc::ServerReaderWriter<v1::SyncResponse, v1::SyncRequest>* stream) override {
+    v1::SyncRequest request;
+    v1::SyncResponse response;
+    stream->Read(&request);
+    response.mutable_place();
+    stream->Write(response);
+    uint64_t entries = 0;
+    while (!request.list().last() && stream->Read(&request)) {
+      entries += static_cast<uint64_t>(request.list().entries_size());
+    }
+    if (behaviour_.sync) {
+      behaviour_.sync(entries,
+                      [&](const v1::SyncResponse& answer) { return stream->Write(answer); });
+    } else {
+      response.mutable_differences()->set_last(true);
+      stream->Write(response);
+    }
+    while (stream->Read(&request) && !request.has_complete()) {
+    }
+    response.mutable_finished();
+    stream->Write(response);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Session(grpc::ServerContext*, Stream* stream) override {
+    Teller teller(*stream, prepared_);
+    std::jthread lying;
+    for (v1::ChiefMessage message; stream->Read(&message);) {
+      if (message.has_resume()) {
+        Resume(teller);
+      } else if (message.has_start()) {
+        if (behaviour_.when_started) {
+          lying = std::jthread([&] { behaviour_.when_started(teller); });
+        } else {
+          TellStarted(teller);
+        }
+      } else if (message.has_renew_lease() && behaviour_.renews) {
+        v1::AgentEvent event;
+        event.mutable_lease_renewed()->set_number(message.renew_lease().number());
+        event.mutable_lease_renewed()->set_time_ns(1'700'000'000'000'000'000);
+        teller.Tell(event);
+      } else if (message.has_stop() || message.has_end() || message.has_shutdown()) {
+        if (behaviour_.exits) TellEnded(teller);
+        if (message.has_shutdown()) break;
+      }
+    }
+    return grpc::Status::OK;
+  }
+
+  void Resume(Teller& teller) const {
+    if (behaviour_.in_place_of_resumed) return behaviour_.in_place_of_resumed(teller);
+    v1::AgentEvent event;
+    event.mutable_resumed()->set_instance(1);
+    teller.Tell(event);
+  }
+
+  static void TellStarted(Teller& teller) {
+    for (const uint32_t rank : teller.ranks()) {
+      v1::AgentEvent event;
+      event.mutable_rank_started()->set_rank(rank);
+      event.mutable_rank_started()->set_pid(1);
+      teller.TellNumbered(event);
+      event.mutable_rank_exited()->set_rank(rank);
+      event.mutable_rank_exited()->set_pid(1);
+      event.mutable_rank_exited()->set_exit_code(0);
+      teller.TellNumbered(event);
+    }
+  }
+  void TellEnded(Teller& teller) {
+    if (ended_) return;
+    ended_ = true;
+    v1::AgentEvent event;
+    event.mutable_ranks_ended();
+    teller.TellNumbered(event);
+  }
+
+  const Behaviour& behaviour_;
+  v1::PrepareRequest prepared_;
+  bool ended_ = false;
+};
+
+void Attach(const Behaviour& behaviour, const std::string& nonce) {
+  if (behaviour.before_ready) {
+    if (!behaviour.before_ready(nonce)) return;
+  }
+  const std::string ready = rpc::ReadyLine(nonce);
+  WriteAll(STDOUT_FILENO, ready.data(), ready.size());
+  char greeting[rpc::kGreetingSize];
+  for (size_t have = 0; have < sizeof greeting;) {
+    const ssize_t got = read(STDIN_FILENO, greeting + have, sizeof greeting - have);
+    if (got <= 0) return;
+    have += static_cast<size_t>(got);
+  }
+  if (behaviour.after_greeting) behaviour.after_greeting();
+  LyingAgent service(behaviour);
+  grpc::ServerBuilder builder;
+  builder.SetMaxReceiveMessageSize(-1);
+  builder.RegisterService(&service);
+  const auto server = builder.BuildAndStart();
+  auto sockets = base::StreamSocketPair();
+  if (!base::SetNonBlocking(sockets->first.get()).ok()) return;
+  grpc::AddInsecureChannelFromFd(server.get(), sockets->first.Release());
+  const int far = sockets->second.get();
+  std::thread([far] { Pass(STDIN_FILENO, far); }).detach();
+  Pass(far, STDOUT_FILENO);
+}
+
+}  // namespace
+
+std::vector<uint32_t> Teller::ranks() const {
+  std::vector<uint32_t> numbers;
+  for (const v1::RankPlan& rank : prepared_.node().ranks()) numbers.push_back(rank.rank());
+  return numbers;
+}
+
+bool Teller::TellNumbered(v1::AgentEvent event) {
+  const std::lock_guard lock(mutex_);
+  event.set_sequence(++sequence_);
+  return stream_.Write(event);
+}
+
+int Main(const std::vector<std::string>& arguments) {
+  if (arguments.size() == 1 && arguments[0] == "--list") {
+    for (const Lie& lie : Lies()) std::printf("%s\n", lie.name);
+    return 0;
+  }
+  const auto lie = std::ranges::find_if(
+      Lies(), [&](const Lie& one) { return !arguments.empty() && arguments[0] == one.name; });
+  if (lie == Lies().end() || arguments.size() < 2) return 2;
+  Behaviour behaviour;
+  lie->tell(behaviour);
+  signal(SIGPIPE, SIG_IGN);
+  if (arguments[1] == "clean") {
+    if (behaviour.clean) behaviour.clean();
+    return 0;
+  }
+  if (arguments.size() > 4) Attach(behaviour, arguments[4]);
+  return 1;
+}
+
+}  // namespace autodist::hostile
+
+int main(int argc, char** argv) { return autodist::hostile::Main({argv + 1, argv + argc}); }

@@ -1,0 +1,224 @@
+#include "launch/agent_rules.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "rpc/limits.h"
+
+namespace autodist::launch {
+namespace {
+
+using testing::HasSubstr;
+
+v1::AgentEvent Exit(int code) {
+  v1::AgentEvent event;
+  event.mutable_rank_exited()->set_pid(1);
+  event.mutable_rank_exited()->set_exit_code(code);
+  return event;
+}
+
+v1::AgentEvent Resumed() {
+  v1::AgentEvent event;
+  event.mutable_resumed()->set_instance(1);
+  return event;
+}
+
+v1::AgentEvent Output(const std::string& data, uint32_t rank = 0) {
+  v1::AgentEvent event;
+  event.mutable_output()->set_rank(rank);
+  event.mutable_output()->set_stream(v1::OUTPUT_STREAM_STDOUT);
+  event.mutable_output()->set_data(data);
+  return event;
+}
+
+std::string Broken(const Status& status) {
+  EXPECT_TRUE(IsBrokenRule(status)) << Message(status);
+  return Message(status);
+}
+
+TEST(AgentRules, ExitsAreSuchAsAProcessHas) {
+  for (const int code : {0, 1, 255}) EXPECT_TRUE(CheckEvent(Exit(code)).ok()) << code;
+  for (const int code : {-1, 256, INT32_MAX}) {
+    EXPECT_THAT(Broken(CheckEvent(Exit(code))), HasSubstr("with code " + std::to_string(code)));
+  }
+  v1::AgentEvent event;
+  v1::RankExited& exit = *event.mutable_rank_exited();
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("but not how"));
+  for (const int signal : {1, SIGKILL, NSIG - 1}) {
+    exit.set_signal(signal);
+    EXPECT_TRUE(CheckEvent(event).ok()) << signal;
+  }
+  for (const int signal : {-9, 0, NSIG}) {
+    exit.set_signal(signal);
+    EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("by signal " + std::to_string(signal)));
+  }
+  exit.mutable_start_failure()->set_cause("not found");
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("could not be started, with code 0"));
+  exit.mutable_start_failure()->set_exit_code(127);
+  EXPECT_TRUE(CheckEvent(event).ok());
+  exit.mutable_start_failure()->set_cause(std::string(rpc::kLongestText + 1, 'x'));
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("StartFailure.cause"));
+  exit = Exit(0).rank_exited();
+  exit.set_pid(-1);
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("a process -1"));
+  exit.set_pid(1);
+  exit.set_time_ns(INT64_MIN);
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("a time of"));
+}
+
+TEST(AgentRules, OtherEventsHaveValuesThatCanBe) {
+  v1::AgentEvent event;
+  EXPECT_TRUE(CheckEvent(event).ok());  // it acknowledges something
+  event.mutable_rank_started();
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("a process 0"));
+  event.mutable_lease_renewed()->set_time_ns(INT64_MAX);
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("a time of"));
+  event.mutable_warning()->set_what(std::string(rpc::kLongestText, 'x'));
+  EXPECT_TRUE(CheckEvent(event).ok());
+  event.mutable_warning()->mutable_what()->push_back('x');
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("8193 bytes of autodist.v1.Warning.what"));
+  event.mutable_rank_stacks()->set_text(std::string(rpc::kLargestStacks, 'x'));
+  EXPECT_TRUE(CheckEvent(event).ok());
+  event.mutable_rank_stacks()->mutable_text()->push_back('x');
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("stacks of"));
+  event.mutable_rendezvous_request()->mutable_set()->set_value(std::string(1 << 20, 'x'));
+  EXPECT_TRUE(CheckEvent(event).ok());
+}
+
+TEST(AgentRules, OutputIsInPiecesOfStreamsThatThereAre) {
+  EXPECT_TRUE(CheckEvent(Output(std::string(rpc::kLargestOutput, 'x'))).ok());
+  EXPECT_THAT(Broken(CheckEvent(Output(std::string(rpc::kLargestOutput + 1, 'x')))),
+              HasSubstr("a piece of output of 65537 bytes"));
+  v1::AgentEvent event = Output("x");
+  event.mutable_output()->set_lost(UINT64_MAX);
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("than there can be"));
+  event = Output("x");
+  event.mutable_output()->set_offset(UINT64_MAX);
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("than there can be"));
+  event = Output("x");
+  event.mutable_output()->set_stream(static_cast<v1::OutputStream>(7));
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("a stream 7"));
+}
+
+TEST(AgentRules, AnswersAreToWhatWasAsked) {
+  v1::PrepareRequest request;
+  request.mutable_examination()->add_files("a");
+  v1::PrepareResponse response;
+  response.mutable_facts()->add_files()->set_digest("d");
+  EXPECT_TRUE(CheckAnswer(request, response).ok());
+  response.mutable_facts()->add_files();
+  EXPECT_THAT(Broken(CheckAnswer(request, response)), HasSubstr("2 answers to 1 questions"));
+  response.Clear();
+  response.add_ports_taken(1);
+  EXPECT_THAT(Broken(CheckAnswer(request, response)), HasSubstr("1 answers to 0 questions"));
+  response.Clear();
+  response.mutable_facts()->set_time_ns(-1);
+  EXPECT_THAT(Broken(CheckAnswer(request, response)), HasSubstr("a time of -1 ns"));
+  response.Clear();
+  for (int i = 0; i <= rpc::kMostProblems; ++i) response.add_problems();
+  EXPECT_THAT(Broken(CheckAnswer(request, response)), HasSubstr("33 problems"));
+  response.Clear();
+  for (int i = 0; i <= rpc::kLongestList; ++i) response.mutable_facts()->add_variables("NCCL_X");
+  EXPECT_THAT(Broken(CheckAnswer(request, response)), HasSubstr("1001 of"));
+  response.Clear();
+  response.mutable_facts()->add_gpus()->set_name(std::string(rpc::kLongestText + 1, 'x'));
+  EXPECT_THAT(Broken(CheckAnswer(request, response)), HasSubstr("GpuFact.name"));
+  // A list of answers is as long as that of the questions.
+  response.Clear();
+  for (int i = 0; i < 5'000; ++i) {
+    request.mutable_examination()->add_files("a");
+    response.mutable_facts()->add_files();
+  }
+  EXPECT_TRUE(CheckAnswer(request, response).ok());
+}
+
+TEST(AgentRules, PortsAreThoseThatWereAskedFor) {
+  v1::OpenPortsRequest open;
+  open.set_wanted_port(29500);
+  v1::OpenPortsResponse opened;
+  EXPECT_TRUE(CheckAnswer(open, opened).ok());
+  opened.set_wanted_port(29500);
+  opened.set_free_port(65535);
+  EXPECT_TRUE(CheckAnswer(open, opened).ok());
+  opened.set_free_port(65536);
+  EXPECT_THAT(Broken(CheckAnswer(open, opened)), HasSubstr("a port 65536"));
+  opened.set_wanted_port(22);
+  EXPECT_THAT(Broken(CheckAnswer(open, opened)), HasSubstr("port 22 in place of 29500"));
+  v1::TryPortsRequest tried;
+  tried.set_limit_ms(1000);
+  tried.add_targets();
+  v1::TryPortsResponse tries;
+  EXPECT_THAT(Broken(CheckAnswer(tried, tries)), HasSubstr("0 answers to 1 questions"));
+  tries.add_tries()->set_latency_us(1'000'000);
+  EXPECT_TRUE(CheckAnswer(tried, tries).ok());
+  tries.mutable_tries(0)->set_latency_us(UINT32_MAX);
+  EXPECT_THAT(Broken(CheckAnswer(tried, tries)), HasSubstr("a port reached after"));
+}
+
+TEST(AgentRules, NoMoreFilesDifferThanThereAre) {
+  SyncRules rules(3);
+  v1::SyncResponse response;
+  response.mutable_differences()->add_wanted(0);
+  response.mutable_differences()->add_suspects();
+  EXPECT_TRUE(rules.Check(response).ok());
+  EXPECT_THAT(Broken(rules.Check(response)), HasSubstr("more files that differ than there are"));
+  response.mutable_finished()->set_error(std::string(rpc::kLongestText + 1, 'x'));
+  EXPECT_THAT(Broken(SyncRules(3).Check(response)), HasSubstr("a reason of 8193 bytes"));
+}
+
+TEST(AgentRules, ASessionBeginsOnceAndWithItsBeginning) {
+  EventRules rules;
+  EXPECT_THAT(Broken(EventRules().Check(Exit(0))), HasSubstr("has not begun"));
+  EXPECT_TRUE(rules.Check(Resumed()).ok());
+  EXPECT_TRUE(rules.Check(Exit(0)).ok());
+  rules.BeginSession();
+  EXPECT_TRUE(rules.Check(Resumed()).ok());
+  EXPECT_THAT(Broken(rules.Check(Resumed())), HasSubstr("begins twice"));
+}
+
+TEST(AgentRules, EventsWaitUpToALimit) {
+  EventRules rules;
+  ASSERT_TRUE(rules.Check(Resumed()).ok());
+  for (int i = 0; i < 1'000'000; ++i) {
+    ASSERT_TRUE(rules.Check(Exit(0)).ok());
+    rules.Handled(EventRules::CostOf(Exit(0)));
+  }
+  size_t waiting = 0;
+  while (rules.Check(Exit(0)).ok()) ++waiting;
+  EXPECT_NEAR(static_cast<double>(waiting * EventRules::CostOf(Exit(0))),
+              static_cast<double>(EventRules::kMostEvents), 1000);
+}
+
+TEST(AgentRules, OutputWaitsUpToALimitAndIsOfAsManyRanksAsANodeHas) {
+  EventRules rules;
+  ASSERT_TRUE(rules.Check(Resumed()).ok());
+  for (int i = 0; i < 100'000; ++i) {
+    ASSERT_TRUE(rules.Check(Output("x")).ok());
+    rules.OutputWritten();
+  }
+  Status status;
+  while (status.ok()) status = rules.Check(Output(std::string(1000, 'x')));
+  EXPECT_THAT(Broken(status), HasSubstr("more output than it was asked for"));
+  EventRules gaps;
+  status = OkStatus();
+  for (int session = 0; status.ok(); ++session) {
+    ASSERT_LT(session, 10);
+    gaps.BeginSession();
+    ASSERT_TRUE(gaps.Check(Resumed()).ok());
+    ASSERT_TRUE(gaps.Check(Output("x")).ok());
+    status = gaps.OutputRefused();
+  }
+  EXPECT_THAT(Broken(status), HasSubstr("does not follow what came before"));
+  EventRules others;
+  ASSERT_TRUE(others.Check(Resumed()).ok());
+  status = OkStatus();
+  for (uint32_t rank = 0; status.ok(); ++rank) {
+    status = others.Check(Output("", rank));
+    others.OutputWritten();
+  }
+  EXPECT_THAT(Broken(status), HasSubstr("of more ranks than a node has"));
+}
+
+}  // namespace
+}  // namespace autodist::launch
