@@ -157,7 +157,7 @@ class ShortJobFaultsTest : public JobFaultsTest {
 };
 
 TEST_P(LongJobFaultsTest, WhatRanksWriteArrivesOnceAndWhole) {
-  ExpectAllArrives(kLines, 50'000);
+  ExpectAllArrives(kLines, 400'000);
   EXPECT_GT(broken_, 5);
 }
 
