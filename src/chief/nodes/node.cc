@@ -6,10 +6,6 @@
 namespace autodist::chief {
 namespace {
 
-constexpr size_t kCostOfMessage = 256;   // bytes, besides what it has
-constexpr size_t kMostOrders = 8 << 20;  // bytes, of those that are not acknowledged
-constexpr size_t kWindow = 4 << 20;      // bytes, of those that are on their way
-
 std::string NewKey() {
   std::string key = base::RandomHex();  // 128 random bits
   static_assert(rpc::kKeySize == 32);
@@ -24,9 +20,8 @@ class Node::Connection final : public launch::SessionListener {
 
   void OnEvent(v1::AgentEvent event) override { node_.Take(number_, std::move(event)); }
   void OnClosed(Status status) override {
-    const Status broken_rule = node_.broken_rule();
-    node_.listener_.OnClosed(node_.number_, number_,
-                             broken_rule.ok() ? std::move(status) : broken_rule);
+    if (const Status broken_rule = node_.broken_rule(); !broken_rule.ok()) status = broken_rule;
+    node_.listener_.OnClosed(node_.number_, number_, std::move(status));
   }
 
  private:
@@ -118,35 +113,24 @@ void Node::SendReliably(v1::ChiefMessage message, std::shared_ptr<const std::str
   {
     const std::lock_guard lock(mutex_);
     if (!broken_rule_.ok()) return;
-    message.set_sequence(++last_sequence_);
-    const size_t size = message.ByteSizeLong() + kCostOfMessage;
-    orders_.push_back({std::move(message), std::move(value), size});
-    orders_size_ += size;
-    if (orders_size_ <= kMostOrders) return SendOrders();
+    if (orders_.Add(std::move(message), std::move(value))) return SendOrders();
     Refuse(launch::BrokenRule("it acknowledges nothing of what it is sent"));
   }
   BreakIfRefused();
 }
 
-// Replies with large values are not to fill the link's memory: it is the agent's word that lets
-// more of them go.
 void Node::SendOrders() {
-  while (resumed_ && orders_sent_ < orders_.size()) {
-    const Order& order = orders_[orders_sent_];
-    const size_t size = order.size + (order.value ? order.value->size() : 0);
-    if (on_their_way_ > 0 && on_their_way_ + size > kWindow) return;
-    on_their_way_ += size;
-    ++orders_sent_;
-    v1::ChiefMessage message = order.message;
-    if (order.value) message.mutable_rendezvous_reply()->set_value(*order.value);
-    SendNow(std::move(message));
+  while (resumed_) {
+    std::optional<v1::ChiefMessage> message = orders_.Next();
+    if (!message) return;
+    SendNow(*std::move(message));
   }
 }
 
 // From now on it is not heard.
 void Node::Refuse(const Status& why) {
   broken_rule_ = why;
-  DropOrders();
+  orders_.Drop();
 }
 
 void Node::BreakIfRefused() {
@@ -156,11 +140,6 @@ void Node::BreakIfRefused() {
     if (!broken_rule_.ok()) link = link_;
   }
   if (link) link->Break();
-}
-
-void Node::DropOrders() {
-  orders_.clear();
-  orders_size_ = orders_sent_ = on_their_way_ = 0;
 }
 
 void Node::SendIfConnected(v1::ChiefMessage message) {
@@ -180,7 +159,7 @@ void Node::Acknowledge(const v1::OutputAck& ack) {
 
 void Node::DropUnacknowledged() {
   const std::lock_guard lock(mutex_);
-  DropOrders();
+  orders_.Drop();
 }
 
 void Node::BeginAttempt() {
@@ -189,15 +168,7 @@ void Node::BeginAttempt() {
 }
 
 void Node::TakeAcknowledged(uint64_t sequence) {
-  while (!orders_.empty() && orders_.front().message.sequence() <= sequence) {
-    const Order& order = orders_.front();
-    orders_size_ -= order.size;
-    if (orders_sent_ > 0) {
-      --orders_sent_;
-      on_their_way_ -= order.size + (order.value ? order.value->size() : 0);
-    }
-    orders_.pop_front();
-  }
+  orders_.Acknowledged(sequence);
   SendOrders();
 }
 
@@ -206,10 +177,9 @@ void Node::TakeResumed(const v1::AgentEvent& event) {
   if (!link_) return;  // it is being disconnected
   if (taken_.instance != event.resumed().instance()) taken_ = {event.resumed().instance()};
   key_ = next_key_;
-  orders_sent_ = on_their_way_ = 0;
-  TakeAcknowledged(event.acknowledged());
+  orders_.BeginSession();
   resumed_ = true;
-  SendOrders();
+  TakeAcknowledged(event.acknowledged());
 }
 
 bool Node::TakeOutput(const v1::Output& output) {

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,6 +12,7 @@
 
 #include "autodist/v1/agent.pb.h"
 #include "chief/loop/loop.h"
+#include "chief/nodes/orders.h"
 #include "launch/agent_rules.h"
 #include "launch/node_link.h"
 
@@ -56,9 +56,7 @@ class Node {
   // Whether anything new has come by it.
   bool brought_news() const { return brought_news_; }
 
-  // Numbers the message and keeps it until the agent has acknowledged it. `value` is the value of a
-  // rendezvous' reply, which becomes part of the message when it is sent, and not before: however
-  // many messages have it, there is one of it.
+  // As one of its orders (chief/nodes/orders.h).
   void SendReliably(v1::ChiefMessage message, std::shared_ptr<const std::string> value = nullptr);
   // Dropped where there is no connection.
   void SendIfConnected(v1::ChiefMessage message);
@@ -89,12 +87,6 @@ class Node {
     uint64_t events = 0;
     std::map<std::pair<uint32_t, int>, uint64_t> bytes = {};  // by rank and stream
   };
-  // What has been told to the agent that is there now, and not been acknowledged.
-  struct Order {
-    v1::ChiefMessage message;
-    std::shared_ptr<const std::string> value;  // of a reply
-    size_t size;                               // bytes, without the value
-  };
   // Of one connection: its number, and what comes by it.
   class Connection;
 
@@ -107,9 +99,8 @@ class Node {
   void TakeAcknowledged(uint64_t sequence);  // mutex_ held, as for those below
   void SendResume();
   void SendNow(v1::ChiefMessage message);
-  void SendOrders();  // as many as may be on their way
+  void SendOrders();
   void Refuse(const Status& why);
-  void DropOrders();
 
   const uint32_t number_;
   NodeListener& listener_;
@@ -123,13 +114,9 @@ class Node {
   std::unique_ptr<Connection> session_;  // over link_
   uint64_t connection_ = 0;
   bool resumed_ = false;
-  std::string key_;           // that the agent is known to have
-  std::string next_key_;      // that it may have instead
-  std::deque<Order> orders_;  // not acknowledged
-  size_t orders_size_ = 0;    // bytes, without values
-  size_t orders_sent_ = 0;    // how many of them have been, in this session
-  size_t on_their_way_ = 0;   // bytes of these, with values
-  uint64_t last_sequence_ = 0;
+  std::string key_;       // that the agent is known to have
+  std::string next_key_;  // that it may have instead
+  Orders orders_;
   launch::EventRules rules_;
   Status broken_rule_;
   Taken taken_;
