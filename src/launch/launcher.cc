@@ -4,18 +4,16 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <stop_token>
 #include <thread>
 #include <vector>
 
 #include "base/random.h"
 #include "base/wall_clock.h"
-#include "launch/backoff.h"
 #include "launch/bootstrap.h"
 #include "launch/grpc_link.h"
+#include "reach/busy_servers.h"
 #include "rpc/bootstrap_lines.h"
 #include "transport/ssh_loop.h"
 
@@ -27,19 +25,8 @@ using std::chrono::milliseconds;
 
 // The agent gives up on the node's activation sooner.
 constexpr std::chrono::seconds kPrepareLimit{90};
-constexpr milliseconds kBusyServerLimit{6'000};
 // For one attempt to connect again: it may be the first packet after a cut that was lost.
 constexpr uint32_t kReconnectLimitMs = 3'000;
-
-// Blocks for the wait; false: cancelled, or the deadline has come.
-bool WaitBeforeRetry(milliseconds wait, Deadline deadline, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::unique_lock lock(mutex);
-  std::condition_variable_any never;
-  const Deadline until = std::min(deadline, Deadline::After(wait));
-  never.wait_until(lock, stop, until.when(), [] { return false; });
-  return !stop.stop_requested() && !deadline.Expired();
-}
 
 class PlanLauncher final : public Launcher {
  public:
@@ -66,8 +53,9 @@ class PlanLauncher final : public Launcher {
   void PrepareNode(const v1::NodePlan& node, const std::optional<v1::PmixWorld>& pmix,
                    const std::optional<v1::Examination>& examination, LaunchedNode& launched,
                    const std::stop_token& stop);
-  // Tries for as long as the failures are such as may pass, until the deadline.
-  Result<std::shared_ptr<NodeLink>> LinkTo(const v1::NodePlan& node, bool resume, Deadline deadline,
+  // Tries for as long as the failures are such as may pass, until the limit.
+  Result<std::shared_ptr<NodeLink>> LinkTo(const v1::NodePlan& node, bool resume,
+                                           const std::function<Deadline()>& limit,
                                            const std::stop_token& stop,
                                            bool (*may_pass)(StatusCode failure));
   LaunchedNode LinkAgain(uint32_t node_rank, bool resume, Deadline deadline,
@@ -85,6 +73,7 @@ class PlanLauncher final : public Launcher {
   const AgentBinary agent_;
   const std::unique_ptr<transport::SshLoop> loop_;  // the connections' thread
   std::stop_source stop_;
+  reach::BusyServers busy_servers_;
   // Last: they use the rest.
   std::vector<std::jthread> threads_;
   std::map<uint32_t, std::jthread> node_threads_;  // by node rank
@@ -121,9 +110,8 @@ void PlanLauncher::Start(const Done& done) {
 LaunchedNode PlanLauncher::Launch(const v1::NodePlan& node) {
   LaunchedNode launched{node.node_rank(), OkStatus(), nullptr, {}};
   FolderSync* sync = node.reach().has_ssh() ? options_.sync.get() : nullptr;
-  // An sshd at its limit of logins in progress, a jump host's above all, takes them a little later.
-  auto link = LinkTo(node, false, Deadline::After(kBusyServerLimit), stop_.get_token(),
-                     [](StatusCode failure) { return failure == StatusCode::kResourceExhausted; });
+  auto link = LinkTo(
+      node, false, [this] { return busy_servers_.limit(); }, stop_.get_token(), reach::IsBusy);
   if (!link.ok()) {
     if (sync) sync->Skip();
     launched.status = link.status();
@@ -159,17 +147,17 @@ void PlanLauncher::PrepareNode(const v1::NodePlan& node, const std::optional<v1:
 }
 
 Result<std::shared_ptr<NodeLink>> PlanLauncher::LinkTo(const v1::NodePlan& node, bool resume,
-                                                       Deadline deadline,
+                                                       const std::function<Deadline()>& limit,
                                                        const std::stop_token& stop,
                                                        bool (*may_pass)(StatusCode failure)) {
   AD_ASSIGN_OR_RETURN(const auto transport, options_.logins->TransportTo(node.reach(), *loop_));
-  for (Backoff backoff;;) {
-    auto link = TryToReach(*transport, node, resume, stop);
-    if (link.ok() || !may_pass(link.status().code()) ||
-        !WaitBeforeRetry(backoff.Next(), deadline, stop)) {
-      return link;
-    }
-  }
+  std::shared_ptr<NodeLink> link;
+  const auto log_in = [&]() -> Status {
+    AD_ASSIGN_OR_RETURN(link, TryToReach(*transport, node, resume, stop));
+    return OkStatus();
+  };
+  AD_RETURN_IF_ERROR(reach::TryToLogIn(log_in, may_pass, limit, stop));
+  return link;
 }
 
 LaunchedNode PlanLauncher::LinkAgain(uint32_t node_rank, bool resume, Deadline deadline,
@@ -179,8 +167,9 @@ LaunchedNode PlanLauncher::LinkAgain(uint32_t node_rank, bool resume, Deadline d
     v1::SshReach& ssh = *node.mutable_reach()->mutable_ssh();
     ssh.set_connect_limit_ms(std::min(ssh.connect_limit_ms(), kReconnectLimitMs));
   }
-  auto link = LinkTo(node, resume, deadline, stop,
-                     [](StatusCode failure) { return failure != StatusCode::kAborted; });
+  auto link = LinkTo(
+      node, resume, [deadline] { return deadline; }, stop,
+      [](StatusCode failure) { return failure != StatusCode::kAborted; });
   return {node_rank, link.status(), link.ok() ? *std::move(link) : nullptr, {}};
 }
 
@@ -190,7 +179,7 @@ void PlanLauncher::Resume(uint32_t node_rank, milliseconds wait, Deadline deadli
       std::jthread([this, node_rank, wait, deadline, broken = std::move(broken),
                     done = std::move(done)](const std::stop_token& stop) mutable {
         broken.reset();
-        if (wait.count() > 0) WaitBeforeRetry(wait, deadline, stop);
+        if (wait.count() > 0) reach::WaitBeforeRetry(wait, deadline, stop);
         done(LinkAgain(node_rank, true, deadline, stop));
       });
 }
@@ -227,6 +216,7 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::TryToReach(transport::Transport&
   const bool local = node.reach().has_local();
   const std::string path = local ? agent_.path : AgentPathOnNode(agent_);
   auto link = RunAgent(transport, session, AgentCommandAt(path, session), stop);
+  if (link.ok() || link.status().code() == StatusCode::kNotFound) busy_servers_.GotIn();
   if (!local && link.status().code() == StatusCode::kNotFound) {
     link = RunAgent(transport, session, InstallingAgentCommand(agent_, session), stop);
   }

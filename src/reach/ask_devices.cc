@@ -36,8 +36,10 @@ Result<Devices> ReadDevices(std::string_view output) {
   return Error(StatusCode::kInternal, "the answer makes no sense");
 }
 
-Result<Devices> AskDevices(transport::Transport& transport, std::chrono::milliseconds limit) {
-  return RunLoginScript<Devices>(transport, {"/bin/sh", "-c", kDevicesScript}, ReadDevices, limit);
+Result<Devices> AskDevices(transport::Transport& transport, BusyServers& servers,
+                           std::chrono::milliseconds limit) {
+  return RunLoginScript<Devices>(transport, {"/bin/sh", "-c", kDevicesScript}, ReadDevices, limit,
+                                 servers);
 }
 
 }  // namespace autodist::reach

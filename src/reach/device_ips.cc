@@ -61,12 +61,14 @@ Result<std::vector<std::string>> ReadDeviceIps(std::string_view output, size_t d
 
 Result<std::vector<std::string>> AskDeviceIps(transport::Transport& transport,
                                               const std::vector<uint32_t>& devices,
+                                              BusyServers& servers,
                                               std::chrono::milliseconds limit) {
   std::vector<std::string> argv = {"/bin/sh", "-c", kIpsScript, "sh"};
   for (const uint32_t device : devices) argv.push_back(std::to_string(device));
   return RunLoginScript<std::vector<std::string>>(
       transport, argv,
-      [&](std::string_view output) { return ReadDeviceIps(output, devices.size()); }, limit);
+      [&](std::string_view output) { return ReadDeviceIps(output, devices.size()); }, limit,
+      servers);
 }
 
 Status AskForDeviceIps(plan::Input& input) {
@@ -80,14 +82,15 @@ Status AskForDeviceIps(plan::Input& input) {
   for (const spec::Node* node : silent) logins.Prepare(ways.at(node->address));
   AD_ASSIGN_OR_RETURN(const auto loop, transport::SshLoop::Create());
 
+  BusyServers servers;
   std::mutex mutex;
   std::string problems;
   bool answer_missing = false;
   base::ParallelFor(silent.size(), kAskedTogether, [&](size_t i) {
     spec::Node& node = *silent[i];
     const auto transport = logins.TransportTo(ways.at(node.address), *loop);
-    auto ips =
-        transport.ok() ? AskDeviceIps(**transport, node.gpus, kAskLimit) : transport.status();
+    auto ips = transport.ok() ? AskDeviceIps(**transport, node.gpus, servers, kAskLimit)
+                              : transport.status();
     if (ips.ok()) {
       node.device_ips = *std::move(ips);
       return;

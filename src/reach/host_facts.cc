@@ -4,6 +4,7 @@
 #include "base/parallel.h"
 #include "base/quantity.h"
 #include "reach/ask_devices.h"
+#include "reach/busy_servers.h"
 #include "reach/logins.h"
 #include "reach/resolve.h"
 
@@ -63,10 +64,11 @@ Status Ask(const std::vector<spec::HostEntry>& hosts, const std::vector<v1::Reac
   Logins logins;
   for (const v1::Reach& way : ways) logins.Prepare(way);
   AD_ASSIGN_OR_RETURN(const auto loop, transport::SshLoop::Create());
+  BusyServers servers;
   std::vector<Result<Devices>> answers(hosts.size(), Devices{});
   base::ParallelFor(hosts.size(), kAskedAtOnce, [&](size_t i) {
     const auto transport = logins.TransportTo(ways[i], *loop);
-    answers[i] = transport.ok() ? AskDevices(**transport) : transport.status();
+    answers[i] = transport.ok() ? AskDevices(**transport, servers) : transport.status();
   });
   for (size_t i = 0; i < hosts.size(); ++i) {
     if (answers[i].ok()) {

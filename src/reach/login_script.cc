@@ -50,6 +50,7 @@ Status WithWhatItSaid(const transport::Stream& stream, const Status& failure) {
 }
 
 Status NoAnswer(const transport::Stream& stream, const Status& why) {
+  if (!stream.Failure().ok()) return stream.Failure();
   return WithRemedy(WithWhatItSaid(stream, why),
                     "does a login shell (ssh HOST true) end without error there?");
 }
@@ -73,16 +74,14 @@ Status AwaitAnswer(transport::Stream& stream,
     if (answer.code() != StatusCode::kNotFound) return WithWhatItSaid(stream, answer);
     if (output.size() > kMostOutput) {
       return NoAnswer(stream,
-                      Error(StatusCode::kResourceExhausted, "the login shell prints without end"));
+                      Error(StatusCode::kUnavailable, "the login shell prints without end"));
     }
   }
 }
 
-}  // namespace
-
-Status RunUntilAnswered(transport::Transport& transport, const std::vector<std::string>& argv,
-                        const std::function<Status(std::string_view output)>& is_answered,
-                        milliseconds limit) {
+Status RunOnce(transport::Transport& transport, const std::vector<std::string>& argv,
+               const std::function<Status(std::string_view output)>& is_answered,
+               milliseconds limit) {
   const Deadline deadline = Deadline::After(limit);
   std::stop_source stop;
   const Alarm alarm(deadline, stop);
@@ -91,6 +90,17 @@ Status RunUntilAnswered(transport::Transport& transport, const std::vector<std::
   AD_RETURN_IF_ERROR(stream.status());
   Status answer = AwaitAnswer(**stream, is_answered, deadline);
   return answer.code() == StatusCode::kDeadlineExceeded ? TooSlow(limit) : answer;
+}
+
+}  // namespace
+
+Status RunUntilAnswered(transport::Transport& transport, const std::vector<std::string>& argv,
+                        const std::function<Status(std::string_view output)>& is_answered,
+                        milliseconds limit, BusyServers& servers) {
+  const auto run = [&] { return RunOnce(transport, argv, is_answered, limit); };
+  Status status = TryToLogIn(run, IsBusy, [&] { return servers.limit(); }, {});
+  if (status.ok()) servers.GotIn();
+  return status;
 }
 
 }  // namespace autodist::reach

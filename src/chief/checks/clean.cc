@@ -48,12 +48,13 @@ std::optional<CleanedJob> ReadJob(std::string_view line) {
   return std::nullopt;
 }
 
-Result<CleanedNode> Clean(size_t node, const ReachToClean& reach, milliseconds limit) {
+Result<CleanedNode> Clean(size_t node, const ReachToClean& reach, milliseconds limit,
+                          reach::BusyServers& servers) {
   AD_ASSIGN_OR_RETURN(const NodeToClean way, reach(node));
   const std::string nonce = base::RandomHex();
   return reach::RunLoginScript<CleanedNode>(
       *way.transport, {"/bin/sh", "-c", kCleanScript, "sh", nonce, way.agent},
-      [&](std::string_view output) { return ReadCleaned(output, nonce); }, limit);
+      [&](std::string_view output) { return ReadCleaned(output, nonce); }, limit, servers);
 }
 
 }  // namespace
@@ -85,8 +86,9 @@ Result<CleanedNode> ReadCleaned(std::string_view output, const std::string& nonc
 std::vector<Result<CleanedNode>> CleanNodes(size_t nodes, const ReachToClean& reach,
                                             milliseconds limit) {
   std::vector<Result<CleanedNode>> answers(nodes, Error(StatusCode::kUnknown, "not asked"));
+  reach::BusyServers servers;
   base::ParallelFor(nodes, kCleanedAtOnce,
-                    [&](size_t node) { answers[node] = Clean(node, reach, limit); });
+                    [&](size_t node) { answers[node] = Clean(node, reach, limit, servers); });
   return answers;
 }
 

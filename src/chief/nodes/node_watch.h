@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "autodist/v1/plan.pb.h"
+#include "base/backoff.h"
 #include "chief/loop/loop.h"
 #include "chief/nodes/node.h"
 #include "chief/nodes/node_clock.h"
 #include "chief/nodes/node_state.h"
 #include "chief/output/console.h"
 #include "chief/output/output_router.h"
-#include "launch/backoff.h"
 #include "launch/launcher.h"
 
 namespace autodist::chief {
@@ -108,7 +108,7 @@ class NodeWatch final : private NodeListener {
     bool attempt_over = false;
     bool cut_off = false;
     Status lost_because;
-    std::optional<launch::Backoff> backoff;  // as long as its connections bring nothing
+    std::optional<base::Backoff> backoff;  // as long as its connections bring nothing
     NodeClock clock;
   };
 

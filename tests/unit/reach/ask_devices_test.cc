@@ -53,14 +53,19 @@ class Disguised final : public transport::Transport {
   const std::string script_;
 };
 
+Result<Devices> Ask(transport::Transport& transport, milliseconds limit = kAskLimit) {
+  BusyServers servers;
+  return AskDevices(transport, servers, limit);
+}
+
 Result<Devices> AskThrough(const std::string& script, milliseconds limit = kAskLimit) {
   Disguised transport(script);
-  return AskDevices(transport, limit);
+  return Ask(transport, limit);
 }
 
 TEST(AskDevicesTest, AsksThisMachine) {
   transport::LocalTransport here;
-  const auto answer = AskDevices(here);
+  const auto answer = Ask(here);
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(answer->cpus, static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN)));
 }
@@ -112,7 +117,7 @@ class Stuck final : public transport::Transport {
 
 TEST(AskDevicesTest, AHostThatIsNotReachedIsGivenUp) {
   Stuck transport;
-  EXPECT_EQ(Message(AskDevices(transport, milliseconds(500)).status()), "no answer within 0.5 s");
+  EXPECT_EQ(Message(Ask(transport, milliseconds(500)).status()), "no answer within 0.5 s");
 }
 
 }  // namespace

@@ -41,7 +41,8 @@ TEST(AskDeviceIpsTest, TheToolIsAsked) {
   const std::string path = getenv("PATH");
   setenv("PATH", (folder.path() + ":" + path).c_str(), 1);
   transport::LocalTransport here;
-  const auto ips = AskDeviceIps(here, {4, 6}, kAskLimit);
+  BusyServers servers;
+  const auto ips = AskDeviceIps(here, {4, 6}, servers, kAskLimit);
   setenv("PATH", path.c_str(), 1);
   ASSERT_TRUE(ips.ok()) << ips.status();
   EXPECT_THAT(*ips, ElementsAre("192.168.104.101", "192.168.106.101"));
@@ -49,7 +50,8 @@ TEST(AskDeviceIpsTest, TheToolIsAsked) {
 
 TEST(AskDeviceIpsTest, WithoutAnyThereAreNone) {
   transport::LocalTransport here;
-  const auto ips = AskDeviceIps(here, {0}, kAskLimit);
+  BusyServers servers;
+  const auto ips = AskDeviceIps(here, {0}, servers, kAskLimit);
   ASSERT_TRUE(ips.ok()) << ips.status();
   EXPECT_THAT(*ips, ElementsAre(""));
 }

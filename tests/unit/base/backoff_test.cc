@@ -1,8 +1,8 @@
-#include "launch/backoff.h"
+#include "base/backoff.h"
 
 #include <gtest/gtest.h>
 
-namespace autodist::launch {
+namespace autodist::base {
 namespace {
 
 TEST(BackoffTest, WaitsTwiceAsLongEachTimeUpToALimit) {
@@ -21,4 +21,4 @@ TEST(BackoffTest, ManyNodesAreNotTriedAtTheSameMoment) {
 }
 
 }  // namespace
-}  // namespace autodist::launch
+}  // namespace autodist::base

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <random>
 
-namespace autodist::launch {
+namespace autodist::base {
 
 // Each is twice as long as the one before, up to a limit, and about half of it more or less, so
 // that many nodes are not tried again at the same moment.
@@ -28,4 +28,4 @@ class Backoff {
   std::chrono::milliseconds wait_ = kFirst;
 };
 
-}  // namespace autodist::launch
+}  // namespace autodist::base

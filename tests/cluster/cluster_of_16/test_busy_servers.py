@@ -1,0 +1,15 @@
+"""A jump host whose SSH server has one login at a time in progress, and refuses the others."""
+
+from hosts import SHARED, SPEC, address, spec_of
+
+
+def test_nodes_behind_a_busy_jump_host_get_in_one_after_the_other(autodist, sshd, folder):
+    assert autodist("run", "--spec", SPEC, "--", "true").code == 0  # brings the agents, for speed
+    jump = sshd(2, MaxStartups="1", MaxSessions="1")
+    spec = spec_of(folder / "spec.yaml", *map(address, range(3, 17)),
+                   ssh=f"key_file: {SHARED}/user_ed25519\nproxy_jump: root@{jump.address}:{jump.port}\n"
+                       "host_key_check: accept-new")
+    outcome = autodist("run", "--spec", spec, "--", "true")
+    assert outcome.code == 0, outcome.err
+    outcome = autodist("clean", "--spec", spec)
+    assert outcome.out == "nothing of autodist's is left on 15 nodes\n", outcome.err
