@@ -47,7 +47,8 @@ bool AskNobody(int socket, const std::string& configuration, const std::string& 
          mount(configuration.c_str(), "/etc/resolv.conf", nullptr, MS_BIND, nullptr) == 0;
 }
 
-TEST(LookUpTest, ANameServiceThatDoesNotAnswerIsNotWaitedFor) {
+// Named so that it runs before all others, which leave threads that a child must not have.
+TEST(LookUpDeathTest, ANameServiceThatDoesNotAnswerIsNotWaitedFor) {
   const test::TempFolder folder;
   const std::string address = "127.53." + std::to_string(getpid() % 250) + ".1";
   folder.Write("resolv.conf", "nameserver " + address + "\noptions timeout:30\n");
