@@ -44,6 +44,20 @@ std::string SocketIn(const std::string& folder, const std::string& job_id) {
   return folder + "/" + job_id + kSuffix;
 }
 
+// The sockets in a folder on which nobody listens any more, as their autodist was killed.
+void RemoveAbandoned(const std::string& folder) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string path = entry.path();
+    if (!path.ends_with(kSuffix)) continue;
+    errno = 0;
+    // Any other failure may pass: whoever listens may be too busy to answer now.
+    if (!base::ConnectToThisUser(path, SOCK_NONBLOCK).valid() && errno == ECONNREFUSED) {
+      unlink(path.c_str());
+    }
+  }
+}
+
 bool FitsAddress(const std::string& path) { return path.size() < sizeof sockaddr_un::sun_path; }
 
 }  // namespace
@@ -78,6 +92,7 @@ Result<base::UniqueFd> ListenAt(const std::string& path) {
   if (!lock.valid() || flock(lock.get(), LOCK_EX) != 0) {
     return ErrnoError(errno, "locking " + folder);
   }
+  RemoveAbandoned(folder);
   if (base::ConnectToThisUser(path, SOCK_NONBLOCK).valid()) {
     return Error(StatusCode::kAlreadyExists, "another autodist listens at " + path);
   }

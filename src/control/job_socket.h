@@ -19,8 +19,8 @@ bool IsJobId(std::string_view text);
 // in the home folder where that is a link or somebody else could enter it.
 Result<std::string> PlaceForSocket(const std::string& job_id);
 
-// Listens at `path`, mode 0600. kAlreadyExists where somebody else does; what a killed autodist has
-// left there is replaced.
+// Listens at `path`, mode 0600. kAlreadyExists where somebody else does; what killed autodists have
+// left in that folder is removed.
 Result<base::UniqueFd> ListenAt(const std::string& path);
 
 // Connects to the job's socket, wherever a session of this user may have put it. kNotFound:

@@ -12,8 +12,10 @@
 namespace autodist::control {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
+using testing::IsSupersetOf;
 using testing::Not;
 
 TEST(JobIdTest, IsAPlainWord) {
@@ -55,6 +57,14 @@ TEST(JobSocketTest, WhatAKilledAutodistLeftIsReplaced) {
   ASSERT_TRUE(listener.ok()) << listener.status();
   EXPECT_EQ(ListenAt(path).status().code(), StatusCode::kAlreadyExists);
   EXPECT_TRUE(ConnectTo("job-1").ok());  // as it was
+}
+
+TEST(JobSocketTest, WhatKilledAutodistsLeftDoesNotStay) {
+  const test::Session session;
+  const auto running = ListenAt(*PlaceForSocket("job-1"));
+  (void)*ListenAt(*PlaceForSocket("job-2"));
+  (void)*ListenAt(*PlaceForSocket("job-3"));
+  EXPECT_THAT(JobsWithSocket(), AllOf(IsSupersetOf({"job-1", "job-3"}), Not(Contains("job-2"))));
 }
 
 std::string InTmp() { return "/tmp/autodist-jobs-" + std::to_string(geteuid()); }
