@@ -20,20 +20,21 @@ namespace {
 using std::chrono::seconds;
 
 constexpr seconds kReadyLimit{60};      // a login shell's start-up files may take long
-constexpr seconds kUploadLimit{300};    // 7 MB at 200 kbit/s
+constexpr seconds kUploadLimit{300};    // 7 MB at 200 kbit/s; on the node, too
 constexpr size_t kMostNoise = 1 << 20;  // bytes that a login shell may print first
 constexpr size_t kLargestAgent = 64 << 20;
 
-// $1 sha256, $2 size in bytes, $3... the arguments of `attach`, of which $5 is the nonce. Only the
-// complete file ever has its final name.
+// $1 sha256, $2 size in bytes, $3 seconds it may take, $4... the arguments of `attach`, of which $6
+// is the nonce. Only the complete file ever has its final name. An sshd does not notice for hours
+// that a link was cut.
 constexpr char kInstallScript[] =
-    "printf '\\nAUTODIST-SHELL %s\\n' \"$5\"; umask 077; d=\"${HOME:?is not set "
+    "printf '\\nAUTODIST-SHELL %s\\n' \"$6\"; umask 077; d=\"${HOME:?is not set "
     "there}/.cache/autodist/agent/$1\"; "
     "a=\"$d/autodist-agent\"; t=\"$a.$$\"; "
     "mkdir -p \"$d\" && trap 'rm -f \"$t\"' EXIT && trap 'exit 1' HUP PIPE TERM && : > \"$t\" && "
-    "printf '\\nAUTODIST-NEED %s\\n' \"$5\" && head -c \"$2\" > \"$t\" && "
+    "printf '\\nAUTODIST-NEED %s\\n' \"$6\" && timeout \"$3\" head -c \"$2\" > \"$t\" && "
     "[ \"$(wc -c < \"$t\")\" -eq \"$2\" ] && chmod 700 \"$t\" && mv \"$t\" \"$a\" && "
-    "trap - EXIT && shift 2 && exec \"$a\" attach \"$@\"";
+    "trap - EXIT && shift 3 && exec \"$a\" attach \"$@\"";
 
 std::string Sha256(const std::string& content) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
@@ -136,7 +137,8 @@ std::string AgentPathOnNode(const AgentBinary& binary) {
 
 AgentCommand InstallingAgentCommand(const AgentBinary& binary, const AgentSession& session) {
   AgentCommand command{
-      {"sh", "-c", kInstallScript, "sh", binary.sha256, std::to_string(binary.content.size())},
+      {"sh", "-c", kInstallScript, "sh", binary.sha256, std::to_string(binary.content.size()),
+       std::to_string(kUploadLimit.count())},
       true};
   AppendSession(command.argv, session);
   return command;

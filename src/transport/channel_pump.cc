@@ -6,16 +6,14 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "transport/ssh_errors.h"
+
 namespace autodist::transport {
 namespace {
 
 constexpr size_t kBufferSize = 64 * 1024;
 // Of reading and writing, before the loop's other sessions have their turn.
 constexpr int kMostRounds = 64;
-
-Status ConnectionLost(const Libssh2Session& session) {
-  return Error(StatusCode::kUnavailable, "connection lost: " + session.LastError());
-}
 
 bool NotNow() { return errno == EAGAIN || errno == EINTR; }
 
@@ -52,7 +50,7 @@ bool ChannelPump::ReadRemote(Libssh2Session& session) {
   to_local_begin_ = 0;
   if (got > 0) return true;
   if (got == 0 && session.RemoteEnded()) remote_ended_ = true;
-  if (got < 0 && !session.WouldBlock()) failure_ = ConnectionLost(session);
+  if (got < 0 && !session.WouldBlock()) failure_ = ConnectionLostError(session.LastError());
   return false;
 }
 
@@ -91,7 +89,7 @@ bool ChannelPump::WriteRemote(Libssh2Session& session) {
   if (put < 0) {
     // The program may have ended without reading all; its output tells.
     to_remote_.clear();
-    if (!session.RemoteEnded()) failure_ = ConnectionLost(session);
+    if (!session.RemoteEnded()) failure_ = ConnectionLostError(session.LastError());
     return false;
   }
   to_remote_begin_ += static_cast<size_t>(put);

@@ -122,6 +122,11 @@ Status LoginInterruptedError(const std::string& cause) {
               "the server's log (journalctl -u ssh) tells why");
 }
 
+Status ConnectionLostError(const std::string& cause) {
+  return Make(StatusCode::kUnavailable, "connection lost: " + cause,
+              "is the machine still up, and can it still be reached from here?");
+}
+
 Status HungUpWhileSigningError() {
   return Make(StatusCode::kUnavailable, "the server hung up while ssh-agent was asked to sign",
               "answer the agent sooner; servers wait for LoginGraceTime of their sshd_config");

@@ -25,6 +25,8 @@ Status HostKeyError(const KnownHosts::Answer& answer, const std::string& host, u
 // `tried`: the keys that were offered; `notes`: why others were not.
 Status KeyRefusedError(const std::string& username, const std::vector<std::string>& tried,
                        const std::vector<std::string>& notes);
+// The connection of a program that has been started was lost.
+Status ConnectionLostError(const std::string& cause);
 // The connection was lost before the server had answered, for this cause.
 Status LoginInterruptedError(const std::string& cause);
 Status HungUpWhileSigningError();
