@@ -14,10 +14,10 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 from hosts import SHARED, SPEC, cut, heal, in_host, listening_sshd, parent, pids, pids_on, sshd_sessions
-from jobs import AUTODIST, Running, python
+from jobs import AUTODIST, BUILD, Running, python
 from soak_jobs.events import of_job
 
-STOPPED, CUT, FAILING = 3, 5, 7
+STOPPED, CUT, FAILING, LYING = 3, 5, 7, 8
 HOSTS = range(1, 9)
 GRACE_S, LEASE_S = 1, 6
 ONCE, THRICE, STOP, KILL = "Ctrl-C", "three times Ctrl-C", "autodist stop", "kill -9"
@@ -41,12 +41,18 @@ if os.environ['RANK'] == '1' and fails:
     sys.exit(7)
 time.sleep(seconds)
 """
-FAILING_AGENT = """#!/bin/sh
+AGENTS = {FAILING: """#!/bin/sh
 case $6 in
   resume) printf '\\nAUTODIST-READY %s\\n' "$4"; head -c 64 > /dev/null;;
   *) exec "$0.whole" "$@";;
 esac
-"""
+""", LYING: f"""#!/bin/sh
+read lie < {SHARED}/lie && exec {BUILD}/liar $lie "$@"
+exec "$0.whole" "$@"
+"""}
+# Those by which a job may run for a while.
+LIES = ["never_renews", "vanishes", "output_with_gaps", "gets_for_ever", "many_barriers", "much_lost", "skips_numbers",
+        "no_way_to_end", "unasked_answers", "many_warnings_later", "aborts_for_ever"]
 
 
 def send(number, found):
@@ -132,7 +138,7 @@ class Job(Running):
             self.wrong.append(f"it took {self.took:.2f} s after it, not {limit}")
         if self.outcome.code not in CODES:
             self.wrong.append(f"it ended with {self.outcome.code}")
-        self.expect_nothing([host for host in HOSTS if host not in (STOPPED, CUT, FAILING)], at + self.at_once())
+        self.expect_nothing([host for host in HOSTS if host not in (STOPPED, CUT, FAILING, LYING)], at + self.at_once())
 
     def at_once(self):
         """The third Ctrl-C and SIGKILL wait for nobody: agents go by themselves then."""
@@ -172,6 +178,8 @@ class Interrupts:
         server = listening_sshd(STOPPED)
         if stop_server:
             os.kill(server, signal.SIGSTOP)
+        lie = self.chance.choice([*LIES, *[""] * len(LIES)])
+        (SHARED / "lie").write_text(lie and lie + "\n")
         cut_after, break_after = self.chance.uniform(0, MOMENTS_S), self.chance.uniform(0, MOMENTS_S)
         runs = []
         jobs = []
@@ -198,13 +206,14 @@ class Interrupts:
             done.result()
         for job in jobs:
             send(signal.SIGCONT, job.held)
-            self.checks.append(checkers.submit(self.judge, job))
+            self.checks.append(checkers.submit(self.judge, job, [host for host in HOSTS if host != LYING or not lie]))
         print(f"{numbers[-1] + 1} jobs; cut after {cut_after:.1f} s, sessions of host {FAILING} ended after "
-              f"{break_after:.1f} s{', the SSH server of host 3 stopped' if stop_server else ''}; {self.wrong} wrong",
+              f"{break_after:.1f} s{f', the SSH server of host {STOPPED} stopped' if stop_server else ''}"
+              f"{f', host {LYING} lies: {lie}' if lie else ''}; {self.wrong} wrong",
               flush=True)
 
-    def judge(self, job):
-        job.expect_nothing(HOSTS, time.monotonic() + LEASE_S + GRACE_S + SLACK_S)
+    def judge(self, job, hosts):
+        job.expect_nothing(hosts, time.monotonic() + LEASE_S + GRACE_S + SLACK_S)
         self.verdicts[job.outcome.code] += 1
         self.took[job.how].append(job.took)
         if not job.wrong:
@@ -215,24 +224,26 @@ class Interrupts:
               *(f"    | {line}" for line in job.outcome.err[-LAST_CHARACTERS:].splitlines()), sep="\n", flush=True)
 
 
-def failing_agent():
-    """Put in the place of the agent's program, which a first job has brought there."""
+def replace_agents():
+    """By others, in the place of the agent's program that a first job has brought there."""
     first = Running(["run", "--spec", SPEC, "--", "true"], SHARED, None).finish()
     assert first.code == 0, first.err
-    (SHARED / "failing").write_text(FAILING_AGENT)
-    in_host(FAILING, "sh", "-c", "for a in ~/.cache/autodist/agent/*/autodist-agent; do mv $a $a.whole && "
-            f"cp {SHARED}/failing $a && chmod 700 $a; done")
+    for host, text in AGENTS.items():
+        (SHARED / "agent").write_text(text)
+        in_host(host, "sh", "-c", "for a in ~/.cache/autodist/agent/*/autodist-agent; do mv $a $a.whole && "
+                f"cp {SHARED}/agent $a && chmod 700 $a; done")
 
 
 def interrupts(seed, count, side_by_side):
     before = pids()
-    failing_agent()
+    replace_agents()
     test = Interrupts(seed, side_by_side)
     with ThreadPoolExecutor(side_by_side + 1) as pool, ThreadPoolExecutor(4 * side_by_side) as checkers:
         for first in range(0, count, side_by_side):
             test.round(range(first, min(first + side_by_side, count)), pool, checkers)
         for check in test.checks:
             check.result()
+    send(signal.SIGKILL, {pid for pid in pids_on(LYING) if comm(pid) == "liar"})
     left = pids() - before
     limit = time.monotonic() + TCP_S
     while left and time.monotonic() < limit:
@@ -240,7 +251,8 @@ def interrupts(seed, count, side_by_side):
         left = pids() - before
     if left:
         test.wrong += 1
-        print(f"WRONG: processes left: {[f'{comm(pid)} ({pid})' for pid in sorted(left)]}")
+        where = [f"{comm(pid)} ({pid}) on host {host}" for host in HOSTS for pid in sorted(left & pids_on(host))]
+        print(f"WRONG: processes left: {where}")
     ends = ", ".join(f"{number} × {code}" for code, number in sorted(test.verdicts.items()))
     longest = ", ".join(f"{max(took):.2f} s after {how}" for how, took in test.took.items() if took)
     print(f"{sum(test.verdicts.values())} jobs ({ends}); at most {longest}; {test.wrong} wrong; seed {seed}")
