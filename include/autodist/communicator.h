@@ -20,6 +20,8 @@ size_t SizeOf(DataType type);
 // Every rank must make the same calls in the same order, from one thread at a time. Each call
 // blocks until this rank's part is done, and fails when a peer is gone or does not take part in
 // time. After a failure all calls fail; docs/worker_library.md says what a failure looks like.
+// To be destroyed before the process ends: without that, peers take this rank for lost, and what
+// they have not yet finished fails.
 // Counts are in elements. Pointers are to host memory for Gloo, to device memory for NCCL.
 class Communicator {
  public:

@@ -3,7 +3,6 @@
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
 #include <gloo/math.h>
-#include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
 
@@ -15,6 +14,7 @@
 
 #include "autodist/communicator.h"
 #include "comm/sigpipe_blocked.h"
+#include "comm/watched_context.h"
 
 namespace autodist {
 namespace {
@@ -186,13 +186,14 @@ class GlooCommunicator final : public Communicator {
       attributes.hostname = client.node_address();
       auto device = gloo::transport::tcp::CreateDevice(attributes);
       RendezvousStore store(client, options.timeout);
-      auto context = std::make_shared<gloo::rendezvous::Context>(
+      communicator->context_ = std::make_shared<WatchedContext>(
           static_cast<int>(client.rank()), static_cast<int>(client.world_size()));
-      context->setTimeout(options.timeout);
-      context->connectFullMesh(store, device);
-      communicator->context_ = std::move(context);
+      communicator->context_->setTimeout(options.timeout);
+      communicator->context_->Connect(store, device);
       return OkStatus();
     }));
+    // Nobody leaves before all are there.
+    AD_RETURN_IF_ERROR(communicator->Barrier());
     return communicator;
   }
 
@@ -273,6 +274,7 @@ class GlooCommunicator final : public Communicator {
     } catch (const std::exception& error) {
       failure_ =
           Error(StatusCode::kUnavailable, std::string(what) + ": " + WithoutSource(error.what()));
+      if (context_) context_->Break();
       return failure_;
     }
   }
@@ -325,7 +327,7 @@ class GlooCommunicator final : public Communicator {
   static constexpr size_t kDirectPiece = 8 << 20;
   static constexpr int kMostDirectRanks = 8;
 
-  std::shared_ptr<gloo::Context> context_;
+  std::shared_ptr<WatchedContext> context_;
   Status failure_;  // what some ranks have seen and others not: nothing works from then on
   uint32_t tag_ = 0;
   std::array<std::vector<char>, 2> scratch_;
