@@ -36,6 +36,7 @@ class RendezvousService::Call final : public grpc::ServerUnaryReactor {
       Finish({grpc::StatusCode::INVALID_ARGUMENT, reply.error()});
       return;
     }
+    replied_ = reply.value().size();
     fill_(reply);
     Finish(grpc::Status::OK);
   }
@@ -43,7 +44,7 @@ class RendezvousService::Call final : public grpc::ServerUnaryReactor {
     if (service_.Forget(id_)) Finish(grpc::Status::CANCELLED);
   }
   void OnDone() override {
-    service_.LetGo(admitted_);
+    service_.LetGo(admitted_, replied_);
     delete this;
   }
 
@@ -51,6 +52,7 @@ class RendezvousService::Call final : public grpc::ServerUnaryReactor {
   RendezvousService& service_;
   const FillResponse fill_;
   size_t admitted_ = 0;  // bytes
+  size_t replied_ = 0;   // bytes
   std::atomic<uint64_t> id_ = 0;
 };
 
@@ -59,7 +61,9 @@ uint64_t RendezvousService::Ask(v1::RendezvousRequest request, Answer answer) {
   request.set_id(id);
   {
     const std::lock_guard lock(mutex_);
-    waiting_[id] = std::move(answer);
+    Waiting& waiting = waiting_[id];
+    waiting.answer = std::move(answer);
+    if (request.has_get()) waiting.key = request.get().key();
   }
   v1::AgentEvent event;
   *event.mutable_rendezvous_request() = std::move(request);
@@ -70,7 +74,9 @@ uint64_t RendezvousService::Ask(v1::RendezvousRequest request, Answer answer) {
 bool RendezvousService::Forget(uint64_t id) {
   {
     const std::lock_guard lock(mutex_);
-    if (waiting_.erase(id) == 0) return false;
+    const auto waiting = waiting_.extract(id);
+    if (!waiting) return false;
+    replies_ -= waiting.mapped().room;
   }
   v1::AgentEvent event;
   event.mutable_rendezvous_request()->set_id(id);
@@ -97,15 +103,45 @@ std::string RendezvousService::Admit(const v1::RendezvousRequest& request) {
   return "";
 }
 
-void RendezvousService::LetGo(size_t size) {
+void RendezvousService::LetGo(size_t admitted, size_t replied) {
   const std::lock_guard lock(mutex_);
-  of_ranks_ -= size;
+  of_ranks_ -= admitted;
+  replies_ -= replied;
+  while (!put_off_.empty()) {
+    const auto [id, size] = put_off_.front();
+    const auto waiting = waiting_.find(id);
+    if (waiting != waiting_.end()) {  // else: forgotten meanwhile
+      if (!IsRoom(size)) return;
+      replies_ += waiting->second.room = size;
+      v1::AgentEvent event;
+      event.mutable_rendezvous_request()->set_id(id);
+      event.mutable_rendezvous_request()->mutable_get()->set_key(*waiting->second.key);
+      events_.SendReliably(std::move(event));
+    }
+    put_off_.pop_front();
+  }
+}
+
+bool RendezvousService::IsRoom(size_t size) const {
+  return replies_ == 0 || replies_ + size <= kMostReplies;
 }
 
 void RendezvousService::Reply(const v1::RendezvousReply& reply) {
   const std::lock_guard lock(mutex_);
-  const auto waiting = waiting_.extract(reply.id());
-  if (waiting) waiting.mapped()(reply);  // else: forgotten meanwhile
+  const auto waiting = waiting_.find(reply.id());
+  if (waiting == waiting_.end()) return;  // forgotten meanwhile
+  if (waiting->second.key) {
+    const size_t size = reply.value().size();
+    replies_ -= std::exchange(waiting->second.room, 0);
+    if (!IsRoom(size)) {
+      put_off_.emplace_back(reply.id(), size);
+      return;
+    }
+    replies_ += size;
+  }
+  const Answer answer = std::move(waiting->second.answer);
+  waiting_.erase(waiting);
+  answer(reply);
 }
 
 grpc::ServerUnaryReactor* RendezvousService::Set(grpc::CallbackServerContext*,

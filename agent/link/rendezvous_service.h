@@ -5,9 +5,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "agent/link/event_queue.h"
 #include "agent/link/open_calls.h"
@@ -30,6 +34,8 @@ class RendezvousService final : public v1::RendezvousService::CallbackService {
 
   // What ranks may wait for at the same time.
   static constexpr size_t kMostWaiting = 16 << 20;  // bytes of requests
+  // What they have been answered and have not yet read; the chief is asked for more later.
+  static constexpr size_t kMostReplies = 8 << 20;  // bytes of values
 
   void Reply(const v1::RendezvousReply& reply);
 
@@ -44,16 +50,28 @@ class RendezvousService final : public v1::RendezvousService::CallbackService {
   class Call;
   using FillResponse = std::function<void(const v1::RendezvousReply&)>;
 
+  struct Waiting {
+    Answer answer;
+    std::optional<std::string> key;  // of a get
+    size_t room = 0;                 // bytes kept for its reply
+  };
+
   EventQueue& events_;
-  // A rank's request: why it is refused here, or "". One that is not has to be let go of.
+  // A rank's request: why it is refused here, or "". One that is not has to be let go of, with the
+  // bytes of its reply.
   std::string Admit(const v1::RendezvousRequest& request);
-  void LetGo(size_t size);
+  void LetGo(size_t admitted, size_t replied);
+  // For one more reply; with mutex_.
+  bool IsRoom(size_t size) const;
 
   std::atomic<uint64_t> next_id_ = 1;
   std::mutex mutex_;
-  std::map<uint64_t, Answer> waiting_;  // guarded by mutex_
-  size_t of_ranks_ = 0;                 // bytes of their requests; guarded by mutex_
-  OpenCalls open_calls_;                // last
+  // All guarded by mutex_.
+  std::map<uint64_t, Waiting> waiting_;
+  std::deque<std::pair<uint64_t, size_t>> put_off_;  // gets that have to be asked again, and bytes
+  size_t of_ranks_ = 0;                              // bytes of their requests
+  size_t replies_ = 0;                               // bytes, not yet read or to come
+  OpenCalls open_calls_;                             // last
 };
 
 }  // namespace autodist::agent

@@ -16,21 +16,43 @@ def peak(pid):
     return int(re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())[1])
 
 
+def run_greedy(start, folder, mode):
+    (folder / "spec.yaml").write_text("nodes:\n  - address: localhost\n    cpus: [0, 1]\n")
+    return start("run", "--spec", "spec.yaml", "--", BUILD / "greedy_rank", mode)
+
+
+def most_memory(job):
+    """Of autodist and of the processes of the agent, in KiB."""
+    peaks = {"autodist": peak(job.process.pid)}
+    peaks |= {pid: peak(pid) for pid, command in processes().items() if "autodist-agent attach" in command}
+    assert len(peaks) >= 2
+    print("peaks", peaks)
+    return max(peaks.values())
+
+
 @pytest.mark.parametrize("mode, told", [
     ("compressed", [f"compressed {UNIMPLEMENTED}"]),
     ("barriers", [f"barriers {RESOURCE_EXHAUSTED}", f"barriers {DEADLINE_EXCEEDED}"]),
     ("gets", ["set 0", "gets 1500"])])
 def test_a_greedy_rank(start, tmp_path, mode, told):
-    job = start("run", "--", BUILD / "greedy_rank", mode)
+    job = run_greedy(start, tmp_path, mode)
     lines = [line.split("] ")[1].strip() for line in job.await_lines(len(told) + 1)]
-    peaks = {"autodist": peak(job.process.pid)}
-    for pid, command in processes().items():
-        if "autodist-agent attach" in command:
-            peaks[pid] = peak(pid)
+    most = most_memory(job)
     (tmp_path / "end").touch()
     outcome = job.finish()
     assert (outcome.code, lines) == (0, [*told, "measure"]), outcome.err
-    assert len(peaks) >= 2 and max(peaks.values()) < MOST_MEMORY_KIB, peaks
+    assert most < MOST_MEMORY_KIB
+
+
+def test_a_rank_that_does_not_read_what_it_has_asked_for(start, tmp_path):
+    job = run_greedy(start, tmp_path, "stopped")
+    [line] = job.await_lines(1)
+    assert line.endswith(":1] measure\n")
+    most = most_memory(job)
+    (tmp_path / "end").touch()
+    outcome = job.finish()
+    assert (outcome.code, outcome.lines()) == (0, {0: ["gets 300"]}), outcome.err
+    assert most < MOST_MEMORY_KIB
 
 
 @pytest.mark.parametrize("line", [r"caf\351", r"\377\376", "é" * 199 + "xé"], ids=["latin", "none", "cut"])

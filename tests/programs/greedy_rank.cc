@@ -1,15 +1,20 @@
 // A rank that asks for more than it should, by gRPC as anybody's program may use it, prints what
-// came of it, and ends when its input does:
+// came of it, and ends when there is a file `end`; beside another that does nothing:
 //   greedy_rank compressed   300 MB that have become 300 kB
 //   greedy_rank barriers     1,000 barriers with names of 1 MB, and as many of 4 kB, all given up
 //   greedy_rank gets         one value of 1 MiB, 1,500 times at once
+//   greedy_rank stopped      one value of 1 MiB, 300 times at once; the other rank stops it, sets
+//                            the value, and lets it go on at the end
 #include <grpcpp/grpcpp.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <functional>
 #include <list>
 #include <mutex>
 #include <string>
@@ -53,13 +58,18 @@ void Barriers(Stub& stub) {
   }
 }
 
-void Gets(Stub& stub) {
-  constexpr size_t kCalls = 1'500;
-  v1::SetRequest set;
-  set.set_key("k");
-  set.set_value(std::string(1 << 20, 'v'));
-  grpc::ClientContext set_context;
-  std::printf("set %d\n", Code(&Stub::Set, stub, set, set_context));
+int Set(Stub& stub, const std::string& key, const std::string& value) {
+  v1::SetRequest request;
+  request.set_key(key);
+  request.set_value(value);
+  grpc::ClientContext context;
+  return Code(&Stub::Set, stub, request, context);
+}
+
+constexpr size_t kValue = 1 << 20;  // bytes
+
+// All at once; `begun` is called before any is awaited. How many brought the value.
+size_t GetOften(Stub& stub, size_t times, const std::function<void()>& begun) {
   struct Call {
     grpc::ClientContext context;
     v1::GetRequest request;
@@ -70,21 +80,61 @@ void Gets(Stub& stub) {
   std::list<Call> calls;
   size_t done = 0;
   size_t right = 0;
-  for (size_t i = 0; i < kCalls; ++i) {
+  for (size_t i = 0; i < times; ++i) {
     Call& call = calls.emplace_back();
     call.request.set_key("k");
     stub.async()->Get(&call.context, &call.request, &call.response,
                       [&](const grpc::Status& status) {
                         const std::lock_guard lock(mutex);
-                        right += status.ok() && call.response.value().size() == set.value().size();
+                        right += status.ok() && call.response.value().size() == kValue;
                         call.response.Clear();
                         ++done;
                         changed.notify_all();
                       });
   }
+  begun();
   std::unique_lock lock(mutex);
-  changed.wait(lock, [&] { return done == kCalls; });
-  std::printf("gets %zu\n", right);
+  changed.wait(lock, [&] { return done == times; });
+  return right;
+}
+
+void Gets(Stub& stub) {
+  std::printf("set %d\n", Set(stub, "k", std::string(kValue, 'v')));
+  std::printf("gets %zu\n", GetOften(stub, 1'500, [] {}));
+}
+
+void AwaitEnd() {
+  for (;;) {
+    if (FILE* end = std::fopen("end", "r")) {
+      std::fclose(end);
+      return;
+    }
+    struct timespec wait {
+      0, 10'000'000
+    };
+    nanosleep(&wait, nullptr);
+  }
+}
+
+void Stopped(Stub& stub) {
+  const auto begun = [&] { Set(stub, "pid", std::to_string(getpid())); };
+  std::printf("gets %zu\n", GetOften(stub, 300, begun));
+}
+
+void StopTheOther(Stub& stub) {
+  v1::GetRequest get;
+  get.set_key("pid");
+  v1::GetResponse response;
+  grpc::ClientContext context;
+  stub.Get(&context, get, &response);
+  const pid_t pid = std::stoi(response.value());
+  kill(pid, SIGSTOP);
+  Set(stub, "k", std::string(kValue, 'v'));
+  Set(stub, "", "");  // whose answer comes behind those of the gets
+  std::puts("measure");
+  std::fflush(stdout);
+  AwaitEnd();
+  kill(pid, SIGCONT);
 }
 
 }  // namespace
@@ -96,16 +146,17 @@ int main(int argc, char** argv) {
   const auto stub = v1::RendezvousService::NewStub(
       grpc::CreateChannel(socket, grpc::InsecureChannelCredentials()));
   const std::string mode = argc > 1 ? argv[1] : "";
-  if (mode == "compressed") Compressed(*stub);
-  if (mode == "barriers") Barriers(*stub);
-  if (mode == "gets") Gets(*stub);
-  std::puts("measure");
-  std::fflush(stdout);
-  for (;;) {
-    if (FILE* end = std::fopen("end", "r")) return std::fclose(end);
-    struct timespec wait {
-      0, 10'000'000
-    };
-    nanosleep(&wait, nullptr);
+  const bool first = std::getenv("AUTODIST_RANK") == std::string("0");
+  if (mode == "stopped") {
+    first ? Stopped(*stub) : StopTheOther(*stub);
+    return 0;
   }
+  if (first) {
+    if (mode == "compressed") Compressed(*stub);
+    if (mode == "barriers") Barriers(*stub);
+    if (mode == "gets") Gets(*stub);
+    std::puts("measure");
+    std::fflush(stdout);
+  }
+  AwaitEnd();
 }
