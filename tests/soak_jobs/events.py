@@ -1,12 +1,14 @@
 """What is done to a job, or to all that run, and the exit codes that this explains."""
 
-import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
 
-from hosts import agents_on, cut, heal, ranks_on
+from hosts import cut, heal, listening_sshd, ranks_on
+from jobs import AUTODIST
+from soak_jobs.processes import agents_of, of_job, send
 from soak_jobs.programs import CODE, RANKS
 
 CANNOT_LAUNCH = NODE_LOST = 125
@@ -15,23 +17,11 @@ CUT_S = (0.5, 6)
 # be a quarter of a lease old: a node may be lost when the cut took more than this part of the lease.
 LEASE_SHARE = 0.375
 HOSTS = (1, 2, 3, 4)
-TWICE = "SIGINT twice"
-
-
-def of_job(job_id, pids):
-    """Those of the processes that belong to the job."""
-    if not job_id:
-        return []
-    wanted, found = f"AUTODIST_JOB_ID={job_id}".encode(), []
-    for pid in sorted(pids):
-        try:
-            folder = Path(f"/proc/{pid}")
-            if wanted in (folder / "environ").read_bytes().split(b"\0") or \
-                    job_id.encode() in (folder / "cmdline").read_bytes():
-                found.append(pid)
-        except OSError:
-            pass
-    return found
+TWICE, THRICE = "SIGINT twice", "SIGINT three times"
+GRACE_S = 2
+LOADED_S = 2  # a machine that runs so much at the same time may be late
+STOP_LIMIT_S = GRACE_S + 10 + LOADED_S  # from when it is told to end
+THIRD_LIMIT_S = 2.15 + 1 + LOADED_S  # from the first of three
 
 
 def ranks_of(job, host):
@@ -50,17 +40,7 @@ def is_launched(job):
     return sum(len(ranks_of(job, host)) for host in HOSTS) == RANKS
 
 
-def kill(pids):
-    for pid in pids[-1:]:
-        try:
-            os.kill(pid, signal.SIGKILL)
-            return True
-        except ProcessLookupError:
-            pass
-    return False
-
-
-def send(job, number):
+def signal_to(job, number):
     if job.process.poll() is not None:
         return False
     job.process.send_signal(number)
@@ -70,8 +50,9 @@ def send(job, number):
 class Event:
     """Something that is done to a job once, so many seconds after its start."""
 
-    def __init__(self, name, after, act, code):
-        self.name, self.after, self.act, self.code = name, after, act, code
+    def __init__(self, name, after, act, code, limit=None):
+        """`limit`: how many seconds later the job must have ended."""
+        self.name, self.after, self.act, self.code, self.limit = name, after, act, code, limit
         self.done = self.met_launch = False
         self.at = None
 
@@ -90,7 +71,7 @@ class Event:
             codes |= {0}
         if self.code == -signal.SIGKILL:
             return codes
-        if self.name == TWICE:
+        if self.name in (TWICE, THRICE):
             codes |= {-signal.SIGINT}  # while the last output is written, which may take long
         if self.met_launch:
             codes |= {CANNOT_LAUNCH}
@@ -103,25 +84,64 @@ class Event:
             "" if self.done else ", not done") + (", during the launch" if self.met_launch else "")
 
 
+class Pause(Event):
+    """The agent on a host is stopped for some seconds: as a cut for this job alone."""
+
+    def __init__(self, chance, after, host):
+        self.seconds = chance.uniform(*CUT_S)
+
+        def pause(job):
+            agents = agents_of(job.job_id(), host)
+            stopped = send(signal.SIGSTOP, agents)
+            time.sleep(self.seconds if stopped else 0)
+            send(signal.SIGCONT, agents)
+            return stopped
+        super().__init__(f"the agent on host {host} stopped for {self.seconds:.2f} s", after, pause, NODE_LOST)
+
+    def codes(self, job):
+        codes = super().codes(job)
+        if not codes or self.seconds > job.lease * LEASE_SHARE:
+            return codes and codes | {0}
+        return {CODE} if job.program.fails else {0}
+
+
+def interrupt(job, *waits):
+    """Ctrl-C after each of the waits."""
+    sent = False
+    for wait in waits:
+        time.sleep(wait)
+        sent = signal_to(job, signal.SIGINT) or sent
+    return sent
+
+
+def stop(job):
+    if not job.job_id() or job.process.poll() is not None:
+        return False
+    subprocess.run([AUTODIST, "stop", job.job_id()], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                   timeout=STOP_LIMIT_S, check=False)
+    return True
+
+
 def any_event(chance):
     """For one job; None is to leave it alone."""
     after, host = chance.uniform(0.05, 3), chance.choice(HOSTS)
-    kind = chance.choice(["none"] * 6 + ["rank"] * 3 + ["agent", "agent", "chief", "int", "twice", "term"])
-
-    def twice(job):
-        first = send(job, signal.SIGINT)
-        time.sleep(0.05)
-        return send(job, signal.SIGINT) or first
+    kind = chance.choice(["none"] * 6 + ["rank"] * 3 + [
+        "agent", "agent", "stopped agent", "pause", "pause", "chief", "int", "twice", "thrice", "term", "stop"])
     return {
         "none": None,
         "rank": Event(f"kill -9 of a rank on host {host}", after,
-                      lambda job: kill(ranks_of(job, host)), 137),
+                      lambda job: send(signal.SIGKILL, ranks_of(job, host)[-1:]), 137),
         "agent": Event(f"kill -9 of the agent on host {host}", after,
-                       lambda job: kill(of_job(job.job_id(), agents_on(host))), NODE_LOST),
-        "chief": Event("kill -9 of autodist", after, lambda job: send(job, signal.SIGKILL), -signal.SIGKILL),
-        "int": Event("SIGINT", after, lambda job: send(job, signal.SIGINT), 130),
-        "twice": Event(TWICE, after, twice, 130),
-        "term": Event("SIGTERM", after, lambda job: send(job, signal.SIGTERM), 143),
+                       lambda job: send(signal.SIGKILL, agents_of(job.job_id(), host)), NODE_LOST),
+        "stopped agent": Event(f"kill -STOP of the agent on host {host}", after,
+                               lambda job: send(signal.SIGSTOP, agents_of(job.job_id(), host)), NODE_LOST),
+        "pause": Pause(chance, after, host),
+        "chief": Event("kill -9 of autodist", after, lambda job: signal_to(job, signal.SIGKILL), -signal.SIGKILL),
+        "int": Event("SIGINT", after, lambda job: interrupt(job, 0), 130, STOP_LIMIT_S),
+        "twice": Event(TWICE, after, lambda job: interrupt(job, 0, 0.05), 130, STOP_LIMIT_S),
+        "thrice": Event(THRICE, after, lambda job: interrupt(job, 0, 0.05, 2.1), 130, THIRD_LIMIT_S),
+        "term": Event("SIGTERM", after, lambda job: signal_to(job, signal.SIGTERM), 143, STOP_LIMIT_S),
+        "stop": Event("autodist stop", after, stop, 143, STOP_LIMIT_S),
     }[kind]
 
 
@@ -154,6 +174,29 @@ class Cut:
 
     def __str__(self):
         return f"link of host {self.host} cut for {self.seconds:.2f} s"
+
+
+class StoppedServer:
+    """A host's SSH server is stopped for some seconds: who logs in waits, and nothing else happens."""
+
+    def __init__(self, chance):
+        self.host = chance.choice(HOSTS[1:])
+        self.seconds = chance.uniform(*CUT_S)
+        self.begun = self.ended = None
+
+    def apply(self, _):
+        server = [listening_sshd(self.host)]
+        self.begun = time.monotonic()
+        send(signal.SIGSTOP, server)
+        time.sleep(self.seconds)
+        send(signal.SIGCONT, server)
+        self.ended = time.monotonic()
+
+    def codes(self, _):
+        return set()
+
+    def __str__(self):
+        return f"the SSH server of host {self.host} stopped for {self.seconds:.2f} s"
 
 
 def possible_codes(job, cuts):

@@ -1,6 +1,5 @@
 """Ctrl-C at random moments of jobs on hosts that do not answer; runs on host 1."""
 
-import contextlib
 import os
 import random
 import re
@@ -11,11 +10,10 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, wait
-from pathlib import Path
 
 from hosts import SHARED, SPEC, cut, heal, in_host, listening_sshd, parent, pids, pids_on, sshd_sessions
 from jobs import AUTODIST, BUILD, Running, python
-from soak_jobs.events import of_job
+from soak_jobs.processes import agents_of, comm, of_job, send
 
 STOPPED, CUT, FAILING, LYING = 3, 5, 7, 8
 HOSTS = range(1, 9)
@@ -55,19 +53,6 @@ LIES = ["never_renews", "vanishes", "output_with_gaps", "gets_for_ever", "many_b
         "no_way_to_end", "unasked_answers", "many_warnings_later", "aborts_for_ever"]
 
 
-def send(number, found):
-    for pid in found:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
-
-
-def comm(pid):
-    try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    except OSError:
-        return ""
-
-
 class Job(Running):
     def __init__(self, number, seed):
         self.chance = random.Random(f"{seed} {number}")
@@ -100,11 +85,10 @@ class Job(Running):
         """Stops what of the job is on the one host."""
         time.sleep(max(0, self.started + self.trouble_after - time.monotonic()))
         ours = of_job(self.job_id(), pids_on(STOPPED))
-        agents = {pid for pid in ours if comm(parent(pid)) == "autodist-guard"}
         sessions = sshd_sessions(STOPPED)
         self.held = {parent(pid) for pid in ours} & sessions
         if self.trouble in ("agent", "both"):
-            send(signal.SIGSTOP, agents)
+            send(signal.SIGSTOP, agents_of(self.job_id(), STOPPED))
         if self.trouble in ("sessions", "both"):
             send(signal.SIGSTOP, self.held)
 

@@ -7,13 +7,17 @@ RANKS = 8
 FAILING = 5  # the rank that fails, in a program that fails
 CODE = 7
 
-# rank program LINES SECONDS GRANDCHILDREN FAILS
+HUGE = 2  # the rank that writes one line of so many bytes, if any
+
+# rank program LINES SECONDS GRANDCHILDREN FAILS HUGE
 SCRIPT = f"""
 import os, subprocess, sys, time
-lines, seconds, grandchildren, fails = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+lines, seconds, grandchildren, fails, huge = int(sys.argv[1]), float(sys.argv[2]), *map(int, sys.argv[3:])
 for _ in range(grandchildren):
     subprocess.Popen(['setsid', 'setsid', 'sleep', '1000'])
 steps = 10
+if huge and os.environ['RANK'] == '{HUGE}':
+    print('x' * huge)
 for step in range(steps):
     for number in range(lines * step // steps, lines * (step + 1) // steps):
         sys.stdout.write('line %d %s\\n' % (number, 'x' * 80))
@@ -30,17 +34,21 @@ class Program:
     seconds: float
     grandchildren: int
     fails: bool
+    huge: int
 
     @staticmethod
     def any(chance):
         return Program(chance.choice([0, 10, 500, 5000]), chance.uniform(0.2, 4), chance.choice([0, 0, 1, 2]),
-                       chance.random() < 0.15)
+                       chance.random() < 0.15, chance.choice([0] * 9 + [4 << 20]))
 
     def argv(self):
         return [sys.executable, "-c", SCRIPT, *map(str, (
-            self.lines, self.seconds, self.grandchildren, int(self.fails)))]
+            self.lines, self.seconds, self.grandchildren, int(self.fails), self.huge))]
 
     def whole(self):
         """{rank: lines} if nothing disturbs it."""
         lines = [f"line {number} " + "x" * 80 for number in range(self.lines)]
-        return {rank: lines for rank in range(RANKS)} if lines else {}
+        whole = dict.fromkeys(range(RANKS), lines)
+        if self.huge:
+            whole[HUGE] = ["x" * self.huge, *lines]
+        return {rank: lines for rank, lines in whole.items() if lines}

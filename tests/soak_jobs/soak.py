@@ -1,22 +1,25 @@
 """The soak test itself; runs on host 1."""
 
+import hashlib
 import os
 import random
 import re
-import shutil
 import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
 
-from hosts import SHARED, SPEC, in_host, listening_sshd, pids
+from hosts import SHARED, SPEC, in_host, listening_sshd, pids, start_sshd, stop_sshd
 from jobs import Running
-from soak_jobs.events import CUT_S, HOSTS, Cut, any_event, of_job, possible_codes
+from soak_jobs.events import CUT_S, GRACE_S, HOSTS, Cut, StoppedServer, any_event, possible_codes
+from soak_jobs.processes import of_job
 from soak_jobs.programs import Program
 
 AT_THE_SAME_TIME = 2
-GRACE_S = 2
 LEASE_S = (3, 8)
+SYNCED_BYTES = 8 << 20
+REKEYING = 2  # the host whose SSH server asks for new keys after each MB
 BETWEEN_CUTS_S = (8, 20)
 SLACK_S = 5  # after lease and grace, until nothing of a job is left
 LAST_CHARACTERS = 2000  # of stderr, in what is said about a wrong verdict
@@ -30,10 +33,17 @@ class Job(Running):
         self.event = any_event(chance)
         self.lease = chance.randint(*LEASE_S)
         self.said_at = self.ended = None
-        self.folder = SHARED / "soak" / str(number)
+        self.syncs = chance.random() < 0.3
+        # /tmp is each host's own.
+        self.folder = (Path("/tmp") if self.syncs else SHARED) / "soak" / str(number)
         self.folder.mkdir(parents=True)
-        super().__init__(["run", "--spec", SPEC, "--lease", self.lease, "--grace", GRACE_S, "--",
-                          *self.program.argv()], self.folder, None)
+        options = ["--lease", self.lease, "--grace", GRACE_S]
+        if self.syncs:
+            self.data = chance.randbytes(chance.randint(1, SYNCED_BYTES))
+            (self.folder / "data").write_bytes(self.data)
+            options += ["--sync"]
+        super().__init__(["run", "--spec", SPEC, *options, "--", *self.program.argv()], self.folder,
+                         {"PWD": str(self.folder)})
 
     def job_id(self):
         match = re.search(rb"job (\d{8}-\d{6}-[0-9a-f]+)", self.err)
@@ -51,7 +61,7 @@ class Job(Running):
         self.event.apply(self)
 
     def __str__(self):
-        return (f"job {self.number} ({self.job_id()}): --lease {self.lease}, {self.program}; "
+        return (f"job {self.number} ({self.job_id()}): --lease {self.lease}{', --sync' if self.syncs else ''}, {self.program}; "
                 f"{self.event or 'left alone'}")
 
 
@@ -67,6 +77,16 @@ def wrong_output(job, outcome):
         if lines[:-1] != expected[:-1] or not expected or not expected[-1].startswith(lines[-1]):
             return f"rank {rank}'s output has a hole before its end"
     return ""
+
+
+def wrong_copies(job):
+    """The hosts that have not got what a job that went well had to copy."""
+    if not job.syncs:
+        return ""
+    sum_of_it = hashlib.md5(job.data).hexdigest()
+    wrong = [host for host in HOSTS
+             if sum_of_it not in in_host(host, "sh", "-c", f"md5sum {job.folder}/data 2>&1 || true")]
+    return f"its file is not on hosts {wrong}" if wrong else ""
 
 
 def folders_of(job_id):
@@ -117,8 +137,12 @@ class Soak:
         codes = possible_codes(job, cuts)
         if outcome.code not in codes:
             wrong.append(f"it ended with {outcome.code}, not {' or '.join(map(str, sorted(codes)))}")
+        limit = job.event.limit if job.event and job.event.done else None
+        if limit and job.ended > job.event.at + limit:
+            wrong.append(f"it ended {job.ended - job.event.at:.2f} s later, not within {limit} s")
         try:
             wrong.append(wrong_output(job, outcome))
+            wrong.append(wrong_copies(job) if outcome.code == 0 else "")
         except AssertionError as error:
             wrong.append(str(error))
         if left:
@@ -129,7 +153,8 @@ class Soak:
         with self.lock:
             self.verdicts[outcome.code] += 1
             if not wrong:
-                shutil.rmtree(job.folder)
+                for host in HOSTS if job.syncs else HOSTS[:1]:
+                    in_host(host, "rm", "-rf", job.folder)
                 return
             self.wrong += 1
             print(f"WRONG: {job}", *(f"  {text}" for text in wrong),
@@ -142,7 +167,7 @@ class Soak:
     def cut_links(self):
         chance = random.Random(f"{self.seed} cuts")
         while not self.over.wait(chance.uniform(*BETWEEN_CUTS_S)):
-            one = Cut(chance)
+            one = chance.choice([Cut, Cut, StoppedServer])(chance)
             with self.lock:
                 self.cuts.append(one)
                 running = list(self.running)
@@ -159,7 +184,15 @@ def sockets():
             if "autodist" in line]
 
 
+def ask_for_new_keys(host):
+    stop_sshd(host)
+    with open(SHARED / f"host{host}" / "sshd_config", "a", encoding="utf-8") as config:
+        config.write("RekeyLimit 1M\n")
+    start_sshd(host)
+
+
 def soak(seed, seconds, most):
+    ask_for_new_keys(REKEYING)
     servers = {host: listening_sshd(host) for host in HOSTS}
     before, open_before = pids(), descriptors(servers)
     test = Soak(seed)
@@ -184,5 +217,5 @@ def soak(seed, seconds, most):
             test.wrong += 1
             print(f"WRONG: {text}")
     ends = ", ".join(f"{count} × {code}" for code, count in sorted(test.verdicts.items()))
-    print(f"{sum(test.verdicts.values())} jobs ({ends}), {len(test.cuts)} cuts, {test.wrong} wrong; seed {seed}")
+    print(f"{sum(test.verdicts.values())} jobs ({ends}), {len(test.cuts)} cuts and stopped servers, {test.wrong} wrong; seed {seed}")
     return 1 if test.wrong else 0

@@ -1,0 +1,45 @@
+"""The processes of jobs, on all hosts."""
+
+import contextlib
+import os
+from pathlib import Path
+
+from hosts import parent, pids_on
+
+
+def of_job(job_id, pids):
+    """Those of the processes that belong to the job."""
+    if not job_id:
+        return []
+    wanted, found = f"AUTODIST_JOB_ID={job_id}".encode(), []
+    for pid in sorted(pids):
+        try:
+            folder = Path(f"/proc/{pid}")
+            if wanted in (folder / "environ").read_bytes().split(b"\0") or \
+                    job_id.encode() in (folder / "cmdline").read_bytes():
+                found.append(pid)
+        except OSError:
+            pass
+    return found
+
+
+def comm(pid):
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def agents_of(job_id, host):
+    """The pid of the job's agent on the host, if there is one, also before there are ranks."""
+    return [pid for pid in of_job(job_id, pids_on(host)) if comm(parent(pid)) == "autodist-guard"]
+
+
+def send(number, pids):
+    """Whether there was one of them."""
+    sent = False
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+            sent = True
+    return sent
