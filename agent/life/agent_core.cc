@@ -1,10 +1,13 @@
 #include "agent/life/agent_core.h"
 
+#include <signal.h>
 #include <sys/wait.h>
 
+#include <memory>
 #include <utility>
 
 #include "base/utf8.h"
+#include "process/oom_kills.h"
 #include "rpc/limits.h"
 
 namespace autodist::agent {
@@ -34,13 +37,15 @@ SupervisorEvents EventsInto(EventQueue& events, RankOutput& output) {
   into.pipes = [&output](uint32_t rank, base::UniqueFd out, base::UniqueFd err) {
     output.Add(rank, std::move(out), std::move(err));
   };
-  into.started = [&events](uint32_t rank, pid_t pid) {
+  const auto kills_before = std::make_shared<uint64_t>(0);
+  into.started = [&events, kills_before](uint32_t rank, pid_t pid) {
+    *kills_before = process::OomKills();
     v1::AgentEvent event;
     event.mutable_rank_started()->set_rank(rank);
     event.mutable_rank_started()->set_pid(pid);
     events.SendReliably(std::move(event));
   };
-  into.exited = [&events](const RankExit& exit) {
+  into.exited = [&events, kills_before](const RankExit& exit) {
     v1::AgentEvent event;
     v1::RankExited& exited = *event.mutable_rank_exited();
     exited.set_rank(exit.rank);
@@ -53,6 +58,7 @@ SupervisorEvents EventsInto(EventQueue& events, RankOutput& output) {
     } else if (WIFSIGNALED(exit.wait_status)) {
       exited.set_signal(WTERMSIG(exit.wait_status));
       exited.set_core_dumped(WCOREDUMP(exit.wait_status));
+      if (exited.signal() == SIGKILL) exited.set_oom_kills(process::OomKills() - *kills_before);
     } else {
       exited.set_exit_code(WEXITSTATUS(exit.wait_status));
     }

@@ -16,6 +16,7 @@
 #include "agent/life/heartbeat.h"
 #include "base/signal_name.h"
 #include "base/wall_clock.h"
+#include "process/oom_kills.h"
 #include "process/process_tree.h"
 
 namespace autodist::agent {
@@ -29,7 +30,8 @@ constexpr timespec kOrphanSweepInterval{0, 5'000'000};  // what was killed takes
 
 struct AgentEnd {
   int status;
-  bool hung;  // it was killed for that
+  bool hung;           // it was killed for that
+  bool out_of_memory;  // the kernel has killed for that at that time
 };
 
 class AgentWatch {
@@ -42,10 +44,14 @@ class AgentWatch {
     bool told_to_end = false;
     bool hung = false;
     MissedBeats missed(kBeatInterval);
-    for (;;) {
+    // Of two looks, as who is killed may take its time to end.
+    for (uint64_t before = process::OomKills(), last = before;; before = last) {
+      last = process::OomKills();
       const timespec interval{kBeatInterval.count() / 1000, 0};
       const int signal = sigtimedwait(&signals_, nullptr, &interval);
-      if (const auto status = TakeEnded()) return {*status, hung};
+      if (const auto status = TakeEnded()) {
+        return {*status, hung, process::OomKills() > before};
+      }
       if (signal == SIGTERM && !LockHolder(lock, JobLock::kChiefInCharge)) {
         told_to_end = true;
         kill(agent_, SIGTERM);
@@ -95,6 +101,7 @@ std::string EndReason(const AgentEnd& end, milliseconds lease, const std::string
       return "its agent hung when it had to end, so that its ranks were killed" + when;
     }
     return "its agent was killed by " + base::SignalName(WTERMSIG(status)) +
+           (end.out_of_memory ? ", at a time at which the kernel killed for want of memory" : "") +
            ", and with it its ranks" + when;
   }
   switch (WEXITSTATUS(status)) {
@@ -145,7 +152,7 @@ int Guard(AgentOptions options) {
   }
   { const AgentOptions not_ours = std::move(options); }  // the agent's alone from here on
   ours->first.Reset();
-  const AgentEnd end = agent < 0 ? AgentEnd{W_EXITCODE(kFailed, 0), false}
+  const AgentEnd end = agent < 0 ? AgentEnd{W_EXITCODE(kFailed, 0), false, false}
                                  : AgentWatch(agent, signals, grace).Await(*heartbeat, lock.get());
   EndOrphans(signals, cgroup);
   const std::string reason = EndReason(end, lease, folder.log());

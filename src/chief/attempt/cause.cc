@@ -35,7 +35,10 @@ std::string HowItEnded(const v1::RankExited& exit) {
       return "exited with code " + std::to_string(exit.exit_code());
     case v1::RankExited::kSignal:
       return "was ended by " + base::SignalName(exit.signal()) +
-             (exit.core_dumped() ? " (core dumped)" : "");
+             (exit.core_dumped() ? " (core dumped)" : "") +
+             (exit.oom_kills() > 0
+                  ? " (since its start the kernel has killed there for want of memory)"
+                  : "");
     case v1::RankExited::kStartFailure:
       return "could not be started: " + exit.start_failure().cause();
     case v1::RankExited::HOW_NOT_SET:
