@@ -44,14 +44,15 @@ class AgentWatch {
     bool told_to_end = false;
     bool hung = false;
     MissedBeats missed(kBeatInterval);
-    // Of two looks, as who is killed may take its time to end.
-    for (uint64_t before = process::OomKills(), last = before;; before = last) {
-      last = process::OomKills();
+    // At the look before the last one, as who is killed may take its time to end.
+    uint64_t kills_before = process::OomKills();
+    for (uint64_t kills = kills_before;; kills = process::OomKills()) {
       const timespec interval{kBeatInterval.count() / 1000, 0};
       const int signal = sigtimedwait(&signals_, nullptr, &interval);
       if (const auto status = TakeEnded()) {
-        return {*status, hung, process::OomKills() > before};
+        return {*status, hung, process::OomKills() > kills_before};
       }
+      kills_before = kills;
       if (signal == SIGTERM && !LockHolder(lock, JobLock::kChiefInCharge)) {
         told_to_end = true;
         kill(agent_, SIGTERM);

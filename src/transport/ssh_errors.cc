@@ -42,6 +42,10 @@ Status ConnectError(int errno_value, const std::string& address) {
                         "is the machine up and the address right? `ip route get " + address +
                             "` tells which way this machine would take; behind a gateway, name "
                             "it as proxy_jump in the spec");
+    case ENODEV:
+      return WithRemedy(cause,
+                        "what stands behind the % has to be one of this machine's interfaces "
+                        "(`ip link`)");
     default:
       return WithRemedy(cause, kFirewall);
   }

@@ -52,6 +52,18 @@ ssh:
     assert "host2" in outcome.out
 
 
+def test_an_interface_that_is_not_there(autodist, folder):
+    (folder / "spec.yaml").write_text(f"""
+nodes:
+  - {{address: {address(1)}, chief: true}}
+  - {{address: 'fe80::2%eth9', data_address: {address(2)}, ssh_config: g}}
+ssh:
+  g: {{key_file: {SHARED}/user_ed25519}}
+""")
+    outcome = autodist("run", "--spec", folder / "spec.yaml", "--", "true")
+    assert outcome.code == 125 and "one of this machine's interfaces (`ip link`)" in outcome.err, outcome.err
+
+
 def test_a_host_key_that_is_unknown(autodist, known_hosts):
     known_hosts.write_text("")
     outcome = autodist("run", "--spec", SPEC, "--", "true")
