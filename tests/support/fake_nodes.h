@@ -33,6 +33,7 @@ class FakeAgent {
   bool unreachable = false;         // the link is cut
   bool fails_at_once = false;       // each session, before it has answered
   bool fails_when_resumed = false;  // or after that
+  bool deaf = false;                // it takes none of what is numbered
   bool launch_hangs = false;
   bool prepare_hangs = false;
   Status launch_fails;
@@ -139,6 +140,7 @@ class FakeAgent {
       events_.pop_front();
     }
     if (message.sequence() > 0) {
+      if (deaf) return;
       if (message.sequence() <= taken_messages_) return;
       taken_messages_ = message.sequence();
     }

@@ -207,6 +207,11 @@ void Node::Handled(size_t cost) {
   rules_.Handled(cost);
 }
 
+uint64_t Node::oldest_order() const {
+  const std::lock_guard lock(mutex_);
+  return orders_.oldest();
+}
+
 Status Node::broken_rule() const {
   const std::lock_guard lock(mutex_);
   return broken_rule_;

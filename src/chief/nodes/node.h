@@ -73,6 +73,9 @@ class Node {
   // An event of this cost (launch/agent_rules.h) has been dealt with.
   void Handled(size_t cost);
 
+  // The number of the oldest order that its agent has not acknowledged; 0: none.
+  uint64_t oldest_order() const;
+
   // Why the node is not believed any more; OK: it is.
   Status broken_rule() const;
 

@@ -226,6 +226,13 @@ void NodeWatch::TakeClosed(uint32_t node, uint64_t connection, const Status& sta
   if (status.ok()) return Left(node);
   if (!launcher_ || launch::IsBrokenRule(status)) return Lose(node, status);
   const Loop::Time now = loop_.Now();
+  if (HeedsNothing(watched)) {
+    return Lose(node, WithRemedy(Error(StatusCode::kUnavailable,
+                                       "each connection to its agent breaks before it has taken "
+                                       "what it is told: " +
+                                           Message(status)),
+                                 "is the network to it sound, and its agent left alone?"));
+  }
   if (!watched.state.reconnecting()) {
     watched.state.Broken(Message(status), watched.node->heard(), now);
     // An agent that has told all that it had to may have gone, and its last word been lost: gRPC
@@ -241,14 +248,29 @@ void NodeWatch::TakeClosed(uint32_t node, uint64_t connection, const Status& sta
   ConnectAgain(node);
 }
 
+// Of one whose connection has broken. What was sent shortly before may not have arrived, nor
+// shortly before the next break: hence two leases.
+bool NodeWatch::HeedsNothing(Watched& watched) const {
+  const uint64_t order = watched.node->oldest_order();
+  if (order == 0 || order != watched.unheeded || WasOfUse(watched)) {
+    watched.unheeded = order;
+    watched.unheeded_since = loop_.Now();
+  }
+  return loop_.Now() - watched.unheeded_since > 2 * lease_;
+}
+
+bool NodeWatch::WasOfUse(const Watched& watched) const {
+  const bool stood =
+      watched.node->resumed() && loop_.Now() - watched.state.linked() >= NodeState::kSilenceLimit;
+  return stood || watched.node->brought_news();
+}
+
 // At once where the connection that broke was of any use; else later each time.
 void NodeWatch::ConnectAgain(uint32_t node) {
   if (!linking_.insert(node).second) return;
   Watched& watched = nodes_[node];
-  const bool stood =
-      watched.node->resumed() && loop_.Now() - watched.state.linked() >= NodeState::kSilenceLimit;
   milliseconds wait{0};
-  if (stood || watched.node->brought_news()) {
+  if (WasOfUse(watched)) {
     watched.backoff.reset();
   } else {
     if (!watched.backoff) watched.backoff.emplace();

@@ -109,6 +109,8 @@ class NodeWatch final : private NodeListener {
     bool cut_off = false;
     Status lost_because;
     std::optional<base::Backoff> backoff;  // as long as its connections bring nothing
+    uint64_t unheeded = 0;                 // an order that it has not acknowledged
+    Loop::Time unheeded_since;
     NodeClock clock;
   };
 
@@ -120,6 +122,10 @@ class NodeWatch final : private NodeListener {
   void TakeEvent(uint32_t node, v1::AgentEvent event);
   void TakeClosed(uint32_t node, uint64_t connection, const Status& status);
   void ConnectAgain(uint32_t node);
+  // Whether the connection that has broken now was of any use.
+  bool WasOfUse(const Watched& watched) const;
+  // By none of its connections has it taken what it is told, for two leases.
+  bool HeedsNothing(Watched& watched) const;
   void Linked(uint32_t node, const launch::LaunchedNode& linked);
   void TakeResumed(uint32_t node);
   void Left(uint32_t node);

@@ -26,6 +26,8 @@ class Orders {
   // What has been sent in the session before is to be sent again.
   void BeginSession() { sent_ = on_their_way_ = 0; }
   void Drop();
+  // The number of the oldest that is not acknowledged; 0: none.
+  uint64_t oldest() const { return orders_.empty() ? 0 : orders_.front().message.sequence(); }
 
   // To be sent now; none, too, until enough of those on their way are acknowledged: replies with
   // large values are not to fill the link's memory.

@@ -159,6 +159,23 @@ TEST_F(NodeWatchTest, SessionsThatFailOnceTheyHaveAnsweredAreNoMoreUse) {
   EXPECT_TRUE(watch_.Connected(1));
 }
 
+TEST_F(NodeWatchTest, ANodeThatTakesNothingByAnyOfItsConnectionsIsLost) {
+  Start();
+  nodes_[1].fails_when_resumed = true;
+  nodes_[1].Break();
+  Run(3 * kLease);
+  EXPECT_THAT(lost_, IsEmpty());  // it has been told nothing
+  nodes_[1].deaf = true;
+  v1::ChiefMessage signal;
+  signal.mutable_signal()->set_signal(SIGUSR1);
+  watch_.SendToAll(signal);
+  Run(2 * kLease - seconds(5));
+  EXPECT_THAT(lost_, IsEmpty());
+  Run(seconds(10));
+  EXPECT_THAT(lost_, ElementsAre(1));
+  EXPECT_THAT(Message(lost_because_), HasSubstr("before it has taken what it is told"));
+}
+
 TEST_F(NodeWatchTest, WhatIsSentDuringACutArrivesOnceAfterIt) {
   Start();
   nodes_[1].CutLink();
