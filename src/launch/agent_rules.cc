@@ -182,7 +182,24 @@ Status CheckAnswer(const v1::TryPortsRequest& request, const v1::TryPortsRespons
   return OkStatus();
 }
 
+// Each message tells something new, or is one of not too many.
+Status SyncRules::CheckProgress(const v1::SyncResponse& response) {
+  if (response.has_place() && begun_) return Broken("a place in the midst of it");
+  begun_ = true;
+  const uint64_t received = response.has_receipt() ? response.receipt().bytes() : received_;
+  if (received < received_ || received > bytes_) {
+    return Broken("a receipt for " + std::to_string(received) + " of " + std::to_string(bytes_) +
+                  " bytes");
+  }
+  const bool news = received > received_ || response.differences().wanted_size() > 0 ||
+                    response.differences().suspects_size() > 0;
+  received_ = received;
+  return !news && ++idle_words_ > kMostIdleWords ? Broken("word after word that tells nothing new")
+                                                 : OkStatus();
+}
+
 Status SyncRules::Check(const v1::SyncResponse& response) {
+  AD_RETURN_IF_ERROR(CheckProgress(response));
   differences_ += static_cast<size_t>(response.differences().wanted_size()) +
                   static_cast<size_t>(response.differences().suspects_size());
   if (differences_ > entries_) return Broken("more files that differ than there are");

@@ -28,15 +28,24 @@ Status CheckAnswer(const v1::PrepareRequest& request, const v1::PrepareResponse&
 Status CheckAnswer(const v1::OpenPortsRequest& request, const v1::OpenPortsResponse& response);
 Status CheckAnswer(const v1::TryPortsRequest& request, const v1::TryPortsResponse& response);
 
-// Of one synchronisation of this many entries.
+// Of one synchronisation of so many entries, and bytes of content.
 class SyncRules {
  public:
-  explicit SyncRules(size_t entries) : entries_(entries) {}
+  // An agent that is busy says so every few seconds: enough for a week.
+  static constexpr int kMostIdleWords = 100'000;
+
+  SyncRules(size_t entries, uint64_t bytes) : entries_(entries), bytes_(bytes) {}
   Status Check(const v1::SyncResponse& response);
 
  private:
+  Status CheckProgress(const v1::SyncResponse& response);
+
   const size_t entries_;
+  const uint64_t bytes_;
+  bool begun_ = false;
   size_t differences_ = 0;
+  uint64_t received_ = 0;  // bytes of content, as the agent says
+  int idle_words_ = 0;     // that told nothing new
 };
 
 // Of all events of a node, in their order. Not thread-safe.

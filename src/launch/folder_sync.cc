@@ -91,9 +91,8 @@ Status FolderSync::CopyTo(v1::AgentService::Stub& agent, const std::function<voi
   uint64_t expected = tree_.bytes;  // of those that it may need
   Status status;
   {
-    SyncStream stream(agent, tree_.entries.size(), stop, stall_limit_, hang_up,
-                      [&](uint64_t bytes) {
-                        if (bytes < received || bytes > tree_.bytes) return;
+    SyncStream stream(agent, SyncRules(tree_.entries.size(), tree_.bytes), stop, stall_limit_,
+                      hang_up, [&](uint64_t bytes) {
                         progress_->Sent(bytes - received);
                         received = bytes;
                       });

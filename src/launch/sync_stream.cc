@@ -12,10 +12,10 @@ constexpr std::chrono::milliseconds kCancelLimit{1000};
 
 }  // namespace
 
-SyncStream::SyncStream(v1::AgentService::Stub& agent, size_t entries, const std::stop_token& stop,
-                       std::chrono::milliseconds stall_limit, std::function<void()> hang_up,
-                       std::function<void(uint64_t bytes)> received)
-    : rules_(entries),
+SyncStream::SyncStream(v1::AgentService::Stub& agent, const SyncRules& rules,
+                       const std::stop_token& stop, std::chrono::milliseconds stall_limit,
+                       std::function<void()> hang_up, std::function<void(uint64_t bytes)> received)
+    : rules_(rules),
       stall_limit_(stall_limit),
       hang_up_(std::move(hang_up)),
       received_(std::move(received)),

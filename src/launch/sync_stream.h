@@ -23,7 +23,7 @@ class SyncStream final : public grpc::ClientBidiReactor<v1::SyncRequest, v1::Syn
   // `stop` breaks the call off, and so does a time of `stall_limit` in which nothing moves.
   // `hang_up` ends the connection, where it does not let the call end. `received`: the bytes of
   // content that the agent has, in all; called on gRPC's threads.
-  SyncStream(v1::AgentService::Stub& agent, size_t entries, const std::stop_token& stop,
+  SyncStream(v1::AgentService::Stub& agent, const SyncRules& rules, const std::stop_token& stop,
              std::chrono::milliseconds stall_limit, std::function<void()> hang_up,
              std::function<void(uint64_t bytes)> received);
   // Breaks the call off, if it has not ended.

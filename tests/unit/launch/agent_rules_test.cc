@@ -157,14 +157,31 @@ TEST(AgentRules, PortsAreThoseThatWereAskedFor) {
 }
 
 TEST(AgentRules, NoMoreFilesDifferThanThereAre) {
-  SyncRules rules(3);
+  SyncRules rules(3, 0);
   v1::SyncResponse response;
   response.mutable_differences()->add_wanted(0);
   response.mutable_differences()->add_suspects();
   EXPECT_TRUE(rules.Check(response).ok());
   EXPECT_THAT(Broken(rules.Check(response)), HasSubstr("more files that differ than there are"));
   response.mutable_finished()->set_error(std::string(rpc::kLongestText + 1, 'x'));
-  EXPECT_THAT(Broken(SyncRules(3).Check(response)), HasSubstr("a reason of 8193 bytes"));
+  EXPECT_THAT(Broken(SyncRules(3, 0).Check(response)), HasSubstr("a reason of 8193 bytes"));
+}
+
+TEST(AgentRules, ASynchronisationGetsOnByWhatIsSaidOfIt) {
+  v1::SyncResponse receipt;
+  receipt.mutable_receipt()->set_bytes(5);
+  SyncRules rules(3, 10);
+  EXPECT_TRUE(rules.Check(receipt).ok());
+  for (int i = 0; i < SyncRules::kMostIdleWords; ++i) ASSERT_TRUE(rules.Check(receipt).ok());
+  EXPECT_THAT(Broken(rules.Check(receipt)), HasSubstr("that tells nothing new"));
+  receipt.mutable_receipt()->set_bytes(4);
+  EXPECT_THAT(Broken(rules.Check(receipt)), HasSubstr("a receipt for 4 of 10 bytes"));
+  receipt.mutable_receipt()->set_bytes(UINT64_MAX);
+  EXPECT_THAT(Broken(rules.Check(receipt)), HasSubstr("a receipt for 18446744073709551615 of 10"));
+  v1::SyncResponse place;
+  place.mutable_place();
+  EXPECT_TRUE(SyncRules(3, 10).Check(place).ok());
+  EXPECT_THAT(Broken(rules.Check(place)), HasSubstr("a place in the midst of it"));
 }
 
 TEST(AgentRules, ASessionBeginsOnceAndWithItsBeginning) {
