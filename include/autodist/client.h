@@ -27,8 +27,8 @@ class Client {
 
   static constexpr std::chrono::seconds kDefaultTimeout{300};
 
-  // The job's key/value store: small values, 1 MiB at most each and 48 MiB together. Keys, as names
-  // of barriers, have 4 KiB at most.
+  // The job's key/value store: small values, 1 MiB at most each, 48 MiB of a node's ranks, and 256
+  // MiB together. Keys, as names of barriers, have 4 KiB at most.
   Status Set(const std::string& key, const std::string& value);
   // Waits until some rank has set the key.
   Result<std::string> Get(const std::string& key,

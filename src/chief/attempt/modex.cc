@@ -41,7 +41,7 @@ void Modex::Answered(uint32_t node, const v1::ModexAnswer& answer) {
     error = "the rank has published " + std::to_string(answer.data().size()) + " bytes; " +
             std::to_string(rpc::kLargestModex) + " are allowed";
   } else if (error.empty()) {
-    value = values_.Make(answer.data());
+    value = values_.Make(node, answer.data());
     if (!value) error = "too much of what ranks tell each other is on its way to the nodes";
   }
   calls_.Answer(call, value, error);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/quantity.h"
 #include "rpc/limits.h"
 
 namespace autodist::chief {
@@ -23,7 +24,7 @@ void Rendezvous::Handle(uint32_t node, const v1::RendezvousRequest& request, con
   std::string refusal;
   switch (request.operation_case()) {
     case v1::RendezvousRequest::kSet:
-      refusal = Set(request.set());
+      refusal = Set(node, request.set());
       if (refusal.empty()) reply(request.id(), nullptr, "");
       break;
     case v1::RendezvousRequest::kGet:
@@ -45,15 +46,18 @@ void Rendezvous::Handle(uint32_t node, const v1::RendezvousRequest& request, con
   if (!refusal.empty()) reply(request.id(), nullptr, refusal);
 }
 
-std::string Rendezvous::Set(const v1::SetRequest& request) {
+std::string Rendezvous::Set(uint32_t node, const v1::SetRequest& request) {
   std::string wrong = CheckName(request.key());
   if (!wrong.empty()) return wrong;
   if (request.value().size() > rpc::kLargestValue) {
     return TooLarge("the value of '" + request.key() + "' has ", request.value().size(),
                     rpc::kLargestValue);
   }
-  const SharedValue value = values_.Make(request.value(), request.key().size());
-  if (!value) return "the job's key/value store is full";
+  const SharedValue value = values_.Make(node, request.value(), request.key().size());
+  if (!value) {
+    return "the job's key/value store is full: it takes " + base::Bytes(Values::kMostOfNode) +
+           " of a node's ranks, and " + base::Bytes(Values::kMost) + " of all";
+  }
   stored_[request.key()] = value;
   if (const auto waiting = gets_.extract(request.key())) {
     for (const WaitingCall& get : waiting.mapped()) {
@@ -186,7 +190,7 @@ void Rendezvous::Complete(const Gathering& gathering) {
     std::string text;
     text.reserve(gathering.size);
     for (const auto& [from, data] : gathering.data) text += data;
-    all = values_.Make(std::move(text));
+    all = values_.Make(gathering.waiting.back().node, std::move(text));
     if (!all) error = "too much of what ranks tell each other is on its way to the nodes";
   }
   for (const WaitingCall& call : gathering.waiting) calls_.Answer(call, all, error);

@@ -46,7 +46,7 @@ class Rendezvous {
   using Place = std::variant<Gets::iterator, Barriers::iterator>;
 
   // Each returns why it is refused, or "".
-  std::string Set(const v1::SetRequest& request);
+  std::string Set(uint32_t node, const v1::SetRequest& request);
   std::string Get(WaitingCall call, const std::string& key);
   std::string EnterBarrier(WaitingCall call, const v1::BarrierRequest& request);
   std::string Gather(WaitingCall call, const v1::GatherRequest& request);

@@ -11,13 +11,21 @@ constexpr size_t kCostOfValue = 128;  // besides its bytes
 
 }  // namespace
 
-SharedValue Values::Make(std::string value, size_t with) {
+SharedValue Values::Make(uint32_t node, std::string value, size_t with) {
   const size_t cost = value.size() + with + kCostOfValue;
-  if (bytes_->load() + cost > kMost) return nullptr;
-  *bytes_ += cost;
-  return {new const std::string(std::move(value)), [bytes = bytes_, cost](const std::string* made) {
-            *bytes -= cost;
-            delete made;
+  {
+    const std::lock_guard lock(made_->mutex);
+    size_t& of_node = made_->of_node[node];
+    if (made_->bytes + cost > kMost || of_node + cost > kMostOfNode) return nullptr;
+    made_->bytes += cost;
+    of_node += cost;
+  }
+  return {new const std::string(std::move(value)),
+          [made = made_, node, cost](const std::string* unused) {
+            delete unused;
+            const std::lock_guard lock(made->mutex);
+            made->bytes -= cost;
+            made->of_node[node] -= cost;
           }};
 }
 

@@ -2,11 +2,11 @@
 // be at a time. For the rendezvous and the modex of an attempt.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace autodist::chief {
@@ -21,13 +21,20 @@ using Reply = std::function<void(uint64_t id, SharedValue value, const std::stri
 // Makes values that count until the last who has one lets go of it, whatever thread that is on.
 class Values {
  public:
-  static constexpr size_t kMost = 48 << 20;  // bytes, of all values and their keys
+  static constexpr size_t kMost = 256 << 20;  // bytes, of all values and their keys
+  static constexpr size_t kMostOfNode = 48 << 20;
 
-  // Null: there would be more than may be. `with` are bytes that come with it.
-  SharedValue Make(std::string value, size_t with = 0);
+  // What `node` brings about. Null: there would be more than may be. `with` are bytes that come
+  // with it.
+  SharedValue Make(uint32_t node, std::string value, size_t with = 0);
 
  private:
-  std::shared_ptr<std::atomic<size_t>> bytes_ = std::make_shared<std::atomic<size_t>>(0);
+  struct Made {
+    std::mutex mutex;
+    size_t bytes = 0;
+    std::map<uint32_t, size_t> of_node;  // bytes
+  };
+  const std::shared_ptr<Made> made_ = std::make_shared<Made>();
 };
 
 // A call that is answered later.

@@ -14,12 +14,12 @@ using testing::HasSubstr;
 
 class RendezvousTest : public testing::Test {
  protected:
-  void Set(const std::string& key, const std::string& value) {
+  void Set(const std::string& key, const std::string& value, uint32_t node = 0) {
     v1::RendezvousRequest request;
     request.set_id(++id_);
     request.mutable_set()->set_key(key);
     request.mutable_set()->set_value(value);
-    Handle(request);
+    Handle(request, node);
   }
   uint64_t Get(const std::string& key) {
     v1::RendezvousRequest request;
@@ -228,7 +228,7 @@ TEST_F(RendezvousTest, TheStoreIsFullAlsoOfValuesThatAreStillOnTheirWay) {
   v1::RendezvousRequest get;
   get.mutable_get()->set_key("k");
   const std::string value(rpc::kLargestValue, 'v');
-  for (size_t i = 0; i < Values::kMost / rpc::kLargestValue - 1; ++i) {
+  for (size_t i = 0; i < Values::kMostOfNode / rpc::kLargestValue - 1; ++i) {
     Set("k", value);
     ASSERT_EQ(replies_.at(id_).error(), "");
     rendezvous_.Handle(0, get, keep);
@@ -236,6 +236,8 @@ TEST_F(RendezvousTest, TheStoreIsFullAlsoOfValuesThatAreStillOnTheirWay) {
   }
   Set("k", value);
   EXPECT_THAT(replies_.at(id_).error(), HasSubstr("store is full"));
+  Set("k", value, 1);
+  EXPECT_EQ(replies_.at(id_).error(), "");
   on_their_way.clear();
   Set("k", value);
   EXPECT_EQ(replies_.at(id_).error(), "");
