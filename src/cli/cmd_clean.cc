@@ -1,4 +1,5 @@
 // autodist clean --spec FILE
+#include <algorithm>
 #include <cstdio>
 
 #include "base/log.h"
@@ -14,6 +15,8 @@
 
 namespace autodist::cli {
 namespace {
+
+constexpr size_t kMostShown = 100;  // jobs of a node
 
 std::string TextOf(const chief::CleanedJob& cleaned) {
   using What = chief::CleanedJob::What;
@@ -48,11 +51,16 @@ bool Report(const v1::LaunchPlan& plan, const std::vector<Result<chief::CleanedN
     if (!answers[i]->has_agent && answers[i]->jobs.empty()) {
       std::printf("%s: no agent there: nothing to clean\n", address.c_str());
     }
-    bool left = false;
-    for (const chief::CleanedJob& job : answers[i]->jobs) {
-      std::printf("%s: %s\n", address.c_str(), TextOf(job).c_str());
-      left = left || job.what == What::kInUse || job.what == What::kLeft;
+    const auto& jobs = answers[i]->jobs;
+    for (size_t job = 0; job < std::min(jobs.size(), kMostShown); ++job) {
+      std::printf("%s: %s\n", address.c_str(), TextOf(jobs[job]).c_str());
     }
+    if (jobs.size() > kMostShown) {
+      std::printf("%s: and %zu jobs more\n", address.c_str(), jobs.size() - kMostShown);
+    }
+    const bool left = std::ranges::any_of(jobs, [](const chief::CleanedJob& job) {
+      return job.what == What::kInUse || job.what == What::kLeft;
+    });
     if (!left) ++clean;
   }
   if (clean > 0) {

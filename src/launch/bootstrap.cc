@@ -171,9 +171,14 @@ Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& 
     seen += *part;
     if (seen.ends_with(gone)) return AgentIsGone(socket.get(), deadline);
     if (seen.ends_with(need) && !std::exchange(sent_it, true)) {
-      deadline = base::Deadline::After(kUploadLimit);
-      const Status sent = base::WriteAll(socket.get(), binary.content, deadline);
+      using Clock = base::Deadline::Clock;
+      const Clock::time_point began = Clock::now();
+      const Status sent =
+          base::WriteAll(socket.get(), binary.content, base::Deadline::After(kUploadLimit));
       if (!sent.ok()) return AgentDidNotStart(stream, Annotate(sent, "sending the agent"));
+      // The last part is still on its way, and takes less time than what was before it.
+      const Clock::time_point sent_at = Clock::now();
+      deadline = base::Deadline::At(sent_at + kReadyLimit + (sent_at - began));
     }
     if (seen.size() > kMostNoise) {
       return AgentDidNotStart(

@@ -15,6 +15,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr size_t kCleanedAtOnce = 64;
+constexpr size_t kLongestJob = 255;  // bytes, of its folder's name
 
 // $1 nonce, $2 the agent's program. A job of another version of autodist has an agent of its own,
 // whose `clean` is as good.
@@ -43,7 +44,9 @@ std::optional<CleanedJob> ReadJob(std::string_view line) {
   for (const auto& [word, what] : kWords) {
     if (!line.starts_with(word)) continue;
     const std::string_view job = line.substr(word.size());
-    if (!job.empty() && std::ranges::all_of(job, plain)) return CleanedJob{what, std::string(job)};
+    if (!job.empty() && job.size() <= kLongestJob && std::ranges::all_of(job, plain)) {
+      return CleanedJob{what, std::string(job)};
+    }
   }
   return std::nullopt;
 }

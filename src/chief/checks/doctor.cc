@@ -44,7 +44,7 @@ class Mesh {
   Mesh(const v1::LaunchPlan& plan, Nodes& nodes, uint32_t threads, std::stop_token stop)
       : plan_(plan), nodes_(nodes), threads_(threads), stop_(std::move(stop)) {
     for (launch::LaunchedNode& node : nodes) {
-      if (node.link) reached_.push_back(node.node_rank);
+      if (node.link && node.status.ok()) reached_.push_back(node.node_rank);
     }
   }
 

@@ -41,6 +41,7 @@ TEST(ReadCleanedTest, WithoutAnAgent) {
 
 TEST(ReadCleanedTest, NamesThatATerminalWouldObeyAreNoJobs) {
   EXPECT_TRUE(ReadCleaned(Answer("ended\t\x1b[31m\nended\t\n", "0"), "n")->jobs.empty());
+  EXPECT_TRUE(ReadCleaned(Answer("ended\t" + std::string(256, 'j'), "0"), "n")->jobs.empty());
 }
 
 TEST(ReadCleanedTest, AnAnswerThatIsNotThereWhole) {
