@@ -10,7 +10,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <thread>
+#include <utility>
 
 #include "base/fd.h"
 #include "hostile/liar.h"
@@ -39,12 +41,17 @@ void Pass(int from, int to) {
 
 class LyingAgent final : public v1::AgentService::Service {
  public:
-  explicit LyingAgent(const Behaviour& behaviour) : behaviour_(behaviour) {}
+  LyingAgent(const Behaviour& behaviour, std::string job)
+      : behaviour_(behaviour), job_(std::move(job)) {
+    std::ifstream kept(KeptIn(), std::ios::binary);
+    prepared_.ParseFromIstream(&kept);
+  }
 
  private:
   grpc::Status Prepare(grpc::ServerContext* context, const v1::PrepareRequest* request,
                        v1::PrepareResponse* response) override {
     prepared_ = *request;
+    Keep();
     return behaviour_.prepare ? behaviour_.prepare(*context, *request, *response)
                               : grpc::Status::OK;
   }
@@ -110,6 +117,13 @@ class LyingAgent final : public v1::AgentService::Service {
     return grpc::Status::OK;
   }
 
+  // Each connection of the chief's is to a process of its own.
+  std::string KeptIn() const { return "/tmp/liar." + job_; }
+  void Keep() const {
+    std::ofstream kept(KeptIn(), std::ios::binary);
+    prepared_.SerializeToOstream(&kept);
+  }
+
   void Resume(Teller& teller) const {
     if (behaviour_.in_place_of_resumed) return behaviour_.in_place_of_resumed(teller);
     v1::AgentEvent event;
@@ -138,11 +152,12 @@ class LyingAgent final : public v1::AgentService::Service {
   }
 
   const Behaviour& behaviour_;
+  const std::string job_;
   v1::PrepareRequest prepared_;
   bool ended_ = false;
 };
 
-void Attach(const Behaviour& behaviour, const std::string& nonce) {
+void Attach(const Behaviour& behaviour, const std::string& job, const std::string& nonce) {
   if (behaviour.before_ready) {
     if (!behaviour.before_ready(nonce)) return;
   }
@@ -155,7 +170,7 @@ void Attach(const Behaviour& behaviour, const std::string& nonce) {
     have += static_cast<size_t>(got);
   }
   if (behaviour.after_greeting) behaviour.after_greeting();
-  LyingAgent service(behaviour);
+  LyingAgent service(behaviour, job);
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(-1);
   builder.RegisterService(&service);
@@ -194,10 +209,9 @@ int Main(const std::vector<std::string>& arguments) {
   lie->tell(behaviour);
   signal(SIGPIPE, SIG_IGN);
   if (arguments[1] == "clean") {
-    if (behaviour.clean) behaviour.clean();
-    return 0;
+    return behaviour.clean ? behaviour.clean() : 0;
   }
-  if (arguments.size() > 4) Attach(behaviour, arguments[4]);
+  if (arguments.size() > 4) Attach(behaviour, arguments[2], arguments[4]);
   return 1;
 }
 

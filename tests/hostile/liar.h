@@ -58,7 +58,7 @@ struct Behaviour {
   std::function<void(Teller&)> when_started;  // in place of that its ranks have, on a thread
   bool renews = true;                         // answers the chief's renewals
   bool exits = true;                          // its ranks end when they are told to
-  std::function<void()> clean;                // in place of what `clean` prints
+  std::function<int()> clean;                 // in place of what `clean` does; its exit code
 };
 
 struct Lie {
@@ -67,5 +67,14 @@ struct Lie {
 };
 
 const std::vector<Lie>& Lies();
+const std::vector<Lie>& SessionLies();  // of these
+
+inline constexpr size_t kMiB = 1 << 20;
+
+// Until the chief has hung up, which ends the process.
+[[noreturn]] void Forever();
+
+// What many end with: a rank that ended, but not how.
+void NoWayToEnd(Teller& teller);
 
 }  // namespace autodist::hostile

@@ -1,4 +1,6 @@
-// The lies, each by its name. To add one is to add a line here.
+// The lies, each by its name; those in Session are in session_lies.cc. To add one is to add a line
+// to a list.
+#include <google/protobuf/message.h>
 #include <unistd.h>
 
 #include <climits>
@@ -12,8 +14,6 @@
 namespace autodist::hostile {
 namespace {
 
-constexpr size_t kMiB = 1 << 20;
-
 bool Print(const std::string& text) {
   return write(STDOUT_FILENO, text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
@@ -23,37 +23,11 @@ void PrintFor(const std::string& text, int times) {
   }
 }
 
-void Forever() {
-  for (;;) pause();
-}
-
-v1::AgentEvent Resumed() {
-  v1::AgentEvent event;
-  event.mutable_resumed()->set_instance(1);
-  return event;
-}
-
-v1::AgentEvent Warning(const std::string& what) {
-  v1::AgentEvent event;
-  event.mutable_warning()->set_what(what);
-  return event;
-}
-
-// Of its first rank.
-v1::AgentEvent Exit(const Teller& teller) {
-  v1::AgentEvent event;
-  event.mutable_rank_exited()->set_rank(teller.ranks().front());
-  event.mutable_rank_exited()->set_pid(1);
-  return event;
-}
-
-v1::AgentEvent Output(const Teller& teller, uint64_t offset, const std::string& data) {
-  v1::AgentEvent event;
-  event.mutable_output()->set_rank(teller.ranks().front());
-  event.mutable_output()->set_stream(v1::OUTPUT_STREAM_STDOUT);
-  event.mutable_output()->set_offset(offset);
-  event.mutable_output()->set_data(data);
-  return event;
+// The same where nobody else reads what the chief says.
+void UntilHungUp() {
+  char byte;
+  while (read(STDIN_FILENO, &byte, 1) > 0) {
+  }
 }
 
 // For a lie in the answer to Prepare.
@@ -64,17 +38,6 @@ void InPrepare(Behaviour& behaviour) {
     lie(response);
     return grpc::Status::OK;
   };
-}
-
-// For a lie once the ranks are told to start.
-template <void (*lie)(Teller& teller)>
-void WhenStarted(Behaviour& behaviour) {
-  behaviour.when_started = lie;
-}
-
-template <void (*lie)(Teller& teller)>
-void InPlaceOfResumed(Behaviour& behaviour) {
-  behaviour.in_place_of_resumed = lie;
 }
 
 // --- before the greeting
@@ -108,6 +71,13 @@ void DiesNoisily(Behaviour& behaviour) {
   behaviour.before_ready = [](const std::string&) {
     const std::string text(65536, 'e');
     for (int i = 0; i < 80; ++i) (void)!write(STDERR_FILENO, text.data(), text.size());
+    return false;
+  };
+}
+
+void SaysNothing(Behaviour& behaviour) {
+  behaviour.before_ready = [](const std::string&) {
+    UntilHungUp();
     return false;
   };
 }
@@ -168,133 +138,57 @@ void NotUtf8(v1::PrepareResponse& response) { response.add_warnings("\xff\xfe");
 void ManyPorts(v1::PrepareResponse& response) {
   for (uint32_t i = 0; i < 100'000; ++i) response.add_ports_taken(i);
 }
+// Not for an answer to what was asked, of which there may be only so many.
+bool IsAnswer(const google::protobuf::FieldDescriptor& field) {
+  return field.name() == "files" || field.name() == "shared_files" || field.name() == "modules";
+}
+// Whatever is no lie as such, as far as it goes.
+void FillWithExtremes(google::protobuf::Message& message) {
+  using google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  const std::string text = "\033[2J\n\u202e% {} " + std::string(1500, 'f');
+  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+    const FieldDescriptor& field = *message.GetDescriptor()->field(i);
+    if (IsAnswer(field)) continue;
+    for (int times = field.is_repeated() ? 100 : 1; times > 0; --times) {
+      if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+        FillWithExtremes(field.is_repeated() ? *reflection.AddMessage(&message, &field)
+                                             : *reflection.MutableMessage(&message, &field));
+      } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+        field.is_repeated() ? reflection.AddString(&message, &field, text)
+                            : reflection.SetString(&message, &field, text);
+      } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_UINT64) {
+        reflection.SetUInt64(&message, &field, UINT64_MAX);
+      } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_UINT32) {
+        reflection.SetUInt32(&message, &field, UINT32_MAX);
+      } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_INT32) {
+        reflection.SetInt32(&message, &field, INT32_MIN);
+      }
+    }
+  }
+}
+void ExtremeFacts(v1::PrepareResponse& response) {
+  v1::NodeFacts& facts = *response.mutable_facts();
+  FillWithExtremes(facts);
+  for (v1::GpuFact& gpu : *facts.mutable_gpus()) {
+    gpu.clear_name();
+    gpu.clear_processes();
+  }
+  facts.set_time_ns(int64_t{1} << 62);
+}
+void ExtremeFactsAndThenNoWayToEnd(Behaviour& behaviour) {
+  InPrepare<ExtremeFacts>(behaviour);
+  behaviour.when_started = NoWayToEnd;
+}
+void NeverPrepares(Behaviour& behaviour) {
+  behaviour.prepare = [](grpc::ServerContext&, const v1::PrepareRequest&, v1::PrepareResponse&) {
+    Forever();
+    return grpc::Status::OK;
+  };
+}
 void EscapeSequences(v1::PrepareResponse& response) {
   response.add_problems()->set_cause("\033]0;pwned\007\033[2J\u202e");
 }
-
-// --- in Session
-
-void ExitCode(Teller& teller) {
-  v1::AgentEvent event = Exit(teller);
-  event.mutable_rank_exited()->set_exit_code(256);
-  teller.TellNumbered(event);
-}
-void ExitSignal(Teller& teller) {
-  v1::AgentEvent event = Exit(teller);
-  event.mutable_rank_exited()->set_signal(-128);
-  teller.TellNumbered(event);
-}
-void NoWayToEnd(Teller& teller) { teller.TellNumbered(Exit(teller)); }
-void ResumedTwice(Teller& teller) { teller.Flood(Resumed()); }
-void NothingResumed(Teller& teller) { teller.TellNumbered(Warning("first")); }
-void ManyWarningsLater(Teller& teller) {
-  for (int i = 0; i < 200'000 && teller.TellNumbered(Warning(std::string(100, 'w'))); ++i) {
-  }
-  NoWayToEnd(teller);
-}
-void LongWarning(Teller& teller) { teller.TellNumbered(Warning(std::string(kMiB, 'w'))); }
-void LargeEvent(Teller& teller) {
-  v1::AgentEvent event;
-  event.mutable_rank_stacks()->set_text(std::string(8 * kMiB, 's'));
-  teller.TellNumbered(event);
-}
-void EventIsNotUtf8(Teller& teller) { teller.TellNumbered(Warning("\xff")); }
-void OutputWithGaps(Teller& teller) {
-  teller.Tell(Output(teller, 1'000'000, "x"));
-  Forever();
-}
-void OutputWithoutEnd(Teller& teller) {
-  const std::string data(65536, 'x');
-  for (uint64_t at = 0; at < uint64_t{200} * kMiB; at += data.size()) {
-    if (!teller.Tell(Output(teller, at, data))) return;
-  }
-  NoWayToEnd(teller);
-}
-void LargePiece(Teller& teller) { teller.Tell(Output(teller, 0, std::string(kMiB, 'x'))); }
-void OutputOfManyRanks(Teller& teller) {
-  for (uint32_t rank = 0; rank < 1'000'000; ++rank) {
-    v1::AgentEvent event = Output(teller, 0, "x");
-    event.mutable_output()->set_rank(rank);
-    if (!teller.Tell(event)) return;
-  }
-}
-void MuchLost(Teller& teller) {
-  v1::AgentEvent event = Output(teller, 0, "x");
-  event.mutable_output()->set_lost(UINT64_MAX);
-  teller.Tell(event);
-}
-void FillsTheStore(Teller& teller) {
-  v1::AgentEvent event;
-  v1::SetRequest& set = *event.mutable_rendezvous_request()->mutable_set();
-  set.set_value(std::string(kMiB, 'v'));
-  for (int i = 0; i < 300; ++i) {
-    set.set_key(std::to_string(i));
-    if (!teller.TellNumbered(event)) return;
-  }
-  NoWayToEnd(teller);
-}
-void GetsForEver(Teller& teller) {
-  v1::AgentEvent event;
-  event.mutable_rendezvous_request()->mutable_set()->set_key("k");
-  event.mutable_rendezvous_request()->mutable_set()->set_value(std::string(kMiB, 'v'));
-  teller.TellNumbered(event);
-  event.mutable_rendezvous_request()->mutable_get()->set_key("k");
-  for (uint64_t id = 2; id < 1'000'000; ++id) {
-    event.mutable_rendezvous_request()->set_id(id);
-    if (!teller.TellNumbered(event)) return;
-  }
-}
-void ManyBarriers(Teller& teller) {
-  v1::AgentEvent event;
-  v1::RendezvousRequest& request = *event.mutable_rendezvous_request();
-  for (uint64_t id = 1; id < 100'000; ++id) {
-    request.set_id(id);
-    request.mutable_barrier()->set_name(std::string(4000, 'b') + std::to_string(id));
-    if (!teller.TellNumbered(event)) return;
-  }
-  NoWayToEnd(teller);
-}
-void UnaskedAnswers(Teller& teller) {
-  v1::AgentEvent event;
-  event.mutable_modex_answer()->set_data(std::string(kMiB, 'm'));
-  for (int i = 0; i < 200; ++i) {
-    if (!teller.TellNumbered(event)) return;
-  }
-  NoWayToEnd(teller);
-}
-void UnaskedStacks(Teller& teller) {
-  v1::AgentEvent event;
-  event.mutable_rank_stacks()->set_rank(teller.ranks().front());
-  event.mutable_rank_stacks()->set_text(std::string(kMiB - 1, 's'));
-  for (int i = 0; i < 200; ++i) {
-    if (!teller.TellNumbered(event)) return;
-  }
-  NoWayToEnd(teller);
-}
-void SkipsNumbers(Teller& teller) {
-  v1::AgentEvent event = Warning("the last");
-  event.set_sequence(UINT64_MAX);
-  teller.Tell(event);
-  Forever();
-}
-void AbortsForEver(Teller& teller) {
-  v1::AgentEvent event;
-  event.mutable_rank_aborted()->set_rank(teller.ranks().front());
-  event.mutable_rank_aborted()->set_message(std::string(1000, 'a'));
-  for (int i = 0; i < 50'000 && teller.TellNumbered(event); ++i) {
-  }
-  NoWayToEnd(teller);
-}
-void SaysThatItsLeaseIsOver(Teller& teller) {
-  v1::AgentEvent event;
-  event.mutable_lease_expired()->set_why("\033[2J" + std::string(8000, 'l'));
-  teller.TellNumbered(event);
-}
-void NeverRenews(Behaviour& behaviour) {
-  behaviour.renews = false;
-  behaviour.when_started = [](Teller&) { Forever(); };
-}
-void Vanishes(Teller&) { _exit(0); }
 
 // --- in Sync, with ports, in clean
 
@@ -311,6 +205,53 @@ void WantsAllAgainAndAgain(Behaviour& behaviour) {
     for (uint64_t i = 0; i < 1000; ++i) response.mutable_differences()->add_wanted(i % entries);
     while (write(response)) {
     }
+  };
+}
+void PlacesWithoutEnd(Behaviour& behaviour) {
+  behaviour.sync = [](uint64_t, const auto& write) {
+    v1::SyncResponse response;
+    response.mutable_place();
+    while (write(response)) {
+    }
+  };
+}
+void IdleWithoutEnd(Behaviour& behaviour) {
+  behaviour.sync = [](uint64_t, const auto& write) {
+    v1::SyncResponse response;
+    response.mutable_differences();
+    while (write(response)) {
+    }
+  };
+}
+void HugeReceipt(Behaviour& behaviour) {
+  behaviour.sync = [](uint64_t, const auto& write) {
+    v1::SyncResponse response;
+    response.mutable_receipt()->set_bytes(UINT64_MAX);
+    write(response);
+    response.mutable_differences()->set_last(true);
+    write(response);
+  };
+}
+// Folders and links among them.
+void WrongDigests(Behaviour& behaviour) {
+  behaviour.sync = [](uint64_t entries, const auto& write) {
+    v1::SyncResponse response;
+    for (uint64_t i = 0; i < entries; ++i) {
+      v1::Suspect& suspect = *response.mutable_differences()->add_suspects();
+      suspect.set_entry(i);
+      suspect.set_digest(std::string(kMiB / 16, 'd'));
+    }
+    response.mutable_differences()->set_last(true);
+    write(response);
+  };
+  behaviour.when_started = NoWayToEnd;
+}
+void NeverFinishes(Behaviour& behaviour) {
+  behaviour.sync = [](uint64_t, const auto& write) {
+    v1::SyncResponse response;
+    response.mutable_differences()->set_last(true);
+    write(response);
+    Forever();
   };
 }
 void FailsToSyncAtLength(Behaviour& behaviour) {
@@ -335,70 +276,82 @@ void MoreTriesThanAsked(Behaviour& behaviour) {
     for (int i = 0; i < 10'000; ++i) response.add_tries()->set_error("e");
   };
 }
-void CleansNoisily(Behaviour& behaviour) {
-  behaviour.clean = [] { PrintFor(std::string(65536, 'c') + "\n", INT_MAX); };
+void NeverOpensPorts(Behaviour& behaviour) {
+  behaviour.open_ports = [](const v1::OpenPortsRequest&, v1::OpenPortsResponse&) { Forever(); };
 }
-void CleansManyJobs(Behaviour& behaviour) {
-  behaviour.clean = [] { PrintFor("ended\t20261122-000000-abcdef.2\n", 1000); };
+void NeverTriesPorts(Behaviour& behaviour) {
+  behaviour.try_ports = [](const v1::TryPortsRequest&, v1::TryPortsResponse&) { Forever(); };
 }
+template <void (*lie)(), int code>
+void InClean(Behaviour& behaviour) {
+  behaviour.clean = [] {
+    lie();
+    return code;
+  };
+}
+void Noisily() { PrintFor(std::string(65536, 'c') + "\n", INT_MAX); }
+void ManyJobs() { PrintFor("removed\ta\n", 100'000); }
+void LongNames() { Print("ended\t" + std::string(900'000, 'j') + "\n"); }
+void Failing() {
+  const std::string text = "\033[2J" + std::string(kMiB, 'e');
+  (void)!write(STDERR_FILENO, text.data(), text.size());
+}
+
+const Lie kBeforeTheSession[] = {
+    {"noise_without_end", NoiseWithoutEnd},
+    {"another_nonce", AnotherNonce},
+    {"gone_at_length", GoneAtLength},
+    {"needs_the_program_for_ever", NeedsTheProgramForEver},
+    {"dies_noisily", DiesNoisily},
+    {"says_nothing", SaysNothing},
+    {"no_http", NoHttp},
+    {"hangs_up", HangsUp},
+    {"garbage_without_end", GarbageWithoutEnd},
+    {"compressed", Compressed},
+    {"large_answer", InPrepare<LargeAnswer>},
+    {"failure", Failure},
+    {"many_problems", InPrepare<ManyProblems>},
+    {"long_problem", InPrepare<LongProblem>},
+    {"many_warnings", InPrepare<ManyWarnings>},
+    {"no_time", InPrepare<NoTime>},
+    {"many_variables", InPrepare<ManyVariables>},
+    {"many_files", InPrepare<ManyFiles>},
+    {"not_utf8", InPrepare<NotUtf8>},
+    {"many_ports", InPrepare<ManyPorts>},
+    {"escape_sequences", InPrepare<EscapeSequences>},
+    {"extreme_facts", ExtremeFactsAndThenNoWayToEnd},
+    {"never_prepares", NeverPrepares},
+};
+const Lie kBesides[] = {
+    {"places_without_end", PlacesWithoutEnd},
+    {"idle_without_end", IdleWithoutEnd},
+    {"huge_receipt", HugeReceipt},
+    {"wrong_digests", WrongDigests},
+    {"never_finishes", NeverFinishes},
+    {"wants_what_there_is_not", WantsWhatThereIsNot},
+    {"wants_all_again_and_again", WantsAllAgainAndAgain},
+    {"fails_to_sync_at_length", FailsToSyncAtLength},
+    {"never_opens_ports", NeverOpensPorts},
+    {"never_tries_ports", NeverTriesPorts},
+    {"impossible_port", ImpossiblePort},
+    {"large_port_answer", LargePortAnswer},
+    {"more_tries_than_asked", MoreTriesThanAsked},
+    {"cleans_noisily", InClean<Noisily, 0>},
+    {"cleans_many_jobs", InClean<ManyJobs, 0>},
+    {"cleans_long_names", InClean<LongNames, 0>},
+    {"cleans_nothing", InClean<Failing, 1>},
+    {"cleans_without_end", InClean<UntilHungUp, 0>},
+};
 
 }  // namespace
 
 const std::vector<Lie>& Lies() {
-  static const std::vector<Lie> lies = {
-      {"noise_without_end", NoiseWithoutEnd},
-      {"another_nonce", AnotherNonce},
-      {"gone_at_length", GoneAtLength},
-      {"needs_the_program_for_ever", NeedsTheProgramForEver},
-      {"dies_noisily", DiesNoisily},
-      {"no_http", NoHttp},
-      {"hangs_up", HangsUp},
-      {"garbage_without_end", GarbageWithoutEnd},
-      {"compressed", Compressed},
-      {"large_answer", InPrepare<LargeAnswer>},
-      {"failure", Failure},
-      {"many_problems", InPrepare<ManyProblems>},
-      {"long_problem", InPrepare<LongProblem>},
-      {"many_warnings", InPrepare<ManyWarnings>},
-      {"no_time", InPrepare<NoTime>},
-      {"many_variables", InPrepare<ManyVariables>},
-      {"many_files", InPrepare<ManyFiles>},
-      {"not_utf8", InPrepare<NotUtf8>},
-      {"many_ports", InPrepare<ManyPorts>},
-      {"escape_sequences", InPrepare<EscapeSequences>},
-      {"exit_code", WhenStarted<ExitCode>},
-      {"exit_signal", WhenStarted<ExitSignal>},
-      {"no_way_to_end", WhenStarted<NoWayToEnd>},
-      {"resumed_twice", InPlaceOfResumed<ResumedTwice>},
-      {"nothing_resumed", InPlaceOfResumed<NothingResumed>},
-      {"many_warnings_later", WhenStarted<ManyWarningsLater>},
-      {"long_warning", WhenStarted<LongWarning>},
-      {"large_event", WhenStarted<LargeEvent>},
-      {"event_is_not_utf8", WhenStarted<EventIsNotUtf8>},
-      {"output_with_gaps", WhenStarted<OutputWithGaps>},
-      {"output_without_end", WhenStarted<OutputWithoutEnd>},
-      {"large_piece", WhenStarted<LargePiece>},
-      {"output_of_many_ranks", WhenStarted<OutputOfManyRanks>},
-      {"much_lost", WhenStarted<MuchLost>},
-      {"fills_the_store", WhenStarted<FillsTheStore>},
-      {"gets_for_ever", WhenStarted<GetsForEver>},
-      {"many_barriers", WhenStarted<ManyBarriers>},
-      {"unasked_answers", WhenStarted<UnaskedAnswers>},
-      {"unasked_stacks", WhenStarted<UnaskedStacks>},
-      {"skips_numbers", WhenStarted<SkipsNumbers>},
-      {"aborts_for_ever", WhenStarted<AbortsForEver>},
-      {"says_that_its_lease_is_over", WhenStarted<SaysThatItsLeaseIsOver>},
-      {"never_renews", NeverRenews},
-      {"vanishes", WhenStarted<Vanishes>},
-      {"wants_what_there_is_not", WantsWhatThereIsNot},
-      {"wants_all_again_and_again", WantsAllAgainAndAgain},
-      {"fails_to_sync_at_length", FailsToSyncAtLength},
-      {"impossible_port", ImpossiblePort},
-      {"large_port_answer", LargePortAnswer},
-      {"more_tries_than_asked", MoreTriesThanAsked},
-      {"cleans_noisily", CleansNoisily},
-      {"cleans_many_jobs", CleansManyJobs},
-  };
+  static const std::vector<Lie> lies = [] {
+    std::vector<Lie> all(std::begin(kBeforeTheSession), std::end(kBeforeTheSession));
+    all.insert(all.end(), SessionLies().begin(), SessionLies().end());
+    all.insert(all.end(), std::begin(kBesides), std::end(kBesides));
+    return all;
+  }();
   return lies;
 }
 
