@@ -15,7 +15,9 @@
 #include "chief/attempt/attempt.h"
 #include "chief/attempt/report.h"
 #include "chief/nodes/node.h"
+#include "chief/nodes/node_clock.h"
 #include "launch/agent_rules.h"
+#include "rpc/settings.h"
 #include "support/plans.h"
 
 namespace autodist::chief {
@@ -23,7 +25,8 @@ namespace {
 
 constexpr uint32_t kNodes = 3;
 constexpr uint32_t kLongestEvent = 1 << 20;
-constexpr uint64_t kKept = 256 << 20;  // bytes that a session may have been sent
+constexpr int64_t kNow = 1'700'000'000'000'000'000;  // nanoseconds since 1970
+constexpr uint64_t kKept = 256 << 20;                // bytes that a session may have been sent
 
 void Check(bool holds, const char* what) {
   if (holds) return;
@@ -71,13 +74,21 @@ class PlayedLink final : public launch::NodeLink {
   uint64_t sent_ = 0;
 };
 
+const v1::LaunchPlan& Plan() {
+  static const v1::LaunchPlan plan = [] {
+    v1::LaunchPlan made = test::ThreeNodePlan();
+    made.set_pmix(true);
+    return made;
+  }();
+  return plan;
+}
+
 // What a job does with what its nodes tell, without terminal, disk and time.
 class Chief final : private NodeListener {
  public:
   Chief() {
-    v1::LaunchPlan plan = test::ThreeNodePlan();
-    plan.set_pmix(true);
-    attempt_.emplace(0, plan, std::vector<uint32_t>{0, 1, 2}, "/logs", 15, std::chrono::seconds(1),
+    attempt_.emplace(0, Plan(), std::vector<uint32_t>{0, 1, 2}, "/logs", 15,
+                     std::chrono::seconds(1),
                      [this](uint32_t node, v1::ChiefMessage message, SharedValue value) {
                        nodes_[node]->SendReliably(std::move(message), std::move(value));
                      });
@@ -96,6 +107,7 @@ class Chief final : private NodeListener {
     v1::AgentEvent resumed;
     resumed.mutable_resumed()->set_instance(1);
     Tell(node, std::move(resumed));
+    clocks_[node].Ask(kNow);
   }
   void Tell(uint32_t node, v1::AgentEvent event) {
     if (!sessions_[node]) return;
@@ -123,8 +135,14 @@ class Chief final : private NodeListener {
  private:
   void OnEvent(uint32_t node, v1::AgentEvent event) override {
     Check(nodes_[node]->broken_rule().ok(), "a node that broke a rule is heard");
+    const size_t cost = launch::EventRules::CostOf(event);
+    if (event.has_lease_renewed()) {
+      clocks_[node].Answered(event.lease_renewed().number(), event.lease_renewed().time_ns(), kNow);
+    } else if (event.has_rank_exited()) {
+      event.mutable_rank_exited()->set_time_ns(clocks_[node].ByOurs(event.rank_exited().time_ns()));
+    }
     attempt_->Take(node, event);
-    nodes_[node]->Handled(launch::EventRules::CostOf(event));
+    nodes_[node]->Handled(cost);
   }
   void OnOutput(uint32_t node, v1::Output output) override {
     v1::OutputAck ack;
@@ -140,10 +158,16 @@ class Chief final : private NodeListener {
   std::array<launch::SessionListener*, kNodes> sessions_{};
   std::array<std::shared_ptr<PlayedLink>, kNodes> links_;
   std::array<std::unique_ptr<Node>, kNodes> nodes_;
+  std::array<NodeClock, kNodes> clocks_;
 };
 
 }  // namespace
 }  // namespace autodist::chief
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  autodist::rpc::SilenceLogs();
+  return 0;
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace autodist;

@@ -13,7 +13,7 @@
 #include <mutex>
 #include <string>
 
-#include "rpc/limits.h"
+#include "rpc/settings.h"
 #include "support/small_agent.h"
 
 namespace autodist::agent {
@@ -95,6 +95,7 @@ class Played {
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   signal(SIGPIPE, SIG_IGN);
+  autodist::rpc::SilenceLogs();
   return 0;
 }
 
