@@ -108,7 +108,7 @@ void SyncStream::OnReadDone(bool ok) {
     const Status allowed = ok ? rules_.Check(incoming_) : OkStatus();
     if (!allowed.ok() && broken_rule_.ok()) {
       broken_rule_ = allowed;
-      context_.TryCancel();
+      if (!cancelled_) Cancel();
     }
     if (!ok) {
       read_all_ = true;

@@ -112,7 +112,7 @@ class FolderSyncTest : public testing::Test {
     agent.Write(response);
   }
   // The connection stops in the midst of a file; the agent stays until it is over.
-  void TakeNothing(std::future<void> over, std::function<void()> then) {
+  void TakeNothing(std::future<void> over, std::function<void(AgentEnd&)> then) {
     folder_.Write("a", std::string(50'000'000, 'x'));
     const auto shared = std::make_shared<std::future<void>>(std::move(over));
     service_.behave = [this, shared, then = std::move(then)](AgentEnd& agent) {
@@ -122,7 +122,7 @@ class FolderSyncTest : public testing::Test {
       v1::SyncRequest request;
       agent.Read(&request);
       line_.Stop();
-      then();
+      then(agent);
       shared->wait();
       return grpc::Status::OK;
     };
@@ -265,15 +265,28 @@ TEST_F(FolderSyncTest, AnAgentThatDoesNothingIsGivenUp) {
 // gRPC finishes the write that it has begun before it lets a call end.
 TEST_F(FolderSyncTest, AConnectionThatTakesNothingIsGivenUp) {
   std::promise<void> over;
-  TakeNothing(over.get_future(), [] {});
+  TakeNothing(over.get_future(), [](AgentEnd&) {});
   EXPECT_EQ(Copy(milliseconds(300)).code(), StatusCode::kDeadlineExceeded);
   over.set_value();
 }
 
 TEST_F(FolderSyncTest, StopsWhereTheConnectionTakesNothing) {
   std::promise<void> over;
-  TakeNothing(over.get_future(), [this] { stop_.request_stop(); });
+  TakeNothing(over.get_future(), [this](AgentEnd&) { stop_.request_stop(); });
   EXPECT_EQ(Copy().code(), StatusCode::kCancelled);
+  over.set_value();
+}
+
+TEST_F(FolderSyncTest, WhereTheConnectionTakesNothingABrokenRuleEndsItAllTheSame) {
+  std::promise<void> over;
+  TakeNothing(over.get_future(), [](AgentEnd& agent) {
+    v1::SyncResponse again;
+    again.mutable_place();
+    agent.Write(again);  // what comes next still passes
+  });
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_TRUE(IsBrokenRule(Copy()));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, kStallLimit / 2);
   over.set_value();
 }
 
