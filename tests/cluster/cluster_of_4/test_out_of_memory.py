@@ -9,11 +9,13 @@ from jobs import python, seconds_until
 
 SLOWER = 3
 LITTLE = 256 << 10  # bytes: too little for anything
-# Rank 5 goes into the cgroup, and takes more than it may.
+# Rank 5 goes into the cgroup once it is told to, and takes more than it may.
 GREEDY = """
 import os, sys, time
 os.write(1, f'up {os.getpid()}\\n'.encode())
 if os.environ['RANK'] == '5':
+    while not os.path.exists(sys.argv[2]):
+        time.sleep(0.1)
     open(sys.argv[1], 'w').write(str(os.getpid()))
     taken = bytearray(100_000_000)
 time.sleep(1000)
@@ -46,8 +48,9 @@ def little_memory():
     cgroup.rmdir()
 
 
-def test_a_rank_is_told_from_one_that_somebody_killed(up, little_memory):
-    job, _ = up("--grace", "1", program=[*python(GREEDY), little_memory])
+def test_a_rank_is_told_from_one_that_somebody_killed(up, little_memory, folder):
+    job, _ = up("--grace", "1", program=[*python(GREEDY), little_memory, folder / "greed"])
+    (folder / "greed").touch()
     outcome = job.finish(limit=30)
     assert outcome.code == 137
     assert f"rank 5 on {address(3)}" in outcome.err
