@@ -27,7 +27,8 @@ TCP_S = 60  # until what was closed while a link was cut is heard of at its othe
 MOMENTS_S = 9
 TOGETHER = SHARED / "interrupts" / "together"  # where all are started that copy no files
 SYNCED_BYTES = 4 << 20
-CODES = {130, 143, 125, 7, 0, -signal.SIGINT, -signal.SIGKILL}
+ABORTED = 1  # by the lie that a rank has called MPI_Abort
+CODES = {130, 143, 125, 7, 0, ABORTED, -signal.SIGINT, -signal.SIGKILL}
 LAST_CHARACTERS = 3000
 
 # Rank 1 fails at the second that is given, if any, each time.
