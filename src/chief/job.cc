@@ -70,11 +70,12 @@ Job::~Job() {
 }
 
 void Job::Signal(int signal, const std::string& by) {
+  const Loop::Time at = loop_->Now();
   if (const Loop::Time since = finishing_.since; since != Loop::Time{}) {
-    if (loop_->Now() - since > kFinishLimit) _exit(finishing_.exit_code);
+    if (at - since > kFinishLimit) _exit(finishing_.exit_code);
     return;
   }
-  loop_->Post([this, signal, by] { TakeSignal(signal, by); });
+  loop_->PostFirst([this, signal, by, at] { TakeSignal(signal, by, at); });
 }
 
 int Job::Run() {

@@ -59,8 +59,8 @@ class Job final : private NodeWatchListener {
   void OnLost(uint32_t node, std::optional<uint32_t> member, const Status& why) override;
   void OnPhase(uint32_t node, v1::NodePhase phase, const std::string& why) override;
 
-  void TakeSignal(int signal, const std::string& by);
-  void Interrupt(int signal, const std::string& by);
+  void TakeSignal(int signal, const std::string& by, Loop::Time at);
+  void Interrupt(int signal, const std::string& by, Loop::Time at);
   void StopAttempt();
   Loop::Time CheckTimes();
 

@@ -85,7 +85,7 @@ void Job::OnPhase(uint32_t node, v1::NodePhase phase, const std::string& why) {
   journal_.Record(std::move(event));
 }
 
-void Job::TakeSignal(int signal, const std::string& by) {
+void Job::TakeSignal(int signal, const std::string& by, Loop::Time at) {
   switch (signal) {
     case SIGUSR1:
     case SIGUSR2:
@@ -101,13 +101,13 @@ void Job::TakeSignal(int signal, const std::string& by) {
       if (journal_.phase() != v1::JOB_PHASE_LAUNCHING) hang_.AskForStacks(*attempt_);
       return;
     default:
-      return Interrupt(signal, by);
+      return Interrupt(signal, by, at);
   }
 }
 
-void Job::Interrupt(int signal, const std::string& by) {
+void Job::Interrupt(int signal, const std::string& by, Loop::Time at) {
   const bool first = stop_.signal() == 0;
-  const Action action = stop_.Interrupted(signal, loop_->Now());
+  const Action action = stop_.Interrupted(signal, at);
   if (action == Action::kNone && !first) return;  // it came with the one before
   journal_.ToldToStop();
   const bool launching = journal_.phase() == v1::JOB_PHASE_LAUNCHING;

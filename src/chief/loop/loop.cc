@@ -11,16 +11,24 @@ void Loop::Post(Task task) {
   posted_.notify_one();
 }
 
+void Loop::PostFirst(Task task) {
+  const std::lock_guard lock(mutex_);
+  first_.push_back(std::move(task));
+  posted_.notify_one();
+}
+
 bool Loop::Empty() const {
   const std::lock_guard lock(mutex_);
-  return tasks_.empty();
+  return first_.empty() && tasks_.empty();
 }
 
 std::optional<Loop::Task> Loop::Take(Time limit) {
   std::unique_lock lock(mutex_);
-  if (!posted_.wait_until(lock, limit, [this] { return !tasks_.empty(); })) return std::nullopt;
-  Task task = std::move(tasks_.front());
-  tasks_.pop_front();
+  const auto posted = [this] { return !first_.empty() || !tasks_.empty(); };
+  if (!posted_.wait_until(lock, limit, posted)) return std::nullopt;
+  std::deque<Task>& from = first_.empty() ? tasks_ : first_;
+  Task task = std::move(from.front());
+  from.pop_front();
   return task;
 }
 

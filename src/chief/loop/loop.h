@@ -24,10 +24,12 @@ class Loop {
   Loop& operator=(const Loop&) = delete;
   virtual ~Loop() = default;
 
-  // Thread-safe, as the two below; none blocks.
+  // Thread-safe, as the three below; none blocks.
   virtual Time Now() const { return base::Deadline::Clock::now(); }
   // Runs the task on the loop's thread.
   void Post(Task task);
+  // The same, before all that was posted otherwise: what a person says waits for no node's words.
+  void PostFirst(Task task);
   // Runs the task on a thread that may wait for a disk, after those that were given to it before.
   virtual void InBackground(Task task) { background_.Post(std::move(task)); }
   // Blocks until the background tasks that have been given are done.
@@ -50,6 +52,7 @@ class Loop {
  private:
   mutable std::mutex mutex_;
   std::condition_variable posted_;
+  std::deque<Task> first_;  // guarded by mutex_
   std::deque<Task> tasks_;  // guarded by mutex_
   std::vector<std::function<Time()>> due_;
   Task idle_;
