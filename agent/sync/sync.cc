@@ -10,6 +10,7 @@
 #include "agent/sync/target_folder.h"
 #include "base/deadline.h"
 #include "base/home_folder.h"
+#include "base/utf8.h"
 #include "files/temporary_file.h"
 #include "rpc/limits.h"
 
@@ -276,8 +277,8 @@ Status ReceiveFolder(SyncCall& call) {
   }
   v1::SyncResponse response;
   response.mutable_finished()->set_error(
-      status.ok() ? "" : Message(status).substr(0, rpc::kLongestText));
-  response.mutable_finished()->set_remedy(Remedy(status).substr(0, rpc::kLongestText));
+      status.ok() ? "" : base::ToUtf8(Message(status), rpc::kLongestText));
+  response.mutable_finished()->set_remedy(base::ToUtf8(Remedy(status), rpc::kLongestText));
   return call.Write(response);
 }
 

@@ -191,6 +191,27 @@ TEST_F(SyncTest, AllThatIsInTheWayIsToldAtOnce) {
                          "/b: a file there, but a folder on the chief");
 }
 
+TEST_F(SyncTest, MoreThanCanBeToldIsCutBetweenCharacters) {
+  std::string letters;
+  for (int i = 0; i < 110; ++i) letters += "é";
+  v1::SyncRequest list;
+  for (int file = 0; file < 10; ++file) {
+    std::string path = "x" + std::to_string(file);
+    for (int depth = 0; depth < 4; ++depth) {
+      path += "/" + letters;
+      Add(list, v1::FILE_TYPE_FOLDER, path.substr(0, path.rfind('/')));
+    }
+    fs::create_directories(target_ + "/" + path + "/in the way");
+    Add(list, v1::FILE_TYPE_REGULAR, path);
+  }
+  list.mutable_list()->set_last(true);
+  Begin();
+  EXPECT_TRUE(Read().has_place());
+  stream_->Write(list);
+  const std::string error = Error();
+  EXPECT_THAT(error, testing::AllOf(HasSubstr(letters), testing::EndsWith(" (cut here)")));
+}
+
 TEST_F(SyncTest, WrongMessagesAreRefused) {
   Begin();
   Read();
