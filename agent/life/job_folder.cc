@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -81,7 +80,7 @@ std::vector<JobFolder> JobFolder::All() {
 
 Status JobFolder::Make() const {
   const std::string longest = std::max(chief_socket(), rank_socket());
-  if (longest.size() >= sizeof sockaddr_un::sun_path) {
+  if (!base::FitsUnixAddress(longest)) {
     return WithRemedy(ErrnoError(ENAMETOOLONG, longest),
                       "remove " + base::SocketFolders().front() + ", which is another's");
   }
@@ -139,10 +138,7 @@ std::string JobFolder::end_reason() const {
 void JobFolder::WriteEndReason(const std::string& text) const {
   const std::string file = end_reason();
   if (base::HomeFolder().empty()) return;
-  for (size_t slash = file.find('/', 1); slash != std::string::npos;
-       slash = file.find('/', slash + 1)) {
-    mkdir(file.substr(0, slash).c_str(), 0700);
-  }
+  base::MakeFoldersAbove(file);
   const base::UniqueFd fd(open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (fd.valid()) {
     // Best effort: without a reason a later chief knows that the agent is gone, not why.

@@ -43,11 +43,15 @@ bool CanBePrivateFolder(const std::string& path) {
   return errno == ENOENT && access(path.substr(0, path.rfind('/')).c_str(), W_OK) == 0;
 }
 
-Status MakeSocketFolder(const std::string& path) {
+void MakeFoldersAbove(const std::string& path) {
   for (size_t slash = path.find('/', 1); slash != std::string::npos;
        slash = path.find('/', slash + 1)) {
     mkdir(path.substr(0, slash).c_str(), 0700);
   }
+}
+
+Status MakeSocketFolder(const std::string& path) {
+  MakeFoldersAbove(path);
   return MakePrivateFolder(path, "remove it, or make it a folder of yours with mode 0700");
 }
 

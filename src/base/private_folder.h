@@ -23,6 +23,10 @@ std::vector<std::string> SocketFolders(const std::string& what = "");
 // Whether it is a private folder, or may well become one: nothing is in its place yet.
 bool CanBePrivateFolder(const std::string& path);
 
+// Makes the folders that lead to the path, private to this user, as far as that can be; what uses
+// the path finds out where it cannot.
+void MakeFoldersAbove(const std::string& path);
+
 // Makes one of SocketFolders, and for that in the home folder those above it.
 Status MakeSocketFolder(const std::string& path);
 

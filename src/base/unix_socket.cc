@@ -8,6 +8,8 @@
 
 namespace autodist::base {
 
+bool FitsUnixAddress(const std::string& path) { return path.size() < sizeof sockaddr_un::sun_path; }
+
 sockaddr_un UnixAddress(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -17,7 +19,7 @@ sockaddr_un UnixAddress(const std::string& path) {
 
 Result<UniqueFd> ListenAt(const std::string& path) {
   constexpr int kBacklog = 64;
-  if (path.size() >= sizeof sockaddr_un::sun_path) {
+  if (!FitsUnixAddress(path)) {
     return ErrnoError(ENAMETOOLONG, "listening at " + path);
   }
   unlink(path.c_str());

@@ -9,7 +9,9 @@
 
 namespace autodist::base {
 
-// Of a path that is shorter than sun_path; a longer one is cut.
+bool FitsUnixAddress(const std::string& path);
+
+// Of a path that fits; a longer one is cut.
 sockaddr_un UnixAddress(const std::string& path);
 
 // Listens at the path, mode 0600, in place of what is there. The descriptor does not block.

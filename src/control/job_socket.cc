@@ -58,8 +58,6 @@ void RemoveAbandoned(const std::string& folder) {
   }
 }
 
-bool FitsAddress(const std::string& path) { return path.size() < sizeof sockaddr_un::sun_path; }
-
 }  // namespace
 
 bool IsJobId(std::string_view text) {
@@ -77,7 +75,7 @@ Result<std::string> PlaceForSocket(const std::string& job_id) {
   if (!session.empty()) folders.insert(folders.begin(), session + "/autodist");
   Status refused = Error(StatusCode::kNotFound, "");
   for (const std::string& folder : folders) {
-    if (!FitsAddress(SocketIn(folder, job_id))) continue;
+    if (!base::FitsUnixAddress(SocketIn(folder, job_id))) continue;
     const Status made = base::MakeSocketFolder(folder);
     if (made.ok()) return SocketIn(folder, job_id);
     if (refused.code() == StatusCode::kNotFound) refused = made;

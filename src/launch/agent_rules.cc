@@ -22,8 +22,6 @@ constexpr int kMostCodes = 255;
 constexpr int kMostRefused = 2;  // sessions: what is on its way when an attempt ends may not fit
 constexpr size_t kMostStreams = 10'000;  // over all attempts
 
-Status Broken(const std::string& how) { return BrokenRule(how); }
-
 std::string Number(int64_t number) { return std::to_string(number); }
 
 // Of all strings and lists in it, whatever they say.
@@ -34,7 +32,7 @@ Status CheckTexts(const google::protobuf::Message& message, int longest_list = r
   reflection.ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
     const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
-    if (count > longest_list) return Broken(Number(count) + " of " + field->full_name());
+    if (count > longest_list) return BrokenRule(Number(count) + " of " + field->full_name());
     for (int i = 0; i < count; ++i) {
       if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
         AD_RETURN_IF_ERROR(CheckTexts(field->is_repeated()
@@ -48,8 +46,8 @@ Status CheckTexts(const google::protobuf::Message& message, int longest_list = r
                 ? reflection.GetRepeatedStringReference(message, field, i, &scratch)
                 : reflection.GetStringReference(message, field, &scratch);
         if (text.size() > rpc::kLongestText) {
-          return Broken(Number(static_cast<int64_t>(text.size())) + " bytes of " +
-                        field->full_name());
+          return BrokenRule(Number(static_cast<int64_t>(text.size())) + " bytes of " +
+                            field->full_name());
         }
       }
     }
@@ -58,44 +56,44 @@ Status CheckTexts(const google::protobuf::Message& message, int longest_list = r
 }
 
 Status CheckTime(int64_t time_ns) {
-  return time_ns < 0 || time_ns > kLatestTime ? Broken("a time of " + Number(time_ns) + " ns")
+  return time_ns < 0 || time_ns > kLatestTime ? BrokenRule("a time of " + Number(time_ns) + " ns")
                                               : OkStatus();
 }
 
 Status CheckPort(uint32_t port) {
-  return port > kLargestPort ? Broken("a port " + Number(port)) : OkStatus();
+  return port > kLargestPort ? BrokenRule("a port " + Number(port)) : OkStatus();
 }
 
 Status CheckExit(const v1::RankExited& exit) {
   AD_RETURN_IF_ERROR(CheckTime(exit.time_ns()));
-  if (exit.pid() < 0) return Broken("a process " + Number(exit.pid()));
+  if (exit.pid() < 0) return BrokenRule("a process " + Number(exit.pid()));
   switch (exit.how_case()) {
     case v1::RankExited::kExitCode:
       if (exit.exit_code() >= 0 && exit.exit_code() <= kMostCodes) return OkStatus();
-      return Broken("a rank that exited with code " + Number(exit.exit_code()));
+      return BrokenRule("a rank that exited with code " + Number(exit.exit_code()));
     case v1::RankExited::kSignal:
       if (exit.signal() > 0 && exit.signal() < NSIG) return OkStatus();
-      return Broken("a rank that was ended by signal " + Number(exit.signal()));
+      return BrokenRule("a rank that was ended by signal " + Number(exit.signal()));
     case v1::RankExited::kStartFailure: {
       const int code = exit.start_failure().exit_code();
       if (code > 0 && code <= kMostCodes) return OkStatus();
-      return Broken("a rank that could not be started, with code " + Number(code));
+      return BrokenRule("a rank that could not be started, with code " + Number(code));
     }
     case v1::RankExited::HOW_NOT_SET:
       break;
   }
-  return Broken("a rank that ended, but not how");
+  return BrokenRule("a rank that ended, but not how");
 }
 
 Status CheckOutput(const v1::Output& output) {
   if (output.stream() != v1::OUTPUT_STREAM_STDOUT && output.stream() != v1::OUTPUT_STREAM_STDERR) {
-    return Broken("output to a stream " + Number(output.stream()));
+    return BrokenRule("output to a stream " + Number(output.stream()));
   }
   if (output.data().size() > rpc::kLargestOutput) {
-    return Broken("a piece of output of " + std::to_string(output.data().size()) + " bytes");
+    return BrokenRule("a piece of output of " + std::to_string(output.data().size()) + " bytes");
   }
   if (output.offset() > kLargestOffset || output.lost() > kLargestOffset) {
-    return Broken("more output than there can be");
+    return BrokenRule("more output than there can be");
   }
   return OkStatus();
 }
@@ -115,7 +113,8 @@ Status CheckEvent(const v1::AgentEvent& event) {
   if (event.has_rendezvous_request()) return OkStatus();  // who holds the state checks it
   if (event.has_rank_stacks()) {
     return event.rank_stacks().text().size() > rpc::kLargestStacks
-               ? Broken("stacks of " + std::to_string(event.rank_stacks().text().size()) + " bytes")
+               ? BrokenRule("stacks of " + std::to_string(event.rank_stacks().text().size()) +
+                            " bytes")
                : OkStatus();
   }
   AD_RETURN_IF_ERROR(CheckTexts(event));
@@ -123,7 +122,7 @@ Status CheckEvent(const v1::AgentEvent& event) {
     case v1::AgentEvent::kRankStarted:
       return event.rank_started().pid() > 0
                  ? OkStatus()
-                 : Broken("a process " + Number(event.rank_started().pid()));
+                 : BrokenRule("a process " + Number(event.rank_started().pid()));
     case v1::AgentEvent::kRankExited:
       return CheckExit(event.rank_exited());
     case v1::AgentEvent::kRankAborted:
@@ -145,7 +144,7 @@ Status CheckAnswer(const v1::PrepareRequest& request, const v1::PrepareResponse&
                                      asked.shared_files_size(), asked.python_modules_size()})));
   AD_RETURN_IF_ERROR(CheckTime(response.facts().time_ns()));
   for (const int count : {response.problems_size(), response.warnings_size()}) {
-    if (count > rpc::kMostProblems) return Broken(Number(count) + " problems or warnings");
+    if (count > rpc::kMostProblems) return BrokenRule(Number(count) + " problems or warnings");
   }
   for (const uint32_t port : response.ports_taken()) AD_RETURN_IF_ERROR(CheckPort(port));
   const v1::NodeFacts& facts = response.facts();
@@ -154,7 +153,8 @@ Status CheckAnswer(const v1::PrepareRequest& request, const v1::PrepareResponse&
         std::pair{facts.files_size(), asked.files_size()},
         std::pair{facts.shared_files_size(), asked.shared_files_size()},
         std::pair{facts.python().modules_size(), asked.python_modules_size()}}) {
-    if (told > wanted) return Broken(Number(told) + " answers to " + Number(wanted) + " questions");
+    if (told > wanted)
+      return BrokenRule(Number(told) + " answers to " + Number(wanted) + " questions");
   }
   return OkStatus();
 }
@@ -162,21 +162,21 @@ Status CheckAnswer(const v1::PrepareRequest& request, const v1::PrepareResponse&
 Status CheckAnswer(const v1::OpenPortsRequest& request, const v1::OpenPortsResponse& response) {
   AD_RETURN_IF_ERROR(CheckTexts(response));
   if (response.wanted_port() != 0 && response.wanted_port() != request.wanted_port()) {
-    return Broken("port " + Number(response.wanted_port()) + " in place of " +
-                  Number(request.wanted_port()));
+    return BrokenRule("port " + Number(response.wanted_port()) + " in place of " +
+                      Number(request.wanted_port()));
   }
   return CheckPort(response.free_port());
 }
 
 Status CheckAnswer(const v1::TryPortsRequest& request, const v1::TryPortsResponse& response) {
   if (response.tries_size() != request.targets_size()) {
-    return Broken(Number(response.tries_size()) + " answers to " + Number(request.targets_size()) +
-                  " questions");
+    return BrokenRule(Number(response.tries_size()) + " answers to " +
+                      Number(request.targets_size()) + " questions");
   }
   for (const v1::PortTry& one : response.tries()) {
     AD_RETURN_IF_ERROR(CheckTexts(one));
     if (one.latency_us() / 1000 > request.limit_ms() + kSlowMachineMs) {
-      return Broken("a port reached after " + Number(one.latency_us()) + " us");
+      return BrokenRule("a port reached after " + Number(one.latency_us()) + " us");
     }
   }
   return OkStatus();
@@ -184,33 +184,35 @@ Status CheckAnswer(const v1::TryPortsRequest& request, const v1::TryPortsRespons
 
 // Each message tells something new, or is one of not too many.
 Status SyncRules::CheckProgress(const v1::SyncResponse& response) {
-  if (response.has_place() && begun_) return Broken("a place in the midst of it");
+  if (response.has_place() && begun_) return BrokenRule("a place in the midst of it");
   begun_ = true;
   const uint64_t received = response.has_receipt() ? response.receipt().bytes() : received_;
   if (received < received_ || received > bytes_) {
-    return Broken("a receipt for " + std::to_string(received) + " of " + std::to_string(bytes_) +
-                  " bytes");
+    return BrokenRule("a receipt for " + std::to_string(received) + " of " +
+                      std::to_string(bytes_) + " bytes");
   }
   const bool news = received > received_ || response.differences().wanted_size() > 0 ||
                     response.differences().suspects_size() > 0;
   received_ = received;
-  return !news && ++idle_words_ > kMostIdleWords ? Broken("word after word that tells nothing new")
-                                                 : OkStatus();
+  return !news && ++idle_words_ > kMostIdleWords
+             ? BrokenRule("word after word that tells nothing new")
+             : OkStatus();
 }
 
 Status SyncRules::Check(const v1::SyncResponse& response) {
   AD_RETURN_IF_ERROR(CheckProgress(response));
   differences_ += static_cast<size_t>(response.differences().wanted_size()) +
                   static_cast<size_t>(response.differences().suspects_size());
-  if (differences_ > entries_) return Broken("more files that differ than there are");
+  if (differences_ > entries_) return BrokenRule("more files that differ than there are");
   const auto is_entry = [this](uint64_t index) { return index < entries_; };
   if (!std::ranges::all_of(response.differences().wanted(), is_entry) ||
       !std::ranges::all_of(response.differences().suspects(), is_entry, &v1::Suspect::entry)) {
-    return Broken("a file that there is not");
+    return BrokenRule("a file that there is not");
   }
   if (response.finished().error().size() > rpc::kLongestText ||
       response.finished().remedy().size() > rpc::kLongestText) {
-    return Broken("a reason of " + std::to_string(response.finished().error().size()) + " bytes");
+    return BrokenRule("a reason of " + std::to_string(response.finished().error().size()) +
+                      " bytes");
   }
   return OkStatus();
 }
@@ -222,7 +224,7 @@ size_t EventRules::CostOf(const v1::AgentEvent& event) {
 // Each session begins with what it has to begin with, once.
 Status EventRules::CheckOrder(const v1::AgentEvent& event) {
   if (event.has_resumed() == resumed_) {
-    return Broken(resumed_ ? "a session that begins twice" : "a session that has not begun");
+    return BrokenRule(resumed_ ? "a session that begins twice" : "a session that has not begun");
   }
   resumed_ = true;
   return OkStatus();
@@ -234,21 +236,22 @@ Status EventRules::Check(const v1::AgentEvent& event) {
   const size_t cost = CostOf(event);
   if (!event.has_output()) {
     events_ += cost;
-    return events_ > kMostEvents ? Broken("more events than can be dealt with") : OkStatus();
+    return events_ > kMostEvents ? BrokenRule("more events than can be dealt with") : OkStatus();
   }
   streams_.emplace(event.output().rank(), event.output().stream());
-  if (streams_.size() > kMostStreams) return Broken("output of more ranks than a node has");
+  if (streams_.size() > kMostStreams) return BrokenRule("output of more ranks than a node has");
   pieces_.push_back(cost);
   output_ += cost;
-  return output_ > kMostOutput ? Broken("more output than it was asked for") : OkStatus();
+  return output_ > kMostOutput ? BrokenRule("more output than it was asked for") : OkStatus();
 }
 
 Status EventRules::OutputRefused() {
   output_ -= pieces_.back();
   pieces_.pop_back();
   if (!std::exchange(refused_, true)) ++sessions_refused_;
-  return sessions_refused_ > kMostRefused ? Broken("output that does not follow what came before")
-                                          : OkStatus();
+  return sessions_refused_ > kMostRefused
+             ? BrokenRule("output that does not follow what came before")
+             : OkStatus();
 }
 
 void EventRules::OutputWritten() {

@@ -1,18 +1,16 @@
 // libFuzzer: whatever a chief's messages are, the agent's service goes on; whoever has no key is
 // not let in. The first byte chooses; then come messages, each after its length, or a greeting.
 #include <google/protobuf/io/coded_stream.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <thread>
 
 #include "agent/link/admission.h"
+#include "fuzz/check.h"
 #include "rpc/bootstrap_lines.h"
 #include "support/small_agent.h"
 
@@ -21,12 +19,6 @@ namespace {
 
 constexpr uint64_t kLastRenewal = 0xA1B2C3D4E5F6;
 constexpr std::chrono::seconds kLimit{5};
-
-void Check(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
 
 v1::ChiefMessage OurResume() {
   v1::ChiefMessage message;
@@ -107,11 +99,6 @@ void Greeting(const std::string& greeting) {
 
 }  // namespace
 }  // namespace autodist::agent
-
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  signal(SIGPIPE, SIG_IGN);
-  return 0;
-}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace autodist::agent;

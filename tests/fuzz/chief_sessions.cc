@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,8 +14,9 @@
 #include "chief/attempt/report.h"
 #include "chief/nodes/node.h"
 #include "chief/nodes/node_clock.h"
+#include "fuzz/check.h"
 #include "launch/agent_rules.h"
-#include "rpc/settings.h"
+#include "support/idle_link.h"
 #include "support/plans.h"
 
 namespace autodist::chief {
@@ -28,31 +27,12 @@ constexpr uint32_t kLongestEvent = 1 << 20;
 constexpr int64_t kNow = 1'700'000'000'000'000'000;  // nanoseconds since 1970
 constexpr uint64_t kKept = 256 << 20;                // bytes that a session may have been sent
 
-void Check(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
-
 // The far end of it is the input.
-class PlayedLink final : public launch::NodeLink {
+class PlayedLink final : public test::IdleLink {
  public:
   explicit PlayedLink(launch::SessionListener*& session) : session_(session) {}
   ~PlayedLink() override { PlayedLink::EndSession(); }
 
-  Status Sync(launch::FolderSync&, const std::stop_token&) override { return OkStatus(); }
-  Result<v1::PrepareResponse> Prepare(const v1::PrepareRequest&, base::Deadline,
-                                      const std::stop_token&) override {
-    return v1::PrepareResponse();
-  }
-  Result<v1::OpenPortsResponse> OpenPorts(const v1::OpenPortsRequest&, base::Deadline,
-                                          const std::stop_token&) override {
-    return v1::OpenPortsResponse();
-  }
-  Result<v1::TryPortsResponse> TryPorts(const v1::TryPortsRequest&, base::Deadline,
-                                        const std::stop_token&) override {
-    return v1::TryPortsResponse();
-  }
   void OpenSession(launch::SessionListener& listener) override { session_ = &listener; }
   void Send(v1::ChiefMessage message) override {
     sent_ += message.ByteSizeLong();
@@ -163,11 +143,6 @@ class Chief final : private NodeListener {
 
 }  // namespace
 }  // namespace autodist::chief
-
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  autodist::rpc::SilenceLogs();
-  return 0;
-}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace autodist;

@@ -1,22 +1,15 @@
 // libFuzzer: whatever a known_hosts file contains, asking it ends soon and trusts no key that is
 // not in it.
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 
+#include "fuzz/check.h"
 #include "transport/known_hosts.h"
 #include "transport/ssh_wire.h"
 
 namespace {
 
 using autodist::transport::KnownHosts;
-
-void Check(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
 
 std::string KeyOf(const std::string& type, char filling) {
   std::string key;

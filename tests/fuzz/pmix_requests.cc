@@ -2,10 +2,8 @@
 // and PMIx is answered once at most. The input plays PMIx, whose calls are taken from it where it
 // is initialised: a sequence of records, of a byte that chooses what happens and what that takes.
 #include <fuzzer/FuzzedDataProvider.h>
-#include <signal.h>
 
 #include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <list>
@@ -14,7 +12,7 @@
 #include <vector>
 
 #include "agent/mpi/pmix_api.h"
-#include "rpc/settings.h"
+#include "fuzz/check.h"
 #include "support/small_agent.h"
 
 namespace {
@@ -55,12 +53,6 @@ namespace {
 
 constexpr uint32_t kWorldSize = 3;
 constexpr size_t kMostRequests = 64;
-
-void Check(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
 
 // The ranks of a node, PMIx between them and the agent, and the chief.
 class Played {
@@ -161,12 +153,6 @@ class Played {
 
 }  // namespace
 }  // namespace autodist::agent
-
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  signal(SIGPIPE, SIG_IGN);
-  autodist::rpc::SilenceLogs();
-  return 0;
-}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace autodist::agent;

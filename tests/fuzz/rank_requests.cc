@@ -2,17 +2,15 @@
 // the agent keeps of them stays within its limit. The input is a sequence of records: a byte that
 // chooses what happens, and for a call its length and its bytes.
 #include <google/protobuf/io/coded_stream.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <condition_variable>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <list>
 #include <mutex>
 #include <string>
 
+#include "fuzz/check.h"
 #include "rpc/settings.h"
 #include "support/small_agent.h"
 
@@ -22,12 +20,6 @@ namespace {
 constexpr uint32_t kLongestRequest = 1 << 20;
 constexpr size_t kMostCalls = 64;
 constexpr std::chrono::seconds kLimit{5};
-
-void Check(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
 
 // The ranks of a node, and the chief.
 class Played {
@@ -92,12 +84,6 @@ class Played {
 
 }  // namespace
 }  // namespace autodist::agent
-
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  signal(SIGPIPE, SIG_IGN);
-  autodist::rpc::SilenceLogs();
-  return 0;
-}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace autodist::agent;

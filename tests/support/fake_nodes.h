@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "launch/launcher.h"
+#include "support/idle_link.h"
 #include "support/turned_loop.h"
 
 namespace autodist::test {
@@ -245,24 +246,11 @@ class FakeAgent {
   std::atomic<uint64_t> acknowledged_ = 0;
 };
 
-class FakeLink final : public launch::NodeLink {
+class FakeLink final : public IdleLink {
  public:
   FakeLink(TurnedLoop& loop, FakeAgent& agent) : loop_(loop), agent_(agent) {}
   ~FakeLink() override { FakeLink::EndSession(); }
 
-  Status Sync(launch::FolderSync&, const std::stop_token&) override { return OkStatus(); }
-  Result<v1::PrepareResponse> Prepare(const v1::PrepareRequest&, base::Deadline,
-                                      const std::stop_token&) override {
-    return v1::PrepareResponse();
-  }
-  Result<v1::OpenPortsResponse> OpenPorts(const v1::OpenPortsRequest&, base::Deadline,
-                                          const std::stop_token&) override {
-    return v1::OpenPortsResponse();
-  }
-  Result<v1::TryPortsResponse> TryPorts(const v1::TryPortsRequest&, base::Deadline,
-                                        const std::stop_token&) override {
-    return v1::TryPortsResponse();
-  }
   void OpenSession(launch::SessionListener& listener) override {
     agent_.Open(listener);
     session_ = agent_.session_;

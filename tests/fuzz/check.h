@@ -1,0 +1,16 @@
+// What must hold in a fuzzer.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace autodist {
+
+// libFuzzer takes it for a crash.
+inline void Check(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "%s\n", what);
+  std::abort();
+}
+
+}  // namespace autodist

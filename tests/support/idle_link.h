@@ -1,0 +1,26 @@
+// A link to a node that has nothing to prepare or to find out: for tests of what is said in
+// sessions.
+#pragma once
+
+#include "launch/node_link.h"
+
+namespace autodist::test {
+
+class IdleLink : public launch::NodeLink {
+ public:
+  Status Sync(launch::FolderSync&, const std::stop_token&) override { return OkStatus(); }
+  Result<v1::PrepareResponse> Prepare(const v1::PrepareRequest&, base::Deadline,
+                                      const std::stop_token&) override {
+    return v1::PrepareResponse();
+  }
+  Result<v1::OpenPortsResponse> OpenPorts(const v1::OpenPortsRequest&, base::Deadline,
+                                          const std::stop_token&) override {
+    return v1::OpenPortsResponse();
+  }
+  Result<v1::TryPortsResponse> TryPorts(const v1::TryPortsRequest&, base::Deadline,
+                                        const std::stop_token&) override {
+    return v1::TryPortsResponse();
+  }
+};
+
+}  // namespace autodist::test
