@@ -11,6 +11,7 @@
 #include "cli/bench_options.h"
 #include "cli/commands.h"
 #include "cli/program_options.h"
+#include "cli/values.h"
 #include "launch/bench_program.h"
 #include "launch/sync_source.h"
 #include "reach/this_machine.h"
@@ -98,29 +99,27 @@ void AddMeasurements(CLI::App& app, BenchOptions& options) {
   app.add_option("--collective", options.collectives,
                  "Only these: all-reduce, all-gather, reduce-scatter, broadcast")
       ->delimiter(',')
-      ->check(CLI::IsMember(CollectiveNames()));
+      ->check(OneOf(CollectiveNames()));
   app.add_option("--from", options.from, "The smallest size, in bytes; 4K, 1M")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(Size())
       ->default_str("8");
-  app.add_option("--to", options.to, "The largest size")
-      ->transform(CLI::AsSizeValue(false))
-      ->default_str("1G");
+  app.add_option("--to", options.to, "The largest size")->transform(Size())->default_str("1G");
   app.add_option("--factor", options.factor, "From one size to the next")
-      ->check(CLI::Range(2, 1 << 20))
+      ->check(WholeNumber(2, 1 << 20))
       ->capture_default_str();
   app.add_option("--iterations", options.iterations, "Calls that are timed, at most")
-      ->check(CLI::Range(1, 1'000'000))
+      ->check(WholeNumber(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--warmup", options.warmup, "Calls before them, at most")
-      ->check(CLI::Range(0, 1'000'000))
+      ->check(WholeNumber(0, 1'000'000))
       ->capture_default_str();
   app.add_option("--budget", options.budget_s,
                  "Seconds for the timed calls of a size; large sizes get fewer calls, one at least")
-      ->check(CLI::Range(0.001, 3600.0))
+      ->check(Seconds(0.001))
       ->capture_default_str();
   app.add_option("--backend", options.backend,
                  "nccl, gloo, or auto: NCCL where every node has GPUs in the spec")
-      ->check(CLI::IsMember({"auto", "nccl", "gloo"}))
+      ->check(OneOf({"auto", "nccl", "gloo"}))
       ->capture_default_str();
   app.add_option("--csv", options.csv_file, "Write the rows to this file, too")->check(NotEmpty());
 }
@@ -129,12 +128,13 @@ void AddMeasurements(CLI::App& app, BenchOptions& options) {
 
 Command AddBench(CLI::App& app) {
   auto options = std::make_shared<BenchCommand>();
-  AddNodesOptions(app, options->nodes);
-  AddFanOut(app, options->nodes);
+  AddSpec(app, options->nodes);
   AddMeasurements(app, options->bench);
   app.add_option("--log-dir", options->log_dir, "Where the job's folder with its logs is made")
       ->check(NotEmpty())
       ->capture_default_str();
+  AddFanOut(app, options->nodes);
+  AddAgent(app, options->nodes);
   app.footer(R"(
 Measures how fast data goes between the devices of the spec: all-reduce, all-gather, reduce-scatter
 and broadcast, of sizes from 8 bytes to a gigabyte, by NCCL or Gloo. Prints times and bandwidths as

@@ -96,7 +96,8 @@ int Clean(const NodesOptions& options) {
 
 Command AddClean(CLI::App& app) {
   auto options = std::make_shared<NodesOptions>();
-  AddNodesOptions(app, *options);
+  AddSpec(app, *options);
+  AddAgent(app, *options);
   app.footer(R"(
 Ends, on every node at the same time, what jobs of yours have left there whose autodist is gone: the
 agent, the ranks and all they have started, and their folder. The nodes do so by themselves

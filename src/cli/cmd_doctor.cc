@@ -62,10 +62,12 @@ int Doctor(const DoctorOptions& options) {
 
 Command AddDoctor(CLI::App& app, const std::vector<std::string>& program) {
   auto options = std::make_shared<DoctorOptions>();
-  AddNodesOptions(app, options->nodes);
-  AddFanOut(app, options->nodes);
+  app.prefix_command();
+  AddSpec(app, options->nodes);
   AddProgramOptions(app, options->program);
   app.add_flag("--json", options->json, "Print the findings as JSON");
+  AddFanOut(app, options->nodes);
+  AddAgent(app, options->nodes);
   app.footer(R"(
 Looks at every node at the same time, starts no rank, and tells everything that would keep a run
 from working, with what to do about it. With the program of the run after '--' it also looks whether

@@ -8,6 +8,7 @@
 #include "base/write_file.h"
 #include "cli/commands.h"
 #include "cli/program_options.h"
+#include "cli/values.h"
 #include "reach/host_facts.h"
 #include "reach/this_machine.h"
 #include "spec/host_list.h"
@@ -140,7 +141,7 @@ Command AddInit(CLI::App& app) {
   app.add_option("--key-file", options->login.key_file, "Private key to log in with");
   app.add_option("--user", options->login.username, "User to log in as, where a host names none");
   app.add_option("--port", options->login.port, "Port of the SSH servers")
-      ->check(CLI::Range(1, 65535));
+      ->check(WholeNumber(1, 65535));
   app.add_option("--output", options->output, "Write the spec to this file; default: stdout");
   app.add_flag("--force", options->force, "Replace the file if it exists");
   app.add_flag("--offline", options->offline, "Ask no host for its devices");

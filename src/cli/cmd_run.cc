@@ -1,7 +1,4 @@
 // autodist run [options] -- PROGRAM [ARGUMENTS]
-#include <signal.h>
-#include <string.h>
-
 #include <chrono>
 #include <cstdio>
 
@@ -13,6 +10,8 @@
 #include "chief/run_job.h"
 #include "cli/commands.h"
 #include "cli/program_options.h"
+#include "cli/run_options.h"
+#include "cli/values.h"
 #include "launch/sync_source.h"
 #include "plan/plan_text.h"
 #include "reach/this_machine.h"
@@ -22,64 +21,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-double InSeconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }
-
-struct RunOptions {
-  ProgramOptions program;
-  NodesOptions nodes;
-  std::string log_dir = "autodist-runs";
-  double grace_s = InSeconds(launch::LaunchOptions().grace);
-  double lease_s = InSeconds(launch::LaunchOptions().lease);
-  double timeout_s = 0;
-  double hang_timeout_s = 0;
-  std::string on_hang = "stop";
-  std::string stop_signal = "TERM";
-  uint64_t spool = launch::LaunchOptions().spool_limit;
-  uint32_t max_restarts = 0;
-  uint32_t min_nodes = 0;
-  std::string nccl_debug;
-  bool no_affinity = false;
-  bool no_preflight = false;
-  bool sync = false;
-  bool detach = false;
-  bool dry_run = false;
-  bool json = false;
-  bool show_values = false;
-};
-
 milliseconds ToMilliseconds(double seconds) {
   return std::chrono::duration_cast<milliseconds>(std::chrono::duration<double>(seconds));
-}
-
-// 0: there is no such signal. With or without "SIG", or as a number.
-int SignalNumber(std::string name) {
-  if (name.starts_with("SIG")) name.erase(0, 3);
-  for (int signal = 1; signal < NSIG; ++signal) {
-    const char* known = sigabbrev_np(signal);
-    if (name == std::to_string(signal) || (known && name == known)) return signal;
-  }
-  return 0;
-}
-
-CLI::Validator SignalName() {
-  return CLI::Validator(
-      [](const std::string& text) {
-        return SignalNumber(text) != 0 ? std::string() : "'" + text + "' is no signal";
-      },
-      "SIGNAL");
-}
-
-// A number of seconds on the command line; NaN is none.
-CLI::Validator Seconds(double least) {
-  return CLI::Validator(
-      [least](const std::string& text) {
-        constexpr double kMost = 86400;
-        double seconds = 0;
-        const bool right =
-            CLI::detail::lexical_cast(text, seconds) && seconds >= least && seconds <= kMost;
-        return right ? std::string() : "'" + text + "' is not a number of seconds up to 86400";
-      },
-      "SECONDS");
 }
 
 chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& input) {
@@ -112,7 +55,7 @@ int WrongUsage(const std::string& what) {
 int Run(const RunOptions& options) {
   if (options.program.program.command.empty()) {
     return WrongUsage(
-        "no program; it comes after '--', as in: autodist run --spec cluster.yaml -- ./train");
+        "no program; it comes after the options: autodist run --spec cluster.yaml -- ./train");
   }
   if (options.json && !options.dry_run) return WrongUsage("--json goes with --dry-run");
   if (options.show_values && !options.dry_run) {
@@ -159,71 +102,12 @@ int Run(const RunOptions& options) {
   return chief::RunJob(*plan, std::move(job));
 }
 
-// What happens when something breaks, or takes too long.
-void AddFaultOptions(CLI::App& app, RunOptions& options) {
-  app.add_option("--grace", options.grace_s,
-                 "Seconds between SIGTERM and SIGKILL when ranks are stopped")
-      ->check(Seconds(0))
-      ->capture_default_str();
-  app.add_option("--lease", options.lease_s,
-                 "Seconds after which a node that hears nothing from here ends its ranks")
-      ->check(Seconds(1))
-      ->capture_default_str();
-  app.add_option("--stop-signal", options.stop_signal,
-                 "Asks ranks to end, in place of SIGTERM: INT, USR1, ...")
-      ->check(SignalName())
-      ->capture_default_str();
-  app.add_option("--timeout", options.timeout_s, "Seconds after which the job is stopped")
-      ->check(Seconds(0));
-  app.add_option("--max-restarts", options.max_restarts,
-                 "How often the job is started again when a rank fails or a node is lost")
-      ->capture_default_str();
-  app.add_option("--min-nodes", options.min_nodes,
-                 "Go on with this many nodes where others are lost: the job starts again with a "
-                 "smaller world size, and takes nodes back at the next restart");
-  app.add_option("--hang-timeout", options.hang_timeout_s,
-                 "Seconds without output of any rank after which the ranks' stacks are recorded")
-      ->check(Seconds(0));
-  app.add_option("--on-hang", options.on_hang, "What to do then: stop, or only warn")
-      ->check(CLI::IsMember({"stop", "warn"}))
-      ->capture_default_str();
-  app.add_option("--spool", options.spool,
-                 "Bytes of output kept per rank on its node while none can be sent, "
-                 "before the rank has to wait; 1G, 500M")
-      ->transform(CLI::AsSizeValue(false))
-      ->default_str("1G");
-}
-
 }  // namespace
 
 Command AddRun(CLI::App& app, const std::vector<std::string>& program) {
   auto options = std::make_shared<RunOptions>();
-  AddNodesOptions(app, options->nodes);
-  AddFanOut(app, options->nodes);
-  app.add_option("--log-dir", options->log_dir,
-                 "Where each job's folder with its ranks' output is made")
-      ->check(NotEmpty())
-      ->capture_default_str();
-  AddProgramOptions(app, options->program);
-  AddFaultOptions(app, *options);
-  app.add_option("--nccl-debug", options->nccl_debug,
-                 "What NCCL logs in every rank; INFO and TRACE go to the ranks' stderr")
-      ->check(CLI::IsMember({"VERSION", "WARN", "INFO", "TRACE"}));
-  app.add_flag("--no-affinity", options->no_affinity,
-               "Let ranks run on any CPU; default: a rank on a GPU runs on the CPUs of the GPU's "
-               "NUMA node");
-  app.add_flag("--sync", options->sync,
-               "First copy what has changed in this folder to the other nodes, apart from what "
-               ".gitignore and .autodistignore name; deletes nothing there");
-  app.add_flag("--detach", options->detach,
-               "Return once the ranks run; `autodist ps`, attach, logs and stop reach the job");
-  app.add_flag("--no-preflight", options->no_preflight,
-               "Start the ranks without comparing the nodes' files, addresses and folders first");
-  app.add_flag("--dry-run", options->dry_run, "Print the plan, start nothing");
-  app.add_flag("--json", options->json, "With --dry-run: the plan as JSON");
-  app.add_flag("--show-values", options->show_values,
-               "With --dry-run: also the python_venv and the values of variables that you have "
-               "given, apart from those whose names tell of secrets");
+  app.prefix_command();
+  AddRunOptions(app, *options);
   app.footer(R"(
 The program and its arguments come after '--' and reach every rank byte for byte, except that
 {rank}, {local_rank}, {node_rank}, {world_size}, {local_world_size}, {node_count}, {master_addr} and

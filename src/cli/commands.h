@@ -35,13 +35,4 @@ inline int Fail(const Status& status, int exit_code) {
   return exit_code;
 }
 
-// Refuses the empty text, which an unset shell variable leaves.
-inline CLI::Validator NotEmpty() {
-  return CLI::Validator(
-      [](const std::string& text) {
-        return text.empty() ? std::string("the value is empty") : std::string();
-      },
-      "");
-}
-
 }  // namespace autodist::cli

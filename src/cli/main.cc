@@ -5,9 +5,14 @@
 #include <cstdio>
 #include <exception>
 #include <map>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "base/fd.h"
+#include "cli/command_line.h"
 #include "cli/commands.h"
+#include "cli/help_text.h"
 #include "rpc/settings.h"
 
 namespace autodist::cli {
@@ -32,16 +37,12 @@ Exit code of run: that of the first rank that failed, 128+n if a signal ended it
 the program cannot be executed or found; 125 if a node cannot run the job or was lost; 2 for wrong
 usage or a wrong spec; 130 after Ctrl-C.)";
 
-int Main(int argc, char** argv) {
-  // What follows "--" is the user's program, passed on untouched.
-  char** const end = argv + argc;
-  char** const dashes =
-      std::find_if(argv, end, [](const char* word) { return std::string_view(word) == "--"; });
-  const std::vector<std::string> program(dashes == end ? end : dashes + 1, end);
-
+int Main(const std::vector<std::string>& words) {
   CLI::App app("Runs one training program on every device of many machines, as plainly as on one.",
                "autodist");
-  app.set_version_flag("--version", "autodist " AUTODIST_VERSION);
+  app.formatter(std::make_shared<HelpText>(TerminalWidth()));
+  CommandLine line;
+  app.set_version_flag("-V,--version", "autodist " AUTODIST_VERSION);
   app.footer(kExamples);
   app.require_subcommand(1);
 
@@ -51,8 +52,9 @@ int Main(int argc, char** argv) {
     CLI::App* command = app.add_subcommand(name, purpose);
     commands[command] = add_options(*command, more...);
   };
-  add("run", "Run a program on every device of a spec's nodes", AddRun, program);
-  add("doctor", "Find out what would keep a run from working, on all nodes", AddDoctor, program);
+  add("run", "Run a program on every device of a spec's nodes", AddRun, line.program);
+  add("doctor", "Find out what would keep a run from working, on all nodes", AddDoctor,
+      line.program);
   add("bench", "Measure how fast data goes between the devices", AddBench);
   add("validate", "Check a resource spec", AddValidate);
   add("init", "Write a resource spec from a list of hosts", AddInit);
@@ -63,10 +65,15 @@ int Main(int argc, char** argv) {
   add("stop", "End a job", AddStop);
   add("clean", "End what jobs have left on nodes", AddClean);
   add("dialects", "List what each framework's programs are told, and how", AddDialects);
+  auto read = ReadCommandLine(app, words);
+  if (!read.ok()) return Fail(read.status(), kExitUsage);
+  line = *std::move(read);
   try {
-    app.parse(static_cast<int>(dashes - argv), argv);
+    app.parse(std::vector<std::string>(line.words.rbegin(), line.words.rend()));
+  } catch (const CLI::Success& asked) {
+    return app.exit(asked);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kExitUsage;
+    return Fail(WhyRefused(app, error), kExitUsage);
   }
   return commands.at(app.get_subcommands().front())();
 }
@@ -80,7 +87,7 @@ int main(int argc, char** argv) {
   signal(SIGXFSZ, SIG_IGN);
   autodist::rpc::SilenceLogs();
   try {
-    return autodist::cli::Main(argc, argv);
+    return autodist::cli::Main({argv + std::min(argc, 1), argv + argc});
   } catch (const std::exception& error) {
     std::fprintf(stderr, "autodist: internal error: %s\n", error.what());
     return 125;

@@ -5,6 +5,8 @@
 #include <map>
 
 #include "base/quantity.h"
+#include "cli/help_text.h"
+#include "cli/values.h"
 #include "reach/resolve.h"
 #include "reach/this_machine.h"
 #include "spec/yaml_reader.h"
@@ -62,18 +64,26 @@ std::string SizeOf(const spec::ResourceSpec& spec) {
   return base::Count(spec.nodes.size(), "node") + ", " + base::Count(ranks, "rank");
 }
 
-void AddNodesOptions(CLI::App& app, NodesOptions& options) {
+void AddSpec(CLI::App& app, NodesOptions& options) {
   app.add_option("--spec", options.spec_file,
                  "The resource spec; without it, this machine alone, one rank per GPU")
-      ->check(NotEmpty());
+      ->check(NotEmpty())
+      ->type_name("FILE")
+      ->group(group::kWhere);
+}
+
+void AddAgent(CLI::App& app, NodesOptions& options) {
   app.add_option("--agent", options.agent,
-                 "The agent program to use; default: autodist-agent beside autodist");
+                 "The agent program to use; default: autodist-agent beside autodist")
+      ->type_name("FILE")
+      ->group(group::kExpert);
 }
 
 void AddFanOut(CLI::App& app, NodesOptions& options) {
   app.add_option("--fan-out", options.fan_out, "Nodes reached at the same time")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
+      ->check(WholeNumber(1, 4096))
+      ->capture_default_str()
+      ->group(group::kExpert);
 }
 
 Status CheckChiefIsHere(const v1::LaunchPlan& plan) {
@@ -81,26 +91,34 @@ Status CheckChiefIsHere(const v1::LaunchPlan& plan) {
 }
 
 void AddProgramOptions(CLI::App& app, ProgramOptions& options) {
-  app.add_option("--per", options.program.kind,
-                 "How often the program is started: once per device; once per node, where it "
-                 "starts the node's ranks itself (torchrun); once per job, on the chief (mpirun)")
-      ->transform(CLI::CheckedTransformer(kKinds).description("device|node|job"))
-      ->default_str("device");
+  app.add_option_function<std::string>(
+         "--per", [&options](const std::string& kind) { options.program.kind = kKinds.at(kind); },
+         "How often the program is started: once per device; once per node, where it "
+         "starts the node's ranks itself (torchrun); once per job, on the chief (mpirun)")
+      ->check(OneOf({"device", "node", "job"}))
+      ->default_str("device")
+      ->group(group::kWhat);
   app.add_option("--dialect", options.program.dialects,
                  "Whose variables tell the ranks who they are, with commas between: torch, paddle, "
                  "jax, ... (`autodist dialects`); default: the launcher's, or torch")
       ->delimiter(',')
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->type_name("NAMES")
+      ->group(group::kWhat);
   app.add_option("--master-port", options.program.master_port,
-                 "Port of the ranks' rendezvous on the chief; default: one that is free");
+                 "Port of the ranks' rendezvous on the chief; default: one that is free")
+      ->check(WholeNumber(1, 65535))
+      ->group(group::kWhat);
   app.add_option("--env", options.env, "A variable for all processes on every node, as it is")
       ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->group(group::kEnvironment);
   app.add_option("--pass-env", options.pass_env,
                  "A variable that all processes get from this environment, for secrets: its value "
                  "is never shown")
       ->type_name("NAME")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->group(group::kEnvironment);
 }
 
 Result<chief::Program> ProgramOf(const ProgramOptions& options) {

@@ -27,9 +27,8 @@ struct NodesOptions {
   uint32_t fan_out = launch::LaunchOptions().fan_out;
 };
 
-// --spec and --agent.
-void AddNodesOptions(CLI::App& app, NodesOptions& options);
-// --fan-out.
+void AddSpec(CLI::App& app, NodesOptions& options);
+void AddAgent(CLI::App& app, NodesOptions& options);
 void AddFanOut(CLI::App& app, NodesOptions& options);
 
 // kInvalidArgument: the plan's chief is another machine.

@@ -1,0 +1,150 @@
+#include "cli/command_line.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/did_you_mean.h"
+
+namespace autodist::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Status Refuse(const std::string& what, const std::string& remedy) {
+  return WithRemedy(Error(StatusCode::kInvalidArgument, what), remedy);
+}
+
+bool IsOption(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
+
+std::string WithoutValue(const std::string& word) { return word.substr(0, word.find('=')); }
+
+const CLI::App* CommandOf(const CLI::App& app, const std::string& name) {
+  const auto named =
+      app.get_subcommands([&](const CLI::App* it) { return it->get_name() == name; });
+  return named.empty() ? nullptr : named.front();
+}
+
+Words CommandNames(const CLI::App& app) {
+  Words names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+Words OptionNames(const CLI::App& command) {
+  Words names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+const CLI::Option* Find(const CLI::App& command, const std::string& word) {
+  if (const auto* option = command.get_option_no_throw(WithoutValue(word))) return option;
+  // -n4
+  return word.starts_with("--") ? nullptr : command.get_option_no_throw(word.substr(0, 2));
+}
+
+std::string Help(const std::string& command) { return "`autodist " + command + " --help`"; }
+
+Status UnknownCommand(const CLI::App& app, const std::string& word) {
+  const std::string what = "there is no command '" + word + "'";
+  const std::string nearest = base::Nearest(word, CommandNames(app));
+  if (!nearest.empty()) return Refuse(what, "did you mean `autodist " + nearest + "`?");
+  return Refuse(what, "to start a program: autodist run -- " + word +
+                          "; `autodist --help` lists the commands");
+}
+
+// An option before the command.
+Status MisplacedOption(const CLI::App& app, const std::string& word) {
+  const std::string what = "'" + word + "' stands before the command";
+  Words having;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (Find(*command, word))
+      having.push_back("`autodist " + command->get_name() + " " + word + "`");
+  }
+  if (having.empty()) return Refuse(what, "`autodist --help` lists the commands");
+  return Refuse(what, "write it after: " + base::Alternatives(having));
+}
+
+Status UnknownOption(const CLI::App& app, const CLI::App& command, const std::string& word) {
+  const std::string& name = command.get_name();
+  const std::string what = name + " has no option '" + WithoutValue(word) + "'";
+  const std::string nearest = base::Nearest(WithoutValue(word), OptionNames(command));
+  if (!nearest.empty()) return Refuse(what, "did you mean " + nearest + "? " + Help(name));
+  for (const CLI::App* other : app.get_subcommands({})) {
+    if (Find(*other, word)) return Refuse(what, "`autodist " + other->get_name() + "` has");
+  }
+  return Refuse(
+      what,
+      Help(name) + " lists its options" +
+          (command.get_prefix_command() ? "; options of your program come after the program" : ""));
+}
+
+// `found`: where the program begins, in words that may have a "--" further on.
+Status CheckBeginning(const Words& words, Words::const_iterator found, bool dashes) {
+  if (!dashes) return OkStatus();
+  const std::string& word = *found;
+  const std::string what = "'" + word + "' stands before '--'";
+  if (word.ends_with(".yaml") || word.ends_with(".yml")) {
+    return Refuse(what, "a spec comes after --spec: autodist " + words.front() + " --spec " + word);
+  }
+  return Refuse(what, "after '--' comes the program, before it only options");
+}
+
+}  // namespace
+
+Result<CommandLine> ReadCommandLine(const CLI::App& app, const Words& words) {
+  const auto dashes = std::ranges::find(words, "--");
+  CommandLine line{{words.begin(), dashes}, {}};
+  if (dashes != words.end()) line.program.assign(dashes + 1, words.end());
+  Words& own = line.words;
+  if (own.empty() && !line.program.empty()) {
+    return Refuse("there is no command before '--'", "to start a program: autodist run -- ...");
+  }
+  if (own.empty()) own = {"--help"};
+  if (own.front() == "help") {
+    std::ranges::rotate(own, own.begin() + 1);
+    own.back() = "--help";
+  }
+  if (IsOption(own.front())) {
+    if (Find(app, own.front())) return line;
+    return MisplacedOption(app, own.front());
+  }
+  const CLI::App* command = CommandOf(app, own.front());
+  if (!command) return UnknownCommand(app, own.front());
+
+  for (auto word = own.cbegin() + 1; word != own.cend(); ++word) {
+    if (!IsOption(*word)) {
+      if (!command->get_prefix_command()) continue;
+      AD_RETURN_IF_ERROR(CheckBeginning(own, word, dashes != words.end()));
+      line.program.assign(word, own.cend());
+      own.erase(word, own.cend());
+      break;
+    }
+    const CLI::Option* option = Find(*command, *word);
+    if (!option) return UnknownOption(app, *command, *word);
+    const bool takes_next = option->get_items_expected_max() > 0 && *word == WithoutValue(*word) &&
+                            std::next(word) != own.cend() &&
+                            (option->get_items_expected_min() > 0 || !IsOption(*std::next(word)));
+    if (takes_next) ++word;
+  }
+  return line;
+}
+
+Status WhyRefused(const CLI::App& app, const CLI::ParseError& error) {
+  const auto commands = app.get_subcommands();
+  const std::string name = commands.empty() ? "" : commands.front()->get_name();
+  std::string what = error.what();
+  if (const auto* missing = dynamic_cast<const CLI::ArgumentMismatch*>(&error)) {
+    what = std::string(missing->what());
+    what = what.substr(0, what.find(':')) + " needs a value";
+  } else if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
+    Words extra = app.remaining(true);
+    what = "too many words: '" + (extra.empty() ? "" : extra.front()) + "'";
+  } else if (dynamic_cast<const CLI::RequiredError*>(&error)) {
+    what = "which " + what.substr(0, what.find(' ')) + "?";
+  }
+  return Refuse(name.empty() ? what : name + ": " + what, Help(name) + " explains its words");
+}
+
+}  // namespace autodist::cli

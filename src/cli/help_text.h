@@ -1,0 +1,40 @@
+// What --help prints, as wide as the terminal is.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace autodist::cli {
+
+// Of the options of a command.
+namespace group {
+inline constexpr char kWhere[] = "Where";
+inline constexpr char kWhat[] = "What";
+inline constexpr char kEnvironment[] = "Environment";
+inline constexpr char kFailure[] = "Failure";
+inline constexpr char kOutput[] = "Output";
+inline constexpr char kFiles[] = "Files";
+inline constexpr char kExpert[] = "For experts";
+}  // namespace group
+
+class HelpText final : public CLI::Formatter {
+ public:
+  explicit HelpText(size_t width) : width_(width) {}
+
+ protected:
+  std::string make_usage(const CLI::App* app, std::string name) const override;
+  std::string make_option(const CLI::Option* option, bool is_positional) const override;
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override;
+  std::string make_subcommand(const CLI::App* command) const override;
+  std::string make_footer(const CLI::App* app) const override;
+
+ private:
+  std::string Entry(const std::string& name, const std::string& text) const;
+
+  const size_t width_;  // characters
+};
+
+// Of the terminal at stdout; 100 where there is none.
+size_t TerminalWidth();
+
+}  // namespace autodist::cli

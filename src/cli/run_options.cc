@@ -1,0 +1,109 @@
+#include "cli/run_options.h"
+
+#include "cli/help_text.h"
+#include "cli/values.h"
+
+namespace autodist::cli {
+namespace {
+
+constexpr uint64_t kMostRestarts = 1'000'000;
+constexpr uint64_t kMostNodes = 1'000'000;
+
+// What happens when something breaks, or takes too long.
+void AddFailureOptions(CLI::App& app, RunOptions& options) {
+  app.add_option("--max-restarts", options.max_restarts,
+                 "How often the job is started again when a rank fails or a node is lost")
+      ->check(WholeNumber(0, kMostRestarts))
+      ->capture_default_str()
+      ->group(group::kFailure);
+  app.add_option("--min-nodes", options.min_nodes,
+                 "Go on with this many nodes where others are lost: the job starts again with a "
+                 "smaller world size, and takes nodes back at the next restart")
+      ->check(WholeNumber(1, kMostNodes))
+      ->group(group::kFailure);
+  app.add_option("--timeout", options.timeout_s, "Seconds after which the job is stopped")
+      ->check(Seconds(0))
+      ->group(group::kFailure);
+  app.add_option("--hang-timeout", options.hang_timeout_s,
+                 "Seconds without output of any rank after which the ranks' stacks are recorded")
+      ->check(Seconds(0))
+      ->group(group::kFailure);
+  app.add_option("--on-hang", options.on_hang, "What to do then: stop, or only warn")
+      ->check(OneOf({"stop", "warn"}))
+      ->capture_default_str()
+      ->group(group::kFailure);
+  app.add_option("--grace", options.grace_s,
+                 "Seconds between SIGTERM and SIGKILL when ranks are stopped")
+      ->check(Seconds(0))
+      ->capture_default_str()
+      ->group(group::kFailure);
+  app.add_option("--stop-signal", options.stop_signal,
+                 "Asks ranks to end, in place of SIGTERM: INT, USR1, ...")
+      ->check(SignalName())
+      ->capture_default_str()
+      ->group(group::kFailure);
+  app.add_option("--lease", options.lease_s,
+                 "Seconds after which a node that hears nothing from here ends its ranks")
+      ->check(Seconds(1))
+      ->capture_default_str()
+      ->group(group::kFailure);
+}
+
+void AddOutputOptions(CLI::App& app, RunOptions& options) {
+  app.add_option("--log-dir", options.log_dir,
+                 "Where each job's folder with its ranks' output is made")
+      ->check(NotEmpty())
+      ->capture_default_str()
+      ->type_name("FOLDER")
+      ->group(group::kOutput);
+  app.add_flag("--detach", options.detach,
+               "Return once the ranks run; `autodist ps`, attach, logs and stop reach the job")
+      ->group(group::kOutput);
+  app.add_option("--nccl-debug", options.nccl_debug,
+                 "What NCCL logs in every rank: VERSION, WARN, INFO or TRACE; the last two go to "
+                 "the ranks' stderr")
+      ->check(OneOf({"VERSION", "WARN", "INFO", "TRACE"}))
+      ->type_name("LEVEL")
+      ->group(group::kOutput);
+  app.add_flag("--dry-run", options.dry_run, "Print the plan, start nothing")
+      ->group(group::kOutput);
+  app.add_flag("--json", options.json, "With --dry-run: the plan as JSON")->group(group::kOutput);
+  app.add_flag("--show-values", options.show_values,
+               "With --dry-run: also the python_venv and the values of variables that you have "
+               "given, apart from those whose names tell of secrets")
+      ->group(group::kOutput);
+}
+
+void AddExpertOptions(CLI::App& app, RunOptions& options) {
+  AddFanOut(app, options.nodes);
+  AddAgent(app, options.nodes);
+  app.add_option("--spool", options.spool,
+                 "Bytes of output kept per rank on its node while none can be sent, "
+                 "before the rank has to wait; 1G, 500M")
+      ->transform(Size())
+      ->default_str("1G")
+      ->group(group::kExpert);
+  app.add_flag("--no-affinity", options.no_affinity,
+               "Let ranks run on any CPU; default: a rank on a GPU runs on the CPUs of the GPU's "
+               "NUMA node")
+      ->group(group::kExpert);
+  app.add_flag("--no-preflight", options.no_preflight,
+               "Start the ranks without comparing the nodes' files, addresses and folders first")
+      ->group(group::kExpert);
+}
+
+}  // namespace
+
+void AddRunOptions(CLI::App& app, RunOptions& options) {
+  AddSpec(app, options.nodes);
+  AddProgramOptions(app, options.program);
+  AddFailureOptions(app, options);
+  AddOutputOptions(app, options);
+  app.add_flag("--sync", options.sync,
+               "First copy what has changed in this folder to the other nodes, apart from what "
+               ".gitignore and .autodistignore name; deletes nothing there")
+      ->group(group::kFiles);
+  AddExpertOptions(app, options);
+}
+
+}  // namespace autodist::cli

@@ -1,0 +1,44 @@
+// The options of `autodist run`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "cli/program_options.h"
+#include "launch/launch_options.h"
+
+namespace autodist::cli {
+
+inline double InSeconds(std::chrono::milliseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+struct RunOptions {
+  ProgramOptions program;
+  NodesOptions nodes;
+  std::string log_dir = "autodist-runs";
+  double grace_s = InSeconds(launch::LaunchOptions().grace);
+  double lease_s = InSeconds(launch::LaunchOptions().lease);
+  double timeout_s = 0;
+  double hang_timeout_s = 0;
+  std::string on_hang = "stop";
+  std::string stop_signal = "TERM";
+  uint64_t spool = launch::LaunchOptions().spool_limit;
+  uint32_t max_restarts = 0;
+  uint32_t min_nodes = 0;
+  std::string nccl_debug;
+  bool no_affinity = false;
+  bool no_preflight = false;
+  bool sync = false;
+  bool detach = false;
+  bool dry_run = false;
+  bool json = false;
+  bool show_values = false;
+};
+
+// Fills them as they are parsed; they have to outlive that.
+void AddRunOptions(CLI::App& app, RunOptions& options);
+
+}  // namespace autodist::cli

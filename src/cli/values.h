@@ -1,0 +1,24 @@
+// Checks of values on the command line. What they say is in the words of who typed them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace autodist::cli {
+
+// Refuses the empty text, which an unset shell variable leaves.
+CLI::Validator NotEmpty();
+CLI::Validator OneOf(std::vector<std::string> values);
+CLI::Validator WholeNumber(uint64_t least, uint64_t most);
+// A number of seconds, up to a day.
+CLI::Validator Seconds(double least);
+// Bytes, or 500M, 2G, of 1024 each; made a number of bytes.
+CLI::Validator Size();
+CLI::Validator SignalName();
+
+// 0: there is no such signal. With or without "SIG", or as a number.
+int SignalNumber(std::string name);
+
+}  // namespace autodist::cli
