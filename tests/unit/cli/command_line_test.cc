@@ -1,0 +1,112 @@
+#include "cli/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace autodist::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class CommandLineTest : public testing::Test {
+ protected:
+  CommandLineTest() {
+    CLI::App* run = app_.add_subcommand("run");
+    run->prefix_command();
+    run->add_option("--spec", text_);
+    run->add_option("--lease", text_);
+    run->add_option("-n", text_);
+    run->add_flag("--sync", flag_);
+    CLI::App* logs = app_.add_subcommand("logs");
+    logs->add_option("JOB", text_)->required();
+    logs->add_flag("--follow", flag_);
+    CLI::App* init = app_.add_subcommand("init");
+    init->add_option("--ssh-config", text_)->expected(0, 1);
+    init->add_flag("--slurm", flag_);
+  }
+
+  CommandLine Read(const std::vector<std::string>& words) {
+    const auto line = ReadCommandLine(app_, words);
+    EXPECT_TRUE(line.ok()) << line.status();
+    return line.ok() ? *line : CommandLine();
+  }
+  // What is said of the words, and what to do.
+  std::string Refusal(const std::vector<std::string>& words) {
+    const auto line = ReadCommandLine(app_, words);
+    EXPECT_FALSE(line.ok());
+    return Message(line.status()) + " | " + Remedy(line.status());
+  }
+  // The same of words that are known one by one.
+  std::string WhyParsed(std::vector<std::string> words) {
+    std::ranges::reverse(words);
+    try {
+      app_.parse(words);
+    } catch (const CLI::ParseError& error) {
+      return Message(WhyRefused(app_, error));
+    }
+    return "";
+  }
+
+  CLI::App app_;
+  std::string text_;
+  bool flag_ = false;
+};
+
+TEST_F(CommandLineTest, TheProgramComesAfterDashes) {
+  const CommandLine line = Read({"run", "--spec", "a", "--", "./train", "--spec", "--", "b"});
+  EXPECT_THAT(line.words, ElementsAre("run", "--spec", "a"));
+  EXPECT_THAT(line.program, ElementsAre("./train", "--spec", "--", "b"));
+}
+
+TEST_F(CommandLineTest, TheProgramBeginsAtTheFirstWordThatIsNoOption) {
+  const CommandLine line =
+      Read({"run", "--spec", "a", "--lease=4", "-n4", "--sync", "python", "train.py", "--lease"});
+  EXPECT_THAT(line.words, ElementsAre("run", "--spec", "a", "--lease=4", "-n4", "--sync"));
+  EXPECT_THAT(line.program, ElementsAre("python", "train.py", "--lease"));
+}
+
+TEST_F(CommandLineTest, WordsOfOtherCommandsAreTheirOwn) {
+  const CommandLine line = Read({"logs", "last", "--follow"});
+  EXPECT_THAT(line.words, ElementsAre("logs", "last", "--follow"));
+  EXPECT_THAT(line.program, IsEmpty());
+  EXPECT_THAT(Read({"init", "--ssh-config", "--slurm"}).words,
+              ElementsAre("init", "--ssh-config", "--slurm"));
+}
+
+TEST_F(CommandLineTest, HelpIsHadInSeveralWays) {
+  EXPECT_THAT(Read({}).words, ElementsAre("--help"));
+  EXPECT_THAT(Read({"help"}).words, ElementsAre("--help"));
+  EXPECT_THAT(Read({"help", "run"}).words, ElementsAre("run", "--help"));
+  EXPECT_THAT(Read({"run", "--help"}).words, ElementsAre("run", "--help"));
+}
+
+TEST_F(CommandLineTest, TheNearestCommandIsNamed) {
+  EXPECT_THAT(Refusal({"rnu", "--", "x"}), HasSubstr("did you mean `autodist run`?"));
+  EXPECT_THAT(Refusal({"help", "log"}), HasSubstr("did you mean `autodist logs`?"));
+  EXPECT_THAT(Refusal({"./train"}), HasSubstr("autodist run -- ./train"));
+  EXPECT_THAT(Refusal({"--", "./train"}), HasSubstr("autodist run -- "));
+}
+
+TEST_F(CommandLineTest, TheNearestOptionIsNamed) {
+  EXPECT_THAT(Refusal({"run", "--lese", "4", "x"}), HasSubstr("did you mean --lease?"));
+  EXPECT_THAT(Refusal({"run", "--lese=4", "x"}), HasSubstr("no option '--lese' |"));
+  EXPECT_THAT(Refusal({"logs", "last", "--spec", "a"}), HasSubstr("`autodist run` has"));
+  EXPECT_THAT(Refusal({"--spec", "a", "run"}), HasSubstr("`autodist run --spec`"));
+  EXPECT_THAT(Refusal({"run", "--zzzzzzzzz", "x"}), HasSubstr("after the program"));
+}
+
+TEST_F(CommandLineTest, AWordBeforeDashesIsNoProgram) {
+  EXPECT_THAT(Refusal({"run", "cluster.yaml", "--", "x"}), HasSubstr("--spec cluster.yaml"));
+  EXPECT_THAT(Refusal({"run", "x", "--", "y"}), HasSubstr("'x' stands before '--'"));
+}
+
+TEST_F(CommandLineTest, WhatIsMissingOrTooMuchIsNamed) {
+  EXPECT_EQ(WhyParsed({"logs"}), "logs: which JOB?");
+  EXPECT_EQ(WhyParsed({"logs", "a", "b"}), "logs: too many words: 'b'");
+  EXPECT_EQ(WhyParsed({"run", "--spec"}), "run: --spec needs a value");
+}
+
+}  // namespace
+}  // namespace autodist::cli

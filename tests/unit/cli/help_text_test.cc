@@ -1,0 +1,42 @@
+#include "cli/help_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace autodist::cli {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(HelpTextTest, IsAsWideAsItMayBe) {
+  CLI::App app("Does what it is for.", "autodist");
+  app.formatter(std::make_shared<HelpText>(60));
+  std::string value;
+  app.add_option("--a-name-that-is-longer-than-its-column", value, "short")->type_name("FILE");
+  app.add_option("--option", value, "words that do not all fit into one line, which are many")
+      ->default_str("preset");
+  app.footer(
+      "\nA paragraph of words that do not all fit into one line\nand goes on here.\n\n  an "
+      "example");
+  EXPECT_EQ(app.help().substr(app.help().find("  --a-name")),
+            "  --a-name-that-is-longer-than-its-column FILE\n"
+            "                            short\n"
+            "  --option TEXT             words that do not all fit into\n"
+            "                            one line, which are many\n"
+            "                            [preset]\n"
+            "\n"
+            "A paragraph of words that do not all fit into one line and\n"
+            "goes on here.\n"
+            "\n"
+            "  an example\n");
+}
+
+TEST(HelpTextTest, TheProgramIsInTheUsage) {
+  CLI::App app("", "autodist");
+  app.formatter(std::make_shared<HelpText>(80));
+  app.prefix_command();
+  EXPECT_THAT(app.help(), HasSubstr("autodist [OPTIONS] -- PROGRAM [ARGUMENTS]\n"));
+}
+
+}  // namespace
+}  // namespace autodist::cli
