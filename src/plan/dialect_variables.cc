@@ -55,6 +55,7 @@ std::vector<ExampleVariable> SetOn(const v1::NodePlan& node) {
                                         "OMP_NUM_THREADS",
                                         "PWD",
                                         "TORCH_NCCL_ASYNC_ERROR_HANDLING",
+                                        "PYTHONUNBUFFERED",
                                         "AUTODIST_AGENT_SOCKET"};
   for (const v1::EnvironmentStep& step : node.environment()) {
     if (!step.has_set() || always.contains(step.set().name())) continue;

@@ -98,6 +98,9 @@ void SetDefaults(v1::ProgramKind kind, v1::NodePlan& node) {
   dialect::AddDefault(node, "GLOO_SOCKET_IFNAME").set_on_node("{interface}");
   dialect::AddDefault(node, "TP_SOCKET_IFNAME").set_on_node("{interface}");
   dialect::AddDefault(node, "TORCH_NCCL_ASYNC_ERROR_HANDLING").set_literal("1");
+  // Into a pipe Python would write a page at a time: nothing for minutes, and of a rank that is
+  // killed not its last words.
+  dialect::AddDefault(node, "PYTHONUNBUFFERED").set_literal("1");
   // Several ranks with a thread per core each would fight for the cores.
   if (kind == v1::PROGRAM_KIND_PER_DEVICE && node.devices_size() > 1) {
     dialect::AddDefault(node, "OMP_NUM_THREADS").set_literal("1");

@@ -35,10 +35,11 @@ TEST(PlanTest, VariablesAreSetInTheOrderOfTheirPrecedence) {
       order += step.set().name() + (step.set().unless().empty() ? " " : "? ");
     }
   }
-  EXPECT_EQ(order,
-            "login activate remove X API_TOKEN X NCCL_SOCKET_IFNAME? GLOO_SOCKET_IFNAME? "
-            "TP_SOCKET_IFNAME? TORCH_NCCL_ASYNC_ERROR_HANDLING? OMP_NUM_THREADS? PWD "
-            "AUTODIST_AGENT_SOCKET ");
+  EXPECT_EQ(
+      order,
+      "login activate remove X API_TOKEN X NCCL_SOCKET_IFNAME? GLOO_SOCKET_IFNAME? "
+      "TP_SOCKET_IFNAME? TORCH_NCCL_ASYNC_ERROR_HANDLING? PYTHONUNBUFFERED? OMP_NUM_THREADS? PWD "
+      "AUTODIST_AGENT_SOCKET ");
 }
 
 TEST(PlanTest, TheChiefComesFirstThenTheOrderOfTheSpec) {
