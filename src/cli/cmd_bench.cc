@@ -10,6 +10,7 @@
 #include "chief/run_job.h"
 #include "cli/bench_options.h"
 #include "cli/commands.h"
+#include "cli/nodes_options.h"
 #include "cli/program_options.h"
 #include "cli/values.h"
 #include "launch/bench_program.h"
@@ -76,7 +77,7 @@ Result<chief::JobOptions> BenchJobOptions(const BenchCommand& options, const v1:
 }
 
 int Bench(const BenchCommand& options) {
-  const auto spec = ReadOrDefaultSpec(options.nodes.spec_file);
+  const auto spec = SpecOf(options.nodes);
   if (!spec) return kExitUsage;
   BenchOptions wanted = options.bench;
   if (!wanted.csv_file.empty()) wanted.csv_file = std::filesystem::absolute(wanted.csv_file);
@@ -128,7 +129,7 @@ void AddMeasurements(CLI::App& app, BenchOptions& options) {
 
 Command AddBench(CLI::App& app) {
   auto options = std::make_shared<BenchCommand>();
-  AddSpec(app, options->nodes);
+  AddNodes(app, options->nodes);
   AddMeasurements(app, options->bench);
   app.add_option("--log-dir", options->log_dir, "Where the job's folder with its logs is made")
       ->check(NotEmpty())

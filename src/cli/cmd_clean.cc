@@ -7,7 +7,7 @@
 #include "chief/attempt/exit_codes.h"
 #include "chief/checks/clean.h"
 #include "cli/commands.h"
-#include "cli/program_options.h"
+#include "cli/nodes_options.h"
 #include "launch/bootstrap.h"
 #include "reach/logins.h"
 #include "reach/this_machine.h"
@@ -70,7 +70,7 @@ bool Report(const v1::LaunchPlan& plan, const std::vector<Result<chief::CleanedN
 }
 
 int Clean(const NodesOptions& options) {
-  const auto spec = ReadOrDefaultSpec(options.spec_file);
+  const auto spec = SpecOf(options);
   if (!spec) return kExitUsage;
   const auto plan = chief::PlanJob(*spec, {});
   if (!plan.ok()) return Fail(plan.status(), kExitUsage);
@@ -96,7 +96,7 @@ int Clean(const NodesOptions& options) {
 
 Command AddClean(CLI::App& app) {
   auto options = std::make_shared<NodesOptions>();
-  AddSpec(app, *options);
+  AddNodes(app, *options);
   AddAgent(app, *options);
   app.footer(R"(
 Ends, on every node at the same time, what jobs of yours have left there whose autodist is gone: the

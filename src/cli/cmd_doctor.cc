@@ -7,6 +7,7 @@
 #include "chief/attempt/exit_codes.h"
 #include "chief/checks/doctor.h"
 #include "cli/commands.h"
+#include "cli/nodes_options.h"
 #include "cli/program_options.h"
 #include "diagnosis/diagnose.h"
 #include "diagnosis/diagnosis_text.h"
@@ -31,7 +32,7 @@ struct DoctorOptions {
 bool ShowColours() { return isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr; }
 
 int Doctor(const DoctorOptions& options) {
-  const auto spec = ReadOrDefaultSpec(options.nodes.spec_file);
+  const auto spec = SpecOf(options.nodes);
   if (!spec) return kExitUsage;
   const auto program = ProgramOf(options.program);
   auto plan = program.ok() ? chief::PlanJob(*spec, *program) : program.status();
@@ -63,7 +64,7 @@ int Doctor(const DoctorOptions& options) {
 Command AddDoctor(CLI::App& app, const std::vector<std::string>& program) {
   auto options = std::make_shared<DoctorOptions>();
   app.prefix_command();
-  AddSpec(app, options->nodes);
+  AddNodes(app, options->nodes);
   AddProgramOptions(app, options->program);
   app.add_flag("--json", options->json, "Print the findings as JSON");
   AddFanOut(app, options->nodes);

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/write_file.h"
 #include "cli/commands.h"
-#include "cli/program_options.h"
+#include "cli/nodes_options.h"
 #include "cli/values.h"
 #include "reach/host_facts.h"
 #include "reach/this_machine.h"

@@ -61,7 +61,7 @@ int Run(const RunOptions& options) {
   if (options.show_values && !options.dry_run) {
     return WrongUsage("--show-values goes with --dry-run");
   }
-  const auto spec = ReadOrDefaultSpec(options.nodes.spec_file);
+  const auto spec = SpecOf(options.nodes);
   if (!spec) return kExitUsage;
   if (options.min_nodes > spec->nodes.size()) {
     return WrongUsage("--min-nodes " + std::to_string(options.min_nodes) + ", but the spec has " +

@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "cli/commands.h"
-#include "cli/program_options.h"
+#include "cli/nodes_options.h"
 
 namespace autodist::cli {
 namespace {

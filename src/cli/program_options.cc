@@ -1,15 +1,10 @@
 #include "cli/program_options.h"
 
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 
-#include "base/quantity.h"
 #include "cli/help_text.h"
 #include "cli/values.h"
-#include "reach/resolve.h"
-#include "reach/this_machine.h"
-#include "spec/yaml_reader.h"
 
 namespace autodist::cli {
 namespace {
@@ -43,52 +38,6 @@ Result<std::vector<plan::Variable>> VariablesOf(const ProgramOptions& options) {
 }
 
 }  // namespace
-
-std::optional<spec::ResourceSpec> ReadOrDefaultSpec(const std::string& file) {
-  return file.empty() ? spec::SingleNode(reach::LocalGpus()) : ReadSpec(file);
-}
-
-std::optional<spec::ResourceSpec> ReadSpec(const std::string& file) {
-  spec::ReadOutcome outcome = spec::ReadSpecFile(file);
-  for (const spec::Problem& problem : outcome.problems) {
-    std::fprintf(stderr, "%s\n", problem.ToString().c_str());
-  }
-  return outcome.spec;
-}
-
-std::string SizeOf(const spec::ResourceSpec& spec) {
-  size_t ranks = 0;
-  for (const spec::Node& node : spec.nodes) {
-    ranks += (node.gpus.empty() ? node.cpus : node.gpus).size();
-  }
-  return base::Count(spec.nodes.size(), "node") + ", " + base::Count(ranks, "rank");
-}
-
-void AddSpec(CLI::App& app, NodesOptions& options) {
-  app.add_option("--spec", options.spec_file,
-                 "The resource spec; without it, this machine alone, one rank per GPU")
-      ->check(NotEmpty())
-      ->type_name("FILE")
-      ->group(group::kWhere);
-}
-
-void AddAgent(CLI::App& app, NodesOptions& options) {
-  app.add_option("--agent", options.agent,
-                 "The agent program to use; default: autodist-agent beside autodist")
-      ->type_name("FILE")
-      ->group(group::kExpert);
-}
-
-void AddFanOut(CLI::App& app, NodesOptions& options) {
-  app.add_option("--fan-out", options.fan_out, "Nodes reached at the same time")
-      ->check(WholeNumber(1, 4096))
-      ->capture_default_str()
-      ->group(group::kExpert);
-}
-
-Status CheckChiefIsHere(const v1::LaunchPlan& plan) {
-  return reach::CheckChiefIsHere(plan.nodes(0).address(), plan.nodes(0).data_address());
-}
 
 void AddProgramOptions(CLI::App& app, ProgramOptions& options) {
   app.add_option_function<std::string>(

@@ -1,38 +1,13 @@
-// The spec and the program on the command line, of every command that reaches nodes.
+// The program on the command line, and what it is told.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "chief/plan_job.h"
 #include "cli/commands.h"
-#include "launch/launch_options.h"
-#include "spec/resource_spec.h"
 
 namespace autodist::cli {
-
-// Prints what is wrong with the file, and gives nullopt then.
-std::optional<spec::ResourceSpec> ReadSpec(const std::string& file);
-// The same, where "" means this machine alone.
-std::optional<spec::ResourceSpec> ReadOrDefaultSpec(const std::string& file);
-
-// "2 nodes, 16 ranks".
-std::string SizeOf(const spec::ResourceSpec& spec);
-
-// The nodes, and how they are reached.
-struct NodesOptions {
-  std::string spec_file;
-  std::string agent;
-  uint32_t fan_out = launch::LaunchOptions().fan_out;
-};
-
-void AddSpec(CLI::App& app, NodesOptions& options);
-void AddAgent(CLI::App& app, NodesOptions& options);
-void AddFanOut(CLI::App& app, NodesOptions& options);
-
-// kInvalidArgument: the plan's chief is another machine.
-Status CheckChiefIsHere(const v1::LaunchPlan& plan);
 
 struct ProgramOptions {
   chief::Program program;             // without its variables

@@ -95,7 +95,7 @@ void AddExpertOptions(CLI::App& app, RunOptions& options) {
 }  // namespace
 
 void AddRunOptions(CLI::App& app, RunOptions& options) {
-  AddSpec(app, options.nodes);
+  AddNodes(app, options.nodes);
   AddProgramOptions(app, options.program);
   AddFailureOptions(app, options);
   AddOutputOptions(app, options);

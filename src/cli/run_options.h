@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "cli/nodes_options.h"
 #include "cli/program_options.h"
 #include "launch/launch_options.h"
 

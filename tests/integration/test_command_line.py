@@ -31,6 +31,10 @@ WRONG = [
     ("bench --collective allreduce", "did you mean all-reduce?"),
     ("init", "--hosts"),
     ("help rnu", "`autodist run`"),
+    ("run -n 0 true", "a whole number from 1 to 4096"),
+    ("run -n 2 --hosts localhost true", "--spec, --hosts and -n"),
+    ("run --hosts localhost:x true", "is not a number of devices"),
+    ("run --spec none.yaml true", "autodist init --hosts gpu1,gpu2 --output none.yaml"),
 ]
 
 
@@ -54,6 +58,29 @@ def test_help_is_had_in_several_ways(autodist, words, named):
 def test_a_program_may_follow_the_options(autodist):
     outcome = autodist("run", "--grace", "2", "echo", "hello", "--grace", "3")
     assert outcome.lines() == {0: ["hello --grace 3"]}
+
+
+RANKS = ["sh", "-c", "echo $WORLD_SIZE"]
+
+
+@pytest.mark.parametrize("options", [["-n", "3"], ["-n3"], ["--nproc-per-node", "3"], ["--hosts", "localhost:3"]])
+def test_nodes_without_a_spec(autodist, monkeypatch, options):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setenv("AUTODIST_SPEC", "none.yaml")  # what is given wins
+    assert autodist("run", *options, "--", *RANKS).lines() == {rank: ["3"] for rank in range(3)}
+
+
+def test_a_spec_is_found(autodist, monkeypatch, tmp_path):
+    (tmp_path / "autodist.yaml").write_text("nodes:\n  - address: localhost\n    cpus: [0, 1]\n")
+    (tmp_path / "other.yaml").write_text("nodes:\n  - address: localhost\n    cpus: [0]\n")
+    outcome = autodist("run", "--", *RANKS)
+    assert outcome.lines() == {0: ["2"], 1: ["2"]}
+    assert outcome.err.startswith("autodist: the spec is autodist.yaml, of this folder\n")
+    monkeypatch.setenv("AUTODIST_SPEC", "other.yaml")
+    outcome = autodist("run", "--", *RANKS)
+    assert outcome.lines() == {0: ["1"]}
+    assert outcome.err.startswith("autodist: the spec is other.yaml, of $AUTODIST_SPEC\n")
+    assert "the spec is" not in autodist("run", "--spec", "autodist.yaml", "--", *RANKS).err
 
 
 @pytest.mark.parametrize("value, seen", [(None, "1"), ("yes", "yes"), ("", None)])

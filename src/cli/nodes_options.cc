@@ -1,0 +1,160 @@
+#include "cli/nodes_options.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+
+#include "base/log.h"
+#include "base/quantity.h"
+#include "cli/help_text.h"
+#include "cli/values.h"
+#include "reach/host_facts.h"
+#include "reach/resolve.h"
+#include "reach/this_machine.h"
+#include "spec/host_list.h"
+#include "spec/spec_draft.h"
+#include "spec/yaml_reader.h"
+
+namespace autodist::cli {
+namespace {
+
+constexpr char kSpecVariable[] = "AUTODIST_SPEC";
+constexpr char kSpecHere[] = "autodist.yaml";
+
+Status CheckOnlyOne(const NodesOptions& options) {
+  const int given = (options.spec_file.empty() ? 0 : 1) + (options.hosts.empty() ? 0 : 1) +
+                    (options.ranks ? 1 : 0);
+  if (given < 2) return OkStatus();
+  return WithRemedy(
+      Error(StatusCode::kInvalidArgument, "--spec, --hosts and -n each say which nodes there are"),
+      "give one of them");
+}
+
+Result<spec::ResourceSpec> ThisMachine(std::optional<uint32_t> ranks) {
+  std::vector<uint32_t> gpus = reach::LocalGpus();
+  if (!ranks) return spec::SingleNode(std::move(gpus));
+  if (!gpus.empty() && gpus.size() < *ranks) {
+    return WithRemedy(
+        Error(StatusCode::kInvalidArgument, "-n " + std::to_string(*ranks) +
+                                                ", but this machine has " +
+                                                base::Count(gpus.size(), "GPU")),
+        "for ranks on its CPUs: CUDA_VISIBLE_DEVICES= autodist run -n " + std::to_string(*ranks));
+  }
+  if (!gpus.empty()) gpus.resize(*ranks);
+  spec::ResourceSpec spec = spec::SingleNode(gpus);
+  spec::Node& node = spec.nodes.front();
+  node.cpus.resize(*ranks);
+  std::iota(node.cpus.begin(), node.cpus.end(), 0U);
+  return spec;
+}
+
+void Print(const std::vector<spec::Problem>& problems) {
+  for (const spec::Problem& problem : problems) {
+    std::fprintf(stderr, "%s\n", problem.ToString().c_str());
+  }
+}
+
+std::optional<spec::ResourceSpec> SpecOfHosts(const std::string& hosts) {
+  const spec::HostList list = spec::ParseHosts(hosts);
+  Print(list.problems);
+  if (!list.problems.empty()) return std::nullopt;
+  const spec::SshGroup login;  // as ssh's own configuration has it
+  const auto user = reach::ThisUser();
+  const auto facts =
+      user.ok() ? reach::FactsOf(list.hosts, login, *user, reach::AskHosts::kYes) : user.status();
+  if (!facts.ok()) {
+    base::LogFailure(facts.status());
+    return std::nullopt;
+  }
+  spec::SpecDraft draft = spec::DraftSpec(list.hosts, *facts, login);
+  for (const std::string& warning : draft.warnings) base::Log(base::LogLevel::kWarning, warning);
+  return std::move(draft.spec);
+}
+
+// "": there is none.
+std::string FindSpec() {
+  const char* named = std::getenv(kSpecVariable);
+  if (named && *named) {
+    base::Log(base::LogLevel::kInfo,
+              "the spec is " + std::string(named) + ", of $" + kSpecVariable);
+    return named;
+  }
+  if (access(kSpecHere, F_OK) != 0) return "";
+  base::Log(base::LogLevel::kInfo, "the spec is " + std::string(kSpecHere) + ", of this folder");
+  return kSpecHere;
+}
+
+}  // namespace
+
+void AddNodes(CLI::App& app, NodesOptions& options) {
+  app.add_option("--spec", options.spec_file,
+                 "The resource spec; default: that of $AUTODIST_SPEC, autodist.yaml in this "
+                 "folder, or else this machine alone, one rank per GPU")
+      ->check(NotEmpty())
+      ->type_name("FILE")
+      ->group(group::kWhere);
+  app.add_option("--hosts", options.hosts,
+                 "In place of a spec: HOST[:N],...; N ranks on each, default: one per GPU")
+      ->check(NotEmpty())
+      ->type_name("HOSTS")
+      ->group(group::kWhere);
+  app.add_option("-n,--nproc-per-node", options.ranks,
+                 "In place of a spec: so many ranks on this machine")
+      ->check(WholeNumber(1, spec::kMostSlots))
+      ->group(group::kWhere);
+}
+
+void AddAgent(CLI::App& app, NodesOptions& options) {
+  app.add_option("--agent", options.agent,
+                 "The agent program to use; default: autodist-agent beside autodist")
+      ->type_name("FILE")
+      ->group(group::kExpert);
+}
+
+void AddFanOut(CLI::App& app, NodesOptions& options) {
+  app.add_option("--fan-out", options.fan_out, "Nodes reached at the same time")
+      ->check(WholeNumber(1, 4096))
+      ->capture_default_str()
+      ->group(group::kExpert);
+}
+
+std::optional<spec::ResourceSpec> SpecOf(const NodesOptions& options) {
+  if (const Status status = CheckOnlyOne(options); !status.ok()) {
+    base::LogFailure(status);
+    return std::nullopt;
+  }
+  if (!options.hosts.empty()) return SpecOfHosts(options.hosts);
+  if (!options.spec_file.empty()) return ReadSpec(options.spec_file);
+  const std::string found = options.ranks ? "" : FindSpec();
+  if (!found.empty()) return ReadSpec(found);
+  auto here = ThisMachine(options.ranks);
+  if (here.ok()) return *std::move(here);
+  base::LogFailure(here.status());
+  return std::nullopt;
+}
+
+std::optional<spec::ResourceSpec> ReadSpec(const std::string& file) {
+  spec::ReadOutcome outcome = spec::ReadSpecFile(file);
+  Print(outcome.problems);
+  if (!outcome.spec && access(file.c_str(), F_OK) != 0) {
+    std::fprintf(stderr, "    to do: autodist init --hosts gpu1,gpu2 --output %s writes one\n",
+                 file.c_str());
+  }
+  return outcome.spec;
+}
+
+std::string SizeOf(const spec::ResourceSpec& spec) {
+  size_t ranks = 0;
+  for (const spec::Node& node : spec.nodes) {
+    ranks += (node.gpus.empty() ? node.cpus : node.gpus).size();
+  }
+  return base::Count(spec.nodes.size(), "node") + ", " + base::Count(ranks, "rank");
+}
+
+Status CheckChiefIsHere(const v1::LaunchPlan& plan) {
+  return reach::CheckChiefIsHere(plan.nodes(0).address(), plan.nodes(0).data_address());
+}
+
+}  // namespace autodist::cli

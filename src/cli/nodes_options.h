@@ -1,0 +1,44 @@
+// The nodes on the command line, of every command that reaches them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "autodist/status.h"
+#include "autodist/v1/plan.pb.h"
+#include "launch/launch_options.h"
+#include "spec/resource_spec.h"
+
+namespace autodist::cli {
+
+// The nodes, and how they are reached.
+struct NodesOptions {
+  std::string spec_file;
+  std::string hosts;
+  std::optional<uint32_t> ranks;  // on this machine
+  std::string agent;
+  uint32_t fan_out = launch::LaunchOptions().fan_out;
+};
+
+// --spec, --hosts and -n.
+void AddNodes(CLI::App& app, NodesOptions& options);
+void AddAgent(CLI::App& app, NodesOptions& options);
+void AddFanOut(CLI::App& app, NodesOptions& options);
+
+// As the options say; without one of them that of $AUTODIST_SPEC, autodist.yaml in this folder,
+// which it says then, or else this machine alone, one rank per GPU. Says what is wrong, and gives
+// nullopt then. With --hosts it asks them for their devices, and blocks on that.
+std::optional<spec::ResourceSpec> SpecOf(const NodesOptions& options);
+
+// Says what is wrong with the file, and gives nullopt then.
+std::optional<spec::ResourceSpec> ReadSpec(const std::string& file);
+
+// "2 nodes, 16 ranks".
+std::string SizeOf(const spec::ResourceSpec& spec);
+
+// kInvalidArgument: the plan's chief is another machine.
+Status CheckChiefIsHere(const v1::LaunchPlan& plan);
+
+}  // namespace autodist::cli
