@@ -19,4 +19,18 @@ std::string Bytes(uint64_t number) {
   return text;
 }
 
+std::string Elapsed(std::chrono::milliseconds time) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time).count();
+  const auto pair = [](auto large, const char* unit, auto small, const char* small_unit) {
+    return std::to_string(large) + " " + unit + " " + std::to_string(small) + " " + small_unit;
+  };
+  constexpr int64_t kMinute = 60;
+  constexpr int64_t kHour = 60 * kMinute;
+  constexpr int64_t kDay = 24 * kHour;
+  if (seconds < kMinute) return Seconds(time);
+  if (seconds < kHour) return pair(seconds / kMinute, "min", seconds % kMinute, "s");
+  if (seconds < kDay) return pair(seconds / kHour, "h", seconds % kHour / kMinute, "min");
+  return pair(seconds / kDay, "d", seconds % kDay / kHour, "h");
+}
+
 }  // namespace autodist::base

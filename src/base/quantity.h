@@ -1,4 +1,4 @@
-// Numbers of things, of bytes and of seconds as text: "1 rank", "2 ranks"; "200 MB"; "0.3 s".
+// Numbers of things, of bytes and of time as text: "1 rank", "2 ranks"; "200 MB"; "0.3 s".
 #pragma once
 
 #include <chrono>
@@ -22,5 +22,8 @@ inline std::string Seconds(std::chrono::milliseconds time) {
   if (tenths < 100 && tenths % 10 != 0) text += "." + std::to_string(tenths % 10);
   return text + " s";
 }
+
+// "0.3 s", "59 s", "2 min 31 s", "1 h 5 min", "3 d 4 h".
+std::string Elapsed(std::chrono::milliseconds time);
 
 }  // namespace autodist::base

@@ -79,6 +79,7 @@ void Job::Signal(int signal, const std::string& by) {
 }
 
 int Job::Run() {
+  const Loop::Time began = loop_->Now();
   const Status opened = journal_.Open();
   if (!opened.ok()) {
     base::LogFailure(opened);
@@ -89,7 +90,7 @@ int Job::Run() {
   if (const auto* refused = std::get_if<NotStarted>(&started)) {
     console_.Tell(LogLevel::kError, refused->report);
     End(true);
-    return Finish(refused->exit_code, refused->report);
+    return Finish(refused->exit_code, refused->report, began);
   }
   if (options_.timeout.count() > 0) timeout_at_ = loop_->Now() + options_.timeout;
   BeginAttempt(std::get<std::unique_ptr<Attempt>>(std::move(started)));
@@ -97,7 +98,7 @@ int Job::Run() {
     RunAttempt();
   } while (Restart());
   End(true);
-  return Finish(attempt_->state().ExitCode(), "");
+  return Finish(attempt_->state().ExitCode(), "", began);
 }
 
 // All members are ready: the ranks start.
@@ -219,7 +220,7 @@ void Job::End(bool leave) {
 }
 
 // Nothing is left but to write what has come; Ctrl-C may end that if nobody reads it.
-int Job::Finish(int exit_code, const std::string& refusal) {
+int Job::Finish(int exit_code, const std::string& refusal, Loop::Time began) {
   finishing_.exit_code = exit_code;
   finishing_.since = loop_->Now();
   output_.End();
@@ -235,6 +236,10 @@ int Job::Finish(int exit_code, const std::string& refusal) {
   journal_.Publish(nodes_, *attempt_);
   if (!report.empty() && refusal.empty() && !finishing_.blocked) {
     base::Log(exit_code == 0 ? LogLevel::kWarning : LogLevel::kError, report);
+  }
+  if (refusal.empty() && !finishing_.blocked) {
+    const auto elapsed = std::chrono::duration_cast<milliseconds>(loop_->Now() - began);
+    base::Log(LogLevel::kInfo, LastLine(*attempt_, exit_code, elapsed));
   }
   loop_->DrainBackground();
   return exit_code;

@@ -52,7 +52,7 @@ class Job final : private NodeWatchListener {
   bool Restart();  // false: that is the end
   void End(bool leave);
   bool AwaitEnd(bool leave, const std::function<bool()>& over);
-  int Finish(int exit_code, const std::string& refusal);  // "": it was started
+  int Finish(int exit_code, const std::string& refusal, Loop::Time began);  // "": it was started
 
   void OnMemberEvent(uint32_t member, const v1::AgentEvent& event) override;
   void OnWarning(uint32_t node, const std::string& what) override;

@@ -5,6 +5,7 @@
 #include "base/quantity.h"
 #include "base/signal_name.h"
 #include "chief/attempt/exit_codes.h"
+#include "plan/plan_text.h"
 
 namespace autodist::chief {
 namespace {
@@ -118,6 +119,19 @@ std::string EndReport(const Attempt& attempt, const std::vector<std::string>& te
   }
   if (!text.empty()) text.pop_back();  // the last line feed
   return text;
+}
+
+std::string LastLine(const Attempt& last, int exit_code, std::chrono::milliseconds elapsed) {
+  const auto& cause = last.state().cause();
+  const std::string time = base::Elapsed(elapsed);
+  const std::string restarts =
+      last.number() > 0 ? ", " + base::Count(last.number(), "restart") : std::string();
+  const std::string job = "job " + last.plan().job_id();
+  if (!cause) return job + " finished: " + plan::WhatRuns(last.plan()) + ", " + time + restarts;
+  const bool stopped =
+      cause->kind == Cause::Kind::kInterrupted || cause->kind == Cause::Kind::kTimedOut;
+  return job + (stopped ? " was stopped" : " failed") + " after " + time + restarts +
+         "; exit code " + std::to_string(exit_code);
 }
 
 }  // namespace autodist::chief

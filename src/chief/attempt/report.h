@@ -25,4 +25,7 @@ std::string HangReport(const Attempt& attempt, std::chrono::milliseconds time);
 // "" if it ended well. When the attempt's logs take nothing any more.
 std::string EndReport(const Attempt& attempt, const std::vector<std::string>& terminal_warnings);
 
+// How a job that ran has ended, in a line.
+std::string LastLine(const Attempt& last, int exit_code, std::chrono::milliseconds elapsed);
+
 }  // namespace autodist::chief

@@ -23,5 +23,16 @@ TEST(CountTest, BytesInTwoOrThreeDigits) {
   EXPECT_EQ(Bytes(UINT64_MAX), "18 EB");
 }
 
+TEST(ElapsedTest, HasTwoUnits) {
+  using std::chrono::milliseconds;
+  using std::chrono::seconds;
+  EXPECT_EQ(Elapsed(milliseconds(340)), "0.3 s");
+  EXPECT_EQ(Elapsed(seconds(59)), "59 s");
+  EXPECT_EQ(Elapsed(seconds(60)), "1 min 0 s");
+  EXPECT_EQ(Elapsed(seconds(151)), "2 min 31 s");
+  EXPECT_EQ(Elapsed(seconds(3'900)), "1 h 5 min");
+  EXPECT_EQ(Elapsed(seconds(273'600)), "3 d 4 h");
+}
+
 }  // namespace
 }  // namespace autodist::base

@@ -70,6 +70,21 @@ TEST_F(EndReportTest, LostOutputIsToldEvenWhereAllEndedWell) {
 
 TEST_F(EndReportTest, NothingIsToldOfAGoodEnd) { EXPECT_EQ(Report(), ""); }
 
+TEST_F(EndReportTest, TheLastLineSaysHowItWentAndHowLongItTook) {
+  const std::string job = "job " + attempt_.plan().job_id();
+  EXPECT_EQ(LastLine(attempt_, 0, std::chrono::seconds(151)),
+            job + " finished: 5 ranks on 3 nodes, 2 min 31 s, 1 restart");
+  attempt_.state().NodeLost(1, Error(StatusCode::kUnavailable, "cut off"));
+  EXPECT_EQ(LastLine(attempt_, 125, std::chrono::seconds(3)),
+            job + " failed after 3 s, 1 restart; exit code 125");
+}
+
+TEST_F(EndReportTest, TheLastLineOfAJobThatWasStoppedDoesNotCallItFailed) {
+  attempt_.state().Interrupted(SIGINT);
+  EXPECT_EQ(LastLine(attempt_, 130, std::chrono::seconds(3)),
+            "job " + attempt_.plan().job_id() + " was stopped after 3 s, 1 restart; exit code 130");
+}
+
 TEST_F(EndReportTest, AHangIsToldWithEachRanksLastLine) {
   Write(Line(0, "step 1\nstep 2\n"));
   EXPECT_EQ(HangReport(attempt_, std::chrono::seconds(90)),
