@@ -1,6 +1,8 @@
 #include "chief/attempt/report.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "base/quantity.h"
 #include "base/signal_name.h"
@@ -39,14 +41,22 @@ std::string RankReport(const Attempt& attempt, const Cause& cause) {
   return text + "  all it wrote: " + attempt.folder() + "/rank-" + rank + ".out and .err\n";
 }
 
-std::string OthersReport(const JobState& state) {
-  std::string text;
-  const auto add = [&](int count, const std::string& what) {
-    if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
+std::string OthersReport(const Attempt& attempt) {
+  const JobState& state = attempt.state();
+  const bool of_a_rank = state.cause()->kind == Cause::Kind::kRankFailed;
+  const int others = static_cast<int>(attempt.processes()) - (of_a_rank ? 1 : 0);
+  const std::pair<int, std::string> ends[] = {
+      {state.ended_by_stop_signal(), "ended on " + base::SignalName(state.stop_signal())},
+      {state.ended_by_kill(), "needed SIGKILL"},
+      {state.ended_themselves(), "ended by themselves"},
   };
-  add(state.ended_by_stop_signal(), "ended on " + base::SignalName(state.stop_signal()));
-  add(state.ended_by_kill(), "needed SIGKILL");
-  add(state.ended_themselves(), "ended themselves");
+  std::string text;
+  for (const auto& [count, what] : ends) {
+    if (count == others && count > 1) {
+      return std::string(of_a_rank ? "  all others " : "  all ranks ") + what + "\n";
+    }
+    if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
+  }
   return text.empty() ? "" : "  other ranks were stopped: " + text + "\n";
 }
 
@@ -112,7 +122,7 @@ std::string EndReport(const Attempt& attempt, const std::vector<std::string>& te
     text = state.cause()->kind == Cause::Kind::kRankFailed
                ? RankReport(attempt, *state.cause())
                : DescribeCause(*state.cause(), attempt.plan()) + "\n";
-    text += OthersReport(state);
+    text += OthersReport(attempt);
   }
   for (const auto& warnings : {attempt.warnings, attempt.logs->warnings(), terminal_warnings}) {
     for (const std::string& warning : warnings) text += "  " + warning + "\n";

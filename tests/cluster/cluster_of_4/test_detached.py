@@ -87,7 +87,7 @@ def test_stop_ends_a_detached_job_everywhere(detached, ask, folder):
     job = detached()
     outcome = ask("stop", job)
     assert outcome.code == 0, outcome.err
-    assert f"job {job} has ended with exit code 143" in outcome.err and "8 ended on SIGTERM" in outcome.err
+    assert f"job {job} has ended with exit code 143" in outcome.err and "all ranks ended on SIGTERM" in outcome.err
     assert ended(folder, job)["exit_code"] == 143
 
 
