@@ -1,9 +1,11 @@
 #include "cli/command_line.h"
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 
 #include "base/did_you_mean.h"
+#include "cli/other_launchers.h"
 
 namespace autodist::cli {
 namespace {
@@ -40,8 +42,9 @@ Words OptionNames(const CLI::App& command) {
 
 const CLI::Option* Find(const CLI::App& command, const std::string& word) {
   if (const auto* option = command.get_option_no_throw(WithoutValue(word))) return option;
-  // -n4
-  return word.starts_with("--") ? nullptr : command.get_option_no_throw(word.substr(0, 2));
+  // -n4, but not mpirun's -np
+  const bool short_one = !word.starts_with("--") && std::isalpha(word[2]) == 0;
+  return short_one ? command.get_option_no_throw(word.substr(0, 2)) : nullptr;
 }
 
 std::string Help(const std::string& command) { return "`autodist " + command + " --help`"; }
@@ -54,21 +57,58 @@ Status UnknownCommand(const CLI::App& app, const std::string& word) {
                           "; `autodist --help` lists the commands");
 }
 
+// The first that has the option, `preferred` before all others.
+std::string CommandWith(const CLI::App& app, const CLI::App& preferred, const std::string& option) {
+  if (Find(preferred, option)) return preferred.get_name();
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (Find(*command, option)) return command->get_name();
+  }
+  return preferred.get_name();
+}
+
+// What to write for an option that was written as other launchers have it; "": nothing is known.
+std::string SameOptionHere(const CLI::App& app, const CLI::App& command, const std::string& word,
+                           const std::string& next) {
+  std::string spelling = WithoutValue(word);
+  std::ranges::replace(spelling, '_', '-');
+  if (command.get_option_no_throw(spelling)) {
+    const size_t equals = word.find('=');
+    const std::string value = equals != std::string::npos ? word.substr(equals)
+                              : IsOption(next)            ? ""
+                                                          : " " + next;
+    return "write `autodist " + command.get_name() + " " + spelling + value + "`";
+  }
+  if (!Find(command, "--hosts")) return "";  // it starts nothing, and asks no host
+  const auto here = OptionOfAnotherLauncher(word, next);
+  if (!here) return "";
+  const std::string whose = "it is " + here->launcher + "'s; ";
+  if (here->option.empty()) return whose + "leave it out: " + here->more;
+  const std::string option = here->option.substr(0, here->option.find(' '));
+  return whose + "write `autodist " + CommandWith(app, command, option) + " " + here->option + "`" +
+         here->more;
+}
+
 // An option before the command.
-Status MisplacedOption(const CLI::App& app, const std::string& word) {
+Status MisplacedOption(const CLI::App& app, const std::string& word, const std::string& next) {
   const std::string what = "'" + word + "' stands before the command";
   Words having;
   for (const CLI::App* command : app.get_subcommands({})) {
     if (Find(*command, word))
       having.push_back("`autodist " + command->get_name() + " " + word + "`");
   }
-  if (having.empty()) return Refuse(what, "`autodist --help` lists the commands");
+  if (having.empty()) {
+    const std::string here = SameOptionHere(app, *CommandOf(app, "run"), word, next);
+    return Refuse(what, here.empty() ? "`autodist --help` lists the commands" : here);
+  }
   return Refuse(what, "write it after: " + base::Alternatives(having));
 }
 
-Status UnknownOption(const CLI::App& app, const CLI::App& command, const std::string& word) {
+Status UnknownOption(const CLI::App& app, const CLI::App& command, const std::string& word,
+                     const std::string& next) {
   const std::string& name = command.get_name();
   const std::string what = name + " has no option '" + WithoutValue(word) + "'";
+  const std::string here = SameOptionHere(app, command, word, next);
+  if (!here.empty()) return Refuse(what, here);
   const std::string nearest = base::Nearest(WithoutValue(word), OptionNames(command));
   if (!nearest.empty()) return Refuse(what, "did you mean " + nearest + "? " + Help(name));
   for (const CLI::App* other : app.get_subcommands({})) {
@@ -108,7 +148,7 @@ Result<CommandLine> ReadCommandLine(const CLI::App& app, const Words& words) {
   }
   if (IsOption(own.front())) {
     if (Find(app, own.front())) return line;
-    return MisplacedOption(app, own.front());
+    return MisplacedOption(app, own.front(), own.size() > 1 ? own[1] : "");
   }
   const CLI::App* command = CommandOf(app, own.front());
   if (!command) return UnknownCommand(app, own.front());
@@ -122,10 +162,11 @@ Result<CommandLine> ReadCommandLine(const CLI::App& app, const Words& words) {
       break;
     }
     const CLI::Option* option = Find(*command, *word);
-    if (!option) return UnknownOption(app, *command, *word);
+    const std::string next = std::next(word) == own.cend() ? "" : *std::next(word);
+    if (!option) return UnknownOption(app, *command, *word, next);
     const bool takes_next = option->get_items_expected_max() > 0 && *word == WithoutValue(*word) &&
                             std::next(word) != own.cend() &&
-                            (option->get_items_expected_min() > 0 || !IsOption(*std::next(word)));
+                            (option->get_items_expected_min() > 0 || !IsOption(next));
     if (takes_next) ++word;
   }
   return line;

@@ -1,5 +1,6 @@
 """What is typed in another way than autodist wants it: what is meant is done, or named."""
 
+import re
 import sys
 
 import pytest
@@ -37,6 +38,41 @@ WRONG = [
     ("run --spec none.yaml true", "autodist init --hosts gpu1,gpu2 --output none.yaml"),
 ]
 
+# As other launchers have it: whose it is, and what to write.
+OF_OTHERS = [
+    ("run -np 4 python train.py", "mpirun", "autodist run -n 4"),
+    ("run --np=4 python train.py", "mpirun", "autodist run -n 4"),
+    ("-np 4 ./train", "mpirun", "autodist run -n 4"),
+    ("run -H gpu1:4,gpu2:4 ./train", "mpirun", "autodist run --hosts gpu1:4,gpu2:4"),
+    ("run --hostfile hosts.txt ./train", "mpirun", "autodist init --hostfile hosts.txt"),
+    ("run -machinefile hosts.txt ./train", "mpirun", "autodist init --hostfile hosts.txt"),
+    ("run -x LD_LIBRARY_PATH ./train", "mpirun", "autodist run --pass-env LD_LIBRARY_PATH"),
+    ("run -x LR=0.1 ./train", "mpirun", "autodist run --env LR=0.1"),
+    ("run --bind-to none ./train", "mpirun", "autodist run --no-affinity"),
+    ("run --mca btl tcp ./train", "mpirun", "autodist run --per job -- mpirun --mca"),
+    ("run --nnodes 2 --nproc_per_node 8 train.py", "torchrun", "autodist run --hosts"),
+    ("run --nproc_per_node 8 train.py", "", "autodist run --nproc-per-node 8"),
+    ("--nproc_per_node=8 train.py", "", "autodist run --nproc-per-node=8"),
+    ("run --master_port 29500 train.py", "", "autodist run --master-port 29500"),
+    ("run --master_addr 10.0.0.1 train.py", "torchrun", "leave it out"),
+    ("run --node_rank 0 train.py", "torchrun", "leave it out"),
+    ("run --rdzv_backend c10d train.py", "torchrun", "leave it out"),
+    ("run --standalone train.py", "torchrun", "leave it out"),
+    ("run -m package.train", "torchrun", "autodist run -- python -m package.train"),
+    ("run -N 2 ./train", "srun", "autodist run --hosts"),
+    ("run --ntasks 16 ./train", "srun", "autodist run -n 16"),
+    ("run --gpus-per-node=4 ./train", "srun", "autodist run -n 4"),
+    ("run --nodelist gpu[1-2] ./train", "srun", "autodist run --hosts gpu[1-2]"),
+    ("run --partition long ./train", "srun", "autodist init --slurm"),
+    ("run --export=ALL,LR=1 ./train", "srun", "autodist run --env NAME=VALUE"),
+    ("run --num_gpus 4 train.py", "deepspeed", "autodist run -n 4"),
+    ("run --include localhost:0,1 train.py", "deepspeed", "autodist run --spec cluster.yaml"),
+    ("run --num_processes 8 train.py", "accelerate", "autodist run -n 8"),
+    ("run --num_machines 2 train.py", "accelerate", "autodist run --hosts"),
+    ("run --main_process_port 29500 train.py", "accelerate", "autodist run --master-port 29500"),
+    ("doctor -H gpu1,gpu2", "mpirun", "autodist doctor --hosts gpu1,gpu2"),
+]
+
 
 @pytest.mark.parametrize("words, named", WRONG, ids=[words for words, _ in WRONG])
 def test_the_right_words_are_named(autodist, words, named):
@@ -44,6 +80,15 @@ def test_the_right_words_are_named(autodist, words, named):
     assert outcome.code == 2, outcome.err
     assert named in outcome.err
     assert outcome.out == ""
+
+
+@pytest.mark.parametrize("words, launcher, named", OF_OTHERS, ids=[words for words, *_ in OF_OTHERS])
+def test_options_of_other_launchers_are_answered_by_ours(autodist, words, launcher, named):
+    outcome = autodist(*words.split())
+    assert outcome.code == 2, outcome.err
+    assert named in outcome.err and (f"{launcher}'s; " in outcome.err or not launcher)
+    for command, option in re.findall(r"`autodist (\w+) (--?\w[\w-]*)", outcome.err):
+        assert re.search(rf"^ .*{option}\b", autodist(command, "--help").out, re.M)
 
 
 @pytest.mark.parametrize("words, named", [

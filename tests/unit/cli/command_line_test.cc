@@ -17,7 +17,10 @@ class CommandLineTest : public testing::Test {
     run->prefix_command();
     run->add_option("--spec", text_);
     run->add_option("--lease", text_);
-    run->add_option("-n", text_);
+    run->add_option("-n,--nproc-per-node", text_);
+    run->add_option("--hosts", text_);
+    run->add_option("--env", text_);
+    run->add_option("--pass-env", text_);
     run->add_flag("--sync", flag_);
     CLI::App* logs = app_.add_subcommand("logs");
     logs->add_option("JOB", text_)->required();
@@ -95,6 +98,30 @@ TEST_F(CommandLineTest, TheNearestOptionIsNamed) {
   EXPECT_THAT(Refusal({"logs", "last", "--spec", "a"}), HasSubstr("`autodist run` has"));
   EXPECT_THAT(Refusal({"--spec", "a", "run"}), HasSubstr("`autodist run --spec`"));
   EXPECT_THAT(Refusal({"run", "--zzzzzzzzz", "x"}), HasSubstr("after the program"));
+}
+
+TEST_F(CommandLineTest, OptionsOfOtherLaunchersAreAnsweredByOurs) {
+  EXPECT_THAT(Refusal({"run", "-np", "4", "x"}), HasSubstr("mpirun's; write `autodist run -n 4`"));
+  EXPECT_THAT(Refusal({"run", "-np4", "x"}), HasSubstr("has no option '-np4'"));
+  EXPECT_THAT(Refusal({"run", "--np=4", "x"}), HasSubstr("`autodist run -n 4`"));
+  EXPECT_THAT(Refusal({"-np", "4", "x"}), HasSubstr("`autodist run -n 4`"));
+  EXPECT_THAT(Refusal({"run", "-N4", "x"}), HasSubstr("srun's; write `autodist run --hosts"));
+  EXPECT_THAT(Refusal({"run", "--nproc_per_node", "4", "x"}),
+              HasSubstr("write `autodist run --nproc-per-node 4`"));
+  EXPECT_THAT(Refusal({"run", "--nproc_per_node=4", "x"}),
+              HasSubstr("write `autodist run --nproc-per-node=4`"));
+  EXPECT_THAT(Refusal({"run", "-x", "A=1", "x"}), HasSubstr("`autodist run --env A=1`"));
+  EXPECT_THAT(Refusal({"run", "-x", "A", "x"}), HasSubstr("`autodist run --pass-env A`"));
+  EXPECT_THAT(Refusal({"run", "--rdzv_id", "4", "x"}), HasSubstr("torchrun's; leave it out: "));
+}
+
+TEST_F(CommandLineTest, AValueThatIsNoneOfOursIsNotRepeated) {
+  EXPECT_THAT(Refusal({"run", "-np", "all", "x"}), HasSubstr("`autodist run -n N`"));
+  EXPECT_THAT(Refusal({"run", "-H", "--np"}), HasSubstr("`autodist run --hosts HOST,...`"));
+}
+
+TEST_F(CommandLineTest, CommandsThatStartNothingHaveNoOptionsOfLaunchers) {
+  EXPECT_THAT(Refusal({"logs", "last", "-N", "4"}), testing::Not(HasSubstr("srun")));
 }
 
 TEST_F(CommandLineTest, AWordBeforeDashesIsNoProgram) {

@@ -1,0 +1,124 @@
+#include "cli/other_launchers.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+#include <vector>
+
+#include "base/split.h"
+
+namespace autodist::cli {
+namespace {
+
+struct KnownOption {
+  const char* launcher;
+  const char* names;   // without the dashes before them, and with '-' for '_'
+  const char* option;  // ours; empty: leave it out
+  const char* value;   // stands for the person's; empty: theirs says nothing here
+  const char* more;
+};
+
+constexpr char kOnThisMachine[] = " on this machine, `--hosts HOST:N,...` on several";
+constexpr char kNamed[] = ": nodes are named, there or in a spec";
+constexpr char kAllAtOnce[] = "autodist starts all nodes from here, and tells each who it is";
+constexpr char kMeeting[] = "the ranks meet on the chief; --master-port chooses the port";
+constexpr char kDevices[] =
+    ", where `gpus: [0, 1]` chooses the devices; on this machine CUDA_VISIBLE_DEVICES does, too";
+constexpr char kAllocation[] = " within the allocation: salloc and sbatch take it";
+
+// Of several with one name the first that fits the value.
+constexpr KnownOption kKnown[] = {
+    {"mpirun", "np c", "-n", "N", kOnThisMachine},
+    {"mpirun", "npernode ppn", "-n", "N", kOnThisMachine},
+    {"srun", "ntasks ntasks-per-node", "-n", "N", kOnThisMachine},
+    {"srun", "gpus-per-node", "-n", "N", kOnThisMachine},
+    {"torchrun", "nproc", "-n", "N", kOnThisMachine},
+    {"deepspeed", "num-gpus", "-n", "N", kOnThisMachine},
+    {"accelerate", "num-processes", "-n", "N", kOnThisMachine},
+    {"torchrun", "nnodes", "--hosts HOST1,HOST2", "", kNamed},
+    {"srun", "N nodes", "--hosts HOST1,HOST2", "", kNamed},
+    {"deepspeed", "num-nodes", "--hosts HOST1,HOST2", "", kNamed},
+    {"accelerate", "num-machines", "--hosts HOST1,HOST2", "", kNamed},
+    {"paddle.distributed.launch", "ips", "--hosts", "HOST,...", ""},
+    {"mpirun", "H host", "--hosts", "HOST,...", ""},
+    {"srun", "w nodelist", "--hosts", "HOST,...", ""},
+    {"mpirun", "hostfile machinefile f", "--hostfile", "FILE",
+     " --output autodist.yaml, which run finds"},
+    {"mpirun", "x", "--env", "NAME=VALUE", ""},
+    {"mpirun", "x", "--pass-env", "NAME", ""},
+    {"srun", "export", "--env", "NAME=VALUE", ""},
+    {"srun", "export", "--pass-env", "NAME", ""},
+    {"mpirun", "genv genvlist export-env", "--env", "NAME=VALUE", ""},
+    {"torchrun", "master-addr local-addr", "", "",
+     "the chief's address is told to all ranks; `data_address` in the spec is another one"},
+    {"accelerate", "main-process-ip", "", "", "the chief's address is told to all ranks"},
+    {"accelerate", "main-process-port", "--master-port", "N", ""},
+    {"torchrun", "node-rank", "", "", kAllAtOnce},
+    {"accelerate", "machine-rank", "", "", kAllAtOnce},
+    {"torchrun", "rdzv-backend rdzv-endpoint rdzv-id rdzv-conf standalone", "", "", kMeeting},
+    {"msrun", "sched-host sched-port", "", "", kMeeting},
+    {"msrun", "worker-num local-worker-num", "-n", "N", kOnThisMachine},
+    {"torchrun", "m module", "-- python -m", "MODULE", ""},
+    {"torchrun", "no-python", "", "", "the program is started as it is"},
+    {"torchrun", "redirects r tee t", "--log-dir", "FOLDER",
+     ": the output of every rank is shown, and kept there"},
+    {"horovodrun", "min-np max-np", "--min-nodes", "N", ""},
+    {"deepspeed", "include i exclude e", "--spec cluster.yaml", "", kDevices},
+    {"accelerate", "gpu-ids", "--spec cluster.yaml", "", kDevices},
+    {"paddle.distributed.launch", "gpus devices", "--spec cluster.yaml", "", kDevices},
+    {"deepspeed", "ssh-port p", "--port", "N", "; in a spec: `port` of the ssh group"},
+    {"deepspeed", "no-ssh no-local-rank force-multi", "", "", kAllAtOnce},
+    {"accelerate", "multi-gpu multi-cpu", "", "", "a rank is started for every device"},
+    {"srun", "partition gres G mem account A time", "--slurm", "", kAllocation},
+    {"mpirun", "bind-to map-by rank-by", "--no-affinity", "",
+     ", for ranks on any CPU; else each runs on those near its GPU"},
+    {"srun", "cpu-bind cpus-per-task", "--no-affinity", "",
+     ", for ranks on any CPU; else each runs on those near its GPU"},
+    {"mpirun", "mca", "--per job -- mpirun --mca", "", ", where mpirun itself is meant"},
+    {"mpirun", "allow-run-as-root oversubscribe tag-output", "", "", "it is always so"},
+    {"srun", "l label K kill-on-bad-exit", "", "", "it is always so"},
+    {"mpirun", "wdir", "", "", "ranks run in the folder that autodist is started in"},
+    {"srun", "D chdir", "", "", "ranks run in the folder that autodist is started in"},
+};
+
+bool IsNumber(std::string_view text) {
+  return !text.empty() &&
+         std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+bool Fits(const KnownOption& known, const std::string& value) {
+  const std::string_view wanted = known.value;
+  if (value.empty()) return false;
+  if (wanted == "N") return IsNumber(value);
+  const size_t mark = value.find_first_of("=,");
+  if (wanted == "NAME") return mark == std::string::npos;
+  return wanted != "NAME=VALUE" || (mark != std::string::npos && value[mark] == '=');
+}
+
+}  // namespace
+
+std::optional<OptionHere> OptionOfAnotherLauncher(const std::string& word,
+                                                  const std::string& next) {
+  const size_t equals = word.find('=');
+  std::string name = word.substr(0, equals);
+  std::string value = equals != std::string::npos ? word.substr(equals + 1)
+                      : next.starts_with('-')     ? ""
+                                                  : next;
+  name.erase(0, name.find_first_not_of('-'));
+  std::ranges::replace(name, '_', '-');
+  if (IsNumber(std::string_view(name).substr(std::min<size_t>(1, name.size())))) {  // -N4
+    value = name.substr(1);
+    name.resize(1);
+  }
+  const KnownOption* best = nullptr;
+  for (const KnownOption& known : kKnown) {
+    if (std::ranges::count(base::Split(known.names, ' '), name) == 0) continue;
+    if (!best || (!Fits(*best, value) && Fits(known, value))) best = &known;
+  }
+  if (!best) return std::nullopt;
+  OptionHere here{best->launcher, best->option, best->more};
+  if (*best->value) here.option += " " + (Fits(*best, value) ? value : std::string(best->value));
+  return here;
+}
+
+}  // namespace autodist::cli
