@@ -232,7 +232,7 @@ int Job::Finish(int exit_code, const std::string& refusal, Loop::Time began) {
   const std::string report = finishing_.blocked ? "its terminal took nothing"
                              : refusal.empty()  ? EndReport(*attempt_, console_.warnings())
                                                 : refusal;
-  journal_.Ended(exit_code, report);
+  journal_.Ended(exit_code, report, last_output_ms());
   journal_.Publish(nodes_, *attempt_);
   if (!report.empty() && refusal.empty() && !finishing_.blocked) {
     base::Log(exit_code == 0 ? LogLevel::kWarning : LogLevel::kError, report);

@@ -39,6 +39,9 @@ class Job final : private NodeWatchListener {
   // As if this process had received it; `by`: what sent it, if it is known. Thread-safe.
   void Signal(int signal, const std::string& by = "");
 
+  // When a rank wrote something last, since 1970; 0: none has. Thread-safe.
+  int64_t last_output_ms() const { return output_.last_ms(); }
+
   // As it was told last.
   const v1::JobStatus& status() const { return journal_.published(); }
 

@@ -37,6 +37,7 @@ void AddRanks(const v1::NodePlan& planned, v1::NodeStatus& status) {
 Journal::Journal(const v1::LaunchPlan& plan, const JobOptions& options, Loop& loop)
     : job_(plan), log_folder_(options.log_folder), on_status_(options.on_status), loop_(loop) {
   status_.set_job_id(plan.job_id());
+  status_.set_name(options.name);
   status_.set_chief_pid(getpid());
   status_.set_host(base::HostName());
   status_.set_log_folder(std::filesystem::absolute(log_folder_));
@@ -69,10 +70,11 @@ void Journal::BeginAttempt(const Attempt& attempt) {
   status_.set_attempt_folder(std::filesystem::absolute(attempt.folder()));
 }
 
-void Journal::Ended(int exit_code, const std::string& report) {
+void Journal::Ended(int exit_code, const std::string& report, int64_t last_output_ms) {
   status_.set_exit_code(exit_code);
   status_.set_report(base::ToUtf8(report));
   status_.set_ended_ms(base::MillisecondsSince1970());
+  status_.set_last_output_ms(last_output_ms);
   EnterPhase(v1::JOB_PHASE_ENDED, report);
 }
 

@@ -28,7 +28,7 @@ class Journal {
   void EnterPhase(v1::JobPhase phase, const std::string& why);
   void BeginAttempt(const Attempt& attempt);
   void ToldToStop() { status_.set_told_to_stop(true); }
-  void Ended(int exit_code, const std::string& report);
+  void Ended(int exit_code, const std::string& report, int64_t last_output_ms);
 
   void Record(v1::JobEvent event);
   void Record(const std::string& what, const std::string& node = "");

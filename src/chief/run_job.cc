@@ -25,21 +25,22 @@ constexpr char kStopCommand[] = "`autodist stop`";
 int Run(const v1::LaunchPlan& plan, JobOptions options) {
   const std::string log_folder = options.log_folder;
   const bool detached = options.detached;
+  const std::string name = options.name.empty() ? "" : " (" + options.name + ")";
   // No thread may take a signal for itself; and what comes when the job is over must not change how
   // this process ends.
   SignalWatcher::Block();
   control::AnnouncedJob announced(plan.job_id());
   options.on_status = [&](const v1::JobStatus& status) { announced.Changed(status); };
   Job job(plan, std::move(options));  // from here on Ctrl-C ends the job
-  const Status reachable =
-      announced.Start([&job](int signal) { job.Signal(signal, kStopCommand); });
+  const Status reachable = announced.Start([&job](int signal) { job.Signal(signal, kStopCommand); },
+                                           [&job] { return job.last_output_ms(); });
   if (!reachable.ok() && detached) {
     base::LogFailure(reachable);
     return kExitCannotLaunch;
   }
   if (!reachable.ok()) Log(LogLevel::kWarning, Message(reachable));
   Log(LogLevel::kInfo,
-      "job " + plan.job_id() + ": " + plan::WhatRuns(plan) + "; logs in " + log_folder);
+      "job " + plan.job_id() + name + ": " + plan::WhatRuns(plan) + "; logs in " + log_folder);
   const int exit_code = job.Run();
   announced.Ended(job.status());
   if (job.blocked()) _exit(exit_code);

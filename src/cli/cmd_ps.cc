@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "base/log.h"
+#include "base/wall_clock.h"
 #include "cli/commands.h"
 #include "cli/job_text.h"
 #include "control/job_record.h"
@@ -27,7 +28,7 @@ int Ps(const PsOptions& options) {
                           : "no job is running; `autodist ps --all` lists those that have ended");
     return 0;
   }
-  std::fputs(JobTable(jobs).c_str(), stdout);
+  std::fputs(JobTable(jobs, base::MillisecondsSince1970()).c_str(), stdout);
   return 0;
 }
 

@@ -35,6 +35,7 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& i
   job.launch.spool_limit = options.spool;
   job.launch.stop_signal = SignalNumber(options.stop_signal);
   job.log_folder = options.log_dir + "/" + input.job_id;
+  job.name = options.name;
   job.restarts = {options.max_restarts, options.min_nodes};
   job.timeout = ToMilliseconds(options.timeout_s);
   job.hang_timeout = ToMilliseconds(options.hang_timeout_s);
@@ -121,7 +122,7 @@ Examples:
   autodist run --spec cluster.yaml --per job -- mpirun -n 8 ./train
   autodist run --spec cluster.yaml --grace 120 -- ./train     time to write a checkpoint
   autodist run --spec cluster.yaml --sync -- ./train          nodes without this folder
-  autodist run --spec cluster.yaml --detach -- ./train        for days
+  autodist run --spec cluster.yaml --detach --name sweep-3 -- ./train
   autodist run --spec cluster.yaml --max-restarts 3 -- ./train
   autodist run --spec cluster.yaml --min-nodes 3 -- ./train   go on without lost nodes
   autodist run --spec cluster.yaml --hang-timeout 600 -- ./train

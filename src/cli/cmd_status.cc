@@ -1,6 +1,7 @@
 // autodist status JOB [--json]
 #include <cstdio>
 
+#include "base/wall_clock.h"
 #include "cli/commands.h"
 #include "cli/job_text.h"
 #include "cli/named_job.h"
@@ -17,7 +18,9 @@ struct StatusOptions {
 int ShowStatus(const StatusOptions& options) {
   const auto job = NamedJob(options.job);
   if (!job.ok()) return Fail(job.status(), kExitUsage);
-  std::fputs((options.json ? control::AsJson(*job) + "\n" : JobText(*job)).c_str(), stdout);
+  const std::string text =
+      options.json ? control::AsJson(*job) + "\n" : JobText(*job, base::MillisecondsSince1970());
+  std::fputs(text.c_str(), stdout);
   return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <absl/strings/ascii.h>
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 
 #include "base/quantity.h"
@@ -13,6 +14,8 @@
 namespace autodist::cli {
 namespace {
 
+using std::chrono::milliseconds;
+using std::chrono::seconds;
 using Row = std::vector<std::string>;
 
 // "JOB_PHASE_RUNNING" → "running".
@@ -29,12 +32,45 @@ std::string TimeText(int64_t ms) {
   return base::LocalTime("%F %T", static_cast<std::time_t>(ms / 1000));
 }
 
+// "12 s", "2 min 31 s", "-": of one that crashed nobody knows when.
+std::string ElapsedText(const v1::JobStatus& job, int64_t now_ms) {
+  const bool ended = job.phase() == v1::JOB_PHASE_ENDED;
+  if (job.started_ms() == 0 || (job.chief_gone() && !ended)) return "-";
+  const auto elapsed = milliseconds((ended ? job.ended_ms() : now_ms) - job.started_ms());
+  return base::Elapsed(std::chrono::floor<seconds>(std::max(elapsed, milliseconds(0))));
+}
+
+// "now", "3 s ago", "12 min ago", "2 d ago", "-".
+std::string AgoText(int64_t ms, int64_t now_ms) {
+  using Days = std::chrono::duration<int64_t, std::ratio<86'400>>;
+  if (ms == 0) return "-";
+  const auto time = milliseconds(now_ms - ms);
+  if (time < seconds(1)) return "now";
+  const auto ago = [&](auto unit, const char* name) {
+    return std::to_string(std::chrono::floor<decltype(unit)>(time).count()) + " " + name + " ago";
+  };
+  if (time < std::chrono::minutes(1)) return ago(seconds(), "s");
+  if (time < std::chrono::hours(1)) return ago(std::chrono::minutes(), "min");
+  return time < Days(1) ? ago(std::chrono::hours(), "h") : ago(Days(), "d");
+}
+
+// "1 of 3"; "-" where there is none, and none may come.
+std::string RestartsText(const v1::JobStatus& job) {
+  if (job.attempt() == 0 && !job.may_restart() && job.max_restarts() == 0) return "-";
+  return std::to_string(job.attempt()) +
+         (job.max_restarts() > 0 ? " of " + std::to_string(job.max_restarts()) : "");
+}
+
 // "3", "0-3", "-".
 std::string RanksText(const v1::NodeStatus& node) {
   if (node.ranks() == 0) return "-";
   const std::string first = std::to_string(node.first_rank());
   return node.ranks() == 1 ? first
                            : first + "-" + std::to_string(node.first_rank() + node.ranks() - 1);
+}
+
+std::string NameText(const v1::JobStatus& job) {
+  return job.name().empty() ? "-" : base::Printable(job.name());
 }
 
 std::string CommandText(const v1::JobStatus& job) {
@@ -67,31 +103,33 @@ std::string StateText(const v1::JobStatus& job) {
   return job.chief_gone() ? "crashed" : PhaseText(job.phase());
 }
 
-std::string JobTable(const std::vector<v1::JobStatus>& jobs) {
-  std::vector<Row> rows = {{"JOB", "STATE", "NODES", "RANKS", "STARTED", "COMMAND"}};
+std::string JobTable(const std::vector<v1::JobStatus>& jobs, int64_t now_ms) {
+  std::vector<Row> rows = {
+      {"JOB", "NAME", "STATE", "NODES", "RANKS", "ELAPSED", "LAST OUTPUT", "RESTARTS", "COMMAND"}};
   for (const v1::JobStatus& job : jobs) {
-    rows.push_back({job.job_id(), StateText(job), std::to_string(job.nodes_size()),
-                    std::to_string(job.world_size()), TimeText(job.started_ms()),
-                    CommandText(job)});
+    rows.push_back({job.job_id(), NameText(job), StateText(job), std::to_string(job.nodes_size()),
+                    std::to_string(job.world_size()), ElapsedText(job, now_ms),
+                    AgoText(job.last_output_ms(), now_ms), RestartsText(job), CommandText(job)});
   }
   return Table(rows);
 }
 
-std::string JobText(const v1::JobStatus& job) {
+std::string JobText(const v1::JobStatus& job, int64_t now_ms) {
   std::vector<Row> facts = {{"job", job.job_id()}, {"state", StateText(job)}};
   const auto fact = [&](const std::string& name, const std::string& value) {
     if (!value.empty()) facts.push_back({name, base::Printable(value)});
   };
+  fact("name", job.name());
   fact("command", CommandText(job));
   fact("folder", job.working_directory());
   fact("host", job.host());
   fact("process", job.chief_pid() == 0 ? "" : std::to_string(job.chief_pid()));
   fact("started", TimeText(job.started_ms()));
   if (job.ended_ms() != 0) fact("ended", TimeText(job.ended_ms()));
+  fact("elapsed", ElapsedText(job, now_ms));
+  fact("last output", AgoText(job.last_output_ms(), now_ms));
   fact("ranks", std::to_string(job.world_size()));
-  if (job.max_restarts() > 0) {
-    fact("restarts", std::to_string(job.attempt()) + " of " + std::to_string(job.max_restarts()));
-  }
+  if (const std::string restarts = RestartsText(job); restarts != "-") fact("restarts", restarts);
   fact("logs", job.log_folder());
   if (job.phase() == v1::JOB_PHASE_ENDED) fact("exit code", std::to_string(job.exit_code()));
   std::string text = Table(facts);

@@ -10,11 +10,14 @@
 namespace autodist::cli {
 
 inline constexpr char kJobHelp[] =
-    "The job: its name, a beginning or an end of it that no other job has, or 'last'";
+    "The job: its id, a beginning or an end of it that no other job has, the name that you gave "
+    "it, "
+    "or 'last'";
 
-// Says what is wrong with a name that means no job.
-inline Result<v1::JobStatus> NamedJob(const std::string& name) {
-  AD_ASSIGN_OR_RETURN(const std::string id, control::FindJob(name, control::KnownJobs()));
+// Says what is wrong with a word that means no job.
+inline Result<v1::JobStatus> NamedJob(const std::string& word) {
+  AD_ASSIGN_OR_RETURN(const std::string id,
+                      control::FindJob(word, control::KnownJobs(), control::NameOfJob));
   return control::LookUpJob(id);
 }
 

@@ -2,12 +2,21 @@
 
 #include "cli/help_text.h"
 #include "cli/values.h"
+#include "control/jobs.h"
 
 namespace autodist::cli {
 namespace {
 
 constexpr uint64_t kMostRestarts = 1'000'000;
 constexpr uint64_t kMostNodes = 1'000'000;
+
+CLI::Validator JobName() {
+  return {[](const std::string& text) {
+            const Status status = control::CheckJobName(text);
+            return status.ok() ? std::string() : Message(status);
+          },
+          "NAME"};
+}
 
 // What happens when something breaks, or takes too long.
 void AddFailureOptions(CLI::App& app, RunOptions& options) {
@@ -50,6 +59,11 @@ void AddFailureOptions(CLI::App& app, RunOptions& options) {
 }
 
 void AddOutputOptions(CLI::App& app, RunOptions& options) {
+  app.add_option("--name", options.name,
+                 "A name of your choice for the job, by which ps, attach, logs, ... find it; the "
+                 "newest job with it is meant")
+      ->check(JobName())
+      ->group(group::kOutput);
   app.add_option("--log-dir", options.log_dir,
                  "Where each job's folder with its ranks' output is made")
       ->check(NotEmpty())

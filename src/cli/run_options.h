@@ -20,6 +20,7 @@ struct RunOptions {
   ProgramOptions program;
   NodesOptions nodes;
   std::string log_dir = "autodist-runs";
+  std::string name;
   double grace_s = InSeconds(launch::LaunchOptions().grace);
   double lease_s = InSeconds(launch::LaunchOptions().lease);
   double timeout_s = 0;

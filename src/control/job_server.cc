@@ -38,8 +38,9 @@ constexpr std::array kSignals = {SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2};
 
 class JobServer::Service final : public v1::JobService::CallbackService {
  public:
-  Service(const std::string& job_id, std::function<void(int)> on_signal)
-      : on_signal_(std::move(on_signal)) {
+  Service(const std::string& job_id, std::function<void(int)> on_signal,
+          std::function<int64_t()> last_output_ms)
+      : on_signal_(std::move(on_signal)), last_output_ms_(std::move(last_output_ms)) {
     status_.set_job_id(job_id);
     status_.set_phase(v1::JOB_PHASE_LAUNCHING);
   }
@@ -73,6 +74,7 @@ class JobServer::Service final : public v1::JobService::CallbackService {
     {
       const std::lock_guard lock(mutex_);
       *response = status_;
+      if (!ended_ && last_output_ms_) response->set_last_output_ms(last_output_ms_());
     }
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     reactor->Finish(grpc::Status::OK);
@@ -158,6 +160,7 @@ class JobServer::Service final : public v1::JobService::CallbackService {
   }
 
   const std::function<void(int)> on_signal_;
+  const std::function<int64_t()> last_output_ms_;
   std::mutex mutex_;
   // Guarded by mutex_.
   std::condition_variable changed_;
@@ -210,10 +213,11 @@ class JobServer::Socket {
 JobServer::JobServer(std::unique_ptr<Service> service) : service_(std::move(service)) {}
 
 Result<std::unique_ptr<JobServer>> JobServer::Start(const std::string& job_id,
-                                                    std::function<void(int signal)> on_signal) {
+                                                    std::function<void(int signal)> on_signal,
+                                                    std::function<int64_t()> last_output_ms) {
   AD_ASSIGN_OR_RETURN(std::unique_ptr<Socket> socket, Socket::Open(job_id));
-  std::unique_ptr<JobServer> server(
-      new JobServer(std::make_unique<Service>(job_id, std::move(on_signal))));
+  std::unique_ptr<JobServer> server(new JobServer(
+      std::make_unique<Service>(job_id, std::move(on_signal), std::move(last_output_ms))));
   server->socket_ = std::move(socket);
   grpc::ServerBuilder builder;
   rpc::ConfigureServer(builder, kLargestRequest);

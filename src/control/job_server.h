@@ -1,6 +1,7 @@
 // The control socket of a running autodist: answers who asks about the job, and passes signals on.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -20,10 +21,12 @@ namespace autodist::control {
 // anew within seconds.
 class JobServer {
  public:
-  // `on_signal` is called on threads of the server's, until it is destroyed. kAlreadyExists where
-  // the job has a server.
+  // What is given is called on threads of the server's, until it is destroyed: `last_output_ms`
+  // each time that somebody asks, as a new state is not published for each piece of output.
+  // kAlreadyExists where the job has a server.
   static Result<std::unique_ptr<JobServer>> Start(const std::string& job_id,
-                                                  std::function<void(int signal)> on_signal);
+                                                  std::function<void(int signal)> on_signal,
+                                                  std::function<int64_t()> last_output_ms = {});
   // Removes the socket. Blocks until those who wait for the end have their answer, for a second at
   // most; where there was no End they learn nothing.
   ~JobServer();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <set>
 
@@ -19,6 +20,8 @@ namespace {
 constexpr size_t kAskedAtOnce = 32;
 constexpr size_t kMostListed = 10;
 constexpr int kMostAttempts = 5;
+constexpr size_t kLongestName = 64;
+constexpr std::string_view kLast = "last";
 
 struct Found {
   v1::JobStatus status;
@@ -45,13 +48,29 @@ Result<Found> LookUp(const std::string& job_id) {
   return Found{std::move(status), listening};
 }
 
+using NameOf = std::function<std::string(const std::string& job)>;
+
 // The newest of them, one below the other.
-std::string Listed(const std::vector<std::string>& jobs) {
+std::string Listed(const std::vector<std::string>& jobs, const NameOf& name_of) {
   std::string text;
   const size_t shown = std::min(jobs.size(), kMostListed);
-  for (size_t i = jobs.size() - shown; i < jobs.size(); ++i) text += "\n  " + jobs[i];
+  for (size_t i = jobs.size() - shown; i < jobs.size(); ++i) {
+    const std::string name = name_of(jobs[i]);
+    text += "\n  " + jobs[i] + (name.empty() ? "" : " (" + name + ")");
+  }
   if (shown < jobs.size()) text += "\n  and older ones";
   return text;
+}
+
+// "20261120-173000-3fa9c1", or the beginning of one: day and time.
+bool LooksLikeJobId(std::string_view text) {
+  constexpr std::string_view kForm = "00000000-000000";
+  if (text.size() < kForm.size()) return false;
+  for (size_t i = 0; i < kForm.size(); ++i) {
+    const bool digit = text[i] >= '0' && text[i] <= '9';
+    if (kForm[i] == '0' ? !digit : text[i] != '-') return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -62,24 +81,56 @@ std::vector<std::string> KnownJobs() {
   return {jobs.begin(), jobs.end()};
 }
 
-Result<std::string> FindJob(const std::string& name, const std::vector<std::string>& jobs) {
+Result<std::string> FindJob(const std::string& word, const std::vector<std::string>& jobs,
+                            const NameOf& name_of) {
   if (jobs.empty()) {
     return WithRemedy(Error(StatusCode::kNotFound, "there is no job"), "`autodist run` starts one");
   }
-  if (name == "last") return jobs.back();
+  if (word == kLast) return jobs.back();
+  if (std::ranges::count(jobs, word) > 0) return word;
   std::vector<std::string> fitting;
-  for (const std::string& job : jobs) {
-    if (job == name) return job;
-    if (!name.empty() && (job.starts_with(name) || job.ends_with(name))) fitting.push_back(job);
+  if (!word.empty()) {
+    const auto named = std::find_if(jobs.rbegin(), jobs.rend(),
+                                    [&](const std::string& job) { return name_of(job) == word; });
+    if (named != jobs.rend()) return *named;
+    std::ranges::copy_if(jobs, std::back_inserter(fitting), [&](const std::string& job) {
+      return job.starts_with(word) || job.ends_with(word);
+    });
   }
   if (fitting.size() == 1) return fitting.front();
   if (fitting.empty()) {
     return Error(StatusCode::kNotFound,
-                 "no job is called '" + name + "'; there are:" + Listed(jobs));
+                 "no job is called '" + word + "'; there are:" + Listed(jobs, name_of));
   }
   return WithRemedy(Error(StatusCode::kInvalidArgument,
-                          "'" + name + "' may be any of these jobs:" + Listed(fitting)),
-                    "give more of the name");
+                          "'" + word + "' may be any of these jobs:" + Listed(fitting, name_of)),
+                    "give more of the id");
+}
+
+std::string NameOfJob(const std::string& job_id) {
+  // The record first: that of a job is made at its start, and an autodist that was stopped answers
+  // late.
+  const auto recorded = ReadRecord(job_id);
+  const auto job = recorded.ok() ? recorded : LookUpJob(job_id);
+  return job.ok() ? job->name() : "";
+}
+
+Status CheckJobName(std::string_view name) {
+  const auto allowed = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '.' ||
+           c == '_' || c == '-';
+  };
+  if (name.empty() || name.size() > kLongestName || !std::ranges::all_of(name, allowed)) {
+    return Error(StatusCode::kInvalidArgument,
+                 "'" + std::string(name) + "' is not a name of 1 to " +
+                     std::to_string(kLongestName) + " letters, digits, '.', '_' and '-'");
+  }
+  if (name == kLast || LooksLikeJobId(name)) {
+    return Error(StatusCode::kInvalidArgument,
+                 "'" + std::string(name) + "' already means " +
+                     (name == kLast ? "the newest job" : "a job by its id"));
+  }
+  return OkStatus();
 }
 
 Result<v1::JobStatus> LookUpJob(const std::string& job_id) {

@@ -2,7 +2,9 @@
 // autodist is gone.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autodist/status.h"
@@ -13,9 +15,18 @@ namespace autodist::control {
 // Every job that has a socket or is in the record, oldest first.
 std::vector<std::string> KnownJobs();
 
-// The job that a user means by `name`: its whole name, a beginning or an end of it that no other
-// job has, or "last". A failure lists what could be meant. `jobs` as KnownJobs gives them.
-Result<std::string> FindJob(const std::string& name, const std::vector<std::string>& jobs);
+// The job that a user means by `word`: its id, its name, of which the newest job with it has the
+// use, a beginning or an end of the id that no other job has, or "last". A failure lists what could
+// be meant. `jobs` as KnownJobs gives them.
+Result<std::string> FindJob(const std::string& word, const std::vector<std::string>& jobs,
+                            const std::function<std::string(const std::string& job)>& name_of);
+
+// The name that its user has given the job; "": none.
+std::string NameOfJob(const std::string& job_id);
+
+// Whether a user may give a job this name: letters, digits, '.', '_' and '-', no more than 64, and
+// neither "last" nor what a job's id may be.
+Status CheckJobName(std::string_view name);
 
 // Asks the job's autodist, or where there is none the record. Blocks for a few seconds at most.
 Result<v1::JobStatus> LookUpJob(const std::string& job_id);

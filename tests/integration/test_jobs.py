@@ -107,9 +107,10 @@ def test_ps_lists_running_jobs_and_with_all_the_others(ask, new_job):
     ended.end(3)
     crashed.crash()
     lines = ask("ps").out.splitlines()
-    assert lines[0].split() == ["JOB", "STATE", "NODES", "RANKS", "STARTED", "COMMAND"]
-    assert [line.split()[:4] for line in lines[1:]] == [[running.id, "running", "1", "3"]]
-    states = {line.split()[0]: " ".join(line.split()[1:3]) for line in ask("ps", "--all").out.splitlines()[1:]}
+    assert lines[0].split() == ["JOB", "NAME", "STATE", "NODES", "RANKS", "ELAPSED", "LAST", "OUTPUT", "RESTARTS",
+                                "COMMAND"]
+    assert [line.split()[:5] for line in lines[1:]] == [[running.id, "-", "running", "1", "3"]]
+    states = {line.split()[0]: " ".join(line.split()[2:4]) for line in ask("ps", "--all").out.splitlines()[1:]}
     assert states == {running.id: "running 1", ended.id: "ended 3", crashed.id: "crashed 1"}
     jobs = {job["job_id"]: job
             for job in map(json.loads, ask("ps", "--all", "--json").out.splitlines())}
@@ -122,7 +123,7 @@ def test_a_job_in_a_terminal_is_listed_too(begin, ask, tmp_path):
     job = begin("run", "--", "sh", "-c", f"echo up; while [ ! -e {tmp_path}/end ]; do sleep 0.05; done")
     job.await_lines(1)
     [line] = ask("ps").out.splitlines()[1:]
-    assert line.split()[1:3] == ["running", "1"]
+    assert line.split()[2:4] == ["running", "1"]
     status = json.loads(ask("status", "--json", "last").out)
     assert status["job_id"] == line.split()[0] and not status["detached"]
     assert ask("logs", "last", "--rank", "0").out == "up\n"
@@ -147,6 +148,44 @@ def test_status_knows_running_ended_and_crashed_jobs(ask, new_job, tmp_path):
     crashed = new_job()
     crashed.crash()
     assert "autodist clean --spec FILE" in ask("status", crashed.id).out
+
+
+def test_the_newest_job_with_a_name_is_meant(begin, ask, new_job):
+    first, second, other = new_job("--name", "sweep-3"), new_job("--name", "sweep-3"), new_job("--name", "eval")
+    assert [line.split()[:2] for line in ask("ps").out.splitlines()[1:]] == [
+        [first.id, "sweep-3"], [second.id, "sweep-3"], [other.id, "eval"]]
+    assert json.loads(ask("status", "sweep-3", "--json").out)["job_id"] == second.id
+    second.write(0, "words\n")
+    second.await_log("rank-0.out", "words\n")
+    assert ask("logs", "sweep-3", "--rank", "0").out == "words\n"
+    assert begin("stop", "sweep-3").finish().code == 0
+    outcome = ask("status", "sweep-3")  # of one that has ended, too
+    assert "ended 143" in outcome.out and "sweep-3" in outcome.out
+    assert "running" in ask("status", first.id).out
+    assert f"{other.id} (eval)" in ask("status", "swoop").err
+
+
+@pytest.mark.parametrize("name, why", [
+    ("last", "already means the newest job"), ("20261120-173000-3fa9c1", "already means a job by its id"),
+    ("two words", "is not a name of"), ("x" * 65, "is not a name of")])
+def test_names_that_no_job_can_have(ask, name, why):
+    outcome = ask("run", "--name", name, "--", "true")
+    assert outcome.code == 2 and why in outcome.err
+
+
+def test_when_a_rank_wrote_something_last(ask, new_job):
+    job = new_job()
+    assert json.loads(ask("status", job.id, "--json").out)["last_output_ms"] == "0"
+    assert re.search(r"last output +-$", ask("status", job.id).out, re.M)
+    job.write(1, "words\n", fd=2)
+    job.await_log("rank-1.err", "words\n")
+    written_ms = (job.logs / "rank-1.err").stat().st_mtime * 1000
+    assert abs(int(json.loads(ask("ps", "--json").out)["last_output_ms"]) - written_ms) < 2000
+    assert re.search(r"last output +(now|\d+ s ago)$", ask("status", job.id).out, re.M)
+    job.end()
+    last = int(json.loads((job.logs / "job.json").read_text())["last_output_ms"])
+    assert abs(last - written_ms) < 2000
+    assert int(json.loads(ask("status", job.id, "--json").out)["last_output_ms"]) == last
 
 
 def test_names_that_mean_no_job(ask, new_job):

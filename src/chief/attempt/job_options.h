@@ -22,6 +22,7 @@ enum class OnHang { kStop, kWarn };
 struct JobOptions {
   launch::LaunchOptions launch;
   std::string log_folder;  // of this job
+  std::string name;        // that its user has given it; may be empty
   bool preflight = true;   // look at the nodes before anything is started
   bool detached = false;   // of which the status tells
   Prefixes prefixes = Prefixes::kAll;

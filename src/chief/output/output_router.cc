@@ -1,6 +1,9 @@
 #include "chief/output/output_router.h"
 
+#include <chrono>
 #include <utility>
+
+#include "base/wall_clock.h"
 
 namespace autodist::chief {
 
@@ -36,6 +39,13 @@ void OutputRouter::Write(uint32_t node, v1::Output output) {
     }
   }
   console_.Write(nullptr, node, std::move(output));
+}
+
+int64_t OutputRouter::last_ms() const {
+  const Loop::Time last = last_;
+  if (last == Loop::Time{}) return 0;
+  return base::MillisecondsSince1970() -
+         std::chrono::duration_cast<std::chrono::milliseconds>(loop_.Now() - last).count();
 }
 
 }  // namespace autodist::chief

@@ -34,6 +34,8 @@ class OutputRouter {
 
   // When output came last.
   Loop::Time last() const { return last_; }
+  // The same, since 1970; 0: none has come.
+  int64_t last_ms() const;
 
  private:
   const Loop& loop_;

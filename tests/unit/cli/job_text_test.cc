@@ -10,6 +10,8 @@ namespace {
 
 using testing::HasSubstr;
 
+constexpr int64_t kNow = 1'795'195'951'400;  // 2 min 31 s after its start
+
 v1::JobStatus Job() {
   setenv("TZ", "UTC", 1);
   tzset();
@@ -37,17 +39,43 @@ TEST(JobTextTest, ATableOfJobs) {
   ended.set_job_id("short");
   ended.set_phase(v1::JOB_PHASE_ENDED);
   ended.set_exit_code(137);
-  EXPECT_EQ(JobTable({Job(), ended}),
-            "JOB                     STATE      NODES  RANKS  STARTED              COMMAND\n"
-            "20261120-173000-3fa9c1  running    3      5      2026-11-20 17:30:00  "
-            "./train 'two words' '\\x1b[31m'\n"
-            "short                   ended 137  3      5      2026-11-20 17:30:00  "
-            "./train 'two words' '\\x1b[31m'\n");
+  ended.set_ended_ms(ended.started_ms() + 1'900);
+  ended.set_last_output_ms(ended.started_ms() + 1'000);
+  ended.set_name("sweep-3");
+  ended.set_attempt(1);
+  ended.set_max_restarts(3);
+  EXPECT_EQ(JobTable({Job(), ended}, kNow),
+            "JOB                     NAME     STATE      NODES  RANKS  ELAPSED     LAST OUTPUT  "
+            "RESTARTS  COMMAND\n"
+            "20261120-173000-3fa9c1  -        running    3      5      2 min 31 s  -            "
+            "-         ./train 'two words' '\\x1b[31m'\n"
+            "short                   sweep-3  ended 137  3      5      1 s         2 min ago    "
+            "1 of 3    ./train 'two words' '\\x1b[31m'\n");
+}
+
+TEST(JobTextTest, HowLongAgo) {
+  const int64_t now = Job().started_ms() + 1'000'000'000;
+  for (const auto& [seconds, text] : {std::pair{0, "now"},
+                                      {3, "3 s ago"},
+                                      {59, "59 s ago"},
+                                      {12 * 60 + 40, "12 min ago"},
+                                      {23 * 3600, "23 h ago"},
+                                      {50 * 3600, "2 d ago"}}) {
+    v1::JobStatus job = Job();
+    job.set_last_output_ms(now - seconds * 1000 - 500);
+    EXPECT_THAT(JobText(job, now), HasSubstr("last output  " + std::string(text) + "\n"));
+  }
+}
+
+TEST(JobTextTest, OfAJobThatCrashedNobodyKnowsHowLongItRan) {
+  v1::JobStatus job = Job();
+  job.set_chief_gone(true);
+  EXPECT_THAT(JobText(job, kNow), HasSubstr("elapsed      -\n"));
 }
 
 TEST(JobTextTest, OneJobAndItsNodes) {
-  const std::string text = JobText(Job());
-  EXPECT_THAT(text, HasSubstr("state    running\n"));
+  const std::string text = JobText(Job(), kNow);
+  EXPECT_THAT(text, HasSubstr("state        running\n"));
   EXPECT_THAT(text, HasSubstr("NODE      STATE    RANKS  RUNNING\n"
                               "10.0.0.1  running  0-3    4\n"
                               "node-2    running  4      1\n"
@@ -64,16 +92,16 @@ TEST(JobTextTest, OneThatHasEndedAndOneThatCrashed) {
   job.set_attempt(1);
   job.set_max_restarts(3);
   job.set_report("rank 1 failed\n  | doomed");
-  const std::string text = JobText(job);
-  EXPECT_THAT(text, HasSubstr("ended      2026-11-20 17:31:00\n"));
-  EXPECT_THAT(text, HasSubstr("restarts   1 of 3\n"));
-  EXPECT_THAT(text, HasSubstr("exit code  9\n"));
+  const std::string text = JobText(job, kNow);
+  EXPECT_THAT(text, HasSubstr("ended        2026-11-20 17:31:00\nelapsed      1 min 0 s\n"));
+  EXPECT_THAT(text, HasSubstr("restarts     1 of 3\n"));
+  EXPECT_THAT(text, HasSubstr("exit code    9\n"));
   EXPECT_TRUE(text.ends_with("\nrank 1 failed\n  | doomed\n"));
 
   v1::JobStatus crashed = Job();
   crashed.set_chief_gone(true);
   EXPECT_EQ(StateText(crashed), "crashed");
-  EXPECT_THAT(JobText(crashed), HasSubstr("`autodist clean --spec FILE`"));
+  EXPECT_THAT(JobText(crashed, kNow), HasSubstr("`autodist clean --spec FILE`"));
 }
 
 }  // namespace

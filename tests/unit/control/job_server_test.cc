@@ -54,6 +54,22 @@ TEST_F(JobServerTest, TellsTheNewestState) {
   EXPECT_EQ(JobClient::Connect("job-1")->GetStatus()->phase(), v1::JOB_PHASE_RUNNING);
 }
 
+TEST_F(JobServerTest, WhenOutputCameLastIsKnownWithoutBeingPublished) {
+  std::atomic<int64_t> last = 0;
+  auto server = JobServer::Start(
+      "job-1", [](int) {}, [&] { return last.load(); });
+  ASSERT_TRUE(server.ok()) << server.status();
+  const auto client = JobClient::Connect("job-1");
+  (*server)->Publish(Job(v1::JOB_PHASE_RUNNING));
+  EXPECT_EQ(client->GetStatus()->last_output_ms(), 0);
+  last = 5;
+  EXPECT_EQ(client->GetStatus()->last_output_ms(), 5);
+  v1::JobStatus end = Job(v1::JOB_PHASE_ENDED);
+  end.set_last_output_ms(7);
+  (*server)->End(end);
+  EXPECT_EQ(client->GetStatus()->last_output_ms(), 7);
+}
+
 TEST_F(JobServerTest, AllWhoWaitLearnTheEnd) {
   auto server = Start("job-1");
   std::vector<std::future<Result<v1::JobStatus>>> waiting;

@@ -20,7 +20,9 @@ using testing::Not;
 const std::vector<std::string> kJobs = {"20261119-100000-aaaaaa", "20261120-173000-3fa9c1",
                                         "20261120-180000-3fa9c2"};
 
-TEST(FindJobTest, TakesTheWholeNameAnyUniqueBeginningOrEndAndLast) {
+std::string Unnamed(const std::string&) { return ""; }
+
+TEST(FindJobTest, TakesTheWholeIdAnyUniqueBeginningOrEndAndLast) {
   for (const auto& [name, job] : {std::pair{"20261119-100000-aaaaaa", 0},
                                   {"20261119", 0},
                                   {"aaaaaa", 0},
@@ -28,34 +30,57 @@ TEST(FindJobTest, TakesTheWholeNameAnyUniqueBeginningOrEndAndLast) {
                                   {"20261120-17", 1},
                                   {"20261120-180000-3fa9c2", 2},
                                   {"last", 2}}) {
-    const auto found = FindJob(name, kJobs);
+    const auto found = FindJob(name, kJobs, Unnamed);
     ASSERT_TRUE(found.ok()) << name << ": " << found.status();
     EXPECT_EQ(*found, kJobs[static_cast<size_t>(job)]) << name;
   }
-  EXPECT_EQ(*FindJob("job-1", {"job-1", "job-10"}), "job-1");
+  EXPECT_EQ(*FindJob("job-1", {"job-1", "job-10"}, Unnamed), "job-1");
 }
 
 TEST(FindJobTest, AmbiguousAndUnknownNamesListTheCandidates) {
-  const auto ambiguous = FindJob("20261120", kJobs);
+  const auto ambiguous = FindJob("20261120", kJobs, Unnamed);
   EXPECT_EQ(ambiguous.status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(Message(ambiguous.status()),
             "'20261120' may be any of these jobs:\n  20261120-173000-3fa9c1\n"
             "  20261120-180000-3fa9c2");
   for (const std::string name : {"", "3fa9", "../x", "LAST"}) {
-    const auto unknown = FindJob(name, kJobs);
+    const auto unknown = FindJob(name, kJobs, Unnamed);
     EXPECT_EQ(unknown.status().code(), StatusCode::kNotFound) << name;
     EXPECT_THAT(Message(unknown.status()), HasSubstr(kJobs[0])) << name;
   }
-  EXPECT_EQ(FindJob("last", {}).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(FindJob("last", {}, Unnamed).status().code(), StatusCode::kNotFound);
 }
 
 TEST(FindJobTest, OfManyCandidatesTheNewestAreListed) {
   std::vector<std::string> jobs;
   for (int i = 100; i < 150; ++i) jobs.push_back("job-" + std::to_string(i));
-  const std::string message = Message(FindJob("job", jobs).status());
+  const std::string message = Message(FindJob("job", jobs, Unnamed).status());
   EXPECT_THAT(message, HasSubstr("job-140\n"));
   EXPECT_THAT(message, HasSubstr("job-149\n  and older ones"));
   EXPECT_THAT(message, Not(HasSubstr("job-139")));
+}
+
+TEST(FindJobTest, OfTheJobsWithANameTheNewestIsMeant) {
+  const auto named = [](const std::string& job) -> std::string {
+    return job == kJobs[2] ? "other" : "aaaaaa";
+  };
+  EXPECT_EQ(*FindJob("other", kJobs, named), kJobs[2]);
+  EXPECT_EQ(*FindJob("aaaaaa", kJobs, named), kJobs[1]);  // which is also the end of an id
+  EXPECT_EQ(*FindJob(kJobs[0], kJobs, named), kJobs[0]);
+  EXPECT_EQ(*FindJob("20261119", kJobs, named), kJobs[0]);
+  EXPECT_THAT(Message(FindJob("oth", kJobs, named).status()), HasSubstr(kJobs[2] + " (other)"));
+}
+
+TEST(CheckJobNameTest, WhatAJobMayBeCalled) {
+  for (const char* name : {"a", "sweep-3", "v1.2_x", "2026", "3fa9c1", "20261120", "."}) {
+    EXPECT_TRUE(CheckJobName(name).ok()) << name;
+  }
+  EXPECT_TRUE(CheckJobName(std::string(64, 'a')).ok());
+  for (const std::string name :
+       {"", "last", "two words", "../x", "\xc3\xa4", "20261120-173000", "20261120-173000-3fa9c1"}) {
+    EXPECT_EQ(CheckJobName(name).code(), StatusCode::kInvalidArgument) << name;
+  }
+  EXPECT_FALSE(CheckJobName(std::string(65, 'a')).ok());
 }
 
 // Other people's tests may have jobs in /tmp at the same time, so only ours are looked at.
@@ -124,6 +149,20 @@ TEST_F(JobsTest, AJobWhoseRecordIsGoneIsFoundByItsSocket) {
   ASSERT_TRUE(running.ok()) << running.status();
   EXPECT_TRUE(In(ListJobs(false), "only-socket"));
   EXPECT_TRUE(LookUpJob(Id("only-socket")).ok());
+}
+
+TEST_F(JobsTest, ANameIsKnownByTheRecordAndByTheSocket) {
+  v1::JobStatus job = Recorded("named", v1::JOB_PHASE_ENDED);
+  job.set_name("of-the-record");
+  ASSERT_TRUE(SaveStatus(job).ok());
+  EXPECT_EQ(NameOfJob(job.job_id()), "of-the-record");
+  const auto running = JobServer::Start(Id("unrecorded"), [](int) {});
+  ASSERT_TRUE(running.ok()) << running.status();
+  job.set_job_id(Id("unrecorded"));
+  job.set_name("of-the-socket");
+  (*running)->Publish(job);
+  EXPECT_EQ(NameOfJob(Id("unrecorded")), "of-the-socket");
+  EXPECT_EQ(NameOfJob(Id("none")), "");
 }
 
 }  // namespace
