@@ -153,6 +153,7 @@ Examples:
   autodist init --hosts gpu1,gpu2                 all GPUs of two machines, to the terminal
   autodist init --hosts 'gpu1:4,ann@gpu2:2,[fd00::3]:4' --output cluster.yaml
                                                   so many of each; ann logs in to gpu2
+  autodist init --hosts 'gpu[01-16]'              gpu01, gpu02 and so on
   autodist init --hostfile hostfile --key-file ~/.ssh/id_ed25519 --user ubuntu
                                                   lines such as: gpu1 slots=4
   autodist init --ssh-config 'gpu*'               the hosts of ~/.ssh/config that are called so

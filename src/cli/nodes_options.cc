@@ -95,8 +95,9 @@ void AddNodes(CLI::App& app, NodesOptions& options) {
       ->check(NotEmpty())
       ->type_name("FILE")
       ->group(group::kWhere);
-  app.add_option("--hosts", options.hosts,
-                 "In place of a spec: HOST[:N],...; N ranks on each, default: one per GPU")
+  app.add_option(
+         "--hosts", options.hosts,
+         "In place of a spec: HOST[:N],... or gpu[01-16]; N ranks on each, default: one per GPU")
       ->check(NotEmpty())
       ->type_name("HOSTS")
       ->group(group::kWhere);

@@ -107,8 +107,7 @@ void HostCollector::Add(HostEntry entry, Place place) {
   if (full_) return;
   const auto [known, is_new] = index_.emplace(Identity(entry.host), list_.hosts.size());
   if (is_new && list_.hosts.size() == kMostHosts) {
-    Report(place, "more than " + std::to_string(kMostHosts) +
-                      " hosts, which is more than a resource spec holds");
+    Report(place, TooManyHosts());
     full_ = true;
   } else if (is_new) {
     list_.hosts.push_back(std::move(entry));
@@ -164,7 +163,8 @@ void HostCollector::AddWord(std::string_view word, std::optional<uint32_t> slots
     entry.host = rest.substr(0, colon);
     number = has_number ? rest.substr(colon + 1) : "";
   }
-  if (!CheckHost(entry.host).ok()) {
+  const bool range = IsHostRange(entry.host);
+  if (!range && !CheckHost(entry.host).ok()) {
     Report(place, Quoted(entry.host) + " is neither an IPv4 or IPv6 address nor a host name" +
                       (std::count(rest.begin(), rest.end(), ':') > 1
                            ? "; an IPv6 address with a number of devices is written [ADDRESS]:N"
@@ -182,7 +182,22 @@ void HostCollector::AddWord(std::string_view word, std::optional<uint32_t> slots
     }
     entry.slots = own;
   }
-  Add(std::move(entry), place);
+  if (!range) return Add(std::move(entry), place);
+  AddRange(std::move(entry),
+           {place.line, place.column + static_cast<size_t>(rest.data() - word.data())});
+}
+
+void HostCollector::AddRange(HostEntry entry, Place place) {
+  const HostRange range = ExpandHostRange(entry.host);
+  if (!range.wrong.empty()) {
+    return Report({place.line, place.column + range.wrong_at}, range.wrong);
+  }
+  for (const std::string& host : range.names) {
+    if (!CheckHost(host).ok()) {
+      return Report(place, Quoted(host) + " is neither an IPv4 address nor a host name");
+    }
+    Add({entry.user, host, entry.slots}, place);
+  }
 }
 
 HostList HostCollector::Take(const std::string& nothing) {
@@ -194,7 +209,7 @@ HostList HostCollector::Take(const std::string& nothing) {
 
 HostList ParseHosts(std::string_view text) {
   HostCollector collector("--hosts");
-  for (const std::string_view part : base::Split(text, ',')) {
+  for (const std::string_view part : SplitHostList(text)) {
     const std::string_view word = Trimmed(part);
     const HostCollector::Place place{1, static_cast<size_t>(word.data() - text.data()) + 1};
     if (word.empty()) {

@@ -10,11 +10,11 @@
 #include <string_view>
 #include <vector>
 
+#include "spec/host_range.h"
 #include "spec/problem.h"
 
 namespace autodist::spec {
 
-inline constexpr size_t kMostHosts = 5000;    // a spec of more would not fit into its 1 MiB
 inline constexpr uint32_t kMostSlots = 4096;  // device numbers in a spec end at 4095
 
 struct HostEntry {
@@ -31,7 +31,7 @@ struct HostList {
   std::vector<std::string> warnings;  // what the list leaves open
 };
 
-// "user@a:4,b,[fd00::1]:2": `:N` is the number of devices.
+// "user@a:4,b,gpu[01-16]:8,[fd00::1]:2": `:N` is the number of devices.
 HostList ParseHosts(std::string_view text);
 
 // A hostfile of DeepSpeed, Open MPI or MPICH: a host per line as "host", "user@host", "host:N" or
@@ -52,7 +52,7 @@ class HostCollector {
 
   // A host named before gets the slots of both.
   void Add(HostEntry entry, Place place);
-  // "[user@]host[:N]". `slots` is what stands elsewhere on the line.
+  // "[user@]host[:N]"; the host may be a range. `slots` is what stands elsewhere on the line.
   void AddWord(std::string_view word, std::optional<uint32_t> slots, Place place);
   // A number of devices; 0 after a report of what is wrong with it.
   uint32_t ReadSlots(std::string_view text, Place place);
@@ -63,6 +63,9 @@ class HostCollector {
   HostList Take(const std::string& nothing);
 
  private:
+  // Each host of the range that `entry.host` is.
+  void AddRange(HostEntry entry, Place place);
+
   std::string source_;
   HostList list_;
   std::map<std::string, size_t> index_;  // by identity

@@ -9,6 +9,8 @@ namespace autodist::spec {
 struct Position {
   int line = 0;  // both from 1; 0 where the file as a whole is meant
   int column = 0;
+
+  bool operator==(const Position&) const = default;
 };
 
 struct Problem {

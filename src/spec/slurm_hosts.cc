@@ -1,139 +1,34 @@
 #include "spec/slurm_hosts.h"
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
-#include <cstdio>
+#include <iterator>
 
 #include "base/split.h"
 #include "spec/address.h"
+#include "spec/host_range.h"
 #include "spec/quoted.h"
 #include "spec/scalars.h"
 
 namespace autodist::spec {
 namespace {
 
-constexpr size_t kLongestName = 253;
-constexpr size_t kMostDigits = 9;  // a number of them fits into 32 bits
-
-bool IsDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
-
-// Reads "gpu[01-03,7],x1,rack[1-2]n[1-4]" from left to right.
-class NodeList {
- public:
-  NodeList(std::string_view text, HostCollector& collector) : text_(text), collector_(collector) {}
-
-  // Adds the names one by one; false after a report of what is wrong.
-  bool Read(std::vector<std::string>& names) {
-    for (;;) {
-      const size_t begin = at_;
-      std::vector<std::string> expanded = {""};
-      while (at_ < text_.size() && text_[at_] != ',') {
-        const bool right = text_[at_] == '[' ? ReadBrackets(expanded) : ReadLiteral(expanded);
-        if (!right) return false;
-      }
-      if (at_ == begin) return Wrong(at_, "a host name is missing here");
-      if (names.size() + expanded.size() > kMostHosts) return TooMany();
-      names.insert(names.end(), expanded.begin(), expanded.end());
-      if (at_ == text_.size()) return true;
-      ++at_;  // the comma
+// The names of "gpu[01-03,7],x1"; none after a report of what is wrong.
+std::vector<std::string> ReadNodeList(std::string_view text, HostCollector& collector) {
+  std::vector<std::string> names;
+  for (const std::string_view word : SplitHostList(text)) {
+    HostRange range = ExpandHostRange(word);
+    if (range.wrong.empty() && names.size() + range.names.size() > kMostHosts) {
+      range.wrong = TooManyHosts();
     }
-  }
-
- private:
-  bool Wrong(size_t at, const std::string& what) {
-    collector_.Report({1, at + 1}, what);
-    return false;
-  }
-  bool TooMany() {
-    return Wrong(at_, "more than " + std::to_string(kMostHosts) +
-                          " hosts, which is more than a resource spec holds");
-  }
-
-  bool ReadLiteral(std::vector<std::string>& expanded) {
-    const size_t end = std::min(text_.find_first_of("[,", at_), text_.size());
-    const std::string_view literal = text_.substr(at_, end - at_);
-    if (const size_t stray = literal.find(']'); stray != std::string_view::npos) {
-      return Wrong(at_ + stray, "']' without a '[' before it");
+    if (!range.wrong.empty()) {
+      const auto begin = static_cast<size_t>(word.data() - text.data());
+      collector.Report({1, begin + range.wrong_at + 1}, range.wrong);
+      return {};
     }
-    const bool right = Append(expanded, {std::string(literal)});
-    at_ = end;
-    return right;
+    std::ranges::move(range.names, std::back_inserter(names));
   }
-
-  // Puts each of the endings behind each of the names.
-  bool Append(std::vector<std::string>& names, const std::vector<std::string>& endings) {
-    if (names.size() * endings.size() > kMostHosts) return TooMany();
-    std::vector<std::string> longer;
-    longer.reserve(names.size() * endings.size());
-    for (const std::string& name : names) {
-      for (const std::string& ending : endings) {
-        if (name.size() + ending.size() > kLongestName) {
-          return Wrong(at_,
-                       "a host name of more than " + std::to_string(kLongestName) + " characters");
-        }
-        longer.push_back(name + ending);
-      }
-    }
-    names = std::move(longer);
-    return true;
-  }
-
-  bool ReadBrackets(std::vector<std::string>& expanded) {
-    const size_t open = at_++;
-    std::vector<std::string> endings;
-    for (;;) {
-      if (!ReadRange(endings)) return false;
-      if (at_ == text_.size()) return Wrong(open, "'[' without a ']' after it");
-      const char next = text_[at_++];
-      if (next == ']') return Append(expanded, endings);
-      if (next != ',') {
-        return Wrong(at_ - 1, Quoted(text_.substr(at_ - 1, 1)) +
-                                  " inside brackets, which hold numbers and ranges such as 01-16");
-      }
-    }
-  }
-
-  // "7" or "01-16": as many digits as the first number has.
-  bool ReadRange(std::vector<std::string>& endings) {
-    const size_t begin = at_;
-    const std::string_view first = Digits();
-    if (first.empty() || first.size() > kMostDigits) {
-      return Wrong(
-          begin, "a number of up to " + std::to_string(kMostDigits) + " digits should stand here");
-    }
-    if (at_ == text_.size() || text_[at_] != '-') {
-      endings.emplace_back(first);
-      return true;
-    }
-    ++at_;
-    const std::string_view last = Digits();
-    const bool right = !last.empty() && last.size() <= kMostDigits && Number(last) >= Number(first);
-    if (!right) return Wrong(begin, "a range that goes from a number to a greater one is meant");
-    if (Number(last) - Number(first) >= kMostHosts) return TooMany();
-    for (uint32_t number = Number(first); number <= Number(last); ++number) {
-      char digits[16];
-      std::snprintf(digits, sizeof digits, "%0*u", static_cast<int>(first.size()), number);
-      endings.emplace_back(digits);
-    }
-    return endings.size() <= kMostHosts || TooMany();
-  }
-
-  std::string_view Digits() {
-    const size_t begin = at_;
-    while (at_ < text_.size() && IsDigit(text_[at_])) ++at_;
-    return text_.substr(begin, at_ - begin);
-  }
-  static uint32_t Number(std::string_view digits) {
-    uint32_t number = 0;
-    std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    return number;
-  }
-
-  std::string_view text_;
-  HostCollector& collector_;
-  size_t at_ = 0;
-};
+  return names;
+}
 
 // "4(x2),2" means 4, 4, 2. Empty after a report of what is wrong.
 std::vector<uint32_t> ReadCounts(std::string_view text, HostCollector& collector) {
@@ -227,8 +122,7 @@ HostList SlurmHosts(const Variables& variables) {
         "not set, so this is not inside a Slurm allocation; get one, as by 'salloc -N 2 "
         "--gpus-per-node=4', or put autodist init into the script given to sbatch");
   }
-  std::vector<std::string> names;
-  if (!NodeList(*text, collector).Read(names)) names.clear();
+  const std::vector<std::string> names = ReadNodeList(*text, collector);
   HostList counted;
   const Counts counts = DevicesPerNode(variables, counted);
   if (!names.empty() && !counts.of.empty() && !counts.one_for_all &&

@@ -27,7 +27,8 @@ class WholeCheck {
 
   void Check(const Node& node, const NodePositions& at) {
     CheckChief(node, at);
-    CheckSshGroup(node, at);
+    if (at.address != last_place_) CheckSshGroup(node, at);  // once for a range
+    last_place_ = at.address;
     if (!node.address.empty()) CheckAddress(node, at);
     CheckDataAddress(node, at);
     if (!node.device_ips.empty() && node.device_ips.size() != node.gpus.size()) {
@@ -137,6 +138,7 @@ class WholeCheck {
   std::map<std::string, First> addresses_;
   std::map<std::string, First> data_addresses_;
   int chief_line_ = 0;
+  Position last_place_{};
 };
 
 }  // namespace

@@ -17,12 +17,16 @@ struct NodePositions {
   Position ssh_config;
   Position data_address;
   Position device_ips;
+  Position chief;
+
+  static NodePositions At(Position node) { return {node, node, node, node, node}; }
 };
 
 using ReportProblem = std::function<void(Position where, const std::string& what)>;
 
 // Reports everything that is wrong between the parts of a spec, each of which has been read; an
-// address that was not understood is empty. `nodes` is in the order of spec.nodes.
+// address that was not understood is empty. `nodes` is in the order of spec.nodes; those of a range
+// have one place.
 void CheckWhole(const ResourceSpec& spec, const std::vector<NodePositions>& nodes,
                 Position nodes_list, const ReportProblem& report);
 

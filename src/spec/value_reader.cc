@@ -61,6 +61,15 @@ void ValueReader::Report(Position where, const std::string& what) {
 void ValueReader::Count(const YamlValue& yaml) {
   constexpr size_t kBytesPerValue = 16;  // a long text counts for several values
   values_ += 1 + yaml.text.size() / kBytesPerValue;
+  CheckCount(yaml);
+}
+
+void ValueReader::CountCopies(const YamlValue& yaml, size_t values, size_t copies) {
+  values_ += values * copies;
+  CheckCount(yaml);
+}
+
+void ValueReader::CheckCount(const YamlValue& yaml) {
   if (values_ <= kMostValues) return;
   Report(yaml, "the spec has too many values; is an alias repeated over and over?");
   throw EnoughRead{};

@@ -43,6 +43,11 @@ class ValueReader {
   // Calls the handler of each key; reports unknown and repeated keys. False if not a mapping.
   bool ReadMapping(const YamlValue& yaml, const std::string& where, const Handlers& handlers);
 
+  // How many were read, a long text counting for several.
+  size_t values() const { return values_; }
+  // Of `yaml`, which has that many, so many copies are made.
+  void CountCopies(const YamlValue& yaml, size_t values, size_t copies);
+
   // A text; empty if it is none, which has been reported.
   std::string ReadString(const YamlValue& yaml, const std::string& key);
 
@@ -64,6 +69,7 @@ class ValueReader {
 
  private:
   void Count(const YamlValue& yaml);
+  void CheckCount(const YamlValue& yaml);
 
   const std::string file_;
   std::vector<Problem> problems_;

@@ -1,11 +1,16 @@
 #include "spec/yaml_reader.h"
 
+#include <algorithm>
+#include <cctype>
+#include <iterator>
 #include <set>
 #include <sstream>
 #include <utility>
 
 #include "base/fd.h"
 #include "spec/address.h"
+#include "spec/host_range.h"
+#include "spec/node_entry.h"
 #include "spec/quoted.h"
 #include "spec/scalars.h"
 #include "spec/spec_check.h"
@@ -20,14 +25,21 @@ constexpr size_t kLargestSpec = 1 << 20;  // bytes; a thousand nodes fit in a te
 
 using Kind = YamlValue::Kind;
 
-// Says what to do where YAML took "[host]:22" for a list, which is a syntax error a little later.
+// Says what to do where YAML took "[host]:22", or within braces "gpu[1-4]", for a list, which is a
+// syntax error a little later.
 std::string BracketHint(const std::string& text, int line_of_error) {
   std::istringstream lines(text);
   std::string line;
   for (int i = 0; i < line_of_error; ++i) std::getline(lines, line);
-  return line.find("]:") == std::string::npos
-             ? ""
-             : "; an address in brackets needs quotes: '[host]:2222'";
+  if (line.find("]:") != std::string::npos) {
+    return "; an address in brackets needs quotes: '[host]:2222'";
+  }
+  for (size_t i = 1; i < line.size(); ++i) {
+    if (line[i] == '[' && std::isalnum(static_cast<unsigned char>(line[i - 1]))) {
+      return "; a range of addresses needs quotes here: 'gpu[1-4]'";
+    }
+  }
+  return "";
 }
 
 // Walks the document once, collecting problems instead of stopping at the first.
@@ -49,10 +61,12 @@ class Reader : private ValueReader {
 
   std::vector<uint32_t> ReadDevices(const YamlValue& yaml, const std::string& key);
   std::vector<std::string> ReadDeviceIps(const YamlValue& yaml);
-  void ReadAddress(const YamlValue& yaml, Node& node);
+  std::vector<HostAndPort> ReadAddress(const YamlValue& yaml);
+  void AddNodes(const YamlValue& yaml, const NodeEntry& entry, size_t size);
 
   ResourceSpec spec_;
   std::vector<NodePositions> node_positions_;  // of each node of spec_
+  size_t range_hosts_ = 0;                     // that ranges stand for
 };
 
 ReadOutcome Reader::Read(const std::string& text) {
@@ -112,16 +126,18 @@ void Reader::ReadNodes(const YamlValue& nodes) {
 }
 
 void Reader::ReadNode(const YamlValue& yaml) {
-  Node node;
+  NodeEntry entry{{}, NodePositions::At(yaml.position), {}, {}};
+  Node& node = entry.node;
+  NodePositions& at = entry.at;
   bool has_address = false;
-  NodePositions at{yaml.position, yaml.position, yaml.position, yaml.position};
+  const size_t values_before = values();
   const bool mapping = ReadMapping(
       yaml, "a node",
       {{"address",
         [&](const YamlValue& value) {
           has_address = true;
           at.address = value.position;
-          ReadAddress(value, node);
+          entry.addresses = ReadAddress(value);
         }},
        {"cpus", [&](const YamlValue& value) { node.cpus = ReadDevices(value, "cpus"); }},
        {"gpus", [&](const YamlValue& value) { node.gpus = ReadDevices(value, "gpus"); }},
@@ -135,6 +151,7 @@ void Reader::ReadNode(const YamlValue& yaml) {
           const auto chief = ReadBool(value.text);
           if (!chief) Report(value, "'chief' is " + Shown(value) + "; it should be true or false");
           node.chief = chief.value_or(false);
+          at.chief = value.position;
         }},
        {"ssh_config",
         [&](const YamlValue& value) {
@@ -152,31 +169,44 @@ void Reader::ReadNode(const YamlValue& yaml) {
        Text("interface", node.interface, CheckInterface),
        {"data_address", [&](const YamlValue& value) {
           at.data_address = value.position;
-          Text("data_address", node.data_address, CheckHost).second(value);
+          if (auto hosts = ReadAs(value, "data_address", ReadHosts)) {
+            entry.data_addresses = *std::move(hosts);
+          }
         }}});
   if (!mapping) return;
   if (!has_address) Report(yaml, "a node without 'address': its IP address or host name");
   if (node.cpus.empty()) node.cpus = {0};
-  spec_.nodes.push_back(std::move(node));
-  node_positions_.push_back(at);
+  AddNodes(yaml, entry, values() - values_before);
 }
 
-void Reader::ReadAddress(const YamlValue& yaml, Node& node) {
+// The entry has so many values.
+void Reader::AddNodes(const YamlValue& yaml, const NodeEntry& entry, size_t size) {
+  std::vector<Node> nodes =
+      NodesOf(entry, [&](Position where, const std::string& what) { Report(where, what); });
+  range_hosts_ += nodes.size() > 1 ? nodes.size() : 0;
+  if (range_hosts_ > kMostHosts) {
+    Report(entry.at.address, TooManyHosts());
+    nodes.resize(1);
+    range_hosts_ = 0;
+  }
+  CountCopies(yaml, size, nodes.size() - 1);
+  node_positions_.resize(node_positions_.size() + nodes.size(), entry.at);
+  std::ranges::move(nodes, std::back_inserter(spec_.nodes));
+}
+
+std::vector<HostAndPort> Reader::ReadAddress(const YamlValue& yaml) {
   if (yaml.kind == Kind::kList) {
     Report(yaml,
            "'address' is a list; it should be a text, which in brackets needs quotes: "
            "'[fd00::2]'");
-    return;
+    return {};
   }
   const std::string text = ReadString(yaml, "address");
-  if (text.empty()) return;
-  const auto read = ReadHostAndPort(text);
-  if (read.ok()) {
-    node.address = read->host;
-    node.port = read->port;
-  } else {
-    Report(yaml, Message(read.status()));
-  }
+  if (text.empty()) return {};
+  auto read = ReadHostsAndPort(text);
+  if (read.ok()) return *std::move(read);
+  Report(yaml, Message(read.status()));
+  return {};
 }
 
 std::vector<uint32_t> Reader::ReadDevices(const YamlValue& yaml, const std::string& key) {

@@ -32,6 +32,22 @@ std::vector<HostEntry> Right(const HostList& list) {
 
 std::vector<HostEntry> Hostfile(const std::string& text) { return Right(ParseHostfile(text, "h")); }
 
+TEST(HostListTest, RangesOfHosts) {
+  EXPECT_THAT(Right(ParseHosts("ann@gpu[08-09,11]:4,b, c[1-2]")),
+              ElementsAre(HostEntry{"ann", "gpu08", 4}, HostEntry{"ann", "gpu09", 4},
+                          HostEntry{"ann", "gpu11", 4}, HostEntry{"", "b", std::nullopt},
+                          HostEntry{"", "c1", std::nullopt}, HostEntry{"", "c2", std::nullopt}));
+  EXPECT_THAT(Hostfile("gpu[1-2] slots=4\n"),
+              ElementsAre(HostEntry{"", "gpu1", 4}, HostEntry{"", "gpu2", 4}));
+  EXPECT_THAT(
+      Problems(ParseHosts("a,ann@gpu[4-1]:2,b[1-2")),
+      ElementsAre(HasSubstr("--hosts:1:11: a range"), HasSubstr("--hosts:1:19: '[' without")));
+  EXPECT_THAT(Problems(ParseHosts("10.0.0.[256-999]")),
+              ElementsAre(HasSubstr("--hosts:1:1: '10.0.0.256' is neither")));
+  EXPECT_THAT(Problems(ParseHosts("a[1-3000],b[1-3000]")),
+              ElementsAre(HasSubstr("more than 5000 hosts")));
+}
+
 TEST(HostListTest, HostsOnTheCommandLine) {
   EXPECT_THAT(
       Right(ParseHosts("ann@a:4,b , 10.0.0.1:2,[fd00::1]:4,[fd00::2],fd00::3,u@[fe80::1%eth0]:1")),
@@ -71,7 +87,7 @@ TEST(HostListTest, AllThatIsWrongOnTheCommandLine) {
 }
 
 TEST(HostListTest, WhatIsQuotedCannotReachTheTerminal) {
-  EXPECT_THAT(Problems(ParseHosts("a\x1b[31m")), ElementsAre(HasSubstr("'a\\x1b[31m' is neither")));
+  EXPECT_THAT(Problems(ParseHosts("a\x1b]31m")), ElementsAre(HasSubstr("'a\\x1b]31m' is neither")));
 }
 
 TEST(HostListTest, HostfilesOfThreeLaunchers) {

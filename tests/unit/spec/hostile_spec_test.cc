@@ -67,6 +67,10 @@ TEST(HostileSpecTest, AliasesDoNotMultiply) {
         "nodes: [&n {address: a, gpus: [" + devices + "]}, " + repeated("*n,", 200'000) + "]",
         "nodes: [&n {address: a, gpus: [" + repeated("x,", 30'000) + "]}, " +
             repeated("*n,", 30'000) + "]",
+        "nodes: [{address: a, chief: true}, {address: 'a[1-5000]', ssh_config: g, gpus: [" +
+            devices + "]}]\nssh: {g: }\n",
+        "nodes: [{address: a, chief: true}, " +
+            repeated("{address: 'a[1-4000]', ssh_config: g},", 10'000) + "]\nssh: {g: }\n",
         "nodes: [{address: a}]\nssh:\n  g: &g {python_venv: " + repeated("x", 500'000) + "}\n" +
             groups}) {
     const ReadOutcome outcome = ReadSpec(text, "f");

@@ -53,6 +53,8 @@ TEST(SpecKeysTest, BracketsWithoutQuotesAreExplained) {
               ElementsAre(HasSubstr("an address in brackets needs quotes: '[host]:2222'")));
   EXPECT_THAT(ProblemsOf("nodes:\n  - address: [1\n"),
               ElementsAre(Not(HasSubstr("in brackets needs quotes"))));
+  EXPECT_THAT(ProblemsOf(TwoNodes("gpu[1-4]")),
+              ElementsAre(HasSubstr("a range of addresses needs quotes here: 'gpu[1-4]'")));
 }
 
 TEST(SpecKeysTest, AddressesOfNoMachine) {
@@ -96,6 +98,50 @@ TEST(SpecKeysTest, DataAddressesAndInterfaces) {
                 ElementsAre(HasSubstr("is not the name of a network interface, such as eth0")))
         << bad;
   }
+}
+
+// "address data:port" of each node but the chief.
+std::string Range(const std::string& second) {
+  std::string text;
+  for (const Node& node : Read(TwoNodes(second)).nodes) {
+    if (node.chief) continue;
+    text += (text.empty() ? "" : " ") + node.address;
+    if (!node.data_address.empty()) text += "/" + node.data_address;
+    if (node.port) text += ":" + std::to_string(*node.port);
+  }
+  return text;
+}
+
+TEST(SpecKeysTest, AnAddressMayStandForManyNodes) {
+  EXPECT_EQ(Range("'gpu[09-10,12]'"), "gpu09 gpu10 gpu12");
+  EXPECT_EQ(Range("'10.0.0.[2-3]'"), "10.0.0.2 10.0.0.3");
+  EXPECT_EQ(Range("'[r[1-2]n[3-4]]:2222'"), "r1n3:2222 r1n4:2222 r2n3:2222 r2n4:2222");
+  EXPECT_EQ(Range("'gpu[2-3]', data_address: 'gpu[2-3]-ib'"), "gpu2/gpu2-ib gpu3/gpu3-ib");
+  const ResourceSpec spec = Read(TwoNodes("'gpu[1-5000]', gpus: [4, 5], interface: ib0"));
+  ASSERT_EQ(spec.nodes.size(), 5001u);
+  EXPECT_THAT(spec.nodes.back().gpus, ElementsAre(4, 5));
+  EXPECT_EQ(spec.nodes.back().interface, "ib0");
+  EXPECT_EQ(spec.nodes.back().ssh_config, "a");
+}
+
+TEST(SpecKeysTest, RangesThatAreWrong) {
+  EXPECT_THAT(ProblemsOf("nodes:\n  - address: gpu[1-4]\n    chief: true\n"),
+              ElementsAre(HasSubstr("f:3:12: 'chief' with an address that stands for 4 machines")));
+  EXPECT_THAT(ProblemsOf("nodes: [{address: 'gpu[1-4]', ssh_config: a}]\nssh: {a: }\n"),
+              ElementsAre(HasSubstr("f:1:8: no node is the chief")));
+  EXPECT_THAT(ProblemsOf(TwoNodes("'gpu[1-2]', gpus: [0], device_ips: [10.0.0.1]")),
+              ElementsAre(HasSubstr("'device_ips' are those of one machine")));
+  EXPECT_THAT(ProblemsOf(TwoNodes("'gpu[1-2]', data_address: gpu-ib")),
+              ElementsAre(HasSubstr("'data_address' stands for 1 machine, and 'address' for 2")));
+  EXPECT_THAT(ProblemsOf(TwoNodes("'gpu[1,1]'")),
+              ElementsAre(HasSubstr("'gpu1' is already that of the node on line 3")));
+  EXPECT_THAT(ProblemsOf(TwoNodes("'gpu[1-'")), ElementsAre(HasSubstr("f:3:30: 'gpu[1-': ")));
+  EXPECT_THAT(ProblemsOf(TwoNodes("'10.0.0.[255-256]'")), ElementsAre(HasSubstr("10.0.0.256")));
+  EXPECT_THAT(ProblemsOf(TwoNodes("'gpu[1-5001]'")), ElementsAre(HasSubstr("more than 5000")));
+  // Once, not for each of its nodes.
+  EXPECT_THAT(
+      ProblemsOf("nodes:\n  - {address: a, chief: true}\n  - {address: 'gpu[1-9]'}\nssh: {b: }\n"),
+      ElementsAre(HasSubstr("f:3:15: node 'gpu1' has no 'ssh_config'")));
 }
 
 TEST(SpecKeysTest, NoDataAddressTwice) {

@@ -1,0 +1,29 @@
+// One entry of the list 'nodes', which stands for as many nodes as its address is a range of.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "spec/address.h"
+#include "spec/resource_spec.h"
+#include "spec/spec_check.h"
+
+namespace autodist::spec {
+
+struct NodeEntry {
+  Node node;  // but for its addresses
+  NodePositions at;
+  std::vector<HostAndPort> addresses;       // none: the address is missing, or was not understood
+  std::vector<std::string> data_addresses;  // none: not given, or not understood
+};
+
+// Reads "host", "[host]" or "[host]:port"; the host may be a range.
+Result<std::vector<HostAndPort>> ReadHostsAndPort(const std::string& text);
+
+// A host, or a range of hosts.
+Result<std::vector<std::string>> ReadHosts(const std::string& text);
+
+// Its nodes, one at least; only one where something was wrong, which has been reported.
+std::vector<Node> NodesOf(const NodeEntry& entry, const ReportProblem& report);
+
+}  // namespace autodist::spec
