@@ -4,6 +4,8 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "base/quantity.h"
 #include "base/shell_quote.h"
@@ -67,18 +69,94 @@ std::string StepAsText(const v1::EnvironmentStep& step) {
   }
 }
 
-void AppendRank(std::string& text, const v1::RankPlan& rank) {
-  text += "  " + rank.name();
+using Variables = std::vector<v1::EnvironmentVariable>;
+
+std::string Line(const v1::EnvironmentVariable& variable) {
+  return variable.name() + "=" + base::ShellQuote(variable.value());
+}
+
+std::string ArgvOf(const v1::RankPlan& rank) {
+  return (rank.by_agent() ? "argv of the agent's program: " : "argv: ") +
+         base::ShellLine({rank.argv().begin(), rank.argv().end()});
+}
+
+// What some ranks have in common, and so is not to be printed of each.
+struct Common {
+  std::set<std::string> variables;  // "NAME=value"
+  std::string argv;
+};
+
+Common CommonOf(const std::vector<const v1::RankPlan*>& ranks) {
+  Common common;
+  std::map<std::string, size_t> count;
+  for (const v1::RankPlan* rank : ranks) {
+    for (const v1::EnvironmentVariable& variable : rank->environment()) ++count[Line(variable)];
+  }
+  for (const auto& [line, having] : count) {
+    if (having == ranks.size()) common.variables.insert(line);
+  }
+  const bool same_argv = std::ranges::all_of(
+      ranks, [&](const v1::RankPlan* rank) { return ArgvOf(*rank) == ArgvOf(*ranks[0]); });
+  if (same_argv && !ranks.empty()) common.argv = ArgvOf(*ranks[0]);
+  return common;
+}
+
+// The rank's variables and its argv, in its order: those that are in `of`, and in none of `told`.
+std::string LinesOf(const v1::RankPlan& rank, const Common& of,
+                    const std::vector<const Common*>& told, const std::string& indent) {
+  std::string text;
+  const auto is_told = [&](const auto& in) { return std::ranges::any_of(told, in); };
+  for (const v1::EnvironmentVariable& variable : rank.environment()) {
+    const std::string line = Line(variable);
+    if (of.variables.contains(line) &&
+        !is_told([&](const Common* common) { return common->variables.contains(line); })) {
+      text += indent + line + "\n";
+    }
+  }
+  if (!of.argv.empty() && !is_told([&](const Common* common) { return common->argv == of.argv; })) {
+    text += indent + of.argv + "\n";
+  }
+  return text;
+}
+
+std::string RankHeading(const v1::RankPlan& rank) {
+  std::string text = "  " + rank.name();
   if (rank.has_device()) {
     const bool gpu = rank.device().kind() == v1::DEVICE_KIND_GPU;
     text += std::string(": ") + (gpu ? "gpu " : "cpu ") + std::to_string(rank.device().index());
   }
-  text += "\n    environment, after that of the node:\n";
-  for (const v1::EnvironmentVariable& variable : rank.environment()) {
-    text += "      " + variable.name() + "=" + base::ShellQuote(variable.value()) + "\n";
+  return text + "\n";
+}
+
+std::string StepsAsText(const v1::NodePlan& node) {
+  std::string text;
+  for (const v1::EnvironmentStep& step : node.environment()) {
+    text += "      " + StepAsText(step) + "\n";
   }
-  text += (rank.by_agent() ? "    argv of the agent's program: " : "    argv: ") +
-          base::ShellLine({rank.argv().begin(), rank.argv().end()}) + "\n";
+  return text;
+}
+
+// The processes of the program, or with `auxiliary` those that serve them.
+std::vector<const v1::RankPlan*> ProcessesOf(const v1::NodePlan& node, bool auxiliary) {
+  std::vector<const v1::RankPlan*> processes;
+  for (const v1::RankPlan& rank : node.ranks()) {
+    if (rank.auxiliary() == auxiliary) processes.push_back(&rank);
+  }
+  return processes;
+}
+
+void AppendRanks(std::string& text, const v1::NodePlan& node, const Common& of_all) {
+  const std::vector<const v1::RankPlan*> ranks = ProcessesOf(node, false);
+  Common of_node;
+  if (ranks.size() > 1) of_node = CommonOf(ranks);
+  const std::string shared = ranks.empty() ? "" : LinesOf(*ranks[0], of_node, {&of_all}, "      ");
+  if (!shared.empty()) text += "  its ranks:\n" + shared;
+  for (const v1::RankPlan* rank : ranks) {
+    text += RankHeading(*rank) + LinesOf(*rank, CommonOf({rank}), {&of_all, &of_node}, "      ");
+  }
+  for (const v1::RankPlan* process : ProcessesOf(node, true)) {
+    text += RankHeading(*process) + LinesOf(*process, CommonOf({process}), {}, "      ");
+  }
 }
 
 }  // namespace
@@ -124,18 +202,30 @@ std::string PlanAsText(const v1::LaunchPlan& full_plan, GivenValues given) {
   const v1::LaunchPlan plan = ToBeShown(full_plan, given);
   std::string text =
       "job " + plan.job_id() + ": " + WhatRuns(plan) + ", in " + plan.working_directory() + "\n";
+  std::vector<const v1::RankPlan*> ranks;
+  for (const v1::NodePlan& node : plan.nodes()) {
+    const auto own = ProcessesOf(node, false);
+    ranks.insert(ranks.end(), own.begin(), own.end());
+  }
+  Common of_all;
+  if (ranks.size() > 1) {
+    of_all = CommonOf(ranks);
+    text += "all ranks, after the environment of their node:\n" +
+            LinesOf(*ranks[0], of_all, {}, "      ");
+  }
+  std::map<std::string, std::string> told;  // steps: the node that has had them before
   for (const v1::NodePlan& node : plan.nodes()) {
     text += "node " + std::to_string(node.node_rank()) + ": " + node.address() +
             (node.data_address() == node.address() ? "" : " (" + node.data_address() + ")") +
             (node.reach().has_local() ? ", chief" : "") +
             "\n  reached by: " + ReachAsText(node.reach()) + "\n";
     for (const v1::PlannedFile& file : node.files()) text += "  file " + file.name() + "\n";
-    text += node.reach().has_local() ? "  environment, from that of this shell:\n"
-                                     : "  environment, from that of a login:\n";
-    for (const v1::EnvironmentStep& step : node.environment()) {
-      text += "      " + StepAsText(step) + "\n";
-    }
-    for (const v1::RankPlan& rank : node.ranks()) AppendRank(text, rank);
+    const std::string steps =
+        (node.reach().has_local() ? "from that of this shell:\n" : "from that of a login:\n") +
+        StepsAsText(node);
+    const auto [same, is_new] = told.emplace(steps, std::to_string(node.node_rank()));
+    text += "  environment, " + (is_new ? steps : "as on node " + same->second + "\n");
+    AppendRanks(text, node, of_all);
   }
   return text;
 }

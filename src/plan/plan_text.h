@@ -17,7 +17,8 @@ enum class GivenValues {
   kShown,  // other than those of secrets
 };
 
-// Per node how it is reached; per rank its device, environment and argv.
+// Per node how it is reached; per rank its device, environment and argv, where they differ: what
+// all ranks have, or all of a node, is told once.
 std::string PlanAsText(const v1::LaunchPlan& plan, GivenValues given);
 
 // The LaunchPlan message in protobuf's JSON mapping.

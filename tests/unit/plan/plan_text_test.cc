@@ -26,6 +26,28 @@ TEST(PlanTextTest, LooksAsInTheGoldenFile) {
   EXPECT_EQ(text, std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
+size_t Count(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
+TEST(PlanTextTest, WhatIsSharedIsToldOnce) {
+  plan::Input input = test::ThreeNodeInput();
+  input.command = {"./train", "same"};
+  const std::string same = PlanAsText(*MakePlan(input), GivenValues::kShown);
+  for (const char* once : {"      WORLD_SIZE=5\n", "MASTER_PORT=4711", "argv: ./train same",
+                           "      LOCAL_WORLD_SIZE=1", "CUDA_VISIBLE_DEVICES=1,3"}) {
+    EXPECT_EQ(Count(same, once), 1u) << once;
+  }
+  EXPECT_EQ(Count(same, "AUTODIST_RANK="), 5u);
+  EXPECT_EQ(Count(same, "AUTODIST_NODE_RANK="), 3u);
+  input.command = {"./train", "{rank}"};
+  EXPECT_EQ(Count(PlanAsText(*MakePlan(input), GivenValues::kShown), "argv: ./train "), 5u);
+  input.command = {"./train", "{node_rank}"};
+  EXPECT_EQ(Count(PlanAsText(*MakePlan(input), GivenValues::kShown), "argv: ./train "), 3u);
+}
+
 std::array<std::string, 2> BothForms(const v1::LaunchPlan& plan, GivenValues given) {
   return {PlanAsText(plan, given), PlanAsJson(plan, given)};
 }
