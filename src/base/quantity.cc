@@ -4,6 +4,12 @@
 
 namespace autodist::base {
 
+std::string Thousands(size_t number) {
+  std::string text = std::to_string(number);
+  for (size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
+  return text;
+}
+
 std::string Bytes(uint64_t number) {
   constexpr double kNextUnit = 999.5;  // is written as 1000
   constexpr double kTwoDigits = 9.95;  // is written as 10

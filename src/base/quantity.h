@@ -12,6 +12,9 @@ inline std::string Count(size_t number, const std::string& noun) {
   return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
 }
 
+// "65,280".
+std::string Thousands(size_t number);
+
 // Two or three digits of it, in decimal units.
 std::string Bytes(uint64_t number);
 

@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
 
+#include "base/home_folder.h"
 #include "base/log.h"
 #include "base/quantity.h"
 #include "cli/help_text.h"
@@ -71,6 +73,18 @@ std::optional<spec::ResourceSpec> SpecOfHosts(const std::string& hosts) {
   spec::SpecDraft draft = spec::DraftSpec(list.hosts, *facts, login);
   for (const std::string& warning : draft.warnings) base::Log(base::LogLevel::kWarning, warning);
   return std::move(draft.spec);
+}
+
+// Said now, as later it is one failed login per node, without the place in the file.
+void WarnOfMissingKeys(const std::vector<spec::KeyFile>& keys, const std::string& file) {
+  for (const spec::KeyFile& key : keys) {
+    const bool in_home = key.path == "~" || key.path.starts_with("~/");
+    const std::string path = in_home ? base::SshHomeFolder() + key.path.substr(1) : key.path;
+    if (access(path.c_str(), R_OK) == 0) continue;
+    const Status why = ErrnoError(errno, "key_file " + path);
+    base::Log(base::LogLevel::kWarning,
+              spec::Problem{file, key.where.line, key.where.column, Message(why)}.ToString());
+  }
 }
 
 // "": there is none.
@@ -139,6 +153,7 @@ std::optional<spec::ResourceSpec> SpecOf(const NodesOptions& options) {
 std::optional<spec::ResourceSpec> ReadSpec(const std::string& file) {
   spec::ReadOutcome outcome = spec::ReadSpecFile(file);
   Print(outcome.problems);
+  WarnOfMissingKeys(outcome.key_files, file);
   if (!outcome.spec && access(file.c_str(), F_OK) != 0) {
     std::fprintf(stderr, "    to do: autodist init --hosts gpu1,gpu2 --output %s writes one\n",
                  file.c_str());

@@ -79,7 +79,23 @@ void CheckModule(const Evidence& evidence, Findings& findings, int index) {
   compare("the CUDA version that " + name + " was built with", &v1::PythonModule::cuda);
 }
 
+// The chief does not have it either.
+std::string ScriptRemedy(const Evidence& evidence) {
+  const std::string where = "programs start in " + evidence.plan->working_directory();
+  return evidence.nearest_script.empty()
+             ? where + ": run autodist from the script's folder, or give its path from there"
+             : "did you mean " + evidence.nearest_script + "? (" + where + ")";
+}
+
 }  // namespace
+
+std::string CopyRemedy(const Evidence& evidence, const std::string& what) {
+  return evidence.synced
+             ? "--sync leaves out what .gitignore and .autodistignore name: take it out "
+               "of them, or copy " +
+                   what + " there"
+             : "run with --sync, which copies what the chief has, or copy " + what + " there";
+}
 
 void CheckFiles(const Evidence& evidence, Findings& findings) {
   if (!ChiefIsKnown(evidence)) return;
@@ -87,15 +103,19 @@ void CheckFiles(const Evidence& evidence, Findings& findings) {
   for (const uint32_t node : ReachedNodes(evidence)) {
     const auto& files = FactsOf(evidence, node).files();
     for (int i = 0; i < std::min(files.size(), chiefs.size()); ++i) {
-      if (chiefs[i].digest().empty()) continue;  // told where the program is looked for
-      findings.Checked(v1::CHECK_FILES, node);
       const std::string& path = evidence.examination.files(i);
+      const bool script = path == evidence.missing_script;
+      // Any other is told where the program is looked for.
+      if (chiefs[i].digest().empty() && !(script && PlanOf(evidence, node).ranks_size() > 0)) {
+        continue;
+      }
+      findings.Checked(v1::CHECK_FILES, node);
       if (files[i].digest().empty()) {
         findings.Bad(v1::CHECK_FILES, node, path + ": " + files[i].error(),
-                     "copy it there, or run with --sync");
-      } else if (files[i].digest() != chiefs[i].digest()) {
+                     script ? ScriptRemedy(evidence) : CopyRemedy(evidence, "it"));
+      } else if (!script && files[i].digest() != chiefs[i].digest()) {
         findings.Bad(v1::CHECK_FILES, node, path + " differs from the chief's",
-                     "copy the chief's there, or run with --sync");
+                     CopyRemedy(evidence, "the chief's"));
       }
     }
   }
@@ -189,28 +209,6 @@ void CheckHostNames(const Evidence& evidence, Findings& findings) {
                         " there; what announces itself by name cannot be reached",
                     "take the name out of the line with " + addresses[0] + " in its /etc/hosts");
     }
-  }
-}
-
-void CheckNetwork(const Evidence& evidence, Findings& findings) {
-  for (uint32_t node = 0; node < evidence.port_problems.size(); ++node) {
-    if (evidence.port_problems[node].empty()) continue;
-    findings.Bad(v1::CHECK_NETWORK, node, evidence.port_problems[node],
-                 "free the port, or choose another one with --master-port");
-  }
-  for (const PortTrial& trial : evidence.trials) {
-    findings.Checked(v1::CHECK_NETWORK, trial.from);
-    findings.Checked(v1::CHECK_NETWORK, trial.to);
-    if (trial.outcome.error().empty()) continue;
-    const std::string what = NameOf(evidence, trial.from) + " cannot connect to " +
-                             NameOf(evidence, trial.to) + ", " +
-                             (trial.rendezvous ? "rendezvous port " + std::to_string(trial.port)
-                                               : "a port chosen at random") +
-                             ": " + trial.outcome.error();
-    const auto remedy =
-        "let TCP pass between the two in both directions, on all ports: ranks choose theirs freely";
-    findings.Bad(v1::CHECK_NETWORK, trial.from, what, remedy);
-    findings.Bad(v1::CHECK_NETWORK, trial.to, what, remedy);
   }
 }
 

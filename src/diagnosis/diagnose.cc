@@ -1,6 +1,8 @@
 #include "diagnosis/diagnose.h"
 
 #include <algorithm>
+#include <cctype>
+#include <string_view>
 
 #include "base/utf8.h"
 #include "diagnosis/findings.h"
@@ -9,6 +11,28 @@ namespace autodist::diagnosis {
 namespace {
 
 constexpr size_t kLongestFinding = 8 << 10;  // bytes
+constexpr std::string_view kAnyNode = "NODE";
+
+// With NODE in the place of a node's name or address, so that what is said of one node can be
+// compared with what is said of another.
+std::string WithoutName(const std::string& text, const std::string& name) {
+  if (name.empty()) return text;
+  const auto in_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
+  };
+  std::string result;
+  size_t done = 0;
+  for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
+    const size_t after = at + name.size();
+    if (at < done || (at > 0 && in_word(text[at - 1])) ||
+        (after < text.size() && in_word(text[after]))) {
+      continue;
+    }
+    result.append(text, done, at - done).append(kAnyNode);
+    done = after;
+  }
+  return result.append(text, done);
+}
 
 }  // namespace
 
@@ -16,17 +40,40 @@ void Findings::Add(v1::Check check, v1::Verdict verdict, uint32_t node, const st
                    const std::string& remedy) {
   Checked(check, node);
   const std::string what = base::ToUtf8(found, kLongestFinding);
-  const auto [same, is_new] =
-      index_.try_emplace(std::tuple(check, verdict, what, remedy), findings_.size());
-  if (!is_new) {
-    v1::Finding& finding = findings_[same->second];
-    if (std::ranges::count(finding.nodes(), node) == 0) finding.add_nodes(node);
+  const v1::NodePlan& plan = PlanOf(evidence_, node);
+  const auto of_any = [&](std::string text) {
+    for (const std::string& name :
+         {plan.address(), plan.data_address(), plan.reach().ssh().address()}) {
+      text = WithoutName(text, name);
+    }
+    return text;
+  };
+  const std::tuple same_for_all(check, verdict, of_any(what), of_any(remedy));
+  const auto [same, is_new] = index_.try_emplace(same_for_all, findings_.size());
+  if (is_new) {
+    AddFinding(check, verdict, {node}, what, remedy);
     return;
   }
+  v1::Finding& finding = findings_[same->second];
+  const bool told = std::ranges::count(finding.nodes(), node) > 0;
+  if (told && finding.what() == what) return;
+  if (finding.what() != what) finding.set_what(std::get<2>(same_for_all));
+  if (finding.remedy() != remedy) finding.set_remedy(std::get<3>(same_for_all));
+  if (!told) finding.add_nodes(node);
+}
+
+void Findings::AddForAll(v1::Check check, v1::Verdict verdict, const std::set<uint32_t>& nodes,
+                         const std::string& what, const std::string& remedy) {
+  for (const uint32_t node : nodes) Checked(check, node);
+  AddFinding(check, verdict, nodes, what, remedy);
+}
+
+void Findings::AddFinding(v1::Check check, v1::Verdict verdict, const std::set<uint32_t>& nodes,
+                          const std::string& what, const std::string& remedy) {
   v1::Finding& finding = findings_.emplace_back();
   finding.set_check(check);
   finding.set_verdict(verdict);
-  finding.add_nodes(node);
+  for (const uint32_t node : nodes) finding.add_nodes(node);
   finding.set_what(what);
   finding.set_remedy(remedy);
 }
@@ -76,6 +123,13 @@ const v1::NodeFacts& FactsOf(const Evidence& evidence, uint32_t node) {
 
 std::string NameOf(const Evidence& evidence, uint32_t node) {
   return PlanOf(evidence, node).address();
+}
+
+v1::Diagnosis DiagnoseLaunch(const Evidence& evidence) {
+  Findings findings(evidence);
+  CheckLogins(evidence, findings);
+  CheckPrepared(evidence, findings);
+  return findings.Take();
 }
 
 v1::Diagnosis Diagnose(const Evidence& evidence) {

@@ -34,9 +34,17 @@ struct Evidence {
   std::vector<NodeEvidence> nodes;         // by node rank
   std::vector<PortTrial> trials;           // empty: not tried
   std::vector<std::string> port_problems;  // by node rank: why it opened no port; "" if it did
+  // One of the files asked for, which an interpreter is to run and the chief does not have; the one
+  // beside it that may be meant.
+  std::string missing_script;
+  std::string nearest_script;
+  bool synced = false;  // the chief's working directory was copied to the nodes
 };
 
 v1::Diagnosis Diagnose(const Evidence& evidence);
+
+// Only whether the nodes were reached and are ready.
+v1::Diagnosis DiagnoseLaunch(const Evidence& evidence);
 
 // Whether the address under which the ranks of others reach the node is one of its interfaces'.
 bool HasDataAddress(const v1::NodePlan& plan, const v1::NodeFacts& facts);

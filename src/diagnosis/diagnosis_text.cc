@@ -63,18 +63,6 @@ std::string Indented(const std::string& text) {
   return absl::StrReplaceAll(base::PrintableLines(text), {{"\n", "\n    "}});
 }
 
-// "10.0.0.1, 10.0.0.2 and 61 more"
-std::string NodesOf(const v1::Diagnosis& diagnosis, const v1::Finding& finding) {
-  constexpr int kMostNamed = 8;
-  std::string text;
-  for (int i = 0; i < std::min(finding.nodes_size(), kMostNamed); ++i) {
-    text +=
-        (text.empty() ? "" : ", ") + diagnosis.nodes(static_cast<int>(finding.nodes(i))).address();
-  }
-  const int more = finding.nodes_size() - kMostNamed;
-  return more > 0 ? text + " and " + std::to_string(more) + " more" : text;
-}
-
 std::string FindingAsText(const v1::Diagnosis& diagnosis, const v1::Finding& finding, bool colour) {
   const bool bad = finding.verdict() == v1::VERDICT_BAD;
   std::string text = SymbolOf(finding.verdict(), colour) + " " + NodesOf(diagnosis, finding) +
@@ -85,6 +73,22 @@ std::string FindingAsText(const v1::Diagnosis& diagnosis, const v1::Finding& fin
 }
 
 }  // namespace
+
+std::string NodesOf(const v1::Diagnosis& diagnosis, const v1::Finding& finding) {
+  constexpr int kMostWithoutCount = 8;
+  constexpr int kNamedWithCount = 3;
+  const bool count = finding.nodes_size() > kMostWithoutCount;
+  std::string names;
+  for (int i = 0; i < (count ? kNamedWithCount : finding.nodes_size()); ++i) {
+    names +=
+        (names.empty() ? "" : ", ") + diagnosis.nodes(static_cast<int>(finding.nodes(i))).address();
+  }
+  if (!count) return names;
+  const std::string all = std::to_string(diagnosis.nodes_size()) + " nodes";
+  if (finding.nodes_size() == diagnosis.nodes_size()) return "all " + all;
+  return std::to_string(finding.nodes_size()) + " of " + all + " (" + names + " and " +
+         std::to_string(finding.nodes_size() - kNamedWithCount) + " others)";
+}
 
 std::string DiagnosisAsText(const v1::Diagnosis& diagnosis, bool colour) {
   std::string text = Table(diagnosis, colour);

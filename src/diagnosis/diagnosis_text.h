@@ -17,4 +17,8 @@ std::string DiagnosisAsJson(const v1::Diagnosis& diagnosis);
 // The findings of this verdict alone.
 std::string FindingsAsText(const v1::Diagnosis& diagnosis, v1::Verdict verdict);
 
+// The nodes that the finding is about: "10.0.0.1, 10.0.0.2", or
+// "62 of 64 nodes (10.0.0.1, 10.0.0.2, 10.0.0.3 and 59 others)".
+std::string NodesOf(const v1::Diagnosis& diagnosis, const v1::Finding& finding);
+
 }  // namespace autodist::diagnosis

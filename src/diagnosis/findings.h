@@ -16,7 +16,8 @@ class Findings {
  public:
   explicit Findings(const Evidence& evidence) : evidence_(evidence) {}
 
-  // The same finding on several nodes becomes one that names them all.
+  // The same finding on several nodes becomes one that names them all; also where it differs by
+  // their own addresses alone, for which it then has NODE.
   void Add(v1::Check check, v1::Verdict verdict, uint32_t node, const std::string& what,
            const std::string& remedy);
   void Bad(v1::Check check, uint32_t node, const std::string& what, const std::string& remedy) {
@@ -26,12 +27,19 @@ class Findings {
     Add(check, v1::VERDICT_WARNING, node, what, remedy);
   }
 
+  // A finding between nodes.
+  void AddForAll(v1::Check check, v1::Verdict verdict, const std::set<uint32_t>& nodes,
+                 const std::string& what, const std::string& remedy);
+
   // The check was made on the node; without findings its verdict is good.
   void Checked(v1::Check check, uint32_t node) { checked_.emplace(check, node); }
 
   v1::Diagnosis Take();
 
  private:
+  void AddFinding(v1::Check check, v1::Verdict verdict, const std::set<uint32_t>& nodes,
+                  const std::string& what, const std::string& remedy);
+
   const Evidence& evidence_;
   std::set<std::pair<v1::Check, uint32_t>> checked_;
   std::vector<v1::Finding> findings_;
@@ -56,7 +64,12 @@ void CheckPrograms(const Evidence& evidence, Findings& findings);
 void CheckPythons(const Evidence& evidence, Findings& findings);
 void CheckDrivers(const Evidence& evidence, Findings& findings);
 void CheckHostNames(const Evidence& evidence, Findings& findings);
+
+// Whether the nodes reach each other.
 void CheckNetwork(const Evidence& evidence, Findings& findings);
+
+// What to do where a node lacks a file that the chief has.
+std::string CopyRemedy(const Evidence& evidence, const std::string& what);
 
 // The nodes whose agents answered, by rank.
 std::vector<uint32_t> ReachedNodes(const Evidence& evidence);

@@ -30,6 +30,28 @@ std::string Interfaces(const v1::NodeFacts& facts) {
   return text.empty() ? "none" : text;
 }
 
+// Whether --sync would bring the program: a path of the working directory, not one that PATH has.
+bool IsSynced(const Evidence& evidence) {
+  const auto& ranks = evidence.plan->nodes(0).ranks();
+  const std::string program = ranks.empty() || ranks[0].argv().empty() ? "" : ranks[0].argv(0);
+  if (program.starts_with('/')) {
+    return program.starts_with(evidence.plan->working_directory() + "/");
+  }
+  return program.find('/') != std::string::npos && !program.starts_with("../");
+}
+
+// What the agent says, and besides what it cannot know: that the chief has what this node lacks.
+std::string RemedyOf(const Evidence& evidence, const v1::Problem& problem) {
+  const bool folder = problem.kind() == v1::PROBLEM_KIND_WORKING_DIRECTORY;
+  const bool program = problem.kind() == v1::PROBLEM_KIND_COMMAND_NOT_FOUND && IsSynced(evidence);
+  const NodeEvidence& chief = evidence.nodes.front();
+  const bool chief_has_it = chief.reached.ok() && chief.prepared.problems().empty();
+  if (!chief_has_it || !(folder || program)) return problem.remedy();
+  if (program) return CopyRemedy(evidence, "it");
+  return evidence.synced ? problem.remedy()
+                         : "run with --sync, which copies the chief's, or " + problem.remedy();
+}
+
 }  // namespace
 
 bool HasDataAddress(const v1::NodePlan& plan, const v1::NodeFacts& facts) {
@@ -91,7 +113,7 @@ void CheckPrepared(const Evidence& evidence, Findings& findings) {
       if (problem.kind() == v1::PROBLEM_KIND_WORKING_DIRECTORY) check = v1::CHECK_FOLDER;
       if (problem.kind() == v1::PROBLEM_KIND_ACTIVATION) check = v1::CHECK_ACTIVATION;
       activation_failed |= check == v1::CHECK_ACTIVATION;
-      findings.Bad(check, node, problem.cause(), problem.remedy());
+      findings.Bad(check, node, problem.cause(), RemedyOf(evidence, problem));
     }
     // Where the program is depends on the activation.
     const auto& ranks = PlanOf(evidence, node).ranks();

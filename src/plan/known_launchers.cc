@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plan/command_words.h"
+
 namespace autodist::plan {
 namespace {
 
@@ -38,8 +40,6 @@ constexpr KnownLauncher kModules[] = {
     {"deepspeed.launcher.runner", "torch", "deepspeed", kPerJob, kByItself},
 };
 
-std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 template <size_t size>
 std::optional<KnownLauncher> Find(const KnownLauncher (&known)[size], const std::string& name) {
   for (const KnownLauncher& launcher : known) {
@@ -59,54 +59,15 @@ std::optional<KnownLauncher> Program(const std::vector<std::string>& command, si
   return found;
 }
 
-// Programs that run the program that follows.
-bool IsPrefix(const std::string& name) {
-  constexpr const char* kPrefixes[] = {"env",  "nice",   "nohup",  "numactl", "taskset",
-                                       "time", "stdbuf", "setsid", "ionice",  "chrt"};
-  return std::ranges::count(kPrefixes, name) > 0;
-}
-
-// Past such programs, their options, the values of those, and assignments.
-size_t PastPrefixes(const std::vector<std::string>& command) {
-  size_t at = 0;
-  while (at < command.size() && IsPrefix(BaseName(command[at]))) {
-    for (++at; at < command.size(); ++at) {
-      const std::string& word = command[at];
-      const bool value = word.find('=') != std::string::npos ||
-                         (!word.empty() && word[0] >= '0' && word[0] <= '9');
-      if (!word.starts_with('-') && !value) break;
-      if (word == "-u" || word == "-C") ++at;  // env's: a variable, a folder
-    }
-  }
-  return at;
-}
-
-// Of the words after a Python.
-std::optional<KnownLauncher> ProgramOfPython(const std::vector<std::string>& command, size_t at) {
-  for (; at < command.size(); ++at) {
-    const std::string& word = command[at];
-    if (!word.starts_with('-')) return Program(command, at);
-    if (word.starts_with("--")) continue;
-    // Short options may stand together; the first of these takes what follows it.
-    const size_t option = word.find_first_of("cmWX");
-    if (option == std::string::npos) continue;
-    const bool ends = option + 1 == word.size();
-    if (ends) ++at;
-    if (word[option] == 'c') return std::nullopt;
-    if (word[option] == 'm' && at < command.size()) {
-      return Find(kModules, ends ? command[at] : word.substr(option + 1));
-    }
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::optional<KnownLauncher> LauncherIn(const std::vector<std::string>& command) {
-  const size_t at = PastPrefixes(command);
+  const size_t at = ProgramAt(command);
   if (at >= command.size()) return std::nullopt;
-  if (BaseName(command[at]).starts_with("python")) return ProgramOfPython(command, at + 1);
-  return Program(command, at);
+  if (!BaseName(command[at]).starts_with("python")) return Program(command, at);
+  const PythonTarget target = TargetOfPython(command, at + 1);
+  if (!target.module.empty()) return Find(kModules, target.module);
+  return target.at < command.size() ? Program(command, target.at) : std::nullopt;
 }
 
 }  // namespace autodist::plan

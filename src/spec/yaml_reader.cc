@@ -67,12 +67,13 @@ class Reader : private ValueReader {
   ResourceSpec spec_;
   std::vector<NodePositions> node_positions_;  // of each node of spec_
   size_t range_hosts_ = 0;                     // that ranges stand for
+  std::vector<KeyFile> key_files_;
 };
 
 ReadOutcome Reader::Read(const std::string& text) {
   std::vector<Problem> problems = Collect([&] { ReadText(text); });
-  if (problems.empty()) return {std::move(spec_), {}};
-  return {std::nullopt, std::move(problems)};
+  if (problems.empty()) return {std::move(spec_), std::move(key_files_), {}};
+  return {std::nullopt, {}, std::move(problems)};
 }
 
 void Reader::ReadText(const std::string& text) {
@@ -259,7 +260,11 @@ SshGroup Reader::ReadSshGroup(const YamlValue& yaml, const std::string& name) {
   SshGroup group;
   if (yaml.kind == Kind::kNull) return group;  // "lab:" leaves everything to ssh's configuration
   ReadMapping(yaml, "ssh group " + Quoted(name),
-              {Text("key_file", group.key_file),
+              {{"key_file",
+                [&](const YamlValue& value) {
+                  Text("key_file", group.key_file).second(value);
+                  key_files_.push_back({group.key_file, value.position});
+                }},
                Text("username", group.username),
                {"port",
                 [&](const YamlValue& value) {
@@ -324,7 +329,7 @@ std::string Problem::ToString() const {
 
 ReadOutcome ReadSpec(const std::string& text, const std::string& file) {
   if (text.size() > kLargestSpec) {
-    return {std::nullopt, {{file, 0, 0, "larger than 1 MiB; this is not a resource spec"}}};
+    return {std::nullopt, {}, {{file, 0, 0, "larger than 1 MiB; this is not a resource spec"}}};
   }
   return Reader(file).Read(text);
 }
@@ -332,7 +337,8 @@ ReadOutcome ReadSpec(const std::string& text, const std::string& file) {
 ReadOutcome ReadSpecFile(const std::string& path) {
   const auto text = base::ReadFile(path, kLargestSpec);
   if (!text.ok())
-    return {std::nullopt, {{path, 0, 0, Message(Annotate(text.status(), "cannot read the spec"))}}};
+    return {
+        std::nullopt, {}, {{path, 0, 0, Message(Annotate(text.status(), "cannot read the spec"))}}};
   return ReadSpec(*text, path);
 }
 

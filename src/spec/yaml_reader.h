@@ -10,10 +10,17 @@
 
 namespace autodist::spec {
 
+// A key_file as the spec has it, and where.
+struct KeyFile {
+  std::string path;
+  Position where;
+};
+
 // Either a spec, or at least one problem.
 struct ReadOutcome {
   std::optional<ResourceSpec> spec;
-  std::vector<Problem> problems;  // in file order
+  std::vector<KeyFile> key_files;  // of the spec, in file order
+  std::vector<Problem> problems;   // in file order
 };
 
 // Reads `text`; `file` only names it in problems. Never throws, whatever the text is.

@@ -70,6 +70,37 @@ def test_validate_reports_all_errors_with_their_places(autodist, tmp_path):
     assert "bad.yaml:3:15: in 'gpus': device 0 is listed twice" in outcome.err
 
 
+@pytest.mark.parametrize("words", [["validate"], ["run", "--dry-run", "--spec"]])
+def test_a_key_file_that_is_not_there_is_named_with_its_place(autodist, tmp_path, words):
+    (tmp_path / "key").write_text("")
+    (tmp_path / "spec.yaml").write_text(f"""nodes:
+  - {{address: 10.0.0.1, chief: true, ssh_config: lab}}
+  - {{address: 10.0.0.2, ssh_config: lab}}
+ssh:
+  lab:
+    key_file: {tmp_path}/none
+  other: {{key_file: {tmp_path}/key}}
+""")
+    command = [] if words[0] == "validate" else ["--", "true"]
+    outcome = autodist(*words, "spec.yaml", *command)
+    assert outcome.code == 0
+    assert outcome.err == (f"autodist: warning: spec.yaml:6:15: key_file {tmp_path}/none: "
+                           "No such file or directory\n")
+
+
+@pytest.mark.parametrize("command, remedy", [
+    (["python3", "-u", "trian.py"], "did you mean train.py?"),
+    (["bash", "run.sh"], "run autodist from the script's folder"),
+])
+def test_a_script_that_is_not_there_is_found_before_anything_starts(autodist, tmp_path, command, remedy):
+    (tmp_path / "train.py").write_text("")
+    outcome = autodist("run", "--", *command)
+    assert outcome.code == 125 and outcome.out == ""
+    assert f"{command[-1]}: No such file or directory" in outcome.err and remedy in outcome.err
+    assert autodist("doctor", "--", *command).code == 1
+    assert autodist("run", "--no-preflight", "--", *command).code in (2, 127)  # as the interpreter has it
+
+
 def test_dry_run_starts_nothing_and_tells_all(autodist, tmp_path):
     spec = spec_of(tmp_path, 2)
     text = autodist("run", "--spec", spec, "--dry-run", "--", "touch", "ran here").out

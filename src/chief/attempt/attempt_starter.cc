@@ -63,7 +63,7 @@ std::variant<std::unique_ptr<Attempt>, NotStarted> AttemptStarter::Start(uint32_
       return failed(prepared.status());
     }
     if (const int exit_code = LaunchExitCode(*prepared); exit_code != 0) {
-      return NotStarted{exit_code, LaunchReport(attempt->plan(), *prepared)};
+      return NotStarted{exit_code, LaunchReport(attempt->plan(), *prepared, Synced())};
     }
     const auto taken = PortsTaken(attempt->plan(), *prepared);
     if (!taken.empty() && CanMovePorts(taken) && moves++ < kMostMoves) continue;
@@ -161,7 +161,9 @@ Result<AttemptStarter::Nodes> AttemptStarter::LaunchNodes(const Attempt& attempt
   if (LaunchExitCode(launching->nodes) != 0) return std::move(launching->nodes);
   nodes_.ConnectAgainBy(*launcher_);
   if (!preflight) return std::move(launching->nodes);
-  const v1::Diagnosis diagnosis = diagnosis::Diagnose(preflight->EvidenceFrom(launching->nodes));
+  diagnosis::Evidence evidence = preflight->EvidenceFrom(launching->nodes);
+  evidence.synced = Synced();
+  const v1::Diagnosis diagnosis = diagnosis::Diagnose(evidence);
   if (diagnosis::IsBad(diagnosis)) {
     return WithRemedy(Error(StatusCode::kFailedPrecondition,
                             "nothing was started, because of what was found on the nodes:\n" +

@@ -78,6 +78,7 @@ class AttemptStarter {
   Status PortsAreTaken(const std::vector<TakenPort>& taken) const;
   bool AwaitInBackground(std::function<void()> task);
   Status OpenLogs(Attempt& attempt);
+  bool Synced() const { return options_.launch.sync != nullptr; }
   NotStarted Interrupted() const;
   bool LostPortRace(const Attempt& attempt);
 

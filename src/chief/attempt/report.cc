@@ -1,18 +1,21 @@
 #include "chief/attempt/report.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "base/quantity.h"
 #include "base/signal_name.h"
 #include "chief/attempt/exit_codes.h"
+#include "chief/checks/preflight.h"
+#include "diagnosis/diagnosis_text.h"
 #include "plan/plan_text.h"
 
 namespace autodist::chief {
 namespace {
 
-constexpr int kMostProblemsShown = 5;  // of a node
+constexpr int kMostProblemsShown = 5;  // below a heading
 
 std::string Indented(const std::string& text, const std::string& indent) {
   std::string indented = indent;
@@ -62,26 +65,28 @@ std::string OthersReport(const Attempt& attempt) {
 
 }  // namespace
 
-std::string LaunchReport(const v1::LaunchPlan& plan,
-                         const std::vector<launch::LaunchedNode>& nodes) {
+std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<launch::LaunchedNode>& nodes,
+                         bool synced) {
+  diagnosis::Evidence evidence = EvidenceOf(plan, nodes);
+  evidence.synced = synced;
+  const v1::Diagnosis diagnosis = diagnosis::DiagnoseLaunch(evidence);
+  std::set<uint32_t> failed;
   std::string text;
-  int failed = 0;
-  for (const launch::LaunchedNode& node : nodes) {
-    if (node.status.ok() && node.prepared.problems_size() == 0) continue;
-    ++failed;
-    text += "  " + plan.nodes(static_cast<int>(node.node_rank)).address() + ":\n";
-    if (!node.status.ok()) text += CauseAndRemedy(Message(node.status), Remedy(node.status));
-    const auto& problems = node.prepared.problems();
-    for (int i = 0; i < std::min(problems.size(), kMostProblemsShown); ++i) {
-      text += CauseAndRemedy(problems[i].cause(), problems[i].remedy());
+  std::string heading;
+  int below = 0;  // the heading
+  for (const v1::Finding& finding : diagnosis.findings()) {
+    failed.insert(finding.nodes().begin(), finding.nodes().end());
+    const std::string of = "  " + diagnosis::NodesOf(diagnosis, finding) + ":\n";
+    if (of != heading) {
+      text += heading = of;
+      below = 0;
     }
-    if (problems.size() > kMostProblemsShown) {
-      text += "    and " + std::to_string(problems.size() - kMostProblemsShown) + " more\n";
-    }
+    if (++below <= kMostProblemsShown) text += CauseAndRemedy(finding.what(), finding.remedy());
+    if (below == kMostProblemsShown + 1) text += "    and more\n";
   }
-  if (failed == 0) return "";
+  if (failed.empty()) return "";
   text.pop_back();  // the last line feed
-  return "nothing was started, because " + std::to_string(failed) + " of " +
+  return "nothing was started, because " + std::to_string(failed.size()) + " of " +
          std::to_string(nodes.size()) + " nodes cannot run the job:\n" + text;
 }
 

@@ -11,9 +11,10 @@
 
 namespace autodist::chief {
 
-// All nodes on which the launch failed, each with cause and remedy; "" if there is none.
-std::string LaunchReport(const v1::LaunchPlan& plan,
-                         const std::vector<launch::LaunchedNode>& nodes);
+// All nodes on which the launch failed, with cause and remedy, of equal ones once; "" if there is
+// none. `synced`: the working directory had been copied to them.
+std::string LaunchReport(const v1::LaunchPlan& plan, const std::vector<launch::LaunchedNode>& nodes,
+                         bool synced);
 
 // 126 or 127 if all that is wrong is the command, else 125; 0 if nothing is wrong.
 int LaunchExitCode(const std::vector<launch::LaunchedNode>& nodes);

@@ -5,7 +5,6 @@
 
 #include "base/fd.h"
 #include "base/random.h"
-#include "chief/checks/program_files.h"
 
 namespace autodist::chief {
 
@@ -13,11 +12,10 @@ Preflight::Preflight(const v1::LaunchPlan& plan, bool thorough) : plan_(plan) {
   examination_.set_thorough(thorough);
   if (plan.nodes_size() > 0 && plan.nodes(0).ranks_size() > 0) {
     const auto& argv = plan.nodes(0).ranks(0).argv();
-    const ProgramFiles program =
-        FilesOfProgram({argv.begin(), argv.end()}, plan.working_directory());
-    for (const std::string& file : program.files) examination_.add_files(file);
+    program_ = FilesOfProgram({argv.begin(), argv.end()}, plan.working_directory());
+    for (const std::string& file : program_.files) examination_.add_files(file);
     if (thorough) {
-      for (const std::string& name : program.python_modules) examination_.add_python_modules(name);
+      for (const std::string& name : program_.python_modules) examination_.add_python_modules(name);
     }
   }
   MarkSharedFolders();
@@ -41,9 +39,17 @@ void Preflight::MarkSharedFolders() {
 }
 
 diagnosis::Evidence Preflight::EvidenceFrom(const std::vector<launch::LaunchedNode>& nodes) const {
-  diagnosis::Evidence evidence;
-  evidence.plan = &plan_;
+  diagnosis::Evidence evidence = EvidenceOf(plan_, nodes);
   evidence.examination = examination_;
+  evidence.missing_script = program_.missing_script;
+  evidence.nearest_script = program_.nearest_script;
+  return evidence;
+}
+
+diagnosis::Evidence EvidenceOf(const v1::LaunchPlan& plan,
+                               const std::vector<launch::LaunchedNode>& nodes) {
+  diagnosis::Evidence evidence;
+  evidence.plan = &plan;
   for (const launch::LaunchedNode& node : nodes) {
     evidence.nodes.push_back({node.status, node.prepared, node.clock_offset_ns});
   }

@@ -6,10 +6,15 @@
 
 #include "autodist/v1/agent.pb.h"
 #include "autodist/v1/plan.pb.h"
+#include "chief/checks/program_files.h"
 #include "diagnosis/diagnose.h"
 #include "launch/launcher.h"
 
 namespace autodist::chief {
+
+// What the nodes answered where nothing was asked besides whether they are ready.
+diagnosis::Evidence EvidenceOf(const v1::LaunchPlan& plan,
+                               const std::vector<launch::LaunchedNode>& nodes);
 
 // Owns the files by which shared folders are told from equal copies; removes them at its end.
 class Preflight {
@@ -30,6 +35,7 @@ class Preflight {
 
   const v1::LaunchPlan& plan_;
   v1::Examination examination_;
+  ProgramFiles program_;
 };
 
 }  // namespace autodist::chief

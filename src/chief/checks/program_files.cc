@@ -6,7 +6,9 @@
 #include <set>
 #include <sstream>
 
+#include "base/did_you_mean.h"
 #include "base/fd.h"
+#include "plan/script.h"
 
 namespace autodist::chief {
 namespace {
@@ -96,6 +98,31 @@ class Collector {
     AddPython(path, base, base);
   }
 
+  // Of `python -m`; that of another package is not looked for.
+  void AddModule(std::string name) {
+    std::ranges::replace(name, '.', '/');
+    for (const fs::path path : {name + ".py", name + "/__main__.py"}) {
+      AddPython(path, "", path.parent_path());
+    }
+  }
+
+  // There may be no such file.
+  void AddScriptToRun(const std::string& path) {
+    std::error_code error;
+    const fs::path full = fs::path(directory_) / path;
+    if (path.empty() || fs::exists(full, error) || error) return;
+    found_.files.push_back(path);
+    found_.missing_script = path;
+    std::vector<std::string> beside;
+    for (const auto& entry : fs::directory_iterator(full.parent_path(), error)) {
+      if (entry.path().extension() == full.extension() && beside.size() < kMostFiles) {
+        beside.push_back(entry.path().filename());
+      }
+    }
+    const std::string nearest = base::Nearest(full.filename().string(), beside);
+    if (!nearest.empty()) found_.nearest_script = fs::path(path).replace_filename(nearest);
+  }
+
   ProgramFiles Take() { return std::move(found_); }
 
  private:
@@ -152,6 +179,9 @@ ProgramFiles FilesOfProgram(const std::vector<std::string>& argv, const std::str
   const bool python = fs::path(argv[0]).filename().string().starts_with("python");
   // A name without a slash is looked up in PATH. Which Python it is its version tells.
   if (argv[0].find('/') != std::string::npos && !python) collector.AddFile(argv[0]);
+  const plan::Script script = plan::ScriptIn(argv);
+  if (!script.module.empty()) collector.AddModule(script.module);
+  collector.AddScriptToRun(script.path);
   for (size_t i = 1; i < argv.size(); ++i) {
     const size_t equals = argv[i].find('=');
     const std::string path = argv[i].starts_with('-') && equals != std::string::npos

@@ -12,10 +12,14 @@ struct ProgramFiles {
   std::vector<std::string> files;
   // Imported by the script and not found beside it: "torch".
   std::vector<std::string> python_modules;
+  // The script that an interpreter is to run, one of `files`, where it is not here; else empty. And
+  // the script here whose name is nearest to it, if one is near enough.
+  std::string missing_script;
+  std::string nearest_script;
 };
 
 // Reads files below `directory`, of bounded number and size. Files so large that they are data are
-// left out, and so is what does not exist.
+// left out, and so is what does not exist, but for a script.
 ProgramFiles FilesOfProgram(const std::vector<std::string>& argv, const std::string& directory);
 
 }  // namespace autodist::chief

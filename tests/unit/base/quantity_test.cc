@@ -23,6 +23,16 @@ TEST(CountTest, BytesInTwoOrThreeDigits) {
   EXPECT_EQ(Bytes(UINT64_MAX), "18 EB");
 }
 
+TEST(CountTest, ThousandsAreSetApart) {
+  for (const auto& [number, text] : {std::pair{0, "0"},
+                                     {999, "999"},
+                                     {1000, "1,000"},
+                                     {65'280, "65,280"},
+                                     {1'234'567, "1,234,567"}}) {
+    EXPECT_EQ(Thousands(static_cast<size_t>(number)), text);
+  }
+}
+
 TEST(ElapsedTest, HasTwoUnits) {
   using std::chrono::milliseconds;
   using std::chrono::seconds;

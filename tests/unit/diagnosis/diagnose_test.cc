@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "diagnosis/collective_variables.h"
 #include "diagnosis/diagnosis_text.h"
 
@@ -164,6 +166,102 @@ TEST_F(DiagnoseTest, ABlockedPairIsOneFinding) {
   EXPECT_THAT(finding.nodes(), ElementsAre(1, 2));
   EXPECT_THAT(finding.what(),
               HasSubstr("10.0.0.2 cannot connect to 10.0.0.3, rendezvous port 4711"));
+}
+
+// A trial of both ports from each node to each other.
+void TryAll(Evidence& evidence, uint32_t nodes,
+            const std::function<std::string(uint32_t from, uint32_t to, bool rendezvous)>& error) {
+  evidence.trials.clear();
+  for (uint32_t from = 0; from < nodes; ++from) {
+    for (uint32_t to = 0; to < nodes; ++to) {
+      for (const bool rendezvous : {true, false}) {
+        if (from == to) continue;
+        v1::PortTry outcome;
+        outcome.set_error(error(from, to, rendezvous));
+        evidence.trials.push_back({from, to, 4711, rendezvous, outcome});
+      }
+    }
+  }
+}
+
+TEST_F(DiagnoseTest, WhereNoNodeReachesAnotherThatIsOneFinding) {
+  TryAll(evidence_, 3, [](uint32_t, uint32_t, bool) { return "timed out"; });
+  v1::Finding finding = Only();
+  EXPECT_THAT(finding.nodes(), ElementsAre(0, 1, 2));
+  EXPECT_EQ(finding.what(),
+            "6 of 6 pairs of nodes do not reach each other, whatever the port: timed out");
+  TryAll(evidence_, 3, [](uint32_t, uint32_t, bool rdv) { return rdv ? "" : "refused"; });
+  EXPECT_EQ(Only().what(),
+            "6 of 6 pairs of nodes do not reach each other, a port chosen at random: refused");
+  TryAll(evidence_, 3,
+         [](uint32_t from, uint32_t to, bool) { return from == 1 || to == 1 ? "timed out" : ""; });
+  finding = Only();
+  EXPECT_THAT(finding.nodes(), ElementsAre(1));
+  EXPECT_EQ(finding.what(),
+            "4 of 6 pairs of nodes do not reach each other, all those with 10.0.0.2, whatever the "
+            "port: timed out");
+}
+
+TEST_F(DiagnoseTest, OfManyPairsTheNumberIsReadable) {
+  for (uint32_t i = 3; i < 256; ++i) {
+    const std::string address = "10.1.0." + std::to_string(i);
+    plan_.add_nodes()->set_address(address);
+    evidence_.nodes.emplace_back();
+  }
+  TryAll(evidence_, 256, [](uint32_t, uint32_t, bool) { return "timed out"; });
+  const v1::Diagnosis diagnosis = Diagnose(evidence_);
+  EXPECT_THAT(DiagnosisAsText(diagnosis, false),
+              HasSubstr("✗ all 256 nodes: network\n    65,280 of 65,280 pairs of nodes"));
+}
+
+TEST_F(DiagnoseTest, WhatDiffersByTheNodesOwnNameAloneIsOneFinding) {
+  plan_.mutable_nodes(2)->set_address("node-3");
+  for (size_t i : {1, 2}) {
+    evidence_.nodes[i].reached = WithRemedy(
+        Error(StatusCode::kUnavailable, "connecting to 10.0.0." + std::to_string(i + 1) +
+                                            " port 22: refused (not 110.0.0.2, node-30)"),
+        i == 1 ? "ssh 10.0.0.2" : "ssh node-3");
+  }
+  const v1::Finding finding = Only();
+  EXPECT_THAT(finding.nodes(), ElementsAre(1, 2));
+  EXPECT_EQ(finding.what(), "connecting to NODE port 22: refused (not 110.0.0.2, node-30)");
+  EXPECT_EQ(finding.remedy(), "ssh NODE");
+  evidence_.nodes[2].reached = OkStatus();
+  EXPECT_EQ(Only().remedy(), "ssh 10.0.0.2");  // of one alone as it was
+}
+
+TEST_F(DiagnoseTest, ManyNodesAreCountedAndAFewOfThemNamed) {
+  for (uint32_t i = 3; i < 64; ++i) {
+    plan_.add_nodes()->set_address("node" + std::to_string(i));
+    evidence_.nodes.emplace_back().reached = Error(StatusCode::kUnavailable, "no");
+  }
+  evidence_.nodes[2].reached = Error(StatusCode::kUnavailable, "no");
+  EXPECT_THAT(
+      DiagnosisAsText(Diagnose(evidence_), false),
+      HasSubstr("✗ 62 of 64 nodes (10.0.0.3, node3, node4 and 59 others): login\n    no\n"));
+}
+
+TEST_F(DiagnoseTest, AScriptThatTheChiefDoesNotHaveEither) {
+  for (size_t node : {0, 1, 2}) {
+    Facts(node).mutable_files(0)->set_digest("");
+    Facts(node).mutable_files(0)->set_error("No such file or directory");
+  }
+  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);  // any other file may be made by the program
+  evidence_.missing_script = "train.py";
+  plan_.mutable_nodes(2)->clear_ranks();  // runs nothing
+  v1::Finding finding = Only();
+  EXPECT_THAT(finding.nodes(), ElementsAre(0, 1));
+  EXPECT_EQ(finding.what(), "train.py: No such file or directory");
+  EXPECT_THAT(finding.remedy(), HasSubstr("programs start in /work"));
+  evidence_.nearest_script = "tarin.py";
+  EXPECT_THAT(Only().remedy(), HasSubstr("did you mean tarin.py?"));
+}
+
+TEST_F(DiagnoseTest, SyncIsARemedyUntilItWasUsed) {
+  Facts(1).mutable_files(0)->set_digest("bb");
+  EXPECT_THAT(Only().remedy(), HasSubstr("run with --sync"));
+  evidence_.synced = true;
+  EXPECT_THAT(Only().remedy(), HasSubstr("leaves out what .gitignore"));
 }
 
 TEST_F(DiagnoseTest, HostNames) {

@@ -111,22 +111,56 @@ void AddProblem(launch::LaunchedNode& node, v1::ProblemKind kind, const std::str
 
 TEST(LaunchReportTest, NamesEveryBadNodeWithCauseAndRemedy) {
   std::vector<launch::LaunchedNode> nodes = AllReady();
-  EXPECT_EQ(LaunchReport(test::ThreeNodePlan(), nodes), "");
+  EXPECT_EQ(LaunchReport(test::ThreeNodePlan(), nodes, false), "");
   EXPECT_EQ(LaunchExitCode(nodes), 0);
   nodes[1].status = WithRemedy(Error(StatusCode::kUnavailable, "refused"), "start sshd");
-  AddProblem(nodes[2], v1::PROBLEM_KIND_WORKING_DIRECTORY, "no folder");
-  AddProblem(nodes[2], v1::PROBLEM_KIND_COMMAND_NOT_FOUND, "no program");
-  EXPECT_EQ(LaunchReport(test::ThreeNodePlan(), nodes),
+  AddProblem(nodes[2], v1::PROBLEM_KIND_ACTIVATION, "no environment");
+  AddProblem(nodes[2], v1::PROBLEM_KIND_COMMAND_NOT_EXECUTABLE, "no program");
+  EXPECT_EQ(LaunchReport(test::ThreeNodePlan(), nodes, false),
             "nothing was started, because 2 of 3 nodes cannot run the job:\n"
             "  10.0.0.2:\n"
             "    refused\n"
             "    to do: start sshd\n"
             "  node3:\n"
-            "    no folder\n"
+            "    no environment\n"
             "    to do: mend it\n"
             "    no program\n"
             "    to do: mend it");
   EXPECT_EQ(LaunchExitCode(nodes), 125);
+}
+
+TEST(LaunchReportTest, WhatIsTheSameOnManyNodesIsToldOnce) {
+  std::vector<launch::LaunchedNode> nodes = AllReady();
+  nodes[1].status = WithRemedy(Error(StatusCode::kUnavailable, "connecting to 10.0.0.2: refused"),
+                               "start sshd on 10.0.0.2");
+  nodes[2].status = WithRemedy(Error(StatusCode::kUnavailable, "connecting to 10.0.0.3: refused"),
+                               "start sshd on node3");
+  EXPECT_EQ(LaunchReport(test::ThreeNodePlan(), nodes, false),
+            "nothing was started, because 2 of 3 nodes cannot run the job:\n"
+            "  10.0.0.2, node3:\n"
+            "    connecting to NODE: refused\n"
+            "    to do: start sshd on NODE");
+}
+
+TEST(LaunchReportTest, WhatTheChiefHasComesBySync) {
+  std::vector<launch::LaunchedNode> nodes = AllReady();
+  AddProblem(nodes[1], v1::PROBLEM_KIND_WORKING_DIRECTORY, "no folder");
+  AddProblem(nodes[2], v1::PROBLEM_KIND_COMMAND_NOT_FOUND, "no program");
+  const auto report = [&](const std::string& program, bool synced) {
+    plan::Input input = test::ThreeNodeInput();
+    input.command = {program};
+    return LaunchReport(*plan::MakePlan(input), nodes, synced);
+  };
+  EXPECT_THAT(report("./train", false),
+              testing::AllOf(HasSubstr("no folder\n    to do: run with --sync"),
+                             HasSubstr("no program\n    to do: run with --sync")));
+  EXPECT_THAT(report("./train", true), HasSubstr("no program\n    to do: --sync leaves out"));
+  EXPECT_THAT(report("/work/train", false), HasSubstr("no program\n    to do: run with --sync"));
+  for (const char* elsewhere : {"python", "../train", "/opt/train"}) {
+    EXPECT_THAT(report(elsewhere, false), HasSubstr("no program\n    to do: mend it")) << elsewhere;
+  }
+  AddProblem(nodes[0], v1::PROBLEM_KIND_COMMAND_NOT_FOUND, "no program");
+  EXPECT_THAT(report("./train", false), Not(HasSubstr("--sync")));
 }
 
 TEST(LaunchReportTest, ACommandThatIsMissingHasTheShellsExitCode) {

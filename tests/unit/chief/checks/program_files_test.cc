@@ -47,5 +47,39 @@ TEST(ProgramFilesTest, AScriptBringsTheModulesBesideIt) {
   EXPECT_THAT(found.python_modules, ElementsAre("torch", "numpy"));
 }
 
+TEST(ProgramFilesTest, AScriptIsAskedForAlsoWhereItIsMissing) {
+  const test::TempFolder folder;
+  std::filesystem::create_directories(folder.path() + "/src");
+  std::filesystem::create_directories(folder.path() + "/app");
+  folder.Write("src/train.py", "");
+  ProgramFiles found = FilesOfProgram({"python", "src/trian.py", "out.txt"}, folder.path());
+  EXPECT_THAT(found.files, ElementsAre("src/trian.py"));
+  EXPECT_EQ(found.missing_script, "src/trian.py");
+  EXPECT_EQ(found.nearest_script, "src/train.py");
+  found = FilesOfProgram({"bash", "run.sh"}, folder.path());
+  EXPECT_EQ(found.missing_script, "run.sh");
+  EXPECT_EQ(found.nearest_script, "");
+  EXPECT_EQ(FilesOfProgram({"python", "none/x.py"}, folder.path()).missing_script, "none/x.py");
+  for (const char* there : {"src/train.py", "app", "/dev/null"}) {
+    EXPECT_EQ(FilesOfProgram({"python", there}, folder.path()).missing_script, "") << there;
+  }
+}
+
+TEST(ProgramFilesTest, AModuleOfTheFolder) {
+  const test::TempFolder folder;
+  std::filesystem::create_directories(folder.path() + "/net");
+  folder.Write("net/__main__.py", "import layers\nfrom . import ring\n");
+  folder.Write("net/ring.py", "");
+  folder.Write("net/layers.py", "");  // not where Python looks for it
+  folder.Write("net/train.py", "");
+  EXPECT_THAT(FilesOfProgram({"python", "-m", "net"}, folder.path()).files,
+              ElementsAre("net/__main__.py", "net/ring.py"));
+  EXPECT_THAT(FilesOfProgram({"python", "-m", "net.train"}, folder.path()).files,
+              ElementsAre("net/train.py"));
+  const ProgramFiles elsewhere = FilesOfProgram({"python", "-m", "torch.run"}, folder.path());
+  EXPECT_THAT(elsewhere.files, IsEmpty());
+  EXPECT_EQ(elsewhere.missing_script, "");
+}
+
 }  // namespace
 }  // namespace autodist::chief
