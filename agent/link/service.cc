@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "agent/stacks/stacks.h"
@@ -214,16 +215,19 @@ grpc::ServerBidiReactor<v1::SyncRequest, v1::SyncResponse>* AgentService::Sync(
 void AgentService::CollectStacks() {
   const std::lock_guard lock(mutex_);
   if (collecting_stacks_.busy()) return;  // what is under way will do
+  const auto tell = [this](std::optional<uint32_t> rank, const std::string& text) {
+    v1::AgentEvent event;
+    if (rank) event.mutable_rank_stacks()->set_rank(*rank);
+    event.mutable_rank_stacks()->set_text(base::ToUtf8(text, rpc::kLargestStacks));
+    parts_.events.SendReliably(std::move(event));
+  };
+  const auto of_node = std::make_shared<std::string>();
+  // Who has the last word may ask again.
   collecting_stacks_.Start(
-      [this, environment = prepared_.environment.value_or(process::Environment())] {
-        RankStacks(parts_.supervisor, environment,
-                   [this](std::optional<uint32_t> rank, const std::string& text) {
-                     v1::AgentEvent event;
-                     if (rank) event.mutable_rank_stacks()->set_rank(*rank);
-                     event.mutable_rank_stacks()->set_text(base::ToUtf8(text, rpc::kLargestStacks));
-                     parts_.events.SendReliably(std::move(event));
-                   });
-      });
+      [this, tell, of_node, environment = prepared_.environment.value_or(process::Environment())] {
+        *of_node = RankStacks(parts_.supervisor, environment, tell);
+      },
+      [tell, of_node] { tell(std::nullopt, *of_node); });
 }
 
 void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& message) {

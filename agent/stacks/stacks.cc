@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "agent/prepare/python.h"
@@ -16,6 +18,7 @@
 #include "agent/supervisor/run_program.h"
 #include "base/deadline.h"
 #include "base/fd.h"
+#include "base/parallel.h"
 #include "base/shell_quote.h"
 #include "base/split.h"
 #include "base/utf8.h"
@@ -30,6 +33,8 @@ using std::chrono::seconds;
 
 constexpr seconds kAllProgramsLimit{60};  // none is begun after it
 constexpr seconds kNcclLimit{10};
+// Ranks: gdb takes a gigabyte or two for each that has all libraries of a framework.
+constexpr size_t kAtTheSameTime = 4;
 constexpr size_t kLargestProcFile = 8 << 20;   // bytes; a command line may be large
 constexpr size_t kShownCommandLine = 4 << 10;  // bytes
 constexpr size_t kShownThreads = 256 << 10;    // bytes, of one process, as the next
@@ -165,7 +170,7 @@ class StackPrograms {
     const ssize_t length = readlink(link.c_str(), program.data(), program.size());
     const std::string number = std::to_string(pid);
     if (has_py_spy_ && length > 0 && IsPython({program.data(), static_cast<size_t>(length)})) {
-      return {"py-spy", "dump", "--pid", number};
+      return {"py-spy", "dump", "--full-filenames", "--pid", number};
     }
     if (!has_gdb_) return {};
     return {"gdb", "-p", number, "-batch", "-nx", "-ex", "thread apply all bt"};
@@ -205,15 +210,16 @@ std::string ProcessStacks(pid_t pid, Supervisor& supervisor,
   return base::ToUtf8(Cut(std::move(text), kLongestText));
 }
 
-void RankStacks(
-    Supervisor& supervisor, const process::Environment& rank_environment,
-    const std::function<void(std::optional<uint32_t> rank, const std::string& text)>& tell) {
-  for (const auto& [rank, pid] : supervisor.RunningRanks()) {
-    tell(rank, ProcessStacks(pid, supervisor, rank_environment));
-  }
+std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_environment,
+                       const std::function<void(uint32_t rank, const std::string& text)>& tell) {
+  const std::map<uint32_t, pid_t> running = supervisor.RunningRanks();
+  const std::vector<std::pair<uint32_t, pid_t>> ranks(running.begin(), running.end());
+  base::ParallelFor(ranks.size(), kAtTheSameTime, [&](size_t i) {
+    tell(ranks[i].first, ProcessStacks(ranks[i].second, supervisor, rank_environment));
+  });
   const std::string address = rank_environment.Get("NCCL_RAS_ADDR");
-  tell(std::nullopt, NcclRasSummary(address.empty() ? kNcclRasAddress : address,
-                                    base::Deadline::After(kNcclLimit)));
+  return NcclRasSummary(address.empty() ? kNcclRasAddress : address,
+                        base::Deadline::After(kNcclLimit));
 }
 
 }  // namespace autodist::agent

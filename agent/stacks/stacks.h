@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 
 #include "agent/supervisor/supervisor.h"
@@ -26,10 +25,10 @@ std::string ProcessStacks(pid_t pid, Supervisor& supervisor,
                           const process::Environment& rank_environment,
                           std::chrono::milliseconds program_limit = kStackProgramLimit);
 
-// What each rank is doing, and then NCCL's own view where it gives one. Blocks as ProcessStacks
-// does for each rank, and for kNcclLimit.
-void RankStacks(
-    Supervisor& supervisor, const process::Environment& rank_environment,
-    const std::function<void(std::optional<uint32_t> rank, const std::string& text)>& tell);
+// Tells what each rank is doing, some at the same time; returns NCCL's own view, "" where it gives
+// none. Blocks as ProcessStacks does for each rank, and for kNcclLimit. `tell` is called on several
+// threads.
+std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_environment,
+                       const std::function<void(uint32_t rank, const std::string& text)>& tell);
 
 }  // namespace autodist::agent

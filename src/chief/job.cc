@@ -103,7 +103,8 @@ int Job::Run() {
 
 // All members are ready: the ranks start.
 void Job::BeginAttempt(std::unique_ptr<Attempt> attempt) {
-  output_.End();  // of the one before
+  hang_.Finish();  // of the one before, as below
+  output_.End();
   if (attempt->number() == 0) attempt->warnings = std::move(attempt_->warnings);
   attempt_ = std::move(attempt);
   output_.Begin(attempt_->logs, attempt_->plan(), attempt_->nodes());

@@ -42,6 +42,9 @@ class Job final : private NodeWatchListener {
   // When a rank wrote something last, since 1970; 0: none has. Thread-safe.
   int64_t last_output_ms() const { return output_.last_ms(); }
 
+  // What every rank is doing now. Thread-safe.
+  void GetStacks(const v1::GetStacksRequest& request, StacksAnswer answer);
+
   // As it was told last.
   const v1::JobStatus& status() const { return journal_.published(); }
 

@@ -38,7 +38,7 @@ void Suspend(Loop& loop, NodeWatch& nodes) {
 }  // namespace
 
 void Job::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {
-  if (event.has_rank_stacks()) return hang_.Take(*attempt_, member, event.rank_stacks());
+  if (event.has_rank_stacks()) return hang_.Take(member, event.rank_stacks());
   Attempt::Outcome outcome = attempt_->Take(member, event);
   if (outcome.sign_of_life) hang_.Alive(loop_->Now());
   if (outcome.to_record) {
@@ -83,6 +83,17 @@ void Job::OnPhase(uint32_t node, v1::NodePhase phase, const std::string& why) {
   event.set_node_phase(phase);
   event.set_what(why);
   journal_.Record(std::move(event));
+}
+
+void Job::GetStacks(const v1::GetStacksRequest& request, StacksAnswer answer) {
+  loop_->Post([this, whole = std::vector<uint32_t>(request.ranks().begin(), request.ranks().end()),
+               answer = std::move(answer)] {
+    if (const v1::JobPhase phase = journal_.phase();
+        phase == v1::JOB_PHASE_LAUNCHING || phase == v1::JOB_PHASE_RESTARTING) {
+      return answer(Error(StatusCode::kFailedPrecondition, "no rank runs: the job is being started"));
+    }
+    hang_.AskForStacks(*attempt_, whole, answer);
+  });
 }
 
 void Job::TakeSignal(int signal, const std::string& by, Loop::Time at) {

@@ -32,8 +32,12 @@ int Run(const v1::LaunchPlan& plan, JobOptions options) {
   control::AnnouncedJob announced(plan.job_id());
   options.on_status = [&](const v1::JobStatus& status) { announced.Changed(status); };
   Job job(plan, std::move(options));  // from here on Ctrl-C ends the job
-  const Status reachable = announced.Start([&job](int signal) { job.Signal(signal, kStopCommand); },
-                                           [&job] { return job.last_output_ms(); });
+  const Status reachable =
+      announced.Start({[&job](int signal) { job.Signal(signal, kStopCommand); },
+                       [&job] { return job.last_output_ms(); },
+                       [&job](const v1::GetStacksRequest& request, StacksAnswer answer) {
+                         job.GetStacks(request, std::move(answer));
+                       }});
   if (!reachable.ok() && detached) {
     base::LogFailure(reachable);
     return kExitCannotLaunch;

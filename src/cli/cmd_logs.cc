@@ -1,5 +1,4 @@
 // autodist logs JOB [--rank R]... [-f] [--stderr]
-#include "base/quantity.h"
 #include "cli/commands.h"
 #include "cli/job_text.h"
 #include "cli/named_job.h"
@@ -16,20 +15,10 @@ struct LogsOptions {
   bool only_stderr = false;
 };
 
-Status CheckRanks(const LogsOptions& options, const v1::JobStatus& job) {
-  for (const uint32_t rank : options.ranks) {
-    if (job.processes() == 0 || rank < job.processes()) continue;
-    return Error(StatusCode::kInvalidArgument,
-                 "job " + job.job_id() + " has no rank " + std::to_string(rank) + ", but " +
-                     base::Count(job.processes(), "rank") + ", counted from 0");
-  }
-  return OkStatus();
-}
-
 int Logs(const LogsOptions& options) {
   const auto job = NamedJob(options.job);
   if (!job.ok()) return Fail(job.status(), kExitUsage);
-  const Status right = CheckRanks(options, *job);
+  const Status right = CheckRanks(options.ranks, *job);
   if (!right.ok()) return Fail(right, kExitUsage);
   control::LogPrinter output({{options.ranks.begin(), options.ranks.end()},
                               options.ranks.size() == 1,

@@ -13,9 +13,8 @@ void Warn(const Status& status) {
 
 }  // namespace
 
-Status AnnouncedJob::Start(std::function<void(int)> on_signal,
-                           std::function<int64_t()> last_output_ms) {
-  auto server = JobServer::Start(job_id_, std::move(on_signal), std::move(last_output_ms));
+Status AnnouncedJob::Start(JobRequests requests) {
+  auto server = JobServer::Start(job_id_, std::move(requests));
   AD_RETURN_IF_ERROR(Annotate(server.status(), "control socket"));
   server_ = *std::move(server);
   return OkStatus();

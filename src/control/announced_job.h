@@ -2,8 +2,6 @@
 // kept of it on the disk.
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -19,8 +17,8 @@ class AnnouncedJob {
  public:
   explicit AnnouncedJob(std::string job_id) : job_id_(std::move(job_id)) {}
 
-  // Both are called on other threads, until Ended.
-  Status Start(std::function<void(int signal)> on_signal, std::function<int64_t()> last_output_ms);
+  // `requests` are made on other threads, until this is destroyed.
+  Status Start(JobRequests requests);
   void Changed(const v1::JobStatus& status);
   // Blocks until all is recorded. Nothing of it will be written any more.
   void Ended(const v1::JobStatus& status);

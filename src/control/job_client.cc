@@ -10,6 +10,8 @@ namespace {
 
 // An autodist that was stopped, by Ctrl-Z say, does not answer.
 constexpr std::chrono::seconds kAnswerLimit{5};
+// More than nodes have to tell, and a slow disk to be written to.
+constexpr std::chrono::seconds kStacksLimit{60};
 
 void Limit(grpc::ClientContext& context) {
   context.set_deadline(std::chrono::system_clock::now() + kAnswerLimit);
@@ -49,6 +51,16 @@ Result<v1::JobStatus> JobClient::WaitForEnd(const std::stop_token& stop) const {
   }
   AD_RETURN_IF_ERROR(FromServer(ended));
   return status;
+}
+
+Result<v1::JobStacks> JobClient::GetStacks(const std::vector<uint32_t>& whole) const {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kStacksLimit);
+  v1::GetStacksRequest request;
+  *request.mutable_ranks() = {whole.begin(), whole.end()};
+  v1::JobStacks stacks;
+  AD_RETURN_IF_ERROR(FromServer(stub_->GetStacks(&context, request, &stacks)));
+  return stacks;
 }
 
 Status JobClient::Signal(int signal) const {

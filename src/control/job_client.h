@@ -4,6 +4,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "autodist/status.h"
 #include "autodist/v1/job.grpc.pb.h"
@@ -22,6 +23,10 @@ class JobClient {
   // Blocks until the job has ended. kCancelled: by `stop`. kUnavailable: autodist has gone without
   // a word.
   Result<v1::JobStatus> WaitForEnd(const std::stop_token& stop) const;
+
+  // What every rank is doing now, with the whole stacks of these. Blocks for a minute at most;
+  // kDeadlineExceeded: that autodist is stopped, say.
+  Result<v1::JobStacks> GetStacks(const std::vector<uint32_t>& whole) const;
 
   // As if that autodist had received the signal; one of SIGINT, SIGTERM, SIGQUIT, SIGUSR1 and
   // SIGUSR2. Blocks for a few seconds at most.

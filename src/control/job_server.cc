@@ -14,9 +14,11 @@
 #include <condition_variable>
 #include <mutex>
 #include <set>
+#include <vector>
 
 #include "autodist/v1/job.grpc.pb.h"
 #include "base/unix_socket.h"
+#include "control/answer_later.h"
 #include "control/job_socket.h"
 #include "rpc/server.h"
 
@@ -38,9 +40,7 @@ constexpr std::array kSignals = {SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2};
 
 class JobServer::Service final : public v1::JobService::CallbackService {
  public:
-  Service(const std::string& job_id, std::function<void(int)> on_signal,
-          std::function<int64_t()> last_output_ms)
-      : on_signal_(std::move(on_signal)), last_output_ms_(std::move(last_output_ms)) {
+  Service(const std::string& job_id, JobRequests requests) : requests_(std::move(requests)) {
     status_.set_job_id(job_id);
     status_.set_phase(v1::JOB_PHASE_LAUNCHING);
   }
@@ -74,7 +74,9 @@ class JobServer::Service final : public v1::JobService::CallbackService {
     {
       const std::lock_guard lock(mutex_);
       *response = status_;
-      if (!ended_ && last_output_ms_) response->set_last_output_ms(last_output_ms_());
+      if (!ended_ && requests_.last_output_ms) {
+        response->set_last_output_ms(requests_.last_output_ms());
+      }
     }
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     reactor->Finish(grpc::Status::OK);
@@ -93,6 +95,17 @@ class JobServer::Service final : public v1::JobService::CallbackService {
     }
     if (over) AnswerAll();
     return call;
+  }
+
+  grpc::ServerUnaryReactor* GetStacks(grpc::CallbackServerContext*,
+                                      const v1::GetStacksRequest* request,
+                                      v1::JobStacks* response) override {
+    const auto call = AnswerLater<v1::JobStacks>::Create(response, [this] { CallIsDone(); });
+    if (Open(call)) {
+      requests_.get_stacks(
+          *request, [call](Result<v1::JobStacks> answer) { call->Answer(std::move(answer)); });
+    }
+    return call.get();
   }
 
   grpc::ServerUnaryReactor* Signal(grpc::CallbackServerContext* context,
@@ -119,11 +132,7 @@ class JobServer::Service final : public v1::JobService::CallbackService {
       Finish(grpc::Status::CANCELLED);
     }
     void OnDone() override {
-      {
-        const std::lock_guard lock(service_.mutex_);
-        --service_.open_;
-        service_.changed_.notify_all();
-      }
+      service_.CallIsDone();
       delete this;
     }
 
@@ -132,18 +141,43 @@ class JobServer::Service final : public v1::JobService::CallbackService {
     v1::JobStatus* const response_;
   };
 
+  // A call that is answered later begins; false: it has ended, as the job has.
+  bool Open(const std::shared_ptr<OpenCall>& call) {
+    {
+      const std::lock_guard lock(mutex_);
+      ++open_;
+      if (!ended_ && !closed_) {
+        std::erase_if(unanswered_, [](const auto& other) { return other.expired(); });
+        unanswered_.push_back(call);
+        return true;
+      }
+    }
+    call->Refuse(kHasEnded);
+    return false;
+  }
+  void CallIsDone() {
+    const std::lock_guard lock(mutex_);
+    --open_;
+    changed_.notify_all();
+  }
+
   // Not with the mutex, which gRPC's answer to the answer wants.
   void AnswerAll() {
     std::set<WaitingCall*> calls;
+    std::vector<std::weak_ptr<OpenCall>> unanswered;
     v1::JobStatus job;
     grpc::Status status;
     {
       const std::lock_guard lock(mutex_);
       calls.swap(waiting_);
+      unanswered.swap(unanswered_);
       job = status_;
       if (!ended_) status = {grpc::StatusCode::UNAVAILABLE, "autodist ends"};
     }
     for (WaitingCall* call : calls) call->Answer(job, status);
+    for (const auto& weak : unanswered) {
+      if (const auto call = weak.lock()) call->Refuse(kHasEnded);
+    }
   }
 
   grpc::Status PassOn(int signal) {
@@ -153,22 +187,23 @@ class JobServer::Service final : public v1::JobService::CallbackService {
     }
     {
       const std::lock_guard lock(mutex_);
-      if (ended_) return {grpc::StatusCode::FAILED_PRECONDITION, "the job has ended"};
+      if (ended_) return kHasEnded;
     }
-    on_signal_(signal);
+    requests_.signal(signal);
     return grpc::Status::OK;
   }
 
-  const std::function<void(int)> on_signal_;
-  const std::function<int64_t()> last_output_ms_;
+  const grpc::Status kHasEnded{grpc::StatusCode::FAILED_PRECONDITION, "the job has ended"};
+  const JobRequests requests_;
   std::mutex mutex_;
   // Guarded by mutex_.
   std::condition_variable changed_;
   v1::JobStatus status_;
   bool ended_ = false;
   bool closed_ = false;
-  std::set<WaitingCall*> waiting_;  // without an answer
-  size_t open_ = 0;                 // WaitForEnd calls that are not done
+  std::set<WaitingCall*> waiting_;                   // without an answer
+  std::vector<std::weak_ptr<OpenCall>> unanswered_;  // some have been answered, or cancelled
+  size_t open_ = 0;                                  // calls that are not done, of both kinds
 };
 
 // The listening socket, and where it is in the file system.
@@ -213,11 +248,10 @@ class JobServer::Socket {
 JobServer::JobServer(std::unique_ptr<Service> service) : service_(std::move(service)) {}
 
 Result<std::unique_ptr<JobServer>> JobServer::Start(const std::string& job_id,
-                                                    std::function<void(int signal)> on_signal,
-                                                    std::function<int64_t()> last_output_ms) {
+                                                    JobRequests requests) {
   AD_ASSIGN_OR_RETURN(std::unique_ptr<Socket> socket, Socket::Open(job_id));
-  std::unique_ptr<JobServer> server(new JobServer(
-      std::make_unique<Service>(job_id, std::move(on_signal), std::move(last_output_ms))));
+  std::unique_ptr<JobServer> server(
+      new JobServer(std::make_unique<Service>(job_id, std::move(requests))));
   server->socket_ = std::move(socket);
   grpc::ServerBuilder builder;
   rpc::ConfigureServer(builder, kLargestRequest);

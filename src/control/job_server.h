@@ -1,8 +1,7 @@
-// The control socket of a running autodist: answers who asks about the job, and passes signals on.
+// The control socket of a running autodist: answers who asks about the job, and passes on what it
+// is asked for.
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -10,6 +9,7 @@
 #include "autodist/status.h"
 #include "autodist/v1/job.pb.h"
 #include "base/fd.h"
+#include "control/job_requests.h"
 
 namespace grpc {
 class Server;
@@ -21,12 +21,9 @@ namespace autodist::control {
 // anew within seconds.
 class JobServer {
  public:
-  // What is given is called on threads of the server's, until it is destroyed: `last_output_ms`
-  // each time that somebody asks, as a new state is not published for each piece of output.
-  // kAlreadyExists where the job has a server.
-  static Result<std::unique_ptr<JobServer>> Start(const std::string& job_id,
-                                                  std::function<void(int signal)> on_signal,
-                                                  std::function<int64_t()> last_output_ms = {});
+  // `requests` are made until it is destroyed, or told of the end. kAlreadyExists where the job has
+  // a server.
+  static Result<std::unique_ptr<JobServer>> Start(const std::string& job_id, JobRequests requests);
   // Removes the socket. Blocks until those who wait for the end have their answer, for a second at
   // most; where there was no End they learn nothing.
   ~JobServer();

@@ -43,6 +43,10 @@ class JobState {
   // With what serves the ranks, as long as there are ranks.
   uint32_t RunningOn(uint32_t node_rank) const;
   std::vector<uint32_t> RunningByNode() const;  // ranks alone
+  // Whether it has not ended: a rank, or what serves the ranks.
+  bool Runs(uint32_t rank) const {
+    return node_of_running_.contains(rank) || node_of_serving_.contains(rank);
+  }
   uint32_t running() const { return static_cast<uint32_t>(node_of_running_.size()); }
   const std::optional<Cause>& cause() const { return cause_; }
 

@@ -3,14 +3,13 @@
 #include <set>
 #include <utility>
 
+#include "base/quantity.h"
 #include "chief/attempt/report.h"
 
 namespace autodist::chief {
 namespace {
 
 using base::LogLevel;
-
-constexpr std::chrono::milliseconds kStacksLimit{40'000};  // for all nodes' answers
 
 }  // namespace
 
@@ -25,7 +24,19 @@ bool HangResponse::Hangs(const Attempt& attempt) {
 }
 
 void HangResponse::AskForStacks(const Attempt& attempt) {
+  Ask(attempt);
+  told_here_ = true;
+}
+
+void HangResponse::AskForStacks(const Attempt& attempt, std::vector<uint32_t> whole,
+                                StacksAnswer answer) {
+  Ask(attempt);
+  stacks_->AddReader(std::move(whole), std::move(answer));
+}
+
+void HangResponse::Ask(const Attempt& attempt) {
   if (stacks_) return;
+  told_here_ = false;
   std::set<uint32_t> asked;
   v1::ChiefMessage look;
   look.mutable_collect_stacks();
@@ -34,16 +45,12 @@ void HangResponse::AskForStacks(const Attempt& attempt) {
     asked.insert(node);
     nodes_.node(node).SendReliably(look);
   }
-  stacks_.emplace(attempt.folder(), std::move(asked), loop_);
+  stacks_.emplace(attempt, std::move(asked), loop_);
   due_ = loop_.Now() + kStacksLimit;
 }
 
-void HangResponse::Take(const Attempt& attempt, uint32_t member, const v1::RankStacks& stacks) {
-  if (!stacks_ || (stacks.has_rank() && !attempt.Has(member, stacks.rank()))) return;
-  stacks_->Add(attempt.nodes()[member],
-               stacks.has_rank() ? NameAndNode(attempt.plan(), member, stacks.rank())
-                                 : "NCCL on " + attempt.member_plan(member).address(),
-               stacks);
+void HangResponse::Take(uint32_t member, const v1::RankStacks& stacks) {
+  if (stacks_) stacks_->Take(member, stacks);
 }
 
 void HangResponse::NodeIsGone(uint32_t node) {
@@ -56,11 +63,22 @@ bool HangResponse::StopIsDue() {
   return std::exchange(stop_after_, false);
 }
 
+std::string HangResponse::WhyUnknown(const std::string& address, uint32_t node) const {
+  const NodeState& state = nodes_.state(node);
+  if (nodes_.Connected(node)) {
+    return address + " has not told within " + base::Seconds(kStacksLimit);
+  }
+  return state.reconnecting() ? "the connection with " + address + " is broken: " + state.detail()
+                              : address + " is lost: " + state.detail();
+}
+
 void HangResponse::Finish() {
   if (!stacks_) return;
-  stacks_->Finish([this](bool written, std::string text) {
-    console_.Tell(written ? LogLevel::kInfo : LogLevel::kError, std::move(text));
-  });
+  stacks_->Finish(
+      [this](const std::string& address, uint32_t node) { return WhyUnknown(address, node); },
+      [this, here = told_here_](bool written, std::string text) {
+        if (here) console_.Tell(written ? LogLevel::kInfo : LogLevel::kError, std::move(text));
+      });
   stacks_.reset();
   due_ = Loop::Time::max();
 }

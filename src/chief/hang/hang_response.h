@@ -8,12 +8,15 @@
 #include "chief/attempt/attempt.h"
 #include "chief/attempt/job_options.h"
 #include "chief/hang/hang_watch.h"
-#include "chief/hang/stack_file.h"
+#include "chief/hang/stack_collection.h"
 #include "chief/loop/loop.h"
 #include "chief/nodes/node_watch.h"
 #include "chief/output/console.h"
 
 namespace autodist::chief {
+
+// How long all nodes have to tell what their ranks are doing.
+inline constexpr std::chrono::milliseconds kStacksLimit{40'000};
 
 // For the loop's thread; never blocks.
 class HangResponse {
@@ -37,9 +40,12 @@ class HangResponse {
   // Whether the ranks of a running attempt hang since just now; their stacks are asked for.
   bool Hangs(const Attempt& attempt);
 
-  // Asks every member for the stacks of its ranks.
+  // Asks every member for the stacks of its ranks, unless they are being asked.
   void AskForStacks(const Attempt& attempt);
-  void Take(const Attempt& attempt, uint32_t member, const v1::RankStacks& stacks);
+  // The same, for who wants to know, and to have the whole stacks of these ranks; the answer comes
+  // within kStacksLimit.
+  void AskForStacks(const Attempt& attempt, std::vector<uint32_t> whole, StacksAnswer answer);
+  void Take(uint32_t member, const v1::RankStacks& stacks);
   void NodeIsGone(uint32_t node);
 
   // Whether the ranks have to be stopped now: they hang, and their stacks are as complete as they
@@ -47,16 +53,20 @@ class HangResponse {
   bool StopIsDue();
   // When to ask again for either, and for Hangs only while the ranks are running.
   Loop::Time next(bool running) const { return running ? std::min(due_, watch_.next()) : due_; }
-  // Waits for no more stacks.
+  // Waits for no more stacks. Not after the attempt has gone.
   void Finish();
 
  private:
+  void Ask(const Attempt& attempt);
+  std::string WhyUnknown(const std::string& address, uint32_t node) const;
+
   const OnHang on_hang_;
   HangWatch watch_;
   Loop& loop_;
   NodeWatch& nodes_;
   Console& console_;
-  std::optional<StackFile> stacks_;  // while nodes are being asked
+  std::optional<StackCollection> stacks_;  // while nodes are being asked
+  bool told_here_ = false;                 // who is at our terminal is told of them
   Loop::Time due_ = Loop::Time::max();
   bool stop_after_ = false;
 };

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <utility>
 
 #include "base/fd.h"
@@ -20,7 +21,7 @@ Status AppendTo(const std::string& path, const std::string& text) {
 }  // namespace
 
 StackFile::StackFile(const std::string& folder, std::set<uint32_t> nodes, Loop& loop)
-    : path_(folder + base::LocalTime("/stacks-%H%M%S.txt")),
+    : path_(std::filesystem::absolute(folder).string() + base::LocalTime("/stacks-%H%M%S.txt")),
       missing_(std::move(nodes)),
       loop_(loop) {
   Append("");
@@ -32,23 +33,20 @@ void StackFile::Append(std::string text) {
   });
 }
 
-void StackFile::Add(uint32_t node, const std::string& whose, const v1::RankStacks& stacks) {
-  if (!missing_.contains(node)) return;
+bool StackFile::Add(uint32_t node, const std::string& whose, const v1::RankStacks& stacks) {
+  if (!missing_.contains(node)) return false;
   const bool last_word = !stacks.has_rank();
-  if (!last_word && !told_.emplace(node, stacks.rank()).second) return;
+  if (!last_word && !told_.emplace(node, stacks.rank()).second) return false;
   if (last_word) missing_.erase(node);
-  if (last_word && stacks.text().empty()) return;
+  if (last_word && stacks.text().empty()) return true;
   std::string text = "==== " + whose + "\n" + stacks.text();
   if (!text.ends_with('\n')) text += '\n';
   Append(std::move(text));
+  return true;
 }
 
-void StackFile::Finish(Tell tell) {
-  loop_.InBackground([path = path_, all = complete(), written = written_, tell = std::move(tell)] {
-    if (!written->ok()) return tell(false, Message(*written));
-    tell(true,
-         std::string("what ") + (all ? "all" : "some of the") + " ranks are doing is in " + path);
-  });
+void StackFile::Finish(std::function<void(const Status& written)> finished) {
+  loop_.InBackground([written = written_, finished = std::move(finished)] { finished(*written); });
 }
 
 }  // namespace autodist::chief

@@ -19,15 +19,14 @@ class StackFile {
   StackFile(const std::string& folder, std::set<uint32_t> nodes, Loop& loop);
 
   // Adds what a node tells, of `whose`: "rank 3 on node2"; of nodes that were not asked, or more
-  // than once, nothing.
-  void Add(uint32_t node, const std::string& whose, const v1::RankStacks& stacks);
+  // than once, nothing: false.
+  bool Add(uint32_t node, const std::string& whose, const v1::RankStacks& stacks);
   void NodeIsGone(uint32_t node) { missing_.erase(node); }
   bool complete() const { return missing_.empty(); }
+  const std::string& path() const { return path_; }  // absolute
 
-  // Calls `tell` when all is written, with where it is or, as an error, why it is not; in the
-  // background.
-  using Tell = std::function<void(bool written, std::string text)>;
-  void Finish(Tell tell);
+  // Calls `finished` when all is written, or with why it is not; in the background.
+  void Finish(std::function<void(const Status& written)> finished);
 
  private:
   void Append(std::string text);

@@ -24,10 +24,16 @@ using testing::HasSubstr;
 class JobServerTest : public testing::Test {
  protected:
   std::unique_ptr<JobServer> Start(const std::string& job) {
-    auto server = JobServer::Start(job, [this](int signal) {
+    JobRequests requests;
+    requests.signal = [this](int signal) {
       const std::lock_guard lock(mutex_);
       signals_.push_back(signal);
-    });
+    };
+    requests.get_stacks = [this](const v1::GetStacksRequest& request,
+                                 JobRequests::StacksAnswer answer) {
+      asked_.set_value({request, std::move(answer)});
+    };
+    auto server = JobServer::Start(job, std::move(requests));
     EXPECT_TRUE(server.ok()) << server.status();
     return server.ok() ? std::move(*server) : nullptr;
   }
@@ -41,6 +47,7 @@ class JobServerTest : public testing::Test {
   const test::Session session_;
   std::mutex mutex_;
   std::vector<int> signals_;
+  std::promise<std::pair<v1::GetStacksRequest, JobRequests::StacksAnswer>> asked_;
 };
 
 TEST_F(JobServerTest, TellsTheNewestState) {
@@ -56,8 +63,9 @@ TEST_F(JobServerTest, TellsTheNewestState) {
 
 TEST_F(JobServerTest, WhenOutputCameLastIsKnownWithoutBeingPublished) {
   std::atomic<int64_t> last = 0;
-  auto server = JobServer::Start(
-      "job-1", [](int) {}, [&] { return last.load(); });
+  JobRequests requests;
+  requests.last_output_ms = [&] { return last.load(); };
+  auto server = JobServer::Start("job-1", std::move(requests));
   ASSERT_TRUE(server.ok()) << server.status();
   const auto client = JobClient::Connect("job-1");
   (*server)->Publish(Job(v1::JOB_PHASE_RUNNING));
@@ -136,9 +144,41 @@ TEST_F(JobServerTest, RefusesOtherSignals) {
   EXPECT_TRUE(signals_.empty());
 }
 
+TEST_F(JobServerTest, StacksAreAnsweredLater) {
+  const auto server = Start("job-1");
+  const auto client = JobClient::Connect("job-1");
+  auto waiting = std::async(std::launch::async, [&] { return client->GetStacks({2, 5}); });
+  const auto [request, answer] = asked_.get_future().get();
+  EXPECT_THAT(request.ranks(), ElementsAre(2, 5));
+  v1::JobStacks stacks;
+  stacks.set_file("/logs/stacks.txt");
+  answer(stacks);
+  answer(stacks);  // too late
+  EXPECT_EQ(waiting.get()->file(), "/logs/stacks.txt");
+}
+
+TEST_F(JobServerTest, StacksThatCannotBeHadAreAnAnswer) {
+  const auto server = Start("job-1");
+  const auto client = JobClient::Connect("job-1");
+  auto waiting = std::async(std::launch::async, [&] { return client->GetStacks({}); });
+  asked_.get_future().get().second(Error(StatusCode::kFailedPrecondition, "no rank runs"));
+  EXPECT_EQ(Message(waiting.get().status()), "no rank runs");
+}
+
+TEST_F(JobServerTest, WhoWaitsForStacksLearnsTheEnd) {
+  const auto server = Start("job-1");
+  const auto client = JobClient::Connect("job-1");
+  auto waiting = std::async(std::launch::async, [&] { return client->GetStacks({}); });
+  const auto answer = asked_.get_future().get().second;
+  server->End(Job(v1::JOB_PHASE_ENDED));
+  EXPECT_EQ(Message(waiting.get().status()), "the job has ended");
+  answer(v1::JobStacks());  // nobody waits
+  EXPECT_EQ(Message(client->GetStacks({}).status()), "the job has ended");
+}
+
 TEST_F(JobServerTest, AJobHasOneServer) {
   const auto server = Start("job-1");
-  const auto second = JobServer::Start("job-1", [](int) {});
+  const auto second = JobServer::Start("job-1", {});
   EXPECT_EQ(second.status().code(), StatusCode::kAlreadyExists);
   EXPECT_THAT(Message(second.status()), HasSubstr("job-1"));
   const auto other = Start("job-2");

@@ -107,7 +107,7 @@ class JobsTest : public testing::Test {
 };
 
 TEST_F(JobsTest, RunningEndedAndCrashedOnes) {
-  const auto running = JobServer::Start(Id("running"), [](int) {});
+  const auto running = JobServer::Start(Id("running"), {});
   ASSERT_TRUE(running.ok()) << running.status();
   v1::JobStatus now = Recorded("running", v1::JOB_PHASE_LAUNCHING);
   now.set_phase(v1::JOB_PHASE_RUNNING);
@@ -145,7 +145,7 @@ TEST_F(JobsTest, AJobOfAnotherMachineWithTheSameHomeIsNotCalledGone) {
 }
 
 TEST_F(JobsTest, AJobWhoseRecordIsGoneIsFoundByItsSocket) {
-  const auto running = JobServer::Start(Id("only-socket"), [](int) {});
+  const auto running = JobServer::Start(Id("only-socket"), {});
   ASSERT_TRUE(running.ok()) << running.status();
   EXPECT_TRUE(In(ListJobs(false), "only-socket"));
   EXPECT_TRUE(LookUpJob(Id("only-socket")).ok());
@@ -156,7 +156,7 @@ TEST_F(JobsTest, ANameIsKnownByTheRecordAndByTheSocket) {
   job.set_name("of-the-record");
   ASSERT_TRUE(SaveStatus(job).ok());
   EXPECT_EQ(NameOfJob(job.job_id()), "of-the-record");
-  const auto running = JobServer::Start(Id("unrecorded"), [](int) {});
+  const auto running = JobServer::Start(Id("unrecorded"), {});
   ASSERT_TRUE(running.ok()) << running.status();
   job.set_job_id(Id("unrecorded"));
   job.set_name("of-the-socket");

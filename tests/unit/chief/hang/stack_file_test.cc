@@ -26,16 +26,12 @@ v1::RankStacks OfNode(const std::string& text) {
 
 class StackFileTest : public testing::Test {
  protected:
-  // Of the file that it tells of.
   std::string Content() {
-    std::string told;
-    file_.Finish([&](bool written, std::string text) {
-      EXPECT_TRUE(written) << text;
-      told = std::move(text);
-    });
-    EXPECT_THAT(told, testing::MatchesRegex(
-                          "what (all|some of the) ranks are doing is in .*/stacks-[0-9]+\\.txt"));
-    return folder_.Read(std::filesystem::path(told.substr(told.find('/'))).filename());
+    Status written = Error(StatusCode::kUnknown, "nothing told");
+    file_.Finish([&](const Status& told) { written = told; });
+    EXPECT_TRUE(written.ok()) << written;
+    EXPECT_THAT(file_.path(), testing::MatchesRegex(folder_.path() + "/stacks-[0-9]+\\.txt"));
+    return folder_.Read(std::filesystem::path(file_.path()).filename());
   }
 
   const test::TempFolder folder_;
@@ -77,9 +73,8 @@ TEST_F(StackFileTest, NobodySpeaksUnaskedOrAfterItsLastWord) {
 TEST(StackFileFailureTest, AFolderThatIsNotThereIsNamed) {
   test::TurnedLoop loop;
   StackFile file("/no/such/folder", {0}, loop);
-  file.Finish([](bool written, const std::string& text) {
-    EXPECT_FALSE(written);
-    EXPECT_THAT(text, testing::HasSubstr("/no/such/folder/stacks-"));
+  file.Finish([](const Status& written) {
+    EXPECT_THAT(Message(written), testing::HasSubstr("/no/such/folder/stacks-"));
   });
 }
 

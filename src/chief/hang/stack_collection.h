@@ -1,0 +1,68 @@
+// What all ranks of an attempt are doing, asked for once: in a file, in short, and for those who
+// want to know.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autodist/v1/agent.pb.h"
+#include "autodist/v1/job.pb.h"
+#include "chief/attempt/attempt.h"
+#include "chief/hang/stack_file.h"
+#include "chief/hang/stack_groups.h"
+#include "chief/loop/loop.h"
+#include "control/job_requests.h"
+
+namespace autodist::chief {
+
+// Called once, on any thread.
+using StacksAnswer = control::JobRequests::StacksAnswer;
+
+// For the loop's thread, which it does not block.
+class StackCollection {
+ public:
+  // Whole stacks are kept for those who want them as long as they are no more than that; the file
+  // has all of them.
+  static constexpr size_t kMostKept = 64 << 20;     // bytes
+  static constexpr size_t kMostAnswered = 8 << 20;  // bytes
+
+  // `nodes` have been asked. The attempt must outlive this.
+  StackCollection(const Attempt& attempt, std::set<uint32_t> nodes, Loop& loop)
+      : attempt_(attempt), file_(attempt.folder(), std::move(nodes), loop) {}
+
+  void Take(uint32_t member, const v1::RankStacks& stacks);
+  void NodeIsGone(uint32_t node) { file_.NodeIsGone(node); }
+  bool complete() const { return file_.complete(); }
+
+  // Wants to know, and to have the whole stacks of these ranks.
+  void AddReader(std::vector<uint32_t> whole, StacksAnswer answer) {
+    readers_.push_back({std::move(whole), std::move(answer)});
+  }
+
+  // Why a node of this address has not told of a rank that runs.
+  using WhyUnknown = std::function<std::string(const std::string& address, uint32_t node)>;
+  // Nothing more comes. `tell`, for a person, and the readers are called when the file is written.
+  void Finish(const WhyUnknown& why_unknown,
+              std::function<void(bool written, std::string text)> tell);
+
+ private:
+  struct Reader {
+    std::vector<uint32_t> whole;
+    StacksAnswer answer;
+  };
+  void AddWhole(const std::vector<uint32_t>& ranks, v1::JobStacks& stacks) const;
+
+  const Attempt& attempt_;
+  StackFile file_;
+  StackGroups groups_;
+  std::map<uint32_t, std::string> kept_;  // by rank
+  size_t kept_bytes_ = 0;
+  std::vector<Reader> readers_;
+};
+
+}  // namespace autodist::chief

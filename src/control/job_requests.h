@@ -1,0 +1,24 @@
+// What others may ask of a job that runs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "autodist/status.h"
+#include "autodist/v1/job.pb.h"
+
+namespace autodist::control {
+
+// Called on threads of the server's; must not block.
+struct JobRequests {
+  std::function<void(int signal)> signal;
+  // When a rank wrote something last, since 1970: asked each time that somebody wants to know, as
+  // no new state is published for each piece of output. None: it is not known.
+  std::function<int64_t()> last_output_ms = {};
+
+  // `answer` may be called on any thread, later, or never where the job ends.
+  using StacksAnswer = std::function<void(Result<v1::JobStacks>)>;
+  std::function<void(const v1::GetStacksRequest&, StacksAnswer answer)> get_stacks = {};
+};
+
+}  // namespace autodist::control
