@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/utf8.h"
-#include "process/oom_kills.h"
+#include "process/oom_watch.h"
 #include "rpc/limits.h"
 
 namespace autodist::agent {
@@ -31,21 +31,37 @@ v1::AgentEvent MakeWarning(const std::string& what) {
   return event;
 }
 
+// Whether the kernel has ended it, or, where a shell ran it, what that had started.
+void TellOfMemory(process::OomWatch& memory, v1::RankExited& exited) {
+  constexpr int kKilledBelowAShell = 128 + SIGKILL;
+  const bool killed = exited.has_signal() && exited.signal() == SIGKILL;
+  if (!killed && exited.exit_code() != kKilledBelowAShell) return;
+  const auto kill = memory.KillOf(killed ? exited.pid() : 0);
+  if (!kill) {
+    if (killed) exited.set_oom_kills(memory.KillsSinceBegin());
+    return;
+  }
+  v1::OutOfMemory& told = *exited.mutable_out_of_memory();
+  told.set_of_cgroup(kill->of_cgroup);
+  told.set_used(kill->used);
+  told.set_limit(kill->limit);
+}
+
 // As messages; `ended` is the caller's to set.
 SupervisorEvents EventsInto(EventQueue& events, RankOutput& output) {
   SupervisorEvents into;
   into.pipes = [&output](uint32_t rank, base::UniqueFd out, base::UniqueFd err) {
     output.Add(rank, std::move(out), std::move(err));
   };
-  const auto kills_before = std::make_shared<uint64_t>(0);
-  into.started = [&events, kills_before](uint32_t rank, pid_t pid) {
-    *kills_before = process::OomKills();
+  const auto memory = std::make_shared<process::OomWatch>();
+  into.started = [&events, memory](uint32_t rank, pid_t pid) {
+    memory->Begin();
     v1::AgentEvent event;
     event.mutable_rank_started()->set_rank(rank);
     event.mutable_rank_started()->set_pid(pid);
     events.SendReliably(std::move(event));
   };
-  into.exited = [&events, kills_before](const RankExit& exit) {
+  into.exited = [&events, memory](const RankExit& exit) {
     v1::AgentEvent event;
     v1::RankExited& exited = *event.mutable_rank_exited();
     exited.set_rank(exit.rank);
@@ -58,10 +74,10 @@ SupervisorEvents EventsInto(EventQueue& events, RankOutput& output) {
     } else if (WIFSIGNALED(exit.wait_status)) {
       exited.set_signal(WTERMSIG(exit.wait_status));
       exited.set_core_dumped(WCOREDUMP(exit.wait_status));
-      if (exited.signal() == SIGKILL) exited.set_oom_kills(process::OomKills() - *kills_before);
     } else {
       exited.set_exit_code(WEXITSTATUS(exit.wait_status));
     }
+    TellOfMemory(*memory, exited);
     events.SendReliably(std::move(event));
   };
   return into;

@@ -25,6 +25,21 @@ std::string Bytes(uint64_t number) {
   return text;
 }
 
+std::string BinaryBytes(uint64_t number) {
+  constexpr double kNextUnit = 1023.95;  // is written as 1024.0
+  constexpr uint64_t kKibi = 1024;
+  if (number < kKibi * kKibi) return std::to_string(number / kKibi) + " KiB";
+  double value = static_cast<double>(number / kKibi) / kKibi;
+  const char* unit = "MGTPE";
+  while (value >= kNextUnit) {
+    value /= kKibi;
+    ++unit;
+  }
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %ciB", value, *unit);
+  return text;
+}
+
 std::string Elapsed(std::chrono::milliseconds time) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time).count();
   const auto pair = [](auto large, const char* unit, auto small, const char* small_unit) {

@@ -18,6 +18,9 @@ std::string Thousands(size_t number);
 // Two or three digits of it, in decimal units.
 std::string Bytes(uint64_t number);
 
+// "512 KiB", "4.0 GiB": as memory is counted, with a decimal from a MiB on.
+std::string BinaryBytes(uint64_t number);
+
 // "0.3 s", "12 s": with a decimal below ten seconds.
 inline std::string Seconds(std::chrono::milliseconds time) {
   const auto tenths = (time.count() + 50) / 100;

@@ -16,6 +16,7 @@ namespace {
 constexpr size_t kCostOfMessage = 512;             // bytes, besides what it carries
 constexpr int64_t kLatestTime = int64_t{1} << 62;  // nanoseconds since 1970, as sizes in bytes
 constexpr uint64_t kLargestOffset = uint64_t{1} << 62;
+constexpr uint64_t kMostMemory = uint64_t{1} << 60;  // bytes
 constexpr uint32_t kLargestPort = 65'535;
 constexpr uint32_t kSlowMachineMs = 60'000;  // what a time limit may be overrun by
 constexpr int kMostCodes = 255;
@@ -67,6 +68,9 @@ Status CheckPort(uint32_t port) {
 Status CheckExit(const v1::RankExited& exit) {
   AD_RETURN_IF_ERROR(CheckTime(exit.time_ns()));
   if (exit.pid() < 0) return BrokenRule("a process " + Number(exit.pid()));
+  if (exit.out_of_memory().used() > kMostMemory || exit.out_of_memory().limit() > kMostMemory) {
+    return BrokenRule("more memory than there can be");
+  }
   switch (exit.how_case()) {
     case v1::RankExited::kExitCode:
       if (exit.exit_code() >= 0 && exit.exit_code() <= kMostCodes) return OkStatus();

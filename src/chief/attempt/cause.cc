@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/quantity.h"
 #include "base/signal_name.h"
 #include "chief/attempt/exit_codes.h"
 
@@ -29,16 +30,45 @@ std::string NameAndNode(const v1::LaunchPlan& plan, uint32_t node_rank, uint32_t
   return (found != node.ranks().end() ? found->name() : "a process") + " on " + node.address();
 }
 
+namespace {
+
+// "3.2 of 4.0 GiB"; without the first where that is not known.
+std::string UsedOf(uint64_t used, const std::string& of, uint64_t limit) {
+  const std::string all = base::BinaryBytes(limit);
+  if (used == 0) return of + all;
+  std::string part = base::BinaryBytes(used);
+  const std::string unit = all.substr(all.find(' '));
+  if (part.ends_with(unit)) part.resize(part.size() - unit.size());
+  return part + " of " + of + all;
+}
+
+// ": the kernel's out-of-memory killer, at 4.0 of 4.0 GiB of its cgroup"; "" if that has not
+// killed.
+std::string WhoseMemory(const v1::RankExited& exit) {
+  if (!exit.has_out_of_memory()) {
+    return exit.oom_kills() > 0
+               ? " (since its start the kernel has killed there for want of memory)"
+               : "";
+  }
+  const v1::OutOfMemory& memory = exit.out_of_memory();
+  const std::string killer = ": the kernel's out-of-memory killer";
+  if (memory.limit() == 0) return killer;
+  if (memory.of_cgroup()) {
+    return killer + ", at " + UsedOf(memory.used(), "", memory.limit()) + " of its cgroup";
+  }
+  return killer + (memory.used() > 0 ? ", when it had " : ", when there was nothing left of ") +
+         UsedOf(memory.used(), "the node's ", memory.limit());
+}
+
+}  // namespace
+
 std::string HowItEnded(const v1::RankExited& exit) {
   switch (exit.how_case()) {
     case v1::RankExited::kExitCode:
-      return "exited with code " + std::to_string(exit.exit_code());
+      return "exited with code " + std::to_string(exit.exit_code()) + WhoseMemory(exit);
     case v1::RankExited::kSignal:
       return "was ended by " + base::SignalName(exit.signal()) +
-             (exit.core_dumped() ? " (core dumped)" : "") +
-             (exit.oom_kills() > 0
-                  ? " (since its start the kernel has killed there for want of memory)"
-                  : "");
+             (exit.core_dumped() ? " (core dumped)" : "") + WhoseMemory(exit);
     case v1::RankExited::kStartFailure:
       return "could not be started: " + exit.start_failure().cause();
     case v1::RankExited::HOW_NOT_SET:

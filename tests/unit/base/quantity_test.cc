@@ -44,5 +44,14 @@ TEST(ElapsedTest, HasTwoUnits) {
   EXPECT_EQ(Elapsed(seconds(273'600)), "3 d 4 h");
 }
 
+TEST(QuantityTest, MemoryIsCountedInPowersOfTwo) {
+  EXPECT_EQ(BinaryBytes(0), "0 KiB");
+  EXPECT_EQ(BinaryBytes(256 << 10), "256 KiB");
+  EXPECT_EQ(BinaryBytes(1 << 20), "1.0 MiB");
+  EXPECT_EQ(BinaryBytes((uint64_t{1} << 30) - 1), "1.0 GiB");
+  EXPECT_EQ(BinaryBytes(67'322'000'000), "62.7 GiB");
+  EXPECT_EQ(BinaryBytes(UINT64_MAX), "16.0 EiB");
+}
+
 }  // namespace
 }  // namespace autodist::base

@@ -63,6 +63,10 @@ TEST(AgentRules, ExitsAreSuchAsAProcessHas) {
   exit.set_pid(-1);
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("a process -1"));
   exit.set_pid(1);
+  exit.mutable_out_of_memory()->set_limit(UINT64_MAX);
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("more memory than there can be"));
+  exit.mutable_out_of_memory()->set_limit(uint64_t{1} << 60);
+  EXPECT_TRUE(CheckEvent(event).ok());
   exit.set_time_ns(INT64_MIN);
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("a time of"));
 }
