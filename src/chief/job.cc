@@ -166,7 +166,7 @@ bool Job::Restart() {
   if (starter_.MayHaveLostPortRace(*attempt_)) End(false);
   const auto wait = starter_.RestartWait(*attempt_);
   if (!wait) return false;
-  const std::string cause = DescribeCause(*attempt_->state().cause(), attempt_->plan());
+  const std::string cause = DescribeCauseInWords(*attempt_);
   journal_.EnterPhase(v1::JOB_PHASE_RESTARTING, cause);
   console_.Tell(LogLevel::kInfo, "restarting in " + base::Seconds(*wait) + ", because " + cause);
   End(false);

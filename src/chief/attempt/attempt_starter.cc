@@ -249,7 +249,7 @@ bool AttemptStarter::MayHaveLostPortRace(const Attempt& attempt) const {
 bool AttemptStarter::LostPortRace(const Attempt& attempt) {
   const Cause& cause = *attempt.state().cause();
   if (!MayHaveLostPortRace(attempt) ||
-      !SaysPortIsTaken(attempt.logs->LastLines(cause.exit.rank()),
+      !SaysPortIsTaken(attempt.logs->LastWordsOf(cause.exit.rank()),
                        attempt.member_plan(cause.node_rank), options_.fixed_port)) {
     return false;
   }

@@ -1,5 +1,7 @@
 #include "chief/attempt/report.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <set>
 #include <string>
@@ -7,6 +9,7 @@
 
 #include "base/quantity.h"
 #include "base/signal_name.h"
+#include "base/utf8.h"
 #include "chief/attempt/exit_codes.h"
 #include "chief/checks/preflight.h"
 #include "diagnosis/diagnosis_text.h"
@@ -32,15 +35,46 @@ std::string CauseAndRemedy(const std::string& cause, const std::string& remedy) 
   return text;
 }
 
+// Whether how it ended leaves open why, so that what it wrote may tell.
+bool LeavesOpenWhy(const Cause& cause) {
+  if (cause.kind != Cause::Kind::kRankFailed) return false;
+  if (cause.abort) return cause.abort->message().empty();
+  constexpr int kItsOwn[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
+  const v1::RankExited& exit = cause.exit;
+  return !exit.has_out_of_memory() &&
+         (exit.has_exit_code() || std::ranges::count(kItsOwn, exit.signal()) > 0);
+}
+
+// In which it told why it ended; null: it did not.
+const FatalMessage* ReasonIn(const LastWords& words, const Cause& cause) {
+  return LeavesOpenWhy(cause) ? words.fatal() : nullptr;
+}
+
+// But for those that have been shown.
+std::string LinesReport(const LastWords& words, Terminal::Stream stream,
+                        const std::vector<std::string>& shown) {
+  std::vector<std::string> lines = words.Lines(stream);
+  std::erase_if(lines, [&](const auto& line) { return std::ranges::count(shown, line) > 0; });
+  if (lines.empty()) return "";
+  std::string text = std::string("  its last lines on ") +
+                     (stream == Terminal::kStderr ? "stderr" : "stdout") + ":\n";
+  for (const std::string& line : lines) text += "    | " + line + "\n";
+  return text;
+}
+
 std::string RankReport(const Attempt& attempt, const Cause& cause) {
   const std::string rank = std::to_string(cause.exit.rank());
+  const LastWords words = attempt.logs->LastWordsOf(cause.exit.rank());
+  const FatalMessage* reason = ReasonIn(words, cause);
   std::string text =
       NameAndNode(attempt.plan(), cause.node_rank, cause.exit.rank()) +
       (cause.exit.pid() > 0 ? " (pid " + std::to_string(cause.exit.pid()) + ") " : " ") +
-      HowItEnded(cause) + "\n";
-  const std::vector<std::string> lines = attempt.logs->LastLines(cause.exit.rank());
-  text += lines.empty() ? "  it wrote nothing\n" : "  its last lines:\n";
-  for (const std::string& line : lines) text += "    | " + line + "\n";
+      HowItEnded(cause) + (reason ? ": " + base::Printable(reason->text) : "") + "\n";
+  std::vector<std::string> told;
+  if (reason) told = reason->lines;
+  for (const std::string& line : told) text += "    | " + line + "\n";
+  text += LinesReport(words, Terminal::kStderr, told) + LinesReport(words, Terminal::kStdout, told);
+  if (words.LastLine().empty()) text += "  it wrote nothing\n";
   return text + "  all it wrote: " + attempt.folder() + "/rank-" + rank + ".out and .err\n";
 }
 
@@ -111,12 +145,21 @@ std::string HangReport(const Attempt& attempt, std::chrono::milliseconds time) {
   std::string text = "no rank has written anything for " + base::Seconds(time) + "; last lines:\n";
   for (const v1::NodePlan& node : attempt.plan().nodes()) {
     for (const v1::RankPlan& rank : node.ranks()) {
-      const std::vector<std::string> lines = attempt.logs->LastLines(rank.rank());
-      text += "  " + rank.name() + " on " + node.address() + ": " +
-              (lines.empty() ? "none" : lines.back()) + "\n";
+      const std::string line = attempt.logs->LastWordsOf(rank.rank()).LastLine();
+      text += "  " + rank.name() + " on " + node.address() + ": " + (line.empty() ? "none" : line) +
+              "\n";
     }
   }
   text.pop_back();
+  return text;
+}
+
+std::string DescribeCauseInWords(const Attempt& attempt) {
+  const Cause& cause = *attempt.state().cause();
+  std::string text = DescribeCause(cause, attempt.plan());
+  if (!LeavesOpenWhy(cause)) return text;
+  const LastWords words = attempt.logs->LastWordsOf(cause.exit.rank());
+  if (words.fatal()) text += ": " + base::Printable(words.fatal()->text);
   return text;
 }
 

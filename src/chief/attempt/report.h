@@ -22,6 +22,9 @@ int LaunchExitCode(const std::vector<launch::LaunchedNode>& nodes);
 // That no rank has written for `time`, with each one's last line.
 std::string HangReport(const Attempt& attempt, std::chrono::milliseconds time);
 
+// DescribeCause, with what the rank that failed has said of why, as far as that has come.
+std::string DescribeCauseInWords(const Attempt& attempt);
+
 // Why the job ended early, what became of the other ranks, and what is to be known of its output;
 // "" if it ended well. When the attempt's logs take nothing any more.
 std::string EndReport(const Attempt& attempt, const std::vector<std::string>& terminal_warnings);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autodist/v1/plan.pb.h"
+#include "chief/output/last_words.h"
 #include "launch/launcher.h"
 
 namespace autodist::chief {
@@ -19,9 +20,8 @@ struct TakenPort {
 std::vector<TakenPort> PortsTaken(const v1::LaunchPlan& plan,
                                   const std::vector<launch::LaunchedNode>& nodes);
 
-// Whether a rank's last lines say that it could not open one of the node's ports, other than
+// Whether a rank says at its end that it could not open one of the node's ports, other than
 // `fixed`.
-bool SaysPortIsTaken(const std::vector<std::string>& lines, const v1::NodePlan& node,
-                     uint32_t fixed);
+bool SaysPortIsTaken(const LastWords& words, const v1::NodePlan& node, uint32_t fixed);
 
 }  // namespace autodist::chief

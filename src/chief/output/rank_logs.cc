@@ -12,8 +12,6 @@
 namespace autodist::chief {
 namespace {
 
-constexpr size_t kLastLines = 10;
-constexpr size_t kLastLineLength = 400;
 // A longer line is shown from its file once it has ended, or, without a file, in pieces.
 constexpr size_t kLongestLineKept = 1 << 20;
 constexpr size_t kCopySize = 256 * 1024;
@@ -33,8 +31,11 @@ Result<std::shared_ptr<RankLogs>> RankLogs::Create(const v1::LaunchPlan& plan,
   for (const v1::NodePlan& node : plan.nodes()) {
     for (const v1::RankPlan& planned : node.ranks()) {
       const std::string number = std::to_string(planned.rank());
-      Rank& rank = logs->ranks_[planned.rank()];
-      rank.prefix = "[" + node.address() + ":" + number + "] ";
+      Rank& rank = logs->ranks_
+                       .try_emplace(planned.rank(), Rank{"[" + node.address() + ":" + number + "] ",
+                                                         {},
+                                                         LastWords(plan.working_directory())})
+                       .first->second;
       for (const auto& [stream, suffix] : {std::pair{0u, ".out"}, std::pair{1u, ".err"}}) {
         const std::string path = folder + "/rank-" + number + suffix;
         rank.sinks[stream].file.Reset(
@@ -84,7 +85,7 @@ void RankLogs::AddToLine(Rank& rank, Terminal::Stream stream, std::string_view d
       } else {
         // `data` ends the piece that was written last.
         sink.long_line = sink.size - sink.line.size();
-        sink.line.resize(kLastLineLength);
+        sink.line.resize(LastWords::kLongestLine);
       }
     }
   }
@@ -104,8 +105,7 @@ void RankLogs::EndLine(Rank& rank, Terminal::Stream stream, Terminal& terminal) 
   terminal.Append(stream, "\n");
   {
     const std::lock_guard lock(lines_mutex_);
-    rank.last_lines.push_back(sink.line.substr(0, kLastLineLength));
-    if (rank.last_lines.size() > kLastLines) rank.last_lines.pop_front();
+    rank.last_words.Take(stream, sink.line);
   }
   sink.line.clear();
 }
@@ -137,10 +137,9 @@ void RankLogs::Warn(const std::string& what) {
   warnings_.push_back(what);
 }
 
-std::vector<std::string> RankLogs::LastLines(uint32_t rank) const {
+LastWords RankLogs::LastWordsOf(uint32_t rank) const {
   const std::lock_guard lock(lines_mutex_);
-  const auto& lines = ranks_.at(rank).last_lines;
-  return {lines.begin(), lines.end()};
+  return ranks_.at(rank).last_words;
 }
 
 }  // namespace autodist::chief

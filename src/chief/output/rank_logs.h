@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,6 +16,7 @@
 #include "autodist/v1/agent.pb.h"
 #include "autodist/v1/plan.pb.h"
 #include "base/fd.h"
+#include "chief/output/last_words.h"
 #include "chief/output/terminal.h"
 
 namespace autodist::chief {
@@ -24,7 +24,7 @@ namespace autodist::chief {
 // Which lines on the terminal begin with "[node:rank] ".
 enum class Prefixes { kAll, kStderr };
 
-// For one thread, which it may block, but for LastLines, which is thread-safe.
+// For one thread, which it may block, but for LastWordsOf, which is thread-safe.
 class RankLogs {
  public:
   // Makes the folder, and in it a file rank-N.out and rank-N.err for every rank of the plan.
@@ -36,8 +36,8 @@ class RankLogs {
   // Ends the lines that have not ended: nothing follows.
   void EndLines(Terminal& terminal);
 
-  // The last lines of the rank, of both streams.
-  std::vector<std::string> LastLines(uint32_t rank) const;
+  // Of one of the plan's.
+  LastWords LastWordsOf(uint32_t rank) const;
   // Of output that is not where it should be; when nothing is taken any more.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -53,7 +53,7 @@ class RankLogs {
   struct Rank {
     std::string prefix;  // "[node:rank] "
     std::array<Sink, 2> sinks;
-    std::deque<std::string> last_lines;
+    LastWords last_words;
   };
 
   explicit RankLogs(Prefixes prefixes) : prefixes_(prefixes) {}
@@ -67,7 +67,7 @@ class RankLogs {
   const Prefixes prefixes_;
   std::map<uint32_t, Rank> ranks_;
   std::vector<std::string> warnings_;
-  mutable std::mutex lines_mutex_;  // guards last_lines of all ranks
+  mutable std::mutex lines_mutex_;  // guards last_words of all ranks
 };
 
 }  // namespace autodist::chief

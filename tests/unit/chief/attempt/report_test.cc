@@ -17,10 +17,11 @@ class EndReportTest : public testing::Test {
 
   void Write(const v1::Output& output) { attempt_.logs->Take(output, terminal_); }
   std::string Report() { return EndReport(attempt_, {}); }
-  static v1::Output Line(uint32_t rank, const std::string& line) {
+  static v1::Output Line(uint32_t rank, const std::string& line,
+                         v1::OutputStream stream = v1::OUTPUT_STREAM_STDOUT) {
     v1::Output output;
     output.set_rank(rank);
-    output.set_stream(v1::OUTPUT_STREAM_STDOUT);
+    output.set_stream(stream);
     output.set_data(line);
     return output;
   }
@@ -47,10 +48,51 @@ TEST_F(EndReportTest, NamesTheRankThatFailedItsLastLinesAndTheRest) {
   }
   EXPECT_EQ(Report(),
             "rank 4 on node3 (pid 99) was ended by SIGSEGV (core dumped)\n"
-            "  its last lines:\n"
+            "  its last lines on stdout:\n"
             "    | boom\n"
             "  all it wrote: logs/restart-1/rank-4.out and .err\n"
             "  other ranks were stopped: 3 ended on SIGUSR1, 1 needed SIGKILL");
+}
+
+TEST_F(EndReportTest, WhatTheRankSaidOfItsEndComesFirstAndTheNoiseAfterIt) {
+  const std::string traceback =
+      "Traceback (most recent call last):\n"
+      "  File \"/work/train.py\", line 41, in main\n"
+      "TypeError: no \x1b[31mlayer\n";
+  Write(
+      Line(4, traceback + "node3:1:2 [0] NCCL INFO comm 0x1 rank 4\n\n", v1::OUTPUT_STREAM_STDERR));
+  Write(Line(4, "step 3\n"));
+  v1::RankExited exit;
+  exit.set_rank(4);
+  exit.set_pid(99);
+  exit.set_exit_code(1);
+  attempt_.state().RankExited(exit);
+  EXPECT_EQ(DescribeCauseInWords(attempt_),
+            "rank 4 on node3 exited with code 1: TypeError: no \\x1b[31mlayer, train.py:41");
+  EXPECT_EQ(Report(),
+            "rank 4 on node3 (pid 99) exited with code 1: TypeError: no \\x1b[31mlayer, "
+            "train.py:41\n"
+            "    | Traceback (most recent call last):\n"
+            "    |   File \"/work/train.py\", line 41, in main\n"
+            "    | TypeError: no \x1b[31mlayer\n"
+            "  its last lines on stderr:\n"
+            "    | node3:1:2 [0] NCCL INFO comm 0x1 rank 4\n"
+            "  its last lines on stdout:\n"
+            "    | step 3\n"
+            "  all it wrote: logs/restart-1/rank-4.out and .err");
+}
+
+TEST_F(EndReportTest, WhatTheRankSaidIsNotWhySomebodyKilledIt) {
+  Write(Line(4, "CUDA error: survived\n", v1::OUTPUT_STREAM_STDERR));
+  v1::RankExited exit;
+  exit.set_rank(4);
+  exit.set_signal(SIGKILL);
+  attempt_.state().RankExited(exit);
+  EXPECT_EQ(Report(),
+            "rank 4 on node3 was ended by SIGKILL\n"
+            "  its last lines on stderr:\n"
+            "    | CUDA error: survived\n"
+            "  all it wrote: logs/restart-1/rank-4.out and .err");
 }
 
 TEST_F(EndReportTest, ALostNodeIsNamedWithItsCause) {

@@ -86,7 +86,8 @@ TEST_F(ConsoleTest, StderrGoesToStderr) {
   Finish();
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "[node3:4] out\n");
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "[node3:4] err\n");
-  EXPECT_THAT(logs_->LastLines(4), ElementsAre("out", "err"));
+  EXPECT_THAT(logs_->LastWordsOf(4).Lines(Terminal::kStdout), ElementsAre("out"));
+  EXPECT_THAT(logs_->LastWordsOf(4).Lines(Terminal::kStderr), ElementsAre("err"));
 }
 
 TEST_F(ConsoleTest, StdoutCanBeWithoutPrefixes) {
@@ -128,8 +129,8 @@ TEST_F(ConsoleTest, AcknowledgesWhatIsWritten) {
 TEST_F(ConsoleTest, KeepsTheLastLines) {
   for (int i = 0; i < 50; ++i) Write(0, "line " + std::to_string(i) + "\n");
   Finish();
-  EXPECT_EQ(logs_->LastLines(0).size(), 10u);
-  EXPECT_EQ(logs_->LastLines(0).back(), "line 49");
+  EXPECT_EQ(logs_->LastWordsOf(0).Lines(Terminal::kStdout).size(), 10u);
+  EXPECT_EQ(logs_->LastWordsOf(0).LastLine(), "line 49");
   testing::internal::GetCapturedStdout();
   testing::internal::GetCapturedStderr();
 }
@@ -147,7 +148,7 @@ TEST_F(ConsoleTest, AVeryLongLineComesOutWhole) {
               "[node3:4] first\n[10.0.0.1:0] between\n[node3:4] " + line + "!\n[node3:4] last\n")
       << shown.size() << " bytes";
   EXPECT_TRUE(folder_.Read("rank-4.out") == "first\n" + line + "!\nlast\n");
-  EXPECT_EQ(logs_->LastLines(4)[1], line.substr(0, 400));
+  EXPECT_EQ(logs_->LastWordsOf(4).Lines(Terminal::kStdout)[1], line.substr(0, 400));
   testing::internal::GetCapturedStderr();
 }
 

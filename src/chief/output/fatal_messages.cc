@@ -1,0 +1,264 @@
+#include "chief/output/fatal_messages.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <deque>
+#include <utility>
+
+namespace autodist::chief {
+namespace {
+
+constexpr size_t kLongestFatalText = 240;
+constexpr size_t kLongestFatalLine = PythonTraceback::kLongestLine;
+constexpr size_t kSearched = 256;             // bytes of a line, for what may stand anywhere
+constexpr uint32_t kMostNoise = 1'000;        // lines
+constexpr uint32_t kForgottenAfter = 5'000;   // lines: it was survived
+constexpr uint32_t kConsequenceWithin = 300;  // lines: what follows an exception as it ends
+
+constexpr std::string_view kTerminate = "terminate called after throwing an instance of '";
+constexpr std::string_view kWhat = "  what():  ";
+
+// Beginnings of lines that are the cause as they stand.
+struct Beginning {
+  std::string_view text;
+  FatalMessage::Weight weight;
+};
+constexpr FatalMessage::Weight kHint = FatalMessage::Weight::kHint;
+constexpr FatalMessage::Weight kLikely = FatalMessage::Weight::kLikely;
+constexpr FatalMessage::Weight kFatal = FatalMessage::Weight::kFatal;
+constexpr Beginning kBeginnings[] = {
+    {"terminate called", kLikely},
+    {"libc++abi: terminating", kFatal},
+    {"double free or corruption", kFatal},
+    {"corrupted size vs. prev_size", kFatal},
+    {"corrupted double-linked list", kFatal},
+    {"free(): ", kFatal},
+    {"malloc(): ", kFatal},
+    {"malloc_consolidate(): ", kFatal},
+    {"munmap_chunk(): ", kFatal},
+    {"realloc(): ", kFatal},
+    {"*** stack smashing detected ***", kFatal},
+    {"*** buffer overflow detected ***", kFatal},
+    {"Fatal error in ", kFatal},  // MPICH
+    {"Abort(", kFatal},           // likewise
+    {"Fortran runtime error: ", kFatal},
+    {"panic: ", kFatal},        // Go
+    {"fatal error: ", kFatal},  // likewise
+    {"Segmentation fault", kHint},
+    {"Bus error", kHint},
+    {"Illegal instruction", kHint},
+    {"Floating point exception", kHint},
+};
+
+// Of whatever may begin one of them, or a line that begins something else.
+constexpr auto kFirstLetters = [] {
+  std::array<bool, 256> first{};
+  for (const Beginning& beginning : kBeginnings) {
+    first[static_cast<unsigned char>(beginning.text[0])] = true;
+  }
+  for (const char other : {'=', 'D', 'T', 'E', ' '})
+    first[static_cast<unsigned char>(other)] = true;
+  return first;
+}();
+
+bool IsConnection(std::string_view line) {
+  return line.starts_with("During handling of the above exception") ||
+         line.starts_with("The above exception was the direct cause");
+}
+
+// What was thrown because something else had failed, of which others tell.
+bool IsConsequence(std::string_view exception) {
+  return exception.ends_with("ChildFailedError") || exception.ends_with("CalledProcessError");
+}
+
+// glog and Abseil: "F1123 05:15:06.123456 4711 file.cc:33] text".
+std::string_view TextOfLogFatal(std::string_view line) {
+  constexpr size_t kDate = 5;
+  if (line.size() < kDate || line[0] != 'F' ||
+      !std::all_of(line.begin() + 1, line.begin() + kDate,
+                   [](unsigned char c) { return std::isdigit(c) != 0; })) {
+    return "";
+  }
+  const size_t end = line.find("] ");
+  return end == std::string_view::npos ? "" : line.substr(end + 2);
+}
+
+// "==4711==ERROR: AddressSanitizer: ..."
+std::string_view TextOfSanitizer(std::string_view line) {
+  constexpr std::string_view kMark = "==ERROR: ";
+  const size_t mark = line.find(kMark);
+  return line.starts_with("==") && mark != std::string_view::npos ? line.substr(mark + kMark.size())
+                                                                  : "";
+}
+
+std::string_view Trimmed(std::string_view line) {
+  constexpr std::string_view kSpace = " \t";
+  line.remove_prefix(std::min(line.find_first_not_of(kSpace), line.size()));
+  return line.substr(0, line.find_last_not_of(kSpace) + 1);
+}
+
+}  // namespace
+
+void FatalMessages::Take(std::string_view line) {
+  if (last_ && ++since_ > kForgottenAfter) last_.reset();
+  if (Continue(line)) return;
+  if (line.size() > 3) Recognise(line);
+}
+
+// Whether the line belongs to what is being written, and to nothing else.
+bool FatalMessages::Continue(std::string_view line) {
+  const bool another = traceback_ && PythonTraceback::IsHeader(line) && !traceback_->Contains(line);
+  if (traceback_ && !another) {
+    const bool was_complete = traceback_->complete();
+    const bool taken = traceback_->Take(line);
+    if (taken && traceback_->complete()) TellTraceback();
+    // What follows an exception may just as well be another message.
+    if (taken) return !was_complete || traceback_->Contains(line);
+    if (traceback_->over() || ++noise_ > kMostNoise) traceback_.reset();
+  }
+  return text_follows_ && ContinueText(line);
+}
+
+// what() of a C++ exception, or Rust's message.
+bool FatalMessages::ContinueText(std::string_view line) {
+  const bool what = line.starts_with(kWhat);
+  if (!last_ || (!what && !last_->text.ends_with(':'))) {
+    text_follows_ = last_ && since_ < kMostNoise;
+    return false;
+  }
+  text_follows_ = false;
+  if (what) line.remove_prefix(kWhat.size());
+  if (last_->text.ends_with(':')) last_->text.pop_back();
+  last_->text = (last_->text + ": " + std::string(Trimmed(line))).substr(0, kLongestFatalText);
+  last_->lines.emplace_back((what ? std::string(kWhat) : "") +
+                            std::string(line.substr(0, kLongestFatalLine)));
+  return true;
+}
+
+void FatalMessages::BeginTraceback(std::string_view line) {
+  std::deque<std::string> cause;
+  if (IsConnection(before_) && last_ && last_is_traceback_) {
+    cause.assign(last_->lines.begin(), last_->lines.end());
+    cause.insert(cause.end(), {"", before_, ""});
+  }
+  // A thread's exception ends the thread alone; one that Python ignores nothing.
+  traceback_weight_ = before_.starts_with("Exception in ")       ? kLikely
+                      : before_.empty() || IsConnection(before_) ? kFatal
+                                                                 : kHint;
+  before_.clear();
+  noise_ = 0;
+  traceback_.emplace(line, working_directory_);
+  if (!cause.empty()) traceback_->GoesAfter(std::move(cause));
+  if (traceback_->complete()) TellTraceback();
+}
+
+void FatalMessages::TellTraceback() {
+  Weight weight = traceback_weight_;
+  if (IsConsequence(traceback_->ExceptionName())) weight = std::min(weight, kLikely);
+  // An abort is the consequence of what was told before it.
+  const std::string text = traceback_->Text();
+  if (text.starts_with("Fatal Python error: Aborted")) weight = std::min(weight, kLikely);
+  // Of several processes that write here, the first that failed.
+  const std::string& prefix = traceback_->prefix();
+  const bool other = last_ && last_->weight == weight && last_prefix_.starts_with('[') &&
+                     prefix.starts_with('[') && prefix != last_prefix_;
+  if (other || !Replaces(weight, true)) {
+    traceback_.reset();
+    return;
+  }
+  last_ = FatalMessage{weight, text, {traceback_->lines().begin(), traceback_->lines().end()}};
+  last_is_traceback_ = true;
+  last_prefix_ = prefix;
+  text_follows_ = false;
+  since_ = 0;
+}
+
+bool FatalMessages::Replaces(Weight weight, bool traceback) const {
+  if (!last_ || weight > last_->weight) return true;
+  if (weight < last_->weight) return false;
+  // A program that ends because of an exception may well abort while it does.
+  return traceback || !last_is_traceback_ || since_ > kConsequenceWithin;
+}
+
+bool FatalMessages::Tell(Weight weight, std::string_view text, std::string_view line) {
+  if (!Replaces(weight, false)) return false;
+  last_ = FatalMessage{weight,
+                       std::string(Trimmed(text).substr(0, kLongestFatalText)),
+                       {std::string(line.substr(0, kLongestFatalLine))}};
+  last_is_traceback_ = false;
+  last_prefix_.clear();
+  text_follows_ = false;
+  since_ = 0;
+  return true;
+}
+
+void FatalMessages::Recognise(std::string_view line) {
+  const char last = line.back();
+  if (last == ':' && PythonTraceback::BeginsWith(line)) return BeginTraceback(line);
+  if (last == '.' && (line.ends_with("' failed.") || line.ends_with("` failed.")) &&
+      line.find("Assertion `") != std::string_view::npos) {
+    // That of CUDA's is not yet the end.
+    Tell(line.ends_with("' failed.") ? kFatal : kLikely, line, line);
+    return;
+  }
+  if (kFirstLetters[static_cast<unsigned char>(line[0])]) RecogniseBeginning(line);
+  RecogniseLibraries(line.substr(0, kSearched));
+}
+
+void FatalMessages::RecogniseBeginning(std::string_view line) {
+  if (PythonTraceback::BeginsWith(line)) return BeginTraceback(line);
+  if (IsConnection(line) || line.starts_with("Exception ignored ") ||
+      line.starts_with("Exception in thread ") || line.starts_with("Error in atexit") ||
+      line.starts_with("Error in sys.excepthook")) {
+    before_ = line.substr(0, kLongestFatalLine);
+    return;
+  }
+  if (line.starts_with(kTerminate)) {
+    const std::string_view type = line.substr(kTerminate.size());
+    text_follows_ = Tell(kFatal, type.substr(0, type.rfind('\'')), line) || text_follows_;
+    return;
+  }
+  if (line.starts_with("thread '") && line.find("' panicked at ") != std::string_view::npos) {
+    text_follows_ = Tell(kFatal, line, line) || text_follows_;
+    return;
+  }
+  for (const std::string_view text : {TextOfLogFatal(line), TextOfSanitizer(line)}) {
+    if (!text.empty()) Tell(kFatal, text, line);
+  }
+  for (const Beginning& beginning : kBeginnings) {
+    if (beginning.text[0] == line[0] && line.starts_with(beginning.text)) {
+      Tell(beginning.weight, line, line);
+    }
+  }
+}
+
+// Of CUDA, NCCL and XLA, wherever in the line: all have a C.
+void FatalMessages::RecogniseLibraries(std::string_view line) {
+  constexpr std::string_view kErrors[] = {"CUDA error",   "CUDA Error",   "Cuda error",
+                                          "CUDA failure", "Cuda failure", "CUDA out of memory",
+                                          "CCL error",    "CCL failure"};
+  constexpr std::string_view kExhausted = "RESOURCE_EXHAUSTED: ";
+  for (size_t at = line.find('C'); at != std::string_view::npos; at = line.find('C', at + 1)) {
+    const std::string_view rest = line.substr(at);
+    const std::string_view beginning = rest.substr(0, 3);
+    if (beginning != "CUD" && beginning != "Cud" && beginning != "CCL" && beginning != "CE_") {
+      continue;
+    }
+    if (rest.starts_with("CCL INFO")) return;
+    if (rest.starts_with("CCL WARN ")) {
+      Tell(kHint, line.substr(at - std::min<size_t>(at, 1)), line);
+      return;
+    }
+    if (std::ranges::any_of(kErrors, [&](auto error) { return rest.starts_with(error); })) {
+      Tell(kLikely, line, line);
+      return;
+    }
+    if (rest.starts_with("CE_EXHAUSTED: ") && line.substr(0, at).ends_with("RESOUR")) {
+      Tell(kLikely, line.substr(at - kExhausted.find('C')), line);
+      return;
+    }
+  }
+}
+
+}  // namespace autodist::chief

@@ -1,0 +1,51 @@
+#include "chief/output/last_words.h"
+
+#include <string.h>
+
+#include <algorithm>
+
+namespace autodist::chief {
+namespace {
+
+// As a terminal shows it in the end.
+std::string_view AsShown(std::string_view line) {
+  while (line.ends_with('\r')) line.remove_suffix(1);
+  const void* replaced = memrchr(line.data(), '\r', line.size());
+  if (!replaced) return line;
+  return line.substr(static_cast<size_t>(static_cast<const char*>(replaced) - line.data()) + 1);
+}
+
+}  // namespace
+
+void LastWords::Take(Terminal::Stream stream, std::string_view line) {
+  const std::string_view shown = AsShown(line);
+  fatal_[stream].Take(shown);
+  const std::string_view kept = shown.substr(0, kLongestLine);
+  if (kept.find_first_not_of(" \t") == std::string_view::npos) return;
+  Ring& ring = rings_[stream];
+  ring.lines[ring.taken++ % kMostLines].assign(kept);
+  last_ = stream;
+}
+
+std::vector<std::string> LastWords::Lines(Terminal::Stream stream) const {
+  const Ring& ring = rings_[stream];
+  std::vector<std::string> lines;
+  for (size_t i = ring.taken - std::min(ring.taken, kMostLines); i < ring.taken; ++i) {
+    lines.push_back(ring.lines[i % kMostLines]);
+  }
+  return lines;
+}
+
+std::string LastWords::LastLine() const {
+  const Ring& ring = rings_[last_];
+  return ring.taken == 0 ? "" : ring.lines[(ring.taken - 1) % kMostLines];
+}
+
+const FatalMessage* LastWords::fatal() const {
+  const auto& err = fatal_[Terminal::kStderr].last();
+  const auto& out = fatal_[Terminal::kStdout].last();
+  if (err && (!out || err->weight >= out->weight)) return &*err;
+  return out ? &*out : nullptr;
+}
+
+}  // namespace autodist::chief

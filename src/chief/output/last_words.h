@@ -1,0 +1,47 @@
+// What a rank has written last, and what of all that it wrote says why it ended.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "chief/output/fatal_messages.h"
+#include "chief/output/terminal.h"
+
+namespace autodist::chief {
+
+// Of bounded size, whatever is written.
+class LastWords {
+ public:
+  static constexpr size_t kMostLines = 10;     // of a stream
+  static constexpr size_t kLongestLine = 400;  // bytes that are kept of one
+
+  explicit LastWords(const std::string& working_directory)
+      : fatal_{FatalMessages(working_directory), FatalMessages(working_directory)} {}
+
+  // A line that has ended; of a very long one its beginning. What a progress bar has replaced by
+  // '\r' does not count, nor does a line without anything in it.
+  void Take(Terminal::Stream stream, std::string_view line);
+
+  // The last lines, the oldest first; each cut to kLongestLine.
+  std::vector<std::string> Lines(Terminal::Stream stream) const;
+  // Of either stream; "" if there is none.
+  std::string LastLine() const;
+  // What tells most of why it ended; null: nothing does.
+  const FatalMessage* fatal() const;
+
+ private:
+  struct Ring {
+    std::array<std::string, kMostLines> lines;
+    size_t taken = 0;
+  };
+
+  std::array<Ring, 2> rings_;
+  Terminal::Stream last_ = Terminal::kStdout;
+  std::array<FatalMessages, 2> fatal_;
+};
+
+}  // namespace autodist::chief

@@ -1,0 +1,259 @@
+#include "chief/output/python_traceback.h"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+namespace autodist::chief {
+namespace {
+
+constexpr std::string_view kHeader = "Traceback (most recent call last):";
+constexpr std::string_view kGroupHeader = "+ Exception Group Traceback (most recent call last):";
+constexpr std::string_view kFatalError = "Fatal Python error: ";
+constexpr std::string_view kFile = "File \"";
+constexpr size_t kMostTracebackLines = 30;
+constexpr size_t kLongestPrefix = 64;
+constexpr int kMostLinesAfter = 8;  // of an exception's own text
+
+std::string_view WithoutSpaces(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  return text;
+}
+
+// Every line of an exception group has a frame before it, but for the first.
+bool IsOfGroup(std::string_view line) {
+  line = WithoutSpaces(line);
+  return line.starts_with('|') || line.starts_with('+');
+}
+
+bool HasLetters(std::string_view text) {
+  return std::ranges::any_of(text, [](unsigned char c) { return std::isalnum(c) != 0; });
+}
+
+// "name.Of.It" at the beginning of a line that could be an exception's: followed by ": ", ":" at
+// the end or nothing; "" for any other line.
+std::string_view ExceptionNameIn(std::string_view line) {
+  const auto of_name = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '<' || c == '>';
+  };
+  const auto end = std::ranges::find_if_not(line, of_name) - line.begin();
+  const std::string_view name = line.substr(0, static_cast<size_t>(end));
+  const std::string_view rest = line.substr(name.size());
+  if (name.empty() || name.back() == '.' || std::isdigit(static_cast<unsigned char>(name[0])) != 0)
+    return "";
+  if (!rest.empty() && rest != ":" && !rest.starts_with(": ")) return "";
+  // Not "INFO: ..." nor "loss: ...": most are CamelCase, and others belong to a module.
+  const bool dotted = name.find('.') != std::string_view::npos;
+  const bool lower =
+      std::ranges::any_of(name, [](unsigned char c) { return std::islower(c) != 0; });
+  const bool upper = std::isupper(static_cast<unsigned char>(name[0])) != 0 || name[0] == '_';
+  return lower && (dotted || upper) ? name : "";
+}
+
+bool IsGroup(std::string_view exception) {
+  return ExceptionNameIn(exception).ends_with("ExceptionGroup");
+}
+
+bool IsOfPackage(std::string_view path) {
+  for (const std::string_view part :
+       {"/site-packages/", "/dist-packages/", "/lib/python", "<frozen ", "<string>"}) {
+    if (path.find(part) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+// The part of the path below the folder; "" where it lies elsewhere.
+std::string_view Below(std::string_view path, std::string_view folder) {
+  if (!path.starts_with('/')) return path.starts_with('<') ? "" : path;
+  if (folder.starts_with('~')) {
+    folder.remove_prefix(1);
+    const size_t at = folder.size() > 1 ? path.find(folder) : std::string_view::npos;
+    if (at == std::string_view::npos) return "";
+    path.remove_prefix(at);
+  }
+  if (folder.ends_with('/')) folder.remove_suffix(1);
+  if (!path.starts_with(folder) || path.size() <= folder.size() || path[folder.size()] != '/')
+    return "";
+  return path.substr(folder.size() + 1);
+}
+
+// Of `File "PATH", line N` and what may follow.
+bool ParseFrame(std::string_view line, std::string_view& path, std::string_view& number) {
+  if (!line.starts_with(kFile)) return false;
+  line.remove_prefix(kFile.size());
+  constexpr std::string_view kLine = "\", line ";
+  const size_t end = line.find(kLine);
+  if (end == std::string_view::npos) return false;
+  path = line.substr(0, end);
+  number = line.substr(end + kLine.size());
+  number = number.substr(0, number.find_first_not_of("0123456789"));
+  return !number.empty();
+}
+
+}  // namespace
+
+bool PythonTraceback::IsHeader(std::string_view line) {
+  return line.ends_with(kHeader) || line.starts_with(kFatalError);
+}
+
+bool PythonTraceback::BeginsWith(std::string_view line) {
+  if (IsHeader(line)) return true;
+  std::string_view path;
+  std::string_view number;
+  return line.starts_with("  File \"") && ParseFrame(line.substr(2), path, number) &&
+         std::isdigit(static_cast<unsigned char>(line.back())) != 0;
+}
+
+PythonTraceback::PythonTraceback(std::string_view first_line, std::string_view working_directory)
+    : kind_(first_line.ends_with(kGroupHeader)    ? Kind::kGroup
+            : first_line.ends_with(kHeader)       ? Kind::kTraceback
+            : first_line.starts_with(kFatalError) ? Kind::kFatalError
+                                                  : Kind::kSyntaxError),
+      working_directory_(working_directory) {
+  Keep(first_line);
+  if (kind_ == Kind::kFatalError) {
+    exception_ = lines_.back();
+  } else if (kind_ == Kind::kSyntaxError) {
+    TakeFrame(first_line.substr(2));
+  } else {
+    std::string_view before = first_line.substr(
+        0, first_line.size() - (kind_ == Kind::kGroup ? kGroupHeader : kHeader).size());
+    while (before.ends_with(' ')) before.remove_suffix(1);
+    if (before.size() <= kLongestPrefix) prefix_ = before;
+  }
+}
+
+void PythonTraceback::Keep(std::string_view line) {
+  // Of a long one the end counts; of a group, what comes first.
+  if (lines_.size() == kMostTracebackLines) {
+    if (kind_ == Kind::kGroup || kind_ == Kind::kFatalError) return;
+    lines_.pop_front();
+  }
+  lines_.emplace_back(line.substr(0, kLongestLine));
+}
+
+void PythonTraceback::GoesAfter(std::deque<std::string> lines) {
+  for (std::string& line : lines_) lines.push_back(std::move(line));
+  while (lines.size() > kMostTracebackLines) lines.pop_front();
+  lines_ = std::move(lines);
+}
+
+std::string_view PythonTraceback::WithoutPrefix(std::string_view line) const {
+  if (prefix_.empty() || !line.starts_with(prefix_)) return line;
+  line.remove_prefix(prefix_.size());
+  if (line.starts_with(' ')) line.remove_prefix(1);
+  return line;
+}
+
+std::string_view PythonTraceback::WithoutDecoration(std::string_view line) const {
+  line = WithoutPrefix(line);
+  if (kind_ != Kind::kGroup) return line;
+  line = WithoutSpaces(line);
+  return line.starts_with("| ") ? line.substr(2) : line;
+}
+
+bool PythonTraceback::Contains(std::string_view line) const {
+  return kind_ == Kind::kGroup && IsOfGroup(WithoutPrefix(line));
+}
+
+bool PythonTraceback::Take(std::string_view line) {
+  if (over_) return false;
+  if (kind_ == Kind::kFatalError) return TakeFatalErrorLine(line);
+  const std::string_view text = WithoutDecoration(line);
+  if (complete() && !(kind_ == Kind::kGroup && IsGroup(exception_))) return TakeMore(line, text);
+  if (text.empty()) return true;
+  const bool rule = kind_ == Kind::kGroup && text.starts_with('+');
+  const bool header = kind_ == Kind::kGroup && text.ends_with(kHeader);
+  if (rule || header) {
+    if (header) owner_ = Owner::kNone;
+  } else if (text.starts_with("  ")) {
+    TakeFrame(WithoutSpaces(text));
+  } else if (!TakeException(text)) {
+    return false;
+  }
+  Keep(line);
+  return true;
+}
+
+bool PythonTraceback::TakeException(std::string_view line) {
+  const std::string_view name = ExceptionNameIn(line);
+  if (name.empty()) return false;
+  if (kind_ == Kind::kSyntaxError && name != "SyntaxError" && name != "IndentationError" &&
+      name != "TabError") {
+    over_ = true;
+    return false;
+  }
+  if (complete()) group_ = std::exchange(exception_, "");
+  exception_ = line.substr(0, kLongestLine);
+  return true;
+}
+
+// An exception's text may have several lines. NCCL's last error is what it says of the reason.
+bool PythonTraceback::TakeMore(std::string_view line, std::string_view text) {
+  if (kind_ == Kind::kGroup && IsOfGroup(WithoutPrefix(line))) {
+    Keep(line);
+    return true;
+  }
+  if (text.find("NCCL INFO") != std::string_view::npos) return false;
+  const bool untold = exception_.ends_with(':') || exception_.ends_with(": ");
+  over_ = kind_ == Kind::kGroup || lines_after_ == kMostLinesAfter || (text.empty() && !untold);
+  if (over_ || text.empty()) return false;
+  ++lines_after_;
+  if (untold && HasLetters(text)) {
+    exception_ +=
+        (exception_.ends_with(' ') ? "" : " ") + std::string(text.substr(0, kLongestLine));
+  } else if (std::exchange(last_error_follows_, false)) {
+    more_ = text.substr(0, kLongestLine);
+  }
+  last_error_follows_ = text == "Last error:";
+  Keep(line);
+  return true;
+}
+
+void PythonTraceback::TakeFrame(std::string_view line) {
+  std::string_view path;
+  std::string_view number;
+  if (!ParseFrame(line, path, number)) return;
+  std::string_view below = Below(path, working_directory_);
+  const Owner owner = IsOfPackage(path) ? Owner::kPackage
+                      : !below.empty()  ? Owner::kJob
+                                        : Owner::kSomebody;
+  // The innermost of the person's own: the last one, but in the stack of a fatal error.
+  if (owner < owner_ || (kind_ == Kind::kFatalError && owner == owner_)) return;
+  owner_ = owner;
+  place_ = std::string(owner == Owner::kJob ? below : path) + ":" + std::string(number);
+}
+
+// Python tells what all threads were doing; of the one that failed, the innermost call comes first.
+bool PythonTraceback::TakeFatalErrorLine(std::string_view line) {
+  if (line.starts_with("Current thread ")) {
+    in_current_thread_ = true;
+  } else if (line.starts_with("  File \"") && in_current_thread_) {
+    TakeFrame(line.substr(2));
+  } else if (in_current_thread_) {
+    over_ = line.empty();
+    return false;
+  } else {
+    return line.empty() || line.starts_with("Python runtime state: ") ||
+           line.starts_with("Thread ") || line.starts_with("  ");
+  }
+  Keep(line);
+  return true;
+}
+
+std::string PythonTraceback::ExceptionName() const {
+  return std::string(ExceptionNameIn(exception_));
+}
+
+std::string PythonTraceback::Text() const {
+  constexpr size_t kLongestExceptionShown = 240;
+  std::string text = exception_;
+  if (text.size() > kLongestExceptionShown) text = text.substr(0, kLongestExceptionShown) + "...";
+  while (text.ends_with(' ') || text.ends_with(':')) text.pop_back();
+  if (!more_.empty()) text += "; " + more_;
+  if (!place_.empty()) text += ", " + place_;
+  if (!group_.empty()) text += " (the first of " + group_ + ")";
+  return text;
+}
+
+}  // namespace autodist::chief

@@ -1,0 +1,287 @@
+#include "chief/output/fatal_messages.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/split.h"
+
+namespace autodist::chief {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr char kNoise[] = "node3:4711:4720 [0] NCCL INFO Channel 00/02 :    0   1   2   3";
+
+class FatalMessagesTest : public testing::Test {
+ protected:
+  void Take(std::string_view text) {
+    while (!text.empty()) {
+      const size_t end = text.find('\n');
+      messages_.Take(text.substr(0, end));
+      text.remove_prefix(std::min(end, text.size() - 1) + 1);
+    }
+  }
+  void TakeNoise(int lines) {
+    for (int i = 0; i < lines; ++i) messages_.Take(kNoise);
+  }
+  std::string Told() const { return messages_.last() ? messages_.last()->text : ""; }
+
+  FatalMessages messages_{"/work/job"};
+};
+
+constexpr char kTypeError[] =
+    "Traceback (most recent call last):\n"
+    "  File \"/work/job/train.py\", line 60, in <module>\n"
+    "    main()\n"
+    "  File \"/work/job/train.py\", line 41, in main\n"
+    "    loss = loss + None\n"
+    "           ~~~~~^~~~~~\n"
+    "TypeError: unsupported operand type(s) for +: 'int' and 'NoneType'\n";
+constexpr char kOfTypeError[] =
+    "TypeError: unsupported operand type(s) for +: 'int' and 'NoneType', train.py:41";
+
+TEST_F(FatalMessagesTest, AnExceptionIsToldWithThePlaceInThePersonsOwnCode) {
+  Take(kTypeError);
+  EXPECT_EQ(Told(), kOfTypeError);
+  EXPECT_EQ(messages_.last()->lines.size(), 7u);
+  EXPECT_EQ(messages_.last()->lines.front(), "Traceback (most recent call last):");
+}
+
+TEST_F(FatalMessagesTest, NoiseAroundAndWithinATracebackDoesNotHideIt) {
+  TakeNoise(300);
+  for (std::string_view rest = kTypeError; !rest.empty();) {
+    const size_t end = rest.find('\n') + 1;
+    Take(rest.substr(0, end));
+    rest.remove_prefix(end);
+    TakeNoise(5);
+  }
+  TakeNoise(300);
+  EXPECT_EQ(Told(), kOfTypeError);
+  EXPECT_EQ(messages_.last()->lines.size(), 7u);
+}
+
+TEST_F(FatalMessagesTest, WhatWasSurvivedIsForgotten) {
+  Take(kTypeError);
+  TakeNoise(10'000);
+  EXPECT_EQ(Told(), "");
+}
+
+TEST_F(FatalMessagesTest, FramesOfPackagesAreNotThePersons) {
+  Take(
+      "Traceback (most recent call last):\n"
+      "  File \"/work/job/src/model.py\", line 12, in forward\n"
+      "  File \"/work/job/.venv/lib/python3.11/site-packages/torch/nn/linear.py\", line 114, in f\n"
+      "RuntimeError: mat1 and mat2 shapes cannot be multiplied\n");
+  EXPECT_EQ(Told(), "RuntimeError: mat1 and mat2 shapes cannot be multiplied, src/model.py:12");
+}
+
+TEST_F(FatalMessagesTest, OfPackagesAloneTheLastFrameCounts) {
+  Take(
+      "Traceback (most recent call last):\n"
+      "  File \"/usr/lib/python3.11/runpy.py\", line 198, in _run\n"
+      "  File \"/usr/lib/python3.11/json/decoder.py\", line 355, in raw_decode\n"
+      "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)\n");
+  EXPECT_EQ(Told(),
+            "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0), "
+            "/usr/lib/python3.11/json/decoder.py:355");
+}
+
+TEST_F(FatalMessagesTest, OfAChainTheLastCountsAndAllIsShown) {
+  Take(
+      "Traceback (most recent call last):\n"
+      "  File \"/work/job/a.py\", line 2, in <module>\n"
+      "KeyError: 'lr'\n"
+      "\n"
+      "During handling of the above exception, another exception occurred:\n"
+      "\n"
+      "Traceback (most recent call last):\n"
+      "  File \"/work/job/a.py\", line 4, in <module>\n"
+      "ValueError: no learning rate\n");
+  EXPECT_EQ(Told(), "ValueError: no learning rate, a.py:4");
+  EXPECT_THAT(messages_.last()->lines,
+              ElementsAre("Traceback (most recent call last):", HasSubstr("line 2"),
+                          "KeyError: 'lr'", "", StartsWith("During handling"), "",
+                          "Traceback (most recent call last):", HasSubstr("line 4"),
+                          "ValueError: no learning rate"));
+}
+
+TEST_F(FatalMessagesTest, OfAGroupTheFirstExceptionCounts) {
+  Take(
+      "  + Exception Group Traceback (most recent call last):\n"
+      "  |   File \"/work/job/a.py\", line 9, in <module>\n"
+      "  |     raise ExceptionGroup('two things', found)\n"
+      "  | ExceptionGroup: two things (2 sub-exceptions)\n"
+      "  +-+---------------- 1 ----------------\n"
+      "    | Traceback (most recent call last):\n"
+      "    |   File \"/work/job/a.py\", line 3, in <module>\n"
+      "    |     raise ValueError('one')\n"
+      "    | ValueError: one\n"
+      "    +---------------- 2 ----------------\n"
+      "    | Traceback (most recent call last):\n"
+      "    |   File \"/work/job/a.py\", line 6, in <module>\n"
+      "    | TypeError: two\n"
+      "    +------------------------------------\n");
+  EXPECT_EQ(Told(),
+            "ValueError: one, a.py:3 (the first of ExceptionGroup: two things (2 sub-exceptions))");
+  EXPECT_EQ(messages_.last()->lines.size(), 14u);
+}
+
+TEST_F(FatalMessagesTest, ASyntaxErrorHasNoHeader) {
+  Take(
+      "  File \"/work/job/train.py\", line 3\n"
+      "    print('x'\n"
+      "         ^\n"
+      "SyntaxError: '(' was never closed\n");
+  EXPECT_EQ(Told(), "SyntaxError: '(' was never closed, train.py:3");
+}
+
+TEST_F(FatalMessagesTest, TracebacksMayHaveAPrefixOrABarBeforeThem) {
+  Take(
+      "[rank1]: Traceback (most recent call last):\n"
+      "[rank1]:   File \"/work/job/a.py\", line 5, in <module>\n"
+      "[rank1]:     x = 1 / 0\n"
+      "[rank1]: ZeroDivisionError: division by zero\n"
+      "[rank2]: Traceback (most recent call last):\n"
+      "[rank2]:   File \"/work/job/a.py\", line 7, in <module>\n"
+      "[rank2]: RuntimeError: the other has gone\n");
+  EXPECT_EQ(Told(), "ZeroDivisionError: division by zero, a.py:5");
+  Take(
+      " 10%|#         | 1/10 [00:00<00:01]Traceback (most recent call last):\n"
+      "  File \"/work/job/a.py\", line 8, in <module>\n"
+      "AssertionError\n");
+  EXPECT_EQ(Told(), "AssertionError, a.py:8");
+}
+
+TEST_F(FatalMessagesTest, WhatNcclSaysOfItsLastErrorIsTold) {
+  Take(
+      "Traceback (most recent call last):\n"
+      "  File \"/work/job/a.py\", line 5, in <module>\n"
+      "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1333, unhandled "
+      "system error, NCCL version 2.18.1\n"
+      "ncclSystemError: System call (e.g. socket, malloc) or external library call failed.\n");
+  TakeNoise(3);
+  Take("Last error:\nsocketStartConnect: Connect to 10.0.0.2<35871> failed\n");
+  EXPECT_EQ(Told(),
+            "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1333, "
+            "unhandled system error, NCCL version 2.18.1; socketStartConnect: Connect to "
+            "10.0.0.2<35871> failed, a.py:5");
+}
+
+TEST_F(FatalMessagesTest, TheLastOfAThreadOrOneThatIsIgnoredIsNoMoreThanAHint) {
+  Take(kTypeError);
+  Take(
+      "Exception ignored in: <function Loader.__del__ at 0x7f>\n"
+      "Traceback (most recent call last):\n"
+      "  File \"/work/job/a.py\", line 8, in __del__\n"
+      "AttributeError: gone\n"
+      "Exception in thread Thread-1:\n"
+      "Traceback (most recent call last):\n"
+      "  File \"/work/job/a.py\", line 9, in run\n"
+      "ValueError: in a thread\n");
+  EXPECT_EQ(Told(), kOfTypeError);
+}
+
+TEST_F(FatalMessagesTest, AnAbortWhileAnExceptionEndsTheProgramIsItsConsequence) {
+  Take(kTypeError);
+  TakeNoise(10);
+  Take(
+      "terminate called after throwing an instance of 'c10::Error'\n"
+      "  what():  CUDA driver has gone\n");
+  EXPECT_EQ(Told(), kOfTypeError);
+}
+
+TEST_F(FatalMessagesTest, ALauncherOfTheRanksOwnSaysLessThanWhatItStarted) {
+  Take(kTypeError);
+  Take(
+      "Traceback (most recent call last):\n"
+      "  File \"/usr/lib/python3/dist-packages/torch/run.py\", line 8, in main\n"
+      "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+      "==================================\n"
+      "train.py FAILED\n");
+  EXPECT_EQ(Told(), kOfTypeError);
+}
+
+TEST_F(FatalMessagesTest, OfAFatalErrorThatPythonTellsTheCurrentThreadCounts) {
+  Take(
+      "Fatal Python error: Segmentation fault\n"
+      "\n"
+      "Thread 0x00007f (most recent call first):\n"
+      "  File \"/work/job/other.py\", line 3 in wait\n"
+      "\n"
+      "Current thread 0x00008f (most recent call first):\n"
+      "  File \"/usr/lib/python3.11/ctypes/__init__.py\", line 517 in string_at\n"
+      "  File \"/work/job/a.py\", line 3 in crash\n"
+      "  File \"/work/job/a.py\", line 7 in <module>\n");
+  EXPECT_EQ(Told(), "Fatal Python error: Segmentation fault, a.py:3");
+}
+
+TEST_F(FatalMessagesTest, ATerminateIsToldWithWhatItSays) {
+  Take("terminate called after throwing an instance of 'std::runtime_error'\n");
+  EXPECT_EQ(Told(), "std::runtime_error");
+  TakeNoise(20);
+  Take("  what():  no such layer\n");
+  TakeNoise(20);
+  EXPECT_EQ(Told(), "std::runtime_error: no such layer");
+}
+
+TEST_F(FatalMessagesTest, RecognisesWhatLibrariesSayInOneLine) {
+  for (const auto& [line, text] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"train: a.cc:3: int main(): Assertion `x == 1' failed.",
+            "train: a.cc:3: int main(): Assertion `x == 1' failed."},
+           {"double free or corruption (!prev)", "double free or corruption (!prev)"},
+           {"*** stack smashing detected ***: terminated",
+            "*** stack smashing detected ***: terminated"},
+           {"CUDA error: out of memory at kernel.cu:33",
+            "CUDA error: out of memory at kernel.cu:33"},
+           {"node1: Test CUDA failure common.cu:303 'out of memory'",
+            "node1: Test CUDA failure common.cu:303 'out of memory'"},
+           {"node1:71:90 [0] misc/socket.cc:50 NCCL WARN Connect to 10.0.0.1 failed",
+            "NCCL WARN Connect to 10.0.0.1 failed"},
+           {"E1123 status: RESOURCE_EXHAUSTED: Out of memory allocating 4 bytes.",
+            "RESOURCE_EXHAUSTED: Out of memory allocating 4 bytes."},
+           {"F1123 05:15:06.123456 4711 file.cc:33] Check failed: a == b ", "Check failed: a == b"},
+           {"==4711==ERROR: AddressSanitizer: heap-use-after-free on address 0x1",
+            "AddressSanitizer: heap-use-after-free on address 0x1"},
+           {"Abort(1) on node 0 (rank 0 in comm 0): application called MPI_Abort",
+            "Abort(1) on node 0 (rank 0 in comm 0): application called MPI_Abort"},
+           {"panic: runtime error: index out of range",
+            "panic: runtime error: index out of range"}}) {
+    messages_ = FatalMessages("/work/job");
+    TakeNoise(200);
+    Take(line);
+    TakeNoise(200);
+    EXPECT_EQ(Told(), text);
+  }
+}
+
+TEST_F(FatalMessagesTest, RustTellsItInTwoLines) {
+  Take("thread 'main' panicked at src/main.rs:2:5:\nno such layer\nnote: run with more\n");
+  EXPECT_EQ(Told(), "thread 'main' panicked at src/main.rs:2:5: no such layer");
+}
+
+TEST_F(FatalMessagesTest, WhatProgramsSayOtherwiseTellsNothing) {
+  Take(
+      "Epoch: 3\nloss: 0.1\nINFO: Traceback is on\nC\nCUDA is available\nterminating\n\n:\n"
+      "  File \"x\", line\nError: 3 %\nCUDA_VISIBLE_DEVICES=0\nCCL\n");
+  TakeNoise(3);
+  EXPECT_EQ(Told(), "");
+}
+
+TEST_F(FatalMessagesTest, WhatIsKeptIsBounded) {
+  const std::string frame = "  File \"/work/job/a.py\", line 2, in f" + std::string(5000, 'x');
+  Take("Traceback (most recent call last):\n");
+  for (int i = 0; i < 1000; ++i) messages_.Take(frame);
+  messages_.Take("RecursionError: " + std::string(1 << 20, 'x'));
+  for (int i = 0; i < 100; ++i) messages_.Take(std::string(5000, 'y'));
+  EXPECT_LT(Told().size(), 300u);
+  EXPECT_LE(messages_.last()->lines.size(), 40u);
+  for (const std::string& line : messages_.last()->lines) EXPECT_LE(line.size(), 400u);
+  Take("terminate called after throwing an instance of '");
+  Take("thread '' panicked at :");
+  Take("==ERROR: ");
+}
+
+}  // namespace
+}  // namespace autodist::chief
