@@ -38,7 +38,7 @@ Status ChoosePorts(uint16_t master_port, plan::Input& input) {
       std::uniform_int_distribution<unsigned>(kFirstRankPort, kLastRankPort)(random));
   size_t most = 0;  // devices of a node
   for (const spec::Node& node : input.spec.nodes) {
-    most = std::max({most, node.gpus.size(), node.cpus.size()});
+    most = std::max(most, node.devices().size());
   }
   if (input.master_port >= input.rank_port && input.master_port < input.rank_port + most) {
     input.rank_port = input.master_port + 1;

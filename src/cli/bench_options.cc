@@ -15,8 +15,8 @@ constexpr std::array<std::pair<const char*, v1::Collective>, 4> kCollectives = {
 
 // NCCL is for GPUs alone, and all ranks must use the same.
 Result<v1::Backend> ChooseBackend(const std::string& wanted, const spec::ResourceSpec& spec) {
-  const auto without =
-      std::ranges::find_if(spec.nodes, [](const spec::Node& node) { return node.gpus.empty(); });
+  const auto without = std::ranges::find_if(
+      spec.nodes, [](const spec::Node& node) { return node.gpus.empty() && !node.cpus.empty(); });
   if (wanted == "gloo") return v1::BACKEND_GLOO;
   if (wanted == "auto") return without == spec.nodes.end() ? v1::BACKEND_NCCL : v1::BACKEND_GLOO;
   if (without == spec.nodes.end()) return v1::BACKEND_NCCL;

@@ -13,6 +13,7 @@
 #include "reach/this_machine.h"
 #include "spec/host_list.h"
 #include "spec/quoted.h"
+#include "spec/scalars.h"
 #include "spec/slurm_hosts.h"
 #include "spec/spec_draft.h"
 #include "spec/spec_text.h"
@@ -38,10 +39,16 @@ struct InitOptions {
   const CLI::Option* ssh_config_option = nullptr;
 
   spec::SshGroup login;
-  std::string output;  // empty: stdout
+  std::vector<std::string> shared_envs;  // "NAME=VALUE"
+  std::string output;                    // empty: stdout
   bool force = false;
   bool offline = false;
 };
+
+// As a YAML text in quotes would keep it.
+bool IsOneLine(const std::string& text) {
+  return !spec::FindBadByte(text) && text.find_first_of("\t\r\n") == std::string::npos;
+}
 
 Status CheckOptions(const InitOptions& options) {
   const size_t sources = options.hosts_option->count() + options.hostfile_option->count() +
@@ -58,11 +65,36 @@ Status CheckOptions(const InitOptions& options) {
                  "--user: " + spec::Quoted(user) + " is not a user name");
   }
   const std::string& key = options.login.key_file;
-  if (spec::FindBadByte(key) || key.find_first_of("\t\r\n") != std::string::npos) {
+  if (!IsOneLine(key)) {
     return Error(StatusCode::kInvalidArgument,
                  "--key-file: a resource spec cannot hold the name " + spec::Quoted(key));
   }
+  if (!IsOneLine(options.login.python_venv)) {
+    return WithRemedy(Error(StatusCode::kInvalidArgument, "--python-venv is not one line of text"),
+                      "separate statements by ';'");
+  }
   return OkStatus();
+}
+
+Result<spec::SharedEnvs> SharedEnvsOf(const std::vector<std::string>& texts) {
+  spec::SharedEnvs envs;
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos) {
+      return WithRemedy(
+          Error(StatusCode::kInvalidArgument, "--shared-env " + text + " gives no value"),
+          "write --shared-env " + text + "=VALUE; in it '$" + text + "' is what the node has");
+    }
+    const std::string name = text.substr(0, equals);
+    AD_RETURN_IF_ERROR(Annotate(spec::CheckVariableName(name), "--shared-env"));
+    if (!IsOneLine(text)) {
+      return Error(StatusCode::kInvalidArgument,
+                   "--shared-env: the value of " + name + " is not one line of text");
+    }
+    std::erase_if(envs, [&](const auto& known) { return known.first == name; });
+    envs.emplace_back(name, text.substr(equals + 1));
+  }
+  return envs;
 }
 
 spec::HostList ReadHosts(const InitOptions& options, const std::string& home) {
@@ -101,6 +133,10 @@ Status RefuseToOverwrite(const Status& status) {
 
 int Init(const InitOptions& options) {
   if (const Status status = CheckOptions(options); !status.ok()) return Fail(status, kExitUsage);
+  spec::SshGroup login = options.login;
+  auto shared_envs = SharedEnvsOf(options.shared_envs);
+  if (!shared_envs.ok()) return Fail(shared_envs.status(), kExitUsage);
+  login.shared_envs = *std::move(shared_envs);
   // Before anyone waits for the hosts.
   if (!options.output.empty() && !options.force) {
     const Status free = base::CheckNothingAt(options.output);
@@ -115,10 +151,10 @@ int Init(const InitOptions& options) {
   }
   if (!list.problems.empty()) return kExitUsage;
 
-  const auto facts = reach::FactsOf(list.hosts, options.login, *user,
+  const auto facts = reach::FactsOf(list.hosts, login, *user,
                                     options.offline ? reach::AskHosts::kNo : reach::AskHosts::kYes);
   if (!facts.ok()) return Fail(facts.status(), kExitUsage);
-  const spec::SpecDraft draft = spec::DraftSpec(list.hosts, *facts, options.login);
+  const spec::SpecDraft draft = spec::DraftSpec(list.hosts, *facts, login);
   for (const std::string& warning : draft.warnings) Log(LogLevel::kWarning, warning);
   const Status written = Write(options, draft);
   return written.ok() ? 0 : Fail(RefuseToOverwrite(written), kExitUsage);
@@ -142,6 +178,13 @@ Command AddInit(CLI::App& app) {
   app.add_option("--user", options->login.username, "User to log in as, where a host names none");
   app.add_option("--port", options->login.port, "Port of the SSH servers")
       ->check(WholeNumber(1, 65535));
+  app.add_option("--python-venv", options->login.python_venv,
+                 "Shell statements that activate the environment on every node, here, too")
+      ->type_name("STATEMENTS");
+  app.add_option("--shared-env", options->shared_envs,
+                 "A variable of every node, in whose value $NAME is what the node has")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
   app.add_option("--output", options->output, "Write the spec to this file; default: stdout");
   app.add_flag("--force", options->force, "Replace the file if it exists");
   app.add_flag("--offline", options->offline, "Ask no host for its devices");
@@ -157,6 +200,7 @@ Examples:
   autodist init --hostfile hostfile --key-file ~/.ssh/id_ed25519 --user ubuntu
                                                   lines such as: gpu1 slots=4
   autodist init --ssh-config 'gpu*'               the hosts of ~/.ssh/config that are called so
+  autodist init --hosts gpu1,gpu2 --python-venv 'source ~/venv/bin/activate'
   salloc -N 2 --gpus-per-node=4 autodist init --slurm --output cluster.yaml
 
 Then: autodist validate cluster.yaml; autodist run --spec cluster.yaml -- ./train)");

@@ -1,4 +1,5 @@
 // autodist run [options] -- PROGRAM [ARGUMENTS]
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 
@@ -64,9 +65,11 @@ int Run(const RunOptions& options) {
   }
   const auto spec = SpecOf(options.nodes);
   if (!spec) return kExitUsage;
-  if (options.min_nodes > spec->nodes.size()) {
+  const auto with_ranks = static_cast<size_t>(std::ranges::count_if(
+      spec->nodes, [](const spec::Node& node) { return !node.devices().empty(); }));
+  if (options.min_nodes > with_ranks) {
     return WrongUsage("--min-nodes " + std::to_string(options.min_nodes) + ", but the spec has " +
-                      base::Count(spec->nodes.size(), "node"));
+                      base::Count(with_ranks, "node"));
   }
   const auto program = ProgramOf(options.program);
   auto input = program.ok() ? chief::InputOf(*spec, *program) : program.status();

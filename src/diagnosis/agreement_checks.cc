@@ -145,6 +145,21 @@ void CheckShared(const Evidence& evidence, Findings& findings) {
   }
 }
 
+// A virtual environment on every node but here is mostly one that was forgotten here.
+void CheckActivations(const Evidence& evidence, Findings& findings) {
+  const auto& nodes = evidence.plan->nodes();
+  const auto has_none = [](const v1::NodePlan& node) {
+    return std::ranges::none_of(node.environment(), &v1::EnvironmentStep::has_activate);
+  };
+  if (nodes.size() < 2 || !nodes[kChief].reach().has_local()) return;
+  if (evidence.activated_here || std::ranges::count_if(nodes, has_none) != 1) return;
+  if (!has_none(nodes[kChief])) return;
+  findings.Warn(v1::CHECK_ACTIVATION, kChief,
+                "the chief has no python_venv, and all other nodes have; its ranks run in the "
+                "environment of this shell",
+                "give its node a python_venv in the spec, or activate the environment here first");
+}
+
 void CheckPrograms(const Evidence& evidence, Findings& findings) {
   CompareValues(evidence, findings, v1::CHECK_PROGRAM, v1::VERDICT_WARNING, "the program's path",
                 "give the nodes the same environment by python_venv and shared_envs, or the "

@@ -134,9 +134,10 @@ v1::Diagnosis DiagnoseLaunch(const Evidence& evidence) {
 
 v1::Diagnosis Diagnose(const Evidence& evidence) {
   Findings findings(evidence);
-  for (const auto check : {CheckLogins, CheckAddresses, CheckPrepared, CheckFiles, CheckPrograms,
-                           CheckPythons, CheckGpus, CheckDrivers, CheckNetwork, CheckHostNames,
-                           CheckClocks, CheckDisks, CheckLimits, CheckShared, CheckVariables}) {
+  for (const auto check :
+       {CheckLogins, CheckAddresses, CheckPrepared, CheckFiles, CheckActivations, CheckPrograms,
+        CheckPythons, CheckGpus, CheckDrivers, CheckNetwork, CheckHostNames, CheckClocks,
+        CheckDisks, CheckLimits, CheckShared, CheckVariables}) {
     check(evidence, findings);
   }
   v1::Diagnosis diagnosis = findings.Take();

@@ -31,6 +31,7 @@ struct PortTrial {
 struct Evidence {
   const v1::LaunchPlan* plan = nullptr;
   v1::Examination examination;             // what was asked of every node
+  bool activated_here = false;             // autodist was started in an activated environment
   std::vector<NodeEvidence> nodes;         // by node rank
   std::vector<PortTrial> trials;           // empty: not tried
   std::vector<std::string> port_problems;  // by node rank: why it opened no port; "" if it did

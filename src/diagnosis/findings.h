@@ -60,6 +60,7 @@ void CheckVariables(const Evidence& evidence, Findings& findings);
 // Those that compare nodes with each other, above all with the chief's.
 void CheckFiles(const Evidence& evidence, Findings& findings);
 void CheckShared(const Evidence& evidence, Findings& findings);
+void CheckActivations(const Evidence& evidence, Findings& findings);
 void CheckPrograms(const Evidence& evidence, Findings& findings);
 void CheckPythons(const Evidence& evidence, Findings& findings);
 void CheckDrivers(const Evidence& evidence, Findings& findings);

@@ -39,8 +39,16 @@ void SetHorovodVariables(const Process& process, const SetVariable& set) {
   set("HOROVOD_CPU_OPERATIONS", "gloo");
 }
 
-// Ranks ask the store at "http://" + address + ":" + port.
-Status CheckHorovod(const v1::LaunchPlan& plan) { return CheckIpv4(plan, "Horovod"); }
+Status CheckHorovod(const v1::LaunchPlan& plan) {
+  if (!plan.nodes(0).reach().has_local()) {
+    return WithRemedy(Error(StatusCode::kInvalidArgument,
+                            "the store of Horovod's ranks is a program of the chief, which has "
+                            "no ranks"),
+                      "give the chief `cpus: [0]` or its GPUs in the spec");
+  }
+  // Ranks ask the store at "http://" + address + ":" + port.
+  return CheckIpv4(plan, "Horovod");
+}
 
 void ExtendHorovod(v1::LaunchPlan& plan) {
   ReserveMasterPort(plan);

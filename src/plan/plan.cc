@@ -57,7 +57,8 @@ Status CheckVariables(const Input& input, const v1::LaunchPlan& plan) {
 }
 
 bool TakesPart(const spec::Node& node, const Input& input) {
-  return input.members.empty() || std::ranges::count(input.members, node.address) > 0;
+  if (node.devices().empty()) return false;
+  return node.chief || input.members.empty() || std::ranges::count(input.members, node.address) > 0;
 }
 
 Status CheckCommand(const std::vector<std::string>& command, const std::string& directory) {
@@ -119,7 +120,7 @@ Status CheckKind(const std::optional<KnownLauncher>& launcher, v1::ProgramKind k
 
 void AddDevices(const spec::Node& node, v1::NodePlan& planned) {
   const bool on_gpu = !node.gpus.empty();
-  const std::vector<uint32_t>& devices = on_gpu ? node.gpus : node.cpus;
+  const std::vector<uint32_t>& devices = node.devices();
   for (size_t i = 0; i < devices.size(); ++i) {
     v1::Device& device = *planned.add_devices();
     device.set_kind(on_gpu ? v1::DEVICE_KIND_GPU : v1::DEVICE_KIND_CPU);
@@ -129,7 +130,8 @@ void AddDevices(const spec::Node& node, v1::NodePlan& planned) {
 }
 
 v1::LaunchPlan PlanNodes(const Input& input) {
-  std::vector<const spec::Node*> ordered = {&input.spec.chief()};
+  std::vector<const spec::Node*> ordered;
+  if (TakesPart(input.spec.chief(), input)) ordered.push_back(&input.spec.chief());
   for (const spec::Node& node : input.spec.nodes) {
     if (!node.chief && TakesPart(node, input)) ordered.push_back(&node);
   }

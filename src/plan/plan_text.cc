@@ -184,11 +184,16 @@ std::string Wrapped(const std::vector<std::string>& names, size_t indentation) {
   return text;
 }
 
+std::string WhereNode0Is(const v1::LaunchPlan& plan) {
+  return plan.nodes(0).reach().has_local() ? "the chief" : plan.nodes(0).address();
+}
+
 std::string WhatRuns(const v1::LaunchPlan& plan) {
   std::string text = base::Count(plan.world_size(), "rank") + " on " +
                      base::Count(static_cast<size_t>(plan.nodes_size()), "node");
   if (plan.program_kind() == v1::PROGRAM_KIND_PER_NODE) text += ", by one program on each node";
-  if (plan.program_kind() == v1::PROGRAM_KIND_PER_JOB) text += ", by one program on the chief";
+  if (plan.program_kind() == v1::PROGRAM_KIND_PER_JOB)
+    text += ", by one program on " + WhereNode0Is(plan);
   for (const v1::NodePlan& node : plan.nodes()) {
     for (const v1::RankPlan& rank : node.ranks()) {
       // What only waits to be used is no news.

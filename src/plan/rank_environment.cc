@@ -92,6 +92,16 @@ std::string VisibleGpus(const v1::NodePlan& node) {
   return absl::StrJoin(gpus, ",");
 }
 
+// But for those that are in `over`, too.
+void SetSharedEnvs(const spec::SharedEnvs& envs, const spec::SharedEnvs* over, v1::NodePlan& node) {
+  for (const auto& [name, value] : envs) {
+    if (over && std::ranges::count(*over, name, &spec::SharedEnvs::value_type::first) > 0) continue;
+    v1::SetVariable& variable = dialect::AddStep(node, name);
+    variable.set_expanded(value);
+    variable.set_given(true);
+  }
+}
+
 void SetDefaults(v1::ProgramKind kind, v1::NodePlan& node) {
   // NCCL: "=" asks for exactly this name.
   dialect::AddDefault(node, "NCCL_SOCKET_IFNAME").set_on_node("={interface}");
@@ -160,18 +170,16 @@ void ShareLongValues(v1::NodePlan& node) {
 void SetNodeEnvironment(const Input& input, const spec::Node& node, v1::NodePlan& planned) {
   const spec::SshGroup none;
   const spec::SshGroup& group = node.chief ? none : input.spec.ssh.at(node.ssh_config);
+  const std::string& python_venv = node.python_venv.empty() ? group.python_venv : node.python_venv;
   if (!node.chief) planned.add_environment()->mutable_clean_login();
-  if (!group.python_venv.empty()) planned.add_environment()->set_activate(group.python_venv);
+  if (!python_venv.empty()) planned.add_environment()->set_activate(python_venv);
   v1::RemoveVariables& removed = *planned.add_environment()->mutable_remove();
   for (const char* name : kInherited) removed.add_names(name);
   for (const char* name : kOfBash) {
-    if (!node.chief) removed.add_names(name);
+    if (!node.chief || !python_venv.empty()) removed.add_names(name);
   }
-  for (const auto& [name, value] : group.shared_envs) {
-    v1::SetVariable& variable = dialect::AddStep(planned, name);
-    variable.set_expanded(value);
-    variable.set_given(true);
-  }
+  SetSharedEnvs(group.shared_envs, &node.shared_envs, planned);
+  SetSharedEnvs(node.shared_envs, nullptr, planned);
   for (const Variable& given : input.variables) {
     v1::SetVariable& variable = dialect::AddStep(planned, given.name);
     variable.set_literal(given.value);

@@ -15,6 +15,9 @@
 
 namespace autodist::spec {
 
+// Names and values, in file order, unexpanded.
+using SharedEnvs = std::vector<std::pair<std::string, std::string>>;
+
 // A named way to log in, shared by the nodes that name it. What is left out is taken from the
 // user's OpenSSH configuration, then from OpenSSH's defaults.
 struct SshGroup {
@@ -24,13 +27,13 @@ struct SshGroup {
   std::string proxy_jump;        // "user@host:port", several with commas, or "none"; may be empty
   std::optional<v1::HostKeyCheck> host_key_check;
   std::string python_venv;  // shell statements, run on the node; empty: none
-  std::vector<std::pair<std::string, std::string>> shared_envs;  // in file order, unexpanded
+  SharedEnvs shared_envs;
 };
 
 struct Node {
   std::string address;           // IPv4, IPv6 or host name, without brackets: the node's identity
   std::optional<uint16_t> port;  // of "[address]:port"
-  std::vector<uint32_t> cpus;    // used when there are no gpus: one rank per entry; never empty
+  std::vector<uint32_t> cpus;    // used when there are no gpus: one rank per entry
   std::vector<uint32_t> gpus;    // CUDA device ids: one rank per entry
   // Of NPUs listed as gpus, in the same order: their IPv4 addresses on their own network. Empty:
   // not given.
@@ -40,6 +43,11 @@ struct Node {
   double network_bandwidth = 1.0;  // Gbit/s
   std::string interface;           // for traffic between ranks; empty: the data address's owner
   std::string data_address;        // between ranks, where SSH uses another; empty: the address
+  std::string python_venv;         // empty: the group's; on the chief none
+  SharedEnvs shared_envs;          // go before the group's
+
+  // One rank for each; none where both lists were given, and are empty.
+  const std::vector<uint32_t>& devices() const { return gpus.empty() ? cpus : gpus; }
 };
 
 struct ResourceSpec {

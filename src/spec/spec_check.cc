@@ -1,5 +1,6 @@
 #include "spec/spec_check.h"
 
+#include <algorithm>
 #include <map>
 
 #include "base/did_you_mean.h"
@@ -147,6 +148,11 @@ void CheckWhole(const ResourceSpec& spec, const std::vector<NodePositions>& node
                 Position nodes_list, const ReportProblem& report) {
   WholeCheck check(spec, report);
   for (size_t i = 0; i < spec.nodes.size(); ++i) check.Check(spec.nodes[i], nodes[i]);
+  const bool has_device =
+      std::ranges::any_of(spec.nodes, [](const Node& node) { return !node.devices().empty(); });
+  if (!spec.nodes.empty() && !has_device) {
+    report(nodes_list, "'gpus' and 'cpus' are empty on all nodes, so there would be no rank");
+  }
   if (spec.nodes.size() > 1 && !check.has_chief()) {
     report(nodes_list,
            "no node is the chief; add 'chief: true' to the machine that you launch from");

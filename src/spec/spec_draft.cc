@@ -66,6 +66,10 @@ SpecDraft DraftSpec(const std::vector<HostEntry>& hosts, const std::vector<HostF
     Node node;
     node.address = facts[i].address.empty() ? hosts[i].host : facts[i].address;
     node.chief = i == chief;
+    if (node.chief) {  // which is in no group
+      node.python_venv = login.python_venv;
+      node.shared_envs = login.shared_envs;
+    }
     draft.notes.push_back({facts[i].address_note, ""});
     DraftDevices(hosts[i], facts[i], node, draft);
     if (i != chief) {

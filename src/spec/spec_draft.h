@@ -36,7 +36,8 @@ struct SpecDraft {
 };
 
 // `facts` has one for each host, of which there is at least one. The chief is the host that is this
-// machine, or else the first. `login` is how to log in, to hosts with a user of their own as that.
+// machine, or else the first. `login` is how to log in, to hosts with a user of their own as that;
+// its environment is the chief's, too.
 SpecDraft DraftSpec(const std::vector<HostEntry>& hosts, const std::vector<HostFacts>& facts,
                     const SshGroup& login);
 

@@ -46,6 +46,17 @@ std::string DeviceList(const std::vector<uint32_t>& devices) {
   return "[" + text + "]";
 }
 
+// Of a node, and of an ssh group; both are indented alike.
+std::string EnvironmentText(const std::string& python_venv, const SharedEnvs& shared_envs) {
+  std::string text;
+  if (!python_venv.empty()) text += "    python_venv: " + Scalar(python_venv) + "\n";
+  if (!shared_envs.empty()) text += "    shared_envs:\n";
+  for (const auto& [name, value] : shared_envs) {
+    text += "      " + name + ": " + (value.empty() ? "''" : Scalar(value)) + "\n";
+  }
+  return text;
+}
+
 std::string NodeText(const Node& node, const SpecDraft::Note& note) {
   std::string text = "  - address: " + Scalar(node.address) + Comment(note.address) + "\n";
   text += node.gpus.empty() ? "    cpus: " + DeviceList(node.cpus)
@@ -53,7 +64,7 @@ std::string NodeText(const Node& node, const SpecDraft::Note& note) {
   text += Comment(note.devices) + "\n";
   if (node.chief) text += "    chief: true  # the machine on which autodist run is typed\n";
   if (!node.ssh_config.empty()) text += "    ssh_config: " + Scalar(node.ssh_config) + "\n";
-  return text;
+  return text + EnvironmentText(node.python_venv, node.shared_envs);
 }
 
 std::string GroupText(const std::string& name, const SshGroup& group) {
@@ -61,6 +72,7 @@ std::string GroupText(const std::string& name, const SshGroup& group) {
   if (!group.key_file.empty()) text += "    key_file: " + Scalar(group.key_file) + "\n";
   if (!group.username.empty()) text += "    username: " + Scalar(group.username) + "\n";
   if (group.port) text += "    port: " + std::to_string(*group.port) + "\n";
+  text += EnvironmentText(group.python_venv, group.shared_envs);
   if (!text.empty()) return "  " + Scalar(name) + ":\n" + text;
   return "  " + Scalar(name) + ": {}  # as 'ssh HOST' logs in; key_file, username, port if not\n";
 }

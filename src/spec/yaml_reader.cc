@@ -56,7 +56,7 @@ class Reader : private ValueReader {
   void ReadNode(const YamlValue& yaml);
   void ReadSsh(const YamlValue& ssh);
   SshGroup ReadSshGroup(const YamlValue& yaml, const std::string& name);
-  void ReadSharedEnvs(const YamlValue& yaml, SshGroup& group);
+  void ReadSharedEnvs(const YamlValue& yaml, SharedEnvs& envs);
   void ReadSharedPaths(const YamlValue& yaml);
 
   std::vector<uint32_t> ReadDevices(const YamlValue& yaml, const std::string& key);
@@ -131,6 +131,8 @@ void Reader::ReadNode(const YamlValue& yaml) {
   Node& node = entry.node;
   NodePositions& at = entry.at;
   bool has_address = false;
+  bool has_cpus = false;
+  bool has_gpus = false;
   const size_t values_before = values();
   const bool mapping = ReadMapping(
       yaml, "a node",
@@ -140,8 +142,16 @@ void Reader::ReadNode(const YamlValue& yaml) {
           at.address = value.position;
           entry.addresses = ReadAddress(value);
         }},
-       {"cpus", [&](const YamlValue& value) { node.cpus = ReadDevices(value, "cpus"); }},
-       {"gpus", [&](const YamlValue& value) { node.gpus = ReadDevices(value, "gpus"); }},
+       {"cpus",
+        [&](const YamlValue& value) {
+          has_cpus = true;
+          node.cpus = ReadDevices(value, "cpus");
+        }},
+       {"gpus",
+        [&](const YamlValue& value) {
+          has_gpus = true;
+          node.gpus = ReadDevices(value, "gpus");
+        }},
        {"device_ips",
         [&](const YamlValue& value) {
           at.device_ips = value.position;
@@ -168,15 +178,18 @@ void Reader::ReadNode(const YamlValue& yaml) {
           node.network_bandwidth = bandwidth.value_or(node.network_bandwidth);
         }},
        Text("interface", node.interface, CheckInterface),
-       {"data_address", [&](const YamlValue& value) {
+       {"data_address",
+        [&](const YamlValue& value) {
           at.data_address = value.position;
           if (auto hosts = ReadAs(value, "data_address", ReadHosts)) {
             entry.data_addresses = *std::move(hosts);
           }
-        }}});
+        }},
+       Text("python_venv", node.python_venv),
+       {"shared_envs", [&](const YamlValue& value) { ReadSharedEnvs(value, node.shared_envs); }}});
   if (!mapping) return;
   if (!has_address) Report(yaml, "a node without 'address': its IP address or host name");
-  if (node.cpus.empty()) node.cpus = {0};
+  if (node.cpus.empty() && !(has_cpus && has_gpus)) node.cpus = {0};
   AddNodes(yaml, entry, values() - values_before);
 }
 
@@ -259,34 +272,34 @@ void Reader::ReadSsh(const YamlValue& ssh) {
 SshGroup Reader::ReadSshGroup(const YamlValue& yaml, const std::string& name) {
   SshGroup group;
   if (yaml.kind == Kind::kNull) return group;  // "lab:" leaves everything to ssh's configuration
-  ReadMapping(yaml, "ssh group " + Quoted(name),
-              {{"key_file",
-                [&](const YamlValue& value) {
-                  Text("key_file", group.key_file).second(value);
-                  key_files_.push_back({group.key_file, value.position});
-                }},
-               Text("username", group.username),
-               {"port",
-                [&](const YamlValue& value) {
-                  const auto port = ReadWholeNumber(value.text, UINT16_MAX);
-                  if (port.value_or(0) == 0) {
-                    Report(value,
-                           "'port' is " + Shown(value) + "; it should be a number from 1 to 65535");
-                  } else {
-                    group.port = static_cast<uint16_t>(*port);
-                  }
-                }},
-               Text("proxy_jump", group.proxy_jump, CheckProxyJump),
-               {"host_key_check",
-                [&](const YamlValue& value) {
-                  group.host_key_check = ReadAs(value, "host_key_check", ReadHostKeyCheck);
-                }},
-               Text("python_venv", group.python_venv),
-               {"shared_envs", [&](const YamlValue& value) { ReadSharedEnvs(value, group); }}});
+  ReadMapping(
+      yaml, "ssh group " + Quoted(name),
+      {{"key_file",
+        [&](const YamlValue& value) {
+          Text("key_file", group.key_file).second(value);
+          key_files_.push_back({group.key_file, value.position});
+        }},
+       Text("username", group.username),
+       {"port",
+        [&](const YamlValue& value) {
+          const auto port = ReadWholeNumber(value.text, UINT16_MAX);
+          if (port.value_or(0) == 0) {
+            Report(value, "'port' is " + Shown(value) + "; it should be a number from 1 to 65535");
+          } else {
+            group.port = static_cast<uint16_t>(*port);
+          }
+        }},
+       Text("proxy_jump", group.proxy_jump, CheckProxyJump),
+       {"host_key_check",
+        [&](const YamlValue& value) {
+          group.host_key_check = ReadAs(value, "host_key_check", ReadHostKeyCheck);
+        }},
+       Text("python_venv", group.python_venv),
+       {"shared_envs", [&](const YamlValue& value) { ReadSharedEnvs(value, group.shared_envs); }}});
   return group;
 }
 
-void Reader::ReadSharedEnvs(const YamlValue& yaml, SshGroup& group) {
+void Reader::ReadSharedEnvs(const YamlValue& yaml, SharedEnvs& envs) {
   constexpr char kWanted[] = "a mapping from variable names to values";
   if (!CheckKind(yaml, Kind::kMapping, "'shared_envs'", kWanted)) return;
   std::set<std::string> seen;
@@ -301,7 +314,7 @@ void Reader::ReadSharedEnvs(const YamlValue& yaml, SshGroup& group) {
              "the value of " + Quoted(name) + " is " + TypeName(value) + "; it should be a text");
     } else {
       const bool empty = value.text.empty();
-      group.shared_envs.emplace_back(name, empty ? "" : ReadString(value, name));
+      envs.emplace_back(name, empty ? "" : ReadString(value, name));
     }
   });
 }

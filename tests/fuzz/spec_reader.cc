@@ -41,6 +41,9 @@ void CheckSpec(const ResourceSpec& spec) {
   const auto chiefs = std::count_if(spec.nodes.begin(), spec.nodes.end(),
                                     [](const Node& node) { return node.chief; });
   Check(chiefs == 1, "not one chief");
+  Check(std::any_of(spec.nodes.begin(), spec.nodes.end(),
+                    [](const Node& node) { return !node.devices().empty(); }),
+        "no rank");
   std::set<std::string> addresses;
   std::set<std::string> data_addresses;
   for (const Node& node : spec.nodes) {
@@ -48,7 +51,7 @@ void CheckSpec(const ResourceSpec& spec) {
     Check(CheckHost(node.address).ok() && CheckHost(data).ok(), "a bad address");
     Check(addresses.insert(Identity(node.address)).second, "an address twice");
     Check(data_addresses.insert(Identity(data)).second, "a data address twice");
-    Check(!node.cpus.empty() && node.network_bandwidth > 0, "a node without devices or network");
+    Check(node.network_bandwidth > 0, "a node without network");
     Check(!node.port || *node.port > 0, "port 0");
     Check(node.interface.size() <= 15, "a long interface name");
     Check(node.chief || spec.ssh.contains(node.ssh_config), "a node without an ssh group");

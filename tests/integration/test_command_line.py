@@ -31,6 +31,8 @@ WRONG = [
     ("validate a.yaml b.yaml", "too many words: 'b.yaml'"),
     ("bench --collective allreduce", "did you mean all-reduce?"),
     ("init", "--hosts"),
+    ("init --hosts a --shared-env X", "--shared-env X=VALUE"),
+    ("init --hosts a --shared-env 1X=2", "'1X' is not a name"),
     ("help rnu", "`autodist run`"),
     ("run -n 0 true", "a whole number from 1 to 4096"),
     ("run -n 2 --hosts localhost true", "--spec, --hosts and -n"),
@@ -126,6 +128,14 @@ def test_a_spec_is_found(autodist, monkeypatch, tmp_path):
     assert outcome.lines() == {0: ["1"]}
     assert outcome.err.startswith("autodist: the spec is other.yaml, of $AUTODIST_SPEC\n")
     assert "the spec is" not in autodist("run", "--spec", "autodist.yaml", "--", *RANKS).err
+
+
+def test_init_writes_the_environment(autodist):
+    outcome = autodist("init", "--offline", "--hosts", "a[1-2]", "--python-venv", "source v",
+                       "--shared-env", "A=$B:1")
+    assert outcome.code == 0, outcome.err
+    environment = "    python_venv: 'source v'\n    shared_envs:\n      A: '$B:1'\n"
+    assert outcome.out.count(environment) == 2  # the chief's, and the group's
 
 
 @pytest.mark.parametrize("value, seen", [(None, "1"), ("yes", "yes"), ("", None)])

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "base/fd.h"
 #include "base/random.h"
 
@@ -41,6 +43,7 @@ void Preflight::MarkSharedFolders() {
 diagnosis::Evidence Preflight::EvidenceFrom(const std::vector<launch::LaunchedNode>& nodes) const {
   diagnosis::Evidence evidence = EvidenceOf(plan_, nodes);
   evidence.examination = examination_;
+  evidence.activated_here = std::getenv("VIRTUAL_ENV") || std::getenv("CONDA_PREFIX");
   evidence.missing_script = program_.missing_script;
   evidence.nearest_script = program_.nearest_script;
   return evidence;

@@ -1,5 +1,6 @@
 """Four hosts, two ranks each. Host 2 takes an RSA key, host 3 Ed25519, host 4 ECDSA on port 2222."""
 
+import os
 import signal
 import subprocess
 import time
@@ -59,6 +60,52 @@ def test_activation_and_shared_envs(autodist, spec, folder):
                                          f"$(touch {folder}/pwned)`touch {folder}/pwned`"])]
     assert lines[2] == ["[None, None, None, None]"]
     assert not (folder / "pwned").exists()
+
+
+def test_the_chief_has_an_environment_of_its_own(autodist, spec, folder):
+    (folder / "activate").write_text("export VENV=$HERE/on\n")
+    changed = spec(("    chief: true\n", f"""    chief: true
+    python_venv: 'HERE=of-the-chief; source {folder}/activate'
+    shared_envs: {{S: '$VENV $KEPT'}}
+"""))
+    outcome = autodist("run", "--spec", changed, "--", "sh", "-c", "echo $VENV,$S,$KEPT,$SHLVL",
+                       env=os.environ | {"KEPT": "of-the-shell"})
+    assert outcome.code == 0, outcome.err
+    lines = outcome.lines()
+    assert lines[0] == lines[1] == ["of-the-chief/on,of-the-chief/on of-the-shell,of-the-shell,"]
+    assert lines[2] == [",,,"]
+    assert "python_venv" not in outcome.err  # a warning
+
+
+def test_the_chief_without_the_environment_of_all_others_is_warned_of(autodist, spec, monkeypatch):
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        monkeypatch.delenv(name, raising=False)
+    changed = spec(("    username: root\n", "    username: root\n    python_venv: export A=1\n"))
+    warning = "the chief has no python_venv, and all other nodes have"
+    assert warning in autodist("run", "--spec", changed, "--", "true").err
+    assert warning in autodist("doctor", "--spec", changed).out
+    monkeypatch.setenv("VIRTUAL_ENV", "/venv")
+    assert warning not in autodist("run", "--spec", changed, "--", "true").err
+
+
+def test_nodes_without_devices_have_no_rank(autodist, spec):
+    path = spec()
+    parts = path.read_text().split("cpus: [0, 1]")
+    assert len(parts) == 5
+    path.write_text(parts[0] + "cpus: []\n    gpus: []" + parts[1] + "cpus: [0, 1]" + parts[2] +
+                    "cpus: []\n    gpus: []" + parts[3] + "cpus: [0, 1]" + parts[4])
+    # Rank 0 is where all look for it.
+    program = """
+import os, socket
+rank, node, address = (os.environ[name] for name in ("RANK", "NODE_RANK", "MASTER_ADDR"))
+if rank == "0":
+    socket.socket().bind((address, 0))
+print(address, node, os.environ["WORLD_SIZE"], socket.gethostname())
+"""
+    outcome = autodist("run", "--spec", path, "--", *python(program))
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines() == {
+        rank: [f"{address(2)} {rank // 2} 4 host{2 if rank < 2 else 4}"] for rank in range(4)}
 
 
 def test_a_failing_activation_names_the_node_and_shows_its_stderr(autodist, spec):

@@ -12,6 +12,7 @@ spec::ResourceSpec SpecOf(const std::vector<std::vector<uint32_t>>& gpus_of_node
     spec::Node& node = spec.nodes.emplace_back();
     node.address = "10.0.0." + std::to_string(spec.nodes.size());
     node.gpus = gpus;
+    node.cpus = {0};
   }
   return spec;
 }

@@ -100,6 +100,20 @@ TEST_F(DiagnoseTest, WhereAllIsWellEveryCheckIsTicked) {
   EXPECT_EQ(diagnosis.median_latency_us(), 101u);
 }
 
+TEST_F(DiagnoseTest, AVirtualEnvironmentThatOnlyTheChiefLacks) {
+  plan_.mutable_nodes(0)->mutable_reach()->mutable_local();
+  for (const int node : {1, 2}) {
+    EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+    plan_.mutable_nodes(node)->add_environment()->set_activate("source v");
+  }
+  ExpectOnly(v1::CHECK_ACTIVATION, v1::VERDICT_WARNING, 0, "the chief has no python_venv");
+  evidence_.activated_here = true;
+  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+  evidence_.activated_here = false;
+  plan_.mutable_nodes(0)->add_environment()->set_activate("source v");
+  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+}
+
 TEST_F(DiagnoseTest, ANodeThatIsNotReached) {
   evidence_.nodes[1].reached = WithRemedy(Error(StatusCode::kUnavailable, "refused"), "start sshd");
   ExpectOnly(v1::CHECK_LOGIN, v1::VERDICT_BAD, 1, "refused");

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plan/plan_text.h"
 #include "support/example_plan.h"
 #include "support/plans.h"
 
@@ -40,6 +41,60 @@ TEST(PlanTest, VariablesAreSetInTheOrderOfTheirPrecedence) {
       "login activate remove X API_TOKEN X NCCL_SOCKET_IFNAME? GLOO_SOCKET_IFNAME? "
       "TP_SOCKET_IFNAME? TORCH_NCCL_ASYNC_ERROR_HANDLING? PYTHONUNBUFFERED? OMP_NUM_THREADS? PWD "
       "AUTODIST_AGENT_SOCKET ");
+}
+
+// "activate X=..." of the steps that a spec gives.
+std::string GivenSteps(const v1::NodePlan& node) {
+  std::string text;
+  for (const v1::EnvironmentStep& step : node.environment()) {
+    if (step.has_clean_login()) text += "login ";
+    if (step.has_activate()) text += step.activate() + " ";
+    if (step.set().given()) text += step.set().name() + "=" + step.set().expanded() + " ";
+  }
+  return text;
+}
+
+TEST(PlanTest, ANodesOwnEnvironmentGoesBeforeItsGroups) {
+  plan::Input input = test::ThreeNodeInput();
+  input.spec.nodes[0].python_venv = "own";
+  input.spec.nodes[0].shared_envs = {{"X", "own"}, {"NEW", "1"}};
+  input.spec.nodes[1].python_venv = "chief's";
+  input.spec.nodes[1].shared_envs = {{"Z", "$A"}};
+  input.spec.nodes[1].ssh_config = "a";  // which is ignored
+  const v1::LaunchPlan plan = *MakePlan(input);
+  EXPECT_EQ(GivenSteps(plan.nodes(0)), "chief's Z=$A ");
+  EXPECT_EQ(GivenSteps(plan.nodes(1)), "login own API_TOKEN=s3cret X=own NEW=1 ");
+  // What bash leaves, is removed where there was one.
+  const auto removed = [](const v1::LaunchPlan& of) {
+    for (const auto& step : of.nodes(0).environment()) {
+      if (step.has_remove()) return std::ranges::count(step.remove().names(), "SHLVL");
+    }
+    return std::ptrdiff_t{-1};
+  };
+  EXPECT_EQ(removed(plan), 1);
+  EXPECT_EQ(removed(test::ThreeNodePlan()), 0);
+}
+
+TEST(PlanTest, NodesWithoutDevicesTakeNoPart) {
+  plan::Input input = test::ThreeNodeInput();
+  input.spec.nodes[1].gpus = input.spec.nodes[1].cpus = {};  // the chief
+  const v1::LaunchPlan plan = *MakePlan(input);
+  ASSERT_EQ(plan.nodes_size(), 2);
+  EXPECT_EQ(plan.nodes(0).address(), "10.0.0.2");
+  EXPECT_TRUE(plan.nodes(0).reach().has_ssh());
+  EXPECT_EQ(plan.nodes(0).node_rank(), 0u);
+  EXPECT_EQ(plan.world_size(), 3u);
+  EXPECT_EQ(Variable(plan.nodes(1).ranks(0), "MASTER_ADDR"), "10.0.0.2");
+  EXPECT_EQ(Variable(plan.nodes(1).ranks(0), "NODE_RANK"), "1");
+  EXPECT_EQ(Variable(plan.nodes(1).ranks(0), "GROUP_WORLD_SIZE"), "2");
+  EXPECT_THAT(plan.nodes(0).ports(), Contains(4711u));
+
+  input.dialects = {"horovod"};
+  EXPECT_THAT(Message(MakePlan(input).status()), HasSubstr("a program of the chief"));
+  input.dialects = {};
+  input.kind = v1::PROGRAM_KIND_PER_JOB;
+  EXPECT_THAT(PlanAsText(*MakePlan(input), GivenValues::kHidden),
+              HasSubstr("by one program on 10.0.0.2"));
 }
 
 TEST(PlanTest, TheChiefComesFirstThenTheOrderOfTheSpec) {

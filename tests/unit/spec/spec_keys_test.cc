@@ -144,6 +144,23 @@ TEST(SpecKeysTest, RangesThatAreWrong) {
       ElementsAre(HasSubstr("f:3:15: node 'gpu1' has no 'ssh_config'")));
 }
 
+TEST(SpecKeysTest, ANodeMayHaveAnEnvironmentOfItsOwn) {
+  const ResourceSpec spec =
+      Read("nodes: [{address: localhost, python_venv: source v, shared_envs: {A: $B, C: }}]\n");
+  EXPECT_EQ(spec.nodes[0].python_venv, "source v");
+  EXPECT_THAT(spec.nodes[0].shared_envs, ElementsAre(std::pair("A", "$B"), std::pair("C", "")));
+  EXPECT_THAT(ProblemsOf("nodes: [{address: localhost, shared_envs: {1A: b}}]\n"),
+              ElementsAre(HasSubstr("f:1:44: '1A' is not a name")));
+}
+
+TEST(SpecKeysTest, ANodeWithEmptyListsOfDevicesHasNoRank) {
+  EXPECT_THAT(Read(TwoNodes("10.0.0.2, gpus: [], cpus: []")).nodes[1].devices(), ElementsAre());
+  EXPECT_THAT(Read(TwoNodes("10.0.0.2, gpus: []")).nodes[1].devices(), ElementsAre(0));
+  EXPECT_THAT(Read(TwoNodes("10.0.0.2, cpus: []")).nodes[1].devices(), ElementsAre(0));
+  EXPECT_THAT(ProblemsOf("nodes: [{address: localhost, gpus: [], cpus: []}]\n"),
+              ElementsAre(HasSubstr("f:1:8: 'gpus' and 'cpus' are empty on all nodes")));
+}
+
 TEST(SpecKeysTest, NoDataAddressTwice) {
   EXPECT_THAT(ProblemsOf("nodes:\n  - {address: 10.0.0.1, chief: true, data_address: fd00::1}\n"
                          "  - {address: 10.0.0.2, ssh_config: a, data_address: 'FD00:0::1'}\n"

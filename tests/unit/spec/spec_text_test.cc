@@ -55,6 +55,8 @@ void ExpectReadsBack(const SpecDraft& draft) {
     EXPECT_EQ(read.cpus, meant.cpus);
     EXPECT_EQ(read.chief, meant.chief);
     EXPECT_EQ(read.ssh_config, meant.ssh_config);
+    EXPECT_EQ(read.python_venv, meant.python_venv);
+    EXPECT_EQ(read.shared_envs, meant.shared_envs);
   }
   ASSERT_EQ(outcome.spec->ssh.size(), draft.spec.ssh.size());
   for (const auto& [name, meant] : draft.spec.ssh) {
@@ -62,6 +64,8 @@ void ExpectReadsBack(const SpecDraft& draft) {
     EXPECT_EQ(read.key_file, meant.key_file);
     EXPECT_EQ(read.username, meant.username);
     EXPECT_EQ(read.port, meant.port);
+    EXPECT_EQ(read.python_venv, meant.python_venv);
+    EXPECT_EQ(read.shared_envs, meant.shared_envs);
   }
 }
 
@@ -101,6 +105,16 @@ ssh:
 )");
   ExpectReadsBack(draft);
   EXPECT_THAT(draft.warnings, IsEmpty());
+}
+
+TEST(SpecTextTest, TheEnvironmentIsTheChiefsToo) {
+  SshGroup login;
+  login.python_venv = "source 'my venv'/bin/activate; export A=\"1\"";
+  login.shared_envs = {{"PATH", "$PATH:/opt/bin"}, {"EMPTY", ""}, {"NUMBER", "1"}, {"Z", "#: -"}};
+  const SpecDraft draft = DraftSpec({{"", "a", 1}, {"", "b", 1}}, {Here(Has(1)), Has(1)}, login);
+  EXPECT_EQ(draft.spec.nodes[0].python_venv, login.python_venv);
+  EXPECT_EQ(draft.spec.nodes[1].python_venv, "");
+  ExpectReadsBack(draft);
 }
 
 TEST(SpecTextTest, OneMachineNeedsNoSsh) {

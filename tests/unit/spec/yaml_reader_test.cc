@@ -129,7 +129,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "nodes:\n  - address: localhost\n    colour: 1\n",
                 {"known keys are address, cpus, gpus, device_ips, chief, ssh_config, "
                  "network_bandwidth, "
-                 "interface or data_address"}},
+                 "interface, data_address, python_venv or shared_envs"}},
         Refused{"UndefinedSshGroup",
                 "nodes:\n  - {address: 10.0.0.1, chief: true}\n"
                 "  - address: 10.0.0.2\n    ssh_config: con\n"
