@@ -71,6 +71,21 @@ std::optional<std::vector<uint32_t>> DeviceNumbers(std::string_view text) {
   return numbers;
 }
 
+// salloc's "3", "a100:3" or "gpu:a100:2,gpu:v100:1": of all types together. 0 after a report of
+// what is wrong.
+uint32_t ReadGpusPerNode(std::string_view text, HostCollector& collector) {
+  uint32_t all = 0;
+  for (const std::string_view part : base::Split(text, ',')) {
+    const std::string_view number = part.substr(part.rfind(':') + 1);
+    const HostCollector::Place place{1, static_cast<size_t>(number.data() - text.data()) + 1};
+    const uint32_t count = collector.ReadSlots(number, place);
+    if (count == 0) return 0;
+    all += count;
+    if (all > kMostSlots) return collector.ReadSlots(std::to_string(all), {1, 1});
+  }
+  return all;
+}
+
 // Devices per node: one number for all, one for each node, or none where nothing tells.
 struct Counts {
   std::string variable;
@@ -83,9 +98,9 @@ Counts DevicesPerNode(const Variables& variables, HostList& list) {
     HostCollector collector(variable);
     Counts counts{variable, ReadCounts(text, collector), one_for_all};
     if (counts.of.empty()) {
-      const std::vector<Problem> problems =
-          collector.Take("more than " + std::to_string(kMostHosts) + " nodes").problems;
-      list.problems.insert(list.problems.end(), problems.begin(), problems.end());
+      std::ranges::move(
+          collector.Take("more than " + std::to_string(kMostHosts) + " nodes").problems,
+          std::back_inserter(list.problems));
     }
     return counts;
   };
@@ -103,6 +118,14 @@ Counts DevicesPerNode(const Variables& variables, HostList& list) {
     return read("SLURM_GPUS_ON_NODE", *gpus, true);
   }
   if (numbers) return {"SLURM_JOB_GPUS", {static_cast<uint32_t>(numbers->size())}, true};
+  if (const auto gpus = variables("SLURM_GPUS_PER_NODE")) {
+    constexpr char kVariable[] = "SLURM_GPUS_PER_NODE";
+    HostCollector collector(kVariable);
+    const uint32_t count = ReadGpusPerNode(*gpus, collector);
+    if (count > 0) return {kVariable, {count}, true};
+    std::ranges::move(collector.Take("no GPU").problems, std::back_inserter(list.problems));
+    return {};
+  }
   if (const auto tasks = variables("SLURM_NTASKS_PER_NODE")) {
     return read("SLURM_NTASKS_PER_NODE", *tasks, true);
   }

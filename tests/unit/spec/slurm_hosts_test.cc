@@ -119,6 +119,27 @@ TEST(SlurmHostsTest, DevicesAreGpusElseTasks) {
             "n1x:3 n2x:3 n3x:3");
 }
 
+TEST(SlurmHostsTest, WhatSallocWasAskedFor) {
+  const auto slots = [](const std::string& gpus) {
+    return Slots({{"SLURM_JOB_NODELIST", "n[1-2]x"},
+                  {"SLURM_TASKS_PER_NODE", "1(x2)"},
+                  {"SLURM_GPUS_PER_NODE", gpus}});
+  };
+  EXPECT_EQ(slots("3"), "n1x:3 n2x:3");
+  EXPECT_EQ(slots("a100:3"), "n1x:3 n2x:3");
+  EXPECT_EQ(slots("gpu:a100:2,gpu:v100:1"), "n1x:3 n2x:3");
+  EXPECT_EQ(Slots({{"SLURM_JOB_NODELIST", "n1"},
+                   {"SLURM_GPUS_ON_NODE", "2"},
+                   {"SLURM_GPUS_PER_NODE", "8"}}),
+            "n1:2");
+  for (const std::string gpus :
+       {"", "a100", "a100:", "a100:0", "2,", "4096,1", "a100:4294967295"}) {
+    EXPECT_THAT(SlurmProblems({{"SLURM_JOB_NODELIST", "n1"}, {"SLURM_GPUS_PER_NODE", gpus}}),
+                ElementsAre(HasSubstr("SLURM_GPUS_PER_NODE:1:")))
+        << gpus;
+  }
+}
+
 TEST(SlurmHostsTest, GpusThatDoNotBeginAtZeroAreWarnedOf) {
   EXPECT_THAT(Hosts({{"SLURM_JOB_NODELIST", "n1x"}, {"SLURM_JOB_GPUS", "4,5"}}).warnings,
               ElementsAre(HasSubstr("the GPUs 4,5 of this machine")));
