@@ -48,8 +48,9 @@ void TellOfMemory(process::OomWatch& memory, v1::RankExited& exited) {
 }
 
 // As messages; `ended` is the caller's to set.
-SupervisorEvents EventsInto(EventQueue& events, RankOutput& output) {
+SupervisorEvents EventsInto(EventQueue& events, RankOutput& output, RankInput& input) {
   SupervisorEvents into;
+  into.input = [&input](uint32_t rank, base::UniqueFd in) { input.Add(rank, std::move(in)); };
   into.pipes = [&output](uint32_t rank, base::UniqueFd out, base::UniqueFd err) {
     output.Add(rank, std::move(out), std::move(err));
   };
@@ -61,7 +62,8 @@ SupervisorEvents EventsInto(EventQueue& events, RankOutput& output) {
     event.mutable_rank_started()->set_pid(pid);
     events.SendReliably(std::move(event));
   };
-  into.exited = [&events, memory](const RankExit& exit) {
+  into.exited = [&events, &input, memory](const RankExit& exit) {
+    input.Remove(exit.rank);
     v1::AgentEvent event;
     v1::RankExited& exited = *event.mutable_rank_exited();
     exited.set_rank(exit.rank);
@@ -104,6 +106,11 @@ Result<std::unique_ptr<AgentCore>> AgentCore::Create(AgentPlace place, std::stri
         core.events_->Close();
         over();
       });
+  AD_ASSIGN_OR_RETURN(core.input_, RankInput::Create([&core](v1::InputTaken taken) {
+                        v1::AgentEvent event;
+                        *event.mutable_input_taken() = std::move(taken);
+                        core.events_->SendReliably(std::move(event));
+                      }));
   core.rendezvous_ = std::make_unique<RendezvousService>(*core.events_);
   const ChiefPort port{
       [&core](v1::AgentEvent event) { core.events_->SendReliably(std::move(event)); },
@@ -111,15 +118,15 @@ Result<std::unique_ptr<AgentCore>> AgentCore::Create(AgentPlace place, std::stri
         core.rendezvous_->Ask(std::move(request), std::move(answer));
       }};
   core.pmix_ = std::make_unique<PmixService>(port, std::move(pmix_folder));
-  SupervisorEvents told = EventsInto(*core.events_, *core.output_);
+  SupervisorEvents told = EventsInto(*core.events_, *core.output_, *core.input_);
   told.ended = [&core] {
     core.pmix_->Leave();
     core.end_->ProcessesGone();
   };
   AD_ASSIGN_OR_RETURN(core.supervisor_, Supervisor::Create(std::move(told)));
   core.service_ = std::make_unique<AgentService>(
-      ServiceParts{*core.events_, *core.output_, *core.end_, *core.rendezvous_, *core.supervisor_,
-                   *core.pmix_, std::move(place), std::move(chief)});
+      ServiceParts{*core.events_, *core.output_, *core.input_, *core.end_, *core.rendezvous_,
+                   *core.supervisor_, *core.pmix_, std::move(place), std::move(chief)});
   return owned;
 }
 
@@ -128,6 +135,7 @@ AgentCore::~AgentCore() {
   service_.reset();
   supervisor_.reset();
   pmix_.reset();
+  input_.reset();
   if (output_) output_->StopReading();
 }
 

@@ -36,6 +36,7 @@ class AgentCore {
   AgentCore() = default;
 
   std::unique_ptr<RankOutput> output_;
+  std::unique_ptr<RankInput> input_;
   std::unique_ptr<EventQueue> events_;
   std::unique_ptr<AttemptEnd> end_;
   std::unique_ptr<RendezvousService> rendezvous_;

@@ -91,6 +91,7 @@ void AgentService::AnswerPrepare(v1::PrepareRequest request, v1::PrepareResponse
   if (prepared.facts) *response.mutable_facts() = *std::move(prepared.facts);
   MakeAllowed(response);
   parts_.output.Begin(request.spool_limit());
+  parts_.input.Begin();
   const int stop_signal = static_cast<int>(request.stop_signal());
   const std::lock_guard lock(mutex_);
   prepared_ = std::move(prepared);
@@ -252,6 +253,9 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
       // The chief is about to be stopped itself, or goes on.
       if (message.signal().signal() == SIGTSTP) parts_.chief.suspended(true);
       if (message.signal().signal() == SIGCONT) parts_.chief.suspended(false);
+      break;
+    case v1::ChiefMessage::kRankInput:
+      parts_.input.Take(message.rank_input());
       break;
     case v1::ChiefMessage::kCollectStacks:
       CollectStacks();

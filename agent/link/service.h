@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "agent/input/rank_input.h"
 #include "agent/link/attempt_end.h"
 #include "agent/link/background_task.h"
 #include "agent/link/event_queue.h"
@@ -37,6 +38,7 @@ struct ChiefEvents {
 struct ServiceParts {
   EventQueue& events;
   RankOutput& output;
+  RankInput& input;
   AttemptEnd& end;
   RendezvousService& rendezvous;
   Supervisor& supervisor;

@@ -51,6 +51,7 @@ void RankOutput::Add(uint32_t rank, base::UniqueFd out, base::UniqueFd err) {
   const std::lock_guard lock(mutex_);
   for (auto& [kind, fd] :
        {std::pair{v1::OUTPUT_STREAM_STDOUT, &out}, std::pair{v1::OUTPUT_STREAM_STDERR, &err}}) {
+    if (!fd->valid()) continue;
     v1::OutputAck id;
     id.set_rank(rank);
     id.set_stream(kind);
@@ -179,8 +180,11 @@ void RankOutput::Release(Stream& stream, uint64_t offset) {
 }
 
 void RankOutput::Close(Stream& stream) {
-  stream.fd.Reset();  // leaves the epoll set with the last descriptor
-  stream.watched = false;
+  // Who writes to a terminal has another descriptor of it: closing ours is not enough.
+  if (std::exchange(stream.watched, false)) {
+    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, stream.fd.get(), nullptr);
+  }
+  stream.fd.Reset();
 }
 
 RankOutput::Stream* RankOutput::Find(const v1::OutputAck& ack) {

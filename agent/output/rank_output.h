@@ -44,6 +44,7 @@ class RankOutput {
   // A new attempt: forgets all streams. `spool_limit`: bytes kept per rank, which waits in write(2)
   // when there are more.
   void Begin(uint64_t spool_limit);
+  // `err` may be invalid: there is none.
   void Add(uint32_t rank, base::UniqueFd out, base::UniqueFd err);
 
   // A session begins; what the chief has of each stream, others from their beginning.

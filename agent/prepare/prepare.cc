@@ -91,11 +91,14 @@ RankCommand MakeRank(const v1::RankPlan& rank, const std::string& directory,
                      const std::string& agent_program, Environment environment) {
   for (const auto& variable : rank.environment())
     environment.Set(variable.name(), variable.value());
-  RankCommand command{rank.rank(), {}};
+  RankCommand command;
+  command.rank = rank.rank();
   if (rank.by_agent()) command.spawn.argv.push_back(agent_program);
   command.spawn.argv.insert(command.spawn.argv.end(), rank.argv().begin(), rank.argv().end());
   command.spawn.environment = environment.ToStrings();
   command.spawn.working_directory = directory;
+  if (rank.stdin() == v1::STDIN_KIND_PIPE) command.input = RankStdin::kPipe;
+  if (rank.stdin() == v1::STDIN_KIND_TERMINAL) command.input = RankStdin::kTerminal;
   return command;
 }
 

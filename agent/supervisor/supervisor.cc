@@ -102,15 +102,16 @@ void Supervisor::NotStarted(uint32_t rank, const Status& why) {
 }
 
 Result<pid_t> Supervisor::SpawnRank(RankCommand& command) {
-  AD_ASSIGN_OR_RETURN(base::FdPair out, base::Pipe());
-  AD_ASSIGN_OR_RETURN(base::FdPair err, base::Pipe());
-  for (base::FdPair* pipe : {&out, &err}) {
-    AD_RETURN_IF_ERROR(base::SetNonBlocking(pipe->first.get()));
-  }
-  command.spawn.stdout_fd = out.second.get();
-  command.spawn.stderr_fd = err.second.get();
-  AD_ASSIGN_OR_RETURN(const pid_t pid, process::Spawn(command.spawn));
-  events_.pipes(command.rank, std::move(out.first), std::move(err.first));
+  AD_ASSIGN_OR_RETURN(RankStreams streams, RankStreams::Open(command.input));
+  process::SpawnRequest& spawn = command.spawn;
+  spawn.stdin_fd = streams.ranks.in.valid() ? streams.ranks.in.get() : -1;
+  spawn.stdout_fd = streams.ranks.out.get();
+  spawn.stderr_fd = streams.ranks.err.get();
+  spawn.terminal_of_stdin = command.input == RankStdin::kTerminal;
+  // A terminal has its size from the start.
+  if (streams.ours.in.valid()) events_.input(command.rank, std::move(streams.ours.in));
+  AD_ASSIGN_OR_RETURN(const pid_t pid, process::Spawn(spawn));
+  events_.pipes(command.rank, std::move(streams.ours.out), std::move(streams.ours.err));
   return pid;
 }
 

@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "agent/supervisor/rank_streams.h"
 #include "autodist/status.h"
 #include "base/deadline.h"
 #include "base/fd.h"
@@ -24,8 +25,9 @@
 namespace autodist::agent {
 
 struct RankCommand {
-  uint32_t rank;
+  uint32_t rank = 0;
   process::SpawnRequest spawn;  // without descriptors
+  RankStdin input = RankStdin::kNull;
 };
 
 struct RankExit {
@@ -38,11 +40,13 @@ struct RankExit {
 
 // What happens, told on the supervisor's thread.
 struct SupervisorEvents {
-  // Of a rank that is about to start: the read ends, not blocking.
+  // Of a rank that has been started: the read ends, not blocking; of a terminal there is but `out`.
   std::function<void(uint32_t rank, base::UniqueFd out, base::UniqueFd err)> pipes;
   std::function<void(uint32_t rank, pid_t pid)> started;
   std::function<void(const RankExit& exit)> exited;
   std::function<void()> ended;  // after End, once nothing is left
+  // Of a rank that is about to start, where it has an input: where to write it, not blocking.
+  std::function<void(uint32_t rank, base::UniqueFd in)> input = {};
 };
 
 // Thread-safe; no call blocks. SIGCHLD must be blocked in every thread of the process, and the

@@ -3,12 +3,18 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <unistd.h>
+
+#include <atomic>
 #include <memory>
+#include <string>
 
 #include "base/utf8.h"
 
 namespace autodist::base {
 namespace {
+
+std::atomic<bool> raw_terminal = false;
 
 // The prefix of a line is the name of its logger; at a terminal it has the colour of the level.
 const spdlog::sink_ptr& Stderr() {
@@ -20,10 +26,20 @@ const spdlog::sink_ptr& Stderr() {
   return sink;
 }
 
+// Each line of it ends with one, also the last, whose line feed follows.
+std::string WithCarriageReturns(std::string_view text) {
+  std::string lines;
+  for (const char c : text) lines += c == '\n' ? "\r\n" : std::string(1, c);
+  return lines + "\r";
+}
+
 }  // namespace
 
+void SetRawTerminal(bool raw) { raw_terminal = raw && isatty(STDERR_FILENO) == 1; }
+
 void Log(LogLevel level, std::string_view message) {
-  const std::string shown = PrintableLines(message);
+  std::string shown = PrintableLines(message);
+  if (raw_terminal) shown = WithCarriageReturns(shown);
   const spdlog::string_view_t text(shown.data(), shown.size());
   switch (level) {
     case LogLevel::kInfo:

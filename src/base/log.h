@@ -14,6 +14,9 @@ enum class LogLevel { kInfo, kWarning, kError };
 
 void Log(LogLevel level, std::string_view message);
 
+// Whether the terminal is in raw mode, where a line feed alone begins no line at the left margin.
+void SetRawTerminal(bool raw);
+
 // The failure with its remedy, if it has one, as LogFailure tells it.
 std::string FailureText(const Status& failure);
 

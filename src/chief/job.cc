@@ -54,7 +54,13 @@ Job::Job(const v1::LaunchPlan& plan, JobOptions options, std::unique_ptr<Loop> l
       starter_(plan_, options_, *loop_, stop_, nodes_, console_),
       attempt_(starter_.MakeAttempt(0, plan_, nodes_.members())),
       journal_(plan_, options_, *loop_),
-      hang_(options_, *loop_, nodes_, console_) {
+      hang_(options_, *loop_, nodes_, console_),
+      own_terminal_(MakeOwnTerminal()),
+      input_(
+          [this](uint32_t node, v1::ChiefMessage message) {
+            nodes_.node(node).SendReliably(std::move(message));
+          },
+          own_terminal_) {
   ::signal(SIGPIPE, SIG_IGN);
   loop_->BeforeWaiting([this] { return CheckTimes(); });
   loop_->WhenIdle([this] { journal_.Publish(nodes_, *attempt_); });
@@ -62,6 +68,7 @@ Job::Job(const v1::LaunchPlan& plan, JobOptions options, std::unique_ptr<Loop> l
 
 // Whatever may call the nodes, or be called by them, ends before they do.
 Job::~Job() {
+  input_.EndAttempt();
   starter_.Stop();
   nodes_.Disconnect();
   console_.Finish();
@@ -112,6 +119,7 @@ void Job::BeginAttempt(std::unique_ptr<Attempt> attempt) {
   journal_.BeginAttempt(*attempt_);
   stop_.AttemptBegins();
   hang_.BeginAttempt();
+  input_.BeginAttempt(*attempt_);
   nodes_.Start(attempt_->nodes());
   journal_.EnterPhase(v1::JOB_PHASE_RUNNING, "");
   for (uint32_t member = 0; member < attempt_->nodes().size(); ++member) {
@@ -121,6 +129,11 @@ void Job::BeginAttempt(std::unique_ptr<Attempt> attempt) {
 }
 
 void Job::RunAttempt() {
+  AwaitAttempt();
+  input_.EndAttempt();
+}
+
+void Job::AwaitAttempt() {
   loop_->RunUntil(
       [this] { return AttemptIsOver() || stop_.given_up() || attempt_->state().cause(); });
   if (AwaitEnd(false, [this] { return AttemptIsOver(); })) return;

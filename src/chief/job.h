@@ -14,6 +14,8 @@
 #include "chief/attempt/attempt_starter.h"
 #include "chief/attempt/job_options.h"
 #include "chief/hang/hang_response.h"
+#include "chief/input/own_terminal.h"
+#include "chief/input/rank_input.h"
 #include "chief/journal.h"
 #include "chief/loop/loop.h"
 #include "chief/loop/signal_watcher.h"
@@ -45,6 +47,11 @@ class Job final : private NodeWatchListener {
   // What every rank is doing now. Thread-safe.
   void GetStacks(const v1::GetStacksRequest& request, StacksAnswer answer);
 
+  // Others at the terminal of the rank that has one. Thread-safe.
+  void UseTerminal(std::shared_ptr<control::TerminalUser> user);
+  void Type(std::shared_ptr<control::TerminalUser> user, v1::TerminalInput input);
+  void LeaveTerminal(std::shared_ptr<control::TerminalUser> user);
+
   // As it was told last.
   const v1::JobStatus& status() const { return journal_.published(); }
 
@@ -54,6 +61,7 @@ class Job final : private NodeWatchListener {
  private:
   void BeginAttempt(std::unique_ptr<Attempt> attempt);
   void RunAttempt();
+  void AwaitAttempt();
   bool AttemptIsOver() const;
   bool Restart();  // false: that is the end
   void End(bool leave);
@@ -65,6 +73,7 @@ class Job final : private NodeWatchListener {
   void OnLost(uint32_t node, std::optional<uint32_t> member, const Status& why) override;
   void OnPhase(uint32_t node, v1::NodePhase phase, const std::string& why) override;
 
+  std::shared_ptr<OwnTerminal> MakeOwnTerminal();
   void TakeSignal(int signal, const std::string& by, Loop::Time at);
   void Interrupt(int signal, const std::string& by, Loop::Time at);
   void StopAttempt();
@@ -87,6 +96,8 @@ class Job final : private NodeWatchListener {
   std::unique_ptr<Attempt> attempt_;
   Journal journal_;
   HangResponse hang_;
+  const std::shared_ptr<OwnTerminal> own_terminal_;  // null: there is none
+  RankInput input_;
   Loop::Time timeout_at_ = Loop::Time::max();
   std::map<uint32_t, uint32_t> warnings_of_;  // how many, by node
   bool suspending_ = false;

@@ -39,6 +39,8 @@ void Suspend(Loop& loop, NodeWatch& nodes) {
 
 void Job::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {
   if (event.has_rank_stacks()) return hang_.Take(member, event.rank_stacks());
+  input_.Take(member, event);
+  if (event.has_input_taken()) return hang_.Alive(loop_->Now());
   Attempt::Outcome outcome = attempt_->Take(member, event);
   if (outcome.sign_of_life) hang_.Alive(loop_->Now());
   if (outcome.to_record) {
@@ -90,10 +92,38 @@ void Job::GetStacks(const v1::GetStacksRequest& request, StacksAnswer answer) {
                answer = std::move(answer)] {
     if (const v1::JobPhase phase = journal_.phase();
         phase == v1::JOB_PHASE_LAUNCHING || phase == v1::JOB_PHASE_RESTARTING) {
-      return answer(Error(StatusCode::kFailedPrecondition, "no rank runs: the job is being started"));
+      return answer(
+          Error(StatusCode::kFailedPrecondition, "no rank runs: the job is being started"));
     }
     hang_.AskForStacks(*attempt_, whole, answer);
   });
+}
+
+// Null: nothing of ours is for a rank.
+std::shared_ptr<OwnTerminal> Job::MakeOwnTerminal() {
+  if (options_.own_input == JobOptions::OwnInput::kNone) return nullptr;
+  OwnTerminal::Events events;
+  events.give = [this](v1::TerminalInput input, bool end) {
+    loop_->Post([this, input = std::move(input), end] { input_.Give(*own_terminal_, input, end); });
+  };
+  events.leave = [this] { Signal(SIGINT, "Enter ~."); };
+  events.tell = [this](const std::string& text) { console_.Tell(LogLevel::kInfo, text); };
+  return std::make_shared<OwnTerminal>(options_.stdin_rank,
+                                       options_.own_input == JobOptions::OwnInput::kTerminal,
+                                       options_.log_folder, std::move(events));
+}
+
+void Job::UseTerminal(std::shared_ptr<control::TerminalUser> user) {
+  loop_->Post([this, user = std::move(user)] { input_.Use(user); });
+}
+
+void Job::Type(std::shared_ptr<control::TerminalUser> user, v1::TerminalInput input) {
+  loop_->Post(
+      [this, user = std::move(user), input = std::move(input)] { input_.Give(*user, input); });
+}
+
+void Job::LeaveTerminal(std::shared_ptr<control::TerminalUser> user) {
+  loop_->Post([this, user = std::move(user)] { input_.Leave(*user); });
 }
 
 void Job::TakeSignal(int signal, const std::string& by, Loop::Time at) {
@@ -103,7 +133,9 @@ void Job::TakeSignal(int signal, const std::string& by, Loop::Time at) {
       return nodes_.SendToAll(SignalMessage(signal));
     case SIGTSTP:
       if (std::exchange(suspending_, true)) return;
+      if (own_terminal_) own_terminal_->Suspend();
       Suspend(*loop_, nodes_);
+      input_.Resume();
       suspending_ = false;
       stop_.Resumed(loop_->Now());
       hang_.Alive(loop_->Now());

@@ -22,6 +22,19 @@ using base::LogLevel;
 // The one command that sends signals to the control socket.
 constexpr char kStopCommand[] = "`autodist stop`";
 
+// How to be at the terminal of the rank that has one.
+std::string AttachText(const v1::LaunchPlan& plan) {
+  for (const v1::NodePlan& node : plan.nodes()) {
+    for (const v1::RankPlan& rank : node.ranks()) {
+      if (rank.stdin() != v1::STDIN_KIND_TERMINAL) continue;
+      const std::string number = std::to_string(rank.rank());
+      return "; `autodist attach " + plan.job_id() + " --rank " + number +
+             " -i` is at the terminal of rank " + number;
+    }
+  }
+  return "";
+}
+
 int Run(const v1::LaunchPlan& plan, JobOptions options) {
   const std::string log_folder = options.log_folder;
   const bool detached = options.detached;
@@ -32,12 +45,15 @@ int Run(const v1::LaunchPlan& plan, JobOptions options) {
   control::AnnouncedJob announced(plan.job_id());
   options.on_status = [&](const v1::JobStatus& status) { announced.Changed(status); };
   Job job(plan, std::move(options));  // from here on Ctrl-C ends the job
-  const Status reachable =
-      announced.Start({[&job](int signal) { job.Signal(signal, kStopCommand); },
-                       [&job] { return job.last_output_ms(); },
-                       [&job](const v1::GetStacksRequest& request, StacksAnswer answer) {
-                         job.GetStacks(request, std::move(answer));
-                       }});
+  const Status reachable = announced.Start(
+      {[&job](int signal) { job.Signal(signal, kStopCommand); },
+       [&job] { return job.last_output_ms(); },
+       [&job](const v1::GetStacksRequest& request, StacksAnswer answer) {
+         job.GetStacks(request, std::move(answer));
+       },
+       {[&job](auto user) { job.UseTerminal(std::move(user)); },
+        [&job](auto user, auto input) { job.Type(std::move(user), std::move(input)); },
+        [&job](auto user) { job.LeaveTerminal(std::move(user)); }}});
   if (!reachable.ok() && detached) {
     base::LogFailure(reachable);
     return kExitCannotLaunch;
@@ -64,7 +80,7 @@ int RunJob(const v1::LaunchPlan& plan, JobOptions options) {
     if (outcome->running) {
       Log(LogLevel::kInfo, "job " + plan.job_id() + " is running; `autodist attach " +
                                plan.job_id() + "` shows it, `autodist stop " + plan.job_id() +
-                               "` ends it");
+                               "` ends it" + AttachText(plan));
     }
     return outcome->exit_code;
   }

@@ -1,8 +1,13 @@
-// autodist attach JOB
+// autodist attach JOB [--rank R] [-i]
 #include <signal.h>
 #include <unistd.h>
 
+#include <optional>
+
 #include "chief/attempt/exit_codes.h"
+#include "chief/input/raw_terminal.h"
+#include "chief/loop/signal_watcher.h"
+#include "cli/at_rank.h"
 #include "cli/commands.h"
 #include "cli/job_text.h"
 #include "cli/named_job.h"
@@ -14,29 +19,30 @@ namespace {
 
 constexpr size_t kLastLines = 5;  // of what each rank wrote before
 
+struct AttachOptions {
+  std::string job;
+  std::optional<uint32_t> rank;
+  bool interactive = false;
+};
+
 // Said by the signal handler itself, as the only thread may be waiting for a slow terminal.
 std::string farewell;
 
 void Leave(int signal) {
+  chief::RawTerminal::Restore();
   (void)!write(STDERR_FILENO, farewell.data(), farewell.size());
   _exit(128 + signal);
 }
 
 void LeaveOnSignals(const v1::JobStatus& job) {
-  farewell = "\nautodist: job " + job.job_id() + " goes on; `autodist stop " + job.job_id() +
-             "` ends it\n";
+  farewell = "\nautodist: " + GoesOnText(job) + "\n";
   struct sigaction action {};
   action.sa_handler = Leave;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
 }
 
-int Attach(const std::string& name) {
-  const auto job = NamedJob(name);
-  if (!job.ok()) return Fail(job.status(), kExitUsage);
-  if (job->phase() != v1::JOB_PHASE_ENDED && !job->chief_gone()) LeaveOnSignals(*job);
-  control::LogPrinter output({});
-  const auto ended = control::FollowJob(*job, kLastLines, output);
+int Follow(const v1::JobStatus& job, control::LogPrinter& output) {
+  const auto ended = control::FollowJob(job, kLastLines, output);
   if (!ended.ok()) return Fail(ended.status(), chief::kExitCannotLaunch);
   if (ended->phase() != v1::JOB_PHASE_ENDED) {
     base::Log(base::LogLevel::kError, CrashedText(*ended));
@@ -46,20 +52,56 @@ int Attach(const std::string& name) {
   return ended->exit_code();
 }
 
+int Attach(const AttachOptions& options) {
+  if (options.interactive) chief::SignalWatcher::BlockResize();  // before there are other threads
+  const auto job = NamedJob(options.job);
+  if (!job.ok()) return Fail(job.status(), kExitUsage);
+  if (options.interactive && !options.rank) {
+    return Fail(Error(StatusCode::kInvalidArgument, "whose terminal? -i goes with --rank R"),
+                kExitUsage);
+  }
+  if (options.rank) {
+    const Status right = CheckRanks({*options.rank}, *job);
+    if (!right.ok()) return Fail(right, kExitUsage);
+  }
+  control::LogPrinter::Options shown;
+  if (options.rank) shown.ranks = {*options.rank};
+  shown.raw = options.interactive;
+  control::LogPrinter output(shown);
+  const bool runs = job->phase() != v1::JOB_PHASE_ENDED && !job->chief_gone();
+  if (runs) LeaveOnSignals(*job);
+  if (!options.interactive) return Follow(*job, output);
+  if (!runs) {
+    return Fail(Error(StatusCode::kFailedPrecondition,
+                      "nobody can be at a terminal of job " + job->job_id() + ", which has ended"),
+                chief::kExitCannotLaunch);
+  }
+  const auto at_rank = AtRank::Begin(*job, *options.rank);
+  if (!at_rank.ok()) return Fail(at_rank.status(), chief::kExitCannotLaunch);
+  return Follow(*job, output);
+}
+
 }  // namespace
 
 Command AddAttach(CLI::App& app) {
-  auto job = std::make_shared<std::string>();
-  app.add_option("JOB", *job, kJobHelp)->required();
+  auto options = std::make_shared<AttachOptions>();
+  app.add_option("JOB", options->job, kJobHelp)->required();
+  app.add_option("--rank", options->rank, "Only this rank")->type_name("R");
+  app.add_flag("-i", options->interactive,
+               "With --rank: be at the terminal that the rank has (run --stdin-rank)");
   app.footer(R"(
 Shows the last lines of each rank and then what the ranks write, until the job has ended; the exit
 code is the job's. Ctrl-C leaves, and the job goes on. Any number of terminals can be attached, and
 however slow they are, the job does not wait for them.
 
+With -i, what is typed goes to the rank, Ctrl-C too; Enter ~. leaves. One at a time can be at a
+rank's terminal.
+
 Examples:
   autodist attach last
+  autodist attach last --rank 0 -i
   autodist attach 3fa9c1)");
-  return [job] { return Attach(*job); };
+  return [options] { return Attach(*options); };
 }
 
 }  // namespace autodist::cli

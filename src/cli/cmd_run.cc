@@ -1,12 +1,16 @@
 // autodist run [options] -- PROGRAM [ARGUMENTS]
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 
 #include "base/home_folder.h"
 #include "base/log.h"
 #include "base/quantity.h"
 #include "chief/attempt/exit_codes.h"
+#include "chief/input/raw_terminal.h"
 #include "chief/job.h"
 #include "chief/run_job.h"
 #include "cli/commands.h"
@@ -26,6 +30,24 @@ milliseconds ToMilliseconds(double seconds) {
   return std::chrono::duration_cast<milliseconds>(std::chrono::duration<double>(seconds));
 }
 
+// Nobody is at the terminal of a detached job, or of one that the shell has put into the
+// background.
+chief::JobOptions::OwnInput OwnInputOf(const RunOptions& options) {
+  using OwnInput = chief::JobOptions::OwnInput;
+  if (!options.stdin_rank || options.detach) return OwnInput::kNone;
+  if (isatty(STDIN_FILENO) == 0) return OwnInput::kPipe;
+  return chief::RawTerminal::IsOurs() ? OwnInput::kTerminal : OwnInput::kNone;
+}
+
+void SetStdin(const RunOptions& options, plan::Input& input) {
+  if (!options.stdin_rank) return;
+  const bool piped = OwnInputOf(options) == chief::JobOptions::OwnInput::kPipe;
+  const char* terminal = std::getenv("TERM");
+  input.stdin_rank = options.stdin_rank;
+  input.stdin_kind = piped ? v1::STDIN_KIND_PIPE : v1::STDIN_KIND_TERMINAL;
+  input.terminal = terminal && *terminal ? terminal : "xterm";
+}
+
 chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& input) {
   chief::JobOptions job;
   job.launch.agent_path = reach::AgentPath(options.nodes.agent);
@@ -43,6 +65,8 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& i
   job.on_hang = options.on_hang == "warn" ? chief::OnHang::kWarn : chief::OnHang::kStop;
   job.fixed_port = options.program.program.master_port;
   job.detached = options.detach;
+  job.own_input = OwnInputOf(options);
+  job.stdin_rank = options.stdin_rank.value_or(0);
   job.plan_attempt = [input, port = options.program.program.master_port](
                          const std::vector<std::string>& members, uint32_t attempt) {
     return chief::PlanAttempt(input, port, members, attempt);
@@ -77,6 +101,7 @@ int Run(const RunOptions& options) {
     input->max_restarts = options.max_restarts;
     input->gpu_affinity = !options.no_affinity;
     input->nccl_debug = options.nccl_debug;
+    SetStdin(options, *input);
   }
   const auto plan = input.ok() ? plan::MakePlan(*input) : input.status();
   if (!plan.ok()) {
@@ -126,6 +151,7 @@ Examples:
   autodist run --spec cluster.yaml --grace 120 -- ./train     time to write a checkpoint
   autodist run --spec cluster.yaml --sync -- ./train          nodes without this folder
   autodist run --spec cluster.yaml --detach --name sweep-3 -- ./train
+  autodist run --spec cluster.yaml --stdin-rank 0 -- python -m pdb train.py
   autodist run --spec cluster.yaml --max-restarts 3 -- ./train
   autodist run --spec cluster.yaml --min-nodes 3 -- ./train   go on without lost nodes
   autodist run --spec cluster.yaml --hang-timeout 600 -- ./train

@@ -9,6 +9,7 @@ namespace {
 
 constexpr uint64_t kMostRestarts = 1'000'000;
 constexpr uint64_t kMostNodes = 1'000'000;
+constexpr uint64_t kMostRanks = 1'000'000;
 
 CLI::Validator JobName() {
   return {[](const std::string& text) {
@@ -72,6 +73,12 @@ void AddOutputOptions(CLI::App& app, RunOptions& options) {
       ->group(group::kOutput);
   app.add_flag("--detach", options.detach,
                "Return once the ranks run; `autodist ps`, attach, logs and stop reach the job")
+      ->group(group::kOutput);
+  app.add_option("--stdin-rank", options.stdin_rank,
+                 "The rank that gets what is typed here, in a terminal of its own, for pdb say; or "
+                 "what is piped into autodist")
+      ->check(WholeNumber(0, kMostRanks))
+      ->type_name("R")
       ->group(group::kOutput);
   app.add_option("--nccl-debug", options.nccl_debug,
                  "What NCCL logs in every rank: VERSION, WARN, INFO or TRACE; the last two go to "

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "cli/nodes_options.h"
@@ -35,6 +36,7 @@ struct RunOptions {
   bool no_preflight = false;
   bool sync = false;
   bool detach = false;
+  std::optional<uint32_t> stdin_rank;
   bool dry_run = false;
   bool json = false;
   bool show_values = false;

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "autodist/status.h"
 #include "autodist/v1/job.pb.h"
+#include "control/terminal_user.h"
 
 namespace autodist::control {
 
@@ -19,6 +21,14 @@ struct JobRequests {
   // `answer` may be called on any thread, later, or never where the job ends.
   using StacksAnswer = std::function<void(Result<v1::JobStacks>)>;
   std::function<void(const v1::GetStacksRequest&, StacksAnswer answer)> get_stacks = {};
+
+  // To be at the terminal of a rank; what is typed there; to leave it, where it has not ended.
+  using User = std::shared_ptr<TerminalUser>;
+  struct Terminal {
+    std::function<void(User user)> use;
+    std::function<void(User user, v1::TerminalInput input)> type;
+    std::function<void(User user)> leave;
+  } terminal = {};
 };
 
 }  // namespace autodist::control

@@ -20,6 +20,7 @@
 #include "base/unix_socket.h"
 #include "control/answer_later.h"
 #include "control/job_socket.h"
+#include "control/terminal_call.h"
 #include "rpc/server.h"
 
 namespace autodist::control {
@@ -105,6 +106,13 @@ class JobServer::Service final : public v1::JobService::CallbackService {
       requests_.get_stacks(
           *request, [call](Result<v1::JobStacks> answer) { call->Answer(std::move(answer)); });
     }
+    return call.get();
+  }
+
+  grpc::ServerBidiReactor<v1::TerminalInput, v1::TerminalTaken>* UseTerminal(
+      grpc::CallbackServerContext*) override {
+    const auto call = TerminalCall::Create(requests_.terminal, [this] { CallIsDone(); });
+    if (Open(call)) call->Begin();
     return call.get();
   }
 

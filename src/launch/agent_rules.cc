@@ -133,6 +133,10 @@ Status CheckEvent(const v1::AgentEvent& event) {
       return CheckTime(event.rank_aborted().time_ns());
     case v1::AgentEvent::kLeaseRenewed:
       return CheckTime(event.lease_renewed().time_ns());
+    case v1::AgentEvent::kInputTaken:
+      return event.input_taken().bytes() > kLargestOffset
+                 ? BrokenRule("more input than there can be")
+                 : OkStatus();
     case v1::AgentEvent::kOutput:
       return CheckOutput(event.output());
     default:

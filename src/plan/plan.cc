@@ -198,6 +198,29 @@ Status SetArguments(const std::vector<std::string>& command, v1::LaunchPlan& pla
   return OkStatus();
 }
 
+// A later attempt, on fewer nodes, may be without the rank.
+Status SetStdin(const Input& input, v1::LaunchPlan& plan) {
+  if (!input.stdin_rank) return OkStatus();
+  uint32_t count = 0;
+  for (v1::NodePlan& node : *plan.mutable_nodes()) {
+    for (v1::RankPlan& rank : *node.mutable_ranks()) {
+      if (rank.auxiliary()) continue;
+      ++count;
+      if (rank.rank() != *input.stdin_rank) continue;
+      rank.set_stdin(input.stdin_kind);
+      const bool given = std::ranges::count(input.variables, "TERM", &Variable::name) > 0;
+      if (input.stdin_kind == v1::STDIN_KIND_TERMINAL && !given && !input.terminal.empty()) {
+        dialect::AddVariable(rank, "TERM", input.terminal);
+      }
+      return OkStatus();
+    }
+  }
+  if (!input.members.empty()) return OkStatus();
+  return Error(StatusCode::kInvalidArgument,
+               "--stdin-rank " + std::to_string(*input.stdin_rank) + ", but there " +
+                   (count == 1 ? "is one, rank 0" : "are ranks 0 to " + std::to_string(count - 1)));
+}
+
 std::string DialectCalled(const dialect::Dialect& dialect) {
   return std::string("dialect '") + dialect.name + "'";
 }
@@ -267,6 +290,7 @@ Result<v1::LaunchPlan> MakePlan(const Input& input) {
   AD_RETURN_IF_ERROR(SetArguments(input.command, plan));
   AD_RETURN_IF_ERROR(ApplyDialects(dialects, plan));
   if (!input.nccl_debug.empty()) SetNcclDebug(input.nccl_debug, plan);
+  AD_RETURN_IF_ERROR(SetStdin(input, plan));
   AD_RETURN_IF_ERROR(CheckVariables(input, plan));
   return plan;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,11 @@ struct Input {
   std::vector<std::string> members;
   uint32_t restart_count = 0;
   uint32_t max_restarts = 0;
+
+  // The process that gets an input, and what; the terminal's kind, TERM, is that of ours.
+  std::optional<uint32_t> stdin_rank;
+  v1::StdinKind stdin_kind = v1::STDIN_KIND_UNSPECIFIED;
+  std::string terminal;
 
   bool gpu_affinity = true;  // ranks on GPUs run on the CPUs near them
   std::string nccl_debug;    // what NCCL is to log: "INFO"; empty: as the environment says

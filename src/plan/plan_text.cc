@@ -125,6 +125,8 @@ std::string RankHeading(const v1::RankPlan& rank) {
     const bool gpu = rank.device().kind() == v1::DEVICE_KIND_GPU;
     text += std::string(": ") + (gpu ? "gpu " : "cpu ") + std::to_string(rank.device().index());
   }
+  if (rank.stdin() == v1::STDIN_KIND_PIPE) text += ", stdin is what autodist reads";
+  if (rank.stdin() == v1::STDIN_KIND_TERMINAL) text += ", has a terminal";
   return text + "\n";
 }
 

@@ -4,6 +4,7 @@
 #include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -84,7 +85,7 @@ bool Give(int fd, int as) { return fd == as ? fcntl(fd, F_SETFD, 0) == 0 : dup2(
     action.sa_handler = SIG_DFL;
     sigaction(signal, &action, nullptr);
   }
-  if (request.own_session) {
+  if (request.own_session || request.terminal_of_stdin) {
     setsid();
   } else if (request.own_process_group) {
     setpgid(0, 0);
@@ -99,6 +100,7 @@ bool Give(int fd, int as) { return fd == as ? fcntl(fd, F_SETFD, 0) == 0 : dup2(
       (request.extra_fd >= 0 && !Give(request.extra_fd, kExtraFd))) {
     fail("dup2");
   }
+  if (request.terminal_of_stdin && ioctl(STDIN_FILENO, TIOCSCTTY, 0) != 0) fail("its terminal");
   // What we ourselves were started with; kernels before 5.11 cannot, and leave it open.
   close_range(request.extra_fd >= 0 ? kExtraFd + 1 : kExtraFd, ~0u, CLOSE_RANGE_CLOEXEC);
   const char* folder = request.working_directory.c_str();

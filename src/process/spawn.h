@@ -34,6 +34,8 @@ struct SpawnRequest {
   bool own_process_group = true;
   // In a session of its own, and so without a terminal, whatever it opens.
   bool own_session = false;
+  // In a session of its own whose terminal is the one that it has as stdin.
+  bool terminal_of_stdin = false;
 };
 
 // Starts the program with default signal handling and no other descriptor of ours.

@@ -118,7 +118,9 @@ bool AttemptStarter::AwaitInBackground(std::function<void()> task) {
 Status AttemptStarter::OpenLogs(Attempt& attempt) {
   const auto opened = std::make_shared<Result<std::shared_ptr<RankLogs>>>(nullptr);
   if (!AwaitInBackground([this, opened, plan = attempt.plan(), folder = attempt.folder()] {
-        *opened = RankLogs::Create(plan, folder, options_.prefixes);
+        std::optional<uint32_t> raw;
+        if (options_.own_input == JobOptions::OwnInput::kTerminal) raw = options_.stdin_rank;
+        *opened = RankLogs::Create(plan, folder, options_.prefixes, raw);
       })) {
     return Error(StatusCode::kCancelled, "interrupted");
   }

@@ -26,6 +26,10 @@ struct JobOptions {
   bool preflight = true;   // look at the nodes before anything is started
   bool detached = false;   // of which the status tells
   Prefixes prefixes = Prefixes::kAll;
+  // Whose input is what comes from here; the plan says what it is for the rank.
+  enum class OwnInput { kNone, kPipe, kTerminal };
+  OwnInput own_input = OwnInput::kNone;
+  uint32_t stdin_rank = 0;
   RestartLimits restarts;
   std::chrono::milliseconds timeout{0};       // for the whole job; 0: none
   std::chrono::milliseconds hang_timeout{0};  // without a sign of life of any rank; 0: none

@@ -22,11 +22,19 @@ sigset_t WatchedSignals() {
   return set;
 }
 
+// With the one that who reads from the terminal looks for (chief/input/stdin_reader.h).
+sigset_t BlockedSignals() {
+  sigset_t set = WatchedSignals();
+  sigaddset(&set, SIGWINCH);
+  return set;
+}
+
 }  // namespace
 
 SignalWatcher::SignalWatcher(std::function<void(int)> handler) : stop_(eventfd(0, EFD_CLOEXEC)) {
   const sigset_t set = WatchedSignals();
-  pthread_sigmask(SIG_BLOCK, &set, &before_);
+  const sigset_t blocked = BlockedSignals();
+  pthread_sigmask(SIG_BLOCK, &blocked, &before_);
   signals_.Reset(signalfd(-1, &set, SFD_CLOEXEC));
   thread_ = std::thread([this, handler = std::move(handler)] {
     for (;;) {
@@ -48,8 +56,15 @@ SignalWatcher::~SignalWatcher() {
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
+void SignalWatcher::BlockResize() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGWINCH);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
 void SignalWatcher::Block() {
-  const sigset_t set = WatchedSignals();
+  const sigset_t set = BlockedSignals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 

@@ -19,7 +19,9 @@ class SignalWatcher {
   // The signals have their normal effect again, unless they were blocked before.
   ~SignalWatcher();
 
-  // In the calling thread, for good.
+  // SIGWINCH alone, in the calling thread, for good: who reads from the terminal looks for it.
+  static void BlockResize();
+  // In the calling thread, for good; SIGWINCH, too.
   static void Block();
 
  private:

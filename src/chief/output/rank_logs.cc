@@ -23,11 +23,12 @@ Terminal::Stream StreamOf(const v1::Output& output) {
 }  // namespace
 
 Result<std::shared_ptr<RankLogs>> RankLogs::Create(const v1::LaunchPlan& plan,
-                                                   const std::string& folder, Prefixes prefixes) {
+                                                   const std::string& folder, Prefixes prefixes,
+                                                   std::optional<uint32_t> raw) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return ErrnoError(error.value(), "making the folder " + folder);
-  std::shared_ptr<RankLogs> logs(new RankLogs(prefixes));
+  std::shared_ptr<RankLogs> logs(new RankLogs(prefixes, raw));
   for (const v1::NodePlan& node : plan.nodes()) {
     for (const v1::RankPlan& planned : node.ranks()) {
       const std::string number = std::to_string(planned.rank());
@@ -54,6 +55,7 @@ void RankLogs::Take(const v1::Output& output, Terminal& terminal) {
   const Terminal::Stream stream = StreamOf(output);
   std::string_view data = output.data();
   WriteFile(output.rank(), rank.sinks[stream], data);
+  if (raw_ == output.rank()) terminal.Append(stream, data);
   while (!data.empty()) {
     const size_t newline = data.find('\n');
     AddToLine(rank, stream, data.substr(0, newline), newline != std::string_view::npos, terminal);
@@ -92,17 +94,23 @@ void RankLogs::AddToLine(Rank& rank, Terminal::Stream stream, std::string_view d
   if (ends) EndLine(rank, stream, terminal);
 }
 
-void RankLogs::EndLine(Rank& rank, Terminal::Stream stream, Terminal& terminal) {
-  Sink& sink = rank.sinks[stream];
-  if (prefixes_ == Prefixes::kAll || stream == Terminal::kStderr)
+void RankLogs::ShowLine(const Rank& rank, Terminal::Stream stream, Terminal& terminal) const {
+  const Sink& sink = rank.sinks[stream];
+  if (prefixes_ == Prefixes::kAll || stream == Terminal::kStderr) {
     terminal.Append(stream, rank.prefix);
+  }
   if (sink.long_line) {
     CopyLongLine(sink, stream, terminal);
-    sink.long_line.reset();
   } else {
     terminal.Append(stream, sink.line);
   }
   terminal.Append(stream, "\n");
+}
+
+void RankLogs::EndLine(Rank& rank, Terminal::Stream stream, Terminal& terminal) {
+  Sink& sink = rank.sinks[stream];
+  if (!raw_) ShowLine(rank, stream, terminal);
+  sink.long_line.reset();
   {
     const std::lock_guard lock(lines_mutex_);
     rank.last_words.Take(stream, sink.line);

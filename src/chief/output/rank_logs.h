@@ -28,8 +28,10 @@ enum class Prefixes { kAll, kStderr };
 class RankLogs {
  public:
   // Makes the folder, and in it a file rank-N.out and rank-N.err for every rank of the plan.
+  // `raw`: the rank whose terminal this one is: its bytes alone are shown, as they are.
   static Result<std::shared_ptr<RankLogs>> Create(const v1::LaunchPlan& plan,
-                                                  const std::string& folder, Prefixes prefixes);
+                                                  const std::string& folder, Prefixes prefixes,
+                                                  std::optional<uint32_t> raw = std::nullopt);
 
   // Of ranks that are not the plan's, nothing.
   void Take(const v1::Output& output, Terminal& terminal);
@@ -56,7 +58,8 @@ class RankLogs {
     LastWords last_words;
   };
 
-  explicit RankLogs(Prefixes prefixes) : prefixes_(prefixes) {}
+  RankLogs(Prefixes prefixes, std::optional<uint32_t> raw) : prefixes_(prefixes), raw_(raw) {}
+  void ShowLine(const Rank& rank, Terminal::Stream stream, Terminal& terminal) const;
   void WriteFile(uint32_t number, Sink& sink, std::string_view data);
   void AddToLine(Rank& rank, Terminal::Stream stream, std::string_view data, bool ends,
                  Terminal& terminal);
@@ -65,6 +68,7 @@ class RankLogs {
   void Warn(const std::string& what);
 
   const Prefixes prefixes_;
+  const std::optional<uint32_t> raw_;
   std::map<uint32_t, Rank> ranks_;
   std::vector<std::string> warnings_;
   mutable std::mutex lines_mutex_;  // guards last_words of all ranks

@@ -12,6 +12,7 @@ import time
 import pytest
 from hosts import SPEC, address, agents_on
 from jobs import AUTODIST, LIMIT_S, seconds_until, state
+from terminals import Terminal
 
 RANKS = 8
 UNTIL = ["sh", "-c", 'echo up of $RANK; echo bad of $RANK >&2; while [ ! -e "$0" ]; do sleep 0.1; done; '
@@ -97,39 +98,6 @@ def test_a_job_in_the_foreground_is_listed_and_stopped(up, ask, folder):
     assert line.split()[1:4] == ["running", "4", "8"]
     assert ask("stop", line.split()[0]).code == 0
     assert job.finish().code == 143
-
-
-class Terminal:
-    """autodist in a session of its own on a terminal."""
-
-    def __init__(self, folder, *arguments):
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.chdir(folder)
-            os.execv(AUTODIST, [AUTODIST, *map(str, arguments)])
-        self.said = b""
-
-    def read(self):
-        """Until the last process lets the terminal go."""
-        try:
-            while data := os.read(self.fd, 4096):
-                self.said += data
-        except OSError:  # as Linux puts the end of a terminal
-            pass
-        return self.said.decode()
-
-    def await_words(self, words):
-        while words not in self.said:
-            self.said += os.read(self.fd, 4096)
-
-    def type(self, keys):
-        os.write(self.fd, keys)
-
-    def close(self):
-        os.close(self.fd)
-
-    def wait(self):
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
 def test_a_closed_terminal_does_not_end_a_detached_job(folder, ask):

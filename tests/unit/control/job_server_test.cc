@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <future>
 #include <thread>
 
 #include "base/deadline.h"
 #include "control/job_client.h"
+#include "control/terminal_session.h"
 #include "support/session.h"
 
 namespace autodist::control {
@@ -174,6 +176,97 @@ TEST_F(JobServerTest, WhoWaitsForStacksLearnsTheEnd) {
   EXPECT_EQ(Message(waiting.get().status()), "the job has ended");
   answer(v1::JobStacks());  // nobody waits
   EXPECT_EQ(Message(client->GetStacks({}).status()), "the job has ended");
+}
+
+// Whoever is at the terminal, as the job has it.
+class TerminalTest : public JobServerTest {
+ protected:
+  std::unique_ptr<JobServer> StartJob() {
+    JobRequests requests;
+    requests.terminal.use = [this](JobRequests::User user) { used_.set_value(std::move(user)); };
+    requests.terminal.type = [this](const JobRequests::User&, const v1::TerminalInput& input) {
+      const std::lock_guard lock(mutex_);
+      typed_ += input.data();
+      changed_.notify_all();
+    };
+    requests.terminal.leave = [this](const JobRequests::User&) { left_.set_value(); };
+    return *JobServer::Start("job-1", std::move(requests));
+  }
+  static v1::TerminalInput Typed(const std::string& data) {
+    v1::TerminalInput input;
+    input.set_data(data);
+    return input;
+  }
+  // What has been typed, once it is that much.
+  std::string AwaitTyped(size_t size) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::seconds(10), [&] { return typed_.size() >= size; });
+    return typed_;
+  }
+  // Opens a session, which `answer` is to answer.
+  Result<std::unique_ptr<TerminalSession>> Open(
+      const std::function<void(TerminalUser& user)>& answer) {
+    v1::TerminalInput first;
+    first.set_rank(3);
+    first.set_pid(77);
+    auto opened =
+        std::async(std::launch::async, [&] { return TerminalSession::Open("job-1", first); });
+    user_ = used_.get_future().get();
+    answer(*user_);
+    return opened.get();
+  }
+
+  std::promise<JobRequests::User> used_;
+  std::promise<void> left_;
+  std::condition_variable changed_;
+  std::string typed_;
+  JobRequests::User user_;
+};
+
+TEST_F(TerminalTest, NoMoreIsReadThanIsTaken) {
+  const auto server = StartJob();
+  const auto session = Open([](TerminalUser& user) { user.OnYours(); });
+  ASSERT_TRUE(session.ok()) << session.status();
+  EXPECT_EQ(user_->first().rank(), 3u);
+  EXPECT_THAT(user_->who(), HasSubstr("process 77"));
+  for (const char* typed : {"one", "two", "three"}) ASSERT_TRUE((*session)->Type(Typed(typed)));
+  EXPECT_EQ(AwaitTyped(3), "one");
+  user_->OnTaken(2);
+  EXPECT_EQ(JobClient::Connect("job-1")->GetStatus()->job_id(), "job-1");  // time has passed
+  EXPECT_EQ(AwaitTyped(3), "one");
+  user_->OnTaken(1);
+  EXPECT_EQ(AwaitTyped(6), "onetwo");
+  user_->OnTaken(3);
+  EXPECT_EQ(AwaitTyped(11), "onetwothree");
+  user_->OnEnd(OkStatus());
+  EXPECT_TRUE((*session)->AwaitEnd().ok());
+  left_.get_future().get();
+}
+
+TEST_F(TerminalTest, WhoCannotBeThereLearnsWhy) {
+  const auto server = StartJob();
+  const auto session = Open([](TerminalUser& user) {
+    user.OnEnd(WithRemedy(Error(StatusCode::kFailedPrecondition, "no terminal"), "give it one"));
+  });
+  EXPECT_EQ(Message(session.status()), "no terminal; give it one");
+}
+
+TEST_F(TerminalTest, WhoLeavesHasLeft) {
+  const auto server = StartJob();
+  auto session = Open([](TerminalUser& user) { user.OnYours(); });
+  ASSERT_TRUE(session.ok()) << session.status();
+  session->reset();
+  left_.get_future().get();
+  user_->OnTaken(1);  // nobody is there
+  user_->OnEnd(OkStatus());
+}
+
+TEST_F(TerminalTest, TheEndOfTheJobEndsIt) {
+  const auto server = StartJob();
+  const auto session = Open([](TerminalUser& user) { user.OnYours(); });
+  ASSERT_TRUE(session.ok()) << session.status();
+  server->End(Job(v1::JOB_PHASE_ENDED));
+  EXPECT_EQ(Message((*session)->AwaitEnd()), "the job has ended");
 }
 
 TEST_F(JobServerTest, AJobHasOneServer) {

@@ -82,6 +82,8 @@ TEST(AgentRules, OtherEventsHaveValuesThatCanBe) {
   EXPECT_TRUE(CheckEvent(event).ok());
   event.mutable_warning()->mutable_what()->push_back('x');
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("8193 bytes of autodist.v1.Warning.what"));
+  event.mutable_input_taken()->set_bytes(uint64_t{1} << 63);
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("more input than there can be"));
   event.mutable_rank_stacks()->set_text(std::string(rpc::kLargestStacks, 'x'));
   EXPECT_TRUE(CheckEvent(event).ok());
   event.mutable_rank_stacks()->mutable_text()->push_back('x');

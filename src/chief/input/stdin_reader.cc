@@ -1,0 +1,84 @@
+#include "chief/input/stdin_reader.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include "chief/input/raw_terminal.h"
+
+namespace autodist::chief {
+
+Result<std::unique_ptr<StdinReader>> StdinReader::Start(Events events) {
+  std::unique_ptr<StdinReader> reader(new StdinReader(std::move(events)));
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGWINCH);
+  reader->resized_.Reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!reader->resized_.valid()) return ErrnoError(errno, "signalfd");
+  AD_ASSIGN_OR_RETURN(reader->wake_, base::Pipe());
+  AD_RETURN_IF_ERROR(base::SetNonBlocking(reader->wake_.second.get()));
+  AD_RETURN_IF_ERROR(base::SetNonBlocking(reader->wake_.first.get()));
+  reader->thread_ = std::thread(&StdinReader::Loop, reader.get());
+  return reader;
+}
+
+StdinReader::~StdinReader() {
+  if (!thread_.joinable()) return;
+  wake_.second.Reset();
+  thread_.join();
+}
+
+void StdinReader::Taken(uint64_t bytes) {
+  {
+    const std::lock_guard lock(mutex_);
+    ahead_ -= std::min(ahead_, bytes);
+  }
+  (void)!write(wake_.second.get(), "+", 1);  // a full pipe wakes it, too
+}
+
+size_t StdinReader::Room() {
+  const std::lock_guard lock(mutex_);
+  return std::min(kPiece, kAhead - static_cast<size_t>(std::min<uint64_t>(ahead_, kAhead)));
+}
+
+void StdinReader::Loop() {
+  std::array<char, kPiece> piece;
+  bool ended = false;
+  for (;;) {
+    const size_t room = ended ? 0 : Room();
+    pollfd fds[] = {{wake_.first.get(), POLLIN, 0},
+                    {resized_.get(), POLLIN, 0},
+                    {room > 0 ? STDIN_FILENO : -1, POLLIN, 0}};
+    if (poll(fds, 3, -1) < 0) continue;
+    if (fds[0].revents != 0 && read(wake_.first.get(), piece.data(), piece.size()) == 0) return;
+    signalfd_siginfo info;
+    if (fds[1].revents != 0 && read(resized_.get(), &info, sizeof info) == sizeof info) {
+      events_.resized(RawTerminal::Size());
+    }
+    if (fds[2].revents == 0) continue;
+    const ssize_t got = read(STDIN_FILENO, piece.data(), room);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (got <= 0) {  // or the terminal has gone
+      ended = true;
+      events_.end();
+      continue;
+    }
+    const auto count = static_cast<size_t>(got);
+    {
+      const std::lock_guard lock(mutex_);
+      ahead_ += count;
+    }
+    const size_t to_be_taken = events_.bytes(std::string(piece.data(), count));
+    const std::lock_guard lock(mutex_);
+    ahead_ -= std::min<uint64_t>(ahead_, count - std::min(count, to_be_taken));
+  }
+}
+
+}  // namespace autodist::chief

@@ -1,0 +1,86 @@
+#include "cli/at_rank.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/log.h"
+
+namespace autodist::cli {
+namespace {
+
+using base::Log;
+using base::LogLevel;
+
+v1::TerminalInput Sized(const v1::TerminalSize& size) {
+  v1::TerminalInput input;
+  input.set_rows(size.rows());
+  input.set_columns(size.columns());
+  return input;
+}
+
+}  // namespace
+
+std::string GoesOnText(const v1::JobStatus& job) {
+  return "job " + job.job_id() + " goes on; `autodist stop " + job.job_id() + "` ends it";
+}
+
+Result<std::unique_ptr<AtRank>> AtRank::Begin(const v1::JobStatus& job, uint32_t rank) {
+  if (!chief::RawTerminal::IsOurs()) {
+    return Error(StatusCode::kInvalidArgument,
+                 "attach -i needs a terminal, in whose foreground it is");
+  }
+  v1::TerminalInput first = Sized(chief::RawTerminal::Size());
+  first.set_rank(rank);
+  first.set_pid(getpid());
+  AD_ASSIGN_OR_RETURN(auto session, control::TerminalSession::Open(job.job_id(), first));
+  std::unique_ptr<AtRank> at(new AtRank(job, rank, std::move(session)));
+  Log(LogLevel::kInfo, "this terminal is that of rank " + std::to_string(rank) +
+                           ", to which Ctrl-C goes, too; Enter ~. leaves it, and the job goes on");
+  AD_ASSIGN_OR_RETURN(at->raw_, chief::RawTerminal::Enter());
+  chief::StdinReader::Events events;
+  events.bytes = [self = at.get()](const std::string& bytes) { return self->Typed(bytes); };
+  events.end = [self = at.get()] { self->Leave(); };
+  events.resized = [self = at.get()](const v1::TerminalSize& size) {
+    (void)self->session_->Type(Sized(size));
+  };
+  AD_ASSIGN_OR_RETURN(at->reader_, chief::StdinReader::Start(std::move(events)));
+  at->end_ = std::thread(&AtRank::AwaitEnd, at.get());
+  return at;
+}
+
+AtRank::~AtRank() {
+  session_->Leave();
+  if (end_.joinable()) end_.join();
+}
+
+// Nothing of it is to be taken by anyone else: gRPC holds it back where the rank does not keep up.
+size_t AtRank::Typed(const std::string& bytes) {
+  chief::EscapeKeys::Typed typed = escapes_.Take(bytes);
+  v1::TerminalInput input;
+  input.set_data(std::move(typed.bytes));
+  if (!input.data().empty()) (void)session_->Type(input);
+  for (const chief::EscapeKeys::Key key : typed.keys) {
+    if (key == chief::EscapeKeys::Key::kLeave) Leave();
+    Log(LogLevel::kInfo, "at the beginning of a line: ~. leaves, and the job goes on; ~~ is a ~");
+  }
+  return 0;
+}
+
+// At once: other threads may be waiting for a slow terminal.
+void AtRank::Leave() const {
+  chief::RawTerminal::Restore();
+  const std::string text = "\nautodist: " + GoesOnText(job_) + "\n";
+  (void)!write(STDERR_FILENO, text.data(), text.size());
+  _exit(0);
+}
+
+void AtRank::AwaitEnd() {
+  const Status ended = session_->AwaitEnd();
+  chief::RawTerminal::Restore();
+  if (!ended.ok()) return;  // the job has, or we have left
+  Log(LogLevel::kInfo, "rank " + std::to_string(rank_) +
+                           " has ended; what it wrote follows, until the job has, or Ctrl-C");
+}
+
+}  // namespace autodist::cli

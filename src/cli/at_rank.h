@@ -1,0 +1,44 @@
+// This terminal as that of a rank of a job that runs elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <thread>
+
+#include "autodist/status.h"
+#include "autodist/v1/job.pb.h"
+#include "chief/input/escape_keys.h"
+#include "chief/input/raw_terminal.h"
+#include "chief/input/stdin_reader.h"
+#include "control/terminal_session.h"
+
+namespace autodist::cli {
+
+// "job … goes on; `autodist stop …` ends it".
+std::string GoesOnText(const v1::JobStatus& job);
+
+// From Begin on what is typed goes to the rank, until it has ended; Enter ~. ends this process.
+// What the rank writes is the caller's to show.
+class AtRank {
+ public:
+  // SIGWINCH must be blocked in every thread. kInvalidArgument: this is no terminal.
+  static Result<std::unique_ptr<AtRank>> Begin(const v1::JobStatus& job, uint32_t rank);
+  ~AtRank();
+
+ private:
+  AtRank(const v1::JobStatus& job, uint32_t rank, std::unique_ptr<control::TerminalSession> session)
+      : job_(job), rank_(rank), session_(std::move(session)) {}
+  size_t Typed(const std::string& bytes);
+  void AwaitEnd();
+  [[noreturn]] void Leave() const;
+
+  const v1::JobStatus job_;
+  const uint32_t rank_;
+  const std::unique_ptr<control::TerminalSession> session_;
+  chief::EscapeKeys escapes_;
+  std::unique_ptr<chief::RawTerminal> raw_;
+  std::unique_ptr<chief::StdinReader> reader_;
+  std::thread end_;  // last
+};
+
+}  // namespace autodist::cli
