@@ -237,6 +237,7 @@ void Job::End(bool leave) {
 int Job::Finish(int exit_code, const std::string& refusal, Loop::Time began) {
   finishing_.exit_code = exit_code;
   finishing_.since = loop_->Now();
+  if (refusal.empty()) verdict_ = Verdict(*attempt_);
   output_.End();
   hang_.Finish();
   loop_->DrainBackground();

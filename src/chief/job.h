@@ -55,6 +55,8 @@ class Job final : private NodeWatchListener {
   // As it was told last.
   const v1::JobStatus& status() const { return journal_.published(); }
 
+  // After Run: "ended", "failed", "stopped" or "not started".
+  const std::string& verdict() const { return verdict_; }
   // After Run: whether this process can only end by _exit, as its terminal takes nothing.
   bool blocked() const { return finishing_.blocked; }
 
@@ -101,6 +103,7 @@ class Job final : private NodeWatchListener {
   Loop::Time timeout_at_ = Loop::Time::max();
   std::map<uint32_t, uint32_t> warnings_of_;  // how many, by node
   bool suspending_ = false;
+  std::string verdict_ = "not started";
 };
 
 }  // namespace autodist::chief

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "chief/attempt/exit_codes.h"
 #include "chief/loop/signal_watcher.h"
+#include "chief/on_end.h"
 #include "control/announced_job.h"
 #include "plan/plan_text.h"
 #include "process/detach.h"
@@ -35,8 +36,20 @@ std::string AttachText(const v1::LaunchPlan& plan) {
   return "";
 }
 
+// How it ended, also where it ended too early to say much of itself.
+v1::JobStatus EndOf(const Job& job, const v1::LaunchPlan& plan, const std::string& log_folder,
+                    int exit_code) {
+  v1::JobStatus status = job.status();
+  status.set_job_id(plan.job_id());
+  status.set_exit_code(exit_code);
+  status.set_log_folder(std::filesystem::absolute(log_folder));
+  if (status.world_size() == 0) status.set_world_size(plan.world_size());
+  return status;
+}
+
 int Run(const v1::LaunchPlan& plan, JobOptions options) {
   const std::string log_folder = options.log_folder;
+  const std::string on_end = options.on_end;
   const bool detached = options.detached;
   const std::string name = options.name.empty() ? "" : " (" + options.name + ")";
   // No thread may take a signal for itself; and what comes when the job is over must not change how
@@ -54,8 +67,15 @@ int Run(const v1::LaunchPlan& plan, JobOptions options) {
        {[&job](auto user) { job.UseTerminal(std::move(user)); },
         [&job](auto user, auto input) { job.Type(std::move(user), std::move(input)); },
         [&job](auto user) { job.LeaveTerminal(std::move(user)); }}});
+  const auto ended = [&](int exit_code, const std::string& refusal = "") {
+    if (on_end.empty()) return;
+    v1::JobStatus status = EndOf(job, plan, log_folder, exit_code);
+    if (!refusal.empty()) status.set_report(refusal);
+    RunOnEnd(on_end, status, job.verdict());
+  };
   if (!reachable.ok() && detached) {
     base::LogFailure(reachable);
+    ended(kExitCannotLaunch, Message(reachable));
     return kExitCannotLaunch;
   }
   if (!reachable.ok()) Log(LogLevel::kWarning, Message(reachable));
@@ -63,6 +83,7 @@ int Run(const v1::LaunchPlan& plan, JobOptions options) {
       "job " + plan.job_id() + name + ": " + plan::WhatRuns(plan) + "; logs in " + log_folder);
   const int exit_code = job.Run();
   announced.Ended(job.status());
+  ended(exit_code);
   if (job.blocked()) _exit(exit_code);
   return exit_code;
 }

@@ -67,6 +67,7 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& i
   job.detached = options.detach;
   job.own_input = OwnInputOf(options);
   job.stdin_rank = options.stdin_rank.value_or(0);
+  job.on_end = options.on_end;
   job.plan_attempt = [input, port = options.program.program.master_port](
                          const std::vector<std::string>& members, uint32_t attempt) {
     return chief::PlanAttempt(input, port, members, attempt);
@@ -152,6 +153,7 @@ Examples:
   autodist run --spec cluster.yaml --sync -- ./train          nodes without this folder
   autodist run --spec cluster.yaml --detach --name sweep-3 -- ./train
   autodist run --spec cluster.yaml --stdin-rank 0 -- python -m pdb train.py
+  autodist run --spec cluster.yaml --detach --on-end 'mail -s "$AUTODIST_JOB_ID $AUTODIST_VERDICT" me' -- ./train
   autodist run --spec cluster.yaml --max-restarts 3 -- ./train
   autodist run --spec cluster.yaml --min-nodes 3 -- ./train   go on without lost nodes
   autodist run --spec cluster.yaml --hang-timeout 600 -- ./train

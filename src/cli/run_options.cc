@@ -80,6 +80,12 @@ void AddOutputOptions(CLI::App& app, RunOptions& options) {
       ->check(WholeNumber(0, kMostRanks))
       ->type_name("R")
       ->group(group::kOutput);
+  app.add_option("--on-end", options.on_end,
+                 "What sh is to do on this machine when the job is over, or could not be started; "
+                 "how it ended is in AUTODIST_VERDICT, AUTODIST_EXIT_CODE, AUTODIST_CAUSE, ...")
+      ->check(NotEmpty())
+      ->type_name("COMMAND")
+      ->group(group::kOutput);
   app.add_option("--nccl-debug", options.nccl_debug,
                  "What NCCL logs in every rank: VERSION, WARN, INFO or TRACE; the last two go to "
                  "the ranks' stderr")

@@ -37,6 +37,7 @@ struct RunOptions {
   bool sync = false;
   bool detach = false;
   std::optional<uint32_t> stdin_rank;
+  std::string on_end;
   bool dry_run = false;
   bool json = false;
   bool show_values = false;

@@ -179,16 +179,23 @@ std::string EndReport(const Attempt& attempt, const std::vector<std::string>& te
   return text;
 }
 
-std::string LastLine(const Attempt& last, int exit_code, std::chrono::milliseconds elapsed) {
+std::string Verdict(const Attempt& last) {
   const auto& cause = last.state().cause();
+  if (!cause) return "ended";
+  return cause->kind == Cause::Kind::kInterrupted || cause->kind == Cause::Kind::kTimedOut
+             ? "stopped"
+             : "failed";
+}
+
+std::string LastLine(const Attempt& last, int exit_code, std::chrono::milliseconds elapsed) {
+  const std::string verdict = Verdict(last);
   const std::string time = base::Elapsed(elapsed);
   const std::string restarts =
       last.number() > 0 ? ", " + base::Count(last.number(), "restart") : std::string();
   const std::string job = "job " + last.plan().job_id();
-  if (!cause) return job + " finished: " + plan::WhatRuns(last.plan()) + ", " + time + restarts;
-  const bool stopped =
-      cause->kind == Cause::Kind::kInterrupted || cause->kind == Cause::Kind::kTimedOut;
-  return job + (stopped ? " was stopped" : " failed") + " after " + time + restarts +
+  if (verdict == "ended")
+    return job + " finished: " + plan::WhatRuns(last.plan()) + ", " + time + restarts;
+  return job + (verdict == "stopped" ? " was stopped" : " failed") + " after " + time + restarts +
          "; exit code " + std::to_string(exit_code);
 }
 

@@ -29,7 +29,9 @@ std::string DescribeCauseInWords(const Attempt& attempt);
 // "" if it ended well. When the attempt's logs take nothing any more.
 std::string EndReport(const Attempt& attempt, const std::vector<std::string>& terminal_warnings);
 
-// How a job that ran has ended, in a line.
+// How a job that ran has ended: "ended" well, "failed" or "stopped".
+std::string Verdict(const Attempt& last);
+// The same in a line.
 std::string LastLine(const Attempt& last, int exit_code, std::chrono::milliseconds elapsed);
 
 }  // namespace autodist::chief
