@@ -97,6 +97,18 @@ Result<std::string> ReadPartOfLine(int socket, base::Deadline deadline) {
   return text;
 }
 
+Status Upload(int socket, std::string_view content,
+              const std::function<void(uint64_t bytes)>& sent) {
+  constexpr size_t kPiece = 64 * 1024;
+  const base::Deadline deadline = base::Deadline::After(kUploadLimit);
+  for (size_t at = 0; at < content.size(); at += kPiece) {
+    sent(at);
+    AD_RETURN_IF_ERROR(base::WriteAll(socket, content.substr(at, kPiece), deadline));
+  }
+  sent(content.size());
+  return OkStatus();
+}
+
 // What the far end says after the line that the agent is gone.
 Status AgentIsGone(int socket, base::Deadline deadline) {
   std::string verdict;
@@ -146,7 +158,8 @@ AgentCommand InstallingAgentCommand(const AgentBinary& binary, const AgentSessio
 
 Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& binary,
                                   const AgentSession& session, const AgentCommand& command,
-                                  const std::stop_token& stop) {
+                                  const std::stop_token& stop,
+                                  const std::function<void(uint64_t bytes)>& sent) {
   base::UniqueFd socket = stream.TakeSocket();
   const std::stop_callback cancel(stop, [fd = socket.get()] { shutdown(fd, SHUT_RDWR); });
   const std::string ready = rpc::ReadyLine(session.nonce);
@@ -173,9 +186,8 @@ Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& 
     if (seen.ends_with(need) && !std::exchange(sent_it, true)) {
       using Clock = base::Deadline::Clock;
       const Clock::time_point began = Clock::now();
-      const Status sent =
-          base::WriteAll(socket.get(), binary.content, base::Deadline::After(kUploadLimit));
-      if (!sent.ok()) return AgentDidNotStart(stream, Annotate(sent, "sending the agent"));
+      const Status upload = Upload(socket.get(), binary.content, sent);
+      if (!upload.ok()) return AgentDidNotStart(stream, Annotate(upload, "sending the agent"));
       // The last part is still on its way, and takes less time than what was before it.
       const Clock::time_point sent_at = Clock::now();
       deadline = base::Deadline::At(sent_at + kReadyLimit + (sent_at - began));

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -45,12 +47,14 @@ struct AgentCommand {
 AgentCommand AgentCommandAt(const std::string& path, const AgentSession& session);
 AgentCommand InstallingAgentCommand(const AgentBinary& binary, const AgentSession& session);
 
-// Reads what such a command prints until the agent is there, sending it where it is asked for.
+// Reads what such a command prints until the agent is there, sending it where it is asked for;
+// `sent`: so much of it.
 // Returns the stream's socket, from here on gRPC's. Blocks for at most a minute, five where the
 // agent has to be sent. kNotFound: the command ended without starting the agent. kAborted: the
 // agent to resume with is gone; the message is what became of it.
 Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& binary,
                                   const AgentSession& session, const AgentCommand& command,
-                                  const std::stop_token& stop);
+                                  const std::stop_token& stop,
+                                  const std::function<void(uint64_t bytes)>& sent);
 
 }  // namespace autodist::launch

@@ -10,6 +10,7 @@
 
 #include "autodist/v1/plan.pb.h"
 #include "launch/folder_sync.h"
+#include "launch/launch_progress.h"
 #include "reach/logins.h"
 
 namespace autodist::launch {
@@ -28,6 +29,8 @@ struct LaunchOptions {
   std::shared_ptr<FolderSync> sync;
   uint64_t spool_limit = uint64_t{1} << 30;  // bytes per rank
   int stop_signal = 15;                      // SIGTERM
+  // By the node's rank in the plan; null: nobody wants to know.
+  std::shared_ptr<LaunchProgress> progress;
   // Of each node's agent (rpc/bootstrap_lines.h); null: any will do, as no agent is met twice.
   std::function<std::string(uint32_t node_rank)> greeting;
 };

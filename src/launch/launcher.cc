@@ -68,6 +68,10 @@ class PlanLauncher final : public Launcher {
                                              const AgentCommand& command,
                                              const std::stop_token& stop);
 
+  void Enter(uint32_t node_rank, LaunchProgress::Step step) const {
+    if (options_.progress) options_.progress->Enter(node_rank, step);
+  }
+
   const v1::LaunchPlan& plan_;
   const LaunchOptions options_;
   const AgentBinary agent_;
@@ -119,6 +123,7 @@ LaunchedNode PlanLauncher::Launch(const v1::NodePlan& node) {
   }
   launched.link = std::move(*link);
   if (sync) {
+    Enter(node.node_rank(), LaunchProgress::Step::kSyncing);
     launched.status =
         Annotate(launched.link->Sync(*sync, stop_.get_token()), "copying the working directory");
     if (!launched.status.ok()) return launched;
@@ -130,6 +135,7 @@ LaunchedNode PlanLauncher::Launch(const v1::NodePlan& node) {
 void PlanLauncher::PrepareNode(const v1::NodePlan& node, const std::optional<v1::PmixWorld>& pmix,
                                const std::optional<v1::Examination>& examination,
                                LaunchedNode& launched, const std::stop_token& stop) {
+  Enter(launched.node_rank, LaunchProgress::Step::kPreparing);
   v1::PrepareRequest request;
   *request.mutable_node() = node;
   request.set_working_directory(plan_.working_directory());
@@ -227,8 +233,15 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::RunAgent(transport::Transport& t
                                                          const AgentSession& session,
                                                          const AgentCommand& command,
                                                          const std::stop_token& stop) {
+  Enter(session.node_rank, LaunchProgress::Step::kConnecting);
   AD_ASSIGN_OR_RETURN(std::unique_ptr<transport::Stream> stream, transport.Run(command.argv, stop));
-  AD_ASSIGN_OR_RETURN(base::UniqueFd socket, AwaitAgent(*stream, agent_, session, command, stop));
+  Enter(session.node_rank, LaunchProgress::Step::kStartingAgent);
+  const auto sent = [&](uint64_t bytes) {
+    if (!options_.progress) return;
+    options_.progress->SendingAgent(session.node_rank, bytes, agent_.content.size());
+  };
+  AD_ASSIGN_OR_RETURN(base::UniqueFd socket,
+                      AwaitAgent(*stream, agent_, session, command, stop, sent));
   base::UniqueFd line(fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
   AD_ASSIGN_OR_RETURN(auto channel, rpc::ChannelToAgent(std::move(socket)));
   return std::make_shared<GrpcLink>(std::move(stream), std::move(channel), std::move(line));

@@ -21,13 +21,53 @@ using std::chrono::milliseconds;
 constexpr uint32_t kMostMoves = 5;
 constexpr milliseconds kBrokenIsHeardLimit{1'000};
 
+// A launch that takes longer says what it waits for; again where that has changed.
+constexpr milliseconds kSilence{1'000};
+constexpr milliseconds kTellInterval{10'000};
+
 // What many nodes turn out to be, each on a thread of the launcher.
 struct Launching {
   std::vector<launch::LaunchedNode> nodes;
   size_t done = 0;
 };
 
+std::vector<std::string> AddressesOf(const v1::LaunchPlan& plan) {
+  std::vector<std::string> addresses;
+  for (const v1::NodePlan& node : plan.nodes()) addresses.push_back(node.address());
+  return addresses;
+}
+
 }  // namespace
+
+AttemptStarter::AttemptStarter(const v1::LaunchPlan& plan, const JobOptions& options, Loop& loop,
+                               const StopPolicy& stop, NodeWatch& nodes, Console& console)
+    : plan_(plan),
+      options_(options),
+      loop_(loop),
+      stop_(stop),
+      nodes_(nodes),
+      console_(console),
+      progress_(std::make_shared<launch::LaunchProgress>(AddressesOf(plan))),
+      restarts_(options.restarts) {
+  loop_.BeforeWaiting([this] { return TellWhatIsWaitedFor(); });
+}
+
+void AttemptStarter::BeginWaiting(const std::vector<uint32_t>& nodes) {
+  progress_->Begin(nodes);
+  told_.clear();
+  tell_at_ = loop_.Now() + kSilence;
+}
+
+// Returns when to be called again.
+Loop::Time AttemptStarter::TellWhatIsWaitedFor() {
+  if (loop_.Now() < tell_at_) return tell_at_;
+  const std::string what = progress_->WaitingFor();
+  tell_at_ = loop_.Now() + (what.empty() ? kSilence : kTellInterval);
+  if (what.empty() || what == told_) return tell_at_;
+  told_ = what;
+  console_.Tell(LogLevel::kInfo, "waiting for " + what);
+  return tell_at_;
+}
 
 std::unique_ptr<Attempt> AttemptStarter::MakeAttempt(uint32_t number, v1::LaunchPlan plan,
                                                      const std::vector<uint32_t>& nodes) {
@@ -54,6 +94,7 @@ std::variant<std::unique_ptr<Attempt>, NotStarted> AttemptStarter::Start(uint32_
     std::unique_ptr<Attempt> attempt = *std::move(planned);
     const bool first = !launcher_;
     const auto prepared = first ? LaunchNodes(*attempt) : PrepareNodes(*attempt);
+    tell_at_ = Loop::Time::max();
     if (stop_.requested()) return Interrupted();
     if (!prepared.ok() && first) {
       return NotStarted{kExitCannotLaunch, base::FailureText(prepared.status())};
@@ -139,13 +180,16 @@ Result<AttemptStarter::Nodes> AttemptStarter::LaunchNodes(const Attempt& attempt
     options.examination = preflight->examination();
   }
   options.pmix = attempt.pmix();
+  options.progress = progress_;
   options.greeting = [this](uint32_t node) { return nodes_.node(node).Greeting(); };
   AD_ASSIGN_OR_RETURN(launcher_, options_.make_launcher(plan_, std::move(options)));
   const auto launching = std::make_shared<Launching>();
   launching->nodes.resize(nodes_.size());
+  BeginWaiting(attempt.nodes());
   launcher_->Start([this, launching](launch::LaunchedNode node) {
     loop_.Post([this, launching, node = std::move(node)] {
       ++launching->done;
+      progress_->Enter(node.node_rank, launch::LaunchProgress::Step::kReady);
       launching->nodes[node.node_rank] = node;
       if (node.link) nodes_.Add(node.node_rank, node.link);
     });
@@ -191,12 +235,14 @@ Result<AttemptStarter::Nodes> AttemptStarter::PrepareNodes(const Attempt& attemp
   nodes_.Prepare(members);
   const auto launching = std::make_shared<Launching>();
   launching->nodes.resize(members.size());
+  BeginWaiting(members);
   for (uint32_t i = 0; i < members.size(); ++i) {
     launcher_->Prepare(members[i], attempt.member_plan(i), attempt.pmix(),
                        nodes_.node(members[i]).link(),
-                       [this, i, launching](launch::LaunchedNode node) {
+                       [this, i, member = members[i], launching](launch::LaunchedNode node) {
                          node.node_rank = i;
-                         loop_.Post([launching, node = std::move(node)] {
+                         loop_.Post([this, member, launching, node = std::move(node)] {
+                           progress_->Enter(member, launch::LaunchProgress::Step::kReady);
                            launching->nodes[node.node_rank] = node;
                            ++launching->done;
                          });

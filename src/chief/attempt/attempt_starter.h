@@ -38,14 +38,7 @@ class AttemptStarter {
  public:
   // What is given must outlive the starter.
   AttemptStarter(const v1::LaunchPlan& plan, const JobOptions& options, Loop& loop,
-                 const StopPolicy& stop, NodeWatch& nodes, Console& console)
-      : plan_(plan),
-        options_(options),
-        loop_(loop),
-        stop_(stop),
-        nodes_(nodes),
-        console_(console),
-        restarts_(options.restarts) {}
+                 const StopPolicy& stop, NodeWatch& nodes, Console& console);
 
   // Makes an attempt ready whose ranks may start: its members are prepared and connected, its ports
   // are free and its log files are open.
@@ -73,6 +66,8 @@ class AttemptStarter {
   Result<std::unique_ptr<Attempt>> PlanAttempt(uint32_t number);
   Result<Nodes> LaunchNodes(const Attempt& attempt);
   Result<Nodes> PrepareNodes(const Attempt& attempt);
+  void BeginWaiting(const std::vector<uint32_t>& nodes);
+  Loop::Time TellWhatIsWaitedFor();
   void TellWarnings(const Attempt& attempt, const Nodes& nodes);
   bool CanMovePorts(const std::vector<TakenPort>& taken) const;
   Status PortsAreTaken(const std::vector<TakenPort>& taken) const;
@@ -92,6 +87,9 @@ class AttemptStarter {
   const StopPolicy& stop_;
   NodeWatch& nodes_;
   Console& console_;
+  const std::shared_ptr<launch::LaunchProgress> progress_;
+  std::string told_;  // of what is waited for
+  Loop::Time tell_at_ = Loop::Time::max();
   std::unique_ptr<launch::Launcher> launcher_;
   RestartPolicy restarts_;
   uint32_t races_lost_ = 0;  // for ports, between choosing and opening them

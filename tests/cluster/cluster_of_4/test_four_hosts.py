@@ -116,6 +116,23 @@ def test_a_failing_activation_names_the_node_and_shows_its_stderr(autodist, spec
     assert "/none: No such file or directory" in outcome.err
 
 
+def test_a_launch_that_takes_long_says_what_it_waits_for(autodist, spec):
+    bashrc = SHARED / "host3" / "bashrc"
+    bashrc.write_text("sleep 1.5\n")
+    try:
+        outcome = autodist("run", "--spec", SPEC, "--", "true")
+    finally:
+        bashrc.write_text("")
+    assert outcome.code == 0, outcome.err
+    waits = [line for line in outcome.err.splitlines() if "waiting for" in line]
+    assert len(waits) == 1 and f"{address(3)} (starting the agent)" in waits[0], waits
+
+    slow = spec(("    username: root\n", "    username: root\n    python_venv: 'sleep 1.5'\n"))
+    outcome = autodist("run", "--spec", slow, "--", "true")
+    assert outcome.code == 0, outcome.err
+    assert "(preparing the ranks' environment)" in outcome.err
+
+
 def test_a_bashrc_changes_nothing(autodist):
     bashrc = SHARED / "host3" / "bashrc"  # what host 3 has as ~/.bashrc
     bashrc.write_text("echo noise; echo noise >&2; export FROM_RC=1 PATH=/rc:$PATH; cd /; sleep 0.5\n")

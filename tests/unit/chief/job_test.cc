@@ -51,6 +51,30 @@ TEST_F(JobTest, CtrlCWhileANodeIsBeingLaunchedEndsTheLaunch) {
   EXPECT_THAT(messages_, HasSubstr("interrupted before anything was started"));
 }
 
+TEST_F(JobTest, ALaunchThatTakesLongSaysOnceWhatItWaitsFor) {
+  nodes_[1].launch_hangs = true;
+  Signal(seconds(25));
+  EXPECT_EQ(Run(), 130);
+  EXPECT_THAT(messages_, HasSubstr("autodist: waiting for 10.0.0.2\n"));
+  EXPECT_EQ(messages_.find("waiting for"), messages_.rfind("waiting for"));
+}
+
+TEST_F(JobTest, ALaunchThatTakesLessThanASecondSaysNothing) {
+  nodes_[1].launch_hangs = true;
+  Signal(milliseconds(990));
+  EXPECT_EQ(Run(), 130);
+  EXPECT_THAT(messages_, Not(HasSubstr("waiting for")));
+}
+
+TEST_F(JobTest, ARestartThatTakesLongSaysWhatItWaitsForToo) {
+  options_.restarts.max_restarts = 1;
+  nodes_[1].prepare_hangs = true;
+  loop_.After(seconds(5), [this] { nodes_[1].Exit(3, 7); });
+  Signal(seconds(8));
+  EXPECT_EQ(Run(), 7);
+  EXPECT_THAT(messages_, HasSubstr("autodist: waiting for 10.0.0.2\n"));
+}
+
 TEST_F(JobTest, CtrlCTwiceWhileLaunchingWithASilentAgentKills) {
   nodes_[1].launch_hangs = true;
   loop_.After(seconds(1), [this] { nodes_[0].silent = true; });

@@ -1,0 +1,76 @@
+#include "launch/launch_progress.h"
+
+#include <algorithm>
+
+#include "base/quantity.h"
+
+namespace autodist::launch {
+
+LaunchProgress::LaunchProgress(const std::vector<std::string>& addresses) {
+  for (const std::string& address : addresses) nodes_.push_back({address});
+}
+
+void LaunchProgress::Begin(const std::vector<uint32_t>& nodes) {
+  const std::lock_guard lock(mutex_);
+  for (Node& node : nodes_) node.step = Step::kReady;
+  for (const uint32_t node : nodes) nodes_[node].step = Step::kWaiting;
+  syncs_ = false;
+}
+
+void LaunchProgress::Enter(uint32_t node, Step step) {
+  const std::lock_guard lock(mutex_);
+  nodes_[node].step = step;
+  syncs_ = syncs_ || step == Step::kSyncing;
+}
+
+void LaunchProgress::SendingAgent(uint32_t node, uint64_t sent, uint64_t total) {
+  const std::lock_guard lock(mutex_);
+  nodes_[node].step = Step::kSendingAgent;
+  nodes_[node].sent = sent;
+  nodes_[node].total = total;
+}
+
+std::string LaunchProgress::Describe(const Node& node) {
+  switch (node.step) {
+    case Step::kConnecting:
+      return node.address + " (connecting)";
+    case Step::kStartingAgent:
+      return node.address + " (starting the agent)";
+    case Step::kSendingAgent:
+      return node.address + " (sending the agent, " + base::Bytes(node.sent) + " of " +
+             base::Bytes(node.total) + ")";
+    case Step::kPreparing:
+      return node.address + " (preparing the ranks' environment)";
+    case Step::kWaiting:
+    case Step::kSyncing:
+    case Step::kReady:
+      break;
+  }
+  return node.address;
+}
+
+std::string LaunchProgress::WaitingFor() const {
+  constexpr size_t kMostShown = 3;
+  const std::lock_guard lock(mutex_);
+  if (syncs_ &&
+      std::ranges::any_of(nodes_, [](const Node& node) { return node.step < Step::kPreparing; })) {
+    return "";
+  }
+  std::vector<const Node*> waiting;
+  for (const Node& node : nodes_) {
+    if (node.step != Step::kReady) waiting.push_back(&node);
+  }
+  // Those whose turn has not come are waited for because of the others.
+  std::ranges::stable_partition(waiting,
+                                [](const Node* node) { return node->step != Step::kWaiting; });
+  const size_t shown = waiting.size() > kMostShown ? kMostShown - 1 : waiting.size();
+  std::string text;
+  for (size_t i = 0; i < shown; ++i) {
+    const bool last = i + 1 == waiting.size();
+    text += (i == 0 ? "" : last ? " and " : ", ") + Describe(*waiting[i]);
+  }
+  if (shown < waiting.size()) text += " and " + base::Count(waiting.size() - shown, "other");
+  return text;
+}
+
+}  // namespace autodist::launch

@@ -1,0 +1,57 @@
+#include "launch/launch_progress.h"
+
+#include <gtest/gtest.h>
+
+namespace autodist::launch {
+namespace {
+
+using Step = LaunchProgress::Step;
+
+class LaunchProgressTest : public testing::Test {
+ protected:
+  LaunchProgress progress_{{"a", "b", "c", "d", "e"}};
+};
+
+TEST_F(LaunchProgressTest, NothingIsWaitedForBeforeItBegins) {
+  EXPECT_EQ(progress_.WaitingFor(), "");
+}
+
+TEST_F(LaunchProgressTest, NodesAreNamedWithWhatTheyAreDoing) {
+  progress_.Begin({1, 2, 3});
+  EXPECT_EQ(progress_.WaitingFor(), "b, c and d");
+  progress_.Enter(1, Step::kConnecting);
+  progress_.Enter(2, Step::kStartingAgent);
+  progress_.Enter(3, Step::kReady);
+  EXPECT_EQ(progress_.WaitingFor(), "b (connecting) and c (starting the agent)");
+  progress_.SendingAgent(2, 4'100'000, 11'500'000);
+  progress_.Enter(1, Step::kReady);
+  EXPECT_EQ(progress_.WaitingFor(), "c (sending the agent, 4.1 MB of 12 MB)");
+  progress_.Enter(2, Step::kPreparing);
+  EXPECT_EQ(progress_.WaitingFor(), "c (preparing the ranks' environment)");
+  progress_.Enter(2, Step::kReady);
+  EXPECT_EQ(progress_.WaitingFor(), "");
+}
+
+TEST_F(LaunchProgressTest, OfManyThoseThatHaveBegunAreNamed) {
+  progress_.Begin({0, 1, 2, 3, 4});
+  progress_.Enter(3, Step::kConnecting);
+  progress_.Enter(4, Step::kConnecting);
+  EXPECT_EQ(progress_.WaitingFor(), "d (connecting), e (connecting) and 3 others");
+}
+
+TEST_F(LaunchProgressTest, WhileFilesAreSyncedThePersonSeesTheProgressOfThat) {
+  progress_.Begin({0, 1});
+  progress_.Enter(0, Step::kSyncing);
+  progress_.Enter(1, Step::kConnecting);
+  EXPECT_EQ(progress_.WaitingFor(), "");
+  progress_.Enter(0, Step::kPreparing);
+  EXPECT_EQ(progress_.WaitingFor(), "");
+  progress_.Enter(1, Step::kPreparing);
+  EXPECT_EQ(progress_.WaitingFor(),
+            "a (preparing the ranks' environment) and b (preparing the ranks' environment)");
+  progress_.Begin({1});
+  EXPECT_EQ(progress_.WaitingFor(), "b");
+}
+
+}  // namespace
+}  // namespace autodist::launch
