@@ -160,7 +160,7 @@ class JobServer::Service final : public v1::JobService::CallbackService {
         return true;
       }
     }
-    call->Refuse(kHasEnded);
+    call->Refuse(has_ended_);
     return false;
   }
   void CallIsDone() {
@@ -184,7 +184,7 @@ class JobServer::Service final : public v1::JobService::CallbackService {
     }
     for (WaitingCall* call : calls) call->Answer(job, status);
     for (const auto& weak : unanswered) {
-      if (const auto call = weak.lock()) call->Refuse(kHasEnded);
+      if (const auto call = weak.lock()) call->Refuse(has_ended_);
     }
   }
 
@@ -195,13 +195,13 @@ class JobServer::Service final : public v1::JobService::CallbackService {
     }
     {
       const std::lock_guard lock(mutex_);
-      if (ended_) return kHasEnded;
+      if (ended_) return has_ended_;
     }
     requests_.signal(signal);
     return grpc::Status::OK;
   }
 
-  const grpc::Status kHasEnded{grpc::StatusCode::FAILED_PRECONDITION, "the job has ended"};
+  const grpc::Status has_ended_{grpc::StatusCode::FAILED_PRECONDITION, "the job has ended"};
   const JobRequests requests_;
   std::mutex mutex_;
   // Guarded by mutex_.

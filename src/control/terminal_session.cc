@@ -20,7 +20,7 @@ constexpr std::chrono::seconds kTakenLimit{5};
 
 class TerminalSession::Call {
  public:
-  explicit Call(std::shared_ptr<grpc::Channel> channel)
+  explicit Call(const std::shared_ptr<grpc::Channel>& channel)
       : stub_(v1::JobService::NewStub(channel)), stream_(stub_->UseTerminal(&context_)) {}
 
   // Cancelled at the limit, which only the first answer has.
@@ -63,8 +63,8 @@ void TerminalSession::Leave() { call_->Cancel(); }
 Result<std::unique_ptr<TerminalSession>> TerminalSession::Open(const std::string& job_id,
                                                                const v1::TerminalInput& first) {
   AD_ASSIGN_OR_RETURN(base::UniqueFd socket, ConnectTo(job_id));
-  AD_ASSIGN_OR_RETURN(auto channel, rpc::ChannelOver(std::move(socket)));
-  auto call = std::make_unique<Call>(std::move(channel));
+  AD_ASSIGN_OR_RETURN(const auto channel, rpc::ChannelOver(std::move(socket)));
+  auto call = std::make_unique<Call>(channel);
   call->Write(first);
   if (!call->ReadWithin(kTakenLimit)) {
     const Status why = call->AwaitEnd();

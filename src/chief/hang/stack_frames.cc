@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <iterator>
 #include <utility>
 
 namespace autodist::chief {
@@ -9,7 +11,7 @@ namespace {
 
 using Language = ThreadStack::Language;
 
-constexpr size_t npos = std::string_view::npos;
+constexpr size_t kNowhere = std::string_view::npos;
 
 template <size_t kCount>
 bool IsOne(const std::array<std::string_view, kCount>& of, std::string_view text) {
@@ -92,15 +94,15 @@ std::string_view WithoutUnderscores(std::string_view name) {
 // "": it is none of it.
 std::string InStandardLibrary(const std::string& file) {
   size_t found = file.rfind("/lib/python3");
-  if (found == npos) found = file.rfind("/lib64/python3");
-  if (found == npos) return "";
+  if (found == kNowhere) found = file.rfind("/lib64/python3");
+  if (found == kNowhere) return "";
   const size_t folder = file.find('/', file.find("/python3", found) + 1);
-  return folder == npos ? "" : file.substr(folder + 1);
+  return folder == kNowhere ? "" : file.substr(folder + 1);
 }
 
 std::string InPackages(const std::string& file) {
   for (const std::string_view packages : kPackages) {
-    if (const size_t found = file.rfind(packages); found != npos) {
+    if (const size_t found = file.rfind(packages); found != kNowhere) {
       return file.substr(found + packages.size());
     }
   }
@@ -131,9 +133,9 @@ StackFrame PythonFrame(std::string_view line) {
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
   const size_t place = line.rfind(" (");
   StackFrame frame{std::string(line.substr(0, place)), "", ""};
-  if (place == npos || !line.ends_with(')')) return frame;
+  if (place == kNowhere || !line.ends_with(')')) return frame;
   frame.file = line.substr(place + 2, line.size() - place - 3);
-  if (const size_t colon = frame.file.rfind(':'); colon != npos) {
+  if (const size_t colon = frame.file.rfind(':'); colon != kNowhere) {
     frame.line = frame.file.substr(colon + 1);
     frame.file.resize(colon);
   }
@@ -143,7 +145,8 @@ StackFrame PythonFrame(std::string_view line) {
 // Where the arguments of a function begin: its name may have "(anonymous namespace)" in it.
 size_t Arguments(std::string_view text) {
   size_t at = text.find(" (");
-  while (at != npos && text.substr(at + 1).starts_with("(anonymous")) at = text.find(" (", at + 2);
+  while (at != kNowhere && text.substr(at + 1).starts_with("(anonymous"))
+    at = text.find(" (", at + 2);
   return at;
 }
 
@@ -153,21 +156,21 @@ StackFrame NativeFrame(std::string_view line) {
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
   if (line.starts_with("0x")) {
     const size_t in = line.find(" in ");
-    line.remove_prefix(in == npos ? line.size() : in + 4);
+    line.remove_prefix(in == kNowhere ? line.size() : in + 4);
   }
   const size_t arguments = Arguments(line);
   StackFrame frame{std::string(line.substr(0, arguments)), "", ""};
-  if (arguments == npos) return frame;
+  if (arguments == kNowhere) return frame;
   const size_t at = line.rfind(") at ");
   const size_t from = line.rfind(") from ");
-  if (at != npos) {
+  if (at != kNowhere) {
     frame.file = line.substr(at + 5);
-    if (const size_t colon = frame.file.rfind(':'); colon != npos) {
+    if (const size_t colon = frame.file.rfind(':'); colon != kNowhere) {
       frame.line = frame.file.substr(colon + 1);
       frame.file.resize(colon);
     }
-  } else if (from != npos) {
-    frame.file = line.substr(line.rfind('/') == npos ? from + 7 : line.rfind('/') + 1);
+  } else if (from != kNowhere) {
+    frame.file = line.substr(line.rfind('/') == kNowhere ? from + 7 : line.rfind('/') + 1);
   }
   return frame;
 }
@@ -181,7 +184,7 @@ size_t MainThreadAt(const std::vector<std::string_view>& lines, Language languag
     if (!BeginsThread(lines[i])) continue;
     first = std::min(first, i);
     const bool is_main = language == Language::kPython
-                             ? lines[i].find("\"MainThread\"") != npos
+                             ? lines[i].find("\"MainThread\"") != kNowhere
                              : lines[i].starts_with("Thread 1 ");  // the others come before it
     if (is_main) return i;
   }
@@ -212,8 +215,8 @@ bool ThreadStack::AwaitsProcess() const {
       return IsOne(kAwaitingFunctions, WithoutUnderscores(frame.function)) ||
              frame.function.ends_with("wait4");
     };
-    return std::any_of(frames.begin(), frames.begin() + std::min<ptrdiff_t>(2, std::ssize(frames)),
-                       awaits);
+    return std::any_of(frames.begin(),
+                       frames.begin() + std::min<std::ptrdiff_t>(2, std::ssize(frames)), awaits);
   }
   // A sleep between two looks is no frame of its own.
   const std::string package = InPackages(frames[0].file);
@@ -237,8 +240,8 @@ ThreadStack MainThread(const std::vector<std::string_view>& lines, Language lang
 
 std::string ShortFile(const std::string& file, const std::string& folder) {
   if (!folder.empty() && file.starts_with(folder + "/")) return file.substr(folder.size() + 1);
-  if (const std::string package = InPackages(file); !package.empty()) return package;
-  if (const std::string standard = InStandardLibrary(file); !standard.empty()) return standard;
+  if (std::string package = InPackages(file); !package.empty()) return package;
+  if (std::string standard = InStandardLibrary(file); !standard.empty()) return standard;
   return file;
 }
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 from hosts import SPEC, heal
-from jobs import AUTODIST, LIMIT_S, python, seconds_until
+from jobs import AUTODIST, LIMIT_S, python, seconds_until, state
 from terminals import Terminal
 
 CTRL_C = b"\x03"
@@ -130,6 +130,22 @@ def test_the_terminal_is_as_it_was(terminals, end, code):
     assert terminal.mode() == mode
 
 
+def test_the_terminal_is_the_shells_while_autodist_is_stopped(terminals):
+    terminal = terminals("run", "--spec", SPEC, "--stdin-rank", 5, "--", *python(ECHO), 5)
+    mode = terminal.mode()
+    terminal.await_next(b"size ")
+    os.kill(terminal.pid, signal.SIGTSTP)
+    seconds_until(lambda: state(terminal.pid) == "T", 20)
+    assert terminal.mode() == mode
+    os.kill(terminal.pid, signal.SIGCONT)
+    seconds_until(lambda: terminal.mode() != mode, 20)
+    terminal.type(b"again\r")
+    terminal.await_next(b"got <again>\r\n")
+    terminal.type(LEAVE)
+    terminal.read()
+    assert terminal.wait() == 130
+
+
 def test_what_is_piped_into_autodist(folder):
     # More than all there is on the way has room for; and its end.
     data = b"".join(b"line %d\n" % i for i in range(200_000))
@@ -215,6 +231,16 @@ def test_attach_is_at_the_terminal_of_a_detached_job(terminals, autodist):
     assert autodist("stop", "--now", job).code == 0
     fourth.read()
     assert fourth.wait() in (137, 143)
+
+
+def test_attach_shows_one_rank(autodist, start, folder):
+    script = 'echo of $RANK; while [ ! -e "$0" ]; do sleep 0.1; done; echo end of $RANK'
+    outcome = autodist("run", "--detach", "--spec", SPEC, "--", "sh", "-c", script, folder / "end")
+    attached = start("attach", re.search(DETACHED, outcome.err)[1], "--rank", "6")
+    assert attached.await_lines(1)[0].endswith("] of 6\n")
+    (folder / "end").touch()
+    outcome = attached.finish()
+    assert outcome.code == 0 and outcome.lines() == {6: ["end of 6"]}
 
 
 def test_autodist_run_is_at_the_terminal(terminals, autodist):

@@ -9,9 +9,11 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <ctime>
 #include <deque>
 #include <random>
 
+#include "agent/supervisor/rank_streams.h"
 #include "support/limit.h"
 #include "support/spool_files.h"
 #include "support/temp_folder.h"
@@ -295,6 +297,23 @@ TEST_F(RankOutputTest, TheEndComesAlsoWhereTheSpoolWasFull) {
     return output_->Drained();
   }));
   EXPECT_EQ(got_[Key(0, kStdout)].size(), 20'000u);
+}
+
+// A terminal is one stream, and who writes to it has another descriptor of what is read here.
+TEST_F(RankOutputTest, ATerminalWhoseRankHasEndedTakesNoTime) {
+  RankStreams terminal = *RankStreams::Open(RankStdin::kTerminal);
+  output_->Add(0, std::move(terminal.ours.out), {});
+  Write(terminal.ranks.out, "last words\n");
+  terminal.ranks = {};
+  TakeUntil(std::string_view("last words\r\n").size());
+  EXPECT_EQ((got_[{0, kStdout}]), "last words\r\n");
+  output_->Finish();
+  output_->Acknowledge(Ack({0, kStdout}, 12));
+  EXPECT_TRUE(Await([&] { return output_->Drained(); }));
+  constexpr std::chrono::milliseconds kMeasured{300};
+  const std::clock_t before = std::clock();  // of all threads
+  (void)poll(nullptr, 0, static_cast<int>(kMeasured.count()));
+  EXPECT_LT((std::clock() - before) * 1000 / CLOCKS_PER_SEC, kMeasured.count() / 3);
 }
 
 TEST_F(RankOutputTest, AnAttemptBeginsWithoutTheOutputOfTheLast) {

@@ -122,8 +122,9 @@ TEST_F(StacksTest, PySpyLooksAtAPythonAndGdbAtTheRest) {
   Start({"/usr/bin/python3", "-c",
          "import subprocess\nsubprocess.run(['sh', '-c', 'echo ready; sleep 1000; :'])"});
   const std::string text = Look();
-  EXPECT_THAT(text, HasSubstr("user-space stacks by py-spy:\n    asked: dump --full-filenames --pid " +
-                              std::to_string(pid_) + "\n"));
+  EXPECT_THAT(text,
+              HasSubstr("user-space stacks by py-spy:\n    asked: dump --full-filenames --pid " +
+                        std::to_string(pid_) + "\n"));
   EXPECT_THAT(text, ContainsRegex("user-space stacks by gdb:\n    asked: -p [0-9]+ -batch -nx -ex "
                                   "thread apply all bt\n    \\\\x1b\\[31m\n"));
   EXPECT_THAT(text, Not(HasSubstr("ended with")));
