@@ -38,14 +38,24 @@ StdinReader::~StdinReader() {
 void StdinReader::Taken(uint64_t bytes) {
   {
     const std::lock_guard lock(mutex_);
-    ahead_ -= std::min(ahead_, bytes);
+    Release(static_cast<size_t>(std::min<uint64_t>(bytes, ahead_)));
   }
   (void)!write(wake_.second.get(), "+", 1);  // a full pipe wakes it, too
 }
 
+void StdinReader::Release(size_t bytes) {
+  ahead_ -= bytes;
+  while (bytes > 0) {
+    const size_t of_first = std::min(bytes, pieces_.front());
+    bytes -= of_first;
+    pieces_.front() -= of_first;
+    if (pieces_.front() == 0) pieces_.pop_front();
+  }
+}
+
 size_t StdinReader::Room() {
   const std::lock_guard lock(mutex_);
-  return std::min(kPiece, kAhead - static_cast<size_t>(std::min<uint64_t>(ahead_, kAhead)));
+  return pieces_.size() >= kMostPieces ? 0 : std::min(kPiece, kAhead - std::min(kAhead, ahead_));
 }
 
 void StdinReader::Loop() {
@@ -74,10 +84,11 @@ void StdinReader::Loop() {
     {
       const std::lock_guard lock(mutex_);
       ahead_ += count;
+      pieces_.push_back(count);
     }
     const size_t to_be_taken = events_.bytes(std::string(piece.data(), count));
     const std::lock_guard lock(mutex_);
-    ahead_ -= std::min<uint64_t>(ahead_, count - std::min(count, to_be_taken));
+    Release(std::min(ahead_, count - std::min(count, to_be_taken)));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -20,6 +21,8 @@ class StdinReader {
  public:
   static constexpr size_t kPiece = 2 << 10;   // bytes, at most of one call of `bytes`
   static constexpr size_t kAhead = 64 << 10;  // bytes that have not been taken
+  // Each is a message, however few bytes it has.
+  static constexpr size_t kMostPieces = 256;
 
   // Called on a thread of its own.
   struct Events {
@@ -40,13 +43,16 @@ class StdinReader {
   explicit StdinReader(Events events) : events_(std::move(events)) {}
   void Loop();
   size_t Room();
+  void Release(size_t bytes);  // mutex_ held
 
   const Events events_;
   base::UniqueFd resized_;  // signalfd: SIGWINCH
   base::FdPair wake_;       // something to look at; closed: the end
   std::mutex mutex_;
-  uint64_t ahead_ = 0;  // guarded by mutex_
-  std::thread thread_;  // last
+  // Guarded by mutex_.
+  std::deque<size_t> pieces_;  // that have not been taken, by what is left of them
+  size_t ahead_ = 0;           // bytes of these
+  std::thread thread_;         // last
 };
 
 }  // namespace autodist::chief
