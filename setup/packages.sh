@@ -15,6 +15,7 @@ packages="
 [ -n "${1:-}" ] && packages="$packages
   clang libclang-rt-dev clang-format clang-tidy clang-tools
   python3-pytest python3-jsonschema python3-yaml python3-torch python3-venv git nftables pdsh
+  bash-completion zsh fish mandoc
   clustershell openmpi-bin libopenmpi-dev python3-mpi4py"
 # Horovod is compiled for Debian's torch.
 [ "${1:-}" = frameworks ] && packages="$packages

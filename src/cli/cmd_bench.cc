@@ -122,7 +122,9 @@ void AddMeasurements(CLI::App& app, BenchOptions& options) {
                  "nccl, gloo, or auto: NCCL where every node has GPUs in the spec")
       ->check(OneOf({"auto", "nccl", "gloo"}))
       ->capture_default_str();
-  app.add_option("--csv", options.csv_file, "Write the rows to this file, too")->check(NotEmpty());
+  app.add_option("--csv", options.csv_file, "Write the rows to this file, too")
+      ->check(NotEmpty())
+      ->type_name("FILE");
 }
 
 }  // namespace
@@ -133,7 +135,8 @@ Command AddBench(CLI::App& app) {
   AddMeasurements(app, options->bench);
   app.add_option("--log-dir", options->log_dir, "Where the job's folder with its logs is made")
       ->check(NotEmpty())
-      ->capture_default_str();
+      ->capture_default_str()
+      ->type_name("FOLDER");
   AddFanOut(app, options->nodes);
   AddAgent(app, options->nodes);
   app.footer(R"(

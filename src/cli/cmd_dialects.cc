@@ -1,4 +1,4 @@
-// autodist dialects [NAME]
+// autodist dialects [DIALECT]
 #include <algorithm>
 #include <cstdio>
 
@@ -59,7 +59,7 @@ int Dialects(const std::string& name) {
 
 Command AddDialects(CLI::App& app) {
   auto name = std::make_shared<std::string>();
-  app.add_option("NAME", *name, "Only this one, with example values");
+  app.add_option("DIALECT", *name, "Only this one, with example values");
   app.footer(R"(
 A dialect is the set of variables by which the programs of a framework learn who they are. Every
 program finds AUTODIST_* besides.

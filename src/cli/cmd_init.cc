@@ -167,14 +167,16 @@ Command AddInit(CLI::App& app) {
   options->hosts_option =
       app.add_option("--hosts", options->hosts, "[USER@]HOST[:N],...: N devices of each host");
   options->hostfile_option =
-      app.add_option("--hostfile", options->hostfile, "A hostfile of DeepSpeed, Open MPI or MPICH");
+      app.add_option("--hostfile", options->hostfile, "A hostfile of DeepSpeed, Open MPI or MPICH")
+          ->type_name("FILE");
   options->ssh_config_option =
       app.add_option("--ssh-config", options->pattern,
                      "The hosts in ~/.ssh/config, those whose name matches PATTERN (default: *)")
           ->expected(0, 1)
           ->type_name("[PATTERN]");
   app.add_flag("--slurm", options->slurm, "The nodes of the Slurm allocation that this runs in");
-  app.add_option("--key-file", options->login.key_file, "Private key to log in with");
+  app.add_option("--key-file", options->login.key_file, "Private key to log in with")
+      ->type_name("FILE");
   app.add_option("--user", options->login.username, "User to log in as, where a host names none");
   app.add_option("--port", options->login.port, "Port of the SSH servers")
       ->check(WholeNumber(1, 65535));
@@ -185,7 +187,8 @@ Command AddInit(CLI::App& app) {
                  "A variable of every node, in whose value $NAME is what the node has")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
-  app.add_option("--output", options->output, "Write the spec to this file; default: stdout");
+  app.add_option("--output", options->output, "Write the spec to this file; default: stdout")
+      ->type_name("FILE");
   app.add_flag("--force", options->force, "Replace the file if it exists");
   app.add_flag("--offline", options->offline, "Ask no host for its devices");
   app.footer(R"(

@@ -29,6 +29,8 @@ Command AddStacks(CLI::App& app);
 Command AddStop(CLI::App& app);
 Command AddClean(CLI::App& app);
 Command AddDialects(CLI::App& app);
+Command AddCompletion(CLI::App& app);
+Command AddMan(CLI::App& app);
 
 // Says what failed and gives the exit code back, to be returned.
 inline int Fail(const Status& status, int exit_code) {

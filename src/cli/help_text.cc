@@ -16,19 +16,6 @@ constexpr size_t kNarrowest = 60;
 constexpr size_t kWidest = 120;
 constexpr size_t kWithoutTerminal = 100;
 
-// "NAME", of "TEXT:NAME": what checks a value knows best what it is.
-std::string ValueOf(const CLI::Option& option) {
-  if (option.get_items_expected_max() == 0) return "";
-  const std::string type = option.get_type_name();
-  const std::string value = type.substr(type.rfind(':') + 1);
-  return value.empty() ? "TEXT" : value;
-}
-
-std::string DescriptionOf(const CLI::Option& option) {
-  const std::string& preset = option.get_default_str();
-  return option.get_description() + (preset.empty() ? "" : " [" + preset + "]");
-}
-
 // In lines of so many characters, where words allow it.
 std::string Wrapped(std::string_view text, size_t width, const std::string& line_break) {
   std::string lines;
@@ -49,6 +36,19 @@ std::string Wrapped(std::string_view text, size_t width, const std::string& line
 
 }  // namespace
 
+// "NAME", of "TEXT:NAME": what checks a value knows best what it is.
+std::string ValueName(const CLI::Option& option) {
+  if (option.get_items_expected_max() == 0) return "";
+  const std::string type = option.get_type_name();
+  const std::string value = type.substr(type.rfind(':') + 1);
+  return value.empty() ? "TEXT" : value;
+}
+
+std::string HelpOf(const CLI::Option& option) {
+  const std::string& preset = option.get_default_str();
+  return option.get_description() + (preset.empty() ? "" : " [" + preset + "]");
+}
+
 size_t TerminalWidth() {
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kWithoutTerminal;
@@ -67,9 +67,9 @@ std::string HelpText::Entry(const std::string& name, const std::string& text) co
 }
 
 std::string HelpText::make_option(const CLI::Option* option, bool is_positional) const {
-  const std::string value = is_positional ? "" : ValueOf(*option);
+  const std::string value = is_positional ? "" : ValueName(*option);
   return Entry(make_option_name(option, is_positional) + (value.empty() ? "" : " " + value),
-               DescriptionOf(*option));
+               HelpOf(*option));
 }
 
 std::string HelpText::make_subcommand(const CLI::App* command) const {

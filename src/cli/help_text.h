@@ -34,6 +34,11 @@ class HelpText final : public CLI::Formatter {
   const size_t width_;  // characters
 };
 
+// What stands for the value of an option; "" for a flag.
+std::string ValueName(const CLI::Option& option);
+// What the help says of it.
+std::string HelpOf(const CLI::Option& option);
+
 // Of the terminal at stdout; 100 where there is none.
 size_t TerminalWidth();
 

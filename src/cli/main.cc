@@ -66,6 +66,8 @@ int Main(const std::vector<std::string>& words) {
   add("stop", "End a job", AddStop);
   add("clean", "End what jobs have left on nodes", AddClean);
   add("dialects", "List what each framework's programs are told, and how", AddDialects);
+  add("completion", "Print a shell's completion script", AddCompletion);
+  add("man", "Print a manual page", AddMan);
   auto read = ReadCommandLine(app, words);
   if (!read.ok()) return Fail(read.status(), kExitUsage);
   line = *std::move(read);

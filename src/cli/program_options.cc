@@ -52,7 +52,7 @@ void AddProgramOptions(CLI::App& app, ProgramOptions& options) {
                  "jax, ... (`autodist dialects`); default: the launcher's, or torch")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->type_name("NAMES")
+      ->type_name("DIALECTS")
       ->group(group::kWhat);
   app.add_option("--master-port", options.program.master_port,
                  "Port of the ranks' rendezvous on the chief; default: one that is free")
@@ -65,7 +65,7 @@ void AddProgramOptions(CLI::App& app, ProgramOptions& options) {
   app.add_option("--pass-env", options.pass_env,
                  "A variable that all processes get from this environment, for secrets: its value "
                  "is never shown")
-      ->type_name("NAME")
+      ->type_name("VARIABLE")
       ->allow_extra_args(false)
       ->group(group::kEnvironment);
 }

@@ -1,0 +1,46 @@
+// The commands and options as plain values, for what is made from them: completions and man pages.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+
+namespace autodist::cli {
+
+// What can stand for an option, or as a word of its own.
+struct ValueKind {
+  enum Kind { kNone, kAny, kChoice, kDialect, kFile, kFolder, kJob, kCommand, kVariable };
+
+  Kind kind = kNone;  // kNone: a flag
+  std::string name;   // as the help shows it
+  std::vector<std::string> choices;
+  bool list = false;      // several, with commas between
+  bool optional = false;  // may be left out
+};
+
+struct OptionEntry {
+  std::vector<std::string> names;  // "-n", "--nproc-per-node"
+  std::string text;                // with the default
+  std::string group;
+  bool repeated = false;
+  ValueKind value;
+};
+
+struct CommandEntry {
+  std::string name;  // empty: autodist itself
+  std::string text;
+  std::string footer;
+  std::vector<OptionEntry> options;      // in the order of the help
+  std::vector<OptionEntry> positionals;  // each with one name
+  bool takes_program = false;
+};
+
+struct CommandTree {
+  CommandEntry program;
+  std::vector<CommandEntry> commands;  // those that the help lists
+};
+
+CommandTree TreeOf(const CLI::App& app);
+
+}  // namespace autodist::cli
