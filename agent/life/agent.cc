@@ -66,13 +66,24 @@ std::string OwnProgram() {
   return std::filesystem::read_symlink("/proc/self/exe", error).string();
 }
 
+// The agents of this user's other jobs on this host. Those of the same job have other devices.
+std::vector<OtherAgent> OthersThan(const std::string& job_id) {
+  std::vector<OtherAgent> others;
+  for (const JobFolder& folder : JobFolder::All()) {
+    if (folder.job_id() == job_id || !folder.IsOurs() || !HasGuardian(folder)) continue;
+    others.push_back({folder.job_id(), folder.devices()});
+  }
+  return others;
+}
+
 }  // namespace
 
 Status Agent::Build() {
   AD_ASSIGN_OR_RETURN(
       core_,
       AgentCore::Create(
-          {options_.folder.rank_socket(), options_.folder.files(), OwnProgram()},
+          {options_.folder.rank_socket(), options_.folder.files(), OwnProgram(),
+           options_.folder.devices(), [own = options_.folder.job_id()] { return OthersThan(own); }},
           options_.folder.pmix(),
           {[this] { life_.Renew(); }, [this](bool expected) { life_.ExpectSilence(expected); },
            [this](bool suspended) { life_.Suspend(suspended); },

@@ -64,11 +64,6 @@ void AwaitNoGuardian(const JobFolder& folder) {
   if (lock.valid()) AwaitLock(lock.get(), JobLock::kGuardian);
 }
 
-bool HasGuardian(const JobFolder& folder) {
-  const base::UniqueFd lock(open(folder.lock().c_str(), O_RDWR | O_CLOEXEC));
-  return lock.valid() && LockHolder(lock.get(), JobLock::kGuardian).has_value();
-}
-
 // So that others see that there is a chief: as long as we do. Nothing else may open the lock file.
 base::UniqueFd TakeCharge(const JobFolder& folder) {
   base::UniqueFd lock(open(folder.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));

@@ -11,6 +11,7 @@
 #include <functional>
 #include <utility>
 
+#include "agent/prepare/device_claim.h"
 #include "base/home_folder.h"
 #include "base/private_folder.h"
 #include "base/write_file.h"
@@ -124,6 +125,7 @@ void JobFolder::Remove() const {
     unlink(file.c_str());
   }
   std::error_code best_effort;
+  for (const std::string& file : FilesOfClaim(devices())) unlink(file.c_str());
   for (const std::string& folder : {pmix(), files()}) {
     std::filesystem::remove_all(folder, best_effort);
   }
@@ -181,6 +183,11 @@ std::optional<pid_t> LockHolder(int lock_file, JobLock which) {
   struct flock lock = LockOf(which);
   if (fcntl(lock_file, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return std::nullopt;
   return lock.l_pid;
+}
+
+bool HasGuardian(const JobFolder& folder) {
+  const base::UniqueFd lock(open(folder.lock().c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  return lock.valid() && LockHolder(lock.get(), JobLock::kGuardian).has_value();
 }
 
 }  // namespace autodist::agent

@@ -30,6 +30,10 @@ class JobFolder {
   std::string files() const { return path_ + "/files"; }    // a folder: what the plan gives ranks
   std::string cgroup() const { return path_ + "/cgroup"; }  // where there is one: its path
 
+  std::string devices() const { return path_ + "/devices"; }  // which of the node's the job has
+  // The part of the name that all agents of a job have.
+  std::string job_id() const { return name_.substr(0, name_.rfind('.')); }
+
   // Makes it, private to this user; /tmp is everybody's: somebody else's folder, or a link, that
   // already has the name is refused, as is a path too long for sockets.
   Status Make() const;
@@ -77,5 +81,8 @@ void ReleaseLock(int lock_file, JobLock which);
 void AwaitLock(int lock_file, JobLock which);
 // Who holds it.
 std::optional<pid_t> LockHolder(int lock_file, JobLock which);
+// Whether the guardian of the job in this folder is there. Not for a process that holds a lock of
+// it.
+bool HasGuardian(const JobFolder& folder);
 
 }  // namespace autodist::agent

@@ -89,6 +89,13 @@ void AgentService::AnswerPrepare(v1::PrepareRequest request, v1::PrepareResponse
     if (response.warnings_size() < rpc::kMostProblems) response.add_warnings(std::move(warning));
   }
   if (prepared.facts) *response.mutable_facts() = *std::move(prepared.facts);
+  // Ours first: of two that ask at the same moment, at least one sees the other. `doctor` looks.
+  if (!request.examination().thorough()) claim_.Want(request.node());
+  if (request.examination().device_users()) {
+    for (v1::OtherJob& job : claim_.OfOthers()) {
+      *response.mutable_facts()->add_other_jobs() = std::move(job);
+    }
+  }
   MakeAllowed(response);
   parts_.output.Begin(request.spool_limit());
   parts_.input.Begin();
@@ -242,6 +249,7 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
   switch (message.message_case()) {
     case v1::ChiefMessage::kStart: {
       const std::lock_guard lock(mutex_);
+      claim_.Have();
       parts_.supervisor.Start(std::exchange(prepared_.ranks, {}), stop_signal_);
       break;
     }

@@ -49,7 +49,8 @@ struct ServiceParts {
 
 class AgentService final : public v1::AgentService::CallbackService {
  public:
-  explicit AgentService(ServiceParts parts) : parts_(std::move(parts)) {}
+  explicit AgentService(ServiceParts parts)
+      : parts_(std::move(parts)), claim_(parts_.place.devices, parts_.place.other_agents) {}
 
   grpc::ServerUnaryReactor* Prepare(grpc::CallbackServerContext*, const v1::PrepareRequest*,
                                     v1::PrepareResponse*) override;
@@ -70,6 +71,7 @@ class AgentService final : public v1::AgentService::CallbackService {
   void CollectStacks();
 
   const ServiceParts parts_;
+  const DeviceClaim claim_;
 
   std::mutex session_mutex_;  // held while sessions come and go, so that they are told in order
   std::mutex mutex_;

@@ -127,7 +127,13 @@ v1::NodeFacts Examine(const v1::Examination& examination, const ExaminedNode& no
   v1::NodeFacts facts;
   AddCheapFacts(node, facts);
   std::vector<std::future<v1::NodeFacts>> answers;
-  if (examination.thorough()) answers = AskPrograms(examination, node, facts, supervisor);
+  if (examination.thorough()) {
+    answers = AskPrograms(examination, node, facts, supervisor);
+  } else if (examination.device_users() && node.has_gpus && node.rank_environment) {
+    answers.push_back(std::async(std::launch::async, [&] {
+      return GpuUsers(*node.rank_environment, node.working_directory, supervisor);
+    }));
+  }
   AddFiles(examination, node, facts);
   for (auto& answer : answers) facts.MergeFrom(answer.get());
   // Last: its reader compares it with the answer's arrival.

@@ -18,13 +18,14 @@ inline constexpr std::chrono::milliseconds kExamineLimit{3000};
 struct ExaminedNode {
   std::string working_directory;     // may be missing
   std::vector<std::string> command;  // of a rank; may be empty
+  bool has_gpus = false;             // the plan has some of it
   // Of the ranks; if there is none, what depends on it stays empty.
   std::optional<process::Environment> rank_environment;
 };
 
 // What cannot be found out stays empty, or its `problem` says why. Starts processes only for a
-// thorough examination, and then blocks for kExamineLimit and as long as they take to be killed;
-// and while the files are read, for kDigestLimit.
+// thorough examination, and for the users of GPUs, and then blocks for kExamineLimit and as long as
+// they take to be killed; and while the files are read, for kDigestLimit.
 v1::NodeFacts Examine(const v1::Examination& examination, const ExaminedNode& node,
                       Supervisor& supervisor);
 

@@ -1,5 +1,6 @@
 #include "agent/prepare/gpus.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,7 +27,7 @@ constexpr size_t kLargestVersionFile = 64 << 10;  // bytes
 // As few fields as do: nvidia-smi refuses the whole query if it does not know one of them.
 constexpr char kGpuQuery[] = "--query-gpu=index,name,uuid,memory.used";
 constexpr char kBusQuery[] = "--query-gpu=index,pci.bus_id,name";
-constexpr char kProcessQuery[] = "--query-compute-apps=gpu_uuid,pid,process_name";
+constexpr char kProcessQuery[] = "--query-compute-apps=gpu_uuid,pid,used_memory,process_name";
 
 // `count` fields of a line of CSV; the last one takes the rest, commas too. Empty if it has fewer.
 std::vector<std::string_view> Fields(std::string_view line, size_t count) {
@@ -109,15 +110,68 @@ GpusByUuid AddGpus(std::string_view printed, v1::NodeFacts& facts) {
 
 void AddProcesses(std::string_view printed, const GpusByUuid& gpus, v1::NodeFacts& facts) {
   for (const std::string_view line : base::Lines(printed)) {
-    const auto fields = Fields(line, 3);
+    const auto fields = Fields(line, 4);
     if (fields.empty()) continue;
     const auto gpu = gpus.find(fields[0]);
     const auto pid = ToNumber<int32_t>(fields[1]);
     if (gpu == gpus.end() || !pid) continue;
     v1::GpuProcess& process = *facts.mutable_gpus(gpu->second)->add_processes();
     process.set_pid(*pid);
-    process.set_name(std::string(fields[2]));
+    process.set_memory_used(ToNumber<uint64_t>(fields[2]).value_or(0) << 20);
+    process.set_name(std::string(fields[3]));
   }
+}
+
+// As its environment has it, which only its user can read; "": of none.
+std::string JobOfProcess(const std::string& proc_folder) {
+  constexpr size_t kLargestEnvironment = 4 << 20;
+  constexpr std::string_view kName = "AUTODIST_JOB_ID=";
+  const auto environment = base::ReadFile(proc_folder + "/environ", kLargestEnvironment);
+  if (!environment.ok()) return "";
+  for (const std::string_view variable : base::Split(*environment, '\0')) {
+    if (variable.starts_with(kName)) return std::string(variable.substr(kName.size()));
+  }
+  return "";
+}
+
+// Asks another program, as only that has what knows the users of this node: the agent is static.
+std::map<uid_t, std::string> UserNames(const std::set<uid_t>& users,
+                                       const process::Environment& environment,
+                                       Supervisor& supervisor) {
+  std::map<uid_t, std::string> names;
+  if (users.empty()) return names;
+  ProgramCommand getent{{"getent", "passwd"}, environment, "/"};
+  for (const uid_t user : users) {
+    getent.argv.push_back(std::to_string(user));
+    names[user] = "uid " + std::to_string(user);
+  }
+  const auto output = RunProgram(getent, kExamineLimit, supervisor);
+  if (!output.ok()) return names;
+  for (const std::string_view line : base::Lines(output->result)) {
+    const auto fields = base::Split(line, ':');  // name, password, uid, ...
+    const auto user = fields.size() > 2 ? ToNumber<uid_t>(fields[2]) : std::nullopt;
+    if (user && names.contains(*user)) names[*user] = fields[0];
+  }
+  return names;
+}
+
+// Where a process cannot be seen from here, in another container say, nothing is known of it.
+void AddOwners(const process::Environment& environment, Supervisor& supervisor,
+               v1::NodeFacts& facts) {
+  std::map<v1::GpuProcess*, uid_t> owners;
+  std::set<uid_t> users;
+  for (v1::GpuFact& gpu : *facts.mutable_gpus()) {
+    for (v1::GpuProcess& process : *gpu.mutable_processes()) {
+      const std::string folder = "/proc/" + std::to_string(process.pid());
+      struct stat info;
+      if (stat(folder.c_str(), &info) != 0) continue;
+      owners[&process] = info.st_uid;
+      users.insert(info.st_uid);
+      process.set_job_id(JobOfProcess(folder));
+    }
+  }
+  const std::map<uid_t, std::string> names = UserNames(users, environment, supervisor);
+  for (const auto& [process, user] : owners) process->set_user(names.at(user));
 }
 
 }  // namespace
@@ -136,6 +190,26 @@ std::string DriverVersion(const std::string& driver_folder) {
   return "";
 }
 
+v1::NodeFacts GpuUsers(const process::Environment& environment,
+                       const std::string& working_directory, Supervisor& supervisor) {
+  v1::NodeFacts facts;
+  const auto program = FindNvidiaSmi(environment, working_directory);
+  if (!program.ok()) return facts;
+  const auto ask = [&](const char* query) {
+    return Ask({*program, query, "--format=csv,noheader,nounits"}, environment, supervisor);
+  };
+  auto processes = std::async(std::launch::async, ask, kProcessQuery);
+  const Result<std::string> gpus = ask(kGpuQuery);
+  if (!gpus.ok()) {
+    facts.set_gpu_error(Message(gpus.status()));
+    return facts;
+  }
+  const GpusByUuid by_uuid = AddGpus(*gpus, facts);
+  if (const auto printed = processes.get(); printed.ok()) AddProcesses(*printed, by_uuid, facts);
+  AddOwners(environment, supervisor, facts);
+  return facts;
+}
+
 v1::NodeFacts GpuFacts(const process::Environment& environment,
                        const std::string& working_directory, Supervisor& supervisor,
                        const std::string& driver_folder) {
@@ -147,20 +221,9 @@ v1::NodeFacts GpuFacts(const process::Environment& environment,
     }
     return facts;
   }
-  const auto ask = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), *program);
-    return Ask(std::move(arguments), environment, supervisor);
-  };
-  auto processes = std::async(std::launch::async, ask,
-                              std::vector<std::string>{kProcessQuery, "--format=csv,noheader"});
-  auto overview = std::async(std::launch::async, ask, std::vector<std::string>{});
-  const Result<std::string> gpus = ask({kGpuQuery, "--format=csv,noheader,nounits"});
-  if (gpus.ok()) {
-    const GpusByUuid by_uuid = AddGpus(*gpus, facts);
-    if (const auto printed = processes.get(); printed.ok()) AddProcesses(*printed, by_uuid, facts);
-  } else {
-    facts.set_gpu_error(Message(gpus.status()));
-  }
+  auto overview =
+      std::async(std::launch::async, [&] { return Ask({*program}, environment, supervisor); });
+  facts = GpuUsers(environment, working_directory, supervisor);
   if (const auto printed = overview.get(); printed.ok()) {
     // The labels of drivers since 610 come second.
     facts.set_cuda_version(OneOf(VersionAfter(*printed, "CUDA Version: "),

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <future>
 #include <optional>
 #include <set>
 
@@ -102,13 +103,19 @@ RankCommand MakeRank(const v1::RankPlan& rank, const std::string& directory,
   return command;
 }
 
+bool HasGpus(const v1::NodePlan& node) {
+  return std::ranges::any_of(node.devices(), [](const v1::Device& device) {
+    return device.kind() == v1::DEVICE_KIND_GPU;
+  });
+}
+
 // Ranks run without it, too.
 void SetAffinityIfWanted(const v1::NodePlan& node, const Environment& environment,
                          Supervisor& supervisor, PreparedNode& prepared) {
-  const bool has_gpus = std::ranges::any_of(node.ranks(), [](const v1::RankPlan& rank) {
+  const bool on_gpus = std::ranges::any_of(node.ranks(), [](const v1::RankPlan& rank) {
     return rank.device().kind() == v1::DEVICE_KIND_GPU;
   });
-  if (!has_gpus || !node.gpu_affinity()) return;
+  if (!on_gpus || !node.gpu_affinity()) return;
   const auto topology = Topology::OfThisNode();
   const Status set = topology.ok()
                          ? SetAffinity(node, *topology, environment, supervisor, prepared.ranks)
@@ -162,18 +169,25 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
     for (const v1::RankPlan& rank : node.ranks()) {
       prepared.ranks.push_back(MakeRank(rank, directory, agent.program, *environment));
     }
-    SetAffinityIfWanted(node, *environment, supervisor, prepared);
   }
   if (environment.ok()) prepared.environment = *environment;
+  // Beside the examination, as both may have to ask nvidia-smi, which is slow.
+  std::future<void> affinity;
+  if (prepared.problems.empty()) {
+    affinity = std::async(std::launch::async,
+                          [&] { SetAffinityIfWanted(node, *environment, supervisor, prepared); });
+  }
   if (request.has_examination()) {
     ExaminedNode examined;
     examined.working_directory = directory;
+    examined.has_gpus = HasGpus(node);
     examined.rank_environment = prepared.environment;
     if (node.ranks_size() > 0) {
       examined.command.assign(node.ranks(0).argv().begin(), node.ranks(0).argv().end());
     }
     prepared.facts = Examine(request.examination(), examined, supervisor);
   }
+  if (affinity.valid()) affinity.get();
   return prepared;
 }
 

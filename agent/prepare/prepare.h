@@ -1,10 +1,12 @@
 // Makes a node ready for its ranks: working directory, environment, files, program. Starts no rank.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "agent/prepare/device_claim.h"
 #include "agent/supervisor/supervisor.h"
 #include "autodist/v1/agent.pb.h"
 #include "process/environment.h"
@@ -24,6 +26,9 @@ struct AgentPlace {
   std::string rank_socket;
   std::string files;    // folder for the plan's files; made, private to the user, if there are any
   std::string program;  // the agent's own, absolute
+  // What other jobs' agents are told, and what they tell (device_claim.h).
+  std::string devices = {};
+  std::function<std::vector<OtherAgent>()> other_agents = {};
 };
 
 // With the remedy of `why`, or `otherwise` where that has none.

@@ -1,4 +1,5 @@
-// Exponential back-off with jitter: how long to wait between tries to reach a node. Pure logic.
+// Exponential back-off with jitter: how long to wait between tries, to reach a node say. Pure
+// logic.
 #pragma once
 
 #include <algorithm>
@@ -14,17 +15,20 @@ class Backoff {
   static constexpr std::chrono::milliseconds kFirst{200};
   static constexpr std::chrono::milliseconds kLongest{1'600};
 
-  explicit Backoff(uint64_t seed = std::random_device()()) : random_(seed) {}
+  explicit Backoff(uint64_t seed = std::random_device()(),
+                   std::chrono::milliseconds longest = kLongest)
+      : random_(seed), longest_(longest) {}
 
   std::chrono::milliseconds Next() {
     const double jitter = std::uniform_real_distribution<>(0.5, 1.5)(random_);
     const auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(wait_ * jitter);
-    wait_ = std::min(wait_ * 2, kLongest);
+    wait_ = std::min(wait_ * 2, longest_);
     return wait;
   }
 
  private:
   std::mt19937_64 random_;
+  std::chrono::milliseconds longest_;
   std::chrono::milliseconds wait_ = kFirst;
 };
 

@@ -63,6 +63,9 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& i
   job.timeout = ToMilliseconds(options.timeout_s);
   job.hang_timeout = ToMilliseconds(options.hang_timeout_s);
   job.on_hang = options.on_hang == "warn" ? chief::OnHang::kWarn : chief::OnHang::kStop;
+  if (options.on_busy == "warn") job.on_busy = chief::OnBusy::kWarn;
+  if (options.on_busy == "refuse") job.on_busy = chief::OnBusy::kRefuse;
+  if (options.on_busy == "wait") job.on_busy = chief::OnBusy::kWait;
   job.fixed_port = options.program.program.master_port;
   job.detached = options.detach;
   job.own_input = OwnInputOf(options);
@@ -87,6 +90,9 @@ int Run(const RunOptions& options) {
   if (options.json && !options.dry_run) return WrongUsage("--json goes with --dry-run");
   if (options.show_values && !options.dry_run) {
     return WrongUsage("--show-values goes with --dry-run");
+  }
+  if (options.no_preflight && !options.on_busy.empty()) {
+    return WrongUsage("--on-busy has to look at the nodes first, but there is --no-preflight");
   }
   const auto spec = SpecOf(options.nodes);
   if (!spec) return kExitUsage;
@@ -157,6 +163,7 @@ Examples:
   autodist run --spec cluster.yaml --max-restarts 3 -- ./train
   autodist run --spec cluster.yaml --min-nodes 3 -- ./train   go on without lost nodes
   autodist run --spec cluster.yaml --hang-timeout 600 -- ./train
+  autodist run --spec cluster.yaml --on-busy wait -- ./train  start once the GPUs are free
   autodist run --spec cluster.yaml --nccl-debug INFO -- python train.py
   autodist run --spec cluster.yaml --env OMP_NUM_THREADS=8 --pass-env WANDB_API_KEY -- ./train
   autodist run --spec cluster.yaml --dry-run --json -- ./train

@@ -123,6 +123,12 @@ void AddExpertOptions(CLI::App& app, RunOptions& options) {
 
 void AddRunOptions(CLI::App& app, RunOptions& options) {
   AddNodes(app, options.nodes);
+  app.add_option(
+         "--on-busy", options.on_busy,
+         "Where another job or another user has the devices: warn, refuse to start, or wait "
+         "until they are free. GPUs, and CPUs of your other jobs; default: warn, of GPUs")
+      ->check(OneOf({"warn", "refuse", "wait"}))
+      ->group(group::kWhere);
   AddProgramOptions(app, options.program);
   AddFailureOptions(app, options);
   AddOutputOptions(app, options);

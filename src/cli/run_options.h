@@ -27,6 +27,7 @@ struct RunOptions {
   double timeout_s = 0;
   double hang_timeout_s = 0;
   std::string on_hang = "stop";
+  std::string on_busy;
   std::string stop_signal = "TERM";
   uint64_t spool = launch::LaunchOptions().spool_limit;
   uint32_t max_restarts = 0;

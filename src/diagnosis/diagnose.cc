@@ -132,12 +132,18 @@ v1::Diagnosis DiagnoseLaunch(const Evidence& evidence) {
   return findings.Take();
 }
 
+v1::Diagnosis DiagnoseDevices(const Evidence& evidence) {
+  Findings findings(evidence);
+  CheckDeviceUsers(evidence, findings);
+  return findings.Take();
+}
+
 v1::Diagnosis Diagnose(const Evidence& evidence) {
   Findings findings(evidence);
   for (const auto check :
        {CheckLogins, CheckAddresses, CheckPrepared, CheckFiles, CheckActivations, CheckPrograms,
-        CheckPythons, CheckGpus, CheckDrivers, CheckNetwork, CheckHostNames, CheckClocks,
-        CheckDisks, CheckLimits, CheckShared, CheckVariables}) {
+        CheckPythons, CheckGpus, CheckDeviceUsers, CheckDrivers, CheckNetwork, CheckHostNames,
+        CheckClocks, CheckDisks, CheckLimits, CheckShared, CheckVariables}) {
     check(evidence, findings);
   }
   v1::Diagnosis diagnosis = findings.Take();

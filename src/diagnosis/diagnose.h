@@ -39,13 +39,19 @@ struct Evidence {
   // beside it that may be meant.
   std::string missing_script;
   std::string nearest_script;
-  bool synced = false;  // the chief's working directory was copied to the nodes
+  // What it means that others have devices of the plan; VERDICT_UNSPECIFIED: it is not looked at.
+  v1::Verdict busy_devices = v1::VERDICT_WARNING;
+  bool cpus_can_be_busy = false;  // which several jobs may well share
+  bool synced = false;            // the chief's working directory was copied to the nodes
 };
 
 v1::Diagnosis Diagnose(const Evidence& evidence);
 
 // Only whether the nodes were reached and are ready.
 v1::Diagnosis DiagnoseLaunch(const Evidence& evidence);
+
+// Only who else has the plan's devices.
+v1::Diagnosis DiagnoseDevices(const Evidence& evidence);
 
 // Whether the address under which the ranks of others reach the node is one of its interfaces'.
 bool HasDataAddress(const v1::NodePlan& plan, const v1::NodeFacts& facts);

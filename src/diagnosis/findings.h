@@ -12,6 +12,10 @@
 
 namespace autodist::diagnosis {
 
+inline constexpr uint64_t kMiB = 1 << 20;
+// "3000 MiB": as nvidia-smi and df -m have it.
+inline std::string MiB(uint64_t bytes) { return std::to_string(bytes / kMiB) + " MiB"; }
+
 class Findings {
  public:
   explicit Findings(const Evidence& evidence) : evidence_(evidence) {}
@@ -52,6 +56,7 @@ void CheckLogins(const Evidence& evidence, Findings& findings);
 void CheckAddresses(const Evidence& evidence, Findings& findings);
 void CheckPrepared(const Evidence& evidence, Findings& findings);  // folder, activation, program
 void CheckGpus(const Evidence& evidence, Findings& findings);
+void CheckDeviceUsers(const Evidence& evidence, Findings& findings);
 void CheckDisks(const Evidence& evidence, Findings& findings);
 void CheckLimits(const Evidence& evidence, Findings& findings);
 void CheckClocks(const Evidence& evidence, Findings& findings);

@@ -12,13 +12,10 @@
 namespace autodist::diagnosis {
 namespace {
 
-constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kLittleDisk = 1024 * kMiB;
 constexpr uint64_t kNoDisk = 16 * kMiB;
 constexpr uint64_t kLittleSharedMemory = 64 * kMiB;  // what containers get by default
 constexpr int64_t kMostClockOffset = 1'000'000'000;  // ns
-
-std::string MiB(uint64_t bytes) { return std::to_string(bytes / kMiB) + " MiB"; }
 
 std::string Interfaces(const v1::NodeFacts& facts) {
   std::string text;
@@ -143,17 +140,7 @@ void CheckGpus(const Evidence& evidence, Findings& findings) {
                      : facts.gpu_error()),
             "correct `gpus` in the spec, or look why the driver does not show it "
             "(nvidia-smi -L, dmesg)");
-        continue;
       }
-      std::string users;
-      for (const v1::GpuProcess& process : gpu->processes()) {
-        users += (users.empty() ? "" : ", ") + process.name() + " (pid " +
-                 std::to_string(process.pid()) + ")";
-      }
-      if (users.empty()) continue;
-      findings.Warn(v1::CHECK_GPUS, node,
-                    name + " is in use: " + users + ", " + MiB(gpu->memory_used()) + " taken",
-                    "end them, or leave the GPU out of the spec");
     }
   }
 }

@@ -44,7 +44,8 @@ class PlanLauncher final : public Launcher {
   void Reach(uint32_t node_rank, Deadline deadline, Done done) override;
   void GiveUp(uint32_t node_rank) override;
   void Prepare(uint32_t node_rank, v1::NodePlan node, std::optional<v1::PmixWorld> pmix,
-               std::shared_ptr<NodeLink> link, Done done) override;
+               std::optional<v1::Examination> examination, std::shared_ptr<NodeLink> link,
+               Done done) override;
   void Cancel() override;
   void Stop() override;
 
@@ -198,12 +199,14 @@ void PlanLauncher::Reach(uint32_t node_rank, Deadline deadline, Done done) {
 }
 
 void PlanLauncher::Prepare(uint32_t node_rank, v1::NodePlan node, std::optional<v1::PmixWorld> pmix,
+                           std::optional<v1::Examination> examination,
                            std::shared_ptr<NodeLink> link, Done done) {
-  node_threads_[node_rank] = std::jthread(
-      [this, node_rank, node = std::move(node), pmix = std::move(pmix), link = std::move(link),
-       done = std::move(done)](const std::stop_token& stop) mutable {
+  node_threads_[node_rank] =
+      std::jthread([this, node_rank, node = std::move(node), pmix = std::move(pmix),
+                    examination = std::move(examination), link = std::move(link),
+                    done = std::move(done)](const std::stop_token& stop) mutable {
         LaunchedNode launched{node_rank, OkStatus(), std::move(link), {}};
-        PrepareNode(node, pmix, std::nullopt, launched, stop);  // it has been examined
+        PrepareNode(node, pmix, examination, launched, stop);
         done(std::move(launched));
       });
 }

@@ -40,6 +40,7 @@ class FakeAgent {
   Status launch_fails;
   std::vector<std::string> warnings;        // of each Prepare
   std::deque<std::vector<uint32_t>> taken;  // ports, of the first Prepares
+  std::deque<v1::OtherJob> other_jobs;      // one of them there at each of the first Prepares
   bool ranks_ignore_stop = false;
   bool ranks_cannot_be_killed = false;
   bool stays = false;              // its guardian does, when all has ended
@@ -328,7 +329,8 @@ class FakeLauncher final : public launch::Launcher {
   }
   void GiveUp(uint32_t node) override { Finish(node, kCancelled); }
   void Prepare(uint32_t node, v1::NodePlan plan, std::optional<v1::PmixWorld>,
-               std::shared_ptr<launch::NodeLink> link, Done done) override {
+               std::optional<v1::Examination>, std::shared_ptr<launch::NodeLink> link,
+               Done done) override {
     Begin(node, std::move(done));
     FakeAgent& agent = nodes_[node];
     ++agent.prepares;
@@ -383,6 +385,10 @@ class FakeLauncher final : public launch::Launcher {
     if (!agent.taken.empty()) {
       for (const uint32_t port : agent.taken.front()) prepared.add_ports_taken(port);
       agent.taken.pop_front();
+    }
+    if (!agent.other_jobs.empty()) {
+      *prepared.mutable_facts()->add_other_jobs() = agent.other_jobs.front();
+      agent.other_jobs.pop_front();
     }
     return prepared;
   }

@@ -18,7 +18,11 @@ class SmallAgent {
  public:
   SmallAgent()
       : core_(*agent::AgentCore::Create(
-            {"/socket", "/nowhere", "/agent"}, folder.path() + "/pmix",
+            {"/socket", "/nowhere", "/agent", folder.path() + "/devices",
+             [this] {
+               return std::vector<agent::OtherAgent>{{"other", folder.path() + "/other"}};
+             }},
+            folder.path() + "/pmix",
             {[this] { ++heard; }, [this](bool expected) { silences_expected += expected; },
              [this](bool suspended) { paused = suspended; },
              [this](bool open) { sessions += open ? 1 : -1; },

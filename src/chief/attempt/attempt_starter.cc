@@ -1,10 +1,12 @@
 #include "chief/attempt/attempt_starter.h"
 
 #include <algorithm>
+#include <random>
 #include <utility>
 
 #include "base/log.h"
 #include "base/quantity.h"
+#include "base/utf8.h"
 #include "chief/attempt/exit_codes.h"
 #include "chief/attempt/report.h"
 #include "chief/checks/preflight.h"
@@ -20,6 +22,8 @@ using std::chrono::milliseconds;
 // Plans that are made because of ports that somebody else has.
 constexpr uint32_t kMostMoves = 5;
 constexpr milliseconds kBrokenIsHeardLimit{1'000};
+// Between two looks at devices that others have.
+constexpr milliseconds kLongestDeviceWait{10'000};
 
 // A launch that takes longer says what it waits for; again where that has changed.
 constexpr milliseconds kSilence{1'000};
@@ -99,6 +103,15 @@ std::variant<std::unique_ptr<Attempt>, NotStarted> AttemptStarter::Start(uint32_
     if (!prepared.ok() && first) {
       return NotStarted{kExitCannotLaunch, base::FailureText(prepared.status())};
     }
+    if (!prepared.ok() && devices_awaited_) {
+      for (const uint32_t node : attempt->nodes()) {
+        const Status& lost = nodes_.lost_because(node);
+        if (!lost.ok())
+          return failed(Annotate(lost, attempt->plan().nodes(static_cast<int>(node)).address()));
+      }
+      AwaitDevices("");
+      continue;
+    }
     if (!prepared.ok()) {
       if (number > 0 && tries < most_tries) continue;  // with those that are still there
       return failed(prepared.status());
@@ -106,12 +119,20 @@ std::variant<std::unique_ptr<Attempt>, NotStarted> AttemptStarter::Start(uint32_
     if (const int exit_code = LaunchExitCode(*prepared); exit_code != 0) {
       return NotStarted{exit_code, LaunchReport(attempt->plan(), *prepared, Synced())};
     }
+    if (number == 0 && options_.on_busy == OnBusy::kWait) {
+      const std::string busy = BusyDevices(*attempt, *prepared);
+      if (!busy.empty()) {
+        AwaitDevices(busy);
+        continue;
+      }
+    }
     const auto taken = PortsTaken(attempt->plan(), *prepared);
     if (!taken.empty() && CanMovePorts(taken) && moves++ < kMostMoves) continue;
     const Status ready = taken.empty() ? OpenLogs(*attempt) : PortsAreTaken(taken);
     if (ready.ok() && number == 0 && options_.on_running) AwaitInBackground(options_.on_running);
     if (stop_.requested()) return Interrupted();
     if (!ready.ok()) return failed(ready);
+    devices_awaited_.reset();
     return attempt;
   }
 }
@@ -207,9 +228,7 @@ Result<AttemptStarter::Nodes> AttemptStarter::LaunchNodes(const Attempt& attempt
   if (LaunchExitCode(launching->nodes) != 0) return std::move(launching->nodes);
   nodes_.ConnectAgainBy(*launcher_);
   if (!preflight) return std::move(launching->nodes);
-  diagnosis::Evidence evidence = preflight->EvidenceFrom(launching->nodes);
-  evidence.synced = Synced();
-  const v1::Diagnosis diagnosis = diagnosis::Diagnose(evidence);
+  const v1::Diagnosis diagnosis = Diagnose(preflight->EvidenceFrom(launching->nodes));
   if (diagnosis::IsBad(diagnosis)) {
     return WithRemedy(Error(StatusCode::kFailedPrecondition,
                             "nothing was started, because of what was found on the nodes:\n" +
@@ -219,6 +238,38 @@ Result<AttemptStarter::Nodes> AttemptStarter::LaunchNodes(const Attempt& attempt
   const std::string warnings = diagnosis::FindingsAsText(diagnosis, v1::VERDICT_WARNING);
   if (!warnings.empty()) console_.Tell(LogLevel::kWarning, "found on the nodes:\n" + warnings);
   return std::move(launching->nodes);
+}
+
+v1::Diagnosis AttemptStarter::Diagnose(diagnosis::Evidence evidence) const {
+  evidence.synced = Synced();
+  evidence.cpus_can_be_busy = options_.on_busy.has_value();
+  if (options_.on_busy == OnBusy::kRefuse) evidence.busy_devices = v1::VERDICT_BAD;
+  if (options_.on_busy == OnBusy::kWait) evidence.busy_devices = v1::VERDICT_UNSPECIFIED;
+  return diagnosis::Diagnose(evidence);
+}
+
+// "": they are free.
+std::string AttemptStarter::BusyDevices(const Attempt& attempt, const Nodes& nodes) const {
+  diagnosis::Evidence evidence = EvidenceOf(attempt.plan(), nodes);
+  evidence.examination.set_device_users(true);
+  evidence.cpus_can_be_busy = true;
+  const v1::Diagnosis diagnosis = diagnosis::DiagnoseDevices(evidence);
+  if (diagnosis.findings().empty()) return "";
+  const v1::Finding& first = diagnosis.findings(0);
+  const int more = diagnosis.findings_size() - 1;
+  return base::Printable(diagnosis::NodesOf(diagnosis, first) + ": " + first.what()) +
+         (more > 0 ? ", and " + std::to_string(more) + " more" : "");
+}
+
+// Until it is time to ask again.
+void AttemptStarter::AwaitDevices(const std::string& busy) {
+  if (!devices_awaited_) {
+    devices_awaited_.emplace(std::random_device()(), kLongestDeviceWait);
+    console_.Tell(LogLevel::kInfo, "waiting for devices (" + busy + "); Ctrl-C ends the wait");
+  }
+  const auto asks_again = loop_.Now() + devices_awaited_->Next();
+  loop_.RunUntil([&] { return stop_.requested(); }, asks_again);
+  loop_.RunUntil([&] { return stop_.requested() || !nodes_.AnyReconnecting(); });
 }
 
 // The environment of the ranks is made anew on every node: much of it has changed. Fails where a
@@ -233,11 +284,13 @@ Result<AttemptStarter::Nodes> AttemptStarter::PrepareNodes(const Attempt& attemp
   };
   if (!connected()) return cut_off;
   nodes_.Prepare(members);
+  std::optional<v1::Examination> examination;  // the rest has been looked at
+  if (devices_awaited_) examination.emplace().set_device_users(true);
   const auto launching = std::make_shared<Launching>();
   launching->nodes.resize(members.size());
   BeginWaiting(members);
   for (uint32_t i = 0; i < members.size(); ++i) {
-    launcher_->Prepare(members[i], attempt.member_plan(i), attempt.pmix(),
+    launcher_->Prepare(members[i], attempt.member_plan(i), attempt.pmix(), examination,
                        nodes_.node(members[i]).link(),
                        [this, i, member = members[i], launching](launch::LaunchedNode node) {
                          node.node_rank = i;
@@ -264,7 +317,7 @@ Result<AttemptStarter::Nodes> AttemptStarter::PrepareNodes(const Attempt& attemp
                    loop_.Now() + kBrokenIsHeardLimit);
   }
   if (!connected()) return cut_off;
-  TellWarnings(attempt, launching->nodes);
+  if (!devices_awaited_) TellWarnings(attempt, launching->nodes);
   return std::move(launching->nodes);
 }
 

@@ -13,6 +13,7 @@
 
 #include "autodist/status.h"
 #include "autodist/v1/plan.pb.h"
+#include "base/backoff.h"
 #include "chief/attempt/attempt.h"
 #include "chief/attempt/job_options.h"
 #include "chief/attempt/restart_policy.h"
@@ -21,6 +22,7 @@
 #include "chief/loop/stop_policy.h"
 #include "chief/nodes/node_watch.h"
 #include "chief/output/console.h"
+#include "diagnosis/diagnose.h"
 #include "launch/launcher.h"
 
 namespace autodist::chief {
@@ -73,6 +75,9 @@ class AttemptStarter {
   Status PortsAreTaken(const std::vector<TakenPort>& taken) const;
   bool AwaitInBackground(std::function<void()> task);
   Status OpenLogs(Attempt& attempt);
+  v1::Diagnosis Diagnose(diagnosis::Evidence evidence) const;
+  std::string BusyDevices(const Attempt& attempt, const Nodes& nodes) const;
+  void AwaitDevices(const std::string& busy);
   bool Synced() const { return options_.launch.sync != nullptr; }
   NotStarted Interrupted() const;
   bool LostPortRace(const Attempt& attempt);
@@ -92,6 +97,7 @@ class AttemptStarter {
   Loop::Time tell_at_ = Loop::Time::max();
   std::unique_ptr<launch::Launcher> launcher_;
   RestartPolicy restarts_;
+  std::optional<base::Backoff> devices_awaited_;
   uint32_t races_lost_ = 0;  // for ports, between choosing and opening them
 };
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,13 +19,17 @@
 namespace autodist::chief {
 
 enum class OnHang { kStop, kWarn };
+enum class OnBusy { kWarn, kRefuse, kWait };
 
 struct JobOptions {
   launch::LaunchOptions launch;
   std::string log_folder;  // of this job
   std::string name;        // that its user has given it; may be empty
   bool preflight = true;   // look at the nodes before anything is started
-  bool detached = false;   // of which the status tells
+  // What to do where others have the plan's devices. Without it there is a warning of GPUs alone;
+  // several jobs may well share CPUs.
+  std::optional<OnBusy> on_busy;
+  bool detached = false;  // of which the status tells
   Prefixes prefixes = Prefixes::kAll;
   // Whose input is what comes from here; the plan says what it is for the rank.
   enum class OwnInput { kNone, kPipe, kTerminal };

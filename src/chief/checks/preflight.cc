@@ -12,6 +12,7 @@ namespace autodist::chief {
 
 Preflight::Preflight(const v1::LaunchPlan& plan, bool thorough) : plan_(plan) {
   examination_.set_thorough(thorough);
+  examination_.set_device_users(true);
   if (plan.nodes_size() > 0 && plan.nodes(0).ranks_size() > 0) {
     const auto& argv = plan.nodes(0).ranks(0).argv();
     program_ = FilesOfProgram({argv.begin(), argv.end()}, plan.working_directory());

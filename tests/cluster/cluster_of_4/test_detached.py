@@ -59,7 +59,7 @@ def await_output(folder, job, text):
 def test_every_command_reaches_a_detached_job(detached, start, ask, folder):
     job = detached(7)
     [line] = [line for line in ask("ps").out.splitlines() if job in line]
-    assert line.split()[1:4] == ["running", "4", "8"]
+    assert line.split()[1:5] == ["-", "running", "4", "8"]
     status = json.loads(ask("status", "--json", job).out)
     assert status["detached"] and [node["address"] for node in status["nodes"]] == [
         address(host) for host in (1, 2, 3, 4)]
@@ -81,7 +81,7 @@ def test_every_command_reaches_a_detached_job(detached, start, ask, folder):
     assert f"rank 5 on {address(3)}" in told["report"] and told["ended_ms"] >= told["started_ms"]
     text = ask("status", job).out
     assert "ended 7" in text and told["report"] in text
-    assert job not in ask("ps").out and f"{job}  ended 7" in ask("ps", "--all").out
+    assert job not in ask("ps").out and f"{job}  -     ended 7" in ask("ps", "--all").out
 
 
 def test_stop_ends_a_detached_job_everywhere(detached, ask, folder):
@@ -95,7 +95,7 @@ def test_stop_ends_a_detached_job_everywhere(detached, ask, folder):
 def test_a_job_in_the_foreground_is_listed_and_stopped(up, ask, folder):
     job, _ = up(program=["sh", "-c", "echo up $$; exec sleep 1000"])
     [line] = [line for line in ask("ps").out.splitlines() if "sleep 1000" in line]
-    assert line.split()[1:4] == ["running", "4", "8"]
+    assert line.split()[1:5] == ["-", "running", "4", "8"]
     assert ask("stop", line.split()[0]).code == 0
     assert job.finish().code == 143
 
@@ -197,7 +197,7 @@ def test_a_detached_job_that_is_killed_has_crashed(detached, start, ask, folder)
     os.kill(record(folder, job)["chief_pid"], signal.SIGKILL)
     outcome = attached.finish()
     assert outcome.code == 125 and "autodist clean --spec FILE" in outcome.err
-    assert f"{job}  crashed" in ask("ps", "--all").out
+    assert f"{job}  -     crashed" in ask("ps", "--all").out
     assert ask("logs", job).lines() == {rank: [f"up of {rank}"] for rank in range(RANKS)}
     outcome = ask("stop", job)
     assert outcome.code == 125 and "autodist clean --spec FILE" in outcome.err

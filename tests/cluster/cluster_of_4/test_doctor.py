@@ -109,7 +109,7 @@ def test_gpus_of_a_node(doctor, spec, folder):
     (tools / "nvidia-smi").write_text("""#!/bin/sh
 case "$*" in
   *query-gpu*) echo '0, NVIDIA H200, GPU-aaaa, 1234, 550.54.15';;
-  *query-compute-apps*) echo 'GPU-aaaa, 4711, python';;
+  *query-compute-apps*) echo 'GPU-aaaa, 4711, 1000, python';;
   *) echo '| NVIDIA-SMI 550.54.15    Driver Version: 550.54.15    CUDA Version: 12.4 |';;
 esac
 """)

@@ -148,11 +148,83 @@ TEST_F(DiagnoseTest, AFolderThatIsOnlyACopy) {
 TEST_F(DiagnoseTest, Gpus) {
   plan_.mutable_nodes(0)->mutable_ranks(0)->mutable_device()->set_index(3);
   ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_BAD, 0, "GPU 3 of the spec is not there");
-  plan_.mutable_nodes(0)->mutable_ranks(0)->mutable_device()->set_index(0);
-  v1::GpuProcess& process = *Facts(0).mutable_gpus(0)->add_processes();
-  process.set_pid(7);
-  process.set_name("python");
-  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_WARNING, 0, "python (pid 7)");
+}
+
+class DeviceUsersTest : public DiagnoseTest {
+ protected:
+  void SetUp() override {
+    DiagnoseTest::SetUp();
+    plan_.set_job_id("job-5");
+    evidence_.examination.set_device_users(true);
+    for (v1::NodePlan& node : *plan_.mutable_nodes()) {
+      node.add_devices()->set_kind(v1::DEVICE_KIND_GPU);
+    }
+  }
+  v1::GpuProcess& AddProcess(int pid) {
+    v1::GpuProcess& process = *Facts(0).mutable_gpus(0)->add_processes();
+    process.set_pid(pid);
+    process.set_name("python");
+    return process;
+  }
+  v1::OtherJob& AddJob(size_t node, const std::string& id) {
+    v1::OtherJob& job = *Facts(node).add_other_jobs();
+    job.set_job_id(id);
+    return job;
+  }
+};
+
+TEST_F(DeviceUsersTest, ProcessesOnAGpuAreNamedWithAllThatIsKnown) {
+  AddProcess(7);
+  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_WARNING, 0,
+             "GPU 0 is in use: python (pid 7), 0 MiB taken");
+  v1::GpuProcess& process = AddProcess(8);
+  process.set_user("ann");
+  process.set_job_id("job-1");
+  process.set_memory_used(3000ull << 20);
+  Facts(0).mutable_gpus(0)->set_memory_used(3100ull << 20);
+  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_WARNING, 0,
+             "python (pid 7), python (pid 8, of ann, job job-1, 3000 MiB), 3100 MiB taken");
+  evidence_.busy_devices = v1::VERDICT_BAD;
+  EXPECT_EQ(Only().verdict(), v1::VERDICT_BAD);
+  plan_.mutable_nodes(0)->mutable_devices(0)->set_index(1);  // another than that
+  EXPECT_EQ(DiagnoseDevices(evidence_).findings_size(), 0);
+}
+
+TEST_F(DeviceUsersTest, MemoryThatIsTakenTellsOfProcessesThatCannotBeSeen) {
+  Facts(0).mutable_gpus(0)->set_memory_used(500ull << 20);  // the driver's own
+  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+  Facts(0).mutable_gpus(0)->set_memory_used(2000ull << 20);
+  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_WARNING, 0, "2000 MiB taken, by no process");
+}
+
+TEST_F(DeviceUsersTest, AnotherJobIsOneFindingOnAllItsNodes) {
+  for (size_t node = 0; node < 3; ++node) AddJob(node, "job-1").add_gpus(0);
+  const v1::Finding finding = Only();
+  EXPECT_THAT(finding.nodes(), ElementsAre(0, 1, 2));
+  EXPECT_EQ(finding.what(), "your job job-1 has GPU 0");
+  for (size_t node = 0; node < 3; ++node) Facts(node).clear_other_jobs();
+  AddJob(0, "job-1").add_gpus(0);
+  v1::GpuProcess& process = AddProcess(7);
+  process.set_job_id("job-1");  // tells more than the job itself
+  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_WARNING, 0, "python (pid 7, job job-1)");
+}
+
+TEST_F(DeviceUsersTest, CpusCountWhereTheyAreToAlone) {
+  plan_.mutable_nodes(0)->mutable_devices(0)->set_kind(v1::DEVICE_KIND_CPU);
+  v1::OtherJob& job = AddJob(0, "job-1");
+  job.add_cpus(0);
+  job.add_cpus(1);
+  EXPECT_EQ(DiagnoseDevices(evidence_).findings_size(), 0);
+  evidence_.cpus_can_be_busy = true;
+  EXPECT_EQ(DiagnoseDevices(evidence_).findings(0).what(), "your job job-1 has CPU 0");
+}
+
+TEST_F(DeviceUsersTest, OfJobsThatWaitOnlyOlderOnesCount) {
+  AddJob(0, "job-6").add_gpus(0);
+  Facts(0).mutable_other_jobs(0)->set_waiting(true);
+  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+  Facts(0).mutable_other_jobs(0)->set_job_id("job-4");
+  EXPECT_EQ(Only().what(), "your job job-4 waits for GPU 0");
 }
 
 TEST_F(DiagnoseTest, VersionsThatDiffer) {

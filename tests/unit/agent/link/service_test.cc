@@ -195,6 +195,38 @@ TEST_F(ServiceTest, WithoutAnExaminationThereAreNoFacts) {
   EXPECT_FALSE(Prepare("true").has_facts());
 }
 
+TEST_F(ServiceTest, OtherJobsLearnOfTheDevicesAndThisOneOfTheirs) {
+  const DeviceClaim other(agent_.folder.path() + "/other", {});
+  v1::PrepareRequest request;
+  request.set_working_directory("/");
+  request.mutable_node()->add_devices()->set_kind(v1::DEVICE_KIND_CPU);
+  other.Want(request.node());
+  const auto own_file = [&](const std::string& ending) {
+    return access((agent_.folder.path() + "/devices" + ending).c_str(), F_OK) == 0;
+  };
+  const auto prepare = [&](bool thorough) {
+    request.mutable_examination()->set_device_users(true);
+    request.mutable_examination()->set_thorough(thorough);
+    grpc::ClientContext context;
+    v1::PrepareResponse response;
+    EXPECT_TRUE(chief_->Prepare(&context, request, &response).ok());
+    return response;
+  };
+  EXPECT_EQ(prepare(true).facts().other_jobs_size(), 1);
+  EXPECT_FALSE(own_file(".waiting"));  // who only looks wants none
+  const v1::PrepareResponse response = prepare(false);
+  ASSERT_EQ(response.facts().other_jobs_size(), 1);
+  EXPECT_EQ(response.facts().other_jobs(0).job_id(), "other");
+  EXPECT_TRUE(response.facts().other_jobs(0).waiting());
+  EXPECT_TRUE(own_file(".waiting"));
+  ChiefEnd chief(*chief_);
+  chief.Resume();
+  chief.Order(Start(), 1);
+  chief.Order(Shutdown(), 2);
+  EXPECT_TRUE(chief.Next().has_ranks_ended());
+  EXPECT_TRUE(own_file("") && !own_file(".waiting"));
+}
+
 TEST_F(ServiceTest, WordsInAnyEncodingTravel) {
   v1::PrepareRequest request;
   request.set_working_directory("/");

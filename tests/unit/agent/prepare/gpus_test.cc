@@ -2,8 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <cstdio>
 
 #include "support/quiet_supervisor.h"
 #include "support/temp_folder.h"
@@ -15,14 +20,14 @@ using testing::HasSubstr;
 
 // What nvidia-smi 535 prints on a node with two GPUs.
 constexpr char kTwoGpus[] = R"(case "$*" in
-  *--query-gpu=*nounits*)
+  *--query-gpu=*)
     echo '0, NVIDIA A100-SXM4-80GB, GPU-aaaa, 4'
     echo '3, NVIDIA A100-SXM4-80GB, GPU-bbbb, 70213' ;;
   *--query-compute-apps=*)
-    echo 'GPU-bbbb, 4711, /usr/bin/python3'
-    echo 'GPU-bbbb, 4712, [Not Found]'
-    echo 'GPU-cccc, 4713, of no GPU of ours'
-    echo 'GPU-aaaa, 4714, a, b' ;;
+    echo 'GPU-bbbb, 4711, 70000, /usr/bin/python3'
+    echo 'GPU-bbbb, 4712, [N/A], [Not Found]'
+    echo 'GPU-cccc, 4713, 1, of no GPU of ours'
+    echo 'GPU-aaaa, 4714, 1, a, b' ;;
   '') echo 'Sat Aug 19 01:15:15 2023'
     echo '| NVIDIA-SMI 535.104.05    Driver Version: 535.104.05   CUDA Version: 12.2     |' ;;
 esac
@@ -64,10 +69,60 @@ TEST_F(GpusTest, TellsGpusAndWhoUsesThem) {
   ASSERT_EQ(facts.gpus(1).processes_size(), 2);
   EXPECT_EQ(facts.gpus(1).processes(0).pid(), 4711);
   EXPECT_EQ(facts.gpus(1).processes(0).name(), "/usr/bin/python3");
+  EXPECT_EQ(facts.gpus(1).processes(0).memory_used(), uint64_t{70000} << 20);
+  EXPECT_EQ(facts.gpus(1).processes(1).memory_used(), 0u);
   ASSERT_EQ(facts.gpus(0).processes_size(), 1);
   EXPECT_EQ(facts.gpus(0).processes(0).name(), "a, b");
   EXPECT_EQ(facts.driver_version(), "535.104.05");
   EXPECT_EQ(facts.cuda_version(), "12.2");
+}
+
+// As `id` has it: a static program cannot ask for it.
+std::string UserName() {
+  FILE* id = popen("id -un", "r");
+  char name[256] = {};
+  EXPECT_EQ(std::fscanf(id, "%255s", name), 1);
+  pclose(id);
+  return name;
+}
+
+// A process of this user, and with that variable in its environment.
+class SleepingProcess {
+ public:
+  explicit SleepingProcess(const std::string& variable) {
+    std::string text = variable;
+    const char* argv[] = {"sleep", "1000", nullptr};
+    char* environment[] = {text.data(), nullptr};
+    EXPECT_EQ(
+        posix_spawn(&pid_, "/bin/sleep", nullptr, nullptr, const_cast<char**>(argv), environment),
+        0);
+  }
+  ~SleepingProcess() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  std::string pid() const { return std::to_string(pid_); }
+
+ private:
+  pid_t pid_ = 0;
+};
+
+TEST_F(GpusTest, TellsWhoseProcessesTheyAre) {
+  const SleepingProcess of_a_job("AUTODIST_JOB_ID=job-7");
+  const SleepingProcess of_none("A=AUTODIST_JOB_ID=job-8");
+  Install("case \"$*\" in *--query-gpu=*) echo '0, A100, GPU-a, 4' ;;\n*-apps=*) echo 'GPU-a, " +
+          of_a_job.pid() + ", 1, train'; echo 'GPU-a, " + of_none.pid() +
+          ", 1, train'; echo 'GPU-a, 2147483647, 1, elsewhere' ;; esac");
+  const v1::NodeFacts facts = GpuUsers(environment_, "/", *supervisor_);
+  ASSERT_EQ(facts.gpus_size(), 1);
+  ASSERT_EQ(facts.gpus(0).processes_size(), 3);
+  const std::string user = UserName();
+  EXPECT_EQ(facts.gpus(0).processes(0).user(), user);
+  EXPECT_EQ(facts.gpus(0).processes(0).job_id(), "job-7");
+  EXPECT_EQ(facts.gpus(0).processes(1).user(), user);
+  EXPECT_EQ(facts.gpus(0).processes(1).job_id(), "");
+  EXPECT_EQ(facts.gpus(0).processes(2).user(), "");
+  EXPECT_EQ(facts.driver_version(), "");  // it is not asked for
 }
 
 TEST_F(GpusTest, KnowsTheLabelsOfNewerDrivers) {

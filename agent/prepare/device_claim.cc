@@ -1,0 +1,57 @@
+#include "agent/prepare/device_claim.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "base/deadline.h"
+#include "base/fd.h"
+
+namespace autodist::agent {
+namespace {
+
+constexpr size_t kLargestClaim = 64 << 10;  // bytes
+
+// What the file is called until the job has its devices: renaming it costs nothing.
+std::string Waiting(const std::string& file) { return file + ".waiting"; }
+
+}  // namespace
+
+std::vector<std::string> FilesOfClaim(const std::string& file) { return {file, Waiting(file)}; }
+
+void DeviceClaim::Want(const v1::NodePlan& node) const {
+  if (file_.empty() || access(file_.c_str(), F_OK) == 0) return;
+  v1::OtherJob claim;
+  for (const v1::Device& device : node.devices()) {
+    const bool gpu = device.kind() == v1::DEVICE_KIND_GPU;
+    gpu ? claim.add_gpus(device.index()) : claim.add_cpus(device.index());
+  }
+  const base::UniqueFd fd(
+      open(Waiting(file_).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd.valid()) return;
+  (void)base::WriteAll(fd.get(), claim.SerializeAsString(), base::Deadline::Never()).ok();
+}
+
+void DeviceClaim::Have() const {
+  if (!file_.empty()) (void)std::rename(Waiting(file_).c_str(), file_.c_str());
+}
+
+std::vector<v1::OtherJob> DeviceClaim::OfOthers() const {
+  std::vector<v1::OtherJob> jobs;
+  if (!others_) return jobs;
+  for (const OtherAgent& other : others_()) {
+    for (const std::string& file : FilesOfClaim(other.devices)) {
+      const auto text = base::ReadFile(file, kLargestClaim);
+      v1::OtherJob job;
+      if (!text.ok() || !job.ParseFromString(*text)) continue;
+      job.set_job_id(other.job_id);
+      job.set_waiting(file != other.devices);
+      jobs.push_back(std::move(job));
+      break;
+    }
+  }
+  return jobs;
+}
+
+}  // namespace autodist::agent

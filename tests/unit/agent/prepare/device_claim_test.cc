@@ -1,0 +1,61 @@
+#include "agent/prepare/device_claim.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "support/temp_folder.h"
+
+namespace autodist::agent {
+namespace {
+
+v1::NodePlan Node(v1::DeviceKind kind, const std::vector<uint32_t>& devices) {
+  v1::NodePlan node;
+  for (const uint32_t index : devices) {
+    v1::Device& device = *node.add_devices();
+    device.set_kind(kind);
+    device.set_index(index);
+  }
+  return node;
+}
+
+TEST(DeviceClaimTest, OthersSeeWhatAJobWantsAndHas) {
+  const test::TempFolder folder;
+  const std::string file = folder.path() + "/devices";
+  const DeviceClaim mine(file, {});
+  const DeviceClaim looker("", [&] {
+    return std::vector<OtherAgent>{{"job-1", file}, {"job-2", folder.path() + "/none"}};
+  });
+  EXPECT_TRUE(looker.OfOthers().empty());
+  mine.Want(Node(v1::DEVICE_KIND_GPU, {1, 3}));
+  auto others = looker.OfOthers();
+  ASSERT_EQ(others.size(), 1u);
+  EXPECT_EQ(others[0].job_id(), "job-1");
+  EXPECT_EQ(std::vector(others[0].gpus().begin(), others[0].gpus().end()),
+            (std::vector<uint32_t>{1, 3}));
+  EXPECT_EQ(others[0].cpus_size(), 0);
+  EXPECT_TRUE(others[0].waiting());
+  mine.Have();
+  EXPECT_FALSE(looker.OfOthers()[0].waiting());
+  // Between two attempts the job still has them.
+  mine.Want(Node(v1::DEVICE_KIND_GPU, {1, 3}));
+  others = looker.OfOthers();
+  ASSERT_EQ(others.size(), 1u);
+  EXPECT_FALSE(others[0].waiting());
+  struct stat info;
+  ASSERT_EQ(stat(file.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST(DeviceClaimTest, WhatIsNoClaimIsNone) {
+  const test::TempFolder folder;
+  folder.Write("devices", "\xff\xff\xff");
+  const DeviceClaim looker("", [&] {
+    return std::vector<OtherAgent>{{"job-1", folder.path() + "/devices"}};
+  });
+  EXPECT_TRUE(looker.OfOthers().empty());
+  looker.Want(Node(v1::DEVICE_KIND_CPU, {0}));
+  looker.Have();  // nothing is claimed
+}
+
+}  // namespace
+}  // namespace autodist::agent

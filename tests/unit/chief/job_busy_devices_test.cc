@@ -1,0 +1,121 @@
+// Jobs on nodes whose devices others have.
+#include <gmock/gmock.h>
+
+#include "support/played_job.h"
+
+namespace autodist::chief {
+namespace {
+
+using std::chrono::seconds;
+using testing::HasSubstr;
+using testing::Not;
+
+class BusyDevicesTest : public test::JobTest {
+ protected:
+  BusyDevicesTest() {
+    options_.preflight = true;
+    nodes_[2].on_start = [this] { AllExit(seconds(1), 0); };
+  }
+
+  static v1::OtherJob HasGpu(const std::string& job, uint32_t gpu, bool waiting = false) {
+    v1::OtherJob other;
+    other.set_job_id(job);
+    other.add_gpus(gpu);
+    other.set_waiting(waiting);
+    return other;
+  }
+  static v1::OtherJob HasCpu(const std::string& job) {
+    v1::OtherJob other;
+    other.set_job_id(job);
+    other.add_cpus(0);
+    return other;
+  }
+};
+
+TEST_F(BusyDevicesTest, UnaskedThereIsAWarningOfGpus) {
+  nodes_[0].other_jobs = {HasGpu("job-0", 3)};
+  nodes_[1].other_jobs = {HasCpu("job-7")};
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(messages_, HasSubstr("10.0.0.1: gpus (warning)\n    your job job-0 has GPU 3"));
+  EXPECT_THAT(messages_, Not(HasSubstr("job-7")));
+}
+
+TEST_F(BusyDevicesTest, WhoAsksIsToldOfCpusToo) {
+  options_.on_busy = OnBusy::kWarn;
+  nodes_[1].other_jobs = {HasCpu("job-7")};
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(messages_, HasSubstr("your job job-7 has CPU 0"));
+}
+
+TEST_F(BusyDevicesTest, RefusingIsAFailureBeforeTheStart) {
+  options_.on_busy = OnBusy::kRefuse;
+  nodes_[0].other_jobs = {HasGpu("job-0", 3)};
+  EXPECT_EQ(Run(), 125);
+  EXPECT_THAT(report_, HasSubstr("your job job-0 has GPU 3"));
+  EXPECT_THAT(report_, HasSubstr("--on-busy wait"));
+}
+
+TEST_F(BusyDevicesTest, DevicesThatThePlanDoesNotHaveDoNotMatter) {
+  options_.on_busy = OnBusy::kRefuse;
+  nodes_[0].other_jobs = {HasGpu("job-0", 2)};
+  nodes_[1].other_jobs = {HasGpu("job-0", 0)};
+  EXPECT_EQ(Run(), 0);
+}
+
+TEST_F(BusyDevicesTest, WaitingTakesAsLongAsOthersHaveThem) {
+  options_.on_busy = OnBusy::kWait;
+  options_.timeout = seconds(30);  // of the job, which has not begun
+  for (int i = 0; i < 20; ++i) nodes_[0].other_jobs.push_back(HasGpu("job-0", 3));
+  nodes_[1].warnings = {"mind this"};
+  EXPECT_EQ(Run(), 0);
+  EXPECT_TRUE(nodes_[0].other_jobs.empty());
+  EXPECT_GT(took_, seconds(60));
+  EXPECT_LT(took_, seconds(300));
+  EXPECT_THAT(messages_, HasSubstr("waiting for devices (10.0.0.1: your job job-0 has GPU 3); "
+                                   "Ctrl-C ends the wait\n"));
+  EXPECT_EQ(messages_.find("waiting"), messages_.rfind("waiting"));  // once
+  EXPECT_EQ(messages_.find("mind this"), messages_.rfind("mind this"));
+  ExpectNothingRuns();
+}
+
+TEST_F(BusyDevicesTest, CtrlCEndsTheWait) {
+  options_.on_busy = OnBusy::kWait;
+  for (int i = 0; i < 1000; ++i) nodes_[0].other_jobs.push_back(HasGpu("job-0", 3));
+  Signal(seconds(30));
+  EXPECT_EQ(Run(), 130);
+  EXPECT_LT(took_, seconds(31));
+  EXPECT_THAT(messages_, HasSubstr("interrupted before anything was started"));
+}
+
+TEST_F(BusyDevicesTest, OfTwoThatWaitTheOlderIsFirst) {
+  options_.on_busy = OnBusy::kWait;
+  nodes_[0].other_jobs = {HasGpu("job-2", 3, true)};  // this is job-1
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(messages_, Not(HasSubstr("waiting")));
+}
+
+TEST_F(BusyDevicesTest, TheYoungerWaitsForOneThatWaits) {
+  options_.on_busy = OnBusy::kWait;
+  nodes_[0].other_jobs = {HasGpu("job-0", 3, true)};
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(messages_, HasSubstr("your job job-0 waits for GPU 3"));
+}
+
+TEST_F(BusyDevicesTest, ALinkThatBreaksMeanwhileDoesNotEndTheWait) {
+  options_.on_busy = OnBusy::kWait;
+  for (int i = 0; i < 20; ++i) nodes_[0].other_jobs.push_back(HasGpu("job-0", 3));
+  loop_.After(seconds(20), [this] { nodes_[1].unreachable = true; });
+  loop_.After(seconds(50), [this] { nodes_[1].unreachable = false; });
+  EXPECT_EQ(Run(), 0) << messages_;
+}
+
+TEST_F(BusyDevicesTest, ANodeThatIsLostMeanwhileEndsIt) {
+  options_.on_busy = OnBusy::kWait;
+  for (int i = 0; i < 1000; ++i) nodes_[0].other_jobs.push_back(HasGpu("job-0", 3));
+  loop_.After(seconds(20), [this] { nodes_[1].unreachable = true; });
+  EXPECT_EQ(Run(), 125);
+  EXPECT_THAT(report_, HasSubstr("10.0.0.2: "));
+}
+
+}  // namespace
+}  // namespace autodist::chief
