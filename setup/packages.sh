@@ -14,7 +14,7 @@ packages="
   openssh-client openssh-server iproute2 util-linux python3 procps"
 [ -n "${1:-}" ] && packages="$packages
   clang libclang-rt-dev clang-format clang-tidy clang-tools
-  python3-pytest python3-jsonschema python3-yaml python3-torch python3-venv git nftables pdsh
+  python3-pytest python3-pyte python3-tqdm python3-jsonschema python3-yaml python3-torch python3-venv git nftables pdsh
   bash-completion zsh fish mandoc
   clustershell openmpi-bin libopenmpi-dev python3-mpi4py"
 # Horovod is compiled for Debian's torch.

@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include "base/utf8.h"
 
@@ -17,10 +20,12 @@ namespace {
 std::atomic<bool> raw_terminal = false;
 
 // The prefix of a line is the name of its logger; at a terminal it has the colour of the level.
-const spdlog::sink_ptr& Stderr() {
-  static const spdlog::sink_ptr sink = [] {
+const std::shared_ptr<spdlog::sinks::stderr_color_sink_mt>& Stderr() {
+  static const auto sink = [] {
     auto made = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
     made->set_pattern("%^%n%$%v");
+    const char* const no_color = std::getenv("NO_COLOR");
+    if (no_color != nullptr && *no_color != '\0') made->set_color_mode(spdlog::color_mode::never);
     return made;
   }();
   return sink;
@@ -33,11 +38,31 @@ std::string WithCarriageReturns(std::string_view text) {
   return lines + "\r";
 }
 
+std::mutex writer_mutex;
+LogWriter writer;  // guarded by it
+
 }  // namespace
 
 void SetRawTerminal(bool raw) { raw_terminal = raw && isatty(STDERR_FILENO) == 1; }
 
 void Log(LogLevel level, std::string_view message) {
+  {
+    const std::lock_guard lock(writer_mutex);
+    if (writer) return writer(level, message);
+  }
+  WriteLog(level, message);
+}
+
+void SetLogWriter(LogWriter to) {
+  const std::lock_guard lock(writer_mutex);
+  writer = std::move(to);
+}
+
+void SetLogColour(bool coloured) {
+  Stderr()->set_color_mode(coloured ? spdlog::color_mode::always : spdlog::color_mode::never);
+}
+
+void WriteLog(LogLevel level, std::string_view message) {
   std::string shown = PrintableLines(message);
   if (raw_terminal) shown = WithCarriageReturns(shown);
   const spdlog::string_view_t text(shown.data(), shown.size());

@@ -1,21 +1,10 @@
 #include "base/utf8.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <cstdio>
 
 namespace autodist::base {
 namespace {
-
-// The code point of a well-formed character.
-uint32_t CodeOf(std::string_view character) {
-  const auto lead = static_cast<unsigned char>(character[0]);
-  uint32_t code = character.size() == 1 ? lead : lead & (0x7Fu >> character.size());
-  for (const char byte : character.substr(1)) {
-    code = code << 6 | (static_cast<unsigned char>(byte) & 0x3F);
-  }
-  return code;
-}
 
 bool IsInvisible(uint32_t code) {
   return code < 0x20 || (code >= 0x7F && code <= 0x9F) || (code >= 0x200B && code <= 0x200F) ||
@@ -29,7 +18,7 @@ std::string WithoutControl(std::string_view text, bool lines) {
     const size_t length = Utf8CharacterLength(text);
     const std::string_view character = text.substr(0, length == 0 ? 1 : length);
     const uint32_t code =
-        length == 0 ? static_cast<unsigned char>(character[0]) : CodeOf(character);
+        length == 0 ? static_cast<unsigned char>(character[0]) : CodePoint(character);
     char escaped[16] = "";
     if (lines && text.starts_with("\r\n")) {
       text.remove_prefix(1);
@@ -52,6 +41,15 @@ std::string WithoutControl(std::string_view text, bool lines) {
 
 }  // namespace
 
+uint32_t CodePoint(std::string_view character) {
+  const auto lead = static_cast<unsigned char>(character[0]);
+  uint32_t code = character.size() == 1 ? lead : lead & (0x7Fu >> character.size());
+  for (const char byte : character.substr(1)) {
+    code = code << 6 | (static_cast<unsigned char>(byte) & 0x3F);
+  }
+  return code;
+}
+
 size_t Utf8CharacterLength(std::string_view text) {
   if (text.empty()) return 0;
   const auto lead = static_cast<unsigned char>(text[0]);
@@ -61,7 +59,7 @@ size_t Utf8CharacterLength(std::string_view text) {
   for (size_t i = 1; i < length; ++i) {
     if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) return 0;
   }
-  const uint32_t code = CodeOf(text.substr(0, length));
+  const uint32_t code = CodePoint(text.substr(0, length));
   const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
   const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
   return overlong || surrogate || code > 0x10FFFF ? 0 : length;

@@ -1,6 +1,7 @@
 // UTF-8 as RFC 3629 defines it: checked, repaired, and made safe to print on a terminal.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -8,6 +9,8 @@ namespace autodist::base {
 
 // The length in bytes of the well-formed character that starts `text`; 0 if none does.
 size_t Utf8CharacterLength(std::string_view text);
+// Of one such character.
+uint32_t CodePoint(std::string_view character);
 
 bool IsUtf8(std::string_view text);
 

@@ -26,10 +26,11 @@ v1::ChiefMessage SignalMessage(int signal) {
 }
 
 // Stops all ranks, then this process, until it is continued; then them.
-void Suspend(Loop& loop, NodeWatch& nodes) {
+void Suspend(Loop& loop, NodeWatch& nodes, Console& console) {
   nodes.SendToAll(SignalMessage(SIGTSTP));
   nodes.RenewAll();  // its answer tells that the message has been heard
   loop.RunUntil([&] { return nodes.AllRenewed(); }, loop.Now() + kSuspendLimit);
+  console.Clear();
   kill(getpid(), SIGSTOP);
   nodes.Forgive();
   nodes.SendToAll(SignalMessage(SIGCONT));
@@ -49,6 +50,7 @@ void Job::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {
   }
   if (!outcome.stop) return;
   StopAttempt();
+  if (attempt_->logs) console_.ShowErrorsOf(attempt_->logs, attempt_->state().cause()->exit.rank());
   // One that has aborted counts as running, and ends by itself.
   const uint32_t aborting = attempt_->state().cause()->abort ? 1 : 0;
   if (attempt_->state().running() == aborting) return;
@@ -134,7 +136,7 @@ void Job::TakeSignal(int signal, const std::string& by, Loop::Time at) {
     case SIGTSTP:
       if (std::exchange(suspending_, true)) return;
       if (own_terminal_) own_terminal_->Suspend();
-      Suspend(*loop_, nodes_);
+      Suspend(*loop_, nodes_, console_);
       input_.Resume();
       suspending_ = false;
       stop_.Resumed(loop_->Now());

@@ -9,6 +9,7 @@
 #include "chief/loop/signal_watcher.h"
 #include "cli/at_rank.h"
 #include "cli/commands.h"
+#include "cli/display_options.h"
 #include "cli/job_text.h"
 #include "cli/named_job.h"
 #include "control/follow_job.h"
@@ -23,6 +24,7 @@ struct AttachOptions {
   std::string job;
   std::optional<uint32_t> rank;
   bool interactive = false;
+  DisplayOptions display;
 };
 
 // Said by the signal handler itself, as the only thread may be waiting for a slow terminal.
@@ -64,10 +66,11 @@ int Attach(const AttachOptions& options) {
     const Status right = CheckRanks({*options.rank}, *job);
     if (!right.ok()) return Fail(right, kExitUsage);
   }
-  control::LogPrinter::Options shown;
-  if (options.rank) shown.ranks = {*options.rank};
-  shown.raw = options.interactive;
-  control::LogPrinter output(shown);
+  auto view = ViewOf(options.display, control::ProcessesOf(*job));
+  if (!view.ok()) return Fail(view.status(), kExitUsage);
+  if (options.rank) view->show = display::ShownRanks::Of({*options.rank});
+  if (options.interactive) view->raw = options.rank;
+  control::LogPrinter output(*std::move(view));
   const bool runs = job->phase() != v1::JOB_PHASE_ENDED && !job->chief_gone();
   if (runs) LeaveOnSignals(*job);
   if (!options.interactive) return Follow(*job, output);
@@ -86,9 +89,12 @@ int Attach(const AttachOptions& options) {
 Command AddAttach(CLI::App& app) {
   auto options = std::make_shared<AttachOptions>();
   app.add_option("JOB", options->job, kJobHelp)->required();
-  app.add_option("--rank", options->rank, "Only this rank")->type_name("R");
+  CLI::Option* const rank =
+      app.add_option("--rank", options->rank, "Only this rank")->type_name("R");
   app.add_flag("-i", options->interactive,
                "With --rank: be at the terminal that the rank has (run --stdin-rank)");
+  AddDisplayOptions(app, options->display, "");
+  app.get_option("--show")->excludes(rank);
   app.footer(R"(
 Shows the last lines of each rank and then what the ranks write, until the job has ended; the exit
 code is the job's. Ctrl-C leaves, and the job goes on. Any number of terminals can be attached, and
@@ -99,8 +105,9 @@ rank's terminal.
 
 Examples:
   autodist attach last
-  autodist attach last --rank 0 -i
-  autodist attach 3fa9c1)");
+  autodist attach 3fa9c1
+  autodist attach last --show 0,8-15
+  autodist attach last --rank 0 -i)");
   return [options] { return Attach(*options); };
 }
 

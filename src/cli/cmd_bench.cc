@@ -71,7 +71,7 @@ Result<chief::JobOptions> BenchJobOptions(const BenchCommand& options, const v1:
   job.launch.grace = kBenchGrace;
   job.launch.fan_out = options.nodes.fan_out;
   job.log_folder = options.log_dir + "/" + plan.job_id();
-  job.prefixes = chief::Prefixes::kStderr;  // the table alone on stdout
+  job.view.plain_stdout = true;  // the table alone on stdout
   AD_ASSIGN_OR_RETURN(job.launch.sync, launch::SyncOf(program.folder, plan, ""));
   return job;
 }

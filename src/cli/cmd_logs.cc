@@ -1,5 +1,6 @@
 // autodist logs JOB [--rank R]... [-f] [--stderr]
 #include "cli/commands.h"
+#include "cli/display_options.h"
 #include "cli/job_text.h"
 #include "cli/named_job.h"
 #include "control/follow_job.h"
@@ -13,6 +14,7 @@ struct LogsOptions {
   std::vector<uint32_t> ranks;
   bool follow = false;
   bool only_stderr = false;
+  DisplayOptions display;
 };
 
 int Logs(const LogsOptions& options) {
@@ -20,9 +22,12 @@ int Logs(const LogsOptions& options) {
   if (!job.ok()) return Fail(job.status(), kExitUsage);
   const Status right = CheckRanks(options.ranks, *job);
   if (!right.ok()) return Fail(right, kExitUsage);
-  control::LogPrinter output({{options.ranks.begin(), options.ranks.end()},
-                              options.ranks.size() == 1,
-                              options.only_stderr});
+  auto view = ViewOf(options.display, control::ProcessesOf(*job));
+  if (!view.ok()) return Fail(view.status(), kExitUsage);
+  view->only_stderr = options.only_stderr;
+  if (!options.ranks.empty()) view->show = display::ShownRanks::Of(options.ranks);
+  if (options.ranks.size() == 1) view->raw = options.ranks[0];
+  control::LogPrinter output(*std::move(view));
   if (options.follow) {
     const auto ended = control::FollowJob(*job, std::nullopt, output);
     return ended.ok() ? 0 : Fail(ended.status(), kExitUsage);
@@ -30,7 +35,7 @@ int Logs(const LogsOptions& options) {
   output.SetJob(*job);
   std::optional<uint32_t> last;
   control::LogReader(job->attempt_folder())
-      .ReadAll([&](uint32_t rank, control::RankStream stream, std::string_view bytes) {
+      .ReadAll([&](uint32_t rank, display::Stream stream, std::string_view bytes) {
         if (last && *last != rank) output.Finish();  // its unfinished line comes before the next
         last = rank;
         output.Take(rank, stream, bytes);
@@ -44,11 +49,14 @@ int Logs(const LogsOptions& options) {
 Command AddLogs(CLI::App& app) {
   auto options = std::make_shared<LogsOptions>();
   app.add_option("JOB", options->job, kJobHelp)->required();
-  app.add_option("--rank", options->ranks, "Only this rank; may be given again")
-      ->allow_extra_args(false);
+  CLI::Option* const rank =
+      app.add_option("--rank", options->ranks, "Only this rank; may be given again")
+          ->allow_extra_args(false);
   app.add_flag("-f,--follow", options->follow, "Go on as the ranks write, until the job has ended");
   app.add_flag("--stderr", options->only_stderr,
                "Only what the ranks wrote to stderr, and that to stdout");
+  AddDisplayOptions(app, options->display, "");
+  app.get_option("--show")->excludes(rank);
   app.footer(R"(
 Prints what the ranks have written, one rank after the other, each line with its "[node:rank] ". Of
 one --rank alone it prints the very bytes. What ranks wrote to stderr goes to stderr. If the job was
@@ -57,7 +65,7 @@ restarted it is the last attempt's; those of the others are in the job's log fol
 Examples:
   autodist logs last
   autodist logs 3fa9c1 --rank 0 > rank-0.txt
-  autodist logs last --rank 0 --rank 8 -f
+  autodist logs last --show 0,8-15 -f
   autodist logs last --stderr | grep -i error)");
   return [options] { return Logs(*options); };
 }

@@ -12,6 +12,7 @@
 #include "chief/attempt/exit_codes.h"
 #include "chief/input/raw_terminal.h"
 #include "chief/job.h"
+#include "chief/output/rank_logs.h"
 #include "chief/run_job.h"
 #include "cli/commands.h"
 #include "cli/program_options.h"
@@ -116,6 +117,8 @@ int Run(const RunOptions& options) {
                                    ? kExitUsage
                                    : chief::kExitCannotLaunch);
   }
+  auto view = ViewOf(options.display, chief::ProcessesOf(*plan));
+  if (!view.ok()) return Fail(view.status(), kExitUsage);
   Result<std::shared_ptr<launch::FolderSync>> sync = nullptr;
   if (options.sync)
     sync = launch::SyncOfWorkingDirectory(*plan, options.log_dir, base::HomeFolder());
@@ -135,6 +138,8 @@ int Run(const RunOptions& options) {
   chief::JobOptions job = MakeJobOptions(options, *input);
   job.launch.logins = reach::Logins::For(*plan);
   job.launch.sync = *std::move(sync);
+  job.view = *std::move(view);
+  if (job.own_input == chief::JobOptions::OwnInput::kTerminal) job.view.raw = options.stdin_rank;
   return chief::RunJob(*plan, std::move(job));
 }
 
@@ -164,6 +169,7 @@ Examples:
   autodist run --spec cluster.yaml --min-nodes 3 -- ./train   go on without lost nodes
   autodist run --spec cluster.yaml --hang-timeout 600 -- ./train
   autodist run --spec cluster.yaml --on-busy wait -- ./train  start once the GPUs are free
+  autodist run --spec cluster.yaml --show 0,8-15 -- python train.py
   autodist run --spec cluster.yaml --nccl-debug INFO -- python train.py
   autodist run --spec cluster.yaml --env OMP_NUM_THREADS=8 --pass-env WANDB_API_KEY -- ./train
   autodist run --spec cluster.yaml --dry-run --json -- ./train

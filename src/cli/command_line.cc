@@ -109,11 +109,11 @@ Status UnknownOption(const CLI::App& app, const CLI::App& command, const std::st
   const std::string what = name + " has no option '" + WithoutValue(word) + "'";
   const std::string here = SameOptionHere(app, command, word, next);
   if (!here.empty()) return Refuse(what, here);
-  const std::string nearest = base::Nearest(WithoutValue(word), OptionNames(command));
-  if (!nearest.empty()) return Refuse(what, "did you mean " + nearest + "? " + Help(name));
   for (const CLI::App* other : app.get_subcommands({})) {
     if (Find(*other, word)) return Refuse(what, "`autodist " + other->get_name() + "` has");
   }
+  const std::string nearest = base::Nearest(WithoutValue(word), OptionNames(command));
+  if (!nearest.empty()) return Refuse(what, "did you mean " + nearest + "? " + Help(name));
   return Refuse(
       what,
       Help(name) + " lists its options" +
@@ -143,7 +143,7 @@ Result<CommandLine> ReadCommandLine(const CLI::App& app, const Words& words) {
   }
   if (own.empty()) own = {"--help"};
   if (own.front() == "help") {
-    std::ranges::rotate(own, own.begin() + 1);
+    std::rotate(own.begin(), own.begin() + 1, own.end());
     own.back() = "--help";
   }
   if (IsOption(own.front())) {

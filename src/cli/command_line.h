@@ -1,11 +1,11 @@
 // What was typed, before options are read: the command, and where the user's program begins.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "autodist/status.h"
+#include "cli/app.h"
 
 namespace autodist::cli {
 

@@ -2,12 +2,12 @@
 // gives the process exit code.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "base/log.h"
+#include "cli/app.h"
 
 namespace autodist::cli {
 

@@ -1,8 +1,9 @@
 // What --help prints, as wide as the terminal is.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
+
+#include "cli/app.h"
 
 namespace autodist::cli {
 

@@ -1,13 +1,13 @@
 // The nodes on the command line, of every command that reaches them.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include "autodist/status.h"
 #include "autodist/v1/plan.pb.h"
+#include "cli/app.h"
 #include "launch/launch_options.h"
 #include "spec/resource_spec.h"
 

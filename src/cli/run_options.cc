@@ -71,6 +71,7 @@ void AddOutputOptions(CLI::App& app, RunOptions& options) {
       ->capture_default_str()
       ->type_name("FOLDER")
       ->group(group::kOutput);
+  AddDisplayOptions(app, options.display, group::kOutput);
   app.add_flag("--detach", options.detach,
                "Return once the ranks run; `autodist ps`, attach, logs and stop reach the job")
       ->group(group::kOutput);

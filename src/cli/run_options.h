@@ -1,12 +1,13 @@
 // The options of `autodist run`.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 
+#include "cli/app.h"
+#include "cli/display_options.h"
 #include "cli/nodes_options.h"
 #include "cli/program_options.h"
 #include "launch/launch_options.h"
@@ -42,6 +43,7 @@ struct RunOptions {
   bool dry_run = false;
   bool json = false;
   bool show_values = false;
+  DisplayOptions display;
 };
 
 // Fills them as they are parsed; they have to outlive that.

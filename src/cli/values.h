@@ -1,10 +1,11 @@
 // Checks of values on the command line. What they say is in the words of who typed them.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "cli/app.h"
 
 namespace autodist::cli {
 

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
@@ -84,6 +85,12 @@ class Attempt {
   std::optional<LogReader> logs_;
 };
 
+// For bars that have changed.
+base::Deadline FlushTime(const LogPrinter& output) {
+  const auto due = output.Due();
+  return due ? base::Deadline::At(*due) : base::Deadline::Never();
+}
+
 // Without an autodist that would write more.
 v1::JobStatus ShowOnce(v1::JobStatus job, std::optional<size_t> last_lines, LogPrinter& output) {
   output.SetJob(job);
@@ -110,10 +117,11 @@ Result<v1::JobStatus> FollowJob(v1::JobStatus job, std::optional<size_t> last_li
   base::Deadline look = base::Deadline::After(kAskInterval);
   for (;;) {
     pollfd fds[] = {{end->fd(), POLLIN, 0}, {attempt.fd(), POLLIN, 0}};
-    const int ready = poll(fds, 2, look.PollTimeout());
+    const int ready = poll(fds, 2, std::min(look, FlushTime(output)).PollTimeout());
     if (ready < 0 && errno != EINTR) return ErrnoError(errno, "poll");
     if (ready > 0 && fds[0].revents != 0) break;
     if (ready > 0 && fds[1].revents != 0) attempt.ReadNew();
+    if (ready == 0) output.Flush();
     if (!look.Expired()) continue;
     look = base::Deadline::After(kAskInterval);
     const auto now = client->GetStatus();

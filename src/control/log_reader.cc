@@ -14,13 +14,15 @@
 #include <set>
 #include <vector>
 
+#include "display/rank_lines.h"
+
 namespace autodist::control {
 namespace {
 
 constexpr size_t kPiece = 65536;  // bytes; also how far back the last lines are looked for
 
 // "rank-12.err" → 12, kErr.
-std::optional<std::pair<uint32_t, RankStream>> ParseName(std::string_view name) {
+std::optional<std::pair<uint32_t, display::Stream>> ParseName(std::string_view name) {
   constexpr std::string_view kPrefix = "rank-";
   if (!name.starts_with(kPrefix)) return std::nullopt;
   const char* const end = name.data() + name.size();
@@ -28,8 +30,8 @@ std::optional<std::pair<uint32_t, RankStream>> ParseName(std::string_view name) 
   const auto parsed = std::from_chars(name.data() + kPrefix.size(), end, rank);
   if (parsed.ec != std::errc()) return std::nullopt;
   const std::string_view suffix(parsed.ptr, static_cast<size_t>(end - parsed.ptr));
-  if (suffix == ".out") return std::pair{rank, RankStream::kOut};
-  if (suffix == ".err") return std::pair{rank, RankStream::kErr};
+  if (suffix == ".out") return std::pair{rank, display::kStdout};
+  if (suffix == ".err") return std::pair{rank, display::kStderr};
   return std::nullopt;
 }
 
@@ -44,11 +46,6 @@ base::UniqueFd OpenToRead(const std::string& path) {
 
 }  // namespace
 
-std::string LogReader::PathOf(File file) const {
-  return folder_ + "/rank-" + std::to_string(file.first) +
-         (file.second == RankStream::kOut ? ".out" : ".err");
-}
-
 std::map<LogReader::File, uint64_t> LogReader::FilesThere() const {
   std::map<File, uint64_t> files;
   std::error_code error;
@@ -62,7 +59,7 @@ void LogReader::SkipToLastLines(size_t lines) {
   read_ = FilesThere();
   std::string text;
   for (auto& [file, offset] : read_) {
-    const base::UniqueFd fd = OpenToRead(PathOf(file));
+    const base::UniqueFd fd = OpenToRead(display::LogPath(folder_, file.first, file.second));
     if (!fd.valid()) continue;
     const uint64_t size = SizeOf(fd.get());
     const uint64_t begin = size - std::min<uint64_t>(size, kPiece);
@@ -90,7 +87,7 @@ void LogReader::ReadFile(std::string_view name, const ShowBytes& show) {
 
 // Only what is there now: a rank that never stops writing must not keep the others from being read.
 void LogReader::Read(File file, const ShowBytes& show) {
-  const base::UniqueFd fd = OpenToRead(PathOf(file));
+  const base::UniqueFd fd = OpenToRead(display::LogPath(folder_, file.first, file.second));
   if (!fd.valid()) return;
   uint64_t& offset = read_[file];
   const uint64_t end = SizeOf(fd.get());

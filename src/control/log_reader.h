@@ -11,13 +11,13 @@
 
 #include "autodist/status.h"
 #include "base/fd.h"
+#include "display/screen.h"
 
 namespace autodist::control {
 
-enum class RankStream { kOut, kErr };
-
 // Some bytes that a rank wrote, whatever they are.
-using ShowBytes = std::function<void(uint32_t rank, RankStream stream, std::string_view bytes)>;
+using ShowBytes =
+    std::function<void(uint32_t rank, display::Stream stream, std::string_view bytes)>;
 
 // The files rank-N.out and rank-N.err of a folder, and how far each has been read. Not thread-safe.
 class LogReader {
@@ -33,11 +33,10 @@ class LogReader {
   void ReadFile(std::string_view name, const ShowBytes& show);
 
  private:
-  using File = std::pair<uint32_t, RankStream>;
+  using File = std::pair<uint32_t, display::Stream>;
 
   std::map<File, uint64_t> FilesThere() const;
   void Read(File file, const ShowBytes& show);
-  std::string PathOf(File file) const;
 
   const std::string folder_;
   std::map<File, uint64_t> read_;  // bytes

@@ -180,9 +180,7 @@ bool AttemptStarter::AwaitInBackground(std::function<void()> task) {
 Status AttemptStarter::OpenLogs(Attempt& attempt) {
   const auto opened = std::make_shared<Result<std::shared_ptr<RankLogs>>>(nullptr);
   if (!AwaitInBackground([this, opened, plan = attempt.plan(), folder = attempt.folder()] {
-        std::optional<uint32_t> raw;
-        if (options_.own_input == JobOptions::OwnInput::kTerminal) raw = options_.stdin_rank;
-        *opened = RankLogs::Create(plan, folder, options_.prefixes, raw);
+        *opened = RankLogs::Create(plan, folder, options_.view);
       })) {
     return Error(StatusCode::kCancelled, "interrupted");
   }

@@ -13,7 +13,7 @@
 #include "autodist/v1/job.pb.h"
 #include "autodist/v1/plan.pb.h"
 #include "chief/attempt/restart_policy.h"
-#include "chief/output/rank_logs.h"
+#include "display/rank_lines.h"
 #include "launch/launcher.h"
 
 namespace autodist::chief {
@@ -30,7 +30,7 @@ struct JobOptions {
   // several jobs may well share CPUs.
   std::optional<OnBusy> on_busy;
   bool detached = false;  // of which the status tells
-  Prefixes prefixes = Prefixes::kAll;
+  display::View view;     // of what the ranks write
   // Whose input is what comes from here; the plan says what it is for the rank.
   enum class OwnInput { kNone, kPipe, kTerminal };
   OwnInput own_input = OwnInput::kNone;

@@ -51,13 +51,13 @@ const FatalMessage* ReasonIn(const LastWords& words, const Cause& cause) {
 }
 
 // But for those that have been shown.
-std::string LinesReport(const LastWords& words, Terminal::Stream stream,
+std::string LinesReport(const LastWords& words, display::Stream stream,
                         const std::vector<std::string>& shown) {
   std::vector<std::string> lines = words.Lines(stream);
   std::erase_if(lines, [&](const auto& line) { return std::ranges::count(shown, line) > 0; });
   if (lines.empty()) return "";
   std::string text = std::string("  its last lines on ") +
-                     (stream == Terminal::kStderr ? "stderr" : "stdout") + ":\n";
+                     (stream == display::kStderr ? "stderr" : "stdout") + ":\n";
   for (const std::string& line : lines) text += "    | " + line + "\n";
   return text;
 }
@@ -73,7 +73,7 @@ std::string RankReport(const Attempt& attempt, const Cause& cause) {
   std::vector<std::string> told;
   if (reason) told = reason->lines;
   for (const std::string& line : told) text += "    | " + line + "\n";
-  text += LinesReport(words, Terminal::kStderr, told) + LinesReport(words, Terminal::kStdout, told);
+  text += LinesReport(words, display::kStderr, told) + LinesReport(words, display::kStdout, told);
   if (words.LastLine().empty()) text += "  it wrote nothing\n";
   return text + "  all it wrote: " + attempt.folder() + "/rank-" + rank + ".out and .err\n";
 }

@@ -18,8 +18,8 @@ std::vector<TakenPort> PortsTaken(const v1::LaunchPlan& plan,
 
 // Programs print the text of EADDRINUSE, whose case differs, or its name; and most the port.
 bool SaysPortIsTaken(const LastWords& words, const v1::NodePlan& node, uint32_t fixed) {
-  std::vector<std::string> lines = words.Lines(Terminal::kStderr);
-  std::ranges::move(words.Lines(Terminal::kStdout), std::back_inserter(lines));
+  std::vector<std::string> lines = words.Lines(display::kStderr);
+  std::ranges::move(words.Lines(display::kStdout), std::back_inserter(lines));
   if (words.fatal()) std::ranges::copy(words.fatal()->lines, std::back_inserter(lines));
   const auto told = [&](const std::string& what) {
     return std::ranges::any_of(

@@ -1,5 +1,7 @@
 #include "chief/output/console.h"
 
+#include <algorithm>
+
 namespace autodist::chief {
 namespace {
 
@@ -12,24 +14,47 @@ v1::OutputAck AckOf(const v1::Output& output) {
   return ack;
 }
 
+// A terminal that takes nothing is not waited for.
+constexpr std::chrono::milliseconds kClearLimit{200};
+
+using Clock = std::chrono::steady_clock;
+
 }  // namespace
 
-void Console::Write(std::shared_ptr<RankLogs> logs, uint32_t node, v1::Output output) {
+Console::Console(Written written) : written_(std::move(written)) {
+  base::SetLogWriter(
+      [this](base::LogLevel level, std::string_view text) { Tell(level, std::string(text)); });
+}
+
+void Console::Add(Piece piece) {
   const std::lock_guard lock(mutex_);
-  queue_.pieces.push_back({std::move(logs), node, std::move(output)});
-  if (queue_.pieces.size() == 1) changed_.notify_one();
+  queue_.pieces.push_back(std::move(piece));
+  if (queue_.pieces.size() == 1) changed_.notify_all();
+}
+
+void Console::Write(std::shared_ptr<RankLogs> logs, uint32_t node, v1::Output output) {
+  Add({Piece::kOutput, std::move(logs), node, std::move(output)});
 }
 
 void Console::EndLines(std::shared_ptr<RankLogs> logs) {
-  const std::lock_guard lock(mutex_);
-  queue_.pieces.push_back({std::move(logs), 0, {}, true});
-  changed_.notify_one();
+  Add({Piece::kEnd, std::move(logs), 0, {}});
+}
+
+void Console::ShowErrorsOf(std::shared_ptr<RankLogs> logs, uint32_t rank) {
+  Add({Piece::kErrors, std::move(logs), rank, {}});
 }
 
 void Console::Tell(base::LogLevel level, std::string text) {
   const std::lock_guard lock(mutex_);
   queue_.messages.emplace_back(level, std::move(text));
-  changed_.notify_one();
+  changed_.notify_all();
+}
+
+void Console::Clear() {
+  std::unique_lock lock(mutex_);
+  queue_.clear = true;
+  changed_.notify_all();
+  changed_.wait_for(lock, kClearLimit, [this, before = cleared_] { return cleared_ > before; });
 }
 
 bool Console::Busy() const {
@@ -38,6 +63,7 @@ bool Console::Busy() const {
 }
 
 void Console::AskToFinish() {
+  base::SetLogWriter(nullptr);
   const std::lock_guard lock(mutex_);
   queue_.finish = true;
   changed_.notify_all();
@@ -55,32 +81,64 @@ bool Console::FinishWithin(std::chrono::milliseconds limit) {
   return changed_.wait_for(lock, limit, [this] { return finished_; });
 }
 
+// Until there is something to show, or something shown has to be drawn again.
+Console::Queue Console::Await() {
+  const auto lines_due = shown_ ? shown_->Due(screen_) : std::nullopt;
+  const auto screen_due = screen_.Due();
+  const auto due = lines_due && screen_due ? std::min(lines_due, screen_due)
+                                           : (lines_due ? lines_due : screen_due);
+  const auto anything = [this] {
+    return !queue_.pieces.empty() || !queue_.messages.empty() || queue_.clear || queue_.finish;
+  };
+  Queue taken;
+  std::unique_lock lock(mutex_);
+  writing_ = false;
+  if (due) {
+    changed_.wait_until(lock, *due, anything);
+  } else {
+    changed_.wait(lock, anything);
+  }
+  std::swap(taken, queue_);
+  writing_ = !taken.pieces.empty();
+  return taken;
+}
+
+void Console::Show(const Queue& taken) {
+  const auto now = Clock::now();
+  for (const Piece& piece : taken.pieces) {
+    switch (piece.kind) {
+      case Piece::kOutput:
+        if (!piece.logs) break;
+        piece.logs->Take(piece.output, now, screen_);
+        written_bytes_ += piece.output.data().size();
+        shown_ = piece.logs;
+        break;
+      case Piece::kEnd:
+        piece.logs->EndLines(screen_);
+        break;
+      case Piece::kErrors:
+        piece.logs->ShowErrorsOf(piece.number, screen_);
+        break;
+    }
+  }
+  if (shown_) shown_->Update(now, screen_);
+  if (taken.messages.empty() && !taken.clear && !taken.finish) return screen_.Update(now);
+  screen_.Clear();
+  for (const auto& [level, text] : taken.messages) base::WriteLog(level, text);
+}
+
 void Console::Run() {
   for (bool finish = false; !finish;) {
-    Queue taken;
-    {
-      std::unique_lock lock(mutex_);
-      writing_ = false;
-      changed_.wait(lock, [this] {
-        return !queue_.pieces.empty() || !queue_.messages.empty() || queue_.finish;
-      });
-      std::swap(taken, queue_);
-      writing_ = !taken.pieces.empty();
-    }
+    const Queue taken = Await();
+    Show(taken);
     for (const Piece& piece : taken.pieces) {
-      if (piece.last) {
-        piece.logs->EndLines(terminal_);
-      } else if (piece.logs) {
-        piece.logs->Take(piece.output, terminal_);
-        written_bytes_ += piece.output.data().size();
-      }
-    }
-    terminal_.Flush();
-    for (const auto& [level, text] : taken.messages) base::Log(level, text);
-    for (const Piece& piece : taken.pieces) {
-      if (!piece.last) written_(piece.node, AckOf(piece.output));
+      if (piece.kind == Piece::kOutput) written_(piece.number, AckOf(piece.output));
     }
     finish = taken.finish;
+    if (!taken.clear) continue;
+    const std::lock_guard lock(mutex_);
+    ++cleared_;
+    changed_.notify_all();
   }
   const std::lock_guard lock(mutex_);
   finished_ = true;

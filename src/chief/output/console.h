@@ -17,6 +17,7 @@
 #include "autodist/v1/agent.pb.h"
 #include "base/log.h"
 #include "chief/output/rank_logs.h"
+#include "display/screen.h"
 
 namespace autodist::chief {
 
@@ -26,7 +27,8 @@ class Console {
   // Called on the console's thread when all bytes before the ack's offset have been written.
   using Written = std::function<void(uint32_t node, const v1::OutputAck& ack)>;
 
-  explicit Console(Written written) : written_(std::move(written)) {}
+  // Until Finish, what base::Log is told by others is told by the console, too.
+  explicit Console(Written written);
   ~Console() { Finish(); }
 
   // Queues what the node's rank wrote; the agents' flow control bounds the queue. Without logs it
@@ -34,8 +36,13 @@ class Console {
   void Write(std::shared_ptr<RankLogs> logs, uint32_t node, v1::Output output);
   // Ends the lines that the ranks have not ended, in its turn.
   void EndLines(std::shared_ptr<RankLogs> logs);
+  // The rank has failed: what it wrote to stderr is shown from now on, whatever --show says.
+  void ShowErrorsOf(std::shared_ptr<RankLogs> logs, uint32_t rank);
   // A message of autodist's own.
   void Tell(base::LogLevel level, std::string text);
+  // Takes the bars off the terminal, as somebody else will write to it; they come back when there
+  // is more to show. Blocks, but not longer than a moment: see kClearLimit.
+  void Clear();
 
   // Whether output is queued or being written.
   bool Busy() const;
@@ -48,26 +55,32 @@ class Console {
   bool FinishWithin(std::chrono::milliseconds limit);
 
   // Of a terminal that takes no more; after Finish.
-  const std::vector<std::string>& warnings() const { return terminal_.warnings(); }
+  const std::vector<std::string>& warnings() const { return screen_.warnings(); }
 
  private:
   struct Piece {
+    enum Kind { kOutput, kEnd, kErrors } kind;
     std::shared_ptr<RankLogs> logs;
-    uint32_t node;
-    v1::Output output;
-    bool last = false;  // there is no output: the attempt's lines end
+    uint32_t number;    // of the node; of the rank whose errors are shown
+    v1::Output output;  // of kOutput
   };
   struct Queue {
     std::vector<Piece> pieces;
     std::vector<std::pair<base::LogLevel, std::string>> messages;
+    bool clear = false;
     bool finish = false;
   };
 
+  void Add(Piece piece);
   void AskToFinish();
+  Queue Await();
+  void Show(const Queue& taken);
   void Run();
 
   const Written written_;
-  Terminal terminal_;  // the console's thread's
+  // The console's thread's.
+  display::Screen screen_;
+  std::shared_ptr<RankLogs> shown_;  // of which there may be bars
   std::atomic<uint64_t> written_bytes_ = 0;
 
   mutable std::mutex mutex_;
@@ -75,6 +88,7 @@ class Console {
   Queue queue_;                              // guarded by mutex_
   bool writing_ = false;                     // guarded by mutex_
   bool finished_ = false;                    // guarded by mutex_
+  uint64_t cleared_ = 0;                     // how often; guarded by mutex_
   std::thread thread_{&Console::Run, this};  // last: uses the rest
 };
 

@@ -17,7 +17,7 @@ std::string_view AsShown(std::string_view line) {
 
 }  // namespace
 
-void LastWords::Take(Terminal::Stream stream, std::string_view line) {
+void LastWords::Take(display::Stream stream, std::string_view line) {
   const std::string_view shown = AsShown(line);
   fatal_[stream].Take(shown);
   const std::string_view kept = shown.substr(0, kLongestLine);
@@ -27,7 +27,7 @@ void LastWords::Take(Terminal::Stream stream, std::string_view line) {
   last_ = stream;
 }
 
-std::vector<std::string> LastWords::Lines(Terminal::Stream stream) const {
+std::vector<std::string> LastWords::Lines(display::Stream stream) const {
   const Ring& ring = rings_[stream];
   std::vector<std::string> lines;
   for (size_t i = ring.taken - std::min(ring.taken, kMostLines); i < ring.taken; ++i) {
@@ -42,8 +42,8 @@ std::string LastWords::LastLine() const {
 }
 
 const FatalMessage* LastWords::fatal() const {
-  const auto& err = fatal_[Terminal::kStderr].last();
-  const auto& out = fatal_[Terminal::kStdout].last();
+  const auto& err = fatal_[display::kStderr].last();
+  const auto& out = fatal_[display::kStdout].last();
   if (err && (!out || err->weight >= out->weight)) return &*err;
   return out ? &*out : nullptr;
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "chief/output/fatal_messages.h"
-#include "chief/output/terminal.h"
+#include "display/screen.h"
 
 namespace autodist::chief {
 
@@ -24,10 +24,10 @@ class LastWords {
 
   // A line that has ended; of a very long one its beginning. What a progress bar has replaced by
   // '\r' does not count, nor does a line without anything in it.
-  void Take(Terminal::Stream stream, std::string_view line);
+  void Take(display::Stream stream, std::string_view line);
 
   // The last lines, the oldest first; each cut to kLongestLine.
-  std::vector<std::string> Lines(Terminal::Stream stream) const;
+  std::vector<std::string> Lines(display::Stream stream) const;
   // Of either stream; "" if there is none.
   std::string LastLine() const;
   // What tells most of why it ended; null: nothing does.
@@ -40,7 +40,7 @@ class LastWords {
   };
 
   std::array<Ring, 2> rings_;
-  Terminal::Stream last_ = Terminal::kStdout;
+  display::Stream last_ = display::kStdout;
   std::array<FatalMessages, 2> fatal_;
 };
 

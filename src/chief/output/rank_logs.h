@@ -17,26 +17,31 @@
 #include "autodist/v1/plan.pb.h"
 #include "base/fd.h"
 #include "chief/output/last_words.h"
-#include "chief/output/terminal.h"
+#include "display/rank_lines.h"
 
 namespace autodist::chief {
 
-// Which lines on the terminal begin with "[node:rank] ".
-enum class Prefixes { kAll, kStderr };
+// The plan's processes, as far as their output needs.
+std::vector<display::Process> ProcessesOf(const v1::LaunchPlan& plan);
 
 // For one thread, which it may block, but for LastWordsOf, which is thread-safe.
 class RankLogs {
  public:
+  using Time = display::Time;
+
   // Makes the folder, and in it a file rank-N.out and rank-N.err for every rank of the plan.
-  // `raw`: the rank whose terminal this one is: its bytes alone are shown, as they are.
   static Result<std::shared_ptr<RankLogs>> Create(const v1::LaunchPlan& plan,
-                                                  const std::string& folder, Prefixes prefixes,
-                                                  std::optional<uint32_t> raw = std::nullopt);
+                                                  const std::string& folder,
+                                                  const display::View& view);
 
   // Of ranks that are not the plan's, nothing.
-  void Take(const v1::Output& output, Terminal& terminal);
+  void Take(const v1::Output& output, Time now, display::Screen& screen);
   // Ends the lines that have not ended: nothing follows.
-  void EndLines(Terminal& terminal);
+  void EndLines(display::Screen& screen) { lines_.EndLines(screen); }
+  // See display::RankLines.
+  void ShowErrorsOf(uint32_t rank, display::Screen& screen) { lines_.ShowErrorsOf(rank, screen); }
+  void Update(Time now, display::Screen& screen) { lines_.Update(now, screen); }
+  std::optional<Time> Due(const display::Screen& screen) const { return lines_.Due(screen); }
 
   // Of one of the plan's.
   LastWords LastWordsOf(uint32_t rank) const;
@@ -44,31 +49,21 @@ class RankLogs {
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
-  struct Sink {  // of one stream of one rank
-    base::UniqueFd file;
-    uint64_t size = 0;  // of the file
+  struct File {  // of one stream of one rank
+    base::UniqueFd fd;
     bool cut_short = false;
-    std::string line;  // begun, not yet ended; of a long one its beginning
-    // Where in the file the line begins, if it has become too long to keep.
-    std::optional<uint64_t> long_line;
   };
   struct Rank {
-    std::string prefix;  // "[node:rank] "
-    std::array<Sink, 2> sinks;
+    std::array<File, 2> files;
     LastWords last_words;
   };
 
-  RankLogs(Prefixes prefixes, std::optional<uint32_t> raw) : prefixes_(prefixes), raw_(raw) {}
-  void ShowLine(const Rank& rank, Terminal::Stream stream, Terminal& terminal) const;
-  void WriteFile(uint32_t number, Sink& sink, std::string_view data);
-  void AddToLine(Rank& rank, Terminal::Stream stream, std::string_view data, bool ends,
-                 Terminal& terminal);
-  void EndLine(Rank& rank, Terminal::Stream stream, Terminal& terminal);
-  static void CopyLongLine(const Sink& sink, Terminal::Stream stream, Terminal& terminal);
+  RankLogs(const v1::LaunchPlan& plan, const std::string& folder, const display::View& view);
+  void WriteFile(uint32_t number, File& file, std::string_view data);
+  void Keep(uint32_t number, display::Stream stream, std::string_view line);
   void Warn(const std::string& what);
 
-  const Prefixes prefixes_;
-  const std::optional<uint32_t> raw_;
+  display::RankLines lines_;
   std::map<uint32_t, Rank> ranks_;
   std::vector<std::string> warnings_;
   mutable std::mutex lines_mutex_;  // guards last_words of all ranks

@@ -33,8 +33,9 @@ def whole(seconds):
 
 
 def report(outcome):
-    """The last message of stderr, and that nothing follows it."""
-    lines = outcome.err.rstrip("\n").split("\n")
+    """The last error of stderr, after which there is only the last line of all."""
+    *lines, last = outcome.err.rstrip("\n").split("\n")
+    assert last.startswith("autodist: job "), outcome.err
     first = max(i for i, line in enumerate(lines) if not line.startswith(" "))
     assert lines[first].startswith("autodist: error: "), outcome.err
     return "\n".join(lines[first:])

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "support/temp_folder.h"
+
 namespace autodist::control {
 namespace {
 
@@ -35,11 +37,11 @@ class LogPrinterTest : public testing::Test {
 TEST_F(LogPrinterTest, ShowsWholeLinesWithTheirRank) {
   LogPrinter output({});
   output.SetJob(TwoNodes());
-  output.Take(0, RankStream::kOut, "one\ntw");
-  output.Take(2, RankStream::kOut, std::string_view("\0\n", 2));
-  output.Take(2, RankStream::kErr, "bad");
-  output.Take(7, RankStream::kOut, "who\n");
-  output.Take(0, RankStream::kOut, "o\n\nthree");
+  output.Take(0, display::kStdout, "one\ntw");
+  output.Take(2, display::kStdout, std::string_view("\0\n", 2));
+  output.Take(2, display::kStderr, "bad");
+  output.Take(7, display::kStdout, "who\n");
+  output.Take(0, display::kStdout, "o\n\nthree");
   output.Flush();
   EXPECT_EQ(GetCapturedStdout(),
             std::string("[a:0] one\n[b:2] \0\n[?:7] who\n[a:0] two\n[a:0] \n", 45));
@@ -51,11 +53,15 @@ TEST_F(LogPrinterTest, ShowsWholeLinesWithTheirRank) {
   EXPECT_EQ(GetCapturedStderr(), "[b:2] bad\n");
 }
 
-TEST_F(LogPrinterTest, OfALineThatNeverEndsPieces) {
+TEST_F(LogPrinterTest, ALineThatNeverEndsIsShownFromItsFile) {
+  const test::TempFolder folder;
+  folder.Write("rank-1.out", std::string(17 << 20, 'x'));
+  v1::JobStatus job = TwoNodes();
+  job.set_attempt_folder(folder.path());
   LogPrinter output({});
-  output.SetJob(TwoNodes());
+  output.SetJob(job);
   const std::string megabyte(1 << 20, 'x');
-  for (int i = 0; i < 17; ++i) output.Take(1, RankStream::kOut, megabyte);
+  for (int i = 0; i < 17; ++i) output.Take(1, display::kStdout, megabyte);
   output.Finish();
   const std::string shown = GetCapturedStdout();
   EXPECT_EQ(std::ranges::count(shown, 'x'), 17 << 20);
@@ -64,21 +70,21 @@ TEST_F(LogPrinterTest, OfALineThatNeverEndsPieces) {
 }
 
 TEST_F(LogPrinterTest, RawBytesOfTheRanksWanted) {
-  LogPrinter output({.ranks = {1}, .raw = true});
+  LogPrinter output({.raw = 1});
   output.SetJob(TwoNodes());
-  output.Take(0, RankStream::kOut, "not this\n");
-  output.Take(1, RankStream::kOut, std::string_view("a\0b", 3));
-  output.Take(1, RankStream::kErr, "bad");
+  output.Take(0, display::kStdout, "not this\n");
+  output.Take(1, display::kStdout, std::string_view("a\0b", 3));
+  output.Take(1, display::kStderr, "bad");
   output.Finish();
   EXPECT_EQ(GetCapturedStdout(), std::string("a\0b", 3));
   EXPECT_EQ(GetCapturedStderr(), "bad");
 }
 
 TEST_F(LogPrinterTest, StderrAlone) {
-  LogPrinter output({.ranks = {}, .only_stderr = true});
+  LogPrinter output({.only_stderr = true});
   output.SetJob(TwoNodes());
-  output.Take(1, RankStream::kOut, "not this\n");
-  output.Take(1, RankStream::kErr, "bad\n");
+  output.Take(1, display::kStdout, "not this\n");
+  output.Take(1, display::kStderr, "bad\n");
   output.Finish();
   EXPECT_EQ(GetCapturedStdout(), "[a:1] bad\n");
   EXPECT_EQ(GetCapturedStderr(), "");
@@ -87,12 +93,12 @@ TEST_F(LogPrinterTest, StderrAlone) {
 TEST_F(LogPrinterTest, RanksMayMove) {
   LogPrinter output({});
   output.SetJob(TwoNodes());
-  output.Take(1, RankStream::kOut, "begun");
+  output.Take(1, display::kStdout, "begun");
   v1::JobStatus job = TwoNodes();
   job.mutable_nodes(0)->set_ranks(1);
   job.mutable_nodes(1)->set_first_rank(1);
   output.SetJob(job);
-  output.Take(1, RankStream::kOut, "again\n");
+  output.Take(1, display::kStdout, "again\n");
   output.Finish();
   EXPECT_EQ(GetCapturedStdout(), "[a:1] begun\n[b:1] again\n");
   (void)GetCapturedStderr();

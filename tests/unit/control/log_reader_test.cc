@@ -19,8 +19,8 @@ class LogReaderTest : public testing::Test {
   // What has been shown since the last call, one entry for each piece of a file.
   std::vector<std::string> Shown() { return std::exchange(shown_, {}); }
   ShowBytes Show() {
-    return [this](uint32_t rank, RankStream stream, std::string_view bytes) {
-      shown_.push_back(std::to_string(rank) + (stream == RankStream::kErr ? "! " : ": ") +
+    return [this](uint32_t rank, display::Stream stream, std::string_view bytes) {
+      shown_.push_back(std::to_string(rank) + (stream == display::kStderr ? "! " : ": ") +
                        std::string(bytes));
     };
   }
@@ -67,7 +67,7 @@ TEST_F(LogReaderTest, BeginsWithTheLastLines) {
     LogReader logs(folder_.path());
     logs.SkipToLastLines(2);
     std::string shown;
-    logs.ReadAll([&](uint32_t, RankStream, std::string_view bytes) { shown += bytes; });
+    logs.ReadAll([&](uint32_t, display::Stream, std::string_view bytes) { shown += bytes; });
     EXPECT_EQ(shown, last_two) << text.substr(0, 20);
   }
   folder_.Write("rank-0.out", "a\nb\n");

@@ -11,11 +11,9 @@ namespace {
 
 class EndReportTest : public testing::Test {
  protected:
-  EndReportTest() {
-    attempt_.logs = *RankLogs::Create(attempt_.plan(), folder_.path(), Prefixes::kAll);
-  }
+  EndReportTest() { attempt_.logs = *RankLogs::Create(attempt_.plan(), folder_.path(), {}); }
 
-  void Write(const v1::Output& output) { attempt_.logs->Take(output, terminal_); }
+  void Write(const v1::Output& output) { attempt_.logs->Take(output, {}, screen_); }
   std::string Report() { return EndReport(attempt_, {}); }
   static v1::Output Line(uint32_t rank, const std::string& line,
                          v1::OutputStream stream = v1::OUTPUT_STREAM_STDOUT) {
@@ -27,7 +25,7 @@ class EndReportTest : public testing::Test {
   }
 
   const test::TempFolder folder_;
-  Terminal terminal_;  // that is not flushed
+  display::Screen screen_;  // that is not updated
   Attempt attempt_{1,       test::ThreeNodePlan(),    {0, 1, 2}, "logs",
                    SIGUSR1, std::chrono::seconds(30), {}};
 };

@@ -34,10 +34,10 @@ class Redirected {
 
 class ConsoleTest : public testing::Test {
  protected:
-  void SetUp() override { Make(Prefixes::kAll); }
+  void SetUp() override { Make({}); }
 
-  void Make(Prefixes prefixes) {
-    auto logs = RankLogs::Create(test::ThreeNodePlan(), folder_.path(), prefixes);
+  void Make(const display::View& view) {
+    auto logs = RankLogs::Create(test::ThreeNodePlan(), folder_.path(), view);
     ASSERT_TRUE(logs.ok()) << logs.status();
     logs_ = *std::move(logs);
     console_ = std::make_unique<Console>([this](uint32_t node, const v1::OutputAck& ack) {
@@ -86,14 +86,14 @@ TEST_F(ConsoleTest, StderrGoesToStderr) {
   Finish();
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "[node3:4] out\n");
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "[node3:4] err\n");
-  EXPECT_THAT(logs_->LastWordsOf(4).Lines(Terminal::kStdout), ElementsAre("out"));
-  EXPECT_THAT(logs_->LastWordsOf(4).Lines(Terminal::kStderr), ElementsAre("err"));
+  EXPECT_THAT(logs_->LastWordsOf(4).Lines(display::kStdout), ElementsAre("out"));
+  EXPECT_THAT(logs_->LastWordsOf(4).Lines(display::kStderr), ElementsAre("err"));
 }
 
 TEST_F(ConsoleTest, StdoutCanBeWithoutPrefixes) {
   testing::internal::GetCapturedStdout();
   testing::internal::GetCapturedStderr();
-  Make(Prefixes::kStderr);
+  Make({.plain_stdout = true});
   Write(4, "out\n");
   Write(4, "err\n", v1::OUTPUT_STREAM_STDERR);
   Finish();
@@ -129,7 +129,7 @@ TEST_F(ConsoleTest, AcknowledgesWhatIsWritten) {
 TEST_F(ConsoleTest, KeepsTheLastLines) {
   for (int i = 0; i < 50; ++i) Write(0, "line " + std::to_string(i) + "\n");
   Finish();
-  EXPECT_EQ(logs_->LastWordsOf(0).Lines(Terminal::kStdout).size(), 10u);
+  EXPECT_EQ(logs_->LastWordsOf(0).Lines(display::kStdout).size(), 10u);
   EXPECT_EQ(logs_->LastWordsOf(0).LastLine(), "line 49");
   testing::internal::GetCapturedStdout();
   testing::internal::GetCapturedStderr();
@@ -148,7 +148,7 @@ TEST_F(ConsoleTest, AVeryLongLineComesOutWhole) {
               "[node3:4] first\n[10.0.0.1:0] between\n[node3:4] " + line + "!\n[node3:4] last\n")
       << shown.size() << " bytes";
   EXPECT_TRUE(folder_.Read("rank-4.out") == "first\n" + line + "!\nlast\n");
-  EXPECT_EQ(logs_->LastWordsOf(4).Lines(Terminal::kStdout)[1], line.substr(0, 400));
+  EXPECT_EQ(logs_->LastWordsOf(4).Lines(display::kStdout)[1], line.substr(0, 400));
   testing::internal::GetCapturedStderr();
 }
 

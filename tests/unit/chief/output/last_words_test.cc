@@ -11,29 +11,29 @@ using testing::ElementsAre;
 TEST(LastWordsTest, StreamsAreKeptApart) {
   LastWords words("/work");
   EXPECT_EQ(words.LastLine(), "");
-  words.Take(Terminal::kStdout, "out");
-  words.Take(Terminal::kStderr, "err");
-  EXPECT_THAT(words.Lines(Terminal::kStdout), ElementsAre("out"));
-  EXPECT_THAT(words.Lines(Terminal::kStderr), ElementsAre("err"));
+  words.Take(display::kStdout, "out");
+  words.Take(display::kStderr, "err");
+  EXPECT_THAT(words.Lines(display::kStdout), ElementsAre("out"));
+  EXPECT_THAT(words.Lines(display::kStderr), ElementsAre("err"));
   EXPECT_EQ(words.LastLine(), "err");
   EXPECT_EQ(words.fatal(), nullptr);
 }
 
 TEST(LastWordsTest, OfLinesThatAProgressBarReplacesTheLastCounts) {
   LastWords words("/work");
-  words.Take(Terminal::kStderr, "  5%|\r 10%|\r 99%|#####\r\r");
-  words.Take(Terminal::kStderr, "windows\r");
-  words.Take(Terminal::kStderr, "\r \t");
-  EXPECT_THAT(words.Lines(Terminal::kStderr), ElementsAre(" 99%|#####", "windows"));
+  words.Take(display::kStderr, "  5%|\r 10%|\r 99%|#####\r\r");
+  words.Take(display::kStderr, "windows\r");
+  words.Take(display::kStderr, "\r \t");
+  EXPECT_THAT(words.Lines(display::kStderr), ElementsAre(" 99%|#####", "windows"));
 }
 
 TEST(LastWordsTest, WhatSaysMostCountsWhereverItWasWritten) {
   LastWords words("/work");
-  words.Take(Terminal::kStderr, "n:1:2 [0] NCCL WARN slow");
-  words.Take(Terminal::kStdout, "CUDA error: an illegal memory access was encountered");
+  words.Take(display::kStderr, "n:1:2 [0] NCCL WARN slow");
+  words.Take(display::kStdout, "CUDA error: an illegal memory access was encountered");
   ASSERT_NE(words.fatal(), nullptr);
   EXPECT_EQ(words.fatal()->text, "CUDA error: an illegal memory access was encountered");
-  words.Take(Terminal::kStderr, "free(): invalid pointer");
+  words.Take(display::kStderr, "free(): invalid pointer");
   EXPECT_EQ(words.fatal()->text, "free(): invalid pointer");
 }
 

@@ -31,8 +31,7 @@ class OutputRouterTest : public testing::Test {
     return output;
   }
   void Begin(const std::string& folder, const std::vector<uint32_t>& members) {
-    router_.Begin(*RankLogs::Create(plan_, folder_.path() + folder, Prefixes::kAll), plan_,
-                  members);
+    router_.Begin(*RankLogs::Create(plan_, folder_.path() + folder, {}), plan_, members);
   }
 
   const v1::LaunchPlan plan_ = test::ThreeNodePlan();

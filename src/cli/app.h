@@ -1,0 +1,4 @@
+// CLI11, by which the command line is read: all that includes it.
+#pragma once
+
+#include <CLI/CLI.hpp>

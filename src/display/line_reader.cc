@@ -1,0 +1,244 @@
+#include "display/line_reader.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace autodist::display {
+namespace {
+
+constexpr size_t kLongestLineKept = 1 << 20;
+constexpr size_t kLongLineBeginning = 400;  // kept of a longer one
+constexpr size_t kMostRows = 50;
+constexpr size_t kLongestEscape = 32;
+// A program that goes on to draw bars does so at once.
+constexpr std::chrono::milliseconds kSettled{300};
+constexpr char kEscape = '\x1b';
+
+// "\n" apart, what a terminal would not just show. Three calls, as most text has none.
+bool HasControls(std::string_view text) {
+  return text.find('\r') != text.npos || text.find(kEscape) != text.npos ||
+         text.find('\b') != text.npos;
+}
+
+size_t LengthOfText(std::string_view bytes) {
+  const auto* const control = std::ranges::find_if(bytes, [](char byte) {
+    return byte == '\n' || byte == '\r' || byte == kEscape || byte == '\b';
+  });
+  return static_cast<size_t>(control - bytes.begin());
+}
+
+bool IsBlank(std::string_view text) { return text.find_first_not_of(' ') == text.npos; }
+
+bool IsEscapeEnd(char byte) { return byte >= 0x40 && byte <= 0x7E; }
+
+// The first parameter of a control sequence: "\x1b[12A" → 12.
+uint32_t FirstParameter(std::string_view sequence, uint32_t without) {
+  uint32_t number = 0;
+  const std::string_view digits = sequence.substr(2);
+  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return parsed.ec == std::errc() ? number : without;
+}
+
+}  // namespace
+
+void LineReader::Take(std::string_view bytes, bool keep_long, Time now, const OnLine& on_line) {
+  changed_ = now;
+  binary_ = binary_ || bytes.find('\0') != bytes.npos;
+  const bool controls = !binary_ && HasControls(bytes);
+  while (!bytes.empty()) {
+    size_t done = 0;
+    if (!escape_.empty() && static_cast<unsigned char>(bytes[0]) < ' ') {
+      Add(std::exchange(escape_, ""), keep_long, on_line);  // it was none
+    } else if (!escape_.empty()) {
+      done = 1;
+      ++taken_;
+      TakeEscape(bytes[0], keep_long, on_line);
+    } else {
+      done = controls ? LengthOfText(bytes) : std::min(bytes.find('\n'), bytes.size());
+      taken_ += done;
+      Add(bytes.substr(0, done), keep_long, on_line);
+      if (done < bytes.size()) {
+        ++taken_;
+        TakeControl(bytes[done++], on_line);
+      }
+    }
+    bytes.remove_prefix(done);
+  }
+}
+
+void LineReader::TakeControl(char control, const OnLine& on_line) {
+  switch (control) {
+    case '\n':
+      return EndRow(on_line);
+    case '\r':
+      return Return();
+    case '\b':
+      return BackSpace();
+    default:
+      escape_ = kEscape;
+  }
+}
+
+// Byte by byte, as a sequence may come in two pieces. One that is none of ours is text.
+void LineReader::TakeEscape(char byte, bool keep_long, const OnLine& on_line) {
+  escape_ += byte;
+  const bool control_sequence = escape_[1] == '[';
+  if (control_sequence && (escape_.size() == 2 || !IsEscapeEnd(byte)) &&
+      escape_.size() < kLongestEscape) {
+    return;
+  }
+  const std::string sequence = std::exchange(escape_, "");
+  if (control_sequence && std::string_view("ABEFGJKhl").find(byte) != std::string_view::npos) {
+    Obey(byte, FirstParameter(sequence, byte == 'J' || byte == 'K' ? 0 : 1));
+  } else {
+    Add(sequence, keep_long, on_line);
+  }
+}
+
+void LineReader::Obey(char command, uint32_t count) {
+  switch (command) {
+    case 'F':
+    case 'A':
+      GoUp(count);
+      if (command == 'F') row().over = true;
+      break;
+    case 'E':
+    case 'B':
+      cursor_ = std::min(cursor_ + count, rows_.size() - 1);
+      if (command == 'E') row().over = true;
+      break;
+    case 'G':
+      if (count <= 1) row().over = true;
+      break;
+    case 'J':
+      rows_.resize(cursor_ + 1);
+      [[fallthrough]];
+    case 'K':
+      if (row().over || count > 0) row().text.clear();
+      break;
+    default:  // a cursor shown or hidden
+      break;
+  }
+}
+
+void LineReader::Add(std::string_view text, bool keep_long, const OnLine& on_line) {
+  if (text.empty()) return;
+  if (row().over) Overwrite(on_line);
+  Row& here = row();
+  if (here.kind == Kind::kFresh || here.kind == Kind::kErased) {
+    here.kind = frame_ > 0 ? Kind::kBar : Kind::kPlain;
+    here.begin = taken_ - text.size();
+  }
+  if (here.is_long) return;
+  here.text += text;
+  if (here.text.size() <= kLongestLineKept) return;
+  if (here.kind == Kind::kBar) {
+    here.text.resize(kLongestLineKept);
+  } else if (keep_long) {
+    on_line({here.text, false, {}});
+    here.text.clear();
+  } else {
+    here.is_long = true;
+    here.text.resize(kLongLineBeginning);
+  }
+}
+
+// The row is drawn again.
+void LineReader::Overwrite(const OnLine& on_line) {
+  // Without a look at what is above: that has ended.
+  if (row().versions == 1 && cursor_ > 0) Commit(cursor_, on_line);
+  Row& here = row();
+  here.text.clear();
+  here.over = false;
+  here.kind = Kind::kBar;
+  here.versions = std::min(here.versions + 1, 2u);
+}
+
+void LineReader::EndRow(const OnLine& on_line) {
+  Row& here = row();
+  here.over = false;  // "\r\n" ends a line, too
+  if (frame_ > 0) --frame_;
+  const bool last = cursor_ + 1 == rows_.size();
+  if (here.kind != Kind::kBar && (last || !IsBlank(here.text))) {
+    return Commit(cursor_ + 1, on_line);
+  }
+  if (last) rows_.emplace_back();
+  ++cursor_;
+  row().over = !row().text.empty();
+  if (rows_.size() > kMostRows) Commit(1, on_line);
+}
+
+void LineReader::Return() {
+  Row& here = row();
+  if (!here.text.empty() && IsBlank(here.text)) {
+    // Overwritten with spaces, to write something else there.
+    here.text.clear();
+    here.kind = Kind::kErased;
+  } else {
+    here.over = true;
+  }
+}
+
+void LineReader::BackSpace() {
+  std::string& text = row().text;
+  if (row().over || text.empty()) return;
+  while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0) == 0x80) text.pop_back();
+  if (!text.empty()) text.pop_back();
+  row().kind = Kind::kBar;
+}
+
+void LineReader::GoUp(size_t rows) {
+  // A program that wrote plain lines goes back to draw them again.
+  if (rows > cursor_) frame_ = std::min(rows, kMostRows);
+  climbs_ = true;
+  cursor_ -= std::min(rows, cursor_);
+  row().kind = Kind::kBar;
+  row().over = true;
+  for (size_t i = cursor_; i < rows_.size(); ++i) rows_[i].versions = 0;
+}
+
+// The first rows are lines now.
+void LineReader::Commit(size_t rows, const OnLine& on_line) {
+  for (size_t i = 0; i < rows; ++i) {
+    const Row& ended = rows_[i];
+    const bool bar = ended.kind == Kind::kBar;
+    if ((bar || ended.kind == Kind::kErased) && IsBlank(ended.text)) continue;
+    on_line({ended.text, bar, ended.is_long ? std::optional(ended.begin) : std::nullopt});
+  }
+  cursor_ -= std::min(cursor_, rows);
+  if (rows < rows_.size()) {
+    rows_.erase(rows_.begin(), rows_.begin() + static_cast<std::ptrdiff_t>(rows));
+    return;
+  }
+  std::string room = std::move(rows_[0].text);  // for the next line
+  room.clear();
+  rows_.resize(1);
+  rows_[0] = Row{std::move(room)};
+  climbs_ = false;
+}
+
+void LineReader::Settle(Time now, const OnLine& on_line) {
+  if (cursor_ == 0 || climbs_ || now - changed_ < kSettled) return;
+  if (cursor_ + 1 == rows_.size() && row().kind == Kind::kFresh) Commit(cursor_, on_line);
+}
+
+void LineReader::End(const OnLine& on_line) {
+  if (!escape_.empty()) Add(std::exchange(escape_, ""), false, on_line);
+  if (rows_.back().kind == Kind::kFresh) rows_.pop_back();
+  if (!rows_.empty()) Commit(rows_.size(), on_line);
+  rows_.resize(1);
+  cursor_ = 0;
+  frame_ = 0;
+}
+
+std::vector<std::string_view> LineReader::Bars() const {
+  std::vector<std::string_view> bars;
+  if (!HasBars()) return bars;
+  for (const Row& held : rows_) {
+    if (!IsBlank(held.text)) bars.push_back(held.text);
+  }
+  return bars;
+}
+
+}  // namespace autodist::display

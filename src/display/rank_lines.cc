@@ -1,0 +1,234 @@
+#include "display/rank_lines.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/fd.h"
+#include "base/quantity.h"
+#include "display/row_text.h"
+
+namespace autodist::display {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kUpdateInterval{100};
+// After its last change a bar may become a line: longer than LineReader waits.
+constexpr milliseconds kSettling{500};
+// Without a terminal.
+constexpr std::chrono::seconds kTellInterval{30};
+constexpr size_t kCopySize = 256 * 1024;
+constexpr off_t kLastErrors =
+    8 * 1024;  // bytes shown of what a rank wrote to stderr before it failed
+constexpr size_t kMostKindsOfBars = 1000;
+
+base::UniqueFd OpenToRead(const std::string& path) {
+  return base::UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+}
+
+}  // namespace
+
+std::string LogPath(const std::string& folder, uint32_t rank, Stream stream) {
+  return folder + "/rank-" + std::to_string(rank) + (stream == kStdout ? ".out" : ".err");
+}
+
+RankLines::RankLines(std::vector<Process> processes, View view, std::string folder, OnLine on_line)
+    : view_(std::move(view)),
+      folder_(std::move(folder)),
+      on_line_(std::move(on_line)),
+      looks_{LookOf(kStdout, view_.colour), LookOf(kStderr, view_.colour)},
+      prefixes_(view_.prefix, processes, looks_) {
+  for (Process& process : processes) {
+    Rank& rank = ranks_[process.rank];
+    rank.shown = rank.errors_shown = view_.show.Shows(process);
+    rank.process = std::move(process);
+  }
+}
+
+RankLines::Rank& RankLines::RankOf(uint32_t number) {
+  const auto [found, is_new] = ranks_.try_emplace(number);
+  Rank& rank = found->second;
+  if (is_new) {
+    rank.process.rank = number;
+    rank.shown = rank.errors_shown = view_.show.Shows(rank.process);
+  }
+  return rank;
+}
+
+bool RankLines::IsShown(const Rank& rank, Stream stream) const {
+  if (stream == kStdout) return rank.shown && !view_.only_stderr;
+  return rank.errors_shown;
+}
+
+void RankLines::Take(uint32_t number, Stream stream, std::string_view bytes, bool in_file, Time now,
+                     Screen& screen) {
+  if (view_.raw == number && (stream == kStderr || !view_.only_stderr)) {
+    screen.Append(Target(stream), bytes);
+  }
+  if (view_.raw && !on_line_) return;
+  Rank& rank = RankOf(number);
+  // A bar that it has ended comes before what it writes to the other stream after that.
+  const Stream other = stream == kStdout ? kStderr : kStdout;
+  if (rank.readers[other].HasBars()) {
+    rank.readers[other].Settle(Time::max(),
+                               [&](const Line& line) { Show(number, other, line, screen); });
+  }
+  LineReader& reader = rank.readers[stream];
+  reader.Take(bytes, !in_file, now, [&](const Line& line) { Show(number, stream, line, screen); });
+  if (!reader.HasBars()) return;
+  changed_ = now;
+  rank.changed[stream] = true;
+  for (const std::string_view bar : reader.Bars()) (void)IsFirstOfItsKind(number, bar);
+  if (with_bars_.insert({number, stream}).second) rank.told[stream] = now;
+}
+
+void RankLines::Show(uint32_t number, Stream stream, const Line& line, Screen& screen) {
+  if (on_line_) on_line_(number, stream, line.text);
+  if (view_.raw || !IsShown(ranks_.at(number), stream)) return;
+  if (line.bar && !IsFirstOfItsKind(number, line.text)) return;
+  const Stream target = Target(stream);
+  if (!view_.plain_stdout || stream == kStderr) screen.Append(target, prefixes_.Of(number, target));
+  if (line.long_from) {
+    CopyLongLine({number, stream}, *line.long_from, screen);
+  } else if (looks_[target].terminal) {
+    screen.Append(target, Harmless(line.text));
+  } else {
+    screen.Append(target, line.text);
+  }
+  screen.Append(target, "\n");
+}
+
+void RankLines::CopyLongLine(Source source, uint64_t from, Screen& screen) {
+  const Stream target = Target(source.second);
+  const base::UniqueFd file = OpenToRead(LogPath(folder_, source.first, source.second));
+  std::string piece;
+  for (uint64_t at = from;; at += piece.size()) {
+    piece.resize(kCopySize);
+    const ssize_t got = pread(file.get(), piece.data(), piece.size(), static_cast<off_t>(at));
+    if (got <= 0) return;
+    piece.resize(static_cast<size_t>(got));
+    const size_t newline = piece.find('\n');
+    const std::string_view text = std::string_view(piece).substr(0, newline);
+    screen.Append(target, looks_[target].terminal ? Harmless(text) : text);
+    if (newline != std::string_view::npos) return;
+  }
+}
+
+void RankLines::EndLines(Screen& screen) {
+  for (auto& [number, rank] : ranks_) {
+    for (const Stream stream : {kStdout, kStderr}) {
+      rank.readers[stream].End(
+          [&, number = number](const Line& line) { Show(number, stream, line, screen); });
+    }
+  }
+  with_bars_.clear();
+  screen.SetBars({});
+}
+
+void RankLines::ShowErrorsOf(uint32_t number, Screen& screen) {
+  Rank& rank = RankOf(number);
+  if (std::exchange(rank.errors_shown, true)) return;
+  const base::UniqueFd file = OpenToRead(LogPath(folder_, number, kStderr));
+  struct stat info {};
+  if (!file.valid() || fstat(file.get(), &info) != 0) return;
+  const off_t from = std::max<off_t>(info.st_size - kLastErrors, 0);
+  std::string text(static_cast<size_t>(kLastErrors), '\0');
+  const ssize_t got = pread(file.get(), text.data(), text.size(), from);
+  std::string_view lines(text.data(), static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  if (from > 0) lines.remove_prefix(std::min(lines.find('\n'), lines.size() - 1) + 1);
+  // What has not ended comes when it does.
+  lines = lines.substr(0, lines.rfind('\n') + 1);
+  LineReader reader;
+  reader.Take(lines, true, Time{}, [&](const Line& line) { Show(number, kStderr, line, screen); });
+}
+
+// All ranks mostly show the same bar: one is enough.
+bool RankLines::IsFirstOfItsKind(uint32_t rank, std::string_view bar) {
+  if (!view_.show.all()) return true;
+  std::string label = BarLabel(bar);
+  const auto found = first_of_kind_.find(label);
+  if (found == first_of_kind_.end()) {
+    if (first_of_kind_.size() == kMostKindsOfBars) first_of_kind_.clear();
+    first_of_kind_.emplace(std::move(label), rank);
+    return true;
+  }
+  found->second = std::min(found->second, rank);
+  return found->second == rank;
+}
+
+void RankLines::Update(Time now, Screen& screen) {
+  if (view_.raw || with_bars_.empty() || now < updated_ + kUpdateInterval) return;
+  updated_ = now;
+  for (auto source = with_bars_.begin(); source != with_bars_.end();) {
+    const auto [number, stream] = *source;
+    LineReader& reader = ranks_.at(number).readers[stream];
+    reader.Settle(now, [&, number = number, stream = stream](const Line& line) {
+      Show(number, stream, line, screen);
+    });
+    source = reader.HasBars() ? std::next(source) : with_bars_.erase(source);
+  }
+  if (screen.has_terminal()) {
+    screen.SetBars(BarRows(screen.Room()));
+  } else {
+    TellBars(now, screen);
+  }
+}
+
+// All rows of all bars, or if there is no room, the last one of each.
+std::vector<std::string> RankLines::BarRows(size_t room) {
+  std::vector<std::string> rows;
+  std::vector<std::string> last_rows;
+  for (const auto& [number, stream] : with_bars_) {
+    const Rank& rank = ranks_.at(number);
+    if (!IsShown(rank, stream)) continue;
+    const size_t before = rows.size();
+    for (const std::string_view bar : rank.readers[stream].Bars()) {
+      if (!IsFirstOfItsKind(number, bar)) continue;
+      rows.push_back(std::string(prefixes_.Of(number, Target(stream))).append(bar));
+    }
+    if (rows.size() > before) last_rows.push_back(rows.back());
+  }
+  if (rows.size() <= room) return rows;
+  if (last_rows.size() > room) {
+    const size_t others = last_rows.size() - room + 1;
+    last_rows.resize(room - 1);
+    last_rows.push_back("... and " + base::Count(others, "bar") + " more; see --show");
+  }
+  return last_rows;
+}
+
+void RankLines::TellBars(Time now, Screen& screen) {
+  for (const auto& [number, stream] : with_bars_) {
+    Rank& rank = ranks_.at(number);
+    if (!rank.changed[stream] || now < rank.told[stream] + kTellInterval) continue;
+    rank.told[stream] = now;
+    rank.changed[stream] = false;
+    if (!IsShown(rank, stream)) continue;
+    for (const std::string_view bar : rank.readers[stream].Bars()) {
+      if (!IsFirstOfItsKind(number, bar)) continue;
+      const Stream target = Target(stream);
+      screen.Append(target, prefixes_.Of(number, target));
+      screen.Append(target, bar);
+      screen.Append(target, "\n");
+    }
+  }
+}
+
+std::optional<Time> RankLines::Due(const Screen& screen) const {
+  if (view_.raw || with_bars_.empty()) return std::nullopt;
+  if (updated_ < changed_ + kSettling) return updated_ + kUpdateInterval;
+  if (screen.has_terminal()) return std::nullopt;
+  std::optional<Time> due;
+  for (const auto& [number, stream] : with_bars_) {
+    const Rank& rank = ranks_.at(number);
+    if (!rank.changed[stream]) continue;
+    const Time at = rank.told[stream] + kTellInterval;
+    due = due ? std::min(*due, at) : at;
+  }
+  return due;
+}
+
+}  // namespace autodist::display

@@ -1,0 +1,93 @@
+// What the ranks of an attempt write, as lines and bars on a screen.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "display/line_reader.h"
+#include "display/prefixes.h"
+#include "display/screen.h"
+#include "display/shown_ranks.h"
+
+namespace autodist::display {
+
+// What a person has asked for.
+struct View {
+  ShownRanks show{};
+  PrefixStyle prefix = PrefixStyle::kNode;
+  Colour colour = Colour::kAuto;
+  bool plain_stdout = false;  // what ranks write to stdout has no prefix
+  bool only_stderr = false;   // and that to our stdout
+  // The bytes of this rank alone, as they are, in place of lines.
+  std::optional<uint32_t> raw{};
+};
+
+// Where what a rank writes to a stream is kept: FOLDER/rank-N.out or rank-N.err.
+std::string LogPath(const std::string& folder, uint32_t rank, Stream stream);
+
+// For one thread.
+class RankLines {
+ public:
+  // Every line, shown or not.
+  using OnLine = std::function<void(uint32_t rank, Stream stream, std::string_view text)>;
+
+  // `folder`: of the log files, from which lines are shown that are too long to keep.
+  RankLines(std::vector<Process> processes, View view, std::string folder, OnLine on_line = {});
+
+  // `in_file`: the log file has it, too. What is not yet a line or a bar to show is kept.
+  void Take(uint32_t rank, Stream stream, std::string_view bytes, bool in_file, Time now,
+            Screen& screen);
+  // Nothing follows: lines that have not ended end.
+  void EndLines(Screen& screen);
+
+  // From now on what the rank writes to stderr is shown, and the last of what it has written, if it
+  // was not: it has failed.
+  void ShowErrorsOf(uint32_t rank, Screen& screen);
+
+  // Shows bars where it is time to.
+  void Update(Time now, Screen& screen);
+  // When to call Update at the latest.
+  std::optional<Time> Due(const Screen& screen) const;
+
+ private:
+  using Source = std::pair<uint32_t, Stream>;
+  struct Rank {
+    Process process;
+    bool shown = true;
+    bool errors_shown = true;
+    std::array<LineReader, 2> readers;
+    std::array<Time, 2> told{};  // when a bar was last shown without a terminal
+    std::array<bool, 2> changed{};
+  };
+
+  Rank& RankOf(uint32_t number);
+  bool IsShown(const Rank& rank, Stream stream) const;
+  bool IsFirstOfItsKind(uint32_t rank, std::string_view bar);
+  void Show(uint32_t number, Stream stream, const Line& line, Screen& screen);
+  void CopyLongLine(Source source, uint64_t from, Screen& screen);
+  std::vector<std::string> BarRows(size_t room);
+  void TellBars(Time now, Screen& screen);
+  Stream Target(Stream stream) const { return view_.only_stderr ? kStdout : stream; }
+
+  const View view_;
+  const std::string folder_;
+  const OnLine on_line_;
+  const std::array<Look, 2> looks_;
+  Prefixes prefixes_;
+  std::map<uint32_t, Rank> ranks_;
+  std::set<Source> with_bars_;
+  std::map<std::string, uint32_t, std::less<>> first_of_kind_;  // of bars: the lowest rank
+  Time changed_{};                                              // a bar, last
+  Time updated_{};
+};
+
+}  // namespace autodist::display

@@ -1,0 +1,154 @@
+#include "display/screen.h"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "display/row_text.h"
+
+namespace autodist::display {
+namespace {
+
+constexpr std::chrono::milliseconds kFrameInterval{100};
+constexpr size_t kMostPending = 64 * 1024;  // while bars are drawn
+constexpr size_t kPartForBars = 3;          // of the terminal's rows: a third
+// Where the terminal does not tell.
+constexpr winsize kUsualSize{24, 80, 0, 0};
+
+int Descriptor(Stream stream) { return stream == kStdout ? STDOUT_FILENO : STDERR_FILENO; }
+
+bool IsTerminal(Stream stream) { return isatty(Descriptor(stream)) == 1; }
+
+bool IsSet(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+// Obeys escape sequences.
+bool CanDraw() {
+  const char* const kind = std::getenv("TERM");
+  return kind != nullptr && *kind != '\0' && std::string_view(kind) != "dumb";
+}
+
+// Of a pipe or a socket.
+bool ReaderHasGone(int fd) {
+  pollfd look{fd, POLLOUT, 0};
+  return poll(&look, 1, 0) > 0 && (look.revents & POLLERR) != 0;
+}
+
+winsize SizeOf(Stream stream) {
+  winsize size{};
+  const bool known = ioctl(Descriptor(stream), TIOCGWINSZ, &size) == 0;
+  return known && size.ws_row > 0 && size.ws_col > 0 ? size : kUsualSize;
+}
+
+}  // namespace
+
+Look LookOf(Stream stream, Colour colour) {
+  const bool terminal = IsTerminal(stream);
+  const bool can = terminal && CanDraw() && !IsSet("NO_COLOR");
+  return {terminal, colour == Colour::kAlways || (colour == Colour::kAuto && can)};
+}
+
+Screen::Screen() : terminal_{IsTerminal(kStdout), IsTerminal(kStderr)} {
+  live_ = CanDraw() && (terminal_[kStdout] || terminal_[kStderr]);
+  where_ = terminal_[kStderr] ? kStderr : kStdout;
+}
+
+void Screen::Append(Stream stream, std::string_view text) {
+  pending_[stream].append(text);
+  if (pending_[stream].size() > (1 << 20)) {
+    if (terminal_[stream]) Erase();
+    Flush(stream);
+  }
+}
+
+void Screen::SetBars(std::vector<std::string> rows) {
+  if (!live_ || rows == bars_) return;
+  bars_ = std::move(rows);
+  changed_ = true;
+}
+
+size_t Screen::Room() const { return std::max<size_t>(SizeOf(where_).ws_row / kPartForBars, 1); }
+
+void Screen::Update(Time now) {
+  size_t waiting = 0;  // for a frame
+  for (const Stream stream : {kStdout, kStderr}) {
+    if (live_ && terminal_[stream] && (drawn_ > 0 || !bars_.empty())) {
+      waiting += pending_[stream].size();
+    } else {
+      Flush(stream);
+    }
+  }
+  if (waiting == 0 && !changed_) return;
+  if (now < next_frame_ && waiting < kMostPending) return;
+  next_frame_ = now + kFrameInterval;
+  if (waiting > 0) Clear();
+  Draw();
+}
+
+std::optional<Time> Screen::Due() const {
+  if (changed_ || !pending_[kStdout].empty() || !pending_[kStderr].empty()) return next_frame_;
+  return std::nullopt;
+}
+
+void Screen::Clear() {
+  Erase();
+  Flush(kStdout);
+  Flush(kStderr);
+}
+
+void Screen::Erase() {
+  if (drawn_ == 0) return;
+  const size_t up = std::exchange(drawn_, 0) - 1;
+  WriteLive((up > 0 ? "\r\x1b[" + std::to_string(up) + "A" : "\r") + "\x1b[J");
+  changed_ = true;
+}
+
+// Over the rows that are there, so that nothing flickers. Lines do not wrap meanwhile: a character
+// that is wider than we think does not make a second row of one.
+void Screen::Draw() {
+  changed_ = false;
+  if (bars_.empty() && drawn_ == 0) return;
+  const size_t width = SizeOf(where_).ws_col;
+  std::string frame = "\x1b[?7l\r";
+  if (drawn_ > 1) frame += "\x1b[" + std::to_string(drawn_ - 1) + "A";
+  for (size_t i = 0; i < bars_.size(); ++i) {
+    frame += (i > 0 ? "\r\n" : "") + Cut(bars_[i], width) + "\x1b[0m\x1b[K";
+  }
+  frame += bars_.size() < drawn_ ? "\x1b[J\x1b[?7h" : "\x1b[?7h";
+  drawn_ = bars_.size();
+  WriteLive(frame);
+}
+
+void Screen::WriteLive(std::string_view text) {
+  if (base::WriteAll(Descriptor(where_), text, base::Deadline::Never()).ok()) return;
+  live_ = false;  // who reads lines is told when there is one
+  bars_.clear();
+  drawn_ = 0;
+  changed_ = false;
+}
+
+void Screen::Flush(Stream stream) {
+  std::string& text = pending_[stream];
+  if (closed_[stream]) text.clear();
+  if (text.empty()) return;
+  const int fd = Descriptor(stream);
+  const Status written = base::WriteAll(fd, text, base::Deadline::Never());
+  text.clear();  // and keeps its room for what comes next
+  if (written.ok()) return;
+  closed_[stream] = true;
+  const std::string what = std::string(stream == kStdout ? "stdout" : "stderr") +
+                           " takes no more (" + Message(written) +
+                           "); the job goes on, and its output is in the log files";
+  base::Log(base::LogLevel::kWarning, what);
+  if (!ReaderHasGone(fd)) warnings_.push_back(what);
+}
+
+}  // namespace autodist::display

@@ -1,0 +1,235 @@
+"""What a person sees at a terminal while ranks run: lines above, bars below."""
+
+import os
+import re
+import signal
+import time
+
+import pytest
+from jobs import AUTODIST
+from terminal import Terminal
+
+BARS = """
+import os, sys, time
+from tqdm import tqdm
+rank = os.environ["RANK"]
+print("rank", rank, "begins")
+go_on = sys.argv[1]
+for epoch in range(2):
+    for step in tqdm([0, 1, 2, 3], desc=f"epoch {epoch}", ncols=60, mininterval=0, miniters=1):
+        time.sleep(0.1)  # so that all have begun
+        if step == 2:
+            tqdm.write("half of it", file=sys.stdout)
+            while epoch == 1 and not os.path.exists(go_on):
+                time.sleep(0.02)
+print("rank", rank, "ends")
+"""
+SIZES = [(80, 24), (120, 40)]
+
+
+@pytest.fixture
+def program(tmp_path):
+    path = tmp_path / "bars.py"
+    path.write_text(BARS)
+    return ["--", "/usr/bin/python3", path, tmp_path / "go_on"]
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    opened = []
+
+    def run(*arguments, **options):
+        opened.append(Terminal([AUTODIST, *map(str, arguments)], tmp_path, **options))
+        return opened[-1]
+    yield run
+    for one in opened:
+        one.kill()
+
+
+def without_times(lines):
+    """Bars without how fast they are, messages without the job's id and its times."""
+    text = "\n".join(lines)
+    text = re.sub(r"\d{8}-\d{6}-[0-9a-f]{6}", "ID", re.sub(r"\[\d\d:\d\d<.*?(\]|$)", "[time]", text, flags=re.M))
+    text = re.sub(r"\|[█▏▎▍▌▋▊▉ ]+\|", "|█|", text)
+    return re.sub(r"\b[\d.]+ (min|s)\b", "T s", text).split("\n")
+
+
+def bars(lines):
+    return [line for line in lines if re.search(r"\|.*\d/\d", line)]
+
+
+@pytest.mark.parametrize("columns, rows", SIZES)
+def test_the_first_rank_s_bar_stands_for_all(terminal, program, tmp_path, columns, rows):
+    seen = terminal("run", "-n", 4, *program, columns=columns, rows=rows)
+    lines = seen.until(lambda lines: lines[-1].count("50%") == 1 and len(lines) >= 15)
+    *above, bar = without_times(lines)
+    assert bar == "[localhost:0] epoch 1:  50%|█| 2/4 [time]"
+    assert sorted(line for line in above if "begins" in line) == [f"[localhost:{i}] rank {i} begins" for i in range(4)]
+    assert bars(above) == ["[localhost:0] epoch 0: 100%|█| 4/4 [time]"]
+    assert sum(line.endswith("half of it") for line in above) == 8
+    (tmp_path / "go_on").touch()
+    assert seen.finish() == 0
+    lines = without_times(seen.all_lines())
+    assert bars(lines) == [f"[localhost:0] epoch {i}: 100%|█| 4/4 [time]" for i in range(2)]
+    assert sorted(line for line in lines if "ends" in line) == [f"[localhost:{i}] rank {i} ends" for i in range(4)]
+    assert lines[-1] == "autodist: job ID finished: 4 ranks on 1 node, T s"
+
+
+@pytest.mark.parametrize("columns, rows", SIZES)
+def test_each_rank_that_is_named_has_its_bar(terminal, program, tmp_path, columns, rows):
+    seen = terminal("run", "-n", 12, "--show", "8-10", *program, columns=columns, rows=rows)
+    lines = seen.until(lambda lines: sum("50%" in line for line in lines[-3:]) == 3 and len(lines) >= 15)
+    assert without_times(lines)[-3:] == [
+        f"{f'[localhost:{i}]':14} epoch 1:  50%|█| 2/4 [time]" for i in (8, 9, 10)]
+    (tmp_path / "go_on").touch()
+    assert seen.finish() == 0
+    ranks = set(re.findall(r"localhost:(\d+)", "\n".join(seen.all_lines())))
+    assert ranks == {"8", "9", "10"}
+    [folder] = (tmp_path / "autodist-runs").iterdir()
+    assert b"\r" in (folder / "rank-0.err").read_bytes()
+
+
+def test_more_bars_than_there_is_room_for(terminal, program, tmp_path):
+    seen = terminal("run", "-n", 12, "--show", "0-11", *program, rows=12)
+    lines = seen.until(lambda lines: lines[-1] == "... and 9 bars more; see --show")
+    assert [line[:14] for line in lines[-4:-1]] == ["[localhost:0] ", "[localhost:1] ", "[localhost:2] "]
+    (tmp_path / "go_on").touch()
+    assert seen.finish() == 0
+    assert len(bars(seen.all_lines())) == 24
+
+
+def test_a_row_is_cut_at_the_width_and_follows_it(terminal, program, tmp_path):
+    seen = terminal("run", *program, columns=40)
+    seen.until(lambda lines: lines[-1].startswith("[localhost:0] epoch 1:  50%|███") and
+               lines[-2] == "[localhost:0] half of it")
+    seen.resize(100, 24)
+    (tmp_path / "go_on").touch()
+    seen.until(lambda lines: any(re.search(r"epoch 1: .* 4/4 \[.*\]$", line) for line in lines))
+    assert seen.finish() == 0
+
+
+def test_bars_within_bars(terminal, tmp_path):
+    program = tmp_path / "nested.py"
+    program.write_text("""
+import os, sys, time
+from tqdm import tqdm
+for outer in tqdm(range(3), desc="outer", ncols=60):
+    for inner in tqdm(range(4), desc="inner", leave=False, ncols=60, mininterval=0):
+        while (outer, inner) == (1, 2) and not os.path.exists("go_on"):
+            time.sleep(0.02)
+""")
+    seen = terminal("run", "--", "/usr/bin/python3", program)
+    lines = seen.until(lambda lines: len(bars(lines)) == 2 and "50%" in lines[-1])
+    assert [line[14:21] for line in lines[-2:]] == ["outer: ", "inner: "]
+    (tmp_path / "go_on").touch()
+    assert seen.finish() == 0
+    assert [line[14:26] for line in bars(seen.all_lines())] == ["outer: 100%|"]
+
+
+def test_a_traceback_is_in_one_piece_though_others_have_bars(terminal, tmp_path):
+    program = tmp_path / "fails.py"
+    program.write_text("""
+import os, time
+from tqdm import tqdm
+for step in tqdm(range(1000), mininterval=0):
+    time.sleep(0.01)
+    if step == 20 and os.environ["RANK"] == "5":
+        {}["label"]
+""")
+    seen = terminal("run", "-n", 8, "--show", "0", "--", "/usr/bin/python3", program, columns=120)
+    assert seen.finish() == 1
+    text = "\n".join(seen.all_lines())
+    # Of a rank that is not shown, as it has failed.
+    assert re.search(r'''\[localhost:5\] Traceback \(most recent call last\):
+\[localhost:5\]   File ".*/fails.py", line 7, in <module>
+\[localhost:5\]     {}\["label"\]
+\[localhost:5\].*
+\[localhost:5\] KeyError: 'label'
+''', text), text
+    assert seen.lines()[-1].startswith("autodist: job ")
+
+
+def test_ten_frames_a_second_at_most(terminal, tmp_path):
+    program = tmp_path / "fast.py"
+    program.write_text("""
+import sys, time
+for i in range(3000):
+    sys.stderr.write(f"\\rstep {i}")
+    time.sleep(0.001)
+""")
+    seen = terminal("run", "-n", 2, "--show", "0-1", "--", "/usr/bin/python3", program)
+    assert seen.finish() == 0
+    seconds = time.monotonic() - seen.started
+    assert 10 <= seen.frames() <= 10 * seconds + 1
+    assert [line for line in seen.lines() if "step 2999" in line] == [
+        "[localhost:0] step 2999", "[localhost:1] step 2999"]
+
+
+@pytest.mark.parametrize("options, env, coloured", [
+    ([], {}, True), ([], {"NO_COLOR": "1"}, False), (["--color", "never"], {}, False),
+    (["--color", "always"], {"NO_COLOR": "1"}, True), ([], {"TERM": "dumb"}, False)])
+def test_colours(terminal, options, env, coloured):
+    seen = terminal("run", *options, "--", "echo", "hello", env=env)
+    assert seen.finish() == 0
+    assert (b"\x1b[36m[localhost:0]\x1b[0m hello" in seen.written) == coloured
+    assert (b"\x1b[" in seen.written) == coloured
+
+
+def test_what_ranks_write_does_not_command_the_terminal(terminal):
+    seen = terminal("run", "--", "printf", r"\033[2J\033]0;title\007\033[31mred\033[0m\n")
+    assert seen.finish() == 0
+    assert b"\x1b[31mred" in seen.written
+    assert b"\x1b[2J" not in seen.written
+    assert b"title" not in seen.written
+
+
+def test_a_suspended_job_leaves_no_bar_behind(terminal, program, tmp_path):
+    seen = terminal("run", *program)
+    seen.until(lambda lines: "50%" in lines[-1] and len(lines) >= 6)
+    os.kill(seen.pid, signal.SIGTSTP)
+    seen.until(lambda lines: "epoch 1" not in lines[-1])
+    os.kill(seen.pid, signal.SIGCONT)
+    (tmp_path / "go_on").touch()
+    assert seen.finish() == 0
+    assert len(bars(seen.all_lines())) == 2
+
+
+def test_without_a_terminal_a_bar_is_its_end(autodist, program, tmp_path):
+    (tmp_path / "go_on").touch()
+    outcome = autodist("run", "-n", 2, *program)
+    assert outcome.code == 0
+    assert "\r" not in outcome.err
+    assert [line.split("%")[0] for line in bars(outcome.err.splitlines())] == [
+        "[localhost:0] epoch 0: 100", "[localhost:0] epoch 1: 100"]
+    assert {rank: lines for rank, lines in outcome.lines().items()} == {
+        rank: [f"rank {rank} begins", "half of it", "half of it", f"rank {rank} ends"] for rank in range(2)}
+    logs = autodist("logs", "last")
+    assert [line.split("%")[0] for line in bars(logs.err.splitlines())] == [
+        "[localhost:0] epoch 0: 100", "[localhost:0] epoch 1: 100"]
+    raw = autodist("logs", "last", "--rank", 1)
+    assert raw.err.count("\r") > 8
+
+
+@pytest.mark.parametrize("options, lines", [
+    (["--show", "1"], ["[localhost:1] hello 1"]),
+    (["--show", "none"], []),
+    (["--show", "local0"], ["[localhost:0] hello 0"]),
+    (["--show", "node:localhost"], ["[localhost:0] hello 0", "[localhost:1] hello 1"]),
+    (["--prefix", "none", "--show", "0"], ["hello 0"]),
+    (["--prefix", "rank", "--show", "0"], ["[0] hello 0"])])
+def test_what_is_shown(autodist, options, lines):
+    outcome = autodist("run", "-n", 2, *options, "--", "sh", "-c", "echo hello $RANK")
+    assert outcome.code == 0, outcome.err
+    assert sorted(outcome.out.splitlines()) == lines
+    assert sorted(autodist("logs", "last", *options).out.splitlines()) == lines
+    assert sorted(autodist("attach", "last", *options).out.splitlines()) == lines
+
+
+@pytest.mark.parametrize("options, answer", [
+    (["--show", "2"], "--show: '2' names no rank of the 2 ranks on 1 node, which are counted from 0"),
+    (["--show", "x"], "--show: 'x' names no ranks; say all, none, or ranks as in 0,8-15, local0 or node:gpu3"),
+    (["--prefix", "nod"], "'nod' is not none, rank, node or time; did you mean node?")])
+def test_what_is_not_shown(autodist, options, answer):
+    outcome = autodist("run", "-n", 2, *options, "--", "true")
+    assert outcome.code == 2
+    assert answer in outcome.err
