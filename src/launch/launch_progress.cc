@@ -61,8 +61,8 @@ std::string LaunchProgress::WaitingFor() const {
     if (node.step != Step::kReady) waiting.push_back(&node);
   }
   // Those whose turn has not come are waited for because of the others.
-  std::ranges::stable_partition(waiting,
-                                [](const Node* node) { return node->step != Step::kWaiting; });
+  std::stable_partition(waiting.begin(), waiting.end(),
+                        [](const Node* node) { return node->step != Step::kWaiting; });
   const size_t shown = waiting.size() > kMostShown ? kMostShown - 1 : waiting.size();
   std::string text;
   for (size_t i = 0; i < shown; ++i) {
