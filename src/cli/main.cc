@@ -34,8 +34,9 @@ Examples:
   autodist attach last                           the output of the job started last
 
 Exit code of run: that of the first rank that failed, 128+n if a signal ended it; 126 or 127 if
-the program cannot be executed or found; 125 if a node cannot run the job or was lost; 2 for wrong
-usage or a wrong spec; 130 after Ctrl-C.)";
+the program cannot be executed or found; 125 if a node cannot run the job or was lost; 124 after
+--timeout or --hang-timeout; 130 after Ctrl-C, 143 after SIGTERM or autodist stop; 2 for wrong usage
+or a wrong spec, before there is a job. Of doctor: 1 if a run would fail.)";
 
 int Main(const std::vector<std::string>& words) {
   CLI::App app("Runs one training program on every device of many machines, as plainly as on one.",

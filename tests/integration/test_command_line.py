@@ -66,6 +66,8 @@ OF_OTHERS = [
     ("run --gpus-per-node=4 ./train", "srun", "autodist run -n 4"),
     ("run --nodelist gpu[1-2] ./train", "srun", "autodist run --hosts gpu[1-2]"),
     ("run --partition long ./train", "srun", "autodist init --slurm"),
+    ("run -p long ./train", "srun", "autodist init --slurm"),
+    ("run --tee 3 train.py", "torchrun", "autodist run --log-dir FOLDER"),
     ("run --export=ALL,LR=1 ./train", "srun", "autodist run --env NAME=VALUE"),
     ("run --num_gpus 4 train.py", "deepspeed", "autodist run -n 4"),
     ("run --include localhost:0,1 train.py", "deepspeed", "autodist run --spec cluster.yaml"),
