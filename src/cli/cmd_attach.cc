@@ -93,7 +93,7 @@ Command AddAttach(CLI::App& app) {
       app.add_option("--rank", options->rank, "Only this rank")->type_name("R");
   app.add_flag("-i", options->interactive,
                "With --rank: be at the terminal that the rank has (run --stdin-rank)");
-  AddDisplayOptions(app, options->display, "");
+  AddDisplayOptions(app, options->display, "Options");
   app.get_option("--show")->excludes(rank);
   app.footer(R"(
 Shows the last lines of each rank and then what the ranks write, until the job has ended; the exit

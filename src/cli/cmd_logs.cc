@@ -55,7 +55,7 @@ Command AddLogs(CLI::App& app) {
   app.add_flag("-f,--follow", options->follow, "Go on as the ranks write, until the job has ended");
   app.add_flag("--stderr", options->only_stderr,
                "Only what the ranks wrote to stderr, and that to stdout");
-  AddDisplayOptions(app, options->display, "");
+  AddDisplayOptions(app, options->display, "Options");
   app.get_option("--show")->excludes(rank);
   app.footer(R"(
 Prints what the ranks have written, one rank after the other, each line with its "[node:rank] ". Of

@@ -97,7 +97,7 @@ def test_options_of_other_launchers_are_answered_by_ours(autodist, words, launch
 
 @pytest.mark.parametrize("words, named", [
     ("", "autodist run -- ./train"), ("help", "Subcommands:"), ("help run", "--spec FILE"), ("-V", "autodist "),
-    ("--version", "autodist ")])
+    ("--version", "autodist "), ("logs --help", "--show RANKS"), ("attach --help", "--show RANKS")])
 def test_help_is_had_in_several_ways(autodist, words, named):
     outcome = autodist(*words.split())
     assert (outcome.code, outcome.err) == (0, "")
