@@ -49,6 +49,7 @@ void RankOutput::Begin(uint64_t spool_limit) {
 
 void RankOutput::Add(uint32_t rank, base::UniqueFd out, base::UniqueFd err) {
   const std::lock_guard lock(mutex_);
+  const bool terminal = !err.valid();
   for (auto& [kind, fd] :
        {std::pair{v1::OUTPUT_STREAM_STDOUT, &out}, std::pair{v1::OUTPUT_STREAM_STDERR, &err}}) {
     if (!fd->valid()) continue;
@@ -57,27 +58,32 @@ void RankOutput::Add(uint32_t rank, base::UniqueFd out, base::UniqueFd err) {
     id.set_stream(kind);
     auto& stream = streams_[{rank, kind}];
     stream = std::make_unique<Stream>(std::move(id), std::move(*fd), spool_limit_, spool_folder_);
+    stream->at_once = terminal;
     Watch(*stream);
   }
 }
 
 void RankOutput::Loop() {
   while (!stopping_) {
-    base::Deadline stalled = base::Deadline::Never();
+    base::Deadline wake = base::Deadline::Never();
     {
       const std::lock_guard lock(mutex_);
-      if (!stall_seen_) stalled = stalled_at_;
+      wake = stall_seen_ ? wake_at_ : std::min(stalled_at_, wake_at_);
     }
     std::array<epoll_event, 64> events;
     const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
-                                 stalled.PollTimeout());
+                                 wake.PollTimeout());
     std::string warning;
-    bool read = false;
+    bool changed = false;
     {
       const std::lock_guard lock(mutex_);
       if (!stall_seen_ && stalled_at_.Expired()) {
         stall_seen_ = true;
         WatchAll();
+      }
+      if (wake_at_.Expired()) {
+        wake_at_ = base::Deadline::Never();
+        changed = true;
       }
       for (int i = 0; i < count; ++i) {
         const uint64_t which = events[static_cast<size_t>(i)].data.u64;
@@ -87,11 +93,11 @@ void RankOutput::Loop() {
             streams_.find({static_cast<uint32_t>(which >> 8), static_cast<int>(which & 255)});
         if (found == streams_.end() || !found->second->fd.valid()) continue;
         Read(*found->second, warning);
-        read = true;
+        changed = true;
       }
     }
     if (!warning.empty()) events_.warning(std::move(warning));
-    if (read) events_.changed();
+    if (changed) events_.changed();
     tasks_.RunAll();
   }
 }
@@ -228,6 +234,10 @@ std::optional<v1::Output> RankOutput::Next() {
     if (next == streams_.end()) next = streams_.begin();
     Stream& stream = *next->second;
     if (stream.sent >= stream.spool.end()) continue;
+    if (MayWait(stream)) {
+      WakeAt(stream.next_batch);
+      continue;
+    }
     auto data = stream.spool.Read(
         stream.sent,
         std::min<size_t>(rpc::kLargestOutput, static_cast<size_t>(kWindow - in_flight)));
@@ -244,10 +254,28 @@ std::optional<v1::Output> RankOutput::Next() {
     }
     stream.sent += output.data().size() + output.lost();
     stream.pieces.push_back(stream.sent);
+    stream.next_batch = NextBatch();
     last_sent_ = next->first;
     return output;
   }
   return std::nullopt;
+}
+
+// At times that are the same for all streams.
+base::Deadline RankOutput::NextBatch() const {
+  const auto batches = (base::Deadline::Clock::now() - began_) / kBatchInterval;
+  return base::Deadline::At(began_ + (batches + 1) * kBatchInterval);
+}
+
+bool RankOutput::MayWait(const Stream& stream) const {
+  return !stream.at_once && !finishing_ && stream.fd.valid() &&
+         stream.spool.end() - stream.sent < kWorthAMessage && !stream.next_batch.Expired();
+}
+
+void RankOutput::WakeAt(base::Deadline at) {
+  if (!(at < wake_at_)) return;
+  wake_at_ = at;
+  tasks_.Post([] {});  // the thread has another deadline
 }
 
 void RankOutput::Acknowledge(const v1::OutputAck& ack) {

@@ -45,6 +45,7 @@ class RankOutput {
   // when there are more.
   void Begin(uint64_t spool_limit);
   // `err` may be invalid: there is none.
+  // Without `err` it is a terminal's, at which somebody waits for each key that is shown.
   void Add(uint32_t rank, base::UniqueFd out, base::UniqueFd err);
 
   // A session begins; what the chief has of each stream, others from their beginning.
@@ -67,6 +68,10 @@ class RankOutput {
   // left to send when the job ends; the rest of the spool is for when the chief takes none.
   static constexpr uint64_t kAhead = Spool::kInMemory;
   static constexpr std::chrono::milliseconds kStalled{1000};
+  // A message costs the chief a tenth of a millisecond, however short it is. So a stream's pieces
+  // that are shorter than this come at most this often, those of all streams together.
+  static constexpr uint64_t kWorthAMessage = 8 * 1024;
+  static constexpr std::chrono::milliseconds kBatchInterval{100};
 
  private:
   struct Stream {
@@ -75,10 +80,12 @@ class RankOutput {
     v1::OutputAck id;  // its rank and stream
     base::UniqueFd fd;
     Spool spool;
-    uint64_t sent = 0;                 // offset
-    std::deque<uint64_t> pieces = {};  // where those end that are on their way
-    std::string unkept;                // read, but there was no space on the disk for it
-    bool watched = false;              // in the epoll set
+    uint64_t sent = 0;                                      // offset
+    bool at_once = false;                                   // also short pieces
+    base::Deadline next_batch = base::Deadline::After({});  // before it, no short piece is sent
+    std::deque<uint64_t> pieces = {};                       // where those end that are on their way
+    std::string unkept;    // read, but there was no space on the disk for it
+    bool watched = false;  // in the epoll set
   };
   using Key = std::pair<uint32_t, int>;
 
@@ -96,12 +103,16 @@ class RankOutput {
   void NoteProgress();
   void SetStalled(base::Deadline at);
   void Close(Stream& stream);
+  base::Deadline NextBatch() const;
+  bool MayWait(const Stream& stream) const;
+  void WakeAt(base::Deadline at);
   Stream* Find(const v1::OutputAck& ack);
   uint64_t InFlight() const;
   size_t PiecesInFlight() const;
 
   const Events events_;
   const std::string spool_folder_;
+  const base::Deadline::Clock::time_point began_ = base::Deadline::Clock::now();
   base::UniqueFd epoll_;
   base::TaskQueue tasks_;
   bool stopping_ = false;  // the thread's
@@ -115,6 +126,8 @@ class RankOutput {
   // The chief is taken to take nothing when nothing is acknowledged until then.
   base::Deadline stalled_at_ = base::Deadline::Never();
   bool stall_seen_ = false;  // by the thread, since it was set
+  // When the thread says that there is something to send, which waits till then.
+  base::Deadline wake_at_ = base::Deadline::Never();
 
   std::thread thread_;  // last
 };

@@ -68,7 +68,8 @@ def test_the_first_rank_s_bar_stands_for_all(terminal, program, tmp_path, column
     assert bars(above) == ["[localhost:0] epoch 0: 100%|█| 4/4 [time]"]
     assert sum(line.endswith("half of it") for line in above) == 8
     (tmp_path / "go_on").touch()
-    assert seen.finish() == 0
+    seen.finish()
+    assert seen.code == 0
     lines = without_times(seen.all_lines())
     assert bars(lines) == [f"[localhost:0] epoch {i}: 100%|█| 4/4 [time]" for i in range(2)]
     assert sorted(line for line in lines if "ends" in line) == [f"[localhost:{i}] rank {i} ends" for i in range(4)]
@@ -82,7 +83,8 @@ def test_each_rank_that_is_named_has_its_bar(terminal, program, tmp_path, column
     assert without_times(lines)[-3:] == [
         f"{f'[localhost:{i}]':14} epoch 1:  50%|█| 2/4 [time]" for i in (8, 9, 10)]
     (tmp_path / "go_on").touch()
-    assert seen.finish() == 0
+    seen.finish()
+    assert seen.code == 0
     ranks = set(re.findall(r"localhost:(\d+)", "\n".join(seen.all_lines())))
     assert ranks == {"8", "9", "10"}
     [folder] = (tmp_path / "autodist-runs").iterdir()
@@ -94,7 +96,8 @@ def test_more_bars_than_there_is_room_for(terminal, program, tmp_path):
     lines = seen.until(lambda lines: lines[-1] == "... and 9 bars more; see --show")
     assert [line[:14] for line in lines[-4:-1]] == ["[localhost:0] ", "[localhost:1] ", "[localhost:2] "]
     (tmp_path / "go_on").touch()
-    assert seen.finish() == 0
+    seen.finish()
+    assert seen.code == 0
     assert len(bars(seen.all_lines())) == 24
 
 
@@ -105,7 +108,8 @@ def test_a_row_is_cut_at_the_width_and_follows_it(terminal, program, tmp_path):
     seen.resize(100, 24)
     (tmp_path / "go_on").touch()
     seen.until(lambda lines: any(re.search(r"epoch 1: .* 4/4 \[.*\]$", line) for line in lines))
-    assert seen.finish() == 0
+    seen.finish()
+    assert seen.code == 0
 
 
 def test_bars_within_bars(terminal, tmp_path):
@@ -122,7 +126,8 @@ for outer in tqdm(range(3), desc="outer", ncols=60):
     lines = seen.until(lambda lines: len(bars(lines)) == 2 and "50%" in lines[-1])
     assert [line[14:21] for line in lines[-2:]] == ["outer: ", "inner: "]
     (tmp_path / "go_on").touch()
-    assert seen.finish() == 0
+    seen.finish()
+    assert seen.code == 0
     assert [line[14:26] for line in bars(seen.all_lines())] == ["outer: 100%|"]
 
 
@@ -137,7 +142,8 @@ for step in tqdm(range(1000), mininterval=0):
         {}["label"]
 """)
     seen = terminal("run", "-n", 8, "--show", "0", "--", "/usr/bin/python3", program, columns=120)
-    assert seen.finish() == 1
+    seen.finish()
+    assert seen.code == 1
     text = "\n".join(seen.all_lines())
     # Of a rank that is not shown, as it has failed.
     assert re.search(r'''\[localhost:5\] Traceback \(most recent call last\):
@@ -158,7 +164,8 @@ for i in range(3000):
     time.sleep(0.001)
 """)
     seen = terminal("run", "-n", 2, "--show", "0-1", "--", "/usr/bin/python3", program)
-    assert seen.finish() == 0
+    seen.finish()
+    assert seen.code == 0
     seconds = time.monotonic() - seen.started
     assert 10 <= seen.frames() <= 10 * seconds + 1
     assert [line for line in seen.lines() if "step 2999" in line] == [
@@ -170,14 +177,16 @@ for i in range(3000):
     (["--color", "always"], {"NO_COLOR": "1"}, True), ([], {"TERM": "dumb"}, False)])
 def test_colours(terminal, options, env, coloured):
     seen = terminal("run", *options, "--", "echo", "hello", env=env)
-    assert seen.finish() == 0
+    seen.finish()
+    assert seen.code == 0
     assert (b"\x1b[36m[localhost:0]\x1b[0m hello" in seen.written) == coloured
     assert (b"\x1b[" in seen.written) == coloured
 
 
 def test_what_ranks_write_does_not_command_the_terminal(terminal):
     seen = terminal("run", "--", "printf", r"\033[2J\033]0;title\007\033[31mred\033[0m\n")
-    assert seen.finish() == 0
+    seen.finish()
+    assert seen.code == 0
     assert b"\x1b[31mred" in seen.written
     assert b"\x1b[2J" not in seen.written
     assert b"title" not in seen.written
@@ -190,7 +199,8 @@ def test_a_suspended_job_leaves_no_bar_behind(terminal, program, tmp_path):
     seen.until(lambda lines: "epoch 1" not in lines[-1])
     os.kill(seen.pid, signal.SIGCONT)
     (tmp_path / "go_on").touch()
-    assert seen.finish() == 0
+    seen.finish()
+    assert seen.code == 0
     assert len(bars(seen.all_lines())) == 2
 
 

@@ -85,6 +85,11 @@ class RankOutputTest : public testing::Test {
     }
   }
 
+  int changes() {
+    const std::lock_guard lock(mutex_);
+    return changes_;
+  }
+
   // Takes the next piece where there is one.
   bool Take() {
     const auto piece = output_->Next();
@@ -121,6 +126,47 @@ class RankOutputTest : public testing::Test {
   std::vector<uint32_t> order_;  // ranks of the pieces
   std::unique_ptr<RankOutput> output_;
 };
+
+TEST_F(RankOutputTest, ShortPiecesComeTogether) {
+  auto [out, err] = Add(0);
+  const auto began = std::chrono::steady_clock::now();
+  for (int i = 0; i < 100; ++i) {
+    const int before = changes();
+    Write(out, "x");
+    ASSERT_TRUE(Await([&] { return changes() > before; }));  // it has been read
+    Take();
+  }
+  const auto batches = (std::chrono::steady_clock::now() - began) / RankOutput::kBatchInterval;
+  TakeUntil(100);
+  EXPECT_LE(order_.size(), static_cast<size_t>(batches) + 3);
+}
+
+TEST_F(RankOutputTest, LongOnesAndTheLastDoNotWait) {
+  auto [out, err] = Add(0);
+  const auto began = std::chrono::steady_clock::now();
+  for (int i = 0; i < 100; ++i) {
+    Write(out, Bytes(RankOutput::kWorthAMessage, 1));
+    TakeUntil(static_cast<size_t>(i + 1) * RankOutput::kWorthAMessage);
+    const uint64_t end = got_[{0, kStdout}].size();
+    output_->Acknowledge(Ack({0, kStdout}, end));
+  }
+  Write(out, "the last");
+  out.Reset();
+  TakeUntil(100 * RankOutput::kWorthAMessage + 8);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 50 * RankOutput::kBatchInterval);
+}
+
+TEST_F(RankOutputTest, WhatATerminalEchoesDoesNotWait) {
+  auto pipe = base::Pipe();
+  ASSERT_TRUE(base::SetNonBlocking(pipe->first.get()).ok());
+  output_->Add(0, std::move(pipe->first), base::UniqueFd());
+  const auto began = std::chrono::steady_clock::now();
+  for (size_t i = 0; i < 100; ++i) {
+    Write(pipe->second, "x");
+    TakeUntil(i + 1);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 50 * RankOutput::kBatchInterval);
+}
 
 TEST_F(RankOutputTest, OneWindowIsOnItsWay) {
   const auto [out, err] = Add(0);
