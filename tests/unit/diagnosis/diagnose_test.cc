@@ -302,7 +302,7 @@ TEST_F(DiagnoseTest, OfManyPairsTheNumberIsReadable) {
 
 TEST_F(DiagnoseTest, WhatDiffersByTheNodesOwnNameAloneIsOneFinding) {
   plan_.mutable_nodes(2)->set_address("node-3");
-  for (size_t i : {1, 2}) {
+  for (const size_t i : {1u, 2u}) {
     evidence_.nodes[i].reached = WithRemedy(
         Error(StatusCode::kUnavailable, "connecting to 10.0.0." + std::to_string(i + 1) +
                                             " port 22: refused (not 110.0.0.2, node-30)"),
@@ -328,7 +328,7 @@ TEST_F(DiagnoseTest, ManyNodesAreCountedAndAFewOfThemNamed) {
 }
 
 TEST_F(DiagnoseTest, AScriptThatTheChiefDoesNotHaveEither) {
-  for (size_t node : {0, 1, 2}) {
+  for (const size_t node : {0u, 1u, 2u}) {
     Facts(node).mutable_files(0)->set_digest("");
     Facts(node).mutable_files(0)->set_error("No such file or directory");
   }
