@@ -28,6 +28,7 @@ Console::Console(Written written) : written_(std::move(written)) {
 
 void Console::Add(Piece piece) {
   const std::lock_guard lock(mutex_);
+  if (piece.kind == Piece::kOutput) ++queue_.outputs;
   queue_.pieces.push_back(std::move(piece));
   if (queue_.pieces.size() == 1) changed_.notify_all();
 }
@@ -59,7 +60,7 @@ void Console::Clear() {
 
 bool Console::Busy() const {
   const std::lock_guard lock(mutex_);
-  return writing_ || !queue_.pieces.empty();
+  return writing_ || queue_.outputs > 0;
 }
 
 void Console::AskToFinish() {
@@ -99,7 +100,7 @@ Console::Queue Console::Await() {
     changed_.wait(lock, anything);
   }
   std::swap(taken, queue_);
-  writing_ = !taken.pieces.empty();
+  writing_ = taken.outputs > 0;
   return taken;
 }
 

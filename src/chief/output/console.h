@@ -66,6 +66,7 @@ class Console {
   };
   struct Queue {
     std::vector<Piece> pieces;
+    size_t outputs = 0;  // of the pieces
     std::vector<std::pair<base::LogLevel, std::string>> messages;
     bool clear = false;
     bool finish = false;
