@@ -44,7 +44,8 @@ void LeaveOnSignals(const v1::JobStatus& job) {
 }
 
 int Follow(const v1::JobStatus& job, control::LogPrinter& output) {
-  const auto ended = control::FollowJob(job, kLastLines, output);
+  const auto skip = [](control::LogReader& logs) { logs.SkipToLastLinesOfEach(kLastLines); };
+  const auto ended = control::FollowJob(job, skip, output);
   if (!ended.ok()) return Fail(ended.status(), chief::kExitCannotLaunch);
   if (ended->phase() != v1::JOB_PHASE_ENDED) {
     base::Log(base::LogLevel::kError, CrashedText(*ended));

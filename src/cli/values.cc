@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <ctime>
+#include <string_view>
 
 #include "base/did_you_mean.h"
 
@@ -16,6 +19,59 @@ constexpr double kMostSeconds = 86'400;
 std::string Refusal(const std::string& text, const std::string& wanted) {
   return text.empty() ? "the value is empty; it has to be " + wanted
                       : "'" + text + "' is not " + wanted;
+}
+
+// "1h30m". Longer than a hundred years is none.
+std::optional<std::chrono::seconds> Duration(std::string_view text) {
+  constexpr double kLongest = 100.0 * 365 * 86'400;
+  double sum = 0;
+  while (!text.empty()) {
+    uint32_t number = 0;
+    const auto [unit, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    text.remove_prefix(static_cast<size_t>(unit - text.data()));
+    const size_t which = text.empty() ? text.npos : std::string_view("smhd").find(text[0]);
+    if (error != std::errc() || which == text.npos) return std::nullopt;
+    sum += number * std::array{1.0, 60.0, 3600.0, 86'400.0}[which];
+    text.remove_prefix(1);
+  }
+  if (sum > kLongest) return std::nullopt;
+  return std::chrono::seconds(static_cast<int64_t>(sum));
+}
+
+// "" (local), "Z", "+01:00" or "+0100": what is to be taken from a time to have it in UTC.
+bool ParseZone(const char* text, std::optional<std::chrono::seconds>& east) {
+  if (*text == '\0') return true;
+  std::tm zone{};
+  const char* const end = strptime(text, "%z", &zone);
+  east = std::chrono::seconds(zone.tm_gmtoff);
+  return end != nullptr && *end == '\0';
+}
+
+// The day, and of the time of day as much as is said.
+std::optional<WallTime> Iso8601(const std::string& text) {
+  std::tm time{};
+  const char* rest = nullptr;
+  for (const char* form :
+       {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d"}) {
+    time = {};
+    rest = strptime(text.c_str(), form, &time);
+    if (rest != nullptr) break;
+  }
+  if (rest == nullptr) return std::nullopt;
+  double fraction = 0;
+  if (*rest == '.') {
+    const auto parsed = std::from_chars(rest, text.data() + text.size(), fraction);
+    if (parsed.ec != std::errc()) return std::nullopt;
+    rest = parsed.ptr;
+  }
+  std::optional<std::chrono::seconds> east;
+  if (!ParseZone(rest, east)) return std::nullopt;
+  time.tm_isdst = -1;
+  const std::time_t second = east ? timegm(&time) - east->count() : mktime(&time);
+  // What the clock does not reach is no time.
+  if (second < 0 || second >= std::chrono::system_clock::to_time_t(WallTime::max())) return {};
+  return std::chrono::system_clock::from_time_t(second) +
+         std::chrono::milliseconds(static_cast<int64_t>(fraction * 1000));
 }
 
 }  // namespace
@@ -93,6 +149,24 @@ CLI::Validator SignalName() {
                                            : Refusal(text, "a signal: INT, USR1, 12");
           },
           "SIGNAL"};
+}
+
+std::optional<WallTime> PastTime(const std::string& text, WallTime now) {
+  if (text.empty()) return std::nullopt;
+  if (const auto ago = Duration(text)) return now - *ago;
+  const auto time = Iso8601(text);
+  return time && *time <= now ? time : std::nullopt;
+}
+
+CLI::Validator PastTimeText() {
+  return {[](const std::string& text) {
+            return PastTime(text, std::chrono::system_clock::now())
+                       ? std::string()
+                       : Refusal(text,
+                                 "a time that has passed: 30s, 5m, 2h or 1d ago, or "
+                                 "2026-11-23T14:03");
+          },
+          "TIME"};
 }
 
 }  // namespace autodist::cli

@@ -1,7 +1,9 @@
 // Checks of values on the command line. What they say is in the words of who typed them.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +20,15 @@ CLI::Validator Seconds(double least);
 // Bytes, or 500M, 2G, of 1024 each; made a number of bytes.
 CLI::Validator Size();
 CLI::Validator SignalName();
+// What PastTime takes.
+CLI::Validator PastTimeText();
 
 // 0: there is no such signal. With or without "SIG", or as a number.
 int SignalNumber(std::string name);
+
+// "5m", "1h30m", "2d": so long ago; or a time as ISO 8601 has it, "2026-11-23T14:03" say, local
+// where it names no zone, and not in the future. nullopt: it is neither.
+using WallTime = std::chrono::system_clock::time_point;
+std::optional<WallTime> PastTime(const std::string& text, WallTime now);
 
 }  // namespace autodist::cli

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <thread>
 
@@ -43,6 +44,10 @@ class EndWatch {
   std::jthread thread_;
 };
 
+LogReader::Wanted ShownBy(LogPrinter& output) {
+  return [&output](uint32_t rank, display::Stream stream) { return output.Shows(rank, stream); };
+}
+
 // The log files of the attempt that is under way.
 class Attempt {
  public:
@@ -51,7 +56,7 @@ class Attempt {
   int fd() const { return watch_ ? watch_->fd() : -1; }
 
   // Goes to another folder where the job has done so.
-  Status Enter(const v1::JobStatus& job, std::optional<size_t> last_lines) {
+  Status Enter(const v1::JobStatus& job, const Skip& skip) {
     if (job.attempt_folder() != folder_) {
       ReadAll();
       output_.SetJob(job);
@@ -64,21 +69,25 @@ class Attempt {
     if (watch.status().code() == StatusCode::kNotFound) return OkStatus();  // not made yet
     AD_RETURN_IF_ERROR(watch.status());
     watch_ = std::move(*watch);
-    logs_.emplace(folder_);
-    if (last_lines) logs_->SkipToLastLines(*last_lines);
+    logs_.emplace(folder_, ShownBy(output_));
+    if (skip) skip(*logs_);
     ReadAll();
     return OkStatus();
   }
   void ReadNew() {
-    watch_->ReadNew(*logs_, output_.Show());
+    watch_->ReadNew(*logs_, Show());
     output_.Flush();
   }
   void ReadAll() {
-    if (logs_) logs_->ReadAll(output_.Show());
+    if (logs_) logs_->ReadAll(Show());
     output_.Flush();
   }
 
  private:
+  ShowOutput Show() {
+    return [this](const display::Output& output, bool) { output_.Take(output); };
+  }
+
   LogPrinter& output_;
   std::string folder_;
   std::optional<LogWatch> watch_;
@@ -91,29 +100,28 @@ base::Deadline FlushTime(const LogPrinter& output) {
   return due ? base::Deadline::At(*due) : base::Deadline::Never();
 }
 
-// Without an autodist that would write more.
-v1::JobStatus ShowOnce(v1::JobStatus job, std::optional<size_t> last_lines, LogPrinter& output) {
-  output.SetJob(job);
-  LogReader logs(job.attempt_folder());
-  if (last_lines) logs.SkipToLastLines(*last_lines);
-  logs.ReadAll(output.Show());
-  output.Finish();
-  return job;
-}
-
 }  // namespace
 
-Result<v1::JobStatus> FollowJob(v1::JobStatus job, std::optional<size_t> last_lines,
-                                LogPrinter& output) {
+void ShowLogs(const v1::JobStatus& job, const Skip& skip, LogPrinter& output) {
+  output.SetJob(job);
+  LogReader logs(job.attempt_folder(), ShownBy(output));
+  if (skip) skip(logs);
+  logs.ReadAll([&](const display::Output& piece, bool last) { output.Replay(piece, last); });
+  output.Finish();
+}
+
+Result<v1::JobStatus> FollowJob(v1::JobStatus job, const Skip& skip, LogPrinter& output) {
   const std::string id = job.job_id();
   const auto client = JobClient::Connect(id);
   if (!client.ok()) {
     AD_ASSIGN_OR_RETURN(job, LookUpJob(id));
-    return ShowOnce(std::move(job), last_lines, output);
+    // Nobody is there who would write more.
+    ShowLogs(job, skip, output);
+    return job;
   }
   AD_ASSIGN_OR_RETURN(const std::unique_ptr<EndWatch> end, EndWatch::Start(*client));
   Attempt attempt(output);
-  AD_RETURN_IF_ERROR(attempt.Enter(job, last_lines));
+  AD_RETURN_IF_ERROR(attempt.Enter(job, skip));
   base::Deadline look = base::Deadline::After(kAskInterval);
   for (;;) {
     pollfd fds[] = {{end->fd(), POLLIN, 0}, {attempt.fd(), POLLIN, 0}};
@@ -127,10 +135,10 @@ Result<v1::JobStatus> FollowJob(v1::JobStatus job, std::optional<size_t> last_li
     const auto now = client->GetStatus();
     if (!now.ok()) continue;  // it is busy, or has gone and `end` tells
     // What follows is shown from its beginning.
-    AD_RETURN_IF_ERROR(attempt.Enter(*now, std::nullopt));
+    AD_RETURN_IF_ERROR(attempt.Enter(*now, {}));
   }
   AD_ASSIGN_OR_RETURN(job, LookUpJob(id));
-  AD_RETURN_IF_ERROR(attempt.Enter(job, std::nullopt));
+  AD_RETURN_IF_ERROR(attempt.Enter(job, {}));
   attempt.ReadAll();
   output.Finish();
   return job;

@@ -1,7 +1,7 @@
-// Showing what a job's ranks write until the job has ended.
+// Showing what a job's ranks have written, and what they write until the job has ended.
 #pragma once
 
-#include <optional>
+#include <functional>
 
 #include "autodist/status.h"
 #include "autodist/v1/job.pb.h"
@@ -9,10 +9,15 @@
 
 namespace autodist::control {
 
-// `job` as it was a moment ago. Of what was written before, all is shown, or the last lines of each
-// rank. Goes on with the next attempt where the job is restarted. Returns the job as it has ended,
-// or as it was when its autodist went. Blocks until then; never delays the job.
-Result<v1::JobStatus> FollowJob(v1::JobStatus job, std::optional<size_t> last_lines,
-                                LogPrinter& output);
+// What is not to be shown of that which was written before, said to the reader.
+using Skip = std::function<void(LogReader& logs)>;
+
+// All that there is now, in the order of time, also of lines that have not ended.
+void ShowLogs(const v1::JobStatus& job, const Skip& skip, LogPrinter& output);
+
+// `job` as it was a moment ago. Goes on with the next attempt where the job is restarted. Returns
+// the job as it has ended, or as it was when its autodist went. Blocks until then; never delays the
+// job.
+Result<v1::JobStatus> FollowJob(v1::JobStatus job, const Skip& skip, LogPrinter& output);
 
 }  // namespace autodist::control

@@ -27,8 +27,16 @@ void LogPrinter::SetJob(const v1::JobStatus& job) {
   lines_ = std::make_unique<display::RankLines>(ProcessesOf(job), view_, job.attempt_folder());
 }
 
-void LogPrinter::Take(uint32_t rank, display::Stream stream, std::string_view bytes) {
-  lines_->Take(rank, stream, bytes, true, Clock::now(), screen_);
+void LogPrinter::Take(const display::Output& output) {
+  lines_->Take(output, true, Clock::now(), screen_);
+}
+
+void LogPrinter::Replay(const display::Output& output, bool last) {
+  display::Time then{};
+  if (output.time) then += output.time->time_since_epoch();
+  lines_->Settle(then, screen_);
+  lines_->Take(output, true, then, screen_);
+  if (last) lines_->EndLinesOf(output.rank, output.stream, screen_);
 }
 
 void LogPrinter::Flush() {

@@ -25,7 +25,12 @@ class LogPrinter {
   // Which rank is where, from now on, and where its log files are.
   void SetJob(const v1::JobStatus& job);
 
-  void Take(uint32_t rank, display::Stream stream, std::string_view bytes);
+  // What is being written.
+  void Take(const display::Output& output);
+  // What was written long ago, in the order of time: bars became lines then, not now. `last`: and
+  // nothing follows on this stream.
+  void Replay(const display::Output& output, bool last);
+  bool Shows(uint32_t rank, display::Stream stream) { return lines_->IsShown(rank, stream); }
 
   // Writes what has been taken, apart from lines that have not ended, and bars where it is time to.
   void Flush();
@@ -33,12 +38,6 @@ class LogPrinter {
   std::optional<display::Time> Due() const;
   // Nothing follows: writes everything.
   void Finish();
-
-  ShowBytes Show() {
-    return [this](uint32_t rank, display::Stream stream, std::string_view bytes) {
-      Take(rank, stream, bytes);
-    };
-  }
 
  private:
   const display::View view_;

@@ -11,15 +11,15 @@
 #include <charconv>
 #include <filesystem>
 #include <optional>
+#include <queue>
 #include <set>
-#include <vector>
 
-#include "display/rank_lines.h"
+#include "control/last_lines.h"
 
 namespace autodist::control {
 namespace {
 
-constexpr size_t kPiece = 65536;  // bytes; also how far back the last lines are looked for
+constexpr size_t kLookedThrough = 65536;  // bytes, for the last lines of a file
 
 // "rank-12.err" → 12, kErr.
 std::optional<std::pair<uint32_t, display::Stream>> ParseName(std::string_view name) {
@@ -46,24 +46,33 @@ base::UniqueFd OpenToRead(const std::string& path) {
 
 }  // namespace
 
-std::map<LogReader::File, uint64_t> LogReader::FilesThere() const {
-  std::map<File, uint64_t> files;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
-    if (const auto file = ParseName(entry.path().filename().string())) files[*file] = 0;
-  }
-  return files;
+std::string LogReader::PathOf(File file) const {
+  return display::LogPath(folder_, file.first, file.second);
 }
 
-void LogReader::SkipToLastLines(size_t lines) {
-  read_ = FilesThere();
+TimedLog& LogReader::LogOf(File file) {
+  return logs_.try_emplace(file, PathOf(file)).first->second;
+}
+
+// In their order.
+std::vector<LogReader::File> LogReader::FilesThere() {
+  std::set<File> files;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
+    const auto file = ParseName(entry.path().filename().string());
+    if (file && IsWanted(*file)) files.insert(*file);
+  }
+  return {files.begin(), files.end()};
+}
+
+void LogReader::SkipToLastLinesOfEach(size_t lines) {
   std::string text;
-  for (auto& [file, offset] : read_) {
-    const base::UniqueFd fd = OpenToRead(display::LogPath(folder_, file.first, file.second));
+  for (const File& file : FilesThere()) {
+    const base::UniqueFd fd = OpenToRead(PathOf(file));
     if (!fd.valid()) continue;
     const uint64_t size = SizeOf(fd.get());
-    const uint64_t begin = size - std::min<uint64_t>(size, kPiece);
-    text.resize(kPiece);
+    const uint64_t begin = size - std::min<uint64_t>(size, kLookedThrough);
+    text.resize(kLookedThrough);
     const ssize_t got = pread(fd.get(), text.data(), text.size(), static_cast<off_t>(begin));
     text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
     // The last byte ends the last line or is part of it. Where no line begins in the piece, what
@@ -73,32 +82,55 @@ void LogReader::SkipToLastLines(size_t lines) {
     for (size_t i = text.size(); lines > 0 && start == 0 && i > 1; --i) {
       if (text[i - 2] == '\n' && ++seen == lines) start = i - 1;
     }
-    offset = begin + start;
+    LogOf(file).SkipTo(begin + start);
   }
 }
 
-void LogReader::ReadAll(const ShowBytes& show) {
-  for (const auto& [file, unused] : FilesThere()) Read(file, show);
+void LogReader::SkipToLastLines(size_t lines) {
+  const std::vector<File> files = FilesThere();
+  std::vector<std::string> paths;
+  for (const File& file : files) paths.push_back(PathOf(file));
+  const std::vector<uint64_t> begins = BeginOfLastLines(paths, lines);
+  for (size_t i = 0; i < files.size(); ++i) LogOf(files[i]).SkipTo(begins[i]);
 }
 
-void LogReader::ReadFile(std::string_view name, const ShowBytes& show) {
-  if (const auto file = ParseName(name)) Read(*file, show);
+void LogReader::SkipBefore(display::WallTime time) {
+  for (const File& file : FilesThere()) LogOf(file).SkipBefore(time);
+}
+
+bool LogReader::HasTimes() {
+  const std::vector<File> files = FilesThere();
+  return std::ranges::all_of(files, [this](File file) { return LogOf(file).HasTimes(); });
+}
+
+void LogReader::ReadAll(const ShowOutput& show) { Read(FilesThere(), show); }
+
+void LogReader::ReadFiles(const std::vector<std::string>& names, const ShowOutput& show) {
+  std::vector<File> files;
+  for (const std::string& name : names) {
+    const auto file = ParseName(name);
+    if (file && IsWanted(*file)) files.push_back(*file);
+  }
+  Read(files, show);
 }
 
 // Only what is there now: a rank that never stops writing must not keep the others from being read.
-void LogReader::Read(File file, const ShowBytes& show) {
-  const base::UniqueFd fd = OpenToRead(display::LogPath(folder_, file.first, file.second));
-  if (!fd.valid()) return;
-  uint64_t& offset = read_[file];
-  const uint64_t end = SizeOf(fd.get());
-  std::array<char, kPiece> piece;
-  while (offset < end) {
-    const size_t wanted = std::min<uint64_t>(piece.size(), end - offset);
-    const ssize_t got = pread(fd.get(), piece.data(), wanted, static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return;
-    offset += static_cast<uint64_t>(got);
-    show(file.first, file.second, {piece.data(), static_cast<size_t>(got)});
+void LogReader::Read(const std::vector<File>& files, const ShowOutput& show) {
+  using Next = std::pair<std::optional<display::WallTime>, File>;
+  std::priority_queue<Next, std::vector<Next>, std::greater<>> earliest;
+  for (const File& file : files) {
+    TimedLog& log = LogOf(file);
+    log.SetEnd();
+    if (!log.AtEnd()) earliest.emplace(log.Time(), file);
+  }
+  while (!earliest.empty()) {
+    const auto [time, file] = earliest.top();
+    earliest.pop();
+    TimedLog& log = LogOf(file);
+    const uint64_t offset = log.offset();
+    const std::string_view bytes = log.Read();
+    show({file.first, file.second, bytes, time, offset}, log.AtEnd());
+    if (!log.AtEnd()) earliest.emplace(log.Time(), file);
   }
 }
 
@@ -116,8 +148,8 @@ Result<LogWatch> LogWatch::Open(const std::string& folder) {
   return LogWatch(std::move(inotify));
 }
 
-void LogWatch::ReadNew(LogReader& logs, const ShowBytes& show) {
-  std::set<std::string, std::less<>> names;
+void LogWatch::ReadNew(LogReader& logs, const ShowOutput& show) {
+  std::set<std::string> names;
   bool all = false;
   alignas(inotify_event) std::array<char, 16384> buffer;
   for (;;) {
@@ -137,7 +169,7 @@ void LogWatch::ReadNew(LogReader& logs, const ShowBytes& show) {
     logs.ReadAll(show);
     return;
   }
-  for (const std::string& name : names) logs.ReadFile(name, show);
+  logs.ReadFiles({names.begin(), names.end()}, show);
 }
 
 }  // namespace autodist::control

@@ -1,45 +1,62 @@
 // Reading what the ranks of a job have written, and are writing, to their log files.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "autodist/status.h"
 #include "base/fd.h"
-#include "display/screen.h"
+#include "control/timed_log.h"
+#include "display/rank_lines.h"
 
 namespace autodist::control {
 
-// Some bytes that a rank wrote, whatever they are.
-using ShowBytes =
-    std::function<void(uint32_t rank, display::Stream stream, std::string_view bytes)>;
+// `last`: there is no more of this stream now.
+using ShowOutput = std::function<void(const display::Output& output, bool last)>;
 
 // The files rank-N.out and rank-N.err of a folder, and how far each has been read. Not thread-safe.
 class LogReader {
  public:
-  explicit LogReader(std::string folder) : folder_(std::move(folder)) {}
+  // Which of them are of interest.
+  using Wanted = std::function<bool(uint32_t rank, display::Stream stream)>;
 
-  // Of the files that are there, only the last lines will be read, few or short.
+  explicit LogReader(std::string folder, Wanted wanted = {})
+      : folder_(std::move(folder)), wanted_(std::move(wanted)) {}
+
+  // Each of these is about the files that are there, and may be added to another.
+  // Only the last lines of each will be read, few or short.
+  void SkipToLastLinesOfEach(size_t lines);
+  // Only the last lines of all together.
   void SkipToLastLines(size_t lines);
+  // Only what came since then.
+  void SkipBefore(display::WallTime time);
+  // Of all that was written to them it is known when.
+  bool HasTimes();
 
-  // Passes on all that has not been read yet, rank by rank.
-  void ReadAll(const ShowBytes& show);
-  // The same for one file; any other name is passed over.
-  void ReadFile(std::string_view name, const ShowBytes& show);
+  // Passes on all that has not been read yet, in the order of time; what has no time first, rank by
+  // rank.
+  void ReadAll(const ShowOutput& show);
+  // The same for some files; other names are passed over.
+  void ReadFiles(const std::vector<std::string>& names, const ShowOutput& show);
 
  private:
   using File = std::pair<uint32_t, display::Stream>;
 
-  std::map<File, uint64_t> FilesThere() const;
-  void Read(File file, const ShowBytes& show);
+  bool IsWanted(File file) const { return !wanted_ || wanted_(file.first, file.second); }
+  std::string PathOf(File file) const;
+  TimedLog& LogOf(File file);
+  std::vector<File> FilesThere();
+  void Read(const std::vector<File>& files, const ShowOutput& show);
 
   const std::string folder_;
-  std::map<File, uint64_t> read_;  // bytes
+  const Wanted wanted_;
+  std::map<File, TimedLog> logs_;
 };
 
 // Tells when there is something to read in a folder that is written to on this machine. Not
@@ -52,7 +69,7 @@ class LogWatch {
   int fd() const { return inotify_.get(); }
 
   // Passes on what has been written to the files that have changed. Does not wait for more.
-  void ReadNew(LogReader& logs, const ShowBytes& show);
+  void ReadNew(LogReader& logs, const ShowOutput& show);
 
  private:
   explicit LogWatch(base::UniqueFd inotify) : inotify_(std::move(inotify)) {}

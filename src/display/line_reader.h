@@ -18,7 +18,7 @@ using Time = std::chrono::steady_clock::time_point;
 struct Line {
   std::string_view text;  // without its end; of a long one the beginning
   bool bar = false;       // it has been drawn more than once
-  // Of one too long to keep: where it began in all that was taken.
+  // Of one too long to keep: where it began in all that was taken or passed over.
   std::optional<uint64_t> long_from;
 };
 
@@ -32,6 +32,8 @@ class LineReader {
 
   // `keep_long`: a line of any length comes in pieces of 1 MiB; else as Line::long_from says.
   void Take(std::string_view bytes, bool keep_long, Time now, const OnLine& on_line);
+  // What is taken next is there in all that was written: some was passed over.
+  void SkipTo(uint64_t offset) { taken_ = offset; }
   // The bars that have ended by "\n" and have not been drawn again for a while are lines.
   void Settle(Time now, const OnLine& on_line);
   // Nothing follows: everything is a line.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cstdio>
 #include <ctime>
 #include <string_view>
 
@@ -28,10 +30,28 @@ std::string_view CommonDomain(const std::vector<Process>& processes) {
   return domain;
 }
 
-std::string TimeOfDay() {
-  const std::time_t now = std::time(nullptr);
+// "2026-11-23T14:03:21.250+01:00", as ISO 8601 has it, in local time.
+std::string TimeStamp(WallTime time) {
+  using std::chrono::milliseconds;
+  const auto since_1970 = std::chrono::floor<milliseconds>(time.time_since_epoch());
+  const auto second = std::chrono::floor<std::chrono::seconds>(since_1970);
+  const std::time_t whole = second.count();
   std::tm local{};
-  localtime_r(&now, &local);
+  localtime_r(&whole, &local);
+  char text[64];
+  const size_t length = std::strftime(text, sizeof text, "%FT%T.***%z", &local);
+  std::string stamp(text, length);
+  char thousandths[8];
+  std::snprintf(thousandths, sizeof thousandths, "%03d",
+                static_cast<int>((since_1970 - second).count()));
+  stamp.replace(stamp.find('*'), 3, thousandths);
+  return stamp.insert(stamp.size() - 2, ":");
+}
+
+std::string TimeOfDay(WallTime time) {
+  const std::time_t second = std::chrono::system_clock::to_time_t(time);
+  std::tm local{};
+  localtime_r(&second, &local);
   char text[16];
   return {text, std::strftime(text, sizeof text, "%H:%M:%S", &local)};
 }
@@ -39,8 +59,8 @@ std::string TimeOfDay() {
 }  // namespace
 
 Prefixes::Prefixes(PrefixStyle style, const std::vector<Process>& processes,
-                   const std::array<Look, 2>& looks)
-    : style_(style) {
+                   const std::array<Look, 2>& looks, bool time_stamps)
+    : style_(style), time_stamps_(time_stamps) {
   const size_t domain = CommonDomain(processes).size();
   const auto text_of = [&](const Process& process) {
     const std::string number = std::to_string(process.rank);
@@ -67,13 +87,21 @@ Prefixes::Prefixes(PrefixStyle style, const std::vector<Process>& processes,
   }
 }
 
-std::string_view Prefixes::Of(uint32_t rank, Stream stream) {
-  if (style_ == PrefixStyle::kNone) return "";
+const std::string& Prefixes::TimeText(WallTime time) {
+  if (time_ != time) time_text_ = (time_stamps_ ? TimeStamp(time) : TimeOfDay(time)) + " ";
+  time_ = time;
+  return time_text_;
+}
+
+std::string_view Prefixes::Of(uint32_t rank, Stream stream, std::optional<WallTime> time) {
+  of_.clear();
+  if (time_stamps_ && time) of_ = TimeText(*time);
+  if (style_ == PrefixStyle::kNone) return of_;
   const auto found = parts_.find(rank);
   const Parts unknown{"[", "?:" + std::to_string(rank) + "] "};
   const Parts& parts = found == parts_.end() ? unknown : found->second[stream];
-  of_ = parts.begin;
-  if (style_ == PrefixStyle::kTime) of_ += TimeOfDay() + " ";
+  of_ += parts.begin;
+  if (style_ == PrefixStyle::kTime && !time_stamps_ && time) of_ += TimeText(*time);
   return of_ += parts.end;
 }
 

@@ -1,13 +1,15 @@
-// What stands before the lines of ranks: "[node:rank] ".
+// What stands before the lines of ranks: "[node:rank] ", and the time.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "display/log_times.h"
 #include "display/screen.h"
 #include "display/shown_ranks.h"
 
@@ -24,21 +26,27 @@ enum class PrefixStyle {
 class Prefixes {
  public:
   // Names of hosts that end alike, "gpu1.example.org" say, are written without that end. On a
-  // terminal all are as long, and with colours each node has its own.
+  // terminal all are as long, and with colours each node has its own. With time stamps each begins
+  // with "2026-11-23T14:03:21.250+01:00 ".
   Prefixes(PrefixStyle style, const std::vector<Process>& processes,
-           const std::array<Look, 2>& looks);
+           const std::array<Look, 2>& looks, bool time_stamps);
 
-  // Until the next call.
-  std::string_view Of(uint32_t rank, Stream stream);
+  // Until the next call. `time`: of the line, if it is known.
+  std::string_view Of(uint32_t rank, Stream stream, std::optional<WallTime> time);
 
  private:
   struct Parts {
     std::string begin;  // before the time
     std::string end;
   };
+  const std::string& TimeText(WallTime time);
+
   const PrefixStyle style_;
+  const bool time_stamps_;
   std::map<uint32_t, std::array<Parts, 2>> parts_;
   std::string of_;
+  std::optional<WallTime> time_;  // of many lines the same
+  std::string time_text_;
 };
 
 }  // namespace autodist::display

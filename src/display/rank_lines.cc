@@ -40,7 +40,7 @@ RankLines::RankLines(std::vector<Process> processes, View view, std::string fold
       folder_(std::move(folder)),
       on_line_(std::move(on_line)),
       looks_{LookOf(kStdout, view_.colour), LookOf(kStderr, view_.colour)},
-      prefixes_(view_.prefix, processes, looks_) {
+      prefixes_(view_.prefix, processes, looks_, view_.time_stamps) {
   for (Process& process : processes) {
     Rank& rank = ranks_[process.rank];
     rank.shown = rank.errors_shown = view_.show.Shows(process);
@@ -63,8 +63,8 @@ bool RankLines::IsShown(const Rank& rank, Stream stream) const {
   return rank.errors_shown;
 }
 
-void RankLines::Take(uint32_t number, Stream stream, std::string_view bytes, bool in_file, Time now,
-                     Screen& screen) {
+void RankLines::Take(const Output& output, bool in_file, Time now, Screen& screen) {
+  const auto& [number, stream, bytes, time, offset] = output;
   if (view_.raw == number && (stream == kStderr || !view_.only_stderr)) {
     screen.Append(Target(stream), bytes);
   }
@@ -74,10 +74,13 @@ void RankLines::Take(uint32_t number, Stream stream, std::string_view bytes, boo
   const Stream other = stream == kStdout ? kStderr : kStdout;
   if (rank.readers[other].HasBars()) {
     rank.readers[other].Settle(Time::max(),
-                               [&](const Line& line) { Show(number, other, line, screen); });
+                               [&](const Line& line) { Show(output.rank, other, line, screen); });
   }
+  rank.written[stream] = time;
   LineReader& reader = rank.readers[stream];
-  reader.Take(bytes, !in_file, now, [&](const Line& line) { Show(number, stream, line, screen); });
+  if (offset) reader.SkipTo(*offset);
+  reader.Take(bytes, !in_file, now,
+              [&](const Line& line) { Show(output.rank, output.stream, line, screen); });
   if (!reader.HasBars()) return;
   changed_ = now;
   rank.changed[stream] = true;
@@ -87,10 +90,13 @@ void RankLines::Take(uint32_t number, Stream stream, std::string_view bytes, boo
 
 void RankLines::Show(uint32_t number, Stream stream, const Line& line, Screen& screen) {
   if (on_line_) on_line_(number, stream, line.text);
-  if (view_.raw || !IsShown(ranks_.at(number), stream)) return;
+  const Rank& rank = ranks_.at(number);
+  if (view_.raw || !IsShown(rank, stream)) return;
   if (line.bar && !IsFirstOfItsKind(number, line.text)) return;
   const Stream target = Target(stream);
-  if (!view_.plain_stdout || stream == kStderr) screen.Append(target, prefixes_.Of(number, target));
+  if (!view_.plain_stdout || stream == kStderr) {
+    screen.Append(target, prefixes_.Of(number, target, rank.written[stream]));
+  }
   if (line.long_from) {
     CopyLongLine({number, stream}, *line.long_from, screen);
   } else if (looks_[target].terminal) {
@@ -118,14 +124,15 @@ void RankLines::CopyLongLine(Source source, uint64_t from, Screen& screen) {
 }
 
 void RankLines::EndLines(Screen& screen) {
-  for (auto& [number, rank] : ranks_) {
-    for (const Stream stream : {kStdout, kStderr}) {
-      rank.readers[stream].End(
-          [&, number = number](const Line& line) { Show(number, stream, line, screen); });
-    }
+  for (const auto& [number, rank] : ranks_) {
+    for (const Stream stream : {kStdout, kStderr}) EndLinesOf(number, stream, screen);
   }
-  with_bars_.clear();
   screen.SetBars({});
+}
+
+void RankLines::EndLinesOf(uint32_t number, Stream stream, Screen& screen) {
+  RankOf(number).readers[stream].End([&](const Line& line) { Show(number, stream, line, screen); });
+  with_bars_.erase({number, stream});
 }
 
 void RankLines::ShowErrorsOf(uint32_t number, Screen& screen) {
@@ -161,6 +168,16 @@ bool RankLines::IsFirstOfItsKind(uint32_t rank, std::string_view bar) {
 
 void RankLines::Update(Time now, Screen& screen) {
   if (view_.raw || with_bars_.empty() || now < updated_ + kUpdateInterval) return;
+  Settle(now, screen);
+  if (screen.has_terminal()) {
+    screen.SetBars(BarRows(screen.Room()));
+  } else {
+    TellBars(now, screen);
+  }
+}
+
+void RankLines::Settle(Time now, Screen& screen) {
+  if (with_bars_.empty() || now < updated_ + kUpdateInterval) return;
   updated_ = now;
   for (auto source = with_bars_.begin(); source != with_bars_.end();) {
     const auto [number, stream] = *source;
@@ -169,11 +186,6 @@ void RankLines::Update(Time now, Screen& screen) {
       Show(number, stream, line, screen);
     });
     source = reader.HasBars() ? std::next(source) : with_bars_.erase(source);
-  }
-  if (screen.has_terminal()) {
-    screen.SetBars(BarRows(screen.Room()));
-  } else {
-    TellBars(now, screen);
   }
 }
 
@@ -187,7 +199,8 @@ std::vector<std::string> RankLines::BarRows(size_t room) {
     const size_t before = rows.size();
     for (const std::string_view bar : rank.readers[stream].Bars()) {
       if (!IsFirstOfItsKind(number, bar)) continue;
-      rows.push_back(std::string(prefixes_.Of(number, Target(stream))).append(bar));
+      const auto prefix = prefixes_.Of(number, Target(stream), rank.written[stream]);
+      rows.push_back(std::string(prefix).append(bar));
     }
     if (rows.size() > before) last_rows.push_back(rows.back());
   }
@@ -210,7 +223,7 @@ void RankLines::TellBars(Time now, Screen& screen) {
     for (const std::string_view bar : rank.readers[stream].Bars()) {
       if (!IsFirstOfItsKind(number, bar)) continue;
       const Stream target = Target(stream);
-      screen.Append(target, prefixes_.Of(number, target));
+      screen.Append(target, prefixes_.Of(number, target, rank.written[stream]));
       screen.Append(target, bar);
       screen.Append(target, "\n");
     }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "display/line_reader.h"
+#include "display/log_times.h"
 #include "display/prefixes.h"
 #include "display/screen.h"
 #include "display/shown_ranks.h"
@@ -27,8 +28,18 @@ struct View {
   Colour colour = Colour::kAuto;
   bool plain_stdout = false;  // what ranks write to stdout has no prefix
   bool only_stderr = false;   // and that to our stdout
+  bool time_stamps = false;   // before the prefix
   // The bytes of this rank alone, as they are, in place of lines.
   std::optional<uint32_t> raw{};
+};
+
+// Some bytes that a rank wrote, whatever they are.
+struct Output {
+  uint32_t rank;
+  Stream stream;
+  std::string_view bytes;
+  std::optional<WallTime> time{};    // when they came; not always known
+  std::optional<uint64_t> offset{};  // in the log file, where some of it was passed over
 };
 
 // Where what a rank writes to a stream is kept: FOLDER/rank-N.out or rank-N.err.
@@ -44,16 +55,20 @@ class RankLines {
   RankLines(std::vector<Process> processes, View view, std::string folder, OnLine on_line = {});
 
   // `in_file`: the log file has it, too. What is not yet a line or a bar to show is kept.
-  void Take(uint32_t rank, Stream stream, std::string_view bytes, bool in_file, Time now,
-            Screen& screen);
+  void Take(const Output& output, bool in_file, Time now, Screen& screen);
   // Nothing follows: lines that have not ended end.
   void EndLines(Screen& screen);
+  // The same of one stream.
+  void EndLinesOf(uint32_t rank, Stream stream, Screen& screen);
+  bool IsShown(uint32_t rank, Stream stream) { return IsShown(RankOf(rank), stream); }
 
   // From now on what the rank writes to stderr is shown, and the last of what it has written, if it
   // was not: it has failed.
   void ShowErrorsOf(uint32_t rank, Screen& screen);
 
-  // Shows bars where it is time to.
+  // Bars that have not changed for a while are lines.
+  void Settle(Time now, Screen& screen);
+  // The same, and shows the others where it is time to.
   void Update(Time now, Screen& screen);
   // When to call Update at the latest.
   std::optional<Time> Due(const Screen& screen) const;
@@ -66,6 +81,7 @@ class RankLines {
     bool errors_shown = true;
     std::array<LineReader, 2> readers;
     std::array<Time, 2> told{};  // when a bar was last shown without a terminal
+    std::array<std::optional<WallTime>, 2> written{};  // when something last came
     std::array<bool, 2> changed{};
   };
 

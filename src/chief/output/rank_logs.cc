@@ -40,37 +40,43 @@ Result<std::shared_ptr<RankLogs>> RankLogs::Create(const v1::LaunchPlan& plan,
   if (error) return ErrnoError(error.value(), "making the folder " + folder);
   std::shared_ptr<RankLogs> logs(new RankLogs(plan, folder, view));
   for (const display::Process& process : ProcessesOf(plan)) {
-    Rank& rank =
-        logs->ranks_.try_emplace(process.rank, Rank{{}, LastWords(plan.working_directory())})
-            .first->second;
-    for (const display::Stream stream : {display::kStdout, display::kStderr}) {
-      const std::string path = display::LogPath(folder, process.rank, stream);
-      rank.files[stream].fd.Reset(
-          open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-      if (!rank.files[stream].fd.valid()) return ErrnoError(errno, "log file " + path);
-    }
+    AD_ASSIGN_OR_RETURN(File out, Open(folder, process.rank, display::kStdout));
+    AD_ASSIGN_OR_RETURN(File err, Open(folder, process.rank, display::kStderr));
+    logs->ranks_.try_emplace(
+        process.rank, Rank{{std::move(out), std::move(err)}, LastWords(plan.working_directory())});
   }
   return logs;
+}
+
+Result<RankLogs::File> RankLogs::Open(const std::string& folder, uint32_t rank,
+                                      display::Stream stream) {
+  const std::string path = display::LogPath(folder, rank, stream);
+  base::UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!fd.valid()) return ErrnoError(errno, "log file " + path);
+  return File{std::move(fd), display::LogTimesWriter(path)};
 }
 
 void RankLogs::Take(const v1::Output& output, Time now, display::Screen& screen) {
   const auto found = ranks_.find(output.rank());
   if (found == ranks_.end()) return;
-  const display::Stream stream = StreamOf(output);
-  File& file = found->second.files[stream];
-  WriteFile(output.rank(), file, output.data());
-  lines_.Take(output.rank(), stream, output.data(), !file.cut_short, now, screen);
+  const display::Output taken{output.rank(), StreamOf(output), output.data(),
+                              std::chrono::system_clock::now()};
+  File& file = found->second.files[taken.stream];
+  WriteFile(taken, file);
+  lines_.Take(taken, !file.cut_short, now, screen);
   if (output.lost() > 0) {
     Warn(std::to_string(output.lost()) + " bytes that rank " + std::to_string(output.rank()) +
          " wrote are lost: " + output.lost_because());
   }
 }
 
-void RankLogs::WriteFile(uint32_t number, File& file, std::string_view data) {
-  if (file.cut_short) return;
-  const Status written = base::WriteAll(file.fd.get(), data, base::Deadline::Never());
+void RankLogs::WriteFile(const display::Output& output, File& file) {
+  if (file.cut_short || output.bytes.empty()) return;
+  file.times.Note(file.size, *output.time);
+  file.size += output.bytes.size();
+  const Status written = base::WriteAll(file.fd.get(), output.bytes, base::Deadline::Never());
   if (written.ok()) return;
-  Warn("log of rank " + std::to_string(number) + " is cut short: " + Message(written));
+  Warn("log of rank " + std::to_string(output.rank) + " is cut short: " + Message(written));
   file.cut_short = true;
 }
 

@@ -17,6 +17,7 @@
 #include "autodist/v1/plan.pb.h"
 #include "base/fd.h"
 #include "chief/output/last_words.h"
+#include "display/log_times.h"
 #include "display/rank_lines.h"
 
 namespace autodist::chief {
@@ -29,7 +30,8 @@ class RankLogs {
  public:
   using Time = display::Time;
 
-  // Makes the folder, and in it a file rank-N.out and rank-N.err for every rank of the plan.
+  // Makes the folder, and in it a file rank-N.out and rank-N.err for every rank of the plan; beside
+  // them comes when that was written (display::LogTimesWriter).
   static Result<std::shared_ptr<RankLogs>> Create(const v1::LaunchPlan& plan,
                                                   const std::string& folder,
                                                   const display::View& view);
@@ -51,6 +53,8 @@ class RankLogs {
  private:
   struct File {  // of one stream of one rank
     base::UniqueFd fd;
+    display::LogTimesWriter times;
+    uint64_t size = 0;
     bool cut_short = false;
   };
   struct Rank {
@@ -59,7 +63,8 @@ class RankLogs {
   };
 
   RankLogs(const v1::LaunchPlan& plan, const std::string& folder, const display::View& view);
-  void WriteFile(uint32_t number, File& file, std::string_view data);
+  static Result<File> Open(const std::string& folder, uint32_t rank, display::Stream stream);
+  void WriteFile(const display::Output& output, File& file);
   void Keep(uint32_t number, display::Stream stream, std::string_view line);
   void Warn(const std::string& what);
 

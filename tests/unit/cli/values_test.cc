@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cstdlib>
+#include <ctime>
+
 namespace autodist::cli {
 namespace {
 
@@ -37,6 +40,39 @@ TEST(ValuesTest, SizesBecomeBytes) {
   EXPECT_EQ(Size()(text), "");
   EXPECT_EQ(text, "65536");
   EXPECT_EQ(Check(Size(), "many"), "'many' is not a size: bytes, or 64K, 500M, 2G");
+}
+
+TEST(ValuesTest, PastTimesAreAgesOrDates) {
+  using namespace std::chrono_literals;
+  setenv("TZ", "XXX-2", 1);  // east of Greenwich
+  tzset();
+  const WallTime now = std::chrono::system_clock::from_time_t(1'795'414'559);  // 08:15:59 there
+  const auto ago = [&](const std::string& text) {
+    const auto time = PastTime(text, now);
+    return time ? std::chrono::duration_cast<std::chrono::milliseconds>(now - *time) : -1ms;
+  };
+  EXPECT_EQ(ago("30s"), 30s);
+  EXPECT_EQ(ago("5m"), 5min);
+  EXPECT_EQ(ago("1h30m"), 90min);
+  EXPECT_EQ(ago("2d"), 48h);
+  EXPECT_EQ(ago("0s"), 0s);
+  EXPECT_EQ(ago("2026-11-23T08:15"), 59s);
+  EXPECT_EQ(ago("2026-11-23 08:15:58"), 1s);
+  EXPECT_EQ(ago("2026-11-23T08:15:58.250"), 750ms);
+  EXPECT_EQ(ago("2026-11-23T08:15:58.250+02:00"), 750ms);
+  EXPECT_EQ(ago("2026-11-23T06:15:58Z"), 1s);
+  EXPECT_EQ(ago("2026-11-22T22:15:59-0800"), 0s);
+  EXPECT_EQ(ago("2026-11-23"), 8h + 15min + 59s);
+  for (const char* wrong :
+       {"", "5", "m", "5x", "5m ", "-5m", "5m3", "99999d99999d", "4294967296s", "2026-11-23T08:16",
+        "2026-11-23T08:15x", "2026-13-01", "2999-01-01", "0001-01-01", "yesterday"}) {
+    EXPECT_EQ(ago(wrong), -1ms) << wrong;
+  }
+  EXPECT_EQ(
+      Check(PastTimeText(), "5 minutes"),
+      "'5 minutes' is not a time that has passed: 30s, 5m, 2h or 1d ago, or 2026-11-23T14:03");
+  unsetenv("TZ");
+  tzset();
 }
 
 TEST(ValuesTest, SignalsHaveNamesAndNumbers) {

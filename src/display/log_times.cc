@@ -1,0 +1,109 @@
+#include "display/log_times.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+namespace autodist::display {
+namespace {
+
+using std::chrono::microseconds;
+
+constexpr std::chrono::milliseconds kMostTime{100};  // between entries
+constexpr uint64_t kMostBytes = 64 * 1024;
+constexpr size_t kNumberSize = 8;
+constexpr size_t kEntrySize = 2 * kNumberSize;
+constexpr uint64_t kBlock = 64;  // entries read together
+
+using EntryBytes = std::array<unsigned char, kEntrySize>;
+
+void Put(uint64_t number, unsigned char* to) {
+  for (size_t i = 0; i < kNumberSize; ++i) to[i] = static_cast<unsigned char>(number >> (8 * i));
+}
+
+uint64_t Get(const unsigned char* from) {
+  uint64_t number = 0;
+  for (size_t i = 0; i < kNumberSize; ++i) number |= uint64_t{from[i]} << (8 * i);
+  return number;
+}
+
+// Of a damaged entry the time may be any number.
+WallTime TimeOf(uint64_t since_1970) {
+  constexpr auto kLast = std::chrono::duration_cast<microseconds>(WallTime::duration::max());
+  const auto last = static_cast<uint64_t>(kLast.count());
+  return WallTime(microseconds(static_cast<int64_t>(std::min(since_1970, last))));
+}
+
+std::string TimesPath(const std::string& log_path) { return log_path + ".times"; }
+
+}  // namespace
+
+LogTimesWriter::LogTimesWriter(const std::string& log_path) : path_(TimesPath(log_path)) {}
+
+void LogTimesWriter::Note(uint64_t offset, WallTime now) {
+  const bool fresh =
+      fd_.valid() && offset - offset_ < kMostBytes && now >= time_ && now - time_ < kMostTime;
+  if (failed_ || fresh) return;
+  if (!fd_.valid()) fd_.Reset(open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  const auto since_1970 = std::chrono::duration_cast<microseconds>(now.time_since_epoch());
+  EntryBytes bytes;
+  Put(offset, bytes.data());
+  Put(static_cast<uint64_t>(since_1970.count()), bytes.data() + kNumberSize);
+  const std::string_view entry(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  failed_ = !fd_.valid() || !base::WriteAll(fd_.get(), entry, base::Deadline::Never()).ok();
+  offset_ = offset;
+  time_ = now;
+}
+
+LogTimesReader::LogTimesReader(const std::string& log_path) : path_(TimesPath(log_path)) {}
+
+uint64_t LogTimesReader::size() const {
+  struct stat info {};
+  return stat(path_.c_str(), &info) == 0 ? static_cast<uint64_t>(info.st_size) / kEntrySize : 0;
+}
+
+std::optional<LogTimesReader::Entry> LogTimesReader::At(uint64_t number) {
+  if (number < first_ || number >= first_ + block_.size()) {
+    block_.clear();
+    first_ = number / kBlock * kBlock;
+    const base::UniqueFd fd(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    std::array<EntryBytes, kBlock> bytes;
+    const ssize_t got = fd.valid() ? pread(fd.get(), bytes.data(), sizeof bytes,
+                                           static_cast<off_t>(first_ * kEntrySize))
+                                   : 0;
+    const size_t entries = static_cast<size_t>(std::max<ssize_t>(got, 0)) / kEntrySize;
+    for (size_t i = 0; i < entries; ++i) {
+      block_.push_back({Get(bytes[i].data()), TimeOf(Get(bytes[i].data() + kNumberSize))});
+    }
+  }
+  if (number - first_ >= block_.size()) return std::nullopt;
+  return block_[number - first_];
+}
+
+uint64_t LogTimesReader::First(const std::function<bool(const Entry&)>& is_it) {
+  uint64_t begin = 0;
+  uint64_t end = size();
+  while (begin < end) {
+    const uint64_t middle = begin + (end - begin) / 2;
+    const auto entry = At(middle);
+    if (!entry || is_it(*entry)) {
+      end = middle;
+    } else {
+      begin = middle + 1;
+    }
+  }
+  return begin;
+}
+
+uint64_t LogTimesReader::FirstBehind(uint64_t offset) {
+  return First([&](const Entry& entry) { return entry.offset > offset; });
+}
+
+uint64_t LogTimesReader::FirstSince(WallTime time) {
+  return First([&](const Entry& entry) { return entry.time >= time; });
+}
+
+}  // namespace autodist::display
