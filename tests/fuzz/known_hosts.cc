@@ -9,6 +9,7 @@
 
 namespace {
 
+using autodist::Check;
 using autodist::transport::KnownHosts;
 
 std::string KeyOf(const std::string& type, char filling) {
