@@ -73,14 +73,14 @@ void RankLines::Take(const Output& output, bool in_file, Time now, Screen& scree
   // A bar that it has ended comes before what it writes to the other stream after that.
   const Stream other = stream == kStdout ? kStderr : kStdout;
   if (rank.readers[other].HasBars()) {
-    rank.readers[other].Settle(Time::max(),
-                               [&](const Line& line) { Show(output.rank, other, line, screen); });
+    rank.readers[other].Settle(
+        Time::max(), [&](const Line& line) { EndLine(output.rank, other, line, screen); });
   }
   rank.written[stream] = time;
   LineReader& reader = rank.readers[stream];
   if (offset) reader.SkipTo(*offset);
   reader.Take(bytes, !in_file, now,
-              [&](const Line& line) { Show(output.rank, output.stream, line, screen); });
+              [&](const Line& line) { EndLine(output.rank, output.stream, line, screen); });
   if (!reader.HasBars()) return;
   changed_ = now;
   rank.changed[stream] = true;
@@ -88,8 +88,12 @@ void RankLines::Take(const Output& output, bool in_file, Time now, Screen& scree
   if (with_bars_.insert({number, stream}).second) rank.told[stream] = now;
 }
 
-void RankLines::Show(uint32_t number, Stream stream, const Line& line, Screen& screen) {
+void RankLines::EndLine(uint32_t number, Stream stream, const Line& line, Screen& screen) {
   if (on_line_) on_line_(number, stream, line.text);
+  Show(number, stream, line, screen);
+}
+
+void RankLines::Show(uint32_t number, Stream stream, const Line& line, Screen& screen) {
   const Rank& rank = ranks_.at(number);
   if (view_.raw || !IsShown(rank, stream)) return;
   if (line.bar && !IsFirstOfItsKind(number, line.text)) return;
@@ -131,7 +135,8 @@ void RankLines::EndLines(Screen& screen) {
 }
 
 void RankLines::EndLinesOf(uint32_t number, Stream stream, Screen& screen) {
-  RankOf(number).readers[stream].End([&](const Line& line) { Show(number, stream, line, screen); });
+  RankOf(number).readers[stream].End(
+      [&](const Line& line) { EndLine(number, stream, line, screen); });
   with_bars_.erase({number, stream});
 }
 
@@ -183,7 +188,7 @@ void RankLines::Settle(Time now, Screen& screen) {
     const auto [number, stream] = *source;
     LineReader& reader = ranks_.at(number).readers[stream];
     reader.Settle(now, [&, number = number, stream = stream](const Line& line) {
-      Show(number, stream, line, screen);
+      EndLine(number, stream, line, screen);
     });
     source = reader.HasBars() ? std::next(source) : with_bars_.erase(source);
   }

@@ -101,6 +101,23 @@ TEST_F(ConsoleTest, StdoutCanBeWithoutPrefixes) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "[node3:4] err\n");
 }
 
+TEST_F(ConsoleTest, WhatAFailedRankWroteToStderrIsShownWhoeverElseIs) {
+  testing::internal::GetCapturedStdout();
+  testing::internal::GetCapturedStderr();
+  Make({.show = *display::ShownRanks::Parse("none")});
+  Write(4, "hidden\n");
+  Write(4, "before\nhal", v1::OUTPUT_STREAM_STDERR);
+  console_->ShowErrorsOf(logs_, 4);
+  Write(4, "f\nafter\n", v1::OUTPUT_STREAM_STDERR);
+  Write(0, "of another\n", v1::OUTPUT_STREAM_STDERR);
+  Finish();
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "[node3:4] before\n[node3:4] half\n[node3:4] after\n");
+  EXPECT_THAT(logs_->LastWordsOf(4).Lines(display::kStderr),
+              ElementsAre("before", "half", "after"));
+}
+
 TEST_F(ConsoleTest, FilesHaveTheBytesAsTheyWere) {
   const std::string bytes("no end\0\xff\r", 9);
   Write(1, bytes);
