@@ -1,7 +1,5 @@
 #include "agent/sync/sync.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -57,15 +55,10 @@ class Receiver {
   v1::SyncDifferences differences_;  // not yet told
   Deadline tell_at_ = Deadline::After(kBusyInterval);
 
-  std::optional<TargetFolder::NewFile> file_;  // whose content is coming
+  std::optional<files::NewFile> file_;  // whose content is coming
   uint64_t file_index_ = 0;
   uint64_t received_ = 0;
 };
-
-bool IsThere(const std::string& folder, const std::string& probe) {
-  struct stat info;
-  return files::IsTemporaryName(probe) && lstat((folder + "/" + probe).c_str(), &info) == 0;
-}
 
 Result<v1::SyncRequest> Receiver::Next() {
   for (;;) {
@@ -99,7 +92,7 @@ Status Receiver::Run() {
 Status Receiver::Begin(const v1::SyncBegin& begin) {
   path_ = base::ExpandHome(begin.folder());
   v1::SyncResponse response;
-  response.mutable_place()->set_same_folder(IsThere(path_, begin.probe()));
+  response.mutable_place()->set_same_folder(files::HasTemporary(path_, begin.probe()));
   if (!response.place().same_folder()) {
     auto folder = TargetFolder::Open(path_);
     AD_RETURN_IF_ERROR(folder.status());
@@ -186,7 +179,7 @@ Status Receiver::TakeContent(const v1::SyncContent& content) {
   AD_RETURN_IF_ERROR(Annotate(file_->Write(content.data()), Where(index)));
   received_ += content.data().size();
   if (content.last()) {
-    AD_RETURN_IF_ERROR(Annotate(file_->Finish(entries_[index]), Where(index)));
+    AD_RETURN_IF_ERROR(Annotate(file_->Finish(), Where(index)));
     file_.reset();
   }
   return tell_at_.Expired() ? TellReceipt() : OkStatus();

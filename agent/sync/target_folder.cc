@@ -4,13 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <climits>
 
-#include "base/deadline.h"
 #include "base/split.h"
 #include "files/digest.h"
 #include "files/file_tree.h"
@@ -18,17 +15,7 @@
 namespace autodist::agent {
 namespace {
 
-constexpr uint32_t kPermissions = 0777;
 constexpr uint32_t kOwnerMayFill = 0700;
-
-Status CheckPath(const std::string& path) {
-  bool good = !path.empty() && path.size() < PATH_MAX && path.find('\0') == std::string::npos;
-  for (const std::string_view part : base::Split(path, '/')) {
-    good = good && !part.empty() && part != "." && part != "..";
-  }
-  return good ? OkStatus()
-              : Error(StatusCode::kInvalidArgument, "'" + path + "' is not a path in a folder");
-}
 
 Status InTheWay(std::string_view what_is, std::string_view what_should_be) {
   return WithRemedy(
@@ -44,8 +31,8 @@ std::string_view KindOf(mode_t mode) {
   return "neither a file nor a folder";
 }
 
-Result<base::UniqueFd> OpenFolderIn(int folder, const std::string& name) {
-  base::UniqueFd fd(openat(folder, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+Result<base::UniqueFd> OpenSubfolder(int folder, const std::string& name) {
+  base::UniqueFd fd = files::OpenFolderIn(folder, name);
   if (fd.valid()) return fd;
   const int error = errno;
   struct stat info;
@@ -53,22 +40,6 @@ Result<base::UniqueFd> OpenFolderIn(int folder, const std::string& name) {
     return InTheWay(KindOf(info.st_mode), "a folder");
   }
   return ErrnoError(error, "opening the folder");
-}
-
-// For reading; never anything but a regular file.
-base::UniqueFd OpenFile(int folder, const std::string& name) {
-  base::UniqueFd fd(
-      openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  struct stat info;
-  if (fd.valid() && (fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode))) fd.Reset();
-  return fd;
-}
-
-int SetModified(int fd, int64_t modified_ns) {
-  const std::chrono::nanoseconds time(modified_ns);
-  const auto whole = std::chrono::floor<std::chrono::seconds>(time);
-  const timespec times[] = {{0, UTIME_OMIT}, {whole.count(), (time - whole).count()}};
-  return futimens(fd, times);
 }
 
 Status MakeWithParents(const std::string& path) {
@@ -97,7 +68,7 @@ Result<TargetFolder> TargetFolder::Open(const std::string& path) {
 }
 
 Result<TargetFolder::Place> TargetFolder::Find(const std::string& path) {
-  AD_RETURN_IF_ERROR(CheckPath(path));
+  AD_RETURN_IF_ERROR(files::CheckPathWithin(path));
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return Place{root_.get(), path};
   const std::string parent = path.substr(0, slash);
@@ -106,7 +77,7 @@ Result<TargetFolder::Place> TargetFolder::Find(const std::string& path) {
     base::UniqueFd folder;
     for (const std::string_view part : base::Split(parent, '/')) {
       const int above = folder.valid() ? folder.get() : root_.get();
-      AD_ASSIGN_OR_RETURN(folder, OpenFolderIn(above, std::string(part)));
+      AD_ASSIGN_OR_RETURN(folder, OpenSubfolder(above, std::string(part)));
     }
     found_ = std::move(folder);
     found_path_ = parent;
@@ -136,10 +107,10 @@ Result<TargetFolder::Match> TargetFolder::Settle(const v1::FileEntry& entry) {
   if (!S_ISREG(info.st_mode)) return InTheWay(KindOf(info.st_mode), "a file");
   if (static_cast<uint64_t>(info.st_size) != entry.size()) return Match::kDifferent;
   if (files::ModifiedNs(info) != entry.modified_ns()) return Match::kSuspect;
-  const uint32_t mode = entry.mode() & kPermissions;
-  if ((info.st_mode & kPermissions) == mode) return Match::kSame;
+  const uint32_t mode = entry.mode() & files::kPermissions;
+  if ((info.st_mode & files::kPermissions) == mode) return Match::kSame;
   // Not ours to change, or not even to open: replaced.
-  const base::UniqueFd fd = OpenFile(place.folder, place.name);
+  const base::UniqueFd fd = files::OpenFileIn(place.folder, place.name);
   return fd.valid() && fchmod(fd.get(), mode) == 0 ? Match::kSame : Match::kDifferent;
 }
 
@@ -147,11 +118,11 @@ Status TargetFolder::MakeFolder(const Place& place, uint32_t mode) {
   if (mkdirat(place.folder, place.name.c_str(), kOwnerMayFill) != 0 && errno != EEXIST) {
     return ErrnoError(errno, "making the folder");
   }
-  AD_ASSIGN_OR_RETURN(const base::UniqueFd fd, OpenFolderIn(place.folder, place.name));
+  AD_ASSIGN_OR_RETURN(const base::UniqueFd fd, OpenSubfolder(place.folder, place.name));
   struct stat info;
   if (fstat(fd.get(), &info) != 0) return ErrnoError(errno, "fstat");
-  const mode_t wanted = (mode & kPermissions) | kOwnerMayFill;
-  if ((info.st_mode & kPermissions) != wanted) {
+  const mode_t wanted = (mode & files::kPermissions) | kOwnerMayFill;
+  if ((info.st_mode & files::kPermissions) != wanted) {
     // Set-group-ID and the like stay as they are here. Where the folder is somebody else's, so do
     // its permissions.
     (void)!fchmod(fd.get(), (info.st_mode & 07000) | wanted);
@@ -193,7 +164,7 @@ Status TargetFolder::MakeSymlink(const Place& place, const std::string& target) 
 Result<std::string> TargetFolder::Digest(const v1::FileEntry& entry,
                                          const std::function<bool()>& go_on) {
   AD_ASSIGN_OR_RETURN(const Place place, Find(entry.path()));
-  const base::UniqueFd fd = OpenFile(place.folder, place.name);
+  const base::UniqueFd fd = files::OpenFileIn(place.folder, place.name);
   if (!fd.valid()) return ErrnoError(errno, "opening the file");
   return files::DigestOfContent(fd.get(), "reading", go_on);
 }
@@ -201,34 +172,16 @@ Result<std::string> TargetFolder::Digest(const v1::FileEntry& entry,
 void TargetFolder::TakeOverTime(const v1::FileEntry& entry) {
   const auto place = Find(entry.path());
   if (!place.ok()) return;
-  const base::UniqueFd fd = OpenFile(place->folder, place->name);
+  const base::UniqueFd fd = files::OpenFileIn(place->folder, place->name);
   if (!fd.valid()) return;
-  (void)!fchmod(fd.get(), entry.mode() & kPermissions);
-  SetModified(fd.get(), entry.modified_ns());
+  (void)!fchmod(fd.get(), entry.mode() & files::kPermissions);
+  files::SetModified(fd.get(), entry.modified_ns());
 }
 
-Result<TargetFolder::NewFile> TargetFolder::Create(const v1::FileEntry& entry) {
+Result<files::NewFile> TargetFolder::Create(const v1::FileEntry& entry) {
   AD_ASSIGN_OR_RETURN(const Place place, Find(entry.path()));
-  base::UniqueFd folder(fcntl(place.folder, F_DUPFD_CLOEXEC, 0));
-  if (!folder.valid()) return ErrnoError(errno, "dup");
-  AD_ASSIGN_OR_RETURN(files::TemporaryFile file, files::TemporaryFile::Create(folder.get()));
-  return NewFile(std::move(folder), place.name, std::move(file));
-}
-
-Status TargetFolder::NewFile::Write(std::string_view data) {
-  size_ += data.size();
-  return base::WriteAll(file_.fd(), data, base::Deadline::Never());
-}
-
-Status TargetFolder::NewFile::Finish(const v1::FileEntry& entry) {
-  if (size_ != entry.size()) {
-    return Error(StatusCode::kInvalidArgument, "the content has another size than announced");
-  }
-  if (fchmod(file_.fd(), entry.mode() & kPermissions) != 0 ||
-      SetModified(file_.fd(), entry.modified_ns()) != 0) {
-    return ErrnoError(errno, "setting permissions and time");
-  }
-  return file_.Keep(name_);
+  return files::NewFile::Create(place.folder, place.name,
+                                {entry.size(), entry.mode(), entry.modified_ns()});
 }
 
 }  // namespace autodist::agent

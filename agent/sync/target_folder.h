@@ -10,7 +10,7 @@
 #include "autodist/status.h"
 #include "autodist/v1/agent.pb.h"
 #include "base/fd.h"
-#include "files/temporary_file.h"
+#include "files/within_folder.h"
 
 namespace autodist::agent {
 
@@ -35,24 +35,8 @@ class TargetFolder {
   // allowed, it stays as it is.
   void TakeOverTime(const v1::FileEntry& entry);
 
-  // The new content of a file, beside it until it is complete.
-  class NewFile {
-   public:
-    Status Write(std::string_view data);
-    // The file has the new content from here on, or still the old one if this fails.
-    Status Finish(const v1::FileEntry& entry);
-
-   private:
-    friend class TargetFolder;
-    NewFile(base::UniqueFd folder, std::string name, files::TemporaryFile file)
-        : folder_(std::move(folder)), name_(std::move(name)), file_(std::move(file)) {}
-
-    base::UniqueFd folder_;
-    std::string name_;
-    files::TemporaryFile file_;
-    uint64_t size_ = 0;
-  };
-  Result<NewFile> Create(const v1::FileEntry& entry);
+  // The new content of a file, which takes its place when it is complete.
+  Result<files::NewFile> Create(const v1::FileEntry& entry);
 
  private:
   struct Place {

@@ -26,6 +26,11 @@ bool IsTemporaryName(std::string_view name) {
          name.find_first_not_of("0123456789abcdef", kPrefix.size()) == std::string_view::npos;
 }
 
+bool HasTemporary(const std::string& folder, const std::string& name) {
+  struct stat info;
+  return IsTemporaryName(name) && lstat((folder + "/" + name).c_str(), &info) == 0;
+}
+
 Result<TemporaryFile> TemporaryFile::Create(int folder) {
   for (;;) {
     std::string name = NewTemporaryName();

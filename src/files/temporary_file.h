@@ -12,6 +12,8 @@ namespace autodist::files {
 // A name that nobody can guess and no file has: ".autodist-sync-" and 128 random bits.
 std::string NewTemporaryName();
 bool IsTemporaryName(std::string_view name);
+// Whether there is one of this name, by which a folder is known to be the same elsewhere.
+bool HasTemporary(const std::string& folder, const std::string& name);
 
 // Removed with its object, unless it was given a name to stay. Not thread-safe.
 class TemporaryFile {

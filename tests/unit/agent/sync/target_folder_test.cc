@@ -55,7 +55,7 @@ class TargetFolderTest : public testing::Test {
     auto file = target_.Create(entry);
     AD_RETURN_IF_ERROR(file.status());
     AD_RETURN_IF_ERROR(file->Write(content));
-    return file->Finish(entry);
+    return file->Finish();
   }
   struct stat Stat(const std::string& path) const {
     struct stat info {};
@@ -139,7 +139,7 @@ TEST_F(TargetFolderTest, TheOldContentStaysUntilTheNewOneIsComplete) {
     auto file = target_.Create(File("a", 6));
     ASSERT_TRUE(file->Write("new").ok());
     EXPECT_EQ(temp_.Read("target/a"), "old");
-    EXPECT_FALSE(file->Finish(File("a", 6)).ok());  // shorter than announced
+    EXPECT_FALSE(file->Finish().ok());  // shorter than announced
   }
   EXPECT_EQ(temp_.Read("target/a"), "old");
   EXPECT_EQ(std::distance(fs::directory_iterator(At("target")), fs::directory_iterator()), 1);
