@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "agent/fetch/send_files.h"
 #include "agent/stacks/stacks.h"
 #include "agent/sync/sync.h"
 #include "base/utf8.h"
@@ -216,6 +217,17 @@ grpc::ServerBidiReactor<v1::SyncRequest, v1::SyncResponse>* AgentService::Sync(
     const Status status = ReceiveFolder(*call);
     parts_.chief.silence_expected(false);
     call->End(status);
+  });
+  return call;
+}
+
+// One that the chief has given up may be about to end: the next one waits for it.
+grpc::ServerWriteReactor<v1::FetchFilesResponse>* AgentService::FetchFiles(
+    grpc::CallbackServerContext* context, const v1::FetchFilesRequest* request) {
+  auto* call = new FetchCall(*context);
+  fetching_.Post([call, request = *request] {
+    SendFiles(*call, request);
+    call->End();
   });
   return call;
 }

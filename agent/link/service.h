@@ -22,6 +22,7 @@
 #include "agent/prepare/prepare.h"
 #include "agent/supervisor/supervisor.h"
 #include "autodist/v1/agent.grpc.pb.h"
+#include "base/worker.h"
 
 namespace autodist::agent {
 
@@ -58,6 +59,8 @@ class AgentService final : public v1::AgentService::CallbackService {
       grpc::CallbackServerContext*) override;
   grpc::ServerBidiReactor<v1::SyncRequest, v1::SyncResponse>* Sync(
       grpc::CallbackServerContext*) override;
+  grpc::ServerWriteReactor<v1::FetchFilesResponse>* FetchFiles(
+      grpc::CallbackServerContext*, const v1::FetchFilesRequest*) override;
   grpc::ServerUnaryReactor* OpenPorts(grpc::CallbackServerContext*, const v1::OpenPortsRequest*,
                                       v1::OpenPortsResponse*) override;
   grpc::ServerUnaryReactor* TryPorts(grpc::CallbackServerContext*, const v1::TryPortsRequest*,
@@ -85,6 +88,7 @@ class AgentService final : public v1::AgentService::CallbackService {
   BackgroundTask collecting_stacks_;
   BackgroundTask trying_ports_;
   BackgroundTask syncing_;
+  base::Worker fetching_;
   OpenCalls open_calls_;
 };
 

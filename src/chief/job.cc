@@ -12,6 +12,7 @@
 #include "base/signal_name.h"
 #include "chief/attempt/exit_codes.h"
 #include "chief/attempt/report.h"
+#include "chief/fetch/fetch_text.h"
 #include "plan/plan_text.h"
 
 namespace autodist::chief {
@@ -60,7 +61,9 @@ Job::Job(const v1::LaunchPlan& plan, JobOptions options, std::unique_ptr<Loop> l
           [this](uint32_t node, v1::ChiefMessage message) {
             nodes_.node(node).SendReliably(std::move(message));
           },
-          own_terminal_) {
+          own_terminal_),
+      fetch_(plan_, options_.log_folder, *loop_, nodes_,
+             [this](uint32_t node) { return nodes_.node(node).link(); }) {
   ::signal(SIGPIPE, SIG_IGN);
   loop_->BeforeWaiting([this] { return CheckTimes(); });
   loop_->WhenIdle([this] { journal_.Publish(nodes_, *attempt_); });
@@ -68,6 +71,7 @@ Job::Job(const v1::LaunchPlan& plan, JobOptions options, std::unique_ptr<Loop> l
 
 // Whatever may call the nodes, or be called by them, ends before they do.
 Job::~Job() {
+  fetch_.Finish();
   input_.EndAttempt();
   starter_.Stop();
   nodes_.Disconnect();
@@ -104,6 +108,7 @@ int Job::Run() {
   do {
     RunAttempt();
   } while (Restart());
+  FetchAtEnd();
   End(true);
   return Finish(attempt_->state().ExitCode(), "", began);
 }
@@ -197,12 +202,37 @@ bool Job::Restart() {
   return true;
 }
 
+// What the ranks have left comes here before the agents go; also what somebody is waiting for. That
+// takes its time, which a signal ends.
+void Job::FetchAtEnd() {
+  const bool wanted = options_.fetch.patterns_size() > 0;
+  if (stop_.killing()) fetch_.Cancel();
+  if (!wanted && !fetch_.busy()) return;
+  journal_.EnterPhase(v1::JOB_PHASE_STOPPING, "");
+  if (!stop_.killing()) End(false);
+  fetching_at_end_ = true;
+  const auto over = [this] { return !fetch_.busy() || stop_.given_up(); };
+  loop_->RunUntil(over);
+  if (wanted && !stop_.killing()) {
+    console_.Tell(LogLevel::kInfo, "fetching files from the nodes; Ctrl-C ends that");
+    fetch_.Start(options_.fetch, {}, [this](const Result<v1::JobFiles>& files) {
+      for (Remark& remark : FetchText(*files)) {
+        console_.Tell(remark.level, std::move(remark.text));
+      }
+    });
+    loop_->RunUntil(over);
+  }
+  fetching_at_end_ = false;
+  stop_.Resumed(loop_->Now());
+}
+
 // Ends whatever is left of the attempt on all nodes, and with `leave` the agents, too.
 void Job::End(bool leave) {
   if (leave && journal_.phase() == v1::JOB_PHASE_RUNNING) {
     journal_.EnterPhase(v1::JOB_PHASE_STOPPING, "");
   }
   stop_.AttemptEnds();
+  leaving_ = leave;
   nodes_.End(stop_.killing() ? milliseconds(0) : options_.launch.grace, leave);
   const auto over = [&](uint32_t node) {
     const NodeState& state = nodes_.state(node);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "autodist/v1/job.pb.h"
@@ -13,6 +14,7 @@
 #include "chief/attempt/attempt.h"
 #include "chief/attempt/attempt_starter.h"
 #include "chief/attempt/job_options.h"
+#include "chief/fetch/job_fetch.h"
 #include "chief/hang/hang_response.h"
 #include "chief/input/own_terminal.h"
 #include "chief/input/rank_input.h"
@@ -47,6 +49,9 @@ class Job final : private NodeWatchListener {
   // What every rank is doing now. Thread-safe.
   void GetStacks(const v1::GetStacksRequest& request, StacksAnswer answer);
 
+  // Brings files from the nodes until `stop`. Thread-safe.
+  void Fetch(const v1::FetchRequest& request, const std::stop_token& stop, FetchAnswer answer);
+
   // Others at the terminal of the rank that has one. Thread-safe.
   void UseTerminal(std::shared_ptr<control::TerminalUser> user);
   void Type(std::shared_ptr<control::TerminalUser> user, v1::TerminalInput input);
@@ -66,6 +71,7 @@ class Job final : private NodeWatchListener {
   void AwaitAttempt();
   bool AttemptIsOver() const;
   bool Restart();  // false: that is the end
+  void FetchAtEnd();
   void End(bool leave);
   bool AwaitEnd(bool leave, const std::function<bool()>& over);
   int Finish(int exit_code, const std::string& refusal, Loop::Time began);  // "": it was started
@@ -100,6 +106,9 @@ class Job final : private NodeWatchListener {
   HangResponse hang_;
   const std::shared_ptr<OwnTerminal> own_terminal_;  // null: there is none
   RankInput input_;
+  JobFetch fetch_;
+  bool fetching_at_end_ = false;
+  bool leaving_ = false;  // the agents have been told to go
   Loop::Time timeout_at_ = Loop::Time::max();
   std::map<uint32_t, uint32_t> warnings_of_;  // how many, by node
   bool suspending_ = false;

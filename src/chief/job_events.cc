@@ -101,6 +101,21 @@ void Job::GetStacks(const v1::GetStacksRequest& request, StacksAnswer answer) {
   });
 }
 
+void Job::Fetch(const v1::FetchRequest& request, const std::stop_token& stop, FetchAnswer answer) {
+  loop_->Post([this, request, stop, answer = std::move(answer)] {
+    const v1::JobPhase phase = journal_.phase();
+    if (phase == v1::JOB_PHASE_LAUNCHING) {
+      return answer(Error(StatusCode::kFailedPrecondition,
+                          "there is nothing to fetch: the job is being started"));
+    }
+    if (leaving_) {
+      return answer(
+          Error(StatusCode::kFailedPrecondition, "the job ends, and its agents leave the nodes"));
+    }
+    fetch_.Start(request, stop, answer);
+  });
+}
+
 // Null: nothing of ours is for a rank.
 std::shared_ptr<OwnTerminal> Job::MakeOwnTerminal() {
   if (options_.own_input == JobOptions::OwnInput::kNone) return nullptr;
@@ -155,6 +170,11 @@ void Job::Interrupt(int signal, const std::string& by, Loop::Time at) {
   const Action action = stop_.Interrupted(signal, at);
   if (action == Action::kNone && !first) return;  // it came with the one before
   journal_.ToldToStop();
+  if (fetching_at_end_) {
+    console_.Tell(LogLevel::kInfo,
+                  (by.empty() ? base::SignalName(signal) : by) + ": no more files are fetched");
+    return fetch_.Cancel();
+  }
   const bool launching = journal_.phase() == v1::JOB_PHASE_LAUNCHING;
   if (launching && action == Action::kStop) return starter_.Cancel();
   if (launching && action == Action::kKill) return nodes_.End(milliseconds(0), true);

@@ -64,6 +64,9 @@ int Run(const v1::LaunchPlan& plan, JobOptions options) {
        [&job](const v1::GetStacksRequest& request, StacksAnswer answer) {
          job.GetStacks(request, std::move(answer));
        },
+       [&job](const v1::FetchRequest& request, const std::stop_token& stop, FetchAnswer answer) {
+         job.Fetch(request, stop, std::move(answer));
+       },
        {[&job](auto user) { job.UseTerminal(std::move(user)); },
         [&job](auto user, auto input) { job.Type(std::move(user), std::move(input)); },
         [&job](auto user) { job.LeaveTerminal(std::move(user)); }}});

@@ -72,6 +72,8 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& i
   job.own_input = OwnInputOf(options);
   job.stdin_rank = options.stdin_rank.value_or(0);
   job.on_end = options.on_end;
+  *job.fetch.mutable_patterns() = {options.fetch.begin(), options.fetch.end()};
+  job.fetch.set_most_bytes(options.max_size);
   job.plan_attempt = [input, port = options.program.program.master_port](
                          const std::vector<std::string>& members, uint32_t attempt) {
     return chief::PlanAttempt(input, port, members, attempt);
@@ -162,6 +164,7 @@ Examples:
   autodist run --spec cluster.yaml --per job -- mpirun -n 8 ./train
   autodist run --spec cluster.yaml --grace 120 -- ./train     time to write a checkpoint
   autodist run --spec cluster.yaml --sync -- ./train          nodes without this folder
+  autodist run --spec cluster.yaml --fetch 'ckpt*' --fetch 'core.*' -- ./train
   autodist run --spec cluster.yaml --detach --name sweep-3 -- ./train
   autodist run --spec cluster.yaml --stdin-rank 0 -- python -m pdb train.py
   autodist run --spec cluster.yaml --detach --on-end 'mail -s "$AUTODIST_JOB_ID $AUTODIST_VERDICT" me' -- ./train

@@ -64,6 +64,7 @@ int Main(const std::vector<std::string>& words) {
   add("logs", "Print what the ranks of a job have written", AddLogs);
   add("attach", "Show a job's output until the job ends", AddAttach);
   add("stacks", "Tell what each rank of a job is doing now", AddStacks);
+  add("fetch", "Bring files from the nodes of a job", AddFetch);
   add("stop", "End a job", AddStop);
   add("clean", "End what jobs have left on nodes", AddClean);
   add("dialects", "List what each framework's programs are told, and how", AddDialects);

@@ -1,5 +1,6 @@
 #include "cli/run_options.h"
 
+#include "cli/fetch_options.h"
 #include "cli/help_text.h"
 #include "cli/values.h"
 #include "control/jobs.h"
@@ -137,6 +138,14 @@ void AddRunOptions(CLI::App& app, RunOptions& options) {
                "First copy what has changed in this folder to the other nodes, apart from what "
                ".gitignore and .autodistignore name; deletes nothing there")
       ->group(group::kFiles);
+  app.add_option("--fetch", options.fetch,
+                 "When the ranks have ended, well or not, bring what matches in this folder on the "
+                 "nodes into the log folder: 'ckpt*', 'out/**/*.pt'; may be given again")
+      ->allow_extra_args(false)
+      ->check(FilePattern())
+      ->type_name("PATTERN")
+      ->group(group::kFiles);
+  AddMaxSize(app, options.max_size, "With --fetch: the files of one node", group::kFiles);
   AddExpertOptions(app, options);
 }
 

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/app.h"
 #include "cli/display_options.h"
 #include "cli/nodes_options.h"
 #include "cli/program_options.h"
+#include "launch/fetch_files.h"
 #include "launch/launch_options.h"
 
 namespace autodist::cli {
@@ -37,6 +39,8 @@ struct RunOptions {
   bool no_affinity = false;
   bool no_preflight = false;
   bool sync = false;
+  std::vector<std::string> fetch;
+  uint64_t max_size = launch::kMostFetchedBytes;
   bool detach = false;
   std::optional<uint32_t> stdin_rank;
   std::string on_end;

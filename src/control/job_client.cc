@@ -63,6 +63,13 @@ Result<v1::JobStacks> JobClient::GetStacks(const std::vector<uint32_t>& whole) c
   return stacks;
 }
 
+Result<v1::JobFiles> JobClient::Fetch(const v1::FetchRequest& request) const {
+  grpc::ClientContext context;
+  v1::JobFiles files;
+  AD_RETURN_IF_ERROR(FromServer(stub_->Fetch(&context, request, &files)));
+  return files;
+}
+
 Status JobClient::Signal(int signal) const {
   grpc::ClientContext context;
   Limit(context);

@@ -28,6 +28,10 @@ class JobClient {
   // kDeadlineExceeded: that autodist is stopped, say.
   Result<v1::JobStacks> GetStacks(const std::vector<uint32_t>& whole) const;
 
+  // Blocks until the files have come that the job's nodes have; that autodist stops where this
+  // process ends.
+  Result<v1::JobFiles> Fetch(const v1::FetchRequest& request) const;
+
   // As if that autodist had received the signal; one of SIGINT, SIGTERM, SIGQUIT, SIGUSR1 and
   // SIGUSR2. Blocks for a few seconds at most.
   Status Signal(int signal) const;

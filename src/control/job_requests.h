@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stop_token>
 
 #include "autodist/status.h"
 #include "autodist/v1/job.pb.h"
@@ -21,6 +22,11 @@ struct JobRequests {
   // `answer` may be called on any thread, later, or never where the job ends.
   using StacksAnswer = std::function<void(Result<v1::JobStacks>)>;
   std::function<void(const v1::GetStacksRequest&, StacksAnswer answer)> get_stacks = {};
+
+  // The same; `stop` is told when nobody waits for the answer any more.
+  using FetchAnswer = std::function<void(Result<v1::JobFiles>)>;
+  std::function<void(const v1::FetchRequest&, const std::stop_token& stop, FetchAnswer answer)>
+      fetch = {};
 
   // To be at the terminal of a rank; what is typed there; to leave it, where it has not ended.
   using User = std::shared_ptr<TerminalUser>;

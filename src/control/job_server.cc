@@ -33,7 +33,8 @@ constexpr milliseconds kLastAnswersLimit{1000};
 // How often to look whether the socket is still there.
 constexpr milliseconds kLookInterval{1000};
 
-constexpr size_t kLargestRequest = 4 << 10;  // bytes; all are small
+// Bytes: most are small, but a shell may have made a thousand names of one pattern.
+constexpr size_t kLargestRequest = 1 << 20;
 
 constexpr std::array kSignals = {SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2};
 
@@ -105,6 +106,20 @@ class JobServer::Service final : public v1::JobService::CallbackService {
     if (Open(call)) {
       requests_.get_stacks(
           *request, [call](Result<v1::JobStacks> answer) { call->Answer(std::move(answer)); });
+    }
+    return call.get();
+  }
+
+  grpc::ServerUnaryReactor* Fetch(grpc::CallbackServerContext*, const v1::FetchRequest* request,
+                                  v1::JobFiles* response) override {
+    const std::stop_source over;
+    const auto call = AnswerLater<v1::JobFiles>::Create(response, [this, over]() mutable {
+      over.request_stop();
+      CallIsDone();
+    });
+    if (Open(call)) {
+      requests_.fetch(*request, over.get_token(),
+                      [call](Result<v1::JobFiles> answer) { call->Answer(std::move(answer)); });
     }
     return call.get();
   }

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
+#include "files/within_folder.h"
 #include "rpc/limits.h"
 
 namespace autodist::launch {
@@ -20,6 +22,7 @@ constexpr uint64_t kMostMemory = uint64_t{1} << 60;  // bytes
 constexpr uint32_t kLargestPort = 65'535;
 constexpr uint32_t kSlowMachineMs = 60'000;  // what a time limit may be overrun by
 constexpr int kMostCodes = 255;
+constexpr size_t kLongestShown = 200;  // bytes of a name that cannot be
 constexpr int kMostRefused = 2;  // sessions: what is on its way when an attempt ends may not fit
 constexpr size_t kMostStreams = 10'000;  // over all attempts
 
@@ -223,6 +226,70 @@ Status SyncRules::Check(const v1::SyncResponse& response) {
                       " bytes");
   }
   return OkStatus();
+}
+
+Status FetchRules::CheckFile(const v1::FetchedFile& file) {
+  if (!files::CheckPathWithin(file.path()).ok()) {
+    return BrokenRule("a file named '" + base::Printable(file.path().substr(0, kLongestShown)) +
+                      "'");
+  }
+  if (file.size() > kLargestOffset) return BrokenRule("a file larger than there can be");
+  AD_RETURN_IF_ERROR(CheckTime(file.modified_ns()));
+  if (files_ == 0) return BrokenRule("more files than it has found");
+  --files_;
+  in_file_ = true;
+  left_ = file.size();
+  return OkStatus();
+}
+
+Status FetchRules::CheckContent(const v1::FetchedContent& content) {
+  const size_t size = content.data().size();
+  if (!in_file_) return BrokenRule("content of no file");
+  if (size > rpc::kLargestFetchPiece || size > left_) {
+    return BrokenRule("a piece of " + std::to_string(size) + " bytes");
+  }
+  left_ -= size;
+  if (content.last()) {
+    in_file_ = false;
+  } else if (size == 0) {
+    return BrokenRule("a piece without content");
+  }
+  return OkStatus();
+}
+
+Status FetchRules::Check(const v1::FetchFilesResponse& response) {
+  if (finished_) return BrokenRule("a word after the last");
+  switch (response.message_case()) {
+    case v1::FetchFilesResponse::kFound:
+      if (std::exchange(found_, true)) return BrokenRule("two searches in one");
+      files_ = response.found().same_folder() ? 0 : response.found().files();
+      if (files_ > rpc::kMostFetchedFiles || response.found().bytes() > kLargestOffset) {
+        return BrokenRule("more files than there can be");
+      }
+      return OkStatus();
+    case v1::FetchFilesResponse::kFile:
+      if (!found_ || in_file_) return BrokenRule("a file in the midst of another");
+      return CheckFile(response.file());
+    case v1::FetchFilesResponse::kContent:
+      return CheckContent(response.content());
+    case v1::FetchFilesResponse::kFinished: {
+      const v1::FetchFinished& finished = response.finished();
+      finished_ = true;
+      if (finished.left_out_size() > rpc::kMostLeftOut) return BrokenRule("too long a list");
+      const auto is_long = [](const std::string& text) { return text.size() > rpc::kLongestText; };
+      if (is_long(finished.error()) || is_long(finished.remedy()) ||
+          std::ranges::any_of(finished.left_out(), is_long)) {
+        return BrokenRule("too long a text");
+      }
+      const bool ends_well = finished.error().empty();
+      return ends_well && (!found_ || in_file_) ? BrokenRule("an end in the midst of it")
+                                                : OkStatus();
+    }
+    case v1::FetchFilesResponse::MESSAGE_NOT_SET:
+      break;
+  }
+  return ++idle_words_ > kMostIdleWords ? BrokenRule("word after word that tells nothing new")
+                                        : OkStatus();
 }
 
 size_t EventRules::CostOf(const v1::AgentEvent& event) {

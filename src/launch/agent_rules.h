@@ -48,6 +48,26 @@ class SyncRules {
   int idle_words_ = 0;     // that told nothing new
 };
 
+// Of one call that fetches files, in the order of what comes.
+class FetchRules {
+ public:
+  // An agent that looks for files says so every two seconds: enough for a day.
+  static constexpr int kMostIdleWords = 50'000;
+
+  Status Check(const v1::FetchFilesResponse& response);
+
+ private:
+  Status CheckFile(const v1::FetchedFile& file);
+  Status CheckContent(const v1::FetchedContent& content);
+
+  bool found_ = false;
+  bool finished_ = false;
+  uint64_t files_ = 0;  // that may still come
+  bool in_file_ = false;
+  uint64_t left_ = 0;  // bytes of that file
+  int idle_words_ = 0;
+};
+
 // Of all events of a node, in their order. Not thread-safe.
 class EventRules {
  public:

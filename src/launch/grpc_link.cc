@@ -196,6 +196,13 @@ Result<v1::TryPortsResponse> GrpcLink::TryPorts(const v1::TryPortsRequest& reque
   return Call(&v1::AgentService::Stub::TryPorts, request, deadline, stop);
 }
 
+FetchedFiles GrpcLink::Fetch(const FetchOrder& order, FetchedFolder& folder,
+                             const std::stop_token& stop) {
+  FetchedFiles fetched = FetchFiles(*stub_, order, folder, stop);
+  if (!fetched.status.ok() && !stream_->Failure().ok()) fetched.status = stream_->Failure();
+  return fetched;
+}
+
 void GrpcLink::OpenSession(SessionListener& listener) {
   session_ = std::make_unique<Session>(*this, listener);
 }

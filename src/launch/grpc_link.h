@@ -26,6 +26,8 @@ class GrpcLink final : public NodeLink {
                                           const std::stop_token& stop) override;
   Result<v1::TryPortsResponse> TryPorts(const v1::TryPortsRequest& request, base::Deadline deadline,
                                         const std::stop_token& stop) override;
+  FetchedFiles Fetch(const FetchOrder& order, FetchedFolder& folder,
+                     const std::stop_token& stop) override;
   void OpenSession(SessionListener& listener) override;
   void Send(v1::ChiefMessage message) override;
   void Break() override;

@@ -6,6 +6,7 @@
 #include "autodist/status.h"
 #include "autodist/v1/agent.pb.h"
 #include "base/deadline.h"
+#include "launch/fetch_files.h"
 #include "launch/folder_sync.h"
 
 namespace autodist::launch {
@@ -40,6 +41,10 @@ class NodeLink {
   virtual Result<v1::TryPortsResponse> TryPorts(const v1::TryPortsRequest& request,
                                                 base::Deadline deadline,
                                                 const std::stop_token& stop) = 0;
+
+  // Blocks until the files have come, or `stop`; at any time, one call after the other.
+  virtual FetchedFiles Fetch(const FetchOrder& order, FetchedFolder& folder,
+                             const std::stop_token& stop) = 0;
 
   // Once. The listener must outlive the session.
   virtual void OpenSession(SessionListener& listener) = 0;

@@ -13,11 +13,10 @@ namespace {
 
 // As gRPC wants it: what may come of each call.
 std::string AgentLimits() {
-  constexpr std::pair<const char*, size_t> kLimits[] = {{"Prepare", kLargestPrepared},
-                                                        {"Session", kLargestEvent},
-                                                        {"OpenPorts", kLargestOpenPorts},
-                                                        {"TryPorts", kLargestPortTries},
-                                                        {"Sync", kLargestSyncAnswer}};
+  constexpr std::pair<const char*, size_t> kLimits[] = {
+      {"Prepare", kLargestPrepared},    {"Session", kLargestEvent},
+      {"OpenPorts", kLargestOpenPorts}, {"TryPorts", kLargestPortTries},
+      {"Sync", kLargestSyncAnswer},     {"FetchFiles", kLargestFetched}};
   std::string calls;
   for (const auto& [call, limit] : kLimits) {
     calls += std::string(calls.empty() ? "" : ",") +

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace autodist::rpc {
 
@@ -32,11 +33,17 @@ inline constexpr size_t kLargestOutput = 64 << 10;
 inline constexpr size_t kLargestContribution = 4 << 20;
 inline constexpr size_t kLargestGather = 32 << 20;
 
+// A piece of a file that is fetched; files of one node, and what of them it tells apart from them.
+inline constexpr size_t kLargestFetchPiece = 256 << 10;
+inline constexpr uint64_t kMostFetchedFiles = 100'000;
+inline constexpr int kMostLeftOut = 32;
+
 // From an agent, by kind of call.
 inline constexpr size_t kLargestPrepared = 2 << 20;   // facts about a node, and problems there
 inline constexpr size_t kLargestPortTries = 2 << 20;  // one for each other node's ports
 inline constexpr size_t kLargestOpenPorts = 16 << 10;
 inline constexpr size_t kLargestSyncAnswer = 1 << 20;  // of which there are many
+inline constexpr size_t kLargestFetched = kLargestFetchPiece + (kMostLeftOut + 2) * kLongestText;
 inline constexpr size_t kLargestEvent = kLargestContribution + kEnvelope;
 
 // From the chief: what a gather has brought, or the plan of a node with very long arguments.

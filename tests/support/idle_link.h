@@ -21,6 +21,10 @@ class IdleLink : public launch::NodeLink {
                                         const std::stop_token&) override {
     return v1::TryPortsResponse();
   }
+  launch::FetchedFiles Fetch(const launch::FetchOrder&, launch::FetchedFolder&,
+                             const std::stop_token&) override {
+    return {};
+  }
 };
 
 }  // namespace autodist::test

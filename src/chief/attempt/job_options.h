@@ -44,7 +44,8 @@ struct JobOptions {
   // is one attempt.
   std::function<Result<v1::LaunchPlan>(const std::vector<std::string>& addresses, uint32_t attempt)>
       plan_attempt;
-  std::string on_end;  // what a shell is to do here once it is over; empty: nothing
+  v1::FetchRequest fetch;  // what to bring from the nodes once the ranks have ended
+  std::string on_end;      // what a shell is to do here once it is over; empty: nothing
   // Called on Run's thread; must not block.
   std::function<void(const v1::JobStatus& status)> on_status;
   // Once, when all is ready, before the ranks start; on a thread that may wait for a disk.

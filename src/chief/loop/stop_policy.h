@@ -81,7 +81,7 @@ class StopPolicy {
   bool EndIsOverdue(Time now, const Progress& progress);
   // SIGKILL does not end the ranks: there is no use in another grace period.
   void GraceIsOver() { overdue_ = true; }
-  // The chief itself has been stopped until now.
+  // Until now the chief itself was stopped, or was asked to do something else first.
   void Resumed(Time now) { PutOff(now); }
 
  private:

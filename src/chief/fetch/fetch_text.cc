@@ -1,0 +1,59 @@
+#include "chief/fetch/fetch_text.h"
+
+#include <algorithm>
+
+#include "autodist/status.h"
+#include "base/quantity.h"
+
+namespace autodist::chief {
+namespace {
+
+constexpr int kMostNamed = 8;  // nodes
+
+std::string Names(const v1::NodeTrouble& trouble) {
+  std::string text;
+  for (int i = 0; i < std::min(trouble.nodes_size(), kMostNamed); ++i) {
+    text += (i == 0 ? "" : ", ") + trouble.nodes(i);
+  }
+  const int more = trouble.nodes_size() - kMostNamed;
+  return more > 0 ? text + " and " + base::Count(static_cast<size_t>(more), "more node") : text;
+}
+
+std::string SumOf(const v1::JobFiles& files) {
+  std::string text = "fetched nothing";
+  int failed = 0;
+  for (const v1::NodeTrouble& failure : files.failures()) failed += failure.nodes_size();
+  const int without = static_cast<int>(files.asked() - files.sharing()) - failed;
+  if (files.files() > 0) {
+    text = "fetched " + base::Count(files.files(), "file") + ", " + base::Bytes(files.bytes()) +
+           ", from " + base::Count(files.nodes(), "node") + " into " + files.folder();
+  } else if (without > 0) {
+    text +=
+        ": " + base::Count(static_cast<size_t>(without), "node") + " without a file that matches";
+  }
+  if (files.sharing() > 0) {
+    text += "; " + base::Count(files.sharing(), "node") + " with this very folder, " +
+            files.shared() + ", where the files are";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<Remark> FetchText(const v1::JobFiles& files) {
+  std::vector<Remark> text;
+  for (const v1::NodeTrouble& warning : files.warnings()) {
+    text.push_back({base::LogLevel::kWarning, Names(warning) + ": " + warning.what()});
+  }
+  for (const v1::NodeTrouble& failure : files.failures()) {
+    const Status status = Error(StatusCode::kUnavailable,
+                                Names(failure) + ": not all files have come: " + failure.what());
+    text.push_back({base::LogLevel::kError,
+                    base::FailureText(
+                        failure.remedy().empty() ? status : WithRemedy(status, failure.remedy()))});
+  }
+  text.push_back({base::LogLevel::kInfo, SumOf(files)});
+  return text;
+}
+
+}  // namespace autodist::chief

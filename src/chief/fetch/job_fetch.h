@@ -1,0 +1,72 @@
+// Brings files of the working directory from the nodes into the job's log folder, in a folder for
+// each node.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "autodist/v1/job.pb.h"
+#include "autodist/v1/plan.pb.h"
+#include "chief/loop/loop.h"
+#include "chief/nodes/node_watch.h"
+#include "control/job_requests.h"
+#include "launch/fetch_files.h"
+
+namespace autodist::chief {
+
+// Called once, on the loop's thread, unless the job ends before.
+using FetchAnswer = control::JobRequests::FetchAnswer;
+
+// The name of the folder for a node of this address: one name, whatever it has.
+std::string FolderNameOf(const std::string& address);
+
+// For the loop's thread, which it does not block but in the destructor.
+class JobFetch {
+ public:
+  // What is given must outlive it; `log_folder` need not be there yet.
+  JobFetch(const v1::LaunchPlan& job, std::string log_folder, Loop& loop, const NodeWatch& nodes,
+           std::function<std::shared_ptr<launch::NodeLink>(uint32_t node)> link_of);
+  // Cancels, and waits for that.
+  ~JobFetch() { Finish(); }
+  void Finish();
+
+  bool busy() const { return busy_; }
+  // From all nodes that are connected; of the others it says why they are not. `stop` ends it
+  // early, with what has come by then. One at a time: kFailedPrecondition.
+  void Start(const v1::FetchRequest& request, const std::stop_token& stop, FetchAnswer answer);
+  void Cancel() { cancel_.request_stop(); }
+
+ private:
+  struct Source {
+    std::string address;
+    std::string folder;  // its name
+    bool here = false;   // it is this machine
+    std::shared_ptr<launch::NodeLink> link;
+    Status why_not;  // it is null
+    launch::FetchedFiles fetched;
+  };
+
+  std::vector<Source> Sources();
+  v1::JobFiles Fetch(launch::FetchOrder order, std::vector<Source>& sources,
+                     const std::stop_token& stop) const;
+  v1::JobFiles Sum(const std::vector<Source>& sources, const std::string& shared) const;
+
+  const v1::LaunchPlan& job_;
+  const std::string log_folder_;
+  Loop& loop_;
+  const NodeWatch& nodes_;
+  const std::function<std::shared_ptr<launch::NodeLink>(uint32_t)> link_of_;
+  std::vector<std::string> folders_;  // their names, by node, from the first fetch on
+  bool busy_ = false;
+  std::stop_source cancel_;
+  std::optional<std::stop_callback<std::function<void()>>> stopped_;
+  std::jthread thread_;
+};
+
+}  // namespace autodist::chief

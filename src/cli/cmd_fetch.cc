@@ -1,0 +1,91 @@
+// autodist fetch JOB PATTERN...
+#include <filesystem>
+
+#include "base/quantity.h"
+#include "chief/attempt/exit_codes.h"
+#include "chief/fetch/fetch_text.h"
+#include "chief/fetch/job_fetch.h"
+#include "cli/commands.h"
+#include "cli/fetch_options.h"
+#include "cli/job_text.h"
+#include "cli/named_job.h"
+#include "control/job_client.h"
+#include "launch/fetch_files.h"
+
+namespace autodist::cli {
+namespace {
+
+struct FetchOptions {
+  std::string job;
+  std::vector<std::string> patterns;
+  uint64_t max_size = launch::kMostFetchedBytes;
+};
+
+// There is nobody left to ask; what `run --fetch` has brought is still here.
+Status HasEnded(const v1::JobStatus& job) {
+  std::error_code error;
+  size_t nodes = 0;
+  for (const v1::NodeStatus& node : job.nodes()) {
+    if (std::filesystem::is_directory(job.log_folder() + "/" + chief::FolderNameOf(node.address()),
+                                      error)) {
+      ++nodes;
+    }
+  }
+  const std::string what =
+      nodes == 0 ? "" : "; files of " + base::Count(nodes, "node") + " are in " + job.log_folder();
+  return WithRemedy(
+      Error(StatusCode::kFailedPrecondition,
+            "job " + job.job_id() + " has ended, and its agents have left the nodes" + what),
+      "`autodist run --fetch PATTERN` brings files at the end of a job; for this one, copy them "
+      "from the nodes");
+}
+
+int Fetch(const FetchOptions& options) {
+  const auto job = NamedJob(options.job);
+  if (!job.ok()) return Fail(job.status(), kExitUsage);
+  if (job->chief_gone()) {
+    base::Log(base::LogLevel::kError, CrashedText(*job));
+    return chief::kExitCannotLaunch;
+  }
+  if (job->phase() == v1::JOB_PHASE_ENDED) return Fail(HasEnded(*job), chief::kExitCannotLaunch);
+  v1::FetchRequest request;
+  *request.mutable_patterns() = {options.patterns.begin(), options.patterns.end()};
+  request.set_most_bytes(options.max_size);
+  const auto client = control::JobClient::Connect(job->job_id());
+  const auto files = client.ok() ? client->Fetch(request) : client.status();
+  if (!files.ok()) {
+    return Fail(Annotate(files.status(), "job " + job->job_id()), chief::kExitCannotLaunch);
+  }
+  for (const chief::Remark& remark : chief::FetchText(*files)) {
+    base::Log(remark.level, remark.text);
+  }
+  return files->failures().empty() ? 0 : chief::kExitCannotLaunch;
+}
+
+}  // namespace
+
+Command AddFetch(CLI::App& app) {
+  auto options = std::make_shared<FetchOptions>();
+  app.add_option("JOB", options->job, kJobHelp)->required();
+  app.add_option("PATTERN", options->patterns,
+                 "Files of the working directory: '*', '?' and '[..]' stay within a name, '**' "
+                 "stands for any folders; a folder's name means all that is in it")
+      ->required()
+      ->check(FilePattern());
+  AddMaxSize(app, options->max_size, "The files of one node", "");
+  app.footer(R"(
+Brings what matches in a running job's working directory on its nodes into the job's log folder,
+where each node has a folder of its address. Quote the patterns, or the shell here looks for them.
+A node that has the same folder as this machine, by NFS say, is not asked for what is here already.
+Files keep their permissions and times; symbolic links are neither followed nor brought. Ctrl-C ends
+the fetching, and the job goes on. For a job that has ended it is too late: `autodist run --fetch
+PATTERN` brings files when the ranks have ended, also after a failure.
+
+Examples:
+  autodist fetch last 'ckpt*'
+  autodist fetch 3fa9c1 'out/**/*.pt' core.1234
+  autodist fetch sweep-3 profiles --max-size 50G)");
+  return [options] { return Fetch(*options); };
+}
+
+}  // namespace autodist::cli

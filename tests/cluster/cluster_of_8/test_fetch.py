@@ -1,0 +1,155 @@
+"""autodist fetch and run --fetch on hosts that do not share the working directory."""
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+from copies import OTHERS, WORK
+from hosts import SPEC, address, on_host
+from jobs import AUTODIST, seconds_until
+
+# Each rank writes its own checkpoints, and says so.
+WRITE = ("mkdir -p ckpt-2/deep && head -c 300000 /dev/urandom > ckpt-1.pt && chmod 640 ckpt-1.pt && "
+         "echo $RANK > ckpt-2/deep/rank && echo no > other && ln -s /etc/passwd ckpt-link && ")
+
+
+@pytest.fixture
+def unshared(work):
+    for host in OTHERS:
+        on_host(host, f"mkdir -p {WORK}")
+    return work
+
+
+def log_folder(err):
+    return WORK / re.search(r"logs in (\S+)", err)[1]
+
+
+def assert_fetched(folder, hosts):
+    """Just what the hosts have."""
+    for host in hosts:
+        came = folder / address(host)
+        theirs = on_host(host, f"cd {WORK} && sha256sum ckpt-1.pt ckpt-2/deep/rank && stat -c '%a %Y' ckpt-1.pt")
+        here = os.popen(f"cd {came} && sha256sum ckpt-1.pt ckpt-2/deep/rank && stat -c '%a %Y' ckpt-1.pt").read()
+        assert here == theirs
+        assert sorted(path.name for path in came.rglob("*") if path.is_file()) == ["ckpt-1.pt", "rank"]
+    assert not [path for path in folder.rglob(".autodist-sync-*")]
+
+
+def test_of_a_running_job(start, autodist, unshared):
+    job = start("run", "--spec", SPEC, "--", "sh", "-c", WRITE + "echo written; exec sleep 600", cwd=unshared)
+    job.await_lines(8)
+    fetched = autodist("fetch", "last", "ckpt*", cwd=unshared)
+    folder = log_folder(job.err.decode())
+    assert fetched.code == 0, fetched.err
+    assert f"fetched 14 files, 2.1 MB, from 7 nodes into {folder}; 1 node with this very folder, {WORK}, " \
+           "where the files are\n" in fetched.err
+    assert re.search(r"warning: 10\.77\.0\.2, .*: ckpt-link: a symbolic link\n", fetched.err), fetched.err
+    assert_fetched(folder, OTHERS)
+    assert not (folder / address(1)).exists()
+
+    # A second time replaces what has come; and nothing is found of what is not there.
+    on_host(2, f"echo new > {WORK}/ckpt-1.pt")
+    assert autodist("fetch", "last", "ckpt-1.pt").code == 0
+    assert (folder / address(2) / "ckpt-1.pt").read_text() == "new\n"
+    none = autodist("fetch", "last", "none/**")
+    assert none.code == 0 and "fetched nothing: 7 nodes without a file that matches" in none.err
+
+    large = autodist("fetch", "last", "ckpt*", "--max-size", "100K")
+    assert large.code == 125
+    assert "2 files with 300 kB there, and no more than 102 kB are brought from a node" in large.err
+    wrong = autodist("fetch", "last", "../x")
+    assert wrong.code == 2 and "leads out of the folder with '..'" in wrong.err
+
+    job.interrupt()
+    assert job.finish().code == 130
+    late = autodist("fetch", "last", "ckpt*")
+    assert late.code == 125
+    assert f"has ended, and its agents have left the nodes; files of 7 nodes are in {folder}" in late.err
+    assert "run --fetch PATTERN" in late.err
+
+
+def test_of_a_job_that_fails(autodist, unshared):
+    outcome = autodist("run", "--spec", SPEC, "--fetch", "ckpt*", "--", "sh", "-c",
+                       WRITE + "[ $RANK != 3 ] || exit 7; exec sleep 600", cwd=unshared)
+    assert outcome.code == 7, outcome.err
+    assert re.search(r"fetched \d+ files, .* from \d nodes into ", outcome.err), outcome.err
+    folder = log_folder(outcome.err)
+    assert_fetched(folder, [4])
+
+
+def test_ctrl_c_once_brings_files_and_twice_does_not(start, unshared):
+    for signals, fetched in ((1, True), (2, False)):
+        job = start("run", "--spec", SPEC, "--grace", "600", "--fetch", "ckpt*", "--", "sh", "-c",
+                    ("trap '' TERM; " if signals == 2 else "") + "rm -rf ckpt*;" + WRITE + "echo written; "
+                    "while :; do sleep 1; done", cwd=unshared)
+        job.await_lines(8)
+        job.interrupt()
+        if signals == 2:
+            job.await_err("once more kills them", 10)
+            job.interrupt()
+        outcome = job.finish()
+        assert outcome.code == 130, outcome.err
+        assert ("fetched 14 files" in outcome.err) == fetched, outcome.err
+        assert (log_folder(outcome.err) / address(2)).exists() == fetched
+
+
+def test_a_node_that_dies_meanwhile(start, unshared, power_off):
+    on_host(2, f"truncate -s 3G {WORK}/ckpt-large")
+    job = start("run", "--spec", SPEC, "--lease", "5", "--fetch", "ckpt*", "--", "sh", "-c",
+                WRITE + "echo written", cwd=unshared)
+    job.await_err("fetching files", 20)
+    folder = log_folder(job.err.decode()) / address(2)
+    seconds_until(lambda: any(folder.glob(".autodist-sync-*")), 20)
+    power_off(2)
+    outcome = job.finish()
+    assert outcome.code == 0, outcome.err
+    assert f"{address(2)}: not all files have come: " in outcome.err
+    assert "fetched 14 files, 2.1 MB, from 7 nodes" in outcome.err  # two had come of it
+    assert_fetched(folder.parent, range(3, 9))
+    assert not list(folder.glob(".autodist-sync-*")) and not (folder / "ckpt-large").exists()
+
+
+def test_ctrl_c_ends_it(start, autodist, unshared):
+    """In `autodist fetch` it leaves the job alone; at the end of a job it ends the fetching."""
+    on_host(2, f"truncate -s 5G {WORK}/large")
+    os.mkfifo(unshared / "go")
+    for host in OTHERS:
+        on_host(host, f"mkfifo {WORK}/go")
+    job = start("run", "--spec", SPEC, "--fetch", "large", "--", "sh", "-c", "echo ran; read x < go", cwd=unshared)
+    job.await_lines(8)
+    folder = log_folder(job.err.decode()) / address(2)
+    fetch = start("fetch", "last", "large", cwd=unshared)
+    seconds_until(lambda: any(folder.glob(".autodist-sync-*")), 20)
+    busy = autodist("fetch", "last", "large")
+    assert busy.code == 125 and "are being fetched already" in busy.err
+    fetch.interrupt()
+    assert fetch.finish().code == -signal.SIGINT
+    seconds_until(lambda: not any(folder.glob(".autodist-sync-*")), 20)
+    for host in OTHERS:
+        on_host(host, f"echo > {WORK}/go")
+    (unshared / "go").write_text("\n")
+    job.await_err("fetching files", 20)
+    seconds_until(lambda: any(folder.glob(".autodist-sync-*")), 20)
+    job.interrupt()
+    outcome = job.finish(30)
+    assert outcome.code == 0, outcome.err
+    assert "SIGINT: no more files are fetched" in outcome.err
+    assert re.search(rf"error: {address(2)}.*: not all files have come: cancelled\n", outcome.err), outcome.err
+    assert not list(folder.iterdir())
+
+
+def test_a_full_disk_here_is_told_by_node(autodist, unshared):
+    on_host(2, f"head -c 3000000 /dev/zero > {WORK}/ckpt-3.pt")
+    logs = Path("/tmp/fetch-test-logs")
+    logs.mkdir()
+    os.system(f"mount -t tmpfs -o size=2m tmpfs {logs}")
+    try:
+        outcome = autodist("run", "--spec", SPEC, "--log-dir", logs, "--fetch", "ckpt-3.pt", "--", "true",
+                           cwd=unshared)
+    finally:
+        os.system(f"umount {logs}")
+        logs.rmdir()
+    assert outcome.code == 0, outcome.err
+    assert f"{address(2)}: not all files have come: ckpt-3.pt: write: No space left on device" in outcome.err
