@@ -272,7 +272,7 @@ TEST_F(FolderSyncTest, AConnectionThatTakesNothingIsGivenUp) {
 
 TEST_F(FolderSyncTest, StopsWhereTheConnectionTakesNothing) {
   std::promise<void> over;
-  TakeNothing(over.get_future(), [this](AgentEnd&) { stop_.request_stop(); });
+  TakeNothing(over.get_future(), [stop = stop_](AgentEnd&) { stop.request_stop(); });
   EXPECT_EQ(Copy().code(), StatusCode::kCancelled);
   over.set_value();
 }
@@ -291,8 +291,9 @@ TEST_F(FolderSyncTest, WhereTheConnectionTakesNothingABrokenRuleEndsItAllTheSame
 }
 
 TEST_F(FolderSyncTest, StopsWhenToldTo) {
-  service_.behave = [this](AgentEnd& agent) {
-    stop_.request_stop();
+  // A copy: the call may go on after the test.
+  service_.behave = [this, stop = stop_](AgentEnd& agent) {
+    stop.request_stop();
     return ReadAll(agent);
   };
   EXPECT_EQ(Copy().code(), StatusCode::kCancelled);
