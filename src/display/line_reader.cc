@@ -8,6 +8,7 @@ namespace autodist::display {
 namespace {
 
 constexpr size_t kLongestLineKept = 1 << 20;
+constexpr size_t kLongestBar = 64 * 1024;
 constexpr size_t kLongLineBeginning = 400;  // kept of a longer one
 constexpr size_t kMostRows = 50;
 constexpr size_t kLongestEscape = 32;
@@ -132,9 +133,10 @@ void LineReader::Add(std::string_view text, bool keep_long, const OnLine& on_lin
   }
   if (here.is_long) return;
   here.text += text;
-  if (here.text.size() <= kLongestLineKept) return;
   if (here.kind == Kind::kBar) {
-    here.text.resize(kLongestLineKept);
+    here.text.resize(std::min(here.text.size(), kLongestBar));
+  } else if (here.text.size() <= kLongestLineKept) {
+    return;
   } else if (keep_long) {
     on_line({here.text, false, {}});
     here.text.clear();
