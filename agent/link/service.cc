@@ -250,6 +250,13 @@ void AgentService::CollectStacks() {
       [tell, of_node] { tell(std::nullopt, *of_node); });
 }
 
+void AgentService::Signal(int signal) {
+  parts_.supervisor.Signal(signal);
+  // The chief is about to be stopped itself, or goes on.
+  if (signal == SIGTSTP) parts_.chief.suspended(true);
+  if (signal == SIGCONT) parts_.chief.suspended(false);
+}
+
 void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& message) {
   parts_.chief.heard();
   if (message.has_resume()) {
@@ -269,10 +276,7 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
       parts_.supervisor.Stop(std::chrono::milliseconds(message.stop().grace_ms()));
       break;
     case v1::ChiefMessage::kSignal:
-      parts_.supervisor.Signal(message.signal().signal());
-      // The chief is about to be stopped itself, or goes on.
-      if (message.signal().signal() == SIGTSTP) parts_.chief.suspended(true);
-      if (message.signal().signal() == SIGCONT) parts_.chief.suspended(false);
+      Signal(message.signal().signal());
       break;
     case v1::ChiefMessage::kRankInput:
       parts_.input.Take(message.rank_input());

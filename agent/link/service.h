@@ -72,6 +72,7 @@ class AgentService final : public v1::AgentService::CallbackService {
   void AnswerPrepare(v1::PrepareRequest request, v1::PrepareResponse& response);  // blocks
   void Handle(SessionWriter* session, const v1::ChiefMessage& message);
   void CollectStacks();
+  void Signal(int signal);
 
   const ServiceParts parts_;
   const DeviceClaim claim_;

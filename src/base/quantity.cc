@@ -29,7 +29,8 @@ std::string BinaryBytes(uint64_t number) {
   constexpr double kNextUnit = 1023.95;  // is written as 1024.0
   constexpr uint64_t kKibi = 1024;
   if (number < kKibi * kKibi) return std::to_string(number / kKibi) + " KiB";
-  double value = static_cast<double>(number / kKibi) / kKibi;
+  const uint64_t kibibytes = number / kKibi;
+  double value = static_cast<double>(kibibytes) / kKibi;
   const char* unit = "MGTPE";
   while (value >= kNextUnit) {
     value /= kKibi;

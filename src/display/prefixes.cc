@@ -63,7 +63,7 @@ Prefixes::Prefixes(PrefixStyle style, const std::vector<Process>& processes,
     : style_(style), time_stamps_(time_stamps) {
   const size_t domain = CommonDomain(processes).size();
   const auto text_of = [&](const Process& process) {
-    const std::string number = std::to_string(process.rank);
+    std::string number = std::to_string(process.rank);
     if (style == PrefixStyle::kRank) return number;
     return process.node.substr(0, process.node.size() - domain) + ":" + number;
   };

@@ -32,7 +32,7 @@ size_t ProgramAt(const std::vector<std::string>& command) {
 }
 
 PythonTarget TargetOfPython(const std::vector<std::string>& command, size_t at) {
-  const PythonTarget none{command.size(), ""};
+  PythonTarget none{command.size(), ""};
   for (; at < command.size(); ++at) {
     const std::string& word = command[at];
     if (!word.starts_with('-')) return {at, ""};

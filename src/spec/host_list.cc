@@ -183,11 +183,10 @@ void HostCollector::AddWord(std::string_view word, std::optional<uint32_t> slots
     entry.slots = own;
   }
   if (!range) return Add(std::move(entry), place);
-  AddRange(std::move(entry),
-           {place.line, place.column + static_cast<size_t>(rest.data() - word.data())});
+  AddRange(entry, {place.line, place.column + static_cast<size_t>(rest.data() - word.data())});
 }
 
-void HostCollector::AddRange(HostEntry entry, Place place) {
+void HostCollector::AddRange(const HostEntry& entry, Place place) {
   const HostRange range = ExpandHostRange(entry.host);
   if (!range.wrong.empty()) {
     return Report({place.line, place.column + range.wrong_at}, range.wrong);

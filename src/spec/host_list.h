@@ -64,7 +64,7 @@ class HostCollector {
 
  private:
   // Each host of the range that `entry.host` is.
-  void AddRange(HostEntry entry, Place place);
+  void AddRange(const HostEntry& entry, Place place);
 
   std::string source_;
   HostList list_;

@@ -54,6 +54,8 @@ class Reader : private ValueReader {
   void ReadDocument(const YamlValue& root);
   void ReadNodes(const YamlValue& nodes);
   void ReadNode(const YamlValue& yaml);
+  bool ReadChief(const YamlValue& value);
+  std::optional<double> ReadBandwidth(const YamlValue& value);
   void ReadSsh(const YamlValue& ssh);
   SshGroup ReadSshGroup(const YamlValue& yaml, const std::string& name);
   void ReadSharedEnvs(const YamlValue& yaml, SharedEnvs& envs);
@@ -126,6 +128,18 @@ void Reader::ReadNodes(const YamlValue& nodes) {
   ForEach(nodes, [&](const YamlValue& node) { ReadNode(node); });
 }
 
+bool Reader::ReadChief(const YamlValue& value) {
+  const auto chief = ReadBool(value.text);
+  if (!chief) Report(value, "'chief' is " + Shown(value) + "; it should be true or false");
+  return chief.value_or(false);
+}
+
+std::optional<double> Reader::ReadBandwidth(const YamlValue& value) {
+  const auto bandwidth = ReadPositiveNumber(value.text);
+  if (!bandwidth) Report(value, "'network_bandwidth' should be a positive number of Gbit/s");
+  return bandwidth;
+}
+
 void Reader::ReadNode(const YamlValue& yaml) {
   NodeEntry entry{{}, NodePositions::At(yaml.position), {}, {}};
   Node& node = entry.node;
@@ -159,10 +173,8 @@ void Reader::ReadNode(const YamlValue& yaml) {
         }},
        {"chief",
         [&](const YamlValue& value) {
-          const auto chief = ReadBool(value.text);
-          if (!chief) Report(value, "'chief' is " + Shown(value) + "; it should be true or false");
-          node.chief = chief.value_or(false);
           at.chief = value.position;
+          node.chief = ReadChief(value);
         }},
        {"ssh_config",
         [&](const YamlValue& value) {
@@ -171,11 +183,7 @@ void Reader::ReadNode(const YamlValue& yaml) {
         }},
        {"network_bandwidth",
         [&](const YamlValue& value) {
-          const auto bandwidth = ReadPositiveNumber(value.text);
-          if (!bandwidth) {
-            Report(value, "'network_bandwidth' should be a positive number of Gbit/s");
-          }
-          node.network_bandwidth = bandwidth.value_or(node.network_bandwidth);
+          node.network_bandwidth = ReadBandwidth(value).value_or(node.network_bandwidth);
         }},
        Text("interface", node.interface, CheckInterface),
        {"data_address",

@@ -51,7 +51,7 @@ std::string WhoseMemory(const v1::RankExited& exit) {
                : "";
   }
   const v1::OutOfMemory& memory = exit.out_of_memory();
-  const std::string killer = ": the kernel's out-of-memory killer";
+  std::string killer = ": the kernel's out-of-memory killer";
   if (memory.limit() == 0) return killer;
   if (memory.of_cgroup()) {
     return killer + ", at " + UsedOf(memory.used(), "", memory.limit()) + " of its cgroup";

@@ -43,15 +43,15 @@ class Line {
     auto ends = *base::StreamSocketPair();
     once_more_.Reset(dup(ends.first.get()));
     near_ = std::move(ends.second);
-    to_agent_ = std::jthread([this] { Pass(near_.get(), far_.get()); });
-    from_agent_ = std::jthread([this] { Pass(far_.get(), near_.get()); });
+    to_agent_ = std::jthread([this] { Pass(near_.get(), far_.get(), stopped_); });
+    from_agent_ = std::jthread([this] { Pass(far_.get(), near_.get(), never_); });
     return std::move(ends.first);
   }
   ~Line() { End(); }
   void End() {
     for (const base::UniqueFd* fd : {&near_, &far_}) shutdown(fd->get(), SHUT_RDWR);
   }
-  // Until it is full, too.
+  // Takes nothing any more, and is full; what the agent sends still comes.
   void Stop() {
     stopped_ = true;
     const auto limit = base::Deadline::After(milliseconds(20'000));
@@ -64,9 +64,9 @@ class Line {
   }
 
  private:
-  void Pass(int from, int to) {
+  void Pass(int from, int to, const std::atomic<bool>& stopped) {
     char buffer[65536];
-    while (!stopped_) {
+    while (!stopped) {
       const auto got = base::ReadSome(from, buffer, sizeof buffer, base::Deadline::Never());
       if (!got.ok() || *got == 0) break;
       if (!base::WriteAll(to, {buffer, *got}, base::Deadline::Never()).ok()) return;
@@ -78,6 +78,7 @@ class Line {
   base::UniqueFd near_;
   base::UniqueFd far_;
   std::atomic<bool> stopped_{false};
+  const std::atomic<bool> never_{false};
   std::jthread to_agent_;
   std::jthread from_agent_;
 };
@@ -282,7 +283,7 @@ TEST_F(FolderSyncTest, WhereTheConnectionTakesNothingABrokenRuleEndsItAllTheSame
   TakeNothing(over.get_future(), [](AgentEnd& agent) {
     v1::SyncResponse again;
     again.mutable_place();
-    agent.Write(again);  // what comes next still passes
+    agent.Write(again);
   });
   const auto began = std::chrono::steady_clock::now();
   EXPECT_TRUE(IsBrokenRule(Copy()));
@@ -292,7 +293,7 @@ TEST_F(FolderSyncTest, WhereTheConnectionTakesNothingABrokenRuleEndsItAllTheSame
 
 TEST_F(FolderSyncTest, StopsWhenToldTo) {
   // A copy: the call may go on after the test.
-  service_.behave = [this, stop = stop_](AgentEnd& agent) {
+  service_.behave = [stop = stop_](AgentEnd& agent) {
     stop.request_stop();
     return ReadAll(agent);
   };
