@@ -43,6 +43,7 @@ void RankOutput::Begin(uint64_t spool_limit) {
   const std::lock_guard lock(mutex_);
   for (auto& [key, stream] : streams_) Close(*stream);
   streams_.clear();
+  batches_.clear();
   spool_limit_ = spool_limit;
   finishing_ = false;
 }
@@ -112,7 +113,7 @@ void RankOutput::Read(Stream& stream, std::string& warning) {
     if (!(stalled_at_ < base::Deadline::Never())) {
       SetStalled(base::Deadline::After(kStalled));
     }
-    const Status kept = stream.spool.Append(data);
+    const Status kept = Keep(stream, data);
     if (!kept.ok()) {
       stream.unkept = std::move(data);
       warning = "output of rank " + std::to_string(stream.id.rank()) +
@@ -123,6 +124,12 @@ void RankOutput::Read(Stream& stream, std::string& warning) {
     Close(stream);  // ended, or empty with nobody left to write
   }
   Watch(stream);
+}
+
+// Who has begun to wait first is sent first: a print after the end of a bar stands behind it.
+Status RankOutput::Keep(Stream& stream, const std::string& data) {
+  if (stream.sent == stream.spool.end()) stream.turn = ++turns_;
+  return stream.spool.Append(data);
 }
 
 // Watches the pipe while there is room, and only then.
@@ -179,7 +186,7 @@ void RankOutput::Release(Stream& stream, uint64_t offset) {
   stream.spool.Release(offset);
   while (!stream.pieces.empty() && stream.pieces.front() <= offset) stream.pieces.pop_front();
   if (!stream.unkept.empty() && stream.unkept.size() <= stream.spool.room() &&
-      stream.spool.Append(stream.unkept).ok()) {
+      Keep(stream, stream.unkept).ok()) {
     stream.unkept.clear();
   }
   Watch(stream);
@@ -228,48 +235,68 @@ std::optional<v1::Output> RankOutput::Next() {
   const std::lock_guard lock(mutex_);
   const uint64_t in_flight = InFlight();
   if (in_flight >= kWindow || PiecesInFlight() >= kMostPieces) return std::nullopt;
-  // In turn, beginning with the one after the last.
-  auto next = streams_.upper_bound(last_sent_);
-  for (size_t looked_at = 0; looked_at < streams_.size(); ++looked_at, ++next) {
-    if (next == streams_.end()) next = streams_.begin();
-    Stream& stream = *next->second;
-    if (stream.sent >= stream.spool.end()) continue;
-    if (MayWait(stream)) {
-      WakeAt(stream.next_batch);
-      continue;
-    }
-    auto data = stream.spool.Read(
-        stream.sent,
-        std::min<size_t>(rpc::kLargestOutput, static_cast<size_t>(kWindow - in_flight)));
-    v1::Output output;
-    output.set_rank(stream.id.rank());
-    output.set_stream(stream.id.stream());
-    output.set_offset(stream.sent);
-    if (data.ok()) {
-      output.set_data(*std::move(data));
-    } else {
-      // Never silently: the bytes are replaced by the reason.
-      output.set_lost(stream.spool.end() - stream.sent);
-      output.set_lost_because(Message(data.status()));
-    }
-    stream.sent += output.data().size() + output.lost();
-    stream.pieces.push_back(stream.sent);
-    stream.next_batch = NextBatch();
-    last_sent_ = next->first;
-    return output;
+  Stream* next = NextInTurn();
+  if (!next) return std::nullopt;
+  Stream& stream = *next;
+  auto data = stream.spool.Read(
+      stream.sent, std::min<size_t>(rpc::kLargestOutput, static_cast<size_t>(kWindow - in_flight)));
+  v1::Output output;
+  output.set_rank(stream.id.rank());
+  output.set_stream(stream.id.stream());
+  output.set_offset(stream.sent);
+  if (data.ok()) {
+    output.set_data(*std::move(data));
+  } else {
+    // Never silently: the bytes are replaced by the reason.
+    output.set_lost(stream.spool.end() - stream.sent);
+    output.set_lost_because(Message(data.status()));
   }
-  return std::nullopt;
+  stream.sent += output.data().size() + output.lost();
+  stream.pieces.push_back(stream.sent);
+  stream.turn = ++turns_;
+  return output;
 }
 
-// At times that are the same for all streams.
+// Null: none has anything to send now.
+RankOutput::Stream* RankOutput::NextInTurn() {
+  Stream* next = nullptr;
+  for (auto& [key, stream] : streams_) {
+    if (stream->sent >= stream->spool.end() || (next && next->turn < stream->turn)) continue;
+    if (MayGo(*stream)) next = stream.get();
+  }
+  return next;
+}
+
+// One that has something to send; else the thread wakes when it may.
+bool RankOutput::MayGo(const Stream& stream) {
+  Batch& batch = batches_[stream.id.rank()];
+  if (stream.at_once || finishing_ || stream.turn <= batch.last_turn) return true;
+  if (!batch.next.Expired() && WorthOf(stream.id.rank()) < kWorthAMessage) {
+    WakeAt(batch.next);
+    return false;
+  }
+  batch.last_turn = turns_;
+  batch.next = NextBatch();
+  return true;
+}
+
+// Bytes to send of both its streams; where one has ended with some, as many as make a message.
+uint64_t RankOutput::WorthOf(uint32_t rank) const {
+  uint64_t bytes = 0;
+  for (const int kind : {v1::OUTPUT_STREAM_STDOUT, v1::OUTPUT_STREAM_STDERR}) {
+    const auto found = streams_.find({rank, kind});
+    if (found == streams_.end() || !found->second) continue;
+    const Stream& stream = *found->second;
+    const uint64_t unsent = stream.spool.end() - stream.sent;
+    bytes += unsent > 0 && !stream.fd.valid() ? kWorthAMessage : unsent;
+  }
+  return bytes;
+}
+
+// At times that are the same for all ranks.
 base::Deadline RankOutput::NextBatch() const {
   const auto batches = (base::Deadline::Clock::now() - began_) / kBatchInterval;
   return base::Deadline::At(began_ + (batches + 1) * kBatchInterval);
-}
-
-bool RankOutput::MayWait(const Stream& stream) const {
-  return !stream.at_once && !finishing_ && stream.fd.valid() &&
-         stream.spool.end() - stream.sent < kWorthAMessage && !stream.next_batch.Expired();
 }
 
 void RankOutput::WakeAt(base::Deadline at) {

@@ -44,8 +44,8 @@ class RankOutput {
   // A new attempt: forgets all streams. `spool_limit`: bytes kept per rank, which waits in write(2)
   // when there are more.
   void Begin(uint64_t spool_limit);
-  // `err` may be invalid: there is none.
-  // Without `err` it is a terminal's, at which somebody waits for each key that is shown.
+  // Without a valid `err`, `out` is a terminal's, at which somebody waits for each key that is
+  // shown.
   void Add(uint32_t rank, base::UniqueFd out, base::UniqueFd err);
 
   // A session begins; what the chief has of each stream, others from their beginning.
@@ -68,8 +68,8 @@ class RankOutput {
   // left to send when the job ends; the rest of the spool is for when the chief takes none.
   static constexpr uint64_t kAhead = Spool::kInMemory;
   static constexpr std::chrono::milliseconds kStalled{1000};
-  // A message costs the chief a tenth of a millisecond, however short it is. So a stream's pieces
-  // that are shorter than this come at most this often, those of all streams together.
+  // A message costs the chief a tenth of a millisecond, however short it is. So what a rank writes,
+  // while it is shorter than this, comes at most this often, that of all ranks together.
   static constexpr uint64_t kWorthAMessage = 8 * 1024;
   static constexpr std::chrono::milliseconds kBatchInterval{100};
 
@@ -80,12 +80,17 @@ class RankOutput {
     v1::OutputAck id;  // its rank and stream
     base::UniqueFd fd;
     Spool spool;
-    uint64_t sent = 0;                                      // offset
-    bool at_once = false;                                   // also short pieces
-    base::Deadline next_batch = base::Deadline::After({});  // before it, no short piece is sent
-    std::deque<uint64_t> pieces = {};                       // where those end that are on their way
-    std::string unkept;    // read, but there was no space on the disk for it
-    bool watched = false;  // in the epoll set
+    uint64_t sent = 0;                 // offset
+    uint64_t turn = 0;                 // of its next piece
+    bool at_once = false;              // also short pieces
+    std::deque<uint64_t> pieces = {};  // where those end that are on their way
+    std::string unkept;                // read, but there was no space on the disk for it
+    bool watched = false;              // in the epoll set
+  };
+  // What a rank's streams send together, in the order in which it was written.
+  struct Batch {
+    uint64_t last_turn = 0;                           // that belongs to it
+    base::Deadline next = base::Deadline::After({});  // before it, no short one is sent
   };
   using Key = std::pair<uint32_t, int>;
 
@@ -103,8 +108,11 @@ class RankOutput {
   void NoteProgress();
   void SetStalled(base::Deadline at);
   void Close(Stream& stream);
+  Status Keep(Stream& stream, const std::string& data);
+  Stream* NextInTurn();
+  bool MayGo(const Stream& stream);
+  uint64_t WorthOf(uint32_t rank) const;
   base::Deadline NextBatch() const;
-  bool MayWait(const Stream& stream) const;
   void WakeAt(base::Deadline at);
   Stream* Find(const v1::OutputAck& ack);
   uint64_t InFlight() const;
@@ -120,7 +128,8 @@ class RankOutput {
   mutable std::mutex mutex_;
   // Guarded by mutex_.
   std::map<Key, std::unique_ptr<Stream>> streams_;
-  Key last_sent_{};
+  std::map<uint32_t, Batch> batches_;
+  uint64_t turns_ = 0;
   uint64_t spool_limit_ = 0;
   bool finishing_ = false;
   // The chief is taken to take nothing when nothing is acknowledged until then.

@@ -42,6 +42,8 @@ constexpr size_t kShownStacks = 256 << 10;
 constexpr size_t kLongestText = 1 << 20;  // bytes
 constexpr char kNoProgram[] =
     "no user-space stacks: neither py-spy nor gdb is installed on this node\n";
+constexpr char kNoPySpy[] =
+    "  no user-space stacks: py-spy, which shows Python's, is not installed on this node\n";
 
 // "" if it cannot be read: another's, or its process has ended.
 std::string ProcFile(const std::string& path) {
@@ -154,6 +156,7 @@ class StackPrograms {
     std::string text = "  user-space stacks by " + argv[0] + ":\n" +
                        Indented(Cut(output->result, kShownStacks), "    ");
     if (!output->failure.empty()) text += "    " + argv[0] + " " + output->failure + "\n";
+    if (!has_py_spy_ && IsPythons(pid)) text += kNoPySpy;
     if (!ended_well || output->result.empty()) text += Indented(output->said, "    ");
     return text;
   }
@@ -163,13 +166,17 @@ class StackPrograms {
     return process::FindProgram(program, environment_.Get("PATH"), "/").ok();
   }
 
-  // Empty if there is none.
-  std::vector<std::string> CommandFor(pid_t pid) const {
+  static bool IsPythons(pid_t pid) {
     std::array<char, 4096> program;
     const std::string link = "/proc/" + std::to_string(pid) + "/exe";
     const ssize_t length = readlink(link.c_str(), program.data(), program.size());
+    return length > 0 && IsPython({program.data(), static_cast<size_t>(length)});
+  }
+
+  // Empty if there is none.
+  std::vector<std::string> CommandFor(pid_t pid) const {
     const std::string number = std::to_string(pid);
-    if (has_py_spy_ && length > 0 && IsPython({program.data(), static_cast<size_t>(length)})) {
+    if (has_py_spy_ && IsPythons(pid)) {
       return {"py-spy", "dump", "--full-filenames", "--pid", number};
     }
     if (!has_gdb_) return {};

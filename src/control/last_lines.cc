@@ -96,6 +96,7 @@ std::vector<uint64_t> BeginOfLastLines(const std::vector<std::string>& paths, si
     if (!files[file].AtBegin()) latest.emplace(files[file].time(), file);
   }
   std::vector<uint64_t> begins;
+  begins.reserve(files.size());
   for (const Backward& file : files) begins.push_back(file.BeginOfLines());
   return begins;
 }

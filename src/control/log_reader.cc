@@ -89,6 +89,7 @@ void LogReader::SkipToLastLinesOfEach(size_t lines) {
 void LogReader::SkipToLastLines(size_t lines) {
   const std::vector<File> files = FilesThere();
   std::vector<std::string> paths;
+  paths.reserve(files.size());
   for (const File& file : files) paths.push_back(PathOf(file));
   const std::vector<uint64_t> begins = BeginOfLastLines(paths, lines);
   for (size_t i = 0; i < files.size(); ++i) LogOf(files[i]).SkipTo(begins[i]);

@@ -37,7 +37,10 @@ class Terminal:
         while words not in self.said:
             ready, _, _ = select.select([self.fd], [], [], limit - time.monotonic())
             assert ready, f"no {words!r} in {self.said!r}"
-            self.said += os.read(self.fd, 4096)
+            try:
+                self.said += os.read(self.fd, 4096)
+            except OSError as end:
+                raise AssertionError(f"no {words!r} to the end of {self.said!r}") from end
 
     def await_next(self, words):
         """Those that come after what has been awaited so."""

@@ -46,13 +46,13 @@ constexpr std::array<std::string_view, 4> kLauncherFolders = {
     "accelerate/commands/"};
 
 // What waits in libc, by name and by the beginning of it; leading underscores are not counted.
-constexpr std::array<std::string_view, 33> kWaitingFunctions = {
-    "read",         "readv",     "pread64",    "read_nocancel", "write",       "writev",
-    "recv",         "recvfrom",  "recvmsg",    "send",          "sendto",      "sendmsg",
-    "accept",       "accept4",   "connect",    "poll",          "ppoll",       "select",
-    "pselect",      "nanosleep", "sleep",      "usleep",        "pause",       "syscall",
-    "wait3",        "wait4",     "waitpid",    "waitid",        "sched_yield", "sigsuspend",
-    "sigtimedwait", "sigwait",   "sigwaitinfo"};
+constexpr std::array<std::string_view, 34> kWaitingFunctions = {
+    "read",         "readv",     "pread64",     "read_nocancel", "write",       "writev",
+    "recv",         "recvfrom",  "recvmsg",     "send",          "sendto",      "sendmsg",
+    "accept",       "accept4",   "connect",     "poll",          "ppoll",       "select",
+    "pselect",      "nanosleep", "sleep",       "usleep",        "pause",       "syscall",
+    "wait3",        "wait4",     "waitpid",     "waitid",        "sched_yield", "sigsuspend",
+    "sigtimedwait", "sigwait",   "sigwaitinfo", "start"};
 // The same of libstdc++, and what an interpreter of Python is made of.
 constexpr std::array<std::string_view, 24> kWaitingFamilies = {"GI_",
                                                                "libc_",
@@ -118,7 +118,8 @@ bool IsUsers(const StackFrame& frame, Language language) {
 
 bool Tells(const StackFrame& frame, Language language) {
   if (language == Language::kNative) {
-    return frame.function != "??" &&
+    // Without debug information, main tells no more than the program's name.
+    return frame.function != "??" && (frame.function != "main" || !frame.file.empty()) &&
            !IsOne(kWaitingFunctions, WithoutUnderscores(frame.function)) &&
            !BeginsWithOne(kWaitingFamilies, WithoutUnderscores(frame.function));
   }
@@ -197,12 +198,15 @@ size_t ThreadStack::Telling() const {
   for (size_t i = 0; i < frames.size(); ++i) {
     if (Tells(frames[i], language)) return i;
   }
+  return frames.size();
+}
+
+size_t ThreadStack::Named() const {
   const auto named = [](const StackFrame& frame) { return frame.function != "??"; };
   return static_cast<size_t>(std::ranges::find_if(frames, named) - frames.begin());
 }
 
-size_t ThreadStack::UsersOwn() const {
-  size_t at = Telling();
+size_t ThreadStack::UsersOwn(size_t at) const {
   while (at < frames.size() && !IsUsers(frames[at], language)) ++at;
   return at;
 }

@@ -18,11 +18,13 @@ struct ThreadStack {
   Language language = Language::kNative;
   std::vector<StackFrame> frames;  // the innermost first
 
-  // The place in `frames` of the innermost one that is not only about waiting, or calling; the
-  // innermost one with a name where all are. frames.size(): there is none.
+  // The place in `frames` of the innermost one that is not only about waiting, or calling.
+  // frames.size(): there is none, as below.
   size_t Telling() const;
-  // That of the innermost one from there on which is neither of the system's nor of a package's.
-  size_t UsersOwn() const;
+  // That of the innermost one that has a name.
+  size_t Named() const;
+  // That of the innermost one from `at` on which is neither of the system's nor of a package's.
+  size_t UsersOwn(size_t at) const;
   // It does nothing but wait for another process.
   bool AwaitsProcess() const;
 };

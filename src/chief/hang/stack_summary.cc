@@ -33,7 +33,7 @@ std::string FrameText(const StackFrame& frame, const std::string& folder) {
 // One process of the rank.
 struct Process {
   std::string state;    // of its main thread
-  std::string missing;  // why it has no frames
+  std::string missing;  // why it has no frames, or no frames of Python's
   ThreadStack stack;
 };
 
@@ -73,14 +73,15 @@ bool AwaitsAnother(const Process& process) {
 StackSummary Summary(const Process& process, const std::string& folder) {
   StackSummary summary;
   const std::vector<StackFrame>& frames = process.stack.frames;
-  const size_t telling = process.stack.Telling();
-  if (telling >= frames.size()) {
+  size_t telling = process.stack.Telling();
+  if (telling == frames.size() && process.missing.empty()) telling = process.stack.Named();
+  if (telling == frames.size()) {
     summary.doing = process.state.empty() ? "nothing that could be read" : Shown(process.state);
     summary.missing = process.missing.empty() ? "no frame has a name" : Shown(process.missing);
     return summary;
   }
   summary.doing = FrameText(frames[telling], folder);
-  const size_t own = process.stack.UsersOwn();
+  const size_t own = process.stack.UsersOwn(telling);
   if (own < frames.size() && own != telling) summary.called_by = FrameText(frames[own], folder);
   return summary;
 }

@@ -8,12 +8,12 @@ namespace autodist::chief {
 
 struct StackSummary {
   // The innermost frame that tells something, which is who called what waits:
-  // "all_reduce (torch/distributed/distributed_c10d.py:2001)"; where there are no frames, what the
-  // kernel tells: "sleeping in futex_wait_queue".
+  // "all_reduce (torch/distributed/distributed_c10d.py:2001)"; where there are no frames, or of
+  // Python only its interpreter's that wait, what the kernel tells: "sleeping in futex_wait_queue".
   std::string doing;
   std::string
       called_by;        // the nearest frame of the user's own: "step (train.py:41)"; "": `doing` is
-  std::string missing;  // why there are no frames, without the node; "": there are
+  std::string missing;  // why it is the kernel that tells, without the node; "": it is not
 
   bool operator==(const StackSummary&) const = default;
 };

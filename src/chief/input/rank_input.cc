@@ -6,7 +6,7 @@ namespace autodist::chief {
 
 void RankInput::BeginAttempt(const Attempt& attempt) {
   rank_.Clear();
-  running_ = false;
+  run_ = Run::kNotYet;
   given_ = taken_ = 0;
   for (const v1::NodePlan& node : attempt.plan().nodes()) {
     for (const v1::RankPlan& rank : node.ranks()) {
@@ -23,8 +23,9 @@ void RankInput::BeginAttempt(const Attempt& attempt) {
 
 void RankInput::Take(uint32_t member, const v1::AgentEvent& event) {
   if (member != member_ || rank_.stdin() == v1::STDIN_KIND_UNSPECIFIED) return;
-  if (event.has_rank_started() && event.rank_started().rank() == rank_.rank() && !running_) {
-    running_ = true;
+  if (event.has_rank_started() && event.rank_started().rank() == rank_.rank() &&
+      run_ == Run::kNotYet) {
+    run_ = Run::kNow;
     if (user_) user_->OnYours();
   } else if (event.has_rank_exited() && event.rank_exited().rank() == rank_.rank()) {
     End(OkStatus());
@@ -48,7 +49,7 @@ Status RankInput::WhyNot(uint32_t rank) const {
         piped ? "start `autodist run --stdin-rank` at a terminal, or with --detach"
               : "`autodist run --stdin-rank " + std::to_string(rank) + "` gives it one");
   }
-  if (!running_) return Error(StatusCode::kFailedPrecondition, name + " does not run");
+  if (run_ == Run::kOver) return Error(StatusCode::kFailedPrecondition, name + " does not run");
   if (user_) {
     return Error(StatusCode::kFailedPrecondition,
                  user_->who() + " is at the terminal of " + name + " already");
@@ -61,7 +62,7 @@ void RankInput::Use(std::shared_ptr<User> user) {
   const Status why_not = WhyNot(first.rank());
   if (!why_not.ok()) return user->OnEnd(why_not);
   user_ = std::move(user);
-  user_->OnYours();
+  if (run_ == Run::kNow) user_->OnYours();
   Give(*user_, first);
 }
 
@@ -86,7 +87,7 @@ void RankInput::Leave(const User& user) {
 }
 
 void RankInput::End(const Status& why) {
-  running_ = false;
+  run_ = Run::kOver;
   if (user_) std::exchange(user_, nullptr)->OnEnd(why);
 }
 

@@ -31,7 +31,7 @@ class RankInput {
   // What a member tells of its ranks.
   void Take(uint32_t member, const v1::AgentEvent& event);
 
-  // From now on `user` is at the rank's terminal; else it is told why not.
+  // From now on, or from the rank's start on, `user` is at its terminal; else it is told why not.
   void Use(std::shared_ptr<User> user);
   // From who is there; others give nothing. With pieces of input no more than agents keep
   // (StdinReader::kAhead) may be given before they are taken.
@@ -40,7 +40,7 @@ class RankInput {
 
   // Who is there has been away, with this process.
   void Resume() {
-    if (user_ && running_) user_->OnYours();
+    if (user_ && run_ == Run::kNow) user_->OnYours();
   }
 
  private:
@@ -53,7 +53,8 @@ class RankInput {
   v1::RankPlan rank_;           // without an input: no rank has any
   uint32_t member_ = 0;         // on which it runs
   uint32_t node_ = 0;           // likewise
-  bool running_ = false;
+  enum class Run { kNotYet, kNow, kOver };
+  Run run_ = Run::kOver;
   uint64_t given_ = 0;  // bytes, in this attempt
   uint64_t taken_ = 0;
 };

@@ -141,6 +141,31 @@ TEST_F(RankOutputTest, ShortPiecesComeTogether) {
   EXPECT_LE(order_.size(), static_cast<size_t>(batches) + 3);
 }
 
+// The end of a bar on stderr, which has just been sent a piece of, and a print on stdout.
+TEST_F(RankOutputTest, WhatARankWroteFirstComesFirst) {
+  auto [out, err] = Add(0);
+  for (int i = 0; i < 20; ++i) {
+    const auto write = [&](const base::UniqueFd& fd, const std::string& text) {
+      const int before = changes();
+      Write(fd, text);
+      ASSERT_TRUE(Await([&] { return changes() > before; }));  // it has been read
+    };
+    write(err, "bar");
+    std::vector<std::string> came;
+    const auto await = [&](size_t pieces) {
+      ASSERT_TRUE(Await([&] {
+        while (auto piece = output_->Next()) came.push_back(piece->data());
+        return came.size() >= pieces;
+      }));
+    };
+    await(1);
+    write(err, "end");
+    write(out, "print");
+    await(3);
+    EXPECT_THAT(came, ElementsAre("bar", "end", "print"));
+  }
+}
+
 TEST_F(RankOutputTest, LongOnesAndTheLastDoNotWait) {
   auto [out, err] = Add(0);
   const auto began = std::chrono::steady_clock::now();

@@ -145,6 +145,28 @@ TEST(StackSummaryTest, WithoutAProgramThatShowsStacksTheKernelTells) {
                           "neither py-spy nor gdb is installed on this node"}));
 }
 
+// Of an interpreter that waits, gdb shows nothing that a person knows.
+TEST(StackSummaryTest, WithoutPySpyTheKernelTellsOfAPythonThatWaits) {
+  const std::string wait =
+      "process 7 (sleeping): python3 train.py\n"
+      "  thread 7 (python3): sleeping in hrtimer_nanosleep, system call 230\n"
+      "  user-space stacks by gdb:\n"
+      "    Thread 1 (LWP 7 \"python3\"):\n"
+      "    #0  0x00007f0a in clock_nanosleep () from /lib/x86_64-linux-gnu/libc.so.6\n";
+  const std::string interpreter =
+      "    #1  0x00000000004f in _PyEval_EvalFrameDefault ()\n"
+      "    #2  0x00000000004f in main ()\n"
+      "    #3  0x00000000005f in _start ()\n";
+  const std::string missing =
+      "  no user-space stacks: py-spy, which shows Python's, is not installed on this node\n";
+  EXPECT_EQ(SummaryOf(wait + interpreter + missing, kFolder),
+            (StackSummary{"sleeping in hrtimer_nanosleep, system call 230", "",
+                          "py-spy, which shows Python's, is not installed on this node"}));
+  const std::string tells = "    #1  0x00007f0b in ncclWait () from /lib/libnccl.so.2\n";
+  EXPECT_EQ(SummaryOf(wait + tells + interpreter + missing, kFolder),
+            (StackSummary{"ncclWait (libnccl.so.2)", "", ""}));
+}
+
 TEST(StackSummaryTest, WhyPySpyShowsNone) {
   const std::string text =
       "process 7 (running): python train.py\n  thread 7 (python): running\n"

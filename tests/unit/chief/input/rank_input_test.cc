@@ -126,8 +126,6 @@ TEST_F(RankInputTest, TellsHowMuchWasTakenAndBelievesNoLies) {
 TEST_F(RankInputTest, OneAtATime) {
   RankInput input = Make();
   input.BeginAttempt(AttemptWith(v1::STDIN_KIND_TERMINAL));
-  input.Use(person_);
-  EXPECT_EQ(Message(person_->ends.at(0)), "rank 3 does not run");
   input.Take(kMember, Started());
   const auto first = std::make_shared<Person>();
   const auto second = std::make_shared<Person>();
@@ -145,6 +143,21 @@ TEST_F(RankInputTest, OneAtATime) {
   input.Use(third);
   EXPECT_EQ(third->yours, 1);
   EXPECT_THAT(first->ends, IsEmpty());
+}
+
+// As who comes straight after --detach may be early.
+TEST_F(RankInputTest, WhoComesBeforeTheRankStartsWaitsForIt) {
+  RankInput input = Make();
+  input.BeginAttempt(AttemptWith(v1::STDIN_KIND_TERMINAL));
+  input.Use(person_);
+  EXPECT_EQ(sent_.at(0).size().rows(), 24u);
+  EXPECT_EQ(person_->yours, 0);
+  input.Take(kMember, Started());
+  EXPECT_EQ(person_->yours, 1);
+  input.Take(kMember, Exited());
+  EXPECT_THAT(person_->ends, ElementsAre(OkStatus()));
+  input.Use(person_);
+  EXPECT_EQ(Message(person_->ends.at(1)), "rank 3 does not run");
 }
 
 TEST_F(RankInputTest, WhyNobodyCanBeAtARank) {
