@@ -25,7 +25,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kBeatInterval{1'000};            // at which it is looked for
-constexpr size_t kLargestLog = 3000;                    // of an agent that could not even start
+constexpr size_t kLargestLog = 1 << 20;                 // bytes
+constexpr size_t kLastOfLog = 3000;                     // likewise
 constexpr timespec kOrphanSweepInterval{0, 5'000'000};  // what was killed takes a moment to end
 
 struct AgentEnd {
@@ -90,6 +91,12 @@ void EndOrphans(const sigset_t& signals, const std::optional<Cgroup>& cgroup) {
   if (cgroup) cgroup->Remove();
 }
 
+std::string LastOf(const std::string& log) {
+  std::string text = base::ReadFile(log, kLargestLog).value_or("");
+  if (text.size() > kLastOfLog) text.erase(0, text.size() - kLastOfLog);
+  return text;
+}
+
 // What a chief that comes later is told; "" if the chief of the job ended it.
 std::string EndReason(const AgentEnd& end, milliseconds lease, const std::string& log) {
   const int status = end.status;
@@ -114,7 +121,7 @@ std::string EndReason(const AgentEnd& end, milliseconds lease, const std::string
     case kCleaned:
       return "it was ended by `autodist clean`" + when;
     default:
-      return "its agent failed" + when + ": " + base::ReadFile(log, kLargestLog).value_or("");
+      return "its agent failed" + when + ": " + LastOf(log);
   }
 }
 

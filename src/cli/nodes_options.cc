@@ -100,6 +100,15 @@ std::string FindSpec() {
   return kSpecHere;
 }
 
+// torchrun's --nproc-per-node takes these, too.
+CLI::Validator NotATorchrunsWord() {
+  return {[](const std::string& text) -> std::string {
+            if (text != "gpu" && text != "auto") return "";
+            return "leave it out: without it and without a spec, one rank is started per GPU";
+          },
+          ""};
+}
+
 }  // namespace
 
 void AddNodes(CLI::App& app, NodesOptions& options) {
@@ -117,6 +126,7 @@ void AddNodes(CLI::App& app, NodesOptions& options) {
       ->group(group::kWhere);
   app.add_option("-n,--nproc-per-node", options.ranks,
                  "In place of a spec: so many ranks on this machine")
+      ->check(NotATorchrunsWord())
       ->check(WholeNumber(1, spec::kMostSlots))
       ->group(group::kWhere);
 }

@@ -28,7 +28,7 @@ constexpr char kAllocation[] = " within the allocation: salloc and sbatch take i
 
 // Of several with one name the first that fits the value.
 constexpr KnownOption kKnown[] = {
-    {"mpirun", "np c", "-n", "N", kOnThisMachine},
+    {"mpirun", "np", "-n", "N", kOnThisMachine},
     {"mpirun", "npernode ppn", "-n", "N", kOnThisMachine},
     {"srun", "ntasks ntasks-per-node", "-n", "N", kOnThisMachine},
     {"srun", "gpus-per-node", "-n", "N", kOnThisMachine},
@@ -72,10 +72,14 @@ constexpr KnownOption kKnown[] = {
     {"srun", "partition p gres G mem account A time", "--slurm", "", kAllocation},
     {"mpirun", "bind-to map-by rank-by", "--no-affinity", "",
      ", for ranks on any CPU; else each runs on those near its GPU"},
-    {"srun", "cpu-bind cpus-per-task", "--no-affinity", "",
+    {"srun", "cpu-bind cpus-per-task c", "--no-affinity", "",
      ", for ranks on any CPU; else each runs on those near its GPU"},
     {"mpirun", "mca", "--per job -- mpirun --mca", "", ", where mpirun itself is meant"},
     {"mpirun", "allow-run-as-root oversubscribe tag-output", "", "", "it is always so"},
+    {"srun", "o output e error", "--log-dir FOLDER", "",
+     ": the output of every rank is shown, and kept there"},
+    {"srun", "J job-name", "--name", "NAME", ""},
+    {"torchrun", "monitor-interval", "", "", "that a rank has ended is told at once"},
     {"srun", "l label K kill-on-bad-exit", "", "", "it is always so"},
     {"mpirun", "wdir", "", "", "ranks run in the folder that autodist is started in"},
     {"srun", "D chdir", "", "", "ranks run in the folder that autodist is started in"},
@@ -91,7 +95,7 @@ bool Fits(const KnownOption& known, const std::string& value) {
   if (value.empty()) return false;
   if (wanted == "N") return IsNumber(value);
   const size_t mark = value.find_first_of("=,");
-  if (wanted == "NAME") return mark == std::string::npos;
+  if (wanted == "NAME") return mark == std::string::npos && value != "ALL" && value != "NONE";
   return wanted != "NAME=VALUE" || (mark != std::string::npos && value[mark] == '=');
 }
 

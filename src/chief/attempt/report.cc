@@ -85,7 +85,8 @@ std::string OthersReport(const Attempt& attempt) {
   const std::pair<int, std::string> ends[] = {
       {state.ended_by_stop_signal(), "ended on " + base::SignalName(state.stop_signal())},
       {state.ended_by_kill(), "needed SIGKILL"},
-      {state.ended_themselves(), "ended by themselves"},
+      {state.ended_themselves(),
+       state.ended_themselves() == 1 ? "ended by itself" : "ended by themselves"},
   };
   std::string text;
   for (const auto& [count, what] : ends) {

@@ -15,6 +15,7 @@ constexpr size_t kSearched = 256;             // bytes of a line, for what may s
 constexpr uint32_t kMostNoise = 1'000;        // lines
 constexpr uint32_t kForgottenAfter = 5'000;   // lines: it was survived
 constexpr uint32_t kConsequenceWithin = 300;  // lines: what follows an exception as it ends
+constexpr uint32_t kLongestUsage = 200;       // lines
 
 constexpr std::string_view kTerminate = "terminate called after throwing an instance of '";
 constexpr std::string_view kWhat = "  what():  ";
@@ -57,7 +58,7 @@ constexpr auto kFirstLetters = [] {
   for (const Beginning& beginning : kBeginnings) {
     first[static_cast<unsigned char>(beginning.text[0])] = true;
   }
-  for (const char other : {'=', 'D', 'T', 'E', ' '})
+  for (const char other : {'=', 'D', 'T', 'E', ' ', 'u'})
     first[static_cast<unsigned char>(other)] = true;
   return first;
 }();
@@ -202,6 +203,9 @@ void FatalMessages::Recognise(std::string_view line) {
     Tell(line.ends_with("' failed.") ? kFatal : kLikely, line, line);
     return;
   }
+  if (usage_ > 0 && usage_-- && line.substr(0, kSearched).find(": error: ") != line.npos) {
+    Tell(kLikely, line, line);
+  }
   if (kFirstLetters[static_cast<unsigned char>(line[0])]) RecogniseBeginning(line);
   RecogniseLibraries(line.substr(0, kSearched));
 }
@@ -214,6 +218,7 @@ void FatalMessages::RecogniseBeginning(std::string_view line) {
     before_ = line.substr(0, kLongestFatalLine);
     return;
   }
+  if (line.starts_with("usage: ")) usage_ = kLongestUsage;
   if (line.starts_with(kTerminate)) {
     const std::string_view type = line.substr(kTerminate.size());
     text_follows_ = Tell(kFatal, type.substr(0, type.rfind('\'')), line) || text_follows_;

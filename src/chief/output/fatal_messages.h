@@ -60,6 +60,7 @@ class FatalMessages {
   uint32_t noise_ = 0;         // lines of others within what is being written
   bool text_follows_ = false;  // of the last: what() of a C++ exception, or Rust's message
   std::string before_;         // a line that tells what the next traceback is
+  uint32_t usage_ = 0;         // lines of a usage that may come; argparse ends one with an error
 };
 
 }  // namespace autodist::chief

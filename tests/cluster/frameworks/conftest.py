@@ -51,14 +51,36 @@ def dead_proxy(monkeypatch):
         monkeypatch.setenv(name, f"http://{address(99)}:3128")
 
 
-@pytest.fixture
-def two_and_one():
-    """Changes of the spec: two ranks on host 1, one on host 2."""
+def node_of_spec(host):
+    """Its lines."""
     text = SPEC.read_text()
-    second = text.index(f"  - address: {address(2)}")
-    third = text.index(f"  - address: {address(3)}")
-    return [(text[second:third], text[second:third].replace("[0, 1]", "[0]")),
-            (text[third:text.index("ssh:\n")], "")]
+    begin = text.index(f"  - address: {address(host)}")
+    ends = (text.find("  - address:", begin + 1), text.index("ssh:\n"))
+    return text[begin:min(end for end in ends if end > 0)]
+
+
+@pytest.fixture
+def two_hosts():
+    """Changes of the spec: host 3 takes no part."""
+    return [(node_of_spec(3), "")]
+
+
+def with_one_rank(host):
+    """A change of the spec."""
+    node = node_of_spec(host)
+    return node, node.replace("[0, 1]", "[0]")
+
+
+@pytest.fixture
+def two_and_one(two_hosts):
+    """The same, and one rank on host 2."""
+    return [with_one_rank(2), *two_hosts]
+
+
+@pytest.fixture
+def one_and_one(two_and_one):
+    """The same, and one rank on host 1."""
+    return [with_one_rank(1), *two_and_one]
 
 
 @pytest.fixture

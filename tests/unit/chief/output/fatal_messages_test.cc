@@ -256,6 +256,15 @@ TEST_F(FatalMessagesTest, RecognisesWhatLibrariesSayInOneLine) {
   }
 }
 
+TEST_F(FatalMessagesTest, AnErrorOfArgumentsFollowsTheUsage) {
+  constexpr char kError[] = "train.py: error: argument --lr: invalid float value: 'x'\n";
+  Take(kError);  // as a compiler's, of a file
+  EXPECT_EQ(Told(), "");
+  Take("usage: train.py [-h] [--lr LR]\n                [--epochs EPOCHS]\n");
+  Take(kError);
+  EXPECT_EQ(Told(), "train.py: error: argument --lr: invalid float value: 'x'");
+}
+
 TEST_F(FatalMessagesTest, RustTellsItInTwoLines) {
   Take("thread 'main' panicked at src/main.rs:2:5:\nno such layer\nnote: run with more\n");
   EXPECT_EQ(Told(), "thread 'main' panicked at src/main.rs:2:5: no such layer");
