@@ -56,16 +56,29 @@ void LineReader::Take(std::string_view bytes, bool keep_long, Time now, const On
       ++taken_;
       TakeEscape(bytes[0], keep_long, on_line);
     } else {
-      done = controls ? LengthOfText(bytes) : std::min(bytes.find('\n'), bytes.size());
-      taken_ += done;
-      Add(bytes.substr(0, done), keep_long, on_line);
-      if (done < bytes.size()) {
-        ++taken_;
-        TakeControl(bytes[done++], on_line);
-      }
+      done =
+          TakeText(bytes, controls ? LengthOfText(bytes) : std::min(bytes.find('\n'), bytes.size()),
+                   keep_long, on_line);
     }
     bytes.remove_prefix(done);
   }
+}
+
+// What begins with text of this length, and what ends it; how many bytes that is.
+size_t LineReader::TakeText(std::string_view bytes, size_t length, bool keep_long,
+                            const OnLine& on_line) {
+  const std::string_view text = bytes.substr(0, length);
+  taken_ += length;
+  if (length < bytes.size() && bytes[length] == '\n' && length <= kLongestLineKept && IsAtBegin()) {
+    on_line({text, false, {}});  // most are whole, and need not be kept
+    ++taken_;
+    return length + 1;
+  }
+  Add(text, keep_long, on_line);
+  if (length == bytes.size()) return length;
+  ++taken_;
+  TakeControl(bytes[length], on_line);
+  return length + 1;
 }
 
 void LineReader::TakeControl(char control, const OnLine& on_line) {

@@ -55,6 +55,7 @@ class LineReader {
     uint64_t begin = 0;     // in all that was taken
   };
 
+  size_t TakeText(std::string_view bytes, size_t length, bool keep_long, const OnLine& on_line);
   void TakeControl(char control, const OnLine& on_line);
   void TakeEscape(char byte, bool keep_long, const OnLine& on_line);
   void Obey(char command, uint32_t count);
@@ -66,6 +67,10 @@ class LineReader {
   void GoUp(size_t rows);
   void Commit(size_t rows, const OnLine& on_line);
   Row& row() { return rows_[cursor_]; }
+  // Nothing is held or will be drawn again.
+  bool IsAtBegin() const {
+    return rows_.size() == 1 && rows_[0].kind == Kind::kFresh && !rows_[0].over && frame_ == 0;
+  }
 
   std::vector<Row> rows_{1};  // the last lines; all but the last are bars, or below one
   size_t cursor_ = 0;         // in rows_

@@ -98,8 +98,8 @@ std::string_view Prefixes::Of(uint32_t rank, Stream stream, std::optional<WallTi
   if (time_stamps_ && time) of_ = TimeText(*time);
   if (style_ == PrefixStyle::kNone) return of_;
   const auto found = parts_.find(rank);
-  const Parts unknown{"[", "?:" + std::to_string(rank) + "] "};
-  const Parts& parts = found == parts_.end() ? unknown : found->second[stream];
+  if (found == parts_.end()) return of_ += "[?:" + std::to_string(rank) + "] ";
+  const Parts& parts = found->second[stream];
   of_ += parts.begin;
   if (style_ == PrefixStyle::kTime && !time_stamps_ && time) of_ += TimeText(*time);
   return of_ += parts.end;

@@ -73,14 +73,14 @@ void RankLines::Take(const Output& output, bool in_file, Time now, Screen& scree
   // A bar that it has ended comes before what it writes to the other stream after that.
   const Stream other = stream == kStdout ? kStderr : kStdout;
   if (rank.readers[other].HasBars()) {
-    rank.readers[other].Settle(
-        Time::max(), [&](const Line& line) { EndLine(output.rank, other, line, screen); });
+    rank.readers[other].Settle(Time::max(),
+                               [&](const Line& line) { EndLine(rank, other, line, screen); });
   }
   rank.written[stream] = time;
   LineReader& reader = rank.readers[stream];
   if (offset) reader.SkipTo(*offset);
   reader.Take(bytes, !in_file, now,
-              [&](const Line& line) { EndLine(output.rank, output.stream, line, screen); });
+              [&](const Line& line) { EndLine(rank, output.stream, line, screen); });
   if (!reader.HasBars()) return;
   changed_ = now;
   rank.changed[stream] = true;
@@ -88,13 +88,13 @@ void RankLines::Take(const Output& output, bool in_file, Time now, Screen& scree
   if (with_bars_.insert({number, stream}).second) rank.told[stream] = now;
 }
 
-void RankLines::EndLine(uint32_t number, Stream stream, const Line& line, Screen& screen) {
-  if (on_line_) on_line_(number, stream, line.text);
-  Show(number, stream, line, screen);
+void RankLines::EndLine(const Rank& rank, Stream stream, const Line& line, Screen& screen) {
+  if (on_line_) on_line_(rank.process.rank, stream, line.text);
+  Show(rank, stream, line, screen);
 }
 
-void RankLines::Show(uint32_t number, Stream stream, const Line& line, Screen& screen) {
-  const Rank& rank = ranks_.at(number);
+void RankLines::Show(const Rank& rank, Stream stream, const Line& line, Screen& screen) {
+  const uint32_t number = rank.process.rank;
   if (view_.raw || !IsShown(rank, stream)) return;
   if (line.bar && !IsFirstOfItsKind(number, line.text)) return;
   const Stream target = Target(stream);
@@ -135,8 +135,8 @@ void RankLines::EndLines(Screen& screen) {
 }
 
 void RankLines::EndLinesOf(uint32_t number, Stream stream, Screen& screen) {
-  RankOf(number).readers[stream].End(
-      [&](const Line& line) { EndLine(number, stream, line, screen); });
+  Rank& rank = RankOf(number);
+  rank.readers[stream].End([&](const Line& line) { EndLine(rank, stream, line, screen); });
   with_bars_.erase({number, stream});
 }
 
@@ -154,7 +154,7 @@ void RankLines::ShowErrorsOf(uint32_t number, Screen& screen) {
   // What has not ended comes when it does.
   lines = lines.substr(0, lines.rfind('\n') + 1);
   LineReader reader;
-  reader.Take(lines, true, Time{}, [&](const Line& line) { Show(number, kStderr, line, screen); });
+  reader.Take(lines, true, Time{}, [&](const Line& line) { Show(rank, kStderr, line, screen); });
 }
 
 // All ranks mostly show the same bar: one is enough.
@@ -186,10 +186,10 @@ void RankLines::Settle(Time now, Screen& screen) {
   updated_ = now;
   for (auto source = with_bars_.begin(); source != with_bars_.end();) {
     const auto [number, stream] = *source;
-    LineReader& reader = ranks_.at(number).readers[stream];
-    reader.Settle(now, [&, number = number, stream = stream](const Line& line) {
-      EndLine(number, stream, line, screen);
-    });
+    Rank& rank = ranks_.at(number);
+    LineReader& reader = rank.readers[stream];
+    reader.Settle(now,
+                  [&, stream = stream](const Line& line) { EndLine(rank, stream, line, screen); });
     source = reader.HasBars() ? std::next(source) : with_bars_.erase(source);
   }
 }

@@ -88,8 +88,8 @@ class RankLines {
   Rank& RankOf(uint32_t number);
   bool IsShown(const Rank& rank, Stream stream) const;
   bool IsFirstOfItsKind(uint32_t rank, std::string_view bar);
-  void EndLine(uint32_t number, Stream stream, const Line& line, Screen& screen);
-  void Show(uint32_t number, Stream stream, const Line& line, Screen& screen);
+  void EndLine(const Rank& rank, Stream stream, const Line& line, Screen& screen);
+  void Show(const Rank& rank, Stream stream, const Line& line, Screen& screen);
   void CopyLongLine(Source source, uint64_t from, Screen& screen);
   std::vector<std::string> BarRows(size_t room);
   void TellBars(Time now, Screen& screen);
