@@ -186,6 +186,8 @@ class Run:
         result.code = 128 - result.code if result.code is not None and result.code < 0 else result.code
         if result.returned is not None:
             self.threads[0].join(1)
+        else:
+            result.expect(False, f"said last: {(self.said or [(0, b'nothing')])[-1][1].decode(errors='replace').strip()}")
         return result
 
     def await_output(self):
