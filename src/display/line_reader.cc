@@ -234,8 +234,11 @@ void LineReader::Commit(size_t rows, const OnLine& on_line) {
 }
 
 void LineReader::Settle(Time now, const OnLine& on_line) {
-  if (cursor_ == 0 || climbs_ || now - changed_ < kSettled) return;
-  if (cursor_ + 1 == rows_.size() && row().kind == Kind::kFresh) Commit(cursor_, on_line);
+  if (row().kind == Kind::kFresh && now - changed_ >= kSettled) EndAbove(on_line);
+}
+
+void LineReader::EndAbove(const OnLine& on_line) {
+  if (cursor_ > 0 && !climbs_) Commit(cursor_, on_line);
 }
 
 void LineReader::End(const OnLine& on_line) {

@@ -36,6 +36,8 @@ class LineReader {
   void SkipTo(uint64_t offset) { taken_ = offset; }
   // The bars that have ended by "\n" and have not been drawn again for a while are lines.
   void Settle(Time now, const OnLine& on_line);
+  // So are, where something else has been written after them, all that have ended by "\n".
+  void EndAbove(const OnLine& on_line);
   // Nothing follows: everything is a line.
   void End(const OnLine& on_line);
 

@@ -73,8 +73,7 @@ void RankLines::Take(const Output& output, bool in_file, Time now, Screen& scree
   // A bar that it has ended comes before what it writes to the other stream after that.
   const Stream other = stream == kStdout ? kStderr : kStdout;
   if (rank.readers[other].HasBars()) {
-    rank.readers[other].Settle(Time::max(),
-                               [&](const Line& line) { EndLine(rank, other, line, screen); });
+    rank.readers[other].EndAbove([&](const Line& line) { EndLine(rank, other, line, screen); });
   }
   rank.written[stream] = time;
   LineReader& reader = rank.readers[stream];

@@ -16,7 +16,9 @@ namespace autodist::display {
 namespace {
 
 constexpr std::chrono::milliseconds kFrameInterval{100};
-constexpr size_t kMostPending = 64 * 1024;  // while bars are drawn
+constexpr size_t kMostPending = 1 << 20;  // bytes, of one stream in a row
+constexpr size_t kMostTexts = 1000;
+constexpr size_t kMostWaiting = 64 * 1024;  // bytes, for bars to be drawn
 constexpr size_t kPartForBars = 3;          // of the terminal's rows: a third
 // Where the terminal does not tell.
 constexpr winsize kUsualSize{24, 80, 0, 0};
@@ -62,11 +64,14 @@ Screen::Screen() : terminal_{IsTerminal(kStdout), IsTerminal(kStderr)} {
 }
 
 void Screen::Append(Stream stream, std::string_view text) {
-  pending_[stream].append(text);
-  if (pending_[stream].size() > (1 << 20)) {
-    if (terminal_[stream]) Erase();
-    Flush(stream);
+  if (pending_.empty() || pending_.back().stream != stream) {
+    pending_.push_back({stream, std::exchange(room_, "")});
   }
+  std::string& pending = pending_.back().text;
+  pending.append(text);
+  if (pending.size() <= kMostPending && pending_.size() <= kMostTexts) return;
+  Erase();
+  FlushAll();
 }
 
 void Screen::SetBars(std::vector<std::string> rows) {
@@ -78,30 +83,25 @@ void Screen::SetBars(std::vector<std::string> rows) {
 size_t Screen::Room() const { return std::max<size_t>(SizeOf(where_).ws_row / kPartForBars, 1); }
 
 void Screen::Update(Time now) {
+  const bool bars = live_ && (drawn_ > 0 || !bars_.empty());
+  Flush({!bars || !terminal_[kStdout], !bars || !terminal_[kStderr]});
   size_t waiting = 0;  // for a frame
-  for (const Stream stream : {kStdout, kStderr}) {
-    if (live_ && terminal_[stream] && (drawn_ > 0 || !bars_.empty())) {
-      waiting += pending_[stream].size();
-    } else {
-      Flush(stream);
-    }
-  }
+  for (const Text& pending : pending_) waiting += pending.text.size();
   if (waiting == 0 && !changed_) return;
-  if (now < next_frame_ && waiting < kMostPending) return;
+  if (now < next_frame_ && waiting < kMostWaiting) return;
   next_frame_ = now + kFrameInterval;
   if (waiting > 0) Clear();
   Draw();
 }
 
 std::optional<Time> Screen::Due() const {
-  if (changed_ || !pending_[kStdout].empty() || !pending_[kStderr].empty()) return next_frame_;
+  if (changed_ || !pending_.empty()) return next_frame_;
   return std::nullopt;
 }
 
 void Screen::Clear() {
   Erase();
-  Flush(kStdout);
-  Flush(kStderr);
+  FlushAll();
 }
 
 void Screen::Erase() {
@@ -135,13 +135,19 @@ void Screen::WriteLive(std::string_view text) {
   changed_ = false;
 }
 
-void Screen::Flush(Stream stream) {
-  std::string& text = pending_[stream];
-  if (closed_[stream]) text.clear();
-  if (text.empty()) return;
+void Screen::Flush(std::array<bool, 2> streams) {
+  for (Text& pending : pending_) {
+    if (!streams[pending.stream]) continue;
+    if (!closed_[pending.stream]) Write(pending.stream, pending.text);
+    pending.text.clear();
+    if (pending.text.capacity() > room_.capacity()) std::swap(room_, pending.text);
+  }
+  std::erase_if(pending_, [](const Text& pending) { return pending.text.empty(); });
+}
+
+void Screen::Write(Stream stream, std::string_view text) {
   const int fd = Descriptor(stream);
   const Status written = base::WriteAll(fd, text, base::Deadline::Never());
-  text.clear();  // and keeps its room for what comes next
   if (written.ok()) return;
   closed_[stream] = true;
   const std::string what = std::string(stream == kStdout ? "stdout" : "stderr") +

@@ -31,7 +31,8 @@ class Screen {
  public:
   Screen();
 
-  // Whole lines; on a terminal with bars they are written together with these.
+  // Whole lines; on a terminal with bars they are written together with these. What is appended
+  // first is written first, as both streams may go to one place.
   void Append(Stream stream, std::string_view text);
   // What stands at the bottom from the next frame on, each row cut to the width. Without a
   // terminal, nothing does.
@@ -54,12 +55,20 @@ class Screen {
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
-  void Flush(Stream stream);
+  struct Text {
+    Stream stream;
+    std::string text;
+  };
+
+  void Flush(std::array<bool, 2> streams);
+  void FlushAll() { Flush({true, true}); }
+  void Write(Stream stream, std::string_view text);
   void Erase();
   void Draw();
   void WriteLive(std::string_view text);
 
-  std::array<std::string, 2> pending_;
+  std::vector<Text> pending_;
+  std::string room_;  // of what was pending, for what comes next
   std::array<bool, 2> closed_{};
   std::array<bool, 2> terminal_{};
   bool live_ = false;              // bars can be drawn

@@ -58,6 +58,25 @@ def bars(lines):
     return [line for line in lines if re.search(r"\|.*\d/\d", line)]
 
 
+EPOCHS = """
+import time
+from tqdm import tqdm
+for epoch in range(3):
+    for step in tqdm(range(10), desc=f"epoch {epoch}", ncols=60):
+        time.sleep(0.03)
+    print("epoch", epoch, "ends")
+"""
+
+
+def test_what_a_rank_prints_after_a_bar_stands_below_it(terminal, tmp_path):
+    (tmp_path / "epochs.py").write_text(EPOCHS)
+    seen = terminal("run", "-n", 1, "--", "/usr/bin/python3", "epochs.py")
+    seen.finish()
+    lines = [line.split()[1:4] for line in seen.all_lines() if "epoch " in line]
+    assert [f"{words[1].rstrip(':')} {words[2].partition('|')[0]}" for words in lines] == [
+        line for epoch in range(3) for line in (f"{epoch} 100%", f"{epoch} ends")]
+
+
 @pytest.mark.parametrize("columns, rows", SIZES)
 def test_the_first_rank_s_bar_stands_for_all(terminal, program, tmp_path, columns, rows):
     seen = terminal("run", "-n", 4, *program, columns=columns, rows=rows)

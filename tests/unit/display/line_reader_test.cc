@@ -51,6 +51,22 @@ TEST_F(LineReaderTest, LinesOfWindows) {
   EXPECT_THAT(Take("\n\r\nthree\r\n"), ElementsAre("two", "", "three"));
 }
 
+// The rank has written to its other stream, between the bars or after.
+TEST_F(LineReaderTest, ABarThatHasEndedStandsBeforeWhatIsWrittenElsewhere) {
+  const auto end_above = [this] {
+    reader_.EndAbove(Add());
+    return std::exchange(lines_, {});
+  };
+  Take("\r 0%|\r100%|\n\r 0%|of the next");
+  EXPECT_THAT(end_above(), ElementsAre("bar: 100%|"));
+  EXPECT_THAT(reader_.Bars(), ElementsAre(" 0%|of the next"));
+  EXPECT_THAT(end_above(), IsEmpty());
+  Take("\r100%|\n");
+  EXPECT_THAT(end_above(), ElementsAre("bar: 100%|"));
+  Take("\router\n\rinner\x1b[A");  // drawn again
+  EXPECT_THAT(end_above(), IsEmpty());
+}
+
 TEST_F(LineReaderTest, ABarIsItsLastState) {
   EXPECT_THAT(Take("begin\n\r  0%|"), ElementsAre("begin"));
   EXPECT_THAT(reader_.Bars(), ElementsAre("  0%|"));
