@@ -125,8 +125,16 @@ void Job::BeginAttempt(std::unique_ptr<Attempt> attempt) {
   stop_.AttemptBegins();
   hang_.BeginAttempt();
   input_.BeginAttempt(*attempt_);
-  nodes_.Start(attempt_->nodes());
+  // Said before anything a rank writes can be seen.
+  if (attempt_->number() > 0) {
+    console_.Tell(LogLevel::kInfo, "attempt " + std::to_string(attempt_->number() + 1) + ": " +
+                                       plan::WhatRuns(attempt_->plan()) + "; logs in " +
+                                       attempt_->folder());
+  }
+  nodes_.BeginAttempt(attempt_->nodes());
   journal_.EnterPhase(v1::JOB_PHASE_RUNNING, "");
+  journal_.Publish(nodes_, *attempt_);
+  nodes_.StartRanks();
   for (uint32_t member = 0; member < attempt_->nodes().size(); ++member) {
     const uint32_t node = attempt_->nodes()[member];
     if (!nodes_.state(node).alive()) OnLost(node, member, nodes_.lost_because(node));  // meanwhile
@@ -196,9 +204,6 @@ bool Job::Restart() {
     return false;  // the cause stays
   }
   BeginAttempt(std::get<std::unique_ptr<Attempt>>(std::move(started)));
-  console_.Tell(LogLevel::kInfo, "attempt " + std::to_string(attempt_->number() + 1) + ": " +
-                                     plan::WhatRuns(attempt_->plan()) + "; logs in " +
-                                     attempt_->folder());
   return true;
 }
 

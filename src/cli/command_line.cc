@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "base/did_you_mean.h"
+#include "base/shell_quote.h"
 #include "cli/other_launchers.h"
 
 namespace autodist::cli {
@@ -49,12 +50,12 @@ const CLI::Option* Find(const CLI::App& command, const std::string& word) {
 
 std::string Help(const std::string& command) { return "`autodist " + command + " --help`"; }
 
-Status UnknownCommand(const CLI::App& app, const std::string& word) {
-  const std::string what = "there is no command '" + word + "'";
-  const std::string nearest = base::Nearest(word, CommandNames(app));
+Status UnknownCommand(const CLI::App& app, const Words& words) {
+  const std::string what = "there is no command '" + words.front() + "'";
+  const std::string nearest = base::Nearest(words.front(), CommandNames(app));
   if (!nearest.empty()) return Refuse(what, "did you mean `autodist " + nearest + "`?");
-  return Refuse(what, "to start a program: autodist run -- " + word +
-                          "; `autodist --help` lists the commands");
+  return Refuse(what, "to start a program: `autodist run -- " + base::ShellLine(words) +
+                          "`; `autodist --help` lists the commands");
 }
 
 // The first that has the option, `preferred` before all others.
@@ -151,7 +152,7 @@ Result<CommandLine> ReadCommandLine(const CLI::App& app, const Words& words) {
     return MisplacedOption(app, own.front(), own.size() > 1 ? own[1] : "");
   }
   const CLI::App* command = CommandOf(app, own.front());
-  if (!command) return UnknownCommand(app, own.front());
+  if (!command) return UnknownCommand(app, own);
 
   for (auto word = own.cbegin() + 1; word != own.cend(); ++word) {
     if (!IsOption(*word)) {

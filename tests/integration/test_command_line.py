@@ -9,7 +9,7 @@ import pytest
 WRONG = [
     ("rnu -- ./train", "`autodist run`"),
     ("./train", "autodist run -- ./train"),
-    ("python train.py", "autodist run -- python"),
+    ("python train.py --lr 0.1", "`autodist run -- python train.py --lr 0.1`"),
     ("-- ./train", "autodist run -- "),
     ("--spec c.yaml -- ./train", "`autodist run --spec`"),
     ("start -- ./train", "`autodist "),

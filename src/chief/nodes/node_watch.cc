@@ -137,20 +137,23 @@ void NodeWatch::Prepare(const std::vector<uint32_t>& nodes) {
   }
 }
 
-void NodeWatch::Start(const std::vector<uint32_t>& members) {
+void NodeWatch::BeginAttempt(const std::vector<uint32_t>& members) {
   members_ = members;
   for (Watched& watched : nodes_) {
     watched.member.reset();
     watched.cut_off = false;
   }
-  v1::ChiefMessage start;
-  start.mutable_start();
   for (uint32_t i = 0; i < members.size(); ++i) {
     Watched& watched = nodes_[members[i]];
     watched.member = i;
     watched.state.Running();
-    watched.node->SendReliably(start);
   }
+}
+
+void NodeWatch::StartRanks() {
+  v1::ChiefMessage start;
+  start.mutable_start();
+  for (const uint32_t node : members_) nodes_[node].node->SendReliably(start);
 }
 
 void NodeWatch::StopRanks(milliseconds grace) {

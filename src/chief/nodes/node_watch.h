@@ -62,8 +62,9 @@ class NodeWatch final : private NodeListener {
 
   // These nodes are prepared for another attempt.
   void Prepare(const std::vector<uint32_t>& nodes);
-  // The ranks of an attempt start on these nodes, in the order of its plan.
-  void Start(const std::vector<uint32_t>& members);
+  // An attempt begins on these nodes, in the order of its plan; its ranks start afterwards.
+  void BeginAttempt(const std::vector<uint32_t>& members);
+  void StartRanks();
   // What is running on the nodes is to end, which each is told once; with `leave`, so are the
   // agents.
   void End(std::chrono::milliseconds grace, bool leave);

@@ -26,6 +26,14 @@ def log_folder(err):
     return WORK / re.search(r"logs in (\S+)", err)[1]
 
 
+def size(path):
+    """In bytes; a file that is gone meanwhile has none."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 def assert_fetched(folder, hosts):
     """Just what the hosts have."""
     for host in hosts:
@@ -101,7 +109,7 @@ def test_a_node_that_dies_meanwhile(start, unshared, power_off):
                 WRITE + "echo written", cwd=unshared)
     job.await_err("fetching files", 20)
     folder = log_folder(job.err.decode()) / address(2)
-    seconds_until(lambda: any(folder.glob(".autodist-sync-*")), 20)
+    seconds_until(lambda: any(size(path) > 1_000_000 for path in folder.glob(".autodist-sync-*")), 20)
     power_off(2)
     outcome = job.finish()
     assert outcome.code == 0, outcome.err

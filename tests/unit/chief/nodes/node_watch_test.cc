@@ -34,7 +34,8 @@ class NodeWatchTest : public testing::Test, protected NodeWatchListener {
     });
     watch_.ConnectAgainBy(*launcher_);
     loop_.RunUntil([this] { return watch_.connected() == 3 && watch_.AllResumed(); });
-    watch_.Start({0, 1, 2});
+    watch_.BeginAttempt({0, 1, 2});
+    watch_.StartRanks();
     Run(milliseconds(100));
     began_ = loop_.Now();
   }
@@ -205,7 +206,8 @@ TEST_F(NodeWatchTest, AnAgentThatHasGoneIsLostAtOnce) {
 TEST_F(NodeWatchTest, MembersAreToldByTheirPlaceInTheAttempt) {
   Start();
   watch_.Prepare({0, 2});
-  watch_.Start({0, 2});
+  watch_.BeginAttempt({0, 2});
+  watch_.StartRanks();
   Run(milliseconds(10));
   nodes_[2].Exit(4, 3);
   nodes_[1].Exit(2, 3);  // its node is no member any more
