@@ -1,11 +1,17 @@
 # What we use of others, and autodist::grpc: gRPC without TLS. The bytes travel inside SSH or over
 # a unix socket.
 find_package(Threads REQUIRED)
+set(OPENSSL_USE_STATIC_LIBS ON)
 find_package(OpenSSL REQUIRED)
 find_package(Protobuf REQUIRED)  # module mode: Debian ships no package configuration
 find_package(gRPC CONFIG REQUIRED)
 find_package(absl CONFIG REQUIRED)
-find_package(yaml-cpp REQUIRED)
+find_path(yaml_cpp_include yaml-cpp/yaml.h REQUIRED)
+find_library(yaml_cpp_archive libyaml-cpp.a REQUIRED)
+add_library(autodist_yaml_cpp INTERFACE)
+target_include_directories(autodist_yaml_cpp SYSTEM INTERFACE ${yaml_cpp_include})
+target_link_libraries(autodist_yaml_cpp INTERFACE ${yaml_cpp_archive})
+
 find_path(spdlog_include spdlog/spdlog.h REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -35,6 +41,12 @@ target_compile_definitions(autodist_spdlog INTERFACE SPDLOG_FMT_EXTERNAL FMT_HEA
 find_path(xxhash_include xxhash.h REQUIRED)
 add_library(autodist_xxhash INTERFACE)
 target_include_directories(autodist_xxhash SYSTEM INTERFACE ${xxhash_include})
+
+find_path(zstd_include zstd.h REQUIRED)
+find_library(zstd_archive libzstd.a REQUIRED)
+add_library(autodist_zstd INTERFACE)
+target_include_directories(autodist_zstd SYSTEM INTERFACE ${zstd_include})
+target_link_libraries(autodist_zstd INTERFACE ${zstd_archive})
 
 add_library(autodist_grpc INTERFACE)
 add_library(autodist::grpc ALIAS autodist_grpc)

@@ -9,6 +9,7 @@ packages="
   g++ cmake ninja-build make pkg-config ca-certificates dpkg-dev
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   libyaml-cpp-dev libspdlog-dev libfmt-dev libcli11-dev libssl-dev libxxhash-dev zlib1g-dev
+  zstd libzstd-dev musl-tools
   nlohmann-json3-dev libcpp-httplib-dev libbrotli-dev libpmix-dev libevent-dev libhwloc-dev
   libgloo-dev libgtest-dev libgmock-dev
   openssh-client openssh-server iproute2 util-linux python3 procps"

@@ -60,10 +60,12 @@ std::unique_ptr<grpc::Server> StartServer(grpc::Service& service, size_t largest
   return builder.BuildAndStart();
 }
 
-// Where it was started from: the file may have been replaced since.
+// Where it was started from; a program in memory, or a file that was removed, has no such place.
 std::string OwnProgram() {
   std::error_code error;
-  return std::filesystem::read_symlink("/proc/self/exe", error).string();
+  const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error && std::filesystem::exists(path, error)) return path;
+  return "/proc/" + std::to_string(getpid()) + "/exe";
 }
 
 // The agents of this user's other jobs on this host. Those of the same job have other devices.

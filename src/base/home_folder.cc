@@ -26,11 +26,6 @@ std::string HomeFolder() {
   return home.empty() ? KnownToTheSystem() : home;
 }
 
-std::string SshHomeFolder() {
-  const std::string home = KnownToTheSystem();
-  return home.empty() ? KnownToTheShell() : home;
-}
-
 std::string ExpandHome(const std::string& path) {
   return path.starts_with("~/") ? HomeFolder() + path.substr(1) : path;
 }

@@ -65,7 +65,7 @@ Result<v1::LaunchPlan> PlanBench(const spec::ResourceSpec& spec, const v1::Bench
 Result<chief::JobOptions> BenchJobOptions(const BenchCommand& options, const v1::LaunchPlan& plan,
                                           const launch::BenchProgram& program) {
   chief::JobOptions job;
-  job.launch.agent_path = reach::AgentPath(options.nodes.agent);
+  job.launch.agent_path = options.nodes.agent;
   job.launch.logins = reach::Logins::For(plan);
   job.launch.lease = kBenchLease;
   job.launch.grace = kBenchGrace;

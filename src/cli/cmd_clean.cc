@@ -8,9 +8,8 @@
 #include "chief/checks/clean.h"
 #include "cli/commands.h"
 #include "cli/nodes_options.h"
-#include "launch/bootstrap.h"
+#include "launch/agent_program.h"
 #include "reach/logins.h"
-#include "reach/this_machine.h"
 #include "transport/ssh_loop.h"
 
 namespace autodist::cli {
@@ -76,7 +75,7 @@ int Clean(const NodesOptions& options) {
   if (!plan.ok()) return Fail(plan.status(), kExitUsage);
   const Status here = CheckChiefIsHere(*plan);
   if (!here.ok()) return Fail(here, kExitUsage);
-  const auto agent = launch::AgentBinary::Load(reach::AgentPath(options.agent));
+  auto agent = launch::AgentProgram::Load(options.agent);
   if (!agent.ok()) return Fail(agent.status(), chief::kExitCannotLaunch);
   const auto logins = reach::Logins::For(*plan);
   const auto loop = transport::SshLoop::Create();
@@ -85,9 +84,11 @@ int Clean(const NodesOptions& options) {
       static_cast<size_t>(plan->nodes_size()), [&](size_t i) -> Result<chief::NodeToClean> {
         const v1::Reach& reach = plan->nodes(static_cast<int>(i)).reach();
         AD_ASSIGN_OR_RETURN(auto transport, logins->TransportTo(reach, **loop));
-        return chief::NodeToClean{std::move(transport), reach.has_local()
-                                                            ? agent->path
-                                                            : launch::AgentPathOnNode(*agent)};
+        if (!reach.has_local()) {
+          return chief::NodeToClean{std::move(transport), agent->PathOnNode()};
+        }
+        AD_ASSIGN_OR_RETURN(std::string path, agent->PathHere());  // one node at most
+        return chief::NodeToClean{std::move(transport), std::move(path)};
       });
   return Report(*plan, answers) ? 0 : chief::kExitCannotLaunch;
 }

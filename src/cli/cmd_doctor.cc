@@ -43,7 +43,7 @@ int Doctor(const DoctorOptions& options) {
     ssh.set_connect_limit_ms(std::min(ssh.connect_limit_ms(), kConnectLimitMs));
   }
   launch::LaunchOptions launch;
-  launch.agent_path = reach::AgentPath(options.nodes.agent);
+  launch.agent_path = options.nodes.agent;
   launch.logins = reach::Logins::For(*plan);
   launch.lease = kLease;
   launch.grace = milliseconds(0);

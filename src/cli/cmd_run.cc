@@ -51,7 +51,7 @@ void SetStdin(const RunOptions& options, plan::Input& input) {
 
 chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& input) {
   chief::JobOptions job;
-  job.launch.agent_path = reach::AgentPath(options.nodes.agent);
+  job.launch.agent_path = options.nodes.agent;
   job.preflight = !options.no_preflight;
   job.launch.lease = ToMilliseconds(options.lease_s);
   job.launch.grace = ToMilliseconds(options.grace_s);

@@ -13,7 +13,9 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/help_text.h"
+#include "reach/name_service.h"
 #include "rpc/settings.h"
+#include "transport/crypto.h"
 
 namespace autodist::cli {
 namespace {
@@ -90,6 +92,8 @@ int main(int argc, char** argv) {
   autodist::base::OpenStandardStreams();
   // A limit on the size of files (ulimit -f) is a full disk, not our end.
   signal(SIGXFSZ, SIG_IGN);
+  autodist::reach::UseFilesAndDns();
+  autodist::transport::UseBuiltInCrypto();
   autodist::rpc::SilenceLogs();
   try {
     return autodist::cli::Main({argv + std::min(argc, 1), argv + argc});

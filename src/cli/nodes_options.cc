@@ -7,12 +7,12 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "base/home_folder.h"
 #include "base/log.h"
 #include "base/quantity.h"
 #include "cli/help_text.h"
 #include "cli/values.h"
 #include "reach/host_facts.h"
+#include "reach/name_service.h"
 #include "reach/resolve.h"
 #include "reach/this_machine.h"
 #include "spec/host_list.h"
@@ -79,7 +79,7 @@ std::optional<spec::ResourceSpec> SpecOfHosts(const std::string& hosts) {
 void WarnOfMissingKeys(const std::vector<spec::KeyFile>& keys, const std::string& file) {
   for (const spec::KeyFile& key : keys) {
     const bool in_home = key.path == "~" || key.path.starts_with("~/");
-    const std::string path = in_home ? base::SshHomeFolder() + key.path.substr(1) : key.path;
+    const std::string path = in_home ? reach::SshHomeFolder() + key.path.substr(1) : key.path;
     if (access(path.c_str(), R_OK) == 0) continue;
     const Status why = ErrnoError(errno, "key_file " + path);
     base::Log(base::LogLevel::kWarning,
@@ -133,7 +133,7 @@ void AddNodes(CLI::App& app, NodesOptions& options) {
 
 void AddAgent(CLI::App& app, NodesOptions& options) {
   app.add_option("--agent", options.agent,
-                 "The agent program to use; default: autodist-agent beside autodist")
+                 "The agent program to use; default: the one inside autodist")
       ->type_name("FILE")
       ->group(group::kExpert);
 }

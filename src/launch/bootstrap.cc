@@ -1,13 +1,10 @@
 #include "launch/bootstrap.h"
 
-#include <absl/strings/escaping.h>
-
-#include <openssl/evp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "base/utf8.h"
@@ -20,28 +17,30 @@ namespace {
 using std::chrono::seconds;
 
 constexpr seconds kReadyLimit{60};      // a login shell's start-up files may take long
-constexpr seconds kUploadLimit{300};    // 7 MB at 200 kbit/s; on the node, too
+constexpr seconds kUploadLimit{300};    // 5 MB at 200 kbit/s; on the node, too
 constexpr size_t kMostNoise = 1 << 20;  // bytes that a login shell may print first
-constexpr size_t kLargestAgent = 64 << 20;
+constexpr size_t kLongestMachine = 64;  // bytes of its name
 
-// $1 sha256, $2 size in bytes, $3 seconds it may take, $4... the arguments of `attach`, of which $6
-// is the nonce. Only the complete file ever has its final name. An sshd does not notice for hours
-// that a link was cut.
+// $1 nonce, $2 seconds that sending an agent may take, five of each agent: its machine, its
+// SHA-256, and in bytes the size of the unpacker, of all that is sent and of the agent; then "-",
+// and the arguments of `attach`. What is sent begins with the unpacker, and so can be run as it
+// came. Only the complete agent ever has its final name. An sshd does not notice for hours that a
+// link was cut.
 constexpr char kInstallScript[] =
-    "printf '\\nAUTODIST-SHELL %s\\n' \"$6\"; umask 077; d=\"${HOME:?is not set "
-    "there}/.cache/autodist/agent/$1\"; "
-    "a=\"$d/autodist-agent\"; t=\"$a.$$\"; "
-    "mkdir -p \"$d\" && trap 'rm -f \"$t\"' EXIT && trap 'exit 1' HUP PIPE TERM && : > \"$t\" && "
-    "printf '\\nAUTODIST-NEED %s\\n' \"$6\" && timeout \"$3\" head -c \"$2\" > \"$t\" && "
-    "[ \"$(wc -c < \"$t\")\" -eq \"$2\" ] && chmod 700 \"$t\" && mv \"$t\" \"$a\" && "
-    "trap - EXIT && shift 3 && exec \"$a\" attach \"$@\"";
-
-std::string Sha256(const std::string& content) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-  unsigned size = 0;
-  EVP_Digest(content.data(), content.size(), digest.data(), &size, EVP_sha256(), nullptr);
-  return absl::BytesToHexString({reinterpret_cast<const char*>(digest.data()), size});
-}
+    "n=$1 w=$2 m=$(uname -m); printf '\\nAUTODIST-SHELL %s\\n' \"$n\"; umask 077; shift 2; s=; "
+    "while [ \"$1\" != - ]; do [ \"$1\" != \"$m\" ] || s=$2 u=$3 z=$4 b=$5; shift 5; done; shift; "
+    "d=\"${HOME:?is not set there}/.cache/autodist/agent/$s\"; a=\"$d/autodist-agent\"; "
+    "if [ -n \"$s\" ] && [ -x \"$a\" ]; then exec \"$a\" attach \"$@\"; fi; "
+    "t=\"$a.$$\"; p=\"$t.packed\"; "
+    "mkdir -p \"$d\" && trap 'rm -f \"$t\" \"$p\"' EXIT && trap 'exit 1' HUP PIPE TERM && "
+    ": > \"$t\" && printf '\\nAUTODIST-NEED %s %s\\n' \"$n\" \"$m\" && "
+    "timeout \"$w\" head -c \"$z\" > \"$p\" && [ \"$(wc -c < \"$p\")\" -eq \"$z\" ] && "
+    "chmod 700 \"$p\" && \"$p\" \"$u\" < \"$p\" > \"$t\" && "
+    "[ \"$(wc -c < \"$t\")\" -eq \"$b\" ] && "
+    "case \"$(! command -v sha256sum > /dev/null || sha256sum < \"$t\")\" in '' | \"$s \"*) ;; "
+    "*) echo 'the agent is not what was sent' >&2; false ;; esac && "
+    "chmod 700 \"$t\" && mv \"$t\" \"$a\" && rm -f \"$p\" && trap - EXIT && "
+    "exec \"$a\" attach \"$@\"";
 
 void AppendSession(std::vector<std::string>& command, const AgentSession& session) {
   command.insert(command.end(),
@@ -97,16 +96,32 @@ Result<std::string> ReadPartOfLine(int socket, base::Deadline deadline) {
   return text;
 }
 
-Status Upload(int socket, std::string_view content,
-              const std::function<void(uint64_t bytes)>& sent) {
+Status Upload(int socket, const bundle::Program& program,
+              const std::function<void(uint64_t bytes, uint64_t of)>& sent) {
   constexpr size_t kPiece = 64 * 1024;
   const base::Deadline deadline = base::Deadline::After(kUploadLimit);
-  for (size_t at = 0; at < content.size(); at += kPiece) {
-    sent(at);
-    AD_RETURN_IF_ERROR(base::WriteAll(socket, content.substr(at, kPiece), deadline));
+  const uint64_t all = program.unpacker.size() + program.packed.size();
+  uint64_t bytes = 0;
+  for (std::string_view part : {program.unpacker, program.packed}) {
+    while (!part.empty()) {
+      sent(bytes, all);
+      const std::string_view piece = part.substr(0, kPiece);
+      AD_RETURN_IF_ERROR(base::WriteAll(socket, piece, deadline));
+      bytes += piece.size();
+      part.remove_prefix(piece.size());
+    }
   }
-  sent(content.size());
+  sent(all, all);
   return OkStatus();
+}
+
+// The machine that an agent is asked for in the last line.
+std::optional<std::string> MachineInNeed(std::string_view seen, const std::string& need) {
+  if (seen.size() < need.size() || !seen.ends_with('\n')) return std::nullopt;
+  seen.remove_suffix(1);
+  seen = seen.substr(std::min(seen.rfind('\n'), seen.size()));
+  if (!seen.starts_with(need)) return std::nullopt;
+  return base::Printable(seen.substr(need.size(), kLongestMachine));
 }
 
 // What the far end says after the line that the agent is gone.
@@ -126,44 +141,36 @@ Status AgentIsGone(int socket, base::Deadline deadline) {
 
 }  // namespace
 
-Result<AgentBinary> AgentBinary::Load(const std::string& path) {
-  auto content = base::ReadFile(path, kLargestAgent);
-  if (!content.ok()) {
-    return WithRemedy(Annotate(content.status(), "agent program"),
-                      "it should lie beside autodist; build it, or name it with --agent");
-  }
-  AgentBinary binary{path, std::move(*content), ""};
-  binary.sha256 = Sha256(binary.content);
-  return binary;
-}
-
 AgentCommand AgentCommandAt(const std::string& path, const AgentSession& session) {
   AgentCommand command{{path, "attach"}};
   AppendSession(command.argv, session);
   return command;
 }
 
-std::string AgentPathOnNode(const AgentBinary& binary) {
-  return ".cache/autodist/agent/" + binary.sha256 + "/autodist-agent";
-}
-
-AgentCommand InstallingAgentCommand(const AgentBinary& binary, const AgentSession& session) {
+AgentCommand InstallingAgentCommand(const AgentProgram& program, const AgentSession& session) {
   AgentCommand command{
-      {"sh", "-c", kInstallScript, "sh", binary.sha256, std::to_string(binary.content.size()),
-       std::to_string(kUploadLimit.count())},
+      {"sh", "-c", kInstallScript, "sh", session.nonce, std::to_string(kUploadLimit.count())},
       true};
+  for (const bundle::Program& variant : program.variants()) {
+    command.argv.insert(command.argv.end(),
+                        {std::string(variant.machine), std::string(variant.sha256),
+                         std::to_string(variant.unpacker.size()),
+                         std::to_string(variant.unpacker.size() + variant.packed.size()),
+                         std::to_string(variant.size)});
+  }
+  command.argv.emplace_back("-");
   AppendSession(command.argv, session);
   return command;
 }
 
-Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& binary,
+Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentProgram& program,
                                   const AgentSession& session, const AgentCommand& command,
                                   const std::stop_token& stop,
-                                  const std::function<void(uint64_t bytes)>& sent) {
+                                  const std::function<void(uint64_t bytes, uint64_t of)>& sent) {
   base::UniqueFd socket = stream.TakeSocket();
   const std::stop_callback cancel(stop, [fd = socket.get()] { shutdown(fd, SHUT_RDWR); });
   const std::string ready = rpc::ReadyLine(session.nonce);
-  const std::string need = rpc::NeedLine(session.nonce);
+  const std::string need = rpc::BeginOfNeedLine(session.nonce);
   const std::string gone = rpc::GoneLine(session.nonce);
   const std::string shell = rpc::ShellLine(session.nonce);
   base::Deadline deadline = base::Deadline::After(kReadyLimit);
@@ -183,10 +190,13 @@ Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& 
     }
     seen += *part;
     if (seen.ends_with(gone)) return AgentIsGone(socket.get(), deadline);
-    if (seen.ends_with(need) && !std::exchange(sent_it, true)) {
+    const auto machine = sent_it ? std::nullopt : MachineInNeed(seen, need);
+    if (machine) {
+      sent_it = true;
+      AD_ASSIGN_OR_RETURN(const bundle::Program variant, program.For(*machine));
       using Clock = base::Deadline::Clock;
       const Clock::time_point began = Clock::now();
-      const Status upload = Upload(socket.get(), binary.content, sent);
+      const Status upload = Upload(socket.get(), variant, sent);
       if (!upload.ok()) return AgentDidNotStart(stream, Annotate(upload, "sending the agent"));
       // The last part is still on its way, and takes less time than what was before it.
       const Clock::time_point sent_at = Clock::now();

@@ -11,21 +11,10 @@
 
 #include "autodist/status.h"
 #include "base/fd.h"
+#include "launch/agent_program.h"
 #include "transport/transport.h"
 
 namespace autodist::launch {
-
-// The agent program that is put on nodes which lack it.
-struct AgentBinary {
-  std::string path;
-  std::string content;
-  std::string sha256;  // lower-case hex: nodes keep it under this name
-
-  static Result<AgentBinary> Load(const std::string& path);
-};
-
-// Where it is kept on nodes, from the home folder, where a login begins.
-std::string AgentPathOnNode(const AgentBinary& binary);
 
 // Which agent is wanted.
 struct AgentSession {
@@ -43,18 +32,18 @@ struct AgentCommand {
   bool installs = false;
 };
 
-// What to run where the agent's program is at `path` already, and on a node that gets it.
+// What to run where the agent's program is at `path` already, and on a node that may lack it.
 AgentCommand AgentCommandAt(const std::string& path, const AgentSession& session);
-AgentCommand InstallingAgentCommand(const AgentBinary& binary, const AgentSession& session);
+AgentCommand InstallingAgentCommand(const AgentProgram& program, const AgentSession& session);
 
 // Reads what such a command prints until the agent is there, sending it where it is asked for;
-// `sent`: so much of it.
+// `sent`: so much of so much, in bytes.
 // Returns the stream's socket, from here on gRPC's. Blocks for at most a minute, five where the
 // agent has to be sent. kNotFound: the command ended without starting the agent. kAborted: the
 // agent to resume with is gone; the message is what became of it.
-Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentBinary& binary,
+Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentProgram& program,
                                   const AgentSession& session, const AgentCommand& command,
                                   const std::stop_token& stop,
-                                  const std::function<void(uint64_t bytes)>& sent);
+                                  const std::function<void(uint64_t bytes, uint64_t of)>& sent);
 
 }  // namespace autodist::launch

@@ -16,7 +16,7 @@
 namespace autodist::launch {
 
 struct LaunchOptions {
-  std::string agent_path;  // autodist-agent on this machine
+  std::string agent_path;  // of an agent on this machine; empty: the one inside autodist
   std::shared_ptr<reach::Logins> logins;
   // After which a node that hears nothing from the chief ends its ranks.
   std::chrono::milliseconds lease{60'000};

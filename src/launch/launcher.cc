@@ -30,11 +30,12 @@ constexpr uint32_t kReconnectLimitMs = 3'000;
 
 class PlanLauncher final : public Launcher {
  public:
-  PlanLauncher(const v1::LaunchPlan& plan, LaunchOptions options, AgentBinary agent,
-               std::unique_ptr<transport::SshLoop> loop)
+  PlanLauncher(const v1::LaunchPlan& plan, LaunchOptions options, AgentProgram agent,
+               std::string agent_here, std::unique_ptr<transport::SshLoop> loop)
       : plan_(plan),
         options_(std::move(options)),
         agent_(std::move(agent)),
+        agent_here_(std::move(agent_here)),
         loop_(std::move(loop)) {}
   ~PlanLauncher() override { PlanLauncher::Stop(); }
 
@@ -75,7 +76,8 @@ class PlanLauncher final : public Launcher {
 
   const v1::LaunchPlan& plan_;
   const LaunchOptions options_;
-  const AgentBinary agent_;
+  const AgentProgram agent_;
+  const std::string agent_here_;
   const std::unique_ptr<transport::SshLoop> loop_;  // the connections' thread
   std::stop_source stop_;
   reach::BusyServers busy_servers_;
@@ -223,7 +225,7 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::TryToReach(transport::Transport&
                                                : std::string(rpc::kGreetingSize, '-'),
                              resume};
   const bool local = node.reach().has_local();
-  const std::string path = local ? agent_.path : AgentPathOnNode(agent_);
+  const std::string path = local ? agent_here_ : agent_.PathOnNode();
   auto link = RunAgent(transport, session, AgentCommandAt(path, session), stop);
   if (link.ok() || link.status().code() == StatusCode::kNotFound) busy_servers_.GotIn();
   if (!local && link.status().code() == StatusCode::kNotFound) {
@@ -239,9 +241,8 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::RunAgent(transport::Transport& t
   Enter(session.node_rank, LaunchProgress::Step::kConnecting);
   AD_ASSIGN_OR_RETURN(std::unique_ptr<transport::Stream> stream, transport.Run(command.argv, stop));
   Enter(session.node_rank, LaunchProgress::Step::kStartingAgent);
-  const auto sent = [&](uint64_t bytes) {
-    if (!options_.progress) return;
-    options_.progress->SendingAgent(session.node_rank, bytes, agent_.content.size());
+  const auto sent = [&](uint64_t bytes, uint64_t of) {
+    if (options_.progress) options_.progress->SendingAgent(session.node_rank, bytes, of);
   };
   AD_ASSIGN_OR_RETURN(base::UniqueFd socket,
                       AwaitAgent(*stream, agent_, session, command, stop, sent));
@@ -254,9 +255,14 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::RunAgent(transport::Transport& t
 
 Result<std::unique_ptr<Launcher>> Launcher::Create(const v1::LaunchPlan& plan,
                                                    LaunchOptions options) {
-  AD_ASSIGN_OR_RETURN(AgentBinary agent, AgentBinary::Load(options.agent_path));
+  AD_ASSIGN_OR_RETURN(AgentProgram agent, AgentProgram::Load(options.agent_path));
+  std::string here;
+  if (std::ranges::any_of(plan.nodes(),
+                          [](const auto& node) { return node.reach().has_local(); })) {
+    AD_ASSIGN_OR_RETURN(here, agent.PathHere());
+  }
   AD_ASSIGN_OR_RETURN(auto loop, transport::SshLoop::Create());
-  return std::make_unique<PlanLauncher>(plan, std::move(options), std::move(agent),
+  return std::make_unique<PlanLauncher>(plan, std::move(options), std::move(agent), std::move(here),
                                         std::move(loop));
 }
 

@@ -8,18 +8,22 @@
 #include <thread>
 #include <utility>
 
+#include "reach/name_service.h"
+
 namespace autodist::reach {
 namespace {
 
 using Addresses = std::vector<base::IpAddress>;
 
 // How long is for getaddrinfo to know.
-Result<Addresses> Ask(const std::string& host) {
+Result<Addresses> Ask(const std::string& host, base::Deadline deadline) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* list = nullptr;
   const int error = getaddrinfo(host.c_str(), nullptr, &hints, &list);
   if (error != 0) {
+    Addresses others = AskGetentForHost(host, deadline);
+    if (!others.empty()) return others;
     return Error(StatusCode::kNotFound,
                  "name does not resolve: '" + host + "': " + gai_strerror(error));
   }
@@ -41,8 +45,8 @@ Result<Addresses> LookUp(const std::string& host, base::Deadline deadline) {
   std::promise<Result<Addresses>> promise;
   auto answer = promise.get_future();
   // getaddrinfo has no time limit of ours, and nothing ends it.
-  std::thread([host, promise = std::move(promise)]() mutable {
-    promise.set_value(Ask(host));
+  std::thread([host, deadline, promise = std::move(promise)]() mutable {
+    promise.set_value(Ask(host, deadline));
   }).detach();
   if (answer.wait_until(deadline.when()) == std::future_status::ready) return answer.get();
   return Error(StatusCode::kDeadlineExceeded,

@@ -1,6 +1,5 @@
 #include "reach/this_machine.h"
 
-#include <pwd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -8,7 +7,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "base/home_folder.h"
+#include "reach/name_service.h"
 
 namespace autodist::reach {
 namespace {
@@ -28,26 +27,17 @@ Result<std::string> LogicalWorkingDirectory() {
   return same ? std::string(logical) : physical;
 }
 
-std::string UserName() {
-  const passwd* entry = getpwuid(geteuid());
-  return entry ? entry->pw_name : "";
-}
-
 }  // namespace
 
 Result<plan::User> ThisUser() {
   AD_ASSIGN_OR_RETURN(const std::string folder, LogicalWorkingDirectory());
   const char* agent = std::getenv("SSH_AUTH_SOCK");
-  return plan::User{UserName(), base::SshHomeFolder(), folder, agent ? agent : ""};
+  return plan::User{ThisSystemUser().name, SshHomeFolder(), folder, agent ? agent : ""};
 }
 
 std::string ProgramsFolder() {
   std::error_code error;
   return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-}
-
-std::string AgentPath(const std::string& given) {
-  return given.empty() ? ProgramsFolder() + "/autodist-agent" : given;
 }
 
 void RaiseFileLimit() {

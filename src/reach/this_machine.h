@@ -15,9 +15,6 @@ Result<plan::User> ThisUser();
 // Where autodist's own programs are, absolute.
 std::string ProgramsFolder();
 
-// Of the agent program: `given`, or where that is empty the one beside the running program.
-std::string AgentPath(const std::string& given);
-
 // Allows as many open files as we may have: a job needs two log files per rank and a socket or two
 // per node.
 void RaiseFileLimit();

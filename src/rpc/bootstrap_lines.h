@@ -22,8 +22,11 @@ inline std::string ShellLine(const std::string& nonce) {
   return "\nAUTODIST-SHELL " + nonce + "\n";
 }
 
-// The agent is not on the node: send exactly its bytes.
-inline std::string NeedLine(const std::string& nonce) { return "\nAUTODIST-NEED " + nonce + "\n"; }
+// The agent is not on the node, which is such a machine as the rest of the line says: send exactly
+// the bytes of the agent for it, as they travel.
+inline std::string BeginOfNeedLine(const std::string& nonce) {
+  return "\nAUTODIST-NEED " + nonce + " ";
+}
 
 // Begins the last line that the far end writes to stderr where it could not start the agent: what
 // the person can do about it.

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 
@@ -58,6 +59,23 @@ Result<std::unique_ptr<ProgramStream>> StartProgram(const std::vector<std::strin
   }
   return std::unique_ptr<ProgramStream>(
       new ProgramStream(pid, std::move(*end), std::move(sockets.first), std::move(errors)));
+}
+
+Result<std::string> OutputOf(ProgramStream& program, base::Deadline deadline, size_t most) {
+  const base::UniqueFd socket = program.TakeSocket();
+  std::string output;
+  std::array<char, 16384> buffer;
+  for (;;) {
+    const auto got = base::ReadSome(socket.get(), buffer.data(), buffer.size(), deadline);
+    AD_RETURN_IF_ERROR(Annotate(got.status(), "reading what a program prints"));
+    if (*got == 0) break;
+    output.append(buffer.data(), *got);
+    if (output.size() > most) {
+      return Error(StatusCode::kResourceExhausted, "a program prints without end");
+    }
+  }
+  program.WaitClosed(deadline);
+  return output;
 }
 
 Result<std::unique_ptr<Stream>> LocalTransport::Run(const std::vector<std::string>& argv,

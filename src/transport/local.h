@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "base/fd.h"
@@ -40,6 +41,10 @@ class ProgramStream final : public Stream {
 
 // argv[0] is looked up in PATH. Does not block.
 Result<std::unique_ptr<ProgramStream>> StartProgram(const std::vector<std::string>& argv);
+
+// Everything that it prints to its standard output until it ends; it has no input. Fails if that is
+// more than `most` bytes, or later than the deadline.
+Result<std::string> OutputOf(ProgramStream& program, base::Deadline deadline, size_t most);
 
 // The node is this machine.
 class LocalTransport final : public Transport {

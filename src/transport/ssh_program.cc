@@ -62,25 +62,6 @@ bool Mentions(const std::string& path, bool system_wide) {
   return false;
 }
 
-// Everything the program prints; it has no input.
-Result<std::string> OutputOf(ProgramStream& program) {
-  const base::UniqueFd socket = program.TakeSocket();
-  const base::Deadline deadline = base::Deadline::After(kQueryLimit);
-  std::string output;
-  std::array<char, 16384> buffer;
-  for (;;) {
-    const auto got = base::ReadSome(socket.get(), buffer.data(), buffer.size(), deadline);
-    if (!got.ok()) return Annotate(got.status(), "reading what ssh prints");
-    if (*got == 0) break;
-    output.append(buffer.data(), *got);
-    if (output.size() > kLargestConfig) {
-      return Error(StatusCode::kResourceExhausted, "ssh prints without end");
-    }
-  }
-  program.WaitClosed(deadline);
-  return output;
-}
-
 // As a value of StrictHostKeyChecking.
 const char* StrictHostKeyChecking(v1::HostKeyCheck check) {
   if (check == v1::HOST_KEY_CHECK_OFF) return "no";
@@ -188,7 +169,8 @@ Result<OpensshConfig> QueryOpensshConfig(const std::string& host, const std::str
   if (port) command.insert(command.end(), {"-p", std::to_string(*port)});
   command.insert(command.end(), {"--", host});
   AD_ASSIGN_OR_RETURN(const auto program, StartProgram(command));
-  AD_ASSIGN_OR_RETURN(const std::string output, OutputOf(*program));
+  AD_ASSIGN_OR_RETURN(const std::string output,
+                      OutputOf(*program, base::Deadline::After(kQueryLimit), kLargestConfig));
   if (program->ExitStatus() != 0) {
     return WithRemedy(Error(StatusCode::kInvalidArgument,
                             "`ssh -G " + host + "` fails:\n" + program->StderrTail()),

@@ -63,7 +63,7 @@ void GoneAtLength(Behaviour& behaviour) {
 }
 void NeedsTheProgramForEver(Behaviour& behaviour) {
   behaviour.before_ready = [](const std::string& nonce) {
-    PrintFor(rpc::NeedLine(nonce), 10'000);
+    PrintFor(rpc::BeginOfNeedLine(nonce) + "x86_64\n", 10'000);
     return false;
   };
 }

@@ -22,13 +22,6 @@ TEST(HomeFolderTest, TheSystemKnowsItWhereHomeIsNotSet) {
   setenv("HOME", home.c_str(), 1);
 }
 
-TEST(HomeFolderTest, OpensshAsksTheSystem) {
-  const std::string home = HomeFolder();
-  setenv("HOME", "/some/where", 1);
-  EXPECT_EQ(SshHomeFolder(), getpwuid(geteuid())->pw_dir);
-  setenv("HOME", home.c_str(), 1);
-}
-
 TEST(HomeFolderTest, OtherPathsStayAsTheyAre) {
   for (const char* path : {"/a/~/b", "~other/a", "~", "a", ""}) EXPECT_EQ(ExpandHome(path), path);
 }

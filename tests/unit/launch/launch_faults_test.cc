@@ -104,8 +104,8 @@ class Cases {
 
 class LaunchFaultsTest : public test::AgentsTest {
  protected:
-  LaunchFaultsTest() : agent_(*AgentBinary::Load(AGENT_PROGRAM)) {
-    const std::filesystem::path kept = Home("with") + "/" + AgentPathOnNode(agent_);
+  LaunchFaultsTest() : agent_(*AgentProgram::Load(AGENT_PROGRAM)) {
+    const std::filesystem::path kept = Home("with") + "/" + agent_.PathOnNode();
     std::filesystem::create_directories(kept.parent_path());
     std::filesystem::create_symlink(AGENT_PROGRAM, kept);
   }
@@ -156,12 +156,12 @@ class LaunchFaultsTest : public test::AgentsTest {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path())) {
       if (!entry.is_regular_file() || entry.path().parent_path().filename() == "ended") continue;
       EXPECT_EQ(entry.path().filename(), "autodist-agent");
-      EXPECT_EQ(entry.file_size(), agent_.content.size()) << entry;
+      EXPECT_EQ(entry.file_size(), agent_.variants().front().size) << entry;
     }
   }
 
   const test::Watchdog watchdog_{kLaunchesHang};
-  const AgentBinary agent_;
+  const AgentProgram agent_;
 };
 
 // Where a stream breaks: the first cases go through all places, the others are by chance.
@@ -208,7 +208,7 @@ TEST_F(LaunchFaultsTest, EveryNodeTurnsOutWithACauseIfItFailed) {
   std::mt19937_64 random(Seed());
   Cases cases(200);
   for (size_t i = 0; i < cases.size(); ++i) {
-    Choose(i, cases[i], static_cast<int64_t>(agent_.content.size()), random);
+    Choose(i, cases[i], static_cast<int64_t>(agent_.variants().front().packed.size()), random);
   }
   const v1::LaunchPlan plan = PlanFor(NewJobId(), cases.size());
   auto launcher = LauncherFor(plan, cases, kFanOut);

@@ -1,0 +1,110 @@
+#include "launch/agent_program.h"
+
+#include <absl/strings/escaping.h>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+
+#include "base/home_folder.h"
+#include "files/temporary_file.h"
+
+namespace autodist::launch {
+namespace {
+
+constexpr size_t kLargestAgent = 64 << 20;
+constexpr char kFileName[] = "autodist-agent";
+
+std::string Sha256(std::string_view content) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned size = 0;
+  EVP_Digest(content.data(), content.size(), digest.data(), &size, EVP_sha256(), nullptr);
+  return absl::BytesToHexString({reinterpret_cast<const char*>(digest.data()), size});
+}
+
+std::string FolderFromHome(std::string_view sha256) {
+  return ".cache/autodist/agent/" + std::string(sha256);
+}
+
+// There whole or not at all, as several may do this at the same time.
+Status Keep(const std::string& folder, std::string_view content) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return ErrnoError(error.value(), folder);
+  const base::UniqueFd opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened.valid()) return ErrnoError(errno, folder);
+  AD_ASSIGN_OR_RETURN(files::TemporaryFile file, files::TemporaryFile::Create(opened.get()));
+  AD_RETURN_IF_ERROR(base::WriteAll(file.fd(), content, base::Deadline::Never()));
+  if (fchmod(file.fd(), 0700) != 0) return ErrnoError(errno, folder);
+  return file.Keep(kFileName);
+}
+
+}  // namespace
+
+Result<AgentProgram> AgentProgram::Load(const std::string& path) {
+  AgentProgram agent;
+  const auto inside = bundle::Agents();
+  agent.variants_.assign(inside.begin(), inside.end());
+  if (path.empty()) return agent;
+  const auto content = base::ReadFile(path, kLargestAgent);
+  AD_RETURN_IF_ERROR(Annotate(content.status(), "agent program"));
+  agent.given_ = std::make_unique<const Given>(
+      Given{std::filesystem::absolute(path), Sha256(*content), bundle::Pack(*content)});
+  for (bundle::Program& variant : agent.variants_) {
+    variant.sha256 = agent.given_->sha256;
+    variant.size = content->size();
+    variant.packed = agent.given_->packed;
+  }
+  return agent;
+}
+
+Result<bundle::Program> AgentProgram::For(std::string_view machine) const {
+  std::string machines;
+  for (const bundle::Program& variant : variants_) {
+    if (variant.machine == machine) return variant;
+    machines += (machines.empty() ? "" : " and ") + std::string(variant.machine);
+  }
+  return WithRemedy(
+      Error(StatusCode::kFailedPrecondition, "its kind of machine is " + std::string(machine) +
+                                                 ", and this autodist has agents for " + machines),
+      "leave it out, or build autodist with an agent for such machines (make release)");
+}
+
+std::string AgentProgram::PathOnNode() const {
+  return FolderFromHome(variants_.front().sha256) + "/" + kFileName;
+}
+
+Result<std::string> AgentProgram::PathHere() {
+  if (given_) return given_->path;
+  const bundle::Program& program = variants_.front();
+  const std::string home = base::HomeFolder();
+  const std::string folder = home + "/" + FolderFromHome(program.sha256);
+  std::string path = folder + "/" + kFileName;
+  if (!home.empty() && access(path.c_str(), X_OK) == 0) return path;
+  AD_ASSIGN_OR_RETURN(const std::string content, bundle::Unpack(program));
+  if (Sha256(content) != program.sha256) {
+    return WithRemedy(Error(StatusCode::kDataLoss, "the agent inside autodist is damaged"),
+                      "copy autodist to this machine once more");
+  }
+  if (!home.empty() && Keep(folder, content).ok() && access(path.c_str(), X_OK) == 0) return path;
+  return InMemory(content);
+}
+
+// A home folder may be read-only, full, or not to run programs from.
+Result<std::string> AgentProgram::InMemory(std::string_view content) {
+  const base::UniqueFd file(memfd_create(kFileName, MFD_CLOEXEC));
+  if (!file.valid()) return ErrnoError(errno, "a file in memory for the agent");
+  AD_RETURN_IF_ERROR(base::WriteAll(file.get(), content, base::Deadline::Never()));
+  // What is open for writing cannot be executed.
+  memory_.Reset(
+      open(("/proc/self/fd/" + std::to_string(file.get())).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!memory_.valid()) return ErrnoError(errno, "a file in memory for the agent");
+  return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(memory_.get());
+}
+
+}  // namespace autodist::launch

@@ -1,0 +1,46 @@
+// The agent's program: which one a node gets, and where it is on this machine.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autodist/status.h"
+#include "base/fd.h"
+#include "bundle/bundle.h"
+
+namespace autodist::launch {
+
+class AgentProgram {
+ public:
+  // The program at `path`, for whatever machines the nodes are; "": those that travel inside
+  // autodist.
+  static Result<AgentProgram> Load(const std::string& path);
+
+  // For each kind of machine that there is an agent for.
+  const std::vector<bundle::Program>& variants() const { return variants_; }
+  // That for a node of this machine, as `uname -m` calls it. kFailedPrecondition: there is none.
+  Result<bundle::Program> For(std::string_view machine) const;
+
+  // Where it is on this machine, put there where it was missing. Valid for as long as this object.
+  Result<std::string> PathHere();
+
+  // Where it is on nodes like this machine, from the home folder, where a login begins.
+  std::string PathOnNode() const;
+
+ private:
+  struct Given {
+    std::string path;
+    std::string sha256;
+    std::string packed;
+  };
+
+  Result<std::string> InMemory(std::string_view content);
+
+  std::unique_ptr<const Given> given_;     // null: none
+  std::vector<bundle::Program> variants_;  // this machine's first
+  base::UniqueFd memory_;                  // the program, where no folder can have it
+};
+
+}  // namespace autodist::launch
