@@ -3,12 +3,11 @@
 
 packages:
 	@setup/packages.sh
-	@setup/libssh2.sh build/deps
+	@setup/sources.sh build/deps
 
 programs: packages
 	@cmake --preset release >/dev/null
-	@cmake --build --preset release --target autodist autodist-agent autodist-horovod-store \
-	  bench-programs train_digits
+	@cmake --build --preset release --target autodist autodist-agent bench-programs train_digits
 
 demo: programs
 	examples/virtual_cluster/virtual_cluster 3 --ranks 2 -- \

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "agent/horovod/horovod_store.h"
 #include "agent/life/attach.h"
 #include "agent/life/clean.h"
 #include "agent/mpi/remote_shell.h"
@@ -17,6 +18,7 @@ int main(int argc, char** argv) {
   if (std::strcmp(mode, "remote-shell-server") == 0) {
     return autodist::agent::RemoteShellServer(argc, argv);
   }
+  if (std::strcmp(mode, "horovod-store") == 0) return autodist::agent::HorovodStore(argc, argv);
   std::fprintf(stderr,
                "autodist-agent is started by `autodist run` on every node of a job; there is "
                "nothing to run by hand.\n");

@@ -16,7 +16,7 @@ find_path(spdlog_include spdlog/spdlog.h REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
-# From setup/libssh2.sh where the distribution's is too old: 1.10 cannot use RSA keys with SHA-2.
+# From setup/sources.sh where the distribution's is too old: 1.10 cannot use RSA keys with SHA-2.
 find_library(libssh2_library NAMES libssh2.a ssh2 PATHS ${PROJECT_SOURCE_DIR}/build/deps/lib
              NO_DEFAULT_PATH)
 find_library(libssh2_library NAMES ssh2 REQUIRED)
@@ -25,7 +25,7 @@ find_path(libssh2_include libssh2.h REQUIRED)
 file(STRINGS ${libssh2_include}/libssh2.h libssh2_version REGEX "define LIBSSH2_VERSION +\"")
 string(REGEX REPLACE ".*\"([0-9.]+).*" "\\1" libssh2_version "${libssh2_version}")
 if(libssh2_version VERSION_LESS 1.11.1)
-  message(FATAL_ERROR "libssh2 ${libssh2_version} is too old; run `setup/libssh2.sh build/deps`")
+  message(FATAL_ERROR "libssh2 ${libssh2_version} is too old; run `setup/sources.sh build/deps`")
 endif()
 add_library(libssh2::libssh2 UNKNOWN IMPORTED)
 set_target_properties(libssh2::libssh2 PROPERTIES
@@ -41,6 +41,12 @@ target_compile_definitions(autodist_spdlog INTERFACE SPDLOG_FMT_EXTERNAL FMT_HEA
 find_path(xxhash_include xxhash.h REQUIRED)
 add_library(autodist_xxhash INTERFACE)
 target_include_directories(autodist_xxhash SYSTEM INTERFACE ${xxhash_include})
+
+# Whole, from setup/sources.sh: the distribution's needs a shared library.
+find_path(httplib_folder httplib.h PATHS ${PROJECT_SOURCE_DIR}/build/deps/include NO_DEFAULT_PATH
+          REQUIRED)
+add_library(autodist_httplib INTERFACE)
+target_include_directories(autodist_httplib SYSTEM INTERFACE ${httplib_folder})
 
 find_path(zstd_include zstd.h REQUIRED)
 find_library(zstd_archive libzstd.a REQUIRED)

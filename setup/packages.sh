@@ -10,7 +10,7 @@ packages="
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   libyaml-cpp-dev libspdlog-dev libfmt-dev libcli11-dev libssl-dev libxxhash-dev zlib1g-dev
   zstd libzstd-dev musl-tools
-  nlohmann-json3-dev libcpp-httplib-dev libbrotli-dev libpmix-dev libevent-dev libhwloc-dev
+  nlohmann-json3-dev libpmix-dev libevent-dev libhwloc-dev
   libgloo-dev libgtest-dev libgmock-dev
   openssh-client openssh-server iproute2 util-linux python3 procps"
 [ -n "${1:-}" ] && packages="$packages

@@ -195,7 +195,7 @@ Result<AgentResult> Agent::Run() {
 
 int Agent::Main(AgentOptions options) {
   PrepareSignals();
-  rpc::SilenceLogs();
+  rpc::BeginProgram();
   process::AdoptOrphans();
   // Never undone: gRPC's own end waits for a poller that may sleep for seconds yet.
   grpc_init();

@@ -56,7 +56,6 @@ Result<plan::Input> InputOf(const spec::ResourceSpec& spec, const Program& progr
   input.dialects = program.dialects;
   input.variables = program.variables;
   input.job_id = NewJobId();
-  input.programs_folder = reach::ProgramsFolder();
   AD_ASSIGN_OR_RETURN(input.user, reach::ThisUser());
   AD_ASSIGN_OR_RETURN(input.address_of, reach::FindNodes(spec, input.user));
   AD_RETURN_IF_ERROR(ChoosePorts(program.master_port, input));

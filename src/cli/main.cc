@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
   signal(SIGXFSZ, SIG_IGN);
   autodist::reach::UseFilesAndDns();
   autodist::transport::UseBuiltInCrypto();
-  autodist::rpc::SilenceLogs();
+  autodist::rpc::BeginProgram();
   try {
     return autodist::cli::Main({argv + std::min(argc, 1), argv + argc});
   } catch (const std::exception& error) {

@@ -40,12 +40,6 @@ void SetHorovodVariables(const Process& process, const SetVariable& set) {
 }
 
 Status CheckHorovod(const v1::LaunchPlan& plan) {
-  if (!plan.nodes(0).reach().has_local()) {
-    return WithRemedy(Error(StatusCode::kInvalidArgument,
-                            "the store of Horovod's ranks is a program of the chief, which has "
-                            "no ranks"),
-                      "give the chief `cpus: [0]` or its GPUs in the spec");
-  }
   // Ranks ask the store at "http://" + address + ":" + port.
   return CheckIpv4(plan, "Horovod");
 }
@@ -54,7 +48,8 @@ void ExtendHorovod(v1::LaunchPlan& plan) {
   ReserveMasterPort(plan);
   v1::NodePlan& chief = *plan.mutable_nodes(0);
   v1::RankPlan& store = AddAuxiliary(plan, chief, "Horovod's rendezvous");
-  store.add_argv(plan.programs_folder() + "/autodist-horovod-store");
+  store.set_by_agent(true);
+  store.add_argv("horovod-store");
   store.add_argv(ChiefAddress(plan));
   store.add_argv(std::to_string(plan.master_port()));
   for (v1::NodePlan& node : *plan.mutable_nodes()) {

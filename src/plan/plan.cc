@@ -138,7 +138,6 @@ v1::LaunchPlan PlanNodes(const Input& input) {
   v1::LaunchPlan plan;
   plan.set_job_id(input.job_id);
   plan.set_working_directory(input.user.working_directory);
-  plan.set_programs_folder(input.programs_folder);
   plan.set_master_port(input.master_port);
   plan.set_rank_port(input.rank_port);
   plan.set_program_kind(input.kind);

@@ -25,7 +25,6 @@ struct Input {
   spec::ResourceSpec spec;
   std::vector<std::string> command;  // the program and its arguments; empty: to look, not to run
   std::string job_id;
-  std::string programs_folder;  // where autodist's own programs are, absolute
   User user;
   v1::ProgramKind kind = v1::PROGRAM_KIND_PER_DEVICE;
   std::vector<std::string> dialects;  // empty: the one of the launcher that it is, or torch

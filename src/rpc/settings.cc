@@ -1,5 +1,6 @@
 #include "rpc/settings.h"
 
+#include <absl/synchronization/mutex.h>
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 
@@ -7,7 +8,8 @@
 
 namespace autodist::rpc {
 
-void SilenceLogs() {
+void BeginProgram() {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   google::protobuf::SetLogHandler(nullptr);
   if (!std::getenv("GRPC_VERBOSITY")) gpr_set_log_function([](gpr_log_func_args*) {});
 }

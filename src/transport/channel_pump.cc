@@ -44,9 +44,9 @@ std::optional<Status> ChannelPump::Advance(Libssh2Session& session,
 
 bool ChannelPump::ReadRemote(Libssh2Session& session) {
   if (!to_local_.empty() || remote_ended_) return false;
-  to_local_.resize(Libssh2Session::kReadSize);
-  const ssize_t got = session.Read(to_local_.data());
-  to_local_.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  char buffer[Libssh2Session::kReadSize];
+  const ssize_t got = session.Read(buffer);
+  to_local_.assign(buffer, static_cast<size_t>(std::max<ssize_t>(got, 0)));
   to_local_begin_ = 0;
   if (got > 0) return true;
   if (got == 0 && session.RemoteEnded()) remote_ended_ = true;
@@ -68,10 +68,10 @@ bool ChannelPump::WriteLocal() {
 
 bool ChannelPump::ReadLocal() {
   if (!to_remote_.empty() || local_ended_) return false;
-  to_remote_.resize(kBufferSize);
-  const ssize_t got = recv(local_.get(), to_remote_.data(), to_remote_.size(), MSG_DONTWAIT);
+  char buffer[kBufferSize];
+  const ssize_t got = recv(local_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
   const bool not_now = got < 0 && NotNow();
-  to_remote_.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  to_remote_.assign(buffer, static_cast<size_t>(std::max<ssize_t>(got, 0)));
   to_remote_begin_ = 0;
   local_ended_ = got <= 0 && !not_now;
   if (!not_now) ++moves_;

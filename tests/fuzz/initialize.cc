@@ -5,6 +5,6 @@
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   signal(SIGPIPE, SIG_IGN);
-  autodist::rpc::SilenceLogs();
+  autodist::rpc::BeginProgram();
   return 0;
 }

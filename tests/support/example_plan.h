@@ -15,7 +15,6 @@ inline plan::Input InputFor(const std::string& spec, std::vector<std::string> di
   input.kind = kind;
   input.dialects = std::move(dialects);
   input.job_id = "job-1";
-  input.programs_folder = "/opt/autodist";
   input.user = {"me", "/home/me", "/work", ""};
   input.master_port = 4711;
   input.rank_port = 20000;

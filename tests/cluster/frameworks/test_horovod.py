@@ -59,4 +59,4 @@ def test_contract_with_two_ranks_and_one(environments, plan, two_and_one):
     for node in nodes:
         assert "HOROVOD_GLOO_IFACE" in [step["set"]["name"] for step in node["environment"] if "set" in step]
     [store] = [process for process in nodes[0]["ranks"] if process.get("auxiliary")]
-    assert store["argv"][1:] == [address(1), "29999"]
+    assert store["argv"] == ["horovod-store", address(1), "29999"]

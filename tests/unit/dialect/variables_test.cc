@@ -206,8 +206,7 @@ TEST(HorovodTest, RefusesAddressesThatItCannotUse) {
 
 TEST(HorovodTest, HasAStoreOnTheChief) {
   const v1::LaunchPlan plan = PlanOf(kTwoAndOne, "horovod");
-  EXPECT_THAT(plan.nodes(0).ranks(2).argv(),
-              ElementsAre("/opt/autodist/autodist-horovod-store", "10.0.0.1", "4711"));
+  EXPECT_THAT(plan.nodes(0).ranks(2).argv(), ElementsAre("horovod-store", "10.0.0.1", "4711"));
   // Of the second ranks of a node there is only one.
   ExpectValues(plan.nodes(0).ranks(1), {{"HOROVOD_RANK", "1"},
                                         {"HOROVOD_SIZE", "3"},

@@ -1,6 +1,5 @@
-// autodist-horovod-store ADDRESS PORT: part of jobs with Horovod programs, whose ranks exchange
-// their addresses through it. The protocol is that of horovod/runner/http/http_server.py: PUT, GET
-// and DELETE of /SCOPE/KEY; 404 means that the key is not there yet.
+#include "agent/horovod/horovod_store.h"
+
 #include <httplib.h>
 
 #include <cerrno>
@@ -12,6 +11,7 @@
 #include <optional>
 #include <string>
 
+namespace autodist::agent {
 namespace {
 
 constexpr size_t kLargestValue = 1 << 20;   // bytes
@@ -84,14 +84,14 @@ int Serve(const std::string& address, int port) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int HorovodStore(int argc, char** argv) {
   uint16_t port = 0;
-  const char* const end = argc == 3 ? argv[2] + std::strlen(argv[2]) : nullptr;
-  if (!end || std::from_chars(argv[2], end, port).ptr != end || port == 0) {
-    std::fprintf(stderr,
-                 "usage: autodist-horovod-store ADDRESS PORT; `autodist run --dialect "
-                 "horovod` starts it\n");
+  const char* const end = argc == 4 ? argv[3] + std::strlen(argv[3]) : nullptr;
+  if (!end || std::from_chars(argv[3], end, port).ptr != end || port == 0) {
+    std::fprintf(stderr, "usage: autodist-agent horovod-store ADDRESS PORT\n");
     return 2;
   }
-  return Serve(argv[1], port);
+  return Serve(argv[2], port);
 }
+
+}  // namespace autodist::agent
