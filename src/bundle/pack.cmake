@@ -1,10 +1,37 @@
-# Packs an agent, and writes its row of the table of agents.
-execute_process(COMMAND ${ZSTD} --quiet --force -${LEVEL} ${AGENT} -o ${PACKED}
-                COMMAND_ERROR_IS_FATAL ANY)
-file(SHA256 ${AGENT} digest)
-file(SIZE ${AGENT} size)
-file(SIZE ${PACKED} packed_size)
-file(SIZE ${UNPACKER} unpacker_size)
-file(WRITE ${PACKED}.row
-  "{\"${MACHINE}\", \"${digest}\", ${size}, {autodist_packed_${MACHINE}, ${packed_size}},\n"
-  " {autodist_unpacker_${MACHINE}, ${unpacker_size}}},\n")
+# Packs the files in FOLDER, or FILES alone, and writes what embeds them: OUTPUT.S, and OUTPUT.row
+# with an element of a table for each. NAME is the beginning of symbols; RAW are files that are
+# embedded as they are, as elements of an agent after its program.
+if(FOLDER)
+  file(GLOB_RECURSE FILES ${FOLDER}/*)
+else()
+  cmake_path(GET FILES PARENT_PATH FOLDER)
+endif()
+set(assembly ".section .note.GNU-stack, \"\", %progbits\n.section .rodata\n")
+set(declarations "")
+set(rows "")
+set(number 0)
+macro(embed file)
+  set(symbol autodist_${NAME}_${number})
+  math(EXPR number "${number} + 1")
+  file(SIZE ${file} embedded_size)
+  string(APPEND assembly ".global ${symbol}\n${symbol}: .incbin \"${file}\"\n")
+  string(APPEND declarations "extern \"C\" const char ${symbol}[];\n")
+  set(embedded "{${symbol}, ${embedded_size}}")
+endmacro()
+foreach(file IN LISTS FILES)
+  set(packed ${OUTPUT}.${number}.zst)
+  execute_process(COMMAND ${ZSTD} --quiet --force -${LEVEL} ${file} -o ${packed}
+                  COMMAND_ERROR_IS_FATAL ANY)
+  file(RELATIVE_PATH name ${FOLDER} ${file})
+  file(SHA256 ${file} digest)
+  file(SIZE ${file} size)
+  embed(${packed})
+  string(APPEND rows "{\"${name}\", \"${digest}\", ${size}, ${embedded}},\n")
+endforeach()
+foreach(file IN LISTS RAW)
+  embed(${file})
+  string(APPEND rows "${embedded},\n")
+endforeach()
+file(WRITE ${OUTPUT}.S "${assembly}")
+file(WRITE ${OUTPUT}.h "${declarations}")
+file(WRITE ${OUTPUT}.row "${rows}")

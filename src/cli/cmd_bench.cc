@@ -47,15 +47,14 @@ Result<v1::LaunchPlan> PlanBench(const spec::ResourceSpec& spec, const v1::Bench
   if (!google::protobuf::util::MessageToJsonString(bench, &json).ok()) {
     return Error(StatusCode::kInvalidArgument, "the name of the --csv file is not valid UTF-8");
   }
-  const char* const file =
-      bench.backend() == v1::BACKEND_NCCL ? "./autodist-bench-nccl" : "./autodist-bench";
-  if (!std::filesystem::exists(program.folder + "/" + file)) {
+  chief::Program worker;
+  worker.command = bench.backend() == v1::BACKEND_NCCL ? program.for_gpus : program.for_cpus;
+  if (worker.command.empty()) {
     return WithRemedy(Error(StatusCode::kUnimplemented, "this autodist was built without NCCL"),
                       "build it where NCCL and the CUDA toolkit are installed, or measure the CPUs "
                       "with --backend gloo");
   }
-  chief::Program worker;
-  worker.command = {file, json};
+  worker.command.push_back(json);
   AD_ASSIGN_OR_RETURN(v1::LaunchPlan plan, chief::PlanJob(spec, worker));
   plan.set_working_directory(program.on_nodes);
   for (v1::NodePlan& node : *plan.mutable_nodes()) node.clear_ports();  // it opens none of them

@@ -1,13 +1,10 @@
 #include "launch/agent_program.h"
 
-#include <absl/strings/escaping.h>
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <filesystem>
 
@@ -19,13 +16,6 @@ namespace {
 
 constexpr size_t kLargestAgent = 64 << 20;
 constexpr char kFileName[] = "autodist-agent";
-
-std::string Sha256(std::string_view content) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-  unsigned size = 0;
-  EVP_Digest(content.data(), content.size(), digest.data(), &size, EVP_sha256(), nullptr);
-  return absl::BytesToHexString({reinterpret_cast<const char*>(digest.data()), size});
-}
 
 std::string FolderFromHome(std::string_view sha256) {
   return ".cache/autodist/agent/" + std::string(sha256);
@@ -54,18 +44,16 @@ Result<AgentProgram> AgentProgram::Load(const std::string& path) {
   const auto content = base::ReadFile(path, kLargestAgent);
   AD_RETURN_IF_ERROR(Annotate(content.status(), "agent program"));
   agent.given_ = std::make_unique<const Given>(
-      Given{std::filesystem::absolute(path), Sha256(*content), bundle::Pack(*content)});
-  for (bundle::Program& variant : agent.variants_) {
-    variant.sha256 = agent.given_->sha256;
-    variant.size = content->size();
-    variant.packed = agent.given_->packed;
+      Given{std::filesystem::absolute(path), bundle::Sha256(*content), bundle::Pack(*content)});
+  for (bundle::Agent& variant : agent.variants_) {
+    variant.program = {kFileName, agent.given_->sha256, content->size(), agent.given_->packed};
   }
   return agent;
 }
 
-Result<bundle::Program> AgentProgram::For(std::string_view machine) const {
+Result<bundle::Agent> AgentProgram::For(std::string_view machine) const {
   std::string machines;
-  for (const bundle::Program& variant : variants_) {
+  for (const bundle::Agent& variant : variants_) {
     if (variant.machine == machine) return variant;
     machines += (machines.empty() ? "" : " and ") + std::string(variant.machine);
   }
@@ -76,21 +64,17 @@ Result<bundle::Program> AgentProgram::For(std::string_view machine) const {
 }
 
 std::string AgentProgram::PathOnNode() const {
-  return FolderFromHome(variants_.front().sha256) + "/" + kFileName;
+  return FolderFromHome(variants_.front().program.sha256) + "/" + kFileName;
 }
 
 Result<std::string> AgentProgram::PathHere() {
   if (given_) return given_->path;
-  const bundle::Program& program = variants_.front();
+  const bundle::File& program = variants_.front().program;
   const std::string home = base::HomeFolder();
   const std::string folder = home + "/" + FolderFromHome(program.sha256);
   std::string path = folder + "/" + kFileName;
   if (!home.empty() && access(path.c_str(), X_OK) == 0) return path;
   AD_ASSIGN_OR_RETURN(const std::string content, bundle::Unpack(program));
-  if (Sha256(content) != program.sha256) {
-    return WithRemedy(Error(StatusCode::kDataLoss, "the agent inside autodist is damaged"),
-                      "copy autodist to this machine once more");
-  }
   if (!home.empty() && Keep(folder, content).ok() && access(path.c_str(), X_OK) == 0) return path;
   return InMemory(content);
 }

@@ -19,9 +19,9 @@ class AgentProgram {
   static Result<AgentProgram> Load(const std::string& path);
 
   // For each kind of machine that there is an agent for.
-  const std::vector<bundle::Program>& variants() const { return variants_; }
+  const std::vector<bundle::Agent>& variants() const { return variants_; }
   // That for a node of this machine, as `uname -m` calls it. kFailedPrecondition: there is none.
-  Result<bundle::Program> For(std::string_view machine) const;
+  Result<bundle::Agent> For(std::string_view machine) const;
 
   // Where it is on this machine, put there where it was missing. Valid for as long as this object.
   Result<std::string> PathHere();
@@ -38,9 +38,9 @@ class AgentProgram {
 
   Result<std::string> InMemory(std::string_view content);
 
-  std::unique_ptr<const Given> given_;     // null: none
-  std::vector<bundle::Program> variants_;  // this machine's first
-  base::UniqueFd memory_;                  // the program, where no folder can have it
+  std::unique_ptr<const Given> given_;   // null: none
+  std::vector<bundle::Agent> variants_;  // this machine's first
+  base::UniqueFd memory_;                // the program, where no folder can have it
 };
 
 }  // namespace autodist::launch

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "autodist/status.h"
 
@@ -11,10 +12,14 @@ namespace autodist::launch {
 struct BenchProgram {
   std::string folder;    // on this machine
   std::string on_nodes;  // the same, as a node finds it: "~/..."
+  // The ranks' programs there, as commands in that folder. That for CPUs brings its own C library,
+  // since a node's may be older than that of this build; that for GPUs, whose driver must fit, not.
+  std::vector<std::string> for_cpus;
+  std::vector<std::string> for_gpus;  // empty: this build has none
 };
 
-// Copies what is in the folder bench/ beside the running program to where nodes are to have it, if
-// it is not there yet. Blocks on the disk.
+// Unpacks what travels inside autodist to where nodes are to have it, if it is not there yet.
+// Blocks on the disk.
 Result<BenchProgram> InstallBenchProgram(const std::string& home);
 
 }  // namespace autodist::launch

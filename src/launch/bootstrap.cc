@@ -96,13 +96,13 @@ Result<std::string> ReadPartOfLine(int socket, base::Deadline deadline) {
   return text;
 }
 
-Status Upload(int socket, const bundle::Program& program,
+Status Upload(int socket, const bundle::Agent& agent,
               const std::function<void(uint64_t bytes, uint64_t of)>& sent) {
   constexpr size_t kPiece = 64 * 1024;
   const base::Deadline deadline = base::Deadline::After(kUploadLimit);
-  const uint64_t all = program.unpacker.size() + program.packed.size();
+  const uint64_t all = agent.unpacker.size() + agent.program.packed.size();
   uint64_t bytes = 0;
-  for (std::string_view part : {program.unpacker, program.packed}) {
+  for (std::string_view part : {agent.unpacker, agent.program.packed}) {
     while (!part.empty()) {
       sent(bytes, all);
       const std::string_view piece = part.substr(0, kPiece);
@@ -151,12 +151,12 @@ AgentCommand InstallingAgentCommand(const AgentProgram& program, const AgentSess
   AgentCommand command{
       {"sh", "-c", kInstallScript, "sh", session.nonce, std::to_string(kUploadLimit.count())},
       true};
-  for (const bundle::Program& variant : program.variants()) {
+  for (const bundle::Agent& variant : program.variants()) {
     command.argv.insert(command.argv.end(),
-                        {std::string(variant.machine), std::string(variant.sha256),
+                        {std::string(variant.machine), std::string(variant.program.sha256),
                          std::to_string(variant.unpacker.size()),
-                         std::to_string(variant.unpacker.size() + variant.packed.size()),
-                         std::to_string(variant.size)});
+                         std::to_string(variant.unpacker.size() + variant.program.packed.size()),
+                         std::to_string(variant.program.size)});
   }
   command.argv.emplace_back("-");
   AppendSession(command.argv, session);
@@ -193,7 +193,7 @@ Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentProgram&
     const auto machine = sent_it ? std::nullopt : MachineInNeed(seen, need);
     if (machine) {
       sent_it = true;
-      AD_ASSIGN_OR_RETURN(const bundle::Program variant, program.For(*machine));
+      AD_ASSIGN_OR_RETURN(const bundle::Agent variant, program.For(*machine));
       using Clock = base::Deadline::Clock;
       const Clock::time_point began = Clock::now();
       const Status upload = Upload(socket.get(), variant, sent);

@@ -35,11 +35,6 @@ Result<plan::User> ThisUser() {
   return plan::User{ThisSystemUser().name, SshHomeFolder(), folder, agent ? agent : ""};
 }
 
-std::string ProgramsFolder() {
-  std::error_code error;
-  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-}
-
 void RaiseFileLimit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

@@ -12,9 +12,6 @@ namespace autodist::reach {
 
 Result<plan::User> ThisUser();
 
-// Where autodist's own programs are, absolute.
-std::string ProgramsFolder();
-
 // Allows as many open files as we may have: a job needs two log files per rank and a socket or two
 // per node.
 void RaiseFileLimit();

@@ -18,20 +18,20 @@ constexpr size_t kLargest = 256 << 20;
 std::string Content(const std::string& path) { return base::ReadFile(path, kLargest).value(); }
 
 TEST(BundleTest, HoldsTheAgentOfThisBuild) {
-  const auto agent = Unpack(Agents().front());
+  const auto agent = Unpack(Agents().front().program);
   ASSERT_TRUE(agent.ok()) << agent.status();
   EXPECT_TRUE(*agent == Content(AGENT_PROGRAM));
 }
 
 TEST(BundleTest, WhatIsDamagedIsNotUnpacked) {
-  Program agent = Agents().front();
+  File agent = Agents().front().program;
   std::string packed(agent.packed);
   packed[packed.size() / 2] ^= 1;
   agent.packed = packed;
   EXPECT_EQ(Unpack(agent).status().code(), StatusCode::kDataLoss);
-  agent.packed = Agents().front().packed.substr(0, packed.size() / 2);
+  agent.packed = Agents().front().program.packed.substr(0, packed.size() / 2);
   EXPECT_EQ(Unpack(agent).status().code(), StatusCode::kDataLoss);
-  agent.packed = Agents().front().packed;
+  agent.packed = Agents().front().program.packed;
   ++agent.size;
   EXPECT_EQ(Unpack(agent).status().code(), StatusCode::kDataLoss);
 }
@@ -39,8 +39,9 @@ TEST(BundleTest, WhatIsDamagedIsNotUnpacked) {
 TEST(BundleTest, WhatIsPackedIsUnpacked) {
   const std::string content(1'000'000, 'x');
   const std::string packed = Pack(content);
+  const std::string digest = Sha256(content);
   EXPECT_LT(packed.size(), content.size() / 100);
-  EXPECT_EQ(*Unpack({"", "", content.size(), packed, ""}), content);
+  EXPECT_EQ(*Unpack({"", digest, content.size(), packed}), content);
 }
 
 class UnpackerTest : public testing::Test {
@@ -62,12 +63,12 @@ class UnpackerTest : public testing::Test {
 
 TEST_F(UnpackerTest, UnpacksTheAgent) {
   const std::string agent = folder_.path() + "/agent";
-  EXPECT_EQ(Run(Agents().front().packed, agent), 0) << Errors();
+  EXPECT_EQ(Run(Agents().front().program.packed, agent), 0) << Errors();
   EXPECT_TRUE(Content(agent) == Content(AGENT_PROGRAM));
 }
 
 TEST_F(UnpackerTest, SaysWhyItCannot) {
-  const std::string_view packed = Agents().front().packed;
+  const std::string_view packed = Agents().front().program.packed;
   EXPECT_EQ(Run(packed.substr(0, packed.size() - 1), "/dev/null"), 1);
   EXPECT_EQ(Errors(), "unpacking it: its end is missing\n");
   std::string damaged(packed);

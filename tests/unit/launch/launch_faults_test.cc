@@ -156,7 +156,7 @@ class LaunchFaultsTest : public test::AgentsTest {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path())) {
       if (!entry.is_regular_file() || entry.path().parent_path().filename() == "ended") continue;
       EXPECT_EQ(entry.path().filename(), "autodist-agent");
-      EXPECT_EQ(entry.file_size(), agent_.variants().front().size) << entry;
+      EXPECT_EQ(entry.file_size(), agent_.variants().front().program.size) << entry;
     }
   }
 
@@ -208,7 +208,8 @@ TEST_F(LaunchFaultsTest, EveryNodeTurnsOutWithACauseIfItFailed) {
   std::mt19937_64 random(Seed());
   Cases cases(200);
   for (size_t i = 0; i < cases.size(); ++i) {
-    Choose(i, cases[i], static_cast<int64_t>(agent_.variants().front().packed.size()), random);
+    Choose(i, cases[i], static_cast<int64_t>(agent_.variants().front().program.packed.size()),
+           random);
   }
   const v1::LaunchPlan plan = PlanFor(NewJobId(), cases.size());
   auto launcher = LauncherFor(plan, cases, kFanOut);
