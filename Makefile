@@ -1,5 +1,5 @@
 # The front door: `make demo` shows it, `make check` tests it. Both install what they need.
-.PHONY: packages programs demo check check-long check-frameworks bench
+.PHONY: packages programs install release demo check check-long check-frameworks bench
 
 packages:
 	@setup/packages.sh
@@ -7,7 +7,17 @@ packages:
 
 programs: packages
 	@cmake --preset release >/dev/null
-	@cmake --build --preset release --target autodist autodist-agent bench-programs train_digits
+	@cmake --build --preset release --target autodist_share train_digits
+
+# Below PREFIX: bin/autodist, and in share/ what shells and man need.
+PREFIX = /usr/local
+install: programs
+	@cmake --install build --strip --prefix $(DESTDIR)$(PREFIX)
+
+# In dist/: autodist as a file, as a tarball, and as packages for Debian and for Python. The same
+# sources make the same bytes.
+release: packages
+	@setup/release.sh
 
 demo: programs
 	examples/virtual_cluster/virtual_cluster 3 --ranks 2 -- \

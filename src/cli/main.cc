@@ -13,6 +13,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/help_text.h"
+#include "cli/version.h"
 #include "reach/name_service.h"
 #include "rpc/settings.h"
 #include "transport/crypto.h"
@@ -45,7 +46,7 @@ int Main(const std::vector<std::string>& words) {
                "autodist");
   app.formatter(std::make_shared<HelpText>(TerminalWidth()));
   CommandLine line;
-  app.set_version_flag("-V,--version", "autodist " AUTODIST_VERSION);
+  app.set_version_flag("-V,--version", VersionText);
   app.footer(kExamples);
   app.require_subcommand(1);
 

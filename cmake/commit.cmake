@@ -1,0 +1,16 @@
+# autodist_commit: what is being built, "unknown" outside of a clone. Looked at anew after each commit.
+set(autodist_commit unknown)
+find_package(Git QUIET)
+if(GIT_FOUND)
+  set(git ${GIT_EXECUTABLE} -C ${PROJECT_SOURCE_DIR} -c safe.directory=* rev-parse)
+  execute_process(COMMAND ${git} --short=12 HEAD OUTPUT_VARIABLE commit RESULT_VARIABLE failed
+                  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  if(NOT failed)
+    set(autodist_commit ${commit})
+    execute_process(COMMAND ${git} --path-format=absolute --git-path logs/HEAD OUTPUT_VARIABLE log
+                    OUTPUT_STRIP_TRAILING_WHITESPACE)
+    if(EXISTS ${log})
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${log})
+    endif()
+  endif()
+endif()

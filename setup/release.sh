@@ -1,0 +1,22 @@
+#!/bin/sh
+# Builds what is handed out, into dist/: the program itself, a tarball, a package for Debian, a wheel
+# for Python, and their digests. What is committed makes the same bytes in any folder at any time.
+set -eu
+cd "$(dirname "$0")/.."
+
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC0
+umask 022
+
+build=build/package
+rm -rf dist "$build/stage"
+cmake --preset package >/dev/null
+cmake --build --preset package --target autodist_share
+mkdir dist
+(cd "$build" && cpack -B "$PWD/cpack" >/dev/null)
+cp "$build"/cpack/*.tar.gz "$build"/cpack/*.deb dist/
+cmake --install "$build" --strip --prefix "$build/stage" >/dev/null
+cp "$build/stage/bin/autodist" "dist/autodist-linux-$(uname -m)"
+python3 setup/wheel.py "$build/stage" dist
+(cd dist && sha256sum ./* | sed 's| \./| |' >SHA256SUMS)
+cat dist/SHA256SUMS

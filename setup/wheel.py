@@ -1,0 +1,56 @@
+"""wheel.py STAGE FOLDER: makes a Python wheel of what is installed in STAGE, for pip and uv.
+
+The format is that of https://packaging.python.org/specifications/binary-distribution-format/: what lies
+in NAME.data/scripts goes to bin/ of the environment, NAME.data/data to the environment itself. The
+program is static, so that it runs with any C library that the tag may promise."""
+
+import base64
+import hashlib
+import os
+import platform
+import re
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+NAME = "autodist"
+MACHINE = platform.machine()
+TAG = f"py3-none-manylinux2014_{MACHINE}.musllinux_1_1_{MACHINE}"
+SUMMARY = "Runs one training program on every device of many machines"
+TIME = time.gmtime(int(os.environ["SOURCE_DATE_EPOCH"]))[:6]
+
+
+def files_of(stage, info, version):
+    """Pairs of a name in the wheel and what the file has."""
+    data = f"{NAME}-{version}.data"
+    yield f"{data}/scripts/{NAME}", (stage / "bin" / NAME).read_bytes()
+    for path in sorted((stage / "share").rglob("*")):
+        if path.is_file():
+            yield f"{data}/data/share/{path.relative_to(stage / 'share')}", path.read_bytes()
+    yield f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {version}\nSummary: {SUMMARY}\n".encode()
+    tags = "".join(f"Tag: py3-none-{platform_tag}\n" for platform_tag in TAG.split("-")[2].split("."))
+    yield f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: {NAME}\nRoot-Is-Purelib: false\n{tags}".encode()
+
+
+def main(stage, folder):
+    said = subprocess.run([stage / "bin" / NAME, "--version"], check=True, capture_output=True, text=True).stdout
+    version = re.match(r"autodist (\S+)", said)[1]
+    info = f"{NAME}-{version}.dist-info"
+    record = []
+    with zipfile.ZipFile(folder / f"{NAME}-{version}-{TAG}.whl", "w", zipfile.ZIP_DEFLATED) as wheel:
+        def add(name, content):
+            entry = zipfile.ZipInfo(name, TIME)
+            entry.external_attr = (0o100000 | (0o755 if "/scripts/" in name else 0o644)) << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            wheel.writestr(entry, content)
+
+        for name, content in files_of(stage, info, version):
+            digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+            record.append(f"{name},sha256={digest},{len(content)}\n")
+            add(name, content)
+        add(f"{info}/RECORD", "".join(record) + f"{info}/RECORD,,\n")
+
+
+main(Path(sys.argv[1]), Path(sys.argv[2]))
