@@ -22,6 +22,8 @@ Result<Addresses> Ask(const std::string& host, base::Deadline deadline) {
   addrinfo* list = nullptr;
   const int error = getaddrinfo(host.c_str(), nullptr, &hints, &list);
   if (error != 0) {
+    // RFC 6761: whatever the name service knows.
+    if (host == "localhost") return Addresses{*base::IpAddress::Parse("127.0.0.1")};
     Addresses others = AskGetentForHost(host, deadline);
     if (!others.empty()) return others;
     return Error(StatusCode::kNotFound,

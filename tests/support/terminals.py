@@ -24,13 +24,14 @@ class Terminal:
         self.said = b""
 
     def read(self):
-        """Until the last process lets the terminal go."""
+        """Until the last process lets the terminal go. Lines end alike: the terminal may be in its own
+        mode again, where it adds a return, before what was meant for the raw one is on it."""
         try:
             while data := os.read(self.fd, 4096):
                 self.said += data
         except OSError:  # as Linux puts the end of a terminal
             pass
-        return self.said.decode()
+        return self.said.decode().replace("\r\r\n", "\r\n")
 
     def await_words(self, words):
         limit = time.monotonic() + WORDS_LIMIT_S
