@@ -17,7 +17,7 @@ packages="
   clang libclang-rt-dev clang-format clang-tidy clang-tools
   python3-pytest python3-pyte python3-tqdm python3-jsonschema python3-yaml python3-torch python3-venv git nftables pdsh
   bash-completion zsh fish mandoc
-  clustershell openmpi-bin libopenmpi-dev python3-mpi4py"
+  busybox-static clustershell openmpi-bin libopenmpi-dev python3-mpi4py"
 # Horovod is compiled for Debian's torch.
 [ "${1:-}" = frameworks ] && packages="$packages
   libtorch-dev pybind11-dev python3-dev python3-cloudpickle python3-packaging python3-psutil"

@@ -38,7 +38,13 @@ Status Activate(const std::string& statements, const std::string& directory,
                       directory,
                       /*result_on_descriptor_3=*/true};
   bash.environment.Set("AUTODIST_STATEMENTS", statements);
-  AD_ASSIGN_OR_RETURN(const ProgramOutput output, RunProgram(bash, kActivationLimit, supervisor));
+  const auto ran = RunProgram(bash, kActivationLimit, supervisor);
+  if (!ran.ok()) {
+    return WithRemedy(Annotate(ran.status(), "python_venv needs bash"),
+                      "install bash there, or leave python_venv out and name the program by its "
+                      "path, such as /opt/venv/bin/python");
+  }
+  const ProgramOutput& output = *ran;
   const std::string what = "python_venv '" + statements + "' ";
   if (!output.failure.empty()) {
     return Error(StatusCode::kFailedPrecondition,

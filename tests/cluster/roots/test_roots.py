@@ -1,0 +1,133 @@
+"""The one file on systems of all kinds: a root with busybox alone, and those that tests/roots has made
+by debootstrap. In each it is the chief of jobs, and another host's sshd lets people into it."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hosts import SHARED, address, in_host, spec_of
+from jobs import AUTODIST
+
+ROOTS = Path(os.environ["ROOTS"]) if os.environ.get("ROOTS") else None
+BUSYBOX = "busybox"
+MUSL = Path("/usr/lib/x86_64-linux-musl/libc.so")
+# As Ubuntu's desktops have it, and sites with SSSD: modules for another C library, which abort a
+# static program that loads them.
+NAME_SERVICES = {
+    "desktop": "passwd: files systemd\ngroup: files systemd\n"
+               "hosts: files mdns4_minimal [NOTFOUND=return] dns mymachines\n",
+    "sssd": "passwd: files sss\ngroup: files sss\nservices: files sss\nnetgroup: sss\n"
+            "hosts: files dns myhostname\n",
+}
+HOST = 2
+ROOT = Path("/mnt")  # sshd wants it where nobody else may write
+SAY = "echo $RANK of $WORLD_SIZE on $(. /etc/os-release && echo $ID)"
+
+
+def make_busybox_root(root):
+    """What Alpine has, and no more: musl, busybox, no bash, no getent."""
+    for name in ("bin", "etc", "lib"):
+        (root / name).mkdir(parents=True)
+    shutil.copy("/bin/busybox", root / "bin" / "busybox")
+    subprocess.run(["/usr/sbin/chroot", root, "/bin/busybox", "--install", "-s", "/bin"], check=True)
+    shutil.copy(MUSL, root / "lib" / "ld-musl-x86_64.so.1")
+    (root / "etc" / "os-release").write_text("ID=busybox\n")
+
+
+@pytest.fixture(params=[BUSYBOX, *sorted(os.listdir(ROOTS) if ROOTS else [])])
+def system(request):
+    return request.param
+
+
+@pytest.fixture
+def root(system, folder):
+    """Where both hosts have the system's root; home and /tmp of it are each host's own."""
+    source = ROOTS / system if system != BUSYBOX else SHARED / f"root-{folder.name}"
+    if system == BUSYBOX:
+        make_busybox_root(source)
+    for host in (1, HOST):
+        in_host(host, "sh", "-euc", f"""
+            mount --bind {source} {ROOT} && cd {ROOT}
+            mkdir -p proc dev tmp root
+            mount -t proc proc proc
+            mount --rbind /dev dev
+            mount -t tmpfs -o mode=1777 tmpfs tmp
+            mount -t tmpfs -o mode=700 tmpfs root
+            mkdir -p .{folder}
+            mount --bind {folder} .{folder}
+            mkdir -m 700 root/.ssh root/run
+            cp {AUTODIST} root/autodist
+            cp {SHARED}/known_hosts {SHARED}/user_ed25519 root/.ssh/
+            sed 's#:/bin/bash$#:/bin/sh#' /etc/passwd > /run/passwd
+            cp /run/passwd /etc/hosts etc/
+            mount --bind /run/passwd /etc/passwd""")
+    yield ROOT
+    for host in (1, HOST):
+        in_host(host, "sh", "-euc", f"umount /etc/passwd; umount --recursive --lazy {ROOT}")
+
+
+@pytest.fixture(params=NAME_SERVICES)
+def name_services(request, root):
+    (root / "etc" / "nsswitch.conf").write_text(NAME_SERVICES[request.param])
+
+
+@pytest.fixture
+def says(system):
+    return "busybox" if system == BUSYBOX else "debian"
+
+
+@pytest.fixture
+def autodist_in(root, folder):
+    """Runs `autodist ARGUMENTS...` within the root."""
+    def run(*arguments):
+        return subprocess.run(
+            ["/usr/sbin/chroot", root, "/bin/sh", "-c", 'cd "$1"; shift; exec "$@"', "sh", folder, "/root/autodist",
+             *map(str, arguments)],
+            env={"PATH": "/usr/bin:/bin", "HOME": "/root", "XDG_RUNTIME_DIR": "/root/run"},
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    return run
+
+
+@pytest.fixture
+def spec(root, folder, sshd, known_hosts):
+    """Of the chief and the host whose sshd lets into the root."""
+    server = sshd(HOST, ChrootDirectory=root)
+    entry = f"[{address(HOST)}]:{server.port} " + (SHARED / f"host{HOST}" / "host_key.pub").read_text()
+    for path in (known_hosts, root / "root" / ".ssh" / "known_hosts"):
+        path.write_text(path.read_text() + entry)
+    return spec_of(folder / "spec.yaml", address(HOST),
+                   ssh=f"username: root\nport: {server.port}\nkey_file: ~/.ssh/user_ed25519")
+
+
+def test_as_the_chief_of_itself(name_services, autodist_in, says):
+    version = autodist_in("--version")
+    assert version.returncode == 0 and version.stdout.startswith("autodist "), version
+    job = autodist_in("run", "-n", "2", "--", "sh", "-c", SAY)
+    assert job.returncode == 0, job.stderr
+    assert sorted(job.stdout.splitlines()) == [f"[localhost:{rank}] {rank} of 2 on {says}" for rank in range(2)]
+    nobody = autodist_in("run", "--hosts", "no-such-host.local", "--", "true")
+    assert nobody.returncode == 125
+    assert "name does not resolve: 'no-such-host.local'" in nobody.stderr
+
+
+def test_as_chief_and_node_over_ssh(name_services, autodist_in, spec, says):
+    for _ in range(2):  # the second time the agent is there
+        job = autodist_in("run", "--spec", spec, "--", "sh", "-c", SAY)
+        assert job.returncode == 0, job.stderr
+        assert sorted(job.stdout.splitlines()) == [f"[{address(rank + 1)}:{rank}] {rank} of 2 on {says}"
+                                                   for rank in range(2)]
+
+
+def test_as_a_node_of_another_system(system, autodist, spec, says):
+    shutil.copy(SHARED / "user_ed25519", Path.home() / ".ssh" / "user_ed25519")
+    job = autodist("run", "--spec", spec, "--", "sh", "-c", SAY)
+    assert job.code == 0, job.err
+    assert f"[{address(2)}:1] 1 of 2 on {says}" in job.out
+    if system != BUSYBOX:
+        return
+    spec.write_text(spec.read_text() + "    python_venv: source /opt/venv/bin/activate\n")
+    job = autodist("run", "--spec", spec, "--", "true")
+    assert job.code == 125
+    assert "python_venv needs bash: 'bash' is not in PATH" in job.err
