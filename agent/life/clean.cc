@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -37,6 +38,8 @@ bool BelongsTo(const JobFolder& folder, pid_t pid) {
 // another's meanwhile. Whether it was sent.
 bool Send(int signal, pid_t pid, const std::function<bool()>& is_meant) {
   const base::UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (!process.valid() && errno == ENOSYS)
+    return is_meant() && kill(pid, signal) == 0;  // before 5.3
   return process.valid() && is_meant() &&
          syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0) == 0;
 }

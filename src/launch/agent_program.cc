@@ -2,37 +2,19 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
 
 #include "base/home_folder.h"
-#include "files/temporary_file.h"
+#include "files/program_file.h"
 
 namespace autodist::launch {
 namespace {
 
 constexpr size_t kLargestAgent = 64 << 20;
 constexpr char kFileName[] = "autodist-agent";
-
-std::string FolderFromHome(std::string_view sha256) {
-  return ".cache/autodist/agent/" + std::string(sha256);
-}
-
-// There whole or not at all, as several may do this at the same time.
-Status Keep(const std::string& folder, std::string_view content) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return ErrnoError(error.value(), folder);
-  const base::UniqueFd opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!opened.valid()) return ErrnoError(errno, folder);
-  AD_ASSIGN_OR_RETURN(files::TemporaryFile file, files::TemporaryFile::Create(opened.get()));
-  AD_RETURN_IF_ERROR(base::WriteAll(file.fd(), content, base::Deadline::Never()));
-  if (fchmod(file.fd(), 0700) != 0) return ErrnoError(errno, folder);
-  return file.Keep(kFileName);
-}
 
 }  // namespace
 
@@ -64,18 +46,18 @@ Result<bundle::Agent> AgentProgram::For(std::string_view machine) const {
 }
 
 std::string AgentProgram::PathOnNode() const {
-  return FolderFromHome(variants_.front().program.sha256) + "/" + kFileName;
+  return ".cache/autodist/agent/" + std::string(variants_.front().program.sha256) + "/" + kFileName;
 }
 
 Result<std::string> AgentProgram::PathHere() {
   if (given_) return given_->path;
   const bundle::File& program = variants_.front().program;
   const std::string home = base::HomeFolder();
-  const std::string folder = home + "/" + FolderFromHome(program.sha256);
-  std::string path = folder + "/" + kFileName;
+  std::string path = home + "/" + PathOnNode();
   if (!home.empty() && access(path.c_str(), X_OK) == 0) return path;
   AD_ASSIGN_OR_RETURN(const std::string content, bundle::Unpack(program));
-  if (!home.empty() && Keep(folder, content).ok() && access(path.c_str(), X_OK) == 0) return path;
+  if (!home.empty() && files::WriteProgram(path, content).ok() && access(path.c_str(), X_OK) == 0)
+    return path;
   return InMemory(content);
 }
 

@@ -1,14 +1,9 @@
 #include "launch/bench_program.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
-#include <cerrno>
 #include <filesystem>
 
-#include "base/fd.h"
 #include "bundle/bundle.h"
-#include "files/temporary_file.h"
+#include "files/program_file.h"
 
 namespace autodist::launch {
 namespace {
@@ -25,19 +20,11 @@ std::string NameOf(std::span<const bundle::File> files) {
   return bundle::Sha256(all).substr(0, kEnough);
 }
 
-// There whole or not at all, as a run may begin while another one unpacks.
 Status Unpack(const bundle::File& packed, const fs::path& to) {
   std::error_code error;
   if (fs::file_size(to, error) == packed.size && !error) return OkStatus();
   AD_ASSIGN_OR_RETURN(const std::string content, bundle::Unpack(packed));
-  fs::create_directories(to.parent_path(), error);
-  if (error) return ErrnoError(error.value(), "making the folder " + to.parent_path().string());
-  const base::UniqueFd folder(open(to.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.valid()) return ErrnoError(errno, to.parent_path().string());
-  AD_ASSIGN_OR_RETURN(files::TemporaryFile file, files::TemporaryFile::Create(folder.get()));
-  AD_RETURN_IF_ERROR(base::WriteAll(file.fd(), content, base::Deadline::Never()));
-  if (fchmod(file.fd(), 0700) != 0) return ErrnoError(errno, to.string());
-  return file.Keep(to.filename());
+  return files::WriteProgram(to, content);
 }
 
 }  // namespace

@@ -14,6 +14,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <string_view>
+#include <thread>
+#include <utility>
 
 #include "base/fd.h"
 #include "base/split.h"
@@ -165,8 +167,17 @@ SpawnRequest OurProgram(std::vector<std::string> argv, const Environment& enviro
 
 Result<base::UniqueFd> EndOf(pid_t child) {
   base::UniqueFd end(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
-  if (!end.valid()) return ErrnoError(errno, "pidfd_open");
-  return end;
+  if (end.valid()) return end;
+  if (errno != ENOSYS) return ErrnoError(errno, "pidfd_open");
+  // Kernels before 5.3: a thread waits, and lets the other end of a pipe go.
+  AD_ASSIGN_OR_RETURN(base::FdPair pipe, base::Pipe());
+  std::thread([child, other = std::move(pipe.second)] {
+    siginfo_t info;
+    while (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) != 0 &&
+           errno == EINTR) {
+    }
+  }).detach();
+  return std::move(pipe.first);
 }
 
 int Reap(pid_t child) {

@@ -90,7 +90,8 @@ TEST(PlanTest, NodesWithoutDevicesTakeNoPart) {
   EXPECT_THAT(plan.nodes(0).ports(), Contains(4711u));
 
   input.dialects = {"horovod"};
-  const v1::RankPlan& store = *MakePlan(input)->nodes(0).ranks().rbegin();
+  const v1::LaunchPlan with_store = *MakePlan(input);
+  const v1::RankPlan& store = *with_store.nodes(0).ranks().rbegin();
   EXPECT_TRUE(store.auxiliary() && store.by_agent());
   input.dialects = {};
   input.kind = v1::PROGRAM_KIND_PER_JOB;
