@@ -66,7 +66,6 @@ Job::Job(const v1::LaunchPlan& plan, JobOptions options, std::unique_ptr<Loop> l
              [this](uint32_t node) { return nodes_.node(node).link(); }) {
   ::signal(SIGPIPE, SIG_IGN);
   loop_->BeforeWaiting([this] { return CheckTimes(); });
-  loop_->WhenIdle([this] { journal_.Publish(nodes_, *attempt_); });
 }
 
 // Whatever may call the nodes, or be called by them, ends before they do.
@@ -97,6 +96,7 @@ int Job::Run() {
     return kExitCannotLaunch;
   }
   journal_.EnterPhase(v1::JOB_PHASE_LAUNCHING, "");
+  journal_.Publish(nodes_, *attempt_);
   auto started = starter_.Start(0);
   if (const auto* refused = std::get_if<NotStarted>(&started)) {
     console_.Tell(LogLevel::kError, refused->report);
@@ -282,7 +282,7 @@ int Job::Finish(int exit_code, const std::string& refusal, Loop::Time began) {
   const std::string report = finishing_.blocked ? "its terminal took nothing"
                              : refusal.empty()  ? EndReport(*attempt_, console_.warnings())
                                                 : refusal;
-  journal_.Ended(exit_code, report, last_output_ms());
+  journal_.Ended(exit_code, report, output_.last_ms());
   journal_.Publish(nodes_, *attempt_);
   if (!report.empty() && refusal.empty() && !finishing_.blocked) {
     base::Log(exit_code == 0 ? LogLevel::kWarning : LogLevel::kError, report);

@@ -43,8 +43,8 @@ class Job final : private NodeWatchListener {
   // As if this process had received it; `by`: what sent it, if it is known. Thread-safe.
   void Signal(int signal, const std::string& by = "");
 
-  // When a rank wrote something last, since 1970; 0: none has. Thread-safe.
-  int64_t last_output_ms() const { return output_.last_ms(); }
+  // How it stands. Thread-safe.
+  void GetStatus(StatusAnswer answer);
 
   // What every rank is doing now. Thread-safe.
   void GetStacks(const v1::GetStacksRequest& request, StacksAnswer answer);

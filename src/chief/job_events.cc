@@ -89,6 +89,12 @@ void Job::OnPhase(uint32_t node, v1::NodePhase phase, const std::string& why) {
   journal_.Record(std::move(event));
 }
 
+void Job::GetStatus(StatusAnswer answer) {
+  loop_->Post([this, answer = std::move(answer)] {
+    answer(journal_.StatusNow(nodes_, *attempt_, output_.last_ms()));
+  });
+}
+
 void Job::GetStacks(const v1::GetStacksRequest& request, StacksAnswer answer) {
   loop_->Post([this, whole = std::vector<uint32_t>(request.ranks().begin(), request.ranks().end()),
                answer = std::move(answer)] {

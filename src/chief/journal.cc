@@ -1,6 +1,5 @@
 #include "chief/journal.h"
 
-#include <google/protobuf/util/message_differencer.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -90,8 +89,10 @@ void Journal::Record(const std::string& what, const std::string& node) {
   Record(std::move(event));
 }
 
-void Journal::Publish(const NodeWatch& nodes, const Attempt& attempt) {
+v1::JobStatus Journal::StatusNow(const NodeWatch& nodes, const Attempt& attempt,
+                                 int64_t last_output_ms) const {
   v1::JobStatus now = status_;
+  now.set_last_output_ms(last_output_ms);
   for (uint32_t i = 0; i < nodes.size(); ++i) *now.add_nodes() = StatusOf(i, nodes, job_);
   const std::vector<uint32_t> running = attempt.state().RunningByNode();
   for (uint32_t member = 0; member < attempt.nodes().size(); ++member) {
@@ -99,8 +100,11 @@ void Journal::Publish(const NodeWatch& nodes, const Attempt& attempt) {
     AddRanks(attempt.member_plan(member), status);
     status.set_running_ranks(running[member]);
   }
-  if (google::protobuf::util::MessageDifferencer::Equals(now, published_)) return;
-  published_ = std::move(now);
+  return now;
+}
+
+void Journal::Publish(const NodeWatch& nodes, const Attempt& attempt) {
+  published_ = StatusNow(nodes, attempt, status_.last_output_ms());
   if (on_status_) on_status_(published_);
 }
 

@@ -12,8 +12,11 @@
 #include "chief/loop/loop.h"
 #include "chief/nodes/node_watch.h"
 #include "chief/output/event_log.h"
+#include "control/job_requests.h"
 
 namespace autodist::chief {
+
+using StatusAnswer = control::JobRequests::StatusAnswer;
 
 // For the loop's thread, which it does not block but in Open.
 class Journal {
@@ -33,7 +36,10 @@ class Journal {
   void Record(v1::JobEvent event);
   void Record(const std::string& what, const std::string& node = "");
 
-  // Tells how the job stands, if that has changed.
+  // How the job stands; `last_output_ms`: when a rank wrote something last, since 1970.
+  v1::JobStatus StatusNow(const NodeWatch& nodes, const Attempt& attempt,
+                          int64_t last_output_ms) const;
+  // Tells that, for the record of jobs: at the beginning, for each attempt, and at the end.
   void Publish(const NodeWatch& nodes, const Attempt& attempt);
   const v1::JobStatus& published() const { return published_; }
 

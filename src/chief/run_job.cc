@@ -60,7 +60,7 @@ int Run(const v1::LaunchPlan& plan, JobOptions options) {
   Job job(plan, std::move(options));  // from here on Ctrl-C ends the job
   const Status reachable = announced.Start(
       {[&job](int signal) { job.Signal(signal, kStopCommand); },
-       [&job] { return job.last_output_ms(); },
+       [&job](StatusAnswer answer) { job.GetStatus(std::move(answer)); },
        [&job](const v1::GetStacksRequest& request, StacksAnswer answer) {
          job.GetStacks(request, std::move(answer));
        },

@@ -15,9 +15,11 @@ namespace autodist::control {
 // Called on threads of the server's; must not block.
 struct JobRequests {
   std::function<void(int signal)> signal;
-  // When a rank wrote something last, since 1970: asked each time that somebody wants to know, as
-  // no new state is published for each piece of output. None: it is not known.
-  std::function<int64_t()> last_output_ms = {};
+
+  // How it stands now: asked each time that somebody wants to know, as a job of thousands of ranks
+  // changes thousands of times. None: as was published. `answer` as below.
+  using StatusAnswer = std::function<void(v1::JobStatus)>;
+  std::function<void(StatusAnswer answer)> get_status = {};
 
   // `answer` may be called on any thread, later, or never where the job ends.
   using StacksAnswer = std::function<void(Result<v1::JobStacks>)>;

@@ -70,19 +70,15 @@ class JobServer::Service final : public v1::JobService::CallbackService {
     changed_.wait_for(lock, kLastAnswersLimit, [this] { return open_ == 0; });
   }
 
-  grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context,
-                                      const v1::GetStatusRequest*,
+  grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext*, const v1::GetStatusRequest*,
                                       v1::JobStatus* response) override {
-    {
-      const std::lock_guard lock(mutex_);
-      *response = status_;
-      if (!ended_ && requests_.last_output_ms) {
-        response->set_last_output_ms(requests_.last_output_ms());
-      }
+    const auto call = AnswerLater<v1::JobStatus>::Create(response, [this] { CallIsDone(); });
+    if (Await(call) && requests_.get_status) {
+      requests_.get_status([call](v1::JobStatus status) { call->Answer(std::move(status)); });
+    } else {
+      call->Answer(published());
     }
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(grpc::Status::OK);
-    return reactor;
+    return call.get();
   }
 
   grpc::ServerUnaryReactor* WaitForEnd(grpc::CallbackServerContext*, const v1::WaitForEndRequest*,
@@ -164,19 +160,24 @@ class JobServer::Service final : public v1::JobService::CallbackService {
     v1::JobStatus* const response_;
   };
 
-  // A call that is answered later begins; false: it has ended, as the job has.
+  // A call that may be answered later begins; false: the job has ended.
+  bool Await(const std::shared_ptr<OpenCall>& call) {
+    const std::lock_guard lock(mutex_);
+    ++open_;
+    if (ended_ || closed_) return false;
+    std::erase_if(unanswered_, [](const auto& other) { return other.expired(); });
+    unanswered_.push_back(call);
+    return true;
+  }
+  // The same of one that the end of the job ends.
   bool Open(const std::shared_ptr<OpenCall>& call) {
-    {
-      const std::lock_guard lock(mutex_);
-      ++open_;
-      if (!ended_ && !closed_) {
-        std::erase_if(unanswered_, [](const auto& other) { return other.expired(); });
-        unanswered_.push_back(call);
-        return true;
-      }
-    }
+    if (Await(call)) return true;
     call->Refuse(has_ended_);
     return false;
+  }
+  v1::JobStatus published() {
+    const std::lock_guard lock(mutex_);
+    return status_;
   }
   void CallIsDone() {
     const std::lock_guard lock(mutex_);

@@ -16,8 +16,8 @@ void RefuseCompression(const SetArgument& set) {
 }
 
 // For a program's start. Neither gRPC nor Protocol Buffers writes to stderr what they think of what
-// others send: calls fail for that, with a status. GRPC_VERBOSITY brings gRPC's words back. Nor does
-// gRPC look for deadlocks of its own at each lock, as it is built to in Debian.
+// others send: calls fail for that, with a status. GRPC_VERBOSITY brings gRPC's words back. Nor
+// does gRPC look for deadlocks of its own at each lock, as it is built to in Debian.
 void BeginProgram();
 
 }  // namespace autodist::rpc

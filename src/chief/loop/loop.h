@@ -38,8 +38,6 @@ class Loop {
   // `due` is called before each wait: it does what is due, and returns when to be called again at
   // the latest.
   void BeforeWaiting(std::function<Time()> due) { due_.push_back(std::move(due)); }
-  // Called when no task is left for now.
-  void WhenIdle(Task idle) { idle_ = std::move(idle); }
 
   // Runs tasks until `done`, or until the limit. Returns whether it is done.
   bool RunUntil(const std::function<bool()>& done, Time limit = Time::max());
@@ -55,7 +53,6 @@ class Loop {
   std::deque<Task> first_;  // guarded by mutex_
   std::deque<Task> tasks_;  // guarded by mutex_
   std::vector<std::function<Time()>> due_;
-  Task idle_;
   base::Worker background_;
 };
 

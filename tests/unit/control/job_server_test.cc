@@ -63,21 +63,37 @@ TEST_F(JobServerTest, TellsTheNewestState) {
   EXPECT_EQ(JobClient::Connect("job-1")->GetStatus()->phase(), v1::JOB_PHASE_RUNNING);
 }
 
-TEST_F(JobServerTest, WhenOutputCameLastIsKnownWithoutBeingPublished) {
+TEST_F(JobServerTest, AsksHowTheJobStandsUntilItsEnd) {
   std::atomic<int64_t> last = 0;
   JobRequests requests;
-  requests.last_output_ms = [&] { return last.load(); };
+  requests.get_status = [&](const JobRequests::StatusAnswer& answer) {
+    v1::JobStatus now = Job(v1::JOB_PHASE_RUNNING);
+    now.set_last_output_ms(last);
+    answer(now);
+  };
   auto server = JobServer::Start("job-1", std::move(requests));
   ASSERT_TRUE(server.ok()) << server.status();
   const auto client = JobClient::Connect("job-1");
-  (*server)->Publish(Job(v1::JOB_PHASE_RUNNING));
-  EXPECT_EQ(client->GetStatus()->last_output_ms(), 0);
+  EXPECT_EQ(client->GetStatus()->phase(), v1::JOB_PHASE_RUNNING);
   last = 5;
   EXPECT_EQ(client->GetStatus()->last_output_ms(), 5);
   v1::JobStatus end = Job(v1::JOB_PHASE_ENDED);
   end.set_last_output_ms(7);
   (*server)->End(end);
   EXPECT_EQ(client->GetStatus()->last_output_ms(), 7);
+}
+
+TEST_F(JobServerTest, WhoIsNotAnsweredBeforeTheEndIsToldThatItHasEnded) {
+  std::promise<void> asked;
+  JobRequests requests;
+  requests.get_status = [&](const auto&) { asked.set_value(); };  // never
+  auto server = JobServer::Start("job-1", std::move(requests));
+  ASSERT_TRUE(server.ok()) << server.status();
+  auto status = std::async(std::launch::async,
+                           [] { return JobClient::Connect("job-1")->GetStatus().status(); });
+  asked.get_future().wait();
+  (*server)->End(Job(v1::JOB_PHASE_ENDED));
+  EXPECT_EQ(status.get().code(), StatusCode::kFailedPrecondition);
 }
 
 TEST_F(JobServerTest, AllWhoWaitLearnTheEnd) {
