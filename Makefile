@@ -15,9 +15,11 @@ install: programs
 	@cmake --install build --strip --prefix $(DESTDIR)$(PREFIX)
 
 # In dist/: autodist as a file, as a tarball, and as packages for Debian and for Python. The same
-# sources make the same bytes.
+# sources make the same bytes. AGENTS: other machines to have an agent for, each built in a root of its
+# own, which takes root.
+AGENTS = aarch64
 release: packages
-	@setup/release.sh
+	@AGENTS="$(AGENTS)" setup/release.sh
 
 demo: programs
 	examples/virtual_cluster/virtual_cluster 3 --ranks 2 -- \

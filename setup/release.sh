@@ -1,6 +1,8 @@
 #!/bin/sh
 # Builds what is handed out, into dist/: the program itself, a tarball, a package for Debian, a wheel
 # for Python, and their digests. What is committed makes the same bytes in any folder at any time.
+#
+#   [AGENTS="aarch64"] setup/release.sh     other machines to have an agent for; AGENTS= is none
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -10,7 +12,12 @@ umask 022
 
 build=build/package
 rm -rf dist "$build/stage"
-cmake --preset package >/dev/null
+agents=""
+for machine in ${AGENTS-aarch64}; do
+  setup/agent.sh "$machine"
+  agents="$agents;$PWD/build/agents/$machine"
+done
+cmake --preset package -D AUTODIST_AGENTS="${agents#;}" >/dev/null
 cmake --build --preset package --target autodist_share
 mkdir dist
 (cd "$build" && cpack -B "$PWD/cpack" >/dev/null)

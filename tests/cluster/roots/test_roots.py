@@ -1,5 +1,6 @@
 """The one file on systems of all kinds: a root with busybox alone, and those that tests/roots has made
-by debootstrap. In each it is the chief of jobs, and another host's sshd lets people into it."""
+by debootstrap. In each it is the chief of jobs, and another host's sshd lets people into it. A root for
+another kind of machine, whose programs qemu runs, is a node alone."""
 
 import os
 import shutil
@@ -12,6 +13,7 @@ from jobs import AUTODIST
 
 ROOTS = Path(os.environ["ROOTS"]) if os.environ.get("ROOTS") else None
 BUSYBOX = "busybox"
+OTHER_MACHINES = {"aarch64"}
 MUSL = Path("/usr/lib/x86_64-linux-musl/libc.so")
 # As Ubuntu's desktops have it, and sites with SSSD: modules for another C library, which abort a
 # static program that loads them.
@@ -36,7 +38,10 @@ def make_busybox_root(root):
     (root / "etc" / "os-release").write_text("ID=busybox\n")
 
 
-@pytest.fixture(params=[BUSYBOX, *sorted(os.listdir(ROOTS) if ROOTS else [])])
+SYSTEMS = [BUSYBOX, *sorted(os.listdir(ROOTS) if ROOTS else [])]
+
+
+@pytest.fixture(params=[system for system in SYSTEMS if system not in OTHER_MACHINES])
 def system(request):
     return request.param
 
@@ -75,7 +80,7 @@ def name_services(request, root):
 
 @pytest.fixture
 def says(system):
-    return "busybox" if system == BUSYBOX else "debian"
+    return "busybox" if system in {BUSYBOX, *OTHER_MACHINES} else "debian"
 
 
 @pytest.fixture
@@ -131,3 +136,16 @@ def test_as_a_node_of_another_system(system, autodist, spec, says):
     job = autodist("run", "--spec", spec, "--", "true")
     assert job.code == 125
     assert "python_venv needs bash: 'bash' is not in PATH" in job.err
+
+
+@pytest.mark.parametrize("system", sorted(OTHER_MACHINES & set(SYSTEMS)))
+def test_a_node_of_another_kind(system, autodist, spec):
+    assert f"agent for {system}" in autodist("--version").out
+    shutil.copy(SHARED / "user_ed25519", Path.home() / ".ssh" / "user_ed25519")
+    for _ in range(2):
+        job = autodist("run", "--spec", spec, "--", "sh", "-c", "echo $RANK of $WORLD_SIZE on $(uname -m)")
+        assert job.code == 0, job.err
+        assert sorted(job.out.splitlines()) == [f"[{address(1)}:0] 0 of 2 on {os.uname().machine}",
+                                                f"[{address(2)}:1] 1 of 2 on {system}"]
+    job = autodist("run", "--spec", spec, "--", "sh", "-c", "[ $RANK = 0 ] || exit 7; exec sleep 600")
+    assert job.code == 7, job.err
