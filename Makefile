@@ -19,6 +19,7 @@ install: programs
 # own, which takes root.
 AGENTS = aarch64
 release: packages
+	@setup/packages.sh release
 	@AGENTS="$(AGENTS)" setup/release.sh
 
 demo: programs

@@ -2,7 +2,8 @@
 # Installs what building, testing and the demo need from the distribution (Debian 12 or newer,
 # Ubuntu 24.04 or newer). Does nothing, quickly, when all of it is there.
 #
-#   packages.sh [check | frameworks]      besides, what `make check` or `make check-frameworks` needs
+#   packages.sh [check | frameworks | release]   besides, what `make check`, `make check-frameworks` or
+#                                                `make release` needs
 set -eu
 
 packages="
@@ -13,11 +14,13 @@ packages="
   nlohmann-json3-dev libpmix-dev libevent-dev libhwloc-dev
   libgloo-dev libgtest-dev libgmock-dev
   openssh-client openssh-server iproute2 util-linux python3 procps"
-[ -n "${1:-}" ] && packages="$packages
+case ${1:-} in check | frameworks) packages="$packages
   clang libclang-rt-dev clang-format clang-tidy clang-tools
   python3-pytest python3-pyte python3-tqdm python3-jsonschema python3-yaml python3-torch python3-venv git nftables pdsh
   bash-completion zsh fish mandoc
-  busybox-static clustershell openmpi-bin libopenmpi-dev python3-mpi4py"
+  busybox-static clustershell openmpi-bin libopenmpi-dev python3-mpi4py" ;;
+release) packages="$packages debootstrap" ;;
+esac
 # Horovod is compiled for Debian's torch.
 [ "${1:-}" = frameworks ] && packages="$packages
   libtorch-dev pybind11-dev python3-dev python3-cloudpickle python3-packaging python3-psutil"
