@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <mutex>
 #include <thread>
 
 #include "files/temporary_file.h"
@@ -30,12 +32,27 @@ class SendingAgent final : public v1::AgentService::Service {
  public:
   grpc::Status FetchFiles(grpc::ServerContext* context, const v1::FetchFilesRequest* request,
                           Writer* writer) override {
-    asked = *request;
-    behave(*context, *writer);
+    Behaviour behaviour;
+    {
+      const std::lock_guard lock(mutex_);
+      asked = *request;
+      behaviour = behaviour_;
+    }
+    behaviour(*context, *writer);
     return grpc::Status::OK;
   }
+  using Behaviour = std::function<void(grpc::ServerContext&, Writer&)>;
+  // From the next call on: one that was broken off may still be under way.
+  void Behave(Behaviour behaviour) {
+    const std::lock_guard lock(mutex_);
+    behaviour_ = std::move(behaviour);
+  }
+
   v1::FetchFilesRequest asked;
-  std::function<void(grpc::ServerContext&, Writer&)> behave;
+
+ private:
+  std::mutex mutex_;
+  Behaviour behaviour_;  // guarded by mutex_
 };
 
 class FetchFilesTest : public testing::Test {
@@ -52,9 +69,9 @@ class FetchFilesTest : public testing::Test {
   }
   // An agent that says these, one after the other.
   FetchedFiles FetchOf(const std::vector<v1::FetchFilesResponse>& said) {
-    service_.behave = [said](grpc::ServerContext&, Writer& writer) {
+    service_.Behave([said](grpc::ServerContext&, Writer& writer) {
       for (const v1::FetchFilesResponse& response : said) writer.Write(response);
-    };
+    });
     return Fetch();
   }
 
@@ -229,23 +246,23 @@ TEST_F(FetchFilesTest, AnAgentThatGoesInTheMidstOfAFileLeavesNoPart) {
 
 TEST_F(FetchFilesTest, AnAgentThatFallsSilentIsGivenUp) {
   order_.silence = milliseconds(200);
-  service_.behave = [](grpc::ServerContext& context, Writer& writer) {
+  service_.Behave([](grpc::ServerContext& context, Writer& writer) {
     writer.Write(Found(1));
     writer.Write(File("a", 5));
     writer.Write(Content("xx", false));
     while (!context.IsCancelled()) std::this_thread::sleep_for(milliseconds(1));
-  };
+  });
   const FetchedFiles fetched = Fetch();
   EXPECT_THAT(Message(fetched.status), HasSubstr("nothing has come for 0.2 s"));
   EXPECT_THAT(All(), ElementsAre("node"));
 }
 
 TEST_F(FetchFilesTest, WhoWantsNoMoreIsNotKept) {
-  service_.behave = [this](grpc::ServerContext& context, Writer& writer) {
+  service_.Behave([this](grpc::ServerContext& context, Writer& writer) {
     writer.Write(Found(1));
     stop_.request_stop();
     while (!context.IsCancelled()) std::this_thread::sleep_for(milliseconds(1));
-  };
+  });
   EXPECT_EQ(Fetch().status.code(), StatusCode::kCancelled);
 }
 
