@@ -30,6 +30,7 @@ if rank == int(sys.argv[2]):
     breakpoint()
 for i in range(1, 4):
     step(i)
+print("waits", flush=True)
 while not os.path.exists(sys.argv[1]):
     time.sleep(0.05)
 print("done", total, flush=True)
@@ -82,7 +83,7 @@ def test_pdb(terminals, folder, rank):
     assert f"('of', {rank}, 1, 0)\r\n".encode() in terminal.await_next(b"(Pdb) ")
     terminal.type(b"cl 1\rc\r")
     terminal.await_next(b"Deleted breakpoint 1")
-    terminal.await_next(b"(Pdb) ")
+    terminal.await_next(b"waits\r\n")  # only when it runs: what is typed ahead is dropped at a Ctrl-C
     terminal.type(CTRL_C)
     terminal.await_next(b"(Pdb) ")  # interrupted, by pdb's own handler, and nothing else is
     terminal.type(b"p 'at', i\r")
