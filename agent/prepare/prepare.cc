@@ -90,8 +90,9 @@ Status WriteFiles(const v1::NodePlan& node, const std::string& folder) {
 
 RankCommand MakeRank(const v1::RankPlan& rank, const std::string& directory,
                      const std::string& agent_program, Environment environment) {
-  for (const auto& variable : rank.environment())
+  for (const v1::EnvironmentVariable& variable : rank.environment()) {
     environment.Set(variable.name(), variable.value());
+  }
   RankCommand command;
   command.rank = rank.rank();
   if (rank.by_agent()) command.spawn.argv.push_back(agent_program);
@@ -166,8 +167,13 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
     CheckPrograms(node, directory, *environment, prepared);
   }
   if (prepared.problems.empty()) {
+    Environment of_ranks = *environment;
+    for (const v1::EnvironmentVariable& variable : request.environment()) {
+      of_ranks.Set(variable.name(), variable.value());
+    }
     for (const v1::RankPlan& rank : node.ranks()) {
-      prepared.ranks.push_back(MakeRank(rank, directory, agent.program, *environment));
+      prepared.ranks.push_back(
+          MakeRank(rank, directory, agent.program, rank.auxiliary() ? *environment : of_ranks));
     }
   }
   if (environment.ok()) prepared.environment = *environment;

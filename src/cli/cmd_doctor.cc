@@ -27,6 +27,7 @@ struct DoctorOptions {
   NodesOptions nodes;
   ProgramOptions program;
   bool json = false;
+  bool full_mesh = false;
 };
 
 bool ShowColours() { return isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr; }
@@ -48,7 +49,7 @@ int Doctor(const DoctorOptions& options) {
   launch.lease = kLease;
   launch.grace = milliseconds(0);
   launch.fan_out = options.nodes.fan_out;
-  const auto diagnosis = chief::ExamineNodes(*plan, std::move(launch));
+  const auto diagnosis = chief::ExamineNodes(*plan, std::move(launch), options.full_mesh);
   if (!diagnosis.ok()) {
     const bool interrupted = diagnosis.status().code() == StatusCode::kCancelled;
     return Fail(diagnosis.status(), interrupted ? 130 : chief::kExitCannotLaunch);
@@ -67,6 +68,9 @@ Command AddDoctor(CLI::App& app, const std::vector<std::string>& program) {
   AddNodes(app, options->nodes);
   AddProgramOptions(app, options->program);
   app.add_flag("--json", options->json, "Print the findings as JSON");
+  app.add_flag("--full-mesh", options->full_mesh,
+               "Every node connects to every other, on more than 64 nodes, too: there each tries "
+               "a dozen others");
   AddFanOut(app, options->nodes);
   AddAgent(app, options->nodes);
   app.footer(R"(

@@ -132,7 +132,7 @@ int Run(const RunOptions& options) {
     }
     const auto given = options.show_values ? plan::GivenValues::kShown : plan::GivenValues::kHidden;
     const auto as_text = options.json ? plan::PlanAsJson : plan::PlanAsText;
-    std::fputs(as_text(*plan, given).c_str(), stdout);
+    std::fputs(as_text(*std::move(plan), given).c_str(), stdout);
     return 0;
   }
   const Status here = CheckChiefIsHere(*plan);

@@ -98,6 +98,9 @@ std::string DiagnosisAsText(const v1::Diagnosis& diagnosis, bool colour) {
                   "\nto connect from node to node takes %.2f ms (median), %.2f ms (worst)\n",
                   diagnosis.median_latency_us() / 1000.0, diagnosis.largest_latency_us() / 1000.0);
     text += latency;
+    if (diagnosis.mesh_sampled()) {
+      text += "each node tried a dozen others; with --full-mesh it tries all\n";
+    }
   }
   for (const v1::Finding& finding : diagnosis.findings()) {
     text += "\n" + FindingAsText(diagnosis, finding, colour);

@@ -44,17 +44,14 @@ class PlanLauncher final : public Launcher {
               std::shared_ptr<NodeLink> broken, Done done) override;
   void Reach(uint32_t node_rank, Deadline deadline, Done done) override;
   void GiveUp(uint32_t node_rank) override;
-  void Prepare(uint32_t node_rank, v1::NodePlan node, std::optional<v1::PmixWorld> pmix,
-               std::optional<v1::Examination> examination, std::shared_ptr<NodeLink> link,
+  void Prepare(uint32_t node_rank, v1::PrepareRequest request, std::shared_ptr<NodeLink> link,
                Done done) override;
   void Cancel() override;
   void Stop() override;
 
  private:
   LaunchedNode Launch(const v1::NodePlan& node);
-  void PrepareNode(const v1::NodePlan& node, const std::optional<v1::PmixWorld>& pmix,
-                   const std::optional<v1::Examination>& examination, LaunchedNode& launched,
-                   const std::stop_token& stop);
+  void PrepareNode(v1::PrepareRequest request, LaunchedNode& launched, const std::stop_token& stop);
   // Tries for as long as the failures are such as may pass, until the limit.
   Result<std::shared_ptr<NodeLink>> LinkTo(const v1::NodePlan& node, bool resume,
                                            const std::function<Deadline()>& limit,
@@ -131,21 +128,21 @@ LaunchedNode PlanLauncher::Launch(const v1::NodePlan& node) {
         Annotate(launched.link->Sync(*sync, stop_.get_token()), "copying the working directory");
     if (!launched.status.ok()) return launched;
   }
-  PrepareNode(node, options_.pmix, options_.examination, launched, stop_.get_token());
+  v1::PrepareRequest request;
+  *request.mutable_node() = node;
+  *request.mutable_environment() = plan_.environment();
+  if (options_.examination) *request.mutable_examination() = *options_.examination;
+  if (options_.pmix) *request.mutable_pmix() = *options_.pmix;
+  PrepareNode(std::move(request), launched, stop_.get_token());
   return launched;
 }
 
-void PlanLauncher::PrepareNode(const v1::NodePlan& node, const std::optional<v1::PmixWorld>& pmix,
-                               const std::optional<v1::Examination>& examination,
-                               LaunchedNode& launched, const std::stop_token& stop) {
+void PlanLauncher::PrepareNode(v1::PrepareRequest request, LaunchedNode& launched,
+                               const std::stop_token& stop) {
   Enter(launched.node_rank, LaunchProgress::Step::kPreparing);
-  v1::PrepareRequest request;
-  *request.mutable_node() = node;
   request.set_working_directory(plan_.working_directory());
   request.set_spool_limit(options_.spool_limit);
   request.set_stop_signal(static_cast<uint32_t>(options_.stop_signal));
-  if (examination) *request.mutable_examination() = *examination;
-  if (pmix) *request.mutable_pmix() = *pmix;
   auto prepared = launched.link->Prepare(request, Deadline::After(kPrepareLimit), stop);
   if (prepared.ok()) {
     launched.prepared = std::move(*prepared);
@@ -200,15 +197,13 @@ void PlanLauncher::Reach(uint32_t node_rank, Deadline deadline, Done done) {
       });
 }
 
-void PlanLauncher::Prepare(uint32_t node_rank, v1::NodePlan node, std::optional<v1::PmixWorld> pmix,
-                           std::optional<v1::Examination> examination,
+void PlanLauncher::Prepare(uint32_t node_rank, v1::PrepareRequest request,
                            std::shared_ptr<NodeLink> link, Done done) {
   node_threads_[node_rank] =
-      std::jthread([this, node_rank, node = std::move(node), pmix = std::move(pmix),
-                    examination = std::move(examination), link = std::move(link),
+      std::jthread([this, node_rank, request = std::move(request), link = std::move(link),
                     done = std::move(done)](const std::stop_token& stop) mutable {
         LaunchedNode launched{node_rank, OkStatus(), std::move(link), {}};
-        PrepareNode(node, pmix, examination, launched, stop);
+        PrepareNode(std::move(request), launched, stop);
         done(std::move(launched));
       });
 }

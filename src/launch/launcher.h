@@ -46,11 +46,9 @@ class Launcher {
   virtual void Reach(uint32_t node_rank, base::Deadline deadline, Done done) = 0;
   // Ends the Resume, Reach or Prepare that is under way for the node.
   virtual void GiveUp(uint32_t node_rank) = 0;
-  // Prepares a node for another attempt, in which it is `node`. `examination`: what to look at
-  // then.
-  virtual void Prepare(uint32_t node_rank, v1::NodePlan node, std::optional<v1::PmixWorld> pmix,
-                       std::optional<v1::Examination> examination, std::shared_ptr<NodeLink> link,
-                       Done done) = 0;
+  // Prepares a node for another attempt. What is the same in all attempts need not be in `request`.
+  virtual void Prepare(uint32_t node_rank, v1::PrepareRequest request,
+                       std::shared_ptr<NodeLink> link, Done done) = 0;
 
   // Nodes not yet reached turn out as cancelled.
   virtual void Cancel() = 0;

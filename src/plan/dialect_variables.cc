@@ -40,15 +40,17 @@ Result<v1::LaunchPlan> ExamplePlan(const char* dialect, v1::ProgramKind kind) {
 }
 
 // What the dialect sets on a node beyond what every program finds.
-std::vector<ExampleVariable> SetOn(const v1::NodePlan& node) {
+std::vector<ExampleVariable> SetOn(const v1::NodePlan& node, const v1::LaunchPlan& plan) {
   std::vector<ExampleVariable> variables;
-  for (const auto& variable : node.ranks(node.ranks_size() > 1 ? 1 : 0).environment()) {
-    if (variable.name().starts_with("AUTODIST_")) continue;
+  const auto add = [&](const v1::EnvironmentVariable& variable) {
+    if (variable.name().starts_with("AUTODIST_")) return;
     const bool all_gpus =
         variable.value() == dialect::CountUp(static_cast<uint32_t>(node.devices_size()));
-    if (variable.name() == "CUDA_VISIBLE_DEVICES" && all_gpus) continue;
+    if (variable.name() == "CUDA_VISIBLE_DEVICES" && all_gpus) return;
     variables.push_back({variable.name(), variable.value()});
-  }
+  };
+  std::ranges::for_each(plan.environment(), add);
+  std::ranges::for_each(node.ranks(node.ranks_size() > 1 ? 1 : 0).environment(), add);
   const std::set<std::string> always = {"NCCL_SOCKET_IFNAME",
                                         "GLOO_SOCKET_IFNAME",
                                         "TP_SOCKET_IFNAME",
@@ -76,9 +78,9 @@ Result<Example> WhatIsTold(const dialect::Dialect& dialect, v1::ProgramKind kind
   AD_ASSIGN_OR_RETURN(const v1::LaunchPlan plan, ExamplePlan(dialect.name, kind));
   Example example;
   // What it sets on the second node, and then what only the chief has.
-  if (kind != v1::PROGRAM_KIND_PER_JOB) example.variables = SetOn(plan.nodes(1));
+  if (kind != v1::PROGRAM_KIND_PER_JOB) example.variables = SetOn(plan.nodes(1), plan);
   const bool others_too = !example.variables.empty();
-  for (ExampleVariable& variable : SetOn(plan.nodes(0))) {
+  for (ExampleVariable& variable : SetOn(plan.nodes(0), plan)) {
     if (std::ranges::count(example.variables, variable.name, &ExampleVariable::name) > 0) continue;
     variable.on_chief = others_too;
     example.variables.push_back(std::move(variable));

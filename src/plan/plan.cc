@@ -1,7 +1,6 @@
 #include "plan/plan.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 
 #include "base/quantity.h"
@@ -10,6 +9,7 @@
 #include "dialect/world.h"
 #include "plan/known_launchers.h"
 #include "plan/placeholders.h"
+#include "plan/process_variables.h"
 #include "plan/rank_environment.h"
 #include "spec/scalars.h"
 
@@ -28,9 +28,15 @@ void SetReach(const spec::Node& node, const Input& input, v1::NodePlan& planned)
       MakeSshReach(node, group, input.address_of.at(node.address), input.user);
 }
 
+bool Has(const google::protobuf::RepeatedPtrField<v1::EnvironmentVariable>& variables,
+         const std::string& name) {
+  return std::ranges::count(variables, name, &v1::EnvironmentVariable::name) > 0;
+}
+
 // Whether the process finds a variable of this name that autodist sets, whoever else does.
-bool IsSetByUs(const std::string& name, const v1::NodePlan& node, const v1::RankPlan& process) {
-  return std::ranges::count(process.environment(), name, &v1::EnvironmentVariable::name) > 0 ||
+bool IsSetByUs(const std::string& name, const v1::LaunchPlan& plan, const v1::NodePlan& node,
+               const v1::RankPlan& process) {
+  return Has(plan.environment(), name) || Has(process.environment(), name) ||
          std::ranges::any_of(node.environment(), [&](const v1::EnvironmentStep& step) {
            return step.set().name() == name && !step.set().given() && step.set().unless().empty();
          });
@@ -46,7 +52,7 @@ Status CheckVariables(const Input& input, const v1::LaunchPlan& plan) {
     }
     for (const v1::NodePlan& node : plan.nodes()) {
       for (const v1::RankPlan& rank : node.ranks()) {
-        if (!IsSetByUs(given.name, node, rank)) continue;
+        if (!IsSetByUs(given.name, plan, node, rank)) continue;
         return WithRemedy(Error(StatusCode::kInvalidArgument,
                                 given.name + " is set by autodist itself, for each process"),
                           "leave it out; `autodist run --dry-run` shows what is set");
@@ -77,17 +83,6 @@ Status CheckCommand(const std::vector<std::string>& command, const std::string& 
                       "rename it, or start autodist elsewhere");
   }
   return OkStatus();
-}
-
-// What a dialect says about a variable counts more than what was said before.
-void SetVariable(const std::string& name, const std::string& value, v1::RankPlan& rank) {
-  auto& variables = *rank.mutable_environment();
-  const auto known = std::ranges::find(variables, name, &v1::EnvironmentVariable::name);
-  if (known == variables.end()) {
-    dialect::AddVariable(rank, name, value);
-  } else {
-    known->set_value(value);
-  }
 }
 
 std::string RemedyFor(const KnownLauncher& launcher) {
@@ -220,33 +215,13 @@ Status SetStdin(const Input& input, v1::LaunchPlan& plan) {
                    (count == 1 ? "is one, rank 0" : "are ranks 0 to " + std::to_string(count - 1)));
 }
 
-std::string DialectCalled(const dialect::Dialect& dialect) {
-  return std::string("dialect '") + dialect.name + "'";
-}
-
-// Lists of all ranks may become too long to start any program with.
-Status CheckLengths(const v1::RankPlan& rank, const v1::LaunchPlan& plan) {
-  for (const v1::EnvironmentVariable& variable : rank.environment()) {
-    const size_t length = variable.name().size() + variable.value().size();
-    if (length <= kLongestVariable) continue;
-    return WithRemedy(
-        Error(StatusCode::kInvalidArgument,
-              "on " + base::Count(static_cast<size_t>(plan.nodes_size()), "node") + " " +
-                  variable.name() + " would have " + std::to_string(length) +
-                  " bytes, and Linux lets a variable have " + std::to_string(kLongestVariable)),
-        "use fewer nodes, fewer devices of each, or a framework that needs no such list");
-  }
-  return OkStatus();
-}
-
-Status ApplyDialects(const std::vector<const dialect::Dialect*>& dialects, v1::LaunchPlan& plan) {
+Status ApplyDialects(const Dialects& dialects, v1::LaunchPlan& plan) {
   for (const dialect::Dialect* dialect : dialects) {
     if (dialect->check) {
       AD_RETURN_IF_ERROR(Annotate(dialect->check(plan), DialectCalled(*dialect)));
     }
   }
-  // Which dialect added which auxiliary process.
-  std::map<uint32_t, const dialect::Dialect*> owner;
+  OwnerOf owner;
   for (const dialect::Dialect* dialect : dialects) {
     plan.add_dialects(dialect->name);
     if (dialect->extend) dialect->extend(plan);
@@ -256,22 +231,7 @@ Status ApplyDialects(const std::vector<const dialect::Dialect*>& dialects, v1::L
       }
     }
   }
-  const std::string addresses = dialect::DataAddresses(plan);
-  for (v1::NodePlan& node : *plan.mutable_nodes()) {
-    for (v1::RankPlan& rank : *node.mutable_ranks()) {
-      SetRankEnvironment(plan, addresses, node, rank);
-      for (const dialect::Dialect* dialect : dialects) {
-        if (rank.auxiliary() && owner.at(rank.rank()) != dialect) continue;
-        dialect->set_variables({plan, node, rank},
-                               [&](const std::string& name, const std::string& value) {
-                                 SetVariable(name, value, rank);
-                               });
-        AD_RETURN_IF_ERROR(Annotate(CheckLengths(rank, plan), DialectCalled(*dialect)));
-      }
-    }
-    ShareLongValues(node);
-  }
-  return OkStatus();
+  return SetProcessVariables(dialects, owner, plan);
 }
 
 }  // namespace

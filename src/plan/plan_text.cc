@@ -1,6 +1,7 @@
 #include "plan/plan_text.h"
 
 #include <absl/strings/ascii.h>
+#include <absl/strings/str_replace.h>
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace {
 
 constexpr char kHidden[] = "(hidden)";
 
-v1::LaunchPlan ToBeShown(v1::LaunchPlan plan, GivenValues given) {
+void Hide(GivenValues given, v1::LaunchPlan& plan) {
   const bool hidden = given == GivenValues::kHidden;
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
     for (v1::EnvironmentStep& step : *node.mutable_environment()) {
@@ -28,7 +29,6 @@ v1::LaunchPlan ToBeShown(v1::LaunchPlan plan, GivenValues given) {
       if (variable.has_expanded()) variable.set_expanded(kHidden);
     }
   }
-  return plan;
 }
 
 std::string ReachAsText(const v1::Reach& reach) {
@@ -69,8 +69,6 @@ std::string StepAsText(const v1::EnvironmentStep& step) {
   }
 }
 
-using Variables = std::vector<v1::EnvironmentVariable>;
-
 std::string Line(const v1::EnvironmentVariable& variable) {
   return variable.name() + "=" + base::ShellQuote(variable.value());
 }
@@ -78,6 +76,14 @@ std::string Line(const v1::EnvironmentVariable& variable) {
 std::string ArgvOf(const v1::RankPlan& rank) {
   return (rank.by_agent() ? "argv of the agent's program: " : "argv: ") +
          base::ShellLine({rank.argv().begin(), rank.argv().end()});
+}
+
+// Empty: they are not alike.
+std::string CommonArgv(const std::vector<const v1::RankPlan*>& ranks) {
+  const auto same = [&](const v1::RankPlan* rank) {
+    return std::ranges::equal(rank->argv(), ranks[0]->argv());
+  };
+  return !ranks.empty() && std::ranges::all_of(ranks, same) ? ArgvOf(*ranks[0]) : "";
 }
 
 // What some ranks have in common, and so is not to be printed of each.
@@ -95,9 +101,7 @@ Common CommonOf(const std::vector<const v1::RankPlan*>& ranks) {
   for (const auto& [line, having] : count) {
     if (having == ranks.size()) common.variables.insert(line);
   }
-  const bool same_argv = std::ranges::all_of(
-      ranks, [&](const v1::RankPlan* rank) { return ArgvOf(*rank) == ArgvOf(*ranks[0]); });
-  if (same_argv && !ranks.empty()) common.argv = ArgvOf(*ranks[0]);
+  common.argv = CommonArgv(ranks);
   return common;
 }
 
@@ -161,6 +165,17 @@ void AppendRanks(std::string& text, const v1::NodePlan& node, const Common& of_a
   }
 }
 
+std::string AsJson(const google::protobuf::Message& message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = true;
+  options.always_print_primitive_fields = true;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  // Cannot fail: every field of the messages has a JSON form.
+  (void)google::protobuf::util::MessageToJsonString(message, &json, options).ok();
+  return json;
+}
+
 }  // namespace
 
 bool IsSecretName(const std::string& name) {
@@ -205,8 +220,8 @@ std::string WhatRuns(const v1::LaunchPlan& plan) {
   return text;
 }
 
-std::string PlanAsText(const v1::LaunchPlan& full_plan, GivenValues given) {
-  const v1::LaunchPlan plan = ToBeShown(full_plan, given);
+std::string PlanAsText(v1::LaunchPlan plan, GivenValues given) {
+  Hide(given, plan);
   std::string text =
       "job " + plan.job_id() + ": " + WhatRuns(plan) + ", in " + plan.working_directory() + "\n";
   std::vector<const v1::RankPlan*> ranks;
@@ -216,9 +231,12 @@ std::string PlanAsText(const v1::LaunchPlan& full_plan, GivenValues given) {
   }
   Common of_all;
   if (ranks.size() > 1) {
-    of_all = CommonOf(ranks);
-    text += "all ranks, after the environment of their node:\n" +
-            LinesOf(*ranks[0], of_all, {}, "      ");
+    text += "all ranks, after the environment of their node:\n";
+    for (const v1::EnvironmentVariable& variable : plan.environment()) {
+      text += "      " + Line(variable) + "\n";
+    }
+    of_all.argv = CommonArgv(ranks);
+    if (!of_all.argv.empty()) text += "      " + of_all.argv + "\n";
   }
   std::map<std::string, std::string> told;  // steps: the node that has had them before
   for (const v1::NodePlan& node : plan.nodes()) {
@@ -237,15 +255,25 @@ std::string PlanAsText(const v1::LaunchPlan& full_plan, GivenValues given) {
   return text;
 }
 
-std::string PlanAsJson(const v1::LaunchPlan& plan, GivenValues given) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.add_whitespace = true;
-  options.always_print_primitive_fields = true;
-  options.preserve_proto_field_names = true;
-  std::string json;
-  // Cannot fail: every field of the message has a JSON form.
-  (void)google::protobuf::util::MessageToJsonString(ToBeShown(plan, given), &json, options).ok();
-  return json;
+// Node by node: to make JSON of a message takes twenty times its size.
+std::string PlanAsJson(v1::LaunchPlan plan, GivenValues given) {
+  Hide(given, plan);
+  google::protobuf::RepeatedPtrField<v1::NodePlan> nodes;
+  nodes.Swap(plan.mutable_nodes());
+  constexpr std::string_view kNoNodes = "\"nodes\": []";
+  std::string json = AsJson(plan);
+  const size_t at = json.find(kNoNodes);
+  const std::string rest = json.substr(at + kNoNodes.size());
+  json.resize(at);
+  json += "\"nodes\": [";
+  for (const v1::NodePlan& node : nodes) {
+    if (&node != &nodes[0]) json += ",";
+    std::string text = "\n" + AsJson(node);
+    absl::StripTrailingAsciiWhitespace(&text);
+    absl::StrReplaceAll({{"\n", "\n  "}}, &text);
+    json += text;
+  }
+  return json.append("\n ]").append(rest);
 }
 
 }  // namespace autodist::plan

@@ -19,10 +19,10 @@ enum class GivenValues {
 
 // Per node how it is reached; per rank its device, environment and argv, where they differ: what
 // all ranks have, or all of a node, is told once.
-std::string PlanAsText(const v1::LaunchPlan& plan, GivenValues given);
+std::string PlanAsText(v1::LaunchPlan plan, GivenValues given);
 
 // The LaunchPlan message in protobuf's JSON mapping.
-std::string PlanAsJson(const v1::LaunchPlan& plan, GivenValues given);
+std::string PlanAsJson(v1::LaunchPlan plan, GivenValues given);
 
 // The names, each after a space, as many to a line as fit; each line begins with a line feed and so
 // many spaces.

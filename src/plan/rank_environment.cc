@@ -119,11 +119,9 @@ void SetDefaults(v1::ProgramKind kind, v1::NodePlan& node) {
 
 }  // namespace
 
-void SetRankEnvironment(const v1::LaunchPlan& plan, const std::string& addresses,
-                        const v1::NodePlan& node, v1::RankPlan& rank) {
-  const auto set = [&](const char* name, const std::string& value) {
-    dialect::AddVariable(rank, name, value);
-  };
+void SetRankEnvironment(const dialect::Process& process, const std::string& addresses,
+                        const dialect::SetVariable& set) {
+  const auto& [plan, node, rank] = process;
   const std::string gpus = VisibleGpus(node);
   set("AUTODIST_JOB_ID", plan.job_id());
   if (plan.program_kind() == v1::PROGRAM_KIND_PER_DEVICE && !rank.auxiliary()) {
@@ -142,29 +140,6 @@ void SetRankEnvironment(const v1::LaunchPlan& plan, const std::string& addresses
   set("AUTODIST_DEVICE", gpus.empty() ? "cpu" : "gpu");
   // Schedulers and stores need none; what the agent itself runs here starts ranks.
   set("CUDA_VISIBLE_DEVICES", rank.auxiliary() && !rank.by_agent() ? "" : gpus);
-}
-
-void ShareLongValues(v1::NodePlan& node) {
-  constexpr size_t kLong = 1024;  // bytes
-  if (node.ranks_size() < 2) return;
-  std::vector<v1::EnvironmentVariable> shared;
-  for (const v1::EnvironmentVariable& variable : node.ranks(0).environment()) {
-    const auto has_it = [&](const v1::RankPlan& rank) {
-      return std::ranges::any_of(rank.environment(), [&](const auto& other) {
-        return other.name() == variable.name() && other.value() == variable.value();
-      });
-    };
-    if (variable.value().size() > kLong && std::ranges::all_of(node.ranks(), has_it)) {
-      shared.push_back(variable);
-    }
-  }
-  for (const v1::EnvironmentVariable& variable : shared) {
-    dialect::AddStep(node, variable.name()).set_literal(variable.value());
-    for (v1::RankPlan& rank : *node.mutable_ranks()) {
-      auto& own = *rank.mutable_environment();
-      own.erase(std::ranges::find(own, variable.name(), &v1::EnvironmentVariable::name));
-    }
-  }
 }
 
 void SetNodeEnvironment(const Input& input, const spec::Node& node, v1::NodePlan& planned) {

@@ -5,15 +5,16 @@
 #include <string>
 
 #include "autodist/v1/plan.pb.h"
+#include "dialect/dialect.h"
 #include "plan/plan.h"
 #include "spec/resource_spec.h"
 
 namespace autodist::plan {
 
-// The nodes of `plan`, with their devices, are complete; `addresses` are those of all of them, made
-// once.
-void SetRankEnvironment(const v1::LaunchPlan& plan, const std::string& addresses,
-                        const v1::NodePlan& node, v1::RankPlan& rank);
+// The nodes of the plan, with their devices, are complete; `addresses` are those of all of them,
+// made once.
+void SetRankEnvironment(const dialect::Process& process, const std::string& addresses,
+                        const dialect::SetVariable& set);
 
 // The steps to the environment that all processes of a node have; dialects add theirs at the end.
 void SetNodeEnvironment(const Input& input, const spec::Node& node, v1::NodePlan& planned);
@@ -22,10 +23,6 @@ void SetNodeEnvironment(const Input& input, const spec::Node& node, v1::NodePlan
 // to stderr, as programs' results are on stdout; "VERSION" and "WARN", a few lines, where NCCL has
 // them.
 void SetNcclDebug(const std::string& level, v1::LaunchPlan& plan);
-
-// A long value that all processes of a node share, a list of all nodes say, becomes a last step of
-// the node's environment: in a large plan every process having its own would be too much.
-void ShareLongValues(v1::NodePlan& node);
 
 // Linux lets no variable be longer: MAX_ARG_STRLEN, of which "=" and a last 0 take two bytes.
 inline constexpr size_t kLongestVariable = 131'072 - 2;  // name and value, in bytes

@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/rand.h>
 #include <openssl/sha.h>
 #include <sys/stat.h>
@@ -14,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <memory>
 #include <sstream>
 
 #include "base/fd.h"
@@ -55,28 +55,43 @@ bool Glob(std::string_view pattern, std::string_view name) {
   return p == pattern.size();
 }
 
-// HMAC-SHA1(salt, name)
-std::string HostHash(std::string_view salt, const std::string& name) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-  unsigned size = 0;
-  HMAC(EVP_sha1(), salt.data(), static_cast<int>(salt.size()),
-       reinterpret_cast<const unsigned char*>(name.data()), name.size(), digest.data(), &size);
-  return {reinterpret_cast<const char*>(digest.data()), size};
-}
+// HMAC-SHA1 of names. Every line has a salt of its own, so that every name is tried with every
+// line: what does not depend on the salt is done once.
+class HostHash {
+ public:
+  HostHash() {
+    std::string digest = "SHA1";
+    const OSSL_PARAM parameters[] = {
+        OSSL_PARAM_construct_utf8_string("digest", digest.data(), digest.size()),
+        OSSL_PARAM_construct_end()};
+    EVP_MAC_CTX_set_params(context_.get(), parameters);
+  }
+  std::string Of(const std::string& name, std::string_view salt) const {
+    std::string hash(SHA_DIGEST_LENGTH, '\0');
+    size_t size = 0;
+    EVP_MAC_init(context_.get(), Bytes(salt), salt.size(), nullptr);
+    EVP_MAC_update(context_.get(), Bytes(name), name.size());
+    EVP_MAC_final(context_.get(), reinterpret_cast<unsigned char*>(hash.data()), &size,
+                  hash.size());
+    return hash;
+  }
 
-// A field "|1|base64(salt)|base64(hash)".
-bool MatchesHash(std::string_view field, const std::string& name) {
-  const size_t bar = field.find('|', 3);
-  if (bar == std::string_view::npos) return false;
-  const auto salt = DecodeBase64(field.substr(3, bar - 3));
-  const auto hash = DecodeBase64(field.substr(bar + 1));
-  return salt && hash && *hash == HostHash(*salt, name);
-}
+ private:
+  struct Free {
+    void operator()(EVP_MAC* algorithm) const { EVP_MAC_free(algorithm); }
+    void operator()(EVP_MAC_CTX* context) const { EVP_MAC_CTX_free(context); }
+  };
+  static const unsigned char* Bytes(std::string_view text) {
+    return reinterpret_cast<const unsigned char*>(text.data());
+  }
+  const std::unique_ptr<EVP_MAC, Free> algorithm_{EVP_MAC_fetch(nullptr, "HMAC", nullptr)};
+  const std::unique_ptr<EVP_MAC_CTX, Free> context_{EVP_MAC_CTX_new(algorithm_.get())};
+};
 
 std::string Hashed(const std::string& name) {
   std::string salt(SHA_DIGEST_LENGTH, '\0');
   RAND_bytes(reinterpret_cast<unsigned char*>(salt.data()), static_cast<int>(salt.size()));
-  return "|1|" + absl::Base64Escape(salt) + "|" + absl::Base64Escape(HostHash(salt, name));
+  return "|1|" + absl::Base64Escape(salt) + "|" + absl::Base64Escape(HostHash().Of(name, salt));
 }
 
 std::string LineOf(const std::string& name, std::string_view key) {
@@ -112,8 +127,10 @@ void KnownHosts::Append(const std::string& text, const std::string& name) {
       }
       if (!(fields >> first)) continue;
     }
-    if (first.starts_with("|1|")) {
-      entry.patterns = {first};
+    if (first.starts_with("|1|")) {  // "|1|base64(salt)|base64(hash)"
+      const size_t bar = std::min(first.find('|', 3), first.size() - 1);
+      entry.salt = DecodeBase64(std::string_view(first).substr(3, bar - 3)).value_or("");
+      entry.hash = DecodeBase64(std::string_view(first).substr(bar + 1)).value_or("");
     } else {
       std::istringstream patterns(absl::AsciiStrToLower(first));
       while (std::getline(patterns, first, ',')) entry.patterns.push_back(first);
@@ -123,14 +140,27 @@ void KnownHosts::Append(const std::string& text, const std::string& name) {
     entry.key = DecodeBase64(key).value_or("");
     if (KeyType(entry.key) != entry.type) continue;
     entry.where = name + ":" + std::to_string(number);
-    entries_.push_back(std::move(entry));
+    Append(std::move(entry));
   }
+}
+
+void KnownHosts::Append(Entry entry) {
+  const size_t index = entries_.size();
+  if (entry.patterns.empty()) {
+    hashed_.push_back(index);
+  } else if (std::ranges::any_of(entry.patterns, [](const std::string& pattern) {
+               return pattern.find_first_of("*?!") != std::string::npos;
+             })) {
+    patterned_.push_back(index);
+  } else {
+    for (const std::string& name : entry.patterns) named_[name].push_back(index);
+  }
+  entries_.push_back(std::move(entry));
 }
 
 bool KnownHosts::Matches(const Entry& entry, const std::string& name) {
   bool matched = false;
   for (const std::string& pattern : entry.patterns) {
-    if (pattern.starts_with("|1|")) return MatchesHash(pattern, name);
     const bool negated = pattern.starts_with('!');
     if (!Glob(std::string_view(pattern).substr(negated ? 1 : 0), name)) continue;
     if (negated) return false;
@@ -139,14 +169,34 @@ bool KnownHosts::Matches(const Entry& entry, const std::string& name) {
   return matched;
 }
 
+const std::vector<size_t>& KnownHosts::EntriesOf(const std::string& name) const {
+  const auto [known, is_new] = asked_.try_emplace(name);
+  std::vector<size_t>& found = known->second;
+  if (!is_new) return found;
+  if (const auto named = named_.find(name); named != named_.end()) found = named->second;
+  for (const size_t index : patterned_) {
+    if (Matches(entries_[index], name)) found.push_back(index);
+  }
+  const HostHash hash;
+  std::erase_if(hashed_, [&](size_t index) {
+    const Entry& entry = entries_[index];
+    if (entry.hash != hash.Of(name, entry.salt)) return false;
+    found.push_back(index);
+    return true;  // it is of no other name
+  });
+  std::ranges::sort(found);
+  return found;
+}
+
 KnownHosts::Answer KnownHosts::CheckName(const std::string& name, std::string_view key) const {
   const std::string type = KeyType(key);
   Answer answer{Verdict::kUnknown, ""};
-  for (const Entry& entry : entries_) {
+  for (const size_t index : EntriesOf(name)) {
+    const Entry& entry = entries_[index];
     if (entry.kind == Entry::Kind::kRevoked) {
-      if (entry.key == key && Matches(entry, name)) return {Verdict::kRevoked, entry.where};
+      if (entry.key == key) return {Verdict::kRevoked, entry.where};
     } else if (entry.kind == Entry::Kind::kKey && answer.verdict != Verdict::kTrusted &&
-               entry.type == type && Matches(entry, name)) {
+               entry.type == type) {
       answer = {entry.key == key ? Verdict::kTrusted : Verdict::kChanged, entry.where};
     }
   }
@@ -169,8 +219,9 @@ std::vector<std::string> KnownHosts::KeyTypes(const std::string& host, uint16_t 
   const std::lock_guard lock(mutex_);
   const std::string name = NameOf(host, port);
   std::vector<std::string> types;
-  for (const Entry& entry : entries_) {
-    if (entry.kind == Entry::Kind::kKey && Matches(entry, name) &&
+  for (const size_t index : EntriesOf(name)) {
+    const Entry& entry = entries_[index];
+    if (entry.kind == Entry::Kind::kKey &&
         std::find(types.begin(), types.end(), entry.type) == types.end()) {
       types.push_back(entry.type);
     }
@@ -180,8 +231,8 @@ std::vector<std::string> KnownHosts::KeyTypes(const std::string& host, uint16_t 
 
 bool KnownHosts::HasAuthority(const std::string& host, uint16_t port) const {
   const std::lock_guard lock(mutex_);
-  return std::ranges::any_of(entries_, [name = NameOf(host, port)](const Entry& entry) {
-    return entry.kind == Entry::Kind::kAuthority && Matches(entry, name);
+  return std::ranges::any_of(EntriesOf(NameOf(host, port)), [this](size_t index) {
+    return entries_[index].kind == Entry::Kind::kAuthority;
   });
 }
 
@@ -199,8 +250,14 @@ Status KnownHosts::Add(const std::string& host, uint16_t port, std::string_view 
   if (size > 0 && pread(file.get(), &last, 1, size - 1) == 1 && last != '\n') line.insert(0, "\n");
   const Status written = base::WriteAll(file.get(), line, base::Deadline::Never());
   if (!written.ok()) return Annotate(written, "adding the host key to " + first_path_);
-  entries_.push_back(
-      {{name}, KeyType(key), std::string(key), Entry::Kind::kKey, first_path_ + " (just added)"});
+  Entry entry;
+  entry.patterns = {name};
+  entry.type = KeyType(key);
+  entry.key = key;
+  entry.where = first_path_ + " (just added)";
+  const auto asked = asked_.find(name);
+  if (asked != asked_.end()) asked->second.push_back(entries_.size());
+  Append(std::move(entry));
   return OkStatus();
 }
 

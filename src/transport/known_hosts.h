@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "autodist/status.h"
@@ -52,19 +53,30 @@ class KnownHosts {
 
  private:
   struct Entry {
-    std::vector<std::string> patterns;  // in lower case; or one hashed name
+    std::vector<std::string> patterns;  // in lower case; empty where the name is hashed
+    std::string salt;                   // of a hashed name
+    std::string hash;
     std::string type;
     std::string key;  // as on the wire
     enum class Kind { kKey, kAuthority, kRevoked } kind = Kind::kKey;
     std::string where;
   };
   void Append(const std::string& text, const std::string& name);
+  void Append(Entry entry);
+  // Their indices, in order; mutex_ held.
+  const std::vector<size_t>& EntriesOf(const std::string& name) const;
   static bool Matches(const Entry& entry, const std::string& name);
   Answer CheckName(const std::string& name, std::string_view key) const;  // mutex_ held
 
   const std::string first_path_;  // where Add writes
   mutable std::mutex mutex_;
-  std::vector<Entry> entries_;  // guarded by mutex_
+  // Guarded by mutex_. A file may have some lines for each of thousands of hosts, all of which are
+  // asked for.
+  std::vector<Entry> entries_;
+  std::unordered_map<std::string, std::vector<size_t>> named_;  // indices of those without patterns
+  std::vector<size_t> patterned_;
+  mutable std::vector<size_t> hashed_;  // of which it is not known yet of what name
+  mutable std::unordered_map<std::string, std::vector<size_t>> asked_;
 };
 
 }  // namespace autodist::transport

@@ -32,7 +32,8 @@ SshLoop::~SshLoop() {
 
 void SshLoop::Add(std::shared_ptr<Pollable> pollable) {
   tasks_.Post([this, pollable = std::move(pollable)] {
-    pollables_[pollable.get()] = pollable;
+    const auto due = due_.emplace(Deadline::Never(), pollable.get());
+    pollables_[pollable.get()] = {pollable, due};
     Advance(pollable.get());
   });
 }
@@ -58,15 +59,28 @@ void SshLoop::Watch(int fd, uint32_t events, Pollable* pollable) {
 
 void SshLoop::Advance(Pollable* pollable) {
   const auto found = pollables_.find(pollable);
-  if (found != pollables_.end() && !pollable->Advance()) pollables_.erase(found);
+  if (found == pollables_.end()) return;
+  const bool goes_on = pollable->Advance();
+  due_.erase(found->second.due);
+  if (goes_on) {
+    found->second.due = due_.emplace(pollable->NextDeadline(), pollable);
+  } else {
+    pollables_.erase(found);
+  }
+}
+
+void SshLoop::AdvanceLate() {
+  std::vector<Pollable*> late;
+  for (const auto& [deadline, pollable] : due_) {
+    if (!deadline.Expired()) break;
+    late.push_back(pollable);
+  }
+  for (Pollable* pollable : late) Advance(pollable);
 }
 
 void SshLoop::Run() {
   while (!stopping_) {
-    Deadline next = Deadline::Never();
-    for (const auto& [raw, pollable] : pollables_) {
-      if (pollable->NextDeadline() < next) next = pollable->NextDeadline();
-    }
+    const Deadline next = due_.empty() ? Deadline::Never() : due_.begin()->first;
     std::array<epoll_event, 128> events;
     const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
                                  next.PollTimeout());
@@ -74,16 +88,10 @@ void SshLoop::Run() {
       // One that is gone already is not found any more.
       Advance(static_cast<Pollable*>(events[static_cast<size_t>(i)].data.ptr));
     }
-    if (next.Expired()) {
-      std::vector<Pollable*> late;
-      for (const auto& [raw, pollable] : pollables_) {
-        if (pollable->NextDeadline().Expired()) late.push_back(raw);
-      }
-      for (Pollable* pollable : late) Advance(pollable);
-    }
+    AdvanceLate();
     tasks_.RunAll();
   }
-  for (const auto& [raw, pollable] : pollables_) pollable->Abandon();
+  for (const auto& [raw, entry] : pollables_) entry.pollable->Abandon();
   pollables_.clear();
 }
 

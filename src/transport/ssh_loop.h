@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <thread>
+#include <unordered_map>
 
 #include "autodist/status.h"
 #include "base/deadline.h"
@@ -20,7 +21,7 @@ class Pollable {
   // Called once after Add, then whenever a watched descriptor is ready, the deadline has passed,
   // or Nudge was called. False when it is done and has closed its descriptors.
   virtual bool Advance() = 0;
-  virtual base::Deadline NextDeadline() const = 0;
+  virtual base::Deadline NextDeadline() const = 0;  // changes in Advance alone
   // Called instead of Advance when the loop ends first.
   virtual void Abandon() = 0;
 };
@@ -39,14 +40,22 @@ class SshLoop {
   void Watch(int fd, uint32_t events, Pollable* pollable);
 
  private:
+  using Due = std::multimap<base::Deadline, Pollable*>;
+  struct Entry {
+    std::shared_ptr<Pollable> pollable;
+    Due::iterator due;
+  };
+
   SshLoop() = default;
   void Run();
   void Advance(Pollable* pollable);
+  void AdvanceLate();
 
   base::UniqueFd epoll_;
   base::TaskQueue tasks_;
   // The thread's own.
-  std::map<Pollable*, std::shared_ptr<Pollable>> pollables_;
+  std::unordered_map<Pollable*, Entry> pollables_;
+  Due due_;  // all of them, the next first
   bool stopping_ = false;
   std::thread thread_;
 };

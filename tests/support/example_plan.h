@@ -25,6 +25,17 @@ inline plan::Input InputFor(const std::string& spec, std::vector<std::string> di
   return input;
 }
 
+// The plan with each process of the program having by itself what all of them have.
+inline v1::LaunchPlan Whole(v1::LaunchPlan plan) {
+  for (v1::NodePlan& node : *plan.mutable_nodes()) {
+    for (v1::RankPlan& rank : *node.mutable_ranks()) {
+      if (!rank.auxiliary()) rank.mutable_environment()->MergeFrom(plan.environment());
+    }
+  }
+  plan.clear_environment();
+  return plan;
+}
+
 // "(unset)" where the process does not find it.
 inline std::string ValueOf(const v1::RankPlan& process, const std::string& name) {
   std::string value = "(unset)";

@@ -328,18 +328,18 @@ class FakeLauncher final : public launch::Launcher {
     Connect(node, deadline.when(), false);
   }
   void GiveUp(uint32_t node) override { Finish(node, kCancelled); }
-  void Prepare(uint32_t node, v1::NodePlan plan, std::optional<v1::PmixWorld>,
-               std::optional<v1::Examination>, std::shared_ptr<launch::NodeLink> link,
+  void Prepare(uint32_t node, v1::PrepareRequest request, std::shared_ptr<launch::NodeLink> link,
                Done done) override {
     Begin(node, std::move(done));
     FakeAgent& agent = nodes_[node];
     ++agent.prepares;
     if (agent.prepare_hangs) return;
-    After(node, [this, node, &agent, plan = std::move(plan), link = std::move(link)] {
-      agent.plan_ = plan;
-      agent.Reset();
-      Finish(node, OkStatus(), link, Prepared(agent));
-    });
+    After(node,
+          [this, node, &agent, plan = std::move(*request.mutable_node()), link = std::move(link)] {
+            agent.plan_ = plan;
+            agent.Reset();
+            Finish(node, OkStatus(), link, Prepared(agent));
+          });
   }
   void Cancel() override {
     while (!pending_.empty()) Finish(pending_.begin()->first, kCancelled);

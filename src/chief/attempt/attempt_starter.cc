@@ -282,14 +282,17 @@ Result<AttemptStarter::Nodes> AttemptStarter::PrepareNodes(const Attempt& attemp
   };
   if (!connected()) return cut_off;
   nodes_.Prepare(members);
-  std::optional<v1::Examination> examination;  // the rest has been looked at
-  if (devices_awaited_) examination.emplace().set_device_users(true);
   const auto launching = std::make_shared<Launching>();
   launching->nodes.resize(members.size());
   BeginWaiting(members);
   for (uint32_t i = 0; i < members.size(); ++i) {
-    launcher_->Prepare(members[i], attempt.member_plan(i), attempt.pmix(), examination,
-                       nodes_.node(members[i]).link(),
+    v1::PrepareRequest request;
+    *request.mutable_node() = attempt.member_plan(i);
+    *request.mutable_environment() = attempt.plan().environment();
+    if (attempt.pmix()) *request.mutable_pmix() = *attempt.pmix();
+    // The rest has been looked at.
+    if (devices_awaited_) request.mutable_examination()->set_device_users(true);
+    launcher_->Prepare(members[i], std::move(request), nodes_.node(members[i]).link(),
                        [this, i, member = members[i], launching](launch::LaunchedNode node) {
                          node.node_rank = i;
                          loop_.Post([this, member, launching, node = std::move(node)] {

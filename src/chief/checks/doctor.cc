@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "base/parallel.h"
+#include "chief/checks/mesh_targets.h"
 #include "chief/checks/preflight.h"
 #include "chief/loop/loop.h"
 #include "chief/loop/signal_watcher.h"
@@ -38,15 +39,17 @@ std::string TokenOf(const v1::LaunchPlan& plan, uint32_t node) {
   return plan.job_id() + "." + std::to_string(node);
 }
 
-// Every reached node opens ports, then tries those of all others.
+// Every reached node opens ports, then tries those of others.
 class Mesh {
  public:
-  Mesh(const v1::LaunchPlan& plan, Nodes& nodes, uint32_t threads, std::stop_token stop)
+  Mesh(const v1::LaunchPlan& plan, Nodes& nodes, uint32_t threads, bool full, std::stop_token stop)
       : plan_(plan), nodes_(nodes), threads_(threads), stop_(std::move(stop)) {
     for (launch::LaunchedNode& node : nodes) {
       if (node.link && node.status.ok()) reached_.push_back(node.node_rank);
     }
+    full_ = full || reached_.size() <= kLargestFullMesh;
   }
+  bool full() const { return full_; }
 
   void Run(diagnosis::Evidence& evidence) {
     evidence.port_problems.resize(nodes_.size());
@@ -57,7 +60,7 @@ class Mesh {
     });
     std::vector<std::vector<diagnosis::PortTrial>> trials(nodes_.size());
     base::ParallelFor(reached_.size(), threads_, [&](size_t i) {
-      trials[reached_[i]] = Try(reached_[i], opened, evidence.port_problems[reached_[i]]);
+      trials[reached_[i]] = Try(i, opened, evidence.port_problems[reached_[i]]);
     });
     for (auto& of_node : trials) {
       for (auto& trial : of_node) evidence.trials.push_back(std::move(trial));
@@ -82,18 +85,19 @@ class Mesh {
     return std::move(*response);
   }
 
-  std::vector<diagnosis::PortTrial> Try(uint32_t from,
+  std::vector<diagnosis::PortTrial> Try(size_t place,
                                         const std::vector<v1::OpenPortsResponse>& opened,
                                         std::string& problem) {
+    const uint32_t from = reached_[place];
     v1::TryPortsRequest request;
     request.set_limit_ms(static_cast<uint32_t>(kPortLimit.count()));
     std::vector<diagnosis::PortTrial> trials;
-    for (const uint32_t to : reached_) {
+    for (const uint32_t target_place :
+         MeshTargets(static_cast<uint32_t>(place), static_cast<uint32_t>(reached_.size()), full_)) {
+      const uint32_t to = reached_[target_place];
       const v1::NodePlan& target_plan = plan_.nodes(static_cast<int>(to));
       // That an address is not the node's own is told without everybody's try.
-      if (to == from || !diagnosis::HasDataAddress(target_plan, nodes_[to].prepared.facts())) {
-        continue;
-      }
+      if (!diagnosis::HasDataAddress(target_plan, nodes_[to].prepared.facts())) continue;
       for (const uint32_t port : {opened[to].free_port(), opened[to].wanted_port()}) {
         if (port == 0) continue;
         v1::PortTarget& target = *request.add_targets();
@@ -122,6 +126,7 @@ class Mesh {
   const uint32_t threads_;
   const std::stop_token stop_;
   std::vector<uint32_t> reached_;
+  bool full_ = true;  // each tries all
 };
 
 // Of agents that are only told to go.
@@ -151,7 +156,8 @@ void EndAgents(Nodes& nodes, const Loop& loop) {
 
 }  // namespace
 
-Result<v1::Diagnosis> ExamineNodes(const v1::LaunchPlan& plan, launch::LaunchOptions options) {
+Result<v1::Diagnosis> ExamineNodes(const v1::LaunchPlan& plan, launch::LaunchOptions options,
+                                   bool full_mesh) {
   std::stop_source stop;
   const SignalWatcher signals([&](int) { stop.request_stop(); });
   Loop loop;
@@ -162,10 +168,13 @@ Result<v1::Diagnosis> ExamineNodes(const v1::LaunchPlan& plan, launch::LaunchOpt
   const std::stop_callback cancel(stop.get_token(), [&] { launcher->Cancel(); });
   Nodes nodes = LaunchAll(*launcher, static_cast<size_t>(plan.nodes_size()), loop);
   diagnosis::Evidence evidence = preflight.EvidenceFrom(nodes);
-  if (nodes.size() > 1) Mesh(plan, nodes, threads, stop.get_token()).Run(evidence);
+  Mesh mesh(plan, nodes, threads, full_mesh, stop.get_token());
+  if (nodes.size() > 1) mesh.Run(evidence);
   EndAgents(nodes, loop);
   if (stop.stop_requested()) return Error(StatusCode::kCancelled, "interrupted");
-  return diagnosis::Diagnose(evidence);
+  v1::Diagnosis diagnosis = diagnosis::Diagnose(evidence);
+  diagnosis.set_mesh_sampled(!mesh.full());
+  return diagnosis;
 }
 
 }  // namespace autodist::chief

@@ -121,7 +121,8 @@ def plan(autodist, spec):
 def environments(plan):
     """The variables that each process of such a plan would find, auxiliary ones left out."""
     def tell(*options, **how):
-        return [{variable["name"]: variable.get("value", "") for variable in process["environment"]}
-                for node in plan(*options, **how)["nodes"] for process in node["ranks"]
-                if not process.get("auxiliary")]
+        whole = plan(*options, **how)
+        return [{variable["name"]: variable.get("value", "")
+                 for variable in whole["environment"] + process["environment"]}
+                for node in whole["nodes"] for process in node["ranks"] if not process.get("auxiliary")]
     return tell

@@ -44,7 +44,7 @@ void ForEachPlan(Look look) {
       for (const char* spec : {test::kTwoAndOne, test::kTwoTimesTwoGpus}) {
         const auto plan = plan::MakePlan(test::InputFor(spec, {dialect->name}, kind));
         ASSERT_TRUE(plan.ok()) << plan.status();
-        look(*dialect, plan->nodes(0));
+        look(*dialect, test::Whole(*plan).nodes(0));
       }
     }
   }

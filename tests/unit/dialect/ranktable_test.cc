@@ -74,7 +74,8 @@ TEST(RankTableTest, FourDevices) {
                                                         Device("6", "192.168.102.100", "2"),
                                                         Device("7", "192.168.103.100", "3")})})));
   EXPECT_EQ(plan->nodes(0).files(0).name(), "hccl_4p_4567_127.0.0.1.json");
-  const v1::RankPlan& rank = plan->nodes(0).ranks(1);
+  const v1::LaunchPlan whole = test::Whole(*plan);
+  const v1::RankPlan& rank = whole.nodes(0).ranks(1);
   EXPECT_EQ(ValueOf(rank, "DEVICE_ID"), "5");
   EXPECT_EQ(ValueOf(rank, "RANK_ID"), "1");
   EXPECT_EQ(ValueOf(rank, "RANK_SIZE"), "4");

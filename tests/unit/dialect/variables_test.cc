@@ -21,7 +21,7 @@ constexpr auto kPerJob = v1::PROGRAM_KIND_PER_JOB;
 
 v1::LaunchPlan PlanOf(const char* spec, const std::string& dialect,
                       v1::ProgramKind kind = v1::PROGRAM_KIND_PER_DEVICE) {
-  return *plan::MakePlan(test::InputFor(spec, {dialect}, kind));
+  return test::Whole(*plan::MakePlan(test::InputFor(spec, {dialect}, kind)));
 }
 
 void ExpectValues(const v1::RankPlan& process, const Expected& expected) {

@@ -257,7 +257,9 @@ TEST_F(LaunchFaultsTest, ANodeIsExaminedOnceHoweverOftenItIsPrepared) {
   ASSERT_TRUE(first.status.ok()) << first.status;
   EXPECT_EQ(first.prepared.facts().files_size(), 1);
   std::promise<LaunchedNode> prepared;
-  launcher->Prepare(0, plan.nodes(0), std::nullopt, std::nullopt, first.link,
+  v1::PrepareRequest request;
+  *request.mutable_node() = plan.nodes(0);
+  launcher->Prepare(0, std::move(request), first.link,
                     [&](LaunchedNode node) { prepared.set_value(std::move(node)); });
   LaunchedNode again = prepared.get_future().get();
   ASSERT_TRUE(again.status.ok()) << again.status;

@@ -10,17 +10,11 @@
 namespace autodist::plan {
 namespace {
 
+using test::ValueOf;
+using test::Whole;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-std::string Variable(const v1::RankPlan& rank, const std::string& name) {
-  std::string value = "(unset)";
-  for (const auto& variable : rank.environment()) {
-    if (variable.name() == name) value = variable.value();
-  }
-  return value;
-}
 
 // A later step wins, and one with `unless` gives way: the order says whose value counts.
 TEST(PlanTest, VariablesAreSetInTheOrderOfTheirPrecedence) {
@@ -84,9 +78,10 @@ TEST(PlanTest, NodesWithoutDevicesTakeNoPart) {
   EXPECT_TRUE(plan.nodes(0).reach().has_ssh());
   EXPECT_EQ(plan.nodes(0).node_rank(), 0u);
   EXPECT_EQ(plan.world_size(), 3u);
-  EXPECT_EQ(Variable(plan.nodes(1).ranks(0), "MASTER_ADDR"), "10.0.0.2");
-  EXPECT_EQ(Variable(plan.nodes(1).ranks(0), "NODE_RANK"), "1");
-  EXPECT_EQ(Variable(plan.nodes(1).ranks(0), "GROUP_WORLD_SIZE"), "2");
+  const v1::LaunchPlan whole = Whole(plan);
+  EXPECT_EQ(ValueOf(whole.nodes(1).ranks(0), "MASTER_ADDR"), "10.0.0.2");
+  EXPECT_EQ(ValueOf(whole.nodes(1).ranks(0), "NODE_RANK"), "1");
+  EXPECT_EQ(ValueOf(whole.nodes(1).ranks(0), "GROUP_WORLD_SIZE"), "2");
   EXPECT_THAT(plan.nodes(0).ports(), Contains(4711u));
 
   input.dialects = {"horovod"};
@@ -130,12 +125,12 @@ TEST(PlanTest, SaysHowEachNodeIsReached) {
 }
 
 TEST(PlanTest, GivesEachRankItsPlaceInTheWorld) {
-  const v1::LaunchPlan plan = test::ThreeNodePlan();
+  const v1::LaunchPlan plan = Whole(test::ThreeNodePlan());
   const v1::RankPlan& gpu = plan.nodes(0).ranks(1);
   EXPECT_EQ(gpu.device().kind(), v1::DEVICE_KIND_GPU);
   EXPECT_EQ(gpu.device().index(), 3u);
-  EXPECT_EQ(Variable(gpu, "CUDA_VISIBLE_DEVICES"), "1,3");
-  EXPECT_EQ(Variable(gpu, "LOCAL_RANK"), "1");
+  EXPECT_EQ(ValueOf(gpu, "CUDA_VISIBLE_DEVICES"), "1,3");
+  EXPECT_EQ(ValueOf(gpu, "LOCAL_RANK"), "1");
   EXPECT_THAT(gpu.argv(), ElementsAre("./train", "two words"));
 
   const v1::RankPlan& last = plan.nodes(2).ranks(0);
@@ -153,7 +148,7 @@ TEST(PlanTest, GivesEachRankItsPlaceInTheWorld) {
            {"AUTODIST_NODE_ADDRESSES", "10.0.0.1,10.0.0.2,10.0.0.3"},
            {"TORCHELASTIC_USE_AGENT_STORE", "False"},
            {"CUDA_VISIBLE_DEVICES", ""}}) {
-    EXPECT_EQ(Variable(last, name), value) << name;
+    EXPECT_EQ(ValueOf(last, name), value) << name;
   }
 }
 
@@ -178,10 +173,11 @@ TEST(PlanTest, ListsOfAllNodesAreNotRepeatedForEachProcess) {
     const auto plan = MakePlan(input);
     ASSERT_TRUE(plan.ok()) << plan.status();
     const v1::NodePlan& node = plan->nodes(399);
-    EXPECT_EQ(Variable(node.ranks(1), "AUTODIST_NODE_ADDRESSES"), "(unset)");
-    EXPECT_TRUE(test::StepOf(node, "AUTODIST_NODE_ADDRESSES").literal().ends_with(",10.1.1.143"));
-    EXPECT_EQ(Variable(node.ranks(1), "AUTODIST_RANK"), "799");
-    for (const v1::RankPlan& rank : node.ranks()) EXPECT_LT(rank.ByteSizeLong(), 4096u);
+    EXPECT_EQ(ValueOf(node.ranks(1), "AUTODIST_NODE_ADDRESSES"), "(unset)");
+    EXPECT_TRUE(ValueOf(Whole(*plan).nodes(399).ranks(1), "AUTODIST_NODE_ADDRESSES")
+                    .ends_with(",10.1.1.143"));
+    EXPECT_EQ(ValueOf(node.ranks(1), "AUTODIST_RANK"), "799");
+    for (const v1::RankPlan& rank : node.ranks()) EXPECT_LT(rank.ByteSizeLong(), 512u);
     input.variables = {{"AUTODIST_NODE_ADDRESSES", "mine"}};
     EXPECT_EQ(MakePlan(input).status().code(), StatusCode::kInvalidArgument);
   }
@@ -202,7 +198,7 @@ TEST(PlanTest, RemovesWhatAnOuterLauncherLeft) {
 
 TEST(PlanTest, NcclLogsWhereItsLinesAreKeptWithTheRanks) {
   plan::Input input = test::ThreeNodeInput();
-  EXPECT_EQ(Variable(MakePlan(input)->nodes(0).ranks(0), "NCCL_DEBUG"), "(unset)");
+  EXPECT_EQ(ValueOf(MakePlan(input)->nodes(0).ranks(0), "NCCL_DEBUG"), "(unset)");
   for (const auto& [level, file] : {std::pair{"VERSION", "(unset)"},
                                     {"WARN", "(unset)"},
                                     {"INFO", "/dev/stderr"},
@@ -211,8 +207,8 @@ TEST(PlanTest, NcclLogsWhereItsLinesAreKeptWithTheRanks) {
     const auto plan = MakePlan(input);
     for (const v1::NodePlan& node : plan->nodes()) {
       for (const v1::RankPlan& rank : node.ranks()) {
-        EXPECT_EQ(Variable(rank, "NCCL_DEBUG"), level);
-        EXPECT_EQ(Variable(rank, "NCCL_DEBUG_FILE"), file) << level;
+        EXPECT_EQ(ValueOf(rank, "NCCL_DEBUG"), level);
+        EXPECT_EQ(ValueOf(rank, "NCCL_DEBUG_FILE"), file) << level;
       }
     }
   }

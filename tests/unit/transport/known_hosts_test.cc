@@ -84,6 +84,28 @@ TEST_F(KnownHostsTest, HashedNamesAsSshKeygenWritesThem) {
   EXPECT_EQ(Check(text, "other"), Verdict::kUnknown);
 }
 
+TEST_F(KnownHostsTest, AnswersDoNotDependOnWhatWasAskedBefore) {
+  folder_.Write("hashed", "host " + Public("b") + "\nother " + Public("a") + "\n");
+  test::Shell("ssh-keygen -q -H -f " + folder_.path() + "/hashed 2>&1");
+  const std::string path = folder_.Write(
+      "known_hosts", folder_.Read("hashed") + "one,two " + Public("a") + "\n*.lab,!x.lab " +
+                         Public("a") + "\nh?st " + Public("a") + "\n");
+  KnownHosts known({path});
+  for (int turn = 0; turn < 3; ++turn) {
+    EXPECT_EQ(known.Check("two", 22, a_).verdict, Verdict::kTrusted);
+    EXPECT_EQ(known.Check("gpu.lab", 22, a_).verdict, Verdict::kTrusted);
+    EXPECT_EQ(known.Check("x.lab", 22, a_).verdict, Verdict::kUnknown);
+    EXPECT_EQ(known.Check("host", 22, b_).where, path + ":1");
+    EXPECT_EQ(known.Check("host", 22, a_).where, path + ":5");
+    EXPECT_EQ(known.Check("other", 22, a_).where, path + ":2");
+    const auto is_new = turn == 0 ? Verdict::kUnknown : Verdict::kTrusted;
+    EXPECT_EQ(known.Check("new", 22, a_).verdict, is_new);
+    EXPECT_EQ(known.Check("other", 22, b_).verdict,
+              turn == 0 ? Verdict::kChanged : Verdict::kTrusted);
+    ASSERT_TRUE(known.Add("new", 22, a_, true).ok() && known.Add("other", 22, b_, true).ok());
+  }
+}
+
 TEST_F(KnownHostsTest, ARevokedKeyIsRefusedEvenWhereItIsListed) {
   EXPECT_EQ(Check("host " + Public("a") + "\n@revoked * " + Public("a") + "\n", "host"),
             Verdict::kRevoked);

@@ -1,0 +1,108 @@
+#include "plan/process_variables.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+#include "base/quantity.h"
+#include "dialect/world.h"
+#include "plan/rank_environment.h"
+
+namespace autodist::plan {
+namespace {
+
+using Variables = google::protobuf::RepeatedPtrField<v1::EnvironmentVariable>;
+
+// What a dialect says about a variable counts more than what was said before.
+void SetVariable(const std::string& name, const std::string& value, Variables& variables) {
+  const auto known = std::ranges::find(variables, name, &v1::EnvironmentVariable::name);
+  v1::EnvironmentVariable& variable = known == variables.end() ? *variables.Add() : *known;
+  variable.set_name(name);
+  variable.set_value(value);
+}
+
+Status CheckLengths(const Variables& variables, const v1::LaunchPlan& plan) {
+  for (const v1::EnvironmentVariable& variable : variables) {
+    const size_t length = variable.name().size() + variable.value().size();
+    if (length <= kLongestVariable) continue;
+    return WithRemedy(
+        Error(StatusCode::kInvalidArgument,
+              "on " + base::Count(static_cast<size_t>(plan.nodes_size()), "node") + " " +
+                  variable.name() + " would have " + std::to_string(length) +
+                  " bytes, and Linux lets a variable have " + std::to_string(kLongestVariable)),
+        "use fewer nodes, fewer devices of each, or a framework that needs no such list");
+  }
+  return OkStatus();
+}
+
+// What a process finds, whatever it is written with and by the dialects: of an auxiliary one, by
+// that which added it.
+Result<Variables> VariablesOf(const dialect::Process& process, const std::string& addresses,
+                              const Dialects& dialects) {
+  Variables variables;
+  const auto set = [&](const std::string& name, const std::string& value) {
+    SetVariable(name, value, variables);
+  };
+  SetRankEnvironment(process, addresses, set);
+  for (const dialect::Dialect* dialect : dialects) {
+    dialect->set_variables(process, set);
+    AD_RETURN_IF_ERROR(Annotate(CheckLengths(variables, process.plan), DialectCalled(*dialect)));
+  }
+  return variables;
+}
+
+bool IsAmong(const Variables& variables, const v1::EnvironmentVariable& one) {
+  return std::ranges::any_of(variables, [&](const v1::EnvironmentVariable& other) {
+    return other.name() == one.name() && other.value() == one.value();
+  });
+}
+
+// What all processes of the program find alike becomes the plan's. It is found before any of them
+// is given its own: all that all processes find would not fit into memory.
+Status ShareVariables(const std::function<Result<Variables>(const dialect::Process&)>& variables_of,
+                      v1::LaunchPlan& plan) {
+  std::optional<Variables> shared;
+  size_t processes = 0;
+  for (const v1::NodePlan& node : plan.nodes()) {
+    for (const v1::RankPlan& rank : node.ranks()) {
+      if (rank.auxiliary()) continue;
+      ++processes;
+      AD_ASSIGN_OR_RETURN(Variables variables, variables_of({plan, node, rank}));
+      if (!shared) shared.emplace().Swap(&variables);
+      const auto differs = [&](const auto& one) { return !IsAmong(variables, one); };
+      if (processes > 1) {
+        shared->erase(std::remove_if(shared->begin(), shared->end(), differs), shared->end());
+      }
+    }
+  }
+  if (processes > 1) plan.mutable_environment()->Swap(&*shared);
+  return OkStatus();
+}
+
+}  // namespace
+
+std::string DialectCalled(const dialect::Dialect& dialect) {
+  return std::string("dialect '") + dialect.name + "'";
+}
+
+Status SetProcessVariables(const Dialects& dialects, const OwnerOf& owner, v1::LaunchPlan& plan) {
+  const std::string addresses = dialect::DataAddresses(plan);
+  const auto variables_of = [&](const dialect::Process& process) {
+    const bool auxiliary = process.rank.auxiliary();
+    return VariablesOf(process, addresses,
+                       auxiliary ? Dialects{owner.at(process.rank.rank())} : dialects);
+  };
+  AD_RETURN_IF_ERROR(ShareVariables(variables_of, plan));
+  for (v1::NodePlan& node : *plan.mutable_nodes()) {
+    for (v1::RankPlan& rank : *node.mutable_ranks()) {
+      AD_ASSIGN_OR_RETURN(Variables variables, variables_of({plan, node, rank}));
+      for (v1::EnvironmentVariable& variable : variables) {
+        if (!rank.auxiliary() && IsAmong(plan.environment(), variable)) continue;
+        *rank.add_environment() = std::move(variable);
+      }
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace autodist::plan
