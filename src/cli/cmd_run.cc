@@ -113,7 +113,7 @@ int Run(const RunOptions& options) {
     input->nccl_debug = options.nccl_debug;
     SetStdin(options, *input);
   }
-  const auto plan = input.ok() ? plan::MakePlan(*input) : input.status();
+  auto plan = input.ok() ? plan::MakePlan(*input) : input.status();
   if (!plan.ok()) {
     return Fail(plan.status(), plan.status().code() == StatusCode::kInvalidArgument
                                    ? kExitUsage

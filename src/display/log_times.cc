@@ -45,9 +45,13 @@ LogTimesWriter::LogTimesWriter(const std::string& log_path) : path_(TimesPath(lo
 
 void LogTimesWriter::Note(uint64_t offset, WallTime now) {
   const bool fresh =
-      fd_.valid() && offset - offset_ < kMostBytes && now >= time_ && now - time_ < kMostTime;
+      begun_ && offset - offset_ < kMostBytes && now >= time_ && now - time_ < kMostTime;
   if (failed_ || fresh) return;
-  if (!fd_.valid()) fd_.Reset(open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!fd_.valid()) {
+    const int how = begun_ ? O_APPEND : O_CREAT | O_TRUNC;
+    fd_.Reset(open(path_.c_str(), O_WRONLY | O_CLOEXEC | how, 0600));
+  }
+  begun_ = true;
   const auto since_1970 = std::chrono::duration_cast<microseconds>(now.time_since_epoch());
   EntryBytes bytes;
   Put(offset, bytes.data());

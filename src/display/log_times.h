@@ -31,10 +31,13 @@ class LogTimesWriter {
 
   // Bytes that come now are about to be written to the log file at this offset.
   void Note(uint64_t offset, WallTime now);
+  // Holds no descriptor until the next Note.
+  void Close() { fd_.Reset(); }
 
  private:
   const std::string path_;
-  base::UniqueFd fd_;  // from the first bytes on
+  base::UniqueFd fd_;
+  bool begun_ = false;
   bool failed_ = false;
   uint64_t offset_ = 0;  // of the last entry
   WallTime time_{};

@@ -33,11 +33,16 @@ std::optional<Loop::Task> Loop::Take(Time limit) {
 }
 
 bool Loop::RunUntil(const std::function<bool()>& done, Time limit) {
+  std::optional<Time> looked;  // what is due
   while (!done()) {
-    if (Now() >= limit) return false;
+    const Time now = Now();
+    if (now >= limit) return false;
     Time next = limit;
-    for (const auto& due : due_) next = std::min(next, due());
-    if (done()) return true;
+    if (!looked || Empty() || now - *looked >= kMostDelay) {
+      looked = now;
+      for (const auto& due : due_) next = std::min(next, due());
+      if (done()) return true;
+    }
     if (const auto task = Take(next)) (*task)();
   }
   return true;

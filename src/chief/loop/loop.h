@@ -1,6 +1,7 @@
 // What the job's thread waits for: tasks that other threads post, and the time.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -35,9 +36,13 @@ class Loop {
   // Blocks until the background tasks that have been given are done.
   void DrainBackground() { background_.Drain(); }
 
-  // `due` is called before each wait: it does what is due, and returns when to be called again at
-  // the latest.
+  // `due` is called before each wait, and between tasks every kMostDelay: it does what is due, and
+  // returns when to be called again at the latest.
   void BeforeWaiting(std::function<Time()> due) { due_.push_back(std::move(due)); }
+
+  // What is due may come late by so much where there is no end of tasks: to look what is due takes as
+  // long as many of them, where there are many nodes.
+  static constexpr std::chrono::milliseconds kMostDelay{10};
 
   // Runs tasks until `done`, or until the limit. Returns whether it is done.
   bool RunUntil(const std::function<bool()>& done, Time limit = Time::max());

@@ -38,6 +38,11 @@ NodeWatch::NodeWatch(const v1::LaunchPlan& plan, milliseconds lease, Loop& loop,
   for (uint32_t i = 0; i < static_cast<uint32_t>(plan.nodes_size()); ++i) {
     nodes_.emplace_back(std::make_unique<Node>(i, static_cast<NodeListener&>(*this), loop),
                         NodeState(lease, [this, i](v1::NodePhase phase, const std::string& why) {
+                          if (phase == v1::NODE_PHASE_RECONNECTING) {
+                            reconnecting_.insert(i);
+                          } else {
+                            reconnecting_.erase(i);
+                          }
                           listener_.OnPhase(i, phase, why);
                         }));
     nodes_.back().member = i;
@@ -88,11 +93,6 @@ bool NodeWatch::AllResumed() const {
   return std::ranges::all_of(nodes_, [](const Watched& watched) {
     return !watched.state.alive() || watched.node->resumed();
   });
-}
-
-bool NodeWatch::AnyReconnecting() const {
-  return std::ranges::any_of(nodes_,
-                             [](const Watched& watched) { return watched.state.reconnecting(); });
 }
 
 uint32_t NodeWatch::connected() const {

@@ -79,7 +79,7 @@ class NodeWatch final : private NodeListener {
   uint32_t connected() const;  // how many
   // Whether the agent of every node that is alive has answered, and so will not go by itself.
   bool AllResumed() const;
-  bool AnyReconnecting() const;
+  bool AnyReconnecting() const { return !reconnecting_.empty(); }
   // Whether nothing of any attempt is left on the node, or it is lost.
   bool AttemptIsOver(uint32_t node) const { return nodes_[node].attempt_over; }
   // Whether the node was lost in this attempt, and its agent was not known to have gone.
@@ -146,7 +146,8 @@ class NodeWatch final : private NodeListener {
   launch::Launcher* launcher_ = nullptr;
   bool bring_back_ = true;
   bool leaving_ = false;
-  std::set<uint32_t> linking_;  // nodes that the launcher is busy with
+  std::set<uint32_t> linking_;       // nodes that the launcher is busy with
+  std::set<uint32_t> reconnecting_;  // those that are cut off
   Loop::Time renew_at_;
   std::vector<uint32_t> members_;
   std::vector<Watched> nodes_;

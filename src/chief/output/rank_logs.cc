@@ -10,6 +10,9 @@
 namespace autodist::chief {
 namespace {
 
+// A large job has more files than a process may have open.
+constexpr size_t kMostOpen = 500;
+
 display::Stream StreamOf(const v1::Output& output) {
   return output.stream() == v1::OUTPUT_STREAM_STDERR ? display::kStderr : display::kStdout;
 }
@@ -27,7 +30,8 @@ std::vector<display::Process> ProcessesOf(const v1::LaunchPlan& plan) {
 }
 
 RankLogs::RankLogs(const v1::LaunchPlan& plan, const std::string& folder, const display::View& view)
-    : lines_(ProcessesOf(plan), view, folder,
+    : folder_(folder),
+      lines_(ProcessesOf(plan), view, folder,
              [this](uint32_t rank, display::Stream stream, std::string_view line) {
                Keep(rank, stream, line);
              }) {}
@@ -40,20 +44,36 @@ Result<std::shared_ptr<RankLogs>> RankLogs::Create(const v1::LaunchPlan& plan,
   if (error) return ErrnoError(error.value(), "making the folder " + folder);
   std::shared_ptr<RankLogs> logs(new RankLogs(plan, folder, view));
   for (const display::Process& process : ProcessesOf(plan)) {
-    AD_ASSIGN_OR_RETURN(File out, Open(folder, process.rank, display::kStdout));
-    AD_ASSIGN_OR_RETURN(File err, Open(folder, process.rank, display::kStderr));
+    AD_ASSIGN_OR_RETURN(File out, logs->Create(process.rank, display::kStdout));
+    AD_ASSIGN_OR_RETURN(File err, logs->Create(process.rank, display::kStderr));
     logs->ranks_.try_emplace(
         process.rank, Rank{{std::move(out), std::move(err)}, LastWords(plan.working_directory())});
   }
   return logs;
 }
 
-Result<RankLogs::File> RankLogs::Open(const std::string& folder, uint32_t rank,
-                                      display::Stream stream) {
-  const std::string path = display::LogPath(folder, rank, stream);
-  base::UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+Result<RankLogs::File> RankLogs::Create(uint32_t rank, display::Stream stream) const {
+  const std::string path = display::LogPath(folder_, rank, stream);
+  const base::UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!fd.valid()) return ErrnoError(errno, "log file " + path);
-  return File{std::move(fd), display::LogTimesWriter(path)};
+  return File{display::LogTimesWriter(path)};
+}
+
+Status RankLogs::Open(const display::Output& output, File& file) {
+  if (file.fd.valid()) {
+    open_.splice(open_.begin(), open_, file.place);
+    return OkStatus();
+  }
+  if (open_.size() == kMostOpen) {
+    open_.back()->fd.Reset();
+    open_.back()->times.Close();
+    open_.pop_back();
+  }
+  const std::string path = display::LogPath(folder_, output.rank, output.stream);
+  file.fd.Reset(open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (!file.fd.valid()) return ErrnoError(errno, "open");
+  file.place = open_.insert(open_.begin(), &file);
+  return OkStatus();
 }
 
 void RankLogs::Take(const v1::Output& output, Time now, display::Screen& screen) {
@@ -72,9 +92,12 @@ void RankLogs::Take(const v1::Output& output, Time now, display::Screen& screen)
 
 void RankLogs::WriteFile(const display::Output& output, File& file) {
   if (file.cut_short || output.bytes.empty()) return;
-  file.times.Note(file.size, *output.time);
-  file.size += output.bytes.size();
-  const Status written = base::WriteAll(file.fd.get(), output.bytes, base::Deadline::Never());
+  Status written = Open(output, file);
+  if (written.ok()) {
+    file.times.Note(file.size, *output.time);
+    file.size += output.bytes.size();
+    written = base::WriteAll(file.fd.get(), output.bytes, base::Deadline::Never());
+  }
   if (written.ok()) return;
   Warn("log of rank " + std::to_string(output.rank) + " is cut short: " + Message(written));
   file.cut_short = true;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -52,8 +53,9 @@ class RankLogs {
 
  private:
   struct File {  // of one stream of one rank
-    base::UniqueFd fd;
     display::LogTimesWriter times;
+    base::UniqueFd fd = {};
+    std::list<File*>::iterator place = {};  // in open_, where there is a descriptor
     uint64_t size = 0;
     bool cut_short = false;
   };
@@ -63,13 +65,16 @@ class RankLogs {
   };
 
   RankLogs(const v1::LaunchPlan& plan, const std::string& folder, const display::View& view);
-  static Result<File> Open(const std::string& folder, uint32_t rank, display::Stream stream);
+  Result<File> Create(uint32_t rank, display::Stream stream) const;
+  Status Open(const display::Output& output, File& file);
   void WriteFile(const display::Output& output, File& file);
   void Keep(uint32_t number, display::Stream stream, std::string_view line);
   void Warn(const std::string& what);
 
+  const std::string folder_;
   display::RankLines lines_;
   std::map<uint32_t, Rank> ranks_;
+  std::list<File*> open_;  // the last written first
   std::vector<std::string> warnings_;
   mutable std::mutex lines_mutex_;  // guards last_words of all ranks
 };

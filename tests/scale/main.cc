@@ -1,0 +1,211 @@
+// scale NODES [RANKS]   a job of so many simulated nodes with RANKS ranks each (8), of which one
+// fails
+//
+// Prints what the chief took for it, which is the real one but for SSH. The exit code is 1 where
+// the job did not end as it should.
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "base/log.h"
+#include "chief/loop/signal_watcher.h"
+#include "chief/run_job.h"
+#include "plan/plan.h"
+#include "reach/logins.h"
+#include "rpc/settings.h"
+#include "scale/simulated_nodes.h"
+
+namespace autodist::scale {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kIdleTime{10};  // in which leases are renewed, and nothing else
+constexpr int kFailed = 3;                     // the exit code of the rank that fails
+
+double Seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
+
+// Of this process alone.
+double CpuSeconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+double PeakMegabytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) * 1024 / 1e6;
+}
+
+class SimulatedStream final : public transport::Stream {
+ public:
+  explicit SimulatedStream(base::UniqueFd socket) : socket_(std::move(socket)) {}
+  base::UniqueFd TakeSocket() override { return std::move(socket_); }
+  std::string StderrTail() const override { return ""; }
+  bool WaitClosed(base::Deadline) override { return true; }
+  Status Failure() const override { return OkStatus(); }
+
+ private:
+  base::UniqueFd socket_;
+};
+
+class SimulatedTransport final : public transport::Transport {
+ public:
+  explicit SimulatedTransport(SimulatedNodes& nodes) : nodes_(nodes) {}
+  Result<std::unique_ptr<transport::Stream>> Run(const std::vector<std::string>& argv,
+                                                 const std::stop_token&) override {
+    AD_ASSIGN_OR_RETURN(base::UniqueFd socket, nodes_.Run(argv));
+    return std::make_unique<SimulatedStream>(std::move(socket));
+  }
+
+ private:
+  SimulatedNodes& nodes_;
+};
+
+class SimulatedLogins final : public reach::Logins {
+ public:
+  explicit SimulatedLogins(SimulatedNodes& nodes) : nodes_(nodes) {}
+  Result<std::unique_ptr<transport::Transport>> TransportTo(const v1::Reach&,
+                                                            transport::SshLoop&) override {
+    return std::make_unique<SimulatedTransport>(nodes_);
+  }
+
+ private:
+  SimulatedNodes& nodes_;
+};
+
+std::string AddressOf(uint32_t node) {
+  return "10." + std::to_string(node >> 16) + "." + std::to_string(node >> 8 & 255) + "." +
+         std::to_string(node & 255);
+}
+
+// The chief, without ranks, and the nodes.
+plan::Input InputFor(uint32_t nodes, uint32_t ranks) {
+  plan::Input input;
+  input.command = {"/bin/true"};
+  input.job_id = "scale-" + std::to_string(getpid());
+  input.user = {"user", "/home/user", "/tmp", ""};
+  input.master_port = 29'500;
+  input.rank_port = 20'000;
+  input.spec.ssh["lab"] = {};
+  for (uint32_t i = 0; i <= nodes; ++i) {
+    spec::Node& node = input.spec.nodes.emplace_back();
+    node.address = AddressOf(i);
+    node.chief = i == 0;
+    if (i > 0) node.ssh_config = "lab";
+    for (uint32_t gpu = 0; i > 0 && gpu < ranks; ++gpu) node.gpus.push_back(gpu);
+    input.address_of[node.address] = {node.address, node.address, "", {}};
+  }
+  return input;
+}
+
+// Each process has its core.
+void PinTo(unsigned core) {
+  if (std::thread::hardware_concurrency() < 2) return;
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  CPU_SET(core, &cores);
+  sched_setaffinity(0, sizeof cores, &cores);
+}
+
+// As many as an administrator could allow, where this is one.
+void AllowAllFiles() {
+  rlimit files{1 << 20, 1 << 20};
+  if (setrlimit(RLIMIT_NOFILE, &files) == 0) return;
+  getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
+}
+
+// What happens while the job runs.
+struct Course {
+  double launch_cpu = 0;  // seconds
+  double launch_wall = 0;
+  double idle_cpu = 0;
+  double idle_megabytes = 0;
+  Clock::time_point failed_at;
+  double cpu_at_failure = 0;
+};
+
+Course Follow(SimulatedNodes& nodes, uint32_t count, Clock::time_point began, double cpu_began) {
+  Course course;
+  if (!nodes.AwaitStarted(count).ok()) return course;
+  course.launch_wall = Seconds(Clock::now() - began);
+  course.launch_cpu = CpuSeconds() - cpu_began;
+  const double cpu = CpuSeconds();
+  std::this_thread::sleep_for(kIdleTime);
+  course.cpu_at_failure = CpuSeconds();
+  course.idle_cpu = (course.cpu_at_failure - cpu) / Seconds(kIdleTime);
+  course.idle_megabytes = PeakMegabytes();
+  const auto failed_at = nodes.FailRankOf(count / 2);
+  if (failed_at.ok()) course.failed_at = *failed_at;
+  return course;
+}
+
+int Main(uint32_t count, uint32_t ranks) {
+  rpc::BeginProgram();
+  AllowAllFiles();
+  PinTo(1);
+  auto nodes = SimulatedNodes::Start();
+  if (!nodes.ok()) {
+    base::LogFailure(nodes.status());
+    return 1;
+  }
+  PinTo(0);
+  const Clock::time_point began = Clock::now();
+  const double cpu_began = CpuSeconds();
+  const auto plan = plan::MakePlan(InputFor(count, ranks));
+  if (!plan.ok()) {
+    base::LogFailure(plan.status());
+    return 1;
+  }
+  const double plan_cpu = CpuSeconds() - cpu_began;
+  char folder[] = "/dev/shm/autodist-scale.XXXXXX";
+  if (!mkdtemp(folder)) return 1;
+  chief::JobOptions options;
+  options.launch.agent_path = AGENT_PROGRAM;
+  options.launch.logins = std::make_shared<SimulatedLogins>(**nodes);
+  options.log_folder = std::string(folder) + "/job";
+  chief::SignalWatcher::Block();
+  Course course;
+  std::thread following([&] { course = Follow(**nodes, count, began, cpu_began); });
+  const int code = chief::RunJob(*plan, std::move(options));
+  const Clock::time_point ended = Clock::now();
+  (*nodes)->Cancel();
+  following.join();
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+  std::printf(
+      "%u nodes x %u ranks: plan %.2f s, launched in %.2f s with %.2f s of CPU; then %.1f %% of a "
+      "core, %.0f MB;\none rank's failure: all over after %.2f s, with %.2f s of CPU; peak %.0f "
+      "MB\n",
+      count, ranks, plan_cpu, course.launch_wall, course.launch_cpu, 100 * course.idle_cpu,
+      course.idle_megabytes, Seconds(ended - course.failed_at),
+      CpuSeconds() - course.cpu_at_failure, PeakMegabytes());
+  return code == kFailed ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace autodist::scale
+
+int main(int argc, char** argv) {
+  const auto number = [&](int at) {
+    return static_cast<uint32_t>(std::strtoul(argv[at], nullptr, 10));
+  };
+  if (argc < 2 || number(1) == 0) {
+    std::fputs("scale NODES [RANKS]\n", stderr);
+    return 2;
+  }
+  return autodist::scale::Main(number(1), argc > 2 ? number(2) : 8);
+}
