@@ -355,7 +355,7 @@ def cpus_of(text):
 @row("NCCL's own view (RAS)", gpu=True)
 def ras(setting):
     name = f"gpu-check-{os.getpid()}"
-    program, folder = setting.bench_program(to=str(1 << 20), factor=2, iterations=1_000_000, budgetMs=5000)
+    program, folder = setting.bench_program(to=str(1 << 20), factor=2, iterations=1_000_000, budgetMs=2000)
     with setting.start(2, program, ["--name", name, "--grace", "5"], setting.libraries(), folder) as running:
         wait_for_row(running, 8)
         with setting.commands.start([setting.autodist, "stacks", name]) as stacks:
