@@ -59,7 +59,8 @@ class Communicator {
   // Part r of out = this rank's part of the in of rank r; a part has `count` elements.
   virtual Status AllToAll(const void* in, void* out, size_t count, DataType type) = 0;
 
-  // Sends `in` to rank `to`, and receives `out` from rank `from`, which does the same with us.
+  // Sends `in` to rank `to` and receives `out` from rank `from`, both at the same time, as those
+  // ranks do in the same call. Both may be this rank itself.
   virtual Status SendReceive(const void* in, uint32_t to, void* out, uint32_t from, size_t count,
                              DataType type) = 0;
 
