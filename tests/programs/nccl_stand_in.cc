@@ -3,6 +3,8 @@
 #include <cuda_runtime.h>
 
 #include <cstdlib>
+#include <string>
+#include <utility>
 
 using stand_in::state;
 

@@ -146,7 +146,7 @@ def figure_of(line):
 def doctor(setting):
     spec = setting.spec(max(len(setting.machine.gpus), 1), setting.gpu)
     with setting.commands.start([setting.autodist, "doctor", "--json", "--spec", spec, "--",
-                                 sys.executable, "-c", "pass"], setting.libraries()) as running:
+                                 sys.executable, "-c", "pass"]) as running:
         code = running.finish(SHORT_LIMIT_S)
     try:
         checks = json.loads(running.out)["nodes"][0]["checks"]
