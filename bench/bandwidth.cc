@@ -14,23 +14,31 @@ double BusFactor(v1::Collective collective, double ranks) {
       return 2 * (ranks - 1) / ranks;
     case v1::COLLECTIVE_ALL_GATHER:
     case v1::COLLECTIVE_REDUCE_SCATTER:
+    case v1::COLLECTIVE_ALL_TO_ALL:
       return (ranks - 1) / ranks;
     default:
       return 1;
   }
 }
 
+// So that in memory every rank's part begins where a device reads fastest; few are as they are.
+uint64_t Aligned(uint64_t count) {
+  constexpr uint64_t kNumbers = 16 / kElementSize;
+  return count < kNumbers ? count : count / kNumbers * kNumbers;
+}
+
 }  // namespace
 
 std::vector<Size> SizesOf(const v1::BenchPlan& plan, v1::Collective collective,
                           uint32_t world_size) {
-  const bool in_parts =
-      collective == v1::COLLECTIVE_ALL_GATHER || collective == v1::COLLECTIVE_REDUCE_SCATTER;
+  const bool in_parts = collective == v1::COLLECTIVE_ALL_GATHER ||
+                        collective == v1::COLLECTIVE_REDUCE_SCATTER ||
+                        collective == v1::COLLECTIVE_ALL_TO_ALL;
   const uint64_t parts = in_parts ? world_size : 1;
   const uint64_t unit = kElementSize * parts;
   std::vector<Size> sizes;
   for (uint64_t bytes = plan.from(); bytes <= plan.to(); bytes *= plan.factor()) {
-    const uint64_t count = std::max(bytes / unit, uint64_t{1});
+    const uint64_t count = Aligned(std::max(bytes / unit, uint64_t{1}));
     if (sizes.empty() || sizes.back().count != count) sizes.push_back({count * unit, count});
     if (bytes > plan.to() / plan.factor()) break;  // the next one may not even be a number
   }

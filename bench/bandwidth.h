@@ -9,7 +9,7 @@
 namespace autodist::bench {
 
 // How much one call moves. The bytes of an all-gather are those that it gives every rank, those of
-// a reduce-scatter what it takes from every rank.
+// a reduce-scatter or an all-to-all what it takes from every rank.
 struct Size {
   uint64_t bytes;  // in all
   uint64_t count;  // elements per call, as the communicator counts them

@@ -29,6 +29,7 @@ class Device {
   };
   virtual Result<std::unique_ptr<Buffer>> Allocate(uint64_t count) = 0;
 
+  // Its calls may be queued, see Communicator::Wait.
   virtual Result<std::unique_ptr<Communicator>> Connect(Client& client) = 0;
 };
 

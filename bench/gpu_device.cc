@@ -1,5 +1,7 @@
 #include <cuda_runtime.h>
 
+#include <cstdlib>
+
 #include "device.h"
 
 namespace autodist::bench {
@@ -30,9 +32,18 @@ class GpuBuffer final : public Device::Buffer {
   float* const memory_;
 };
 
-// The communicator chooses the GPU; both are used by the same thread.
+// Of the current device; used by the thread that chose it.
 class GpuDevice final : public Device {
  public:
+  GpuDevice() = default;
+  ~GpuDevice() override {
+    if (stream_) cudaStreamDestroy(stream_);
+  }
+  GpuDevice(const GpuDevice&) = delete;
+  GpuDevice& operator=(const GpuDevice&) = delete;
+
+  Status MakeStream() { return CudaStatus(cudaStreamCreate(&stream_), "making a stream"); }
+
   Result<uint64_t> FreeBytes(uint32_t /*ranks_on_node*/) override {
     size_t free = 0;
     size_t total = 0;
@@ -47,8 +58,13 @@ class GpuDevice final : public Device {
   }
 
   Result<std::unique_ptr<Communicator>> Connect(Client& client) override {
-    return MakeNcclCommunicator(client);
+    AD_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> made,
+                        MakeNcclStreamCommunicator(client, stream_));
+    return made;
   }
+
+ private:
+  cudaStream_t stream_ = nullptr;  // in order with copies, which go by the default stream
 };
 
 }  // namespace
@@ -56,7 +72,11 @@ class GpuDevice final : public Device {
 Result<std::unique_ptr<Device>> MakeGpuDevice(const Client& client) {
   AD_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(static_cast<int>(client.local_rank())),
                                 "choosing the GPU of the local rank"));
-  return std::make_unique<GpuDevice>();
+  // As nccl-tests: for each call, a communicator that does not block starts a thread.
+  setenv("NCCL_COMM_BLOCKING", "1", /*overwrite=*/0);
+  auto device = std::make_unique<GpuDevice>();
+  AD_RETURN_IF_ERROR(device->MakeStream());
+  return device;
 }
 
 }  // namespace autodist::bench

@@ -10,6 +10,7 @@ namespace {
 constexpr uint64_t kPeriod = 251;     // a prime: parts that changed places are noticed
 constexpr uint64_t kPiece = 1 << 18;  // numbers looked at together
 constexpr uint32_t kRoot = 0;
+constexpr float kNobodys = -1;  // neither an input nor a sum
 
 // What a rank has at a place; sums over ranks are exact.
 float Input(uint64_t rank, uint64_t place) { return static_cast<float>((place + rank) % kPeriod); }
@@ -46,56 +47,90 @@ Result<uint64_t> CountDifferent(Device::Buffer& buffer, uint64_t begin, uint64_t
 }
 
 uint64_t NumbersIn(v1::Collective collective, uint64_t count, uint32_t world_size) {
-  return collective == v1::COLLECTIVE_REDUCE_SCATTER ? count * world_size : count;
+  const bool of_all_ranks =
+      collective == v1::COLLECTIVE_REDUCE_SCATTER || collective == v1::COLLECTIVE_ALL_TO_ALL;
+  return of_all_ranks ? count * world_size : count;
 }
 
 uint64_t NumbersOut(v1::Collective collective, uint64_t count, uint32_t world_size) {
-  if (collective == v1::COLLECTIVE_ALL_GATHER) return count * world_size;
-  return collective == v1::COLLECTIVE_REDUCE_SCATTER ? count : 0;
+  const bool of_all_ranks =
+      collective == v1::COLLECTIVE_ALL_GATHER || collective == v1::COLLECTIVE_ALL_TO_ALL;
+  return of_all_ranks ? count * world_size : count;
+}
+
+// Where the result begins when it is apart from the input: aligned for the device.
+uint64_t ApartFrom(uint64_t numbers_in) {
+  constexpr uint64_t kAlignment = 64;  // numbers
+  return (numbers_in + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+uint64_t NumbersNeeded(uint64_t in, uint64_t out, Output output) {
+  return output == Output::kInPlace ? std::max(in, out) : ApartFrom(in) + out;
 }
 
 }  // namespace
 
-uint64_t BytesNeeded(v1::Collective collective, Size size, uint32_t world_size) {
-  return (NumbersIn(collective, size.count, world_size) +
-          NumbersOut(collective, size.count, world_size)) *
+bool WorksInPlace(v1::Collective collective) {
+  return collective != v1::COLLECTIVE_ALL_TO_ALL && collective != v1::COLLECTIVE_SEND_RECV;
+}
+
+uint64_t BytesNeeded(v1::Collective collective, Size size, Output output, uint32_t world_size) {
+  return NumbersNeeded(NumbersIn(collective, size.count, world_size),
+                       NumbersOut(collective, size.count, world_size), output) *
          sizeof(float);
 }
 
-Result<Operation> Operation::Make(v1::Collective collective, Size size, Place place,
+Result<Operation> Operation::Make(v1::Collective collective, Size size, Output output, Place place,
                                   Device& device) {
   Operation made(collective, size, place);
-  made.numbers_in_ = NumbersIn(collective, size.count, place.world_size);
-  made.numbers_out_ = NumbersOut(collective, size.count, place.world_size);
-  AD_ASSIGN_OR_RETURN(made.in_, device.Allocate(made.numbers_in_));
-  if (made.numbers_out_ > 0) {
-    AD_ASSIGN_OR_RETURN(made.out_, device.Allocate(made.numbers_out_));
+  made.in_.count = NumbersIn(collective, size.count, place.world_size);
+  made.out_.count = NumbersOut(collective, size.count, place.world_size);
+  if (output == Output::kOutOfPlace) {
+    made.out_.begin = ApartFrom(made.in_.count);
+  } else {  // the smaller one is this rank's part of the other
+    if (made.in_.count < made.out_.count) made.in_.begin = place.rank * size.count;
+    if (made.out_.count < made.in_.count) made.out_.begin = place.rank * size.count;
   }
+  AD_ASSIGN_OR_RETURN(made.data_,
+                      device.Allocate(NumbersNeeded(made.in_.count, made.out_.count, output)));
   return made;
 }
 
-Status Operation::Fill() {
-  const Pattern pattern = InputOf(place_.rank);
+template <typename Number>
+Status Operation::Write(Range range, Number number) {
   std::vector<float> piece;
-  for (uint64_t done = 0; done < numbers_in_; done += piece.size()) {
-    piece.resize(std::min(kPiece, numbers_in_ - done));
-    for (size_t i = 0; i < piece.size(); ++i) piece[i] = pattern[(done + i) % kPeriod];
-    AD_RETURN_IF_ERROR(in_->Write(done, piece));
+  for (uint64_t done = 0; done < range.count; done += piece.size()) {
+    piece.resize(std::min(kPiece, range.count - done));
+    for (size_t i = 0; i < piece.size(); ++i) piece[i] = number(done + i);
+    AD_RETURN_IF_ERROR(data_->Write(range.begin + done, piece));
   }
   return OkStatus();
 }
 
+Status Operation::Fill() {
+  AD_RETURN_IF_ERROR(Write(out_, [](uint64_t) { return kNobodys; }));
+  const Pattern pattern = InputOf(place_.rank);
+  return Write(in_, [&](uint64_t place) { return pattern[place % kPeriod]; });
+}
+
 Status Operation::Run(Communicator& ring) {
+  constexpr DataType kType = DataType::kFloat32;
+  const uint64_t count = size_.count;
+  const auto [rank, ranks] = place_;
   switch (collective_) {
     case v1::COLLECTIVE_ALL_REDUCE:
-      return ring.AllReduce(in_->data(), size_.count, DataType::kFloat32, ReduceOp::kSum);
+      return ring.AllReduce(in(), out(), count, kType, ReduceOp::kSum);
     case v1::COLLECTIVE_ALL_GATHER:
-      return ring.AllGather(in_->data(), out_->data(), size_.count, DataType::kFloat32);
+      return ring.AllGather(in(), out(), count, kType);
     case v1::COLLECTIVE_REDUCE_SCATTER:
-      return ring.ReduceScatter(in_->data(), out_->data(), size_.count, DataType::kFloat32,
-                                ReduceOp::kSum);
+      return ring.ReduceScatter(in(), out(), count, kType, ReduceOp::kSum);
     case v1::COLLECTIVE_BROADCAST:
-      return ring.Broadcast(in_->data(), size_.count, DataType::kFloat32, kRoot);
+      return ring.Broadcast(in(), out(), count, kType, kRoot);
+    case v1::COLLECTIVE_ALL_TO_ALL:
+      return ring.AllToAll(in(), out(), count, kType);
+    case v1::COLLECTIVE_SEND_RECV:
+      return ring.SendReceive(in(), (rank + 1) % ranks, out(), (rank + ranks - 1) % ranks, count,
+                              kType);
     default:
       return Error(StatusCode::kInvalidArgument, "no such collective operation");
   }
@@ -103,20 +138,25 @@ Status Operation::Run(Communicator& ring) {
 
 Result<uint64_t> Operation::CountWrong() {
   const uint64_t count = size_.count;
+  const auto [rank, ranks] = place_;
   switch (collective_) {
     case v1::COLLECTIVE_ALL_REDUCE:
-      return CountDifferent(result(), 0, count, SumOf(place_.world_size), 0);
+      return CountDifferent(*data_, out_.begin, count, SumOf(ranks), 0);
     case v1::COLLECTIVE_REDUCE_SCATTER:
-      return CountDifferent(result(), 0, count, SumOf(place_.world_size), place_.rank * count);
+      return CountDifferent(*data_, out_.begin, count, SumOf(ranks), rank * count);
     case v1::COLLECTIVE_BROADCAST:
-      return CountDifferent(result(), 0, count, InputOf(kRoot), 0);
+      return CountDifferent(*data_, out_.begin, count, InputOf(kRoot), 0);
+    case v1::COLLECTIVE_SEND_RECV:
+      return CountDifferent(*data_, out_.begin, count, InputOf((rank + ranks - 1) % ranks), 0);
     default:
       break;
   }
+  // A part from each rank: all it has, or what it has for this one.
+  const uint64_t place = collective_ == v1::COLLECTIVE_ALL_TO_ALL ? rank * count : 0;
   uint64_t wrong = 0;
-  for (uint32_t rank = 0; rank < place_.world_size; ++rank) {
-    AD_ASSIGN_OR_RETURN(const uint64_t part,
-                        CountDifferent(result(), rank * count, count, InputOf(rank), 0));
+  for (uint32_t from = 0; from < ranks; ++from) {
+    AD_ASSIGN_OR_RETURN(const uint64_t part, CountDifferent(*data_, out_.begin + from * count,
+                                                            count, InputOf(from), place));
     wrong += part;
   }
   return wrong;

@@ -10,6 +10,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::chrono::minutes kPeerLimit{5};  // for peers that come late
+
 class Sweeper {
  public:
   Sweeper(const v1::BenchPlan& plan, Place place, Device& device, Communicator& ring,
@@ -17,7 +19,27 @@ class Sweeper {
       : plan_(plan), place_(place), device_(device), ring_(ring), word_(word) {}
 
   Result<Row> Measure(v1::Collective collective, Size size) {
-    AD_ASSIGN_OR_RETURN(Operation operation, Operation::Make(collective, size, place_, device_));
+    Row row{collective, size, {}, {}};
+    AD_ASSIGN_OR_RETURN(row.out_of_place, Measure(collective, size, Output::kOutOfPlace));
+    if (WorksInPlace(collective)) {
+      AD_ASSIGN_OR_RETURN(row.in_place, Measure(collective, size, Output::kInPlace));
+    }
+    return row;
+  }
+
+  // The same on every rank.
+  Result<float> OverRanks(float mine, ReduceOp op) {
+    AD_RETURN_IF_ERROR(word_.Write(0, {&mine, 1}));
+    AD_RETURN_IF_ERROR(ring_.AllReduce(word_.data(), 1, DataType::kFloat32, op));
+    AD_RETURN_IF_ERROR(ring_.Wait(QueueLimit()));
+    AD_RETURN_IF_ERROR(word_.Read(0, {&mine, 1}));
+    return mine;
+  }
+
+ private:
+  Result<Measurement> Measure(v1::Collective collective, Size size, Output output) {
+    AD_ASSIGN_OR_RETURN(Operation operation,
+                        Operation::Make(collective, size, output, place_, device_));
     AD_RETURN_IF_ERROR(operation.Fill());
     AD_ASSIGN_OR_RETURN(double seconds, TimeOf(operation, 1));
     AD_ASSIGN_OR_RETURN(const uint64_t mine, operation.CountWrong());
@@ -27,27 +49,25 @@ class Sweeper {
     }
     const uint32_t iterations = std::max(Affordable(seconds, plan_.iterations()), 1u);
     AD_ASSIGN_OR_RETURN(seconds, TimeOf(operation, iterations));
-    return Row{collective, size, seconds,
-               BandwidthOf(collective, size.bytes, seconds, place_.world_size),
-               static_cast<uint64_t>(wrong)};
+    return Measurement{seconds, BandwidthOf(collective, size.bytes, seconds, place_.world_size),
+                       static_cast<uint64_t>(wrong)};
   }
 
-  // The same on every rank.
-  Result<float> OverRanks(float mine, ReduceOp op) {
-    AD_RETURN_IF_ERROR(word_.Write(0, {&mine, 1}));
-    AD_RETURN_IF_ERROR(ring_.AllReduce(word_.data(), 1, DataType::kFloat32, op));
-    AD_RETURN_IF_ERROR(word_.Read(0, {&mine, 1}));
-    return mine;
-  }
-
- private:
-  // Seconds of one of so many calls that all ranks begin together, on the slowest rank.
+  // Seconds of one of so many calls that all ranks begin together, on the slowest rank: queued one
+  // behind the other, where the ring can, and then waited for.
   Result<double> TimeOf(Operation& operation, uint32_t times) {
     AD_RETURN_IF_ERROR(ring_.Barrier());
     const auto start = Clock::now();
     for (uint32_t i = 0; i < times; ++i) AD_RETURN_IF_ERROR(operation.Run(ring_));
+    AD_RETURN_IF_ERROR(ring_.Wait(QueueLimit()));
     const std::chrono::duration<float> took = Clock::now() - start;
     return OverRanks(took.count() / static_cast<float>(times), ReduceOp::kMax);
+  }
+
+  // Until all that is queued is done. Calls may take longer than the first ones made believe.
+  std::chrono::milliseconds QueueLimit() const {
+    constexpr int kSlower = 10;
+    return kPeerLimit + kSlower * std::chrono::milliseconds(plan_.budget_ms());
   }
 
   // As many of `most` calls as the time for a size allows.
@@ -77,12 +97,13 @@ Result<uint64_t> Sweep(const v1::BenchPlan& plan, Place place, uint64_t free_byt
     const auto collective = static_cast<v1::Collective>(number);
     printer.Begin(collective);
     for (const Size size : SizesOf(plan, collective, place.world_size)) {
-      if (static_cast<double>(BytesNeeded(collective, size, place.world_size)) > least) {
+      const uint64_t needed = BytesNeeded(collective, size, Output::kOutOfPlace, place.world_size);
+      if (static_cast<double>(needed) > least) {
         printer.TooLarge(size, static_cast<uint64_t>(least));
         break;
       }
       AD_ASSIGN_OR_RETURN(const Row row, sweeper.Measure(collective, size));
-      wrong += row.wrong;
+      wrong += row.out_of_place.wrong + (row.in_place ? row.in_place->wrong : 0);
       printer.Add(row);
     }
   }

@@ -1,6 +1,7 @@
 #include "table.h"
 
 #include <absl/strings/ascii.h>
+#include <absl/strings/str_format.h>
 #include <absl/strings/str_replace.h>
 
 #include <cerrno>
@@ -17,32 +18,39 @@ std::string NameOf(v1::Collective collective) {
   return absl::StrReplaceAll(absl::AsciiStrToLower(name), {{"_", "-"}});
 }
 
-// Above the rows of an operation.
+// Above the rows of an operation; with nccl-tests' names.
 std::string TableHead(v1::Collective collective) {
-  char line[160];
-  std::snprintf(line, sizeof line, "%-14s %12s %12s %12s %13s %13s %7s\n",
-                NameOf(collective).c_str(), "bytes", "count", "time (us)", "algbw (GB/s)",
-                "busbw (GB/s)", "wrong");
-  return line;
+  constexpr char kNames[] = "       time     algbw     busbw #wrong";
+  constexpr char kUnits[] = "       (us)    (GB/s)    (GB/s)       ";
+  const std::string units = absl::StrFormat("%12s %12s%s%s", "(bytes)", "(floats)", kUnits, kUnits);
+  return absl::StrFormat("%-26s %25s %37s\n", NameOf(collective), "out of place", "in place") +
+         absl::StrFormat("%12s %12s%s%s\n", "size", "count", kNames, kNames) +
+         std::string(absl::StripTrailingAsciiWhitespace(units)) + "\n";
+}
+
+std::string Columns(const Measurement& measured) {
+  return absl::StrFormat(" %10.1f %9.3f %9.3f %6d", measured.seconds * 1e6,
+                         measured.bandwidth.algorithm, measured.bandwidth.bus, measured.wrong);
 }
 
 std::string TableRow(const Row& row) {
-  char line[160];
-  std::snprintf(line, sizeof line,
-                "%-14s %12" PRIu64 " %12" PRIu64 " %12.1f %13.3f %13.3f %7" PRIu64 "\n", "",
-                row.size.bytes, row.size.count, row.seconds * 1e6, row.bandwidth.algorithm,
-                row.bandwidth.bus, row.wrong);
-  return line;
+  const std::string none = absl::StrFormat(" %10s %9s %9s %6s", "-", "-", "-", "-");
+  return absl::StrFormat("%12d %12d", row.size.bytes, row.size.count) + Columns(row.out_of_place) +
+         (row.in_place ? Columns(*row.in_place) : none) + "\n";
 }
 
-constexpr char kCsvHead[] = "collective,bytes,count,time_us,algbw_GBps,busbw_GBps,wrong\n";
+constexpr char kCsvHead[] =
+    "collective,bytes,count,time_us,algbw_GBps,busbw_GBps,wrong,"
+    "in_place_time_us,in_place_algbw_GBps,in_place_busbw_GBps,in_place_wrong\n";
+
+std::string CsvColumns(const Measurement& measured) {
+  return absl::StrFormat(",%.3f,%.6f,%.6f,%d", measured.seconds * 1e6, measured.bandwidth.algorithm,
+                         measured.bandwidth.bus, measured.wrong);
+}
 
 std::string CsvRow(const Row& row) {
-  char line[200];
-  std::snprintf(line, sizeof line, "%s,%" PRIu64 ",%" PRIu64 ",%.3f,%.6f,%.6f,%" PRIu64 "\n",
-                NameOf(row.collective).c_str(), row.size.bytes, row.size.count, row.seconds * 1e6,
-                row.bandwidth.algorithm, row.bandwidth.bus, row.wrong);
-  return line;
+  return absl::StrFormat("%s,%d,%d", NameOf(row.collective), row.size.bytes, row.size.count) +
+         CsvColumns(row.out_of_place) + (row.in_place ? CsvColumns(*row.in_place) : ",,,,") + "\n";
 }
 
 }  // namespace

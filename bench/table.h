@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "autodist/status.h"
@@ -12,12 +13,17 @@
 
 namespace autodist::bench {
 
-struct Row {
-  v1::Collective collective;
-  Size size;
+struct Measurement {
   double seconds;  // of one call, on the slowest rank
   Bandwidth bandwidth;
   uint64_t wrong;  // numbers, over all ranks
+};
+
+struct Row {
+  v1::Collective collective;
+  Size size;
+  Measurement out_of_place;
+  std::optional<Measurement> in_place;  // not of every operation
 };
 
 class Printer {

@@ -6,8 +6,8 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/ip_address.h"
@@ -22,18 +22,23 @@ using base::Deadline;
 constexpr size_t kLongestSummary = 1 << 20;  // bytes
 constexpr size_t kLongestLine = 1 << 10;     // bytes, of what comes before it
 
-// "127.0.0.1:28028", "[::1]:28028", "localhost:28028".
-std::optional<base::SocketAddress> ParseAddress(const std::string& text) {
+// Of "127.0.0.1:28028", "[::1]:28028", or "localhost:28028", which has two.
+std::vector<base::SocketAddress> ParseAddress(const std::string& text) {
   const size_t colon = text.rfind(':');
-  if (colon == std::string::npos) return std::nullopt;
+  if (colon == std::string::npos) return {};
   std::string host = text.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  const auto address = base::IpAddress::Parse(host == "localhost" ? "127.0.0.1" : host);
   uint16_t port = 0;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, port);
-  if (!address || error != std::errc() || rest != end || port == 0) return std::nullopt;
-  return base::SocketAddress(*address, port);
+  if (error != std::errc() || rest != end || port == 0) return {};
+  std::vector<base::SocketAddress> addresses;
+  for (const std::string& name :
+       host == "localhost" ? std::vector<std::string>{"127.0.0.1", "::1"} : std::vector{host}) {
+    const auto address = base::IpAddress::Parse(name);
+    if (address) addresses.emplace_back(*address, port);
+  }
+  return addresses;
 }
 
 class RasConnection {
@@ -80,17 +85,24 @@ class RasConnection {
   std::string received_;
 };
 
-}  // namespace
-
-std::string NcclRasSummary(const std::string& address, Deadline deadline) {
-  const auto to = ParseAddress(address);
+std::string SummaryOf(const base::SocketAddress& to, Deadline deadline) {
   RasConnection connection(deadline);
-  if (!to || !connection.Begin(*to)) return "";
+  if (!connection.Begin(to)) return "";
   if (!connection.Ask("CLIENT PROTOCOL 2\n", "SERVER PROTOCOL ")) return "";
   // How many seconds NCCL itself waits for processes that do not answer it.
   if (!connection.Ask("TIMEOUT 5\n", "OK")) return "";
   const std::string summary = base::PrintableLines(connection.AskForAll("STATUS\n"));
   return summary.empty() || summary.ends_with('\n') ? summary : summary + "\n";
+}
+
+}  // namespace
+
+std::string NcclRasSummary(const std::string& address, Deadline deadline) {
+  for (const base::SocketAddress& to : ParseAddress(address)) {
+    std::string summary = SummaryOf(to, deadline);
+    if (!summary.empty()) return summary;
+  }
+  return "";
 }
 
 }  // namespace autodist::agent

@@ -7,11 +7,13 @@
 namespace autodist::cli {
 namespace {
 
-constexpr std::array<std::pair<const char*, v1::Collective>, 4> kCollectives = {
+constexpr std::array<std::pair<const char*, v1::Collective>, 6> kCollectives = {
     {{"all-reduce", v1::COLLECTIVE_ALL_REDUCE},
      {"all-gather", v1::COLLECTIVE_ALL_GATHER},
      {"reduce-scatter", v1::COLLECTIVE_REDUCE_SCATTER},
-     {"broadcast", v1::COLLECTIVE_BROADCAST}}};
+     {"broadcast", v1::COLLECTIVE_BROADCAST},
+     {"all-to-all", v1::COLLECTIVE_ALL_TO_ALL},
+     {"send-recv", v1::COLLECTIVE_SEND_RECV}}};
 
 // NCCL is for GPUs alone, and all ranks must use the same.
 Result<v1::Backend> ChooseBackend(const std::string& wanted, const spec::ResourceSpec& spec) {

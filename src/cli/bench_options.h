@@ -23,7 +23,7 @@ struct BenchOptions {
   std::string csv_file;  // absolute; empty: none
 };
 
-// "all-reduce", "all-gather", "reduce-scatter", "broadcast".
+// "all-reduce", "send-recv" and so on.
 std::vector<std::string> CollectiveNames();
 
 // kInvalidArgument: options that do not go together, or not with the spec.

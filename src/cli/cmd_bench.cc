@@ -96,8 +96,7 @@ int Bench(const BenchCommand& options) {
 }
 
 void AddMeasurements(CLI::App& app, BenchOptions& options) {
-  app.add_option("--collective", options.collectives,
-                 "Only these: all-reduce, all-gather, reduce-scatter, broadcast")
+  app.add_option("--collective", options.collectives, "Only these operations, with commas between")
       ->delimiter(',')
       ->check(OneOf(CollectiveNames()));
   app.add_option("--from", options.from, "The smallest size, in bytes; 4K, 1M")
@@ -113,8 +112,10 @@ void AddMeasurements(CLI::App& app, BenchOptions& options) {
   app.add_option("--warmup", options.warmup, "Calls before them, at most")
       ->check(WholeNumber(0, 1'000'000))
       ->capture_default_str();
-  app.add_option("--budget", options.budget_s,
-                 "Seconds for the timed calls of a size; large sizes get fewer calls, one at least")
+  app.add_option(
+         "--budget", options.budget_s,
+         "Seconds for the timed calls of a size, out of place and in place each; large sizes "
+         "get fewer calls, one at least")
       ->check(Seconds(0.001))
       ->capture_default_str();
   app.add_option("--backend", options.backend,
@@ -139,10 +140,11 @@ Command AddBench(CLI::App& app) {
   AddFanOut(app, options->nodes);
   AddAgent(app, options->nodes);
   app.footer(R"(
-Measures how fast data goes between the devices of the spec: all-reduce, all-gather, reduce-scatter
-and broadcast, of sizes from 8 bytes to a gigabyte, by NCCL or Gloo. Prints times and bandwidths as
-nccl-tests defines them, and checks the results: exit code 1 if one was wrong. Nothing needs to be
-installed on the nodes but NCCL and the CUDA runtime, for GPUs.
+Measures how fast data goes between the devices of the spec: all-reduce, all-gather, reduce-scatter,
+broadcast, all-to-all, and from each rank to the next around a ring; of sizes from 8 bytes to a
+gigabyte, out of place and in place, by NCCL or Gloo. Prints times and bandwidths as nccl-tests
+defines them, and checks the results: exit code 1 if one was wrong. Nothing needs to be installed on
+the nodes but NCCL and the CUDA runtime, for GPUs.
 
 Examples:
   autodist bench --spec cluster.yaml

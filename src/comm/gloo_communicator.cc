@@ -1,5 +1,6 @@
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>
+#include <gloo/alltoall.h>
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
 #include <gloo/math.h>
@@ -197,18 +198,19 @@ class GlooCommunicator final : public Communicator {
     return communicator;
   }
 
-  Status AllReduce(void* data, size_t count, DataType type, ReduceOp op) override {
+  Status AllReduce(const void* in, void* out, size_t count, DataType type, ReduceOp op) override {
     if (count == 0) return OkStatus();
     return Guard("all-reduce", [&] {
       return WithType(type, [&](auto zero) {
         using T = decltype(zero);
+        if (in != out) std::memcpy(out, in, count * sizeof(T));
         if (count * sizeof(T) <= kDirectPiece || context_->size <= kMostDirectRanks) {
-          AllReduceDirectly(static_cast<char*>(data), count, sizeof(T), ReduceOf<T>(op));
+          AllReduceDirectly(static_cast<char*>(out), count, sizeof(T), ReduceOf<T>(op));
           return OkStatus();
         }
         gloo::AllreduceOptions options(context_);
         options.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
-        options.setOutput(static_cast<T*>(data), count);
+        options.setOutput(static_cast<T*>(out), count);
         options.setReduceFunction(ReduceOf<T>(op));
         options.setTag(NextTag());
         gloo::allreduce(options);
@@ -217,11 +219,14 @@ class GlooCommunicator final : public Communicator {
     });
   }
 
-  Status Broadcast(void* data, size_t count, DataType type, uint32_t root) override {
+  Status Broadcast(const void* in, void* out, size_t count, DataType type, uint32_t root) override {
     if (count == 0) return OkStatus();
     return Guard("broadcast", [&] {
+      const size_t bytes = count * SizeOf(type);
+      const bool at_root = static_cast<uint32_t>(context_->rank) == root;
+      if (at_root && in != out) std::memcpy(out, in, bytes);
       gloo::BroadcastOptions options(context_);
-      options.setOutput(static_cast<char*>(data), count * SizeOf(type));
+      options.setOutput(static_cast<char*>(out), bytes);
       options.setRoot(static_cast<int>(root));
       options.setTag(NextTag());
       gloo::broadcast(options);
@@ -233,9 +238,13 @@ class GlooCommunicator final : public Communicator {
     if (count == 0) return OkStatus();
     return Guard("all-gather", [&] {
       const size_t bytes = count * SizeOf(type);
+      char* const all = static_cast<char*>(out);
       gloo::AllgatherOptions options(context_);
-      options.setInput(static_cast<char*>(const_cast<void*>(in)), bytes);
-      options.setOutput(static_cast<char*>(out), bytes * static_cast<size_t>(context_->size));
+      // Without an input it is in place.
+      if (in != all + bytes * static_cast<size_t>(context_->rank)) {
+        options.setInput(static_cast<char*>(const_cast<void*>(in)), bytes);
+      }
+      options.setOutput(all, bytes * static_cast<size_t>(context_->size));
       options.setTag(NextTag());
       gloo::allgather(options);
       return OkStatus();
@@ -255,6 +264,39 @@ class GlooCommunicator final : public Communicator {
     });
   }
 
+  Status AllToAll(const void* in, void* out, size_t count, DataType type) override {
+    if (count == 0) return OkStatus();
+    return Guard("all-to-all", [&] {
+      const size_t bytes = count * SizeOf(type) * static_cast<size_t>(context_->size);
+      gloo::AlltoallOptions options(context_);
+      options.setInput(static_cast<char*>(const_cast<void*>(in)), bytes);
+      options.setOutput(static_cast<char*>(out), bytes);
+      options.setTag(NextTag());
+      gloo::alltoall(options);
+      return OkStatus();
+    });
+  }
+
+  Status SendReceive(const void* in, uint32_t to, void* out, uint32_t from, size_t count,
+                     DataType type) override {
+    if (count == 0) return OkStatus();
+    return Guard("send and receive", [&] {
+      const size_t bytes = count * SizeOf(type);
+      const auto slot = gloo::Slot::build(kExchangePrefix, NextTag());
+      if (static_cast<uint32_t>(context_->rank) == to) {
+        std::memcpy(out, in, bytes);
+        return OkStatus();
+      }
+      const auto sent = context_->createUnboundBuffer(const_cast<void*>(in), bytes);
+      const auto received = context_->createUnboundBuffer(out, bytes);
+      received->recv(static_cast<int>(from), slot);
+      sent->send(static_cast<int>(to), slot);
+      received->waitRecv(context_->getTimeout());
+      sent->waitSend(context_->getTimeout());
+      return OkStatus();
+    });
+  }
+
   Status Barrier() override {
     return Guard("barrier", [&] {
       gloo::BarrierOptions options(context_);
@@ -264,10 +306,20 @@ class GlooCommunicator final : public Communicator {
     });
   }
 
+  Status Wait(std::chrono::milliseconds /*timeout*/) override {
+    return failure_.ok() ? failure_ : AfterFailure("waiting");
+  }
+
  private:
+  static constexpr uint8_t kExchangePrefix = 0x76;  // not Gloo's own, nor WatchedContext's
+
+  Status AfterFailure(const char* what) const {
+    return Annotate(failure_, std::string(what) + ", after a failure");
+  }
+
   template <typename Body>
   Status Guard(const char* what, Body body) {
-    if (!failure_.ok()) return Annotate(failure_, std::string(what) + ", after a failure");
+    if (!failure_.ok()) return AfterFailure(what);
     const SigpipeBlocked blocked;
     try {
       return Annotate(body(), what);

@@ -55,74 +55,132 @@ ncclRedOp_t NcclOp(ReduceOp op) {
 
 // Non-blocking underneath: every wait is ours, with a deadline, and ends when NCCL reports that a
 // peer has gone.
-class NcclCommunicator final : public Communicator {
+class Nccl final : public NcclCommunicator {
  public:
-  explicit NcclCommunicator(std::chrono::milliseconds timeout) : timeout_(timeout) {}
+  // With `blocks`, each call is done when it returns.
+  Nccl(cudaStream_t stream, bool blocks, std::chrono::milliseconds timeout)
+      : stream_(stream), blocks_(blocks), timeout_(timeout) {}
 
-  ~NcclCommunicator() override {
-    if (communicator_) {
-      const ncclResult_t finalizing = ncclCommFinalize(communicator_);
+  ~Nccl() override {
+    if (comm_) {
+      const ncclResult_t finalizing = ncclCommFinalize(comm_);
       const Status finalized = Ended("finalize", AwaitNccl(finalizing, "finalize"));
-      if (finalized.ok()) ncclCommDestroy(communicator_);
+      if (finalized.ok()) ncclCommDestroy(comm_);
     }
+    if (queued_) cudaEventDestroy(queued_);
     cudaFree(scratch_);
   }
 
+  // On the current device.
   Status Connect(Client& client) {
-    AD_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(static_cast<int>(client.local_rank())),
-                                  "choosing the GPU of the local rank"));
     AD_RETURN_IF_ERROR(CudaStatus(cudaMalloc(&scratch_, SizeOf(DataType::kInt32)), "cudaMalloc"));
-    const std::string id_key = "nccl/" + std::to_string(++nccl_communicators_made) + "/unique-id";
-    ncclUniqueId id;
-    if (client.rank() == 0) {
-      AD_RETURN_IF_ERROR(NcclStatus(ncclGetUniqueId(&id), "making NCCL's unique id"));
-      AD_RETURN_IF_ERROR(client.Set(id_key, std::string(id.internal, sizeof id.internal)));
-    } else {
-      AD_ASSIGN_OR_RETURN(const std::string bytes, client.Get(id_key, timeout_));
-      if (bytes.size() != sizeof id.internal) {
-        return Error(StatusCode::kInternal, "NCCL's unique id has a wrong size");
-      }
-      bytes.copy(id.internal, sizeof id.internal);
-    }
+    AD_RETURN_IF_ERROR(CudaStatus(cudaEventCreateWithFlags(&queued_, cudaEventDisableTiming),
+                                  "making an event of CUDA's"));
+    AD_ASSIGN_OR_RETURN(const ncclUniqueId id, UniqueId(client));
+    world_size_ = client.world_size();
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
-    const ncclResult_t result =
-        ncclCommInitRankConfig(&communicator_, static_cast<int>(client.world_size()), id,
-                               static_cast<int>(client.rank()), &config);
+    const ncclResult_t result = ncclCommInitRankConfig(&comm_, static_cast<int>(world_size_), id,
+                                                       static_cast<int>(client.rank()), &config);
     return Ended("forming the ring", AwaitNccl(result, "forming the ring"));
   }
 
-  Status AllReduce(void* data, size_t count, DataType type, ReduceOp op) override {
+  Status AllReduce(const void* in, void* out, size_t count, DataType type, ReduceOp op) override {
     return Run("all-reduce", [&] {
-      return ncclAllReduce(data, data, count, NcclType(type), NcclOp(op), communicator_, kStream);
+      return ncclAllReduce(in, out, count, NcclType(type), NcclOp(op), comm_, stream_);
     });
   }
-  Status Broadcast(void* data, size_t count, DataType type, uint32_t root) override {
+  Status Broadcast(const void* in, void* out, size_t count, DataType type, uint32_t root) override {
     return Run("broadcast", [&] {
-      return ncclBroadcast(data, data, count, NcclType(type), static_cast<int>(root), communicator_,
-                           kStream);
+      return ncclBroadcast(in, out, count, NcclType(type), static_cast<int>(root), comm_, stream_);
     });
   }
   Status AllGather(const void* in, void* out, size_t count, DataType type) override {
-    return Run("all-gather", [&] {
-      return ncclAllGather(in, out, count, NcclType(type), communicator_, kStream);
-    });
+    return Run("all-gather",
+               [&] { return ncclAllGather(in, out, count, NcclType(type), comm_, stream_); });
   }
   Status ReduceScatter(const void* in, void* out, size_t count, DataType type,
                        ReduceOp op) override {
     return Run("reduce-scatter", [&] {
-      return ncclReduceScatter(in, out, count, NcclType(type), NcclOp(op), communicator_, kStream);
+      return ncclReduceScatter(in, out, count, NcclType(type), NcclOp(op), comm_, stream_);
     });
   }
-  Status Barrier() override { return AllReduce(scratch_, 1, DataType::kInt32, ReduceOp::kSum); }
+  Status AllToAll(const void* in, void* out, size_t count, DataType type) override {
+    const size_t part = count * SizeOf(type);
+    return Run("all-to-all", [&] {
+      return InGroup([&] {
+        for (uint32_t peer = 0; peer < world_size_; ++peer) {
+          const ncclResult_t result =
+              Exchange(static_cast<const char*>(in) + part * peer, peer,
+                       static_cast<char*>(out) + part * peer, peer, count, type);
+          if (result != ncclSuccess) return result;
+        }
+        return ncclSuccess;
+      });
+    });
+  }
+  Status SendReceive(const void* in, uint32_t to, void* out, uint32_t from, size_t count,
+                     DataType type) override {
+    return Run("send and receive",
+               [&] { return InGroup([&] { return Exchange(in, to, out, from, count, type); }); });
+  }
+
+  Status Barrier() override {
+    const Status queued = Run("barrier", [&] {
+      return ncclAllReduce(scratch_, scratch_, 1, ncclInt32, ncclSum, comm_, stream_);
+    });
+    return !queued.ok() || blocks_ ? queued : AwaitDevice("barrier", timeout_);
+  }
+
+  Status Wait(std::chrono::milliseconds timeout) override {
+    if (!comm_) return AfterFailure("waiting for what is queued");
+    return AwaitDevice("waiting for what is queued", timeout);
+  }
+
+  ncclComm_t comm() const override { return comm_; }
+  cudaStream_t stream() const override { return stream_; }
 
  private:
-  static constexpr cudaStream_t kStream = nullptr;  // CUDA's default stream
+  // Rank 0's.
+  Result<ncclUniqueId> UniqueId(Client& client) const {
+    const std::string key = "nccl/" + std::to_string(++nccl_communicators_made) + "/unique-id";
+    ncclUniqueId id;
+    if (client.rank() == 0) {
+      AD_RETURN_IF_ERROR(NcclStatus(ncclGetUniqueId(&id), "making NCCL's unique id"));
+      AD_RETURN_IF_ERROR(client.Set(key, std::string(id.internal, sizeof id.internal)));
+      return id;
+    }
+    AD_ASSIGN_OR_RETURN(const std::string bytes, client.Get(key, timeout_));
+    if (bytes.size() != sizeof id.internal) {
+      return Error(StatusCode::kInternal, "NCCL's unique id has a wrong size");
+    }
+    bytes.copy(id.internal, sizeof id.internal);
+    return id;
+  }
+
+  // What `body` calls begins together: none waits for the other's.
+  template <typename Body>
+  static ncclResult_t InGroup(Body body) {
+    const ncclResult_t started = ncclGroupStart();
+    if (started != ncclSuccess) return started;
+    const ncclResult_t called = body();
+    const ncclResult_t ended = ncclGroupEnd();
+    return called == ncclSuccess ? ended : called;
+  }
+
+  // In a group.
+  ncclResult_t Exchange(const void* in, uint32_t to, void* out, uint32_t from, size_t count,
+                        DataType type) const {
+    const ncclResult_t sent =
+        ncclSend(in, count, NcclType(type), static_cast<int>(to), comm_, stream_);
+    if (sent != ncclSuccess) return sent;
+    return ncclRecv(out, count, NcclType(type), static_cast<int>(from), comm_, stream_);
+  }
 
   Status NcclStatus(ncclResult_t result, const char* what) const {
     if (result == ncclSuccess || result == ncclInProgress) return OkStatus();
     return Error(StatusCode::kUnavailable, std::string(what) + ": " + ncclGetErrorString(result) +
-                                               " (" + ncclGetLastError(communicator_) + ")");
+                                               " (" + ncclGetLastError(comm_) + ")");
   }
 
   // Until NCCL has done, on the host, what a call that gave `result` has begun.
@@ -131,40 +189,52 @@ class NcclCommunicator final : public Communicator {
     AD_RETURN_IF_ERROR(NcclStatus(result, what));
     for (;;) {
       ncclResult_t state = ncclSuccess;
-      const ncclResult_t asked = ncclCommGetAsyncError(communicator_, &state);
+      const ncclResult_t asked = ncclCommGetAsyncError(comm_, &state);
       AD_RETURN_IF_ERROR(NcclStatus(asked != ncclSuccess ? asked : state, what));
       if (state == ncclSuccess) return OkStatus();
       AD_RETURN_IF_ERROR(CheckTime(deadline, what));
     }
   }
 
-  // Until the device has done what is queued; it has no call that waits with a deadline.
-  Status AwaitDevice(const char* what) const {
-    const Deadline deadline = Deadline::After(timeout_);
+  // Until the device has done what the stream has so far; it has no call that waits with a
+  // deadline.
+  Status AwaitDevice(const char* what, std::chrono::milliseconds timeout) {
+    return Ended(what, PollDevice(what, Deadline::After(timeout)));
+  }
+  Status PollDevice(const char* what, Deadline deadline) const {
+    AD_RETURN_IF_ERROR(AwaitNccl(ncclSuccess, what));
+    AD_RETURN_IF_ERROR(CudaStatus(cudaEventRecord(queued_, stream_), what));
     for (;;) {
-      const cudaError_t state = cudaStreamQuery(kStream);
+      const cudaError_t state = cudaEventQuery(queued_);
       if (state != cudaErrorNotReady) return CudaStatus(state, what);
       ncclResult_t asynchronous = ncclSuccess;
-      const ncclResult_t asked = ncclCommGetAsyncError(communicator_, &asynchronous);
+      const ncclResult_t asked = ncclCommGetAsyncError(comm_, &asynchronous);
       AD_RETURN_IF_ERROR(NcclStatus(asked != ncclSuccess ? asked : asynchronous, what));
       AD_RETURN_IF_ERROR(CheckTime(deadline, what));
     }
   }
 
+  // Returns when the work is in the stream. Before, what the program itself has NCCL do, by comm(),
+  // has to be there.
   template <typename Call>
   Status Run(const char* what, Call call) {
-    if (!communicator_) return Annotate(failure_, std::string(what) + ", after a failure");
-    Status status = AwaitNccl(call(), what);
-    if (status.ok()) status = AwaitDevice(what);
-    return Ended(what, status);
+    if (!comm_) return AfterFailure(what);
+    Status status = AwaitNccl(ncclSuccess, what);
+    if (status.ok()) status = AwaitNccl(call(), what);
+    if (!status.ok()) return Ended(what, status);
+    return blocks_ ? AwaitDevice(what, timeout_) : status;
+  }
+
+  Status AfterFailure(const char* what) const {
+    return Annotate(failure_, std::string(what) + ", after a failure");
   }
 
   // A communicator that failed is aborted at once: until then the device waits for the peer, and
   // whoever waits for the device, to free memory for instance, waits with it.
   Status Ended(const char* what, const Status& status) {
-    if (status.ok() || !communicator_) return status;
+    if (status.ok() || !comm_) return status;
     failure_ = status;
-    const ncclResult_t aborted = ncclCommAbort(std::exchange(communicator_, nullptr));
+    const ncclResult_t aborted = ncclCommAbort(std::exchange(comm_, nullptr));
     if (aborted == ncclSuccess || aborted == ncclInProgress) return status;
     return Annotate(status, std::string(what) + " could not be aborted");
   }
@@ -176,19 +246,36 @@ class NcclCommunicator final : public Communicator {
                  std::string(what) + ": a peer did not take part in time");
   }
 
+  const cudaStream_t stream_;
+  const bool blocks_;
   const std::chrono::milliseconds timeout_;
-  ncclComm_t communicator_ = nullptr;  // null once it has failed
-  void* scratch_ = nullptr;            // on the device, for the barrier
-  Status failure_;                     // why there is none
+  uint32_t world_size_ = 0;
+  ncclComm_t comm_ = nullptr;  // null once it has failed
+  Status failure_;             // why there is none
+  cudaEvent_t queued_ = nullptr;
+  void* scratch_ = nullptr;  // on the device, for the barrier
 };
+
+Result<std::unique_ptr<NcclCommunicator>> Make(Client& client, cudaStream_t stream, bool blocks,
+                                               const CommunicatorOptions& options) {
+  auto made = std::make_unique<Nccl>(stream, blocks, options.timeout);
+  AD_RETURN_IF_ERROR(made->Connect(client));
+  return made;
+}
 
 }  // namespace
 
 Result<std::unique_ptr<Communicator>> MakeNcclCommunicator(Client& client,
                                                            CommunicatorOptions options) {
-  auto communicator = std::make_unique<NcclCommunicator>(options.timeout);
-  AD_RETURN_IF_ERROR(communicator->Connect(client));
-  return communicator;
+  AD_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(static_cast<int>(client.local_rank())),
+                                "choosing the GPU of the local rank"));
+  return Make(client, /*stream=*/nullptr, /*blocks=*/true, options);
+}
+
+Result<std::unique_ptr<NcclCommunicator>> MakeNcclStreamCommunicator(Client& client,
+                                                                     cudaStream_t stream,
+                                                                     CommunicatorOptions options) {
+  return Make(client, stream, /*blocks=*/false, options);
 }
 
 }  // namespace autodist

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from jobs import python
+from jobs import BUILD, python
 
 CPUS = sorted(os.sched_getaffinity(0))
 
@@ -78,3 +78,11 @@ print("NCCL", os.environ["NCCL_DEBUG"], os.environ["RANK"], file=log, flush=True
 
 def test_nccl_logs_at_levels_that_it_has(autodist):
     assert autodist("run", "--nccl-debug", "LOUD", "--", "true").code == 2
+
+
+@pytest.mark.skipif(not (BUILD / "nccl_communicators").exists(), reason="built without NCCL")
+def test_nccl_is_used_as_it_wants_to_be(autodist, tmp_path):
+    (tmp_path / "spec.yaml").write_text("nodes:\n  - address: localhost\n    cpus: [0]\n")
+    outcome = autodist("run", "--spec", "spec.yaml", "--", BUILD / "nccl_communicators")
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines() == {0: ["all is as it should be"]}

@@ -1,5 +1,7 @@
 // Checks every collective operation against what it must give; run by `autodist run` with any
 // number of ranks.
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <vector>
 
@@ -37,51 +39,117 @@ T Reduced(ReduceOp op, uint32_t size, size_t i) {
   return result;
 }
 
-template <typename T>
-Status CheckAllReduce(const Client& client, Communicator& ring, DataType type, size_t count,
-                      ReduceOp op) {
-  std::vector<T> data(count);
-  for (size_t i = 0; i < count; ++i) data[i] = ValueOf<T>(client.rank(), i);
-  AD_RETURN_IF_ERROR(ring.AllReduce(data.data(), count, type, op));
-  for (size_t i = 0; i < count; ++i) {
-    AD_RETURN_IF_ERROR(Expect(data[i] == Reduced<T>(op, client.world_size(), i), "all-reduce"));
-  }
+// `get(i)` is right where it is `expected(i)`, for all i < count.
+template <typename Get, typename Expected>
+Status ExpectAll(size_t count, Get get, Expected expected, const std::string& what) {
+  for (size_t i = 0; i < count; ++i) AD_RETURN_IF_ERROR(Expect(get(i) == expected(i), what));
   return autodist::OkStatus();
 }
 
+// One type and count: each operation out of place and, where it works so, in place.
+template <typename T>
+class Checks {
+ public:
+  Checks(const Client& client, Communicator& ring, DataType type, size_t count)
+      : rank_(client.rank()), size_(client.world_size()), ring_(ring), type_(type), count_(count) {}
+
+  Status AllReduce(ReduceOp op) {
+    const auto sum = [&](size_t i) { return Reduced<T>(op, size_, i); };
+    std::vector<T> in = Mine(count_);
+    std::vector<T> out(count_);
+    AD_RETURN_IF_ERROR(ring_.AllReduce(in.data(), out.data(), count_, type_, op));
+    AD_RETURN_IF_ERROR(ExpectAll(count_, At(out), sum, "all-reduce"));
+    AD_RETURN_IF_ERROR(ring_.AllReduce(in.data(), count_, type_, op));
+    return ExpectAll(count_, At(in), sum, "all-reduce in place");
+  }
+
+  Status Broadcast(uint32_t root) {
+    const auto roots = [&](size_t i) { return ValueOf<T>(root, i); };
+    std::vector<T> in = Mine(count_);
+    std::vector<T> out(count_);
+    AD_RETURN_IF_ERROR(ring_.Broadcast(in.data(), out.data(), count_, type_, root));
+    AD_RETURN_IF_ERROR(ExpectAll(count_, At(out), roots, "broadcast"));
+    AD_RETURN_IF_ERROR(ring_.Broadcast(in.data(), count_, type_, root));
+    return ExpectAll(count_, At(in), roots, "broadcast in place");
+  }
+
+  Status AllGather() {
+    const auto gathered = [&](size_t i) { return ValueOf<T>(Owner(i), i % count_); };
+    const std::vector<T> in = Mine(count_);
+    std::vector<T> out(count_ * size_);
+    AD_RETURN_IF_ERROR(ring_.AllGather(in.data(), out.data(), count_, type_));
+    AD_RETURN_IF_ERROR(ExpectAll(out.size(), At(out), gathered, "all-gather"));
+    std::vector<T> all(count_ * size_);
+    std::ranges::copy(in, Part(all));
+    AD_RETURN_IF_ERROR(ring_.AllGather(Part(all), all.data(), count_, type_));
+    return ExpectAll(all.size(), At(all), gathered, "all-gather in place");
+  }
+
+  Status ReduceScatter() {
+    const auto sum = [&](size_t i) {
+      return Reduced<T>(ReduceOp::kSum, size_, rank_ * count_ + i);
+    };
+    std::vector<T> in = Mine(count_ * size_);
+    std::vector<T> out(count_);
+    AD_RETURN_IF_ERROR(ring_.ReduceScatter(in.data(), out.data(), count_, type_, ReduceOp::kSum));
+    AD_RETURN_IF_ERROR(ExpectAll(count_, At(out), sum, "reduce-scatter"));
+    AD_RETURN_IF_ERROR(ring_.ReduceScatter(in.data(), Part(in), count_, type_, ReduceOp::kSum));
+    const auto part = [&](size_t i) { return Part(in)[i]; };
+    return ExpectAll(count_, part, sum, "reduce-scatter in place");
+  }
+
+  Status AllToAll() {
+    const std::vector<T> in = Mine(count_ * size_);
+    std::vector<T> out(count_ * size_);
+    AD_RETURN_IF_ERROR(ring_.AllToAll(in.data(), out.data(), count_, type_));
+    const auto theirs = [&](size_t i) { return ValueOf<T>(Owner(i), rank_ * count_ + i % count_); };
+    return ExpectAll(out.size(), At(out), theirs, "all-to-all");
+  }
+
+  Status SendReceive() {
+    const uint32_t next = (rank_ + 1) % size_;
+    const uint32_t before = (rank_ + size_ - 1) % size_;
+    const std::vector<T> in = Mine(count_);
+    std::vector<T> out(count_);
+    AD_RETURN_IF_ERROR(ring_.SendReceive(in.data(), next, out.data(), before, count_, type_));
+    const auto theirs = [&](size_t i) { return ValueOf<T>(before, i); };
+    return ExpectAll(count_, At(out), theirs, "send and receive");
+  }
+
+ private:
+  std::vector<T> Mine(size_t count) const {
+    std::vector<T> numbers(count);
+    for (size_t i = 0; i < count; ++i) numbers[i] = ValueOf<T>(rank_, i);
+    return numbers;
+  }
+  static auto At(const std::vector<T>& numbers) {
+    return [&numbers](size_t i) { return numbers[i]; };
+  }
+  // This rank's of all ranks' parts.
+  T* Part(std::vector<T>& all) const { return all.data() + rank_ * count_; }
+  uint32_t Owner(size_t i) const { return static_cast<uint32_t>(i / count_); }
+
+  const uint32_t rank_;
+  const uint32_t size_;
+  Communicator& ring_;
+  const DataType type_;
+  const size_t count_;
+};
+
 template <typename T>
 Status CheckType(const Client& client, Communicator& ring, DataType type, size_t count) {
-  const uint32_t size = client.world_size();
-  const uint32_t rank = client.rank();
+  Checks<T> checks(client, ring, type, count);
   for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kProduct, ReduceOp::kMin, ReduceOp::kMax}) {
-    AD_RETURN_IF_ERROR(CheckAllReduce<T>(client, ring, type, count, op));
+    AD_RETURN_IF_ERROR(checks.AllReduce(op));
   }
-
-  std::vector<T> mine(count);
-  for (size_t i = 0; i < count; ++i) mine[i] = ValueOf<T>(rank, i);
-  for (uint32_t root = 0; root < size; ++root) {
-    std::vector<T> data = mine;
-    AD_RETURN_IF_ERROR(ring.Broadcast(data.data(), count, type, root));
-    for (size_t i = 0; i < count; ++i) {
-      AD_RETURN_IF_ERROR(Expect(data[i] == ValueOf<T>(root, i), "broadcast"));
-    }
+  for (uint32_t root = 0; root < client.world_size(); ++root) {
+    AD_RETURN_IF_ERROR(checks.Broadcast(root));
   }
-
-  std::vector<T> all(count * size);
-  AD_RETURN_IF_ERROR(ring.AllGather(mine.data(), all.data(), count, type));
-  for (size_t i = 0; i < all.size(); ++i) {
-    AD_RETURN_IF_ERROR(
-        Expect(all[i] == ValueOf<T>(static_cast<uint32_t>(i / count), i % count), "all-gather"));
-  }
-
-  // all[r * count + i] of rank q is ValueOf(q, r * count + i).
-  for (size_t i = 0; i < all.size(); ++i) all[i] = ValueOf<T>(rank, i);
-  std::vector<T> part(count);
-  AD_RETURN_IF_ERROR(ring.ReduceScatter(all.data(), part.data(), count, type, ReduceOp::kSum));
-  for (size_t i = 0; i < count; ++i) {
-    AD_RETURN_IF_ERROR(
-        Expect(part[i] == Reduced<T>(ReduceOp::kSum, size, rank * count + i), "reduce-scatter"));
-  }
+  AD_RETURN_IF_ERROR(checks.AllGather());
+  AD_RETURN_IF_ERROR(checks.ReduceScatter());
+  AD_RETURN_IF_ERROR(checks.AllToAll());
+  AD_RETURN_IF_ERROR(checks.SendReceive());
+  AD_RETURN_IF_ERROR(ring.Wait(std::chrono::milliseconds(0)));  // all is done already
   return ring.Barrier();
 }
 
@@ -96,7 +164,7 @@ Status Check() {
   }
   // In several pieces, or around the ring.
   AD_RETURN_IF_ERROR(
-      CheckAllReduce<float>(*client, *ring, DataType::kFloat32, 3'000'001, ReduceOp::kSum));
+      Checks<float>(*client, *ring, DataType::kFloat32, 3'000'001).AllReduce(ReduceOp::kSum));
   AD_RETURN_IF_ERROR(ring->AllReduce(nullptr, 0, DataType::kFloat32, ReduceOp::kSum));
   char half[2] = {};
   AD_RETURN_IF_ERROR(

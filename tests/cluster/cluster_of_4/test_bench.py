@@ -2,12 +2,14 @@
 
 import csv
 import os
+import re
 import signal
 
 import pytest
 from hosts import SPEC, in_host, ranks_on
 from jobs import seconds_until
 
+COLLECTIVES = ["all-reduce", "all-gather", "reduce-scatter", "broadcast", "all-to-all", "send-recv"]
 RANKS = 8
 SMALL = ["--to", "64K", "--factor", "64", "--iterations", "5"]
 START_LIMIT_S = 30
@@ -27,16 +29,20 @@ def test_all_operations_on_hosts_that_have_nothing(start, folder):
         rows = list(csv.DictReader(lines))
     # The parts of eight ranks have a float each at least.
     whole, parts = ["8", "512", "32768"], ["32", "512", "32768"]
-    assert [row["bytes"] for row in rows] == whole + parts + parts + whole
-    assert {row["collective"] for row in rows} == {"all-reduce", "all-gather", "reduce-scatter", "broadcast"}
+    assert [row["bytes"] for row in rows] == whole + parts + parts + whole + parts + whole
+    assert list(dict.fromkeys(row["collective"] for row in rows)) == COLLECTIVES
     for row in rows:
         assert row["wrong"] == "0" and float(row["time_us"]) > 0
+        if row["collective"] in ("all-to-all", "send-recv"):
+            assert row["in_place_time_us"] == row["in_place_wrong"] == ""
+        else:
+            assert row["in_place_wrong"] == "0" and float(row["in_place_time_us"]) > 0
     first = rows[2]
     assert float(first["algbw_GBps"]) == pytest.approx(32768 / float(first["time_us"]) / 1e3, rel=0.01)
     assert float(first["busbw_GBps"]) == pytest.approx(float(first["algbw_GBps"]) * 14 / 8, rel=0.01)
     # The table, and nothing else, is on stdout.
-    assert "[" not in outcome.out and len(outcome.out.split("\n\n")) == 4
-    assert len([line for line in outcome.out.splitlines() if line.startswith(" ")]) == len(rows)
+    assert "[" not in outcome.out and len(outcome.out.split("\n\n")) == len(COLLECTIVES)
+    assert len(re.findall(r"^ +\d+ .*\n", outcome.out, re.MULTILINE)) == len(rows)
 
 
 def test_a_second_run_sends_nothing(start):

@@ -33,6 +33,8 @@ TEST(BandwidthTest, TheBusBandwidthIsThatOfNcclTests) {
   EXPECT_NEAR(BandwidthOf(v1::COLLECTIVE_ALL_GATHER, bytes, seconds, 4).bus, 3, kClose);
   EXPECT_NEAR(BandwidthOf(v1::COLLECTIVE_REDUCE_SCATTER, bytes, seconds, 8).bus, 3.5, kClose);
   EXPECT_NEAR(BandwidthOf(v1::COLLECTIVE_BROADCAST, bytes, seconds, 8).bus, 4, kClose);
+  EXPECT_NEAR(BandwidthOf(v1::COLLECTIVE_ALL_TO_ALL, bytes, seconds, 4).bus, 3, kClose);
+  EXPECT_NEAR(BandwidthOf(v1::COLLECTIVE_SEND_RECV, bytes, seconds, 8).bus, 4, kClose);
 }
 
 TEST(BandwidthTest, ASingleRankMovesNothing) {
@@ -58,6 +60,15 @@ TEST(BandwidthTest, EveryRankHasAnElementAndNoSizeComesTwice) {
             (std::vector<uint64_t>{20, 60}));
   EXPECT_EQ(BytesOf(SizesOf(PlanOf(1, 9, 2), v1::COLLECTIVE_ALL_REDUCE, 5)),
             (std::vector<uint64_t>{4, 8}));
+}
+
+TEST(BandwidthTest, PartsBeginWhereADeviceReadsFastest) {
+  for (const auto collective : {v1::COLLECTIVE_ALL_GATHER, v1::COLLECTIVE_ALL_TO_ALL}) {
+    const auto sizes = SizesOf(PlanOf(1 << 20, 1 << 20, 2), collective, 3);
+    ASSERT_EQ(sizes.size(), 1u);
+    EXPECT_EQ(sizes[0].count, 87380u);  // of 87381, so that it is a multiple of 16 bytes
+    EXPECT_EQ(sizes[0].bytes, 87380u * 3 * 4);
+  }
 }
 
 TEST(BandwidthTest, SizesThatNoNumberHoldsEnd) {

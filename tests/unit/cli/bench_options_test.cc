@@ -34,12 +34,12 @@ TEST(BenchOptionsTest, TheBackendCanBeChosen) {
 }
 
 TEST(BenchOptionsTest, AllOperationsUnlessSomeAreNamed) {
-  EXPECT_EQ(MakeBenchPlan({}, SpecOf({{}}))->collectives_size(), 4);
+  EXPECT_EQ(MakeBenchPlan({}, SpecOf({{}}))->collectives_size(), 6);
   BenchOptions options;
-  options.collectives = {"broadcast", "all-reduce", "broadcast"};
+  options.collectives = {"send-recv", "all-reduce", "send-recv"};
   const auto plan = MakeBenchPlan(options, SpecOf({{}}));
   EXPECT_THAT(plan->collectives(),
-              testing::ElementsAre(v1::COLLECTIVE_ALL_REDUCE, v1::COLLECTIVE_BROADCAST));
+              testing::ElementsAre(v1::COLLECTIVE_ALL_REDUCE, v1::COLLECTIVE_SEND_RECV));
 }
 
 TEST(BenchOptionsTest, NoSizeIsAnError) {

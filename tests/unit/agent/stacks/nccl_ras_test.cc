@@ -24,18 +24,24 @@ using test::kLimit;
 
 class NcclRasTest : public testing::Test {
  protected:
-  NcclRasTest() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  NcclRasTest() {
     signal(SIGPIPE, SIG_IGN);
-    const base::SocketAddress any(*base::IpAddress::Parse("127.0.0.1"), 0);
-    EXPECT_EQ(bind(listener_.get(), any.get(), any.length()), 0);
-    EXPECT_EQ(listen(listener_.get(), 1), 0);
-    sockaddr_in address{};
-    socklen_t length = sizeof address;
-    getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &length);
-    port_ = std::to_string(ntohs(address.sin_port));
+    Listen("127.0.0.1");
   }
   ~NcclRasTest() override {
     if (peer_.joinable()) peer_.join();
+  }
+
+  // There alone, on a port of the system's choice.
+  void Listen(const char* host) {
+    const base::SocketAddress any(*base::IpAddress::Parse(host), 0);
+    listener_.Reset(socket(any.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(bind(listener_.get(), any.get(), any.length()), 0);
+    ASSERT_EQ(listen(listener_.get(), 1), 0);
+    sockaddr_in6 address{};  // the port is where a sockaddr_in has it
+    socklen_t length = sizeof address;
+    getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &length);
+    port_ = std::to_string(ntohs(address.sin6_port));
   }
 
   // What it asks for is in asked_ when the summary has come.
@@ -84,6 +90,15 @@ TEST_F(NcclRasTest, GivesTheStatus) {
     Say(fd, "  0\t7 \x1b[31m");
   });
   EXPECT_EQ(Summary(), "NCCL version 2.24.3\n\n  Group  Rank\n  0\t7 \\x1b[31m\n");
+}
+
+TEST_F(NcclRasTest, LocalhostMayBeThatOfIpv6) {
+  Listen("::1");
+  Answer([this](int fd) {
+    Greet(fd);
+    Say(fd, "NCCL version 2.24.3\n");
+  });
+  EXPECT_EQ(Summary(), "NCCL version 2.24.3\n");
 }
 
 TEST_F(NcclRasTest, NothingThatListensIsNoNccl) {
