@@ -52,10 +52,6 @@ base::UniqueFd TermSignals() {
 std::unique_ptr<grpc::Server> StartServer(grpc::Service& service, size_t largest_message) {
   grpc::ServerBuilder builder;
   rpc::ConfigureServer(builder, largest_message);
-  // gRPC's estimate of the bandwidth costs time on each node; the chief's own, of what comes from
-  // here, is worth it.
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, rpc::kStreamWindow);
   builder.RegisterService(&service);
   return builder.BuildAndStart();
 }

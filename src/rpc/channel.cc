@@ -30,7 +30,7 @@ grpc::ChannelArguments Arguments(size_t largest_message) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetMaxReceiveMessageSize(static_cast<int>(largest_message));
-  RefuseCompression([&](const char* name, int value) { arguments.SetInt(name, value); });
+  SetArguments([&](const char* name, int value) { arguments.SetInt(name, value); });
   return arguments;
 }
 

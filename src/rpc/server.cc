@@ -7,7 +7,7 @@ namespace autodist::rpc {
 
 void ConfigureServer(grpc::ServerBuilder& builder, size_t largest_message) {
   builder.SetMaxReceiveMessageSize(static_cast<int>(largest_message));
-  RefuseCompression([&](const char* name, int value) { builder.AddChannelArgument(name, value); });
+  SetArguments([&](const char* name, int value) { builder.AddChannelArgument(name, value); });
 }
 
 }  // namespace autodist::rpc
