@@ -42,7 +42,7 @@ class Sweeper {
 
  private:
   // Seconds of one of so many calls that all ranks begin together, on the slowest rank.
-  Result<double> TimeOf(Operation& operation, uint32_t times) {
+  Result<float> TimeOf(Operation& operation, uint32_t times) {
     AD_RETURN_IF_ERROR(ring_.Barrier());
     const auto start = Clock::now();
     for (uint32_t i = 0; i < times; ++i) AD_RETURN_IF_ERROR(operation.Run(ring_));
