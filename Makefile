@@ -1,5 +1,5 @@
 # The front door: `make demo` shows it, `make check` tests it. Both install what they need.
-.PHONY: packages programs install release demo check check-long check-frameworks bench
+.PHONY: packages programs install install-worker-library release demo check check-long check-frameworks bench
 
 packages:
 	@setup/packages.sh
@@ -12,11 +12,17 @@ programs: packages
 # Below PREFIX: bin/autodist, and in share/ what shells and man need.
 PREFIX = /usr/local
 install: programs
-	@cmake --install build --strip --prefix $(DESTDIR)$(PREFIX)
+	@cmake --install build --strip --prefix $(DESTDIR)$(PREFIX) --component autodist
 
-# In dist/: autodist as a file, as a tarball, and as packages for Debian and for Python. The same
-# sources make the same bytes. AGENTS: other machines to have an agent for, each built in a root of its
-# own, which takes root.
+# Below PREFIX: what a trainer in C++ is compiled with, docs/worker_library.md.
+install-worker-library: packages
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release --target autodist_worker
+	@cmake --install build --prefix $(DESTDIR)$(PREFIX) --component worker-library
+
+# In dist/: autodist as a file, as a tarball, and as packages for Debian and for Python; the worker
+# library as a tarball and as a package for Debian. The same sources make the same bytes. AGENTS: other
+# machines to have an agent for, each built in a root of its own, which takes root.
 AGENTS = aarch64
 release: packages
 	@setup/packages.sh release

@@ -55,7 +55,7 @@ class Sweeper {
 
   // Seconds of one of so many calls that all ranks begin together, on the slowest rank: queued one
   // behind the other, where the ring can, and then waited for.
-  Result<double> TimeOf(Operation& operation, uint32_t times) {
+  Result<float> TimeOf(Operation& operation, uint32_t times) {
     AD_RETURN_IF_ERROR(ring_.Barrier());
     const auto start = Clock::now();
     for (uint32_t i = 0; i < times; ++i) AD_RETURN_IF_ERROR(operation.Run(ring_));

@@ -64,15 +64,14 @@ if(AUTODIST_SANITIZE)
 else()
   # Static: the agent must run anywhere, and the command starts 6 ms sooner.
   file(GLOB absl_archives /usr/lib/*/libabsl_*.a)
-  set(archives "")
+  set(grpc_archives "")
   foreach(name grpc++_unsecure grpc_unsecure gpr address_sorting upb cares re2 protobuf z)
     find_library(archive_${name} NAMES lib${name}.a REQUIRED)
-    list(APPEND archives ${archive_${name}})
+    list(APPEND grpc_archives ${archive_${name}})
   endforeach()
-  list(JOIN archives "," joined)
-  list(JOIN absl_archives "," absl_joined)
-  target_link_libraries(autodist_grpc INTERFACE
-    "$<LINK_GROUP:RESCAN,${joined},${absl_joined}>" Threads::Threads)
+  list(APPEND grpc_archives ${absl_archives})
+  list(JOIN grpc_archives "," joined)
+  target_link_libraries(autodist_grpc INTERFACE "$<LINK_GROUP:RESCAN,${joined}>" Threads::Threads)
 endif()
 
 # For the agent, where it is static: archives, and what they expect of other libraries.

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds what is handed out, into dist/: the program itself, a tarball, a package for Debian, a wheel
-# for Python, and their digests. What is committed makes the same bytes in any folder at any time.
+# for Python, a tarball and a package for Debian of the worker library, and their digests. What is
+# committed makes the same bytes in any folder at any time.
 #
 #   [AGENTS="aarch64"] setup/release.sh     other machines to have an agent for; AGENTS= is none
 set -eu
@@ -18,11 +19,11 @@ for machine in ${AGENTS-aarch64}; do
   agents="$agents;$PWD/build/agents/$machine"
 done
 cmake --preset package -D AUTODIST_AGENTS="${agents#;}" >/dev/null
-cmake --build --preset package --target autodist_share
+cmake --build --preset package --target autodist_share autodist_worker
 mkdir dist
 (cd "$build" && cpack -B "$PWD/cpack" >/dev/null)
 cp "$build"/cpack/*.tar.gz "$build"/cpack/*.deb dist/
-cmake --install "$build" --strip --prefix "$build/stage" >/dev/null
+cmake --install "$build" --strip --prefix "$build/stage" --component autodist >/dev/null
 cp "$build/stage/bin/autodist" "dist/autodist-linux-$(uname -m)"
 python3 setup/wheel.py "$build/stage" dist
 (cd dist && sha256sum ./* | sed 's| \./| |' >SHA256SUMS)

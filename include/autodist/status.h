@@ -5,20 +5,58 @@
 // what failed, where, and the cause as the system gave it.
 #pragma once
 
-#include <absl/status/status.h>
-#include <absl/status/statusor.h>
-
+#include <concepts>
+#include <iosfwd>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace autodist {
 
-using Status = absl::Status;
-template <typename T>
-using Result = absl::StatusOr<T>;
-using StatusCode = absl::StatusCode;
+// The kinds of failure, with gRPC's names and numbers.
+enum class StatusCode {
+  kOk = 0,
+  kCancelled = 1,
+  kUnknown = 2,
+  kInvalidArgument = 3,
+  kDeadlineExceeded = 4,
+  kNotFound = 5,
+  kAlreadyExists = 6,
+  kPermissionDenied = 7,
+  kResourceExhausted = 8,
+  kFailedPrecondition = 9,
+  kAborted = 10,
+  kOutOfRange = 11,
+  kUnimplemented = 12,
+  kInternal = 13,
+  kUnavailable = 14,
+  kDataLoss = 15,
+  kUnauthenticated = 16,
+};
 
-inline Status OkStatus() { return absl::OkStatus(); }
+class [[nodiscard]] Status {
+ public:
+  Status() = default;  // success
+  Status(StatusCode code, std::string_view message, std::string_view remedy = {})
+      : code_(code), message_(message), remedy_(remedy) {}
+
+  bool ok() const { return code_ == StatusCode::kOk; }
+  StatusCode code() const { return code_; }
+  bool operator==(const Status& other) const = default;
+
+ private:
+  friend std::string Message(const Status& status);
+  friend std::string Remedy(const Status& status);
+
+  StatusCode code_ = StatusCode::kOk;
+  std::string message_;
+  std::string remedy_;
+};
+
+std::ostream& operator<<(std::ostream& stream, const Status& status);
+
+inline Status OkStatus() { return {}; }
 
 // A failure with this message.
 Status Error(StatusCode code, std::string_view message);
@@ -37,6 +75,28 @@ Status WithRemedy(const Status& status, std::string_view remedy);
 
 // The remedy attached before, or "".
 std::string Remedy(const Status& status);
+
+// A T, or why there is none. As with std::optional, who looks at the value has asked ok() before.
+template <typename T>
+class [[nodiscard]] Result : private std::optional<T> {
+ public:
+  template <std::convertible_to<T> U = T>
+  Result(U found) : std::optional<T>(std::in_place, std::move(found)) {}
+  Result(Status failure) : status_(std::move(failure)) {
+    if (status_.ok()) status_ = Error(StatusCode::kInternal, "success without a value");
+  }
+  Result() : Result(Error(StatusCode::kUnknown, "nothing was tried yet")) {}
+
+  bool ok() const { return this->has_value(); }
+  const Status& status() const { return status_; }
+  using std::optional<T>::operator*;
+  using std::optional<T>::operator->;
+  using std::optional<T>::value;
+  using std::optional<T>::value_or;
+
+ private:
+  Status status_;
+};
 
 }  // namespace autodist
 
@@ -59,4 +119,4 @@ std::string Remedy(const Status& status);
   if (!result.ok()) [[unlikely]] {                            \
     return result.status();                                   \
   }                                                           \
-  target = std::move(result).value()
+  target = *std::move(result)

@@ -1,16 +1,11 @@
 #include "autodist/status.h"
 
-#include <absl/strings/cord.h>
-
 #include <cerrno>
+#include <ostream>
 #include <system_error>
 
 namespace autodist {
 namespace {
-
-constexpr char kRemedyUrl[] = "autodist/remedy";
-
-absl::string_view AbslView(std::string_view text) { return {text.data(), text.size()}; }
 
 StatusCode CodeOfErrno(int errno_value) {
   switch (errno_value) {
@@ -36,7 +31,11 @@ StatusCode CodeOfErrno(int errno_value) {
 
 }  // namespace
 
-Status Error(StatusCode code, std::string_view message) { return Status(code, AbslView(message)); }
+std::ostream& operator<<(std::ostream& stream, const Status& status) {
+  return stream << (status.ok() ? "success" : Message(status));
+}
+
+Status Error(StatusCode code, std::string_view message) { return Status(code, message); }
 
 Status ErrnoError(int errno_value, std::string_view what) {
   return Error(CodeOfErrno(errno_value),
@@ -45,24 +44,15 @@ Status ErrnoError(int errno_value, std::string_view what) {
 
 Status Annotate(const Status& status, std::string_view context) {
   if (status.ok()) return status;
-  const Status annotated = Error(status.code(), std::string(context) + ": " + Message(status));
-  const std::string remedy = Remedy(status);
-  return remedy.empty() ? annotated : WithRemedy(annotated, remedy);
+  return Status(status.code(), std::string(context) + ": " + Message(status), Remedy(status));
 }
 
-std::string Message(const Status& status) {
-  return std::string(status.message().data(), status.message().size());
-}
+std::string Message(const Status& status) { return status.message_; }
 
 Status WithRemedy(const Status& status, std::string_view remedy) {
-  Status with = status;
-  if (!with.ok()) with.SetPayload(kRemedyUrl, absl::Cord(AbslView(remedy)));
-  return with;
+  return status.ok() ? status : Status(status.code(), Message(status), remedy);
 }
 
-std::string Remedy(const Status& status) {
-  const auto payload = status.GetPayload(kRemedyUrl);
-  return payload ? std::string(*payload) : std::string();
-}
+std::string Remedy(const Status& status) { return status.remedy_; }
 
 }  // namespace autodist

@@ -1,5 +1,6 @@
-"""The trainer that docs/worker_library.md shows. The build has compiled it, from the page's own text."""
+"""The trainer that docs/worker_library.md shows, compiled as the page says with what is installed."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -9,29 +10,44 @@ from jobs import BUILD
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGE = (REPOSITORY / "docs/worker_library.md").read_text()
-CONFIGURE_LIMIT_S = 100
+[WITH_CMAKE] = re.findall(r"^    (cmake -B build .*)$", PAGE, re.MULTILINE)
+[WITH_PKG_CONFIG] = re.findall(r"^    (.* \$\(pkg-config .*\))$", PAGE, re.MULTILINE)
+LIMIT_S = 100
+
+
+@pytest.fixture(name="prefix", scope="module")
+def where_it_is_installed(tmp_path_factory):
+    prefix = tmp_path_factory.mktemp("prefix")
+    subprocess.run(["cmake", "--install", BUILD.parent, "--component", "worker-library", "--prefix", prefix],
+                   check=True, timeout=LIMIT_S, stdout=subprocess.DEVNULL)
+    return prefix
 
 
 @pytest.fixture(name="fit")
 def folder_of_the_page(tmp_path):
-    """With the files that it shows, and autodist."""
+    """With the files that it shows."""
     for name, text in re.findall(r"`([\w.]+)`:\n\n```\w+\n(.*?)```", PAGE, re.DOTALL):
         (tmp_path / name).write_text(text)
-    (tmp_path / "autodist").symlink_to(REPOSITORY)
     return tmp_path
 
 
-def test_the_trainer_runs_as_the_page_says(autodist, fit):
-    command, said = re.search(r"^    autodist/build/bin/autodist (run --spec here.*?)\n\nprints `(.*?)`",
-                              PAGE, re.MULTILINE | re.DOTALL).groups()
-    outcome = autodist(*command.replace("build/fit", str(BUILD / "fit")).split(), cwd=fit)
+@pytest.mark.parametrize("command", [WITH_CMAKE, WITH_PKG_CONFIG], ids=["find_package", "pkg_config"])
+def test_the_trainer_is_compiled_and_runs_as_the_page_says(autodist, prefix, fit, command):
+    subprocess.run(["sh", "-euc", command], cwd=fit, check=True, timeout=LIMIT_S, stdout=subprocess.DEVNULL,
+                   env={**os.environ, "CMAKE_PREFIX_PATH": str(prefix),
+                        "PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig")})
+    run, said = re.search(r"^    autodist (run -n .*?)\n\nprints `(.*?)`", PAGE, re.MULTILINE | re.DOTALL).groups()
+    outcome = autodist(*run.split(), cwd=fit)
     assert outcome.code == 0, outcome.err
     assert outcome.out == said + "\n"
 
 
-def test_the_build_of_the_page_is_one(fit):
-    [command] = re.findall(r"^    (cmake -B build .*?) && cmake --build build$", PAGE, re.MULTILINE)
-    subprocess.run(command.split(), cwd=fit, check=True, timeout=CONFIGURE_LIMIT_S, stdout=subprocess.DEVNULL)
-    targets = subprocess.run(["cmake", "--build", "build", "--target", "help"], cwd=fit, check=True,
-                             capture_output=True, text=True, timeout=CONFIGURE_LIMIT_S).stdout
-    assert "fit" in re.findall(r"\w+", targets)
+def test_the_library_has_what_its_headers_declare_and_no_other_names(prefix):
+    headers = "".join(header.read_text() for header in (prefix / "include/autodist").iterdir())
+    declared = set(re.findall(r"^[\w:<>&]+ (operator<<|\w+)\(", headers, re.MULTILINE))
+    listed = subprocess.run(["nm", "-AC", "--defined-only", "--extern-only", prefix / "lib/libautodist.a"],
+                            check=True, timeout=LIMIT_S, capture_output=True, text=True).stdout
+    names = re.findall(r":autodist\.o:\w+ \w (.*)", listed)
+    assert all(name.startswith("autodist::") for name in names)
+    assert declared - {"MakeNcclCommunicator"} <= set(re.findall(r"autodist::(operator<<|\w+)[\[(]", "\n".join(names)))
+    assert "autodist::MakeNcclCommunicator(" in listed  # of an object of its own, if there is NCCL

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <memory>
 
 namespace autodist {
 namespace {
@@ -32,6 +33,25 @@ TEST(StatusTest, MacrosReturnTheFirstFailure) {
   EXPECT_EQ(*Quarter(8), 2);
   EXPECT_EQ(Message(Quarter(6).status()), "odd");
   EXPECT_FALSE(Quarter(3).ok());
+}
+
+TEST(StatusTest, AResultIsAValueOrAFailure) {
+  Result<std::unique_ptr<const int>> made = std::make_unique<int>(7);
+  ASSERT_TRUE(made.ok());
+  EXPECT_TRUE(made.status().ok());
+  const std::unique_ptr<const int> seven = *std::move(made);
+  EXPECT_EQ(*seven, 7);
+
+  const Result<int> failed = WithRemedy(Error(StatusCode::kNotFound, "gone"), "look elsewhere");
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(Remedy(failed.status()), "look elsewhere");
+  EXPECT_EQ(failed.value_or(3), 3);
+}
+
+TEST(StatusTest, NoResultIsSuccessWithoutAValue) {
+  EXPECT_EQ(Result<int>(OkStatus()).status().code(), StatusCode::kInternal);
+  EXPECT_FALSE(Result<int>().status().ok());
 }
 
 }  // namespace

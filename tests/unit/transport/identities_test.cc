@@ -59,7 +59,7 @@ class IdentitiesTest : public testing::Test {
   Result<IdentityOffer> For(const IdentityOptions& options) { return identities_.For(options); }
 
   std::vector<std::string> Described(const Result<IdentityOffer>& offer) const {
-    if (!offer.ok()) return {offer.status().ToString()};
+    if (!offer.ok()) return {Message(offer.status())};
     std::vector<std::string> described;
     for (const auto& identity : offer->identities) {
       std::string text = identity->description();
