@@ -8,6 +8,11 @@
 #include "agent/life/attach.h"
 #include "agent/life/clean.h"
 #include "agent/mpi/remote_shell.h"
+#include "autodist/v1/messages_digest.h"
+
+// What an autodist that is given this program looks for (launch/agent_program).
+[[gnu::used, gnu::retain]] static const char messages[] =
+    AUTODIST_MESSAGES_MARK AUTODIST_MESSAGES_DIGEST;
 
 int main(int argc, char** argv) {
   signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is a full disk, not our end

@@ -269,7 +269,8 @@ Result<std::unique_ptr<Communicator>> MakeNcclCommunicator(Client& client,
                                                            CommunicatorOptions options) {
   AD_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(static_cast<int>(client.local_rank())),
                                 "choosing the GPU of the local rank"));
-  return Make(client, /*stream=*/nullptr, /*blocks=*/true, options);
+  AD_ASSIGN_OR_RETURN(auto made, Make(client, /*stream=*/nullptr, /*blocks=*/true, options));
+  return made;
 }
 
 Result<std::unique_ptr<NcclCommunicator>> MakeNcclStreamCommunicator(Client& client,

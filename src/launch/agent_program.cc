@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "autodist/v1/messages_digest.h"
 #include "base/home_folder.h"
 #include "files/program_file.h"
 
@@ -15,6 +16,21 @@ namespace {
 
 constexpr size_t kLargestAgent = 64 << 20;
 constexpr char kFileName[] = "autodist-agent";
+
+// Of a program: a script may start one.
+Status CheckMessages(const std::string& path, std::string_view content) {
+  if (!content.starts_with("\177ELF")) return OkStatus();
+  constexpr std::string_view kMark = AUTODIST_MESSAGES_MARK;
+  constexpr std::string_view kOurs = AUTODIST_MESSAGES_MARK AUTODIST_MESSAGES_DIGEST;
+  if (content.find(kOurs) != std::string_view::npos) return OkStatus();
+  const bool other = content.find(kMark) != std::string_view::npos;
+  return WithRemedy(
+      Error(StatusCode::kFailedPrecondition,
+            path + (other ? " is the agent of another version of autodist: what the two tell each "
+                            "other differs"
+                          : " is no agent of autodist's, or that of an older version")),
+      "leave --agent out: autodist brings its own");
+}
 
 }  // namespace
 
@@ -25,6 +41,7 @@ Result<AgentProgram> AgentProgram::Load(const std::string& path) {
   if (path.empty()) return agent;
   const auto content = base::ReadFile(path, kLargestAgent);
   AD_RETURN_IF_ERROR(Annotate(content.status(), "agent program"));
+  AD_RETURN_IF_ERROR(CheckMessages(path, *content));
   agent.given_ = std::make_unique<const Given>(
       Given{std::filesystem::absolute(path), bundle::Sha256(*content), bundle::Pack(*content)});
   for (bundle::Agent& variant : agent.variants_) {

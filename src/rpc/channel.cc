@@ -58,6 +58,13 @@ std::shared_ptr<grpc::Channel> ChannelTo(const std::string& path) {
 }
 
 Status FromGrpc(const grpc::Status& status) {
+  // Of ourselves, each such failure says what it is.
+  if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED && status.error_message().empty()) {
+    return WithRemedy(
+        Error(StatusCode::kUnimplemented,
+              "it is run by another version of autodist, which does not know how to do that"),
+        "use the autodist that it was started with");
+  }
   // The codes of both are the same by design.
   return status.ok() ? OkStatus()
                      : Error(static_cast<StatusCode>(status.error_code()), status.error_message());

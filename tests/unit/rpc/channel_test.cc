@@ -1,0 +1,25 @@
+#include "rpc/channel.h"
+
+#include <gtest/gtest.h>
+
+#include "autodist/v1/agent.grpc.pb.h"
+#include "autodist/v1/job.grpc.pb.h"
+#include "support/grpc_server.h"
+
+namespace autodist::rpc {
+namespace {
+
+TEST(ChannelTest, WhatAnOlderAutodistDoesNotKnowIsToldAsThat) {
+  v1::AgentService::Service others;
+  test::GrpcServer server({&others});
+  const auto stub = v1::JobService::NewStub(server.Channel());
+  grpc::ClientContext context;
+  v1::JobStacks stacks;
+  const Status status = FromGrpc(stub->GetStacks(&context, {}, &stacks));
+  EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
+  EXPECT_NE(Message(status).find("another version of autodist"), std::string::npos) << status;
+  EXPECT_NE(Remedy(status), "");
+}
+
+}  // namespace
+}  // namespace autodist::rpc
