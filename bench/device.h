@@ -7,6 +7,7 @@
 
 #include "autodist/client.h"
 #include "autodist/communicator.h"
+#include "autodist/v1/bench.pb.h"
 
 namespace autodist::bench {
 
@@ -35,7 +36,8 @@ class Device {
 
 std::unique_ptr<Device> MakeCpuDevice();
 
-// The GPU of the local rank, with NCCL. kUnimplemented in a program that was built without.
-Result<std::unique_ptr<Device>> MakeGpuDevice(const Client& client);
+// Each program's own: of one the host's memory, by Gloo; of the other the GPU of the local rank, by
+// NCCL, and nothing of Gloo. kUnimplemented for what it is not made for.
+Result<std::unique_ptr<Device>> MakeDevice(v1::Backend backend, const Client& client);
 
 }  // namespace autodist::bench

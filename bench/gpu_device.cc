@@ -69,7 +69,10 @@ class GpuDevice final : public Device {
 
 }  // namespace
 
-Result<std::unique_ptr<Device>> MakeGpuDevice(const Client& client) {
+Result<std::unique_ptr<Device>> MakeDevice(v1::Backend backend, const Client& client) {
+  if (backend != v1::BACKEND_NCCL) {
+    return Error(StatusCode::kUnimplemented, "this autodist-bench is for NCCL");
+  }
   AD_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(static_cast<int>(client.local_rank())),
                                 "choosing the GPU of the local rank"));
   // As nccl-tests: for each call, a communicator that does not block starts a thread.

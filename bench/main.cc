@@ -32,10 +32,7 @@ uint32_t RanksOnNode() {
 Status Run(const std::string& json) {
   AD_ASSIGN_OR_RETURN(const v1::BenchPlan plan, ParsePlan(json));
   AD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect());
-  std::unique_ptr<Device> device = MakeCpuDevice();
-  if (plan.backend() == v1::BACKEND_NCCL) {
-    AD_ASSIGN_OR_RETURN(device, MakeGpuDevice(*client));
-  }
+  AD_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, MakeDevice(plan.backend(), *client));
   AD_ASSIGN_OR_RETURN(const uint64_t free, device->FreeBytes(RanksOnNode()));
   AD_ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> ring, device->Connect(*client));
   const bool prints = client->rank() == 0;

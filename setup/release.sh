@@ -18,7 +18,8 @@ for machine in ${AGENTS-aarch64}; do
   setup/agent.sh "$machine"
   agents="$agents;$PWD/build/agents/$machine"
 done
-cmake --preset package -D AUTODIST_AGENTS="${agents#;}" >/dev/null
+setup/old_glibc.sh
+cmake --preset package -D AUTODIST_AGENTS="${agents#;}" -D AUTODIST_OLD_GLIBC="$PWD/build/old-glibc" >/dev/null
 cmake --build --preset package --target autodist_share autodist_worker
 mkdir dist
 (cd "$build" && cpack -B "$PWD/cpack" >/dev/null)

@@ -1,14 +1,12 @@
 #include "agent/link/event_queue.h"
 
-#include <random>
 #include <utility>
+
+#include "base/random.h"
 
 namespace autodist::agent {
 
-EventQueue::EventQueue(RankOutput& output) : output_(output) {
-  std::random_device random;
-  instance_ = uint64_t{random()} << 32 | random();
-}
+EventQueue::EventQueue(RankOutput& output) : output_(output), instance_(base::RandomNumber()) {}
 
 void EventQueue::SendReliably(v1::AgentEvent event) {
   const std::lock_guard lock(mutex_);

@@ -66,7 +66,7 @@ class EventQueue {
   void WriteNext();
 
   RankOutput& output_;
-  uint64_t instance_;  // no other agent has it
+  const uint64_t instance_;  // no other agent has it
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.

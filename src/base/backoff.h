@@ -6,6 +6,8 @@
 #include <chrono>
 #include <random>
 
+#include "base/random.h"
+
 namespace autodist::base {
 
 // Each is twice as long as the one before, up to a limit, and about half of it more or less, so
@@ -15,7 +17,7 @@ class Backoff {
   static constexpr std::chrono::milliseconds kFirst{200};
   static constexpr std::chrono::milliseconds kLongest{1'600};
 
-  explicit Backoff(uint64_t seed = std::random_device()(),
+  explicit Backoff(uint64_t seed = RandomNumber(),
                    std::chrono::milliseconds longest = kLongest)
       : random_(seed), longest_(longest) {}
 

@@ -1,20 +1,38 @@
-// Random identifiers that nobody can guess.
+// Random numbers and identifiers that nobody can guess.
 #pragma once
 
 #include <absl/strings/escaping.h>
+#include <sys/random.h>
 
 #include <array>
 #include <cstdint>
-#include <random>
+#include <cstdlib>
 #include <string>
 
 namespace autodist::base {
 
+// By the kernel: std::random_device asks the processor what it can do, each time, which takes a
+// virtual machine long.
+template <size_t size>
+std::array<char, size> RandomBytes() {
+  static_assert(size <= 256, "more may be interrupted");
+  std::array<char, size> bytes;
+  if (getrandom(bytes.data(), size, 0) != static_cast<ssize_t>(size)) abort();
+  return bytes;
+}
+
+inline uint64_t RandomNumber() {
+  uint64_t number = 0;
+  for (const char byte : RandomBytes<sizeof number>()) {
+    number = number << 8 | static_cast<unsigned char>(byte);
+  }
+  return number;
+}
+
 // 128 random bits in hexadecimal.
 inline std::string RandomHex() {
-  std::random_device random;
-  const std::array<uint32_t, 4> bits = {random(), random(), random(), random()};
-  return absl::BytesToHexString({reinterpret_cast<const char*>(bits.data()), sizeof bits});
+  const std::array<char, 16> bits = RandomBytes<16>();
+  return absl::BytesToHexString({bits.data(), bits.size()});
 }
 
 }  // namespace autodist::base

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <random>
 
+#include "base/random.h"
 #include "base/wall_clock.h"
 #include "reach/device_ips.h"
 #include "reach/resolve.h"
@@ -23,7 +24,7 @@ std::string NewJobId() {
   const int64_t part = now % kSecond * 4096 / kSecond;
   char word[16];
   std::snprintf(word, sizeof word, "-%03x%03x", static_cast<unsigned>(part),
-                std::random_device()() & 0xFFF);
+                static_cast<unsigned>(base::RandomNumber() & 0xFFF));
   return base::LocalTime("%Y%m%d-%H%M%S", now / kSecond) + word;
 }
 
@@ -33,7 +34,7 @@ Status ChoosePorts(uint16_t master_port, plan::Input& input) {
     AD_ASSIGN_OR_RETURN(input.master_port, reach::FreePort());
   }
   // Below the ports that Linux gives to whoever connects; the nodes tell whether they are free.
-  std::random_device random;
+  std::mt19937_64 random(base::RandomNumber());
   input.rank_port = static_cast<uint16_t>(
       std::uniform_int_distribution<unsigned>(kFirstRankPort, kLastRankPort)(random));
   size_t most = 0;  // devices of a node

@@ -12,7 +12,7 @@ SHARED = SPEC.parent  # the same folder on all hosts
 
 
 def address(host):
-    return f"fd77::{host}" if "fd77::" in SPEC.read_text() else f"10.77.0.{host}"
+    return f"fd77::{host}" if "fd77::" in SPEC.read_text() else f"10.77.{(host - 1) // 250}.{(host - 1) % 250 + 1}"
 
 
 def on_host(host, command):

@@ -1,11 +1,11 @@
 #include "chief/attempt/attempt_starter.h"
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
 #include "base/log.h"
 #include "base/quantity.h"
+#include "base/random.h"
 #include "base/utf8.h"
 #include "chief/attempt/exit_codes.h"
 #include "chief/attempt/report.h"
@@ -262,7 +262,7 @@ std::string AttemptStarter::BusyDevices(const Attempt& attempt, const Nodes& nod
 // Until it is time to ask again.
 void AttemptStarter::AwaitDevices(const std::string& busy) {
   if (!devices_awaited_) {
-    devices_awaited_.emplace(std::random_device()(), kLongestDeviceWait);
+    devices_awaited_.emplace(base::RandomNumber(), kLongestDeviceWait);
     console_.Tell(LogLevel::kInfo, "waiting for devices (" + busy + "); Ctrl-C ends the wait");
   }
   const auto asks_again = loop_.Now() + devices_awaited_->Next();
