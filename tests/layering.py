@@ -11,7 +11,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "architecture.md"
 
 # What comes with the compiler and the C library.
-SYSTEM = re.compile(r"[a-z_]+|(arpa|linux|net|netinet|sys)/.*|(dirent|fcntl|fnmatch|getopt|glob|ifaddrs|limits|netdb|nss|"
+SYSTEM = re.compile(r"[a-z_]+|(arpa|linux|net|netinet|sys)/.*|"
+                    r"(dirent|dlfcn|fcntl|fnmatch|getopt|glob|ifaddrs|limits|link|netdb|nss|"
                     r"poll|pthread|pwd|sched|signal|spawn|stdlib|string|strings|termios|unistd)\.h")
 
 
