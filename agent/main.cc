@@ -11,7 +11,7 @@
 #include "autodist/v1/messages_digest.h"
 
 // What an autodist that is given this program looks for (launch/agent_program).
-[[gnu::used, gnu::retain]] static const char messages[] =
+[[gnu::used, gnu::retain]] static const char kMessages[] =
     AUTODIST_MESSAGES_MARK AUTODIST_MESSAGES_DIGEST;
 
 int main(int argc, char** argv) {

@@ -17,8 +17,7 @@ class Backoff {
   static constexpr std::chrono::milliseconds kFirst{200};
   static constexpr std::chrono::milliseconds kLongest{1'600};
 
-  explicit Backoff(uint64_t seed = RandomNumber(),
-                   std::chrono::milliseconds longest = kLongest)
+  explicit Backoff(uint64_t seed = RandomNumber(), std::chrono::milliseconds longest = kLongest)
       : random_(seed), longest_(longest) {}
 
   std::chrono::milliseconds Next() {

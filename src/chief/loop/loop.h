@@ -40,8 +40,8 @@ class Loop {
   // returns when to be called again at the latest.
   void BeforeWaiting(std::function<Time()> due) { due_.push_back(std::move(due)); }
 
-  // What is due may come late by so much where there is no end of tasks: to look what is due takes as
-  // long as many of them, where there are many nodes.
+  // What is due may come late by so much where there is no end of tasks: to look what is due takes
+  // as long as many of them, where there are many nodes.
   static constexpr std::chrono::milliseconds kMostDelay{10};
 
   // Runs tasks until `done`, or until the limit. Returns whether it is done.

@@ -238,8 +238,8 @@ void NodeWatch::TakeClosed(uint32_t node, uint64_t connection, const Status& sta
   }
   if (!watched.state.reconnecting()) {
     watched.state.Broken(Message(status), watched.node->heard(), now);
-    // An agent that has told all that it had to may have gone, and its last word been lost. Who asks
-    // again finds out.
+    // An agent that has told all that it had to may have gone, and its last word been lost. Who
+    // asks again finds out.
     if (!leaving_ || !watched.attempt_over) {
       console_.Tell(LogLevel::kWarning, AddressOf(node) + ": the connection is broken: " +
                                             Message(status) + "; trying again for " +
