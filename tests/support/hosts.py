@@ -147,6 +147,11 @@ def start_sshd(host):
     folder = SHARED / f"host{host}"
     log = folder / f"sshd-{time.monotonic_ns()}.log"
     in_host(host, "/usr/sbin/sshd", "-f", folder / "sshd_config", "-E", log)
+    _await_listening(host, log)
+
+
+def _await_listening(host, log):
+    """It goes into the background before it listens."""
     limit = time.monotonic() + SSHD_START_LIMIT_S
     while "Server listening" not in (log.read_text() if log.exists() else ""):
         assert time.monotonic() < limit, f"the sshd of host {host} did not start: {log.read_text()}"
@@ -199,7 +204,9 @@ class Sshd:
         self.settings.update(directives)
         (self.folder / "config").write_text(
             "".join(f"{name} {value}\n" for name, value in self.settings.items()))
-        on_host(self.host, f"/usr/sbin/sshd -f {self.folder}/config -E {self.folder}/log")
+        log = self.folder / f"log-{time.monotonic_ns()}"
+        on_host(self.host, f"/usr/sbin/sshd -f {self.folder}/config -E {log}")
+        _await_listening(self.host, log)
 
     def stop(self):
         on_host(self.host, f"kill $(cat {self.folder}/pid)")
