@@ -101,11 +101,7 @@ Result<std::unique_ptr<AgentCore>> AgentCore::Create(AgentPlace place, std::stri
                                             core.events_->SendReliably(MakeWarning(what));
                                           }}));
   core.events_ = std::make_unique<EventQueue>(*core.output_);
-  core.end_ =
-      std::make_unique<AttemptEnd>(*core.events_, *core.output_, [&core, over = std::move(over)] {
-        core.events_->Close();
-        over();
-      });
+  core.end_ = std::make_unique<AttemptEnd>(*core.events_, *core.output_, std::move(over));
   AD_ASSIGN_OR_RETURN(core.input_, RankInput::Create([&core](v1::InputTaken taken) {
                         v1::AgentEvent event;
                         *event.mutable_input_taken() = std::move(taken);

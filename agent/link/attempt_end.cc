@@ -28,8 +28,9 @@ void AttemptEnd::OutputChanged() {
   }
   v1::AgentEvent event;
   event.mutable_ranks_ended();
-  events_.SendReliably(std::move(event));
-  if (last) last_ended_();
+  if (!last) return events_.SendReliably(std::move(event));
+  events_.Close(std::move(event));
+  last_ended_();
 }
 
 }  // namespace autodist::agent

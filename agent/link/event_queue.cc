@@ -10,6 +10,10 @@ EventQueue::EventQueue(RankOutput& output) : output_(output), instance_(base::Ra
 
 void EventQueue::SendReliably(v1::AgentEvent event) {
   const std::lock_guard lock(mutex_);
+  if (!closed_) Add(std::move(event));
+}
+
+void EventQueue::Add(v1::AgentEvent event) {
   event.set_sequence(++last_sequence_);
   size_ += event.ByteSizeLong();
   events_.push_back(std::move(event));
@@ -23,10 +27,10 @@ void EventQueue::SendIfConnected(v1::AgentEvent event) {
   WriteNext();
 }
 
-void EventQueue::Close() {
+void EventQueue::Close(v1::AgentEvent last) {
   const std::lock_guard lock(mutex_);
   closed_ = true;
-  WriteNext();
+  Add(std::move(last));
 }
 
 size_t EventQueue::size() const {

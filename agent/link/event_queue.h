@@ -39,8 +39,9 @@ class EventQueue {
   void SendReliably(v1::AgentEvent event);
   // Before everything else; dropped where no session is open.
   void SendIfConnected(v1::AgentEvent event);
-  // Once the chief has acknowledged all events, the session ends with OK.
-  void Close();
+  // Nothing is kept after this one, say what a rank's call that breaks off still has to tell. Once
+  // the chief has acknowledged all events, the session ends with OK.
+  void Close(v1::AgentEvent last);
   // Blocks until a closed queue's events have all been acknowledged; false at the deadline.
   bool WaitUntilDelivered(base::Deadline deadline);
   // Blocks until no session is open; false at the deadline.
@@ -62,7 +63,9 @@ class EventQueue {
   void OutputChanged();
 
  private:
-  void Acknowledge(uint64_t sequence);  // mutex_ held, as for WriteNext
+  // mutex_ held, as for the next two.
+  void Add(v1::AgentEvent event);
+  void Acknowledge(uint64_t sequence);
   void WriteNext();
 
   RankOutput& output_;

@@ -116,18 +116,18 @@ TEST_F(EventQueueTest, OutputFollowsWhereNoEventWaits) {
 TEST_F(EventQueueTest, TheSessionEndsWhenAllIsAcknowledged) {
   ChiefEnd chief(*stub_);
   chief.Resume();
-  Push(1);
-  agent_.events->Close();
+  agent_.events->Close(Event(1));
+  Push(2);  // too late: nobody would wait for it
   EXPECT_THAT(Ranks(chief, 1), ElementsAre(1));
   EXPECT_FALSE(agent_.events->WaitUntilDelivered(base::Deadline::After({})));
   chief.Tell({});
   EXPECT_TRUE(chief.Finish().ok());
+  Push(3);
   EXPECT_TRUE(agent_.events->WaitUntilDelivered(base::Deadline::After({})));
 }
 
 TEST_F(EventQueueTest, AClosedQueueWaitsForASessionThatTakesTheRest) {
-  Push(1);
-  agent_.events->Close();
+  agent_.events->Close(Event(1));
   {
     ChiefEnd first(*stub_);
     first.Resume();
