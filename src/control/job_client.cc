@@ -30,7 +30,7 @@ Status FromServer(const grpc::Status& status) {
 Result<JobClient> JobClient::Connect(const std::string& job_id) {
   AD_ASSIGN_OR_RETURN(base::UniqueFd socket, ConnectTo(job_id));
   AD_ASSIGN_OR_RETURN(const auto channel, rpc::ChannelOver(std::move(socket)));
-  return JobClient(v1::JobService::NewStub(channel));
+  return JobClient(v1::JobService::NewStub(channel), v1::BoardService::NewStub(channel));
 }
 
 Result<v1::JobStatus> JobClient::GetStatus() const {
@@ -68,6 +68,27 @@ Result<v1::JobFiles> JobClient::Fetch(const v1::FetchRequest& request) const {
   v1::JobFiles files;
   AD_RETURN_IF_ERROR(FromServer(stub_->Fetch(&context, request, &files)));
   return files;
+}
+
+Result<std::optional<v1::Board>> JobClient::GetBoard(uint64_t known) const {
+  grpc::ClientContext context;
+  Limit(context);
+  v1::GetBoardRequest request;
+  request.set_known(known);
+  v1::Board board;
+  AD_RETURN_IF_ERROR(FromServer(board_->GetBoard(&context, request, &board)));
+  if (known != 0 && board.version() == known) return std::nullopt;
+  return board;
+}
+
+Result<v1::History> JobClient::GetHistory(int64_t since_ms) const {
+  grpc::ClientContext context;
+  Limit(context);
+  v1::GetHistoryRequest request;
+  request.set_since_ms(since_ms);
+  v1::History history;
+  AD_RETURN_IF_ERROR(FromServer(board_->GetHistory(&context, request, &history)));
+  return history;
 }
 
 Status JobClient::Signal(int signal) const {

@@ -1,12 +1,15 @@
 // Asks the autodist that runs a job.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "autodist/status.h"
+#include "autodist/v1/board.grpc.pb.h"
 #include "autodist/v1/job.grpc.pb.h"
 
 namespace autodist::control {
@@ -32,14 +35,23 @@ class JobClient {
   // process ends.
   Result<v1::JobFiles> Fetch(const v1::FetchRequest& request) const;
 
+  // How the job is; nothing where that is the version that is known already. Blocks for a few
+  // seconds at most. kUnimplemented: that autodist is an older one.
+  Result<std::optional<v1::Board>> GetBoard(uint64_t known) const;
+  // How it was since then, in milliseconds since 1970; as above.
+  Result<v1::History> GetHistory(int64_t since_ms) const;
+
   // As if that autodist had received the signal; one of SIGINT, SIGTERM, SIGQUIT, SIGUSR1 and
   // SIGUSR2. Blocks for a few seconds at most.
   Status Signal(int signal) const;
 
  private:
-  explicit JobClient(std::unique_ptr<v1::JobService::Stub> stub) : stub_(std::move(stub)) {}
+  JobClient(std::unique_ptr<v1::JobService::Stub> stub,
+            std::unique_ptr<v1::BoardService::Stub> board)
+      : stub_(std::move(stub)), board_(std::move(board)) {}
 
   std::unique_ptr<v1::JobService::Stub> stub_;
+  std::unique_ptr<v1::BoardService::Stub> board_;
 };
 
 }  // namespace autodist::control
