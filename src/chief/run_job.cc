@@ -69,7 +69,13 @@ int Run(const v1::LaunchPlan& plan, JobOptions options) {
        },
        {[&job](auto user) { job.UseTerminal(std::move(user)); },
         [&job](auto user, auto input) { job.Type(std::move(user), std::move(input)); },
-        [&job](auto user) { job.LeaveTerminal(std::move(user)); }}});
+        [&job](auto user) { job.LeaveTerminal(std::move(user)); }},
+       {[&job](const v1::GetBoardRequest& request, auto answer) {
+          job.GetBoard(request.known(), std::move(answer));
+        },
+        [&job](const v1::GetHistoryRequest& request, auto answer) {
+          job.GetHistory(request.since_ms(), std::move(answer));
+        }}});
   const auto ended = [&](int exit_code, const std::string& refusal = "") {
     if (on_end.empty()) return;
     v1::JobStatus status = EndOf(job, plan, log_folder, exit_code);

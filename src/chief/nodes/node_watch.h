@@ -73,6 +73,7 @@ class NodeWatch final : private NodeListener {
   const std::vector<uint32_t>& members() const { return members_; }
   // Itself thread-safe.
   Node& node(uint32_t node) { return *nodes_[node].node; }
+  const Node& node(uint32_t node) const { return *nodes_[node].node; }
   const NodeState& state(uint32_t node) const { return nodes_[node].state; }
   bool All(const std::function<bool(uint32_t node)>& holds) const;
   bool Connected(uint32_t node) const;
