@@ -8,7 +8,7 @@
 
 namespace autodist::board {
 
-// Its parts together are always all the time since the start. Times are in milliseconds since 1970.
+// Its parts together are always all the time since the start. Times are in milliseconds.
 // Pure logic; for one thread.
 class Ledger {
  public:

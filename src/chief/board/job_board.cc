@@ -50,10 +50,16 @@ JobBoard::JobBoard(const JobOptions& options, Loop& loop, const NodeWatch& nodes
       nodes_(nodes),
       output_(output),
       journal_(journal),
-      ledger_(base::MillisecondsSince1970()) {}
+      began_(loop.Now()),
+      ledger_(0) {}
+
+// Since we began, by a clock that nobody sets.
+int64_t JobBoard::Elapsed() const {
+  return std::chrono::duration_cast<milliseconds>(loop_.Now() - began_).count();
+}
 
 void JobBoard::Launches() {
-  ledger_.Launches(base::MillisecondsSince1970());
+  ledger_.Launches(Elapsed());
   ++changes_;
 }
 
@@ -63,20 +69,20 @@ void JobBoard::BeginAttempt() {
   if (point_at_ == Loop::Time::max()) {
     point_at_ = loop_.Now() + kPointInterval;
     write_at_ = loop_.Now() + kWriteInterval;
-    point_ms_ = base::MillisecondsSince1970();
+    point_ms_ = Elapsed();
   }
   ++changes_;
 }
 
 void JobBoard::Stops() {
-  ledger_.Stops(base::MillisecondsSince1970());
+  ledger_.Stops(Elapsed());
   ++changes_;
 }
 
 void JobBoard::Take(const v1::AgentEvent& event, const Attempt& attempt) {
   if (event.has_rank_started()) {
     pids_[event.rank_started().rank()] = event.rank_started().pid();
-    if (pids_.size() == attempt.processes()) ledger_.Runs(base::MillisecondsSince1970());
+    if (pids_.size() == attempt.processes()) ledger_.Runs(Elapsed());
   } else if (event.has_rank_exited()) {
     ends_[event.rank_exited().rank()] = HowItEnded(event.rank_exited());
   } else {
@@ -165,8 +171,8 @@ v1::Board JobBoard::Now(const Attempt& attempt) {
   AddRanks(attempt, board);
   const auto& events = journal_.events().last();
   *board.mutable_events() = {events.begin(), events.end()};
-  ledger_.Stalls(board.time_ms(), nodes_.AnyReconnecting());
-  *board.mutable_ledger() = ledger_.At(board.time_ms());
+  ledger_.Stalls(Elapsed(), nodes_.AnyReconnecting());
+  *board.mutable_ledger() = ledger_.At(Elapsed());
   for (v1::Trouble& trouble : troubles_.Look(board)) *board.add_troubles() = std::move(trouble);
   return board;
 }
@@ -190,9 +196,9 @@ Loop::Time JobBoard::Tick(const Attempt& attempt) {
   const Loop::Time now = loop_.Now();
   if (now >= point_at_) {
     point_at_ = now + kPointInterval;
-    const v1::Board board = Now(attempt);
-    history_.Add(
-        board::PointOf(board, board.time_ms() - std::exchange(point_ms_, board.time_ms())));
+    const int64_t width = Elapsed() - point_ms_;
+    point_ms_ += width;
+    history_.Add(board::PointOf(Now(attempt), width));
   }
   if (now >= write_at_) {
     write_at_ = now + kWriteInterval;
@@ -210,7 +216,7 @@ void JobBoard::Write(const Attempt& attempt) {
 }
 
 void JobBoard::End(const Attempt& attempt) {
-  ledger_.Ends(base::MillisecondsSince1970());
+  ledger_.Ends(Elapsed());
   ++changes_;
   point_at_ = write_at_ = Loop::Time::max();
   Write(attempt);

@@ -51,6 +51,7 @@ class JobBoard {
   v1::Ledger ledger() const { return ledger_.At(0); }
 
  private:
+  int64_t Elapsed() const;  // milliseconds
   uint64_t Version();
   void AddNodes(v1::Board& board) const;
   void AddRanks(const Attempt& attempt, v1::Board& board) const;
@@ -62,18 +63,19 @@ class JobBoard {
   const NodeWatch& nodes_;
   const OutputRouter& output_;
   const Journal& journal_;
+  const Loop::Time began_;
 
   uint64_t changes_ = 1;
   Loop::Time last_output_{};                    // that the version takes into account
   std::map<uint32_t, v1::NodeSample> samples_;  // the last, by node
-  std::map<uint32_t, int32_t> pids_;            // of this attempt's processes
+  std::map<uint32_t, int32_t> pids_;            // of this attempt
   std::map<uint32_t, std::string> ends_;        // how they ended
   board::TroubleWatch troubles_;
   board::History history_;
   board::Ledger ledger_;
   Loop::Time point_at_ = Loop::Time::max();  // the next of the history
   Loop::Time write_at_ = Loop::Time::max();
-  int64_t point_ms_ = 0;  // of the last, since 1970
+  int64_t point_ms_ = 0;  // of the last, since we began
 };
 
 }  // namespace autodist::chief
