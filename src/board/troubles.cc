@@ -10,9 +10,13 @@
 namespace autodist::board {
 namespace {
 
-constexpr int64_t kThrottledForMs = 10'000;  // a moment of it is nothing
-constexpr double kDiskNearlyFull = 0.01;     // of it is free
-constexpr double kMemoryPressure = 0.2;      // of the time some process waits for memory
+constexpr int64_t kLastsForMs = 10'000;   // a moment of it is nothing
+constexpr int64_t kSlowForMs = 30'000;    // the same of steps, which may well differ for a while
+constexpr double kSlow = 1.2;             // times the median of a step's time
+constexpr size_t kFewestToCompare = 3;    // ranks
+constexpr double kTakenByOthers = 0.25;   // of a node's cores
+constexpr double kDiskNearlyFull = 0.01;  // of it is free
+constexpr double kMemoryPressure = 0.2;   // of the time some process waits for memory
 
 // One that is so now, before it is known since when.
 struct Found {
@@ -22,6 +26,12 @@ struct Found {
 };
 
 std::string Number(double value) { return std::to_string(std::llround(value)); }
+
+// "1.4".
+std::string Decimal(double value) {
+  const long tenths = std::lround(value * 10);
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
+}
 
 void AddEvidence(v1::Trouble& trouble, const std::string& what, const std::string& value,
                  const std::string& source) {
@@ -68,8 +78,30 @@ void LookAtHost(const v1::Board& board, int node, std::vector<Found>& found) {
         OfNode("memory", v1::Trouble::KIND_SLOW, board, node, ": its processes wait for memory"));
     AddEvidence(found.back().trouble, "pressure",
                 Number(100 * host.memory_pressure()) + " % of the last 10 s", "agent");
-    found.back().only_after_ms = kThrottledForMs;
+    found.back().only_after_ms = kLastsForMs;
   }
+}
+
+// What uses cores that the ranks could have.
+void LookAtCores(const v1::Board& board, int node, std::vector<Found>& found) {
+  const v1::HostSample& host = board.nodes(node).sample().host();
+  if (!host.has_cpu() || host.cores() == 0) return;
+  double ours = 0;
+  for (const uint32_t number : board.nodes(node).ranks()) {
+    const auto rank = std::ranges::find(board.ranks(), number, &v1::BoardRank::rank);
+    if (rank == board.ranks().end() || !rank->sample().has_cpu()) return;
+    ours += rank->sample().cpu();
+  }
+  const double used = host.cpu() * host.cores();
+  const bool none_left = host.cpu() > 1 - kTakenByOthers / 2;
+  if (!none_left || used - ours < kTakenByOthers * host.cores()) return;
+  found.push_back(OfNode("cores", v1::Trouble::KIND_SLOW, board, node,
+                         ": other programs take " + Decimal(used - ours) + " of its " +
+                             base::Count(host.cores(), "core") + ", and none is left"));
+  AddEvidence(found.back().trouble, "CPU",
+              Decimal(used) + " cores in use, " + Decimal(ours) + " of them by the job's ranks",
+              "agent");
+  found.back().only_after_ms = kLastsForMs;
 }
 
 std::optional<uint32_t> RankOn(const v1::Board& board, uint32_t node, uint32_t gpu) {
@@ -92,7 +124,7 @@ void LookAtGpus(const v1::Board& board, int node, std::vector<Found>& found) {
     one.trouble.clear_ranks();
     if (rank) one.trouble.add_ranks(*rank);
     one.trouble.set_what(its + " is throttled: " + gpu.throttled(0));
-    one.only_after_ms = kThrottledForMs;
+    one.only_after_ms = kLastsForMs;
     for (const std::string& why : gpu.throttled()) {
       AddEvidence(one.trouble, "throttled", why, "nvidia-smi");
     }
@@ -122,16 +154,45 @@ void LookAtRanks(const v1::Board& board, std::vector<Found>& found) {
   }
 }
 
+// Ranks that each tell their steps, and do not wait for each other in each of them.
+void LookAtSteps(const v1::Board& board, std::vector<Found>& found) {
+  std::vector<double> rates;
+  for (const v1::BoardRank& rank : board.ranks()) {
+    if (rank.progress().rate() > 0) rates.push_back(rank.progress().rate());
+  }
+  if (rates.size() < kFewestToCompare) return;
+  std::ranges::sort(rates);
+  const double median = rates[rates.size() / 2];
+  for (const v1::BoardRank& rank : board.ranks()) {
+    const double rate = rank.progress().rate();
+    if (rate <= 0 || rate * kSlow > median || rank.state() != v1::RANK_STATE_RUNNING) continue;
+    Found one{"slow" + std::to_string(rank.rank()), {}, kSlowForMs};
+    one.trouble.set_kind(v1::Trouble::KIND_SLOW);
+    one.trouble.add_ranks(rank.rank());
+    one.trouble.add_nodes(rank.node());
+    one.trouble.set_what(rank.name() + " on " +
+                         board.nodes(static_cast<int>(rank.node())).address() + " is " +
+                         Decimal(median / rate) + " x slower than the median");
+    AddEvidence(one.trouble, "steps per second",
+                Decimal(rate) + "; the median of " + base::Count(rates.size(), "rank") + ": " +
+                    Decimal(median),
+                "its output");
+    found.push_back(std::move(one));
+  }
+}
+
 }  // namespace
 
 std::vector<v1::Trouble> TroubleWatch::Look(const v1::Board& board) {
   std::vector<Found> found;
   LookAtRanks(board, found);
+  LookAtSteps(board, found);
   for (int node = 0; node < board.nodes_size(); ++node) {
     LookAtPhase(board, node, found);
     if (board.nodes(node).phase() != v1::NODE_PHASE_RUNNING) continue;  // what was
     LookAtGpus(board, node, found);
     LookAtHost(board, node, found);
+    LookAtCores(board, node, found);
   }
   std::map<std::string, int64_t> since;
   std::vector<v1::Trouble> troubles;

@@ -92,6 +92,34 @@ TEST(TroublesTest, WhatANodeSaidBeforeItWentAwayIsNoEvidence) {
   EXPECT_EQ(troubles[0].what(), "node2 is lost");
 }
 
+TEST(TroublesTest, ARankWhoseStepsTakeLongerIsSlowWhenThatLasts) {
+  TroubleWatch watch;
+  v1::Board board = Healthy(100'000);
+  for (v1::BoardRank& rank : *board.mutable_ranks()) rank.mutable_progress()->set_rate(2.1);
+  EXPECT_TRUE(watch.Look(board).empty());
+  board.mutable_ranks(1)->mutable_progress()->set_rate(1.5);
+  EXPECT_TRUE(watch.Look(board).empty());
+  board.set_time_ms(131'000);
+  const auto troubles = watch.Look(board);
+  ASSERT_EQ(troubles.size(), 1u);
+  EXPECT_EQ(troubles[0].what(), "rank 1 on node1 is 1.4 x slower than the median");
+}
+
+TEST(TroublesTest, CoresThatOthersTakeAreTroubleWhereNoneIsLeft) {
+  TroubleWatch watch;
+  v1::Board board = Healthy(100'000);
+  v1::HostSample& host = *board.mutable_nodes(0)->mutable_sample()->mutable_host();
+  host.set_cores(8);
+  host.set_cpu(0.99);
+  for (v1::BoardRank& rank : *board.mutable_ranks()) rank.mutable_sample()->set_cpu(2);
+  watch.Look(board);
+  board.set_time_ms(111'000);
+  ASSERT_EQ(watch.Look(board).size(), 1u);
+  EXPECT_THAT(watch.Look(board)[0].what(), HasSubstr("other programs take 3.9 of its 8 cores"));
+  host.set_cpu(0.6);  // there are some for all
+  EXPECT_TRUE(watch.Look(board).empty());
+}
+
 TEST(TroublesTest, AFullDiskIsToldWithWhatIsLeft) {
   v1::Board board = Healthy(1'000);
   v1::HostSample& host = *board.mutable_nodes(0)->mutable_sample()->mutable_host();
