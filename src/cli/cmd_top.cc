@@ -88,7 +88,7 @@ Command AddTop(CLI::App& app) {
                  std::string(kJobHelp) + "; without it, the newest that runs, else 'last'");
   app.add_flag("--once", options->once,
                "Print it once as plain text, of COLUMNS or 120 columns, and as long as needed");
-  app.add_option("--interval", options->interval, "Look that often")->check(Seconds(0.1));
+  app.add_option("--interval", options->interval, "Look that often (0.5)")->check(Seconds(0.1));
   app.add_option("--sort", options->sort, "How ranks are sorted at first")
       ->check(OneOf({top::kSortNames.begin(), top::kSortNames.end()}));
   app.add_option("--cells", options->cells, "What the cells of GPUs show at first")

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "control/jobs.h"
+
 namespace autodist::top {
 namespace {
 
@@ -11,10 +13,17 @@ constexpr std::chrono::seconds kHistoryInterval{2};
 // What is older is thinned there, and so here.
 constexpr std::chrono::minutes kWholeHistoryInterval{5};
 
+bool IsOverIn(const v1::JobStatus& job) {
+  return job.phase() == v1::JOB_PHASE_ENDED || job.chief_gone();
+}
+
 }  // namespace
 
 Feed::Feed(std::string job_id, std::chrono::milliseconds interval, std::function<void()> changed)
-    : interval_(interval), changed_(std::move(changed)), reader_(std::move(job_id)) {}
+    : job_id_(std::move(job_id)),
+      interval_(interval),
+      changed_(std::move(changed)),
+      reader_(job_id_) {}
 
 Feed::~Feed() {
   {
@@ -38,14 +47,27 @@ void Feed::Follow(std::optional<uint32_t> rank) {
   told_.notify_one();
 }
 
-bool Feed::Ended() const {
+// Nothing will change any more.
+bool Feed::IsOver() const {
   const std::lock_guard lock(mutex_);
-  return news_.board && news_.board->job().phase() == v1::JOB_PHASE_ENDED;
+  return news_.board && IsOverIn(news_.board->job());
+}
+
+// Of a job that is over, though nothing was kept of how it was, that as it was seen last.
+Result<std::shared_ptr<const v1::Board>> Feed::AskForBoard() {
+  auto board = reader_.Board();
+  const auto last = Get().board;
+  if (board.ok() || !last) return board;
+  const auto job = control::LookUpJob(job_id_);
+  if (!job.ok() || !IsOverIn(*job)) return board;
+  auto over = std::make_shared<v1::Board>(*last);
+  *over->mutable_job() = *job;
+  return over;
 }
 
 bool Feed::ReadBoard() {
-  if (Ended()) return false;
-  auto board = reader_.Board();
+  if (IsOver()) return false;
+  auto board = AskForBoard();
   const std::lock_guard lock(mutex_);
   if (!board.ok()) {
     const bool changed = news_.problem.ok();
@@ -61,7 +83,7 @@ bool Feed::ReadBoard() {
 
 bool Feed::ReadHistory() {
   const auto now = SteadyClock::now();
-  if (now < history_due_ || (Ended() && history_due_ != SteadyClock::time_point{})) return false;
+  if (now < history_due_ || (IsOver() && history_due_ != SteadyClock::time_point{})) return false;
   history_due_ = now + kHistoryInterval;
   std::shared_ptr<const v1::History> before;
   if (now < whole_history_due_) before = Get().history;

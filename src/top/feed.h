@@ -40,10 +40,12 @@ class Feed {
  private:
   void Run();
   bool ReadBoard();
+  Result<std::shared_ptr<const v1::Board>> AskForBoard();
   bool ReadHistory();
   bool ReadLog(std::optional<uint32_t> rank);
-  bool Ended() const;
+  bool IsOver() const;
 
+  const std::string job_id_;
   const std::chrono::milliseconds interval_;
   const std::function<void()> changed_;
   control::BoardReader reader_;

@@ -237,7 +237,11 @@ class Window {
   void TakeAge() {
     constexpr milliseconds kToTell{3000};
     view_.problem = news_.problem.ok() ? "" : Message(news_.problem);
-    if (!news_.board || news_.board->job().phase() == v1::JOB_PHASE_ENDED) return;
+    if (!news_.board || news_.board->job().phase() == v1::JOB_PHASE_ENDED ||
+        news_.board->job().chief_gone()) {
+      view_.unheard = milliseconds(0);
+      return;
+    }
     const auto age = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() -
                                                               feed_.Get().answered);
     changed_ = changed_ || age >= kToTell || view_.unheard >= kToTell;

@@ -1,14 +1,17 @@
 // Answers on a job's control socket as an autodist that runs a job of simulated nodes:
 //   board_server JOB NODES RANKS [slow|stalled|large|plain] [FOLDER]
 // Says "ready" when it does, "signal N" when it is told to stop, and ends when its stdin does; at
-// "end" the job has ended. FOLDER has its ranks' log files.
+// "end" the job has ended. FOLDER, where it is given, has its ranks' log files and
+// its record.
 #include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <string>
 
+#include "base/host_name.h"
 #include "base/wall_clock.h"
+#include "control/job_record.h"
 #include "control/job_server.h"
 #include "support/boards.h"
 
@@ -62,6 +65,8 @@ class Simulation {
     if (ended_) board_ = test::EndedBoard(std::move(board_));
     board_.mutable_job()->set_job_id(job_);
     board_.mutable_job()->set_attempt_folder(folder_);
+    board_.mutable_job()->set_log_folder(folder_);
+    board_.mutable_job()->set_host(base::HostName());
     board_.set_version(static_cast<uint64_t>(second) * 2 + (ended_ ? 1 : 0));
   }
 
@@ -108,7 +113,13 @@ int Serve(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", Message(server.status()).c_str());
     return 1;
   }
-  (*server)->Publish(simulation.Board(0).job());
+  const v1::JobStatus job = simulation.Board(0).job();
+  (*server)->Publish(job);
+  if (const Status kept = job.log_folder().empty() ? OkStatus() : control::RecordJob(job);
+      !kept.ok()) {
+    std::fprintf(stderr, "%s\n", Message(kept).c_str());
+    return 1;
+  }
   std::printf("ready\n");
   std::fflush(stdout);
   char line[16];
