@@ -54,7 +54,11 @@ int PlainColumns() {
 int PrintOnce(top::TopOptions options) {
   options.view.columns = PlainColumns();
   const auto text = top::TopOnce(options);
-  if (!text.ok()) return Fail(text.status(), chief::kExitCannotLaunch);
+  if (!text.ok()) {
+    return Fail(WithRemedy(text.status(), "`autodist status " + options.job_id +
+                                              "` tells what is known of the job"),
+                chief::kExitCannotLaunch);
+  }
   std::fputs(text->c_str(), stdout);
   return 0;
 }

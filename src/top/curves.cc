@@ -150,8 +150,8 @@ void PlotDots(const Area& area, const std::vector<double>& values, const Extent&
   const double height = extent.most - extent.least;
   const auto level = [&](double value) {
     if (!(height > 0)) return dots_up / 2;
-    return std::clamp(static_cast<int>((extent.most - value) / height * (dots_up - 1) + 0.5), 0,
-                      dots_up - 1);
+    const long down = std::lround((extent.most - value) / height * (dots_up - 1));
+    return static_cast<int>(std::clamp<long>(down, 0, dots_up - 1));
   };
   std::vector<uint32_t> cells(static_cast<size_t>(area.rows() * area.columns()));
   int before = -1;

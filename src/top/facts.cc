@@ -356,6 +356,7 @@ std::vector<size_t> RankOrder(const v1::Board& board, const Facts& facts, const 
   }
   std::ranges::sort(keyed);
   std::vector<size_t> order;
+  order.reserve(keyed.size());
   for (const auto& [key, index] : keyed) order.push_back(index);
   return order;
 }

@@ -43,7 +43,9 @@ class Frame {
  public:
   Frame() = default;
   Frame(int columns, int rows)
-      : columns_(columns), rows_(rows), cells_(static_cast<size_t>(columns * rows)) {}
+      : columns_(columns),
+        rows_(rows),
+        cells_(static_cast<size_t>(columns) * static_cast<size_t>(rows)) {}
 
   int columns() const { return columns_; }
   int rows() const { return rows_; }
@@ -62,7 +64,9 @@ class Frame {
   std::string Text() const;
 
  private:
-  size_t Index(int row, int column) const { return static_cast<size_t>(row * columns_ + column); }
+  size_t Index(int row, int column) const {
+    return static_cast<size_t>(row) * static_cast<size_t>(columns_) + static_cast<size_t>(column);
+  }
 
   int columns_ = 0;
   int rows_ = 0;

@@ -171,7 +171,7 @@ std::string AgeText(const Scene& scene) {
   const ViewState& view = scene.view;
   const int64_t at =
       scene.board.job().ended_ms() > 0 ? scene.board.job().ended_ms() : scene.now_ms();
-  const std::string clock = Clock(at);
+  std::string clock = Clock(at);
   if (view.unheard < kLate || scene.board.job().ended_ms() > 0) return clock;
   return "no answer for " + Span(view.unheard.count()) + " · as of " + clock;
 }

@@ -76,7 +76,7 @@ std::string KeyHints(const ViewState& view) {
     return "j k lines   space b pages   g G ends   f follow   / search   n next   Esc back   q "
            "quit";
   }
-  const std::string all =
+  std::string all =
       std::string("j k rank   ↵ its log   s sort: ") + kSortNames[static_cast<size_t>(view.sort)] +
       "   / filter   w why   x stacks   m cells: " + kFactNames[static_cast<size_t>(view.fact)] +
       "   o order: " + (view.by_name ? "names" : "worst") +

@@ -31,6 +31,7 @@ struct Part {
 
 void ShareRows(std::vector<Part>& parts, int rows, bool gaps) {
   std::vector<Part*> order;
+  order.reserve(parts.size());
   for (Part& part : parts) order.push_back(&part);
   std::ranges::stable_sort(order, {}, &Part::importance);
   for (Part* part : order) {

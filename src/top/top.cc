@@ -188,10 +188,10 @@ class Window {
     TakeKeys(keys);
   }
   void TakeKeys(const std::vector<Key>& keys) {
-    static const v1::Board kNone;
+    const v1::Board unknown;
     for (const Key& key : keys) {
       const Panel before = view_.panel;
-      Obey(Press(key, news_.board ? *news_.board : kNone, view_));
+      Obey(Press(key, news_.board ? *news_.board : unknown, view_));
       if (before != Panel::kNone && view_.panel == Panel::kNone) feed_.Follow(std::nullopt);
       changed_ = true;
     }
