@@ -23,6 +23,7 @@ Command AddValidate(CLI::App& app);
 Command AddInit(CLI::App& app);
 Command AddPs(CLI::App& app);
 Command AddStatus(CLI::App& app);
+Command AddTop(CLI::App& app);
 Command AddLogs(CLI::App& app);
 Command AddAttach(CLI::App& app);
 Command AddStacks(CLI::App& app);

@@ -53,13 +53,19 @@ Result<v1::JobStatus> JobClient::WaitForEnd(const std::stop_token& stop) const {
   return status;
 }
 
-Result<v1::JobStacks> JobClient::GetStacks(const std::vector<uint32_t>& whole) const {
+Result<v1::JobStacks> JobClient::GetStacks(const std::vector<uint32_t>& whole,
+                                           const std::stop_token& stop) const {
   grpc::ClientContext context;
+  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
   context.set_deadline(std::chrono::system_clock::now() + kStacksLimit);
   v1::GetStacksRequest request;
   *request.mutable_ranks() = {whole.begin(), whole.end()};
   v1::JobStacks stacks;
-  AD_RETURN_IF_ERROR(FromServer(stub_->GetStacks(&context, request, &stacks)));
+  const grpc::Status answered = stub_->GetStacks(&context, request, &stacks);
+  if (!answered.ok() && stop.stop_requested()) {
+    return Error(StatusCode::kCancelled, "waiting was cancelled");
+  }
+  AD_RETURN_IF_ERROR(FromServer(answered));
   return stacks;
 }
 

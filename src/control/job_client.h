@@ -28,8 +28,9 @@ class JobClient {
   Result<v1::JobStatus> WaitForEnd(const std::stop_token& stop) const;
 
   // What every rank is doing now, with the whole stacks of these. Blocks for a minute at most;
-  // kDeadlineExceeded: that autodist is stopped, say.
-  Result<v1::JobStacks> GetStacks(const std::vector<uint32_t>& whole) const;
+  // kDeadlineExceeded: that autodist is stopped, say; kCancelled: by `stop`.
+  Result<v1::JobStacks> GetStacks(const std::vector<uint32_t>& whole,
+                                  const std::stop_token& stop = {}) const;
 
   // Blocks until the files have come that the job's nodes have; that autodist stops where this
   // process ends.
