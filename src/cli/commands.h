@@ -24,6 +24,7 @@ Command AddInit(CLI::App& app);
 Command AddPs(CLI::App& app);
 Command AddStatus(CLI::App& app);
 Command AddLogs(CLI::App& app);
+Command AddWeb(CLI::App& app);
 Command AddAttach(CLI::App& app);
 Command AddStacks(CLI::App& app);
 Command AddFetch(CLI::App& app);

@@ -53,8 +53,10 @@ Result<v1::JobStatus> JobClient::WaitForEnd(const std::stop_token& stop) const {
   return status;
 }
 
-Result<v1::JobStacks> JobClient::GetStacks(const std::vector<uint32_t>& whole) const {
+Result<v1::JobStacks> JobClient::GetStacks(const std::vector<uint32_t>& whole,
+                                           const std::stop_token& stop) const {
   grpc::ClientContext context;
+  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
   context.set_deadline(std::chrono::system_clock::now() + kStacksLimit);
   v1::GetStacksRequest request;
   *request.mutable_ranks() = {whole.begin(), whole.end()};
@@ -70,8 +72,10 @@ Result<v1::JobFiles> JobClient::Fetch(const v1::FetchRequest& request) const {
   return files;
 }
 
-Result<std::optional<v1::Board>> JobClient::GetBoard(uint64_t known) const {
+Result<std::optional<v1::Board>> JobClient::GetBoard(uint64_t known,
+                                                     const std::stop_token& stop) const {
   grpc::ClientContext context;
+  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
   Limit(context);
   v1::GetBoardRequest request;
   request.set_known(known);
@@ -81,8 +85,9 @@ Result<std::optional<v1::Board>> JobClient::GetBoard(uint64_t known) const {
   return board;
 }
 
-Result<v1::History> JobClient::GetHistory(int64_t since_ms) const {
+Result<v1::History> JobClient::GetHistory(int64_t since_ms, const std::stop_token& stop) const {
   grpc::ClientContext context;
+  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
   Limit(context);
   v1::GetHistoryRequest request;
   request.set_since_ms(since_ms);
