@@ -47,6 +47,8 @@ find_path(httplib_folder httplib.h PATHS ${PROJECT_SOURCE_DIR}/build/deps/includ
           REQUIRED)
 add_library(autodist_httplib INTERFACE)
 target_include_directories(autodist_httplib SYSTEM INTERFACE ${httplib_folder})
+# A chief of many nodes has more descriptors than select can name.
+target_compile_definitions(autodist_httplib INTERFACE CPPHTTPLIB_USE_POLL)
 
 find_path(zstd_include zstd.h REQUIRED)
 find_library(zstd_archive libzstd.a REQUIRED)

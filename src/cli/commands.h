@@ -25,6 +25,7 @@ Command AddPs(CLI::App& app);
 Command AddStatus(CLI::App& app);
 Command AddTop(CLI::App& app);
 Command AddLogs(CLI::App& app);
+Command AddWeb(CLI::App& app);
 Command AddAttach(CLI::App& app);
 Command AddStacks(CLI::App& app);
 Command AddFetch(CLI::App& app);

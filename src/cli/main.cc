@@ -67,6 +67,7 @@ int Main(const std::vector<std::string>& words) {
   add("status", "Show how a job and its nodes are", AddStatus);
   add("top", "Watch a job: its nodes, GPUs and ranks, and what is wrong", AddTop);
   add("logs", "Print what the ranks of a job have written", AddLogs);
+  add("web", "Show jobs in a browser, live", AddWeb);
   add("attach", "Show a job's output until the job ends", AddAttach);
   add("stacks", "Tell what each rank of a job is doing now", AddStacks);
   add("fetch", "Bring files from the nodes of a job", AddFetch);

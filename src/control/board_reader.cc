@@ -43,7 +43,7 @@ Result<std::shared_ptr<JobClient>> BoardReader::Client() {
   return client_;
 }
 
-Result<std::shared_ptr<const v1::Board>> BoardReader::Board() {
+Result<std::shared_ptr<const v1::Board>> BoardReader::Board(const std::stop_token& stop) {
   const auto client = Client();
   if (client.ok()) {
     uint64_t known = 0;
@@ -51,7 +51,7 @@ Result<std::shared_ptr<const v1::Board>> BoardReader::Board() {
       const std::lock_guard lock(mutex_);
       if (board_) known = board_->version();
     }
-    auto answer = (*client)->GetBoard(known);
+    auto answer = (*client)->GetBoard(known, stop);
     const std::lock_guard lock(mutex_);
     if (answer.ok()) {
       if (*answer) board_ = std::make_shared<const v1::Board>(**std::move(answer));
@@ -67,9 +67,9 @@ Result<std::shared_ptr<const v1::Board>> BoardReader::Board() {
   return std::make_shared<const v1::Board>(std::move(kept));
 }
 
-Result<v1::History> BoardReader::History(int64_t since_ms) {
+Result<v1::History> BoardReader::History(int64_t since_ms, const std::stop_token& stop) {
   if (const auto client = Client(); client.ok()) {
-    auto answer = (*client)->GetHistory(since_ms);
+    auto answer = (*client)->GetHistory(since_ms, stop);
     if (answer.ok()) return answer;
   }
   AD_ASSIGN_OR_RETURN(v1::History kept, ReadKept<v1::History>(job_id_, kHistoryFile));

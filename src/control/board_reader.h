@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "autodist/status.h"
@@ -23,11 +24,11 @@ class BoardReader {
  public:
   explicit BoardReader(std::string job_id) : job_id_(std::move(job_id)) {}
 
-  // As it is now, or was at its end. Blocks for a few seconds at most. kNotFound: there is no such
-  // job, or nothing has been kept of it.
-  Result<std::shared_ptr<const v1::Board>> Board();
+  // As it is now, or was at its end. Blocks for a few seconds at most, or until `stop`. kNotFound:
+  // there is no such job, or nothing has been kept of it.
+  Result<std::shared_ptr<const v1::Board>> Board(const std::stop_token& stop = {});
   // The points that end later than `since_ms`, since 1970; likewise.
-  Result<v1::History> History(int64_t since_ms = 0);
+  Result<v1::History> History(int64_t since_ms = 0, const std::stop_token& stop = {});
 
  private:
   Result<std::shared_ptr<JobClient>> Client();

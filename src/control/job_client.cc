@@ -76,8 +76,10 @@ Result<v1::JobFiles> JobClient::Fetch(const v1::FetchRequest& request) const {
   return files;
 }
 
-Result<std::optional<v1::Board>> JobClient::GetBoard(uint64_t known) const {
+Result<std::optional<v1::Board>> JobClient::GetBoard(uint64_t known,
+                                                     const std::stop_token& stop) const {
   grpc::ClientContext context;
+  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
   Limit(context);
   v1::GetBoardRequest request;
   request.set_known(known);
@@ -87,8 +89,9 @@ Result<std::optional<v1::Board>> JobClient::GetBoard(uint64_t known) const {
   return board;
 }
 
-Result<v1::History> JobClient::GetHistory(int64_t since_ms) const {
+Result<v1::History> JobClient::GetHistory(int64_t since_ms, const std::stop_token& stop) const {
   grpc::ClientContext context;
+  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
   Limit(context);
   v1::GetHistoryRequest request;
   request.set_since_ms(since_ms);

@@ -37,10 +37,10 @@ class JobClient {
   Result<v1::JobFiles> Fetch(const v1::FetchRequest& request) const;
 
   // How the job is; nothing where that is the version that is known already. Blocks for a few
-  // seconds at most. kUnimplemented: that autodist is an older one.
-  Result<std::optional<v1::Board>> GetBoard(uint64_t known) const;
+  // seconds at most, or until `stop`. kUnimplemented: that autodist is an older one.
+  Result<std::optional<v1::Board>> GetBoard(uint64_t known, const std::stop_token& stop = {}) const;
   // How it was since then, in milliseconds since 1970; as above.
-  Result<v1::History> GetHistory(int64_t since_ms) const;
+  Result<v1::History> GetHistory(int64_t since_ms, const std::stop_token& stop = {}) const;
 
   // As if that autodist had received the signal; one of SIGINT, SIGTERM, SIGQUIT, SIGUSR1 and
   // SIGUSR2. Blocks for a few seconds at most.
