@@ -71,6 +71,7 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& i
   job.detached = options.detach;
   job.own_input = OwnInputOf(options);
   job.stdin_rank = options.stdin_rank.value_or(0);
+  job.metrics = options.metrics;
   job.on_end = options.on_end;
   *job.fetch.mutable_patterns() = {options.fetch.begin(), options.fetch.end()};
   job.fetch.set_most_bytes(options.max_size);
@@ -174,6 +175,7 @@ Examples:
   autodist run --spec cluster.yaml --on-busy wait -- ./train  start once the GPUs are free
   autodist run --spec cluster.yaml --show 0,8-15 -- python train.py
   autodist run --spec cluster.yaml --nccl-debug INFO -- python train.py
+  autodist run --spec cluster.yaml --metrics 127.0.0.1:9464 -- ./train   for Prometheus
   autodist run --spec cluster.yaml --env OMP_NUM_THREADS=8 --pass-env WANDB_API_KEY -- ./train
   autodist run --spec cluster.yaml --dry-run --json -- ./train
 

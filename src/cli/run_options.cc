@@ -88,6 +88,12 @@ void AddOutputOptions(CLI::App& app, RunOptions& options) {
       ->check(NotEmpty())
       ->type_name("COMMAND")
       ->group(group::kOutput);
+  app.add_option("--metrics", options.metrics,
+                 "ADDRESS:PORT of this machine where Prometheus may ask for the job's metrics: "
+                 "127.0.0.1:9464, [::1]:9464; port 0 is a free one, which is said")
+      ->check(ListenAddressText())
+      ->type_name("ADDRESS")
+      ->group(group::kOutput);
   app.add_option("--nccl-debug", options.nccl_debug,
                  "What NCCL logs in every rank: VERSION, WARN, INFO or TRACE; the last two go to "
                  "the ranks' stderr")

@@ -43,6 +43,7 @@ struct RunOptions {
   uint64_t max_size = launch::kMostFetchedBytes;
   bool detach = false;
   std::optional<uint32_t> stdin_rank;
+  std::string metrics;
   std::string on_end;
   bool dry_run = false;
   bool json = false;

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/did_you_mean.h"
+#include "base/listen_address.h"
 
 namespace autodist::cli {
 namespace {
@@ -149,6 +150,14 @@ CLI::Validator SignalName() {
                                            : Refusal(text, "a signal: INT, USR1, 12");
           },
           "SIGNAL"};
+}
+
+CLI::Validator ListenAddressText() {
+  return {[](const std::string& text) {
+            const auto address = base::ListenAddress::Parse(text);
+            return address.ok() ? std::string() : Message(address.status());
+          },
+          "ADDRESS"};
 }
 
 std::optional<WallTime> PastTime(const std::string& text, WallTime now) {

@@ -20,6 +20,8 @@ CLI::Validator Seconds(double least);
 // Bytes, or 500M, 2G, of 1024 each; made a number of bytes.
 CLI::Validator Size();
 CLI::Validator SignalName();
+// ADDRESS:PORT, as base::ListenAddress takes it.
+CLI::Validator ListenAddressText();
 // What PastTime takes.
 CLI::Validator PastTimeText();
 
