@@ -12,6 +12,7 @@
 #include "agent/mpi/pmix_service.h"
 #include "agent/output/rank_output.h"
 #include "agent/prepare/prepare.h"
+#include "agent/sample/sampler.h"
 #include "agent/supervisor/supervisor.h"
 
 namespace autodist::agent {
@@ -42,6 +43,7 @@ class AgentCore {
   std::unique_ptr<RendezvousService> rendezvous_;
   std::unique_ptr<PmixService> pmix_;
   std::unique_ptr<Supervisor> supervisor_;
+  std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<AgentService> service_;
 };
 

@@ -20,6 +20,7 @@
 #include "agent/output/rank_output.h"
 #include "agent/prepare/ports.h"
 #include "agent/prepare/prepare.h"
+#include "agent/sample/sampler.h"
 #include "agent/supervisor/supervisor.h"
 #include "autodist/v1/agent.grpc.pb.h"
 #include "base/worker.h"
@@ -43,6 +44,7 @@ struct ServiceParts {
   AttemptEnd& end;
   RendezvousService& rendezvous;
   Supervisor& supervisor;
+  Sampler& sampler;
   PmixService& pmix;
   AgentPlace place;
   ChiefEvents chief;

@@ -58,6 +58,7 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& i
   job.launch.fan_out = options.nodes.fan_out;
   job.launch.spool_limit = options.spool;
   job.launch.stop_signal = SignalNumber(options.stop_signal);
+  job.launch.sample = ToMilliseconds(options.sample_s);
   job.log_folder = options.log_dir + "/" + input.job_id;
   job.name = options.name;
   job.restarts = {options.max_restarts, options.min_nodes};

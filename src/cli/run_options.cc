@@ -11,6 +11,7 @@ namespace {
 constexpr uint64_t kMostRestarts = 1'000'000;
 constexpr uint64_t kMostNodes = 1'000'000;
 constexpr uint64_t kMostRanks = 1'000'000;
+constexpr double kShortestSample = 0.1;  // seconds
 
 CLI::Validator JobName() {
   return {[](const std::string& text) {
@@ -99,6 +100,11 @@ void AddOutputOptions(CLI::App& app, RunOptions& options) {
                  "the ranks' stderr")
       ->check(OneOf({"VERSION", "WARN", "INFO", "TRACE"}))
       ->type_name("LEVEL")
+      ->group(group::kOutput);
+  app.add_option("--sample", options.sample_s,
+                 "Seconds between two looks at how each node, its GPUs and its ranks are; 0: none")
+      ->check(SecondsOrNone(kShortestSample))
+      ->capture_default_str()
       ->group(group::kOutput);
   app.add_flag("--dry-run", options.dry_run, "Print the plan, start nothing")
       ->group(group::kOutput);

@@ -33,6 +33,7 @@ struct RunOptions {
   std::string on_busy;
   std::string stop_signal = "TERM";
   uint64_t spool = launch::LaunchOptions().spool_limit;
+  double sample_s = InSeconds(launch::LaunchOptions().sample);
   uint32_t max_restarts = 0;
   uint32_t min_nodes = 0;
   std::string nccl_debug;

@@ -22,6 +22,11 @@ std::string Refusal(const std::string& text, const std::string& wanted) {
                       : "'" + text + "' is not " + wanted;
 }
 
+std::string InDigits(double number) {
+  char digits[32];
+  return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
+}
+
 // "1h30m". Longer than a hundred years is none.
 std::optional<std::chrono::seconds> Duration(std::string_view text) {
   constexpr double kLongest = 100.0 * 365 * 86'400;
@@ -116,6 +121,18 @@ CLI::Validator Seconds(double least) {
             const bool right = CLI::detail::lexical_cast(text, seconds) && seconds >= least &&
                                seconds <= kMostSeconds;
             return right ? "" : Refusal(text, "a number of seconds up to 86400");
+          },
+          "SECONDS"};
+}
+
+CLI::Validator SecondsOrNone(double least) {
+  return {[least](const std::string& text) -> std::string {
+            double seconds = 0;
+            const bool none = CLI::detail::lexical_cast(text, seconds) && seconds == 0;
+            return none || Seconds(least)(text).empty()
+                       ? ""
+                       : Refusal(text,
+                                 "0, or a number of seconds from " + InDigits(least) + " to 86400");
           },
           "SECONDS"};
 }

@@ -166,7 +166,7 @@ v1::Board JobBoard::Now(const Attempt& attempt) {
   board.set_version(Version());
   board.set_time_ms(base::MillisecondsSince1970());
   *board.mutable_job() = journal_.StatusNow(nodes_, attempt, output_.last_ms());
-  board.set_sample_ms(static_cast<uint32_t>(2000));
+  board.set_sample_ms(static_cast<uint32_t>(options_.launch.sample.count()));
   AddNodes(board);
   AddRanks(attempt, board);
   const auto& events = journal_.events().last();
