@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "chief/attempt/exit_codes.h"
-#include "chief/hang/stack_groups.h"
+#include "why/stack_groups.h"
 #include "cli/commands.h"
 #include "cli/named_job.h"
 #include "cli/values.h"

@@ -28,6 +28,7 @@ Command AddLogs(CLI::App& app);
 Command AddWeb(CLI::App& app);
 Command AddAttach(CLI::App& app);
 Command AddStacks(CLI::App& app);
+Command AddWhy(CLI::App& app);
 Command AddFetch(CLI::App& app);
 Command AddStop(CLI::App& app);
 Command AddClean(CLI::App& app);

@@ -1,11 +1,11 @@
-#include "chief/hang/stack_summary.h"
+#include "why/stack_summary.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "chief/hang/stack_groups.h"
+#include "why/stack_groups.h"
 
-namespace autodist::chief {
+namespace autodist::why {
 namespace {
 
 using testing::ElementsAre;
@@ -255,4 +255,4 @@ TEST_F(StackGroupsTest, WithoutStacksItIsSaidWhy) {
 }
 
 }  // namespace
-}  // namespace autodist::chief
+}  // namespace autodist::why

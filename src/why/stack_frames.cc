@@ -1,4 +1,4 @@
-#include "chief/hang/stack_frames.h"
+#include "why/stack_frames.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-namespace autodist::chief {
+namespace autodist::why {
 namespace {
 
 using Language = ThreadStack::Language;
@@ -54,11 +54,15 @@ constexpr std::array<std::string_view, 34> kWaitingFunctions = {
     "wait3",        "wait4",     "waitpid",     "waitid",        "sched_yield", "sigsuspend",
     "sigtimedwait", "sigwait",   "sigwaitinfo", "start"};
 // The same of libstdc++, and what an interpreter of Python is made of.
-constexpr std::array<std::string_view, 24> kWaitingFamilies = {"GI_",
+constexpr std::array<std::string_view, 28> kWaitingFamilies = {"GI_",
                                                                "libc_",
                                                                "futex",
                                                                "do_futex",
-                                                               "lll_lock",
+                                                               "lll_",
+                                                               "gthread_",
+                                                               "std::mutex::lock",
+                                                               "std::lock_guard",
+                                                               "std::unique_lock",
                                                                "pthread_",
                                                                "sem_",
                                                                "new_sem_",
@@ -192,6 +196,18 @@ size_t MainThreadAt(const std::vector<std::string_view>& lines, Language languag
   return first;
 }
 
+ThreadStack ThreadAt(const std::vector<std::string_view>& lines, size_t at, Language language) {
+  ThreadStack stack;
+  stack.language = language;
+  for (size_t i = at + 1; i < lines.size() && !BeginsThread(lines[i]); ++i) {
+    const bool python = language == Language::kPython;
+    if (!lines[i].starts_with(python ? "  " : "#")) continue;
+    StackFrame frame = python ? PythonFrame(lines[i]) : NativeFrame(lines[i]);
+    if (!frame.function.empty()) stack.frames.push_back(std::move(frame));
+  }
+  return stack;
+}
+
 }  // namespace
 
 size_t ThreadStack::Telling() const {
@@ -229,17 +245,19 @@ bool ThreadStack::AwaitsProcess() const {
          BeginsWithOne(kLauncherFolders, package);
 }
 
-ThreadStack MainThread(const std::vector<std::string_view>& lines, Language language) {
-  ThreadStack stack;
-  stack.language = language;
-  for (size_t i = MainThreadAt(lines, language) + 1; i < lines.size(); ++i) {
-    if (BeginsThread(lines[i])) break;
-    const bool python = language == Language::kPython;
-    if (!lines[i].starts_with(python ? "  " : "#")) continue;
-    StackFrame frame = python ? PythonFrame(lines[i]) : NativeFrame(lines[i]);
-    if (!frame.function.empty()) stack.frames.push_back(std::move(frame));
+std::vector<ThreadStack> Threads(const std::vector<std::string_view>& lines, Language language) {
+  const size_t main = MainThreadAt(lines, language);
+  std::vector<ThreadStack> threads;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (!BeginsThread(lines[i])) continue;
+    ThreadStack thread = ThreadAt(lines, i, language);
+    if (i == main) {
+      threads.insert(threads.begin(), std::move(thread));
+    } else if (!thread.frames.empty()) {
+      threads.push_back(std::move(thread));
+    }
   }
-  return stack;
+  return threads;
 }
 
 std::string ShortFile(const std::string& file, const std::string& folder) {
@@ -249,4 +267,22 @@ std::string ShortFile(const std::string& file, const std::string& folder) {
   return file;
 }
 
-}  // namespace autodist::chief
+std::string_view PlainName(std::string_view function) {
+  constexpr std::string_view kAnonymous = "(anonymous namespace)";
+  size_t end = 0;
+  while (end < function.size() && function[end] != '<' && function[end] != '(') {
+    ++end;
+    if (function.substr(std::min(end, function.size())).starts_with(kAnonymous)) {
+      end += kAnonymous.size();
+    }
+  }
+  function = function.substr(0, end);
+  size_t space = function.rfind(' ');
+  // A space of the anonymous namespace's is part of the name.
+  while (space != kNowhere && function.substr(space).starts_with(" namespace)")) {
+    space = space == 0 ? kNowhere : function.rfind(' ', space - 1);
+  }
+  return space == kNowhere ? function : function.substr(space + 1);
+}
+
+}  // namespace autodist::why

@@ -1,11 +1,11 @@
-#include "chief/hang/stack_groups.h"
+#include "why/stack_groups.h"
 
 #include <algorithm>
 #include <tuple>
 
 #include "base/quantity.h"
 
-namespace autodist::chief {
+namespace autodist::why {
 namespace {
 
 std::string KeyOf(const v1::StackGroup& group) { return group.SerializeAsString(); }
@@ -87,4 +87,4 @@ std::string GroupsText(const google::protobuf::RepeatedPtrField<v1::StackGroup>&
   return text;
 }
 
-}  // namespace autodist::chief
+}  // namespace autodist::why

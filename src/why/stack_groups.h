@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "autodist/v1/job.pb.h"
-#include "chief/hang/stack_summary.h"
+#include "why/stack_summary.h"
 
-namespace autodist::chief {
+namespace autodist::why {
 
 class StackGroups {
  public:
@@ -34,4 +34,4 @@ std::string RankList(const google::protobuf::RepeatedField<uint32_t>& ranks);
 // (train.py:41): 0-1, 3-7".
 std::string GroupsText(const google::protobuf::RepeatedPtrField<v1::StackGroup>& groups);
 
-}  // namespace autodist::chief
+}  // namespace autodist::why

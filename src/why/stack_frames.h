@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace autodist::chief {
+namespace autodist::why {
 
 struct StackFrame {
   std::string function;
@@ -29,11 +29,14 @@ struct ThreadStack {
   bool AwaitsProcess() const;
 };
 
-// Of the main thread: `lines` are py-spy's, or gdb's, of one process. Without frames: there are
-// none that can be read.
-ThreadStack MainThread(const std::vector<std::string_view>& lines, ThreadStack::Language language);
+// Of all threads that have frames that can be read, the main one first, which may have none.
+// `lines` are py-spy's, or gdb's, of one process; none of any thread: empty.
+std::vector<ThreadStack> Threads(const std::vector<std::string_view>& lines,
+                                 ThreadStack::Language language);
 
 // As a person knows the file: without where packages or the standard library are, or `folder`.
 std::string ShortFile(const std::string& file, const std::string& folder);
+// A name in C++ without arguments, templates' arguments and what it returns: "gloo::allreduce".
+std::string_view PlainName(std::string_view function);
 
-}  // namespace autodist::chief
+}  // namespace autodist::why
