@@ -1,7 +1,5 @@
 #include "progress/bars.h"
 
-#include <absl/strings/ascii.h>
-
 #include <algorithm>
 #include <array>
 
@@ -113,6 +111,8 @@ bool IsAmong(std::string_view word, const auto& words) {
   return std::ranges::find(words, word) != words.end();
 }
 
+bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
 constexpr std::array<std::string_view, 42> kPreparation = {
     "map",        "filter",     "downloading", "download",      "loading",   "load",
     "fetching",   "resolving",  "tokenizing",  "tokenizer",     "tokenize",  "extracting",
@@ -200,11 +200,8 @@ Subject SubjectOf(const Told& bar) {
   std::array<char, kLongestWord> word;
   for (size_t i = 0; i < bar.label.size();) {
     size_t length = 0;
-    for (; i < bar.label.size() && absl::ascii_isalpha(static_cast<unsigned char>(bar.label[i]));
-         ++i) {
-      if (length < word.size()) {
-        word[length++] = absl::ascii_tolower(static_cast<unsigned char>(bar.label[i]));
-      }
+    for (; i < bar.label.size() && IsLetter(bar.label[i]); ++i) {
+      if (length < word.size()) word[length++] = static_cast<char>(bar.label[i] | 0x20);
     }
     ++i;
     const std::string_view lower(word.data(), length);

@@ -15,6 +15,10 @@ constexpr size_t kMostTracks = 16;
 constexpr size_t kLongestWhat = 80;  // bytes
 // A bar that is not drawn any more, though it has not come to its end.
 constexpr std::chrono::seconds kGivenUp{60};
+// Faster and longer than that is no program.
+constexpr double kSlowest = 1e-9;  // steps per second
+constexpr double kFastest = 1e15;
+constexpr double kLongestTime = 1e10;  // seconds
 constexpr char kEscape = '\x1b';
 
 const char* NameOf(Source source) {
@@ -126,7 +130,8 @@ bool ProgressReader::NoteSteps(const Told& told, std::string_view line, Time now
   track.what = WhatOf(told);
   if (change == Track::Change::kAnew) rate_.Begin();
   rate_.Add(track.step(), now);
-  told_rate_ = told.rate;
+  const bool plausible = told.rate && *told.rate >= kSlowest && *told.rate <= kFastest;
+  told_rate_ = plausible ? told.rate : std::nullopt;
   told_eta_ = told.source == Source::kBar ? std::nullopt : told.eta;
   return true;
 }
@@ -253,7 +258,8 @@ v1::Progress ProgressReader::Answer() const {
   if (total && main.step() >= *total) {
     progress.set_eta(0);
   } else if (total && lasting) {
-    progress.set_eta(static_cast<double>(*total - main.step()) / *lasting);
+    const double eta = static_cast<double>(*total - main.step()) / *lasting;
+    if (eta <= kLongestTime) progress.set_eta(eta);
   } else if (told_eta_) {
     progress.set_eta(*told_eta_);
   }
