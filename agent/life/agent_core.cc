@@ -107,6 +107,11 @@ Result<std::unique_ptr<AgentCore>> AgentCore::Create(AgentPlace place, std::stri
                         *event.mutable_input_taken() = std::move(taken);
                         core.events_->SendReliably(std::move(event));
                       }));
+  AD_ASSIGN_OR_RETURN(core.progress_, ProgressFiles::Create([&core](v1::ProgressTold told) {
+                        v1::AgentEvent event;
+                        *event.mutable_progress_told() = std::move(told);
+                        core.events_->SendIfConnected(std::move(event));
+                      }));
   core.rendezvous_ = std::make_unique<RendezvousService>(*core.events_);
   const ChiefPort port{
       [&core](v1::AgentEvent event) { core.events_->SendReliably(std::move(event)); },
@@ -117,12 +122,13 @@ Result<std::unique_ptr<AgentCore>> AgentCore::Create(AgentPlace place, std::stri
   SupervisorEvents told = EventsInto(*core.events_, *core.output_, *core.input_);
   told.ended = [&core] {
     core.pmix_->Leave();
+    core.progress_->Flush();
     core.end_->ProcessesGone();
   };
   AD_ASSIGN_OR_RETURN(core.supervisor_, Supervisor::Create(std::move(told)));
-  core.service_ = std::make_unique<AgentService>(
-      ServiceParts{*core.events_, *core.output_, *core.input_, *core.end_, *core.rendezvous_,
-                   *core.supervisor_, *core.pmix_, std::move(place), std::move(chief)});
+  core.service_ = std::make_unique<AgentService>(ServiceParts{
+      *core.events_, *core.output_, *core.input_, *core.progress_, *core.end_, *core.rendezvous_,
+      *core.supervisor_, *core.pmix_, std::move(place), std::move(chief)});
   return owned;
 }
 
@@ -132,6 +138,7 @@ AgentCore::~AgentCore() {
   supervisor_.reset();
   pmix_.reset();
   input_.reset();
+  progress_.reset();
   if (output_) output_->StopReading();
 }
 

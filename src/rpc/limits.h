@@ -26,6 +26,9 @@ inline constexpr size_t kLongestText = 8 << 10;
 inline constexpr int kLongestList = 1'000;
 inline constexpr int kMostProblems = 32;
 
+// A line that a rank writes to AUTODIST_PROGRESS.
+inline constexpr size_t kLongestProgress = 4 << 10;
+
 // A piece of what a rank writes.
 inline constexpr size_t kLargestOutput = 64 << 10;
 
