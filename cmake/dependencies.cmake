@@ -85,6 +85,17 @@ else()
   target_link_libraries(autodist_grpc INTERFACE "$<LINK_GROUP:RESCAN,${joined}>" Threads::Threads)
 endif()
 
+# gRPC's own: its archive is among gRPC's.
+find_path(re2_include re2/re2.h REQUIRED)
+add_library(autodist_re2 INTERFACE)
+target_include_directories(autodist_re2 SYSTEM INTERFACE ${re2_include})
+if(AUTODIST_SANITIZE)
+  find_library(re2_library re2 REQUIRED)
+  target_link_libraries(autodist_re2 INTERFACE ${re2_library})
+else()
+  target_link_libraries(autodist_re2 INTERFACE autodist::grpc)
+endif()
+
 # For the agent, where it is static: archives, and what they expect of other libraries.
 find_path(hwloc_include hwloc.h REQUIRED)
 find_path(pmix_include pmix_server.h PATH_SUFFIXES lib/${CMAKE_LIBRARY_ARCHITECTURE}/pmix2/include

@@ -11,7 +11,7 @@ packages="
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   libyaml-cpp-dev libspdlog-dev libfmt-dev libcli11-dev libssl-dev libxxhash-dev zlib1g-dev
   zstd libzstd-dev musl-tools
-  nlohmann-json3-dev libpmix-dev libevent-dev libhwloc-dev
+  nlohmann-json3-dev libre2-dev libpmix-dev libevent-dev libhwloc-dev
   libgloo-dev libgtest-dev libgmock-dev
   openssh-client openssh-server iproute2 util-linux python3 procps"
 case ${1:-} in check | frameworks) packages="$packages

@@ -107,6 +107,11 @@ Result<std::unique_ptr<AgentCore>> AgentCore::Create(AgentPlace place, std::stri
                         *event.mutable_input_taken() = std::move(taken);
                         core.events_->SendReliably(std::move(event));
                       }));
+  AD_ASSIGN_OR_RETURN(core.progress_, ProgressFiles::Create([&core](v1::ProgressTold told) {
+                        v1::AgentEvent event;
+                        *event.mutable_progress_told() = std::move(told);
+                        core.events_->SendIfConnected(std::move(event));
+                      }));
   core.rendezvous_ = std::make_unique<RendezvousService>(*core.events_);
   const ChiefPort port{
       [&core](v1::AgentEvent event) { core.events_->SendReliably(std::move(event)); },
@@ -126,6 +131,7 @@ Result<std::unique_ptr<AgentCore>> AgentCore::Create(AgentPlace place, std::stri
   };
   told.ended = [&core] {
     core.pmix_->Leave();
+    core.progress_->Flush();
     core.end_->ProcessesGone();
   };
   AD_ASSIGN_OR_RETURN(core.supervisor_, Supervisor::Create(std::move(told)));
@@ -135,8 +141,8 @@ Result<std::unique_ptr<AgentCore>> AgentCore::Create(AgentPlace place, std::stri
           [&core](uint32_t rank) { return core.output_->LastOutput(rank); }},
       *core.supervisor_);
   core.service_ = std::make_unique<AgentService>(ServiceParts{
-      *core.events_, *core.output_, *core.input_, *core.end_, *core.rendezvous_, *core.supervisor_,
-      *core.sampler_, *core.pmix_, std::move(place), std::move(chief)});
+      *core.events_, *core.output_, *core.input_, *core.progress_, *core.end_, *core.rendezvous_,
+      *core.supervisor_, *core.sampler_, *core.pmix_, std::move(place), std::move(chief)});
   return owned;
 }
 
@@ -147,6 +153,7 @@ AgentCore::~AgentCore() {
   supervisor_.reset();
   pmix_.reset();
   input_.reset();
+  progress_.reset();
   if (output_) output_->StopReading();
 }
 

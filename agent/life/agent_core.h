@@ -10,6 +10,7 @@
 #include "agent/link/rendezvous_service.h"
 #include "agent/link/service.h"
 #include "agent/mpi/pmix_service.h"
+#include "agent/output/progress_files.h"
 #include "agent/output/rank_output.h"
 #include "agent/prepare/prepare.h"
 #include "agent/sample/sampler.h"
@@ -38,6 +39,7 @@ class AgentCore {
 
   std::unique_ptr<RankOutput> output_;
   std::unique_ptr<RankInput> input_;
+  std::unique_ptr<ProgressFiles> progress_;
   std::unique_ptr<EventQueue> events_;
   std::unique_ptr<AttemptEnd> end_;
   std::unique_ptr<RendezvousService> rendezvous_;

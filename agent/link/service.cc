@@ -113,6 +113,11 @@ void AgentService::AnswerPrepare(v1::PrepareRequest request, v1::PrepareResponse
   parts_.output.Begin(request.spool_limit());
   parts_.input.Begin();
   parts_.sampler.Begin(SamplePlanOf(request, prepared));
+  parts_.progress.Begin();
+  for (const auto& [rank, path] : prepared.progress) {
+    // Best effort: there is the output, too.
+    (void)parts_.progress.Add(rank, path).ok();
+  }
   const int stop_signal = static_cast<int>(request.stop_signal());
   const std::lock_guard lock(mutex_);
   prepared_ = std::move(prepared);

@@ -17,6 +17,7 @@
 #include "agent/link/open_calls.h"
 #include "agent/link/rendezvous_service.h"
 #include "agent/mpi/pmix_service.h"
+#include "agent/output/progress_files.h"
 #include "agent/output/rank_output.h"
 #include "agent/prepare/ports.h"
 #include "agent/prepare/prepare.h"
@@ -41,6 +42,7 @@ struct ServiceParts {
   EventQueue& events;
   RankOutput& output;
   RankInput& input;
+  ProgressFiles& progress;
   AttemptEnd& end;
   RendezvousService& rendezvous;
   Supervisor& supervisor;

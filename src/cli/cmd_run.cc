@@ -61,6 +61,7 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& i
   job.launch.sample = ToMilliseconds(options.sample_s);
   job.log_folder = options.log_dir + "/" + input.job_id;
   job.name = options.name;
+  job.progress_pattern = options.progress;
   job.restarts = {options.max_restarts, options.min_nodes};
   job.timeout = ToMilliseconds(options.timeout_s);
   job.hang_timeout = ToMilliseconds(options.hang_timeout_s);

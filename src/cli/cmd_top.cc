@@ -8,12 +8,12 @@
 #include <string_view>
 
 #include "chief/attempt/exit_codes.h"
-#include "why/stack_groups.h"
 #include "cli/commands.h"
 #include "cli/named_job.h"
 #include "cli/values.h"
 #include "top/render.h"
 #include "top/top.h"
+#include "why/stack_groups.h"
 
 namespace autodist::cli {
 namespace {
@@ -72,7 +72,7 @@ int Top(const TopCommandOptions& chosen) {
   options.view.sort = Named<top::Sort>(chosen.sort, top::kSortNames);
   options.view.fact = Named<top::Fact>(chosen.cells, top::kFactNames);
   options.stacks_text = [](const v1::JobStacks& stacks) {
-    return chief::GroupsText(stacks.groups());
+    return why::GroupsText(stacks.groups());
   };
   if (chosen.once) return PrintOnce(std::move(options));
   const auto signal = top::ShowTop(options);

@@ -4,6 +4,7 @@
 #include "cli/help_text.h"
 #include "cli/values.h"
 #include "control/jobs.h"
+#include "progress/pattern.h"
 
 namespace autodist::cli {
 namespace {
@@ -19,6 +20,16 @@ CLI::Validator JobName() {
             return status.ok() ? std::string() : Message(status);
           },
           "NAME"};
+}
+
+CLI::Validator ProgressPattern() {
+  return {[](const std::string& text) {
+            const auto pattern = progress::Pattern::Parse(text);
+            if (pattern.ok()) return std::string();
+            const std::string remedy = Remedy(pattern.status());
+            return Message(pattern.status()) + (remedy.empty() ? "" : "; " + remedy);
+          },
+          "REGEX"};
 }
 
 // What happens when something breaks, or takes too long.
@@ -105,6 +116,14 @@ void AddOutputOptions(CLI::App& app, RunOptions& options) {
                  "Seconds between two looks at how each node, its GPUs and its ranks are; 0: none")
       ->check(SecondsOrNone(kShortestSample))
       ->capture_default_str()
+      ->group(group::kOutput);
+  app.add_option(
+         "--progress", options.progress,
+         "How the program tells its progress, where that is not recognised: a regular "
+         "expression of RE2 that is looked for in each line, with groups named step, total, "
+         "epoch, or as a metric: 'step (?P<step>\\d+)/(?P<total>\\d+) loss (?P<loss>\\S+)'")
+      ->check(ProgressPattern())
+      ->type_name("REGEX")
       ->group(group::kOutput);
   app.add_flag("--dry-run", options.dry_run, "Print the plan, start nothing")
       ->group(group::kOutput);

@@ -37,6 +37,7 @@ struct RunOptions {
   uint32_t max_restarts = 0;
   uint32_t min_nodes = 0;
   std::string nccl_debug;
+  std::string progress;
   bool no_affinity = false;
   bool no_preflight = false;
   bool sync = false;

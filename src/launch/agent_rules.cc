@@ -25,6 +25,7 @@ constexpr int kMostCodes = 255;
 constexpr size_t kLongestShown = 200;  // bytes of a name that cannot be
 constexpr int kMostRefused = 2;  // sessions: what is on its way when an attempt ends may not fit
 constexpr size_t kMostStreams = 10'000;  // over all attempts
+constexpr uint32_t kLargestRank = 10'000'000;
 
 std::string Number(int64_t number) { return std::to_string(number); }
 
@@ -167,6 +168,15 @@ Status CheckOutput(const v1::Output& output) {
   return OkStatus();
 }
 
+// Whose rank it is, is seen where its output goes.
+Status CheckProgress(const v1::ProgressTold& told) {
+  if (told.rank() > kLargestRank) return BrokenRule("progress of a rank " + Number(told.rank()));
+  if (told.line().size() > rpc::kLongestProgress) {
+    return BrokenRule("progress of " + std::to_string(told.line().size()) + " bytes");
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Status BrokenRule(const std::string& how) {
@@ -206,6 +216,8 @@ Status CheckEvent(const v1::AgentEvent& event) {
       return CheckSample(event.sample());
     case v1::AgentEvent::kOutput:
       return CheckOutput(event.output());
+    case v1::AgentEvent::kProgressTold:
+      return CheckProgress(event.progress_told());
     default:
       return OkStatus();
   }

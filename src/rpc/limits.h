@@ -34,6 +34,9 @@ inline constexpr int kMostThrottled = 16;  // reasons for one GPU
 inline constexpr double kLargestAmount = 1e18;
 inline constexpr uint64_t kLargestCount = uint64_t{1} << 62;
 
+// A line that a rank writes to AUTODIST_PROGRESS.
+inline constexpr size_t kLongestProgress = 4 << 10;
+
 // A piece of what a rank writes.
 inline constexpr size_t kLargestOutput = 64 << 10;
 

@@ -31,6 +31,8 @@ struct JobOptions {
   std::optional<OnBusy> on_busy;
   bool detached = false;  // of which the status tells
   display::View view;     // of what the ranks write
+  // By which their progress is told alone (progress::Pattern); empty: by whatever is recognised.
+  std::string progress_pattern;
   // Whose input is what comes from here; the plan says what it is for the rank.
   enum class OwnInput { kNone, kPipe, kTerminal };
   OwnInput own_input = OwnInput::kNone;

@@ -13,6 +13,7 @@
 #include "board/history_point.h"
 #include "chief/attempt/cause.h"
 #include "control/board_reader.h"
+#include "progress/job_progress.h"
 
 namespace autodist::chief {
 namespace {
@@ -133,7 +134,10 @@ v1::BoardRank JobBoard::RankNow(const Attempt& attempt, uint32_t node,
     rank.set_state(rank.pid() > 0 ? v1::RANK_STATE_RUNNING : v1::RANK_STATE_STARTING);
   }
   if (!attempt.logs) return rank;
-  rank.set_last_line(base::ToUtf8(attempt.logs->LastWordsOf(planned.rank()).LastLine()));
+  RankTold told = attempt.logs->ToldBy(planned.rank());
+  if (told.progress) *rank.mutable_progress() = *std::move(told.progress);
+  rank.set_last_line(base::ToUtf8(told.last_line));
+  rank.set_last_output_ms(told.last_output_ms);
   return rank;
 }
 
@@ -169,6 +173,14 @@ v1::Board JobBoard::Now(const Attempt& attempt) {
   board.set_sample_ms(static_cast<uint32_t>(options_.launch.sample.count()));
   AddNodes(board);
   AddRanks(attempt, board);
+  std::map<uint32_t, v1::Progress> told;
+  for (const v1::BoardRank& rank : board.ranks()) {
+    if (rank.has_progress() && !rank.auxiliary()) told[rank.rank()] = rank.progress();
+  }
+  if (auto progress = progress::OfJob(told)) {
+    if (progress->has_step()) ledger_.FirstStep(Elapsed());
+    *board.mutable_progress() = *std::move(progress);
+  }
   const auto& events = journal_.events().last();
   *board.mutable_events() = {events.begin(), events.end()};
   ledger_.Stalls(Elapsed(), nodes_.AnyReconnecting());

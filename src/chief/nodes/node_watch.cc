@@ -57,6 +57,7 @@ void NodeWatch::Disconnect() {
 
 void NodeWatch::OnEvent(uint32_t node, v1::AgentEvent event) {
   const size_t cost = launch::EventRules::CostOf(event);
+  if (event.has_progress_told()) output_.Tell(node, event.progress_told());
   loop_.Post([this, node, cost, event = std::move(event)]() mutable {
     TakeEvent(node, std::move(event));
     nodes_[node].node->Handled(cost);

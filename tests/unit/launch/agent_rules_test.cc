@@ -39,6 +39,18 @@ std::string Broken(const Status& status) {
   return Message(status);
 }
 
+TEST(AgentRules, ProgressIsALineOfARank) {
+  v1::AgentEvent event;
+  v1::ProgressTold& told = *event.mutable_progress_told();
+  told.set_line(std::string(rpc::kLongestProgress, 'x'));
+  EXPECT_TRUE(CheckEvent(event).ok());
+  told.set_line(std::string(rpc::kLongestProgress + 1, 'x'));
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("progress of 4097 bytes"));
+  told.set_line("");
+  told.set_rank(UINT32_MAX);
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("progress of a rank 4294967295"));
+}
+
 TEST(AgentRules, ExitsAreSuchAsAProcessHas) {
   for (const int code : {0, 1, 255}) EXPECT_TRUE(CheckEvent(Exit(code)).ok()) << code;
   for (const int code : {-1, 256, INT32_MAX}) {
