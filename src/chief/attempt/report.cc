@@ -19,7 +19,7 @@ namespace autodist::chief {
 namespace {
 
 constexpr std::chrono::minutes kWorthGoodput{1};  // of a shorter job it tells nothing
-constexpr int kMostProblemsShown = 5;  // below a heading
+constexpr int kMostProblemsShown = 5;             // below a heading
 
 std::string Indented(const std::string& text, const std::string& indent) {
   std::string indented = indent;
