@@ -29,8 +29,7 @@ void EventQueue::SendIfConnected(v1::AgentEvent event) {
 
 void EventQueue::Close(v1::AgentEvent last) {
   const std::lock_guard lock(mutex_);
-  closed_ = true;
-  Add(std::move(last));
+  if (!std::exchange(closed_, true)) Add(std::move(last));
 }
 
 size_t EventQueue::size() const {
