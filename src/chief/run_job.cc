@@ -11,6 +11,7 @@
 #include "chief/loop/signal_watcher.h"
 #include "chief/on_end.h"
 #include "control/announced_job.h"
+#include "metrics/server.h"
 #include "plan/plan_text.h"
 #include "process/detach.h"
 
@@ -50,6 +51,7 @@ v1::JobStatus EndOf(const Job& job, const v1::LaunchPlan& plan, const std::strin
 int Run(const v1::LaunchPlan& plan, JobOptions options) {
   const std::string log_folder = options.log_folder;
   const std::string on_end = options.on_end;
+  const std::string metrics_address = options.metrics;
   const bool detached = options.detached;
   const std::string name = options.name.empty() ? "" : " (" + options.name + ")";
   // No thread may take a signal for itself; and what comes when the job is over must not change how
@@ -69,19 +71,30 @@ int Run(const v1::LaunchPlan& plan, JobOptions options) {
        },
        {[&job](auto user) { job.UseTerminal(std::move(user)); },
         [&job](auto user, auto input) { job.Type(std::move(user), std::move(input)); },
-        [&job](auto user) { job.LeaveTerminal(std::move(user)); }}});
+        [&job](auto user) { job.LeaveTerminal(std::move(user)); }},
+       {[&job](const v1::GetBoardRequest& request, auto answer) {
+          job.GetBoard(request.known(), std::move(answer));
+        },
+        [&job](const v1::GetHistoryRequest& request, auto answer) {
+          job.GetHistory(request.since_ms(), std::move(answer));
+        }}});
   const auto ended = [&](int exit_code, const std::string& refusal = "") {
     if (on_end.empty()) return;
     v1::JobStatus status = EndOf(job, plan, log_folder, exit_code);
     if (!refusal.empty()) status.set_report(refusal);
     RunOnEnd(on_end, status, job.verdict());
   };
-  if (!reachable.ok() && detached) {
-    base::LogFailure(reachable);
-    ended(kExitCannotLaunch, Message(reachable));
+  const auto refuse = [&](const Status& why) {
+    base::LogFailure(why);
+    ended(kExitCannotLaunch, Message(why));
     return kExitCannotLaunch;
-  }
+  };
+  if (!reachable.ok() && detached) return refuse(reachable);
   if (!reachable.ok()) Log(LogLevel::kWarning, Message(reachable));
+  Result<std::unique_ptr<metrics::Server>> metrics = nullptr;
+  if (!metrics_address.empty()) metrics = metrics::Server::Start({metrics_address, plan.job_id()});
+  if (!metrics.ok()) return refuse(Annotate(metrics.status(), "--metrics"));
+  if (*metrics) Log(LogLevel::kInfo, "metrics at " + (*metrics)->url());
   Log(LogLevel::kInfo,
       "job " + plan.job_id() + name + ": " + plan::WhatRuns(plan) + "; logs in " + log_folder);
   const int exit_code = job.Run();

@@ -58,8 +58,10 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& i
   job.launch.fan_out = options.nodes.fan_out;
   job.launch.spool_limit = options.spool;
   job.launch.stop_signal = SignalNumber(options.stop_signal);
+  job.launch.sample = ToMilliseconds(options.sample_s);
   job.log_folder = options.log_dir + "/" + input.job_id;
   job.name = options.name;
+  job.progress_pattern = options.progress;
   job.restarts = {options.max_restarts, options.min_nodes};
   job.timeout = ToMilliseconds(options.timeout_s);
   job.hang_timeout = ToMilliseconds(options.hang_timeout_s);
@@ -71,6 +73,7 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& i
   job.detached = options.detach;
   job.own_input = OwnInputOf(options);
   job.stdin_rank = options.stdin_rank.value_or(0);
+  job.metrics = options.metrics;
   job.on_end = options.on_end;
   *job.fetch.mutable_patterns() = {options.fetch.begin(), options.fetch.end()};
   job.fetch.set_most_bytes(options.max_size);
@@ -174,6 +177,7 @@ Examples:
   autodist run --spec cluster.yaml --on-busy wait -- ./train  start once the GPUs are free
   autodist run --spec cluster.yaml --show 0,8-15 -- python train.py
   autodist run --spec cluster.yaml --nccl-debug INFO -- python train.py
+  autodist run --spec cluster.yaml --metrics 127.0.0.1:9464 -- ./train   for Prometheus
   autodist run --spec cluster.yaml --env OMP_NUM_THREADS=8 --pass-env WANDB_API_KEY -- ./train
   autodist run --spec cluster.yaml --dry-run --json -- ./train
 

@@ -4,6 +4,7 @@
 #include "cli/help_text.h"
 #include "cli/values.h"
 #include "control/jobs.h"
+#include "progress/pattern.h"
 
 namespace autodist::cli {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 constexpr uint64_t kMostRestarts = 1'000'000;
 constexpr uint64_t kMostNodes = 1'000'000;
 constexpr uint64_t kMostRanks = 1'000'000;
+constexpr double kShortestSample = 0.1;  // seconds
 
 CLI::Validator JobName() {
   return {[](const std::string& text) {
@@ -18,6 +20,16 @@ CLI::Validator JobName() {
             return status.ok() ? std::string() : Message(status);
           },
           "NAME"};
+}
+
+CLI::Validator ProgressPattern() {
+  return {[](const std::string& text) {
+            const auto pattern = progress::Pattern::Parse(text);
+            if (pattern.ok()) return std::string();
+            const std::string remedy = Remedy(pattern.status());
+            return Message(pattern.status()) + (remedy.empty() ? "" : "; " + remedy);
+          },
+          "REGEX"};
 }
 
 // What happens when something breaks, or takes too long.
@@ -88,11 +100,30 @@ void AddOutputOptions(CLI::App& app, RunOptions& options) {
       ->check(NotEmpty())
       ->type_name("COMMAND")
       ->group(group::kOutput);
+  app.add_option("--metrics", options.metrics,
+                 "ADDRESS:PORT of this machine where Prometheus may ask for the job's metrics: "
+                 "127.0.0.1:9464, [::1]:9464; port 0 is a free one, which is said")
+      ->check(ListenAddressText())
+      ->type_name("ADDRESS")
+      ->group(group::kOutput);
   app.add_option("--nccl-debug", options.nccl_debug,
                  "What NCCL logs in every rank: VERSION, WARN, INFO or TRACE; the last two go to "
                  "the ranks' stderr")
       ->check(OneOf({"VERSION", "WARN", "INFO", "TRACE"}))
       ->type_name("LEVEL")
+      ->group(group::kOutput);
+  app.add_option("--sample", options.sample_s,
+                 "Seconds between two looks at how each node, its GPUs and its ranks are; 0: none")
+      ->check(SecondsOrNone(kShortestSample))
+      ->capture_default_str()
+      ->group(group::kOutput);
+  app.add_option(
+         "--progress", options.progress,
+         "How the program tells its progress, where that is not recognised: a regular "
+         "expression of RE2 that is looked for in each line, with groups named step, total, "
+         "epoch, or as a metric: 'step (?P<step>\\d+)/(?P<total>\\d+) loss (?P<loss>\\S+)'")
+      ->check(ProgressPattern())
+      ->type_name("REGEX")
       ->group(group::kOutput);
   app.add_flag("--dry-run", options.dry_run, "Print the plan, start nothing")
       ->group(group::kOutput);

@@ -33,9 +33,11 @@ struct RunOptions {
   std::string on_busy;
   std::string stop_signal = "TERM";
   uint64_t spool = launch::LaunchOptions().spool_limit;
+  double sample_s = InSeconds(launch::LaunchOptions().sample);
   uint32_t max_restarts = 0;
   uint32_t min_nodes = 0;
   std::string nccl_debug;
+  std::string progress;
   bool no_affinity = false;
   bool no_preflight = false;
   bool sync = false;
@@ -43,6 +45,7 @@ struct RunOptions {
   uint64_t max_size = launch::kMostFetchedBytes;
   bool detach = false;
   std::optional<uint32_t> stdin_rank;
+  std::string metrics;
   std::string on_end;
   bool dry_run = false;
   bool json = false;

@@ -31,6 +31,8 @@ struct JobOptions {
   std::optional<OnBusy> on_busy;
   bool detached = false;  // of which the status tells
   display::View view;     // of what the ranks write
+  // By which their progress is told alone (progress::Pattern); empty: by whatever is recognised.
+  std::string progress_pattern;
   // Whose input is what comes from here; the plan says what it is for the rank.
   enum class OwnInput { kNone, kPipe, kTerminal };
   OwnInput own_input = OwnInput::kNone;
@@ -45,6 +47,7 @@ struct JobOptions {
   std::function<Result<v1::LaunchPlan>(const std::vector<std::string>& addresses, uint32_t attempt)>
       plan_attempt;
   v1::FetchRequest fetch;  // what to bring from the nodes once the ranks have ended
+  std::string metrics;     // where Prometheus may ask for them, "127.0.0.1:9464"; empty: nowhere
   std::string on_end;      // what a shell is to do here once it is over; empty: nothing
   // Called on Run's thread; must not block.
   std::function<void(const v1::JobStatus& status)> on_status;

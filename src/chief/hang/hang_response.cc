@@ -19,6 +19,7 @@ bool HangResponse::Hangs(const Attempt& attempt) {
   if (!watch_.Hangs(loop_.Now())) return false;
   console_.Tell(LogLevel::kWarning, HangReport(attempt, watch_.limit()));
   AskForStacks(attempt);
+  stacks_->SetHangs(watch_.limit());
   stop_after_ = on_hang_ == OnHang::kStop;
   return true;
 }

@@ -1,0 +1,89 @@
+#include "board/ledger.h"
+
+#include <algorithm>
+
+namespace autodist::board {
+
+void Ledger::Book(v1::Ledger& ledger, int64_t now_ms) const {
+  const int64_t time = std::max<int64_t>(now_ms - since_, 0);  // a clock may be set back
+  switch (phase_) {
+    case Phase::kLaunching:
+      if (restarted_) {
+        ledger.set_restarting(ledger.restarting() + time);
+      } else {
+        ledger.set_start_up(ledger.start_up() + time);
+      }
+      break;
+    case Phase::kRunning:
+      ledger.set_training(ledger.training() + time);
+      break;
+    case Phase::kStalled:
+      ledger.set_stalled(ledger.stalled() + time);
+      break;
+    case Phase::kStopping:
+      ledger.set_stopping(ledger.stopping() + time);
+      break;
+    case Phase::kEnded:
+      break;
+  }
+}
+
+void Ledger::Enter(Phase phase, int64_t now_ms) {
+  if (phase_ == Phase::kEnded) return;
+  Book(booked_, now_ms);
+  since_ = std::max(now_ms, since_);
+  phase_ = phase;
+}
+
+void Ledger::Launches(int64_t now_ms) {
+  restarted_ |= phase_ != Phase::kLaunching;
+  Enter(Phase::kLaunching, now_ms);
+}
+
+void Ledger::Runs(int64_t now_ms) {
+  Enter(Phase::kRunning, now_ms);
+  stepped_ = false;
+  training_before_ = booked_.training();
+}
+
+void Ledger::FirstStep(int64_t now_ms) {
+  if (stepped_ || phase_ != Phase::kRunning) return;
+  Enter(Phase::kRunning, now_ms);
+  stepped_ = true;
+  const int64_t before_it = booked_.training() - training_before_;
+  booked_.set_training(training_before_);
+  if (restarted_) {
+    booked_.set_restarting(booked_.restarting() + before_it);
+  } else {
+    booked_.set_start_up(booked_.start_up() + before_it);
+  }
+}
+
+void Ledger::Stalls(int64_t now_ms, bool stalls) {
+  if (phase_ == (stalls ? Phase::kRunning : Phase::kStalled)) {
+    Enter(stalls ? Phase::kStalled : Phase::kRunning, now_ms);
+  }
+}
+
+void Ledger::Stops(int64_t now_ms) { Enter(Phase::kStopping, now_ms); }
+
+void Ledger::Ends(int64_t now_ms) { Enter(Phase::kEnded, now_ms); }
+
+v1::Ledger Ledger::At(int64_t now_ms) const {
+  v1::Ledger ledger = booked_;
+  Book(ledger, now_ms);
+  return ledger;
+}
+
+int64_t Total(const v1::Ledger& ledger) {
+  return ledger.start_up() + ledger.training() + ledger.stalled() + ledger.stopping() +
+         ledger.restarting() + ledger.lost_steps();
+}
+
+std::optional<double> Goodput(const v1::Ledger& ledger) {
+  const int64_t total = Total(ledger);
+  if (total <= 0) return std::nullopt;
+  return static_cast<double>(ledger.training()) / static_cast<double>(total);
+}
+
+}  // namespace autodist::board

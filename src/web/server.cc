@@ -1,0 +1,89 @@
+#include "web/server.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "web/access.h"
+#include "web/api.h"
+#include "web/http_server.h"
+#include "web/page_files.h"
+
+namespace autodist::web {
+namespace {
+
+constexpr char kForwarded[] = "localhost:8080";
+
+// To all answers. Nothing comes from elsewhere, nothing of ours goes there, and what ranks write is
+// text even where it gets into the page.
+constexpr std::pair<const char*, const char*> kHeaders[] = {
+    {"Content-Security-Policy",
+     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+     "img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"},
+    {"X-Content-Type-Options", "nosniff"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+    {"Cache-Control", "no-store"}};
+
+std::string_view TypeOf(std::string_view name) {
+  return name.ends_with(".js")    ? "text/javascript; charset=utf-8"
+         : name.ends_with(".css") ? "text/css; charset=utf-8"
+                                  : "text/html; charset=utf-8";
+}
+
+Answer FileOf(const Request& request) {
+  const std::string name = request.path == "/" ? "index.html" : request.path.substr(1);
+  const auto file = std::ranges::find(PageFiles(), std::string_view(name), &PageFile::name);
+  if (request.method != "GET" || file == PageFiles().end()) {
+    return Refusal(404, "There is nothing of this name.");
+  }
+  return {.type = std::string(TypeOf(name)), .body = std::string(file->content)};
+}
+
+}  // namespace
+
+Server::Server(Options options) : options_(std::move(options)) {}
+
+Result<std::unique_ptr<Server>> Server::Start(Options options) {
+  std::unique_ptr<Server> server(new Server(std::move(options)));
+  AD_RETURN_IF_ERROR(server->Listen());
+  return server;
+}
+
+Status Server::Listen() {
+  base::UniqueFd listening;
+  std::string host = kForwarded;
+  std::optional<base::IpAddress> address;
+  if (options_.socket.empty()) {
+    if (!options_.place) {
+      AD_ASSIGN_OR_RETURN(options_.place, ReadPlace(""));
+    }
+    AD_ASSIGN_OR_RETURN(listening, ListenOn(*options_.place));
+    host = HostAndPort(*options_.place);
+    address = options_.place->address;
+  } else {
+    AD_ASSIGN_OR_RETURN(listening, ListenAtPath(options_.socket));
+  }
+  access_ = std::make_unique<Access>(address, options_.control);
+  api_ = std::make_unique<Api>(*access_, options_.job, stop_.get_token());
+  url_ = "http://" + host + "/?token=" + access_->token();
+  http_ = std::make_unique<HttpServer>(std::move(listening), [this](const Request& request) {
+    auto refused = access_->Check(request);
+    Answer answer = refused                             ? *std::move(refused)
+                    : request.path.starts_with("/api/") ? api_->Handle(request)
+                                                        : FileOf(request);
+    answer.headers.insert(answer.headers.end(), std::begin(kHeaders), std::end(kHeaders));
+    return answer;
+  });
+  return OkStatus();
+}
+
+Server::~Server() {
+  stop_.request_stop();
+  http_.reset();
+  if (!options_.socket.empty() && access_) unlink(options_.socket.c_str());
+}
+
+}  // namespace autodist::web
