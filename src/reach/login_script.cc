@@ -16,7 +16,7 @@ namespace {
 using base::Deadline;
 using std::chrono::milliseconds;
 
-constexpr size_t kMostOutput = 1 << 20;  // bytes
+constexpr size_t kMostOutput = 256 << 10;  // bytes, all of which are searched after each read
 constexpr milliseconds kStderrLimit{500};
 
 // Requests a stop when the time is over, unless destroyed first.
@@ -60,7 +60,7 @@ Status AwaitAnswer(transport::Stream& stream,
                    Deadline deadline) {
   const base::UniqueFd socket = stream.TakeSocket();
   std::string output = "\n";
-  std::array<char, 4096> buffer;
+  std::array<char, 16384> buffer;
   for (;;) {
     const auto got = base::ReadSome(socket.get(), buffer.data(), buffer.size(), deadline);
     if (!got.ok()) return NoAnswer(stream, got.status());

@@ -13,7 +13,7 @@
 namespace autodist::reach {
 namespace {
 
-const base::Deadline kSoon = base::Deadline::After(std::chrono::seconds(20));
+base::Deadline Soon() { return base::Deadline::After(std::chrono::seconds(20)); }
 
 // In PATH, a getent that knows what files and DNS do not.
 class NameServiceTest : public testing::Test {
@@ -36,20 +36,20 @@ class NameServiceTest : public testing::Test {
 };
 
 TEST_F(NameServiceTest, GetentTellsEachAddressOnce) {
-  const auto addresses = AskGetentForHost("gpu7.local", kSoon);
+  const auto addresses = AskGetentForHost("gpu7.local", Soon());
   ASSERT_EQ(addresses.size(), 2U);
   EXPECT_EQ(addresses[0].ToString(), "192.0.2.7");
   EXPECT_EQ(addresses[1].ToString(), "2001:db8::7");
 }
 
 TEST_F(NameServiceTest, AnOptionIsNoHost) {
-  EXPECT_TRUE(AskGetentForHost("--service=files", kSoon).empty());
-  EXPECT_TRUE(AskGetentForHost("gpu8.local", kSoon).empty());
+  EXPECT_TRUE(AskGetentForHost("--service=files", Soon()).empty());
+  EXPECT_TRUE(AskGetentForHost("gpu8.local", Soon()).empty());
 }
 
 TEST_F(NameServiceTest, WithoutGetentNothingIsKnown) {
   setenv("PATH", "/nonexistent", 1);
-  EXPECT_TRUE(AskGetentForHost("gpu7.local", kSoon).empty());
+  EXPECT_TRUE(AskGetentForHost("gpu7.local", Soon()).empty());
 }
 
 TEST(SystemUserTest, OpensshAsksTheSystemWhateverHomeIs) {
