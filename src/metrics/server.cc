@@ -6,6 +6,7 @@ namespace autodist::metrics {
 namespace {
 
 constexpr int kNotFound = 404;
+constexpr int kNotAllowed = 405;
 constexpr int kUnavailable = 503;
 
 Format WantedBy(const std::string& accept) {
@@ -25,17 +26,21 @@ Server::Server(base::Listening listening, const std::string& job_id)
     : address_(listening.address),
       reader_(job_id),
       scrapes_([this] { return reader_.Board(); }),
-      http_(std::move(listening.socket),
-            [this](const std::string& path, const std::string& accept) {
-              return AnswerTo(path, accept);
-            }) {}
+      http_(
+          std::move(listening.socket),
+          [this](const http::Request& request) { return AnswerTo(request); }, kMostConnections) {}
 
-Answer Server::AnswerTo(const std::string& path, const std::string& accept) {
-  if (path == "/-/healthy") return {.body = "autodist serves the metrics of its job\n"};
-  if (path != "/metrics") return {.status = kNotFound, .body = "/metrics is what there is\n"};
-  const Format format = WantedBy(accept);
+http::Answer Server::AnswerTo(const http::Request& request) {
+  if (request.method != "GET") {
+    http::Answer answer = http::Refusal(kNotAllowed, "there is nothing to do here but to look");
+    answer.headers.emplace_back("Allow", "GET, HEAD");
+    return answer;
+  }
+  if (request.path == "/-/healthy") return {.body = "autodist serves the metrics of its job\n"};
+  if (request.path != "/metrics") return http::Refusal(kNotFound, "/metrics is what there is");
+  const Format format = WantedBy(request.header("Accept"));
   auto text = scrapes_.Scrape(format);
-  if (!text.ok()) return {.status = kUnavailable, .body = Message(text.status()) + "\n"};
+  if (!text.ok()) return http::Refusal(kUnavailable, Message(text.status()));
   return {.type = ContentType(format), .body = *std::move(text)};
 }
 

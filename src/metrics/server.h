@@ -7,7 +7,7 @@
 #include "autodist/status.h"
 #include "base/listen_address.h"
 #include "control/board_reader.h"
-#include "metrics/http_server.h"
+#include "http/server.h"
 #include "metrics/scrapes.h"
 
 namespace autodist::metrics {
@@ -20,6 +20,8 @@ struct Options {
 // Asks the autodist that runs the job, by its control socket, and not its thread.
 class Server {
  public:
+  static constexpr size_t kMostConnections = 8;  // further ones are closed at once
+
   // Accepts connections when it returns. Fails where the address is none, or somebody has it.
   static Result<std::unique_ptr<Server>> Start(const Options& options);
   // Breaks connections off. Blocks until what the control socket is asked has been answered: for
@@ -32,12 +34,12 @@ class Server {
  private:
   Server(base::Listening listening, const std::string& job_id);
 
-  Answer AnswerTo(const std::string& path, const std::string& accept);
+  http::Answer AnswerTo(const http::Request& request);
 
   const base::ListenAddress address_;
   control::BoardReader reader_;
   Scrapes scrapes_;
-  HttpServer http_;  // last: uses the rest
+  http::Server http_;  // last: uses the rest
 };
 
 }  // namespace autodist::metrics

@@ -28,7 +28,7 @@ inline constexpr int kMostProblems = 32;
 
 // A sample of a node, of which one comes every tenth of a second at most. In it: the bytes of a
 // name, amounts per second, and counts since something is there.
-inline constexpr size_t kLargestSample = 256 << 10;
+inline constexpr size_t kLargestSample = 192 << 10;
 inline constexpr size_t kLongestSampleText = 256;
 inline constexpr int kMostThrottled = 16;  // reasons for one GPU
 inline constexpr double kLargestAmount = 1e18;

@@ -20,7 +20,7 @@ std::string_view WithoutPort(std::string_view host) {
 }
 
 // A page of another site or port has sent it, though not to look at it.
-bool IsFromElsewhere(const Request& request) {
+bool IsFromElsewhere(const http::Request& request) {
   const std::string site = request.header("Sec-Fetch-Site");
   if (!site.empty() && site != "same-origin" && site != "none") return true;
   const std::string origin = request.header("Origin");
@@ -65,12 +65,12 @@ Access::Access(std::optional<base::IpAddress> listening, bool control)
       token_(base::RandomHex()),
       cookie_("autodist-" + base::RandomHex().substr(0, 8)) {}
 
-Answer Access::LetIn(const Request& request) const {
+http::Answer Access::LetIn(const http::Request& request) const {
   if (!IsSecret(request.Parameter("token"), token_)) {
-    return Refusal(403,
-                   "This token is not that of this autodist: take the address that it printed.");
+    return http::Refusal(
+        403, "This token is not that of this autodist: take the address that it printed.");
   }
-  Answer answer{.status = 303, .body = "Go on at /\n"};
+  http::Answer answer{.status = 303, .body = "Go on at /\n"};
   // A browser that comes from another site's page would go on without the new cookie.
   const bool by_link = request.header("Sec-Fetch-Site") == "cross-site";
   if (by_link) answer.status = 200;
@@ -79,27 +79,28 @@ Answer Access::LetIn(const Request& request) const {
   return answer;
 }
 
-std::optional<Answer> Access::Check(const Request& request) const {
+std::optional<http::Answer> Access::Check(const http::Request& request) const {
   if (!IsOurHost(request.header("Host"), listening_)) {
-    return Refusal(403,
-                   "This autodist is not known by that name: take the address that it printed.");
+    return http::Refusal(
+        403, "This autodist is not known by that name: take the address that it printed.");
   }
   if (request.method != "GET" && request.method != "POST") {
-    return Refusal(405, "This cannot be done here.");
+    return http::Refusal(405, "This cannot be done here.");
   }
   if (request.path == "/" && request.parameters.contains("token")) return LetIn(request);
   if (!IsSecret(CookieOf(request.header("Cookie"), cookie_), token_)) {
-    return Refusal(403, "Only with the token: take the whole address that autodist printed.");
+    return http::Refusal(403, "Only with the token: take the whole address that autodist printed.");
   }
   if (request.path != "/" && IsFromElsewhere(request)) {
-    return Refusal(403, "Only for the page of this autodist.");
+    return http::Refusal(403, "Only for the page of this autodist.");
   }
   if (request.method == "GET") return std::nullopt;
   // A header that no page from elsewhere can send without being allowed to.
   if (request.header("X-Autodist").empty())
-    return Refusal(403, "Only for the page of this autodist.");
+    return http::Refusal(403, "Only for the page of this autodist.");
   if (!control_) {
-    return Refusal(403, "This autodist lets one look only: start it with --control to do more.");
+    return http::Refusal(403,
+                         "This autodist lets one look only: start it with --control to do more.");
   }
   return std::nullopt;
 }

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/ip_address.h"
-#include "web/http.h"
+#include "http/message.h"
 
 namespace autodist::web {
 
@@ -32,10 +32,10 @@ class Access {
 
   // What the request is answered if not by what it asks for: a refusal, or, where it has the token
   // in its address, a cookie instead, and the way to the page.
-  std::optional<Answer> Check(const Request& request) const;
+  std::optional<http::Answer> Check(const http::Request& request) const;
 
  private:
-  Answer LetIn(const Request& request) const;
+  http::Answer LetIn(const http::Request& request) const;
 
   const std::optional<base::IpAddress> listening_;
   const bool control_;

@@ -26,17 +26,17 @@ constexpr size_t kLongestQuery = 1 << 10;  // bytes
 constexpr size_t kMostSearches = 8;        // at a time
 constexpr size_t kMostSearchers = 256;     // whose last search is remembered
 
-Answer AsJson(std::string text) { return {.type = kJson, .body = std::move(text)}; }
+http::Answer AsJson(std::string text) { return {.type = kJson, .body = std::move(text)}; }
 
-Answer Refuse(int status, const std::string& why) {
+http::Answer Refuse(int status, const std::string& why) {
   return {.status = status, .type = kJson, .body = ErrorJson(why)};
 }
-Answer Refuse(const Status& why) {
+http::Answer Refuse(const Status& why) {
   return Refuse(why.code() == StatusCode::kNotFound ? 404 : 502, Message(why));
 }
 
 template <typename Number>
-Number NumberOf(const Request& request, const char* name, Number otherwise) {
+Number NumberOf(const http::Request& request, const char* name, Number otherwise) {
   Number number = 0;
   return absl::SimpleAtoi(request.Parameter(name), &number) ? number : otherwise;
 }
@@ -68,7 +68,7 @@ Api::Api(const Access& access, std::string job, std::stop_token stop)
       followers_(kMostViewers),
       searchers_(kMostSearches) {}
 
-Answer Api::Handle(const Request& request) {
+http::Answer Api::Handle(const http::Request& request) {
   if (request.method == "POST") {
     if (request.path == "/api/stop") return Stop(request);
     if (request.path == "/api/stacks") return Stacks(request);
@@ -81,7 +81,7 @@ Answer Api::Handle(const Request& request) {
   return Refuse(404, "There is nothing of this name.");
 }
 
-Answer Api::Jobs() {
+http::Answer Api::Jobs() {
   JobsPage page = jobs_.Get();
   page.host = base::HostName();
   page.job = job_;
@@ -90,7 +90,8 @@ Answer Api::Jobs() {
   return AsJson(Json(page));
 }
 
-Answer Api::OfJob(const Request& request, const std::string& id, const std::string& what) {
+http::Answer Api::OfJob(const http::Request& request, const std::string& id,
+                        const std::string& what) {
   const auto job = KnownJob(id);
   if (!job.ok()) return Refuse(job.status());
   const std::shared_ptr<Watch> watch = watches_.Of(*job);
@@ -113,18 +114,18 @@ Answer Api::OfJob(const Request& request, const std::string& id, const std::stri
   return Refuse(404, "There is nothing of this name.");
 }
 
-Answer Api::Events(const Request& request, const std::shared_ptr<Watch>& watch) {
+http::Answer Api::Events(const http::Request& request, const std::shared_ptr<Watch>& watch) {
   auto seat = viewers_.Take();
   if (!seat) return Refuse(503, "64 viewers are looking already; one of them has to leave first.");
   return BoardStream(watch, {stop_, request.gone, std::move(seat)});
 }
 
-Answer Api::History(const Request& request, Watch& watch) {
+http::Answer Api::History(const http::Request& request, Watch& watch) {
   const auto history = watch.History(NumberOf<int64_t>(request, "since", 0));
   return history.ok() ? AsJson(Json(*history)) : Refuse(history.status());
 }
 
-Result<LogFile> Api::FileOf(const Request& request, Watch& watch, uint32_t rank) {
+Result<LogFile> Api::FileOf(const http::Request& request, Watch& watch, uint32_t rank) {
   AD_ASSIGN_OR_RETURN(const auto board, watch.Board());
   auto file =
       LogFile::Open(board->job().attempt_folder(), rank, request.Parameter("stream") == "err");
@@ -134,7 +135,7 @@ Result<LogFile> Api::FileOf(const Request& request, Watch& watch, uint32_t rank)
   return file;
 }
 
-Answer Api::Log(const Request& request, Watch& watch, uint32_t rank) {
+http::Answer Api::Log(const http::Request& request, Watch& watch, uint32_t rank) {
   const auto file = FileOf(request, watch, rank);
   if (!file.ok()) return Refuse(file.status());
   const uint64_t size = file->Size();
@@ -146,7 +147,7 @@ Answer Api::Log(const Request& request, Watch& watch, uint32_t rank) {
           .headers = {{"X-Log-From", std::to_string(from)}, {"X-Log-Size", std::to_string(size)}}};
 }
 
-Answer Api::FollowLog(const Request& request, Watch& watch, uint32_t rank) {
+http::Answer Api::FollowLog(const http::Request& request, Watch& watch, uint32_t rank) {
   auto file = FileOf(request, watch, rank);
   if (!file.ok()) return Refuse(file.status());
   auto seat = followers_.Take();
@@ -166,7 +167,7 @@ std::stop_source Api::BeginSearch(const std::string& viewer) {
   return mine;
 }
 
-Answer Api::SearchLog(const Request& request, Watch& watch, uint32_t rank) {
+http::Answer Api::SearchLog(const http::Request& request, Watch& watch, uint32_t rank) {
   const std::string text = request.Parameter("q");
   if (text.empty() || text.size() > kLongestQuery) {
     return Refuse(400, "A search takes a text, of no more than 1024 bytes.");
@@ -184,13 +185,13 @@ Answer Api::SearchLog(const Request& request, Watch& watch, uint32_t rank) {
   })));
 }
 
-Answer Api::Stop(const Request& request) {
+http::Answer Api::Stop(const http::Request& request) {
   const auto job = KnownJob(request.Parameter("job"));
   const Status asked = job.ok() ? AskToStop(*job) : job.status();
   return asked.ok() ? AsJson("{}") : Refuse(asked);
 }
 
-Answer Api::Stacks(const Request& request) {
+http::Answer Api::Stacks(const http::Request& request) {
   const auto job = KnownJob(request.Parameter("job"));
   if (!job.ok()) return Refuse(job.status());
   const auto client = control::JobClient::Connect(*job);

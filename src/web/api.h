@@ -9,8 +9,8 @@
 #include <stop_token>
 #include <string>
 
+#include "http/message.h"
 #include "web/access.h"
-#include "web/http.h"
 #include "web/jobs_list.h"
 #include "web/log_file.h"
 #include "web/seats.h"
@@ -27,20 +27,20 @@ class Api {
   Api(const Access& access, std::string job, std::stop_token stop);
 
   // Of one that has been let in. Blocks while it is being answered.
-  Answer Handle(const Request& request);
+  http::Answer Handle(const http::Request& request);
 
  private:
-  Answer OfJob(const Request& request, const std::string& id, const std::string& what);
-  Answer Jobs();
-  Answer Events(const Request& request, const std::shared_ptr<Watch>& watch);
-  Answer History(const Request& request, Watch& watch);
-  Answer Log(const Request& request, Watch& watch, uint32_t rank);
-  Answer FollowLog(const Request& request, Watch& watch, uint32_t rank);
-  Answer SearchLog(const Request& request, Watch& watch, uint32_t rank);
-  Answer Stop(const Request& request);
-  Answer Stacks(const Request& request);
+  http::Answer OfJob(const http::Request& request, const std::string& id, const std::string& what);
+  http::Answer Jobs();
+  http::Answer Events(const http::Request& request, const std::shared_ptr<Watch>& watch);
+  http::Answer History(const http::Request& request, Watch& watch);
+  http::Answer Log(const http::Request& request, Watch& watch, uint32_t rank);
+  http::Answer FollowLog(const http::Request& request, Watch& watch, uint32_t rank);
+  http::Answer SearchLog(const http::Request& request, Watch& watch, uint32_t rank);
+  http::Answer Stop(const http::Request& request);
+  http::Answer Stacks(const http::Request& request);
 
-  Result<LogFile> FileOf(const Request& request, Watch& watch, uint32_t rank);
+  Result<LogFile> FileOf(const http::Request& request, Watch& watch, uint32_t rank);
   // A viewer's new search ends its last one.
   std::stop_source BeginSearch(const std::string& viewer);
 

@@ -5,15 +5,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "http/server.h"
 #include "web/access.h"
 #include "web/api.h"
-#include "web/http_server.h"
 #include "web/page_files.h"
 
 namespace autodist::web {
 namespace {
 
 constexpr char kForwarded[] = "localhost:8080";
+
+// Viewers' streams, and the few other requests of each; all of this machine's who know the port.
+constexpr size_t kMostConnections = 256;
 
 // To all answers. Nothing comes from elsewhere, nothing of ours goes there, and what ranks write is
 // text even where it gets into the page.
@@ -33,11 +36,11 @@ std::string_view TypeOf(std::string_view name) {
                                   : "text/html; charset=utf-8";
 }
 
-Answer FileOf(const Request& request) {
+http::Answer FileOf(const http::Request& request) {
   const std::string name = request.path == "/" ? "index.html" : request.path.substr(1);
   const auto file = std::ranges::find(PageFiles(), std::string_view(name), &PageFile::name);
   if (request.method != "GET" || file == PageFiles().end()) {
-    return Refusal(404, "There is nothing of this name.");
+    return http::Refusal(404, "There is nothing of this name.");
   }
   return {.type = std::string(TypeOf(name)), .body = std::string(file->content)};
 }
@@ -69,14 +72,15 @@ Status Server::Listen() {
   access_ = std::make_unique<Access>(address, options_.control);
   api_ = std::make_unique<Api>(*access_, options_.job, stop_.get_token());
   url_ = "http://" + host + "/?token=" + access_->token();
-  http_ = std::make_unique<HttpServer>(std::move(listening), [this](const Request& request) {
+  const auto handler = [this](const http::Request& request) {
     auto refused = access_->Check(request);
-    Answer answer = refused                             ? *std::move(refused)
-                    : request.path.starts_with("/api/") ? api_->Handle(request)
-                                                        : FileOf(request);
+    http::Answer answer = refused                             ? *std::move(refused)
+                          : request.path.starts_with("/api/") ? api_->Handle(request)
+                                                              : FileOf(request);
     answer.headers.insert(answer.headers.end(), std::begin(kHeaders), std::end(kHeaders));
     return answer;
-  });
+  };
+  http_ = std::make_unique<http::Server>(std::move(listening), handler, kMostConnections);
   return OkStatus();
 }
 

@@ -9,6 +9,10 @@
 #include "autodist/status.h"
 #include "web/listen.h"
 
+namespace autodist::http {
+class Server;
+}  // namespace autodist::http
+
 namespace autodist::web {
 
 struct Options {
@@ -20,7 +24,6 @@ struct Options {
 
 class Access;
 class Api;
-class HttpServer;
 
 // Needs no thread of the caller's.
 class Server {
@@ -43,7 +46,7 @@ class Server {
   std::stop_source stop_;
   std::unique_ptr<Access> access_;
   std::unique_ptr<Api> api_;
-  std::unique_ptr<HttpServer> http_;
+  std::unique_ptr<http::Server> http_;
 };
 
 }  // namespace autodist::web

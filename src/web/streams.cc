@@ -23,7 +23,7 @@ constexpr std::chrono::seconds kSign{10};
 constexpr std::chrono::milliseconds kTailInterval = 500ms;
 constexpr size_t kTailBytes = 64 << 10;  // of one interval
 
-Answer::Piece Sign() {
+http::Answer::Piece Sign() {
   static const auto text = std::make_shared<const std::string>(": here\n\n");
   return text;
 }
@@ -48,7 +48,7 @@ class Tail {
   Tail(std::shared_ptr<const LogFile> file, uint64_t from, Viewer viewer)
       : file_(std::move(file)), at_(from), viewer_(std::move(viewer)) {}
 
-  Answer::Piece Next() {
+  http::Answer::Piece Next() {
     const Deadline sign = Deadline::After(kSign);
     for (bool first = std::exchange(first_, false);; first = false) {
       if (!first) Pause();
@@ -84,10 +84,10 @@ class Tail {
 
 }  // namespace
 
-Answer BoardStream(std::shared_ptr<Watch> watch, Viewer viewer) {
-  Answer answer{.type = kEvents};
+http::Answer BoardStream(std::shared_ptr<Watch> watch, Viewer viewer) {
+  http::Answer answer{.type = kEvents};
   answer.next = [watch = std::move(watch), viewer = std::move(viewer), seen = uint64_t{0},
-                 ended = false]() mutable -> Answer::Piece {
+                 ended = false]() mutable -> http::Answer::Piece {
     const Deadline sign = Deadline::After(kSign);
     while (!ended && !Over(viewer)) {
       const Feed::News news = watch->feed().Await(seen, Deadline::After(kLook));
@@ -103,7 +103,7 @@ Answer BoardStream(std::shared_ptr<Watch> watch, Viewer viewer) {
   return answer;
 }
 
-Answer TailStream(std::shared_ptr<const LogFile> file, uint64_t from, Viewer viewer) {
+http::Answer TailStream(std::shared_ptr<const LogFile> file, uint64_t from, Viewer viewer) {
   auto tail = std::make_shared<Tail>(std::move(file), from, std::move(viewer));
   return {.type = kEvents, .next = [tail] { return tail->Next(); }};
 }

@@ -5,7 +5,7 @@
 #include <memory>
 #include <stop_token>
 
-#include "web/http.h"
+#include "http/message.h"
 #include "web/log_file.h"
 #include "web/watch.h"
 
@@ -19,9 +19,9 @@ struct Viewer {
 };
 
 // The boards of a job. Ends with an event "end" where the job has.
-Answer BoardStream(std::shared_ptr<Watch> watch, Viewer viewer);
+http::Answer BoardStream(std::shared_ptr<Watch> watch, Viewer viewer);
 
 // What is added to a log file from this byte on; of a flood the last of it.
-Answer TailStream(std::shared_ptr<const LogFile> file, uint64_t from, Viewer viewer);
+http::Answer TailStream(std::shared_ptr<const LogFile> file, uint64_t from, Viewer viewer);
 
 }  // namespace autodist::web

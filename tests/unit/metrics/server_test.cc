@@ -133,7 +133,7 @@ TEST_F(ServerTest, ServesEightAtOnceAndThoseThatComeLaterWhenThoseHaveGone) {
   const auto server = StartServer();
   std::vector<base::UniqueFd> connections;
   // Each has been answered, so it is being served, and stays.
-  for (size_t i = 0; i < HttpServer::kMostConnections; ++i) {
+  for (size_t i = 0; i < Server::kMostConnections; ++i) {
     connections.push_back(ConnectTo(*server));
     ASSERT_TRUE(base::WriteAll(connections.back().get(),
                                "GET /-/healthy HTTP/1.1\r\nHost: h\r\n\r\n",

@@ -18,7 +18,7 @@ struct Asked {
   std::map<std::string, std::string> parameters = {};
   std::map<std::string, std::string> headers = {};
 
-  Request Make() const {
+  http::Request Make() const {
     return {.method = method,
             .path = path,
             .parameters = parameters,
@@ -31,7 +31,7 @@ struct Asked {
   }
 };
 
-std::string HeaderOf(const Answer& answer, const std::string& name) {
+std::string HeaderOf(const http::Answer& answer, const std::string& name) {
   for (const auto& [key, value] : answer.headers) {
     if (key == name) return value;
   }

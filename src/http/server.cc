@@ -1,4 +1,4 @@
-#include "web/http_server.h"
+#include "http/server.h"
 
 #include <httplib.h>
 #include <signal.h>
@@ -12,19 +12,17 @@
 
 #include "base/deadline.h"
 
-namespace autodist::web {
+namespace autodist::http {
 namespace {
 
 using namespace std::chrono_literals;
 using base::Deadline;
 
-// Viewers' streams, and the few other requests of each; all of this machine's who know the port.
-constexpr size_t kMostConnections = 256;
 // A request's first line and headers.
 constexpr std::chrono::seconds kRequestLimit{10};
 constexpr std::chrono::seconds kIdleLimit{5};  // between two requests
-// Who takes nothing for so long is dropped, as is who has not taken one piece of a stream by the
-// second of these.
+// Who takes nothing for so long is dropped, as is who has not taken a body, or one piece of it, by
+// the second of these.
 constexpr std::chrono::seconds kWriteLimit{5};
 constexpr std::chrono::seconds kPieceLimit{10};
 constexpr size_t kSlice = 64 << 10;  // bytes sent at a time
@@ -70,13 +68,13 @@ class Connections {
 // A thread for each connection, made when it is needed.
 class Threads final : public httplib::TaskQueue {
  public:
-  explicit Threads(Connections& connections) : connections_(connections) {}
+  Threads(Connections& connections, size_t most) : connections_(connections), most_(most) {}
 
   bool enqueue(std::function<void()> connection) override {
     connections_.BreakLateOnes();
     const std::lock_guard lock(mutex_);
     if (waiting_.size() >= idle_) {
-      if (threads_.size() >= kMostConnections) return false;
+      if (threads_.size() >= most_) return false;
       threads_.emplace_back([this] { Run(); });
       ++idle_;
     }
@@ -112,6 +110,7 @@ class Threads final : public httplib::TaskQueue {
   }
 
   Connections& connections_;
+  const size_t most_;
   std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_, apart from threads_, which belongs to the thread that listens.
@@ -133,7 +132,17 @@ bool SendPiece(const std::string& piece, httplib::DataSink& sink) {
 void Fill(Answer answer, httplib::Response& response) {
   response.status = answer.status;
   for (auto& [name, value] : answer.headers) response.set_header(name, value);
-  if (!answer.next) return response.set_content(std::move(answer.body), answer.type);
+  if (!answer.next && answer.body.size() <= kSlice) {
+    return response.set_content(std::move(answer.body), answer.type);
+  }
+  if (!answer.next) {
+    const size_t size = answer.body.size();
+    return response.set_content_provider(
+        size, answer.type,
+        [body = std::move(answer.body)](size_t, size_t, httplib::DataSink& sink) {
+          return SendPiece(body, sink);
+        });
+  }
   response.set_chunked_content_provider(
       answer.type, [next = std::move(answer.next)](size_t, httplib::DataSink& sink) {
         const Answer::Piece piece = next();
@@ -161,11 +170,14 @@ bool HasBody(const httplib::Request& request) {
 
 }  // namespace
 
-class HttpServer::Listener final : public httplib::Server {
+class Server::Listener final : public httplib::Server {
  public:
-  Listener(base::UniqueFd listening, HttpServer::Handler handler) : handler_(std::move(handler)) {
+  Listener(base::UniqueFd listening, http::Server::Handler handler, size_t most_connections)
+      : handler_(std::move(handler)) {
     svr_sock_ = listening.Release();
-    new_task_queue = [this] { return new Threads(connections_); };
+    new_task_queue = [this, most_connections] {
+      return new Threads(connections_, most_connections);
+    };
     set_idle_interval(kSweepInterval);
     set_read_timeout(kWriteLimit);
     set_write_timeout(kWriteLimit);
@@ -192,14 +204,16 @@ class HttpServer::Listener final : public httplib::Server {
         svr_sock_, socket, keep_alive_max_count_, keep_alive_timeout_sec_, read_timeout_sec_,
         read_timeout_usec_, write_timeout_sec_, write_timeout_usec_,
         [&](httplib::Stream& stream, bool last, bool& closed) {
+          bool understood = false;
           const bool again =
               process_request(stream, "", 0, "", 0, last, closed, [&](auto& request) {
+                understood = true;
                 connections_.Serve(socket);
                 request.ranges.clear();
                 if (HasBody(request)) closed = true;
               });
           connections_.Await(socket);
-          return again;
+          return again && understood;  // else what follows may be anything
         });
     connections_.Remove(socket);
     httplib::detail::shutdown_socket(socket);
@@ -207,19 +221,20 @@ class HttpServer::Listener final : public httplib::Server {
     return answered;
   }
 
-  const HttpServer::Handler handler_;
+  const http::Server::Handler handler_;
   Connections connections_;
 };
 
-HttpServer::HttpServer(base::UniqueFd listening, Handler handler)
-    : listener_(std::make_unique<Listener>(std::move(listening), std::move(handler))),
+Server::Server(base::UniqueFd listening, Handler handler, size_t most_connections)
+    : listener_(
+          std::make_unique<Listener>(std::move(listening), std::move(handler), most_connections)),
       thread_([this] { listener_->listen_after_bind(); }) {
   listener_->wait_until_ready();
 }
 
-HttpServer::~HttpServer() {
+Server::~Server() {
   listener_->stop();
   thread_.join();
 }
 
-}  // namespace autodist::web
+}  // namespace autodist::http

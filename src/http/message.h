@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-namespace autodist::web {
+namespace autodist::http {
 
 struct Request {
-  std::string method;  // "GET", "POST"
+  std::string method;  // "GET", "POST"; HEAD is a GET whose answer's body is not sent
   std::string path;
   std::map<std::string, std::string> parameters = {};
   std::function<std::string(const char* name)> header;  // empty: there is none
@@ -41,4 +41,4 @@ inline Answer Refusal(int status, std::string why) {
   return {.status = status, .body = std::move(why) + "\n"};
 }
 
-}  // namespace autodist::web
+}  // namespace autodist::http

@@ -7,19 +7,20 @@
 
 #include "autodist/status.h"
 #include "base/fd.h"
-#include "web/http.h"
+#include "http/message.h"
 
-namespace autodist::web {
+namespace autodist::http {
 
-class HttpServer {
+class Server {
  public:
   // Called on the threads of connections, several at a time.
   using Handler = std::function<Answer(const Request&)>;
 
-  // From a socket that listens already. Requests with a body are refused.
-  HttpServer(base::UniqueFd listening, Handler handler);
+  // From a socket that listens already. Requests with a body are refused, and connections beyond
+  // `most_connections` are closed at once.
+  Server(base::UniqueFd listening, Handler handler, size_t most_connections);
   // Breaks all connections off. Blocks until no handler runs any more.
-  ~HttpServer();
+  ~Server();
 
  private:
   class Listener;
@@ -28,4 +29,4 @@ class HttpServer {
   std::thread thread_;
 };
 
-}  // namespace autodist::web
+}  // namespace autodist::http
