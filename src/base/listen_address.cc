@@ -14,7 +14,8 @@
 namespace autodist::base {
 namespace {
 
-constexpr int kBacklog = 16;
+constexpr int kBacklog = 64;
+constexpr char kLoopback[] = "127.0.0.1";
 constexpr char kWanted[] = "is not ADDRESS:PORT, as in 127.0.0.1:9464 or [::1]:9464";
 
 std::optional<uint16_t> ParsePort(std::string_view text) {
@@ -37,19 +38,23 @@ Result<uint16_t> PortOf(int socket) {
 }  // namespace
 
 Result<ListenAddress> ListenAddress::Parse(const std::string& text) {
-  const size_t colon = text.rfind(':');
   const auto refusal = [&] {
     return Error(StatusCode::kInvalidArgument, "'" + text + "' " + kWanted);
   };
-  if (colon == text.npos) return refusal();
-  std::string address = text.substr(0, colon);
-  const bool bracketed = address.size() > 2 && address.front() == '[' && address.back() == ']';
-  if (bracketed) address = address.substr(1, address.size() - 2);
-  const auto ip = IpAddress::Parse(address);
-  const auto port = ParsePort(std::string_view(text).substr(colon + 1));
-  // Without brackets nobody can tell the port from the address's end.
-  const bool colons = address.find(':') != address.npos;
-  if (!ip || !port || colons != bracketed) return refusal();
+  std::string host = text;
+  std::optional<uint16_t> port = 0;
+  const size_t close = text.starts_with('[') ? text.find(']') : text.npos;
+  const size_t colon = close != text.npos ? close + 1 : text.find(':');
+  if (close == text.npos && (port = ParsePort(text))) {
+    host = "";
+  } else if (port = 0; colon < text.size() && (close != text.npos || colon == text.rfind(':'))) {
+    host = text.substr(0, colon);
+    port = text[colon] == ':' ? ParsePort(std::string_view(text).substr(colon + 1)) : std::nullopt;
+  }
+  if (close != text.npos) host = text.substr(1, close - 1);
+  if (host.empty() && close == text.npos) host = kLoopback;
+  const auto ip = IpAddress::Parse(host == "localhost" ? kLoopback : host);
+  if (!ip || !port || (close != text.npos && !ip->v6)) return refusal();
   return ListenAddress{*ip, *port};
 }
 

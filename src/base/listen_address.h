@@ -14,7 +14,8 @@ struct ListenAddress {
   IpAddress ip;
   uint16_t port = 0;  // 0: any that is free
 
-  // A numeric address, in brackets if it is an IPv6 one, and a port. Never asks a name server.
+  // "127.0.0.1:9464", "[::1]:9464", ":9464", "9464", "127.0.0.1" and "localhost": what is not said
+  // is the loopback address, or a port that is free. Never asks a name server.
   static Result<ListenAddress> Parse(const std::string& text);
   std::string ToString() const;
 };

@@ -11,7 +11,6 @@
 #include "chief/loop/signal_watcher.h"
 #include "chief/on_end.h"
 #include "control/announced_job.h"
-#include "metrics/server.h"
 #include "plan/plan_text.h"
 #include "process/detach.h"
 
@@ -48,10 +47,9 @@ v1::JobStatus EndOf(const Job& job, const v1::LaunchPlan& plan, const std::strin
   return status;
 }
 
-int Run(const v1::LaunchPlan& plan, JobOptions options) {
+int Run(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& view_options) {
   const std::string log_folder = options.log_folder;
   const std::string on_end = options.on_end;
-  const std::string metrics_address = options.metrics;
   const bool detached = options.detached;
   const std::string name = options.name.empty() ? "" : " (" + options.name + ")";
   // No thread may take a signal for itself; and what comes when the job is over must not change how
@@ -91,10 +89,8 @@ int Run(const v1::LaunchPlan& plan, JobOptions options) {
   };
   if (!reachable.ok() && detached) return refuse(reachable);
   if (!reachable.ok()) Log(LogLevel::kWarning, Message(reachable));
-  Result<std::unique_ptr<metrics::Server>> metrics = nullptr;
-  if (!metrics_address.empty()) metrics = metrics::Server::Start({metrics_address, plan.job_id()});
-  if (!metrics.ok()) return refuse(Annotate(metrics.status(), "--metrics"));
-  if (*metrics) Log(LogLevel::kInfo, "metrics at " + (*metrics)->url());
+  const auto views = Views::Start(view_options, plan.job_id());
+  if (!views.ok()) return refuse(views.status());
   Log(LogLevel::kInfo,
       "job " + plan.job_id() + name + ": " + plan::WhatRuns(plan) + "; logs in " + log_folder);
   const int exit_code = job.Run();
@@ -106,8 +102,8 @@ int Run(const v1::LaunchPlan& plan, JobOptions options) {
 
 }  // namespace
 
-int RunJob(const v1::LaunchPlan& plan, JobOptions options) {
-  if (!options.detached) return Run(plan, std::move(options));
+int RunJob(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& views) {
+  if (!options.detached) return Run(plan, std::move(options), views);
   auto forked = process::Detached::Fork();
   if (!forked.ok()) {
     base::LogFailure(forked.status());
@@ -125,7 +121,7 @@ int RunJob(const v1::LaunchPlan& plan, JobOptions options) {
   options.on_running = [&detached, output = options.log_folder + "/output.log"] {
     detached->Started(std::filesystem::absolute(output));
   };
-  return Run(plan, std::move(options));
+  return Run(plan, std::move(options), views);
 }
 
 }  // namespace autodist::chief

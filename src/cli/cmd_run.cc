@@ -73,7 +73,6 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& i
   job.detached = options.detach;
   job.own_input = OwnInputOf(options);
   job.stdin_rank = options.stdin_rank.value_or(0);
-  job.metrics = options.metrics;
   job.on_end = options.on_end;
   *job.fetch.mutable_patterns() = {options.fetch.begin(), options.fetch.end()};
   job.fetch.set_most_bytes(options.max_size);
@@ -97,6 +96,7 @@ int Run(const RunOptions& options) {
   if (options.show_values && !options.dry_run) {
     return WrongUsage("--show-values goes with --dry-run");
   }
+  if (options.web_control && !options.web) return WrongUsage("--web-control goes with --web");
   if (options.no_preflight && !options.on_busy.empty()) {
     return WrongUsage("--on-busy has to look at the nodes first, but there is --no-preflight");
   }
@@ -145,7 +145,7 @@ int Run(const RunOptions& options) {
   job.launch.sync = *std::move(sync);
   job.view = *std::move(view);
   if (job.own_input == chief::JobOptions::OwnInput::kTerminal) job.view.raw = options.stdin_rank;
-  return chief::RunJob(*plan, std::move(job));
+  return chief::RunJob(*plan, std::move(job), {options.metrics, options.web, options.web_control});
 }
 
 }  // namespace
@@ -177,6 +177,7 @@ Examples:
   autodist run --spec cluster.yaml --on-busy wait -- ./train  start once the GPUs are free
   autodist run --spec cluster.yaml --show 0,8-15 -- python train.py
   autodist run --spec cluster.yaml --nccl-debug INFO -- python train.py
+  autodist run --spec cluster.yaml --web -- ./train           a page that shows the job, live
   autodist run --spec cluster.yaml --metrics 127.0.0.1:9464 -- ./train   for Prometheus
   autodist run --spec cluster.yaml --env OMP_NUM_THREADS=8 --pass-env WANDB_API_KEY -- ./train
   autodist run --spec cluster.yaml --dry-run --json -- ./train

@@ -27,14 +27,13 @@ struct WebOptions {
 Result<web::Options> Read(const WebOptions& options) {
   web::Options read;
   read.control = options.control;
+  read.address = options.listen;
   if (!options.job.empty()) {
     AD_ASSIGN_OR_RETURN(const v1::JobStatus job, NamedJob(options.job));
     read.job = job.job_id();
   }
   if (!options.socket.empty()) {
     read.socket = std::filesystem::absolute(options.socket);
-  } else {
-    AD_ASSIGN_OR_RETURN(read.place, web::ReadPlace(options.listen));
   }
   return read;
 }
@@ -52,10 +51,8 @@ int Web(const WebOptions& options) {
   if (!read->socket.empty()) {
     Log(LogLevel::kInfo, "on your own machine: ssh -L 8080:" + read->socket + " " +
                              base::HostName() + ", and then the address below");
-  } else if (!read->place->address.IsLoopback()) {
-    Log(LogLevel::kWarning,
-        "who can read this network's packets can read the token, too; --socket and ssh -L are "
-        "safe");
+  } else if (!(*server)->is_local()) {
+    Log(LogLevel::kWarning, web::kTokenIsRead);
   }
   std::printf("%s\n", (*server)->url().c_str());
   std::fflush(stdout);
@@ -73,7 +70,7 @@ Command AddWeb(CLI::App& app) {
                                 "Where to listen; a loopback address, port 0 is a free one")
                      ->type_name("ADDRESS:PORT")
                      ->default_str("127.0.0.1:0")
-                     ->check(NotEmpty());
+                     ->check(ListenAddressText());
   app.add_option("--socket", options->socket, "Listen at a unix socket instead, for ssh -L")
       ->type_name("FILE")
       ->check(NotEmpty())

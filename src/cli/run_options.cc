@@ -100,6 +100,17 @@ void AddOutputOptions(CLI::App& app, RunOptions& options) {
       ->check(NotEmpty())
       ->type_name("COMMAND")
       ->group(group::kOutput);
+  app.add_option_function<std::string>(
+         "--web", [&options](const std::string& address) { options.web = address; },
+         "Show the job in a browser while it runs: says the address, which has a token; who knows "
+         "it may look. ADDRESS:PORT: where to listen; a loopback address, and a port that is free")
+      ->expected(0, 1)
+      ->check(ListenAddressText())
+      ->type_name("[ADDRESS]")
+      ->group(group::kOutput);
+  app.add_flag("--web-control", options.web_control,
+               "With --web: let who looks stop jobs and take stacks, too")
+      ->group(group::kOutput);
   app.add_option("--metrics", options.metrics,
                  "ADDRESS:PORT of this machine where Prometheus may ask for the job's metrics: "
                  "127.0.0.1:9464, [::1]:9464; port 0 is a free one, which is said")

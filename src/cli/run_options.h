@@ -46,6 +46,8 @@ struct RunOptions {
   bool detach = false;
   std::optional<uint32_t> stdin_rank;
   std::string metrics;
+  std::optional<std::string> web;
+  bool web_control = false;
   std::string on_end;
   bool dry_run = false;
   bool json = false;

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/listen_address.h"
 #include "http/server.h"
 #include "web/access.h"
 #include "web/api.h"
+#include "web/listen.h"
 #include "web/page_files.h"
 
 namespace autodist::web {
@@ -60,12 +62,12 @@ Status Server::Listen() {
   std::string host = kForwarded;
   std::optional<base::IpAddress> address;
   if (options_.socket.empty()) {
-    if (!options_.place) {
-      AD_ASSIGN_OR_RETURN(options_.place, ReadPlace(""));
-    }
-    AD_ASSIGN_OR_RETURN(listening, ListenOn(*options_.place));
-    host = HostAndPort(*options_.place);
-    address = options_.place->address;
+    AD_ASSIGN_OR_RETURN(const auto wanted, base::ListenAddress::Parse(options_.address));
+    AD_ASSIGN_OR_RETURN(base::Listening here, base::Listen(wanted));
+    listening = std::move(here.socket);
+    host = here.address.ToString();
+    address = here.address.ip;
+    is_local_ = here.address.ip.IsLoopback();
   } else {
     AD_ASSIGN_OR_RETURN(listening, ListenAtPath(options_.socket));
   }

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <stop_token>
 #include <string>
 
 #include "autodist/status.h"
-#include "web/listen.h"
 
 namespace autodist::http {
 class Server;
@@ -16,11 +14,16 @@ class Server;
 namespace autodist::web {
 
 struct Options {
-  std::string job;             // an id, which the page begins with; empty: the newest that runs
-  std::optional<Place> place;  // where to listen; nullopt: the loopback address, a free port
-  std::string socket;          // the path of a unix socket to listen at instead; empty: none
-  bool control = false;        // jobs may be stopped, and their stacks taken
+  std::string job = {};      // an id, which the page begins with; empty: the newest that runs
+  std::string address = {};  // where to listen, as base::ListenAddress reads it
+  std::string socket = {};   // the path of a unix socket to listen at instead; empty: none
+  bool control = false;      // jobs may be stopped, and their stacks taken
 };
+
+// A warning where the page is served to a network.
+inline constexpr char kTokenIsRead[] =
+    "who can read this network's packets can read the page's token, too; a loopback address or a "
+    "unix socket, and ssh -L, are safe";
 
 class Access;
 class Api;
@@ -36,6 +39,8 @@ class Server {
   // Whole, with the token: whoever knows it may look. With a unix socket, as of port 8080 that is
   // forwarded to it.
   const std::string& url() const { return url_; }
+  // Only this machine's programs can connect to it.
+  bool is_local() const { return is_local_; }
 
  private:
   explicit Server(Options options);
@@ -43,6 +48,7 @@ class Server {
 
   Options options_;
   std::string url_;
+  bool is_local_ = true;
   std::stop_source stop_;
   std::unique_ptr<Access> access_;
   std::unique_ptr<Api> api_;

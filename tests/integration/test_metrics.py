@@ -78,8 +78,8 @@ def test_an_address_in_use_is_said_before_anything_starts(autodist, tmp_path, op
 
 
 def test_what_is_no_address_is_wrong_usage(autodist):
-    outcome = autodist("run", "--metrics", "localhost", "--", "true")
-    assert outcome.code == 2 and "'localhost' is not ADDRESS:PORT, as in 127.0.0.1:9464" in outcome.err
+    outcome = autodist("run", "--metrics", "gpu1:9464", "--", "true")
+    assert outcome.code == 2 and "'gpu1:9464' is not ADDRESS:PORT, as in 127.0.0.1:9464" in outcome.err
 
 
 # The examples.

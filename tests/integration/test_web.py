@@ -259,7 +259,7 @@ def test_it_ends_at_once_with_viewers_there(board, serve):
 
 
 @pytest.mark.parametrize("arguments, told", [
-    (["--listen", "host.example:80"], "is no ADDRESS:PORT"), (["nothing"], "there is no job"),
+    (["--listen", "host.example:80"], "is not ADDRESS:PORT"), (["nothing"], "there is no job"),
     (["--listen", "127.0.0.1:1", "--socket", "x"], "--socket")])
 def test_wrong_usage(autodist, arguments, told):
     outcome = autodist("web", *arguments)

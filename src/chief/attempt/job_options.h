@@ -47,7 +47,6 @@ struct JobOptions {
   std::function<Result<v1::LaunchPlan>(const std::vector<std::string>& addresses, uint32_t attempt)>
       plan_attempt;
   v1::FetchRequest fetch;  // what to bring from the nodes once the ranks have ended
-  std::string metrics;     // where Prometheus may ask for them, "127.0.0.1:9464"; empty: nowhere
   std::string on_end;      // what a shell is to do here once it is over; empty: nothing
   // Called on Run's thread; must not block.
   std::function<void(const v1::JobStatus& status)> on_status;

@@ -8,21 +8,27 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(ListenAddress, IsANumericAddressAndAPort) {
-  const auto v4 = ListenAddress::Parse("127.0.0.1:9464");
-  ASSERT_TRUE(v4.ok()) << v4.status();
-  EXPECT_EQ(v4->port, 9464);
-  EXPECT_EQ(v4->ToString(), "127.0.0.1:9464");
-  const auto v6 = ListenAddress::Parse("[fd77::1]:0");
-  ASSERT_TRUE(v6.ok()) << v6.status();
-  EXPECT_TRUE(v6->ip.v6);
-  EXPECT_EQ(v6->ToString(), "[fd77::1]:0");
+TEST(ListenAddress, WhatIsNotSaidIsTheLoopbackAddressAndAFreePort) {
+  for (const auto& [text, read] : {std::pair("", "127.0.0.1:0"),
+                                   {"9464", "127.0.0.1:9464"},
+                                   {":9464", "127.0.0.1:9464"},
+                                   {"localhost", "127.0.0.1:0"},
+                                   {"localhost:1", "127.0.0.1:1"},
+                                   {"10.0.0.1", "10.0.0.1:0"},
+                                   {"10.0.0.1:65535", "10.0.0.1:65535"},
+                                   {"[fd77::1]:9464", "[fd77::1]:9464"},
+                                   {"[::1]", "[::1]:0"},
+                                   {"::1", "[::1]:0"}}) {
+    const auto address = ListenAddress::Parse(text);
+    ASSERT_TRUE(address.ok()) << address.status();
+    EXPECT_EQ(address->ToString(), read);
+  }
 }
 
-TEST(ListenAddress, IsRefusedWhereItCouldMeanSomethingElse) {
-  for (const char* text : {"", ":", "9464", ":9464", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536",
-                           "127.0.0.1:-1", "127.0.0.1:94a", "::1:9464", "[127.0.0.1]:9464", "[::1]",
-                           "[]:1", "localhost:9464", "127.0.0.1:9464 "}) {
+TEST(ListenAddress, IsRefusedWhereItIsNone) {
+  for (const char* text :
+       {":", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:94a", "70000",
+        "[127.0.0.1]:9464", "[::1]:", "[::1]80", "[]:1", "[::1", "gpu1:9464", "127.0.0.1:9464 "}) {
     const auto parsed = ListenAddress::Parse(text);
     EXPECT_FALSE(parsed.ok()) << text;
     EXPECT_THAT(Message(parsed.status()), HasSubstr("is not ADDRESS:PORT")) << text;
