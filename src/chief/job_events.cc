@@ -222,7 +222,7 @@ void Job::StopAttempt() {
   stop_.AttemptEnds();
   journal_.EnterPhase(v1::JOB_PHASE_STOPPING,
                       DescribeCause(*attempt_->state().cause(), attempt_->plan()));
-  board_.Stops();
+  board_.Stops(*attempt_);
   nodes_.StopRanks(options_.launch.grace);
 }
 
