@@ -92,6 +92,11 @@ void JobBoard::Stops(const Attempt& attempt) {
   ++changes_;
 }
 
+void JobBoard::NodesChanged() {
+  ledger_.Stalls(Elapsed(), nodes_.AnyReconnecting());
+  ++changes_;
+}
+
 void JobBoard::Take(const v1::AgentEvent& event, const Attempt& attempt) {
   if (event.has_rank_started()) {
     pids_[event.rank_started().rank()] = event.rank_started().pid();

@@ -34,6 +34,8 @@ class JobBoard {
   void Launches();
   void BeginAttempt();
   void Stops(const Attempt& attempt);
+  // A node is away, or is no longer.
+  void NodesChanged();
 
   // What a member of the attempt tells, once it is believed; how a node is.
   void Take(const v1::AgentEvent& event, const Attempt& attempt);
