@@ -60,7 +60,9 @@ Facts KeyFacts(const v1::Board& board) {
     add("left", SpanText(static_cast<int64_t>(progress.eta() * 1000)));
   }
   if (job.started_ms() > 0) add("elapsed", SpanText(EndOf(board) - job.started_ms()));
-  if (const auto goodput = board::Goodput(board.ledger())) {
+  const v1::Ledger& ledger = board.ledger();
+  const auto goodput = board::Goodput(ledger);
+  if (goodput && ledger.training() + ledger.lost_steps() > 0) {
     add("goodput", base::Percent(*goodput));
   }
   if (job.max_restarts() > 0 || job.attempt() > 0) add("restarts", std::to_string(job.attempt()));

@@ -1,5 +1,6 @@
 // Ranks and nodes: who was slow, who failed, and where they were.
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <utility>
 
@@ -57,6 +58,17 @@ Tone ToneOfNode(v1::NodePhase phase) {
   return phase == v1::NODE_PHASE_LOST ? Tone::kBad : Tone::kPlain;
 }
 
+// Columns of which nothing is known.
+void DropEmptyColumns(Table& table) {
+  for (size_t i = table.heading.size(); i-- > 0;) {
+    const auto known = [i](const std::vector<Cell>& row) { return !row[i].text.empty(); };
+    if (std::ranges::any_of(table.rows, known)) continue;
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    table.heading.erase(table.heading.begin() + at);
+    for (std::vector<Cell>& row : table.rows) row.erase(row.begin() + at);
+  }
+}
+
 // "0-7, 9".
 std::string RangesText(std::vector<uint32_t> ranks) {
   std::ranges::sort(ranks);
@@ -100,6 +112,7 @@ Section SlowestSection(const v1::Board& board) {
                           Number(base::Percent(std::min(rate / median, 1e6))),
                           Code(rank->last_line())});
   }
+  DropEmptyColumns(table);
   return {"Slowest ranks, of " + std::to_string(all), {std::move(table)}};
 }
 
@@ -117,6 +130,7 @@ Section FailedSection(const JobFacts& facts) {
                           Code(rank.last_line())});
   }
   if (table.rows.empty()) return {};
+  DropEmptyColumns(table);
   Section section{"Ranks that failed or are lost", {std::move(table)}};
   if (failed > kMostFailed) {
     section.blocks.push_back(
@@ -143,6 +157,7 @@ Section NodesSection(const v1::Board& board) {
                           Number(host.cores() > 0 ? std::to_string(host.cores()) : ""),
                           Number(host.has_memory_total() ? base::Bytes(host.memory_total()) : "")});
   }
+  DropEmptyColumns(table);
   return {"Where", {std::move(table)}};
 }
 

@@ -20,7 +20,10 @@ struct AttemptTimes {
   std::string cause;  // of its end
 };
 
-// As far as the events tell.
+// Of a report, what it is about.
+std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// As far as the events tell; what comes later says more about the cause.
 std::vector<AttemptTimes> AttemptsOf(const v1::Board& board) {
   std::vector<AttemptTimes> attempts;
   for (const v1::JobEvent& event : board.events()) {
@@ -32,7 +35,7 @@ std::vector<AttemptTimes> AttemptsOf(const v1::Board& board) {
       if (attempts.empty()) continue;
       AttemptTimes& last = attempts.back();
       if (last.ended_ms == 0) last.ended_ms = event.time_ms();
-      if (last.cause.empty()) last.cause = event.what();
+      if (!event.what().empty()) last.cause = FirstLine(event.what());
     }
   }
   return attempts;
@@ -72,11 +75,13 @@ std::string PhaseText(const v1::JobEvent& event) {
   }
 }
 
-Tone ToneOfEvent(const v1::JobEvent& event) {
+// `stopping`: ranks have been told to end, so that it means nothing that they do.
+Tone ToneOfEvent(const v1::JobEvent& event, bool stopping) {
   if (event.node_phase() == v1::NODE_PHASE_RECONNECTING) return Tone::kAway;
   if (event.node_phase() == v1::NODE_PHASE_LOST) return Tone::kBad;
   if (event.job_phase() == v1::JOB_PHASE_RESTARTING) return Tone::kBad;
-  if (event.has_rank() && event.what().find("exited with code 0") == std::string::npos) {
+  if (event.has_rank() && !stopping &&
+      event.what().find("exited with code 0") == std::string::npos) {
     return Tone::kBad;
   }
   return Tone::kPlain;
@@ -133,11 +138,14 @@ Section AttemptsSection(const v1::Board& board) {
 Section EventsSection(const v1::Board& board) {
   if (board.events().empty()) return {};
   Table table{{{"time"}, {"who"}, {"what"}}, {}};
+  bool stopping = false;
   for (const v1::JobEvent& event : board.events()) {
+    if (event.job_phase() == v1::JOB_PHASE_RUNNING) stopping = false;
+    if (event.job_phase() == v1::JOB_PHASE_STOPPING) stopping = true;
     std::string what = PhaseText(event);
-    if (!event.what().empty()) what += (what.empty() ? "" : ": ") + event.what();
+    if (!event.what().empty()) what += (what.empty() ? "" : ": ") + FirstLine(event.what());
     table.rows.push_back({{TimeText(event.time_ms())},
-                          {WhoseEvent(event), Cell::Kind::kText, ToneOfEvent(event)},
+                          {WhoseEvent(event), Cell::Kind::kText, ToneOfEvent(event, stopping)},
                           {std::move(what)}});
   }
   return {"What happened", {std::move(table)}};

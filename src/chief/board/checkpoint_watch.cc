@@ -54,8 +54,8 @@ std::optional<int64_t> NewestFile(const std::string& folder) {
 struct CheckpointWatch::Shared {
   std::mutex mutex;
   std::condition_variable changed;
-  bool done = false;           // guarded by mutex, as the next
-  std::optional<Found> found;  // absent: the folder cannot be read
+  bool done = false;              // guarded by mutex, as the next
+  std::optional<int64_t> newest;  // as NewestFile
 };
 
 CheckpointWatch::CheckpointWatch(std::string folder, Loop& loop)
@@ -69,8 +69,7 @@ void CheckpointWatch::Look() {
     const std::optional<int64_t> newest = NewestFile(folder);
     const std::lock_guard lock(shared->mutex);
     shared->done = true;
-    shared->found.reset();
-    if (newest) shared->found = {*newest, base::NanosecondsSince1970()};
+    shared->newest = newest;
     shared->changed.notify_one();
   });
 }
@@ -81,20 +80,20 @@ std::optional<CheckpointWatch::Seen> CheckpointWatch::Take() {
 
 std::optional<CheckpointWatch::Seen> CheckpointWatch::Await(std::chrono::milliseconds limit) {
   if (!looking_) return std::nullopt;
-  std::optional<Found> found;
+  std::optional<int64_t> newest;
   {
     std::unique_lock lock(shared_->mutex);
     shared_->changed.wait_for(lock, limit, [this] { return shared_->done; });
     if (!std::exchange(shared_->done, false)) return std::nullopt;
-    found = shared_->found;
+    newest = shared_->newest;
   }
   const Loop::Time began = began_;
   looking_ = false;
   if (again_) Look();
-  if (!found) return std::nullopt;
-  if (found->newest_ns > newest_ns_) {
-    newest_ns_ = found->newest_ns;
-    const auto ago = std::chrono::nanoseconds(found->now_ns - found->newest_ns);
+  if (!newest) return std::nullopt;
+  if (*newest > newest_ns_) {
+    newest_ns_ = *newest;
+    const std::chrono::nanoseconds ago(base::NanosecondsSince1970() - newest_ns_);
     const Loop::Time now = loop_.Now();
     written_ = std::min(now - std::chrono::duration_cast<Loop::Time::duration>(ago), now);
     // The clock of a file server may be another one: it was not there when we looked before.

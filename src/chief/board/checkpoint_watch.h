@@ -38,10 +38,6 @@ class CheckpointWatch {
 
  private:
   struct Shared;
-  struct Found {
-    int64_t newest_ns = 0;  // as NewestFile
-    int64_t now_ns = 0;     // by the same clock
-  };
 
   const std::string folder_;
   Loop& loop_;

@@ -76,7 +76,7 @@ def test_the_parts_are_all_of_the_time_of_a_job_with_two_failures_and_a_cut(star
     lost = sum(written(folder / f"failed-{attempt}") - written(folder / "ckpt" / f"{attempt}-30.pt")
                for attempt in range(RESTARTS))
     assert lost > 3
-    assert abs(ledger["lost_steps"] - lost) < 1, (ledger, lost)
+    assert abs(ledger["lost_steps"] - lost) < 0.5, (ledger, lost)
     away = stalled(events)
     assert 2 < away < healed_after
     assert abs(ledger["stalled"] - away) < 0.5, (ledger, away)

@@ -264,6 +264,25 @@ TEST_F(ReportTest, EachAttemptIsMarkedOnTheCurvesAndHasItsTimes) {
                               "rank 22 on node3 exited with code 1 |"));
 }
 
+TEST_F(ReportTest, WhatRanksDoThatAreToldToEndMeansNothing) {
+  JobFacts facts;
+  const auto add = [&](std::optional<uint32_t> rank, v1::JobPhase phase, const char* what) {
+    v1::JobEvent& event = *facts.board.add_events();
+    if (rank) event.set_rank(*rank);
+    event.set_job_phase(phase);
+    event.set_what(what);
+  };
+  add({}, v1::JOB_PHASE_RUNNING, "");
+  add(1, v1::JOB_PHASE_UNSPECIFIED, "exited with code 7");
+  add({}, v1::JOB_PHASE_STOPPING, "rank 1 exited with code 7");
+  add(0, v1::JOB_PHASE_UNSPECIFIED, "was ended by SIGTERM");
+  add({}, v1::JOB_PHASE_ENDED, "rank 1 exited with code 7\n  its last lines");
+  const std::string text = Markdown(facts);
+  EXPECT_THAT(text, HasSubstr("| ✕ rank 1 | exited with code 7 |"));
+  EXPECT_THAT(text, HasSubstr("| rank 0 | was ended by SIGTERM |"));
+  EXPECT_THAT(text, HasSubstr("| job | ended: rank 1 exited with code 7 |"));
+}
+
 TEST_F(ReportTest, TheSlowestRankComesFirst) {
   const std::string text = Markdown(FactsOf("slow"));
   EXPECT_THAT(text, HasSubstr("## Slowest ranks, of 32\n"));
