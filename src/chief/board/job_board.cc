@@ -20,9 +20,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPointInterval{2'000};  // of the history
-constexpr milliseconds kLookInterval{5'000};   // at checkpoints
-constexpr milliseconds kLastLookLimit{1'000};
+constexpr milliseconds kPointInterval{2'000};       // of the history
+constexpr milliseconds kCheckpointInterval{5'000};  // in which they are looked for
+constexpr milliseconds kLastCheckpointLimit{1'000};
 constexpr milliseconds kWriteInterval{60'000};  // so that something is left where we are killed
 
 template <typename Message>
@@ -230,7 +230,7 @@ void JobBoard::BookCheckpoint(const std::optional<CheckpointWatch::Seen>& seen) 
 Loop::Time JobBoard::Tick(const Attempt& attempt) {
   const Loop::Time now = loop_.Now();
   if (now >= look_at_) {
-    look_at_ = now + kLookInterval;
+    look_at_ = now + kCheckpointInterval;
     checkpoints_->Look();
   }
   if (checkpoints_) BookCheckpoint(checkpoints_->Take());
@@ -260,9 +260,9 @@ void JobBoard::End(const Attempt& attempt) {
   ++changes_;
   point_at_ = write_at_ = look_at_ = Loop::Time::max();
   if (checkpoints_) {
-    BookCheckpoint(checkpoints_->Await(kLastLookLimit));  // one that had begun
+    BookCheckpoint(checkpoints_->Await(kLastCheckpointLimit));  // one that had begun
     checkpoints_->Look();
-    BookCheckpoint(checkpoints_->Await(kLastLookLimit));
+    BookCheckpoint(checkpoints_->Await(kLastCheckpointLimit));
   }
   Write(attempt);
 }
