@@ -238,7 +238,7 @@ void Job::FetchAtEnd() {
 void Job::End(bool leave) {
   if (leave && journal_.phase() == v1::JOB_PHASE_RUNNING) {
     journal_.EnterPhase(v1::JOB_PHASE_STOPPING, "");
-    board_.Stops();
+    board_.Stops(*attempt_);
   }
   stop_.AttemptEnds();
   leaving_ = leave;
@@ -289,6 +289,11 @@ int Job::Finish(int exit_code, const std::string& refusal, Loop::Time began) {
   journal_.Ended(exit_code, report, output_.last_ms());
   board_.End(*attempt_);
   journal_.Publish(nodes_, *attempt_);
+  if (refusal.empty() && board_.missed_checkpoints() && !finishing_.blocked) {
+    base::Log(LogLevel::kWarning,
+              "--checkpoint-dir " + options_.checkpoint_dir +
+                  " cannot be read on this machine: no training could be counted as lost");
+  }
   if (!report.empty() && refusal.empty() && !finishing_.blocked) {
     base::Log(exit_code == 0 ? LogLevel::kWarning : LogLevel::kError, report);
   }

@@ -88,6 +88,7 @@ void Job::OnPhase(uint32_t node, v1::NodePhase phase, const std::string& why) {
   event.set_node_phase(phase);
   event.set_what(why);
   journal_.Record(std::move(event));
+  board_.NodesChanged();
 }
 
 void Job::OnSample(uint32_t node, v1::NodeSample sample) {
@@ -222,7 +223,7 @@ void Job::StopAttempt() {
   stop_.AttemptEnds();
   journal_.EnterPhase(v1::JOB_PHASE_STOPPING,
                       DescribeCause(*attempt_->state().cause(), attempt_->plan()));
-  board_.Stops();
+  board_.Stops(*attempt_);
   nodes_.StopRanks(options_.launch.grace);
 }
 

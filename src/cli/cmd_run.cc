@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 #include "base/home_folder.h"
 #include "base/log.h"
@@ -63,6 +64,9 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& i
   job.name = options.name;
   job.progress_pattern = options.progress;
   job.restarts = {options.max_restarts, options.min_nodes};
+  if (!options.checkpoint_dir.empty()) {
+    job.checkpoint_dir = std::filesystem::absolute(options.checkpoint_dir).string();
+  }
   job.timeout = ToMilliseconds(options.timeout_s);
   job.hang_timeout = ToMilliseconds(options.hang_timeout_s);
   job.on_hang = options.on_hang == "warn" ? chief::OnHang::kWarn : chief::OnHang::kStop;
@@ -172,6 +176,7 @@ Examples:
   autodist run --spec cluster.yaml --stdin-rank 0 -- python -m pdb train.py
   autodist run --spec cluster.yaml --detach --on-end 'mail -s "$AUTODIST_JOB_ID $AUTODIST_VERDICT" me' -- ./train
   autodist run --spec cluster.yaml --max-restarts 3 -- ./train
+  autodist run --spec cluster.yaml --max-restarts 3 --checkpoint-dir ckpt -- ./train
   autodist run --spec cluster.yaml --min-nodes 3 -- ./train   go on without lost nodes
   autodist run --spec cluster.yaml --hang-timeout 600 -- ./train
   autodist run --spec cluster.yaml --on-busy wait -- ./train  start once the GPUs are free

@@ -29,6 +29,7 @@ Command AddWeb(CLI::App& app);
 Command AddAttach(CLI::App& app);
 Command AddStacks(CLI::App& app);
 Command AddWhy(CLI::App& app);
+Command AddReport(CLI::App& app);
 Command AddFetch(CLI::App& app);
 Command AddStop(CLI::App& app);
 Command AddClean(CLI::App& app);

@@ -37,6 +37,7 @@ Examples:
   autodist attach last                           the output of the job started last
   autodist top                                   how the job is, on the whole window
   autodist why                                   whether it goes on, and if not, who is at fault
+  autodist report last --output report.html      how it was, as a page
 
 Exit code of run: that of the first rank that failed, 128+n if a signal ended it; 126 or 127 if
 the program cannot be executed or found; 125 if a node cannot run the job or was lost; 124 after
@@ -72,6 +73,7 @@ int Main(const std::vector<std::string>& words) {
   add("attach", "Show a job's output until the job ends", AddAttach);
   add("stacks", "Tell what each rank of a job is doing now", AddStacks);
   add("why", "Tell what is wrong with a job, and why", AddWhy);
+  add("report", "Write how a job was as a page or as Markdown", AddReport);
   add("fetch", "Bring files from the nodes of a job", AddFetch);
   add("stop", "End a job", AddStop);
   add("clean", "End what jobs have left on nodes", AddClean);

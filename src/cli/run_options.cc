@@ -44,6 +44,13 @@ void AddFailureOptions(CLI::App& app, RunOptions& options) {
                  "smaller world size, and takes nodes back at the next restart")
       ->check(WholeNumber(1, kMostNodes))
       ->group(group::kFailure);
+  app.add_option("--checkpoint-dir", options.checkpoint_dir,
+                 "Where the program keeps its checkpoints, on this machine or a file system that "
+                 "it shares: what was trained since the last one counts as lost with an attempt "
+                 "that fails, not as training")
+      ->check(NotEmpty())
+      ->type_name("FOLDER")
+      ->group(group::kFailure);
   app.add_option("--timeout", options.timeout_s, "Seconds after which the job is stopped")
       ->check(Seconds(0))
       ->group(group::kFailure);

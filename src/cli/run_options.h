@@ -36,6 +36,7 @@ struct RunOptions {
   double sample_s = InSeconds(launch::LaunchOptions().sample);
   uint32_t max_restarts = 0;
   uint32_t min_nodes = 0;
+  std::string checkpoint_dir;
   std::string nccl_debug;
   std::string progress;
   bool no_affinity = false;

@@ -47,7 +47,10 @@ struct JobOptions {
   std::function<Result<v1::LaunchPlan>(const std::vector<std::string>& addresses, uint32_t attempt)>
       plan_attempt;
   v1::FetchRequest fetch;  // what to bring from the nodes once the ranks have ended
-  std::string on_end;      // what a shell is to do here once it is over; empty: nothing
+  // Where its checkpoints are, here, absolute: what was trained since the last one is lost with an
+  // attempt that fails. Empty: not known.
+  std::string checkpoint_dir;
+  std::string on_end;  // what a shell is to do here once it is over; empty: nothing
   // Called on Run's thread; must not block.
   std::function<void(const v1::JobStatus& status)> on_status;
   // Once, when all is ready, before the ranks start; on a thread that may wait for a disk.

@@ -20,7 +20,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPointInterval{2'000};   // of the history
+constexpr milliseconds kPointInterval{2'000};       // of the history
+constexpr milliseconds kCheckpointInterval{5'000};  // in which they are looked for
+constexpr milliseconds kLastCheckpointLimit{1'000};
 constexpr milliseconds kWriteInterval{60'000};  // so that something is left where we are killed
 
 template <typename Message>
@@ -42,6 +44,12 @@ bool IsCause(const Attempt& attempt, uint32_t rank) {
   return cause && cause->kind == Cause::Kind::kRankFailed && cause->exit.rank() == rank;
 }
 
+// Of itself: who stops a job knows what it has saved.
+bool Failed(const Attempt& attempt) {
+  const auto& cause = attempt.state().cause();
+  return cause && cause->kind != Cause::Kind::kInterrupted && cause->kind != Cause::Kind::kTimedOut;
+}
+
 }  // namespace
 
 JobBoard::JobBoard(const JobOptions& options, Loop& loop, const NodeWatch& nodes,
@@ -52,7 +60,9 @@ JobBoard::JobBoard(const JobOptions& options, Loop& loop, const NodeWatch& nodes
       output_(output),
       journal_(journal),
       began_(loop.Now()),
-      ledger_(0) {}
+      ledger_(0) {
+  if (!options_.checkpoint_dir.empty()) checkpoints_.emplace(options_.checkpoint_dir, loop_);
+}
 
 // Since we began, by a clock that nobody sets.
 int64_t JobBoard::Elapsed() const {
@@ -61,6 +71,7 @@ int64_t JobBoard::Elapsed() const {
 
 void JobBoard::Launches() {
   ledger_.Launches(Elapsed());
+  if (checkpoints_) checkpoints_->Look();  // also those that ranks wrote when they were told to end
   ++changes_;
 }
 
@@ -71,12 +82,18 @@ void JobBoard::BeginAttempt() {
     point_at_ = loop_.Now() + kPointInterval;
     write_at_ = loop_.Now() + kWriteInterval;
     point_ms_ = Elapsed();
+    if (checkpoints_) look_at_ = loop_.Now();
   }
   ++changes_;
 }
 
-void JobBoard::Stops() {
-  ledger_.Stops(Elapsed());
+void JobBoard::Stops(const Attempt& attempt) {
+  ledger_.Stops(Elapsed(), Failed(attempt));
+  ++changes_;
+}
+
+void JobBoard::NodesChanged() {
+  ledger_.Stalls(Elapsed(), nodes_.AnyReconnecting());
   ++changes_;
 }
 
@@ -204,8 +221,19 @@ v1::Board JobBoard::Answer(uint64_t known, const Attempt& attempt) {
   return same;
 }
 
+void JobBoard::BookCheckpoint(const std::optional<CheckpointWatch::Seen>& seen) {
+  if (!seen) return;
+  if (!seen->written) return ledger_.Looked({});
+  ledger_.Looked(std::chrono::duration_cast<milliseconds>(*seen->written - began_).count());
+}
+
 Loop::Time JobBoard::Tick(const Attempt& attempt) {
   const Loop::Time now = loop_.Now();
+  if (now >= look_at_) {
+    look_at_ = now + kCheckpointInterval;
+    checkpoints_->Look();
+  }
+  if (checkpoints_) BookCheckpoint(checkpoints_->Take());
   if (now >= point_at_) {
     point_at_ = now + kPointInterval;
     const int64_t width = Elapsed() - point_ms_;
@@ -216,7 +244,7 @@ Loop::Time JobBoard::Tick(const Attempt& attempt) {
     write_at_ = now + kWriteInterval;
     Write(attempt);
   }
-  return std::min(point_at_, write_at_);
+  return std::min({point_at_, write_at_, look_at_});
 }
 
 void JobBoard::Write(const Attempt& attempt) {
@@ -230,7 +258,12 @@ void JobBoard::Write(const Attempt& attempt) {
 void JobBoard::End(const Attempt& attempt) {
   ledger_.Ends(Elapsed());
   ++changes_;
-  point_at_ = write_at_ = Loop::Time::max();
+  point_at_ = write_at_ = look_at_ = Loop::Time::max();
+  if (checkpoints_) {
+    BookCheckpoint(checkpoints_->Await(kLastCheckpointLimit));  // one that had begun
+    checkpoints_->Look();
+    BookCheckpoint(checkpoints_->Await(kLastCheckpointLimit));
+  }
   Write(attempt);
 }
 

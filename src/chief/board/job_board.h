@@ -15,6 +15,7 @@
 #include "board/troubles.h"
 #include "chief/attempt/attempt.h"
 #include "chief/attempt/job_options.h"
+#include "chief/board/checkpoint_watch.h"
 #include "chief/journal.h"
 #include "chief/loop/loop.h"
 #include "chief/nodes/node_watch.h"
@@ -32,7 +33,9 @@ class JobBoard {
   // An attempt is being started; its ranks start; they are told to end.
   void Launches();
   void BeginAttempt();
-  void Stops();
+  void Stops(const Attempt& attempt);
+  // A node is away, or is no longer.
+  void NodesChanged();
 
   // What a member of the attempt tells, once it is believed; how a node is.
   void Take(const v1::AgentEvent& event, const Attempt& attempt);
@@ -45,14 +48,18 @@ class JobBoard {
 
   // Adds to the history what is due; returns when to be called again.
   Loop::Time Tick(const Attempt& attempt);
-  // The job is over. What is kept of it is written, in the background.
+  // The job is over. What is kept of it is written, in the background. Blocks for a moment where
+  // the checkpoints' folder is slow.
   void End(const Attempt& attempt);
   // Where its time went, once it is over.
   v1::Ledger ledger() const { return ledger_.At(0); }
+  // Whether checkpoints are to be looked for in a folder that could never be read.
+  bool missed_checkpoints() const { return checkpoints_ && !checkpoints_->seen(); }
 
  private:
   int64_t Elapsed() const;  // milliseconds
   uint64_t Version();
+  void BookCheckpoint(const std::optional<CheckpointWatch::Seen>& seen);
   void AddNodes(v1::Board& board) const;
   void AddRanks(const Attempt& attempt, v1::Board& board) const;
   v1::BoardRank RankNow(const Attempt& attempt, uint32_t node, const v1::RankPlan& planned) const;
@@ -73,7 +80,9 @@ class JobBoard {
   board::TroubleWatch troubles_;
   board::History history_;
   board::Ledger ledger_;
-  Loop::Time point_at_ = Loop::Time::max();  // the next of the history
+  std::optional<CheckpointWatch> checkpoints_;  // absent: nobody knows where they are
+  Loop::Time look_at_ = Loop::Time::max();      // at them, the next time
+  Loop::Time point_at_ = Loop::Time::max();     // the next of the history
   Loop::Time write_at_ = Loop::Time::max();
   int64_t point_ms_ = 0;  // of the last, since we began
 };

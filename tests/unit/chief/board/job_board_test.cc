@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
+#include <signal.h>
+
+#include <filesystem>
 
 #include "support/played_job.h"
 
@@ -125,6 +128,68 @@ TEST_F(JobBoardTest, TheLedgerHasAllTimeOfAllAttempts) {
   int64_t width = 0;
   for (const v1::HistoryPoint& point : history.points()) width += point.width_ms();
   EXPECT_NEAR(static_cast<double>(width), 30'000, 2'500);
+}
+
+// A file of that time, which looks find as far back as it is by the clock on the wall.
+class LostStepsTest : public JobBoardTest {
+ protected:
+  LostStepsTest() {
+    options_.checkpoint_dir = folder_.path() + "/ckpt";
+    std::filesystem::create_directory(options_.checkpoint_dir);
+  }
+  void SaveAt(milliseconds after) {
+    loop_.After(after, [this, after] {
+      folder_.Write("ckpt/" + std::to_string(after.count()) + ".pt", "weights");
+    });
+  }
+};
+
+TEST_F(LostStepsTest, WhatWasTrainedSinceTheLastCheckpointIsLost) {
+  options_.restarts.max_restarts = 1;
+  SaveAt(seconds(8));
+  SaveAt(seconds(20));
+  loop_.After(seconds(32), [this] {
+    nodes_[1].Exit(3, 7);
+    for (uint32_t node = 0; node < 3; ++node) nodes_[node].on_start = nullptr;
+  });
+  AllExit(seconds(60), 0);
+  EXPECT_EQ(Run(), 0);
+  const v1::Ledger& ledger = Kept().ledger();
+  // Seen within five seconds; to the turned clock a file is as old as it is to ours.
+  EXPECT_GE(ledger.lost_steps(), 12'000 - 5'000 - 100);
+  EXPECT_LE(ledger.lost_steps(), 12'000 + 100);
+  EXPECT_NEAR(static_cast<double>(board::Total(ledger)), static_cast<double>(took_.count()), 20);
+}
+
+TEST_F(LostStepsTest, AllIsLostOfAJobThatFailsWithoutAny) {
+  loop_.After(seconds(32), [this] { nodes_[1].Exit(3, 7); });
+  EXPECT_EQ(Run(), 7);
+  EXPECT_EQ(Kept().ledger().training(), 0);
+  EXPECT_GT(Kept().ledger().lost_steps(), 30'000);
+}
+
+TEST_F(LostStepsTest, ACheckpointOfRanksThatWereToldToEndCounts) {
+  loop_.After(seconds(32), [this] {
+    nodes_[1].Exit(3, 7);
+    folder_.Write("ckpt/last.pt", "weights");
+  });
+  EXPECT_EQ(Run(), 7);
+  EXPECT_LE(Kept().ledger().lost_steps(), 100);
+}
+
+TEST_F(LostStepsTest, NothingIsSaidToBeLostOfAJobThatIsStopped) {
+  loop_.After(seconds(32), [this] { job_->Signal(SIGINT); });
+  EXPECT_EQ(Run(), 130);
+  EXPECT_EQ(Kept().ledger().lost_steps(), 0);
+}
+
+TEST_F(LostStepsTest, NothingIsKnownOfAFolderThatIsNotThere) {
+  options_.checkpoint_dir += "/elsewhere";
+  loop_.After(seconds(32), [this] { nodes_[1].Exit(3, 7); });
+  EXPECT_EQ(Run(), 7);
+  EXPECT_EQ(Kept().ledger().lost_steps(), 0);
+  EXPECT_GT(Kept().ledger().training(), 30'000);
+  EXPECT_THAT(messages_, HasSubstr("cannot be read on this machine"));
 }
 
 }  // namespace
