@@ -210,8 +210,10 @@ std::vector<ResourceCause> ResourceCauses(const v1::Board& now, const v1::Board*
   add(Of::kDisk, Disk(now));
   if (!add(Of::kMemory, MemoryLimit(now))) add(Of::kMemory, Memory(now, before));
   if (!add(Of::kGpu, BrokenGpu(now))) add(Of::kGpu, SlowGpu(now));
-  add(Of::kCpu, CpuCause(now, before));
+  // A busy node is seldom the whole story.
+  add(Of::kCpu, LimitedCpu(now, before));
   add(Of::kNetwork, NetworkCause(now, before));
+  add(Of::kCpu, CpuCause(now, before));
   if (causes.empty()) AddRuledOut(now, ruled_out);
   return causes;
 }

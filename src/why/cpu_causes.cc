@@ -100,7 +100,8 @@ std::optional<v1::Trouble> SlowCpu(const v1::Board& now, const v1::Board* before
   return std::nullopt;
 }
 
-// The one that its limit holds back most.
+}  // namespace
+
 std::optional<v1::Trouble> LimitedCpu(const v1::Board& now, const v1::Board* before) {
   const v1::BoardRank* worst = nullptr;
   for (const v1::BoardRank& rank : now.ranks()) {
@@ -130,10 +131,7 @@ std::optional<v1::Trouble> LimitedCpu(const v1::Board& now, const v1::Board* bef
   return trouble;
 }
 
-}  // namespace
-
 std::optional<v1::Trouble> CpuCause(const v1::Board& now, const v1::Board* before) {
-  if (auto cause = LimitedCpu(now, before)) return cause;
   if (auto cause = TakenCores(now)) return cause;
   return SlowCpu(now, before);
 }

@@ -7,8 +7,10 @@
 
 namespace autodist::why {
 
-// A rank that uses up the CPU time that it may have, a node whose cores another program takes, a
-// rank that gets none though it could run. `before` may be null.
+// The rank that uses up the CPU time it may have, of several the one that is held back most.
+// `before` may be null, here and below.
+std::optional<v1::Trouble> LimitedCpu(const v1::Board& now, const v1::Board* before);
+// A node whose cores another program takes, or a rank that gets none though it could run.
 std::optional<v1::Trouble> CpuCause(const v1::Board& now, const v1::Board* before);
 
 }  // namespace autodist::why

@@ -101,7 +101,7 @@ void Read(const char* path) {
   posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);  // what others have read does not count for it
   const auto bytes = static_cast<size_t>(size);
   void* const mapped = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
-  if (mapped == MAP_FAILED) Fail("mmap");
+  if (mapped == MAP_FAILED || madvise(mapped, bytes, MADV_RANDOM) != 0) Fail("mmap");
   const auto* data = static_cast<const volatile char*>(mapped);
   std::mt19937 random;  // NOLINT: the same each time
   for (;;) (void)data[static_cast<size_t>(random()) % bytes];

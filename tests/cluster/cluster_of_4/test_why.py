@@ -14,12 +14,13 @@ from jobs import BUILD, seconds_until
 RANKS = 8
 WRONG = 3
 START_LIMIT_S = 60
-SHOWS_LIMIT_S = 30  # until what is slow shows in the samples
+SHOWS_LIMIT_S = 60  # until what is slow shows in the samples
 SMALL_DISK = 16 << 20   # bytes; the checkpoint is larger
 SMALL_MEMORY = 16 << 20
 READ = 24 << 20  # bytes of a file, more than there is memory for
 SMALL_QUOTA = 0.2  # of a core
 SLOW_CARD = "8mbit"
+SHOWN = 50  # looks in a row
 # Answers once, and then, as its host is cut off, never.
 PEER = """
 import socket, sys
@@ -47,6 +48,19 @@ def why(autodist, job):
     assert outcome.code == WRONG, outcome.out + outcome.err
     trouble = json.loads(outcome.out)["trouble"]
     assert all(one["source"] and one["value"] for one in trouble["evidence"])
+    return trouble["what"], trouble
+
+
+def until_named(autodist, job, words):
+    """The same of the first verdict that has these words: samples take their time to show what is slow."""
+    says = []
+
+    def named():
+        says.append(autodist("why", job, "--json"))
+        return words in says[-1].out
+    seconds_until(named, SHOWS_LIMIT_S)
+    assert says[-1].code == WRONG
+    trouble = json.loads(says[-1].out)["trouble"]
     return trouble["what"], trouble
 
 
@@ -142,7 +156,7 @@ def test_the_socket_of_a_dead_peer(autodist, job, folder, lose_port):
         peer.kill()
         peer.wait()
     peer_name = re.escape(f"{address(4)}:{port.read_text()}")
-    assert re.match(MISSING + rf"waits at a socket in AskPeer .*, for {peer_name}, which does not answer: what it has "
+    assert re.match(MISSING + rf"waits at a socket in .*AskPeer.*, for {peer_name}, which does not answer: what it has "
                     r"sent was sent again \d+ times", what), what
     assert trouble["ranks"] == [2]
 
@@ -152,43 +166,45 @@ def test_a_full_disk(autodist, job, folder):
     in_host(2, "mount", "-t", "tmpfs", "-o", f"size={SMALL_DISK}", "tmpfs", folder)
     try:
         running = job("disk", "checkpoint")
-        seconds_until(lambda: "full" in autodist("why", running).out, SHOWS_LIMIT_S)
-        what, _ = why(autodist, running)
-        assert autodist("stop", "--now", running).code == 0
+        what, _ = until_named(autodist, running, "full")
     finally:
         with contextlib.suppress(subprocess.CalledProcessError):
             in_host(2, "umount", "-l", folder)
-    assert re.match(MISSING + r"sleeps in WriteCheckpoint .*; "
+    assert re.match(MISSING + r".*; "
                     rf"{re.escape(address(2))}: the disk of the working directory is full but for \d", what), what
 
 
-def test_a_rank_at_its_memory_limit(autodist, job, folder, group):
+def test_a_rank_at_its_memory_limit(autodist, folder, group, job):
     limited = group("memory", {"memory.limit_in_bytes": SMALL_MEMORY}, {"memory.high": SMALL_MEMORY})
     data = folder / "data"
     data.write_bytes(os.urandom(READ))
     running = job("memory", limited / "cgroup.procs", data)
-    seconds_until(lambda: "memory limit" in autodist("why", running).out, SHOWS_LIMIT_S)
-    what, trouble = why(autodist, running)
+    what, trouble = until_named(autodist, running, "memory limit")
     assert re.search(rf"rank 2 \({re.escape(address(2))}\) is held back at the memory limit of its control group, "
                      "16.0 MiB$", what), what
     assert trouble["ranks"] == [2]
 
 
-def test_a_cpu_that_is_slowed(autodist, job, group):
+def test_a_cpu_that_is_slowed(autodist, group, job):
     quota = int(SMALL_QUOTA * 100_000)
     limited = group("cpu", {"cpu.cfs_quota_us": quota}, {"cpu.max": f"{quota} 100000"})
     running = job("cpu", limited / "cgroup.procs")
-    seconds_until(lambda: "control group" in autodist("why", running).out, SHOWS_LIMIT_S)
-    what, trouble = why(autodist, running)
+    what, trouble = until_named(autodist, running, "control group")
     assert what == (f"rank 2 ({address(2)}) is slow: its control group may use 0.2 cores at most, which it uses up")
     assert trouble["ranks"] == [2] and trouble["kind"] == "KIND_SLOW"
+
+
+def has_queue(host):
+    """Whether anything waits to be sent."""
+    return re.search(r"backlog (\w+)b", in_host(host, "tc", "-s", "qdisc", "show", "dev", "eth0"))[1] != "0"
 
 
 def test_a_network_card_that_is_slowed(autodist, job):
     running = job("network")
     in_host(3, "tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", SLOW_CARD, "burst", "32kbit", "limit", "1mb")
     try:
-        seconds_until(lambda: "eth0" in autodist("why", running).out, SHOWS_LIMIT_S)
+        # A look at stacks empties the queue for a moment, so that there is one only.
+        seconds_until(lambda: all(has_queue(3) for _ in range(SHOWN)), SHOWS_LIMIT_S)
         what, trouble = why(autodist, running)
     finally:
         in_host(3, "tc", "qdisc", "del", "dev", "eth0", "root")
