@@ -1,5 +1,6 @@
 #include "agent/sample/interfaces.h"
 
+#include <net/if.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -59,8 +60,8 @@ void InterfaceReader::Look(const std::string& name, Interface& interface) {
   std::string_view speed = about_.Read(folder + "/speed");
   const auto megabits = ParseNumber<int64_t>(TakeLine(speed));  // -1: not known
   if (megabits && *megabits > 0) interface.speed = static_cast<uint64_t>(*megabits) * kMega;
-  std::string_view index = about_.Read(folder + "/ifindex");
-  interface.index = ParseNumber<int>(TakeLine(index));
+  // Not by sysfs, which may be of another network namespace, unlike what else the kernel answers.
+  interface.index = if_nametoindex(name.c_str());
 }
 
 void InterfaceReader::Read(SampleTime now, v1::NodeSample& sample) {
@@ -84,7 +85,7 @@ void InterfaceReader::Read(SampleTime now, v1::NodeSample& sample) {
     told.set_errors(counts.errors);
     told.set_dropped(counts.dropped);
     if (interface.speed) told.set_speed(*interface.speed);
-    const auto queue = interface.index ? queues.find(*interface.index) : queues.end();
+    const auto queue = queues.find(interface.index);
     if (queue != queues.end()) told.set_queued(queue->second);
     if (!interface.up) continue;
     has_cards |= interface.is_card;

@@ -38,7 +38,7 @@ class InterfaceReader {
   struct Interface {
     bool is_card = false;
     bool up = false;
-    std::optional<int> index;
+    unsigned index = 0;             // the kernel's; 0: it has gone
     std::optional<uint64_t> speed;  // bits per second
     Rate received;
     Rate sent;

@@ -46,7 +46,7 @@ void AddQueue(std::string_view message, SendQueues& queues) {
   if (!about || about->tcm_parent != TC_H_ROOT) return;
   const std::string_view stats = Attribute(message.substr(Aligned(sizeof *about)), TCA_STATS2);
   const auto queue = HeaderAt<gnet_stats_queue>(Attribute(stats, TCA_STATS_QUEUE));
-  if (queue) queues[about->tcm_ifindex] = queue->backlog;
+  if (queue) queues[static_cast<unsigned>(about->tcm_ifindex)] = queue->backlog;
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace autodist::agent {
 
 // Bytes by the index of the interface.
-using SendQueues = std::map<int, uint64_t>;
+using SendQueues = std::map<unsigned, uint64_t>;
 
 // Adds what a part of the kernel's answer tells; true: it is the last.
 bool AddSendQueues(std::string_view messages, SendQueues& queues);

@@ -170,8 +170,8 @@ def test_a_full_disk(autodist, job, folder):
     finally:
         with contextlib.suppress(subprocess.CalledProcessError):
             in_host(2, "umount", "-l", folder)
-    assert re.match(MISSING + r".*; "
-                    rf"{re.escape(address(2))}: the disk of the working directory is full but for \d", what), what
+    # At the moment of the look it may have been at work, if in vain.
+    assert re.search(rf"(^|; ){re.escape(address(2))}: the disk of the working directory is full but for \d", what), what
 
 
 def test_a_rank_at_its_memory_limit(autodist, folder, group, job):
