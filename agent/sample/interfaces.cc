@@ -1,5 +1,6 @@
 #include "agent/sample/interfaces.h"
 
+#include <net/if.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -59,11 +60,14 @@ void InterfaceReader::Look(const std::string& name, Interface& interface) {
   std::string_view speed = about_.Read(folder + "/speed");
   const auto megabits = ParseNumber<int64_t>(TakeLine(speed));  // -1: not known
   if (megabits && *megabits > 0) interface.speed = static_cast<uint64_t>(*megabits) * kMega;
+  // Not by sysfs, which may be of another network namespace, unlike what else the kernel answers.
+  interface.index = if_nametoindex(name.c_str());
 }
 
 void InterfaceReader::Read(SampleTime now, v1::NodeSample& sample) {
   ++samples_;
   bool has_cards = false;
+  const SendQueues& queues = queues_.Read();
   std::vector<std::pair<Interface*, v1::InterfaceSample>> found;
   for (const InterfaceCounts& counts : ParseInterfaces(dev_.Read(buffer_))) {
     auto known = interfaces_.find(counts.name);
@@ -81,6 +85,8 @@ void InterfaceReader::Read(SampleTime now, v1::NodeSample& sample) {
     told.set_errors(counts.errors);
     told.set_dropped(counts.dropped);
     if (interface.speed) told.set_speed(*interface.speed);
+    const auto queue = queues.find(interface.index);
+    if (queue != queues.end()) told.set_queued(queue->second);
     if (!interface.up) continue;
     has_cards |= interface.is_card;
     found.emplace_back(&interface, std::move(told));

@@ -10,6 +10,7 @@
 
 #include "agent/sample/kernel_file.h"
 #include "agent/sample/rate.h"
+#include "agent/sample/send_queues.h"
 #include "autodist/v1/sample.pb.h"
 
 namespace autodist::agent {
@@ -37,6 +38,7 @@ class InterfaceReader {
   struct Interface {
     bool is_card = false;
     bool up = false;
+    unsigned index = 0;             // the kernel's; 0: it has gone
     std::optional<uint64_t> speed;  // bits per second
     Rate received;
     Rate sent;
@@ -49,6 +51,7 @@ class InterfaceReader {
   TextBuffer buffer_;
   TextBuffer about_;
   KernelFile dev_;
+  SendQueueReader queues_;
   std::map<std::string, Interface, std::less<>> interfaces_;
   uint64_t samples_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "agent/sample/cgroups.h"
 #include "agent/sample/disk_space.h"
 #include "agent/sample/host.h"
 #include "agent/sample/infiniband.h"
@@ -26,6 +27,7 @@ class Sampler::Look {
         interfaces_(roots.proc, roots.sys),
         infinibands_(roots.sys),
         processes_(roots.proc),
+        cgroups_(roots.proc, roots.sys),
         gpus_({plan.gpus, plan.environment, plan.working_directory, plan.interval}, supervisor) {}
 
   GpuReader& gpus() { return gpus_; }
@@ -43,6 +45,7 @@ class Sampler::Look {
     infinibands_.Read(now, sample);
     gpus_.Read(sample);
     processes_.Read(ranks, now, sample);
+    cgroups_.Read(ranks, now, sample);
     for (v1::RankSample& rank : *sample.mutable_ranks()) {
       const auto last = events_.last_output(rank.rank());
       if (!last) continue;
@@ -60,6 +63,7 @@ class Sampler::Look {
   InterfaceReader interfaces_;
   InfinibandReader infinibands_;
   ProcessReader processes_;
+  CgroupReader cgroups_;
   GpuReader gpus_;
 };
 

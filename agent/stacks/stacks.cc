@@ -18,6 +18,7 @@
 
 #include "agent/prepare/python.h"
 #include "agent/stacks/nccl_ras.h"
+#include "agent/stacks/tcp_peer.h"
 #include "agent/supervisor/run_program.h"
 #include "base/deadline.h"
 #include "base/fd.h"
@@ -135,7 +136,7 @@ std::string FileOf(const std::string& folder, const std::string& call) {
   const auto number = static_cast<long>(word(0));
   if (number == SYS_openat) return TextAt(folder, word(2));
   if (std::ranges::find(kOfDescriptor, number) == kOfDescriptor.end()) return "";
-  return LinkTarget(folder + "/fd/" + std::to_string(word(1)));
+  return SocketText(folder, LinkTarget(folder + "/fd/" + std::to_string(word(1))));
 }
 
 // Its number, name, state and system call, where it waits, how often it has been switched, and, for

@@ -69,6 +69,17 @@ Status AwaitProgress(control::BoardReader& reader, why::Known& known) {
   return OkStatus();
 }
 
+// A look at stacks stops the ranks for moments, in which CPUs, queues and disks are not as before.
+void KeepSamples(const v1::Board& from, v1::Board& to) {
+  if (from.nodes_size() != to.nodes_size() || from.ranks_size() != to.ranks_size()) return;
+  for (int i = 0; i < from.nodes_size(); ++i) {
+    if (from.nodes(i).has_sample()) *to.mutable_nodes(i)->mutable_sample() = from.nodes(i).sample();
+  }
+  for (int i = 0; i < from.ranks_size(); ++i) {
+    if (from.ranks(i).has_sample()) *to.mutable_ranks(i)->mutable_sample() = from.ranks(i).sample();
+  }
+}
+
 // Everything of a job that runs: two boards, and, where it is not seen to go on, two looks at what
 // its ranks are doing.
 Result<why::Known> Look(control::BoardReader& reader) {
@@ -79,7 +90,9 @@ Result<why::Known> Look(control::BoardReader& reader) {
   if (!Runs(known.now) || why::GoesOn(known.now, *known.before)) return known;
   known.stacks_earlier = std::move(known.stacks);
   AD_ASSIGN_OR_RETURN(known.stacks, StacksOf(known.now));
-  AD_ASSIGN_OR_RETURN(known.now, BoardNow(reader));
+  AD_ASSIGN_OR_RETURN(v1::Board last, BoardNow(reader));
+  KeepSamples(known.now, last);
+  known.now = std::move(last);
   return known;
 }
 

@@ -97,6 +97,10 @@ Status CheckShares(const v1::NodeSample& sample) {
   std::vector<double> shares = {sample.host().cpu(), sample.host().cpu_pressure(),
                                 sample.host().memory_pressure(), sample.host().io_pressure()};
   for (const v1::GpuSample& gpu : sample.gpus()) shares.push_back(gpu.use());
+  for (const v1::RankSample& rank : sample.ranks()) {
+    shares.push_back(rank.cpu_throttled());
+    shares.push_back(rank.memory_stalled());
+  }
   for (const double share : shares) {
     if (share > 1) return BrokenRule("a share of " + std::to_string(share));
   }

@@ -108,6 +108,7 @@ Doing ByKernel(const RankProcess& process) {
     return Has(frame.function, "nanosleep");
   });
   if (channel.empty() && sleeps) return Doing::kSleep;
+  if (process.file.starts_with("socket")) return Doing::kSocket;
   return process.file.starts_with('/') ? Doing::kFile : Doing::kWait;
 }
 
@@ -130,19 +131,45 @@ Doing DoingOf(const RankProcess& process, std::string& collective) {
   return AwaitsLock(process.stack()) ? Doing::kLock : ByKernel(process);
 }
 
-// What a process that the loader has started is doing with the data.
-std::string OfWorkers(const std::vector<RankProcess>& processes, const std::string& folder) {
+// A process that the loader has started, while it is busy with the data.
+struct LoaderWorker {
+  const RankProcess* process = nullptr;  // there is none
+  size_t caller = 0;                     // its frame in the loader
+};
+
+LoaderWorker WorkerOf(const std::vector<RankProcess>& processes) {
   for (const RankProcess& process : processes) {
     const std::vector<StackFrame>& frames = process.stack().frames;
     const auto fetch = std::ranges::find_if(frames, [](const StackFrame& frame) {
       return ShortFile(frame.file, "") == "torch/utils/data/_utils/fetch.py";
     });
     if (fetch == frames.end() || fetch == frames.begin()) continue;
-    const auto caller = static_cast<size_t>(fetch - frames.begin());
-    const size_t own = process.stack().UsersOwn(0);
-    return FrameText(frames[own < caller ? own : caller - 1], folder);
+    return {&process, static_cast<size_t>(fetch - frames.begin())};
   }
-  return "";
+  return {};
+}
+
+// The rank gets on as its worker does.
+void AddWorker(const LoaderWorker& worker, const std::string& folder, Activity& activity) {
+  const ThreadStack& stack = worker.process->stack();
+  const size_t own = stack.UsersOwn(0);
+  const StackFrame& frame = stack.frames[own < worker.caller ? own : worker.caller - 1];
+  activity.words += ", whose worker is in " + FrameText(frame, folder);
+  activity.switches = worker.process->switches;
+  activity.loads = ByKernel(*worker.process) == Doing::kCompute;
+}
+
+// ", for 10.0.0.7:5000": who is at the other end of the socket, and whether it answers; "": not
+// known.
+std::string Peer(const RankProcess& process) {
+  constexpr std::string_view kTo = "socket to ";
+  constexpr std::string_view kSentAgain = ", sent again ";
+  if (!process.file.starts_with(kTo)) return "";
+  const std::string peer = base::Printable(process.file.substr(kTo.size(), kLongestPath));
+  const size_t again = peer.find(kSentAgain);
+  if (again == std::string::npos) return ", for " + peer;
+  return ", for " + peer.substr(0, again) + ", which does not answer: what it has sent was " +
+         peer.substr(again + 2);
 }
 
 // "in step (train.py:41)"; "": its frames tell nothing.
@@ -167,7 +194,7 @@ std::string WordsOf(const Activity& activity, const RankProcess& process,
                                                      : "reads from ") +
              (file.empty() ? "a pipe" : file) + where;
     case Doing::kSocket:
-      return "waits at a socket" + where;
+      return "waits at a socket" + where + Peer(process);
     case Doing::kSleep:
       return "sleeps" + where;
     case Doing::kLock:
@@ -224,15 +251,15 @@ Activity ActivityOf(std::string_view text, const std::string& folder) {
   activity.doing = DoingOf(process, activity.collective);
   activity.words = WordsOf(activity, process, summary);
   activity.evidence = EvidenceOf(process, summary);
+  activity.has_frames = !process.stack().frames.empty();
   activity.switches = process.switches;
   activity.source = process.source.empty() ? "/proc" : process.source + ", /proc";
   if (!activity.collective.empty() && process.stack().language == Language::kNative) {
     activity.evidence = WithArticle(activity.collective) + ": " + activity.evidence;
   }
   if (activity.doing != Doing::kDataLoader) return activity;
-  if (const std::string worker = OfWorkers(processes, folder); !worker.empty()) {
-    activity.words += ", whose worker is in " + worker;
-  }
+  const LoaderWorker worker = WorkerOf(processes);
+  if (worker.process) AddWorker(worker, folder, activity);
   return activity;
 }
 

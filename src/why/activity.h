@@ -26,15 +26,18 @@ enum class Doing {
 
 struct Activity {
   Doing doing = Doing::kUnknown;
-  std::string collective;  // of kCollective: "all-reduce"; "": its frames do not say which
-  std::string words;       // "sleeps in step (train.py:41)"; short and harmless, as the next
-  std::string evidence;    // "step (train.py:41); sleeping in hrtimer_nanosleep"
-  std::string source;      // "py-spy, /proc"
+  std::string collective;   // of kCollective: "all-reduce"; "": its frames do not say which
+  std::string words;        // "sleeps in step (train.py:41)"; short and harmless, as the next
+  std::string evidence;     // "step (train.py:41); sleeping in hrtimer_nanosleep"
+  std::string source;       // "py-spy, /proc"
+  bool has_frames = false;  // else there are the kernel's words alone
+  bool loads = false;       // of kDataLoader: what it has started to load computes
   std::optional<uint64_t> switches;  // how often it has gone to sleep so far
 
   // It gets on by itself, however long that may take.
   bool AtWork() const {
-    return doing == Doing::kCompute || doing == Doing::kCompile || doing == Doing::kCheckpoint;
+    return loads || doing == Doing::kCompute || doing == Doing::kCompile ||
+           doing == Doing::kCheckpoint;
   }
 };
 

@@ -1,7 +1,6 @@
 #include "why/board_causes.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,7 +8,9 @@
 
 #include "base/quantity.h"
 #include "base/utf8.h"
+#include "why/cpu_causes.h"
 #include "why/gpu_causes.h"
+#include "why/network_causes.h"
 #include "why/samples.h"
 #include "why/who.h"
 
@@ -19,22 +20,9 @@ namespace {
 constexpr double kDiskNearlyFull = 0.01;  // of it is free
 constexpr double kMemoryPressure = 0.2;   // of the time some process waits for memory
 constexpr double kMemoryFull = 0.98;      // of it is used
-constexpr double kSlowCpu = 0.5;          // of the others' median
-constexpr double kAllCores = 0.9;         // of a node's that are in use
-constexpr double kTakenCores = 0.25;      // of a node's that are others'
-constexpr double kSlowInterface = 0.25;   // of the others' speed
-constexpr uint64_t kManyErrors = 10;      // of an interface between two looks
-
-v1::Trouble OfNode(const v1::Board& board, int node, v1::Trouble::Kind kind,
-                   const std::string& what) {
-  const v1::BoardNode& of = board.nodes(node);
-  v1::Trouble trouble;
-  trouble.set_kind(kind);
-  trouble.add_nodes(static_cast<uint32_t>(node));
-  *trouble.mutable_ranks() = of.ranks();
-  trouble.set_what(base::Printable(of.address()) + what);
-  return trouble;
-}
+constexpr double kLimitReached = 0.9;     // of what a control group may use; the kernel counts late
+constexpr double kManyFaults = 200;       // per second: pages that it had to read
+constexpr double kFewHits = 0.5;          // per second, of that limit
 
 const v1::HostSample* HostBefore(const v1::Board* before, int node) {
   return before && node < before->nodes_size() ? &before->nodes(node).sample().host() : nullptr;
@@ -68,6 +56,55 @@ std::optional<v1::Trouble> Disk(const v1::Board& board) {
   return std::nullopt;
 }
 
+// The share of the time in which something waited for memory: in the rank's control group, or,
+// where that does not tell, on its node.
+double Stalled(const v1::Board& board, const v1::BoardRank& rank) {
+  if (rank.sample().has_memory_stalled()) return rank.sample().memory_stalled();
+  const v1::BoardNode* node = NodeOf(board, rank);
+  return node ? node->sample().host().memory_pressure() : 0;
+}
+
+// Many programs are at their limit when all is well, by files that the kernel keeps for them; what
+// makes them slow is waiting for memory, or for pages of their own that had to make room.
+bool AtMemoryLimit(const v1::Board& board, const v1::BoardRank& rank) {
+  const v1::RankSample& sample = rank.sample();
+  return sample.memory_limit() > 0 && sample.memory_hits() >= kFewHits &&
+         static_cast<double>(sample.memory_charged()) >=
+             kLimitReached * static_cast<double>(sample.memory_limit()) &&
+         (Stalled(board, rank) > kMemoryPressure || sample.memory_faults() > kManyFaults);
+}
+
+std::optional<v1::Trouble> MemoryLimit(const v1::Board& board) {
+  for (const v1::BoardRank& rank : board.ranks()) {
+    if (!AtMemoryLimit(board, rank)) continue;
+    const v1::RankSample& sample = rank.sample();
+    v1::Trouble trouble;
+    trouble.set_kind(v1::Trouble::KIND_SLOW);
+    AddRank(board, rank.rank(), trouble);
+    const std::string limit = base::BinaryBytes(sample.memory_limit());
+    trouble.set_what(RankName(board, rank.rank()) +
+                     " is held back at the memory limit of its control group, " + limit);
+    trouble.set_cost(Stalled(board, rank) > kMemoryPressure
+                         ? base::Percent(Stalled(board, rank)) +
+                               " of the time a process waits for memory there"
+                         : Number(sample.memory_faults()) +
+                               " times a second it waits for what had to make room");
+    AddEvidence(trouble, "memory", base::BinaryBytes(sample.memory_charged()) + " of " + limit,
+                "cgroup");
+    AddEvidence(trouble, "limit reached", Number(sample.memory_hits()) + " times a second",
+                "cgroup");
+    if (sample.has_memory_faults()) {
+      AddEvidence(trouble, "pages read anew", Number(sample.memory_faults()) + " a second",
+                  "cgroup");
+    }
+    AddEvidence(trouble, "memory pressure",
+                base::Percent(Stalled(board, rank)) + " of the last 10 s",
+                sample.has_memory_stalled() ? "cgroup" : "/proc/pressure");
+    return trouble;
+  }
+  return std::nullopt;
+}
+
 std::optional<v1::Trouble> Memory(const v1::Board& board, const v1::Board* before) {
   for (const int node : Running(board)) {
     const v1::HostSample& host = board.nodes(node).sample().host();
@@ -96,159 +133,6 @@ std::optional<v1::Trouble> Memory(const v1::Board& board, const v1::Board* befor
           "/proc/meminfo");
     }
     return trouble;
-  }
-  return std::nullopt;
-}
-
-double CpuOfRanks(const v1::Board& board, int node) {
-  double cores = 0;
-  for (const uint32_t rank : board.nodes(node).ranks()) {
-    if (const v1::BoardRank* of = FindRank(board, rank)) cores += of->sample().cpu();
-  }
-  return cores;
-}
-
-bool Runnable(const v1::Board& board, uint32_t rank) {
-  const v1::BoardRank* of = FindRank(board, rank);
-  return of && of->sample().state() == "R";
-}
-
-std::string Cores(double cores) {
-  const long tenths = std::lround(cores * 10);
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " cores";
-}
-
-// Another program has the node's cores.
-std::optional<v1::Trouble> TakenCores(const v1::Board& board) {
-  for (const int node : Running(board)) {
-    const v1::HostSample& host = board.nodes(node).sample().host();
-    const double cores = host.cores();
-    const double own = CpuOfRanks(board, node);
-    const double all = host.cpu() * cores;
-    const bool known = std::ranges::any_of(board.nodes(node).ranks(), [&](uint32_t rank) {
-      const v1::BoardRank* of = FindRank(board, rank);
-      return of && of->sample().has_cpu();
-    });
-    if (!known || !host.has_cpu() || host.cpu() < kAllCores || all - own < kTakenCores * cores) {
-      continue;
-    }
-    v1::Trouble trouble =
-        OfNode(board, node, v1::Trouble::KIND_SLOW,
-               ": another program takes " + Cores(all - own) + " of its " + Number(cores));
-    AddEvidence(trouble, "CPU",
-                Cores(all) + " in use, " + Cores(own) + " of them by the job's ranks", "agent");
-    if (host.has_cpu_pressure()) {
-      AddEvidence(trouble, "CPU pressure", base::Percent(host.cpu_pressure()) + " of the last 10 s",
-                  "/proc/pressure");
-    }
-    return trouble;
-  }
-  return std::nullopt;
-}
-
-// It could run, and is not let: a limit of its cgroup, say.
-std::optional<v1::Trouble> SlowCpu(const v1::Board& now, const v1::Board* before) {
-  std::vector<double> cpus;
-  for (const v1::BoardRank& rank : now.ranks()) {
-    if (rank.sample().has_cpu()) cpus.push_back(rank.sample().cpu());
-  }
-  if (!before) return std::nullopt;
-  for (const v1::BoardRank& rank : now.ranks()) {
-    if (!rank.sample().has_cpu() || !Runnable(now, rank.rank()) ||
-        !Runnable(*before, rank.rank()) || rank.node() >= static_cast<uint32_t>(now.nodes_size())) {
-      continue;
-    }
-    // What is always ready to run has a core, if it gets one.
-    const double due = std::max(1.0, Median(cpus));
-    const v1::HostSample& host = now.nodes(static_cast<int>(rank.node())).sample().host();
-    if (rank.sample().cpu() >= kSlowCpu * due || (host.has_cpu() && host.cpu() >= kAllCores)) {
-      continue;
-    }
-    v1::Trouble trouble;
-    trouble.set_kind(v1::Trouble::KIND_SLOW);
-    AddRank(now, rank.rank(), trouble);
-    trouble.set_what(RankName(now, rank.rank()) + " is slow: it gets " +
-                     Cores(rank.sample().cpu()) +
-                     " though it is always ready to run: its CPU time is limited");
-    AddEvidence(trouble, "CPU",
-                Cores(rank.sample().cpu()) + "; the median of all ranks: " + Cores(Median(cpus)),
-                "agent");
-    AddEvidence(trouble, "state", "R twice", "/proc");
-    if (host.has_cpu()) {
-      AddEvidence(trouble, "its node's CPUs", base::Percent(host.cpu()) + " in use", "agent", true);
-    }
-    return trouble;
-  }
-  return std::nullopt;
-}
-
-template <typename Sample>
-const Sample* SameName(const google::protobuf::RepeatedPtrField<Sample>& samples,
-                       const std::string& name) {
-  const auto found = std::ranges::find(samples, name, &Sample::name);
-  return found == samples.end() ? nullptr : &*found;
-}
-
-// What it has lost since; 0: nothing, or it is not known.
-uint64_t Since(uint64_t now, uint64_t before) { return now > before ? now - before : 0; }
-
-std::optional<v1::Trouble> InterfaceErrors(const v1::Board& now, const v1::Board* before) {
-  if (!before) return std::nullopt;
-  for (const int node : Running(now)) {
-    if (node >= before->nodes_size()) continue;
-    const v1::NodeSample& sample = now.nodes(node).sample();
-    const v1::NodeSample& earlier = before->nodes(node).sample();
-    const auto told = [&](const std::string& name, uint64_t errors) {
-      v1::Trouble trouble =
-          OfNode(now, node, v1::Trouble::KIND_SLOW,
-                 ": errors of its network interface " + base::Printable(name) + " rise");
-      AddEvidence(trouble, base::Printable(name),
-                  "+" + Number(static_cast<double>(errors)) + " errors between two looks", "/sys");
-      return trouble;
-    };
-    for (const v1::InterfaceSample& one : sample.interfaces()) {
-      const auto* same = SameName(earlier.interfaces(), one.name());
-      if (!same || !same->has_errors()) continue;
-      const uint64_t errors = Since(one.errors(), same->errors());
-      if (errors >= kManyErrors) return told(one.name(), errors);
-    }
-    for (const v1::InfinibandSample& one : sample.infinibands()) {
-      const auto* same = SameName(earlier.infinibands(), one.name());
-      if (!same || !same->has_errors()) continue;
-      const uint64_t errors = Since(one.errors(), same->errors());
-      if (errors >= kManyErrors) return told(one.name(), errors);
-    }
-  }
-  return std::nullopt;
-}
-
-// The same interface on all nodes, slower on one.
-std::optional<v1::Trouble> SlowInterface(const v1::Board& board) {
-  const std::vector<int> nodes = Running(board);
-  for (const int node : nodes) {
-    for (const v1::InterfaceSample& one : board.nodes(node).sample().interfaces()) {
-      std::vector<double> others;
-      for (const int other : nodes) {
-        const auto* same = SameName(board.nodes(other).sample().interfaces(), one.name());
-        if (other != node && same && same->has_speed() && same->speed() > 0) {
-          others.push_back(static_cast<double>(same->speed()));
-        }
-      }
-      const auto speed = static_cast<double>(one.speed());
-      if (!one.has_speed() || speed <= 0 || others.empty() ||
-          speed > kSlowInterface * Median(others)) {
-        continue;
-      }
-      const auto text = [](double bits) { return Number(bits / 1e6) + " Mbit/s"; };
-      v1::Trouble trouble = OfNode(board, node, v1::Trouble::KIND_SLOW,
-                                   ": its network interface " + base::Printable(one.name()) +
-                                       " runs at " + text(speed) + " only");
-      AddEvidence(trouble, base::Printable(one.name()),
-                  text(speed) + "; the median of the other " + std::to_string(others.size()) +
-                      ": " + text(Median(others)),
-                  "/sys");
-      return trouble;
-    }
   }
   return std::nullopt;
 }
@@ -314,18 +198,24 @@ std::optional<v1::Trouble> FailureCause(const v1::Board& board) {
   return std::nullopt;
 }
 
-std::optional<v1::Trouble> ResourceCause(const v1::Board& now, const v1::Board* before,
-                                         v1::Trouble& ruled_out) {
-  if (auto cause = Disk(now)) return cause;
-  if (auto cause = Memory(now, before)) return cause;
-  if (auto cause = BrokenGpu(now)) return cause;
-  if (auto cause = SlowGpu(now)) return cause;
-  if (auto cause = TakenCores(now)) return cause;
-  if (auto cause = SlowCpu(now, before)) return cause;
-  if (auto cause = InterfaceErrors(now, before)) return cause;
-  if (auto cause = SlowInterface(now)) return cause;
-  AddRuledOut(now, ruled_out);
-  return std::nullopt;
+std::vector<ResourceCause> ResourceCauses(const v1::Board& now, const v1::Board* before,
+                                          v1::Trouble& ruled_out) {
+  using Of = ResourceCause::Of;
+  std::vector<ResourceCause> causes;
+  const auto add = [&](Of of, std::optional<v1::Trouble> cause) {
+    if (!cause) return false;
+    causes.push_back({of, *std::move(cause)});
+    return true;
+  };
+  add(Of::kDisk, Disk(now));
+  if (!add(Of::kMemory, MemoryLimit(now))) add(Of::kMemory, Memory(now, before));
+  if (!add(Of::kGpu, BrokenGpu(now))) add(Of::kGpu, SlowGpu(now));
+  // A busy node is seldom the whole story.
+  add(Of::kCpu, LimitedCpu(now, before));
+  add(Of::kNetwork, NetworkCause(now, before));
+  add(Of::kCpu, CpuCause(now, before));
+  if (causes.empty()) AddRuledOut(now, ruled_out);
+  return causes;
 }
 
 }  // namespace autodist::why

@@ -46,28 +46,28 @@ bool SameTwice(const RankActivity* rank) {
          rank->earlier->collective == rank->now.collective;
 }
 
-// It has not run between the two looks; absent: that is not known.
-std::optional<bool> HasRested(const RankActivity* rank) {
-  if (!rank->earlier || !rank->now.switches || !rank->earlier->switches) return std::nullopt;
-  return *rank->now.switches - *rank->earlier->switches <= kFewSwitches;
-}
-
 // In the same place twice, without having run where that is known.
 bool Stands(const RankActivity* rank) {
   return SameTwice(rank) && rank->earlier->words == rank->now.words &&
-         HasRested(rank).value_or(true);
+         HasRested(*rank).value_or(true);
+}
+
+// It does the same as before; what loads data for it has not run.
+bool Remains(const RankActivity* rank) {
+  return SameTwice(rank) &&
+         (rank->now.doing != Doing::kDataLoader || HasRested(*rank).value_or(true));
 }
 
 // Where those that wait have not run between the looks, no collective has come to its end, and who
 // is missing in it may well do something, if only look again and again for what does not come.
 bool Missing(const Ranks& waiting, const Ranks& others) {
   const bool rested = std::ranges::any_of(
-      waiting, [](const RankActivity* rank) { return HasRested(rank).has_value(); });
+      waiting, [](const RankActivity* rank) { return HasRested(*rank).has_value(); });
   return std::ranges::all_of(waiting,
                              [](const RankActivity* rank) {
-                               return SameTwice(rank) && HasRested(rank).value_or(true);
+                               return SameTwice(rank) && HasRested(*rank).value_or(true);
                              }) &&
-         std::ranges::all_of(others, rested ? SameTwice : Stands);
+         std::ranges::all_of(others, rested ? Remains : Stands);
 }
 
 std::map<std::string, Ranks> ByCollective(const Ranks& ranks) {
@@ -149,6 +149,11 @@ std::optional<v1::Trouble> AllWait(const v1::Board& board, const Ranks& ranks) {
 }
 
 }  // namespace
+
+std::optional<bool> HasRested(const RankActivity& rank) {
+  if (!rank.earlier || !rank.now.switches || !rank.earlier->switches) return std::nullopt;
+  return *rank.now.switches - *rank.earlier->switches <= kFewSwitches;
+}
 
 size_t Waiting(const Activities& ranks) { return Those(ranks, true).size(); }
 

@@ -15,6 +15,9 @@ struct RankActivity {
   Activity now;
   std::optional<Activity> earlier;  // some seconds before
 };
+// It has not run between the two looks; absent: that is not known.
+std::optional<bool> HasRested(const RankActivity& rank);
+
 using Activities = std::vector<RankActivity>;
 
 // Somebody is stopped by a signal, which is wrong whatever else goes on.

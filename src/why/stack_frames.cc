@@ -54,7 +54,9 @@ constexpr std::array<std::string_view, 34> kWaitingFunctions = {
     "wait3",        "wait4",     "waitpid",     "waitid",        "sched_yield", "sigsuspend",
     "sigtimedwait", "sigwait",   "sigwaitinfo", "start"};
 // The same of libstdc++, and what an interpreter of Python is made of.
-constexpr std::array<std::string_view, 28> kWaitingFamilies = {"GI_",
+constexpr std::array<std::string_view, 30> kWaitingFamilies = {"GI_",
+                                                               "IO_",
+                                                               "new_do_write",
                                                                "libc_",
                                                                "futex",
                                                                "do_futex",

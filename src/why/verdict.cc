@@ -26,12 +26,8 @@ std::string Time(int64_t ms) { return base::Elapsed(milliseconds(std::max<int64_
 // When any rank wrote something last, since 1970; 0: that is not known.
 int64_t LastOutput(const v1::Board& board) {
   int64_t last = board.job().last_output_ms();
-  for (const v1::BoardRank& rank : board.ranks()) {
-    last = std::max(last, rank.last_output_ms());
-    if (rank.sample().has_silent_ms() && rank.state() == v1::RANK_STATE_RUNNING) {
-      last = std::max(last, board.time_ms() - rank.sample().silent_ms());
-    }
-  }
+  // Not by samples: how long a rank was silent when one was taken says nothing of now.
+  for (const v1::BoardRank& rank : board.ranks()) last = std::max(last, rank.last_output_ms());
   return last;
 }
 
@@ -72,6 +68,19 @@ void AddProgress(const Known& known, v1::Trouble& trouble) {
   }
 }
 
+// Where one of two looks did not show what the rank was doing, as on a machine that is too busy for
+// py-spy, the other one does, if the rank has not run in between.
+void MakeUp(RankActivity& rank) {
+  if (!HasRested(rank).value_or(false)) return;
+  const auto blind = [](const Activity& one) {
+    return one.doing == Doing::kUnknown || (one.doing == Doing::kWait && !one.has_frames);
+  };
+  const bool now = blind(rank.now);
+  if (now == blind(*rank.earlier)) return;
+  Activity& missed = now ? rank.now : *rank.earlier;
+  missed = now ? *rank.earlier : rank.now;
+}
+
 Activities ReadActivities(const Known& known) {
   const std::string folder = base::ExpandHome(known.now.job().working_directory());
   Activities activities;
@@ -83,7 +92,9 @@ Activities ReadActivities(const Known& known) {
     one.now = ActivityOf(stack.text(), folder);
     const auto earlier =
         std::ranges::find(known.stacks_earlier, stack.rank(), &v1::WholeStack::rank);
-    if (earlier != known.stacks_earlier.end()) one.earlier = ActivityOf(earlier->text(), folder);
+    if (earlier == known.stacks_earlier.end()) continue;
+    one.earlier = ActivityOf(earlier->text(), folder);
+    MakeUp(one);
   }
   std::ranges::sort(activities, {}, &RankActivity::rank);
   return activities;
@@ -129,6 +140,35 @@ std::optional<std::string> AtWork(const v1::Board& board, const Activities& rank
   return "nothing is wrong as far as can be seen: " + what;
 }
 
+// What is at rest does without a processor.
+bool AllRest(const Activities& ranks) {
+  return !ranks.empty() && std::ranges::none_of(ranks, [](const RankActivity& rank) {
+    return rank.now.AtWork() || rank.now.doing == Doing::kUnknown;
+  });
+}
+
+bool SharesRank(const v1::Trouble& one, const v1::Trouble& other) {
+  return std::ranges::any_of(
+      one.ranks(), [&](uint32_t rank) { return std::ranges::count(other.ranks(), rank) > 0; });
+}
+
+// Where ranks stand still, what is slow is said besides. A full disk or want of memory where one of
+// them is may well be what it waits for.
+void AddBesides(const std::vector<ResourceCause>& causes, v1::Trouble& standstill,
+                v1::Trouble& evidence) {
+  for (const ResourceCause& cause : causes) {
+    const v1::Trouble& trouble = cause.trouble;
+    const bool explains =
+        cause.of == ResourceCause::Of::kDisk || cause.of == ResourceCause::Of::kMemory;
+    if (explains && SharesRank(trouble, standstill)) {
+      standstill.set_what(standstill.what() + "; " + trouble.what());
+      evidence.mutable_evidence()->MergeFrom(trouble.evidence());
+    } else if (!trouble.evidence().empty()) {
+      AddEvidence(evidence, "besides", trouble.what(), trouble.evidence(0).source());
+    }
+  }
+}
+
 std::string WhatIsKnown(const Activities& ranks) {
   const size_t waiting = Waiting(ranks);
   if (ranks.empty()) return "cannot tell: nothing is known of what the ranks are doing";
@@ -167,18 +207,18 @@ Verdict Judge(const Known& known) {
     return with_evidence(*std::move(cause));
   }
   const bool goes_on = before && GoesOn(known.now, *before);
+  std::vector<ResourceCause> causes = ResourceCauses(known.now, before, evidence);
   if (!goes_on) {
     if (auto cause = StandstillCause(known.now, ranks, known.stands_still)) {
       AddStandstill(known, *cause);
-      v1::Trouble ruled_out;
-      (void)ResourceCause(known.now, before, ruled_out);
-      evidence.mutable_evidence()->MergeFrom(ruled_out.evidence());
+      AddBesides(causes, *cause, evidence);
       return with_evidence(*std::move(cause));
     }
   }
-  if (auto cause = ResourceCause(known.now, before, evidence)) {
-    return with_evidence(*std::move(cause));
+  if (!goes_on && AllRest(ranks)) {
+    std::erase_if(causes, [](const auto& cause) { return cause.of == ResourceCause::Of::kCpu; });
   }
+  if (!causes.empty()) return with_evidence(std::move(causes.front().trouble));
   if (goes_on) {
     return Well(StepsRise(known.now, *before) ? "nothing is wrong: steps go on"
                                               : "nothing is wrong: ranks write",

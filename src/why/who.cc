@@ -52,4 +52,15 @@ void AddRank(const v1::Board& board, uint32_t rank, v1::Trouble& trouble) {
   }
 }
 
+v1::Trouble OfNode(const v1::Board& board, int node, v1::Trouble::Kind kind,
+                   const std::string& what) {
+  const v1::BoardNode& of = board.nodes(node);
+  v1::Trouble trouble;
+  trouble.set_kind(kind);
+  trouble.add_nodes(static_cast<uint32_t>(node));
+  *trouble.mutable_ranks() = of.ranks();
+  trouble.set_what(base::Printable(of.address()) + what);
+  return trouble;
+}
+
 }  // namespace autodist::why

@@ -22,5 +22,8 @@ void AddEvidence(v1::Trouble& trouble, const std::string& what, const std::strin
                  const std::string& source, bool against = false);
 // The ranks and their nodes, each once.
 void AddRank(const v1::Board& board, uint32_t rank, v1::Trouble& trouble);
+// Of a node and all of its ranks; `what` follows its address.
+v1::Trouble OfNode(const v1::Board& board, int node, v1::Trouble::Kind kind,
+                   const std::string& what);
 
 }  // namespace autodist::why

@@ -15,7 +15,7 @@ from jobs import BUILD, seconds_until
 RANKS = 3
 PROGRAM = Path(__file__).parents[1] / "programs" / "standstill.py"
 STANDS = ("asleep", "data", "stopped", "file", "lock", "broadcast", "barrier")
-GOES_ON = ("output", "uneven", "compute", "evaluate", "checkpoint")
+GOES_ON = ("output", "uneven", "epoch", "evaluate", "checkpoint", "compile")
 WRONG, CANNOT_TELL = 3, 4
 START_LIMIT_S = 100  # all of them import PyTorch at the same time
 PIP_LIMIT_S = 120
@@ -38,11 +38,11 @@ def py_spy_folder():
 class Trainings:
     """Detached jobs, started together, as each takes its time to import PyTorch."""
 
-    def __init__(self, start, folder, causes):
+    def __init__(self, start, folder, causes, *options):
         self.pipe = folder / "pipe"
         os.mkfifo(self.pipe)
         environment = {"PATH": f"{py_spy_folder()}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
-        outcomes = {cause: start("run", "--detach", "-n", RANKS, "--", "/usr/bin/python3", PROGRAM, cause, self.pipe,
+        outcomes = {cause: start("run", "--detach", "-n", RANKS, *options, "--", "/usr/bin/python3", PROGRAM, cause, self.pipe,
                                  cwd=folder, env=environment) for cause in causes}
         self.jobs = {}
         for cause, started in outcomes.items():
@@ -56,9 +56,9 @@ class Trainings:
         seconds_until(lambda: all(has_begun(*job) for job in self.jobs.values()), START_LIMIT_S)
 
 
-def verdicts(start, tmp_path, causes):
+def verdicts(start, tmp_path, causes, *options):
     """{cause: (outcome of `why`, of `why --json`'s trouble)}; then no job is left."""
-    jobs = Trainings(start, tmp_path, causes).jobs
+    jobs = Trainings(start, tmp_path, causes, *options).jobs
     try:
         asked = {cause: start("why", job, "--json") for cause, (job, _) in jobs.items()}
         return {cause: one.finish() for cause, one in asked.items()}
@@ -95,7 +95,7 @@ def test_each_cause_is_named(start, tmp_path):
 
 def test_a_deadlock_in_cpp_under_gloo(start, autodist, tmp_path):
     """By gdb; with the kernel's words alone it could not be told from other waits."""
-    err = start("run", "--detach", "-n", RANKS, "--", BUILD / "deadlock").finish().err
+    err = start("run", "--detach", "-n", RANKS, "--", BUILD / "standstill", "deadlock").finish().err
     job = re.search(r"job (\S+) is running", err)[1]
     logs = tmp_path / "autodist-runs" / job
     seconds_until(lambda: all((logs / f"rank-{rank}.out").read_text() for rank in range(RANKS)), START_LIMIT_S)
@@ -107,14 +107,34 @@ def test_a_deadlock_in_cpp_under_gloo(start, autodist, tmp_path):
     assert "[gdb, /proc]" in outcome.out and "ranks 0-1: an all-reduce: gloo::" in outcome.out
 
 
+def test_a_node_whose_cores_another_program_takes(start, tmp_path):
+    run = start("run", "-n", RANKS, "--sample", 0.5, "--", BUILD / "standstill", "compute")
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * os.cpu_count())]
+    try:
+        run.await_lines(RANKS)
+        says = start("why", "--json").finish()
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+        run.interrupt()
+        run.finish()
+    trouble = json.loads(says.out)["trouble"]
+    cores = os.cpu_count()
+    assert says.code == WRONG and trouble["kind"] == "KIND_SLOW", says.out
+    assert re.fullmatch(rf"localhost: another program takes \d+\.\d cores of its {cores}", trouble["what"]), says.out
+
+
 def test_nothing_is_wrong_with_what_goes_on(start, tmp_path):
-    says = verdicts(start, tmp_path, GOES_ON)
+    # Without samples: side by side they take each other's cores, of which a verdict would tell.
+    says = verdicts(start, tmp_path, GOES_ON, "--sample", 0)
     for cause, outcome in says.items():
         # Of a job that is silent, and whose ranks are somewhere else at each look, nothing is known.
         assert outcome.code in ((0, CANNOT_TELL) if cause == "uneven" else (0,)), (cause, outcome.out, outcome.err)
     what = {cause: json.loads(outcome.out)["trouble"]["what"] for cause, outcome in says.items()}
     assert what["output"] == "nothing is wrong: ranks write"
-    assert what["compute"].startswith("nothing is wrong: all 3 ranks are at work; rank ")
+    for cause, word in {"epoch": "is in its data loader", "compile": "compiles in compile_model"}.items():
+        assert re.match(rf"nothing is wrong: all 3 ranks are at work; rank \d \(localhost\) {word}", what[cause]), what
     assert "computes in compute" in what["evaluate"] and "2 ranks wait for that" in what["evaluate"]
     assert "writes a checkpoint" in what["checkpoint"]
 

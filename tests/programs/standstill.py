@@ -14,17 +14,20 @@ from torch.utils.data import DataLoader, Dataset
 CAUSE, REST, RANK = sys.argv[1], sys.argv[2:], int(os.environ["RANK"])
 ODD = RANK == 2
 AT = 2  # the step
+DECODING_S = 10  # of an example, where its first epoch is slow
 
 
 class Examples(Dataset):
-    """Of which the later ones never come on rank 2."""
+    """Of which the later ones never come on rank 2, or take long on all."""
 
     def __len__(self):
         return 64
 
     def __getitem__(self, i):
-        if ODD and i >= 4 * AT:
+        if CAUSE == "data" and ODD and i >= 4 * AT:
             threading.Event().wait()
+        if CAUSE == "epoch" and i >= 4 * AT:
+            compute(until=time.monotonic() + DECODING_S)
         return torch.ones(4)
 
 
@@ -43,10 +46,18 @@ def odd():
         dist.broadcast(torch.ones(4), 0)
 
 
-def compute():
+def compute(until=float("inf")):
     values = torch.ones(300, 300)
-    while True:
+    while time.monotonic() < until:
         values = values @ values
+
+
+def compile_model():
+    """As PyTorch's compiler, of which not every version has one, waits for what it has started."""
+    path = os.path.join(os.path.dirname(torch.__file__), "_inductor", "compile_fx.py")
+    scope = {}
+    exec(compile("def compile_fx(wait):\n    wait()\n", path, "exec"), scope)  # pylint: disable=exec-used
+    scope["compile_fx"](threading.Event().wait)
 
 
 class Slowly:
@@ -58,7 +69,7 @@ class Slowly:
 
 def train():
     torch.set_num_threads(1)
-    loader = iter(DataLoader(Examples(), batch_size=4, num_workers=1)) if CAUSE == "data" else None
+    loader = iter(DataLoader(Examples(), batch_size=4, num_workers=1)) if CAUSE in ("data", "epoch") else None
     step = 0
     while True:
         batch = next(loader) if loader else torch.ones(4)
@@ -69,7 +80,9 @@ def train():
                 dist.barrier()
             if ODD:
                 odd()
-            if CAUSE == "compute" or (CAUSE == "evaluate" and ODD):
+            if CAUSE == "compile":
+                compile_model()
+            if CAUSE == "evaluate" and ODD:
                 compute()
             if CAUSE == "checkpoint" and ODD:
                 torch.save(Slowly(), os.devnull)

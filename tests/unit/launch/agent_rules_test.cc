@@ -134,6 +134,8 @@ TEST(AgentRules, SamplesAreNumbersThatCanBe) {
   EXPECT_THAT(broken([](Sample& s) { s.mutable_host()->set_disk_total(UINT64_MAX); }),
               HasSubstr("more of autodist.v1.HostSample.disk_total than there can be"));
   for (const auto share : {+[](Sample& s) { s.mutable_host()->set_cpu(1.5); },
+                           +[](Sample& s) { s.mutable_ranks(0)->set_cpu_throttled(1.5); },
+                           +[](Sample& s) { s.mutable_ranks(0)->set_memory_stalled(1.5); },
                            +[](Sample& s) { s.mutable_host()->set_io_pressure(1.5); },
                            +[](Sample& s) { s.mutable_gpus(0)->set_use(1.5); }}) {
     EXPECT_THAT(broken(share), HasSubstr("a share of 1.5"));

@@ -171,6 +171,89 @@ TEST_F(VerdictTest, StepsThatGoOnAreEvidence) {
   EXPECT_EQ(Judge(known_).trouble.evidence(0).value(), "from 1,200 to 1,215 within 5 s");
 }
 
+// What a rank was silent for when a sample was taken, seconds ago, says nothing of now.
+TEST_F(VerdictTest, ASampleThatIsLateIsNoSignOfLife) {
+  OthersIn("all_reduce");
+  Stack(2, Asleep());
+  rank(2).mutable_sample()->set_silent_ms(1'000);
+  ExpectWrong(HasSubstr("has not entered"));
+}
+
+class BusyNodeTest : public VerdictTest {
+ protected:
+  BusyNodeTest() {
+    host(1).set_cores(8);
+    host(1).set_cpu(1);
+    for (const int i : {2, 3}) rank(i).mutable_sample()->set_cpu(0);
+  }
+};
+
+TEST_F(BusyNodeTest, WhereRanksStandStillThatIsTheVerdict) {
+  OthersIn("all_reduce");
+  Stack(2, Asleep());
+  ExpectWrong(AllOf(StartsWith("rank 2 (host2, GPU 0) has not entered the all-reduce"),
+                    testing::EndsWith("it sleeps in load (train.py:12)")));
+  const v1::Trouble trouble = Judge(known_).trouble;
+  EXPECT_TRUE(std::ranges::any_of(trouble.evidence(), [](const v1::Evidence& one) {
+    return one.what() == "besides" &&
+           one.value() == "host2: another program takes 8.0 cores of its 8";
+  }));
+}
+
+TEST_F(BusyNodeTest, WhoIsAtRestNeedsNoCores) {
+  OthersIn("all_reduce");
+  Stack(2, Collective("all_reduce"));
+  Expect(Verdict::Kind::kCannotTell, HasSubstr("wait in the same operation"));
+  Stack(2, Computes());
+  known_.stacks.erase(known_.stacks.end() - 2);
+  known_.stacks_earlier.erase(known_.stacks_earlier.end() - 2);
+  ExpectWrong(HasSubstr("another program takes"));
+}
+
+// A machine may be too busy for py-spy to come to its end.
+TEST_F(BusyNodeTest, ALookThatShowedNothingIsMadeUpForByTheOther) {
+  const auto blind = [](uint64_t switches) {
+    return "process 100 (sleeping): python3 train.py\n  thread 100 (python3): sleeping in "
+           "futex_do_wait, system call 202\n    switched " +
+           std::to_string(switches) +
+           " times\n  user-space stacks by py-spy:\n    py-spy was killed by SIGKILL\n";
+  };
+  for (const uint32_t rank : {0, 1}) Stack(rank, blind(102), Collective("all_reduce"));
+  Stack(2, Asleep());
+  Stack(3, Collective("all_reduce", 101), blind(100));
+  ExpectWrong(StartsWith("rank 2 (host2, GPU 0) has not entered the all-reduce"));
+  known_.stacks[0].set_text(blind(150));
+  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+}
+
+// The process of a rank that waits for its loader, and the loader's.
+std::string Loads(const std::string& state, uint64_t switches) {
+  const std::string loader = "/usr/lib/python3/dist-packages/torch/utils/data/";
+  std::string worker = OnPython(
+      state, Frame("decode", "/home/me/data.py:9") + Frame("fetch", loader + "_utils/fetch.py:58"),
+      switches);
+  return OnPython("sleeping in do_poll, system call 7",
+                  Frame("_try_get_data", loader + "dataloader.py:1120")) +
+         worker;
+}
+
+TEST_F(VerdictTest, AFirstEpochMayBeSlow) {
+  for (const uint32_t rank : {0, 1, 2, 3}) Stack(rank, Loads("running", 100));
+  Expect(Verdict::Kind::kWell,
+         AllOf(StartsWith("nothing is wrong: all 4 ranks are at work; rank 0 (host1, GPU 0) is in "
+                          "its data loader"),
+               testing::EndsWith("whose worker is in decode (data.py:9)")));
+}
+
+TEST_F(VerdictTest, ALoaderThatGetsOnIsNoStandstill) {
+  const std::string waits = "sleeping in rpc_wait_bit_killable, system call 0";
+  OthersIn("all_reduce");
+  Stack(2, Loads(waits, 150), Loads(waits, 100));
+  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+  known_.stacks.back().set_text(Loads(waits, 101));
+  ExpectWrong(testing::EndsWith("whose worker is in decode (data.py:9)"));
+}
+
 TEST_F(VerdictTest, WhoIsStoppedIsWrongWhateverElseGoesOn) {
   OthersIn("all_reduce");
   Stack(2,
@@ -285,6 +368,74 @@ TEST_F(VerdictTest, AFullDisk) {
   ExpectWrong("rank 3 (host2, GPU 1) finds a disk full");
 }
 
+TEST_F(VerdictTest, AFullDiskIsSaidWithWhoWaitsForIt) {
+  OthersIn("all_reduce");
+  Stack(2, Asleep());
+  host(1).set_disk_total(uint64_t{100} << 30);
+  host(1).set_disk_free(uint64_t{10} << 20);
+  ExpectWrong(
+      "rank 2 (host2, GPU 0) has not entered the all-reduce in which the 3 others wait; it sleeps "
+      "in load (train.py:12); host2: the disk of the working directory is full but for 10.0 MiB");
+  host(0).set_disk_total(1);
+  host(0).set_disk_free(0);
+  host(1).set_disk_free(uint64_t{50} << 30);
+  ExpectWrong(testing::EndsWith("it sleeps in load (train.py:12)"));  // of another node's
+}
+
+TEST_F(VerdictTest, ARankAtTheMemoryLimitOfItsControlGroup) {
+  v1::RankSample& sample = *rank(2).mutable_sample();
+  sample.set_memory_limit(100 << 20);
+  sample.set_memory_charged(99 << 20);
+  sample.set_memory_hits(500);
+  sample.set_memory_stalled(0.8);
+  Stack(2, Computes());
+  ExpectWrong(
+      "rank 2 (host2, GPU 0) is held back at the memory limit of its control group, 100.0 MiB");
+  // By files that the kernel keeps for it, as long as there is room.
+  sample.set_memory_stalled(0);
+  Expect(Verdict::Kind::kWell, HasSubstr("computes"));
+  sample.set_memory_faults(5'000);
+  ExpectWrong(HasSubstr("is held back at the memory limit"));
+  sample.clear_memory_faults();
+  // Where the control group does not tell, its node does.
+  sample.clear_memory_stalled();
+  host(1).set_memory_pressure(0.7);
+  ExpectWrong(HasSubstr("is held back at the memory limit"));
+}
+
+TEST_F(VerdictTest, ARankThatUsesUpTheCpuTimeItMayHave) {
+  for (const int i : {0, 2}) {
+    rank(i).mutable_sample()->set_cpu_limit(0.2);
+    rank(i).mutable_sample()->set_cpu_throttled(i == 2 ? 0.95 : 0.3);
+  }
+  Stack(2, Computes());
+  ExpectWrong(
+      "rank 2 (host2, GPU 0) is slow: its control group may use 0.2 cores at most, which it uses "
+      "up");
+  *known_.before->mutable_ranks() = known_.now.ranks();
+  known_.before->mutable_ranks(2)->mutable_sample()->set_cpu_throttled(0);
+  Expect(Verdict::Kind::kWell, HasSubstr("computes"));
+}
+
+TEST_F(VerdictTest, AnInterfaceThatCannotSendWhatItIsGiven) {
+  OthersIn("all_reduce");
+  Stack(2, Collective("all_reduce"));
+  v1::InterfaceSample& now = *node(1).mutable_sample()->add_interfaces();
+  now.set_name("eth0");
+  now.set_sent(125'000);
+  now.set_queued(50'000);
+  *known_.before->mutable_nodes(1)->mutable_sample() = node(1).sample();
+  ExpectWrong(
+      "host2: its network interface eth0 is slow: it sends 1,000 kbit/s, and more waits to "
+      "be sent");
+  // As fast as it is that is soon sent.
+  now.set_sent(1e9);
+  Expect(Verdict::Kind::kCannotTell, HasSubstr("same operation"));
+  now.set_sent(125'000);
+  known_.before->mutable_nodes(1)->mutable_sample()->mutable_interfaces(0)->set_queued(0);
+  Expect(Verdict::Kind::kCannotTell, HasSubstr("same operation"));
+}
+
 TEST_F(VerdictTest, WantOfMemoryThatLasts) {
   host(0).set_memory_pressure(0.6);
   *known_.before->mutable_nodes(0)->mutable_sample() = node(0).sample();
@@ -310,7 +461,7 @@ TEST_F(VerdictTest, ARankWhoseCpuIsLimited) {
   host(1).set_cpu(0.3);
   *known_.before->mutable_ranks() = known_.now.ranks();
   ExpectWrong(AllOf(StartsWith("rank 2 (host2, GPU 0) is slow: it gets 0.2 cores"),
-                    HasSubstr("its CPU time is limited")));
+                    HasSubstr("something holds it back")));
   // It waits, as everybody does.
   known_.before->mutable_ranks(2)->mutable_sample()->set_state("S");
   Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
@@ -417,6 +568,21 @@ TEST(ActivityTest, WhatIsReadIsNamed) {
                        "/home/me")
                 .words,
             "is in uninterruptible sleep (state D) in load (data.py:3), with /nfs/x");
+}
+
+TEST(ActivityTest, WhoIsAtTheOtherEndOfASocket) {
+  const auto of = [](const std::string& file) {
+    return ActivityOf(OnPython("sleeping in wait_woken, system call 45",
+                               Frame("load", "/home/me/data.py:3"), 1, file),
+                      "/home/me")
+        .words;
+  };
+  EXPECT_EQ(of("socket:[77]"), "waits at a socket in load (data.py:3)");
+  EXPECT_EQ(of("socket to 10.0.0.7:80"), "waits at a socket in load (data.py:3), for 10.0.0.7:80");
+  EXPECT_EQ(
+      of("socket to 10.0.0.7:80, sent again 4 times"),
+      "waits at a socket in load (data.py:3), for 10.0.0.7:80, which does not answer: what it "
+      "has sent was sent again 4 times");
 }
 
 // What comes from a node is not believed.
