@@ -109,6 +109,10 @@ Track::Change Track::TakeStep(const Told& told) {
     in_epoch_ = true;
     return TakeEpoch(told);
   }
+  // Lightning empties its bar before it gives it the next epoch's name.
+  if (source_ == Source::kBar && epoch_ && told.epoch == epoch_ && step == 0 && finished()) {
+    return Change::kNone;
+  }
   if (source_ != Source::kBar || epoch_) {
     BeginAnew(told);
     return Change::kAnew;

@@ -511,6 +511,48 @@ TEST(RecordedTest, EvaluationsWithinTraining) {
   EXPECT_NEAR(MetricOf(moments.back().progress, "loss"), 0.0333, 0.001);
 }
 
+// What Lightning 2.6 and transformers 5.23 wrote.
+
+TEST(RecordedTest, LightningsBarOfTqdm) {
+  const auto moments = Replay("lightning_tqdm");
+  ExpectNoFall(moments);
+  EXPECT_EQ(moments.back().progress.step(), 60u);
+  EXPECT_FALSE(moments.back().progress.has_total()) << "how many epochs there are is not told";
+  EXPECT_THAT(MetricNames(moments.back().progress), ElementsAre("train_loss", "val_loss"));
+}
+
+TEST(RecordedTest, LightningsBarOfRich) {
+  const auto moments = Replay("lightning_rich");
+  ExpectNoFall(moments);
+  EXPECT_EQ(moments.back().progress.step(), 60u);
+  for (const Moment& moment : moments) EXPECT_EQ(moment.progress.total(), 60u);
+  ExpectGoodEta(moments);
+  MetricOf(moments.back().progress, "train_loss");
+}
+
+TEST(RecordedTest, TransformersTrainer) {
+  const auto moments = Replay("transformers");
+  ExpectNoFall(moments);
+  EXPECT_EQ(moments.back().progress.step(), 60u);
+  for (const Moment& moment : moments) EXPECT_EQ(moment.progress.total(), 60u);
+  ExpectGoodEta(moments);
+  EXPECT_NEAR(MetricOf(moments.back().progress, "loss"), 0.69, 0.1);
+  EXPECT_NEAR(MetricOf(moments.back().progress, "eval_loss"), 0.69, 0.1);
+}
+
+TEST(ProgressReaderTest, ATrainingOfTheSameEpochMayBeginAnew) {
+  ProgressReader reader;
+  const auto take = [&](const std::string& counts) {
+    const auto progress =
+        reader.Take("Epoch 1:  50%|#    | " + counts + " [00:00<00:01,  9.6it/s]", kBegin);
+    return progress ? progress->step() : 99;
+  };
+  EXPECT_EQ(take("9/10"), 9u);
+  EXPECT_EQ(take("10/10"), 10u);
+  EXPECT_EQ(take("0/10"), 99u) << "the next epoch's";
+  EXPECT_EQ(take("1/10"), 1u);
+}
+
 // Not a test: --gtest_also_run_disabled_tests --gtest_filter=*Speed
 TEST(ProgressReaderTest, DISABLED_Speed) {
   const std::map<std::string, std::string> lines = {
