@@ -102,6 +102,7 @@ Track::Change Track::TakeStep(const Told& told) {
   const uint64_t step = told.step.value_or(step_);
   if (step >= step_) {
     step_ = step;
+    fallen_.reset();
     if (told.epoch) epoch_ = told.epoch;
     return Change::kOn;
   }
@@ -113,6 +114,7 @@ Track::Change Track::TakeStep(const Told& told) {
   if (source_ == Source::kBar && epoch_ && told.epoch == epoch_ && step == 0 && finished()) {
     return Change::kNone;
   }
+  if (source_ == Source::kBar && !finished() && !BeginsAgain(step)) return Change::kNone;
   if (source_ != Source::kBar || epoch_) {
     BeginAnew(told);
     return Change::kAnew;
@@ -122,6 +124,14 @@ Track::Change Track::TakeStep(const Told& told) {
   repeated_ = true;
   step_ = step;
   return Change::kOn;
+}
+
+// An old version of a bar may come late, as the line that it has become: say, because another
+// message stands behind it. Only a bar that goes on from there has begun again.
+bool Track::BeginsAgain(uint64_t step) {
+  const bool goes_on = fallen_ && step > *fallen_;
+  fallen_ = goes_on ? std::nullopt : std::optional(step);
+  return goes_on;
 }
 
 std::optional<uint64_t> Track::TotalOver(std::optional<uint64_t> epochs) const {

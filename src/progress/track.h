@@ -57,6 +57,7 @@ class Track {
   void BeginAnew(const Told& told);
   Change TakeEpoch(const Told& told);
   Change TakeStep(const Told& told);
+  bool BeginsAgain(uint64_t step);
 
   std::string key_;
   Subject subject_;
@@ -71,8 +72,9 @@ class Track {
   bool last_epoch_ = false;
   bool in_epoch_ = false;
   bool advanced_ = false;
-  size_t line_ = 0;        // the last one
-  size_t ended_line_ = 0;  // that of the epoch before
+  std::optional<uint64_t> fallen_;  // where the bar has begun again, if it goes on from there
+  size_t line_ = 0;                 // the last one
+  size_t ended_line_ = 0;           // that of the epoch before
   Time last_;
 };
 

@@ -540,6 +540,26 @@ TEST(RecordedTest, TransformersTrainer) {
   EXPECT_NEAR(MetricOf(moments.back().progress, "eval_loss"), 0.69, 0.1);
 }
 
+TEST(ProgressReaderTest, AnOldVersionOfABarMayComeLate) {
+  ProgressReader reader;
+  const auto bar = [](int step) {
+    return "  1%|          | " + std::to_string(step) + "/60 [00:00<00:18,  3.15it/s]";
+  };
+  ASSERT_TRUE(reader.Take(bar(1), kBegin));
+  ASSERT_TRUE(reader.Take(bar(2), kBegin));
+  EXPECT_FALSE(reader.Take(bar(0) + "[rank0]:[W1123 reducer.cpp:1545] Warning: none", kBegin))
+      << "a line, as a message stands behind it";
+  auto progress = reader.Take(bar(3), kBegin);
+  ASSERT_TRUE(progress);
+  EXPECT_EQ(progress->step(), 3u);
+  EXPECT_EQ(progress->total(), 60u);
+  EXPECT_FALSE(reader.Take(bar(1) + " ", kBegin));
+  EXPECT_FALSE(reader.Take(bar(0) + " ", kBegin));
+  progress = reader.Take(bar(2) + " ", kBegin);
+  ASSERT_TRUE(progress) << "it has begun again";
+  EXPECT_EQ(progress->step(), 5u);
+}
+
 TEST(ProgressReaderTest, ATrainingOfTheSameEpochMayBeginAnew) {
   ProgressReader reader;
   const auto take = [&](const std::string& counts) {
