@@ -77,9 +77,10 @@ def test_lines_by_a_pattern(watch, python):
 
 
 def test_train_digits(watch):
-    epochs, batches = 1600, 15
-    assert "loss" in watch("progress_lines.py", [BUILD / "train_digits", "--epochs", epochs], steps=epochs * batches,
-                           source="file", last_word="rank 0 of 2")
+    epochs, batches = 2400, 15
+    # Before others, as nothing but the CPU decides how long its steps take.
+    command = ["nice", "-n", "-15", BUILD / "train_digits", "--epochs", epochs]
+    assert "loss" in watch("progress_lines.py", command, steps=epochs * batches, source="file", last_word="rank 0 of 2")
 
 
 def test_the_trainer_of_hugging_face(watch, python):
