@@ -134,12 +134,14 @@ bool Track::BeginsAgain(uint64_t step) {
   return goes_on;
 }
 
-std::optional<uint64_t> Track::TotalOver(std::optional<uint64_t> epochs) const {
+std::optional<uint64_t> Track::TotalOver(std::optional<uint64_t> epochs,
+                                         std::optional<uint64_t> said) const {
   if (!total_) return std::nullopt;
   if (epochs_ && in_epoch_ && epoch_) {
     const bool from_0_to_last = last_epoch_ || (first_epoch_ == 0 && *epoch_ >= *epochs_);
     epochs = *epochs_ + (from_0_to_last ? 1 : 0);
   }
+  if (!epochs && said && in_epoch_ && epoch_ && *epoch_ - first_epoch_ < *said) epochs = said;
   if (epochs) return std::max(Product(*total_, *epochs), step());
   if (repeated_ || (in_epoch_ && epoch_)) return std::nullopt;
   return std::max(*total_, step());

@@ -37,8 +37,10 @@ class Track {
 
   // Over all epochs.
   uint64_t step() const { return offset_ + step_; }
-  // Likewise, where the number of epochs is known: told by the lines themselves, or by another bar.
-  std::optional<uint64_t> TotalOver(std::optional<uint64_t> epochs) const;
+  // Likewise, where the number of epochs is known: told by the lines themselves, or by another bar;
+  // or `said` at the program's start, which counts where the lines number the epochs accordingly.
+  std::optional<uint64_t> TotalOver(std::optional<uint64_t> epochs,
+                                    std::optional<uint64_t> said) const;
 
   // Of this epoch.
   uint64_t step_in_epoch() const { return step_; }

@@ -43,10 +43,10 @@ struct Moment {
 };
 
 // What is known at each line of a recorded program: "milliseconds TAB what it wrote".
-std::vector<Moment> Replay(const std::string& name) {
+std::vector<Moment> Replay(const std::string& name, std::optional<uint64_t> epochs = {}) {
   std::ifstream file(TEST_SOURCE_DIR "/unit/progress/recorded/" + name + ".txt");
   std::vector<Moment> moments;
-  ProgressReader reader;
+  ProgressReader reader(std::nullopt, epochs);
   for (std::string line; std::getline(file, line);) {
     const int64_t time = std::stoll(line);
     const auto progress = reader.Take(std::string_view(line).substr(line.find('\t') + 1),
@@ -519,6 +519,14 @@ TEST(RecordedTest, LightningsBarOfTqdm) {
   EXPECT_EQ(moments.back().progress.step(), 60u);
   EXPECT_FALSE(moments.back().progress.has_total()) << "how many epochs there are is not told";
   EXPECT_THAT(MetricNames(moments.back().progress), ElementsAre("train_loss", "val_loss"));
+}
+
+TEST(RecordedTest, LightningsBarOfTqdmWhereTheArgumentsSayHowManyEpochs) {
+  const auto moments = Replay("lightning_tqdm", 3);
+  ExpectNoFall(moments);
+  for (const Moment& moment : moments) EXPECT_EQ(moment.progress.total(), 60u);
+  ExpectGoodEta(moments);
+  EXPECT_FALSE(Replay("lightning_tqdm", 2).back().progress.has_total()) << "there are more";
 }
 
 TEST(RecordedTest, LightningsBarOfRich) {
