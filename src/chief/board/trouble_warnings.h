@@ -25,7 +25,10 @@ class TroubleWarnings {
   static constexpr size_t kMost = 20;  // lines, in an attempt
 
   // Another attempt: all is new.
-  void Begin() { told_.clear(), lines_ = 0; }
+  void Begin() {
+    told_.clear();
+    lines_ = 0;
+  }
   // What is to be told now: not again of the same rank, or node, and cause, and not what the chief
   // tells by itself, that a rank has failed or a node does not answer.
   std::vector<TroubleWarning> Take(const v1::Board& board);
