@@ -173,7 +173,7 @@ void LookAtSteps(const v1::Board& board, std::vector<Found>& found) {
     one.trouble.set_what(rank.name() + " on " +
                          board.nodes(static_cast<int>(rank.node())).address() + " is " +
                          Decimal(median / rate) + " x slower than the median");
-    AddEvidence(one.trouble, "steps per second",
+    AddEvidence(one.trouble, kStepsPerSecond,
                 Decimal(rate) + "; the median of " + base::Count(rates.size(), "rank") + ": " +
                     Decimal(median),
                 "its output");

@@ -10,6 +10,9 @@
 
 namespace autodist::board {
 
+// The first evidence of a rank whose steps are slow.
+inline constexpr char kStepsPerSecond[] = "steps per second";
+
 // Looked at again each time that the board has changed: remembers since when something is so. For
 // one thread.
 class TroubleWatch {

@@ -55,7 +55,11 @@ Job::Job(const v1::LaunchPlan& plan, JobOptions options, std::unique_ptr<Loop> l
       starter_(plan_, options_, *loop_, stop_, nodes_, console_),
       attempt_(starter_.MakeAttempt(0, plan_, nodes_.members())),
       journal_(plan_, options_, *loop_),
-      board_(options_, *loop_, nodes_, output_, journal_),
+      board_(options_, *loop_, nodes_, output_, journal_,
+             [this](const TroubleWarning& warning) {
+               console_.Tell(LogLevel::kWarning, warning.what);
+               journal_.Record(warning.what, warning.address);
+             }),
       hang_(options_, *loop_, nodes_, console_),
       own_terminal_(MakeOwnTerminal()),
       input_(

@@ -247,7 +247,7 @@ v1::Progress ProgressReader::Answer() const {
   const auto epochs = outer_ == kNone ? std::nullopt : tracks_[outer_].total_in_epoch();
   progress.set_step(main.step());
   progress.set_what(main.what);
-  const auto total = main.TotalOver(epochs);
+  const auto total = main.TotalOver(epochs, epochs_);
   if (total) progress.set_total(*total);
   // What the program says itself, until we have seen enough.
   const bool seen_enough = rate_.seen() >= StepRate::kWindow;

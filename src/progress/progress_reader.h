@@ -25,8 +25,10 @@ class ProgressReader {
   static constexpr size_t kLookedAt = 2 << 10;  // bytes
 
   ProgressReader() = default;
-  // Lines are recognised by this pattern alone.
-  explicit ProgressReader(std::optional<Pattern> pattern) : pattern_(std::move(pattern)) {}
+  // Lines are recognised by this pattern alone, where there is one. `epochs`: how many there will
+  // be, as the program's arguments say.
+  explicit ProgressReader(std::optional<Pattern> pattern, std::optional<uint64_t> epochs = {})
+      : pattern_(std::move(pattern)), epochs_(epochs) {}
 
   // A line of either stream, or a version of a bar that is drawn over and over. What is known of
   // the progress now where the line tells something new, else nullopt. Its time_ms is the caller's
@@ -57,6 +59,7 @@ class ProgressReader {
   v1::Progress Answer() const;
 
   const std::optional<Pattern> pattern_;
+  const std::optional<uint64_t> epochs_;
   std::vector<Track> tracks_;
   size_t main_ = kNone;   // in tracks_: says how far the job is
   size_t outer_ = kNone;  // likewise: counts the epochs of main_

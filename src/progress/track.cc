@@ -102,6 +102,7 @@ Track::Change Track::TakeStep(const Told& told) {
   const uint64_t step = told.step.value_or(step_);
   if (step >= step_) {
     step_ = step;
+    fallen_.reset();
     if (told.epoch) epoch_ = told.epoch;
     return Change::kOn;
   }
@@ -109,6 +110,11 @@ Track::Change Track::TakeStep(const Told& told) {
     in_epoch_ = true;
     return TakeEpoch(told);
   }
+  // Lightning empties its bar before it gives it the next epoch's name.
+  if (source_ == Source::kBar && epoch_ && told.epoch == epoch_ && step == 0 && finished()) {
+    return Change::kNone;
+  }
+  if (source_ == Source::kBar && !finished() && !BeginsAgain(step)) return Change::kNone;
   if (source_ != Source::kBar || epoch_) {
     BeginAnew(told);
     return Change::kAnew;
@@ -120,12 +126,22 @@ Track::Change Track::TakeStep(const Told& told) {
   return Change::kOn;
 }
 
-std::optional<uint64_t> Track::TotalOver(std::optional<uint64_t> epochs) const {
+// An old version of a bar may come late, as the line that it has become: say, because another
+// message stands behind it. Only a bar that goes on from there has begun again.
+bool Track::BeginsAgain(uint64_t step) {
+  const bool goes_on = fallen_ && step > *fallen_;
+  fallen_ = goes_on ? std::nullopt : std::optional(step);
+  return goes_on;
+}
+
+std::optional<uint64_t> Track::TotalOver(std::optional<uint64_t> epochs,
+                                         std::optional<uint64_t> said) const {
   if (!total_) return std::nullopt;
   if (epochs_ && in_epoch_ && epoch_) {
     const bool from_0_to_last = last_epoch_ || (first_epoch_ == 0 && *epoch_ >= *epochs_);
     epochs = *epochs_ + (from_0_to_last ? 1 : 0);
   }
+  if (!epochs && said && in_epoch_ && epoch_ && *epoch_ - first_epoch_ < *said) epochs = said;
   if (epochs) return std::max(Product(*total_, *epochs), step());
   if (repeated_ || (in_epoch_ && epoch_)) return std::nullopt;
   return std::max(*total_, step());

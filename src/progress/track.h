@@ -37,8 +37,10 @@ class Track {
 
   // Over all epochs.
   uint64_t step() const { return offset_ + step_; }
-  // Likewise, where the number of epochs is known: told by the lines themselves, or by another bar.
-  std::optional<uint64_t> TotalOver(std::optional<uint64_t> epochs) const;
+  // Likewise, where the number of epochs is known: told by the lines themselves, or by another bar;
+  // or `said` at the program's start, which counts where the lines number the epochs accordingly.
+  std::optional<uint64_t> TotalOver(std::optional<uint64_t> epochs,
+                                    std::optional<uint64_t> said) const;
 
   // Of this epoch.
   uint64_t step_in_epoch() const { return step_; }
@@ -57,6 +59,7 @@ class Track {
   void BeginAnew(const Told& told);
   Change TakeEpoch(const Told& told);
   Change TakeStep(const Told& told);
+  bool BeginsAgain(uint64_t step);
 
   std::string key_;
   Subject subject_;
@@ -71,8 +74,9 @@ class Track {
   bool last_epoch_ = false;
   bool in_epoch_ = false;
   bool advanced_ = false;
-  size_t line_ = 0;        // the last one
-  size_t ended_line_ = 0;  // that of the epoch before
+  std::optional<uint64_t> fallen_;  // where the bar has begun again, if it goes on from there
+  size_t line_ = 0;                 // the last one
+  size_t ended_line_ = 0;           // that of the epoch before
   Time last_;
 };
 

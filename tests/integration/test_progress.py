@@ -1,6 +1,9 @@
 """What programs tell of their progress."""
 
+import re
+
 import pytest
+from jobs import python
 
 
 @pytest.mark.parametrize("pattern, complaint", [
@@ -29,3 +32,26 @@ def test_what_python_opens_does_not_wait(autodist):
     program = "import json, os\nwith open(os.environ['AUTODIST_PROGRESS'], 'a') as file:\n" \
               "    print(json.dumps({'step': 1, 'loss': float('nan')}), file=file)\nprint('told')"
     assert autodist("run", "--", "python3", "-c", program).out.endswith("told\n")
+
+
+SLOW_RANK = """
+import json, os, time
+rank = int(os.environ["RANK"])
+begin = time.monotonic()
+step = 0
+with open(os.environ["AUTODIST_PROGRESS"], "w") as file:
+    while time.monotonic() - begin < 45:
+        time.sleep(0.3 if rank == 2 else 0.1)
+        step += 1
+        print(json.dumps({"step": step}), file=file, flush=True)
+"""
+
+
+def test_a_slow_rank_is_warned_of_once(autodist, tmp_path):
+    outcome = autodist("run", "-n", "4", "--", *python(SLOW_RANK))
+    assert outcome.code == 0, outcome.err
+    [warning] = re.findall(r"autodist: warning: (.* slower .*)", outcome.err)
+    told = re.match(r"rank 2 on localhost is (\d\.\d) x slower than the median since \d\d:\d\d", warning)
+    assert told and 2 < float(told[1]) < 4, warning
+    [folder] = (tmp_path / "autodist-runs").glob("*")
+    assert warning in (folder / "events.jsonl").read_text()

@@ -53,12 +53,13 @@ bool Failed(const Attempt& attempt) {
 }  // namespace
 
 JobBoard::JobBoard(const JobOptions& options, Loop& loop, const NodeWatch& nodes,
-                   const OutputRouter& output, const Journal& journal)
+                   const OutputRouter& output, const Journal& journal, Warn warn)
     : options_(options),
       loop_(loop),
       nodes_(nodes),
       output_(output),
       journal_(journal),
+      warn_(std::move(warn)),
       began_(loop.Now()),
       ledger_(0) {
   if (!options_.checkpoint_dir.empty()) checkpoints_.emplace(options_.checkpoint_dir, loop_);
@@ -78,6 +79,7 @@ void JobBoard::Launches() {
 void JobBoard::BeginAttempt() {
   pids_.clear();
   ends_.clear();
+  warnings_.Begin();
   if (point_at_ == Loop::Time::max()) {
     point_at_ = loop_.Now() + kPointInterval;
     write_at_ = loop_.Now() + kWriteInterval;
@@ -238,7 +240,9 @@ Loop::Time JobBoard::Tick(const Attempt& attempt) {
     point_at_ = now + kPointInterval;
     const int64_t width = Elapsed() - point_ms_;
     point_ms_ += width;
-    history_.Add(board::PointOf(Now(attempt), width));
+    const v1::Board board = Now(attempt);
+    history_.Add(board::PointOf(board, width));
+    for (const TroubleWarning& warning : warnings_.Take(board)) warn_(warning);
   }
   if (now >= write_at_) {
     write_at_ = now + kWriteInterval;

@@ -16,6 +16,7 @@
 #include "chief/attempt/attempt.h"
 #include "chief/attempt/job_options.h"
 #include "chief/board/checkpoint_watch.h"
+#include "chief/board/trouble_warnings.h"
 #include "chief/journal.h"
 #include "chief/loop/loop.h"
 #include "chief/nodes/node_watch.h"
@@ -26,9 +27,11 @@ namespace autodist::chief {
 // For the loop's thread, which it does not block.
 class JobBoard {
  public:
-  // What is given must outlive it.
+  using Warn = std::function<void(const TroubleWarning& warning)>;
+
+  // What is given must outlive it. `warn` is called by Tick.
   JobBoard(const JobOptions& options, Loop& loop, const NodeWatch& nodes,
-           const OutputRouter& output, const Journal& journal);
+           const OutputRouter& output, const Journal& journal, Warn warn);
 
   // An attempt is being started; its ranks start; they are told to end.
   void Launches();
@@ -46,7 +49,8 @@ class JobBoard {
   v1::Board Answer(uint64_t known, const Attempt& attempt);
   v1::History Since(int64_t since_ms) const { return history_.Since(since_ms); }
 
-  // Adds to the history what is due; returns when to be called again.
+  // Adds to the history what is due, and warns of what has become slow; returns when to be called
+  // again.
   Loop::Time Tick(const Attempt& attempt);
   // The job is over. What is kept of it is written, in the background. Blocks for a moment where
   // the checkpoints' folder is slow.
@@ -70,6 +74,7 @@ class JobBoard {
   const NodeWatch& nodes_;
   const OutputRouter& output_;
   const Journal& journal_;
+  const Warn warn_;
   const Loop::Time began_;
 
   uint64_t changes_ = 1;
@@ -78,6 +83,7 @@ class JobBoard {
   std::map<uint32_t, int32_t> pids_;            // of this attempt
   std::map<uint32_t, std::string> ends_;        // how they ended
   board::TroubleWatch troubles_;
+  TroubleWarnings warnings_;
   board::History history_;
   board::Ledger ledger_;
   std::optional<CheckpointWatch> checkpoints_;  // absent: nobody knows where they are

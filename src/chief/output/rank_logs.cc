@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/wall_clock.h"
+#include "progress/arguments.h"
 
 namespace autodist::chief {
 namespace {
@@ -62,12 +63,15 @@ Result<std::shared_ptr<RankLogs>> RankLogs::Create(
   std::filesystem::create_directories(folder, error);
   if (error) return ErrnoError(error.value(), "making the folder " + folder);
   std::shared_ptr<RankLogs> logs(new RankLogs(plan, folder, view));
-  for (const display::Process& process : ProcessesOf(plan)) {
-    AD_ASSIGN_OR_RETURN(File out, logs->Create(process.rank, display::kStdout));
-    AD_ASSIGN_OR_RETURN(File err, logs->Create(process.rank, display::kStderr));
-    logs->ranks_.try_emplace(process.rank, Rank{{std::move(out), std::move(err)},
-                                                LastWords(plan.working_directory()),
-                                                progress::ProgressReader(pattern)});
+  for (const v1::NodePlan& node : plan.nodes()) {
+    for (const v1::RankPlan& rank : node.ranks()) {
+      AD_ASSIGN_OR_RETURN(File out, logs->Create(rank.rank(), display::kStdout));
+      AD_ASSIGN_OR_RETURN(File err, logs->Create(rank.rank(), display::kStderr));
+      const auto epochs = progress::EpochsSaid({rank.argv().begin(), rank.argv().end()});
+      logs->ranks_.try_emplace(rank.rank(), Rank{{std::move(out), std::move(err)},
+                                                 LastWords(plan.working_directory()),
+                                                 progress::ProgressReader(pattern, epochs)});
+    }
   }
   return logs;
 }

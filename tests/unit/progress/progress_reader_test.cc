@@ -43,10 +43,10 @@ struct Moment {
 };
 
 // What is known at each line of a recorded program: "milliseconds TAB what it wrote".
-std::vector<Moment> Replay(const std::string& name) {
+std::vector<Moment> Replay(const std::string& name, std::optional<uint64_t> epochs = {}) {
   std::ifstream file(TEST_SOURCE_DIR "/unit/progress/recorded/" + name + ".txt");
   std::vector<Moment> moments;
-  ProgressReader reader;
+  ProgressReader reader(std::nullopt, epochs);
   for (std::string line; std::getline(file, line);) {
     const int64_t time = std::stoll(line);
     const auto progress = reader.Take(std::string_view(line).substr(line.find('\t') + 1),
@@ -509,6 +509,76 @@ TEST(RecordedTest, EvaluationsWithinTraining) {
   for (const Moment& moment : moments) EXPECT_EQ(moment.progress.total(), 60u);
   ExpectGoodEta(moments);
   EXPECT_NEAR(MetricOf(moments.back().progress, "loss"), 0.0333, 0.001);
+}
+
+// What Lightning 2.6 and transformers 5.23 wrote.
+
+TEST(RecordedTest, LightningsBarOfTqdm) {
+  const auto moments = Replay("lightning_tqdm");
+  ExpectNoFall(moments);
+  EXPECT_EQ(moments.back().progress.step(), 60u);
+  EXPECT_FALSE(moments.back().progress.has_total()) << "how many epochs there are is not told";
+  EXPECT_THAT(MetricNames(moments.back().progress), ElementsAre("train_loss", "val_loss"));
+}
+
+TEST(RecordedTest, LightningsBarOfTqdmWhereTheArgumentsSayHowManyEpochs) {
+  const auto moments = Replay("lightning_tqdm", 3);
+  ExpectNoFall(moments);
+  for (const Moment& moment : moments) EXPECT_EQ(moment.progress.total(), 60u);
+  ExpectGoodEta(moments);
+  EXPECT_FALSE(Replay("lightning_tqdm", 2).back().progress.has_total()) << "there are more";
+}
+
+TEST(RecordedTest, LightningsBarOfRich) {
+  const auto moments = Replay("lightning_rich");
+  ExpectNoFall(moments);
+  EXPECT_EQ(moments.back().progress.step(), 60u);
+  for (const Moment& moment : moments) EXPECT_EQ(moment.progress.total(), 60u);
+  ExpectGoodEta(moments);
+  MetricOf(moments.back().progress, "train_loss");
+}
+
+TEST(RecordedTest, TransformersTrainer) {
+  const auto moments = Replay("transformers");
+  ExpectNoFall(moments);
+  EXPECT_EQ(moments.back().progress.step(), 60u);
+  for (const Moment& moment : moments) EXPECT_EQ(moment.progress.total(), 60u);
+  ExpectGoodEta(moments);
+  EXPECT_NEAR(MetricOf(moments.back().progress, "loss"), 0.69, 0.1);
+  EXPECT_NEAR(MetricOf(moments.back().progress, "eval_loss"), 0.69, 0.1);
+}
+
+TEST(ProgressReaderTest, AnOldVersionOfABarMayComeLate) {
+  ProgressReader reader;
+  const auto bar = [](int step) {
+    return "  1%|          | " + std::to_string(step) + "/60 [00:00<00:18,  3.15it/s]";
+  };
+  ASSERT_TRUE(reader.Take(bar(1), kBegin));
+  ASSERT_TRUE(reader.Take(bar(2), kBegin));
+  EXPECT_FALSE(reader.Take(bar(0) + "[rank0]:[W1123 reducer.cpp:1545] Warning: none", kBegin))
+      << "a line, as a message stands behind it";
+  auto progress = reader.Take(bar(3), kBegin);
+  ASSERT_TRUE(progress);
+  EXPECT_EQ(progress->step(), 3u);
+  EXPECT_EQ(progress->total(), 60u);
+  EXPECT_FALSE(reader.Take(bar(1) + " ", kBegin));
+  EXPECT_FALSE(reader.Take(bar(0) + " ", kBegin));
+  progress = reader.Take(bar(2) + " ", kBegin);
+  ASSERT_TRUE(progress) << "it has begun again";
+  EXPECT_EQ(progress->step(), 5u);
+}
+
+TEST(ProgressReaderTest, ATrainingOfTheSameEpochMayBeginAnew) {
+  ProgressReader reader;
+  const auto take = [&](const std::string& counts) {
+    const auto progress =
+        reader.Take("Epoch 1:  50%|#    | " + counts + " [00:00<00:01,  9.6it/s]", kBegin);
+    return progress ? progress->step() : 99;
+  };
+  EXPECT_EQ(take("9/10"), 9u);
+  EXPECT_EQ(take("10/10"), 10u);
+  EXPECT_EQ(take("0/10"), 99u) << "the next epoch's";
+  EXPECT_EQ(take("1/10"), 1u);
 }
 
 // Not a test: --gtest_also_run_disabled_tests --gtest_filter=*Speed

@@ -34,7 +34,7 @@ class RankLogsTest : public testing::Test {
     logs_->Update(now_, screen_);
   }
 
-  const v1::LaunchPlan plan_ = test::ThreeNodePlan();
+  v1::LaunchPlan plan_ = test::ThreeNodePlan();
   const test::TempFolder folder_;
   RankLogs::Time now_ = RankLogs::Time{} + std::chrono::hours(1);
   display::Screen screen_;
@@ -60,6 +60,15 @@ TEST_F(RankLogsTest, LinesTellHowFarARankIs) {
   EXPECT_EQ(told.last_line, "saved");
   EXPECT_GT(told.last_output_ms, 0);
   EXPECT_FALSE(logs_->ToldBy(0).progress);
+}
+
+TEST_F(RankLogsTest, TheProgramsArgumentsMayTellTheEpochs) {
+  v1::RankPlan& rank = *plan_.mutable_nodes(0)->mutable_ranks(1);
+  for (const char* argument : {"--epochs", "5"}) rank.add_argv(argument);
+  Create();
+  Write(1, "Epoch 2:  10%|#         | 1/10 [00:09<00:11, 10.00it/s]\n");
+  ASSERT_TRUE(logs_->ToldBy(1).progress);
+  EXPECT_EQ(logs_->ToldBy(1).progress->total(), 50u);
 }
 
 // Each version is drawn over the one before, and none of them is a line before the end.
