@@ -89,11 +89,11 @@ TEST(ValuesTest, SignalsHaveNamesAndNumbers) {
   EXPECT_EQ(Check(SignalName(), "NONE"), "'NONE' is not a signal: INT, USR1, 12");
 }
 
-TEST(Values, AddressesToListenAtHaveAPort) {
+TEST(Values, AddressesToListenAtAreNumbers) {
   EXPECT_EQ(Check(ListenAddressText(), "127.0.0.1:0"), "");
   EXPECT_EQ(Check(ListenAddressText(), "[::1]:9464"), "");
-  EXPECT_EQ(Check(ListenAddressText(), "9464"),
-            "'9464' is not ADDRESS:PORT, as in 127.0.0.1:9464 or [::1]:9464");
+  EXPECT_EQ(Check(ListenAddressText(), "gpu1:9464"),
+            "'gpu1:9464' is not ADDRESS:PORT, as in 127.0.0.1:9464 or [::1]:9464");
 }
 
 }  // namespace
