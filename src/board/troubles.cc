@@ -154,14 +154,20 @@ void LookAtRanks(const v1::Board& board, std::vector<Found>& found) {
   }
 }
 
-// Ranks that each tell their steps, and do not wait for each other in each of them.
-void LookAtSteps(const v1::Board& board, std::vector<Found>& found) {
+// Sorted.
+std::vector<double> RatesOf(const v1::Board& board) {
   std::vector<double> rates;
   for (const v1::BoardRank& rank : board.ranks()) {
     if (rank.progress().rate() > 0) rates.push_back(rank.progress().rate());
   }
-  if (rates.size() < kFewestToCompare) return;
   std::ranges::sort(rates);
+  return rates;
+}
+
+// Ranks that each tell their steps, and do not wait for each other in each of them.
+void LookAtSteps(const v1::Board& board, std::vector<Found>& found) {
+  const std::vector<double> rates = RatesOf(board);
+  if (rates.size() < kFewestToCompare) return;
   const double median = rates[rates.size() / 2];
   for (const v1::BoardRank& rank : board.ranks()) {
     const double rate = rank.progress().rate();
@@ -182,6 +188,11 @@ void LookAtSteps(const v1::Board& board, std::vector<Found>& found) {
 }
 
 }  // namespace
+
+std::optional<double> MedianRate(const v1::Board& board) {
+  const std::vector<double> rates = RatesOf(board);
+  return rates.empty() ? std::nullopt : std::optional(rates[rates.size() / 2]);
+}
 
 std::vector<v1::Trouble> TroubleWatch::Look(const v1::Board& board) {
   std::vector<Found> found;

@@ -13,6 +13,9 @@ namespace autodist::board {
 // The first evidence of a rank whose steps are slow.
 inline constexpr char kStepsPerSecond[] = "steps per second";
 
+// Steps per second, in the median over the ranks that tell them; absent where none does.
+std::optional<double> MedianRate(const v1::Board& board);
+
 // Looked at again each time that the board has changed: remembers since when something is so. For
 // one thread.
 class TroubleWatch {

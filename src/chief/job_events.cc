@@ -92,6 +92,7 @@ void Job::OnPhase(uint32_t node, v1::NodePhase phase, const std::string& why) {
 }
 
 void Job::OnSample(uint32_t node, v1::NodeSample sample) {
+  hang_.TakeSample(sample);
   board_.TakeSample(node, std::move(sample));
 }
 
@@ -238,10 +239,12 @@ Loop::Time Job::CheckTimes() {
   const bool running = journal_.phase() == v1::JOB_PHASE_RUNNING;
   hang_.Alive(output_.last());
   if (running && hang_.Hangs(*attempt_)) {
-    journal_.Record("no rank gave a sign of life for " + base::Seconds(options_.hang_timeout));
+    journal_.Record("no rank gave a sign of life for " + base::Seconds(hang_.limit()));
   }
+  const Loop::Time board_at = board_.Tick(*attempt_);
+  if (const auto step = board_.step_time()) hang_.StepTakes(*step);
   const Loop::Time limit = stop_.end_limit();
-  return std::min({timeout_at_, board_.Tick(*attempt_), hang_.next(running),
+  return std::min({timeout_at_, board_at, hang_.next(running),
                    limit > loop_->Now() ? limit : Loop::Time::max()});
 }
 

@@ -32,6 +32,11 @@ milliseconds ToMilliseconds(double seconds) {
   return std::chrono::duration_cast<milliseconds>(std::chrono::duration<double>(seconds));
 }
 
+chief::HangLimit HangLimitOf(const std::string& text) {
+  if (text == "auto") return {.by_steps = true};
+  return {.fixed = ToMilliseconds(text.empty() ? 0 : std::stod(text))};
+}
+
 // Nobody is at the terminal of a detached job, or of one that the shell has put into the
 // background.
 chief::JobOptions::OwnInput OwnInputOf(const RunOptions& options) {
@@ -68,7 +73,7 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& i
     job.checkpoint_dir = std::filesystem::absolute(options.checkpoint_dir).string();
   }
   job.timeout = ToMilliseconds(options.timeout_s);
-  job.hang_timeout = ToMilliseconds(options.hang_timeout_s);
+  job.hang_limit = HangLimitOf(options.hang_timeout);
   job.on_hang = options.on_hang == "warn" ? chief::OnHang::kWarn : chief::OnHang::kStop;
   if (options.on_busy == "warn") job.on_busy = chief::OnBusy::kWarn;
   if (options.on_busy == "refuse") job.on_busy = chief::OnBusy::kRefuse;
@@ -179,6 +184,7 @@ Examples:
   autodist run --spec cluster.yaml --max-restarts 3 --checkpoint-dir ckpt -- ./train
   autodist run --spec cluster.yaml --min-nodes 3 -- ./train   go on without lost nodes
   autodist run --spec cluster.yaml --hang-timeout 600 -- ./train
+  autodist run --spec cluster.yaml --hang-timeout auto -- ./train   by what a step takes
   autodist run --spec cluster.yaml --on-busy wait -- ./train  start once the GPUs are free
   autodist run --spec cluster.yaml --show 0,8-15 -- python train.py
   autodist run --spec cluster.yaml --nccl-debug INFO -- python train.py

@@ -54,9 +54,11 @@ void AddFailureOptions(CLI::App& app, RunOptions& options) {
   app.add_option("--timeout", options.timeout_s, "Seconds after which the job is stopped")
       ->check(Seconds(0))
       ->group(group::kFailure);
-  app.add_option("--hang-timeout", options.hang_timeout_s,
-                 "Seconds without output of any rank after which the ranks' stacks are recorded")
-      ->check(Seconds(0))
+  app.add_option("--hang-timeout", options.hang_timeout,
+                 "Seconds without output of any rank after which the ranks' stacks are recorded; "
+                 "auto: ten times what a step takes, but 60 at least")
+      ->check(SecondsOrAuto())
+      ->type_name("SECONDS")
       ->group(group::kFailure);
   app.add_option("--on-hang", options.on_hang, "What to do then: stop, or only warn")
       ->check(OneOf({"stop", "warn"}))

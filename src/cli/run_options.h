@@ -28,7 +28,7 @@ struct RunOptions {
   double grace_s = InSeconds(launch::LaunchOptions().grace);
   double lease_s = InSeconds(launch::LaunchOptions().lease);
   double timeout_s = 0;
-  double hang_timeout_s = 0;
+  std::string hang_timeout;  // seconds, or "auto"; empty: none
   std::string on_hang = "stop";
   std::string on_busy;
   std::string stop_signal = "TERM";

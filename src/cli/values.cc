@@ -137,6 +137,15 @@ CLI::Validator SecondsOrNone(double least) {
           "SECONDS"};
 }
 
+CLI::Validator SecondsOrAuto() {
+  return {[](const std::string& text) -> std::string {
+            return text == "auto" || Seconds(0)(text).empty()
+                       ? ""
+                       : Refusal(text, "auto, or a number of seconds up to 86400");
+          },
+          "SECONDS"};
+}
+
 CLI::Validator Size() {
   return {[](std::string& text) -> std::string {
             try {

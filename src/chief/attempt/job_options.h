@@ -21,6 +21,18 @@ namespace autodist::chief {
 enum class OnHang { kStop, kWarn };
 enum class OnBusy { kWarn, kRefuse, kWait };
 
+// How long may pass without a sign of life of any rank.
+struct HangLimit {
+  std::chrono::milliseconds fixed{0};  // 0: any time
+  // By the time of a step instead, once one is known: kSteps of them, or kSilences times as long as
+  // the ranks have been silent before and went on, and not below kLeast.
+  bool by_steps = false;
+
+  static constexpr int kSteps = 10;
+  static constexpr int kSilences = 3;
+  static constexpr std::chrono::seconds kLeast{60};
+};
+
 struct JobOptions {
   launch::LaunchOptions launch;
   std::string log_folder;  // of this job
@@ -38,8 +50,8 @@ struct JobOptions {
   OwnInput own_input = OwnInput::kNone;
   uint32_t stdin_rank = 0;
   RestartLimits restarts;
-  std::chrono::milliseconds timeout{0};       // for the whole job; 0: none
-  std::chrono::milliseconds hang_timeout{0};  // without a sign of life of any rank; 0: none
+  std::chrono::milliseconds timeout{0};  // for the whole job; 0: none
+  HangLimit hang_limit;
   OnHang on_hang = OnHang::kStop;
   uint16_t fixed_port = 0;  // that every plan has, whoever else has it; 0: none
   // The plan of another attempt, on these nodes of the first plan, with other ports. Without, there

@@ -23,6 +23,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kPointInterval{2'000};       // of the history
 constexpr milliseconds kCheckpointInterval{5'000};  // in which they are looked for
 constexpr milliseconds kLastCheckpointLimit{1'000};
+constexpr double kLongestStepMs = 86'400'000;
 constexpr milliseconds kWriteInterval{60'000};  // so that something is left where we are killed
 
 template <typename Message>
@@ -80,6 +81,7 @@ void JobBoard::BeginAttempt() {
   pids_.clear();
   ends_.clear();
   warnings_.Begin();
+  step_time_.reset();
   if (point_at_ == Loop::Time::max()) {
     point_at_ = loop_.Now() + kPointInterval;
     write_at_ = loop_.Now() + kWriteInterval;
@@ -242,6 +244,9 @@ Loop::Time JobBoard::Tick(const Attempt& attempt) {
     point_ms_ += width;
     const v1::Board board = Now(attempt);
     history_.Add(board::PointOf(board, width));
+    if (const auto rate = board::MedianRate(board)) {
+      step_time_ = milliseconds(static_cast<int64_t>(std::min(1000 / *rate, kLongestStepMs)));
+    }
     for (const TroubleWarning& warning : warnings_.Take(board)) warn_(warning);
   }
   if (now >= write_at_) {

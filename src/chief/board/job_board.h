@@ -49,6 +49,8 @@ class JobBoard {
   v1::Board Answer(uint64_t known, const Attempt& attempt);
   v1::History Since(int64_t since_ms) const { return history_.Since(since_ms); }
 
+  // Of this attempt, in the median over ranks, as Tick saw it last; absent: not known yet.
+  std::optional<std::chrono::milliseconds> step_time() const { return step_time_; }
   // Adds to the history what is due, and warns of what has become slow; returns when to be called
   // again.
   Loop::Time Tick(const Attempt& attempt);
@@ -84,6 +86,7 @@ class JobBoard {
   std::map<uint32_t, std::string> ends_;        // how they ended
   board::TroubleWatch troubles_;
   TroubleWarnings warnings_;
+  std::optional<std::chrono::milliseconds> step_time_;
   board::History history_;
   board::Ledger ledger_;
   std::optional<CheckpointWatch> checkpoints_;  // absent: nobody knows where they are

@@ -5,6 +5,7 @@
 
 #include "base/home_folder.h"
 #include "base/wall_clock.h"
+#include "why/activity.h"
 #include "why/stack_summary.h"
 #include "why/verdict.h"
 
@@ -46,6 +47,17 @@ std::string VerdictOn(v1::Board board, const std::map<uint32_t, std::string>& st
   return verdict.kind == why::Verdict::Kind::kWrong ? verdict.trouble.what() + "\n" : "";
 }
 
+bool HasGpu(const v1::NodePlan& node, uint32_t rank) {
+  return std::ranges::any_of(node.ranks(), [&](const v1::RankPlan& planned) {
+    return planned.rank() == rank && planned.device().kind() == v1::DEVICE_KIND_GPU;
+  });
+}
+
+bool IsAtWork(const std::string& text, const std::string& folder, bool has_gpu) {
+  const why::Activity activity = why::ActivityOf(text, folder);
+  return activity.AtWork() && !(has_gpu && activity.doing == why::Doing::kCompute);
+}
+
 }  // namespace
 
 void StackCollection::Take(uint32_t member, const v1::RankStacks& stacks) {
@@ -53,8 +65,10 @@ void StackCollection::Take(uint32_t member, const v1::RankStacks& stacks) {
   const std::string whose = stacks.has_rank() ? NameAndNode(attempt_.plan(), member, stacks.rank())
                                               : "NCCL on " + attempt_.member_plan(member).address();
   if (!file_.Add(attempt_.nodes()[member], whose, stacks) || !stacks.has_rank()) return;
-  groups_.Add(stacks.rank(),
-              why::SummaryOf(stacks.text(), base::ExpandHome(attempt_.plan().working_directory())));
+  const std::string folder = base::ExpandHome(attempt_.plan().working_directory());
+  groups_.Add(stacks.rank(), why::SummaryOf(stacks.text(), folder));
+  any_at_work_ |=
+      IsAtWork(stacks.text(), folder, HasGpu(attempt_.member_plan(member), stacks.rank()));
   if (kept_bytes_ + stacks.text().size() > kMostKept) return;
   kept_bytes_ += stacks.text().size();
   kept_.emplace(stacks.rank(), stacks.text());

@@ -42,6 +42,9 @@ class StackCollection {
   // The ranks hang: they have given no sign of life for so long. What is wrong is told first.
   void SetHangs(std::chrono::milliseconds silent) { silent_ = silent; }
   bool complete() const { return file_.complete(); }
+  // Whether a rank gets on by itself, as far as that can be told: computes, compiles or saves. What
+  // uses a GPU seems to compute where it waits for it.
+  bool AnyAtWork() const { return any_at_work_; }
 
   // Wants to know, and to have the whole stacks of these ranks.
   void AddReader(std::vector<uint32_t> whole, StacksAnswer answer) {
@@ -66,6 +69,7 @@ class StackCollection {
   why::StackGroups groups_;
   std::map<uint32_t, std::string> kept_;  // by rank
   size_t kept_bytes_ = 0;
+  bool any_at_work_ = false;
   std::optional<std::chrono::milliseconds> silent_;
   std::vector<Reader> readers_;
 };
