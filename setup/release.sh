@@ -10,6 +10,8 @@ cd "$(dirname "$0")/.."
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC0
 umask 022
+# A compiler's cache may give back what was made in another folder, with that one's name in it.
+export CCACHE_DISABLE=1
 
 build=build/package
 rm -rf dist "$build/stage"
