@@ -255,7 +255,7 @@ def test_a_failing_rank_ends_the_others(autodist, tmp_path):
     assert re.fullmatch(r"autodist: job \S+ failed after \S+ s; exit code 9", outcome.err.splitlines()[-1])
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 5, 9])
+@pytest.mark.parametrize("ranks", [1, 2, 4, 7])
 def test_collectives_are_right(autodist, tmp_path, ranks):
     outcome = autodist("run", "--spec", spec_of(tmp_path, ranks), "--", BUILD / "collectives")
     assert outcome.code == 0, outcome.err
