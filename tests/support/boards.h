@@ -225,7 +225,7 @@ inline v1::Board StalledBoard(v1::Board board) {
                                     "which the 30 others wait: reading "
                                     "shard-1178.tar.",
                                     board.time_ms() - 41'000);
-  for (const uint32_t rank : {13, 15}) {
+  for (const uint32_t rank : {13u, 15u}) {
     trouble.add_ranks(rank);
     const int local = static_cast<int>(rank % 8);
     board.mutable_nodes(1)->mutable_sample()->mutable_gpus(local)->set_use(0);
@@ -299,7 +299,7 @@ inline v1::Board LargeBoard(v1::Board board) {
   v1::Trouble& slow = AddTrouble(board, v1::Trouble::KIND_SLOW,
                                  "6 ranks on node041 and node042: 1.3 × slower since 13:51.",
                                  board.time_ms() - 45 * 60'000);
-  for (const uint32_t rank : {321, 323, 325, 328, 331, 332}) slow.add_ranks(rank);
+  for (const uint32_t rank : {321u, 323u, 325u, 328u, 331u, 332u}) slow.add_ranks(rank);
   AddTrouble(board, v1::Trouble::KIND_AWAY, "node063 does not answer since 14:36:11.",
              board.time_ms() - 11'000)
       .add_nodes(62);

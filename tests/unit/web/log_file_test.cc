@@ -106,9 +106,9 @@ TEST_F(LogFileTest, OfALongLineTellsWhatIsAroundTheHit) {
 }
 
 TEST_F(LogFileTest, FindsWhatLiesAcrossTheChunksItReads) {
-  for (const size_t before : {(1 << 20) - 3, (1 << 20) - 6, (1 << 20) - 1, 1 << 20}) {
-    const LogFile file =
-        Make(std::string(before, 'a') + "needle" + std::string((1 << 20) + 5, 'b'));
+  constexpr size_t kChunk = 1 << 20;
+  for (const size_t before : {kChunk - 3, kChunk - 6, kChunk - 1, kChunk}) {
+    const LogFile file = Make(std::string(before, 'a') + "needle" + std::string(kChunk + 5, 'b'));
     EXPECT_THAT(Search(file, {.text = "needle"}).hits, SizeIs(1)) << before;
     EXPECT_THAT(Search(file, {.text = "needle", .backwards = true, .from = file.Size()}).hits,
                 SizeIs(1))

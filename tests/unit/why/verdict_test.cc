@@ -82,7 +82,7 @@ class VerdictTest : public testing::Test {
   }
   void Stack(uint32_t rank, const std::string& text) { Stack(rank, text, text); }
   void OthersIn(const std::string& collective) {
-    for (const uint32_t rank : {0, 1, 3}) Stack(rank, Collective(collective));
+    for (const uint32_t rank : {0u, 1u, 3u}) Stack(rank, Collective(collective));
   }
 
   v1::BoardNode& node(int i) { return *known_.now.mutable_nodes(i); }
@@ -143,7 +143,7 @@ TEST_F(VerdictTest, AMomentOfAStepIsNoStandstill) {
 }
 
 TEST_F(VerdictTest, WhoHasRunBetweenTheLooksHasComeToTheEndOfSomeCollective) {
-  for (const uint32_t rank : {0, 1, 3}) {
+  for (const uint32_t rank : {0u, 1u, 3u}) {
     Stack(rank, Collective("all_reduce", 180), Collective("all_reduce", 100));
   }
   Stack(2, Asleep());
@@ -152,7 +152,7 @@ TEST_F(VerdictTest, WhoHasRunBetweenTheLooksHasComeToTheEndOfSomeCollective) {
 
 TEST_F(VerdictTest, WhereAnotherRankIsMissingNextTimeTheJobGoesOn) {
   Stack(0, Asleep(), Collective("all_reduce"));
-  for (const uint32_t rank : {1, 3}) Stack(rank, Collective("all_reduce"));
+  for (const uint32_t rank : {1u, 3u}) Stack(rank, Collective("all_reduce"));
   Stack(2, Collective("all_reduce"), Asleep());
   Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
 }
@@ -218,7 +218,7 @@ TEST_F(BusyNodeTest, ALookThatShowedNothingIsMadeUpForByTheOther) {
            std::to_string(switches) +
            " times\n  user-space stacks by py-spy:\n    py-spy was killed by SIGKILL\n";
   };
-  for (const uint32_t rank : {0, 1}) Stack(rank, blind(102), Collective("all_reduce"));
+  for (const uint32_t rank : {0u, 1u}) Stack(rank, blind(102), Collective("all_reduce"));
   Stack(2, Asleep());
   Stack(3, Collective("all_reduce", 101), blind(100));
   ExpectWrong(StartsWith("rank 2 (host2, GPU 0) has not entered the all-reduce"));
@@ -238,7 +238,7 @@ std::string Loads(const std::string& state, uint64_t switches) {
 }
 
 TEST_F(VerdictTest, AFirstEpochMayBeSlow) {
-  for (const uint32_t rank : {0, 1, 2, 3}) Stack(rank, Loads("running", 100));
+  for (const uint32_t rank : {0u, 1u, 2u, 3u}) Stack(rank, Loads("running", 100));
   Expect(Verdict::Kind::kWell,
          AllOf(StartsWith("nothing is wrong: all 4 ranks are at work; rank 0 (host1, GPU 0) is in "
                           "its data loader"),
@@ -304,7 +304,7 @@ TEST_F(VerdictTest, ErrorsOfAnInterfaceExplainWhyAllWait) {
 }
 
 TEST_F(VerdictTest, WhoIsAtWorkIsNotWrong) {
-  for (const uint32_t rank : {0, 1, 2, 3}) Stack(rank, Computes());
+  for (const uint32_t rank : {0u, 1u, 2u, 3u}) Stack(rank, Computes());
   Expect(Verdict::Kind::kWell,
          "nothing is wrong: all 4 ranks are at work; rank 0 (host1, GPU 0) "
          "computes in forward (net.py:7)");
