@@ -1,10 +1,10 @@
 // Curves of the job's history, in plain SVG. One time under the crosshair for all of them.
 import { $, $$, E, plain, set } from './dom.js';
-import { clock, count, figure, hm, or0 } from './format.js';
-import { endOf, model, view } from './model.js';
-import { hair } from './timeline.js';
+import { clock, count, figure, hm } from './format.js';
+import { model, view } from './model.js';
+import { hair, MINUTE, rangeOf } from './range.js';
 
-const MINUTE = 60000, H = 112, LEFT = 34, TOP = 6, BOTTOM = H - 15;
+const H = 112, LEFT = 34, TOP = 6, BOTTOM = H - 15;
 const RANGES = [['15 min', 15 * MINUTE], ['1 h', 60 * MINUTE], ['attempt', 'attempt'], ['job', 'job']];
 const METRICS = 4;  // curves of these at most
 
@@ -26,18 +26,6 @@ function series() {
   const there = SERIES.filter(s => view.points.some(p => s.value(p) != null));
   const gpu = there.some(s => s.key.startsWith('gpu'));
   return [...metrics, ...there.filter(s => !gpu || !s.noGpu).map(inUnit)];
-}
-
-export function rangeOf() {
-  const end = Math.max(endOf(view.board), view.points.at(-1)?.t ?? 0), first = view.points[0];
-  const start = first ? Math.min(first.t - first.w, or0(view.board.job.started_ms) || Infinity) : or0(view.board.job.started_ms);
-  const range = view.range || (end - start > 90 * MINUTE ? 60 * MINUTE : 'job');
-  if (range === 'job') return [start, end, range];
-  if (range === 'attempt') {
-    const attempt = view.points.at(-1)?.attempt, began = view.points.find(p => p.attempt === attempt);
-    return [began ? began.t - began.w : start, end, range];
-  }
-  return [Math.max(start, end - range), end, range];
 }
 
 const ticksOf = (lo, hi) => {

@@ -1,8 +1,8 @@
 // The whole job: attempts, events, and where the curves are of it. One crosshair for all of them.
-import { $, $$, E, plain, set } from './dom.js';
+import { $, E, plain, set } from './dom.js';
 import { clock, dayOf, hm, or0, span } from './format.js';
 import { endOf, view } from './model.js';
-import { rangeOf } from './curves.js';
+import { hair, rangeOf } from './range.js';
 
 const HEIGHT = 66;
 
@@ -84,16 +84,6 @@ export function drawTimeline() {
   if (view.points.length) add('path', { d: `M${x(Math.max(start, from))} 54v-3H${w - 1}v3`, fill: 'none', stroke: 'var(--ink3)' });
   set($('#tlnote'), view.points.length && w >= 600 ? 'bracket: range of the curves' : '');
   hair(svg, 4, 52);
-}
-
-export function hair(svg, top, bottom) {
-  $$('.hair', svg).forEach(e => e.remove());
-  const t = view.hoverTime;
-  if (t == null || !svg._x) return;
-  const [a, b, l, r] = svg._x;
-  if (t < a || t > b) return;
-  const X = l + (t - a) / (b - a) * (r - l);
-  svg.append(E('line', { class: 'hair', x1: X, x2: X, y1: top, y2: bottom }));
 }
 
 let told = '';
