@@ -11,6 +11,7 @@ from jobs import seconds_until
 from web import JOB, OLD, Board, Web, events, leave_ended, own_session
 
 MOST_VIEWERS = 64
+SOON_S = 4  # a tenth of it where the machine is not busy with other tests; idle ones are given up after 5
 
 
 @pytest.fixture(autouse=True)
@@ -113,7 +114,7 @@ def test_boards_come_as_they_change_until_the_end(board, web):
     for name, told in stream:
         if told["ranks"][3]["state"] == "RANK_STATE_FAILED":
             break
-    assert time.monotonic() - begin < 1
+    assert time.monotonic() - begin < SOON_S
     board.do("end 1")
     names = [name for name, _ in stream]
     assert names[-1] == "end"
@@ -255,7 +256,7 @@ def test_it_ends_at_once_with_viewers_there(board, serve):
     begin = time.monotonic()
     web.process.terminate()
     assert web.process.wait() == 0
-    assert time.monotonic() - begin < 1
+    assert time.monotonic() - begin < SOON_S
 
 
 @pytest.mark.parametrize("arguments, told", [

@@ -27,7 +27,7 @@ using testing::Not;
 using testing::StartsWith;
 
 constexpr std::chrono::seconds kLimit{20};
-constexpr std::chrono::seconds kEndLimit{1};
+constexpr std::chrono::seconds kEndLimit{4};  // less than idle connections are kept
 
 class ServerTest : public testing::Test {
  protected:
@@ -150,7 +150,7 @@ TEST_F(ServerTest, ServesEightAtOnceAndThoseThatComeLaterWhenThoseHaveGone) {
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
 }
 
-TEST_F(ServerTest, EndsWithinASecondWhateverItsClientsDo) {
+TEST_F(ServerTest, EndsAtOnceWhateverItsClientsDo) {
   const auto job = StartJob();
   auto server = StartServer();
   const base::UniqueFd idle = ConnectTo(*server);
