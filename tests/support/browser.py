@@ -39,6 +39,8 @@ class Page:
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def one(self, selector):
+        """The first that there is, once there is one."""
+        self.until(f"document.querySelector({selector!r}) !== null")
         return self.driver.find_element(By.CSS_SELECTOR, selector)
 
     def text(self, selector):
