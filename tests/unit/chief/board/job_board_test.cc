@@ -101,7 +101,7 @@ TEST_F(JobBoardTest, TheRanksOfANodeThatIsCutOffAreAway) {
                           v1::RANK_STATE_AWAY, v1::RANK_STATE_RUNNING));
   ASSERT_EQ(board.troubles_size(), 1);
   EXPECT_THAT(board.troubles(0).what(), HasSubstr("10.0.0.2 does not answer"));
-  const v1::Ledger& ledger = Kept().ledger();
+  const v1::Ledger ledger = Kept().ledger();
   EXPECT_NEAR(static_cast<double>(ledger.stalled()), 15'000, 2'100);
   EXPECT_NEAR(static_cast<double>(ledger.training()), 25'000, 2'100);
 }
@@ -154,7 +154,7 @@ TEST_F(LostStepsTest, WhatWasTrainedSinceTheLastCheckpointIsLost) {
   });
   AllExit(seconds(60), 0);
   EXPECT_EQ(Run(), 0);
-  const v1::Ledger& ledger = Kept().ledger();
+  const v1::Ledger ledger = Kept().ledger();
   // Seen within five seconds; to the turned clock a file is as old as it is to ours.
   EXPECT_GE(ledger.lost_steps(), 12'000 - 5'000 - 100);
   EXPECT_LE(ledger.lost_steps(), 12'000 + 100);
