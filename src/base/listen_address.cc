@@ -71,7 +71,8 @@ Result<Listening> Listen(const ListenAddress& address) {
   // Connections of one that had the port before may still be closing.
   const int on = 1;
   setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (bind(socket.get(), name.get(), name.length()) != 0 || listen(socket.get(), kMostWaiting) != 0) {
+  if (bind(socket.get(), name.get(), name.length()) != 0 ||
+      listen(socket.get(), kMostWaiting) != 0) {
     const int error = errno;
     Status failure = ErrnoError(error, address.ToString());
     if (error == EADDRINUSE) return WithRemedy(failure, "another port, or 0 for one that is free");

@@ -16,12 +16,15 @@ TRAIN = """
 import os, sys, time
 from tqdm import tqdm
 print("up", os.getpid(), flush=True)
+said = set()
 bar = tqdm(range(100_000), mininterval=0.5, maxinterval=0.5)
 for step in bar:
     time.sleep(0.02)
     bar.set_postfix(loss=f"{1 / (step + 1):.4f}", refresh=False)
-    if os.path.exists(sys.argv[1]):
+    if "more" not in said and os.path.exists(sys.argv[1] + "/more"):
+        said.add("more")
         print("one more line", flush=True)
+    if os.path.exists(sys.argv[1] + "/end"):
         break
 """
 
@@ -46,7 +49,7 @@ def look(monkeypatch):
 def training(folder, up):
     def run(*options):
         (folder / "train.py").write_text(TRAIN)
-        return up(*options, program=["/usr/bin/python3", folder / "train.py", folder / "go_on"])
+        return up(*options, program=["/usr/bin/python3", folder / "train.py", folder])
     return run
 
 
@@ -98,6 +101,7 @@ def test_the_page_of_run(training, look, folder, control):
         return
     page.driver.get(url)
     page.one('.c[data-rank="2"]').click()
-    (folder / "go_on").touch()
+    (folder / "more").touch()
     page.until("document.querySelector('#lspace').textContent.includes('one more line')", 5)
+    (folder / "end").touch()
     assert job.finish().code == 0
