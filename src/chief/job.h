@@ -85,7 +85,7 @@ class Job final : private NodeWatchListener {
   void OnWarning(uint32_t node, const std::string& what) override;
   void OnLost(uint32_t node, std::optional<uint32_t> member, const Status& why) override;
   void OnPhase(uint32_t node, v1::NodePhase phase, const std::string& why) override;
-  void OnSample(uint32_t node, v1::NodeSample sample) override;
+  void OnSample(uint32_t node, v1::NodeSample&& sample) override;
 
   std::shared_ptr<OwnTerminal> MakeOwnTerminal();
   void TakeSignal(int signal, const std::string& by, Loop::Time at);

@@ -91,7 +91,7 @@ void Job::OnPhase(uint32_t node, v1::NodePhase phase, const std::string& why) {
   board_.NodesChanged();
 }
 
-void Job::OnSample(uint32_t node, v1::NodeSample sample) {
+void Job::OnSample(uint32_t node, v1::NodeSample&& sample) {
   hang_.TakeSample(sample);
   board_.TakeSample(node, std::move(sample));
 }

@@ -109,6 +109,23 @@ void AddOutputOptions(CLI::App& app, RunOptions& options) {
       ->check(NotEmpty())
       ->type_name("COMMAND")
       ->group(group::kOutput);
+  app.add_option("--nccl-debug", options.nccl_debug,
+                 "What NCCL logs in every rank: VERSION, WARN, INFO or TRACE; the last two go to "
+                 "the ranks' stderr")
+      ->check(OneOf({"VERSION", "WARN", "INFO", "TRACE"}))
+      ->type_name("LEVEL")
+      ->group(group::kOutput);
+  app.add_flag("--dry-run", options.dry_run, "Print the plan, start nothing")
+      ->group(group::kOutput);
+  app.add_flag("--json", options.json, "With --dry-run: the plan as JSON")->group(group::kOutput);
+  app.add_flag("--show-values", options.show_values,
+               "With --dry-run: also the python_venv and the values of variables that you have "
+               "given, apart from those whose names tell of secrets")
+      ->group(group::kOutput);
+}
+
+// How it is told, and to whom.
+void AddViewOptions(CLI::App& app, RunOptions& options) {
   app.add_option_function<std::string>(
          "--web", [&options](const std::string& address) { options.web = address; },
          "Show the job in a browser while it runs: says the address, which has a token; who knows "
@@ -126,12 +143,6 @@ void AddOutputOptions(CLI::App& app, RunOptions& options) {
       ->check(ListenAddressText())
       ->type_name("ADDRESS")
       ->group(group::kOutput);
-  app.add_option("--nccl-debug", options.nccl_debug,
-                 "What NCCL logs in every rank: VERSION, WARN, INFO or TRACE; the last two go to "
-                 "the ranks' stderr")
-      ->check(OneOf({"VERSION", "WARN", "INFO", "TRACE"}))
-      ->type_name("LEVEL")
-      ->group(group::kOutput);
   app.add_option("--sample", options.sample_s,
                  "Seconds between two looks at how each node, its GPUs and its ranks are; 0: none")
       ->check(SecondsOrNone(kShortestSample))
@@ -144,13 +155,6 @@ void AddOutputOptions(CLI::App& app, RunOptions& options) {
          "epoch, or as a metric: 'step (?P<step>\\d+)/(?P<total>\\d+) loss (?P<loss>\\S+)'")
       ->check(ProgressPattern())
       ->type_name("REGEX")
-      ->group(group::kOutput);
-  app.add_flag("--dry-run", options.dry_run, "Print the plan, start nothing")
-      ->group(group::kOutput);
-  app.add_flag("--json", options.json, "With --dry-run: the plan as JSON")->group(group::kOutput);
-  app.add_flag("--show-values", options.show_values,
-               "With --dry-run: also the python_venv and the values of variables that you have "
-               "given, apart from those whose names tell of secrets")
       ->group(group::kOutput);
 }
 
@@ -185,6 +189,7 @@ void AddRunOptions(CLI::App& app, RunOptions& options) {
   AddProgramOptions(app, options.program);
   AddFailureOptions(app, options);
   AddOutputOptions(app, options);
+  AddViewOptions(app, options);
   app.add_flag("--sync", options.sync,
                "First copy what has changed in this folder to the other nodes, apart from what "
                ".gitignore and .autodistignore name; deletes nothing there")

@@ -10,7 +10,8 @@ namespace autodist::metrics {
 struct Label {
   std::string name;
   std::string value;  // UTF-8
-  auto operator<=>(const Label&) const = default;
+  // clang-tidy takes the 0 with which its result is compared for a pointer.
+  auto operator<=>(const Label&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 using Labels = std::vector<Label>;
 

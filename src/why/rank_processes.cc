@@ -73,8 +73,8 @@ RankProcess ReadProcess(const std::vector<std::string_view>& lines, size_t& at) 
 }  // namespace
 
 const ThreadStack& RankProcess::stack() const {
-  static const ThreadStack kNoFrames;
-  return threads.empty() ? kNoFrames : threads.front();
+  static const ThreadStack no_frames;
+  return threads.empty() ? no_frames : threads.front();
 }
 
 bool RankProcess::AwaitsAnother() const {

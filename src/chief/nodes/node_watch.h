@@ -32,7 +32,7 @@ class NodeWatchListener {
   virtual void OnWarning(uint32_t node, const std::string& what) = 0;  // of the agent's
   // How a node of the attempt is, at a time of our clock. Whether its ranks are alive it does not
   // say: those of a hanging one are looked at, too.
-  virtual void OnSample(uint32_t /*node*/, v1::NodeSample /*sample*/) {}
+  virtual void OnSample(uint32_t /*node*/, v1::NodeSample&& /*sample*/) {}
   // It will not be heard any more in this attempt, of which it may be a member. kAborted: its agent
   // has gone.
   virtual void OnLost(uint32_t node, std::optional<uint32_t> member, const Status& why) = 0;

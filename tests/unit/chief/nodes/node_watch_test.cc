@@ -63,7 +63,7 @@ class NodeWatchTest : public testing::Test, protected NodeWatchListener {
     lost_because_ = why;
   }
   void OnPhase(uint32_t, v1::NodePhase, const std::string&) override {}
-  void OnSample(uint32_t node, v1::NodeSample sample) override {
+  void OnSample(uint32_t node, v1::NodeSample&& sample) override {
     samples_.emplace_back(node, sample.time_ns());
   }
 
