@@ -10,7 +10,7 @@ namespace autodist::agent {
 namespace {
 
 // Groups and limits seldom change.
-constexpr int kLookInterval = 5;
+constexpr int kSamplesBetweenLooks = 5;
 constexpr uint64_t kNoLimit = uint64_t{1} << 60;  // version 1 has a number for it
 
 bool Has(std::string_view controllers, std::string_view wanted) {
@@ -161,7 +161,7 @@ void CgroupReader::Read(const std::map<uint32_t, pid_t>& ranks, SampleTime now,
     if (rank.pid != running->second) rank = {running->second, 0, {}, {}};
     if (rank.looks-- == 0) {
       Look(rank);
-      rank.looks = kLookInterval - 1;
+      rank.looks = kSamplesBetweenLooks - 1;
     }
     if (rank.cpu) TellCpu(*rank.cpu, now, told);
     if (rank.memory) TellMemory(*rank.memory, now, told);
