@@ -215,12 +215,11 @@ void Supervisor::WaitUntilEnded() {
   ended_changed_.wait(lock, [this] { return ends_under_way_ == 0; });
 }
 
-Supervisor::Running Supervisor::Run(process::SpawnRequest request, base::UniqueFd its) {
+Supervisor::Running Supervisor::Run(process::SpawnRequest request) {
   auto child = std::make_shared<OtherChild>();
   child->id = next_run_++;
   Running running{child->id, child->ended.get_future()};
-  tasks_.Post([this, child, request = std::move(request),
-               its = std::make_shared<base::UniqueFd>(std::move(its))] {
+  tasks_.Post([this, child, request = std::move(request)] {
     const Result<pid_t> pid = ending_.ends > 0 || closing_
                                   ? Error(StatusCode::kCancelled, "the job is ending")
                                   : process::Spawn(request);
@@ -229,7 +228,6 @@ Supervisor::Running Supervisor::Run(process::SpawnRequest request, base::UniqueF
     } else {
       child->ended.set_value(pid.status());
     }
-    its->Reset();
   });
   return running;
 }
