@@ -47,6 +47,17 @@ find_path(httplib_folder httplib.h PATHS ${PROJECT_SOURCE_DIR}/build/deps/includ
           REQUIRED)
 add_library(autodist_httplib INTERFACE)
 target_include_directories(autodist_httplib SYSTEM INTERFACE ${httplib_folder})
+# A chief of many nodes has more descriptors than select can name.
+target_compile_definitions(autodist_httplib INTERFACE CPPHTTPLIB_USE_POLL)
+
+# From setup/sources.sh, too: the distribution's is shared.
+find_path(prometheus_include prometheus/text_serializer.h
+          PATHS ${PROJECT_SOURCE_DIR}/build/deps/include NO_DEFAULT_PATH REQUIRED)
+find_library(prometheus_archive libprometheus-cpp-core.a
+             PATHS ${PROJECT_SOURCE_DIR}/build/deps/lib NO_DEFAULT_PATH REQUIRED)
+add_library(autodist_prometheus INTERFACE)
+target_include_directories(autodist_prometheus SYSTEM INTERFACE ${prometheus_include})
+target_link_libraries(autodist_prometheus INTERFACE ${prometheus_archive})
 
 find_path(zstd_include zstd.h REQUIRED)
 find_library(zstd_archive libzstd.a REQUIRED)
@@ -72,6 +83,17 @@ else()
   list(APPEND grpc_archives ${absl_archives})
   list(JOIN grpc_archives "," joined)
   target_link_libraries(autodist_grpc INTERFACE "$<LINK_GROUP:RESCAN,${joined}>" Threads::Threads)
+endif()
+
+# gRPC's own: its archive is among gRPC's.
+find_path(re2_include re2/re2.h REQUIRED)
+add_library(autodist_re2 INTERFACE)
+target_include_directories(autodist_re2 SYSTEM INTERFACE ${re2_include})
+if(AUTODIST_SANITIZE)
+  find_library(re2_library re2 REQUIRED)
+  target_link_libraries(autodist_re2 INTERFACE ${re2_library})
+else()
+  target_link_libraries(autodist_re2 INTERFACE autodist::grpc)
 endif()
 
 # For the agent, where it is static: archives, and what they expect of other libraries.

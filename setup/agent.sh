@@ -49,13 +49,13 @@ set(CMAKE_LIBRARY_ARCHITECTURE $triplet)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(musl_gcc $triplet-gcc -specs /usr/lib/$machine-linux-musl/musl-gcc.specs)
 EOF
-# The sources as they are here, committed or not, and the headers of setup/sources.sh; of libssh2, which
-# the agent does not have, the header alone.
+# The sources as they are here, committed or not, and the headers of setup/sources.sh; of its
+# libraries, which the agent does not have, the headers alone.
 rm -rf "$root/sources"
 mkdir -p "$root/sources/build/deps/lib"
 git ls-files -z | xargs -0 cp --parents -t "$root/sources"
 cp -r build/deps/include "$root/sources/build/deps/"
-touch "$root/sources/build/deps/lib/libssh2.a"
+touch "$root/sources/build/deps/lib/libssh2.a" "$root/sources/build/deps/lib/libprometheus-cpp-core.a"
 chroot "$root" sh -euc '
   cd /sources
   cmake -S . -B /build -G Ninja -DCMAKE_TOOLCHAIN_FILE=/toolchain.cmake -DCMAKE_BUILD_TYPE=Release \

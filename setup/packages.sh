@@ -11,13 +11,14 @@ packages="
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   libyaml-cpp-dev libspdlog-dev libfmt-dev libcli11-dev libssl-dev libxxhash-dev zlib1g-dev
   zstd libzstd-dev musl-tools
-  nlohmann-json3-dev libpmix-dev libevent-dev libhwloc-dev
+  nlohmann-json3-dev libre2-dev libpmix-dev libevent-dev libhwloc-dev
   libgloo-dev libgtest-dev libgmock-dev
   openssh-client openssh-server iproute2 util-linux python3 procps"
 case ${1:-} in check | frameworks) packages="$packages
   clang libclang-rt-dev clang-format clang-tidy clang-tools
   python3-pytest python3-pyte python3-tqdm python3-jsonschema python3-yaml python3-torch python3-venv git nftables pdsh
   bash-completion zsh fish mandoc
+  chromium chromium-driver python3-selenium prometheus
   busybox-static clustershell openmpi-bin libopenmpi-dev python3-mpi4py" ;;
 release) packages="$packages debootstrap" ;;
 esac
@@ -36,7 +37,7 @@ if [ -n "$missing" ]; then
   sudo=""
   [ "$(id -u)" = 0 ] || sudo=sudo
   $sudo apt-get update -q
-  # Starting an sshd of the system's own is not our business.
+  # Starting an sshd or a Prometheus of the system's own is not our business.
   $sudo env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
     apt-get install -y -q --no-install-recommends $missing
 fi

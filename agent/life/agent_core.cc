@@ -107,6 +107,11 @@ Result<std::unique_ptr<AgentCore>> AgentCore::Create(AgentPlace place, std::stri
                         *event.mutable_input_taken() = std::move(taken);
                         core.events_->SendReliably(std::move(event));
                       }));
+  AD_ASSIGN_OR_RETURN(core.progress_, ProgressFiles::Create([&core](v1::ProgressTold told) {
+                        v1::AgentEvent event;
+                        *event.mutable_progress_told() = std::move(told);
+                        core.events_->SendIfConnected(std::move(event));
+                      }));
   core.rendezvous_ = std::make_unique<RendezvousService>(*core.events_);
   const ChiefPort port{
       [&core](v1::AgentEvent event) { core.events_->SendReliably(std::move(event)); },
@@ -115,23 +120,40 @@ Result<std::unique_ptr<AgentCore>> AgentCore::Create(AgentPlace place, std::stri
       }};
   core.pmix_ = std::make_unique<PmixService>(port, std::move(pmix_folder));
   SupervisorEvents told = EventsInto(*core.events_, *core.output_, *core.input_);
+  // Before the end is told, after which no sample has the rank.
+  told.started = [&core, tell = std::move(told.started)](uint32_t rank, pid_t pid) {
+    tell(rank, pid);
+    core.sampler_->RankStarted(rank, pid);
+  };
+  told.exited = [&core, tell = std::move(told.exited)](const RankExit& exit) {
+    core.sampler_->RankEnded(exit.rank);
+    tell(exit);
+  };
   told.ended = [&core] {
     core.pmix_->Leave();
+    core.progress_->Flush();
     core.end_->ProcessesGone();
   };
   AD_ASSIGN_OR_RETURN(core.supervisor_, Supervisor::Create(std::move(told)));
-  core.service_ = std::make_unique<AgentService>(
-      ServiceParts{*core.events_, *core.output_, *core.input_, *core.end_, *core.rendezvous_,
-                   *core.supervisor_, *core.pmix_, std::move(place), std::move(chief)});
+  core.sampler_ = std::make_unique<Sampler>(
+      Sampler::Events{
+          [&core](v1::NodeSample sample) { core.events_->SendSample(std::move(sample)); },
+          [&core](uint32_t rank) { return core.output_->LastOutput(rank); }},
+      *core.supervisor_);
+  core.service_ = std::make_unique<AgentService>(ServiceParts{
+      *core.events_, *core.output_, *core.input_, *core.progress_, *core.end_, *core.rendezvous_,
+      *core.supervisor_, *core.sampler_, *core.pmix_, std::move(place), std::move(chief)});
   return owned;
 }
 
 // What may still call goes before what it calls.
 AgentCore::~AgentCore() {
   service_.reset();
+  if (sampler_) sampler_->Stop();
   supervisor_.reset();
   pmix_.reset();
   input_.reset();
+  progress_.reset();
   if (output_) output_->StopReading();
 }
 

@@ -10,8 +10,10 @@
 #include "agent/link/rendezvous_service.h"
 #include "agent/link/service.h"
 #include "agent/mpi/pmix_service.h"
+#include "agent/output/progress_files.h"
 #include "agent/output/rank_output.h"
 #include "agent/prepare/prepare.h"
+#include "agent/sample/sampler.h"
 #include "agent/supervisor/supervisor.h"
 
 namespace autodist::agent {
@@ -37,11 +39,13 @@ class AgentCore {
 
   std::unique_ptr<RankOutput> output_;
   std::unique_ptr<RankInput> input_;
+  std::unique_ptr<ProgressFiles> progress_;
   std::unique_ptr<EventQueue> events_;
   std::unique_ptr<AttemptEnd> end_;
   std::unique_ptr<RendezvousService> rendezvous_;
   std::unique_ptr<PmixService> pmix_;
   std::unique_ptr<Supervisor> supervisor_;
+  std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<AgentService> service_;
 };
 

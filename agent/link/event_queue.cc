@@ -27,6 +27,13 @@ void EventQueue::SendIfConnected(v1::AgentEvent event) {
   WriteNext();
 }
 
+void EventQueue::SendSample(v1::NodeSample sample) {
+  const std::lock_guard lock(mutex_);
+  if (!resumed_ || closed_) return;
+  sample_ = std::move(sample);
+  WriteNext();
+}
+
 void EventQueue::Close(v1::AgentEvent last) {
   const std::lock_guard lock(mutex_);
   if (!std::exchange(closed_, true)) Add(std::move(last));
@@ -48,6 +55,9 @@ void EventQueue::WriteNext() {
   if (!unnumbered_.empty()) {
     event = std::move(unnumbered_.front());
     unnumbered_.pop_front();
+  } else if (sample_) {  // before the end of a rank that it tells of
+    event.Clear();
+    *event.mutable_sample() = *std::exchange(sample_, std::nullopt);
   } else if (written_ < events_.size()) {
     event = events_[written_++];
   } else if (auto piece = output_.Next()) {
@@ -85,6 +95,7 @@ void EventQueue::Attach(SessionWriter* writer) {
   writer_ = writer;
   resumed_ = writing_ = false;
   unnumbered_.clear();
+  sample_.reset();
 }
 
 void EventQueue::Resume(SessionWriter* writer, const v1::ChiefMessage& message) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <optional>
 
 #include "agent/output/rank_output.h"
 #include "autodist/v1/agent.grpc.pb.h"
@@ -39,6 +40,8 @@ class EventQueue {
   void SendReliably(v1::AgentEvent event);
   // Before everything else; dropped where no session is open.
   void SendIfConnected(v1::AgentEvent event);
+  // Likewise, but the next one takes its place where it has not been written by then.
+  void SendSample(v1::NodeSample sample);
   // Nothing is kept after this one, say what a rank's call that breaks off still has to tell. Once
   // the chief has acknowledged all events, the session ends with OK.
   void Close(v1::AgentEvent last);
@@ -77,6 +80,7 @@ class EventQueue {
   size_t size_ = 0;                        // bytes of these
   size_t written_ = 0;                     // how many of them have been, in this session
   std::deque<v1::AgentEvent> unnumbered_;  // not yet written
+  std::optional<v1::NodeSample> sample_;   // likewise
   uint64_t last_sequence_ = 0;
   uint64_t orders_taken_ = 0;
   SessionWriter* writer_ = nullptr;

@@ -10,6 +10,7 @@
 #include "agent/fetch/send_files.h"
 #include "agent/stacks/stacks.h"
 #include "agent/sync/sync.h"
+#include "base/home_folder.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
 #include "rpc/limits.h"
@@ -49,6 +50,17 @@ void MakeAllowed(google::protobuf::Message& message) {
       }
     }
   }
+}
+
+Sampler::Plan SamplePlanOf(const v1::PrepareRequest& request, const PreparedNode& prepared) {
+  Sampler::Plan plan;
+  plan.interval = std::chrono::milliseconds(request.sample_ms());
+  for (const v1::Device& device : request.node().devices()) {
+    if (device.kind() == v1::DEVICE_KIND_GPU) plan.gpus.insert(device.index());
+  }
+  plan.environment = prepared.environment.value_or(process::Environment());
+  plan.working_directory = base::ExpandHome(request.working_directory());
+  return plan;
 }
 
 }  // namespace
@@ -100,6 +112,12 @@ void AgentService::AnswerPrepare(v1::PrepareRequest request, v1::PrepareResponse
   MakeAllowed(response);
   parts_.output.Begin(request.spool_limit());
   parts_.input.Begin();
+  parts_.sampler.Begin(SamplePlanOf(request, prepared));
+  parts_.progress.Begin();
+  for (const auto& [rank, path] : prepared.progress) {
+    // Best effort: there is the output, too.
+    (void)parts_.progress.Add(rank, path).ok();
+  }
   const int stop_signal = static_cast<int>(request.stop_signal());
   const std::lock_guard lock(mutex_);
   prepared_ = std::move(prepared);

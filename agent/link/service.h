@@ -17,9 +17,11 @@
 #include "agent/link/open_calls.h"
 #include "agent/link/rendezvous_service.h"
 #include "agent/mpi/pmix_service.h"
+#include "agent/output/progress_files.h"
 #include "agent/output/rank_output.h"
 #include "agent/prepare/ports.h"
 #include "agent/prepare/prepare.h"
+#include "agent/sample/sampler.h"
 #include "agent/supervisor/supervisor.h"
 #include "autodist/v1/agent.grpc.pb.h"
 #include "base/worker.h"
@@ -40,9 +42,11 @@ struct ServiceParts {
   EventQueue& events;
   RankOutput& output;
   RankInput& input;
+  ProgressFiles& progress;
   AttemptEnd& end;
   RendezvousService& rendezvous;
   Supervisor& supervisor;
+  Sampler& sampler;
   PmixService& pmix;
   AgentPlace place;
   ChiefEvents chief;

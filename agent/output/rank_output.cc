@@ -110,6 +110,7 @@ void RankOutput::Read(Stream& stream, std::string& warning) {
   const int error = data.empty() ? EAGAIN : errno;
   if (got > 0) {
     data.resize(static_cast<size_t>(got));
+    stream.last_read = base::Deadline::Clock::now();
     if (!(stalled_at_ < base::Deadline::Never())) {
       SetStalled(base::Deadline::After(kStalled));
     }
@@ -317,6 +318,16 @@ void RankOutput::Acknowledge(const v1::OutputAck& ack) {
   }
   if (to_the_end) tasks_.Post([this] { ReadToTheEnd(); });
   events_.changed();
+}
+
+std::optional<base::Deadline::Clock::time_point> RankOutput::LastOutput(uint32_t rank) const {
+  const std::lock_guard lock(mutex_);
+  std::optional<base::Deadline::Clock::time_point> last;
+  for (const int kind : {v1::OUTPUT_STREAM_STDOUT, v1::OUTPUT_STREAM_STDERR}) {
+    const auto found = streams_.find({rank, kind});
+    if (found != streams_.end() && found->second) last = std::max(last, found->second->last_read);
+  }
+  return last;
 }
 
 void RankOutput::Finish() {

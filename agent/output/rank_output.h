@@ -54,6 +54,9 @@ class RankOutput {
   std::optional<v1::Output> Next();
   void Acknowledge(const v1::OutputAck& ack);
 
+  // When something that the rank has written was read last; nullopt: it has written nothing yet.
+  std::optional<base::Deadline::Clock::time_point> LastOutput(uint32_t rank) const;
+
   // Nobody writes any more: what is in the pipes now is the end.
   void Finish();
   // After Finish: everything has been acknowledged.
@@ -86,6 +89,7 @@ class RankOutput {
     std::deque<uint64_t> pieces = {};  // where those end that are on their way
     std::string unkept;                // read, but there was no space on the disk for it
     bool watched = false;              // in the epoll set
+    std::optional<base::Deadline::Clock::time_point> last_read = {};
   };
   // What a rank's streams send together, in the order in which it was written.
   struct Batch {

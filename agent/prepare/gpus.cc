@@ -81,13 +81,6 @@ Result<std::string> Ask(std::vector<std::string> argv, const process::Environmen
                                              (lines.empty() ? "" : ": " + std::string(lines[0])));
 }
 
-Result<std::string> FindNvidiaSmi(const process::Environment& environment,
-                                  const std::string& working_directory) {
-  const std::string path = environment.Get("PATH");
-  return process::FindProgram("nvidia-smi", (path.empty() ? "" : path + ":") + kUsualFolder,
-                              working_directory);
-}
-
 using GpusByUuid = std::map<std::string, int, std::less<>>;  // their places in the facts
 
 GpusByUuid AddGpus(std::string_view printed, v1::NodeFacts& facts) {
@@ -175,6 +168,13 @@ void AddOwners(const process::Environment& environment, Supervisor& supervisor,
 }
 
 }  // namespace
+
+Result<std::string> FindNvidiaSmi(const process::Environment& environment,
+                                  const std::string& working_directory) {
+  const std::string path = environment.Get("PATH");
+  return process::FindProgram("nvidia-smi", (path.empty() ? "" : path + ":") + kUsualFolder,
+                              working_directory);
+}
 
 std::string DriverVersion(const std::string& driver_folder) {
   const auto text = base::ReadFile(driver_folder + "/version", kLargestVersionFile);

@@ -16,14 +16,17 @@ inline constexpr char kDriverFolder[] = "/proc/driver/nvidia";
 // "535.104.05"; "" if there is no driver or it does not tell.
 std::string DriverVersion(const std::string& driver_folder = kDriverFolder);
 
+// Where nvidia-smi is: in the PATH of `environment`, or in /usr/bin.
+Result<std::string> FindNvidiaSmi(const process::Environment& environment,
+                                  const std::string& working_directory);
+
 // The facts gpus and gpu_error alone: who uses them. nvidia-smi is run as below.
 v1::NodeFacts GpuUsers(const process::Environment& environment,
                        const std::string& working_directory, Supervisor& supervisor);
 
 // The facts gpus, gpu_error, driver_version and cuda_version. nvidia-smi is run, several times at
-// once, where it is in the PATH of `environment` or in /usr/bin; where it is not, and there is no
-// driver either, the node has no GPUs. Blocks for kExamineLimit at most, and as long as a killed
-// nvidia-smi takes to end.
+// once, where it is found; where it is not, and there is no driver either, the node has no GPUs.
+// Blocks for kExamineLimit at most, and as long as a killed nvidia-smi takes to end.
 v1::NodeFacts GpuFacts(const process::Environment& environment,
                        const std::string& working_directory, Supervisor& supervisor,
                        const std::string& driver_folder = kDriverFolder);

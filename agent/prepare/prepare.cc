@@ -76,7 +76,7 @@ void CheckPrograms(const v1::NodePlan& node, const std::string& directory,
 }
 
 Status WriteFiles(const v1::NodePlan& node, const std::string& folder) {
-  if (node.files_size() > 0) AD_RETURN_IF_ERROR(base::MakePrivateFolder(folder, "remove it"));
+  AD_RETURN_IF_ERROR(base::MakePrivateFolder(folder, "remove it"));
   for (const v1::PlannedFile& file : node.files()) {
     if (file.name().empty() || file.name().find('/') != std::string::npos ||
         file.name().starts_with('.')) {
@@ -86,6 +86,14 @@ Status WriteFiles(const v1::NodePlan& node, const std::string& folder) {
                                        base::IfExists::kReplace, base::Readers::kOwner));
   }
   return OkStatus();
+}
+
+// Its own, as a rank's environment has what is the rank's alone.
+void SetProgress(uint32_t rank, const std::string& files, Environment& environment,
+                 PreparedNode& prepared) {
+  const std::string path = files + "/progress." + std::to_string(rank);
+  environment.Set("AUTODIST_PROGRESS", path);
+  prepared.progress[rank] = path;
 }
 
 RankCommand MakeRank(const v1::RankPlan& rank, const std::string& directory,
@@ -172,8 +180,9 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
       of_ranks.Set(variable.name(), variable.value());
     }
     for (const v1::RankPlan& rank : node.ranks()) {
-      prepared.ranks.push_back(
-          MakeRank(rank, directory, agent.program, rank.auxiliary() ? *environment : of_ranks));
+      Environment own = rank.auxiliary() ? *environment : of_ranks;
+      if (!rank.auxiliary()) SetProgress(rank.rank(), agent.files, own, prepared);
+      prepared.ranks.push_back(MakeRank(rank, directory, agent.program, std::move(own)));
     }
   }
   if (environment.ok()) prepared.environment = *environment;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ struct PreparedNode {
   std::vector<v1::Problem> problems;  // empty: ready
   std::vector<std::string> warnings;
   std::vector<RankCommand> ranks;                   // none if there are problems
+  std::map<uint32_t, std::string> progress;         // where these find AUTODIST_PROGRESS
   std::optional<process::Environment> environment;  // of the ranks, where there is one
   std::optional<v1::NodeFacts> facts;               // where the request has an examination
 };
@@ -24,7 +26,7 @@ struct PreparedNode {
 // What ranks are told about the agent.
 struct AgentPlace {
   std::string rank_socket;
-  std::string files;    // folder for the plan's files; made, private to the user, if there are any
+  std::string files;    // folder for the plan's files, and the ranks'; made, private to the user
   std::string program;  // the agent's own, absolute
   // What other jobs' agents are told, and what they tell (device_claim.h).
   std::string devices = {};

@@ -1,12 +1,15 @@
 #include "agent/stacks/stacks.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -15,6 +18,7 @@
 
 #include "agent/prepare/python.h"
 #include "agent/stacks/nccl_ras.h"
+#include "agent/stacks/tcp_peer.h"
 #include "agent/supervisor/run_program.h"
 #include "base/deadline.h"
 #include "base/fd.h"
@@ -97,8 +101,46 @@ std::string CommandLine(pid_t pid, const std::string& status) {
   return line + "...";
 }
 
-// Its number, name, state and system call, where it waits, and, for root, its stack in the kernel:
-// what the kernel tells of the thread in this folder of /proc.
+std::string LinkTarget(const std::string& link) {
+  std::array<char, 4096> target;
+  const ssize_t length = readlink(link.c_str(), target.data(), target.size());
+  return length > 0 ? std::string(target.data(), static_cast<size_t>(length)) : "";
+}
+
+// The text at an address of the thread's memory, of one page at most.
+std::string TextAt(const std::string& folder, uint64_t address) {
+  const base::UniqueFd memory(open((folder + "/mem").c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 4096> text{};
+  const size_t size = text.size() - address % text.size();  // the next page may not be there
+  const ssize_t got =
+      memory.valid() ? pread(memory.get(), text.data(), size, static_cast<off_t>(address)) : -1;
+  const std::string_view read(text.data(), got > 0 ? static_cast<size_t>(got) : 0);
+  return std::string(read.substr(0, read.find('\0')));
+}
+
+// What the thread reads, writes or opens by its system call, as /proc tells of it: "0 0x3 0x7f0c
+// …"; "": it does none of that, or it cannot be told.
+std::string FileOf(const std::string& folder, const std::string& call) {
+  constexpr std::array<long, 12> kOfDescriptor = {
+      SYS_read,  SYS_write,    SYS_readv,  SYS_writev,  SYS_pread64, SYS_pwrite64,
+      SYS_fsync, SYS_recvfrom, SYS_sendto, SYS_recvmsg, SYS_sendmsg, SYS_fdatasync};
+  const std::vector<std::string_view> words = base::Split(call, ' ');
+  const auto word = [&](size_t i) {
+    uint64_t value = 0;
+    if (i >= words.size()) return value;
+    const bool hexadecimal = words[i].starts_with("0x");
+    const std::string_view digits = words[i].substr(hexadecimal ? 2 : 0);
+    std::from_chars(digits.data(), digits.data() + digits.size(), value, hexadecimal ? 16 : 10);
+    return value;
+  };
+  const auto number = static_cast<long>(word(0));
+  if (number == SYS_openat) return TextAt(folder, word(2));
+  if (std::ranges::find(kOfDescriptor, number) == kOfDescriptor.end()) return "";
+  return SocketText(folder, LinkTarget(folder + "/fd/" + std::to_string(word(1))));
+}
+
+// Its number, name, state and system call, where it waits, how often it has been switched, and, for
+// root, its stack in the kernel: what the kernel tells of the thread in this folder of /proc.
 std::string ThreadText(const std::string& folder, const std::string& thread) {
   const std::string status = ProcFile(folder + "/status");
   if (status.empty()) return "";
@@ -110,7 +152,15 @@ std::string ThreadText(const std::string& folder, const std::string& thread) {
   if (!call.empty() && std::isdigit(static_cast<unsigned char>(call[0]))) {
     line += ", system call " + call.substr(0, call.find(' '));
   }
-  return Indented(line, "  ") + Indented(ProcFile(folder + "/stack"), "    ");
+  std::string text = Indented(line, "  ");
+  if (const std::string file = FileOf(folder, call); !file.empty()) {
+    text += Indented("file: " + file, "    ");
+  }
+  // Twice the same: it has not run in between.
+  const std::string switches = Field(status, "voluntary_ctxt_switches");
+  if (!switches.empty() && !Field(status, "State").starts_with('Z'))
+    text += Indented("switched " + switches + " times", "    ");
+  return text + Indented(ProcFile(folder + "/stack"), "    ");
 }
 
 std::string ThreadsText(pid_t pid) {
@@ -167,10 +217,7 @@ class StackPrograms {
   }
 
   static bool IsPythons(pid_t pid) {
-    std::array<char, 4096> program;
-    const std::string link = "/proc/" + std::to_string(pid) + "/exe";
-    const ssize_t length = readlink(link.c_str(), program.data(), program.size());
-    return length > 0 && IsPython({program.data(), static_cast<size_t>(length)});
+    return IsPython(LinkTarget("/proc/" + std::to_string(pid) + "/exe"));
   }
 
   // Empty if there is none.

@@ -215,11 +215,12 @@ void Supervisor::WaitUntilEnded() {
   ended_changed_.wait(lock, [this] { return ends_under_way_ == 0; });
 }
 
-Supervisor::Running Supervisor::Run(process::SpawnRequest request) {
+Supervisor::Running Supervisor::Run(process::SpawnRequest request, base::UniqueFd its) {
   auto child = std::make_shared<OtherChild>();
   child->id = next_run_++;
   Running running{child->id, child->ended.get_future()};
-  tasks_.Post([this, child, request = std::move(request)] {
+  tasks_.Post([this, child, request = std::move(request),
+               its = std::make_shared<base::UniqueFd>(std::move(its))] {
     const Result<pid_t> pid = ending_.ends > 0 || closing_
                                   ? Error(StatusCode::kCancelled, "the job is ending")
                                   : process::Spawn(request);
@@ -228,6 +229,7 @@ Supervisor::Running Supervisor::Run(process::SpawnRequest request) {
     } else {
       child->ended.set_value(pid.status());
     }
+    its->Reset();
   });
   return running;
 }

@@ -83,8 +83,8 @@ class Supervisor {
     std::future<Result<int>> ended;  // its wait status
   };
   // Runs one, in a process group of its own. The descriptors of the request must stay open until
-  // it has ended.
-  Running Run(process::SpawnRequest request);
+  // it has ended, but for `its`, which is closed here once it has been started.
+  Running Run(process::SpawnRequest request, base::UniqueFd its = {});
   void KillRun(uint64_t id);  // SIGKILL to its process group, unless it has ended
 
  private:

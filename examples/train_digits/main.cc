@@ -72,8 +72,11 @@ std::vector<uint32_t> ShareOf(const Client& client, const std::vector<uint32_t>&
   return {at(client.rank()), at(client.rank() + 1)};
 }
 
+// `steps`: made so far, in all epochs.
 Result<float> TrainEpoch(const Options& options, const std::vector<uint32_t>& order,
-                         const Client& client, Communicator& ring, Network& network) {
+                         const Client& client, Communicator& ring, Network& network,
+                         uint64_t& steps) {
+  const uint64_t steps_of_all = (order.size() + options.batch - 1) / options.batch * options.epochs;
   float loss = 0;
   for (size_t begin = 0; begin < order.size(); begin += options.batch) {
     const size_t end = std::min(begin + options.batch, order.size());
@@ -84,6 +87,9 @@ Result<float> TrainEpoch(const Options& options, const std::vector<uint32_t>& or
         network.Step(static_cast<float>(end - begin), options.learning_rate, options.momentum));
     AD_ASSIGN_OR_RETURN(const float batch_loss, network.Loss());
     loss += batch_loss;
+    AD_RETURN_IF_ERROR(autodist::TellProgress(
+        ++steps, steps_of_all,
+        {{"loss", static_cast<double>(batch_loss) / static_cast<double>(end - begin)}}));
   }
   return loss / static_cast<float>(order.size());
 }
@@ -124,9 +130,11 @@ Status Train(const Options& options) {
   std::vector<uint32_t> order(digits.training.count());
   std::iota(order.begin(), order.end(), 0u);
   std::mt19937 random(11);  // the same order on every rank
+  uint64_t steps = 0;
   for (uint32_t epoch = 1; epoch <= options.epochs; ++epoch) {
     std::shuffle(order.begin(), order.end(), random);
-    AD_ASSIGN_OR_RETURN(const float loss, TrainEpoch(options, order, *client, *ring, *network));
+    AD_ASSIGN_OR_RETURN(const float loss,
+                        TrainEpoch(options, order, *client, *ring, *network, steps));
     if (client->rank() != 0) continue;
     AD_ASSIGN_OR_RETURN(const std::vector<float> parameters, network->Parameters());
     const double accuracy = static_cast<double>(CountCorrect(parameters, digits.test)) /

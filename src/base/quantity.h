@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -20,6 +21,12 @@ std::string Bytes(uint64_t number);
 
 // "512 KiB", "4.0 GiB": as memory is counted, with a decimal from a MiB on.
 std::string BinaryBytes(uint64_t number);
+
+// "94.1 %"; `share`: 0 to 1.
+inline std::string Percent(double share) {
+  const long tenths = std::lround(share * 1000);
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " %";
+}
 
 // "0.3 s", "12 s": with a decimal below ten seconds.
 inline std::string Seconds(std::chrono::milliseconds time) {

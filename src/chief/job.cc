@@ -55,6 +55,11 @@ Job::Job(const v1::LaunchPlan& plan, JobOptions options, std::unique_ptr<Loop> l
       starter_(plan_, options_, *loop_, stop_, nodes_, console_),
       attempt_(starter_.MakeAttempt(0, plan_, nodes_.members())),
       journal_(plan_, options_, *loop_),
+      board_(options_, *loop_, nodes_, output_, journal_,
+             [this](const TroubleWarning& warning) {
+               console_.Tell(LogLevel::kWarning, warning.what);
+               journal_.Record(warning.what, warning.address);
+             }),
       hang_(options_, *loop_, nodes_, console_),
       own_terminal_(MakeOwnTerminal()),
       input_(
@@ -122,6 +127,7 @@ void Job::BeginAttempt(std::unique_ptr<Attempt> attempt) {
   output_.Begin(attempt_->logs, attempt_->plan(), attempt_->nodes());
   attempt_->began = loop_->Now();
   journal_.BeginAttempt(*attempt_);
+  board_.BeginAttempt();
   stop_.AttemptBegins();
   hang_.BeginAttempt();
   input_.BeginAttempt(*attempt_);
@@ -194,6 +200,7 @@ bool Job::Restart() {
   if (!wait) return false;
   const std::string cause = DescribeCauseInWords(*attempt_);
   journal_.EnterPhase(v1::JOB_PHASE_RESTARTING, cause);
+  board_.Launches();
   console_.Tell(LogLevel::kInfo, "restarting in " + base::Seconds(*wait) + ", because " + cause);
   End(false);
   loop_->RunUntil([this] { return stop_.requested(); }, loop_->Now() + *wait);
@@ -235,6 +242,7 @@ void Job::FetchAtEnd() {
 void Job::End(bool leave) {
   if (leave && journal_.phase() == v1::JOB_PHASE_RUNNING) {
     journal_.EnterPhase(v1::JOB_PHASE_STOPPING, "");
+    board_.Stops(*attempt_);
   }
   stop_.AttemptEnds();
   leaving_ = leave;
@@ -283,13 +291,20 @@ int Job::Finish(int exit_code, const std::string& refusal, Loop::Time began) {
                              : refusal.empty()  ? EndReport(*attempt_, console_.warnings())
                                                 : refusal;
   journal_.Ended(exit_code, report, output_.last_ms());
+  board_.End(*attempt_);
   journal_.Publish(nodes_, *attempt_);
+  if (refusal.empty() && board_.missed_checkpoints() && !finishing_.blocked) {
+    base::Log(LogLevel::kWarning,
+              "--checkpoint-dir " + options_.checkpoint_dir +
+                  " cannot be read on this machine: no training could be counted as lost");
+  }
   if (!report.empty() && refusal.empty() && !finishing_.blocked) {
     base::Log(exit_code == 0 ? LogLevel::kWarning : LogLevel::kError, report);
   }
   if (refusal.empty() && !finishing_.blocked) {
     const auto elapsed = std::chrono::duration_cast<milliseconds>(loop_->Now() - began);
-    base::Log(LogLevel::kInfo, LastLine(*attempt_, exit_code, elapsed));
+    base::Log(LogLevel::kInfo,
+              LastLine(*attempt_, exit_code, elapsed, board::Goodput(board_.ledger())));
   }
   loop_->DrainBackground();
   return exit_code;

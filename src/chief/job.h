@@ -14,6 +14,7 @@
 #include "chief/attempt/attempt.h"
 #include "chief/attempt/attempt_starter.h"
 #include "chief/attempt/job_options.h"
+#include "chief/board/job_board.h"
 #include "chief/fetch/job_fetch.h"
 #include "chief/hang/hang_response.h"
 #include "chief/input/own_terminal.h"
@@ -45,6 +46,10 @@ class Job final : private NodeWatchListener {
 
   // How it stands. Thread-safe.
   void GetStatus(StatusAnswer answer);
+
+  // How one sees it, and how it was. Thread-safe.
+  void GetBoard(uint64_t known, std::function<void(v1::Board)> answer);
+  void GetHistory(int64_t since_ms, std::function<void(v1::History)> answer);
 
   // What every rank is doing now. Thread-safe.
   void GetStacks(const v1::GetStacksRequest& request, StacksAnswer answer);
@@ -80,6 +85,7 @@ class Job final : private NodeWatchListener {
   void OnWarning(uint32_t node, const std::string& what) override;
   void OnLost(uint32_t node, std::optional<uint32_t> member, const Status& why) override;
   void OnPhase(uint32_t node, v1::NodePhase phase, const std::string& why) override;
+  void OnSample(uint32_t node, v1::NodeSample&& sample) override;
 
   std::shared_ptr<OwnTerminal> MakeOwnTerminal();
   void TakeSignal(int signal, const std::string& by, Loop::Time at);
@@ -103,6 +109,7 @@ class Job final : private NodeWatchListener {
   AttemptStarter starter_;
   std::unique_ptr<Attempt> attempt_;
   Journal journal_;
+  JobBoard board_;
   HangResponse hang_;
   const std::shared_ptr<OwnTerminal> own_terminal_;  // null: there is none
   RankInput input_;

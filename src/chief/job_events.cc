@@ -43,6 +43,7 @@ void Job::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {
   input_.Take(member, event);
   if (event.has_input_taken()) return hang_.Alive(loop_->Now());
   Attempt::Outcome outcome = attempt_->Take(member, event);
+  board_.Take(event, *attempt_);
   if (outcome.sign_of_life) hang_.Alive(loop_->Now());
   if (outcome.to_record) {
     outcome.to_record->set_node(attempt_->member_plan(member).address());
@@ -87,6 +88,21 @@ void Job::OnPhase(uint32_t node, v1::NodePhase phase, const std::string& why) {
   event.set_node_phase(phase);
   event.set_what(why);
   journal_.Record(std::move(event));
+  board_.NodesChanged();
+}
+
+void Job::OnSample(uint32_t node, v1::NodeSample&& sample) {
+  hang_.TakeSample(sample);
+  board_.TakeSample(node, std::move(sample));
+}
+
+void Job::GetBoard(uint64_t known, std::function<void(v1::Board)> answer) {
+  loop_->Post(
+      [this, known, answer = std::move(answer)] { answer(board_.Answer(known, *attempt_)); });
+}
+
+void Job::GetHistory(int64_t since_ms, std::function<void(v1::History)> answer) {
+  loop_->Post([this, since_ms, answer = std::move(answer)] { answer(board_.Since(since_ms)); });
 }
 
 void Job::GetStatus(StatusAnswer answer) {
@@ -208,6 +224,7 @@ void Job::StopAttempt() {
   stop_.AttemptEnds();
   journal_.EnterPhase(v1::JOB_PHASE_STOPPING,
                       DescribeCause(*attempt_->state().cause(), attempt_->plan()));
+  board_.Stops(*attempt_);
   nodes_.StopRanks(options_.launch.grace);
 }
 
@@ -222,11 +239,13 @@ Loop::Time Job::CheckTimes() {
   const bool running = journal_.phase() == v1::JOB_PHASE_RUNNING;
   hang_.Alive(output_.last());
   if (running && hang_.Hangs(*attempt_)) {
-    journal_.Record("no rank gave a sign of life for " + base::Seconds(options_.hang_timeout));
+    journal_.Record("no rank gave a sign of life for " + base::Seconds(hang_.limit()));
   }
+  const Loop::Time board_at = board_.Tick(*attempt_);
+  if (const auto step = board_.step_time()) hang_.StepTakes(*step);
   const Loop::Time limit = stop_.end_limit();
-  return std::min(
-      {timeout_at_, hang_.next(running), limit > loop_->Now() ? limit : Loop::Time::max()});
+  return std::min({timeout_at_, board_at, hang_.next(running),
+                   limit > loop_->Now() ? limit : Loop::Time::max()});
 }
 
 }  // namespace autodist::chief

@@ -36,6 +36,9 @@ class Journal {
   void Record(v1::JobEvent event);
   void Record(const std::string& what, const std::string& node = "");
 
+  // Once it is open.
+  const EventLog& events() const { return *log_; }
+
   // How the job stands; `last_output_ms`: when a rank wrote something last, since 1970.
   v1::JobStatus StatusNow(const NodeWatch& nodes, const Attempt& attempt,
                           int64_t last_output_ms) const;

@@ -47,7 +47,7 @@ v1::JobStatus EndOf(const Job& job, const v1::LaunchPlan& plan, const std::strin
   return status;
 }
 
-int Run(const v1::LaunchPlan& plan, JobOptions options) {
+int Run(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& view_options) {
   const std::string log_folder = options.log_folder;
   const std::string on_end = options.on_end;
   const bool detached = options.detached;
@@ -69,19 +69,28 @@ int Run(const v1::LaunchPlan& plan, JobOptions options) {
        },
        {[&job](auto user) { job.UseTerminal(std::move(user)); },
         [&job](auto user, auto input) { job.Type(std::move(user), std::move(input)); },
-        [&job](auto user) { job.LeaveTerminal(std::move(user)); }}});
+        [&job](auto user) { job.LeaveTerminal(std::move(user)); }},
+       {[&job](const v1::GetBoardRequest& request, auto answer) {
+          job.GetBoard(request.known(), std::move(answer));
+        },
+        [&job](const v1::GetHistoryRequest& request, auto answer) {
+          job.GetHistory(request.since_ms(), std::move(answer));
+        }}});
   const auto ended = [&](int exit_code, const std::string& refusal = "") {
     if (on_end.empty()) return;
     v1::JobStatus status = EndOf(job, plan, log_folder, exit_code);
     if (!refusal.empty()) status.set_report(refusal);
     RunOnEnd(on_end, status, job.verdict());
   };
-  if (!reachable.ok() && detached) {
-    base::LogFailure(reachable);
-    ended(kExitCannotLaunch, Message(reachable));
+  const auto refuse = [&](const Status& why) {
+    base::LogFailure(why);
+    ended(kExitCannotLaunch, Message(why));
     return kExitCannotLaunch;
-  }
+  };
+  if (!reachable.ok() && detached) return refuse(reachable);
   if (!reachable.ok()) Log(LogLevel::kWarning, Message(reachable));
+  const auto views = Views::Start(view_options, plan.job_id());
+  if (!views.ok()) return refuse(views.status());
   Log(LogLevel::kInfo,
       "job " + plan.job_id() + name + ": " + plan::WhatRuns(plan) + "; logs in " + log_folder);
   const int exit_code = job.Run();
@@ -93,8 +102,8 @@ int Run(const v1::LaunchPlan& plan, JobOptions options) {
 
 }  // namespace
 
-int RunJob(const v1::LaunchPlan& plan, JobOptions options) {
-  if (!options.detached) return Run(plan, std::move(options));
+int RunJob(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& views) {
+  if (!options.detached) return Run(plan, std::move(options), views);
   auto forked = process::Detached::Fork();
   if (!forked.ok()) {
     base::LogFailure(forked.status());
@@ -112,7 +121,7 @@ int RunJob(const v1::LaunchPlan& plan, JobOptions options) {
   options.on_running = [&detached, output = options.log_folder + "/output.log"] {
     detached->Started(std::filesystem::absolute(output));
   };
-  return Run(plan, std::move(options));
+  return Run(plan, std::move(options), views);
 }
 
 }  // namespace autodist::chief

@@ -69,6 +69,7 @@ Result<chief::JobOptions> BenchJobOptions(const BenchCommand& options, const v1:
   job.launch.lease = kBenchLease;
   job.launch.grace = kBenchGrace;
   job.launch.fan_out = options.nodes.fan_out;
+  job.launch.sample = {};  // nothing is to run beside what is measured
   job.log_folder = options.log_dir + "/" + plan.job_id();
   job.view.plain_stdout = true;  // the table alone on stdout
   AD_ASSIGN_OR_RETURN(job.launch.sync, launch::SyncOf(program.folder, plan, ""));

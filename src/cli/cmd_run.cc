@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 #include "base/home_folder.h"
 #include "base/log.h"
@@ -29,6 +30,11 @@ using std::chrono::milliseconds;
 
 milliseconds ToMilliseconds(double seconds) {
   return std::chrono::duration_cast<milliseconds>(std::chrono::duration<double>(seconds));
+}
+
+chief::HangLimit HangLimitOf(const std::string& text) {
+  if (text == "auto") return {.by_steps = true};
+  return {.fixed = ToMilliseconds(text.empty() ? 0 : std::stod(text))};
 }
 
 // Nobody is at the terminal of a detached job, or of one that the shell has put into the
@@ -58,11 +64,16 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& i
   job.launch.fan_out = options.nodes.fan_out;
   job.launch.spool_limit = options.spool;
   job.launch.stop_signal = SignalNumber(options.stop_signal);
+  job.launch.sample = ToMilliseconds(options.sample_s);
   job.log_folder = options.log_dir + "/" + input.job_id;
   job.name = options.name;
+  job.progress_pattern = options.progress;
   job.restarts = {options.max_restarts, options.min_nodes};
+  if (!options.checkpoint_dir.empty()) {
+    job.checkpoint_dir = std::filesystem::absolute(options.checkpoint_dir).string();
+  }
   job.timeout = ToMilliseconds(options.timeout_s);
-  job.hang_timeout = ToMilliseconds(options.hang_timeout_s);
+  job.hang_limit = HangLimitOf(options.hang_timeout);
   job.on_hang = options.on_hang == "warn" ? chief::OnHang::kWarn : chief::OnHang::kStop;
   if (options.on_busy == "warn") job.on_busy = chief::OnBusy::kWarn;
   if (options.on_busy == "refuse") job.on_busy = chief::OnBusy::kRefuse;
@@ -94,6 +105,7 @@ int Run(const RunOptions& options) {
   if (options.show_values && !options.dry_run) {
     return WrongUsage("--show-values goes with --dry-run");
   }
+  if (options.web_control && !options.web) return WrongUsage("--web-control goes with --web");
   if (options.no_preflight && !options.on_busy.empty()) {
     return WrongUsage("--on-busy has to look at the nodes first, but there is --no-preflight");
   }
@@ -142,7 +154,7 @@ int Run(const RunOptions& options) {
   job.launch.sync = *std::move(sync);
   job.view = *std::move(view);
   if (job.own_input == chief::JobOptions::OwnInput::kTerminal) job.view.raw = options.stdin_rank;
-  return chief::RunJob(*plan, std::move(job));
+  return chief::RunJob(*plan, std::move(job), {options.metrics, options.web, options.web_control});
 }
 
 }  // namespace
@@ -169,11 +181,15 @@ Examples:
   autodist run --spec cluster.yaml --stdin-rank 0 -- python -m pdb train.py
   autodist run --spec cluster.yaml --detach --on-end 'mail -s "$AUTODIST_JOB_ID $AUTODIST_VERDICT" me' -- ./train
   autodist run --spec cluster.yaml --max-restarts 3 -- ./train
+  autodist run --spec cluster.yaml --max-restarts 3 --checkpoint-dir ckpt -- ./train
   autodist run --spec cluster.yaml --min-nodes 3 -- ./train   go on without lost nodes
   autodist run --spec cluster.yaml --hang-timeout 600 -- ./train
+  autodist run --spec cluster.yaml --hang-timeout auto -- ./train   by what a step takes
   autodist run --spec cluster.yaml --on-busy wait -- ./train  start once the GPUs are free
   autodist run --spec cluster.yaml --show 0,8-15 -- python train.py
   autodist run --spec cluster.yaml --nccl-debug INFO -- python train.py
+  autodist run --spec cluster.yaml --web -- ./train           a page that shows the job, live
+  autodist run --spec cluster.yaml --metrics 127.0.0.1:9464 -- ./train   for Prometheus
   autodist run --spec cluster.yaml --env OMP_NUM_THREADS=8 --pass-env WANDB_API_KEY -- ./train
   autodist run --spec cluster.yaml --dry-run --json -- ./train
 

@@ -4,11 +4,11 @@
 
 #include "base/utf8.h"
 #include "chief/attempt/exit_codes.h"
-#include "chief/hang/stack_groups.h"
 #include "cli/commands.h"
 #include "cli/job_text.h"
 #include "cli/named_job.h"
 #include "control/job_client.h"
+#include "why/stack_groups.h"
 
 namespace autodist::cli {
 namespace {
@@ -50,7 +50,7 @@ int Stacks(const StacksOptions& options) {
   if (!stacks.ok()) {
     return Fail(Annotate(stacks.status(), "job " + job->job_id()), chief::kExitCannotLaunch);
   }
-  std::printf("%s\n", base::PrintableLines(chief::GroupsText(stacks->groups())).c_str());
+  std::printf("%s\n", base::PrintableLines(why::GroupsText(stacks->groups())).c_str());
   PrintWhole(options.ranks, *stacks);
   std::fflush(stdout);
   if (stacks->file().empty()) {

@@ -35,6 +35,9 @@ Examples:
   autodist bench --spec cluster.yaml             how fast the devices exchange data
   autodist ps                                    the jobs that are running
   autodist attach last                           the output of the job started last
+  autodist top                                   how the job is, on the whole window
+  autodist why                                   whether it goes on, and if not, who is at fault
+  autodist report last --output report.html      how it was, as a page
 
 Exit code of run: that of the first rank that failed, 128+n if a signal ended it; 126 or 127 if
 the program cannot be executed or found; 125 if a node cannot run the job or was lost; 124 after
@@ -64,9 +67,13 @@ int Main(const std::vector<std::string>& words) {
   add("init", "Write a resource spec from a list of hosts", AddInit);
   add("ps", "List jobs", AddPs);
   add("status", "Show how a job and its nodes are", AddStatus);
+  add("top", "Watch a job: its nodes, GPUs and ranks, and what is wrong", AddTop);
   add("logs", "Print what the ranks of a job have written", AddLogs);
+  add("web", "Show jobs in a browser, live", AddWeb);
   add("attach", "Show a job's output until the job ends", AddAttach);
   add("stacks", "Tell what each rank of a job is doing now", AddStacks);
+  add("why", "Tell what is wrong with a job, and why", AddWhy);
+  add("report", "Write how a job was as a page or as Markdown", AddReport);
   add("fetch", "Bring files from the nodes of a job", AddFetch);
   add("stop", "End a job", AddStop);
   add("clean", "End what jobs have left on nodes", AddClean);

@@ -4,6 +4,7 @@
 #include "cli/help_text.h"
 #include "cli/values.h"
 #include "control/jobs.h"
+#include "progress/pattern.h"
 
 namespace autodist::cli {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 constexpr uint64_t kMostRestarts = 1'000'000;
 constexpr uint64_t kMostNodes = 1'000'000;
 constexpr uint64_t kMostRanks = 1'000'000;
+constexpr double kShortestSample = 0.1;  // seconds
 
 CLI::Validator JobName() {
   return {[](const std::string& text) {
@@ -18,6 +20,16 @@ CLI::Validator JobName() {
             return status.ok() ? std::string() : Message(status);
           },
           "NAME"};
+}
+
+CLI::Validator ProgressPattern() {
+  return {[](const std::string& text) {
+            const auto pattern = progress::Pattern::Parse(text);
+            if (pattern.ok()) return std::string();
+            const std::string remedy = Remedy(pattern.status());
+            return Message(pattern.status()) + (remedy.empty() ? "" : "; " + remedy);
+          },
+          "REGEX"};
 }
 
 // What happens when something breaks, or takes too long.
@@ -32,12 +44,21 @@ void AddFailureOptions(CLI::App& app, RunOptions& options) {
                  "smaller world size, and takes nodes back at the next restart")
       ->check(WholeNumber(1, kMostNodes))
       ->group(group::kFailure);
+  app.add_option("--checkpoint-dir", options.checkpoint_dir,
+                 "Where the program keeps its checkpoints, on this machine or a file system that "
+                 "it shares: what was trained since the last one counts as lost with an attempt "
+                 "that fails, not as training")
+      ->check(NotEmpty())
+      ->type_name("FOLDER")
+      ->group(group::kFailure);
   app.add_option("--timeout", options.timeout_s, "Seconds after which the job is stopped")
       ->check(Seconds(0))
       ->group(group::kFailure);
-  app.add_option("--hang-timeout", options.hang_timeout_s,
-                 "Seconds without output of any rank after which the ranks' stacks are recorded")
-      ->check(Seconds(0))
+  app.add_option("--hang-timeout", options.hang_timeout,
+                 "Seconds without output of any rank after which the ranks' stacks are recorded; "
+                 "auto: ten times what a step takes, but 60 at least")
+      ->check(SecondsOrAuto())
+      ->type_name("SECONDS")
       ->group(group::kFailure);
   app.add_option("--on-hang", options.on_hang, "What to do then: stop, or only warn")
       ->check(OneOf({"stop", "warn"}))
@@ -103,6 +124,40 @@ void AddOutputOptions(CLI::App& app, RunOptions& options) {
       ->group(group::kOutput);
 }
 
+// How it is told, and to whom.
+void AddViewOptions(CLI::App& app, RunOptions& options) {
+  app.add_option_function<std::string>(
+         "--web", [&options](const std::string& address) { options.web = address; },
+         "Show the job in a browser while it runs: says the address, which has a token; who knows "
+         "it may look. ADDRESS:PORT: where to listen; a loopback address, and a port that is free")
+      ->expected(0, 1)
+      ->check(ListenAddressText())
+      ->type_name("[ADDRESS]")
+      ->group(group::kOutput);
+  app.add_flag("--web-control", options.web_control,
+               "With --web: let who looks stop jobs and take stacks, too")
+      ->group(group::kOutput);
+  app.add_option("--metrics", options.metrics,
+                 "ADDRESS:PORT of this machine where Prometheus may ask for the job's metrics: "
+                 "127.0.0.1:9464, [::1]:9464; port 0 is a free one, which is said")
+      ->check(ListenAddressText())
+      ->type_name("ADDRESS")
+      ->group(group::kOutput);
+  app.add_option("--sample", options.sample_s,
+                 "Seconds between two looks at how each node, its GPUs and its ranks are; 0: none")
+      ->check(SecondsOrNone(kShortestSample))
+      ->capture_default_str()
+      ->group(group::kOutput);
+  app.add_option(
+         "--progress", options.progress,
+         "How the program tells its progress, where that is not recognised: a regular "
+         "expression of RE2 that is looked for in each line, with groups named step, total, "
+         "epoch, or as a metric: 'step (?P<step>\\d+)/(?P<total>\\d+) loss (?P<loss>\\S+)'")
+      ->check(ProgressPattern())
+      ->type_name("REGEX")
+      ->group(group::kOutput);
+}
+
 void AddExpertOptions(CLI::App& app, RunOptions& options) {
   AddFanOut(app, options.nodes);
   AddAgent(app, options.nodes);
@@ -134,6 +189,7 @@ void AddRunOptions(CLI::App& app, RunOptions& options) {
   AddProgramOptions(app, options.program);
   AddFailureOptions(app, options);
   AddOutputOptions(app, options);
+  AddViewOptions(app, options);
   app.add_flag("--sync", options.sync,
                "First copy what has changed in this folder to the other nodes, apart from what "
                ".gitignore and .autodistignore name; deletes nothing there")

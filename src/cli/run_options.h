@@ -28,14 +28,17 @@ struct RunOptions {
   double grace_s = InSeconds(launch::LaunchOptions().grace);
   double lease_s = InSeconds(launch::LaunchOptions().lease);
   double timeout_s = 0;
-  double hang_timeout_s = 0;
+  std::string hang_timeout;  // seconds, or "auto"; empty: none
   std::string on_hang = "stop";
   std::string on_busy;
   std::string stop_signal = "TERM";
   uint64_t spool = launch::LaunchOptions().spool_limit;
+  double sample_s = InSeconds(launch::LaunchOptions().sample);
   uint32_t max_restarts = 0;
   uint32_t min_nodes = 0;
+  std::string checkpoint_dir;
   std::string nccl_debug;
+  std::string progress;
   bool no_affinity = false;
   bool no_preflight = false;
   bool sync = false;
@@ -43,6 +46,9 @@ struct RunOptions {
   uint64_t max_size = launch::kMostFetchedBytes;
   bool detach = false;
   std::optional<uint32_t> stdin_rank;
+  std::string metrics;
+  std::optional<std::string> web;
+  bool web_control = false;
   std::string on_end;
   bool dry_run = false;
   bool json = false;

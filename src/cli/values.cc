@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/did_you_mean.h"
+#include "base/listen_address.h"
 
 namespace autodist::cli {
 namespace {
@@ -19,6 +20,11 @@ constexpr double kMostSeconds = 86'400;
 std::string Refusal(const std::string& text, const std::string& wanted) {
   return text.empty() ? "the value is empty; it has to be " + wanted
                       : "'" + text + "' is not " + wanted;
+}
+
+std::string InDigits(double number) {
+  char digits[32];
+  return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
 }
 
 // "1h30m". Longer than a hundred years is none.
@@ -119,6 +125,27 @@ CLI::Validator Seconds(double least) {
           "SECONDS"};
 }
 
+CLI::Validator SecondsOrNone(double least) {
+  return {[least](const std::string& text) -> std::string {
+            double seconds = 0;
+            const bool none = CLI::detail::lexical_cast(text, seconds) && seconds == 0;
+            return none || Seconds(least)(text).empty()
+                       ? ""
+                       : Refusal(text,
+                                 "0, or a number of seconds from " + InDigits(least) + " to 86400");
+          },
+          "SECONDS"};
+}
+
+CLI::Validator SecondsOrAuto() {
+  return {[](const std::string& text) -> std::string {
+            return text == "auto" || Seconds(0)(text).empty()
+                       ? ""
+                       : Refusal(text, "auto, or a number of seconds up to 86400");
+          },
+          "SECONDS"};
+}
+
 CLI::Validator Size() {
   return {[](std::string& text) -> std::string {
             try {
@@ -149,6 +176,14 @@ CLI::Validator SignalName() {
                                            : Refusal(text, "a signal: INT, USR1, 12");
           },
           "SIGNAL"};
+}
+
+CLI::Validator ListenAddressText() {
+  return {[](const std::string& text) {
+            const auto address = base::ListenAddress::Parse(text);
+            return address.ok() ? std::string() : Message(address.status());
+          },
+          "ADDRESS"};
 }
 
 std::optional<WallTime> PastTime(const std::string& text, WallTime now) {

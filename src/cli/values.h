@@ -17,9 +17,13 @@ CLI::Validator OneOf(std::vector<std::string> values);
 CLI::Validator WholeNumber(uint64_t least, uint64_t most);
 // A number of seconds, up to a day.
 CLI::Validator Seconds(double least);
+CLI::Validator SecondsOrNone(double least);  // 0 is none
+CLI::Validator SecondsOrAuto();
 // Bytes, or 500M, 2G, of 1024 each; made a number of bytes.
 CLI::Validator Size();
 CLI::Validator SignalName();
+// ADDRESS:PORT, as base::ListenAddress takes it.
+CLI::Validator ListenAddressText();
 // What PastTime takes.
 CLI::Validator PastTimeText();
 

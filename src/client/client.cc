@@ -1,9 +1,16 @@
 #include "autodist/client.h"
 
+#include <fcntl.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 
 #include "autodist/v1/rendezvous.grpc.pb.h"
+#include "base/fd.h"
 #include "rpc/channel.h"
 
 namespace autodist {
@@ -28,6 +35,22 @@ Result<uint32_t> Number(const char* name) {
 
 void SetTimeout(grpc::ClientContext& context, std::chrono::milliseconds timeout) {
   context.set_deadline(std::chrono::system_clock::now() + timeout);
+}
+
+// As JSON, with what Python adds to it.
+std::string JsonNumber(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  char text[32];
+  const auto written = std::to_chars(text, text + sizeof text, value);
+  return {text, written.ptr};
+}
+
+// For reading, too: so it never waits for a reader, nor ends by SIGPIPE.
+base::UniqueFd OpenProgress() {
+  const char* path = std::getenv("AUTODIST_PROGRESS");
+  if (!path || !*path) return {};
+  return base::UniqueFd(open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC));
 }
 
 }  // namespace
@@ -83,6 +106,32 @@ Status Client::Barrier(const std::string& name, std::chrono::milliseconds timeou
   v1::BarrierResponse response;
   return Annotate(rpc::FromGrpc(connection_->stub->Barrier(&context, request, &response)),
                   "rendezvous: barrier '" + name + "'");
+}
+
+Status TellProgress(uint64_t step, uint64_t total,
+                    const std::vector<std::pair<std::string, double>>& metrics) {
+  static const base::UniqueFd file = OpenProgress();
+  if (!file.valid()) return OkStatus();
+  std::string line = "{\"step\": " + std::to_string(step);
+  if (total > 0) line += ", \"total\": " + std::to_string(total);
+  for (const auto& [name, value] : metrics) {
+    constexpr char kAllowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./@%+-()# ";
+    if (name.empty() || name.find_first_not_of(kAllowed) != std::string::npos) {
+      return Error(StatusCode::kInvalidArgument, "'" + name + "' is no name for a metric");
+    }
+    line += ", \"" + name + "\": " + JsonNumber(value);
+  }
+  line += "}\n";
+  // One that is not longer is written as a whole, or not at all.
+  if (line.size() > PIPE_BUF) {
+    return Error(StatusCode::kInvalidArgument,
+                 "progress of " + std::to_string(line.size()) + " bytes is too long");
+  }
+  if (write(file.get(), line.data(), line.size()) < 0 && errno != EAGAIN && errno != EINTR) {
+    return ErrnoError(errno, "AUTODIST_PROGRESS");
+  }
+  return OkStatus();
 }
 
 }  // namespace autodist

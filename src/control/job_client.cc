@@ -30,7 +30,7 @@ Status FromServer(const grpc::Status& status) {
 Result<JobClient> JobClient::Connect(const std::string& job_id) {
   AD_ASSIGN_OR_RETURN(base::UniqueFd socket, ConnectTo(job_id));
   AD_ASSIGN_OR_RETURN(const auto channel, rpc::ChannelOver(std::move(socket)));
-  return JobClient(v1::JobService::NewStub(channel));
+  return JobClient(v1::JobService::NewStub(channel), v1::BoardService::NewStub(channel));
 }
 
 Result<v1::JobStatus> JobClient::GetStatus() const {
@@ -53,13 +53,19 @@ Result<v1::JobStatus> JobClient::WaitForEnd(const std::stop_token& stop) const {
   return status;
 }
 
-Result<v1::JobStacks> JobClient::GetStacks(const std::vector<uint32_t>& whole) const {
+Result<v1::JobStacks> JobClient::GetStacks(const std::vector<uint32_t>& whole,
+                                           const std::stop_token& stop) const {
   grpc::ClientContext context;
+  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
   context.set_deadline(std::chrono::system_clock::now() + kStacksLimit);
   v1::GetStacksRequest request;
   *request.mutable_ranks() = {whole.begin(), whole.end()};
   v1::JobStacks stacks;
-  AD_RETURN_IF_ERROR(FromServer(stub_->GetStacks(&context, request, &stacks)));
+  const grpc::Status answered = stub_->GetStacks(&context, request, &stacks);
+  if (!answered.ok() && stop.stop_requested()) {
+    return Error(StatusCode::kCancelled, "waiting was cancelled");
+  }
+  AD_RETURN_IF_ERROR(FromServer(answered));
   return stacks;
 }
 
@@ -68,6 +74,30 @@ Result<v1::JobFiles> JobClient::Fetch(const v1::FetchRequest& request) const {
   v1::JobFiles files;
   AD_RETURN_IF_ERROR(FromServer(stub_->Fetch(&context, request, &files)));
   return files;
+}
+
+Result<std::optional<v1::Board>> JobClient::GetBoard(uint64_t known,
+                                                     const std::stop_token& stop) const {
+  grpc::ClientContext context;
+  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
+  Limit(context);
+  v1::GetBoardRequest request;
+  request.set_known(known);
+  v1::Board board;
+  AD_RETURN_IF_ERROR(FromServer(board_->GetBoard(&context, request, &board)));
+  if (known != 0 && board.version() == known) return std::nullopt;
+  return board;
+}
+
+Result<v1::History> JobClient::GetHistory(int64_t since_ms, const std::stop_token& stop) const {
+  grpc::ClientContext context;
+  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
+  Limit(context);
+  v1::GetHistoryRequest request;
+  request.set_since_ms(since_ms);
+  v1::History history;
+  AD_RETURN_IF_ERROR(FromServer(board_->GetHistory(&context, request, &history)));
+  return history;
 }
 
 Status JobClient::Signal(int signal) const {

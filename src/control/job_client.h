@@ -1,12 +1,15 @@
 // Asks the autodist that runs a job.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "autodist/status.h"
+#include "autodist/v1/board.grpc.pb.h"
 #include "autodist/v1/job.grpc.pb.h"
 
 namespace autodist::control {
@@ -25,21 +28,31 @@ class JobClient {
   Result<v1::JobStatus> WaitForEnd(const std::stop_token& stop) const;
 
   // What every rank is doing now, with the whole stacks of these. Blocks for a minute at most;
-  // kDeadlineExceeded: that autodist is stopped, say.
-  Result<v1::JobStacks> GetStacks(const std::vector<uint32_t>& whole) const;
+  // kDeadlineExceeded: that autodist is stopped, say; kCancelled: by `stop`.
+  Result<v1::JobStacks> GetStacks(const std::vector<uint32_t>& whole,
+                                  const std::stop_token& stop = {}) const;
 
   // Blocks until the files have come that the job's nodes have; that autodist stops where this
   // process ends.
   Result<v1::JobFiles> Fetch(const v1::FetchRequest& request) const;
+
+  // How the job is; nothing where that is the version that is known already. Blocks for a few
+  // seconds at most, or until `stop`. kUnimplemented: that autodist is an older one.
+  Result<std::optional<v1::Board>> GetBoard(uint64_t known, const std::stop_token& stop = {}) const;
+  // How it was since then, in milliseconds since 1970; as above.
+  Result<v1::History> GetHistory(int64_t since_ms, const std::stop_token& stop = {}) const;
 
   // As if that autodist had received the signal; one of SIGINT, SIGTERM, SIGQUIT, SIGUSR1 and
   // SIGUSR2. Blocks for a few seconds at most.
   Status Signal(int signal) const;
 
  private:
-  explicit JobClient(std::unique_ptr<v1::JobService::Stub> stub) : stub_(std::move(stub)) {}
+  JobClient(std::unique_ptr<v1::JobService::Stub> stub,
+            std::unique_ptr<v1::BoardService::Stub> board)
+      : stub_(std::move(stub)), board_(std::move(board)) {}
 
   std::unique_ptr<v1::JobService::Stub> stub_;
+  std::unique_ptr<v1::BoardService::Stub> board_;
 };
 
 }  // namespace autodist::control

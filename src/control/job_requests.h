@@ -7,6 +7,7 @@
 #include <stop_token>
 
 #include "autodist/status.h"
+#include "autodist/v1/board.pb.h"
 #include "autodist/v1/job.pb.h"
 #include "control/terminal_user.h"
 
@@ -37,6 +38,13 @@ struct JobRequests {
     std::function<void(User user, v1::TerminalInput input)> type;
     std::function<void(User user)> leave;
   } terminal = {};
+
+  // To look at it, as often as wanted; `answer` as above.
+  struct Look {
+    std::function<void(const v1::GetBoardRequest&, std::function<void(v1::Board)> answer)> board;
+    std::function<void(const v1::GetHistoryRequest&, std::function<void(v1::History)> answer)>
+        history;
+  } look = {};
 };
 
 }  // namespace autodist::control

@@ -35,10 +35,12 @@ std::string LogPath(const std::string& folder, uint32_t rank, Stream stream) {
   return folder + "/rank-" + std::to_string(rank) + (stream == kStdout ? ".out" : ".err");
 }
 
-RankLines::RankLines(std::vector<Process> processes, View view, std::string folder, OnLine on_line)
+RankLines::RankLines(std::vector<Process> processes, View view, std::string folder, OnLine on_line,
+                     OnLine on_bar)
     : view_(std::move(view)),
       folder_(std::move(folder)),
       on_line_(std::move(on_line)),
+      on_bar_(std::move(on_bar)),
       looks_{LookOf(kStdout, view_.colour), LookOf(kStderr, view_.colour)},
       prefixes_(view_.prefix, processes, looks_, view_.time_stamps) {
   for (Process& process : processes) {
@@ -82,7 +84,7 @@ void RankLines::Take(const Output& output, bool in_file, Time now, Screen& scree
               [&](const Line& line) { EndLine(rank, output.stream, line, screen); });
   if (!reader.HasBars()) return;
   changed_ = now;
-  rank.changed[stream] = true;
+  rank.changed[stream] = rank.unread[stream] = true;
   for (const std::string_view bar : reader.Bars()) (void)IsFirstOfItsKind(number, bar);
   if (with_bars_.insert({number, stream}).second) rank.told[stream] = now;
 }
@@ -171,8 +173,9 @@ bool RankLines::IsFirstOfItsKind(uint32_t rank, std::string_view bar) {
 }
 
 void RankLines::Update(Time now, Screen& screen) {
-  if (view_.raw || with_bars_.empty() || now < updated_ + kUpdateInterval) return;
+  if (with_bars_.empty() || now < updated_ + kUpdateInterval) return;
   Settle(now, screen);
+  if (view_.raw) return;
   if (screen.has_terminal()) {
     screen.SetBars(BarRows(screen.Room()));
   } else {
@@ -187,6 +190,9 @@ void RankLines::Settle(Time now, Screen& screen) {
     const auto [number, stream] = *source;
     Rank& rank = ranks_.at(number);
     LineReader& reader = rank.readers[stream];
+    if (std::exchange(rank.unread[stream], false) && on_bar_) {
+      for (const std::string_view bar : reader.Bars()) on_bar_(number, stream, bar);
+    }
     reader.Settle(now,
                   [&, stream = stream](const Line& line) { EndLine(rank, stream, line, screen); });
     source = reader.HasBars() ? std::next(source) : with_bars_.erase(source);
@@ -235,9 +241,9 @@ void RankLines::TellBars(Time now, Screen& screen) {
 }
 
 std::optional<Time> RankLines::Due(const Screen& screen) const {
-  if (view_.raw || with_bars_.empty()) return std::nullopt;
+  if (with_bars_.empty()) return std::nullopt;
   if (updated_ < changed_ + kSettling) return updated_ + kUpdateInterval;
-  if (screen.has_terminal()) return std::nullopt;
+  if (view_.raw || screen.has_terminal()) return std::nullopt;
   std::optional<Time> due;
   for (const auto& [number, stream] : with_bars_) {
     const Rank& rank = ranks_.at(number);

@@ -51,8 +51,10 @@ class RankLines {
   // Every line, shown or not.
   using OnLine = std::function<void(uint32_t rank, Stream stream, std::string_view text)>;
 
-  // `folder`: of the log files, from which lines are shown that are too long to keep.
-  RankLines(std::vector<Process> processes, View view, std::string folder, OnLine on_line = {});
+  // `folder`: of the log files, from which lines are shown that are too long to keep. `on_bar`: as
+  // on_line, of bars that have changed, as they are ten times a second at most; from Update.
+  RankLines(std::vector<Process> processes, View view, std::string folder, OnLine on_line = {},
+            OnLine on_bar = {});
 
   // `in_file`: the log file has it, too. What is not yet a line or a bar to show is kept.
   void Take(const Output& output, bool in_file, Time now, Screen& screen);
@@ -83,6 +85,7 @@ class RankLines {
     std::array<Time, 2> told{};  // when a bar was last shown without a terminal
     std::array<std::optional<WallTime>, 2> written{};  // when something last came
     std::array<bool, 2> changed{};
+    std::array<bool, 2> unread{};  // on_bar has not had what was drawn last
   };
 
   Rank& RankOf(uint32_t number);
@@ -98,6 +101,7 @@ class RankLines {
   const View view_;
   const std::string folder_;
   const OnLine on_line_;
+  const OnLine on_bar_;
   const std::array<Look, 2> looks_;
   Prefixes prefixes_;
   std::map<uint32_t, Rank> ranks_;

@@ -32,7 +32,8 @@ bool IsColour(std::string_view sequence) {
          sequence.find_first_not_of("0123456789;:", 2) == sequence.size() - 1;
 }
 
-// Of a character, as most terminals have it (Unicode's East Asian Width W and F, and marks).
+}  // namespace
+
 size_t ColumnsOf(uint32_t code) {
   struct Range {
     uint32_t first, last;
@@ -49,8 +50,6 @@ size_t ColumnsOf(uint32_t code) {
   }
   return 1;
 }
-
-}  // namespace
 
 std::string Harmless(std::string_view text) {
   return Cut(text, std::numeric_limits<size_t>::max());

@@ -25,6 +25,7 @@ constexpr int kMostCodes = 255;
 constexpr size_t kLongestShown = 200;  // bytes of a name that cannot be
 constexpr int kMostRefused = 2;  // sessions: what is on its way when an attempt ends may not fit
 constexpr size_t kMostStreams = 10'000;  // over all attempts
+constexpr uint32_t kLargestRank = 10'000'000;
 
 std::string Number(int64_t number) { return std::to_string(number); }
 
@@ -92,6 +93,72 @@ Status CheckExit(const v1::RankExited& exit) {
   return BrokenRule("a rank that ended, but not how");
 }
 
+Status CheckShares(const v1::NodeSample& sample) {
+  std::vector<double> shares = {sample.host().cpu(), sample.host().cpu_pressure(),
+                                sample.host().memory_pressure(), sample.host().io_pressure()};
+  for (const v1::GpuSample& gpu : sample.gpus()) shares.push_back(gpu.use());
+  for (const v1::RankSample& rank : sample.ranks()) {
+    shares.push_back(rank.cpu_throttled());
+    shares.push_back(rank.memory_stalled());
+  }
+  for (const double share : shares) {
+    if (share > 1) return BrokenRule("a share of " + std::to_string(share));
+  }
+  return OkStatus();
+}
+
+// Of all numbers and texts in it; how long lists are has been looked at.
+Status CheckSampled(const google::protobuf::Message& message) {
+  using google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+        AD_RETURN_IF_ERROR(CheckSampled(field->is_repeated()
+                                            ? reflection.GetRepeatedMessage(message, field, i)
+                                            : reflection.GetMessage(message, field)));
+      } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+        const size_t size = field->is_repeated()
+                                ? reflection.GetRepeatedString(message, field, i).size()
+                                : reflection.GetString(message, field).size();
+        if (size > rpc::kLongestSampleText) {
+          return BrokenRule(std::to_string(size) + " bytes of " + field->full_name());
+        }
+      } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) {
+        const double number = reflection.GetDouble(message, field);  // NaN is none
+        if (!(number >= 0 && number <= rpc::kLargestAmount)) {
+          return BrokenRule(std::to_string(number) + " as " + field->full_name());
+        }
+      } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_UINT64 &&
+                 reflection.GetUInt64(message, field) > rpc::kLargestCount) {
+        return BrokenRule("more of " + field->full_name() + " than there can be");
+      }
+    }
+  }
+  return OkStatus();
+}
+
+Status CheckSample(const v1::NodeSample& sample) {
+  if (sample.ByteSizeLong() > rpc::kLargestSample) {
+    return BrokenRule("a sample of " + std::to_string(sample.ByteSizeLong()) + " bytes");
+  }
+  AD_RETURN_IF_ERROR(CheckTime(sample.time_ns()));
+  AD_RETURN_IF_ERROR(CheckSampled(sample));
+  AD_RETURN_IF_ERROR(CheckShares(sample));
+  for (const v1::GpuSample& gpu : sample.gpus()) {
+    if (gpu.throttled_size() > rpc::kMostThrottled) {
+      return BrokenRule(Number(gpu.throttled_size()) + " reasons");
+    }
+  }
+  for (const v1::RankSample& rank : sample.ranks()) {
+    if (rank.silent_ms() < 0) return BrokenRule("a silence of " + Number(rank.silent_ms()) + " ms");
+  }
+  return OkStatus();
+}
+
 Status CheckOutput(const v1::Output& output) {
   if (output.stream() != v1::OUTPUT_STREAM_STDOUT && output.stream() != v1::OUTPUT_STREAM_STDERR) {
     return BrokenRule("output to a stream " + Number(output.stream()));
@@ -101,6 +168,15 @@ Status CheckOutput(const v1::Output& output) {
   }
   if (output.offset() > kLargestOffset || output.lost() > kLargestOffset) {
     return BrokenRule("more output than there can be");
+  }
+  return OkStatus();
+}
+
+// Whose rank it is, is seen where its output goes.
+Status CheckProgress(const v1::ProgressTold& told) {
+  if (told.rank() > kLargestRank) return BrokenRule("progress of a rank " + Number(told.rank()));
+  if (told.line().size() > rpc::kLongestProgress) {
+    return BrokenRule("progress of " + std::to_string(told.line().size()) + " bytes");
   }
   return OkStatus();
 }
@@ -140,8 +216,12 @@ Status CheckEvent(const v1::AgentEvent& event) {
       return event.input_taken().bytes() > kLargestOffset
                  ? BrokenRule("more input than there can be")
                  : OkStatus();
+    case v1::AgentEvent::kSample:
+      return CheckSample(event.sample());
     case v1::AgentEvent::kOutput:
       return CheckOutput(event.output());
+    case v1::AgentEvent::kProgressTold:
+      return CheckProgress(event.progress_told());
     default:
       return OkStatus();
   }
@@ -305,9 +385,16 @@ Status EventRules::CheckOrder(const v1::AgentEvent& event) {
   return OkStatus();
 }
 
-Status EventRules::Check(const v1::AgentEvent& event) {
+// On average; what a link has held back comes at once.
+Status EventRules::CheckPace(Clock::time_point now) {
+  samples_paid_ = std::max(samples_paid_, now - kSampleCredit) + kSampleInterval;
+  return samples_paid_ > now ? BrokenRule("sample after sample without a pause") : OkStatus();
+}
+
+Status EventRules::Check(const v1::AgentEvent& event, Clock::time_point now) {
   AD_RETURN_IF_ERROR(CheckEvent(event));
   AD_RETURN_IF_ERROR(CheckOrder(event));
+  if (event.has_sample()) AD_RETURN_IF_ERROR(CheckPace(now));
   const size_t cost = CostOf(event);
   if (!event.has_output()) {
     events_ += cost;

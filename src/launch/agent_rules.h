@@ -3,6 +3,7 @@
 // failed.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -74,9 +75,16 @@ class EventRules {
   // What a node may have waiting here: an honest agent, which waits for replies, has less.
   static constexpr size_t kMostEvents = 24 << 20;  // bytes, of events
   static constexpr size_t kMostOutput = 32 << 20;  // of output that is not written yet
+  // What samples may have between them, half of what they have from an honest agent; and for how
+  // long they may have been on their way.
+  static constexpr std::chrono::milliseconds kSampleInterval{50};
+  static constexpr std::chrono::milliseconds kSampleCredit{60'000};
+
+  using Clock = std::chrono::steady_clock;
 
   void BeginSession() { resumed_ = refused_ = false; }
-  Status Check(const v1::AgentEvent& event);
+  // `now`: for tests.
+  Status Check(const v1::AgentEvent& event, Clock::time_point now = Clock::now());
 
   // What an event takes in memory while it waits.
   static size_t CostOf(const v1::AgentEvent& event);
@@ -89,8 +97,10 @@ class EventRules {
 
  private:
   Status CheckOrder(const v1::AgentEvent& event);
+  Status CheckPace(Clock::time_point now);
 
   bool resumed_ = false;
+  Clock::time_point samples_paid_{};            // until when they have used up the time
   size_t events_ = 0;                           // bytes that wait
   size_t output_ = 0;                           // likewise
   bool refused_ = false;                        // output of this session

@@ -29,6 +29,7 @@ struct LaunchOptions {
   std::shared_ptr<FolderSync> sync;
   uint64_t spool_limit = uint64_t{1} << 30;  // bytes per rank
   int stop_signal = 15;                      // SIGTERM
+  std::chrono::milliseconds sample{2'000};   // nodes tell how they are this often; 0: they do not
   // By the node's rank in the plan; null: nobody wants to know.
   std::shared_ptr<LaunchProgress> progress;
   // Of each node's agent (rpc/bootstrap_lines.h); null: any will do, as no agent is met twice.

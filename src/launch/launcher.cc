@@ -143,6 +143,7 @@ void PlanLauncher::PrepareNode(v1::PrepareRequest request, LaunchedNode& launche
   request.set_working_directory(plan_.working_directory());
   request.set_spool_limit(options_.spool_limit);
   request.set_stop_signal(static_cast<uint32_t>(options_.stop_signal));
+  request.set_sample_ms(static_cast<uint32_t>(options_.sample.count()));
   auto prepared = launched.link->Prepare(request, Deadline::After(kPrepareLimit), stop);
   if (prepared.ok()) {
     launched.prepared = std::move(*prepared);

@@ -1,19 +1,15 @@
 #include "process/oom_log.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 
 namespace autodist::process {
 namespace {
 
-constexpr int kMostRecords = 10'000;  // at a time
 constexpr size_t kMostKills = 1'000;
-constexpr size_t kLargestRecord = 8192;
 constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;  // the kernel's PROC_PID_INIT_INO
 constexpr uint64_t kKibi = 1024;
 
@@ -53,26 +49,16 @@ std::optional<OomLogReader::Kill> OomLogReader::Take(std::string_view line) {
   return kill;
 }
 
-OomLog::OomLog() : log_(open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
-  if (log_.valid() && lseek(log_.get(), 0, SEEK_END) < 0) log_.Reset();
+OomLog::OomLog() {
   struct stat space;
   our_pids_ = stat("/proc/self/ns/pid", &space) == 0 && space.st_ino == kFirstPidNamespace;
 }
 
-// A record: "6,339,5140900,-;text", and lines that begin with a space.
 void OomLog::Read() {
-  if (!log_.valid()) return;
-  char record[kLargestRecord];
-  for (int records = 0; records < kMostRecords; ++records) {
-    const ssize_t size = read(log_.get(), record, sizeof record);
-    if (size < 0 && errno == EPIPE) continue;  // some have been overwritten
-    if (size <= 0) return;
-    std::string_view text(record, static_cast<size_t>(size));
-    text = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.find(';') + 1, text.size()));
-    const auto kill = reader_.Take(text);
+  log_.Read([this](std::string_view line) {
+    const auto kill = reader_.Take(line);
     if (kill && kills_.size() < kMostKills) kills_.push_back(*kill);
-  }
+  });
 }
 
 std::optional<OomKill> OomLog::Take(pid_t pid) {

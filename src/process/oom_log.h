@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/fd.h"
+#include "process/kernel_log.h"
 
 namespace autodist::process {
 
@@ -43,7 +43,7 @@ class OomLog {
   OomLog();
 
   // Whether the log is ours to read, and tells of processes by the numbers that they have for us.
-  bool TellsOurPids() const { return log_.valid() && our_pids_; }
+  bool TellsOurPids() const { return log_.readable() && our_pids_; }
 
   // Takes the kill of the process from what has been said; where the log has other numbers, or the
   // process is not known (0), that of any process of ours.
@@ -52,7 +52,7 @@ class OomLog {
  private:
   void Read();
 
-  base::UniqueFd log_;
+  KernelLog log_;
   bool our_pids_ = false;
   OomLogReader reader_;
   std::vector<OomLogReader::Kill> kills_;

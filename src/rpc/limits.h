@@ -26,6 +26,17 @@ inline constexpr size_t kLongestText = 8 << 10;
 inline constexpr int kLongestList = 1'000;
 inline constexpr int kMostProblems = 32;
 
+// A sample of a node, of which one comes every tenth of a second at most. In it: the bytes of a
+// name, amounts per second, and counts since something is there.
+inline constexpr size_t kLargestSample = 192 << 10;
+inline constexpr size_t kLongestSampleText = 256;
+inline constexpr int kMostThrottled = 16;  // reasons for one GPU
+inline constexpr double kLargestAmount = 1e18;
+inline constexpr uint64_t kLargestCount = uint64_t{1} << 62;
+
+// A line that a rank writes to AUTODIST_PROGRESS.
+inline constexpr size_t kLongestProgress = 4 << 10;
+
 // A piece of what a rank writes.
 inline constexpr size_t kLargestOutput = 64 << 10;
 

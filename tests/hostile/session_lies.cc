@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <climits>
+#include <limits>
 #include <string>
 
 #include "hostile/liar.h"
@@ -187,6 +188,18 @@ void SpeaksForOthers(Teller& teller) {
   }
   NoWayToEnd(teller);
 }
+void SampleOfNothing(Teller& teller) {
+  v1::AgentEvent event;
+  event.mutable_sample()->add_ranks()->set_cpu(std::numeric_limits<double>::quiet_NaN());
+  teller.Tell(event);
+}
+void SamplesForEver(Teller& teller) {
+  v1::AgentEvent event;
+  for (int i = 0; i < 1'000; ++i) {
+    event.mutable_sample()->add_interfaces()->set_name(std::string(200, 'n'));
+  }
+  teller.Flood(event);
+}
 void RenewsForEver(Teller& teller) {
   v1::AgentEvent event;
   event.mutable_lease_renewed()->set_number(UINT64_MAX);
@@ -232,6 +245,8 @@ const std::vector<Lie>& SessionLies() {
       {"never_stops", NeverStops},
       {"speaks_for_others", WhenStarted<SpeaksForOthers>},
       {"renews_for_ever", WhenStarted<RenewsForEver>},
+      {"sample_of_nothing", WhenStarted<SampleOfNothing>},
+      {"samples_for_ever", WhenStarted<SamplesForEver>},
   };
   return lies;
 }

@@ -1,5 +1,5 @@
-// scale NODES [RANKS]   a job of so many simulated nodes with RANKS ranks each (8), of which one
-// fails
+// scale NODES [RANKS [SECONDS]]   a job of so many simulated nodes with RANKS ranks each (8), of
+// which one fails after SECONDS (10), in which it can be looked at
 //
 // Prints what the chief took for it, which is the real one but for SSH. The exit code is 1 where
 // the job did not end as it should.
@@ -27,8 +27,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kIdleTime{10};  // in which leases are renewed, and nothing else
-constexpr int kFailed = 3;                     // the exit code of the rank that fails
+constexpr uint32_t kIdleSeconds = 10;  // in which leases are renewed, and nodes tell how they are
+constexpr int kFailed = 3;             // the exit code of the rank that fails
 
 double Seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
@@ -138,22 +138,23 @@ struct Course {
   double cpu_at_failure = 0;
 };
 
-Course Follow(SimulatedNodes& nodes, uint32_t count, Clock::time_point began, double cpu_began) {
+Course Follow(SimulatedNodes& nodes, uint32_t count, std::chrono::seconds idle,
+              Clock::time_point began, double cpu_began) {
   Course course;
   if (!nodes.AwaitStarted(count).ok()) return course;
   course.launch_wall = Seconds(Clock::now() - began);
   course.launch_cpu = CpuSeconds() - cpu_began;
   const double cpu = CpuSeconds();
-  std::this_thread::sleep_for(kIdleTime);
+  std::this_thread::sleep_for(idle);
   course.cpu_at_failure = CpuSeconds();
-  course.idle_cpu = (course.cpu_at_failure - cpu) / Seconds(kIdleTime);
+  course.idle_cpu = (course.cpu_at_failure - cpu) / Seconds(idle);
   course.idle_megabytes = PeakMegabytes();
   const auto failed_at = nodes.FailRankOf(count / 2);
   if (failed_at.ok()) course.failed_at = *failed_at;
   return course;
 }
 
-int Main(uint32_t count, uint32_t ranks) {
+int Main(uint32_t count, uint32_t ranks, std::chrono::seconds idle) {
   rpc::BeginProgram();
   AllowAllFiles();
   PinTo(1);
@@ -179,7 +180,7 @@ int Main(uint32_t count, uint32_t ranks) {
   options.log_folder = std::string(folder) + "/job";
   chief::SignalWatcher::Block();
   Course course;
-  std::thread following([&] { course = Follow(**nodes, count, began, cpu_began); });
+  std::thread following([&] { course = Follow(**nodes, count, idle, began, cpu_began); });
   const int code = chief::RunJob(*plan, std::move(options));
   const Clock::time_point ended = Clock::now();
   (*nodes)->Cancel();
@@ -200,12 +201,14 @@ int Main(uint32_t count, uint32_t ranks) {
 }  // namespace autodist::scale
 
 int main(int argc, char** argv) {
-  const auto number = [&](int at) {
-    return static_cast<uint32_t>(std::strtoul(argv[at], nullptr, 10));
+  const auto number = [&](int at, uint32_t usual) {
+    return argc > at ? static_cast<uint32_t>(std::strtoul(argv[at], nullptr, 10)) : usual;
   };
-  if (argc < 2 || number(1) == 0) {
-    std::fputs("scale NODES [RANKS]\n", stderr);
+  if (number(1, 0) == 0) {
+    std::fputs("scale NODES [RANKS [SECONDS]]\n", stderr);
     return 2;
   }
-  return autodist::scale::Main(number(1), argc > 2 ? number(2) : 8);
+  using autodist::scale::kIdleSeconds;
+  return autodist::scale::Main(number(1, 0), number(2, 8),
+                               std::chrono::seconds(number(3, kIdleSeconds)));
 }

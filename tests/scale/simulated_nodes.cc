@@ -11,11 +11,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <stop_token>
+#include <thread>
 #include <utility>
 
 #include "autodist/v1/agent.grpc.pb.h"
@@ -24,12 +28,16 @@
 #include "rpc/limits.h"
 #include "rpc/server.h"
 #include "rpc/settings.h"
+#include "scale/made_up_sample.h"
 
 namespace autodist::scale {
 namespace {
 
 constexpr size_t kLongestOrder = 16 << 10;  // bytes: the arguments of `attach`
 constexpr char kFail[] = "fail";
+// All nodes tell how they are, one after the other, within this time.
+constexpr std::chrono::milliseconds kSampleInterval{2'000};
+constexpr uint32_t kSampleTurns = 100;
 
 // An agent, and the one session that its chief has with it.
 class Agent final : public grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEvent> {
@@ -39,6 +47,7 @@ class Agent final : public grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEv
   void Prepare(const v1::PrepareRequest& request, v1::PrepareResponse& response) {
     const std::lock_guard lock(mutex_);
     ranks_.clear();
+    sampled_ = request.sample_ms() > 0;
     for (const v1::RankPlan& rank : request.node().ranks()) ranks_.insert(rank.rank());
     v1::NodeFacts& facts = *response.mutable_facts();
     facts.set_hostname("node" + std::to_string(node_));
@@ -59,6 +68,14 @@ class Agent final : public grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEv
   }
 
   void BeginSession() { StartRead(&message_); }
+
+  void Sample() {
+    const std::lock_guard lock(mutex_);
+    if (running_.empty() || !sampled_) return;
+    v1::AgentEvent event;
+    *event.mutable_sample() = MadeUpSample(running_, ++samples_);
+    Tell(std::move(event));
+  }
 
   void Fail() {
     const std::lock_guard lock(mutex_);
@@ -168,6 +185,8 @@ class Agent final : public grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEv
   // Guarded by mutex_.
   std::set<uint32_t> ranks_;
   std::set<uint32_t> running_;
+  bool sampled_ = false;
+  uint32_t samples_ = 0;
   std::deque<v1::AgentEvent> events_;  // not yet written
   uint64_t sequence_ = 0;
   uint64_t acknowledged_ = 0;
@@ -185,6 +204,7 @@ class Agents final : public v1::AgentService::CallbackService {
     rpc::ConfigureServer(builder, rpc::kLargestFromChief);
     builder.RegisterService(this);
     server_ = builder.BuildAndStart();
+    sampling_ = std::jthread([this](const std::stop_token& stop) { SampleUntil(stop); });
   }
 
   void Connect(uint32_t node, base::UniqueFd socket) {
@@ -202,6 +222,18 @@ class Agents final : public v1::AgentService::CallbackService {
   }
 
  private:
+  void SampleUntil(const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    auto due = std::chrono::steady_clock::now();
+    for (uint32_t turn = 0; !stop.stop_requested(); turn = (turn + 1) % kSampleTurns) {
+      due += kSampleInterval / kSampleTurns;
+      turn_.wait_until(lock, stop, due, [] { return false; });
+      for (auto& [node, agent] : agents_) {
+        if (node % kSampleTurns == turn) agent.Sample();
+      }
+    }
+  }
+
   grpc::ServerUnaryReactor* Prepare(grpc::CallbackServerContext* context,
                                     const v1::PrepareRequest* request,
                                     v1::PrepareResponse* response) override {
@@ -226,6 +258,8 @@ class Agents final : public v1::AgentService::CallbackService {
   std::map<uint32_t, Agent> agents_;
   std::map<std::string, Agent*> of_peer_;
   std::unique_ptr<grpc::Server> server_;
+  std::condition_variable_any turn_;
+  std::jthread sampling_;  // last: uses the rest
 };
 
 // Says that it is there, and takes the greeting: any will do. False: the chief has gone.

@@ -38,6 +38,7 @@ class FakeAgent {
   bool launch_hangs = false;
   bool prepare_hangs = false;
   Status launch_fails;
+  std::string stacks;                       // of each of its ranks; empty: it tells none
   std::vector<std::string> warnings;        // of each Prepare
   std::deque<std::vector<uint32_t>> taken;  // ports, of the first Prepares
   std::deque<v1::OtherJob> other_jobs;      // one of them there at each of the first Prepares
@@ -175,6 +176,12 @@ class FakeAgent {
       leaving_ = true;
       EndAll(milliseconds(message.shutdown().grace_ms()));
     } else if (message.has_collect_stacks()) {
+      for (const uint32_t rank : stacks.empty() ? std::set<uint32_t>() : running_) {
+        v1::AgentEvent one;
+        one.mutable_rank_stacks()->set_rank(rank);
+        one.mutable_rank_stacks()->set_text(stacks);
+        Push(std::move(one));
+      }
       answer.mutable_rank_stacks();
       Push(answer);
     }

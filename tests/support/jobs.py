@@ -67,6 +67,13 @@ class Running:
         """Reads this many lines of stdout."""
         return [self.process.stdout.readline().decode() for _ in range(count)]
 
+    def await_line(self, text):
+        """Reads lines of stdout until one has the text; when that was."""
+        for line in self.process.stdout:
+            if text.encode() in line:
+                return time.monotonic()
+        raise AssertionError(f"no {text!r}; {self.err.decode()}")
+
     def await_err(self, text, limit):
         """Waits until stderr has the text; gives the seconds."""
         start = time.monotonic()

@@ -20,6 +20,7 @@ class TurnedLoop final : public chief::Loop {
     if (background_takes_ == background_takes_.zero()) return task();
     After(background_takes_, std::move(task));
   }
+  void Apart(Task task) override { task(); }
   // As a slow disk does; not of many tasks at a time.
   void TakesTimeInBackground(std::chrono::milliseconds time) { background_takes_ = time; }
 

@@ -180,7 +180,16 @@ bool AttemptStarter::AwaitInBackground(std::function<void()> task) {
 Status AttemptStarter::OpenLogs(Attempt& attempt) {
   const auto opened = std::make_shared<Result<std::shared_ptr<RankLogs>>>(nullptr);
   if (!AwaitInBackground([this, opened, plan = attempt.plan(), folder = attempt.folder()] {
-        *opened = RankLogs::Create(plan, folder, options_.view);
+        std::optional<progress::Pattern> pattern;
+        if (!options_.progress_pattern.empty()) {
+          auto parsed = progress::Pattern::Parse(options_.progress_pattern);
+          if (!parsed.ok()) {
+            *opened = parsed.status();
+            return;
+          }
+          pattern = *std::move(parsed);
+        }
+        *opened = RankLogs::Create(plan, folder, options_.view, pattern);
       })) {
     return Error(StatusCode::kCancelled, "interrupted");
   }

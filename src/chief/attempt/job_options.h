@@ -21,6 +21,18 @@ namespace autodist::chief {
 enum class OnHang { kStop, kWarn };
 enum class OnBusy { kWarn, kRefuse, kWait };
 
+// How long may pass without a sign of life of any rank.
+struct HangLimit {
+  std::chrono::milliseconds fixed{0};  // 0: any time
+  // By the time of a step instead, once one is known: kSteps of them, or kSilences times as long as
+  // the ranks have been silent before and went on, and not below kLeast.
+  bool by_steps = false;
+
+  static constexpr int kSteps = 10;
+  static constexpr int kSilences = 3;
+  static constexpr std::chrono::seconds kLeast{60};
+};
+
 struct JobOptions {
   launch::LaunchOptions launch;
   std::string log_folder;  // of this job
@@ -31,13 +43,15 @@ struct JobOptions {
   std::optional<OnBusy> on_busy;
   bool detached = false;  // of which the status tells
   display::View view;     // of what the ranks write
+  // By which their progress is told alone (progress::Pattern); empty: by whatever is recognised.
+  std::string progress_pattern;
   // Whose input is what comes from here; the plan says what it is for the rank.
   enum class OwnInput { kNone, kPipe, kTerminal };
   OwnInput own_input = OwnInput::kNone;
   uint32_t stdin_rank = 0;
   RestartLimits restarts;
-  std::chrono::milliseconds timeout{0};       // for the whole job; 0: none
-  std::chrono::milliseconds hang_timeout{0};  // without a sign of life of any rank; 0: none
+  std::chrono::milliseconds timeout{0};  // for the whole job; 0: none
+  HangLimit hang_limit;
   OnHang on_hang = OnHang::kStop;
   uint16_t fixed_port = 0;  // that every plan has, whoever else has it; 0: none
   // The plan of another attempt, on these nodes of the first plan, with other ports. Without, there
@@ -45,7 +59,10 @@ struct JobOptions {
   std::function<Result<v1::LaunchPlan>(const std::vector<std::string>& addresses, uint32_t attempt)>
       plan_attempt;
   v1::FetchRequest fetch;  // what to bring from the nodes once the ranks have ended
-  std::string on_end;      // what a shell is to do here once it is over; empty: nothing
+  // Where its checkpoints are, here, absolute: what was trained since the last one is lost with an
+  // attempt that fails. Empty: not known.
+  std::string checkpoint_dir;
+  std::string on_end;  // what a shell is to do here once it is over; empty: nothing
   // Called on Run's thread; must not block.
   std::function<void(const v1::JobStatus& status)> on_status;
   // Once, when all is ready, before the ranks start; on a thread that may wait for a disk.

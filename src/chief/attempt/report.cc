@@ -18,7 +18,8 @@
 namespace autodist::chief {
 namespace {
 
-constexpr int kMostProblemsShown = 5;  // below a heading
+constexpr std::chrono::minutes kWorthGoodput{1};  // of a shorter job it tells nothing
+constexpr int kMostProblemsShown = 5;             // below a heading
 
 std::string Indented(const std::string& text, const std::string& indent) {
   std::string indented = indent;
@@ -188,15 +189,15 @@ std::string Verdict(const Attempt& last) {
              : "failed";
 }
 
-std::string LastLine(const Attempt& last, int exit_code, std::chrono::milliseconds elapsed) {
+std::string LastLine(const Attempt& last, int exit_code, std::chrono::milliseconds elapsed,
+                     std::optional<double> goodput) {
   const std::string verdict = Verdict(last);
-  const std::string time = base::Elapsed(elapsed);
-  const std::string restarts =
-      last.number() > 0 ? ", " + base::Count(last.number(), "restart") : std::string();
+  std::string time = base::Elapsed(elapsed);
+  if (last.number() > 0) time += ", " + base::Count(last.number(), "restart");
+  if (goodput && elapsed >= kWorthGoodput) time += ", goodput " + base::Percent(*goodput);
   const std::string job = "job " + last.plan().job_id();
-  if (verdict == "ended")
-    return job + " finished: " + plan::WhatRuns(last.plan()) + ", " + time + restarts;
-  return job + (verdict == "stopped" ? " was stopped" : " failed") + " after " + time + restarts +
+  if (verdict == "ended") return job + " finished: " + plan::WhatRuns(last.plan()) + ", " + time;
+  return job + (verdict == "stopped" ? " was stopped" : " failed") + " after " + time +
          "; exit code " + std::to_string(exit_code);
 }
 

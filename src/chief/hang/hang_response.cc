@@ -1,5 +1,6 @@
 #include "chief/hang/hang_response.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -11,16 +12,34 @@ namespace {
 
 using base::LogLevel;
 
+// Bytes per second of one rank that are more than a log's: a checkpoint, it may be.
+constexpr double kCheckpointSpeed = 4e6;
+
 }  // namespace
+
+void HangResponse::TakeSample(const v1::NodeSample& sample) {
+  if (!by_steps_) return;
+  const bool saves = std::ranges::any_of(sample.ranks(), [](const v1::RankSample& rank) {
+    return rank.written() >= kCheckpointSpeed;
+  });
+  if (saves) watch_.Alive(loop_.Now());
+}
 
 bool HangResponse::Hangs(const Attempt& attempt) {
   // Where the terminal takes nothing, the ranks may wait for that.
   if (console_.Busy()) watch_.Alive(loop_.Now());
   if (!watch_.Hangs(loop_.Now())) return false;
-  console_.Tell(LogLevel::kWarning, HangReport(attempt, watch_.limit()));
-  AskForStacks(attempt);
-  stop_after_ = on_hang_ == OnHang::kStop;
+  report_ = HangReport(attempt, watch_.limit());
+  Ask(attempt);
+  stacks_->SetHangs(watch_.limit());
+  if (!by_steps_) TellHang();
   return true;
+}
+
+void HangResponse::TellHang() {
+  console_.Tell(LogLevel::kWarning, std::exchange(report_, {}));
+  told_here_ = true;
+  stop_after_ = on_hang_ == OnHang::kStop;
 }
 
 void HangResponse::AskForStacks(const Attempt& attempt) {
@@ -59,6 +78,14 @@ void HangResponse::NodeIsGone(uint32_t node) {
 
 bool HangResponse::StopIsDue() {
   if (!stacks_ || (!stacks_->complete() && loop_.Now() < due_)) return false;
+  if (!report_.empty()) {
+    if (stacks_->AnyAtWork()) {
+      report_.clear();
+      watch_.Alive(loop_.Now());
+    } else {
+      TellHang();
+    }
+  }
   Finish();
   return std::exchange(stop_after_, false);
 }
@@ -73,6 +100,7 @@ std::string HangResponse::WhyUnknown(const std::string& address, uint32_t node) 
 }
 
 void HangResponse::Finish() {
+  report_.clear();
   if (!stacks_) return;
   stacks_->Finish(
       [this](const std::string& address, uint32_t node) { return WhyUnknown(address, node); },

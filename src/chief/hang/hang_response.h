@@ -3,8 +3,10 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "autodist/v1/agent.pb.h"
+#include "autodist/v1/sample.pb.h"
 #include "chief/attempt/attempt.h"
 #include "chief/attempt/job_options.h"
 #include "chief/hang/hang_watch.h"
@@ -24,7 +26,8 @@ class HangResponse {
   // What is given must outlive it.
   HangResponse(const JobOptions& options, Loop& loop, NodeWatch& nodes, Console& console)
       : on_hang_(options.on_hang),
-        watch_(options.hang_timeout),
+        by_steps_(options.hang_limit.by_steps),
+        watch_(options.hang_limit),
         loop_(loop),
         nodes_(nodes),
         console_(console) {}
@@ -33,10 +36,14 @@ class HangResponse {
   void BeginAttempt() {
     Finish();
     stop_after_ = false;
-    watch_.Alive(loop_.Now());
+    watch_.Begin(loop_.Now());
   }
   // A rank, or what it may be waiting for, gave a sign of life.
   void Alive(Loop::Time when) { watch_.Alive(when); }
+  // So long does a step take now; how a node is.
+  void StepTakes(std::chrono::milliseconds time) { watch_.StepTakes(time); }
+  void TakeSample(const v1::NodeSample& sample);
+  std::chrono::milliseconds limit() const { return watch_.limit(); }
   // Whether the ranks of a running attempt hang since just now; their stacks are asked for.
   bool Hangs(const Attempt& attempt);
 
@@ -58,9 +65,11 @@ class HangResponse {
 
  private:
   void Ask(const Attempt& attempt);
+  void TellHang();
   std::string WhyUnknown(const std::string& address, uint32_t node) const;
 
   const OnHang on_hang_;
+  const bool by_steps_;  // so what hangs is only guessed
   HangWatch watch_;
   Loop& loop_;
   NodeWatch& nodes_;
@@ -69,6 +78,7 @@ class HangResponse {
   bool told_here_ = false;                 // who is at our terminal is told of them
   Loop::Time due_ = Loop::Time::max();
   bool stop_after_ = false;
+  std::string report_;  // of the hang, where its stacks are to tell whether it is one
 };
 
 }  // namespace autodist::chief

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
+#include "chief/attempt/job_options.h"
 #include "chief/loop/loop.h"
 
 namespace autodist::chief {
@@ -13,28 +15,48 @@ class HangWatch {
  public:
   using Time = Loop::Time;
 
-  // `limit`: without a sign of life of any rank; 0: none is watched for.
-  explicit HangWatch(std::chrono::milliseconds limit) : limit_(limit) {}
+  explicit HangWatch(HangLimit limit) : limit_(limit) {}
 
+  // Ranks start.
+  void Begin(Time now) {
+    step_.reset();
+    silence_ = {};
+    last_ = now;
+  }
   // A rank, or what it may be waiting for, has given a sign of life.
-  void Alive(Time now) { last_ = std::max(last_, now); }
+  void Alive(Time now) {
+    if (now <= last_) return;
+    if (step_) silence_ = std::max(silence_, now - last_);
+    last_ = now;
+  }
+  // So long does a step take now, in the median over ranks.
+  void StepTakes(std::chrono::milliseconds time) { step_ = time; }
 
   // True once for each hang.
   bool Hangs(Time now) {
-    if (limit_.count() == 0) return false;
-    if (now < last_ + limit_) {
+    const auto longest = limit();
+    if (longest.count() == 0) return false;
+    if (now < last_ + longest) {
       told_ = false;
       return false;
     }
     return !std::exchange(told_, true);
   }
   // When to ask again.
-  Time next() const { return limit_.count() == 0 || told_ ? Time::max() : last_ + limit_; }
-  std::chrono::milliseconds limit() const { return limit_; }
+  Time next() const { return limit().count() == 0 || told_ ? Time::max() : last_ + limit(); }
+  // 0: none.
+  std::chrono::milliseconds limit() const {
+    if (!limit_.by_steps || !step_) return limit_.fixed;
+    const auto silence = std::chrono::duration_cast<std::chrono::milliseconds>(silence_);
+    return std::max<std::chrono::milliseconds>(
+        {HangLimit::kLeast, HangLimit::kSteps * *step_, HangLimit::kSilences * silence});
+  }
 
  private:
-  const std::chrono::milliseconds limit_;
+  const HangLimit limit_;
   Time last_{};
+  Time::duration silence_{};                       // the longest, since a step is known
+  std::optional<std::chrono::milliseconds> step_;  // of this attempt
   bool told_ = false;
 };
 

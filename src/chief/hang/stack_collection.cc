@@ -4,17 +4,71 @@
 #include <memory>
 
 #include "base/home_folder.h"
-#include "chief/hang/stack_summary.h"
+#include "base/wall_clock.h"
+#include "why/activity.h"
+#include "why/stack_summary.h"
+#include "why/verdict.h"
 
 namespace autodist::chief {
+namespace {
+
+// As much of it as a verdict on stacks alone takes.
+v1::Board BoardOf(const Attempt& attempt) {
+  v1::Board board;
+  board.mutable_job()->set_working_directory(attempt.plan().working_directory());
+  for (const v1::NodePlan& node : attempt.plan().nodes()) {
+    for (const v1::RankPlan& process : node.ranks()) {
+      v1::BoardRank& rank = *board.add_ranks();
+      rank.set_rank(process.rank());
+      rank.set_node(static_cast<uint32_t>(board.nodes_size()));
+      rank.set_name(process.name());
+      rank.set_auxiliary(process.auxiliary());
+      if (process.device().kind() == v1::DEVICE_KIND_GPU) rank.add_gpus(process.device().index());
+    }
+    board.add_nodes()->set_address(node.address());
+  }
+  return board;
+}
+
+// "rank 2 (host2) has not entered …" and a line feed; "": it cannot be told.
+std::string VerdictOn(v1::Board board, const std::map<uint32_t, std::string>& stacks,
+                      std::chrono::milliseconds silent) {
+  why::Known known;
+  known.now = std::move(board);
+  known.now.set_time_ms(base::MillisecondsSince1970());
+  known.now.mutable_job()->set_last_output_ms(known.now.time_ms() - silent.count());
+  known.stands_still = true;
+  for (const auto& [rank, text] : stacks) {
+    v1::WholeStack& stack = known.stacks.emplace_back();
+    stack.set_rank(rank);
+    stack.set_text(text);
+  }
+  const why::Verdict verdict = why::Judge(known);
+  return verdict.kind == why::Verdict::Kind::kWrong ? verdict.trouble.what() + "\n" : "";
+}
+
+bool HasGpu(const v1::NodePlan& node, uint32_t rank) {
+  return std::ranges::any_of(node.ranks(), [&](const v1::RankPlan& planned) {
+    return planned.rank() == rank && planned.device().kind() == v1::DEVICE_KIND_GPU;
+  });
+}
+
+bool IsAtWork(const std::string& text, const std::string& folder, bool has_gpu) {
+  const why::Activity activity = why::ActivityOf(text, folder);
+  return activity.AtWork() && !(has_gpu && activity.doing == why::Doing::kCompute);
+}
+
+}  // namespace
 
 void StackCollection::Take(uint32_t member, const v1::RankStacks& stacks) {
   if (stacks.has_rank() && !attempt_.Has(member, stacks.rank())) return;
   const std::string whose = stacks.has_rank() ? NameAndNode(attempt_.plan(), member, stacks.rank())
                                               : "NCCL on " + attempt_.member_plan(member).address();
   if (!file_.Add(attempt_.nodes()[member], whose, stacks) || !stacks.has_rank()) return;
-  groups_.Add(stacks.rank(),
-              SummaryOf(stacks.text(), base::ExpandHome(attempt_.plan().working_directory())));
+  const std::string folder = base::ExpandHome(attempt_.plan().working_directory());
+  groups_.Add(stacks.rank(), why::SummaryOf(stacks.text(), folder));
+  any_at_work_ |=
+      IsAtWork(stacks.text(), folder, HasGpu(attempt_.member_plan(member), stacks.rank()));
   if (kept_bytes_ + stacks.text().size() > kMostKept) return;
   kept_bytes_ += stacks.text().size();
   kept_.emplace(stacks.rank(), stacks.text());
@@ -52,12 +106,19 @@ void StackCollection::Finish(const WhyUnknown& why_unknown,
   }
   const std::string what = std::string("what ") + (complete() ? "all" : "some of the") +
                            " ranks are doing is in " + file_.path() + "; in short:\n" +
-                           GroupsText(stacks.groups());
-  file_.Finish([what, tell = std::move(tell), path = file_.path(),
+                           why::GroupsText(stacks.groups());
+  // In the background, as there may be much to read.
+  std::function<std::string()> verdict = [] { return std::string(); };
+  if (silent_) {
+    verdict = [board = BoardOf(attempt_), stacks = std::move(kept_), silent = *silent_] {
+      return VerdictOn(board, stacks, silent);
+    };
+  }
+  file_.Finish([what, tell = std::move(tell), verdict = std::move(verdict), path = file_.path(),
                 answers = std::move(answers)](const Status& written) mutable {
-    tell(written.ok(), written.ok() ? what
-                                    : Message(written) + "; what ranks are doing:\n" +
-                                          what.substr(what.find('\n') + 1));
+    tell(written.ok(), verdict() + (written.ok() ? what
+                                                 : Message(written) + "; what ranks are doing:\n" +
+                                                       what.substr(what.find('\n') + 1)));
     for (auto& [answer_stacks, answer] : answers) {
       if (written.ok()) {
         answer_stacks.set_file(path);

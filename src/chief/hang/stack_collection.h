@@ -2,9 +2,11 @@
 // want to know.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -14,9 +16,9 @@
 #include "autodist/v1/job.pb.h"
 #include "chief/attempt/attempt.h"
 #include "chief/hang/stack_file.h"
-#include "chief/hang/stack_groups.h"
 #include "chief/loop/loop.h"
 #include "control/job_requests.h"
+#include "why/stack_groups.h"
 
 namespace autodist::chief {
 
@@ -37,7 +39,12 @@ class StackCollection {
 
   void Take(uint32_t member, const v1::RankStacks& stacks);
   void NodeIsGone(uint32_t node) { file_.NodeIsGone(node); }
+  // The ranks hang: they have given no sign of life for so long. What is wrong is told first.
+  void SetHangs(std::chrono::milliseconds silent) { silent_ = silent; }
   bool complete() const { return file_.complete(); }
+  // Whether a rank gets on by itself, as far as that can be told: computes, compiles or saves. What
+  // uses a GPU seems to compute where it waits for it.
+  bool AnyAtWork() const { return any_at_work_; }
 
   // Wants to know, and to have the whole stacks of these ranks.
   void AddReader(std::vector<uint32_t> whole, StacksAnswer answer) {
@@ -59,9 +66,11 @@ class StackCollection {
 
   const Attempt& attempt_;
   StackFile file_;
-  StackGroups groups_;
+  why::StackGroups groups_;
   std::map<uint32_t, std::string> kept_;  // by rank
   size_t kept_bytes_ = 0;
+  bool any_at_work_ = false;
+  std::optional<std::chrono::milliseconds> silent_;
   std::vector<Reader> readers_;
 };
 

@@ -7,6 +7,8 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/deadline.h"
@@ -25,7 +27,7 @@ class Loop {
   Loop& operator=(const Loop&) = delete;
   virtual ~Loop() = default;
 
-  // Thread-safe, as the three below; none blocks.
+  // Thread-safe, as the four below; none blocks.
   virtual Time Now() const { return base::Deadline::Clock::now(); }
   // Runs the task on the loop's thread.
   void Post(Task task);
@@ -33,6 +35,8 @@ class Loop {
   void PostFirst(Task task);
   // Runs the task on a thread that may wait for a disk, after those that were given to it before.
   virtual void InBackground(Task task) { background_.Post(std::move(task)); }
+  // Runs the task on a thread of its own, for which nobody waits: it may hang, and outlive us.
+  virtual void Apart(Task task) { std::thread(std::move(task)).detach(); }
   // Blocks until the background tasks that have been given are done.
   void DrainBackground() { background_.Drain(); }
 

@@ -57,6 +57,7 @@ void NodeWatch::Disconnect() {
 
 void NodeWatch::OnEvent(uint32_t node, v1::AgentEvent event) {
   const size_t cost = launch::EventRules::CostOf(event);
+  if (event.has_progress_told()) output_.Tell(node, event.progress_told());
   loop_.Post([this, node, cost, event = std::move(event)]() mutable {
     TakeEvent(node, std::move(event));
     nodes_[node].node->Handled(cost);
@@ -203,6 +204,10 @@ void NodeWatch::TakeEvent(uint32_t node, v1::AgentEvent event) {
     watched.attempt_over = true;
   } else if (event.has_warning()) {
     listener_.OnWarning(node, event.warning().what());
+  } else if (event.has_sample()) {
+    if (!watched.member) return;
+    event.mutable_sample()->set_time_ns(watched.clock.ByOurs(event.sample().time_ns()));
+    listener_.OnSample(node, std::move(*event.mutable_sample()));
   } else if (watched.member) {
     // An attempt that went on without this node has nothing to do with its ranks.
     if (event.has_rank_exited()) {

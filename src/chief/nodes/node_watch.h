@@ -30,6 +30,9 @@ class NodeWatchListener {
  public:
   virtual void OnMemberEvent(uint32_t member, const v1::AgentEvent& event) = 0;
   virtual void OnWarning(uint32_t node, const std::string& what) = 0;  // of the agent's
+  // How a node of the attempt is, at a time of our clock. Whether its ranks are alive it does not
+  // say: those of a hanging one are looked at, too.
+  virtual void OnSample(uint32_t /*node*/, v1::NodeSample&& /*sample*/) {}
   // It will not be heard any more in this attempt, of which it may be a member. kAborted: its agent
   // has gone.
   virtual void OnLost(uint32_t node, std::optional<uint32_t> member, const Status& why) = 0;
@@ -73,6 +76,7 @@ class NodeWatch final : private NodeListener {
   const std::vector<uint32_t>& members() const { return members_; }
   // Itself thread-safe.
   Node& node(uint32_t node) { return *nodes_[node].node; }
+  const Node& node(uint32_t node) const { return *nodes_[node].node; }
   const NodeState& state(uint32_t node) const { return nodes_[node].state; }
   bool All(const std::function<bool(uint32_t node)>& holds) const;
   bool Connected(uint32_t node) const;

@@ -34,6 +34,9 @@ void EventLog::Record(v1::JobEvent event) {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
   if (!google::protobuf::util::MessageToJsonString(event, &line, options).ok()) return;
+  ++recorded_;
+  last_.push_back(std::move(event));
+  if (last_.size() > kLast) last_.pop_front();
   line += '\n';
   loop_.InBackground([this, line = std::move(line)] { Write(line); });
 }

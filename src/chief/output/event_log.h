@@ -1,6 +1,8 @@
 // What happens to a job, with time and cause, in its log folder.
 #pragma once
 
+#include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,12 +23,18 @@ class EventLog {
 
   // Adds the present time. A full disk is told once, in the log.
   void Record(v1::JobEvent event);
+  // The last kLast that were recorded, oldest first.
+  const std::deque<v1::JobEvent>& last() const { return last_; }
+  static constexpr size_t kLast = 200;
+  uint64_t recorded() const { return recorded_; }  // how many
 
  private:
   EventLog(Loop& loop, base::UniqueFd file) : loop_(loop), file_(std::move(file)) {}
   void Write(const std::string& line);
 
   Loop& loop_;
+  std::deque<v1::JobEvent> last_;
+  uint64_t recorded_ = 0;
   const base::UniqueFd file_;
   bool cut_short_ = false;  // the background's
 };

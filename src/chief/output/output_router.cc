@@ -28,17 +28,25 @@ void OutputRouter::End() {
   if (ended) console_.EndLines(std::move(ended));
 }
 
+std::shared_ptr<RankLogs> OutputRouter::LogsOf(uint32_t node, uint32_t rank) {
+  const auto found = node_of_rank_.find(rank);
+  return found != node_of_rank_.end() && found->second == node ? logs_ : nullptr;
+}
+
 void OutputRouter::Write(uint32_t node, v1::Output output) {
   last_ = loop_.Now();
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<RankLogs> logs = LogsOf(node, output.rank());
+  console_.Write(std::move(logs), node, std::move(output));
+}
+
+void OutputRouter::Tell(uint32_t node, const v1::ProgressTold& told) {
+  std::shared_ptr<RankLogs> logs;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = node_of_rank_.find(output.rank());
-    if (logs_ && found != node_of_rank_.end() && found->second == node) {
-      console_.Write(logs_, node, std::move(output));
-      return;
-    }
+    logs = LogsOf(node, told.rank());
   }
-  console_.Write(nullptr, node, std::move(output));
+  if (logs) logs->TakeTold(told.rank(), told.line(), loop_.Now());
 }
 
 int64_t OutputRouter::last_ms() const {

@@ -15,7 +15,7 @@
 
 namespace autodist::chief {
 
-// Thread-safe; never blocks. The only thing of a job that gRPC's threads call.
+// Thread-safe; never blocks. What gRPC's threads call of a job.
 class OutputRouter {
  public:
   // The loop gives the time.
@@ -32,12 +32,18 @@ class OutputRouter {
   // kept, and all acknowledged.
   void Write(uint32_t node, v1::Output output);
 
+  // What a rank has written to AUTODIST_PROGRESS; likewise.
+  void Tell(uint32_t node, const v1::ProgressTold& told);
+
   // When output came last.
   Loop::Time last() const { return last_; }
   // The same, since 1970; 0: none has come.
   int64_t last_ms() const;
 
  private:
+  // Where that goes; null: nowhere. mutex_ held.
+  std::shared_ptr<RankLogs> LogsOf(uint32_t node, uint32_t rank);
+
   const Loop& loop_;
   Console& console_;
   std::atomic<Loop::Time> last_ = Loop::Time{};

@@ -6,6 +6,8 @@
 #include <filesystem>
 
 #include "base/log.h"
+#include "base/wall_clock.h"
+#include "progress/arguments.h"
 
 namespace autodist::chief {
 namespace {
@@ -15,6 +17,22 @@ constexpr size_t kMostOpen = 500;
 
 display::Stream StreamOf(const v1::Output& output) {
   return output.stream() == v1::OUTPUT_STREAM_STDERR ? display::kStderr : display::kStdout;
+}
+
+int64_t MillisecondsOf(display::WallTime time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+}
+
+// One without anything in it does not count.
+void KeepLine(std::string_view line, std::string& last) {
+  if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;
+  last.assign(line.substr(0, LastWords::kLongestLine));
+}
+
+void KeepProgress(std::optional<v1::Progress> progress, RankTold& told) {
+  if (!progress) return;
+  told.progress = *std::move(progress);
+  told.progress->set_time_ms(base::MillisecondsSince1970());
 }
 
 }  // namespace
@@ -31,23 +49,29 @@ std::vector<display::Process> ProcessesOf(const v1::LaunchPlan& plan) {
 
 RankLogs::RankLogs(const v1::LaunchPlan& plan, const std::string& folder, const display::View& view)
     : folder_(folder),
-      lines_(ProcessesOf(plan), view, folder,
-             [this](uint32_t rank, display::Stream stream, std::string_view line) {
-               Keep(rank, stream, line);
-             }) {}
+      lines_(
+          ProcessesOf(plan), view, folder,
+          [this](uint32_t rank, display::Stream stream, std::string_view line) {
+            Keep(rank, stream, line);
+          },
+          [this](uint32_t rank, display::Stream, std::string_view bar) { KeepBar(rank, bar); }) {}
 
-Result<std::shared_ptr<RankLogs>> RankLogs::Create(const v1::LaunchPlan& plan,
-                                                   const std::string& folder,
-                                                   const display::View& view) {
+Result<std::shared_ptr<RankLogs>> RankLogs::Create(
+    const v1::LaunchPlan& plan, const std::string& folder, const display::View& view,
+    const std::optional<progress::Pattern>& pattern) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return ErrnoError(error.value(), "making the folder " + folder);
   std::shared_ptr<RankLogs> logs(new RankLogs(plan, folder, view));
-  for (const display::Process& process : ProcessesOf(plan)) {
-    AD_ASSIGN_OR_RETURN(File out, logs->Create(process.rank, display::kStdout));
-    AD_ASSIGN_OR_RETURN(File err, logs->Create(process.rank, display::kStderr));
-    logs->ranks_.try_emplace(
-        process.rank, Rank{{std::move(out), std::move(err)}, LastWords(plan.working_directory())});
+  for (const v1::NodePlan& node : plan.nodes()) {
+    for (const v1::RankPlan& rank : node.ranks()) {
+      AD_ASSIGN_OR_RETURN(File out, logs->Create(rank.rank(), display::kStdout));
+      AD_ASSIGN_OR_RETURN(File err, logs->Create(rank.rank(), display::kStderr));
+      const auto epochs = progress::EpochsSaid({rank.argv().begin(), rank.argv().end()});
+      logs->ranks_.try_emplace(rank.rank(), Rank{{std::move(out), std::move(err)},
+                                                 LastWords(plan.working_directory()),
+                                                 progress::ProgressReader(pattern, epochs)});
+    }
   }
   return logs;
 }
@@ -81,6 +105,11 @@ void RankLogs::Take(const v1::Output& output, Time now, display::Screen& screen)
   if (found == ranks_.end()) return;
   const display::Output taken{output.rank(), StreamOf(output), output.data(),
                               std::chrono::system_clock::now()};
+  now_ = now;
+  {
+    const std::lock_guard lock(told_mutex_);
+    found->second.told.last_output_ms = MillisecondsOf(*taken.time);
+  }
   File& file = found->second.files[taken.stream];
   WriteFile(taken, file);
   lines_.Take(taken, !file.cut_short, now, screen);
@@ -104,8 +133,32 @@ void RankLogs::WriteFile(const display::Output& output, File& file) {
 }
 
 void RankLogs::Keep(uint32_t number, display::Stream stream, std::string_view line) {
-  const std::lock_guard lock(lines_mutex_);
-  ranks_.at(number).last_words.Take(stream, line);
+  const std::lock_guard lock(told_mutex_);
+  Rank& rank = ranks_.at(number);
+  rank.last_words.Take(stream, line);
+  KeepLine(line, rank.told.last_line);
+  KeepProgress(rank.reader.Take(line, now_), rank.told);
+}
+
+void RankLogs::KeepBar(uint32_t number, std::string_view bar) {
+  const std::lock_guard lock(told_mutex_);
+  Rank& rank = ranks_.at(number);
+  KeepLine(bar, rank.told.last_line);
+  KeepProgress(rank.reader.Take(bar, now_), rank.told);
+}
+
+void RankLogs::TakeTold(uint32_t number, std::string_view line, Time now) {
+  const auto found = ranks_.find(number);
+  if (found == ranks_.end()) return;
+  const std::lock_guard lock(told_mutex_);
+  KeepProgress(found->second.reader.TakeTold(line, now), found->second.told);
+}
+
+RankTold RankLogs::ToldBy(uint32_t number) const {
+  const auto found = ranks_.find(number);
+  if (found == ranks_.end()) return {};
+  const std::lock_guard lock(told_mutex_);
+  return found->second.told;
 }
 
 void RankLogs::Warn(const std::string& what) {
@@ -114,7 +167,7 @@ void RankLogs::Warn(const std::string& what) {
 }
 
 LastWords RankLogs::LastWordsOf(uint32_t rank) const {
-  const std::lock_guard lock(lines_mutex_);
+  const std::lock_guard lock(told_mutex_);
   return ranks_.at(rank).last_words;
 }
 

@@ -20,22 +20,32 @@
 #include "chief/output/last_words.h"
 #include "display/log_times.h"
 #include "display/rank_lines.h"
+#include "progress/progress_reader.h"
 
 namespace autodist::chief {
 
 // The plan's processes, as far as their output needs.
 std::vector<display::Process> ProcessesOf(const v1::LaunchPlan& plan);
 
-// For one thread, which it may block, but for LastWordsOf, which is thread-safe.
+// What a rank has told so far.
+struct RankTold {
+  std::optional<v1::Progress> progress;  // absent: of its progress it has told nothing
+  std::string last_line;                 // of either stream, or the bar that it draws
+  int64_t last_output_ms = 0;            // since 1970; 0: none yet
+};
+
+// For one thread, which it may block, but for LastWordsOf, ToldBy and TakeTold, which are
+// thread-safe and do not.
 class RankLogs {
  public:
   using Time = display::Time;
 
   // Makes the folder, and in it a file rank-N.out and rank-N.err for every rank of the plan; beside
-  // them comes when that was written (display::LogTimesWriter).
-  static Result<std::shared_ptr<RankLogs>> Create(const v1::LaunchPlan& plan,
-                                                  const std::string& folder,
-                                                  const display::View& view);
+  // them comes when that was written (display::LogTimesWriter). Progress is recognised by the
+  // pattern alone, where there is one.
+  static Result<std::shared_ptr<RankLogs>> Create(
+      const v1::LaunchPlan& plan, const std::string& folder, const display::View& view,
+      const std::optional<progress::Pattern>& pattern = {});
 
   // Of ranks that are not the plan's, nothing.
   void Take(const v1::Output& output, Time now, display::Screen& screen);
@@ -43,11 +53,18 @@ class RankLogs {
   void EndLines(display::Screen& screen) { lines_.EndLines(screen); }
   // See display::RankLines.
   void ShowErrorsOf(uint32_t rank, display::Screen& screen) { lines_.ShowErrorsOf(rank, screen); }
-  void Update(Time now, display::Screen& screen) { lines_.Update(now, screen); }
+  void Update(Time now, display::Screen& screen) {
+    now_ = now;
+    lines_.Update(now, screen);
+  }
   std::optional<Time> Due(const display::Screen& screen) const { return lines_.Due(screen); }
 
   // Of one of the plan's.
   LastWords LastWordsOf(uint32_t rank) const;
+  // Likewise; of any other, nothing.
+  RankTold ToldBy(uint32_t rank) const;
+  // A line that a rank has written to AUTODIST_PROGRESS; of one that is not the plan's, nothing.
+  void TakeTold(uint32_t rank, std::string_view line, Time now);
   // Of output that is not where it should be; when nothing is taken any more.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -62,6 +79,8 @@ class RankLogs {
   struct Rank {
     std::array<File, 2> files;
     LastWords last_words;
+    progress::ProgressReader reader;
+    RankTold told = {};
   };
 
   RankLogs(const v1::LaunchPlan& plan, const std::string& folder, const display::View& view);
@@ -69,6 +88,7 @@ class RankLogs {
   Status Open(const display::Output& output, File& file);
   void WriteFile(const display::Output& output, File& file);
   void Keep(uint32_t number, display::Stream stream, std::string_view line);
+  void KeepBar(uint32_t number, std::string_view bar);
   void Warn(const std::string& what);
 
   const std::string folder_;
@@ -76,7 +96,8 @@ class RankLogs {
   std::map<uint32_t, Rank> ranks_;
   std::list<File*> open_;  // the last written first
   std::vector<std::string> warnings_;
-  mutable std::mutex lines_mutex_;  // guards last_words of all ranks
+  Time now_{};                     // of what is being taken
+  mutable std::mutex told_mutex_;  // guards last_words, reader and told of all ranks
 };
 
 }  // namespace autodist::chief

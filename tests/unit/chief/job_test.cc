@@ -323,7 +323,7 @@ TEST_F(JobTest, TimeThatIsUpEndsIt) {
 }
 
 TEST_F(JobTest, AHangIsToldItsStacksAskedForAndTheJobStopped) {
-  options_.hang_timeout = seconds(600);
+  options_.hang_limit.fixed = seconds(600);
   loop_.After(seconds(300), [this] { nodes_[2].Write(4, "step 1\n"); });
   EXPECT_EQ(Run(), 124);
   EXPECT_GT(took_, seconds(900));
@@ -332,8 +332,28 @@ TEST_F(JobTest, AHangIsToldItsStacksAskedForAndTheJobStopped) {
   EXPECT_THAT(messages_, HasSubstr("what all ranks are doing is in "));
 }
 
+TEST_F(JobTest, AHangMayBeToldByTheTimeOfAStep) {
+  options_.hang_limit.by_steps = true;
+  loop_.After(seconds(300),
+              [this] { nodes_[2].Write(4, " 50%|#####     | 50/100 [10:00<10:00, 10.00s/it]\n"); });
+  EXPECT_EQ(Run(), 124);
+  EXPECT_GT(took_, seconds(400));
+  EXPECT_LT(took_, seconds(405));
+  EXPECT_THAT(messages_, HasSubstr("no rank has written anything for 100 s"));
+}
+
+TEST_F(JobTest, NothingHangsByTheTimeOfAStepWhereARankIsAtWork) {
+  options_.hang_limit.by_steps = true;
+  loop_.After(seconds(300),
+              [this] { nodes_[2].Write(4, " 50%|#####     | 50/100 [10:00<10:00, 10.00s/it]\n"); });
+  nodes_[1].stacks = "process 100 (running): python3 train.py\n  thread 100 (python3): running\n";
+  AllExit(seconds(1000), 0);
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(messages_, Not(HasSubstr("no rank has written anything")));
+}
+
 TEST_F(JobTest, AHangMayBeToldOnly) {
-  options_.hang_timeout = seconds(600);
+  options_.hang_limit.fixed = seconds(600);
   options_.on_hang = OnHang::kWarn;
   AllExit(seconds(1000), 0);
   EXPECT_EQ(Run(), 0);

@@ -33,6 +33,13 @@ TEST(ValuesTest, SecondsAreNumbersUpToADay) {
   EXPECT_EQ(Check(Seconds(0), "0.5"), "");
   for (const char* wrong : {"-1", "nan", "86401", "5s"}) EXPECT_NE(Check(Seconds(0), wrong), "");
   EXPECT_NE(Check(Seconds(1), "0.5"), "");
+  for (const char* right : {"0", "0.0", "0.1", "86400"}) {
+    EXPECT_EQ(Check(SecondsOrNone(0.1), right), "");
+  }
+  for (const char* wrong : {"-1", "nan", "86401", "2s", "0.09"}) {
+    EXPECT_EQ(Check(SecondsOrNone(0.1), wrong),
+              "'" + std::string(wrong) + "' is not 0, or a number of seconds from 0.1 to 86400");
+  }
 }
 
 TEST(ValuesTest, SizesBecomeBytes) {
@@ -80,6 +87,13 @@ TEST(ValuesTest, SignalsHaveNamesAndNumbers) {
   EXPECT_EQ(SignalNumber("SIGTERM"), SIGTERM);
   EXPECT_EQ(SignalNumber("9"), SIGKILL);
   EXPECT_EQ(Check(SignalName(), "NONE"), "'NONE' is not a signal: INT, USR1, 12");
+}
+
+TEST(Values, AddressesToListenAtAreNumbers) {
+  EXPECT_EQ(Check(ListenAddressText(), "127.0.0.1:0"), "");
+  EXPECT_EQ(Check(ListenAddressText(), "[::1]:9464"), "");
+  EXPECT_EQ(Check(ListenAddressText(), "gpu1:9464"),
+            "'gpu1:9464' is not ADDRESS:PORT, as in 127.0.0.1:9464 or [::1]:9464");
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cmath>
+
 #include "rpc/limits.h"
 
 namespace autodist::launch {
@@ -35,6 +37,18 @@ v1::AgentEvent Output(const std::string& data, uint32_t rank = 0) {
 std::string Broken(const Status& status) {
   EXPECT_TRUE(IsBrokenRule(status)) << Message(status);
   return Message(status);
+}
+
+TEST(AgentRules, ProgressIsALineOfARank) {
+  v1::AgentEvent event;
+  v1::ProgressTold& told = *event.mutable_progress_told();
+  told.set_line(std::string(rpc::kLongestProgress, 'x'));
+  EXPECT_TRUE(CheckEvent(event).ok());
+  told.set_line(std::string(rpc::kLongestProgress + 1, 'x'));
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("progress of 4097 bytes"));
+  told.set_line("");
+  told.set_rank(UINT32_MAX);
+  EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("progress of a rank 4294967295"));
 }
 
 TEST(AgentRules, ExitsAreSuchAsAProcessHas) {
@@ -90,6 +104,62 @@ TEST(AgentRules, OtherEventsHaveValuesThatCanBe) {
   EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr("stacks of"));
   event.mutable_rendezvous_request()->mutable_set()->set_value(std::string(1 << 20, 'x'));
   EXPECT_TRUE(CheckEvent(event).ok());
+}
+
+// What comes of a sample that is right but for one thing.
+Status Sampled(void (*change)(v1::NodeSample&)) {
+  v1::AgentEvent event;
+  v1::NodeSample& sample = *event.mutable_sample();
+  sample.set_time_ns(1);
+  sample.mutable_host()->set_cpu(1);
+  sample.mutable_host()->set_disk_total(rpc::kLargestCount);
+  sample.add_interfaces()->set_received(rpc::kLargestAmount);
+  sample.add_gpus()->add_throttled(std::string(rpc::kLongestSampleText, 'x'));
+  sample.add_ranks()->set_silent_ms(0);
+  change(sample);
+  return CheckEvent(event);
+}
+
+TEST(AgentRules, SamplesAreNumbersThatCanBe) {
+  using Sample = v1::NodeSample;
+  EXPECT_TRUE(Sampled([](Sample&) {}).ok());
+  const auto broken = [](void (*change)(Sample&)) { return Broken(Sampled(change)); };
+  EXPECT_THAT(broken([](Sample& s) { s.set_time_ns(-1); }), HasSubstr("a time of -1"));
+  EXPECT_THAT(broken([](Sample& s) { s.mutable_host()->set_cpu(NAN); }),
+              HasSubstr("nan as autodist.v1.HostSample.cpu"));
+  EXPECT_THAT(broken([](Sample& s) { s.mutable_host()->set_disk_read(-0.5); }),
+              HasSubstr("as autodist.v1.HostSample.disk_read"));
+  EXPECT_THAT(broken([](Sample& s) { s.mutable_gpus(0)->set_power(INFINITY); }),
+              HasSubstr("inf as autodist.v1.GpuSample.power"));
+  EXPECT_THAT(broken([](Sample& s) { s.mutable_host()->set_disk_total(UINT64_MAX); }),
+              HasSubstr("more of autodist.v1.HostSample.disk_total than there can be"));
+  for (const auto share : {+[](Sample& s) { s.mutable_host()->set_cpu(1.5); },
+                           +[](Sample& s) { s.mutable_ranks(0)->set_cpu_throttled(1.5); },
+                           +[](Sample& s) { s.mutable_ranks(0)->set_memory_stalled(1.5); },
+                           +[](Sample& s) { s.mutable_host()->set_io_pressure(1.5); },
+                           +[](Sample& s) { s.mutable_gpus(0)->set_use(1.5); }}) {
+    EXPECT_THAT(broken(share), HasSubstr("a share of 1.5"));
+  }
+  EXPECT_THAT(broken([](Sample& s) {
+                for (int i = 1; i < rpc::kLongestList; ++i) {
+                  s.add_interfaces()->set_name(std::string(256, 'x'));
+                }
+              }),
+              HasSubstr("a sample of 2"));
+  EXPECT_THAT(broken([](Sample& s) { s.mutable_ranks(0)->set_silent_ms(-7); }),
+              HasSubstr("a silence of -7 ms"));
+  EXPECT_THAT(broken([](Sample& s) { s.mutable_ranks(0)->set_state(std::string(257, 'x')); }),
+              HasSubstr("257 bytes of autodist.v1.RankSample.state"));
+  EXPECT_THAT(broken([](Sample& s) { s.mutable_gpus(0)->add_throttled(std::string(257, 'x')); }),
+              HasSubstr("257 bytes of autodist.v1.GpuSample.throttled"));
+  EXPECT_THAT(broken([](Sample& s) {
+                for (int i = 0; i < rpc::kMostThrottled; ++i) s.mutable_gpus(0)->add_throttled("");
+              }),
+              HasSubstr("17 reasons"));
+  EXPECT_THAT(broken([](Sample& s) {
+                for (int i = 0; i < rpc::kLongestList; ++i) s.add_ranks();
+              }),
+              HasSubstr("1001 of autodist.v1.NodeSample.ranks"));
 }
 
 TEST(AgentRules, OutputIsInPiecesOfStreamsThatThereAre) {
@@ -211,6 +281,28 @@ TEST(AgentRules, EventsWaitUpToALimit) {
   while (rules.Check(Exit(0)).ok()) ++waiting;
   EXPECT_NEAR(static_cast<double>(waiting * EventRules::CostOf(Exit(0))),
               static_cast<double>(EventRules::kMostEvents), 1000);
+}
+
+TEST(AgentRules, SamplesTakeTheirTime) {
+  EventRules rules;
+  ASSERT_TRUE(rules.Check(Resumed()).ok());
+  v1::AgentEvent sample;
+  sample.mutable_sample()->set_time_ns(1);
+  const auto tell = [&](EventRules::Clock::time_point now) {
+    const Status status = rules.Check(sample, now);
+    if (status.ok()) rules.Handled(EventRules::CostOf(sample));
+    return status;
+  };
+  auto now = EventRules::Clock::now();
+  for (int i = 0; i < 100'000; ++i) {
+    ASSERT_TRUE(tell(now += std::chrono::milliseconds(100)).ok());
+  }
+  // A minute's at once.
+  int at_once = 0;
+  Status status;
+  for (status = tell(now); status.ok(); status = tell(now)) ++at_once;
+  EXPECT_EQ(at_once, EventRules::kSampleCredit / EventRules::kSampleInterval - 1);
+  EXPECT_THAT(Broken(status), HasSubstr("sample after sample without a pause"));
 }
 
 TEST(AgentRules, OutputWaitsUpToALimitAndIsOfAsManyRanksAsANodeHas) {

@@ -91,6 +91,35 @@ TEST_F(EventQueueTest, WhatIsSaidGoesBeforeWhatWaits) {
   while (!chief.Next().has_rank_started()) ASSERT_LT(++before, kEvents / 2);
 }
 
+TEST_F(EventQueueTest, OfSamplesTheNewestAloneWaits) {
+  const auto send = [&](int64_t number) {
+    v1::NodeSample sample;
+    sample.set_time_ns(number);
+    agent_.events->SendSample(std::move(sample));
+  };
+  send(1);  // without a session: dropped
+  ChiefEnd chief(*stub_);
+  chief.Resume();
+  constexpr int kEvents = 200;  // of a megabyte: most of them wait, as nobody reads
+  for (int i = 0; i < kEvents; ++i) {
+    v1::AgentEvent event;
+    event.mutable_rank_stacks()->set_text(std::string(1 << 20, 'x'));
+    agent_.events->SendReliably(std::move(event));
+  }
+  constexpr int64_t kSamples = 10'000;
+  for (int64_t i = 2; i <= kSamples; ++i) send(i);
+  Push(1);  // a rank's end, say
+  std::vector<int64_t> samples;
+  for (v1::AgentEvent event = chief.Next(); !event.has_rank_started(); event = chief.Next()) {
+    if (!event.has_sample()) continue;
+    EXPECT_EQ(event.sequence(), 0u);
+    samples.push_back(event.sample().time_ns());
+  }
+  // One may have been on its way when they began.
+  ASSERT_THAT(samples.size(), testing::AllOf(testing::Ge(1u), testing::Le(2u)));
+  EXPECT_EQ(samples.back(), kSamples);
+}
+
 TEST_F(EventQueueTest, OutputFollowsWhereNoEventWaits) {
   auto pipe = base::Pipe();
   ASSERT_TRUE(base::SetNonBlocking(pipe->first.get()).ok());

@@ -27,6 +27,7 @@ class ServiceTest : public testing::Test {
     v1::PrepareRequest request;
     request.set_working_directory("/");
     request.set_spool_limit(1 << 20);
+    request.set_sample_ms(sample_ms_);
     request.mutable_node()->set_data_address("127.0.0.1");
     v1::RankPlan& rank = *request.mutable_node()->add_ranks();
     rank.set_rank(7);
@@ -41,6 +42,7 @@ class ServiceTest : public testing::Test {
     return response;
   }
 
+  uint32_t sample_ms_ = 0;
   test::SmallAgent agent_;
   const std::shared_ptr<grpc::Channel> channel_ = agent_.server->Channel();
   const std::unique_ptr<v1::AgentService::Stub> chief_ = v1::AgentService::NewStub(channel_);
@@ -61,6 +63,33 @@ TEST_F(ServiceTest, AJobFromPrepareToShutdown) {
   chief.Tell({});
   EXPECT_TRUE(chief.Finish().ok());
   EXPECT_GE(agent_.heard, 4);
+}
+
+TEST_F(ServiceTest, SamplesComeWhileRanksRun) {
+  sample_ms_ = 100;
+  ASSERT_EQ(Prepare("echo hello; sleep 1000 & wait").problems_size(), 0);
+  ChiefEnd chief(*chief_);
+  chief.Resume();
+  chief.Order(Start(), 1);
+  pid_t pid = 0;
+  const auto is_whole = [](const v1::NodeSample& sample) {
+    return sample.ranks_size() == 1 && sample.ranks(0).processes() == 2 &&
+           sample.ranks(0).has_cpu() && sample.ranks(0).has_silent_ms();
+  };
+  v1::AgentEvent event = chief.Next();
+  while (!event.has_sample() || !is_whole(event.sample())) {
+    ASSERT_TRUE(event.has_rank_started() || event.has_sample()) << event.ShortDebugString();
+    if (event.has_rank_started()) pid = event.rank_started().pid();
+    event = chief.Next();
+  }
+  EXPECT_EQ(event.sequence(), 0u);
+  EXPECT_EQ(event.sample().ranks(0).rank(), 7u);
+  EXPECT_TRUE(event.sample().host().has_cpu());
+  EXPECT_GT(event.sample().host().disk_total(), 0u);
+  kill(pid, SIGKILL);
+  while (!event.has_rank_exited()) event = chief.Next();
+  chief.Order(Shutdown(), 2);
+  EXPECT_TRUE(chief.Next().has_ranks_ended());  // none after the last rank
 }
 
 TEST_F(ServiceTest, AWorldThatCannotBeIsAProblemWithARemedy) {

@@ -166,6 +166,20 @@ TEST_F(RankOutputTest, WhatARankWroteFirstComesFirst) {
   }
 }
 
+TEST_F(RankOutputTest, TellsWhenARankHasWrittenLast) {
+  const auto quiet = Add(0);
+  const auto loud = Add(1);
+  const auto began = std::chrono::steady_clock::now();
+  Write(loud.first, "out");
+  ASSERT_TRUE(Await([&] { return output_->LastOutput(1).has_value(); }));
+  const auto first = output_->LastOutput(1);
+  EXPECT_GE(*first, began);
+  Write(loud.second, "err");
+  EXPECT_TRUE(Await([&] { return output_->LastOutput(1) > first; }));
+  EXPECT_FALSE(output_->LastOutput(0));
+  EXPECT_FALSE(output_->LastOutput(2));
+}
+
 TEST_F(RankOutputTest, LongOnesAndTheLastDoNotWait) {
   auto [out, err] = Add(0);
   const auto began = std::chrono::steady_clock::now();

@@ -113,6 +113,23 @@ TEST_F(PrepareTest, ANodeStartsFromACleanEnvironment) {
   EXPECT_THAT(environment, Contains("AUTODIST_AGENT_SOCKET=/socket"));
 }
 
+TEST_F(PrepareTest, ARankHasAPlaceToTellItsProgress) {
+  v1::RankPlan& other = *node().add_ranks();
+  other.add_argv("true");
+  other.set_rank(5);
+  v1::RankPlan& scheduler = *node().add_ranks();
+  scheduler.add_argv("true");
+  scheduler.set_rank(6);
+  scheduler.set_auxiliary(true);
+  const PreparedNode prepared = Prepare();
+  ASSERT_EQ(prepared.ranks.size(), 3u);
+  const std::string path = folder_.path() + "/files/progress.5";
+  EXPECT_THAT(prepared.ranks[1].spawn.environment, Contains("AUTODIST_PROGRESS=" + path));
+  EXPECT_THAT(prepared.ranks[2].spawn.environment,
+              Not(Contains(testing::StartsWith("AUTODIST_PROGRESS="))));
+  EXPECT_THAT(prepared.progress, testing::ElementsAre(testing::Key(0), testing::Pair(5, path)));
+}
+
 TEST_F(PrepareTest, TheChiefKeepsItsShellsEnvironmentButNotAnOuterLaunchers) {
   node().clear_environment();
   node().add_environment()->mutable_remove()->add_names("OUTER_*");

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <thread>
+#include <utility>
 
 #include "base/deadline.h"
 #include "base/fd.h"
@@ -102,6 +103,20 @@ TEST_F(StacksTest, ShowsTheProcessesAndWhereTheyAre) {
   EXPECT_THAT(text, ContainsRegex("\\(sleep\\): sleeping.*, system call [0-9]+\n"));
   EXPECT_THAT(text, ContainsRegex("user-space stacks by gdb:\n(    .*\n)*    .*#0 .* (in|at) "));
   EXPECT_THAT(text, Not(HasSubstr("no user-space")));
+}
+
+// One that is opened waits for who writes, one that is open for what is written.
+TEST_F(StacksTest, NamesTheFileThatIsOpenedOrRead) {
+  const std::string pipe = folder_.path() + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const char* mode : {"<", "<>"}) {
+    Start({"sh", "-c", "echo ready; read line " + std::string(mode) + pipe});
+    AwaitState(pid_, "(sleeping)");
+    EXPECT_THAT(Look(), ContainsRegex("system call [0-9]+\n    file: " + pipe +
+                                      "\n    switched [0-9]+ times\n"));
+    kill(-pid_, SIGKILL);
+    waitpid(std::exchange(pid_, 0), nullptr, 0);
+  }
 }
 
 TEST_F(StacksTest, ShowsEveryThreadOfAPython) {

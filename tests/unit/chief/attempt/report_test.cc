@@ -112,16 +112,18 @@ TEST_F(EndReportTest, NothingIsToldOfAGoodEnd) { EXPECT_EQ(Report(), ""); }
 
 TEST_F(EndReportTest, TheLastLineSaysHowItWentAndHowLongItTook) {
   const std::string job = "job " + attempt_.plan().job_id();
-  EXPECT_EQ(LastLine(attempt_, 0, std::chrono::seconds(151)),
-            job + " finished: 5 ranks on 3 nodes, 2 min 31 s, 1 restart");
+  EXPECT_EQ(LastLine(attempt_, 0, std::chrono::seconds(151), 0.941),
+            job + " finished: 5 ranks on 3 nodes, 2 min 31 s, 1 restart, goodput 94.1 %");
+  EXPECT_EQ(LastLine(attempt_, 0, std::chrono::seconds(59), 0.941),
+            job + " finished: 5 ranks on 3 nodes, 59 s, 1 restart");
   attempt_.state().NodeLost(1, Error(StatusCode::kUnavailable, "cut off"));
-  EXPECT_EQ(LastLine(attempt_, 125, std::chrono::seconds(3)),
+  EXPECT_EQ(LastLine(attempt_, 125, std::chrono::seconds(3), std::nullopt),
             job + " failed after 3 s, 1 restart; exit code 125");
 }
 
 TEST_F(EndReportTest, TheLastLineOfAJobThatWasStoppedDoesNotCallItFailed) {
   attempt_.state().Interrupted(SIGINT);
-  EXPECT_EQ(LastLine(attempt_, 130, std::chrono::seconds(3)),
+  EXPECT_EQ(LastLine(attempt_, 130, std::chrono::seconds(3), std::nullopt),
             "job " + attempt_.plan().job_id() + " was stopped after 3 s, 1 restart; exit code 130");
 }
 

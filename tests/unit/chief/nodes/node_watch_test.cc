@@ -63,6 +63,9 @@ class NodeWatchTest : public testing::Test, protected NodeWatchListener {
     lost_because_ = why;
   }
   void OnPhase(uint32_t, v1::NodePhase, const std::string&) override {}
+  void OnSample(uint32_t node, v1::NodeSample&& sample) override {
+    samples_.emplace_back(node, sample.time_ns());
+  }
 
   const v1::LaunchPlan plan_ = test::ThreeNodePlan();
   test::TurnedLoop loop_;
@@ -76,7 +79,8 @@ class NodeWatchTest : public testing::Test, protected NodeWatchListener {
   std::optional<uint32_t> lost_member_;
   milliseconds lost_after_{};
   Status lost_because_;
-  std::vector<std::pair<uint32_t, uint32_t>> exits_;  // member, rank
+  std::vector<std::pair<uint32_t, uint32_t>> exits_;   // member, rank
+  std::vector<std::pair<uint32_t, int64_t>> samples_;  // node, time
   bool told_ = false;
 };
 
@@ -213,6 +217,20 @@ TEST_F(NodeWatchTest, MembersAreToldByTheirPlaceInTheAttempt) {
   nodes_[1].Exit(2, 3);  // its node is no member any more
   Run(milliseconds(10));
   EXPECT_THAT(exits_, ElementsAre(std::pair(1, 4)));
+}
+
+TEST_F(NodeWatchTest, SamplesAreThoseOfMembers) {
+  Start();
+  watch_.Prepare({0, 2});
+  watch_.BeginAttempt({0, 2});
+  Run(milliseconds(10));
+  v1::AgentEvent event;
+  event.mutable_sample()->set_time_ns(1'000'000'000);
+  for (uint32_t node = 0; node < 3; ++node) nodes_[node].Push(event);
+  Run(milliseconds(10));
+  ASSERT_EQ(samples_.size(), 2u);
+  EXPECT_EQ(samples_[0].first, 0u);
+  EXPECT_EQ(samples_[1].first, 2u);
 }
 
 TEST_F(NodeWatchTest, TheTimeInWhichTheChiefWasStoppedDoesNotCount) {

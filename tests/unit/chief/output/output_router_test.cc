@@ -54,6 +54,21 @@ TEST_F(OutputRouterTest, OutputOfRanksThatAreNotTheNodesIsAcknowledgedAndDropped
   EXPECT_THAT(acknowledged_, ElementsAre(Pair(2, 5), Pair(1, 5), Pair(1, 5)));
 }
 
+TEST_F(OutputRouterTest, NobodyTellsTheProgressOfAnothersRank) {
+  const auto logs = RankLogs::Create(plan_, folder_.path() + "/a", {}).value();
+  router_.Begin(logs, plan_, {0, 1, 2});
+  v1::ProgressTold told;
+  told.set_rank(4);
+  told.set_line("{\"step\": 7}");
+  router_.Tell(1, told);
+  EXPECT_FALSE(logs->ToldBy(4).progress);
+  router_.Tell(2, told);
+  ASSERT_TRUE(logs->ToldBy(4).progress);
+  EXPECT_EQ(logs->ToldBy(4).progress->step(), 7u);
+  router_.End();
+  router_.Tell(2, told);
+}
+
 TEST_F(OutputRouterTest, OutputGoesToTheAttemptThatIsRunning) {
   Begin("/a", {0, 1, 2});
   router_.Write(0, Line(0));

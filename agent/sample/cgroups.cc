@@ -1,0 +1,171 @@
+#include "agent/sample/cgroups.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/sample/host.h"
+#include "agent/sample/text.h"
+
+namespace autodist::agent {
+namespace {
+
+// Groups and limits seldom change.
+constexpr int kSamplesBetweenLooks = 5;
+constexpr uint64_t kNoLimit = uint64_t{1} << 60;  // version 1 has a number for it
+
+bool Has(std::string_view controllers, std::string_view wanted) {
+  while (!controllers.empty()) {
+    const std::string_view one = controllers.substr(0, controllers.find(','));
+    if (one == wanted) return true;
+    controllers.remove_prefix(std::min(one.size() + 1, controllers.size()));
+  }
+  return false;
+}
+
+// Of a text of lines "name number", the sum of these.
+uint64_t SumOf(std::string_view text, std::string_view name, std::string_view other = "") {
+  uint64_t sum = 0;
+  while (!text.empty()) {
+    std::string_view line = TakeLine(text);
+    const std::string_view word = TakeWord(line);
+    if (word == name || (!other.empty() && word == other)) sum += TakeNumber<uint64_t>(line);
+  }
+  return sum;
+}
+
+}  // namespace
+
+// Lines "4:cpu,cpuacct:/a/b" of version 1, "0::/a/b" of version 2, which does without where the
+// first has the controller.
+std::vector<CgroupFolder> CgroupsOf(std::string_view proc_cgroup, std::string_view controller,
+                                    const std::string& mounts) {
+  std::string path;
+  bool version_2 = true;
+  while (!proc_cgroup.empty()) {
+    const std::string_view line = TakeLine(proc_cgroup);
+    const size_t first = line.find(':');
+    const size_t second = line.find(':', first + 1);
+    if (first == std::string_view::npos || second == std::string_view::npos) continue;
+    const std::string_view controllers = line.substr(first + 1, second - first - 1);
+    const bool of_version_1 = Has(controllers, controller);
+    if (!of_version_1 && (!controllers.empty() || !path.empty())) continue;
+    path = line.substr(second + 1);
+    version_2 = !of_version_1;
+    if (of_version_1) break;
+  }
+  std::vector<CgroupFolder> folders;
+  // One that is not below what is mounted here cannot be seen.
+  if (!path.starts_with('/') || path.find("/..") != std::string::npos) return folders;
+  const std::string mount = mounts + (version_2 ? "" : "/" + std::string(controller));
+  for (;;) {
+    while (path.ends_with('/')) path.pop_back();
+    folders.push_back({mount + path, version_2});
+    if (path.empty()) return folders;
+    path.resize(path.rfind('/'));
+  }
+}
+
+std::optional<uint64_t> CgroupReader::NumberIn(const std::string& path) {
+  std::string_view text = buffer_.Read(path);
+  std::string_view line = TakeLine(text);
+  return ParseNumber<uint64_t>(TakeWord(line));
+}
+
+// Cores; 0: none.
+double CgroupReader::CpuLimit(const CgroupFolder& of) {
+  std::optional<uint64_t> quota;
+  std::optional<uint64_t> period;
+  if (of.version_2) {
+    std::string_view text = buffer_.Read(of.path + "/cpu.max");
+    std::string_view line = TakeLine(text);
+    quota = ParseNumber<uint64_t>(TakeWord(line));
+    period = ParseNumber<uint64_t>(TakeWord(line));
+  } else {
+    quota = NumberIn(of.path + "/cpu.cfs_quota_us");  // -1: none
+    period = NumberIn(of.path + "/cpu.cfs_period_us");
+  }
+  if (!quota || !period || *period == 0) return 0;
+  return static_cast<double>(*quota) / static_cast<double>(*period);
+}
+
+// Bytes; 0: none.
+uint64_t CgroupReader::MemoryLimit(const CgroupFolder& of) {
+  uint64_t least = kNoLimit;
+  for (const char* file : {"/memory.high", "/memory.max", "/memory.limit_in_bytes"}) {
+    if (of.version_2 == (std::string_view(file) == "/memory.limit_in_bytes")) continue;
+    if (const auto bytes = NumberIn(of.path + file)) least = std::min(least, *bytes);
+  }
+  return least == kNoLimit ? 0 : least;
+}
+
+void CgroupReader::Look(Rank& rank) {
+  const std::string groups(buffer_.Read(proc_folder_ + "/" + std::to_string(rank.pid) + "/cgroup"));
+  std::optional<Cpu> cpu;
+  for (const CgroupFolder& of : CgroupsOf(groups, "cpu", mounts_)) {
+    const double cores = CpuLimit(of);
+    if (cores > 0 && (!cpu || cores < cpu->cores)) cpu = {of, cores, {}, {}};
+  }
+  std::optional<Memory> memory;
+  for (const CgroupFolder& of : CgroupsOf(groups, "memory", mounts_)) {
+    const uint64_t bytes = MemoryLimit(of);
+    if (bytes > 0 && (!memory || bytes < memory->bytes)) memory = {of, bytes, {}, {}};
+  }
+  // Of the same group its counts go on.
+  if (cpu && rank.cpu && cpu->of == rank.cpu->of) {
+    rank.cpu->cores = cpu->cores;
+  } else {
+    rank.cpu = std::move(cpu);
+  }
+  if (memory && rank.memory && memory->of == rank.memory->of) {
+    rank.memory->bytes = memory->bytes;
+  } else {
+    rank.memory = std::move(memory);
+  }
+}
+
+void CgroupReader::TellCpu(Cpu& cpu, SampleTime now, v1::RankSample& told) {
+  told.set_cpu_limit(cpu.cores);
+  const std::string_view text = buffer_.Read(cpu.of.path + "/cpu.stat");
+  const auto periods = cpu.periods.Next(SumOf(text, "nr_periods"), now);
+  const auto throttled = cpu.throttled.Next(SumOf(text, "nr_throttled"), now);
+  if (!periods || !throttled) return;
+  // Of a group that does nothing no period begins.
+  told.set_cpu_throttled(*periods > 0 ? std::min(*throttled / *periods, 1.0) : 0);
+}
+
+void CgroupReader::TellMemory(Memory& memory, SampleTime now, v1::RankSample& told) {
+  const std::string& folder = memory.of.path;
+  told.set_memory_limit(memory.bytes);
+  const auto used =
+      NumberIn(folder + (memory.of.version_2 ? "/memory.current" : "/memory.usage_in_bytes"));
+  if (used) told.set_memory_charged(*used);
+  const uint64_t hits = memory.of.version_2
+                            ? SumOf(buffer_.Read(folder + "/memory.events"), "high", "max")
+                            : NumberIn(folder + "/memory.failcnt").value_or(0);
+  if (const auto rate = memory.hits.Next(hits, now)) told.set_memory_hits(*rate);
+  const uint64_t faults = SumOf(buffer_.Read(folder + "/memory.stat"), "pgmajfault");
+  if (const auto rate = memory.faults.Next(faults, now)) told.set_memory_faults(*rate);
+  if (!memory.of.version_2) return;
+  if (const auto share = ParsePressure(buffer_.Read(folder + "/memory.pressure"))) {
+    told.set_memory_stalled(*share);
+  }
+}
+
+void CgroupReader::Read(const std::map<uint32_t, pid_t>& ranks, SampleTime now,
+                        v1::NodeSample& sample) {
+  std::erase_if(ranks_, [&](const auto& entry) { return !ranks.contains(entry.first); });
+  for (v1::RankSample& told : *sample.mutable_ranks()) {
+    const auto running = ranks.find(told.rank());
+    if (running == ranks.end()) continue;
+    Rank& rank = ranks_[told.rank()];
+    if (rank.pid != running->second) rank = {running->second, 0, {}, {}};
+    if (rank.looks-- == 0) {
+      Look(rank);
+      rank.looks = kSamplesBetweenLooks - 1;
+    }
+    if (rank.cpu) TellCpu(*rank.cpu, now, told);
+    if (rank.memory) TellMemory(*rank.memory, now, told);
+  }
+}
+
+}  // namespace autodist::agent

@@ -1,0 +1,75 @@
+// What the control groups of ranks let them have, and how often that is too little. Files and their
+// meaning: the kernel's cgroup-v2.rst, cgroup-v1/memory.rst and scheduler/sched-bwc.rst.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/sample/kernel_file.h"
+#include "agent/sample/rate.h"
+#include "autodist/v1/sample.pb.h"
+
+namespace autodist::agent {
+
+// The folder of a control group, of either version.
+struct CgroupFolder {
+  std::string path;
+  bool version_2 = true;
+
+  bool operator==(const CgroupFolder&) const = default;
+};
+
+// By the text of a /proc/PID/cgroup, and where control groups are mounted: those that limit the
+// process, its own first. `controller`: "cpu", "memory".
+std::vector<CgroupFolder> CgroupsOf(std::string_view proc_cgroup, std::string_view controller,
+                                    const std::string& mounts);
+
+// Not thread-safe.
+class CgroupReader {
+ public:
+  CgroupReader(std::string proc_folder, const std::string& sys_folder)
+      : proc_folder_(std::move(proc_folder)), mounts_(sys_folder + "/fs/cgroup") {}
+
+  // Adds what is known to those of `ranks`, processes by rank, that the sample has.
+  void Read(const std::map<uint32_t, pid_t>& ranks, SampleTime now, v1::NodeSample& sample);
+
+ private:
+  struct Cpu {
+    CgroupFolder of;
+    double cores = 0;
+    Rate periods;
+    Rate throttled;
+  };
+  struct Memory {
+    CgroupFolder of;
+    uint64_t bytes = 0;
+    Rate hits;
+    Rate faults;
+  };
+  struct Rank {
+    pid_t pid = 0;
+    int looks = 0;  // samples until its groups and their limits are looked at again
+    std::optional<Cpu> cpu;
+    std::optional<Memory> memory;
+  };
+  void Look(Rank& rank);
+  double CpuLimit(const CgroupFolder& of);
+  uint64_t MemoryLimit(const CgroupFolder& of);
+  // The first number in a file; nullopt: it has none, such as "max".
+  std::optional<uint64_t> NumberIn(const std::string& path);
+  void TellCpu(Cpu& cpu, SampleTime now, v1::RankSample& told);
+  void TellMemory(Memory& memory, SampleTime now, v1::RankSample& told);
+
+  const std::string proc_folder_;
+  const std::string mounts_;
+  TextBuffer buffer_;
+  std::map<uint32_t, Rank> ranks_;
+};
+
+}  // namespace autodist::agent

@@ -1,0 +1,168 @@
+#include "agent/sample/gpu_rows.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "agent/sample/text.h"
+
+namespace autodist::agent {
+namespace {
+
+constexpr uint64_t kMebi = 1 << 20;
+
+template <typename Number>
+std::optional<Number> Hexadecimal(std::string_view text) {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, 16);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// "[N/A]", "[Not Supported]" and "[Unknown Error]" are none.
+std::optional<double> Amount(std::string_view value) {
+  const auto number = ParseNumber<double>(value);
+  return number && std::isfinite(*number) && *number >= 0 ? number : std::nullopt;
+}
+
+template <void (v1::GpuSample::*set)(double)>
+void TakeAmount(std::string_view value, GpuRow& row) {
+  if (const auto number = Amount(value)) (row.gpu.*set)(*number);
+}
+
+template <void (v1::GpuSample::*set)(uint64_t)>
+void TakeMebibytes(std::string_view value, GpuRow& row) {
+  if (const auto number = ParseNumber<uint32_t>(value)) (row.gpu.*set)(*number * kMebi);
+}
+
+void TakeIndex(std::string_view value, GpuRow& row) {
+  row.gpu.set_index(ParseNumber<uint32_t>(value).value_or(0));
+}
+void TakeUuid(std::string_view value, GpuRow& row) { row.gpu.set_uuid(std::string(value)); }
+void TakePlace(std::string_view value, GpuRow& row) { row.place = ParsePciPlace(value); }
+void TakeUse(std::string_view value, GpuRow& row) {
+  if (const auto percent = Amount(value)) row.gpu.set_use(std::min(*percent / 100, 1.0));
+}
+void TakeErrors(std::string_view value, GpuRow& row) {
+  if (const auto errors = ParseNumber<uint64_t>(value)) row.gpu.set_ecc_errors(*errors);
+}
+void TakeReasons(std::string_view value, GpuRow& row) {
+  if (!value.starts_with("0x")) return;
+  const auto mask = Hexadecimal<uint64_t>(value.substr(2));
+  for (std::string& reason : ThrottleReasons(mask.value_or(0))) {
+    row.gpu.add_throttled(std::move(reason));
+  }
+}
+
+}  // namespace
+
+std::optional<PciPlace> ParsePciPlace(std::string_view text) {
+  text = text.substr(0, text.find('.'));
+  const size_t last = text.rfind(':');
+  if (last == std::string_view::npos) return std::nullopt;
+  const size_t first = text.find(':');
+  const auto domain = Hexadecimal<uint32_t>(first < last ? text.substr(0, first) : "0");
+  const auto bus = Hexadecimal<uint8_t>(first < last ? text.substr(first + 1, last - first - 1)
+                                                     : text.substr(0, last));
+  const auto device = Hexadecimal<uint8_t>(text.substr(last + 1));
+  if (!domain || !bus || !device) return std::nullopt;
+  return PciPlace{*domain} << 16 | PciPlace{*bus} << 8 | *device;
+}
+
+// A field by its names, the newest first.
+struct GpuFields::Known {
+  std::array<const char*, 2> names;
+  void (*take)(std::string_view value, GpuRow& row);
+};
+
+GpuFields::GpuFields(std::string_view help) {
+  static constexpr Known kIndex = {{"index", nullptr}, TakeIndex};
+  static constexpr Known kKnown[] = {
+      kIndex,
+      {{"uuid", "gpu_uuid"}, TakeUuid},
+      {{"pci.bus_id", "gpu_bus_id"}, TakePlace},
+      {{"utilization.gpu", nullptr}, TakeUse},
+      {{"memory.used", nullptr}, TakeMebibytes<&v1::GpuSample::set_memory_used>},
+      {{"memory.total", nullptr}, TakeMebibytes<&v1::GpuSample::set_memory_total>},
+      {{"power.draw", nullptr}, TakeAmount<&v1::GpuSample::set_power>},
+      {{"power.limit", nullptr}, TakeAmount<&v1::GpuSample::set_power_limit>},
+      {{"temperature.gpu", nullptr}, TakeAmount<&v1::GpuSample::set_temperature>},
+      {{"clocks.sm", "clocks.current.sm"}, TakeAmount<&v1::GpuSample::set_clock>},
+      {{"clocks.max.sm", nullptr}, TakeAmount<&v1::GpuSample::set_clock_limit>},
+      {{"clocks_event_reasons.active", "clocks_throttle_reasons.active"}, TakeReasons},
+      {{"ecc.errors.uncorrected.volatile.total", nullptr}, TakeErrors},
+  };
+  for (const Known& field : kKnown) {
+    for (const char* name : field.names) {
+      if (!name || help.find('"' + std::string(name) + '"') == std::string_view::npos) continue;
+      fields_.push_back({name, field.take});
+      break;
+    }
+  }
+  usable_ = !fields_.empty() && fields_.front().take == kIndex.take;
+}
+
+std::string GpuFields::Query() const {
+  std::string query = "--query-gpu=";
+  for (const Field& field : fields_)
+    query += (query.back() == '=' ? "" : ",") + std::string(field.name);
+  return query;
+}
+
+std::optional<GpuRow> GpuFields::Parse(std::string_view row) const {
+  constexpr std::string_view kSeparator = ", ";
+  if (!usable_ || !ParseNumber<uint32_t>(row.substr(0, row.find(kSeparator)))) return std::nullopt;
+  GpuRow told;
+  for (size_t i = 0; i < fields_.size(); ++i) {
+    const size_t end = row.find(kSeparator);
+    const bool is_last = i + 1 == fields_.size();
+    if (is_last != (end == std::string_view::npos)) return std::nullopt;
+    fields_[i].take(row.substr(0, end), told);
+    row.remove_prefix(is_last ? row.size() : end + kSeparator.size());
+  }
+  return told;
+}
+
+std::vector<std::string> ThrottleReasons(uint64_t mask) {
+  constexpr uint64_t kIdle = 0x1;
+  constexpr uint64_t kHwSlowdown = 0x8;
+  constexpr uint64_t kHwThermal = 0x40;
+  constexpr uint64_t kHwPowerBrake = 0x80;
+  static constexpr std::pair<uint64_t, const char*> kNames[] = {{kHwPowerBrake, "HW power brake"},
+                                                                {kHwThermal, "HW thermal slowdown"},
+                                                                {kHwSlowdown, "HW slowdown"},
+                                                                {0x20, "SW thermal slowdown"},
+                                                                {0x4, "SW power cap"},
+                                                                {0x10, "sync boost"},
+                                                                {0x2, "applications clocks"},
+                                                                {0x100, "display clocks"}};
+  std::vector<std::string> reasons;
+  // The hardware says that it slows down, and then why.
+  if ((mask & (kHwThermal | kHwPowerBrake)) != 0) mask &= ~kHwSlowdown;
+  mask &= ~kIdle;
+  for (const auto& [bit, name] : kNames) {
+    if ((mask & bit) != 0) reasons.emplace_back(name);
+    mask &= ~bit;
+  }
+  if (mask != 0) reasons.emplace_back("reason " + std::to_string(mask));
+  return reasons;
+}
+
+std::optional<Xid> ParseXid(std::string_view log_line) {
+  constexpr std::string_view kBegin = "NVRM: Xid (";
+  constexpr std::string_view kPci = "PCI:";
+  const size_t begin = log_line.find(kBegin);
+  if (begin == std::string_view::npos) return std::nullopt;
+  log_line.remove_prefix(begin + kBegin.size());
+  if (log_line.starts_with(kPci)) log_line.remove_prefix(kPci.size());
+  const size_t end = log_line.find("): ");
+  if (end == std::string_view::npos) return std::nullopt;
+  const auto place = ParsePciPlace(log_line.substr(0, end));
+  std::string_view rest = log_line.substr(end + 3);
+  const auto number = ParseNumber<uint32_t>(rest.substr(0, rest.find(',')));
+  return place && number ? std::optional(Xid{*place, *number}) : std::nullopt;
+}
+
+}  // namespace autodist::agent

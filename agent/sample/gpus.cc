@@ -1,0 +1,135 @@
+#include "agent/sample/gpus.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "agent/prepare/gpus.h"
+#include "agent/sample/text.h"
+#include "base/random.h"
+
+namespace autodist::agent {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kFieldsLimit{20'000};  // it may have to wake a GPU
+constexpr milliseconds kFieldsLook{100};      // whether it has answered
+constexpr size_t kLargestGpuText = 1 << 20;   // bytes
+constexpr size_t kMostXids = 1'000;
+
+}  // namespace
+
+GpuReader::GpuReader(GpuPlan plan, Supervisor& supervisor)
+    : plan_(std::move(plan)),
+      supervisor_(supervisor),
+      backoff_(base::RandomNumber(), kLongestWait) {
+  if (plan_.indices.empty()) return;
+  const auto program = FindNvidiaSmi(plan_.environment, plan_.working_directory);
+  if (!program.ok()) return;
+  program_ = *program;
+  Start(Step::kFields, {program_, "--help-query-gpu"});
+}
+
+GpuReader::~GpuReader() { End(); }
+
+void GpuReader::Start(Step step, std::vector<std::string> argv) {
+  step_ = step;
+  text_.clear();
+  auto pipe = base::Pipe();
+  if (!pipe.ok() || !base::SetNonBlocking(pipe->first.get()).ok()) return Wait();
+  output_ = std::move(pipe->first);
+  process::SpawnRequest request;
+  request.argv = std::move(argv);
+  request.environment = plan_.environment.ToStrings();
+  request.working_directory = "/";
+  request.stdout_fd = pipe->second.get();
+  run_ = supervisor_.Run(std::move(request), std::move(pipe->second)).id;
+  limit_ = step == Step::kFields ? base::Deadline::After(kFieldsLimit) : base::Deadline::Never();
+  next_look_ = step == Step::kFields ? base::Deadline::After(kFieldsLook) : base::Deadline::Never();
+}
+
+void GpuReader::End() {
+  if (run_ != 0) supervisor_.KillRun(std::exchange(run_, 0));
+  output_.Reset();
+}
+
+void GpuReader::Wait() {
+  End();
+  step_ = Step::kWaiting;
+  next_look_ = base::Deadline::After(backoff_.Next());
+}
+
+bool GpuReader::TakeOutput() {
+  char piece[16 << 10];
+  for (;;) {
+    const ssize_t got = read(output_.get(), piece, sizeof piece);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return got == 0;
+    text_.append(piece, static_cast<size_t>(got));
+    if (text_.size() > kLargestGpuText) return true;
+    if (step_ != Step::kRows) continue;
+    std::string_view rest = text_;
+    while (rest.find('\n') != std::string_view::npos) TakeRow(TakeLine(rest));
+    text_.erase(0, text_.size() - rest.size());
+  }
+}
+
+void GpuReader::TakeRow(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  std::optional<GpuRow> row = fields_->Parse(line);
+  if (!row || !plan_.indices.contains(row->gpu.index())) return;
+  backoff_ = base::Backoff(base::RandomNumber(), kLongestWait);
+  const uint32_t index = row->gpu.index();
+  readings_[index] = {*std::move(row), SampleTime::clock::now()};
+}
+
+void GpuReader::Look() {
+  if (step_ == Step::kWaiting && next_look_.Expired()) {
+    return Start(Step::kFields, {program_, "--help-query-gpu"});
+  }
+  if (step_ == Step::kFields) {
+    const bool ended = TakeOutput();
+    next_look_ = base::Deadline::After(kFieldsLook);
+    if (!ended) return limit_.Expired() ? Wait() : void();
+    fields_.emplace(text_);
+    if (!fields_->usable()) return Wait();
+    std::string ids;
+    for (const uint32_t index : plan_.indices)
+      ids += (ids.empty() ? "" : ",") + std::to_string(index);
+    return Start(Step::kRows,
+                 {program_, "-i", ids, fields_->Query(), "--format=csv,noheader,nounits", "-lms",
+                  std::to_string(plan_.interval.count())});
+  }
+  if (step_ == Step::kRows && TakeOutput()) Wait();
+}
+
+void GpuReader::TakeXids() {
+  kernel_log_.Read([this](std::string_view line) {
+    const auto xid = ParseXid(line);
+    if (xid && (xids_.contains(xid->place) || xids_.size() < kMostXids)) {
+      xids_[xid->place] = xid->number;
+    }
+  });
+}
+
+void GpuReader::Read(v1::NodeSample& sample) {
+  if (program_.empty()) return;
+  Look();
+  TakeXids();
+  const SampleTime oldest = SampleTime::clock::now() - std::max(kFresh, 3 * plan_.interval);
+  for (const auto& [index, reading] : readings_) {
+    const auto xid = reading.row.place ? xids_.find(*reading.row.place) : xids_.end();
+    const bool is_fresh = reading.time >= oldest;
+    if (!is_fresh && xid == xids_.end()) continue;
+    v1::GpuSample& gpu = *sample.add_gpus();
+    gpu.set_index(index);
+    gpu.set_uuid(reading.row.gpu.uuid());
+    if (is_fresh) gpu = reading.row.gpu;
+    if (xid != xids_.end()) gpu.set_xid(xid->second);
+  }
+}
+
+}  // namespace autodist::agent

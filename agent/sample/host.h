@@ -1,0 +1,72 @@
+// A node's CPUs, memory, pressure and disks, as Linux tells of them: proc(5), and in the kernel's
+// documentation accounting/psi and admin-guide/iostats.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "agent/sample/kernel_file.h"
+#include "agent/sample/rate.h"
+#include "autodist/v1/sample.pb.h"
+
+namespace autodist::agent {
+
+// What the files say.
+
+struct CpuTimes {
+  uint64_t busy = 0;   // of all CPUs together, in the kernel's ticks
+  uint64_t total = 0;  // likewise
+  uint32_t cores = 0;
+};
+std::optional<CpuTimes> ParseCpuTimes(std::string_view stat);
+
+struct MemoryUse {
+  uint64_t used = 0;  // bytes
+  uint64_t total = 0;
+};
+std::optional<MemoryUse> ParseMemory(std::string_view meminfo);
+
+// The share of the last 10 s in which some process waited: 0 to 1.
+std::optional<double> ParsePressure(std::string_view pressure);
+
+struct DiskBytes {
+  uint64_t read = 0;
+  uint64_t written = 0;
+  int disks = 0;
+};
+// Of the disks that count, by name.
+DiskBytes ParseDisks(std::string_view diskstats,
+                     const std::function<bool(std::string_view name)>& counts);
+
+// Not thread-safe.
+class HostReader {
+ public:
+  HostReader(const std::string& proc_folder, const std::string& sys_folder);
+
+  // All of a HostSample but the space on the disk. The first has no `cpu` and no rates.
+  v1::HostSample Read(SampleTime now);
+
+ private:
+  void ReadCpu(v1::HostSample& host);
+  void ReadDisks(v1::HostSample& host, SampleTime now);
+  bool IsDisk(std::string_view name);
+
+  const std::string block_folder_;
+  TextBuffer buffer_;
+  KernelFile stat_;
+  KernelFile meminfo_;
+  KernelFile cpu_pressure_;
+  KernelFile memory_pressure_;
+  KernelFile io_pressure_;
+  KernelFile diskstats_;
+  std::optional<CpuTimes> cpu_before_;
+  Rate disk_read_;
+  Rate disk_write_;
+  std::map<std::string, bool, std::less<>> is_disk_;  // of the names that have been seen
+};
+
+}  // namespace autodist::agent

@@ -1,0 +1,116 @@
+#include "agent/sample/infiniband.h"
+
+#include <dirent.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "agent/sample/text.h"
+
+namespace autodist::agent {
+namespace {
+
+// The kernel asks the card's firmware for each count: those that hardly ever change once in so
+// many samples.
+constexpr int kPortLookInterval = 15;
+constexpr size_t kMostPorts = 64;
+
+// The kernel's Documentation/ABI/stable/sysfs-class-infiniband: bytes are in words of four, as in
+// the counters of the InfiniBand specification; hw_counters are their driver's own.
+struct Traffic {
+  const char* received;
+  const char* sent;
+  uint64_t unit;
+};
+constexpr Traffic kOfSpecification = {"/counters/port_rcv_data", "/counters/port_xmit_data", 4};
+constexpr Traffic kOfDriver = {"/hw_counters/rx_bytes", "/hw_counters/tx_bytes", 1};  // EFA
+
+constexpr const char* kErrors[] = {"symbol_error",
+                                   "link_error_recovery",
+                                   "link_downed",
+                                   "local_link_integrity_errors",
+                                   "excessive_buffer_overrun_errors",
+                                   "port_rcv_errors",
+                                   "port_rcv_remote_physical_errors",
+                                   "port_rcv_constraint_errors",
+                                   "port_xmit_constraint_errors",
+                                   "port_xmit_discards",
+                                   "VL15_dropped"};
+
+std::vector<std::string> NamesIn(const std::string& folder) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> all(opendir(folder.c_str()), closedir);
+  while (const dirent* entry = all ? readdir(all.get()) : nullptr) {
+    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+std::optional<uint64_t> CountIn(std::string_view text) {
+  return ParseNumber<uint64_t>(TakeLine(text));
+}
+
+}  // namespace
+
+bool ParsePortIsActive(std::string_view state) { return state.starts_with("4:"); }
+
+InfinibandReader::InfinibandReader(const std::string& sys_folder) {
+  const std::string devices = sys_folder + "/class/infiniband/";
+  for (const std::string& device : NamesIn(devices)) {
+    for (const std::string& number : NamesIn(devices + device + "/ports")) {
+      if (ports_.size() >= kMostPorts) return;
+      const std::string folder = devices + device + "/ports/" + number;
+      const bool by_specification = access((folder + kOfSpecification.received).c_str(), F_OK) == 0;
+      const Traffic& traffic = by_specification ? kOfSpecification : kOfDriver;
+      Port port{device + ":" + number,
+                traffic.unit,
+                KernelFile(folder + traffic.received),
+                KernelFile(folder + traffic.sent),
+                folder + "/state",
+                {},
+                {},
+                {},
+                false,
+                {}};
+      for (const char* error : kErrors) {
+        const std::string file = folder + "/counters/" + error;
+        if (access(file.c_str(), F_OK) == 0) port.error_files.push_back(file);
+      }
+      ports_.push_back(std::move(port));
+    }
+  }
+}
+
+void InfinibandReader::Look(Port& port) {
+  port.active = ParsePortIsActive(buffer_.Read(port.state_file));
+  port.errors.reset();
+  for (const std::string& file : port.error_files) {
+    if (const auto count = CountIn(buffer_.Read(file))) {
+      port.errors = port.errors.value_or(0) + *count;
+    }
+  }
+}
+
+void InfinibandReader::Read(SampleTime now, v1::NodeSample& sample) {
+  const bool look = looks_-- == 0;
+  if (look) looks_ = kPortLookInterval;
+  for (Port& port : ports_) {
+    if (look) Look(port);
+    v1::InfinibandSample& told = *sample.add_infinibands();
+    told.set_name(port.name);
+    told.set_active(port.active);
+    if (port.errors) told.set_errors(*port.errors);
+    if (const auto count = CountIn(port.received_file.Read(buffer_))) {
+      const auto rate = port.received.Next(*count * port.unit, now);
+      if (rate) told.set_received(*rate);
+    }
+    if (const auto count = CountIn(port.sent_file.Read(buffer_))) {
+      const auto rate = port.sent.Next(*count * port.unit, now);
+      if (rate) told.set_sent(*rate);
+    }
+  }
+}
+
+}  // namespace autodist::agent

@@ -1,0 +1,45 @@
+// The traffic of a node's InfiniBand ports, and of what calls itself so.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/sample/kernel_file.h"
+#include "agent/sample/rate.h"
+#include "autodist/v1/sample.pb.h"
+
+namespace autodist::agent {
+
+// "4: ACTIVE"
+bool ParsePortIsActive(std::string_view state);
+
+// Which ports there are is found out once. Not thread-safe.
+class InfinibandReader {
+ public:
+  explicit InfinibandReader(const std::string& sys_folder);
+
+  void Read(SampleTime now, v1::NodeSample& sample);
+
+ private:
+  struct Port {
+    std::string name;
+    uint64_t unit;  // bytes that the counts of traffic are in
+    KernelFile received_file;
+    KernelFile sent_file;
+    std::string state_file;
+    std::vector<std::string> error_files;
+    Rate received;
+    Rate sent;
+    bool active = false;
+    std::optional<uint64_t> errors;
+  };
+  void Look(Port& port);
+
+  TextBuffer buffer_;
+  std::vector<Port> ports_;
+  int looks_ = 0;  // samples until errors are looked at again
+};
+
+}  // namespace autodist::agent

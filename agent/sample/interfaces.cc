@@ -1,0 +1,100 @@
+#include "agent/sample/interfaces.h"
+
+#include <net/if.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "agent/sample/text.h"
+
+namespace autodist::agent {
+namespace {
+
+constexpr char kLoopback[] = "lo";
+constexpr uint64_t kMega = 1'000'000;
+// Whether an interface is up and how fast it is may be slow to find out, as some drivers ask their
+// card; once in so many samples will do.
+constexpr int kInterfaceLookInterval = 15;
+constexpr size_t kMostInterfaces = 1'000;
+
+}  // namespace
+
+// "  eth0: bytes packets errs drop fifo frame compressed multicast bytes packets errs drop ...",
+// below two lines of headings.
+std::vector<InterfaceCounts> ParseInterfaces(std::string_view dev) {
+  std::vector<InterfaceCounts> all;
+  while (!dev.empty() && all.size() < kMostInterfaces) {
+    std::string_view line = TakeLine(dev);
+    const size_t colon = line.find(':');
+    if (colon == std::string_view::npos) continue;
+    InterfaceCounts counts;
+    std::string_view before = line.substr(0, colon);
+    counts.name = TakeWord(before);
+    if (counts.name.empty() || counts.name == kLoopback) continue;
+    line.remove_prefix(colon + 1);
+    counts.received = TakeNumber<uint64_t>(line);
+    SkipWords(line, 1);
+    counts.errors = TakeNumber<uint64_t>(line);
+    counts.dropped = TakeNumber<uint64_t>(line);
+    SkipWords(line, 4);
+    counts.sent = TakeNumber<uint64_t>(line);
+    SkipWords(line, 1);
+    counts.errors += TakeNumber<uint64_t>(line);
+    counts.dropped += TakeNumber<uint64_t>(line);
+    all.push_back(counts);
+  }
+  return all;
+}
+
+InterfaceReader::InterfaceReader(const std::string& proc_folder, const std::string& sys_folder)
+    : net_folder_(sys_folder + "/class/net/"), dev_(proc_folder + "/net/dev") {}
+
+// Of some kinds of interfaces nobody knows whether they are up: "unknown".
+void InterfaceReader::Look(const std::string& name, Interface& interface) {
+  const std::string folder = net_folder_ + name;
+  interface.is_card = access((folder + "/device").c_str(), F_OK) == 0;
+  std::string_view state = about_.Read(folder + "/operstate");
+  state = TakeLine(state);
+  interface.up = state == "up" || state == "unknown";
+  interface.speed.reset();
+  std::string_view speed = about_.Read(folder + "/speed");
+  const auto megabits = ParseNumber<int64_t>(TakeLine(speed));  // -1: not known
+  if (megabits && *megabits > 0) interface.speed = static_cast<uint64_t>(*megabits) * kMega;
+  // Not by sysfs, which may be of another network namespace, unlike what else the kernel answers.
+  interface.index = if_nametoindex(name.c_str());
+}
+
+void InterfaceReader::Read(SampleTime now, v1::NodeSample& sample) {
+  ++samples_;
+  bool has_cards = false;
+  const SendQueues& queues = queues_.Read();
+  std::vector<std::pair<Interface*, v1::InterfaceSample>> found;
+  for (const InterfaceCounts& counts : ParseInterfaces(dev_.Read(buffer_))) {
+    auto known = interfaces_.find(counts.name);
+    if (known == interfaces_.end()) known = interfaces_.try_emplace(std::string(counts.name)).first;
+    Interface& interface = known->second;
+    interface.seen = samples_;
+    if (interface.looks-- == 0) {
+      Look(known->first, interface);
+      interface.looks = kInterfaceLookInterval;
+    }
+    v1::InterfaceSample told;
+    told.set_name(known->first);
+    if (const auto rate = interface.received.Next(counts.received, now)) told.set_received(*rate);
+    if (const auto rate = interface.sent.Next(counts.sent, now)) told.set_sent(*rate);
+    told.set_errors(counts.errors);
+    told.set_dropped(counts.dropped);
+    if (interface.speed) told.set_speed(*interface.speed);
+    const auto queue = queues.find(interface.index);
+    if (queue != queues.end()) told.set_queued(queue->second);
+    if (!interface.up) continue;
+    has_cards |= interface.is_card;
+    found.emplace_back(&interface, std::move(told));
+  }
+  for (auto& [interface, told] : found) {
+    if (interface->is_card || !has_cards) *sample.add_interfaces() = std::move(told);
+  }
+  std::erase_if(interfaces_, [this](const auto& entry) { return entry.second.seen != samples_; });
+}
+
+}  // namespace autodist::agent

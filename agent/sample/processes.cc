@@ -1,0 +1,192 @@
+#include "agent/sample/processes.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "agent/sample/text.h"
+
+namespace autodist::agent {
+namespace {
+
+// Of what belongs to no rank nothing can belong to one later, unless another process has come by
+// its number; for that, each is looked at again after so many samples.
+constexpr uint32_t kOthersLookInterval = 32;
+
+struct Units {
+  double ticks_per_second = static_cast<double>(sysconf(_SC_CLK_TCK));
+  uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));  // bytes
+};
+const Units& KernelUnits() {
+  static const Units units;
+  return units;
+}
+
+// The path of a process's file within the folder of all.
+struct PathOf {
+  PathOf(pid_t pid, const char* file) { std::snprintf(text, sizeof text, "%d/%s", pid, file); }
+  char text[32];
+};
+
+}  // namespace
+
+std::optional<ProcessStat> ParseProcessStat(std::string_view stat) {
+  const size_t name_end = stat.rfind(')');
+  if (name_end == std::string_view::npos) return std::nullopt;
+  stat.remove_prefix(name_end + 1);
+  ProcessStat process;
+  const std::string_view state = TakeWord(stat);
+  if (state.size() != 1) return std::nullopt;
+  process.state = state[0];
+  process.parent = TakeNumber<pid_t>(stat);
+  SkipWords(stat, 9);
+  // Of itself and of what it has waited for, in user mode and in the kernel.
+  for (int i = 0; i < 4; ++i) process.cpu += TakeNumber<uint64_t>(stat);
+  SkipWords(stat, 2);
+  process.threads = TakeNumber<uint32_t>(stat);
+  SkipWords(stat, 1);
+  process.started = TakeNumber<uint64_t>(stat);
+  SkipWords(stat, 1);
+  const auto resident = ParseNumber<uint64_t>(TakeWord(stat));
+  if (!resident) return std::nullopt;
+  process.resident = *resident;
+  return process;
+}
+
+std::optional<ProcessIo> ParseProcessIo(std::string_view io) {
+  ProcessIo bytes;
+  bool known = false;
+  while (!io.empty()) {
+    std::string_view line = TakeLine(io);
+    const std::string_view name = TakeWord(line);
+    if (name == "read_bytes:") {
+      bytes.read = TakeNumber<uint64_t>(line);
+      known = true;
+    } else if (name == "write_bytes:") {
+      bytes.written = TakeNumber<uint64_t>(line);
+    }
+  }
+  return known ? std::optional(bytes) : std::nullopt;
+}
+
+ProcessReader::ProcessReader(const std::string& proc_folder)
+    : folder_(opendir(proc_folder.c_str()), closedir) {}
+
+std::optional<ProcessStat> ProcessReader::StatOf(pid_t pid) {
+  return ParseProcessStat(buffer_.ReadAt(dirfd(folder_.get()), PathOf(pid, "stat").text));
+}
+
+void ProcessReader::LookAt(pid_t pid) {
+  const auto member = members_.find(pid);
+  const bool is_other = member == members_.end() && std::ranges::binary_search(others_before_, pid);
+  if (is_other &&
+      static_cast<uint32_t>(pid) % kOthersLookInterval != samples_ % kOthersLookInterval) {
+    others_.push_back(pid);
+    return;
+  }
+  const std::optional<ProcessStat> stat = StatOf(pid);
+  if (!stat) return;
+  if (member != members_.end() && member->second.started == stat->started) {
+    member->second.stat = *stat;
+    member->second.seen = true;
+  } else {
+    newcomers_.push_back({pid, *stat});
+  }
+}
+
+void ProcessReader::LookAtAll(const std::map<uint32_t, pid_t>& ranks) {
+  ++samples_;
+  newcomers_.clear();
+  others_before_ = std::exchange(others_, {});
+  // A rank may have been there, and have started others, before it was told of.
+  const auto is_member = [this](const auto& rank) { return members_.contains(rank.second); };
+  if (!std::ranges::all_of(ranks, is_member)) others_before_.clear();
+  for (auto& [pid, member] : members_) member.seen = false;
+  rewinddir(folder_.get());
+  while (const dirent* entry = readdir(folder_.get())) {
+    if (const auto pid = ParseNumber<pid_t>(entry->d_name)) LookAt(*pid);
+  }
+  std::erase_if(members_, [](const auto& entry) { return !entry.second.seen; });
+}
+
+void ProcessReader::AddRanks(const std::map<uint32_t, pid_t>& ranks) {
+  std::erase_if(totals_, [&](const auto& entry) {
+    const auto running = ranks.find(entry.first);
+    return running == ranks.end() || running->second != entry.second.pid;
+  });
+  std::erase_if(members_, [&](const auto& entry) { return !ranks.contains(entry.second.rank); });
+  for (const auto& [rank, pid] : ranks) {
+    totals_[rank].pid = pid;
+    const auto found = std::ranges::find(newcomers_, pid, &Newcomer::pid);
+    if (found == newcomers_.end()) continue;
+    members_[pid] = {rank, found->stat.started, found->stat, {}, true};
+    newcomers_.erase(found);
+  }
+}
+
+// Who descends from a member is one, also when what was between them has ended.
+void ProcessReader::Adopt() {
+  for (bool more = true; more;) {
+    more = false;
+    for (Newcomer& newcomer : newcomers_) {
+      const auto parent = members_.find(newcomer.stat.parent);
+      if (newcomer.pid == 0 || parent == members_.end()) continue;
+      const uint32_t rank = parent->second.rank;
+      members_[newcomer.pid] = {rank, newcomer.stat.started, newcomer.stat, {}, true};
+      newcomer.pid = 0;
+      more = true;
+    }
+  }
+  for (const Newcomer& newcomer : newcomers_) {
+    if (newcomer.pid != 0) others_.push_back(newcomer.pid);
+  }
+  std::ranges::sort(others_);
+}
+
+void ProcessReader::ReadIo() {
+  for (auto& [pid, member] : members_) {
+    const auto io = ParseProcessIo(buffer_.ReadAt(dirfd(folder_.get()), PathOf(pid, "io").text));
+    if (io) member.io = io;
+  }
+}
+
+void ProcessReader::Tell(uint32_t rank, Total& total, SampleTime now, v1::RankSample& told) const {
+  total.cpu = total.read = total.written = 0;
+  uint64_t resident = 0;
+  for (const auto& [pid, member] : members_) {
+    if (member.rank != rank) continue;
+    total.cpu += member.stat.cpu;
+    if (member.io) {
+      total.read += member.io->read;
+      total.written += member.io->written;
+    }
+    resident += member.stat.resident;
+    told.set_processes(told.processes() + 1);
+    told.set_threads(told.threads() + member.stat.threads);
+    if (pid == total.pid) told.set_state(std::string(1, member.stat.state));
+  }
+  told.set_rank(rank);
+  told.set_memory(resident * KernelUnits().page);
+  if (const auto ticks = total.cpu_rate.Next(total.cpu, now)) {
+    told.set_cpu(*ticks / KernelUnits().ticks_per_second);
+  }
+  if (!members_.at(total.pid).io) return;
+  if (const auto bytes = total.read_rate.Next(total.read, now)) told.set_read(*bytes);
+  if (const auto bytes = total.written_rate.Next(total.written, now)) told.set_written(*bytes);
+}
+
+void ProcessReader::Read(const std::map<uint32_t, pid_t>& ranks, SampleTime now,
+                         v1::NodeSample& sample) {
+  if (!folder_) return;
+  LookAtAll(ranks);
+  AddRanks(ranks);
+  Adopt();
+  ReadIo();
+  for (auto& [rank, total] : totals_) {
+    if (members_.contains(total.pid)) Tell(rank, total, now, *sample.add_ranks());
+  }
+}
+
+}  // namespace autodist::agent

@@ -1,0 +1,30 @@
+// How fast a count grows. Pure logic.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace autodist::agent {
+
+using SampleTime = std::chrono::steady_clock::time_point;
+
+class Rate {
+ public:
+  // Per second, since the count before. nullopt: there was none before, or it was larger, as of
+  // something that has begun anew.
+  std::optional<double> Next(uint64_t count, SampleTime now) {
+    const uint64_t count_before = std::exchange(count_, count);
+    const std::optional<SampleTime> before = std::exchange(time_, now);
+    if (!before || *before >= now || count < count_before) return std::nullopt;
+    return static_cast<double>(count - count_before) /
+           std::chrono::duration<double>(now - *before).count();
+  }
+
+ private:
+  uint64_t count_ = 0;
+  std::optional<SampleTime> time_;
+};
+
+}  // namespace autodist::agent

@@ -1,0 +1,223 @@
+#include "board/troubles.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "base/quantity.h"
+
+namespace autodist::board {
+namespace {
+
+constexpr int64_t kLastsForMs = 10'000;   // a moment of it is nothing
+constexpr int64_t kSlowForMs = 30'000;    // the same of steps, which may well differ for a while
+constexpr double kSlow = 1.2;             // times the median of a step's time
+constexpr size_t kFewestToCompare = 3;    // ranks
+constexpr double kTakenByOthers = 0.25;   // of a node's cores
+constexpr double kDiskNearlyFull = 0.01;  // of it is free
+constexpr double kMemoryPressure = 0.2;   // of the time some process waits for memory
+
+// One that is so now, before it is known since when.
+struct Found {
+  std::string key;  // the same as long as it is the same trouble
+  v1::Trouble trouble;
+  int64_t only_after_ms = 0;  // it is told of when it has lasted so long
+};
+
+std::string Number(double value) { return std::to_string(std::llround(value)); }
+
+// "1.4".
+std::string Decimal(double value) {
+  const long tenths = std::lround(value * 10);
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
+}
+
+void AddEvidence(v1::Trouble& trouble, const std::string& what, const std::string& value,
+                 const std::string& source) {
+  v1::Evidence& evidence = *trouble.add_evidence();
+  evidence.set_what(what);
+  evidence.set_value(value);
+  evidence.set_source(source);
+}
+
+Found OfNode(const char* key, v1::Trouble::Kind kind, const v1::Board& board, int node,
+             const std::string& what) {
+  const v1::BoardNode& of = board.nodes(node);
+  Found found{key + std::to_string(node), {}};
+  found.trouble.set_kind(kind);
+  found.trouble.add_nodes(static_cast<uint32_t>(node));
+  *found.trouble.mutable_ranks() = of.ranks();
+  found.trouble.set_what(of.address() + what);
+  return found;
+}
+
+void LookAtPhase(const v1::Board& board, int node, std::vector<Found>& found) {
+  const v1::BoardNode& of = board.nodes(node);
+  if (of.phase() != v1::NODE_PHASE_RECONNECTING && of.phase() != v1::NODE_PHASE_LOST) return;
+  const bool lost = of.phase() == v1::NODE_PHASE_LOST;
+  found.push_back(OfNode("away", v1::Trouble::KIND_AWAY, board, node,
+                         lost ? " is lost" : " does not answer; its ranks go on meanwhile"));
+  if (!of.detail().empty()) AddEvidence(found.back().trouble, "cause", of.detail(), "chief");
+}
+
+void LookAtHost(const v1::Board& board, int node, std::vector<Found>& found) {
+  const v1::HostSample& host = board.nodes(node).sample().host();
+  if (host.has_disk_free() && host.disk_total() > 0 &&
+      static_cast<double>(host.disk_free()) <
+          kDiskNearlyFull * static_cast<double>(host.disk_total())) {
+    found.push_back(OfNode("disk", v1::Trouble::KIND_WARNING, board, node,
+                           ": the disk of the working directory is full but for " +
+                               base::BinaryBytes(host.disk_free())));
+    AddEvidence(found.back().trouble, "free",
+                base::BinaryBytes(host.disk_free()) + " of " + base::BinaryBytes(host.disk_total()),
+                "agent");
+  }
+  if (host.has_memory_pressure() && host.memory_pressure() > kMemoryPressure) {
+    found.push_back(
+        OfNode("memory", v1::Trouble::KIND_SLOW, board, node, ": its processes wait for memory"));
+    AddEvidence(found.back().trouble, "pressure",
+                Number(100 * host.memory_pressure()) + " % of the last 10 s", "agent");
+    found.back().only_after_ms = kLastsForMs;
+  }
+}
+
+// What uses cores that the ranks could have.
+void LookAtCores(const v1::Board& board, int node, std::vector<Found>& found) {
+  const v1::HostSample& host = board.nodes(node).sample().host();
+  if (!host.has_cpu() || host.cores() == 0) return;
+  double ours = 0;
+  for (const uint32_t number : board.nodes(node).ranks()) {
+    const auto rank = std::ranges::find(board.ranks(), number, &v1::BoardRank::rank);
+    if (rank == board.ranks().end() || !rank->sample().has_cpu()) return;
+    ours += rank->sample().cpu();
+  }
+  const double used = host.cpu() * host.cores();
+  const bool none_left = host.cpu() > 1 - kTakenByOthers / 2;
+  if (!none_left || used - ours < kTakenByOthers * host.cores()) return;
+  found.push_back(OfNode("cores", v1::Trouble::KIND_SLOW, board, node,
+                         ": other programs take " + Decimal(used - ours) + " of its " +
+                             base::Count(host.cores(), "core") + ", and none is left"));
+  AddEvidence(found.back().trouble, "CPU",
+              Decimal(used) + " cores in use, " + Decimal(ours) + " of them by the job's ranks",
+              "agent");
+  found.back().only_after_ms = kLastsForMs;
+}
+
+std::optional<uint32_t> RankOn(const v1::Board& board, uint32_t node, uint32_t gpu) {
+  for (const uint32_t rank : board.nodes(static_cast<int>(node)).ranks()) {
+    const auto of = std::ranges::find(board.ranks(), rank, &v1::BoardRank::rank);
+    if (of != board.ranks().end() && std::ranges::count(of->gpus(), gpu) > 0) return rank;
+  }
+  return std::nullopt;
+}
+
+void LookAtGpus(const v1::Board& board, int node, std::vector<Found>& found) {
+  for (const v1::GpuSample& gpu : board.nodes(node).sample().gpus()) {
+    if (gpu.throttled().empty()) continue;
+    const auto rank = RankOn(board, static_cast<uint32_t>(node), gpu.index());
+    const std::string its = "GPU " + std::to_string(gpu.index()) + " of " +
+                            board.nodes(node).address() +
+                            (rank ? " (rank " + std::to_string(*rank) + ")" : "");
+    Found& one = found.emplace_back(OfNode("throttled", v1::Trouble::KIND_SLOW, board, node, ""));
+    one.key += "." + std::to_string(gpu.index());
+    one.trouble.clear_ranks();
+    if (rank) one.trouble.add_ranks(*rank);
+    one.trouble.set_what(its + " is throttled: " + gpu.throttled(0));
+    one.only_after_ms = kLastsForMs;
+    for (const std::string& why : gpu.throttled()) {
+      AddEvidence(one.trouble, "throttled", why, "nvidia-smi");
+    }
+    if (gpu.has_clock() && gpu.has_clock_limit()) {
+      AddEvidence(one.trouble, "clock",
+                  Number(gpu.clock()) + " MHz of " + Number(gpu.clock_limit()), "nvidia-smi");
+    }
+    if (gpu.has_temperature()) {
+      AddEvidence(one.trouble, "temperature", Number(gpu.temperature()) + " °C", "nvidia-smi");
+    }
+  }
+}
+
+void LookAtRanks(const v1::Board& board, std::vector<Found>& found) {
+  for (const v1::BoardRank& rank : board.ranks()) {
+    if (rank.state() != v1::RANK_STATE_FAILED) continue;
+    Found one{"failed" + std::to_string(rank.rank()), {}};
+    one.trouble.set_kind(v1::Trouble::KIND_FAILED);
+    one.trouble.add_ranks(rank.rank());
+    one.trouble.add_nodes(rank.node());
+    one.trouble.set_what(rank.name() + " on " +
+                         board.nodes(static_cast<int>(rank.node())).address() + " " + rank.ended());
+    if (!rank.last_line().empty()) {
+      AddEvidence(one.trouble, "last line", rank.last_line(), "its output");
+    }
+    found.push_back(std::move(one));
+  }
+}
+
+// Sorted.
+std::vector<double> RatesOf(const v1::Board& board) {
+  std::vector<double> rates;
+  for (const v1::BoardRank& rank : board.ranks()) {
+    if (rank.progress().rate() > 0) rates.push_back(rank.progress().rate());
+  }
+  std::ranges::sort(rates);
+  return rates;
+}
+
+// Ranks that each tell their steps, and do not wait for each other in each of them.
+void LookAtSteps(const v1::Board& board, std::vector<Found>& found) {
+  const std::vector<double> rates = RatesOf(board);
+  if (rates.size() < kFewestToCompare) return;
+  const double median = rates[rates.size() / 2];
+  for (const v1::BoardRank& rank : board.ranks()) {
+    const double rate = rank.progress().rate();
+    if (rate <= 0 || rate * kSlow > median || rank.state() != v1::RANK_STATE_RUNNING) continue;
+    Found one{"slow" + std::to_string(rank.rank()), {}, kSlowForMs};
+    one.trouble.set_kind(v1::Trouble::KIND_SLOW);
+    one.trouble.add_ranks(rank.rank());
+    one.trouble.add_nodes(rank.node());
+    one.trouble.set_what(rank.name() + " on " +
+                         board.nodes(static_cast<int>(rank.node())).address() + " is " +
+                         Decimal(median / rate) + " x slower than the median");
+    AddEvidence(one.trouble, kStepsPerSecond,
+                Decimal(rate) + "; the median of " + base::Count(rates.size(), "rank") + ": " +
+                    Decimal(median),
+                "its output");
+    found.push_back(std::move(one));
+  }
+}
+
+}  // namespace
+
+std::optional<double> MedianRate(const v1::Board& board) {
+  const std::vector<double> rates = RatesOf(board);
+  return rates.empty() ? std::nullopt : std::optional(rates[rates.size() / 2]);
+}
+
+std::vector<v1::Trouble> TroubleWatch::Look(const v1::Board& board) {
+  std::vector<Found> found;
+  LookAtRanks(board, found);
+  LookAtSteps(board, found);
+  for (int node = 0; node < board.nodes_size(); ++node) {
+    LookAtPhase(board, node, found);
+    if (board.nodes(node).phase() != v1::NODE_PHASE_RUNNING) continue;  // what was
+    LookAtGpus(board, node, found);
+    LookAtHost(board, node, found);
+    LookAtCores(board, node, found);
+  }
+  std::map<std::string, int64_t> since;
+  std::vector<v1::Trouble> troubles;
+  for (Found& one : found) {
+    const auto before = since_.find(one.key);
+    const int64_t begin = before == since_.end() ? board.time_ms() : before->second;
+    since[one.key] = begin;
+    if (board.time_ms() - begin < one.only_after_ms) continue;
+    one.trouble.set_since_ms(begin);
+    troubles.push_back(std::move(one.trouble));
+  }
+  since_ = std::move(since);
+  std::ranges::stable_sort(troubles, {}, &v1::Trouble::kind);
+  return troubles;
+}
+
+}  // namespace autodist::board

@@ -1,0 +1,279 @@
+#include "chief/board/job_board.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "base/log.h"
+#include "base/utf8.h"
+#include "base/wall_clock.h"
+#include "base/write_file.h"
+#include "board/history_point.h"
+#include "chief/attempt/cause.h"
+#include "control/board_reader.h"
+#include "progress/job_progress.h"
+
+namespace autodist::chief {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kPointInterval{2'000};       // of the history
+constexpr milliseconds kCheckpointInterval{5'000};  // in which they are looked for
+constexpr milliseconds kLastCheckpointLimit{1'000};
+constexpr double kLongestStepMs = 86'400'000;
+constexpr milliseconds kWriteInterval{60'000};  // so that something is left where we are killed
+
+template <typename Message>
+void WriteJson(const Message& message, const std::string& path) {
+  std::string json;
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  (void)google::protobuf::util::MessageToJsonString(message, &json, options).ok();
+  const Status written =
+      base::WriteFile(path, json + "\n", base::IfExists::kReplace, base::Readers::kOwner);
+  if (!written.ok()) base::Log(base::LogLevel::kWarning, path + ": " + autodist::Message(written));
+}
+
+bool IsGpu(const v1::Device& device) { return device.kind() == v1::DEVICE_KIND_GPU; }
+
+// The one whose failure ended the attempt.
+bool IsCause(const Attempt& attempt, uint32_t rank) {
+  const auto& cause = attempt.state().cause();
+  return cause && cause->kind == Cause::Kind::kRankFailed && cause->exit.rank() == rank;
+}
+
+// Of itself: who stops a job knows what it has saved.
+bool Failed(const Attempt& attempt) {
+  const auto& cause = attempt.state().cause();
+  return cause && cause->kind != Cause::Kind::kInterrupted && cause->kind != Cause::Kind::kTimedOut;
+}
+
+}  // namespace
+
+JobBoard::JobBoard(const JobOptions& options, Loop& loop, const NodeWatch& nodes,
+                   const OutputRouter& output, const Journal& journal, Warn warn)
+    : options_(options),
+      loop_(loop),
+      nodes_(nodes),
+      output_(output),
+      journal_(journal),
+      warn_(std::move(warn)),
+      began_(loop.Now()),
+      ledger_(0) {
+  if (!options_.checkpoint_dir.empty()) checkpoints_.emplace(options_.checkpoint_dir, loop_);
+}
+
+// Since we began, by a clock that nobody sets.
+int64_t JobBoard::Elapsed() const {
+  return std::chrono::duration_cast<milliseconds>(loop_.Now() - began_).count();
+}
+
+void JobBoard::Launches() {
+  ledger_.Launches(Elapsed());
+  if (checkpoints_) checkpoints_->Look();  // also those that ranks wrote when they were told to end
+  ++changes_;
+}
+
+void JobBoard::BeginAttempt() {
+  pids_.clear();
+  ends_.clear();
+  warnings_.Begin();
+  step_time_.reset();
+  if (point_at_ == Loop::Time::max()) {
+    point_at_ = loop_.Now() + kPointInterval;
+    write_at_ = loop_.Now() + kWriteInterval;
+    point_ms_ = Elapsed();
+    if (checkpoints_) look_at_ = loop_.Now();
+  }
+  ++changes_;
+}
+
+void JobBoard::Stops(const Attempt& attempt) {
+  ledger_.Stops(Elapsed(), Failed(attempt));
+  ++changes_;
+}
+
+void JobBoard::NodesChanged() {
+  ledger_.Stalls(Elapsed(), nodes_.AnyReconnecting());
+  ++changes_;
+}
+
+void JobBoard::Take(const v1::AgentEvent& event, const Attempt& attempt) {
+  if (event.has_rank_started()) {
+    pids_[event.rank_started().rank()] = event.rank_started().pid();
+    if (pids_.size() == attempt.processes()) ledger_.Runs(Elapsed());
+  } else if (event.has_rank_exited()) {
+    ends_[event.rank_exited().rank()] = HowItEnded(event.rank_exited());
+  } else {
+    return;
+  }
+  ++changes_;
+}
+
+void JobBoard::TakeSample(uint32_t node, v1::NodeSample sample) {
+  samples_[node] = std::move(sample);
+  ++changes_;
+}
+
+void JobBoard::AddNodes(v1::Board& board) const {
+  for (uint32_t i = 0; i < nodes_.size(); ++i) {
+    const v1::NodeStatus& status = board.job().nodes(static_cast<int>(i));
+    v1::BoardNode& node = *board.add_nodes();
+    node.set_address(status.address());
+    node.set_phase(status.phase());
+    node.set_detail(status.detail());
+    const auto silent =
+        std::chrono::duration_cast<milliseconds>(loop_.Now() - nodes_.node(i).heard());
+    node.set_heard_ms(board.time_ms() - silent.count());
+    const auto sample = samples_.find(i);
+    if (sample != samples_.end()) *node.mutable_sample() = sample->second;
+  }
+}
+
+v1::BoardRank JobBoard::RankNow(const Attempt& attempt, uint32_t node,
+                                const v1::RankPlan& planned) const {
+  v1::BoardRank rank;
+  rank.set_rank(planned.rank());
+  rank.set_node(node);
+  rank.set_local_rank(planned.local_rank());
+  rank.set_auxiliary(planned.auxiliary());
+  rank.set_name(planned.name());
+  if (IsGpu(planned.device())) rank.add_gpus(planned.device().index());
+  const auto pid = pids_.find(planned.rank());
+  if (pid != pids_.end()) rank.set_pid(pid->second);
+  if (const auto end = ends_.find(planned.rank()); end != ends_.end()) {
+    rank.set_state(IsCause(attempt, planned.rank()) ? v1::RANK_STATE_FAILED : v1::RANK_STATE_ENDED);
+    rank.set_ended(base::ToUtf8(end->second));
+  } else if (!attempt.state().Runs(planned.rank())) {
+    rank.set_state(v1::RANK_STATE_LOST);
+  } else if (nodes_.state(node).reconnecting()) {
+    rank.set_state(v1::RANK_STATE_AWAY);
+  } else {
+    rank.set_state(rank.pid() > 0 ? v1::RANK_STATE_RUNNING : v1::RANK_STATE_STARTING);
+  }
+  if (!attempt.logs) return rank;
+  RankTold told = attempt.logs->ToldBy(planned.rank());
+  if (told.progress) *rank.mutable_progress() = *std::move(told.progress);
+  rank.set_last_line(base::ToUtf8(told.last_line));
+  rank.set_last_output_ms(told.last_output_ms);
+  return rank;
+}
+
+void JobBoard::AddRanks(const Attempt& attempt, v1::Board& board) const {
+  for (uint32_t member = 0; member < attempt.nodes().size(); ++member) {
+    const uint32_t node = attempt.nodes()[member];
+    const v1::NodePlan& planned = attempt.member_plan(member);
+    v1::BoardNode& of = *board.mutable_nodes(static_cast<int>(node));
+    std::map<uint32_t, const v1::RankSample*> samples;
+    for (const v1::RankSample& sample : of.sample().ranks()) samples[sample.rank()] = &sample;
+    for (const v1::RankPlan& process : planned.ranks()) {
+      of.add_ranks(process.rank());
+      v1::BoardRank& rank = *board.add_ranks() = RankNow(attempt, node, process);
+      if (!process.has_device() && !process.auxiliary()) {
+        for (const v1::Device& device : planned.devices()) {
+          if (IsGpu(device)) rank.add_gpus(device.index());
+        }
+      }
+      const auto sample = samples.find(process.rank());
+      if (sample != samples.end()) *rank.mutable_sample() = *sample->second;
+    }
+    // Told there, by rank.
+    if (of.has_sample()) of.mutable_sample()->clear_ranks();
+  }
+  std::ranges::sort(*board.mutable_ranks(), {}, &v1::BoardRank::rank);
+}
+
+v1::Board JobBoard::Now(const Attempt& attempt) {
+  v1::Board board;
+  board.set_version(Version());
+  board.set_time_ms(base::MillisecondsSince1970());
+  *board.mutable_job() = journal_.StatusNow(nodes_, attempt, output_.last_ms());
+  board.set_sample_ms(static_cast<uint32_t>(options_.launch.sample.count()));
+  AddNodes(board);
+  AddRanks(attempt, board);
+  std::map<uint32_t, v1::Progress> told;
+  for (const v1::BoardRank& rank : board.ranks()) {
+    if (rank.has_progress() && !rank.auxiliary()) told[rank.rank()] = rank.progress();
+  }
+  if (auto progress = progress::OfJob(told)) {
+    if (progress->has_step()) ledger_.FirstStep(Elapsed());
+    *board.mutable_progress() = *std::move(progress);
+  }
+  const auto& events = journal_.events().last();
+  *board.mutable_events() = {events.begin(), events.end()};
+  ledger_.Stalls(Elapsed(), nodes_.AnyReconnecting());
+  *board.mutable_ledger() = ledger_.At(Elapsed());
+  for (v1::Trouble& trouble : troubles_.Look(board)) *board.add_troubles() = std::move(trouble);
+  return board;
+}
+
+// Another one where anything has changed, also by what ranks write; whatever becomes of nodes and
+// job is recorded.
+uint64_t JobBoard::Version() {
+  const Loop::Time output = output_.last();
+  if (std::exchange(last_output_, output) != output) ++changes_;
+  return changes_ + journal_.events().recorded();
+}
+
+v1::Board JobBoard::Answer(uint64_t known, const Attempt& attempt) {
+  if (Version() != known) return Now(attempt);
+  v1::Board same;
+  same.set_version(known);
+  return same;
+}
+
+void JobBoard::BookCheckpoint(const std::optional<CheckpointWatch::Seen>& seen) {
+  if (!seen) return;
+  if (!seen->written) return ledger_.Looked({});
+  ledger_.Looked(std::chrono::duration_cast<milliseconds>(*seen->written - began_).count());
+}
+
+Loop::Time JobBoard::Tick(const Attempt& attempt) {
+  const Loop::Time now = loop_.Now();
+  if (now >= look_at_) {
+    look_at_ = now + kCheckpointInterval;
+    checkpoints_->Look();
+  }
+  if (checkpoints_) BookCheckpoint(checkpoints_->Take());
+  if (now >= point_at_) {
+    point_at_ = now + kPointInterval;
+    const int64_t width = Elapsed() - point_ms_;
+    point_ms_ += width;
+    const v1::Board board = Now(attempt);
+    history_.Add(board::PointOf(board, width));
+    if (const auto rate = board::MedianRate(board)) {
+      step_time_ = milliseconds(static_cast<int64_t>(std::min(1000 / *rate, kLongestStepMs)));
+    }
+    for (const TroubleWarning& warning : warnings_.Take(board)) warn_(warning);
+  }
+  if (now >= write_at_) {
+    write_at_ = now + kWriteInterval;
+    Write(attempt);
+  }
+  return std::min({point_at_, write_at_, look_at_});
+}
+
+void JobBoard::Write(const Attempt& attempt) {
+  loop_.InBackground(
+      [board = Now(attempt), history = history_.Since(0), folder = options_.log_folder] {
+        WriteJson(board, folder + "/" + control::kBoardFile);
+        WriteJson(history, folder + "/" + control::kHistoryFile);
+      });
+}
+
+void JobBoard::End(const Attempt& attempt) {
+  ledger_.Ends(Elapsed());
+  ++changes_;
+  point_at_ = write_at_ = look_at_ = Loop::Time::max();
+  if (checkpoints_) {
+    BookCheckpoint(checkpoints_->Await(kLastCheckpointLimit));  // one that had begun
+    checkpoints_->Look();
+    BookCheckpoint(checkpoints_->Await(kLastCheckpointLimit));
+  }
+  Write(attempt);
+}
+
+}  // namespace autodist::chief

@@ -1,0 +1,99 @@
+// A job as one looks at it, and how it was: board and history, for who asks and for the log folder.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "autodist/v1/board.pb.h"
+#include "board/history.h"
+#include "board/ledger.h"
+#include "board/troubles.h"
+#include "chief/attempt/attempt.h"
+#include "chief/attempt/job_options.h"
+#include "chief/board/checkpoint_watch.h"
+#include "chief/board/trouble_warnings.h"
+#include "chief/journal.h"
+#include "chief/loop/loop.h"
+#include "chief/nodes/node_watch.h"
+#include "chief/output/output_router.h"
+
+namespace autodist::chief {
+
+// For the loop's thread, which it does not block.
+class JobBoard {
+ public:
+  using Warn = std::function<void(const TroubleWarning& warning)>;
+
+  // What is given must outlive it. `warn` is called by Tick.
+  JobBoard(const JobOptions& options, Loop& loop, const NodeWatch& nodes,
+           const OutputRouter& output, const Journal& journal, Warn warn);
+
+  // An attempt is being started; its ranks start; they are told to end.
+  void Launches();
+  void BeginAttempt();
+  void Stops(const Attempt& attempt);
+  // A node is away, or is no longer.
+  void NodesChanged();
+
+  // What a member of the attempt tells, once it is believed; how a node is.
+  void Take(const v1::AgentEvent& event, const Attempt& attempt);
+  void TakeSample(uint32_t node, v1::NodeSample sample);
+
+  v1::Board Now(const Attempt& attempt);
+  // With nothing but its version where that is `known`.
+  v1::Board Answer(uint64_t known, const Attempt& attempt);
+  v1::History Since(int64_t since_ms) const { return history_.Since(since_ms); }
+
+  // Of this attempt, in the median over ranks, as Tick saw it last; absent: not known yet.
+  std::optional<std::chrono::milliseconds> step_time() const { return step_time_; }
+  // Adds to the history what is due, and warns of what has become slow; returns when to be called
+  // again.
+  Loop::Time Tick(const Attempt& attempt);
+  // The job is over. What is kept of it is written, in the background. Blocks for a moment where
+  // the checkpoints' folder is slow.
+  void End(const Attempt& attempt);
+  // Where its time went, once it is over.
+  v1::Ledger ledger() const { return ledger_.At(0); }
+  // Whether checkpoints are to be looked for in a folder that could never be read.
+  bool missed_checkpoints() const { return checkpoints_ && !checkpoints_->seen(); }
+
+ private:
+  int64_t Elapsed() const;  // milliseconds
+  uint64_t Version();
+  void BookCheckpoint(const std::optional<CheckpointWatch::Seen>& seen);
+  void AddNodes(v1::Board& board) const;
+  void AddRanks(const Attempt& attempt, v1::Board& board) const;
+  v1::BoardRank RankNow(const Attempt& attempt, uint32_t node, const v1::RankPlan& planned) const;
+  void Write(const Attempt& attempt);
+
+  const JobOptions& options_;
+  Loop& loop_;
+  const NodeWatch& nodes_;
+  const OutputRouter& output_;
+  const Journal& journal_;
+  const Warn warn_;
+  const Loop::Time began_;
+
+  uint64_t changes_ = 1;
+  Loop::Time last_output_{};                    // that the version takes into account
+  std::map<uint32_t, v1::NodeSample> samples_;  // the last, by node
+  std::map<uint32_t, int32_t> pids_;            // of this attempt
+  std::map<uint32_t, std::string> ends_;        // how they ended
+  board::TroubleWatch troubles_;
+  TroubleWarnings warnings_;
+  std::optional<std::chrono::milliseconds> step_time_;
+  board::History history_;
+  board::Ledger ledger_;
+  std::optional<CheckpointWatch> checkpoints_;  // absent: nobody knows where they are
+  Loop::Time look_at_ = Loop::Time::max();      // at them, the next time
+  Loop::Time point_at_ = Loop::Time::max();     // the next of the history
+  Loop::Time write_at_ = Loop::Time::max();
+  int64_t point_ms_ = 0;  // of the last, since we began
+};
+
+}  // namespace autodist::chief

@@ -1,0 +1,117 @@
+// autodist top [JOB] [--once] [--interval SECONDS] [--sort BY] [--cells FACT]
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "chief/attempt/exit_codes.h"
+#include "cli/commands.h"
+#include "cli/named_job.h"
+#include "cli/values.h"
+#include "top/render.h"
+#include "top/top.h"
+#include "why/stack_groups.h"
+
+namespace autodist::cli {
+namespace {
+
+constexpr int kPlainColumns = 120;  // where nothing says how many
+
+struct TopCommandOptions {
+  std::string job;
+  bool once = false;
+  double interval = std::chrono::duration<double>(top::kDefaultInterval).count();
+  std::string sort = top::kSortNames[0];
+  std::string cells = top::kFactNames[0];
+};
+
+// The one that runs and was started last, or else the one that was started last.
+Result<std::string> JobToShow(const std::string& word) {
+  if (word.empty()) {
+    const std::vector<v1::JobStatus> running = control::ListJobs(false);
+    if (!running.empty()) return running.back().job_id();
+  }
+  return control::FindJob(word.empty() ? "last" : word, control::KnownJobs(), control::NameOfJob);
+}
+
+template <typename Enum, typename Names>
+Enum Named(const std::string& name, const Names& names) {
+  return static_cast<Enum>(std::ranges::find(names, name) - names.begin());
+}
+
+int PlainColumns() {
+  constexpr int kMost = 1000;
+  const std::string_view text = std::getenv("COLUMNS") ? std::getenv("COLUMNS") : "";
+  int columns = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), columns);
+  if (read.ec != std::errc() || columns <= 0) return kPlainColumns;
+  return std::clamp(columns, top::kLeastColumns, kMost);
+}
+
+int PrintOnce(top::TopOptions options) {
+  options.view.columns = PlainColumns();
+  const auto text = top::TopOnce(options);
+  if (!text.ok()) {
+    return Fail(WithRemedy(text.status(), "`autodist status " + options.job_id +
+                                              "` tells what is known of the job"),
+                chief::kExitCannotLaunch);
+  }
+  std::fputs(text->c_str(), stdout);
+  return 0;
+}
+
+int Top(const TopCommandOptions& chosen) {
+  constexpr int kSignalled = 128;
+  auto job = JobToShow(chosen.job);
+  if (!job.ok()) return Fail(job.status(), kExitUsage);
+  top::TopOptions options{.job_id = *std::move(job)};
+  options.interval = std::chrono::milliseconds(static_cast<int64_t>(chosen.interval * 1000));
+  options.view.sort = Named<top::Sort>(chosen.sort, top::kSortNames);
+  options.view.fact = Named<top::Fact>(chosen.cells, top::kFactNames);
+  options.stacks_text = [](const v1::JobStacks& stacks) {
+    return why::GroupsText(stacks.groups());
+  };
+  if (chosen.once) return PrintOnce(std::move(options));
+  const auto signal = top::ShowTop(options);
+  if (signal.ok()) return *signal == 0 ? 0 : kSignalled + *signal;
+  if (signal.status().code() != StatusCode::kFailedPrecondition) {
+    return Fail(signal.status(), chief::kExitCannotLaunch);
+  }
+  base::Log(base::LogLevel::kInfo, Message(signal.status()) + ": this is `autodist top --once`");
+  return PrintOnce(std::move(options));
+}
+
+}  // namespace
+
+Command AddTop(CLI::App& app) {
+  auto options = std::make_shared<TopCommandOptions>();
+  app.add_option("JOB", options->job,
+                 std::string(kJobHelp) + "; without it, the newest that runs, else 'last'");
+  app.add_flag("--once", options->once,
+               "Print it once as plain text, of COLUMNS or 120 columns, and as long as needed");
+  app.add_option("--interval", options->interval, "Look that often (0.5)")->check(Seconds(0.1));
+  app.add_option("--sort", options->sort, "How ranks are sorted at first")
+      ->check(OneOf({top::kSortNames.begin(), top::kSortNames.end()}));
+  app.add_option("--cells", options->cells, "What the cells of GPUs show at first")
+      ->check(OneOf({top::kFactNames.begin(), top::kFactNames.end()}));
+  app.footer(R"(
+Shows on the whole window how a job is: how far, what is wrong, who and why; each GPU (or, where no
+GPUs are known, each rank) as a cell, the ranks with what they said last, curves, and what happened.
+Looking on changes nothing of the job, and leaving neither; a job that has ended is shown as it was
+at its end. What is not known is not shown.
+
+Keys: j k choose a rank, Enter opens its log, s sorts, / filters, m changes what cells show, w shows
+the evidence, x takes stacks, S stops the job (asks first), ? lists all, q leaves.
+
+Examples:
+  autodist top                       the newest job that runs
+  autodist top 3fa9c1 --sort silent  who has written nothing for longest first
+  autodist top --cells power
+  autodist top last --once | head -5)");
+  return [options] { return Top(*options); };
+}
+
+}  // namespace autodist::cli

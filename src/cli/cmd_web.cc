@@ -1,0 +1,91 @@
+// autodist web [JOB] [--listen ADDRESS:PORT | --socket PATH] [--control]
+#include <signal.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "base/host_name.h"
+#include "chief/attempt/exit_codes.h"
+#include "cli/commands.h"
+#include "cli/named_job.h"
+#include "cli/values.h"
+#include "web/server.h"
+
+namespace autodist::cli {
+namespace {
+
+using base::Log;
+using base::LogLevel;
+
+struct WebOptions {
+  std::string job;
+  std::string listen;
+  std::string socket;
+  bool control = false;
+};
+
+Result<web::Options> Read(const WebOptions& options) {
+  web::Options read;
+  read.control = options.control;
+  read.address = options.listen;
+  if (!options.job.empty()) {
+    AD_ASSIGN_OR_RETURN(const v1::JobStatus job, NamedJob(options.job));
+    read.job = job.job_id();
+  }
+  if (!options.socket.empty()) {
+    read.socket = std::filesystem::absolute(options.socket);
+  }
+  return read;
+}
+
+int Web(const WebOptions& options) {
+  const auto read = Read(options);
+  if (!read.ok()) return Fail(read.status(), kExitUsage);
+  // Before there are threads, which would take them.
+  sigset_t ends;
+  sigemptyset(&ends);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, signal);
+  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  const auto server = web::Server::Start(*read);
+  if (!server.ok()) return Fail(server.status(), chief::kExitCannotLaunch);
+  if (!read->socket.empty()) {
+    Log(LogLevel::kInfo, "on your own machine: ssh -L 8080:" + read->socket + " " +
+                             base::HostName() + ", and then the address below");
+  } else if (!(*server)->is_local()) {
+    Log(LogLevel::kWarning, web::kTokenIsRead);
+  }
+  std::printf("%s\n", (*server)->url().c_str());
+  std::fflush(stdout);
+  int signal = 0;
+  while (sigwait(&ends, &signal) != 0) continue;
+  return 0;
+}
+
+}  // namespace
+
+Command AddWeb(CLI::App& app) {
+  auto options = std::make_shared<WebOptions>();
+  app.add_option("JOB", options->job, kJobHelp);
+  auto* listen = app.add_option("--listen", options->listen,
+                                "Where to listen; a loopback address, port 0 is a free one")
+                     ->type_name("ADDRESS:PORT")
+                     ->default_str("127.0.0.1:0")
+                     ->check(ListenAddressText());
+  app.add_option("--socket", options->socket, "Listen at a unix socket instead, for ssh -L")
+      ->type_name("FILE")
+      ->check(NotEmpty())
+      ->excludes(listen);
+  app.add_flag("--control", options->control, "Let who looks stop jobs and take stacks, too");
+  app.footer(R"(
+Shows your jobs on this machine in a browser, live, and those that have ended: how far, how fast, which
+GPU and rank is not well, curves, logs with search. Prints the address, which has a token: whoever knows
+it may look. Runs until Ctrl-C; the jobs do not notice.
+
+Examples:
+  autodist web
+  autodist web last --listen 127.0.0.1:8080
+  autodist web --socket ~/web.sock        and on your machine: ssh -L 8080:web.sock HOST)");
+  return [options] { return Web(*options); };
+}
+
+}  // namespace autodist::cli

@@ -1,0 +1,154 @@
+// autodist why [JOB] [--json]
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/wall_clock.h"
+#include "chief/attempt/exit_codes.h"
+#include "cli/commands.h"
+#include "cli/job_text.h"
+#include "cli/named_job.h"
+#include "cli/why_text.h"
+#include "control/board_reader.h"
+#include "control/job_client.h"
+#include "why/verdict.h"
+
+namespace autodist::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Between two looks at what ranks are doing: what is the same then is no moment of a step.
+constexpr milliseconds kBetweenLooks{4'000};
+constexpr milliseconds kBoardInterval{250};  // in which it is asked whether the job goes on
+
+struct WhyOptions {
+  std::string job;
+  bool json = false;
+};
+
+// Without a name, the job that was started last of those that run, else of all.
+Result<v1::JobStatus> JobMeant(const std::string& word) {
+  if (!word.empty()) return NamedJob(word);
+  const std::vector<v1::JobStatus> running = control::ListJobs(false);
+  return running.empty() ? NamedJob("last") : running.back();
+}
+
+// As it is at this moment, whatever version it has had for how long.
+Result<v1::Board> BoardNow(control::BoardReader& reader) {
+  AD_ASSIGN_OR_RETURN(const auto kept, reader.Board());
+  v1::Board board = *kept;
+  if (board.job().phase() != v1::JOB_PHASE_ENDED) board.set_time_ms(base::MillisecondsSince1970());
+  return board;
+}
+
+Result<std::vector<v1::WholeStack>> StacksOf(const v1::Board& board) {
+  std::vector<uint32_t> ranks;
+  for (const v1::BoardRank& rank : board.ranks()) ranks.push_back(rank.rank());
+  AD_ASSIGN_OR_RETURN(const auto client, control::JobClient::Connect(board.job().job_id()));
+  AD_ASSIGN_OR_RETURN(const auto stacks, client.GetStacks(ranks));
+  return std::vector<v1::WholeStack>(stacks.stacks().begin(), stacks.stacks().end());
+}
+
+bool Runs(const v1::Board& board) { return board.job().phase() != v1::JOB_PHASE_ENDED; }
+
+// Until it is seen to go on, or for kBetweenLooks.
+Status AwaitProgress(control::BoardReader& reader, why::Known& known) {
+  const base::Deadline deadline = base::Deadline::After(kBetweenLooks);
+  for (;;) {
+    AD_ASSIGN_OR_RETURN(known.now, BoardNow(reader));
+    if (!Runs(known.now) || why::GoesOn(known.now, *known.before) || deadline.Expired()) break;
+    const base::Deadline next = std::min(deadline, base::Deadline::After(kBoardInterval));
+    poll(nullptr, 0, next.PollTimeout());
+  }
+  return OkStatus();
+}
+
+// A look at stacks stops the ranks for moments, in which CPUs, queues and disks are not as before.
+void KeepSamples(const v1::Board& from, v1::Board& to) {
+  if (from.nodes_size() != to.nodes_size() || from.ranks_size() != to.ranks_size()) return;
+  for (int i = 0; i < from.nodes_size(); ++i) {
+    if (from.nodes(i).has_sample()) *to.mutable_nodes(i)->mutable_sample() = from.nodes(i).sample();
+  }
+  for (int i = 0; i < from.ranks_size(); ++i) {
+    if (from.ranks(i).has_sample()) *to.mutable_ranks(i)->mutable_sample() = from.ranks(i).sample();
+  }
+}
+
+// Everything of a job that runs: two boards, and, where it is not seen to go on, two looks at what
+// its ranks are doing.
+Result<why::Known> Look(control::BoardReader& reader) {
+  why::Known known;
+  AD_ASSIGN_OR_RETURN(known.before, BoardNow(reader));
+  AD_ASSIGN_OR_RETURN(known.stacks, StacksOf(*known.before));
+  AD_RETURN_IF_ERROR(AwaitProgress(reader, known));
+  if (!Runs(known.now) || why::GoesOn(known.now, *known.before)) return known;
+  known.stacks_earlier = std::move(known.stacks);
+  AD_ASSIGN_OR_RETURN(known.stacks, StacksOf(known.now));
+  AD_ASSIGN_OR_RETURN(v1::Board last, BoardNow(reader));
+  KeepSamples(known.now, last);
+  known.now = std::move(last);
+  return known;
+}
+
+Result<why::Verdict> VerdictOf(const v1::JobStatus& job) {
+  control::BoardReader reader(job.job_id());
+  if (job.phase() != v1::JOB_PHASE_ENDED) {
+    const auto known = Look(reader);
+    if (known.ok() && Runs(known->now)) return why::Judge(*known);
+    // It may have ended meanwhile.
+    AD_ASSIGN_OR_RETURN(const v1::JobStatus now, control::LookUpJob(job.job_id()));
+    if (now.phase() != v1::JOB_PHASE_ENDED) {
+      return known.ok() ? why::Judge(*known) : Result<why::Verdict>(known.status());
+    }
+    return VerdictOf(now);
+  }
+  const auto last = reader.Board();  // an older autodist's job has none
+  return why::JudgeEnded(job, last.ok() ? **last : v1::Board());
+}
+
+int Why(const WhyOptions& options) {
+  const auto job = JobMeant(options.job);
+  if (!job.ok()) return Fail(job.status(), kExitUsage);
+  if (job->chief_gone()) {
+    base::Log(base::LogLevel::kError, CrashedText(*job));
+    return kExitWrong;
+  }
+  const auto verdict = VerdictOf(*job);
+  if (!verdict.ok()) {
+    return Fail(Annotate(verdict.status(), "job " + job->job_id()), chief::kExitCannotLaunch);
+  }
+  const std::string text = options.json ? WhyJson(job->job_id(), *verdict) : WhyText(*verdict);
+  std::fputs(text.c_str(), stdout);
+  return ExitCodeOf(*verdict);
+}
+
+}  // namespace
+
+Command AddWhy(CLI::App& app) {
+  auto options = std::make_shared<WhyOptions>();
+  app.add_option("JOB", options->job, std::string(kJobHelp) + "; without it, the last that runs");
+  app.add_flag("--json", options->json, "Print it as a JSON object");
+  app.footer(R"(
+Looks at everything that is known of a job, and gives one verdict: which rank keeps the others waiting
+and what it does instead, which node or GPU is slow and why, that all is well, or that it cannot be
+told; each with its evidence, where that comes from, and what was ruled out. Takes about five seconds,
+and with gdb on the nodes, or many ranks on one, up to a minute. Processes are stopped for a moment, as
+by `autodist stacks`; the job goes on.
+
+Exit code: 0 if nothing is wrong, 3 if something is, 4 if that cannot be told; 125 if the job's
+autodist does not answer; 2 for wrong usage.
+
+Examples:
+  autodist why
+  autodist why 3fa9c1
+  autodist why last --json | jq -r .trouble.what)");
+  return [options] { return Why(*options); };
+}
+
+}  // namespace autodist::cli

@@ -1,0 +1,59 @@
+#include "cli/why_text.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include "base/utf8.h"
+
+namespace autodist::cli {
+namespace {
+
+const char* Name(why::Verdict::Kind kind) {
+  switch (kind) {
+    case why::Verdict::Kind::kWrong:
+      return "wrong";
+    case why::Verdict::Kind::kWell:
+      return "well";
+    case why::Verdict::Kind::kCannotTell:
+      break;
+  }
+  return "cannot tell";
+}
+
+}  // namespace
+
+int ExitCodeOf(const why::Verdict& verdict) {
+  switch (verdict.kind) {
+    case why::Verdict::Kind::kWrong:
+      return kExitWrong;
+    case why::Verdict::Kind::kWell:
+      return 0;
+    case why::Verdict::Kind::kCannotTell:
+      break;
+  }
+  return kExitCannotTell;
+}
+
+std::string WhyText(const why::Verdict& verdict) {
+  const v1::Trouble& trouble = verdict.trouble;
+  std::string text = base::Printable(trouble.what()) + "\n";
+  if (!trouble.cost().empty()) text += "  " + base::Printable(trouble.cost()) + "\n";
+  for (const bool against : {false, true}) {
+    for (const v1::Evidence& one : trouble.evidence()) {
+      if (one.against() != against) continue;
+      text += std::string(against ? "  ruled out: " : "  ") + base::Printable(one.what()) + ": " +
+              base::Printable(one.value()) + " [" + base::Printable(one.source()) + "]\n";
+    }
+  }
+  return text;
+}
+
+std::string WhyJson(const std::string& job_id, const why::Verdict& verdict) {
+  std::string trouble;
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  (void)google::protobuf::util::MessageToJsonString(verdict.trouble, &trouble, options).ok();
+  return "{\"job_id\":\"" + job_id + "\",\"verdict\":\"" + Name(verdict.kind) +
+         "\",\"trouble\":" + trouble + "}\n";
+}
+
+}  // namespace autodist::cli

@@ -1,0 +1,21 @@
+// A verdict as `autodist why` prints it.
+#pragma once
+
+#include <string>
+
+#include "why/verdict.h"
+
+namespace autodist::cli {
+
+inline constexpr int kExitWrong = 3;
+inline constexpr int kExitCannotTell = 4;
+
+int ExitCodeOf(const why::Verdict& verdict);
+
+// The sentence, what it costs, the evidence with its sources, and what was ruled out.
+std::string WhyText(const why::Verdict& verdict);
+
+// {"job_id": …, "verdict": "wrong" | "well" | "cannot tell", "trouble": {…}}, of one line.
+std::string WhyJson(const std::string& job_id, const why::Verdict& verdict);
+
+}  // namespace autodist::cli

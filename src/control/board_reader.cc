@@ -1,0 +1,83 @@
+#include "control/board_reader.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "base/fd.h"
+#include "control/job_record.h"
+
+namespace autodist::control {
+namespace {
+
+constexpr size_t kLargestFile = 64 << 20;  // bytes
+
+// What an ended job's folder has; of this machine's user, so that it may be believed.
+template <typename Message>
+Result<Message> ReadKept(const std::string& job_id, const char* name) {
+  AD_ASSIGN_OR_RETURN(const v1::JobStatus job, ReadRecord(job_id));
+  const std::string file = std::filesystem::path(job.log_folder()) / name;
+  const auto text = base::ReadFile(file, kLargestFile);
+  if (!text.ok())
+    return Error(StatusCode::kNotFound, "nothing is kept of how the job was: no " + file);
+  Message message;
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;  // of a newer autodist
+  const auto parsed = google::protobuf::util::JsonStringToMessage(*text, &message, options);
+  if (!parsed.ok()) {
+    return Error(StatusCode::kNotFound, file + " cannot be read: " + std::string(parsed.message()));
+  }
+  return message;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<JobClient>> BoardReader::Client() {
+  const std::lock_guard lock(mutex_);
+  if (!client_) {
+    AD_ASSIGN_OR_RETURN(JobClient client, JobClient::Connect(job_id_));
+    client_ = std::make_shared<JobClient>(std::move(client));
+  }
+  return client_;
+}
+
+Result<std::shared_ptr<const v1::Board>> BoardReader::Board(const std::stop_token& stop) {
+  const auto client = Client();
+  if (client.ok()) {
+    uint64_t known = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      if (board_) known = board_->version();
+    }
+    auto answer = (*client)->GetBoard(known, stop);
+    const std::lock_guard lock(mutex_);
+    if (answer.ok()) {
+      if (*answer) board_ = std::make_shared<const v1::Board>(**std::move(answer));
+      return board_;
+    }
+    client_.reset();
+    if (answer.status().code() == StatusCode::kUnimplemented ||
+        answer.status().code() == StatusCode::kDeadlineExceeded) {
+      return answer.status();
+    }
+  }
+  AD_ASSIGN_OR_RETURN(v1::Board kept, ReadKept<v1::Board>(job_id_, kBoardFile));
+  return std::make_shared<const v1::Board>(std::move(kept));
+}
+
+Result<v1::History> BoardReader::History(int64_t since_ms, const std::stop_token& stop) {
+  if (const auto client = Client(); client.ok()) {
+    auto answer = (*client)->GetHistory(since_ms, stop);
+    if (answer.ok()) return answer;
+  }
+  AD_ASSIGN_OR_RETURN(v1::History kept, ReadKept<v1::History>(job_id_, kHistoryFile));
+  auto& points = *kept.mutable_points();
+  points.erase(points.begin(), std::ranges::find_if(points, [&](const v1::HistoryPoint& point) {
+                 return point.time_ms() > since_ms;
+               }));
+  return kept;
+}
+
+}  // namespace autodist::control

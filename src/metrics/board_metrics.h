@@ -1,0 +1,16 @@
+// A job's board as metrics.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "autodist/v1/board.pb.h"
+#include "metrics/family.h"
+
+namespace autodist::metrics {
+
+// Pure. `now_ms`: since 1970. What is not known has no sample: of a node that is away, of a rank
+// that has ended.
+std::vector<Family> MetricsOf(const v1::Board& board, int64_t now_ms);
+
+}  // namespace autodist::metrics

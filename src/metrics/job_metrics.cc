@@ -1,0 +1,124 @@
+// The job as a whole, and how far it is.
+#include <algorithm>
+#include <array>
+
+#include "board/ledger.h"
+#include "metrics/board_parts.h"
+
+namespace autodist::metrics {
+namespace {
+
+constexpr int kMostTrainingMetrics = 64;  // that a program tells
+
+std::string Command(const v1::JobStatus& job) {
+  std::string text;
+  for (const std::string& word : job.command()) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+void AddPhase(const BoardView& view, FamilySet& set) {
+  for (int number = v1::JOB_PHASE_LAUNCHING; number <= v1::JOB_PHASE_ENDED; ++number) {
+    const auto phase = static_cast<v1::JobPhase>(number);
+    set.Gauge("autodist_job_phase", "1 for the phase that the job is in, 0 for the others.",
+              With(view.Job(), {{"phase", Word(v1::JobPhase_Name(phase), "JOB_PHASE_")}}),
+              view.board.job().phase() == phase ? 1 : 0);
+  }
+}
+
+void AddCounts(const BoardView& view, FamilySet& set) {
+  for (int number = v1::RANK_STATE_STARTING; number <= v1::RANK_STATE_LOST; ++number) {
+    const auto state = static_cast<v1::RankState>(number);
+    set.Gauge("autodist_job_ranks", "Ranks of this attempt in a state.",
+              With(view.Job(), {{"state", Word(v1::RankState_Name(state), "RANK_STATE_")}}),
+              std::ranges::count_if(view.board.ranks(), [&](const v1::BoardRank& rank) {
+                return rank.state() == state && !rank.auxiliary();
+              }));
+  }
+  for (int number = v1::NODE_PHASE_LAUNCHING; number <= v1::NODE_PHASE_LOST; ++number) {
+    const auto phase = static_cast<v1::NodePhase>(number);
+    set.Gauge("autodist_job_nodes", "Nodes in a phase.",
+              With(view.Job(), {{"phase", Word(v1::NodePhase_Name(phase), "NODE_PHASE_")}}),
+              std::ranges::count_if(view.board.nodes(), [&](const v1::BoardNode& node) {
+                return node.phase() == phase;
+              }));
+  }
+  for (int number = v1::Trouble::KIND_FAILED; number <= v1::Trouble::KIND_WARNING; ++number) {
+    const auto kind = static_cast<v1::Trouble::Kind>(number);
+    set.Gauge("autodist_job_troubles", "What is not well with the job, by kind; 0: nothing known.",
+              With(view.Job(), {{"kind", Word(v1::Trouble::Kind_Name(kind), "KIND_")}}),
+              std::ranges::count_if(view.board.troubles(), [&](const v1::Trouble& trouble) {
+                return trouble.kind() == kind;
+              }));
+  }
+}
+
+void AddLedger(const BoardView& view, FamilySet& set) {
+  if (!view.board.has_ledger()) return;
+  const v1::Ledger& ledger = view.board.ledger();
+  const std::array<std::pair<const char*, int64_t>, 6> parts{{{"start_up", ledger.start_up()},
+                                                              {"training", ledger.training()},
+                                                              {"stalled", ledger.stalled()},
+                                                              {"stopping", ledger.stopping()},
+                                                              {"restarting", ledger.restarting()},
+                                                              {"lost_steps", ledger.lost_steps()}}};
+  for (const auto& [part, time] : parts) {
+    set.Gauge("autodist_job_ledger_seconds",
+              "Where the job's wall time went, over all attempts; together all of it.",
+              With(view.Job(), {{"part", part}}), static_cast<double>(time) / 1000);
+  }
+  set.Gauge("autodist_job_goodput_ratio", "Share of the job's wall time that was training.",
+            view.Job(), board::Goodput(ledger));
+}
+
+}  // namespace
+
+void AddJob(const BoardView& view, FamilySet& set) {
+  const v1::JobStatus& job = view.board.job();
+  const Labels labels = view.Job();
+  set.Gauge("autodist_job_info", "What the job is; always 1.",
+            With(labels, {{"name", job.name()},
+                          {"command", Command(job)},
+                          {"host", job.host()},
+                          {"log_folder", job.log_folder()}}),
+            1);
+  AddPhase(view, set);
+  set.Gauge("autodist_job_start_time_seconds", "When the job began, since 1970.", labels,
+            Known(job.started_ms() != 0, static_cast<double>(job.started_ms()) / 1000));
+  const BoardView end{view.board, job.ended_ms() != 0 ? job.ended_ms() : view.now_ms};
+  set.Gauge("autodist_job_elapsed_seconds", "Wall time since the job began, until its end.", labels,
+            end.SecondsSince(job.started_ms()));
+  set.Counter("autodist_job_restarts_total", "How often the job was started again.", labels,
+              job.attempt());
+  set.Gauge("autodist_job_restarts_allowed", "How often the job may be started again.", labels,
+            job.max_restarts());
+  set.Gauge("autodist_job_world_size", "Ranks of this attempt.", labels,
+            Known(job.world_size() != 0, job.world_size()));
+  set.Gauge("autodist_job_silent_seconds", "Time since any rank wrote something.", labels,
+            end.SecondsSince(job.last_output_ms()));
+  set.Gauge("autodist_job_exit_code", "How the job ended.", labels,
+            Known(job.phase() == v1::JOB_PHASE_ENDED, job.exit_code()));
+  AddCounts(view, set);
+  AddLedger(view, set);
+}
+
+void AddProgress(const BoardView& view, FamilySet& set) {
+  if (!view.board.has_progress()) return;
+  const v1::Progress& progress = view.board.progress();
+  const Labels labels = view.Job();
+  set.Gauge("autodist_training_step", "The last step that the program has told.", labels,
+            Known(progress.has_step(), progress.step()));
+  set.Gauge("autodist_training_steps_expected", "Steps that there will be.", labels,
+            Known(progress.has_total(), progress.total()));
+  set.Gauge("autodist_training_steps_per_second", "Over the last steps.", labels,
+            Known(progress.has_rate(), progress.rate()));
+  set.Gauge("autodist_training_eta_seconds", "Time that the remaining steps will take.", labels,
+            Known(progress.has_eta(), progress.eta()));
+  int metrics = 0;
+  for (const v1::Metric& metric : progress.metrics()) {
+    if (++metrics > kMostTrainingMetrics) break;
+    set.Gauge("autodist_training_metric", "What the program tells besides, as its loss.",
+              With(labels, {{"name", metric.name()}}), metric.value());
+  }
+}
+
+}  // namespace autodist::metrics

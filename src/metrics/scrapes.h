@@ -1,0 +1,40 @@
+// A job's metrics, however often and by however many they are asked for.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "autodist/status.h"
+#include "autodist/v1/board.pb.h"
+#include "metrics/text_format.h"
+
+namespace autodist::metrics {
+
+// Thread-safe.
+class Scrapes {
+ public:
+  using Clock = std::chrono::steady_clock;
+  // May block for as long as a scrape may.
+  using ReadBoard = std::function<Result<std::shared_ptr<const v1::Board>>()>;
+
+  explicit Scrapes(ReadBoard read_board) : read_board_(std::move(read_board)) {}
+
+  // The board is read once a second at most, by one thread at a time; the others wait for that.
+  // What keeps it from being read is told all of them for as long.
+  Result<std::string> Scrape(Format format, Clock::time_point now = Clock::now());
+
+ private:
+  void Read(Clock::time_point now);
+
+  const ReadBoard read_board_;
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  std::optional<Clock::time_point> read_at_;
+  Result<std::vector<Family>> families_;
+};
+
+}  // namespace autodist::metrics

@@ -1,0 +1,218 @@
+#include "progress/bars.h"
+
+#include <algorithm>
+#include <array>
+
+#include "progress/scan.h"
+
+namespace autodist::progress {
+namespace {
+
+constexpr std::string_view kHeavyLine = "━";
+constexpr size_t kLongestWord = 16;
+
+// "<00:12", "<?"
+bool SkipRemaining(std::string_view& text) {
+  if (!Skip(text, "<")) return false;
+  return Skip(text, "?") || TakeDuration(text).has_value();
+}
+
+// "19.87it/s", "1.20s/it", "?it/s", "99.1MB/s"; `scaled`: counts have suffixes.
+bool TakeRate(std::string_view& text, bool scaled, Told& told) {
+  std::string_view rate = text.substr(0, text.find_first_of(",]"));
+  text.remove_prefix(rate.size());
+  SkipSpaces(rate);
+  const bool unknown = Skip(rate, "?");
+  size_t digits = 0;
+  while (digits < rate.size() && (IsDigit(rate[digits]) || rate[digits] == '.')) ++digits;
+  std::string_view number = rate.substr(0, digits);
+  rate.remove_prefix(digits);
+  if (!unknown && number.empty()) return false;
+  const bool inverse = rate.starts_with("s/");
+  if (!inverse && !rate.ends_with("/s")) return false;
+  const auto value = TakeReal(number);
+  double scale = 1;
+  if (inverse) {
+    told.unit = Trimmed(rate.substr(2));
+  } else {
+    told.unit = Trimmed(rate.substr(0, rate.size() - 2));
+    std::string_view prefixed = told.unit;
+    const size_t place = std::string_view("kMG").find(prefixed.empty() ? ' ' : prefixed[0]);
+    if (scaled && prefixed.size() > 1 && place != std::string_view::npos) {
+      for (size_t i = 0; i <= place; ++i) scale *= 1000;
+      told.unit.remove_prefix(1);
+    }
+  }
+  if (value && *value > 0) told.rate = inverse ? 1 / *value : *value * scale;
+  return true;
+}
+
+// "[00:02<00:00, 19.87it/s, loss=1.205]"; without a total there is no "<00:00".
+bool TakeTimes(std::string_view text, bool scaled, Told& told) {
+  if (!Skip(text, "[") || !TakeDuration(text)) return false;
+  if (told.total && !SkipRemaining(text)) return false;
+  if (!Skip(text, ", ") || !TakeRate(text, scaled, told)) return false;
+  const size_t end = text.rfind(']');
+  if (end != std::string_view::npos && text.starts_with(',')) {
+    ScanMetrics(text.substr(1, end - 1), told);
+  }
+  return true;
+}
+
+std::string_view LabelOf(std::string_view text) {
+  text = Trimmed(text);
+  if (text.ends_with(':')) text.remove_suffix(1);
+  return Trimmed(text);
+}
+
+// "  87%|████████▋ | 52/60 [...]", or without the bar itself.
+bool ReadWithTotal(std::string_view line, size_t percent, Told& told) {
+  size_t begin = percent;
+  while (begin > 0 && IsDigit(line[begin - 1])) --begin;
+  if (begin == percent) return false;
+  std::string_view rest = line.substr(percent + 1);
+  if (Skip(rest, "|")) {
+    const size_t end = rest.find('|');
+    if (end == std::string_view::npos) return false;
+    rest.remove_prefix(end + 1);
+  }
+  SkipSpaces(rest);
+  const std::string_view counts = rest.substr(0, rest.find('['));
+  const bool scaled = counts.find_first_of("kKMGT") != std::string_view::npos;
+  told.step = TakeCount(rest);
+  if (!told.step || !Skip(rest, "/")) return false;
+  told.total = TakeCount(rest);
+  if (!told.total || !Skip(rest, " ") || !TakeTimes(rest, scaled, told)) return false;
+  told.label = LabelOf(line.substr(0, begin));
+  return true;
+}
+
+// "52it [00:02, 19.87it/s]"
+bool ReadWithoutTotal(std::string_view line, size_t bracket, Told& told) {
+  if (!TakeTimes(line.substr(bracket), true, told) || told.unit.empty()) return false;
+  std::string_view before = line.substr(0, bracket - 1);
+  if (!before.ends_with(told.unit)) {
+    // "1.2kit/s" of a count that has no suffix.
+    if (told.unit.size() < 2 || !before.ends_with(told.unit.substr(1))) return false;
+    told.unit.remove_prefix(1);
+  }
+  before.remove_suffix(told.unit.size());
+  if (before.ends_with(' ')) before.remove_suffix(1);
+  const size_t space = before.rfind(' ');
+  const size_t begin = space == std::string_view::npos ? 0 : space + 1;
+  std::string_view count = before.substr(begin);
+  told.step = TakeCount(count);
+  if (!told.step || !count.empty()) return false;
+  told.label = LabelOf(before.substr(0, begin));
+  return true;
+}
+
+bool IsAmong(std::string_view word, const auto& words) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+constexpr std::array<std::string_view, 42> kPreparation = {
+    "map",        "filter",     "downloading", "download",      "loading",   "load",
+    "fetching",   "resolving",  "tokenizing",  "tokenizer",     "tokenize",  "extracting",
+    "saving",     "preparing",  "caching",     "preprocessing", "casting",   "flattening",
+    "converting", "shards",     "files",       "building",      "copying",   "uploading",
+    "upload",     "reading",    "writing",     "scanning",      "indexing",  "grouping",
+    "packing",    "adding",     "applying",    "truncating",    "compiling", "capturing",
+    "generating", "quantizing", "checking",    "merging",       "pushing",   "creating"};
+constexpr std::array<std::string_view, 20> kEvaluation = {
+    "val",        "valid",      "validation", "validating", "validate", "eval",   "evaluation",
+    "evaluating", "evaluate",   "test",       "testing",    "tests",    "sanity", "predict",
+    "predicting", "prediction", "inference",  "dev",        "sampling", "scoring"};
+constexpr std::array<std::string_view, 10> kUnitsOfOthers = {
+    "B", "iB", "examples", "ex", "file", "files", "shard", "shards", "rows", "tables"};
+
+}  // namespace
+
+bool ReadTqdm(std::string_view line, Told& told) {
+  size_t percent = line.find("%|");
+  if (percent == std::string_view::npos) percent = line.find("% ");
+  if (percent != std::string_view::npos) {
+    if (ReadWithTotal(line, percent, told)) return true;
+    told = {};
+  }
+  if (!line.ends_with(']')) return false;
+  const size_t bracket = line.find(" [");
+  if (bracket == std::string_view::npos || bracket == 0) return false;
+  if (ReadWithoutTotal(line, bracket + 1, told)) return true;
+  told = {};
+  return false;
+}
+
+// "Epoch 3/9 ━━━━╸━━ 5/10 0:00:01 • 0:00:02 4.10it/s loss: 0.123"
+bool ReadRich(std::string_view line, Told& told) {
+  const size_t begin = line.find(kHeavyLine);
+  if (begin == std::string_view::npos) return false;
+  std::string_view rest = line.substr(begin);
+  while (Skip(rest, kHeavyLine) || Skip(rest, "╸") || Skip(rest, "╺") || Skip(rest, " ")) {
+  }
+  told.step = TakeNumber(rest);
+  if (!told.step || !Skip(rest, "/")) return false;
+  told.total = TakeNumber(rest);
+  if (!told.total && !Skip(rest, "--")) return false;
+  SkipSpaces(rest);
+  if (!Skip(rest, "-:--:--") && !TakeDuration(rest)) return false;
+  if (!Skip(rest, " • ") || (!Skip(rest, "-:--:--") && !TakeDuration(rest))) return false;
+  SkipSpaces(rest);
+  std::string_view rate = rest.substr(0, rest.find("it/s"));
+  if (rate.size() == rest.size()) return false;
+  rest.remove_prefix(rate.size() + 4);
+  if (const auto value = TakeReal(rate); value && *value > 0) told.rate = value;
+  told.unit = "it";
+  told.label = Trimmed(line.substr(0, begin));
+  told.last_epoch = true;
+  ScanMetrics(rest, told);
+  return true;
+}
+
+std::string_view ReadEpoch(std::string_view label, Told& told) {
+  for (size_t at = label.find("poch"); at != std::string_view::npos;
+       at = label.find("poch", at + 4)) {
+    std::string_view rest = label.substr(at + 4);
+    while (!rest.empty() && std::string_view(" :#=[(").find(rest[0]) != std::string_view::npos) {
+      rest.remove_prefix(1);
+    }
+    const size_t number = label.size() - rest.size();
+    told.epoch = TakeNumber(rest);
+    if (!told.epoch) continue;
+    SkipSpaces(rest);
+    if (Skip(rest, "/") || Skip(rest, "of ")) {
+      SkipSpaces(rest);
+      told.epochs = TakeNumber(rest);
+    }
+    told.in_epoch = true;
+    return label.substr(0, number);
+  }
+  return label;
+}
+
+Subject SubjectOf(const Told& bar) {
+  if (IsAmong(bar.unit, kUnitsOfOthers)) return Subject::kOther;
+  bool training = false;
+  bool evaluation = false;
+  bool epochs = bar.unit.starts_with("epoch");
+  std::array<char, kLongestWord> word;
+  for (size_t i = 0; i < bar.label.size();) {
+    size_t length = 0;
+    for (; i < bar.label.size() && IsLetter(bar.label[i]); ++i) {
+      if (length < word.size()) word[length++] = static_cast<char>(bar.label[i] | 0x20);
+    }
+    ++i;
+    const std::string_view lower(word.data(), length);
+    if (IsAmong(lower, kPreparation)) return Subject::kOther;
+    training = training || lower == "train" || lower == "training";
+    evaluation = evaluation || IsAmong(lower, kEvaluation);
+    epochs = epochs || lower == "epochs" || lower == "epoch";
+  }
+  if (evaluation && !training) return Subject::kOther;
+  if (epochs && !bar.in_epoch && bar.total) return Subject::kEpochs;
+  return training || epochs ? Subject::kTraining : Subject::kUnknown;
+}
+
+}  // namespace autodist::progress

@@ -1,0 +1,27 @@
+// Bars that programs draw: tqdm's, also as Lightning and Hugging Face's Trainer draw them, and
+// those of Lightning by rich.
+#pragma once
+
+#include <string_view>
+
+#include "progress/told.h"
+
+namespace autodist::progress {
+
+// Each returns whether the line is one, and then sets what it says. Without escape sequences.
+bool ReadTqdm(std::string_view line, Told& told);
+bool ReadRich(std::string_view line, Told& told);
+
+// Sets epoch and epochs from a label such as "Epoch 3/10"; what comes before the number.
+std::string_view ReadEpoch(std::string_view label, Told& told);
+
+// What a bar is about, by its label and unit.
+enum class Subject {
+  kUnknown,
+  kTraining,
+  kEpochs,  // counts them
+  kOther,   // an evaluation, or what is made ready: tells nothing of how far the training is
+};
+Subject SubjectOf(const Told& bar);
+
+}  // namespace autodist::progress

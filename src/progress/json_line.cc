@@ -1,0 +1,94 @@
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "progress/log_lines.h"
+#include "progress/scan.h"
+
+namespace autodist::progress {
+namespace {
+
+// What Python's json writes for numbers that JSON does not have is null.
+std::string WithoutNan(std::string_view text) {
+  constexpr std::string_view kTokens[] = {"NaN", "Infinity", "-Infinity"};
+  std::string replaced;
+  bool quoted = false;
+  while (!text.empty()) {
+    const auto* const token =
+        std::ranges::find_if(kTokens, [&](std::string_view one) { return text.starts_with(one); });
+    if (!quoted && token != std::end(kTokens)) {
+      replaced += "null";
+      text.remove_prefix(token->size());
+      continue;
+    }
+    if (text[0] == '"') quoted = !quoted;
+    const size_t taken = quoted && text[0] == '\\' ? std::min<size_t>(2, text.size()) : 1;
+    replaced += text.substr(0, taken);
+    text.remove_prefix(taken);
+  }
+  return replaced;
+}
+
+// The numbers of one object; whatever is nested in it tells nothing.
+class Reader : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  Reader(Told& told, std::string& names) : told_(told), names_(names) {}
+
+  bool start_object(size_t) override { return depth_++ == 0; }
+  bool end_object() override { return true; }
+  bool start_array(size_t) override { return false; }
+  bool end_array() override { return false; }
+  bool null() override { return Take(std::numeric_limits<double>::quiet_NaN()); }
+  bool boolean(bool) override { return depth_ > 0; }
+  bool string(string_t&) override { return depth_ > 0; }
+  bool binary(binary_t&) override { return false; }
+  bool number_integer(number_integer_t value) override { return Take(static_cast<double>(value)); }
+  bool number_unsigned(number_unsigned_t value) override {
+    return Take(static_cast<double>(value));
+  }
+  bool number_float(number_float_t value, const string_t&) override { return Take(value); }
+  bool key(string_t& name) override {
+    key_ = name;
+    return true;
+  }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override {
+    return false;
+  }
+
+ private:
+  bool Take(double value) {
+    if (depth_ == 0) return false;
+    for (const auto& [name, field] :
+         {std::pair{"step", &Told::step}, std::pair{"total", &Told::total},
+          std::pair{"epoch", &Told::epoch}, std::pair{"epochs", &Told::epochs}}) {
+      if (key_ != name) continue;
+      if (value >= 0 && value <= kLargestCount) told_.*field = static_cast<uint64_t>(value);
+      return true;
+    }
+    if (told_.metrics.size() == kMostMetrics || !IsMetricName(key_)) return true;
+    const size_t begin = names_.size();
+    names_ += key_;  // has room: see below
+    told_.metrics.push_back({std::string_view(names_).substr(begin), value});
+    return true;
+  }
+
+  Told& told_;
+  std::string& names_;
+  std::string key_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+bool ReadJsonLine(std::string_view line, Told& told, std::string& storage) {
+  if (!line.starts_with('{')) return false;
+  storage.clear();
+  storage.reserve(line.size());  // so that names stay where they are
+  Reader reader(told, storage);
+  if (!nlohmann::json::sax_parse(WithoutNan(line), &reader)) return false;
+  told.source = Source::kFile;
+  return told.step || told.epoch || !told.metrics.empty();
+}
+
+}  // namespace autodist::progress

@@ -1,0 +1,152 @@
+#include "progress/log_lines.h"
+
+#include <string.h>
+
+#include <algorithm>
+
+#include "progress/scan.h"
+
+namespace autodist::progress {
+namespace {
+
+struct Form {
+  const char* needle;  // a line without it is not looked at
+  const char* expression;
+  bool in_epoch;  // its steps begin anew in each epoch
+};
+
+// clang-format off
+constexpr Form kForms[] = {
+    // Megatron: " iteration      200/    1000 | consumed samples: 51200 | ... | lm loss: 2.3E+00 |"
+    {"iteration", R"(\biteration +(?P<step>\d+)/ *(?P<total>\d+) \|)", false},
+    // MindOCR: "epoch: [1/20] step: [30/100], loss: 0.53"; mmdet: "Epoch [1][50/7330]\tlr: ...";
+    // mmengine: "Epoch(train)  [1][ 50/1875]  lr: ..."; torchvision: "Epoch: [0]  [ 10/1875]  eta: ..."
+    {"poch", R"(\b[Ee]poch(?:\(train\))?:? *\[ *(?P<epoch>\d+)(?:/ *(?P<epochs>\d+))?\],? *)"
+             R"((?:(?:[Ss]tep|[Ii]ter):? *)?\[ *(?P<step>\d+)/ *(?P<total>\d+)\])", true},
+    // PaddleOCR: "epoch: [1/500], global_step: 10, lr: 0.001000, loss: 2.3, ..., eta: 1:02:03"
+    {"global_step: ", R"(\bepoch: \[\d+/\d+\], global_step: (?P<step>\d+),)", false},
+    // PaddleClas
+    {"[Train]", R"(\[Train\]\[Epoch (?P<epoch>\d+)/(?P<epochs>\d+)\])"
+                R"(\[Iter: (?P<step>\d+)/(?P<total>\d+)\])", true},
+    // mmengine, mmseg
+    {"Iter", R"(\bIter(?:\(train\))? +\[ *(?P<step>\d+)/ *(?P<total>\d+)\])", false},
+    // MindSpore's LossMonitor
+    {"loss is", R"(^epoch: (?P<epoch>\d+),? step: (?P<step>\d+), loss is (?P<loss>[-+.\deE]+|nan)\b)", true},
+    // DeepSpeed, and its pipelines
+    {"skipped=", R"(\bstep=(?P<step>\d+), skipped=\d+, lr=\[)", false},
+    {"iter time (s)", R"(\bsteps: (?P<step>\d+) loss: +(?P<loss>\S+) iter time \(s\):)", false},
+    // nanoGPT
+    {"iter ", R"(^iter (?P<step>\d+): loss (?P<loss>[\d.]+|nan), time [\d.]+ms)", false},
+    // timm
+    {"Train: ", R"(\bTrain: (?P<epoch>\d+)(?:/\d+)? \[ *(?P<step>\d+)/(?P<total>\d+) \( *\d+%\)\])", true},
+};
+// clang-format on
+
+// Several times as fast as string_view::find.
+bool Contains(std::string_view line, std::string_view part) {
+  return memmem(line.data(), line.size(), part.data(), part.size()) != nullptr;
+}
+
+struct ReadyForm {
+  const Form& form;
+  Pattern pattern;
+};
+
+const std::vector<ReadyForm>& Forms() {
+  static const std::vector<ReadyForm> forms = [] {
+    std::vector<ReadyForm> made;
+    for (const Form& form : kForms) {
+      made.push_back({form, Pattern::Parse(form.expression).value()});
+    }
+    return made;
+  }();
+  return forms;
+}
+
+// One that is known by name, or else a metric.
+void Set(std::string_view name, std::string_view text, Told& told) {
+  text = Trimmed(text);
+  for (const auto& [known, field] :
+       {std::pair{"step", &Told::step}, std::pair{"total", &Told::total},
+        std::pair{"epoch", &Told::epoch}, std::pair{"epochs", &Told::epochs}}) {
+    if (name != known) continue;
+    if (const auto count = TakeCount(text)) told.*field = count;
+    return;
+  }
+  if (const auto value = TakeReal(text)) told.metrics.push_back({name, *value});
+}
+
+bool IsOfEvaluation(std::string_view before) {
+  before = before.substr(before.size() - std::min<size_t>(before.size(), 16));
+  constexpr std::string_view kWords[] = {"val", "Val", "test", "Test"};
+  return std::ranges::any_of(
+      kWords, [&](std::string_view word) { return before.find(word) != std::string_view::npos; });
+}
+
+// 'name', without an escape in it.
+std::optional<std::string_view> TakeQuoted(std::string_view& text) {
+  std::string_view rest = text;
+  if (!Skip(rest, "'")) return std::nullopt;
+  const size_t end = rest.find_first_of("'\\");
+  if (end == std::string_view::npos || rest[end] == '\\') return std::nullopt;
+  const std::string_view quoted = rest.substr(0, end);
+  text = rest.substr(end + 1);
+  return quoted;
+}
+
+}  // namespace
+
+bool ReadTrainerDict(std::string_view line, Told& told) {
+  std::string_view rest = line;
+  bool epoch = false;
+  bool known = false;
+  if (!Skip(rest, "{")) return false;
+  while (true) {
+    const auto name = TakeQuoted(rest);
+    if (!name || !Skip(rest, ": ")) return false;
+    std::string_view value = rest;
+    const auto quoted = TakeQuoted(rest);
+    if (quoted) value = *quoted;
+    const auto number = TakeReal(value);
+    if (!number || (quoted && !value.empty())) return false;
+    if (!quoted) rest = value;
+    epoch = epoch || *name == "epoch";
+    known = known || *name == "loss" || *name == "learning_rate" || name->starts_with("eval_") ||
+            name->starts_with("train_");
+    if (IsMetricName(*name)) told.metrics.push_back({*name, *number});
+    if (rest == "}") break;
+    if (!Skip(rest, ", ")) return false;
+  }
+  told.source = Source::kLogLine;
+  return epoch && known;
+}
+
+bool ReadLogLine(std::string_view line, Told& told) {
+  // Of every form one.
+  if (line.find('[') == std::string_view::npos && line.find('|') == std::string_view::npos &&
+      !Contains(line, "loss")) {
+    return false;
+  }
+  Pattern::Match match;
+  for (const ReadyForm& ready : Forms()) {
+    if (!Contains(line, ready.form.needle)) continue;
+    if (!ready.pattern.Find(line, match) || IsOfEvaluation(match.before)) continue;
+    told.source = Source::kLogLine;
+    told.in_epoch = ready.form.in_epoch;
+    for (const auto& [name, text] : match.groups) Set(name, text, told);
+    if (!told.step) continue;
+    ScanMetrics(match.after, told);
+    return true;
+  }
+  return false;
+}
+
+bool ReadByPattern(std::string_view line, const Pattern& pattern, Told& told) {
+  Pattern::Match match;
+  if (!pattern.Find(line, match)) return false;
+  told.source = Source::kPattern;
+  for (const auto& [name, text] : match.groups) Set(name, text, told);
+  return told.step || told.epoch || !told.metrics.empty();
+}
+
+}  // namespace autodist::progress

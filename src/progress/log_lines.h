@@ -1,0 +1,25 @@
+// Lines of log that trainers write, each recognised only where its form is unmistakable.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "progress/pattern.h"
+#include "progress/told.h"
+
+namespace autodist::progress {
+
+// Each returns whether the line is one, and then sets what it says.
+
+// Of Hugging Face's Trainer: "{'loss': 1.2, 'grad_norm': 3.1, 'learning_rate': 5e-05, 'epoch':
+// 0.12}"
+bool ReadTrainerDict(std::string_view line, Told& told);
+// Of Megatron, DeepSpeed, mmengine, MindOCR, Paddle and others: see the table.
+bool ReadLogLine(std::string_view line, Told& told);
+// By the user's own pattern: groups step, total, epoch and epochs; others are metrics.
+bool ReadByPattern(std::string_view line, const Pattern& pattern, Told& told);
+// What a program has written to AUTODIST_PROGRESS: a JSON object; likewise. Numbers that JSON does
+// not have, as Python writes them, are no numbers.
+bool ReadJsonLine(std::string_view line, Told& told, std::string& storage);
+
+}  // namespace autodist::progress

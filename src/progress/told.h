@@ -1,0 +1,40 @@
+// What one line says of a program's progress, taken by itself.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace autodist::progress {
+
+// How it was told; later ones are surer, and count more.
+enum class Source { kBar, kLogLine, kFile, kPattern };
+
+// More of one line, or of one program, are not kept.
+inline constexpr size_t kMostMetrics = 32;
+// A larger number is no number of steps.
+inline constexpr double kLargestCount = 1e15;
+
+struct Told {
+  struct Metric {
+    std::string_view name;
+    double value;  // may be no number, or infinite, where the program says so
+  };
+
+  Source source = Source::kBar;
+  std::string_view label;  // of a bar: what stands before it
+  std::string_view unit;   // of a bar: "it"
+  std::optional<uint64_t> step;
+  std::optional<uint64_t> total;
+  std::optional<uint64_t> epoch;
+  std::optional<uint64_t> epochs;
+  bool last_epoch = false;     // `epochs` is the number of the last one, and the first one's is 0
+  bool in_epoch = false;       // steps are counted anew in each epoch
+  std::optional<double> rate;  // steps per second
+  std::optional<double> eta;   // seconds
+  std::vector<Metric> metrics;
+};
+
+}  // namespace autodist::progress

@@ -1,0 +1,172 @@
+// Where the time of a job went, and what happened meanwhile.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <utility>
+
+#include "base/quantity.h"
+#include "base/wall_clock.h"
+#include "board/ledger.h"
+#include "report/sections.h"
+
+namespace autodist::report {
+namespace {
+
+struct AttemptTimes {
+  uint32_t number;
+  int64_t began_ms = 0;
+  int64_t ended_ms = 0;
+  std::string cause;  // of its end
+};
+
+// Of a report, what it is about.
+std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// As far as the events tell; what comes later says more about the cause.
+std::vector<AttemptTimes> AttemptsOf(const v1::Board& board) {
+  std::vector<AttemptTimes> attempts;
+  for (const v1::JobEvent& event : board.events()) {
+    if (event.job_phase() == v1::JOB_PHASE_RUNNING) {
+      attempts.push_back({event.attempt(), event.time_ms(), 0, ""});
+    } else if (event.job_phase() == v1::JOB_PHASE_STOPPING ||
+               event.job_phase() == v1::JOB_PHASE_RESTARTING ||
+               event.job_phase() == v1::JOB_PHASE_ENDED) {
+      if (attempts.empty()) continue;
+      AttemptTimes& last = attempts.back();
+      if (last.ended_ms == 0) last.ended_ms = event.time_ms();
+      if (!event.what().empty()) last.cause = FirstLine(event.what());
+    }
+  }
+  return attempts;
+}
+
+// In a few words where an event says none.
+std::string PhaseText(const v1::JobEvent& event) {
+  switch (event.node_phase()) {
+    case v1::NODE_PHASE_READY:
+      return "is ready";
+    case v1::NODE_PHASE_RUNNING:
+      return "runs";
+    case v1::NODE_PHASE_RECONNECTING:
+      return "does not answer";
+    case v1::NODE_PHASE_STOPPING:
+      return "stops its ranks";
+    case v1::NODE_PHASE_ENDED:
+      return "has ended";
+    case v1::NODE_PHASE_LOST:
+      return "is lost";
+    default:
+      break;
+  }
+  switch (event.job_phase()) {
+    case v1::JOB_PHASE_LAUNCHING:
+      return "launching";
+    case v1::JOB_PHASE_RUNNING:
+      return "attempt " + std::to_string(event.attempt() + 1) + " runs";
+    case v1::JOB_PHASE_STOPPING:
+      return "stopping";
+    case v1::JOB_PHASE_RESTARTING:
+      return "restarting";
+    case v1::JOB_PHASE_ENDED:
+      return "ended";
+    default:
+      return "";
+  }
+}
+
+// `stopping`: ranks have been told to end, so that it means nothing that they do.
+Tone ToneOfEvent(const v1::JobEvent& event, bool stopping) {
+  if (event.node_phase() == v1::NODE_PHASE_RECONNECTING) return Tone::kAway;
+  if (event.node_phase() == v1::NODE_PHASE_LOST) return Tone::kBad;
+  if (event.job_phase() == v1::JOB_PHASE_RESTARTING) return Tone::kBad;
+  if (event.has_rank() && !stopping &&
+      event.what().find("exited with code 0") == std::string::npos) {
+    return Tone::kBad;
+  }
+  return Tone::kPlain;
+}
+
+std::string WhoseEvent(const v1::JobEvent& event) {
+  if (event.has_rank()) {
+    const std::string rank = "rank " + std::to_string(event.rank());
+    return event.node().empty() ? rank : rank + " (" + event.node() + ")";
+  }
+  return event.node().empty() ? "job" : event.node();
+}
+
+}  // namespace
+
+Section TimeSection(const v1::Board& board) {
+  const v1::Ledger& ledger = board.ledger();
+  const int64_t total = board::Total(ledger);
+  if (total <= 0) return {};
+  struct Part {
+    const char* name;
+    int64_t time;
+    Tone tone;
+  };
+  const std::array<Part, 6> parts{{{"training", ledger.training(), Tone::kRunning},
+                                   {"lost steps", ledger.lost_steps(), Tone::kBad},
+                                   {"stalled", ledger.stalled(), Tone::kAway},
+                                   {"start-up", ledger.start_up(), Tone::kPlain},
+                                   {"restarting", ledger.restarting(), Tone::kSlow},
+                                   {"stopping", ledger.stopping(), Tone::kPlain}}};
+  Shares shares;
+  for (const Part& part : parts) {
+    if (part.time <= 0) continue;
+    const double share = static_cast<double>(part.time) / static_cast<double>(total);
+    shares.parts.push_back({part.name, share, SpanText(part.time), part.tone});
+  }
+  return {"Where the time went", {std::move(shares)}};
+}
+
+Section AttemptsSection(const v1::Board& board) {
+  const std::vector<AttemptTimes> attempts = AttemptsOf(board);
+  if (attempts.size() < 2) return {};
+  Table table{{{"attempt"}, {"began"}, Number("ran for"), {"ended, because"}}, {}};
+  for (const AttemptTimes& attempt : attempts) {
+    const int64_t ended = attempt.ended_ms > 0 ? attempt.ended_ms : EndOf(board);
+    table.rows.push_back({{std::to_string(attempt.number + 1)},
+                          {TimeText(attempt.began_ms)},
+                          Number(SpanText(ended - attempt.began_ms)),
+                          {attempt.cause}});
+  }
+  return {"Attempts", {std::move(table)}};
+}
+
+Section EventsSection(const v1::Board& board) {
+  if (board.events().empty()) return {};
+  Table table{{{"time"}, {"who"}, {"what"}}, {}};
+  bool stopping = false;
+  for (const v1::JobEvent& event : board.events()) {
+    if (event.job_phase() == v1::JOB_PHASE_RUNNING) stopping = false;
+    if (event.job_phase() == v1::JOB_PHASE_STOPPING) stopping = true;
+    std::string what = PhaseText(event);
+    if (!event.what().empty()) what += (what.empty() ? "" : ": ") + FirstLine(event.what());
+    table.rows.push_back({{TimeText(event.time_ms())},
+                          {WhoseEvent(event), Cell::Kind::kText, ToneOfEvent(event, stopping)},
+                          {std::move(what)}});
+  }
+  return {"What happened", {std::move(table)}};
+}
+
+std::string TimeText(int64_t time_ms) {
+  return time_ms > 0 ? base::LocalTime("%Y-%m-%d %H:%M:%S", time_ms / 1000) : "";
+}
+
+std::string SpanText(int64_t milliseconds) {
+  return base::Elapsed(std::chrono::milliseconds(std::max<int64_t>(milliseconds, 0)));
+}
+
+std::string NumberText(double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
+int64_t EndOf(const v1::Board& board) {
+  return board.job().ended_ms() > 0 ? board.job().ended_ms() : board.time_ms();
+}
+
+}  // namespace autodist::report

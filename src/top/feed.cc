@@ -1,0 +1,134 @@
+#include "top/feed.h"
+
+#include <utility>
+
+#include "control/jobs.h"
+
+namespace autodist::top {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kHistoryInterval{2};
+// What is older is thinned there, and so here.
+constexpr std::chrono::minutes kWholeHistoryInterval{5};
+
+bool IsOverIn(const v1::JobStatus& job) {
+  return job.phase() == v1::JOB_PHASE_ENDED || job.chief_gone();
+}
+
+}  // namespace
+
+Feed::Feed(std::string job_id, std::chrono::milliseconds interval, std::function<void()> changed)
+    : job_id_(std::move(job_id)),
+      interval_(interval),
+      changed_(std::move(changed)),
+      reader_(job_id_) {}
+
+Feed::~Feed() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    told_.notify_one();
+  }
+  thread_.join();
+}
+
+News Feed::Get() const {
+  const std::lock_guard lock(mutex_);
+  return news_;
+}
+
+void Feed::Follow(std::optional<uint32_t> rank) {
+  const std::lock_guard lock(mutex_);
+  followed_ = rank;
+  news_.log = nullptr;
+  asked_ = true;
+  told_.notify_one();
+}
+
+// Nothing will change any more.
+bool Feed::IsOver() const {
+  const std::lock_guard lock(mutex_);
+  return news_.board && IsOverIn(news_.board->job());
+}
+
+// Of a job that is over, though nothing was kept of how it was, that as it was seen last.
+Result<std::shared_ptr<const v1::Board>> Feed::AskForBoard() {
+  auto board = reader_.Board();
+  const auto last = Get().board;
+  if (board.ok() || !last) return board;
+  const auto job = control::LookUpJob(job_id_);
+  if (!job.ok() || !IsOverIn(*job)) return board;
+  auto over = std::make_shared<v1::Board>(*last);
+  *over->mutable_job() = *job;
+  return over;
+}
+
+bool Feed::ReadBoard() {
+  if (IsOver()) return false;
+  auto board = AskForBoard();
+  const std::lock_guard lock(mutex_);
+  if (!board.ok()) {
+    const bool changed = news_.problem.ok();
+    news_.problem = board.status();
+    return changed;
+  }
+  const bool changed = !news_.problem.ok() || news_.board != *board;
+  news_.board = *std::move(board);
+  news_.problem = OkStatus();
+  news_.answered = SteadyClock::now();
+  return changed;
+}
+
+bool Feed::ReadHistory() {
+  const auto now = SteadyClock::now();
+  if (now < history_due_ || (IsOver() && history_due_ != SteadyClock::time_point{})) return false;
+  history_due_ = now + kHistoryInterval;
+  std::shared_ptr<const v1::History> before;
+  if (now < whole_history_due_) before = Get().history;
+  const bool some = before && before->points_size() > 0;
+  auto history = reader_.History(some ? before->points().rbegin()->time_ms() : 0);
+  if (!history.ok()) return false;
+  if (some && history->points().empty()) return false;
+  if (!some) whole_history_due_ = now + kWholeHistoryInterval;
+  auto all = std::make_shared<v1::History>(some ? *before : v1::History());
+  all->MergeFrom(*history);
+  const std::lock_guard lock(mutex_);
+  news_.history = std::move(all);
+  return true;
+}
+
+bool Feed::ReadLog(std::optional<uint32_t> rank) {
+  if (!rank) {
+    tail_.reset();
+    return false;
+  }
+  const auto board = Get().board;
+  if (!board || board->job().attempt_folder().empty()) return false;
+  const std::string& folder = board->job().attempt_folder();
+  const bool another = !tail_ || tail_->rank() != *rank || tail_->folder() != folder;
+  if (another) tail_ = std::make_unique<LogTail>(folder, *rank);
+  if (!tail_->ReadNew() && !another && Get().log) return false;
+  auto lines = tail_->lines();
+  const std::lock_guard lock(mutex_);
+  if (followed_ == rank) news_.log = std::move(lines);
+  return true;
+}
+
+void Feed::Run() {
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    asked_ = false;
+    const std::optional<uint32_t> rank = followed_;
+    lock.unlock();
+    bool changed = ReadLog(rank);
+    changed = ReadBoard() || changed;
+    changed = ReadHistory() || changed;
+    if (changed) changed_();
+    lock.lock();
+    told_.wait_for(lock, interval_, [this] { return stop_ || asked_; });
+  }
+}
+
+}  // namespace autodist::top

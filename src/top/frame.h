@@ -1,0 +1,116 @@
+// A picture of the whole window: cells of one character each, in rows. Values without threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace autodist::top {
+
+// The 8 colours that every theme has, by their numbers in ECMA-48, and those of a terminal of 256.
+inline constexpr int16_t kPlain = -1;  // as the terminal has it
+inline constexpr int16_t kBlack = 0;
+inline constexpr int16_t kRed = 1;
+inline constexpr int16_t kYellow = 3;
+inline constexpr int16_t kMagenta = 5;
+inline constexpr int16_t kCyan = 6;
+
+struct Style {
+  int16_t fore = kPlain;
+  int16_t back = kPlain;
+  bool bold = false;
+  bool reverse = false;
+  bool faint = false;
+
+  bool operator==(const Style&) const = default;
+};
+
+inline constexpr Style kInk{};
+inline constexpr Style kStrong{.bold = true};
+inline constexpr Style kLabel{.fore = 245, .faint = true};  // secondary text
+inline constexpr Style kAccent{.fore = kCyan};
+
+struct Cell {
+  uint32_t glyph = U' ';  // a character; 0: the right half of the one before
+  Style style{};
+
+  bool operator==(const Cell&) const = default;
+};
+
+class Frame {
+ public:
+  Frame() = default;
+  Frame(int columns, int rows)
+      : columns_(columns),
+        rows_(rows),
+        cells_(static_cast<size_t>(columns) * static_cast<size_t>(rows)) {}
+
+  int columns() const { return columns_; }
+  int rows() const { return rows_; }
+  const Cell& at(int row, int column) const { return cells_[Index(row, column)]; }
+
+  // Text of anybody: control characters, those that change the direction of text, and bytes that
+  // are not UTF-8 are written as in "\x1b"; marks that combine with others are left out. What does
+  // not fit before `end` is cut. Returns the column behind it.
+  int Put(int row, int column, int end, std::string_view text, const Style& style);
+  // One character that takes one column.
+  void Set(int row, int column, uint32_t glyph, const Style& style);
+  // The background of what stands there.
+  void Paint(int row, int column, int end, const Style& style);
+
+  // The rows as text, without what is blank at their ends, each ended by a line feed.
+  std::string Text() const;
+
+ private:
+  size_t Index(int row, int column) const {
+    return static_cast<size_t>(row) * static_cast<size_t>(columns_) + static_cast<size_t>(column);
+  }
+
+  int columns_ = 0;
+  int rows_ = 0;
+  std::vector<Cell> cells_;
+};
+
+// A rectangle of a frame, which must outlive it; rows and columns count from its corner. Nothing
+// goes beyond its edges.
+class Area {
+ public:
+  explicit Area(Frame& frame) : Area(frame, 0, 0, frame.columns(), frame.rows()) {}
+
+  int columns() const { return columns_; }
+  int rows() const { return rows_; }
+  Area Rows(int first, int count) const { return Part(first, 0, columns_, count); }
+  Area Columns(int first, int count) const { return Part(0, first, count, rows_); }
+
+  // As Frame::Put.
+  int Put(int row, int column, std::string_view text, const Style& style = kInk) const {
+    return PutWithin(row, column, columns_, text, style);
+  }
+  int PutWithin(int row, int column, int end, std::string_view text,
+                const Style& style = kInk) const;
+  // So that it ends before `end`.
+  void PutRight(int row, int end, std::string_view text, const Style& style = kInk) const;
+  void Set(int row, int column, uint32_t glyph, const Style& style = kInk) const;
+  void Paint(int row, int column, int end, const Style& style) const;
+
+ private:
+  Area(Frame& frame, int row, int column, int columns, int rows)
+      : frame_(&frame), row_(row), column_(column), columns_(columns), rows_(rows) {}
+  Area Part(int row, int column, int columns, int rows) const;
+
+  Frame* frame_;
+  int row_;
+  int column_;
+  int columns_;
+  int rows_;
+};
+
+// In UTF-8.
+void AppendCharacter(std::string& text, uint32_t code);
+
+// How many columns it takes as Put writes it.
+int WidthOf(std::string_view text);
+
+}  // namespace autodist::top

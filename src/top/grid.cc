@@ -1,0 +1,342 @@
+// Nodes × GPUs, or × ranks where no GPUs are known.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "top/numbers.h"
+#include "top/scene.h"
+
+namespace autodist::top {
+namespace {
+
+constexpr int kLargeColumns = 9;  // with the blank one behind it
+constexpr int kLargeRows = 3;     // with the blank one below
+constexpr int kMostNameColumns = 16;
+constexpr int kFiguresColumns = 26;  // of a node, right of its cells
+constexpr int kDenseGap = 3;
+
+int NameColumns(const Facts& facts) {
+  int widest = 6;
+  for (const NodeFacts& node : facts.nodes) widest = std::max(widest, WidthOf(node.name));
+  return std::min(widest + 3, kMostNameColumns);  // with a mark
+}
+
+// A mark, a value, and how full its memory is; steps and watts have a digit more.
+int SmallColumns(Fact fact) { return fact == Fact::kStep || fact == Fact::kPower ? 6 : 5; }
+
+int CellsInRow(int columns, int cell, size_t most_slots) {
+  return std::clamp(columns / cell, 1, std::max(static_cast<int>(most_slots), 1));
+}
+
+int RowsFor(size_t slots, int in_row) {
+  return std::max((static_cast<int>(slots) + in_row - 1) / in_row, 1);
+}
+
+int SmallRows(const Facts& facts, int columns, int cell) {
+  const int in_row = CellsInRow(columns - NameColumns(facts), cell, facts.most_slots);
+  int rows = 1;
+  for (const NodeFacts& node : facts.nodes) rows += RowsFor(node.slots.size(), in_row);
+  return rows;
+}
+
+// What all names begin with says nothing where there is no room.
+struct DenseForm {
+  size_t cut = 0;  // of each name
+  int name = 0;    // columns
+  int block = 0;   // a node, with the gap behind it
+  int in_row = 1;
+  int slots = 1;  // that a block has room for
+};
+
+DenseForm DenseFormFor(const Facts& facts, int columns) {
+  constexpr int kMostDenseName = 10;
+  DenseForm form;
+  if (facts.nodes.empty()) return form;
+  const std::string& first = facts.nodes[0].name;
+  form.cut = first.size();
+  for (const NodeFacts& node : facts.nodes) {
+    size_t same = 0;
+    while (same < std::min(form.cut, node.name.size()) && node.name[same] == first[same]) ++same;
+    form.cut = std::min(form.cut, same);
+  }
+  // Numbers stay whole, and one node has its name.
+  while (form.cut > 0 && first[form.cut - 1] >= '0' && first[form.cut - 1] <= '9') --form.cut;
+  if (facts.nodes.size() == 1) form.cut = 0;
+  for (const NodeFacts& node : facts.nodes) {
+    form.name = std::max(form.name, WidthOf(std::string_view(node.name).substr(form.cut)));
+  }
+  form.name = std::min(form.name, kMostDenseName);
+  form.slots = std::min(static_cast<int>(facts.most_slots), columns - form.name - 3);
+  form.block = form.name + 1 + form.slots + kDenseGap;
+  form.in_row = std::max((columns - 1 + kDenseGap) / form.block, 1);
+  return form;
+}
+
+// Seven steps of one hue on a dark ground; set together, so that any theme can be read.
+Style Shade(double share, Mark mark) {
+  constexpr std::array<int16_t, 7> kSteps = {235, 236, 237, 23, 23, 24, 24};
+  const auto step = static_cast<size_t>(std::clamp(share * 7, 0.0, 6.0));
+  Style style{.fore = 255, .back = kSteps[step]};
+  if (mark >= Mark::kWarning) {
+    style = {.fore = kBlack, .back = StyleOf(mark).fore, .bold = true};
+  } else if (mark == Mark::kWaits) {
+    style.back = kSteps[1];
+  }
+  return style;
+}
+
+bool IsOver(Mark mark, const RankFacts* rank) {
+  return mark == Mark::kEnded || (rank && rank->rank->state() == v1::RANK_STATE_FAILED) ||
+         (rank && rank->rank->state() == v1::RANK_STATE_LOST);
+}
+
+// How full the memory of its GPU is.
+uint32_t MemoryGlyph(const Slot& slot) {
+  const auto memory = ValueOf(slot, Fact::kMemory, true);
+  return memory ? Level(memory->share) : U' ';
+}
+
+std::string MarkText(Mark mark) {
+  std::string text;
+  if (mark != Mark::kNone) AppendCharacter(text, GlyphOf(mark));
+  return text;
+}
+
+// "  93▆", " ▲99▆"; of one that has ended, or of which nothing is known, its mark or "·".
+void DrawSmallCell(const Area& area, int row, int column, int width, const Slot& slot,
+                   const Scene& scene) {
+  const int end = column + width;
+  const auto value = ValueOf(slot, scene.view.fact, scene.facts.gpus);
+  if (!value || IsOver(slot.mark, slot.rank)) {
+    const bool marked = slot.mark != Mark::kNone;
+    area.PutRight(row, end - 1, marked ? MarkText(slot.mark) : "·",
+                  marked ? StyleOf(slot.mark) : kLabel);
+    return;
+  }
+  const Style shade = Shade(value->share, slot.mark);
+  const std::string text = MarkText(slot.mark) + value->text;
+  const int start = std::min(column + 1, end - 1 - WidthOf(text));  // else a gap before it
+  for (int i = start; i < end; ++i) area.Set(row, i, U' ', shade);
+  area.PutRight(row, end - 1, text, shade);
+  area.Set(row, end - 1, MemoryGlyph(slot), shade);
+}
+
+// " 25   99▲" above a bar of the memory.
+void DrawLargeCell(const Area& area, int row, int column, const Slot& slot, const Scene& scene) {
+  const int end = column + kLargeColumns - 1;
+  const auto value = ValueOf(slot, scene.view.fact, scene.facts.gpus);
+  const bool known = value && !IsOver(slot.mark, slot.rank);
+  const Style shade = known ? Shade(value->share, slot.mark) : kLabel;
+  for (int i = column; known && i < end; ++i) {
+    area.Set(row, i, U' ', shade);
+    area.Set(row + 1, i, U' ', shade);
+  }
+  const std::string number = slot.rank ? std::to_string(slot.rank->rank->rank()) : "–";
+  area.Put(row, column, number, known ? shade : kLabel);
+  if (known) area.PutRight(row, end - 1, value->text, shade);
+  if (slot.mark != Mark::kNone) {
+    area.Set(row, end - 1, GlyphOf(slot.mark), known ? shade : StyleOf(slot.mark));
+  } else if (!known) {
+    area.Set(row, end - 1, U'·', kLabel);
+  }
+  const auto memory = ValueOf(slot, Fact::kMemory, scene.facts.gpus);
+  if (!known || !memory) return;
+  const double wide = kLargeColumns - 1;
+  const int full = static_cast<int>(std::lround(memory->share * wide));
+  for (int i = 0; i < full; ++i) area.Set(row + 1, column + i, U'▂', shade);
+}
+
+double Power(const v1::BoardNode& node) {
+  double sum = 0;
+  int count = 0;
+  for (const v1::GpuSample& gpu : node.sample().gpus()) {
+    if (!gpu.has_power()) continue;
+    sum += gpu.power();
+    ++count;
+  }
+  return count > 0 ? sum / count : -1;
+}
+
+double Traffic(const v1::NodeSample& sample) {
+  double sum = 0;
+  for (const auto& it : sample.interfaces()) sum += it.received();
+  for (const auto& it : sample.infinibands()) sum += it.received();
+  return sum;
+}
+
+// Its GPUs' mean power, its CPUs, and what it receives.
+void DrawFigures(const Area& area, int row, int column, const Scene& scene, const NodeFacts& node) {
+  const v1::NodeSample& sample = node.node->sample();
+  if (const double power = Power(*node.node); power >= 0) {
+    area.PutRight(row, column + 7, Whole(power));
+  }
+  if (sample.host().has_cpu()) {
+    area.PutRight(row, column + 13, Percent(sample.host().cpu()) + "%");
+  }
+  if (sample.interfaces_size() + sample.infinibands_size() > 0) {
+    area.PutRight(row, column + 24, Speed(Traffic(sample)), kLabel);
+  }
+  if (node.state == Mark::kAway && node.node->heard_ms() > 0) {
+    area.Put(row, column + 26, "no word for " + Span(scene.now_ms() - node.node->heard_ms()),
+             StyleOf(Mark::kAway));
+  }
+}
+
+void DrawName(const Area& area, int row, const NodeFacts& node, int columns) {
+  const int end =
+      area.PutWithin(row, 1, columns - 2, node.name, node.mark >= Mark::kWarning ? kStrong : kInk);
+  if (node.state != Mark::kNone) area.Set(row, end + 1, GlyphOf(node.state), StyleOf(node.state));
+}
+
+std::string FactHeading(const Scene& scene) {
+  const bool gpus = scene.facts.gpus;
+  switch (scene.view.fact) {
+    case Fact::kUse:
+      return gpus ? "use %" : "CPU %";
+    case Fact::kMemory:
+      return gpus ? "mem %" : "mem GB";
+    case Fact::kPower:
+      return "watts";
+    case Fact::kTemperature:
+      return "°C";
+    case Fact::kStep:
+      return "×median";
+  }
+  return "";
+}
+
+void DrawCells(const Area& area, const Scene& scene, GridKind kind) {
+  const Facts& facts = scene.facts;
+  const bool large = kind == GridKind::kLarge;
+  const int names = NameColumns(facts);
+  const int cell = large ? kLargeColumns : SmallColumns(scene.view.fact);
+  const int height = large ? kLargeRows : 1;
+  const int in_row = CellsInRow(area.columns() - names, cell, facts.most_slots);
+  const int figures = names + in_row * cell + 1;
+  const bool with_figures = !large && area.columns() - figures >= kFiguresColumns;
+  area.Put(0, 1, FactHeading(scene), kLabel);
+  for (int i = 0; facts.gpus && i < in_row; ++i) {
+    area.PutRight(0, names + (i + 1) * cell - (large ? 3 : 1), std::to_string(i), kLabel);
+  }
+  if (with_figures && facts.gpus) area.PutRight(0, figures + 7, "W", kLabel);
+  if (with_figures) area.PutRight(0, figures + 13, "cpu", kLabel);
+  if (with_figures) area.PutRight(0, figures + 24, "received", kLabel);
+  int row = 1;
+  const std::vector<size_t> order = NodeOrder(facts, scene.view);
+  for (size_t shown = 0; shown < order.size(); ++shown) {
+    const NodeFacts& node = facts.nodes[order[shown]];
+    const int rows = RowsFor(node.slots.size(), in_row) * height;
+    const bool last = shown + 1 == order.size();
+    const int needed = rows - (large ? 1 : 0) + (last ? 0 : 1);  // or for what is left out
+    if (row + needed > area.rows()) {
+      area.Put(area.rows() - 1, 1, "… " + std::to_string(order.size() - shown) + " more nodes",
+               kLabel);
+      return;
+    }
+    DrawName(area, row, node, names);
+    if (large && node.node->sample().host().has_cpu()) {
+      area.PutWithin(row + 1, 1, names, "cpu " + Percent(node.node->sample().host().cpu()) + "%",
+                     kLabel);
+    }
+    for (size_t i = 0; i < node.slots.size(); ++i) {
+      const int at_row = row + static_cast<int>(i) / in_row * height;
+      const int at_column = names + static_cast<int>(i) % in_row * cell;
+      if (large) {
+        DrawLargeCell(area, at_row, at_column, node.slots[i], scene);
+      } else {
+        DrawSmallCell(area, at_row, at_column, cell, node.slots[i], scene);
+      }
+    }
+    if (with_figures) DrawFigures(area, row, figures, scene, node);
+    row += rows;
+  }
+}
+
+void DrawDenseCell(const Area& area, int row, int column, const Slot& slot, const Scene& scene) {
+  if (slot.mark != Mark::kNone && slot.mark != Mark::kWaits) {
+    area.Set(row, column, GlyphOf(slot.mark), StyleOf(slot.mark));
+    return;
+  }
+  const auto value = ValueOf(slot, scene.view.fact, scene.facts.gpus);
+  const uint32_t level = value ? Level(value->share) : U' ';
+  area.Set(row, column, level == U' ' ? U'·' : level, level == U' ' ? kLabel : kAccent);
+}
+
+void DrawDenseHeading(const Area& area, const Scene& scene) {
+  const Facts& facts = scene.facts;
+  std::string text = std::to_string(facts.nodes.size()) + " nodes × " +
+                     std::to_string(facts.most_slots) + (scene.view.by_name ? "" : ", worst first");
+  int column = area.Put(0, 1, text);
+  const std::string what = facts.gpus ? "a cell is a GPU" : "a cell is a rank";
+  column = area.Put(0, column + 3, what + ", its height: " + FactHeading(scene), kLabel) + 2;
+  struct Legend {
+    Mark mark;
+    const char* text;
+  };
+  constexpr std::array<Legend, 4> kLegend = {{{Mark::kSlow, "slow"},
+                                              {Mark::kStuck, "stuck"},
+                                              {Mark::kFailed, "failed"},
+                                              {Mark::kAway, "away"}}};
+  for (const Legend& legend : kLegend) {
+    const bool there = std::ranges::any_of(facts.nodes, [&](const NodeFacts& node) {
+      return std::ranges::count(node.slots, legend.mark, &Slot::mark) > 0;
+    });
+    if (!there || column + 10 > area.columns()) continue;
+    area.Set(0, column + 1, GlyphOf(legend.mark), StyleOf(legend.mark));
+    column = area.Put(0, column + 3, legend.text, kLabel) + 1;
+  }
+}
+
+void DrawDense(const Area& area, const Scene& scene) {
+  const Facts& facts = scene.facts;
+  const DenseForm form = DenseFormFor(facts, area.columns());
+  DrawDenseHeading(area, scene);
+  const std::vector<size_t> order = NodeOrder(facts, scene.view);
+  const int room = (area.rows() - 1) * form.in_row;
+  const bool all = static_cast<int>(order.size()) <= room;
+  const int shown = all ? static_cast<int>(order.size()) : room - 1;
+  for (int i = 0; i < shown; ++i) {
+    const NodeFacts& node = facts.nodes[order[static_cast<size_t>(i)]];
+    const int row = 1 + i / form.in_row;
+    const int column = 1 + i % form.in_row * form.block;
+    area.PutWithin(row, column, column + form.name, std::string_view(node.name).substr(form.cut),
+                   node.mark >= Mark::kWarning ? kStrong : kLabel);
+    for (int slot = 0; slot < std::min(static_cast<int>(node.slots.size()), form.slots); ++slot) {
+      DrawDenseCell(area, row, column + form.name + 1 + slot, node.slots[static_cast<size_t>(slot)],
+                    scene);
+    }
+  }
+  if (all || shown < 0) return;
+  area.Put(1 + shown / form.in_row, 1 + shown % form.in_row * form.block,
+           "… " + std::to_string(static_cast<int>(order.size()) - shown) + " more", kLabel);
+}
+
+}  // namespace
+
+Grid GridFor(const Scene& scene, int columns, int most) {
+  const Facts& facts = scene.facts;
+  const int names = NameColumns(facts);
+  const auto slots = static_cast<int>(facts.most_slots);
+  const auto nodes = static_cast<int>(facts.nodes.size());
+  if (nodes == 0) return {GridKind::kSmall, 0, 0};
+  const int large = nodes * kLargeRows;
+  if (large <= most && names + slots * kLargeColumns <= columns) {
+    return {GridKind::kLarge, large, names + slots * kLargeColumns};
+  }
+  const int cell = SmallColumns(scene.view.fact);
+  const int small = SmallRows(facts, columns, cell);
+  if (small <= most) {
+    return {GridKind::kSmall, small, std::min(names + slots * cell + kFiguresColumns, columns)};
+  }
+  const DenseForm form = DenseFormFor(facts, columns);
+  const int dense = 1 + (nodes + form.in_row - 1) / form.in_row;
+  return {GridKind::kDense, std::min(dense, std::max(most, 2)), columns};
+}
+
+void DrawGrid(const Area& area, const Scene& scene, GridKind kind) {
+  if (area.rows() < 2 || scene.facts.nodes.empty()) return;
+  if (kind == GridKind::kDense) return DrawDense(area, scene);
+  DrawCells(area, scene, kind);
+}
+
+}  // namespace autodist::top

@@ -1,0 +1,223 @@
+// The title, and how far the job is.
+#include <algorithm>
+#include <cmath>
+
+#include "base/quantity.h"
+#include "top/numbers.h"
+#include "top/scene.h"
+
+namespace autodist::top {
+namespace {
+
+constexpr int kWideTitle = 120;  // columns
+
+// What the user wrote, without the interpreter before it.
+std::string CommandText(const v1::JobStatus& job) {
+  int first = 0;
+  if (job.command_size() > 1) {
+    const std::string& program = job.command(0);
+    const size_t slash = program.rfind('/');
+    const std::string name = slash == std::string::npos ? program : program.substr(slash + 1);
+    if (name.starts_with("python")) first = 1;
+  }
+  std::string text;
+  for (int i = first; i < job.command_size(); ++i) {
+    if (!text.empty()) text += ' ';
+    text += job.command(i);
+  }
+  return text;
+}
+
+std::string SizeText(const Facts& facts) {
+  const size_t nodes = facts.nodes.size();
+  std::string text = std::to_string(nodes) + (nodes == 1 ? " node" : " nodes");
+  if (facts.most_slots > 0) {
+    text += " × " + std::to_string(facts.most_slots) + (facts.gpus ? " GPU" : " rank");
+    if (facts.most_slots != 1) text += "s";
+  }
+  return text;
+}
+
+std::string AttemptText(const v1::JobStatus& job) {
+  if (job.attempt() == 0) return "";
+  std::string text = "attempt " + std::to_string(job.attempt() + 1);
+  if (job.max_restarts() > 0) {
+    text +=
+        ", restart " + std::to_string(job.attempt()) + " of " + std::to_string(job.max_restarts());
+  }
+  return text;
+}
+
+int64_t EndOf(const Scene& scene) {
+  const v1::JobStatus& job = scene.board.job();
+  return job.ended_ms() > 0 ? job.ended_ms() : scene.now_ms();
+}
+
+// The row of facts, label and value by turns; those behind the last that fits are left out.
+class FactRow {
+ public:
+  FactRow(const Area& area, int row, int gap) : area_(area), row_(row), gap_(gap) {}
+
+  void Add(const std::string& label, const std::string& value, const std::string& unit,
+           const std::string& more = "", const Style& more_style = kLabel) {
+    const auto spaced = [](const std::string& text) { return text.empty() ? text : " " + text; };
+    const int width = WidthOf(label) + (label.empty() ? 0 : 1) + WidthOf(value) +
+                      WidthOf(spaced(unit)) + WidthOf(spaced(more));
+    const int start = column_ == 1 ? 1 : column_ + gap_;
+    if (start + width > area_.columns()) return;
+    column_ = start;
+    if (!label.empty()) column_ = area_.Put(row_, column_, label + " ", kLabel);
+    column_ = area_.Put(row_, column_, value, kStrong);
+    column_ = area_.Put(row_, column_, spaced(unit), kLabel);
+    column_ = area_.Put(row_, column_, spaced(more), more_style);
+  }
+
+ private:
+  const Area& area_;
+  const int row_;
+  const int gap_;
+  int column_ = 1;
+};
+
+// How much slower it is than before the trouble began by which it is slow.
+std::string Slowdown(const Scene& scene) {
+  constexpr double kToTell = 0.05;
+  const auto& troubles = scene.board.troubles();
+  const auto slow = std::ranges::find(troubles, v1::Trouble::KIND_SLOW, &v1::Trouble::kind);
+  if (slow == troubles.end() || slow->since_ms() <= 0) return "";
+  double sum = 0;
+  int count = 0;
+  for (const v1::HistoryPoint& point : scene.history.points()) {
+    if (!point.has_rate() || point.time_ms() >= slow->since_ms()) continue;
+    sum += point.rate();
+    ++count;
+  }
+  if (count == 0 || !(sum > 0)) return "";
+  const double less = 1 - scene.board.progress().rate() / (sum / count);
+  if (!(less > kToTell)) return "";
+  return "▼ " + Percent(less) + " % since " + ClockMinute(slow->since_ms());
+}
+
+double Goodput(const v1::Ledger& ledger) {
+  const auto all = ledger.start_up() + ledger.training() + ledger.stalled() + ledger.stopping() +
+                   ledger.restarting() + ledger.lost_steps();
+  return all > 0 ? static_cast<double>(ledger.training()) / static_cast<double>(all) : -1;
+}
+
+void DrawBar(const Area& area, const Scene& scene) {
+  const v1::Progress& progress = scene.board.progress();
+  const double share = static_cast<double>(progress.step()) / static_cast<double>(progress.total());
+  const bool ended = scene.board.job().phase() == v1::JOB_PHASE_ENDED;
+  std::string right = Short(std::min(share, 1.0) * 100) + " %";
+  if (!ended && progress.has_eta() && progress.eta() >= 0) {
+    constexpr double kLongest = 1e10;  // seconds; NaN is not less
+    if (progress.eta() < kLongest) {
+      const auto left = static_cast<int64_t>(progress.eta() * 1000);
+      right += "  ETA " + Span(left);
+      if (area.columns() >= kWideTitle) right += " at " + ClockMinute(scene.now_ms() + left);
+    }
+  }
+  int column = area.Put(0, 1, base::Thousands(progress.step()), kStrong);
+  column = area.Put(0, column, " / " + base::Thousands(progress.total()) + "  ");
+  const int end = std::max(area.columns() - 3 - WidthOf(right), column);
+  const int filled = area.Put(0, column, BarText(share, end - column), kAccent);
+  for (int i = filled; i < end; ++i) area.Set(0, i, U'─', kLabel);
+  area.Put(0, end + 2, right, kStrong);
+}
+
+// A step of many that is not known of how many.
+void AddSteps(FactRow& row, const v1::Progress& progress) {
+  if (progress.has_step() && progress.total() == 0) {
+    row.Add("step", base::Thousands(progress.step()), "");
+  }
+}
+
+void DrawFacts(const Area& area, int at, const Scene& scene) {
+  constexpr int kGap = 3;
+  constexpr int kWideGap = 6;
+  const v1::JobStatus& job = scene.board.job();
+  const v1::Progress& progress = scene.board.progress();
+  const bool wide = area.columns() >= kWideTitle;
+  FactRow row(area, at, wide ? kWideGap : kGap);
+  AddSteps(row, progress);
+  if (progress.has_rate()) {
+    row.Add(wide ? "rate" : "", Short(progress.rate()), "steps/s", Slowdown(scene),
+            StyleOf(Mark::kSlow));
+  }
+  constexpr int kMostMetrics = 4;
+  int shown = 0;
+  for (const v1::Metric& metric : progress.metrics()) {
+    if (shown++ < (wide ? kMostMetrics : 1)) row.Add(metric.name(), MetricText(metric.value()), "");
+  }
+  const double goodput = Goodput(scene.board.ledger());
+  if (goodput >= 0) row.Add("goodput", Short(goodput * 100), "%");
+  if (job.started_ms() > 0) {
+    row.Add(job.ended_ms() > 0 ? "took" : "up", Span(EndOf(scene) - job.started_ms()), "");
+  }
+  if (!wide) row.Add("", AttemptText(job), "");
+  if (!wide) row.Add("", SizeText(scene.facts), "");
+}
+
+bool HasBar(const Scene& scene) {
+  return scene.board.progress().has_step() && scene.board.progress().total() > 0;
+}
+
+// "2", "0.5": seconds.
+std::string IntervalText(uint32_t milliseconds) { return MetricText(milliseconds / 1000.0); }
+
+// When this is so, or for how long it is not known to be.
+std::string AgeText(const Scene& scene) {
+  constexpr std::chrono::seconds kLate{3};
+  const ViewState& view = scene.view;
+  const int64_t at =
+      scene.board.job().ended_ms() > 0 ? scene.board.job().ended_ms() : scene.now_ms();
+  std::string clock = Clock(at);
+  if (view.unheard < kLate || scene.board.job().ended_ms() > 0) return clock;
+  return "no answer for " + Span(view.unheard.count()) + " · as of " + clock;
+}
+
+}  // namespace
+
+std::string ShortId(const std::string& job_id) { return job_id.substr(job_id.rfind('-') + 1); }
+
+void DrawTitle(const Area& area, const Scene& scene) {
+  const v1::JobStatus& job = scene.board.job();
+  const State state = StateOf(scene.board);
+  const bool wide = area.columns() >= kWideTitle;
+  area.Paint(0, 0, area.columns(), {.reverse = true});
+  const Style title{.reverse = true};
+  Style badge = StyleOf(state.mark);
+  badge.reverse = true;
+  badge.bold = true;
+  if (state.mark <= Mark::kStarting) badge.fore = kPlain;
+  badge.faint = false;
+  std::string word = " ";
+  AppendCharacter(word, state.mark == Mark::kNone ? U'●' : GlyphOf(state.mark));
+  const int badge_end = area.Put(0, 0, word + " " + state.words + " ", badge);
+
+  std::string right = AgeText(scene) + " ";
+  if (wide && scene.board.sample_ms() > 0) {
+    right = "every " + IntervalText(scene.board.sample_ms()) + " s · " + right;
+  }
+  if (wide && !job.host().empty()) right = job.host() + " · " + right;
+  const int end = area.columns() - WidthOf(right);
+  area.Put(0, end, right, title);
+  std::string text = " " + (wide ? job.job_id() : ShortId(job.job_id())) + "  ";
+  if (!job.name().empty()) text += job.name() + "  ";
+  std::string tail;
+  if (wide) tail = "   " + SizeText(scene.facts);
+  if (wide && job.attempt() > 0) tail += "   " + AttemptText(job);
+  const int start = area.PutWithin(0, badge_end, end - 1, text, title);
+  const int command_end = std::max(end - 2 - WidthOf(tail), start);
+  const int behind = area.PutWithin(0, start, command_end, CommandText(job), title);
+  area.PutWithin(0, behind, end - 1, tail, title);
+}
+
+int ProgressRows(const Scene& scene) { return HasBar(scene) ? 2 : 1; }
+
+void DrawProgress(const Area& area, const Scene& scene) {
+  if (HasBar(scene)) DrawBar(area, scene);
+  DrawFacts(area, HasBar(scene) ? 1 : 0, scene);
+}
+
+}  // namespace autodist::top

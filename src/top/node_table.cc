@@ -1,0 +1,105 @@
+// Nodes as hosts, and the ledger of the job's time.
+#include <algorithm>
+#include <array>
+
+#include "base/quantity.h"
+#include "top/numbers.h"
+#include "top/scene.h"
+
+namespace autodist::top {
+namespace {
+
+constexpr int kFigure = 12;  // columns
+
+struct Sums {
+  double received = 0;
+  double sent = 0;
+  uint64_t errors = 0;
+  bool known = false;
+};
+
+Sums TrafficOf(const v1::NodeSample& sample) {
+  Sums sums;
+  const auto add = [&](const auto& link) {
+    sums.received += link.received();
+    sums.sent += link.sent();
+    sums.errors += link.errors();
+    sums.known = true;
+  };
+  for (const auto& it : sample.interfaces()) add(it);
+  for (const auto& it : sample.infinibands()) add(it);
+  return sums;
+}
+
+// In the order of the headings; empty: not known.
+std::array<std::string, 8> NodeFigures(const v1::BoardNode& node, int64_t now_ms) {
+  const v1::HostSample& host = node.sample().host();
+  const Sums traffic = TrafficOf(node.sample());
+  std::array<std::string, 8> figures;
+  if (host.has_cpu()) figures[0] = Percent(host.cpu()) + " %";
+  if (host.has_memory_used()) figures[1] = base::Bytes(host.memory_used());
+  if (host.has_memory_pressure()) figures[2] = Short(host.memory_pressure() * 100) + " %";
+  if (host.has_disk_write()) figures[3] = Speed(host.disk_write());
+  if (traffic.known) {
+    figures[4] = Speed(traffic.received);
+    figures[5] = Speed(traffic.sent);
+    figures[6] = base::Thousands(traffic.errors);
+  }
+  if (node.heard_ms() > 0) figures[7] = Span(now_ms - node.heard_ms());
+  return figures;
+}
+
+// "training 5 h 9 min  stalled 1 min 48 s", without what took no time.
+std::string LedgerText(const v1::Ledger& ledger) {
+  std::string text;
+  const auto add = [&](const char* name, int64_t time_ms) {
+    if (time_ms > 0) text += std::string("   ") + name + " " + Span(time_ms);
+  };
+  add("training", ledger.training());
+  add("lost steps", ledger.lost_steps());
+  add("stalled", ledger.stalled());
+  add("start-up", ledger.start_up());
+  add("restarting", ledger.restarting());
+  add("stopping", ledger.stopping());
+  return text;
+}
+
+}  // namespace
+
+int NodeTableRows(const Scene& scene) {
+  constexpr int kMostNodes = 16;
+  return 1 + std::min(scene.board.nodes_size(), kMostNodes) + (scene.board.has_ledger() ? 2 : 0);
+}
+
+void DrawNodeTable(const Area& area, const Scene& scene) {
+  constexpr std::array<const char*, 8> kHeadings = {
+      "cpu", "memory", "pressure", "disk written", "received", "sent", "errors", "heard"};
+  if (area.rows() < 2) return;
+  const std::string ledger = LedgerText(scene.board.ledger());
+  int rows = area.rows();
+  if (!ledger.empty() && rows >= 4) {
+    area.Put(--rows, 1, "Ledger", kLabel);
+    area.Put(rows, 7, ledger);
+    --rows;
+  }
+  constexpr int kNames = 15;
+  area.Put(0, 1, "Nodes", kLabel);
+  const auto end_of = [](size_t column) {
+    return kNames + (static_cast<int>(column) + 1) * (kFigure + 1);
+  };
+  for (size_t i = 0; i < kHeadings.size() && end_of(i) < area.columns(); ++i) {
+    area.PutRight(0, end_of(i), kHeadings[i], kLabel);
+  }
+  const std::vector<size_t> order = NodeOrder(scene.facts, scene.view);
+  for (int row = 1; row < rows && row <= static_cast<int>(order.size()); ++row) {
+    const NodeFacts& node = scene.facts.nodes[order[static_cast<size_t>(row - 1)]];
+    const int end = area.PutWithin(row, 1, kNames - 2, node.name);
+    if (node.state != Mark::kNone) area.Set(row, end + 1, GlyphOf(node.state), StyleOf(node.state));
+    const auto figures = NodeFigures(*node.node, scene.now_ms());
+    for (size_t i = 0; i < figures.size() && end_of(i) < area.columns(); ++i) {
+      area.PutRight(row, end_of(i), figures[i], node.state == Mark::kAway ? kLabel : kInk);
+    }
+  }
+}
+
+}  // namespace autodist::top

@@ -1,0 +1,130 @@
+// What stands in place of grid, ranks and curves: a log, stacks, the keys; and the row at the foot.
+#include <algorithm>
+#include <array>
+
+#include "top/scene.h"
+
+namespace autodist::top {
+namespace {
+
+struct KeyHelp {
+  const char* keys;
+  const char* what;
+};
+constexpr std::array<KeyHelp, 18> kKeyHelp = {{
+    {"j k  ↓ ↑", "choose a rank"},
+    {"Enter", "its log; f follows, / searches, n next, Esc back"},
+    {"s", "sort ranks: worst, rank, step, use, memory, power, silent"},
+    {"/", "only ranks with these words in their row; Esc: all again"},
+    {"m", "what a cell shows: use, memory, power, temp, step"},
+    {"o", "nodes in trouble first, or by their names"},
+    {"1 – 6", "one curve alone; again, or Esc: all"},
+    {"t", "the time that curves show"},
+    {"w", "the evidence for what is wrong"},
+    {"x", "what every rank is doing now (stacks)"},
+    {"S", "stop the job, as Ctrl-C would; asks first"},
+    {"? h", "these keys"},
+    {"Ctrl-L", "draw all anew"},
+    {"q", "leave; the job goes on"},
+    {"", ""},
+    {"▲ slow", "■ has not entered or stalls   ‖ waits for others"},
+    {"✕ failed", "↻ its node does not answer   ! a warning"},
+    {"○ starts", "· has ended, or nothing is known"},
+}};
+
+void DrawKeyHelp(const Area& area) {
+  for (size_t i = 0; i < kKeyHelp.size(); ++i) {
+    const int row = static_cast<int>(i) + 1;
+    area.PutWithin(row, 3, 14, kKeyHelp[i].keys, kStrong);
+    area.Put(row, 14, kKeyHelp[i].what);
+  }
+}
+
+// Where what is looked for stands in the line, as it is shown.
+void MarkFound(const Area& area, int row, const std::string& text, const std::string& search) {
+  if (search.empty()) return;
+  for (size_t at = text.find(search); at != std::string::npos; at = text.find(search, at + 1)) {
+    const int column = 1 + WidthOf(text.substr(0, at));
+    area.Paint(row, column, column + WidthOf(search), {.reverse = true});
+  }
+}
+
+void DrawText(const Area& area, const ViewState& view) {
+  if (!view.text) {
+    area.Put(1, 1, "waiting …", kLabel);
+    return;
+  }
+  const TextLines& lines = *view.text;
+  const auto rows = static_cast<size_t>(std::max(area.rows() - 1, 0));
+  const size_t above = std::min(view.above, lines.size() > rows ? lines.size() - rows : 0);
+  const size_t end = lines.size() - above;
+  const size_t first = end > rows ? end - rows : 0;
+  for (size_t i = first; i < end; ++i) {
+    const int row = static_cast<int>(i - first) + 1;
+    area.Put(row, 1, lines[i].text, lines[i].error ? Style{.fore = kYellow} : kInk);
+    MarkFound(area, row, lines[i].text, view.search);
+  }
+  if (lines.empty()) area.Put(1, 1, "nothing has been written yet", kLabel);
+  std::string where = view.panel == Panel::kLog && above == 0 ? "follows" : "";
+  if (above > 0) where = std::to_string(above) + " lines below";
+  area.PutRight(0, area.columns() - 1, where, kLabel);
+}
+
+std::string KeyHints(const ViewState& view) {
+  if (view.panel == Panel::kKeys) return "any key: back   q quit";
+  if (view.panel != Panel::kNone) {
+    return "j k lines   space b pages   g G ends   f follow   / search   n next   Esc back   q "
+           "quit";
+  }
+  std::string all =
+      std::string("j k rank   ↵ its log   s sort: ") + kSortNames[static_cast<size_t>(view.sort)] +
+      "   / filter   w why   x stacks   m cells: " + kFactNames[static_cast<size_t>(view.fact)] +
+      "   o order: " + (view.by_name ? "names" : "worst") +
+      "   1–6 curve   t range   S stop…   q quit   ? keys";
+  if (WidthOf(all) + 1 < view.columns) return all;
+  return "j k rank  ↵ log  s sort  / filter  w why  x stacks  m cell  S stop  q  ? keys";
+}
+
+}  // namespace
+
+void DrawPanel(const Area& area, const Scene& scene) {
+  if (area.rows() < 2) return;
+  const ViewState& view = scene.view;
+  area.Put(0, 1, view.panel == Panel::kKeys ? "Keys" : view.panel_title, kStrong);
+  if (view.panel == Panel::kKeys) {
+    DrawKeyHelp(area);
+  } else {
+    DrawText(area, view);
+  }
+}
+
+void DrawFoot(const Area& area, const Scene& scene) {
+  const ViewState& view = scene.view;
+  if (area.rows() < 1) return;
+  if (view.asks_stop) {
+    const bool again = scene.board.job().told_to_stop();
+    area.Put(0, 1,
+             again ? "It is being stopped. End its ranks at once, without the grace period?  y n"
+                   : "Stop job " + ShortId(scene.board.job().job_id()) +
+                         ", as Ctrl-C in its terminal would?  y n",
+             {.fore = kYellow, .bold = true, .reverse = true});
+    return;
+  }
+  if (view.typing) {
+    const bool in_panel = view.panel != Panel::kNone;
+    area.Put(0, 1, (in_panel ? "search: " + view.search : "ranks with: " + view.filter) + "▏",
+             kStrong);
+    return;
+  }
+  if (!view.notice.empty()) {
+    area.Put(0, 1, view.notice, {.fore = kYellow});
+    return;
+  }
+  if (!view.problem.empty()) {
+    area.Put(0, 1, "↻ " + view.problem, StyleOf(Mark::kAway));
+    return;
+  }
+  area.Put(0, 1, KeyHints(view), kLabel);
+}
+
+}  // namespace autodist::top

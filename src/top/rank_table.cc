@@ -1,0 +1,218 @@
+// The ranks: where each is, how fast, and what it said last.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "base/quantity.h"
+#include "top/numbers.h"
+#include "top/scene.h"
+
+namespace autodist::top {
+namespace {
+
+constexpr int kFullTable = 150;  // columns
+
+// A column of the table; text is put to the right edge where it is a figure.
+struct TableColumn {
+  const char* heading;
+  int width;
+  std::function<std::string(const RankFacts&)> text;
+  bool figure = true;
+};
+
+std::string RankStateText(const v1::BoardRank& rank, Mark mark) {
+  switch (rank.state()) {
+    case v1::RANK_STATE_STARTING:
+      return "starting";
+    case v1::RANK_STATE_RUNNING:
+      return mark == Mark::kWaits ? "waits" : rank.has_progress() ? "training" : "running";
+    case v1::RANK_STATE_AWAY:
+      return "away";
+    case v1::RANK_STATE_ENDED:
+      return "ended";
+    case v1::RANK_STATE_FAILED:
+      return "failed";
+    case v1::RANK_STATE_LOST:
+      return "lost";
+    default:
+      return "";
+  }
+}
+
+std::string WroteText(const v1::BoardRank& rank, int64_t now_ms) {
+  constexpr int64_t kMinute = 60'000;
+  constexpr int64_t kHour = 60 * kMinute;
+  if (rank.last_output_ms() <= 0) return "–";
+  const int64_t silent = std::max<int64_t>(now_ms - rank.last_output_ms(), 0);
+  if (silent < 10'000) {
+    return std::to_string(silent / 1000) + "." + std::to_string(silent % 1000 / 100) + " s";
+  }
+  if (silent < kMinute) return std::to_string(silent / 1000) + " s";
+  if (silent < kHour) return std::to_string(silent / kMinute) + " min";
+  return std::to_string(silent / kHour) + " h";
+}
+
+template <typename Has, typename Get>
+std::function<std::string(const RankFacts&)> OfGpu(Has has, Get get) {
+  return [has, get](const RankFacts& rank) {
+    return rank.gpu && (rank.gpu->*has)() ? get(*rank.gpu) : std::string();
+  };
+}
+
+void AddGpuColumns(std::vector<TableColumn>& columns, bool full) {
+  using Gpu = v1::GpuSample;
+  columns.push_back(
+      {"use", 4, OfGpu(&Gpu::has_use, [](const Gpu& gpu) { return Percent(gpu.use()); })});
+  if (full) {
+    columns.push_back({"mem", 6, OfGpu(&Gpu::has_memory_used, [](const Gpu& gpu) {
+                         return Gigabytes(static_cast<double>(gpu.memory_used()));
+                       })});
+  }
+  columns.push_back(
+      {"W", 5, OfGpu(&Gpu::has_power, [](const Gpu& gpu) { return Whole(gpu.power()); })});
+  if (full) {
+    columns.push_back({"°C", 4, OfGpu(&Gpu::has_temperature, [](const Gpu& gpu) {
+                         return Whole(gpu.temperature());
+                       })});
+  }
+  columns.push_back({"MHz", full ? 6 : 5,
+                     OfGpu(&Gpu::has_clock, [](const Gpu& gpu) { return Whole(gpu.clock()); })});
+}
+
+std::vector<TableColumn> ColumnsFor(const Scene& scene, int width) {
+  const bool full = width >= kFullTable;
+  const Facts& facts = scene.facts;
+  int where = 5;
+  bool samples = false;
+  for (const RankFacts& rank : facts.ranks) {
+    where = std::max(where, std::min(WidthOf(rank.where), full ? 24 : 12));
+    samples = samples || rank.rank->sample().has_cpu();
+  }
+  std::vector<TableColumn> columns;
+  columns.push_back({"where", where, [](const RankFacts& rank) { return rank.where; }, false});
+  if (full || !facts.steps) {
+    columns.push_back({"state", 8,
+                       [](const RankFacts& rank) { return RankStateText(*rank.rank, rank.mark); },
+                       false});
+  }
+  if (facts.steps) {
+    columns.push_back({"step", 5, [](const RankFacts& rank) {
+                         return rank.step_time ? Short(*rank.step_time) : "–";
+                       }});
+    columns.push_back({"×median", 7, [](const RankFacts& rank) {
+                         return rank.relative ? Relative(*rank.relative) : "–";
+                       }});
+  }
+  if (facts.gpus) AddGpuColumns(columns, full);
+  if (samples && (full || !facts.gpus)) {
+    columns.push_back({"cpu %", 6, [](const RankFacts& rank) {
+                         const v1::RankSample& sample = rank.rank->sample();
+                         return sample.has_cpu() ? Whole(sample.cpu() * 100) : "";
+                       }});
+  }
+  if (samples && !facts.gpus) {
+    columns.push_back({"memory", 9, [](const RankFacts& rank) {
+                         const v1::RankSample& sample = rank.rank->sample();
+                         return sample.has_memory() ? base::Bytes(sample.memory()) : "";
+                       }});
+  }
+  if (full || !facts.gpus) {
+    columns.push_back({"wrote", 6, [now = scene.now_ms()](const RankFacts& rank) {
+                         return WroteText(*rank.rank, now);
+                       }});
+  }
+  return columns;
+}
+
+// What is best to know of it in what is left of the row.
+std::string LastWords(const RankFacts& rank) {
+  if (!rank.rank->ended().empty()) return rank.rank->ended();
+  if (rank.mark == Mark::kSlow && rank.gpu && rank.gpu->throttled_size() > 0) {
+    return "throttled: " + rank.gpu->throttled(0) + "   " + rank.rank->last_line();
+  }
+  return rank.rank->last_line();
+}
+
+void DrawRow(const Area& area, int row, const std::vector<TableColumn>& columns,
+             const RankFacts& rank, bool selected) {
+  const Style style = rank.mark >= Mark::kWarning ? StyleOf(rank.mark) : kInk;
+  area.PutRight(row, 5, rank.rank->auxiliary() ? "–" : std::to_string(rank.rank->rank()),
+                rank.mark >= Mark::kWarning ? style : kStrong);
+  if (rank.mark != Mark::kNone) area.Set(row, 6, GlyphOf(rank.mark), StyleOf(rank.mark));
+  int column = 8;
+  for (const TableColumn& it : columns) {
+    const std::string text = it.text(rank);
+    const Style shown = it.figure && rank.mark == Mark::kAway ? kLabel : kInk;
+    if (it.figure) {
+      area.PutRight(row, column + it.width, text, shown);
+    } else {
+      area.PutWithin(row, column, column + it.width, text, shown);
+    }
+    column += it.width + 1;
+  }
+  const std::string words = LastWords(rank);
+  const bool trouble = !rank.rank->ended().empty() && rank.mark == Mark::kFailed;
+  area.PutWithin(row, column + 1, area.columns() - 1, words, trouble ? style : kLabel);
+  if (selected) area.Paint(row, 0, area.columns(), {.reverse = true});
+}
+
+// The first that is shown, so that the one that is chosen is among them.
+size_t FirstShown(const Scene& scene, const std::vector<size_t>& order, size_t room) {
+  for (size_t i = 0; scene.view.selected && i < order.size(); ++i) {
+    if (scene.facts.ranks[order[i]].rank->rank() != *scene.view.selected) continue;
+    return i < room ? 0 : i + 1 - room;
+  }
+  return 0;
+}
+
+std::string HeadingEnd(const Scene& scene, size_t fitting) {
+  std::string text = "last line";
+  if (scene.view.sort != Sort::kWorst) {
+    text += std::string("   by ") + kSortNames[static_cast<size_t>(scene.view.sort)];
+  }
+  if (!scene.view.filter.empty()) {
+    text += "   " + base::Count(fitting, "rank") + " with " + scene.view.filter;
+  }
+  return text;
+}
+
+}  // namespace
+
+int RankRows(const Scene& scene) {
+  return scene.facts.ranks.empty()
+             ? 0
+             : 1 + static_cast<int>(RankOrder(scene.board, scene.facts, scene.view).size());
+}
+
+void DrawRanks(const Area& area, const Scene& scene) {
+  if (area.rows() < 2 || scene.facts.ranks.empty()) return;
+  const std::vector<TableColumn> columns = ColumnsFor(scene, area.columns());
+  const std::vector<size_t> order = RankOrder(scene.board, scene.facts, scene.view);
+  area.Put(0, 1, "rank", kLabel);
+  int column = 8;
+  for (const TableColumn& it : columns) {
+    if (it.figure) {
+      area.PutRight(0, column + it.width, it.heading, kLabel);
+    } else {
+      area.Put(0, column, it.heading, kLabel);
+    }
+    column += it.width + 1;
+  }
+  area.Put(0, column + 1, HeadingEnd(scene, order.size()), kLabel);
+  auto room = static_cast<size_t>(area.rows() - 1);
+  const bool all = order.size() <= room;
+  if (!all && room > 4) --room;  // a row for how many there are more
+  const size_t first = FirstShown(scene, order, room);
+  for (size_t i = 0; i < room && first + i < order.size(); ++i) {
+    const RankFacts& rank = scene.facts.ranks[order[first + i]];
+    DrawRow(area, static_cast<int>(i) + 1, columns, rank, scene.view.selected == rank.rank->rank());
+  }
+  if (all || static_cast<int>(room) + 1 >= area.rows()) return;
+  const size_t more = order.size() - room - first;
+  std::string text = "…";
+  if (more > 0) text += " " + std::to_string(more) + " more below";
+  if (first > 0) text += (more > 0 ? ", " : " ") + std::to_string(first) + " above";
+  area.Put(area.rows() - 1, 8, text, kLabel);
+}
+
+}  // namespace autodist::top

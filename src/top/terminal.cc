@@ -1,0 +1,103 @@
+#include "top/terminal.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <utility>
+
+#include "base/deadline.h"
+#include "base/log.h"
+
+namespace autodist::top {
+namespace {
+
+constexpr std::chrono::seconds kRestoreLimit{1};  // of a terminal that is paused
+
+// The alternate screen, no line wrap, no cursor; and back, with plain text on a line of its own
+// where there is no alternate screen.
+constexpr char kEnterScreen[] = "\x1b[?1049h\x1b[?7l\x1b[?25l\x1b[0m\x1b[2J";
+constexpr char kLeaveScreen[] = "\x1b[?2026l\x1b[0m\x1b[2J\x1b[H\x1b[?7h\x1b[?25h\x1b[?1049l";
+
+Status Unable(const std::string& why) { return Error(StatusCode::kFailedPrecondition, why); }
+
+// Also from the background, where the kernel would stop us for it.
+void SetTerminalMode(int fd, const termios& mode) {
+  sigset_t set;
+  sigset_t before;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTTOU);
+  pthread_sigmask(SIG_BLOCK, &set, &before);
+  (void)tcsetattr(fd, TCSANOW, &mode);  // fails where the terminal has gone
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Terminal>> Terminal::Open() {
+  if (isatty(STDIN_FILENO) != 1 || isatty(STDOUT_FILENO) != 1) {
+    return Unable("stdin or stdout is no terminal");
+  }
+  const char* const name = std::getenv("TERM");
+  if (!name || !*name || std::string_view(name) == "dumb") {
+    return Unable("this terminal cannot place a cursor (TERM=" + std::string(name ? name : "") +
+                  ")");
+  }
+  base::UniqueFd tty(open("/dev/tty", O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (!tty.valid()) return ErrnoError(errno, "/dev/tty");
+  return std::unique_ptr<Terminal>(new Terminal(std::move(tty)));
+}
+
+Size Terminal::size() const {
+  winsize found{};
+  if (ioctl(tty_.get(), TIOCGWINSZ, &found) != 0 || found.ws_col == 0 || found.ws_row == 0) {
+    return {};
+  }
+  constexpr int kMost = 2000;  // of a terminal that lies
+  return {std::min<int>(found.ws_col, kMost), std::min<int>(found.ws_row, kMost)};
+}
+
+void Terminal::Enter() {
+  if (entered_ || tcgetattr(tty_.get(), &before_) != 0) return;
+  entered_ = true;
+  termios raw = before_;
+  cfmakeraw(&raw);
+  base::SetRawTerminal(true);
+  SetTerminalMode(tty_.get(), raw);
+  pending_ = kEnterScreen;
+}
+
+void Terminal::Leave() {
+  if (!std::exchange(entered_, false)) return;
+  pending_.clear();
+  (void)base::WriteAll(tty_.get(), kLeaveScreen, base::Deadline::After(kRestoreLimit));
+  SetTerminalMode(tty_.get(), before_);
+  base::SetRawTerminal(false);
+}
+
+bool Terminal::Read(std::string& bytes) const {
+  std::array<char, 4096> buffer;
+  const ssize_t length = read(tty_.get(), buffer.data(), buffer.size());
+  if (length < 0) return errno == EAGAIN || errno == EINTR;
+  bytes.append(buffer.data(), static_cast<size_t>(length));
+  return length > 0;
+}
+
+void Terminal::Write(std::string_view text) { pending_ += text; }
+
+bool Terminal::Flush() {
+  while (!pending_.empty()) {
+    const ssize_t length = write(tty_.get(), pending_.data(), pending_.size());
+    if (length < 0) return errno == EAGAIN || errno == EINTR;
+    pending_.erase(0, static_cast<size_t>(length));
+  }
+  return true;
+}
+
+}  // namespace autodist::top

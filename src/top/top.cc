@@ -1,0 +1,283 @@
+#include "top/top.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/split.h"
+#include "top/feed.h"
+#include "top/keys.h"
+#include "top/painter.h"
+#include "top/render.h"
+#include "top/requests.h"
+#include "top/terminal.h"
+
+namespace autodist::top {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kEscapeWait{50};     // for the rest of a key's sequence
+constexpr milliseconds kAgeInterval{1000};  // of what is told of how old values are
+constexpr std::array kTaken = {SIGWINCH, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT};
+
+// The signals as something to read; in this thread and those it starts.
+class TakenSignals {
+ public:
+  TakenSignals() {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int signal : kTaken) sigaddset(&set, signal);
+    pthread_sigmask(SIG_BLOCK, &set, &before_);
+    fd_.Reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  TakenSignals(const TakenSignals&) = delete;
+  TakenSignals& operator=(const TakenSignals&) = delete;
+  ~TakenSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+  int fd() const { return fd_.get(); }
+  int Next() const {
+    signalfd_siginfo info;
+    return read(fd_.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo)
+                                                              : 0;
+  }
+
+ private:
+  sigset_t before_;
+  base::UniqueFd fd_;
+};
+
+// The one thread that draws. Others wake it.
+class Window {
+ public:
+  Window(const TopOptions& options, Terminal& terminal)
+      : options_(options),
+        terminal_(terminal),
+        painter_(ColoursOf(std::getenv("TERM"), std::getenv("COLORTERM"), std::getenv("NO_COLOR"))),
+        woken_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        view_(options.view) {}
+
+  int Run() {
+    TakeSize();
+    terminal_.Enter();
+    while (!done_) {
+      Draw();
+      Wait();
+    }
+    terminal_.Leave();
+    return signal_;
+  }
+
+ private:
+  void Wake() const {
+    const uint64_t one = 1;
+    (void)!write(woken_.get(), &one, sizeof one);
+  }
+
+  // A terminal that has not yet taken the last picture gets none: what it gets next is the newest.
+  void Draw() {
+    if (changed_ && !terminal_.busy()) {
+      changed_ = false;
+      const Frame frame = news_.board ? Render(*news_.board, *news_.history, view_)
+                                      : RenderWaiting(options_.job_id, view_);
+      terminal_.Write(painter_.Draw(frame));
+    }
+    if (!terminal_.Flush()) done_ = true;
+  }
+
+  void Wait() {
+    std::array<pollfd, 3> fds = {
+        {{terminal_.fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}, {woken_.get(), POLLIN, 0}}};
+    if (terminal_.busy()) fds[0].events |= POLLOUT;
+    const milliseconds limit = keys_.waits() ? kEscapeWait : kAgeInterval;
+    const int ready = poll(fds.data(), fds.size(), static_cast<int>(limit.count()));
+    if ((fds[1].revents & POLLIN) != 0) TakeSignals();
+    if ((fds[2].revents & POLLIN) != 0) TakeNews();
+    if ((fds[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0) TakeKeys();
+    if (ready == 0 && keys_.waits()) {
+      std::vector<Key> keys;
+      keys_.EndWait(keys);
+      TakeKeys(keys);
+    }
+    TakeAge();
+  }
+
+  void TakeSize() {
+    const Size size = terminal_.size();
+    view_.columns = size.columns;
+    view_.rows = size.rows;
+    painter_.Forget();
+    changed_ = true;
+  }
+
+  void TakeSignals() {
+    while (const int signal = signals_.Next()) {
+      if (signal == SIGWINCH) {
+        TakeSize();
+      } else if (signal == SIGTSTP) {
+        Suspend();
+      } else if (signal == SIGCONT) {
+        Resume();
+      } else {
+        signal_ = signal;
+        done_ = true;
+      }
+    }
+  }
+
+  // Until somebody continues it.
+  void Suspend() {
+    terminal_.Leave();
+    (void)raise(SIGSTOP);
+    Resume();
+  }
+  void Resume() {
+    terminal_.Leave();  // its modes may be another's now
+    terminal_.Enter();
+    TakeSize();
+  }
+
+  void TakeNews() {
+    uint64_t count = 0;
+    (void)!read(woken_.get(), &count, sizeof count);
+    news_ = feed_.Get();
+    if (view_.panel == Panel::kLog && news_.log) KeepPlace();
+    if (const auto stopped = requests_.Stopped()) {
+      view_.notice = stopped->ok() ? "the job is told to stop" : Message(*stopped);
+    }
+    if (const auto stacks = requests_.Stacks()) ShowStacks(*stacks);
+    changed_ = true;
+  }
+
+  // Lines that one has scrolled up to stay where they are while others come.
+  void KeepPlace() {
+    const size_t before = view_.text ? view_.text->size() : 0;
+    if (view_.above > 0 && news_.log->size() > before) view_.above += news_.log->size() - before;
+    view_.text = news_.log;
+  }
+
+  void ShowStacks(const Result<v1::JobStacks>& stacks) {
+    if (view_.panel != Panel::kStacks) return;
+    TextLines lines;
+    const std::string text =
+        stacks.ok() ? options_.stacks_text(*stacks) : "not known: " + Message(stacks.status());
+    for (const std::string_view line : base::Split(text, '\n')) {
+      lines.push_back({std::string(line), false});
+    }
+    if (stacks.ok() && !stacks->file().empty()) {
+      lines.push_back({"all stacks are in " + stacks->file(), false});
+    }
+    view_.text = std::make_shared<const TextLines>(std::move(lines));
+  }
+
+  void TakeKeys() {
+    std::string bytes;
+    if (!terminal_.Read(bytes)) done_ = true;
+    std::vector<Key> keys;
+    keys_.Take(bytes, keys);
+    TakeKeys(keys);
+  }
+  void TakeKeys(const std::vector<Key>& keys) {
+    const v1::Board unknown;
+    for (const Key& key : keys) {
+      const Panel before = view_.panel;
+      Obey(Press(key, news_.board ? *news_.board : unknown, view_));
+      if (before != Panel::kNone && view_.panel == Panel::kNone) feed_.Follow(std::nullopt);
+      changed_ = true;
+    }
+  }
+
+  void Obey(Command command) {
+    switch (command) {
+      case Command::kNone:
+        break;
+      case Command::kQuit:
+        done_ = true;
+        break;
+      case Command::kSuspend:
+        Suspend();
+        break;
+      case Command::kRedraw:
+        painter_.Forget();
+        break;
+      case Command::kOpenLog:
+        OpenPanel(Panel::kLog,
+                  "Log of rank " + std::to_string(*view_.selected) + "; stderr is yellow");
+        feed_.Follow(view_.selected);
+        break;
+      case Command::kTakeStacks:
+        OpenPanel(Panel::kStacks, "What each rank is doing");
+        requests_.TakeStacks();
+        break;
+      case Command::kStop:
+        view_.notice = "asking to stop …";
+        requests_.Stop();
+        break;
+    }
+  }
+
+  void OpenPanel(Panel panel, const std::string& title) {
+    view_.panel = panel;
+    view_.panel_title = title;
+    view_.text = nullptr;
+    view_.above = 0;
+    view_.search.clear();
+  }
+
+  void TakeAge() {
+    constexpr milliseconds kToTell{3000};
+    view_.problem = news_.problem.ok() ? "" : Message(news_.problem);
+    if (!news_.board || news_.board->job().phase() == v1::JOB_PHASE_ENDED ||
+        news_.board->job().chief_gone()) {
+      view_.unheard = milliseconds(0);
+      return;
+    }
+    const auto age = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() -
+                                                              feed_.Get().answered);
+    changed_ = changed_ || age >= kToTell || view_.unheard >= kToTell;
+    view_.unheard = age;
+  }
+
+  const TopOptions& options_;
+  Terminal& terminal_;
+  Painter painter_;
+  const base::UniqueFd woken_;
+  const TakenSignals signals_;  // before there are threads
+  KeyReader keys_;
+  ViewState view_;
+  News news_{nullptr, std::make_shared<v1::History>(), nullptr, OkStatus(), {}};
+  bool changed_ = true;
+  bool done_ = false;
+  int signal_ = 0;
+  Requests requests_{options_.job_id, [this] { Wake(); }};
+  Feed feed_{options_.job_id, options_.interval, [this] { Wake(); }};  // last: its thread wakes us
+};
+
+}  // namespace
+
+Result<int> ShowTop(const TopOptions& options) {
+  AD_ASSIGN_OR_RETURN(const std::unique_ptr<Terminal> terminal, Terminal::Open());
+  Window window(options, *terminal);
+  return window.Run();
+}
+
+Result<std::string> TopOnce(const TopOptions& options) {
+  control::BoardReader reader(options.job_id);
+  AD_ASSIGN_OR_RETURN(const auto board, reader.Board());
+  const auto history = reader.History();
+  ViewState view = options.view;
+  view.rows = 0;
+  return Render(*board, history.ok() ? *history : v1::History(), view).Text();
+}
+
+}  // namespace autodist::top

@@ -1,0 +1,121 @@
+// What is wrong: the troubles, worst first, with what each costs and the evidence for it.
+#include <algorithm>
+#include <utility>
+
+#include "base/split.h"
+#include "top/numbers.h"
+#include "top/scene.h"
+
+namespace autodist::top {
+namespace {
+
+constexpr size_t kMostTroubles = 3;
+
+struct VerdictLine {
+  std::string lead;  // glyph, or the evidence's name
+  std::string text;
+  std::string source;
+  Style style;
+  bool evidence = false;
+};
+
+void AddTrouble(std::vector<VerdictLine>& lines, const v1::Trouble& trouble, bool first,
+                const ViewState& view, int columns) {
+  const Mark mark = MarkOf(trouble.kind());
+  std::string glyph;
+  AppendCharacter(glyph, GlyphOf(mark));
+  Style style = StyleOf(mark);
+  style.bold = first;
+  const std::string sentence =
+      trouble.what() + (trouble.cost().empty() ? "" : " " + trouble.cost());
+  std::vector<std::string> rows = Wrapped(sentence, columns - 5);
+  const size_t most = first ? 3 : 1;
+  if (rows.size() > most) {
+    rows.resize(most);
+    rows.back() += " …";
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    lines.push_back({i == 0 ? glyph : " ", rows[i], "", style});
+  }
+  if (!view.evidence) return;
+  for (const v1::Evidence& evidence : trouble.evidence()) {
+    lines.push_back({(evidence.against() ? "not " : "") + evidence.what(), evidence.value(),
+                     evidence.source(), kInk, true});
+  }
+}
+
+// Why a job has ended, where nothing more is known.
+void AddReport(std::vector<VerdictLine>& lines, const v1::JobStatus& job, int columns) {
+  constexpr size_t kMostRows = 4;
+  std::vector<std::string> rows;
+  for (const std::string_view line : base::Lines(job.report())) {
+    for (std::string& row : Wrapped(std::string(line), columns - 5)) rows.push_back(std::move(row));
+  }
+  if (rows.size() > kMostRows) rows.resize(kMostRows);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    lines.push_back({i == 0 ? "✕" : " ", rows[i], "", StyleOf(Mark::kFailed)});
+  }
+}
+
+std::vector<VerdictLine> VerdictLines(const Scene& scene, int columns) {
+  std::vector<VerdictLine> lines;
+  const auto& troubles = scene.board.troubles();
+  for (const v1::Trouble& trouble : troubles) {
+    if (lines.size() >= kMostTroubles && !scene.view.evidence) break;
+    AddTrouble(lines, trouble, lines.empty(), scene.view, columns);
+  }
+  const v1::JobStatus& job = scene.board.job();
+  if (troubles.empty() && job.exit_code() != 0) AddReport(lines, job, columns);
+  return lines;
+}
+
+bool HasEvidence(const Scene& scene) {
+  return std::ranges::any_of(scene.board.troubles(), [](const v1::Trouble& trouble) {
+    return trouble.evidence_size() > 0;
+  });
+}
+
+}  // namespace
+
+std::vector<std::string> Wrapped(const std::string& text, int columns) {
+  std::vector<std::string> rows;
+  std::string row;
+  for (const std::string_view word : base::Split(text, ' ')) {
+    if (!row.empty() && WidthOf(row) + 1 + WidthOf(word) > columns) {
+      rows.push_back(std::exchange(row, ""));
+    }
+    if (!row.empty()) row += ' ';
+    row += word;
+  }
+  if (!row.empty()) rows.push_back(row);
+  return rows;
+}
+
+int VerdictRows(const Scene& scene, int columns) {
+  return static_cast<int>(VerdictLines(scene, columns).size());
+}
+
+void DrawVerdict(const Area& area, const Scene& scene) {
+  constexpr int kLeadWidth = 15;
+  const std::vector<VerdictLine> lines = VerdictLines(scene, area.columns());
+  for (int row = 0; row < std::min(area.rows(), static_cast<int>(lines.size())); ++row) {
+    const VerdictLine& line = lines[static_cast<size_t>(row)];
+    if (!line.evidence) {
+      area.Put(row, 1, line.lead, line.style);
+      area.Put(row, 3, line.text, line.style);
+      continue;
+    }
+    area.PutWithin(row, 3, 3 + kLeadWidth, line.lead, kLabel);
+    const int end = area.Put(row, 4 + kLeadWidth, line.text);
+    area.Put(row, end + 2, line.source, kLabel);
+  }
+  if (!HasEvidence(scene) || lines.empty()) return;
+  const std::string key = scene.view.evidence ? "w fold" : "w evidence";
+  const int last = std::min(area.rows(), static_cast<int>(lines.size())) - 1;
+  const VerdictLine& line = lines[static_cast<size_t>(std::max(last, 0))];
+  if (3 + WidthOf(line.text) + 2 + WidthOf(key) < area.columns()) {
+    area.PutRight(last, area.columns() - 1, key, kLabel);
+  }
+}
+
+}  // namespace autodist::top

@@ -1,0 +1,108 @@
+#include "web/access.h"
+
+#include <absl/strings/ascii.h>
+
+#include <algorithm>
+
+#include "base/host_name.h"
+#include "base/random.h"
+
+namespace autodist::web {
+namespace {
+
+// "[::1]:80" → "::1", "a:80" → "a".
+std::string_view WithoutPort(std::string_view host) {
+  if (host.starts_with('[')) {
+    const size_t end = host.find(']');
+    return end == std::string_view::npos ? "" : host.substr(1, end - 1);
+  }
+  return host.substr(0, host.rfind(':'));
+}
+
+// A page of another site or port has sent it, though not to look at it.
+bool IsFromElsewhere(const http::Request& request) {
+  const std::string site = request.header("Sec-Fetch-Site");
+  if (!site.empty() && site != "same-origin" && site != "none") return true;
+  const std::string origin = request.header("Origin");
+  return !origin.empty() && origin != "http://" + request.header("Host");
+}
+
+}  // namespace
+
+bool IsSecret(std::string_view given, std::string_view secret) {
+  unsigned char differs = given.size() == secret.size() ? 0 : 1;
+  for (size_t i = 0; i < secret.size(); ++i) {
+    const char other = i < given.size() ? given[i] : '\0';
+    differs = static_cast<unsigned char>(differs | (other ^ secret[i]));
+  }
+  return differs == 0;
+}
+
+std::string CookieOf(std::string_view header, std::string_view name) {
+  while (!header.empty()) {
+    const std::string_view pair = header.substr(0, header.find(';'));
+    header.remove_prefix(std::min(pair.size() + 1, header.size()));
+    const std::string_view cookie = pair.substr(std::min(pair.find_first_not_of(' '), pair.size()));
+    if (cookie.size() > name.size() && cookie.starts_with(name) && cookie[name.size()] == '=') {
+      return std::string(cookie.substr(name.size() + 1));
+    }
+  }
+  return "";
+}
+
+bool IsOurHost(std::string_view header, const std::optional<base::IpAddress>& listening) {
+  const std::string host = absl::AsciiStrToLower(std::string(WithoutPort(header)));
+  const auto address = base::IpAddress::Parse(host);
+  // Of a forwarded port, too.
+  if (host == "localhost" || (address && address->IsLoopback())) return true;
+  if (!listening || listening->IsLoopback()) return false;
+  return address || host == absl::AsciiStrToLower(base::HostName());
+}
+
+Access::Access(std::optional<base::IpAddress> listening, bool control)
+    : listening_(std::move(listening)),
+      control_(control),
+      token_(base::RandomHex()),
+      cookie_("autodist-" + base::RandomHex().substr(0, 8)) {}
+
+http::Answer Access::LetIn(const http::Request& request) const {
+  if (!IsSecret(request.Parameter("token"), token_)) {
+    return http::Refusal(
+        403, "This token is not that of this autodist: take the address that it printed.");
+  }
+  http::Answer answer{.status = 303, .body = "Go on at /\n"};
+  // A browser that comes from another site's page would go on without the new cookie.
+  const bool by_link = request.header("Sec-Fetch-Site") == "cross-site";
+  if (by_link) answer.status = 200;
+  answer.headers = {{"Set-Cookie", cookie_ + "=" + token_ + "; HttpOnly; SameSite=Strict; Path=/"},
+                    by_link ? std::pair("Refresh", "0; url=/") : std::pair("Location", "/")};
+  return answer;
+}
+
+std::optional<http::Answer> Access::Check(const http::Request& request) const {
+  if (!IsOurHost(request.header("Host"), listening_)) {
+    return http::Refusal(
+        403, "This autodist is not known by that name: take the address that it printed.");
+  }
+  if (request.method != "GET" && request.method != "POST") {
+    return http::Refusal(405, "This cannot be done here.");
+  }
+  if (request.path == "/" && request.parameters.contains("token")) return LetIn(request);
+  if (!IsSecret(CookieOf(request.header("Cookie"), cookie_), token_)) {
+    return http::Refusal(403, "Only with the token: take the whole address that autodist printed.");
+  }
+  if (request.path != "/" && IsFromElsewhere(request)) {
+    return http::Refusal(403, "Only for the page of this autodist.");
+  }
+  if (request.method == "GET") return std::nullopt;
+  // A header that no page from elsewhere can send without being allowed to.
+  if (request.header("X-Autodist").empty())
+    return http::Refusal(403, "Only for the page of this autodist.");
+  if (!control_) {
+    return http::Refusal(403,
+                         "This autodist lets one look only: start it with --control to do more.");
+  }
+  return std::nullopt;
+}
+
+}  // namespace autodist::web

@@ -1,0 +1,47 @@
+// Who may look, and who may do more than that.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/ip_address.h"
+#include "http/message.h"
+
+namespace autodist::web {
+
+// In a time that tells nothing of where they differ.
+bool IsSecret(std::string_view given, std::string_view secret);
+
+// Of the Cookie header; empty: there is none of this name.
+std::string CookieOf(std::string_view header, std::string_view name);
+
+// Whether a browser that sends this Host header was sent here by an address, or by a name that only
+// this machine has: a page from elsewhere whose name has been made to mean this address
+// (DNS rebinding) has another. `listening` is the address, or nullopt for a unix socket.
+bool IsOurHost(std::string_view header, const std::optional<base::IpAddress>& listening);
+
+// Thread-safe.
+class Access {
+ public:
+  // `control`: whether anything may be changed.
+  Access(std::optional<base::IpAddress> listening, bool control);
+
+  const std::string& token() const { return token_; }
+  bool control() const { return control_; }
+
+  // What the request is answered if not by what it asks for: a refusal, or, where it has the token
+  // in its address, a cookie instead, and the way to the page.
+  std::optional<http::Answer> Check(const http::Request& request) const;
+
+ private:
+  http::Answer LetIn(const http::Request& request) const;
+
+  const std::optional<base::IpAddress> listening_;
+  const bool control_;
+  const std::string token_;
+  const std::string
+      cookie_;  // its name: other ports of this machine have cookies in common with us
+};
+
+}  // namespace autodist::web

@@ -1,0 +1,205 @@
+#include "web/api.h"
+
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_split.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "base/host_name.h"
+#include "control/job_client.h"
+#include "control/job_socket.h"
+#include "control/jobs.h"
+#include "web/json.h"
+#include "web/streams.h"
+
+namespace autodist::web {
+namespace {
+
+constexpr char kJson[] = "application/json";
+constexpr size_t kMostBytes = 1 << 20;  // of a log file in one answer
+constexpr size_t kMostHits = 200;
+constexpr size_t kLongestQuery = 1 << 10;  // bytes
+constexpr size_t kMostSearches = 8;        // at a time
+constexpr size_t kMostSearchers = 256;     // whose last search is remembered
+
+http::Answer AsJson(std::string text) { return {.type = kJson, .body = std::move(text)}; }
+
+http::Answer Refuse(int status, const std::string& why) {
+  return {.status = status, .type = kJson, .body = ErrorJson(why)};
+}
+http::Answer Refuse(const Status& why) {
+  return Refuse(why.code() == StatusCode::kNotFound ? 404 : 502, Message(why));
+}
+
+template <typename Number>
+Number NumberOf(const http::Request& request, const char* name, Number otherwise) {
+  Number number = 0;
+  return absl::SimpleAtoi(request.Parameter(name), &number) ? number : otherwise;
+}
+
+Result<std::string> KnownJob(const std::string& id) {
+  if (!control::IsJobId(id) || !std::ranges::count(control::KnownJobs(), id)) {
+    return Error(StatusCode::kNotFound, "There is no such job.");
+  }
+  return id;
+}
+
+// As `autodist stop` does: what has been asked for already is not asked for again.
+Status AskToStop(const std::string& id) {
+  AD_ASSIGN_OR_RETURN(const v1::JobStatus job, control::LookUpJob(id));
+  if (job.phase() == v1::JOB_PHASE_ENDED || job.chief_gone() || job.told_to_stop()) {
+    return OkStatus();
+  }
+  AD_ASSIGN_OR_RETURN(const control::JobClient client, control::JobClient::Connect(id));
+  return client.Signal(SIGTERM);
+}
+
+}  // namespace
+
+Api::Api(const Access& access, std::string job, std::stop_token stop)
+    : access_(access),
+      job_(std::move(job)),
+      stop_(std::move(stop)),
+      viewers_(kMostViewers),
+      followers_(kMostViewers),
+      searchers_(kMostSearches) {}
+
+http::Answer Api::Handle(const http::Request& request) {
+  if (request.method == "POST") {
+    if (request.path == "/api/stop") return Stop(request);
+    if (request.path == "/api/stacks") return Stacks(request);
+    return Refuse(404, "There is nothing of this name.");
+  }
+  if (request.path == "/api/jobs") return Jobs();
+  const std::vector<std::string> words =
+      absl::StrSplit(request.path, absl::MaxSplits('/', 4));  // "", api, jobs, ID, what
+  if (words.size() == 5 && words[2] == "jobs") return OfJob(request, words[3], words[4]);
+  return Refuse(404, "There is nothing of this name.");
+}
+
+http::Answer Api::Jobs() {
+  JobsPage page = jobs_.Get();
+  page.host = base::HostName();
+  page.job = job_;
+  page.control = access_.control();
+  page.viewers = viewers_.taken();
+  return AsJson(Json(page));
+}
+
+http::Answer Api::OfJob(const http::Request& request, const std::string& id,
+                        const std::string& what) {
+  const auto job = KnownJob(id);
+  if (!job.ok()) return Refuse(job.status());
+  const std::shared_ptr<Watch> watch = watches_.Of(*job);
+  if (!watch) return Refuse(503, "Too many other jobs are being looked at.");
+  if (what == "events") return Events(request, watch);
+  if (what == "history") return History(request, *watch);
+  if (what == "board") {
+    const auto board = watch->Board();
+    return board.ok() ? AsJson(Json(**board)) : Refuse(board.status());
+  }
+  const std::vector<std::string> words = absl::StrSplit(what, '/');
+  uint32_t rank = 0;
+  if (words.size() >= 2 && absl::SimpleAtoi(words[1], &rank)) {
+    if (words[0] == "log" && words.size() == 2) return Log(request, *watch, rank);
+    if (words[0] == "log" && words.size() == 3 && words[2] == "follow") {
+      return FollowLog(request, *watch, rank);
+    }
+    if (words[0] == "search" && words.size() == 2) return SearchLog(request, *watch, rank);
+  }
+  return Refuse(404, "There is nothing of this name.");
+}
+
+http::Answer Api::Events(const http::Request& request, const std::shared_ptr<Watch>& watch) {
+  auto seat = viewers_.Take();
+  if (!seat) return Refuse(503, "64 viewers are looking already; one of them has to leave first.");
+  return BoardStream(watch, {stop_, request.gone, std::move(seat)});
+}
+
+http::Answer Api::History(const http::Request& request, Watch& watch) {
+  const auto history = watch.History(NumberOf<int64_t>(request, "since", 0));
+  return history.ok() ? AsJson(Json(*history)) : Refuse(history.status());
+}
+
+Result<LogFile> Api::FileOf(const http::Request& request, Watch& watch, uint32_t rank) {
+  AD_ASSIGN_OR_RETURN(const auto board, watch.Board());
+  auto file =
+      LogFile::Open(board->job().attempt_folder(), rank, request.Parameter("stream") == "err");
+  if (!file.ok()) {
+    return Error(StatusCode::kNotFound, "There is no such log: " + Message(file.status()));
+  }
+  return file;
+}
+
+http::Answer Api::Log(const http::Request& request, Watch& watch, uint32_t rank) {
+  const auto file = FileOf(request, watch, rank);
+  if (!file.ok()) return Refuse(file.status());
+  const uint64_t size = file->Size();
+  const size_t bytes = std::min(NumberOf<size_t>(request, "bytes", kMostBytes), kMostBytes);
+  const uint64_t from = NumberOf<uint64_t>(request, "from", size > bytes ? size - bytes : 0);
+  // As it is: the page tells lines and characters apart.
+  return {.type = "application/octet-stream",
+          .body = file->Read(from, bytes),
+          .headers = {{"X-Log-From", std::to_string(from)}, {"X-Log-Size", std::to_string(size)}}};
+}
+
+http::Answer Api::FollowLog(const http::Request& request, Watch& watch, uint32_t rank) {
+  auto file = FileOf(request, watch, rank);
+  if (!file.ok()) return Refuse(file.status());
+  auto seat = followers_.Take();
+  if (!seat) return Refuse(503, "64 logs are being followed already.");
+  const uint64_t from = NumberOf<uint64_t>(request, "from", file->Size());
+  return TailStream(std::make_shared<const LogFile>(*std::move(file)), from,
+                    {stop_, request.gone, std::move(seat)});
+}
+
+std::stop_source Api::BeginSearch(const std::string& viewer) {
+  std::stop_source mine;
+  const std::lock_guard lock(mutex_);
+  if (searches_.size() >= kMostSearchers) searches_.clear();
+  auto& last = searches_[viewer];
+  last.request_stop();
+  last = mine;
+  return mine;
+}
+
+http::Answer Api::SearchLog(const http::Request& request, Watch& watch, uint32_t rank) {
+  const std::string text = request.Parameter("q");
+  if (text.empty() || text.size() > kLongestQuery) {
+    return Refuse(400, "A search takes a text, of no more than 1024 bytes.");
+  }
+  const auto file = FileOf(request, watch, rank);
+  if (!file.ok()) return Refuse(file.status());
+  const auto seat = searchers_.Take();
+  if (!seat) return Refuse(503, "Others are searching; try again.");
+  const std::stop_source mine = BeginSearch(request.Parameter("viewer"));
+  Search search{
+      .text = text, .backwards = request.Parameter("backwards") != "0", .most = kMostHits};
+  search.from = NumberOf<uint64_t>(request, "from", search.backwards ? file->Size() : 0);
+  return AsJson(Json(Find(*file, search, [&] {
+    return mine.stop_requested() || stop_.stop_requested() || request.gone();
+  })));
+}
+
+http::Answer Api::Stop(const http::Request& request) {
+  const auto job = KnownJob(request.Parameter("job"));
+  const Status asked = job.ok() ? AskToStop(*job) : job.status();
+  return asked.ok() ? AsJson("{}") : Refuse(asked);
+}
+
+http::Answer Api::Stacks(const http::Request& request) {
+  const auto job = KnownJob(request.Parameter("job"));
+  if (!job.ok()) return Refuse(job.status());
+  const auto client = control::JobClient::Connect(*job);
+  if (!client.ok()) return Refuse(client.status());
+  std::vector<uint32_t> whole;
+  if (uint32_t rank = 0; absl::SimpleAtoi(request.Parameter("rank"), &rank)) whole.push_back(rank);
+  const auto stacks = client->GetStacks(whole, stop_);
+  return stacks.ok() ? AsJson(Json(*stacks)) : Refuse(stacks.status());
+}
+
+}  // namespace autodist::web

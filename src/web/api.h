@@ -1,0 +1,59 @@
+// What the page asks for under /api/.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+
+#include "http/message.h"
+#include "web/access.h"
+#include "web/jobs_list.h"
+#include "web/log_file.h"
+#include "web/seats.h"
+#include "web/watch.h"
+
+namespace autodist::web {
+
+inline constexpr size_t kMostViewers = 64;
+
+// Thread-safe.
+class Api {
+ public:
+  // `job` as JobsPage has it. Streams and searches end with `stop`.
+  Api(const Access& access, std::string job, std::stop_token stop);
+
+  // Of one that has been let in. Blocks while it is being answered.
+  http::Answer Handle(const http::Request& request);
+
+ private:
+  http::Answer OfJob(const http::Request& request, const std::string& id, const std::string& what);
+  http::Answer Jobs();
+  http::Answer Events(const http::Request& request, const std::shared_ptr<Watch>& watch);
+  http::Answer History(const http::Request& request, Watch& watch);
+  http::Answer Log(const http::Request& request, Watch& watch, uint32_t rank);
+  http::Answer FollowLog(const http::Request& request, Watch& watch, uint32_t rank);
+  http::Answer SearchLog(const http::Request& request, Watch& watch, uint32_t rank);
+  http::Answer Stop(const http::Request& request);
+  http::Answer Stacks(const http::Request& request);
+
+  Result<LogFile> FileOf(const http::Request& request, Watch& watch, uint32_t rank);
+  // A viewer's new search ends its last one.
+  std::stop_source BeginSearch(const std::string& viewer);
+
+  const Access& access_;
+  const std::string job_;
+  const std::stop_token stop_;
+  JobsList jobs_;
+  Watches watches_;
+  Seats viewers_;
+  Seats followers_;
+  Seats searchers_;
+  std::mutex mutex_;
+  std::map<std::string, std::stop_source> searches_;  // guarded by mutex_
+};
+
+}  // namespace autodist::web

@@ -1,0 +1,31 @@
+// The list of this user's jobs, for any number who want it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/deadline.h"
+#include "control/board_reader.h"
+#include "web/json.h"
+
+namespace autodist::web {
+
+// Thread-safe.
+class JobsList {
+ public:
+  // Its jobs and their progress; the rest is the caller's. Made anew no more often than every two
+  // seconds. Blocks for a few seconds at most, where the autodist of a job does not answer.
+  JobsPage Get();
+
+ private:
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  std::optional<base::Deadline> fresh_;
+  JobsPage page_;
+  std::map<std::string, std::unique_ptr<control::BoardReader>> readers_;  // of those that run
+};
+
+}  // namespace autodist::web

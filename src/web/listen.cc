@@ -1,0 +1,18 @@
+#include "web/listen.h"
+
+#include <sys/stat.h>
+
+#include "base/unix_socket.h"
+
+namespace autodist::web {
+
+Result<base::UniqueFd> ListenAtPath(const std::string& path) {
+  struct stat info;
+  if (lstat(path.c_str(), &info) == 0 &&
+      (!S_ISSOCK(info.st_mode) || base::ConnectToThisUser(path).valid())) {
+    return Error(StatusCode::kAlreadyExists, path + " is there already");
+  }
+  return base::ListenAt(path);
+}
+
+}  // namespace autodist::web

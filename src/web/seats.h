@@ -1,0 +1,39 @@
+// Places of which there are only so many.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+
+namespace autodist::web {
+
+// Thread-safe. May be destroyed before the seats that it has given.
+class Seats {
+ public:
+  explicit Seats(size_t most) : taken_(std::make_shared<Taken>()), most_(most) {}
+
+  // Held as long as anybody has it. Null: none is free.
+  std::shared_ptr<const void> Take() {
+    const std::lock_guard lock(taken_->mutex);
+    if (taken_->number >= most_) return nullptr;
+    ++taken_->number;
+    return {static_cast<const void*>(this), [taken = taken_](const void*) {
+              const std::lock_guard giving(taken->mutex);
+              --taken->number;
+            }};
+  }
+  size_t taken() const {
+    const std::lock_guard lock(taken_->mutex);
+    return taken_->number;
+  }
+
+ private:
+  struct Taken {
+    std::mutex mutex;
+    size_t number = 0;  // guarded by mutex
+  };
+  const std::shared_ptr<Taken> taken_;
+  const size_t most_;
+};
+
+}  // namespace autodist::web

@@ -1,0 +1,95 @@
+#include "web/server.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/listen_address.h"
+#include "http/server.h"
+#include "web/access.h"
+#include "web/api.h"
+#include "web/listen.h"
+#include "web/page_files.h"
+
+namespace autodist::web {
+namespace {
+
+constexpr char kForwarded[] = "localhost:8080";
+
+// Viewers' streams, and the few other requests of each; all of this machine's who know the port.
+constexpr size_t kMostConnections = 256;
+
+// To all answers. Nothing comes from elsewhere, nothing of ours goes there, and what ranks write is
+// text even where it gets into the page.
+constexpr std::pair<const char*, const char*> kHeaders[] = {
+    {"Content-Security-Policy",
+     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+     "img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"},
+    {"X-Content-Type-Options", "nosniff"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+    {"Cache-Control", "no-store"}};
+
+std::string_view TypeOf(std::string_view name) {
+  return name.ends_with(".js")    ? "text/javascript; charset=utf-8"
+         : name.ends_with(".css") ? "text/css; charset=utf-8"
+                                  : "text/html; charset=utf-8";
+}
+
+http::Answer FileOf(const http::Request& request) {
+  const std::string name = request.path == "/" ? "index.html" : request.path.substr(1);
+  const auto file = std::ranges::find(PageFiles(), std::string_view(name), &PageFile::name);
+  if (request.method != "GET" || file == PageFiles().end()) {
+    return http::Refusal(404, "There is nothing of this name.");
+  }
+  return {.type = std::string(TypeOf(name)), .body = std::string(file->content)};
+}
+
+}  // namespace
+
+Server::Server(Options options) : options_(std::move(options)) {}
+
+Result<std::unique_ptr<Server>> Server::Start(Options options) {
+  std::unique_ptr<Server> server(new Server(std::move(options)));
+  AD_RETURN_IF_ERROR(server->Listen());
+  return server;
+}
+
+Status Server::Listen() {
+  base::UniqueFd listening;
+  std::string host = kForwarded;
+  std::optional<base::IpAddress> address;
+  if (options_.socket.empty()) {
+    AD_ASSIGN_OR_RETURN(const auto wanted, base::ListenAddress::Parse(options_.address));
+    AD_ASSIGN_OR_RETURN(base::Listening here, base::Listen(wanted));
+    listening = std::move(here.socket);
+    host = here.address.ToString();
+    address = here.address.ip;
+    is_local_ = here.address.ip.IsLoopback();
+  } else {
+    AD_ASSIGN_OR_RETURN(listening, ListenAtPath(options_.socket));
+  }
+  access_ = std::make_unique<Access>(address, options_.control);
+  api_ = std::make_unique<Api>(*access_, options_.job, stop_.get_token());
+  url_ = "http://" + host + "/?token=" + access_->token();
+  const auto handler = [this](const http::Request& request) {
+    auto refused = access_->Check(request);
+    http::Answer answer = refused                             ? *std::move(refused)
+                          : request.path.starts_with("/api/") ? api_->Handle(request)
+                                                              : FileOf(request);
+    answer.headers.insert(answer.headers.end(), std::begin(kHeaders), std::end(kHeaders));
+    return answer;
+  };
+  http_ = std::make_unique<http::Server>(std::move(listening), handler, kMostConnections);
+  return OkStatus();
+}
+
+Server::~Server() {
+  stop_.request_stop();
+  http_.reset();
+  if (!options_.socket.empty() && access_) unlink(options_.socket.c_str());
+}
+
+}  // namespace autodist::web

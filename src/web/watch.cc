@@ -1,0 +1,141 @@
+#include "web/watch.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <vector>
+
+#include "base/wall_clock.h"
+#include "control/jobs.h"
+#include "web/json.h"
+
+namespace autodist::web {
+namespace {
+
+using namespace std::chrono_literals;
+using base::Deadline;
+
+constexpr std::chrono::milliseconds kInterval = 500ms;
+// A large job's board takes long to be made JSON: no more than a part in so many of a core.
+constexpr int kShare = 20;
+constexpr std::chrono::milliseconds kLongestInterval = 3s;
+constexpr std::chrono::seconds kGoneInterval{3};  // whether its autodist is still there
+constexpr std::chrono::seconds kAnswerLimit{6};
+constexpr std::chrono::seconds kKeep{10};
+constexpr size_t kMostWatches = 64;
+
+// Of a job whose autodist keeps none, what else there is.
+v1::Board BoardFrom(const v1::JobStatus& job) {
+  v1::Board board;
+  board.set_time_ms(base::MillisecondsSince1970());
+  *board.mutable_job() = job;
+  for (const v1::NodeStatus& node : job.nodes()) {
+    v1::BoardNode& made = *board.add_nodes();
+    made.set_address(node.address());
+    made.set_phase(node.phase());
+    made.set_detail(node.detail());
+    for (uint32_t i = 0; i < node.ranks(); ++i) made.add_ranks(node.first_rank() + i);
+  }
+  return board;
+}
+
+}  // namespace
+
+Watch::Watch(std::string job_id) : job_id_(std::move(job_id)), reader_(job_id_) {
+  thread_ = std::thread([this] { Run(); });
+}
+
+Watch::~Watch() {
+  stop_.request_stop();
+  thread_.join();
+}
+
+Result<std::shared_ptr<const v1::Board>> Watch::Board() {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, Stop(), kAnswerLimit, [this] { return known_; });
+  return board_;
+}
+
+Result<std::shared_ptr<const v1::Board>> Watch::Ask() {
+  auto board = reader_.Board(Stop());
+  const bool ended = board.ok() && (*board)->job().phase() == v1::JOB_PHASE_ENDED;
+  if (!ended && gone_check_.Expired()) {
+    gone_check_ = Deadline::After(kGoneInterval);
+    const auto job = control::LookUpJob(job_id_);
+    if (!job.ok()) return board.ok() ? board : job.status();
+    chief_gone_ = job->chief_gone();
+    if (!board.ok() || job->phase() == v1::JOB_PHASE_ENDED) {
+      v1::Board made = board.ok() ? **board : BoardFrom(*job);
+      *made.mutable_job() = *job;
+      return std::make_shared<const v1::Board>(std::move(made));
+    }
+  }
+  if (chief_gone_ && board.ok()) {
+    v1::Board made = **board;
+    made.mutable_job()->set_chief_gone(true);
+    return std::make_shared<const v1::Board>(std::move(made));
+  }
+  return board;
+}
+
+bool Watch::Look() {
+  auto board = Ask();
+  const std::lock_guard lock(mutex_);
+  if (!board.ok()) {
+    // A moment without an answer is no news to those who know how it was.
+    if (!known_ || !board_.ok()) board_ = std::move(board);
+    known_ = true;
+    changed_.notify_all();
+    return true;
+  }
+  const bool more = (*board)->job().phase() != v1::JOB_PHASE_ENDED && !chief_gone_;
+  const bool same = known_ && board_.ok() && (*board_)->version() == (*board)->version() &&
+                    (*board_)->job().phase() == (*board)->job().phase() &&
+                    (*board_)->job().chief_gone() == (*board)->job().chief_gone();
+  if (!same) feed_.Publish("event: board\ndata: " + Json(**board) + "\n\n");
+  board_ = std::move(board);
+  known_ = true;
+  changed_.notify_all();
+  return more;
+}
+
+void Watch::Run() {
+  std::mutex none;
+  std::condition_variable_any awake;
+  for (bool more = true; more && !stop_.stop_requested();) {
+    const auto begin = Deadline::Clock::now();
+    more = Look();
+    const auto took = Deadline::Clock::now() - begin;
+    std::unique_lock lock(none);
+    if (more) {
+      const auto pause =
+          std::clamp<Deadline::Clock::duration>(took * kShare, kInterval, kLongestInterval);
+      awake.wait_for(lock, Stop(), pause, [] { return false; });
+    }
+  }
+  feed_.End();
+}
+
+std::shared_ptr<Watch> Watches::Of(const std::string& job_id) {
+  std::vector<std::shared_ptr<Watch>> left;  // ended behind the lock
+  const std::lock_guard lock(mutex_);
+  for (auto entry = watches_.begin(); entry != watches_.end();) {
+    auto& [watch, keep] = entry->second;
+    if (entry->first != job_id && watch.use_count() == 1 && keep.Expired()) {
+      left.push_back(std::move(watch));
+      entry = watches_.erase(entry);
+    } else {
+      ++entry;
+    }
+  }
+  const auto found = watches_.find(job_id);
+  if (found != watches_.end()) {
+    found->second.keep = Deadline::After(kKeep);
+    return found->second.watch;
+  }
+  if (watches_.size() >= kMostWatches) return nullptr;
+  auto watch = std::make_shared<Watch>(job_id);
+  watches_.insert_or_assign(job_id, Entry{watch, Deadline::After(kKeep)});
+  return watch;
+}
+
+}  // namespace autodist::web

@@ -1,0 +1,72 @@
+// A job that is looked at: asked how it is by one thread, whatever the number of those who look.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "autodist/status.h"
+#include "autodist/v1/board.pb.h"
+#include "base/deadline.h"
+#include "control/board_reader.h"
+#include "web/feed.h"
+
+namespace autodist::web {
+
+// Thread-safe.
+class Watch {
+ public:
+  explicit Watch(std::string job_id);
+  // Blocks for as long as the job's autodist takes to hear that it need not answer.
+  ~Watch();
+
+  const std::string& job() const { return job_id_; }
+  // The board as an event of a stream, made once for all who look. Ends with the job, or with this.
+  const Feed& feed() const { return feed_; }
+
+  // As it was a moment ago. Blocks until something is known, for a few seconds at most.
+  Result<std::shared_ptr<const v1::Board>> Board();
+  Result<v1::History> History(int64_t since_ms) { return reader_.History(since_ms, Stop()); }
+
+  // Of this watch's end.
+  std::stop_token Stop() const { return stop_.get_token(); }
+
+ private:
+  void Run();
+  // Whether there may be more.
+  bool Look();
+  Result<std::shared_ptr<const v1::Board>> Ask();
+
+  const std::string job_id_;
+  control::BoardReader reader_;
+  Feed feed_;
+  std::stop_source stop_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  Result<std::shared_ptr<const v1::Board>> board_;         // guarded by mutex_
+  bool known_ = false;                                     // board_ is; likewise
+  base::Deadline gone_check_ = base::Deadline::After({});  // of the thread, as the rest
+  bool chief_gone_ = false;
+  std::thread thread_;
+};
+
+// The watches of all jobs that are looked at. Thread-safe.
+class Watches {
+ public:
+  // Null: too many other jobs are looked at.
+  std::shared_ptr<Watch> Of(const std::string& job_id);
+
+ private:
+  struct Entry {
+    std::shared_ptr<Watch> watch;
+    base::Deadline keep;  // though nobody looks
+  };
+  std::mutex mutex_;
+  std::map<std::string, Entry> watches_;  // guarded by mutex_
+};
+
+}  // namespace autodist::web

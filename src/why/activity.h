@@ -1,0 +1,48 @@
+// What a rank is doing, in one word, by what its stack and the kernel tell. Pure logic.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace autodist::why {
+
+enum class Doing {
+  kUnknown,
+  kCollective,  // waits for other ranks
+  kDataLoader,
+  kFile,    // opens, reads or writes one, or a pipe
+  kSocket,  // waits at one, for somebody who is no collective's
+  kSleep,
+  kLock,     // that another thread has
+  kWait,     // for another thread or process, or a lock: the frames do not say
+  kStopped,  // by a signal
+  kDisk,     // cannot be interrupted
+  kCompile,
+  kCheckpoint,
+  kCompute,
+};
+
+struct Activity {
+  Doing doing = Doing::kUnknown;
+  std::string collective;   // of kCollective: "all-reduce"; "": its frames do not say which
+  std::string words;        // "sleeps in step (train.py:41)"; short and harmless, as the next
+  std::string evidence;     // "step (train.py:41); sleeping in hrtimer_nanosleep"
+  std::string source;       // "py-spy, /proc"
+  bool has_frames = false;  // else there are the kernel's words alone
+  bool loads = false;       // of kDataLoader: what it has started to load computes
+  std::optional<uint64_t> switches;  // how often it has gone to sleep so far
+
+  // It gets on by itself, however long that may take.
+  bool AtWork() const {
+    return loads || doing == Doing::kCompute || doing == Doing::kCompile ||
+           doing == Doing::kCheckpoint;
+  }
+};
+
+// `text` is what an agent that may lie tells of a rank. Files below `folder`, the job's, are named
+// from there on.
+Activity ActivityOf(std::string_view text, const std::string& folder);
+
+}  // namespace autodist::why

@@ -1,0 +1,36 @@
+// The processes of a rank, as its agent tells of them (agent/stacks/stacks.h). Pure logic.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "why/stack_frames.h"
+
+namespace autodist::why {
+
+struct RankProcess {
+  std::string state;  // of its main thread: "sleeping in pipe_read, system call 0"
+  std::string file;   // that its main thread reads, writes or opens; "": none, or not known
+  std::optional<uint64_t> switches;  // how often its main thread has gone to sleep so far
+  std::string missing;               // why it has no frames, or no frames of Python's
+  std::string source;                // who has shown the frames: "py-spy", "gdb"; "": nobody
+  std::vector<ThreadStack> threads;  // of which [0], where there is any, is the main one
+
+  // Of the main thread; without frames where there are none.
+  const ThreadStack& stack() const;
+  // It does nothing but wait for another process.
+  bool AwaitsAnother() const;
+};
+
+// Those that have not ended, the first one being the rank itself. `text` is of an agent that may
+// lie: what is in the result is neither short nor printable.
+std::vector<RankProcess> ReadProcesses(std::string_view text);
+
+// The first one that does not wait for another, else the first; nullptr where there is none.
+const RankProcess* AtWork(const std::vector<RankProcess>& processes);
+
+}  // namespace autodist::why

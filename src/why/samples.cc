@@ -1,0 +1,30 @@
+#include "why/samples.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/quantity.h"
+
+namespace autodist::why {
+
+std::string Number(double value) {
+  const auto whole = static_cast<size_t>(std::max(0LL, std::llround(value)));
+  return base::Thousands(whole);
+}
+
+double Median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+std::vector<int> Running(const v1::Board& board) {
+  std::vector<int> nodes;
+  for (int i = 0; i < board.nodes_size(); ++i) {
+    if (board.nodes(i).phase() == v1::NODE_PHASE_RUNNING && board.nodes(i).has_sample()) {
+      nodes.push_back(i);
+    }
+  }
+  return nodes;
+}
+
+}  // namespace autodist::why

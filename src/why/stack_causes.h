@@ -1,0 +1,37 @@
+// What the stacks of all ranks say together: who is not where the others wait. Pure logic.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "autodist/v1/board.pb.h"
+#include "why/activity.h"
+
+namespace autodist::why {
+
+struct RankActivity {
+  uint32_t rank = 0;
+  Activity now;
+  std::optional<Activity> earlier;  // some seconds before
+};
+// It has not run between the two looks; absent: that is not known.
+std::optional<bool> HasRested(const RankActivity& rank);
+
+using Activities = std::vector<RankActivity>;
+
+// Somebody is stopped by a signal, which is wrong whatever else goes on.
+std::optional<v1::Trouble> StoppedCause(const v1::Board& board, const Activities& ranks);
+
+// Who keeps the others waiting, or waits for what cannot come. Only of ranks that stand still: by
+// both looks, or because that is known. Absent: nobody, or somebody who is at work.
+std::optional<v1::Trouble> StandstillCause(const v1::Board& board, const Activities& ranks,
+                                           bool stands_still);
+
+// What all are doing, each of them once, as evidence of whatever it may be.
+void AddActivities(const Activities& ranks, v1::Trouble& trouble);
+
+// Ranks that wait in a collective for others.
+size_t Waiting(const Activities& ranks);
+
+}  // namespace autodist::why

@@ -1,0 +1,90 @@
+#include "why/stack_groups.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/quantity.h"
+
+namespace autodist::why {
+namespace {
+
+std::string KeyOf(const v1::StackGroup& group) { return group.SerializeAsString(); }
+
+// "in all_reduce (…)", or "sleeping in futex_wait".
+std::string DoingText(const v1::StackGroup& group) {
+  if (!group.unknown().empty()) return "not known: " + group.unknown();
+  std::string text = (group.missing().empty() ? "in " : "") + group.doing();
+  if (!group.called_by().empty()) text += ", called by " + group.called_by();
+  if (!group.missing().empty()) text += " (no stack: " + group.missing() + ")";
+  return text;
+}
+
+}  // namespace
+
+void StackGroups::Add(uint32_t rank, const StackSummary& summary) {
+  v1::StackGroup group;
+  group.set_doing(summary.doing);
+  group.set_called_by(summary.called_by);
+  group.set_missing(summary.missing);
+  told_.emplace(rank, std::move(group));
+}
+
+void StackGroups::AddUnknown(uint32_t rank, const std::string& why) {
+  v1::StackGroup group;
+  group.set_unknown(why);
+  told_.emplace(rank, std::move(group));
+}
+
+std::vector<v1::StackGroup> StackGroups::Groups() const {
+  std::map<std::string, v1::StackGroup> by_key;
+  for (const auto& [rank, told] : told_) {
+    by_key.try_emplace(KeyOf(told), told).first->second.add_ranks(rank);
+  }
+  std::vector<v1::StackGroup> groups;
+  groups.reserve(by_key.size());
+  for (auto& [key, group] : by_key) groups.push_back(std::move(group));
+  std::ranges::sort(groups, {}, [](const v1::StackGroup& group) {
+    return std::tuple(!group.unknown().empty(), group.ranks_size(), group.ranks(0));
+  });
+  // Most are one group's if they are more than half of those that are known.
+  int known = 0;
+  for (const v1::StackGroup& group : groups)
+    known += group.unknown().empty() ? group.ranks_size() : 0;
+  const bool most = std::ranges::any_of(groups, [known](const v1::StackGroup& group) {
+    return group.unknown().empty() && 2 * group.ranks_size() > known;
+  });
+  for (v1::StackGroup& group : groups) {
+    group.set_unlike_most(most && group.unknown().empty() && 2 * group.ranks_size() <= known);
+  }
+  return groups;
+}
+
+std::string RankList(const google::protobuf::RepeatedField<uint32_t>& ranks) {
+  std::string text;
+  for (int i = 0; i < ranks.size();) {
+    int last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    text += (text.empty() ? "" : ", ") + std::to_string(ranks[i]);
+    if (last > i) text += "-" + std::to_string(ranks[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+std::string GroupsText(const google::protobuf::RepeatedPtrField<v1::StackGroup>& groups) {
+  std::string text;
+  for (const v1::StackGroup& group : groups) {
+    const std::string list = RankList(group.ranks());
+    const std::string unlike = group.unlike_most() ? ", unlike most," : "";
+    text += text.empty() ? "" : "\n";
+    if (group.ranks_size() == 1) {
+      text += "rank " + list + unlike + " " + DoingText(group);
+    } else {
+      text += base::Count(static_cast<size_t>(group.ranks_size()), "rank") + unlike + " " +
+              DoingText(group) + ": " + list;
+    }
+  }
+  return text;
+}
+
+}  // namespace autodist::why

@@ -1,0 +1,53 @@
+#include "why/stack_summary.h"
+
+#include "base/utf8.h"
+#include "why/stack_frames.h"
+
+namespace autodist::why {
+namespace {
+
+constexpr size_t kLongest = 200;  // bytes of what is said of a frame
+
+// For a line: of untrusted origin, and perhaps of a template's size.
+std::string Shown(std::string text) {
+  if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
+  return base::Printable(text);
+}
+
+}  // namespace
+
+std::string FrameText(const StackFrame& frame, const std::string& folder) {
+  const std::string file = ShortFile(frame.file, folder);
+  return Shown(
+      frame.function +
+      (file.empty() ? "" : " (" + file + (frame.line.empty() ? "" : ":" + frame.line) + ")"));
+}
+
+StackSummary SummaryOf(const RankProcess& process, const std::string& folder) {
+  StackSummary summary;
+  const ThreadStack& stack = process.stack();
+  const std::vector<StackFrame>& frames = stack.frames;
+  size_t telling = stack.Telling();
+  if (telling == frames.size() && process.missing.empty()) telling = stack.Named();
+  if (telling == frames.size()) {
+    summary.doing = process.state.empty() ? "nothing that could be read" : Shown(process.state);
+    summary.missing = process.missing.empty() ? "no frame has a name" : Shown(process.missing);
+    return summary;
+  }
+  summary.doing = FrameText(frames[telling], folder);
+  const size_t own = stack.UsersOwn(telling);
+  if (own < frames.size() && own != telling) summary.called_by = FrameText(frames[own], folder);
+  return summary;
+}
+
+StackSummary SummaryOf(std::string_view text, const std::string& folder) {
+  return SummaryOf(ReadProcesses(text), folder);
+}
+
+StackSummary SummaryOf(const std::vector<RankProcess>& processes, const std::string& folder) {
+  const RankProcess* process = AtWork(processes);
+  return process ? SummaryOf(*process, folder)
+                 : StackSummary{"ending", "", "its process has ended"};
+}
+
+}  // namespace autodist::why

@@ -1,0 +1,251 @@
+#include "why/verdict.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "base/home_folder.h"
+#include "base/quantity.h"
+#include "base/split.h"
+#include "base/utf8.h"
+#include "why/board_causes.h"
+#include "why/collectives.h"
+#include "why/stack_causes.h"
+#include "why/who.h"
+
+namespace autodist::why {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr size_t kReportLines = 5;  // of why a job has ended, as evidence
+
+std::string Time(int64_t ms) { return base::Elapsed(milliseconds(std::max<int64_t>(0, ms))); }
+
+// When any rank wrote something last, since 1970; 0: that is not known.
+int64_t LastOutput(const v1::Board& board) {
+  int64_t last = board.job().last_output_ms();
+  // Not by samples: how long a rank was silent when one was taken says nothing of now.
+  for (const v1::BoardRank& rank : board.ranks()) last = std::max(last, rank.last_output_ms());
+  return last;
+}
+
+// The last step that anybody tells of.
+std::optional<uint64_t> LastStep(const v1::Board& board) {
+  std::optional<uint64_t> last;
+  const auto count = [&](const v1::Progress& progress) {
+    if (progress.has_step()) last = std::max(last.value_or(0), progress.step());
+  };
+  count(board.progress());
+  for (const v1::BoardRank& rank : board.ranks()) count(rank.progress());
+  return last;
+}
+
+bool StepsRise(const v1::Board& now, const v1::Board& before) {
+  const auto last = LastStep(now);
+  const auto earlier = LastStep(before);
+  return now.job().attempt() == before.job().attempt() && last && earlier && *last > *earlier;
+}
+
+// How the job gets on, or since when it does not.
+void AddProgress(const Known& known, v1::Trouble& trouble) {
+  const v1::Board& now = known.now;
+  if (known.before && StepsRise(now, *known.before)) {
+    AddEvidence(trouble, "steps",
+                "from " + base::Thousands(*LastStep(*known.before)) + " to " +
+                    base::Thousands(*LastStep(now)) + " within " +
+                    Time(now.time_ms() - known.before->time_ms()),
+                "progress");
+  } else if (const auto last = LastStep(now)) {
+    AddEvidence(trouble, "steps", base::Thousands(*last) + ", no further", "progress");
+  }
+  const int64_t output = LastOutput(now);
+  if (output > 0) {
+    AddEvidence(trouble, "last output", Time(now.time_ms() - output) + " ago", "chief");
+  } else {
+    AddEvidence(trouble, "output", "none yet", "chief");
+  }
+}
+
+// Where one of two looks did not show what the rank was doing, as on a machine that is too busy for
+// py-spy, the other one does, if the rank has not run in between.
+void MakeUp(RankActivity& rank) {
+  if (!HasRested(rank).value_or(false)) return;
+  const auto blind = [](const Activity& one) {
+    return one.doing == Doing::kUnknown || (one.doing == Doing::kWait && !one.has_frames);
+  };
+  const bool now = blind(rank.now);
+  if (now == blind(*rank.earlier)) return;
+  Activity& missed = now ? rank.now : *rank.earlier;
+  missed = now ? *rank.earlier : rank.now;
+}
+
+Activities ReadActivities(const Known& known) {
+  const std::string folder = base::ExpandHome(known.now.job().working_directory());
+  Activities activities;
+  for (const v1::WholeStack& stack : known.stacks) {
+    const v1::BoardRank* rank = FindRank(known.now, stack.rank());
+    if (rank && rank->auxiliary()) continue;
+    RankActivity& one = activities.emplace_back();
+    one.rank = stack.rank();
+    one.now = ActivityOf(stack.text(), folder);
+    const auto earlier =
+        std::ranges::find(known.stacks_earlier, stack.rank(), &v1::WholeStack::rank);
+    if (earlier == known.stacks_earlier.end()) continue;
+    one.earlier = ActivityOf(earlier->text(), folder);
+    MakeUp(one);
+  }
+  std::ranges::sort(activities, {}, &RankActivity::rank);
+  return activities;
+}
+
+void AddStandstill(const Known& known, v1::Trouble& trouble) {
+  const int64_t output = LastOutput(known.now);
+  const int64_t silent = known.now.time_ms() - output;
+  if (output == 0 || silent < 1000) return;
+  if (trouble.cost().empty()) trouble.set_cost("no rank has written anything for " + Time(silent));
+  trouble.set_since_ms(output);
+}
+
+Verdict Wrong(v1::Trouble trouble) { return {Verdict::Kind::kWrong, std::move(trouble)}; }
+
+Verdict Well(const std::string& what, v1::Trouble trouble) {
+  trouble.set_what(what);
+  return {Verdict::Kind::kWell, std::move(trouble)};
+}
+
+// Nobody has done anything that is wrong, as all or some are at work.
+std::optional<std::string> AtWork(const v1::Board& board, const Activities& ranks) {
+  const RankActivity* worker = nullptr;
+  size_t workers = 0;
+  for (const RankActivity& rank : ranks) {
+    if (!rank.now.AtWork()) continue;
+    // What takes long for a reason tells more.
+    const bool plain = worker && worker->now.doing == Doing::kCompute;
+    if (!worker || (plain && rank.now.doing != Doing::kCompute)) worker = &rank;
+    ++workers;
+  }
+  const size_t waiting = Waiting(ranks);
+  if (!worker || workers + waiting < ranks.size()) return std::nullopt;
+  std::string what = RankName(board, worker->rank) + " " + worker->now.words;
+  if (workers > 1 && waiting == 0) {
+    return "nothing is wrong: all " + base::Count(workers, "rank") + " are at work; " + what;
+  }
+  if (workers > 1) what += ", and " + base::Count(workers - 1, "other rank") + " too";
+  if (waiting > 0) {
+    what += "; " + base::Count(waiting, "rank") + (waiting == 1 ? " waits" : " wait") +
+            " for that in a collective";
+  }
+  return "nothing is wrong as far as can be seen: " + what;
+}
+
+// What is at rest does without a processor.
+bool AllRest(const Activities& ranks) {
+  return !ranks.empty() && std::ranges::none_of(ranks, [](const RankActivity& rank) {
+    return rank.now.AtWork() || rank.now.doing == Doing::kUnknown;
+  });
+}
+
+bool SharesRank(const v1::Trouble& one, const v1::Trouble& other) {
+  return std::ranges::any_of(
+      one.ranks(), [&](uint32_t rank) { return std::ranges::count(other.ranks(), rank) > 0; });
+}
+
+// Where ranks stand still, what is slow is said besides. A full disk or want of memory where one of
+// them is may well be what it waits for.
+void AddBesides(const std::vector<ResourceCause>& causes, v1::Trouble& standstill,
+                v1::Trouble& evidence) {
+  for (const ResourceCause& cause : causes) {
+    const v1::Trouble& trouble = cause.trouble;
+    const bool explains =
+        cause.of == ResourceCause::Of::kDisk || cause.of == ResourceCause::Of::kMemory;
+    if (explains && SharesRank(trouble, standstill)) {
+      standstill.set_what(standstill.what() + "; " + trouble.what());
+      evidence.mutable_evidence()->MergeFrom(trouble.evidence());
+    } else if (!trouble.evidence().empty()) {
+      AddEvidence(evidence, "besides", trouble.what(), trouble.evidence(0).source());
+    }
+  }
+}
+
+std::string WhatIsKnown(const Activities& ranks) {
+  const size_t waiting = Waiting(ranks);
+  if (ranks.empty()) return "cannot tell: nothing is known of what the ranks are doing";
+  const std::string collective = ranks[0].now.collective;
+  const bool same = std::ranges::all_of(ranks, [&](const RankActivity& rank) {
+    return rank.now.doing == Doing::kCollective && rank.now.collective == collective;
+  });
+  if (same) {
+    return "cannot tell: all " + base::Count(waiting, "rank") + " wait in " +
+           (collective.empty() ? "a collective"
+                               : "the same operation, " + WithArticle(collective)) +
+           ", as they do where the network or a peer does not answer";
+  }
+  return "cannot tell what is wrong, or whether anything is";
+}
+
+}  // namespace
+
+bool GoesOn(const v1::Board& now, const v1::Board& before) {
+  return StepsRise(now, before) || LastOutput(now) > before.time_ms();
+}
+
+Verdict Judge(const Known& known) {
+  const v1::Board* before = known.before ? &*known.before : nullptr;
+  if (auto cause = FailureCause(known.now)) return Wrong(*std::move(cause));
+  const Activities ranks = ReadActivities(known);
+  v1::Trouble evidence;
+  AddActivities(ranks, evidence);
+  AddProgress(known, evidence);
+  const auto with_evidence = [&](v1::Trouble cause) {
+    cause.mutable_evidence()->MergeFrom(evidence.evidence());
+    return Wrong(std::move(cause));
+  };
+  if (auto cause = StoppedCause(known.now, ranks)) {
+    AddStandstill(known, *cause);
+    return with_evidence(*std::move(cause));
+  }
+  const bool goes_on = before && GoesOn(known.now, *before);
+  std::vector<ResourceCause> causes = ResourceCauses(known.now, before, evidence);
+  if (!goes_on) {
+    if (auto cause = StandstillCause(known.now, ranks, known.stands_still)) {
+      AddStandstill(known, *cause);
+      AddBesides(causes, *cause, evidence);
+      return with_evidence(*std::move(cause));
+    }
+  }
+  if (!goes_on && AllRest(ranks)) {
+    std::erase_if(causes, [](const auto& cause) { return cause.of == ResourceCause::Of::kCpu; });
+  }
+  if (!causes.empty()) return with_evidence(std::move(causes.front().trouble));
+  if (goes_on) {
+    return Well(StepsRise(known.now, *before) ? "nothing is wrong: steps go on"
+                                              : "nothing is wrong: ranks write",
+                std::move(evidence));
+  }
+  if (const auto at_work = AtWork(known.now, ranks)) return Well(*at_work, std::move(evidence));
+  evidence.set_what(WhatIsKnown(ranks));
+  return {Verdict::Kind::kCannotTell, std::move(evidence)};
+}
+
+Verdict JudgeEnded(const v1::JobStatus& job, const v1::Board& board) {
+  v1::Trouble trouble;
+  const std::string code = "exit code " + std::to_string(job.exit_code());
+  const std::vector<std::string_view> report = base::Lines(job.report());
+  if (job.exit_code() == 0) {
+    AddEvidence(trouble, "its end", code, "job record");
+    return Well("nothing is wrong: the job has ended well", std::move(trouble));
+  }
+  if (auto cause = FailureCause(board)) trouble = *std::move(cause);
+  if (!report.empty()) trouble.set_what(base::Printable(report[0]));
+  if (trouble.what().empty()) trouble.set_what("the job has ended with " + code);
+  if (trouble.kind() == v1::Trouble::KIND_UNSPECIFIED) trouble.set_kind(v1::Trouble::KIND_FAILED);
+  AddEvidence(trouble, "its end", code, "job record");
+  for (size_t i = 1; i < std::min(report.size(), kReportLines + 1); ++i) {
+    AddEvidence(trouble, "report", base::Printable(report[i]), "job record");
+  }
+  return Wrong(std::move(trouble));
+}
+
+}  // namespace autodist::why

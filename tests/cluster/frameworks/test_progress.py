@@ -1,0 +1,109 @@
+"""How far unchanged programs are, as the board tells it at half of their steps."""
+
+import re
+import time
+
+import pytest
+from hosts import in_host
+from jobs import BUILD
+from web import Web
+
+LOOK_S = 0.1
+START_LIMIT_S = 180  # frameworks are loaded from disks that others read, too
+TRAIN_LIMIT_S = 120
+ETA_TOLERANCE = 0.2
+
+
+class Board:
+    """What is known of a job that runs, and when that was."""
+
+    def __init__(self, job):
+        self.job = job
+        job.await_err("logs in ", START_LIMIT_S)
+        self.id = re.search(r"job (\S+): ", job.err.decode())[1]
+        self.web = Web(self.id).enter()
+
+    def progress(self):
+        return self.web.json(f"/api/jobs/{self.id}/board").get("progress", {})
+
+    def await_step(self, step, limit):
+        """The progress when so many steps have been made, and the time then."""
+        begin = time.monotonic()
+        while True:
+            told = self.progress()
+            if int(told.get("step", 0)) >= step:
+                return told, time.monotonic()
+            assert self.job.process.poll() is None, f"it ended at {told}: {self.job.err.decode()}"
+            assert time.monotonic() - begin < limit, f"no step {step} within {limit} s: {told}"
+            time.sleep(LOOK_S)
+
+
+@pytest.fixture
+def watch(start_program, one_and_one):
+    """Runs a program on two hosts with a rank each; the metrics at half of its steps, once what else
+    is told then is found to be true."""
+    boards = []
+
+    def run(program, command, *options, steps, source="bar", last_word="trained"):
+        board = Board(start_program(program, command, *options, changes=one_and_one))
+        boards.append(board)
+        board.await_step(1, START_LIMIT_S)
+        half, at = board.await_step(steps // 2, TRAIN_LIMIT_S)
+        took = board.job.await_line(last_word) - at
+        outcome = board.job.finish()
+        assert outcome.code == 0, outcome.err + outcome.out
+        assert half["source"] == source, half
+        assert int(half["step"]) < steps * 0.6, half
+        assert int(half.get("total", 0)) == steps, half
+        assert half["eta"] == pytest.approx(took, rel=ETA_TOLERANCE), half
+        assert half["rate"] == pytest.approx((steps - int(half["step"])) / took, rel=0.5), half
+        print(f"{program}: {half['eta']:.1f} s to go at step {half['step']} of {steps}; it took {took:.1f} s")
+        return {metric["name"]: metric.get("value", 0.0) for metric in half.get("metrics", [])}
+    yield run
+    for board in boards:
+        board.web.end()
+
+
+def test_bars_of_tqdm(watch, python):
+    assert 0 < watch("progress_bar.py", [python, "train.py"], steps=120)["loss"] < 2
+
+
+def test_lines_by_a_pattern(watch, python):
+    pattern = r"at (?P<step>\d+) out of (?P<total>\d+); the loss is (?P<loss>\S+)"
+    assert 0 < watch("progress_lines.py", [python, "train.py"], "--progress", pattern, steps=120,
+                     source="pattern")["loss"] < 2
+
+
+@pytest.fixture
+def slow_network():
+    """So that it is the network that decides how long an all-reduce of 10 KB takes, and not who else computes."""
+    for host in (1, 2):
+        in_host(host, "tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "8mbit", "burst", "4kb",
+                "latency", "1s")
+    yield
+    for host in (1, 2):
+        in_host(host, "tc", "qdisc", "del", "dev", "eth0", "root")
+
+
+def test_train_digits(watch, slow_network):
+    epochs, batches = 140, 15
+    command = [BUILD / "train_digits", "--epochs", epochs]
+    assert "loss" in watch("progress_lines.py", command, steps=epochs * batches, source="file", last_word="rank 0 of 2")
+
+
+def test_the_trainer_of_hugging_face(watch, python):
+    metrics = watch("progress_trainer.py", [python, "train.py"], steps=120)
+    assert metrics["loss"] > 0 and metrics["eval_loss"] > 0 and 1 <= metrics["epoch"] <= 2
+
+
+def test_lightnings_bar_of_rich(watch, python):
+    # Into a pipe, rich draws nothing until the end if it is not told to.
+    metrics = watch("progress_lightning.py", [python, "train.py", "--max_epochs", "3", "--rich"],
+                    "--env", "TTY_COMPATIBLE=1", steps=120)
+    assert metrics["train_loss"] >= 0
+
+
+def test_lightnings_bar_of_tqdm(watch, python):
+    # How many epochs there are is not in the bar.
+    metrics = watch("progress_lightning.py", [python, "train.py", "--max_epochs", "3"], steps=120)
+    assert metrics["train_loss"] >= 0 and metrics["val_loss"] >= 0

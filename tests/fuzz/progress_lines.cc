@@ -1,0 +1,54 @@
+// libFuzzer: whatever a program writes, what is made of it is plausible, and of bounded size.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <string_view>
+
+#include "base/utf8.h"
+#include "fuzz/check.h"
+#include "progress/progress_reader.h"
+
+namespace {
+
+using autodist::Check;
+using autodist::progress::Pattern;
+using autodist::progress::ProgressReader;
+using autodist::progress::Time;
+
+void CheckTold(const autodist::v1::Progress& told) {
+  constexpr int kMostMetrics = 32;
+  Check(told.metrics_size() <= kMostMetrics, "too many metrics");
+  for (const autodist::v1::Metric& metric : told.metrics()) {
+    Check(!metric.name().empty() && autodist::base::IsUtf8(metric.name()), "a metric has no name");
+  }
+  Check(autodist::base::IsUtf8(told.what()), "it is about what is no text");
+  Check(!told.has_total() || told.step() <= told.total(), "more steps than there are");
+  Check(!told.has_rate() || (std::isfinite(told.rate()) && told.rate() > 0), "a rate of nothing");
+  Check(!told.has_eta() || (std::isfinite(told.eta()) && told.eta() >= 0), "it has ended before");
+}
+
+}  // namespace
+
+// Lines; of each the first byte says where it is written, and after what time.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const Pattern kPattern =
+      *Pattern::Parse(R"((?P<epoch>\d+)?:(?P<step>\S+)/(?P<total>\S+) (?P<loss>\S+))");
+  std::string_view text(reinterpret_cast<const char*>(data), size);
+  ProgressReader reader;
+  ProgressReader by_pattern(kPattern);
+  Time now{};
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (line.empty()) continue;
+    now += std::chrono::milliseconds(17) * (line[0] & 127);
+    const std::string_view written = line.substr(1);
+    for (const auto& told :
+         {line[0] & 1 ? reader.Take(written, now) : reader.TakeTold(written, now),
+          by_pattern.Take(written, now)}) {
+      if (told) CheckTold(*told);
+    }
+  }
+  return 0;
+}

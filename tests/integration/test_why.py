@@ -1,0 +1,163 @@
+"""What keeps a training from going on, made on purpose, and named by `autodist why`; and trainings
+with which nothing is wrong, of which it says so."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from jobs import BUILD, seconds_until
+
+RANKS = 3
+PROGRAM = Path(__file__).parents[1] / "programs" / "standstill.py"
+STANDS = ("asleep", "data", "stopped", "file", "lock", "broadcast", "barrier")
+GOES_ON = ("output", "uneven", "epoch", "evaluate", "checkpoint", "compile")
+WRONG, CANNOT_TELL = 3, 4
+START_LIMIT_S = 100  # all of them import PyTorch at the same time
+PIP_LIMIT_S = 120
+
+
+def py_spy_folder():
+    """Where py-spy is: in PATH, or as pip puts it beside what is built."""
+    if found := shutil.which("py-spy"):
+        return Path(found).parent
+    environment = BUILD.parent / "frameworks" / "py-spy"
+    if not (environment / "bin" / "py-spy").exists():
+        subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+        pip = subprocess.run([environment / "bin" / "python", "-m", "pip", "install", "--no-input", "-q", "py-spy"],
+                             check=False, capture_output=True, text=True, timeout=PIP_LIMIT_S)
+        if pip.returncode != 0:
+            pytest.skip(f"no py-spy: {pip.stderr.strip()[-200:]}")
+    return environment / "bin"
+
+
+class Trainings:
+    """Detached jobs, started together, as each takes its time to import PyTorch."""
+
+    def __init__(self, start, folder, causes, *options):
+        self.pipe = folder / "pipe"
+        os.mkfifo(self.pipe)
+        environment = {"PATH": f"{py_spy_folder()}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+        outcomes = {cause: start("run", "--detach", "-n", RANKS, *options, "--", "/usr/bin/python3", PROGRAM, cause, self.pipe,
+                                 cwd=folder, env=environment) for cause in causes}
+        self.jobs = {}
+        for cause, started in outcomes.items():
+            err = started.finish().err
+            self.jobs[cause] = re.search(r"job (\S+) is running", err)[1], folder / "autodist-runs"
+        self.await_start()
+
+    def await_start(self):
+        def has_begun(job, logs):
+            return all((logs / job / f"rank-{rank}.out").read_text() for rank in range(RANKS))
+        seconds_until(lambda: all(has_begun(*job) for job in self.jobs.values()), START_LIMIT_S)
+
+
+def verdicts(start, tmp_path, causes, *options):
+    """{cause: (outcome of `why`, of `why --json`'s trouble)}; then no job is left."""
+    jobs = Trainings(start, tmp_path, causes, *options).jobs
+    try:
+        asked = {cause: start("why", job, "--json") for cause, (job, _) in jobs.items()}
+        return {cause: one.finish() for cause, one in asked.items()}
+    finally:
+        for stop in [start("stop", "--now", job) for job, _ in jobs.values()]:
+            stop.finish()
+
+
+def test_each_cause_is_named(start, tmp_path):
+    says = verdicts(start, tmp_path, STANDS)
+    troubles = {}
+    for cause, outcome in says.items():
+        assert outcome.code == WRONG, (cause, outcome.out, outcome.err)
+        verdict = json.loads(outcome.out)
+        assert verdict["verdict"] == "wrong"
+        troubles[cause] = verdict["trouble"]
+        assert verdict["trouble"]["ranks"] == [2], verdict
+        assert all(one["source"] and one["value"] for one in verdict["trouble"]["evidence"])
+        assert verdict["trouble"]["kind"] == "KIND_STALLED"
+    what = {cause: trouble["what"] for cause, trouble in troubles.items()}
+    missing = r"rank 2 \(localhost\) has not entered the all-reduce in which the 2 others wait; it "
+    assert re.fullmatch(missing + r"sleeps in odd \(\S*standstill.py:\d+\)", what["asleep"])
+    assert re.fullmatch(missing + r"is in its data loader: .*, whose worker is in "
+                        r"Examples.__getitem__ \(\S*standstill.py:\d+\)", what["data"])
+    assert re.fullmatch(missing + rf"opens {tmp_path}/pipe in odd \(\S*standstill.py:\d+\)", what["file"])
+    assert re.fullmatch(missing + r"waits for a lock, another thread or another process in odd "
+                        r"\(\S*standstill.py:\d+\)", what["lock"])
+    assert what["stopped"] == ("rank 2 (localhost) is stopped by a signal (state T); the 2 others wait in an "
+                               "all-reduce")
+    assert what["broadcast"] == ("rank 2 (localhost) is in a broadcast, while the 2 others are in an all-reduce")
+    assert what["barrier"] == ("rank 2 (localhost) is in an all-reduce, while the 2 others are in a barrier, which "
+                               "it has missed")
+
+
+def test_a_deadlock_in_cpp_under_gloo(start, autodist, tmp_path):
+    """By gdb; with the kernel's words alone it could not be told from other waits."""
+    err = start("run", "--detach", "-n", RANKS, "--", BUILD / "standstill", "deadlock").finish().err
+    job = re.search(r"job (\S+) is running", err)[1]
+    logs = tmp_path / "autodist-runs" / job
+    seconds_until(lambda: all((logs / f"rank-{rank}.out").read_text() for rank in range(RANKS)), START_LIMIT_S)
+    outcome = autodist("why")
+    autodist("stop", "--now", job)
+    assert outcome.code == WRONG, outcome.out
+    assert re.match(r"rank 2 \(localhost\) has not entered the all-reduce in which the 2 others wait; it waits for a "
+                    r"lock in .*LockBoth", outcome.out), outcome.out
+    assert "[gdb, /proc]" in outcome.out and "ranks 0-1: an all-reduce: gloo::" in outcome.out
+
+
+def test_a_node_whose_cores_another_program_takes(start, tmp_path):
+    run = start("run", "-n", RANKS, "--sample", 0.5, "--", BUILD / "standstill", "compute")
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * os.cpu_count())]
+    try:
+        run.await_lines(RANKS)
+        says = start("why", "--json").finish()
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+        run.interrupt()
+        run.finish()
+    trouble = json.loads(says.out)["trouble"]
+    cores = os.cpu_count()
+    assert says.code == WRONG and trouble["kind"] == "KIND_SLOW", says.out
+    assert re.fullmatch(rf"localhost: another program takes \d+\.\d cores of its {cores}", trouble["what"]), says.out
+
+
+def test_nothing_is_wrong_with_what_goes_on(start, tmp_path):
+    # Without samples: side by side they take each other's cores, of which a verdict would tell.
+    says = verdicts(start, tmp_path, GOES_ON, "--sample", 0)
+    for cause, outcome in says.items():
+        # Of a job that is silent, and whose ranks are somewhere else at each look, nothing is known.
+        assert outcome.code in ((0, CANNOT_TELL) if cause == "uneven" else (0,)), (cause, outcome.out, outcome.err)
+    what = {cause: json.loads(outcome.out)["trouble"]["what"] for cause, outcome in says.items()}
+    assert what["output"] == "nothing is wrong: ranks write"
+    for cause, word in {"epoch": "is in its data loader", "compile": "compiles in compile_model"}.items():
+        assert re.match(rf"nothing is wrong: all 3 ranks are at work; rank \d \(localhost\) {word}", what[cause]), what
+    assert "computes in compute" in what["evaluate"] and "2 ranks wait for that" in what["evaluate"]
+    assert "writes a checkpoint" in what["checkpoint"]
+
+
+def test_what_there_is_of_a_job_that_has_ended(autodist, tmp_path):
+    failed = autodist("run", "--", "sh", "-c", "echo bad data >&2; exit 9")
+    assert failed.code == 9
+    outcome = autodist("why", "last")
+    assert outcome.code == WRONG
+    assert re.match(r"rank 0 on localhost \(pid \d+\) .*exited with code 9", outcome.out), outcome.out
+    assert "exit code 9 [job record]" in outcome.out
+    assert autodist("run", "--", "true").code == 0
+    outcome = autodist("why")
+    assert (outcome.code, outcome.out.splitlines()[0]) == (0, "nothing is wrong: the job has ended well")
+
+
+def test_a_hang_is_reported_with_its_cause(start, tmp_path):
+    environment = {"PATH": f"{py_spy_folder()}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+    # While PyTorch is imported they are silent, too; of what is right then nothing is said here.
+    run = start("run", "-n", RANKS, "--hang-timeout", 5, "--on-hang", "warn", "--", "/usr/bin/python3", PROGRAM,
+                "asleep", env=environment)
+    verdict = (r"^autodist: rank 2 \(localhost\) has not entered the all-reduce in which the 2 others wait; it "
+               r"sleeps in odd .*\nwhat all ranks are doing is in ")
+    seconds_until(lambda: re.search(verdict, run.err.decode(), re.M), START_LIMIT_S)
+    run.interrupt()
+    assert run.finish().code == 130

@@ -1,0 +1,135 @@
+// Answers on a job's control socket as an autodist that runs a job of simulated nodes:
+//   board_server JOB NODES RANKS [slow|stalled|large|plain] [FOLDER]
+// Says "ready" when it does, "signal N" when it is told to stop, and ends when its stdin does; at
+// "end" the job has ended. FOLDER, where it is given, has its ranks' log files and
+// its record.
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <string>
+
+#include "base/host_name.h"
+#include "base/wall_clock.h"
+#include "control/job_record.h"
+#include "control/job_server.h"
+#include "support/boards.h"
+
+namespace autodist {
+namespace {
+
+class Simulation {
+ public:
+  Simulation(test::BoardShape shape, std::string scene, std::string job, std::string folder)
+      : shape_(shape), scene_(std::move(scene)), job_(std::move(job)), folder_(std::move(folder)) {}
+
+  // Anew each second, as samples are.
+  v1::Board Board(uint64_t known) {
+    const int64_t second = base::MillisecondsSince1970() / 1000;
+    const std::lock_guard lock(mutex_);
+    if (second != made_ || !board_.has_job()) Make(second);
+    if (known == board_.version()) {
+      v1::Board same;
+      same.set_version(known);
+      return same;
+    }
+    return board_;
+  }
+
+  v1::History History(int64_t since_ms) {
+    v1::Board board = Board(0);
+    const std::lock_guard lock(mutex_);
+    v1::History all = test::HistoryOf(shape_, board);
+    v1::History newer;
+    for (v1::HistoryPoint& point : *all.mutable_points()) {
+      if (point.time_ms() > since_ms) *newer.add_points() = std::move(point);
+    }
+    return newer;
+  }
+
+  void End() {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    made_ = 0;
+  }
+
+ private:
+  // The time of the made-up job goes on from `kBoardNow`.
+  void Make(int64_t second) {
+    if (first_ == 0) first_ = second;
+    made_ = second;
+    board_ = test::HealthyBoard(shape_, test::kBoardNow + (second - first_) * 1000);
+    if (scene_ == "slow") board_ = test::SlowBoard(std::move(board_));
+    if (scene_ == "stalled") board_ = test::StalledBoard(std::move(board_));
+    if (scene_ == "large") board_ = test::LargeBoard(std::move(board_));
+    if (ended_) board_ = test::EndedBoard(std::move(board_));
+    board_.mutable_job()->set_job_id(job_);
+    board_.mutable_job()->set_attempt_folder(folder_);
+    board_.mutable_job()->set_log_folder(folder_);
+    board_.mutable_job()->set_host(base::HostName());
+    board_.set_version(static_cast<uint64_t>(second) * 2 + (ended_ ? 1 : 0));
+  }
+
+  const test::BoardShape shape_;
+  const std::string scene_;
+  const std::string job_;
+  const std::string folder_;
+  std::mutex mutex_;  // guards the rest
+  int64_t first_ = 0;
+  int64_t made_ = 0;
+  bool ended_ = false;
+  v1::Board board_;
+};
+
+int Serve(int argc, char** argv) {
+  const std::string scene = argc > 4 ? argv[4] : "healthy";
+  const bool plain = scene == "plain";
+  Simulation simulation({.nodes = static_cast<uint32_t>(std::stoul(argv[2])),
+                         .per_node = static_cast<uint32_t>(std::stoul(argv[3])),
+                         .gpus = !plain,
+                         .progress = !plain},
+                        scene, argv[1], argc > 5 ? argv[5] : "");
+  control::JobRequests requests;
+  requests.signal = [](int signal) {
+    std::printf("signal %d\n", signal);
+    std::fflush(stdout);
+  };
+  requests.get_stacks = [](const v1::GetStacksRequest&,
+                           const control::JobRequests::StacksAnswer& answer) {
+    v1::JobStacks stacks;
+    v1::StackGroup& group = *stacks.add_groups();
+    for (const uint32_t rank : {0, 1}) group.add_ranks(rank);
+    group.set_doing("all_reduce (torch/distributed/distributed_c10d.py:2001)");
+    answer(stacks);
+  };
+  requests.look.board = [&](const v1::GetBoardRequest& request, const auto& answer) {
+    answer(simulation.Board(request.known()));
+  };
+  requests.look.history = [&](const v1::GetHistoryRequest& request, const auto& answer) {
+    answer(simulation.History(request.since_ms()));
+  };
+  auto server = control::JobServer::Start(argv[1], std::move(requests));
+  if (!server.ok()) {
+    std::fprintf(stderr, "%s\n", Message(server.status()).c_str());
+    return 1;
+  }
+  const v1::JobStatus job = simulation.Board(0).job();
+  (*server)->Publish(job);
+  if (const Status kept = job.log_folder().empty() ? OkStatus() : control::RecordJob(job);
+      !kept.ok()) {
+    std::fprintf(stderr, "%s\n", Message(kept).c_str());
+    return 1;
+  }
+  std::printf("ready\n");
+  std::fflush(stdout);
+  char line[16];
+  while (std::fgets(line, sizeof line, stdin)) {
+    if (std::strcmp(line, "end\n") == 0) simulation.End();
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace autodist
+
+int main(int argc, char** argv) { return argc < 4 ? 2 : autodist::Serve(argc, argv); }

@@ -1,0 +1,99 @@
+"""A training of PyTorch with Gloo in which rank 2 does at its third step what the first argument
+says, or in which nothing is wrong: standstill.py CAUSE [FILE]"""
+
+import os
+import signal
+import sys
+import threading
+import time
+
+import torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader, Dataset
+
+CAUSE, REST, RANK = sys.argv[1], sys.argv[2:], int(os.environ["RANK"])
+ODD = RANK == 2
+AT = 2  # the step
+DECODING_S = 10  # of an example, where its first epoch is slow
+
+
+class Examples(Dataset):
+    """Of which the later ones never come on rank 2, or take long on all."""
+
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, i):
+        if CAUSE == "data" and ODD and i >= 4 * AT:
+            threading.Event().wait()
+        if CAUSE == "epoch" and i >= 4 * AT:
+            compute(until=time.monotonic() + DECODING_S)
+        return torch.ones(4)
+
+
+def odd():
+    if CAUSE == "asleep":
+        time.sleep(10**6)
+    if CAUSE == "stopped":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    if CAUSE == "file":
+        open(REST[0], "rb").read()
+    if CAUSE == "lock":
+        lock = threading.Lock()
+        lock.acquire()
+        lock.acquire()
+    if CAUSE == "broadcast":
+        dist.broadcast(torch.ones(4), 0)
+
+
+def compute(until=float("inf")):
+    values = torch.ones(300, 300)
+    while time.monotonic() < until:
+        values = values @ values
+
+
+def compile_model():
+    """As PyTorch's compiler, of which not every version has one, waits for what it has started."""
+    path = os.path.join(os.path.dirname(torch.__file__), "_inductor", "compile_fx.py")
+    scope = {}
+    exec(compile("def compile_fx(wait):\n    wait()\n", path, "exec"), scope)  # pylint: disable=exec-used
+    scope["compile_fx"](threading.Event().wait)
+
+
+class Slowly:
+    """What takes for ever to be pickled, as a checkpoint on a slow disk does to be written."""
+
+    def __reduce__(self):
+        compute()
+
+
+def train():
+    torch.set_num_threads(1)
+    loader = iter(DataLoader(Examples(), batch_size=4, num_workers=1)) if CAUSE in ("data", "epoch") else None
+    step = 0
+    while True:
+        batch = next(loader) if loader else torch.ones(4)
+        if step == AT - 1:
+            print("step", step, flush=True)
+        if step == AT:
+            if CAUSE == "barrier" and not ODD:
+                dist.barrier()
+            if ODD:
+                odd()
+            if CAUSE == "compile":
+                compile_model()
+            if CAUSE == "evaluate" and ODD:
+                compute()
+            if CAUSE == "checkpoint" and ODD:
+                torch.save(Slowly(), os.devnull)
+        if CAUSE == "uneven" and step % 4 == RANK:
+            time.sleep(0.1)
+        dist.all_reduce(batch)
+        if CAUSE == "output":
+            print("epoch 0", flush=True)
+            time.sleep(0.2)
+        step += 1
+
+
+dist.init_process_group("gloo")
+train()

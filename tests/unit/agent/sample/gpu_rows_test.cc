@@ -1,0 +1,129 @@
+#include "agent/sample/gpu_rows.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace autodist::agent {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// Of --help-query-gpu as drivers since 535 have it, shortened.
+constexpr char kHelp[] = R"(List of valid properties to query for the switch "--query-gpu=":
+
+"timestamp"
+The timestamp of when the query was made in format "YYYY/MM/DD HH:MM:SS.msec".
+
+"index"
+Zero based index of the GPU. Can change at each boot.
+
+"uuid" or "gpu_uuid"
+"pci.bus_id" or "gpu_bus_id"
+"utilization.gpu"
+"memory.total"
+"memory.used"
+"power.draw"
+"power.limit"
+"temperature.gpu"
+"clocks.current.sm" or "clocks.sm"
+"clocks.max.sm" or "clocks.max.sm"
+"clocks_event_reasons.active"
+"clocks_throttle_reasons.active"
+"ecc.errors.uncorrected.volatile.total"
+)";
+
+TEST(GpuRowsTest, AsksForWhatTheDriverKnows) {
+  EXPECT_EQ(GpuFields(kHelp).Query(),
+            "--query-gpu=index,uuid,pci.bus_id,utilization.gpu,memory.used,memory.total,power.draw,"
+            "power.limit,temperature.gpu,clocks.sm,clocks.max.sm,clocks_event_reasons.active,"
+            "ecc.errors.uncorrected.volatile.total");
+  EXPECT_EQ(GpuFields("\"index\"\n\"clocks_throttle_reasons.active\"\n").Query(),
+            "--query-gpu=index,clocks_throttle_reasons.active");
+  EXPECT_FALSE(GpuFields("\"uuid\"\n").usable());
+  EXPECT_FALSE(GpuFields("NVIDIA-SMI has failed because it couldn't communicate").usable());
+}
+
+TEST(GpuRowsTest, ARowIsAGpu) {
+  const GpuFields fields(kHelp);
+  const auto row = fields.Parse(
+      "3, GPU-2d5c1f0e-9f1b-7f0e-d2f0-3d7f2f4f8b11, 00000000:5D:00.0, 97, 131072, 143771, 698.51, "
+      "700.00, 71, 1005, 1980, 0x0000000000000088, 2");
+  ASSERT_TRUE(row);
+  const v1::GpuSample& gpu = row->gpu;
+  EXPECT_EQ(gpu.index(), 3u);
+  EXPECT_EQ(gpu.uuid(), "GPU-2d5c1f0e-9f1b-7f0e-d2f0-3d7f2f4f8b11");
+  EXPECT_EQ(row->place, ParsePciPlace("0000:5d:00"));
+  EXPECT_DOUBLE_EQ(gpu.use(), 0.97);
+  EXPECT_EQ(gpu.memory_used(), uint64_t{131072} << 20);
+  EXPECT_EQ(gpu.memory_total(), uint64_t{143771} << 20);
+  EXPECT_DOUBLE_EQ(gpu.power(), 698.51);
+  EXPECT_DOUBLE_EQ(gpu.power_limit(), 700);
+  EXPECT_DOUBLE_EQ(gpu.temperature(), 71);
+  EXPECT_DOUBLE_EQ(gpu.clock(), 1005);
+  EXPECT_DOUBLE_EQ(gpu.clock_limit(), 1980);
+  EXPECT_THAT(gpu.throttled(), ElementsAre("HW power brake"));
+  EXPECT_EQ(gpu.ecc_errors(), 2u);
+}
+
+TEST(GpuRowsTest, WhatIsNotTheRowsOwnIsAbsent) {
+  const GpuFields fields(kHelp);
+  const auto row = fields.Parse(
+      "0, GPU-aaaa, 00000000:01:00.0, [N/A], [Not Supported], -1, [Unknown Error], nan, N/A, , "
+      "inf, [N/A], [N/A]");
+  ASSERT_TRUE(row);
+  const v1::GpuSample& gpu = row->gpu;
+  EXPECT_FALSE(gpu.has_use() || gpu.has_memory_used() || gpu.has_memory_total() ||
+               gpu.has_power() || gpu.has_power_limit() || gpu.has_temperature() ||
+               gpu.has_clock() || gpu.has_clock_limit() || gpu.has_ecc_errors())
+      << gpu.ShortDebugString();
+  EXPECT_THAT(gpu.throttled(), IsEmpty());
+}
+
+TEST(GpuRowsTest, WordsAreNoRow) {
+  const GpuFields fields("\"index\" \"uuid\"");
+  EXPECT_TRUE(fields.Parse("0, GPU-aaaa"));
+  for (const char* words : {"", "0", "0, GPU-aaaa, 1", "No devices were found", "-1, GPU-aaaa",
+                            "Unable to determine the device handle for GPU0000:3B:00.0, lost"}) {
+    EXPECT_FALSE(fields.Parse(words)) << words;
+  }
+}
+
+TEST(GpuRowsTest, ThrottlingHasItsReasons) {
+  EXPECT_THAT(ThrottleReasons(0), IsEmpty());
+  EXPECT_THAT(ThrottleReasons(0x1), IsEmpty());  // it has nothing to do
+  EXPECT_THAT(ThrottleReasons(0x8), ElementsAre("HW slowdown"));
+  EXPECT_THAT(ThrottleReasons(0x48), ElementsAre("HW thermal slowdown"));
+  EXPECT_THAT(ThrottleReasons(0x24), ElementsAre("SW thermal slowdown", "SW power cap"));
+  EXPECT_THAT(ThrottleReasons(0x112),
+              ElementsAre("sync boost", "applications clocks", "display clocks"));
+  EXPECT_THAT(ThrottleReasons(0x8000), ElementsAre("reason 32768"));
+}
+
+TEST(GpuRowsTest, PlacesAreTheSameHoweverTheyAreWritten) {
+  EXPECT_EQ(ParsePciPlace("00000000:3B:00.0"), ParsePciPlace("0000:3b:00"));
+  EXPECT_EQ(ParsePciPlace("3b:00"), ParsePciPlace("0000:3b:00"));
+  EXPECT_NE(ParsePciPlace("0001:3b:00"), ParsePciPlace("0000:3b:00"));
+  EXPECT_NE(ParsePciPlace("0000:3b:01"), ParsePciPlace("0000:3b:00"));
+  for (const char* none : {"", "3b", "0000:3b:", "x:3b:00", ":"}) {
+    EXPECT_FALSE(ParsePciPlace(none)) << none;
+  }
+}
+
+TEST(GpuRowsTest, AnXidIsOfAGpu) {
+  const auto xid = ParseXid(
+      "NVRM: Xid (PCI:0000:5d:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the "
+      "bus.");
+  ASSERT_TRUE(xid);
+  EXPECT_EQ(xid->place, *ParsePciPlace("00000000:5D:00.0"));
+  EXPECT_EQ(xid->number, 79u);
+  EXPECT_EQ(ParseXid("NVRM: Xid (0000:03:00): 31, Ch 00000010")->number, 31u);
+  for (const char* none :
+       {"", "NVRM: loading NVIDIA UNIX x86_64 Kernel Module", "NVRM: Xid (PCI:0000:5d:00", "x",
+        "NVRM: Xid (PCI:0000:5d:00): many", "NVRM: Xid (): 79,"}) {
+    EXPECT_FALSE(ParseXid(none)) << none;
+  }
+}
+
+}  // namespace
+}  // namespace autodist::agent

@@ -1,0 +1,42 @@
+#include "agent/stacks/tcp_peer.h"
+
+#include <gtest/gtest.h>
+
+namespace autodist::agent {
+namespace {
+
+constexpr char kTable[] =
+    "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "
+    "inode\n"
+    "   0: 0100007F:1388 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 11 "
+    "1 "
+    "0000000000000000 100 0 0 10 0\n"
+    "   1: 0200000A:C001 0700000A:1388 01 00000004:00000000 01:000000A1 0000000B     0        0 12 "
+    "3 "
+    "0000000000000000 100 0 0 10 0\n";
+constexpr char kTable6[] =
+    "   0: 000077FD000000000000000001000000:C001 000077FD000000000000000007000000:0050 01 "
+    "00000000:00000000 00:00000000 00000000     0        0 13 1 0\n";
+
+TEST(TcpPeerTest, IsFoundByTheInodeOfTheSocket) {
+  const auto peer = PeerIn(kTable, "12");
+  ASSERT_TRUE(peer);
+  EXPECT_EQ(peer->address, "10.0.0.7:5000");
+  EXPECT_EQ(peer->sent_again, 11u);
+  const auto peer6 = PeerIn(kTable6, "13");
+  ASSERT_TRUE(peer6);
+  EXPECT_EQ(peer6->sent_again, 0u);
+  EXPECT_EQ(peer6->address, "[fd77::7]:80");
+}
+
+TEST(TcpPeerTest, WhoListensHasNone) {
+  EXPECT_FALSE(PeerIn(kTable, "11"));
+  EXPECT_FALSE(PeerIn(kTable, "14"));
+  EXPECT_FALSE(PeerIn("", "11"));
+  EXPECT_FALSE(PeerIn("1 2 x 4 5 6 7 8 9 11\n", "11"));
+  EXPECT_EQ(SocketText("/proc/self", "socket:[x]"), "socket:[x]");
+  EXPECT_EQ(SocketText("/proc/self", "pipe:[1]"), "pipe:[1]");
+}
+
+}  // namespace
+}  // namespace autodist::agent

@@ -1,0 +1,196 @@
+#include "chief/board/job_board.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
+#include <signal.h>
+
+#include <filesystem>
+
+#include "support/played_job.h"
+
+namespace autodist::chief {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::JobTest;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class JobBoardTest : public JobTest {
+ protected:
+  // Asks then, and keeps the answer.
+  void AskAt(milliseconds after, v1::Board& into, const uint64_t* known = nullptr) {
+    loop_.After(after, [this, &into, known] {
+      job_->GetBoard(known ? *known : 0, [&into](v1::Board board) { into = std::move(board); });
+    });
+  }
+  v1::Board Kept() const {
+    v1::Board board;
+    EXPECT_TRUE(
+        google::protobuf::util::JsonStringToMessage(folder_.Read("logs/board.json"), &board).ok());
+    return board;
+  }
+  static std::vector<v1::RankState> States(const v1::Board& board) {
+    std::vector<v1::RankState> states;
+    for (const v1::BoardRank& rank : board.ranks()) states.push_back(rank.state());
+    return states;
+  }
+};
+
+TEST_F(JobBoardTest, ShowsEachRankWhereItRunsAndWhatItWroteLast) {
+  v1::Board board;
+  loop_.After(seconds(1), [this] { nodes_[2].Write(4, "hello\nstep 2\n"); });
+  AskAt(seconds(2), board);
+  AllExit(seconds(5), 0);
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(States(board), Each(v1::RANK_STATE_RUNNING));
+  ASSERT_EQ(board.nodes_size(), 3);
+  EXPECT_EQ(board.nodes(2).phase(), v1::NODE_PHASE_RUNNING);
+  EXPECT_THAT(board.nodes(2).ranks(), ElementsAre(4));
+  EXPECT_EQ(board.ranks(4).node(), 2u);
+  EXPECT_GT(board.ranks(4).pid(), 0);
+  EXPECT_EQ(board.ranks(4).last_line(), "step 2");
+  EXPECT_EQ(board.troubles_size(), 0);
+  EXPECT_EQ(board.events(0).job_phase(), v1::JOB_PHASE_LAUNCHING);
+}
+
+TEST_F(JobBoardTest, WhoKnowsItIsToldOnlyWhatIsNew) {
+  v1::Board first;
+  v1::Board same;
+  v1::Board changed;
+  uint64_t known = 0;
+  AskAt(seconds(2), first);
+  loop_.After(seconds(3), [&] { known = first.version(); });
+  AskAt(seconds(4), same, &known);
+  loop_.After(seconds(5), [this] { nodes_[2].Write(4, "hello\n"); });
+  AskAt(seconds(6), changed, &known);
+  AllExit(seconds(7), 0);
+  EXPECT_EQ(Run(), 0);
+  EXPECT_GT(known, 0u);
+  EXPECT_EQ(same.version(), known);
+  EXPECT_EQ(same.ranks_size(), 0);
+  EXPECT_NE(changed.version(), known);
+  EXPECT_EQ(changed.ranks(4).last_line(), "hello");
+}
+
+TEST_F(JobBoardTest, TheRankThatFailedIsTheOneAndIsKept) {
+  loop_.After(seconds(5), [this] { nodes_[1].Exit(3, 7); });
+  EXPECT_EQ(Run(), 7);
+  const v1::Board board = Kept();
+  EXPECT_THAT(States(board),
+              ElementsAre(v1::RANK_STATE_ENDED, v1::RANK_STATE_ENDED, v1::RANK_STATE_ENDED,
+                          v1::RANK_STATE_FAILED, v1::RANK_STATE_ENDED));
+  EXPECT_EQ(board.ranks(3).ended(), "exited with code 7");
+  EXPECT_EQ(board.job().phase(), v1::JOB_PHASE_ENDED);
+  EXPECT_EQ(board.job().exit_code(), 7);
+  ASSERT_EQ(board.troubles_size(), 1);
+  EXPECT_EQ(board.troubles(0).what(), "rank 3 on 10.0.0.2 exited with code 7");
+}
+
+TEST_F(JobBoardTest, TheRanksOfANodeThatIsCutOffAreAway) {
+  v1::Board board;
+  loop_.After(seconds(5), [this] { nodes_[1].CutLink(); });
+  AskAt(seconds(15), board);
+  loop_.After(seconds(20), [this] { nodes_[1].unreachable = false; });
+  AllExit(seconds(40), 0);
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(States(board),
+              ElementsAre(v1::RANK_STATE_RUNNING, v1::RANK_STATE_RUNNING, v1::RANK_STATE_AWAY,
+                          v1::RANK_STATE_AWAY, v1::RANK_STATE_RUNNING));
+  ASSERT_EQ(board.troubles_size(), 1);
+  EXPECT_THAT(board.troubles(0).what(), HasSubstr("10.0.0.2 does not answer"));
+  const v1::Ledger ledger = Kept().ledger();
+  EXPECT_NEAR(static_cast<double>(ledger.stalled()), 15'000, 2'100);
+  EXPECT_NEAR(static_cast<double>(ledger.training()), 25'000, 2'100);
+}
+
+TEST_F(JobBoardTest, TheLedgerHasAllTimeOfAllAttempts) {
+  options_.restarts.max_restarts = 1;
+  loop_.After(seconds(10), [this] {
+    nodes_[1].Exit(3, 7);
+    for (uint32_t node = 0; node < 3; ++node) nodes_[node].on_start = nullptr;
+  });
+  AllExit(seconds(30), 0);
+  EXPECT_EQ(Run(), 0);
+  const v1::Board board = Kept();
+  EXPECT_EQ(board.job().attempt(), 1u);
+  EXPECT_NEAR(static_cast<double>(board::Total(board.ledger())), static_cast<double>(took_.count()),
+              20);
+  EXPECT_GT(board.ledger().restarting(), 0);
+  EXPECT_GT(board.ledger().training(), 25'000);
+  // A point each two seconds, of which none is missing.
+  v1::History history;
+  EXPECT_TRUE(
+      google::protobuf::util::JsonStringToMessage(folder_.Read("logs/history.json"), &history)
+          .ok());
+  int64_t width = 0;
+  for (const v1::HistoryPoint& point : history.points()) width += point.width_ms();
+  EXPECT_NEAR(static_cast<double>(width), 30'000, 2'500);
+}
+
+// A file of that time, which looks find as far back as it is by the clock on the wall.
+class LostStepsTest : public JobBoardTest {
+ protected:
+  LostStepsTest() {
+    options_.checkpoint_dir = folder_.path() + "/ckpt";
+    std::filesystem::create_directory(options_.checkpoint_dir);
+  }
+  void SaveAt(milliseconds after) {
+    loop_.After(after, [this, after] {
+      folder_.Write("ckpt/" + std::to_string(after.count()) + ".pt", "weights");
+    });
+  }
+};
+
+TEST_F(LostStepsTest, WhatWasTrainedSinceTheLastCheckpointIsLost) {
+  options_.restarts.max_restarts = 1;
+  SaveAt(seconds(8));
+  SaveAt(seconds(20));
+  loop_.After(seconds(32), [this] {
+    nodes_[1].Exit(3, 7);
+    for (uint32_t node = 0; node < 3; ++node) nodes_[node].on_start = nullptr;
+  });
+  AllExit(seconds(60), 0);
+  EXPECT_EQ(Run(), 0);
+  const v1::Ledger ledger = Kept().ledger();
+  // Seen within five seconds; to the turned clock a file is as old as it is to ours.
+  EXPECT_GE(ledger.lost_steps(), 12'000 - 5'000 - 100);
+  EXPECT_LE(ledger.lost_steps(), 12'000 + 100);
+  EXPECT_NEAR(static_cast<double>(board::Total(ledger)), static_cast<double>(took_.count()), 20);
+}
+
+TEST_F(LostStepsTest, AllIsLostOfAJobThatFailsWithoutAny) {
+  loop_.After(seconds(32), [this] { nodes_[1].Exit(3, 7); });
+  EXPECT_EQ(Run(), 7);
+  EXPECT_EQ(Kept().ledger().training(), 0);
+  EXPECT_GT(Kept().ledger().lost_steps(), 30'000);
+}
+
+TEST_F(LostStepsTest, ACheckpointOfRanksThatWereToldToEndCounts) {
+  loop_.After(seconds(32), [this] {
+    nodes_[1].Exit(3, 7);
+    folder_.Write("ckpt/last.pt", "weights");
+  });
+  EXPECT_EQ(Run(), 7);
+  EXPECT_LE(Kept().ledger().lost_steps(), 100);
+}
+
+TEST_F(LostStepsTest, NothingIsSaidToBeLostOfAJobThatIsStopped) {
+  loop_.After(seconds(32), [this] { job_->Signal(SIGINT); });
+  EXPECT_EQ(Run(), 130);
+  EXPECT_EQ(Kept().ledger().lost_steps(), 0);
+}
+
+TEST_F(LostStepsTest, NothingIsKnownOfAFolderThatIsNotThere) {
+  options_.checkpoint_dir += "/elsewhere";
+  loop_.After(seconds(32), [this] { nodes_[1].Exit(3, 7); });
+  EXPECT_EQ(Run(), 7);
+  EXPECT_EQ(Kept().ledger().lost_steps(), 0);
+  EXPECT_GT(Kept().ledger().training(), 30'000);
+  EXPECT_THAT(messages_, HasSubstr("cannot be read on this machine"));
+}
+
+}  // namespace
+}  // namespace autodist::chief

@@ -1,0 +1,127 @@
+#include "chief/board/trouble_warnings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "board/troubles.h"
+
+namespace autodist::chief {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::MatchesRegex;
+using testing::SizeIs;
+
+constexpr int64_t kNow = 1'795'440'000'000;
+
+class TroubleWarningsTest : public testing::Test {
+ protected:
+  TroubleWarningsTest() {
+    board_.set_time_ms(kNow);
+    board_.mutable_job()->set_phase(v1::JOB_PHASE_RUNNING);
+    for (int node = 1; node <= 4; ++node) {
+      board_.add_nodes()->set_address("node" + std::to_string(node));
+    }
+  }
+
+  v1::Trouble& Add(v1::Trouble::Kind kind, uint32_t rank, const std::string& what,
+                   const std::string& cause, int lasted_s) {
+    v1::Trouble& trouble = *board_.add_troubles();
+    trouble.set_kind(kind);
+    trouble.add_ranks(rank);
+    trouble.add_nodes(rank / 2);
+    trouble.set_what(what);
+    trouble.set_since_ms(kNow - lasted_s * 1000);
+    trouble.add_evidence()->set_what(cause);
+    return trouble;
+  }
+  v1::Trouble& AddSlow(uint32_t rank, int lasted_s) {
+    return Add(v1::Trouble::KIND_SLOW, rank, "rank " + std::to_string(rank) + " is 1.8 x slower",
+               board::kStepsPerSecond, lasted_s);
+  }
+  v1::Trouble& AddThrottled(uint32_t rank, int lasted_s) {
+    return Add(v1::Trouble::KIND_SLOW, rank, "its GPU is throttled", "throttled", lasted_s);
+  }
+  void Later(int lasted_s) { board_.set_time_ms(board_.time_ms() + lasted_s * 1000); }
+  std::vector<std::string> Take() {
+    std::vector<std::string> lines;
+    for (const TroubleWarning& warning : warnings_.Take(board_)) lines.push_back(warning.what);
+    return lines;
+  }
+
+  v1::Board board_;
+  TroubleWarnings warnings_;
+};
+
+TEST_F(TroubleWarningsTest, OneLineTellsASlowRankAndWhy) {
+  AddThrottled(7, 32);
+  AddSlow(7, 30);
+  AddThrottled(6, 32);  // another rank's
+  const std::vector<TroubleWarning> warnings = warnings_.Take(board_);
+  ASSERT_THAT(warnings, SizeIs(1));
+  EXPECT_EQ(warnings[0].address, "node4");
+  EXPECT_THAT(
+      warnings[0].what,
+      MatchesRegex("rank 7 is 1.8 x slower since [0-9][0-9]:[0-9][0-9]; its GPU is throttled"));
+}
+
+TEST_F(TroubleWarningsTest, ItIsToldOnce) {
+  v1::Trouble& slow = AddSlow(7, 30);
+  EXPECT_THAT(Take(), SizeIs(1));
+  Later(100);
+  EXPECT_THAT(Take(), IsEmpty());
+  slow.set_what("rank 7 is 2.4 x slower");
+  slow.set_since_ms(slow.since_ms() + 60'000);  // it was well in between
+  EXPECT_THAT(Take(), IsEmpty());
+  AddSlow(6, 30);
+  EXPECT_THAT(Take(), SizeIs(1)) << "another rank";
+  warnings_.Begin();
+  EXPECT_THAT(Take(), SizeIs(2)) << "another attempt";
+}
+
+TEST_F(TroubleWarningsTest, ACauseThatWasToldWithARankIsNotToldAgain) {
+  AddSlow(7, 30);
+  AddThrottled(7, 40);
+  EXPECT_THAT(Take(), SizeIs(1));
+  Later(60);
+  EXPECT_THAT(Take(), IsEmpty());
+}
+
+TEST_F(TroubleWarningsTest, WhatSlowsAllRanksAlikeIsToldByItself) {
+  AddThrottled(7, 59);
+  EXPECT_THAT(Take(), IsEmpty());
+  Later(1);
+  EXPECT_THAT(Take(), ElementsAre(MatchesRegex("its GPU is throttled since .*")));
+  EXPECT_THAT(Take(), IsEmpty());
+}
+
+TEST_F(TroubleWarningsTest, WhatLastsAMomentIsNotTold) {
+  AddSlow(7, 29);
+  EXPECT_THAT(Take(), IsEmpty());
+}
+
+TEST_F(TroubleWarningsTest, WhatIsToldOtherwiseIsNot) {
+  Add(v1::Trouble::KIND_FAILED, 1, "rank 1 exited", "last line", 100);
+  Add(v1::Trouble::KIND_AWAY, 2, "node2 does not answer", "cause", 100);
+  Add(v1::Trouble::KIND_STALLED, 3, "all wait", "cause", 100);
+  EXPECT_THAT(Take(), IsEmpty());
+}
+
+TEST_F(TroubleWarningsTest, AJobThatEndsIsNotSlow) {
+  AddSlow(7, 30);
+  board_.mutable_job()->set_phase(v1::JOB_PHASE_STOPPING);
+  EXPECT_THAT(Take(), IsEmpty());
+}
+
+TEST_F(TroubleWarningsTest, ThereAreNotManyLines) {
+  for (uint32_t rank = 0; rank < 100; ++rank) AddSlow(rank, 30);
+  const std::vector<std::string> lines = Take();
+  ASSERT_THAT(lines, SizeIs(TroubleWarnings::kMost));
+  EXPECT_THAT(lines.back(), testing::HasSubstr("no more such warnings are shown"));
+  AddSlow(100, 30);
+  EXPECT_THAT(Take(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace autodist::chief

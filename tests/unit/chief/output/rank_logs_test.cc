@@ -1,0 +1,126 @@
+// What ranks have told, by their output and by AUTODIST_PROGRESS.
+#include "chief/output/rank_logs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/plans.h"
+#include "support/temp_folder.h"
+
+namespace autodist::chief {
+namespace {
+
+using std::chrono::milliseconds;
+
+class RankLogsTest : public testing::Test {
+ protected:
+  RankLogsTest() { testing::internal::CaptureStdout(); }
+  ~RankLogsTest() override { testing::internal::GetCapturedStdout(); }
+
+  void Create(const display::View& view = {}, const std::string& pattern = "") {
+    std::optional<progress::Pattern> parsed;
+    if (!pattern.empty()) parsed = progress::Pattern::Parse(pattern).value();
+    logs_ = RankLogs::Create(plan_, folder_.path() + "/logs", view, parsed).value();
+  }
+  void Write(uint32_t rank, const std::string& data) {
+    v1::Output output;
+    output.set_rank(rank);
+    output.set_stream(v1::OUTPUT_STREAM_STDERR);
+    output.set_data(data);
+    logs_->Take(output, now_, screen_);
+  }
+  void PassTime(milliseconds time) {
+    now_ += time;
+    logs_->Update(now_, screen_);
+  }
+
+  v1::LaunchPlan plan_ = test::ThreeNodePlan();
+  const test::TempFolder folder_;
+  RankLogs::Time now_ = RankLogs::Time{} + std::chrono::hours(1);
+  display::Screen screen_;
+  std::shared_ptr<RankLogs> logs_;
+};
+
+TEST_F(RankLogsTest, ARankThatHasWrittenNothingHasToldNothing) {
+  Create();
+  const RankTold told = logs_->ToldBy(1);
+  EXPECT_FALSE(told.progress);
+  EXPECT_EQ(told.last_line, "");
+  EXPECT_EQ(told.last_output_ms, 0);
+  EXPECT_EQ(logs_->ToldBy(99).last_output_ms, 0) << "nor has one that there is not";
+}
+
+TEST_F(RankLogsTest, LinesTellHowFarARankIs) {
+  Create();
+  Write(1, "iteration 200/ 1000 | lm loss: 2.3 |\nsaved\n\nhal");
+  const RankTold told = logs_->ToldBy(1);
+  ASSERT_TRUE(told.progress);
+  EXPECT_EQ(told.progress->step(), 200u);
+  EXPECT_GT(told.progress->time_ms(), 0);
+  EXPECT_EQ(told.last_line, "saved");
+  EXPECT_GT(told.last_output_ms, 0);
+  EXPECT_FALSE(logs_->ToldBy(0).progress);
+}
+
+TEST_F(RankLogsTest, TheProgramsArgumentsMayTellTheEpochs) {
+  v1::RankPlan& rank = *plan_.mutable_nodes(0)->mutable_ranks(1);
+  for (const char* argument : {"--epochs", "5"}) rank.add_argv(argument);
+  Create();
+  Write(1, "Epoch 2:  10%|#         | 1/10 [00:09<00:11, 10.00it/s]\n");
+  ASSERT_TRUE(logs_->ToldBy(1).progress);
+  EXPECT_EQ(logs_->ToldBy(1).progress->total(), 50u);
+}
+
+// Each version is drawn over the one before, and none of them is a line before the end.
+TEST_F(RankLogsTest, BarsTellWhileTheyAreDrawn) {
+  for (const bool raw : {false, true}) {
+    display::View view;
+    if (raw) view.raw = 1;
+    Create(view);
+    for (int step = 0; step < 3; ++step) {
+      Write(1, "\r 10%|#         | " + std::to_string(step) + "/100 [00:09<00:11, 10.00it/s]");
+      PassTime(milliseconds(100));
+    }
+    const RankTold told = logs_->ToldBy(1);
+    ASSERT_TRUE(told.progress) << raw;
+    EXPECT_EQ(told.progress->step(), 2u);
+    EXPECT_EQ(told.last_line, " 10%|#         | 2/100 [00:09<00:11, 10.00it/s]");
+  }
+}
+
+TEST_F(RankLogsTest, ABarIsReadOnceInAWhile) {
+  Create();
+  Write(1, "\r 10%|#         | 0/100 [00:09<00:11, 10.00it/s]");
+  PassTime(milliseconds(100));
+  for (int step = 1; step < 50; ++step) {
+    Write(1, "\r 10%|#         | " + std::to_string(step) + "/100 [00:09<00:11, 10.00it/s]");
+    PassTime(milliseconds(1));
+  }
+  EXPECT_EQ(logs_->ToldBy(1).progress->step(), 0u);
+  EXPECT_TRUE(logs_->Due(screen_)) << "the last version is not forgotten";
+  PassTime(milliseconds(100));
+  EXPECT_EQ(logs_->ToldBy(1).progress->step(), 49u);
+}
+
+TEST_F(RankLogsTest, ByAPatternAlone) {
+  Create({}, R"(done (?P<step>\d+))");
+  Write(1, "iteration 200/ 1000 | lm loss: 2.3 |\n");
+  EXPECT_FALSE(logs_->ToldBy(1).progress);
+  Write(1, "done 5\n");
+  EXPECT_EQ(logs_->ToldBy(1).progress->source(), "pattern");
+}
+
+TEST_F(RankLogsTest, WhatIsWrittenToTheFileCounts) {
+  Create();
+  logs_->TakeTold(1, R"({"step": 7, "loss": 0.5})", now_);
+  logs_->TakeTold(99, R"({"step": 7})", now_);
+  logs_->TakeTold(2, "nonsense", now_);
+  const RankTold told = logs_->ToldBy(1);
+  ASSERT_TRUE(told.progress);
+  EXPECT_EQ(told.progress->step(), 7u);
+  EXPECT_EQ(told.progress->source(), "file");
+  EXPECT_FALSE(logs_->ToldBy(2).progress);
+}
+
+}  // namespace
+}  // namespace autodist::chief

@@ -1,0 +1,184 @@
+#include "metrics/server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include "base/deadline.h"
+#include "base/fd.h"
+#include "base/socket_address.h"
+#include "control/job_server.h"
+#include "support/example_board.h"
+#include "support/session.h"
+
+namespace autodist::metrics {
+namespace {
+
+using namespace std::chrono_literals;
+using base::Deadline;
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+constexpr std::chrono::seconds kLimit{20};
+constexpr std::chrono::seconds kEndLimit{4};  // less than idle connections are kept
+
+class ServerTest : public testing::Test {
+ protected:
+  // An autodist that runs a job.
+  std::unique_ptr<control::JobServer> StartJob() {
+    control::JobRequests requests;
+    requests.look.board = [](const v1::GetBoardRequest&, std::function<void(v1::Board)> answer) {
+      answer(test::ExampleBoard());
+    };
+    auto job = control::JobServer::Start("job-1", std::move(requests));
+    EXPECT_TRUE(job.ok()) << job.status();
+    return *std::move(job);
+  }
+  std::unique_ptr<Server> StartServer(const std::string& address = "127.0.0.1:0") {
+    auto server = Server::Start({address, "job-1"});
+    EXPECT_TRUE(server.ok()) << server.status();
+    return *std::move(server);
+  }
+
+  const test::Session session_;
+};
+
+base::UniqueFd ConnectTo(const Server& server) {
+  const std::string url = server.url();  // http://ADDRESS:PORT/metrics
+  const auto address = base::ListenAddress::Parse(url.substr(7, url.rfind('/') - 7));
+  EXPECT_TRUE(address.ok()) << url;
+  const base::SocketAddress name(address->ip, address->port);
+  base::UniqueFd socket(::socket(address->ip.v6 ? AF_INET6 : AF_INET, SOCK_STREAM, 0));
+  EXPECT_EQ(connect(socket.get(), name.get(), name.length()), 0);
+  return socket;
+}
+
+std::string ReadAll(int socket) {
+  std::string all;
+  char buffer[4096];
+  for (;;) {
+    const auto size = base::ReadSome(socket, buffer, sizeof buffer, Deadline::After(kLimit));
+    if (!size.ok() || *size == 0) return all;
+    all.append(buffer, *size);
+  }
+}
+
+std::string Ask(const Server& server, const std::string& line, const std::string& headers = "") {
+  const base::UniqueFd socket = ConnectTo(server);
+  EXPECT_TRUE(
+      base::WriteAll(socket.get(),
+                     line + " HTTP/1.1\r\nHost: h\r\nConnection: close\r\n" + headers + "\r\n",
+                     Deadline::After(kLimit))
+          .ok());
+  return ReadAll(socket.get());
+}
+
+TEST_F(ServerTest, AnswersScrapes) {
+  const auto job = StartJob();
+  const auto server = StartServer();
+  EXPECT_THAT(Ask(*server, "GET /metrics"),
+              AllOf(StartsWith("HTTP/1.1 200 OK\r\n"),
+                    HasSubstr("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"),
+                    HasSubstr("\nautodist_training_step{job_id=\"1123-141500-7a3c\"} 1200\n"),
+                    Not(HasSubstr("# EOF"))));
+  EXPECT_THAT(
+      Ask(*server, "GET /metrics",
+          "Accept: application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5\r\n"),
+      AllOf(HasSubstr("Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8"),
+            HasSubstr("# TYPE autodist_job_restarts counter\n"), EndsWith("\n# EOF\n")));
+  EXPECT_THAT(Ask(*server, "HEAD /metrics"),
+              AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), EndsWith("\r\n\r\n")));
+}
+
+TEST_F(ServerTest, IsHealthyWithoutAJob) {
+  const auto server = StartServer();
+  EXPECT_THAT(Ask(*server, "GET /-/healthy"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(Ask(*server, "GET /metrics"), StartsWith("HTTP/1.1 503 "));
+}
+
+TEST_F(ServerTest, ListensOnIpv6) {
+  const auto server = StartServer("[::1]:0");
+  EXPECT_THAT(server->url(), StartsWith("http://[::1]:"));
+  EXPECT_THAT(Ask(*server, "GET /-/healthy"), StartsWith("HTTP/1.1 200 OK\r\n"));
+}
+
+TEST_F(ServerTest, RefusesWhatItIsNotFor) {
+  const auto server = StartServer();
+  EXPECT_THAT(Ask(*server, "GET /"), StartsWith("HTTP/1.1 404 "));
+  EXPECT_THAT(Ask(*server, "POST /metrics"), StartsWith("HTTP/1.1 405 "));
+  EXPECT_THAT(Ask(*server, "POST /metrics", "Content-Length: 99\r\n"), StartsWith("HTTP/1.1 413 "));
+  EXPECT_THAT(Ask(*server, "GET /" + std::string(100'000, 'x')), Not(HasSubstr("200 OK")));
+  EXPECT_THAT(Ask(*server, "GET /-/healthy", "X: " + std::string(20'000, 'x') + "\r\n"),
+              Not(HasSubstr("200 OK")));
+  EXPECT_THAT(Ask(*server, "GET /-/healthy"), StartsWith("HTTP/1.1 200 OK\r\n"));
+}
+
+TEST_F(ServerTest, AnAddressInUseIsAFailure) {
+  const auto first = StartServer();
+  const std::string url = first->url();
+  const std::string address = url.substr(7, url.rfind('/') - 7);
+  const auto second = Server::Start({address, "job-1"});
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(Message(second.status()), address + ": Address already in use");
+}
+
+TEST_F(ServerTest, ServesEightAtOnceAndThoseThatComeLaterWhenThoseHaveGone) {
+  const auto server = StartServer();
+  std::vector<base::UniqueFd> connections;
+  // Each has been answered, so it is being served, and stays.
+  for (size_t i = 0; i < Server::kMostConnections; ++i) {
+    connections.push_back(ConnectTo(*server));
+    ASSERT_TRUE(base::WriteAll(connections.back().get(),
+                               "GET /-/healthy HTTP/1.1\r\nHost: h\r\n\r\n",
+                               Deadline::After(kLimit))
+                    .ok());
+    char byte = 0;
+    ASSERT_EQ(*base::ReadSome(connections.back().get(), &byte, 1, Deadline::After(kLimit)), 1u);
+  }
+  EXPECT_EQ(ReadAll(ConnectTo(*server).get()), "");
+  connections.clear();
+  const Deadline deadline = Deadline::After(kLimit);
+  std::string answer;
+  while (answer.empty() && !deadline.Expired()) answer = Ask(*server, "GET /-/healthy");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+}
+
+TEST_F(ServerTest, EndsAtOnceWhateverItsClientsDo) {
+  const auto job = StartJob();
+  auto server = StartServer();
+  const base::UniqueFd idle = ConnectTo(*server);
+  const base::UniqueFd kept = ConnectTo(*server);
+  ASSERT_TRUE(base::WriteAll(kept.get(), "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\nGET /met",
+                             Deadline::After(kLimit))
+                  .ok());
+  char byte = 0;
+  ASSERT_EQ(*base::ReadSome(kept.get(), &byte, 1, Deadline::After(kLimit)), 1u);
+  // A byte of a header now and then, for as long as it is taken.
+  const base::UniqueFd slow = ConnectTo(*server);
+  std::promise<void> wrote;
+  std::jthread trickle([&](const std::stop_token& stop) {
+    bool first = true;
+    while (!stop.stop_requested() &&
+           base::WriteAll(slow.get(), "G", Deadline::After(kLimit)).ok()) {
+      if (std::exchange(first, false)) wrote.set_value();
+      std::this_thread::yield();
+    }
+  });
+  wrote.get_future().wait();
+  const auto start = Deadline::Clock::now();
+  server.reset();
+  EXPECT_LT(Deadline::Clock::now() - start, kEndLimit);
+  EXPECT_EQ(ReadAll(idle.get()), "");
+  trickle.request_stop();
+  shutdown(slow.get(), SHUT_RDWR);
+}
+
+}  // namespace
+}  // namespace autodist::metrics

@@ -1,0 +1,82 @@
+#include "web/feed.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+#include <thread>
+
+#include "web/seats.h"
+
+namespace autodist::web {
+namespace {
+
+using base::Deadline;
+using namespace std::chrono_literals;
+
+constexpr std::chrono::seconds kLimit{20};
+
+TEST(FeedTest, ASlowViewerGetsTheNewestAndIsNeverWaitedFor) {
+  Feed feed;
+  feed.Publish("1");
+  const Feed::News first = feed.Await(0, Deadline::After(kLimit));
+  EXPECT_EQ(*first.text, "1");
+  const std::weak_ptr<const std::string> skipped = [&] {
+    feed.Publish("2");
+    return feed.Await(first.number, Deadline::After(kLimit)).text;
+  }();
+  for (int i = 3; i <= 1000; ++i) feed.Publish(std::to_string(i));
+  EXPECT_TRUE(skipped.expired()) << "what nobody reads is not kept";
+  const Feed::News next = feed.Await(first.number, Deadline::After(kLimit));
+  EXPECT_EQ(*next.text, "1000");
+  EXPECT_EQ(*first.text, "1") << "what is being sent stays";
+}
+
+TEST(FeedTest, AllGetOneAndTheSameText) {
+  Feed feed;
+  std::vector<std::future<Feed::News>> waiting;
+  for (int i = 0; i < 8; ++i) {
+    waiting.push_back(
+        std::async(std::launch::async, [&] { return feed.Await(0, Deadline::After(kLimit)); }));
+  }
+  feed.Publish("board");
+  const Feed::News mine = feed.Await(0, Deadline::After(kLimit));
+  for (auto& other : waiting) EXPECT_EQ(other.get().text.get(), mine.text.get());
+}
+
+TEST(FeedTest, WaitsUntilTheDeadlineOrTheEnd) {
+  Feed feed;
+  feed.Publish("1");
+  const Feed::News same = feed.Await(1, Deadline::After(1ms));
+  EXPECT_EQ(same.number, 1);
+  EXPECT_FALSE(same.ended);
+  auto waiting =
+      std::async(std::launch::async, [&] { return feed.Await(1, Deadline::After(kLimit)); });
+  feed.End();
+  EXPECT_TRUE(waiting.get().ended);
+}
+
+TEST(SeatsTest, ThereAreOnlySoMany) {
+  Seats seats(2);
+  auto first = seats.Take(), second = seats.Take();
+  EXPECT_TRUE(first && second);
+  EXPECT_EQ(seats.Take(), nullptr);
+  const auto same = first;
+  first.reset();
+  EXPECT_EQ(seats.Take(), nullptr) << "somebody still has it";
+  second.reset();
+  EXPECT_EQ(seats.taken(), 1);
+  EXPECT_NE(seats.Take(), nullptr);
+}
+
+TEST(SeatsTest, ASeatMayOutliveThem) {
+  std::shared_ptr<const void> seat;
+  {
+    Seats seats(1);
+    seat = seats.Take();
+  }
+  seat.reset();
+}
+
+}  // namespace
+}  // namespace autodist::web

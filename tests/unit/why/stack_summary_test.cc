@@ -1,0 +1,258 @@
+#include "why/stack_summary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "why/stack_groups.h"
+
+namespace autodist::why {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+constexpr char kFolder[] = "/home/me/exp";
+
+// As an agent tells of a process: `frames` as py-spy shows them, of the main thread.
+std::string Python(const std::string& frames, const std::string& pid = "100") {
+  return "process " + pid + " (sleeping): python train.py\n  thread " + pid +
+         " (python): sleeping in futex_wait_queue, system call 202\n"
+         "  user-space stacks by py-spy:\n"
+         "    Process " +
+         pid +
+         ": python train.py\n    Python v3.11.2 (/usr/bin/python3.11)\n"
+         "    Thread 101 (idle): \"Thread-1\"\n        run (/usr/lib/python3.11/threading.py:975)\n"
+         "    Thread " +
+         pid + " (idle): \"MainThread\"\n" + frames;
+}
+
+std::string Native(const std::string& frames, const std::string& command = "./train") {
+  return "process 100 (sleeping): " + command +
+         "\n  thread 100 (train): sleeping in futex_wait_queue, system call 202\n"
+         "  user-space stacks by gdb:\n"
+         "    [New LWP 101]\n    Thread 2 (Thread 0x7f1 (LWP 101) \"train\"):\n"
+         "    #0  0x00007f12 in other () from /lib/libother.so\n"
+         "    Thread 1 (Thread 0x7f2 (LWP 100) \"train\"):\n" +
+         frames + "    [Inferior 1 (process 100) detached]\n";
+}
+
+TEST(StackSummaryTest, APythonInACollective) {
+  EXPECT_EQ(
+      SummaryOf(Python("        all_reduce "
+                       "(/opt/venv/lib/python3.11/site-packages/torch/distributed/"
+                       "distributed_c10d.py:2001)\n"
+                       "        wrapper (/opt/venv/lib/python3.11/site-packages/torch/distributed/"
+                       "c10d_logger.py:81)\n"
+                       "        step (/home/me/exp/lib/steps.py:41)\n"
+                       "        <module> (/home/me/exp/train.py:90)\n"),
+                kFolder),
+      (StackSummary{"all_reduce (torch/distributed/distributed_c10d.py:2001)",
+                    "step (lib/steps.py:41)", ""}));
+}
+
+TEST(StackSummaryTest, WhoWaitsIsNotWhatIsTold) {
+  const StackSummary summary =
+      SummaryOf(Python("        wait (/usr/lib/python3.11/threading.py:324)\n"
+                       "        get (/usr/lib/python3.11/queue.py:180)\n"
+                       "        _try_get_data "
+                       "(/usr/lib/python3/dist-packages/torch/utils/data/dataloader.py:1131)\n"
+                       "        next_batch (/home/me/exp/dataloader.py:210)\n"),
+                kFolder);
+  EXPECT_EQ(summary, (StackSummary{"_try_get_data (torch/utils/data/dataloader.py:1131)",
+                                   "next_batch (dataloader.py:210)", ""}));
+}
+
+TEST(StackSummaryTest, AUsersOwnFrameStandsForItself) {
+  EXPECT_EQ(SummaryOf(Python("        select (/usr/lib/python3.11/selectors.py:416)\n"
+                             "        next_batch (/home/me/exp/dataloader.py:210)\n"),
+                      kFolder),
+            (StackSummary{"next_batch (dataloader.py:210)", "", ""}));
+  EXPECT_EQ(SummaryOf(Python("        work (/elsewhere/own.py:3)\n"), kFolder).doing,
+            "work (/elsewhere/own.py:3)");
+}
+
+TEST(StackSummaryTest, WhereAllOfThemWaitTheInnermostIsTold) {
+  EXPECT_EQ(
+      SummaryOf(Python("        join (/usr/lib/python3.11/threading.py:1112)\n"), kFolder).doing,
+      "join (threading.py:1112)");
+}
+
+TEST(StackSummaryTest, ANativeProgram) {
+  EXPECT_EQ(
+      SummaryOf(
+          Native("    #0  0x00007f5 in __futex_abstimed_wait_common64 (private=0) at "
+                 "./nptl/futex-internal.c:57\n"
+                 "    #1  ___pthread_cond_wait (cond=0x55, mutex=0x5) at "
+                 "./nptl/pthread_cond_wait.c:618\n"
+                 "    #2  0x00007f9 in "
+                 "std::condition_variable::wait(std::unique_lock<std::mutex>&) () "
+                 "from /lib/x86_64-linux-gnu/libstdc++.so.6\n"
+                 "    #3  0x0000555 in (anonymous namespace)::Ring::Wait (this=0x1, peers=(3)) at "
+                 "/src/ring.cc:30\n"
+                 "    #4  0x0000556 in main (argc=1) at train.cc:7\n"),
+          kFolder),
+      (StackSummary{"(anonymous namespace)::Ring::Wait (/src/ring.cc:30)", "", ""}));
+  EXPECT_EQ(SummaryOf(Native("    #0  __GI___poll (fds=0x7, nfds=1) at ../sysdeps/poll.c:29\n"
+                             "    #1  0x0000 in ncclProxyService () from /usr/lib/libnccl.so.2\n"
+                             "    #2  0x0001 in train () at train.cc:9\n"),
+                      kFolder),
+            (StackSummary{"ncclProxyService (libnccl.so.2)", "train (train.cc:9)", ""}));
+}
+
+TEST(StackSummaryTest, FunctionsThatAreNamedLikeSystemCallsTell) {
+  EXPECT_EQ(SummaryOf(Native("    #0  0x01 in read () from /lib/libc.so.6\n"
+                             "    #1  0x02 in read_batch (n=3) at data.cc:5\n"),
+                      kFolder)
+                .doing,
+            "read_batch (data.cc:5)");
+}
+
+TEST(StackSummaryTest, NativeFramesThatOnlyWait) {
+  EXPECT_EQ(
+      SummaryOf(Native("    #0  0x01 in clock_nanosleep () from /lib/libc.so.6\n"
+                       "    #1  0x02 in ?? ()\n    #2  0x03 in _PyEval_EvalFrameDefault ()\n"),
+                kFolder)
+          .doing,
+      "clock_nanosleep (libc.so.6)");
+}
+
+// What waits for a process tells less than that process.
+TEST(StackSummaryTest, OfAShellAndItsProgramTheProgramCounts) {
+  const std::string shell = Native(
+      "    #0  0x01 in wait4 () from /lib/libc.so.6\n    #1  0x02 in ?? ()\n", "sh -c train");
+  EXPECT_THAT(
+      SummaryOf(shell + Python("        step (/home/me/exp/train.py:4)\n", "102"), kFolder).doing,
+      StartsWith("step (train.py:4)"));
+  EXPECT_EQ(SummaryOf(shell, kFolder).doing, "wait4 (libc.so.6)");
+  const std::string launcher = Python(
+      "        _try_wait (/usr/lib/python3.11/subprocess.py:2010)\n"
+      "        main (/home/me/exp/launch.py:5)\n");
+  EXPECT_EQ(SummaryOf(launcher + Native("    #0  0x1 in step () at a.cc:1\n"), kFolder).doing,
+            "step (a.cc:1)");
+}
+
+TEST(StackSummaryTest, WithoutAProgramThatShowsStacksTheKernelTells) {
+  const std::string text =
+      "no user-space stacks: neither py-spy nor gdb is installed on this node\n"
+      "process 7 (sleeping): sh -c 'python train.py'\n  thread 7 (sh): sleeping in do_wait, system "
+      "call 61\nprocess 8 (sleeping): python train.py\n"
+      "  thread 8 (python): sleeping in futex_wait_queue, system call 202\n";
+  EXPECT_EQ(SummaryOf(text, kFolder),
+            (StackSummary{"sleeping in futex_wait_queue, system call 202", "",
+                          "neither py-spy nor gdb is installed on this node"}));
+}
+
+// Of an interpreter that waits, gdb shows nothing that a person knows.
+TEST(StackSummaryTest, WithoutPySpyTheKernelTellsOfAPythonThatWaits) {
+  const std::string wait =
+      "process 7 (sleeping): python3 train.py\n"
+      "  thread 7 (python3): sleeping in hrtimer_nanosleep, system call 230\n"
+      "  user-space stacks by gdb:\n"
+      "    Thread 1 (LWP 7 \"python3\"):\n"
+      "    #0  0x00007f0a in clock_nanosleep () from /lib/x86_64-linux-gnu/libc.so.6\n";
+  const std::string interpreter =
+      "    #1  0x00000000004f in _PyEval_EvalFrameDefault ()\n"
+      "    #2  0x00000000004f in main ()\n"
+      "    #3  0x00000000005f in _start ()\n";
+  const std::string missing =
+      "  no user-space stacks: py-spy, which shows Python's, is not installed on this node\n";
+  EXPECT_EQ(SummaryOf(wait + interpreter + missing, kFolder),
+            (StackSummary{"sleeping in hrtimer_nanosleep, system call 230", "",
+                          "py-spy, which shows Python's, is not installed on this node"}));
+  const std::string tells = "    #1  0x00007f0b in ncclWait () from /lib/libnccl.so.2\n";
+  EXPECT_EQ(SummaryOf(wait + tells + interpreter + missing, kFolder),
+            (StackSummary{"ncclWait (libnccl.so.2)", "", ""}));
+}
+
+TEST(StackSummaryTest, WhyPySpyShowsNone) {
+  const std::string text =
+      "process 7 (running): python train.py\n  thread 7 (python): running\n"
+      "  user-space stacks by py-spy:\n    py-spy ended with status 1\n"
+      "    Error: Permission Denied: Try running again with elevated permissions\n";
+  EXPECT_EQ(SummaryOf(text, kFolder),
+            (StackSummary{"running", "",
+                          "py-spy shows none: Error: Permission Denied: Try running again with "
+                          "elevated permissions"}));
+}
+
+// What comes from a node is not believed.
+TEST(StackSummaryTest, WhatIsNoStackDoesNoHarm) {
+  for (const std::string text :
+       {"", "process", "process 1 (x): y", "process 1 has ended\n", "process \n  thread \n",
+        "  user-space stacks by gdb:\n",
+        "process 1\n  user-space stacks by gdb:\n    Thread 1 \n    #0",
+        "process 1\n  user-space stacks by py-spy:\n    Thread 1 \"MainThread\"\n      (\n"}) {
+    EXPECT_THAT(SummaryOf(text, kFolder).doing, Not(IsEmpty())) << text;
+  }
+  const std::string evil =
+      SummaryOf(Python("        \x1b[2J" + std::string(100'000, 'x') + "\n"), "").doing;
+  EXPECT_THAT(evil, StartsWith("\\x1b[2Jxxx"));
+  EXPECT_LT(evil.size(), 300u);
+}
+
+class StackGroupsTest : public testing::Test {
+ protected:
+  void InAllReduce(std::initializer_list<uint32_t> ranks) {
+    for (const uint32_t rank : ranks) {
+      groups_.Add(rank, {"all_reduce (torch/distributed/distributed_c10d.py:2001)",
+                         "step (train.py:41)", ""});
+    }
+  }
+  std::string Text() const {
+    v1::JobStacks stacks;
+    for (v1::StackGroup& group : groups_.Groups()) *stacks.add_groups() = std::move(group);
+    return GroupsText(stacks.groups());
+  }
+
+  StackGroups groups_;
+};
+
+TEST_F(StackGroupsTest, TheOneThatIsElsewhereStandsFirst) {
+  InAllReduce({0, 1, 3, 4, 5, 6, 7});
+  groups_.Add(2, {"next_batch (dataloader.py:210)", "", ""});
+  EXPECT_EQ(Text(),
+            "rank 2, unlike most, in next_batch (dataloader.py:210)\n"
+            "7 ranks in all_reduce (torch/distributed/distributed_c10d.py:2001), called by step "
+            "(train.py:41): 0-1, 3-7");
+}
+
+TEST_F(StackGroupsTest, WithoutAMajorityNobodyIsUnlikeIt) {
+  InAllReduce({0, 2});
+  groups_.Add(1, {"a (a.py:1)", "", ""});
+  groups_.Add(3, {"a (a.py:1)", "", ""});
+  EXPECT_THAT(Text(), Not(HasSubstr("unlike")));
+  EXPECT_THAT(Text(), HasSubstr("2 ranks in a (a.py:1): 1, 3"));
+}
+
+// Ranks that call the same from different places may be what is wrong.
+TEST_F(StackGroupsTest, WhoCallsItCounts) {
+  groups_.Add(0, {"all_reduce (c10d.py:1)", "step (train.py:41)", ""});
+  groups_.Add(1, {"all_reduce (c10d.py:1)", "evaluate (train.py:70)", ""});
+  EXPECT_EQ(groups_.Groups().size(), 2u);
+}
+
+TEST_F(StackGroupsTest, OfWhomNothingIsKnownComesLastWithTheCause) {
+  groups_.AddUnknown(5, "the connection with n2 is broken: no answer");
+  groups_.AddUnknown(4, "the connection with n2 is broken: no answer");
+  groups_.AddUnknown(0, "its process has ended");
+  InAllReduce({1, 2, 3});
+  groups_.Add(2, {"too late", "", ""});
+  EXPECT_EQ(Text(),
+            "3 ranks in all_reduce (torch/distributed/distributed_c10d.py:2001), called by step "
+            "(train.py:41): 1-3\n"
+            "rank 0 not known: its process has ended\n"
+            "2 ranks not known: the connection with n2 is broken: no answer: 4-5");
+}
+
+TEST_F(StackGroupsTest, WithoutStacksItIsSaidWhy) {
+  groups_.Add(0, {"sleeping in pipe_read", "", "neither py-spy nor gdb is installed on this node"});
+  EXPECT_EQ(
+      Text(),
+      "rank 0 sleeping in pipe_read (no stack: neither py-spy nor gdb is installed on this node)");
+}
+
+}  // namespace
+}  // namespace autodist::why

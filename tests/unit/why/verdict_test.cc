@@ -1,0 +1,599 @@
+#include "why/verdict.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "why/activity.h"
+
+namespace autodist::why {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr int64_t kNow = 1'800'000'000'000;
+
+// As an agent tells of a rank: the kernel's words and `frames` of its main thread by py-spy.
+std::string OnPython(const std::string& state, const std::string& frames, uint64_t switches = 100,
+                     const std::string& file = "") {
+  return "process 100 (sleeping): python3 train.py\n  thread 100 (python3): " + state + "\n" +
+         (file.empty() ? "" : "    file: " + file + "\n") + "    switched " +
+         std::to_string(switches) +
+         " times\n    [<0>] futex_do_wait+0x46/0x90\n  user-space stacks by py-spy:\n"
+         "    Process 100: python3 train.py\n    Thread 100 (idle): \"MainThread\"\n" +
+         frames + "        <module> (/home/me/train.py:90)\n";
+}
+
+std::string Frame(const std::string& function, const std::string& file) {
+  return "        " + function + " (" + file + ")\n";
+}
+
+std::string Collective(const std::string& name, uint64_t switches = 100) {
+  return OnPython("sleeping in futex_do_wait, system call 202",
+                  Frame("wait", "/usr/lib/python3.11/threading.py:320") +
+                      Frame(name,
+                            "/opt/lib/python3.11/site-packages/torch/distributed/"
+                            "distributed_c10d.py:1541") +
+                      Frame("step", "/home/me/train.py:40"),
+                  switches);
+}
+
+std::string Asleep() {
+  return OnPython("sleeping in hrtimer_nanosleep, system call 230",
+                  Frame("load", "/home/me/train.py:12"));
+}
+
+std::string Computes() { return OnPython("running", Frame("forward", "/home/me/net.py:7")); }
+
+// Four ranks on two nodes, of which the last has written something ten seconds ago.
+class VerdictTest : public testing::Test {
+ protected:
+  VerdictTest() {
+    v1::Board& board = known_.now;
+    board.set_time_ms(kNow);
+    board.mutable_job()->set_working_directory("/home/me");
+    board.mutable_job()->set_last_output_ms(kNow - 10'000);
+    for (uint32_t node = 0; node < 2; ++node) {
+      v1::BoardNode& of = *board.add_nodes();
+      of.set_address("host" + std::to_string(node + 1));
+      of.set_phase(v1::NODE_PHASE_RUNNING);
+      for (uint32_t i = 0; i < 2; ++i) {
+        v1::BoardRank& rank = *board.add_ranks();
+        rank.set_rank(2 * node + i);
+        rank.set_node(node);
+        rank.set_name("rank " + std::to_string(rank.rank()));
+        rank.set_state(v1::RANK_STATE_RUNNING);
+        rank.add_gpus(i);
+        of.add_ranks(rank.rank());
+      }
+    }
+    known_.before = board;
+    known_.before->set_time_ms(kNow - 5'000);
+  }
+
+  void Stack(uint32_t rank, const std::string& now, const std::string& earlier) {
+    for (const auto& [stacks, text] :
+         {std::pair{&known_.stacks, &now}, {&known_.stacks_earlier, &earlier}}) {
+      v1::WholeStack& stack = stacks->emplace_back();
+      stack.set_rank(rank);
+      stack.set_text(*text);
+    }
+  }
+  void Stack(uint32_t rank, const std::string& text) { Stack(rank, text, text); }
+  void OthersIn(const std::string& collective) {
+    for (const uint32_t rank : {0u, 1u, 3u}) Stack(rank, Collective(collective));
+  }
+
+  v1::BoardNode& node(int i) { return *known_.now.mutable_nodes(i); }
+  v1::BoardRank& rank(int i) { return *known_.now.mutable_ranks(i); }
+  v1::HostSample& host(int i) { return *node(i).mutable_sample()->mutable_host(); }
+  void Gpus(double clock_of_third) {
+    for (int i = 0; i < 4; ++i) {
+      v1::GpuSample& gpu = *node(i / 2).mutable_sample()->add_gpus();
+      gpu.set_index(static_cast<uint32_t>(i % 2));
+      gpu.set_use(1);
+      gpu.set_clock_limit(1980);
+      gpu.set_clock(i == 2 ? clock_of_third : 1935 + 15 * i);
+      if (i == 2) gpu.add_throttled("HW power brake");
+    }
+  }
+
+  void Expect(Verdict::Kind kind, const testing::Matcher<std::string>& what) {
+    const Verdict verdict = Judge(known_);
+    EXPECT_EQ(verdict.kind, kind);
+    EXPECT_THAT(verdict.trouble.what(), what);
+    EXPECT_GT(verdict.trouble.evidence_size(), 0);
+    for (const v1::Evidence& one : verdict.trouble.evidence()) {
+      EXPECT_NE(one.value(), "") << one.what();
+      EXPECT_NE(one.source(), "") << one.what();
+    }
+  }
+  void ExpectWrong(const testing::Matcher<std::string>& what) {
+    Expect(Verdict::Kind::kWrong, what);
+  }
+
+  Known known_;
+};
+
+TEST_F(VerdictTest, WhoHasNotEnteredIsNamedWithWhatItDoesInstead) {
+  OthersIn("all_reduce");
+  Stack(2, Asleep());
+  ExpectWrong(
+      "rank 2 (host2, GPU 0) has not entered the all-reduce in which the 3 others wait; it sleeps "
+      "in load (train.py:12)");
+  const v1::Trouble trouble = Judge(known_).trouble;
+  EXPECT_EQ(trouble.cost(), "no rank has written anything for 10 s");
+  EXPECT_EQ(trouble.since_ms(), kNow - 10'000);
+  EXPECT_THAT(trouble.ranks(), testing::ElementsAre(2));
+  EXPECT_THAT(trouble.nodes(), testing::ElementsAre(1));
+  EXPECT_EQ(trouble.evidence(0).what(), "rank 2");
+  EXPECT_EQ(trouble.evidence(1).what(), "ranks 0-1, 3");
+  EXPECT_EQ(trouble.evidence(1).source(), "py-spy, /proc");
+}
+
+// One look at a job that goes on is like one at a job that does not.
+TEST_F(VerdictTest, AMomentOfAStepIsNoStandstill) {
+  OthersIn("all_reduce");
+  Stack(2, Asleep());
+  known_.stacks_earlier.clear();
+  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+  known_.stands_still = true;
+  ExpectWrong(HasSubstr("has not entered"));
+}
+
+TEST_F(VerdictTest, WhoHasRunBetweenTheLooksHasComeToTheEndOfSomeCollective) {
+  for (const uint32_t rank : {0u, 1u, 3u}) {
+    Stack(rank, Collective("all_reduce", 180), Collective("all_reduce", 100));
+  }
+  Stack(2, Asleep());
+  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+}
+
+TEST_F(VerdictTest, WhereAnotherRankIsMissingNextTimeTheJobGoesOn) {
+  Stack(0, Asleep(), Collective("all_reduce"));
+  for (const uint32_t rank : {1u, 3u}) Stack(rank, Collective("all_reduce"));
+  Stack(2, Collective("all_reduce"), Asleep());
+  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+}
+
+TEST_F(VerdictTest, OutputMeanwhileIsASignOfLife) {
+  OthersIn("all_reduce");
+  Stack(2, Asleep());
+  known_.now.mutable_job()->set_last_output_ms(kNow - 300);
+  Expect(Verdict::Kind::kWell, "nothing is wrong: ranks write");
+}
+
+TEST_F(VerdictTest, StepsThatGoOnAreEvidence) {
+  known_.before->mutable_progress()->set_step(1200);
+  known_.now.mutable_progress()->set_step(1215);
+  Expect(Verdict::Kind::kWell, "nothing is wrong: steps go on");
+  EXPECT_EQ(Judge(known_).trouble.evidence(0).value(), "from 1,200 to 1,215 within 5 s");
+}
+
+// What a rank was silent for when a sample was taken, seconds ago, says nothing of now.
+TEST_F(VerdictTest, ASampleThatIsLateIsNoSignOfLife) {
+  OthersIn("all_reduce");
+  Stack(2, Asleep());
+  rank(2).mutable_sample()->set_silent_ms(1'000);
+  ExpectWrong(HasSubstr("has not entered"));
+}
+
+class BusyNodeTest : public VerdictTest {
+ protected:
+  BusyNodeTest() {
+    host(1).set_cores(8);
+    host(1).set_cpu(1);
+    for (const int i : {2, 3}) rank(i).mutable_sample()->set_cpu(0);
+  }
+};
+
+TEST_F(BusyNodeTest, WhereRanksStandStillThatIsTheVerdict) {
+  OthersIn("all_reduce");
+  Stack(2, Asleep());
+  ExpectWrong(AllOf(StartsWith("rank 2 (host2, GPU 0) has not entered the all-reduce"),
+                    testing::EndsWith("it sleeps in load (train.py:12)")));
+  const v1::Trouble trouble = Judge(known_).trouble;
+  EXPECT_TRUE(std::ranges::any_of(trouble.evidence(), [](const v1::Evidence& one) {
+    return one.what() == "besides" &&
+           one.value() == "host2: another program takes 8.0 cores of its 8";
+  }));
+}
+
+TEST_F(BusyNodeTest, WhoIsAtRestNeedsNoCores) {
+  OthersIn("all_reduce");
+  Stack(2, Collective("all_reduce"));
+  Expect(Verdict::Kind::kCannotTell, HasSubstr("wait in the same operation"));
+  Stack(2, Computes());
+  known_.stacks.erase(known_.stacks.end() - 2);
+  known_.stacks_earlier.erase(known_.stacks_earlier.end() - 2);
+  ExpectWrong(HasSubstr("another program takes"));
+}
+
+// A machine may be too busy for py-spy to come to its end.
+TEST_F(BusyNodeTest, ALookThatShowedNothingIsMadeUpForByTheOther) {
+  const auto blind = [](uint64_t switches) {
+    return "process 100 (sleeping): python3 train.py\n  thread 100 (python3): sleeping in "
+           "futex_do_wait, system call 202\n    switched " +
+           std::to_string(switches) +
+           " times\n  user-space stacks by py-spy:\n    py-spy was killed by SIGKILL\n";
+  };
+  for (const uint32_t rank : {0u, 1u}) Stack(rank, blind(102), Collective("all_reduce"));
+  Stack(2, Asleep());
+  Stack(3, Collective("all_reduce", 101), blind(100));
+  ExpectWrong(StartsWith("rank 2 (host2, GPU 0) has not entered the all-reduce"));
+  known_.stacks[0].set_text(blind(150));
+  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+}
+
+// The process of a rank that waits for its loader, and the loader's.
+std::string Loads(const std::string& state, uint64_t switches) {
+  const std::string loader = "/usr/lib/python3/dist-packages/torch/utils/data/";
+  std::string worker = OnPython(
+      state, Frame("decode", "/home/me/data.py:9") + Frame("fetch", loader + "_utils/fetch.py:58"),
+      switches);
+  return OnPython("sleeping in do_poll, system call 7",
+                  Frame("_try_get_data", loader + "dataloader.py:1120")) +
+         worker;
+}
+
+TEST_F(VerdictTest, AFirstEpochMayBeSlow) {
+  for (const uint32_t rank : {0u, 1u, 2u, 3u}) Stack(rank, Loads("running", 100));
+  Expect(Verdict::Kind::kWell,
+         AllOf(StartsWith("nothing is wrong: all 4 ranks are at work; rank 0 (host1, GPU 0) is in "
+                          "its data loader"),
+               testing::EndsWith("whose worker is in decode (data.py:9)")));
+}
+
+TEST_F(VerdictTest, ALoaderThatGetsOnIsNoStandstill) {
+  const std::string waits = "sleeping in rpc_wait_bit_killable, system call 0";
+  OthersIn("all_reduce");
+  Stack(2, Loads(waits, 150), Loads(waits, 100));
+  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+  known_.stacks.back().set_text(Loads(waits, 101));
+  ExpectWrong(testing::EndsWith("whose worker is in decode (data.py:9)"));
+}
+
+TEST_F(VerdictTest, WhoIsStoppedIsWrongWhateverElseGoesOn) {
+  OthersIn("all_reduce");
+  Stack(2,
+        "process 100 (stopped): python3 train.py\n  thread 100 (python3): stopped in "
+        "do_signal_stop, system call 62\n  user-space stacks by py-spy:\n    Error: no\n");
+  ExpectWrong(
+      "rank 2 (host2, GPU 0) is stopped by a signal (state T); the 3 others wait in an all-reduce");
+}
+
+TEST_F(VerdictTest, RanksInDifferentCollectives) {
+  OthersIn("all_reduce");
+  Stack(2, Collective("broadcast"));
+  ExpectWrong("rank 2 (host2, GPU 0) is in a broadcast, while the 3 others are in an all-reduce");
+}
+
+TEST_F(VerdictTest, ABarrierThatOneMissed) {
+  OthersIn("barrier");
+  Stack(2, Collective("all_reduce"));
+  ExpectWrong(
+      "rank 2 (host2, GPU 0) is in an all-reduce, while the 3 others are in a barrier, which it "
+      "has "
+      "missed");
+}
+
+// In a pipeline of stages ranks are in different operations when all is well.
+TEST_F(VerdictTest, OperationsOfTwoRanksAreNoMismatch) {
+  OthersIn("recv");
+  Stack(2, Collective("send"));
+  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+}
+
+TEST_F(VerdictTest, WhereAllWaitForEachOtherItCannotBeTold) {
+  OthersIn("all_reduce");
+  Stack(2, Collective("all_reduce"));
+  Expect(Verdict::Kind::kCannotTell,
+         StartsWith("cannot tell: all 4 ranks wait in the same operation, an all-reduce"));
+}
+
+TEST_F(VerdictTest, ErrorsOfAnInterfaceExplainWhyAllWait) {
+  OthersIn("all_reduce");
+  Stack(2, Collective("all_reduce"));
+  v1::InterfaceSample& now = *node(1).mutable_sample()->add_interfaces();
+  now.set_name("eth0");
+  now.set_errors(5'000);
+  *known_.before->mutable_nodes(1)->mutable_sample() = node(1).sample();
+  known_.before->mutable_nodes(1)->mutable_sample()->mutable_interfaces(0)->set_errors(2'000);
+  ExpectWrong("host2: errors of its network interface eth0 rise");
+}
+
+TEST_F(VerdictTest, WhoIsAtWorkIsNotWrong) {
+  for (const uint32_t rank : {0u, 1u, 2u, 3u}) Stack(rank, Computes());
+  Expect(Verdict::Kind::kWell,
+         "nothing is wrong: all 4 ranks are at work; rank 0 (host1, GPU 0) "
+         "computes in forward (net.py:7)");
+}
+
+TEST_F(VerdictTest, AnEvaluationOnOneRankIsNoStandstill) {
+  OthersIn("barrier");
+  Stack(2, Computes());
+  Expect(Verdict::Kind::kWell,
+         "nothing is wrong as far as can be seen: rank 2 (host2, GPU 0) computes in forward "
+         "(net.py:7); 3 ranks wait for that in a collective");
+}
+
+TEST_F(VerdictTest, ACheckpointThatIsWritten) {
+  OthersIn("barrier");
+  Stack(2, OnPython("sleeping in folio_wait_bit_common, system call 1",
+                    Frame("save", "/usr/lib/python3/dist-packages/torch/serialization.py:423") +
+                        Frame("main", "/home/me/train.py:60")));
+  Expect(Verdict::Kind::kWell, HasSubstr("rank 2 (host2, GPU 0) writes a checkpoint in main"));
+}
+
+TEST_F(VerdictTest, ARankThatFailedComesFirst) {
+  OthersIn("all_reduce");
+  Stack(2, Asleep());
+  rank(1).set_state(v1::RANK_STATE_FAILED);
+  rank(1).set_ended("exited with code 1");
+  rank(1).set_last_line("KeyError: 'label'");
+  ExpectWrong("rank 1 (host1, GPU 1) exited with code 1");
+}
+
+TEST_F(VerdictTest, ANodeThatIsAway) {
+  node(1).set_phase(v1::NODE_PHASE_RECONNECTING);
+  node(1).set_detail("no answer for 10 s");
+  ExpectWrong("host2 does not answer, with ranks 2-3");
+}
+
+TEST_F(VerdictTest, AThrottledGpuAgainstTheOthers) {
+  Gpus(1005);
+  known_.before->mutable_progress()->set_step(1);
+  known_.now.mutable_progress()->set_step(2);
+  ExpectWrong("rank 2 (host2, GPU 0) is slow: its GPU is throttled: HW power brake");
+  const v1::Trouble trouble = Judge(known_).trouble;
+  EXPECT_EQ(trouble.cost(), "its clock is 48.5 % below the others' median");
+  EXPECT_EQ(trouble.evidence(0).value(), "1,005 MHz of 1,980; the other 3: 1,935-1,980");
+}
+
+// At its power limit a GPU says that it is throttled as long as it works.
+TEST_F(VerdictTest, AGpuThatIsAsFastAsTheOthersIsNotSlow) {
+  Gpus(1900);
+  known_.before->mutable_progress()->set_step(1);
+  known_.now.mutable_progress()->set_step(2);
+  Expect(Verdict::Kind::kWell, "nothing is wrong: steps go on");
+}
+
+TEST_F(VerdictTest, AFullDisk) {
+  host(1).set_disk_total(uint64_t{100} << 30);
+  host(1).set_disk_free(uint64_t{10} << 20);
+  ExpectWrong("host2: the disk of the working directory is full but for 10.0 MiB");
+  host(1).set_disk_free(uint64_t{50} << 30);
+  rank(3).set_last_line("OSError: [Errno 28] No space left on device");
+  ExpectWrong("rank 3 (host2, GPU 1) finds a disk full");
+}
+
+TEST_F(VerdictTest, AFullDiskIsSaidWithWhoWaitsForIt) {
+  OthersIn("all_reduce");
+  Stack(2, Asleep());
+  host(1).set_disk_total(uint64_t{100} << 30);
+  host(1).set_disk_free(uint64_t{10} << 20);
+  ExpectWrong(
+      "rank 2 (host2, GPU 0) has not entered the all-reduce in which the 3 others wait; it sleeps "
+      "in load (train.py:12); host2: the disk of the working directory is full but for 10.0 MiB");
+  host(0).set_disk_total(1);
+  host(0).set_disk_free(0);
+  host(1).set_disk_free(uint64_t{50} << 30);
+  ExpectWrong(testing::EndsWith("it sleeps in load (train.py:12)"));  // of another node's
+}
+
+TEST_F(VerdictTest, ARankAtTheMemoryLimitOfItsControlGroup) {
+  v1::RankSample& sample = *rank(2).mutable_sample();
+  sample.set_memory_limit(100 << 20);
+  sample.set_memory_charged(99 << 20);
+  sample.set_memory_hits(500);
+  sample.set_memory_stalled(0.8);
+  Stack(2, Computes());
+  ExpectWrong(
+      "rank 2 (host2, GPU 0) is held back at the memory limit of its control group, 100.0 MiB");
+  // By files that the kernel keeps for it, as long as there is room.
+  sample.set_memory_stalled(0);
+  Expect(Verdict::Kind::kWell, HasSubstr("computes"));
+  sample.set_memory_faults(5'000);
+  ExpectWrong(HasSubstr("is held back at the memory limit"));
+  sample.clear_memory_faults();
+  // Where the control group does not tell, its node does.
+  sample.clear_memory_stalled();
+  host(1).set_memory_pressure(0.7);
+  ExpectWrong(HasSubstr("is held back at the memory limit"));
+}
+
+TEST_F(VerdictTest, ARankThatUsesUpTheCpuTimeItMayHave) {
+  for (const int i : {0, 2}) {
+    rank(i).mutable_sample()->set_cpu_limit(0.2);
+    rank(i).mutable_sample()->set_cpu_throttled(i == 2 ? 0.95 : 0.3);
+  }
+  Stack(2, Computes());
+  ExpectWrong(
+      "rank 2 (host2, GPU 0) is slow: its control group may use 0.2 cores at most, which it uses "
+      "up");
+  *known_.before->mutable_ranks() = known_.now.ranks();
+  known_.before->mutable_ranks(2)->mutable_sample()->set_cpu_throttled(0);
+  Expect(Verdict::Kind::kWell, HasSubstr("computes"));
+}
+
+TEST_F(VerdictTest, AnInterfaceThatCannotSendWhatItIsGiven) {
+  OthersIn("all_reduce");
+  Stack(2, Collective("all_reduce"));
+  v1::InterfaceSample& now = *node(1).mutable_sample()->add_interfaces();
+  now.set_name("eth0");
+  now.set_sent(125'000);
+  now.set_queued(50'000);
+  *known_.before->mutable_nodes(1)->mutable_sample() = node(1).sample();
+  ExpectWrong(
+      "host2: its network interface eth0 is slow: it sends 1,000 kbit/s, and more waits to "
+      "be sent");
+  // As fast as it is that is soon sent.
+  now.set_sent(1e9);
+  Expect(Verdict::Kind::kCannotTell, HasSubstr("same operation"));
+  now.set_sent(125'000);
+  known_.before->mutable_nodes(1)->mutable_sample()->mutable_interfaces(0)->set_queued(0);
+  Expect(Verdict::Kind::kCannotTell, HasSubstr("same operation"));
+}
+
+TEST_F(VerdictTest, WantOfMemoryThatLasts) {
+  host(0).set_memory_pressure(0.6);
+  *known_.before->mutable_nodes(0)->mutable_sample() = node(0).sample();
+  ExpectWrong("host1: its processes wait for memory");
+  known_.before->mutable_nodes(0)->mutable_sample()->mutable_host()->set_memory_pressure(0);
+  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+}
+
+TEST_F(VerdictTest, CoresThatAnotherProgramTakes) {
+  host(1).set_cores(8);
+  host(1).set_cpu(1);
+  for (const int i : {2, 3}) rank(i).mutable_sample()->set_cpu(0.9);
+  ExpectWrong("host2: another program takes 6.2 cores of its 8");
+  for (const int i : {2, 3}) rank(i).mutable_sample()->set_cpu(3.9);
+  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+}
+
+TEST_F(VerdictTest, ARankWhoseCpuIsLimited) {
+  for (int i = 0; i < 4; ++i) {
+    rank(i).mutable_sample()->set_cpu(i == 2 ? 0.2 : 1);
+    rank(i).mutable_sample()->set_state("R");
+  }
+  host(1).set_cpu(0.3);
+  *known_.before->mutable_ranks() = known_.now.ranks();
+  ExpectWrong(AllOf(StartsWith("rank 2 (host2, GPU 0) is slow: it gets 0.2 cores"),
+                    HasSubstr("something holds it back")));
+  // It waits, as everybody does.
+  known_.before->mutable_ranks(2)->mutable_sample()->set_state("S");
+  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+}
+
+TEST_F(VerdictTest, AnInterfaceThatIsSlowerThanTheOthers) {
+  for (int i = 0; i < 2; ++i) {
+    v1::InterfaceSample& one = *node(i).mutable_sample()->add_interfaces();
+    one.set_name("eth0");
+    one.set_speed(i == 1 ? 100'000'000 : 10'000'000'000);
+  }
+  ExpectWrong("host2: its network interface eth0 runs at 100 Mbit/s only");
+}
+
+TEST_F(VerdictTest, WithoutAnyFactsItCannotBeTold) {
+  known_ = {};
+  Expect(Verdict::Kind::kCannotTell, "cannot tell: nothing is known of what the ranks are doing");
+}
+
+TEST(JudgeEndedTest, TheReportSaysWhy) {
+  v1::JobStatus job;
+  job.set_exit_code(9);
+  job.set_report("rank 1 on host1 exited with code 9\n    | KeyError");
+  const Verdict verdict = JudgeEnded(job, {});
+  EXPECT_EQ(verdict.kind, Verdict::Kind::kWrong);
+  EXPECT_EQ(verdict.trouble.what(), "rank 1 on host1 exited with code 9");
+  EXPECT_EQ(verdict.trouble.evidence_size(), 2);
+  job.set_exit_code(0);
+  EXPECT_EQ(JudgeEnded(job, {}).kind, Verdict::Kind::kWell);
+}
+
+TEST(ActivityTest, AGlooOfPyTorchByGdbWaitsInAThreadOfItsOwn) {
+  const std::string gdb =
+      "process 7 (sleeping): train\n  thread 7 (train): sleeping in futex_do_wait, system call "
+      "202\n"
+      "  user-space stacks by gdb:\n    Thread 2 (Thread 0x7f1 (LWP 8) \"train\"):\n"
+      "    #0  0x01 in gloo::transport::tcp::UnboundBuffer::waitRecv(int*) () from "
+      "/lib/libgloo.so.0\n"
+      "    #1  0x02 in gloo::(anonymous namespace)::ring(gloo::(anonymous namespace)::Options "
+      "const&) ()\n"
+      "    #2  0x03 in gloo::allreduce(gloo::AllreduceOptions const&) () from /lib/libgloo.so.0\n"
+      "    #3  0x04 in c10d::ProcessGroupGloo::runLoop(int) () from /lib/libtorch_cpu.so\n"
+      "    Thread 1 (Thread 0x7f2 (LWP 7) \"train\"):\n"
+      "    #0  0x05 in c10d::Work::wait(std::chrono::duration<long>) () from /lib/libtorch_cpu.so\n"
+      "    #1  0x06 in _PyEval_EvalFrameDefault ()\n";
+  const Activity activity = ActivityOf(gdb, "");
+  EXPECT_EQ(activity.doing, Doing::kCollective);
+  EXPECT_EQ(activity.collective, "all-reduce");
+  EXPECT_EQ(activity.source, "gdb, /proc");
+}
+
+TEST(ActivityTest, NativeCollectives) {
+  const auto of = [](const std::string& function) {
+    return ActivityOf(
+               "process 7 (running): x\n  thread 7 (x): running\n  user-space stacks by gdb:\n"
+               "    Thread 1 (LWP 7):\n    #0  0x1 in " +
+                   function + "\n    #1  0x2 in main ()\n",
+               "")
+        .collective;
+  };
+  EXPECT_EQ(of("PMPI_Allreduce () from /lib/libmpi.so.40"), "all-reduce");
+  EXPECT_EQ(of("MPI_Barrier () from /lib/libmpi.so.40"), "barrier");
+  EXPECT_EQ(of("ncclReduceScatter () from /lib/libnccl.so.2"), "reduce-scatter");
+  EXPECT_EQ(of("autodist::Communicator::AllReduce(void*, unsigned long, autodist::DataType) ()"),
+            "all-reduce");
+  EXPECT_EQ(of("autodist::Status autodist::(anonymous namespace)::GlooCommunicator::Guard<x::"
+               "AllReduce(int)::{lambda()#1}>(char const*) ()"),
+            "");
+  EXPECT_EQ(of("mine::broadcast(int) ()"), "");
+}
+
+TEST(ActivityTest, ALockInNativeFrames) {
+  const Activity activity = ActivityOf(
+      "process 7 (sleeping): x\n  thread 7 (x): sleeping in futex_do_wait, system call 202\n"
+      "  user-space stacks by gdb:\n    Thread 1 (LWP 7):\n"
+      "    #0  futex_wait (x=1) at ../sysdeps/nptl/futex-internal.h:146\n"
+      "    #1  __GI___lll_lock_wait (x=1) at ./nptl/lowlevellock.c:49\n"
+      "    #2  0x1 in ___pthread_mutex_lock (mutex=0x1) at ./nptl/pthread_mutex_lock.c:93\n"
+      "    #2  0x2 in std::mutex::lock (this=0x1) at /usr/include/c++/12/bits/std_mutex.h:100\n"
+      "    #3  0x2 in Queue::Push (this=0x1) at /home/me/queue.cc:31\n",
+      "/home/me");
+  EXPECT_EQ(activity.doing, Doing::kLock);
+  EXPECT_EQ(activity.words, "waits for a lock in Queue::Push (queue.cc:31)");
+}
+
+TEST(ActivityTest, WhereTheKernelDoesNotSayWhereFramesDo) {
+  EXPECT_EQ(ActivityOf("process 7 (sleeping): x\n  thread 7 (x): sleeping, system call 230\n"
+                       "  user-space stacks by gdb:\n    Thread 1 (LWP 7):\n"
+                       "    #0  __GI___clock_nanosleep (x=1) at ../sysdeps/clock_nanosleep.c:71\n"
+                       "    #1  0x2 in Wait () at a.cc:3\n",
+                       "")
+                .words,
+            "sleeps in Wait (a.cc:3)");
+}
+
+TEST(ActivityTest, WhatIsReadIsNamed) {
+  EXPECT_EQ(ActivityOf(OnPython("sleeping in anon_pipe_read, system call 0",
+                                Frame("load", "/home/me/data.py:3"), 1, "/data/x\x1b[2J"),
+                       "/home/me")
+                .words,
+            "reads from /data/x\\x1b[2J in load (data.py:3)");
+  EXPECT_EQ(ActivityOf(OnPython("disk sleep in rpc_wait_bit_killable, system call 0",
+                                Frame("load", "/home/me/data.py:3"), 1, "/nfs/x"),
+                       "/home/me")
+                .words,
+            "is in uninterruptible sleep (state D) in load (data.py:3), with /nfs/x");
+}
+
+TEST(ActivityTest, WhoIsAtTheOtherEndOfASocket) {
+  const auto of = [](const std::string& file) {
+    return ActivityOf(OnPython("sleeping in wait_woken, system call 45",
+                               Frame("load", "/home/me/data.py:3"), 1, file),
+                      "/home/me")
+        .words;
+  };
+  EXPECT_EQ(of("socket:[77]"), "waits at a socket in load (data.py:3)");
+  EXPECT_EQ(of("socket to 10.0.0.7:80"), "waits at a socket in load (data.py:3), for 10.0.0.7:80");
+  EXPECT_EQ(
+      of("socket to 10.0.0.7:80, sent again 4 times"),
+      "waits at a socket in load (data.py:3), for 10.0.0.7:80, which does not answer: what it "
+      "has sent was sent again 4 times");
+}
+
+// What comes from a node is not believed.
+TEST(ActivityTest, WhatIsNoStackDoesNoHarm) {
+  for (const std::string text :
+       {"", "process", "process 1 has ended\n", "process \n  thread \n    switched x times\n",
+        "process 1\n  thread 1 (x): stopped\n    switched 99999999999999999999 times\n",
+        "process 1\n  user-space stacks by py-spy:\n    Thread 1 \"MainThread\"\n      (\n"}) {
+    EXPECT_NE(ActivityOf(text, "").words, "") << text;
+  }
+}
+
+}  // namespace
+}  // namespace autodist::why
