@@ -22,7 +22,7 @@ class Ledger {
   void Runs(int64_t now_ms);
   // A rank has told the attempt's first step: what was before is start-up.
   void FirstStep(int64_t now_ms);
-  // The ranks do not get on, or do again.
+  // The ranks do not get on, or do again: since then, which may be seen later only.
   void Stalls(int64_t now_ms, bool stalls);
   // The ranks are told to end. `failed`: not as they should; what was trained since the last
   // checkpoint is lost then, as far as checkpoints are looked for.

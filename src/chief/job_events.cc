@@ -241,6 +241,7 @@ Loop::Time Job::CheckTimes() {
   if (running && hang_.Hangs(*attempt_)) {
     journal_.Record("no rank gave a sign of life for " + base::Seconds(hang_.limit()));
   }
+  board_.RanksHang(hang_.hung_since());
   const Loop::Time board_at = board_.Tick(*attempt_);
   if (const auto step = board_.step_time()) hang_.StepTakes(*step);
   const Loop::Time limit = stop_.end_limit();

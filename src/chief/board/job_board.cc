@@ -67,8 +67,10 @@ JobBoard::JobBoard(const JobOptions& options, Loop& loop, const NodeWatch& nodes
 }
 
 // Since we began, by a clock that nobody sets.
-int64_t JobBoard::Elapsed() const {
-  return std::chrono::duration_cast<milliseconds>(loop_.Now() - began_).count();
+int64_t JobBoard::Elapsed() const { return Elapsed(loop_.Now()); }
+
+int64_t JobBoard::Elapsed(Loop::Time at) const {
+  return std::chrono::duration_cast<milliseconds>(at - began_).count();
 }
 
 void JobBoard::Launches() {
@@ -97,8 +99,19 @@ void JobBoard::Stops(const Attempt& attempt) {
 }
 
 void JobBoard::NodesChanged() {
-  ledger_.Stalls(Elapsed(), nodes_.AnyReconnecting());
+  BookStalls();
   ++changes_;
+}
+
+void JobBoard::RanksHang(std::optional<Loop::Time> since) {
+  if (std::exchange(hung_since_, since) == since) return;
+  BookStalls();
+  ++changes_;
+}
+
+void JobBoard::BookStalls() {
+  if (hung_since_) return ledger_.Stalls(Elapsed(*hung_since_), true);
+  ledger_.Stalls(Elapsed(), nodes_.AnyReconnecting());
 }
 
 void JobBoard::Take(const v1::AgentEvent& event, const Attempt& attempt) {
@@ -204,7 +217,7 @@ v1::Board JobBoard::Now(const Attempt& attempt) {
   }
   const auto& events = journal_.events().last();
   *board.mutable_events() = {events.begin(), events.end()};
-  ledger_.Stalls(Elapsed(), nodes_.AnyReconnecting());
+  BookStalls();
   *board.mutable_ledger() = ledger_.At(Elapsed());
   for (v1::Trouble& trouble : troubles_.Look(board)) *board.add_troubles() = std::move(trouble);
   return board;

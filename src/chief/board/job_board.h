@@ -37,8 +37,9 @@ class JobBoard {
   void Launches();
   void BeginAttempt();
   void Stops(const Attempt& attempt);
-  // A node is away, or is no longer.
+  // A node is away, or is no longer; the ranks have hung since then, or do not.
   void NodesChanged();
+  void RanksHang(std::optional<Loop::Time> since);
 
   // What a member of the attempt tells, once it is believed; how a node is.
   void Take(const v1::AgentEvent& event, const Attempt& attempt);
@@ -64,6 +65,8 @@ class JobBoard {
 
  private:
   int64_t Elapsed() const;  // milliseconds
+  int64_t Elapsed(Loop::Time at) const;
+  void BookStalls();
   uint64_t Version();
   void BookCheckpoint(const std::optional<CheckpointWatch::Seen>& seen);
   void AddNodes(v1::Board& board) const;
@@ -86,6 +89,7 @@ class JobBoard {
   std::map<uint32_t, std::string> ends_;        // how they ended
   board::TroubleWatch troubles_;
   TroubleWarnings warnings_;
+  std::optional<Loop::Time> hung_since_;
   std::optional<std::chrono::milliseconds> step_time_;
   board::History history_;
   board::Ledger ledger_;

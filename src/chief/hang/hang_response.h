@@ -47,6 +47,11 @@ class HangResponse {
   // Whether the ranks of a running attempt hang since just now; their stacks are asked for.
   bool Hangs(const Attempt& attempt);
 
+  // The last sign of life of ranks that hang, which nothing speaks against.
+  std::optional<Loop::Time> hung_since() const {
+    return report_.empty() ? watch_.hung_since() : std::nullopt;
+  }
+
   // Asks every member for the stacks of its ranks, unless they are being asked.
   void AskForStacks(const Attempt& attempt);
   // The same, for who wants to know, and to have the whole stacks of these ranks; the answer comes

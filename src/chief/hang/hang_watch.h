@@ -22,12 +22,14 @@ class HangWatch {
     step_.reset();
     silence_ = {};
     last_ = now;
+    told_ = false;
   }
   // A rank, or what it may be waiting for, has given a sign of life.
   void Alive(Time now) {
     if (now <= last_) return;
     if (step_) silence_ = std::max(silence_, now - last_);
     last_ = now;
+    told_ = false;
   }
   // So long does a step take now, in the median over ranks.
   void StepTakes(std::chrono::milliseconds time) { step_ = time; }
@@ -36,14 +38,13 @@ class HangWatch {
   bool Hangs(Time now) {
     const auto longest = limit();
     if (longest.count() == 0) return false;
-    if (now < last_ + longest) {
-      told_ = false;
-      return false;
-    }
+    if (now < last_ + longest) return false;
     return !std::exchange(told_, true);
   }
   // When to ask again.
   Time next() const { return limit().count() == 0 || told_ ? Time::max() : last_ + limit(); }
+  // Their last sign of life, while they hang.
+  std::optional<Time> hung_since() const { return told_ ? std::optional(last_) : std::nullopt; }
   // 0: none.
   std::chrono::milliseconds limit() const {
     if (!limit_.by_steps || !step_) return limit_.fixed;

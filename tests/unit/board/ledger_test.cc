@@ -57,6 +57,20 @@ TEST(LedgerTest, StalledTimeIsNoTraining) {
   EXPECT_EQ(Total(at), 10'000);
 }
 
+TEST(LedgerTest, AStallMayBeSeenLater) {
+  Ledger ledger(0);
+  ledger.Runs(1'000);
+  ledger.FirstStep(1'000);
+  ledger.Stalls(4'000, true);  // told at 6'000
+  EXPECT_EQ(ledger.At(6'000).training(), 3'000);
+  EXPECT_EQ(ledger.At(6'000).stalled(), 2'000);
+  ledger.Stalls(500, true);
+  ledger.Stops(7'000);
+  const v1::Ledger at = ledger.At(7'000);
+  EXPECT_EQ(at.stalled(), 3'000);
+  EXPECT_EQ(Total(at), 7'000);
+}
+
 class LostStepsTest : public testing::Test {
  protected:
   // From 2,000 on it trains.

@@ -106,6 +106,17 @@ TEST_F(JobBoardTest, TheRanksOfANodeThatIsCutOffAreAway) {
   EXPECT_NEAR(static_cast<double>(ledger.training()), 25'000, 2'100);
 }
 
+TEST_F(JobBoardTest, ATimeWithoutASignOfLifeIsNoTraining) {
+  options_.hang_limit.fixed = seconds(10);
+  options_.on_hang = OnHang::kWarn;
+  loop_.After(seconds(25), [this] { nodes_[0].Write(0, "on again\n"); });
+  AllExit(seconds(30), 0);
+  EXPECT_EQ(Run(), 0);
+  const v1::Ledger ledger = Kept().ledger();
+  EXPECT_NEAR(static_cast<double>(ledger.stalled()), 25'000, 500);
+  EXPECT_NEAR(static_cast<double>(ledger.training()), 5'000, 500);
+}
+
 TEST_F(JobBoardTest, TheLedgerHasAllTimeOfAllAttempts) {
   options_.restarts.max_restarts = 1;
   loop_.After(seconds(10), [this] {
