@@ -7,6 +7,7 @@
 
 #include "base/quantity.h"
 #include "base/wall_clock.h"
+#include "board/events.h"
 #include "board/ledger.h"
 #include "report/sections.h"
 
@@ -41,50 +42,17 @@ std::vector<AttemptTimes> AttemptsOf(const v1::Board& board) {
   return attempts;
 }
 
-// In a few words where an event says none.
-std::string PhaseText(const v1::JobEvent& event) {
-  switch (event.node_phase()) {
-    case v1::NODE_PHASE_READY:
-      return "is ready";
-    case v1::NODE_PHASE_RUNNING:
-      return "runs";
-    case v1::NODE_PHASE_RECONNECTING:
-      return "does not answer";
-    case v1::NODE_PHASE_STOPPING:
-      return "stops its ranks";
-    case v1::NODE_PHASE_ENDED:
-      return "has ended";
-    case v1::NODE_PHASE_LOST:
-      return "is lost";
-    default:
-      break;
-  }
-  switch (event.job_phase()) {
-    case v1::JOB_PHASE_LAUNCHING:
-      return "launching";
-    case v1::JOB_PHASE_RUNNING:
-      return "attempt " + std::to_string(event.attempt() + 1) + " runs";
-    case v1::JOB_PHASE_STOPPING:
-      return "stopping";
-    case v1::JOB_PHASE_RESTARTING:
-      return "restarting";
-    case v1::JOB_PHASE_ENDED:
-      return "ended";
-    default:
-      return "";
-  }
-}
-
 // `stopping`: ranks have been told to end, so that it means nothing that they do.
 Tone ToneOfEvent(const v1::JobEvent& event, bool stopping) {
-  if (event.node_phase() == v1::NODE_PHASE_RECONNECTING) return Tone::kAway;
-  if (event.node_phase() == v1::NODE_PHASE_LOST) return Tone::kBad;
-  if (event.job_phase() == v1::JOB_PHASE_RESTARTING) return Tone::kBad;
-  if (event.has_rank() && !stopping &&
-      event.what().find("exited with code 0") == std::string::npos) {
-    return Tone::kBad;
+  if (event.has_rank() && stopping) return Tone::kPlain;
+  switch (board::ToneOf(event)) {
+    case board::EventTone::kAway:
+      return Tone::kAway;
+    case board::EventTone::kFailed:
+      return Tone::kBad;
+    default:
+      return Tone::kPlain;
   }
-  return Tone::kPlain;
 }
 
 std::string WhoseEvent(const v1::JobEvent& event) {
@@ -142,7 +110,7 @@ Section EventsSection(const v1::Board& board) {
   for (const v1::JobEvent& event : board.events()) {
     if (event.job_phase() == v1::JOB_PHASE_RUNNING) stopping = false;
     if (event.job_phase() == v1::JOB_PHASE_STOPPING) stopping = true;
-    std::string what = PhaseText(event);
+    std::string what = board::PhaseText(event);
     if (!event.what().empty()) what += (what.empty() ? "" : ": ") + FirstLine(event.what());
     table.rows.push_back({{TimeText(event.time_ms())},
                           {WhoseEvent(event), Cell::Kind::kText, ToneOfEvent(event, stopping)},

@@ -1,50 +1,16 @@
 // What happened.
 #include <algorithm>
 
+#include "board/events.h"
 #include "top/numbers.h"
 #include "top/scene.h"
 
 namespace autodist::top {
 namespace {
 
-// In a few words where an event says none.
 std::string EventText(const v1::JobEvent& event) {
   std::string text = event.node().empty() ? "" : event.node() + " ";
-  switch (event.node_phase()) {
-    case v1::NODE_PHASE_RECONNECTING:
-      text += "does not answer";
-      break;
-    case v1::NODE_PHASE_LOST:
-      text += "is lost";
-      break;
-    case v1::NODE_PHASE_READY:
-      text += "is ready";
-      break;
-    case v1::NODE_PHASE_RUNNING:
-      text += "runs";
-      break;
-    case v1::NODE_PHASE_ENDED:
-      text += "has ended";
-      break;
-    default:
-      break;
-  }
-  switch (event.job_phase()) {
-    case v1::JOB_PHASE_RUNNING:
-      text += "attempt " + std::to_string(event.attempt() + 1) + " runs";
-      break;
-    case v1::JOB_PHASE_RESTARTING:
-      text += "restarting";
-      break;
-    case v1::JOB_PHASE_STOPPING:
-      text += "stopping";
-      break;
-    case v1::JOB_PHASE_ENDED:
-      text += "ended";
-      break;
-    default:
-      break;
-  }
+  text += board::PhaseText(event);
   if (event.has_rank()) text += "rank " + std::to_string(event.rank());
   if (!event.what().empty()) text += (text.empty() ? "" : ": ") + event.what();
   return text;
@@ -79,13 +45,15 @@ void DrawInOneRow(const Area& area, const Scene& scene) {
 }  // namespace
 
 Mark MarkOfEvent(const v1::JobEvent& event) {
-  if (event.node_phase() == v1::NODE_PHASE_RECONNECTING) return Mark::kAway;
-  if (event.node_phase() == v1::NODE_PHASE_LOST) return Mark::kFailed;
-  if (event.job_phase() == v1::JOB_PHASE_RESTARTING) return Mark::kFailed;
-  // What is told of a rank is its end, or what is odd about it.
-  if (event.has_rank()) {
-    return event.what().find("exited with code 0") == std::string::npos ? Mark::kFailed
-                                                                        : Mark::kEnded;
+  switch (board::ToneOf(event)) {
+    case board::EventTone::kAway:
+      return Mark::kAway;
+    case board::EventTone::kFailed:
+      return Mark::kFailed;
+    case board::EventTone::kEnded:
+      return Mark::kEnded;
+    case board::EventTone::kPlain:
+      break;
   }
   return Mark::kNone;
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/quantity.h"
+#include "board/ledger.h"
 #include "top/numbers.h"
 #include "top/scene.h"
 
@@ -98,12 +99,6 @@ std::string Slowdown(const Scene& scene) {
   return "▼ " + Percent(less) + " % since " + ClockMinute(slow->since_ms());
 }
 
-double Goodput(const v1::Ledger& ledger) {
-  const auto all = ledger.start_up() + ledger.training() + ledger.stalled() + ledger.stopping() +
-                   ledger.restarting() + ledger.lost_steps();
-  return all > 0 ? static_cast<double>(ledger.training()) / static_cast<double>(all) : -1;
-}
-
 void DrawBar(const Area& area, const Scene& scene) {
   const v1::Progress& progress = scene.board.progress();
   const double share = static_cast<double>(progress.step()) / static_cast<double>(progress.total());
@@ -149,8 +144,9 @@ void DrawFacts(const Area& area, int at, const Scene& scene) {
   for (const v1::Metric& metric : progress.metrics()) {
     if (shown++ < (wide ? kMostMetrics : 1)) row.Add(metric.name(), MetricText(metric.value()), "");
   }
-  const double goodput = Goodput(scene.board.ledger());
-  if (goodput >= 0) row.Add("goodput", Short(goodput * 100), "%");
+  if (const auto goodput = board::Goodput(scene.board.ledger())) {
+    row.Add("goodput", Short(*goodput * 100), "%");
+  }
   if (job.started_ms() > 0) {
     row.Add(job.ended_ms() > 0 ? "took" : "up", Span(EndOf(scene) - job.started_ms()), "");
   }
