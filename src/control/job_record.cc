@@ -103,6 +103,10 @@ std::set<std::string> RecordedJobs() {
   return jobs;
 }
 
+std::string AttemptFolder(const std::string& log_folder, uint32_t attempt) {
+  return attempt == 0 ? log_folder : log_folder + "/restart-" + std::to_string(attempt);
+}
+
 std::string AsJson(const v1::JobStatus& status) {
   google::protobuf::util::JsonPrintOptions options;
   options.always_print_primitive_fields = true;

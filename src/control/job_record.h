@@ -2,6 +2,7 @@
 // ended or its autodist was killed: job.json in its log folder, and a link to that folder.
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <string>
 
@@ -23,6 +24,9 @@ Result<v1::JobStatus> ReadRecord(const std::string& job_id);
 
 // The jobs in the record.
 std::set<std::string> RecordedJobs();
+
+// Where the ranks of an attempt write, of the job with this log folder. The first is 0.
+std::string AttemptFolder(const std::string& log_folder, uint32_t attempt);
 
 // On one line.
 std::string AsJson(const v1::JobStatus& status);

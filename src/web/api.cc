@@ -11,6 +11,7 @@
 
 #include "base/host_name.h"
 #include "control/job_client.h"
+#include "control/job_record.h"
 #include "control/job_socket.h"
 #include "control/jobs.h"
 #include "web/json.h"
@@ -127,8 +128,12 @@ http::Answer Api::History(const http::Request& request, Watch& watch) {
 
 Result<LogFile> Api::FileOf(const http::Request& request, Watch& watch, uint32_t rank) {
   AD_ASSIGN_OR_RETURN(const auto board, watch.Board());
-  auto file =
-      LogFile::Open(board->job().attempt_folder(), rank, request.Parameter("stream") == "err");
+  const v1::JobStatus& job = board->job();
+  const auto attempt = NumberOf<uint32_t>(request, "attempt", job.attempt());
+  const std::string folder = attempt < job.attempt()
+                                 ? control::AttemptFolder(job.log_folder(), attempt)
+                                 : job.attempt_folder();
+  auto file = LogFile::Open(folder, rank, request.Parameter("stream") == "err");
   if (!file.ok()) {
     return Error(StatusCode::kNotFound, "There is no such log: " + Message(file.status()));
   }

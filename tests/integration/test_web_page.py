@@ -106,6 +106,30 @@ def test_search_in_a_hundred_megabytes(board, look):
     page.until("document.querySelector('#lspace').textContent.includes('the last line')")
 
 
+def test_the_log_of_an_earlier_attempt(board, look):
+    page = look()
+    page.one('.c[data-rank="2"]').click()
+    board.do("log 2 before the restart")
+    page.until("document.querySelector('#lspace').textContent.includes('before the restart')")
+    attempts = "return [...document.querySelectorAll('#lattempt option')].map(e => e.textContent)"
+    assert page.js(attempts) == ["attempt 2", "attempt 1"]
+    board.do("restart")
+    # Who follows goes on with the next attempt.
+    page.until("document.querySelector('#lspace').textContent.includes('started once more')")
+    assert page.js(attempts) == ["attempt 3", "attempt 2", "attempt 1"]
+    page.one("#lattempt option:last-child").click()
+    page.until("document.querySelector('#lspace').textContent.includes('before the restart')")
+    assert not page.one("#follow").is_displayed()
+    page.press("/")
+    page.one("#lfind").send_keys("step 8599" + Keys.ENTER)
+    page.until("document.querySelector('#lcount').textContent.includes('1 hit')")
+    page.one("#lattempt option").click()
+    page.until("document.querySelector('#lspace').textContent.includes('started once more')")
+    board.do("log 2 and goes on")
+    page.until("document.querySelector('#lspace').textContent.includes('and goes on')")
+    assert page.complaints() == []
+
+
 def test_what_ranks_write_is_text(board, look):
     hostile = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>\x1b]0;owned\x07 \u202egpj.exe"
     page = look()

@@ -4,8 +4,9 @@
 //   web_board JOB FOLDER [--no-gpus] [--nodes N] [--ended]
 //
 // Serves it, with log files in FOLDER, until the end of its input, of which each line is done:
-// "fail RANK", "slow RANK", "away NODE", "back NODE", "log RANK TEXT", "end CODE". Prints "done"
-// after each, and "ready" first. --ended: leaves the record of one that has ended, and no more.
+// "fail RANK", "slow RANK", "away NODE", "back NODE", "log RANK TEXT", "restart", "end CODE".
+// Prints "done" after each, and "ready" first. The logs of the first attempts are all those in
+// FOLDER. --ended: leaves the record of one that has ended, and no more.
 #include <fcntl.h>
 #include <google/protobuf/util/json_util.h>
 #include <unistd.h>
@@ -53,7 +54,8 @@ class FakeJob {
         nodes_(nodes),
         gpus_(gpus),
         ended_(ended),
-        started_(base::MillisecondsSince1970() - kAge - (ended ? 300 * kMinute : 0)) {
+        started_(base::MillisecondsSince1970() - kAge - (ended ? 300 * kMinute : 0)),
+        attempt_folder_(folder_) {
     std::filesystem::create_directories(folder_);
     for (int rank = 0; rank < ranks(); ++rank) {
       for (int step = 0; step < 400; ++step) Write(rank, LineOf(rank, step));
@@ -74,6 +76,12 @@ class FakeJob {
     if (verb == "away") away_.insert(number);
     if (verb == "back") away_.erase(number);
     if (verb == "end") end_ms_ = ended_ ? started_ + kAge : Now(), exit_code_ = number;
+    if (verb == "restart") {
+      ++attempt_;
+      attempt_folder_ = control::AttemptFolder(folder_, attempt_);
+      std::filesystem::create_directories(attempt_folder_);
+      for (int rank = 0; rank < ranks(); ++rank) Write(rank, "started once more");
+    }
     if (verb == "log") {
       std::string text;
       std::getline(words >> std::ws, text);
@@ -133,7 +141,7 @@ class FakeJob {
     return text;
   }
   void Write(int rank, const std::string& line) {
-    std::ofstream(folder_ + "/rank-" + std::to_string(rank) + ".out", std::ios::app)
+    std::ofstream(attempt_folder_ + "/rank-" + std::to_string(rank) + ".out", std::ios::app)
         << line << "\n";
   }
 
@@ -166,8 +174,8 @@ class FakeJob {
       job.add_command(word);
     }
     job.set_log_folder(folder_);
-    job.set_attempt_folder(folder_);
-    job.set_attempt(1);
+    job.set_attempt_folder(attempt_folder_);
+    job.set_attempt(attempt_);
     job.set_max_restarts(3);
     job.set_world_size(static_cast<uint32_t>(ranks()));
     job.set_processes(static_cast<uint32_t>(ranks()));
@@ -381,6 +389,8 @@ class FakeJob {
   const int64_t started_;
   std::mutex mutex_;
   // Guarded by mutex_.
+  std::string attempt_folder_;
+  uint32_t attempt_ = 1;
   uint64_t changes_ = 0;
   std::set<int> failed_, slow_, away_;
   std::map<int, std::string> last_lines_;

@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "base/utf8.h"
+#include "control/job_record.h"
 
 namespace autodist::chief {
 namespace {
@@ -42,7 +43,7 @@ Attempt::Attempt(uint32_t number, v1::LaunchPlan plan, std::vector<uint32_t> nod
     : number_(number),
       plan_(std::move(plan)),
       nodes_(std::move(nodes)),
-      folder_(number == 0 ? job_folder : job_folder + "/restart-" + std::to_string(number)),
+      folder_(control::AttemptFolder(job_folder, number)),
       pmix_(MakePmixWorld(plan_)),
       send_(std::move(send)),
       state_(plan_, stop_signal, grace),

@@ -13,10 +13,14 @@ const decoder = new TextDecoder(), encoder = new TextEncoder();
 
 // What is shown. `lines`: {at, text}, the bytes from `from` to `to` of a file of `size`.
 let log = null, serial = 0;
-const blank = (rank, stream) => ({ rank, stream, lines: [], from: 0, to: 0, size: 0, follow: true, unseen: 0,
+const blank = (rank, stream, attempt) => ({ rank, stream, attempt, lines: [], from: 0, to: 0, size: 0, follow: true, unseen: 0,
                                    hits: null, next: null, query: '', mark: null, error: '', source: null, busy: false, cut: false });
 
-const address = (what, parameters) => `/api/jobs/${view.job}/${what}?${new URLSearchParams({ stream: log.stream, ...parameters })}`;
+const lastAttempt = () => view.board?.job?.attempt || 0;
+// More may come: it is not over, nor an earlier attempt's.
+const grows = () => !model()?.over && log.attempt === lastAttempt();
+
+const address = (what, parameters) => `/api/jobs/${view.job}/${what}?${new URLSearchParams({ stream: log.stream, attempt: log.attempt, ...parameters })}`;
 
 // Bars draw over themselves: the last state is what one sees.
 const drawn = text => {
@@ -51,14 +55,15 @@ function take(piece) {
 }
 
 // Null: all ranks.
-export async function openLog(rank, stream = log?.stream ?? 'out') {
+export async function openLog(rank, stream = log?.stream ?? 'out', attempt = lastAttempt()) {
   log?.source?.close();
   const mine = ++serial;
-  log = blank(rank, stream);
+  log = blank(rank, stream, attempt);
   $('#lrank').value = rank ?? '';
   $$('#stream button').forEach(b => b.setAttribute('aria-pressed', b.dataset.s === stream));
   $('#stream').hidden = rank == null;
   $('#lfind').value = '';
+  drawAttempts();
   draw();
   if (rank == null) return;
   try {
@@ -71,7 +76,7 @@ export async function openLog(rank, stream = log?.stream ?? 'out') {
   }
   draw();
   toEnd();
-  if (!model()?.over && !log.error) tail();
+  if (grows() && !log.error) tail();
 }
 
 function tail() {
@@ -80,7 +85,7 @@ function tail() {
   log.source.addEventListener('tail', event => { if (mine === serial) append(JSON.parse(event.data)); });
   log.source.onerror = () => {
     if (mine !== serial || log.source.readyState !== EventSource.CLOSED) return;
-    setTimeout(() => { if (mine === serial && !model()?.over) tail(); }, 3000);
+    setTimeout(() => { if (mine === serial && grows()) tail(); }, 3000);
   };
 }
 
@@ -208,10 +213,20 @@ function draw() {
   if (log.hits) set($('#lcount'), log.took ? `${log.next != null ? 'last ' : ''}${plural(log.hits.length, 'hit')}, newest first · ${log.took}` : 'searching');
   else set($('#lcount'), '');
   const b = $('#follow');
-  b.hidden = log.rank == null || model()?.over;
+  b.hidden = log.rank == null || !grows();
   b.setAttribute('aria-pressed', log.follow);
   set(b, log.follow ? '↓ Following' : log.unseen ? `↓ ${plural(log.unseen, 'new line')}` : '↓ Follow');
   drawBar();
+}
+
+// The last one first.
+function drawAttempts() {
+  const choice = $('#lattempt'), last = lastAttempt();
+  choice.hidden = log.rank == null || last === 0;
+  if (choice.options.length !== last + 1) {
+    choice.replaceChildren(...Array.from({ length: last + 1 }, (_, i) => E('option', { value: last - i }, `attempt ${last - i + 1}`)));
+  }
+  choice.value = log.attempt;
 }
 
 function drawBar() {
@@ -226,7 +241,7 @@ function toEnd() { const box = $('#lines'); box.scrollTop = box.scrollHeight; dr
 
 export function setFollow() {
   if (log.rank == null) return;
-  if (log.to < log.size || log.hits || log.mark) return openLog(log.rank, log.stream);
+  if (log.to < log.size || log.hits || log.mark) return openLog(log.rank, log.stream, log.attempt);
   Object.assign(log, { follow: true, unseen: 0 });
   if (log.source?.readyState === EventSource.CLOSED) tail();
   toEnd();
@@ -235,19 +250,22 @@ export function setFollow() {
 // With each new board; the log of a rank comes by itself.
 export function drawLog() {
   if (!log) return openLog(null);
-  if (log.rank == null) draw();
-  else drawBar();
+  if (log.rank == null) return draw();
+  // Who follows goes on with the next attempt; who reads stays.
+  if (log.follow && log.source && log.attempt < lastAttempt()) return openLog(log.rank, log.stream);
+  drawAttempts();
+  drawBar();
 }
 
 export function resetLog() { log?.source?.close(); log = null; running?.abort(); }
 export const hideLog = hidden => {
-  if (!log || log.rank == null || model()?.over) return;
+  if (!log || log.rank == null || !grows()) return;
   if (hidden) log.source?.close(); else if (log.follow) openLog(log.rank, log.stream);
 };
 
 export function startLog() {
   const box = $('#lines');
-  $('#stream').append(...['out', 'err'].map(name => E('button', { 'data-s': name, 'aria-pressed': name === 'out', on: () => openLog(log.rank, name) }, name)));
+  $('#stream').append(...['out', 'err'].map(name => E('button', { 'data-s': name, 'aria-pressed': name === 'out', on: () => openLog(log.rank, name, log.attempt) }, name)));
   box.addEventListener('scroll', () => {
     if (!log) return;
     const end = box.scrollTop + box.clientHeight > box.scrollHeight - ROW / 2;
@@ -260,6 +278,7 @@ export function startLog() {
   });
   new ResizeObserver(() => log && draw()).observe(box);
   $('#follow').addEventListener('click', setFollow);
+  $('#lattempt').addEventListener('change', e => openLog(log.rank, log.stream, Number(e.target.value)));
   $('#lfind').addEventListener('input', () => searchSoon());
   $('#lfind').addEventListener('keydown', e => { if (e.key === 'Enter') searchSoon(true); });
   $('#lrank').addEventListener('change', e => {
