@@ -235,13 +235,14 @@ Loop::Time Job::CheckTimes() {
     stop_.TimedOut();
     if (attempt_->state().TimedOut()) StopAttempt();
   }
-  if (hang_.StopIsDue() && attempt_->state().Hung()) StopAttempt();
-  const bool running = journal_.phase() == v1::JOB_PHASE_RUNNING;
   hang_.Alive(output_.last());
+  const bool stop = hang_.StopIsDue();
+  board_.RanksHang(hang_.hung_since());
+  if (stop && attempt_->state().Hung()) StopAttempt();
+  const bool running = journal_.phase() == v1::JOB_PHASE_RUNNING;
   if (running && hang_.Hangs(*attempt_)) {
     journal_.Record("no rank gave a sign of life for " + base::Seconds(hang_.limit()));
   }
-  board_.RanksHang(hang_.hung_since());
   const Loop::Time board_at = board_.Tick(*attempt_);
   if (const auto step = board_.step_time()) hang_.StepTakes(*step);
   const Loop::Time limit = stop_.end_limit();

@@ -103,6 +103,10 @@ Result<why::Verdict> VerdictOf(const v1::JobStatus& job) {
     if (known.ok() && Runs(known->now)) return why::Judge(*known);
     // It may have ended meanwhile.
     AD_ASSIGN_OR_RETURN(const v1::JobStatus now, control::LookUpJob(job.job_id()));
+    if (now.phase() == v1::JOB_PHASE_LAUNCHING || now.phase() == v1::JOB_PHASE_RESTARTING) {
+      AD_ASSIGN_OR_RETURN(const v1::Board board, BoardNow(reader));
+      return why::JudgeStarting(board);
+    }
     if (now.phase() != v1::JOB_PHASE_ENDED) {
       return known.ok() ? why::Judge(*known) : Result<why::Verdict>(known.status());
     }

@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "control/job_record.h"
+#include "control/jobs.h"
 
 namespace autodist::control {
 namespace {
@@ -64,6 +65,9 @@ Result<std::shared_ptr<const v1::Board>> BoardReader::Board(const std::stop_toke
     }
   }
   AD_ASSIGN_OR_RETURN(v1::Board kept, ReadKept<v1::Board>(job_id_, kBoardFile));
+  if (kept.job().phase() != v1::JOB_PHASE_ENDED) {
+    if (auto job = LookUpJob(job_id_); job.ok()) *kept.mutable_job() = *std::move(job);
+  }
   return std::make_shared<const v1::Board>(std::move(kept));
 }
 

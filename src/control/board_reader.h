@@ -24,7 +24,10 @@ class BoardReader {
  public:
   explicit BoardReader(std::string job_id) : job_id_(std::move(job_id)) {}
 
-  // As it is now, or was at its end. Blocks for a few seconds at most, or until `stop`. kNotFound:
+  const std::string& job_id() const { return job_id_; }
+
+  // As it is now, or was at its end; of a job whose autodist was killed, as it was last, marked so.
+  // Blocks for a few seconds at most, or until `stop`. kNotFound:
   // there is no such job, or nothing has been kept of it.
   Result<std::shared_ptr<const v1::Board>> Board(const std::stop_token& stop = {});
   // The points that end later than `since_ms`, since 1970; likewise.

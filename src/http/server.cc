@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <system_error>
 
 #include "base/deadline.h"
 
@@ -75,7 +76,11 @@ class Threads final : public httplib::TaskQueue {
     const std::lock_guard lock(mutex_);
     if (waiting_.size() >= idle_) {
       if (threads_.size() >= most_) return false;
-      threads_.emplace_back([this] { Run(); });
+      try {
+        threads_.emplace_back([this] { Run(); });
+      } catch (const std::system_error&) {
+        return false;  // the machine has no thread for it
+      }
       ++idle_;
     }
     waiting_.push_back(std::move(connection));

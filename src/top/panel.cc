@@ -43,8 +43,12 @@ void DrawKeyHelp(const Area& area) {
 // Where what is looked for stands in the line, as it is shown.
 void MarkFound(const Area& area, int row, const std::string& text, const std::string& search) {
   if (search.empty()) return;
+  int column = 1;
+  size_t before = 0;
   for (size_t at = text.find(search); at != std::string::npos; at = text.find(search, at + 1)) {
-    const int column = 1 + WidthOf(text.substr(0, at));
+    column += WidthOf(text.substr(before, at - before));
+    before = at;
+    if (column >= area.columns()) return;
     area.Paint(row, column, column + WidthOf(search), {.reverse = true});
   }
 }

@@ -83,7 +83,7 @@ http::Answer Api::Handle(const http::Request& request) {
 }
 
 http::Answer Api::Jobs() {
-  JobsPage page = jobs_.Get();
+  JobsPage page = jobs_.Get(stop_);
   page.host = base::HostName();
   page.job = job_;
   page.control = access_.control();

@@ -2,23 +2,27 @@
 
 #include <algorithm>
 #include <chrono>
+#include <vector>
 
+#include "base/parallel.h"
 #include "control/jobs.h"
 
 namespace autodist::web {
 namespace {
 
 constexpr std::chrono::seconds kFresh{2};
+constexpr size_t kAskedAtOnce = 16;
 
 }  // namespace
 
-JobsPage JobsList::Get() {
+JobsPage JobsList::Get(const std::stop_token& stop) {
   const std::lock_guard lock(mutex_);
   if (fresh_ && !fresh_->Expired()) return page_;
   page_.jobs = control::ListJobs(/*all=*/true);
   std::ranges::reverse(page_.jobs);
   page_.progress.clear();
   std::map<std::string, std::unique_ptr<control::BoardReader>> readers;
+  std::vector<control::BoardReader*> asked;
   for (const v1::JobStatus& job : page_.jobs) {
     if (job.phase() == v1::JOB_PHASE_ENDED || job.chief_gone()) continue;
     auto& reader = readers[job.job_id()];
@@ -27,10 +31,16 @@ JobsPage JobsList::Get() {
     } else {
       reader = std::make_unique<control::BoardReader>(job.job_id());
     }
-    const auto board = reader->Board();
-    if (board.ok() && (*board)->has_progress()) {
-      page_.progress.insert_or_assign(job.job_id(), (*board)->progress());
-    }
+    asked.push_back(reader.get());
+  }
+  // One of them may be suspended, and not answer.
+  std::vector<v1::Progress> progress(asked.size());
+  base::ParallelFor(asked.size(), kAskedAtOnce, [&](size_t i) {
+    const auto board = asked[i]->Board(stop);
+    if (board.ok() && (*board)->has_progress()) progress[i] = (*board)->progress();
+  });
+  for (size_t i = 0; i < asked.size(); ++i) {
+    if (progress[i].ByteSizeLong() > 0) page_.progress[asked[i]->job_id()] = progress[i];
   }
   readers_ = std::move(readers);
   fresh_ = base::Deadline::After(kFresh);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "base/deadline.h"
@@ -17,8 +18,9 @@ namespace autodist::web {
 class JobsList {
  public:
   // Its jobs and their progress; the rest is the caller's. Made anew no more often than every two
-  // seconds. Blocks for a few seconds at most, where the autodist of a job does not answer.
-  JobsPage Get();
+  // seconds. Blocks for a few seconds at most, where the autodist of a job does not answer, or
+  // until `stop`.
+  JobsPage Get(const std::stop_token& stop);
 
  private:
   std::mutex mutex_;

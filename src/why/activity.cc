@@ -115,9 +115,10 @@ Doing ByKernel(const RankProcess& process) {
 // Of the thread that works for a Gloo of PyTorch's, say, where the main one waits for it.
 std::string CollectiveOf(const RankProcess& process) {
   std::string collective = CollectiveOf(process.stack());
+  if (!collective.empty() || !AwaitsSomeCollective(process.stack())) return collective;
   for (const ThreadStack& thread : process.threads) {
     if (!collective.empty() || thread.language == Language::kPython) break;
-    if (AwaitsSomeCollective(process.stack())) collective = CollectiveOf(thread);
+    collective = CollectiveOf(thread);
   }
   return collective;
 }

@@ -169,9 +169,24 @@ void AddBesides(const std::vector<ResourceCause>& causes, v1::Trouble& standstil
   }
 }
 
-std::string WhatIsKnown(const Activities& ranks) {
+// Ranks that run and of which no look tells: there are too many, or their node has not answered.
+size_t Untold(const v1::Board& board, const Activities& ranks) {
+  const auto running =
+      static_cast<size_t>(std::ranges::count_if(board.ranks(), [](const v1::BoardRank& rank) {
+        return rank.state() == v1::RANK_STATE_RUNNING && !rank.auxiliary();
+      }));
+  return running > ranks.size() ? running - ranks.size() : 0;
+}
+
+std::string WhatIsKnown(const Activities& ranks, size_t untold) {
   const size_t waiting = Waiting(ranks);
   if (ranks.empty()) return "cannot tell: nothing is known of what the ranks are doing";
+  if (untold > 0) {
+    return "cannot tell: what " + base::Count(untold, "rank") + " of " +
+           std::to_string(ranks.size() + untold) + (untold == 1 ? " is" : " are") +
+           " doing is not known" +
+           (waiting == ranks.size() ? "; the others wait in collectives" : "");
+  }
   const std::string collective = ranks[0].now.collective;
   const bool same = std::ranges::all_of(ranks, [&](const RankActivity& rank) {
     return rank.now.doing == Doing::kCollective && rank.now.collective == collective;
@@ -224,9 +239,24 @@ Verdict Judge(const Known& known) {
                                               : "nothing is wrong: ranks write",
                 std::move(evidence));
   }
-  if (const auto at_work = AtWork(known.now, ranks)) return Well(*at_work, std::move(evidence));
-  evidence.set_what(WhatIsKnown(ranks));
+  const size_t untold = Untold(known.now, ranks);
+  const auto at_work = untold == 0 ? AtWork(known.now, ranks) : std::nullopt;
+  if (at_work) return Well(*at_work, std::move(evidence));
+  evidence.set_what(WhatIsKnown(ranks, untold));
   return {Verdict::Kind::kCannotTell, std::move(evidence)};
+}
+
+Verdict JudgeStarting(const v1::Board& board) {
+  v1::Trouble trouble;
+  const bool again = board.job().phase() == v1::JOB_PHASE_RESTARTING;
+  trouble.set_what(std::string("cannot tell: the job is being started") +
+                   (again ? " once more" : ""));
+  size_t told = 0;
+  for (const v1::BoardNode& node : board.nodes()) {
+    if (node.detail().empty() || told++ >= kReportLines) continue;
+    AddEvidence(trouble, base::Printable(node.address()), base::Printable(node.detail()), "chief");
+  }
+  return {Verdict::Kind::kCannotTell, std::move(trouble)};
 }
 
 Verdict JudgeEnded(const v1::JobStatus& job, const v1::Board& board) {

@@ -31,6 +31,9 @@ Verdict Judge(const Known& known);
 // still.
 bool GoesOn(const v1::Board& now, const v1::Board& before);
 
+// Of a job of which no rank runs yet, or again.
+Verdict JudgeStarting(const v1::Board& board);
+
 // Of a job that has ended: by how, and by what its last board knows, which may be nothing.
 Verdict JudgeEnded(const v1::JobStatus& job, const v1::Board& board);
 

@@ -155,7 +155,9 @@ def test_times_that_a_crash_has_cut_short(said, ask):
 
 
 def test_a_bar_comes_when_it_has_ended(autodist):
-    script = f"import os\nif os.environ['RANK'] == '0': print('before', flush=True)\nelse: exec({BAR!r})"
+    first = "print('before', flush=True)\n    open('before', 'w')"
+    script = (f"import os, time\nif os.environ['RANK'] == '0':\n    {first}\nelse:\n"
+              f"    while not os.path.exists('before'): time.sleep(0.05)\n    time.sleep(0.3)\n    exec({BAR!r})")
     autodist("run", "-n", "2", "--", *python(script))
     outcome = autodist("logs", "last")
     assert outcome.out == "[localhost:0] before\n[localhost:1] train: 100%\n[localhost:1] over\n"

@@ -201,7 +201,7 @@ void JobBoard::AddRanks(const Attempt& attempt, v1::Board& board) const {
 
 v1::Board JobBoard::Now(const Attempt& attempt) {
   v1::Board board;
-  board.set_version(Version());
+  board.set_version(Version(attempt));
   board.set_time_ms(base::MillisecondsSince1970());
   *board.mutable_job() = journal_.StatusNow(nodes_, attempt, output_.last_ms());
   board.set_sample_ms(static_cast<uint32_t>(options_.launch.sample.count()));
@@ -225,14 +225,14 @@ v1::Board JobBoard::Now(const Attempt& attempt) {
 
 // Another one where anything has changed, also by what ranks write; whatever becomes of nodes and
 // job is recorded.
-uint64_t JobBoard::Version() {
-  const Loop::Time output = output_.last();
-  if (std::exchange(last_output_, output) != output) ++changes_;
+uint64_t JobBoard::Version(const Attempt& attempt) {
+  const uint64_t told = attempt.logs ? attempt.logs->told() : 0;
+  if (std::exchange(told_, told) != told) ++changes_;
   return changes_ + journal_.events().recorded();
 }
 
 v1::Board JobBoard::Answer(uint64_t known, const Attempt& attempt) {
-  if (Version() != known) return Now(attempt);
+  if (Version(attempt) != known) return Now(attempt);
   v1::Board same;
   same.set_version(known);
   return same;

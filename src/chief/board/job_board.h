@@ -67,7 +67,7 @@ class JobBoard {
   int64_t Elapsed() const;  // milliseconds
   int64_t Elapsed(Loop::Time at) const;
   void BookStalls();
-  uint64_t Version();
+  uint64_t Version(const Attempt& attempt);
   void BookCheckpoint(const std::optional<CheckpointWatch::Seen>& seen);
   void AddNodes(v1::Board& board) const;
   void AddRanks(const Attempt& attempt, v1::Board& board) const;
@@ -83,7 +83,7 @@ class JobBoard {
   const Loop::Time began_;
 
   uint64_t changes_ = 1;
-  Loop::Time last_output_{};                    // that the version takes into account
+  uint64_t told_ = 0;                           // by ranks, that the version takes into account
   std::map<uint32_t, v1::NodeSample> samples_;  // the last, by node
   std::map<uint32_t, int32_t> pids_;            // of this attempt
   std::map<uint32_t, std::string> ends_;        // how they ended

@@ -26,8 +26,9 @@ void HangResponse::TakeSample(const v1::NodeSample& sample) {
 }
 
 bool HangResponse::Hangs(const Attempt& attempt) {
-  // Where the terminal takes nothing, the ranks may wait for that.
-  if (console_.Busy()) watch_.Alive(loop_.Now());
+  // Where the terminal takes nothing, the ranks may wait for that; and what those of a node that is
+  // away write does not come here.
+  if (console_.Busy() || nodes_.AnyReconnecting()) watch_.Alive(loop_.Now());
   if (!watch_.Hangs(loop_.Now())) return false;
   report_ = HangReport(attempt, watch_.limit());
   Ask(attempt);
@@ -79,7 +80,7 @@ void HangResponse::NodeIsGone(uint32_t node) {
 bool HangResponse::StopIsDue() {
   if (!stacks_ || (!stacks_->complete() && loop_.Now() < due_)) return false;
   if (!report_.empty()) {
-    if (stacks_->AnyAtWork()) {
+    if (stacks_->AnyAtWork() || !watch_.hung_since()) {
       report_.clear();
       watch_.Alive(loop_.Now());
     } else {

@@ -109,6 +109,7 @@ void RankLogs::Take(const v1::Output& output, Time now, display::Screen& screen)
   {
     const std::lock_guard lock(told_mutex_);
     found->second.told.last_output_ms = MillisecondsOf(*taken.time);
+    ++told_;
   }
   File& file = found->second.files[taken.stream];
   WriteFile(taken, file);
@@ -138,6 +139,7 @@ void RankLogs::Keep(uint32_t number, display::Stream stream, std::string_view li
   rank.last_words.Take(stream, line);
   KeepLine(line, rank.told.last_line);
   KeepProgress(rank.reader.Take(line, now_), rank.told);
+  ++told_;
 }
 
 void RankLogs::KeepBar(uint32_t number, std::string_view bar) {
@@ -145,6 +147,7 @@ void RankLogs::KeepBar(uint32_t number, std::string_view bar) {
   Rank& rank = ranks_.at(number);
   KeepLine(bar, rank.told.last_line);
   KeepProgress(rank.reader.Take(bar, now_), rank.told);
+  ++told_;
 }
 
 void RankLogs::TakeTold(uint32_t number, std::string_view line, Time now) {
@@ -152,6 +155,7 @@ void RankLogs::TakeTold(uint32_t number, std::string_view line, Time now) {
   if (found == ranks_.end()) return;
   const std::lock_guard lock(told_mutex_);
   KeepProgress(found->second.reader.TakeTold(line, now), found->second.told);
+  ++told_;
 }
 
 RankTold RankLogs::ToldBy(uint32_t number) const {

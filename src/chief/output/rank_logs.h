@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <map>
@@ -34,7 +35,7 @@ struct RankTold {
   int64_t last_output_ms = 0;            // since 1970; 0: none yet
 };
 
-// For one thread, which it may block, but for LastWordsOf, ToldBy and TakeTold, which are
+// For one thread, which it may block, but for LastWordsOf, ToldBy, TakeTold and told, which are
 // thread-safe and do not.
 class RankLogs {
  public:
@@ -65,6 +66,8 @@ class RankLogs {
   RankTold ToldBy(uint32_t rank) const;
   // A line that a rank has written to AUTODIST_PROGRESS; of one that is not the plan's, nothing.
   void TakeTold(uint32_t rank, std::string_view line, Time now);
+  // Another number whenever ToldBy has anything new.
+  uint64_t told() const { return told_; }
   // Of output that is not where it should be; when nothing is taken any more.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -98,6 +101,7 @@ class RankLogs {
   std::vector<std::string> warnings_;
   Time now_{};                     // of what is being taken
   mutable std::mutex told_mutex_;  // guards last_words, reader and told of all ranks
+  std::atomic<uint64_t> told_ = 0;
 };
 
 }  // namespace autodist::chief

@@ -37,7 +37,7 @@ const UNITS = [['TB', 1e12], ['GB', 1e9], ['MB', 1e6], ['kB', 1e3], ['B', 1]];
 // Bytes in one unit, for all of the curve.
 function inUnit(s) {
   if (!s.bytes) return s;
-  const most = Math.max(...view.points.map(p => s.value(p) ?? 0)), [name, size] = UNITS.find(u => most >= u[1]) || UNITS.at(-1);
+  const most = view.points.reduce((most, p) => Math.max(most, s.value(p) ?? 0), 0), [name, size] = UNITS.find(u => most >= u[1]) || UNITS.at(-1);
   return { ...s, unit: name + s.unit, digits: 1, value: p => s.value(p) == null ? null : s.value(p) / size };
 }
 

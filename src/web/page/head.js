@@ -63,7 +63,7 @@ function facts(board, slow, stalled) {
   for (const metric of (progress.metrics || []).slice(0, 1)) {
     const name = plain(metric.name), best = view.points.map(p => p['m:' + metric.name]).filter(v => v != null);
     fact('metric', name[0].toUpperCase() + name.slice(1), known(metric.value) == null ? String(metric.value) : known(metric.value).toFixed(3), '',
-      best.length > 2 ? `lowest ${Math.min(...best).toFixed(3)}` : '');
+      best.length > 2 ? `lowest ${best.reduce((a, b) => Math.min(a, b)).toFixed(3)}` : '');
   }
   const end = endOf(board), eta = known(progress.eta);
   if (over && or0(board.job.ended_ms)) fact('eta', 'Ended', hm(end), '', dayOf(end).trim() || 'today');

@@ -8,6 +8,7 @@ import { get } from './source.js';
 const ROW = 18, AHEAD = 12;           // pixels; rows drawn beyond those in view
 const PIECE = 128 << 10;              // bytes asked for at a time
 const MOST = 20000, LONGEST = 4000;   // lines kept, characters shown of one
+const LONGEST_OPEN = 64 << 10;        // characters kept of one that has not ended
 const VIEWER = Math.random().toString(36).slice(2);
 const decoder = new TextDecoder(), encoder = new TextEncoder();
 
@@ -27,6 +28,12 @@ const drawn = text => {
   const line = text.endsWith('\r') ? text.slice(0, -1) : text;
   return line.slice(line.lastIndexOf('\r') + 1);
 };
+
+// Of a line that goes on: a bar is drawn over for days.
+function open(text) {
+  const last = text.lastIndexOf('\r', text.length - 2) + 1;
+  return text.slice(last, last + LONGEST_OPEN);
+}
 
 // Whole lines of the bytes; a first one that began before them is left out.
 function split(data, from, whole) {
@@ -91,14 +98,19 @@ function tail() {
 
 function append({ from, to, size, text }) {
   log.size = size;
-  if (!log.follow && log.lines.length && log.to < from) return drawBar();  // one reads elsewhere
+  // One reads elsewhere, or there is enough to scroll through.
+  if (!log.follow && log.lines.length && (log.to < from || log.lines.length >= MOST)) return drawBar();
   if (!text) return drawBar();
-  if (from < log.to && from !== 0) return;  // a stream that began anew
+  if (from < log.to && from !== 0) {  // a stream that began anew
+    if (to <= log.to) return;
+    text = decoder.decode(encoder.encode(text).subarray(log.to - from));
+    from = log.to;
+  }
   if (from !== log.to) { log.lines = []; log.cut = false; }
   const before = log.lines.length;
   let at = from, pieces = text.split('\n');
   if (!log.lines.length) log.from = from;
-  if (log.cut && log.lines.length) log.lines.at(-1).text += pieces[0];
+  if (log.cut && log.lines.length) log.lines.at(-1).text = open(log.lines.at(-1).text + pieces[0]);
   else if (pieces[0] || pieces.length > 1) log.lines.push({ at, text: pieces[0] });
   at += encoder.encode(pieces[0]).length + 1;
   for (const piece of pieces.slice(1, -1)) { log.lines.push({ at, text: piece }); at += encoder.encode(piece).length + 1; }

@@ -112,7 +112,10 @@ function choose() {
   drawJobs();
 }
 
+let asking = false;
 async function jobs() {
+  if (asking) return;
+  asking = true;
   try {
     const first = !view.jobs;
     view.jobs = await get('/api/jobs');
@@ -121,6 +124,7 @@ async function jobs() {
   } catch (error) {
     if (!view.job) view.live = 'no connection to autodist';
   }
+  asking = false;
   drawBeat();
 }
 

@@ -43,6 +43,7 @@ export function follow(job, { board, state }) {
   return () => { closed = true; clearTimeout(timer); stream.close(); };
 }
 
+const MOST_POINTS = 5000;  // twice what a whole history has
 const KEPT = ['step', 'rate', 'gpu_use', 'gpu_memory', 'gpu_power', 'cpu', 'memory', 'received', 'sent'];
 
 // A point as the curves want it: `t` its end, `w` its width, then what is known.
@@ -55,7 +56,8 @@ function pointOf(told) {
 
 // The points so far and the new ones, which replace what they overlap.
 export async function moreHistory(job, points) {
-  const last = points.at(-1)?.t ?? 0;
+  // The server has thinned what is old meanwhile.
+  const last = points.length > MOST_POINTS ? 0 : points.at(-1)?.t ?? 0;
   const told = (await get(`/api/jobs/${job}/history?since=${last}`)).points || [];
   if (!told.length) return points;
   const fresh = told.map(pointOf), begin = fresh[0].t - fresh[0].w;

@@ -352,6 +352,16 @@ TEST_F(JobTest, NothingHangsByTheTimeOfAStepWhereARankIsAtWork) {
   EXPECT_THAT(messages_, Not(HasSubstr("no rank has written anything")));
 }
 
+TEST_F(JobTest, NothingHangsWhileANodeIsAway) {
+  options_.hang_limit.fixed = seconds(200);
+  options_.launch.lease = seconds(600);
+  loop_.After(seconds(5), [this] { nodes_[1].CutLink(); });
+  loop_.After(seconds(300), [this] { nodes_[1].unreachable = false; });
+  AllExit(seconds(400), 0);
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(messages_, Not(HasSubstr("no rank has written anything")));
+}
+
 TEST_F(JobTest, AHangMayBeToldOnly) {
   options_.hang_limit.fixed = seconds(600);
   options_.on_hang = OnHang::kWarn;

@@ -595,5 +595,21 @@ TEST(ActivityTest, WhatIsNoStackDoesNoHarm) {
   }
 }
 
+TEST_F(VerdictTest, WhereSomeDoNotTellNothingIsSaidOfAll) {
+  for (const uint32_t rank : {0u, 1u, 2u}) Stack(rank, Collective("all_reduce"));
+  Expect(Verdict::Kind::kCannotTell,
+         "cannot tell: what 1 rank of 4 is doing is not known; the others wait in collectives");
+}
+
+TEST_F(VerdictTest, OfAJobThatIsBeingStartedItIsToldForWhatItWaits) {
+  known_.now.mutable_job()->set_phase(v1::JOB_PHASE_RESTARTING);
+  node(1).set_detail("Connection refused");
+  const Verdict verdict = JudgeStarting(known_.now);
+  EXPECT_EQ(verdict.kind, Verdict::Kind::kCannotTell);
+  EXPECT_EQ(verdict.trouble.what(), "cannot tell: the job is being started once more");
+  ASSERT_EQ(verdict.trouble.evidence_size(), 1);
+  EXPECT_EQ(verdict.trouble.evidence(0).what(), "host2");
+}
+
 }  // namespace
 }  // namespace autodist::why

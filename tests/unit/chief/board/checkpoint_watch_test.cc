@@ -79,6 +79,12 @@ TEST_F(CheckpointWatchTest, NeitherLogsNorLinksNorWhatIsVeryDeepCounts) {
   EXPECT_EQ(NewestFile(Folder()), 100 * kSecond);
 }
 
+TEST_F(CheckpointWatchTest, AFileOfTheFutureHidesNoOther) {
+  Write("model.pt", 100 * kSecond);
+  WriteAgo("copied.pt", -std::chrono::hours(24 * 365));
+  EXPECT_EQ(NewestFile(Folder()), 100 * kSecond);
+}
+
 TEST_F(CheckpointWatchTest, AFileIsNoFolder) {
   Write("model.pt", 100 * kSecond);
   EXPECT_EQ(NewestFile(Path("model.pt")), std::nullopt);

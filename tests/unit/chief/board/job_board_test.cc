@@ -117,6 +117,15 @@ TEST_F(JobBoardTest, ATimeWithoutASignOfLifeIsNoTraining) {
   EXPECT_NEAR(static_cast<double>(ledger.training()), 5'000, 500);
 }
 
+TEST_F(JobBoardTest, NorIsOneThatEndsTheJob) {
+  options_.hang_limit.by_steps = true;
+  loop_.After(seconds(300),
+              [this] { nodes_[2].Write(4, " 50%|#####     | 50/100 [10:00<10:00, 10.00s/it]\n"); });
+  EXPECT_EQ(Run(), 124);
+  const v1::Ledger ledger = Kept().ledger();
+  EXPECT_NEAR(static_cast<double>(ledger.stalled()), 100'000, 5'000);
+}
+
 TEST_F(JobBoardTest, TheLedgerHasAllTimeOfAllAttempts) {
   options_.restarts.max_restarts = 1;
   loop_.After(seconds(10), [this] {
