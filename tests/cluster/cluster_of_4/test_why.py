@@ -203,9 +203,9 @@ def test_a_network_card_that_is_slowed(autodist, job):
     running = job("network")
     in_host(3, "tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", SLOW_CARD, "burst", "32kbit", "limit", "1mb")
     try:
-        # A look at stacks empties the queue for a moment, so that there is one only.
+        # A look at stacks stops the ranks, and so empties the queue, for a moment.
         seconds_until(lambda: all(has_queue(3) for _ in range(SHOWN)), SHOWS_LIMIT_S)
-        what, trouble = why(autodist, running)
+        what, trouble = until_named(autodist, running, "more waits to be sent")
     finally:
         in_host(3, "tc", "qdisc", "del", "dev", "eth0", "root")
     assert re.fullmatch(rf"{re.escape(address(3))}: its network interface eth0 is slow: it sends \S+ [kM]bit/s, and "
