@@ -388,7 +388,7 @@ TEST_F(VerdictTest, ARankAtTheMemoryLimitOfItsControlGroup) {
   sample.set_memory_charged(99 << 20);
   sample.set_memory_hits(500);
   sample.set_memory_stalled(0.8);
-  Stack(2, Computes());
+  for (uint32_t i = 0; i < 4; ++i) Stack(i, Computes());
   ExpectWrong(
       "rank 2 (host2, GPU 0) is held back at the memory limit of its control group, 100.0 MiB");
   // By files that the kernel keeps for it, as long as there is room.
@@ -408,7 +408,7 @@ TEST_F(VerdictTest, ARankThatUsesUpTheCpuTimeItMayHave) {
     rank(i).mutable_sample()->set_cpu_limit(0.2);
     rank(i).mutable_sample()->set_cpu_throttled(i == 2 ? 0.95 : 0.3);
   }
-  Stack(2, Computes());
+  for (uint32_t i = 0; i < 4; ++i) Stack(i, Computes());
   ExpectWrong(
       "rank 2 (host2, GPU 0) is slow: its control group may use 0.2 cores at most, which it uses "
       "up");
