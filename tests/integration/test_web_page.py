@@ -65,7 +65,7 @@ def test_a_job_from_its_head_to_its_log(board, look):
     assert page.driver.title.startswith("✕ ")
     assert page.text("#slow tbody tr td") == "3"
     # Its log, which is that of its errors, opens and follows.
-    page.one(".why.bad .link").click()
+    page.click(".why.bad .link")
     page.until("document.querySelector('#lspace').textContent.includes(\"KeyError: 'label'\")")
     assert page.js("return document.querySelector('#stream [aria-pressed=true]').textContent") == "err"
     board.log(3, "one more line\n", "err")
@@ -84,7 +84,7 @@ def test_search_in_a_hundred_megabytes(board, look):
         file.write("a line like all the others of this log\n" * 2_600_000)
         file.write("the last line\n")
     page = look()
-    page.one('.c[data-rank="6"]').click()
+    page.click('.c[data-rank="6"]')
     page.until("document.querySelector('#lspace').textContent.includes('the last line')")
     assert len(page.all("#lspace .row")) < 100, "only lines in view are in the page"
     page.press("/")
@@ -95,20 +95,20 @@ def test_search_in_a_hundred_megabytes(board, look):
     assert "1 hit" in page.text("#lcount") and "MB in" in page.text("#lcount")
     found = float(page.text("#lcount").split(" in ")[1].split(" s")[0])
     assert found < 5, f"{found} s, {took} s with the browser's"
-    page.one(".row.hit").click()
+    page.click(".row.hit")
     page.until("document.querySelector('.row.at mark')?.textContent === 'the needle'")
     assert page.text("#follow") == "↓ Follow" and "byte" in page.text("#lbar .pos")
     # Reading on from there, and back to the end.
     page.js("document.querySelector('#lines').scrollTop = 1e9")
     page.until("Number(document.querySelector('#lspace').style.height.replace('px', '')) > 60000")
     assert len(page.all("#lspace .row")) < 100
-    page.one("#follow").click()
+    page.click("#follow")
     page.until("document.querySelector('#lspace').textContent.includes('the last line')")
 
 
 def test_the_log_of_an_earlier_attempt(board, look):
     page = look()
-    page.one('.c[data-rank="2"]').click()
+    page.click('.c[data-rank="2"]')
     board.do("log 2 before the restart")
     page.until("document.querySelector('#lspace').textContent.includes('before the restart')")
     attempts = "return [...document.querySelectorAll('#lattempt option')].map(e => e.textContent)"
@@ -117,13 +117,13 @@ def test_the_log_of_an_earlier_attempt(board, look):
     # Who follows goes on with the next attempt.
     page.until("document.querySelector('#lspace').textContent.includes('started once more')")
     assert page.js(attempts) == ["attempt 3", "attempt 2", "attempt 1"]
-    page.one("#lattempt option:last-child").click()
+    page.click("#lattempt option:last-child")
     page.until("document.querySelector('#lspace').textContent.includes('before the restart')")
     assert not page.one("#follow").is_displayed()
     page.press("/")
     page.one("#lfind").send_keys("step 8599" + Keys.ENTER)
     page.until("document.querySelector('#lcount').textContent.includes('1 hit')")
-    page.one("#lattempt option").click()
+    page.click("#lattempt option")
     page.until("document.querySelector('#lspace').textContent.includes('started once more')")
     board.do("log 2 and goes on")
     page.until("document.querySelector('#lspace').textContent.includes('and goes on')")
@@ -135,7 +135,7 @@ def test_what_ranks_write_is_text(board, look):
     page = look()
     board.do("log 2 " + hostile)
     page.until("document.querySelector('#lspace').textContent.includes('<img src=x')")
-    page.one('.c[data-rank="2"]').click()
+    page.click('.c[data-rank="2"]')
     page.until("document.querySelector('#lspace').textContent.includes('<script>')")
     shown = page.text("#lspace .row:last-child")
     assert "␛]0;owned␇" in shown and "\\u202egpj.exe" in shown
@@ -160,13 +160,13 @@ def test_stopping_takes_control(board, look):
     assert refused == 403
     page = look("--control")
     page.until("!document.querySelector('#actions').hidden")
-    page.one("#dostacks").click()
+    page.click("#dostacks")
     page.until("document.querySelector('#stacks').textContent.includes('cudaStreamSynchronize')")
     page.press(Keys.ESCAPE)
-    page.one("#dostop").click()
-    page.one("#askno").click()
-    page.one("#dostop").click()
-    page.one("#askyes").click()
+    page.click("#dostop")
+    page.click("#askno")
+    page.click("#dostop")
+    page.click("#askyes")
     assert board.process.stdout.readline() == "signal 15\n"
 
 
@@ -188,7 +188,7 @@ def test_other_jobs_and_their_curves(board, look):
     page.until("document.querySelector('#cmp').options.length === 2")
     page.js("const c = document.querySelector('#cmp'); c.selectedIndex = 1; c.dispatchEvent(new Event('change'))")
     page.until("document.querySelectorAll('#charts .cmp').length >= 2")
-    page.one('#jobs a[href$="c02b7e"]').click()
+    page.click('#jobs a[href$="c02b7e"]')
     page.until("document.querySelector('#state').textContent === '✓ ended, exit code 0'")
     page.until("document.querySelectorAll('#charts figure .ln').length >= 6")
     page.js("history.back()")
@@ -240,7 +240,7 @@ def test_light_dark_and_narrow(board, look):
     assert page.js("return document.documentElement.scrollWidth") <= NARROW[0], "nothing is wider than the screen"
     time.sleep(0.6)
     page.shot("web-narrow.png")
-    page.one("#menu").click()
+    page.click("#menu")
     assert page.one("#jobs").is_displayed()
     assert page.complaints() == []
 

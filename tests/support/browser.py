@@ -8,6 +8,7 @@ import pytest
 from jobs import seconds_until
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="no python3-selenium")
+from selenium.common.exceptions import StaleElementReferenceException  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402, F401
 
@@ -15,6 +16,7 @@ if not (shutil.which("chromium") and shutil.which("chromedriver")):
     pytest.skip("no chromium with its driver", allow_module_level=True)
 
 LIMIT_S = 20
+MOST_CLICKS = 5
 SHOTS = os.environ.get("SCREENSHOTS")  # a folder: pictures for the documentation go there
 WIDE, NARROW = (1440, 1000), (390, 1400)
 
@@ -42,6 +44,15 @@ class Page:
         """The first that there is, once there is one."""
         self.until(f"document.querySelector({selector!r}) !== null")
         return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def click(self, selector):
+        """On the first that there is; the page may put another in its place meanwhile."""
+        for left in reversed(range(MOST_CLICKS)):
+            try:
+                return self.one(selector).click()
+            except StaleElementReferenceException:
+                if left == 0:
+                    raise
 
     def text(self, selector):
         return self.js(f"return document.querySelector({selector!r})?.textContent ?? ''")

@@ -64,7 +64,7 @@ def test_a_rank_that_is_killed_is_red_at_once_and_its_log_can_be_read(training, 
     step = page.text("#facts dd")
     page.until(f"document.querySelector('#facts dd').textContent !== {step!r}", 5)
     page.until("document.querySelector('#facts').textContent.includes('100,000')", 5)
-    page.one('.c[data-rank="5"]').click()
+    page.click('.c[data-rank="5"]')
     page.until("document.querySelector('#lspace').textContent.includes('up ')")
     os.kill(pids[5], signal.SIGKILL)
     took = page.until("document.querySelector('.c[data-rank=\"5\"]').className.includes('mbad')", RED_LIMIT_S)
@@ -95,12 +95,12 @@ def test_the_page_of_run(training, look, folder, control):
     if control:
         page.driver.get(url)
         page.until("!document.querySelector('#actions').hidden")
-        page.one("#dostop").click()
-        page.one("#askyes").click()
+        page.click("#dostop")
+        page.click("#askyes")
         assert job.finish().code == 128 + signal.SIGTERM
         return
     page.driver.get(url)
-    page.one('.c[data-rank="2"]').click()
+    page.click('.c[data-rank="2"]')
     (folder / "more").touch()
     page.until("document.querySelector('#lspace').textContent.includes('one more line')", 5)
     (folder / "end").touch()

@@ -162,8 +162,8 @@ TEST_F(StacksTest, AStoppedProcessStaysStopped) {
 TEST_F(StacksTest, AProcessThatGdbHoldsAtItsLimitRunsOn) {
   Install("gdb", "exec /usr/bin/gdb \"$@\" -ex 'shell echo attached >&2; sleep 1000'");
   Start({"sh", "-c", "echo ready; while :; do echo tick; done"});
-  EXPECT_THAT(Look(seconds(5)),
-              AllOf(HasSubstr("    gdb did not end within 5 s\n"), HasSubstr("attached")));
+  EXPECT_THAT(Look(seconds(10)),
+              AllOf(HasSubstr("    gdb did not end within 10 s\n"), HasSubstr("attached")));
   // More ticks than a pipe holds.
   for (int i = 0; i < 50'000; ++i) ASSERT_EQ(Line(), "tick");
 }
