@@ -73,9 +73,17 @@ bool Has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
+// What PyTorch writes its files by: without py-spy a checkpoint is seen by it.
+bool WritesCheckpoint(const StackFrame& frame) {
+  return Has(frame.function, "PyTorchStreamWriter") || Has(frame.function, "mz_zip_writer");
+}
+
 // By the files that its Python is in, those that were called last first.
 std::optional<Doing> ByPlace(const ThreadStack& stack) {
-  if (stack.language != Language::kPython) return std::nullopt;
+  if (stack.language != Language::kPython) {
+    if (std::ranges::any_of(stack.frames, WritesCheckpoint)) return Doing::kCheckpoint;
+    return std::nullopt;
+  }
   for (const StackFrame& frame : stack.frames) {
     const std::string file = ShortFile(frame.file, "");
     for (const Place& place : kPlaces) {

@@ -547,6 +547,18 @@ TEST(ActivityTest, ALockInNativeFrames) {
   EXPECT_EQ(activity.words, "waits for a lock in Queue::Push (queue.cc:31)");
 }
 
+TEST(ActivityTest, ACheckpointInNativeFrames) {
+  const Activity activity = ActivityOf(
+      "process 7 (sleeping): x\n  thread 7 (x): sleeping in hrtimer_nanosleep, system call 230\n"
+      "  user-space stacks by gdb:\n    Thread 1 (LWP 7):\n"
+      "    #0  0x1 in clock_nanosleep () from /lib/libc.so.6\n"
+      "    #1  0x2 in mz_zip_writer_add_mem_ex_v2 () from /lib/libtorch_cpu.so.1.13\n"
+      "    #2  0x3 in caffe2::serialize::PyTorchStreamWriter::writeRecord () from /lib/x.so\n",
+      "");
+  EXPECT_EQ(activity.doing, Doing::kCheckpoint);
+  EXPECT_TRUE(activity.AtWork());
+}
+
 TEST(ActivityTest, WhereTheKernelDoesNotSayWhereFramesDo) {
   EXPECT_EQ(ActivityOf("process 7 (sleeping): x\n  thread 7 (x): sleeping, system call 230\n"
                        "  user-space stacks by gdb:\n    Thread 1 (LWP 7):\n"
