@@ -101,6 +101,7 @@ void AgentService::AnswerPrepare(v1::PrepareRequest request, v1::PrepareResponse
   for (std::string& warning : prepared.warnings) {
     if (response.warnings_size() < rpc::kMostProblems) response.add_warnings(std::move(warning));
   }
+  response.set_data_address(prepared.data_address);
   if (prepared.facts) *response.mutable_facts() = *std::move(prepared.facts);
   // Ours first: of two that ask at the same moment, at least one sees the other. `doctor` looks.
   if (!request.examination().thorough()) claim_.Want(request.node());

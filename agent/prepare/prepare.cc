@@ -10,6 +10,7 @@
 #include <set>
 
 #include "agent/prepare/affinity.h"
+#include "agent/prepare/data_address.h"
 #include "agent/prepare/environment_steps.h"
 #include "agent/prepare/examine.h"
 #include "base/home_folder.h"
@@ -34,19 +35,29 @@ std::optional<v1::Problem> CheckWorkingDirectory(const std::string& path) {
                      "link will do)");
 }
 
+// As it was planned, or where that is left to this node as it finds it.
+std::string DataAddressOf(const v1::NodePlan& node, const Environment& agent_environment) {
+  const auto interfaces = base::LocalInterfaces();
+  if (!node.ask_data_address() || !interfaces.ok()) return node.data_address();
+  return ChooseDataAddress({node.interface(), node.data_address(),
+                            agent_environment.Get("SSH_CONNECTION"), OutgoingAddresses()},
+                           *interfaces);
+}
+
 // The interface that the ranks are to use; "" with a warning if it is not to be found.
-std::string InterfaceOf(const v1::NodePlan& node, std::vector<std::string>& warnings) {
+std::string InterfaceOf(const v1::NodePlan& node, const std::string& data_address,
+                        std::vector<std::string>& warnings) {
   if (!node.interface().empty()) return node.interface();
   const auto interfaces = base::LocalInterfaces();
   if (!interfaces.ok()) {
     warnings.push_back(Message(interfaces.status()));
     return "";
   }
-  const auto wanted = base::IpAddress::Parse(node.data_address());
+  const auto wanted = base::IpAddress::Parse(data_address);
   const base::Interface* owner = wanted ? base::OwnerOf(*wanted, *interfaces) : nullptr;
   if (owner) return owner->name;
   const std::string found = base::Describe(*interfaces);
-  warnings.push_back("no interface of this node has the address " + node.data_address() +
+  warnings.push_back("no interface of this node has the address " + data_address +
                      " that the spec gives it; it has " + (found.empty() ? "none" : found));
   return "";
 }
@@ -155,9 +166,11 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
     return prepared.problems.empty();
   };
 
+  const std::string data_address = DataAddressOf(node, agent_environment);
+  if (node.ask_data_address()) prepared.data_address = data_address;
   const bool has_directory = report(CheckWorkingDirectory(directory));
   const NodeValues values{agent.program, agent.rank_socket, agent.files,
-                          InterfaceOf(node, prepared.warnings), directory};
+                          InterfaceOf(node, data_address, prepared.warnings), directory};
   // Tried even without the working directory, so that both problems are told at once.
   const Result<Environment> environment = TakeSteps(node.environment(), agent_environment, values,
                                                     has_directory ? directory : "/", supervisor);

@@ -21,6 +21,7 @@ struct PreparedNode {
   std::map<uint32_t, std::string> progress;         // where these find AUTODIST_PROGRESS
   std::optional<process::Environment> environment;  // of the ranks, where there is one
   std::optional<v1::NodeFacts> facts;               // where the request has an examination
+  std::string data_address;                         // where the plan asks for it
 };
 
 // What ranks are told about the agent.

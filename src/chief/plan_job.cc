@@ -59,6 +59,10 @@ Result<plan::Input> InputOf(const spec::ResourceSpec& spec, const Program& progr
   input.job_id = NewJobId();
   AD_ASSIGN_OR_RETURN(input.user, reach::ThisUser());
   AD_ASSIGN_OR_RETURN(input.address_of, reach::FindNodes(spec, input.user));
+  AD_RETURN_IF_ERROR(reach::SettleChief(input));
+  input.working_directory = !program.working_directory.empty() ? program.working_directory
+                            : input.spec.chief()               ? input.user.working_directory
+                                                               : reach::BelowHome(input.user);
   AD_RETURN_IF_ERROR(ChoosePorts(program.master_port, input));
   if (std::ranges::count(program.dialects, "ranktable") > 0) {
     AD_RETURN_IF_ERROR(reach::AskForDeviceIps(input));
@@ -72,9 +76,13 @@ Result<v1::LaunchPlan> PlanJob(const spec::ResourceSpec& spec, const Program& pr
 }
 
 Result<v1::LaunchPlan> PlanAttempt(plan::Input input, uint16_t master_port,
-                                   const std::vector<std::string>& members, uint32_t attempt) {
-  input.members = members;
-  input.restart_count = attempt;
+                                   const plan::Replan& replan) {
+  input.members = replan.members;
+  input.restart_count = replan.attempt;
+  for (const auto& [node, told] : replan.told_addresses) {
+    input.address_of[node].data = told;
+    input.address_of[node].ask = false;
+  }
   AD_RETURN_IF_ERROR(ChoosePorts(master_port, input));
   return plan::MakePlan(input);
 }

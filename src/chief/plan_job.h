@@ -18,6 +18,9 @@ struct Program {
   std::vector<std::string> dialects;  // empty: as the command has it
   uint16_t master_port = 0;           // 0: one that is free
   std::vector<plan::Variable> variables;
+  // On the nodes: absolute, or "~/..."; empty: this one, or if this machine takes no part the same
+  // below the home folder.
+  std::string working_directory;
 };
 
 // All that the plan of a job is made of. Blocks on name services, and on the nodes where they are
@@ -27,9 +30,8 @@ Result<plan::Input> InputOf(const spec::ResourceSpec& spec, const Program& progr
 // The plan that they make.
 Result<v1::LaunchPlan> PlanJob(const spec::ResourceSpec& spec, const Program& program);
 
-// The plan of a later attempt: on these nodes, and with other ports, but for a master port that
-// the user has chosen; 0: none.
+// With other ports, but for a master port that the user has chosen; 0: none.
 Result<v1::LaunchPlan> PlanAttempt(plan::Input input, uint16_t master_port,
-                                   const std::vector<std::string>& members, uint32_t attempt);
+                                   const plan::Replan& replan);
 
 }  // namespace autodist::chief

@@ -41,8 +41,8 @@ Status CheckWritable(const std::string& file) {
   return OkStatus();
 }
 
-Result<v1::LaunchPlan> PlanBench(const spec::ResourceSpec& spec, const v1::BenchPlan& bench,
-                                 const launch::BenchProgram& program) {
+Result<plan::Input> BenchInput(const spec::ResourceSpec& spec, const v1::BenchPlan& bench,
+                               const launch::BenchProgram& program) {
   std::string json;
   if (!google::protobuf::util::MessageToJsonString(bench, &json).ok()) {
     return Error(StatusCode::kInvalidArgument, "the name of the --csv file is not valid UTF-8");
@@ -55,13 +55,18 @@ Result<v1::LaunchPlan> PlanBench(const spec::ResourceSpec& spec, const v1::Bench
                       "with --backend gloo");
   }
   worker.command.push_back(json);
-  AD_ASSIGN_OR_RETURN(v1::LaunchPlan plan, chief::PlanJob(spec, worker));
-  plan.set_working_directory(program.on_nodes);
+  worker.working_directory = program.on_nodes;
+  return chief::InputOf(spec, worker);
+}
+
+Result<v1::LaunchPlan> PlanBench(const plan::Input& input, const plan::Replan& replan) {
+  AD_ASSIGN_OR_RETURN(v1::LaunchPlan plan, chief::PlanAttempt(input, 0, replan));
   for (v1::NodePlan& node : *plan.mutable_nodes()) node.clear_ports();  // it opens none of them
   return plan;
 }
 
-Result<chief::JobOptions> BenchJobOptions(const BenchCommand& options, const v1::LaunchPlan& plan,
+Result<chief::JobOptions> BenchJobOptions(const BenchCommand& options, const plan::Input& input,
+                                          const v1::LaunchPlan& plan,
                                           const launch::BenchProgram& program) {
   chief::JobOptions job;
   job.launch.agent_path = options.nodes.agent;
@@ -71,6 +76,7 @@ Result<chief::JobOptions> BenchJobOptions(const BenchCommand& options, const v1:
   job.launch.fan_out = options.nodes.fan_out;
   job.launch.sample = {};  // nothing is to run beside what is measured
   job.log_folder = options.log_dir + "/" + plan.job_id();
+  job.plan_attempt = [input](const plan::Replan& replan) { return PlanBench(input, replan); };
   job.view.plain_stdout = true;  // the table alone on stdout
   AD_ASSIGN_OR_RETURN(job.launch.sync, launch::SyncOf(program.folder, plan, ""));
   return job;
@@ -87,11 +93,12 @@ int Bench(const BenchCommand& options) {
   if (!writable.ok()) return Fail(writable, kExitUsage);
   const auto program = launch::InstallBenchProgram(base::HomeFolder());
   if (!program.ok()) return Fail(program.status(), chief::kExitCannotLaunch);
-  const auto plan = PlanBench(*spec, *bench, *program);
+  const auto input = BenchInput(*spec, *bench, *program);
+  const auto plan = input.ok() ? PlanBench(*input, {}) : input.status();
   if (!plan.ok()) return Fail(plan.status(), kExitUsage);
   const Status here = CheckChiefIsHere(*plan);
   if (!here.ok()) return Fail(here, kExitUsage);
-  auto job = BenchJobOptions(options, *plan, *program);
+  auto job = BenchJobOptions(options, *input, *plan, *program);
   if (!job.ok()) return Fail(job.status(), chief::kExitCannotLaunch);
   return chief::RunJob(*plan, *std::move(job));
 }

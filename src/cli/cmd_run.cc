@@ -85,9 +85,9 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& i
   job.on_end = options.on_end;
   *job.fetch.mutable_patterns() = {options.fetch.begin(), options.fetch.end()};
   job.fetch.set_most_bytes(options.max_size);
-  job.plan_attempt = [input, port = options.program.program.master_port](
-                         const std::vector<std::string>& members, uint32_t attempt) {
-    return chief::PlanAttempt(input, port, members, attempt);
+  job.plan_attempt = [input,
+                      port = options.program.program.master_port](const plan::Replan& replan) {
+    return chief::PlanAttempt(input, port, replan);
   };
   return job;
 }

@@ -7,22 +7,35 @@
 namespace autodist::cli {
 namespace {
 
-int Validate(const std::string& file) {
-  const auto spec = ReadSpec(file);
+struct ValidateOptions {
+  std::string file;
+  bool strict = false;
+};
+
+int Validate(const ValidateOptions& options) {
+  const auto spec = ReadSpec(options.file);
   if (!spec) return kExitUsage;
-  std::printf("%s: valid: %s, chief %s\n", file.c_str(), SizeOf(*spec).c_str(),
-              spec->chief().address.c_str());
+  const spec::Node* chief = spec->chief();
+  if (options.strict && !chief) {
+    return Fail(WithRemedy(Error(StatusCode::kInvalidArgument,
+                                 options.file + ": no node is the chief, as AutoDist has it"),
+                           "add 'chief: true' to the machine that you launch from"),
+                kExitUsage);
+  }
+  std::printf("%s: valid: %s, %s\n", options.file.c_str(), SizeOf(*spec).c_str(),
+              chief ? ("chief " + chief->address).c_str() : "launched from outside");
   return 0;
 }
 
 }  // namespace
 
 Command AddValidate(CLI::App& app) {
-  auto file = std::make_shared<std::string>();
-  app.add_option("FILE", *file, "The resource spec, a YAML file")->required();
+  auto options = std::make_shared<ValidateOptions>();
+  app.add_option("FILE", options->file, "The resource spec, a YAML file")->required();
+  app.add_flag("--strict", options->strict, "As AutoDist has it: a node has to be the chief");
   app.footer(
       "\nPrints every mistake of the file as file:line:column; exit code 2 if there are any.");
-  return [file] { return Validate(*file); };
+  return [options] { return Validate(*options); };
 }
 
 }  // namespace autodist::cli

@@ -15,6 +15,14 @@ const std::map<std::string, v1::ProgramKind> kKinds = {
     {"job", v1::PROGRAM_KIND_PER_JOB},
 };
 
+CLI::Validator WorkingDirectory() {
+  return {[](const std::string& text) -> std::string {
+            if (text.starts_with('/') || text.starts_with("~/")) return "";
+            return "'" + text + "' is neither an absolute path nor one that begins with '~/'";
+          },
+          ""};
+}
+
 Result<std::vector<plan::Variable>> VariablesOf(const ProgramOptions& options) {
   std::vector<plan::Variable> variables;
   for (const std::string& text : options.env) {
@@ -57,6 +65,13 @@ void AddProgramOptions(CLI::App& app, ProgramOptions& options) {
   app.add_option("--master-port", options.program.master_port,
                  "Port of the ranks' rendezvous on the chief; default: one that is free")
       ->check(WholeNumber(1, 65535))
+      ->group(group::kWhat);
+  app.add_option("--workdir", options.program.working_directory,
+                 "Where the program starts on the nodes: an absolute path, or '~/...' in quotes; "
+                 "default: as here, and where this machine is no node the same path below the home "
+                 "folder")
+      ->check(WorkingDirectory())
+      ->type_name("FOLDER")
       ->group(group::kWhat);
   app.add_option("--env", options.env, "A variable for all processes on every node, as it is")
       ->type_name("NAME=VALUE")

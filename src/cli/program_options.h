@@ -15,7 +15,7 @@ struct ProgramOptions {
   std::vector<std::string> pass_env;  // names of variables that they get from our environment
 };
 
-// --dialect, --per, --master-port, --env and --pass-env.
+// --dialect, --per, --master-port, --workdir, --env and --pass-env.
 void AddProgramOptions(CLI::App& app, ProgramOptions& options);
 
 // With its variables. kInvalidArgument: one of them is at fault.

@@ -79,7 +79,17 @@ void CheckModule(const Evidence& evidence, Findings& findings, int index) {
   compare("the CUDA version that " + name + " was built with", &v1::PythonModule::cuda);
 }
 
-// The chief does not have it either.
+// By the numbers of the files that were asked for.
+std::optional<std::vector<std::string>> DigestsHere(const Evidence& evidence) {
+  if (evidence.digests_here || !ChiefIsKnown(evidence)) return evidence.digests_here;
+  std::vector<std::string> digests;
+  for (const v1::FileFact& file : FactsOf(evidence, kChief).files()) {
+    digests.push_back(file.digest());
+  }
+  return digests;
+}
+
+// It is not here either.
 std::string ScriptRemedy(const Evidence& evidence) {
   const std::string where = "programs start in " + evidence.plan->working_directory();
   return evidence.nearest_script.empty()
@@ -89,33 +99,39 @@ std::string ScriptRemedy(const Evidence& evidence) {
 
 }  // namespace
 
+std::string Here(const Evidence& evidence) {
+  return TakesPart(*evidence.plan) ? "the chief" : "this machine";
+}
+
 std::string CopyRemedy(const Evidence& evidence, const std::string& what) {
   return evidence.synced
              ? "--sync leaves out what .gitignore and .autodistignore name: take it out "
                "of them, or copy " +
                    what + " there"
-             : "run with --sync, which copies what the chief has, or copy " + what + " there";
+             : "run with --sync, which copies what " + Here(evidence) + " has, or copy " + what +
+                   " there";
 }
 
 void CheckFiles(const Evidence& evidence, Findings& findings) {
-  if (!ChiefIsKnown(evidence)) return;
-  const auto& chiefs = FactsOf(evidence, kChief).files();
+  const auto here = DigestsHere(evidence);
+  if (!here) return;
   for (const uint32_t node : ReachedNodes(evidence)) {
     const auto& files = FactsOf(evidence, node).files();
-    for (int i = 0; i < std::min(files.size(), chiefs.size()); ++i) {
+    for (int i = 0; i < std::min(files.size(), static_cast<int>(here->size())); ++i) {
+      const std::string& own = (*here)[static_cast<size_t>(i)];
       const std::string& path = evidence.examination.files(i);
       const bool script = path == evidence.missing_script;
       // Any other is told where the program is looked for.
-      if (chiefs[i].digest().empty() && !(script && PlanOf(evidence, node).ranks_size() > 0)) {
+      if (own.empty() && !(script && PlanOf(evidence, node).ranks_size() > 0)) {
         continue;
       }
       findings.Checked(v1::CHECK_FILES, node);
       if (files[i].digest().empty()) {
         findings.Bad(v1::CHECK_FILES, node, path + ": " + files[i].error(),
                      script ? ScriptRemedy(evidence) : CopyRemedy(evidence, "it"));
-      } else if (!script && files[i].digest() != chiefs[i].digest()) {
-        findings.Bad(v1::CHECK_FILES, node, path + " differs from the chief's",
-                     CopyRemedy(evidence, "the chief's"));
+      } else if (!script && files[i].digest() != own) {
+        findings.Bad(v1::CHECK_FILES, node, path + " differs from " + Here(evidence) + "'s",
+                     CopyRemedy(evidence, Here(evidence) + "'s"));
       }
     }
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,11 @@ struct PortTrial {
 
 struct Evidence {
   const v1::LaunchPlan* plan = nullptr;
-  v1::Examination examination;             // what was asked of every node
-  bool activated_here = false;             // autodist was started in an activated environment
+  v1::Examination examination;  // what was asked of every node
+  bool activated_here = false;  // autodist was started in an activated environment
+  // Of the files that were asked for, by the same numbers, where autodist runs on none of the
+  // nodes: their digests on its machine; "" for one that it does not have.
+  std::optional<std::vector<std::string>> digests_here;
   std::vector<NodeEvidence> nodes;         // by node rank
   std::vector<PortTrial> trials;           // empty: not tried
   std::vector<std::string> port_problems;  // by node rank: why it opened no port; "" if it did

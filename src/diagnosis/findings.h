@@ -74,7 +74,13 @@ void CheckHostNames(const Evidence& evidence, Findings& findings);
 // Whether the nodes reach each other.
 void CheckNetwork(const Evidence& evidence, Findings& findings);
 
-// What to do where a node lacks a file that the chief has.
+// Whether the machine that autodist runs on is one of the nodes, the first one.
+bool TakesPart(const v1::LaunchPlan& plan);
+
+// The machine that autodist runs on: "the chief", or "this machine" where that is no node.
+std::string Here(const Evidence& evidence);
+
+// What to do where a node lacks a file that is here.
 std::string CopyRemedy(const Evidence& evidence, const std::string& what);
 
 // The nodes whose agents answered, by rank.

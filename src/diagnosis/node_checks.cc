@@ -37,19 +37,27 @@ bool IsSynced(const Evidence& evidence) {
   return program.find('/') != std::string::npos && !program.starts_with("../");
 }
 
+// Whether the working directory and its program are on the machine that autodist runs on; of the
+// program, as far as is known.
+bool IsHere(const Evidence& evidence) {
+  const NodeEvidence& chief = evidence.nodes.front();
+  return !TakesPart(*evidence.plan) || (chief.reached.ok() && chief.prepared.problems().empty());
+}
+
 // What the agent says, and besides what it cannot know: that the chief has what this node lacks.
 std::string RemedyOf(const Evidence& evidence, const v1::Problem& problem) {
   const bool folder = problem.kind() == v1::PROBLEM_KIND_WORKING_DIRECTORY;
   const bool program = problem.kind() == v1::PROBLEM_KIND_COMMAND_NOT_FOUND && IsSynced(evidence);
-  const NodeEvidence& chief = evidence.nodes.front();
-  const bool chief_has_it = chief.reached.ok() && chief.prepared.problems().empty();
-  if (!chief_has_it || !(folder || program)) return problem.remedy();
+  if (!(folder || program) || !IsHere(evidence)) return problem.remedy();
   if (program) return CopyRemedy(evidence, "it");
-  return evidence.synced ? problem.remedy()
-                         : "run with --sync, which copies the chief's, or " + problem.remedy();
+  return evidence.synced
+             ? problem.remedy()
+             : "run with --sync, which copies " + Here(evidence) + "'s, or " + problem.remedy();
 }
 
 }  // namespace
+
+bool TakesPart(const v1::LaunchPlan& plan) { return plan.nodes(0).reach().has_local(); }
 
 bool HasDataAddress(const v1::NodePlan& plan, const v1::NodeFacts& facts) {
   auto wanted = base::IpAddress::Parse(plan.data_address());
@@ -77,7 +85,7 @@ void CheckAddresses(const Evidence& evidence, Findings& findings) {
     const v1::NodePlan& plan = PlanOf(evidence, node);
     findings.Checked(v1::CHECK_ADDRESS, node);
     if (facts.interfaces().empty()) continue;
-    if (!HasDataAddress(plan, facts)) {
+    if (!plan.ask_data_address() && !HasDataAddress(plan, facts)) {
       findings.Bad(v1::CHECK_ADDRESS, node,
                    "no interface of this node has the address " + plan.data_address() +
                        ", under which the other ranks are to reach it; it has " + Interfaces(facts),
@@ -210,7 +218,7 @@ void CheckClocks(const Evidence& evidence, Findings& findings) {
     findings.Warn(v1::CHECK_CLOCK, node,
                   "its clock is " + std::to_string(std::llabs(offset) / 1'000'000'000) + "." +
                       std::to_string(std::llabs(offset) / 100'000'000 % 10) + " s " +
-                      (offset > 0 ? "ahead of" : "behind") + " the chief's",
+                      (offset > 0 ? "ahead of " : "behind ") + Here(evidence) + "'s",
                   "let the machines keep time (chrony, systemd-timesyncd)");
   }
 }

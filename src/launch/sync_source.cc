@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "files/file_tree.h"
+#include "reach/this_machine.h"
 
 namespace autodist::launch {
 namespace {
@@ -48,7 +49,7 @@ Result<std::shared_ptr<FolderSync>> SyncOfWorkingDirectory(const v1::LaunchPlan&
                                                            const std::string& log_dir,
                                                            const std::string& home) {
   if (NodesToCopyTo(plan) == 0) return nullptr;
-  const std::string& folder = plan.working_directory();
+  const std::string folder = reach::FolderHere(plan);
   AD_RETURN_IF_ERROR(IsFolderOfAProgram(folder, home));
   return SyncOf(folder, plan, Within(folder, log_dir));
 }

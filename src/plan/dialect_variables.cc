@@ -31,6 +31,7 @@ Result<v1::LaunchPlan> ExamplePlan(const char* dialect, v1::ProgramKind kind) {
   input.dialects = {dialect};
   input.job_id = "20261120-173000-3fa9c1";
   input.user = {"me", "/home/me", "/home/me", ""};
+  input.working_directory = input.user.working_directory;
   input.master_port = 41234;
   input.rank_port = 20000;
   for (const spec::Node& node : input.spec.nodes) {

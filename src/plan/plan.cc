@@ -64,7 +64,7 @@ Status CheckVariables(const Input& input, const v1::LaunchPlan& plan) {
 
 bool TakesPart(const spec::Node& node, const Input& input) {
   if (node.devices().empty()) return false;
-  return node.chief || input.members.empty() || std::ranges::count(input.members, node.address) > 0;
+  return input.members.empty() || std::ranges::count(input.members, node.address) > 0;
 }
 
 Status CheckCommand(const std::vector<std::string>& command, const std::string& directory) {
@@ -126,13 +126,13 @@ void AddDevices(const spec::Node& node, v1::NodePlan& planned) {
 
 v1::LaunchPlan PlanNodes(const Input& input) {
   std::vector<const spec::Node*> ordered;
-  if (TakesPart(input.spec.chief(), input)) ordered.push_back(&input.spec.chief());
   for (const spec::Node& node : input.spec.nodes) {
-    if (!node.chief && TakesPart(node, input)) ordered.push_back(&node);
+    if (TakesPart(node, input)) ordered.push_back(&node);
   }
+  std::ranges::stable_partition(ordered, &spec::Node::chief);
   v1::LaunchPlan plan;
   plan.set_job_id(input.job_id);
-  plan.set_working_directory(input.user.working_directory);
+  plan.set_working_directory(input.working_directory);
   plan.set_master_port(input.master_port);
   plan.set_rank_port(input.rank_port);
   plan.set_program_kind(input.kind);
@@ -144,7 +144,9 @@ v1::LaunchPlan PlanNodes(const Input& input) {
     v1::NodePlan& planned = *plan.add_nodes();
     planned.set_node_rank(static_cast<uint32_t>(plan.nodes_size() - 1));
     planned.set_address(node->address);
-    planned.set_data_address(input.address_of.at(node->address).data);
+    const NodeAddress& address = input.address_of.at(node->address);
+    planned.set_data_address(address.data);
+    planned.set_ask_data_address(address.ask);
     planned.set_interface(node->interface);
     SetReach(*node, input, planned);
     AddDevices(*node, planned);
@@ -237,7 +239,7 @@ Status ApplyDialects(const Dialects& dialects, v1::LaunchPlan& plan) {
 }  // namespace
 
 Result<v1::LaunchPlan> MakePlan(const Input& input) {
-  AD_RETURN_IF_ERROR(CheckCommand(input.command, input.user.working_directory));
+  AD_RETURN_IF_ERROR(CheckCommand(input.command, input.working_directory));
   const std::optional<KnownLauncher> launcher = LauncherIn(input.command);
   AD_RETURN_IF_ERROR(CheckKind(launcher, input.kind));
   std::vector<std::string> names = input.dialects;

@@ -26,6 +26,7 @@ struct Input {
   std::vector<std::string> command;  // the program and its arguments; empty: to look, not to run
   std::string job_id;
   User user;
+  std::string working_directory;  // on the nodes: absolute, or "~/..."
   v1::ProgramKind kind = v1::PROGRAM_KIND_PER_DEVICE;
   std::vector<std::string> dialects;  // empty: the one of the launcher that it is, or torch
   std::vector<Variable> variables;    // for all processes, on every node
@@ -49,7 +50,14 @@ struct Input {
   std::map<std::string, NodeAddress> address_of;
 };
 
-// Rank order: the chief's node first, then spec order; device order inside a node.
+// What is planned anew, as nodes are lost, ports taken, or addresses told.
+struct Replan {
+  uint32_t attempt = 0;
+  std::vector<std::string> members;                   // nodes of the first plan, by their address
+  std::map<std::string, std::string> told_addresses;  // between ranks, by the same
+};
+
+// Node ranks: the chief first, then spec order; ranks in device order inside a node.
 // kInvalidArgument: the command, or the dialects, are wrong for the spec or for each other.
 Result<v1::LaunchPlan> MakePlan(const Input& input);
 

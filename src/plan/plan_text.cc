@@ -142,6 +142,11 @@ std::string StepsAsText(const v1::NodePlan& node) {
   return text;
 }
 
+std::string DataAddressAsText(const v1::NodePlan& node) {
+  if (node.ask_data_address()) return " (its address between ranks is asked on the node)";
+  return node.data_address() == node.address() ? "" : " (" + node.data_address() + ")";
+}
+
 // The processes of the program, or with `auxiliary` those that serve them.
 std::vector<const v1::RankPlan*> ProcessesOf(const v1::NodePlan& node, bool auxiliary) {
   std::vector<const v1::RankPlan*> processes;
@@ -241,8 +246,7 @@ std::string PlanAsText(v1::LaunchPlan plan, GivenValues given) {
   std::map<std::string, std::string> told;  // steps: the node that has had them before
   for (const v1::NodePlan& node : plan.nodes()) {
     text += "node " + std::to_string(node.node_rank()) + ": " + node.address() +
-            (node.data_address() == node.address() ? "" : " (" + node.data_address() + ")") +
-            (node.reach().has_local() ? ", chief" : "") +
+            DataAddressAsText(node) + (node.reach().has_local() ? ", chief" : "") +
             "\n  reached by: " + ReachAsText(node.reach()) + "\n";
     for (const v1::PlannedFile& file : node.files()) text += "  file " + file.name() + "\n";
     const std::string steps =

@@ -139,6 +139,9 @@ v1::SshReach MakeSshReach(const spec::Node& node, const spec::SshGroup& group,
   ssh.set_by_ssh_program(group.proxy_jump.empty()
                              ? configured_proxy || !First(openssh, "pkcs11provider").empty()
                              : group.proxy_jump != "none");
+  if (address.error.empty() && address.ssh.empty() && !ssh.by_ssh_program()) {
+    ssh.set_error(address.no_ssh);
+  }
   return ssh;
 }
 

@@ -14,17 +14,19 @@ namespace autodist::plan {
 struct NodeAddress {
   std::string ssh;    // IP address that SSH connects to; empty where only `ssh` finds it
   std::string data;   // IP address under which the ranks of other nodes reach it
-  std::string error;  // why either could not be found out
+  std::string error;  // why the node cannot take part
   // What `ssh -G` says of the node, values by keyword; empty where the configuration is without
   // effect.
   std::multimap<std::string, std::string> openssh;
+  bool ask = false;         // the node is to say its data address; `data` is what is expected
+  std::string no_ssh = {};  // why `ssh` is empty
 };
 
 // Of the user who runs autodist.
 struct User {
   std::string username;
   std::string home;
-  std::string working_directory;  // absolute
+  std::string working_directory;  // of autodist itself, absolute
   std::string agent_socket;       // SSH_AUTH_SOCK; empty: none
 };
 

@@ -49,10 +49,6 @@ Status FindThisMachine(const std::vector<spec::HostEntry>& hosts,
     AD_ASSIGN_OR_RETURN(facts[i].address, OutwardAddress());
     facts[i].address_note = "given as " + hosts[i].host + ", which others cannot reach";
   }
-  if (!here) {
-    Log(LogLevel::kWarning, "none of the hosts is this machine; run autodist on " +
-                                hosts.front().host + ", which the spec makes the chief");
-  }
   return OkStatus();
 }
 

@@ -17,6 +17,7 @@
 #include "base/parallel.h"
 #include "base/socket_address.h"
 #include "reach/look_up.h"
+#include "spec/address.h"
 #include "transport/ssh_program.h"
 
 namespace autodist::reach {
@@ -54,8 +55,21 @@ plan::NodeAddress FindBySsh(const spec::Node& node, const spec::SshGroup& group,
   const auto ip =
       Resolve(hostname == found.openssh.end() ? node.address : hostname->second, deadline);
   // Behind a jump host the name may mean something there alone.
-  if (ip.ok()) found.ssh = *ip;
+  if (ip.ok()) {
+    found.ssh = *ip;
+  } else {
+    found.no_ssh = Message(ip.status());
+  }
   return found;
+}
+
+// What ranks elsewhere have in place of an address that nobody knows yet.
+constexpr char kNotKnownYet[] = "0.0.0.0";
+
+// Of a node that is to be asked: an IPv6 address may not be what the ranks are to use.
+std::string Expected(const std::string& ssh) {
+  const auto ip = base::IpAddress::Parse(ssh);
+  return ip && !ip->v6 && !ip->IsLoopback() ? ssh : kNotKnownYet;
 }
 
 // The address between ranks is that of SSH unless the spec says otherwise.
@@ -117,13 +131,19 @@ Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceS
                                                            const plan::User& user) {
   const bool configured = transport::OpensshConfigMatters(user.home);
   const bool several = spec.nodes.size() > 1;
+  const bool from_outside = !spec.chief();
   std::vector<plan::NodeAddress> found(spec.nodes.size());
   const base::Deadline deadline = base::Deadline::After(kNamesLimit);
   base::ParallelFor(found.size(), kThreads, [&](size_t i) {
     const spec::Node& node = spec.nodes[i];
     found[i] = node.chief ? plan::NodeAddress{}
                           : FindBySsh(node, spec.ssh.at(node.ssh_config), configured, deadline);
-    FindData(node, several, deadline, found[i]);
+    found[i].ask = from_outside && node.data_address.empty();
+    if (found[i].ask) {
+      found[i].data = Expected(found[i].ssh);
+    } else {
+      FindData(node, several, deadline, found[i]);
+    }
   });
   std::map<std::string, plan::NodeAddress> addresses;
   for (size_t i = 0; i < found.size(); ++i) {
@@ -139,15 +159,42 @@ Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceS
   return addresses;
 }
 
+Status SettleChief(plan::Input& input) {
+  spec::ResourceSpec& spec = input.spec;
+  if (spec.chief()) return OkStatus();
+  AD_ASSIGN_OR_RETURN(const std::vector<base::Interface> interfaces, base::LocalInterfaces());
+  const std::string own_name = base::HostName();
+  const auto is_here = [&](const spec::Node& node) {
+    if (strcasecmp(node.address.c_str(), own_name.c_str()) == 0) return true;
+    if (spec::IsLoopback(node.address)) return true;
+    // A name that leads to a loopback address is one end of a tunnel.
+    const auto ip = base::IpAddress::Parse(input.address_of.at(node.address).ssh);
+    return ip && !ip->IsLoopback() && base::OwnerOf(*ip, interfaces);
+  };
+  const auto here = std::ranges::find_if(spec.nodes, is_here);
+  if (here == spec.nodes.end()) return OkStatus();
+  if (spec.nodes.size() > 1) {
+    return WithRemedy(
+        Error(StatusCode::kInvalidArgument,
+              here->address + " is this machine, but no node of the spec is the chief"),
+        "add 'chief: true' to it");
+  }
+  here->chief = true;
+  AD_ASSIGN_OR_RETURN(input.address_of, FindNodes(spec, input.user));
+  return OkStatus();
+}
+
 Status CheckChiefIsHere(const std::string& chief_address, const std::string& chief_ip) {
   const auto wanted = base::IpAddress::Parse(chief_ip);
   AD_ASSIGN_OR_RETURN(const std::vector<base::Interface> interfaces, base::LocalInterfaces());
   if (wanted && (wanted->IsLoopback() || base::OwnerOf(*wanted, interfaces))) return OkStatus();
   const std::string here = base::Describe(interfaces);
-  return WithRemedy(Error(StatusCode::kFailedPrecondition,
-                          "the chief of the spec is " + chief_address + ", but this machine is " +
-                              (here.empty() ? "without a network" : here)),
-                    "run autodist on the chief, or mark this machine as the chief in the spec");
+  return WithRemedy(
+      Error(StatusCode::kFailedPrecondition, "the chief of the spec is " + chief_address +
+                                                 ", but this machine is " +
+                                                 (here.empty() ? "without a network" : here)),
+      "run autodist on the chief, mark this machine as the chief in the spec, or none "
+      "to launch from outside");
 }
 
 Result<uint16_t> FreePort() {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "autodist/status.h"
-#include "plan/ssh_reach.h"
+#include "plan/plan.h"
 #include "spec/resource_spec.h"
 
 namespace autodist::reach {
@@ -30,8 +30,13 @@ Result<std::string> OutwardAddress();
 // name service for host names, for half a minute at most, after which it fails, and on `ssh -G`
 // where OpenSSH's configuration has something to say. A node that cannot be found has a problem,
 // which is told when it is to be reached; only the chief, which has to be here, must be found.
+// Where there is no chief, nodes without a data address are to be asked for it.
 Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceSpec& spec,
                                                            const plan::User& user);
+
+// Where no node is marked as the chief: this machine is the chief if it is the only node, and else
+// takes no part. Fails where it is one of several. `input` has its spec, user and addresses.
+Status SettleChief(plan::Input& input);
 
 // Fails unless the chief's address is one of this machine's.
 Status CheckChiefIsHere(const std::string& chief_address, const std::string& chief_ip);

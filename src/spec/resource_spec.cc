@@ -4,8 +4,9 @@
 
 namespace autodist::spec {
 
-const Node& ResourceSpec::chief() const {
-  return *std::find_if(nodes.begin(), nodes.end(), [](const Node& node) { return node.chief; });
+const Node* ResourceSpec::chief() const {
+  const auto chief = std::ranges::find_if(nodes, &Node::chief);
+  return chief == nodes.end() ? nullptr : &*chief;
 }
 
 ResourceSpec SingleNode(std::vector<uint32_t> gpus) {

@@ -39,10 +39,10 @@ struct Node {
   // not given.
   std::vector<std::string> device_ips;
   bool chief = false;
-  std::string ssh_config;          // name of an SshGroup; empty on a chief without one
+  std::string ssh_config;          // name of an SshGroup; empty on the chief alone
   double network_bandwidth = 1.0;  // Gbit/s
   std::string interface;           // for traffic between ranks; empty: the data address's owner
-  std::string data_address;        // between ranks, where SSH uses another; empty: the address
+  std::string data_address;        // between ranks, where SSH uses another; empty: not given
   std::string python_venv;         // empty: the group's; on the chief none
   SharedEnvs shared_envs;          // go before the group's
 
@@ -51,11 +51,12 @@ struct Node {
 };
 
 struct ResourceSpec {
-  std::vector<Node> nodes;  // in file order; exactly one has chief set
+  std::vector<Node> nodes;  // in file order; one at most has chief set
   std::map<std::string, SshGroup> ssh;
   std::vector<std::string> shared_paths;  // absolute folders that are one file system on all nodes
 
-  const Node& chief() const;
+  // The node on which autodist runs; null: it runs on none of them, and takes no part.
+  const Node* chief() const;
 };
 
 // This machine alone, without SSH.

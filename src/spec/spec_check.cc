@@ -22,7 +22,10 @@ std::string LoopbackProblem(const std::string& host) {
 class WholeCheck {
  public:
   WholeCheck(const ResourceSpec& spec, const ReportProblem& report)
-      : spec_(spec), several_(spec.nodes.size() > 1), report_(report) {
+      : spec_(spec),
+        several_(spec.nodes.size() > 1),
+        from_outside_(!spec.chief()),
+        report_(report) {
     for (const auto& [name, group] : spec.ssh) groups_.push_back(name);
   }
 
@@ -38,8 +41,6 @@ class WholeCheck {
                                  " of 'gpus'; give one for each, in the same order");
     }
   }
-
-  bool has_chief() const { return chief_line_ > 0; }
 
  private:
   struct First {
@@ -65,10 +66,13 @@ class WholeCheck {
                   (near.empty() ? "" : "; did you mean " + Quoted(near) + "?"));
     }
     if (several_ && !node.chief && node.ssh_config.empty()) {
-      report_(at.address, (node.address.empty() ? "this node" : "node " + Quoted(node.address)) +
-                              " has no 'ssh_config', so the chief does not know how to log in; "
-                              "name " +
-                              (groups_.empty() ? "a group under 'ssh'" : Groups()));
+      report_(
+          at.address,
+          (node.address.empty() ? "this node" : "node " + Quoted(node.address)) +
+              " has no 'ssh_config', so the chief does not know how to log in; name " +
+              (groups_.empty() ? "a group under 'ssh'" : Groups()) +
+              (from_outside_ ? ", or add 'chief: true' if it is the machine that you launch from"
+                             : ""));
     }
   }
 
@@ -93,14 +97,15 @@ class WholeCheck {
                               " is a link-local address; it needs the interface "
                               "by which the chief reaches it, such as " +
                               Quoted(node.address + "%eth0"));
-    } else if (ip && !ip->scope.empty() && node.data_address.empty()) {
+    } else if (ip && !ip->scope.empty() && node.data_address.empty() && !from_outside_) {
       report_(at.address, Quoted(node.address) +
                               " means something on the chief alone; add a 'data_address' that "
                               "every node can reach");
     }
   }
 
-  // Ranks reach a node by its data address, or else by its address.
+  // Ranks reach a node by its data address, or else by its address; where autodist runs on none of
+  // the nodes, by what the node says.
   void CheckDataAddress(const Node& node, const NodePositions& at) {
     const bool own = !node.data_address.empty();
     const auto ip = base::IpAddress::Parse(node.data_address);
@@ -112,7 +117,7 @@ class WholeCheck {
                                    "every node can reach");
     }
     const std::string& used = own ? node.data_address : node.address;
-    if (used.empty()) return;
+    if (used.empty() || (!own && from_outside_)) return;
     const auto [entry, is_new] =
         data_addresses_.emplace(Identity(used), First{at.address.line, &node});
     // Where neither has a data address, the double address has been reported.
@@ -134,6 +139,7 @@ class WholeCheck {
 
   const ResourceSpec& spec_;
   const bool several_;
+  const bool from_outside_;
   const ReportProblem& report_;
   std::vector<std::string> groups_;
   std::map<std::string, First> addresses_;
@@ -152,10 +158,6 @@ void CheckWhole(const ResourceSpec& spec, const std::vector<NodePositions>& node
       std::ranges::any_of(spec.nodes, [](const Node& node) { return !node.devices().empty(); });
   if (!spec.nodes.empty() && !has_device) {
     report(nodes_list, "'gpus' and 'cpus' are empty on all nodes, so there would be no rank");
-  }
-  if (spec.nodes.size() > 1 && !check.has_chief()) {
-    report(nodes_list,
-           "no node is the chief; add 'chief: true' to the machine that you launch from");
   }
 }
 

@@ -1,5 +1,5 @@
-// Checks of a spec as a whole: that it has one chief, that the ssh groups which nodes name exist,
-// that no two nodes have the same address, and that there is a rank.
+// Checks of a spec as a whole: that it has one chief at most, that the ssh groups which nodes name
+// exist, that no two nodes have the same address, and that there is a rank.
 #pragma once
 
 #include <functional>

@@ -54,8 +54,7 @@ std::string UserOf(const HostEntry& host, const SshGroup& login) {
 SpecDraft DraftSpec(const std::vector<HostEntry>& hosts, const std::vector<HostFacts>& facts,
                     const SshGroup& login) {
   size_t chief = 0;
-  while (chief < hosts.size() && !facts[chief].here) ++chief;
-  if (chief == hosts.size()) chief = 0;
+  while (chief < hosts.size() && !facts[chief].here) ++chief;  // there may be none
 
   std::set<std::string> users;
   for (size_t i = 0; i < hosts.size(); ++i) {

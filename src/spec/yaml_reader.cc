@@ -112,7 +112,8 @@ void Reader::ReadDocument(const YamlValue& root) {
                    {"shared_paths", [&](const YamlValue& value) { ReadSharedPaths(value); }}});
   if (!mapping) return;
   if (!nodes) Report(root, "key 'nodes' is missing: the list of machines");
-  if (spec_.nodes.size() == 1) spec_.nodes[0].chief = true;
+  // With a way to log in it may be another machine.
+  if (spec_.nodes.size() == 1 && spec_.nodes[0].ssh_config.empty()) spec_.nodes[0].chief = true;
   CheckWhole(spec_, node_positions_, nodes ? nodes->position : root.position,
              [&](Position where, const std::string& what) { Report(where, what); });
 }

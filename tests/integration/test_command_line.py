@@ -139,7 +139,7 @@ def test_a_spec_is_found(autodist, monkeypatch, tmp_path):
 
 
 def test_init_writes_the_environment(autodist):
-    outcome = autodist("init", "--offline", "--hosts", "a[1-2]", "--python-venv", "source v",
+    outcome = autodist("init", "--offline", "--hosts", "localhost,a", "--python-venv", "source v",
                        "--shared-env", "A=$B:1")
     assert outcome.code == 0, outcome.err
     environment = "    python_venv: 'source v'\n    shared_envs:\n      A: '$B:1'\n"

@@ -96,6 +96,7 @@ plan::Input InputFor(uint32_t nodes, uint32_t ranks) {
   input.command = {"/bin/true"};
   input.job_id = "scale-" + std::to_string(getpid());
   input.user = {"user", "/home/user", "/tmp", ""};
+  input.working_directory = "/tmp";
   input.master_port = 29'500;
   input.rank_port = 20'000;
   input.spec.ssh["lab"] = {};

@@ -16,6 +16,7 @@ inline plan::Input InputFor(const std::string& spec, std::vector<std::string> di
   input.dialects = std::move(dialects);
   input.job_id = "job-1";
   input.user = {"me", "/home/me", "/work", ""};
+  input.working_directory = "/work";
   input.master_port = 4711;
   input.rank_port = 20000;
   for (const spec::Node& node : input.spec.nodes) {

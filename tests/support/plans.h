@@ -25,6 +25,7 @@ ssh:
   input.command = {"./train", "two words"};
   input.job_id = "job-1";
   input.user = {"me", "/home/me", "/work", "/run/agent"};
+  input.working_directory = "/work";
   input.master_port = 4711;
   for (const auto& [name, ip] :
        {std::pair{"10.0.0.1", "10.0.0.1"}, {"10.0.0.2", "10.0.0.2"}, {"node3", "10.0.0.3"}}) {

@@ -26,11 +26,11 @@ class JobTest : public testing::Test {
     options_.launch.grace = kGrace;
     options_.log_folder = folder_.path() + "/logs";
     options_.preflight = false;
-    options_.plan_attempt = [this](const std::vector<std::string>& addresses, uint32_t attempt) {
-      planned_.push_back(addresses);
+    options_.plan_attempt = [this](const plan::Replan& replan) {
+      planned_.push_back(replan.members);
       plan::Input input = ThreeNodeInput();
-      input.members = addresses;
-      input.restart_count = attempt;
+      input.members = replan.members;
+      input.restart_count = replan.attempt;
       return plan::MakePlan(input);
     };
     options_.make_launcher = [this](const v1::LaunchPlan&, const launch::LaunchOptions&) {

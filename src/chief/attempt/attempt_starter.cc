@@ -119,6 +119,12 @@ std::variant<std::unique_ptr<Attempt>, NotStarted> AttemptStarter::Start(uint32_
     if (const int exit_code = LaunchExitCode(*prepared); exit_code != 0) {
       return NotStarted{exit_code, LaunchReport(attempt->plan(), *prepared, Synced())};
     }
+    if (first) {
+      told_addresses_ = ToldAddresses(plan_, *prepared);
+      const Status told = CheckToldAddresses(plan_, told_addresses_);
+      if (!told.ok()) return failed(told);
+      if (Differ(plan_, told_addresses_)) continue;
+    }
     if (number == 0 && options_.on_busy == OnBusy::kWait) {
       const std::string busy = BusyDevices(*attempt, *prepared);
       if (!busy.empty()) {
@@ -143,17 +149,15 @@ Result<std::unique_ptr<Attempt>> AttemptStarter::PlanAttempt(uint32_t number) {
   const std::vector<uint32_t> members = number == 0 ? nodes_.members() : GatherNodes();
   const uint32_t needed =
       options_.restarts.min_nodes > 0 ? options_.restarts.min_nodes : nodes_.size();
-  if (members.size() < needed || members.empty() || members[0] != 0) {
-    return Error(StatusCode::kUnavailable, "it needs " + base::Count(needed, "node") +
-                                               ", the first among them; " +
+  if (members.size() < needed || members.empty()) {
+    return Error(StatusCode::kUnavailable, "it needs " + base::Count(needed, "node") + "; " +
                                                std::to_string(members.size()) + " can be reached");
   }
-  std::vector<std::string> addresses;
-  addresses.reserve(members.size());
+  plan::Replan replan{number, {}, told_addresses_};
   for (const uint32_t node : members) {
-    addresses.push_back(plan_.nodes(static_cast<int>(node)).address());
+    replan.members.push_back(plan_.nodes(static_cast<int>(node)).address());
   }
-  AD_ASSIGN_OR_RETURN(v1::LaunchPlan plan, options_.plan_attempt(addresses, number));
+  AD_ASSIGN_OR_RETURN(v1::LaunchPlan plan, options_.plan_attempt(replan));
   return MakeAttempt(number, std::move(plan), members);
 }
 

@@ -18,6 +18,7 @@
 #include "chief/attempt/job_options.h"
 #include "chief/attempt/restart_policy.h"
 #include "chief/attempt/taken_ports.h"
+#include "chief/checks/told_addresses.h"
 #include "chief/loop/loop.h"
 #include "chief/loop/stop_policy.h"
 #include "chief/nodes/node_watch.h"
@@ -93,6 +94,7 @@ class AttemptStarter {
   NodeWatch& nodes_;
   Console& console_;
   const std::shared_ptr<launch::LaunchProgress> progress_;
+  DataAddresses told_addresses_;
   std::string told_;  // of what is waited for
   Loop::Time tell_at_ = Loop::Time::max();
   std::unique_ptr<launch::Launcher> launcher_;

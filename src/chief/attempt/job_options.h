@@ -15,6 +15,7 @@
 #include "chief/attempt/restart_policy.h"
 #include "display/rank_lines.h"
 #include "launch/launcher.h"
+#include "plan/plan.h"
 
 namespace autodist::chief {
 
@@ -54,10 +55,8 @@ struct JobOptions {
   HangLimit hang_limit;
   OnHang on_hang = OnHang::kStop;
   uint16_t fixed_port = 0;  // that every plan has, whoever else has it; 0: none
-  // The plan of another attempt, on these nodes of the first plan, with other ports. Without, there
-  // is one attempt.
-  std::function<Result<v1::LaunchPlan>(const std::vector<std::string>& addresses, uint32_t attempt)>
-      plan_attempt;
+  // Without, there is one attempt, by the first plan.
+  std::function<Result<v1::LaunchPlan>(const plan::Replan& replan)> plan_attempt;
   v1::FetchRequest fetch;  // what to bring from the nodes once the ranks have ended
   // Where its checkpoints are, here, absolute: what was trained since the last one is lost with an
   // attempt that fails. Empty: not known.

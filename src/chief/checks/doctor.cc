@@ -5,6 +5,7 @@
 #include "base/parallel.h"
 #include "chief/checks/mesh_targets.h"
 #include "chief/checks/preflight.h"
+#include "chief/checks/told_addresses.h"
 #include "chief/loop/loop.h"
 #include "chief/loop/signal_watcher.h"
 #include "chief/nodes/node.h"
@@ -33,6 +34,17 @@ Nodes LaunchAll(launch::Launcher& launcher, size_t count, Loop& loop) {
   });
   loop.RunUntil([&] { return done == count; });  // each node turns out, in bounded time
   return nodes;
+}
+
+// What is looked at from here on.
+void EnterToldAddresses(const Nodes& nodes, v1::LaunchPlan& plan) {
+  const DataAddresses told = ToldAddresses(plan, nodes);
+  for (v1::NodePlan& node : *plan.mutable_nodes()) {
+    const auto own = told.find(node.address());
+    if (own == told.end()) continue;
+    node.set_data_address(own->second);
+    node.set_ask_data_address(false);
+  }
 }
 
 std::string TokenOf(const v1::LaunchPlan& plan, uint32_t node) {
@@ -156,7 +168,7 @@ void EndAgents(Nodes& nodes, const Loop& loop) {
 
 }  // namespace
 
-Result<v1::Diagnosis> ExamineNodes(const v1::LaunchPlan& plan, launch::LaunchOptions options,
+Result<v1::Diagnosis> ExamineNodes(v1::LaunchPlan plan, launch::LaunchOptions options,
                                    bool full_mesh) {
   std::stop_source stop;
   const SignalWatcher signals([&](int) { stop.request_stop(); });
@@ -167,6 +179,7 @@ Result<v1::Diagnosis> ExamineNodes(const v1::LaunchPlan& plan, launch::LaunchOpt
   AD_ASSIGN_OR_RETURN(const auto launcher, launch::Launcher::Create(plan, std::move(options)));
   const std::stop_callback cancel(stop.get_token(), [&] { launcher->Cancel(); });
   Nodes nodes = LaunchAll(*launcher, static_cast<size_t>(plan.nodes_size()), loop);
+  EnterToldAddresses(nodes, plan);
   diagnosis::Evidence evidence = preflight.EvidenceFrom(nodes);
   Mesh mesh(plan, nodes, threads, full_mesh, stop.get_token());
   if (nodes.size() > 1) mesh.Run(evidence);

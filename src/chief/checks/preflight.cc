@@ -7,6 +7,8 @@
 
 #include "base/fd.h"
 #include "base/random.h"
+#include "files/digest.h"
+#include "reach/this_machine.h"
 
 namespace autodist::chief {
 
@@ -15,17 +17,27 @@ Preflight::Preflight(const v1::LaunchPlan& plan, bool thorough) : plan_(plan) {
   examination_.set_device_users(true);
   if (plan.nodes_size() > 0 && plan.nodes(0).ranks_size() > 0) {
     const auto& argv = plan.nodes(0).ranks(0).argv();
-    program_ = FilesOfProgram({argv.begin(), argv.end()}, plan.working_directory());
+    const std::string folder = reach::FolderHere(plan);
+    program_ = FilesOfProgram({argv.begin(), argv.end()}, folder);
     for (const std::string& file : program_.files) examination_.add_files(file);
+    if (!reach::TakesPart(plan)) ReadDigests(folder);
     if (thorough) {
       for (const std::string& name : program_.python_modules) examination_.add_python_modules(name);
     }
   }
-  MarkSharedFolders();
+  if (reach::TakesPart(plan)) MarkSharedFolders();
 }
 
 Preflight::~Preflight() {
   for (const std::string& path : examination_.shared_files()) unlink(path.c_str());
+}
+
+void Preflight::ReadDigests(const std::string& folder) {
+  digests_here_.emplace();
+  for (const std::string& file : examination_.files()) {
+    const std::string path = file.starts_with('/') ? file : folder + "/" + file;
+    digests_here_->push_back(files::DigestOfFile(path).value_or(""));
+  }
 }
 
 // What cannot be written here will not be found by the chief's own agent, which says so.
@@ -44,6 +56,7 @@ void Preflight::MarkSharedFolders() {
 diagnosis::Evidence Preflight::EvidenceFrom(const std::vector<launch::LaunchedNode>& nodes) const {
   diagnosis::Evidence evidence = EvidenceOf(plan_, nodes);
   evidence.examination = examination_;
+  evidence.digests_here = digests_here_;
   evidence.activated_here = std::getenv("VIRTUAL_ENV") || std::getenv("CONDA_PREFIX");
   evidence.missing_script = program_.missing_script;
   evidence.nearest_script = program_.nearest_script;

@@ -1,6 +1,7 @@
 // What is looked at on every node before ranks are started.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,8 @@ diagnosis::Evidence EvidenceOf(const v1::LaunchPlan& plan,
 // Owns the files by which shared folders are told from equal copies; removes them at its end.
 class Preflight {
  public:
-  // Reads the program's own files. `thorough`: as `autodist doctor` looks, not only what is cheap.
+  // Reads the program's own files, and where this machine takes no part their digests. `thorough`:
+  // as `autodist doctor` looks, not only what is cheap.
   Preflight(const v1::LaunchPlan& plan, bool thorough);
   ~Preflight();
   Preflight(const Preflight&) = delete;
@@ -31,11 +33,13 @@ class Preflight {
   diagnosis::Evidence EvidenceFrom(const std::vector<launch::LaunchedNode>& nodes) const;
 
  private:
+  void ReadDigests(const std::string& folder);
   void MarkSharedFolders();
 
   const v1::LaunchPlan& plan_;
   v1::Examination examination_;
   ProgramFiles program_;
+  std::optional<std::vector<std::string>> digests_here_;
 };
 
 }  // namespace autodist::chief

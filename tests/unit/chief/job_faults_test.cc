@@ -75,6 +75,7 @@ class JobFaultsTest : public test::AgentsTest, public testing::WithParamInterfac
     input.command = {"sh", "-c", script};
     input.job_id = NewJobId();
     input.user = {"me", folder_.path(), folder_.path(), ""};
+    input.working_directory = folder_.path();
     input.address_of["127.0.0.1"] = {"127.0.0.1", "127.0.0.1", "", {}};
     return input;
   }

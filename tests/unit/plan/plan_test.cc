@@ -253,7 +253,7 @@ TEST(PlanTest, RefusesACommandThatCannotTravel) {
   input.command = {"./train", "\xff"};
   EXPECT_EQ(Message(MakePlan(input).status()), "argument 1 of the program is not valid UTF-8");
   input.command = {"./train"};
-  input.user.working_directory = "/data/caf\xe9";
+  input.working_directory = "/data/caf\xe9";
   EXPECT_EQ(Message(MakePlan(input).status()),
             "the name of the working directory, /data/caf\xe9, is not valid UTF-8");
 }

@@ -127,8 +127,8 @@ TEST(SpecKeysTest, AnAddressMayStandForManyNodes) {
 TEST(SpecKeysTest, RangesThatAreWrong) {
   EXPECT_THAT(ProblemsOf("nodes:\n  - address: gpu[1-4]\n    chief: true\n"),
               ElementsAre(HasSubstr("f:3:12: 'chief' with an address that stands for 4 machines")));
-  EXPECT_THAT(ProblemsOf("nodes: [{address: 'gpu[1-4]', ssh_config: a}]\nssh: {a: }\n"),
-              ElementsAre(HasSubstr("f:1:8: no node is the chief")));
+  EXPECT_THAT(ProblemsOf("nodes: [{address: 'gpu[1-4]'}]\nssh: {a: }\n"),
+              ElementsAre(HasSubstr("f:1:19: node 'gpu1' has no 'ssh_config'")));
   EXPECT_THAT(ProblemsOf(TwoNodes("'gpu[1-2]', gpus: [0], device_ips: [10.0.0.1]")),
               ElementsAre(HasSubstr("'device_ips' are those of one machine")));
   EXPECT_THAT(ProblemsOf(TwoNodes("'gpu[1-2]', data_address: gpu-ib")),

@@ -125,10 +125,16 @@ TEST(SpecTextTest, OneMachineNeedsNoSsh) {
 
 TEST(SpecTextTest, OneGroupWhereThereIsOneUser) {
   const SpecDraft draft =
-      DraftSpec({{"ann", "a", 1}, {"bob", "b", 1}, {"bob", "c", 1}}, {{}, {}, {}}, kLogin);
+      DraftSpec({{"ann", "a", 1}, {"bob", "b", 1}, {"bob", "c", 1}}, {Here({}), {}, {}}, kLogin);
   EXPECT_THAT(SpecText(draft), HasSubstr("ssh:\n  workers:\n"));
   EXPECT_THAT(SpecText(draft), HasSubstr("gpus: [0]  # not asked; the numbers"));
-  EXPECT_TRUE(draft.spec.nodes[0].chief);  // the first, where none is here
+  ExpectReadsBack(draft);
+}
+
+TEST(SpecTextTest, NoChiefWhereNoHostIsThisMachine) {
+  const SpecDraft draft = DraftSpec({{"ann", "a", 1}, {"bob", "b", 1}}, {{}, {}}, kLogin);
+  EXPECT_EQ(draft.spec.chief(), nullptr);
+  EXPECT_THAT(SpecText(draft), HasSubstr("ssh:\n  as_ann:\n"));
   ExpectReadsBack(draft);
 }
 

@@ -29,7 +29,7 @@ TEST(YamlReaderTest, AcceptsSingleNodes) {
         "    cpus: [0]\n", "    cpus: [0,1]\n    chief: true\n", ""}) {
     const ReadOutcome outcome = ReadSpec("nodes:\n  - address: localhost\n" + devices, "f");
     ASSERT_TRUE(outcome.spec) << devices;
-    EXPECT_TRUE(outcome.spec->chief().chief);
+    EXPECT_TRUE(outcome.spec->chief());
     EXPECT_FALSE(outcome.spec->nodes[0].cpus.empty());
   }
 }
@@ -46,6 +46,17 @@ TEST(YamlReaderTest, AcceptsTwoNodesOfUnlikeDevices) {
       EXPECT_EQ(outcome.spec->ssh.at("conf").port, 12345);
       EXPECT_EQ(outcome.spec->ssh.at("conf").username, "root");
     }
+  }
+}
+
+TEST(YamlReaderTest, AcceptsNodesToLaunchOnFromOutside) {
+  for (const std::string nodes :
+       {"  - {address: 10.0.0.1, ssh_config: a}\n",
+        "  - {address: 10.0.0.1, ssh_config: a}\n  - {address: '[gpu[1-2]]:22', ssh_config: a}\n",
+        "  - {address: 'fe80::1%eth0', ssh_config: a}\n  - {address: h, ssh_config: a}\n"}) {
+    const ReadOutcome outcome = ReadSpec("nodes:\n" + nodes + "ssh: {a: {}}\n", "f");
+    ASSERT_TRUE(outcome.spec) << nodes;
+    EXPECT_EQ(outcome.spec->chief(), nullptr);
   }
 }
 
@@ -80,7 +91,7 @@ ssh:
   ASSERT_TRUE(outcome.spec);
   const ResourceSpec& spec = *outcome.spec;
   ASSERT_EQ(spec.nodes.size(), 3u);
-  EXPECT_EQ(spec.chief().address, "172.31.30.187");
+  EXPECT_EQ(spec.chief()->address, "172.31.30.187");
   EXPECT_THAT(spec.nodes[2].gpus, ElementsAre(0u, 1u));
   EXPECT_DOUBLE_EQ(spec.nodes[1].network_bandwidth, 25);
   EXPECT_FALSE(spec.ssh.at("ssh_conf1").port);
@@ -108,10 +119,11 @@ TEST_P(RefusedSpecTest, SaysWhereAndWhatWouldBeRight) {
 INSTANTIATE_TEST_SUITE_P(
     Specs, RefusedSpecTest,
     testing::Values(
-        Refused{"NoChief",
-                "nodes:\n  - {address: 10.0.0.1, ssh_config: a}\n"
+        Refused{"NoChiefAndNoSshGroup",
+                "nodes:\n  - {address: 10.0.0.1}\n"
                 "  - {address: 10.0.0.2, ssh_config: a}\n" SSH_A,
-                {"f.yaml:2:3: no node is the chief; add 'chief: true'"}},
+                {"f.yaml:2:15: node '10.0.0.1' has no 'ssh_config', so the chief does not know how "
+                 "to log in; name a, or add 'chief: true' if it is the machine that you launch"}},
         Refused{"TwoChiefs",
                 "nodes:\n  - {address: 10.0.0.1, chief: true}\n"
                 "  - {address: 10.0.0.2, chief: true}\n",
@@ -197,10 +209,10 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(YamlReaderTest, ReportsProblemsInTheOrderOfTheFile) {
   const std::vector<std::string> problems = YamlProblems(
       "ssh:\n  a: {port: 99999, key_file: k}\nnodes:\n  - gpus: [0, 0]\n  - adress: x\n");
-  EXPECT_THAT(problems, ElementsAre(HasSubstr("f.yaml:2:13"), HasSubstr("f.yaml:4:3"),
-                                    HasSubstr("f.yaml:4:5"), HasSubstr("f.yaml:4:5"),
-                                    HasSubstr("f.yaml:4:15"), HasSubstr("f.yaml:5:5"),
-                                    HasSubstr("f.yaml:5:5"), HasSubstr("f.yaml:5:5")));
+  EXPECT_THAT(problems, ElementsAre(HasSubstr("f.yaml:2:13"), HasSubstr("f.yaml:4:5"),
+                                    HasSubstr("f.yaml:4:5"), HasSubstr("f.yaml:4:15"),
+                                    HasSubstr("f.yaml:5:5"), HasSubstr("f.yaml:5:5"),
+                                    HasSubstr("f.yaml:5:5")));
 }
 
 TEST(YamlReaderTest, AMissingFileIsAProblem) {

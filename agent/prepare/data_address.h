@@ -1,0 +1,28 @@
+// Under which address the ranks of other nodes reach this one, where whoever launches cannot know:
+// they came from outside the cluster, by a jump host or an address that is forwarded to this node.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/ip_address.h"
+
+namespace autodist::agent {
+
+struct AddressHints {
+  std::string interface;              // that the spec names; empty: none
+  std::string expected;               // IP address that the chief connects to, where it knows one
+  std::string ssh_connection;         // SSH_CONNECTION, of sshd: "client port server port"
+  std::vector<std::string> outgoing;  // IP addresses by which this node reaches others, best first
+};
+
+// Of those of `interfaces`: the interface's first address; else what is expected, if it is one of
+// them; the one that SSH came in by; an outgoing one; any that is not loopback or link-local, IPv4
+// first. "127.0.0.1" if there is none of these.
+std::string ChooseDataAddress(const AddressHints& hints,
+                              const std::vector<base::Interface>& interfaces);
+
+// The source addresses of this node's default routes, IPv4 first. Sends nothing.
+std::vector<std::string> OutgoingAddresses();
+
+}  // namespace autodist::agent

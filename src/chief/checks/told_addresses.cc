@@ -1,0 +1,48 @@
+#include "chief/checks/told_addresses.h"
+
+#include <algorithm>
+
+#include "base/ip_address.h"
+
+namespace autodist::chief {
+
+DataAddresses ToldAddresses(const v1::LaunchPlan& plan,
+                            const std::vector<launch::LaunchedNode>& nodes) {
+  DataAddresses told;
+  for (const launch::LaunchedNode& node : nodes) {
+    const v1::NodePlan& planned = plan.nodes(static_cast<int>(node.node_rank));
+    const auto address = base::IpAddress::Parse(node.prepared.data_address());
+    if (planned.ask_data_address() && address) told[planned.address()] = address->ToString();
+  }
+  return told;
+}
+
+Status CheckToldAddresses(const v1::LaunchPlan& plan, const DataAddresses& told) {
+  std::map<std::string, std::string> owners;
+  for (const v1::NodePlan& node : plan.nodes()) {
+    if (!node.ask_data_address()) continue;
+    const auto own = told.find(node.address());
+    if (own == told.end()) {
+      return WithRemedy(Error(StatusCode::kFailedPrecondition,
+                              node.address() + " does not tell its address between ranks"),
+                        "give it as data_address in the spec");
+    }
+    const auto [owner, is_new] = owners.emplace(own->second, node.address());
+    if (is_new) continue;
+    return WithRemedy(
+        Error(StatusCode::kFailedPrecondition, owner->second + " and " + node.address() +
+                                                   " both tell " + own->second +
+                                                   " as their address between ranks"),
+        "give each node's own as data_address in the spec, or the network as interface");
+  }
+  return OkStatus();
+}
+
+bool Differ(const v1::LaunchPlan& plan, const DataAddresses& told) {
+  return std::ranges::any_of(plan.nodes(), [&](const v1::NodePlan& node) {
+    const auto own = told.find(node.address());
+    return own != told.end() && own->second != node.data_address();
+  });
+}
+
+}  // namespace autodist::chief

@@ -1,0 +1,138 @@
+"""A chief that is no node: host 1 controls hosts 2 to 4, which it reaches through host 2 alone.
+
+Among themselves they have addresses of another network, of which host 1 knows nothing."""
+
+import json
+import os
+import re
+import signal
+from pathlib import Path
+
+import hosts
+import pytest
+from hosts import SHARED, address, pids_on
+from jobs import processes, seconds_until
+
+NODES = (2, 3, 4)
+RANKS = 6
+ADDRESSES_LIMIT_S = 20
+
+
+def inner(host):
+    return f"10.88.0.{host}"
+
+
+@pytest.fixture
+def outside(behind_a_jump_host):
+    return behind_a_jump_host[0]
+
+
+@pytest.fixture
+def behind_a_jump_host(folder, sshd, known_hosts):
+    """The spec, of nodes on a network of their own behind a jump host, and the first one's SSH server."""
+    jump, servers = sshd(2), {host: sshd(host) for host in NODES}
+    for host in NODES:
+        hosts.in_host(host, "ip", "address", "add", f"{inner(host)}/24", "dev", "eth0")
+    keys = {host: (SHARED / f"host{host}" / "host_key.pub").read_text().split()[:2] for host in NODES}
+    known_hosts.write_text(known_hosts.read_text() + "".join(
+        f"[{inner(host)}]:{servers[host].port} {' '.join(keys[host])}\n" for host in NODES) +
+        f"[{address(2)}]:{jump.port} {' '.join(keys[2])}\n")
+    path = folder / "outside.yaml"
+    path.write_text("nodes:\n" + "".join(
+        f"  - {{address: '[{inner(host)}]:{servers[host].port}', cpus: [0, 1], ssh_config: far}}\n"
+        for host in NODES) +
+        f"ssh:\n  far:\n    key_file: {SHARED}/user_ed25519\n"
+        f"    proxy_jump: {address(2)}:{jump.port}\n")
+    yield path, servers[2]
+    for host in NODES:
+        hosts.in_host(host, "ip", "address", "del", f"{inner(host)}/24", "dev", "eth0")
+
+
+def test_ranks_run_on_the_nodes_alone_and_meet_by_their_own_addresses(start, outside, folder):
+    outcome = start("run", "--spec", outside, "--workdir", folder, "--", "sh", "-c",
+                    'echo $RANK of $WORLD_SIZE on $(uname -n): $AUTODIST_NODE_ADDRESS, $MASTER_ADDR, '
+                    '$NCCL_SOCKET_IFNAME, $AUTODIST_NODE_ADDRESSES, $(pwd)').finish()
+    assert outcome.code == 0, outcome.err
+    told = {line for lines in outcome.lines().values() for line in lines}
+    addresses = ",".join(map(inner, NODES))
+    assert told == {f"{rank} of {RANKS} on host{host}: {inner(host)}, {inner(2)}, =eth0, {addresses}, {folder}"
+                    for rank, host in zip(range(RANKS), (2, 2, 3, 3, 4, 4))}
+    assert not processes()
+
+
+def test_the_dry_run_says_what_will_be_asked(start, outside):
+    outcome = start("run", "--spec", outside, "--dry-run", "--", "./train").finish()
+    assert outcome.code == 0 and outcome.out.count("its address between ranks is asked on the node") == 3
+    plan = start("run", "--spec", outside, "--dry-run", "--json", "--", "./train").finish()
+    assert all(node["ask_data_address"] for node in json.loads(plan.out)["nodes"])
+
+
+def test_the_folder_is_the_same_below_the_home_folder(start, outside, folder):
+    """Which every host has for itself here, as machines have."""
+    program = Path.home() / ".cache" / "outside" / "program"
+    program.mkdir(parents=True)
+    (program / "train.sh").write_text("echo $RANK in $PWD with $(cat data)\n")
+    (program / "data").write_text("the data\n")
+    outcome = start("run", "--spec", outside, "--log-dir", folder / "logs", "--", "sh", "train.sh",
+                    cwd=program).finish()
+    assert outcome.code == 125 and "run with --sync, which copies this machine's" in outcome.err
+    outcome = start("run", "--spec", outside, "--log-dir", folder / "logs", "--sync", "--", "sh", "train.sh",
+                    cwd=program).finish()
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines() == {rank: [f"{rank} in {program} with the data"] for rank in range(RANKS)}
+    (program / "train.sh").write_text("exit 1\n")
+    outcome = start("run", "--spec", outside, "--log-dir", folder / "logs", "--", "sh", "train.sh",
+                    cwd=program).finish()
+    assert outcome.code == 125 and "train.sh differs from this machine's" in outcome.err
+
+
+def test_doctor_and_bench(start, outside, folder):
+    outcome = start("doctor", "--spec", outside, "--json").finish()
+    findings = json.loads(outcome.out).get("findings", [])
+    assert outcome.code == 0 and not findings
+    outcome = start("bench", "--spec", outside, "--backend", "gloo", "--collective", "all-reduce",
+                    "--from", "8", "--to", "8K", "--factor", "32").finish()
+    assert outcome.code == 0, outcome.err
+    assert re.search(r"^ *8192 ", outcome.out, re.MULTILINE), outcome.out
+
+
+def test_the_first_node_is_lost(start, behind_a_jump_host, folder):
+    outside, server = behind_a_jump_host
+    job = start("run", "--spec", outside, "--workdir", folder, "--min-nodes", "2", "--max-restarts", "1",
+                "--lease", "5", "--", "sh", "-c",
+                'echo $RANK of $WORLD_SIZE at $MASTER_ADDR; [ $WORLD_SIZE = 4 ] || exec sleep 1000')
+    job.await_lines(RANKS)
+    # Nobody can log in there any more; it is still the way to the others.
+    server.stop()
+    for pid in hosts.agents_on(2):
+        os.kill(pid, signal.SIGKILL)
+    outcome = job.finish()
+    server.start()
+    assert outcome.code == 0, outcome.err
+    assert sorted(outcome.out.splitlines()) == sorted(
+        f"[{inner(host)}:{rank}] {rank} of 4 at {inner(3)}" for rank, host in zip(range(4), (3, 3, 4, 4)))
+    assert seconds_until(lambda: not processes(), 30) < 30
+
+
+def test_detached(start, outside, folder):
+    outcome = start("run", "--spec", outside, "--workdir", folder, "--detach", "--", "sh", "-c",
+                    'echo up; exec sleep 1000').finish()
+    assert outcome.code == 0, outcome.err
+    job = re.search(r"job (\S+) is running", outcome.err)[1]
+    assert len(pids_on(3) & set(processes())) > 0
+    assert start("stop", job).finish().code == 0
+    assert not processes()
+
+
+def test_one_of_the_nodes_is_this_machine(start, spec):
+    outcome = start("run", "--spec", spec(("chief: true", "ssh_config: rsa_port_22")), "--", "true").finish()
+    assert outcome.code == 2
+    assert f"{address(1)} is this machine, but no node of the spec is the chief" in outcome.err
+    assert "add 'chief: true'" in outcome.err
+
+
+def test_validate(start, outside):
+    outcome = start("validate", outside).finish()
+    assert outcome.code == 0 and "3 nodes, 6 ranks, launched from outside" in outcome.out
+    outcome = start("validate", "--strict", outside).finish()
+    assert outcome.code == 2 and "no node is the chief" in outcome.err
