@@ -24,22 +24,31 @@ constexpr size_t kLongestMachine = 64;  // bytes of its name
 // $1 nonce, $2 seconds that sending an agent may take, five of each agent: its machine, its
 // SHA-256, and in bytes the size of the unpacker, of all that is sent and of the agent; then "-",
 // and the arguments of `attach`. What is sent begins with the unpacker, and so can be run as it
-// came. Only the complete agent ever has its final name. An sshd does not notice for hours that a
-// link was cut.
+// came. The agent is kept in the home folder, or where there is none that can be written and run
+// from, in a folder of /tmp that is the user's own. Only the complete agent ever has its final
+// name; before, it has one of the session's, as many nodes may have one home folder. An sshd does
+// not notice for hours that a link was cut.
 constexpr char kInstallScript[] =
     "n=$1 w=$2 m=$(uname -m); printf '\\nAUTODIST-SHELL %s\\n' \"$n\"; umask 077; shift 2; s=; "
     "while [ \"$1\" != - ]; do [ \"$1\" != \"$m\" ] || s=$2 u=$3 z=$4 b=$5; shift 5; done; shift; "
-    "d=\"${HOME:?is not set there}/.cache/autodist/agent/$s\"; a=\"$d/autodist-agent\"; "
-    "if [ -n \"$s\" ] && [ -x \"$a\" ]; then exec \"$a\" attach \"$@\"; fi; "
-    "t=\"$a.$$\"; p=\"$t.packed\"; "
-    "mkdir -p \"$d\" && trap 'rm -f \"$t\" \"$p\"' EXIT && trap 'exit 1' HUP PIPE TERM && "
-    ": > \"$t\" && printf '\\nAUTODIST-NEED %s %s\\n' \"$n\" \"$m\" && "
+    "h=\"${HOME:-/dev/null}/.cache/autodist/agent/$s\"; e=\"/tmp/autodist-agent-$(id -u)\"; "
+    "own() { [ -O \"$e\" ] && [ ! -h \"$e\" ]; }; "
+    "for a in \"$h/autodist-agent\" \"$e/$s/autodist-agent\"; do "
+    "[ \"$a\" = \"$h/autodist-agent\" ] || own || break; "
+    "if [ -n \"$s\" ] && [ -x \"$a\" ]; then exec \"$a\" attach \"$@\"; fi; done; "
+    "can() { a=\"$1/autodist-agent\"; t=\"$a.$n\"; "
+    "mkdir -p \"$1\" && true > \"$t\" && chmod 700 \"$t\" && [ -x \"$t\" ]; }; "
+    "can \"$h\" 2> /dev/null || { rm -f \"$t\"; mkdir \"$e\"; own && can \"$e/$s\"; } 2> /dev/null "
+    "|| "
+    "can \"$h\" || exit 1; p=\"$t.packed\"; "
+    "trap 'rm -f \"$t\" \"$p\"' EXIT && trap 'exit 1' HUP PIPE TERM && "
+    "printf '\\nAUTODIST-NEED %s %s\\n' \"$n\" \"$m\" && "
     "timeout \"$w\" head -c \"$z\" > \"$p\" && [ \"$(wc -c < \"$p\")\" -eq \"$z\" ] && "
     "chmod 700 \"$p\" && \"$p\" \"$u\" < \"$p\" > \"$t\" && "
     "[ \"$(wc -c < \"$t\")\" -eq \"$b\" ] && "
     "case \"$(! command -v sha256sum > /dev/null || sha256sum < \"$t\")\" in '' | \"$s \"*) ;; "
     "*) echo 'the agent is not what was sent' >&2; false ;; esac && "
-    "chmod 700 \"$t\" && mv \"$t\" \"$a\" && rm -f \"$p\" && trap - EXIT && "
+    "mv \"$t\" \"$a\" && rm -f \"$p\" && trap - EXIT && "
     "exec \"$a\" attach \"$@\"";
 
 void AppendSession(std::vector<std::string>& command, const AgentSession& session) {

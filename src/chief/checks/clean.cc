@@ -22,8 +22,9 @@ constexpr size_t kLongestJob = 255;  // bytes, of its folder's name
 constexpr char kCleanScript[] =
     "printf '\\nAUTODIST-CLEAN %s\\n' \"$1\"; a=$2; "
     "if [ ! -x \"$a\" ]; then a=; "
-    "for f in \"$HOME\"/.cache/autodist/agent/*/autodist-agent; do "
-    "if [ -x \"$f\" ]; then a=$f; fi; done; fi; "
+    "for f in \"$HOME\"/.cache/autodist/agent/*/autodist-agent "
+    "\"/tmp/autodist-agent-$(id -u)\"/*/autodist-agent; do "
+    "if [ -x \"$f\" ] && [ -O \"$f\" ]; then a=$f; fi; done; fi; "
     "if [ -n \"$a\" ]; then \"$a\" clean; s=$?; else s=none; "
     "h=$(uname -n); "
     "for d in \"/tmp/autodist-$(id -u)\"/* \"$HOME/.cache/autodist/on-${h%%.*}\"/*; do "

@@ -246,12 +246,12 @@ def test_a_missing_working_directory(autodist, tmp_path):
     assert f"working directory {tmp_path}: No such file or directory" in outcome.err
 
 
-def test_a_folder_for_the_agent_that_cannot_be_written(autodist):
-    on_host(3, "mount -t tmpfs -o ro tmpfs ~/.cache")
+def test_no_folder_for_the_agent_that_can_be_written(autodist):
+    on_host(3, "mount -t tmpfs -o ro tmpfs ~/.cache && ln -s /root /tmp/autodist-agent-0")
     try:
         outcome = autodist("run", "--spec", SPEC, "--", "true")
     finally:
-        on_host(3, "umount ~/.cache")
+        on_host(3, "umount ~/.cache; rm /tmp/autodist-agent-0")
     assert outcome.code == 125
     assert "1 of 4 nodes" in outcome.err and "Read-only file system" in outcome.err
 

@@ -61,11 +61,10 @@ def test_an_ordinary_user(ann):
 
 @pytest.mark.parametrize("what, said", [
     ("rm -rf /tmp/home-ann; chmod 755 /tmp", "mkdir: cannot create directory '/tmp/home-ann': Permission denied"),
-    ("echo unset HOME > /tmp/home-ann/.bashrc", "HOME: is not set there"),
     ("install -d -o ann -m 777 /tmp/home-ann/.cache",
      "/tmp/home-ann/.cache can be written by others, who could replace the agent that is kept in it\n"
      "    to do: chmod go-w /tmp/home-ann/.cache"),
-], ids=["missing", "unset", "open"])
+], ids=["missing", "open"])
 def test_a_home_that_will_not_do(ann, what, said):
     in_host(3, "sh", "-c", what)
     try:
@@ -75,6 +74,26 @@ def test_a_home_that_will_not_do(ann, what, said):
     assert outcome.code == 125
     assert f"{address(3)}:\n    the agent did not start: " in outcome.err
     assert said in outcome.err, outcome.err
+
+
+@pytest.mark.parametrize("what, undone", [
+    ("echo unset HOME > /tmp/home-ann/.bashrc", "rm /tmp/home-ann/.bashrc"),
+    ("mount -t tmpfs -o ro none /tmp/home-ann", "umount /tmp/home-ann"),
+    ("mount -t tmpfs -o noexec none /tmp/home-ann", "umount /tmp/home-ann"),
+], ids=["unset", "read-only", "noexec"])
+def test_a_home_that_is_none(ann, what, undone):
+    """The agent is kept in /tmp then, and found there again."""
+    in_host(3, "sh", "-c", f"{what}; chown ann /tmp/home-ann || true")
+    try:
+        for _ in range(2):
+            outcome = ann("run", "--spec", "spec.yaml", "--workdir", "/", "--log-dir", "/tmp/home-ann/logs", "--",
+                          "id", "-un")
+            assert outcome.code == 0, outcome.err
+        [agent] = in_host(3, "sh", "-c", "ls -d /tmp/autodist-agent-*/*").split()
+        assert in_host(3, "stat", "-c", "%U %a", agent).split() == ["ann", "700"]
+        assert ann("clean", "--spec", "spec.yaml").out == "nothing of autodist's is left on 2 nodes\n"
+    finally:
+        in_host(3, "sh", "-c", f"{undone}; rm -rf /tmp/autodist-agent-*")
 
 
 def test_logs_follow_restarts(start):
