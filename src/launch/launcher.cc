@@ -113,7 +113,7 @@ void PlanLauncher::Start(const Done& done) {
 
 LaunchedNode PlanLauncher::Launch(const v1::NodePlan& node) {
   LaunchedNode launched{node.node_rank(), OkStatus(), nullptr, {}};
-  FolderSync* sync = node.reach().has_ssh() ? options_.sync.get() : nullptr;
+  FolderSync* sync = node.reach().has_local() ? nullptr : options_.sync.get();
   auto link = LinkTo(
       node, false, [this] { return busy_servers_.limit(); }, stop_.get_token(), reach::IsBusy);
   if (!link.ok()) {
@@ -221,6 +221,13 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::TryToReach(transport::Transport&
                                                : std::string(rpc::kGreetingSize, '-'),
                              resume};
   const bool local = node.reach().has_local();
+  // In a container programs do not start in the home folder, where the agent is.
+  const bool at_home = node.reach().has_ssh() && node.reach().ssh().container_argv().empty();
+  if (!local && !at_home) {
+    auto installed = RunAgent(transport, session, InstallingAgentCommand(agent_, session), stop);
+    if (installed.ok()) busy_servers_.GotIn();
+    return installed;
+  }
   const std::string path = local ? agent_here_ : agent_.PathOnNode();
   auto link = RunAgent(transport, session, AgentCommandAt(path, session), stop);
   if (link.ok() || link.status().code() == StatusCode::kNotFound) busy_servers_.GotIn();

@@ -29,8 +29,8 @@ Status IsFolderOfAProgram(const std::string& folder, const std::string& home) {
 }
 
 int NodesToCopyTo(const v1::LaunchPlan& plan) {
-  return static_cast<int>(
-      std::ranges::count_if(plan.nodes(), [](const auto& node) { return node.reach().has_ssh(); }));
+  return static_cast<int>(std::ranges::count_if(
+      plan.nodes(), [](const auto& node) { return !node.reach().has_local(); }));
 }
 
 }  // namespace

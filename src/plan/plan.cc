@@ -11,22 +11,13 @@
 #include "plan/placeholders.h"
 #include "plan/process_variables.h"
 #include "plan/rank_environment.h"
+#include "plan/reach.h"
 #include "spec/scalars.h"
 
 namespace autodist::plan {
 namespace {
 
 constexpr char kDefaultDialect[] = "torch";
-
-void SetReach(const spec::Node& node, const Input& input, v1::NodePlan& planned) {
-  if (node.chief) {
-    planned.mutable_reach()->mutable_local();
-    return;
-  }
-  const spec::SshGroup& group = input.spec.ssh.at(node.ssh_config);
-  *planned.mutable_reach()->mutable_ssh() =
-      MakeSshReach(node, group, input.address_of.at(node.address), input.user);
-}
 
 bool Has(const google::protobuf::RepeatedPtrField<v1::EnvironmentVariable>& variables,
          const std::string& name) {
@@ -148,7 +139,7 @@ v1::LaunchPlan PlanNodes(const Input& input) {
     planned.set_data_address(address.data);
     planned.set_ask_data_address(address.ask);
     planned.set_interface(node->interface);
-    SetReach(*node, input, planned);
+    *planned.mutable_reach() = MakeReach(*node, input.spec.group_of(*node), address, input.user);
     AddDevices(*node, planned);
     planned.set_gpu_affinity(input.gpu_affinity);
     SetNodeEnvironment(input, *node, planned);

@@ -1,6 +1,7 @@
 #include "plan/plan_text.h"
 
 #include <absl/strings/ascii.h>
+#include <absl/strings/str_join.h>
 #include <absl/strings/str_replace.h>
 #include <google/protobuf/util/json_util.h>
 
@@ -33,12 +34,14 @@ void Hide(GivenValues given, v1::LaunchPlan& plan) {
 
 std::string ReachAsText(const v1::Reach& reach) {
   if (reach.has_local()) return "this machine, without SSH";
+  if (reach.has_program()) return absl::StrJoin(reach.program().argv(), " ");
   const v1::SshReach& ssh = reach.ssh();
   if (!ssh.error().empty()) return "nothing: " + ssh.error();
   std::string text = ssh.by_ssh_program() ? "the ssh program, " : "ssh ";
   text += ssh.username() + "@" + ssh.host() + " port " + std::to_string(ssh.port());
   if (!ssh.proxy_jump().empty()) text += " through " + ssh.proxy_jump();
   if (ssh.key_file_required()) text += ", key " + ssh.key_files(0);
+  if (!ssh.container_argv().empty()) text += ", then " + absl::StrJoin(ssh.container_argv(), " ");
   return text;
 }
 
@@ -140,6 +143,10 @@ std::string StepsAsText(const v1::NodePlan& node) {
     text += "      " + StepAsText(step) + "\n";
   }
   return text;
+}
+
+bool LeadsToContainer(const v1::Reach& reach) {
+  return reach.has_program() || !reach.ssh().container_argv().empty();
 }
 
 std::string DataAddressAsText(const v1::NodePlan& node) {
@@ -249,9 +256,10 @@ std::string PlanAsText(v1::LaunchPlan plan, GivenValues given) {
             DataAddressAsText(node) + (node.reach().has_local() ? ", chief" : "") +
             "\n  reached by: " + ReachAsText(node.reach()) + "\n";
     for (const v1::PlannedFile& file : node.files()) text += "  file " + file.name() + "\n";
-    const std::string steps =
-        (node.reach().has_local() ? "from that of this shell:\n" : "from that of a login:\n") +
-        StepsAsText(node);
+    const std::string steps = (node.reach().has_local()         ? "from that of this shell:\n"
+                               : LeadsToContainer(node.reach()) ? "from that of the container:\n"
+                                                                : "from that of a login:\n") +
+                              StepsAsText(node);
     const auto [same, is_new] = told.emplace(steps, std::to_string(node.node_rank()));
     text += "  environment, " + (is_new ? steps : "as on node " + same->second + "\n");
     AppendRanks(text, node, of_all);

@@ -143,10 +143,10 @@ void SetRankEnvironment(const dialect::Process& process, const std::string& addr
 }
 
 void SetNodeEnvironment(const Input& input, const spec::Node& node, v1::NodePlan& planned) {
-  const spec::SshGroup none;
-  const spec::SshGroup& group = node.chief ? none : input.spec.ssh.at(node.ssh_config);
+  const spec::SshGroup& group = input.spec.group_of(node);
   const std::string& python_venv = node.python_venv.empty() ? group.python_venv : node.python_venv;
-  if (!node.chief) planned.add_environment()->mutable_clean_login();
+  // A container has the environment of its image.
+  if (!node.chief && group.via.empty()) planned.add_environment()->mutable_clean_login();
   if (!python_venv.empty()) planned.add_environment()->set_activate(python_venv);
   v1::RemoveVariables& removed = *planned.add_environment()->mutable_remove();
   for (const char* name : kInherited) removed.add_names(name);

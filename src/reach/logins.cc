@@ -2,6 +2,7 @@
 
 #include "base/ip_address.h"
 #include "reach/this_machine.h"
+#include "transport/exec.h"
 #include "transport/local.h"
 #include "transport/ssh.h"
 
@@ -38,6 +39,7 @@ void Logins::Prepare(const v1::Reach& reach) {
 Result<std::unique_ptr<transport::Transport>> Logins::TransportTo(const v1::Reach& reach,
                                                                   transport::SshLoop& loop) {
   if (reach.has_local()) return std::make_unique<transport::LocalTransport>();
+  if (reach.has_program()) return TransportBy(reach.program());
   const v1::SshReach& ssh = reach.ssh();
   if (!ssh.error().empty()) {
     return WithRemedy(Error(StatusCode::kNotFound, ssh.error()),
@@ -54,7 +56,21 @@ Result<std::unique_ptr<transport::Transport>> Logins::TransportTo(const v1::Reac
       return offer.status();
     }
   }
-  return std::make_unique<transport::SshTransport>(loop, std::move(session), ssh);
+  auto login = std::make_unique<transport::SshTransport>(loop, std::move(session), ssh);
+  if (ssh.container_argv().empty()) return login;
+  return std::make_unique<transport::ExecTransport>(std::move(login),
+                                                    ToVector(ssh.container_argv()),
+                                                    ssh.container_argv(0) + " on " + ssh.host());
+}
+
+Result<std::unique_ptr<transport::Transport>> Logins::TransportBy(const v1::ProgramReach& program) {
+  if (program.argv(0) == "kubectl") {
+    const std::lock_guard lock(mutex_);
+    if (!kubectl_) kubectl_ = transport::CheckKubectl();
+    AD_RETURN_IF_ERROR(*kubectl_);
+  }
+  return std::make_unique<transport::ExecTransport>(std::make_unique<transport::LocalTransport>(),
+                                                    ToVector(program.argv()), program.argv(0));
 }
 
 std::shared_ptr<transport::KnownHosts> Logins::KnownHostsIn(const std::vector<std::string>& files) {

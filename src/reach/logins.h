@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,10 +39,12 @@ class Logins {
 
  private:
   std::shared_ptr<transport::KnownHosts> KnownHostsIn(const std::vector<std::string>& files);
+  Result<std::unique_ptr<transport::Transport>> TransportBy(const v1::ProgramReach& program);
 
   transport::Identities identities_;
   std::mutex mutex_;
   std::map<std::vector<std::string>, std::shared_ptr<transport::KnownHosts>> known_hosts_;
+  std::optional<Status> kubectl_;  // of this machine, once it has been looked at
 };
 
 }  // namespace autodist::reach

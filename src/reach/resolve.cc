@@ -136,9 +136,11 @@ Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceS
   const base::Deadline deadline = base::Deadline::After(kNamesLimit);
   base::ParallelFor(found.size(), kThreads, [&](size_t i) {
     const spec::Node& node = spec.nodes[i];
-    found[i] = node.chief ? plan::NodeAddress{}
-                          : FindBySsh(node, spec.ssh.at(node.ssh_config), configured, deadline);
-    found[i].ask = from_outside && node.data_address.empty();
+    const spec::SshGroup& group = spec.group_of(node);
+    const bool by_ssh = !node.chief && !group.ByProgram();
+    if (by_ssh) found[i] = FindBySsh(node, group, configured, deadline);
+    // A container may have a network of its own.
+    found[i].ask = (from_outside || !group.via.empty()) && node.data_address.empty();
     if (found[i].ask) {
       found[i].data = Expected(found[i].ssh);
     } else {
@@ -165,6 +167,7 @@ Status SettleChief(plan::Input& input) {
   AD_ASSIGN_OR_RETURN(const std::vector<base::Interface> interfaces, base::LocalInterfaces());
   const std::string own_name = base::HostName();
   const auto is_here = [&](const spec::Node& node) {
+    if (!spec.group_of(node).via.empty()) return false;
     if (strcasecmp(node.address.c_str(), own_name.c_str()) == 0) return true;
     if (spec::IsLoopback(node.address)) return true;
     // A name that leads to a loopback address is one end of a tunnel.

@@ -30,7 +30,8 @@ Result<std::string> OutwardAddress();
 // name service for host names, for half a minute at most, after which it fails, and on `ssh -G`
 // where OpenSSH's configuration has something to say. A node that cannot be found has a problem,
 // which is told when it is to be reached; only the chief, which has to be here, must be found.
-// Where there is no chief, nodes without a data address are to be asked for it.
+// Where there is no chief, nodes without a data address are to be asked for it, and containers
+// always are.
 Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceSpec& spec,
                                                            const plan::User& user);
 

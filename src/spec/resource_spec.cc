@@ -9,6 +9,11 @@ const Node* ResourceSpec::chief() const {
   return chief == nodes.end() ? nullptr : &*chief;
 }
 
+const SshGroup& ResourceSpec::group_of(const Node& node) const {
+  static const SshGroup kNone;
+  return node.chief ? kNone : ssh.at(node.ssh_config);
+}
+
 ResourceSpec SingleNode(std::vector<uint32_t> gpus) {
   ResourceSpec spec;
   Node node;

@@ -28,6 +28,17 @@ struct SshGroup {
   std::optional<v1::HostKeyCheck> host_key_check;
   std::string python_venv;  // shell statements, run on the node; empty: none
   SharedEnvs shared_envs;
+  // "podman", "docker" or "kubectl" alone; or words that run what follows them, in which {node} and
+  // {container} stand for the node's address and the container. Empty: SSH alone.
+  std::vector<std::string> via;
+  std::string container;  // on the node that SSH leads to, or of the pod; empty: none given
+
+  // Whether SSH leads to a node on which a container is.
+  bool InContainerBehindLogin() const {
+    return !via.empty() && via[0] != "kubectl" && !container.empty();
+  }
+  // Whether there is no SSH login at all.
+  bool ByProgram() const { return !via.empty() && !InContainerBehindLogin(); }
 };
 
 struct Node {
@@ -57,6 +68,8 @@ struct ResourceSpec {
 
   // The node on which autodist runs; null: it runs on none of them, and takes no part.
   const Node* chief() const;
+  // That the node names; of the chief, which needs none, an empty one.
+  const SshGroup& group_of(const Node& node) const;
 };
 
 // This machine alone, without SSH.

@@ -16,6 +16,7 @@
 #include "spec/spec_check.h"
 #include "spec/text_check.h"
 #include "spec/value_reader.h"
+#include "spec/via.h"
 #include "spec/yaml_tree.h"
 
 namespace autodist::spec {
@@ -304,7 +305,10 @@ SshGroup Reader::ReadSshGroup(const YamlValue& yaml, const std::string& name) {
           group.host_key_check = ReadAs(value, "host_key_check", ReadHostKeyCheck);
         }},
        Text("python_venv", group.python_venv),
-       {"shared_envs", [&](const YamlValue& value) { ReadSharedEnvs(value, group.shared_envs); }}});
+       {"shared_envs", [&](const YamlValue& value) { ReadSharedEnvs(value, group.shared_envs); }},
+       {"via", [&](const YamlValue& value) { group.via = ReadVia(*this, value); }},
+       Text("container", group.container, CheckContainer)});
+  CheckVia(group, [&](const std::string& what) { Report(yaml, what); });
   return group;
 }
 

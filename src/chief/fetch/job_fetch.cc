@@ -64,7 +64,7 @@ std::vector<JobFetch::Source> JobFetch::Sources() {
     Source& source = sources[node];
     const v1::NodePlan& plan = job_.nodes(static_cast<int>(node));
     source.address = plan.address();
-    source.here = !plan.reach().has_ssh();
+    source.here = plan.reach().has_local();
     if (folders_[node].empty()) {
       // Nobody else's: neither another node's nor one of the job's own.
       std::string name = FolderNameOf(plan.address());

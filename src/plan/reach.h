@@ -1,0 +1,14 @@
+// How a node is reached: without SSH on this machine, by SSH, or by another program.
+#pragma once
+
+#include "autodist/v1/plan.pb.h"
+#include "plan/ssh_reach.h"
+#include "spec/resource_spec.h"
+
+namespace autodist::plan {
+
+// `group` is the one that the node names; that of the chief is not looked at.
+v1::Reach MakeReach(const spec::Node& node, const spec::SshGroup& group, const NodeAddress& address,
+                    const User& user);
+
+}  // namespace autodist::plan

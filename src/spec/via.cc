@@ -1,0 +1,91 @@
+#include "spec/via.h"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "spec/quoted.h"
+
+namespace autodist::spec {
+namespace {
+
+constexpr char kWanted[] =
+    "podman, docker, kubectl, or the words of a command that runs what follows them, such as "
+    "[my-exec, '{node}', --]";
+constexpr const char* kPrograms[] = {"podman", "docker", "kubectl"};
+
+// That a login shell leaves as it is.
+bool IsPlain(const std::string& word) {
+  return std::ranges::all_of(word, [](unsigned char c) {
+    return std::isalnum(c) ||
+           std::string_view("_@%+=:,./-{}").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+}
+
+bool Mentions(const std::vector<std::string>& words, const char* what) {
+  return std::ranges::any_of(
+      words, [&](const std::string& word) { return word.find(what) != std::string::npos; });
+}
+
+}  // namespace
+
+std::vector<std::string> ReadVia(ValueReader& reader, const YamlValue& yaml) {
+  if (yaml.kind == YamlValue::Kind::kText) {
+    const std::string word = reader.ReadString(yaml, "via");
+    if (word.empty()) return {};
+    if (std::ranges::count(kPrograms, word) > 0) return {word};
+    reader.Report(yaml, "'via' is " + Shown(yaml) + "; it should be " + kWanted);
+    return {};
+  }
+  std::vector<std::string> words;
+  if (!reader.CheckKind(yaml, YamlValue::Kind::kList, "'via'", kWanted)) return {};
+  reader.ForEach(yaml,
+                 [&](const YamlValue& word) { words.push_back(reader.ReadString(word, "via")); });
+  if (words.size() < 2) reader.Report(yaml, std::string("'via' should be ") + kWanted);
+  return words;
+}
+
+Status CheckContainer(const std::string& text) {
+  const auto fits = [](unsigned char c) {
+    return std::isalnum(c) || c == '_' || c == '.' || c == '-';
+  };
+  if (std::isalnum(static_cast<unsigned char>(text[0])) && std::ranges::all_of(text, fits)) {
+    return OkStatus();
+  }
+  return Error(StatusCode::kInvalidArgument,
+               Quoted(text) +
+                   " is not the name of a container: letters, digits, '_', '.' and '-', "
+                   "the first a letter or digit");
+}
+
+void CheckVia(const SshGroup& group, const std::function<void(const std::string& what)>& report) {
+  if (group.via.empty()) {
+    if (!group.container.empty()) report("'container' needs 'via: podman' or 'via: docker'");
+    return;
+  }
+  const bool listed = group.via.size() > 1;
+  if (group.InContainerBehindLogin()) {
+    if (listed && !Mentions(group.via, "{container}")) {
+      report("'via' does not say where {container} goes");
+    }
+    if (!std::ranges::all_of(group.via, IsPlain)) {
+      report("the words of 'via' pass a login shell; they may have letters, digits and _@%+=:,./-");
+    }
+    return;
+  }
+  if (listed && !Mentions(group.via, "{node}")) report("'via' does not say where {node} goes");
+  const std::pair<const char*, bool> of_ssh[] = {
+      {"key_file", !group.key_file.empty()},
+      {"username", !group.username.empty()},
+      {"port", group.port.has_value()},
+      {"proxy_jump", !group.proxy_jump.empty()},
+      {"host_key_check", group.host_key_check.has_value()}};
+  for (const auto& [key, given] : of_ssh) {
+    if (!given) continue;
+    report(Quoted(key) +
+           " means nothing where there is no SSH login; for a container on a node that "
+           "SSH reaches, give its name as 'container'");
+  }
+}
+
+}  // namespace autodist::spec

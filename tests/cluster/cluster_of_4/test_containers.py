@@ -1,0 +1,130 @@
+"""Nodes that are containers: `via` in an ssh group."""
+
+import os
+import signal
+
+import pytest
+from hosts import SHARED, address, in_host, pids_on
+from jobs import processes, seconds_until
+from podman import Podman
+
+TOLD_LIMIT_S = 2
+HOSTS = (2, 3)
+UP = "echo up; exec sleep 1000"
+
+
+@pytest.fixture
+def podmans(folder):
+    engines = {}
+    try:
+        for host in HOSTS:
+            engines[host] = Podman(host, folder)
+            engines[host].run("train", "-v", f"{folder}:{folder}", "--env", "OF_THE_IMAGE=yes")
+        yield engines
+    finally:
+        for engine in engines.values():
+            engine.remove()
+
+
+@pytest.fixture
+def spec(folder, podmans):
+    """Host 1, and a container on each of hosts 2 and 3."""
+    path = folder / "spec.yaml"
+    path.write_text(f"""nodes:
+  - {{address: {address(1)}, cpus: [0, 1], chief: true}}
+  - {{address: {address(2)}, cpus: [0, 1], ssh_config: word}}
+  - {{address: {address(3)}, cpus: [0, 1], ssh_config: words}}
+ssh:
+  word: {{key_file: {SHARED}/user_rsa, via: podman, container: train}}
+  words:
+    key_file: {SHARED}/user_ed25519
+    via: [podman, exec, -i, --detach-keys=, '{{container}}']
+    container: train
+""")
+    return path
+
+
+def containers(podmans):
+    return [name for engine in podmans.values() for name in engine("ps", "-a", "--format", "{{.Names}}").split()]
+
+
+def test_ranks_run_in_containers(start, spec, podmans):
+    outcome = start("run", "--spec", spec, "--", "sh", "-c",
+                    "echo $RANK: $(readlink /bin/ls), $OF_THE_IMAGE, $AUTODIST_NODE_ADDRESS").finish()
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines() == {
+        rank: [f"{rank}: " + (f"busybox, yes, {address(host)}" if host > 1 else f", , {address(1)}")]
+        for rank, host in enumerate((1, 1, 2, 2, 3, 3))}
+    assert not processes()
+    outcome = start("doctor", "--spec", spec).finish()
+    assert outcome.code == 0, outcome.out + outcome.err
+    outcome = start("clean", "--spec", spec).finish()
+    assert outcome.out == "nothing of autodist's is left on 3 nodes\n"
+
+
+def test_every_byte_passes(start, spec, folder):
+    """Those with which podman would leave a terminal, too."""
+    data = bytes(range(256)) * 4000
+    (folder / "data").write_bytes(data)
+    outcome = start("run", "--spec", spec, "--sync", "--", "sh", "-c", "cat data").finish()
+    assert outcome.code == 0, outcome.err
+    [job] = (folder / "autodist-runs").iterdir()
+    assert all((job / f"rank-{rank}.out").read_bytes() == data for rank in range(6))
+
+
+def test_signals_and_exit_codes(start, spec):
+    job = start("run", "--spec", spec, "--", "sh", "-c", "trap 'echo asked; exit 7' TERM; echo up; "
+                "while :; do sleep 0.1; done")
+    job.await_lines(6)
+    job.interrupt()
+    outcome = job.finish()
+    assert outcome.code == 130 and outcome.out.count("asked") == 6
+    outcome = start("run", "--spec", spec, "--", "sh", "-c", "[ $RANK = 4 ] && exit 7; exec sleep 1000").finish()
+    assert outcome.code == 7
+    assert not processes()
+
+
+def test_a_container_is_killed(start, spec, podmans):
+    job = start("run", "--spec", spec, "--", "sh", "-c", UP)
+    job.await_lines(6)
+    podmans[3]("kill", "train")
+    job.await_err(f"{address(3)} was lost", TOLD_LIMIT_S)
+    outcome = job.finish()
+    assert outcome.code == 125 and "the container does not run" in outcome.err
+    assert seconds_until(lambda: not processes(), 10) < 10
+
+
+def test_the_client_is_killed(start, spec, folder):
+    job = start("run", "--spec", spec, "--", "sh", "-c", "echo up; while [ ! -e end ]; do sleep 0.1; done; echo end")
+    job.await_lines(6)
+    clients = [pid for pid in pids_on(2) if "podman\0exec" in open(f"/proc/{pid}/cmdline").read()]
+    assert clients
+    for pid in clients:
+        os.kill(pid, signal.SIGKILL)
+    job.await_err("connected again", 10)
+    (folder / "end").touch()
+    outcome = job.finish()
+    assert outcome.code == 0 and outcome.out.count("end") == 6, outcome.err
+
+
+def test_there_is_no_such_container(start, spec, podmans):
+    podmans[2]("rename", "train", "other")
+    podmans[3]("kill", "train")
+    outcome = start("run", "--spec", spec, "--", "true").finish()
+    assert outcome.code == 125
+    assert "no such container" in outcome.err and "container state improper" in outcome.err
+    assert "start it first" in outcome.err
+    assert not processes()
+
+
+def test_a_container_of_this_machine(start, podmans, folder):
+    spec = folder / "own.yaml"
+    spec.write_text("nodes: [{address: train, cpus: [0, 1], ssh_config: box}]\nssh: {box: {via: podman}}\n")
+    engine = Podman(1, folder)
+    try:
+        engine.run("train", "-v", f"{folder}:{folder}")
+        outcome = start("run", "--spec", spec, "--workdir", folder, "--", "sh", "-c", "echo $RANK $PWD").finish()
+        assert outcome.code == 0, outcome.err
+        assert outcome.lines() == {rank: [f"{rank} {folder}"] for rank in range(2)}
+    finally:
+        engine.remove()

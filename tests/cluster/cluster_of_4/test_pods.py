@@ -1,0 +1,136 @@
+"""Pods, reached by the real kubectl through a stand-in for the API server; they are containers on host 1,
+each with a network of its own, of which only loopback is there: so each is a job by itself."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hosts import pids_on
+from jobs import processes, seconds_until
+from podman import Podman
+
+API = Path(__file__).parents[2] / "support" / "kubernetes_api.py"
+TOLD_LIMIT_S = 2
+
+pytestmark = pytest.mark.skipif(not shutil.which("kubectl"), reason="there is no kubectl here")
+
+
+@pytest.fixture
+def engine(folder):
+    podman = Podman(1, folder)
+    try:
+        podman.run("pod-0", "-v", f"{folder}:{folder}")
+        yield podman
+    finally:
+        podman.remove()
+
+
+@pytest.fixture
+def api(folder, engine, monkeypatch):
+    """Where kubectl finds the server."""
+    server = subprocess.Popen([sys.executable, API, "podman", "exec", "-i", "--detach-keys=", "{pod}"],
+                              stdout=subprocess.PIPE, text=True)
+    config = folder / "kubeconfig"
+    config.write_text(json.dumps({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.stdout.readline().strip()}"}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": ""}}]}))
+    monkeypatch.setenv("KUBECONFIG", str(config))
+    yield server
+    server.kill()
+    server.wait()
+
+
+@pytest.fixture
+def pod(start, folder, api):
+    """Starts a job in the pod."""
+    def run(*arguments, node="pod-0"):
+        spec = folder / "pods.yaml"
+        spec.write_text(f"nodes: [{{address: {node}, cpus: [0, 1], ssh_config: pods}}]\n"
+                        "ssh: {pods: {via: kubectl}}\n")
+        return start("run", "--spec", spec, "--workdir", folder, *arguments)
+    return run
+
+
+def clients():
+    return [pid for pid in pids_on(1) if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"kubectl\0exec\0")]
+
+
+def test_ranks_run_in_a_pod(pod, folder):
+    outcome = pod("--sync", "--", "sh", "-c", "echo $RANK $(readlink /bin/ls) $PWD").finish()
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines() == {rank: [f"{rank} busybox {folder}"] for rank in range(2)}
+    assert not processes() and not clients()
+
+
+def test_every_byte_passes(pod, folder):
+    data = bytes(range(256)) * 4000
+    (folder / "data").write_bytes(data)
+    outcome = pod("--", "cat", "data").finish()
+    assert outcome.code == 0, outcome.err
+    [job] = (folder / "autodist-runs").iterdir()
+    assert all((job / f"rank-{rank}.out").read_bytes() == data for rank in range(2))
+
+
+def test_the_container_is_killed(pod, engine):
+    job = pod("--", "sh", "-c", "echo up; exec sleep 1000")
+    job.await_lines(2)
+    engine("kill", "pod-0")
+    job.await_err("pod-0 was lost", TOLD_LIMIT_S)
+    outcome = job.finish()
+    assert outcome.code == 125 and "the container does not run" in outcome.err
+    assert seconds_until(lambda: not processes(), 10) < 10
+
+
+def test_kubectl_is_killed(pod, folder):
+    job = pod("--", "sh", "-c", "echo up; while [ ! -e end ]; do sleep 0.1; done; echo end")
+    job.await_lines(2)
+    assert clients()
+    for pid in clients():
+        os.kill(pid, signal.SIGKILL)
+    job.await_err("connected again", 10)
+    (folder / "end").touch()
+    outcome = job.finish()
+    assert outcome.code == 0 and outcome.out.count("end") == 2, outcome.err
+
+
+def test_the_api_server_is_away_for_a_while(pod, api, folder):
+    job = pod("--", "sh", "-c", "echo up; while [ ! -e end ]; do sleep 0.1; done; echo end")
+    job.await_lines(2)
+    api.send_signal(signal.SIGSTOP)
+    for pid in clients():
+        os.kill(pid, signal.SIGKILL)
+    (folder / "end").touch()
+    job.await_err("the connection is broken", 10)
+    api.send_signal(signal.SIGCONT)
+    outcome = job.finish()
+    assert outcome.code == 0 and outcome.out.count("end") == 2, outcome.err
+
+
+def test_there_is_no_such_pod(pod):
+    outcome = pod("--", "true", node="pod-9").finish()
+    assert outcome.code == 125
+    assert 'pods "pod-9" not found' in outcome.err and "start it first" in outcome.err
+
+
+@pytest.mark.parametrize("said, told", [("Client Version: v1.28.1", "kubectl is 1.28"),
+                                        ("nothing", "does not tell its version")], ids=["old", "unknown"])
+def test_an_old_kubectl(pod, folder, monkeypatch, said, told):
+    programs = folder / "bin"
+    programs.mkdir()
+    (programs / "kubectl").write_text(f"#!/bin/sh\necho '{said}'\n")
+    (programs / "kubectl").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    outcome = pod("--", "true").finish()
+    assert outcome.code == 125 and told in outcome.err and "1.31 or newer" in outcome.err
+
+
+def test_nothing_is_left_in_the_pod(pod, engine):
+    assert pod("--", "true").finish().code == 0
+    assert not processes()
+    assert "autodist" not in engine("exec", "pod-0", "find", "/tmp", "-maxdepth", "1")

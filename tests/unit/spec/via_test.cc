@@ -1,0 +1,62 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "spec/yaml_reader.h"
+
+namespace autodist::spec {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+ReadOutcome ReadGroup(const std::string& group) {
+  return ReadSpec("nodes: [{address: a, ssh_config: g}]\nssh:\n  g: {" + group + "}\n", "f");
+}
+
+std::vector<std::string> ViaProblems(const std::string& group) {
+  std::vector<std::string> problems;
+  for (const Problem& problem : ReadGroup(group).problems) problems.push_back(problem.ToString());
+  return problems;
+}
+
+TEST(ViaTest, AContainerBehindALogin) {
+  const auto outcome = ReadGroup("username: ann, via: docker, container: train_1.x-2");
+  ASSERT_TRUE(outcome.spec);
+  const SshGroup& group = outcome.spec->ssh.at("g");
+  EXPECT_THAT(group.via, ElementsAre("docker"));
+  EXPECT_TRUE(group.InContainerBehindLogin());
+  EXPECT_FALSE(group.ByProgram());
+}
+
+TEST(ViaTest, AProgramInPlaceOfALogin) {
+  for (const std::string via :
+       {"via: podman", "via: kubectl, container: main", "via: [my, '--at={node}', --]"}) {
+    const auto outcome = ReadGroup(via);
+    ASSERT_TRUE(outcome.spec) << via;
+    EXPECT_TRUE(outcome.spec->ssh.at("g").ByProgram()) << via;
+    EXPECT_EQ(outcome.spec->chief(), nullptr);
+  }
+}
+
+TEST(ViaTest, WhatIsWrong) {
+  EXPECT_THAT(ViaProblems("via: lxc"),
+              ElementsAre(HasSubstr("f:3:12: 'via' is 'lxc'; it should be podman, docker, kubectl, "
+                                    "or the words of a command")));
+  EXPECT_THAT(ViaProblems("via: [podman]"), ElementsAre(HasSubstr("'via' should be podman")));
+  EXPECT_THAT(ViaProblems("via: {a: b}"), ElementsAre(HasSubstr("'via' is a mapping")));
+  EXPECT_THAT(ViaProblems("via: [run, --]"), ElementsAre(HasSubstr("where {node} goes")));
+  EXPECT_THAT(ViaProblems("via: [run, '{node}'], container: c"),
+              ElementsAre(HasSubstr("where {container} goes")));
+  EXPECT_THAT(ViaProblems("via: [run, '{container}', '$(x)'], container: c"),
+              ElementsAre(HasSubstr("pass a login shell")));
+  EXPECT_THAT(ViaProblems("container: c"),
+              ElementsAre(HasSubstr("'container' needs 'via: podman'")));
+  EXPECT_THAT(ViaProblems("via: docker, container: '-x'"),
+              ElementsAre(HasSubstr("'-x' is not the name of a container")));
+  EXPECT_THAT(ViaProblems("via: docker, port: 22, key_file: k"),
+              ElementsAre(HasSubstr("'key_file' means nothing where there is no SSH login"),
+                          HasSubstr("'port' means nothing")));
+}
+
+}  // namespace
+}  // namespace autodist::spec
