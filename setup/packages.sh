@@ -19,7 +19,7 @@ case ${1:-} in check | frameworks) packages="$packages
   python3-pytest python3-pyte python3-tqdm python3-jsonschema python3-yaml python3-torch python3-venv git nftables pdsh
   bash-completion zsh fish mandoc
   chromium chromium-driver python3-selenium prometheus
-  podman runc conmon python3-websockets
+  podman runc conmon docker.io python3-websockets
   busybox-static clustershell openmpi-bin libopenmpi-dev python3-mpi4py" ;;
 release) packages="$packages debootstrap" ;;
 esac

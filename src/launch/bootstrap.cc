@@ -59,7 +59,7 @@ void AppendSession(std::vector<std::string>& command, const AgentSession& sessio
 }
 
 Status LoginShellBroken(const transport::Stream& stream, std::string printed) {
-  if (!stream.Failure().ok()) return stream.Failure();
+  AD_RETURN_IF_ERROR(stream.FailureIn(printed));
   printed += stream.StderrTail();
   constexpr size_t kShown = 500;
   if (printed.size() > kShown) printed.erase(0, printed.size() - kShown);

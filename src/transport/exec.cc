@@ -47,6 +47,10 @@ class ExecStream final : public Stream {
     AD_RETURN_IF_ERROR(stream_->Failure());
     return Annotate(ExecError(stream_->StderrTail()), where_);
   }
+  Status FailureIn(const std::string& printed) const override {
+    AD_RETURN_IF_ERROR(Failure());
+    return Annotate(ExecError(printed), where_);
+  }
 
  private:
   const std::unique_ptr<Stream> stream_;

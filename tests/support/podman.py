@@ -43,6 +43,8 @@ def make_image(path):
 class Podman:
     """Of one host."""
 
+    name = "podman"
+
     def __init__(self, host, folder):
         self.host = host
         settings = folder / f"containers{host}"

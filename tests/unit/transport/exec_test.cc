@@ -45,6 +45,13 @@ TEST(ExecTransportTest, RunsWhatFollowsItsWords) {
   ASSERT_TRUE(stream.ok()) << stream.status();
   EXPECT_TRUE((*stream)->WaitClosed(base::Deadline::After(std::chrono::seconds(10))));
   EXPECT_THAT(Message((*stream)->Failure()), HasSubstr("env: the container does not run"));
+  const auto silent = exec.Run({"true"}, {});
+  ASSERT_TRUE(silent.ok()) << silent.status();
+  EXPECT_TRUE((*silent)->WaitClosed(base::Deadline::After(std::chrono::seconds(10))));
+  EXPECT_TRUE((*silent)->Failure().ok());
+  // As docker does.
+  EXPECT_THAT(Message((*silent)->FailureIn("OCI runtime exec failed: no room\n")),
+              HasSubstr("env: OCI runtime exec failed: no room"));
 }
 
 }  // namespace
