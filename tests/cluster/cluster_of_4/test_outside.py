@@ -5,6 +5,7 @@ Among themselves they have addresses of another network, of which host 1 knows n
 import json
 import os
 import re
+import shutil
 import signal
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from jobs import processes, seconds_until
 
 NODES = (2, 3, 4)
 RANKS = 6
-ADDRESSES_LIMIT_S = 20
+PROGRAMS = Path(__file__).parents[1] / "frameworks" / "programs"
 
 
 def inner(host):
@@ -94,6 +95,14 @@ def test_doctor_and_bench(start, outside, folder):
                     "--from", "8", "--to", "8K", "--factor", "32").finish()
     assert outcome.code == 0, outcome.err
     assert re.search(r"^ *8192 ", outcome.out, re.MULTILINE), outcome.out
+
+
+def test_a_program_of_pytorch(start, outside, folder):
+    shutil.copy(PROGRAMS / "torch_ddp.py", folder / "train.py")
+    outcome = start("run", "--spec", outside, "--workdir", folder, "--", "/usr/bin/python3", "train.py").finish()
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.count("6 models became 1, the loss fell") == RANKS
+    assert [path.name for path in folder.glob("*.pt")] == ["checkpoint.pt"]
 
 
 def test_the_first_node_is_lost(start, behind_a_jump_host, folder):
