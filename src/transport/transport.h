@@ -29,7 +29,8 @@ class Stream {
 
   // Why the stream ended, if it did so for a reason other than the program's end.
   virtual Status Failure() const = 0;
-  // The same of a stream that has printed this until it ended: some programs say there what is wrong.
+  // The same of a stream that has printed this until it ended: some programs say there what is
+  // wrong.
   virtual Status FailureIn(const std::string& printed) const {
     (void)printed;
     return Failure();
