@@ -71,8 +71,13 @@ bool Report(const v1::LaunchPlan& plan, const std::vector<Result<chief::CleanedN
 int Clean(const NodesOptions& options) {
   const auto spec = SpecOf(options);
   if (!spec) return kExitUsage;
-  const auto plan = chief::PlanJob(*spec, {});
+  auto plan = chief::PlanJob(*spec, {});
   if (!plan.ok()) return Fail(plan.status(), kExitUsage);
+  // A container that was made for a job ends with the job's agent; none is made to look into it.
+  for (v1::NodePlan& node : *plan->mutable_nodes()) {
+    v1::SshReach* ssh = node.reach().has_ssh() ? node.mutable_reach()->mutable_ssh() : nullptr;
+    if (ssh && ssh->container_made()) ssh->clear_container_argv();
+  }
   const Status here = CheckChiefIsHere(*plan);
   if (!here.ok()) return Fail(here, kExitUsage);
   auto agent = launch::AgentProgram::Load(options.agent);

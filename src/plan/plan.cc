@@ -139,7 +139,9 @@ v1::LaunchPlan PlanNodes(const Input& input) {
     planned.set_data_address(address.data);
     planned.set_ask_data_address(address.ask);
     planned.set_interface(node->interface);
-    *planned.mutable_reach() = MakeReach(*node, input.spec.group_of(*node), address, input.user);
+    *planned.mutable_reach() =
+        MakeReach(*node, input.spec.group_of(*node), address, input.user,
+                  {input.job_id, planned.node_rank(), input.working_directory});
     AddDevices(*node, planned);
     planned.set_gpu_affinity(input.gpu_affinity);
     SetNodeEnvironment(input, *node, planned);

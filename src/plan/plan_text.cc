@@ -41,7 +41,11 @@ std::string ReachAsText(const v1::Reach& reach) {
   text += ssh.username() + "@" + ssh.host() + " port " + std::to_string(ssh.port());
   if (!ssh.proxy_jump().empty()) text += " through " + ssh.proxy_jump();
   if (ssh.key_file_required()) text += ", key " + ssh.key_files(0);
-  if (!ssh.container_argv().empty()) text += ", then " + absl::StrJoin(ssh.container_argv(), " ");
+  if (ssh.container_made()) {
+    text += ", then " + ssh.container_argv(4) + " in a container made of " + ssh.container_argv(6);
+  } else if (!ssh.container_argv().empty()) {
+    text += ", then " + absl::StrJoin(ssh.container_argv(), " ");
+  }
   return text;
 }
 

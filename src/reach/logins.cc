@@ -58,9 +58,9 @@ Result<std::unique_ptr<transport::Transport>> Logins::TransportTo(const v1::Reac
   }
   auto login = std::make_unique<transport::SshTransport>(loop, std::move(session), ssh);
   if (ssh.container_argv().empty()) return login;
-  return std::make_unique<transport::ExecTransport>(std::move(login),
-                                                    ToVector(ssh.container_argv()),
-                                                    ssh.container_argv(0) + " on " + ssh.host());
+  return std::make_unique<transport::ExecTransport>(
+      std::move(login), ToVector(ssh.container_argv()),
+      ssh.container_argv(ssh.container_made() ? 4 : 0) + " on " + ssh.host());
 }
 
 Result<std::unique_ptr<transport::Transport>> Logins::TransportBy(const v1::ProgramReach& program) {

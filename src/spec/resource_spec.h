@@ -32,10 +32,13 @@ struct SshGroup {
   // {container} stand for the node's address and the container. Empty: SSH alone.
   std::vector<std::string> via;
   std::string container;  // on the node that SSH leads to, or of the pod; empty: none given
+  // Of the container that is made for a job on each node, by podman or docker; empty: none is.
+  std::string image;
+  std::vector<std::string> run_options;  // further words of `podman run` then
 
-  // Whether SSH leads to a node on which a container is.
+  // Whether SSH leads to a node on which a container is, or is made.
   bool InContainerBehindLogin() const {
-    return !via.empty() && via[0] != "kubectl" && !container.empty();
+    return !via.empty() && via[0] != "kubectl" && !(container.empty() && image.empty());
   }
   // Whether there is no SSH login at all.
   bool ByProgram() const { return !via.empty() && !InContainerBehindLogin(); }

@@ -37,11 +37,18 @@ std::vector<std::string> ReadVia(ValueReader& reader, const YamlValue& yaml) {
     reader.Report(yaml, "'via' is " + Shown(yaml) + "; it should be " + kWanted);
     return {};
   }
-  std::vector<std::string> words;
   if (!reader.CheckKind(yaml, YamlValue::Kind::kList, "'via'", kWanted)) return {};
-  reader.ForEach(yaml,
-                 [&](const YamlValue& word) { words.push_back(reader.ReadString(word, "via")); });
+  std::vector<std::string> words = ReadWords(reader, yaml, "via");
   if (words.size() < 2) reader.Report(yaml, std::string("'via' should be ") + kWanted);
+  return words;
+}
+
+std::vector<std::string> ReadWords(ValueReader& reader, const YamlValue& yaml,
+                                   const std::string& key) {
+  if (!reader.CheckKind(yaml, YamlValue::Kind::kList, Quoted(key), "a list of words")) return {};
+  std::vector<std::string> words;
+  reader.ForEach(yaml,
+                 [&](const YamlValue& word) { words.push_back(reader.ReadString(word, key)); });
   return words;
 }
 
@@ -58,18 +65,35 @@ Status CheckContainer(const std::string& text) {
                    "the first a letter or digit");
 }
 
+Status CheckImage(const std::string& text) {
+  if (IsPlain(text) && text[0] != '-') return OkStatus();
+  return Error(StatusCode::kInvalidArgument,
+               Quoted(text) + " is not the name of an image, such as docker.io/library/debian:12");
+}
+
 void CheckVia(const SshGroup& group, const std::function<void(const std::string& what)>& report) {
+  const bool listed = group.via.size() > 1;
   if (group.via.empty()) {
     if (!group.container.empty()) report("'container' needs 'via: podman' or 'via: docker'");
+    if (!group.image.empty()) report("'image' needs 'via: podman' or 'via: docker'");
+  }
+  if (group.image.empty() && !group.run_options.empty()) report("'run_options' needs an 'image'");
+  if (group.via.empty()) return;
+  if (!group.image.empty() && (!group.container.empty() || listed || group.via[0] == "kubectl")) {
+    report(
+        "'image' is for a container that podman or docker makes: 'via: podman' or 'via: docker', "
+        "and no 'container'");
     return;
   }
-  const bool listed = group.via.size() > 1;
   if (group.InContainerBehindLogin()) {
     if (listed && !Mentions(group.via, "{container}")) {
       report("'via' does not say where {container} goes");
     }
-    if (!std::ranges::all_of(group.via, IsPlain)) {
-      report("the words of 'via' pass a login shell; they may have letters, digits and _@%+=:,./-");
+    if (!std::ranges::all_of(group.via, IsPlain) ||
+        !std::ranges::all_of(group.run_options, IsPlain)) {
+      report(
+          "the words of 'via' and 'run_options' pass a login shell; they may have letters, digits "
+          "and _@%+=:,./-");
     }
     return;
   }

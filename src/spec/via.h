@@ -15,9 +15,14 @@ namespace autodist::spec {
 // Reads `via: podman`, `docker`, `kubectl` or a list of words; reports what is wrong with it.
 std::vector<std::string> ReadVia(ValueReader& reader, const YamlValue& yaml);
 
-// A Status that tells what is wrong with `text` as the name of a container, and what would be
-// right.
+// Reads a list of words.
+std::vector<std::string> ReadWords(ValueReader& reader, const YamlValue& yaml,
+                                   const std::string& key);
+
+// A Status that tells what is wrong with `text` as the name of a container, or of an image, and
+// what would be right.
 Status CheckContainer(const std::string& text);
+Status CheckImage(const std::string& text);
 
 // What is wrong with the keys of a group together, one after the other.
 void CheckVia(const SshGroup& group, const std::function<void(const std::string& what)>& report);

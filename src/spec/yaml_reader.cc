@@ -307,7 +307,11 @@ SshGroup Reader::ReadSshGroup(const YamlValue& yaml, const std::string& name) {
        Text("python_venv", group.python_venv),
        {"shared_envs", [&](const YamlValue& value) { ReadSharedEnvs(value, group.shared_envs); }},
        {"via", [&](const YamlValue& value) { group.via = ReadVia(*this, value); }},
-       Text("container", group.container, CheckContainer)});
+       Text("container", group.container, CheckContainer),
+       Text("image", group.image, CheckImage),
+       {"run_options", [&](const YamlValue& value) {
+          group.run_options = ReadWords(*this, value, "run_options");
+        }}});
   CheckVia(group, [&](const std::string& what) { Report(yaml, what); });
   return group;
 }

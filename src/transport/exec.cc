@@ -17,6 +17,7 @@ constexpr uint32_t kOldestKubectl = 31;  // 1.31
 // With what the messages of their own begin: podman; docker and containerd; kubectl.
 constexpr const char* kOwn[] = {"Error: ",
                                 "Error response from daemon: ",
+                                "docker: Error",
                                 "Cannot connect to the Docker daemon",
                                 "OCI runtime exec failed: ",
                                 "error: ",

@@ -49,6 +49,17 @@ TEST(ViaTest, WhatIsWrong) {
               ElementsAre(HasSubstr("where {container} goes")));
   EXPECT_THAT(ViaProblems("via: [run, '{container}', '$(x)'], container: c"),
               ElementsAre(HasSubstr("pass a login shell")));
+  EXPECT_THAT(ViaProblems("image: i"), ElementsAre(HasSubstr("'image' needs 'via: podman'")));
+  EXPECT_THAT(ViaProblems("via: kubectl, image: i"),
+              ElementsAre(HasSubstr("that podman or docker")));
+  EXPECT_THAT(ViaProblems("via: podman, image: i, container: c"),
+              ElementsAre(HasSubstr("and no 'container'")));
+  EXPECT_THAT(ViaProblems("via: podman, image: '-x y'"),
+              ElementsAre(HasSubstr("'-x y' is not the name of an image")));
+  EXPECT_THAT(ViaProblems("via: podman, container: c, run_options: [-v]"),
+              ElementsAre(HasSubstr("'run_options' needs an 'image'")));
+  EXPECT_THAT(ViaProblems("via: podman, image: i, run_options: ['$(x)']"),
+              ElementsAre(HasSubstr("pass a login shell")));
   EXPECT_THAT(ViaProblems("container: c"),
               ElementsAre(HasSubstr("'container' needs 'via: podman'")));
   EXPECT_THAT(ViaProblems("via: docker, container: '-x'"),

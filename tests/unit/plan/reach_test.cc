@@ -1,0 +1,58 @@
+#include "plan/reach.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/plans.h"
+
+namespace autodist::plan {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+v1::Reach ReachBy(const std::string& group) {
+  Input input = test::ThreeNodeInput();
+  input.spec = *spec::ReadSpec("nodes: [{address: pod-1, gpus: [0], ssh_config: g}]\nssh:\n  g: {" +
+                                   group + "}\n",
+                               "test")
+                    .spec;
+  const spec::Node& node = input.spec.nodes[0];
+  return MakeReach(node, input.spec.group_of(node), {}, input.user, {"job-1", 4, "~/work"});
+}
+
+TEST(ReachTest, ProgramsInPlaceOfSsh) {
+  EXPECT_THAT(ReachBy("via: kubectl").program().argv(),
+              ElementsAre("kubectl", "exec", "-i", "pod-1", "--"));
+  EXPECT_THAT(ReachBy("via: kubectl, container: main").program().argv(),
+              ElementsAre("kubectl", "exec", "-i", "pod-1", "-c", "main", "--"));
+  EXPECT_THAT(ReachBy("via: docker").program().argv(),
+              ElementsAre("docker", "exec", "-i", "pod-1"));
+  EXPECT_THAT(ReachBy("via: [x, 'at={node}', --]").program().argv(),
+              ElementsAre("x", "at=pod-1", "--"));
+}
+
+TEST(ReachTest, ContainersBehindALogin) {
+  const v1::Reach there = ReachBy("username: ann, via: podman, container: train");
+  EXPECT_EQ(there.ssh().username(), "ann");
+  EXPECT_THAT(there.ssh().container_argv(),
+              ElementsAre("podman", "exec", "-i", "--detach-keys=", "train"));
+  EXPECT_FALSE(there.ssh().container_made());
+  EXPECT_THAT(ReachBy("via: [x, '{container}'], container: c").ssh().container_argv(),
+              ElementsAre("x", "c"));
+}
+
+TEST(ReachTest, ContainersThatAreMade) {
+  const v1::Reach made = ReachBy("via: docker, image: 'i:1', run_options: [-v, '/d:/d']");
+  EXPECT_TRUE(made.ssh().container_made());
+  EXPECT_THAT(made.ssh().container_argv(), Contains("autodist-job-1.4"));
+  EXPECT_THAT(made.ssh().container_argv(), Contains("i:1"));
+  EXPECT_THAT(made.ssh().container_argv(), Contains("~/work"));
+  EXPECT_THAT(made.ssh().container_argv(), Contains("--gpus all -v /d:/d"));
+  EXPECT_THAT(ReachBy("via: podman, image: i").ssh().container_argv(),
+              Contains(HasSubstr("nvidia.com/gpu=all")));
+}
+
+}  // namespace
+}  // namespace autodist::plan
