@@ -75,8 +75,8 @@ int Clean(const NodesOptions& options) {
   if (!plan.ok()) return Fail(plan.status(), kExitUsage);
   // A container that was made for a job ends with the job's agent; none is made to look into it.
   for (v1::NodePlan& node : *plan->mutable_nodes()) {
-    v1::SshReach* ssh = node.reach().has_ssh() ? node.mutable_reach()->mutable_ssh() : nullptr;
-    if (ssh && ssh->container_made()) ssh->clear_container_argv();
+    if (node.reach().ssh().container().image().empty()) continue;
+    node.mutable_reach()->mutable_ssh()->clear_container();
   }
   const Status here = CheckChiefIsHere(*plan);
   if (!here.ok()) return Fail(here, kExitUsage);

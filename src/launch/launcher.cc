@@ -222,7 +222,7 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::TryToReach(transport::Transport&
                              resume};
   const bool local = node.reach().has_local();
   // In a container programs do not start in the home folder, where the agent is.
-  const bool at_home = node.reach().has_ssh() && node.reach().ssh().container_argv().empty();
+  const bool at_home = node.reach().has_ssh() && !node.reach().ssh().has_container();
   if (!local && !at_home) {
     auto installed = RunAgent(transport, session, InstallingAgentCommand(agent_, session), stop);
     if (installed.ok()) busy_servers_.GotIn();

@@ -120,7 +120,8 @@ v1::LaunchPlan PlanNodes(const Input& input) {
   for (const spec::Node& node : input.spec.nodes) {
     if (TakesPart(node, input)) ordered.push_back(&node);
   }
-  std::ranges::stable_partition(ordered, &spec::Node::chief);
+  std::stable_partition(ordered.begin(), ordered.end(),
+                        [](const spec::Node* node) { return node->chief; });
   v1::LaunchPlan plan;
   plan.set_job_id(input.job_id);
   plan.set_working_directory(input.working_directory);
@@ -129,7 +130,10 @@ v1::LaunchPlan PlanNodes(const Input& input) {
   plan.set_program_kind(input.kind);
   plan.set_restart_count(input.restart_count);
   plan.set_max_restarts(input.max_restarts);
-  for (const std::string& path : input.spec.shared_paths) plan.add_shared_paths(path);
+  // From outside nobody can say what is shared: the folders need not be there.
+  if (input.spec.chief()) {
+    for (const std::string& path : input.spec.shared_paths) plan.add_shared_paths(path);
+  }
   uint32_t world_size = 0;
   for (const spec::Node* node : ordered) {
     v1::NodePlan& planned = *plan.add_nodes();

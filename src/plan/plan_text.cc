@@ -41,10 +41,11 @@ std::string ReachAsText(const v1::Reach& reach) {
   text += ssh.username() + "@" + ssh.host() + " port " + std::to_string(ssh.port());
   if (!ssh.proxy_jump().empty()) text += " through " + ssh.proxy_jump();
   if (ssh.key_file_required()) text += ", key " + ssh.key_files(0);
-  if (ssh.container_made()) {
-    text += ", then " + ssh.container_argv(4) + " in a container made of " + ssh.container_argv(6);
-  } else if (!ssh.container_argv().empty()) {
-    text += ", then " + absl::StrJoin(ssh.container_argv(), " ");
+  const v1::Container& container = ssh.container();
+  if (!container.image().empty()) {
+    text += ", then a container that " + container.program() + " makes of " + container.image();
+  } else if (ssh.has_container()) {
+    text += ", then " + absl::StrJoin(container.argv(), " ");
   }
   return text;
 }
@@ -150,7 +151,7 @@ std::string StepsAsText(const v1::NodePlan& node) {
 }
 
 bool LeadsToContainer(const v1::Reach& reach) {
-  return reach.has_program() || !reach.ssh().container_argv().empty();
+  return reach.has_program() || reach.ssh().has_container();
 }
 
 std::string DataAddressAsText(const v1::NodePlan& node) {

@@ -98,8 +98,11 @@ v1::Reach MakeReach(const spec::Node& node, const spec::SshGroup& group, const N
     *reach.mutable_program()->mutable_argv() = {words.begin(), words.end()};
   } else {
     *reach.mutable_ssh() = MakeSshReach(node, group, address, user);
-    *reach.mutable_ssh()->mutable_container_argv() = {words.begin(), words.end()};
-    reach.mutable_ssh()->set_container_made(!group.image.empty());
+    if (words.empty()) return reach;
+    v1::Container& container = *reach.mutable_ssh()->mutable_container();
+    *container.mutable_argv() = {words.begin(), words.end()};
+    container.set_program(group.via[0]);
+    container.set_image(group.image);
   }
   return reach;
 }

@@ -57,10 +57,10 @@ Result<std::unique_ptr<transport::Transport>> Logins::TransportTo(const v1::Reac
     }
   }
   auto login = std::make_unique<transport::SshTransport>(loop, std::move(session), ssh);
-  if (ssh.container_argv().empty()) return login;
+  if (!ssh.has_container()) return login;
   return std::make_unique<transport::ExecTransport>(
-      std::move(login), ToVector(ssh.container_argv()),
-      ssh.container_argv(ssh.container_made() ? 4 : 0) + " on " + ssh.host());
+      std::move(login), ToVector(ssh.container().argv()),
+      ssh.container().program() + " on " + ssh.host());
 }
 
 Result<std::unique_ptr<transport::Transport>> Logins::TransportBy(const v1::ProgramReach& program) {

@@ -25,7 +25,7 @@ Preflight::Preflight(const v1::LaunchPlan& plan, bool thorough) : plan_(plan) {
       for (const std::string& name : program_.python_modules) examination_.add_python_modules(name);
     }
   }
-  if (reach::TakesPart(plan)) MarkSharedFolders();
+  MarkSharedFolders();
 }
 
 Preflight::~Preflight() {

@@ -36,21 +36,22 @@ TEST(ReachTest, ProgramsInPlaceOfSsh) {
 TEST(ReachTest, ContainersBehindALogin) {
   const v1::Reach there = ReachBy("username: ann, via: podman, container: train");
   EXPECT_EQ(there.ssh().username(), "ann");
-  EXPECT_THAT(there.ssh().container_argv(),
+  EXPECT_THAT(there.ssh().container().argv(),
               ElementsAre("podman", "exec", "-i", "--detach-keys=", "train"));
-  EXPECT_FALSE(there.ssh().container_made());
-  EXPECT_THAT(ReachBy("via: [x, '{container}'], container: c").ssh().container_argv(),
+  EXPECT_EQ(there.ssh().container().image(), "");
+  EXPECT_THAT(ReachBy("via: [x, '{container}'], container: c").ssh().container().argv(),
               ElementsAre("x", "c"));
 }
 
 TEST(ReachTest, ContainersThatAreMade) {
   const v1::Reach made = ReachBy("via: docker, image: 'i:1', run_options: [-v, '/d:/d']");
-  EXPECT_TRUE(made.ssh().container_made());
-  EXPECT_THAT(made.ssh().container_argv(), Contains("autodist-job-1.4"));
-  EXPECT_THAT(made.ssh().container_argv(), Contains("i:1"));
-  EXPECT_THAT(made.ssh().container_argv(), Contains("~/work"));
-  EXPECT_THAT(made.ssh().container_argv(), Contains("--gpus all -v /d:/d"));
-  EXPECT_THAT(ReachBy("via: podman, image: i").ssh().container_argv(),
+  EXPECT_EQ(made.ssh().container().image(), "i:1");
+  EXPECT_EQ(made.ssh().container().program(), "docker");
+  EXPECT_THAT(made.ssh().container().argv(), Contains("autodist-job-1.4"));
+  EXPECT_THAT(made.ssh().container().argv(), Contains("i:1"));
+  EXPECT_THAT(made.ssh().container().argv(), Contains("~/work"));
+  EXPECT_THAT(made.ssh().container().argv(), Contains("--gpus all -v /d:/d"));
+  EXPECT_THAT(ReachBy("via: podman, image: i").ssh().container().argv(),
               Contains(HasSubstr("nvidia.com/gpu=all")));
 }
 
