@@ -9,6 +9,7 @@
 
 #include "base/utf8.h"
 #include "spec/address.h"
+#include "spec/via.h"
 #include "spec/yaml_reader.h"
 
 namespace autodist::spec {
@@ -35,22 +36,27 @@ void CheckGroup(const SshGroup& group) {
   Check(group.key_file.find('\0') == std::string::npos, "a zero byte in a path");
   Check(group.proxy_jump.empty() || CheckProxyJump(group.proxy_jump).ok(), "a bad jump");
   Check(!group.proxy_jump.starts_with('-'), "a jump that is an option");
+  Check(group.container.empty() || CheckContainer(group.container).ok(), "a bad container");
+  Check(group.image.empty() || CheckImage(group.image).ok(), "a bad image");
+  Check((group.container.empty() && group.image.empty()) || !group.via.empty(),
+        "a container of nobody's");
 }
 
 void CheckSpec(const ResourceSpec& spec) {
   const auto chiefs = std::count_if(spec.nodes.begin(), spec.nodes.end(),
                                     [](const Node& node) { return node.chief; });
-  Check(chiefs == 1, "not one chief");
+  Check(chiefs <= 1, "several chiefs");
   Check(std::any_of(spec.nodes.begin(), spec.nodes.end(),
                     [](const Node& node) { return !node.devices().empty(); }),
         "no rank");
   std::set<std::string> addresses;
   std::set<std::string> data_addresses;
   for (const Node& node : spec.nodes) {
+    const bool asked = chiefs == 0 && node.data_address.empty();
     const std::string& data = node.data_address.empty() ? node.address : node.data_address;
     Check(CheckHost(node.address).ok() && CheckHost(data).ok(), "a bad address");
     Check(addresses.insert(Identity(node.address)).second, "an address twice");
-    Check(data_addresses.insert(Identity(data)).second, "a data address twice");
+    Check(asked || data_addresses.insert(Identity(data)).second, "a data address twice");
     Check(node.network_bandwidth > 0, "a node without network");
     Check(!node.port || *node.port > 0, "port 0");
     Check(node.interface.size() <= 15, "a long interface name");
