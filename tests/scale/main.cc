@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "base/random.h"
 #include "chief/loop/signal_watcher.h"
 #include "chief/run_job.h"
 #include "plan/plan.h"
@@ -94,7 +95,7 @@ std::string AddressOf(uint32_t node) {
 plan::Input InputFor(uint32_t nodes, uint32_t ranks) {
   plan::Input input;
   input.command = {"/bin/true"};
-  input.job_id = "scale-" + std::to_string(getpid());
+  input.job_id = "scale-" + base::RandomHex();
   input.user = {"user", "/home/user", "/tmp", ""};
   input.working_directory = "/tmp";
   input.master_port = 29'500;

@@ -24,6 +24,7 @@
 
 #include "autodist/v1/agent.grpc.pb.h"
 #include "base/wall_clock.h"
+#include "files/digest.h"
 #include "rpc/bootstrap_lines.h"
 #include "rpc/limits.h"
 #include "rpc/server.h"
@@ -56,7 +57,7 @@ class Agent final : public grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEv
     interface.set_name("eth0");
     interface.set_address(request.node().data_address());
     for (const std::string& file : request.examination().files()) {
-      facts.add_files()->set_digest(file);
+      facts.add_files()->set_digest(files::DigestOfFile(file).value_or(""));
     }
     facts.mutable_working_directory()->set_size(uint64_t{1} << 40);
     facts.mutable_working_directory()->set_free(uint64_t{1} << 39);
