@@ -24,7 +24,7 @@ def on_host(host, command):
                            "-i", key, address(host), command], check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
 
 
-def _argv(pid):
+def argv_of(pid):
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:
@@ -39,7 +39,7 @@ def pids():
 def listening_sshd(host):
     """The pid of the host's own SSH server."""
     config = str(SHARED / f"host{host}" / "sshd_config")
-    found = [pid for pid in pids() for argv in [" ".join(_argv(pid))]
+    found = [pid for pid in pids() for argv in [" ".join(argv_of(pid))]
              if argv.startswith("sshd:") and config in argv.split()]
     [pid] = [pid for pid in found if parent(pid) not in found]  # what it has just forked looks the same
     return pid
@@ -84,6 +84,16 @@ def pids_on(host):
                 found.add(pid)
         except OSError:
             pass
+    return found
+
+
+def named_on(host, name):
+    """The processes on the host that call themselves so."""
+    found = set()
+    for pid in pids_on(host):
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/comm").read_text() == f"{name}\n":
+                found.add(pid)
     return found
 
 
@@ -160,11 +170,11 @@ def _await_listening(host, log):
 
 def sshd_sessions(host):
     """The pids of the SSH server's processes that serve somebody."""
-    return {pid for pid in pids_on(host) - {listening_sshd(host)} if _argv(pid)[0].startswith("sshd:")}
+    return {pid for pid in pids_on(host) - {listening_sshd(host)} if argv_of(pid)[0].startswith("sshd:")}
 
 
 def _is_agent(pid):
-    return "attach" in _argv(pid)[1:2] and _argv(pid)[0].endswith("autodist-agent")
+    return "attach" in argv_of(pid)[1:2] and argv_of(pid)[0].endswith("autodist-agent")
 
 
 def parent(pid):
@@ -177,7 +187,7 @@ def parent(pid):
 def ranks_on(host):
     """The pids of the processes that agents started on the host."""
     return {pid for pid in pids_on(host)
-            if _argv(pid) != [""] and not _is_agent(pid) and _is_agent(parent(pid))}
+            if argv_of(pid) != [""] and not _is_agent(pid) and _is_agent(parent(pid))}
 
 
 def agents_on(host):

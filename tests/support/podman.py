@@ -69,4 +69,4 @@ class Podman:
 
     def remove(self):
         self("rm", "-f", "-a", "-t", "0")
-        in_host(self.host, "umount", "/etc/containers")
+        in_host(self.host, "umount", "--lazy", "/etc/containers")

@@ -3,11 +3,10 @@
 import os
 import re
 import signal
-from pathlib import Path
 
 import pytest
 from docker import Docker
-from hosts import SHARED, address, pids_on
+from hosts import SHARED, address, argv_of, pids_on
 from jobs import processes, seconds_until
 from podman import Podman
 
@@ -98,7 +97,7 @@ def test_a_container_is_killed(start, spec, engines):
 def test_the_client_is_killed(start, spec, folder, engines):
     job = start("run", "--spec", spec, "--", "sh", "-c", "echo up; while [ ! -e end ]; do sleep 0.1; done; echo end")
     job.await_lines(6)
-    clients = [pid for pid in pids_on(2) if f"{engines[2].name}\0exec" in Path(f"/proc/{pid}/cmdline").read_text()]
+    clients = [pid for pid in pids_on(2) if argv_of(pid)[:2] == [engines[2].name, "exec"]]
     assert clients
     for pid in clients:
         os.kill(pid, signal.SIGKILL)

@@ -2,11 +2,10 @@
 
 import os
 import signal
-from pathlib import Path
 
 import pytest
 from docker import Docker
-from hosts import SHARED, address, pids_on
+from hosts import SHARED, address, argv_of, named_on, pids_on
 from jobs import processes, seconds_until
 from podman import IMAGE, Podman
 
@@ -86,9 +85,8 @@ def test_the_chief_is_killed(job, engines):
 def test_the_agent_is_killed(job):
     running = job("--", *UP)
     running.await_lines(4)
-    for pid in pids_on(3):
-        if Path(f"/proc/{pid}/comm").read_text() == "autodist-guard\n":  # guardian and agent
-            os.kill(pid, signal.SIGKILL)
+    for pid in named_on(3, "autodist-guard"):  # guardian and agent
+        os.kill(pid, signal.SIGKILL)
     outcome = running.finish()
     assert outcome.code == 125 and f"node {address(3)} was lost" in outcome.err
 
@@ -97,7 +95,7 @@ def test_the_client_is_killed(job, folder, engines):
     running = job("--", *UNTIL_END)
     running.await_lines(4)
     for pid in pids_on(2):
-        if f"{engines[2].name}\0exec" in Path(f"/proc/{pid}/cmdline").read_text():
+        if argv_of(pid)[:2] == [engines[2].name, "exec"]:
             os.kill(pid, signal.SIGKILL)
     running.await_err("connected again", 10)
     (folder / "end").touch()

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hosts import pids_on
+from hosts import argv_of, pids_on
 from jobs import processes, seconds_until
 from podman import Podman
 
@@ -58,7 +58,7 @@ def pod(start, folder, api):
 
 
 def clients():
-    return [pid for pid in pids_on(1) if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"kubectl\0exec\0")]
+    return [pid for pid in pids_on(1) if argv_of(pid)[:2] == ["kubectl", "exec"]]
 
 
 def test_ranks_run_in_a_pod(pod, folder):
