@@ -20,6 +20,7 @@ case ${1:-} in check | frameworks) packages="$packages
   bash-completion zsh fish mandoc
   chromium chromium-driver python3-selenium prometheus
   podman runc conmon docker.io python3-websockets
+  slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge
   busybox-static clustershell openmpi-bin libopenmpi-dev python3-mpi4py" ;;
 release) packages="$packages debootstrap" ;;
 esac

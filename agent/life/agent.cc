@@ -30,6 +30,8 @@ constexpr milliseconds kCloseLimit{1000};
 constexpr milliseconds kLookInterval{1000};  // at whether the lease still runs
 // Later than it should be, a heartbeat that does not come tells the guardian that none will.
 constexpr milliseconds kBeatSlack{3000};
+// Once the engine is ending the job, so that it need not kill us.
+constexpr milliseconds kLeaseAtEnd{10'000};
 constexpr char kNoGuardian[] = "its agent's guardian was killed, so the agent ended its ranks";
 
 void PrepareSignals() {
@@ -130,11 +132,25 @@ std::vector<Admission::Watched> Agent::Watched() {
           {terms_.get(), [this] {
              signalfd_siginfo taken;
              (void)!read(terms_.get(), &taken, sizeof taken);
-             if (LockHolder(lock_.get(), JobLock::kChiefInCharge)) return true;
+             if (LockHolder(lock_.get(), JobLock::kChiefInCharge)) {
+               if (options_.held) HeedEngine(static_cast<pid_t>(taken.ssi_pid) != getppid());
+               return true;
+             }
              cleaned_ = true;
              life_.Expire();
              return false;
            }}};
+}
+
+// The engine ends the job. It has told the chief as well, which may end, or be cut off, before it
+// has told us.
+void Agent::HeedEngine(bool ranks_were_told) {
+  if (ranks_were_told) {
+    core_->supervisor().WereTold(options_.grace);
+  } else {
+    core_->supervisor().Stop(options_.grace);
+  }
+  life_.Shorten(kLeaseAtEnd);
 }
 
 // The chief may be cut off just now: as long as the lease runs it may come back for the rest.

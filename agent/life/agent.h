@@ -29,6 +29,7 @@ struct AgentOptions {
   std::chrono::milliseconds lease;          // without a word from the chief, the agent ends the job
   std::chrono::milliseconds grace;          // between the stop signal and SIGKILL when it does
   std::optional<Heartbeat> heartbeat = {};  // for the guardian
+  bool held = false;                        // by a step of an engine (agent/life/hold.h)
 };
 
 // How it ended, as its exit status.
@@ -56,6 +57,7 @@ class Agent {
   void AwaitDelivery();
   void EndJob();  // because nobody is in charge any more
   void RemoveFolder();
+  void HeedEngine(bool ranks_were_told);
   void Beat(std::chrono::milliseconds within);
   void LeaveWithin(std::chrono::milliseconds time);
   std::vector<Admission::Watched> Watched();

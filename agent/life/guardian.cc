@@ -37,8 +37,8 @@ struct AgentEnd {
 
 class AgentWatch {
  public:
-  AgentWatch(pid_t agent, const sigset_t& signals, milliseconds grace)
-      : agent_(agent), signals_(signals), end_limit_(grace + kHangLimit) {}
+  AgentWatch(pid_t agent, const sigset_t& signals, milliseconds grace, bool held)
+      : agent_(agent), signals_(signals), end_limit_(grace + kHangLimit), held_(held) {}
 
   // Until it has ended, of itself or because it does not run any more.
   AgentEnd Await(const Heartbeat& heartbeat, int lock) {
@@ -54,8 +54,9 @@ class AgentWatch {
         return {*status, hung, process::OomKills() > kills_before};
       }
       kills_before = kills;
-      if (signal == SIGTERM && !LockHolder(lock, JobLock::kChiefInCharge)) {
-        told_to_end = true;
+      const bool told = signal == SIGTERM;
+      if (told && (held_ || !LockHolder(lock, JobLock::kChiefInCharge))) {
+        told_to_end = !held_;
         kill(agent_, SIGTERM);
         kill(agent_, SIGCONT);  // it may have been stopped
       }
@@ -79,6 +80,7 @@ class AgentWatch {
   const pid_t agent_;
   const sigset_t& signals_;
   const milliseconds end_limit_;
+  const bool held_;  // SIGTERM may come from the engine, whoever is in charge
 };
 
 // The agent's end has given us whatever it had not ended.
@@ -140,6 +142,7 @@ int Guard(AgentOptions options) {
   const JobFolder folder = options.folder;
   const milliseconds lease = options.lease;
   const milliseconds grace = options.grace;
+  const bool held = options.held;
   const base::UniqueFd lock(open(folder.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!TakeLock(lock.get(), JobLock::kGuardian)) return kFailed;
   const base::UniqueFd ageing = folder.KeepFromAgeing();
@@ -160,13 +163,26 @@ int Guard(AgentOptions options) {
   }
   { const AgentOptions not_ours = std::move(options); }  // the agent's alone from here on
   ours->first.Reset();
-  const AgentEnd end = agent < 0 ? AgentEnd{W_EXITCODE(kFailed, 0), false, false}
-                                 : AgentWatch(agent, signals, grace).Await(*heartbeat, lock.get());
+  const AgentEnd end = agent < 0
+                           ? AgentEnd{W_EXITCODE(kFailed, 0), false, false}
+                           : AgentWatch(agent, signals, grace, held).Await(*heartbeat, lock.get());
   EndOrphans(signals, cgroup);
   const std::string reason = EndReason(end, lease, folder.log());
   if (!reason.empty()) folder.WriteEndReason(reason);
   folder.Remove();
   return 0;
+}
+
+int GuardApart(AgentOptions options) {
+  setsid();
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  const int log =
+      open(options.folder.log().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  dup2(null, STDIN_FILENO);
+  dup2(null, STDOUT_FILENO);
+  dup2(log >= 0 ? log : null, STDERR_FILENO);
+  (void)!chdir("/");
+  return Guard(std::move(options));
 }
 
 }  // namespace autodist::agent

@@ -10,4 +10,7 @@ namespace autodist::agent {
 // of the job is left on this node and its folder is gone, the process exit status.
 int Guard(AgentOptions options);
 
+// The same away from the terminal, the login and the folder that we were started in.
+int GuardApart(AgentOptions options);
+
 }  // namespace autodist::agent

@@ -35,6 +35,13 @@ void Lifetime::Suspend(bool suspended) {
   changed_.notify_all();
 }
 
+void Lifetime::Shorten(std::chrono::milliseconds lease) {
+  const std::lock_guard lock(mutex_);
+  lease_ = std::min(lease_, lease);
+  expires_ = std::min(expires_, Deadline::After(lease_));
+  changed_.notify_all();
+}
+
 void Lifetime::Expire() {
   const std::lock_guard lock(mutex_);
   if (!expired_at_) expired_at_ = Deadline::After(std::chrono::milliseconds(0));

@@ -25,6 +25,8 @@ class Lifetime {
   void ExpectSilence(bool expected);
   // Likewise while the chief is stopped, until it goes on or its connection breaks.
   void Suspend(bool suspended);
+  // From here on the lease is no longer than that.
+  void Shorten(std::chrono::milliseconds lease);
   // Wait no longer, whatever is still said or done.
   void Expire();
   // Nothing is left on the node.
@@ -38,10 +40,10 @@ class Lifetime {
  private:
   bool Held() const { return silence_expected_ || suspended_; }
 
-  const std::chrono::milliseconds lease_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.
+  std::chrono::milliseconds lease_;
   base::Deadline expires_;
   bool claimed_ = false;  // a chief has been heard
   bool silence_expected_ = false;

@@ -178,6 +178,14 @@ void Supervisor::Stop(milliseconds grace) {
   });
 }
 
+void Supervisor::WereTold(milliseconds grace) {
+  tasks_.Post([this, grace] {
+    ending_.stopped = true;
+    for (const auto& [pid, rank] : rank_of_) ending_.signalled_groups.insert(pid);
+    KillAfter(grace);
+  });
+}
+
 void Supervisor::End(milliseconds grace) {
   {
     const std::lock_guard lock(mutex_);

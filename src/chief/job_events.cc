@@ -215,7 +215,8 @@ void Job::Interrupt(int signal, const std::string& by, Loop::Time at) {
   } else if (action == Action::kGiveUp) {
     console_.Tell(LogLevel::kInfo, name + ": waiting no longer");
   } else if (first) {
-    console_.Tell(LogLevel::kInfo, name + ": the job is not started again");
+    console_.Tell(LogLevel::kInfo,
+                  name + ": the job is not started again; once more kills what is left");
   }
 }
 

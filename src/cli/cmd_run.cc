@@ -21,6 +21,7 @@
 #include "cli/values.h"
 #include "launch/sync_source.h"
 #include "plan/plan_text.h"
+#include "reach/slurm_allocation.h"
 #include "reach/this_machine.h"
 
 namespace autodist::cli {
@@ -96,6 +97,17 @@ int WrongUsage(const std::string& what) {
   return Fail(Error(StatusCode::kInvalidArgument, what), kExitUsage);
 }
 
+// When Slurm ends the job itself.
+void WarnOfKillWait(double grace_s) {
+  const auto kill_wait = reach::SlurmKillWait();
+  if (!kill_wait.ok() || grace_s <= static_cast<double>(kill_wait->count())) return;
+  base::Log(
+      base::LogLevel::kWarning,
+      "ranks have no more than " + base::Seconds(*kill_wait) +
+          " to end when Slurm cancels the job (its KillWait), whatever --grace says; for more, "
+          "give sbatch --signal=B:TERM@SECONDS");
+}
+
 int Run(const RunOptions& options) {
   if (options.program.program.command.empty()) {
     return WrongUsage(
@@ -147,6 +159,7 @@ int Run(const RunOptions& options) {
     std::fputs(as_text(*std::move(plan), given).c_str(), stdout);
     return 0;
   }
+  if (options.nodes.slurm) WarnOfKillWait(options.grace_s);
   const Status here = CheckChiefIsHere(*plan);
   if (!here.ok()) return Fail(here, kExitUsage);
   chief::JobOptions job = MakeJobOptions(options, *input);

@@ -17,6 +17,7 @@ using Command = std::function<int()>;
 
 // `program` is what stands after "--".
 Command AddRun(CLI::App& app, const std::vector<std::string>& program);
+Command AddSubmit(CLI::App& app, const std::vector<std::string>& program);
 Command AddDoctor(CLI::App& app, const std::vector<std::string>& program);
 Command AddBench(CLI::App& app);
 Command AddValidate(CLI::App& app);

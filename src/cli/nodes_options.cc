@@ -14,6 +14,7 @@
 #include "reach/host_facts.h"
 #include "reach/name_service.h"
 #include "reach/resolve.h"
+#include "reach/slurm_allocation.h"
 #include "reach/this_machine.h"
 #include "spec/host_list.h"
 #include "spec/spec_draft.h"
@@ -27,11 +28,11 @@ constexpr char kSpecHere[] = "autodist.yaml";
 
 Status CheckOnlyOne(const NodesOptions& options) {
   const int given = (options.spec_file.empty() ? 0 : 1) + (options.hosts.empty() ? 0 : 1) +
-                    (options.ranks ? 1 : 0);
+                    (options.ranks ? 1 : 0) + (options.slurm ? 1 : 0);
   if (given < 2) return OkStatus();
-  return WithRemedy(
-      Error(StatusCode::kInvalidArgument, "--spec, --hosts and -n each say which nodes there are"),
-      "give one of them");
+  return WithRemedy(Error(StatusCode::kInvalidArgument,
+                          "--spec, --hosts, --slurm and -n each say which nodes there are"),
+                    "give one of them");
 }
 
 Result<spec::ResourceSpec> ThisMachine(std::optional<uint32_t> ranks) {
@@ -73,6 +74,13 @@ std::optional<spec::ResourceSpec> SpecOfHosts(const std::string& hosts) {
   spec::SpecDraft draft = spec::DraftSpec(list.hosts, *facts, login);
   for (const std::string& warning : draft.warnings) base::Log(base::LogLevel::kWarning, warning);
   return std::move(draft.spec);
+}
+
+std::optional<spec::ResourceSpec> SpecOfAllocation() {
+  auto spec = reach::SlurmAllocation();
+  if (spec.ok()) return *std::move(spec);
+  base::LogFailure(spec.status());
+  return std::nullopt;
 }
 
 // Said now, as later it is one failed login per node, without the place in the file.
@@ -124,6 +132,9 @@ void AddNodes(CLI::App& app, NodesOptions& options) {
       ->check(NotEmpty())
       ->type_name("HOSTS")
       ->group(group::kWhere);
+  app.add_flag("--slurm", options.slurm,
+               "In place of a spec: the Slurm allocation that this runs in, as by sbatch or salloc")
+      ->group(group::kWhere);
   app.add_option("-n,--nproc-per-node", options.ranks,
                  "In place of a spec: so many ranks on this machine")
       ->check(NotATorchrunsWord())
@@ -151,6 +162,7 @@ std::optional<spec::ResourceSpec> SpecOf(const NodesOptions& options) {
     return std::nullopt;
   }
   if (!options.hosts.empty()) return SpecOfHosts(options.hosts);
+  if (options.slurm) return SpecOfAllocation();
   if (!options.spec_file.empty()) return ReadSpec(options.spec_file);
   const std::string found = options.ranks ? "" : FindSpec();
   if (!found.empty()) return ReadSpec(found);

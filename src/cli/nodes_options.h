@@ -18,18 +18,19 @@ struct NodesOptions {
   std::string spec_file;
   std::string hosts;
   std::optional<uint32_t> ranks;  // on this machine
+  bool slurm = false;             // the allocation that we are in
   std::string agent;
   uint32_t fan_out = launch::LaunchOptions().fan_out;
 };
 
-// --spec, --hosts and -n.
+// --spec, --hosts, --slurm and -n.
 void AddNodes(CLI::App& app, NodesOptions& options);
 void AddAgent(CLI::App& app, NodesOptions& options);
 void AddFanOut(CLI::App& app, NodesOptions& options);
 
 // As the options say; without one of them that of $AUTODIST_SPEC, autodist.yaml in this folder,
 // which it says then, or else this machine alone, one rank per GPU. Says what is wrong, and gives
-// nullopt then. With --hosts it asks them for their devices, and blocks on that.
+// nullopt then. With --hosts and --slurm it asks the nodes for their devices, and blocks on that.
 std::optional<spec::ResourceSpec> SpecOf(const NodesOptions& options);
 
 // Says what is wrong with the file, and gives nullopt then.

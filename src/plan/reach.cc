@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "plan/slurm_step.h"
+
 namespace autodist::plan {
 namespace {
 
@@ -90,12 +92,15 @@ v1::Reach MakeReach(const spec::Node& node, const spec::SshGroup& group, const N
   std::vector<std::string> words;
   if (!group.image.empty()) {
     words = WordsToMake(group, node, use);
+  } else if (group.BySlurm()) {
+    words = SlurmStepWordsFor(node.address, use.job_id, use.node_rank);
   } else if (!group.via.empty()) {
     words = WordsOf(group, node.address);
   }
   if (group.ByProgram()) {
     reach.mutable_program()->set_host(node.address);
     *reach.mutable_program()->mutable_argv() = {words.begin(), words.end()};
+    reach.mutable_program()->set_program(group.via[0]);
   } else {
     *reach.mutable_ssh() = MakeSshReach(node, group, address, user);
     if (words.empty()) return reach;

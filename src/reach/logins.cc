@@ -64,13 +64,13 @@ Result<std::unique_ptr<transport::Transport>> Logins::TransportTo(const v1::Reac
 }
 
 Result<std::unique_ptr<transport::Transport>> Logins::TransportBy(const v1::ProgramReach& program) {
-  if (program.argv(0) == "kubectl") {
+  if (program.program() == "kubectl") {
     const std::lock_guard lock(mutex_);
     if (!kubectl_) kubectl_ = transport::CheckKubectl();
     AD_RETURN_IF_ERROR(*kubectl_);
   }
   return std::make_unique<transport::ExecTransport>(std::make_unique<transport::LocalTransport>(),
-                                                    ToVector(program.argv()), program.argv(0));
+                                                    ToVector(program.argv()), program.program());
 }
 
 std::shared_ptr<transport::KnownHosts> Logins::KnownHostsIn(const std::vector<std::string>& files) {

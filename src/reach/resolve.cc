@@ -142,7 +142,8 @@ Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceS
     // A container may have a network of its own.
     found[i].ask = (from_outside || !group.via.empty()) && node.data_address.empty();
     if (found[i].ask) {
-      found[i].data = Expected(found[i].ssh);
+      const bool known = group.BySlurm();  // its nodes know each other by name
+      found[i].data = Expected(known ? Resolve(node.address, deadline).value_or("") : found[i].ssh);
     } else {
       FindData(node, several, deadline, found[i]);
     }

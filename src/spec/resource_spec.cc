@@ -10,8 +10,8 @@ const Node* ResourceSpec::chief() const {
 }
 
 const SshGroup& ResourceSpec::group_of(const Node& node) const {
-  static const SshGroup kNone;
-  return node.chief ? kNone : ssh.at(node.ssh_config);
+  static const SshGroup none;
+  return node.chief ? none : ssh.at(node.ssh_config);
 }
 
 ResourceSpec SingleNode(std::vector<uint32_t> gpus) {

@@ -28,8 +28,8 @@ struct SshGroup {
   std::optional<v1::HostKeyCheck> host_key_check;
   std::string python_venv;  // shell statements, run on the node; empty: none
   SharedEnvs shared_envs;
-  // "podman", "docker" or "kubectl" alone; or words that run what follows them, in which {node} and
-  // {container} stand for the node's address and the container. Empty: SSH alone.
+  // "podman", "docker", "kubectl" or "srun" alone; or words that run what follows them, in which
+  // {node} and {container} stand for the node's address and the container. Empty: SSH alone.
   std::vector<std::string> via;
   std::string container;  // on the node that SSH leads to, or of the pod; empty: none given
   // Of the container that is made for a job on each node, by podman or docker; empty: none is.
@@ -38,8 +38,11 @@ struct SshGroup {
 
   // Whether SSH leads to a node on which a container is, or is made.
   bool InContainerBehindLogin() const {
-    return !via.empty() && via[0] != "kubectl" && !(container.empty() && image.empty());
+    return !via.empty() && via[0] != "kubectl" && !BySlurm() &&
+           !(container.empty() && image.empty());
   }
+  // Whether the nodes are those of the Slurm allocation that we are in.
+  bool BySlurm() const { return via.size() == 1 && via[0] == "srun"; }
   // Whether there is no SSH login at all.
   bool ByProgram() const { return !via.empty() && !InContainerBehindLogin(); }
 };

@@ -10,9 +10,9 @@ namespace autodist::spec {
 namespace {
 
 constexpr char kWanted[] =
-    "podman, docker, kubectl, or the words of a command that runs what follows them, such as "
+    "podman, docker, kubectl, srun, or the words of a command that runs what follows them, such as "
     "[my-exec, '{node}', --]";
-constexpr const char* kPrograms[] = {"podman", "docker", "kubectl"};
+constexpr const char* kPrograms[] = {"podman", "docker", "kubectl", "srun"};
 
 // That a login shell leaves as it is.
 bool IsPlain(const std::string& word) {
@@ -79,11 +79,15 @@ void CheckVia(const SshGroup& group, const std::function<void(const std::string&
   }
   if (group.image.empty() && !group.run_options.empty()) report("'run_options' needs an 'image'");
   if (group.via.empty()) return;
-  if (!group.image.empty() && (!group.container.empty() || listed || group.via[0] == "kubectl")) {
+  if (!group.image.empty() &&
+      (!group.container.empty() || listed || group.via[0] == "kubectl" || group.BySlurm())) {
     report(
         "'image' is for a container that podman or docker makes: 'via: podman' or 'via: docker', "
         "and no 'container'");
     return;
+  }
+  if (group.BySlurm() && !group.container.empty()) {
+    report("'container' means nothing with 'via: srun'");
   }
   if (group.InContainerBehindLogin()) {
     if (listed && !Mentions(group.via, "{container}")) {

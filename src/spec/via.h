@@ -12,7 +12,8 @@
 
 namespace autodist::spec {
 
-// Reads `via: podman`, `docker`, `kubectl` or a list of words; reports what is wrong with it.
+// Reads `via: podman`, `docker`, `kubectl`, `srun` or a list of words; reports what is wrong with
+// it.
 std::vector<std::string> ReadVia(ValueReader& reader, const YamlValue& yaml);
 
 // Reads a list of words.

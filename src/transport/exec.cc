@@ -14,7 +14,7 @@ constexpr std::chrono::seconds kVersionLimit{10};
 constexpr size_t kLongestVersion = 64 * 1024;
 constexpr uint32_t kOldestKubectl = 31;  // 1.31
 
-// With what the messages of their own begin: podman; docker and containerd; kubectl.
+// With what the messages of their own begin: podman; docker and containerd; kubectl; srun.
 constexpr const char* kOwn[] = {"Error: ",
                                 "Error response from daemon: ",
                                 "docker: Error",
@@ -22,12 +22,17 @@ constexpr const char* kOwn[] = {"Error: ",
                                 "OCI runtime exec failed: ",
                                 "error: ",
                                 "Error from server",
-                                "Unable to connect to the server"};
+                                "Unable to connect to the server",
+                                "srun: error: ",
+                                "srun: fatal: "};
 constexpr const char* kGone[] = {
     "o such container",         "no container with name or ID",
     "is not running",           "can only create exec sessions on running containers",
     "container state improper", "(NotFound)",
     "container not found",      "in a completed pod"};
+// Slurm's, of an allocation that ends or has ended.
+constexpr const char* kOver[] = {"already completing or completed", "Invalid job id",
+                                 "Job credential revoked"};
 constexpr const char* kNoShell[] = {"executable file not found", "executable file `sh` not found",
                                     "stat /bin/sh"};
 
@@ -68,6 +73,10 @@ Status ExecError(const std::string& said) {
     if (Has(what, kGone)) {
       return WithRemedy(Error(StatusCode::kAborted, "the container does not run: " + what),
                         "start it first, and give the name that it has");
+    }
+    if (Has(what, kOver)) {
+      return WithRemedy(Error(StatusCode::kAborted, "Slurm has ended the job: " + what),
+                        "squeue and sacct tell why");
     }
     if (Has(what, kNoShell)) {
       return WithRemedy(Error(StatusCode::kFailedPrecondition, "the container has no sh: " + what),

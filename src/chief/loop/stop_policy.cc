@@ -1,5 +1,7 @@
 #include "chief/loop/stop_policy.h"
 
+#include <signal.h>
+
 #include <utility>
 
 namespace autodist::chief {
@@ -8,7 +10,8 @@ StopPolicy::Action StopPolicy::Interrupted(int signal, Time now) {
   if (now < killed_until_) return Action::kNone;
   const bool first = std::exchange(signal_, signal) == 0;
   if (first) must_end_ = now + grace_ + kEndLimit - kOwnTime;
-  if (first && may_restart_ && began_ && level_ == Action::kStop) return Action::kNone;
+  const bool heeded = may_restart_ || signal == SIGTERM;
+  if (first && heeded && began_ && level_ == Action::kStop) return Action::kNone;
   switch (level_) {
     case Action::kNone:
       level_ = Action::kStop;

@@ -35,7 +35,8 @@ class StopPolicy {
 
   // `lease`: a node that reconnects is lost then.
   // `may_restart`: a first signal while an attempt ends keeps the job from being started again, and
-  // does nothing else.
+  // does nothing else. Nor does a first SIGTERM do more: whoever ends a whole job may have sent it
+  // to the ranks as well, of which one has failed by it.
   StopPolicy(std::chrono::milliseconds grace, std::chrono::milliseconds lease, bool may_restart)
       : grace_(grace), lease_(lease), may_restart_(may_restart) {}
 

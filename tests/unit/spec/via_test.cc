@@ -29,8 +29,8 @@ TEST(ViaTest, AContainerBehindALogin) {
 }
 
 TEST(ViaTest, AProgramInPlaceOfALogin) {
-  for (const std::string via :
-       {"via: podman", "via: kubectl, container: main", "via: [my, '--at={node}', --]"}) {
+  for (const std::string via : {"via: podman", "via: kubectl, container: main",
+                                "via: [my, '--at={node}', --]", "via: srun"}) {
     const auto outcome = ReadGroup(via);
     ASSERT_TRUE(outcome.spec) << via;
     EXPECT_TRUE(outcome.spec->ssh.at("g").ByProgram()) << via;
@@ -39,9 +39,10 @@ TEST(ViaTest, AProgramInPlaceOfALogin) {
 }
 
 TEST(ViaTest, WhatIsWrong) {
-  EXPECT_THAT(ViaProblems("via: lxc"),
-              ElementsAre(HasSubstr("f:3:12: 'via' is 'lxc'; it should be podman, docker, kubectl, "
-                                    "or the words of a command")));
+  EXPECT_THAT(
+      ViaProblems("via: lxc"),
+      ElementsAre(HasSubstr("f:3:12: 'via' is 'lxc'; it should be podman, docker, kubectl, srun, "
+                            "or the words of a command")));
   EXPECT_THAT(ViaProblems("via: [podman]"), ElementsAre(HasSubstr("'via' should be podman")));
   EXPECT_THAT(ViaProblems("via: {a: b}"), ElementsAre(HasSubstr("'via' is a mapping")));
   EXPECT_THAT(ViaProblems("via: [run, --]"), ElementsAre(HasSubstr("where {node} goes")));
@@ -50,8 +51,12 @@ TEST(ViaTest, WhatIsWrong) {
   EXPECT_THAT(ViaProblems("via: [run, '{container}', '$(x)'], container: c"),
               ElementsAre(HasSubstr("pass a login shell")));
   EXPECT_THAT(ViaProblems("image: i"), ElementsAre(HasSubstr("'image' needs 'via: podman'")));
-  EXPECT_THAT(ViaProblems("via: kubectl, image: i"),
-              ElementsAre(HasSubstr("that podman or docker")));
+  for (const std::string via : {"kubectl", "srun"}) {
+    EXPECT_THAT(ViaProblems("via: " + via + ", image: i"),
+                ElementsAre(HasSubstr("that podman or docker")));
+  }
+  EXPECT_THAT(ViaProblems("via: srun, container: c"),
+              ElementsAre(HasSubstr("'container' means nothing with 'via: srun'")));
   EXPECT_THAT(ViaProblems("via: podman, image: i, container: c"),
               ElementsAre(HasSubstr("and no 'container'")));
   EXPECT_THAT(ViaProblems("via: podman, image: '-x y'"),

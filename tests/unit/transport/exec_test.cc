@@ -32,6 +32,17 @@ TEST(ExecErrorTest, AContainerThatIsGoneIsToldFromOtherFailures) {
               HasSubstr("has no sh"));
 }
 
+TEST(ExecErrorTest, AnAllocationThatIsOverIsToldFromOneThatIsBusy) {
+  EXPECT_EQ(
+      ExecError("srun: error: Unable to create step for job 7: Job/step already completing or "
+                "completed\n")
+          .code(),
+      StatusCode::kAborted);
+  EXPECT_EQ(
+      ExecError("srun: error: Unable to create step for job 7: Requested nodes are busy\n").code(),
+      StatusCode::kUnavailable);
+}
+
 TEST(ExecErrorTest, WhatTheProgramSaysIsNoneOfTheEngines) {
   for (const std::string said : {"", "sh: 1: Error: no such container\n", "mkdir: is not running\n",
                                  "command terminated with exit code 1\n"}) {

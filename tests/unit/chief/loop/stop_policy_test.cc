@@ -42,6 +42,14 @@ TEST(StopPolicyTest, WhatEndsAlreadyIsKilledByTheFirst) {
   EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(0))), Action::kKill);
 }
 
+TEST(StopPolicyTest, WhatEndsAlreadyIsNotKilledByAFirstSigterm) {
+  StopPolicy policy(seconds(30), kLease, false);
+  policy.AttemptBegins();
+  policy.AttemptEnds();
+  EXPECT_EQ(policy.Interrupted(SIGTERM, At(seconds(0))), Action::kNone);
+  EXPECT_EQ(policy.Interrupted(SIGTERM, At(seconds(1))), Action::kKill);
+}
+
 TEST(StopPolicyTest, AFailedAttemptThatWouldBeRestartedIsNotByTheFirst) {
   StopPolicy policy(seconds(30), kLease, true);
   policy.AttemptBegins();

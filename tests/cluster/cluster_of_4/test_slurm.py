@@ -1,0 +1,230 @@
+"""In allocations of a real Slurm, of these hosts: what it does to a job's processes by cgroup, and by
+looking for them in /proc."""
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from hosts import SHARED, address, argv_of, in_host, named_on, parent, pids
+from jobs import AUTODIST, processes, python, seconds_until
+from slurm import PROGRAMS, Slurm
+
+TRAIN = Path(__file__).parents[1] / "frameworks" / "programs" / "torch_ddp.py"
+HOSTS = 4
+GPUS = 2
+KILL_WAIT_S = 20
+GONE_LIMIT_S = 20
+UP = ["sh", "-c", "echo up $$; exec sleep 1000"]
+SAVES = ["sh", "-c", """trap 'sleep 1; echo saved > "saved.$RANK"; exit 0' TERM; echo up; while :; do sleep 0.05; done"""]
+
+pytestmark = pytest.mark.skipif(not all(map(shutil.which, PROGRAMS)), reason="there is no Slurm here")
+
+
+@pytest.fixture(scope="module", params=["cgroup", "linuxproc"])
+def slurm(request):
+    with Slurm(HOSTS, request.param, GPUS, KILL_WAIT_S) as running:
+        yield running
+
+
+@pytest.fixture
+def folder(request):
+    """Shared by all hosts."""
+    path = SHARED / request.node.name.replace("[", "-").rstrip("]")
+    path.mkdir()
+    return path
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_of_slurm(slurm):
+    yield
+    left = [job for job in slurm.jobs() if not job.endswith("COMPLETING")]
+    slurm.cancel_all()
+    assert left == []
+    assert [in_host(host, "sh", "-c", "ls -d /tmp/autodist-hold-* 2> /dev/null || true") for host in (1, 2, 3, 4)] == [""] * 4
+
+
+@pytest.fixture
+def alloc(start, folder):
+    """Starts an autodist in an allocation."""
+    def run(*arguments, options=("-N4", "--ntasks-per-node=2"), command="run", env=None):
+        return start(command, "--slurm", *arguments, cwd=folder, env=env, under=("salloc", "-Q", *options))
+    return run
+
+
+@pytest.fixture
+def batch(slurm, folder):
+    """Submits a batch script whose program is autodist; gives the job's number."""
+    def run(*arguments, options=("-N4", "--ntasks-per-node=2"), first="exec"):
+        script = f"#!/bin/sh\n{first} {shlex.join([AUTODIST, 'run', '--slurm', *arguments])}\n"
+        return subprocess.run(["sbatch", "--parsable", "-o", "out", "--open-mode=append", *options], cwd=folder, check=True,
+                              input=script, stdout=subprocess.PIPE, text=True).stdout.strip()
+    return run
+
+
+def has(path, text):
+    return path.exists() and text in path.read_text()
+
+
+def test_ranks_of_an_allocation(alloc, slurm, folder):
+    outcome = alloc("--", "sh", "-c", "echo $RANK $WORLD_SIZE $LOCAL_RANK $MASTER_ADDR $PWD; echo $SLURM_PROCID${SLURM_JOB_ID:+a job} $OURS",
+                    env={"OURS": "of the shell"}).finish()
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines() == {rank: [f"{rank} 8 {rank % 2} {address(1)} {folder}", "a job of the shell"] for rank in range(8)}
+    assert not slurm.steps()
+
+
+def test_every_byte_passes(alloc, folder):
+    data = bytes(range(256)) * 4000
+    (folder / "data").write_bytes(data)
+    outcome = alloc("--", "cat", "data").finish()
+    assert outcome.code == 0, outcome.err
+    [job] = (folder / "autodist-runs").iterdir()
+    assert all((job / f"rank-{rank}.out").read_bytes() == data for rank in range(8))
+
+
+def test_devices_are_those_of_the_job(alloc, slurm):
+    look = python("import os\nfor n in range(%d):\n try: os.open(f'%s/gpu{n}', os.O_RDONLY)\n"
+                  " except OSError as e: print(n, e.errno, os.environ['CUDA_VISIBLE_DEVICES'])" % (GPUS, slurm.folder))
+    outcome = alloc("--", *look, options=("-N4", "--gpus-per-node=1")).finish()
+    assert outcome.code == 0, outcome.err
+    no_driver, not_allowed = 6, 1
+    other = not_allowed if slurm.proctrack == "cgroup" else no_driver
+    assert outcome.lines() == {rank: [f"0 {no_driver} 0", f"1 {other} 0"] for rank in range(4)}
+    both = alloc("--", "sh", "-c", "echo $LOCAL_RANK $CUDA_VISIBLE_DEVICES", options=("-N4", f"--gpus-per-node={GPUS}")).finish()
+    assert both.lines() == {rank: [f"{rank % 2} 0,1"] for rank in range(8)}, both.err
+
+
+def test_submit(autodist, slurm, folder):
+    arguments = ("submit", "--slurm", "--nodes", 3, "--gpus-per-node", GPUS, "--name", "ours", "--sbatch=--output=out", "--max-restarts", 1)
+    program = ["sh", "-c", "echo 'on $RANK' $RANK $AUTODIST_RESTART_COUNT; exit $((RANK == 4 && 1 - AUTODIST_RESTART_COUNT))"]
+    outcome = autodist(*arguments, "--", *program, cwd=folder)
+    assert outcome.code == 0 and int(outcome.out) > 0, outcome.err
+    slurm.await_true("the end", lambda: not slurm.jobs())
+    text = (folder / "out").read_text()
+    assert all(f"] on $RANK {rank} 1" in text for rank in range(6)) and "(ours)" in text, text
+    refused = autodist("submit", "--slurm", "--partition", "none", "--", "true", cwd=folder)
+    assert refused.code == 1 and "sbatch refuses the script" in refused.err, refused.err
+
+
+def test_doctor_and_sync(alloc, folder):
+    outcome = alloc(options=("-N4",), command="doctor").finish()
+    assert outcome.code == 0, outcome.out + outcome.err
+    (folder / "data").touch()
+    elsewhere = f"/tmp/{folder.name}"  # of each host
+    outcome = alloc("--sync", "--workdir", elsewhere, "--", "ls", "data", options=("-N4",)).finish()
+    assert outcome.code == 0 and outcome.lines() == {rank: ["data"] for rank in range(4)}, outcome.err
+
+
+def test_a_program_of_pytorch(batch, slurm, folder):
+    shutil.copy(TRAIN, folder / "train.py")
+    batch("--", "/usr/bin/python3", "train.py")
+    slurm.await_true("the end", lambda: not slurm.jobs())
+    text = (folder / "out").read_text()
+    assert text.count("8 models became 1, the loss fell") == 8, text
+
+
+def test_a_batch_job_tells_how_it_ended(batch, slurm, folder):
+    job = batch("--", "sh", "-c", "echo rank $RANK; exit $((RANK == 5 ? 7 : 0))")
+    slurm.await_true("the end", lambda: not slurm.jobs())
+    text = (folder / "out").read_text()
+    assert "rank 5" in text and "exited with code 7" in text, text
+    assert "ExitCode=7:0" in subprocess.run(["scontrol", "show", "job", job], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def test_a_rank_is_killed(alloc):
+    job = alloc("--", *UP)
+    pids_of = {int(line.split(":")[1].split("]")[0]): int(line.split()[-1]) for line in job.await_lines(8)}
+    os.kill(pids_of[5], signal.SIGKILL)
+    outcome = job.finish()
+    assert outcome.code == 137 and "rank 5 " in outcome.err, outcome.err
+
+
+def test_a_link_is_killed(alloc, slurm, folder):
+    job = alloc("--", "sh", "-c", "echo up; until [ -e end ]; do sleep 0.05; done; echo end")
+    job.await_lines(8)
+    links = [pid for pid in pids() if argv_of(pid)[0] == "srun" and {"--job-name=autodist-link", "--nodelist=host3"} <= set(argv_of(pid))]
+    [link] = [pid for pid in links if parent(pid) not in links]  # which has forked one that ends the step then
+    os.kill(link, signal.SIGKILL)
+    job.await_err("connected again", GONE_LIMIT_S)
+    (folder / "end").touch()
+    outcome = job.finish()
+    assert outcome.code == 0 and outcome.out.count("end") == 8, outcome.err
+
+
+def test_a_holder_is_killed(alloc):
+    job = alloc("--max-restarts", "1", "--", "sh", "-c", "echo up; [ $AUTODIST_RESTART_COUNT = 1 ] || exec sleep 1000")
+    job.await_lines(8)
+    for pid in named_on(3, "autodist-guard"):
+        os.kill(pid, signal.SIGKILL)
+    outcome = job.finish()
+    assert outcome.code == 0 and outcome.out.count("up") == 8, outcome.err
+    assert "host3" in outcome.err
+
+
+def test_slurmd_is_killed(alloc, slurm, folder):
+    job = alloc("--", "sh", "-c", "echo up; until [ -e end ]; do sleep 0.05; done; echo end")
+    job.await_lines(8)
+    for pid in named_on(3, "slurmd"):
+        os.kill(pid, signal.SIGKILL)
+    (folder / "end").touch()
+    outcome = job.finish()
+    slurm.start_slurmd(3)
+    slurm.await_true("host3 back", lambda: not slurm.jobs() and slurm.idle() == HOSTS)
+    assert outcome.code == 0 and outcome.out.count("end") == 8, outcome.err
+
+
+def test_ctrl_c(alloc, folder):
+    job = alloc("--", *SAVES)
+    job.await_lines(8)
+    [autodist] = [pid for pid in pids() if argv_of(pid)[:2] == [AUTODIST, "run"]]
+    os.kill(autodist, signal.SIGINT)
+    outcome = job.finish()
+    assert outcome.code == 130, outcome.err
+    assert len(list(folder.glob("saved.*"))) == 8
+
+
+def saves(batch, folder, *arguments, **how):
+    job = batch(*arguments, "--", *SAVES, **how)
+    seconds_until(lambda: (folder / "out").exists() and (folder / "out").read_text().count("] up") == 8, GONE_LIMIT_S)
+    return job
+
+
+@pytest.mark.parametrize("first", ["exec", ""], ids=["exec", "shell"])
+def test_scancel_gives_ranks_their_time(batch, slurm, folder, first):
+    job = saves(batch, folder, first=first)
+    subprocess.run(["scancel", job], check=True)
+    seconds_until(lambda: not processes(), KILL_WAIT_S + GONE_LIMIT_S)
+    assert len(list(folder.glob("saved.*"))) == 8, (folder / "out").read_text()
+
+
+def test_usr1_reaches_all_ranks(batch, slurm, folder):
+    job = batch("--", "sh", "-c", "trap 'echo told; exit 0' USR1; echo up; while :; do sleep 0.05; done")
+    seconds_until(lambda: has(folder / "out", "7] up") and (folder / "out").read_text().count("] up") == 8, GONE_LIMIT_S)
+    subprocess.run(["scancel", "--batch", "--signal=USR1", job], check=True)
+    slurm.await_true("the end", lambda: not slurm.jobs())
+    assert (folder / "out").read_text().count("] told") == 8
+
+
+def test_a_requeue_starts_it_again(batch, slurm, folder):
+    job = batch("--", "sh", "-c", "n=${SLURM_RESTART_COUNT:-0}; echo up $n; [ $n = 1 ] || exec sleep 1000",
+                options=("-N4", "--ntasks-per-node=2", "--requeue"))
+    seconds_until(lambda: has(folder / "out", "] up 0"), GONE_LIMIT_S)
+    subprocess.run(["scontrol", "requeue", job], check=True)
+    took = seconds_until(lambda: any("PENDING" in line for line in slurm.jobs()), KILL_WAIT_S + GONE_LIMIT_S)
+    assert took < KILL_WAIT_S / 2, (folder / "out").read_text()
+    slurm.await_true("the nodes free", lambda: slurm.idle() == HOSTS)
+    # In two minutes else, and never in the second in which it was ended: its credential is revoked then.
+    subprocess.run(["scontrol", "update", f"JobId={job}", "StartTime=now+2"], check=True)
+    slurm.await_true("the second end", lambda: not slurm.jobs())
+    text = (folder / "out").read_text()
+    assert text.count("] up 1") == 8, text
+    slurm.await_true("the end", lambda: not slurm.jobs())
+
+
+def test_outside_an_allocation(start):
+    outcome = start("run", "--slurm", "--", "true").finish()
+    assert outcome.code == 2 and "not inside a Slurm allocation" in outcome.err
