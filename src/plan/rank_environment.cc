@@ -41,6 +41,7 @@ constexpr const char* kInherited[] = {
     "SLURM_NODEID",
     "SLURM_NTASKS*",
     "SLURM_NPROCS",
+    "SLURM_NNODES",
     "SLURM_GTIDS",
     "SLURM_TASK_PID",
     "SLURM_STEP*",

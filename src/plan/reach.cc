@@ -93,7 +93,7 @@ v1::Reach MakeReach(const spec::Node& node, const spec::SshGroup& group, const N
   if (!group.image.empty()) {
     words = WordsToMake(group, node, use);
   } else if (group.BySlurm()) {
-    words = SlurmStepWordsFor(node.address, use.job_id, use.node_rank);
+    words = SlurmStepWords(node.address, node.gpus.size(), use.job_id, use.node_rank);
   } else if (!group.via.empty()) {
     words = WordsOf(group, node.address);
   }

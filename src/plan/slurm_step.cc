@@ -9,24 +9,24 @@ namespace {
 // ENVIRONMENT VARIABLES".
 constexpr char kForget[] =
     "unset SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_NTASKS_PER_GPU SLURM_MEM_PER_CPU "
-    "SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE SLURM_GPUS_PER_TASK SLURM_TRES_PER_TASK "
-    "SLURM_DISTRIBUTION SLURM_STDOUTMODE SLURM_STDERRMODE SLURM_LABELIO SLURM_EXCLUSIVE "
-    "SLURM_EXACT SLURM_TIMELIMIT SLURM_NNODES; ";
+    "SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE SLURM_GPUS SLURM_GPUS_PER_NODE SLURM_GPUS_PER_SOCKET "
+    "SLURM_GPUS_PER_TASK SLURM_GPU_BIND SLURM_TRES_PER_TASK SLURM_HINT SLURM_DISTRIBUTION "
+    "SLURM_STDOUTMODE SLURM_STDERRMODE SLURM_LABELIO SLURM_EXCLUSIVE SLURM_EXACT SLURM_TIMELIMIT; ";
 
 // Takes nothing away from other steps, passes every byte at once, and neither cares about the
-// folder that we are in nor binds anything to a core. Source: srun(1).
+// folder that we are in nor binds anything to a core. $g: what of the devices it has. Source:
+// srun(1).
 constexpr char kSrun[] =
     "srun --quiet --overlap --mem=0 --unbuffered --mpi=none --cpu-bind=none --kill-on-bad-exit=0 "
-    "--wait=0 --chdir=/ --ntasks-per-node=1";
+    "--wait=0 --chdir=/ --nodes=1 --ntasks=1 --ntasks-per-node=1 --nodelist=\"$n\" $g";
 
-// $1 node, $2 how the name of the pipe begins by which the holder learns which agent to start, $3
-// and $4 what the holder's step and ours run.
+// $1 node, $2 option of srun or nothing, $3 how the name of the pipe begins by which the holder
+// learns which agent to start, $4 and $5 what the holder's step and ours run.
 constexpr char kInStep[] =
-    "{forget}n=$1 f=$2.$$ h=$3 a=$4; shift 4; for l in \"$@\"; do :; done; "
-    "[ \"$l\" != start ] || setsid {srun} --nodes=1 --ntasks=1 --job-name=autodist-agent "
-    "--input=none --nodelist=\"$n\" sh -c \"$h\" sh \"$f\" \"$@\" < /dev/null > /dev/null & "
-    "exec {srun} --nodes=1 --ntasks=1 --job-name=autodist-link --nodelist=\"$n\" "
-    "sh -c \"$a\" sh \"$l\" \"$f\" \"$@\"";
+    "{forget}n=$1 g=$2 f=$3.$$ h=$4 a=$5; shift 5; for l in \"$@\"; do :; done; "
+    "[ \"$l\" != start ] || setsid {srun} --job-name=autodist-agent --input=none "
+    "sh -c \"$h\" sh \"$f\" \"$@\" < /dev/null > /dev/null & "
+    "exec {srun} --job-name=autodist-link sh -c \"$a\" sh \"$l\" \"$f\" \"$@\"";
 
 // The first of the two that comes makes the pipe; /tmp is everybody's.
 #define AUTODIST_MAKE_PIPE \
@@ -45,23 +45,19 @@ constexpr char kAttach[] =
 
 #undef AUTODIST_MAKE_PIPE
 
-std::string WithSrun(const std::string& script) {
-  return absl::StrReplaceAll(script, {{"{forget}", kForget}, {"{srun}", kSrun}});
-}
-
 }  // namespace
 
-std::vector<std::string> SlurmStepWords(size_t nodes) {
-  const std::string count = std::to_string(nodes);
-  return {"sh", "-c", WithSrun("{forget}n=$1; shift; exec {srun} --nodes=$n --ntasks=$n \"$@\""),
-          "sh", count};
-}
-
-std::vector<std::string> SlurmStepWordsFor(const std::string& node, const std::string& job_id,
-                                           uint32_t node_rank) {
-  return {"sh",  "-c",   WithSrun(kInStep),
-          "sh",  node,   "/tmp/autodist-hold-" + job_id + "." + std::to_string(node_rank),
-          kHold, kAttach};
+std::vector<std::string> SlurmStepWords(const std::string& node, size_t gpus,
+                                        const std::string& job_id, uint32_t node_rank) {
+  return {"sh",
+          "-c",
+          absl::StrReplaceAll(kInStep, {{"{forget}", kForget}, {"{srun}", kSrun}}),
+          "sh",
+          node,
+          gpus == 0 ? "" : "--gres=gpu:" + std::to_string(gpus),
+          "/tmp/autodist-hold-" + job_id + "." + std::to_string(node_rank),
+          kHold,
+          kAttach};
 }
 
 }  // namespace autodist::plan

@@ -71,6 +71,21 @@ std::optional<std::vector<uint32_t>> DeviceNumbers(std::string_view text) {
   return numbers;
 }
 
+// Those of "gpu:a100:2(IDX:0-1),gpu:v100:1(IDX:3),other:1(IDX:0)".
+std::vector<uint32_t> GpusOf(std::string_view gres) {
+  std::vector<uint32_t> numbers;
+  for (size_t open = gres.find("(IDX:"); open != std::string_view::npos;
+       open = gres.find("(IDX:")) {
+    constexpr size_t kMark = 5;  // "(IDX:"
+    const size_t close = gres.find(')', open);
+    if (close == std::string_view::npos) break;
+    const auto some = DeviceNumbers(gres.substr(open + kMark, close - open - kMark));
+    if (gres.starts_with("gpu:") && some) numbers.insert(numbers.end(), some->begin(), some->end());
+    gres.remove_prefix(std::min(close + 2, gres.size()));
+  }
+  return numbers;
+}
+
 // salloc's "3", "a100:3" or "gpu:a100:2,gpu:v100:1": of all types together. 0 after a report of
 // what is wrong.
 uint32_t ReadGpusPerNode(std::string_view text, HostCollector& collector) {
@@ -169,6 +184,26 @@ HostList SlurmHosts(const Variables& variables) {
   list.problems.insert(list.problems.end(), counted.problems.begin(), counted.problems.end());
   list.warnings = std::move(counted.warnings);
   return list;
+}
+
+std::map<std::string, std::vector<uint32_t>> SlurmGpus(std::string_view details) {
+  std::map<std::string, std::vector<uint32_t>> gpus;
+  for (const std::string_view line : base::Lines(details)) {
+    std::string_view nodes;
+    std::string_view gres;
+    for (std::string_view word : base::Split(line, ' ')) {
+      constexpr std::string_view kNodes = "Nodes=";
+      constexpr std::string_view kGres = "GRES=";
+      if (word.starts_with(kNodes)) nodes = word.substr(kNodes.size());
+      if (word.starts_with(kGres)) gres = word.substr(kGres.size());
+    }
+    const std::vector<uint32_t> numbers = GpusOf(gres);
+    if (numbers.empty()) continue;
+    for (const std::string_view word : SplitHostList(nodes)) {
+      for (std::string& name : ExpandHostRange(word).names) gpus[std::move(name)] = numbers;
+    }
+  }
+  return gpus;
 }
 
 }  // namespace autodist::spec

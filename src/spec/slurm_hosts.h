@@ -1,9 +1,13 @@
 // The machines of a Slurm allocation, as its environment variables tell them.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "spec/host_list.h"
 
@@ -16,5 +20,10 @@ using Variables = std::function<std::optional<std::string>(const std::string& na
 // (SLURM_GPUS_ON_NODE, SLURM_JOB_GPUS, SLURM_GPUS_PER_NODE), else the tasks (SLURM_NTASKS_PER_NODE,
 // SLURM_TASKS_PER_NODE).
 HostList SlurmHosts(const Variables& variables);
+
+// The GPUs that a job has on its nodes, by name, as Slurm numbers them there: what `scontrol show
+// job
+// --details` prints tells it. Nodes without any are left out.
+std::map<std::string, std::vector<uint32_t>> SlurmGpus(std::string_view details);
 
 }  // namespace autodist::spec

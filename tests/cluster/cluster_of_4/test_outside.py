@@ -90,7 +90,7 @@ def test_the_folder_is_the_same_below_the_home_folder(start, outside, folder):
 def test_doctor_and_bench(start, outside, folder):
     outcome = start("doctor", "--spec", outside, "--json").finish()
     findings = json.loads(outcome.out).get("findings", [])
-    assert outcome.code == 0 and not findings
+    assert outcome.code == 0 and not findings, outcome.out + outcome.err
     outcome = start("bench", "--spec", outside, "--backend", "gloo", "--collective", "all-reduce",
                     "--from", "8", "--to", "8K", "--factor", "32").finish()
     assert outcome.code == 0, outcome.err

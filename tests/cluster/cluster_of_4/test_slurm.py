@@ -74,7 +74,7 @@ def test_ranks_of_an_allocation(alloc, slurm, folder):
                     env={"OURS": "of the shell"}).finish()
     assert outcome.code == 0, outcome.err
     assert outcome.lines() == {rank: [f"{rank} 8 {rank % 2} {address(1)} {folder}", "a job of the shell"] for rank in range(8)}
-    assert not slurm.steps()
+    slurm.await_true("no step", lambda: not slurm.steps())
 
 
 def test_every_byte_passes(alloc, folder):
@@ -94,7 +94,9 @@ def test_devices_are_those_of_the_job(alloc, slurm):
     no_driver, not_allowed = 6, 1
     other = not_allowed if slurm.proctrack == "cgroup" else no_driver
     assert outcome.lines() == {rank: [f"0 {no_driver} 0", f"1 {other} 0"] for rank in range(4)}
-    both = alloc("--", "sh", "-c", "echo $LOCAL_RANK $CUDA_VISIBLE_DEVICES", options=("-N4", f"--gpus-per-node={GPUS}")).finish()
+    tasks = alloc("--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES", options=("-N4", "--gpus-per-task=1", "--ntasks-per-node=2")).finish()
+    assert tasks.lines() == {rank: ["0,1"] for rank in range(8)}, tasks.err
+    both = alloc("--", "sh", "-c", "echo $LOCAL_RANK $CUDA_VISIBLE_DEVICES", options=("-N4", f"--gpus={GPUS * 4}", "--gpu-bind=single:1")).finish()
     assert both.lines() == {rank: [f"{rank % 2} 0,1"] for rank in range(8)}, both.err
 
 

@@ -113,7 +113,7 @@ MISSING = rf"rank 2 \({re.escape(address(2))}\) has not entered the all-reduce i
 
 
 def test_a_deadlock_in_cpp_under_gloo(autodist, job):
-    what, _ = why(autodist, job("deadlock"))
+    what, _ = until_named(autodist, job("deadlock"), "waits for a lock")
     assert re.match(MISSING + "waits for a lock in .*LockBoth", what), what
 
 

@@ -48,6 +48,18 @@ std::string Slots(Environment environment) {
   return text;
 }
 
+TEST(SlurmGpusTest, AreToldNodeByNode) {
+  const auto gpus = SlurmGpus(
+      "JobId=7 JobName=a b\n   NodeList=n[1-5]\n   JOB_GRES=gpu:9\n"
+      "     Nodes=n[1-2] CPU_IDs=0-3 Mem=0 GRES=gpu:2(IDX:0-1)\n"
+      "     Nodes=n3,x4 CPU_IDs=0 Mem=0 GRES=gpu:a100:2(IDX:0,3),nic:1(IDX:5),gpu:v100:1(IDX:4)\n"
+      "     Nodes=n5 CPU_IDs=0 Mem=0 GRES=\n");
+  EXPECT_EQ(gpus, (std::map<std::string, std::vector<uint32_t>>{
+                      {"n1", {0, 1}}, {"n2", {0, 1}}, {"n3", {0, 3, 4}}, {"x4", {0, 3, 4}}}));
+  EXPECT_THAT(SlurmGpus("Nodes=n1 GRES=gpu:2(IDX:0-"), IsEmpty());
+  EXPECT_THAT(SlurmGpus("Nodes=n1 GRES=gpu:2(IDX:a)"), IsEmpty());
+}
+
 TEST(SlurmHostsTest, NodeLists) {
   EXPECT_THAT(Names("gpu1"), ElementsAre("gpu1"));
   EXPECT_THAT(Names("gpu[01-03,7],x1,rack[1-2]n[1-2]"),
