@@ -91,8 +91,8 @@ def ask(begin):
 def new_job(begin, tmp_path):
     jobs = []
 
-    def make(*options):
-        jobs.append(Job(begin, tmp_path, "--lease", "1", *options))
+    def make(*options, lease_s=1):
+        jobs.append(Job(begin, tmp_path, "--lease", lease_s, *options))
         return jobs[-1]
     yield make
     for job in jobs:
@@ -317,7 +317,7 @@ def deaf_for(job, seconds):
 
 
 def test_stop_asks_once_and_waits(begin, ask, new_job):
-    job = new_job()
+    job = new_job(lease_s=30)  # the rank is to have its time, however busy the machine
     deaf_for(job, 2)
     stopping = begin("stop", job.id)
     job.await_log("rank-0.out", "told\n")

@@ -78,8 +78,8 @@ def test_a_home_that_will_not_do(ann, what, said):
 
 @pytest.mark.parametrize("what, undone", [
     ("echo unset HOME > /tmp/home-ann/.bashrc", "rm /tmp/home-ann/.bashrc"),
-    ("mount -t tmpfs -o ro none /tmp/home-ann", "umount /tmp/home-ann"),
-    ("mount -t tmpfs -o noexec none /tmp/home-ann", "umount /tmp/home-ann"),
+    ("mount -t tmpfs -o ro none /tmp/home-ann", "umount --lazy /tmp/home-ann"),
+    ("mount -t tmpfs -o noexec none /tmp/home-ann", "umount --lazy /tmp/home-ann"),
 ], ids=["unset", "read-only", "noexec"])
 def test_a_home_that_is_none(ann, what, undone):
     """The agent is kept in /tmp then, and found there again."""
