@@ -72,6 +72,13 @@ std::string ChooseDataAddress(const AddressHints& hints, const std::vector<Inter
   return any ? any->ToString() : "127.0.0.1";
 }
 
+std::string DataAddressOf(const v1::NodePlan& node, const std::string& ssh_connection) {
+  const auto interfaces = base::LocalInterfaces();
+  if (!node.ask_data_address() || !interfaces.ok()) return node.data_address();
+  return ChooseDataAddress(
+      {node.interface(), node.data_address(), ssh_connection, OutgoingAddresses()}, *interfaces);
+}
+
 std::vector<std::string> OutgoingAddresses() {
   std::vector<std::string> addresses;
   for (const char* elsewhere : kElsewhere) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "autodist/v1/plan.pb.h"
 #include "base/ip_address.h"
 
 namespace autodist::agent {
@@ -21,6 +22,9 @@ struct AddressHints {
 // first. "127.0.0.1" if there is none of these.
 std::string ChooseDataAddress(const AddressHints& hints,
                               const std::vector<base::Interface>& interfaces);
+
+// As it was planned, or where that is left to this node as it finds it. `ssh_connection`: as above.
+std::string DataAddressOf(const v1::NodePlan& node, const std::string& ssh_connection);
 
 // The source addresses of this node's default routes, IPv4 first. Sends nothing.
 std::vector<std::string> OutgoingAddresses();

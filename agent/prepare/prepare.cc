@@ -35,15 +35,6 @@ std::optional<v1::Problem> CheckWorkingDirectory(const std::string& path) {
                      "link will do)");
 }
 
-// As it was planned, or where that is left to this node as it finds it.
-std::string DataAddressOf(const v1::NodePlan& node, const Environment& agent_environment) {
-  const auto interfaces = base::LocalInterfaces();
-  if (!node.ask_data_address() || !interfaces.ok()) return node.data_address();
-  return ChooseDataAddress({node.interface(), node.data_address(),
-                            agent_environment.Get("SSH_CONNECTION"), OutgoingAddresses()},
-                           *interfaces);
-}
-
 // The interface that the ranks are to use; "" with a warning if it is not to be found.
 std::string InterfaceOf(const v1::NodePlan& node, const std::string& data_address,
                         std::vector<std::string>& warnings) {
@@ -166,7 +157,7 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
     return prepared.problems.empty();
   };
 
-  const std::string data_address = DataAddressOf(node, agent_environment);
+  const std::string data_address = DataAddressOf(node, agent_environment.Get("SSH_CONNECTION"));
   if (node.ask_data_address()) prepared.data_address = data_address;
   const bool has_directory = report(CheckWorkingDirectory(directory));
   const NodeValues values{agent.program, agent.rank_socket, agent.files,

@@ -1,14 +1,19 @@
 #include "agent/sync/sync.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "agent/prepare/data_address.h"
+#include "agent/sync/file_port.h"
+#include "agent/sync/file_source.h"
 #include "agent/sync/target_folder.h"
 #include "base/deadline.h"
 #include "base/home_folder.h"
 #include "base/utf8.h"
+#include "files/digest.h"
 #include "files/temporary_file.h"
 #include "rpc/limits.h"
 
@@ -42,7 +47,11 @@ class Receiver {
   Status TellDifferences(bool last);
   Status Problems() const;
   Status TakeContent(const v1::SyncContent& content);
+  Status TakePassed(const v1::SyncPassed& passed);
+  Result<bool> GetFrom(FileSource& source, const v1::PassedFile& passed);
+  Status PassOn(const v1::SyncPassOn& order);
   Status TellReceipt();
+  bool GoOn();  // while we wait for others
   Status CheckIndex(uint64_t index) const;
   std::string Where(uint64_t index) const { return path_ + "/" + entries_[index].path(); }
 
@@ -57,7 +66,11 @@ class Receiver {
 
   std::optional<files::NewFile> file_;  // whose content is coming
   uint64_t file_index_ = 0;
-  uint64_t received_ = 0;
+  uint64_t received_ = 0;       // bytes of content
+  uint64_t told_received_ = 0;  // to the chief, who hears no less later
+
+  // Other nodes'; an error: not to be asked any more.
+  std::optional<Result<FileSource>> source_;
 };
 
 Result<v1::SyncRequest> Receiver::Next() {
@@ -81,6 +94,8 @@ Status Receiver::Run() {
   for (;;) {
     AD_ASSIGN_OR_RETURN(request, Next());
     if (request.has_complete()) return OkStatus();
+    if (request.has_pass_on()) return PassOn(request.pass_on());
+    if (request.has_passed()) AD_RETURN_IF_ERROR(TakePassed(request.passed()));
     for (const uint64_t index : request.same().entries()) {
       AD_RETURN_IF_ERROR(CheckIndex(index));
       folder_->TakeOverTime(entries_[index]);
@@ -185,9 +200,71 @@ Status Receiver::TakeContent(const v1::SyncContent& content) {
   return tell_at_.Expired() ? TellReceipt() : OkStatus();
 }
 
+// What cannot be got there is the chief's to send; what cannot be written here is a failure.
+Status Receiver::TakePassed(const v1::SyncPassed& passed) {
+  v1::SyncResponse response;
+  response.mutable_missed();
+  for (const v1::PassedFile& file : passed.files()) {
+    AD_RETURN_IF_ERROR(CheckIndex(file.entry()));
+    if (!source_) source_ = FileSource::Connect(passed.source(), [this] { return GoOn(); });
+    bool got = false;
+    if (source_->ok()) {
+      AD_ASSIGN_OR_RETURN(got, GetFrom(**source_, file));
+    }
+    if (!got) response.mutable_missed()->add_entries(file.entry());
+  }
+  return call_.Write(response);
+}
+
+Result<bool> Receiver::GetFrom(FileSource& source, const v1::PassedFile& passed) {
+  const uint64_t index = passed.entry();
+  auto file = folder_->Create(entries_[index]);
+  AD_RETURN_IF_ERROR(Annotate(file.status(), Where(index)));
+  files::Digest digest;
+  Status written;
+  const uint64_t before = received_;
+  const auto take = [&](std::string_view piece) {
+    digest.Add(piece);
+    received_ += piece.size();
+    written = file->Write(piece);
+    return written.ok();
+  };
+  const Status came = source.Get(index, entries_[index].size(), take, [this] { return GoOn(); });
+  AD_RETURN_IF_ERROR(Annotate(written, Where(index)));
+  if (came.ok() && digest.Hex() == passed.digest()) {
+    AD_RETURN_IF_ERROR(Annotate(file->Finish(), Where(index)));
+    return true;
+  }
+  received_ = before;
+  if (came.ok()) source_ = Error(StatusCode::kDataLoss, "it has another content");
+  if (!came.ok() && came.code() != StatusCode::kNotFound) source_ = came;
+  return false;
+}
+
+// Until the chief says that all have their files.
+Status Receiver::PassOn(const v1::SyncPassOn& order) {
+  const char* ssh_connection = std::getenv("SSH_CONNECTION");
+  const std::string address = DataAddressOf(order.node(), ssh_connection ? ssh_connection : "");
+  const auto port = FilePort::Open(address, order.words(), [this](uint64_t index) {
+    return CheckIndex(index).ok()
+               ? FilePort::File{folder_->OpenSame(entries_[index]), entries_[index].size()}
+               : FilePort::File{};
+  });
+  v1::SyncResponse response;
+  response.mutable_passing_on()->set_address(address);
+  response.mutable_passing_on()->set_port(port.ok() ? (*port)->port() : 0);
+  AD_RETURN_IF_ERROR(call_.Write(response));
+  AD_ASSIGN_OR_RETURN(const v1::SyncRequest request, Next());
+  return request.has_complete() ? OkStatus()
+                                : Error(StatusCode::kInvalidArgument, "the end was expected");
+}
+
+bool Receiver::GoOn() { return !call_.Cancelled() && (!tell_at_.Expired() || TellReceipt().ok()); }
+
 Status Receiver::TellReceipt() {
   v1::SyncResponse response;
-  response.mutable_receipt()->set_bytes(received_);
+  told_received_ = std::max(told_received_, received_);
+  response.mutable_receipt()->set_bytes(told_received_);
   tell_at_ = Deadline::After(kBusyInterval);
   return call_.Write(response);
 }

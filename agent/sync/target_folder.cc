@@ -178,6 +178,16 @@ void TargetFolder::TakeOverTime(const v1::FileEntry& entry) {
   files::SetModified(fd.get(), entry.modified_ns());
 }
 
+base::UniqueFd TargetFolder::OpenSame(const v1::FileEntry& entry) {
+  const auto place = Find(entry.path());
+  if (!place.ok()) return {};
+  base::UniqueFd fd = files::OpenFileIn(place->folder, place->name);
+  struct stat info;
+  const bool same = fd.valid() && fstat(fd.get(), &info) == 0 &&
+                    static_cast<uint64_t>(info.st_size) == entry.size();
+  return same ? std::move(fd) : base::UniqueFd();
+}
+
 Result<files::NewFile> TargetFolder::Create(const v1::FileEntry& entry) {
   AD_ASSIGN_OR_RETURN(const Place place, Find(entry.path()));
   return files::NewFile::Create(place.folder, place.name,

@@ -35,6 +35,9 @@ class TargetFolder {
   // allowed, it stays as it is.
   void TakeOverTime(const v1::FileEntry& entry);
 
+  // A file for reading, if it has the size of the chief's; else invalid.
+  base::UniqueFd OpenSame(const v1::FileEntry& entry);
+
   // The new content of a file, which takes its place when it is complete.
   Result<files::NewFile> Create(const v1::FileEntry& entry);
 

@@ -147,12 +147,15 @@ int Run(const RunOptions& options) {
   if (!view.ok()) return Fail(view.status(), kExitUsage);
   Result<std::shared_ptr<launch::FolderSync>> sync = nullptr;
   if (options.sync)
-    sync = launch::SyncOfWorkingDirectory(*plan, options.log_dir, base::HomeFolder());
+    sync = launch::SyncOfWorkingDirectory(
+        *plan, options.log_dir, base::HomeFolder(),
+        options.sync_from == "here" ? launch::SyncFrom::kHere : launch::SyncFrom::kFirstNode);
   if (!sync.ok()) return Fail(sync.status(), chief::kExitCannotLaunch);
   if (options.dry_run) {
     if (*sync) {
       base::Log(base::LogLevel::kInfo, "to sync: " + (*sync)->WhatThereIs() + ", to " +
-                                           base::Count((*sync)->nodes(), "node"));
+                                           base::Count((*sync)->nodes(), "node") +
+                                           ((*sync)->relays() ? ", by way of the first" : ""));
     }
     const auto given = options.show_values ? plan::GivenValues::kShown : plan::GivenValues::kHidden;
     const auto as_text = options.json ? plan::PlanAsJson : plan::PlanAsText;

@@ -194,6 +194,13 @@ void AddRunOptions(CLI::App& app, RunOptions& options) {
                "First copy what has changed in this folder to the other nodes, apart from what "
                ".gitignore and .autodistignore name; deletes nothing there")
       ->group(group::kFiles);
+  app.add_option("--sync-from", options.sync_from,
+                 "With --sync from outside the nodes: first: the first node gets the files from "
+                 "here and the others from it, as they reach each other, not encrypted; here: "
+                 "each gets them from here")
+      ->check(OneOf({"first", "here"}))
+      ->default_str("first")
+      ->group(group::kFiles);
   app.add_option("--fetch", options.fetch,
                  "When the ranks have ended, well or not, bring what matches in this folder on the "
                  "nodes into the log folder: 'ckpt*', 'out/**/*.pt'; may be given again")

@@ -42,6 +42,7 @@ struct RunOptions {
   bool no_affinity = false;
   bool no_preflight = false;
   bool sync = false;
+  std::string sync_from = "first";  // or "here"
   std::vector<std::string> fetch;
   uint64_t max_size = launch::kMostFetchedBytes;
   bool detach = false;

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <memory>
 #include <vector>
 
 #define XXH_INLINE_ALL  // so that nothing is left to link into the static agent
@@ -16,25 +15,37 @@
 
 namespace autodist::files {
 
+struct Digest::State {
+  XXH3_state_t of;
+};
+
+Digest::Digest() : state_(std::make_unique<State>()) { XXH3_128bits_reset(&state_->of); }
+Digest::Digest(Digest&&) noexcept = default;
+Digest::~Digest() = default;
+
+void Digest::Add(std::string_view piece) {
+  XXH3_128bits_update(&state_->of, piece.data(), piece.size());
+}
+
+std::string Digest::Hex() const {
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&state_->of));
+  return absl::BytesToHexString(
+      {reinterpret_cast<const char*>(canonical.digest), sizeof canonical.digest});
+}
+
 Result<std::string> DigestOfContent(int fd, const std::string& name,
                                     const std::function<bool()>& go_on) {
-  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
-                                                                       XXH3_freeState);
-  if (!state) return Error(StatusCode::kResourceExhausted, name + ": no memory");
-  XXH3_128bits_reset(state.get());
+  Digest digest;
   std::vector<char> buffer(1 << 20);
   for (;;) {
     if (!go_on()) return Error(StatusCode::kCancelled, "cancelled");
     const ssize_t got = read(fd, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return ErrnoError(errno, name);
-    if (got == 0) break;
-    XXH3_128bits_update(state.get(), buffer.data(), static_cast<size_t>(got));
+    if (got == 0) return digest.Hex();
+    digest.Add({buffer.data(), static_cast<size_t>(got)});
   }
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state.get()));
-  return absl::BytesToHexString(
-      {reinterpret_cast<const char*>(canonical.digest), sizeof canonical.digest});
 }
 
 Result<std::string> DigestOfFile(const std::string& path) {

@@ -2,11 +2,28 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
 
 #include "autodist/status.h"
 
 namespace autodist::files {
+
+// Of what comes in pieces. Not thread-safe.
+class Digest {
+ public:
+  Digest();
+  Digest(Digest&&) noexcept;
+  ~Digest();
+  void Add(std::string_view piece);
+  // As those below, of all that was added.
+  std::string Hex() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 // XXH3, 128 bits, in hexadecimal: for files that differ by chance, not by somebody's design.
 // Blocks while it reads.

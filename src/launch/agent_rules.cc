@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ip_address.h"
 #include "base/utf8.h"
 #include "files/within_folder.h"
 #include "rpc/limits.h"
@@ -283,20 +284,38 @@ Status SyncRules::CheckProgress(const v1::SyncResponse& response) {
                       std::to_string(bytes_) + " bytes");
   }
   const bool news = received > received_ || response.differences().wanted_size() > 0 ||
-                    response.differences().suspects_size() > 0;
+                    response.differences().suspects_size() > 0 ||
+                    response.missed().entries_size() > 0;
   received_ = received;
   return !news && ++idle_words_ > kMostIdleWords
              ? BrokenRule("word after word that tells nothing new")
              : OkStatus();
 }
 
+Status SyncRules::CheckPassing(const v1::SyncResponse& response) {
+  if (response.has_passing_on()) {
+    const v1::SyncPassingOn& passing_on = response.passing_on();
+    if (std::exchange(passing_on_, true)) return BrokenRule("a port opened twice");
+    AD_RETURN_IF_ERROR(CheckPort(passing_on.port()));
+    if (passing_on.address().size() > kLongestShown ||
+        (passing_on.port() != 0 && !base::IpAddress::Parse(passing_on.address()))) {
+      return BrokenRule("an address '" +
+                        base::Printable(passing_on.address().substr(0, kLongestShown)) + "'");
+    }
+  }
+  missed_ += static_cast<size_t>(response.missed().entries_size());
+  return missed_ > entries_ ? BrokenRule("more files missed than there are") : OkStatus();
+}
+
 Status SyncRules::Check(const v1::SyncResponse& response) {
   AD_RETURN_IF_ERROR(CheckProgress(response));
+  AD_RETURN_IF_ERROR(CheckPassing(response));
   differences_ += static_cast<size_t>(response.differences().wanted_size()) +
                   static_cast<size_t>(response.differences().suspects_size());
   if (differences_ > entries_) return BrokenRule("more files that differ than there are");
   const auto is_entry = [this](uint64_t index) { return index < entries_; };
   if (!std::ranges::all_of(response.differences().wanted(), is_entry) ||
+      !std::ranges::all_of(response.missed().entries(), is_entry) ||
       !std::ranges::all_of(response.differences().suspects(), is_entry, &v1::Suspect::entry)) {
     return BrokenRule("a file that there is not");
   }

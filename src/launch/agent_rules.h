@@ -40,11 +40,14 @@ class SyncRules {
 
  private:
   Status CheckProgress(const v1::SyncResponse& response);
+  Status CheckPassing(const v1::SyncResponse& response);
 
   const size_t entries_;
   const uint64_t bytes_;
   bool begun_ = false;
   size_t differences_ = 0;
+  size_t missed_ = 0;
+  bool passing_on_ = false;
   uint64_t received_ = 0;  // bytes of content, as the agent says
   int idle_words_ = 0;     // that told nothing new
 };

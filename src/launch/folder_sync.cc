@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <set>
 
 #include "base/log.h"
 #include "base/quantity.h"
@@ -70,13 +71,25 @@ bool ReadExactly(int fd, std::string& buffer) {
   return true;
 }
 
+// For work of ours that takes time: lets the agent hear from us meanwhile.
+std::function<bool()> BusyWord(SyncStream& stream, const std::stop_token& stop) {
+  return [&stream, &stop, heard_at = steady_clock::now()]() mutable {
+    if (steady_clock::now() >= heard_at + kBusyInterval) {
+      heard_at = steady_clock::now();
+      stream.Write({});  // where nobody hears it, the next message tells
+    }
+    return !stop.stop_requested();
+  };
+}
+
 }  // namespace
 
 FolderSync::FolderSync(files::FileTree tree, std::string target, size_t nodes,
-                       std::chrono::milliseconds stall_limit)
+                       std::unique_ptr<FileRelay> relay, std::chrono::milliseconds stall_limit)
     : tree_(std::move(tree)),
       target_(std::move(target)),
       nodes_(nodes),
+      relay_(std::move(relay)),
       stall_limit_(stall_limit),
       left_(nodes) {}
 
@@ -84,8 +97,8 @@ std::string FolderSync::WhatThereIs() const {
   return base::Count(tree_.files, "file") + ", " + base::Bytes(tree_.bytes);
 }
 
-Status FolderSync::CopyTo(v1::AgentService::Stub& agent, const std::function<void()>& hang_up,
-                          const std::stop_token& stop) {
+Status FolderSync::CopyTo(uint32_t node_rank, v1::AgentService::Stub& agent,
+                          const std::function<void()>& hang_up, const std::stop_token& stop) {
   Begin();
   uint64_t received = 0;            // bytes of content that the agent has told us of
   uint64_t expected = tree_.bytes;  // of those that it may need
@@ -96,21 +109,21 @@ Status FolderSync::CopyTo(v1::AgentService::Stub& agent, const std::function<voi
                         progress_->Sent(bytes - received);
                         received = bytes;
                       });
-    status = Copy(stream, expected, stop);
+    status = Copy(stream, node_rank, expected, stop);
   }
   if (status.ok()) {
     progress_->Sent(expected - std::min(received, expected));
   } else {
     progress_->NotNeeded(expected - std::min(received, expected));
   }
-  EndOne(status.ok());
+  EndOne(node_rank, status.ok());
   return status;
 }
 
-void FolderSync::Skip() {
+void FolderSync::Skip(uint32_t node_rank) {
   Begin();
   progress_->NotNeeded(tree_.bytes);
-  EndOne(false);
+  EndOne(node_rank, false);
 }
 
 // What all nodes share; made for the first of them.
@@ -125,7 +138,9 @@ void FolderSync::Begin() {
                     tree_.bytes * nodes_);
 }
 
-void FolderSync::EndOne(bool ok) {
+void FolderSync::EndOne(uint32_t node_rank, bool ok) {
+  if (relay_ && Relays(node_rank)) relay_->WillNotAnswer();
+  if (relay_ && !Relays(node_rank)) relay_->OtherEnded();
   const std::lock_guard lock(mutex_);
   all_well_ = all_well_ && ok;
   if (--left_ > 0) return;
@@ -135,7 +150,8 @@ void FolderSync::EndOne(bool ok) {
 }
 
 // `expected`: how much of the content the node needs, once that is known.
-Status FolderSync::Copy(SyncStream& stream, uint64_t& expected, const std::stop_token& stop) {
+Status FolderSync::Copy(SyncStream& stream, uint32_t node_rank, uint64_t& expected,
+                        const std::stop_token& stop) {
   AD_RETURN_IF_ERROR(WithRemedy(Annotate(probe_->status(), tree_.folder + " on the chief"),
                                 "--sync marks the folder with a file for a moment, so that it "
                                 "knows a node that has the same one"));
@@ -150,25 +166,90 @@ Status FolderSync::Copy(SyncStream& stream, uint64_t& expected, const std::stop_
     progress_->NotNeeded(std::exchange(expected, 0));
     return stream.End();
   }
+  // A node that shares the folder with the one that relays lacks nothing by then.
+  std::optional<v1::SyncSource> source;
+  if (relay_ && !Relays(node_rank)) {
+    source = relay_->AwaitSource([&stream] { return stream.Write({}); }, stop);
+  }
   if (!SendList(stream)) return stream.End();
   auto differences = ReadDifferences(stream);
   if (!differences) return stream.End();
   AD_RETURN_IF_ERROR(DecideSuspects(stream, *differences, stop));
 
-  uint64_t bytes = 0;
-  for (const uint64_t index : differences->wanted) bytes += tree_.entries[index].size;
+  const uint64_t bytes = BytesOf(differences->wanted);
   progress_->NotNeeded(tree_.bytes - std::min(bytes, tree_.bytes));
   expected = std::min(bytes, tree_.bytes);
-  for (const uint64_t index : differences->wanted) {
-    AD_RETURN_IF_ERROR(SendFile(stream, index, stop));
-  }
+  AD_RETURN_IF_ERROR(SendContents(stream, std::move(differences->wanted), source, stop));
+  if (Relays(node_rank)) AD_RETURN_IF_ERROR(LetPassOn(stream, stop));
   request.mutable_complete();
   stream.Write(request);
-  AD_RETURN_IF_ERROR(stream.End());
-  sent_.bytes += bytes;
-  sent_.files += differences->wanted.size();
-  sent_.nodes += differences->wanted.empty() ? 0 : 1;
+  return stream.End();
+}
+
+uint64_t FolderSync::BytesOf(const std::vector<uint64_t>& entries) const {
+  uint64_t bytes = 0;
+  for (const uint64_t index : entries) bytes += tree_.entries[index].size;
+  return bytes;
+}
+
+Status FolderSync::SendContents(SyncStream& stream, std::vector<uint64_t> wanted,
+                                const std::optional<v1::SyncSource>& source,
+                                const std::stop_token& stop) {
+  if (source && !wanted.empty()) {
+    const size_t files = wanted.size();
+    const uint64_t bytes = BytesOf(wanted);
+    AD_RETURN_IF_ERROR(LetGet(stream, wanted, *source, stop));
+    sent_.passed_files += files - wanted.size();
+    sent_.passed_bytes += bytes - BytesOf(wanted);
+    sent_.nodes_passed += files > wanted.size() ? 1 : 0;
+    sent_.nodes_missed += wanted.empty() ? 0 : 1;
+  }
+  for (const uint64_t index : wanted) AD_RETURN_IF_ERROR(SendFile(stream, index, stop));
+  sent_.bytes += BytesOf(wanted);
+  sent_.files += wanted.size();
+  sent_.nodes += wanted.empty() ? 0 : 1;
   return OkStatus();
+}
+
+// Leaves in `wanted` what the agent could not get there.
+Status FolderSync::LetGet(SyncStream& stream, std::vector<uint64_t>& wanted,
+                          const v1::SyncSource& source, const std::stop_token& stop) {
+  const auto go_on = BusyWord(stream, stop);
+  std::vector<uint64_t> missed;
+  for (size_t next = 0; next < wanted.size();) {
+    v1::SyncRequest request;
+    *request.mutable_passed()->mutable_source() = source;
+    const size_t end = std::min(next + kEntriesPerList, wanted.size());
+    std::set<uint64_t> asked(wanted.begin() + static_cast<ptrdiff_t>(next),
+                             wanted.begin() + static_cast<ptrdiff_t>(end));
+    for (; next < end; ++next) {
+      v1::PassedFile& file = *request.mutable_passed()->add_files();
+      file.set_entry(wanted[next]);
+      AD_ASSIGN_OR_RETURN(*file.mutable_digest(), DigestOf(wanted[next], go_on));
+    }
+    if (!stream.Write(request)) return stream.End();
+    auto response = stream.Read();
+    while (response && !response->has_missed()) response = stream.Read();
+    if (!response) return stream.End();
+    for (const uint64_t index : response->missed().entries()) {
+      if (asked.erase(index) > 0) missed.push_back(index);
+    }
+  }
+  wanted = std::move(missed);
+  return OkStatus();
+}
+
+// The node has all files now, and stays here until the others have.
+Status FolderSync::LetPassOn(SyncStream& stream, const std::stop_token& stop) {
+  v1::SyncRequest request;
+  *request.mutable_pass_on() = relay_->order();
+  if (!stream.Write(request)) return stream.End();
+  auto response = stream.Read();
+  while (response && !response->has_passing_on()) response = stream.Read();
+  if (!response) return stream.End();
+  relay_->Answered(response->passing_on());
+  relay_->AwaitOthers([&stream] { return stream.Write({}); }, stop);
+  return stop.stop_requested() ? Cancelled() : OkStatus();
 }
 
 bool FolderSync::SendList(SyncStream& stream) const {
@@ -206,14 +287,7 @@ std::optional<FolderSync::Differences> FolderSync::ReadDifferences(SyncStream& s
 // Those that differ are wanted, too; the agent is told of the others.
 Status FolderSync::DecideSuspects(SyncStream& stream, Differences& differences,
                                   const std::stop_token& stop) {
-  auto heard_at = steady_clock::now();
-  const auto go_on = [&] {
-    if (steady_clock::now() >= heard_at + kBusyInterval) {
-      heard_at = steady_clock::now();
-      stream.Write({});  // where nobody hears it, the next message tells
-    }
-    return !stop.stop_requested();
-  };
+  const auto go_on = BusyWord(stream, stop);
   v1::SyncRequest same;
   for (const v1::Suspect& suspect : differences.suspects) {
     AD_ASSIGN_OR_RETURN(const std::string digest, DigestOf(suspect.entry(), go_on));
@@ -282,11 +356,21 @@ Result<std::string> FolderSync::DigestOf(uint64_t index, const std::function<boo
 void FolderSync::LogSummary() const {
   const double seconds = std::chrono::duration<double>(steady_clock::now() - begun_at_).count();
   char time[32];
-  std::snprintf(time, sizeof time, "%.1f s", seconds);
+  std::snprintf(time, sizeof time, " in %.1f s", seconds);
   std::string text = "synced: nothing to send";
+  const std::string passed = "passed on to " + base::Count(sent_.nodes_passed, "node");
   if (sent_.files > 0) {
+    const bool once = relay_ && sent_.nodes == 1;
     text = "synced: " + base::Count(sent_.files, "file") + ", " + base::Bytes(sent_.bytes) +
-           " sent to " + base::Count(sent_.nodes, "node") + " in " + time;
+           " sent " + (once ? "once" : "to " + base::Count(sent_.nodes, "node")) +
+           (sent_.nodes_passed > 0 ? ", " + passed : "") + time;
+  } else if (sent_.nodes_passed > 0) {
+    text = "synced: " + base::Count(sent_.passed_files, "file") + ", " +
+           base::Bytes(sent_.passed_bytes) + " " + passed + time;
+  }
+  if (sent_.nodes_missed > 0) {
+    text +=
+        "; " + base::Count(sent_.nodes_missed, "node") + " could not get all from the first one";
   }
   if (sent_.nodes_sharing > 0) {
     text += "; " + base::Count(sent_.nodes_sharing, "node") + " with this very folder";

@@ -8,6 +8,7 @@
 #include <functional>
 #include <future>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -19,6 +20,7 @@
 #include "base/fd.h"
 #include "files/file_tree.h"
 #include "files/temporary_file.h"
+#include "launch/file_relay.h"
 #include "launch/sync_progress.h"
 #include "launch/sync_stream.h"
 
@@ -31,23 +33,27 @@ inline constexpr std::chrono::seconds kStallLimit{60};
 class FolderSync {
  public:
   // For as many nodes; `tree` is what they shall have, in the folder `target`: absolute, or "~/..."
-  // for one in the user's home folder on the node.
+  // for one in the user's home folder on the node. `relay`: by whom the content of files is passed
+  // on; null: all of it goes to each node from here.
   FolderSync(files::FileTree tree, std::string target, size_t nodes,
+             std::unique_ptr<FileRelay> relay = nullptr,
              std::chrono::milliseconds stall_limit = kStallLimit);
 
   // "1000 files, 200 MB".
   std::string WhatThereIs() const;
   size_t nodes() const { return nodes_; }
+  // Whether the call of one node waits for those of the others.
+  bool relays() const { return relay_ != nullptr; }
 
   // For every node one of these two, at any time and from any thread. The person sees the
   // progress from the first call to the return of the last.
   //
-  // Blocks until the node behind `agent` has the folder; `stop` ends it early. `hang_up` ends the
-  // connection: called where that takes nothing any more.
-  Status CopyTo(v1::AgentService::Stub& agent, const std::function<void()>& hang_up,
-                const std::stop_token& stop);
+  // Blocks until the node behind `agent` has the folder, and where it relays, until all have;
+  // `stop` ends it early. `hang_up` ends the connection: called where that takes nothing any more.
+  Status CopyTo(uint32_t node_rank, v1::AgentService::Stub& agent,
+                const std::function<void()>& hang_up, const std::stop_token& stop);
   // The node could not be reached.
-  void Skip();
+  void Skip(uint32_t node_rank);
 
  private:
   // What one node lacks.
@@ -61,11 +67,24 @@ class FolderSync {
     std::atomic<uint64_t> bytes = 0;
     std::atomic<size_t> nodes = 0;          // to which there was something to send
     std::atomic<size_t> nodes_sharing = 0;  // that have this very folder
+    std::atomic<uint64_t> passed_files = 0;
+    std::atomic<uint64_t> passed_bytes = 0;
+    std::atomic<size_t> nodes_passed = 0;  // that got files from another one
+    std::atomic<size_t> nodes_missed = 0;  // that could not get all of them there
   };
 
   void Begin();
-  void EndOne(bool ok);
-  Status Copy(SyncStream& stream, uint64_t& expected, const std::stop_token& stop);
+  void EndOne(uint32_t node_rank, bool ok);
+  bool Relays(uint32_t node_rank) const { return relay_ && relay_->Is(node_rank); }
+  Status Copy(SyncStream& stream, uint32_t node_rank, uint64_t& expected,
+              const std::stop_token& stop);
+  // Of what the node wants; from `source` what can be got there.
+  Status SendContents(SyncStream& stream, std::vector<uint64_t> wanted,
+                      const std::optional<v1::SyncSource>& source, const std::stop_token& stop);
+  Status LetGet(SyncStream& stream, std::vector<uint64_t>& wanted, const v1::SyncSource& source,
+                const std::stop_token& stop);
+  Status LetPassOn(SyncStream& stream, const std::stop_token& stop);
+  uint64_t BytesOf(const std::vector<uint64_t>& entries) const;
   bool SendList(SyncStream& stream) const;
   std::optional<Differences> ReadDifferences(SyncStream& stream) const;
   Status DecideSuspects(SyncStream& stream, Differences& differences, const std::stop_token& stop);
@@ -77,6 +96,7 @@ class FolderSync {
   const files::FileTree tree_;
   const std::string target_;
   const size_t nodes_;
+  const std::unique_ptr<FileRelay> relay_;
   const std::chrono::milliseconds stall_limit_;
 
   std::mutex mutex_;  // guards what follows

@@ -157,9 +157,9 @@ GrpcLink::~GrpcLink() = default;
 
 void GrpcLink::HangUp() const { shutdown(line_.get(), SHUT_RDWR); }
 
-Status GrpcLink::Sync(FolderSync& sync, const std::stop_token& stop) {
+Status GrpcLink::Sync(FolderSync& sync, uint32_t node_rank, const std::stop_token& stop) {
   const Status status = sync.CopyTo(
-      *stub_, [this] { HangUp(); }, stop);
+      node_rank, *stub_, [this] { HangUp(); }, stop);
   return status.ok() || stream_->Failure().ok() ? status : stream_->Failure();
 }
 

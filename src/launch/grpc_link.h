@@ -18,7 +18,7 @@ class GrpcLink final : public NodeLink {
            base::UniqueFd line = {});
   ~GrpcLink() override;
 
-  Status Sync(FolderSync& sync, const std::stop_token& stop) override;
+  Status Sync(FolderSync& sync, uint32_t node_rank, const std::stop_token& stop) override;
   Result<v1::PrepareResponse> Prepare(const v1::PrepareRequest& request, base::Deadline deadline,
                                       const std::stop_token& stop) override;
   Result<v1::OpenPortsResponse> OpenPorts(const v1::OpenPortsRequest& request,

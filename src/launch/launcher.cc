@@ -102,7 +102,9 @@ void PlanLauncher::Stop() {
 void PlanLauncher::Start(const Done& done) {
   const auto count = static_cast<uint32_t>(plan_.nodes_size());
   const auto next = std::make_shared<std::atomic<uint32_t>>(0);
-  for (uint32_t i = 0; i < std::min(count, options_.fan_out); ++i) {
+  // The first node's may wait for the others.
+  const uint32_t waiting = options_.sync && options_.sync->relays() ? 1 : 0;
+  for (uint32_t i = 0; i < std::min(count, options_.fan_out + waiting); ++i) {
     threads_.emplace_back([this, next, count, done] {
       for (uint32_t node = (*next)++; node < count; node = (*next)++) {
         done(Launch(plan_.nodes(static_cast<int>(node))));
@@ -117,15 +119,15 @@ LaunchedNode PlanLauncher::Launch(const v1::NodePlan& node) {
   auto link = LinkTo(
       node, false, [this] { return busy_servers_.limit(); }, stop_.get_token(), reach::IsBusy);
   if (!link.ok()) {
-    if (sync) sync->Skip();
+    if (sync) sync->Skip(node.node_rank());
     launched.status = link.status();
     return launched;
   }
   launched.link = std::move(*link);
   if (sync) {
     Enter(node.node_rank(), LaunchProgress::Step::kSyncing);
-    launched.status =
-        Annotate(launched.link->Sync(*sync, stop_.get_token()), "copying the working directory");
+    launched.status = Annotate(launched.link->Sync(*sync, node.node_rank(), stop_.get_token()),
+                               "copying the working directory");
     if (!launched.status.ok()) return launched;
   }
   v1::PrepareRequest request;

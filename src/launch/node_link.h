@@ -28,8 +28,8 @@ class NodeLink {
   // Breaks the session off, if it is still open, and waits for OnClosed to have returned.
   virtual ~NodeLink() = default;
 
-  // Once, before Prepare. Blocks until the node has the folder; `stop` ends it early.
-  virtual Status Sync(FolderSync& sync, const std::stop_token& stop) = 0;
+  // Once, before Prepare. Blocks until the node of this rank has the folder; `stop` ends it early.
+  virtual Status Sync(FolderSync& sync, uint32_t node_rank, const std::stop_token& stop) = 0;
 
   // Each blocks until the agent has answered; `stop` ends it early.
   virtual Result<v1::PrepareResponse> Prepare(const v1::PrepareRequest& request,

@@ -36,22 +36,26 @@ int NodesToCopyTo(const v1::LaunchPlan& plan) {
 }  // namespace
 
 Result<std::shared_ptr<FolderSync>> SyncOf(const std::string& folder, const v1::LaunchPlan& plan,
-                                           const std::string& leave_out) {
+                                           const std::string& leave_out, SyncFrom from) {
   const int nodes = NodesToCopyTo(plan);
   if (nodes == 0) return nullptr;
   AD_ASSIGN_OR_RETURN(files::FileTree tree, files::ScanFolder(folder, leave_out));
   for (const std::string& warning : tree.warnings) base::Log(base::LogLevel::kWarning, warning);
+  std::unique_ptr<FileRelay> relay;
+  if (from == SyncFrom::kFirstNode && nodes > 1 && !reach::TakesPart(plan)) {
+    relay = std::make_unique<FileRelay>(plan.nodes(0), static_cast<size_t>(nodes) - 1);
+  }
   return std::make_shared<FolderSync>(std::move(tree), plan.working_directory(),
-                                      static_cast<size_t>(nodes));
+                                      static_cast<size_t>(nodes), std::move(relay));
 }
 
 Result<std::shared_ptr<FolderSync>> SyncOfWorkingDirectory(const v1::LaunchPlan& plan,
                                                            const std::string& log_dir,
-                                                           const std::string& home) {
+                                                           const std::string& home, SyncFrom from) {
   if (NodesToCopyTo(plan) == 0) return nullptr;
   const std::string folder = reach::FolderHere(plan);
   AD_RETURN_IF_ERROR(IsFolderOfAProgram(folder, home));
-  return SyncOf(folder, plan, Within(folder, log_dir));
+  return SyncOf(folder, plan, Within(folder, log_dir), from);
 }
 
 }  // namespace autodist::launch

@@ -74,18 +74,30 @@ class LyingAgent final : public v1::AgentService::Service {
     stream->Read(&request);
     response.mutable_place();
     stream->Write(response);
-    uint64_t entries = 0;
+    const std::function<bool(const v1::SyncResponse&)> write = [&](const auto& answer) {
+      return stream->Write(answer);
+    };
+    std::vector<v1::FileEntry> entries;
     while (!request.list().last() && stream->Read(&request)) {
-      entries += static_cast<uint64_t>(request.list().entries_size());
+      entries.insert(entries.end(), request.list().entries().begin(),
+                     request.list().entries().end());
     }
     if (behaviour_.sync) {
-      behaviour_.sync(entries,
-                      [&](const v1::SyncResponse& answer) { return stream->Write(answer); });
+      behaviour_.sync(entries.size(), write);
     } else {
       response.mutable_differences()->set_last(true);
       stream->Write(response);
     }
     while (stream->Read(&request) && !request.has_complete()) {
+      if (request.has_pass_on()) {
+        response.mutable_passing_on();
+        behaviour_.pass_on ? behaviour_.pass_on({request, entries, write}) : (void)write(response);
+      }
+      if (request.has_passed()) {
+        response.mutable_missed();
+        behaviour_.get_passed ? behaviour_.get_passed({request, entries, write})
+                              : (void)write(response);
+      }
     }
     response.mutable_finished();
     stream->Write(response);

@@ -43,6 +43,13 @@ class Teller {
   uint64_t sequence_ = 0;
 };
 
+// What the chief wants in the midst of a synchronisation.
+struct SyncOrder {
+  const v1::SyncRequest& request;
+  const std::vector<v1::FileEntry>& entries;
+  const std::function<bool(const v1::SyncResponse&)>& write;
+};
+
 struct Behaviour {
   // In place of the line that says that it is ready; false: the program ends.
   std::function<bool(const std::string& nonce)> before_ready;
@@ -54,6 +61,9 @@ struct Behaviour {
   // What is written once a list has been read.
   std::function<void(uint64_t entries, const std::function<bool(const v1::SyncResponse&)>& write)>
       sync;
+  // In place of a port at which others get the files; and of those that it could not get.
+  std::function<void(const SyncOrder& order)> pass_on;
+  std::function<void(const SyncOrder& order)> get_passed;
   std::function<void(Teller&)> in_place_of_resumed;
   std::function<void(Teller&)> when_started;  // in place of that its ranks have, on a thread
   bool renews = true;                         // answers the chief's renewals
@@ -67,7 +77,9 @@ struct Lie {
 };
 
 const std::vector<Lie>& Lies();
-const std::vector<Lie>& SessionLies();  // of these
+// Of these.
+const std::vector<Lie>& SessionLies();
+const std::vector<Lie>& PassingOnLies();
 
 inline constexpr size_t kMiB = 1 << 20;
 

@@ -1,5 +1,5 @@
-// The lies, each by its name; those in Session are in session_lies.cc. To add one is to add a line
-// to a list.
+// The lies, each by its name; those in Session are in session_lies.cc, those about files
+// that are passed on in passing_on_lies.cc. To add one is to add a line to a list.
 #include <google/protobuf/message.h>
 #include <unistd.h>
 
@@ -322,7 +322,7 @@ const Lie kBeforeTheSession[] = {
     {"extreme_facts", ExtremeFactsAndThenNoWayToEnd},
     {"never_prepares", NeverPrepares},
 };
-const Lie kBesides[] = {
+const Lie kInSync[] = {
     {"places_without_end", PlacesWithoutEnd},
     {"idle_without_end", IdleWithoutEnd},
     {"huge_receipt", HugeReceipt},
@@ -331,16 +331,13 @@ const Lie kBesides[] = {
     {"wants_what_there_is_not", WantsWhatThereIsNot},
     {"wants_all_again_and_again", WantsAllAgainAndAgain},
     {"fails_to_sync_at_length", FailsToSyncAtLength},
-    {"never_opens_ports", NeverOpensPorts},
-    {"never_tries_ports", NeverTriesPorts},
-    {"impossible_port", ImpossiblePort},
-    {"large_port_answer", LargePortAnswer},
-    {"more_tries_than_asked", MoreTriesThanAsked},
-    {"cleans_noisily", InClean<Noisily, 0>},
-    {"cleans_many_jobs", InClean<ManyJobs, 0>},
-    {"cleans_long_names", InClean<LongNames, 0>},
-    {"cleans_nothing", InClean<Failing, 1>},
-    {"cleans_without_end", InClean<UntilHungUp, 0>},
+};
+const Lie kBesides[] = {
+    {"never_opens_ports", NeverOpensPorts},        {"never_tries_ports", NeverTriesPorts},
+    {"impossible_port", ImpossiblePort},           {"large_port_answer", LargePortAnswer},
+    {"more_tries_than_asked", MoreTriesThanAsked}, {"cleans_noisily", InClean<Noisily, 0>},
+    {"cleans_many_jobs", InClean<ManyJobs, 0>},    {"cleans_long_names", InClean<LongNames, 0>},
+    {"cleans_nothing", InClean<Failing, 1>},       {"cleans_without_end", InClean<UntilHungUp, 0>},
 };
 
 }  // namespace
@@ -349,6 +346,8 @@ const std::vector<Lie>& Lies() {
   static const std::vector<Lie> lies = [] {
     std::vector<Lie> all(std::begin(kBeforeTheSession), std::end(kBeforeTheSession));
     all.insert(all.end(), SessionLies().begin(), SessionLies().end());
+    all.insert(all.end(), std::begin(kInSync), std::end(kInSync));
+    all.insert(all.end(), PassingOnLies().begin(), PassingOnLies().end());
     all.insert(all.end(), std::begin(kBesides), std::end(kBesides));
     return all;
   }();

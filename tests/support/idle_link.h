@@ -8,7 +8,7 @@ namespace autodist::test {
 
 class IdleLink : public launch::NodeLink {
  public:
-  Status Sync(launch::FolderSync&, const std::stop_token&) override { return OkStatus(); }
+  Status Sync(launch::FolderSync&, uint32_t, const std::stop_token&) override { return OkStatus(); }
   Result<v1::PrepareResponse> Prepare(const v1::PrepareRequest&, base::Deadline,
                                       const std::stop_token&) override {
     return v1::PrepareResponse();

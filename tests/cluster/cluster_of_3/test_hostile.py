@@ -32,7 +32,9 @@ END_S = GRACE_S + 10
 # What is waited for besides, by the code's own limits: of launch/bootstrap, launch/launcher,
 # launch/folder_sync, chief/checks/doctor, chief/checks/clean, and chief/job: an agent that does not go.
 READY_S, PREPARE_S, STALL_S, PORTS_S, CLEAN_S, GONE_S = 60, 90, 60, 12, 90, 13
+PATIENCE_S = 20  # agent/sync/file_source
 WAITS_S = {"says_nothing": READY_S, "never_prepares": PREPARE_S, "never_finishes": STALL_S,
+           "passes_on_never": STALL_S, "passes_on_without_end": PATIENCE_S,
            "never_opens_ports": PORTS_S, "never_tries_ports": PORTS_S, "cleans_without_end": CLEAN_S,
            "never_renews": LEASE_S, "never_stops": GONE_S, "vanishes": 2 * LEASE_S}
 LIES = subprocess.run([BUILD / "liar", "--list"], check=True, capture_output=True, text=True).stdout.split()
@@ -44,6 +46,7 @@ CHOSEN = {"noise_without_end", "gone_at_length", "no_http", "compressed", "extre
           "resumed_twice", "output_of_many_ranks", "output_with_gaps", "gets_for_ever", "skips_numbers"}
 CHOSEN_FOR_DOCTOR = {"compressed", "extreme_facts", "impossible_port"}
 CHOSEN_FOR_SYNC = {"wants_all_again_and_again", "idle_without_end"}
+CHOSEN_FOR_PASSING_ON = {"passes_on_at_two_ports", "passes_on_wrong_files", "misses_without_end"}
 CHOSEN_FOR_CLEAN = {"cleans_noisily", "cleans_many_jobs", "cleans_nothing"}
 FOR_BENCH = {"failure", "exit_code", "gets_for_ever", "wants_all_again_and_again"}
 
@@ -59,7 +62,7 @@ print(json.dumps([os.waitstatus_to_exitcode(status), usage.ru_maxrss]), file=ope
 @pytest.fixture
 def hostile(folder):
     """Runs a command while one node lies: hostile(lie, command...)."""
-    def run(lie, *command):
+    def run(lie, *command, spec=SPEC):
         agent = folder / "autodist-agent"
         host = in_host(LIAR, "hostname").strip()
         real = BUILD / "autodist-agent"
@@ -75,7 +78,7 @@ def hostile(folder):
         start = time.monotonic()
         try:
             ended = subprocess.run(
-                [sys.executable, "-c", MEASURE, BUILD / "autodist", command[0], "--spec", SPEC, "--agent", agent, *command[1:]],
+                [sys.executable, "-c", MEASURE, BUILD / "autodist", command[0], "--spec", spec, "--agent", agent, *command[1:]],
                 cwd=work, capture_output=True, timeout=WORK_S + WAITS_S.get(lie, 0) + END_S, check=True,
                 stdin=subprocess.DEVNULL)
         finally:
@@ -114,10 +117,11 @@ def check(lie, code, said):
 
 
 ABOUT_CLEAN = {lie for lie in LIES if lie.startswith("cleans_")}
-ABOUT_SYNC = set(LIES[LIES.index("places_without_end"):LIES.index("never_opens_ports")])
+ABOUT_SYNC = set(LIES[LIES.index("places_without_end"):LIES.index("passes_on_at_an_impossible_port")])
+ABOUT_PASSING_ON = set(LIES[LIES.index("passes_on_at_an_impossible_port"):LIES.index("never_opens_ports")])
 ABOUT_PORTS = set(LIES[LIES.index("never_opens_ports"):]) - ABOUT_CLEAN
 # The doctor asks for no job, so it hears no more than these.
-ABOUT_JOBS = set(LIES[LIES.index("exit_code"):]) - ABOUT_CLEAN - ABOUT_SYNC - ABOUT_PORTS
+ABOUT_JOBS = set(LIES[LIES.index("exit_code"):]) - ABOUT_CLEAN - ABOUT_SYNC - ABOUT_PASSING_ON - ABOUT_PORTS
 JOB = ("--lease", str(LEASE_S), "--grace", str(GRACE_S), "--", "sh", "-c", "exec sleep 1001")
 
 
@@ -125,7 +129,7 @@ def lies(wanted, chosen):
     return pytest.mark.parametrize("lie", [lie for lie in LIES if lie in wanted and (ALL or lie in chosen)])
 
 
-@lies(set(LIES) - ABOUT_CLEAN - ABOUT_SYNC - ABOUT_PORTS, CHOSEN)
+@lies(set(LIES) - ABOUT_CLEAN - ABOUT_SYNC - ABOUT_PASSING_ON - ABOUT_PORTS, CHOSEN)
 def test_run(hostile, lie):
     check(lie, *hostile(lie, "run", *JOB))
 
@@ -138,7 +142,25 @@ def test_sync(hostile, lie, folder):
     check(lie, *hostile(lie, "run", "--sync", *JOB))
 
 
-@lies(set(LIES) - ABOUT_CLEAN - ABOUT_SYNC - (set() if ALL else ABOUT_JOBS), CHOSEN_FOR_DOCTOR)
+@lies(ABOUT_PASSING_ON, CHOSEN_FOR_PASSING_ON)
+def test_files_that_are_passed_on(hostile, lie, folder):
+    """From outside; whoever is lied to has its files from here."""
+    place = Path("/tmp/hostile-work")
+    (folder / "work").mkdir()
+    (folder / "work" / "file").write_text("content" * 10_000)
+    first, _, *nodes = SPEC.read_text().partition("ssh:\n")[0].split("  - ")
+    if lie.startswith("passes_on"):
+        nodes.reverse()
+    spec = folder / "spec.yaml"
+    spec.write_text(first + "".join(f"  - {node}" for node in nodes) + "ssh:\n" + SPEC.read_text().partition("ssh:\n")[2])
+    on_host(2, f"rm -rf {place}")
+    code, said = hostile(lie, "run", "--sync", "--workdir", place, *JOB, spec=spec)
+    check(lie, code, said)
+    assert on_host(2, f"cat {place}/file") == "content" * 10_000
+    on_host(2, f"rm -rf {place}")
+
+
+@lies(set(LIES) - ABOUT_CLEAN - ABOUT_SYNC - ABOUT_PASSING_ON - (set() if ALL else ABOUT_JOBS), CHOSEN_FOR_DOCTOR)
 def test_doctor(hostile, lie):
     code, said = hostile(lie, "doctor", "--", "true")
     if lie not in ABOUT_JOBS:

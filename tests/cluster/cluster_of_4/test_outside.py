@@ -10,43 +10,12 @@ import signal
 from pathlib import Path
 
 import hosts
-import pytest
-from hosts import SHARED, address, pids_on
+from hosts import address, pids_on
 from jobs import processes, seconds_until
+from outside import NODES, inner
 
-NODES = (2, 3, 4)
 RANKS = 6
 PROGRAMS = Path(__file__).parents[1] / "frameworks" / "programs"
-
-
-def inner(host):
-    return f"10.88.0.{host}"
-
-
-@pytest.fixture
-def outside(behind_a_jump_host):
-    return behind_a_jump_host[0]
-
-
-@pytest.fixture
-def behind_a_jump_host(folder, sshd, known_hosts):
-    """The spec, of nodes on a network of their own behind a jump host, and the first one's SSH server."""
-    jump, servers = sshd(2), {host: sshd(host) for host in NODES}
-    for host in NODES:
-        hosts.in_host(host, "ip", "address", "add", f"{inner(host)}/24", "dev", "eth0")
-    keys = {host: (SHARED / f"host{host}" / "host_key.pub").read_text().split()[:2] for host in NODES}
-    known_hosts.write_text(known_hosts.read_text() + "".join(
-        f"[{inner(host)}]:{servers[host].port} {' '.join(keys[host])}\n" for host in NODES) +
-        f"[{address(2)}]:{jump.port} {' '.join(keys[2])}\n")
-    path = folder / "outside.yaml"
-    path.write_text("nodes:\n" + "".join(
-        f"  - {{address: '[{inner(host)}]:{servers[host].port}', cpus: [0, 1], ssh_config: far}}\n"
-        for host in NODES) +
-        f"ssh:\n  far:\n    key_file: {SHARED}/user_ed25519\n"
-        f"    proxy_jump: {address(2)}:{jump.port}\n")
-    yield path, servers[2]
-    for host in NODES:
-        hosts.in_host(host, "ip", "address", "del", f"{inner(host)}/24", "dev", "eth0")
 
 
 def test_ranks_run_on_the_nodes_alone_and_meet_by_their_own_addresses(start, outside, folder):

@@ -260,6 +260,30 @@ TEST(AgentRules, ASynchronisationGetsOnByWhatIsSaidOfIt) {
   EXPECT_THAT(Broken(rules.Check(place)), HasSubstr("a place in the midst of it"));
 }
 
+TEST(AgentRules, FilesThatArePassedOn) {
+  v1::SyncResponse response;
+  v1::SyncPassingOn& passing_on = *response.mutable_passing_on();
+  EXPECT_TRUE(SyncRules(3, 10).Check(response).ok());  // it could open none
+  passing_on.set_port(7);
+  EXPECT_THAT(Broken(SyncRules(3, 10).Check(response)), HasSubstr("an address ''"));
+  passing_on.set_address("10.0.0.1");
+  SyncRules rules(3, 10);
+  EXPECT_TRUE(rules.Check(response).ok());
+  EXPECT_THAT(Broken(rules.Check(response)), HasSubstr("a port opened twice"));
+  passing_on.set_port(65'536);
+  EXPECT_THAT(Broken(SyncRules(3, 10).Check(response)), HasSubstr("a port 65536"));
+  passing_on.set_port(0);
+  passing_on.set_address(std::string(100'000, '1'));
+  EXPECT_THAT(Broken(SyncRules(3, 10).Check(response)), HasSubstr("an address '111"));
+  response.mutable_missed()->add_entries(2);
+  EXPECT_TRUE(SyncRules(3, 10).Check(response).ok());
+  response.mutable_missed()->add_entries(3);
+  EXPECT_THAT(Broken(SyncRules(3, 10).Check(response)), HasSubstr("a file that there is not"));
+  response.mutable_missed()->clear_entries();
+  for (int i = 0; i < 4; ++i) response.mutable_missed()->add_entries(0);
+  EXPECT_THAT(Broken(SyncRules(3, 10).Check(response)), HasSubstr("more files missed"));
+}
+
 TEST(AgentRules, ASessionBeginsOnceAndWithItsBeginning) {
   EventRules rules;
   EXPECT_THAT(Broken(EventRules().Check(Exit(0))), HasSubstr("has not begun"));

@@ -93,9 +93,10 @@ class FolderSyncTest : public testing::Test {
   ~FolderSyncTest() override { line_.End(); }
 
   Status Copy(milliseconds stall_limit = kStallLimit) {
-    FolderSync sync(*files::ScanFolder(folder_.path(), ""), folder_.path(), 1, stall_limit);
+    FolderSync sync(*files::ScanFolder(folder_.path(), ""), folder_.path(), 1, nullptr,
+                    stall_limit);
     return sync.CopyTo(
-        *agent_, [this] { line_.HangUp(); }, stop_.get_token());
+        0, *agent_, [this] { line_.HangUp(); }, stop_.get_token());
   }
 
   // Takes begin and lists; answers with these differences.
@@ -195,6 +196,144 @@ TEST_F(FolderSyncTest, AsksOfSuspectsWhetherTheyDiffer) {
   EXPECT_TRUE(Copy().ok());
   EXPECT_THAT(messages, testing::ElementsAre("same { entries: 0 }",
                                              "content { entry: 1 data: \"ours\" last: true }"));
+}
+
+class RelayTest : public FolderSyncTest {
+ protected:
+  // The first of three nodes, which does `first` when it is to pass on; the others do `other`.
+  Status Run(std::function<void(AgentEnd&)> first, std::function<void(AgentEnd&)> other,
+             const std::string& failure_of_first = "") {
+    v1::NodePlan node;
+    node.set_data_address("10.0.0.1");
+    FolderSync sync(*files::ScanFolder(folder_.path(), ""), folder_.path(), 3,
+                    std::make_unique<FileRelay>(node, 2));
+    std::vector<FakeAgent> services(3);
+    for (FakeAgent& service : services) {
+      service.behave = [&, is_first = &service == &services[0]](AgentEnd& agent) {
+        v1::SyncDifferences differences;
+        for (const uint64_t wanted : {0u, 1u}) differences.add_wanted(wanted);
+        Answer(agent, differences);
+        (is_first ? first : other)(agent);
+        return Finish(agent, is_first ? failure_of_first : "");
+      };
+    }
+    std::vector<std::future<Status>> copies;
+    std::vector<std::unique_ptr<test::GrpcServer>> servers;
+    for (uint32_t rank : {2u, 1u, 0u}) {
+      servers.push_back(std::make_unique<test::GrpcServer>(
+          std::initializer_list<grpc::Service*>{&services[rank]}));
+      copies.push_back(
+          std::async(std::launch::async, [&sync, rank, this, &server = *servers.back()] {
+            const auto agent = v1::AgentService::NewStub(server.Channel());
+            return sync.CopyTo(
+                rank, *agent, [] {}, stop_.get_token());
+          }));
+    }
+    Status all;
+    for (auto& copy : copies) {
+      const Status status = copy.get();
+      if (all.ok()) all = status;
+    }
+    return all;
+  }
+  // Content that comes from the chief, until something else does; what that is, is left in `next`.
+  static uint64_t BytesFromHere(AgentEnd& agent, v1::SyncRequest& next) {
+    uint64_t bytes = 0;
+    while (agent.Read(&next) && (next.has_content() || next.message_case() == 0)) {
+      bytes += next.content().data().size();
+    }
+    return bytes;
+  }
+};
+
+TEST_F(RelayTest, TheContentIsSentOnce) {
+  folder_.Write("a", "content");
+  const std::string digest = *files::DigestOfFile(folder_.Write("b", "other"));
+  std::atomic<int> ended = 0;
+  v1::SyncWords words;
+  const auto first = [&](AgentEnd& agent) {
+    v1::SyncRequest request;
+    EXPECT_EQ(BytesFromHere(agent, request), 12u);
+    ASSERT_TRUE(request.has_pass_on());
+    words = request.pass_on().words();
+    v1::SyncResponse response;
+    response.mutable_passing_on()->set_address("10.0.0.2");  // is not asked
+    response.mutable_passing_on()->set_port(7);
+    agent.Write(response);
+    EXPECT_EQ(BytesFromHere(agent, request), 0u);
+    EXPECT_TRUE(request.has_complete());
+    EXPECT_EQ(ended, 2);
+  };
+  const auto other = [&](AgentEnd& agent) {
+    v1::SyncRequest request;
+    EXPECT_EQ(BytesFromHere(agent, request), 0u);
+    const v1::SyncPassed& passed = request.passed();
+    EXPECT_EQ(passed.source().address() + ":" + std::to_string(passed.source().port()),
+              "10.0.0.1:7");
+    EXPECT_EQ(passed.source().words().question(), words.question());
+    EXPECT_EQ(passed.source().words().answer(), words.answer());
+    ASSERT_EQ(passed.files_size(), 2);
+    EXPECT_EQ(passed.files(1).digest(), digest);
+    v1::SyncResponse response;
+    response.mutable_missed();
+    agent.Write(response);
+    EXPECT_EQ(BytesFromHere(agent, request), 0u);
+    EXPECT_TRUE(request.has_complete());
+    ++ended;
+  };
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(Run(first, other).ok());
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("synced: 2 files, 12 bytes sent once, passed on to 2 nodes in "));
+}
+
+TEST_F(RelayTest, WhatIsMissedThereIsSentFromHere) {
+  folder_.Write("a", "content");
+  folder_.Write("b", "other");
+  const auto first = [&](AgentEnd& agent) {
+    v1::SyncRequest request;
+    BytesFromHere(agent, request);
+    v1::SyncResponse response;
+    response.mutable_passing_on()->set_address("10.0.0.1");
+    response.mutable_passing_on()->set_port(7);
+    agent.Write(response);
+    BytesFromHere(agent, request);
+  };
+  const auto other = [&](AgentEnd& agent) {
+    v1::SyncRequest request;
+    BytesFromHere(agent, request);
+    v1::SyncResponse response;
+    response.mutable_missed()->add_entries(1);
+    agent.Write(response);
+    EXPECT_EQ(BytesFromHere(agent, request), 5u);
+  };
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(Run(first, other).ok());
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::ContainsRegex(
+                  "synced: 4 files, 22 bytes sent to 3 nodes, passed on to 2 nodes in .*; 2 nodes "
+                  "could not get all from the first one"));
+}
+
+TEST_F(RelayTest, FromHereWhereTheFirstCannotPassOn) {
+  folder_.Write("a", "content");
+  folder_.Write("b", "other");
+  const auto other = [&](AgentEnd& agent) {
+    v1::SyncRequest request;
+    EXPECT_EQ(BytesFromHere(agent, request), 12u);
+    EXPECT_TRUE(request.has_complete());
+  };
+  const auto no_port = [&](AgentEnd& agent) {
+    v1::SyncRequest request;
+    BytesFromHere(agent, request);
+    v1::SyncResponse response;
+    response.mutable_passing_on();
+    agent.Write(response);
+    BytesFromHere(agent, request);
+  };
+  EXPECT_TRUE(Run(no_port, other).ok());
+  // Or has failed: that alone is what is wrong.
+  EXPECT_EQ(Message(Run([](AgentEnd&) {}, other, "disk full")), "disk full");
 }
 
 TEST_F(FolderSyncTest, MarksTheFolderForAsLongAsItTakes) {

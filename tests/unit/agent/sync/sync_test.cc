@@ -1,6 +1,7 @@
 // AgentService.Sync over a real gRPC connection.
 #include "agent/sync/sync.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +9,10 @@
 #include <future>
 
 #include "agent/link/service.h"
+#include "agent/sync/file_port.h"
+#include "agent/sync/file_source.h"
 #include "autodist/v1/agent.grpc.pb.h"
+#include "base/random.h"
 #include "files/digest.h"
 #include "files/temporary_file.h"
 #include "support/block_sigchld.h"
@@ -241,6 +245,86 @@ TEST_F(SyncTest, ContentOfAnotherSizeNeverTakesTheFilesPlace) {
   EXPECT_THAT(Error(), HasSubstr("another size"));
   EXPECT_EQ(temp_.Read("target/a"), "old");
   EXPECT_EQ(Names(), std::vector<std::string>{"a"});
+}
+
+TEST_F(SyncTest, PassesOnWhatItHasUntilAllHaveIt) {
+  Begin();
+  Read();
+  stream_->Write(ListOfOneFile("a", 3));
+  Read();
+  SendContent(0, "abc", true);
+  v1::SyncRequest request;
+  request.mutable_pass_on()->mutable_words()->set_question(base::RandomHex());
+  request.mutable_pass_on()->mutable_words()->set_answer(base::RandomHex());
+  request.mutable_pass_on()->mutable_node()->set_data_address("127.0.0.1");
+  stream_->Write(request);
+  const v1::SyncResponse response = Read();
+  EXPECT_EQ(response.passing_on().address(), "127.0.0.1");
+  v1::SyncSource there;
+  there.set_address("127.0.0.1");
+  there.set_port(response.passing_on().port());
+  *there.mutable_words() = request.pass_on().words();
+  const auto go_on = [] { return true; };
+  auto source = FileSource::Connect(there, go_on);
+  ASSERT_TRUE(source.ok());
+  std::string content;
+  const auto take = [&](std::string_view piece) {
+    content += piece;
+    return true;
+  };
+  EXPECT_TRUE(source->Get(0, 3, take, go_on).ok());
+  EXPECT_EQ(content, "abc");
+  EXPECT_EQ(source->Get(1, 3, take, go_on).code(), StatusCode::kNotFound);
+  // Nothing but what the chief has listed leaves the node, and never through a link.
+  temp_.Write("secret", "abc");
+  fs::remove(target_ + "/a");
+  fs::create_symlink("../secret", target_ + "/a");
+  EXPECT_EQ(source->Get(0, 3, take, go_on).code(), StatusCode::kNotFound);
+  request.mutable_complete();
+  stream_->Write(request);
+  EXPECT_EQ(Error(), "");
+  EXPECT_FALSE(FileSource::Connect(there, go_on).ok());
+}
+
+TEST_F(SyncTest, GetsFromAnotherNodeWhatThatHasAndTellsTheRest) {
+  temp_.Write("0", "right");
+  temp_.Write("1", "wrong");
+  v1::SyncRequest request;
+  v1::SyncSource& source = *request.mutable_passed()->mutable_source();
+  source.set_address("127.0.0.1");
+  source.mutable_words()->set_question(base::RandomHex());
+  source.mutable_words()->set_answer(base::RandomHex());
+  const auto port = *FilePort::Open("127.0.0.1", source.words(), [this](uint64_t number) {
+    const std::string path = temp_.path() + "/" + std::to_string(number);
+    return FilePort::File{base::UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC)), 5};
+  });
+  source.set_port(port->port());
+  Begin();
+  Read();
+  v1::SyncRequest list;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    Add(list, v1::FILE_TYPE_REGULAR, name).set_size(5);
+  }
+  list.mutable_list()->set_last(true);
+  stream_->Write(list);
+  Differences();
+  const std::string right = *files::DigestOfFile(temp_.path() + "/0");
+  // There is no 3; 1 has another content, after which nothing is believed.
+  for (const uint64_t entry : {0u, 3u, 1u, 2u}) {
+    v1::PassedFile& file = *request.mutable_passed()->add_files();
+    file.set_entry(entry);
+    file.set_digest(right);
+  }
+  temp_.Write("2", "right");
+  stream_->Write(request);
+  EXPECT_THAT(Read().missed().entries(), testing::ElementsAre(3, 1, 2));
+  EXPECT_EQ(temp_.Read("target/a"), "right");
+  EXPECT_EQ(Names(), std::vector<std::string>{"a"});
+  for (const uint64_t entry : {1u, 2u, 3u}) SendContent(entry, "chief", true);
+  request.mutable_complete();
+  stream_->Write(request);
+  EXPECT_EQ(Error(), "");
+  EXPECT_EQ(temp_.Read("target/b"), "chief");
 }
 
 TEST_F(SyncTest, ACallThatIsBrokenOffLeavesNothing) {

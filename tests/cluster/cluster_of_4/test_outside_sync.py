@@ -1,0 +1,196 @@
+"""autodist run --sync from host 1, which is no node: the files leave it once, and host 2 passes them on."""
+
+import os
+import re
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from hosts import SPEC, address, heal, in_host, on_host
+from jobs import processes, seconds_until
+from outside import NODES, inner
+
+OTHERS = (3, 4)
+SIZE = 30_000_000
+AGENT_S = 90  # agent/sync/sync.h: for how long a silent chief may still be there, and then some
+WORK = Path("/tmp/outside-sync")  # each host has its own
+LIST = (f"cd {WORK} && find . -mindepth 1 -type f -printf '%y %m %s %T@ %p\\n' -o -type d -printf '%y %m %p\\n' -o "
+        "-type l -printf '%y %l %p\\n' | LC_ALL=C sort && find . -type f -exec md5sum {} + | LC_ALL=C sort")
+SUMMARY = re.compile(r"autodist: (synced: .*)\n")
+
+
+@pytest.fixture
+def work():
+    WORK.mkdir()
+    for i in range(30):
+        (WORK / f"part{i % 3}").mkdir(exist_ok=True)
+        (WORK / f"part{i % 3}" / f"{i}.bin").write_bytes(os.urandom(SIZE // 30))
+    (WORK / "empty").touch(mode=0o600)
+    (WORK / "run.sh").write_text("cat part1/1.bin | md5sum\n")
+    (WORK / "run.sh").chmod(0o755)
+    os.utime(WORK / "run.sh", ns=(1, 1_234_567_890_123_456_789))
+    (WORK / "link").symlink_to("part1/1.bin")
+    yield WORK
+    shutil.rmtree(WORK)
+    for host in NODES:
+        on_host(host, f"rm -rf {WORK}")
+
+
+@pytest.fixture
+def nearby(folder):
+    """A spec of the nodes, each of which is reached by itself."""
+    first, chief, *nodes = SPEC.read_text().partition("ssh:\n")[0].split("  - ")
+    assert "chief: true" in chief
+    path = folder / "nearby.yaml"
+    path.write_text(first + "".join(f"  - {node}" for node in nodes) + "ssh:\n" +
+                    SPEC.read_text().partition("ssh:\n")[2])
+    return path
+
+
+@pytest.fixture
+def sync(start, folder, work):
+    def run(spec, *options, program=("true",)):
+        return start("run", "--spec", spec, "--workdir", work, "--log-dir", folder / "logs", "--sync", *options, "--",
+                     *program, cwd=work)
+    return run
+
+
+def sent():
+    """Bytes that have left this host."""
+    [line] = [line for line in Path("/proc/net/dev").read_text().splitlines() if line.strip().startswith("eth0:")]
+    return int(line.split(":")[1].split()[8])
+
+
+def listing(host):
+    return in_host(host, "sh", "-c", LIST)
+
+
+def assert_the_same_everywhere():
+    for host in NODES:
+        assert listing(host) == listing(1), host
+
+
+def ports(host):
+    """The agents with an open port."""
+    return [int(pid) for pid in re.findall(r'"autodist-\w+",pid=(\d+)', in_host(host, "ss", "-Hltnp"))]
+
+
+def test_the_files_leave_this_machine_once(start, sync, outside):
+    # Agents are sent to each.
+    assert start("run", "--spec", outside, "--workdir", "/", "--", "true").finish().code == 0
+    before = sent()
+    outcome = sync(outside, program=("sh", "run.sh")).finish()
+    assert outcome.code == 0, outcome.err
+    assert len({line for lines in outcome.lines().values() for line in lines}) == 1
+    assert SIZE < sent() - before < 1.3 * SIZE
+    assert re.fullmatch(r"synced: 32 files, 30 MB sent once, passed on to 2 nodes in [\d.]+ s", SUMMARY.search(outcome.err)[1])
+    assert_the_same_everywhere()
+
+    before = sent()
+    outcome = sync(outside).finish()
+    assert outcome.code == 0 and SUMMARY.search(outcome.err)[1] == "synced: nothing to send"
+    assert sent() - before < SIZE / 10
+
+    # What only others lack does not leave it at all; what is only touched goes nowhere.
+    on_host(3, f"rm {WORK}/part1/1.bin")
+    os.utime(WORK / "part2" / "2.bin")
+    before = sent()
+    outcome = sync(outside).finish()
+    assert re.match("synced: 1 file, 1.0 MB passed on to 1 node in ", SUMMARY.search(outcome.err)[1])
+    assert sent() - before < SIZE / 10
+    assert_the_same_everywhere()
+    assert not ports(2)
+
+
+def test_from_here_where_that_is_wanted(sync, outside):
+    before = sent()
+    outcome = sync(outside, "--sync-from", "here").finish()
+    assert outcome.code == 0, outcome.err
+    assert 3 * SIZE < sent() - before < 3.6 * SIZE
+    assert re.match(r"synced: 96 files, 90 MB sent to 3 nodes in ", SUMMARY.search(outcome.err)[1])
+    assert_the_same_everywhere()
+
+
+@pytest.mark.parametrize("verdict", ["drop", "reject with tcp reset"], ids=["drop", "reject"])
+def test_a_node_that_does_not_reach_the_first_gets_them_from_here(sync, outside, verdict):
+    on_host(2, "nft add table inet test && nft 'add chain inet test in { type filter hook input priority 0; }' && "
+               f"nft 'add rule inet test in ip saddr {inner(4)} tcp flags & (syn | ack) == syn {verdict}'")
+    try:
+        before = sent()
+        outcome = sync(outside).finish()
+        assert outcome.code == 0, outcome.err
+        assert 2 * SIZE < sent() - before < 2.5 * SIZE
+    finally:
+        on_host(2, "nft delete table inet test")
+    assert re.fullmatch(r"synced: 64 files, 60 MB sent to 2 nodes, passed on to 1 node in [\d.]+ s; "
+                        "1 node could not get all from the first one", SUMMARY.search(outcome.err)[1])
+    assert outcome.err.count("could not get") == 1 and "WARN" not in outcome.err
+    assert_the_same_everywhere()
+
+
+def slow(host, rate="20mbit"):
+    """All that leaves the host is slow."""
+    in_host(host, "tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", rate, "burst", "64kb", "latency", "400ms")
+
+
+def fast(host):
+    in_host(host, "tc", "qdisc", "del", "dev", "eth0", "root")
+
+
+def await_parts(job, host):
+    """Until a file is on its way to the host."""
+    limit = time.monotonic() + 20
+    while not in_host(host, "sh", "-c", f"find {WORK} -name '.autodist-sync-*' 2>/dev/null || true"):
+        assert time.monotonic() < limit and job.process.poll() is None, job.err
+        time.sleep(0.01)
+
+
+def test_the_first_node_is_cut_off_while_it_passes_on(sync, nearby, cut):
+    """The others then have theirs from here; without the first node there is no job."""
+    slow(2)
+    try:
+        job = sync(nearby, "--lease", "2")
+        await_parts(job, 3)
+        cut(2)
+        outcome = job.finish()
+    finally:
+        fast(2)
+    assert outcome.code == 125
+    assert f"  {address(2)}:\n    copying the working directory: " in outcome.err, outcome.err
+    assert f"  {address(3)}:" not in outcome.err
+    for host in OTHERS:
+        assert listing(host) == listing(1), host
+    heal(2)
+    seconds_until(lambda: not processes(), AGENT_S)
+
+
+def test_the_first_agent_is_killed_while_it_passes_on(sync, nearby):
+    slow(2)
+    try:
+        job = sync(nearby)
+        await_parts(job, 3)
+        [agent] = ports(2)
+        os.kill(agent, signal.SIGKILL)
+        outcome = job.finish()
+    finally:
+        fast(2)
+    assert outcome.code == 125, outcome.err
+    for host in OTHERS:
+        assert listing(host) == listing(1), host
+
+
+def test_ctrl_c_while_files_are_passed_on(sync, nearby):
+    slow(2)
+    try:
+        job = sync(nearby)
+        await_parts(job, 3)
+        job.interrupt()
+        outcome = job.finish()
+    finally:
+        fast(2)
+    assert outcome.code == 130 and outcome.seconds < 20
+    for host in NODES:
+        assert "autodist-sync" not in listing(host)
+    assert not ports(2)

@@ -1,0 +1,119 @@
+// The lies in Sync about files that one node passes on to others: its own, and theirs.
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "agent/sync/file_port.h"
+#include "base/listen_address.h"
+#include "hostile/liar.h"
+
+namespace autodist::hostile {
+namespace {
+
+// Each once; the first node's ranks are not to keep the job.
+template <void (*answer)(const SyncOrder& order)>
+void InPassingOn(Behaviour& behaviour) {
+  behaviour.pass_on = answer;
+  behaviour.when_started = NoWayToEnd;
+}
+void TellPort(const SyncOrder& order, uint32_t port, int times = 1) {
+  v1::SyncResponse response;
+  response.mutable_passing_on()->set_address(order.request.pass_on().node().data_address());
+  response.mutable_passing_on()->set_port(port);
+  for (int i = 0; i < times; ++i) order.write(response);
+}
+void AtAnImpossiblePort(const SyncOrder& order) { TellPort(order, 99'999); }
+void AtTwoPorts(const SyncOrder& order) { TellPort(order, 9, 2); }
+void Elsewhere(const SyncOrder& order) { TellPort(order, 9); }
+void AtNoAddress(const SyncOrder& order) {
+  v1::SyncResponse response;
+  response.mutable_passing_on()->set_address("\033[2J" + std::string(kMiB / 2, 'a'));
+  response.mutable_passing_on()->set_port(9);
+  order.write(response);
+}
+void NeverPassesOn(const SyncOrder&) { Forever(); }
+// Of the right size.
+void WrongFiles(const SyncOrder& order) {
+  static std::unique_ptr<agent::FilePort> port;
+  auto opened = agent::FilePort::Open(
+      order.request.pass_on().node().data_address(), order.request.pass_on().words(),
+      [entries = order.entries](uint64_t number) {
+        base::UniqueFd fd(memfd_create("file", MFD_CLOEXEC));
+        const uint64_t size = entries.at(number).size();
+        (void)base::WriteAll(fd.get(), std::string(size, 'w'), base::Deadline::Never()).ok();
+        return agent::FilePort::File{std::move(fd), size};
+      });
+  if (!opened.ok()) std::abort();
+  port = *std::move(opened);
+  TellPort(order, port->port());
+}
+// A byte now and then, which is never silence.
+void FilesWithoutEnd(const SyncOrder& order) {
+  const auto& pass_on = order.request.pass_on();
+  static base::Listening door =
+      *base::Listen({*base::IpAddress::Parse(pass_on.node().data_address()), 0});
+  std::thread([answer = pass_on.words().answer(), size = order.entries.back().size()] {
+    pollfd waiting{door.socket.get(), POLLIN, 0};
+    poll(&waiting, 1, -1);
+    const base::UniqueFd guest(accept(door.socket.get(), nullptr, nullptr));
+    const auto say = [&](const std::string& words) {
+      return base::WriteAll(guest.get(), words, base::Deadline::Never()).ok();
+    };
+    say(answer + agent::NumberAsBytes(size));
+    while (say("w")) std::this_thread::sleep_for(std::chrono::seconds(1));
+  }).detach();
+  TellPort(order, door.address.port);
+}
+template <void (*answer)(const SyncOrder& order)>
+void InGetting(Behaviour& behaviour) {
+  behaviour.sync = [](uint64_t entries, const auto& write) {
+    v1::SyncResponse response;
+    response.mutable_differences()->add_wanted(entries - 1);
+    response.mutable_differences()->set_last(true);
+    write(response);
+  };
+  behaviour.get_passed = answer;
+  behaviour.when_started = NoWayToEnd;
+}
+void MissesWhatThereIsNot(const SyncOrder& order) {
+  v1::SyncResponse response;
+  response.mutable_missed()->add_entries(order.entries.size());
+  order.write(response);
+}
+void MissesWithoutEnd(const SyncOrder& order) {
+  v1::SyncResponse response;
+  response.mutable_missed()->add_entries(order.entries.size() - 1);
+  while (order.write(response)) {
+  }
+}
+void MissesWhatItDidNotAskFor(const SyncOrder& order) {
+  v1::SyncResponse response;
+  for (uint64_t i = 0; i < order.entries.size(); ++i) response.mutable_missed()->add_entries(i);
+  order.write(response);
+}
+
+}  // namespace
+
+const std::vector<Lie>& PassingOnLies() {
+  static const std::vector<Lie> lies = {
+      {"passes_on_at_an_impossible_port", InPassingOn<AtAnImpossiblePort>},
+      {"passes_on_at_two_ports", InPassingOn<AtTwoPorts>},
+      {"passes_on_at_no_address", InPassingOn<AtNoAddress>},
+      {"passes_on_elsewhere", InPassingOn<Elsewhere>},
+      {"passes_on_wrong_files", InPassingOn<WrongFiles>},
+      {"passes_on_without_end", InPassingOn<FilesWithoutEnd>},
+      {"passes_on_never", InPassingOn<NeverPassesOn>},
+      {"misses_what_there_is_not", InGetting<MissesWhatThereIsNot>},
+      {"misses_without_end", InGetting<MissesWithoutEnd>},
+      {"misses_what_it_did_not_ask_for", InGetting<MissesWhatItDidNotAskFor>},
+  };
+  return lies;
+}
+
+}  // namespace autodist::hostile

@@ -1,0 +1,158 @@
+// Files from one node to another, and what strangers get at the port.
+#include "agent/sync/file_port.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <filesystem>
+#include <future>
+
+#include "agent/sync/file_source.h"
+#include "base/random.h"
+#include "base/socket_address.h"
+#include "support/limit.h"
+#include "support/temp_folder.h"
+
+namespace autodist::agent {
+namespace {
+
+using test::kLimit;
+
+class FilePortTest : public testing::Test {
+ protected:
+  FilePortTest() {
+    source_.set_address("127.0.0.1");
+    source_.mutable_words()->set_question(base::RandomHex());
+    source_.mutable_words()->set_answer(base::RandomHex());
+    folder_.Write("0", "small");
+    folder_.Write("1", std::string(3'000'000, 'x'));
+    folder_.Write("2", "");
+    port_ = *FilePort::Open("127.0.0.1", source_.words(), [this](uint64_t number) {
+      const std::string name = folder_.path() + "/" + std::to_string(number);
+      FilePort::File file{base::UniqueFd(open(name.c_str(), O_RDONLY | O_CLOEXEC))};
+      if (file.fd.valid()) file.size = std::filesystem::file_size(name) + more_;
+      return file;
+    });
+    source_.set_port(port_->port());
+  }
+
+  static bool GoOn() { return true; }
+  Result<FileSource> Connect() { return FileSource::Connect(source_, GoOn); }
+  static Status Get(FileSource&& source, uint64_t number, uint64_t size, std::string& content) {
+    return source.Get(
+        number, size,
+        [&](std::string_view piece) {
+          content += piece;
+          return true;
+        },
+        GoOn);
+  }
+  static Status Get(FileSource& source, uint64_t number, uint64_t size, std::string& content) {
+    return Get(std::move(source), number, size, content);
+  }
+  base::UniqueFd RawConnection() const {
+    base::UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const base::SocketAddress to(*base::IpAddress::Parse("127.0.0.1"), port_->port());
+    EXPECT_EQ(connect(fd.get(), to.get(), to.length()), 0);
+    return fd;
+  }
+  // Until the end of the stream.
+  static std::string All(const base::UniqueFd& fd) {
+    std::string all;
+    char buffer[4096];
+    for (;;) {
+      const auto got =
+          base::ReadSome(fd.get(), buffer, sizeof buffer, base::Deadline::After(kLimit));
+      if (!got.ok() || *got == 0) return all;
+      all.append(buffer, *got);
+    }
+  }
+
+  const test::TempFolder folder_;
+  uint64_t more_ = 0;  // than a file has, is told
+  v1::SyncSource source_;
+  std::unique_ptr<FilePort> port_;
+};
+
+TEST_F(FilePortTest, GivesWhatIsAskedForToSeveral) {
+  std::vector<std::future<void>> others;
+  for (int i = 0; i < 8; ++i) {
+    others.push_back(std::async(std::launch::async, [this] {
+      auto source = Connect();
+      ASSERT_TRUE(source.ok()) << Message(source.status());
+      for (int turn = 0; turn < 3; ++turn) {
+        std::string small, large, empty;
+        EXPECT_TRUE(Get(*source, 0, 5, small).ok());
+        EXPECT_TRUE(Get(*source, 1, 3'000'000, large).ok());
+        EXPECT_TRUE(Get(*source, 2, 0, empty).ok());
+        EXPECT_EQ(small + empty, "small");
+        EXPECT_EQ(large, std::string(3'000'000, 'x'));
+      }
+    }));
+  }
+}
+
+TEST_F(FilePortTest, AFileThatIsNotThereLeavesTheOthers) {
+  auto source = Connect();
+  std::string content;
+  EXPECT_EQ(Get(*source, 7, 5, content).code(), StatusCode::kNotFound);
+  EXPECT_TRUE(Get(*source, 0, 5, content).ok());
+  EXPECT_EQ(content, "small");
+}
+
+TEST_F(FilePortTest, AFileOfAnotherSizeIsRefused) {
+  std::string content;
+  EXPECT_EQ(Get(*Connect(), 0, 6, content).code(), StatusCode::kUnavailable);
+  more_ = 1;
+  EXPECT_EQ(Get(*Connect(), 0, 6, content).code(),
+            StatusCode::kUnavailable);  // its end comes early
+}
+
+TEST_F(FilePortTest, WhoeverDoesNotKnowTheQuestionGetsNoWord) {
+  const auto stranger = RawConnection();
+  const std::string wrong = std::string(kWordSize, 'f') + NumberAsBytes(0);
+  EXPECT_TRUE(base::WriteAll(stranger.get(), wrong, base::Deadline::After(kLimit)).ok());
+  EXPECT_EQ(All(stranger), "");
+}
+
+TEST_F(FilePortTest, WhoeverSaysNothingIsHungUpOn) {
+  const auto silent = RawConnection();
+  EXPECT_EQ(All(silent), "");
+}
+
+TEST_F(FilePortTest, SomethingElseIsNotBelieved) {
+  source_.mutable_words()->set_answer(base::RandomHex());
+  EXPECT_EQ(Connect().status().code(), StatusCode::kUnavailable);
+  source_.mutable_words()->set_question(base::RandomHex());
+  EXPECT_FALSE(Connect().ok());
+  port_.reset();
+  EXPECT_FALSE(Connect().ok());
+  source_.set_port(99'999);
+  EXPECT_EQ(Connect().status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(FilePortTest, WhatNeverEndsIsLeftWhenThatIsWanted) {
+  const auto listening = *base::Listen({*base::IpAddress::Parse("127.0.0.1"), 0});
+  source_.set_port(listening.address.port);  // takes connections, and says nothing
+  int asked = 0;
+  EXPECT_EQ(FileSource::Connect(source_, [&] { return ++asked < 3; }).status().code(),
+            StatusCode::kCancelled);
+}
+
+TEST_F(FilePortTest, HangsUpAtItsEnd) {
+  auto source = Connect();
+  port_.reset();
+  std::string content;
+  EXPECT_FALSE(Get(*source, 0, 5, content).ok());
+}
+
+TEST_F(FilePortTest, AnAddressOfAnotherMachineIsNoPlaceForIt) {
+  EXPECT_FALSE(FilePort::Open("192.0.2.1", source_.words(), nullptr).ok());
+  EXPECT_FALSE(FilePort::Open("name", source_.words(), nullptr).ok());
+  EXPECT_FALSE(FilePort::Open("127.0.0.1", {}, nullptr).ok());
+}
+
+}  // namespace
+}  // namespace autodist::agent
