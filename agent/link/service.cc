@@ -32,7 +32,7 @@ void MakeAllowed(google::protobuf::Message& message) {
   for (const FieldDescriptor* field : fields) {
     // What there is too much of is not worth a look by people, either.
     while (field->is_repeated() && field->name() != "files" && field->name() != "modules" &&
-           reflection.FieldSize(message, field) > rpc::kLongestList) {
+           field->name() != "seen" && reflection.FieldSize(message, field) > rpc::kLongestList) {
       reflection.RemoveLast(&message, field);
     }
     const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
@@ -251,6 +251,13 @@ grpc::ServerWriteReactor<v1::FetchFilesResponse>* AgentService::FetchFiles(
   return call;
 }
 
+// All nodes have looked. A file server may keep us waiting.
+void AgentService::RemoveMarks() {
+  if (prepared_.marks.empty() || preparing_.busy()) return;
+  const auto marks = std::make_shared<std::vector<FolderMark>>(std::move(prepared_.marks));
+  preparing_.Start([marks] { marks->clear(); });
+}
+
 void AgentService::CollectStacks() {
   const std::lock_guard lock(mutex_);
   if (collecting_stacks_.busy()) return;  // what is under way will do
@@ -289,6 +296,7 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
       const std::lock_guard lock(mutex_);
       claim_.Have();
       parts_.supervisor.Start(std::exchange(prepared_.ranks, {}), stop_signal_);
+      RemoveMarks();
       break;
     }
     case v1::ChiefMessage::kStop:

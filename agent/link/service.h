@@ -75,6 +75,7 @@ class AgentService final : public v1::AgentService::CallbackService {
   class TryPortsReactor;
   void AnswerPrepare(v1::PrepareRequest request, v1::PrepareResponse& response);  // blocks
   void Handle(SessionWriter* session, const v1::ChiefMessage& message);
+  void RemoveMarks();  // mutex_ held
   void CollectStacks();
   void Signal(int signal);
 

@@ -204,7 +204,10 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
     if (node.ranks_size() > 0) {
       examined.command.assign(node.ranks(0).argv().begin(), node.ranks(0).argv().end());
     }
+    v1::NodeFacts shared;
+    prepared.marks = MarkFolders(request.examination(), node.node_rank(), shared);
     prepared.facts = Examine(request.examination(), examined, supervisor);
+    prepared.facts->MergeFrom(shared);
   }
   if (affinity.valid()) affinity.get();
   return prepared;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/prepare/device_claim.h"
+#include "agent/prepare/folder_marks.h"
 #include "agent/supervisor/supervisor.h"
 #include "autodist/v1/agent.pb.h"
 #include "process/environment.h"
@@ -22,6 +23,7 @@ struct PreparedNode {
   std::optional<process::Environment> environment;  // of the ranks, where there is one
   std::optional<v1::NodeFacts> facts;               // where the request has an examination
   std::string data_address;                         // where the plan asks for it
+  std::vector<FolderMark> marks;                    // until all nodes have looked for them
 };
 
 // What ranks are told about the agent.

@@ -97,6 +97,49 @@ std::string ScriptRemedy(const Evidence& evidence) {
              : "did you mean " + evidence.nearest_script + "? (" + where + ")";
 }
 
+constexpr const char* kMountRemedy =
+    "mount the shared file system there, or take the folder out of shared_paths";
+
+const v1::SharedFolderFact* SharedFolderOf(const Evidence& evidence, uint32_t node, int index) {
+  const auto& folders = FactsOf(evidence, node).shared_folders();
+  return index < folders.size() ? &folders[index] : nullptr;
+}
+
+// Of the folder of this number, where the chief is none of them: with that of the first.
+void CheckSharedAmongNodes(const Evidence& evidence, Findings& findings, int index) {
+  constexpr uint32_t kFirst = 0;
+  const std::string& folder = evidence.examination.shared_folders(index);
+  const v1::SharedFolderFact* first = SharedFolderOf(evidence, kFirst, index);
+  if (!first) return;
+  if (!first->error().empty()) {
+    findings.Bad(v1::CHECK_SHARED, kFirst, "shared folder " + folder + ": " + first->error(),
+                 "correct shared_paths in the spec, or mount the folder");
+    return;
+  }
+  for (const uint32_t node : ReachedNodes(evidence)) {
+    const v1::SharedFolderFact* own = SharedFolderOf(evidence, node, index);
+    if (!own) continue;
+    findings.Checked(v1::CHECK_SHARED, node);
+    const bool same = node == kFirst || std::ranges::count(own->seen(), kFirst) > 0 ||
+                      std::ranges::count(first->seen(), node) > 0;
+    if (same) continue;
+    const std::string whose = NameOf(evidence, kFirst) + "'s folder";
+    if (own->not_writable()) {
+      findings.Warn(v1::CHECK_SHARED, node,
+                    folder + " may not be " + whose + ": what was written there is not here, and " +
+                        "nothing can be written here (" + own->error() + ")",
+                    kMountRemedy);
+    } else {
+      findings.Bad(v1::CHECK_SHARED, node,
+                   folder + " is not " + whose + ": " +
+                       (own->error().empty() ? "what each has just written there, the other "
+                                               "does not find"
+                                             : own->error()),
+                   kMountRemedy);
+    }
+  }
+}
+
 }  // namespace
 
 std::string Here(const Evidence& evidence) {
@@ -139,6 +182,9 @@ void CheckFiles(const Evidence& evidence, Findings& findings) {
 
 void CheckShared(const Evidence& evidence, Findings& findings) {
   if (!ChiefIsKnown(evidence)) return;
+  for (int i = 0; i < evidence.examination.shared_folders_size(); ++i) {
+    CheckSharedAmongNodes(evidence, findings, i);
+  }
   const auto& chiefs = FactsOf(evidence, kChief).shared_files();
   for (const uint32_t node : ReachedNodes(evidence)) {
     const auto& files = FactsOf(evidence, node).shared_files();
@@ -155,7 +201,7 @@ void CheckShared(const Evidence& evidence, Findings& findings) {
                          " is not the chief's folder: what was just written on the chief is "
                          "not there (" +
                          (files[i].error().empty() ? "something else is" : files[i].error()) + ")",
-                     "mount the shared file system there, or take the folder out of shared_paths");
+                     kMountRemedy);
       }
     }
   }

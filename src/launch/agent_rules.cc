@@ -231,9 +231,9 @@ Status CheckEvent(const v1::AgentEvent& event) {
 Status CheckAnswer(const v1::PrepareRequest& request, const v1::PrepareResponse& response) {
   // A list of answers has the length that is looked at below.
   const v1::Examination& asked = request.examination();
-  AD_RETURN_IF_ERROR(
-      CheckTexts(response, std::max({rpc::kLongestList, asked.files_size(),
-                                     asked.shared_files_size(), asked.python_modules_size()})));
+  AD_RETURN_IF_ERROR(CheckTexts(
+      response, std::max({rpc::kLongestList, asked.files_size(), asked.shared_files_size(),
+                          asked.python_modules_size(), static_cast<int>(asked.nodes())})));
   AD_RETURN_IF_ERROR(CheckTime(response.facts().time_ns()));
   for (const int count : {response.problems_size(), response.warnings_size()}) {
     if (count > rpc::kMostProblems) return BrokenRule(Number(count) + " problems or warnings");
@@ -244,6 +244,7 @@ Status CheckAnswer(const v1::PrepareRequest& request, const v1::PrepareResponse&
        {std::pair{response.ports_taken_size(), request.node().ports_size()},
         std::pair{facts.files_size(), asked.files_size()},
         std::pair{facts.shared_files_size(), asked.shared_files_size()},
+        std::pair{facts.shared_folders_size(), asked.shared_folders_size()},
         std::pair{facts.python().modules_size(), asked.python_modules_size()}}) {
     if (told > wanted)
       return BrokenRule(Number(told) + " answers to " + Number(wanted) + " questions");

@@ -130,10 +130,7 @@ v1::LaunchPlan PlanNodes(const Input& input) {
   plan.set_program_kind(input.kind);
   plan.set_restart_count(input.restart_count);
   plan.set_max_restarts(input.max_restarts);
-  // From outside nobody can say what is shared: the folders need not be there.
-  if (input.spec.chief()) {
-    for (const std::string& path : input.spec.shared_paths) plan.add_shared_paths(path);
-  }
+  for (const std::string& path : input.spec.shared_paths) plan.add_shared_paths(path);
   uint32_t world_size = 0;
   for (const spec::Node* node : ordered) {
     v1::NodePlan& planned = *plan.add_nodes();

@@ -25,7 +25,14 @@ Preflight::Preflight(const v1::LaunchPlan& plan, bool thorough) : plan_(plan) {
       for (const std::string& name : program_.python_modules) examination_.add_python_modules(name);
     }
   }
-  MarkSharedFolders();
+  if (reach::TakesPart(plan)) {
+    MarkSharedFolders();
+  } else if (plan.shared_paths_size() > 0) {
+    // They need not be here.
+    *examination_.mutable_shared_folders() = plan.shared_paths();
+    examination_.set_mark(base::RandomHex());
+    examination_.set_nodes(static_cast<uint32_t>(plan.nodes_size()));
+  }
 }
 
 Preflight::~Preflight() {

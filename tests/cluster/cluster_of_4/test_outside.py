@@ -10,7 +10,7 @@ import signal
 from pathlib import Path
 
 import hosts
-from hosts import address, pids_on
+from hosts import address, on_host, pids_on
 from jobs import processes, seconds_until
 from outside import NODES, inner
 
@@ -64,6 +64,43 @@ def test_doctor_and_bench(start, outside, folder):
                     "--from", "8", "--to", "8K", "--factor", "32").finish()
     assert outcome.code == 0, outcome.err
     assert re.search(r"^ *8192 ", outcome.out, re.MULTILINE), outcome.out
+
+
+def test_shared_folders_are_the_same_on_all_nodes_and_need_not_be_here(start, outside, folder):
+    """The folder that all hosts see is, below another name, on the nodes alone."""
+    shared, own = Path("/tmp/shared-by-nodes"), Path("/tmp/own-of-nodes")
+    (folder / "data").mkdir()
+    for host in NODES:
+        on_host(host, f"mkdir {shared} {own}; mount --bind {folder}/data {shared}")
+
+    def doctor(*paths):
+        spec = folder / "shared.yaml"
+        spec.write_text(outside.read_text() + f"shared_paths: [{', '.join(map(str, paths))}]\n")
+        outcome = start("doctor", "--spec", spec, "--json").finish()
+        return [(finding["check"], finding["nodes"], finding["verdict"], finding["what"])
+                for finding in json.loads(outcome.out).get("findings", [])]
+    try:
+        assert not doctor(shared)
+        outcome = start("run", "--spec", folder / "shared.yaml", "--workdir", folder, "--", "sh", "-c",
+                        f"while [ -n \"$(ls -A {shared})\" ]; do sleep 0.1; done; echo ran").finish(limit=20)
+        assert outcome.code == 0 and outcome.out.count("ran") == RANKS, outcome.err
+        whose = "is not 10.88.0.2's folder"
+        [finding] = doctor(shared, own)
+        assert finding[:3] == ("CHECK_SHARED", [1, 2], "VERDICT_BAD") and f"{own} {whose}" in finding[3]
+        on_host(4, f"umount {shared}")
+        [finding] = doctor(shared)
+        assert finding[:3] == ("CHECK_SHARED", [2], "VERDICT_BAD") and f"{shared} {whose}" in finding[3]
+        outcome = start("run", "--spec", folder / "shared.yaml", "--workdir", folder, "--", "true").finish()
+        assert outcome.code == 125 and f"{shared} {whose}" in outcome.err
+        on_host(4, f"mount --bind {folder}/data {shared} && mount -o remount,ro,bind {shared}")
+        assert not doctor(shared)  # what can only be read there is the same folder, too
+        on_host(2, f"umount {shared}; rmdir {shared}")
+        [finding] = doctor(shared)
+        assert finding[:3] == ("CHECK_SHARED", [0], "VERDICT_BAD") and "No such file or directory" in finding[3]
+        assert not list((folder / "data").iterdir()) and not shared.exists()
+    finally:
+        for host in NODES:
+            on_host(host, f"umount {shared} 2>/dev/null; rmdir {shared}; rmdir {own} || true")
 
 
 def test_a_program_of_pytorch(start, outside, folder):

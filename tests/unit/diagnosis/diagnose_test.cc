@@ -145,6 +145,28 @@ TEST_F(DiagnoseTest, AFolderThatIsOnlyACopy) {
   ExpectOnly(v1::CHECK_SHARED, v1::VERDICT_BAD, 2, "/data is not the chief's folder");
 }
 
+TEST_F(DiagnoseTest, FoldersSharedByNodesThatTheChiefIsNoneOf) {
+  evidence_.examination.clear_shared_files();
+  evidence_.examination.add_shared_folders("/data");
+  for (uint32_t node : {0u, 1u, 2u}) {
+    Facts(node).clear_shared_files();
+    Facts(node).add_shared_folders();
+  }
+  // 1 came before the first, 2 after it.
+  Facts(0).mutable_shared_folders(0)->add_seen(0);
+  Facts(0).mutable_shared_folders(0)->add_seen(1);
+  Facts(2).mutable_shared_folders(0)->add_seen(0);
+  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+  Facts(2).mutable_shared_folders(0)->clear_seen();
+  ExpectOnly(v1::CHECK_SHARED, v1::VERDICT_BAD, 2, "/data is not 10.0.0.1's folder: what each");
+  Facts(2).mutable_shared_folders(0)->set_error("No such file or directory");
+  ExpectOnly(v1::CHECK_SHARED, v1::VERDICT_BAD, 2, "/data is not 10.0.0.1's folder: No such file");
+  Facts(2).mutable_shared_folders(0)->set_not_writable(true);
+  ExpectOnly(v1::CHECK_SHARED, v1::VERDICT_WARNING, 2, "/data may not be 10.0.0.1's folder");
+  Facts(0).mutable_shared_folders(0)->set_error("Read-only file system");
+  ExpectOnly(v1::CHECK_SHARED, v1::VERDICT_BAD, 0, "shared folder /data: Read-only file system");
+}
+
 TEST_F(DiagnoseTest, Gpus) {
   plan_.mutable_nodes(0)->mutable_ranks(0)->mutable_device()->set_index(3);
   ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_BAD, 0, "GPU 3 of the spec is not there");

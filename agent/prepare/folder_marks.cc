@@ -1,0 +1,82 @@
+#include "agent/prepare/folder_marks.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "base/deadline.h"
+#include "base/fd.h"
+
+namespace autodist::agent {
+namespace {
+
+// For the first node's mark, where this node has none that the first one could see.
+constexpr std::chrono::milliseconds kMarkLimit{3'000};
+constexpr std::chrono::milliseconds kLookInterval{50};  // nothing tells of what others write
+
+std::string NameOfMark(const std::string& word, const std::string& node) {
+  return ".autodist-" + word + "-" + node;
+}
+
+// Those of all nodes, as the folder lists them now.
+void AddAllSeen(const std::string& folder, const std::string& word, v1::SharedFolderFact& fact) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(opendir(folder.c_str()), closedir);
+  const std::string beginning = NameOfMark(word, "");
+  while (const dirent* entry = listing ? readdir(listing.get()) : nullptr) {
+    std::string_view name = entry->d_name;
+    uint32_t node = 0;
+    if (!name.starts_with(beginning)) continue;
+    name.remove_prefix(beginning.size());
+    const char* end = name.data() + name.size();
+    const auto [after, error] = std::from_chars(name.data(), end, node);
+    if (error == std::errc() && after == end) fact.add_seen(node);
+  }
+}
+
+bool SeesFirst(const std::string& first, bool marked) {
+  const auto limit = base::Deadline::After(kMarkLimit);
+  while (access(first.c_str(), F_OK) != 0) {
+    if (marked || errno != ENOENT || limit.Expired()) return false;
+    std::this_thread::sleep_for(kLookInterval);
+  }
+  return true;
+}
+
+}  // namespace
+
+FolderMark::~FolderMark() {
+  if (!path_.empty()) unlink(path_.c_str());
+}
+
+std::vector<FolderMark> MarkFolders(const v1::Examination& examination, uint32_t node_rank,
+                                    v1::NodeFacts& facts) {
+  std::vector<FolderMark> marks;
+  const std::string& word = examination.mark();
+  for (const std::string& folder : examination.shared_folders()) {
+    v1::SharedFolderFact& fact = *facts.add_shared_folders();
+    const std::string path = folder + "/" + NameOfMark(word, std::to_string(node_rank));
+    const base::UniqueFd file(
+        open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+    const int error = file.valid() ? 0 : errno;
+    if (error == 0) marks.emplace_back(path);
+    if (error != 0) fact.set_error(std::strerror(error));
+    fact.set_not_writable(error == EROFS || error == EACCES || error == EPERM);
+    if (node_rank == 0) {
+      if (error == 0) AddAllSeen(folder, word, fact);
+    } else if (error == 0 || fact.not_writable()) {
+      if (SeesFirst(folder + "/" + NameOfMark(word, "0"), error == 0)) fact.add_seen(0);
+    }
+  }
+  return marks;
+}
+
+}  // namespace autodist::agent
