@@ -24,6 +24,7 @@ struct AttachOptions {
   std::string job;
   std::optional<uint32_t> rank;
   bool interactive = false;
+  bool all = false;
   DisplayOptions display;
 };
 
@@ -43,8 +44,10 @@ void LeaveOnSignals(const v1::JobStatus& job) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
 }
 
-int Follow(const v1::JobStatus& job, control::LogPrinter& output) {
-  const auto skip = [](control::LogReader& logs) { logs.SkipToLastLinesOfEach(kLastLines); };
+int Follow(const v1::JobStatus& job, bool all, control::LogPrinter& output) {
+  const auto skip = [all](control::LogReader& logs) {
+    if (!all) logs.SkipToLastLinesOfEach(kLastLines);
+  };
   const auto ended = control::FollowJob(job, skip, output);
   if (!ended.ok()) return Fail(ended.status(), chief::kExitCannotLaunch);
   if (ended->phase() != v1::JOB_PHASE_ENDED) {
@@ -74,7 +77,7 @@ int Attach(const AttachOptions& options) {
   control::LogPrinter output(*std::move(view));
   const bool runs = job->phase() != v1::JOB_PHASE_ENDED && !job->chief_gone();
   if (runs) LeaveOnSignals(*job);
-  if (!options.interactive) return Follow(*job, output);
+  if (!options.interactive) return Follow(*job, options.all, output);
   if (!runs) {
     return Fail(Error(StatusCode::kFailedPrecondition,
                       "nobody can be at a terminal of job " + job->job_id() + ", which has ended"),
@@ -82,7 +85,7 @@ int Attach(const AttachOptions& options) {
   }
   const auto at_rank = AtRank::Begin(*job, *options.rank);
   if (!at_rank.ok()) return Fail(at_rank.status(), chief::kExitCannotLaunch);
-  return Follow(*job, output);
+  return Follow(*job, options.all, output);
 }
 
 }  // namespace
@@ -92,6 +95,7 @@ Command AddAttach(CLI::App& app) {
   app.add_option("JOB", options->job, kJobHelp)->required();
   CLI::Option* const rank =
       app.add_option("--rank", options->rank, "Only this rank")->type_name("R");
+  app.add_flag("--all", options->all, "Begin with all that was written, not with the last lines");
   app.add_flag("-i", options->interactive,
                "With --rank: be at the terminal that the rank has (run --stdin-rank)");
   AddDisplayOptions(app, options->display, "Options");
@@ -108,7 +112,8 @@ Examples:
   autodist attach last
   autodist attach 3fa9c1
   autodist attach last --show 0,8-15
-  autodist attach last --rank 0 -i)");
+  autodist attach last --rank 0 -i
+  autodist attach last --chief-on first --all    a job that was started on from outside)");
   return [options] { return Attach(*options); };
 }
 

@@ -13,9 +13,11 @@
 #include "chief/attempt/exit_codes.h"
 #include "chief/input/raw_terminal.h"
 #include "chief/job.h"
+#include "chief/moved/start_there.h"
 #include "chief/output/rank_logs.h"
 #include "chief/run_job.h"
 #include "cli/commands.h"
+#include "cli/given_options.h"
 #include "cli/program_options.h"
 #include "cli/run_options.h"
 #include "cli/values.h"
@@ -108,7 +110,81 @@ void WarnOfKillWait(double grace_s) {
           "give sbatch --signal=B:TERM@SECONDS");
 }
 
-int Run(const RunOptions& options) {
+// Of `run` where the chief moves: these are settled here, and that it detaches is said anyway.
+constexpr const char* kSettledHere[] = {"--spec",    "--hosts", "--chief-on",
+                                        "--workdir", "--sync",  "--detach"};
+// And these mean something on this machine alone.
+constexpr const char* kOnlyHere[] = {"--slurm", "--nproc-per-node", "--agent", "--stdin-rank"};
+
+Status CheckMoving(const CLI::App& app, const RunOptions& options) {
+  if (!options.detach && !options.dry_run) {
+    return WithRemedy(
+        Error(StatusCode::kInvalidArgument, "--chief-on goes with --detach"),
+        "`autodist attach --chief-on " + options.chief_on + " last` shows what the ranks write");
+  }
+  for (const char* name : kOnlyHere) {
+    if (app.get_option(name)->count() == 0) continue;
+    return Error(StatusCode::kInvalidArgument, std::string(name) + " does not go with --chief-on");
+  }
+  return OkStatus();
+}
+
+// What a run from outside needs, and no chief: where the spec has one, that is where it moves from.
+Status LeaveChiefOut(spec::ResourceSpec& spec) {
+  for (spec::Node& node : spec.nodes) {
+    if (!node.chief) continue;
+    if (node.ssh_config.empty()) {
+      return WithRemedy(Error(StatusCode::kInvalidArgument,
+                              "--chief-on: the spec does not say how to log in to " + node.address +
+                                  ", its chief"),
+                        "add an 'ssh_config' to it");
+    }
+    node.chief = false;
+  }
+  return OkStatus();
+}
+
+chief::MovedStart MovedStartOf(const CLI::App& app, const plan::Input& input,
+                               const std::string& node) {
+  std::vector<const CLI::Option*> there;
+  for (const CLI::Option* option : app.get_options()) {
+    const bool settled = std::ranges::any_of(
+        kSettledHere, [&](const char* name) { return option == app.get_option(name); });
+    if (option->nonpositional() && !settled) there.push_back(option);
+  }
+  chief::MovedStart start{node, Given(there), input.command, {}};
+  start.words.insert(start.words.end(), {"--detach", "--workdir=" + input.working_directory});
+  for (const plan::Variable& variable : input.variables) {
+    if (!variable.secret) continue;
+    start.environment.emplace_back();
+    start.environment.back().set_name(variable.name);
+    start.environment.back().set_value(variable.value);
+  }
+  return start;
+}
+
+// How to reach the job from here.
+std::string FromHere(const RunOptions& options, const std::string& node) {
+  const std::string spec =
+      options.nodes.spec_file.empty() ? "" : " --spec " + options.nodes.spec_file;
+  return "from here: autodist attach" + spec + " --chief-on " + node +
+         " last; ps, logs, top, web and stop take the same options";
+}
+
+int RunThere(const CLI::App& app, const RunOptions& options, const plan::Input& input,
+             const v1::LaunchPlan& plan, std::shared_ptr<launch::FolderSync> sync) {
+  const auto node = chief::NodeForChief(plan, options.chief_on);
+  if (!node.ok()) return Fail(node.status(), kExitUsage);
+  launch::LaunchOptions launch = MakeJobOptions(options, input).launch;
+  launch.logins = reach::Logins::For(plan);
+  launch.sync = std::move(sync);
+  const int code =
+      chief::StartThere(input.spec, plan, std::move(launch), MovedStartOf(app, input, *node));
+  if (code == 0) base::Log(base::LogLevel::kInfo, FromHere(options, *node));
+  return code;
+}
+
+int Run(const CLI::App& app, const RunOptions& options) {
   if (options.program.program.command.empty()) {
     return WrongUsage(
         "no program; it comes after the options: autodist run --spec cluster.yaml -- ./train");
@@ -121,8 +197,17 @@ int Run(const RunOptions& options) {
   if (options.no_preflight && !options.on_busy.empty()) {
     return WrongUsage("--on-busy has to look at the nodes first, but there is --no-preflight");
   }
-  const auto spec = SpecOf(options.nodes);
+  const bool moves = !options.chief_on.empty();
+  if (moves) {
+    const Status status = CheckMoving(app, options);
+    if (!status.ok()) return Fail(status, kExitUsage);
+  }
+  auto spec = SpecOf(options.nodes);
   if (!spec) return kExitUsage;
+  if (moves) {
+    const Status status = LeaveChiefOut(*spec);
+    if (!status.ok()) return Fail(status, kExitUsage);
+  }
   const auto with_ranks = static_cast<size_t>(std::ranges::count_if(
       spec->nodes, [](const spec::Node& node) { return !node.devices().empty(); }));
   if (options.min_nodes > with_ranks) {
@@ -162,6 +247,7 @@ int Run(const RunOptions& options) {
     std::fputs(as_text(*std::move(plan), given).c_str(), stdout);
     return 0;
   }
+  if (moves) return RunThere(app, options, *input, *plan, *std::move(sync));
   if (options.nodes.slurm) WarnOfKillWait(options.grace_s);
   const Status here = CheckChiefIsHere(*plan);
   if (!here.ok()) return Fail(here, kExitUsage);
@@ -194,6 +280,7 @@ Examples:
   autodist run --spec cluster.yaml --sync -- ./train          nodes without this folder
   autodist run --spec cluster.yaml --fetch 'ckpt*' --fetch 'core.*' -- ./train
   autodist run --spec cluster.yaml --detach --name sweep-3 -- ./train
+  autodist run --spec cluster.yaml --detach --chief-on first -- ./train   from a laptop that may sleep
   autodist run --spec cluster.yaml --stdin-rank 0 -- python -m pdb train.py
   autodist run --spec cluster.yaml --detach --on-end 'mail -s "$AUTODIST_JOB_ID $AUTODIST_VERDICT" me' -- ./train
   autodist run --spec cluster.yaml --max-restarts 3 -- ./train
@@ -211,9 +298,9 @@ Examples:
 
 Ctrl-C asks all ranks to end, a second one kills them. SIGUSR1, SIGUSR2 and Ctrl-Z reach all ranks;
 Ctrl-\ writes what each of them is doing into the log folder.)");
-  return [options, &program] {
+  return [options, &app, &program] {
     options->program.program.command = program;
-    return Run(*options);
+    return Run(app, *options);
   };
 }
 

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/shell_quote.h"
 #include "cli/commands.h"
+#include "cli/given_options.h"
 #include "cli/help_text.h"
 #include "cli/run_options.h"
 #include "cli/values.h"
@@ -42,8 +43,9 @@ struct SubmitOptions {
 
 // Options of `run`: Slurm says which nodes there are; a batch job has no terminal, and is no dry
 // run.
-constexpr const char* kNotInBatch[] = {"--spec",    "--hosts", "--nproc-per-node", "--detach",
-                                       "--dry-run", "--json",  "--show-values",    "--stdin-rank"};
+constexpr const char* kNotInBatch[] = {"--spec",   "--hosts",       "--nproc-per-node",
+                                       "--detach", "--chief-on",    "--dry-run",
+                                       "--json",   "--show-values", "--stdin-rank"};
 
 // A line of a batch script ends at a line feed, and its words at spaces.
 CLI::Validator SbatchWord() {
@@ -64,20 +66,6 @@ CLI::Validator SbatchOption() {
             return "'" + text + "' is no option of sbatch, such as --constraint=a100";
           },
           ""};
-}
-
-// The options of `run` that were given, as `run` takes them.
-std::vector<std::string> Given(const std::vector<const CLI::Option*>& options) {
-  std::vector<std::string> words;
-  for (const CLI::Option* option : options) {
-    if (option->count() == 0) continue;
-    const std::string name = "--" + option->get_lnames().front();
-    for (const std::string& value : option->results()) {
-      const bool flag = option->get_items_expected_max() == 0 || value.empty();
-      words.push_back(flag ? name : name + "=" + value);
-    }
-  }
-  return words;
 }
 
 std::string ScriptOf(const SubmitOptions& options, const std::vector<std::string>& given) {

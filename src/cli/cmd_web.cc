@@ -21,6 +21,7 @@ struct WebOptions {
   std::string job;
   std::string listen;
   std::string socket;
+  std::string forwarded;
   bool control = false;
 };
 
@@ -28,6 +29,7 @@ Result<web::Options> Read(const WebOptions& options) {
   web::Options read;
   read.control = options.control;
   read.address = options.listen;
+  read.forwarded = options.forwarded;
   if (!options.job.empty()) {
     AD_ASSIGN_OR_RETURN(const v1::JobStatus job, NamedJob(options.job));
     read.job = job.job_id();
@@ -48,7 +50,7 @@ int Web(const WebOptions& options) {
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);
   const auto server = web::Server::Start(*read);
   if (!server.ok()) return Fail(server.status(), chief::kExitCannotLaunch);
-  if (!read->socket.empty()) {
+  if (!read->socket.empty() && read->forwarded.empty()) {
     Log(LogLevel::kInfo, "on your own machine: ssh -L 8080:" + read->socket + " " +
                              base::HostName() + ", and then the address below");
   } else if (!(*server)->is_local()) {
@@ -75,6 +77,8 @@ Command AddWeb(CLI::App& app) {
       ->type_name("FILE")
       ->check(NotEmpty())
       ->excludes(listen);
+  // Of an `autodist web` elsewhere, which has made the way to the socket already.
+  app.add_option("--forwarded", options->forwarded)->group("");
   app.add_flag("--control", options->control, "Let who looks stop jobs and take stacks, too");
   app.footer(R"(
 Shows your jobs on this machine in a browser, live, and those that have ended: how far, how fast, which

@@ -10,6 +10,9 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "chief/moved/moved_chief.h"
+#include "chief/moved/run_there.h"
+#include "cli/at_chief.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/help_text.h"
@@ -44,6 +47,21 @@ the program cannot be executed or found; 125 if a node cannot run the job or was
 --timeout or --hang-timeout; 130 after Ctrl-C, 143 after SIGTERM or autodist stop; 2 for wrong usage
 or a wrong spec, before there is a job. Of doctor: 1 if a run would fail.)";
 
+// What an autodist on one machine runs on another.
+void AddHidden(CLI::App& app, std::map<CLI::App*, Command>& commands) {
+  CLI::App* const moved = app.add_subcommand("moved-chief")->group("");
+  auto nonce = std::make_shared<std::string>();
+  moved->add_option("NONCE", *nonce)->required();
+  commands[moved] = [nonce] { return chief::StartMovedRun(*nonce); };
+}
+
+// `there ENCODED` is a command line that has come by way of a login shell.
+Result<std::vector<std::string>> WordsOf(int argc, char** argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (words.size() == 2 && words[0] == "there") return chief::DecodeWords(words[1]);
+  return words;
+}
+
 int Main(const std::vector<std::string>& words) {
   CLI::App app("Runs one training program on every device of many machines, as plainly as on one.",
                "autodist");
@@ -59,6 +77,11 @@ int Main(const std::vector<std::string>& words) {
     CLI::App* command = app.add_subcommand(name, purpose);
     commands[command] = add_options(*command, more...);
   };
+  // Of a job that may be elsewhere.
+  const auto add_for_job = [&](const char* name, const char* purpose, auto add_options) {
+    add(name, purpose,
+        [&](CLI::App& command) { return OrAtChief(command, line.words, add_options(command)); });
+  };
   add("run", "Run a program on every device of a spec's nodes", AddRun, line.program);
   add("submit", "Run a program as a batch job of Slurm", AddSubmit, line.program);
   add("doctor", "Find out what would keep a run from working, on all nodes", AddDoctor,
@@ -66,21 +89,22 @@ int Main(const std::vector<std::string>& words) {
   add("bench", "Measure how fast data goes between the devices", AddBench);
   add("validate", "Check a resource spec", AddValidate);
   add("init", "Write a resource spec from a list of hosts", AddInit);
-  add("ps", "List jobs", AddPs);
-  add("status", "Show how a job and its nodes are", AddStatus);
-  add("top", "Watch a job: its nodes, GPUs and ranks, and what is wrong", AddTop);
-  add("logs", "Print what the ranks of a job have written", AddLogs);
-  add("web", "Show jobs in a browser, live", AddWeb);
-  add("attach", "Show a job's output until the job ends", AddAttach);
-  add("stacks", "Tell what each rank of a job is doing now", AddStacks);
-  add("why", "Tell what is wrong with a job, and why", AddWhy);
+  add_for_job("ps", "List jobs", AddPs);
+  add_for_job("status", "Show how a job and its nodes are", AddStatus);
+  add_for_job("top", "Watch a job: its nodes, GPUs and ranks, and what is wrong", AddTop);
+  add_for_job("logs", "Print what the ranks of a job have written", AddLogs);
+  add_for_job("web", "Show jobs in a browser, live", AddWeb);
+  add_for_job("attach", "Show a job's output until the job ends", AddAttach);
+  add_for_job("stacks", "Tell what each rank of a job is doing now", AddStacks);
+  add_for_job("why", "Tell what is wrong with a job, and why", AddWhy);
   add("report", "Write how a job was as a page or as Markdown", AddReport);
   add("fetch", "Bring files from the nodes of a job", AddFetch);
-  add("stop", "End a job", AddStop);
+  add_for_job("stop", "End a job", AddStop);
   add("clean", "End what jobs have left on nodes", AddClean);
   add("dialects", "List what each framework's programs are told, and how", AddDialects);
   add("completion", "Print a shell's completion script", AddCompletion);
   add("man", "Print a manual page", AddMan);
+  AddHidden(app, commands);
   auto read = ReadCommandLine(app, words);
   if (!read.ok()) return Fail(read.status(), kExitUsage);
   line = *std::move(read);
@@ -105,7 +129,9 @@ int main(int argc, char** argv) {
   autodist::transport::UseBuiltInCrypto();
   autodist::rpc::BeginProgram();
   try {
-    return autodist::cli::Main({argv + std::min(argc, 1), argv + argc});
+    const auto words = autodist::cli::WordsOf(argc, argv);
+    if (!words.ok()) return autodist::cli::Fail(words.status(), autodist::cli::kExitUsage);
+    return autodist::cli::Main(*words);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "autodist: internal error: %s\n", error.what());
     return 125;

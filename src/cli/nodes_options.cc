@@ -172,6 +172,11 @@ std::optional<spec::ResourceSpec> SpecOf(const NodesOptions& options) {
   return std::nullopt;
 }
 
+std::optional<spec::ResourceSpec> SpecFileOf(const NodesOptions& options) {
+  const std::string file = options.spec_file.empty() ? FindSpec() : options.spec_file;
+  return file.empty() ? spec::ResourceSpec() : ReadSpec(file);
+}
+
 std::optional<spec::ResourceSpec> ReadSpec(const std::string& file) {
   spec::ReadOutcome outcome = spec::ReadSpecFile(file);
   Print(outcome.problems);

@@ -33,6 +33,10 @@ void AddFanOut(CLI::App& app, NodesOptions& options);
 // nullopt then. With --hosts and --slurm it asks the nodes for their devices, and blocks on that.
 std::optional<spec::ResourceSpec> SpecOf(const NodesOptions& options);
 
+// The same where no host is to be asked for its devices: of the file, which is named or found; with
+// no nodes where there is none.
+std::optional<spec::ResourceSpec> SpecFileOf(const NodesOptions& options);
+
 // Says what is wrong with the file, and gives nullopt then.
 std::optional<spec::ResourceSpec> ReadSpec(const std::string& file);
 

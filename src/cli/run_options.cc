@@ -97,6 +97,13 @@ void AddOutputOptions(CLI::App& app, RunOptions& options) {
   app.add_flag("--detach", options.detach,
                "Return once the ranks run; `autodist ps`, attach, logs and stop reach the job")
       ->group(group::kOutput);
+  app.add_option("--chief-on", options.chief_on,
+                 "With --detach, from a machine that is no node: autodist itself goes on on this "
+                 "node, an address of the spec's or first, so that this machine may go; ps, "
+                 "attach, logs, top, web and stop --chief-on reach the job")
+      ->check(NotEmpty())
+      ->type_name("ADDRESS")
+      ->group(group::kOutput);
   app.add_option("--stdin-rank", options.stdin_rank,
                  "The rank that gets what is typed here, in a terminal of its own, for pdb say; or "
                  "what is piped into autodist")

@@ -46,6 +46,7 @@ struct RunOptions {
   std::vector<std::string> fetch;
   uint64_t max_size = launch::kMostFetchedBytes;
   bool detach = false;
+  std::string chief_on;  // "first", or a node's address; empty: here
   std::optional<uint32_t> stdin_rank;
   std::string metrics;
   std::optional<std::string> web;

@@ -15,7 +15,7 @@ namespace autodist::launch {
 namespace {
 
 constexpr size_t kLargestAgent = 64 << 20;
-constexpr char kFileName[] = "autodist-agent";
+constexpr size_t kLargestAutodist = 256 << 20;
 
 // Of a program: a script may start one.
 Status CheckMessages(const std::string& path, std::string_view content) {
@@ -45,9 +45,22 @@ Result<AgentProgram> AgentProgram::Load(const std::string& path) {
   agent.given_ = std::make_unique<const Given>(
       Given{std::filesystem::absolute(path), bundle::Sha256(*content), bundle::Pack(*content)});
   for (bundle::Agent& variant : agent.variants_) {
-    variant.program = {kFileName, agent.given_->sha256, content->size(), agent.given_->packed};
+    variant.program = {agent.file(), agent.given_->sha256, content->size(), agent.given_->packed};
   }
   return agent;
+}
+
+Result<AgentProgram> AgentProgram::OfAutodist() {
+  AD_ASSIGN_OR_RETURN(const std::string content,
+                      base::ReadFile("/proc/self/exe", kLargestAutodist));
+  AgentProgram autodist;
+  autodist.place_ = kChiefPlace;
+  autodist.given_ = std::make_unique<const Given>(
+      Given{"/proc/self/exe", bundle::Sha256(content), bundle::Pack(content)});
+  autodist.variants_ = {bundle::Agents().front()};
+  autodist.variants_.front().program = {autodist.file(), autodist.given_->sha256, content.size(),
+                                        autodist.given_->packed};
+  return autodist;
 }
 
 Result<bundle::Agent> AgentProgram::For(std::string_view machine) const {
@@ -57,13 +70,19 @@ Result<bundle::Agent> AgentProgram::For(std::string_view machine) const {
     machines += (machines.empty() ? "" : " and ") + std::string(variant.machine);
   }
   return WithRemedy(
-      Error(StatusCode::kFailedPrecondition, "its kind of machine is " + std::string(machine) +
-                                                 ", and this autodist has agents for " + machines),
-      "leave it out, or build autodist with an agent for such machines (make release)");
+      Error(StatusCode::kFailedPrecondition,
+            "its kind of machine is " + std::string(machine) +
+                (place_ == kAgentPlace ? ", and this autodist has agents for "
+                                       : ", and this autodist is for ") +
+                machines),
+      place_ == kAgentPlace
+          ? "leave it out, or build autodist with an agent for such machines (make release)"
+          : "choose a node of that kind");
 }
 
 std::string AgentProgram::PathOnNode() const {
-  return ".cache/autodist/agent/" + std::string(variants_.front().program.sha256) + "/" + kFileName;
+  return std::string(".cache/autodist/") + place_ + "/" +
+         std::string(variants_.front().program.sha256) + "/" + file();
 }
 
 Result<std::string> AgentProgram::PathHere() {
@@ -80,12 +99,12 @@ Result<std::string> AgentProgram::PathHere() {
 
 // A home folder may be read-only, full, or not to run programs from.
 Result<std::string> AgentProgram::InMemory(std::string_view content) {
-  const base::UniqueFd file(memfd_create(kFileName, MFD_CLOEXEC));
-  if (!file.valid()) return ErrnoError(errno, "a file in memory for the agent");
-  AD_RETURN_IF_ERROR(base::WriteAll(file.get(), content, base::Deadline::Never()));
+  const base::UniqueFd made(memfd_create(file(), MFD_CLOEXEC));
+  if (!made.valid()) return ErrnoError(errno, "a file in memory for the agent");
+  AD_RETURN_IF_ERROR(base::WriteAll(made.get(), content, base::Deadline::Never()));
   // What is open for writing cannot be executed.
   memory_.Reset(
-      open(("/proc/self/fd/" + std::to_string(file.get())).c_str(), O_RDONLY | O_CLOEXEC));
+      open(("/proc/self/fd/" + std::to_string(made.get())).c_str(), O_RDONLY | O_CLOEXEC));
   if (!memory_.valid()) return ErrnoError(errno, "a file in memory for the agent");
   return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(memory_.get());
 }

@@ -1,4 +1,5 @@
-// The agent's program: which one a node gets, and where it is on this machine.
+// The programs that nodes are sent: the agent, or autodist itself. Which one a node gets, and where
+// it is on this machine.
 #pragma once
 
 #include <memory>
@@ -17,6 +18,14 @@ class AgentProgram {
   // The program at `path`, for whatever machines the nodes are; "": those that travel inside
   // autodist.
   static Result<AgentProgram> Load(const std::string& path);
+  // This very autodist, for nodes that are such machines as this one.
+  static Result<AgentProgram> OfAutodist();
+
+  // In messages: "the agent".
+  const char* what() const { return place_ == kAgentPlace ? "the agent" : "autodist"; }
+  // Of its folder, within ~/.cache/autodist/PLACE/SHA256 on nodes, and its name there.
+  const char* place() const { return place_; }
+  const char* file() const { return place_ == kAgentPlace ? "autodist-agent" : "autodist"; }
 
   // For each kind of machine that there is an agent for.
   const std::vector<bundle::Agent>& variants() const { return variants_; }
@@ -36,8 +45,12 @@ class AgentProgram {
     std::string packed;
   };
 
+  static constexpr char kAgentPlace[] = "agent";
+  static constexpr char kChiefPlace[] = "chief";
+
   Result<std::string> InMemory(std::string_view content);
 
+  const char* place_ = kAgentPlace;
   std::unique_ptr<const Given> given_;   // null: none
   std::vector<bundle::Agent> variants_;  // this machine's first
   base::UniqueFd memory_;                // the program, where no folder can have it

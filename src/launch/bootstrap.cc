@@ -16,27 +16,30 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr seconds kReadyLimit{60};      // a login shell's start-up files may take long
-constexpr seconds kUploadLimit{300};    // 5 MB at 200 kbit/s; on the node, too
-constexpr size_t kMostNoise = 1 << 20;  // bytes that a login shell may print first
-constexpr size_t kLongestMachine = 64;  // bytes of its name
+constexpr seconds kReadyLimit{60};  // a login shell's start-up files may take long
+constexpr seconds kLeastUploadLimit{300};
+constexpr uint64_t kSlowestUpload = 20'000;  // bytes per second, on the node, too
+constexpr size_t kMostNoise = 1 << 20;       // bytes that a login shell may print first
+constexpr size_t kLongestMachine = 64;       // bytes of its name
 
-// $1 nonce, $2 seconds that sending an agent may take, five of each agent: its machine, its
-// SHA-256, and in bytes the size of the unpacker, of all that is sent and of the agent; then "-",
-// and the arguments of `attach`. What is sent begins with the unpacker, and so can be run as it
-// came. The agent is kept in the home folder, or where there is none that can be written and run
-// from, in a folder of /tmp that is the user's own. Only the complete agent ever has its final
-// name; before, it has one of the session's, as many nodes may have one home folder. An sshd does
-// not notice for hours that a link was cut.
+// $1 nonce, $2 seconds that sending the program may take, $3 its folder, $4 its name, five of each
+// variant: its machine, its SHA-256, and in bytes the size of the unpacker, of all that is sent and
+// of the program; then "-", and the program's arguments. What is sent begins with the unpacker, and
+// so can be run as it came. The program is kept in the home folder, or where there is none that can
+// be written and run from, in a folder of /tmp that is the user's own. Only the complete program
+// ever has its final name; before, it has one of the session's, as many nodes may have one home
+// folder. An sshd does not notice for hours that a link was cut.
 constexpr char kInstallScript[] =
-    "n=$1 w=$2 m=$(uname -m); printf '\\nAUTODIST-SHELL %s\\n' \"$n\"; umask 077; shift 2; s=; "
-    "while [ \"$1\" != - ]; do [ \"$1\" != \"$m\" ] || s=$2 u=$3 z=$4 b=$5; shift 5; done; shift; "
-    "h=\"${HOME:-/dev/null}/.cache/autodist/agent/$s\"; e=\"/tmp/autodist-agent-$(id -u)\"; "
+    "n=$1 w=$2 k=$3 f=$4 m=$(uname -m); printf '\\nAUTODIST-SHELL %s\\n' \"$n\"; umask 077; shift "
+    "4; "
+    "s=; while [ \"$1\" != - ]; do [ \"$1\" != \"$m\" ] || s=$2 u=$3 z=$4 b=$5; shift 5; done; "
+    "shift; "
+    "h=\"${HOME:-/dev/null}/.cache/autodist/$k/$s\"; e=\"/tmp/autodist-agent-$(id -u)\"; "
     "own() { [ -O \"$e\" ] && [ ! -h \"$e\" ]; }; "
-    "for a in \"$h/autodist-agent\" \"$e/$s/autodist-agent\"; do "
-    "[ \"$a\" = \"$h/autodist-agent\" ] || own || break; "
-    "if [ -n \"$s\" ] && [ -x \"$a\" ]; then exec \"$a\" attach \"$@\"; fi; done; "
-    "can() { a=\"$1/autodist-agent\"; t=\"$a.$n\"; "
+    "for a in \"$h/$f\" \"$e/$s/$f\"; do "
+    "[ \"$a\" = \"$h/$f\" ] || own || break; "
+    "if [ -n \"$s\" ] && [ -x \"$a\" ]; then exec \"$a\" \"$@\"; fi; done; "
+    "can() { a=\"$1/$f\"; t=\"$a.$n\"; "
     "mkdir -p \"$1\" && true > \"$t\" && chmod 700 \"$t\" && [ -x \"$t\" ]; }; "
     "can \"$h\" 2> /dev/null || { rm -f \"$t\"; mkdir \"$e\"; own && can \"$e/$s\"; } 2> /dev/null "
     "|| "
@@ -47,9 +50,9 @@ constexpr char kInstallScript[] =
     "chmod 700 \"$p\" && \"$p\" \"$u\" < \"$p\" > \"$t\" && "
     "[ \"$(wc -c < \"$t\")\" -eq \"$b\" ] && "
     "case \"$(! command -v sha256sum > /dev/null || sha256sum < \"$t\")\" in '' | \"$s \"*) ;; "
-    "*) echo 'the agent is not what was sent' >&2; false ;; esac && "
+    "*) echo \"$f is not what was sent\" >&2; false ;; esac && "
     "mv \"$t\" \"$a\" && rm -f \"$p\" && trap - EXIT && "
-    "exec \"$a\" attach \"$@\"";
+    "exec \"$a\" \"$@\"";
 
 void AppendSession(std::vector<std::string>& command, const AgentSession& session) {
   command.insert(command.end(),
@@ -73,12 +76,12 @@ Status LoginShellBroken(const transport::Stream& stream, std::string printed) {
       "error?");
 }
 
-Status AgentDidNotStart(const transport::Stream& stream, const Status& why) {
+Status DidNotStart(const transport::Stream& stream, const std::string& program, const Status& why) {
   if (!stream.Failure().ok()) return stream.Failure();
   std::string said = stream.StderrTail();
-  std::string remedy =
-      "the agent is kept in ~/.cache/autodist on the node and its socket in /tmp: are both "
-      "writable there, and does a login shell (ssh NODE true) end without error?";
+  std::string remedy = program +
+                       " is kept in ~/.cache/autodist on the node and its socket in /tmp: are both "
+                       "writable there, and does a login shell (ssh NODE true) end without error?";
   while (said.ends_with('\n')) said.pop_back();
   const size_t last_line = said.rfind('\n') + 1;
   const std::string_view mark = rpc::kRemedyMark;
@@ -87,7 +90,7 @@ Status AgentDidNotStart(const transport::Stream& stream, const Status& why) {
     said.resize(last_line - std::min<size_t>(last_line, 1));
   }
   return WithRemedy(
-      Error(why.code(), "the agent did not start: " +
+      Error(why.code(), program + " did not start: " +
                             (said.empty() ? Message(why) : Message(why) + ":\n" + said)),
       remedy);
 }
@@ -105,13 +108,21 @@ Result<std::string> ReadPartOfLine(int socket, base::Deadline deadline) {
   return text;
 }
 
-Status Upload(int socket, const bundle::Agent& agent,
+uint64_t BytesSent(const bundle::Agent& variant) {
+  return variant.unpacker.size() + variant.program.packed.size();
+}
+
+seconds UploadLimit(const bundle::Agent& variant) {
+  return std::max(kLeastUploadLimit, seconds(BytesSent(variant) / kSlowestUpload));
+}
+
+Status Upload(int socket, const bundle::Agent& variant,
               const std::function<void(uint64_t bytes, uint64_t of)>& sent) {
   constexpr size_t kPiece = 64 * 1024;
-  const base::Deadline deadline = base::Deadline::After(kUploadLimit);
-  const uint64_t all = agent.unpacker.size() + agent.program.packed.size();
+  const base::Deadline deadline = base::Deadline::After(UploadLimit(variant));
+  const uint64_t all = BytesSent(variant);
   uint64_t bytes = 0;
-  for (std::string_view part : {agent.unpacker, agent.program.packed}) {
+  for (std::string_view part : {variant.unpacker, variant.program.packed}) {
     while (!part.empty()) {
       sent(bytes, all);
       const std::string_view piece = part.substr(0, kPiece);
@@ -156,46 +167,56 @@ AgentCommand AgentCommandAt(const std::string& path, const AgentSession& session
   return command;
 }
 
-AgentCommand InstallingAgentCommand(const AgentProgram& program, const AgentSession& session) {
-  AgentCommand command{
-      {"sh", "-c", kInstallScript, "sh", session.nonce, std::to_string(kUploadLimit.count())},
-      true};
+AgentCommand InstallingCommand(const AgentProgram& program, const std::string& nonce,
+                               const std::vector<std::string>& arguments) {
+  seconds limit{};
+  std::vector<std::string> variants;
   for (const bundle::Agent& variant : program.variants()) {
-    command.argv.insert(command.argv.end(),
-                        {std::string(variant.machine), std::string(variant.program.sha256),
-                         std::to_string(variant.unpacker.size()),
-                         std::to_string(variant.unpacker.size() + variant.program.packed.size()),
-                         std::to_string(variant.program.size)});
+    limit = std::max(limit, UploadLimit(variant));
+    variants.insert(variants.end(),
+                    {std::string(variant.machine), std::string(variant.program.sha256),
+                     std::to_string(variant.unpacker.size()), std::to_string(BytesSent(variant)),
+                     std::to_string(variant.program.size)});
   }
+  AgentCommand command{{"sh", "-c", kInstallScript, "sh", nonce, std::to_string(limit.count()),
+                        program.place(), program.file()},
+                       true};
+  command.argv.insert(command.argv.end(), variants.begin(), variants.end());
   command.argv.emplace_back("-");
-  AppendSession(command.argv, session);
+  command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
   return command;
 }
 
-Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentProgram& program,
-                                  const AgentSession& session, const AgentCommand& command,
-                                  const std::stop_token& stop,
-                                  const std::function<void(uint64_t bytes, uint64_t of)>& sent) {
+AgentCommand InstallingAgentCommand(const AgentProgram& program, const AgentSession& session) {
+  std::vector<std::string> arguments = {"attach"};
+  AppendSession(arguments, session);
+  return InstallingCommand(program, session.nonce, arguments);
+}
+
+Result<base::UniqueFd> AwaitProgram(transport::Stream& stream, const AgentProgram& program,
+                                    const std::string& nonce, const AgentCommand& command,
+                                    const std::stop_token& stop,
+                                    const std::function<void(uint64_t bytes, uint64_t of)>& sent) {
   base::UniqueFd socket = stream.TakeSocket();
   const std::stop_callback cancel(stop, [fd = socket.get()] { shutdown(fd, SHUT_RDWR); });
-  const std::string ready = rpc::ReadyLine(session.nonce);
-  const std::string need = rpc::BeginOfNeedLine(session.nonce);
-  const std::string gone = rpc::GoneLine(session.nonce);
-  const std::string shell = rpc::ShellLine(session.nonce);
+  const auto failed = [&](const Status& why) { return DidNotStart(stream, program.what(), why); };
+  const std::string ready = rpc::ReadyLine(nonce);
+  const std::string need = rpc::BeginOfNeedLine(nonce);
+  const std::string gone = rpc::GoneLine(nonce);
+  const std::string shell = rpc::ShellLine(nonce);
   base::Deadline deadline = base::Deadline::After(kReadyLimit);
   std::string seen;
   bool sent_it = !command.installs;
   while (!seen.ends_with(ready)) {
     const auto part = ReadPartOfLine(socket.get(), deadline);
     if (stop.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
-    if (!part.ok()) return AgentDidNotStart(stream, part.status());
+    if (!part.ok()) return failed(part.status());
     if (part->empty()) {
       stream.WaitClosed(base::Deadline::After(seconds(1)));  // so that stderr is complete
       if (command.installs && seen.find(shell) == std::string::npos) {
         return LoginShellBroken(stream, seen);
       }
-      return AgentDidNotStart(
-          stream, Error(StatusCode::kNotFound, "the command ended without starting it"));
+      return failed(Error(StatusCode::kNotFound, "the command ended without starting it"));
     }
     seen += *part;
     if (seen.ends_with(gone)) return AgentIsGone(socket.get(), deadline);
@@ -206,18 +227,29 @@ Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentProgram&
       using Clock = base::Deadline::Clock;
       const Clock::time_point began = Clock::now();
       const Status upload = Upload(socket.get(), variant, sent);
-      if (!upload.ok()) return AgentDidNotStart(stream, Annotate(upload, "sending the agent"));
+      if (!upload.ok()) {
+        return failed(Annotate(upload, std::string("sending ") + program.what()));
+      }
       // The last part is still on its way, and takes less time than what was before it.
       const Clock::time_point sent_at = Clock::now();
       deadline = base::Deadline::At(sent_at + kReadyLimit + (sent_at - began));
     }
     if (seen.size() > kMostNoise) {
-      return AgentDidNotStart(
-          stream, Error(StatusCode::kUnavailable, "the login shell prints without end"));
+      return failed(Error(StatusCode::kUnavailable, "the login shell prints without end"));
     }
   }
-  const Status greeted = base::WriteAll(socket.get(), session.greeting, deadline);
-  if (!greeted.ok()) return AgentDidNotStart(stream, greeted);
+  return socket;
+}
+
+Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentProgram& program,
+                                  const AgentSession& session, const AgentCommand& command,
+                                  const std::stop_token& stop,
+                                  const std::function<void(uint64_t bytes, uint64_t of)>& sent) {
+  AD_ASSIGN_OR_RETURN(base::UniqueFd socket,
+                      AwaitProgram(stream, program, session.nonce, command, stop, sent));
+  const Status greeted =
+      base::WriteAll(socket.get(), session.greeting, base::Deadline::After(kReadyLimit));
+  if (!greeted.ok()) return DidNotStart(stream, program.what(), greeted);
   return socket;
 }
 

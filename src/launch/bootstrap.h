@@ -1,5 +1,5 @@
-// Starts the agent at the far end of a byte stream to a node, and sends its program there first
-// where it is missing.
+// Starts the agent, or autodist itself, at the far end of a byte stream to a node, and sends the
+// program there first where it is missing.
 #pragma once
 
 #include <chrono>
@@ -32,15 +32,23 @@ struct AgentCommand {
   bool installs = false;
 };
 
+// What to run on a node that may lack the program; the nonce is that of the lines that it prints.
+AgentCommand InstallingCommand(const AgentProgram& program, const std::string& nonce,
+                               const std::vector<std::string>& arguments);
 // What to run where the agent's program is at `path` already, and on a node that may lack it.
 AgentCommand AgentCommandAt(const std::string& path, const AgentSession& session);
 AgentCommand InstallingAgentCommand(const AgentProgram& program, const AgentSession& session);
 
-// Reads what such a command prints until the agent is there, sending it where it is asked for;
-// `sent`: so much of so much, in bytes.
-// Returns the stream's socket, from here on gRPC's. Blocks for at most a minute, five where the
-// agent has to be sent. kNotFound: the command ended without starting the agent. kAborted: the
-// agent to resume with is gone; the message is what became of it.
+// Reads what such a command prints until the program says that it is there (rpc::ReadyLine),
+// sending it where it is asked for; `sent`: so much of so much, in bytes. Returns the stream's
+// socket. Blocks for at most a minute, five where the agent has to be sent. kNotFound: the command
+// ended without starting the agent. kAborted: the agent to resume with is gone; the message is what
+// became of it.
+Result<base::UniqueFd> AwaitProgram(transport::Stream& stream, const AgentProgram& program,
+                                    const std::string& nonce, const AgentCommand& command,
+                                    const std::stop_token& stop,
+                                    const std::function<void(uint64_t bytes, uint64_t of)>& sent);
+// The same of an agent, which is greeted; the socket is gRPC's from here on.
 Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentProgram& program,
                                   const AgentSession& session, const AgentCommand& command,
                                   const std::stop_token& stop,

@@ -90,6 +90,7 @@ void SetHostKeys(const spec::SshGroup& group, const Openssh& openssh, const User
       : configured == "no" || configured == "false" ? v1::HOST_KEY_CHECK_OFF
                                                     : v1::HOST_KEY_CHECK_STRICT));
   ssh.set_hash_known_hosts(First(openssh, "hashknownhosts") == "yes");
+  if (ssh.host_keys_size() > 0) ssh.set_host_key_check(v1::HOST_KEY_CHECK_STRICT);
   for (const char* keyword : {"userknownhostsfile", "globalknownhostsfile"}) {
     std::istringstream files(First(openssh, keyword));
     for (std::string file; files >> file;) {
@@ -125,8 +126,11 @@ v1::SshReach MakeSshReach(const spec::Node& node, const spec::SshGroup& group,
                                            : user.username);
   ssh.set_address(address.ssh);
   ssh.set_error(address.error);
+  ssh.set_ssh_address(node.ssh_address);
+  *ssh.mutable_host_keys() = {node.host_keys.begin(), node.host_keys.end()};
   const std::string alias = First(openssh, "hostkeyalias");
-  const std::string hostname = First(openssh, "hostname");
+  const std::string hostname =
+      node.ssh_address.empty() ? First(openssh, "hostname") : node.ssh_address;
   ssh.set_host_key_name(!alias.empty() ? alias : !hostname.empty() ? hostname : node.address);
   ssh.set_connect_limit_ms(otherwise(number("connecttimeout") * 1000, kDefaultConnectLimitMs));
 

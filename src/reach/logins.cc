@@ -51,7 +51,7 @@ Result<std::unique_ptr<transport::Transport>> Logins::TransportTo(const v1::Reac
     if (offer.ok()) {
       const auto address = base::IpAddress::Parse(ssh.address());
       if (!address) return Error(StatusCode::kInvalidArgument, "not an address");
-      session = {ssh, *address, *std::move(offer), KnownHostsIn(ToVector(ssh.known_hosts_files()))};
+      session = {ssh, *address, *std::move(offer), KnownHostsFor(ssh)};
     } else if (offer.status().code() != StatusCode::kUnimplemented) {
       return offer.status();
     }
@@ -73,7 +73,9 @@ Result<std::unique_ptr<transport::Transport>> Logins::TransportBy(const v1::Prog
                                                     ToVector(program.argv()), program.program());
 }
 
-std::shared_ptr<transport::KnownHosts> Logins::KnownHostsIn(const std::vector<std::string>& files) {
+std::shared_ptr<transport::KnownHosts> Logins::KnownHostsFor(const v1::SshReach& ssh) {
+  if (ssh.host_keys_size() > 0) return transport::KnownHosts::OfOneHost(ToVector(ssh.host_keys()));
+  const std::vector<std::string> files = ToVector(ssh.known_hosts_files());
   const std::lock_guard lock(mutex_);
   auto& known = known_hosts_[files];
   if (!known) known = std::make_shared<transport::KnownHosts>(files);

@@ -38,7 +38,7 @@ class Logins {
                                                                     transport::SshLoop& loop);
 
  private:
-  std::shared_ptr<transport::KnownHosts> KnownHostsIn(const std::vector<std::string>& files);
+  std::shared_ptr<transport::KnownHosts> KnownHostsFor(const v1::SshReach& ssh);
   Result<std::unique_ptr<transport::Transport>> TransportBy(const v1::ProgramReach& program);
 
   transport::Identities identities_;

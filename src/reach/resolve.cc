@@ -52,8 +52,10 @@ plan::NodeAddress FindBySsh(const spec::Node& node, const spec::SshGroup& group,
     }
   }
   const auto hostname = found.openssh.find("hostname");
-  const auto ip =
-      Resolve(hostname == found.openssh.end() ? node.address : hostname->second, deadline);
+  const auto ip = Resolve(!node.ssh_address.empty()         ? node.ssh_address
+                          : hostname == found.openssh.end() ? node.address
+                                                            : hostname->second,
+                          deadline);
   // Behind a jump host the name may mean something there alone.
   if (ip.ok()) {
     found.ssh = *ip;

@@ -20,7 +20,21 @@ bool CheckSeveral(const NodeEntry& entry, const ReportProblem& report) {
                                     machines + "; give each an entry of its own");
     return false;
   }
+  if (!entry.node.host_keys.empty()) {
+    report(entry.at.host_keys, "'host_keys' are those of one machine, and 'address' stands for " +
+                                   machines + "; give each an entry of its own");
+    return false;
+  }
   return true;
+}
+
+// Whether there is one for each of `machines`, or none.
+bool CheckAsMany(const std::vector<std::string>& addresses, size_t machines, const char* key,
+                 Position at, const ReportProblem& report) {
+  if (addresses.empty() || machines == 0 || addresses.size() == machines) return true;
+  report(at, Quoted(key) + " stands for " + base::Count(addresses.size(), "machine") +
+                 ", and 'address' for " + std::to_string(machines) + "; give each one of its own");
+  return false;
 }
 
 }  // namespace
@@ -61,11 +75,10 @@ Result<std::vector<HostAndPort>> ReadHostsAndPort(const std::string& text) {
 std::vector<Node> NodesOf(const NodeEntry& entry, const ReportProblem& report) {
   const size_t count = entry.addresses.size();
   std::vector<Node> nodes(1, entry.node);
-  if (!entry.data_addresses.empty() && count > 0 && entry.data_addresses.size() != count) {
-    report(entry.at.data_address,
-           "'data_address' stands for " + base::Count(entry.data_addresses.size(), "machine") +
-               ", and 'address' for " + std::to_string(count) + "; give each a data address");
-  } else if (count > 0 && (count == 1 || CheckSeveral(entry, report))) {
+  const bool as_many =
+      CheckAsMany(entry.data_addresses, count, "data_address", entry.at.data_address, report) &&
+      CheckAsMany(entry.ssh_addresses, count, "ssh_address", entry.at.ssh_address, report);
+  if (as_many && count > 0 && (count == 1 || CheckSeveral(entry, report))) {
     nodes.resize(count, entry.node);
   }
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -74,6 +87,7 @@ std::vector<Node> NodesOf(const NodeEntry& entry, const ReportProblem& report) {
       nodes[i].port = entry.addresses[i].port;
     }
     if (i < entry.data_addresses.size()) nodes[i].data_address = entry.data_addresses[i];
+    if (i < entry.ssh_addresses.size()) nodes[i].ssh_address = entry.ssh_addresses[i];
   }
   return nodes;
 }

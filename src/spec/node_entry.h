@@ -15,6 +15,7 @@ struct NodeEntry {
   NodePositions at;
   std::vector<HostAndPort> addresses;       // none: the address is missing, or was not understood
   std::vector<std::string> data_addresses;  // none: not given, or not understood
+  std::vector<std::string> ssh_addresses;   // the same
 };
 
 // Reads "host", "[host]" or "[host]:port"; the host may be a range.

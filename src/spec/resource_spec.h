@@ -60,8 +60,11 @@ struct Node {
   double network_bandwidth = 1.0;  // Gbit/s
   std::string interface;           // for traffic between ranks; empty: the data address's owner
   std::string data_address;        // between ranks, where SSH uses another; empty: not given
-  std::string python_venv;         // empty: the group's; on the chief none
-  SharedEnvs shared_envs;          // go before the group's
+  std::string ssh_address;         // where SSH connects to, if not to `address`; empty: not given
+  // Its SSH server's public keys, each as "type base64": no other is taken. Empty: not given.
+  std::vector<std::string> host_keys;
+  std::string python_venv;  // empty: the group's; on the chief none
+  SharedEnvs shared_envs;   // go before the group's
 
   // One rank for each; none where both lists were given, and are empty.
   const std::vector<uint32_t>& devices() const { return gpus.empty() ? cpus : gpus; }

@@ -1,5 +1,8 @@
 #include "spec/scalars.h"
 
+#include <absl/strings/escaping.h>
+#include <absl/strings/str_split.h>
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -80,6 +83,19 @@ Result<std::string> ReadIpv4(const std::string& text) {
   const auto ip = base::IpAddress::Parse(text);
   if (ip && !ip->v6) return ip->ToString();
   return Error(StatusCode::kInvalidArgument, Quoted(text) + " is not an IPv4 address");
+}
+
+Result<std::string> ReadHostKey(const std::string& text) {
+  const std::vector<std::string> words = absl::StrSplit(text, ' ', absl::SkipEmpty());
+  std::string key;
+  // On the wire a key begins with its type, and that with its length (RFC 4253, 6.6).
+  constexpr size_t kLength = 4;
+  const bool decoded = words.size() > 1 && absl::Base64Unescape(words[1], &key);
+  if (decoded && key.size() > kLength && key.substr(kLength).starts_with(words[0]) &&
+      key.substr(0, kLength) == std::string({0, 0, 0, static_cast<char>(words[0].size())})) {
+    return words[0] + " " + words[1];
+  }
+  return Wrong(text, " is no public key; /etc/ssh/ssh_host_*_key.pub on the machine have them");
 }
 
 Status CheckInterface(const std::string& text) {

@@ -23,6 +23,8 @@ std::optional<double> ReadPositiveNumber(const std::string& text);
 Result<v1::HostKeyCheck> ReadHostKeyCheck(const std::string& text);
 Result<std::string> ReadAbsolutePath(const std::string& text);  // without needless '/' and '.'
 Result<std::string> ReadIpv4(const std::string& text);
+// "ssh-ed25519 AAAA...", as in a .pub file and in known_hosts; a comment behind it is left out.
+Result<std::string> ReadHostKey(const std::string& text);
 Status CheckInterface(const std::string& text);
 Status CheckVariableName(const std::string& text);
 

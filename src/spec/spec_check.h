@@ -18,8 +18,10 @@ struct NodePositions {
   Position data_address;
   Position device_ips;
   Position chief;
+  Position ssh_address;
+  Position host_keys;
 
-  static NodePositions At(Position node) { return {node, node, node, node, node}; }
+  static NodePositions At(Position node) { return {node, node, node, node, node, node, node}; }
 };
 
 using ReportProblem = std::function<void(Position where, const std::string& what)>;

@@ -13,11 +13,31 @@ constexpr char kHeader[] =
     "# After a change:            autodist validate FILE\n"
     "# What would be started:     autodist run --spec FILE --dry-run -- ./train\n";
 
+// With the escapes of YAML's double quotes: single ones cannot hold a line feed.
+std::string DoublyQuoted(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    if (c == '\n') {
+      quoted += "\\n";
+    } else if (c == '\t') {
+      quoted += "\\t";
+    } else if (c == '\r') {
+      quoted += "\\r";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "\"";
+}
+
 // A YAML scalar that is this text. Single quotes do where plain is not plainly right.
 std::string Scalar(const std::string& text) {
   const auto is_plain = [](unsigned char c) {
     return std::isalnum(c) || c == '.' || c == '-' || c == '_' || c == '/';
   };
+  const bool lines = text.find_first_of("\n\r\t") != std::string::npos;
+  if (lines) return DoublyQuoted(text);
   const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), is_plain) &&
                      text[0] != '-' && strcasecmp(text.c_str(), "null") != 0;
   const bool home = text.starts_with("~/") && std::all_of(text.begin() + 1, text.end(), is_plain);
@@ -46,32 +66,66 @@ std::string DeviceList(const std::vector<uint32_t>& devices) {
   return "[" + text + "]";
 }
 
-// Of a node, and of an ssh group; both are indented alike.
-std::string EnvironmentText(const std::string& python_venv, const SharedEnvs& shared_envs) {
+std::string ListOf(const std::vector<std::string>& texts) {
   std::string text;
-  if (!python_venv.empty()) text += "    python_venv: " + Scalar(python_venv) + "\n";
+  for (const std::string& entry : texts) text += (text.empty() ? "" : ", ") + Scalar(entry);
+  return "[" + text + "]";
+}
+
+// A line of a node, or of an ssh group; both are indented alike. "" where there is nothing.
+std::string Line(const char* key, const std::string& value) {
+  return value.empty() ? "" : std::string("    ") + key + ": " + Scalar(value) + "\n";
+}
+
+std::string Line(const char* key, const std::vector<std::string>& values) {
+  return values.empty() ? "" : std::string("    ") + key + ": " + ListOf(values) + "\n";
+}
+
+// The names are those that ReadHostKeyCheck reads.
+std::string NameOf(v1::HostKeyCheck check) {
+  if (check == v1::HOST_KEY_CHECK_OFF) return "off";
+  return check == v1::HOST_KEY_CHECK_ACCEPT_NEW ? "accept-new" : "strict";
+}
+
+std::string AddressText(const Node& node) {
+  return node.port ? "[" + node.address + "]:" + std::to_string(*node.port) : node.address;
+}
+
+// Of a node, and of an ssh group.
+std::string EnvironmentText(const std::string& python_venv, const SharedEnvs& shared_envs) {
+  std::string text = Line("python_venv", python_venv);
   if (!shared_envs.empty()) text += "    shared_envs:\n";
   for (const auto& [name, value] : shared_envs) {
-    text += "      " + name + ": " + (value.empty() ? "''" : Scalar(value)) + "\n";
+    text += "      " + Scalar(name) + ": " + (value.empty() ? "''" : Scalar(value)) + "\n";
   }
   return text;
 }
 
 std::string NodeText(const Node& node, const SpecDraft::Note& note) {
-  std::string text = "  - address: " + Scalar(node.address) + Comment(note.address) + "\n";
-  text += node.gpus.empty() ? "    cpus: " + DeviceList(node.cpus)
-                            : "    gpus: " + DeviceList(node.gpus);
+  std::string text = "  - address: " + Scalar(AddressText(node)) + Comment(note.address) + "\n";
+  const bool none = node.devices().empty();
+  text += none                ? "    cpus: []\n    gpus: []"
+          : node.gpus.empty() ? "    cpus: " + DeviceList(node.cpus)
+                              : "    gpus: " + DeviceList(node.gpus);
   text += Comment(note.devices) + "\n";
   if (node.chief) text += "    chief: true  # the machine on which autodist run is typed\n";
-  if (!node.ssh_config.empty()) text += "    ssh_config: " + Scalar(node.ssh_config) + "\n";
+  text += Line("ssh_config", node.ssh_config) + Line("ssh_address", node.ssh_address) +
+          Line("host_keys", node.host_keys) + Line("data_address", node.data_address) +
+          Line("interface", node.interface) + Line("device_ips", node.device_ips);
+  if (node.network_bandwidth != Node().network_bandwidth) {
+    text += Line("network_bandwidth", std::to_string(node.network_bandwidth));
+  }
   return text + EnvironmentText(node.python_venv, node.shared_envs);
 }
 
 std::string GroupText(const std::string& name, const SshGroup& group) {
-  std::string text;
-  if (!group.key_file.empty()) text += "    key_file: " + Scalar(group.key_file) + "\n";
-  if (!group.username.empty()) text += "    username: " + Scalar(group.username) + "\n";
+  std::string text = Line("key_file", group.key_file) + Line("username", group.username);
   if (group.port) text += "    port: " + std::to_string(*group.port) + "\n";
+  text += Line("proxy_jump", group.proxy_jump);
+  if (group.host_key_check) text += Line("host_key_check", NameOf(*group.host_key_check));
+  text += group.via.size() == 1 ? Line("via", group.via[0]) : Line("via", group.via);
+  text += Line("container", group.container) + Line("image", group.image) +
+          Line("run_options", group.run_options);
   text += EnvironmentText(group.python_venv, group.shared_envs);
   if (!text.empty()) return "  " + Scalar(name) + ":\n" + text;
   return "  " + Scalar(name) + ": {}  # as 'ssh HOST' logs in; key_file, username, port if not\n";
@@ -86,7 +140,14 @@ std::string SpecText(const SpecDraft& draft) {
   }
   if (!draft.spec.ssh.empty()) text += "ssh:\n";
   for (const auto& [name, group] : draft.spec.ssh) text += GroupText(name, group);
+  if (!draft.spec.shared_paths.empty()) {
+    text += "shared_paths: " + ListOf(draft.spec.shared_paths) + "\n";
+  }
   return text;
+}
+
+std::string SpecText(const ResourceSpec& spec) {
+  return SpecText(SpecDraft{spec, std::vector<SpecDraft::Note>(spec.nodes.size()), {}});
 }
 
 }  // namespace autodist::spec

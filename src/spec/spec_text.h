@@ -1,4 +1,4 @@
-// A drafted resource spec as YAML for people to read and change.
+// A resource spec as YAML, for people to read and change.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace autodist::spec {
 
-// What ReadSpec reads back as the same spec, with the notes as comments. Of nodes and groups it
-// writes what a draft has: address, devices, chief and ssh_config; key_file, username and port.
+// What ReadSpec reads back as the same spec, with the notes as comments.
 std::string SpecText(const SpecDraft& draft);
+std::string SpecText(const ResourceSpec& spec);
 
 }  // namespace autodist::spec

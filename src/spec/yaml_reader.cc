@@ -64,6 +64,7 @@ class Reader : private ValueReader {
 
   std::vector<uint32_t> ReadDevices(const YamlValue& yaml, const std::string& key);
   std::vector<std::string> ReadDeviceIps(const YamlValue& yaml);
+  std::vector<std::string> ReadHostKeys(const YamlValue& yaml);
   std::vector<HostAndPort> ReadAddress(const YamlValue& yaml);
   void AddNodes(const YamlValue& yaml, const NodeEntry& entry, size_t size);
 
@@ -143,7 +144,7 @@ std::optional<double> Reader::ReadBandwidth(const YamlValue& value) {
 }
 
 void Reader::ReadNode(const YamlValue& yaml) {
-  NodeEntry entry{{}, NodePositions::At(yaml.position), {}, {}};
+  NodeEntry entry{{}, NodePositions::At(yaml.position), {}, {}, {}};
   Node& node = entry.node;
   NodePositions& at = entry.at;
   bool has_address = false;
@@ -194,6 +195,18 @@ void Reader::ReadNode(const YamlValue& yaml) {
           if (auto hosts = ReadAs(value, "data_address", ReadHosts)) {
             entry.data_addresses = *std::move(hosts);
           }
+        }},
+       {"ssh_address",
+        [&](const YamlValue& value) {
+          at.ssh_address = value.position;
+          if (auto hosts = ReadAs(value, "ssh_address", ReadHosts)) {
+            entry.ssh_addresses = *std::move(hosts);
+          }
+        }},
+       {"host_keys",
+        [&](const YamlValue& value) {
+          at.host_keys = value.position;
+          node.host_keys = ReadHostKeys(value);
         }},
        Text("python_venv", node.python_venv),
        {"shared_envs", [&](const YamlValue& value) { ReadSharedEnvs(value, node.shared_envs); }}});
@@ -263,6 +276,16 @@ std::vector<std::string> Reader::ReadDeviceIps(const YamlValue& yaml) {
     if (const auto ip = ReadAs(entry, "device_ips", ReadIpv4)) ips.push_back(*ip);
   });
   return ips;
+}
+
+std::vector<std::string> Reader::ReadHostKeys(const YamlValue& yaml) {
+  constexpr char kWanted[] = "a list of public keys, such as ['ssh-ed25519 AAAA...']";
+  if (!CheckKind(yaml, Kind::kList, "'host_keys'", kWanted)) return {};
+  std::vector<std::string> keys;
+  ForEach(yaml, [&](const YamlValue& entry) {
+    if (const auto key = ReadAs(entry, "host_keys", ReadHostKey)) keys.push_back(*key);
+  });
+  return keys;
 }
 
 void Reader::ReadSsh(const YamlValue& ssh) {

@@ -109,6 +109,12 @@ KnownHosts::KnownHosts(const std::vector<std::string>& paths)
 
 KnownHosts::KnownHosts(const std::string& text, const std::string& name) { Append(text, name); }
 
+std::shared_ptr<KnownHosts> KnownHosts::OfOneHost(const std::vector<std::string>& keys) {
+  std::string text;
+  for (const std::string& key : keys) text += "* " + key + "\n";
+  return std::make_shared<KnownHosts>(text, "host_keys in the spec, number");
+}
+
 void KnownHosts::Append(const std::string& text, const std::string& name) {
   std::istringstream lines(text);
   std::string line;
@@ -213,6 +219,20 @@ KnownHosts::Answer KnownHosts::Check(const std::string& host, uint16_t port,
     if (plain.verdict != Verdict::kChanged) return plain;
   }
   return answer;
+}
+
+std::vector<std::string> KnownHosts::KeysOf(const std::string& host, uint16_t port) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> keys;
+  for (const std::string& name : {NameOf(host, port), NameOf(host, 22)}) {
+    for (const size_t index : EntriesOf(name)) {
+      const Entry& entry = entries_[index];
+      if (entry.kind != Entry::Kind::kKey) continue;
+      keys.push_back(entry.type + " " + absl::Base64Escape(entry.key));
+    }
+    if (!keys.empty()) break;  // as Check does
+  }
+  return keys;
 }
 
 std::vector<std::string> KnownHosts::KeyTypes(const std::string& host, uint16_t port) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -28,6 +29,13 @@ class KnownHosts {
 
   // The same from the text of a file; `name` stands for the file in answers.
   KnownHosts(const std::string& text, const std::string& name);
+
+  // Of a host that has these keys, each as "type base64", by whatever name and port it is asked
+  // for.
+  static std::shared_ptr<KnownHosts> OfOneHost(const std::vector<std::string>& keys);
+
+  // The keys that are trusted for the host, each as "type base64".
+  std::vector<std::string> KeysOf(const std::string& host, uint16_t port) const;
 
   // `key` is the public key as it travels on the wire.
   Answer Check(const std::string& host, uint16_t port, std::string_view key) const;

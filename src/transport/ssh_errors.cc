@@ -104,6 +104,14 @@ Status HostKeyError(const KnownHosts::Answer& answer, const std::string& host, u
               "give the machine a new host key");
 }
 
+Status PinnedHostKeyError(const KnownHosts::Answer& answer, std::string_view key) {
+  if (answer.verdict == KnownHosts::Verdict::kTrusted) return OkStatus();
+  return Make(StatusCode::kFailedPrecondition,
+              "host key is none of its 'host_keys' in the spec: the server has " +
+                  KnownHosts::KeyType(key) + " " + KnownHosts::Fingerprint(key),
+              "somebody may be listening in; if the machine was set up anew, correct host_keys");
+}
+
 Status KeyRefusedError(const std::string& username, const std::vector<std::string>& tried,
                        const std::vector<std::string>& notes) {
   std::string what = "key refused: ";

@@ -22,6 +22,8 @@ Status NoBannerError(const std::string& text, const std::string& instead);
 Status NoCommonAlgorithmError(const std::string& cause);
 Status HostKeyError(const KnownHosts::Answer& answer, const std::string& host, uint16_t port,
                     std::string_view key);
+// The same where the spec has the host's keys.
+Status PinnedHostKeyError(const KnownHosts::Answer& answer, std::string_view key);
 // `tried`: the keys that were offered; `notes`: why others were not.
 Status KeyRefusedError(const std::string& username, const std::vector<std::string>& tried,
                        const std::vector<std::string>& notes);

@@ -99,27 +99,12 @@ std::string ProxyCommand(const v1::SshReach& reach, std::vector<std::string>& va
   return command;
 }
 
-std::vector<std::string> CommandLine(const v1::SshReach& reach, const std::string& command) {
-  std::vector<std::string> line = {kEnv};
-  std::vector<std::string> options(std::begin(kCommonOptions), std::end(kCommonOptions));
-  const uint32_t seconds = (reach.connect_limit_ms() + 999) / 1000;
-  options.insert(options.end(), {"ConnectTimeout=" + std::to_string(seconds), "RemoteCommand=none",
-                                 "RequestTTY=no", "ControlMaster=no", "PermitLocalCommand=no",
-                                 "ClearAllForwardings=yes"});
-  options.push_back(std::string("StrictHostKeyChecking=") +
-                    StrictHostKeyChecking(reach.host_key_check()));
-  if (reach.proxy_jump() == "none") {
-    options.push_back("ProxyJump=none");
-  } else if (!reach.proxy_jump().empty()) {
-    options.push_back("ProxyCommand=" + ProxyCommand(reach, line));
-  }
-  line.insert(line.end(), {"ssh", "-T"});
-  if (reach.key_file_required()) options.push_back("IdentitiesOnly=yes");
-  for (const std::string& option : options) line.insert(line.end(), {"-o", option});
-  if (reach.key_file_required()) line.insert(line.end(), {"-i", reach.key_files(0)});
-  if (!reach.username().empty()) line.insert(line.end(), {"-l", reach.username()});
-  line.insert(line.end(), {"-p", std::to_string(reach.port()), "--", reach.host(), command});
-  return line;
+// Prints them as known_hosts has them; `ssh` (8.5 or newer) runs it without a shell, with %H for
+// the host. A key has no character that means something to it.
+std::string HostKeysCommand(const v1::SshReach& reach) {
+  std::string command = "/usr/bin/printf \"%%s %%s %%s\\\\n\"";
+  for (const std::string& key : reach.host_keys()) command += " %H " + key;
+  return command;
 }
 
 class SshProgramStream final : public Stream {
@@ -150,6 +135,37 @@ class SshProgramStream final : public Stream {
 };
 
 }  // namespace
+
+std::vector<std::string> SshProgramWords(const v1::SshReach& reach, const SshUse& use) {
+  std::vector<std::string> line = {kEnv};
+  std::vector<std::string> options(std::begin(kCommonOptions), std::end(kCommonOptions));
+  const uint32_t seconds = (reach.connect_limit_ms() + 999) / 1000;
+  options.insert(options.end(),
+                 {"ConnectTimeout=" + std::to_string(seconds), "RemoteCommand=none",
+                  std::string("RequestTTY=") + (use.terminal ? "force" : "no"), "ControlMaster=no",
+                  "PermitLocalCommand=no",
+                  use.forward.empty() ? "ClearAllForwardings=yes" : "ExitOnForwardFailure=yes"});
+  options.push_back(std::string("StrictHostKeyChecking=") +
+                    StrictHostKeyChecking(reach.host_key_check()));
+  if (!reach.ssh_address().empty()) options.push_back("HostName=" + reach.ssh_address());
+  if (reach.host_keys_size() > 0) {
+    options.insert(options.end(), {"KnownHostsCommand=" + HostKeysCommand(reach),
+                                   "UserKnownHostsFile=none", "GlobalKnownHostsFile=none"});
+  }
+  if (reach.proxy_jump() == "none") {
+    options.push_back("ProxyJump=none");
+  } else if (!reach.proxy_jump().empty()) {
+    options.push_back("ProxyCommand=" + ProxyCommand(reach, line));
+  }
+  line.emplace_back("ssh");
+  if (!use.forward.empty()) line.insert(line.end(), {"-L", use.forward});
+  if (reach.key_file_required()) options.push_back("IdentitiesOnly=yes");
+  for (const std::string& option : options) line.insert(line.end(), {"-o", option});
+  if (reach.key_file_required()) line.insert(line.end(), {"-i", reach.key_files(0)});
+  if (!reach.username().empty()) line.insert(line.end(), {"-l", reach.username()});
+  line.insert(line.end(), {"-p", std::to_string(reach.port()), "--", reach.host(), use.command});
+  return line;
+}
 
 bool OpensshConfigMatters(const std::string& home) {
   if (Mentions(home + "/.ssh/config", false) || Mentions("/etc/ssh/ssh_config", true)) return true;
@@ -188,8 +204,8 @@ Result<OpensshConfig> QueryOpensshConfig(const std::string& host, const std::str
 Result<std::unique_ptr<Stream>> SshProgramTransport::Run(const std::vector<std::string>& argv,
                                                          const std::stop_token& stop) {
   if (stop.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
-  AD_ASSIGN_OR_RETURN(auto program,
-                      StartProgram(CommandLine(reach_, "exec " + base::ShellLine(argv))));
+  AD_ASSIGN_OR_RETURN(auto program, StartProgram(SshProgramWords(
+                                        reach_, {.command = "exec " + base::ShellLine(argv)})));
   const std::string& jumps = reach_.proxy_jump();
   return std::make_unique<SshProgramStream>(
       std::move(program),

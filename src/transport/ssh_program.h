@@ -24,6 +24,16 @@ bool OpensshConfigMatters(const std::string& home);
 Result<OpensshConfig> QueryOpensshConfig(const std::string& host, const std::string& username,
                                          std::optional<uint16_t> port);
 
+// What `ssh` is wanted for.
+struct SshUse {
+  std::string command = {};  // for the login shell there
+  bool terminal = false;     // the command gets one, which is that of the person here
+  std::string forward = {};  // as of -L; empty: none
+};
+
+// The words of `ssh` that log in as `reach` has it, and `env` before them, with what they need.
+std::vector<std::string> SshProgramWords(const v1::SshReach& reach, const SshUse& use);
+
 class SshProgramTransport final : public Transport {
  public:
   explicit SshProgramTransport(v1::SshReach reach) : reach_(std::move(reach)) {}

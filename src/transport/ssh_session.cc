@@ -43,6 +43,7 @@ std::string KnownKeyTypes(const SshTarget& target) {
 Status CheckHostKey(const SshTarget& target, std::string_view key) {
   if (key.empty()) return Error(StatusCode::kUnavailable, "the server shows no host key");
   const auto answer = target.known_hosts->Check(target.reach.host_key_name(), target.port(), key);
+  if (target.reach.host_keys_size() > 0) return PinnedHostKeyError(answer, key);
   const bool revoked = answer.verdict == KnownHosts::Verdict::kRevoked;
   if (target.reach.host_key_check() == v1::HOST_KEY_CHECK_OFF && !revoked) return OkStatus();
   if (target.reach.host_key_check() == v1::HOST_KEY_CHECK_ACCEPT_NEW &&

@@ -59,7 +59,7 @@ Result<std::unique_ptr<Server>> Server::Start(Options options) {
 
 Status Server::Listen() {
   base::UniqueFd listening;
-  std::string host = kForwarded;
+  std::string host = options_.forwarded.empty() ? kForwarded : options_.forwarded;
   std::optional<base::IpAddress> address;
   if (options_.socket.empty()) {
     AD_ASSIGN_OR_RETURN(const auto wanted, base::ListenAddress::Parse(options_.address));

@@ -14,10 +14,11 @@ class Server;
 namespace autodist::web {
 
 struct Options {
-  std::string job = {};      // an id, which the page begins with; empty: the newest that runs
-  std::string address = {};  // where to listen, as base::ListenAddress reads it
-  std::string socket = {};   // the path of a unix socket to listen at instead; empty: none
-  bool control = false;      // jobs may be stopped, and their stacks taken
+  std::string job = {};        // an id, which the page begins with; empty: the newest that runs
+  std::string address = {};    // where to listen, as base::ListenAddress reads it
+  std::string socket = {};     // the path of a unix socket to listen at instead; empty: none
+  std::string forwarded = {};  // with a socket: HOST:PORT that is forwarded to it; empty: 8080
+  bool control = false;        // jobs may be stopped, and their stacks taken
 };
 
 // A warning where the page is served to a network.
@@ -36,7 +37,7 @@ class Server {
   // autodist of some job has just been asked and does not answer.
   ~Server();
 
-  // Whole, with the token: whoever knows it may look. With a unix socket, as of port 8080 that is
+  // Whole, with the token: whoever knows it may look. With a unix socket, as of the port that is
   // forwarded to it.
   const std::string& url() const { return url_; }
   // Only this machine's programs can connect to it.

@@ -9,6 +9,7 @@
 
 #include "base/utf8.h"
 #include "spec/address.h"
+#include "spec/spec_text.h"
 #include "spec/via.h"
 #include "spec/yaml_reader.h"
 
@@ -68,6 +69,19 @@ void CheckSpec(const ResourceSpec& spec) {
   for (const std::string& path : paths) Check(path.starts_with('/'), "a relative shared path");
 }
 
+// Ranges make a short text a long one.
+constexpr size_t kLongest = 1 << 19;
+
+void CheckText(const ResourceSpec& spec) {
+  const std::string text = SpecText(spec);
+  if (text.size() > kLongest) return;
+  const ReadOutcome again = ReadSpec(text, "f");
+  if (!again.spec)
+    std::fprintf(stderr, "%s\n%s", again.problems[0].ToString().c_str(), text.c_str());
+  Check(again.spec.has_value(), "a spec that cannot be written");
+  Check(SpecText(*again.spec) == text, "a spec that is another when written");
+}
+
 }  // namespace
 }  // namespace autodist::spec
 
@@ -81,5 +95,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       1 + std::count_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; });
   for (const Problem& problem : outcome.problems) CheckProblem(problem, static_cast<int>(lines));
   if (outcome.spec) CheckSpec(*outcome.spec);
+  if (outcome.spec) CheckText(*outcome.spec);
   return 0;
 }

@@ -6,9 +6,9 @@
 #include "chief/checks/mesh_targets.h"
 #include "chief/checks/preflight.h"
 #include "chief/checks/told_addresses.h"
+#include "chief/checks/visit.h"
 #include "chief/loop/loop.h"
 #include "chief/loop/signal_watcher.h"
-#include "chief/nodes/node.h"
 
 namespace autodist::chief {
 namespace {
@@ -19,22 +19,8 @@ using std::chrono::milliseconds;
 // To connect to a port; enough for one lost packet to be sent again.
 constexpr milliseconds kPortLimit{1500};
 constexpr milliseconds kAnswerLimit{10'000};
-constexpr milliseconds kAgentsGoneLimit{3000};
 
 using Nodes = std::vector<launch::LaunchedNode>;
-
-Nodes LaunchAll(launch::Launcher& launcher, size_t count, Loop& loop) {
-  Nodes nodes(count);
-  size_t done = 0;
-  launcher.Start([&](launch::LaunchedNode node) {
-    loop.Post([&, node = std::move(node)] {
-      nodes[node.node_rank] = node;
-      ++done;
-    });
-  });
-  loop.RunUntil([&] { return done == count; });  // each node turns out, in bounded time
-  return nodes;
-}
 
 // What is looked at from here on.
 void EnterToldAddresses(const Nodes& nodes, v1::LaunchPlan& plan) {
@@ -140,31 +126,6 @@ class Mesh {
   std::vector<uint32_t> reached_;
   bool full_ = true;  // each tries all
 };
-
-// Of agents that are only told to go.
-class NobodyListens final : public NodeListener {
- public:
-  void OnEvent(uint32_t, v1::AgentEvent) override {}
-  void OnOutput(uint32_t, v1::Output) override {}
-  void OnClosed(uint32_t, uint64_t, Status) override {}
-};
-
-void EndAgents(Nodes& nodes, const Loop& loop) {
-  v1::ChiefMessage shutdown;
-  shutdown.mutable_shutdown()->set_grace_ms(0);
-  NobodyListens nobody;
-  std::vector<std::unique_ptr<Node>> ending;
-  for (launch::LaunchedNode& node : nodes) {
-    if (!node.link) continue;
-    ending.push_back(std::make_unique<Node>(node.node_rank, nobody, loop));
-    ending.back()->Connect(node.link);
-    ending.back()->SendReliably(shutdown);
-  }
-  const Deadline gone = Deadline::After(kAgentsGoneLimit);
-  for (launch::LaunchedNode& node : nodes) {
-    if (node.link) node.link->WaitClosed(gone);
-  }
-}
 
 }  // namespace
 

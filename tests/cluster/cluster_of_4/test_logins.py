@@ -244,6 +244,24 @@ def test_a_jump_host(run, sshd, firewall, ssh_config):
     assert "timed out" in run(node, ssh=f"{ED25519}\nproxy_jump: none", options=["--no-preflight"]).err
 
 
+@pytest.mark.parametrize("way", ["direct", "jump"])
+def test_host_keys_in_the_spec(run, sshd, known_hosts, way):
+    """They stand for known_hosts, and for another address by which SSH is to connect."""
+    far, jump = sshd(3), sshd(2)
+    keys = {host: " ".join((SHARED / f"host{host}" / "host_key.pub").read_text().split()[:2]) for host in (2, 3)}
+    known_hosts.write_text(f"[{jump.address}]:{jump.port} {keys[2]}\n" if way == "jump" else "")
+    ssh = ED25519 + (f"\nproxy_jump: {jump.address}:{jump.port}" if way == "jump" else "")
+
+    def node(*trusted):
+        return (f"address: '[gpu3]:{far.port}', ssh_address: {far.address}, data_address: {far.address}, "
+                f"host_keys: {list(trusted)}")
+    assert_ran(run(node(keys[3]), ssh=ssh))
+    assert_ran(run(node(keys[2], keys[3]), ssh=ssh))
+    outcome = run(node(keys[2]), ssh=ssh + "\nhost_key_check: 'off'")
+    assert outcome.code == 125, outcome.err
+    assert ("none of its 'host_keys' in the spec" if way == "direct" else "host key") in outcome.err
+
+
 def test_a_jump_host_that_refuses(run):
     outcome = run(address(3), ssh=f"{ED25519}\nproxy_jump: root@{address(2)}:1")
     assert outcome.code == 125

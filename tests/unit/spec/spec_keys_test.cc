@@ -45,6 +45,25 @@ TEST(SpecKeysTest, PortsInAddresses) {
   EXPECT_THAT(ProblemsOf(TwoNodes("'[fd00::2]:0'")), ElementsAre(HasSubstr("f:3:30: port '0'")));
 }
 
+TEST(SpecKeysTest, WhereSshConnectsTo) {
+  const ResourceSpec spec = Read(TwoNodes("'gpu[1-2]', ssh_address: 'far[7-8]'"));
+  EXPECT_EQ(spec.nodes[1].ssh_address, "far7");
+  EXPECT_EQ(spec.nodes[2].ssh_address, "far8");
+  EXPECT_THAT(ProblemsOf(TwoNodes("'gpu[1-2]', ssh_address: far7")),
+              ElementsAre(HasSubstr("'ssh_address' stands for 1 machine, and 'address' for 2")));
+}
+
+TEST(SpecKeysTest, HostKeys) {
+  const std::string key =
+      "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+  const ResourceSpec spec = Read(TwoNodes("a, host_keys: ['" + key + " root@a']"));
+  EXPECT_THAT(spec.nodes[1].host_keys, ElementsAre(key));
+  EXPECT_THAT(ProblemsOf(TwoNodes("a, host_keys: ['ssh-rsa " + key.substr(12) + "', x]")),
+              ElementsAre(HasSubstr("is no public key"), HasSubstr("'x' is no public key")));
+  EXPECT_THAT(ProblemsOf(TwoNodes("'a[1-2]', host_keys: ['" + key + "']")),
+              ElementsAre(HasSubstr("'host_keys' are those of one machine")));
+}
+
 TEST(SpecKeysTest, BracketsWithoutQuotesAreExplained) {
   EXPECT_THAT(ProblemsOf("nodes:\n  - address: [fd00::2]\n"),
               ElementsAre(HasSubstr("f:2:14: 'address' is a list; it should be a text, which in "

@@ -107,6 +107,43 @@ ssh:
   EXPECT_THAT(draft.warnings, IsEmpty());
 }
 
+TEST(SpecTextTest, AllThatASpecHas) {
+  const std::string text = R"(nodes:
+  - {address: '[fd00::2]:2222', gpus: [0, 1], ssh_config: a, device_ips: [10.9.0.1, 10.9.0.2],
+     ssh_address: far, data_address: 10.1.0.2, interface: ib0, network_bandwidth: 25,
+     host_keys: [ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA],
+     python_venv: "one 'two'\nthree\t\"", shared_envs: {X: '', 'null': "a\nb"}}
+  - {address: b, cpus: [3], ssh_config: a}
+  - {address: c, cpus: [], gpus: [], ssh_config: 'the pods'}
+ssh:
+  a: {key_file: ~/k, username: ann, port: 2222, proxy_jump: 'j,k:22', host_key_check: accept-new,
+      via: podman, image: 'i:1', run_options: [-v, '/d:/d']}
+  the pods: {via: [kubectl, exec, '{node}', --], python_venv: 'source v: # x'}
+  b: {via: docker, container: train, host_key_check: 'off'}
+shared_paths: [/home, '/a b']
+)";
+  const ReadOutcome meant = ReadSpec(text, "f");
+  ASSERT_TRUE(meant.spec) << meant.problems[0].ToString();
+  const std::string written = SpecText(*meant.spec);
+  const ReadOutcome read = ReadSpec(written, "f");
+  ASSERT_TRUE(read.spec) << read.problems[0].ToString() << "\n" << written;
+  EXPECT_EQ(SpecText(*read.spec), written);
+  const Node& node = read.spec->nodes[0];
+  EXPECT_EQ(node.python_venv, "one 'two'\nthree\t\"");
+  EXPECT_THAT(node.shared_envs, ElementsAre(testing::Pair("X", ""), testing::Pair("null", "a\nb")));
+  EXPECT_EQ(node.port, 2222);
+  EXPECT_EQ(node.ssh_address, "far");
+  EXPECT_EQ(node.network_bandwidth, 25);
+  EXPECT_EQ(node.host_keys.size(), 1U);
+  EXPECT_THAT(node.device_ips, ElementsAre("10.9.0.1", "10.9.0.2"));
+  EXPECT_THAT(read.spec->nodes[2].devices(), IsEmpty());
+  EXPECT_EQ(read.spec->ssh.at("a").host_key_check, v1::HOST_KEY_CHECK_ACCEPT_NEW);
+  EXPECT_EQ(read.spec->ssh.at("b").host_key_check, v1::HOST_KEY_CHECK_OFF);
+  EXPECT_THAT(read.spec->ssh.at("a").run_options, ElementsAre("-v", "/d:/d"));
+  EXPECT_EQ(read.spec->ssh.at("the pods").python_venv, "source v: # x");
+  EXPECT_THAT(read.spec->shared_paths, ElementsAre("/home", "/a b"));
+}
+
 TEST(SpecTextTest, TheEnvironmentIsTheChiefsToo) {
   SshGroup login;
   login.python_venv = "source 'my venv'/bin/activate; export A=\"1\"";

@@ -137,11 +137,12 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"UnknownKey",
                 "nodes:\n  - address: localhost\n    gpu: [0]\n",
                 {"f.yaml:3:5: unknown key 'gpu' in a node; did you mean 'gpus'?"}},
-        Refused{"UnknownKeyFarFromAll",
-                "nodes:\n  - address: localhost\n    colour: 1\n",
-                {"known keys are address, cpus, gpus, device_ips, chief, ssh_config, "
-                 "network_bandwidth, "
-                 "interface, data_address, python_venv or shared_envs"}},
+        Refused{
+            "UnknownKeyFarFromAll",
+            "nodes:\n  - address: localhost\n    colour: 1\n",
+            {"known keys are address, cpus, gpus, device_ips, chief, ssh_config, "
+             "network_bandwidth, interface, data_address, ssh_address, host_keys, python_venv or "
+             "shared_envs"}},
         Refused{"UndefinedSshGroup",
                 "nodes:\n  - {address: 10.0.0.1, chief: true}\n"
                 "  - address: 10.0.0.2\n    ssh_config: con\n"

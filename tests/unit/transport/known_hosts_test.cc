@@ -41,6 +41,21 @@ class KnownHostsTest : public testing::Test {
   std::string b_;
 };
 
+TEST_F(KnownHostsTest, TheKeysOfAHost) {
+  const KnownHosts known =
+      Load("[h]:2222 " + Public("a") + "\nh " + Public("b") + "\n@revoked h " + Public("a") + "\n");
+  EXPECT_EQ(known.KeysOf("h", 2222), std::vector{Public("a")});
+  EXPECT_EQ(known.KeysOf("h", 22), std::vector{Public("b")});
+  EXPECT_EQ(known.KeysOf("h", 4), std::vector{Public("b")});
+  EXPECT_TRUE(known.KeysOf("g", 22).empty());
+}
+
+TEST_F(KnownHostsTest, OfOneHostByWhateverName) {
+  const auto known = KnownHosts::OfOneHost({Public("b"), Public("a")});
+  EXPECT_EQ(known->Check("10.0.0.2", 2222, a_).verdict, Verdict::kTrusted);
+  EXPECT_EQ(KnownHosts::OfOneHost({Public("b")})->Check("h", 22, a_).verdict, Verdict::kChanged);
+}
+
 TEST_F(KnownHostsTest, TellsTrustedUnknownAndChanged) {
   const std::string line = "host,10.0.0.1 " + Public("a") + " comment\n";
   EXPECT_EQ(Check(line, "host"), Verdict::kTrusted);

@@ -1,0 +1,143 @@
+#include "chief/moved/moved_chief.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <vector>
+
+#include "autodist/v1/moved.pb.h"
+#include "base/deadline.h"
+#include "base/fd.h"
+#include "base/home_folder.h"
+#include "base/log.h"
+#include "chief/attempt/exit_codes.h"
+#include "chief/moved/lines.h"
+#include "chief/moved/spec_there.h"
+#include "process/spawn.h"
+#include "rpc/bootstrap_lines.h"
+#include "spec/spec_text.h"
+#include "spec/yaml_reader.h"
+
+namespace autodist::chief {
+namespace {
+
+using base::Deadline;
+
+constexpr std::chrono::seconds kReadLimit{300};  // a slow line
+
+// Of a login, what programs there find; not what is its session's alone.
+constexpr const char* kKept[] = {"SSH_AUTH_SOCK", "TMPDIR", "XDG_STATE_HOME"};
+
+Status Say(const std::string& text) {
+  return base::WriteAll(STDOUT_FILENO, text, Deadline::Never());
+}
+
+Result<std::string> ReadExactly(size_t count, Deadline deadline) {
+  std::string text(count, '\0');
+  for (size_t have = 0; have < count;) {
+    AD_ASSIGN_OR_RETURN(const size_t got,
+                        base::ReadSome(STDIN_FILENO, text.data() + have, count - have, deadline));
+    if (got == 0)
+      return Error(StatusCode::kUnavailable, "the machine that starts the job has gone");
+    have += got;
+  }
+  return text;
+}
+
+Result<v1::MovedRun> ReadRun() {
+  const Deadline deadline = Deadline::After(kReadLimit);
+  AD_ASSIGN_OR_RETURN(const std::string length, ReadExactly(kLengthBytes, deadline));
+  size_t size = 0;
+  for (const char byte : length) size = size << 8 | static_cast<unsigned char>(byte);
+  v1::MovedRun run;
+  if (size > kLargestMovedRun) return Error(StatusCode::kInvalidArgument, "a run without end");
+  AD_ASSIGN_OR_RETURN(const std::string body, ReadExactly(size, deadline));
+  if (!run.ParseFromString(body)) return Error(StatusCode::kInvalidArgument, "not a run");
+  return run;
+}
+
+// In memory: it may hold secrets.
+Result<base::UniqueFd> SpecFile(const std::string& text) {
+  spec::ReadOutcome outcome = spec::ReadSpec(text, "the spec");
+  if (!outcome.spec) return Error(StatusCode::kInvalidArgument, outcome.problems[0].ToString());
+  UseKeysOfThisMachine(*outcome.spec);
+  base::UniqueFd file(memfd_create("autodist.yaml", MFD_CLOEXEC));
+  if (!file.valid()) return ErrnoError(errno, "a file in memory for the spec");
+  AD_RETURN_IF_ERROR(base::WriteAll(file.get(), spec::SpecText(*outcome.spec), Deadline::Never()));
+  return file;
+}
+
+process::Environment EnvironmentOf(const v1::MovedRun& run) {
+  const auto current = process::Environment::FromStrings(environ);
+  auto environment = process::Environment::CleanLogin(current);
+  for (const char* name : kKept) {
+    if (current.Has(name)) environment.Set(name, current.Get(name));
+  }
+  for (const v1::EnvironmentVariable& variable : run.environment()) {
+    environment.Set(variable.name(), variable.value());
+  }
+  return environment;
+}
+
+Result<pid_t> StartRun(const v1::MovedRun& run) {
+  std::error_code error;
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return ErrnoError(error.value(), "/proc/self/exe");
+  AD_ASSIGN_OR_RETURN(const base::UniqueFd spec, SpecFile(run.spec()));
+  const std::string folder = base::ExpandHome(run.working_directory());
+  if (!std::filesystem::is_directory(folder, error)) {
+    return ErrnoError(error ? error.value() : ENOTDIR, "the working directory, " + folder);
+  }
+  process::SpawnRequest request =
+      process::OurProgram({program, "run", "--spec=/proc/self/fd/3"}, EnvironmentOf(run));
+  request.argv.insert(request.argv.end(), run.words().begin(), run.words().end());
+  request.argv.emplace_back("--");
+  request.argv.insert(request.argv.end(), run.program().begin(), run.program().end());
+  request.working_directory = folder;
+  request.stdout_fd = STDOUT_FILENO;
+  request.stderr_fd = STDOUT_FILENO;
+  request.extra_fd = spec.get();
+  return process::Spawn(request);
+}
+
+// Passes signals on until it has ended.
+int Await(pid_t run) {
+  const auto end = process::EndOf(run);
+  bool listening = true;
+  while (end.ok()) {
+    pollfd fds[] = {{end->get(), POLLIN, 0}, {listening ? STDIN_FILENO : -1, POLLIN, 0}};
+    if (poll(fds, 2, -1) < 0 && errno != EINTR) break;
+    if (fds[0].revents != 0) break;
+    if (fds[1].revents == 0) continue;
+    char byte = SIGINT;
+    listening = read(STDIN_FILENO, &byte, 1) == 1;
+    kill(run, !listening || byte == SIGINT ? SIGINT : SIGTERM);
+  }
+  return process::ExitCode(process::Reap(run));
+}
+
+int Run() {
+  const auto run = ReadRun();
+  const auto started = run.ok() ? StartRun(*run) : run.status();
+  if (started.ok()) return Await(*started);
+  base::LogFailure(started.status());
+  return kExitCannotLaunch;
+}
+
+}  // namespace
+
+int StartMovedRun(const std::string& nonce) {
+  signal(SIGPIPE, SIG_IGN);
+  dup2(STDOUT_FILENO, STDERR_FILENO);
+  if (!Say(rpc::ReadyLine(nonce)).ok()) return kExitCannotLaunch;
+  const int code = Run();
+  (void)Say(BeginOfEndedLine(nonce) + std::to_string(code) + "\n").ok();
+  return code;
+}
+
+}  // namespace autodist::chief

@@ -1,0 +1,13 @@
+// The chief of a run that was typed on another machine, as it is started on its node.
+#pragma once
+
+#include <string>
+
+namespace autodist::chief {
+
+// Says that it is there, reads a MovedRun from stdin, and starts `autodist run --detach` with it;
+// what that says goes to stdout, and then its exit code (chief/moved/lines.h). When stdin ends
+// before, it ends that run. Returns the exit code. In a process without other threads.
+int StartMovedRun(const std::string& nonce);
+
+}  // namespace autodist::chief

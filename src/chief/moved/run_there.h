@@ -1,0 +1,28 @@
+// Runs commands of `autodist` on the node on which the chief of a job is, with this terminal.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autodist/status.h"
+#include "autodist/v1/plan.pb.h"
+
+namespace autodist::chief {
+
+// A port of this machine that leads to a unix socket there, as long as the command runs.
+struct Forward {
+  std::string here;          // ADDRESS:PORT
+  std::string socket_there;  // absolute
+};
+
+// Logs in by the `ssh` program. Returns the command's exit code; blocks until it has ended, or the
+// connection broke: kUnavailable.
+Result<int> RunThere(const v1::SshReach& node, const std::vector<std::string>& words,
+                     const std::optional<Forward>& forward);
+
+// The words of a command that came from RunThere, which pass a login shell as nothing but letters
+// and digits.
+Result<std::vector<std::string>> DecodeWords(const std::string& encoded);
+
+}  // namespace autodist::chief

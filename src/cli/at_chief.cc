@@ -1,0 +1,130 @@
+#include "cli/at_chief.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "base/random.h"
+#include "base/split.h"
+#include "chief/attempt/exit_codes.h"
+#include "chief/moved/run_there.h"
+#include "cli/nodes_options.h"
+#include "cli/values.h"
+#include "plan/ssh_reach.h"
+#include "reach/resolve.h"
+#include "reach/this_machine.h"
+
+namespace autodist::cli {
+namespace {
+
+constexpr char kChiefOn[] = "--chief-on";
+constexpr char kSpec[] = "--spec";
+constexpr char kListen[] = "--listen";
+
+struct AtChief {
+  std::string spec_file;
+  std::string node;
+};
+
+// Without the option and its value.
+void Remove(const std::string& option, std::vector<std::string>& words) {
+  for (auto word = words.begin(); word != words.end();) {
+    const bool alone = *word == option;
+    if (!alone && !word->starts_with(option + "=")) {
+      ++word;
+      continue;
+    }
+    word = words.erase(word, word + (alone && std::next(word) != words.end() ? 2 : 1));
+  }
+}
+
+// The spec alone with the node, as it is given there or by itself.
+Result<spec::ResourceSpec> SpecOfNode(const AtChief& chosen) {
+  spec::ResourceSpec of_node;
+  of_node.nodes.emplace_back();
+  of_node.nodes[0].address = chosen.node;
+  NodesOptions options;
+  options.spec_file = chosen.spec_file;
+  const auto spec = SpecFileOf(options);
+  if (!spec) return Error(StatusCode::kInvalidArgument, "the spec is not one");
+  if (spec->nodes.empty()) {
+    if (chosen.node != "first") return of_node;
+    return WithRemedy(Error(StatusCode::kInvalidArgument, "--chief-on first, but of which spec?"),
+                      "give it by --spec, or the node's address");
+  }
+  const auto node = std::ranges::find_if(spec->nodes, [&](const spec::Node& it) {
+    return it.address == chosen.node || (chosen.node == "first" && !it.devices().empty());
+  });
+  if (node == spec->nodes.end()) {
+    return WithRemedy(Error(StatusCode::kInvalidArgument,
+                            "--chief-on " + chosen.node + ": no node of the spec has that address"),
+                      "give one that has, or first");
+  }
+  if (node->ssh_config.empty() || !spec->group_of(*node).via.empty()) {
+    return Error(StatusCode::kInvalidArgument,
+                 "--chief-on " + chosen.node + ": the spec has no SSH login for it");
+  }
+  of_node.ssh = spec->ssh;
+  of_node.nodes[0] = *node;
+  of_node.nodes[0].chief = false;
+  return of_node;
+}
+
+Result<v1::SshReach> ReachOf(const AtChief& chosen) {
+  AD_ASSIGN_OR_RETURN(const spec::ResourceSpec spec, SpecOfNode(chosen));
+  AD_ASSIGN_OR_RETURN(const plan::User user, reach::ThisUser());
+  AD_ASSIGN_OR_RETURN(const auto addresses, reach::FindNodes(spec, user));
+  const spec::Node& node = spec.nodes.front();
+  return plan::MakeSshReach(node, spec.group_of(node), addresses.at(node.address), user);
+}
+
+// A page that is served there is looked at here.
+Result<chief::Forward> ForwardFor(const CLI::App& web, std::vector<std::string>& words) {
+  std::string here = web.get_option(kListen)->as<std::string>();
+  if (web.get_option(kListen)->count() == 0 || here.ends_with(":0")) {
+    AD_ASSIGN_OR_RETURN(const uint16_t port, reach::FreePort());
+    const std::string address = here.substr(0, here.rfind(':'));
+    here = (address.empty() ? "127.0.0.1" : address) + ":" + std::to_string(port);
+  }
+  chief::Forward forward{here, "/tmp/autodist-web-" + base::RandomHex() + ".sock"};
+  Remove(kListen, words);
+  words.insert(words.end(), {"--socket=" + forward.socket_there, "--forwarded=" + here});
+  return forward;
+}
+
+int RunAtChief(const CLI::App& app, const AtChief& chosen, std::vector<std::string> words) {
+  Remove(kChiefOn, words);
+  Remove(kSpec, words);
+  const auto node = ReachOf(chosen);
+  if (!node.ok()) return Fail(node.status(), kExitUsage);
+  std::optional<chief::Forward> forward;
+  if (app.get_name() == "web") {
+    auto made = ForwardFor(app, words);
+    if (!made.ok()) return Fail(made.status(), chief::kExitCannotLaunch);
+    forward = *std::move(made);
+  }
+  const auto code = chief::RunThere(*node, words, forward);
+  return code.ok() ? *code : Fail(code.status(), chief::kExitCannotLaunch);
+}
+
+}  // namespace
+
+Command OrAtChief(CLI::App& app, const std::vector<std::string>& words, Command here) {
+  auto chosen = std::make_shared<AtChief>();
+  CLI::Option* const node =
+      app.add_option(kChiefOn, chosen->node,
+                     "Of jobs whose chief was started on this node (run --chief-on): its address, "
+                     "or first, which is that of the spec")
+          ->check(NotEmpty())
+          ->type_name("ADDRESS");
+  app.add_option(kSpec, chosen->spec_file,
+                 "With --chief-on: the spec that says how to log in there; default as for run")
+      ->check(NotEmpty())
+      ->type_name("FILE")
+      ->needs(node);
+  return [chosen, &app, &words, here = std::move(here)] {
+    return chosen->node.empty() ? here() : RunAtChief(app, *chosen, words);
+  };
+}
+
+}  // namespace autodist::cli

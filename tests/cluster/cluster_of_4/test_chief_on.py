@@ -1,0 +1,224 @@
+"""run --chief-on: host 1, a laptop say, starts the chief on host 2, and may go.
+
+Host 1 reaches hosts 2 to 4 through a jump host alone, at addresses of another network, with a key of its
+own; host 2 has another one, which the others accept."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import hosts
+import pytest
+from hosts import SHARED, address, in_host, pids_on
+from jobs import AUTODIST, processes, seconds_until
+from terminal import Terminal
+
+NODES = (2, 3, 4)
+RANKS = 6
+LEASE_S = 5
+
+
+def inner(host):
+    return f"10.88.0.{host}"
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_of_chiefs(nothing_left_on_any_host):  # pylint: disable=unused-argument
+    yield
+    for host in NODES:
+        in_host(host, "sh", "-c", "rm -rf ~/.ssh/id_ed25519* ~/.cache/autodist/chief ~/.cache/program")
+    in_host(1, "sh", "-c", "rm -f ~/.ssh/laptop*")
+
+
+@pytest.fixture
+def laptop(folder, sshd, known_hosts, new_key):
+    """The spec, for host 1; the servers by host."""
+    keys = {name: new_key(name, "-t", "ed25519") for name in ("laptop", "node")}
+    accepted = folder / "accepted"
+    accepted.write_text("".join(Path(f"{key}.pub").read_text() for key in keys.values()))
+    in_host(1, "sh", "-c", f"cp {keys['laptop']} ~/.ssh/laptop && chmod 600 ~/.ssh/laptop")
+    in_host(2, "sh", "-c", f"cp {keys['node']} ~/.ssh/id_ed25519 && chmod 600 ~/.ssh/id_ed25519")
+    for key in keys.values():
+        key.unlink()  # all hosts could read it there
+    settings = {"AuthorizedKeysFile": accepted,
+                "SetEnv": f"XDG_STATE_HOME={folder}/state"}  # not the tester's
+    jump = sshd(2, **settings)
+    servers = {host: sshd(host, **settings) for host in NODES}
+    for host in NODES:
+        in_host(host, "ip", "address", "add", f"{inner(host)}/24", "dev", "eth0")
+    public = {host: (SHARED / f"host{host}" / "host_key.pub").read_text().split()[:2] for host in NODES}
+    known_hosts.write_text("".join(
+        f"[{inner(host)}]:{servers[host].port} {' '.join(public[host])}\n" for host in NODES) +
+        f"[{address(2)}]:{jump.port} {' '.join(public[2])}\n")
+    path = folder / "lab.yaml"
+    path.write_text("nodes:\n" + "".join(
+        f"  - {{address: '[{inner(host)}]:{servers[host].port}', cpus: [0, 1], ssh_config: far}}\n"
+        for host in NODES) +
+        "ssh:\n  far:\n    key_file: ~/.ssh/laptop\n"
+        f"    proxy_jump: {address(2)}:{jump.port}\n"
+        "    shared_envs: {WHERE: 'on $HOME'}\n")
+    # As if nothing of another login were there.
+    for host in NODES:
+        in_host(host, "sh", "-c", "mv ~/.ssh/known_hosts ~/.ssh/known_hosts.kept 2> /dev/null; true")
+    yield path
+    for host in NODES:
+        in_host(host, "sh", "-c", "mv ~/.ssh/known_hosts.kept ~/.ssh/known_hosts 2> /dev/null; true")
+        in_host(host, "ip", "address", "del", f"{inner(host)}/24", "dev", "eth0")
+
+
+@pytest.fixture
+def launch(start, laptop, folder):
+    """Starts a job whose chief is on host 2; gives its outcome."""
+    def run(*options, program, cwd=folder, env=None):
+        return start("run", "--spec", laptop, "--detach", "--chief-on", "first", "--workdir", folder,
+                     *options, "--", *program, cwd=cwd, env=env).finish()
+    return run
+
+
+@pytest.fixture
+def there(start, laptop):
+    """Runs a command for the job whose chief is on host 2."""
+    def run(command, *options):
+        return start(command, *options, "--spec", laptop, "--chief-on", "first").finish()
+    return run
+
+
+def chiefs():
+    return {pid for pid in pids_on(2) if "run" in hosts.argv_of(pid)[1:2] and "--detach" in hosts.argv_of(pid)}
+
+
+def test_the_laptop_is_cut_off_for_longer_than_the_lease(launch, there, cut, folder):
+    count = 150
+    program = folder / "train.sh"
+    program.write_text(f'i=0; while [ $i -lt {count} ]; do echo "$RANK $i"; i=$((i + 1)); sleep 0.1; done; exit 7\n')
+    outcome = launch("--lease", str(LEASE_S), program=["sh", "train.sh"])
+    assert outcome.code == 0, outcome.err
+    assert "is running" in outcome.err and f"--chief-on {inner(2)} last" in outcome.err
+    assert chiefs() and not {pid for pid in pids_on(1) & set(processes())}
+    cut(1)
+    time.sleep(LEASE_S + 3)
+    assert len(hosts.ranks_on(3)) == 2
+    hosts.heal(1)
+    outcome = there("attach", "last", "--all")
+    assert outcome.code == 7, outcome.err
+    assert {rank: lines for rank, lines in outcome.lines().items()} == {
+        rank: [f"{rank} {i}" for i in range(count)] for rank in range(RANKS)}
+    assert "exited with code 7" in outcome.err
+    for rank in range(RANKS):
+        logged = there("logs", "last", "--rank", str(rank))
+        assert logged.out == "".join(f"{rank} {i}\n" for i in range(count))
+    assert seconds_until(lambda: not processes() and not chiefs(), 30) < 30
+
+
+def test_commands_reach_it(launch, there, laptop, folder):
+    outcome = launch("--name", "far", program=["sh", "-c", "echo up; exec sleep 1000"])
+    assert outcome.code == 0, outcome.err
+    listed = there("ps")
+    assert listed.code == 0 and " far " in listed.out and "running" in listed.out, listed.out + listed.err
+    status = there("status", "far")
+    assert status.code == 0 and inner(4) in status.out
+    top = there("top", "far", "--once")
+    assert top.code == 0 and inner(3) in top.out
+    assert "no job" in there("why", "no'$(touch x)such job").err
+    page = subprocess.Popen([AUTODIST, "web", "far", "--spec", laptop, "--chief-on", inner(2)],
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder)
+    url = page.stdout.readline().decode().strip()
+    with urllib.request.build_opener(urllib.request.HTTPCookieProcessor()).open(url, timeout=10) as answer:
+        assert b"<html" in answer.read()
+    page.terminate()
+    page.wait()
+    stopped = there("stop", "far")
+    assert stopped.code == 0, stopped.err
+    assert not processes() and seconds_until(lambda: not chiefs(), 10) < 10
+    assert seconds_until(lambda: not any("web" in hosts.argv_of(pid)[1:2] for pid in pids_on(2)), 10) < 10
+    assert in_host(2, "sh", "-c", "ls /tmp/autodist-web-* 2> /dev/null || true") == ""
+
+
+def test_top_in_a_terminal_of_its_own(launch, there, laptop, folder):
+    assert launch(program=["sh", "-c", "echo up; exec sleep 1000"]).code == 0
+    terminal = Terminal([AUTODIST, "top", "--spec", laptop, "--chief-on", "first"], folder)
+    terminal.until(lambda lines: "running" in "".join(lines))
+    terminal.type("q")
+    terminal.finish()
+    assert terminal.code == 0
+    assert there("stop", "last").code == 0
+
+
+def test_secrets_and_files_go_with_it(launch, there, laptop, start, folder):
+    """In no process's words, and in no file; the folder is copied."""
+    program = Path.home() / ".cache" / "program"
+    in_host(1, "mkdir", "-p", program)
+    (program / "train.py").write_text(
+        "import os, time\nprint(os.environ['SECRET'], os.environ['WHERE'], open('data').read(), flush=True)\n"
+        "while not os.path.exists(os.path.expanduser('~/.cache/program/go')): time.sleep(0.05)\n")
+    (program / "data").write_text("the data")
+    secret = "s3cr3t-word"
+    outcome = start("run", "--spec", laptop, "--detach", "--chief-on", inner(3), "--sync", "--pass-env", "SECRET",
+                    "--", sys.executable, "train.py", cwd=program, env={"SECRET": secret}).finish()
+    # Host 3 has no key that the others accept.
+    assert outcome.code == 125 and "no key to log in with" in outcome.err, outcome.err
+    assert f"the chief on {inner(3)} logs in with keys of that machine" in outcome.err
+    assert not processes()
+    outcome = start("run", "--spec", laptop, "--detach", "--chief-on", inner(2), "--sync", "--pass-env", "SECRET",
+                    "--", sys.executable, "train.py", cwd=program, env={"SECRET": secret}).finish()
+    assert outcome.code == 0, outcome.err
+    assert secret not in outcome.err
+    assert not [pid for pid in hosts.pids() if secret in " ".join(hosts.argv_of(pid))]
+    for host in NODES:
+        in_host(host, "touch", program / "go")
+    attached = there("attach", "last", "--all")
+    assert attached.code == 0, attached.err
+    assert attached.lines() == {rank: [f"{secret} on {Path.home()} the data"] for rank in range(RANKS)}
+    stays = in_host(2, "sh", "-c", f"grep -rl {secret} ~/.cache/autodist ~/.ssh /tmp 2> /dev/null | grep -v {SHARED} || true")
+    assert stays == ""
+    # No private key went there.
+    assert in_host(2, "sh", "-c", "ls ~/.ssh") .split().count("laptop") == 0
+    in_host(1, "rm", "-rf", program)
+
+
+def test_a_chief_that_fails_to_start_the_job(launch):
+    outcome = launch(program=["./no-such-program"])
+    assert outcome.code == 127 and "no-such-program" in outcome.err
+    assert not processes() and not chiefs()
+
+
+def test_host_keys_are_those_that_the_laptop_knows(launch, known_hosts, laptop):
+    """Nodes whose known_hosts are empty; one key is another than that of the laptop's known_hosts."""
+    text = laptop.read_text()
+    keys = re.findall(r"ssh-\S+ \S+", known_hosts.read_text())
+    laptop.write_text(text.replace("cpus: [0, 1]", f"cpus: [0, 1], host_keys: ['{keys[1]}']"))
+    outcome = launch(program=["true"])
+    assert outcome.code == 125 and outcome.err.count("host_keys") + outcome.err.count("Host key verification") > 0
+    assert not processes()
+
+
+def test_ctrl_c_while_it_starts(start, laptop, folder):
+    job = start("run", "--spec", laptop, "--detach", "--chief-on", "first", "--workdir", folder, "--on-busy", "wait",
+                "--", "sh", "-c", "echo up; exec sleep 1000")
+    job.await_err("job ", 60)  # the chief there speaks
+    job.interrupt(signal.SIGINT)
+    outcome = job.finish()
+    assert outcome.code in (0, 130), outcome.err
+    if outcome.code == 130:
+        assert seconds_until(lambda: not processes() and not chiefs(), 20) < 20
+    else:  # it ran before
+        with contextlib.suppress(ProcessLookupError):
+            for pid in chiefs():
+                os.kill(pid, signal.SIGTERM)
+        assert seconds_until(lambda: not processes() and not chiefs(), 40) < 40
+
+
+@pytest.mark.parametrize("words, what", [
+    (("--chief-on", "first"), "goes with --detach"),
+    (("--chief-on", "10.1.1.1", "--detach"), "no node of the spec has that address"),
+    (("--chief-on", "first", "--detach", "--stdin-rank", "0"), "does not go with"),
+], ids=("attached", "elsewhere", "stdin"))
+def test_wrong_words(start, laptop, words, what):
+    outcome = start("run", "--spec", laptop, *words, "--", "true").finish()
+    assert outcome.code == 2 and what in outcome.err

@@ -1,0 +1,117 @@
+#include "chief/moved/spec_there.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "chief/moved/start_there.h"
+#include "spec/spec_text.h"
+#include "spec/yaml_reader.h"
+#include "support/plans.h"
+#include "support/temp_folder.h"
+
+namespace autodist::chief {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+
+spec::ResourceSpec Read(const std::string& text) { return *spec::ReadSpec(text, "test").spec; }
+
+// Of a laptop: three machines behind a jump host, the last without ranks.
+const char kSpec[] = R"(
+nodes:
+  - {address: a, gpus: [0, 1], ssh_config: far, shared_envs: {X: own}}
+  - {address: b, gpus: [0], ssh_config: far, data_address: 10.1.0.2}
+  - {address: c, gpus: [], cpus: [], ssh_config: far}
+  - {address: d, gpus: [0], ssh_config: named}
+ssh:
+  far: {key_file: ~/k, proxy_jump: jump, python_venv: 'source v', shared_envs: {X: x, Y: y}}
+  named: {username: ann, port: 2222}
+)";
+
+class SpecThereTest : public testing::Test {
+ protected:
+  SpecThereTest() {
+    input_.spec = Read(kSpec);
+    input_.command = {"./train"};
+    input_.job_id = "job-1";
+    input_.user = {"me", "/home/me", "/work", ""};
+    input_.working_directory = "~/work";
+    input_.master_port = 4711;
+    for (const char* name : {"a", "b", "c", "d"}) {
+      input_.address_of[name].ssh = "10.9.0.1";
+      input_.address_of[name].data = "0.0.0.0";
+      input_.address_of[name].ask = true;
+    }
+    input_.address_of["d"].openssh = {{"user", "configured"}};
+    plan_ = *plan::MakePlan(input_);
+  }
+
+  plan::Input input_;
+  v1::LaunchPlan plan_;
+  const DataAddresses told_ = {{"a", "10.1.0.1"}, {"d", "10.1.0.4"}};
+};
+
+TEST_F(SpecThereTest, TheNodeIsTheChiefWithWhatItsGroupDidForIt) {
+  const spec::ResourceSpec there = SpecThere(input_.spec, plan_, "a", told_, {});
+  const spec::Node& chief = there.nodes[0];
+  EXPECT_TRUE(chief.chief);
+  EXPECT_EQ(chief.data_address, "10.1.0.1");
+  EXPECT_EQ(chief.ssh_config, "");
+  EXPECT_EQ(chief.python_venv, "source v");
+  EXPECT_THAT(chief.shared_envs, ElementsAre(Pair("Y", "y"), Pair("X", "own")));
+}
+
+TEST_F(SpecThereTest, TheOthersAreReachedByTheirAddressesAmongThemselves) {
+  const spec::ResourceSpec there =
+      SpecThere(input_.spec, plan_, "a", told_, {{"d", {"ssh-ed25519 AAAA"}}});
+  ASSERT_EQ(there.nodes.size(), 3U);  // without the one that has no ranks
+  EXPECT_EQ(there.nodes[1].ssh_address, "10.1.0.2");
+  EXPECT_EQ(there.nodes[2].ssh_address, "10.1.0.4");
+  EXPECT_THAT(there.nodes[2].host_keys, ElementsAre("ssh-ed25519 AAAA"));
+  EXPECT_THAT(there.nodes[1].host_keys, IsEmpty());
+  for (const auto& [name, group] : there.ssh) EXPECT_EQ(group.proxy_jump, "");
+}
+
+TEST_F(SpecThereTest, WhoLogsInIsAsItIsConfiguredHere) {
+  const spec::ResourceSpec there = SpecThere(input_.spec, plan_, "a", told_, {});
+  EXPECT_EQ(there.group_of(there.nodes[1]).username, "me");
+  EXPECT_EQ(there.group_of(there.nodes[2]).username, "ann");
+  EXPECT_EQ(there.nodes[2].port, 2222);
+}
+
+TEST_F(SpecThereTest, IsASpec) {
+  const auto there = SpecThere(input_.spec, plan_, "b", told_, {{"d", {"ssh-ed25519 AAAA"}}});
+  const spec::ReadOutcome read = spec::ReadSpec(spec::SpecText(there), "f");
+  ASSERT_TRUE(read.problems.size() == 1) << "the key is none";
+  EXPECT_THAT(read.problems[0].what, HasSubstr("host_keys"));
+  EXPECT_TRUE(
+      spec::ReadSpec(spec::SpecText(SpecThere(input_.spec, plan_, "b", told_, {})), "f").spec);
+}
+
+TEST_F(SpecThereTest, KeyFilesThatAreNotThereAreLeftOut) {
+  const test::TempFolder folder;
+  spec::ResourceSpec spec = input_.spec;
+  spec.ssh["far"].key_file = folder.path() + "/none";
+  spec.ssh["named"].key_file = folder.Write("key", "secret");
+  UseKeysOfThisMachine(spec);
+  EXPECT_EQ(spec.ssh["far"].key_file, "");
+  EXPECT_EQ(spec.ssh["named"].key_file, folder.path() + "/key");
+}
+
+TEST_F(SpecThereTest, WhoCanHaveTheChief) {
+  EXPECT_EQ(*NodeForChief(plan_, "first"), "a");
+  EXPECT_EQ(*NodeForChief(plan_, "d"), "d");
+  EXPECT_THAT(Message(NodeForChief(plan_, "c").status()), HasSubstr("no node of the spec"));
+  v1::LaunchPlan here = plan_;
+  here.mutable_nodes(0)->mutable_reach()->mutable_local();
+  EXPECT_THAT(Message(NodeForChief(here, "d").status()), HasSubstr("from outside"));
+  v1::LaunchPlan pods = plan_;
+  pods.mutable_nodes(1)->mutable_reach()->mutable_program();
+  EXPECT_THAT(Message(NodeForChief(pods, "b").status()), HasSubstr("that SSH reaches"));
+}
+
+}  // namespace
+}  // namespace autodist::chief
