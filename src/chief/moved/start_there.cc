@@ -3,8 +3,14 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstdio>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <utility>
 
 #include "autodist/v1/moved.pb.h"
 #include "base/log.h"
@@ -19,6 +25,7 @@
 #include "chief/moved/spec_there.h"
 #include "launch/agent_program.h"
 #include "launch/bootstrap.h"
+#include "launch/launcher.h"
 #include "spec/spec_text.h"
 #include "transport/known_hosts.h"
 #include "transport/ssh_loop.h"
@@ -52,8 +59,8 @@ HostKeys KnownHostKeys(const v1::LaunchPlan& plan) {
   return keys;
 }
 
-std::string Message(const spec::ResourceSpec& spec, const v1::LaunchPlan& plan,
-                    const MovedStart& start) {
+std::string MessageOf(const spec::ResourceSpec& spec, const v1::LaunchPlan& plan,
+                      const MovedStart& start) {
   v1::MovedRun run;
   run.set_spec(spec::SpecText(spec));
   *run.mutable_words() = {start.words.begin(), start.words.end()};
@@ -117,72 +124,100 @@ int PassOn(int socket, const std::string& nonce, const std::string& chief) {
   return kExitCannotLaunch;
 }
 
-int Start(const v1::LaunchPlan& plan, launch::LaunchOptions& options, const std::string& chief,
-          const std::string& message, const std::stop_source& stop,
-          const std::function<void(std::function<void(int)>)>& on_signal) {
-  const auto failed = [&](const Status& why) {
-    base::LogFailure(Annotate(why, "the chief on " + chief));
-    return kExitCannotLaunch;
-  };
-  const auto program = launch::AgentProgram::OfAutodist();
-  if (!program.ok()) return failed(program.status());
-  const auto loop = transport::SshLoop::Create();
-  if (!loop.ok()) return failed(loop.status());
-  const auto transport = options.logins->TransportTo(NodeOf(plan, chief).reach(), **loop);
-  if (!transport.ok()) return failed(transport.status());
-  const std::string nonce = base::RandomHex();
+// The first signal ends what is under way here; once the chief has been started, all go to it.
+class SignalTaker {
+ public:
+  void Take(int signal) {
+    if (signal != SIGINT && signal != SIGTERM) return;
+    const std::lock_guard lock(mutex_);
+    if (there_ >= 0) {
+      const std::string byte(1, static_cast<char>(signal));
+      (void)base::WriteAll(there_, byte, Deadline::After(kTellLimit)).ok();
+    } else {
+      signal_ = signal;
+      stop_.request_stop();
+    }
+  }
+  // The socket to the chief; -1: none any more.
+  void SendTo(int socket) {
+    const std::lock_guard lock(mutex_);
+    there_ = socket;
+  }
+  std::stop_token stop_token() const { return stop_.get_token(); }
+  // That ended what was under way; 0: none has.
+  int signal() const { return signal_; }
+
+ private:
+  std::mutex mutex_;
+  int there_ = -1;
+  std::stop_source stop_;
+  std::atomic<int> signal_ = 0;
+};
+
+// Where autodist is there and waits for what it is to run.
+Result<base::UniqueFd> BringAutodist(const v1::NodePlan& node, reach::Logins& logins,
+                                     transport::SshLoop& loop, const std::string& nonce,
+                                     std::unique_ptr<transport::Stream>& stream,
+                                     const std::stop_token& stop) {
+  AD_ASSIGN_OR_RETURN(const auto program, launch::AgentProgram::OfAutodist());
+  AD_ASSIGN_OR_RETURN(const auto transport, logins.TransportTo(node.reach(), loop));
   const launch::AgentCommand command =
-      launch::InstallingCommand(*program, nonce, {"moved-chief", nonce});
-  const auto stream = (*transport)->Run(command.argv, stop.get_token());
-  if (!stream.ok()) return failed(stream.status());
+      launch::InstallingCommand(program, nonce, {"moved-chief", nonce});
+  AD_ASSIGN_OR_RETURN(stream, transport->Run(command.argv, stop));
   bool told = false;
   const auto sent = [&](uint64_t, uint64_t of) {
     if (std::exchange(told, true)) return;
-    Log(LogLevel::kInfo, "sending autodist to " + chief + ": " + base::Bytes(of) + ", once");
+    Log(LogLevel::kInfo,
+        "sending autodist to " + node.address() + ": " + base::Bytes(of) + ", once");
   };
-  const auto socket =
-      launch::AwaitProgram(**stream, *program, nonce, command, stop.get_token(), sent);
+  return launch::AwaitProgram(*stream, program, nonce, command, stop, sent);
+}
+
+int StartChief(const v1::NodePlan& node, reach::Logins& logins, const std::string& message,
+               SignalTaker& signals) {
+  const auto failed = [&](const Status& why) {
+    base::LogFailure(Annotate(why, "the chief on " + node.address()));
+    return kExitCannotLaunch;
+  };
+  const auto loop = transport::SshLoop::Create();
+  if (!loop.ok()) return failed(loop.status());
+  const std::string nonce = base::RandomHex();
+  std::unique_ptr<transport::Stream> stream;
+  const auto socket = BringAutodist(node, logins, **loop, nonce, stream, signals.stop_token());
   if (!socket.ok()) return failed(socket.status());
   const Status said = base::WriteAll(socket->get(), message, Deadline::After(kTellLimit));
   if (!said.ok()) return failed(said);
-  on_signal([fd = socket->get()](int signal) {
-    (void)base::WriteAll(fd, std::string(1, static_cast<char>(signal)),
-                         Deadline::After(kTellLimit));
-  });
-  const int code = PassOn(socket->get(), nonce, chief);
-  on_signal({});
+  signals.SendTo(socket->get());
+  const int code = PassOn(socket->get(), nonce, node.address());
+  signals.SendTo(-1);
   if (code == kExitCannotLaunch) {
     Log(LogLevel::kInfo,
-        "the chief on " + chief +
+        "the chief on " + node.address() +
             " logs in with keys of that machine (~/.ssh/id_* or its ssh-agent), as "
             "none of this one's goes there");
   }
   return code;
 }
 
-// The first signals end what is under way here, those later go to the chief.
-class SignalTaker {
- public:
-  void Take(int signal) {
-    const std::lock_guard lock(mutex_);
-    if (signal != SIGINT && signal != SIGTERM) return;
-    signal_ = signal;
-    if (there_) return there_(signal);
-    stop_.request_stop();
+// All nodes ready for the run, and where they are among themselves. kAborted: what is wrong has
+// been said; `code` is what to end with.
+Result<DataAddresses> VisitNodes(const v1::LaunchPlan& plan, const launch::LaunchOptions& options,
+                                 const std::stop_token& stop, int& code) {
+  Loop loop;
+  AD_ASSIGN_OR_RETURN(const auto launcher, launch::Launcher::Create(plan, options));
+  const std::stop_callback cancel(stop, [&] { launcher->Cancel(); });
+  auto nodes = LaunchAll(*launcher, static_cast<size_t>(plan.nodes_size()), loop);
+  EndAgents(nodes, loop);
+  if (stop.stop_requested()) return Error(StatusCode::kCancelled, "interrupted");
+  const std::string report = LaunchReport(plan, nodes, options.sync != nullptr);
+  if (!report.empty()) {
+    code = LaunchExitCode(nodes);
+    return Error(StatusCode::kAborted, report);
   }
-  void SendTo(std::function<void(int)> there) {
-    const std::lock_guard lock(mutex_);
-    there_ = std::move(there);
-  }
-  const std::stop_source& stop() const { return stop_; }
-  int signal() const { return signal_; }
-
- private:
-  std::mutex mutex_;
-  std::function<void(int)> there_;
-  std::stop_source stop_;
-  std::atomic<int> signal_ = 0;
-};
+  DataAddresses told = ToldAddresses(plan, nodes);
+  AD_RETURN_IF_ERROR(CheckToldAddresses(plan, told));
+  return told;
+}
 
 }  // namespace
 
@@ -209,34 +244,21 @@ Result<std::string> NodeForChief(const v1::LaunchPlan& plan, const std::string& 
 }
 
 int StartThere(const spec::ResourceSpec& spec, const v1::LaunchPlan& plan,
-               launch::LaunchOptions options, const MovedStart& start) {
+               const launch::LaunchOptions& options, const MovedStart& start) {
   SignalTaker signals;
   const SignalWatcher watcher([&](int signal) { signals.Take(signal); });
-  const auto failed = [](const Status& why) {
-    base::LogFailure(why);
-    return kExitCannotLaunch;
-  };
-  DataAddresses told;
-  {
-    Loop loop;
-    const auto launcher = launch::Launcher::Create(plan, options);
-    if (!launcher.ok()) return failed(launcher.status());
-    const std::stop_callback cancel(signals.stop().get_token(), [&] { (*launcher)->Cancel(); });
-    auto nodes = LaunchAll(**launcher, static_cast<size_t>(plan.nodes_size()), loop);
-    EndAgents(nodes, loop);
-    if (signals.signal() != 0) return kSignalled + signals.signal();
-    const std::string report = LaunchReport(plan, nodes, options.sync != nullptr);
-    if (!report.empty()) {
-      Log(LogLevel::kError, report);
-      return LaunchExitCode(nodes);
-    }
-    told = ToldAddresses(plan, nodes);
-    if (const Status all = CheckToldAddresses(plan, told); !all.ok()) return failed(all);
+  int code = kExitCannotLaunch;
+  const auto told = VisitNodes(plan, options, signals.stop_token(), code);
+  if (!told.ok() && signals.signal() == 0) {
+    base::LogFailure(told.status());
+    return code;
   }
-  const auto there = SpecThere(spec, plan, start.chief, told, KnownHostKeys(plan));
-  const int code = Start(plan, options, start.chief, Message(there, plan, start), signals.stop(),
-                         [&](std::function<void(int)> to) { signals.SendTo(std::move(to)); });
-  return signals.stop().stop_requested() ? kSignalled + signals.signal() : code;
+  if (told.ok()) {
+    const auto there = SpecThere(spec, plan, start.chief, *told, KnownHostKeys(plan));
+    code = StartChief(NodeOf(plan, start.chief), *options.logins, MessageOf(there, plan, start),
+                      signals);
+  }
+  return signals.signal() != 0 ? kSignalled + signals.signal() : code;
 }
 
 }  // namespace autodist::chief

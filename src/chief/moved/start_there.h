@@ -26,6 +26,6 @@ Result<std::string> NodeForChief(const v1::LaunchPlan& plan, const std::string& 
 // there. Returns the exit code. Blocks until the ranks run, or will not. Call it before any other
 // thread is started.
 int StartThere(const spec::ResourceSpec& spec, const v1::LaunchPlan& plan,
-               launch::LaunchOptions options, const MovedStart& start);
+               const launch::LaunchOptions& options, const MovedStart& start);
 
 }  // namespace autodist::chief
