@@ -1,7 +1,7 @@
 """run --chief-on: host 1, a laptop say, starts the chief on host 2, and may go.
 
-Host 1 reaches hosts 2 to 4 through a jump host alone, at addresses of another network, with a key of its
-own; host 2 has another one, which the others accept."""
+Host 1 reaches hosts 2 to 4 through a jump host alone, at addresses of another network and by names that its
+~/.ssh/config alone has, with a key of its own; host 2 has another one, which the others accept."""
 
 import contextlib
 import os
@@ -28,6 +28,10 @@ def inner(host):
     return f"10.88.0.{host}"
 
 
+def name(host):
+    return f"lab{host}"
+
+
 @pytest.fixture(autouse=True)
 def nothing_left_of_chiefs(nothing_left_on_any_host):  # pylint: disable=unused-argument
     yield
@@ -37,8 +41,8 @@ def nothing_left_of_chiefs(nothing_left_on_any_host):  # pylint: disable=unused-
 
 
 @pytest.fixture
-def laptop(folder, sshd, known_hosts, new_key):
-    """The spec, for host 1; the servers by host."""
+def laptop(folder, sshd, known_hosts, ssh_config, new_key):
+    """The spec, for host 1."""
     keys = {name: new_key(name, "-t", "ed25519") for name in ("laptop", "node")}
     accepted = folder / "accepted"
     accepted.write_text("".join(Path(f"{key}.pub").read_text() for key in keys.values()))
@@ -56,10 +60,12 @@ def laptop(folder, sshd, known_hosts, new_key):
     known_hosts.write_text("".join(
         f"[{inner(host)}]:{servers[host].port} {' '.join(public[host])}\n" for host in NODES) +
         f"[{address(2)}]:{jump.port} {' '.join(public[2])}\n")
+    ssh_config.write_text("".join(
+        f"Host {name(host)}\n  HostName {inner(host)}\n  Port {servers[host].port}\n  User root\n"
+        for host in NODES))
     path = folder / "lab.yaml"
     path.write_text("nodes:\n" + "".join(
-        f"  - {{address: '[{inner(host)}]:{servers[host].port}', cpus: [0, 1], ssh_config: far}}\n"
-        for host in NODES) +
+        f"  - {{address: {name(host)}, cpus: [0, 1], ssh_config: far}}\n" for host in NODES) +
         "ssh:\n  far:\n    key_file: ~/.ssh/laptop\n"
         f"    proxy_jump: {address(2)}:{jump.port}\n"
         "    shared_envs: {WHERE: 'on $HOME'}\n")
@@ -99,7 +105,7 @@ def test_the_laptop_is_cut_off_for_longer_than_the_lease(launch, there, cut, fol
     program.write_text(f'i=0; while [ $i -lt {count} ]; do echo "$RANK $i"; i=$((i + 1)); sleep 0.1; done; exit 7\n')
     outcome = launch("--lease", str(LEASE_S), program=["sh", "train.sh"])
     assert outcome.code == 0, outcome.err
-    assert "is running" in outcome.err and f"--chief-on {inner(2)} last" in outcome.err
+    assert "is running" in outcome.err and f"--chief-on {name(2)} last" in outcome.err
     assert chiefs() and not {pid for pid in pids_on(1) & set(processes())}
     cut(1)
     time.sleep(LEASE_S + 3)
@@ -122,11 +128,11 @@ def test_commands_reach_it(launch, there, laptop, folder):
     listed = there("ps")
     assert listed.code == 0 and " far " in listed.out and "running" in listed.out, listed.out + listed.err
     status = there("status", "far")
-    assert status.code == 0 and inner(4) in status.out
+    assert status.code == 0 and name(4) in status.out
     top = there("top", "far", "--once")
-    assert top.code == 0 and inner(3) in top.out
+    assert top.code == 0 and name(3) in top.out
     assert "no job" in there("why", "no'$(touch x)such job").err
-    page = subprocess.Popen([AUTODIST, "web", "far", "--spec", laptop, "--chief-on", inner(2)],
+    page = subprocess.Popen([AUTODIST, "web", "far", "--spec", laptop, "--chief-on", name(2)],
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder)
     url = page.stdout.readline().decode().strip()
     with urllib.request.build_opener(urllib.request.HTTPCookieProcessor()).open(url, timeout=10) as answer:
@@ -159,13 +165,13 @@ def test_secrets_and_files_go_with_it(launch, there, laptop, start, folder):
         "while not os.path.exists(os.path.expanduser('~/.cache/program/go')): time.sleep(0.05)\n")
     (program / "data").write_text("the data")
     secret = "s3cr3t-word"
-    outcome = start("run", "--spec", laptop, "--detach", "--chief-on", inner(3), "--sync", "--pass-env", "SECRET",
+    outcome = start("run", "--spec", laptop, "--detach", "--chief-on", name(3), "--sync", "--pass-env", "SECRET",
                     "--", sys.executable, "train.py", cwd=program, env={"SECRET": secret}).finish()
     # Host 3 has no key that the others accept.
     assert outcome.code == 125 and "no key to log in with" in outcome.err, outcome.err
-    assert f"the chief on {inner(3)} logs in with keys of that machine" in outcome.err
+    assert f"the chief on {name(3)} logs in with keys of that machine" in outcome.err
     assert not processes()
-    outcome = start("run", "--spec", laptop, "--detach", "--chief-on", inner(2), "--sync", "--pass-env", "SECRET",
+    outcome = start("run", "--spec", laptop, "--detach", "--chief-on", name(2), "--sync", "--pass-env", "SECRET",
                     "--", sys.executable, "train.py", cwd=program, env={"SECRET": secret}).finish()
     assert outcome.code == 0, outcome.err
     assert secret not in outcome.err
