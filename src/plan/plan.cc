@@ -177,10 +177,30 @@ void AddProcesses(v1::LaunchPlan& plan) {
   }
 }
 
-Status SetArguments(const std::vector<std::string>& command, v1::LaunchPlan& plan) {
+// What runs the program in a container of the rank's own. Source: apptainer-exec(1). The home
+// folder and /tmp are there anyway.
+std::vector<std::string> ContainerWords(const spec::SshGroup& group, const v1::NodePlan& node,
+                                        const std::string& working_directory) {
+  if (!group.PerRank() || node.reach().has_local()) return {};
+  std::vector<std::string> words = {"apptainer", "exec"};
+  if (node.devices(0).kind() == v1::DEVICE_KIND_GPU) words.emplace_back("--nv");
+  if (working_directory.starts_with('/')) words.insert(words.end(), {"--bind", working_directory});
+  words.insert(words.end(), group.run_options.begin(), group.run_options.end());
+  words.push_back(group.image);
+  return words;
+}
+
+Status SetArguments(const Input& input, v1::LaunchPlan& plan) {
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
+    const spec::Node& given =
+        *std::ranges::find(input.spec.nodes, node.address(), &spec::Node::address);
+    const std::vector<std::string> before =
+        input.command.empty()
+            ? std::vector<std::string>()
+            : ContainerWords(input.spec.group_of(given), node, plan.working_directory());
     for (v1::RankPlan& rank : *node.mutable_ranks()) {
-      for (const std::string& argument : command) {
+      for (const std::string& word : before) rank.add_argv(word);
+      for (const std::string& argument : input.command) {
         AD_ASSIGN_OR_RETURN(*rank.add_argv(), FillIn(argument, plan, node, rank));
       }
     }
@@ -242,7 +262,7 @@ Result<v1::LaunchPlan> MakePlan(const Input& input) {
 
   v1::LaunchPlan plan = PlanNodes(input);
   AddProcesses(plan);
-  AD_RETURN_IF_ERROR(SetArguments(input.command, plan));
+  AD_RETURN_IF_ERROR(SetArguments(input, plan));
   AD_RETURN_IF_ERROR(ApplyDialects(dialects, plan));
   if (!input.nccl_debug.empty()) SetNcclDebug(input.nccl_debug, plan);
   AD_RETURN_IF_ERROR(SetStdin(input, plan));

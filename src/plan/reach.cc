@@ -90,11 +90,11 @@ v1::Reach MakeReach(const spec::Node& node, const spec::SshGroup& group, const N
     return reach;
   }
   std::vector<std::string> words;
-  if (!group.image.empty()) {
+  if (!group.image.empty() && !group.PerRank()) {
     words = WordsToMake(group, node, use);
   } else if (group.BySlurm()) {
     words = SlurmStepWords(node.address, node.gpus.size(), use.job_id, use.node_rank);
-  } else if (!group.via.empty()) {
+  } else if (!group.via.empty() && !group.PerRank()) {
     words = WordsOf(group, node.address);
   }
   if (group.ByProgram()) {

@@ -28,23 +28,28 @@ struct SshGroup {
   std::optional<v1::HostKeyCheck> host_key_check;
   std::string python_venv;  // shell statements, run on the node; empty: none
   SharedEnvs shared_envs;
-  // "podman", "docker", "kubectl" or "srun" alone; or words that run what follows them, in which
-  // {node} and {container} stand for the node's address and the container. Empty: SSH alone.
+  // "podman", "docker", "apptainer", "kubectl" or "srun" alone; or words that run what follows
+  // them, in which {node} and {container} stand for the node's address and the container. Empty:
+  // SSH alone.
   std::vector<std::string> via;
   std::string container;  // on the node that SSH leads to, or of the pod; empty: none given
-  // Of the container that is made for a job on each node, by podman or docker; empty: none is.
+  // Of the container that is made for a job on each node, by podman or docker, or for each rank, by
+  // apptainer; empty: none is.
   std::string image;
-  std::vector<std::string> run_options;  // further words of `podman run` then
+  std::vector<std::string> run_options;  // further words of `podman run`, or `apptainer exec`, then
 
   // Whether SSH leads to a node on which a container is, or is made.
   bool InContainerBehindLogin() const {
-    return !via.empty() && via[0] != "kubectl" && !BySlurm() &&
+    return !via.empty() && via[0] != "kubectl" && !BySlurm() && !PerRank() &&
            !(container.empty() && image.empty());
   }
   // Whether the nodes are those of the Slurm allocation that we are in.
   bool BySlurm() const { return via.size() == 1 && via[0] == "srun"; }
+  // Whether each rank is in a container of its own, which begins and ends with it; the agent is on
+  // the node.
+  bool PerRank() const { return via.size() == 1 && via[0] == "apptainer"; }
   // Whether there is no SSH login at all.
-  bool ByProgram() const { return !via.empty() && !InContainerBehindLogin(); }
+  bool ByProgram() const { return !via.empty() && !InContainerBehindLogin() && !PerRank(); }
 };
 
 struct Node {

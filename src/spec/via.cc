@@ -10,9 +10,10 @@ namespace autodist::spec {
 namespace {
 
 constexpr char kWanted[] =
-    "podman, docker, kubectl, srun, or the words of a command that runs what follows them, such as "
+    "podman, docker, apptainer, kubectl, srun, or the words of a command that runs what follows "
+    "them, such as "
     "[my-exec, '{node}', --]";
-constexpr const char* kPrograms[] = {"podman", "docker", "kubectl", "srun"};
+constexpr const char* kPrograms[] = {"podman", "docker", "apptainer", "kubectl", "srun"};
 
 // That a login shell leaves as it is.
 bool IsPlain(const std::string& word) {
@@ -84,6 +85,11 @@ void CheckVia(const SshGroup& group, const std::function<void(const std::string&
     report(
         "'image' is for a container that podman or docker makes: 'via: podman' or 'via: docker', "
         "and no 'container'");
+    return;
+  }
+  if (group.PerRank()) {
+    if (group.image.empty()) report("'via: apptainer' needs an 'image', a file or folder");
+    if (!group.container.empty()) report("'container' means nothing with 'via: apptainer'");
     return;
   }
   if (group.BySlurm() && !group.container.empty()) {

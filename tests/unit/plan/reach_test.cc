@@ -55,5 +55,23 @@ TEST(ReachTest, ContainersThatAreMade) {
               Contains(HasSubstr("nvidia.com/gpu=all")));
 }
 
+TEST(ReachTest, AContainerOfEachRankIsPartOfItsProgram) {
+  EXPECT_FALSE(ReachBy("via: apptainer, image: i.sif").ssh().has_container());
+  Input input = test::ThreeNodeInput();
+  input.spec.ssh["a"].via = {"apptainer"};
+  input.spec.ssh["a"].image = "i.sif";
+  input.spec.ssh["a"].run_options = {"--cleanenv"};
+  const v1::LaunchPlan plan = *MakePlan(input);
+  for (const v1::NodePlan& node : plan.nodes()) {
+    const auto& argv = node.ranks(0).argv();
+    if (node.address() == "10.0.0.2") {
+      EXPECT_THAT(argv, ElementsAre("apptainer", "exec", "--bind", "/work", "--cleanenv", "i.sif",
+                                    "./train", "two words"));
+    } else {
+      EXPECT_THAT(argv, ElementsAre("./train", "two words"));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace autodist::plan

@@ -38,11 +38,21 @@ TEST(ViaTest, AProgramInPlaceOfALogin) {
   }
 }
 
+TEST(ViaTest, AContainerOfEachRank) {
+  const auto outcome = ReadGroup("username: ann, via: apptainer, image: /shared/i.sif");
+  ASSERT_TRUE(outcome.spec);
+  EXPECT_TRUE(outcome.spec->ssh.at("g").PerRank());
+  EXPECT_FALSE(outcome.spec->ssh.at("g").ByProgram());
+  EXPECT_FALSE(outcome.spec->ssh.at("g").InContainerBehindLogin());
+  EXPECT_THAT(ViaProblems("via: apptainer"), ElementsAre(HasSubstr("needs an 'image'")));
+  EXPECT_THAT(ViaProblems("via: apptainer, image: i, container: c"), testing::SizeIs(1));
+}
+
 TEST(ViaTest, WhatIsWrong) {
   EXPECT_THAT(
       ViaProblems("via: lxc"),
-      ElementsAre(HasSubstr("f:3:12: 'via' is 'lxc'; it should be podman, docker, kubectl, srun, "
-                            "or the words of a command")));
+      ElementsAre(HasSubstr("f:3:12: 'via' is 'lxc'; it should be podman, docker, apptainer, "
+                            "kubectl, srun, or the words of a command")));
   EXPECT_THAT(ViaProblems("via: [podman]"), ElementsAre(HasSubstr("'via' should be podman")));
   EXPECT_THAT(ViaProblems("via: {a: b}"), ElementsAre(HasSubstr("'via' is a mapping")));
   EXPECT_THAT(ViaProblems("via: [run, --]"), ElementsAre(HasSubstr("where {node} goes")));
