@@ -33,7 +33,7 @@ CASES = [
     ("r", ["run"], ["logs"]),
     ("", ["run", "logs", "completion"], ["--spec"]),
     ("run --", ["--spec", "--per", "--detach", "--max-restarts"], ["--follow"]),
-    ("logs last --", ["--rank", "--follow"], ["--spec"]),
+    ("logs last --", ["--rank", "--follow"], ["--nproc-per-node"]),
     ("run --per ", ["device", "node", "job"], ["train.py"]),
     ("run --per=n", ["--per=node"], ["--per=device"]),
     ("run --spec c", ["cluster.yaml"], ["mkfifo"]),
