@@ -111,8 +111,8 @@ void WarnOfKillWait(double grace_s) {
 }
 
 // Of `run` where the chief moves: these are settled here, and that it detaches is said anyway.
-constexpr const char* kSettledHere[] = {"--spec",    "--hosts", "--chief-on",
-                                        "--workdir", "--sync",  "--detach"};
+constexpr const char* kSettledHere[] = {"--spec", "--hosts",     "--chief-on", "--workdir",
+                                        "--sync", "--sync-from", "--detach"};
 // And these mean something on this machine alone.
 constexpr const char* kOnlyHere[] = {"--slurm", "--nproc-per-node", "--agent", "--stdin-rank"};
 
