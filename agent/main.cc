@@ -6,6 +6,7 @@
 
 #include "agent/horovod/horovod_store.h"
 #include "agent/life/attach.h"
+#include "agent/life/call.h"
 #include "agent/life/clean.h"
 #include "agent/life/hold.h"
 #include "agent/mpi/remote_shell.h"
@@ -19,6 +20,7 @@ int main(int argc, char** argv) {
   signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is a full disk, not our end
   const char* mode = argc > 1 ? argv[1] : "";
   if (std::strcmp(mode, "attach") == 0) return autodist::agent::Attach(argc, argv);
+  if (std::strcmp(mode, "call") == 0) return autodist::agent::Call(argc, argv);
   if (std::strcmp(mode, "hold") == 0) return autodist::agent::Hold(argc, argv);
   if (std::strcmp(mode, "clean") == 0) return autodist::agent::Clean();
   if (std::strcmp(mode, "remote-shell") == 0) return autodist::agent::RemoteShell(argc, argv);

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <thread>
 
+#include "agent/life/call.h"
 #include "agent/life/guardian.h"
 #include "agent/life/hold.h"
 #include "base/home_folder.h"
@@ -33,6 +34,7 @@ struct Request {
   milliseconds lease;
   milliseconds grace;
   bool start;  // an agent where there is none
+  bool held;   // the engine's signals are for guardian and chief to heed
 };
 
 // The agent's program is executed from there, by whoever may log in as this user.
@@ -97,7 +99,8 @@ Result<pid_t> Detach(AgentOptions options, const Connection& ours) {
 }
 
 Result<Connection> StartAgent(const Request& request, base::UniqueFd folder) {
-  AgentOptions options{request.folder, std::move(folder), {}, {}, {}, request.lease, request.grace};
+  AgentOptions options{request.folder, std::move(folder), {}, {},          {},
+                       request.lease,  request.grace,     {}, request.held};
   AD_ASSIGN_OR_RETURN(options.sockets.chief_listener,
                       base::ListenAt(request.folder.chief_socket()));
   AD_ASSIGN_OR_RETURN(options.sockets.rank_listener, base::ListenAt(request.folder.rank_socket()));
@@ -199,9 +202,15 @@ int Refuse() {
 int Attach(int argc, char** argv) {
   constexpr int kArguments = 8;
   if (argc != kArguments || !std::all_of(argv + 2, argv + argc, IsPlainWord)) return Refuse();
-  const Request request{JobFolder(argv[2], argv[3]), argv[4], milliseconds(std::atoll(argv[5])),
-                        milliseconds(std::atoll(argv[6])), std::string_view(argv[7]) == "start"};
-  signal(SIGPIPE, SIG_IGN);  // the agent may close before it has read all
+  const Request request{
+      JobFolder(argv[2], argv[3]),          argv[4],
+      milliseconds(std::atoll(argv[5])),    milliseconds(std::atoll(argv[6])),
+      std::string_view(argv[7]) == "start", std::getenv(kCalledVariable) != nullptr};
+  unsetenv(kCalledVariable);  // what is started below is none of the engine's
+  signal(SIGPIPE, SIG_IGN);   // the agent may close before it has read all
+  if (request.held) {
+    for (const int signal : {SIGTERM, SIGUSR1, SIGUSR2}) ::signal(signal, SIG_IGN);
+  }
   const Result<Connection> connection = StartOrConnect(request);
   if (!connection.ok()) {
     const std::string remedy = Remedy(connection.status());

@@ -14,7 +14,7 @@
 namespace autodist::base {
 namespace {
 
-constexpr int kMostWaiting = 64;
+constexpr int kMostWaiting = 1024;
 constexpr char kLoopback[] = "127.0.0.1";
 constexpr char kWanted[] = "is not ADDRESS:PORT, as in 127.0.0.1:9464 or [::1]:9464";
 

@@ -175,6 +175,9 @@ LaunchedNode PlanLauncher::LinkAgain(uint32_t node_rank, bool resume, Deadline d
   if (node.reach().has_ssh()) {
     v1::SshReach& ssh = *node.mutable_reach()->mutable_ssh();
     ssh.set_connect_limit_ms(std::min(ssh.connect_limit_ms(), kReconnectLimitMs));
+  } else if (node.reach().has_called()) {
+    v1::CalledReach& called = *node.mutable_reach()->mutable_called();
+    called.set_limit_ms(std::min(called.limit_ms(), kReconnectLimitMs));
   }
   auto link = LinkTo(
       node, resume, [deadline] { return deadline; }, stop,

@@ -34,6 +34,7 @@ void Hide(GivenValues given, v1::LaunchPlan& plan) {
 
 std::string ReachAsText(const v1::Reach& reach) {
   if (reach.has_local()) return "this machine, without SSH";
+  if (reach.has_called()) return "a call by " + reach.called().name();
   if (reach.has_program()) return absl::StrJoin(reach.program().argv(), " ");
   const v1::SshReach& ssh = reach.ssh();
   if (!ssh.error().empty()) return "nothing: " + ssh.error();
@@ -151,7 +152,7 @@ std::string StepsAsText(const v1::NodePlan& node) {
 }
 
 bool LeadsToContainer(const v1::Reach& reach) {
-  return reach.has_program() || reach.ssh().has_container();
+  return reach.has_program() || reach.has_called() || reach.ssh().has_container();
 }
 
 std::string DataAddressAsText(const v1::NodePlan& node) {

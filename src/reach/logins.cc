@@ -9,6 +9,9 @@
 namespace autodist::reach {
 namespace {
 
+constexpr std::chrono::seconds kOverLimit{2};  // until nodes have called to hear it
+constexpr size_t kLargestWords = 4096;         // bytes of their file
+
 template <typename Repeated>
 std::vector<std::string> ToVector(const Repeated& texts) {
   return {texts.begin(), texts.end()};
@@ -23,13 +26,40 @@ bool NeedsKeys(const v1::Reach& reach) {
   return reach.has_ssh() && !reach.ssh().by_ssh_program() && reach.ssh().error().empty();
 }
 
+Result<rpc::CallWords> WordsFor(const v1::CalledReach& reach) {
+  if (reach.words_file().empty()) return rpc::CallWords::Make();
+  AD_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(reach.words_file(), kLargestWords));
+  if (const auto words = rpc::CallWords::FromLine(text)) return *words;
+  return Error(StatusCode::kInvalidArgument, reach.words_file() + " has not the job's words");
+}
+
 }  // namespace
 
 std::shared_ptr<Logins> Logins::For(const v1::LaunchPlan& plan) {
   RaiseFileLimit();
   auto logins = std::make_shared<Logins>();
   for (const v1::NodePlan& node : plan.nodes()) logins->Prepare(node.reach());
+  if (const Status status = logins->AwaitCalls(plan); !status.ok()) logins->called_ = status;
   return logins;
+}
+
+Logins::~Logins() {
+  if (called_.ok()) (*called_)->Dismiss(base::Deadline::After(kOverLimit));
+}
+
+Status Logins::AwaitCalls(const v1::LaunchPlan& plan) {
+  std::set<std::string> names;
+  const v1::CalledReach* called = nullptr;
+  for (const v1::NodePlan& node : plan.nodes()) {
+    if (!node.reach().has_called()) continue;
+    called = &node.reach().called();
+    names.insert(called->name());
+  }
+  if (!called) return OkStatus();
+  AD_ASSIGN_OR_RETURN(rpc::CallWords words, WordsFor(*called));
+  AD_ASSIGN_OR_RETURN(called_, transport::CalledNodes::Listen(static_cast<uint16_t>(called->port()),
+                                                              std::move(words), names));
+  return OkStatus();
 }
 
 void Logins::Prepare(const v1::Reach& reach) {
@@ -39,6 +69,11 @@ void Logins::Prepare(const v1::Reach& reach) {
 Result<std::unique_ptr<transport::Transport>> Logins::TransportTo(const v1::Reach& reach,
                                                                   transport::SshLoop& loop) {
   if (reach.has_local()) return std::make_unique<transport::LocalTransport>();
+  if (reach.has_called()) {
+    AD_RETURN_IF_ERROR(called_.status());
+    return std::make_unique<transport::CalledTransport>(
+        *called_, reach.called().name(), std::chrono::milliseconds(reach.called().limit_ms()));
+  }
   if (reach.has_program()) return TransportBy(reach.program());
   const v1::SshReach& ssh = reach.ssh();
   if (!ssh.error().empty()) {

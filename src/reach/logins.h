@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "autodist/v1/plan.pb.h"
+#include "transport/called.h"
 #include "transport/identities.h"
 #include "transport/known_hosts.h"
 #include "transport/ssh_loop.h"
@@ -20,12 +21,14 @@ namespace autodist::reach {
 class Logins {
  public:
   Logins() = default;
-  virtual ~Logins() = default;
+  // Tells nodes that call in that the job is over, for which it waits for two seconds at most.
+  virtual ~Logins();
   Logins(const Logins&) = delete;
   Logins& operator=(const Logins&) = delete;
 
-  // All that this process needs to reach the plan's nodes: the keys, see Prepare, and as many open
-  // files as it may have.
+  // All that this process needs to reach the plan's nodes: the keys, see Prepare, as many open
+  // files as it may have, and somewhere for nodes to call. What is wrong there shows when one is to
+  // be reached.
   static std::shared_ptr<Logins> For(const v1::LaunchPlan& plan);
 
   // Reads the keys for this node now, so that the passphrase of an encrypted one is asked for
@@ -40,10 +43,12 @@ class Logins {
  private:
   std::shared_ptr<transport::KnownHosts> KnownHostsFor(const v1::SshReach& ssh);
   Result<std::unique_ptr<transport::Transport>> TransportBy(const v1::ProgramReach& program);
+  Status AwaitCalls(const v1::LaunchPlan& plan);
 
   transport::Identities identities_;
   std::mutex mutex_;
   std::map<std::vector<std::string>, std::shared_ptr<transport::KnownHosts>> known_hosts_;
+  Result<std::shared_ptr<transport::CalledNodes>> called_;
   std::optional<Status> kubectl_;  // of this machine, once it has been looked at
 };
 

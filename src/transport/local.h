@@ -25,6 +25,7 @@ class ProgramStream final : public Stream {
   }
   Status Failure() const override { return OkStatus(); }
 
+  pid_t pid() const { return pid_; }
   // nullopt as long as it runs, and if a signal ended it.
   std::optional<int> ExitStatus() const;
 

@@ -11,8 +11,8 @@
 
 #include "base/log.h"
 #include "base/quantity.h"
+#include "base/tcp_connect.h"
 #include "transport/ssh_errors.h"
-#include "transport/tcp_connect.h"
 
 namespace autodist::transport {
 namespace {
@@ -189,14 +189,14 @@ SshSession::Outcome SshSession::Connect() {
   int error = EINPROGRESS;
   if (!tcp_.valid()) {
     Enter(Phase::kConnect);
-    auto connecting = StartConnecting(target_.address, target_.port());
+    auto connecting = base::StartConnecting(target_.address, target_.port());
     if (const int* failed = std::get_if<int>(&connecting)) {
       error = *failed;
     } else {
       tcp_ = std::move(std::get<base::UniqueFd>(connecting));
     }
   } else {
-    error = ConnectResult(tcp_.get());
+    error = base::ConnectResult(tcp_.get());
   }
   if (error == 0) Enter(Phase::kBanner);
   if (error == 0 || error == EINPROGRESS) return std::nullopt;

@@ -1,4 +1,4 @@
-#include "transport/tcp_connect.h"
+#include "base/tcp_connect.h"
 
 #include <gtest/gtest.h>
 #include <net/if.h>
@@ -11,12 +11,12 @@
 #include <utility>
 #include <variant>
 
-namespace autodist::transport {
+namespace autodist::base {
 namespace {
 
 // A listening socket on this address, and its port.
-std::pair<base::UniqueFd, uint16_t> Listen(const base::IpAddress& address) {
-  base::UniqueFd fd(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+std::pair<UniqueFd, uint16_t> Listen(const IpAddress& address) {
+  UniqueFd fd(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in6 v6{};
   socklen_t length = sizeof v6;
   v6.sin6_family = AF_INET6;
@@ -25,34 +25,34 @@ std::pair<base::UniqueFd, uint16_t> Listen(const base::IpAddress& address) {
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&v6), length) != 0 ||
       listen(fd.get(), 1) != 0 ||
       getsockname(fd.get(), reinterpret_cast<sockaddr*>(&v6), &length) != 0) {
-    return {base::UniqueFd(), 0};
+    return {UniqueFd(), 0};
   }
   return {std::move(fd), ntohs(v6.sin6_port)};
 }
 
 TEST(TcpConnectTest, ALinkLocalAddressIsReachedByItsInterface) {
-  const auto interfaces = base::LocalInterfaces();
+  const auto interfaces = LocalInterfaces();
   ASSERT_TRUE(interfaces.ok());
-  const auto found = std::find_if(
-      interfaces->begin(), interfaces->end(),
-      [](const base::Interface& interface) { return interface.address.IsLinkLocal(); });
+  const auto found =
+      std::find_if(interfaces->begin(), interfaces->end(),
+                   [](const Interface& interface) { return interface.address.IsLinkLocal(); });
   if (found == interfaces->end()) GTEST_SKIP() << "no link-local address here";
-  base::IpAddress address = found->address;
+  IpAddress address = found->address;
   address.scope = found->name;
   const auto [listener, port] = Listen(address);
   ASSERT_NE(port, 0);
   const auto fd = StartConnecting(address, port);
-  ASSERT_TRUE(std::holds_alternative<base::UniqueFd>(fd));
-  const base::UniqueFd accepted(accept(listener.get(), nullptr, nullptr));
+  ASSERT_TRUE(std::holds_alternative<UniqueFd>(fd));
+  const UniqueFd accepted(accept(listener.get(), nullptr, nullptr));
   EXPECT_TRUE(accepted.valid());
-  EXPECT_EQ(ConnectResult(std::get<base::UniqueFd>(fd).get()), 0);
+  EXPECT_EQ(ConnectResult(std::get<UniqueFd>(fd).get()), 0);
 }
 
 TEST(TcpConnectTest, AMissingInterfaceIsNoDevice) {
-  const auto fd = StartConnecting(*base::IpAddress::Parse("fe80::1%no-such"), 22);
+  const auto fd = StartConnecting(*IpAddress::Parse("fe80::1%no-such"), 22);
   ASSERT_TRUE(std::holds_alternative<int>(fd));
   EXPECT_EQ(std::get<int>(fd), ENODEV);
 }
 
 }  // namespace
-}  // namespace autodist::transport
+}  // namespace autodist::base

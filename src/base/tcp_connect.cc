@@ -1,4 +1,4 @@
-#include "transport/tcp_connect.h"
+#include "base/tcp_connect.h"
 
 #include <net/if.h>
 #include <netinet/in.h>
@@ -11,7 +11,7 @@
 
 #include "base/socket_address.h"
 
-namespace autodist::transport {
+namespace autodist::base {
 namespace {
 
 // A node that acknowledges nothing for this long is lost.
@@ -19,22 +19,26 @@ constexpr std::chrono::milliseconds kUnacknowledgedLimit{15'000};
 
 }  // namespace
 
-std::variant<base::UniqueFd, int> StartConnecting(const base::IpAddress& address, uint16_t port) {
-  const int family = address.v6 ? AF_INET6 : AF_INET;
-  base::UniqueFd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd.valid()) return errno;
+void GiveUpWhenSilent(int fd) {
   const int one = 1;
   const auto limit = static_cast<unsigned>(kUnacknowledgedLimit.count());
-  setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-  setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
   for (const auto& [option, seconds] :
        {std::pair{TCP_KEEPIDLE, 5}, std::pair{TCP_KEEPINTVL, 5}, std::pair{TCP_KEEPCNT, 2}}) {
-    setsockopt(fd.get(), IPPROTO_TCP, option, &seconds, sizeof seconds);
+    setsockopt(fd, IPPROTO_TCP, option, &seconds, sizeof seconds);
   }
-  setsockopt(fd.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
+}
+
+std::variant<UniqueFd, int> StartConnecting(const IpAddress& address, uint16_t port) {
+  const int family = address.v6 ? AF_INET6 : AF_INET;
+  UniqueFd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd.valid()) return errno;
+  GiveUpWhenSilent(fd.get());
 
   if (!address.scope.empty() && if_nametoindex(address.scope.c_str()) == 0) return errno;
-  const base::SocketAddress to(address, port);
+  const SocketAddress to(address, port);
   if (connect(fd.get(), to.get(), to.length()) != 0 && errno != EINPROGRESS) return errno;
   return fd;
 }
@@ -49,4 +53,4 @@ int ConnectResult(int fd) {
   return getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_length) == 0 ? 0 : EINPROGRESS;
 }
 
-}  // namespace autodist::transport
+}  // namespace autodist::base

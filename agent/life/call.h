@@ -1,0 +1,25 @@
+// The process that stands for a node where an engine starts programs on nodes, not the chief: it
+// calls the chief, and runs what that wants here.
+#pragma once
+
+namespace autodist::agent {
+
+// In the environment of what runs below it: signals that come from the engine are heeded, whoever
+// is in charge of the job.
+inline constexpr char kCalledVariable[] = "AUTODIST_CALLED";
+
+// argv: call NODE SECONDS ADDRESS:PORT...; on stdin, one line with the words of both sides
+// (rpc/call_lines.h).
+//
+// Connects with the chief at the first of the addresses that has one, a host's name or a numeric
+// address; one that is this machine's as well as the chief's is not taken for the chief's unless
+// all are. The chief's next program gets the connection as its stdin and stdout, and another one is
+// made at once. Calls again for SECONDS when the chief is away.
+//
+// SIGTERM is the engine's word that it ends the job here: the guardian is told.
+//
+// Returns, when nothing that it has started is left, the process exit status: 0, the chief said
+// that the job is over; 128 + SIGTERM; 1, there was no chief for so long.
+int Call(int argc, char** argv);
+
+}  // namespace autodist::agent

@@ -1,0 +1,307 @@
+#include "transport/called.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/listen_address.h"
+#include "base/quantity.h"
+#include "base/tcp_connect.h"
+
+namespace autodist::transport {
+namespace {
+
+using base::Deadline;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kSendLimit{10'000};  // for an order, which waits for nothing but the network
+constexpr milliseconds kReportLimit{1'000};  // between a program's last output and what it said
+constexpr milliseconds kRest{100};           // where there is no descriptor for another connection
+
+}  // namespace
+
+// A connection until it is a program's.
+struct CalledNodes::Call {
+  // kOrdered: told what to run; kTold: that the job is over. Of the last two the thread lets go.
+  enum class State { kStranger, kWaiting, kOrdered, kTold, kStarted, kBroken };
+
+  base::UniqueFd socket;
+  Deadline deadline;  // of a stranger's greeting, or for the caller to hang up
+  State state = State::kStranger;
+  std::string node = {};
+  uint64_t order = 0;
+  std::string line = {};  // the part that has come
+
+  bool Limited() const { return state == State::kStranger || state == State::kTold; }
+  bool Over() const { return state == State::kStarted || state == State::kBroken; }
+};
+
+struct CalledNodes::Node {
+  CallPtr waiting = nullptr;
+  bool expected = false;  // it has taken an order, and so calls again at once
+  // What the programs said on stderr, once they have ended; of those that have a stream.
+  std::map<uint64_t, std::optional<std::string>> programs = {};
+};
+
+struct CalledNodes::Table {
+  std::mutex mutex;
+  std::condition_variable_any changed;
+  // Guarded by mutex:
+  std::map<std::string, Node> nodes;
+  std::list<CallPtr> calls;
+  uint64_t orders = 0;
+  bool dismissed = false;
+};
+
+class CalledNodes::CalledStream final : public Stream {
+ public:
+  CalledStream(std::shared_ptr<Table> table, std::string node, uint64_t id, base::UniqueFd socket)
+      : table_(std::move(table)),
+        node_(std::move(node)),
+        id_(id),
+        line_(fcntl(socket.get(), F_DUPFD_CLOEXEC, 0)),
+        socket_(std::move(socket)) {}
+  ~CalledStream() override {
+    shutdown(line_.get(), SHUT_RDWR);
+    const std::lock_guard lock(table_->mutex);
+    table_->nodes.at(node_).programs.erase(id_);
+  }
+
+  base::UniqueFd TakeSocket() override { return std::move(socket_); }
+
+  std::string StderrTail() const override {
+    const std::lock_guard lock(table_->mutex);
+    return table_->nodes.at(node_).programs.at(id_).value_or("");
+  }
+
+  // What it said comes by another connection, and not at all from a node that is no more.
+  bool WaitClosed(Deadline deadline) override {
+    pollfd hang_up{line_.get(), POLLRDHUP, 0};
+    while (poll(&hang_up, 1, deadline.PollTimeout()) < 0 && errno == EINTR) {
+    }
+    if (hang_up.revents == 0) return false;
+    std::unique_lock lock(table_->mutex);
+    const Deadline limit = std::min(deadline, Deadline::After(kReportLimit));
+    table_->changed.wait_until(lock, limit.when(), [this] {
+      return table_->nodes.at(node_).programs.at(id_).has_value();
+    });
+    return true;
+  }
+
+  Status Failure() const override { return OkStatus(); }
+
+ private:
+  const std::shared_ptr<Table> table_;
+  const std::string node_;
+  const uint64_t id_;
+  const base::UniqueFd line_;  // the same socket: it tells when the program's output has ended
+  base::UniqueFd socket_;
+};
+
+Result<std::shared_ptr<CalledNodes>> CalledNodes::Listen(uint16_t port, rpc::CallWords words,
+                                                         const std::set<std::string>& nodes,
+                                                         CallLimits limits) {
+  auto listening = base::Listen({*base::IpAddress::Parse("::"), port});  // IPv4's as well
+  if (!listening.ok()) listening = base::Listen({*base::IpAddress::Parse("0.0.0.0"), port});
+  AD_RETURN_IF_ERROR(Annotate(listening.status(), "listening for nodes that call in"));
+  std::shared_ptr<CalledNodes> called(new CalledNodes(
+      std::move(listening->socket), listening->address.port, std::move(words), limits));
+  for (const std::string& node : nodes) called->table_->nodes[node];
+  AD_RETURN_IF_ERROR(called->wake_.Open());
+  called->thread_ = std::thread(&CalledNodes::Serve, called.get());
+  return called;
+}
+
+CalledNodes::CalledNodes(base::UniqueFd listener, uint16_t port, rpc::CallWords words,
+                         CallLimits limits)
+    : listener_(std::move(listener)),
+      port_(port),
+      words_(std::move(words)),
+      limits_(limits),
+      table_(std::make_shared<Table>()) {}
+
+CalledNodes::~CalledNodes() {
+  if (!thread_.joinable()) return;
+  Dismiss(Deadline::After(milliseconds(0)));
+  wake_.Post([this] { ending_ = true; });
+  thread_.join();
+}
+
+void CalledNodes::Dismiss(Deadline deadline) {
+  std::unique_lock lock(table_->mutex);
+  table_->dismissed = true;
+  table_->changed.notify_all();
+  Wake();
+  table_->changed.wait_until(lock, deadline.when(), [this] {
+    return std::ranges::none_of(table_->nodes, [](const auto& entry) {
+      return entry.second.expected || entry.second.waiting;
+    });
+  });
+}
+
+CalledNodes::CallPtr CalledNodes::AwaitCall(Node& node, Deadline deadline,
+                                            const std::stop_token& stop) {
+  std::unique_lock lock(table_->mutex);
+  const bool called = table_->changed.wait_until(lock, stop, deadline.when(),
+                                                 [&] { return node.waiting || table_->dismissed; });
+  if (!called || table_->dismissed) return nullptr;
+  CallPtr call = std::move(node.waiting);
+  call->state = Call::State::kOrdered;
+  call->order = ++table_->orders;
+  node.expected = true;
+  node.programs[call->order];
+  return call;
+}
+
+Result<std::unique_ptr<Stream>> CalledNodes::Run(const std::string& name,
+                                                 const std::vector<std::string>& argv,
+                                                 Deadline deadline, const std::stop_token& stop) {
+  const auto found = table_->nodes.find(name);  // no name is added after the start
+  if (found == table_->nodes.end()) return Error(StatusCode::kInternal, name + " is not to call");
+  const Deadline::Clock::time_point began = Deadline::Clock::now();
+  Node& node = found->second;
+  while (const CallPtr call = AwaitCall(node, deadline, stop)) {
+    const std::string order = rpc::CallLine{rpc::kCallRun, call->order, argv}.ToLine();
+    const Status sent =
+        base::WriteAll(call->socket.get(), order, std::min(deadline, Deadline::After(kSendLimit)));
+    std::unique_lock lock(table_->mutex);
+    const auto answered = [&] { return call->Over(); };
+    if (sent.ok()) {
+      table_->changed.wait_until(lock, stop, Deadline::After(limits_.start).when(), answered);
+    }
+    if (call->state == Call::State::kStarted) {
+      lock.unlock();
+      return std::make_unique<CalledStream>(table_, name, call->order, std::move(call->socket));
+    }
+    node.programs.erase(call->order);
+    node.expected = false;
+    call->state = Call::State::kBroken;  // for the thread to close
+    Wake();
+  }
+  if (stop.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
+  const auto waited = std::chrono::duration_cast<milliseconds>(Deadline::Clock::now() - began);
+  return WithRemedy(Error(StatusCode::kDeadlineExceeded,
+                          "it has not called here within " + base::Seconds(waited)),
+                    "it has to reach TCP port " + std::to_string(port_) +
+                        " of this machine: is there a firewall in between?");
+}
+
+void CalledNodes::Serve() {
+  while (!ending_) {
+    const short accepts = accept_again_.Expired() ? POLLIN : 0;
+    std::vector<pollfd> polled = {{wake_.fd(), POLLIN, 0}, {listener_.get(), accepts, 0}};
+    std::vector<CallPtr> calls;
+    Deadline next = accepts != 0 ? Deadline::Never() : accept_again_;
+    {
+      const std::lock_guard lock(table_->mutex);
+      for (const CallPtr& call : table_->calls) {
+        polled.push_back({call->socket.get(), POLLIN, 0});
+        calls.push_back(call);
+        if (call->Limited()) next = std::min(next, call->deadline);
+      }
+    }
+    poll(polled.data(), polled.size(), next.PollTimeout());
+    wake_.RunAll();
+    const std::lock_guard lock(table_->mutex);
+    for (size_t i = 0; i < calls.size(); ++i) {
+      if (polled[i + 2].revents != 0) Read(calls[i]);
+      Settle(calls[i]);
+    }
+    std::erase_if(table_->calls, [](const CallPtr& call) { return call->Over(); });
+    table_->changed.notify_all();
+    if (polled[1].revents != 0) Accept();
+  }
+}
+
+// What the time, and the job's end, make of it.
+void CalledNodes::Settle(const CallPtr& call) {
+  if (call->state == Call::State::kWaiting && table_->dismissed) {
+    const std::string over = rpc::CallLine{rpc::kCallOver}.ToLine();
+    (void)send(call->socket.get(), over.data(), over.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    shutdown(call->socket.get(), SHUT_WR);  // to close now could take the line back
+    call->state = Call::State::kTold;
+    call->deadline = Deadline::After(limits_.greeting);
+  }
+  if (call->Limited() && call->deadline.Expired()) call->state = Call::State::kBroken;
+  if (call->state != Call::State::kBroken) return;
+  const auto node = table_->nodes.find(call->node);
+  if (node != table_->nodes.end() && node->second.waiting == call) node->second.waiting = nullptr;
+  shutdown(call->socket.get(), SHUT_RDWR);
+}
+
+void CalledNodes::Accept() {
+  for (;;) {
+    base::UniqueFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket.valid()) {
+      // The connection stays in the backlog.
+      if (errno == EMFILE || errno == ENFILE) accept_again_ = Deadline::After(kRest);
+      return;
+    }
+    base::GiveUpWhenSilent(socket.get());
+    const auto stranger = [](const CallPtr& call) { return call->state == Call::State::kStranger; };
+    auto& calls = table_->calls;
+    if (std::ranges::count_if(calls, stranger) >= static_cast<ptrdiff_t>(limits_.strangers)) {
+      calls.erase(std::ranges::find_if(calls, stranger));
+    }
+    calls.push_back(
+        std::make_shared<Call>(Call{std::move(socket), Deadline::After(limits_.greeting)}));
+  }
+}
+
+void CalledNodes::Read(const CallPtr& call) {
+  while (!call->Over()) {
+    const bool greeting = call->state == Call::State::kStranger;
+    const auto read = rpc::ReadLine(call->socket.get(), call->line,
+                                    greeting ? rpc::kLongestGreeting : rpc::kLongestReport);
+    if (read == rpc::LineRead::kPart) return;
+    if (read == rpc::LineRead::kBroken) {
+      call->state = Call::State::kBroken;
+      return;
+    }
+    if (greeting) {
+      ReadGreeting(call);
+    } else {
+      ReadReport(call);
+    }
+    call->line.clear();
+  }
+}
+
+void CalledNodes::ReadGreeting(const CallPtr& call) {
+  const auto name = rpc::NodeInGreeting(call->line, words_);
+  const auto node = name ? table_->nodes.find(*name) : table_->nodes.end();
+  const std::string answer = rpc::ChiefGreeting(words_);
+  if (node == table_->nodes.end() ||
+      send(call->socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
+          static_cast<ssize_t>(answer.size())) {
+    call->state = Call::State::kBroken;
+    return;
+  }
+  // Of two, the one before has been cut off.
+  if (node->second.waiting) node->second.waiting->state = Call::State::kBroken;
+  call->state = Call::State::kWaiting;
+  call->node = *name;
+  node->second.waiting = call;
+  node->second.expected = false;
+}
+
+void CalledNodes::ReadReport(const CallPtr& call) {
+  const auto line = rpc::CallLine::FromLine(call->line);
+  if (line && line->kind == rpc::kCallEnded && line->texts.size() == 1) {
+    auto& programs = table_->nodes.at(call->node).programs;
+    if (const auto program = programs.find(line->id); program != programs.end()) {
+      program->second = line->texts[0];
+    }
+  } else if (line && line->kind == rpc::kCallStarted && line->id == call->order &&
+             call->state == Call::State::kOrdered) {
+    call->state = Call::State::kStarted;
+  } else {
+    call->state = Call::State::kBroken;
+  }
+}
+
+}  // namespace autodist::transport

@@ -1,0 +1,117 @@
+// Nodes that call in: where an engine starts a small program on each (`autodist-agent call`,
+// agent/life/call.h) that connects with the chief, and runs there what the chief wants.
+//
+// An engine makes a CalledNodes, with words of the job's own, and has
+//
+//   autodist-agent call NODE SECONDS ADDRESS:PORT... < a file of 0400, or a stream, with
+//   words.ToLine()
+//
+// run on each node as what its unit there is for, a step's task or a container's command: it ends,
+// with 0, once the job is over and nothing of it is left there. A CalledTransport is the way to one
+// of the nodes. Dismiss tells all of them that the job is over.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "autodist/status.h"
+#include "base/deadline.h"
+#include "base/fd.h"
+#include "base/task_queue.h"
+#include "rpc/call_lines.h"
+#include "transport/transport.h"
+
+namespace autodist::transport {
+
+struct CallLimits {
+  std::chrono::milliseconds greeting{10'000};  // for a stranger's first line
+  std::chrono::milliseconds start{10'000};     // for a caller's answer to an order
+  size_t strangers = 256;                      // at the same time; of more, the first has to go
+};
+
+// Listens for the callers of a job. Thread-safe.
+class CalledNodes {
+ public:
+  // On all addresses of this machine. `port` 0: any that is free. Callers of other names than
+  // `nodes` are turned away.
+  static Result<std::shared_ptr<CalledNodes>> Listen(uint16_t port, rpc::CallWords words,
+                                                     const std::set<std::string>& nodes,
+                                                     CallLimits limits = {});
+  // Dismisses those that wait, and hangs up.
+  ~CalledNodes();
+  CalledNodes(const CalledNodes&) = delete;
+  CalledNodes& operator=(const CalledNodes&) = delete;
+
+  uint16_t port() const { return port_; }
+  const rpc::CallWords& words() const { return words_; }
+
+  // Runs argv on the node; blocks until it calls, and has begun. kDeadlineExceeded: it did not.
+  // The streams may outlive this object.
+  Result<std::unique_ptr<Stream>> Run(const std::string& node, const std::vector<std::string>& argv,
+                                      base::Deadline deadline, const std::stop_token& stop);
+
+  // Tells all callers that the job is over, also those that are about to call again, for which it
+  // waits. From here on nothing runs any more.
+  void Dismiss(base::Deadline deadline);
+
+ private:
+  class CalledStream;
+  struct Call;
+  struct Node;
+  struct Table;
+  using CallPtr = std::shared_ptr<Call>;
+
+  CalledNodes(base::UniqueFd listener, uint16_t port, rpc::CallWords words, CallLimits limits);
+  void Serve();
+  void Accept();
+  void Settle(const CallPtr& call);
+  void Read(const CallPtr& call);
+  void ReadGreeting(const CallPtr& call);
+  void ReadReport(const CallPtr& call);
+  CallPtr AwaitCall(Node& node, base::Deadline deadline, const std::stop_token& stop);
+  void Wake() {
+    wake_.Post([] {});
+  }
+
+  const base::UniqueFd listener_;
+  const uint16_t port_;
+  const rpc::CallWords words_;
+  const CallLimits limits_;
+  base::TaskQueue wake_;
+  const std::shared_ptr<Table> table_;
+  // Of the thread alone:
+  bool ending_ = false;
+  base::Deadline accept_again_ = base::Deadline::After(std::chrono::milliseconds(0));
+  std::thread thread_;
+};
+
+// The way to one of them.
+class CalledTransport final : public Transport {
+ public:
+  // Run waits no longer than `limit` for the node to call.
+  CalledTransport(std::shared_ptr<CalledNodes> nodes, std::string node,
+                  std::chrono::milliseconds limit)
+      : nodes_(std::move(nodes)), node_(std::move(node)), limit_(limit) {}
+
+  Result<std::unique_ptr<Stream>> Run(const std::vector<std::string>& argv,
+                                      const std::stop_token& stop) override {
+    return nodes_->Run(node_, argv, base::Deadline::After(limit_), stop);
+  }
+
+ private:
+  const std::shared_ptr<CalledNodes> nodes_;
+  const std::string node_;
+  const std::chrono::milliseconds limit_;
+};
+
+}  // namespace autodist::transport
