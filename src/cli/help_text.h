@@ -10,7 +10,9 @@ namespace autodist::cli {
 // Of the options of a command.
 namespace group {
 inline constexpr char kWhere[] = "Where";
-inline constexpr char kSlurm[] = "What Slurm is asked for";
+inline constexpr char kAskedFor[] = "What is asked for";
+inline constexpr char kSlurm[] = "Of Slurm";
+inline constexpr char kKubernetes[] = "Of Kubernetes";
 inline constexpr char kWhat[] = "What";
 inline constexpr char kEnvironment[] = "Environment";
 inline constexpr char kFailure[] = "Failure";

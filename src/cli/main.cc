@@ -83,7 +83,7 @@ int Main(const std::vector<std::string>& words) {
         [&](CLI::App& command) { return OrAtChief(command, line.words, add_options(command)); });
   };
   add("run", "Run a program on every device of a spec's nodes", AddRun, line.program);
-  add("submit", "Run a program as a batch job of Slurm", AddSubmit, line.program);
+  add("submit", "Run a program as a job of Slurm or Kubernetes", AddSubmit, line.program);
   add("doctor", "Find out what would keep a run from working, on all nodes", AddDoctor,
       line.program);
   add("bench", "Measure how fast data goes between the devices", AddBench);

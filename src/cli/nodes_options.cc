@@ -28,7 +28,8 @@ constexpr char kSpecHere[] = "autodist.yaml";
 
 Status CheckOnlyOne(const NodesOptions& options) {
   const int given = (options.spec_file.empty() ? 0 : 1) + (options.hosts.empty() ? 0 : 1) +
-                    (options.ranks ? 1 : 0) + (options.slurm ? 1 : 0);
+                    (options.ranks ? 1 : 0) + (options.slurm ? 1 : 0) +
+                    (options.kubernetes ? 1 : 0);
   if (given < 2) return OkStatus();
   return WithRemedy(Error(StatusCode::kInvalidArgument,
                           "--spec, --hosts, --slurm and -n each say which nodes there are"),
@@ -139,6 +140,13 @@ void AddNodes(CLI::App& app, NodesOptions& options) {
                  "In place of a spec: so many ranks on this machine")
       ->check(NotATorchrunsWord())
       ->check(WholeNumber(1, spec::kMostSlots))
+      ->group(group::kWhere);
+}
+
+void AddKubernetes(CLI::App& app, NodesOptions& options) {
+  app.add_flag("--kubernetes", options.kubernetes,
+               "In place of a spec: the pods of the JobSet that this runs in, as `autodist submit` "
+               "has them made")
       ->group(group::kWhere);
 }
 

@@ -19,12 +19,14 @@ struct NodesOptions {
   std::string hosts;
   std::optional<uint32_t> ranks;  // on this machine
   bool slurm = false;             // the allocation that we are in
+  bool kubernetes = false;        // the pods of the JobSet that we are in
   std::string agent;
   uint32_t fan_out = launch::LaunchOptions().fan_out;
 };
 
 // --spec, --hosts, --slurm and -n.
 void AddNodes(CLI::App& app, NodesOptions& options);
+void AddKubernetes(CLI::App& app, NodesOptions& options);
 void AddAgent(CLI::App& app, NodesOptions& options);
 void AddFanOut(CLI::App& app, NodesOptions& options);
 

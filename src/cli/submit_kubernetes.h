@@ -1,0 +1,26 @@
+// autodist submit --kubernetes
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/app.h"
+#include "submit/kubernetes_manifest.h"
+
+namespace autodist::cli {
+
+struct KubernetesOptions {
+  submit::KubernetesRequest request;
+  std::string kube_context;  // of kubectl's configuration; "": the current one
+  std::string kube_namespace;
+};
+
+// Of group::kKubernetes. Fills them as they are parsed; they have to outlive that.
+void AddKubernetesOptions(CLI::App& app, KubernetesOptions& options);
+
+// `words`: those of autodist, without itself. Prints the manifest, or has kubectl create what it
+// says; gives the exit code.
+int SubmitToKubernetes(const KubernetesOptions& options, const std::vector<std::string>& words,
+                       bool print);
+
+}  // namespace autodist::cli

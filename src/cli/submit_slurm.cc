@@ -1,0 +1,82 @@
+#include "cli/submit_slurm.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+
+#include "cli/commands.h"
+#include "cli/help_text.h"
+#include "submit/hand_over.h"
+
+namespace autodist::cli {
+namespace {
+
+constexpr std::chrono::seconds kSubmitLimit{60};  // a busy slurmctld makes sbatch wait
+
+// A line of a batch script ends at a line feed, and its words at spaces.
+CLI::Validator SbatchWord() {
+  return {[](const std::string& text) -> std::string {
+            const bool plain = !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
+              return std::isgraph(c) && c != '"' && c != '\'' && c != '\\' && c != '#';
+            });
+            return plain ? ""
+                         : "'" + text +
+                               "' cannot stand in a batch script: no spaces, quotes, # or \\";
+          },
+          ""};
+}
+
+CLI::Validator SbatchOption() {
+  return {[](const std::string& text) -> std::string {
+            if (text.starts_with("--") && text.size() > 2) return "";
+            return "'" + text + "' is no option of sbatch, such as --constraint=a100";
+          },
+          ""};
+}
+
+}  // namespace
+
+void AddSlurmOptions(CLI::App& app, submit::SlurmRequest& request) {
+  const auto add = [&](const char* name, auto& value, const char* text) {
+    return app.add_option(name, value, text)->check(SbatchWord())->group(group::kSlurm);
+  };
+  add("--time", request.time, "After which Slurm ends the job: 30 (minutes), 2:00:00, 1-12")
+      ->type_name("TIME");
+  add("--signal", request.signal,
+      "A signal for all ranks before that time, such as USR1@120: 120 seconds before")
+      ->type_name("SIGNAL@SECONDS");
+  add("--partition", request.partition, "Where the machines are from");
+  add("--account", request.account, "Who pays");
+  add("--sbatch", request.others,
+      "A further option of sbatch's, such as --constraint=a100; may be given again")
+      ->check(SbatchOption())
+      ->allow_extra_args(false)
+      ->type_name("OPTION");
+}
+
+int SubmitToSlurm(const submit::SlurmRequest& request, std::vector<std::string> words, bool print) {
+  if (const std::string why = SbatchWord()(request.gpus); !request.gpus.empty() && !why.empty()) {
+    return Fail(Error(StatusCode::kInvalidArgument, "--gpus-per-node: " + why), kExitUsage);
+  }
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  words.insert(words.begin(), error ? "autodist" : self.string());
+  const std::string script = submit::SlurmScript(request, words);
+  if (print) {
+    std::fputs(script.c_str(), stdout);
+    return 0;
+  }
+  const auto said = submit::HandOver({"sbatch", "--parsable"}, script, kSubmitLimit);
+  if (!said.ok()) {
+    return Fail(
+        WithRemedy(Annotate(said.status(), "sbatch refuses the script"), "--print shows it"), 1);
+  }
+  const std::string job = said->substr(0, said->find_first_of(";\n"));
+  base::Log(base::LogLevel::kInfo, "submitted as job " + job + " of Slurm; squeue --jobs=" + job +
+                                       " tells how it is, scancel " + job + " ends it");
+  std::printf("%s\n", job.c_str());
+  return 0;
+}
+
+}  // namespace autodist::cli

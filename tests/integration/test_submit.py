@@ -1,0 +1,133 @@
+"""What `autodist submit --kubernetes` prints, and what it says when it cannot submit."""
+
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+from kubernetes_schema import faults
+
+# The CustomResourceDefinition of a JobSet release, config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml.
+CRD = os.environ.get("JOBSET_CRD")
+WAYS = {
+    "one": [],
+    "cpus": ["--nodes", 3, "--ntasks-per-node", 4, "--cpus", "500m", "--memory", "64Gi"],
+    "gpus": ["--nodes", 4, "--gpus-per-node", 8, "--grace", "0.5"],
+    "all": ["--nodes", 2, "--gpus-per-node", 1, "--autodist-image", "a", "--volume", "d:/d:ro", "--volume", "r:/r",
+            "--env-from", "s", "--env-from", "t", "--pull-secret", "p", "--name", "Sweep_3", "--max-restarts", 3,
+            "--env", "A=b c"],
+}
+
+
+@pytest.fixture(params=WAYS.values(), ids=WAYS.keys())
+def printed(request, autodist):
+    """Its objects by kind, with some options."""
+    outcome = autodist("submit", "--kubernetes", "--image", "i", *request.param, "--print", "--", "./train")
+    assert outcome.code == 0, outcome.err
+    objects = list(yaml.safe_load_all(outcome.out))
+    return {it["kind"]: it for it in objects}
+
+
+def pods(jobset):
+    return [job["template"]["spec"]["template"]["spec"] for job in jobset["spec"]["replicatedJobs"]]
+
+
+def test_names_agree(printed):
+    jobset = printed["JobSet"]
+    name = jobset["metadata"]["name"]
+    assert {it["metadata"]["name"] for it in printed.values()} == {name}
+    selector = {"matchLabels": {"jobset.sigs.k8s.io/jobset-name": name}}
+    policy = printed["NetworkPolicy"]["spec"]
+    assert policy["podSelector"] == selector and policy["ingress"] == [{"from": [{"podSelector": selector}]}]
+    assert jobset["spec"]["network"] == {"enableDNSHostnames": True, "subdomain": name}
+    [chief, *workers] = pods(jobset)
+    for pod in workers:
+        environment = {it["name"]: it["value"] for it in pod["containers"][0]["env"]}
+        assert environment["AUTODIST_KUBERNETES_CHIEF"] == f"{name}-chief-0-0.{name}"
+        assert pod["containers"][0]["command"] == chief["containers"][0]["command"]
+    for pod in pods(jobset):
+        mounted = {it["name"] for container in pod["containers"] for it in container["volumeMounts"]}
+        assert mounted == {it["name"] for it in pod["volumes"]}
+
+
+def test_the_chief_alone_decides(printed):
+    spec = printed["JobSet"]["spec"]
+    [chief, *workers] = [job["template"]["spec"] for job in spec["replicatedJobs"]]
+    assert spec["successPolicy"] == {"operator": "All", "targetReplicatedJobs": ["chief"]}
+    assert spec["failurePolicy"] == {"maxRestarts": 0}
+    assert chief["backoffLimit"] == 0 and chief["completions"] == chief["parallelism"] == 1
+    assert all(job["backoffLimit"] == 2**31 - 1 and job["completions"] == job["parallelism"] for job in workers)
+    assert all(pod["restartPolicy"] == "Never" for pod in pods(printed["JobSet"]))
+
+
+def test_the_words_are_in_the_secret_alone(printed):
+    words = printed["Secret"]["stringData"]["words"].split()
+    assert len(words) == 2 and all(word not in yaml.safe_dump(printed["JobSet"]) for word in words)
+
+
+@pytest.mark.skipif(not CRD, reason="JOBSET_CRD names no CustomResourceDefinition")
+def test_the_schema_has_all_of_it(printed):
+    crd = Path(CRD).read_text()
+    assert faults(crd, printed["JobSet"]) == []
+    printed["JobSet"]["spec"]["failurePolicy"]["maxRestart"] = 0
+    assert faults(crd, printed["JobSet"])
+
+
+def test_words_are_texts(autodist):
+    """As the YAML of Kubernetes' programs, 1.1, has them."""
+    words = ["yes", "No", "null", "~", "1", "1e3", "0x1f", "1:30", "- a", "a: b", "a #b", "*a", "'", '"', "\\", "a\nb\n", "\t",
+             "\x7f", "\x85", "\u2028", "ü 字 😀", "$RANK", "=", "<<", ".5", "--no", "{rank}", ""]
+    outcome = autodist("submit", "--kubernetes", "--image", "i", "--print", "--", *words)
+    jobset = list(yaml.safe_load_all(outcome.out))[-1]
+    assert pods(jobset)[0]["containers"][0]["command"] == ["autodist", "run", "--kubernetes", "--", *words]
+
+
+@pytest.mark.parametrize("arguments, told", [
+    ("--kubernetes", "no image"),
+    ("--slurm --kubernetes", "needs to know the engine"),
+    ("--slurm --image i", "--image requires --kubernetes"),
+    ("--kubernetes --image i --partition p", "--partition requires --slurm"),
+    ("--kubernetes --image i --gpus-per-node a100:8", "'a100:8' is not a whole number"),
+    ("--kubernetes --image i --cpus many", "no quantity"),
+    ("--kubernetes --image i --volume data", "no CLAIM:/PATH"),
+])
+def test_wrong_usage(autodist, arguments, told):
+    outcome = autodist("submit", *arguments.split(), "--", "true")
+    assert outcome.code == 2 and told in outcome.err and not outcome.out, outcome.err
+
+
+KUBECTL = """#!/bin/sh
+case "$*" in
+  version*) echo 'Client Version: v1.32.0' ;;
+  *delete*) echo "$*" >> log; exit {delete} ;;
+  *jsonpath*) cat > jobset; echo "$*" >> log; printf 1-2-3 ;;
+  *) cat > rest; echo "$*" >> log; echo 'Error from server (Forbidden): secrets is forbidden' >&2; exit 1 ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("delete", [0, 1], ids=["deleted", "not deleted"])
+def test_no_half_of_a_job_is_left(autodist, tmp_path, delete):
+    """Where a Secret cannot be made."""
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text(KUBECTL.format(delete=delete))
+    kubectl.chmod(0o755)
+    outcome = autodist("submit", "--kubernetes", "--image", "i", "--nodes", 2, "--context", "lab", "--namespace", "ml", "--", "true",
+                       env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert outcome.code == 1 and "secrets is forbidden" in outcome.err and not outcome.out
+    name = yaml.safe_load((tmp_path / "jobset").read_text())["metadata"]["name"]
+    calls = (tmp_path / "log").read_text().splitlines()
+    assert all(call.startswith("--context=lab --namespace=ml ") for call in calls)
+    assert calls[-1].endswith(f"delete jobset {name} --wait=false")
+    assert ("nothing is left" in outcome.err) == (delete == 0)
+    assert delete == 0 or f"kubectl delete jobset {name}" in outcome.err
+    assert {it["metadata"]["ownerReferences"][0]["uid"] for it in yaml.safe_load_all((tmp_path / "rest").read_text())} == {"1-2-3"}
+
+
+def test_without_kubectl(autodist, tmp_path):
+    outcome = autodist("submit", "--kubernetes", "--image", "i", "--", "true", env={"PATH": str(tmp_path)})
+    assert outcome.code == 1 and "install kubectl 1.31 or newer" in outcome.err
+    (tmp_path / "kubectl").write_text("#!/bin/sh\necho Client Version: v1.28.1\n")
+    (tmp_path / "kubectl").chmod(0o755)
+    outcome = autodist("submit", "--kubernetes", "--image", "i", "--", "true", env={"PATH": str(tmp_path)})
+    assert outcome.code == 1 and "kubectl is 1.28" in outcome.err

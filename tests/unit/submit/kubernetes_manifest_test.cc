@@ -1,0 +1,143 @@
+#include "submit/kubernetes_manifest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+
+namespace autodist::submit {
+namespace {
+
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::Not;
+
+KubernetesRequest Sweep() {
+  KubernetesRequest request;
+  request.name = "sweep-3-abcde";
+  request.words = "0123 4567";
+  request.image = "registry.example:5000/lab/train:1";
+  request.autodist_image = "lab/autodist";
+  request.nodes = 4;
+  request.gpus = 8;
+  request.cpus = "96";
+  request.memory = "1Ti";
+  request.volumes = {{"data", "/data", true}, {"runs", "/runs"}};
+  request.env_from = {"wandb"};
+  request.pull_secret = "registry";
+  request.grace = std::chrono::seconds(120);
+  return request;
+}
+
+const std::vector<std::string> kCommand = {
+    "run", "--kubernetes", "--max-restarts=3",          "--",
+    "sh",  "-c",           "echo \"$(hostname)\" $$\n", "two words"};
+
+// Set UPDATE_GOLDEN=1 to write the file anew after a change that is meant.
+TEST(KubernetesManifestTest, LooksAsInTheGoldenFile) {
+  const std::string path = TEST_SOURCE_DIR "/golden/jobset.yaml";
+  const std::string text =
+      CompanionsManifest(Sweep(), "") + "---\n" + JobSetManifest(Sweep(), kCommand);
+  if (std::getenv("UPDATE_GOLDEN")) std::ofstream(path) << text;
+  std::ifstream file(path);
+  EXPECT_EQ(text, std::string(std::istreambuf_iterator<char>(file), {}));
+}
+
+YAML::Node PodOf(const std::string& manifest, int job) {
+  return YAML::Load(
+      manifest)["spec"]["replicatedJobs"][job]["template"]["spec"]["template"]["spec"];
+}
+
+// As the kubelet does. Source: k8s.io/kubernetes/third_party/forked/golang/expansion/expand.go.
+std::string Expanded(const std::string& word) {
+  std::string text;
+  for (size_t i = 0; i < word.size(); ++i) {
+    if (word[i] == '$' && i + 1 < word.size()) {
+      const char next = word[++i];
+      const size_t end = next == '(' ? word.find(')', i) : std::string::npos;
+      if (next == '$') {
+        text += '$';
+      } else if (end != std::string::npos) {
+        text += "<variable>";
+        i = end;
+      } else {
+        text += std::string("$") + next;
+      }
+    } else {
+      text += word[i];
+    }
+  }
+  return text;
+}
+
+TEST(KubernetesManifestTest, WordsArriveAsTheyAre) {
+  const std::vector<std::string> words = {
+      "",       " ",      "yes",  "No",        "null", "~",        "1",     "1e3",
+      "0x1f",   "1:30",   "-",    "--",        "---",  "- a",      "a: b",  "a #b",
+      "#a",     "a:",     "*a",   "&a",        "!a",   "%a",       "@a",    "`a`",
+      "{a}",    "[a]",    "|",    ">",         "'",    "\"",       "\\",    "\\n",
+      "a\nb\n", "\t",     "\r\n", "\x01\x1b",  "\x7f", "\xc2\x85", "ü 字",  "\xf0\x9f\x98\x80",
+      "\u2028", "\ufeff", "$",    "$$",        "$A",   "$(A)",     "$$(A)", "$$$(A)",
+      "a$",     "a$$",    "$(",   "--a=$(A)b", "--x",  "--no",     "=",     "<<",
+      ".",      ".5",     "a,b",  "@"};
+  const YAML::Node command = PodOf(JobSetManifest(Sweep(), words), 0)["containers"][0]["command"];
+  ASSERT_EQ(command.size(), words.size() + 1);
+  for (size_t i = 0; i < words.size(); ++i) {
+    EXPECT_EQ(Expanded(command[i + 1].as<std::string>()), words[i]);
+  }
+}
+
+TEST(KubernetesManifestTest, OneNodeIsTheChiefAlone) {
+  KubernetesRequest request;
+  request.name = "one";
+  request.image = "box";
+  const YAML::Node jobs = YAML::Load(JobSetManifest(request, kCommand))["spec"]["replicatedJobs"];
+  ASSERT_EQ(jobs.size(), 1U);
+  EXPECT_EQ(jobs[0]["name"].as<std::string>(), "chief");
+  const YAML::Node pod = PodOf(JobSetManifest(request, kCommand), 0);
+  EXPECT_FALSE(pod["containers"][0]["resources"]);
+  EXPECT_EQ(pod["containers"][0]["command"][0].as<std::string>(), "autodist");
+  EXPECT_EQ(pod["volumes"].size(), 1U);
+  EXPECT_FALSE(pod["initContainers"]);
+}
+
+TEST(KubernetesManifestTest, CompanionsGoWithTheirJobSet) {
+  for (const YAML::Node& object : YAML::LoadAll(CompanionsManifest(Sweep(), "1-2-3"))) {
+    const YAML::Node owner = object["metadata"]["ownerReferences"][0];
+    EXPECT_EQ(owner["kind"].as<std::string>(), "JobSet");
+    EXPECT_EQ(owner["name"].as<std::string>(), Sweep().name);
+    EXPECT_EQ(owner["uid"].as<std::string>(), "1-2-3");
+  }
+  EXPECT_THAT(CompanionsManifest(Sweep(), ""), Not(HasSubstr("ownerReferences")));
+  EXPECT_THAT(JobSetManifest(Sweep(), kCommand), Not(HasSubstr(Sweep().words)));
+}
+
+TEST(ObjectNameTest, IsALabelThatFitsIntoThoseMadeOfIt) {
+  EXPECT_THAT(ObjectName("Sweep_3.b"), MatchesRegex("sweep-3-b-[a-z2-7]{5}"));
+  EXPECT_THAT(ObjectName("3-a-"), MatchesRegex("a-[a-z2-7]{5}"));
+  for (const char* none : {"", "42", "-._"}) {
+    EXPECT_THAT(ObjectName(none), MatchesRegex("autodist-[a-z2-7]{5}"));
+  }
+  const std::string longest = ObjectName(std::string(64, 'x'));
+  EXPECT_EQ((longest + "-worker-0-99999-abcde").size(), 63U);
+  EXPECT_NE(ObjectName("a"), ObjectName("a"));
+}
+
+TEST(ParseVolumeTest, HasAClaimAndAPath) {
+  const auto data = ParseVolume("data:/data:ro");
+  ASSERT_TRUE(data.ok());
+  EXPECT_EQ(data->claim, "data");
+  EXPECT_EQ(data->path, "/data");
+  EXPECT_TRUE(data->read_only);
+  EXPECT_FALSE(ParseVolume("runs:/runs")->read_only);
+  for (const char* wrong :
+       {"", "data", "data:", "data:data", ":/data", "data:/data:rw", "a:/b:ro:"}) {
+    EXPECT_FALSE(ParseVolume(wrong).ok()) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace autodist::submit
