@@ -21,8 +21,10 @@
 #include "cli/program_options.h"
 #include "cli/run_options.h"
 #include "cli/values.h"
+#include "launch/call_in.h"
 #include "launch/sync_source.h"
 #include "plan/plan_text.h"
+#include "reach/kubernetes_pods.h"
 #include "reach/slurm_allocation.h"
 #include "reach/this_machine.h"
 
@@ -30,6 +32,9 @@ namespace autodist::cli {
 namespace {
 
 using std::chrono::milliseconds;
+
+// Of a pod, for a chief whose image has yet to come; Kubernetes makes the pod anew after it.
+constexpr std::chrono::seconds kCallPatience{3600};
 
 milliseconds ToMilliseconds(double seconds) {
   return std::chrono::duration_cast<milliseconds>(std::chrono::duration<double>(seconds));
@@ -110,11 +115,20 @@ void WarnOfKillWait(double grace_s) {
           "give sbatch --signal=B:TERM@SECONDS");
 }
 
+// In a pod that is not the chief's.
+int Call(const NodesOptions& options, const reach::KubernetesPod& pod) {
+  base::Log(base::LogLevel::kInfo, pod.node + " calls the chief, " + pod.chief_address);
+  return Fail(launch::BecomeCaller(options.agent, pod.node, pod.chief_address, reach::kJobWordsFile,
+                                   kCallPatience),
+              chief::kExitCannotLaunch);
+}
+
 // Of `run` where the chief moves: these are settled here, and that it detaches is said anyway.
 constexpr const char* kSettledHere[] = {"--spec", "--hosts",     "--chief-on", "--workdir",
                                         "--sync", "--sync-from", "--detach"};
 // And these mean something on this machine alone.
-constexpr const char* kOnlyHere[] = {"--slurm", "--nproc-per-node", "--agent", "--stdin-rank"};
+constexpr const char* kOnlyHere[] = {"--slurm", "--kubernetes", "--nproc-per-node", "--agent",
+                                     "--stdin-rank"};
 
 Status CheckMoving(const CLI::App& app, const RunOptions& options) {
   if (!options.detach && !options.dry_run) {
@@ -196,6 +210,10 @@ int Run(const CLI::App& app, const RunOptions& options) {
   if (options.web_control && !options.web) return WrongUsage("--web-control goes with --web");
   if (options.no_preflight && !options.on_busy.empty()) {
     return WrongUsage("--on-busy has to look at the nodes first, but there is --no-preflight");
+  }
+  if (options.nodes.kubernetes) {
+    const auto pod = reach::ThisPod();
+    if (pod.ok() && !pod->chief) return Call(options.nodes, *pod);
   }
   const bool moves = !options.chief_on.empty();
   if (moves) {

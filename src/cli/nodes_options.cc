@@ -12,6 +12,7 @@
 #include "cli/help_text.h"
 #include "cli/values.h"
 #include "reach/host_facts.h"
+#include "reach/kubernetes_pods.h"
 #include "reach/name_service.h"
 #include "reach/resolve.h"
 #include "reach/slurm_allocation.h"
@@ -77,8 +78,7 @@ std::optional<spec::ResourceSpec> SpecOfHosts(const std::string& hosts) {
   return std::move(draft.spec);
 }
 
-std::optional<spec::ResourceSpec> SpecOfAllocation() {
-  auto spec = reach::SlurmAllocation();
+std::optional<spec::ResourceSpec> Told(Result<spec::ResourceSpec> spec) {
   if (spec.ok()) return *std::move(spec);
   base::LogFailure(spec.status());
   return std::nullopt;
@@ -170,7 +170,11 @@ std::optional<spec::ResourceSpec> SpecOf(const NodesOptions& options) {
     return std::nullopt;
   }
   if (!options.hosts.empty()) return SpecOfHosts(options.hosts);
-  if (options.slurm) return SpecOfAllocation();
+  if (options.slurm) return Told(reach::SlurmAllocation());
+  if (options.kubernetes) {
+    const auto pod = reach::ThisPod();
+    return Told(pod.ok() ? reach::KubernetesPods(*pod) : pod.status());
+  }
   if (!options.spec_file.empty()) return ReadSpec(options.spec_file);
   const std::string found = options.ranks ? "" : FindSpec();
   if (!found.empty()) return ReadSpec(found);

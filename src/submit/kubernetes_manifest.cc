@@ -22,15 +22,13 @@ constexpr char kChief[] = "chief";
 constexpr char kWorker[] = "worker";
 constexpr char kJobSetLabel[] = "jobset.sigs.k8s.io/jobset-name";
 constexpr char kGpus[] = "nvidia.com/gpu";
+// In the chief's pod, whose network is its own; no port that ranks get is as low.
+constexpr unsigned kCallPort = 7420;
 constexpr char kProgram[] = "autodist";
 constexpr char kProgramFolder[] = "/autodist";  // where there is an image for it
 constexpr char kCopy[] = "cp \"$(command -v autodist)\" /autodist/";
 constexpr char kJobFolder[] = "/etc/autodist";
 constexpr std::chrono::seconds kToTell{20};  // for autodist to end beyond its ranks' time
-
-std::string ChiefName(const KubernetesRequest& request) {
-  return request.name + "-" + kChief + "-0-0." + request.name;
-}
 
 // So that Kubernetes, which replaces $(NAME) and makes one $ of $$, makes this word of it. Source:
 // k8s.io/kubernetes/third_party/forked/golang/expansion.
@@ -49,22 +47,18 @@ Json Metadata(const KubernetesRequest& request) {
 }
 
 Json Variable(const std::string& name, const std::string& value) {
-  return {{"name", name}, {"value", value}};
+  return {{"name", "AUTODIST_KUBERNETES_" + name}, {"value", value}};
 }
 
-// What reach::KubernetesPods reads in the chief, and reach::CalledChief in the others.
-Json Variables(const KubernetesRequest& request, bool chief) {
-  Json variables = Json::array();
-  if (chief) {
-    variables.push_back(Variable("AUTODIST_KUBERNETES_NODES", std::to_string(request.nodes)));
-    variables.push_back(
-        request.gpus > 0
-            ? Variable("AUTODIST_KUBERNETES_GPUS", std::to_string(request.gpus))
-            : Variable("AUTODIST_KUBERNETES_RANKS", std::to_string(std::max(request.ranks, 1U))));
-  } else {
-    variables.push_back(Variable("AUTODIST_KUBERNETES_CHIEF", ChiefName(request)));
-  }
-  return variables;
+// What reach::ThisPod reads.
+Json Variables(const KubernetesRequest& request, const std::string& role) {
+  const std::string chief = request.name + "-" + kChief + "-0-0." + request.name;
+  const bool on_gpus = request.gpus > 0;
+  return Json::array(
+      {Variable("ROLE", role), Variable("CHIEF", chief + ":" + std::to_string(kCallPort)),
+       Variable("NODES", std::to_string(request.nodes)),
+       Variable(on_gpus ? "GPUS" : "RANKS",
+                std::to_string(on_gpus ? request.gpus : std::max(request.ranks, 1U)))});
 }
 
 Json Resources(const KubernetesRequest& request) {
@@ -108,7 +102,7 @@ Volumes VolumesOf(const KubernetesRequest& request) {
 }
 
 Json PodSpec(const KubernetesRequest& request, const std::vector<std::string>& command,
-             bool chief) {
+             const char* role) {
   const Volumes volumes = VolumesOf(request);
   const std::string folder =
       request.autodist_image.empty() ? "" : std::string(kProgramFolder) + "/";
@@ -117,7 +111,7 @@ Json PodSpec(const KubernetesRequest& request, const std::vector<std::string>& c
   Json container = {{"name", "autodist"},
                     {"image", request.image},
                     {"command", std::move(words)},
-                    {"env", Variables(request, chief)}};
+                    {"env", Variables(request, role)}};
   for (const std::string& secret : request.env_from) {
     container["envFrom"].push_back({{"secretRef", {{"name", secret}}}});
   }
@@ -193,10 +187,10 @@ std::string ObjectName(const std::string& job_name) {
 std::string JobSetManifest(const KubernetesRequest& request,
                            const std::vector<std::string>& command) {
   // The chief is in charge: its end is that of the JobSet, and no end of another pod is.
-  Json jobs = Json::array({ReplicatedJob(kChief, 1, 0, PodSpec(request, command, true))});
+  Json jobs = Json::array({ReplicatedJob(kChief, 1, 0, PodSpec(request, command, kChief))});
   if (request.nodes > 1) {
     jobs.push_back(ReplicatedJob(kWorker, request.nodes - 1, std::numeric_limits<int32_t>::max(),
-                                 PodSpec(request, command, false)));
+                                 PodSpec(request, command, kWorker)));
   }
   return YamlText(
       {{"apiVersion", "jobset.x-k8s.io/v1alpha2"},

@@ -43,7 +43,7 @@ def test_names_agree(printed):
     [chief, *workers] = pods(jobset)
     for pod in workers:
         environment = {it["name"]: it["value"] for it in pod["containers"][0]["env"]}
-        assert environment["AUTODIST_KUBERNETES_CHIEF"] == f"{name}-chief-0-0.{name}"
+        assert environment["AUTODIST_KUBERNETES_CHIEF"].split(":")[0] == f"{name}-chief-0-0.{name}"
         assert pod["containers"][0]["command"] == chief["containers"][0]["command"]
     for pod in pods(jobset):
         mounted = {it["name"] for container in pod["containers"] for it in container["volumeMounts"]}

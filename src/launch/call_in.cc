@@ -1,0 +1,25 @@
+#include "launch/call_in.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/fd.h"
+#include "launch/agent_program.h"
+
+namespace autodist::launch {
+
+Status BecomeCaller(const std::string& agent_path, const std::string& node,
+                    const std::string& chief, const std::string& words_file,
+                    std::chrono::seconds patience) {
+  AD_ASSIGN_OR_RETURN(AgentProgram agent, AgentProgram::Load(agent_path));
+  AD_ASSIGN_OR_RETURN(const std::string program, agent.PathHere());
+  const base::UniqueFd words(open(words_file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!words.valid() || dup2(words.get(), STDIN_FILENO) < 0) return ErrnoError(errno, words_file);
+  execl(program.c_str(), "autodist-agent", "call", node.c_str(),
+        std::to_string(patience.count()).c_str(), chief.c_str(), nullptr);
+  return ErrnoError(errno, program);
+}
+
+}  // namespace autodist::launch
