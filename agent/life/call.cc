@@ -92,6 +92,11 @@ std::vector<Address> WithoutOurs(std::vector<Address> addresses) {
   return addresses;
 }
 
+bool IsNamedGuardian(pid_t pid) {
+  const auto name = base::ReadFile("/proc/" + std::to_string(pid) + "/comm", 64);
+  return name.ok() && *name == std::string(kGuardian) + "\n";
+}
+
 class Caller {
  public:
   Caller(std::string node, milliseconds patience, std::vector<Address> addresses,
@@ -160,7 +165,8 @@ Status Caller::Prepare() {
 int Caller::Run() {
   Deadline until = Deadline::After(patience_);
   base::Backoff backoff;
-  while (!over_ && !Leaves() && !until.Expired()) {
+  // Once told to end it calls no more: another one may have its place.
+  while (!over_ && !told_to_end_ && !until.Expired()) {
     if (Talk(until)) {
       backoff = base::Backoff();
     } else if (!over_) {
@@ -200,8 +206,9 @@ void Caller::HeedSignals() {
     if (taken.ssi_signo != SIGTERM) continue;
     told_to_end_ = true;
     for (const pid_t pid : process::Descendants(getpid())) {
-      const auto name = base::ReadFile("/proc/" + std::to_string(pid) + "/comm", 64);
-      if (name.ok() && *name == std::string(kGuardian) + "\n") kill(pid, SIGTERM);
+      // Not the agent, its child, which has the same name: who else tells it than the guardian has
+      // told its ranks.
+      if (IsNamedGuardian(pid) && !IsNamedGuardian(process::ParentOf(pid))) kill(pid, SIGTERM);
     }
   }
   TakeEnded();

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/random.h"
 #include "cli/commands.h"
 #include "cli/given_options.h"
 #include "cli/help_text.h"
@@ -14,6 +13,7 @@
 #include "cli/submit_kubernetes.h"
 #include "cli/submit_slurm.h"
 #include "cli/values.h"
+#include "rpc/call_lines.h"
 #include "spec/host_list.h"
 
 namespace autodist::cli {
@@ -69,7 +69,7 @@ int Submit(SubmitOptions& options, const std::vector<const CLI::Option*>& of_run
   }
   submit::KubernetesRequest& request = options.kubernetes.request;
   request.name = submit::ObjectName(run.name);
-  request.words = base::RandomHex() + " " + base::RandomHex() + "\n";
+  request.words = rpc::CallWords::Make().ToLine();
   request.nodes = options.nodes;
   request.ranks = options.ranks;
   if (!options.gpus.empty()) {

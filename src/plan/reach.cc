@@ -89,6 +89,15 @@ v1::Reach MakeReach(const spec::Node& node, const spec::SshGroup& group, const N
     reach.mutable_local();
     return reach;
   }
+  if (group.calls) {
+    v1::CalledReach& called = *reach.mutable_called();
+    called.set_host(node.address);
+    called.set_name(node.address);
+    called.set_port(group.calls->port);
+    called.set_words_file(group.calls->words_file);
+    called.set_limit_ms(static_cast<uint32_t>(group.calls->limit.count()));
+    return reach;
+  }
   std::vector<std::string> words;
   if (!group.image.empty() && !group.PerRank()) {
     words = WordsToMake(group, node, use);

@@ -1,4 +1,5 @@
-// How a node is reached: without SSH on this machine, by SSH, or by another program.
+// How a node is reached: without SSH on this machine, by SSH, by another program, or by a
+// call of its own.
 #pragma once
 
 #include "autodist/v1/plan.pb.h"

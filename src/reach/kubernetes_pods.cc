@@ -2,6 +2,7 @@
 
 #include <absl/strings/numbers.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <numeric>
 #include <string_view>
@@ -11,6 +12,8 @@
 namespace autodist::reach {
 namespace {
 
+constexpr char kGroupOfPods[] = "kubernetes";
+constexpr std::chrono::minutes kCallLimit{30};  // for scheduling, and for pulling images
 constexpr char kPrefix[] = "AUTODIST_KUBERNETES_";
 constexpr char kChief[] = "chief";
 constexpr char kIndex[] = "JOB_COMPLETION_INDEX";  // by the Job that has made the pod
@@ -68,10 +71,14 @@ Result<spec::ResourceSpec> KubernetesPods(const KubernetesPod& chief) {
     if (node.chief) {
       AD_ASSIGN_OR_RETURN(node.data_address, OutwardAddress());
     } else {
-      node.ssh_config = "kubernetes";
+      node.ssh_config = kGroupOfPods;
     }
   }
-  if (chief.nodes > 1) spec.ssh["kubernetes"].via = {"call"};
+  if (chief.nodes > 1) {
+    spec::SshGroup& group = spec.ssh[kGroupOfPods];
+    group.via = {"call"};
+    group.calls = {chief.port, kJobWordsFile, kCallLimit};
+  }
   return spec;
 }
 

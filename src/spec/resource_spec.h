@@ -4,6 +4,7 @@
 // already checked: a ResourceSpec that exists is consistent.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -38,9 +39,17 @@ struct SshGroup {
   std::string image;
   std::vector<std::string> run_options;  // further words of `podman run`, or `apptainer exec`, then
 
+  // Of nodes that call in, by `via: call`, which an engine's spec alone has.
+  struct Calls {
+    uint16_t port = 0;                   // where the chief listens
+    std::string words_file;              // there: what both sides have to say (rpc/call_lines.h)
+    std::chrono::milliseconds limit{0};  // until they have called
+  };
+  std::optional<Calls> calls;
+
   // Whether SSH leads to a node on which a container is, or is made.
   bool InContainerBehindLogin() const {
-    return !via.empty() && via[0] != "kubectl" && !BySlurm() && !PerRank() &&
+    return !via.empty() && via[0] != "kubectl" && !BySlurm() && !PerRank() && !calls &&
            !(container.empty() && image.empty());
   }
   // Whether the nodes are those of the Slurm allocation that we are in.

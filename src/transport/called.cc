@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -42,7 +43,9 @@ struct CalledNodes::Call {
 
 struct CalledNodes::Node {
   CallPtr waiting = nullptr;
-  bool expected = false;  // it has taken an order, and so calls again at once
+  bool expected = false;                 // it has taken an order, and so calls again at once
+  bool served = false;                   // it has run a program since it was told to be gone
+  std::optional<Deadline> gone_at = {};  // it has hung up, and has that long to call again
   // What the programs said on stderr, once they have ended; of those that have a stream.
   std::map<uint64_t, std::optional<std::string>> programs = {};
 };
@@ -112,7 +115,13 @@ Result<std::shared_ptr<CalledNodes>> CalledNodes::Listen(uint16_t port, rpc::Cal
       std::move(listening->socket), listening->address.port, std::move(words), limits));
   for (const std::string& node : nodes) called->table_->nodes[node];
   AD_RETURN_IF_ERROR(called->wake_.Open());
+  // Signals of this process are for other threads.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   called->thread_ = std::thread(&CalledNodes::Serve, called.get());
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return called;
 }
 
@@ -146,9 +155,13 @@ void CalledNodes::Dismiss(Deadline deadline) {
 CalledNodes::CallPtr CalledNodes::AwaitCall(Node& node, Deadline deadline,
                                             const std::stop_token& stop) {
   std::unique_lock lock(table_->mutex);
-  const bool called = table_->changed.wait_until(lock, stop, deadline.when(),
-                                                 [&] { return node.waiting || table_->dismissed; });
-  if (!called || table_->dismissed) return nullptr;
+  const auto called = [&] { return node.waiting || table_->dismissed; };
+  const auto called_or_gone = [&] { return called() || node.gone_at; };
+  table_->changed.wait_until(lock, stop, deadline.when(), called_or_gone);
+  if (node.gone_at && !called()) {
+    table_->changed.wait_until(lock, stop, std::min(deadline, *node.gone_at).when(), called);
+  }
+  if (!called() || table_->dismissed) return nullptr;
   CallPtr call = std::move(node.waiting);
   call->state = Call::State::kOrdered;
   call->order = ++table_->orders;
@@ -174,6 +187,7 @@ Result<std::unique_ptr<Stream>> CalledNodes::Run(const std::string& name,
       table_->changed.wait_until(lock, stop, Deadline::After(limits_.start).when(), answered);
     }
     if (call->state == Call::State::kStarted) {
+      node.served = true;
       lock.unlock();
       return std::make_unique<CalledStream>(table_, name, call->order, std::move(call->socket));
     }
@@ -183,6 +197,15 @@ Result<std::unique_ptr<Stream>> CalledNodes::Run(const std::string& name,
     Wake();
   }
   if (stop.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
+  {
+    // Told once: from then on another one is awaited.
+    const std::lock_guard lock(table_->mutex);
+    if (node.gone_at && node.gone_at->Expired()) {
+      node.gone_at.reset();
+      node.served = false;
+      return Error(StatusCode::kAborted, "the program that called from there has ended");
+    }
+  }
   const auto waited = std::chrono::duration_cast<milliseconds>(Deadline::Clock::now() - began);
   return WithRemedy(Error(StatusCode::kDeadlineExceeded,
                           "it has not called here within " + base::Seconds(waited)),
@@ -259,7 +282,7 @@ void CalledNodes::Read(const CallPtr& call) {
                                     greeting ? rpc::kLongestGreeting : rpc::kLongestReport);
     if (read == rpc::LineRead::kPart) return;
     if (read == rpc::LineRead::kBroken) {
-      call->state = Call::State::kBroken;
+      HungUp(*call);
       return;
     }
     if (greeting) {
@@ -269,6 +292,15 @@ void CalledNodes::Read(const CallPtr& call) {
     }
     call->line.clear();
   }
+}
+
+// A caller that is there calls again at once.
+void CalledNodes::HungUp(Call& call) {
+  if (call.state == Call::State::kWaiting || call.state == Call::State::kOrdered) {
+    Node& node = table_->nodes.at(call.node);
+    if (node.served) node.gone_at = Deadline::After(limits_.gone);
+  }
+  call.state = Call::State::kBroken;
 }
 
 void CalledNodes::ReadGreeting(const CallPtr& call) {
@@ -287,6 +319,7 @@ void CalledNodes::ReadGreeting(const CallPtr& call) {
   call->node = *name;
   node->second.waiting = call;
   node->second.expected = false;
+  node->second.gone_at.reset();
 }
 
 void CalledNodes::ReadReport(const CallPtr& call) {

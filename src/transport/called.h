@@ -36,6 +36,7 @@ namespace autodist::transport {
 struct CallLimits {
   std::chrono::milliseconds greeting{10'000};  // for a stranger's first line
   std::chrono::milliseconds start{10'000};     // for a caller's answer to an order
+  std::chrono::milliseconds gone{1'000};       // for one that has hung up to call again
   size_t strangers = 256;                      // at the same time; of more, the first has to go
 };
 
@@ -55,7 +56,8 @@ class CalledNodes {
   uint16_t port() const { return port_; }
   const rpc::CallWords& words() const { return words_; }
 
-  // Runs argv on the node; blocks until it calls, and has begun. kDeadlineExceeded: it did not.
+  // Runs argv on the node; blocks until it calls, and has begun. kDeadlineExceeded: it did not;
+  // kAborted: what called from there has ended, which is said once.
   // The streams may outlive this object.
   Result<std::unique_ptr<Stream>> Run(const std::string& node, const std::vector<std::string>& argv,
                                       base::Deadline deadline, const std::stop_token& stop);
@@ -76,6 +78,7 @@ class CalledNodes {
   void Accept();
   void Settle(const CallPtr& call);
   void Read(const CallPtr& call);
+  void HungUp(Call& call);
   void ReadGreeting(const CallPtr& call);
   void ReadReport(const CallPtr& call);
   CallPtr AwaitCall(Node& node, base::Deadline deadline, const std::stop_token& stop);

@@ -1,0 +1,105 @@
+"""Jobs submitted to a stand-in for Kubernetes, by the real kubectl; their pods are containers on these hosts."""
+
+import shutil
+import subprocess
+import time
+
+import pytest
+from jobset_cluster import Cluster
+from podman import IMAGE
+
+HOSTS = (1, 2, 3)
+TOLD_LIMIT_S = 2
+SAVES = ["sh", "-c", "trap 'sleep 1; echo saved; touch /data/saved.$RANK; exit 0' TERM; echo up; while :; do sleep 0.05; done"]
+
+pytestmark = pytest.mark.skipif(not shutil.which("kubectl"), reason="there is no kubectl here")
+
+
+@pytest.fixture
+def cluster(folder, monkeypatch):
+    with Cluster(folder, HOSTS) as running:
+        monkeypatch.setenv("KUBECONFIG", str(running.kubeconfig))
+        yield running
+
+
+@pytest.fixture
+def submit(autodist, cluster):
+    """Gives the JobSet's name."""
+    def run(*arguments):
+        outcome = autodist("submit", "--kubernetes", "--image", IMAGE, "--nodes", len(HOSTS), "--ntasks-per-node", 2, "--volume", "claim:/data",
+                           *arguments, cwd=cluster.folder)
+        assert outcome.code == 0, outcome.err
+        return outcome.out.strip()
+    return run
+
+
+def test_ranks_meet_and_the_job_is_over(submit, cluster):
+    name = submit("--name", "Sweep_1", "--", "sh", "-c", "echo \"$RANK of $WORLD_SIZE at $MASTER_ADDR, $(readlink /bin/ls)\" '$(HOME) $$'")
+    assert name.startswith("sweep-1-")
+    cluster.await_end()
+    log = cluster.pod("chief").log()
+    for rank in range(6):
+        node = "chief" if rank < 2 else f"worker-{rank // 2 - 1}"
+        assert f"[{node}:{rank}] {rank} of 6 at 10.77.0.1, busybox $(HOME) $$" in log, log
+    assert cluster.result == "Completed" and [pod.code for pod in cluster.all_pods] == [0, 0, 0], cluster.logs()
+    policy = cluster.objects["networkpolicies", name]
+    uid = cluster.objects["jobsets", name]["metadata"]["uid"]
+    assert policy["metadata"]["ownerReferences"][0]["uid"] == uid
+
+
+def test_the_exit_code_is_the_chiefs(submit, cluster):
+    submit("--", "sh", "-c", "[ $RANK = 4 ] && exit 7; exec sleep 1000")
+    cluster.await_end()
+    assert cluster.pod("chief").code == 7 and cluster.result == "Failed", cluster.logs()
+    assert "rank 4 on worker-1" in cluster.pod("chief").log()
+
+
+def test_a_pod_is_killed(submit, cluster):
+    submit("--", "sh", "-c", "echo up; exec sleep 1000")
+    cluster.await_log("chief", "] up", 6)
+    cluster.pod("worker-0-1").podman("kill", cluster.pod("worker-0-1").container)
+    cluster.await_log("chief", "worker-1 was lost", limit=TOLD_LIMIT_S)
+    cluster.await_end()
+    assert cluster.pod("chief").code == 125, cluster.logs()
+
+
+def test_a_job_goes_on_with_the_pod_that_replaces_one(submit, cluster):
+    submit("--max-restarts", 1, "--", "sh", "-c", "echo up; [ $AUTODIST_RESTART_COUNT = 1 ] || exec sleep 1000")
+    cluster.await_log("chief", "] up", 6)
+    lost = cluster.pod("worker-0-0")
+    lost.podman("kill", lost.container)
+    cluster.await_end()
+    log = cluster.pod("chief").log()
+    assert cluster.result == "Completed" and log.count("] up") == 12, cluster.logs()
+    assert len(cluster.all_pods) == 4
+
+
+def test_ranks_save_when_the_job_is_deleted(submit, cluster):
+    name = submit("--", *SAVES)
+    cluster.await_log("chief", "] up", 6)
+    subprocess.run(["kubectl", "delete", "jobset", name, "--wait=false"], check=True, stdout=subprocess.DEVNULL)
+    began = time.monotonic()
+    cluster.await_end()
+    assert time.monotonic() - began < 20, cluster.logs()
+    assert len(list(cluster.folder.glob("saved.*"))) == 6, cluster.logs()
+    assert not cluster.objects
+    assert cluster.pod("chief").code == 143
+
+
+def test_nothing_is_left_where_a_secret_is_forbidden(autodist, cluster):
+    cluster.forbidden.add("Secret")
+    outcome = autodist("submit", "--kubernetes", "--image", IMAGE, "--nodes", 2, "--", "true", cwd=cluster.folder)
+    assert outcome.code == 1 and "secrets is forbidden" in outcome.err and "nothing is left" in outcome.err
+    assert not cluster.objects and not cluster.pods
+
+
+def test_a_pod_is_evicted(submit, cluster):
+    """As for a node that is drained: its ranks save, and the job goes on with the pod made in its place."""
+    submit("--max-restarts", 3, "--", "sh", "-c",
+           "[ $AUTODIST_RESTART_COUNT = 0 ] || { echo again; sleep 3; exit 0; }; trap 'touch /data/saved.$RANK; exit 143' TERM; echo up; "
+           "while :; do sleep 0.05; done")
+    cluster.await_log("chief", "] up", 6)
+    cluster.pod("worker-0-1").stop()
+    cluster.await_end()
+    assert cluster.result == "Completed", cluster.logs()
+    assert len(cluster.all_pods) == 4 and len(list(cluster.folder.glob("saved.*"))) == 6, cluster.logs()
