@@ -131,3 +131,28 @@ def test_without_kubectl(autodist, tmp_path):
     (tmp_path / "kubectl").chmod(0o755)
     outcome = autodist("submit", "--kubernetes", "--image", "i", "--", "true", env={"PATH": str(tmp_path)})
     assert outcome.code == 1 and "kubectl is 1.28" in outcome.err
+
+
+POD = {"AUTODIST_KUBERNETES_ROLE": "chief", "AUTODIST_KUBERNETES_CHIEF": "s-chief-0-0.s:7420", "AUTODIST_KUBERNETES_NODES": "3",
+       "AUTODIST_KUBERNETES_GPUS": "2", "JOB_COMPLETION_INDEX": "0"}
+
+
+def test_the_plan_of_the_chiefs_pod(autodist):
+    outcome = autodist("run", "--kubernetes", "--dry-run", "--", "true", env=POD)
+    assert outcome.code == 0, outcome.err
+    for part in ("chief", "a call by worker-0", "a call by worker-1", "WORLD_SIZE=6", "CUDA_VISIBLE_DEVICES=0,1"):
+        assert part in outcome.out, outcome.out
+
+
+def test_a_pod_that_is_no_chief_calls_it(autodist, tmp_path):
+    """Where there are no words, it says which file."""
+    outcome = autodist("run", "--kubernetes", "--", "true", env={**POD, "AUTODIST_KUBERNETES_ROLE": "worker", "JOB_COMPLETION_INDEX": "1"})
+    assert outcome.code == 125 and "worker-1 calls the chief, s-chief-0-0.s:7420" in outcome.err
+    assert "/etc/autodist/words" in outcome.err
+
+
+@pytest.mark.parametrize("name, value", [("AUTODIST_KUBERNETES_ROLE", ""), ("AUTODIST_KUBERNETES_CHIEF", "s:0"), ("AUTODIST_KUBERNETES_NODES", "0"),
+                                         ("AUTODIST_KUBERNETES_GPUS", "x")])
+def test_no_pod(autodist, name, value):
+    outcome = autodist("run", "--kubernetes", "--", "true", env={**POD, name: value})
+    assert outcome.code == 2 and name in outcome.err, outcome.err

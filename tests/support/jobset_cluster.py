@@ -113,6 +113,7 @@ class Cluster:
         self.objects, self.pods, self.all_pods = {}, {}, []
         self.podmans, self.result, self.chief_name, self.forbidden = {}, None, "", set()
         self.lock = threading.RLock()
+        self.backoff_s = 0  # until a pod is made anew
 
     def __enter__(self):
         for host in self.hosts:
@@ -216,7 +217,7 @@ class Cluster:
                 self.result = "Completed" if pod.code == 0 else "Failed"
                 others = [it for it in self.pods.values() if it is not pod]
             elif pod.code != 0:
-                self._make(pod.name, pod.host, pod.spec, pod.index)
+                threading.Timer(self.backoff_s, self._make, (pod.name, pod.host, pod.spec, pod.index)).start()
                 return
             else:
                 return

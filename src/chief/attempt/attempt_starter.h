@@ -84,6 +84,7 @@ class AttemptStarter {
   bool LostPortRace(const Attempt& attempt);
 
   std::vector<uint32_t> GatherNodes();
+  std::chrono::milliseconds ComeBackLimit();
   std::vector<uint32_t> MissingNodes(bool enough) const;
   void EndOnReturned();
 

@@ -1,6 +1,7 @@
 // AttemptStarter: which nodes there are for another attempt.
 #include <algorithm>
 
+#include "base/quantity.h"
 #include "chief/attempt/attempt_starter.h"
 
 namespace autodist::chief {
@@ -18,7 +19,7 @@ constexpr milliseconds kReachAgainInterval{1'000};
 std::vector<uint32_t> AttemptStarter::GatherNodes() {
   const uint32_t min_nodes = options_.restarts.min_nodes;
   const bool enough = min_nodes > 0 && nodes_.connected() >= min_nodes;
-  const Loop::Time limit = loop_.Now() + (enough ? kSpareNodeLimit : options_.launch.lease);
+  const Loop::Time limit = loop_.Now() + (enough ? kSpareNodeLimit : ComeBackLimit());
   const auto stopped = [this] { return stop_.requested(); };
   for (;;) {
     const std::vector<uint32_t> missing = MissingNodes(enough);
@@ -38,6 +39,23 @@ std::vector<uint32_t> AttemptStarter::GatherNodes() {
     if (nodes_.Connected(i) && nodes_.AttemptIsOver(i)) members.push_back(i);
   }
   return members;
+}
+
+// As long as a lease; but an engine may have to make a node that calls in anew.
+milliseconds AttemptStarter::ComeBackLimit() {
+  milliseconds limit = options_.launch.lease;
+  std::string called;
+  for (const uint32_t i : MissingNodes(false)) {
+    const v1::NodePlan& node = plan_.nodes(static_cast<int>(i));
+    if (!node.reach().has_called()) continue;
+    limit = std::max(limit, milliseconds(node.reach().called().limit_ms()));
+    called += (called.empty() ? "" : ", ") + node.address();
+  }
+  if (limit > options_.launch.lease) {
+    console_.Tell(LogLevel::kInfo, "waiting for " + called + " to call again, for " +
+                                       base::Elapsed(limit) + " at most");
+  }
+  return limit;
 }
 
 // `enough`: the job can do without those that have just been tried in vain.

@@ -64,7 +64,9 @@ def test_a_pod_is_killed(submit, cluster):
 
 
 def test_a_job_goes_on_with_the_pod_that_replaces_one(submit, cluster):
-    submit("--max-restarts", 1, "--", "sh", "-c", "echo up; [ $AUTODIST_RESTART_COUNT = 1 ] || exec sleep 1000")
+    """Later than a lease."""
+    cluster.backoff_s = 4
+    submit("--max-restarts", 1, "--lease", 2, "--", "sh", "-c", "echo up; [ $AUTODIST_RESTART_COUNT = 1 ] || exec sleep 1000")
     cluster.await_log("chief", "] up", 6)
     lost = cluster.pod("worker-0-0")
     lost.podman("kill", lost.container)
