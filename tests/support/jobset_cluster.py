@@ -203,6 +203,8 @@ class Cluster:
                             self._make(f"{name}-{job['name']}-0-{index}", host, spec["template"]["spec"], index)
 
     def _make(self, name, host, spec, index):
+        if self.result:
+            return
         pod = Pod(self, name, host, spec, index)
         self.pods[name] = pod
         self.all_pods.append(pod)
@@ -217,7 +219,9 @@ class Cluster:
                 self.result = "Completed" if pod.code == 0 else "Failed"
                 others = [it for it in self.pods.values() if it is not pod]
             elif pod.code != 0:
-                threading.Timer(self.backoff_s, self._make, (pod.name, pod.host, pod.spec, pod.index)).start()
+                timer = threading.Timer(self.backoff_s, self._make, (pod.name, pod.host, pod.spec, pod.index))
+                timer.daemon = True
+                timer.start()
                 return
             else:
                 return

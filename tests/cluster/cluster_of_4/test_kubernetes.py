@@ -55,6 +55,8 @@ def test_the_exit_code_is_the_chiefs(submit, cluster):
 
 
 def test_a_pod_is_killed(submit, cluster):
+    """And nothing comes in its place."""
+    cluster.backoff_s = 1000
     submit("--", "sh", "-c", "echo up; exec sleep 1000")
     cluster.await_log("chief", "] up", 6)
     cluster.pod("worker-0-1").podman("kill", cluster.pod("worker-0-1").container)
