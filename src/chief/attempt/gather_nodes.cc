@@ -1,6 +1,7 @@
 // AttemptStarter: which nodes there are for another attempt.
 #include <algorithm>
 
+#include "base/log.h"
 #include "base/quantity.h"
 #include "chief/attempt/attempt_starter.h"
 
@@ -52,8 +53,8 @@ milliseconds AttemptStarter::ComeBackLimit() {
     called += (called.empty() ? "" : ", ") + node.address();
   }
   if (limit > options_.launch.lease) {
-    console_.Tell(LogLevel::kInfo, "waiting for " + called + " to call again, for " +
-                                       base::Elapsed(limit) + " at most");
+    console_.Tell(base::LogLevel::kInfo, "waiting for " + called + " to call again, for " +
+                                             base::Elapsed(limit) + " at most");
   }
   return limit;
 }
