@@ -18,7 +18,6 @@
 
 #include "agent/life/call.h"
 #include "agent/life/guardian.h"
-#include "agent/life/hold.h"
 #include "base/home_folder.h"
 #include "base/unix_socket.h"
 #include "rpc/bootstrap_lines.h"
@@ -77,8 +76,7 @@ base::UniqueFd TakeCharge(const JobFolder& folder) {
 struct Connection {
   base::UniqueFd socket = {};  // invalid: there is no agent
   base::UniqueFd charge = {};
-  pid_t guardian = 0;           // if it is our child
-  base::UniqueFd starter = {};  // or for what it has of us
+  pid_t guardian = 0;  // if it is our child
 };
 
 // Runs guardian and agent in processes that belong to no terminal and no login, and outlive this
@@ -111,11 +109,6 @@ Result<Connection> StartAgent(const Request& request, base::UniqueFd folder) {
   return connection;
 }
 
-Result<Connection> StartHeldAgent(const Request& request, const std::string& holder) {
-  AD_ASSIGN_OR_RETURN(HeldAgent held, StartInHolder(holder, request.folder));
-  return Connection{std::move(held.chief), TakeCharge(request.folder), 0, std::move(held.starter)};
-}
-
 Connection ConnectAndTakeCharge(const JobFolder& folder) {
   Connection connection{Connect(folder)};
   if (connection.socket.valid()) connection.charge = TakeCharge(folder);
@@ -125,17 +118,11 @@ Connection ConnectAndTakeCharge(const JobFolder& folder) {
 Result<Connection> StartOrConnect(const Request& request) {
   if (!request.start) return ConnectAndTakeCharge(request.folder);
   AD_RETURN_IF_ERROR(CheckOnlyWeWriteToTheCache());
-  const char* holder = std::getenv(kHolderVariable);
   for (;;) {
     AD_ASSIGN_OR_RETURN(base::UniqueFd folder, request.folder.Lock());
     Connection connection = ConnectAndTakeCharge(request.folder);
-    if (connection.socket.valid()) {
-      if (holder) connection.starter = DismissHolder(holder);
-      return connection;
-    }
-    if (!HasGuardian(request.folder)) {
-      return holder ? StartHeldAgent(request, holder) : StartAgent(request, std::move(folder));
-    }
+    if (connection.socket.valid()) return connection;
+    if (!HasGuardian(request.folder)) return StartAgent(request, std::move(folder));
     // An agent of before is gone, and its guardian still at work.
     folder.Reset();
     AwaitNoGuardian(request.folder);

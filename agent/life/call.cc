@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -37,10 +38,10 @@ namespace {
 using base::Deadline;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kWordsLimit{60'000};     // until they have come on stdin
-constexpr milliseconds kConnectLimit{5'000};    // with one address
-constexpr milliseconds kGreetingLimit{10'000};  // for the chief's answer
-constexpr milliseconds kSendLimit{10'000};      // for a line
+constexpr milliseconds kWordsLimit{60'000};   // until they have come on stdin
+constexpr milliseconds kConnectLimit{5'000};  // with one address
+constexpr milliseconds kAnswerLimit{10'000};  // for the chief's answer
+constexpr milliseconds kSendLimit{10'000};    // for a line
 constexpr char kGuardian[] = "autodist-guard";
 
 struct Address {
@@ -95,6 +96,13 @@ std::vector<Address> WithoutOurs(std::vector<Address> addresses) {
 bool IsNamedGuardian(pid_t pid) {
   const auto name = base::ReadFile("/proc/" + std::to_string(pid) + "/comm", 64);
   return name.ok() && *name == std::string(kGuardian) + "\n";
+}
+
+// Where this program is; one that is in memory, or has been removed, is there all the same.
+std::string ThisProgram() {
+  std::error_code error;
+  const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
+  return !error && std::filesystem::exists(path, error) ? path.string() : "/proc/self/exe";
 }
 
 class Caller {
@@ -256,7 +264,7 @@ base::UniqueFd Caller::Dial() {
 // Nobody learns from us what to do who does not know the chief's word.
 bool Caller::Greet(int socket) {
   if (!Send(socket, rpc::CallerGreeting(words_, node_))) return false;
-  const Deadline deadline = Deadline::After(kGreetingLimit);
+  const Deadline deadline = Deadline::After(kAnswerLimit);
   std::string line;
   while (AwaitReady(socket, POLLIN, deadline)) {
     const auto read = rpc::ReadLine(socket, line, rpc::kLongestGreeting);
@@ -298,6 +306,7 @@ void Caller::Start(base::UniqueFd socket, const rpc::CallLine& order) {
   fcntl(socket.get(), F_SETFL, 0);  // blocking, as programs expect it
   base::UniqueFd errors(memfd_create("stderr", MFD_CLOEXEC));
   process::SpawnRequest request = process::OurProgram(order.texts);
+  if (order.texts[0] == rpc::kOwnProgram) request.argv[0] = ThisProgram();
   request.stdin_fd = request.stdout_fd = socket.get();
   request.stderr_fd = errors.get();
   request.dies_with_thread = false;
@@ -325,6 +334,9 @@ Result<rpc::CallWords> ReadWords() {
     if (got == 0) break;
     line += byte;
   }
+  // Whoever sends what others need besides shall not wait for us to take it.
+  const base::UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (null.valid()) dup2(null.get(), STDIN_FILENO);
   if (const auto words = rpc::CallWords::FromLine(line)) return *words;
   return Error(StatusCode::kInvalidArgument, "there are no words on stdin");
 }

@@ -13,8 +13,8 @@ inline constexpr char kCalledVariable[] = "AUTODIST_CALLED";
 //
 // Connects with the chief at the first of the addresses that has one, a host's name or a numeric
 // address; one that is this machine's as well as the chief's is not taken for the chief's unless
-// all are. The chief's next program gets the connection as its stdin and stdout, and another one is
-// made at once. Calls again for SECONDS when the chief is away.
+// all are. The chief's next program, "autodist-agent" is this one, gets the connection as its stdin
+// and stdout, and another one is made at once. Calls again for SECONDS when the chief is away.
 //
 // SIGTERM is the engine's word that it ends the job here: the guardian is told.
 //

@@ -14,6 +14,7 @@
 #include "cli/program_options.h"
 #include "cli/values.h"
 #include "launch/bench_program.h"
+#include "launch/slurm_steps.h"
 #include "launch/sync_source.h"
 #include "reach/this_machine.h"
 
@@ -70,7 +71,7 @@ Result<chief::JobOptions> BenchJobOptions(const BenchCommand& options, const pla
                                           const launch::BenchProgram& program) {
   chief::JobOptions job;
   job.launch.agent_path = options.nodes.agent;
-  job.launch.logins = reach::Logins::For(plan);
+  job.launch.logins = launch::LoginsFor(plan, job.launch.agent_path, kBenchLease);
   job.launch.lease = kBenchLease;
   job.launch.grace = kBenchGrace;
   job.launch.fan_out = options.nodes.fan_out;

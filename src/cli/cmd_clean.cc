@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "cli/nodes_options.h"
 #include "launch/agent_program.h"
-#include "reach/logins.h"
+#include "launch/slurm_steps.h"
 #include "transport/ssh_loop.h"
 
 namespace autodist::cli {
@@ -82,7 +82,7 @@ int Clean(const NodesOptions& options) {
   if (!here.ok()) return Fail(here, kExitUsage);
   auto agent = launch::AgentProgram::Load(options.agent);
   if (!agent.ok()) return Fail(agent.status(), chief::kExitCannotLaunch);
-  const auto logins = reach::Logins::For(*plan);
+  const auto logins = launch::LoginsFor(*plan, options.agent, std::chrono::milliseconds(0));
   const auto loop = transport::SshLoop::Create();
   if (!loop.ok()) return Fail(loop.status(), chief::kExitCannotLaunch);
   const auto answers = chief::CleanNodes(

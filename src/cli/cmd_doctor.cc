@@ -11,6 +11,7 @@
 #include "cli/program_options.h"
 #include "diagnosis/diagnose.h"
 #include "diagnosis/diagnosis_text.h"
+#include "launch/slurm_steps.h"
 #include "reach/this_machine.h"
 
 namespace autodist::cli {
@@ -45,7 +46,7 @@ int Doctor(const DoctorOptions& options) {
   }
   launch::LaunchOptions launch;
   launch.agent_path = options.nodes.agent;
-  launch.logins = reach::Logins::For(*plan);
+  launch.logins = launch::LoginsFor(*plan, launch.agent_path, kLease);
   launch.lease = kLease;
   launch.grace = milliseconds(0);
   launch.fan_out = options.nodes.fan_out;

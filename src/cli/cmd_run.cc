@@ -22,6 +22,7 @@
 #include "cli/run_options.h"
 #include "cli/values.h"
 #include "launch/call_in.h"
+#include "launch/slurm_steps.h"
 #include "launch/sync_source.h"
 #include "plan/plan_text.h"
 #include "reach/kubernetes_pods.h"
@@ -270,7 +271,7 @@ int Run(const CLI::App& app, const RunOptions& options) {
   const Status here = CheckChiefIsHere(*plan);
   if (!here.ok()) return Fail(here, kExitUsage);
   chief::JobOptions job = MakeJobOptions(options, *input);
-  job.launch.logins = reach::Logins::For(*plan);
+  job.launch.logins = launch::LoginsFor(*plan, job.launch.agent_path, job.launch.lease);
   job.launch.sync = *std::move(sync);
   job.view = *std::move(view);
   if (job.own_input == chief::JobOptions::OwnInput::kTerminal) job.view.raw = options.stdin_rank;

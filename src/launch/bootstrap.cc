@@ -22,9 +22,21 @@ constexpr uint64_t kSlowestUpload = 20'000;  // bytes per second, on the node, t
 constexpr size_t kMostNoise = 1 << 20;       // bytes that a login shell may print first
 constexpr size_t kLongestMachine = 64;       // bytes of its name
 
+// run: starts the program at $a. skip: leaves what comes before it on stdin.
+constexpr char kToStart[] = "run() { exec \"$a\" \"$@\"; }; skip() { :; }; ";
+
+// As a task of a step of Slurm, which says what the node is called and where its srun is, the
+// chief. On stdin the words come first. $1 seconds, $2 the chief's port, then its addresses.
+constexpr char kToCall[] =
+    "l=; run() { c=${SLURM_LAUNCH_NODE_IPADDR-}; t=$1 i=$2; shift 2; "
+    "case $c in '') ;; *:*) c=\"[$c]:$i\" ;; *) c=\"$c:$i\" ;; esac; "
+    "set -- call \"$SLURMD_NODENAME\" \"$t\" ${c:+\"$c\"} \"$@\"; "
+    "[ -n \"$l\" ] || exec \"$a\" \"$@\"; exec \"$a\" \"$@\" << E\n$l\nE\n}; "
+    "skip() { IFS= read -r l; }; ";
+
 // $1 nonce, $2 seconds that sending the program may take, $3 its folder, $4 its name, five of each
 // variant: its machine, its SHA-256, and in bytes the size of the unpacker, of all that is sent and
-// of the program; then "-", and the program's arguments. What is sent begins with the unpacker, and
+// of the program; then "-", and the arguments of run. What is sent begins with the unpacker, and
 // so can be run as it came. The program is kept in the home folder, or where there is none that can
 // be written and run from, in a folder of /tmp that is the user's own. Only the complete program
 // ever has its final name; before, it has one of the session's, as many nodes may have one home
@@ -38,21 +50,21 @@ constexpr char kInstallScript[] =
     "own() { [ -O \"$e\" ] && [ ! -h \"$e\" ]; }; "
     "for a in \"$h/$f\" \"$e/$s/$f\"; do "
     "[ \"$a\" = \"$h/$f\" ] || own || break; "
-    "if [ -n \"$s\" ] && [ -x \"$a\" ]; then exec \"$a\" \"$@\"; fi; done; "
+    "if [ -n \"$s\" ] && [ -x \"$a\" ]; then run \"$@\"; fi; done; "
     "can() { a=\"$1/$f\"; t=\"$a.$n\"; "
     "mkdir -p \"$1\" && true > \"$t\" && chmod 700 \"$t\" && [ -x \"$t\" ]; }; "
     "can \"$h\" 2> /dev/null || { rm -f \"$t\"; mkdir \"$e\"; own && can \"$e/$s\"; } 2> /dev/null "
     "|| "
     "can \"$h\" || exit 1; p=\"$t.packed\"; "
     "trap 'rm -f \"$t\" \"$p\"' EXIT && trap 'exit 1' HUP PIPE TERM && "
-    "printf '\\nAUTODIST-NEED %s %s\\n' \"$n\" \"$m\" && "
+    "printf '\\nAUTODIST-NEED %s %s\\n' \"$n\" \"$m\" && skip && "
     "timeout \"$w\" head -c \"$z\" > \"$p\" && [ \"$(wc -c < \"$p\")\" -eq \"$z\" ] && "
     "chmod 700 \"$p\" && \"$p\" \"$u\" < \"$p\" > \"$t\" && "
     "[ \"$(wc -c < \"$t\")\" -eq \"$b\" ] && "
     "case \"$(! command -v sha256sum > /dev/null || sha256sum < \"$t\")\" in '' | \"$s \"*) ;; "
     "*) echo \"$f is not what was sent\" >&2; false ;; esac && "
     "mv \"$t\" \"$a\" && rm -f \"$p\" && trap - EXIT && "
-    "exec \"$a\" \"$@\"";
+    "run \"$@\"";
 
 void AppendSession(std::vector<std::string>& command, const AgentSession& session) {
   command.insert(command.end(),
@@ -116,32 +128,29 @@ seconds UploadLimit(const bundle::Agent& variant) {
   return std::max(kLeastUploadLimit, seconds(BytesSent(variant) / kSlowestUpload));
 }
 
-Status Upload(int socket, const bundle::Agent& variant,
-              const std::function<void(uint64_t bytes, uint64_t of)>& sent) {
-  constexpr size_t kPiece = 64 * 1024;
-  const base::Deadline deadline = base::Deadline::After(UploadLimit(variant));
-  const uint64_t all = BytesSent(variant);
-  uint64_t bytes = 0;
-  for (std::string_view part : {variant.unpacker, variant.program.packed}) {
-    while (!part.empty()) {
-      sent(bytes, all);
-      const std::string_view piece = part.substr(0, kPiece);
-      AD_RETURN_IF_ERROR(base::WriteAll(socket, piece, deadline));
-      bytes += piece.size();
-      part.remove_prefix(piece.size());
-    }
+// Of such a script.
+std::vector<std::string> InstallWords(const char* prefix, const AgentProgram& program,
+                                      const std::string& nonce) {
+  seconds limit{};
+  std::vector<std::string> variants;
+  for (const bundle::Agent& variant : program.variants()) {
+    limit = std::max(limit, UploadLimit(variant));
+    variants.insert(variants.end(),
+                    {std::string(variant.machine), std::string(variant.program.sha256),
+                     std::to_string(variant.unpacker.size()), std::to_string(BytesSent(variant)),
+                     std::to_string(variant.program.size)});
   }
-  sent(all, all);
-  return OkStatus();
-}
-
-// The machine that an agent is asked for in the last line.
-std::optional<std::string> MachineInNeed(std::string_view seen, const std::string& need) {
-  if (seen.size() < need.size() || !seen.ends_with('\n')) return std::nullopt;
-  seen.remove_suffix(1);
-  seen = seen.substr(std::min(seen.rfind('\n'), seen.size()));
-  if (!seen.starts_with(need)) return std::nullopt;
-  return base::Printable(seen.substr(need.size(), kLongestMachine));
+  std::vector<std::string> argv = {"sh",
+                                   "-c",
+                                   std::string(prefix) + kInstallScript,
+                                   "sh",
+                                   nonce,
+                                   std::to_string(limit.count()),
+                                   program.place(),
+                                   program.file()};
+  argv.insert(argv.end(), variants.begin(), variants.end());
+  argv.emplace_back("-");
+  return argv;
 }
 
 // What the far end says after the line that the agent is gone.
@@ -161,6 +170,34 @@ Status AgentIsGone(int socket, base::Deadline deadline) {
 
 }  // namespace
 
+Status SendProgram(int socket, const bundle::Agent& variant,
+                   const std::function<void(uint64_t bytes, uint64_t of)>& sent) {
+  constexpr size_t kPiece = 64 * 1024;
+  const base::Deadline deadline = base::Deadline::After(UploadLimit(variant));
+  const uint64_t all = BytesSent(variant);
+  uint64_t bytes = 0;
+  for (std::string_view part : {variant.unpacker, variant.program.packed}) {
+    while (!part.empty()) {
+      sent(bytes, all);
+      const std::string_view piece = part.substr(0, kPiece);
+      AD_RETURN_IF_ERROR(base::WriteAll(socket, piece, deadline));
+      bytes += piece.size();
+      part.remove_prefix(piece.size());
+    }
+  }
+  sent(all, all);
+  return OkStatus();
+}
+
+std::optional<std::string> MachineInNeed(std::string_view seen, const std::string& nonce) {
+  const std::string need = rpc::BeginOfNeedLine(nonce);
+  if (seen.size() < need.size() || !seen.ends_with('\n')) return std::nullopt;
+  seen.remove_suffix(1);
+  seen = seen.substr(std::min(seen.rfind('\n'), seen.size()));
+  if (!seen.starts_with(need)) return std::nullopt;
+  return base::Printable(seen.substr(need.size(), kLongestMachine));
+}
+
 AgentCommand AgentCommandAt(const std::string& path, const AgentSession& session) {
   AgentCommand command{{path, "attach"}};
   AppendSession(command.argv, session);
@@ -169,20 +206,7 @@ AgentCommand AgentCommandAt(const std::string& path, const AgentSession& session
 
 AgentCommand InstallingCommand(const AgentProgram& program, const std::string& nonce,
                                const std::vector<std::string>& arguments) {
-  seconds limit{};
-  std::vector<std::string> variants;
-  for (const bundle::Agent& variant : program.variants()) {
-    limit = std::max(limit, UploadLimit(variant));
-    variants.insert(variants.end(),
-                    {std::string(variant.machine), std::string(variant.program.sha256),
-                     std::to_string(variant.unpacker.size()), std::to_string(BytesSent(variant)),
-                     std::to_string(variant.program.size)});
-  }
-  AgentCommand command{{"sh", "-c", kInstallScript, "sh", nonce, std::to_string(limit.count()),
-                        program.place(), program.file()},
-                       true};
-  command.argv.insert(command.argv.end(), variants.begin(), variants.end());
-  command.argv.emplace_back("-");
+  AgentCommand command{InstallWords(kToStart, program, nonce), true};
   command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
   return command;
 }
@@ -193,6 +217,15 @@ AgentCommand InstallingAgentCommand(const AgentProgram& program, const AgentSess
   return InstallingCommand(program, session.nonce, arguments);
 }
 
+std::vector<std::string> InstallingCallWords(const AgentProgram& program, const std::string& nonce,
+                                             seconds patience, uint16_t port,
+                                             const std::vector<std::string>& hosts) {
+  std::vector<std::string> argv = InstallWords(kToCall, program, nonce);
+  argv.insert(argv.end(), {std::to_string(patience.count()), std::to_string(port)});
+  for (const std::string& host : hosts) argv.push_back(host + ":" + std::to_string(port));
+  return argv;
+}
+
 Result<base::UniqueFd> AwaitProgram(transport::Stream& stream, const AgentProgram& program,
                                     const std::string& nonce, const AgentCommand& command,
                                     const std::stop_token& stop,
@@ -201,7 +234,6 @@ Result<base::UniqueFd> AwaitProgram(transport::Stream& stream, const AgentProgra
   const std::stop_callback cancel(stop, [fd = socket.get()] { shutdown(fd, SHUT_RDWR); });
   const auto failed = [&](const Status& why) { return DidNotStart(stream, program.what(), why); };
   const std::string ready = rpc::ReadyLine(nonce);
-  const std::string need = rpc::BeginOfNeedLine(nonce);
   const std::string gone = rpc::GoneLine(nonce);
   const std::string shell = rpc::ShellLine(nonce);
   base::Deadline deadline = base::Deadline::After(kReadyLimit);
@@ -220,13 +252,13 @@ Result<base::UniqueFd> AwaitProgram(transport::Stream& stream, const AgentProgra
     }
     seen += *part;
     if (seen.ends_with(gone)) return AgentIsGone(socket.get(), deadline);
-    const auto machine = sent_it ? std::nullopt : MachineInNeed(seen, need);
+    const auto machine = sent_it ? std::nullopt : MachineInNeed(seen, nonce);
     if (machine) {
       sent_it = true;
       AD_ASSIGN_OR_RETURN(const bundle::Agent variant, program.For(*machine));
       using Clock = base::Deadline::Clock;
       const Clock::time_point began = Clock::now();
-      const Status upload = Upload(socket.get(), variant, sent);
+      const Status upload = SendProgram(socket.get(), variant, sent);
       if (!upload.ok()) {
         return failed(Annotate(upload, std::string("sending ") + program.what()));
       }

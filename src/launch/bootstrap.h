@@ -5,8 +5,10 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autodist/status.h"
@@ -38,6 +40,20 @@ AgentCommand InstallingCommand(const AgentProgram& program, const std::string& n
 // What to run where the agent's program is at `path` already, and on a node that may lack it.
 AgentCommand AgentCommandAt(const std::string& path, const AgentSession& session);
 AgentCommand InstallingAgentCommand(const AgentProgram& program, const AgentSession& session);
+
+// What to run as a task of a Slurm step whose srun is here: a caller (agent/life/call) that tries
+// for `patience` to reach the port at Slurm's own address for this machine, or at one of the hosts;
+// an IPv6 address is in brackets. On stdin it gets the words, and where it asks for it the agent.
+std::vector<std::string> InstallingCallWords(const AgentProgram& program, const std::string& nonce,
+                                             std::chrono::seconds patience, uint16_t port,
+                                             const std::vector<std::string>& hosts);
+
+// The machine for which the last line that such a command has printed asks for a program.
+std::optional<std::string> MachineInNeed(std::string_view seen, const std::string& nonce);
+// Sends it; `sent`: so much of so much, in bytes. Blocks for five minutes at most, longer where it
+// is large.
+Status SendProgram(int socket, const bundle::Agent& variant,
+                   const std::function<void(uint64_t bytes, uint64_t of)>& sent);
 
 // Reads what such a command prints until the program says that it is there (rpc::ReadyLine),
 // sending it where it is asked for; `sent`: so much of so much, in bytes. Returns the stream's

@@ -15,6 +15,7 @@
 #include "launch/grpc_link.h"
 #include "reach/busy_servers.h"
 #include "rpc/bootstrap_lines.h"
+#include "rpc/call_lines.h"
 #include "transport/ssh_loop.h"
 
 namespace autodist::launch {
@@ -178,6 +179,7 @@ LaunchedNode PlanLauncher::LinkAgain(uint32_t node_rank, bool resume, Deadline d
   } else if (node.reach().has_called()) {
     v1::CalledReach& called = *node.mutable_reach()->mutable_called();
     called.set_limit_ms(std::min(called.limit_ms(), kReconnectLimitMs));
+    if (called.has_step()) called.mutable_step()->set_anew(!resume);
   }
   auto link = LinkTo(
       node, resume, [deadline] { return deadline; }, stop,
@@ -228,15 +230,16 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::TryToReach(transport::Transport&
   const bool local = node.reach().has_local();
   // In a container programs do not start in the home folder, where the agent is.
   const bool at_home = node.reach().has_ssh() && !node.reach().ssh().has_container();
-  if (!local && !at_home) {
+  const bool called = node.reach().has_called();
+  if (!local && !at_home && !called) {
     auto installed = RunAgent(transport, session, InstallingAgentCommand(agent_, session), stop);
     if (installed.ok()) busy_servers_.GotIn();
     return installed;
   }
-  const std::string path = local ? agent_here_ : agent_.PathOnNode();
+  const std::string path = local ? agent_here_ : called ? rpc::kOwnProgram : agent_.PathOnNode();
   auto link = RunAgent(transport, session, AgentCommandAt(path, session), stop);
   if (link.ok() || link.status().code() == StatusCode::kNotFound) busy_servers_.GotIn();
-  if (!local && link.status().code() == StatusCode::kNotFound) {
+  if (at_home && link.status().code() == StatusCode::kNotFound) {
     link = RunAgent(transport, session, InstallingAgentCommand(agent_, session), stop);
   }
   return link;

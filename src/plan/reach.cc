@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "plan/slurm_step.h"
-
 namespace autodist::plan {
 namespace {
+
+constexpr uint32_t kStepLimitMs = 60'000;  // a step may have to wait for others
 
 // The command that runs what follows its words. Sources: podman-exec(1); `docker exec --help`;
 // `kubectl exec --help`.
@@ -98,11 +98,17 @@ v1::Reach MakeReach(const spec::Node& node, const spec::SshGroup& group, const N
     called.set_limit_ms(static_cast<uint32_t>(group.calls->limit.count()));
     return reach;
   }
+  if (group.BySlurm()) {
+    v1::CalledReach& called = *reach.mutable_called();
+    called.set_host(node.address);
+    called.set_name(node.address);
+    called.set_limit_ms(kStepLimitMs);
+    called.mutable_step()->set_gpus(static_cast<uint32_t>(node.gpus.size()));
+    return reach;
+  }
   std::vector<std::string> words;
   if (!group.image.empty() && !group.PerRank()) {
     words = WordsToMake(group, node, use);
-  } else if (group.BySlurm()) {
-    words = SlurmStepWords(node.address, node.gpus.size(), use.job_id, use.node_rank);
   } else if (!group.via.empty() && !group.PerRank()) {
     words = WordsOf(group, node.address);
   }

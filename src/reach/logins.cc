@@ -39,30 +39,15 @@ std::shared_ptr<Logins> Logins::For(const v1::LaunchPlan& plan) {
   RaiseFileLimit();
   auto logins = std::make_shared<Logins>();
   for (const v1::NodePlan& node : plan.nodes()) logins->Prepare(node.reach());
-  if (const Status status = logins->AwaitCalls(plan); !status.ok()) logins->called_ = status;
   return logins;
 }
 
 Logins::~Logins() {
-  if (called_.ok()) (*called_)->Dismiss(base::Deadline::After(kOverLimit));
-}
-
-Status Logins::AwaitCalls(const v1::LaunchPlan& plan) {
-  std::set<std::string> names;
-  const v1::CalledReach* called = nullptr;
-  for (const v1::NodePlan& node : plan.nodes()) {
-    if (!node.reach().has_called()) continue;
-    called = &node.reach().called();
-    names.insert(called->name());
-  }
-  if (!called) return OkStatus();
-  AD_ASSIGN_OR_RETURN(rpc::CallWords words, WordsFor(*called));
-  AD_ASSIGN_OR_RETURN(called_, transport::CalledNodes::Listen(static_cast<uint16_t>(called->port()),
-                                                              std::move(words), names));
-  return OkStatus();
+  if (called_ && called_->ok()) (**called_)->Dismiss(base::Deadline::After(kOverLimit));
 }
 
 void Logins::Prepare(const v1::Reach& reach) {
+  if (reach.has_called()) callers_.insert(reach.called().name());
   if (NeedsKeys(reach)) (void)identities_.For(KeysFor(reach.ssh())).status();
 }
 
@@ -70,9 +55,10 @@ Result<std::unique_ptr<transport::Transport>> Logins::TransportTo(const v1::Reac
                                                                   transport::SshLoop& loop) {
   if (reach.has_local()) return std::make_unique<transport::LocalTransport>();
   if (reach.has_called()) {
-    AD_RETURN_IF_ERROR(called_.status());
+    AD_ASSIGN_OR_RETURN(auto nodes, CalledBy(reach.called()));
     return std::make_unique<transport::CalledTransport>(
-        *called_, reach.called().name(), std::chrono::milliseconds(reach.called().limit_ms()));
+        std::move(nodes), reach.called().name(),
+        std::chrono::milliseconds(reach.called().limit_ms()));
   }
   if (reach.has_program()) return TransportBy(reach.program());
   const v1::SshReach& ssh = reach.ssh();
@@ -106,6 +92,20 @@ Result<std::unique_ptr<transport::Transport>> Logins::TransportBy(const v1::Prog
   }
   return std::make_unique<transport::ExecTransport>(std::make_unique<transport::LocalTransport>(),
                                                     ToVector(program.argv()), program.program());
+}
+
+Result<std::shared_ptr<transport::CalledNodes>> Logins::CalledBy(const v1::CalledReach& reach) {
+  const std::lock_guard lock(mutex_);
+  if (!called_) {
+    auto words = WordsFor(reach);
+    if (words.ok()) {
+      called_ = transport::CalledNodes::Listen(static_cast<uint16_t>(reach.port()),
+                                               *std::move(words), callers_);
+    } else {
+      called_ = words.status();
+    }
+  }
+  return *called_;
 }
 
 std::shared_ptr<transport::KnownHosts> Logins::KnownHostsFor(const v1::SshReach& ssh) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,13 +27,13 @@ class Logins {
   Logins(const Logins&) = delete;
   Logins& operator=(const Logins&) = delete;
 
-  // All that this process needs to reach the plan's nodes: the keys, see Prepare, as many open
-  // files as it may have, and somewhere for nodes to call. What is wrong there shows when one is to
-  // be reached.
+  // All that this process needs to reach the plan's nodes: the keys, see Prepare, and as many open
+  // files as it may have.
   static std::shared_ptr<Logins> For(const v1::LaunchPlan& plan);
 
   // Reads the keys for this node now, so that the passphrase of an encrypted one is asked for
-  // before anything is started. What is wrong with a key shows when its node is to be reached.
+  // before anything is started. What is wrong with a key shows when its node is to be reached. A
+  // node that calls may do so once one of them is to be reached.
   void Prepare(const v1::Reach& reach);
 
   // `loop` must outlive the transport. Fails where it is known already that the node cannot be
@@ -40,15 +41,19 @@ class Logins {
   virtual Result<std::unique_ptr<transport::Transport>> TransportTo(const v1::Reach& reach,
                                                                     transport::SshLoop& loop);
 
+ protected:
+  // Where nodes call, from the first time on that one of them is to be reached.
+  Result<std::shared_ptr<transport::CalledNodes>> CalledBy(const v1::CalledReach& reach);
+
  private:
   std::shared_ptr<transport::KnownHosts> KnownHostsFor(const v1::SshReach& ssh);
   Result<std::unique_ptr<transport::Transport>> TransportBy(const v1::ProgramReach& program);
-  Status AwaitCalls(const v1::LaunchPlan& plan);
 
   transport::Identities identities_;
   std::mutex mutex_;
   std::map<std::vector<std::string>, std::shared_ptr<transport::KnownHosts>> known_hosts_;
-  Result<std::shared_ptr<transport::CalledNodes>> called_;
+  std::set<std::string> callers_;                                          // their names
+  std::optional<Result<std::shared_ptr<transport::CalledNodes>>> called_;  // once one is to call
   std::optional<Status> kubectl_;  // of this machine, once it has been looked at
 };
 

@@ -55,6 +55,7 @@ struct CallLine {
   std::string ToLine() const;
   static std::optional<CallLine> FromLine(std::string_view line);
 };
+inline constexpr char kOwnProgram[] = "autodist-agent";  // in argv[0]: the caller's own
 inline constexpr char kCallRun[] = "run";
 inline constexpr char kCallOver[] = "over";
 inline constexpr char kCallStarted[] = "started";

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hosts import SHARED, address, argv_of, in_host, named_on, parent, pids
+from hosts import SHARED, address, argv_of, in_host, named_on, parent, pids, pids_on
 from jobs import AUTODIST, processes, python, seconds_until
 from slurm import PROGRAMS, Slurm
 
@@ -67,6 +67,10 @@ def batch(slurm, folder):
 
 def has(path, text):
     return path.exists() and text in path.read_text()
+
+
+def callers_on(host):
+    return [pid for pid in pids_on(host) if argv_of(pid)[1:2] == ["call"]]
 
 
 def test_ranks_of_an_allocation(alloc, slurm, folder):
@@ -148,8 +152,8 @@ def test_a_rank_is_killed(alloc):
 def test_a_link_is_killed(alloc, slurm, folder):
     job = alloc("--", "sh", "-c", "echo up; until [ -e end ]; do sleep 0.05; done; echo end")
     job.await_lines(8)
-    links = [pid for pid in pids() if argv_of(pid)[0] == "srun" and {"--job-name=autodist-link", "--nodelist=host3"} <= set(argv_of(pid))]
-    [link] = [pid for pid in links if parent(pid) not in links]  # which has forked one that ends the step then
+    [caller] = callers_on(3)
+    [link] = [pid for pid in pids_on(3) if argv_of(pid)[1:2] == ["attach"] and parent(pid) == caller]
     os.kill(link, signal.SIGKILL)
     job.await_err("connected again", GONE_LIMIT_S)
     (folder / "end").touch()
@@ -165,6 +169,41 @@ def test_a_holder_is_killed(alloc):
     outcome = job.finish()
     assert outcome.code == 0 and outcome.out.count("up") == 8, outcome.err
     assert "host3" in outcome.err
+
+
+def test_a_caller_is_killed(alloc, slurm, folder):
+    job = alloc("--max-restarts", "1", "--", "sh", "-c", "echo up; until [ -e end ]; do sleep 0.05; done; echo end")
+    job.await_lines(8)
+    [caller] = callers_on(3)
+    os.kill(caller, signal.SIGKILL)
+    if slurm.proctrack == "cgroup":  # ends with it what it has started
+        job.await_err("host3", GONE_LIMIT_S)
+        job.await_lines(8)
+    (folder / "end").touch()
+    outcome = job.finish()
+    assert outcome.code == 0 and outcome.out.count("end") == 8, outcome.err
+
+
+def test_srun_is_killed(alloc):
+    """Slurm kills its step, and all in it."""
+    job = alloc("--", *SAVES)
+    job.await_lines(8)
+    sruns = [pid for pid in pids() if argv_of(pid)[0] == "srun"]
+    [srun] = [pid for pid in sruns if parent(pid) not in sruns]  # which has forked one that ends the step then
+    os.kill(srun, signal.SIGKILL)
+    outcome = job.finish()
+    assert outcome.code == 125 and "the step of Slurm that its agent was in has ended" in outcome.err
+    assert not processes()
+
+
+def test_a_restart_after_srun_was_killed(alloc):
+    job = alloc("--max-restarts", "1", "--", "sh", "-c",
+                "echo up; [ $AUTODIST_RESTART_COUNT = 1 ] || exec sleep 1000")
+    job.await_lines(8)
+    sruns = [pid for pid in pids() if argv_of(pid)[0] == "srun"]
+    os.kill(min(pid for pid in sruns if parent(pid) not in sruns), signal.SIGKILL)
+    outcome = job.finish()
+    assert outcome.code == 0 and outcome.out.count("up") == 8, outcome.err
 
 
 def test_slurmd_is_killed(alloc, slurm, folder):

@@ -1,0 +1,327 @@
+#include "launch/slurm_steps.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <list>
+#include <map>
+#include <mutex>
+#include <set>
+#include <stop_token>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/host_name.h"
+#include "base/ip_address.h"
+#include "base/random.h"
+#include "launch/agent_program.h"
+#include "launch/bootstrap.h"
+#include "reach/this_machine.h"
+#include "transport/called.h"
+#include "transport/exec.h"
+#include "transport/local.h"
+
+namespace autodist::launch {
+namespace {
+
+using base::Deadline;
+using std::chrono::milliseconds;
+
+constexpr std::chrono::seconds kBeyondLease{60};  // that nodes call when we are away
+constexpr std::chrono::seconds kOverLimit{2};     // until nodes have called to hear the end
+constexpr std::chrono::seconds kStepEndLimit{5};  // of a step whose tasks have ended
+constexpr std::chrono::seconds kCleanLimit{10};   // of what steps that were killed have left
+constexpr size_t kMostKept = 64 * 1024;           // bytes of what tasks print
+
+// Of the allocation's options, those that srun would take for its step's. Source: srun(1), "INPUT
+// ENVIRONMENT VARIABLES".
+constexpr const char* kForget[] = {
+    "SLURM_NTASKS",          "SLURM_NPROCS",        "SLURM_NTASKS_PER_NODE",
+    "SLURM_NTASKS_PER_GPU",  "SLURM_MEM_PER_CPU",   "SLURM_MEM_PER_GPU",
+    "SLURM_MEM_PER_NODE",    "SLURM_GPUS",          "SLURM_GPUS_PER_NODE",
+    "SLURM_GPUS_PER_SOCKET", "SLURM_GPUS_PER_TASK", "SLURM_GPU_BIND",
+    "SLURM_TRES_PER_TASK",   "SLURM_HINT",          "SLURM_DISTRIBUTION",
+    "SLURM_STDINMODE",       "SLURM_STDOUTMODE",    "SLURM_STDERRMODE",
+    "SLURM_LABELIO",         "SLURM_EXCLUSIVE",     "SLURM_EXACT",
+    "SLURM_TIMELIMIT"};
+
+// $1 the agent's program below the home folder, $2 its SHA-256.
+constexpr char kClean[] =
+    "for a in \"${HOME:-/}/$1\" \"/tmp/autodist-agent-$(id -u)/$2/autodist-agent\"; do "
+    "if [ -x \"$a\" ] && [ -O \"$a\" ]; then exec \"$a\" clean > /dev/null; fi; done";
+
+// A task on each node. Takes nothing away from other steps, goes on without nodes that are lost,
+// and neither cares about the folder that we are in nor binds anything to a core. Source: srun(1).
+std::vector<std::string> SrunWords(const std::vector<std::string>& nodes, uint32_t gpus) {
+  std::vector<std::string> words = {"env"};
+  for (const char* name : kForget) words.insert(words.end(), {"-u", name});
+  std::string list;
+  for (const std::string& node : nodes) list += (list.empty() ? "" : ",") + node;
+  const std::string count = std::to_string(nodes.size());
+  words.insert(words.end(),
+               {"srun", "--quiet", "--overlap", "--mem=0", "--mpi=none", "--cpu-bind=none",
+                "--kill-on-bad-exit=0", "--wait=0", "--no-kill", "--chdir=/", "--nodes=" + count,
+                "--ntasks=" + count, "--ntasks-per-node=1", "--nodelist=" + list,
+                "--job-name=autodist-agent"});
+  if (gpus > 0) words.push_back("--gres=gpu:" + std::to_string(gpus));
+  return words;
+}
+
+// Under which nodes may reach this machine, where Slurm does not say.
+std::vector<std::string> OwnHosts() {
+  std::vector<std::string> hosts;
+  const auto interfaces = base::LocalInterfaces();
+  for (const base::Interface& own :
+       interfaces.ok() ? *interfaces : std::vector<base::Interface>()) {
+    if (own.address.IsLoopback() || own.address.IsLinkLocal()) continue;
+    const std::string text = own.address.ToString();
+    hosts.push_back(own.address.v6 ? "[" + text + "]" : text);
+  }
+  hosts.push_back(base::HostName());
+  return hosts;
+}
+
+// An srun of ours, and a task of it on each of its nodes.
+class Step {
+ public:
+  Step(std::unique_ptr<transport::ProgramStream> srun, std::string words, std::string nonce,
+       const AgentProgram& agent)
+      : srun_(std::move(srun)),
+        socket_(srun_->TakeSocket()),
+        words_(std::move(words)),
+        nonce_(std::move(nonce)),
+        agent_(agent),
+        thread_(&Step::Serve, this) {}
+  ~Step() {
+    if (!srun_->WaitClosed(Deadline::After(kStepEndLimit))) kill(srun_->pid(), SIGKILL);
+    thread_.join();
+  }
+  Step(const Step&) = delete;
+  Step& operator=(const Step&) = delete;
+
+  // Requested once it has ended.
+  std::stop_token over() const { return over_.get_token(); }
+
+  // Why it has ended.
+  Status Failure() const {
+    {
+      const std::lock_guard lock(mutex_);
+      AD_RETURN_IF_ERROR(failure_);
+    }
+    const std::string said = srun_->StderrTail();
+    AD_RETURN_IF_ERROR(transport::ExecError(said));
+    return WithRemedy(
+        Error(StatusCode::kAborted, "the step of Slurm that its agent was in has ended" +
+                                        (said.empty() ? "" : ": " + said)),
+        "squeue and sacct tell why");
+  }
+
+ private:
+  void Serve() {
+    Status status = base::WriteAll(socket_.get(), words_, Deadline::Never());
+    std::string seen;
+    std::string machine;  // that has been sent its agent
+    while (status.ok()) {
+      char bytes[4096];
+      const auto got = base::ReadSome(socket_.get(), bytes, sizeof bytes, Deadline::Never());
+      if (!got.ok() || *got == 0) break;
+      for (const char byte : std::string_view(bytes, *got)) {
+        seen += byte;
+        if (byte != '\n') continue;
+        if (const auto needs = MachineInNeed(seen, nonce_)) status = Supply(*needs, machine);
+        if (!status.ok()) break;
+      }
+      if (seen.size() > kMostKept) seen.clear();
+    }
+    if (!status.ok()) {
+      const std::lock_guard lock(mutex_);
+      failure_ = status;
+      kill(srun_->pid(), SIGKILL);
+    }
+    srun_->WaitClosed(Deadline::Never());
+    over_.request_stop();
+  }
+
+  // All tasks have the same stdin.
+  Status Supply(const std::string& needs, std::string& machine) {
+    if (needs == machine) return OkStatus();
+    if (!machine.empty()) {
+      return WithRemedy(
+          Error(StatusCode::kFailedPrecondition,
+                "the agent is to be put on machines of two kinds, " + machine + " and " + needs +
+                    ", and a step can take it to one"),
+          "run `autodist doctor --slurm` once on nodes of each kind: it is kept there");
+    }
+    machine = needs;
+    AD_ASSIGN_OR_RETURN(const bundle::Agent variant, agent_.For(needs));
+    const Status sent = SendProgram(socket_.get(), variant, [](uint64_t, uint64_t) {});
+    // An srun that has ended says why.
+    return sent.code() == StatusCode::kUnavailable ? OkStatus()
+                                                   : Annotate(sent, "sending the agent");
+  }
+
+  const std::unique_ptr<transport::ProgramStream> srun_;
+  const base::UniqueFd socket_;
+  const std::string words_;
+  const std::string nonce_;
+  const AgentProgram& agent_;
+  std::stop_source over_;
+  mutable std::mutex mutex_;
+  Status failure_;      // guarded by mutex_
+  std::thread thread_;  // last: uses the rest
+};
+
+// The steps of a job. Thread-safe.
+class SlurmSteps {
+ public:
+  SlurmSteps(std::shared_ptr<transport::CalledNodes> nodes, AgentProgram agent,
+             std::chrono::seconds patience, std::map<std::string, uint32_t> gpus)
+      : nodes_(std::move(nodes)),
+        agent_(std::move(agent)),
+        patience_(patience),
+        gpus_(std::move(gpus)) {}
+  ~SlurmSteps() {
+    CleanUp();
+    nodes_->Dismiss(Deadline::After(kOverLimit));
+  }
+
+  Status StartAll() {
+    std::map<uint32_t, std::vector<std::string>> alike;
+    for (const auto& [node, gpus] : gpus_) alike[gpus].push_back(node);
+    for (const auto& [gpus, nodes] : alike) AD_RETURN_IF_ERROR(Start(nodes));
+    return OkStatus();
+  }
+
+  Result<std::unique_ptr<transport::Stream>> Run(const v1::CalledReach& reach,
+                                                 const std::vector<std::string>& argv,
+                                                 const std::stop_token& stop) {
+    auto stream = RunInStep(reach, argv, stop);
+    if (stream.ok() || stop.stop_requested() || !reach.step().anew()) return stream;
+    AD_RETURN_IF_ERROR(Start({reach.name()}));
+    return RunInStep(reach, argv, stop);
+  }
+
+ private:
+  // Slurm kills all of a step that it ends, and so nobody there has removed what agents keep in
+  // /tmp.
+  void CleanUp() {
+    std::vector<std::string> nodes;
+    for (const auto& [node, step] : newest_) {
+      if (step->over().stop_requested()) nodes.push_back(node);
+    }
+    if (nodes.empty()) return;
+    std::vector<std::string> argv = SrunWords(nodes, 0);
+    argv.insert(argv.end(), {"sh", "-c", kClean, "sh", agent_.PathOnNode(),
+                             std::string(agent_.variants().front().program.sha256)});
+    const auto srun = transport::StartProgram(argv);
+    if (srun.ok()) (*srun)->WaitClosed(Deadline::After(kCleanLimit));
+  }
+
+  // On nodes that have as many GPUs.
+  Status Start(const std::vector<std::string>& nodes) {
+    const std::string nonce = base::RandomHex();
+    std::vector<std::string> argv = SrunWords(nodes, gpus_.at(nodes[0]));
+    const auto task = InstallingCallWords(agent_, nonce, patience_, nodes_->port(), OwnHosts());
+    argv.insert(argv.end(), task.begin(), task.end());
+    AD_ASSIGN_OR_RETURN(auto srun, transport::StartProgram(argv));
+    const auto step =
+        std::make_shared<Step>(std::move(srun), nodes_->words().ToLine(), nonce, agent_);
+    const std::lock_guard lock(mutex_);
+    for (const std::string& node : nodes) newest_[node] = step;
+    steps_.push_back(step);
+    return OkStatus();
+  }
+
+  Result<std::unique_ptr<transport::Stream>> RunInStep(const v1::CalledReach& reach,
+                                                       const std::vector<std::string>& argv,
+                                                       const std::stop_token& stop) {
+    std::shared_ptr<Step> step;
+    {
+      const std::lock_guard lock(mutex_);
+      step = newest_.at(reach.name());
+    }
+    std::stop_source either;
+    const auto request = [&either] { either.request_stop(); };
+    const std::stop_callback stopped(stop, request);
+    const std::stop_callback ended(step->over(), request);
+    auto stream = nodes_->Run(reach.name(), argv, Deadline::After(milliseconds(reach.limit_ms())),
+                              either.get_token());
+    if (stream.ok() || stop.stop_requested() || !step->over().stop_requested()) return stream;
+    return step->Failure();
+  }
+
+  const std::shared_ptr<transport::CalledNodes> nodes_;
+  const AgentProgram agent_;
+  const std::chrono::seconds patience_;
+  const std::map<std::string, uint32_t> gpus_;  // of each node
+  std::mutex mutex_;
+  // Guarded by mutex_:
+  std::map<std::string, std::shared_ptr<Step>> newest_;  // by node
+  std::list<std::shared_ptr<Step>> steps_;
+};
+
+class StepTransport final : public transport::Transport {
+ public:
+  StepTransport(SlurmSteps& steps, v1::CalledReach reach)
+      : steps_(steps), reach_(std::move(reach)) {}
+
+  Result<std::unique_ptr<transport::Stream>> Run(const std::vector<std::string>& argv,
+                                                 const std::stop_token& stop) override {
+    return steps_.Run(reach_, argv, stop);
+  }
+
+ private:
+  SlurmSteps& steps_;
+  const v1::CalledReach reach_;
+};
+
+class SlurmLogins final : public reach::Logins {
+ public:
+  SlurmLogins(const v1::LaunchPlan& plan, std::string agent_path, std::chrono::seconds patience)
+      : agent_path_(std::move(agent_path)), patience_(patience) {
+    for (const v1::NodePlan& node : plan.nodes()) {
+      Prepare(node.reach());
+      const v1::CalledReach& called = node.reach().called();
+      if (called.has_step()) gpus_[called.name()] = called.step().gpus();
+    }
+  }
+
+  Result<std::unique_ptr<transport::Transport>> TransportTo(const v1::Reach& reach,
+                                                            transport::SshLoop& loop) override {
+    if (!reach.called().has_step()) return Logins::TransportTo(reach, loop);
+    const std::lock_guard lock(mutex_);
+    if (!steps_) AD_RETURN_IF_ERROR(Start(reach.called()));
+    return std::make_unique<StepTransport>(*steps_, reach.called());
+  }
+
+ private:
+  Status Start(const v1::CalledReach& reach) {
+    AD_ASSIGN_OR_RETURN(AgentProgram agent, AgentProgram::Load(agent_path_));
+    AD_ASSIGN_OR_RETURN(auto nodes, CalledBy(reach));
+    auto steps = std::make_unique<SlurmSteps>(std::move(nodes), std::move(agent), patience_, gpus_);
+    AD_RETURN_IF_ERROR(steps->StartAll());
+    steps_ = std::move(steps);
+    return OkStatus();
+  }
+
+  const std::string agent_path_;
+  const std::chrono::seconds patience_;
+  std::map<std::string, uint32_t> gpus_;
+  std::mutex mutex_;
+  std::unique_ptr<SlurmSteps> steps_;  // guarded by mutex_
+};
+
+}  // namespace
+
+std::shared_ptr<reach::Logins> LoginsFor(const v1::LaunchPlan& plan, const std::string& agent_path,
+                                         milliseconds lease) {
+  const bool in_steps = std::ranges::any_of(
+      plan.nodes(), [](const v1::NodePlan& node) { return node.reach().called().has_step(); });
+  if (!in_steps) return reach::Logins::For(plan);
+  reach::RaiseFileLimit();
+  return std::make_shared<SlurmLogins>(
+      plan, agent_path, std::chrono::ceil<std::chrono::seconds>(lease) + kBeyondLease);
+}
+
+}  // namespace autodist::launch
