@@ -21,7 +21,7 @@ namespace {
 
 // For the first node's mark, where this node has none that the first one could see.
 constexpr std::chrono::milliseconds kMarkLimit{3'000};
-constexpr std::chrono::milliseconds kLookInterval{50};  // nothing tells of what others write
+constexpr std::chrono::milliseconds kMarkInterval{50};  // nothing tells of what others write
 
 std::string NameOfMark(const std::string& word, const std::string& node) {
   return ".autodist-" + word + "-" + node;
@@ -46,7 +46,7 @@ bool SeesFirst(const std::string& first, bool marked) {
   const auto limit = base::Deadline::After(kMarkLimit);
   while (access(first.c_str(), F_OK) != 0) {
     if (marked || errno != ENOENT || limit.Expired()) return false;
-    std::this_thread::sleep_for(kLookInterval);
+    std::this_thread::sleep_for(kMarkInterval);
   }
   return true;
 }

@@ -136,6 +136,22 @@ void SetAffinityIfWanted(const v1::NodePlan& node, const Environment& environmen
   }
 }
 
+void ExamineNode(const v1::PrepareRequest& request, const std::string& directory,
+                 Supervisor& supervisor, PreparedNode& prepared) {
+  const v1::NodePlan& node = request.node();
+  ExaminedNode examined;
+  examined.working_directory = directory;
+  examined.has_gpus = HasGpus(node);
+  examined.rank_environment = prepared.environment;
+  if (node.ranks_size() > 0) {
+    examined.command.assign(node.ranks(0).argv().begin(), node.ranks(0).argv().end());
+  }
+  v1::NodeFacts shared;
+  prepared.marks = MarkFolders(request.examination(), node.node_rank(), shared);
+  prepared.facts = Examine(request.examination(), examined, supervisor);
+  prepared.facts->MergeFrom(shared);
+}
+
 }  // namespace
 
 v1::Problem MakeProblem(v1::ProblemKind kind, const Status& why, const std::string& otherwise) {
@@ -196,19 +212,7 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
     affinity = std::async(std::launch::async,
                           [&] { SetAffinityIfWanted(node, *environment, supervisor, prepared); });
   }
-  if (request.has_examination()) {
-    ExaminedNode examined;
-    examined.working_directory = directory;
-    examined.has_gpus = HasGpus(node);
-    examined.rank_environment = prepared.environment;
-    if (node.ranks_size() > 0) {
-      examined.command.assign(node.ranks(0).argv().begin(), node.ranks(0).argv().end());
-    }
-    v1::NodeFacts shared;
-    prepared.marks = MarkFolders(request.examination(), node.node_rank(), shared);
-    prepared.facts = Examine(request.examination(), examined, supervisor);
-    prepared.facts->MergeFrom(shared);
-  }
+  if (request.has_examination()) ExamineNode(request, directory, supervisor, prepared);
   if (affinity.valid()) affinity.get();
   return prepared;
 }

@@ -23,7 +23,7 @@ constexpr milliseconds kQuestionLimit{5'000};
 // In which nothing moves.
 constexpr milliseconds kIdleLimit{60'000};
 // How long nobody is accepted when the system had no descriptor or memory.
-constexpr milliseconds kAcceptPause{100};
+constexpr milliseconds kFilePortPause{100};
 
 // Takes as long for a wrong one as for the right one.
 bool SameWord(const std::string& a, const std::string& b) {
@@ -99,7 +99,7 @@ void FilePort::Accept() {
   base::UniqueFd socket(
       accept4(listening_.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket.valid()) {
-    if (!IsForLater(errno)) accept_at_ = Deadline::After(kAcceptPause);
+    if (!IsForLater(errno)) accept_at_ = Deadline::After(kFilePortPause);
     return;
   }
   const int on = 1;  // the end of a file would wait for what the other side acknowledges

@@ -13,11 +13,10 @@
 #include "chief/attempt/exit_codes.h"
 #include "chief/input/raw_terminal.h"
 #include "chief/job.h"
-#include "chief/moved/start_there.h"
 #include "chief/output/rank_logs.h"
 #include "chief/run_job.h"
+#include "cli/chief_on.h"
 #include "cli/commands.h"
-#include "cli/given_options.h"
 #include "cli/program_options.h"
 #include "cli/run_options.h"
 #include "cli/values.h"
@@ -124,79 +123,27 @@ int Call(const NodesOptions& options, const reach::KubernetesPod& pod) {
               chief::kExitCannotLaunch);
 }
 
-// Of `run` where the chief moves: these are settled here, and that it detaches is said anyway.
-constexpr const char* kSettledHere[] = {"--spec", "--hosts",     "--chief-on", "--workdir",
-                                        "--sync", "--sync-from", "--detach"};
-// And these mean something on this machine alone.
-constexpr const char* kOnlyHere[] = {"--slurm", "--kubernetes", "--nproc-per-node", "--agent",
-                                     "--stdin-rank"};
-
-Status CheckMoving(const CLI::App& app, const RunOptions& options) {
-  if (!options.detach && !options.dry_run) {
-    return WithRemedy(
-        Error(StatusCode::kInvalidArgument, "--chief-on goes with --detach"),
-        "`autodist attach --chief-on " + options.chief_on + " last` shows what the ranks write");
-  }
-  for (const char* name : kOnlyHere) {
-    if (app.get_option(name)->count() == 0) continue;
-    return Error(StatusCode::kInvalidArgument, std::string(name) + " does not go with --chief-on");
-  }
-  return OkStatus();
+// Null where nothing is to be copied.
+Result<std::shared_ptr<launch::FolderSync>> SyncOf(const RunOptions& options,
+                                                   const v1::LaunchPlan& plan) {
+  if (!options.sync) return nullptr;
+  return launch::SyncOfWorkingDirectory(
+      plan, options.log_dir, base::HomeFolder(),
+      options.sync_from == "here" ? launch::SyncFrom::kHere : launch::SyncFrom::kFirstNode);
 }
 
-// What a run from outside needs, and no chief: where the spec has one, that is where it moves from.
-Status LeaveChiefOut(spec::ResourceSpec& spec) {
-  for (spec::Node& node : spec.nodes) {
-    if (!node.chief) continue;
-    if (node.ssh_config.empty()) {
-      return WithRemedy(Error(StatusCode::kInvalidArgument,
-                              "--chief-on: the spec does not say how to log in to " + node.address +
-                                  ", its chief"),
-                        "add an 'ssh_config' to it");
-    }
-    node.chief = false;
-  }
-  return OkStatus();
-}
-
-chief::MovedStart MovedStartOf(const CLI::App& app, const plan::Input& input,
-                               const std::string& node) {
-  std::vector<const CLI::Option*> there;
-  for (const CLI::Option* option : app.get_options()) {
-    const bool settled = std::ranges::any_of(
-        kSettledHere, [&](const char* name) { return option == app.get_option(name); });
-    if (option->nonpositional() && !settled) there.push_back(option);
-  }
-  chief::MovedStart start{node, Given(there), input.command, {}};
-  start.words.insert(start.words.end(), {"--detach", "--workdir=" + input.working_directory});
-  for (const plan::Variable& variable : input.variables) {
-    if (!variable.secret) continue;
-    start.environment.emplace_back();
-    start.environment.back().set_name(variable.name);
-    start.environment.back().set_value(variable.value);
-  }
-  return start;
-}
-
-// How to reach the job from here.
-std::string FromHere(const RunOptions& options, const std::string& node) {
-  const std::string spec =
-      options.nodes.spec_file.empty() ? "" : " --spec " + options.nodes.spec_file;
-  return "from here: autodist attach" + spec + " --chief-on " + node +
-         " last; ps, logs, top, web and stop take the same options";
+void LogSync(const launch::FolderSync& sync) {
+  base::Log(base::LogLevel::kInfo, "to sync: " + sync.WhatThereIs() + ", to " +
+                                       base::Count(sync.nodes(), "node") +
+                                       (sync.relays() ? ", by way of the first" : ""));
 }
 
 int RunThere(const CLI::App& app, const RunOptions& options, const plan::Input& input,
              const v1::LaunchPlan& plan, std::shared_ptr<launch::FolderSync> sync) {
-  const auto node = chief::NodeForChief(plan, options.chief_on);
-  if (!node.ok()) return Fail(node.status(), kExitUsage);
   launch::LaunchOptions launch = MakeJobOptions(options, input).launch;
   launch.logins = reach::Logins::For(plan);
   launch.sync = std::move(sync);
-  const int code =
-      chief::StartThere(input.spec, plan, std::move(launch), MovedStartOf(app, input, *node));
-  if (code == 0) base::Log(base::LogLevel::kInfo, FromHere(options, *node));
-  return code;
+  return RunFromNode(app, options, input, plan, launch);
 }
 
 int Run(const CLI::App& app, const RunOptions& options) {
@@ -218,7 +165,7 @@ int Run(const CLI::App& app, const RunOptions& options) {
   }
   const bool moves = !options.chief_on.empty();
   if (moves) {
-    const Status status = CheckMoving(app, options);
+    const Status status = CheckChiefOn(app, options);
     if (!status.ok()) return Fail(status, kExitUsage);
   }
   auto spec = SpecOf(options.nodes);
@@ -249,18 +196,10 @@ int Run(const CLI::App& app, const RunOptions& options) {
   }
   auto view = ViewOf(options.display, chief::ProcessesOf(*plan));
   if (!view.ok()) return Fail(view.status(), kExitUsage);
-  Result<std::shared_ptr<launch::FolderSync>> sync = nullptr;
-  if (options.sync)
-    sync = launch::SyncOfWorkingDirectory(
-        *plan, options.log_dir, base::HomeFolder(),
-        options.sync_from == "here" ? launch::SyncFrom::kHere : launch::SyncFrom::kFirstNode);
+  auto sync = SyncOf(options, *plan);
   if (!sync.ok()) return Fail(sync.status(), chief::kExitCannotLaunch);
   if (options.dry_run) {
-    if (*sync) {
-      base::Log(base::LogLevel::kInfo, "to sync: " + (*sync)->WhatThereIs() + ", to " +
-                                           base::Count((*sync)->nodes(), "node") +
-                                           ((*sync)->relays() ? ", by way of the first" : ""));
-    }
+    if (*sync) LogSync(**sync);
     const auto given = options.show_values ? plan::GivenValues::kShown : plan::GivenValues::kHidden;
     const auto as_text = options.json ? plan::PlanAsJson : plan::PlanAsText;
     std::fputs(as_text(*std::move(plan), given).c_str(), stdout);
