@@ -46,9 +46,8 @@ Result<spec::ResourceSpec> SpecOfNode(const AtChief& chosen) {
   NodesOptions options;
   options.spec_file = chosen.spec_file;
   const auto spec = SpecFileOf(options);
-  if (!spec) return Error(StatusCode::kInvalidArgument, "the spec is not one");
-  if (spec->nodes.empty()) {
-    if (chosen.node != "first") return of_node;
+  if (!spec) return Error(StatusCode::kAborted, "which has been said");
+  if (spec->nodes.empty() && chosen.node == "first") {
     return WithRemedy(Error(StatusCode::kInvalidArgument, "--chief-on first, but of which spec?"),
                       "give it by --spec, or the node's address");
   }
@@ -56,6 +55,8 @@ Result<spec::ResourceSpec> SpecOfNode(const AtChief& chosen) {
     return it.address == chosen.node || (chosen.node == "first" && !it.devices().empty());
   });
   if (node == spec->nodes.end()) {
+    // A host that ssh reaches; a spec that just lies here need not be about it.
+    if (chosen.spec_file.empty() && chosen.node != "first") return of_node;
     return WithRemedy(Error(StatusCode::kInvalidArgument,
                             "--chief-on " + chosen.node + ": no node of the spec has that address"),
                       "give one that has, or first");
@@ -96,6 +97,7 @@ int RunAtChief(const CLI::App& app, const AtChief& chosen, std::vector<std::stri
   Remove(kChiefOn, words);
   Remove(kSpec, words);
   const auto node = ReachOf(chosen);
+  if (node.status().code() == StatusCode::kAborted) return kExitUsage;
   if (!node.ok()) return Fail(node.status(), kExitUsage);
   std::optional<chief::Forward> forward;
   if (app.get_name() == "web") {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/shell_quote.h"
 #include "chief/moved/start_there.h"
 #include "cli/commands.h"
 #include "cli/given_options.h"
@@ -15,8 +16,11 @@ namespace {
 constexpr const char* kSettledHere[] = {"--spec", "--hosts",     "--chief-on", "--workdir",
                                         "--sync", "--sync-from", "--detach"};
 // And these mean something on this machine alone.
-constexpr const char* kOnlyHere[] = {"--slurm", "--kubernetes", "--nproc-per-node", "--agent",
-                                     "--stdin-rank"};
+constexpr const char* kOnlyHere[] = {"--slurm",      "--kubernetes", "--nproc-per-node", "--agent",
+                                     "--stdin-rank", "--web",        "--web-control"};
+// What the chief itself finds in its environment is that of its node.
+constexpr const char* kOfTheChief[] = {"HOME",          "PATH",           "TMPDIR",
+                                       "SSH_AUTH_SOCK", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"};
 
 chief::MovedStart MovedStartOf(const CLI::App& app, const plan::Input& input,
                                const std::string& node) {
@@ -39,8 +43,8 @@ chief::MovedStart MovedStartOf(const CLI::App& app, const plan::Input& input,
 
 // How to reach the job from here.
 std::string FromHere(const RunOptions& options, const std::string& node) {
-  const std::string spec =
-      options.nodes.spec_file.empty() ? "" : " --spec " + options.nodes.spec_file;
+  const std::string& file = options.nodes.spec_file;
+  const std::string spec = file.empty() ? "" : " --spec " + base::ShellQuote(file);
   return "from here: autodist attach" + spec + " --chief-on " + node +
          " last; ps, logs, top, web and stop take the same options";
 }
@@ -55,7 +59,19 @@ Status CheckChiefOn(const CLI::App& app, const RunOptions& options) {
   }
   for (const char* name : kOnlyHere) {
     if (app.get_option(name)->count() == 0) continue;
-    return Error(StatusCode::kInvalidArgument, std::string(name) + " does not go with --chief-on");
+    return WithRemedy(
+        Error(StatusCode::kInvalidArgument, std::string(name) + " does not go with --chief-on"),
+        std::string(name).starts_with("--web")
+            ? "`autodist web --chief-on " + options.chief_on + "` shows the page here"
+            : "leave it out");
+  }
+  for (const std::string& name : options.program.pass_env) {
+    const bool own = std::ranges::count(kOfTheChief, name) > 0 || name.starts_with("LD_");
+    if (!own) continue;
+    return WithRemedy(
+        Error(StatusCode::kInvalidArgument,
+              "--pass-env " + name + ": with --chief-on it would be the chief's, too"),
+        "set it for the ranks by --env or by shared_envs");
   }
   return OkStatus();
 }
@@ -75,11 +91,10 @@ Status LeaveChiefOut(spec::ResourceSpec& spec) {
 }
 
 int RunFromNode(const CLI::App& run, const RunOptions& options, const plan::Input& input,
-                const v1::LaunchPlan& plan, const launch::LaunchOptions& launch) {
-  const auto node = chief::NodeForChief(plan, options.chief_on);
-  if (!node.ok()) return Fail(node.status(), kExitUsage);
-  const int code = chief::StartThere(input.spec, plan, launch, MovedStartOf(run, input, *node));
-  if (code == 0) base::Log(base::LogLevel::kInfo, FromHere(options, *node));
+                const v1::LaunchPlan& plan, const std::string& node,
+                const launch::LaunchOptions& launch) {
+  const int code = chief::StartThere(input.spec, plan, launch, MovedStartOf(run, input, node));
+  if (code == 0) base::Log(base::LogLevel::kInfo, FromHere(options, node));
   return code;
 }
 

@@ -13,6 +13,7 @@
 #include "chief/attempt/exit_codes.h"
 #include "chief/input/raw_terminal.h"
 #include "chief/job.h"
+#include "chief/moved/start_there.h"
 #include "chief/output/rank_logs.h"
 #include "chief/run_job.h"
 #include "cli/chief_on.h"
@@ -139,11 +140,12 @@ void LogSync(const launch::FolderSync& sync) {
 }
 
 int RunThere(const CLI::App& app, const RunOptions& options, const plan::Input& input,
-             const v1::LaunchPlan& plan, std::shared_ptr<launch::FolderSync> sync) {
+             const v1::LaunchPlan& plan, const std::string& node,
+             std::shared_ptr<launch::FolderSync> sync) {
   launch::LaunchOptions launch = MakeJobOptions(options, input).launch;
   launch.logins = reach::Logins::For(plan);
   launch.sync = std::move(sync);
-  return RunFromNode(app, options, input, plan, launch);
+  return RunFromNode(app, options, input, plan, node, launch);
 }
 
 int Run(const CLI::App& app, const RunOptions& options) {
@@ -194,6 +196,8 @@ int Run(const CLI::App& app, const RunOptions& options) {
                                    ? kExitUsage
                                    : chief::kExitCannotLaunch);
   }
+  const auto chief_node = moves ? chief::NodeForChief(input->spec, *plan, options.chief_on) : "";
+  if (!chief_node.ok()) return Fail(chief_node.status(), kExitUsage);
   auto view = ViewOf(options.display, chief::ProcessesOf(*plan));
   if (!view.ok()) return Fail(view.status(), kExitUsage);
   auto sync = SyncOf(options, *plan);
@@ -205,7 +209,7 @@ int Run(const CLI::App& app, const RunOptions& options) {
     std::fputs(as_text(*std::move(plan), given).c_str(), stdout);
     return 0;
   }
-  if (moves) return RunThere(app, options, *input, *plan, *std::move(sync));
+  if (moves) return RunThere(app, options, *input, *plan, *chief_node, *std::move(sync));
   if (options.nodes.slurm) WarnOfKillWait(options.grace_s);
   const Status here = CheckChiefIsHere(*plan);
   if (!here.ok()) return Fail(here, kExitUsage);

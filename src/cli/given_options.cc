@@ -8,7 +8,8 @@ std::vector<std::string> Given(const std::vector<const CLI::Option*>& options) {
     if (option->count() == 0) continue;
     const std::string name = "--" + option->get_lnames().front();
     for (const std::string& value : option->results()) {
-      const bool flag = option->get_items_expected_max() == 0 || value.empty();
+      const bool flag = option->get_items_expected_max() == 0 ||
+                        (value.empty() && option->get_items_expected_min() == 0);
       words.push_back(flag ? name : name + "=" + value);
     }
   }

@@ -1,5 +1,6 @@
 // autodist: the command line. A table of subcommands; each lives in its own file.
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -58,8 +59,9 @@ void AddHidden(CLI::App& app, std::map<CLI::App*, Command>& commands) {
 // `there ENCODED` is a command line that has come by way of a login shell.
 Result<std::vector<std::string>> WordsOf(int argc, char** argv) {
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-  if (words.size() == 2 && words[0] == "there") return chief::DecodeWords(words[1]);
-  return words;
+  if (words.size() != 2 || words[0] != "there") return words;
+  if (isatty(STDIN_FILENO) == 0) chief::EndWithInput();
+  return chief::DecodeWords(words[1]);
 }
 
 int Main(const std::vector<std::string>& words) {

@@ -50,6 +50,12 @@ Result<AgentProgram> AgentProgram::Load(const std::string& path) {
   return agent;
 }
 
+Result<std::string> AgentProgram::Sha256OfAutodist() {
+  AD_ASSIGN_OR_RETURN(const std::string content,
+                      base::ReadFile("/proc/self/exe", kLargestAutodist));
+  return bundle::Sha256(content);
+}
+
 Result<AgentProgram> AgentProgram::OfAutodist() {
   AD_ASSIGN_OR_RETURN(const std::string content,
                       base::ReadFile("/proc/self/exe", kLargestAutodist));

@@ -20,6 +20,7 @@ class AgentProgram {
   static Result<AgentProgram> Load(const std::string& path);
   // This very autodist, for nodes that are such machines as this one.
   static Result<AgentProgram> OfAutodist();
+  static Result<std::string> Sha256OfAutodist();
 
   // In messages: "the agent".
   const char* what() const { return place_ == kAgentPlace ? "the agent" : "autodist"; }

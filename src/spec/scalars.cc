@@ -91,7 +91,10 @@ Result<std::string> ReadHostKey(const std::string& text) {
   // On the wire a key begins with its type, and that with its length (RFC 4253, 6.6).
   constexpr size_t kLength = 4;
   const bool decoded = words.size() > 1 && absl::Base64Unescape(words[1], &key);
-  if (decoded && key.size() > kLength && key.substr(kLength).starts_with(words[0]) &&
+  const bool plain = !words.empty() && std::ranges::all_of(words[0], [](unsigned char c) {
+    return std::isalnum(c) || c == '@' || c == '.' || c == '-';
+  });
+  if (plain && decoded && key.size() > kLength && key.substr(kLength).starts_with(words[0]) &&
       key.substr(0, kLength) == std::string({0, 0, 0, static_cast<char>(words[0].size())})) {
     return words[0] + " " + words[1];
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdio>
 
 namespace autodist::spec {
 namespace {
@@ -12,6 +13,8 @@ constexpr char kHeader[] =
     "# Which machines take part in a job, with which devices, and how to log in to them.\n"
     "# After a change:            autodist validate FILE\n"
     "# What would be started:     autodist run --spec FILE --dry-run -- ./train\n";
+
+bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
 // With the escapes of YAML's double quotes: single ones cannot hold a line feed.
 std::string DoublyQuoted(const std::string& text) {
@@ -24,6 +27,10 @@ std::string DoublyQuoted(const std::string& text) {
       quoted += "\\t";
     } else if (c == '\r') {
       quoted += "\\r";
+    } else if (IsControl(c)) {
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\x%02x", static_cast<unsigned char>(c));
+      quoted += escaped;
     } else {
       quoted += c;
     }
@@ -36,8 +43,7 @@ std::string Scalar(const std::string& text) {
   const auto is_plain = [](unsigned char c) {
     return std::isalnum(c) || c == '.' || c == '-' || c == '_' || c == '/';
   };
-  const bool lines = text.find_first_of("\n\r\t") != std::string::npos;
-  if (lines) return DoublyQuoted(text);
+  if (std::ranges::any_of(text, IsControl)) return DoublyQuoted(text);
   const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), is_plain) &&
                      text[0] != '-' && strcasecmp(text.c_str(), "null") != 0;
   const bool home = text.starts_with("~/") && std::all_of(text.begin() + 1, text.end(), is_plain);

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <map>
 #include <memory>
 #include <sstream>
 
@@ -222,17 +223,21 @@ KnownHosts::Answer KnownHosts::Check(const std::string& host, uint16_t port,
 }
 
 std::vector<std::string> KnownHosts::KeysOf(const std::string& host, uint16_t port) const {
-  const std::lock_guard lock(mutex_);
-  std::vector<std::string> keys;
-  for (const std::string& name : {NameOf(host, port), NameOf(host, 22)}) {
-    for (const size_t index : EntriesOf(name)) {
-      const Entry& entry = entries_[index];
-      if (entry.kind != Entry::Kind::kKey) continue;
-      keys.push_back(entry.type + " " + absl::Base64Escape(entry.key));
+  std::map<std::string, std::string> keys;  // and what they are as text
+  {
+    const std::lock_guard lock(mutex_);
+    for (const std::string& name : {NameOf(host, port), NameOf(host, 22)}) {
+      for (const size_t index : EntriesOf(name)) {
+        const Entry& entry = entries_[index];
+        keys[entry.key] = entry.type + " " + absl::Base64Escape(entry.key);
+      }
     }
-    if (!keys.empty()) break;  // as Check does
   }
-  return keys;
+  std::vector<std::string> trusted;
+  for (const auto& [key, text] : keys) {
+    if (Check(host, port, key).verdict == Verdict::kTrusted) trusted.push_back(text);
+  }
+  return trusted;
 }
 
 std::vector<std::string> KnownHosts::KeyTypes(const std::string& host, uint16_t port) const {

@@ -69,7 +69,8 @@ const char* StrictHostKeyChecking(v1::HostKeyCheck check) {
 }
 
 constexpr const char* kCommonOptions[] = {"BatchMode=yes", "ServerAliveInterval=5",
-                                          "ServerAliveCountMax=3"};
+                                          "ServerAliveCountMax=3", "ForwardAgent=no",
+                                          "ForwardX11=no"};
 
 // `ssh` runs a ProxyCommand through a shell, so it is made of constants; what the user has written
 // comes to it as variables. Unlike -J it offers the node's key files to the jump host, too.

@@ -2,12 +2,15 @@
 
 #include <absl/strings/escaping.h>
 #include <absl/strings/str_split.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 
+#include "base/fd.h"
 #include "base/shell_quote.h"
 #include "launch/agent_program.h"
 #include "process/spawn.h"
@@ -19,14 +22,14 @@ namespace {
 constexpr int kExitOfSshItself = 255;
 
 // $1 the SHA-256 of this autodist, then its arguments. Where it has not been brought there, another
-// one that has, the newest, or else one that is installed is as good as it gets.
+// one that has, the newest, or else one that is installed is as good as it gets. Anybody may make a
+// folder in /tmp.
 constexpr char kScript[] =
-    "k=$1; shift; e=\"/tmp/autodist-agent-$(id -u)\"; "
-    "for a in \"$HOME/.cache/autodist/chief/$k/autodist\" \"$e/$k/autodist\" "
-    "$(ls -t \"$HOME\"/.cache/autodist/chief/*/autodist 2> /dev/null) "
-    "\"$(command -v autodist)\"; do "
-    "if [ -x \"$a\" ] && [ -O \"$a\" -o \"${a#/tmp/}\" = \"$a\" ]; then exec \"$a\" \"$@\"; fi; "
-    "done; "
+    "k=$1; shift; h=\"$HOME/.cache/autodist/chief\" e=\"/tmp/autodist-agent-$(id -u)\"; "
+    "[ -O \"$e\" ] && [ ! -h \"$e\" ] || e=/nowhere; "
+    "for a in \"$h/$k/autodist\" \"$e/$k/autodist\" "
+    "\"$h/$(ls -t \"$h\" 2> /dev/null | head -n 1)/autodist\" \"$(command -v autodist)\"; do "
+    "if [ -x \"$a\" ]; then exec \"$a\" \"$@\"; fi; done; "
     "echo 'autodist: error: there is no autodist on this node; `autodist run --chief-on` brings "
     "it' "
     ">&2; exit 125";
@@ -50,22 +53,30 @@ Result<std::vector<std::string>> DecodeWords(const std::string& encoded) {
   return std::vector<std::string>(absl::StrSplit(text, '\0'));
 }
 
+void EndWithInput() {
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  fcntl(STDIN_FILENO, F_SETOWN, getpid());
+  fcntl(STDIN_FILENO, F_SETSIG, SIGHUP);
+  fcntl(STDIN_FILENO, F_SETFL, fcntl(STDIN_FILENO, F_GETFL) | O_ASYNC);
+  if (poll(&input, 1, 0) > 0) raise(SIGHUP);  // it had ended before
+}
+
 Result<int> RunThere(const v1::SshReach& node, const std::vector<std::string>& words,
                      const std::optional<Forward>& forward) {
-  AD_ASSIGN_OR_RETURN(const auto program, launch::AgentProgram::OfAutodist());
+  AD_ASSIGN_OR_RETURN(const std::string sha256, launch::AgentProgram::Sha256OfAutodist());
+  // Its end tells the command, where that has no terminal, that this one has gone.
+  AD_ASSIGN_OR_RETURN(const base::FdPair gone, base::Pipe());
   transport::SshUse use;
-  use.command = "exec " + base::ShellLine({"sh", "-c", kScript, "sh",
-                                           std::string(program.variants().front().program.sha256),
-                                           "there", Encode(words)});
-  // Without one a command that is silent would not notice that this one has gone.
-  use.terminal = OnTerminal() || forward;
+  use.command =
+      "exec " + base::ShellLine({"sh", "-c", kScript, "sh", sha256, "there", Encode(words)});
+  use.terminal = OnTerminal() || forward;  // whose end ends a page, too
   if (forward) use.forward = forward->here + ":" + forward->socket_there;
   process::SpawnRequest request = process::OurProgram(transport::SshProgramWords(node, use));
-  request.stdin_fd = use.terminal ? STDIN_FILENO : -1;
+  request.stdin_fd = use.terminal ? STDIN_FILENO : gone.first.get();
   request.stdout_fd = STDOUT_FILENO;
   request.stderr_fd = STDERR_FILENO;
-  request.own_process_group = false;  // it reads from our terminal
-  signal(SIGINT, SIG_IGN);            // is its business
+  request.own_process_group = false;          // it reads from our terminal
+  if (use.terminal) signal(SIGINT, SIG_IGN);  // it is the command's business
   AD_ASSIGN_OR_RETURN(const pid_t ssh, process::Spawn(request));
   const int code = process::ExitCode(process::Reap(ssh));
   if (code != kExitOfSshItself) return code;

@@ -21,6 +21,10 @@ struct Forward {
 Result<int> RunThere(const v1::SshReach& node, const std::vector<std::string>& words,
                      const std::optional<Forward>& forward);
 
+// In such a command, where it has no terminal: SIGHUP once nobody listens at the other end any
+// more.
+void EndWithInput();
+
 // The words of a command that came from RunThere, which pass a login shell as nothing but letters
 // and digits.
 Result<std::vector<std::string>> DecodeWords(const std::string& encoded);

@@ -25,12 +25,14 @@ void MakeChief(const spec::SshGroup& group, spec::Node& node) {
 }
 
 // Who logs in may be as OpenSSH is configured here.
-void SetLogin(const v1::SshReach& ssh, spec::ResourceSpec& there, spec::Node& node) {
+void SetLogin(const v1::SshReach& ssh, const spec::ResourceSpec& spec, spec::ResourceSpec& there,
+              spec::Node& node) {
   node.port = static_cast<uint16_t>(ssh.port());
   spec::SshGroup group = there.ssh.at(node.ssh_config);
   if (group.username.empty()) {
     group.username = ssh.username();
     node.ssh_config += " as " + ssh.username();
+    while (spec.ssh.contains(node.ssh_config)) node.ssh_config += "'";
     there.ssh.emplace(node.ssh_config, std::move(group));
   }
 }
@@ -51,8 +53,9 @@ spec::ResourceSpec SpecThere(const spec::ResourceSpec& spec, const v1::LaunchPla
       MakeChief(spec.group_of(node), node);
       node.port.reset();
     } else if (planned.reach().has_ssh()) {
-      SetLogin(planned.reach().ssh(), there, node);
-      if (!node.data_address.empty()) node.ssh_address = node.data_address;
+      SetLogin(planned.reach().ssh(), spec, there, node);
+      const bool there_too = !planned.reach().ssh().has_container();  // it is that of the container
+      if (node.ssh_address.empty() && there_too) node.ssh_address = node.data_address;
       const auto keys = host_keys.find(node.address);
       if (node.host_keys.empty() && keys != host_keys.end()) node.host_keys = keys->second;
     }

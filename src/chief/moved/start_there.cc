@@ -1,6 +1,7 @@
 #include "chief/moved/start_there.h"
 
 #include <signal.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <atomic>
@@ -16,6 +17,7 @@
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/random.h"
+#include "base/utf8.h"
 #include "chief/attempt/exit_codes.h"
 #include "chief/attempt/report.h"
 #include "chief/checks/told_addresses.h"
@@ -38,6 +40,7 @@ using base::Log;
 using base::LogLevel;
 
 constexpr std::chrono::seconds kTellLimit{60};
+constexpr std::chrono::seconds kSignalLimit{1};
 constexpr int kSignalled = 128;
 
 const v1::NodePlan& NodeOf(const v1::LaunchPlan& plan, const std::string& address) {
@@ -74,38 +77,37 @@ std::string MessageOf(const spec::ResourceSpec& spec, const v1::LaunchPlan& plan
   return message + body;
 }
 
-// What is said there, until it has ended.
+// What is said there, until it has ended. The node is not trusted to say only what can be shown.
 class Words {
  public:
-  explicit Words(const std::string& nonce) : end_(BeginOfEndedLine(nonce)) {}
+  explicit Words(const std::string& nonce) : end_(BeginOfEndedLine(nonce).substr(1)) {}
 
-  // Passes on what cannot be the beginning of the last line. Its exit code once that has come.
+  // Shows whole lines. The exit code once the last one has come.
   std::optional<int> Take(std::string_view text) {
-    kept_ += text;
-    const size_t end = kept_.find(end_);
-    if (end != std::string::npos) {
-      Say(end);
-      const size_t line_end = kept_.find('\n', end_.size());
-      int code = 0;
-      if (line_end == std::string::npos) return std::nullopt;
-      std::from_chars(kept_.data() + end_.size(), kept_.data() + line_end, code);
-      return code;
+    line_ += text;
+    for (size_t end = line_.find('\n'); end != std::string::npos; end = line_.find('\n')) {
+      const std::string line = line_.substr(0, end);
+      line_.erase(0, end + 1);
+      if (line.starts_with(end_)) return ExitCodeIn(line.substr(end_.size()));
+      if (!line.empty()) std::fprintf(stderr, "%s\n", base::Printable(line).c_str());
     }
-    const size_t last_line = kept_.rfind('\n');
-    const bool may_be = last_line != std::string::npos &&
-                        end_.starts_with(std::string_view(kept_).substr(last_line));
-    Say(may_be ? last_line : kept_.size());
+    if (line_.size() > kLongestLine) line_.clear();
     return std::nullopt;
   }
 
  private:
-  void Say(size_t count) {
-    std::fwrite(kept_.data(), 1, count, stderr);
-    kept_.erase(0, count);
+  static constexpr size_t kLongestLine = 16 << 10;  // bytes
+
+  static int ExitCodeIn(const std::string& text) {
+    constexpr int kLargest = 255;
+    int code = -1;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), code);
+    const bool whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
+    return whole && code >= 0 && code <= kLargest ? code : kExitCannotLaunch;
   }
 
   const std::string end_;
-  std::string kept_;
+  std::string line_;
 };
 
 int PassOn(int socket, const std::string& nonce, const std::string& chief) {
@@ -124,30 +126,40 @@ int PassOn(int socket, const std::string& nonce, const std::string& chief) {
   return kExitCannotLaunch;
 }
 
-// The first signal ends what is under way here; once the chief has been started, all go to it.
+// The first signal ends what is under way here; once the chief has been started it goes to that,
+// and the next one, or the end of the terminal, leaves it.
 class SignalTaker {
  public:
   void Take(int signal) {
-    if (signal != SIGINT && signal != SIGTERM) return;
+    const bool leaves = signal == SIGHUP || signal == SIGQUIT;
+    if (signal != SIGINT && signal != SIGTERM && !leaves) return;
     const std::lock_guard lock(mutex_);
-    if (there_ >= 0) {
-      const std::string byte(1, static_cast<char>(signal));
-      (void)base::WriteAll(there_, byte, Deadline::After(kTellLimit)).ok();
-    } else {
-      signal_ = signal;
+    const bool first = signal_ == 0;
+    signal_ = signal;
+    if (there_ < 0) {
       stop_.request_stop();
+    } else if (first && !leaves) {
+      Tell();
+    } else {
+      shutdown(there_, SHUT_RDWR);
     }
   }
   // The socket to the chief; -1: none any more.
   void SendTo(int socket) {
     const std::lock_guard lock(mutex_);
     there_ = socket;
+    if (socket >= 0 && signal_ != 0) Tell();
   }
   std::stop_token stop_token() const { return stop_.get_token(); }
-  // That ended what was under way; 0: none has.
+  // The last one; 0: none.
   int signal() const { return signal_; }
 
  private:
+  void Tell() const {
+    const std::string byte(1, static_cast<char>(signal_.load()));
+    (void)base::WriteAll(there_, byte, Deadline::After(kSignalLimit)).ok();
+  }
+
   std::mutex mutex_;
   int there_ = -1;
   std::stop_source stop_;
@@ -185,8 +197,12 @@ int StartChief(const v1::NodePlan& node, reach::Logins& logins, const std::strin
   std::unique_ptr<transport::Stream> stream;
   const auto socket = BringAutodist(node, logins, **loop, nonce, stream, signals.stop_token());
   if (!socket.ok()) return failed(socket.status());
-  const Status said = base::WriteAll(socket->get(), message, Deadline::After(kTellLimit));
-  if (!said.ok()) return failed(said);
+  {
+    const std::stop_callback cancel(signals.stop_token(),
+                                    [fd = socket->get()] { shutdown(fd, SHUT_RDWR); });
+    const Status said = base::WriteAll(socket->get(), message, Deadline::After(kTellLimit));
+    if (!said.ok()) return failed(said);
+  }
   signals.SendTo(socket->get());
   const int code = PassOn(socket->get(), nonce, node.address());
   signals.SendTo(-1);
@@ -221,7 +237,8 @@ Result<DataAddresses> VisitNodes(const v1::LaunchPlan& plan, const launch::Launc
 
 }  // namespace
 
-Result<std::string> NodeForChief(const v1::LaunchPlan& plan, const std::string& wanted) {
+Result<std::string> NodeForChief(const spec::ResourceSpec& spec, const v1::LaunchPlan& plan,
+                                 const std::string& wanted) {
   const auto refuse = [](const std::string& what, const std::string& remedy) {
     return WithRemedy(Error(StatusCode::kInvalidArgument, what), remedy);
   };
@@ -236,20 +253,25 @@ Result<std::string> NodeForChief(const v1::LaunchPlan& plan, const std::string& 
     return refuse("--chief-on " + wanted + ": no node of the spec has that address",
                   "give one that has ranks, such as " + plan.nodes(0).address() + ", or first");
   }
-  if (!node->reach().has_ssh() || node->reach().ssh().has_container()) {
-    return refuse("--chief-on " + wanted + ": the chief can only be on a machine that SSH reaches",
-                  "give another node");
+  const auto given = std::ranges::find(spec.nodes, node->address(), &spec::Node::address);
+  if (!node->reach().has_ssh() || !spec.group_of(*given).via.empty()) {
+    return refuse(
+        "--chief-on " + wanted +
+            ": the chief can only be on a machine that SSH reaches, whose ranks are in no "
+            "container",
+        "give another node");
   }
   return node->address();
 }
 
 int StartThere(const spec::ResourceSpec& spec, const v1::LaunchPlan& plan,
                const launch::LaunchOptions& options, const MovedStart& start) {
+  signal(SIGPIPE, SIG_IGN);  // a connection that breaks is told of
   SignalTaker signals;
   const SignalWatcher watcher([&](int signal) { signals.Take(signal); });
   int code = kExitCannotLaunch;
   const auto told = VisitNodes(plan, options, signals.stop_token(), code);
-  if (!told.ok() && signals.signal() == 0) {
+  if (!told.ok() && !signals.stop_token().stop_requested()) {
     base::LogFailure(told.status());
     return code;
   }
@@ -258,7 +280,7 @@ int StartThere(const spec::ResourceSpec& spec, const v1::LaunchPlan& plan,
     code = StartChief(NodeOf(plan, start.chief), *options.logins, MessageOf(there, plan, start),
                       signals);
   }
-  return signals.signal() != 0 ? kSignalled + signals.signal() : code;
+  return signals.stop_token().stop_requested() ? kSignalled + signals.signal() : code;
 }
 
 }  // namespace autodist::chief

@@ -19,7 +19,8 @@ struct MovedStart {
 
 // The node of the plan that a user means by "first" or an address; fails where that cannot have the
 // chief.
-Result<std::string> NodeForChief(const v1::LaunchPlan& plan, const std::string& wanted);
+Result<std::string> NodeForChief(const spec::ResourceSpec& spec, const v1::LaunchPlan& plan,
+                                 const std::string& wanted);
 
 // Makes all nodes ready, asks them for their addresses, and brings this program to the chief's
 // node, where it is started; what it says until the ranks run is said here. No private key goes

@@ -102,7 +102,8 @@ def chiefs():
 def test_the_laptop_is_cut_off_for_longer_than_the_lease(launch, there, cut, folder):
     count = 150
     program = folder / "train.sh"
-    program.write_text(f'i=0; while [ $i -lt {count} ]; do echo "$RANK $i"; i=$((i + 1)); sleep 0.1; done; exit 7\n')
+    program.write_text(f'i=0; while [ $i -lt {count} ]; do echo "$RANK $i"; i=$((i + 1)); sleep 0.1; done\n'
+                       f'touch done-$RANK; until [ $(ls done-* | wc -l) = {RANKS} ]; do sleep 0.1; done; exit 7\n')
     outcome = launch("--lease", str(LEASE_S), program=["sh", "train.sh"])
     assert outcome.code == 0, outcome.err
     assert "is running" in outcome.err and f"--chief-on {name(2)} last" in outcome.err
@@ -204,6 +205,50 @@ def test_host_keys_are_those_that_the_laptop_knows(launch, known_hosts, laptop):
     assert not processes()
 
 
+def starters():
+    return [pid for pid in pids_on(2) if hosts.argv_of(pid)[1:2] == ["moved-chief"]]
+
+
+def test_a_node_that_says_nothing_more_can_be_left(start, laptop, folder):
+    """Its process there is stopped: the first Ctrl-C waits for it, the second one leaves."""
+    job = start("run", "--spec", laptop, "--detach", "--chief-on", "first", "--workdir", folder, "--on-busy", "wait",
+                "--", "sh", "-c", "echo up; exec sleep 1000")
+    seconds_until(starters, 60)
+    for pid in starters():
+        os.kill(pid, signal.SIGSTOP)
+    job.interrupt()
+    job.interrupt()
+    outcome = job.finish()
+    for pid in starters():
+        os.kill(pid, signal.SIGCONT)
+    assert outcome.code in (125, 130), outcome.err
+    assert seconds_until(lambda: not processes() and not chiefs() and not starters(), 40) < 40
+
+
+def test_a_command_without_a_terminal_ends_there_too(launch, there, laptop, folder):
+    assert launch(program=["sh", "-c", "echo up; exec sleep 1000"]).code == 0
+    attached = subprocess.Popen([AUTODIST, "attach", "last", "--all", "--spec", laptop, "--chief-on", "first"],
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, cwd=folder)
+    attached.stdout.readline()
+    attached.terminate()
+    attached.wait()
+
+    def following():
+        return [pid for pid in pids_on(2) if hosts.argv_of(pid)[1:2] == ["there"]]
+    assert seconds_until(lambda: not following(), 10) < 10
+    assert there("stop", "last").code == 0
+
+
+def test_nobody_elses_program_runs(there):
+    """A folder of /tmp that has the name of ours, and belongs to another user."""
+    in_host(2, "sh", "-c", "rm -rf ~/.cache/autodist/chief; mkdir -p /tmp/autodist-agent-0; "
+            "chown 65534 /tmp/autodist-agent-0; d=/tmp/autodist-agent-0/$(sha256sum < " + AUTODIST + " | cut -d ' ' -f 1); "
+            "mkdir $d; ln -s /bin/echo $d/autodist")
+    outcome = there("ps")
+    in_host(2, "rm", "-rf", "/tmp/autodist-agent-0")
+    assert outcome.code == 125 and "there is no autodist on this node" in outcome.err, outcome.out
+
+
 def test_ctrl_c_while_it_starts(start, laptop, folder):
     job = start("run", "--spec", laptop, "--detach", "--chief-on", "first", "--workdir", folder, "--on-busy", "wait",
                 "--", "sh", "-c", "echo up; exec sleep 1000")
@@ -223,8 +268,11 @@ def test_ctrl_c_while_it_starts(start, laptop, folder):
 @pytest.mark.parametrize("words, what", [
     (("--chief-on", "first"), "goes with --detach"),
     (("--chief-on", "10.1.1.1", "--detach"), "no node of the spec has that address"),
+    (("--chief-on", "10.1.1.1", "--dry-run"), "no node of the spec has that address"),
     (("--chief-on", "first", "--detach", "--stdin-rank", "0"), "does not go with"),
-], ids=("attached", "elsewhere", "stdin"))
+    (("--chief-on", "first", "--detach", "--web"), "autodist web --chief-on first"),
+    (("--chief-on", "first", "--detach", "--pass-env", "PATH"), "it would be the chief's"),
+], ids=("attached", "elsewhere", "dry", "stdin", "web", "environment"))
 def test_wrong_words(start, laptop, words, what):
     outcome = start("run", "--spec", laptop, *words, "--", "true").finish()
     assert outcome.code == 2 and what in outcome.err

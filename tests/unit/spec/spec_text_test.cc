@@ -112,7 +112,7 @@ TEST(SpecTextTest, AllThatASpecHas) {
   - {address: '[fd00::2]:2222', gpus: [0, 1], ssh_config: a, device_ips: [10.9.0.1, 10.9.0.2],
      ssh_address: far, data_address: 10.1.0.2, interface: ib0, network_bandwidth: 25,
      host_keys: [ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA],
-     python_venv: "one 'two'\nthree\t\"", shared_envs: {X: '', 'null': "a\nb"}}
+     python_venv: "one 'two'\nthree\t\"", shared_envs: {X: '', 'null': "a\nb", PS: "\x1b[1m"}}
   - {address: b, cpus: [3], ssh_config: a}
   - {address: c, cpus: [], gpus: [], ssh_config: 'the pods'}
 ssh:
@@ -130,7 +130,8 @@ shared_paths: [/home, '/a b']
   EXPECT_EQ(SpecText(*read.spec), written);
   const Node& node = read.spec->nodes[0];
   EXPECT_EQ(node.python_venv, "one 'two'\nthree\t\"");
-  EXPECT_THAT(node.shared_envs, ElementsAre(testing::Pair("X", ""), testing::Pair("null", "a\nb")));
+  EXPECT_THAT(node.shared_envs, ElementsAre(testing::Pair("X", ""), testing::Pair("null", "a\nb"),
+                                            testing::Pair("PS", "\x1b[1m")));
   EXPECT_EQ(node.port, 2222);
   EXPECT_EQ(node.ssh_address, "far");
   EXPECT_EQ(node.network_bandwidth, 25);

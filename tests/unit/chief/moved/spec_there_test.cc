@@ -102,15 +102,17 @@ TEST_F(SpecThereTest, KeyFilesThatAreNotThereAreLeftOut) {
 }
 
 TEST_F(SpecThereTest, WhoCanHaveTheChief) {
-  EXPECT_EQ(*NodeForChief(plan_, "first"), "a");
-  EXPECT_EQ(*NodeForChief(plan_, "d"), "d");
-  EXPECT_THAT(Message(NodeForChief(plan_, "c").status()), HasSubstr("no node of the spec"));
+  EXPECT_EQ(*NodeForChief(input_.spec, plan_, "first"), "a");
+  EXPECT_EQ(*NodeForChief(input_.spec, plan_, "d"), "d");
+  EXPECT_THAT(Message(NodeForChief(input_.spec, plan_, "c").status()),
+              HasSubstr("no node of the spec"));
   v1::LaunchPlan here = plan_;
   here.mutable_nodes(0)->mutable_reach()->mutable_local();
-  EXPECT_THAT(Message(NodeForChief(here, "d").status()), HasSubstr("from outside"));
+  EXPECT_THAT(Message(NodeForChief(input_.spec, here, "d").status()), HasSubstr("from outside"));
   v1::LaunchPlan pods = plan_;
   pods.mutable_nodes(1)->mutable_reach()->mutable_program();
-  EXPECT_THAT(Message(NodeForChief(pods, "b").status()), HasSubstr("that SSH reaches"));
+  EXPECT_THAT(Message(NodeForChief(input_.spec, pods, "b").status()),
+              HasSubstr("that SSH reaches"));
 }
 
 }  // namespace
