@@ -34,7 +34,9 @@ void Hide(GivenValues given, v1::LaunchPlan& plan) {
 
 std::string ReachAsText(const v1::Reach& reach) {
   if (reach.has_local()) return "this machine, without SSH";
-  if (reach.has_called()) return (reach.called().has_step() ? "a step of Slurm on " : "a call by ") + reach.called().name();
+  if (reach.has_called())
+    return (reach.called().has_step() ? "a step of Slurm on " : "a call by ") +
+           reach.called().name();
   if (reach.has_program()) return absl::StrJoin(reach.program().argv(), " ");
   const v1::SshReach& ssh = reach.ssh();
   if (!ssh.error().empty()) return "nothing: " + ssh.error();
