@@ -12,13 +12,13 @@ AT_ONCE_S = 0.25
 BETWEEN_SIGNALS_S = 0.3  # of one who presses Ctrl-C again
 
 
-def ended_by(mode, fault, **options):
-    """Measures from a fault to the end; fault(run) does it to a run whose ranks are up."""
+def ended_by(mode, fault, run=Run, **options):
+    """Measures from a fault to the end; fault(started) does it to a run whose ranks are up."""
     def measure(contestant, folder, limit):
-        with Run(contestant, mode, folder=folder, **options) as run:
-            run.await_ready()
-            fault(run)
-            return run.watch(limit)
+        with run(contestant, mode, folder=folder, **options) as started:
+            started.await_ready()
+            fault(started)
+            return started.watch(limit)
     return measure
 
 

@@ -1,0 +1,201 @@
+"""autodist with nodes in containers, made for the job or there before: which rows apply, and what is left."""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from docker import Docker
+from fault_rows import losses
+from fault_rows.contestants import AUTODIST_GRACE_S, AUTODIST_LEASE_S, Autodist
+from fault_rows.endings import ended_by, interrupted, launcher_killed, parent_of, rank_gets
+from fault_rows.lines import check_lines
+from fault_rows.measure import RANK_PROGRAM, Run, argv_of
+from fault_rows.row import Row, Target
+from hosts import SHARED, SPEC, address, cut, heal, pids_on
+from podman import IMAGE, Podman
+
+ENGINES = {"podman": Podman, "docker": Docker}
+HOSTS = (2, 3, 4)  # whose nodes are containers; host 1 is the chief's
+HARMED = 3
+PLAYED_OUT_S = 30  # in which containers that nobody removes end by themselves
+# What a rank needs of its host, as the image is busybox alone.
+FOLDERS = ["/usr:/usr:ro", "/lib:/lib:ro", "/lib64:/lib64:ro", f"{Path(RANK_PROGRAM).parent}:{Path(RANK_PROGRAM).parent}:ro"]
+
+
+class InContainers(Autodist):
+    """`kind`: made by autodist ("image"), or there before ("container")."""
+
+    def __init__(self, program, engine, kind):
+        super().__init__(program)
+        self.label = f"{engine}, {kind}"
+        self.kind, self.engine, self.engines = kind, engine, {}
+
+    def missing(self):
+        return super().missing() or (None if shutil.which(self.engine) else f"{self.engine} is not installed")
+
+    @contextlib.contextmanager
+    def there(self):
+        """The engines, for all rows."""
+        folder = SHARED / f"{self.engine}-{self.kind}"
+        folder.mkdir()
+        try:
+            for host in HOSTS:
+                self.engines[host] = ENGINES[self.engine](host, folder)
+            yield
+        finally:
+            for engine in self.engines.values():
+                engine.remove()
+
+    @contextlib.contextmanager
+    def ready(self, folder):
+        if self.kind == "container":
+            for engine in self.engines.values():
+                volumes = [word for where in [*FOLDERS, f"{folder}:{folder}"] for word in ("--volume", where)]
+                engine("run", "-d", "--network", "host", "--name", "train", *volumes, IMAGE, "sh", "-c",
+                       "trap 'exit 0' TERM; sleep 1000000 & wait")
+        try:
+            yield
+        finally:
+            for engine in self.engines.values():
+                for container in engine("ps", "-aq").split():
+                    with contextlib.suppress(subprocess.CalledProcessError):  # it goes by itself
+                        engine("rm", "-f", container)
+
+    def argv(self, program, folder, **options):
+        text = SPEC.read_text()
+        volumes = ", ".join(f"--volume, '{where}'" for where in FOLDERS)
+        where = f"image: {IMAGE}, run_options: [{volumes}]" if self.kind == "image" else "container: train"
+        nodes = "".join(f"  - {{address: {address(host)}, cpus: [0, 1], {'chief: true' if host == 1 else 'ssh_config: boxes'}}}\n"
+                        for host in (1, *HOSTS))
+        key = re.search(r"key_file: (\S+)", text)[1]
+        spec = folder / "boxes.yaml"
+        spec.write_text(f"nodes:\n{nodes}ssh:\n  boxes: {{key_file: {key}, via: {self.engine}, {where}}}\n")
+        words = super().argv(program, folder, **{"grace": AUTODIST_GRACE_S, "lease": AUTODIST_LEASE_S, **options})
+        words[words.index("--spec") + 1] = str(spec)
+        return words
+
+    def containers(self):
+        """All that there are, running or not, but for the one that was there."""
+        lists = [(host, engine("ps", "-a", "--format", "{{.Names}} {{.Status}}").splitlines())
+                 for host, engine in self.engines.items()]
+        return [f"{host}: {line}" for host, lines in lists for line in lines if not line.startswith("train ")]
+
+    def check(self, result):
+        """What a row ends with: no container of autodist's is left."""
+        limit = time.monotonic() + PLAYED_OUT_S
+        while (left := self.containers()) and time.monotonic() < limit:
+            time.sleep(0.1)
+        result.seen["containers_gone"] = time.monotonic() - (limit - PLAYED_OUT_S)
+        result.expect(not left, f"left: {', '.join(left)}")
+
+
+class RunInContainers(Run):
+    """Whose ranks tell their numbers in containers' own lists of processes."""
+
+    def announced(self):
+        told = dict(re.findall(rb"ready (\d+) (\d+)\r?\n", self.out))
+        found = set()
+        for pid in self.ranks():
+            with contextlib.suppress(OSError):
+                environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+                own = re.search(r"NSpid:.*\t(\d+)\n", Path(f"/proc/{pid}/status").read_text())[1]
+                rank = next((word[14:] for word in environment if word.startswith(b"AUTODIST_RANK=")), b"")
+                if told.get(rank) == own.encode():
+                    found.add(pid)
+        return found
+
+
+def with_check(measure):
+    def measured(contestant, folder, limit):
+        result = measure(contestant, folder, limit)
+        contestant.check(result)
+        return result
+    return measured
+
+
+def node_daemon_killed(run):
+    ranks = run.ranks_of(HARMED)
+    daemons = {parent_of(pid) for pid in ranks}
+    run.fault()
+    for pid in daemons:
+        os.kill(pid, signal.SIGKILL)
+
+
+def container_killed(run):
+    engine = run.contestant.engines[HARMED]
+    [name] = engine("ps", "--format", "{{.Names}}").split()
+    run.fault()
+    engine("kill", name)
+
+
+def client_killed(run):
+    """The engine's client through which the chief and the agent speak."""
+    clients = [pid for pid in pids_on(HARMED)
+               if argv_of(pid)[:2] in ([run.contestant.engine.encode(), verb] for verb in (b"exec", b"run"))]
+    run.fault()
+    for pid in clients:
+        os.kill(pid, signal.SIGKILL)
+    if not clients:
+        raise RuntimeError("there is no client")
+
+
+def goes_on(seconds, fault):
+    """As in losses: no line may be missing."""
+    def measure(contestant, folder, limit):
+        with losses.at_last(heal), RunInContainers(contestant, "tick", seconds, folder=folder, lease=60) as run:
+            run.await_ready()
+            fault(run)
+            result = run.watch(limit)
+            run.await_output()
+            result.expect(result.returned is not None, "it did not end")
+            check_lines(result, contestant, run.lines(), int(seconds * 20) * 20)
+            return result
+    return measure
+
+
+def link_cut_for_a_while(run):
+    run.fault()
+    cut(HARMED)
+    time.sleep(5)  # the fault itself
+    heal(HARMED)
+
+
+def link_cut_until_the_lease_is_over(contestant, folder, limit):
+    with RunInContainers(contestant, "wait", folder=folder, lease=losses.LEASE_S) as run:
+        run.await_ready()
+        run.fault()
+        with losses.at_last(heal):
+            cut(HARMED)
+            result = run.watch(limit)
+        named = run.said_after_fault(address(HARMED))
+        if named is not None:
+            result.seen["named"] = named
+        return result
+
+
+def row(name, measure, target, note=""):
+    return Row(name, with_check(measure), target, note=note)
+
+
+REMOVED_S = 3  # for the engine to remove a container, on a busy machine
+ROWS = [
+    row("rank killed -9", ended_by("wait", rank_gets(signal.SIGKILL), run=RunInContainers),
+        Target(gone=1, returned=REMOVED_S, code=137)),
+    row("agent killed -9", ended_by("wait", node_daemon_killed, run=RunInContainers),
+        Target(gone=2, returned=REMOVED_S, code=125)),
+    row("client killed -9", goes_on(8, client_killed), Target(code=0)),
+    row("chief killed -9", ended_by("wait", launcher_killed, run=RunInContainers, lease=5), Target(gone=6, empty=10),
+        note="--lease 5"),
+    row("container killed", ended_by("wait", container_killed, run=RunInContainers),
+        Target(gone=REMOVED_S, returned=REMOVED_S, code=125)),
+    row("Ctrl-C", ended_by("wait", interrupted, run=RunInContainers), Target(gone=1, returned=REMOVED_S, code=130)),
+    row("link cut for 5 s", goes_on(8, link_cut_for_a_while), Target(code=0)),
+    row("link cut, lease over", link_cut_until_the_lease_is_over,
+        Target(gone=losses.LEASE_S + 1, returned=losses.LEASE_S + REMOVED_S, code=125, seen={"named": losses.NAMED_S}),
+        note=f"--lease {losses.LEASE_S}"),
+]
