@@ -148,34 +148,34 @@ int RunThere(const CLI::App& app, const RunOptions& options, const plan::Input& 
   return RunFromNode(app, options, input, plan, node, launch);
 }
 
-int Run(const CLI::App& app, const RunOptions& options) {
+// Whether the options go together.
+Status CheckTogether(const CLI::App& app, const RunOptions& options) {
+  const auto wrong = [](const char* what) { return Error(StatusCode::kInvalidArgument, what); };
   if (options.program.program.command.empty()) {
-    return WrongUsage(
+    return wrong(
         "no program; it comes after the options: autodist run --spec cluster.yaml -- ./train");
   }
-  if (options.json && !options.dry_run) return WrongUsage("--json goes with --dry-run");
-  if (options.show_values && !options.dry_run) {
-    return WrongUsage("--show-values goes with --dry-run");
-  }
-  if (options.web_control && !options.web) return WrongUsage("--web-control goes with --web");
+  if (options.json && !options.dry_run) return wrong("--json goes with --dry-run");
+  if (options.show_values && !options.dry_run) return wrong("--show-values goes with --dry-run");
+  if (options.web_control && !options.web) return wrong("--web-control goes with --web");
   if (options.no_preflight && !options.on_busy.empty()) {
-    return WrongUsage("--on-busy has to look at the nodes first, but there is --no-preflight");
+    return wrong("--on-busy has to look at the nodes first, but there is --no-preflight");
   }
+  return options.chief_on.empty() ? OkStatus() : CheckChiefOn(app, options);
+}
+
+int Run(const CLI::App& app, const RunOptions& options) {
+  const Status together = CheckTogether(app, options);
+  if (!together.ok()) return Fail(together, kExitUsage);
   if (options.nodes.kubernetes) {
     const auto pod = reach::ThisPod();
     if (pod.ok() && !pod->chief) return Call(options.nodes, *pod);
   }
-  const bool moves = !options.chief_on.empty();
-  if (moves) {
-    const Status status = CheckChiefOn(app, options);
-    if (!status.ok()) return Fail(status, kExitUsage);
-  }
   auto spec = SpecOf(options.nodes);
   if (!spec) return kExitUsage;
-  if (moves) {
-    const Status status = LeaveChiefOut(*spec);
-    if (!status.ok()) return Fail(status, kExitUsage);
-  }
+  const bool moves = !options.chief_on.empty();
+  const Status outside = moves ? LeaveChiefOut(*spec) : OkStatus();
+  if (!outside.ok()) return Fail(outside, kExitUsage);
   const auto with_ranks = static_cast<size_t>(std::ranges::count_if(
       spec->nodes, [](const spec::Node& node) { return !node.devices().empty(); }));
   if (options.min_nodes > with_ranks) {

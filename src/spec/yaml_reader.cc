@@ -64,6 +64,9 @@ class Reader : private ValueReader {
 
   std::vector<uint32_t> ReadDevices(const YamlValue& yaml, const std::string& key);
   std::vector<std::string> ReadDeviceIps(const YamlValue& yaml);
+  // The handler of a key with a host, or a range of hosts.
+  std::pair<std::string, Handler> Hosts(const char* key, Position& at,
+                                        std::vector<std::string>& to);
   std::vector<std::string> ReadHostKeys(const YamlValue& yaml);
   std::vector<HostAndPort> ReadAddress(const YamlValue& yaml);
   void AddNodes(const YamlValue& yaml, const NodeEntry& entry, size_t size);
@@ -189,20 +192,8 @@ void Reader::ReadNode(const YamlValue& yaml) {
           node.network_bandwidth = ReadBandwidth(value).value_or(node.network_bandwidth);
         }},
        Text("interface", node.interface, CheckInterface),
-       {"data_address",
-        [&](const YamlValue& value) {
-          at.data_address = value.position;
-          if (auto hosts = ReadAs(value, "data_address", ReadHosts)) {
-            entry.data_addresses = *std::move(hosts);
-          }
-        }},
-       {"ssh_address",
-        [&](const YamlValue& value) {
-          at.ssh_address = value.position;
-          if (auto hosts = ReadAs(value, "ssh_address", ReadHosts)) {
-            entry.ssh_addresses = *std::move(hosts);
-          }
-        }},
+       Hosts("data_address", at.data_address, entry.data_addresses),
+       Hosts("ssh_address", at.ssh_address, entry.ssh_addresses),
        {"host_keys",
         [&](const YamlValue& value) {
           at.host_keys = value.position;
@@ -276,6 +267,14 @@ std::vector<std::string> Reader::ReadDeviceIps(const YamlValue& yaml) {
     if (const auto ip = ReadAs(entry, "device_ips", ReadIpv4)) ips.push_back(*ip);
   });
   return ips;
+}
+
+std::pair<std::string, Reader::Handler> Reader::Hosts(const char* key, Position& at,
+                                                      std::vector<std::string>& to) {
+  return {key, [this, key, &at, &to](const YamlValue& value) {
+            at = value.position;
+            if (auto hosts = ReadAs(value, key, ReadHosts)) to = *std::move(hosts);
+          }};
 }
 
 std::vector<std::string> Reader::ReadHostKeys(const YamlValue& yaml) {
