@@ -50,7 +50,7 @@ struct Address {
 };
 
 // "10.0.0.1:4711", "[fe80::1%eth0]:4711", "pod-0.service:4711".
-std::optional<Address> ParseAddress(const std::string& text) {
+std::optional<Address> AddressIn(const std::string& text) {
   const size_t colon = text.rfind(':');
   uint32_t port = 0;
   if (colon == text.npos || colon == 0 || !absl::SimpleAtoi(text.substr(colon + 1), &port) ||
@@ -352,7 +352,7 @@ int Call(int argc, char** argv) {
   }
   std::vector<Address> addresses;
   for (int i = kFewest - 1; i < argc; ++i) {
-    const auto address = ParseAddress(argv[i]);
+    const auto address = AddressIn(argv[i]);
     if (!address) return WrongCall();
     addresses.push_back(*address);
   }
