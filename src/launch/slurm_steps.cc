@@ -109,7 +109,8 @@ class Step {
       const std::lock_guard lock(mutex_);
       AD_RETURN_IF_ERROR(failure_);
     }
-    const std::string said = srun_->StderrTail();
+    std::string said = srun_->StderrTail();
+    while (said.ends_with('\n')) said.pop_back();
     AD_RETURN_IF_ERROR(transport::ExecError(said));
     return WithRemedy(
         Error(StatusCode::kAborted, "the step of Slurm that its agent was in has ended" +
