@@ -42,12 +42,16 @@ Result<AgentProgram> AgentProgram::Load(const std::string& path) {
   const auto content = base::ReadFile(path, kLargestAgent);
   AD_RETURN_IF_ERROR(Annotate(content.status(), "agent program"));
   AD_RETURN_IF_ERROR(CheckMessages(path, *content));
-  agent.given_ = std::make_unique<const Given>(
-      Given{std::filesystem::absolute(path), bundle::Sha256(*content), bundle::Pack(*content)});
-  for (bundle::Agent& variant : agent.variants_) {
-    variant.program = {agent.file(), agent.given_->sha256, content->size(), agent.given_->packed};
-  }
+  agent.Give(std::filesystem::absolute(path), *content);
   return agent;
+}
+
+void AgentProgram::Give(const std::string& path, std::string_view content) {
+  given_ =
+      std::make_unique<const Given>(Given{path, bundle::Sha256(content), bundle::Pack(content)});
+  for (bundle::Agent& variant : variants_) {
+    variant.program = {file(), given_->sha256, content.size(), given_->packed};
+  }
 }
 
 Result<std::string> AgentProgram::Sha256OfAutodist() {
@@ -61,11 +65,8 @@ Result<AgentProgram> AgentProgram::OfAutodist() {
                       base::ReadFile("/proc/self/exe", kLargestAutodist));
   AgentProgram autodist;
   autodist.place_ = kChiefPlace;
-  autodist.given_ = std::make_unique<const Given>(
-      Given{"/proc/self/exe", bundle::Sha256(content), bundle::Pack(content)});
   autodist.variants_ = {bundle::Agents().front()};
-  autodist.variants_.front().program = {autodist.file(), autodist.given_->sha256, content.size(),
-                                        autodist.given_->packed};
+  autodist.Give("/proc/self/exe", content);
   return autodist;
 }
 

@@ -49,6 +49,8 @@ class AgentProgram {
   static constexpr char kAgentPlace[] = "agent";
   static constexpr char kChiefPlace[] = "chief";
 
+  // For the machines of all variants.
+  void Give(const std::string& path, std::string_view content);
   Result<std::string> InMemory(std::string_view content);
 
   const char* place_ = kAgentPlace;

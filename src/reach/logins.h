@@ -36,6 +36,9 @@ class Logins {
   // node that calls may do so once one of them is to be reached.
   void Prepare(const v1::Reach& reach);
 
+  // What the node's host key is looked up in.
+  std::shared_ptr<transport::KnownHosts> KnownHostsFor(const v1::SshReach& ssh);
+
   // `loop` must outlive the transport. Fails where it is known already that the node cannot be
   // reached. Virtual, so that tests can put faults between the chief and its agents.
   virtual Result<std::unique_ptr<transport::Transport>> TransportTo(const v1::Reach& reach,
@@ -46,7 +49,6 @@ class Logins {
   Result<std::shared_ptr<transport::CalledNodes>> CalledBy(const v1::CalledReach& reach);
 
  private:
-  std::shared_ptr<transport::KnownHosts> KnownHostsFor(const v1::SshReach& ssh);
   Result<std::unique_ptr<transport::Transport>> TransportBy(const v1::ProgramReach& program);
 
   transport::Identities identities_;

@@ -29,7 +29,6 @@
 #include "launch/bootstrap.h"
 #include "launch/launcher.h"
 #include "spec/spec_text.h"
-#include "transport/known_hosts.h"
 #include "transport/ssh_loop.h"
 
 namespace autodist::chief {
@@ -49,14 +48,13 @@ const v1::NodePlan& NodeOf(const v1::LaunchPlan& plan, const std::string& addres
 }
 
 // As they have been verified: a login that accepted a new one has written it down.
-HostKeys KnownHostKeys(const v1::LaunchPlan& plan) {
+HostKeys KnownHostKeys(const v1::LaunchPlan& plan, reach::Logins& logins) {
   HostKeys keys;
   for (const v1::NodePlan& node : plan.nodes()) {
     const v1::SshReach& ssh = node.reach().ssh();
     if (!node.reach().has_ssh() || ssh.host_key_check() == v1::HOST_KEY_CHECK_OFF) continue;
-    const transport::KnownHosts known(
-        std::vector<std::string>(ssh.known_hosts_files().begin(), ssh.known_hosts_files().end()));
-    auto of_node = known.KeysOf(ssh.host_key_name(), static_cast<uint16_t>(ssh.port()));
+    auto of_node =
+        logins.KnownHostsFor(ssh)->KeysOf(ssh.host_key_name(), static_cast<uint16_t>(ssh.port()));
     if (!of_node.empty()) keys[node.address()] = std::move(of_node);
   }
   return keys;
@@ -276,7 +274,8 @@ int StartThere(const spec::ResourceSpec& spec, const v1::LaunchPlan& plan,
     return code;
   }
   if (told.ok()) {
-    const auto there = SpecThere(spec, plan, start.chief, *told, KnownHostKeys(plan));
+    const auto there =
+        SpecThere(spec, plan, start.chief, *told, KnownHostKeys(plan, *options.logins));
     code = StartChief(NodeOf(plan, start.chief), *options.logins, MessageOf(there, plan, start),
                       signals);
   }
