@@ -13,7 +13,6 @@ from docker import Docker
 from fault_rows import losses
 from fault_rows.contestants import AUTODIST_GRACE_S, AUTODIST_LEASE_S, Autodist
 from fault_rows.endings import ended_by, interrupted, launcher_killed, parent_of, rank_gets
-from fault_rows.lines import check_lines
 from fault_rows.measure import RANK_PROGRAM, Run, argv_of
 from fault_rows.row import Row, Target
 from hosts import SHARED, SPEC, address, cut, heal, pids_on
@@ -21,7 +20,7 @@ from podman import IMAGE, Podman
 
 ENGINES = {"podman": Podman, "docker": Docker}
 HOSTS = (2, 3, 4)  # whose nodes are containers; host 1 is the chief's
-HARMED = 3
+HARMED = losses.CUT_OFF
 PLAYED_OUT_S = 30  # in which containers that nobody removes end by themselves
 # What a rank needs of its host, as the image is busybox alone.
 FOLDERS = ["/usr:/usr:ro", "/lib:/lib:ro", "/lib64:/lib64:ro", f"{Path(RANK_PROGRAM).parent}:{Path(RANK_PROGRAM).parent}:ro"]
@@ -144,40 +143,6 @@ def client_killed(run):
         raise RuntimeError("there is no client")
 
 
-def goes_on(seconds, fault):
-    """As in losses: no line may be missing."""
-    def measure(contestant, folder, limit):
-        with losses.at_last(heal), RunInContainers(contestant, "tick", seconds, folder=folder, lease=60) as run:
-            run.await_ready()
-            fault(run)
-            result = run.watch(limit)
-            run.await_output()
-            result.expect(result.returned is not None, "it did not end")
-            check_lines(result, contestant, run.lines(), int(seconds * 20) * 20)
-            return result
-    return measure
-
-
-def link_cut_for_a_while(run):
-    run.fault()
-    cut(HARMED)
-    time.sleep(5)  # the fault itself
-    heal(HARMED)
-
-
-def link_cut_until_the_lease_is_over(contestant, folder, limit):
-    with RunInContainers(contestant, "wait", folder=folder, lease=losses.LEASE_S) as run:
-        run.await_ready()
-        run.fault()
-        with losses.at_last(heal):
-            cut(HARMED)
-            result = run.watch(limit)
-        named = run.said_after_fault(address(HARMED))
-        if named is not None:
-            result.seen["named"] = named
-        return result
-
-
 def row(name, measure, target, note=""):
     return Row(name, with_check(measure), target, note=note)
 
@@ -188,14 +153,14 @@ ROWS = [
         Target(gone=1, returned=REMOVED_S, code=137)),
     row("agent killed -9", ended_by("wait", node_daemon_killed, run=RunInContainers),
         Target(gone=2, returned=REMOVED_S, code=125)),
-    row("client killed -9", goes_on(8, client_killed), Target(code=0)),
+    row("client killed -9", losses.going_on(8, client_killed, run=RunInContainers), Target(code=0)),
     row("chief killed -9", ended_by("wait", launcher_killed, run=RunInContainers, lease=5), Target(gone=6, empty=10),
         note="--lease 5"),
     row("container killed", ended_by("wait", container_killed, run=RunInContainers),
         Target(gone=REMOVED_S, returned=REMOVED_S, code=125)),
     row("Ctrl-C", ended_by("wait", interrupted, run=RunInContainers), Target(gone=1, returned=REMOVED_S, code=130)),
-    row("link cut for 5 s", goes_on(8, link_cut_for_a_while), Target(code=0)),
-    row("link cut, lease over", link_cut_until_the_lease_is_over,
+    row("link cut for 5 s", losses.going_on(8, losses.cut_for(5), run=RunInContainers), Target(code=0)),
+    row("link cut, lease over", losses.lost_by(cut, heal, run=RunInContainers),
         Target(gone=losses.LEASE_S + 1, returned=losses.LEASE_S + REMOVED_S, code=125, seen={"named": losses.NAMED_S}),
         note=f"--lease {losses.LEASE_S}"),
 ]

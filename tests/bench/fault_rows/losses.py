@@ -23,52 +23,53 @@ def at_last(undo):
         undo(CUT_OFF)
 
 
-def lost_by(fault, undo):
+def lost_by(fault, undo, run=Run):
     """Measures from a host's loss to the end, and when its name is first told."""
     def measure(contestant, folder, limit):
-        with Run(contestant, "wait", folder=folder, lease=LEASE_S) as run:
-            run.await_ready()
-            run.fault()
+        with run(contestant, "wait", folder=folder, lease=LEASE_S) as running:
+            running.await_ready()
+            running.fault()
             with at_last(undo):
                 fault(CUT_OFF)
-                result = run.watch(limit)
-            named = run.said_after_fault(address(CUT_OFF))
+                result = running.watch(limit)
+            named = running.said_after_fault(address(CUT_OFF))
             if named is not None:
                 result.seen["named"] = named
             return result
     return measure
 
 
-def going_on(seconds, fault):
+def going_on(seconds, fault, run=Run):
     """A run of numbered lines with a fault in the middle, after which no line may be missing."""
     def measure(contestant, folder, limit):
-        with at_last(heal), \
-                Run(contestant, "tick", seconds, folder=folder, lease=60) as run:
-            run.await_ready()
-            run.fault()
-            fault()
-            result = run.watch(limit)
-            run.await_output()
+        with at_last(heal), run(contestant, "tick", seconds, folder=folder, lease=60) as running:
+            running.await_ready()
+            fault(running)
+            result = running.watch(limit)
+            running.await_output()
             result.expect(result.returned is not None, "it did not end")
-            check_lines(result, contestant, run.lines(), int(seconds * 20) * 20)
+            check_lines(result, contestant, running.lines(), int(seconds * 20) * 20)
             return result
     return measure
 
 
 def cut_for(seconds):
-    def fault():
+    def fault(run):
+        run.fault()
         cut(CUT_OFF)
         time.sleep(seconds)  # the fault itself
         heal(CUT_OFF)
     return fault
 
 
-def sshd_restarted():
+def sshd_restarted(run):
+    run.fault()
     stop_sshd(CUT_OFF)
     start_sshd(CUT_OFF)
 
 
-def sshd_restarted_and_sessions_killed():
+def sshd_restarted_and_sessions_killed(run):
+    run.fault()
     sessions = sshd_sessions(CUT_OFF)
     stop_sshd(CUT_OFF)
     for pid in sessions:
