@@ -11,7 +11,7 @@
 #include "agent/mpi/remote_shell.h"
 #include "autodist/v1/messages_digest.h"
 
-// What an autodist that is given this program looks for (launch/agent_program).
+// What an autodist that is given this program looks for (launch/node_program).
 [[gnu::used, gnu::retain]] static const char kMessages[] =
     AUTODIST_MESSAGES_MARK AUTODIST_MESSAGES_DIGEST;
 

@@ -8,7 +8,7 @@
 #include "chief/checks/clean.h"
 #include "cli/commands.h"
 #include "cli/nodes_options.h"
-#include "launch/agent_program.h"
+#include "launch/node_program.h"
 #include "launch/slurm_steps.h"
 #include "transport/ssh_loop.h"
 
@@ -80,7 +80,7 @@ int Clean(const NodesOptions& options) {
   }
   const Status here = CheckChiefIsHere(*plan);
   if (!here.ok()) return Fail(here, kExitUsage);
-  auto agent = launch::AgentProgram::Load(options.agent);
+  auto agent = launch::NodeProgram::OfAgent(options.agent);
   if (!agent.ok()) return Fail(agent.status(), chief::kExitCannotLaunch);
   const auto logins = launch::LoginsFor(*plan, options.agent, std::chrono::milliseconds(0));
   const auto loop = transport::SshLoop::Create();

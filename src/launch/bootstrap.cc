@@ -128,7 +128,7 @@ seconds UploadLimit(const bundle::Agent& variant) {
 }
 
 // Of such a script.
-std::vector<std::string> InstallWords(const char* prefix, const AgentProgram& program,
+std::vector<std::string> InstallWords(const char* prefix, const NodeProgram& program,
                                       const std::string& nonce) {
   seconds limit{};
   std::vector<std::string> variants;
@@ -203,20 +203,20 @@ AgentCommand AgentCommandAt(const std::string& path, const AgentSession& session
   return command;
 }
 
-AgentCommand InstallingCommand(const AgentProgram& program, const std::string& nonce,
+AgentCommand InstallingCommand(const NodeProgram& program, const std::string& nonce,
                                const std::vector<std::string>& arguments) {
   AgentCommand command{InstallWords(kToStart, program, nonce), true};
   command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
   return command;
 }
 
-AgentCommand InstallingAgentCommand(const AgentProgram& program, const AgentSession& session) {
+AgentCommand InstallingAgentCommand(const NodeProgram& program, const AgentSession& session) {
   std::vector<std::string> arguments = {"attach"};
   AppendSession(arguments, session);
   return InstallingCommand(program, session.nonce, arguments);
 }
 
-std::vector<std::string> InstallingCallWords(const AgentProgram& program, const std::string& nonce,
+std::vector<std::string> InstallingCallWords(const NodeProgram& program, const std::string& nonce,
                                              seconds patience, uint16_t port,
                                              const std::vector<std::string>& hosts) {
   std::vector<std::string> argv = InstallWords(kToCall, program, nonce);
@@ -225,7 +225,7 @@ std::vector<std::string> InstallingCallWords(const AgentProgram& program, const 
   return argv;
 }
 
-Result<base::UniqueFd> AwaitProgram(transport::Stream& stream, const AgentProgram& program,
+Result<base::UniqueFd> AwaitProgram(transport::Stream& stream, const NodeProgram& program,
                                     const std::string& nonce, const AgentCommand& command,
                                     const std::stop_token& stop,
                                     const std::function<void(uint64_t bytes, uint64_t of)>& sent) {
@@ -272,7 +272,7 @@ Result<base::UniqueFd> AwaitProgram(transport::Stream& stream, const AgentProgra
   return socket;
 }
 
-Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentProgram& program,
+Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const NodeProgram& program,
                                   const AgentSession& session, const AgentCommand& command,
                                   const std::stop_token& stop,
                                   const std::function<void(uint64_t bytes, uint64_t of)>& sent) {

@@ -13,7 +13,7 @@
 
 #include "autodist/status.h"
 #include "base/fd.h"
-#include "launch/agent_program.h"
+#include "launch/node_program.h"
 #include "transport/transport.h"
 
 namespace autodist::launch {
@@ -35,16 +35,16 @@ struct AgentCommand {
 };
 
 // What to run on a node that may lack the program; the nonce is that of the lines that it prints.
-AgentCommand InstallingCommand(const AgentProgram& program, const std::string& nonce,
+AgentCommand InstallingCommand(const NodeProgram& program, const std::string& nonce,
                                const std::vector<std::string>& arguments);
 // What to run where the agent's program is at `path` already, and on a node that may lack it.
 AgentCommand AgentCommandAt(const std::string& path, const AgentSession& session);
-AgentCommand InstallingAgentCommand(const AgentProgram& program, const AgentSession& session);
+AgentCommand InstallingAgentCommand(const NodeProgram& program, const AgentSession& session);
 
 // What to run as a task of a Slurm step whose srun is here: a caller (agent/life/call) that tries
 // for `patience` to reach the port at Slurm's own address for this machine, or at one of the hosts;
 // an IPv6 address is in brackets. On stdin it gets the words, and where it asks for it the agent.
-std::vector<std::string> InstallingCallWords(const AgentProgram& program, const std::string& nonce,
+std::vector<std::string> InstallingCallWords(const NodeProgram& program, const std::string& nonce,
                                              std::chrono::seconds patience, uint16_t port,
                                              const std::vector<std::string>& hosts);
 
@@ -60,12 +60,12 @@ Status SendProgram(int socket, const bundle::Agent& variant,
 // socket. Blocks for at most a minute, five where the agent has to be sent. kNotFound: the command
 // ended without starting the agent. kAborted: the agent to resume with is gone; the message is what
 // became of it.
-Result<base::UniqueFd> AwaitProgram(transport::Stream& stream, const AgentProgram& program,
+Result<base::UniqueFd> AwaitProgram(transport::Stream& stream, const NodeProgram& program,
                                     const std::string& nonce, const AgentCommand& command,
                                     const std::stop_token& stop,
                                     const std::function<void(uint64_t bytes, uint64_t of)>& sent);
 // The same of an agent, which is greeted; the socket is gRPC's from here on.
-Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const AgentProgram& program,
+Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const NodeProgram& program,
                                   const AgentSession& session, const AgentCommand& command,
                                   const std::stop_token& stop,
                                   const std::function<void(uint64_t bytes, uint64_t of)>& sent);

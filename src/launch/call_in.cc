@@ -6,14 +6,14 @@
 #include <cerrno>
 
 #include "base/fd.h"
-#include "launch/agent_program.h"
+#include "launch/node_program.h"
 
 namespace autodist::launch {
 
 Status BecomeCaller(const std::string& agent_path, const std::string& node,
                     const std::string& chief, const std::string& words_file,
                     std::chrono::seconds patience) {
-  AD_ASSIGN_OR_RETURN(AgentProgram agent, AgentProgram::Load(agent_path));
+  AD_ASSIGN_OR_RETURN(NodeProgram agent, NodeProgram::OfAgent(agent_path));
   AD_ASSIGN_OR_RETURN(const std::string program, agent.PathHere());
   const base::UniqueFd words(open(words_file.c_str(), O_RDONLY | O_CLOEXEC));
   if (!words.valid() || dup2(words.get(), STDIN_FILENO) < 0) return ErrnoError(errno, words_file);

@@ -31,7 +31,7 @@ constexpr uint32_t kReconnectLimitMs = 3'000;
 
 class PlanLauncher final : public Launcher {
  public:
-  PlanLauncher(const v1::LaunchPlan& plan, LaunchOptions options, AgentProgram agent,
+  PlanLauncher(const v1::LaunchPlan& plan, LaunchOptions options, NodeProgram agent,
                std::string agent_here, std::unique_ptr<transport::SshLoop> loop)
       : plan_(plan),
         options_(std::move(options)),
@@ -74,7 +74,7 @@ class PlanLauncher final : public Launcher {
 
   const v1::LaunchPlan& plan_;
   const LaunchOptions options_;
-  const AgentProgram agent_;
+  const NodeProgram agent_;
   const std::string agent_here_;
   const std::unique_ptr<transport::SshLoop> loop_;  // the connections' thread
   std::stop_source stop_;
@@ -266,7 +266,7 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::RunAgent(transport::Transport& t
 
 Result<std::unique_ptr<Launcher>> Launcher::Create(const v1::LaunchPlan& plan,
                                                    LaunchOptions options) {
-  AD_ASSIGN_OR_RETURN(AgentProgram agent, AgentProgram::Load(options.agent_path));
+  AD_ASSIGN_OR_RETURN(NodeProgram agent, NodeProgram::OfAgent(options.agent_path));
   std::string here;
   if (std::ranges::any_of(plan.nodes(),
                           [](const auto& node) { return node.reach().has_local(); })) {

@@ -15,8 +15,8 @@
 #include "base/host_name.h"
 #include "base/ip_address.h"
 #include "base/random.h"
-#include "launch/agent_program.h"
 #include "launch/bootstrap.h"
+#include "launch/node_program.h"
 #include "reach/this_machine.h"
 #include "transport/called.h"
 #include "transport/exec.h"
@@ -86,7 +86,7 @@ std::vector<std::string> OwnHosts() {
 class Step {
  public:
   Step(std::unique_ptr<transport::ProgramStream> srun, std::string words, std::string nonce,
-       const AgentProgram& agent)
+       const NodeProgram& agent)
       : srun_(std::move(srun)),
         socket_(srun_->TakeSocket()),
         words_(std::move(words)),
@@ -166,7 +166,7 @@ class Step {
   const base::UniqueFd socket_;
   const std::string words_;
   const std::string nonce_;
-  const AgentProgram& agent_;
+  const NodeProgram& agent_;
   std::stop_source over_;
   mutable std::mutex mutex_;
   Status failure_;      // guarded by mutex_
@@ -176,7 +176,7 @@ class Step {
 // The steps of a job. Thread-safe.
 class SlurmSteps {
  public:
-  SlurmSteps(std::shared_ptr<transport::CalledNodes> nodes, AgentProgram agent,
+  SlurmSteps(std::shared_ptr<transport::CalledNodes> nodes, NodeProgram agent,
              std::chrono::seconds patience, std::map<std::string, uint32_t> gpus)
       : nodes_(std::move(nodes)),
         agent_(std::move(agent)),
@@ -253,7 +253,7 @@ class SlurmSteps {
   }
 
   const std::shared_ptr<transport::CalledNodes> nodes_;
-  const AgentProgram agent_;
+  const NodeProgram agent_;
   const std::chrono::seconds patience_;
   const std::map<std::string, uint32_t> gpus_;  // of each node
   std::mutex mutex_;
@@ -298,7 +298,7 @@ class SlurmLogins final : public reach::Logins {
 
  private:
   Status Start(const v1::CalledReach& reach) {
-    AD_ASSIGN_OR_RETURN(AgentProgram agent, AgentProgram::Load(agent_path_));
+    AD_ASSIGN_OR_RETURN(NodeProgram agent, NodeProgram::OfAgent(agent_path_));
     AD_ASSIGN_OR_RETURN(auto nodes, CalledBy(reach));
     auto steps = std::make_unique<SlurmSteps>(std::move(nodes), std::move(agent), patience_, gpus_);
     AD_RETURN_IF_ERROR(steps->StartAll());

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdio>
+
+#include "base/yaml_quote.h"
 
 namespace autodist::spec {
 namespace {
@@ -16,34 +17,13 @@ constexpr char kHeader[] =
 
 bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
-// With the escapes of YAML's double quotes: single ones cannot hold a line feed.
-std::string DoublyQuoted(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    if (c == '\n') {
-      quoted += "\\n";
-    } else if (c == '\t') {
-      quoted += "\\t";
-    } else if (c == '\r') {
-      quoted += "\\r";
-    } else if (IsControl(c)) {
-      char escaped[8];
-      std::snprintf(escaped, sizeof escaped, "\\x%02x", static_cast<unsigned char>(c));
-      quoted += escaped;
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "\"";
-}
-
-// A YAML scalar that is this text. Single quotes do where plain is not plainly right.
+// A YAML scalar that is this text. Single quotes do where plain is not plainly right, but they
+// cannot hold a line feed.
 std::string Scalar(const std::string& text) {
   const auto is_plain = [](unsigned char c) {
     return std::isalnum(c) || c == '.' || c == '-' || c == '_' || c == '/';
   };
-  if (std::ranges::any_of(text, IsControl)) return DoublyQuoted(text);
+  if (std::ranges::any_of(text, IsControl)) return base::YamlQuote(text);
   const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), is_plain) &&
                      text[0] != '-' && strcasecmp(text.c_str(), "null") != 0;
   const bool home = text.starts_with("~/") && std::all_of(text.begin() + 1, text.end(), is_plain);

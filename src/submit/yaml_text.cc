@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdio>
 #include <string_view>
 
-#include "base/utf8.h"
+#include "base/yaml_quote.h"
 
 namespace autodist::submit {
 namespace {
@@ -32,37 +31,10 @@ bool IsPlain(const std::string& text) {
                               [&](const char* no) { return strcasecmp(text.c_str(), no) == 0; });
 }
 
-// What may not stand in YAML as it is, or ends a line there. Source: YAML 1.1, 5.1 and 5.4.
-bool NeedsEscape(uint32_t code) {
-  return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x2028 || code == 0x2029 ||
-         code == 0xFEFF || code == 0xFFFE || code == 0xFFFF;
-}
-
-std::string Quoted(std::string_view text) {
-  std::string quoted = "\"";
-  while (!text.empty()) {
-    const std::string_view character =
-        text.substr(0, std::max<size_t>(base::Utf8CharacterLength(text), 1));
-    const uint32_t code = base::CodePoint(character);
-    if (code == '\n') {
-      quoted += "\\n";
-    } else if (NeedsEscape(code)) {
-      char escape[16];
-      std::snprintf(escape, sizeof escape, "\\u%04x", code);
-      quoted += escape;
-    } else {
-      if (code == '"' || code == '\\') quoted += '\\';
-      quoted += character;
-    }
-    text.remove_prefix(character.size());
-  }
-  return quoted + "\"";
-}
-
 std::string Scalar(const nlohmann::ordered_json& value) {
   if (!value.is_string()) return value.dump();
   const auto& text = value.get_ref<const std::string&>();
-  return IsPlain(text) ? text : Quoted(text);
+  return IsPlain(text) ? text : base::YamlQuote(text);
 }
 
 std::string Block(const nlohmann::ordered_json& value, size_t indent) {

@@ -12,7 +12,7 @@
 
 #include "base/fd.h"
 #include "base/shell_quote.h"
-#include "launch/agent_program.h"
+#include "launch/node_program.h"
 #include "process/spawn.h"
 #include "transport/ssh_program.h"
 
@@ -63,7 +63,7 @@ void EndWithInput() {
 
 Result<int> RunThere(const v1::SshReach& node, const std::vector<std::string>& words,
                      const std::optional<Forward>& forward) {
-  AD_ASSIGN_OR_RETURN(const std::string sha256, launch::AgentProgram::Sha256OfAutodist());
+  AD_ASSIGN_OR_RETURN(const std::string sha256, launch::NodeProgram::Sha256OfAutodist());
   // Its end tells the command, where that has no terminal, that this one has gone.
   AD_ASSIGN_OR_RETURN(const base::FdPair gone, base::Pipe());
   transport::SshUse use;

@@ -25,9 +25,9 @@
 #include "chief/loop/signal_watcher.h"
 #include "chief/moved/lines.h"
 #include "chief/moved/spec_there.h"
-#include "launch/agent_program.h"
 #include "launch/bootstrap.h"
 #include "launch/launcher.h"
+#include "launch/node_program.h"
 #include "spec/spec_text.h"
 #include "transport/ssh_loop.h"
 
@@ -169,7 +169,7 @@ Result<base::UniqueFd> BringAutodist(const v1::NodePlan& node, reach::Logins& lo
                                      transport::SshLoop& loop, const std::string& nonce,
                                      std::unique_ptr<transport::Stream>& stream,
                                      const std::stop_token& stop) {
-  AD_ASSIGN_OR_RETURN(const auto program, launch::AgentProgram::OfAutodist());
+  AD_ASSIGN_OR_RETURN(const auto program, launch::NodeProgram::OfAutodist());
   AD_ASSIGN_OR_RETURN(const auto transport, logins.TransportTo(node.reach(), loop));
   const launch::AgentCommand command =
       launch::InstallingCommand(program, nonce, {"moved-chief", nonce});

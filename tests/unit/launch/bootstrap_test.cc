@@ -17,7 +17,7 @@ constexpr size_t kSecondsOfUpload = 5;  // in argv
 
 TEST(BootstrapTest, ANodeWhoseUploadIsCutOffKeepsNothingOfIt) {
   const test::HomeFolder home;
-  const auto program = AgentProgram::Load(AGENT_PROGRAM);
+  const auto program = NodeProgram::OfAgent(AGENT_PROGRAM);
   ASSERT_TRUE(program.ok()) << program.status();
   AgentCommand command =
       InstallingAgentCommand(*program, AgentSession{"job", 1, {}, {}, "nonce", ""});

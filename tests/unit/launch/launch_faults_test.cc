@@ -104,7 +104,7 @@ class Cases {
 
 class LaunchFaultsTest : public test::AgentsTest {
  protected:
-  LaunchFaultsTest() : agent_(*AgentProgram::Load(AGENT_PROGRAM)) {
+  LaunchFaultsTest() : agent_(*NodeProgram::OfAgent(AGENT_PROGRAM)) {
     const std::filesystem::path kept = Home("with") + "/" + agent_.PathOnNode();
     std::filesystem::create_directories(kept.parent_path());
     std::filesystem::create_symlink(AGENT_PROGRAM, kept);
@@ -161,7 +161,7 @@ class LaunchFaultsTest : public test::AgentsTest {
   }
 
   const test::Watchdog watchdog_{kLaunchesHang};
-  const AgentProgram agent_;
+  const NodeProgram agent_;
 };
 
 // Where a stream breaks: the first cases go through all places, the others are by chance.

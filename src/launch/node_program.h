@@ -13,13 +13,13 @@
 
 namespace autodist::launch {
 
-class AgentProgram {
+class NodeProgram {
  public:
-  // The program at `path`, for whatever machines the nodes are; "": those that travel inside
+  // The agent at `path`, for whatever machines the nodes are; "": those that travel inside
   // autodist.
-  static Result<AgentProgram> Load(const std::string& path);
+  static Result<NodeProgram> OfAgent(const std::string& path);
   // This very autodist, for nodes that are such machines as this one.
-  static Result<AgentProgram> OfAutodist();
+  static Result<NodeProgram> OfAutodist();
   static Result<std::string> Sha256OfAutodist();
 
   // In messages: "the agent".

@@ -1,4 +1,4 @@
-#include "launch/agent_program.h"
+#include "launch/node_program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,23 +12,23 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(AgentProgramTest, OneWithOtherMessagesIsRefused) {
+TEST(NodeProgramTest, OneWithOtherMessagesIsRefused) {
   const test::TempFolder folder;
   std::string content = *base::ReadFile(AGENT_PROGRAM, 1 << 30);
   const std::string ours = AUTODIST_MESSAGES_MARK AUTODIST_MESSAGES_DIGEST;
   const size_t at = content.find(ours);
   ASSERT_NE(at, std::string::npos);
-  EXPECT_TRUE(AgentProgram::Load(folder.Write("same", content)).ok());
+  EXPECT_TRUE(NodeProgram::OfAgent(folder.Write("same", content)).ok());
   content[at + ours.size() - 1] ^= 1;
-  const Status other = AgentProgram::Load(folder.Write("other", content)).status();
+  const Status other = NodeProgram::OfAgent(folder.Write("other", content)).status();
   EXPECT_THAT(Message(other), HasSubstr("/other is the agent of another version of autodist"));
   EXPECT_NE(Remedy(other), "");
 }
 
-TEST(AgentProgramTest, AProgramThatIsNoneIsRefusedButAScriptMayStartOne) {
-  EXPECT_THAT(Message(AgentProgram::Load("/bin/true").status()), HasSubstr("no agent"));
+TEST(NodeProgramTest, AProgramThatIsNoneIsRefusedButAScriptMayStartOne) {
+  EXPECT_THAT(Message(NodeProgram::OfAgent("/bin/true").status()), HasSubstr("no agent"));
   const test::TempFolder folder;
-  EXPECT_TRUE(AgentProgram::Load(folder.Write("script", "#!/bin/sh\nexec agent \"$@\"\n")).ok());
+  EXPECT_TRUE(NodeProgram::OfAgent(folder.Write("script", "#!/bin/sh\nexec agent \"$@\"\n")).ok());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "launch/agent_program.h"
+#include "launch/node_program.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -34,8 +34,8 @@ Status CheckMessages(const std::string& path, std::string_view content) {
 
 }  // namespace
 
-Result<AgentProgram> AgentProgram::Load(const std::string& path) {
-  AgentProgram agent;
+Result<NodeProgram> NodeProgram::OfAgent(const std::string& path) {
+  NodeProgram agent;
   const auto inside = bundle::Agents();
   agent.variants_.assign(inside.begin(), inside.end());
   if (path.empty()) return agent;
@@ -46,7 +46,7 @@ Result<AgentProgram> AgentProgram::Load(const std::string& path) {
   return agent;
 }
 
-void AgentProgram::Give(const std::string& path, std::string_view content) {
+void NodeProgram::Give(const std::string& path, std::string_view content) {
   given_ =
       std::make_unique<const Given>(Given{path, bundle::Sha256(content), bundle::Pack(content)});
   for (bundle::Agent& variant : variants_) {
@@ -54,23 +54,23 @@ void AgentProgram::Give(const std::string& path, std::string_view content) {
   }
 }
 
-Result<std::string> AgentProgram::Sha256OfAutodist() {
+Result<std::string> NodeProgram::Sha256OfAutodist() {
   AD_ASSIGN_OR_RETURN(const std::string content,
                       base::ReadFile("/proc/self/exe", kLargestAutodist));
   return bundle::Sha256(content);
 }
 
-Result<AgentProgram> AgentProgram::OfAutodist() {
+Result<NodeProgram> NodeProgram::OfAutodist() {
   AD_ASSIGN_OR_RETURN(const std::string content,
                       base::ReadFile("/proc/self/exe", kLargestAutodist));
-  AgentProgram autodist;
+  NodeProgram autodist;
   autodist.place_ = kChiefPlace;
   autodist.variants_ = {bundle::Agents().front()};
   autodist.Give("/proc/self/exe", content);
   return autodist;
 }
 
-Result<bundle::Agent> AgentProgram::For(std::string_view machine) const {
+Result<bundle::Agent> NodeProgram::For(std::string_view machine) const {
   std::string machines;
   for (const bundle::Agent& variant : variants_) {
     if (variant.machine == machine) return variant;
@@ -87,12 +87,12 @@ Result<bundle::Agent> AgentProgram::For(std::string_view machine) const {
           : "choose a node of that kind");
 }
 
-std::string AgentProgram::PathOnNode() const {
+std::string NodeProgram::PathOnNode() const {
   return std::string(".cache/autodist/") + place_ + "/" +
          std::string(variants_.front().program.sha256) + "/" + file();
 }
 
-Result<std::string> AgentProgram::PathHere() {
+Result<std::string> NodeProgram::PathHere() {
   if (given_) return given_->path;
   const bundle::File& program = variants_.front().program;
   const std::string home = base::HomeFolder();
@@ -105,7 +105,7 @@ Result<std::string> AgentProgram::PathHere() {
 }
 
 // A home folder may be read-only, full, or not to run programs from.
-Result<std::string> AgentProgram::InMemory(std::string_view content) {
+Result<std::string> NodeProgram::InMemory(std::string_view content) {
   const base::UniqueFd made(memfd_create(file(), MFD_CLOEXEC));
   if (!made.valid()) return ErrnoError(errno, "a file in memory for the agent");
   AD_RETURN_IF_ERROR(base::WriteAll(made.get(), content, base::Deadline::Never()));
