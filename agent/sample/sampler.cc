@@ -113,6 +113,8 @@ void Sampler::Watch(std::unique_lock<std::mutex>& lock) {
   const Plan plan = plan_;
   const uint64_t attempt = attempt_;
   const auto is_over = [&] { return !IsWanted() || attempt_ != attempt; };
+  // To look at all that runs there may cost more than a program that ends at once.
+  if (changed_.wait_for(lock, kShortest, is_over)) return;
   lock.unlock();
   Look look(plan, roots_, events_, supervisor_);
   auto next = Deadline::Clock::now();
