@@ -85,4 +85,13 @@ Result<Listening> Listen(const ListenAddress& address) {
   return Listening{std::move(socket), {address.ip, port}};
 }
 
+Result<Listening> ListenWithin(const IpAddress& ip, PortRange ports) {
+  uint16_t port = ports.first;
+  for (;;) {
+    auto listening = Listen({ip, port});
+    if (listening.ok() || port >= ports.last) return listening;
+    ++port;
+  }
+}
+
 }  // namespace autodist::base

@@ -28,4 +28,11 @@ struct Listening {
 // Does not block. Fails where somebody else has the port, or this machine not the address.
 Result<Listening> Listen(const ListenAddress& address);
 
+struct PortRange {
+  uint16_t first = 0;  // 0: any that is free
+  uint16_t last = 0;
+};
+// At the first of them that is free. Likewise.
+Result<Listening> ListenWithin(const IpAddress& ip, PortRange ports);
+
 }  // namespace autodist::base

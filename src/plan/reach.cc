@@ -8,8 +8,6 @@
 namespace autodist::plan {
 namespace {
 
-constexpr uint32_t kStepLimitMs = 60'000;  // a step may have to wait for others
-
 // The command that runs what follows its words. Sources: podman-exec(1); `docker exec --help`;
 // `kubectl exec --help`.
 std::vector<std::string> WordsOf(const spec::SshGroup& group, const std::string& node) {
@@ -80,6 +78,21 @@ std::vector<std::string> WordsToMake(const spec::SshGroup& group, const spec::No
           kAgentIsThere};
 }
 
+v1::CalledReach MakeCalledReach(const spec::Node& node, const spec::SshGroup& group) {
+  const auto calls = group.calls.value_or(spec::SshGroup::Calls{});
+  v1::CalledReach called;
+  called.set_host(node.address);
+  called.set_name(node.address);
+  called.set_port(calls.ports.first);
+  called.set_last_port(calls.ports.last);
+  called.set_words_file(calls.words_file);
+  called.set_limit_ms(static_cast<uint32_t>(calls.limit.count()));
+  if (group.BySlurm()) {
+    called.mutable_step()->set_gpus(static_cast<uint32_t>(node.gpus.size()));
+  }
+  return called;
+}
+
 }  // namespace
 
 v1::Reach MakeReach(const spec::Node& node, const spec::SshGroup& group, const NodeAddress& address,
@@ -89,21 +102,8 @@ v1::Reach MakeReach(const spec::Node& node, const spec::SshGroup& group, const N
     reach.mutable_local();
     return reach;
   }
-  if (group.calls) {
-    v1::CalledReach& called = *reach.mutable_called();
-    called.set_host(node.address);
-    called.set_name(node.address);
-    called.set_port(group.calls->port);
-    called.set_words_file(group.calls->words_file);
-    called.set_limit_ms(static_cast<uint32_t>(group.calls->limit.count()));
-    return reach;
-  }
-  if (group.BySlurm()) {
-    v1::CalledReach& called = *reach.mutable_called();
-    called.set_host(node.address);
-    called.set_name(node.address);
-    called.set_limit_ms(kStepLimitMs);
-    called.mutable_step()->set_gpus(static_cast<uint32_t>(node.gpus.size()));
+  if (group.calls || group.BySlurm()) {
+    *reach.mutable_called() = MakeCalledReach(node, group);
     return reach;
   }
   std::vector<std::string> words;

@@ -99,8 +99,9 @@ Result<std::shared_ptr<transport::CalledNodes>> Logins::CalledBy(const v1::Calle
   if (!called_) {
     auto words = WordsFor(reach);
     if (words.ok()) {
-      called_ = transport::CalledNodes::Listen(static_cast<uint16_t>(reach.port()),
-                                               *std::move(words), callers_);
+      called_ = transport::CalledNodes::Listen(
+          {static_cast<uint16_t>(reach.port()), static_cast<uint16_t>(reach.last_port())},
+          *std::move(words), callers_);
     } else {
       called_ = words.status();
     }

@@ -1,5 +1,6 @@
 #include "reach/slurm_allocation.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <map>
@@ -49,6 +50,17 @@ std::string_view Setting(std::string_view config, std::string_view name) {
   return "";
 }
 
+// Where this machine may be reached by programs on nodes; Slurm's 0-0 is anywhere.
+base::PortRange SrunPorts(std::string_view config) {
+  const std::string_view text = Setting(config, "SrunPortRange");
+  const size_t dash = std::min(text.find('-'), text.size());
+  base::PortRange ports;
+  std::from_chars(text.data(), text.data() + dash, ports.first);
+  std::from_chars(text.data() + std::min(dash + 1, text.size()), text.data() + text.size(),
+                  ports.last);
+  return ports;
+}
+
 std::vector<uint32_t> UpTo(size_t count) {
   std::vector<uint32_t> numbers(count);
   std::iota(numbers.begin(), numbers.end(), 0U);
@@ -73,6 +85,7 @@ Result<spec::ResourceSpec> SlurmAllocation() {
   const auto gpus = spec::SlurmGpus(job);
   spec::ResourceSpec spec;
   spec.ssh[kGroup].via = {"srun"};
+  spec.ssh[kGroup].calls = spec::SshGroup::Calls{.ports = SrunPorts(config)};
   for (const spec::HostEntry& host : list.hosts) {
     spec::Node& node = spec.nodes.emplace_back();
     node.address = host.host;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "autodist/v1/plan.pb.h"
+#include "base/listen_address.h"
 
 namespace autodist::spec {
 
@@ -39,11 +40,12 @@ struct SshGroup {
   std::string image;
   std::vector<std::string> run_options;  // further words of `podman run`, or `apptainer exec`, then
 
-  // Of nodes that call in, by `via: call`, which an engine's spec alone has.
+  // Of nodes that call in, by `via: call` or srun, which an engine's spec alone has.
   struct Calls {
-    uint16_t port = 0;                   // where the chief listens
-    std::string words_file;              // there: what both sides have to say (rpc/call_lines.h)
-    std::chrono::milliseconds limit{0};  // until they have called
+    base::PortRange ports;        // where the chief listens
+    std::string words_file = {};  // there: what both sides say (rpc/call_lines.h); empty: made up
+    // Until they have called; a step of Slurm may have to wait for others.
+    std::chrono::milliseconds limit{60'000};
   };
   std::optional<Calls> calls;
 

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/listen_address.h"
 #include "base/quantity.h"
 #include "base/tcp_connect.h"
 
@@ -105,11 +104,14 @@ class CalledNodes::CalledStream final : public Stream {
   base::UniqueFd socket_;
 };
 
-Result<std::shared_ptr<CalledNodes>> CalledNodes::Listen(uint16_t port, rpc::CallWords words,
+Result<std::shared_ptr<CalledNodes>> CalledNodes::Listen(base::PortRange ports,
+                                                         rpc::CallWords words,
                                                          const std::set<std::string>& nodes,
                                                          CallLimits limits) {
-  auto listening = base::Listen({*base::IpAddress::Parse("::"), port});  // IPv4's as well
-  if (!listening.ok()) listening = base::Listen({*base::IpAddress::Parse("0.0.0.0"), port});
+  auto listening = base::ListenWithin(*base::IpAddress::Parse("::"), ports);  // IPv4's as well
+  if (!listening.ok()) {
+    listening = base::ListenWithin(*base::IpAddress::Parse("0.0.0.0"), ports);
+  }
   AD_RETURN_IF_ERROR(Annotate(listening.status(), "listening for nodes that call in"));
   std::shared_ptr<CalledNodes> called(new CalledNodes(
       std::move(listening->socket), listening->address.port, std::move(words), limits));

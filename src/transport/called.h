@@ -27,6 +27,7 @@
 #include "autodist/status.h"
 #include "base/deadline.h"
 #include "base/fd.h"
+#include "base/listen_address.h"
 #include "base/task_queue.h"
 #include "rpc/call_lines.h"
 #include "transport/transport.h"
@@ -43,9 +44,8 @@ struct CallLimits {
 // Listens for the callers of a job. Thread-safe.
 class CalledNodes {
  public:
-  // On all addresses of this machine. `port` 0: any that is free. Callers of other names than
-  // `nodes` are turned away.
-  static Result<std::shared_ptr<CalledNodes>> Listen(uint16_t port, rpc::CallWords words,
+  // On all addresses of this machine. Callers of other names than `nodes` are turned away.
+  static Result<std::shared_ptr<CalledNodes>> Listen(base::PortRange ports, rpc::CallWords words,
                                                      const std::set<std::string>& nodes,
                                                      CallLimits limits = {});
   // Dismisses those that wait, and hangs up.

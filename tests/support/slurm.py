@@ -10,6 +10,7 @@ from hosts import SHARED, named_on, start_in_host
 
 UP_LIMIT_S = 60
 PROGRAMS = ("slurmctld", "slurmd", "srun", "munged")
+PORTS = (61000, 61999)  # of the hosts' own network, above those that are given without being asked for
 CONTROLLERS = ("freezer", "memory", "cpuset", "devices", "cpuacct", "cpu")
 
 # sources: slurm.conf(5), cgroup.conf(5), gres.conf(5)
@@ -34,6 +35,7 @@ SchedulerParameters=sched_interval=1,bf_interval=1
 ReturnToService=2
 MpiDefault=none
 SwitchType=switch/none
+SrunPortRange={ports[0]}-{ports[1]}
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 KillWait={kill_wait}
@@ -89,7 +91,7 @@ class Slurm:
         cgroup = self.proctrack == "cgroup"
         (self.folder / "slurm.conf").write_text(CONFIG.format(
             folder=self.folder, proctrack=self.proctrack, task="cgroup" if cgroup else "none",
-            kill_wait=self.kill_wait_s, hosts=self.hosts, gpus=self.gpus))
+            kill_wait=self.kill_wait_s, hosts=self.hosts, gpus=self.gpus, ports=PORTS))
         (self.folder / "cgroup.conf").write_text(
             f"CgroupPlugin=cgroup/v1\nCgroupAutomount=no\nConstrainDevices={'yes' if cgroup and self.gpus else 'no'}\n")
         if self.gpus:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hosts import SHARED, address, argv_of, in_host, named_on, parent, pids, pids_on
 from jobs import AUTODIST, processes, python, seconds_until
-from slurm import PROGRAMS, Slurm
+from slurm import PORTS, PROGRAMS, Slurm
 
 TRAIN = Path(__file__).parents[1] / "frameworks" / "programs" / "torch_ddp.py"
 HOSTS = 4
@@ -147,6 +147,16 @@ def test_a_rank_is_killed(alloc):
     os.kill(pids_of[5], signal.SIGKILL)
     outcome = job.finish()
     assert outcome.code == 137 and "rank 5 " in outcome.err, outcome.err
+
+
+def test_nodes_call_where_slurm_says_that_ports_are_open(alloc, folder):
+    job = alloc("--", "sh", "-c", "echo up; until [ -e end ]; do sleep 0.05; done")
+    job.await_lines(8)
+    [caller] = callers_on(3)
+    called = [int(word.rsplit(":", 1)[1]) for word in argv_of(caller)[4:] if ":" in word]
+    (folder / "end").touch()
+    assert job.finish().code == 0
+    assert called and all(PORTS[0] <= port <= PORTS[1] for port in called), called
 
 
 def test_a_link_is_killed(alloc, slurm, folder):

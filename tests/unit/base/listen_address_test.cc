@@ -50,6 +50,18 @@ TEST(Listen, FailsWhereSomebodyElseDoes) {
   EXPECT_EQ(Remedy(second.status()), "another port, or 0 for one that is free");
 }
 
+TEST(ListenWithin, TakesTheFirstPortThatIsFree) {
+  const auto taken = Listen(*ListenAddress::Parse("127.0.0.1:0"));
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  const auto [ip, port] = taken->address;
+  const auto none = ListenWithin(ip, {port, port});
+  EXPECT_THAT(Message(none.status()), HasSubstr("already in use"));
+  const auto next = ListenWithin(ip, {port, 65'535});
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_GT(next->address.port, port);
+  EXPECT_NE(ListenWithin(ip, {})->address.port, 0);
+}
+
 TEST(Listen, FailsAtAnAddressThatThisMachineHasNot) {
   const auto listening = Listen(*ListenAddress::Parse("192.0.2.1:0"));
   ASSERT_FALSE(listening.ok());

@@ -97,7 +97,7 @@ class CalledTest : public testing::Test {
 
   void Listen(CallLimits limits, uint16_t port = 0) {
     nodes_.reset();
-    auto nodes = CalledNodes::Listen(port, words_, {kNode, "node-2"}, limits);
+    auto nodes = CalledNodes::Listen({port, port}, words_, {kNode, "node-2"}, limits);
     ASSERT_TRUE(nodes.ok()) << nodes.status();
     nodes_ = *std::move(nodes);
   }
