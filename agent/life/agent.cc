@@ -145,6 +145,9 @@ std::vector<Admission::Watched> Agent::Watched() {
 // The engine ends the job. It has told the chief as well, which may end, or be cut off, before it
 // has told us.
 void Agent::HeedEngine(bool ranks_were_told) {
+  v1::AgentEvent ends;
+  ends.mutable_engine_ends();
+  core_->events().SendReliably(std::move(ends));
   if (ranks_were_told) {
     core_->supervisor().WereTold(options_.grace);
   } else {

@@ -83,6 +83,7 @@ class Job final : private NodeWatchListener {
 
   void OnMemberEvent(uint32_t member, const v1::AgentEvent& event) override;
   void OnWarning(uint32_t node, const std::string& what) override;
+  void OnTakenAway(uint32_t node, std::optional<uint32_t> member, const Status& why) override;
   void OnLost(uint32_t node, std::optional<uint32_t> member, const Status& why) override;
   void OnPhase(uint32_t node, v1::NodePhase phase, const std::string& why) override;
   void OnSample(uint32_t node, v1::NodeSample&& sample) override;

@@ -82,6 +82,13 @@ void Job::OnLost(uint32_t node, std::optional<uint32_t> member, const Status& wh
   if (attempt_->NodeLost(*member, why)) StopAttempt();
 }
 
+void Job::OnTakenAway(uint32_t node, std::optional<uint32_t> member, const Status& why) {
+  if (journal_.phase() == v1::JOB_PHASE_LAUNCHING || !member) return;
+  const std::string& address = plan_.nodes(static_cast<int>(node)).address();
+  console_.Tell(LogLevel::kWarning, address + " is going: " + Message(why));
+  if (attempt_->NodeTakenAway(*member, why)) StopAttempt();
+}
+
 void Job::OnPhase(uint32_t node, v1::NodePhase phase, const std::string& why) {
   v1::JobEvent event;
   event.set_node(plan_.nodes(static_cast<int>(node)).address());
@@ -215,6 +222,7 @@ void Job::Interrupt(int signal, const std::string& by, Loop::Time at) {
   } else if (action == Action::kGiveUp) {
     console_.Tell(LogLevel::kInfo, name + ": waiting no longer");
   } else if (first) {
+    attempt_->state().Interrupted(signal, by);  // it may be for this that a node was taken away
     console_.Tell(LogLevel::kInfo,
                   name + ": the job is not started again; once more kills what is left");
   }

@@ -124,8 +124,18 @@ bool JobState::NodeLost(uint32_t node_rank, const Status& status) {
   return Stop({Cause::Kind::kNodeLost, node_rank, {}, status, 0});
 }
 
+bool JobState::NodeTakenAway(uint32_t node_rank, const Status& status) {
+  if (cause_ || RunningOn(node_rank) == 0) return false;
+  taken_away_ = true;
+  return Stop({Cause::Kind::kNodeLost, node_rank, {}, status, 0});
+}
+
 bool JobState::Interrupted(int signal, const std::string& by) {
   if (AllEnded()) return false;
+  if (std::exchange(taken_away_, false)) {
+    cause_ = {Cause::Kind::kInterrupted, 0, {}, OkStatus(), signal, {}, by};
+    return false;
+  }
   return Stop({Cause::Kind::kInterrupted, 0, {}, OkStatus(), signal, {}, by});
 }
 

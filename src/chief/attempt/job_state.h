@@ -31,6 +31,9 @@ class JobState {
   bool RankExited(const v1::RankExited& exit);
   bool RankAborted(const v1::RankAborted& aborted);  // it will end, but has not yet
   bool NodeLost(uint32_t node_rank, const Status& status);
+  // It will be lost, and its ranks end.
+  bool NodeTakenAway(uint32_t node_rank, const Status& status);
+  // Who takes a node away and then has us end, ends the job.
   bool Interrupted(int signal, const std::string& by = "");
   bool TimedOut();
   bool Hung();
@@ -76,6 +79,7 @@ class JobState {
   std::optional<Cause> cause_;
   bool ran_ = false;
   bool killed_ = false;
+  bool taken_away_ = false;  // a node is, which is the cause
   int ended_by_stop_signal_ = 0;
   int ended_by_kill_ = 0;
   int ended_themselves_ = 0;

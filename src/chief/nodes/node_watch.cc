@@ -20,6 +20,12 @@ milliseconds RenewalInterval(milliseconds lease) {
   return std::min(lease / kRenewalsPerLease, kLongestRenewal);
 }
 
+// kAborted, as its agent goes.
+Status EndedByEngine() {
+  return Error(StatusCode::kAborted,
+               "its engine has taken it away, as when a pod is deleted or evicted");
+}
+
 milliseconds Between(Loop::Time from, Loop::Time to) {
   return std::chrono::duration_cast<milliseconds>(to - from);
 }
@@ -103,6 +109,7 @@ uint32_t NodeWatch::connected() const {
 }
 
 void NodeWatch::Add(uint32_t node, const std::shared_ptr<launch::NodeLink>& link) {
+  nodes_[node].taken_away = false;
   nodes_[node].state.Linked(loop_.Now());
   nodes_[node].node->Connect(link);
   nodes_[node].state.Ready();
@@ -166,18 +173,19 @@ void NodeWatch::StopRanks(milliseconds grace) {
 
 void NodeWatch::End(milliseconds grace, bool leave) {
   leaving_ = leave;
-  v1::ChiefMessage message;
   const auto grace_ms = static_cast<uint32_t>(grace.count());
-  if (leave) {
-    message.mutable_shutdown()->set_grace_ms(grace_ms);
-  } else {
-    message.mutable_end()->set_grace_ms(grace_ms);
-  }
   for (Watched& watched : nodes_) {
     watched.state.Stopping();
     if (!watched.state.alive()) continue;
     // Not once more: that, or its answer, may come after the next Prepare.
-    if (!std::exchange(watched.told_to_end, true) || leave) watched.node->SendReliably(message);
+    if (std::exchange(watched.told_to_end, true) && !leave) continue;
+    v1::ChiefMessage message;
+    if (leave || watched.taken_away) {
+      message.mutable_shutdown()->set_grace_ms(grace_ms);
+    } else {
+      message.mutable_end()->set_grace_ms(grace_ms);
+    }
+    watched.node->SendReliably(std::move(message));
   }
 }
 
@@ -200,6 +208,8 @@ void NodeWatch::TakeEvent(uint32_t node, v1::AgentEvent event) {
                      why.empty() ? "its agent heard nothing from here for " +
                                        base::Seconds(lease_) + " and ended its ranks"
                                  : why));
+  } else if (event.has_engine_ends()) {
+    TakenAway(node);
   } else if (event.has_ranks_ended()) {
     watched.attempt_over = true;
   } else if (event.has_warning()) {
@@ -318,9 +328,19 @@ void NodeWatch::TakeResumed(uint32_t node) {
 void NodeWatch::Left(uint32_t node) {
   if (leaving_) {
     nodes_[node].state.Ended();
+  } else if (nodes_[node].taken_away) {
+    Lose(node, EndedByEngine());
   } else {
     Lose(node, Error(StatusCode::kUnavailable, "its agent left"));
   }
+}
+
+// Of an allocation's steps Slurm ends all, and us as well.
+void NodeWatch::TakenAway(uint32_t node) {
+  const v1::Reach& reach = plan_.nodes(static_cast<int>(node)).reach();
+  if (!reach.has_called() || reach.called().has_step()) return;
+  nodes_[node].taken_away = true;
+  listener_.OnTakenAway(node, nodes_[node].member, EndedByEngine());
 }
 
 void NodeWatch::Lose(uint32_t node, const Status& why) {

@@ -36,6 +36,8 @@ class NodeWatchListener {
   // It will not be heard any more in this attempt, of which it may be a member. kAborted: its agent
   // has gone.
   virtual void OnLost(uint32_t node, std::optional<uint32_t> member, const Status& why) = 0;
+  // It is about to be lost: its engine ends it, and its ranks have been told to end.
+  virtual void OnTakenAway(uint32_t node, std::optional<uint32_t> member, const Status& why) = 0;
   virtual void OnPhase(uint32_t node, v1::NodePhase phase, const std::string& why) = 0;
 
  protected:
@@ -112,6 +114,7 @@ class NodeWatch final : private NodeListener {
     bool told_to_end = false;  // what it was prepared for, or may still run
     bool attempt_over = false;
     bool cut_off = false;
+    bool taken_away = false;  // by its engine, which may give us another in its place
     Status lost_because;
     std::optional<base::Backoff> backoff;  // as long as its connections bring nothing
     uint64_t unheeded = 0;                 // an order that it has not acknowledged
@@ -134,6 +137,7 @@ class NodeWatch final : private NodeListener {
   void Linked(uint32_t node, const launch::LaunchedNode& linked);
   void TakeResumed(uint32_t node);
   void Left(uint32_t node);
+  void TakenAway(uint32_t node);
   void Lose(uint32_t node, const Status& why);
   void LoseUnheard(uint32_t node);
   void Renew(Watched& watched);

@@ -98,9 +98,9 @@ def test_nothing_is_left_where_a_secret_is_forbidden(autodist, cluster):
 
 
 def test_a_pod_is_evicted(submit, cluster):
-    """As for a node that is drained: its ranks save, and the job goes on with the pod made in its place."""
-    submit("--max-restarts", 3, "--", "sh", "-c",
-           "[ $AUTODIST_RESTART_COUNT = 0 ] || { echo again; sleep 3; exit 0; }; trap 'touch /data/saved.$RANK; exit 143' TERM; echo up; "
+    """As for a node that is drained: all ranks save, and the job goes on with the pod made in its place."""
+    submit("--max-restarts", 1, "--", "sh", "-c",
+           "[ $AUTODIST_RESTART_COUNT = 0 ] || { echo again; sleep 3; exit 0; }; trap 'touch /data/saved.$RANK; exit 0' TERM; echo up; "
            "while :; do sleep 0.05; done")
     cluster.await_log("chief", "] up", 6)
     cluster.pod("worker-0-1").stop()

@@ -188,6 +188,30 @@ TEST_F(JobStateTest, ANodeWhoseRanksHaveEndedCanGo) {
   EXPECT_FALSE(state_.cause());
 }
 
+TEST_F(JobStateTest, ANodeThatIsTakenAwayIsTheCauseHoweverItsRanksEnd) {
+  EXPECT_TRUE(state_.NodeTakenAway(1, Error(StatusCode::kAborted, "evicted")));
+  EXPECT_FALSE(state_.NodeTakenAway(2, Error(StatusCode::kAborted, "evicted, too")));
+  for (uint32_t rank = 0; rank < 5; ++rank) EXPECT_FALSE(state_.RankExited(Exited(rank, 0)));
+  EXPECT_TRUE(state_.AllEnded());
+  EXPECT_EQ(state_.cause()->kind, Cause::Kind::kNodeLost);
+  EXPECT_EQ(state_.cause()->node_rank, 1u);
+  EXPECT_EQ(state_.ExitCode(), 125);
+}
+
+TEST_F(JobStateTest, ANodeThatIsTakenAwayOnceItsRanksHaveEndedMattersToNobody) {
+  state_.RankExited(Exited(4, 0));
+  EXPECT_FALSE(state_.NodeTakenAway(2, Error(StatusCode::kAborted, "evicted")));
+  EXPECT_FALSE(state_.cause());
+}
+
+TEST_F(JobStateTest, WhoTakesANodeAwayAndThenEndsUsEndsTheJob) {
+  EXPECT_TRUE(state_.NodeTakenAway(1, Error(StatusCode::kAborted, "deleted")));
+  EXPECT_FALSE(state_.Interrupted(SIGTERM));
+  EXPECT_EQ(state_.ExitCode(), 143);
+  EXPECT_FALSE(state_.Interrupted(SIGINT));
+  EXPECT_EQ(state_.ExitCode(), 143);
+}
+
 TEST_F(JobStateTest, AnInterruptIsTheCauseOfTheFirstStopAlone) {
   EXPECT_TRUE(state_.Interrupted(SIGINT));
   EXPECT_FALSE(state_.Interrupted(SIGTERM));

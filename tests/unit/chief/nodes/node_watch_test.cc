@@ -56,6 +56,7 @@ class NodeWatchTest : public testing::Test, protected NodeWatchListener {
     if (event.has_rank_exited()) exits_.emplace_back(member, event.rank_exited().rank());
   }
   void OnWarning(uint32_t, const std::string&) override {}
+  void OnTakenAway(uint32_t, std::optional<uint32_t>, const Status&) override {}
   void OnLost(uint32_t node, std::optional<uint32_t> member, const Status& why) override {
     lost_.push_back(node);
     lost_member_ = member;
