@@ -12,13 +12,13 @@ programs: packages
 # Below PREFIX: bin/autodist, and in share/ what shells and man need.
 PREFIX = /usr/local
 install: programs
-	@cmake --install build --strip --prefix $(DESTDIR)$(PREFIX) --component autodist
+	@DESTDIR=$(DESTDIR) cmake --install build --strip --prefix $(PREFIX) --component autodist
 
 # Below PREFIX: what a trainer in C++ is compiled with, docs/worker_library.md.
 install-worker-library: packages
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release --target autodist_worker
-	@cmake --install build --prefix $(DESTDIR)$(PREFIX) --component worker-library
+	@DESTDIR=$(DESTDIR) cmake --install build --prefix $(PREFIX) --component worker-library
 
 # In dist/: autodist as a file, as a tarball, and as packages for Debian and for Python; the worker
 # library as a tarball and as a package for Debian. The same sources make the same bytes. AGENTS: other

@@ -29,5 +29,5 @@ cp "$build"/cpack/*.tar.gz "$build"/cpack/*.deb dist/
 cmake --install "$build" --strip --prefix "$build/stage" --component autodist >/dev/null
 cp "$build/stage/bin/autodist" "dist/autodist-linux-$(uname -m)"
 python3 setup/wheel.py "$build/stage" dist
-(cd dist && sha256sum ./* | sed 's| \./| |' >SHA256SUMS)
+(cd dist && sums=$(sha256sum -- *) && echo "$sums" >SHA256SUMS)
 cat dist/SHA256SUMS

@@ -38,6 +38,8 @@ chmod 755 "$work" "$work/source"
 release=$(. /etc/os-release && echo "$VERSION_CODENAME")
 newer=$release older=""
 [ "$release" != bookworm ] || newer=trixie older=$release
+components=main
+[ "$(. /etc/os-release && echo "$ID")" != ubuntu ] || components="main universe"
 keyring=/usr/share/keyrings/$(. /etc/os-release && echo "$ID")-archive-keyring.gpg
 mirrors=$(apt-get indextargets --format '$(CODENAME) $(REPO_URI)' 'Created-By: Packages' | sort -u)
 main=$(echo "$mirrors" | sed -n "s/^$release //p" | head -n 1)
@@ -48,8 +50,8 @@ if [ -z "$main" ]; then
   exit 1
 fi
 for source in "$newer $main" ${older:+"$older $main"} ${security:+"$newer-security $security"}; do
-  printf 'Types: deb-src\nURIs: %s\nSuites: %s\nComponents: main universe\nSigned-By: %s\n\n' \
-    "${source#* }" "${source%% *}" "$keyring"
+  printf 'Types: deb-src\nURIs: %s\nSuites: %s\nComponents: %s\nSigned-By: %s\n\n' \
+    "${source#* }" "${source%% *}" "$components" "$keyring"
 done >"$work/source.sources"
 
 get() {

@@ -61,6 +61,12 @@ std::optional<v1::Problem> CheckProgram(const std::string& program, const std::s
     return MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_EXECUTABLE, found.status(),
                        "make it executable (chmod +x) on this node");
   }
+  // Of many a distribution, but for virtual environments.
+  if (program == "python" &&
+      process::FindProgram("python3", environment.Get("PATH"), directory).ok()) {
+    return MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_FOUND, found.status(),
+                       "write python3, which is, or activate an environment by python_venv");
+  }
   return MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_FOUND, found.status(),
                      "install or copy it to this node, or put its folder in PATH with python_venv "
                      "or shared_envs");

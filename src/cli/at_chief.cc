@@ -43,6 +43,8 @@ Result<spec::ResourceSpec> SpecOfNode(const AtChief& chosen) {
   spec::ResourceSpec of_node;
   of_node.nodes.emplace_back();
   of_node.nodes[0].address = chosen.node;
+  of_node.nodes[0].ssh_config = "there";
+  of_node.ssh["there"];  // as ssh logs in
   NodesOptions options;
   options.spec_file = chosen.spec_file;
   const auto spec = SpecFileOf(options);

@@ -80,10 +80,11 @@ Status LeaveChiefOut(spec::ResourceSpec& spec) {
   for (spec::Node& node : spec.nodes) {
     if (!node.chief) continue;
     if (node.ssh_config.empty()) {
-      return WithRemedy(Error(StatusCode::kInvalidArgument,
-                              "--chief-on: the spec does not say how to log in to " + node.address +
-                                  ", its chief"),
-                        "add an 'ssh_config' to it");
+      return WithRemedy(
+          Error(StatusCode::kInvalidArgument,
+                "--chief-on: nothing says how to log in to " + node.address + ", the chief"),
+          "where that is this machine, --detach alone keeps the job running; else "
+          "add an 'ssh_config' to it in the spec");
     }
     node.chief = false;
   }

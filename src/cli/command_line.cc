@@ -114,6 +114,12 @@ Status UnknownOption(const CLI::App& app, const CLI::App& command, const std::st
     if (Find(*other, word)) return Refuse(what, "`autodist " + other->get_name() + "` has");
   }
   const std::string nearest = base::Nearest(WithoutValue(word), OptionNames(command));
+  if (Find(command, "--sbatch")) {
+    const bool apart = WithoutValue(word) == word && !next.empty() && !IsOption(next);
+    const std::string value = apart ? (word.starts_with("--") ? "=" : "") + next : "";
+    return Refuse(what, (nearest.empty() ? "" : "did you mean " + nearest + "? ") +
+                            "What is sbatch's goes by `--sbatch=" + word + value + "`");
+  }
   if (!nearest.empty()) return Refuse(what, "did you mean " + nearest + "? " + Help(name));
   return Refuse(
       what,
@@ -179,7 +185,8 @@ Status WhyRefused(const CLI::App& app, const CLI::ParseError& error) {
   std::string what = error.what();
   if (const auto* missing = dynamic_cast<const CLI::ArgumentMismatch*>(&error)) {
     what = std::string(missing->what());
-    what = what.substr(0, what.find(':')) + " needs a value";
+    const bool twice = what.find(": At Most") != std::string::npos;
+    what = what.substr(0, what.find(':')) + (twice ? " is given twice" : " needs a value");
   } else if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
     Words extra = app.remaining(true);
     what = "too many words: '" + (extra.empty() ? "" : extra.front()) + "'";

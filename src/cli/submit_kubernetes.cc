@@ -104,9 +104,11 @@ int SubmitToKubernetes(const KubernetesOptions& options, const std::vector<std::
                        bool print) {
   const submit::KubernetesRequest& request = options.request;
   if (request.image.empty()) {
-    return Fail(WithRemedy(Error(StatusCode::kInvalidArgument, "no image for the pods"),
-                           "--image docker.io/pytorch/pytorch:latest, say"),
-                kExitUsage);
+    return Fail(
+        WithRemedy(Error(StatusCode::kInvalidArgument, "no image for the pods"),
+                   "--image NAME, an image that has your program, and autodist in its PATH; "
+                   "where it has no autodist, --autodist-image names one that does"),
+        kExitUsage);
   }
   const auto odd = std::ranges::find_if_not(words, base::IsUtf8);
   if (odd != words.end()) {

@@ -69,12 +69,15 @@ int SubmitToSlurm(const submit::SlurmRequest& request, std::vector<std::string> 
   }
   const auto said = submit::HandOver({"sbatch", "--parsable"}, script, kSubmitLimit);
   if (!said.ok()) {
-    return Fail(
-        WithRemedy(Annotate(said.status(), "sbatch refuses the script"), "--print shows it"), 1);
+    return Fail(WithRemedy(Annotate(said.status(), "sbatch refuses the script"),
+                           "the same command with --print shows the script"),
+                1);
   }
   const std::string job = said->substr(0, said->find_first_of(";\n"));
-  base::Log(base::LogLevel::kInfo, "submitted as job " + job + " of Slurm; squeue --jobs=" + job +
-                                       " tells how it is, scancel " + job + " ends it");
+  base::Log(base::LogLevel::kInfo,
+            "submitted as job " + job + " of Slurm; its output goes to slurm-" + job +
+                ".out here, if no --output is given by --sbatch; squeue --jobs=" + job +
+                " tells how it is, scancel " + job + " ends it");
   std::printf("%s\n", job.c_str());
   return 0;
 }

@@ -64,7 +64,7 @@ Result<std::unique_ptr<transport::Transport>> Logins::TransportTo(const v1::Reac
   const v1::SshReach& ssh = reach.ssh();
   if (!ssh.error().empty()) {
     return WithRemedy(Error(StatusCode::kNotFound, ssh.error()),
-                      "correct the name in the spec, or give the IP address");
+                      "correct the name in the spec or --hosts, or give the IP address");
   }
   std::optional<transport::SshTarget> session;
   if (NeedsKeys(reach)) {

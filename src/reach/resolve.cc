@@ -26,7 +26,7 @@ namespace {
 constexpr size_t kThreads = 32;
 // For the name service to tell all names: one that does not answer has them all wait.
 constexpr std::chrono::seconds kNamesLimit{30};
-constexpr char kCorrectName[] = "correct the name in the spec, or give the IP address";
+constexpr char kCorrectName[] = "correct the name in the spec or --hosts, or give the IP address";
 
 // The address of it to use: IPv4 before IPv6, which some frameworks cannot use; loopback last, as
 // many a /etc/hosts gives such an address to the machine's own name.

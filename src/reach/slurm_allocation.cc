@@ -78,6 +78,12 @@ Result<spec::ResourceSpec> SlurmAllocation() {
     }
     return Error(StatusCode::kInvalidArgument, all);
   }
+  if (const std::string tasks = Variable("SLURM_STEP_NUM_TASKS").value_or("1"); tasks != "1") {
+    return WithRemedy(
+        Error(StatusCode::kInvalidArgument, "srun has started autodist " + tasks +
+                                                " times, each of which would start the whole job"),
+        "leave srun out: autodist makes the steps itself");
+  }
   AD_ASSIGN_OR_RETURN(const std::string job,
                       Scontrol({"job", "--details", Variable("SLURM_JOB_ID").value_or("")}));
   AD_ASSIGN_OR_RETURN(const std::string config, Scontrol({"config"}));

@@ -158,7 +158,8 @@ HostList SlurmHosts(const Variables& variables) {
   if (!text || text->empty()) {
     return collector.Take(
         "not set, so this is not inside a Slurm allocation; get one, as by 'salloc -N 2 "
-        "--gpus-per-node=4', or put autodist init into the script given to sbatch");
+        "--gpus-per-node=4', or put this command into the script given to sbatch, as "
+        "'autodist submit --slurm' does for run");
   }
   const std::vector<std::string> names = ReadNodeList(*text, collector);
   HostList counted;

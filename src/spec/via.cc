@@ -76,7 +76,7 @@ void CheckVia(const SshGroup& group, const std::function<void(const std::string&
   const bool listed = group.via.size() > 1;
   if (group.via.empty()) {
     if (!group.container.empty()) report("'container' needs 'via: podman' or 'via: docker'");
-    if (!group.image.empty()) report("'image' needs 'via: podman' or 'via: docker'");
+    if (!group.image.empty()) report("'image' needs 'via: podman', docker or apptainer");
   }
   if (group.image.empty() && !group.run_options.empty()) report("'run_options' needs an 'image'");
   if (group.via.empty()) return;

@@ -26,12 +26,15 @@ constexpr size_t kLargestSpec = 1 << 20;  // bytes; a thousand nodes fit in a te
 
 using Kind = YamlValue::Kind;
 
-// Says what to do where YAML took "[host]:22", or within braces "gpu[1-4]", for a list, which is a
-// syntax error a little later.
-std::string BracketHint(const std::string& text, int line_of_error) {
+// Says what to do where a line is indented by a tab, or where YAML took "[host]:22", or within
+// braces "gpu[1-4]", for a list, which is a syntax error a little later.
+std::string SyntaxHint(const std::string& text, int line_of_error) {
   std::istringstream lines(text);
   std::string line;
   for (int i = 0; i < line_of_error; ++i) std::getline(lines, line);
+  if (line.substr(0, line.find_first_not_of(" \t")).find('\t') != std::string::npos) {
+    return "; the line begins with a tab, and YAML indents by spaces alone";
+  }
   if (line.find("]:") != std::string::npos) {
     return "; an address in brackets needs quotes: '[host]:2222'";
   }
@@ -96,7 +99,7 @@ void Reader::ReadText(const std::string& text) {
   if (document.error) {
     // It ends the parse, so there is only ever one.
     const Position at = document.error->position;
-    Report(at, "YAML syntax error: " + document.error->what + BracketHint(text, at.line));
+    Report(at, "YAML syntax error: " + document.error->what + SyntaxHint(text, at.line));
   } else if (!document.root || document.root->kind == Kind::kNull) {
     Report(Position{1, 1}, "the file is empty; it should have a list 'nodes'");
   } else {

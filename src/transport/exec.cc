@@ -23,6 +23,7 @@ constexpr const char* kOwn[] = {"Error: ",
                                 "error: ",
                                 "Error from server",
                                 "Unable to connect to the server",
+                                "The connection to the server",
                                 "srun: error: ",
                                 "srun: fatal: "};
 constexpr const char* kGone[] = {
@@ -33,6 +34,10 @@ constexpr const char* kGone[] = {
 // Slurm's, of an allocation that ends or has ended.
 constexpr const char* kOver[] = {"already completing or completed", "Invalid job id",
                                  "Job credential revoked"};
+constexpr const char* kNoImage[] = {"initializing source", "pull access denied", "manifest unknown",
+                                    "Unable to find image", "short-name"};
+constexpr const char* kNoMount[] = {"statfs ", "bind source path does not exist"};
+constexpr const char* kNoDaemon[] = {"Cannot connect to the Docker daemon", "docker daemon socket"};
 constexpr const char* kNoShell[] = {"executable file not found", "executable file `sh` not found",
                                     "stat /bin/sh"};
 
@@ -82,8 +87,13 @@ Status ExecError(const std::string& said) {
       return WithRemedy(Error(StatusCode::kFailedPrecondition, "the container has no sh: " + what),
                         "take an image with a shell; busybox's will do");
     }
-    return WithRemedy(Error(StatusCode::kUnavailable, what),
-                      "does the same command work by hand, with -- true at its end?");
+    return WithRemedy(
+        Error(StatusCode::kUnavailable, what),
+        Has(what, kNoImage)
+            ? "is the image's name right? `podman pull` or `docker pull` there tells more"
+        : Has(what, kNoMount)  ? "a folder that run_options mounts has to be there already"
+        : Has(what, kNoDaemon) ? "start docker there, or let your user use it"
+                               : "does the engine run a program there by hand, true, say?");
   }
   return OkStatus();
 }

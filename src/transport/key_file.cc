@@ -27,7 +27,7 @@ bool LooksLikePublicKey(std::string_view text) {
 // Why the file cannot be used whatever is in it.
 Status CheckFile(const std::string& path, struct stat& info) {
   constexpr char kRemedy[] =
-      "check key_file in the spec; it is a path on the chief, and must be readable by you";
+      "check key_file in the spec; it is a path on this machine, and must be readable by you";
   if (stat(path.c_str(), &info) != 0) return WithRemedy(ErrnoError(errno, path), kRemedy);
   if (S_ISREG(info.st_mode)) return OkStatus();
   return WithRemedy(Error(StatusCode::kInvalidArgument, path + ": not a file"), kRemedy);

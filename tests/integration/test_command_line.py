@@ -23,6 +23,8 @@ WRONG = [
     ("run --fan-out many -- ./train", "a whole number from 1 to 4096"),
     ("run --spool lots -- ./train", "500M"),
     ("run --max-restarts -- ./train", "--max-restarts needs a value"),
+    ("run --hosts a --hosts b -- ./train", "--hosts is given twice"),
+    ("submit --slurm --gres gpu:8 -- ./train", "`--sbatch=--gres=gpu:8`"),
     ("run --dialect pytorch -- ./train", "torch"),
     ("run --env LR -- ./train", "--env LR=VALUE"),
     ("run --follow -- ./train", "`autodist logs` has"),

@@ -99,6 +99,14 @@ def chiefs():
     return {pid for pid in pids_on(2) if "run" in hosts.argv_of(pid)[1:2] and "--detach" in hosts.argv_of(pid)}
 
 
+def test_without_a_spec_it_is_a_host_that_ssh_reaches(launch, start, laptop, ssh_config, folder):
+    assert launch(program=["true"]).code == 0
+    jump = re.search(r"proxy_jump: (\S+)", laptop.read_text())[1]
+    ssh_config.write_text(ssh_config.read_text() + f"Host lab*\n  ProxyJump root@{jump}\nHost *\n  IdentityFile ~/.ssh/laptop\n")
+    outcome = start("status", "last", "--chief-on", name(2), cwd=folder).finish()
+    assert outcome.code == 0 and "ended 0" in outcome.out, outcome.err
+
+
 def test_the_laptop_is_cut_off_for_longer_than_the_lease(launch, there, cut, folder):
     count = 150
     program = folder / "train.sh"

@@ -279,3 +279,8 @@ def test_a_requeue_starts_it_again(batch, slurm, folder):
 def test_outside_an_allocation(start):
     outcome = start("run", "--slurm", "--", "true").finish()
     assert outcome.code == 2 and "not inside a Slurm allocation" in outcome.err
+
+
+def test_srun_does_not_start_it_once_for_each_task(start, slurm):
+    outcome = start("run", "--slurm", "--", "true", under=("salloc", "-Q", "-N2", "srun", "-n2")).finish()
+    assert outcome.code == 2 and "srun has started autodist 2 times" in outcome.err, outcome.err

@@ -76,6 +76,11 @@ TEST(SpecKeysTest, BracketsWithoutQuotesAreExplained) {
               ElementsAre(HasSubstr("a range of addresses needs quotes here: 'gpu[1-4]'")));
 }
 
+TEST(SpecKeysTest, ATabIsExplained) {
+  EXPECT_THAT(ProblemsOf("nodes:\n\t- address: a\n"),
+              ElementsAre(HasSubstr("the line begins with a tab")));
+}
+
 TEST(SpecKeysTest, AddressesOfNoMachine) {
   EXPECT_THAT(ProblemsOf(TwoNodes("0.0.0.0")),
               ElementsAre(HasSubstr("f:3:30: '0.0.0.0' means any address, not one machine; give")));
