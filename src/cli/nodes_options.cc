@@ -6,9 +6,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
+#include <string_view>
 
 #include "base/log.h"
 #include "base/quantity.h"
+#include "base/utf8.h"
 #include "cli/help_text.h"
 #include "cli/values.h"
 #include "reach/host_facts.h"
@@ -118,6 +120,15 @@ CLI::Validator NotATorchrunsWord() {
           ""};
 }
 
+// Of Slurm, which is not asked for.
+void WarnOfAllocation() {
+  const char* nodes = std::getenv("SLURM_JOB_NUM_NODES");
+  if (!nodes || std::string_view(nodes) == "1") return;
+  base::Log(base::LogLevel::kWarning, "this is in a Slurm allocation of " + base::Printable(nodes) +
+                                          " nodes, of which this machine alone is used; --slurm "
+                                          "takes all of them");
+}
+
 }  // namespace
 
 void AddNodes(CLI::App& app, NodesOptions& options) {
@@ -178,6 +189,7 @@ std::optional<spec::ResourceSpec> SpecOf(const NodesOptions& options) {
   if (!options.spec_file.empty()) return ReadSpec(options.spec_file);
   const std::string found = options.ranks ? "" : FindSpec();
   if (!found.empty()) return ReadSpec(found);
+  if (!options.ranks) WarnOfAllocation();
   auto here = ThisMachine(options.ranks);
   if (here.ok()) return *std::move(here);
   base::LogFailure(here.status());

@@ -284,3 +284,8 @@ def test_outside_an_allocation(start):
 def test_srun_does_not_start_it_once_for_each_task(start, slurm):
     outcome = start("run", "--slurm", "--", "true", under=("salloc", "-Q", "-N2", "srun", "-n2")).finish()
     assert outcome.code == 2 and "srun has started autodist 2 times" in outcome.err, outcome.err
+
+
+def test_an_allocation_that_is_not_used_is_told_of(start, slurm):
+    outcome = start("run", "--", "true", under=("salloc", "-Q", "-N2")).finish()
+    assert outcome.code == 0 and "a Slurm allocation of 2 nodes, of which this machine alone" in outcome.err, outcome.err
