@@ -71,6 +71,9 @@ Result<Listening> Listen(const ListenAddress& address) {
   // Connections of one that had the port before may still be closing.
   const int on = 1;
   setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  // All addresses are IPv4's as well, whatever the machine's default is.
+  const int off = 0;
+  if (address.ip.v6) setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
   if (bind(socket.get(), name.get(), name.length()) != 0 ||
       listen(socket.get(), kMostWaiting) != 0) {
     const int error = errno;

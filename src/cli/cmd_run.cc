@@ -106,7 +106,13 @@ int WrongUsage(const std::string& what) {
 }
 
 // When Slurm ends the job itself.
-void WarnOfKillWait(double grace_s) {
+void WarnOfSlurm(double grace_s, bool detach) {
+  if (detach) {
+    base::Log(
+        base::LogLevel::kWarning,
+        "with --detach nothing here waits for the job, and Slurm ends it with the shell or script "
+        "of the allocation; `autodist attach last` waits");
+  }
   const auto kill_wait = reach::SlurmKillWait();
   if (!kill_wait.ok() || grace_s <= static_cast<double>(kill_wait->count())) return;
   base::Log(
@@ -210,7 +216,7 @@ int Run(const CLI::App& app, const RunOptions& options) {
     return 0;
   }
   if (moves) return RunThere(app, options, *input, *plan, *chief_node, *std::move(sync));
-  if (options.nodes.slurm) WarnOfKillWait(options.grace_s);
+  if (options.nodes.slurm) WarnOfSlurm(options.grace_s, options.detach);
   const Status here = CheckChiefIsHere(*plan);
   if (!here.ok()) return Fail(here, kExitUsage);
   chief::JobOptions job = MakeJobOptions(options, *input);

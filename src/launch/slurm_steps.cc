@@ -1,6 +1,7 @@
 #include "launch/slurm_steps.h"
 
 #include <signal.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <list>
@@ -44,7 +45,7 @@ constexpr const char* kForget[] = {
     "SLURM_TRES_PER_TASK",   "SLURM_HINT",          "SLURM_DISTRIBUTION",
     "SLURM_STDINMODE",       "SLURM_STDOUTMODE",    "SLURM_STDERRMODE",
     "SLURM_LABELIO",         "SLURM_EXCLUSIVE",     "SLURM_EXACT",
-    "SLURM_TIMELIMIT"};
+    "SLURM_TIMELIMIT",       "SRUN_CPUS_PER_TASK",  "SLURM_CPUS_PER_TASK"};
 
 // $1 the agent's program below the home folder, $2 its SHA-256.
 constexpr char kClean[] =
@@ -63,7 +64,7 @@ std::vector<std::string> SrunWords(const std::vector<std::string>& nodes, uint32
                {"srun", "--quiet", "--overlap", "--mem=0", "--mpi=none", "--cpu-bind=none",
                 "--kill-on-bad-exit=0", "--wait=0", "--no-kill", "--chdir=/", "--nodes=" + count,
                 "--ntasks=" + count, "--ntasks-per-node=1", "--nodelist=" + list,
-                "--job-name=autodist-agent"});
+                "--job-name=autodist-agent", "--export=ALL"});
   if (gpus > 0) words.push_back("--gres=gpu:" + std::to_string(gpus));
   return words;
 }
@@ -94,7 +95,8 @@ class Step {
         agent_(agent),
         thread_(&Step::Serve, this) {}
   ~Step() {
-    if (!srun_->WaitClosed(Deadline::After(kStepEndLimit))) kill(srun_->pid(), SIGKILL);
+    if (!srun_->WaitClosed(Deadline::After(kStepEndLimit))) kill(-srun_->pid(), SIGKILL);
+    shutdown(socket_.get(), SHUT_RDWR);  // a program that it has started may hold the other end
     thread_.join();
   }
   Step(const Step&) = delete;
@@ -121,6 +123,7 @@ class Step {
  private:
   void Serve() {
     Status status = base::WriteAll(socket_.get(), words_, Deadline::Never());
+    if (status.code() == StatusCode::kUnavailable) status = OkStatus();  // it says why it has ended
     std::string seen;
     std::string machine;  // that has been sent its agent
     while (status.ok()) {

@@ -21,6 +21,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kSendLimit{10'000};  // for an order, which waits for nothing but the network
 constexpr milliseconds kReportLimit{1'000};  // between a program's last output and what it said
 constexpr milliseconds kRest{100};           // where there is no descriptor for another connection
+constexpr int kMostAtOnce = 64;  // connections, before those that there are get their turn
 
 }  // namespace
 
@@ -236,9 +237,9 @@ void CalledNodes::Serve() {
       if (polled[i + 2].revents != 0) Read(calls[i]);
       Settle(calls[i]);
     }
+    if (polled[1].revents != 0) Accept();
     std::erase_if(table_->calls, [](const CallPtr& call) { return call->Over(); });
     table_->changed.notify_all();
-    if (polled[1].revents != 0) Accept();
   }
 }
 
@@ -259,7 +260,7 @@ void CalledNodes::Settle(const CallPtr& call) {
 }
 
 void CalledNodes::Accept() {
-  for (;;) {
+  for (int accepted = 0; accepted < kMostAtOnce; ++accepted) {
     base::UniqueFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket.valid()) {
       // The connection stays in the backlog.
@@ -274,6 +275,7 @@ void CalledNodes::Accept() {
     }
     calls.push_back(
         std::make_shared<Call>(Call{std::move(socket), Deadline::After(limits_.greeting)}));
+    Read(calls.back());  // a caller's greeting mostly is there already
   }
 }
 

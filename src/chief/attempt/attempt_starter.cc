@@ -377,7 +377,7 @@ std::optional<milliseconds> AttemptStarter::RestartWait(const Attempt& attempt) 
   AttemptOutcome outcome{*attempt.state().cause()};
   outcome.ran = attempt.state().ran();
   outcome.nodes_there = nodes_.connected();
-  for (const uint32_t node : attempt.nodes()) outcome.nodes_missing |= !nodes_.Connected(node);
+  for (const uint32_t node : attempt.nodes()) outcome.nodes_missing |= !nodes_.Stays(node);
   outcome.lasted = std::chrono::duration_cast<milliseconds>(loop_.Now() - attempt.began);
   return restarts_.Next(outcome);
 }

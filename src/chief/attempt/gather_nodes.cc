@@ -19,6 +19,8 @@ constexpr milliseconds kReachAgainInterval{1'000};
 // Those that are there, and those that can be brought back.
 std::vector<uint32_t> AttemptStarter::GatherNodes() {
   const uint32_t min_nodes = options_.restarts.min_nodes;
+  loop_.RunUntil([this] { return !nodes_.AnyGoing() || stop_.requested(); },
+                 loop_.Now() + options_.launch.grace + kSpareNodeLimit);
   const bool enough = min_nodes > 0 && nodes_.connected() >= min_nodes;
   const Loop::Time limit = loop_.Now() + (enough ? kSpareNodeLimit : ComeBackLimit());
   const auto stopped = [this] { return stop_.requested(); };
@@ -37,7 +39,7 @@ std::vector<uint32_t> AttemptStarter::GatherNodes() {
   }
   std::vector<uint32_t> members;
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
-    if (nodes_.Connected(i) && nodes_.AttemptIsOver(i)) members.push_back(i);
+    if (nodes_.Stays(i) && nodes_.AttemptIsOver(i)) members.push_back(i);
   }
   return members;
 }
@@ -63,7 +65,7 @@ milliseconds AttemptStarter::ComeBackLimit() {
 std::vector<uint32_t> AttemptStarter::MissingNodes(bool enough) const {
   std::vector<uint32_t> missing;
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
-    if (!nodes_.Connected(i) && !(enough && nodes_.WasCutOff(i))) missing.push_back(i);
+    if (!nodes_.Stays(i) && !(enough && nodes_.WasCutOff(i))) missing.push_back(i);
   }
   return missing;
 }

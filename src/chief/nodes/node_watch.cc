@@ -102,9 +102,14 @@ bool NodeWatch::AllResumed() const {
   });
 }
 
+bool NodeWatch::AnyGoing() const {
+  return std::ranges::any_of(
+      nodes_, [](const Watched& watched) { return watched.state.alive() && watched.taken_away; });
+}
+
 uint32_t NodeWatch::connected() const {
   uint32_t count = 0;
-  for (uint32_t i = 0; i < size(); ++i) count += Connected(i) ? 1 : 0;
+  for (uint32_t i = 0; i < size(); ++i) count += Stays(i) ? 1 : 0;
   return count;
 }
 
@@ -173,20 +178,24 @@ void NodeWatch::StopRanks(milliseconds grace) {
 
 void NodeWatch::End(milliseconds grace, bool leave) {
   leaving_ = leave;
-  const auto grace_ms = static_cast<uint32_t>(grace.count());
+  end_grace_ = grace;
   for (Watched& watched : nodes_) {
     watched.state.Stopping();
     if (!watched.state.alive()) continue;
     // Not once more: that, or its answer, may come after the next Prepare.
-    if (std::exchange(watched.told_to_end, true) && !leave) continue;
-    v1::ChiefMessage message;
-    if (leave || watched.taken_away) {
-      message.mutable_shutdown()->set_grace_ms(grace_ms);
-    } else {
-      message.mutable_end()->set_grace_ms(grace_ms);
-    }
-    watched.node->SendReliably(std::move(message));
+    if (!std::exchange(watched.told_to_end, true) || leave) SendEnd(watched);
   }
+}
+
+void NodeWatch::SendEnd(Watched& watched) {
+  v1::ChiefMessage message;
+  const auto grace_ms = static_cast<uint32_t>(end_grace_.count());
+  if (leaving_ || watched.taken_away) {
+    message.mutable_shutdown()->set_grace_ms(grace_ms);
+  } else {
+    message.mutable_end()->set_grace_ms(grace_ms);
+  }
+  watched.node->SendReliably(std::move(message));
 }
 
 void NodeWatch::SendToAll(const v1::ChiefMessage& message) {
@@ -209,7 +218,7 @@ void NodeWatch::TakeEvent(uint32_t node, v1::AgentEvent event) {
                                        base::Seconds(lease_) + " and ended its ranks"
                                  : why));
   } else if (event.has_engine_ends()) {
-    TakenAway(node);
+    EngineEnds(node);
   } else if (event.has_ranks_ended()) {
     watched.attempt_over = true;
   } else if (event.has_warning()) {
@@ -336,10 +345,12 @@ void NodeWatch::Left(uint32_t node) {
 }
 
 // Of an allocation's steps Slurm ends all, and us as well.
-void NodeWatch::TakenAway(uint32_t node) {
+void NodeWatch::EngineEnds(uint32_t node) {
   const v1::Reach& reach = plan_.nodes(static_cast<int>(node)).reach();
   if (!reach.has_called() || reach.called().has_step()) return;
   nodes_[node].taken_away = true;
+  // What is told to end there is followed by nothing.
+  if (nodes_[node].told_to_end && !leaving_) SendEnd(nodes_[node]);
   listener_.OnTakenAway(node, nodes_[node].member, EndedByEngine());
 }
 

@@ -82,7 +82,11 @@ class NodeWatch final : private NodeListener {
   const NodeState& state(uint32_t node) const { return nodes_[node].state; }
   bool All(const std::function<bool(uint32_t node)>& holds) const;
   bool Connected(uint32_t node) const;
-  uint32_t connected() const;  // how many
+  uint32_t connected() const;  // how many, without those that are going
+  // Connected, and not about to go.
+  bool Stays(uint32_t node) const { return Connected(node) && !nodes_[node].taken_away; }
+  // Whether one is about to go.
+  bool AnyGoing() const;
   // Whether the agent of every node that is alive has answered, and so will not go by itself.
   bool AllResumed() const;
   bool AnyReconnecting() const { return !reconnecting_.empty(); }
@@ -137,7 +141,8 @@ class NodeWatch final : private NodeListener {
   void Linked(uint32_t node, const launch::LaunchedNode& linked);
   void TakeResumed(uint32_t node);
   void Left(uint32_t node);
-  void TakenAway(uint32_t node);
+  void EngineEnds(uint32_t node);
+  void SendEnd(Watched& watched);
   void Lose(uint32_t node, const Status& why);
   void LoseUnheard(uint32_t node);
   void Renew(Watched& watched);
@@ -154,8 +159,9 @@ class NodeWatch final : private NodeListener {
   launch::Launcher* launcher_ = nullptr;
   bool bring_back_ = true;
   bool leaving_ = false;
-  std::set<uint32_t> linking_;       // nodes that the launcher is busy with
-  std::set<uint32_t> reconnecting_;  // those that are cut off
+  std::chrono::milliseconds end_grace_{0};  // of the last End
+  std::set<uint32_t> linking_;              // nodes that the launcher is busy with
+  std::set<uint32_t> reconnecting_;         // those that are cut off
   Loop::Time renew_at_;
   std::vector<uint32_t> members_;
   std::vector<Watched> nodes_;

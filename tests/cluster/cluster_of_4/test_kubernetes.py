@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from jobset_cluster import Cluster
@@ -107,3 +108,29 @@ def test_a_pod_is_evicted(submit, cluster):
     cluster.await_end()
     assert cluster.result == "Completed", cluster.logs()
     assert len(cluster.all_pods) == 4 and len(list(cluster.folder.glob("saved.*"))) == 6, cluster.logs()
+
+
+# Until there is a file that tells them to end.
+ENDS_WHEN_TOLD = ["sh", "-c", "trap 'exit 0' TERM; echo up $AUTODIST_RESTART_COUNT; until [ -e /data/end ]; do sleep 0.05; done"]
+
+
+def test_two_pods_are_evicted(submit, cluster):
+    submit("--max-restarts", 1, "--", *ENDS_WHEN_TOLD)
+    cluster.await_log("chief", "] up 0", 6)
+    with ThreadPoolExecutor() as both:
+        list(both.map(lambda name: cluster.pod(name).stop(), ("worker-0-0", "worker-0-1")))
+    cluster.await_log("chief", "] up 1", 6)
+    (cluster.folder / "end").touch()
+    cluster.await_end()
+    assert cluster.result == "Completed", cluster.logs()
+
+
+def test_a_job_goes_on_without_an_evicted_pod(submit, cluster):
+    cluster.backoff_s = 1000
+    submit("--min-nodes", 2, "--", *ENDS_WHEN_TOLD)
+    cluster.await_log("chief", "] up 0", 6)
+    cluster.pod("worker-0-1").stop()
+    cluster.await_log("chief", "] up 1", 4)
+    (cluster.folder / "end").touch()
+    cluster.await_end()
+    assert cluster.result == "Completed", cluster.logs()

@@ -141,6 +141,15 @@ def test_a_batch_job_tells_how_it_ended(batch, slurm, folder):
     assert "ExitCode=7:0" in subprocess.run(["scontrol", "show", "job", job], stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
+def test_what_a_site_exports_does_not_matter(batch, slurm, folder):
+    """Nor what it says of srun's own steps."""
+    batch("--env", "PATH=/usr/bin:/bin", "--", "sh", "-c", "[ $RANK != 0 ] || scontrol show step $SLURM_JOB_ID",
+          options=("-N4", "--ntasks-per-node=2", "--cpus-per-task=3", "--export=NONE"), first="SRUN_CPUS_PER_TASK=3 exec")
+    slurm.await_true("the end", lambda: not slurm.jobs())
+    text = (folder / "out").read_text()
+    assert "finished" in text and "CPUs=24 Tasks=4 Name=autodist-agent" in text, text  # all of 4 nodes, 2 tasks, 3 CPUs
+
+
 def test_a_rank_is_killed(alloc):
     job = alloc("--", *UP)
     pids_of = {int(line.split(":")[1].split("]")[0]): int(line.split()[-1]) for line in job.await_lines(8)}
