@@ -50,8 +50,8 @@ def url_of(running):
 # The command line.
 
 def test_a_job_is_scraped_while_it_runs(start, tmp_path):
-    job = start("run", "--metrics", "127.0.0.1:0", "--name", "sweep-3", "--", "sh", "-c", "read line < pipe")
     os.mkfifo(tmp_path / "pipe")
+    job = start("run", "--metrics", "127.0.0.1:0", "--name", "sweep-3", "--", "sh", "-c", "read line < pipe")
     url = url_of(job)
     seconds_until(lambda: 'autodist_job_phase{' in get(url)[1] and
                   re.search(r'autodist_job_ranks\{.*state="running"\} 1\n', get(url)[1]), LIMIT_S)
