@@ -198,9 +198,9 @@ class StackPrograms {
     if (deadline_.Expired()) return "  no user-space stacks: the looks before took too long\n";
     const auto output = RunProgram({argv, environment_, "/"}, limit_, supervisor_);
     // One that is killed while it attaches leaves a SIGSTOP behind, perhaps one that the process
-    // has yet to see; SIGCONT takes both away.
+    // has yet to see; SIGCONT takes both away. And a process that was stopped it may leave running.
     const bool ended_well = output.ok() && output->failure.empty();
-    if (!ended_well && !IsStopped(status)) kill(pid, SIGCONT);
+    if (!ended_well) kill(pid, IsStopped(status) ? SIGSTOP : SIGCONT);
 
     if (!output.ok()) return Indented("no user-space stacks: " + Message(output.status()), "  ");
     std::string text = "  user-space stacks by " + argv[0] + ":\n" +
