@@ -86,7 +86,7 @@ void Job::OnTakenAway(uint32_t node, std::optional<uint32_t> member, const Statu
   if (journal_.phase() == v1::JOB_PHASE_LAUNCHING || !member) return;
   const std::string& address = plan_.nodes(static_cast<int>(node)).address();
   console_.Tell(LogLevel::kWarning, address + " is going: " + Message(why));
-  if (attempt_->NodeTakenAway(*member, why)) StopAttempt();
+  if (attempt_->state().NodeTakenAway(*member, why)) StopAttempt();
 }
 
 void Job::OnPhase(uint32_t node, v1::NodePhase phase, const std::string& why) {

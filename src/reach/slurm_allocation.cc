@@ -39,6 +39,12 @@ Result<std::string> Scontrol(std::vector<std::string> words) {
   return Error(StatusCode::kUnavailable, "scontrol show " + words[2] + ": " + said);
 }
 
+// The site's, which is asked for once.
+const Result<std::string>& Config() {
+  static const Result<std::string> config = Scontrol({"config"});
+  return config;
+}
+
 // Of "Name     = value" in what `scontrol show config` prints; "" if it has none.
 std::string_view Setting(std::string_view config, std::string_view name) {
   for (const std::string_view line : base::Lines(config)) {
@@ -86,7 +92,7 @@ Result<spec::ResourceSpec> SlurmAllocation() {
   }
   AD_ASSIGN_OR_RETURN(const std::string job,
                       Scontrol({"job", "--details", Variable("SLURM_JOB_ID").value_or("")}));
-  AD_ASSIGN_OR_RETURN(const std::string config, Scontrol({"config"}));
+  AD_ASSIGN_OR_RETURN(const std::string config, Config());
   const bool confined = Setting(config, "ConstrainDevices") == "yes";
   const auto gpus = spec::SlurmGpus(job);
   spec::ResourceSpec spec;
@@ -107,7 +113,7 @@ Result<spec::ResourceSpec> SlurmAllocation() {
 }
 
 Result<std::chrono::seconds> SlurmKillWait() {
-  AD_ASSIGN_OR_RETURN(const std::string config, Scontrol({"config"}));
+  AD_ASSIGN_OR_RETURN(const std::string config, Config());
   const std::string_view text = Setting(config, "KillWait");  // "30 sec"
   int64_t seconds = 0;
   if (std::from_chars(text.data(), text.data() + text.size(), seconds).ec == std::errc()) {

@@ -42,9 +42,6 @@ class Attempt {
   // What an agent tells of its ranks; of those of others, nothing counts.
   Outcome Take(uint32_t member, const v1::AgentEvent& event);
   // Whether the other ranks have to be stopped because of it.
-  bool NodeTakenAway(uint32_t member, const Status& why) {
-    return state_.NodeTakenAway(member, why);
-  }
   bool NodeLost(uint32_t member, const Status& why) { return state_.NodeLost(member, why); }
   JobState& state() { return state_; }
   const JobState& state() const { return state_; }

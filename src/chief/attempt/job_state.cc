@@ -132,11 +132,9 @@ bool JobState::NodeTakenAway(uint32_t node_rank, const Status& status) {
 
 bool JobState::Interrupted(int signal, const std::string& by) {
   if (AllEnded()) return false;
-  if (std::exchange(taken_away_, false)) {
-    cause_ = {Cause::Kind::kInterrupted, 0, {}, OkStatus(), signal, {}, by};
-    return false;
-  }
-  return Stop({Cause::Kind::kInterrupted, 0, {}, OkStatus(), signal, {}, by});
+  const bool stops_already = std::exchange(taken_away_, false);
+  if (stops_already) cause_.reset();
+  return Stop({Cause::Kind::kInterrupted, 0, {}, OkStatus(), signal, {}, by}) && !stops_already;
 }
 
 bool JobState::TimedOut() {

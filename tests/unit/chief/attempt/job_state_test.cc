@@ -184,6 +184,8 @@ TEST_F(JobStateTest, ALostNodeEndsTheJobWith125) {
 
 TEST_F(JobStateTest, ANodeWhoseRanksHaveEndedCanGo) {
   state_.RankExited(Exited(4, 0));
+  EXPECT_FALSE(state_.NodeTakenAway(2, Error(StatusCode::kAborted, "evicted")));
+  EXPECT_FALSE(state_.cause());
   EXPECT_FALSE(state_.NodeLost(2, Error(StatusCode::kUnavailable, "link")));
   EXPECT_FALSE(state_.cause());
 }
@@ -196,12 +198,6 @@ TEST_F(JobStateTest, ANodeThatIsTakenAwayIsTheCauseHoweverItsRanksEnd) {
   EXPECT_EQ(state_.cause()->kind, Cause::Kind::kNodeLost);
   EXPECT_EQ(state_.cause()->node_rank, 1u);
   EXPECT_EQ(state_.ExitCode(), 125);
-}
-
-TEST_F(JobStateTest, ANodeThatIsTakenAwayOnceItsRanksHaveEndedMattersToNobody) {
-  state_.RankExited(Exited(4, 0));
-  EXPECT_FALSE(state_.NodeTakenAway(2, Error(StatusCode::kAborted, "evicted")));
-  EXPECT_FALSE(state_.cause());
 }
 
 TEST_F(JobStateTest, WhoTakesANodeAwayAndThenEndsUsEndsTheJob) {
