@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import hosts
@@ -12,12 +13,15 @@ from hosts import SHARED, SPEC, Sshd, on_host
 from jobs import Running, processes
 
 HOSTS = range(1, SPEC.read_text().count("address:") + 1)
+OTHERS = HOSTS[1:]
+RANKS = 8  # where the hosts are four
+LIMIT_S = 10  # the far end of a launch that was called off takes a moment, longer on a busy machine
 
 
 @pytest.fixture
 def folder(request):
     """A folder that all hosts see."""
-    path = SHARED / "tests" / request.node.name.replace("/", "_")
+    path = SHARED / "tests" / request.path.stem / request.node.name.replace("/", "_")
     path.mkdir(parents=True)
     return path
 
@@ -44,6 +48,50 @@ def end_what_is_left():
         for host in HOSTS:
             hosts.in_host(host, "sh", "-c", "rm -rf /tmp/autodist-[0-9]*")
     return end
+
+
+@pytest.fixture
+def up(start):
+    """Starts a program whose ranks print 'up PID'; gives the job and {rank: pid}."""
+    def run(*options, program, **how):
+        job = start("run", "--spec", SPEC, *options, "--", *program, **how)
+        lines = job.await_lines(RANKS)
+        assert all("] up " in line for line in lines), job.err
+        return job, {int(line.split(":")[1].split("]")[0]): int(line.split()[-1]) for line in lines}
+    return run
+
+
+def folders():
+    return [hosts.in_host(host, "sh", "-c", "ls -d /tmp/autodist-*/* 2>/dev/null || true") for host in OTHERS]
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_on_any_host():
+    yield
+    limit = time.monotonic() + LIMIT_S
+    while any(folders()) and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert not any(folders()), (
+        hosts.in_host(1, "ps", "ax", "-o", "pid,ppid,stat,etime,wchan:20,args"),
+        [hosts.in_host(host, "sh", "-c", "ls -l /tmp/autodist-*/*; cat /tmp/autodist-*/*/agent.log; true") for host in OTHERS])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_report_of_a_sanitizer():
+    """Those of agents, whose stderr goes with them, and of others; where programs are sanitized."""
+    if "SANITIZED" not in os.environ:
+        yield
+        return
+    reports = SHARED / "reports"
+    reports.mkdir()
+    for name in ("ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"):
+        options = [os.environ[name]] if name in os.environ else []
+        os.environ[name] = ":".join([*options, f"log_path={reports}/{name[:4]}"])
+        for host in HOSTS:
+            with open(SHARED / f"host{host}" / "bashrc", "a", encoding="utf-8") as bashrc:
+                bashrc.write(f"export {name}='{os.environ[name]}'\n")
+    yield
+    assert [report.read_text() for report in reports.iterdir()] == []
 
 
 @pytest.fixture

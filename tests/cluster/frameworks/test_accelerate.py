@@ -5,6 +5,8 @@ import re
 import pytest
 from test_torch import whole_world
 
+pytestmark = pytest.mark.hosts(3, "--ranks 2")
+
 # On nodes without GPUs, Accelerate's ranks know nothing of each other unless they are told to use CPUs.
 ON_CPUS = ["--env", "ACCELERATE_USE_CPU=true"]
 TRAINED = r"rank (\d) of (\d), local rank (\d): 2880 examples, 1 models, the loss fell"

@@ -2,7 +2,10 @@
 
 import re
 
+import pytest
 from hosts import address
+
+pytestmark = pytest.mark.hosts(3, "--ranks 2")
 
 
 def check_sum(outcome):

@@ -3,7 +3,10 @@
 import re
 from collections import defaultdict
 
+import pytest
 from hosts import address
+
+pytestmark = pytest.mark.hosts(3, "--ranks 2")
 
 READ_AS_THEY_ARE = {"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo",
                     "HOROVOD_GLOO_RENDEZVOUS_ADDR": address(1)}

@@ -4,7 +4,9 @@ import re
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("dead_proxy")  # gRPC would look for the other processes there
+# gRPC would look for the other processes there.
+pytestmark = [pytest.mark.hosts(3, "--ranks 2"), pytest.mark.usefixtures("dead_proxy")]
+
 PROGRAM = r"process (\d) of (\d): (\d) devices, the sum is (\d+)\n"
 
 

@@ -2,7 +2,10 @@
 
 import re
 
+import pytest
 from test_torch import whole_world
+
+pytestmark = pytest.mark.hosts(3, "--ranks 2")
 
 # 960 examples are 60 batches, 15 for each rank.
 FITTED = r"rank (\d) of (\d), local rank (\d): 180 steps, the loss fell"

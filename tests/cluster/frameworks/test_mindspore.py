@@ -9,6 +9,8 @@ import pytest
 from hosts import address
 from jobs import processes
 
+pytestmark = pytest.mark.hosts(3, "--ranks 2")
+
 PROGRAM = r"rank (\d) of (\d): (\d) ranks, their sum is (\d+)\n"
 FOREVER = "1000000000"
 

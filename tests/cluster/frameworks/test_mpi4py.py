@@ -2,6 +2,10 @@
 
 import re
 
+import pytest
+
+pytestmark = pytest.mark.hosts(3, "--ranks 2")
+
 
 def test_a_program(run_program):
     outcome = run_program("mpi4py_allreduce.py", ["python", "train.py"], "--dialect", "mpi")

@@ -5,6 +5,10 @@ import os
 import re
 import subprocess
 
+import pytest
+
+pytestmark = pytest.mark.hosts(3, "--ranks 2")
+
 PROGRAM = r"rank (\d) of 6: the ranks' sum is 15, the loss fell, the model is (\w{64})\n"
 # What a program does that calls paddle.distributed.spawn(..., nprocs=2), as far as there is no GPU.
 SPAWN = """

@@ -8,6 +8,8 @@ from hosts import in_host
 from jobs import BUILD
 from web import Web
 
+pytestmark = pytest.mark.hosts(3, "--ranks 2")
+
 LOOK_S = 0.1
 START_LIMIT_S = 180  # frameworks are loaded from disks that others read, too
 TRAIN_LIMIT_S = 120

@@ -5,6 +5,8 @@ import json
 import pytest
 from hosts import address
 
+pytestmark = pytest.mark.hosts(3, "--ranks 2")
+
 SERVERS = 3
 
 

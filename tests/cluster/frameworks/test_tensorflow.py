@@ -4,7 +4,9 @@ import re
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("dead_proxy")  # gRPC would look for the other workers there
+# gRPC would look for the other workers there.
+pytestmark = [pytest.mark.hosts(3, "--ranks 2"), pytest.mark.usefixtures("dead_proxy")]
+
 PROGRAM = r"worker (\d) of 3: the loss fell, the weights are (\w{64})\n"
 
 

@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.hosts(3, "--ranks 2")
+
 TRAINED = r"rank (\d) of (\d), local rank (\d): (\d) models became 1, the loss fell"
 
 

@@ -2,7 +2,10 @@
 
 import re
 
+import pytest
 from test_torch import whole_world
+
+pytestmark = pytest.mark.hosts(3, "--ranks 2")
 
 
 def test_ranks_read_by_hand(run_program, folder):

@@ -1,6 +1,9 @@
 """What people who use torchrun by hand type on every node, typed once."""
 
+import pytest
 from test_torch import check_training
+
+pytestmark = pytest.mark.hosts(3, "--ranks 2")
 
 RENDEZVOUS = ["torchrun", "--nproc_per_node=2", "--nnodes=3", "--rdzv_id=456", "--rdzv_backend=c10d",
               "--rdzv_endpoint={master_addr}:{master_port}", "train.py"]

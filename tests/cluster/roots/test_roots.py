@@ -11,6 +11,8 @@ import pytest
 from hosts import SHARED, address, in_host, spec_of
 from jobs import AUTODIST
 
+pytestmark = pytest.mark.hosts(2)
+
 ROOTS = Path(os.environ["ROOTS"]) if os.environ.get("ROOTS") else None
 BUSYBOX = "busybox"
 OTHER_MACHINES = {"aarch64"}

@@ -1,5 +1,5 @@
 // The PMIx server of a node, in this process; its ranks are real MPI programs in
-// cluster/cluster_of_4/test_mpi.py.
+// cluster/communication/test_mpi.py.
 #include "agent/mpi/pmix_service.h"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,10 @@
 """Three hosts that have IPv6 addresses only."""
 
+import pytest
 from hosts import SHARED, SPEC, address, on_host
 from jobs import BUILD
+
+pytestmark = pytest.mark.hosts(3, "--ipv6")
 
 
 def test_a_run(autodist):

@@ -6,9 +6,12 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
 from copies import OTHERS, PARTS, WORK, listing, make_tree, on_chief
 from hosts import SPEC, address, on_host
 from jobs import AUTODIST
+
+pytestmark = pytest.mark.hosts(8)
 
 
 def test_a_thousand_files_to_seven_hosts(sync, work):

@@ -16,6 +16,8 @@ import pytest
 from hosts import SPEC, address, in_host, on_host, pids_on
 from jobs import BUILD
 
+pytestmark = pytest.mark.hosts(3, "--ranks 2")
+
 ALL = os.environ.get("HOSTILE") == "all"
 LIAR = 3
 HONEST = (1, 2)

@@ -10,6 +10,8 @@ from copies import OTHERS, WORK
 from hosts import SPEC, address, on_host
 from jobs import AUTODIST, seconds_until
 
+pytestmark = pytest.mark.hosts(8)
+
 # Each rank writes its own checkpoints, and says so.
 WRITE = ("mkdir -p ckpt-2/deep && head -c 300000 /dev/urandom > ckpt-1.pt && chmod 640 ckpt-1.pt && "
          "echo $RANK > ckpt-2/deep/rank && echo no > other && ln -s /etc/passwd ckpt-link && ")

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 from hosts import SHARED, address
-from test_four_hosts import ECHO_RANK
 
 KEY = SHARED / "user_ed25519"
 HOSTFILES = {
@@ -30,9 +29,9 @@ def ranks_by(autodist):
     def run(path):
         valid = autodist("validate", path)
         assert valid.code == 0, valid.err + path.read_text()
-        outcome = autodist("run", "--spec", path, "--", *ECHO_RANK)
+        outcome = autodist("run", "--spec", path, "--", "hostname")
         assert outcome.code == 0, outcome.err + path.read_text()
-        return [outcome.lines()[rank][0].split()[-1] for rank in sorted(outcome.lines())]
+        return [outcome.lines()[rank][0] for rank in sorted(outcome.lines())]
     return run
 
 

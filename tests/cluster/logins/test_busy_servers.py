@@ -1,6 +1,9 @@
 """A jump host whose SSH server has one login at a time in progress, and refuses the others."""
 
+import pytest
 from hosts import SHARED, SPEC, address, spec_of
+
+pytestmark = pytest.mark.hosts(16)
 
 
 def test_nodes_behind_a_busy_jump_host_get_in_one_after_the_other(autodist, sshd, folder):

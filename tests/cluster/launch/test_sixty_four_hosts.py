@@ -1,6 +1,9 @@
 """One rank on each of 64 hosts."""
 
+import pytest
 from hosts import SPEC, address
+
+pytestmark = pytest.mark.hosts(64)
 
 
 def test_every_ranks_line_arrives(autodist):

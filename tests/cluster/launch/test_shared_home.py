@@ -6,6 +6,8 @@ import pytest
 from hosts import SPEC, in_host
 from jobs import processes
 
+pytestmark = pytest.mark.hosts(8)
+
 HOSTS = range(1, 9)
 
 

@@ -8,6 +8,8 @@ import pytest
 from hosts import SHARED, address, on_host
 from jobs import processes
 
+pytestmark = pytest.mark.hosts(16)
+
 FOLDER = "/tmp/project"  # every host has its own
 BROKEN = {
     2: ("CHECK_LOGIN", "Connection refused"),

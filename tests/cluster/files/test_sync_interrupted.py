@@ -10,6 +10,8 @@ from copies import (OTHERS, PARTS, WORK, agent_on, assert_nothing_torn, await_no
                     await_part, listing, make_tree, on_chief, sshd_of_agent_on)
 from hosts import address, in_host, on_host
 
+pytestmark = pytest.mark.hosts(8)
+
 
 def test_ctrl_c_half_way(start_sync, sync, work):
     make_tree(work)
