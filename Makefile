@@ -1,5 +1,5 @@
 # The front door: `make demo` shows it, `make check` tests it. Both install what they need.
-.PHONY: packages programs install install-worker-library release demo check check-long check-frameworks bench
+.PHONY: packages programs install install-worker-library release demo check check-full check-frameworks bench
 
 packages:
 	@setup/packages.sh
@@ -32,14 +32,17 @@ demo: programs
 	examples/virtual_cluster/virtual_cluster 3 --ranks 2 -- \
 	  build/bin/autodist run --spec {spec} -- build/bin/train_digits
 
+# What a change must pass, in a quarter of an hour.
 check: packages
 	@setup/packages.sh check
+	@setup/test_tools.sh build/tools
 	tests/check
 
-# With minutes for the fuzzers and the soak, and with the frameworks.
-check-long: packages
-	@setup/packages.sh frameworks
-	tests/check --long $(if $(FRAMEWORKS),--environments $(FRAMEWORKS))
+# All tests but those with the frameworks of PyPI, in an hour.
+check-full: packages
+	@setup/packages.sh check-full
+	@setup/test_tools.sh build/tools
+	tests/check --full
 
 # PyTorch, PaddlePaddle, MindSpore, JAX, TensorFlow, ... from PyPI: 12 GB in build/frameworks, unless
 # they are in $(FRAMEWORKS) already.

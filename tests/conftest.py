@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from jobs import Running, processes
 
+pytest_plugins = ["results"]
+
 
 @pytest.fixture
 def start(tmp_path):

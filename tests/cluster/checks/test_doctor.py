@@ -23,6 +23,7 @@ def of_check(findings, check):
     return [finding for finding in findings if finding["check"] == check]
 
 
+@pytest.mark.smoke
 def test_a_healthy_cluster(autodist):
     outcome = autodist("doctor", "--spec", SPEC)
     assert outcome.code == 0, outcome.out

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 
+import pytest
 from hosts import address
 from jobs import BUILD, seconds_until
 
@@ -16,6 +17,7 @@ LEASE_S = 5
 VICTIM = 5
 
 
+@pytest.mark.smoke
 def test_every_rank_learns_that_a_peer_was_killed(up):
     job, ranks = up("--grace", 20, program=[BUILD / "endless_ring", "stubborn"])
     os.kill(ranks[VICTIM], signal.SIGKILL)

@@ -41,6 +41,7 @@ def report(outcome):
     return "\n".join(lines[first:])
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("number, code", [(signal.SIGKILL, 137), (signal.SIGSEGV, 139)])
 def test_a_rank_that_is_killed_ends_the_job_at_once(up, number, code):
     job, ranks = up(program=WAIT)
@@ -77,6 +78,7 @@ def test_a_killed_chief_leaves_nothing_after_the_lease(up):
     assert job.finish().code == -signal.SIGKILL
 
 
+@pytest.mark.smoke
 def test_a_killed_agent_takes_its_ranks_along_and_its_node_is_named(up):
     job, ranks = up(program=WAIT)
     [agent] = agents_on(3)

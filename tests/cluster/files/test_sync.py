@@ -61,6 +61,7 @@ def test_progress_on_a_terminal(work):
     assert b"\n" not in shown[shown.index(b"syncing"):shown.rindex(b"\r\x1b[K")]
 
 
+@pytest.mark.smoke
 def test_what_is_copied_and_what_is_not(sync, work):
     (work / "src" / "out").mkdir(parents=True)
     (work / "empty").mkdir()

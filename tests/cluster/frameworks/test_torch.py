@@ -30,6 +30,7 @@ def torchrun(python):
     return [python, "-m", "torch.distributed.run", "--redirects=9:1", "--tee=9:1"]
 
 
+@pytest.mark.smoke
 def test_a_program(run_program, folder, python):
     check_training(run_program("torch_ddp.py", [python, "train.py"]), folder)
 

@@ -13,7 +13,7 @@ HOSTS = (1, 2, 3)
 TOLD_LIMIT_S = 2
 SAVES = ["sh", "-c", "trap 'sleep 1; echo saved; touch /data/saved.$RANK; exit 0' TERM; echo up; while :; do sleep 0.05; done"]
 
-pytestmark = pytest.mark.skipif(not shutil.which("kubectl"), reason="there is no kubectl here")
+pytestmark = pytest.mark.skipif(not shutil.which("kubectl"), reason="no kubectl; setup/test_tools.sh brings it")
 
 
 @pytest.fixture
@@ -34,6 +34,7 @@ def submit(autodist, cluster):
     return run
 
 
+@pytest.mark.smoke
 def test_ranks_meet_and_the_job_is_over(submit, cluster):
     name = submit("--name", "Sweep_1", "--", "sh", "-c", "echo \"$RANK of $WORLD_SIZE at $MASTER_ADDR, $(readlink /bin/ls)\" '$(HOME) $$'")
     assert name.startswith("sweep-1-")

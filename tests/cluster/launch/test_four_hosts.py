@@ -13,12 +13,14 @@ from jobs import BUILD, python
 ECHO_RANK = ["sh", "-c", "echo rank $RANK on $(hostname)"]
 
 
+@pytest.mark.smoke
 def test_one_run_reaches_all_kinds_of_keys_and_ports(autodist):
     outcome = autodist("run", "--spec", SPEC, "--", *ECHO_RANK)
     assert outcome.code == 0, outcome.err
     assert outcome.lines() == {rank: [f"rank {rank} on host{rank // 2 + 1}"] for rank in range(8)}
 
 
+@pytest.mark.smoke
 def test_training_over_ssh(autodist):
     outcome = autodist("run", "--spec", SPEC, "--", BUILD / "train_digits", "--epochs", "3")
     assert outcome.code == 0, outcome.err

@@ -53,6 +53,7 @@ def assert_ran(outcome, who="root on host3"):
 
 # Keys
 
+@pytest.mark.smoke
 def test_a_key_in_the_agent(run, sshd, new_key, agent):
     key = new_key("mine")
     server = sshd(3, AuthorizedKeysFile=f"{key}.pub")
@@ -212,6 +213,7 @@ def test_known_hosts_has_another_type_of_key_than_the_server_prefers(run, sshd, 
 
 # Ways
 
+@pytest.mark.smoke
 def test_ssh_config_is_honoured(run, ssh_config, sshd, new_key):
     key = new_key("mine")
     server = sshd(3, AuthorizedKeysFile=f"{key}.pub")

@@ -127,6 +127,7 @@ def test_as_chief_and_node_over_ssh(name_services, autodist_in, spec, says):
                                                    for rank in range(2)]
 
 
+@pytest.mark.smoke
 def test_as_a_node_of_another_system(system, autodist, spec, says):
     shutil.copy(SHARED / "user_ed25519", Path.home() / ".ssh" / "user_ed25519")
     job = autodist("run", "--spec", spec, "--", "sh", "-c", SAY)

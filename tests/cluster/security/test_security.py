@@ -91,6 +91,7 @@ except (ConnectionResetError, BrokenPipeError):
 """).strip()
 
 
+@pytest.mark.smoke
 def test_another_user_reaches_neither_sockets_nor_descriptors_of_the_agent(up, users, folder):
     users(2, mallory="/bin/sh")
     job, ranks = up(program=[

@@ -73,6 +73,7 @@ def callers_on(host):
     return [pid for pid in pids_on(host) if argv_of(pid)[1:2] == ["call"]]
 
 
+@pytest.mark.smoke
 def test_ranks_of_an_allocation(alloc, slurm, folder):
     outcome = alloc("--", "sh", "-c", "echo $RANK $WORLD_SIZE $LOCAL_RANK $MASTER_ADDR $PWD; echo $SLURM_PROCID${SLURM_JOB_ID:+a job} $OURS",
                     env={"OURS": "of the shell"}).finish()

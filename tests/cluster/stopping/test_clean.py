@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from hosts import SPEC, address, agents_on, in_host, listening_sshd, parent, pids_on, sshd_sessions
-from jobs import processes, seconds_until
+from jobs import own_name, processes, seconds_until
 
 SLOWER = 3
 CLEAN_S = 1 * SLOWER
@@ -69,6 +69,7 @@ def kill_guardian_and_agent(host):
     os.kill(agent, signal.SIGKILL)
 
 
+@pytest.mark.smoke
 def test_what_a_killed_autodist_left_is_ended_at_once(up, clean):
     job, _ = up("--lease", "60", "--grace", "1", program=DAEMONS)
     kill_chief(job)
@@ -148,7 +149,7 @@ def given_cgroup():
     mounts = [path for path in (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
               if (path / "cgroup.procs").exists()]
     try:
-        cgroup = mounts[0] / f"autodist-test-{os.getpid()}"
+        cgroup = mounts[0] / own_name("clean")
         cgroup.mkdir()
         os.setxattr(cgroup, "user.delegate", b"1")
     except (IndexError, OSError):

@@ -49,6 +49,7 @@ def text_of(texts, rank):
     return part
 
 
+@pytest.mark.smoke
 def test_user_signals_reach_every_rank_once(up, folder):
     job, _ = up(program=[*python(LISTEN), folder / "end"])
     for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGUSR1):
@@ -64,11 +65,12 @@ def test_user_signals_reach_every_rank_once(up, folder):
 # Ranks that start no process: one whose child is stopped within vfork is not stopped, but in
 # "disk sleep".
 def test_a_suspended_job_outlives_its_lease_and_goes_on(up, folder):
-    job, ranks = up("--lease", "2", program=[*python(LISTEN), folder / "end"])
+    lease_s = 2
+    job, ranks = up("--lease", lease_s, program=[*python(LISTEN), folder / "end"])
     job.interrupt(signal.SIGTSTP)
     everyone = [job.process.pid, *ranks.values()]
     seconds_until(lambda: {state(pid) for pid in everyone} == {"T"}, 3)
-    time.sleep(5)  # suspended for longer than the lease
+    time.sleep(2.5 * lease_s)  # the suspension itself
     assert {state(pid) for pid in everyone} == {"T"}
     job.interrupt(signal.SIGCONT)
     seconds_until(lambda: "T" not in {state(pid) for pid in everyone}, AT_ONCE_S)

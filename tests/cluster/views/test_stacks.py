@@ -3,6 +3,7 @@
 import os
 import re
 
+import pytest
 from hosts import SPEC, address, heal
 from jobs import seconds_until
 
@@ -23,6 +24,7 @@ def detached(autodist, folder):
     return job, logs
 
 
+@pytest.mark.smoke
 def test_the_rank_that_is_elsewhere_stands_first(autodist, folder):
     job, logs = detached(autodist, folder)
     outcome = autodist("stacks", job, "--rank", "5")
