@@ -2,8 +2,9 @@
 # Installs what building, testing and the demo need from the distribution (Debian 12 or newer,
 # Ubuntu 24.04 or newer). Does nothing, quickly, when all of it is there.
 #
-#   packages.sh [check | frameworks | release]   besides, what `make check`, `make check-frameworks` or
-#                                                `make release` needs
+#   packages.sh [check | check-full | frameworks | release]
+#
+# Besides, what `make check`, `make check-full`, `make check-frameworks` or `make release` needs.
 set -eu
 
 packages="
@@ -14,16 +15,16 @@ packages="
   nlohmann-json3-dev libre2-dev libpmix-dev libevent-dev libhwloc-dev
   libgloo-dev libgtest-dev libgmock-dev
   openssh-client openssh-server iproute2 util-linux python3 procps"
-case ${1:-} in check | frameworks) packages="$packages
+case ${1:-} in check | check-full | frameworks) packages="$packages
   clang libclang-rt-dev clang-format clang-tidy clang-tools
   python3-pytest python3-pyte python3-tqdm python3-jsonschema python3-yaml python3-torch python3-venv git nftables pdsh
-  bash-completion zsh fish mandoc
+  bash-completion zsh fish mandoc gdb e2fsprogs
   chromium chromium-driver python3-selenium prometheus
   podman runc conmon docker.io python3-websockets
   slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge
   busybox-static clustershell openmpi-bin libopenmpi-dev python3-mpi4py" ;;
-release) packages="$packages debootstrap" ;;
 esac
+case ${1:-} in check-full | release) packages="$packages debootstrap" ;; esac
 # Horovod is compiled for Debian's torch.
 [ "${1:-}" = frameworks ] && packages="$packages
   libtorch-dev pybind11-dev python3-dev python3-cloudpickle python3-packaging python3-psutil"

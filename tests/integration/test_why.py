@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from jobs import BUILD, seconds_until
+from jobs import BUILD, TOOLS, seconds_until
 
 RANKS = 3
 PROGRAM = Path(__file__).parents[1] / "programs" / "standstill.py"
@@ -18,21 +18,10 @@ STANDS = ("asleep", "data", "stopped", "file", "lock", "broadcast", "barrier")
 GOES_ON = ("output", "uneven", "epoch", "evaluate", "checkpoint", "compile")
 WRONG, CANNOT_TELL = 3, 4
 START_LIMIT_S = 100  # all of them import PyTorch at the same time
-PIP_LIMIT_S = 120
+PATH_WITH_PY_SPY = f"{TOOLS / 'py-spy/bin'}:{os.environ['PATH']}"
 
-
-def py_spy_folder():
-    """Where py-spy is: in PATH, or as pip puts it beside what is built."""
-    if found := shutil.which("py-spy"):
-        return Path(found).parent
-    environment = BUILD.parent / "frameworks" / "py-spy"
-    if not (environment / "bin" / "py-spy").exists():
-        subprocess.run([sys.executable, "-m", "venv", environment], check=True)
-        pip = subprocess.run([environment / "bin" / "python", "-m", "pip", "install", "--no-input", "-q", "py-spy"],
-                             check=False, capture_output=True, text=True, timeout=PIP_LIMIT_S)
-        if pip.returncode != 0:
-            pytest.skip(f"no py-spy: {pip.stderr.strip()[-200:]}")
-    return environment / "bin"
+pytestmark = pytest.mark.skipif(not shutil.which("py-spy", path=PATH_WITH_PY_SPY),
+                                reason="no py-spy; setup/test_tools.sh brings it")
 
 
 class Trainings:
@@ -41,7 +30,7 @@ class Trainings:
     def __init__(self, start, folder, causes, *options):
         self.pipe = folder / "pipe"
         os.mkfifo(self.pipe)
-        environment = {"PATH": f"{py_spy_folder()}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+        environment = {"PATH": PATH_WITH_PY_SPY, "OMP_NUM_THREADS": "1"}
         outcomes = {cause: start("run", "--detach", "-n", RANKS, *options, "--", "/usr/bin/python3", PROGRAM, cause, self.pipe,
                                  cwd=folder, env=environment) for cause in causes}
         self.jobs = {}
@@ -152,7 +141,7 @@ def test_what_there_is_of_a_job_that_has_ended(autodist, tmp_path):
 
 
 def test_a_hang_is_reported_with_its_cause(start, tmp_path):
-    environment = {"PATH": f"{py_spy_folder()}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+    environment = {"PATH": PATH_WITH_PY_SPY, "OMP_NUM_THREADS": "1"}
     # While PyTorch is imported they are silent, too; of what is right then nothing is said here.
     run = start("run", "-n", RANKS, "--hang-timeout", 5, "--on-hang", "warn", "--", "/usr/bin/python3", PROGRAM,
                 "asleep", env=environment)

@@ -3,6 +3,7 @@
 import atexit
 import os
 import re
+import secrets
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,9 @@ from pathlib import Path
 BUILD = Path(os.environ.get("BUILD", Path(__file__).parents[2] / "build" / "bin"))
 AUTODIST = str(BUILD / "autodist")
 LIMIT_S = 120
+
+TOOLS = Path(__file__).resolve().parents[2] / "build/tools"  # of setup/test_tools.sh
+os.environ["PATH"] = f"{TOOLS / 'bin'}:{os.environ['PATH']}"
 
 
 def _own_record_of_jobs():
@@ -126,6 +130,11 @@ def seconds_until(holds, limit):
         assert time.monotonic() - start < limit, f"not within {limit} s; there are {processes()}"
         time.sleep(0.005)
     return time.monotonic() - start
+
+
+def own_name(what):
+    """A name on this machine that no other run of the tests uses, unlike one by a namespace's pids."""
+    return f"autodist-test-{what}-{secrets.token_hex(4)}"
 
 
 def python(script):
