@@ -1,13 +1,12 @@
 """The report of a job names the cause in its first line."""
 
 import json
-import os
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
-from jobs import BUILD, python, seconds_until
+from jobs import BUILD, own_name, python, seconds_until
 
 SLOWER = 3
 LIMIT = 192 << 20  # bytes: enough for autodist and its agent
@@ -90,7 +89,7 @@ def limited():
     """The file that puts a process into a cgroup with a limit, and all that it starts."""
     for place, limits in ((Path("/sys/fs/cgroup/memory"), ["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"]),
                           (Path("/sys/fs/cgroup"), ["memory.max", "memory.swap.max"])):
-        cgroup = place / f"autodist-causes-{os.getpid()}"
+        cgroup = place / own_name("causes")
         try:
             cgroup.mkdir()
         except OSError:

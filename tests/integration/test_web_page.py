@@ -7,6 +7,8 @@ import pytest
 from browser import NARROW, Keys, Page
 from web import JOB, Board, Web, leave_ended, own_session
 
+NOTHING_FADES = "document.getAnimations().length === 0"  # as colours of cells do
+
 
 @pytest.fixture(autouse=True)
 def session(tmp_path, monkeypatch):
@@ -231,14 +233,14 @@ def test_light_dark_and_narrow(board, look):
     for theme in ("light", "dark"):
         page.js(f"document.documentElement.dataset.theme = {theme!r}")
         colours.append(page.js("return getComputedStyle(document.documentElement).backgroundColor"))
-        time.sleep(0.6)  # the cells' colours fade
+        page.until(NOTHING_FADES)
         page.shot(f"web-{theme}.png")
     assert colours == ["rgb(246, 246, 243)", "rgb(15, 17, 20)"]
     page.js("document.documentElement.dataset.theme = 'light'")
     page.resize(*NARROW, mobile=True)
     page.until("getComputedStyle(document.querySelector('#jobs')).display === 'none'")
     assert page.js("return document.documentElement.scrollWidth") <= NARROW[0], "nothing is wider than the screen"
-    time.sleep(0.6)
+    page.until(NOTHING_FADES)
     page.shot("web-narrow.png")
     page.click("#menu")
     assert page.one("#jobs").is_displayed()

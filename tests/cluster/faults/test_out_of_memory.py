@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from hosts import address, agents_on
-from jobs import python, seconds_until
+from jobs import own_name, python, seconds_until
 
 SLOWER = 3
 KERNEL_LOG = os.access("/dev/kmsg", os.R_OK)
@@ -29,7 +29,7 @@ FLOOD = ["sh", "-c", "echo up $$; while [ ! -e \"$0\" ]; do sleep 0.1; done; exe
 def little_memory():
     """The file that puts a process into a cgroup that has little."""
     for place, limit in ((Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"), (Path("/sys/fs/cgroup"), "memory.max")):
-        cgroup = place / f"autodist-test-{os.getpid()}"
+        cgroup = place / own_name("memory")
         try:
             cgroup.mkdir()
         except OSError:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from hosts import SPEC, _at_the_bridge, address, heal, in_host, start_in_host
-from jobs import BUILD, seconds_until
+from jobs import BUILD, own_name, seconds_until
 
 RANKS = 8
 WRONG = 3
@@ -81,7 +81,7 @@ def limits(controller, *settings):
     """Makes a control group with one of these settings, {file: value} of version 1 or 2: its folder."""
     places = (Path("/sys/fs/cgroup") / controller, Path("/sys/fs/cgroup"))
     for place, values in zip(places, settings):
-        group = place / f"autodist-test-why-{os.getpid()}"
+        group = place / own_name("why")
         try:
             group.mkdir()
         except OSError:

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <random>
 #include <string>
 
 #include "base/fd.h"
@@ -50,7 +51,9 @@ bool AskNobody(int socket, const std::string& configuration, const std::string& 
 // Named so that it runs before all others, which leave threads that a child must not have.
 TEST(LookUpDeathTest, ANameServiceThatDoesNotAnswerIsNotWaitedFor) {
   const test::TempFolder folder;
-  const std::string address = "127.53." + std::to_string(getpid() % 250) + ".1";
+  std::random_device number;  // so that no other run of the tests has the address
+  const auto byte = [&] { return std::to_string(1 + number() % 250); };
+  const std::string address = "127." + byte() + "." + byte() + ".53";
   folder.Write("resolv.conf", "nameserver " + address + "\noptions timeout:30\n");
   EXPECT_EXIT(
       {

@@ -11,6 +11,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <random>
 
 namespace autodist::agent {
 namespace {
@@ -50,7 +51,8 @@ class CgroupTest : public testing::Test {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
 
-  const std::string number_ = std::to_string(getpid());
+  // No pid, which another run of the tests may have in a namespace of its own.
+  const std::string number_ = std::to_string(std::random_device{}());
   const JobFolder folder_{"cgroup-test-" + number_, "2"};
   const std::string given_ = Mount() + "/autodist-test-" + number_;
   const std::string path_ = given_ + "/autodist-cgroup-test-" + number_ + ".2";
