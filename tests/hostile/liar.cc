@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -21,20 +21,11 @@
 namespace autodist::hostile {
 namespace {
 
-bool WriteAll(int fd, const char* data, size_t size) {
-  while (size > 0) {
-    const ssize_t written = write(fd, data, size);
-    if (written <= 0) return false;
-    data += written;
-    size -= static_cast<size_t>(written);
-  }
-  return true;
-}
-
 void Pass(int from, int to) {
   char buffer[65536];
   for (ssize_t got = 0; (got = read(from, buffer, sizeof buffer)) > 0;) {
-    if (!WriteAll(to, buffer, static_cast<size_t>(got))) break;
+    const std::string_view data(buffer, static_cast<size_t>(got));
+    if (!base::WriteAll(to, data, base::Deadline::Never()).ok()) break;
   }
   _exit(0);  // the chief has gone, or broken off
 }
@@ -74,9 +65,7 @@ class LyingAgent final : public v1::AgentService::Service {
     stream->Read(&request);
     response.mutable_place();
     stream->Write(response);
-    const std::function<bool(const v1::SyncResponse&)> write = [&](const auto& answer) {
-      return stream->Write(answer);
-    };
+    const WriteSync write = [&](const auto& answer) { return stream->Write(answer); };
     std::vector<v1::FileEntry> entries;
     while (!request.list().last() && stream->Read(&request)) {
       entries.insert(entries.end(), request.list().entries().begin(),
@@ -105,26 +94,9 @@ class LyingAgent final : public v1::AgentService::Service {
   }
 
   grpc::Status Session(grpc::ServerContext*, Stream* stream) override {
-    Teller teller(*stream, prepared_);
-    std::jthread lying;
-    for (v1::ChiefMessage message; stream->Read(&message);) {
-      if (message.has_resume()) {
-        Resume(teller);
-      } else if (message.has_start()) {
-        if (behaviour_.when_started) {
-          lying = std::jthread([&] { behaviour_.when_started(teller); });
-        } else {
-          TellStarted(teller);
-        }
-      } else if (message.has_renew_lease() && behaviour_.renews) {
-        v1::AgentEvent event;
-        event.mutable_lease_renewed()->set_number(message.renew_lease().number());
-        event.mutable_lease_renewed()->set_time_ns(1'700'000'000'000'000'000);
-        teller.Tell(event);
-      } else if (message.has_stop() || message.has_end() || message.has_shutdown()) {
-        if (behaviour_.exits) TellEnded(teller);
-        if (message.has_shutdown()) break;
-      }
+    LyingSession session(behaviour_, prepared_, *stream);
+    for (v1::ChiefMessage message; !session.done() && stream->Read(&message);) {
+      session.Take(message);
     }
     return grpc::Status::OK;
   }
@@ -136,52 +108,22 @@ class LyingAgent final : public v1::AgentService::Service {
     prepared_.SerializeToOstream(&kept);
   }
 
-  void Resume(Teller& teller) const {
-    if (behaviour_.in_place_of_resumed) return behaviour_.in_place_of_resumed(teller);
-    v1::AgentEvent event;
-    event.mutable_resumed()->set_instance(1);
-    teller.Tell(event);
-  }
-
-  static void TellStarted(Teller& teller) {
-    for (const uint32_t rank : teller.ranks()) {
-      v1::AgentEvent event;
-      event.mutable_rank_started()->set_rank(rank);
-      event.mutable_rank_started()->set_pid(1);
-      teller.TellNumbered(event);
-      event.mutable_rank_exited()->set_rank(rank);
-      event.mutable_rank_exited()->set_pid(1);
-      event.mutable_rank_exited()->set_exit_code(0);
-      teller.TellNumbered(event);
-    }
-  }
-  void TellEnded(Teller& teller) {
-    if (ended_) return;
-    ended_ = true;
-    v1::AgentEvent event;
-    event.mutable_ranks_ended();
-    teller.TellNumbered(event);
-  }
-
   const Behaviour& behaviour_;
   const std::string job_;
   v1::PrepareRequest prepared_;
-  bool ended_ = false;
 };
 
 void Attach(const Behaviour& behaviour, const std::string& job, const std::string& nonce) {
-  if (behaviour.before_ready) {
-    if (!behaviour.before_ready(nonce)) return;
-  }
-  const std::string ready = rpc::ReadyLine(nonce);
-  WriteAll(STDOUT_FILENO, ready.data(), ready.size());
+  if (behaviour.in_place_of_ready) return behaviour.in_place_of_ready(nonce);
+  const auto never = base::Deadline::Never();
+  if (!base::WriteAll(STDOUT_FILENO, rpc::ReadyLine(nonce), never).ok()) return;
   char greeting[rpc::kGreetingSize];
   for (size_t have = 0; have < sizeof greeting;) {
     const ssize_t got = read(STDIN_FILENO, greeting + have, sizeof greeting - have);
     if (got <= 0) return;
     have += static_cast<size_t>(got);
   }
-  if (behaviour.after_greeting) behaviour.after_greeting();
+  if (behaviour.after_greeting) return behaviour.after_greeting();
   LyingAgent service(behaviour, job);
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(-1);
@@ -197,16 +139,37 @@ void Attach(const Behaviour& behaviour, const std::string& job, const std::strin
 
 }  // namespace
 
-std::vector<uint32_t> Teller::ranks() const {
-  std::vector<uint32_t> numbers;
-  for (const v1::RankPlan& rank : prepared_.node().ranks()) numbers.push_back(rank.rank());
-  return numbers;
+LyingSession::LyingSession(const Behaviour& behaviour, const v1::PrepareRequest& prepared,
+                           Stream& stream)
+    : behaviour_(behaviour), stream_(stream) {
+  forgets = true;
+  ranks_ignore_stop = ranks_cannot_be_killed = !behaviour.exits;
+  SimulatedAgent::Prepare(prepared);
 }
 
-bool Teller::TellNumbered(v1::AgentEvent event) {
+void LyingSession::Take(const v1::ChiefMessage& message) {
+  if (message.has_resume() && behaviour_.in_place_of_resumed) {
+    return behaviour_.in_place_of_resumed(*this);
+  }
+  if (message.has_renew_lease() && !behaviour_.renews) return;
   const std::lock_guard lock(mutex_);
-  event.set_sequence(++sequence_);
-  return stream_.Write(event);
+  if (!message.has_start()) return Receive(message);
+  StartRanks(behaviour_.when_started != nullptr);
+  if (behaviour_.when_started) {
+    lying_ = std::jthread([this] { behaviour_.when_started(*this); });
+  } else {
+    ExitAll(0);
+  }
+}
+
+bool LyingSession::Send(const v1::AgentEvent& event) {
+  const std::lock_guard lock(mutex_);
+  return SimulatedAgent::Send(event);
+}
+
+bool LyingSession::SendReliably(const v1::AgentEvent& event) {
+  const std::lock_guard lock(mutex_);
+  return SimulatedAgent::SendReliably(event);
 }
 
 int Main(const std::vector<std::string>& arguments) {

@@ -4,72 +4,85 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <atomic>
 #include <functional>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "agent_sim/simulated_agent.h"
 #include "autodist/v1/agent.grpc.pb.h"
 
 namespace autodist::hostile {
 
 using Stream = grpc::ServerReaderWriter<v1::AgentEvent, v1::ChiefMessage>;
 
-// One session with the chief, as a lie sees it.
-class Teller {
- public:
-  Teller(Stream& stream, const v1::PrepareRequest& prepared)
-      : stream_(stream), prepared_(prepared) {}
+struct Behaviour;
 
-  // The numbers of what should run here.
-  std::vector<uint32_t> ranks() const;
+// One session with the chief. It is all that this process knows, as each connection of the chief's
+// is to a process of its own. Thread-safe but for Take, which is for the thread that reads.
+class LyingSession final : private test::SimulatedAgent {
+ public:
+  LyingSession(const Behaviour& behaviour, const v1::PrepareRequest& prepared, Stream& stream);
+
+  void Take(const v1::ChiefMessage& message);
+  using SimulatedAgent::done;
+
+  // Of those that should run here.
+  uint32_t first_rank() const { return *ranks().begin(); }
   // False: the chief has broken off.
-  bool Tell(const v1::AgentEvent& event) {
-    const std::lock_guard lock(mutex_);
-    return stream_.Write(event);
-  }
-  bool TellNumbered(v1::AgentEvent event);
+  bool Send(const v1::AgentEvent& event);
+  bool SendReliably(const v1::AgentEvent& event);
   // Until the chief breaks off, or this many times.
   void Flood(const v1::AgentEvent& event, int times = 1 << 30) {
-    for (int i = 0; i < times && Tell(event); ++i) {
+    for (int i = 0; i < times && Send(event); ++i) {
     }
   }
 
  private:
+  bool Deliver(v1::AgentEvent event) override { return stream_.Write(event); }
+
+  const Behaviour& behaviour_;
   Stream& stream_;
-  const v1::PrepareRequest& prepared_;
-  std::mutex mutex_;
-  uint64_t sequence_ = 0;
+  std::mutex mutex_;  // of the simulated agent
+  std::jthread lying_;
 };
+
+using WriteSync = std::function<bool(const v1::SyncResponse&)>;
 
 // What the chief wants in the midst of a synchronisation.
 struct SyncOrder {
   const v1::SyncRequest& request;
   const std::vector<v1::FileEntry>& entries;
-  const std::function<bool(const v1::SyncResponse&)>& write;
+  const WriteSync& write;
 };
 
 struct Behaviour {
-  // In place of the line that says that it is ready; false: the program ends.
-  std::function<bool(const std::string& nonce)> before_ready;
+  // In place of the line that says that it is ready, or of all that follows the greeting; then the
+  // program ends.
+  std::function<void(const std::string& nonce)> in_place_of_ready;
   std::function<void()> after_greeting;
   std::function<grpc::Status(grpc::ServerContext&, const v1::PrepareRequest&, v1::PrepareResponse&)>
       prepare;
   std::function<void(const v1::OpenPortsRequest&, v1::OpenPortsResponse&)> open_ports;
   std::function<void(const v1::TryPortsRequest&, v1::TryPortsResponse&)> try_ports;
   // What is written once a list has been read.
-  std::function<void(uint64_t entries, const std::function<bool(const v1::SyncResponse&)>& write)>
-      sync;
+  std::function<void(uint64_t entries, const WriteSync& write)> sync;
   // In place of a port at which others get the files; and of those that it could not get.
   std::function<void(const SyncOrder& order)> pass_on;
   std::function<void(const SyncOrder& order)> get_passed;
-  std::function<void(Teller&)> in_place_of_resumed;
-  std::function<void(Teller&)> when_started;  // in place of that its ranks have, on a thread
-  bool renews = true;                         // answers the chief's renewals
-  bool exits = true;                          // its ranks end when they are told to
-  std::function<int()> clean;                 // in place of what `clean` does; its exit code
+  std::function<void(LyingSession&)> in_place_of_resumed;
+  std::function<void(LyingSession&)> when_started;  // in place of that its ranks have, on a thread
+  bool renews = true;                               // answers the chief's renewals
+  bool exits = true;                                // its ranks obey Stop and End
+  std::function<int()> clean;                       // in place of what `clean` does; its exit code
 };
+
+// A lie that is one of them.
+template <auto part, auto lie>
+void Set(Behaviour& behaviour) {
+  behaviour.*part = lie;
+}
 
 struct Lie {
   const char* name;
@@ -87,6 +100,6 @@ inline constexpr size_t kMiB = 1 << 20;
 [[noreturn]] void Forever();
 
 // What many end with: a rank that ended, but not how.
-void NoWayToEnd(Teller& teller);
+void NoWayToEnd(LyingSession& agent);
 
 }  // namespace autodist::hostile

@@ -42,63 +42,27 @@ void InPrepare(Behaviour& behaviour) {
 
 // --- before the greeting
 
-void NoiseWithoutEnd(Behaviour& behaviour) {
-  behaviour.before_ready = [](const std::string&) {
-    PrintFor(std::string(65536, 'x') + "\n", INT_MAX);
-    return false;
-  };
+void NoiseWithoutEnd(const std::string&) { PrintFor(std::string(65536, 'x') + "\n", INT_MAX); }
+void AnotherNonce(const std::string&) { Print(rpc::ReadyLine(std::string(32, '0'))); }
+void GoneAtLength(const std::string& nonce) {
+  Print(rpc::GoneLine(nonce));
+  PrintFor(std::string(65536, 'x'), 100);
 }
-void AnotherNonce(Behaviour& behaviour) {
-  behaviour.before_ready = [](const std::string&) {
-    Print(rpc::ReadyLine(std::string(32, '0')));
-    return false;
-  };
+void NeedsTheProgramForEver(const std::string& nonce) {
+  PrintFor(rpc::BeginOfNeedLine(nonce) + "x86_64\n", 10'000);
 }
-void GoneAtLength(Behaviour& behaviour) {
-  behaviour.before_ready = [](const std::string& nonce) {
-    Print(rpc::GoneLine(nonce));
-    PrintFor(std::string(65536, 'x'), 100);
-    return false;
-  };
-}
-void NeedsTheProgramForEver(Behaviour& behaviour) {
-  behaviour.before_ready = [](const std::string& nonce) {
-    PrintFor(rpc::BeginOfNeedLine(nonce) + "x86_64\n", 10'000);
-    return false;
-  };
-}
-void DiesNoisily(Behaviour& behaviour) {
-  behaviour.before_ready = [](const std::string&) {
-    const std::string text(65536, 'e');
-    for (int i = 0; i < 80; ++i) (void)!write(STDERR_FILENO, text.data(), text.size());
-    return false;
-  };
+void DiesNoisily(const std::string&) {
+  const std::string text(65536, 'e');
+  for (int i = 0; i < 80; ++i) (void)!write(STDERR_FILENO, text.data(), text.size());
 }
 
-void SaysNothing(Behaviour& behaviour) {
-  behaviour.before_ready = [](const std::string&) {
-    UntilHungUp();
-    return false;
-  };
-}
+void SaysNothing(const std::string&) { UntilHungUp(); }
 
 // --- after the greeting
 
-void NoHttp(Behaviour& behaviour) {
-  behaviour.after_greeting = [] {
-    PrintFor("HTTP/1.1 200 OK\r\n\r\n", 1000);
-    _exit(1);
-  };
-}
-void HangsUp(Behaviour& behaviour) {
-  behaviour.after_greeting = [] { _exit(1); };
-}
-void GarbageWithoutEnd(Behaviour& behaviour) {
-  behaviour.after_greeting = [] {
-    PrintFor(std::string(65536, '\xff'), INT_MAX);
-    _exit(1);
-  };
-}
+void NoHttp() { PrintFor("HTTP/1.1 200 OK\r\n\r\n", 1000); }
+void HangsUp() {}
+void GarbageWithoutEnd() { PrintFor(std::string(65536, '\xff'), INT_MAX); }
 
 // --- in Prepare
 
@@ -192,49 +156,39 @@ void EscapeSequences(v1::PrepareResponse& response) {
 
 // --- in Sync, with ports, in clean
 
-void WantsWhatThereIsNot(Behaviour& behaviour) {
-  behaviour.sync = [](uint64_t entries, const auto& write) {
-    v1::SyncResponse response;
-    response.mutable_differences()->add_wanted(entries);
-    write(response);
-  };
+void WantsWhatThereIsNot(uint64_t entries, const WriteSync& write) {
+  v1::SyncResponse response;
+  response.mutable_differences()->add_wanted(entries);
+  write(response);
 }
-void WantsAllAgainAndAgain(Behaviour& behaviour) {
-  behaviour.sync = [](uint64_t entries, const auto& write) {
-    v1::SyncResponse response;
-    for (uint64_t i = 0; i < 1000; ++i) response.mutable_differences()->add_wanted(i % entries);
-    while (write(response)) {
-    }
-  };
+void WantsAllAgainAndAgain(uint64_t entries, const WriteSync& write) {
+  v1::SyncResponse response;
+  for (uint64_t i = 0; i < 1000; ++i) response.mutable_differences()->add_wanted(i % entries);
+  while (write(response)) {
+  }
 }
-void PlacesWithoutEnd(Behaviour& behaviour) {
-  behaviour.sync = [](uint64_t, const auto& write) {
-    v1::SyncResponse response;
-    response.mutable_place();
-    while (write(response)) {
-    }
-  };
+void PlacesWithoutEnd(uint64_t, const WriteSync& write) {
+  v1::SyncResponse response;
+  response.mutable_place();
+  while (write(response)) {
+  }
 }
-void IdleWithoutEnd(Behaviour& behaviour) {
-  behaviour.sync = [](uint64_t, const auto& write) {
-    v1::SyncResponse response;
-    response.mutable_differences();
-    while (write(response)) {
-    }
-  };
+void IdleWithoutEnd(uint64_t, const WriteSync& write) {
+  v1::SyncResponse response;
+  response.mutable_differences();
+  while (write(response)) {
+  }
 }
-void HugeReceipt(Behaviour& behaviour) {
-  behaviour.sync = [](uint64_t, const auto& write) {
-    v1::SyncResponse response;
-    response.mutable_receipt()->set_bytes(UINT64_MAX);
-    write(response);
-    response.mutable_differences()->set_last(true);
-    write(response);
-  };
+void HugeReceipt(uint64_t, const WriteSync& write) {
+  v1::SyncResponse response;
+  response.mutable_receipt()->set_bytes(UINT64_MAX);
+  write(response);
+  response.mutable_differences()->set_last(true);
+  write(response);
 }
 // Folders and links among them.
 void WrongDigests(Behaviour& behaviour) {
-  behaviour.sync = [](uint64_t entries, const auto& write) {
+  behaviour.sync = [](uint64_t entries, const WriteSync& write) {
     v1::SyncResponse response;
     for (uint64_t i = 0; i < entries; ++i) {
       v1::Suspect& suspect = *response.mutable_differences()->add_suspects();
@@ -246,42 +200,28 @@ void WrongDigests(Behaviour& behaviour) {
   };
   behaviour.when_started = NoWayToEnd;
 }
-void NeverFinishes(Behaviour& behaviour) {
-  behaviour.sync = [](uint64_t, const auto& write) {
-    v1::SyncResponse response;
-    response.mutable_differences()->set_last(true);
-    write(response);
-    Forever();
-  };
+void NeverFinishes(uint64_t, const WriteSync& write) {
+  v1::SyncResponse response;
+  response.mutable_differences()->set_last(true);
+  write(response);
+  Forever();
 }
-void FailsToSyncAtLength(Behaviour& behaviour) {
-  behaviour.sync = [](uint64_t, const auto& write) {
-    v1::SyncResponse response;
-    response.mutable_finished()->set_error(std::string(kMiB / 2, 'f'));
-    write(response);
-  };
+void FailsToSyncAtLength(uint64_t, const WriteSync& write) {
+  v1::SyncResponse response;
+  response.mutable_finished()->set_error(std::string(kMiB / 2, 'f'));
+  write(response);
 }
-void ImpossiblePort(Behaviour& behaviour) {
-  behaviour.open_ports = [](const v1::OpenPortsRequest&, v1::OpenPortsResponse& response) {
-    response.set_free_port(99'999);
-  };
+void ImpossiblePort(const v1::OpenPortsRequest&, v1::OpenPortsResponse& response) {
+  response.set_free_port(99'999);
 }
-void LargePortAnswer(Behaviour& behaviour) {
-  behaviour.open_ports = [](const v1::OpenPortsRequest&, v1::OpenPortsResponse& response) {
-    response.set_wanted_error(std::string(kMiB, 'p'));
-  };
+void LargePortAnswer(const v1::OpenPortsRequest&, v1::OpenPortsResponse& response) {
+  response.set_wanted_error(std::string(kMiB, 'p'));
 }
-void MoreTriesThanAsked(Behaviour& behaviour) {
-  behaviour.try_ports = [](const v1::TryPortsRequest&, v1::TryPortsResponse& response) {
-    for (int i = 0; i < 10'000; ++i) response.add_tries()->set_error("e");
-  };
+void MoreTriesThanAsked(const v1::TryPortsRequest&, v1::TryPortsResponse& response) {
+  for (int i = 0; i < 10'000; ++i) response.add_tries()->set_error("e");
 }
-void NeverOpensPorts(Behaviour& behaviour) {
-  behaviour.open_ports = [](const v1::OpenPortsRequest&, v1::OpenPortsResponse&) { Forever(); };
-}
-void NeverTriesPorts(Behaviour& behaviour) {
-  behaviour.try_ports = [](const v1::TryPortsRequest&, v1::TryPortsResponse&) { Forever(); };
-}
+void NeverOpensPorts(const v1::OpenPortsRequest&, v1::OpenPortsResponse&) { Forever(); }
+void NeverTriesPorts(const v1::TryPortsRequest&, v1::TryPortsResponse&) { Forever(); }
 template <void (*lie)(), int code>
 void InClean(Behaviour& behaviour) {
   behaviour.clean = [] {
@@ -298,15 +238,15 @@ void Failing() {
 }
 
 const Lie kBeforeTheSession[] = {
-    {"noise_without_end", NoiseWithoutEnd},
-    {"another_nonce", AnotherNonce},
-    {"gone_at_length", GoneAtLength},
-    {"needs_the_program_for_ever", NeedsTheProgramForEver},
-    {"dies_noisily", DiesNoisily},
-    {"says_nothing", SaysNothing},
-    {"no_http", NoHttp},
-    {"hangs_up", HangsUp},
-    {"garbage_without_end", GarbageWithoutEnd},
+    {"noise_without_end", Set<&Behaviour::in_place_of_ready, NoiseWithoutEnd>},
+    {"another_nonce", Set<&Behaviour::in_place_of_ready, AnotherNonce>},
+    {"gone_at_length", Set<&Behaviour::in_place_of_ready, GoneAtLength>},
+    {"needs_the_program_for_ever", Set<&Behaviour::in_place_of_ready, NeedsTheProgramForEver>},
+    {"dies_noisily", Set<&Behaviour::in_place_of_ready, DiesNoisily>},
+    {"says_nothing", Set<&Behaviour::in_place_of_ready, SaysNothing>},
+    {"no_http", Set<&Behaviour::after_greeting, NoHttp>},
+    {"hangs_up", Set<&Behaviour::after_greeting, HangsUp>},
+    {"garbage_without_end", Set<&Behaviour::after_greeting, GarbageWithoutEnd>},
     {"compressed", Compressed},
     {"large_answer", InPrepare<LargeAnswer>},
     {"failure", Failure},
@@ -323,21 +263,26 @@ const Lie kBeforeTheSession[] = {
     {"never_prepares", NeverPrepares},
 };
 const Lie kInSync[] = {
-    {"places_without_end", PlacesWithoutEnd},
-    {"idle_without_end", IdleWithoutEnd},
-    {"huge_receipt", HugeReceipt},
+    {"places_without_end", Set<&Behaviour::sync, PlacesWithoutEnd>},
+    {"idle_without_end", Set<&Behaviour::sync, IdleWithoutEnd>},
+    {"huge_receipt", Set<&Behaviour::sync, HugeReceipt>},
     {"wrong_digests", WrongDigests},
-    {"never_finishes", NeverFinishes},
-    {"wants_what_there_is_not", WantsWhatThereIsNot},
-    {"wants_all_again_and_again", WantsAllAgainAndAgain},
-    {"fails_to_sync_at_length", FailsToSyncAtLength},
+    {"never_finishes", Set<&Behaviour::sync, NeverFinishes>},
+    {"wants_what_there_is_not", Set<&Behaviour::sync, WantsWhatThereIsNot>},
+    {"wants_all_again_and_again", Set<&Behaviour::sync, WantsAllAgainAndAgain>},
+    {"fails_to_sync_at_length", Set<&Behaviour::sync, FailsToSyncAtLength>},
 };
 const Lie kBesides[] = {
-    {"never_opens_ports", NeverOpensPorts},        {"never_tries_ports", NeverTriesPorts},
-    {"impossible_port", ImpossiblePort},           {"large_port_answer", LargePortAnswer},
-    {"more_tries_than_asked", MoreTriesThanAsked}, {"cleans_noisily", InClean<Noisily, 0>},
-    {"cleans_many_jobs", InClean<ManyJobs, 0>},    {"cleans_long_names", InClean<LongNames, 0>},
-    {"cleans_nothing", InClean<Failing, 1>},       {"cleans_without_end", InClean<UntilHungUp, 0>},
+    {"never_opens_ports", Set<&Behaviour::open_ports, NeverOpensPorts>},
+    {"never_tries_ports", Set<&Behaviour::try_ports, NeverTriesPorts>},
+    {"impossible_port", Set<&Behaviour::open_ports, ImpossiblePort>},
+    {"large_port_answer", Set<&Behaviour::open_ports, LargePortAnswer>},
+    {"more_tries_than_asked", Set<&Behaviour::try_ports, MoreTriesThanAsked>},
+    {"cleans_noisily", InClean<Noisily, 0>},
+    {"cleans_many_jobs", InClean<ManyJobs, 0>},
+    {"cleans_long_names", InClean<LongNames, 0>},
+    {"cleans_nothing", InClean<Failing, 1>},
+    {"cleans_without_end", InClean<UntilHungUp, 0>},
 };
 
 }  // namespace

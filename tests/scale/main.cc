@@ -160,7 +160,9 @@ int Main(uint32_t count, uint32_t ranks, std::chrono::seconds idle) {
   rpc::BeginProgram();
   AllowAllFiles();
   PinTo(1);
-  auto nodes = SimulatedNodes::Start();
+  char folder[] = "/dev/shm/autodist-scale.XXXXXX";
+  if (!mkdtemp(folder)) return 1;
+  auto nodes = SimulatedNodes::Start(std::string(folder) + "/nodes");
   if (!nodes.ok()) {
     base::LogFailure(nodes.status());
     return 1;
@@ -174,8 +176,6 @@ int Main(uint32_t count, uint32_t ranks, std::chrono::seconds idle) {
     return 1;
   }
   const double plan_cpu = CpuSeconds() - cpu_began;
-  char folder[] = "/dev/shm/autodist-scale.XXXXXX";
-  if (!mkdtemp(folder)) return 1;
   chief::JobOptions options;
   options.launch.agent_path = AGENT_PROGRAM;
   options.launch.logins = std::make_shared<SimulatedLogins>(**nodes);

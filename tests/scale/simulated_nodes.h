@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autodist/status.h"
@@ -17,8 +18,8 @@ namespace autodist::scale {
 // All calls block for as long as the other process takes. Thread-safe.
 class SimulatedNodes {
  public:
-  // Starts the process. Call it before there is another thread.
-  static Result<std::unique_ptr<SimulatedNodes>> Start();
+  // Starts the process, which listens at the path. Call it before there is another thread.
+  static Result<std::unique_ptr<SimulatedNodes>> Start(const std::string& socket);
   // Ends it.
   ~SimulatedNodes();
 
@@ -32,12 +33,12 @@ class SimulatedNodes {
   Result<base::Deadline::Clock::time_point> FailRankOf(uint32_t node);
 
  private:
-  SimulatedNodes(pid_t pid, base::UniqueFd orders, base::UniqueFd news)
-      : pid_(pid), orders_(std::move(orders)), news_(std::move(news)) {}
+  SimulatedNodes(pid_t pid, std::string socket, base::UniqueFd news)
+      : pid_(pid), socket_(std::move(socket)), news_(std::move(news)) {}
 
   const pid_t pid_;
-  const base::UniqueFd orders_;  // one message each, with a socket where it is a connection's
-  const base::UniqueFd news_;    // a node rank, of one whose ranks have been started or failed
+  const std::string socket_;   // where it listens
+  const base::UniqueFd news_;  // a node rank, of one whose ranks have been started or failed
 };
 
 }  // namespace autodist::scale

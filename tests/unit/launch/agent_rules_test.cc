@@ -6,32 +6,19 @@
 
 #include <cmath>
 
+#include "agent_sim/events.h"
 #include "rpc/limits.h"
 
 namespace autodist::launch {
 namespace {
 
+using test::Resumed;
 using testing::HasSubstr;
 
-v1::AgentEvent Exit(int code) {
-  v1::AgentEvent event;
-  event.mutable_rank_exited()->set_pid(1);
-  event.mutable_rank_exited()->set_exit_code(code);
-  return event;
-}
-
-v1::AgentEvent Resumed() {
-  v1::AgentEvent event;
-  event.mutable_resumed()->set_instance(1);
-  return event;
-}
+v1::AgentEvent Exit(int code) { return test::RankExited(0, code); }
 
 v1::AgentEvent Output(const std::string& data, uint32_t rank = 0) {
-  v1::AgentEvent event;
-  event.mutable_output()->set_rank(rank);
-  event.mutable_output()->set_stream(v1::OUTPUT_STREAM_STDOUT);
-  event.mutable_output()->set_data(data);
-  return event;
+  return test::RankWrote(rank, 0, data);
 }
 
 std::string Broken(const Status& status) {

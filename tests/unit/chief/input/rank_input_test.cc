@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "agent_sim/events.h"
 #include "support/plans.h"
 
 namespace autodist::chief {
@@ -56,16 +57,8 @@ class RankInputTest : public testing::Test {
         },
         std::move(first));
   }
-  static v1::AgentEvent Started(uint32_t rank = kRank) {
-    v1::AgentEvent event;
-    event.mutable_rank_started()->set_rank(rank);
-    return event;
-  }
-  static v1::AgentEvent Exited() {
-    v1::AgentEvent event;
-    event.mutable_rank_exited()->set_rank(kRank);
-    return event;
-  }
+  static v1::AgentEvent Started(uint32_t rank = kRank) { return test::RankStarted(rank); }
+  static v1::AgentEvent Exited() { return test::RankExited(kRank); }
   static v1::AgentEvent Taken(uint64_t bytes, bool closed = false) {
     v1::AgentEvent event;
     event.mutable_input_taken()->set_rank(kRank);

@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <vector>
 
+#include "agent_sim/events.h"
 #include "launch/grpc_link.h"
 #include "rpc/bootstrap_lines.h"
 #include "support/small_agent.h"
@@ -74,12 +75,7 @@ class NodeTest : public testing::Test, protected NodeListener {
     message.mutable_signal()->set_signal(signal);
     return message;
   }
-  void PushRank(uint32_t rank) {
-    v1::AgentEvent event;
-    event.mutable_rank_started()->set_rank(rank);
-    event.mutable_rank_started()->set_pid(1);
-    agent_.events->SendReliably(std::move(event));
-  }
+  void PushRank(uint32_t rank) { agent_.events->SendReliably(test::RankStarted(rank)); }
   void OnEvent(uint32_t, v1::AgentEvent event) override {
     Change([&] {
       resumed_ += event.has_resumed();
@@ -164,9 +160,7 @@ TEST_F(NodeTest, EventsArriveOnceAndInOrder) {
 TEST_F(NodeTest, AnAgentThatBreaksARuleIsBrokenOff) {
   Connect();
   ASSERT_TRUE(AwaitResumed(1));
-  v1::AgentEvent event;
-  event.mutable_rank_exited()->set_exit_code(256);
-  agent_.events->SendReliably(std::move(event));
+  agent_.events->SendReliably(test::RankExited(0, 256));
   PushRank(1);
   ASSERT_TRUE(Await([&] { return !closed_.empty(); }));
   EXPECT_TRUE(launch::IsBrokenRule(why_closed_)) << Message(why_closed_);

@@ -227,7 +227,7 @@ TEST_F(NodeWatchTest, SamplesAreThoseOfMembers) {
   Run(milliseconds(10));
   v1::AgentEvent event;
   event.mutable_sample()->set_time_ns(1'000'000'000);
-  for (uint32_t node = 0; node < 3; ++node) nodes_[node].Push(event);
+  for (uint32_t node = 0; node < 3; ++node) nodes_[node].SendReliably(event);
   Run(milliseconds(10));
   ASSERT_EQ(samples_.size(), 2u);
   EXPECT_EQ(samples_[0].first, 0u);

@@ -1,8 +1,8 @@
-#include "scale/made_up_sample.h"
+#include "agent_sim/made_up_sample.h"
 
 #include "base/wall_clock.h"
 
-namespace autodist::scale {
+namespace autodist::test {
 namespace {
 
 constexpr uint64_t kGiB = uint64_t{1} << 30;
@@ -71,4 +71,4 @@ v1::NodeSample MadeUpSample(const std::set<uint32_t>& ranks, uint32_t number) {
   return sample;
 }
 
-}  // namespace autodist::scale
+}  // namespace autodist::test

@@ -1,4 +1,4 @@
-// How a simulated node says that it is: as much as one with GPUs has to tell.
+// What a simulated node reports of itself: as much as a node with GPUs.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,9 @@
 
 #include "autodist/v1/sample.pb.h"
 
-namespace autodist::scale {
+namespace autodist::test {
 
 // Another one for each `number`.
 v1::NodeSample MadeUpSample(const std::set<uint32_t>& ranks, uint32_t number);
 
-}  // namespace autodist::scale
+}  // namespace autodist::test

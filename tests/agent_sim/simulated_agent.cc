@@ -1,0 +1,174 @@
+#include "agent_sim/simulated_agent.h"
+
+#include <signal.h>
+
+#include <utility>
+
+#include "agent_sim/events.h"
+#include "agent_sim/made_up_sample.h"
+#include "base/wall_clock.h"
+
+namespace autodist::test {
+
+v1::PrepareResponse SimulatedAgent::Prepare(const v1::PrepareRequest& request) {
+  ranks_.clear();
+  for (const v1::RankPlan& rank : request.node().ranks()) ranks_.insert(rank.rank());
+  sampled_ = request.sample_ms() > 0;
+  written_.clear();
+  ended_ = false;
+  v1::PrepareResponse response;
+  response.mutable_problems()->Add(problems.begin(), problems.end());
+  response.mutable_warnings()->Add(warnings.begin(), warnings.end());
+  response.set_data_address(data_address);
+  if (!taken.empty()) {
+    response.mutable_ports_taken()->Add(taken.front().begin(), taken.front().end());
+    taken.pop_front();
+  }
+  if (!other_jobs.empty()) {
+    *response.mutable_facts()->add_other_jobs() = other_jobs.front();
+    other_jobs.pop_front();
+  }
+  return response;
+}
+
+void SimulatedAgent::Receive(const v1::ChiefMessage& message) {
+  while (!events_.empty() && events_.front().sequence() <= message.acknowledged()) {
+    events_.pop_front();
+  }
+  if (message.sequence() > 0) {
+    if (deaf || message.sequence() <= last_order_) return;
+    last_order_ = message.sequence();
+  }
+  Handle(message);
+}
+
+void SimulatedAgent::Handle(const v1::ChiefMessage& message) {
+  switch (message.message_case()) {
+    case v1::ChiefMessage::kResume:
+      Send(Resumed(instance_));
+      for (const v1::AgentEvent& event : events_) Send(event);
+      break;
+    case v1::ChiefMessage::kRenewLease: {
+      v1::AgentEvent event;
+      event.mutable_lease_renewed()->set_number(message.renew_lease().number());
+      event.mutable_lease_renewed()->set_time_ns(Now());
+      Send(std::move(event));
+      break;
+    }
+    case v1::ChiefMessage::kStart:
+      StartRanks();
+      break;
+    case v1::ChiefMessage::kStop:
+      Stop(milliseconds(message.stop().grace_ms()));
+      break;
+    case v1::ChiefMessage::kEnd:
+      End(milliseconds(message.end().grace_ms()));
+      break;
+    case v1::ChiefMessage::kShutdown:
+      leaving_ = true;
+      End(milliseconds(message.shutdown().grace_ms()));
+      break;
+    case v1::ChiefMessage::kCollectStacks:
+      SendStacks();
+      break;
+    default:
+      break;
+  }
+}
+
+bool SimulatedAgent::SendReliably(v1::AgentEvent event) {
+  event.set_sequence(++last_event_);
+  if (!forgets) events_.push_back(event);
+  return Send(std::move(event));
+}
+
+bool SimulatedAgent::Send(v1::AgentEvent event) {
+  if (!forgets) event.set_acknowledged(last_order_);
+  return Deliver(std::move(event));
+}
+
+void SimulatedAgent::Write(uint32_t rank, const std::string& data) {
+  uint64_t& written = written_[rank];
+  Send(RankWrote(rank, std::exchange(written, written + data.size()), data));
+}
+
+void SimulatedAgent::Exit(uint32_t rank, int code) { RankEnded(rank, RankExited(rank, code)); }
+
+void SimulatedAgent::ExitAll(int code) {
+  for (const uint32_t rank : std::set(running_)) Exit(rank, code);
+}
+
+void SimulatedAgent::SendSample() {
+  if (running_.empty() || !sampled_) return;
+  v1::AgentEvent event;
+  *event.mutable_sample() = MadeUpSample(running_, ++samples_);
+  Send(std::move(event));
+}
+
+int64_t SimulatedAgent::Now() const { return base::NanosecondsSince1970(); }
+
+void SimulatedAgent::StartRanks(bool silently) {
+  running_ = ranks_;
+  if (silently) return;
+  for (const uint32_t rank : ranks_) SendReliably(RankStarted(rank));
+}
+
+void SimulatedAgent::Restart() {
+  ++instance_;
+  written_.clear();
+  ending_ = ended_ = leaving_ = false;
+  events_.clear();
+  last_event_ = last_order_ = 0;
+}
+
+void SimulatedAgent::Stop(milliseconds grace) {
+  if (grace.count() == 0) return Kill();
+  if (ranks_ignore_stop) return After(grace, [this] { Kill(); });
+  for (const uint32_t rank : std::set(running_)) EndBy(rank, SIGTERM);
+}
+
+void SimulatedAgent::End(milliseconds grace) {
+  ending_ = true;
+  Stop(grace);
+  SendIfEnded();
+}
+
+void SimulatedAgent::Kill() {
+  if (ranks_cannot_be_killed) return;
+  for (const uint32_t rank : std::set(running_)) EndBy(rank, SIGKILL);
+}
+
+void SimulatedAgent::EndBy(uint32_t rank, int signal) {
+  v1::AgentEvent exited = RankExited(rank);
+  exited.mutable_rank_exited()->set_signal(signal);
+  RankEnded(rank, std::move(exited));
+}
+
+void SimulatedAgent::RankEnded(uint32_t rank, v1::AgentEvent exited) {
+  if (running_.erase(rank) == 0) return;
+  exited.mutable_rank_exited()->set_time_ns(Now());
+  SendReliably(std::move(exited));
+  SendIfEnded();
+}
+
+void SimulatedAgent::SendIfEnded() {
+  if (!ending_ || !running_.empty()) return;
+  ending_ = false;
+  ended_ = true;
+  v1::AgentEvent event;
+  event.mutable_ranks_ended();
+  SendReliably(std::move(event));
+}
+
+void SimulatedAgent::SendStacks() {
+  v1::AgentEvent event;
+  for (const uint32_t rank : stacks.empty() ? std::set<uint32_t>() : running_) {
+    event.mutable_rank_stacks()->set_rank(rank);
+    event.mutable_rank_stacks()->set_text(stacks);
+    SendReliably(event);
+  }
+  event.mutable_rank_stacks()->Clear();  // of the node, which comes last
+  SendReliably(std::move(event));
+}
+
+}  // namespace autodist::test

@@ -1,0 +1,104 @@
+// The agent's side of the protocol, for tests: a state machine that receives the chief's messages
+// and sends the agent's. It has no processes, sockets, threads or clock: a derived class adds those
+// that a test needs. It keeps to the protocol unless a fault is set or Handle is overridden.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "autodist/v1/agent.pb.h"
+
+namespace autodist::test {
+
+// Not thread-safe; does not block unless Deliver does.
+class SimulatedAgent {
+ public:
+  using milliseconds = std::chrono::milliseconds;
+
+  virtual ~SimulatedAgent() = default;
+
+  // Faults.
+  bool deaf = false;     // ignores numbered orders
+  bool forgets = false;  // acknowledges no order and keeps no event
+  bool ranks_ignore_stop = false;
+  bool ranks_cannot_be_killed = false;
+
+  // Answers to CollectStacks (for each rank; empty: it has none) and to each Prepare.
+  std::string stacks;
+  std::vector<v1::Problem> problems;
+  std::vector<std::string> warnings;
+  std::string data_address;
+  // Answers to the first Prepares: ports in use, and one other job.
+  std::deque<std::vector<uint32_t>> taken;
+  std::deque<v1::OtherJob> other_jobs;
+
+  const std::set<uint32_t>& ranks() const { return ranks_; }  // of the last Prepare
+  const std::set<uint32_t>& running() const { return running_; }
+
+  v1::PrepareResponse Prepare(const v1::PrepareRequest& request);
+  // Takes the next message of a session.
+  void Receive(const v1::ChiefMessage& message);
+  // Whether the session ends with OK: after Shutdown, when everything has been acknowledged.
+  bool done() const { return leaving_ && ended_ && events_.empty(); }
+
+  // Numbers the event, and sends it in each session until the chief has acknowledged it.
+  bool SendReliably(v1::AgentEvent event);
+  // Sends it in this session alone. Both return what Deliver does.
+  bool Send(v1::AgentEvent event);
+
+  // What a rank does: writes to stdout, exits.
+  void Write(uint32_t rank, const std::string& data);
+  void Exit(uint32_t rank, int code);
+  void ExitAll(int code);
+  // Sends a made-up sample, if ranks run and Prepare asked for samples.
+  void SendSample();
+
+ protected:
+  // Brings an event to the chief; false: the connection is broken.
+  virtual bool Deliver(v1::AgentEvent event) = 0;
+  // Obeys a message. Called once for each order, whatever connection repeats it.
+  virtual void Handle(const v1::ChiefMessage& message);
+  // Runs the task when it is time. By default that time never comes.
+  virtual void After(milliseconds /*time*/, std::function<void()> /*task*/) {}
+  // Nanoseconds since 1970.
+  virtual int64_t Now() const;
+
+  // Sends nothing about them if `silently`.
+  void StartRanks(bool silently = false);
+  // Sends nothing about them.
+  void LoseRanks() { running_.clear(); }
+  // Whether RanksEnded has been sent since the last Prepare.
+  bool ended() const { return ended_; }
+  // Becomes another agent, which knows nothing of this one's orders and events.
+  void Restart();
+
+ private:
+  void Stop(milliseconds grace);
+  void End(milliseconds grace);
+  void Kill();
+  void EndBy(uint32_t rank, int signal);
+  void RankEnded(uint32_t rank, v1::AgentEvent exited);
+  void SendIfEnded();
+  void SendStacks();
+
+  uint64_t instance_ = 1;
+  std::set<uint32_t> ranks_;
+  std::set<uint32_t> running_;
+  std::map<uint32_t, uint64_t> written_;  // bytes, by rank
+  bool sampled_ = false;
+  uint32_t samples_ = 0;
+  bool ending_ = false;  // RanksEnded is to be sent
+  bool ended_ = false;
+  bool leaving_ = false;
+  std::deque<v1::AgentEvent> events_;  // not acknowledged
+  uint64_t last_event_ = 0;
+  uint64_t last_order_ = 0;
+};
+
+}  // namespace autodist::test

@@ -1,0 +1,211 @@
+#include "support/fake_nodes.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "support/idle_link.h"
+
+namespace autodist::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLatency{1};
+constexpr milliseconds kRetry{500};
+constexpr std::chrono::seconds kConsoleLimit{10};
+
+}  // namespace
+
+void FakeAgent::Die() {
+  gone_ = true;
+  LoseRanks();
+  Close(Error(StatusCode::kUnavailable, "Broken pipe"));
+}
+
+void FakeAgent::Open(launch::SessionListener& listener) {
+  listener_ = &listener;
+  ++session_;
+}
+
+void FakeAgent::Close(const Status& why) {
+  if (launch::SessionListener* listener = std::exchange(listener_, nullptr)) {
+    ++session_;
+    listener->OnClosed(why);
+  }
+}
+
+void FakeAgent::Take(uint64_t session, const v1::ChiefMessage& message) {
+  if (session != session_ || !listener_ || silent || unreachable) return;
+  if (fails_at_once) return Break();
+  received.push_back(message);
+  Receive(message);
+  if (!done()) return;
+  gone_ = true;
+  Close(OkStatus());
+}
+
+void FakeAgent::Handle(const v1::ChiefMessage& message) {
+  // Nothing keeps it from coming after the next Prepare, and ending that.
+  EXPECT_FALSE(message.has_end() && ended()) << "EndRanks after RanksEnded";
+  SimulatedAgent::Handle(message);
+  if (message.has_resume() && fails_when_resumed) After(2 * kLatency, [this] { Break(); });
+  if (message.has_start() && on_start) After(kLatency, on_start);
+}
+
+bool FakeAgent::Deliver(v1::AgentEvent event) {
+  if (!listener_ || silent || unreachable) return false;
+  pieces_ += event.has_output() ? 1 : 0;
+  // The chief compares it with its wall clock, which stands still while the loop's is turned.
+  if (event.has_lease_renewed()) event.mutable_lease_renewed()->clear_time_ns();
+  After(kLatency, [this, session = session_, event = std::move(event)] {
+    if (session != session_ || !listener_) return;
+    listener_->OnEvent(event);
+    if (event.has_output()) AwaitAcknowledged();
+  });
+  return true;
+}
+
+// By a thread that has the time of this machine, not that of the loop.
+void FakeAgent::AwaitAcknowledged() const {
+  const auto limit = base::Deadline::After(kConsoleLimit);
+  while (acknowledged_ < pieces_ && !limit.Expired()) std::this_thread::yield();
+}
+
+class FakeLink final : public IdleLink {
+ public:
+  FakeLink(TurnedLoop& loop, FakeAgent& agent) : loop_(loop), agent_(agent) {}
+  ~FakeLink() override { FakeLink::EndSession(); }
+
+  void OpenSession(launch::SessionListener& listener) override {
+    agent_.Open(listener);
+    session_ = agent_.session_;
+  }
+  void Send(v1::ChiefMessage message) override {
+    if (message.has_output_ack()) {  // from the console's thread
+      ++agent_.acknowledged_;
+      return;
+    }
+    loop_.After(kLatency, [&agent = agent_, session = session_, message = std::move(message)] {
+      agent.Take(session, message);
+    });
+  }
+  void Break() override {
+    if (session_ == agent_.session_) agent_.Break();
+  }
+  void EndSession() override {
+    if (session_ == agent_.session_) agent_.Close(Error(StatusCode::kCancelled, "ended here"));
+  }
+  bool WaitClosed(base::Deadline) override { return !agent_.stays; }
+
+ private:
+  TurnedLoop& loop_;
+  FakeAgent& agent_;
+  uint64_t session_ = 0;
+};
+
+class FakeLauncher final : public launch::Launcher {
+ public:
+  explicit FakeLauncher(FakeNodes& nodes) : nodes_(nodes) {}
+
+  void Start(const Done& done) override {
+    for (uint32_t node = 0; node < nodes_.size(); ++node) {
+      FakeAgent& agent = nodes_[node];
+      Begin(node, done);
+      ++agent.launches;
+      if (!agent.launch_hangs) {
+        After(node, [this, node, &agent] {
+          if (!agent.launch_fails.ok()) return Finish(node, agent.launch_fails);
+          v1::PrepareRequest request;
+          *request.mutable_node() = nodes_.plan_.nodes(static_cast<int>(node));
+          Finish(node, OkStatus(), NewLink(node), agent.Prepare(request));
+        });
+      }
+    }
+  }
+  void Resume(uint32_t node, milliseconds wait, base::Deadline deadline,
+              std::shared_ptr<launch::NodeLink>, Done done) override {
+    Begin(node, std::move(done));
+    After(
+        node, [this, node, deadline] { Connect(node, deadline.when(), true); }, wait);
+  }
+  void Reach(uint32_t node, base::Deadline deadline, Done done) override {
+    Begin(node, std::move(done));
+    Connect(node, deadline.when(), false);
+  }
+  void GiveUp(uint32_t node) override { Finish(node, kCancelled); }
+  void Prepare(uint32_t node, v1::PrepareRequest request, std::shared_ptr<launch::NodeLink> link,
+               Done done) override {
+    Begin(node, std::move(done));
+    FakeAgent& agent = nodes_[node];
+    ++agent.prepares;
+    if (agent.prepare_hangs) return;
+    After(node, [this, node, &agent, request = std::move(request), link = std::move(link)] {
+      Finish(node, OkStatus(), link, agent.Prepare(request));
+    });
+  }
+  void Cancel() override {
+    while (!pending_.empty()) Finish(pending_.begin()->first, kCancelled);
+  }
+  void Stop() override { Cancel(); }
+
+ private:
+  // As with the real one, a call for a node ends the one that is under way.
+  void Begin(uint32_t node, Done done) {
+    Finish(node, kCancelled);
+    pending_[node] = {++calls_, std::move(done)};
+  }
+  void After(uint32_t node, std::function<void()> task, milliseconds time = kLatency) {
+    const uint64_t call = pending_.at(node).call;
+    nodes_.loop_.After(time, [this, node, call, task = std::move(task)] {
+      const auto pending = pending_.find(node);
+      if (pending != pending_.end() && pending->second.call == call) task();
+    });
+  }
+  void Finish(uint32_t node, const Status& status, std::shared_ptr<launch::NodeLink> link = nullptr,
+              v1::PrepareResponse prepared = {}) {
+    const auto pending = pending_.extract(node);
+    if (pending) pending.mapped().done({node, status, std::move(link), std::move(prepared)});
+  }
+  void Connect(uint32_t node, chief::Loop::Time limit, bool resume) {
+    After(node, [this, node, limit, resume] {
+      FakeAgent& agent = nodes_[node];
+      ++agent.resumes;
+      if (nodes_.loop_.Now() >= limit) {
+        return Finish(node, Error(StatusCode::kDeadlineExceeded, "no route to host"));
+      }
+      if (agent.unreachable) {
+        return After(
+            node, [this, node, limit, resume] { Connect(node, limit, resume); }, kRetry);
+      }
+      if (agent.gone() && resume) return Finish(node, Error(StatusCode::kAborted, "it is gone"));
+      if (std::exchange(agent.gone_, false)) agent.Restart();
+      Finish(node, OkStatus(), NewLink(node));
+    });
+  }
+  std::shared_ptr<launch::NodeLink> NewLink(uint32_t node) {
+    return std::make_shared<FakeLink>(nodes_.loop_, nodes_[node]);
+  }
+  const Status kCancelled = Error(StatusCode::kCancelled, "cancelled");
+
+  struct Pending {
+    uint64_t call;
+    Done done;
+  };
+
+  FakeNodes& nodes_;
+  uint64_t calls_ = 0;
+  std::map<uint32_t, Pending> pending_;  // by node
+};
+
+FakeNodes::FakeNodes(TurnedLoop& loop, const v1::LaunchPlan& plan) : loop_(loop), plan_(plan) {
+  for (int i = 0; i < plan.nodes_size(); ++i) agents_.push_back(std::make_unique<FakeAgent>(loop));
+}
+
+std::unique_ptr<launch::Launcher> FakeNodes::MakeLauncher() {
+  return std::make_unique<FakeLauncher>(*this);
+}
+
+}  // namespace autodist::test
