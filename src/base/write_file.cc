@@ -6,53 +6,55 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 
 #include "base/deadline.h"
 #include "base/fd.h"
+#include "base/random.h"
 
 namespace autodist::base {
 namespace {
 
-Status MoveTo(const std::string& path, const std::string& from, IfExists if_exists) {
+constexpr size_t kRandomSize = 8;  // characters, of a name that nobody else has
+
+Status CheckNothingIn(int folder, const std::string& name) {
+  struct stat there;
+  return fstatat(folder, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 ? ErrnoError(EEXIST, name)
+                                                                         : OkStatus();
+}
+
+Status MoveTo(int folder, const std::string& name, const std::string& from, IfExists if_exists) {
   if (if_exists == IfExists::kRefuse) {
-    if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) {
+    if (renameat2(folder, from.c_str(), folder, name.c_str(), RENAME_NOREPLACE) == 0) {
       return OkStatus();
     }
     // NFS and some others know no such rename.
-    if (errno != EINVAL && errno != ENOSYS) return ErrnoError(errno, path);
-    AD_RETURN_IF_ERROR(CheckNothingAt(path));
+    if (errno != EINVAL && errno != ENOSYS) return ErrnoError(errno, name);
+    AD_RETURN_IF_ERROR(CheckNothingIn(folder, name));
   }
-  return rename(from.c_str(), path.c_str()) == 0 ? OkStatus() : ErrnoError(errno, path);
-}
-
-// As the shell's '>' would make it.
-mode_t UsualMode() {
-  const mode_t mask = umask(0);
-  umask(mask);
-  return 0666 & ~mask;
+  return renameat(folder, from.c_str(), folder, name.c_str()) == 0 ? OkStatus()
+                                                                   : ErrnoError(errno, name);
 }
 
 }  // namespace
 
-Status CheckNothingAt(const std::string& path) {
-  struct stat there;
-  return lstat(path.c_str(), &there) == 0 ? ErrnoError(EEXIST, path) : OkStatus();
-}
+Status CheckNothingAt(const std::string& path) { return CheckNothingIn(AT_FDCWD, path); }
 
 Status WriteFile(const std::string& path, std::string_view content, IfExists if_exists,
                  Readers readers) {
-  if (if_exists == IfExists::kRefuse) AD_RETURN_IF_ERROR(CheckNothingAt(path));
-  std::string beside = path + ".XXXXXX";
-  const UniqueFd fd(mkostemp(beside.data(), O_CLOEXEC));
-  if (!fd.valid()) return ErrnoError(errno, path);
+  return WriteFileIn(AT_FDCWD, path, content, if_exists, readers);
+}
+
+Status WriteFileIn(int folder, const std::string& name, std::string_view content,
+                   IfExists if_exists, Readers readers) {
+  if (if_exists == IfExists::kRefuse) AD_RETURN_IF_ERROR(CheckNothingIn(folder, name));
+  const std::string beside = name + "." + RandomHex().substr(0, kRandomSize);
+  const UniqueFd fd(openat(folder, beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                           readers == Readers::kOwner ? 0600 : 0666));
+  if (!fd.valid()) return ErrnoError(errno, name);
   Status written = WriteAll(fd.get(), content, Deadline::Never());
-  if (written.ok() && (fchmod(fd.get(), readers == Readers::kOwner ? 0600 : UsualMode()) != 0 ||
-                       fsync(fd.get()) != 0)) {
-    written = ErrnoError(errno, path);
-  }
-  if (written.ok()) written = MoveTo(path, beside, if_exists);
-  if (!written.ok()) unlink(beside.c_str());
+  if (written.ok() && fsync(fd.get()) != 0) written = ErrnoError(errno, name);
+  if (written.ok()) written = MoveTo(folder, name, beside, if_exists);
+  if (!written.ok()) unlinkat(folder, beside.c_str(), 0);
   return written;
 }
 

@@ -10,8 +10,7 @@ namespace autodist::base {
 
 enum class IfExists { kRefuse, kReplace };
 
-// Who may read the file. kUsual is what the shell's '>' would give, and asks for the process's
-// umask in a way that other threads notice; kOwner does not.
+// Who may read the file. kUsual is what the shell's '>' would give.
 enum class Readers { kUsual, kOwner };
 
 // kAlreadyExists where there is something.
@@ -21,5 +20,8 @@ Status CheckNothingAt(const std::string& path);
 // to be replaced. Blocks on the disk.
 Status WriteFile(const std::string& path, std::string_view content, IfExists if_exists,
                  Readers readers = Readers::kUsual);
+// Does the same in the folder behind this descriptor.
+Status WriteFileIn(int folder, const std::string& name, std::string_view content,
+                   IfExists if_exists, Readers readers);
 
 }  // namespace autodist::base

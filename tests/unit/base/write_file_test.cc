@@ -1,7 +1,15 @@
 #include "base/write_file.h"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <iterator>
 
 #include "support/temp_folder.h"
 
@@ -27,6 +35,26 @@ TEST(WriteFileTest, WritesAsTheShellWould) {
   ASSERT_EQ(stat((folder.path() + "/new").c_str(), &there), 0);
   EXPECT_EQ(there.st_mode & 0777, 0640u);
   EXPECT_EQ(FilesIn(folder.path()), 1u);
+}
+
+// Ends the process with 0 if WriteFile succeeds without the system call umask, which ends it.
+[[noreturn]] void WriteWithoutUmask(const std::string& path) {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_umask, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{std::size(filter), filter};
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) _exit(2);
+  _exit(WriteFile(path, "text", IfExists::kReplace).ok() ? 0 : 1);
+}
+
+// Other threads make files meanwhile.
+TEST(WriteFileTest, TheUmaskOfTheProcessIsLeftAlone) {
+  const test::TempFolder folder;
+  EXPECT_EXIT(WriteWithoutUmask(folder.path() + "/new"), testing::ExitedWithCode(0), "");
 }
 
 TEST(WriteFileTest, ReplacesOnlyWhereItMay) {
