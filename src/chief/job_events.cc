@@ -156,7 +156,7 @@ std::shared_ptr<OwnTerminal> Job::MakeOwnTerminal() {
   events.tell = [this](const std::string& text) { console_.Tell(LogLevel::kInfo, text); };
   return std::make_shared<OwnTerminal>(options_.stdin_rank,
                                        options_.own_input == JobOptions::OwnInput::kTerminal,
-                                       options_.log_folder, std::move(events));
+                                       options_.log_folder.path(), std::move(events));
 }
 
 void Job::UseTerminal(std::shared_ptr<control::TerminalUser> user) {

@@ -39,7 +39,7 @@ Journal::Journal(const v1::LaunchPlan& plan, const JobOptions& options, Loop& lo
   status_.set_name(options.name);
   status_.set_chief_pid(getpid());
   status_.set_host(base::HostName());
-  status_.set_log_folder(std::filesystem::absolute(log_folder_));
+  status_.set_log_folder(std::filesystem::absolute(log_folder_.path()));
   status_.set_detached(options.detached);
   status_.set_started_ms(base::MillisecondsSince1970());
   status_.set_working_directory(plan.working_directory());

@@ -7,6 +7,7 @@
 
 #include "autodist/v1/job.pb.h"
 #include "autodist/v1/plan.pb.h"
+#include "base/log_folder.h"
 #include "chief/attempt/attempt.h"
 #include "chief/attempt/job_options.h"
 #include "chief/loop/loop.h"
@@ -48,7 +49,7 @@ class Journal {
 
  private:
   const v1::LaunchPlan& job_;
-  const std::string log_folder_;
+  const base::LogFolder log_folder_;
   const std::function<void(const v1::JobStatus&)> on_status_;
   Loop& loop_;
   std::unique_ptr<EventLog> log_;

@@ -48,14 +48,14 @@ v1::JobStatus EndOf(const Job& job, const v1::LaunchPlan& plan, const std::strin
 }
 
 int Run(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& view_options) {
-  const std::string log_folder = options.log_folder;
+  const base::LogFolder log_folder = options.log_folder;
   const std::string on_end = options.on_end;
   const bool detached = options.detached;
   const std::string name = options.name.empty() ? "" : " (" + options.name + ")";
   // No thread may take a signal for itself; and what comes when the job is over must not change how
   // this process ends.
   SignalWatcher::Block();
-  control::AnnouncedJob announced(plan.job_id());
+  control::AnnouncedJob announced(plan.job_id(), log_folder);
   options.on_status = [&](const v1::JobStatus& status) { announced.Changed(status); };
   Job job(plan, std::move(options));  // from here on Ctrl-C ends the job
   const Status reachable = announced.Start(
@@ -78,7 +78,7 @@ int Run(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& view_
         }}});
   const auto ended = [&](int exit_code, const std::string& refusal = "") {
     if (on_end.empty()) return;
-    v1::JobStatus status = EndOf(job, plan, log_folder, exit_code);
+    v1::JobStatus status = EndOf(job, plan, log_folder.path(), exit_code);
     if (!refusal.empty()) status.set_report(refusal);
     RunOnEnd(on_end, status, job.verdict());
   };
@@ -91,8 +91,8 @@ int Run(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& view_
   if (!reachable.ok()) Log(LogLevel::kWarning, Message(reachable));
   const auto views = Views::Start(view_options, plan.job_id());
   if (!views.ok()) return refuse(views.status());
-  Log(LogLevel::kInfo,
-      "job " + plan.job_id() + name + ": " + plan::WhatRuns(plan) + "; logs in " + log_folder);
+  Log(LogLevel::kInfo, "job " + plan.job_id() + name + ": " + plan::WhatRuns(plan) + "; logs in " +
+                           log_folder.path());
   const int exit_code = job.Run();
   announced.Ended(job.status());
   ended(exit_code);
@@ -118,8 +118,8 @@ int RunJob(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& vi
     return outcome->exit_code;
   }
   const auto detached = std::move(std::get<std::unique_ptr<process::Detached>>(*forked));
-  options.on_running = [&detached, output = options.log_folder + "/output.log"] {
-    detached->Started(std::filesystem::absolute(output));
+  options.on_running = [&detached, folder = options.log_folder] {
+    detached->Started(folder.OpenFile("output.log", O_WRONLY | O_CREAT | O_APPEND));
   };
   return Run(plan, std::move(options), views);
 }

@@ -23,16 +23,16 @@ Status AnnouncedJob::Start(JobRequests requests) {
 void AnnouncedJob::Changed(const v1::JobStatus& status) {
   if (server_) server_->Publish(status);
   if (!std::exchange(recorded_, true)) {
-    records_.Post([status] { Warn(RecordJob(status)); });
+    records_.Post([this, status] { Warn(RecordJob(status, log_folder_)); });
   } else if (status.attempt_folder() != attempt_folder_) {
     // So that the output is found if this autodist is killed.
-    records_.Post([status] { Warn(SaveStatus(status)); });
+    records_.Post([this, status] { Warn(SaveStatus(status, log_folder_)); });
   }
   attempt_folder_ = status.attempt_folder();
 }
 
 void AnnouncedJob::Ended(const v1::JobStatus& status) {
-  if (recorded_) records_.Post([status] { Warn(SaveStatus(status)); });
+  if (recorded_) records_.Post([this, status] { Warn(SaveStatus(status, log_folder_)); });
   records_.Drain();
   if (server_) server_->End(status);
   server_.reset();

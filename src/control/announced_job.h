@@ -4,9 +4,11 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "autodist/status.h"
 #include "autodist/v1/job.pb.h"
+#include "base/log_folder.h"
 #include "base/worker.h"
 #include "control/job_server.h"
 
@@ -15,7 +17,8 @@ namespace autodist::control {
 // For one thread, which only Start and Ended block.
 class AnnouncedJob {
  public:
-  explicit AnnouncedJob(std::string job_id) : job_id_(std::move(job_id)) {}
+  AnnouncedJob(std::string job_id, base::LogFolder log_folder)
+      : job_id_(std::move(job_id)), log_folder_(std::move(log_folder)) {}
 
   // `requests` are made on other threads, until this is destroyed.
   Status Start(JobRequests requests);
@@ -25,6 +28,7 @@ class AnnouncedJob {
 
  private:
   const std::string job_id_;
+  const base::LogFolder log_folder_;
   bool recorded_ = false;
   std::string attempt_folder_;  // as it was recorded last
   std::unique_ptr<JobServer> server_;

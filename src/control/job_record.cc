@@ -11,7 +11,6 @@
 
 #include "base/fd.h"
 #include "base/home_folder.h"
-#include "base/write_file.h"
 #include "control/job_socket.h"
 
 namespace autodist::control {
@@ -21,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMostRecords = 200;
 constexpr size_t kLargestStatus = 16 << 20;  // bytes
-constexpr char kStatusName[] = "/job.json";
+constexpr char kStatusName[] = "job.json";
 
 // "" for a user without a home folder.
 std::string RecordFolder() {
@@ -59,12 +58,11 @@ void Prune(const std::string& folder) {
 
 }  // namespace
 
-Status RecordJob(const v1::JobStatus& status) {
+Status RecordJob(const v1::JobStatus& status, const base::LogFolder& log_folder) {
   if (!IsJobId(status.job_id()) || !status.log_folder().starts_with('/')) {
     return Error(StatusCode::kInvalidArgument, "not a job that can be recorded");
   }
-  AD_RETURN_IF_ERROR(MakeFolders(status.log_folder()));
-  AD_RETURN_IF_ERROR(SaveStatus(status));
+  AD_RETURN_IF_ERROR(SaveStatus(status, log_folder));
   const std::string folder = RecordFolder();
   if (folder.empty()) return Error(StatusCode::kNotFound, "this user has no home folder");
   AD_RETURN_IF_ERROR(MakeFolders(folder));
@@ -74,14 +72,13 @@ Status RecordJob(const v1::JobStatus& status) {
   return OkStatus();
 }
 
-Status SaveStatus(const v1::JobStatus& status) {
-  return base::WriteFile(status.log_folder() + kStatusName, AsJson(status) + "\n",
-                         base::IfExists::kReplace, base::Readers::kOwner);
+Status SaveStatus(const v1::JobStatus& status, const base::LogFolder& folder) {
+  return folder.WriteFile(kStatusName, AsJson(status) + "\n");
 }
 
 Result<v1::JobStatus> ReadRecord(const std::string& job_id) {
   if (!IsJobId(job_id)) return Error(StatusCode::kInvalidArgument, "not the name of a job");
-  const std::string path = RecordFolder() + "/" + job_id + kStatusName;
+  const std::string path = RecordFolder() + "/" + job_id + "/" + kStatusName;
   AD_ASSIGN_OR_RETURN(const std::string json, base::ReadFile(path, kLargestStatus));
   google::protobuf::util::JsonParseOptions options;
   options.ignore_unknown_fields = true;  // of a later version
@@ -103,8 +100,10 @@ std::set<std::string> RecordedJobs() {
   return jobs;
 }
 
+std::string AttemptName(uint32_t attempt) { return "restart-" + std::to_string(attempt); }
+
 std::string AttemptFolder(const std::string& log_folder, uint32_t attempt) {
-  return attempt == 0 ? log_folder : log_folder + "/restart-" + std::to_string(attempt);
+  return attempt == 0 ? log_folder : log_folder + "/" + AttemptName(attempt);
 }
 
 std::string AsJson(const v1::JobStatus& status) {

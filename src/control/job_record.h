@@ -8,16 +8,17 @@
 
 #include "autodist/status.h"
 #include "autodist/v1/job.pb.h"
+#include "base/log_folder.h"
 
 namespace autodist::control {
 
-// Makes the log folder, which only this user can enter, and job.json in it, and enters the job in
-// the user's record: the link ${XDG_STATE_HOME:-~/.local/state}/autodist/jobs/JOB. The newest 200
-// entries are kept, and those of running jobs. Blocks on the disk.
-Status RecordJob(const v1::JobStatus& status);
+// Makes job.json in its log folder, and enters the job in the user's record: the link
+// ${XDG_STATE_HOME:-~/.local/state}/autodist/jobs/JOB. The newest 200 entries are kept, and those
+// of running jobs. Blocks on the disk.
+Status RecordJob(const v1::JobStatus& status, const base::LogFolder& folder);
 
 // Writes job.json anew, whole or not at all.
-Status SaveStatus(const v1::JobStatus& status);
+Status SaveStatus(const v1::JobStatus& status, const base::LogFolder& folder);
 
 // As job.json has it. kNotFound: the job is not in the record.
 Result<v1::JobStatus> ReadRecord(const std::string& job_id);
@@ -26,6 +27,7 @@ Result<v1::JobStatus> ReadRecord(const std::string& job_id);
 std::set<std::string> RecordedJobs();
 
 // Where the ranks of an attempt write, of the job with this log folder. The first is 0.
+std::string AttemptName(uint32_t attempt);  // of such a folder, but for the first
 std::string AttemptFolder(const std::string& log_folder, uint32_t attempt);
 
 // On one line.

@@ -41,7 +41,7 @@ uint64_t SizeOf(int fd) {
 }
 
 base::UniqueFd OpenToRead(const std::string& path) {
-  return base::UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  return base::UniqueFd(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace autodist::display {
 namespace {
@@ -37,11 +38,12 @@ WallTime TimeOf(uint64_t since_1970) {
   return WallTime(microseconds(static_cast<int64_t>(std::min(since_1970, last))));
 }
 
-std::string TimesPath(const std::string& log_path) { return log_path + ".times"; }
+constexpr char kTimes[] = ".times";  // behind the name of the log file
 
 }  // namespace
 
-LogTimesWriter::LogTimesWriter(const std::string& log_path) : path_(TimesPath(log_path)) {}
+LogTimesWriter::LogTimesWriter(base::LogFolder folder, const std::string& log)
+    : folder_(std::move(folder)), name_(log + kTimes) {}
 
 void LogTimesWriter::Note(uint64_t offset, WallTime now) {
   const bool fresh =
@@ -49,7 +51,7 @@ void LogTimesWriter::Note(uint64_t offset, WallTime now) {
   if (failed_ || fresh) return;
   if (!fd_.valid()) {
     const int how = begun_ ? O_APPEND : O_CREAT | O_TRUNC;
-    fd_.Reset(open(path_.c_str(), O_WRONLY | O_CLOEXEC | how, 0600));
+    if (auto file = folder_.OpenFile(name_, O_WRONLY | how); file.ok()) fd_ = *std::move(file);
   }
   begun_ = true;
   const auto since_1970 = std::chrono::duration_cast<microseconds>(now.time_since_epoch());
@@ -62,7 +64,7 @@ void LogTimesWriter::Note(uint64_t offset, WallTime now) {
   time_ = now;
 }
 
-LogTimesReader::LogTimesReader(const std::string& log_path) : path_(TimesPath(log_path)) {}
+LogTimesReader::LogTimesReader(const std::string& log_path) : path_(log_path + kTimes) {}
 
 uint64_t LogTimesReader::size() const {
   struct stat info {};

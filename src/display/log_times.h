@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/log_folder.h"
 
 namespace autodist::display {
 
@@ -27,7 +28,8 @@ using WallTime = std::chrono::system_clock::time_point;
 // trouble, and that is told.
 class LogTimesWriter {
  public:
-  explicit LogTimesWriter(const std::string& log_path);
+  // Of the log file with that name in the folder.
+  LogTimesWriter(base::LogFolder folder, const std::string& log);
 
   // Bytes that come now are about to be written to the log file at this offset.
   void Note(uint64_t offset, WallTime now);
@@ -35,7 +37,8 @@ class LogTimesWriter {
   void Close() { fd_.Reset(); }
 
  private:
-  const std::string path_;
+  const base::LogFolder folder_;
+  const std::string name_;
   base::UniqueFd fd_;
   bool begun_ = false;
   bool failed_ = false;

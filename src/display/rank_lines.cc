@@ -26,13 +26,17 @@ constexpr off_t kLastErrors =
 constexpr size_t kMostKindsOfBars = 1000;
 
 base::UniqueFd OpenToRead(const std::string& path) {
-  return base::UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  return base::UniqueFd(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY));
 }
 
 }  // namespace
 
+std::string LogName(uint32_t rank, Stream stream) {
+  return "rank-" + std::to_string(rank) + (stream == kStdout ? ".out" : ".err");
+}
+
 std::string LogPath(const std::string& folder, uint32_t rank, Stream stream) {
-  return folder + "/rank-" + std::to_string(rank) + (stream == kStdout ? ".out" : ".err");
+  return folder + "/" + LogName(rank, stream);
 }
 
 RankLines::RankLines(std::vector<Process> processes, View view, std::string folder, OnLine on_line,

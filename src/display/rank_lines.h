@@ -43,6 +43,7 @@ struct Output {
 };
 
 // Where what a rank writes to a stream is kept: FOLDER/rank-N.out or rank-N.err.
+std::string LogName(uint32_t rank, Stream stream);
 std::string LogPath(const std::string& folder, uint32_t rank, Stream stream);
 
 // For one thread.

@@ -121,9 +121,8 @@ Result<base::UniqueFd> EnterFolder(int folder, const std::string& name) {
 }  // namespace
 
 Status FetchedFolder::Open() {
-  const base::UniqueFd parent(open(parent_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!parent.valid()) return ErrnoError(errno, parent_);
-  AD_ASSIGN_OR_RETURN(root_, EnterFolder(parent.get(), name_));
+  AD_ASSIGN_OR_RETURN(const int parent, parent_.Open());
+  AD_ASSIGN_OR_RETURN(root_, EnterFolder(parent, name_));
   return OkStatus();
 }
 

@@ -11,6 +11,7 @@
 #include "autodist/status.h"
 #include "autodist/v1/agent.grpc.pb.h"
 #include "base/fd.h"
+#include "base/log_folder.h"
 #include "files/within_folder.h"
 
 namespace autodist::launch {
@@ -40,8 +41,8 @@ struct FetchedFiles {
 // The folder for what comes from one node; made with the first file. Not thread-safe; blocks.
 class FetchedFolder {
  public:
-  // `name` will be in the folder `parent`, which is there.
-  FetchedFolder(std::string parent, std::string name)
+  // `name` will be in the folder `parent`.
+  FetchedFolder(base::LogFolder parent, std::string name)
       : parent_(std::move(parent)), name_(std::move(name)) {}
 
   Result<files::NewFile> Create(const v1::FetchedFile& file);
@@ -49,7 +50,7 @@ class FetchedFolder {
  private:
   Status Open();
 
-  const std::string parent_;
+  const base::LogFolder parent_;
   const std::string name_;
   base::UniqueFd root_;
 };

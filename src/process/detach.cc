@@ -97,18 +97,16 @@ Result<std::variant<DetachOutcome, std::unique_ptr<Detached>>> Detached::Fork() 
   return outcome;
 }
 
-void Detached::Started(const std::string& output_file) {
-  base::UniqueFd file(
-      open(output_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600));
-  if (!file.valid()) {
+void Detached::Started(Result<base::UniqueFd> output) {
+  if (!output.ok()) {
     base::Log(base::LogLevel::kWarning,
-              "what autodist says from now on is lost: " + Message(ErrnoError(errno, output_file)) +
+              "what autodist says from now on is lost: " + Message(output.status()) +
                   "; what the ranks write is in their own files");
-    file.Reset(open("/dev/null", O_WRONLY | O_CLOEXEC));
+    output = base::UniqueFd(open("/dev/null", O_WRONLY | O_CLOEXEC));
   }
   std::fflush(nullptr);
-  dup2(file.get(), STDOUT_FILENO);
-  dup2(file.get(), STDERR_FILENO);
+  dup2(output->get(), STDOUT_FILENO);
+  dup2(output->get(), STDERR_FILENO);
   // It may have gone with its terminal, which is not ours any more.
   (void)base::WriteAll(starter_.get(), "+", base::Deadline::Never());
   starter_.Reset();

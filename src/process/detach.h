@@ -26,9 +26,9 @@ class Detached {
   // ends the old one alone.
   static Result<std::variant<DetachOutcome, std::unique_ptr<Detached>>> Fork();
 
-  // From here on stdout and stderr are `output_file`, which only this user can read, and the
-  // process at the terminal ends. Thread-safe with regard to threads that write; call it once.
-  void Started(const std::string& output_file);
+  // From here on stdout and stderr are `output`, and the process at the terminal ends. Thread-safe
+  // with regard to threads that write; call it once.
+  void Started(Result<base::UniqueFd> output);
 
  private:
   explicit Detached(base::UniqueFd starter) : starter_(std::move(starter)) {}

@@ -115,7 +115,8 @@ int Serve(int argc, char** argv) {
   }
   const v1::JobStatus job = simulation.Board(0).job();
   (*server)->Publish(job);
-  if (const Status kept = job.log_folder().empty() ? OkStatus() : control::RecordJob(job);
+  if (const Status kept =
+          job.log_folder().empty() ? OkStatus() : control::RecordJob(job, job.log_folder());
       !kept.ok()) {
     std::fprintf(stderr, "%s\n", Message(kept).c_str());
     return 1;

@@ -416,7 +416,7 @@ int Main(const std::vector<std::string>& words) {
   }
   FakeJob job(words[0], words[1], nodes, gpus, ended);
   if (ended) job.Do("end 0");
-  if (!control::RecordJob(job.Status()).ok()) return 1;
+  if (!control::RecordJob(job.Status(), job.Status().log_folder()).ok()) return 1;
   const auto keep = [&] {
     Keep(words[1] + "/" + control::kBoardFile, job.Board());
     Keep(words[1] + "/" + control::kHistoryFile, job.History(0));
@@ -447,7 +447,7 @@ int Main(const std::vector<std::string>& words) {
     job.Do(line);
     if (line.starts_with("end")) {
       keep();
-      (void)control::SaveStatus(job.Status()).ok();
+      (void)control::SaveStatus(job.Status(), job.Status().log_folder()).ok();
       (*server)->End(job.Status());
     }
     std::cout << "done" << std::endl;

@@ -38,12 +38,12 @@ std::optional<v1::PmixWorld> MakePmixWorld(const v1::LaunchPlan& plan) {
 }  // namespace
 
 Attempt::Attempt(uint32_t number, v1::LaunchPlan plan, std::vector<uint32_t> nodes,
-                 const std::string& job_folder, int stop_signal, std::chrono::milliseconds grace,
-                 Send send)
+                 const base::LogFolder& job_folder, int stop_signal,
+                 std::chrono::milliseconds grace, Send send)
     : number_(number),
       plan_(std::move(plan)),
       nodes_(std::move(nodes)),
-      folder_(control::AttemptFolder(job_folder, number)),
+      folder_(number == 0 ? job_folder : job_folder.Within(control::AttemptName(number))),
       pmix_(MakePmixWorld(plan_)),
       send_(std::move(send)),
       state_(plan_, stop_signal, grace),

@@ -13,6 +13,7 @@
 
 #include "autodist/v1/job.pb.h"
 #include "autodist/v1/plan.pb.h"
+#include "base/log_folder.h"
 #include "chief/attempt/job_state.h"
 #include "chief/attempt/modex.h"
 #include "chief/attempt/rendezvous.h"
@@ -36,7 +37,7 @@ class Attempt {
 
   // `nodes` are the nodes of the job by their rank in this plan.
   Attempt(uint32_t number, v1::LaunchPlan plan, std::vector<uint32_t> nodes,
-          const std::string& job_folder, int stop_signal, std::chrono::milliseconds grace,
+          const base::LogFolder& job_folder, int stop_signal, std::chrono::milliseconds grace,
           Send send);
 
   // What an agent tells of its ranks; of those of others, nothing counts.
@@ -49,7 +50,10 @@ class Attempt {
   uint32_t number() const { return number_; }  // 0: the first
   const v1::LaunchPlan& plan() const { return plan_; }
   const std::vector<uint32_t>& nodes() const { return nodes_; }
-  const std::string& folder() const { return folder_; }  // of its rank-N.out and rank-N.err
+  const base::LogFolder& logs_folder() const {
+    return folder_;
+  }  // of its rank-N.out and rank-N.err
+  const std::string& folder() const { return folder_.path(); }
   const std::optional<v1::PmixWorld>& pmix() const { return pmix_; }
   // Its number of processes: ranks, and what serves them.
   uint32_t processes() const;
@@ -78,7 +82,7 @@ class Attempt {
   const uint32_t number_;
   const v1::LaunchPlan plan_;
   const std::vector<uint32_t> nodes_;
-  const std::string folder_;
+  const base::LogFolder folder_;
   const std::optional<v1::PmixWorld> pmix_;
   const Send send_;
   JobState state_;

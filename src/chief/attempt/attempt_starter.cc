@@ -183,7 +183,7 @@ bool AttemptStarter::AwaitInBackground(std::function<void()> task) {
 
 Status AttemptStarter::OpenLogs(Attempt& attempt) {
   const auto opened = std::make_shared<Result<std::shared_ptr<RankLogs>>>(nullptr);
-  if (!AwaitInBackground([this, opened, plan = attempt.plan(), folder = attempt.folder()] {
+  if (!AwaitInBackground([this, opened, plan = attempt.plan(), folder = attempt.logs_folder()] {
         std::optional<progress::Pattern> pattern;
         if (!options_.progress_pattern.empty()) {
           auto parsed = progress::Pattern::Parse(options_.progress_pattern);

@@ -12,6 +12,7 @@
 #include "autodist/status.h"
 #include "autodist/v1/job.pb.h"
 #include "autodist/v1/plan.pb.h"
+#include "base/log_folder.h"
 #include "chief/attempt/restart_policy.h"
 #include "display/rank_lines.h"
 #include "launch/launcher.h"
@@ -36,9 +37,9 @@ struct HangLimit {
 
 struct JobOptions {
   launch::LaunchOptions launch;
-  std::string log_folder;  // of this job
-  std::string name;        // that its user has given it; may be empty
-  bool preflight = true;   // look at the nodes before anything is started
+  base::LogFolder log_folder;  // of this job
+  std::string name;            // that its user has given it; may be empty
+  bool preflight = true;       // look at the nodes before anything is started
   // What to do where others have the plan's devices. Without it there is a warning of GPUs alone;
   // several jobs may well share CPUs.
   std::optional<OnBusy> on_busy;

@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
-#include "base/write_file.h"
 #include "board/history_point.h"
 #include "chief/attempt/cause.h"
 #include "control/board_reader.h"
@@ -27,14 +26,13 @@ constexpr double kLongestStepMs = 86'400'000;
 constexpr milliseconds kWriteInterval{60'000};  // so that something is left where we are killed
 
 template <typename Message>
-void WriteJson(const Message& message, const std::string& path) {
+void WriteJson(const Message& message, const base::LogFolder& folder, const std::string& name) {
   std::string json;
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
   (void)google::protobuf::util::MessageToJsonString(message, &json, options).ok();
-  const Status written =
-      base::WriteFile(path, json + "\n", base::IfExists::kReplace, base::Readers::kOwner);
-  if (!written.ok()) base::Log(base::LogLevel::kWarning, path + ": " + autodist::Message(written));
+  const Status written = folder.WriteFile(name, json + "\n");
+  if (!written.ok()) base::Log(base::LogLevel::kWarning, autodist::Message(written));
 }
 
 bool IsGpu(const v1::Device& device) { return device.kind() == v1::DEVICE_KIND_GPU; }
@@ -272,8 +270,8 @@ Loop::Time JobBoard::Tick(const Attempt& attempt) {
 void JobBoard::Write(const Attempt& attempt) {
   loop_.InBackground(
       [board = Now(attempt), history = history_.Since(0), folder = options_.log_folder] {
-        WriteJson(board, folder + "/" + control::kBoardFile);
-        WriteJson(history, folder + "/" + control::kHistoryFile);
+        WriteJson(board, folder, control::kBoardFile);
+        WriteJson(history, folder, control::kHistoryFile);
       });
 }
 

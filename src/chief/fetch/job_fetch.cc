@@ -43,7 +43,7 @@ std::string FolderNameOf(const std::string& address) {
   return name.empty() || name.front() == '.' ? "node-" + name : name;
 }
 
-JobFetch::JobFetch(const v1::LaunchPlan& job, std::string log_folder, Loop& loop,
+JobFetch::JobFetch(const v1::LaunchPlan& job, base::LogFolder log_folder, Loop& loop,
                    const NodeWatch& nodes,
                    std::function<std::shared_ptr<launch::NodeLink>(uint32_t node)> link_of)
     : job_(job),
@@ -70,7 +70,7 @@ std::vector<JobFetch::Source> JobFetch::Sources() {
       std::string name = FolderNameOf(plan.address());
       struct stat info;
       while (std::ranges::count(folders_, name) > 0 ||
-             lstat((log_folder_ + "/" + name).c_str(), &info) == 0) {
+             lstat((log_folder_.path() + "/" + name).c_str(), &info) == 0) {
         name = "node-" + name;
       }
       folders_[node] = std::move(name);
@@ -139,7 +139,7 @@ v1::JobFiles JobFetch::Fetch(launch::FetchOrder order, std::vector<Source>& sour
 
 v1::JobFiles JobFetch::Sum(const std::vector<Source>& sources, const std::string& shared) const {
   v1::JobFiles files;
-  files.set_folder(std::filesystem::absolute(log_folder_));
+  files.set_folder(std::filesystem::absolute(log_folder_.path()));
   files.set_shared(base::ToUtf8(shared));
   files.set_asked(static_cast<uint32_t>(sources.size()));
   for (const Source& source : sources) {

@@ -13,6 +13,7 @@
 
 #include "autodist/v1/job.pb.h"
 #include "autodist/v1/plan.pb.h"
+#include "base/log_folder.h"
 #include "chief/loop/loop.h"
 #include "chief/nodes/node_watch.h"
 #include "control/job_requests.h"
@@ -30,7 +31,8 @@ std::string FolderNameOf(const std::string& address);
 class JobFetch {
  public:
   // What is given must outlive it; `log_folder` need not be there yet.
-  JobFetch(const v1::LaunchPlan& job, std::string log_folder, Loop& loop, const NodeWatch& nodes,
+  JobFetch(const v1::LaunchPlan& job, base::LogFolder log_folder, Loop& loop,
+           const NodeWatch& nodes,
            std::function<std::shared_ptr<launch::NodeLink>(uint32_t node)> link_of);
   // Cancels, and waits for that.
   ~JobFetch() { Finish(); }
@@ -58,7 +60,7 @@ class JobFetch {
   v1::JobFiles Sum(const std::vector<Source>& sources, const std::string& shared) const;
 
   const v1::LaunchPlan& job_;
-  const std::string log_folder_;
+  const base::LogFolder log_folder_;
   Loop& loop_;
   const NodeWatch& nodes_;
   const std::function<std::shared_ptr<launch::NodeLink>(uint32_t)> link_of_;

@@ -35,7 +35,7 @@ class StackCollection {
 
   // `nodes` have been asked. The attempt must outlive this.
   StackCollection(const Attempt& attempt, std::set<uint32_t> nodes, Loop& loop)
-      : attempt_(attempt), file_(attempt.folder(), std::move(nodes), loop) {}
+      : attempt_(attempt), file_(attempt.logs_folder(), std::move(nodes), loop) {}
 
   void Take(uint32_t member, const v1::RankStacks& stacks);
   void NodeIsGone(uint32_t node) { file_.NodeIsGone(node); }

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 
-#include <cerrno>
 #include <filesystem>
 #include <utility>
 
@@ -12,24 +11,26 @@
 namespace autodist::chief {
 namespace {
 
-Status AppendTo(const std::string& path, const std::string& text) {
-  const base::UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  if (!fd.valid()) return ErrnoError(errno, path);
-  return Annotate(base::WriteAll(fd.get(), text, base::Deadline::Never()), path);
+Status AppendTo(const base::LogFolder& folder, const std::string& name, const std::string& text) {
+  AD_ASSIGN_OR_RETURN(const base::UniqueFd fd,
+                      folder.OpenFile(name, O_WRONLY | O_CREAT | O_APPEND));
+  return Annotate(base::WriteAll(fd.get(), text, base::Deadline::Never()), name);
 }
 
 }  // namespace
 
-StackFile::StackFile(const std::string& folder, std::set<uint32_t> nodes, Loop& loop)
-    : path_(std::filesystem::absolute(folder).string() + base::LocalTime("/stacks-%H%M%S.txt")),
+StackFile::StackFile(base::LogFolder folder, std::set<uint32_t> nodes, Loop& loop)
+    : folder_(std::move(folder)),
+      name_(base::LocalTime("stacks-%H%M%S.txt")),
+      path_(std::filesystem::absolute(folder_.path()) / name_),
       missing_(std::move(nodes)),
       loop_(loop) {
   Append("");
 }
 
 void StackFile::Append(std::string text) {
-  loop_.InBackground([path = path_, text = std::move(text), written = written_] {
-    if (written->ok()) *written = AppendTo(path, text);
+  loop_.InBackground([folder = folder_, name = name_, text = std::move(text), written = written_] {
+    if (written->ok()) *written = AppendTo(folder, name, text);
   });
 }
 

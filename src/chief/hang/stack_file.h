@@ -8,6 +8,7 @@
 
 #include "autodist/status.h"
 #include "autodist/v1/agent.pb.h"
+#include "base/log_folder.h"
 #include "chief/loop/loop.h"
 
 namespace autodist::chief {
@@ -16,7 +17,7 @@ namespace autodist::chief {
 class StackFile {
  public:
   // Makes FOLDER/stacks-TIME.txt. `nodes` are those that were asked.
-  StackFile(const std::string& folder, std::set<uint32_t> nodes, Loop& loop);
+  StackFile(base::LogFolder folder, std::set<uint32_t> nodes, Loop& loop);
 
   // Adds what a node tells, of `whose`: "rank 3 on node2"; of nodes that were not asked, or more
   // than once, nothing: false.
@@ -31,6 +32,8 @@ class StackFile {
  private:
   void Append(std::string text);
 
+  const base::LogFolder folder_;
+  const std::string name_;
   const std::string path_;
   std::set<uint32_t> missing_;
   std::set<std::pair<uint32_t, uint32_t>> told_;  // nodes and ranks

@@ -3,27 +3,15 @@
 #include <fcntl.h>
 #include <google/protobuf/util/json_util.h>
 
-#include <cerrno>
-#include <filesystem>
-
 #include "base/log.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
 
 namespace autodist::chief {
 
-Result<std::unique_ptr<EventLog>> EventLog::Create(const std::string& folder, Loop& loop) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    return WithRemedy(
-        Error(StatusCode::kPermissionDenied, "log folder " + folder + ": " + error.message()),
-        "name another place with --log-dir");
-  }
-  std::filesystem::permissions(folder, std::filesystem::perms::owner_all, error);
-  const std::string path = folder + "/events.jsonl";
-  base::UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  if (!file.valid()) return ErrnoError(errno, path);
+Result<std::unique_ptr<EventLog>> EventLog::Create(const base::LogFolder& folder, Loop& loop) {
+  AD_ASSIGN_OR_RETURN(base::UniqueFd file,
+                      folder.OpenFile("events.jsonl", O_WRONLY | O_CREAT | O_APPEND));
   return std::unique_ptr<EventLog>(new EventLog(loop, std::move(file)));
 }
 

@@ -10,6 +10,7 @@
 #include "autodist/status.h"
 #include "autodist/v1/job.pb.h"
 #include "base/fd.h"
+#include "base/log_folder.h"
 #include "chief/loop/loop.h"
 
 namespace autodist::chief {
@@ -18,8 +19,8 @@ namespace autodist::chief {
 // drained before it goes.
 class EventLog {
  public:
-  // Makes the folder, with those above it, for this user alone, and events.jsonl in it.
-  static Result<std::unique_ptr<EventLog>> Create(const std::string& folder, Loop& loop);
+  // Makes the folder where it is missing, and events.jsonl in it.
+  static Result<std::unique_ptr<EventLog>> Create(const base::LogFolder& folder, Loop& loop);
 
   // Adds the present time. A full disk is told once, in the log.
   void Record(v1::JobEvent event);

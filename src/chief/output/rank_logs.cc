@@ -2,9 +2,6 @@
 
 #include <fcntl.h>
 
-#include <cerrno>
-#include <filesystem>
-
 #include "base/log.h"
 #include "base/wall_clock.h"
 #include "progress/arguments.h"
@@ -47,21 +44,19 @@ std::vector<display::Process> ProcessesOf(const v1::LaunchPlan& plan) {
   return processes;
 }
 
-RankLogs::RankLogs(const v1::LaunchPlan& plan, const std::string& folder, const display::View& view)
+RankLogs::RankLogs(const v1::LaunchPlan& plan, const base::LogFolder& folder,
+                   const display::View& view)
     : folder_(folder),
       lines_(
-          ProcessesOf(plan), view, folder,
+          ProcessesOf(plan), view, folder.path(),
           [this](uint32_t rank, display::Stream stream, std::string_view line) {
             Keep(rank, stream, line);
           },
           [this](uint32_t rank, display::Stream, std::string_view bar) { KeepBar(rank, bar); }) {}
 
 Result<std::shared_ptr<RankLogs>> RankLogs::Create(
-    const v1::LaunchPlan& plan, const std::string& folder, const display::View& view,
+    const v1::LaunchPlan& plan, const base::LogFolder& folder, const display::View& view,
     const std::optional<progress::Pattern>& pattern) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return ErrnoError(error.value(), "making the folder " + folder);
   std::shared_ptr<RankLogs> logs(new RankLogs(plan, folder, view));
   for (const v1::NodePlan& node : plan.nodes()) {
     for (const v1::RankPlan& rank : node.ranks()) {
@@ -77,10 +72,10 @@ Result<std::shared_ptr<RankLogs>> RankLogs::Create(
 }
 
 Result<RankLogs::File> RankLogs::Create(uint32_t rank, display::Stream stream) const {
-  const std::string path = display::LogPath(folder_, rank, stream);
-  const base::UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!fd.valid()) return ErrnoError(errno, "log file " + path);
-  return File{display::LogTimesWriter(path)};
+  const std::string name = display::LogName(rank, stream);
+  const auto made = folder_.OpenFile(name, O_WRONLY | O_CREAT | O_TRUNC);
+  AD_RETURN_IF_ERROR(Annotate(made.status(), "log file"));
+  return File{display::LogTimesWriter(folder_, name)};
 }
 
 Status RankLogs::Open(const display::Output& output, File& file) {
@@ -93,9 +88,8 @@ Status RankLogs::Open(const display::Output& output, File& file) {
     open_.back()->times.Close();
     open_.pop_back();
   }
-  const std::string path = display::LogPath(folder_, output.rank, output.stream);
-  file.fd.Reset(open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
-  if (!file.fd.valid()) return ErrnoError(errno, "open");
+  const std::string name = display::LogName(output.rank, output.stream);
+  AD_ASSIGN_OR_RETURN(file.fd, folder_.OpenFile(name, O_WRONLY | O_APPEND));
   file.place = open_.insert(open_.begin(), &file);
   return OkStatus();
 }

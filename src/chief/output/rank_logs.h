@@ -18,6 +18,7 @@
 #include "autodist/v1/agent.pb.h"
 #include "autodist/v1/plan.pb.h"
 #include "base/fd.h"
+#include "base/log_folder.h"
 #include "chief/output/last_words.h"
 #include "display/log_times.h"
 #include "display/rank_lines.h"
@@ -45,7 +46,7 @@ class RankLogs {
   // them comes when that was written (display::LogTimesWriter). Progress is recognised by the
   // pattern alone, where there is one.
   static Result<std::shared_ptr<RankLogs>> Create(
-      const v1::LaunchPlan& plan, const std::string& folder, const display::View& view,
+      const v1::LaunchPlan& plan, const base::LogFolder& folder, const display::View& view,
       const std::optional<progress::Pattern>& pattern = {});
 
   // Of ranks that are not the plan's, nothing.
@@ -86,7 +87,7 @@ class RankLogs {
     RankTold told = {};
   };
 
-  RankLogs(const v1::LaunchPlan& plan, const std::string& folder, const display::View& view);
+  RankLogs(const v1::LaunchPlan& plan, const base::LogFolder& folder, const display::View& view);
   Result<File> Create(uint32_t rank, display::Stream stream) const;
   Status Open(const display::Output& output, File& file);
   void WriteFile(const display::Output& output, File& file);
@@ -94,7 +95,7 @@ class RankLogs {
   void KeepBar(uint32_t number, std::string_view bar);
   void Warn(const std::string& what);
 
-  const std::string folder_;
+  const base::LogFolder folder_;
   display::RankLines lines_;
   std::map<uint32_t, Rank> ranks_;
   std::list<File*> open_;  // the last written first

@@ -30,16 +30,18 @@ class JobRecordTest : public testing::Test {
     return status;
   }
 
+  static Status Record(const v1::JobStatus& job) { return RecordJob(job, job.log_folder()); }
+
   const test::Session session_;
 };
 
 TEST_F(JobRecordTest, KeepsTheNewestState) {
   v1::JobStatus job = Job("job-1");
-  ASSERT_TRUE(RecordJob(job).ok());
+  ASSERT_TRUE(Record(job).ok());
   EXPECT_EQ(ReadRecord("job-1")->phase(), v1::JOB_PHASE_LAUNCHING);
   job.set_phase(v1::JOB_PHASE_ENDED);
   job.set_exit_code(3);
-  ASSERT_TRUE(SaveStatus(job).ok());
+  ASSERT_TRUE(SaveStatus(job, job.log_folder()).ok());
   const auto read = ReadRecord("job-1");
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->SerializeAsString(), job.SerializeAsString());
@@ -47,7 +49,7 @@ TEST_F(JobRecordTest, KeepsTheNewestState) {
 }
 
 TEST_F(JobRecordTest, IsForThisUserAlone) {
-  ASSERT_TRUE(RecordJob(Job("job-1")).ok());
+  ASSERT_TRUE(Record(Job("job-1")).ok());
   struct stat info;
   ASSERT_EQ(stat((session_.folder().path() + "/logs/job-1/job.json").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0600u);
@@ -60,12 +62,12 @@ TEST_F(JobRecordTest, IsForThisUserAlone) {
 TEST_F(JobRecordTest, WhatIsNoRecord) {
   EXPECT_EQ(ReadRecord("job-1").status().code(), StatusCode::kNotFound);
   EXPECT_EQ(ReadRecord("../job-1").status().code(), StatusCode::kInvalidArgument);
-  EXPECT_FALSE(RecordJob(Job("../job-1")).ok());
+  EXPECT_FALSE(Record(Job("../job-1")).ok());
   v1::JobStatus relative = Job("job-1");
   relative.set_log_folder("logs");
-  EXPECT_FALSE(RecordJob(relative).ok());
+  EXPECT_FALSE(Record(relative).ok());
 
-  ASSERT_TRUE(RecordJob(Job("job-1")).ok());
+  ASSERT_TRUE(Record(Job("job-1")).ok());
   const std::string file = "logs/job-1/job.json";
   for (const std::string text : {"", "{", "[]", "{\"job_id\": \"job-2\"}", "{\"phase\": \"x\"}"}) {
     session_.folder().Write(file, text);
@@ -76,17 +78,17 @@ TEST_F(JobRecordTest, WhatIsNoRecord) {
 }
 
 TEST_F(JobRecordTest, ANewOneRemovesWhatLeadsNowhere) {
-  ASSERT_TRUE(RecordJob(Job("job-1")).ok());
-  ASSERT_TRUE(RecordJob(Job("job-2")).ok());
+  ASSERT_TRUE(Record(Job("job-1")).ok());
+  ASSERT_TRUE(Record(Job("job-2")).ok());
   fs::remove_all(session_.folder().path() + "/logs/job-1");
   EXPECT_THAT(RecordedJobs(), Contains("job-1"));
-  ASSERT_TRUE(RecordJob(Job("job-3")).ok());
+  ASSERT_TRUE(Record(Job("job-3")).ok());
   EXPECT_THAT(RecordedJobs(), testing::UnorderedElementsAre("job-2", "job-3"));
 }
 
 TEST_F(JobRecordTest, TheNewestAreKeptAndThoseThatRun) {
-  ASSERT_TRUE(RecordJob(Job("job-000")).ok());
-  ASSERT_TRUE(RecordJob(Job("job-001")).ok());
+  ASSERT_TRUE(Record(Job("job-000")).ok());
+  ASSERT_TRUE(Record(Job("job-001")).ok());
   const auto listener = ListenAt(*PlaceForSocket("job-000"));  // it runs
   ASSERT_TRUE(listener.ok()) << listener.status();
   const std::string logs = session_.folder().path() + "/logs/job-001";
@@ -96,7 +98,7 @@ TEST_F(JobRecordTest, TheNewestAreKeptAndThoseThatRun) {
                        session_.records() + "/job-" + std::string(3 - number.size(), '0') + number);
   }
   ASSERT_EQ(RecordedJobs().size(), 201u);
-  ASSERT_TRUE(RecordJob(Job("job-201")).ok());
+  ASSERT_TRUE(Record(Job("job-201")).ok());
   const auto left = RecordedJobs();
   EXPECT_EQ(left.size(), 201u);
   EXPECT_THAT(left, Contains("job-000"));

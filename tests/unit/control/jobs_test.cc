@@ -91,7 +91,7 @@ class JobsTest : public testing::Test {
     status.set_job_id(Id(name));
     status.set_log_folder(session_.folder().path() + "/logs/" + name);
     status.set_phase(phase);
-    EXPECT_TRUE(RecordJob(status).ok());
+    EXPECT_TRUE(RecordJob(status, status.log_folder()).ok());
     return status;
   }
   static std::string Id(const std::string& name) {
@@ -135,12 +135,12 @@ TEST_F(JobsTest, RunningEndedAndCrashedOnes) {
 TEST_F(JobsTest, AJobOfAnotherMachineWithTheSameHomeIsNotCalledGone) {
   v1::JobStatus job = Recorded("elsewhere", v1::JOB_PHASE_RUNNING);
   job.set_host("another-machine");
-  ASSERT_TRUE(SaveStatus(job).ok());
+  ASSERT_TRUE(SaveStatus(job, job.log_folder()).ok());
   EXPECT_FALSE(LookUpJob(job.job_id())->chief_gone());
   std::array<char, 256> name{};
   gethostname(name.data(), name.size() - 1);
   job.set_host(name.data());
-  ASSERT_TRUE(SaveStatus(job).ok());
+  ASSERT_TRUE(SaveStatus(job, job.log_folder()).ok());
   EXPECT_TRUE(LookUpJob(job.job_id())->chief_gone());
 }
 
@@ -154,7 +154,7 @@ TEST_F(JobsTest, AJobWhoseRecordIsGoneIsFoundByItsSocket) {
 TEST_F(JobsTest, ANameIsKnownByTheRecordAndByTheSocket) {
   v1::JobStatus job = Recorded("named", v1::JOB_PHASE_ENDED);
   job.set_name("of-the-record");
-  ASSERT_TRUE(SaveStatus(job).ok());
+  ASSERT_TRUE(SaveStatus(job, job.log_folder()).ok());
   EXPECT_EQ(NameOfJob(job.job_id()), "of-the-record");
   const auto running = JobServer::Start(Id("unrecorded"), {});
   ASSERT_TRUE(running.ok()) << running.status();

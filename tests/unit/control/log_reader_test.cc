@@ -31,7 +31,9 @@ class LogReaderTest : public testing::Test {
   // At a time in seconds, of which the index tells.
   void Write(uint32_t rank, display::Stream stream, int seconds, const std::string& text) {
     const std::string path = display::LogPath(folder_.path(), rank, stream);
-    auto& [times, size] = written_.try_emplace(path, path, 0).first->second;
+    const std::string name = display::LogName(rank, stream);
+    auto& [times, size] =
+        written_.try_emplace(path, display::LogTimesWriter(folder_.path(), name), 0).first->second;
     times.Note(size, At(seconds));
     size += text.size();
     std::ofstream(path, std::ios::binary | std::ios::app) << text;

@@ -35,7 +35,7 @@ class LogTimesTest : public testing::Test {
 };
 
 TEST_F(LogTimesTest, AnEntryForEachTenthOfASecondOr64KiB) {
-  LogTimesWriter writer(log_);
+  LogTimesWriter writer(folder_.path(), "rank-0.out");
   EXPECT_THAT(Entries(), ElementsAre());
   EXPECT_FALSE(std::filesystem::exists(log_ + ".times"));
   writer.Note(0, At(0));
@@ -53,7 +53,7 @@ TEST_F(LogTimesTest, AnEntryForEachTenthOfASecondOr64KiB) {
 }
 
 TEST_F(LogTimesTest, TheFormatIsTheSameEverywhere) {
-  LogTimesWriter writer(log_);
+  LogTimesWriter writer(folder_.path(), "rank-0.out");
   writer.Note(0, At(0));
   writer.Note(0x0102030405060708, WallTime(std::chrono::microseconds(0x0012131415161718)));
   const std::string_view entry("\x08\x07\x06\x05\x04\x03\x02\x01\x18\x17\x16\x15\x14\x13\x12\x00",
@@ -62,7 +62,7 @@ TEST_F(LogTimesTest, TheFormatIsTheSameEverywhere) {
 }
 
 TEST_F(LogTimesTest, EntriesAreFound) {
-  LogTimesWriter writer(log_);
+  LogTimesWriter writer(folder_.path(), "rank-0.out");
   for (uint64_t i = 0; i < 1000; ++i) writer.Note(10 * i, At(static_cast<int64_t>(200 * i)));
   LogTimesReader reader(log_);
   EXPECT_EQ(reader.FirstBehind(0), 1u);
@@ -92,9 +92,10 @@ TEST_F(LogTimesTest, AnythingMayBeInTheFile) {
 }
 
 TEST_F(LogTimesTest, WhatCannotBeWrittenIsMissing) {
-  LogTimesWriter writer(folder_.path() + "/none/rank-0.out");
+  folder_.Write("none", "in the way");
+  LogTimesWriter writer(folder_.path() + "/none", "rank-0.out");
   writer.Note(0, At(0));
-  std::filesystem::create_directory(folder_.path() + "/none");
+  std::filesystem::remove(folder_.path() + "/none");
   writer.Note(100'000, At(1000));  // as if it had been cut short
   EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/none/rank-0.out.times"));
 }

@@ -12,6 +12,7 @@
 #include <functional>
 #include <thread>
 
+#include "base/log_folder.h"
 #include "support/temp_folder.h"
 
 namespace autodist::process {
@@ -85,6 +86,10 @@ class DetachTest : public testing::Test {
   }
 };
 
+Result<base::UniqueFd> OutputIn(const std::string& folder) {
+  return base::LogFolder(folder).OpenFile("output.log", O_WRONLY | O_CREAT | O_APPEND);
+}
+
 TEST_F(DetachTest, OnceStartedItBelongsToNoTerminalAndGoesOn) {
   const test::TempFolder folder;
   const std::string file = folder.path() + "/output.log";
@@ -94,7 +99,7 @@ TEST_F(DetachTest, OnceStartedItBelongsToNoTerminalAndGoesOn) {
   const AtTerminal terminal([&](Detached& detached) {
     go_on.Reset();
     Print("before\n");
-    detached.Started(file);
+    detached.Started(OutputIn(folder.path()));
     char byte = 0;
     (void)!read(fds[0], &byte, 1);  // until the other has long ended
     raise(SIGHUP);
@@ -158,7 +163,7 @@ TEST_F(DetachTest, TheEndOfTheTerminalEndsOnlyTheOneThere) {
     char byte = 0;
     (void)!read(fds[0], &byte, 1);
     Print("goes on\n");
-    detached.Started(folder.path() + "/output.log");
+    detached.Started(OutputIn(folder.path()));
     return 0;
   });
   const base::UniqueFd end(fds[0]);
@@ -172,13 +177,13 @@ TEST_F(DetachTest, TheEndOfTheTerminalEndsOnlyTheOneThere) {
 
 TEST_F(DetachTest, WhereTheFileCannotBeMadeTheRestIsLost) {
   const AtTerminal terminal([](Detached& detached) {
-    detached.Started("/no/such/folder/output.log");
+    detached.Started(OutputIn("/proc/no-such-folder"));
     Print("lost\n");
     return 0;
   });
   EXPECT_EQ(terminal.ExitCode(), 0);
   const std::string said = terminal.ReadRest();
-  EXPECT_THAT(said, HasSubstr("/no/such/folder/output.log: No such file or directory"));
+  EXPECT_THAT(said, HasSubstr("/proc/no-such-folder: No such file or directory"));
   EXPECT_THAT(said, HasSubstr("it runs\n"));
   EXPECT_THAT(said, testing::Not(HasSubstr("\nlost")));
 }

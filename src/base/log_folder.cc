@@ -1,0 +1,111 @@
+#include "base/log_folder.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <mutex>
+#include <utility>
+
+#include "base/random.h"
+#include "base/write_file.h"
+
+namespace autodist::base {
+namespace {
+
+constexpr mode_t kForUsAlone = 0700;
+constexpr mode_t kFileForUsAlone = 0600;
+
+Status Refuse(const Status& why) { return WithRemedy(why, "name another place with --log-dir"); }
+
+Status Failure(const std::string& path, int error) {
+  return Refuse(ErrnoError(error, "log folder " + path));
+}
+
+// Who owns what we make is not always us: a file server may give all of it to one user.
+bool IsOwnerOfWhatWeMake(int folder, uid_t owner) {
+  const std::string name = ".owner-" + RandomHex();
+  const UniqueFd file(
+      openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kFileForUsAlone));
+  struct stat info;
+  const bool is = file.valid() && fstat(file.get(), &info) == 0 && info.st_uid == owner;
+  if (file.valid()) unlinkat(folder, name.c_str(), 0);
+  return is;
+}
+
+Result<UniqueFd> MakeAndOpen(int above, const std::string& name, const std::string& path) {
+  if (mkdirat(above, name.c_str(), kForUsAlone) != 0 && errno != EEXIST) {
+    return Failure(path, errno);
+  }
+  UniqueFd folder(openat(above, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info;
+  if (!folder.valid() || fstat(folder.get(), &info) != 0) {
+    return Failure(path, errno);
+  }
+  if (info.st_uid != geteuid() && !IsOwnerOfWhatWeMake(folder.get(), info.st_uid)) {
+    return Refuse(
+        Error(StatusCode::kPermissionDenied, "log folder " + path + ": another user owns it"));
+  }
+  if ((info.st_mode & 07777) != kForUsAlone) (void)fchmod(folder.get(), kForUsAlone);
+  return folder;
+}
+
+}  // namespace
+
+struct LogFolder::Shared {
+  std::string path;
+  std::shared_ptr<Shared> above;  // null: that of a job
+  std::string name;               // in the one above
+  std::mutex mutex;
+  UniqueFd folder;  // guarded by mutex; invalid: not opened yet
+
+  Result<int> Open() {
+    const std::lock_guard lock(mutex);
+    if (folder.valid()) return folder.get();
+    int in = AT_FDCWD;
+    if (above) {
+      AD_ASSIGN_OR_RETURN(in, above->Open());
+    } else {
+      std::error_code error;
+      const auto parent = std::filesystem::path(path).parent_path();
+      if (!parent.empty()) std::filesystem::create_directories(parent, error);
+      if (error) return Failure(path, error.value());
+    }
+    AD_ASSIGN_OR_RETURN(folder, MakeAndOpen(in, above ? name : path, path));
+    return folder.get();
+  }
+};
+
+LogFolder::LogFolder(std::string path) : here_(std::make_shared<Shared>()) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  here_->path = std::move(path);
+}
+
+const std::string& LogFolder::path() const { return here_->path; }
+
+LogFolder LogFolder::Within(const std::string& name) const {
+  auto within = std::make_shared<Shared>();
+  within->path = here_->path + "/" + name;
+  within->above = here_;
+  within->name = name;
+  return LogFolder(std::move(within));
+}
+
+Result<int> LogFolder::Open() const { return here_->Open(); }
+
+Result<UniqueFd> LogFolder::OpenFile(const std::string& name, int flags) const {
+  AD_ASSIGN_OR_RETURN(const int folder, Open());
+  UniqueFd file(
+      openat(folder, name.c_str(), flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, kFileForUsAlone));
+  if (!file.valid()) return ErrnoError(errno, path() + "/" + name);
+  return file;
+}
+
+Status LogFolder::WriteFile(const std::string& name, std::string_view content) const {
+  AD_ASSIGN_OR_RETURN(const int folder, Open());
+  return Annotate(WriteFileIn(folder, name, content, IfExists::kReplace, Readers::kOwner), path());
+}
+
+}  // namespace autodist::base

@@ -1,0 +1,113 @@
+#include "base/log_folder.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "support/nobody.h"
+#include "support/temp_folder.h"
+
+namespace autodist::base {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMake = O_WRONLY | O_CREAT | O_TRUNC;
+
+class LogFolderTest : public testing::Test {
+ protected:
+  static mode_t ModeOf(const std::string& path) {
+    struct stat info {};
+    return lstat(path.c_str(), &info) == 0 ? info.st_mode & 07777 : 0;
+  }
+  static bool Makes(const LogFolder& folder, const std::string& name) {
+    return folder.OpenFile(name, kMake).ok();
+  }
+
+  const test::TempFolder folder_;
+  const std::string job_ = folder_.path() + "/runs/job";
+};
+
+TEST_F(LogFolderTest, ItAndItsFilesAreForThisUserAloneWhateverTheUmask) {
+  for (const mode_t mask : {0, 022, 077}) {
+    const std::string path = job_ + std::to_string(mask);
+    const mode_t before = umask(mask);
+    const LogFolder job(path);
+    EXPECT_FALSE(fs::exists(path));
+    EXPECT_TRUE(Makes(job.Within("restart-1"), "rank-0.out"));
+    EXPECT_TRUE(job.WriteFile("job.json", "{}").ok());
+    umask(before);
+    EXPECT_EQ(ModeOf(path), 0700u);
+    EXPECT_EQ(ModeOf(path + "/restart-1"), 0700u);
+    EXPECT_EQ(ModeOf(path + "/restart-1/rank-0.out"), 0600u);
+    EXPECT_EQ(ModeOf(path + "/job.json"), 0600u);
+  }
+}
+
+TEST_F(LogFolderTest, FilesAreNotOpenedThroughLinks) {
+  const std::string victim = folder_.Write("victim", "precious");
+  fs::create_directories(job_);
+  for (const char* name : {"rank-0.out", "job.json", "events.jsonl"}) {
+    fs::create_symlink(victim, job_ + "/" + name);
+  }
+  const LogFolder job(job_);
+  EXPECT_FALSE(Makes(job, "rank-0.out"));
+  EXPECT_FALSE(job.OpenFile("events.jsonl", O_WRONLY | O_CREAT | O_APPEND).ok());
+  EXPECT_TRUE(job.WriteFile("job.json", "{}").ok());  // takes the place of the link
+  EXPECT_EQ(folder_.Read("victim"), "precious");
+  EXPECT_EQ(folder_.Read("runs/job/job.json"), "{}");
+}
+
+// By a user who can write in --log-dir: after it was made, and before a restart.
+TEST_F(LogFolderTest, AnotherFolderInItsPlaceGetsNothing) {
+  const std::string victim = folder_.Write("victim", "precious");
+  const LogFolder job(job_);
+  ASSERT_TRUE(Makes(job, "rank-0.out"));
+  fs::rename(job_, job_ + ".moved");
+  fs::create_directories(job_ + "/restart-1");
+  fs::create_symlink(victim, job_ + "/restart-1/rank-0.out");
+  fs::create_symlink(victim, job_ + "/rank-1.out");
+  EXPECT_TRUE(Makes(job, "rank-1.out"));
+  EXPECT_TRUE(Makes(job.Within("restart-1"), "rank-0.out"));
+  EXPECT_TRUE(job.WriteFile("board.json", "{}").ok());
+  EXPECT_EQ(folder_.Read("victim"), "precious");
+  EXPECT_FALSE(fs::exists(job_ + "/board.json"));
+  EXPECT_TRUE(fs::exists(job_ + ".moved/restart-1/rank-0.out"));
+  EXPECT_TRUE(fs::exists(job_ + ".moved/board.json"));
+}
+
+TEST_F(LogFolderTest, ALinkInItsPlaceIsRefused) {
+  fs::create_directories(folder_.path() + "/elsewhere");
+  fs::create_directories(folder_.path() + "/runs");
+  fs::create_symlink(folder_.path() + "/elsewhere", job_);
+  EXPECT_FALSE(LogFolder(job_).Open().ok());
+  EXPECT_TRUE(LogFolder(job_ + "/job").Open().ok());  // --log-dir itself may be one
+  fs::create_symlink(folder_.path() + "/elsewhere", folder_.path() + "/elsewhere/job/restart-1");
+  EXPECT_FALSE(LogFolder(job_ + "/job").Within("restart-1").Open().ok());
+}
+
+TEST_F(LogFolderTest, AnotherUsersFolderIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "takes root";
+  fs::create_directories(job_);
+  ASSERT_EQ(chown(job_.c_str(), test::kNobody, test::kNobody), 0);
+  const auto opened = LogFolder(job_).Open();
+  EXPECT_THAT(Message(opened.status()), testing::HasSubstr("another user owns it"));
+  EXPECT_THAT(Remedy(opened.status()), testing::HasSubstr("--log-dir"));
+  EXPECT_TRUE(fs::is_empty(job_));
+}
+
+TEST_F(LogFolderTest, WhereItCannotBeThereIsAReason) {
+  folder_.Write("runs", "a file");
+  const auto opened = LogFolder(job_).Open();
+  EXPECT_THAT(Message(opened.status()), testing::HasSubstr(job_));
+  EXPECT_THAT(Remedy(opened.status()), testing::HasSubstr("--log-dir"));
+  fs::remove(folder_.path() + "/runs");
+  EXPECT_TRUE(LogFolder(job_ + "/").Open().ok());
+}
+
+}  // namespace
+}  // namespace autodist::base
