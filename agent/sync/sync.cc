@@ -109,7 +109,7 @@ Status Receiver::Begin(const v1::SyncBegin& begin) {
   v1::SyncResponse response;
   response.mutable_place()->set_same_folder(files::HasTemporary(path_, begin.probe()));
   if (!response.place().same_folder()) {
-    auto folder = TargetFolder::Open(path_);
+    auto folder = TargetFolder::Open(path_, begin.mode());
     AD_RETURN_IF_ERROR(folder.status());
     folder_ = std::move(*folder);
   }

@@ -42,27 +42,41 @@ Result<base::UniqueFd> OpenSubfolder(int folder, const std::string& name) {
   return ErrnoError(error, "opening the folder");
 }
 
-Status MakeWithParents(const std::string& path) {
+// Returns whether the folder itself was missing; it is for the user alone then.
+Result<bool> MakeWithParents(const std::string& path) {
   for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const std::string part = path.substr(0, end);
-    if (mkdir(part.c_str(), 0777) != 0 && errno != EEXIST) {
+    const bool is_last = path.find_first_not_of('/', end) == std::string::npos;
+    const bool made = mkdir(part.c_str(), is_last ? kOwnerMayFill : 0777) == 0;
+    if (!made && errno != EEXIST) {
       const int error = errno;
       struct stat info;  // what is there need not be ours to make, nor writable
       if (stat(part.c_str(), &info) != 0) return ErrnoError(error, "making the folder " + part);
     }
-    if (end == std::string::npos) return OkStatus();
+    if (is_last) return made;
+  }
+}
+
+// Set-group-ID and the like stay as they are here. Another user's folder keeps its permissions,
+// too.
+void GiveMode(int folder, uint32_t mode) {
+  struct stat info;
+  const mode_t wanted = (mode & files::kPermissions) | kOwnerMayFill;
+  if (fstat(folder, &info) == 0 && (info.st_mode & files::kPermissions) != wanted) {
+    (void)!fchmod(folder, (info.st_mode & 07000) | wanted);
   }
 }
 
 }  // namespace
 
-Result<TargetFolder> TargetFolder::Open(const std::string& path) {
+Result<TargetFolder> TargetFolder::Open(const std::string& path, uint32_t mode) {
   if (!path.starts_with('/') || path.find('\0') != std::string::npos) {
     return Error(StatusCode::kInvalidArgument, "'" + path + "' is not an absolute path");
   }
-  AD_RETURN_IF_ERROR(MakeWithParents(path));
+  AD_ASSIGN_OR_RETURN(const bool made, MakeWithParents(path));
   base::UniqueFd root(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) return ErrnoError(errno, path);
+  if (made) GiveMode(root.get(), mode);
   files::RemoveLeftovers(root.get());
   return TargetFolder(std::move(root));
 }
@@ -119,14 +133,7 @@ Status TargetFolder::MakeFolder(const Place& place, uint32_t mode) {
     return ErrnoError(errno, "making the folder");
   }
   AD_ASSIGN_OR_RETURN(const base::UniqueFd fd, OpenSubfolder(place.folder, place.name));
-  struct stat info;
-  if (fstat(fd.get(), &info) != 0) return ErrnoError(errno, "fstat");
-  const mode_t wanted = (mode & files::kPermissions) | kOwnerMayFill;
-  if ((info.st_mode & files::kPermissions) != wanted) {
-    // Set-group-ID and the like stay as they are here. Where the folder is somebody else's, so do
-    // its permissions.
-    (void)!fchmod(fd.get(), (info.st_mode & 07000) | wanted);
-  }
+  GiveMode(fd.get(), mode);
   files::RemoveLeftovers(fd.get());
   return OkStatus();
 }

@@ -18,8 +18,8 @@ namespace autodist::agent {
 class TargetFolder {
  public:
   // `path` is absolute; the way to the folder may lead through symbolic links. Made with its
-  // parents where it is missing.
-  static Result<TargetFolder> Open(const std::string& path);
+  // parents where it is missing, with these permissions.
+  static Result<TargetFolder> Open(const std::string& path, uint32_t mode);
 
   // How a regular file compares with the chief's.
   enum class Match { kSame, kSuspect, kDifferent };  // kSuspect: by its time alone

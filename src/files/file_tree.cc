@@ -29,6 +29,8 @@ class Scan {
   }
 
   Result<FileTree> Run() {
+    struct stat info;
+    if (stat(tree_.folder.c_str(), &info) == 0) tree_.mode = (info.st_mode & 0777) | 0700;
     VisitFolder("");
     if (!problems_.empty()) return Unreadable();
     return std::move(tree_);

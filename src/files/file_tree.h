@@ -24,6 +24,7 @@ struct FileEntry {
 
 struct FileTree {
   std::string folder;
+  uint32_t mode = 0700;               // of the folder itself, as of one within it
   std::vector<FileEntry> entries;     // each folder before what is in it; otherwise by name
   std::vector<std::string> warnings;  // of what cannot be copied, such as sockets
   uint64_t files = 0;                 // regular ones

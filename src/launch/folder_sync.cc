@@ -158,6 +158,7 @@ Status FolderSync::Copy(SyncStream& stream, uint32_t node_rank, uint64_t& expect
   v1::SyncRequest request;
   request.mutable_begin()->set_folder(target_);
   request.mutable_begin()->set_probe((*probe_)->name());
+  request.mutable_begin()->set_mode(tree_.mode);
   stream.Write(request);  // an agent that has this very folder answers, and ends the call at once
   const auto place = stream.Read();
   if (!place) return stream.End();

@@ -12,8 +12,8 @@ from jobs import processes
 OTHERS = range(2, 9)
 WORK = Path("/tmp/sync-test")
 # What a copy must have in common with the original.
-LIST = (f"cd {WORK} && find . -mindepth 1 -name autodist-runs -prune -o -type f -printf '%y %m %s %T@ %p\\n' -o "
-        "-mindepth 1 -type d -printf '%y %m %p\\n' -o -type l -printf '%y %l %p\\n' | LC_ALL=C sort && "
+LIST = (f"cd {WORK} && find . -name autodist-runs -prune -o -type f -printf '%y %m %s %T@ %p\\n' -o "
+        "-type d -printf '%y %m %p\\n' -o -type l -printf '%y %l %p\\n' | LC_ALL=C sort && "
         "find . -name autodist-runs -prune -o -type f -exec md5sum {} + | LC_ALL=C sort")
 # What has not arrived completely.
 PARTS = f"[ ! -e {WORK} ] || find {WORK} -name '.autodist-sync-*'"

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.hosts(8)
 
 def test_a_thousand_files_to_seven_hosts(sync, work):
     make_tree(work)
+    work.chmod(0o710)  # as no umask would make it
     before = listing(1)
     first = sync(program=("sh", "-c", "ls part7/7.bin"))
     assert first.code == 0, first.err

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <future>
@@ -55,6 +56,7 @@ class SyncTest : public testing::Test {
     v1::SyncRequest request;
     request.mutable_begin()->set_folder(target_);
     request.mutable_begin()->set_probe(probe);
+    request.mutable_begin()->set_mode(mode_);
     stream_->Write(request);
   }
   static v1::FileEntry& Add(v1::SyncRequest& request, v1::FileType type, const std::string& path) {
@@ -106,6 +108,7 @@ class SyncTest : public testing::Test {
     return names;
   }
 
+  uint32_t mode_ = 0755;  // of the chief's folder
   const test::TempFolder temp_;
   const std::string target_ = temp_.path() + "/target";
   SyncOnly service_;
@@ -115,6 +118,34 @@ class SyncTest : public testing::Test {
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReaderWriter<v1::SyncRequest, v1::SyncResponse>> stream_;
 };
+
+TEST_F(SyncTest, AFolderThatIsMadeHasThePermissionsOfTheChiefs) {
+  const mode_t before = umask(022);
+  mode_ = 0700;
+  Begin();
+  EXPECT_FALSE(Read().place().same_folder());
+  umask(before);
+  EXPECT_EQ(fs::status(target_).permissions(), fs::perms(0700));
+  EXPECT_EQ(fs::status(temp_.path()).permissions(), fs::perms(0700));
+}
+
+TEST_F(SyncTest, AFolderThatIsMadeMayBeOpenerThanTheUmask) {
+  const mode_t before = umask(077);
+  mode_ = 02775;  // of which only the permissions count
+  Begin();
+  EXPECT_FALSE(Read().place().same_folder());
+  umask(before);
+  EXPECT_EQ(fs::status(target_).permissions() & fs::perms::mask, fs::perms(0775));
+}
+
+TEST_F(SyncTest, AFolderThatIsThereKeepsItsPermissions) {
+  fs::create_directory(target_);
+  fs::permissions(target_, fs::perms(0751));
+  mode_ = 0700;
+  Begin();
+  EXPECT_FALSE(Read().place().same_folder());
+  EXPECT_EQ(fs::status(target_).permissions(), fs::perms(0751));
+}
 
 TEST_F(SyncTest, AFolderFromNothing) {
   Begin();

@@ -64,18 +64,18 @@ class TargetFolderTest : public testing::Test {
   }
 
   const test::TempFolder temp_;
-  TargetFolder target_ = *TargetFolder::Open(temp_.path() + "/target");
+  TargetFolder target_ = *TargetFolder::Open(temp_.path() + "/target", 0700);
 };
 
 TEST_F(TargetFolderTest, IsMadeWithItsParents) {
-  ASSERT_TRUE(TargetFolder::Open(At("a/b/c")).ok());
+  ASSERT_TRUE(TargetFolder::Open(At("a/b/c"), 0700).ok());
   EXPECT_TRUE(fs::is_directory(At("a/b/c")));
 }
 
 TEST_F(TargetFolderTest, MayBeReachedThroughASymbolicLink) {
   fs::create_directory(At("real"));
   fs::create_symlink("real", At("link"));
-  auto target = TargetFolder::Open(At("link"));
+  auto target = TargetFolder::Open(At("link"), 0700);
   ASSERT_TRUE(target.ok());
   ASSERT_TRUE(target->Settle(Folder("sub")).ok());
   EXPECT_TRUE(fs::is_directory(At("real/sub")));
@@ -83,9 +83,9 @@ TEST_F(TargetFolderTest, MayBeReachedThroughASymbolicLink) {
 
 TEST_F(TargetFolderTest, AFileInItsPlaceIsAnError) {
   temp_.Write("file", "");
-  EXPECT_THAT(Message(TargetFolder::Open(At("file")).status()), HasSubstr("Not a directory"));
-  EXPECT_FALSE(TargetFolder::Open(At("file/below")).ok());
-  EXPECT_FALSE(TargetFolder::Open("relative").ok());
+  EXPECT_THAT(Message(TargetFolder::Open(At("file"), 0700).status()), HasSubstr("Not a directory"));
+  EXPECT_FALSE(TargetFolder::Open(At("file/below"), 0700).ok());
+  EXPECT_FALSE(TargetFolder::Open("relative", 0700).ok());
 }
 
 TEST_F(TargetFolderTest, AFileHasContentPermissionsAndTime) {
@@ -150,7 +150,7 @@ TEST_F(TargetFolderTest, WhatAKilledOneLeftIsRemoved) {
   const std::string in_root = temp_.Write("target/" + files::NewTemporaryName(), "torn");
   const std::string in_sub = temp_.Write("target/sub/" + files::NewTemporaryName(), "torn");
   temp_.Write("target/sub/own", "");
-  auto target = TargetFolder::Open(At("target"));
+  auto target = TargetFolder::Open(At("target"), 0700);
   ASSERT_TRUE(target->Settle(Folder("sub")).ok());
   EXPECT_FALSE(fs::exists(in_root));
   EXPECT_FALSE(fs::exists(in_sub));
