@@ -8,6 +8,8 @@
 
 namespace autodist::base {
 
+using namespace std::chrono_literals;
+
 bool FitsUnixAddress(const std::string& path) { return path.size() < sizeof sockaddr_un::sun_path; }
 
 sockaddr_un UnixAddress(const std::string& path) {
@@ -43,6 +45,30 @@ UniqueFd ConnectToThisUser(const std::string& path, int flags) {
     return {};
   }
   return fd;
+}
+
+UniqueFd ConnectWithin(const std::string& path, std::chrono::milliseconds limit) {
+  const sockaddr_un address = UnixAddress(path);
+  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (address.sun_path != path || !fd.valid()) return {};
+  // What connect(2) waits for poll(2) does not tell.
+  const timeval time{.tv_sec = limit / 1s, .tv_usec = limit % 1s / 1us};
+  const timeval none{};
+  setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      !PeerIsThisUser(fd.get()) || !SetNonBlocking(fd.get()).ok()) {
+    return {};
+  }
+  setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &none, sizeof none);
+  return fd;
+}
+
+bool HasListener(const std::string& path) {
+  const sockaddr_un address = UnixAddress(path);
+  const UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  return address.sun_path == path && fd.valid() &&
+         (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
+          errno == EAGAIN);
 }
 
 bool PeerIsThisUser(int socket) {

@@ -3,6 +3,7 @@
 
 #include <sys/un.h>
 
+#include <chrono>
 #include <string>
 
 #include "base/fd.h"
@@ -20,6 +21,13 @@ Result<UniqueFd> ListenAt(const std::string& path);
 // An invalid descriptor where nobody of this user listens at the path. `flags` as socket(2) has
 // them.
 UniqueFd ConnectToThisUser(const std::string& path, int flags = 0);
+
+// The same; where the backlog is full, waits until the limit. errno is EAGAIN where it passed. The
+// descriptor does not block.
+UniqueFd ConnectWithin(const std::string& path, std::chrono::milliseconds limit);
+
+// Whether a process listens at the path, however busy it is. Does not block.
+bool HasListener(const std::string& path);
 
 // Whether the process at the other end of the connection is this user's.
 bool PeerIsThisUser(int socket);

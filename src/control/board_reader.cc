@@ -63,6 +63,8 @@ Result<std::shared_ptr<const v1::Board>> BoardReader::Board(const std::stop_toke
         answer.status().code() == StatusCode::kDeadlineExceeded) {
       return answer.status();
     }
+  } else if (client.status().code() == StatusCode::kUnavailable) {
+    return client.status();  // what is kept is older
   }
   AD_ASSIGN_OR_RETURN(v1::Board kept, ReadKept<v1::Board>(job_id_, kBoardFile));
   if (kept.job().phase() != v1::JOB_PHASE_ENDED) {

@@ -113,6 +113,7 @@ void ShowLogs(const v1::JobStatus& job, const Skip& skip, LogPrinter& output) {
 Result<v1::JobStatus> FollowJob(v1::JobStatus job, const Skip& skip, LogPrinter& output) {
   const std::string id = job.job_id();
   const auto client = JobClient::Connect(id);
+  if (client.status().code() == StatusCode::kUnavailable) return client.status();
   if (!client.ok()) {
     AD_ASSIGN_OR_RETURN(job, LookUpJob(id));
     // Nobody is there who would write more.

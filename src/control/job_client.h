@@ -18,6 +18,7 @@ namespace autodist::control {
 class JobClient {
  public:
   // kNotFound: no autodist answers for the job, which may have ended or been abandoned.
+  // kUnavailable: it is too busy. Blocks for two seconds at most.
   static Result<JobClient> Connect(const std::string& job_id);
 
   // Blocks for a few seconds at most.

@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <vector>
 
+#include "base/deadline.h"
 #include "base/private_folder.h"
 #include "base/unix_socket.h"
 
@@ -19,6 +21,9 @@ namespace {
 
 constexpr size_t kLongestJobId = 64;
 constexpr char kSuffix[] = ".sock";
+// For an autodist that takes no connections for now: it is stopped, or out of descriptors.
+constexpr std::chrono::milliseconds kBusyLimit{2'000};
+constexpr std::chrono::milliseconds kMinWait{1};  // 0 would be without a limit
 
 // What the session has been given by the system, or "".
 std::string SessionFolder() {
@@ -91,7 +96,7 @@ Result<base::UniqueFd> ListenAt(const std::string& path) {
     return ErrnoError(errno, "locking " + folder);
   }
   RemoveAbandoned(folder);
-  if (base::ConnectToThisUser(path, SOCK_NONBLOCK).valid()) {
+  if (base::HasListener(path)) {
     return Error(StatusCode::kAlreadyExists, "another autodist listens at " + path);
   }
   return base::ListenAt(path);
@@ -99,9 +104,19 @@ Result<base::UniqueFd> ListenAt(const std::string& path) {
 
 Result<base::UniqueFd> ConnectTo(const std::string& job_id) {
   if (!IsJobId(job_id)) return Error(StatusCode::kInvalidArgument, "not the name of a job");
+  const base::Deadline end = base::Deadline::After(kBusyLimit);
+  bool busy = false;
   for (const std::string& folder : PrivateFolders()) {
-    base::UniqueFd fd = base::ConnectToThisUser(SocketIn(folder, job_id), SOCK_NONBLOCK);
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(end.when() - base::Deadline::Clock::now());
+    errno = 0;
+    base::UniqueFd fd = base::ConnectWithin(SocketIn(folder, job_id), std::max(left, kMinWait));
     if (fd.valid()) return fd;
+    busy = busy || errno == EAGAIN;
+  }
+  if (busy) {
+    return Error(StatusCode::kUnavailable,
+                 "the autodist of job " + job_id + " is too busy to take a connection");
   }
   return Error(StatusCode::kNotFound, "no autodist answers for job " + job_id);
 }

@@ -24,7 +24,8 @@ Result<std::string> PlaceForSocket(const std::string& job_id);
 Result<base::UniqueFd> ListenAt(const std::string& path);
 
 // Connects to the job's socket, wherever a session of this user may have put it. kNotFound:
-// nobody listens. Does not block for long.
+// nobody listens. kUnavailable: the job's autodist is too busy to take a connection. Blocks for two
+// seconds at most.
 Result<base::UniqueFd> ConnectTo(const std::string& job_id);
 
 // The jobs that have a socket, listened to or left behind.

@@ -33,8 +33,9 @@ Result<Found> LookUp(const std::string& job_id) {
   bool connected = false;
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
     const auto client = JobClient::Connect(job_id);
-    connected = client.ok();
-    if (!connected) break;
+    // One that is too busy to take a connection is there.
+    connected = client.ok() || client.status().code() == StatusCode::kUnavailable;
+    if (!client.ok()) break;
     auto status = client->GetStatus();
     if (status.ok()) return Found{std::move(*status), true};
     // An autodist that ends may take a connection and not answer; it is not there the next time.

@@ -6,6 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <thread>
+
+#include "support/busy_listener.h"
 #include "support/home_folder.h"
 #include "support/session.h"
 
@@ -57,6 +60,17 @@ TEST(JobSocketTest, WhatAKilledAutodistLeftIsReplaced) {
   ASSERT_TRUE(listener.ok()) << listener.status();
   EXPECT_EQ(ListenAt(path).status().code(), StatusCode::kAlreadyExists);
   EXPECT_TRUE(ConnectTo("job-1").ok());  // as it was
+}
+
+// It is stopped, or out of descriptors: neither gone, nor to be replaced.
+TEST(JobSocketTest, OneThatIsTooBusyIsThere) {
+  const test::Session session;
+  const std::string path = *PlaceForSocket("job-1");
+  const test::BusyListener busy(path);
+  EXPECT_EQ(ConnectTo("job-1").status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(ListenAt(path).status().code(), StatusCode::kAlreadyExists);
+  std::jthread accepts([&] { busy.Accept(); });
+  EXPECT_TRUE(ConnectTo("job-1").ok());
 }
 
 TEST(JobSocketTest, WhatKilledAutodistsLeftDoesNotStay) {

@@ -9,6 +9,8 @@
 
 #include "control/job_record.h"
 #include "control/job_server.h"
+#include "control/job_socket.h"
+#include "support/busy_listener.h"
 #include "support/session.h"
 
 namespace autodist::control {
@@ -142,6 +144,13 @@ TEST_F(JobsTest, AJobOfAnotherMachineWithTheSameHomeIsNotCalledGone) {
   job.set_host(name.data());
   ASSERT_TRUE(SaveStatus(job, job.log_folder()).ok());
   EXPECT_TRUE(LookUpJob(job.job_id())->chief_gone());
+}
+
+TEST_F(JobsTest, AnAutodistThatIsTooBusyToTakeAConnectionIsNotGone) {
+  const v1::JobStatus job = Recorded("busy", v1::JOB_PHASE_RUNNING);
+  const test::BusyListener busy(*PlaceForSocket(job.job_id()));
+  EXPECT_FALSE(LookUpJob(job.job_id())->chief_gone());
+  EXPECT_TRUE(In(ListJobs(false), "busy"));
 }
 
 TEST_F(JobsTest, AJobWhoseRecordIsGoneIsFoundByItsSocket) {
