@@ -47,7 +47,7 @@ find_path(httplib_folder httplib.h PATHS ${PROJECT_SOURCE_DIR}/build/deps/includ
           REQUIRED)
 add_library(autodist_httplib INTERFACE)
 target_include_directories(autodist_httplib SYSTEM INTERFACE ${httplib_folder})
-# A chief of many nodes has more descriptors than select can name.
+# An agent of many ranks has more descriptors than select can name.
 target_compile_definitions(autodist_httplib INTERFACE CPPHTTPLIB_USE_POLL)
 
 # From setup/sources.sh, too: the distribution's is shared.

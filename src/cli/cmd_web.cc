@@ -79,7 +79,7 @@ Command AddWeb(CLI::App& app) {
       ->excludes(listen);
   // Of an `autodist web` elsewhere, which has made the way to the socket already.
   app.add_option("--forwarded", options->forwarded)->group("");
-  app.add_flag("--control", options->control, "Let who looks stop jobs and take stacks, too");
+  app.add_flag("--control", options->control, "Allow viewers to stop jobs and to take stacks");
   app.footer(R"(
 Shows your jobs on this machine in a browser, live, and those that have ended: how far, how fast, which
 GPU and rank is not well, curves, logs with search. Prints the address, which has a token: whoever knows

@@ -1,245 +1,251 @@
 #include "http/server.h"
 
-#include <httplib.h>
-#include <signal.h>
+#include <poll.h>
+#include <sys/socket.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
-#include <condition_variable>
-#include <deque>
-#include <map>
-#include <mutex>
-#include <optional>
-#include <system_error>
+#include <exception>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/deadline.h"
+#include "base/task_queue.h"
+#include "base/tcp_connect.h"
+#include "http/connection.h"
+#include "http/request_head.h"
+#include "http/threads.h"
 
 namespace autodist::http {
 namespace {
 
-using namespace std::chrono_literals;
 using base::Deadline;
 
-// A request's first line and headers.
-constexpr std::chrono::seconds kRequestLimit{10};
-constexpr std::chrono::seconds kIdleLimit{5};  // between two requests
-// Who takes nothing for so long is dropped, as is who has not taken a body, or one piece of it, by
-// the second of these.
-constexpr std::chrono::seconds kWriteLimit{5};
-constexpr std::chrono::seconds kPieceLimit{10};
-constexpr size_t kSlice = 64 << 10;  // bytes sent at a time
-constexpr std::chrono::milliseconds kSweepInterval{500};
+constexpr std::chrono::seconds kIdleLimit{5};   // until a request begins
+constexpr std::chrono::seconds kHeadLimit{10};  // until it is whole
+// Until a client that has had its last answer hangs up: an answer to bytes that are still on their
+// way could get lost.
+constexpr std::chrono::seconds kHangUpLimit{2};
+constexpr std::chrono::milliseconds kAcceptPause{100};  // after a failure
+constexpr int kAcceptedAtOnce = 64;
 
-// The sockets of all connections, so that they can be broken off. Thread-safe.
-class Connections {
- public:
-  // The next request is awaited.
-  void Await(int socket) {
-    const std::lock_guard lock(mutex_);
-    sockets_.insert_or_assign(socket, Deadline::After(kIdleLimit + kRequestLimit));
-    if (ended_) shutdown(socket, SHUT_RDWR);
-  }
-  // It has come: the handler takes as long as it does.
-  void Serve(int socket) {
-    const std::lock_guard lock(mutex_);
-    sockets_.insert_or_assign(socket, Deadline::Never());
-    if (ended_) shutdown(socket, SHUT_RDWR);
-  }
-  void Remove(int socket) {
-    const std::lock_guard lock(mutex_);
-    sockets_.erase(socket);
-  }
-  void BreakLateOnes() {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [socket, deadline] : sockets_) {
-      if (deadline.Expired()) shutdown(socket, SHUT_RDWR);
-    }
-  }
-  void End() {
-    const std::lock_guard lock(mutex_);
-    ended_ = true;
-    for (const auto& [socket, deadline] : sockets_) shutdown(socket, SHUT_RDWR);
-  }
-
- private:
-  std::mutex mutex_;
-  bool ended_ = false;               // guarded by mutex_
-  std::map<int, Deadline> sockets_;  // likewise
-};
-
-// A thread for each connection, made when it is needed.
-class Threads final : public httplib::TaskQueue {
- public:
-  Threads(Connections& connections, size_t most) : connections_(connections), most_(most) {}
-
-  bool enqueue(std::function<void()> connection) override {
-    connections_.BreakLateOnes();
-    const std::lock_guard lock(mutex_);
-    if (waiting_.size() >= idle_) {
-      if (threads_.size() >= most_) return false;
-      try {
-        threads_.emplace_back([this] { Run(); });
-      } catch (const std::system_error&) {
-        return false;  // the machine has no thread for it
-      }
-      ++idle_;
-    }
-    waiting_.push_back(std::move(connection));
-    changed_.notify_one();
-    return true;
-  }
-  void shutdown() override {
-    connections_.End();
-    {
-      const std::lock_guard lock(mutex_);
-      ended_ = true;
-      changed_.notify_all();
-    }
-    for (std::thread& thread : threads_) thread.join();
-  }
-  void on_idle() override { connections_.BreakLateOnes(); }
-
- private:
-  void Run() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      changed_.wait(lock, [this] { return ended_ || !waiting_.empty(); });
-      if (waiting_.empty()) return;
-      const auto connection = std::move(waiting_.front());
-      waiting_.pop_front();
-      --idle_;
-      lock.unlock();
-      connection();
-      lock.lock();
-      ++idle_;
-    }
-  }
-
-  Connections& connections_;
-  const size_t most_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_, apart from threads_, which belongs to the thread that listens.
-  bool ended_ = false;
-  size_t idle_ = 0;  // threads that run no connection
-  std::deque<std::function<void()>> waiting_;
-  std::vector<std::thread> threads_;
-};
-
-bool SendPiece(const std::string& piece, httplib::DataSink& sink) {
-  const Deadline deadline = Deadline::After(kPieceLimit);
-  for (size_t at = 0; at < piece.size(); at += kSlice) {
-    const std::string_view slice = std::string_view(piece).substr(at, kSlice);
-    if (deadline.Expired() || !sink.write(slice.data(), slice.size())) return false;
-  }
-  return true;
-}
-
-void Fill(Answer answer, httplib::Response& response) {
-  response.status = answer.status;
-  for (auto& [name, value] : answer.headers) response.set_header(name, value);
-  if (!answer.next && answer.body.size() <= kSlice) {
-    return response.set_content(std::move(answer.body), answer.type);
-  }
-  if (!answer.next) {
-    const size_t size = answer.body.size();
-    return response.set_content_provider(
-        size, answer.type,
-        [body = std::move(answer.body)](size_t, size_t, httplib::DataSink& sink) {
-          return SendPiece(body, sink);
-        });
-  }
-  response.set_chunked_content_provider(
-      answer.type, [next = std::move(answer.next)](size_t, httplib::DataSink& sink) {
-        const Answer::Piece piece = next();
-        if (!piece) {
-          sink.done();
-          return true;
-        }
-        return SendPiece(*piece, sink);
-      });
-}
-
-Request From(const httplib::Request& request) {
-  Request made{.method = request.method == "HEAD" ? "GET" : request.method,
-               .path = request.path,
-               .header = [&request](const char* name) { return request.get_header_value(name); },
-               .gone = request.is_connection_closed};
-  for (const auto& [name, value] : request.params) made.parameters.try_emplace(name, value);
-  return made;
-}
-
-bool HasBody(const httplib::Request& request) {
-  const std::string length = request.get_header_value("Content-Length");
-  return (!length.empty() && length != "0") || request.has_header("Transfer-Encoding");
-}
+using ConnectionPtr = std::shared_ptr<Connection>;
+using State = Connection::State;
 
 }  // namespace
 
-class Server::Listener final : public httplib::Server {
+// All is for its thread, but for Start and End.
+class Server::Loop {
  public:
-  Listener(base::UniqueFd listening, http::Server::Handler handler, size_t most_connections)
-      : handler_(std::move(handler)) {
-    svr_sock_ = listening.Release();
-    new_task_queue = [this, most_connections] {
-      return new Threads(connections_, most_connections);
-    };
-    set_idle_interval(kSweepInterval);
-    set_read_timeout(kWriteLimit);
-    set_write_timeout(kWriteLimit);
-    set_keep_alive_timeout(kIdleLimit.count());
-    set_payload_max_length(0);
-    // Every request, whatever its path: nothing is read of it before it has been let in.
-    set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
-      Fill(HasBody(request) ? Refusal(413, "Requests with a body are not taken here.")
-                            : handler_(From(request)),
-           response);
-      return HandlerResponse::Handled;
-    });
-    set_exception_handler(
-        [](const httplib::Request&, httplib::Response& response, const std::exception_ptr&) {
-          Fill(Refusal(500, "This request could not be answered."), response);
-        });
+  Loop(base::UniqueFd socket, Options options, Handlers handlers)
+      : socket_(std::move(socket)),
+        options_(std::move(options)),
+        handlers_(std::move(handlers)),
+        threads_(options_.max_strangers + options_.max_authenticated) {}
+
+  Status Start() {
+    AD_RETURN_IF_ERROR(tasks_.Open());
+    thread_ = std::thread([this] { Run(); });
+    return OkStatus();
+  }
+  void End() {
+    if (!thread_.joinable()) return;
+    tasks_.Post([this] { ended_ = true; });
+    thread_.join();
   }
 
  private:
-  // As the library does it, with the socket known.
-  bool process_and_close_socket(socket_t socket) override {
-    connections_.Await(socket);
-    const bool answered = httplib::detail::process_server_socket(
-        svr_sock_, socket, keep_alive_max_count_, keep_alive_timeout_sec_, read_timeout_sec_,
-        read_timeout_usec_, write_timeout_sec_, write_timeout_usec_,
-        [&](httplib::Stream& stream, bool last, bool& closed) {
-          bool understood = false;
-          const bool again =
-              process_request(stream, "", 0, "", 0, last, closed, [&](auto& request) {
-                understood = true;
-                connections_.Serve(socket);
-                request.ranges.clear();
-                if (HasBody(request)) closed = true;
-              });
-          connections_.Await(socket);
-          return again && understood;  // else what follows may be anything
-        });
-    connections_.Remove(socket);
-    httplib::detail::shutdown_socket(socket);
-    httplib::detail::close_socket(socket);
-    return answered;
-  }
+  void Run();
+  void Accept();
+  void Look(const ConnectionPtr& connection, bool readable);
+  void Refuse(Connection& connection, const Answer& answer, bool with_body = true);
+  void Close(Connection& connection);
+  void ReadRequest(const ConnectionPtr& connection);
+  Admission Admit(const Request& request) const;
+  void Serve(const ConnectionPtr& connection, RequestHead head);
+  bool Answered(Connection& connection, const RequestHead& head) const;
+  void Served(const ConnectionPtr& connection, bool again);
+  bool MakeRoom(bool authenticated, size_t limit);
+  void Drop(const ConnectionPtr& connection);
 
-  const http::Server::Handler handler_;
-  Connections connections_;
+  const base::UniqueFd socket_;
+  const Options options_;
+  const Handlers handlers_;
+  base::TaskQueue tasks_;
+  bool ended_ = false;
+  Deadline accept_again_ = Deadline::After({});
+  std::vector<ConnectionPtr> connections_;
+  Threads threads_;  // ends before what its tasks use
+  std::thread thread_;
 };
 
-Server::Server(base::UniqueFd listening, Handler handler, size_t most_connections)
-    : listener_(
-          std::make_unique<Listener>(std::move(listening), std::move(handler), most_connections)),
-      thread_([this] { listener_->listen_after_bind(); }) {
-  listener_->wait_until_ready();
+void Server::Loop::Run() {
+  while (!ended_) {
+    const bool accepts = accept_again_.Expired();
+    std::vector<pollfd> polled = {{tasks_.fd(), POLLIN, 0},
+                                  {accepts ? socket_.get() : -1, POLLIN, 0}};
+    std::vector<ConnectionPtr> awaited;
+    Deadline next = accepts ? Deadline::Never() : accept_again_;
+    for (const ConnectionPtr& connection : connections_) {
+      if (connection->state == State::kServing) continue;
+      polled.push_back({connection->socket(), POLLIN, 0});
+      awaited.push_back(connection);
+      next = std::min(next, connection->deadline);
+    }
+    if (poll(polled.data(), polled.size(), next.PollTimeout()) < 0) continue;
+    tasks_.RunAll();
+    for (size_t i = 0; i < awaited.size(); ++i) Look(awaited[i], polled[i + 2].revents != 0);
+    if (polled[1].revents != 0) Accept();
+  }
+  for (const ConnectionPtr& connection : connections_) connection->Abort();
 }
 
-Server::~Server() {
-  listener_->stop();
-  thread_.join();
+void Server::Loop::Accept() {
+  for (int accepted = 0; accepted < kAcceptedAtOnce; ++accepted) {
+    base::UniqueFd socket(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket.valid()) {
+      // Where there is no descriptor left the client waits in the backlog.
+      if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+        accept_again_ = Deadline::After(kAcceptPause);
+      }
+      return;
+    }
+    if (!MakeRoom(false, options_.max_strangers)) continue;
+    base::GiveUpWhenSilent(socket.get());
+    auto connection = std::make_shared<Connection>(std::move(socket));
+    connection->deadline = Deadline::After(kIdleLimit);
+    connections_.push_back(connection);
+    Look(connection, true);  // its request mostly is there already
+  }
 }
+
+// What has come on a connection that waits for its client, and what the time makes of it.
+void Server::Loop::Look(const ConnectionPtr& connection, bool readable) {
+  if (connection->state == State::kDropped) return;
+  const bool began = !connection->input.empty();
+  if ((readable && !connection->Receive()) || connection->deadline.Expired()) {
+    return Drop(connection);
+  }
+  if (connection->state == State::kClosing || connection->input.empty()) return;
+  if (!began) connection->deadline = Deadline::After(kHeadLimit);
+  ReadRequest(connection);
+}
+
+void Server::Loop::ReadRequest(const ConnectionPtr& connection) {
+  std::string& input = connection->input;
+  const size_t size = HeadSize(input);
+  if (size == 0) {
+    if (input.size() >= kMaxHead) Refuse(*connection, TooLarge(input));
+    return;
+  }
+  auto head = ReadHead(std::string_view(input).substr(0, size));
+  if (const auto* refusal = std::get_if<Answer>(&head)) return Refuse(*connection, *refusal);
+  input.erase(0, size);
+  auto& request = std::get<RequestHead>(head);
+  request.request.gone = [connection = connection.get()] { return connection->Gone(); };
+  const Admission admission = Admit(request.request);
+  if (admission.instead) return Refuse(*connection, *admission.instead, !request.is_head);
+  if (admission.authenticated && !connection->authenticated()) {
+    connection->AwaitsHandler();
+    connection->Authenticate();
+    if (!MakeRoom(true, options_.max_authenticated + 1)) {
+      return Refuse(*connection, Refusal(503, "Too many connections are in use."));
+    }
+  }
+  Serve(connection, std::move(request));
+}
+
+Admission Server::Loop::Admit(const Request& request) const {
+  if (!IsOurHost(request.header("Host"), options_.listening, options_.names)) {
+    return {
+        Refusal(403, "This autodist is not known by that name: take the address that it printed.")};
+  }
+  return handlers_.admit(request);
+}
+
+void Server::Loop::Refuse(Connection& connection, const Answer& answer, bool with_body) {
+  connection.SendAtOnce(answer, with_body);
+  Close(connection);
+}
+
+void Server::Loop::Close(Connection& connection) {
+  shutdown(connection.socket(), SHUT_WR);
+  connection.AwaitsClient();
+  connection.state = State::kClosing;
+  connection.input = {};
+  connection.deadline = Deadline::After(kHangUpLimit);
+}
+
+void Server::Loop::Serve(const ConnectionPtr& connection, RequestHead head) {
+  connection->AwaitsHandler();
+  connection->state = State::kServing;
+  const bool posted = threads_.Post([this, connection, head = std::move(head)] {
+    const bool again = Answered(*connection, head) && !head.close;
+    tasks_.Post([this, connection, again] { Served(connection, again); });
+  });
+  if (!posted) Drop(connection);
+}
+
+// For the thread of a handler. False: the answer has not been sent whole.
+bool Server::Loop::Answered(Connection& connection, const RequestHead& head) const {
+  Answer answer;
+  try {
+    answer = handlers_.answer(head.request);
+  } catch (const std::exception&) {
+    answer = Refusal(500, "This request could not be answered.");
+  }
+  try {
+    return connection.Send(answer, head);
+  } catch (const std::exception&) {  // of `next`
+    return false;
+  }
+}
+
+void Server::Loop::Served(const ConnectionPtr& connection, bool again) {
+  if (connection->state == State::kDropped) return;
+  connection->state = State::kReading;
+  if (!again) return Close(*connection);
+  connection->AwaitsClient();
+  connection->deadline = Deadline::After(kIdleLimit);
+  if (connection->input.empty()) return;
+  connection->deadline = Deadline::After(kHeadLimit);
+  ReadRequest(connection);
+}
+
+// Where this kind of connections has reached its limit, drops the one whose client has been silent
+// for longest. False: all of them wait for us.
+bool Server::Loop::MakeRoom(bool authenticated, size_t limit) {
+  std::vector<ConnectionPtr> these;
+  for (const ConnectionPtr& connection : connections_) {
+    if (connection->authenticated() == authenticated) these.push_back(connection);
+  }
+  if (these.size() < limit) return true;
+  const auto longest = std::ranges::min_element(
+      these, {}, [](const ConnectionPtr& connection) { return connection->silent_since(); });
+  if (longest == these.end() || (*longest)->silent_since() == Connection::Time::max()) return false;
+  Drop(*longest);
+  return true;
+}
+
+// A handler that still has it cannot send any more.
+void Server::Loop::Drop(const ConnectionPtr& connection) {
+  connection->Abort();
+  connection->state = State::kDropped;
+  std::erase(connections_, connection);
+}
+
+Server::Server(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
+
+Result<std::unique_ptr<Server>> Server::Start(base::UniqueFd socket, Options options,
+                                              Handlers handlers) {
+  auto loop = std::make_unique<Loop>(std::move(socket), std::move(options), std::move(handlers));
+  AD_RETURN_IF_ERROR(loop->Start());
+  return std::unique_ptr<Server>(new Server(std::move(loop)));
+}
+
+Server::~Server() { loop_->End(); }
 
 }  // namespace autodist::http

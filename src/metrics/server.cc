@@ -14,30 +14,42 @@ Format WantedBy(const std::string& accept) {
                                                                     : Format::kText;
 }
 
+// All but scrapes is answered at once.
+http::Admission AdmitTo(const http::Request& request) {
+  if (request.method != "GET") {
+    http::Answer answer = http::Refusal(kNotAllowed, "metrics can only be read");
+    answer.headers.emplace_back("Allow", "GET, HEAD");
+    return {answer};
+  }
+  if (request.path == "/-/healthy") {
+    return {http::Answer{.body = "autodist serves the metrics of its job\n"}};
+  }
+  if (request.path != "/metrics") return {http::Refusal(kNotFound, "only /metrics is here")};
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Server>> Server::Start(const Options& options) {
   AD_ASSIGN_OR_RETURN(const auto address, base::ListenAddress::Parse(options.address));
   AD_ASSIGN_OR_RETURN(base::Listening listening, base::Listen(address));
-  return std::unique_ptr<Server>(new Server(std::move(listening), options.job_id));
+  std::unique_ptr<Server> server(new Server(listening.address, options.job_id));
+  // A resolver may have any name for an address of a network.
+  const http::Options limits = {.listening = listening.address.ip,
+                                .names = http::Names::kAny,
+                                .max_strangers = kMaxConnections};
+  const auto scrape = [server = server.get()](const http::Request& request) {
+    return server->Scrape(request);
+  };
+  AD_ASSIGN_OR_RETURN(server->http_,
+                      http::Server::Start(std::move(listening.socket), limits, {AdmitTo, scrape}));
+  return server;
 }
 
-Server::Server(base::Listening listening, const std::string& job_id)
-    : address_(listening.address),
-      reader_(job_id),
-      scrapes_([this] { return reader_.Board(); }),
-      http_(
-          std::move(listening.socket),
-          [this](const http::Request& request) { return AnswerTo(request); }, kMostConnections) {}
+Server::Server(base::ListenAddress address, const std::string& job_id)
+    : address_(std::move(address)), reader_(job_id), scrapes_([this] { return reader_.Board(); }) {}
 
-http::Answer Server::AnswerTo(const http::Request& request) {
-  if (request.method != "GET") {
-    http::Answer answer = http::Refusal(kNotAllowed, "there is nothing to do here but to look");
-    answer.headers.emplace_back("Allow", "GET, HEAD");
-    return answer;
-  }
-  if (request.path == "/-/healthy") return {.body = "autodist serves the metrics of its job\n"};
-  if (request.path != "/metrics") return http::Refusal(kNotFound, "/metrics is what there is");
+http::Answer Server::Scrape(const http::Request& request) {
   const Format format = WantedBy(request.header("Accept"));
   auto text = scrapes_.Scrape(format);
   if (!text.ok()) return http::Refusal(kUnavailable, Message(text.status()));

@@ -20,7 +20,8 @@ struct Options {
 // Asks the autodist that runs the job, by its control socket, and not its thread.
 class Server {
  public:
-  static constexpr size_t kMostConnections = 8;  // further ones are closed at once
+  // Of more connections the one whose client has been silent for longest is dropped.
+  static constexpr size_t kMaxConnections = 16;
 
   // Accepts connections when it returns. Fails where the address is none, or somebody has it.
   static Result<std::unique_ptr<Server>> Start(const Options& options);
@@ -32,14 +33,14 @@ class Server {
   std::string url() const { return "http://" + address_.ToString() + "/metrics"; }
 
  private:
-  Server(base::Listening listening, const std::string& job_id);
+  Server(base::ListenAddress address, const std::string& job_id);
 
-  http::Answer AnswerTo(const http::Request& request);
+  http::Answer Scrape(const http::Request& request);
 
   const base::ListenAddress address_;
   control::BoardReader reader_;
   Scrapes scrapes_;
-  http::Server http_;  // last: uses the rest
+  std::unique_ptr<http::Server> http_;  // last: uses the rest
 };
 
 }  // namespace autodist::metrics

@@ -1,23 +1,11 @@
 #include "web/access.h"
 
-#include <absl/strings/ascii.h>
-
 #include <algorithm>
 
-#include "base/host_name.h"
 #include "base/random.h"
 
 namespace autodist::web {
 namespace {
-
-// "[::1]:80" → "::1", "a:80" → "a".
-std::string_view WithoutPort(std::string_view host) {
-  if (host.starts_with('[')) {
-    const size_t end = host.find(']');
-    return end == std::string_view::npos ? "" : host.substr(1, end - 1);
-  }
-  return host.substr(0, host.rfind(':'));
-}
 
 // A page of another site or port has sent it, though not to look at it.
 bool IsFromElsewhere(const http::Request& request) {
@@ -50,18 +38,8 @@ std::string CookieOf(std::string_view header, std::string_view name) {
   return "";
 }
 
-bool IsOurHost(std::string_view header, const std::optional<base::IpAddress>& listening) {
-  const std::string host = absl::AsciiStrToLower(std::string(WithoutPort(header)));
-  const auto address = base::IpAddress::Parse(host);
-  // Of a forwarded port, too.
-  if (host == "localhost" || (address && address->IsLoopback())) return true;
-  if (!listening || listening->IsLoopback()) return false;
-  return address || host == absl::AsciiStrToLower(base::HostName());
-}
-
-Access::Access(std::optional<base::IpAddress> listening, bool control)
-    : listening_(std::move(listening)),
-      control_(control),
+Access::Access(bool control)
+    : control_(control),
       token_(base::RandomHex()),
       cookie_("autodist-" + base::RandomHex().substr(0, 8)) {}
 
@@ -80,10 +58,6 @@ http::Answer Access::LetIn(const http::Request& request) const {
 }
 
 std::optional<http::Answer> Access::Check(const http::Request& request) const {
-  if (!IsOurHost(request.header("Host"), listening_)) {
-    return http::Refusal(
-        403, "This autodist is not known by that name: take the address that it printed.");
-  }
   if (request.method != "GET" && request.method != "POST") {
     return http::Refusal(405, "This cannot be done here.");
   }
@@ -100,7 +74,8 @@ std::optional<http::Answer> Access::Check(const http::Request& request) const {
     return http::Refusal(403, "Only for the page of this autodist.");
   if (!control_) {
     return http::Refusal(403,
-                         "This autodist lets one look only: start it with --control to do more.");
+                         "This page is read-only: restart `autodist web` with --control, or `run` "
+                         "with --web-control.");
   }
   return std::nullopt;
 }

@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/ip_address.h"
 #include "http/message.h"
 
 namespace autodist::web {
@@ -16,16 +15,11 @@ bool IsSecret(std::string_view given, std::string_view secret);
 // Of the Cookie header; empty: there is none of this name.
 std::string CookieOf(std::string_view header, std::string_view name);
 
-// Whether a browser that sends this Host header was sent here by an address, or by a name that only
-// this machine has: a page from elsewhere whose name has been made to mean this address
-// (DNS rebinding) has another. `listening` is the address, or nullopt for a unix socket.
-bool IsOurHost(std::string_view header, const std::optional<base::IpAddress>& listening);
-
-// Thread-safe.
+// Of requests whose Host header http::Server has checked. Thread-safe; does not block.
 class Access {
  public:
   // `control`: whether anything may be changed.
-  Access(std::optional<base::IpAddress> listening, bool control);
+  explicit Access(bool control);
 
   const std::string& token() const { return token_; }
   bool control() const { return control_; }
@@ -37,7 +31,6 @@ class Access {
  private:
   http::Answer LetIn(const http::Request& request) const;
 
-  const std::optional<base::IpAddress> listening_;
   const bool control_;
   const std::string token_;
   const std::string

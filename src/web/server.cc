@@ -17,8 +17,10 @@ namespace {
 
 constexpr char kForwarded[] = "localhost:8080";
 
-// Viewers' streams, and the few other requests of each; all of this machine's who know the port.
-constexpr size_t kMostConnections = 256;
+// Viewers' streams, and the few other requests of each.
+constexpr size_t kMaxConnections = 256;
+// Of clients that have not shown the cookie: all of this machine's who know the port.
+constexpr size_t kMaxStrangers = 128;
 
 // To all answers. Nothing comes from elsewhere, nothing of ours goes there, and what ranks write is
 // text even where it gets into the page.
@@ -47,6 +49,11 @@ http::Answer FileOf(const http::Request& request) {
   return {.type = std::string(TypeOf(name)), .body = std::string(file->content)};
 }
 
+http::Answer WithHeaders(http::Answer answer) {
+  answer.headers.insert(answer.headers.end(), std::begin(kHeaders), std::end(kHeaders));
+  return answer;
+}
+
 }  // namespace
 
 Server::Server(Options options) : options_(std::move(options)) {}
@@ -71,18 +78,24 @@ Status Server::Listen() {
   } else {
     AD_ASSIGN_OR_RETURN(listening, ListenAtPath(options_.socket));
   }
-  access_ = std::make_unique<Access>(address, options_.control);
+  access_ = std::make_unique<Access>(options_.control);
   api_ = std::make_unique<Api>(*access_, options_.job, stop_.get_token());
   url_ = "http://" + host + "/?token=" + access_->token();
-  const auto handler = [this](const http::Request& request) {
-    auto refused = access_->Check(request);
-    http::Answer answer = refused                             ? *std::move(refused)
-                          : request.path.starts_with("/api/") ? api_->Handle(request)
-                                                              : FileOf(request);
-    answer.headers.insert(answer.headers.end(), std::begin(kHeaders), std::end(kHeaders));
-    return answer;
-  };
-  http_ = std::make_unique<http::Server>(std::move(listening), handler, kMostConnections);
+  const http::Handlers handlers = {[this](const http::Request& request) -> http::Admission {
+                                     auto instead = access_->Check(request);
+                                     if (!instead) return {.authenticated = true};
+                                     return {WithHeaders(*std::move(instead))};
+                                   },
+                                   [this](const http::Request& request) {
+                                     return WithHeaders(request.path.starts_with("/api/")
+                                                            ? api_->Handle(request)
+                                                            : FileOf(request));
+                                   }};
+  AD_ASSIGN_OR_RETURN(http_, http::Server::Start(std::move(listening),
+                                                 {.listening = address,
+                                                  .max_strangers = kMaxStrangers,
+                                                  .max_authenticated = kMaxConnections},
+                                                 handlers));
   return OkStatus();
 }
 

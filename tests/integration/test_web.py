@@ -1,7 +1,9 @@
 """`autodist web` asked over HTTP: who is let in, what is told, and its limits."""
 
+import contextlib
 import json
 import os
+import re
 import socket
 import stat
 import time
@@ -211,10 +213,43 @@ def test_who_says_nothing_is_sent_away(board, web):
         assert time.monotonic() - begin < 20
 
 
+def test_silent_connections_keep_no_viewer_out_and_drop_none(board, web):
+    stream = events(web.open(f"/api/jobs/{JOB}/events"))
+    assert next(stream)[0] == "board"
+    silent = [web.raw() for _ in range(300)]
+    assert web.json("/api/jobs")["viewers"] == 1
+    for connection in silent[::2]:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")  # without the cookie
+    assert web.json("/api/jobs")["viewers"] == 1
+    assert next(stream)[0] == "board"
+    for connection in silent:
+        connection.close()
+
+
+def resident_kb(pid):
+    with open(f"/proc/{pid}/status") as status:
+        return int(re.search(r"VmRSS:\s+(\d+)", status.read())[1])
+
+
+def test_unfinished_headers_take_no_memory(board, web):
+    web.json("/api/jobs")
+    before = resident_kb(web.process.pid)
+    headers = b"".join(b"X-%d: %s\r\n" % (i, b"y" * 8000) for i in range(98))
+    connections = [web.raw() for _ in range(100)]
+    for connection in connections:
+        with contextlib.suppress(OSError):  # broken off when it has said too much
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n" + headers)
+    assert web.json("/api/jobs")["viewers"] == 0
+    assert resident_kb(web.process.pid) - before < 8 << 10
+    for connection in connections:
+        connection.close()
+
+
 def test_what_is_too_large_is_refused(web):
     assert web.ask("/api/stop", "POST", body=b"x" * 10)[0] == 413
     assert web.ask("/" + "x" * 20000)[0] == 414
-    assert web.ask("/", headers={"X": "y" * 20000})[0] == 400
+    assert web.ask("/", headers={"X": "y" * 20000})[0] == 431
+    assert web.ask("/", headers={f"X-{i}": "y" for i in range(40)})[0] == 431
     assert web.ask("/", "DELETE")[0] == 405
     assert web.ask("/api/jobs")[0] == 200
 
