@@ -42,13 +42,6 @@ Number NumberOf(const http::Request& request, const char* name, Number otherwise
   return absl::SimpleAtoi(request.Parameter(name), &number) ? number : otherwise;
 }
 
-Result<std::string> KnownJob(const std::string& id) {
-  if (!control::IsJobId(id) || !std::ranges::count(control::KnownJobs(), id)) {
-    return Error(StatusCode::kNotFound, "There is no such job.");
-  }
-  return id;
-}
-
 // As `autodist stop` does: what has been asked for already is not asked for again.
 Status AskToStop(const std::string& id) {
   AD_ASSIGN_OR_RETURN(const v1::JobStatus job, control::LookUpJob(id));
@@ -61,10 +54,12 @@ Status AskToStop(const std::string& id) {
 
 }  // namespace
 
-Api::Api(const Access& access, std::string job, std::stop_token stop)
+Api::Api(const Access& access, std::string job, bool only_job, std::stop_token stop)
     : access_(access),
       job_(std::move(job)),
+      only_job_(only_job),
       stop_(std::move(stop)),
+      jobs_(only_job_ ? job_ : ""),
       viewers_(kMostViewers),
       followers_(kMostViewers),
       searchers_(kMostSearches) {}
@@ -80,6 +75,13 @@ http::Answer Api::Handle(const http::Request& request) {
       absl::StrSplit(request.path, absl::MaxSplits('/', 4));  // "", api, jobs, ID, what
   if (words.size() == 5 && words[2] == "jobs") return OfJob(request, words[3], words[4]);
   return Refuse(404, "There is nothing of this name.");
+}
+
+Result<std::string> Api::KnownJob(const std::string& id) const {
+  const bool known =
+      only_job_ ? id == job_ : control::IsJobId(id) && std::ranges::count(control::KnownJobs(), id);
+  if (!known) return Error(StatusCode::kNotFound, "There is no such job.");
+  return id;
 }
 
 http::Answer Api::Jobs() {

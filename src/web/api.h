@@ -23,8 +23,9 @@ inline constexpr size_t kMostViewers = 64;
 // Thread-safe.
 class Api {
  public:
-  // `job` as JobsPage has it. Streams and searches end with `stop`.
-  Api(const Access& access, std::string job, std::stop_token stop);
+  // `job` as JobsPage has it; `only_job`: there are no others. Streams and searches end with
+  // `stop`.
+  Api(const Access& access, std::string job, bool only_job, std::stop_token stop);
 
   // Of one that has been let in. Blocks while it is being answered.
   http::Answer Handle(const http::Request& request);
@@ -40,12 +41,15 @@ class Api {
   http::Answer Stop(const http::Request& request);
   http::Answer Stacks(const http::Request& request);
 
+  // `id`, if it is that of a job that may be shown.
+  Result<std::string> KnownJob(const std::string& id) const;
   Result<LogFile> FileOf(const http::Request& request, Watch& watch, uint32_t rank);
   // A viewer's new search ends its last one.
   std::stop_source BeginSearch(const std::string& viewer);
 
   const Access& access_;
   const std::string job_;
+  const bool only_job_;
   const std::stop_token stop_;
   JobsList jobs_;
   Watches watches_;

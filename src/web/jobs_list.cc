@@ -15,11 +15,22 @@ constexpr size_t kAskedAtOnce = 16;
 
 }  // namespace
 
+// Newest first.
+std::vector<v1::JobStatus> JobsList::List() const {
+  std::vector<v1::JobStatus> jobs;
+  if (only_.empty()) {
+    jobs = control::ListJobs(/*all=*/true);
+    std::ranges::reverse(jobs);
+  } else if (auto job = control::LookUpJob(only_); job.ok()) {
+    jobs.push_back(*std::move(job));
+  }
+  return jobs;
+}
+
 JobsPage JobsList::Get(const std::stop_token& stop) {
   const std::lock_guard lock(mutex_);
   if (fresh_ && !fresh_->Expired()) return page_;
-  page_.jobs = control::ListJobs(/*all=*/true);
-  std::ranges::reverse(page_.jobs);
+  page_.jobs = List();
   page_.progress.clear();
   std::map<std::string, std::unique_ptr<control::BoardReader>> readers;
   std::vector<control::BoardReader*> asked;

@@ -1,4 +1,4 @@
-// The list of this user's jobs, for any number who want it.
+// The list of this user's jobs, for any number of viewers.
 #pragma once
 
 #include <map>
@@ -7,6 +7,8 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/deadline.h"
 #include "control/board_reader.h"
@@ -17,12 +19,18 @@ namespace autodist::web {
 // Thread-safe.
 class JobsList {
  public:
+  // `only`: the one job that is listed; empty: all.
+  explicit JobsList(std::string only) : only_(std::move(only)) {}
+
   // Its jobs and their progress; the rest is the caller's. Made anew no more often than every two
   // seconds. Blocks for a few seconds at most, where the autodist of a job does not answer, or
   // until `stop`.
   JobsPage Get(const std::stop_token& stop);
 
  private:
+  std::vector<v1::JobStatus> List() const;
+
+  const std::string only_;
   std::mutex mutex_;
   // Guarded by mutex_.
   std::optional<base::Deadline> fresh_;

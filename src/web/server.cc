@@ -79,7 +79,7 @@ Status Server::Listen() {
     AD_ASSIGN_OR_RETURN(listening, ListenAtPath(options_.socket));
   }
   access_ = std::make_unique<Access>(options_.control);
-  api_ = std::make_unique<Api>(*access_, options_.job, stop_.get_token());
+  api_ = std::make_unique<Api>(*access_, options_.job, options_.only_job, stop_.get_token());
   url_ = "http://" + host + "/?token=" + access_->token();
   const http::Handlers handlers = {[this](const http::Request& request) -> http::Admission {
                                      auto instead = access_->Check(request);

@@ -15,6 +15,7 @@ namespace autodist::web {
 
 struct Options {
   std::string job = {};        // an id, which the page begins with; empty: the newest that runs
+  bool only_job = false;       // `job` alone is shown: to the page there are no others
   std::string address = {};    // where to listen, as base::ListenAddress reads it
   std::string socket = {};     // the path of a unix socket to listen at instead; empty: none
   std::string forwarded = {};  // with a socket: HOST:PORT that is forwarded to it; empty: 8080

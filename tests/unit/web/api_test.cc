@@ -1,0 +1,151 @@
+#include "web/api.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <atomic>
+#include <fstream>
+
+#include "control/job_record.h"
+#include "control/job_server.h"
+#include "support/example_board.h"
+#include "support/session.h"
+
+namespace autodist::web {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr char kShown[] = "20261123-171502-aaaaaa";
+constexpr char kOther[] = "20261123-171503-bbbbbb";
+
+// A job that runs, with a log.
+class RunningJob {
+ public:
+  RunningJob(const test::Session& session, const std::string& id)
+      : id_(id), folder_(session.folder().path() + "/" + id) {
+    control::JobRequests requests;
+    requests.signal = [this](int signal) { signal_ = signal; };
+    requests.get_status = [this](const auto& answer) { answer(Status()); };
+    requests.get_stacks = [](const auto&, const auto& answer) { answer(v1::JobStacks()); };
+    requests.look.board = [this](const v1::GetBoardRequest&, const auto& answer) {
+      v1::Board board = test::ExampleBoard();
+      *board.mutable_job() = Status();
+      answer(board);
+    };
+    requests.look.history = [](const auto&, const auto& answer) { answer(v1::History()); };
+    EXPECT_TRUE(control::RecordJob(Status()).ok());
+    std::ofstream(folder_ + "/rank-0.out") << "secret of " << id << "\n";
+    server_ = *control::JobServer::Start(id, std::move(requests));
+  }
+  int signal() const { return signal_; }
+
+ private:
+  v1::JobStatus Status() const {
+    v1::JobStatus status;
+    status.set_job_id(id_);
+    status.set_phase(v1::JOB_PHASE_RUNNING);
+    status.set_log_folder(folder_);
+    status.set_attempt_folder(folder_);
+    return status;
+  }
+
+  const std::string id_;
+  const std::string folder_;
+  std::atomic<int> signal_ = 0;
+  std::unique_ptr<control::JobServer> server_;
+};
+
+class ApiTest : public testing::Test {
+ protected:
+  static http::Answer Ask(Api& api, const std::string& method, const std::string& path,
+                          std::map<std::string, std::string> parameters = {}) {
+    return api.Handle({.method = method,
+                       .path = path,
+                       .parameters = std::move(parameters),
+                       .header = [](const char*) { return std::string(); },
+                       .gone = [] { return false; }});
+  }
+  static std::string OfJob(const std::string& job, const std::string& what) {
+    return "/api/jobs/" + job + "/" + what;
+  }
+
+  const test::Session session_;
+  RunningJob shown_{session_, kShown};
+  RunningJob other_{session_, kOther};
+  const Access access_{true};
+  std::stop_source stop_;
+  Api all_{access_, kShown, false, stop_.get_token()};
+  Api one_{access_, kShown, true, stop_.get_token()};
+};
+
+// The page of `run --web`: its address is that of one job.
+TEST_F(ApiTest, APageOfOneJobKnowsNoOther) {
+  for (const char* what : {"events", "history", "board", "log/0", "log/0/follow", "search/0"}) {
+    const std::map<std::string, std::string> query = {{"q", "secret"}};
+    EXPECT_EQ(Ask(one_, "GET", OfJob(kShown, what), query).status, 200) << what;
+    const http::Answer refused = Ask(one_, "GET", OfJob(kOther, what), query);
+    EXPECT_EQ(refused.status, 404) << what;
+    EXPECT_FALSE(refused.next) << what;
+    EXPECT_THAT(refused.body, Not(HasSubstr("secret of"))) << what;
+  }
+  EXPECT_EQ(Ask(one_, "POST", "/api/stop", {{"job", kOther}}).status, 404);
+  EXPECT_EQ(Ask(one_, "POST", "/api/stacks", {{"job", kOther}}).status, 404);
+  EXPECT_EQ(other_.signal(), 0);
+  EXPECT_EQ(Ask(one_, "POST", "/api/stop", {{"job", kShown}}).status, 200);
+  EXPECT_EQ(shown_.signal(), SIGTERM);
+  EXPECT_THAT(Ask(one_, "GET", "/api/jobs").body, AllOf(HasSubstr(kShown), Not(HasSubstr(kOther))));
+}
+
+TEST_F(ApiTest, APageOfAllJobsKnowsThemAll) {
+  EXPECT_THAT(Ask(all_, "GET", "/api/jobs").body, AllOf(HasSubstr(kShown), HasSubstr(kOther)));
+  for (const char* job : {kShown, kOther}) {
+    EXPECT_EQ(Ask(all_, "GET", OfJob(job, "log/0")).body, "secret of " + std::string(job) + "\n");
+    EXPECT_THAT(Ask(all_, "GET", OfJob(job, "search/0"), {{"q", "SECRET"}}).body,
+                HasSubstr("\"hits\""));
+  }
+  EXPECT_EQ(Ask(all_, "POST", "/api/stacks", {{"job", kOther}}).status, 200);
+  EXPECT_EQ(Ask(all_, "POST", "/api/stop", {{"job", kOther}}).status, 200);
+  EXPECT_EQ(other_.signal(), SIGTERM);
+}
+
+TEST_F(ApiTest, WhatIsNotThereIsRefused) {
+  for (const char* path : {"/api/", "/api/jobs/", "/api/jobs/x", "/api/job", "/api/jobs/x/board"}) {
+    EXPECT_EQ(Ask(all_, "GET", path).status, 404) << path;
+  }
+  for (const char* what : {"", "logs/0", "log", "log/x", "log/-1", "log/0/x", "log/0/follow/x",
+                           "log/99999999999", "log/7", "log/../0", "search/7"}) {
+    EXPECT_EQ(Ask(all_, "GET", OfJob(kShown, what), {{"q", "x"}}).status, 404) << what;
+  }
+  EXPECT_EQ(Ask(all_, "POST", "/api/jobs").status, 404);
+  EXPECT_EQ(Ask(all_, "GET", OfJob(kShown, "search/0")).status, 400);
+  EXPECT_EQ(Ask(all_, "GET", OfJob(kShown, "search/0"), {{"q", std::string(1025, 'x')}}).status,
+            400);
+}
+
+TEST_F(ApiTest, PiecesOfALogSayWhereTheyAre) {
+  const http::Answer piece =
+      Ask(all_, "GET", OfJob(kShown, "log/0"), {{"from", "7"}, {"bytes", "2"}});
+  EXPECT_EQ(piece.body, "of");
+  EXPECT_EQ(piece.headers[0], std::pair(std::string("X-Log-From"), std::string("7")));
+  EXPECT_EQ(Ask(all_, "GET", OfJob(kShown, "log/0"), {{"stream", "err"}}).status, 404);
+}
+
+TEST_F(ApiTest, OnlySoManyMayViewAndFollow) {
+  for (const char* what : {"events", "log/0/follow"}) {
+    std::vector<http::Answer> streams;
+    for (size_t i = 0; i < kMostViewers; ++i) {
+      streams.push_back(Ask(all_, "GET", OfJob(kShown, what)));
+      ASSERT_EQ(streams.back().status, 200) << what;
+    }
+    EXPECT_EQ(Ask(all_, "GET", OfJob(kShown, what)).status, 503) << what;
+    streams.pop_back();
+    EXPECT_EQ(Ask(all_, "GET", OfJob(kShown, what)).status, 200) << what;
+  }
+}
+
+}  // namespace
+}  // namespace autodist::web
