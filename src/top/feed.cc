@@ -10,6 +10,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kHistoryInterval{2};
+constexpr std::chrono::seconds kGoneInterval{3};
 // What is older is thinned there, and so here.
 constexpr std::chrono::minutes kWholeHistoryInterval{5};
 
@@ -47,7 +48,7 @@ void Feed::Follow(std::optional<uint32_t> rank) {
   told_.notify_one();
 }
 
-// Nothing will change any more.
+// Nothing changes, unless its autodist is back.
 bool Feed::IsOver() const {
   const std::lock_guard lock(mutex_);
   return news_.board && IsOverIn(news_.board->job());
@@ -65,8 +66,18 @@ Result<std::shared_ptr<const v1::Board>> Feed::AskForBoard() {
   return over;
 }
 
+// An autodist that was stopped, or whose socket was removed, is back later.
+bool Feed::MayChange() {
+  if (!IsOver()) return true;
+  const auto now = SteadyClock::now();
+  if (Get().board->job().phase() == v1::JOB_PHASE_ENDED || now < gone_due_) return false;
+  gone_due_ = now + kGoneInterval;
+  const auto job = control::LookUpJob(job_id_);
+  return job.ok() && !job->chief_gone();
+}
+
 bool Feed::ReadBoard() {
-  if (IsOver()) return false;
+  if (!MayChange()) return false;
   auto board = AskForBoard();
   const std::lock_guard lock(mutex_);
   if (!board.ok()) {

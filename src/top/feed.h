@@ -44,6 +44,7 @@ class Feed {
   bool ReadHistory();
   bool ReadLog(std::optional<uint32_t> rank);
   bool IsOver() const;
+  bool MayChange();
 
   const std::string job_id_;
   const std::chrono::milliseconds interval_;
@@ -51,6 +52,7 @@ class Feed {
   control::BoardReader reader_;
   // Of the thread alone.
   std::unique_ptr<LogTail> tail_;
+  std::chrono::steady_clock::time_point gone_due_{};  // whether its autodist is still gone
   std::chrono::steady_clock::time_point history_due_{};
   std::chrono::steady_clock::time_point whole_history_due_{};
 

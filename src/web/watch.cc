@@ -56,6 +56,7 @@ Result<std::shared_ptr<const v1::Board>> Watch::Board() {
 }
 
 Result<std::shared_ptr<const v1::Board>> Watch::Ask() {
+  if (chief_gone_ && IsStillGone()) return board_;
   auto board = reader_.Board(Stop());
   const bool ended = board.ok() && (*board)->job().phase() == v1::JOB_PHASE_ENDED;
   if (!ended && gone_check_.Expired()) {
@@ -64,7 +65,8 @@ Result<std::shared_ptr<const v1::Board>> Watch::Ask() {
     if (!job.ok()) return board.ok() ? board : job.status();
     chief_gone_ = job->chief_gone();
     if (!board.ok() || job->phase() == v1::JOB_PHASE_ENDED) {
-      v1::Board made = board.ok() ? **board : BoardFrom(*job);
+      // Without an answer it is as it was, apart from what the job's record has.
+      v1::Board made = board.ok() ? **board : board_.ok() && known_ ? **board_ : BoardFrom(*job);
       *made.mutable_job() = *job;
       return std::make_shared<const v1::Board>(std::move(made));
     }
@@ -77,6 +79,14 @@ Result<std::shared_ptr<const v1::Board>> Watch::Ask() {
   return board;
 }
 
+// A chief that was stopped, or whose socket was removed, is back later.
+bool Watch::IsStillGone() {
+  const auto job = control::LookUpJob(job_id_);
+  chief_gone_ = job.ok() && job->chief_gone();
+  gone_check_ = Deadline::After(kGoneInterval);
+  return chief_gone_;
+}
+
 bool Watch::Look() {
   auto board = Ask();
   const std::lock_guard lock(mutex_);
@@ -87,7 +97,7 @@ bool Watch::Look() {
     changed_.notify_all();
     return true;
   }
-  const bool more = (*board)->job().phase() != v1::JOB_PHASE_ENDED && !chief_gone_;
+  const bool more = (*board)->job().phase() != v1::JOB_PHASE_ENDED;
   const bool same = known_ && board_.ok() && (*board_)->version() == (*board)->version() &&
                     (*board_)->job().phase() == (*board)->job().phase() &&
                     (*board_)->job().chief_gone() == (*board)->job().chief_gone();
@@ -107,8 +117,8 @@ void Watch::Run() {
     const auto took = Deadline::Clock::now() - begin;
     std::unique_lock lock(none);
     if (more) {
-      const auto pause =
-          std::clamp<Deadline::Clock::duration>(took * kShare, kInterval, kLongestInterval);
+      const auto pause = std::clamp<Deadline::Clock::duration>(
+          took * kShare, chief_gone_ ? kGoneInterval : kInterval, kLongestInterval);
       awake.wait_for(lock, Stop(), pause, [] { return false; });
     }
   }

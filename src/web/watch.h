@@ -25,7 +25,8 @@ class Watch {
   ~Watch();
 
   const std::string& job() const { return job_id_; }
-  // The board as an event of a stream, made once for all who look. Ends with the job, or with this.
+  // The board as an event of a stream, made once for all viewers. Ends with the job, or with this;
+  // goes on where the job's autodist does not answer, as it may do so again.
   const Feed& feed() const { return feed_; }
 
   // As it was a moment ago. Blocks until something is known, for a few seconds at most.
@@ -40,6 +41,7 @@ class Watch {
   // Whether there may be more.
   bool Look();
   Result<std::shared_ptr<const v1::Board>> Ask();
+  bool IsStillGone();
 
   const std::string job_id_;
   control::BoardReader reader_;
@@ -47,8 +49,9 @@ class Watch {
   std::stop_source stop_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  Result<std::shared_ptr<const v1::Board>> board_;         // guarded by mutex_
-  bool known_ = false;                                     // board_ is; likewise
+  // Guarded by mutex_; the thread, which alone changes them, reads them without.
+  Result<std::shared_ptr<const v1::Board>> board_;
+  bool known_ = false;                                     // board_ is
   base::Deadline gone_check_ = base::Deadline::After({});  // of the thread, as the rest
   bool chief_gone_ = false;
   std::thread thread_;

@@ -138,10 +138,11 @@ export function drawWhy() {
 
 export function drawBeat() {
   const beat = $('#beat'), age = view.heard ? Date.now() - view.heard : 0;
-  const words = { live: 'live', ended: 'ended', connecting: 'connecting' }[view.live] ??
+  const gone = view.live === 'live' && view.board?.job.chief_gone;
+  const words = gone ? 'no answer from its autodist' : { live: 'live', ended: 'ended', connecting: 'connecting' }[view.live] ??
     `${view.live}${view.heard ? `, values of ${clock(view.heard)}` : ''}`;
   const away = view.live === 'live' ? model()?.nodes.filter(n => n.away || n.lost).length : 0;
-  beat.className = view.live === 'live' ? '' : 'off';
-  set($('span', beat), away ? `live, ${model().nodes.length - away} of ${model().nodes.length} nodes` : age > 15000 && view.live === 'live' ? `live, unchanged for ${span(age)}` : words);
+  beat.className = view.live === 'live' && !gone ? '' : 'off';
+  set($('span', beat), gone ? words : away ? `live, ${model().nodes.length - away} of ${model().nodes.length} nodes` : age > 15000 && view.live === 'live' ? `live, unchanged for ${span(age)}` : words);
   if (view.jobs) set($('#who'), `${plural(Math.max(view.jobs.viewers, view.live === 'live' ? 1 : 0), 'viewer')} · ${view.jobs.control ? 'may stop jobs' : 'read only'}`);
 }

@@ -260,8 +260,12 @@ export function setFollow() {
 }
 
 // With each new board; the log of a rank comes by itself.
+let over = false;
 export function drawLog() {
+  const back = over && !model().over;  // its autodist answers again
+  over = model().over;
   if (!log) return openLog(null);
+  if (back && log.rank != null && log.follow && !log.source) return openLog(log.rank, log.stream, log.attempt);
   if (log.rank == null) return draw();
   // Who follows goes on with the next attempt; who reads stays.
   if (log.follow && log.source && log.attempt < lastAttempt()) return openLog(log.rank, log.stream);

@@ -1,0 +1,73 @@
+#include "top/feed.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "base/deadline.h"
+#include "base/host_name.h"
+#include "control/job_record.h"
+#include "control/job_server.h"
+#include "support/example_board.h"
+#include "support/session.h"
+
+namespace autodist::top {
+namespace {
+
+constexpr std::chrono::seconds kLimit{30};
+constexpr char kJob[] = "job-1";
+
+class TopFeedTest : public testing::Test {
+ protected:
+  // An autodist that runs the job.
+  std::unique_ptr<control::JobServer> StartChief() {
+    control::JobRequests requests;
+    requests.get_status = [this](const auto& answer) { answer(Status()); };
+    requests.look.board = [this](const v1::GetBoardRequest&, const auto& answer) {
+      v1::Board board = test::ExampleBoard();
+      *board.mutable_job() = Status();
+      answer(board);
+    };
+    return *control::JobServer::Start(kJob, std::move(requests));
+  }
+  v1::JobStatus Status() const {
+    v1::JobStatus status;
+    status.set_job_id(kJob);
+    status.set_phase(v1::JOB_PHASE_RUNNING);
+    status.set_host(base::HostName());
+    status.set_log_folder(session_.folder().path() + "/logs");
+    return status;
+  }
+  // Until the feed has a board whose chief is gone, or is not.
+  bool Await(const Feed& feed, bool gone) {
+    const base::Deadline limit = base::Deadline::After(kLimit);
+    std::unique_lock lock(mutex_);
+    return changed_.wait_until(lock, limit.when(), [&] {
+      const auto board = feed.Get().board;
+      return board && board->job().chief_gone() == gone;
+    });
+  }
+  void Changed() {
+    const std::lock_guard lock(mutex_);
+    changed_.notify_all();
+  }
+
+  const test::Session session_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+TEST_F(TopFeedTest, GoesOnWhenTheChiefIsBack) {
+  ASSERT_TRUE(control::RecordJob(Status()).ok());
+  auto chief = StartChief();
+  const Feed feed(kJob, std::chrono::milliseconds(10), [this] { Changed(); });
+  EXPECT_TRUE(Await(feed, false));
+  chief.reset();
+  EXPECT_TRUE(Await(feed, true));
+  chief = StartChief();
+  EXPECT_TRUE(Await(feed, false)) << "the feed ended with the chief";
+}
+
+}  // namespace
+}  // namespace autodist::top

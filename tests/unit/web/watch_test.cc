@@ -1,0 +1,121 @@
+#include "web/watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "base/host_name.h"
+#include "control/job_record.h"
+#include "control/job_server.h"
+#include "support/example_board.h"
+#include "support/session.h"
+
+namespace autodist::web {
+namespace {
+
+using base::Deadline;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::chrono::seconds kWatchLimit{30};
+constexpr char kJob[] = "job-1";
+
+class WatchTest : public testing::Test {
+ protected:
+  // An autodist that runs the job.
+  void StartChief() {
+    control::JobRequests requests;
+    requests.get_status = [this](const auto& answer) { answer(Status()); };
+    requests.look.board = [this](const v1::GetBoardRequest&, const auto& answer) {
+      v1::Board board = test::ExampleBoard();
+      board.set_version(++version_);
+      *board.mutable_job() = Status();
+      answer(board);
+    };
+    auto chief = control::JobServer::Start(kJob, std::move(requests));
+    ASSERT_TRUE(chief.ok()) << chief.status();
+    chief_ = *std::move(chief);
+  }
+  v1::JobStatus Status() const {
+    v1::JobStatus status;
+    status.set_job_id(kJob);
+    status.set_phase(ended_ ? v1::JOB_PHASE_ENDED : v1::JOB_PHASE_RUNNING);
+    status.set_host(base::HostName());
+    status.set_log_folder(session_.folder().path() + "/logs");
+    status.add_nodes()->set_address("node1");
+    return status;
+  }
+  // The news with this text, the first after number `seen`.
+  static Feed::News AwaitText(const Watch& watch, uint64_t seen, const std::string& text,
+                              bool with = true) {
+    const Deadline limit = Deadline::After(kWatchLimit);
+    for (;;) {
+      const Feed::News news = watch.feed().Await(seen, limit);
+      if (limit.Expired() || news.ended) return news;
+      if ((news.text->find(text) != news.text->npos) == with) return news;
+      seen = news.number;
+    }
+  }
+
+  const test::Session session_;
+  std::atomic<bool> ended_ = false;
+  std::atomic<uint64_t> version_ = 0;
+  std::unique_ptr<control::JobServer> chief_;
+};
+
+TEST_F(WatchTest, HasTheBoardAndEndsWithTheJob) {
+  StartChief();
+  Watch watch(kJob);
+  const auto board = watch.Board();
+  ASSERT_TRUE(board.ok()) << board.status();
+  EXPECT_EQ((*board)->job().job_id(), kJob);
+  ended_ = true;
+  const Feed::News last = AwaitText(watch, 0, "JOB_PHASE_ENDED");
+  EXPECT_THAT(*last.text, HasSubstr("JOB_PHASE_ENDED"));
+  EXPECT_TRUE(watch.feed().Await(last.number, Deadline::After(kWatchLimit)).ended);
+}
+
+TEST_F(WatchTest, AJobThatIsNotKnownIsAFailure) {
+  Watch watch("no-job");
+  EXPECT_EQ(watch.Board().status().code(), StatusCode::kNotFound);
+}
+
+// Its socket was removed, say, or it was stopped.
+TEST_F(WatchTest, GoesOnWhenTheChiefIsBack) {
+  ASSERT_TRUE(control::RecordJob(Status()).ok());
+  StartChief();
+  Watch watch(kJob);
+  ASSERT_TRUE(watch.Board().ok());
+  chief_.reset();
+  const Feed::News gone = AwaitText(watch, 0, "chief_gone");
+  EXPECT_THAT(*gone.text, HasSubstr("chief_gone"));
+  EXPECT_FALSE(gone.ended);
+  StartChief();
+  const Feed::News back = AwaitText(watch, gone.number, "chief_gone", false);
+  EXPECT_FALSE(back.ended) << "the watch ended with the chief";
+  EXPECT_THAT(*back.text, Not(HasSubstr("chief_gone")));
+  EXPECT_GT(back.number, gone.number);
+}
+
+TEST_F(WatchTest, WithoutAnAnswerAllElseIsAsItWas) {
+  ASSERT_TRUE(control::RecordJob(Status()).ok());
+  StartChief();
+  Watch watch(kJob);
+  const int ranks = (*watch.Board())->ranks_size();
+  ASSERT_GT(ranks, 0);
+  chief_.reset();
+  (void)AwaitText(watch, 0, "chief_gone");
+  EXPECT_EQ((*watch.Board())->ranks_size(), ranks);
+}
+
+TEST(WatchesTest, OfAJobThereIsOne) {
+  const test::Session session;
+  Watches watches;
+  const auto first = watches.Of(kJob);
+  EXPECT_EQ(watches.Of(kJob), first);
+  EXPECT_NE(watches.Of("job-2"), first);
+}
+
+}  // namespace
+}  // namespace autodist::web
