@@ -47,6 +47,43 @@ v1::JobStatus EndOf(const Job& job, const v1::LaunchPlan& plan, const std::strin
   return status;
 }
 
+control::JobRequests RequestsOf(Job& job) {
+  return {[&job](int signal) { job.Signal(signal, kStopCommand); },
+          [&job](StatusAnswer answer) { job.GetStatus(std::move(answer)); },
+          [&job](const v1::GetStacksRequest& request, StacksAnswer answer) {
+            job.GetStacks(request, std::move(answer));
+          },
+          [&job](const v1::FetchRequest& request, const std::stop_token& stop, FetchAnswer answer) {
+            job.Fetch(request, stop, std::move(answer));
+          },
+          {[&job](auto user) { job.UseTerminal(std::move(user)); },
+           [&job](auto user, auto input) { job.Type(std::move(user), std::move(input)); },
+           [&job](auto user) { job.LeaveTerminal(std::move(user)); }},
+          {[&job](const v1::GetBoardRequest& request, auto answer) {
+             job.GetBoard(request.known(), std::move(answer));
+           },
+           [&job](const v1::GetHistoryRequest& request, auto answer) {
+             job.GetHistory(request.since_ms(), std::move(answer));
+           }}};
+}
+
+// Lets other commands ask for the job, for as long as this is there. It ends before the job,
+// however the job's scope is left: by a refusal or an exception, too.
+class Reachable {
+ public:
+  Reachable(control::AnnouncedJob& announced, Job& job)
+      : announced_(announced), status_(announced.Start(RequestsOf(job))) {}
+  Reachable(const Reachable&) = delete;
+  Reachable& operator=(const Reachable&) = delete;
+  ~Reachable() { announced_.Withdraw(); }
+
+  const Status& status() const { return status_; }
+
+ private:
+  control::AnnouncedJob& announced_;
+  const Status status_;
+};
+
 int Run(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& view_options) {
   const base::LogFolder log_folder = options.log_folder;
   const std::string on_end = options.on_end;
@@ -58,24 +95,7 @@ int Run(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& view_
   control::AnnouncedJob announced(plan.job_id(), log_folder);
   options.on_status = [&](const v1::JobStatus& status) { announced.Changed(status); };
   Job job(plan, std::move(options));  // from here on Ctrl-C ends the job
-  const Status reachable = announced.Start(
-      {[&job](int signal) { job.Signal(signal, kStopCommand); },
-       [&job](StatusAnswer answer) { job.GetStatus(std::move(answer)); },
-       [&job](const v1::GetStacksRequest& request, StacksAnswer answer) {
-         job.GetStacks(request, std::move(answer));
-       },
-       [&job](const v1::FetchRequest& request, const std::stop_token& stop, FetchAnswer answer) {
-         job.Fetch(request, stop, std::move(answer));
-       },
-       {[&job](auto user) { job.UseTerminal(std::move(user)); },
-        [&job](auto user, auto input) { job.Type(std::move(user), std::move(input)); },
-        [&job](auto user) { job.LeaveTerminal(std::move(user)); }},
-       {[&job](const v1::GetBoardRequest& request, auto answer) {
-          job.GetBoard(request.known(), std::move(answer));
-        },
-        [&job](const v1::GetHistoryRequest& request, auto answer) {
-          job.GetHistory(request.since_ms(), std::move(answer));
-        }}});
+  const Reachable reachable(announced, job);
   const auto ended = [&](int exit_code, const std::string& refusal = "") {
     if (on_end.empty()) return;
     v1::JobStatus status = EndOf(job, plan, log_folder.path(), exit_code);
@@ -87,8 +107,8 @@ int Run(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& view_
     ended(kExitCannotLaunch, Message(why));
     return kExitCannotLaunch;
   };
-  if (!reachable.ok() && detached) return refuse(reachable);
-  if (!reachable.ok()) Log(LogLevel::kWarning, Message(reachable));
+  if (!reachable.status().ok() && detached) return refuse(reachable.status());
+  if (!reachable.status().ok()) Log(LogLevel::kWarning, Message(reachable.status()));
   const auto views = Views::Start(view_options, plan.job_id());
   if (!views.ok()) return refuse(views.status());
   Log(LogLevel::kInfo, "job " + plan.job_id() + name + ": " + plan::WhatRuns(plan) + "; logs in " +

@@ -20,8 +20,10 @@ class AnnouncedJob {
   AnnouncedJob(std::string job_id, base::LogFolder log_folder)
       : job_id_(std::move(job_id)), log_folder_(std::move(log_folder)) {}
 
-  // `requests` are made on other threads, until this is destroyed.
+  // `requests` are made on other threads, until Withdraw returns or this is destroyed.
   Status Start(JobRequests requests);
+  // Blocks until no request is being made.
+  void Withdraw() { server_.reset(); }
   void Changed(const v1::JobStatus& status);
   // Blocks until all is recorded. Nothing of it will be written any more.
   void Ended(const v1::JobStatus& status);

@@ -1,0 +1,60 @@
+#include "chief/run_job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <atomic>
+#include <thread>
+
+#include "base/listen_address.h"
+#include "chief/attempt/exit_codes.h"
+#include "control/job_client.h"
+#include "support/plans.h"
+#include "support/session.h"
+
+namespace autodist::chief {
+namespace {
+
+using testing::HasSubstr;
+
+// Sends the job signals, one after the other, for as long as it is there.
+class Client {
+ public:
+  explicit Client(const std::string& job_id)
+      : thread_([this, job_id](const std::stop_token& stop) {
+          while (!stop.stop_requested()) {
+            const auto job = control::JobClient::Connect(job_id);
+            while (job.ok() && job->Signal(SIGUSR1).ok()) ++sent_;
+          }
+        }) {}
+  size_t sent() const { return sent_; }
+
+ private:
+  std::atomic<size_t> sent_ = 0;
+  std::jthread thread_;
+};
+
+// Other commands find the job by its control socket before its views are there, and ask for it
+// while it goes: for AddressSanitizer.
+TEST(RunJobTest, AnAddressInUseIsAFailureThatClientsSurvive) {
+  const test::Session session;
+  const auto in_use = base::Listen(*base::ListenAddress::Parse("127.0.0.1:0"));
+  ASSERT_TRUE(in_use.ok()) << in_use.status();
+  const v1::LaunchPlan plan = test::ThreeNodePlan();
+  JobOptions options;
+  options.log_folder = session.folder().path() + "/logs";
+  options.on_end = "sleep 0.2";  // by when the clients are connected
+  const Client first(plan.job_id()), second(plan.job_id());
+  const std::string address = in_use->address.ToString();
+  for (const ViewOptions& views : {ViewOptions{address, std::nullopt}, ViewOptions{"", address}}) {
+    testing::internal::CaptureStderr();
+    const size_t before = first.sent() + second.sent();
+    EXPECT_EQ(RunJob(plan, options, views), kExitCannotLaunch);
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("Address already in use"));
+    EXPECT_GT(first.sent() + second.sent(), before);
+  }
+}
+
+}  // namespace
+}  // namespace autodist::chief
