@@ -93,7 +93,11 @@ int Run(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& view_
   // this process ends.
   SignalWatcher::Block();
   control::AnnouncedJob announced(plan.job_id(), log_folder);
-  options.on_status = [&](const v1::JobStatus& status) { announced.Changed(status); };
+  std::unique_ptr<Views> views;
+  options.on_status = [&](const v1::JobStatus& status) {
+    announced.Changed(status);
+    if (views) views->Announce(log_folder);
+  };
   Job job(plan, std::move(options));  // from here on Ctrl-C ends the job
   const Reachable reachable(announced, job);
   const auto ended = [&](int exit_code, const std::string& refusal = "") {
@@ -109,8 +113,9 @@ int Run(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& view_
   };
   if (!reachable.status().ok() && detached) return refuse(reachable.status());
   if (!reachable.status().ok()) Log(LogLevel::kWarning, Message(reachable.status()));
-  const auto views = Views::Start(view_options, plan.job_id());
-  if (!views.ok()) return refuse(views.status());
+  auto started = Views::Start(view_options, plan.job_id());
+  if (!started.ok()) return refuse(started.status());
+  views = *std::move(started);
   Log(LogLevel::kInfo, "job " + plan.job_id() + name + ": " + plan::WhatRuns(plan) + "; logs in " +
                            log_folder.path());
   const int exit_code = job.Run();

@@ -1,31 +1,65 @@
 #include "chief/views.h"
 
+#include <unistd.h>
+
+#include <filesystem>
 #include <utility>
 
 #include "base/log.h"
 
 namespace autodist::chief {
+namespace {
 
 using base::Log;
 using base::LogLevel;
 
-Result<Views> Views::Start(const ViewOptions& options, const std::string& job_id) {
-  Views views;
+constexpr char kAddressFile[] = "web-address";
+
+}  // namespace
+
+Result<std::unique_ptr<Views>> Views::Start(const ViewOptions& options, const std::string& job_id) {
+  std::unique_ptr<Views> views(new Views);
   if (!options.metrics.empty()) {
     auto metrics = metrics::Server::Start({options.metrics, job_id});
     if (!metrics.ok()) return Annotate(metrics.status(), "--metrics");
-    views.metrics_ = *std::move(metrics);
-    Log(LogLevel::kInfo, "metrics at " + views.metrics_->url());
+    views->metrics_ = *std::move(metrics);
   }
   if (options.web) {
     auto web = web::Server::Start(
-        {.job = job_id, .address = *options.web, .control = options.web_control});
+        {.job = job_id, .only_job = true, .address = *options.web, .control = options.web_control});
     if (!web.ok()) return Annotate(web.status(), "--web");
-    views.web_ = *std::move(web);
-    if (!views.web_->is_local()) Log(LogLevel::kWarning, web::kTokenIsRead);
-    Log(LogLevel::kInfo, "page at " + views.web_->url());
+    views->web_ = *std::move(web);
   }
   return views;
+}
+
+Views::~Views() {
+  if (!address_kept_in_) return;
+  const auto folder = address_kept_in_->Open();
+  if (folder.ok()) unlinkat(*folder, kAddressFile, 0);  // it leads nowhere any more
+}
+
+void Views::Announce(const base::LogFolder& log_folder) {
+  if (std::exchange(announced_, true)) return;
+  if (metrics_) Log(LogLevel::kInfo, "metrics at " + metrics_->url());
+  if (!web_) return;
+  if (!web_->is_local()) Log(LogLevel::kWarning, web::kTokenIsRead);
+  if (isatty(STDERR_FILENO) == 1) {
+    Log(LogLevel::kInfo, "page at " + web_->url());
+  } else {
+    KeepAddress(log_folder);
+  }
+}
+
+void Views::KeepAddress(const base::LogFolder& folder) {
+  const Status kept = folder.WriteFile(kAddressFile, web_->url() + "\n");
+  if (!kept.ok()) {
+    return Log(LogLevel::kWarning,
+               "nobody can open the page, as its address cannot be kept: " + Message(kept));
+  }
+  address_kept_in_ = folder;
+  Log(LogLevel::kInfo, "page: its address is in " +
+                           (std::filesystem::absolute(folder.path()) / kAddressFile).string());
 }
 
 }  // namespace autodist::chief

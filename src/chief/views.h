@@ -7,6 +7,7 @@
 #include <string>
 
 #include "autodist/status.h"
+#include "base/log_folder.h"
 #include "metrics/server.h"
 #include "web/server.h"
 
@@ -15,17 +16,32 @@ namespace autodist::chief {
 struct ViewOptions {
   std::string metrics;             // where Prometheus may ask, "127.0.0.1:9464"; empty: nowhere
   std::optional<std::string> web;  // where the page is; empty: the loopback address, a free port
-  bool web_control = false;        // who looks at the page may stop jobs and take stacks, too
+  bool web_control = false;        // viewers may stop the job and take its stacks, too
 };
 
+// For one thread.
 class Views {
  public:
-  // Says where they are. Fails where one of them cannot listen.
-  static Result<Views> Start(const ViewOptions& options, const std::string& job_id);
+  // Fails where one of them cannot listen.
+  static Result<std::unique_ptr<Views>> Start(const ViewOptions& options,
+                                              const std::string& job_id);
+  Views(const Views&) = delete;
+  Views& operator=(const Views&) = delete;
+  ~Views();
+
+  // Says where they are, the first time. The address of the page opens it: where stderr is no
+  // terminal, and so may be a file that others can read, it goes into a file of this folder that
+  // only this user can. Blocks on the disk.
+  void Announce(const base::LogFolder& log_folder);
 
  private:
+  Views() = default;
+  void KeepAddress(const base::LogFolder& folder);
+
   std::unique_ptr<metrics::Server> metrics_;
   std::unique_ptr<web::Server> web_;
+  bool announced_ = false;
+  std::optional<base::LogFolder> address_kept_in_;
 };
 
 }  // namespace autodist::chief

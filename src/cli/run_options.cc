@@ -135,14 +135,16 @@ void AddOutputOptions(CLI::App& app, RunOptions& options) {
 void AddViewOptions(CLI::App& app, RunOptions& options) {
   app.add_option_function<std::string>(
          "--web", [&options](const std::string& address) { options.web = address; },
-         "Show the job in a browser while it runs: says the address, which has a token; who knows "
-         "it may look. ADDRESS:PORT: where to listen; a loopback address, and a port that is free")
+         "Show this job in a browser while it runs. The address has a token that opens the page; "
+         "it is "
+         "printed at a terminal, else kept in a file of the log folder. ADDRESS:PORT: where to "
+         "listen; a loopback address, and a port that is free")
       ->expected(0, 1)
       ->check(ListenAddressText())
       ->type_name("[ADDRESS]")
       ->group(group::kOutput);
   app.add_flag("--web-control", options.web_control,
-               "With --web: let who looks stop jobs and take stacks, too")
+               "With --web: allow viewers to stop the job and to take its stacks")
       ->group(group::kOutput);
   app.add_option("--metrics", options.metrics,
                  "ADDRESS:PORT of this machine where Prometheus may ask for the job's metrics: "

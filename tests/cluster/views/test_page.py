@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import tempfile
+from pathlib import Path
 
 import pytest
 from browser import Page
@@ -81,7 +82,7 @@ def test_a_rank_that_is_killed_is_red_at_once_and_its_log_can_be_read(training, 
 def test_the_page_of_run(training, look, folder, control):
     options = ["--web-control"] if control else []
     job, _ = training("--web", "127.0.0.1:0", *options)
-    url = re.search(r"page at (\S+)", job.err.decode())[1]
+    url = Path(re.search(r"page: its address is in (\S+)", job.err.decode())[1]).read_text().strip()
     page = look(url)
     page.until(f"document.querySelectorAll('.c[data-rank]').length === {RANKS}")
     assert page.js("return document.querySelector('#actions').hidden") is not control
