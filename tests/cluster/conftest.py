@@ -14,6 +14,7 @@ from jobs import Running, processes
 
 HOSTS = range(1, SPEC.read_text().count("address:") + 1)
 OTHERS = HOSTS[1:]
+JOB_FOLDERS = "/tmp/autodist-*/*-*-*.[0-9]*"  # of agents: JOB.NODE
 RANKS = 8  # where the hosts are four
 LIMIT_S = 10  # the far end of a launch that was called off takes a moment, longer on a busy machine
 
@@ -46,7 +47,7 @@ def end_what_is_left():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         for host in HOSTS:
-            hosts.in_host(host, "sh", "-c", "rm -rf /tmp/autodist-[0-9]*")
+            hosts.remove_from_tmp(host, "autodist-[0-9]*")
     return end
 
 
@@ -62,7 +63,7 @@ def up(start):
 
 
 def folders():
-    return [hosts.in_host(host, "sh", "-c", "ls -d /tmp/autodist-*/* 2>/dev/null || true") for host in OTHERS]
+    return [hosts.in_host(host, "sh", "-c", f"ls -d {JOB_FOLDERS} 2>/dev/null || true") for host in OTHERS]
 
 
 @pytest.fixture(autouse=True)

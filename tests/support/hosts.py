@@ -136,8 +136,13 @@ def power_off(host):
         _await_end(pid)
 
 
+def remove_from_tmp(host, pattern):
+    """But for what is mounted there: the clone that is tested may have such a name."""
+    in_host(host, "sh", "-c", f'for path in /tmp/{pattern}; do mountpoint -q "$path" || rm -rf --one-file-system "$path"; done; true')
+
+
 def power_on(host):
-    in_host(host, "sh", "-c", "rm -rf /tmp/autodist-*")  # a new start finds an empty /tmp
+    remove_from_tmp(host, "autodist-*")  # a new start finds an empty /tmp
     start_sshd(host)
     heal(host)
 
