@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "base/random.h"
 #include "base/write_file.h"
@@ -35,6 +36,12 @@ bool IsOwnerOfWhatWeMake(int folder, uid_t owner) {
   return is;
 }
 
+// One that is renamed is not.
+bool IsRemoved(int folder) {
+  struct stat info;
+  return fstat(folder, &info) != 0 || info.st_nlink == 0;
+}
+
 Result<UniqueFd> MakeAndOpen(int above, const std::string& name, const std::string& path) {
   if (mkdirat(above, name.c_str(), kForUsAlone) != 0 && errno != EEXIST) {
     return Failure(path, errno);
@@ -48,7 +55,7 @@ Result<UniqueFd> MakeAndOpen(int above, const std::string& name, const std::stri
     return Refuse(
         Error(StatusCode::kPermissionDenied, "log folder " + path + ": another user owns it"));
   }
-  if ((info.st_mode & 07777) != kForUsAlone) (void)fchmod(folder.get(), kForUsAlone);
+  if ((info.st_mode & 07777) != kForUsAlone) (void)!fchmod(folder.get(), kForUsAlone);
   return folder;
 }
 
@@ -59,11 +66,13 @@ struct LogFolder::Shared {
   std::shared_ptr<Shared> above;  // null: that of a job
   std::string name;               // in the one above
   std::mutex mutex;
-  UniqueFd folder;  // guarded by mutex; invalid: not opened yet
+  // Guarded by mutex. The last one; those before have been removed, and stay open for
+  // other threads that use them.
+  std::vector<UniqueFd> folders;
 
   Result<int> Open() {
     const std::lock_guard lock(mutex);
-    if (folder.valid()) return folder.get();
+    if (!folders.empty() && !IsRemoved(folders.back().get())) return folders.back().get();
     int in = AT_FDCWD;
     if (above) {
       AD_ASSIGN_OR_RETURN(in, above->Open());
@@ -73,8 +82,9 @@ struct LogFolder::Shared {
       if (!parent.empty()) std::filesystem::create_directories(parent, error);
       if (error) return Failure(path, error.value());
     }
-    AD_ASSIGN_OR_RETURN(folder, MakeAndOpen(in, above ? name : path, path));
-    return folder.get();
+    AD_ASSIGN_OR_RETURN(UniqueFd folder, MakeAndOpen(in, above ? name : path, path));
+    folders.push_back(std::move(folder));
+    return folders.back().get();
   }
 };
 

@@ -80,6 +80,18 @@ TEST_F(LogFolderTest, AnotherFolderInItsPlaceGetsNothing) {
   EXPECT_TRUE(fs::exists(job_ + ".moved/board.json"));
 }
 
+TEST_F(LogFolderTest, OneThatWasRemovedIsMadeAgain) {
+  const LogFolder job(job_);
+  const LogFolder restart = job.Within("restart-1");
+  ASSERT_TRUE(Makes(restart, "rank-0.out"));
+  fs::remove_all(folder_.path() + "/runs");
+  EXPECT_TRUE(Makes(restart, "rank-0.out"));
+  EXPECT_TRUE(job.WriteFile("job.json", "{}").ok());
+  EXPECT_TRUE(fs::exists(job_ + "/restart-1/rank-0.out"));
+  EXPECT_TRUE(fs::exists(job_ + "/job.json"));
+  EXPECT_EQ(ModeOf(job_), 0700u);
+}
+
 TEST_F(LogFolderTest, ALinkInItsPlaceIsRefused) {
   fs::create_directories(folder_.path() + "/elsewhere");
   fs::create_directories(folder_.path() + "/runs");
