@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,7 +17,6 @@
 
 #include "agent/life/call.h"
 #include "agent/life/guardian.h"
-#include "base/home_folder.h"
 #include "base/unix_socket.h"
 #include "rpc/bootstrap_lines.h"
 
@@ -35,24 +33,6 @@ struct Request {
   bool start;  // an agent where there is none
   bool held;   // the engine's signals are for guardian and chief to heed
 };
-
-// The agent's program is executed from there, by whoever may log in as this user.
-Status CheckOnlyWeWriteToTheCache() {
-  std::string folder = base::HomeFolder();
-  for (const char* name : {"/.cache", "/autodist", "/agent"}) {
-    folder += name;
-    struct stat info;
-    if (stat(folder.c_str(), &info) != 0) break;
-    // Many users have a group of their own.
-    const bool by_group = (info.st_mode & S_IWGRP) != 0 && info.st_gid != getegid();
-    if (!by_group && (info.st_mode & S_IWOTH) == 0) continue;
-    return WithRemedy(Error(StatusCode::kPermissionDenied,
-                            folder + " can be written by others, who could replace the agent that "
-                                     "is kept in it"),
-                      "chmod go-w " + folder);
-  }
-  return OkStatus();
-}
 
 // An invalid descriptor where no agent of ours listens: /tmp is everybody's.
 base::UniqueFd Connect(const JobFolder& folder) {
@@ -117,7 +97,6 @@ Connection ConnectAndTakeCharge(const JobFolder& folder) {
 
 Result<Connection> StartOrConnect(const Request& request) {
   if (!request.start) return ConnectAndTakeCharge(request.folder);
-  AD_RETURN_IF_ERROR(CheckOnlyWeWriteToTheCache());
   for (;;) {
     AD_ASSIGN_OR_RETURN(base::UniqueFd folder, request.folder.Lock());
     Connection connection = ConnectAndTakeCharge(request.folder);

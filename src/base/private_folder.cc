@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 
 #include "base/home_folder.h"
 #include "base/host_name.h"
@@ -24,6 +25,26 @@ Status MakePrivateFolder(const std::string& path, std::string_view remedy) {
   return WithRemedy(Error(StatusCode::kPermissionDenied,
                           path + " exists but is not a private folder of this user"),
                     remedy);
+}
+
+Status CheckOnlyWeCanChange(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::path path = std::filesystem::canonical(folder, error);
+  if (error) return ErrnoError(error.value(), "the folder " + folder);
+  for (bool is_last = true;; is_last = false, path = path.parent_path()) {
+    struct stat info;
+    if (lstat(path.c_str(), &info) != 0) return ErrnoError(errno, "the folder " + path.string());
+    const bool ours = info.st_uid == geteuid() || info.st_uid == 0;
+    const bool open = (info.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+    const bool sticky = (info.st_mode & S_ISVTX) != 0 && !is_last;
+    if (!ours || (open && !sticky)) {
+      return WithRemedy(
+          Error(StatusCode::kPermissionDenied,
+                path.string() + (ours ? ": others can write in it" : ": another user owns it")),
+          ours ? "chmod go-w " + path.string() : "");
+    }
+    if (path == path.root_path()) return OkStatus();
+  }
 }
 
 std::vector<std::string> SocketFolders(const std::string& what) {

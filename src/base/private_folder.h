@@ -20,6 +20,11 @@ Status MakePrivateFolder(const std::string& path, std::string_view remedy);
 // each. `what` distinguishes uses.
 std::vector<std::string> SocketFolders(const std::string& what = "");
 
+// Whether nobody but this user and root can put anything into the folder or into its place: it and
+// all folders above it, links resolved, are theirs, and others can write in none of them, but for
+// folders like /tmp, where what is there can be moved by its owner alone.
+Status CheckOnlyWeCanChange(const std::string& folder);
+
 // Whether it is a private folder, or may well become one: nothing is in its place yet.
 bool CanBePrivateFolder(const std::string& path);
 

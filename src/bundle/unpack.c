@@ -44,5 +44,9 @@ int main(int argc, char** argv) {
       Write(content, out.pos);
     }
   }
+  // So that the size is right even if the machine loses power after the rename.
+  if (fsync(STDOUT_FILENO) != 0 && errno != EINVAL) {
+    Fail("writing it", strerror(errno));
+  }
   return 0;
 }

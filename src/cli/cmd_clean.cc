@@ -90,10 +90,10 @@ int Clean(const NodesOptions& options) {
         const v1::Reach& reach = plan->nodes(static_cast<int>(i)).reach();
         AD_ASSIGN_OR_RETURN(auto transport, logins->TransportTo(reach, **loop));
         if (!reach.has_local()) {
-          return chief::NodeToClean{std::move(transport), agent->PathOnNode()};
+          return chief::NodeToClean{std::move(transport), "", agent->Versions()};
         }
         AD_ASSIGN_OR_RETURN(std::string path, agent->PathHere());  // one node at most
-        return chief::NodeToClean{std::move(transport), std::move(path)};
+        return chief::NodeToClean{std::move(transport), std::move(path), {}};
       });
   return Report(*plan, answers) ? 0 : chief::kExitCannotLaunch;
 }

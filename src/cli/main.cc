@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/home_folder.h"
 #include "chief/moved/moved_chief.h"
 #include "chief/moved/run_there.h"
 #include "cli/at_chief.h"
@@ -60,6 +61,8 @@ void AddHidden(CLI::App& app, std::map<CLI::App*, Command>& commands) {
 Result<std::vector<std::string>> WordsOf(int argc, char** argv) {
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   if (words.size() != 2 || words[0] != "there") return words;
+  // Not where the program is: a login begins in the home folder.
+  (void)!chdir(base::HomeFolder().c_str());
   if (isatty(STDIN_FILENO) == 0) chief::EndWithInput();
   return chief::DecodeWords(words[1]);
 }

@@ -1,6 +1,7 @@
 #include "files/program_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,6 +10,7 @@
 #include <thread>
 
 #include "base/fd.h"
+#include "base/private_folder.h"
 #include "files/temporary_file.h"
 
 namespace autodist::files {
@@ -23,7 +25,9 @@ Status Write(const std::string& path, std::string_view content) {
   const base::UniqueFd file(
       open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0700));
   if (!file.valid()) return ErrnoError(errno, path);
-  return Annotate(base::WriteAll(file.get(), content, base::Deadline::Never()), path);
+  AD_RETURN_IF_ERROR(Annotate(base::WriteAll(file.get(), content, base::Deadline::Never()), path));
+  // So that its whole size is there even if the machine loses power after the rename.
+  return fsync(file.get()) == 0 ? OkStatus() : ErrnoError(errno, path);
 }
 
 // We have closed it, but a process that another thread has forked has it for as long as it takes to
@@ -40,11 +44,17 @@ void AwaitWriters(const std::string& path) {
 
 }  // namespace
 
+bool HoldsProgram(const std::string& path, uint64_t size) {
+  struct stat info;
+  return base::CheckOnlyWeCanChange(fs::path(path).parent_path()).ok() &&
+         lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+         static_cast<uint64_t>(info.st_size) == size && access(path.c_str(), X_OK) == 0;
+}
+
 Status WriteProgram(const std::string& path, std::string_view content) {
   const fs::path folder = fs::path(path).parent_path();
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return ErrnoError(error.value(), "making the folder " + folder.string());
+  base::MakeFoldersAbove(path);
+  AD_RETURN_IF_ERROR(base::CheckOnlyWeCanChange(folder));
   const std::string temporary = folder / NewTemporaryName();
   Status status = Write(temporary, content);
   if (status.ok()) AwaitWriters(temporary);

@@ -21,8 +21,7 @@ std::string NameOf(std::span<const bundle::File> files) {
 }
 
 Status Unpack(const bundle::File& packed, const fs::path& to) {
-  std::error_code error;
-  if (fs::file_size(to, error) == packed.size && !error) return OkStatus();
+  if (files::HoldsProgram(to, packed.size)) return OkStatus();
   AD_ASSIGN_OR_RETURN(const std::string content, bundle::Unpack(packed));
   return files::WriteProgram(to, content);
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "launch/own_folder.h"
 #include "rpc/bootstrap_lines.h"
 #include "rpc/limits.h"
 
@@ -22,16 +23,17 @@ constexpr uint64_t kSlowestUpload = 20'000;  // bytes per second, on the node, t
 constexpr size_t kMostNoise = 1 << 20;       // bytes that a login shell may print first
 constexpr size_t kLongestMachine = 64;       // bytes of its name
 
-// run: starts the program at $a. skip: leaves what comes before it on stdin.
-constexpr char kToStart[] = "run() { exec \"$a\" \"$@\"; }; skip() { :; }; ";
+// run: starts the program $f of the folder that the script is in, with the umask of the login.
+// skip: leaves what comes before it on stdin.
+constexpr char kToStart[] = "run() { umask \"$o\"; exec \"./$f\" \"$@\"; }; skip() { :; }; ";
 
 // As a task of a step of Slurm, which says what the node is called and where its srun is, the
 // chief. On stdin the words come first. $1 seconds, $2 the chief's port, then its addresses.
 constexpr char kToCall[] =
-    "l=; run() { c=${SLURM_LAUNCH_NODE_IPADDR-}; t=$1 i=$2; shift 2; "
+    "l=; run() { umask \"$o\"; c=${SLURM_LAUNCH_NODE_IPADDR-}; t=$1 i=$2; shift 2; "
     "case $c in '') ;; *:*) c=\"[$c]:$i\" ;; *) c=\"$c:$i\" ;; esac; "
     "set -- call \"$SLURMD_NODENAME\" \"$t\" ${c:+\"$c\"} \"$@\"; "
-    "[ -n \"$l\" ] || exec \"$a\" \"$@\"; exec \"$a\" \"$@\" << E\n$l\nE\n}; "
+    "[ -n \"$l\" ] || exec \"./$f\" \"$@\"; exec \"./$f\" \"$@\" << E\n$l\nE\n}; "
     "skip() { IFS= read -r l; }; ";
 
 // $1 nonce, $2 seconds that sending the program may take, $3 its folder, $4 its name, five of each
@@ -42,19 +44,20 @@ constexpr char kToCall[] =
 // ever has its final name; before, it has one of the session's, as many nodes may have one home
 // folder. An sshd does not notice for hours that a link was cut.
 constexpr char kInstallScript[] =
-    "n=$1 w=$2 k=$3 f=$4 m=$(uname -m); printf '\\nAUTODIST-SHELL %s\\n' \"$n\"; umask 077; shift "
-    "4; "
+    "n=$1 w=$2 k=$3 f=$4 m=$(uname -m) o=$(umask); printf '\\nAUTODIST-SHELL %s\\n' \"$n\"; "
+    "umask 077; shift 4; "
     "s=; while [ \"$1\" != - ]; do [ \"$1\" != \"$m\" ] || s=$2 u=$3 z=$4 b=$5; shift 5; done; "
-    "shift; "
-    "h=\"${HOME:-/dev/null}/.cache/autodist/$k/$s\"; a=\"$h/$f\"; "
-    "there() { [ -n \"$s\" ] && [ -x \"$a\" ]; }; if there; then run \"$@\"; fi; "
-    "e=\"/tmp/autodist-agent-$(id -u)\"; a=\"$e/$s/$f\"; "
-    "own() { [ -O \"$e\" ] && [ ! -h \"$e\" ]; }; if own && there; then run \"$@\"; fi; "
-    "can() { a=\"$1/$f\"; t=\"$a.$n\"; "
-    "mkdir -p \"$1\" && true > \"$t\" && chmod 700 \"$t\" && [ -x \"$t\" ]; }; "
-    "can \"$h\" 2> /dev/null || { rm -f \"$t\"; mkdir \"$e\"; own && can \"$e/$s\"; } 2> /dev/null "
-    "|| "
-    "can \"$h\" || exit 1; p=\"$t.packed\"; "
+    "shift; if [ -n \"$s\" ] && enter \"$k\" \"$f\" \"$s\" \"$b\"; then run \"$@\"; fi; "
+    "h=\"${HOME:-/dev/null}/.cache/autodist/$k/$s\" t=\"./$f.$n\" p=\"./$f.$n.packed\"; "
+    "can() { true > \"$t\" && chmod 700 \"$t\" && [ -x \"$t\" ] || "
+    "{ rm -f \"$t\"; echo \"$PWD: no program can be kept in it\" >&2; false; }; }; "
+    "can_at_home() { mkdir -p \"$h\" && { in_home \"$k\" \"$s\" || { "
+    "printf '%s: not used: another user owns or can write to it or a folder above it\\n"
+    "to do: chmod go-w ~/.cache, or remove ~/.cache/autodist\\n' \"$h\" >&2; false; }; } && can; "
+    "}; "
+    "can_in_tmp() { mkdir \"/tmp/autodist-agent-$(id -u)\"; "
+    "in_tmp . && mkdir -p \"./$s\" && own \"./$s\" && can; }; "
+    "can_at_home 2> /dev/null || can_in_tmp 2> /dev/null || can_at_home || exit 1; "
     "trap 'rm -f \"$t\" \"$p\"' EXIT && trap 'exit 1' HUP PIPE TERM && "
     "printf '\\nAUTODIST-NEED %s %s\\n' \"$n\" \"$m\" && skip && "
     "timeout \"$w\" head -c \"$z\" > \"$p\" && [ \"$(wc -c < \"$p\")\" -eq \"$z\" ] && "
@@ -62,7 +65,7 @@ constexpr char kInstallScript[] =
     "[ \"$(wc -c < \"$t\")\" -eq \"$b\" ] && "
     "case \"$(! command -v sha256sum > /dev/null || sha256sum < \"$t\")\" in '' | \"$s \"*) ;; "
     "*) echo \"$f is not what was sent\" >&2; false ;; esac && "
-    "mv \"$t\" \"$a\" && rm -f \"$p\" && trap - EXIT && "
+    "mv \"$t\" \"./$f\" && rm -f \"$p\" && trap - EXIT && "
     "run \"$@\"";
 
 void AppendSession(std::vector<std::string>& command, const AgentSession& session) {
@@ -141,7 +144,7 @@ std::vector<std::string> InstallWords(const char* prefix, const NodeProgram& pro
   }
   std::vector<std::string> argv = {"sh",
                                    "-c",
-                                   std::string(prefix) + kInstallScript,
+                                   std::string(prefix) + kOwnFolder + kInstallScript,
                                    "sh",
                                    nonce,
                                    std::to_string(limit.count()),

@@ -228,20 +228,12 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::TryToReach(transport::Transport&
                                                : std::string(rpc::kGreetingSize, '-'),
                              resume};
   const bool local = node.reach().has_local();
-  // In a container programs do not start in the home folder, where the agent is.
-  const bool at_home = node.reach().has_ssh() && !node.reach().ssh().has_container();
-  const bool called = node.reach().has_called();
-  if (!local && !at_home && !called) {
-    auto installed = RunAgent(transport, session, InstallingAgentCommand(agent_, session), stop);
-    if (installed.ok()) busy_servers_.GotIn();
-    return installed;
-  }
-  const std::string path = local ? agent_here_ : called ? rpc::kOwnProgram : agent_.PathOnNode();
-  auto link = RunAgent(transport, session, AgentCommandAt(path, session), stop);
+  const bool there = local || node.reach().has_called();
+  auto link = RunAgent(transport, session,
+                       there ? AgentCommandAt(local ? agent_here_ : rpc::kOwnProgram, session)
+                             : InstallingAgentCommand(agent_, session),
+                       stop);
   if (link.ok() || link.status().code() == StatusCode::kNotFound) busy_servers_.GotIn();
-  if (at_home && link.status().code() == StatusCode::kNotFound) {
-    link = RunAgent(transport, session, InstallingAgentCommand(agent_, session), stop);
-  }
   return link;
 }
 

@@ -54,10 +54,10 @@ void NodeProgram::Give(const std::string& path, std::string_view content) {
   }
 }
 
-Result<std::string> NodeProgram::Sha256OfAutodist() {
+Result<std::vector<std::string>> NodeProgram::VersionOfAutodist() {
   AD_ASSIGN_OR_RETURN(const std::string content,
                       base::ReadFile("/proc/self/exe", kLargestAutodist));
-  return bundle::Sha256(content);
+  return std::vector<std::string>{bundle::Sha256(content), std::to_string(content.size())};
 }
 
 Result<NodeProgram> NodeProgram::OfAutodist() {
@@ -92,19 +92,28 @@ std::string NodeProgram::PathOnNode() const {
          std::string(variants_.front().program.sha256) + "/" + file();
 }
 
+std::vector<std::string> NodeProgram::Versions() const {
+  std::vector<std::string> versions;
+  for (const bundle::Agent& variant : variants_) {
+    versions.emplace_back(variant.program.sha256);
+    versions.push_back(std::to_string(variant.program.size));
+  }
+  return versions;
+}
+
 Result<std::string> NodeProgram::PathHere() {
   if (given_) return given_->path;
   const bundle::File& program = variants_.front().program;
   const std::string home = base::HomeFolder();
   std::string path = home + "/" + PathOnNode();
-  if (!home.empty() && access(path.c_str(), X_OK) == 0) return path;
+  const auto is_there = [&] { return files::HoldsProgram(path, program.size); };
+  if (!home.empty() && is_there()) return path;
   AD_ASSIGN_OR_RETURN(const std::string content, bundle::Unpack(program));
-  if (!home.empty() && files::WriteProgram(path, content).ok() && access(path.c_str(), X_OK) == 0)
-    return path;
+  if (!home.empty() && files::WriteProgram(path, content).ok() && is_there()) return path;
   return InMemory(content);
 }
 
-// A home folder may be read-only, full, or not to run programs from.
+// A home folder may be read-only, full, open to others, or not to run programs from.
 Result<std::string> NodeProgram::InMemory(std::string_view content) {
   const base::UniqueFd made(memfd_create(file(), MFD_CLOEXEC));
   if (!made.valid()) return ErrnoError(errno, "a file in memory for the agent");

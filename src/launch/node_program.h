@@ -20,7 +20,8 @@ class NodeProgram {
   static Result<NodeProgram> OfAgent(const std::string& path);
   // This very autodist, for nodes that are such machines as this one.
   static Result<NodeProgram> OfAutodist();
-  static Result<std::string> Sha256OfAutodist();
+  // The SHA-256 of this very autodist and its size, as Versions() has them.
+  static Result<std::vector<std::string>> VersionOfAutodist();
 
   // In messages: "the agent".
   const char* what() const { return place_ == kAgentPlace ? "the agent" : "autodist"; }
@@ -36,8 +37,10 @@ class NodeProgram {
   // Where it is on this machine, put there where it was missing. Valid for as long as this object.
   Result<std::string> PathHere();
 
-  // Where it is on nodes like this machine, from the home folder, where a login begins.
+  // Where it is on nodes like this machine, from the home folder.
   std::string PathOnNode() const;
+  // What a script looks for (launch/own_folder.h): SHA-256 and size in bytes of each variant.
+  std::vector<std::string> Versions() const;
 
  private:
   struct Given {

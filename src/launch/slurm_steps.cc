@@ -18,6 +18,7 @@
 #include "base/random.h"
 #include "launch/bootstrap.h"
 #include "launch/node_program.h"
+#include "launch/own_folder.h"
 #include "reach/this_machine.h"
 #include "transport/called.h"
 #include "transport/exec.h"
@@ -47,10 +48,9 @@ constexpr const char* kForget[] = {
     "SLURM_LABELIO",         "SLURM_EXCLUSIVE",     "SLURM_EXACT",
     "SLURM_TIMELIMIT",       "SRUN_CPUS_PER_TASK",  "SLURM_CPUS_PER_TASK"};
 
-// $1 the agent's program below the home folder, $2 its SHA-256.
+// Behind kOwnFolder. $1... SHA-256 and size of an agent of ours.
 constexpr char kClean[] =
-    "for a in \"${HOME:-/}/$1\" \"/tmp/autodist-agent-$(id -u)/$2/autodist-agent\"; do "
-    "if [ -x \"$a\" ] && [ -O \"$a\" ]; then exec \"$a\" clean > /dev/null; fi; done";
+    "if enter agent autodist-agent \"$@\"; then exec ./autodist-agent clean > /dev/null; fi";
 
 // A task on each node. Takes nothing away from other steps, goes on without nodes that are lost,
 // and neither cares about the folder that we are in nor binds anything to a core. Source: srun(1).
@@ -216,8 +216,8 @@ class SlurmSteps {
     }
     if (nodes.empty()) return;
     std::vector<std::string> argv = SrunWords(nodes, 0);
-    argv.insert(argv.end(), {"sh", "-c", kClean, "sh", agent_.PathOnNode(),
-                             std::string(agent_.variants().front().program.sha256)});
+    argv.insert(argv.end(), {"sh", "-c", std::string(kOwnFolder) + kClean, "sh"});
+    for (const std::string& word : agent_.Versions()) argv.push_back(word);
     const auto srun = transport::StartProgram(argv);
     if (srun.ok()) (*srun)->WaitClosed(Deadline::After(kCleanLimit));
   }

@@ -7,6 +7,7 @@
 
 #include "base/parallel.h"
 #include "base/random.h"
+#include "launch/own_folder.h"
 #include "reach/login_script.h"
 
 namespace autodist::chief {
@@ -17,19 +18,19 @@ using std::chrono::milliseconds;
 constexpr size_t kCleanedAtOnce = 64;
 constexpr size_t kLongestJob = 255;  // bytes, of its folder's name
 
-// $1 nonce, $2 the agent's program. A job of another version of autodist has an agent of its own,
-// whose `clean` is as good.
+// Behind kOwnFolder. $1 nonce, $2 the path of the agent's program or nothing, $3... SHA-256 and
+// size of an agent of ours. A job of another version of autodist has an agent of its own, whose
+// `clean` is as good.
 constexpr char kCleanScript[] =
-    "printf '\\nAUTODIST-CLEAN %s\\n' \"$1\"; a=$2; "
-    "if [ ! -x \"$a\" ]; then a=; "
-    "for f in \"$HOME\"/.cache/autodist/agent/*/autodist-agent "
-    "\"/tmp/autodist-agent-$(id -u)\"/*/autodist-agent; do "
-    "if [ -x \"$f\" ] && [ -O \"$f\" ]; then a=$f; fi; done; fi; "
-    "if [ -n \"$a\" ]; then \"$a\" clean; s=$?; else s=none; "
-    "h=$(uname -n); "
-    "for d in \"/tmp/autodist-$(id -u)\"/* \"$HOME/.cache/autodist/on-${h%%.*}\"/*; do "
-    "if [ -d \"$d\" ] && [ -O \"$d\" ]; then printf 'left\\t%s\\n' \"${d##*/}\"; fi; done; fi; "
-    "printf '\\nAUTODIST-CLEANED %s %s\\n' \"$1\" \"$s\"";
+    "n=$1 a=$2 s=none; shift 2; printf '\\nAUTODIST-CLEAN %s\\n' \"$n\"; "
+    "if [ -n \"$a\" ]; then \"$a\" clean; s=$?; "
+    "elif enter agent autodist-agent \"$@\" || enter_other agent autodist-agent; "
+    "then ./autodist-agent clean; s=$?; "
+    "else h=$(uname -n); "
+    "for e in \"/tmp/autodist-$(id -u)\" \"$HOME/.cache/autodist/on-${h%%.*}\"; do "
+    "if own \"$e\"; then for d in ./*; do "
+    "if [ -d \"$d\" ]; then printf 'left\\t%s\\n' \"${d#./}\"; fi; done; fi; done; fi; "
+    "printf '\\nAUTODIST-CLEANED %s %s\\n' \"$n\" \"$s\"";
 
 std::optional<CleanedJob> ReadJob(std::string_view line) {
   using What = CleanedJob::What;
@@ -56,9 +57,12 @@ Result<CleanedNode> Clean(size_t node, const ReachToClean& reach, milliseconds l
                           reach::BusyServers& servers) {
   AD_ASSIGN_OR_RETURN(const NodeToClean way, reach(node));
   const std::string nonce = base::RandomHex();
+  std::vector<std::string> argv = {"/bin/sh", "-c",  std::string(launch::kOwnFolder) + kCleanScript,
+                                   "sh",      nonce, way.agent};
+  argv.insert(argv.end(), way.versions.begin(), way.versions.end());
   return reach::RunLoginScript<CleanedNode>(
-      *way.transport, {"/bin/sh", "-c", kCleanScript, "sh", nonce, way.agent},
-      [&](std::string_view output) { return ReadCleaned(output, nonce); }, limit, servers);
+      *way.transport, argv, [&](std::string_view output) { return ReadCleaned(output, nonce); },
+      limit, servers);
 }
 
 }  // namespace

@@ -35,11 +35,11 @@ struct CleanedNode {
   std::vector<CleanedJob> jobs;
 };
 
-// The way to one of the nodes, by its number, and where the agent's program is there: an absolute
-// path, or from the home folder. Called from several threads.
+// The way to one of the nodes, by its number. Called from several threads.
 struct NodeToClean {
   std::unique_ptr<transport::Transport> transport;
-  std::string agent;
+  std::string agent;                  // the path of its program there; "": it is looked for
+  std::vector<std::string> versions;  // then: NodeProgram::Versions()
 };
 using ReachToClean = std::function<Result<NodeToClean>(size_t node)>;
 

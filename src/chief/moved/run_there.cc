@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/shell_quote.h"
 #include "launch/node_program.h"
+#include "launch/own_folder.h"
 #include "process/spawn.h"
 #include "transport/ssh_program.h"
 
@@ -21,15 +22,14 @@ namespace {
 
 constexpr int kExitOfSshItself = 255;
 
-// $1 the SHA-256 of this autodist, then its arguments. Where it has not been brought there, another
-// one that has, the newest, or else one that is installed is as good as it gets. Anybody may make a
-// folder in /tmp.
+// Behind kOwnFolder. $1 SHA-256 and $2 size of this autodist, then its arguments. Where it has not
+// been brought there, another one that has, the newest, or else one that is installed is as good as
+// it gets.
 constexpr char kScript[] =
-    "k=$1; shift; h=\"$HOME/.cache/autodist/chief\" e=\"/tmp/autodist-agent-$(id -u)\"; "
-    "[ -O \"$e\" ] && [ ! -h \"$e\" ] || e=/nowhere; "
-    "for a in \"$h/$k/autodist\" \"$e/$k/autodist\" "
-    "\"$h/$(ls -t \"$h\" 2> /dev/null | head -n 1)/autodist\" \"$(command -v autodist)\"; do "
-    "if [ -x \"$a\" ]; then exec \"$a\" \"$@\"; fi; done; "
+    "k=$1 b=$2; shift 2; "
+    "if enter chief autodist \"$k\" \"$b\" || enter_other chief autodist; "
+    "then exec ./autodist \"$@\"; fi; "
+    "a=$(command -v autodist); if [ -x \"$a\" ]; then exec \"$a\" \"$@\"; fi; "
     "echo 'autodist: error: there is no autodist on this node; `autodist run --chief-on` brings "
     "it' "
     ">&2; exit 125";
@@ -63,12 +63,12 @@ void EndWithInput() {
 
 Result<int> RunThere(const v1::SshReach& node, const std::vector<std::string>& words,
                      const std::optional<Forward>& forward) {
-  AD_ASSIGN_OR_RETURN(const std::string sha256, launch::NodeProgram::Sha256OfAutodist());
+  AD_ASSIGN_OR_RETURN(const auto version, launch::NodeProgram::VersionOfAutodist());
   // Its end tells the command, where that has no terminal, that this one has gone.
   AD_ASSIGN_OR_RETURN(const base::FdPair gone, base::Pipe());
   transport::SshUse use;
-  use.command =
-      "exec " + base::ShellLine({"sh", "-c", kScript, "sh", sha256, "there", Encode(words)});
+  use.command = "exec " + base::ShellLine({"sh", "-c", std::string(launch::kOwnFolder) + kScript,
+                                           "sh", version[0], version[1], "there", Encode(words)});
   use.terminal = OnTerminal() || forward;  // whose end ends a page, too
   if (forward) use.forward = forward->here + ":" + forward->socket_there;
   process::SpawnRequest request = process::OurProgram(transport::SshProgramWords(node, use));

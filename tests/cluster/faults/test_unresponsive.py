@@ -40,6 +40,7 @@ def failing_agent(folder):
 echo >> {count}
 printf '\\nAUTODIST-READY %s\\n' "$4"
 head -c 64 > /dev/null
+exit
 """
     (folder / "failing").write_text(script)
     done = []
@@ -47,7 +48,7 @@ head -c 64 > /dev/null
     def fail(host):
         done.append(host)
         in_host(host, "sh", "-c", "for a in ~/.cache/autodist/agent/*/autodist-agent; do mv $a $a.whole && "
-                f"cp {folder}/failing $a && chmod 700 $a; done")
+                f"cp {folder}/failing $a && truncate -r $a.whole $a && chmod 700 $a; done")
         return lambda: len(count.read_text())
     def mend():
         while done:

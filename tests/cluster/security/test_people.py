@@ -61,16 +61,16 @@ def test_an_ordinary_user(ann):
 
 @pytest.mark.parametrize("what, said", [
     ("rm -rf /tmp/home-ann; chmod 755 /tmp", "mkdir: cannot create directory '/tmp/home-ann': Permission denied"),
-    ("install -d -o ann -m 777 /tmp/home-ann/.cache",
-     "/tmp/home-ann/.cache can be written by others, who could replace the agent that is kept in it\n"
-     "    to do: chmod go-w /tmp/home-ann/.cache"),
+    ("install -d -o ann -m 777 /tmp/home-ann/.cache; ln -s /etc /tmp/autodist-agent-$(id -u ann)",
+     ": not used: another user owns or can write to it or a folder above it\n    to do: chmod go-w ~/.cache"),
 ], ids=["missing", "open"])
 def test_a_home_that_will_not_do(ann, what, said):
     in_host(3, "sh", "-c", what)
     try:
         outcome = ann("run", "--spec", "spec.yaml", "--", "true")
     finally:
-        in_host(3, "sh", "-c", "chmod 1777 /tmp; install -d -o ann /tmp/home-ann")
+        in_host(3, "sh", "-c", "chmod 1777 /tmp; install -d -o ann /tmp/home-ann; rm -f /tmp/autodist-agent-*; "
+                "chmod -f 755 /tmp/home-ann/.cache || true")
     assert outcome.code == 125
     assert f"{address(3)}:\n    the agent did not start: " in outcome.err
     assert said in outcome.err, outcome.err
@@ -80,7 +80,8 @@ def test_a_home_that_will_not_do(ann, what, said):
     ("echo unset HOME > /tmp/home-ann/.bashrc", "rm /tmp/home-ann/.bashrc"),
     ("mount -t tmpfs -o ro none /tmp/home-ann", "umount --lazy /tmp/home-ann"),
     ("mount -t tmpfs -o noexec none /tmp/home-ann", "umount --lazy /tmp/home-ann"),
-], ids=["unset", "read-only", "noexec"])
+    ("install -d -o ann -m 775 /tmp/home-ann/.cache", "chmod 755 /tmp/home-ann/.cache"),
+], ids=["unset", "read-only", "noexec", "open"])
 def test_a_home_that_is_none(ann, what, undone):
     """The agent is kept in /tmp then, and found there again."""
     in_host(3, "sh", "-c", f"{what}; chown ann /tmp/home-ann || true")
@@ -142,7 +143,7 @@ def test_a_rank_removes_the_folder_of_the_logs(start):
                     "[ $RANK != 0 ] || rm -rf autodist-runs; sleep 0.5; echo done; sleep 0.5; exit 4").finish()
     assert outcome.code == 4 and outcome.lines()[0] == ["done"] * 2, outcome.err
     # Of the state or of the logs, whichever is written while there is none.
-    assert "open: No such file or directory" in outcome.err or "job.json: No such file" in outcome.err, outcome.err
+    assert "rank-0.out: No such file or directory" in outcome.err or "job.json: No such file" in outcome.err, outcome.err
 
 
 def test_several_jobs_at_once_from_one_folder(start):

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/private_folder.h"
+#include "support/home_folder.h"
+#include "support/nobody.h"
 #include "support/temp_folder.h"
 #include "transport/local.h"
 
@@ -64,7 +67,7 @@ class CleanNodesTest : public testing::Test {
   }
   static ReachToClean Locally(const std::string& agent) {
     return [agent](size_t) -> Result<NodeToClean> {
-      return NodeToClean{std::make_unique<transport::LocalTransport>(), agent};
+      return NodeToClean{std::make_unique<transport::LocalTransport>(), agent, {"0000", "1"}};
     };
   }
 
@@ -84,23 +87,39 @@ TEST_F(CleanNodesTest, RunsTheAgentOnEachNode) {
 }
 
 TEST_F(CleanNodesTest, WithoutItsVersionOfTheAgentAnotherServes) {
-  const std::string cache = folder_.path() + "/.cache/autodist/agent/0123";
+  const test::HomeFolder home;
+  const std::string cache = home.path() + "/.cache/autodist/agent/0123";
   std::filesystem::create_directories(cache);
   std::filesystem::rename(Agent("printf 'removed\\tjob-1.0\\n'"), cache + "/autodist-agent");
-  const char* home = getenv("HOME");
-  const std::string before = home ? home : "";
-  setenv("HOME", folder_.path().c_str(), 1);
-  const auto nodes = CleanNodes(1, Locally("/no/such/agent"));
+  const auto nodes = CleanNodes(1, Locally(""));
   std::filesystem::remove_all(cache);
   const std::string in_home = base::SocketFolders().back() + "/job-1.0";
   std::filesystem::create_directories(in_home);
-  const auto none = CleanNodes(1, Locally("/no/such/agent"));
-  setenv("HOME", before.c_str(), 1);
+  const auto none = CleanNodes(1, Locally(""));
   ASSERT_TRUE(nodes[0].ok()) << nodes[0].status();
   EXPECT_THAT(nodes[0]->jobs, ElementsAre(CleanedJob{What::kRemoved, "job-1.0"}));
   ASSERT_TRUE(none[0].ok()) << none[0].status();
   EXPECT_FALSE(none[0]->has_agent);
   EXPECT_THAT(none[0]->jobs, testing::Contains(CleanedJob{What::kLeft, "job-1.0"}));
+}
+
+// As an attacker has it, whose folder has the name of ours: a link of which all that can be asked
+// of a path holds, such as /proc/self, and which is another one a moment later.
+TEST_F(CleanNodesTest, NothingOfAnotherUsersFolderIsRun) {
+  if (geteuid() != 0) GTEST_SKIP() << "takes root";
+  const test::HomeFolder home;
+  const std::string theirs = "/tmp/autodist-agent-0";
+  std::filesystem::create_directory(theirs);
+  const std::string place = theirs + "/aaa";
+  std::filesystem::create_directory(place);
+  const std::string agent = Agent("touch " + folder_.path() + "/ran");
+  std::filesystem::create_symlink(agent, place + "/autodist-agent");  // it is root's, and runs
+  ASSERT_EQ(chown(theirs.c_str(), test::kNobody, test::kNobody), 0);
+  const auto nodes = CleanNodes(1, Locally(""));
+  std::filesystem::remove_all(theirs);
+  ASSERT_TRUE(nodes[0].ok()) << nodes[0].status();
+  EXPECT_FALSE(nodes[0]->has_agent);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/ran"));
 }
 
 TEST_F(CleanNodesTest, AnAgentThatFails) {

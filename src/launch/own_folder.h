@@ -1,0 +1,44 @@
+// The part of our shell scripts that finds a program of ours on a node. Others can write in /tmp,
+// and perhaps in a folder of the cache, so every script that starts what it finds there begins with
+// this text and with no other way to look for it.
+//
+// A script enters a folder first, then checks it as ".", and from there on uses names in it alone:
+// nobody can put another folder into its place in between. For dash, busybox's ash and bash.
+#pragma once
+
+namespace autodist::launch {
+
+// own FOLDER: enters it. True if it is the user's and nobody else can write in it; then all that is
+// in it is the user's own doing, and names in it can be trusted. What `ls` shows behind the mode,
+// such as the "+" of an access control list, does not matter: the list's mask is in the mode.
+// Else the script is in / afterwards, so that no program is taken from the wrong folder.
+//
+// holds FILE [BYTES]: true if it is a program of that size, in the folder that we are in. One that
+// was cut off, by a machine that lost power, has another size.
+//
+// enter PLACE FILE [VERSION BYTES]...: enters the first folder of a version that holds the program:
+// ~/.cache/autodist/PLACE/VERSION, else /tmp/autodist-agent-UID/VERSION; each folder from .cache
+// on, or that of /tmp, is the user's own. A link of the name in /tmp is another user's.
+//
+// enter_other PLACE FILE: the same with any version that is there, the newest first. The names are
+// read only in folders of the user's own.
+inline constexpr char kOwnFolder[] =
+    "own() { cd -P \"$1\" 2> /dev/null && [ -O . ] && "
+    "case $(ls -ld .) in d???[r-]-[xsS-][r-]-*) ;; *) false ;; esac || { cd /; false; }; }; "
+    "holds() { [ -f \"./$1\" ] && [ -x \"./$1\" ] && size=$(wc -c < \"./$1\") && "
+    "[ \"$size\" -gt 0 ] && [ \"$size\" -eq \"${2:-$size}\" ]; }; "
+    "in_home() { own \"${HOME:-/dev/null}/.cache\" && own ./autodist && own \"./$1\" && "
+    "own \"./$2\"; }; "
+    "in_tmp() { own \"/tmp/autodist-agent-$(id -u)\" && "
+    "case $PWD in */\"autodist-agent-$(id -u)\") own \"./$1\" ;; *) cd /; false ;; esac; }; "
+    "enter() { place=$1 file=$2; shift 2; while [ $# -gt 0 ]; do "
+    "if in_home \"$place\" \"$1\" && holds \"$file\" \"$2\"; then return 0; fi; "
+    "if in_tmp \"$1\" && holds \"$file\" \"$2\"; then return 0; fi; "
+    "shift 2; done; cd /; false; }; "
+    "enter_other() { "
+    "for version in $(in_home \"$1\" . && ls -t); do "
+    "if in_home \"$1\" \"$version\" && holds \"$2\"; then return 0; fi; done; "
+    "for version in $(in_tmp . && ls -t); do "
+    "if in_tmp \"$version\" && holds \"$2\"; then return 0; fi; done; cd /; false; }; ";
+
+}  // namespace autodist::launch

@@ -1,0 +1,61 @@
+#include "base/private_folder.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "support/nobody.h"
+#include "support/temp_folder.h"
+
+namespace autodist::base {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The temporary folder is in /tmp, where all can write and what is there is moved by its owner
+// alone.
+TEST(PrivateFolderTest, NobodyElseCanChangeAFolder) {
+  const test::TempFolder folder;
+  const std::string middle = folder.path() + "/middle";
+  const std::string inner = middle + "/inner";
+  fs::create_directories(inner);
+  EXPECT_TRUE(CheckOnlyWeCanChange(inner).ok()) << CheckOnlyWeCanChange(inner);
+  for (const std::string& path : {inner, middle}) {
+    for (const mode_t mode : {0770, 0707, 0775, 0777}) {
+      ASSERT_EQ(chmod(path.c_str(), mode), 0);
+      const Status refused = CheckOnlyWeCanChange(inner);
+      EXPECT_EQ(Message(refused), path + ": others can write in it");
+      EXPECT_EQ(Remedy(refused), "chmod go-w " + path);
+    }
+    ASSERT_EQ(chmod(path.c_str(), 01777), 0);
+    EXPECT_EQ(CheckOnlyWeCanChange(inner).ok(), path == middle);
+    ASSERT_EQ(chmod(path.c_str(), 0755), 0);
+  }
+  EXPECT_FALSE(CheckOnlyWeCanChange(inner + "/none").ok());
+}
+
+TEST(PrivateFolderTest, LinksAreResolved) {
+  const test::TempFolder folder;
+  const std::string open = folder.path() + "/open";
+  fs::create_directories(open + "/inner");
+  ASSERT_EQ(chmod(open.c_str(), 0777), 0);
+  fs::create_symlink(open + "/inner", folder.path() + "/to-open");
+  EXPECT_FALSE(CheckOnlyWeCanChange(folder.path() + "/to-open").ok());
+  fs::create_directories(folder.path() + "/closed");
+  fs::create_symlink(folder.path() + "/closed", folder.path() + "/to-closed");
+  EXPECT_TRUE(CheckOnlyWeCanChange(folder.path() + "/to-closed").ok());
+}
+
+TEST(PrivateFolderTest, AnotherUsersFolder) {
+  if (geteuid() != 0) GTEST_SKIP() << "takes root";
+  const test::TempFolder folder;
+  const std::string middle = folder.path() + "/middle";
+  fs::create_directories(middle + "/inner");
+  ASSERT_EQ(chown(middle.c_str(), test::kNobody, test::kNobody), 0);
+  EXPECT_EQ(Message(CheckOnlyWeCanChange(middle + "/inner")), middle + ": another user owns it");
+}
+
+}  // namespace
+}  // namespace autodist::base
