@@ -1,0 +1,515 @@
+// Attempts that are made ready on simulated nodes, under a clock that is turned.
+#include "chief/attempt/attempt_starter.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+
+#include "agent_sim/events.h"
+#include "chief/attempt/exit_codes.h"
+#include "support/fake_nodes.h"
+#include "support/plans.h"
+#include "support/temp_folder.h"
+
+namespace autodist::chief {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::Pair;
+using testing::SizeIs;
+
+constexpr seconds kLease{60};
+constexpr uint16_t kFirstPort = 4711;
+
+class AttemptStarterTest : public testing::Test, protected NodeWatchListener {
+ protected:
+  explicit AttemptStarterTest(plan::Input first = test::ThreeNodeInput())
+      : input_(std::move(first)) {
+    testing::internal::CaptureStderr();
+    options_.launch.lease = kLease;
+    options_.launch.grace = seconds(30);
+    options_.log_folder = folder_.path() + "/logs";
+    options_.preflight = false;
+    options_.plan_attempt = [this](const plan::Replan& replan) {
+      planned_.push_back(replan);
+      plan::Input input = input_;
+      input.members = replan.members;
+      input.restart_count = replan.attempt;
+      input.master_port = static_cast<uint16_t>(kFirstPort + planned_.size());
+      for (const auto& [node, address] : replan.told_addresses) {
+        input.address_of[node].data = address;
+      }
+      return plan::MakePlan(input);
+    };
+    options_.make_launcher = [this](const v1::LaunchPlan&, const launch::LaunchOptions&) {
+      return Result<std::unique_ptr<launch::Launcher>>(nodes_.MakeLauncher());
+    };
+  }
+  ~AttemptStarterTest() override {
+    attempt_.reset();
+    starter().Stop();
+    watch_.Disconnect();
+    Messages();
+  }
+
+  // Made at the first call, with the options that the test has set.
+  AttemptStarter& starter() {
+    if (!starter_) starter_.emplace(plan_, options_, loop_, stop_, watch_, console_);
+    return *starter_;
+  }
+  // Makes attempt_, or refused_ in its place.
+  void Start(uint32_t number) {
+    const Loop::Time before = loop_.Now();
+    auto started = starter().Start(number);
+    took_ = std::chrono::duration_cast<milliseconds>(loop_.Now() - before);
+    attempt_.reset();
+    if (const auto* refused = std::get_if<NotStarted>(&started)) {
+      refused_ = *refused;
+    } else {
+      attempt_ = std::get<std::unique_ptr<Attempt>>(std::move(started));
+    }
+  }
+  void ExpectRefused(int exit_code, const std::string& why) {
+    EXPECT_FALSE(attempt_);
+    EXPECT_EQ(refused_.exit_code, exit_code);
+    EXPECT_THAT(refused_.report, HasSubstr(why));
+  }
+  // Runs the first attempt until something happens to a node, and ends it.
+  void RunFirst(const std::function<void()>& happens, milliseconds then = seconds(1)) {
+    Start(0);
+    ASSERT_TRUE(attempt_) << refused_.report;
+    watch_.BeginAttempt(attempt_->nodes());
+    watch_.StartRanks();
+    attempt_->began = loop_.Now();
+    Wait(seconds(5));
+    happens();
+    Wait(then);
+    watch_.End(seconds(30), false);
+    Wait(seconds(1));
+  }
+  void Wait(milliseconds time) {
+    loop_.RunUntil([] { return false; }, loop_.Now() + time);
+  }
+  // As Ctrl-C.
+  void InterruptAfter(milliseconds time) {
+    loop_.After(time, [this] {
+      stop_.Interrupted(SIGINT, loop_.Now());
+      starter().Cancel();
+    });
+  }
+  // What the user was shown; ends the console.
+  std::string Messages() {
+    if (std::exchange(finished_, true)) return "";
+    console_.Finish();
+    return testing::internal::GetCapturedStderr();
+  }
+  static v1::OtherJob HasGpu(uint32_t gpu) {
+    v1::OtherJob other;
+    other.set_job_id("job-0");
+    other.add_gpus(gpu);
+    return other;
+  }
+  static v1::Problem MakeProblem(v1::ProblemKind kind, const std::string& cause) {
+    v1::Problem problem;
+    problem.set_kind(kind);
+    problem.set_cause(cause);
+    return problem;
+  }
+
+  void OnMemberEvent(uint32_t member, const v1::AgentEvent& event) override {
+    if (attempt_) attempt_->Take(member, event);
+  }
+  void OnWarning(uint32_t, const std::string&) override {}
+  void OnTakenAway(uint32_t, std::optional<uint32_t>, const Status&) override {}
+  void OnLost(uint32_t, std::optional<uint32_t> member, const Status& why) override {
+    if (attempt_ && member) attempt_->NodeLost(*member, why);
+  }
+  void OnPhase(uint32_t, v1::NodePhase, const std::string&) override {}
+
+  const test::TempFolder folder_;
+  const plan::Input input_;
+  const v1::LaunchPlan plan_ = *plan::MakePlan(input_);
+  test::TurnedLoop loop_;
+  test::FakeNodes nodes_{loop_, plan_};
+  JobOptions options_;
+  StopPolicy stop_{seconds(30), kLease, true};
+  Console console_{
+      [this](uint32_t node, const v1::OutputAck& ack) { watch_.node(node).Acknowledge(ack); }};
+  OutputRouter output_{loop_, console_};
+  NodeWatch watch_{plan_, kLease, loop_, output_, console_, *this};
+  std::optional<AttemptStarter> starter_;
+  std::vector<plan::Replan> planned_;
+  std::unique_ptr<Attempt> attempt_;
+  NotStarted refused_{};
+  milliseconds took_{};
+  bool finished_ = false;
+};
+
+// The first launch.
+
+TEST_F(AttemptStarterTest, AnAttemptIsReadyWhenAllNodesAre) {
+  int running = 0;
+  options_.on_running = [&] { ++running; };
+  nodes_[1].warnings = {"the disk is nearly full"};
+  Start(0);
+  ASSERT_TRUE(attempt_) << refused_.report;
+  EXPECT_THAT(attempt_->nodes(), ElementsAre(0, 1, 2));
+  EXPECT_TRUE(attempt_->logs);
+  EXPECT_EQ(watch_.connected(), 3u);
+  EXPECT_EQ(running, 1);
+  EXPECT_THAT(planned_, IsEmpty());
+  for (uint32_t node = 0; node < 3; ++node) EXPECT_THAT(nodes_[node].running(), IsEmpty());
+  EXPECT_THAT(Messages(), HasSubstr("10.0.0.2: the disk is nearly full"));
+}
+
+TEST_F(AttemptStarterTest, EveryNodeThatIsNotReadyIsNamed) {
+  nodes_[1].problems = {MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_FOUND, "no ./train there")};
+  nodes_[2].launch_fails = Error(StatusCode::kUnavailable, "connection refused");
+  Start(0);
+  ExpectRefused(kExitCannotLaunch, "2 of 3 nodes cannot run the job");
+  EXPECT_THAT(refused_.report, HasSubstr("10.0.0.2:\n    no ./train there"));
+  EXPECT_THAT(refused_.report, HasSubstr("node3:\n    connection refused"));
+}
+
+TEST_F(AttemptStarterTest, ACommandThatNoNodeFindsHasTheExitCodeOfAShell) {
+  for (uint32_t node = 0; node < 3; ++node) {
+    nodes_[node].problems = {MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_FOUND, "no ./train there")};
+  }
+  Start(0);
+  ExpectRefused(kExitNotFound, "3 of 3 nodes");
+}
+
+TEST_F(AttemptStarterTest, ANodeThatGoesBeforeAllAreReadyIsNamed) {
+  loop_.After(milliseconds(2), [this] { nodes_[1].Die(); });  // it has a connection, and no answer
+  Start(0);
+  ExpectRefused(kExitCannotLaunch, "10.0.0.2:\n    Broken pipe");
+}
+
+TEST_F(AttemptStarterTest, WithoutALauncherThereIsNone) {
+  options_.make_launcher = [](const v1::LaunchPlan&, const launch::LaunchOptions&) {
+    return Result<std::unique_ptr<launch::Launcher>>(
+        Error(StatusCode::kNotFound, "no agent at /nowhere"));
+  };
+  Start(0);
+  ExpectRefused(kExitCannotLaunch, "no agent at /nowhere");
+}
+
+TEST_F(AttemptStarterTest, LogsThatCannotBeWrittenKeepItFromStarting) {
+  options_.log_folder = "/dev/null/logs";
+  bool running = false;
+  options_.on_running = [&] { running = true; };
+  Start(0);
+  ExpectRefused(kExitCannotLaunch, "/dev/null/logs");
+  EXPECT_FALSE(running);
+}
+
+// Ctrl-C.
+
+TEST_F(AttemptStarterTest, CtrlCBeforeItLaunchesNothing) {
+  stop_.Interrupted(SIGTERM, loop_.Now());
+  Start(0);
+  ExpectRefused(143, kInterrupted);
+  EXPECT_EQ(nodes_[0].launches, 0);
+}
+
+TEST_F(AttemptStarterTest, CtrlCCancelsALaunch) {
+  nodes_[1].launch_hangs = true;
+  InterruptAfter(seconds(2));
+  Start(0);
+  ExpectRefused(130, kInterrupted);
+  EXPECT_LT(took_, seconds(3));
+}
+
+TEST_F(AttemptStarterTest, CtrlCCancelsWhatIsPreparedAgain) {
+  nodes_[0].taken = {{kFirstPort}};
+  nodes_[2].prepare_hangs = true;
+  InterruptAfter(seconds(2));
+  Start(0);
+  ExpectRefused(130, kInterrupted);
+  EXPECT_LT(took_, seconds(3));
+}
+
+TEST_F(AttemptStarterTest, CtrlCDoesNotWaitForADisk) {
+  loop_.TakesTimeInBackground(seconds(20));
+  InterruptAfter(seconds(2));
+  Start(0);
+  ExpectRefused(130, kInterrupted);
+  EXPECT_LT(took_, seconds(3));
+}
+
+// Ports.
+
+TEST_F(AttemptStarterTest, ATakenPortMovesThePlan) {
+  nodes_[0].taken = {{kFirstPort}, {kFirstPort + 1}};
+  Start(0);
+  ASSERT_TRUE(attempt_) << refused_.report;
+  EXPECT_THAT(planned_, SizeIs(2));
+  EXPECT_EQ(planned_.back().attempt, 0u);
+  EXPECT_THAT(planned_.back().members, ElementsAre("10.0.0.1", "10.0.0.2", "node3"));
+  EXPECT_THAT(attempt_->plan().nodes(0).ports(), testing::Contains(kFirstPort + 2));
+  for (uint32_t node = 0; node < 3; ++node) EXPECT_EQ(nodes_[node].prepares, 2) << node;
+}
+
+TEST_F(AttemptStarterTest, PortsAreNotMovedForEver) {
+  nodes_[0].taken.assign(20, {kFirstPort});
+  nodes_[2].taken.assign(20, {kFirstPort + 1});
+  Start(0);
+  ExpectRefused(kExitCannotLaunch, "4711 on 10.0.0.1, 4712 on node3");
+  EXPECT_THAT(refused_.report, HasSubstr("ss -tlnp"));
+  EXPECT_THAT(planned_, SizeIs(5));
+}
+
+TEST_F(AttemptStarterTest, APortOfTheUsersStays) {
+  options_.fixed_port = kFirstPort;
+  nodes_[0].taken = {{kFirstPort}};
+  Start(0);
+  ExpectRefused(kExitCannotLaunch, "--master-port");
+  EXPECT_THAT(planned_, IsEmpty());
+}
+
+TEST_F(AttemptStarterTest, WithoutAnotherPlanPortsStay) {
+  options_.plan_attempt = nullptr;
+  nodes_[0].taken = {{kFirstPort}};
+  Start(0);
+  ExpectRefused(kExitCannotLaunch, "4711 on 10.0.0.1");
+}
+
+TEST_F(AttemptStarterTest, ANodeThatIsCutOffBeforeItIsPreparedAgainEndsIt) {
+  nodes_[0].taken = {{kFirstPort}};
+  const auto plan_attempt = options_.plan_attempt;
+  options_.plan_attempt = [&](const plan::Replan& replan) {
+    nodes_[1].CutLink();
+    return plan_attempt(replan);
+  };
+  Start(0);
+  ExpectRefused(kExitCannotLaunch, "broke before its ranks started");
+}
+
+TEST_F(AttemptStarterTest, ALostRaceForAPortIsAnAttemptMore) {
+  Start(0);
+  ASSERT_TRUE(attempt_);
+  attempt_->began = loop_.Now();
+  attempt_->Take(1, test::RankExited(2, 1));
+  EXPECT_FALSE(starter().MayHaveLostPortRace(*attempt_)) << "that node opens none";
+  Start(0);
+  ASSERT_TRUE(attempt_);
+  attempt_->began = loop_.Now();
+  attempt_->Take(0, test::RankExited(0, 1));
+  EXPECT_TRUE(starter().MayHaveLostPortRace(*attempt_));
+  Wait(RestartPolicy::kCrashLoop + seconds(1));
+  EXPECT_FALSE(starter().MayHaveLostPortRace(*attempt_)) << "it had long been open";
+}
+
+// Data addresses that nodes are asked for.
+
+class AskingStarterTest : public AttemptStarterTest {
+ protected:
+  AskingStarterTest() : AttemptStarterTest(AskingInput()) {}
+
+ private:
+  static plan::Input AskingInput() {
+    plan::Input input = test::ThreeNodeInput();
+    input.address_of["10.0.0.2"].ask = true;
+    return input;
+  }
+};
+
+TEST_F(AskingStarterTest, AnotherAddressThanExpectedIsPlannedWith) {
+  nodes_[1].data_address = "10.9.0.2";
+  Start(0);
+  ASSERT_TRUE(attempt_) << refused_.report;
+  ASSERT_THAT(planned_, SizeIs(1));
+  EXPECT_THAT(planned_[0].told_addresses, ElementsAre(Pair("10.0.0.2", "10.9.0.2")));
+  EXPECT_EQ(attempt_->plan().nodes(1).data_address(), "10.9.0.2");
+}
+
+TEST_F(AskingStarterTest, TheAddressThatIsExpectedChangesNothing) {
+  nodes_[1].data_address = "10.0.0.2";
+  Start(0);
+  EXPECT_TRUE(attempt_) << refused_.report;
+  EXPECT_THAT(planned_, IsEmpty());
+}
+
+TEST_F(AskingStarterTest, ANodeThatTellsNoneIsNamed) {
+  Start(0);
+  ExpectRefused(kExitCannotLaunch, "10.0.0.2 does not tell its address");
+}
+
+// Devices of other jobs.
+
+TEST_F(AttemptStarterTest, DevicesAreAwaitedWhereThatIsWanted) {
+  options_.on_busy = OnBusy::kWait;
+  nodes_[0].other_jobs = {HasGpu(3), HasGpu(3), HasGpu(1)};
+  Start(0);
+  ASSERT_TRUE(attempt_) << refused_.report;
+  EXPECT_THAT(nodes_[0].other_jobs, IsEmpty());
+  EXPECT_EQ(nodes_[2].prepares, 3);
+  EXPECT_THAT(Messages(), HasSubstr("waiting for devices (10.0.0.1: "));
+}
+
+TEST_F(AttemptStarterTest, DevicesAreNotAwaitedUnasked) {
+  nodes_[0].other_jobs = {HasGpu(3)};
+  Start(0);
+  EXPECT_TRUE(attempt_) << refused_.report;
+  EXPECT_EQ(nodes_[0].prepares, 0);
+}
+
+TEST_F(AttemptStarterTest, PortsMayMoveAfterDevicesHaveBeenAwaited) {
+  options_.on_busy = OnBusy::kWait;
+  nodes_[0].other_jobs = {HasGpu(3)};
+  nodes_[0].taken = {{}, {kFirstPort + 1}};
+  Start(0);
+  ASSERT_TRUE(attempt_) << refused_.report;
+  EXPECT_THAT(attempt_->plan().nodes(0).ports(), testing::Contains(kFirstPort + 2));
+}
+
+TEST_F(AttemptStarterTest, CtrlCEndsTheWaitForDevices) {
+  options_.on_busy = OnBusy::kWait;
+  nodes_[0].other_jobs.assign(1'000, HasGpu(3));
+  InterruptAfter(seconds(30));
+  Start(0);
+  ExpectRefused(130, kInterrupted);
+  EXPECT_LT(took_, seconds(31));
+}
+
+TEST_F(AttemptStarterTest, ANodeThatIsLostWhileDevicesAreAwaitedIsNamed) {
+  options_.on_busy = OnBusy::kWait;
+  nodes_[0].other_jobs.assign(1'000, HasGpu(3));
+  loop_.After(seconds(20), [this] { nodes_[1].CutLink(); });
+  Start(0);
+  ExpectRefused(kExitCannotLaunch, "10.0.0.2: ");
+  EXPECT_LE(took_, seconds(20) + kLease + seconds(15));
+}
+
+TEST_F(AttemptStarterTest, ARestartAwaitsNoDevices) {
+  options_.on_busy = OnBusy::kWait;
+  RunFirst([this] { nodes_[1].Exit(3, 7); });
+  nodes_[0].other_jobs = {HasGpu(3)};
+  Start(1);
+  EXPECT_TRUE(attempt_) << refused_.report;
+  EXPECT_EQ(nodes_[0].prepares, 1);
+}
+
+// Restarts.
+
+TEST_F(AttemptStarterTest, ARestartPreparesEveryNodeOnceMore) {
+  RunFirst([this] { nodes_[1].Exit(3, 7); });
+  Start(1);
+  ASSERT_TRUE(attempt_) << refused_.report;
+  EXPECT_EQ(attempt_->number(), 1u);
+  EXPECT_THAT(attempt_->nodes(), ElementsAre(0, 1, 2));
+  ASSERT_THAT(planned_, SizeIs(1));
+  EXPECT_EQ(planned_[0].attempt, 1u);
+  for (uint32_t node = 0; node < 3; ++node) {
+    EXPECT_EQ(nodes_[node].prepares, 1) << node;
+    EXPECT_THAT(nodes_[node].running(), IsEmpty()) << node;
+  }
+}
+
+TEST_F(AttemptStarterTest, ARestartTakesBackANodeWhoseAgentDied) {
+  RunFirst([this] { nodes_[1].Die(); });
+  Start(1);
+  ASSERT_TRUE(attempt_) << refused_.report;
+  EXPECT_THAT(attempt_->nodes(), ElementsAre(0, 1, 2));
+  EXPECT_LT(took_, seconds(5));
+}
+
+TEST_F(AttemptStarterTest, ARestartGoesOnWithFewerMembers) {
+  options_.restarts.min_nodes = 2;
+  RunFirst([this] { nodes_[1].CutLink(); }, kLease + seconds(5));
+  Start(1);
+  ASSERT_TRUE(attempt_) << refused_.report;
+  EXPECT_THAT(attempt_->nodes(), ElementsAre(0, 2));
+  EXPECT_THAT(planned_.back().members, ElementsAre("10.0.0.1", "node3"));
+  EXPECT_EQ(nodes_[1].prepares, 0);
+  // What is for the second member is for the third node.
+  v1::AgentEvent event;
+  event.mutable_rendezvous_request()->set_id(1);
+  event.mutable_rendezvous_request()->mutable_set()->set_key("key");
+  attempt_->Take(1, event);
+  Wait(seconds(1));
+  EXPECT_EQ(std::ranges::count_if(nodes_[2].received, &v1::ChiefMessage::has_rendezvous_reply), 1);
+}
+
+TEST_F(AttemptStarterTest, ANodeThatIsCutOffIsNotAwaitedWhereItCanBeSpared) {
+  options_.restarts.min_nodes = 2;
+  RunFirst([this] { nodes_[1].CutLink(); });
+  Start(1);
+  ASSERT_TRUE(attempt_) << refused_.report;
+  EXPECT_THAT(attempt_->nodes(), ElementsAre(0, 2));
+  EXPECT_LT(took_, seconds(10));
+}
+
+TEST_F(AttemptStarterTest, ANodeThatIsNeededIsAwaitedForALease) {
+  RunFirst([this] { nodes_[1].CutLink(); });
+  Start(1);
+  ExpectRefused(kExitCannotLaunch, "restart: it needs 3 nodes; 2 can be reached");
+  EXPECT_GT(took_, kLease - seconds(10));
+  EXPECT_LT(took_, kLease + seconds(10));
+}
+
+TEST_F(AttemptStarterTest, TooFewNodesAreNoAttempt) {
+  options_.restarts.min_nodes = 2;
+  RunFirst(
+      [this] {
+        nodes_[1].CutLink();
+        nodes_[2].CutLink();
+      },
+      kLease + seconds(5));
+  Start(1);
+  ExpectRefused(kExitCannotLaunch, "restart: it needs 2 nodes; 1 can be reached");
+  EXPECT_THAT(planned_, IsEmpty());
+}
+
+TEST_F(AttemptStarterTest, ANodeThatGoesWhileOthersArePreparedIsGoneOnWithout) {
+  options_.restarts.min_nodes = 2;
+  const auto plan_attempt = options_.plan_attempt;
+  options_.plan_attempt = [&](const plan::Replan& replan) {
+    if (planned_.empty()) nodes_[1].CutLink();
+    return plan_attempt(replan);
+  };
+  RunFirst([this] { nodes_[0].Exit(0, 7); });
+  Start(1);
+  ASSERT_TRUE(attempt_) << refused_.report;
+  EXPECT_THAT(attempt_->nodes(), ElementsAre(0, 2));
+  EXPECT_THAT(planned_, SizeIs(2));
+}
+
+TEST_F(AttemptStarterTest, CtrlCEndsTheWaitForANode) {
+  RunFirst([this] { nodes_[1].CutLink(); });
+  InterruptAfter(seconds(20));
+  Start(1);
+  EXPECT_FALSE(attempt_);
+  EXPECT_EQ(refused_.exit_code, 130);
+  EXPECT_LT(took_, seconds(21));
+}
+
+TEST_F(AttemptStarterTest, APlanThatCannotBeMadeEndsIt) {
+  options_.plan_attempt = [](const plan::Replan&) {
+    return Result<v1::LaunchPlan>(Error(StatusCode::kInvalidArgument, "a world of 3 is no square"));
+  };
+  RunFirst([this] { nodes_[1].Exit(3, 7); });
+  Start(1);
+  ExpectRefused(kExitCannotLaunch, "restart: a world of 3 is no square");
+}
+
+TEST_F(AttemptStarterTest, NodesThatWentMissingAreNoRestartThatCounts) {
+  options_.restarts.min_nodes = 2;
+  RunFirst([this] { nodes_[1].Die(); });
+  EXPECT_TRUE(starter().RestartWait(*attempt_));
+}
+
+TEST_F(AttemptStarterTest, WithoutRestartsThereIsNoWait) {
+  RunFirst([this] { nodes_[1].Exit(3, 7); });
+  EXPECT_FALSE(starter().RestartWait(*attempt_));
+}
+
+}  // namespace
+}  // namespace autodist::chief
