@@ -95,7 +95,7 @@ class LyingAgent final : public v1::AgentService::Service {
 
   grpc::Status Session(grpc::ServerContext*, Stream* stream) override {
     LyingSession session(behaviour_, prepared_, *stream);
-    for (v1::ChiefMessage message; !session.done() && stream->Read(&message);) {
+    for (v1::ChiefMessage message; !message.has_shutdown() && stream->Read(&message);) {
       session.Take(message);
     }
     return grpc::Status::OK;

@@ -26,7 +26,6 @@ class LyingSession final : private test::SimulatedAgent {
   LyingSession(const Behaviour& behaviour, const v1::PrepareRequest& prepared, Stream& stream);
 
   void Take(const v1::ChiefMessage& message);
-  using SimulatedAgent::done;
 
   // Of those that should run here.
   uint32_t first_rank() const { return *ranks().begin(); }
