@@ -16,9 +16,8 @@ using Skip = std::function<void(LogReader& logs)>;
 void ShowLogs(const v1::JobStatus& job, const Skip& skip, LogPrinter& output);
 
 // `job` as it was a moment ago. Goes on with the next attempt where the job is restarted. Returns
-// the job as it has ended, or as it was when its autodist went. kUnavailable: its autodist is there,
-// and too busy. Blocks until then; never delays the
-// job.
+// the job as it has ended, or as it was when its autodist went. kUnavailable: its autodist is
+// there, and too busy. Blocks until then; never delays the job.
 Result<v1::JobStatus> FollowJob(v1::JobStatus job, const Skip& skip, LogPrinter& output);
 
 }  // namespace autodist::control

@@ -115,8 +115,9 @@ Result<base::UniqueFd> ConnectTo(const std::string& job_id) {
     busy = busy || errno == EAGAIN;
   }
   if (busy) {
-    return Error(StatusCode::kUnavailable,
-                 "the autodist of job " + job_id + " is too busy to take a connection");
+    return WithRemedy(Error(StatusCode::kUnavailable,
+                            "the autodist of job " + job_id + " is too busy to take a connection"),
+                      "try again; if it stays so, see whether it is stopped (Ctrl-Z)");
   }
   return Error(StatusCode::kNotFound, "no autodist answers for job " + job_id);
 }
