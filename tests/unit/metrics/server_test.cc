@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/socket.h>
 
 #include <chrono>
@@ -31,6 +32,9 @@ constexpr std::chrono::seconds kEndLimit{4};  // less than idle connections are 
 
 class ServerTest : public testing::Test {
  protected:
+  // Clients write to connections that the server has closed.
+  ServerTest() { signal(SIGPIPE, SIG_IGN); }
+
   // An autodist that runs a job.
   std::unique_ptr<control::JobServer> StartJob() {
     control::JobRequests requests;
