@@ -42,6 +42,10 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
       : stub_(link.channel_), link_(link), listener_(listener) {
     stub_.PrepareBidiStreamingCall(&context_, "/autodist.v1.AgentService/Session", {}, this);
     AddHold();  // Send writes from outside gRPC's calls to us
+  }
+
+  // From here on gRPC's threads call the listener, which may call the link.
+  void Start() {
     StartRead(&bytes_);
     StartCall();
   }
@@ -205,6 +209,7 @@ FetchedFiles GrpcLink::Fetch(const FetchOrder& order, FetchedFolder& folder,
 
 void GrpcLink::OpenSession(SessionListener& listener) {
   session_ = std::make_unique<Session>(*this, listener);
+  session_->Start();
 }
 
 void GrpcLink::Break() {

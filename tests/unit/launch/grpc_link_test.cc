@@ -1,0 +1,82 @@
+// Sessions with agents that do what they should not.
+#include "launch/grpc_link.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "support/grpc_server.h"
+
+namespace autodist::launch {
+namespace {
+
+constexpr std::chrono::seconds kLimit{60};
+
+// What gRPC has taken over.
+class TakenStream final : public transport::Stream {
+ public:
+  base::UniqueFd TakeSocket() override { return {}; }
+  std::string StderrTail() const override { return ""; }
+  bool WaitClosed(base::Deadline) override { return true; }
+  Status Failure() const override { return OkStatus(); }
+};
+
+// An agent that sends an event before it has received anything.
+class EagerAgent final : public v1::AgentService::CallbackService {
+ private:
+  class Reactor final : public grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEvent> {
+   public:
+    Reactor() { StartWrite(&event_); }
+
+   private:
+    void OnCancel() override { Finish(grpc::Status::CANCELLED); }
+    void OnDone() override { delete this; }
+    const v1::AgentEvent event_;
+  };
+
+  grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEvent>* Session(
+      grpc::CallbackServerContext*) override {
+    return new Reactor;
+  }
+};
+
+// Breaks the session off at its first event, as for one that breaks a rule.
+class BreakingListener final : public SessionListener {
+ public:
+  explicit BreakingListener(NodeLink& link) : link_(link) {}
+
+  // Before any lock is taken: it would hide a race for what Break reads.
+  void OnEvent(v1::AgentEvent) override { link_.Break(); }
+  void OnClosed(Status) override {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    changed_.notify_all();
+  }
+  bool AwaitClosed() {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kLimit, [this] { return closed_; });
+  }
+
+ private:
+  NodeLink& link_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool closed_ = false;
+};
+
+// Where it is not, this test shows it under ThreadSanitizer, or by a session that stays open.
+TEST(GrpcLinkTest, ASessionCanBeBrokenOffByItsFirstEvent) {
+  constexpr int kSessions = 100;
+  EagerAgent agent;
+  test::GrpcServer server({&agent});
+  for (int i = 0; i < kSessions; ++i) {
+    GrpcLink link(std::make_unique<TakenStream>(), server.Channel());
+    BreakingListener listener(link);
+    link.OpenSession(listener);
+    ASSERT_TRUE(listener.AwaitClosed()) << i;
+  }
+}
+
+}  // namespace
+}  // namespace autodist::launch
