@@ -5,12 +5,14 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "base/write_file.h"
 #include "cli/commands.h"
 #include "cli/nodes_options.h"
 #include "cli/values.h"
 #include "reach/host_facts.h"
 #include "reach/this_machine.h"
+#include "spec/address.h"
 #include "spec/host_list.h"
 #include "spec/quoted.h"
 #include "spec/scalars.h"
@@ -60,10 +62,7 @@ Status CheckOptions(const InitOptions& options) {
                       "give one of --hosts, --hostfile, --ssh-config and --slurm");
   }
   const std::string& user = options.login.username;
-  if (!user.empty() && !spec::IsUserName(user)) {
-    return Error(StatusCode::kInvalidArgument,
-                 "--user: " + spec::Quoted(user) + " is not a user name");
-  }
+  if (!user.empty()) AD_RETURN_IF_ERROR(Annotate(spec::CheckUser(user), "--user"));
   const std::string& key = options.login.key_file;
   if (!IsOneLine(key)) {
     return Error(StatusCode::kInvalidArgument,
@@ -147,7 +146,7 @@ int Init(const InitOptions& options) {
   const spec::HostList list = ReadHosts(options, user->home);
   for (const std::string& warning : list.warnings) Log(LogLevel::kWarning, warning);
   for (const spec::Problem& problem : list.problems) {
-    std::fprintf(stderr, "%s\n", problem.ToString().c_str());
+    std::fprintf(stderr, "%s\n", base::PrintableLines(problem.ToString()).c_str());
   }
   if (!list.problems.empty()) return kExitUsage;
 

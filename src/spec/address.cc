@@ -14,29 +14,21 @@
 namespace autodist::spec {
 namespace {
 
+constexpr size_t kLongestUser = 256;  // bytes
+
 Status Wrong(const std::string& what) { return Error(StatusCode::kInvalidArgument, what); }
+
+bool IsOfHostName(unsigned char c) { return std::isalnum(c) || c == '.' || c == '-' || c == '_'; }
 
 bool IsHostName(const std::string& text) {
   return !text.empty() && text.size() <= 253 && text[0] != '-' && text[0] != '.' &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) {
-           return std::isalnum(c) || c == '.' || c == '-' || c == '_';
-         });
+         std::ranges::all_of(text, IsOfHostName);
 }
 
 // Such as "10.0.0.256" or "127.1": the system would read it as some number, not ask for the name.
 bool LooksNumeric(const std::string& text) {
   return std::all_of(text.begin(), text.end(),
                      [](unsigned char c) { return std::isdigit(c) || c == '.'; });
-}
-
-// Characters that a shell, or the command line of ssh, could take for more than a name.
-bool IsUserOfAnAddress(std::string_view text) {
-  return !text.empty() && text[0] != '-' &&
-         std::none_of(text.begin(), text.end(), [](unsigned char c) {
-           return std::isspace(c) || std::iscntrl(c) ||
-                  std::string_view("'`\";&<>|(){}[]:\\").find(static_cast<char>(c)) !=
-                      std::string_view::npos;
-         });
 }
 
 Result<uint16_t> ReadPort(std::string_view text) {
@@ -61,9 +53,7 @@ Result<HostAndPort> ReadBracketed(const std::string& text) {
 
 Status CheckJump(const std::string& text) {
   const size_t at = text.rfind('@');
-  if (at != std::string::npos && !IsUserOfAnAddress(std::string_view(text).substr(0, at))) {
-    return Wrong(Quoted(text.substr(0, at)) + " is not a user name");
-  }
+  if (at != std::string::npos) AD_RETURN_IF_ERROR(CheckUser(text.substr(0, at)));
   const std::string place = at == std::string::npos ? text : text.substr(at + 1);
   if (place.starts_with('[')) return ReadBracketed(place).status();
   const size_t colon = place.find(':');
@@ -77,6 +67,18 @@ Status CheckJump(const std::string& text) {
 
 }  // namespace
 
+// The command line of ssh, and a shell that a Match exec or ProxyCommand of the user's runs with it
+// (%r), would take these for more than a name: CVE-2023-51385. A backslash is in DOMAIN\user.
+Status CheckUser(const std::string& text) {
+  constexpr std::string_view kRefused = "'`\";&<>|(){}[]:";
+  const bool right = !text.empty() && text.size() <= kLongestUser && text[0] != '-' &&
+                     !text.ends_with('\\') && std::ranges::none_of(text, [&](unsigned char c) {
+                       return std::isspace(c) || std::iscntrl(c) ||
+                              kRefused.find(static_cast<char>(c)) != std::string_view::npos;
+                     });
+  return right ? OkStatus() : Wrong(Quoted(text) + " is not a user name");
+}
+
 Status CheckHost(const std::string& text) {
   const auto ip = base::IpAddress::Parse(text);
   if (!ip && !IsHostName(text)) {
@@ -86,6 +88,12 @@ Status CheckHost(const std::string& text) {
     return Wrong(Quoted(text) + " is not an IPv4 address; those are four numbers from 0 to 255");
   }
   if (!ip) return OkStatus();
+  // As of a user: it is ssh's %h.
+  if (!std::ranges::all_of(ip->scope, IsOfHostName)) {
+    return Wrong(Quoted(text) +
+                 " names a network interface that has more in its name than letters, "
+                 "digits, '.', '-' and '_'");
+  }
   const char* kind = ip->IsUnspecified() ? "means any address"
                      : ip->IsMulticast() ? "is a multicast address"
                      : ip->IsBroadcast() ? "is the broadcast address"

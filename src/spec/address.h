@@ -17,6 +17,10 @@ struct HostAndPort {
 // Reads "host", "[host]" or "[host]:port"; a host is an IPv4 or IPv6 address or a host name.
 Result<HostAndPort> ReadHostAndPort(const std::string& text);
 
+// A Status that says what is wrong with `text` as the name of a user who logs in. Everything that
+// becomes such a name passes here: specs, jump hosts, lists of hosts, --user.
+Status CheckUser(const std::string& text);
+
 // A Status that tells what is wrong with `text` as a host without port, and what would be right.
 Status CheckHost(const std::string& text);
 

@@ -14,7 +14,6 @@ namespace autodist::spec {
 namespace {
 
 constexpr size_t kMostProblems = 100;  // of a file that is something else altogether
-constexpr size_t kLongestUser = 256;
 constexpr char kBlanks[] = " \t";
 
 // Blanks alone become "" at their begin.
@@ -89,11 +88,6 @@ class HostfileLine {
 
 }  // namespace
 
-bool IsUserName(std::string_view text) {
-  return !text.empty() && text.size() <= kLongestUser && text[0] != '-' &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isgraph(c); });
-}
-
 void HostCollector::Report(Place place, const std::string& what) {
   if (full_) return;
   list_.problems.push_back(
@@ -141,9 +135,8 @@ void HostCollector::AddWord(std::string_view word, std::optional<uint32_t> slots
   if (const size_t at = word.rfind('@'); at != std::string_view::npos) {
     entry.user = word.substr(0, at);
     rest = word.substr(at + 1);
-    if (!IsUserName(entry.user)) {
-      Report(place, Quoted(entry.user) + " before the '@' is not a user name");
-      return;
+    if (!CheckUser(entry.user).ok()) {
+      return Report(place, Quoted(entry.user) + " before the '@' is not a user name");
     }
   }
   std::string_view number;

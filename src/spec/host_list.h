@@ -72,7 +72,4 @@ class HostCollector {
   bool full_ = false;  // more than kMostHosts were added, or too much is wrong: the rest is ignored
 };
 
-// Whether this can be the name of a user.
-bool IsUserName(std::string_view text);
-
 }  // namespace autodist::spec

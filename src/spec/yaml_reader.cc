@@ -314,7 +314,7 @@ SshGroup Reader::ReadSshGroup(const YamlValue& yaml, const std::string& name) {
           Text("key_file", group.key_file).second(value);
           key_files_.push_back({group.key_file, value.position});
         }},
-       Text("username", group.username),
+       Text("username", group.username, CheckUser),
        {"port",
         [&](const YamlValue& value) {
           const auto port = ReadWholeNumber(value.text, UINT16_MAX);

@@ -73,6 +73,29 @@ TEST(AddressTest, RefusesWhatIsNoHost) {
   }
 }
 
+// A Match exec of ssh's configuration may hand %h to a shell.
+TEST(AddressTest, RefusesAnInterfaceThatIsACommand) {
+  for (const char* text : {"fe80::1%$(id)", "fe80::1%`id`", "fe80::1%;id", "fe80::1%a|b"}) {
+    EXPECT_THAT(Message(CheckHost(text)), HasSubstr("names a network interface")) << text;
+  }
+  EXPECT_TRUE(CheckHost("fe80::1%br-12.3_a").ok());
+}
+
+TEST(AddressTest, AcceptsUsers) {
+  for (const char* text : {"ann", "ann.b-c_d", "ann@corp", "CORP\\ann", "host$", "\u00e4nn"}) {
+    EXPECT_TRUE(CheckUser(text).ok()) << text;
+  }
+}
+
+TEST(AddressTest, RefusesUsersThatAShellWouldRun) {
+  for (const std::string text :
+       {"", "-oProxyCommand=id", "$(id)", "`id`", "a;id", "a&b", "a|b", "a>b", "a<b", "a'b", "a\"b",
+        "{a,b}", "a b", "a\tb", "a\nb", "a\x1b", "ann\\", "a:b", "[a]"}) {
+    EXPECT_THAT(Message(CheckUser(text)), HasSubstr("is not a user name")) << text;
+  }
+  EXPECT_FALSE(CheckUser(std::string(257, 'a')).ok());
+}
+
 TEST(AddressTest, AcceptsJumps) {
   for (const char* text :
        {"none", "gate", "ann@gate", "gate:2222", "ann@gate:2222", "10.0.0.1:22", "[fd00::1]",

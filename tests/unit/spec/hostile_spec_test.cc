@@ -28,6 +28,14 @@ TEST(HostileSpecTest, TenMegabytesAreRefusedUnread) {
   EXPECT_THAT(outcome.problems[0].what, HasSubstr("larger than"));
 }
 
+TEST(HostileSpecTest, AUserNameThatAShellWouldRunIsRefused) {
+  for (const std::string user : {"$(id)", "`id`", "a;id", "-oProxyCommand=id", "a b"}) {
+    EXPECT_THAT(OnlyProblemOf("nodes: [{address: a, ssh_config: g}]\nssh: {g: {username: '" + user +
+                              "'}}\n"),
+                HasSubstr("f:2:21: 'username': '" + user + "' is not a user name"));
+  }
+}
+
 TEST(HostileSpecTest, DeepNestingIsASyntaxError) {
   for (const std::string open : {"[", "{a: ", "- ", "? "}) {
     std::string text = "nodes: ";

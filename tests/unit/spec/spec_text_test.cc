@@ -194,8 +194,8 @@ TEST(SpecTextTest, MoreSlotsThanGpusAreWarnedOf) {
 TEST(SpecTextTest, WhateverTheNamesAre) {
   const SpecDraft draft =
       DraftSpec({{"", "fd00::", 1},
-                 {"it's: #\\\"x", "null", 1},
-                 {"-", "yes", 1},
+                 {"#its!x%*@y", "null", 1},
+                 {"yes", "yes", 1},
                  {"~", "::2", 1},
                  {"", "x", 1}},
                 {{}, {}, {}, {}, {}}, Login("~/a b/'key' #1: {x}", "null", std::nullopt));
