@@ -38,9 +38,11 @@ add_library(autodist_spdlog INTERFACE)
 target_include_directories(autodist_spdlog SYSTEM INTERFACE ${spdlog_include})
 target_compile_definitions(autodist_spdlog INTERFACE SPDLOG_FMT_EXTERNAL FMT_HEADER_ONLY)
 
-find_path(xxhash_include xxhash.h REQUIRED)
-add_library(autodist_xxhash INTERFACE)
-target_include_directories(autodist_xxhash SYSTEM INTERFACE ${xxhash_include})
+find_path(sodium_include sodium.h REQUIRED)
+find_library(sodium_archive libsodium.a REQUIRED)
+add_library(autodist_sodium INTERFACE)
+target_include_directories(autodist_sodium SYSTEM INTERFACE ${sodium_include})
+target_link_libraries(autodist_sodium INTERFACE ${sodium_archive})
 
 # Whole, from setup/sources.sh: the distribution's needs a shared library.
 find_path(httplib_folder httplib.h PATHS ${PROJECT_SOURCE_DIR}/build/deps/include NO_DEFAULT_PATH

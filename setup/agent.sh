@@ -30,7 +30,7 @@ if [ ! -e "$root/made" ]; then
   chroot "$root" apt-get update -q
   packages="g++-aarch64-linux-gnu cmake ninja-build pkg-config protobuf-compiler
     protobuf-compiler-grpc zstd libcli11-dev"
-  for library in grpc++ protobuf yaml-cpp spdlog fmt ssl xxhash nlohmann-json3 pmix event hwloc zstd; do
+  for library in grpc++ protobuf yaml-cpp spdlog fmt ssl sodium nlohmann-json3 pmix event hwloc zstd; do
     case $library in nlohmann-json3) packages="$packages $library-dev" ;;
       *) packages="$packages lib$library-dev:$debian" ;; esac
   done

@@ -3,35 +3,47 @@
 #include <absl/strings/escaping.h>
 
 #include <fcntl.h>
+#include <sodium.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <vector>
-
-#define XXH_INLINE_ALL  // so that nothing is left to link into the static agent
-#include <xxhash.h>
 
 #include "base/fd.h"
 
 namespace autodist::files {
+namespace {
+
+constexpr size_t kDigestBytes = 32;
+
+const unsigned char* Bytes(const char* text) {
+  return reinterpret_cast<const unsigned char*>(text);
+}
+
+}  // namespace
 
 struct Digest::State {
-  XXH3_state_t of;
+  crypto_generichash_blake2b_state of;
 };
 
-Digest::Digest() : state_(std::make_unique<State>()) { XXH3_128bits_reset(&state_->of); }
+Digest::Digest() : state_(std::make_unique<State>()) {
+  // Chooses what is fastest on this machine; without it there is still a digest, the same.
+  [[maybe_unused]] static const int ready = sodium_init();
+  crypto_generichash_blake2b_init(&state_->of, nullptr, 0, kDigestBytes);
+}
 Digest::Digest(Digest&&) noexcept = default;
 Digest::~Digest() = default;
 
 void Digest::Add(std::string_view piece) {
-  XXH3_128bits_update(&state_->of, piece.data(), piece.size());
+  crypto_generichash_blake2b_update(&state_->of, Bytes(piece.data()), piece.size());
 }
 
 std::string Digest::Hex() const {
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&state_->of));
-  return absl::BytesToHexString(
-      {reinterpret_cast<const char*>(canonical.digest), sizeof canonical.digest});
+  State end = *state_;  // as more may be added
+  std::array<unsigned char, kDigestBytes> digest;
+  crypto_generichash_blake2b_final(&end.of, digest.data(), digest.size());
+  return absl::BytesToHexString({reinterpret_cast<const char*>(digest.data()), digest.size()});
 }
 
 Result<std::string> DigestOfContent(int fd, const std::string& name,

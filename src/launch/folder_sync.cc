@@ -11,7 +11,6 @@
 
 #include "base/log.h"
 #include "base/quantity.h"
-#include "files/digest.h"
 
 namespace autodist::launch {
 namespace {
@@ -180,7 +179,7 @@ Status FolderSync::Copy(SyncStream& stream, uint32_t node_rank, uint64_t& expect
   const uint64_t bytes = BytesOf(differences->wanted);
   progress_->NotNeeded(tree_.bytes - std::min(bytes, tree_.bytes));
   expected = std::min(bytes, tree_.bytes);
-  AD_RETURN_IF_ERROR(SendContents(stream, std::move(differences->wanted), source, stop));
+  AD_RETURN_IF_ERROR(SendContents(stream, node_rank, std::move(differences->wanted), source, stop));
   if (Relays(node_rank)) AD_RETURN_IF_ERROR(LetPassOn(stream, stop));
   request.mutable_complete();
   stream.Write(request);
@@ -193,7 +192,8 @@ uint64_t FolderSync::BytesOf(const std::vector<uint64_t>& entries) const {
   return bytes;
 }
 
-Status FolderSync::SendContents(SyncStream& stream, std::vector<uint64_t> wanted,
+Status FolderSync::SendContents(SyncStream& stream, uint32_t node_rank,
+                                std::vector<uint64_t> wanted,
                                 const std::optional<v1::SyncSource>& source,
                                 const std::stop_token& stop) {
   if (source && !wanted.empty()) {
@@ -205,7 +205,12 @@ Status FolderSync::SendContents(SyncStream& stream, std::vector<uint64_t> wanted
     sent_.nodes_passed += files > wanted.size() ? 1 : 0;
     sent_.nodes_missed += wanted.empty() ? 0 : 1;
   }
-  for (const uint64_t index : wanted) AD_RETURN_IF_ERROR(SendFile(stream, index, stop));
+  for (const uint64_t index : wanted) {
+    files::Digest digest;
+    const bool passes_on = Relays(node_rank);  // others compare with what is read now
+    AD_RETURN_IF_ERROR(SendFile(stream, index, passes_on ? &digest : nullptr, stop));
+    if (passes_on) Know(index, digest.Hex());
+  }
   sent_.bytes += BytesOf(wanted);
   sent_.files += wanted.size();
   sent_.nodes += wanted.empty() ? 0 : 1;
@@ -302,7 +307,8 @@ Status FolderSync::DecideSuspects(SyncStream& stream, Differences& differences,
   return OkStatus();
 }
 
-Status FolderSync::SendFile(SyncStream& stream, uint64_t index, const std::stop_token& stop) const {
+Status FolderSync::SendFile(SyncStream& stream, uint64_t index, files::Digest* digest,
+                            const std::stop_token& stop) const {
   const files::FileEntry& entry = tree_.entries[index];
   AD_ASSIGN_OR_RETURN(const base::UniqueFd fd, Open(entry));
   v1::SyncRequest request;
@@ -316,6 +322,7 @@ Status FolderSync::SendFile(SyncStream& stream, uint64_t index, const std::stop_
     if (!ReadExactly(fd.get(), data) || (left == 0 && !IsUnchanged(fd.get(), entry))) {
       return HasChanged(tree_.folder + "/" + entry.path);
     }
+    if (digest) digest->Add(data);
     if (stop.stop_requested()) return Cancelled();
     if (!stream.Write(request)) return stream.End();
   }
@@ -329,7 +336,15 @@ Result<base::UniqueFd> FolderSync::Open(const files::FileEntry& entry) const {
   return fd;
 }
 
-// Each file is read once, for the first node that has a suspect; the others wait for it.
+void FolderSync::Know(uint64_t index, const std::string& digest) {
+  std::promise<Result<std::string>> known;
+  known.set_value(digest);
+  const std::lock_guard lock(mutex_);
+  digests_.emplace(index, known.get_future().share());
+}
+
+// Each file is read once: for the node that passes it on, or else for the first that needs its
+// digest; the others wait for it.
 Result<std::string> FolderSync::DigestOf(uint64_t index, const std::function<bool()>& go_on) {
   std::promise<Result<std::string>> promise;
   std::shared_future<Result<std::string>> digest;

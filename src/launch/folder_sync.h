@@ -18,6 +18,7 @@
 #include "autodist/status.h"
 #include "autodist/v1/agent.grpc.pb.h"
 #include "base/fd.h"
+#include "files/digest.h"
 #include "files/file_tree.h"
 #include "files/temporary_file.h"
 #include "launch/file_relay.h"
@@ -79,7 +80,7 @@ class FolderSync {
   Status Copy(SyncStream& stream, uint32_t node_rank, uint64_t& expected,
               const std::stop_token& stop);
   // Of what the node wants; from `source` what can be got there.
-  Status SendContents(SyncStream& stream, std::vector<uint64_t> wanted,
+  Status SendContents(SyncStream& stream, uint32_t node_rank, std::vector<uint64_t> wanted,
                       const std::optional<v1::SyncSource>& source, const std::stop_token& stop);
   Status LetGet(SyncStream& stream, std::vector<uint64_t>& wanted, const v1::SyncSource& source,
                 const std::stop_token& stop);
@@ -88,7 +89,10 @@ class FolderSync {
   bool SendList(SyncStream& stream) const;
   std::optional<Differences> ReadDifferences(SyncStream& stream) const;
   Status DecideSuspects(SyncStream& stream, Differences& differences, const std::stop_token& stop);
-  Status SendFile(SyncStream& stream, uint64_t index, const std::stop_token& stop) const;
+  // `digest` gets the content, too; may be null.
+  Status SendFile(SyncStream& stream, uint64_t index, files::Digest* digest,
+                  const std::stop_token& stop) const;
+  void Know(uint64_t index, const std::string& digest);
   Result<base::UniqueFd> Open(const files::FileEntry& entry) const;
   Result<std::string> DigestOf(uint64_t index, const std::function<bool()>& go_on);
   void LogSummary() const;

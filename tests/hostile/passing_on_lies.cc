@@ -12,6 +12,7 @@
 #include "agent/sync/file_port.h"
 #include "base/listen_address.h"
 #include "hostile/liar.h"
+#include "support/xxh3_twin.h"
 
 namespace autodist::hostile {
 namespace {
@@ -38,20 +39,28 @@ void AtNoAddress(const SyncOrder& order) {
   order.write(response);
 }
 void NeverPassesOn(const SyncOrder&) { Forever(); }
-// Of the right size.
-void WrongFiles(const SyncOrder& order) {
+// Serves what `content_of` makes of the size of a file.
+template <std::string (*content_of)(uint64_t size)>
+void Files(const SyncOrder& order) {
   static std::unique_ptr<agent::FilePort> port;
   auto opened = agent::FilePort::Open(
       order.request.pass_on().node().data_address(), order.request.pass_on().words(),
       [entries = order.entries](uint64_t number) {
         base::UniqueFd fd(memfd_create("file", MFD_CLOEXEC));
         const uint64_t size = entries.at(number).size();
-        (void)base::WriteAll(fd.get(), std::string(size, 'w'), base::Deadline::Never()).ok();
+        (void)base::WriteAll(fd.get(), content_of(size), base::Deadline::Never()).ok();
         return agent::FilePort::File{std::move(fd), size};
       });
   if (!opened.ok()) std::abort();
   port = *std::move(opened);
   TellPort(order, port->port());
+}
+std::string OfTheRightSize(uint64_t size) { return std::string(size, 'w'); }
+// Of the file that the test has, "contentcontent..." of some size.
+std::string Twin(uint64_t size) {
+  std::string content;
+  while (content.size() < size) content += "content";
+  return test::TwinOf(content, std::string(896, 'E'));
 }
 // A byte now and then, which is never silence.
 void FilesWithoutEnd(const SyncOrder& order) {
@@ -106,7 +115,8 @@ const std::vector<Lie>& PassingOnLies() {
       {"passes_on_at_two_ports", InPassingOn<AtTwoPorts>},
       {"passes_on_at_no_address", InPassingOn<AtNoAddress>},
       {"passes_on_elsewhere", InPassingOn<Elsewhere>},
-      {"passes_on_wrong_files", InPassingOn<WrongFiles>},
+      {"passes_on_wrong_files", InPassingOn<Files<OfTheRightSize>>},
+      {"passes_on_a_twin", InPassingOn<Files<Twin>>},
       {"passes_on_without_end", InPassingOn<FilesWithoutEnd>},
       {"passes_on_never", InPassingOn<NeverPassesOn>},
       {"misses_what_there_is_not", InGetting<MissesWhatThereIsNot>},

@@ -48,7 +48,8 @@ CHOSEN = {"noise_without_end", "gone_at_length", "no_http", "compressed", "extre
           "resumed_twice", "output_of_many_ranks", "output_with_gaps", "gets_for_ever", "skips_numbers"}
 CHOSEN_FOR_DOCTOR = {"compressed", "extreme_facts", "impossible_port"}
 CHOSEN_FOR_SYNC = {"wants_all_again_and_again", "idle_without_end"}
-CHOSEN_FOR_PASSING_ON = {"passes_on_at_two_ports", "passes_on_wrong_files", "misses_without_end"}
+CHOSEN_FOR_PASSING_ON = {"passes_on_at_two_ports", "passes_on_wrong_files", "passes_on_a_twin",
+                         "misses_without_end"}
 CHOSEN_FOR_CLEAN = {"cleans_noisily", "cleans_many_jobs", "cleans_nothing"}
 CHOSEN_FOR_BENCH = {"exit_code"}
 FOR_BENCH = {"failure", "exit_code", "gets_for_ever", "wants_all_again_and_again"}

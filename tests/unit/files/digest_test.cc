@@ -6,13 +6,36 @@
 
 #include "base/fd.h"
 #include "support/temp_folder.h"
+#include "support/xxh3_twin.h"
 
 namespace autodist::files {
 namespace {
 
-TEST(DigestTest, IsXxh3AsOthersComputeIt) {
+// `b2sum --length 256`.
+TEST(DigestTest, IsBlake2bAsOthersComputeIt) {
   const test::TempFolder folder;
-  EXPECT_EQ(*DigestOfFile(folder.Write("empty", "")), "99aa06d3014798d86001c324468d497f");
+  EXPECT_EQ(*DigestOfFile(folder.Write("empty", "")),
+            "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8");
+  EXPECT_EQ(*DigestOfFile(folder.Write("abc", "abc")),
+            "bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319");
+}
+
+// Whoever could choose both files would else have one checked, and the other one run.
+TEST(DigestTest, TellsTwinsOfAWeakerDigestApart) {
+  const test::TempFolder folder;
+  const std::string content(10'000, 'x');
+  const std::string twin = test::TwinOf(content, std::string(896, 'E'));
+  ASSERT_EQ(twin.size(), content.size());
+  EXPECT_NE(*DigestOfFile(folder.Write("a", content)), *DigestOfFile(folder.Write("b", twin)));
+}
+
+TEST(DigestTest, MoreMayBeAddedAfterADigest) {
+  Digest digest;
+  digest.Add("ab");
+  const std::string of_ab = digest.Hex();
+  EXPECT_EQ(digest.Hex(), of_ab);
+  digest.Add("c");
+  EXPECT_EQ(digest.Hex(), "bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319");
 }
 
 TEST(DigestTest, DependsOnEveryPartOfTheContentAndOnNothingElse) {

@@ -287,6 +287,35 @@ TEST_F(RelayTest, TheContentIsSentOnce) {
               HasSubstr("synced: 2 files, 12 bytes sent once, passed on to 2 nodes in "));
 }
 
+TEST_F(RelayTest, TheOthersDigestsAreOfWhatWasSentWhichIsNotReadAgain) {
+  const std::string content(700'000, 'x');  // in several pieces
+  const std::string digest = *files::DigestOfFile(folder_.Write("a", content));
+  folder_.Write("b", "other");
+  const auto first = [&](AgentEnd& agent) {
+    v1::SyncRequest request;
+    EXPECT_EQ(BytesFromHere(agent, request), content.size() + 5);
+    std::filesystem::remove(folder_.path() + "/a");
+    v1::SyncResponse response;
+    response.mutable_passing_on()->set_address("10.0.0.1");
+    response.mutable_passing_on()->set_port(7);
+    agent.Write(response);
+    BytesFromHere(agent, request);
+  };
+  const auto other = [&](AgentEnd& agent) {
+    v1::SyncRequest request;
+    BytesFromHere(agent, request);
+    ASSERT_EQ(request.passed().files_size(), 2);
+    EXPECT_EQ(request.passed().files(0).digest(), digest);
+    v1::SyncResponse response;
+    response.mutable_missed();
+    agent.Write(response);
+    BytesFromHere(agent, request);
+  };
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(Run(first, other).ok());
+  (void)testing::internal::GetCapturedStderr();
+}
+
 TEST_F(RelayTest, WhatIsMissedThereIsSentFromHere) {
   folder_.Write("a", "content");
   folder_.Write("b", "other");

@@ -19,6 +19,7 @@
 #include "support/block_sigchld.h"
 #include "support/grpc_server.h"
 #include "support/temp_folder.h"
+#include "support/xxh3_twin.h"
 
 namespace autodist::agent {
 namespace {
@@ -356,6 +357,39 @@ TEST_F(SyncTest, GetsFromAnotherNodeWhatThatHasAndTellsTheRest) {
   stream_->Write(request);
   EXPECT_EQ(Error(), "");
   EXPECT_EQ(temp_.Read("target/b"), "chief");
+}
+
+// The exploit of a first node that is not to be trusted.
+TEST_F(SyncTest, ATwinOfTheSameSizeAndXxh3DigestIsRefusedAndTheFileComesFromTheChief) {
+  std::string content;
+  while (content.size() < 100'000) content += "weights ";
+  const std::string twin = test::TwinOf(content, std::string(896, 'E'));
+  ASSERT_NE(twin, content);
+  temp_.Write("twin", twin);
+  v1::SyncRequest request;
+  v1::SyncSource& source = *request.mutable_passed()->mutable_source();
+  source.set_address("127.0.0.1");
+  source.mutable_words()->set_question(base::RandomHex());
+  source.mutable_words()->set_answer(base::RandomHex());
+  const auto port = *FilePort::Open("127.0.0.1", source.words(), [&](uint64_t) {
+    const std::string path = temp_.path() + "/twin";
+    return FilePort::File{base::UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC)), twin.size()};
+  });
+  source.set_port(port->port());
+  Begin();
+  Read();
+  stream_->Write(ListOfOneFile("model", content.size()));
+  Differences();
+  request.mutable_passed()->add_files()->set_digest(
+      *files::DigestOfFile(temp_.Write("model", content)));
+  stream_->Write(request);
+  EXPECT_THAT(Read().missed().entries(), testing::ElementsAre(0));
+  EXPECT_EQ(Names(), std::vector<std::string>{});
+  SendContent(0, content, true);
+  request.mutable_complete();
+  stream_->Write(request);
+  EXPECT_EQ(Error(), "");
+  EXPECT_TRUE(temp_.Read("target/model") == content);
 }
 
 TEST_F(SyncTest, ACallThatIsBrokenOffLeavesNothing) {

@@ -109,7 +109,7 @@ TEST_F(TargetFolderTest, AFileOfTheRightSizeButAnotherTimeIsSuspect) {
   temp_.Write("target/a", "hello");
   const v1::FileEntry entry = File("a", 5);
   EXPECT_EQ(*target_.Settle(entry), Match::kSuspect);
-  EXPECT_EQ(target_.Digest(entry, [] { return true; })->size(), 32u);
+  EXPECT_EQ(target_.Digest(entry, [] { return true; })->size(), 64u);
   target_.TakeOverTime(entry);
   EXPECT_EQ(*target_.Settle(entry), Match::kSame);
   EXPECT_EQ(Stat("a").st_mode & 07777, 0640u);
