@@ -16,6 +16,7 @@
 #include "reach/host_facts.h"
 #include "reach/kubernetes_pods.h"
 #include "reach/name_service.h"
+#include "reach/own_file.h"
 #include "reach/resolve.h"
 #include "reach/slurm_allocation.h"
 #include "reach/this_machine.h"
@@ -59,7 +60,7 @@ Result<spec::ResourceSpec> ThisMachine(std::optional<uint32_t> ranks) {
 
 void Print(const std::vector<spec::Problem>& problems) {
   for (const spec::Problem& problem : problems) {
-    std::fprintf(stderr, "%s\n", problem.ToString().c_str());
+    std::fprintf(stderr, "%s\n", base::PrintableLines(problem.ToString()).c_str());
   }
 }
 
@@ -98,17 +99,31 @@ void WarnOfMissingKeys(const std::vector<spec::KeyFile>& keys, const std::string
   }
 }
 
+// A spec runs programs, and this one lies wherever autodist is started. One that is named, by
+// --spec or the variable, is the user's own choice, as a shared one may well be that a group can
+// write.
+Status CheckSpecHere() {
+  const Status checked = reach::CheckNoOthersWrite(kSpecHere);
+  if (checked.ok()) return checked;
+  return WithRemedy(
+      Annotate(checked, std::string(kSpecHere) + " of this folder is not used"),
+      std::string(
+          "a spec runs programs as you, so look at it first; if you trust it, give --spec ") +
+          kSpecHere + ", or take the right to write from others (chmod go-w)");
+}
+
 // "": there is none.
-std::string FindSpec() {
+Result<std::string> FindSpec() {
   const char* named = std::getenv(kSpecVariable);
   if (named && *named) {
     base::Log(base::LogLevel::kInfo,
               "the spec is " + std::string(named) + ", of $" + kSpecVariable);
-    return named;
+    return std::string(named);
   }
-  if (access(kSpecHere, F_OK) != 0) return "";
+  if (access(kSpecHere, F_OK) != 0) return std::string();
+  AD_RETURN_IF_ERROR(CheckSpecHere());
   base::Log(base::LogLevel::kInfo, "the spec is " + std::string(kSpecHere) + ", of this folder");
-  return kSpecHere;
+  return std::string(kSpecHere);
 }
 
 // torchrun's --nproc-per-node takes these, too.
@@ -187,8 +202,9 @@ std::optional<spec::ResourceSpec> SpecOf(const NodesOptions& options) {
     return Told(pod.ok() ? reach::KubernetesPods(*pod) : pod.status());
   }
   if (!options.spec_file.empty()) return ReadSpec(options.spec_file);
-  const std::string found = options.ranks ? "" : FindSpec();
-  if (!found.empty()) return ReadSpec(found);
+  const auto found = options.ranks ? std::string() : FindSpec();
+  if (!found.ok()) return Told(found.status());
+  if (!found->empty()) return ReadSpec(*found);
   if (!options.ranks) WarnOfAllocation();
   auto here = ThisMachine(options.ranks);
   if (here.ok()) return *std::move(here);
@@ -197,8 +213,9 @@ std::optional<spec::ResourceSpec> SpecOf(const NodesOptions& options) {
 }
 
 std::optional<spec::ResourceSpec> SpecFileOf(const NodesOptions& options) {
-  const std::string file = options.spec_file.empty() ? FindSpec() : options.spec_file;
-  return file.empty() ? spec::ResourceSpec() : ReadSpec(file);
+  const auto file = options.spec_file.empty() ? FindSpec() : options.spec_file;
+  if (!file.ok()) return Told(file.status());
+  return file->empty() ? spec::ResourceSpec() : ReadSpec(*file);
 }
 
 std::optional<spec::ResourceSpec> ReadSpec(const std::string& file) {

@@ -50,6 +50,18 @@ const SystemUser& ThisSystemUser() {
   return user;
 }
 
+bool IsGroupOfThisUser(gid_t group) {
+  const std::string& user = ThisSystemUser().name;
+  if (user.empty()) return false;
+  // name:password:gid:members
+  std::string line = Getent("group", std::to_string(group), base::Deadline::After(kUserLimit));
+  while (line.ends_with('\n')) line.pop_back();
+  const std::vector<std::string> fields = absl::StrSplit(line, ':');
+  constexpr size_t kMembers = 3;
+  return fields.size() == kMembers + 1 && fields[0] == user &&
+         (fields[kMembers].empty() || fields[kMembers] == user);
+}
+
 std::vector<base::IpAddress> AskGetentForHost(const std::string& host, base::Deadline deadline) {
   std::vector<base::IpAddress> addresses;
   std::istringstream lines(Getent("ahosts", host, deadline));

@@ -3,6 +3,8 @@
 // of its own, as autodist has where it is static; `getent`, a program of the machine, may ask them.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <vector>
 
@@ -22,6 +24,10 @@ struct SystemUser {
 
 // The user whose process this is. The first call may block for 10 seconds. Thread-safe.
 const SystemUser& ThisSystemUser();
+
+// Whether the group is that of this user alone, as distributions make one for each user: it has the
+// user's name and no other member. Blocks as ThisSystemUser does.
+bool IsGroupOfThisUser(gid_t group);
 
 // What getent says of a host; none if it knows nothing, or not in time.
 std::vector<base::IpAddress> AskGetentForHost(const std::string& host, base::Deadline deadline);

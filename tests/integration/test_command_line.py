@@ -1,5 +1,6 @@
 """What is typed in another way than autodist wants it: what is meant is done, or named."""
 
+import os
 import re
 import sys
 
@@ -138,6 +139,24 @@ def test_a_spec_is_found(autodist, monkeypatch, tmp_path):
     assert outcome.lines() == {0: ["1"]}
     assert outcome.err.startswith("autodist: the spec is other.yaml, of $AUTODIST_SPEC\n")
     assert "the spec is" not in autodist("run", "--spec", "autodist.yaml", "--", *RANKS).err
+
+
+# It would run a command here.
+@pytest.mark.parametrize("command", [["run", "--", *RANKS], ["doctor", "--", *RANKS], ["clean"],
+                                     ["attach", "last", "--chief-on", "first"]])
+@pytest.mark.parametrize("mode", [{"file": 0o666}, {"folder": 0o777},
+                                  *([{"owner": 65534}] if os.geteuid() == 0 else [])])
+def test_a_spec_that_others_can_write_is_not_found(autodist, tmp_path, command, mode):
+    spec = tmp_path / "autodist.yaml"
+    spec.write_text("nodes:\n  - address: localhost\n    cpus: [0]\n    python_venv: 'touch ran'\n")
+    spec.chmod(mode.get("file", 0o644))
+    tmp_path.chmod(mode.get("folder", 0o755))
+    os.chown(spec, mode.get("owner", -1), -1)
+    outcome = autodist(*command)
+    assert outcome.code == 2 and not (tmp_path / "ran").exists()
+    assert "autodist: error: autodist.yaml of this folder is not used: " in outcome.err
+    assert "if you trust it, give --spec autodist.yaml" in outcome.err
+    assert autodist("run", "--spec", "autodist.yaml", "--", *RANKS).code == 0  # the user's own word
 
 
 def test_init_writes_the_environment(autodist):

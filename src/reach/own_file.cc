@@ -1,0 +1,53 @@
+#include "reach/own_file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "reach/name_service.h"
+
+namespace autodist::reach {
+namespace {
+
+namespace fs = std::filesystem;
+
+Status OthersWrite(const std::string& what) { return Error(StatusCode::kPermissionDenied, what); }
+
+// Of this very name: a link is not followed.
+Status CheckOne(const fs::path& path) {
+  struct stat info;
+  if (lstat(path.c_str(), &info) != 0) return ErrnoError(errno, path.string());
+  if (info.st_uid != geteuid() && info.st_uid != 0) {
+    return OthersWrite(path.string() + " belongs to the user with the number " +
+                       std::to_string(info.st_uid));
+  }
+  const bool sticky = S_ISDIR(info.st_mode) && (info.st_mode & S_ISVTX) != 0;
+  if (sticky || S_ISLNK(info.st_mode)) return OkStatus();  // a link's mode says nothing
+  if ((info.st_mode & S_IWOTH) != 0) {
+    return OthersWrite("all users can write to " + path.string());
+  }
+  if ((info.st_mode & S_IWGRP) != 0 && !IsGroupOfThisUser(info.st_gid)) {
+    return OthersWrite("the group with the number " + std::to_string(info.st_gid) +
+                       " can write to " + path.string());
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status CheckNoOthersWrite(const std::string& file) {
+  std::error_code error;
+  const fs::path target = fs::canonical(file, error);
+  if (error) return ErrnoError(error.value(), file);
+  const fs::path folder = fs::canonical(fs::absolute(file, error).parent_path(), error);
+  if (error) return ErrnoError(error.value(), "the folder of " + file);
+  const fs::path name = folder / fs::path(file).filename();
+  for (const fs::path& path : {folder, name, target.parent_path(), target}) {
+    AD_RETURN_IF_ERROR(CheckOne(path));
+  }
+  return OkStatus();
+}
+
+}  // namespace autodist::reach
