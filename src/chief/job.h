@@ -90,6 +90,7 @@ class Job final : private NodeWatchListener {
 
   std::shared_ptr<OwnTerminal> MakeOwnTerminal();
   void TakeSignal(int signal, const std::string& by, Loop::Time at);
+  void Suspend();
   void Interrupt(int signal, const std::string& by, Loop::Time at);
   void StopAttempt();
   Loop::Time CheckTimes();
@@ -119,7 +120,7 @@ class Job final : private NodeWatchListener {
   bool leaving_ = false;  // the agents have been told to go
   Loop::Time timeout_at_ = Loop::Time::max();
   std::map<uint32_t, uint32_t> warnings_of_;  // how many, by node
-  bool suspending_ = false;
+  bool suspending_ = false;  // all nodes are to receive SIGTSTP, then this process stops
   std::string verdict_ = "not started";
 };
 

@@ -25,17 +25,6 @@ v1::ChiefMessage SignalMessage(int signal) {
   return message;
 }
 
-// Stops all ranks, then this process, until it is continued; then them.
-void Suspend(Loop& loop, NodeWatch& nodes, Console& console) {
-  nodes.SendToAll(SignalMessage(SIGTSTP));
-  nodes.RenewAll();  // its answer tells that the message has been heard
-  loop.RunUntil([&] { return nodes.AllRenewed(); }, loop.Now() + kSuspendLimit);
-  console.Clear();
-  kill(getpid(), SIGSTOP);
-  nodes.Forgive();
-  nodes.SendToAll(SignalMessage(SIGCONT));
-}
-
 }  // namespace
 
 void Job::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {
@@ -178,14 +167,7 @@ void Job::TakeSignal(int signal, const std::string& by, Loop::Time at) {
     case SIGUSR2:
       return nodes_.SendToAll(SignalMessage(signal));
     case SIGTSTP:
-      if (std::exchange(suspending_, true)) return;
-      if (own_terminal_) own_terminal_->Suspend();
-      Suspend(*loop_, nodes_, console_);
-      input_.Resume();
-      suspending_ = false;
-      stop_.Resumed(loop_->Now());
-      hang_.Alive(loop_->Now());
-      return;
+      return Suspend();
     case SIGQUIT:
       if (journal_.phase() != v1::JOB_PHASE_LAUNCHING) hang_.AskForStacks(*attempt_);
       return;
@@ -194,7 +176,28 @@ void Job::TakeSignal(int signal, const std::string& by, Loop::Time at) {
   }
 }
 
+// Stops all ranks, then this process, until it is continued; then continues them. An interruption
+// meanwhile counts for more: a chief that stands still ends no ranks.
+void Job::Suspend() {
+  if (std::exchange(suspending_, true)) return;
+  if (own_terminal_) own_terminal_->Suspend();
+  nodes_.SendToAll(SignalMessage(SIGTSTP));
+  nodes_.RenewAll();  // the answer shows that the node has received the message
+  loop_->RunUntil([this] { return !suspending_ || nodes_.AllRenewed(); },
+                  loop_->Now() + kSuspendLimit);
+  if (std::exchange(suspending_, false)) {
+    console_.Clear();
+    kill(getpid(), SIGSTOP);
+    nodes_.Forgive();
+    stop_.Resumed(loop_->Now());
+  }
+  nodes_.SendToAll(SignalMessage(SIGCONT));
+  input_.Resume();
+  hang_.Alive(loop_->Now());
+}
+
 void Job::Interrupt(int signal, const std::string& by, Loop::Time at) {
+  suspending_ = false;
   const bool first = stop_.signal() == 0;
   const Action action = stop_.Interrupted(signal, at);
   if (action == Action::kNone && !first) return;  // it came with the one before

@@ -1,0 +1,70 @@
+// Ctrl-Z. A job that stops its own process is continued by another one, which reports it.
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "process/spawn.h"
+#include "support/played_job.h"
+
+namespace autodist::chief {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ElementsAre;
+
+// Until this process is stopped: writes that down, and continues it.
+constexpr char kContinue[] =
+    "until grep -q '^State:.T' /proc/$1/status; do sleep 0.01; done; : > $2; kill -CONT $1";
+
+class JobSuspendTest : public test::JobTest {
+ protected:
+  JobSuspendTest() {
+    watcher_ = *process::Spawn(process::OurProgram(
+        {"sh", "-c", kContinue, "sh", std::to_string(getpid()), stopped_file_}));
+  }
+  ~JobSuspendTest() override {
+    kill(watcher_, SIGKILL);
+    process::Reap(watcher_);
+  }
+
+  bool WasStopped() const { return std::filesystem::exists(stopped_file_); }
+  // That the node's ranks were to have.
+  std::vector<int> SignalsTo(uint32_t node) {
+    std::vector<int> signals;
+    for (const v1::ChiefMessage& message : nodes_[node].received) {
+      if (message.has_signal()) signals.push_back(static_cast<int>(message.signal().signal()));
+    }
+    return signals;
+  }
+
+  const std::string stopped_file_ = folder_.path() + "/stopped";
+  pid_t watcher_ = -1;
+};
+
+TEST_F(JobSuspendTest, StopsAllRanksAndThenItself) {
+  Signal(seconds(5), SIGTSTP);
+  AllExit(seconds(10), 0);
+  EXPECT_EQ(Run(), 0);
+  EXPECT_TRUE(WasStopped());
+  EXPECT_THAT(SignalsTo(0), ElementsAre(SIGTSTP, SIGCONT));
+}
+
+TEST_F(JobSuspendTest, CtrlCMeanwhileEndsTheJobInPlaceOfThat) {
+  loop_.After(seconds(4), [this] { nodes_[1].silent = true; });  // it keeps the others waiting
+  Signal(seconds(5), SIGTSTP);
+  Signal(milliseconds(5'500));
+  loop_.After(milliseconds(5'600), [this] { nodes_[1].silent = false; });
+  EXPECT_EQ(Run(), 130);
+  EXPECT_FALSE(WasStopped());
+  EXPECT_LT(took_, seconds(20));
+  EXPECT_THAT(SignalsTo(0), ElementsAre(SIGTSTP, SIGCONT));
+  ExpectNothingRuns();
+}
+
+}  // namespace
+}  // namespace autodist::chief
