@@ -73,7 +73,7 @@ int Attach(const AttachOptions& options) {
   auto view = ViewOf(options.display, control::ProcessesOf(*job));
   if (!view.ok()) return Fail(view.status(), kExitUsage);
   if (options.rank) view->show = display::ShownRanks::Of({*options.rank});
-  if (options.interactive) view->raw = options.rank;
+  if (options.interactive) view->at_terminal = options.rank;
   control::LogPrinter output(*std::move(view));
   const bool runs = job->phase() != v1::JOB_PHASE_ENDED && !job->chief_gone();
   if (runs) LeaveOnSignals(*job);

@@ -47,10 +47,9 @@ int Logs(const LogsOptions& options) {
   view->only_stderr = options.only_stderr;
   if (!options.ranks.empty()) view->show = display::ShownRanks::Of(options.ranks);
   view->time_stamps = options.time_stamps;
-  if (options.ranks.size() == 1 && options.time_stamps) {
+  if (options.ranks.size() == 1) {
     view->prefix = display::PrefixStyle::kNone;
-  } else if (options.ranks.size() == 1) {
-    view->raw = options.ranks[0];
+    if (!options.time_stamps) view->raw = options.ranks[0];
   }
   control::LogPrinter output(*std::move(view));
   if (options.follow) {
@@ -84,8 +83,9 @@ Command AddLogs(CLI::App& app) {
   app.get_option("--show")->excludes(rank);
   app.footer(R"(
 Prints what the ranks have written, in the order of time (to a tenth of a second), each line with
-its "[node:rank] ". Of one --rank alone it prints the very bytes, with --timestamps lines. What
-ranks wrote to stderr goes to stderr. If the job was restarted it is the last attempt's; those of
+its "[node:rank] ". Of one --rank alone it prints the very bytes, with --timestamps lines; on a
+terminal lines without the escape sequences, but for colours. What ranks wrote to stderr goes to
+stderr. If the job was restarted it is the last attempt's; those of
 the others are in the job's log folder. What an older autodist has kept without times comes one rank
 after the other.
 

@@ -10,6 +10,7 @@
 #include "base/home_folder.h"
 #include "base/log.h"
 #include "base/quantity.h"
+#include "base/utf8.h"
 #include "chief/attempt/exit_codes.h"
 #include "chief/input/raw_terminal.h"
 #include "chief/job.h"
@@ -212,7 +213,9 @@ int Run(const CLI::App& app, const RunOptions& options) {
     if (*sync) LogSync(**sync);
     const auto given = options.show_values ? plan::GivenValues::kShown : plan::GivenValues::kHidden;
     const auto as_text = options.json ? plan::PlanAsJson : plan::PlanAsText;
-    std::fputs(as_text(*std::move(plan), given).c_str(), stdout);
+    const std::string text = as_text(*std::move(plan), given);
+    // A spec may be somebody else's, and this is how it is looked at.
+    std::fputs((isatty(STDOUT_FILENO) == 1 ? base::PrintableLines(text) : text).c_str(), stdout);
     return 0;
   }
   if (moves) return RunThere(app, options, *input, *plan, *chief_node, *std::move(sync));
@@ -223,7 +226,8 @@ int Run(const CLI::App& app, const RunOptions& options) {
   job.launch.logins = launch::LoginsFor(*plan, job.launch.agent_path, job.launch.lease);
   job.launch.sync = *std::move(sync);
   job.view = *std::move(view);
-  if (job.own_input == chief::JobOptions::OwnInput::kTerminal) job.view.raw = options.stdin_rank;
+  if (job.own_input == chief::JobOptions::OwnInput::kTerminal)
+    job.view.at_terminal = options.stdin_rank;
   return chief::RunJob(*plan, std::move(job), {options.metrics, options.web, options.web_control});
 }
 

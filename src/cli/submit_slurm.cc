@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/help_text.h"
 #include "submit/hand_over.h"
@@ -73,7 +74,7 @@ int SubmitToSlurm(const submit::SlurmRequest& request, std::vector<std::string> 
                            "the same command with --print shows the script"),
                 1);
   }
-  const std::string job = said->substr(0, said->find_first_of(";\n"));
+  const std::string job = base::Printable(said->substr(0, said->find_first_of(";\n")));
   base::Log(base::LogLevel::kInfo,
             "submitted as job " + job + " of Slurm; its output goes to slurm-" + job +
                 ".out here, if no --output is given by --sbatch; squeue --jobs=" + job +

@@ -65,17 +65,25 @@ RankLines::Rank& RankLines::RankOf(uint32_t number) {
 }
 
 bool RankLines::IsShown(const Rank& rank, Stream stream) const {
+  for (const auto& only : {view_.raw, view_.at_terminal}) {
+    if (only && *only != rank.process.rank) return false;
+  }
   if (stream == kStdout) return rank.shown && !view_.only_stderr;
   return rank.errors_shown;
 }
 
+bool RankLines::IsRaw(const Rank& rank, Stream stream) const {
+  const uint32_t number = rank.process.rank;
+  return view_.at_terminal == number || (view_.raw == number && !looks_[Target(stream)].terminal);
+}
+
 void RankLines::Take(const Output& output, bool in_file, Time now, Screen& screen) {
   const auto& [number, stream, bytes, time, offset] = output;
-  if (view_.raw == number && (stream == kStderr || !view_.only_stderr)) {
-    screen.Append(Target(stream), bytes);
-  }
-  if (view_.raw && !on_line_) return;
   Rank& rank = RankOf(number);
+  const bool shown = IsShown(rank, stream);
+  const bool raw = IsRaw(rank, stream);
+  if (shown && raw) screen.Append(Target(stream), bytes);
+  if (!on_line_ && (raw || !shown)) return;
   // A bar that it has ended comes before what it writes to the other stream after that.
   const Stream other = stream == kStdout ? kStderr : kStdout;
   if (rank.readers[other].HasBars()) {
@@ -100,7 +108,7 @@ void RankLines::EndLine(const Rank& rank, Stream stream, const Line& line, Scree
 
 void RankLines::Show(const Rank& rank, Stream stream, const Line& line, Screen& screen) {
   const uint32_t number = rank.process.rank;
-  if (view_.raw || !IsShown(rank, stream)) return;
+  if (!ShowsLinesOf(rank, stream)) return;
   if (line.bar && !IsFirstOfItsKind(number, line.text)) return;
   const Stream target = Target(stream);
   if (!view_.plain_stdout || stream == kStderr) {
@@ -108,12 +116,18 @@ void RankLines::Show(const Rank& rank, Stream stream, const Line& line, Screen& 
   }
   if (line.long_from) {
     CopyLongLine({number, stream}, *line.long_from, screen);
-  } else if (looks_[target].terminal) {
-    screen.Append(target, Harmless(line.text));
   } else {
-    screen.Append(target, line.text);
+    AppendText(target, line.text, screen);
   }
   screen.Append(target, "\n");
+}
+
+void RankLines::AppendText(Stream target, std::string_view text, Screen& screen) const {
+  if (looks_[target].terminal) {
+    screen.Append(target, Harmless(text));
+  } else {
+    screen.Append(target, text);
+  }
 }
 
 void RankLines::CopyLongLine(Source source, uint64_t from, Screen& screen) {
@@ -127,7 +141,7 @@ void RankLines::CopyLongLine(Source source, uint64_t from, Screen& screen) {
     piece.resize(static_cast<size_t>(got));
     const size_t newline = piece.find('\n');
     const std::string_view text = std::string_view(piece).substr(0, newline);
-    screen.Append(target, looks_[target].terminal ? Harmless(text) : text);
+    AppendText(target, text, screen);
     if (newline != std::string_view::npos) return;
   }
 }
@@ -179,7 +193,6 @@ bool RankLines::IsFirstOfItsKind(uint32_t rank, std::string_view bar) {
 void RankLines::Update(Time now, Screen& screen) {
   if (with_bars_.empty() || now < updated_ + kUpdateInterval) return;
   Settle(now, screen);
-  if (view_.raw) return;
   if (screen.has_terminal()) {
     screen.SetBars(BarRows(screen.Room()));
   } else {
@@ -209,7 +222,7 @@ std::vector<std::string> RankLines::BarRows(size_t room) {
   std::vector<std::string> last_rows;
   for (const auto& [number, stream] : with_bars_) {
     const Rank& rank = ranks_.at(number);
-    if (!IsShown(rank, stream)) continue;
+    if (!ShowsLinesOf(rank, stream)) continue;
     const size_t before = rows.size();
     for (const std::string_view bar : rank.readers[stream].Bars()) {
       if (!IsFirstOfItsKind(number, bar)) continue;
@@ -233,12 +246,12 @@ void RankLines::TellBars(Time now, Screen& screen) {
     if (!rank.changed[stream] || now < rank.told[stream] + kTellInterval) continue;
     rank.told[stream] = now;
     rank.changed[stream] = false;
-    if (!IsShown(rank, stream)) continue;
+    if (!ShowsLinesOf(rank, stream)) continue;
     for (const std::string_view bar : rank.readers[stream].Bars()) {
       if (!IsFirstOfItsKind(number, bar)) continue;
       const Stream target = Target(stream);
       screen.Append(target, prefixes_.Of(number, target, rank.written[stream]));
-      screen.Append(target, bar);
+      AppendText(target, bar, screen);  // a terminal that cannot draw is one, too
       screen.Append(target, "\n");
     }
   }
@@ -247,7 +260,7 @@ void RankLines::TellBars(Time now, Screen& screen) {
 std::optional<Time> RankLines::Due(const Screen& screen) const {
   if (with_bars_.empty()) return std::nullopt;
   if (updated_ < changed_ + kSettling) return updated_ + kUpdateInterval;
-  if (view_.raw || screen.has_terminal()) return std::nullopt;
+  if (screen.has_terminal()) return std::nullopt;
   std::optional<Time> due;
   for (const auto& [number, stream] : with_bars_) {
     const Rank& rank = ranks_.at(number);

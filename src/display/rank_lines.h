@@ -29,8 +29,10 @@ struct View {
   bool plain_stdout = false;  // what ranks write to stdout has no prefix
   bool only_stderr = false;   // and that to our stdout
   bool time_stamps = false;   // before the prefix
-  // The bytes of this rank alone, as they are, in place of lines.
+  // Of this rank alone: the very bytes, but to a terminal of ours lines as of the others.
   std::optional<uint32_t> raw{};
+  // Our terminal is that of this rank, and obeys all that it writes.
+  std::optional<uint32_t> at_terminal{};
 };
 
 // Some bytes that a rank wrote, whatever they are.
@@ -91,9 +93,14 @@ class RankLines {
 
   Rank& RankOf(uint32_t number);
   bool IsShown(const Rank& rank, Stream stream) const;
+  bool IsRaw(const Rank& rank, Stream stream) const;
+  bool ShowsLinesOf(const Rank& rank, Stream stream) const {
+    return IsShown(rank, stream) && !IsRaw(rank, stream);
+  }
   bool IsFirstOfItsKind(uint32_t rank, std::string_view bar);
   void EndLine(const Rank& rank, Stream stream, const Line& line, Screen& screen);
   void Show(const Rank& rank, Stream stream, const Line& line, Screen& screen);
+  void AppendText(Stream target, std::string_view text, Screen& screen) const;
   void CopyLongLine(Source source, uint64_t from, Screen& screen);
   std::vector<std::string> BarRows(size_t room);
   void TellBars(Time now, Screen& screen);

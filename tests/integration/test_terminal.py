@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import subprocess
 import time
 
 import pytest
@@ -208,6 +209,50 @@ def test_what_ranks_write_does_not_command_the_terminal(terminal):
     assert b"\x1b[31mred" in seen.written
     assert b"\x1b[2J" not in seen.written
     assert b"title" not in seen.written
+
+
+# Clipboard, title, DCS, questions that the terminal answers, another screen, C1 in UTF-8 and as it is, a reset.
+HOSTILE = (r"\033]52;c;ZXZpbA==\007\033]0;title\007\033P+q544e\033\\\\\033[6n\033[c\033[?1049h"
+           r"\302\2336n\302\2350;title\302\234\2336n\033c\033[2J\007\010 seen")
+# What autodist draws with.
+OURS = re.compile(rb"\x1b\[(?:\?7[lh]|\d+A|[JK]|[\d;]*m)")
+
+
+@pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
+@pytest.mark.parametrize("command", [
+    "logs last", "logs last --rank 0", "logs last -f --rank 0", "logs last --rank 0 --stderr",
+    "logs last --rank 0 --timestamps", "logs last --rank 0 --rank 1", "attach last --all", "attach last --rank 0 --all",
+    "status last", "report last", "ps --all", "why last", "top last --once", "status last --json",
+    "ps --all --json", "why last --json"])
+def test_no_command_lets_a_rank_command_the_terminal(autodist, terminal, term, command):
+    text = subprocess.run(["printf", HOSTILE], stdout=subprocess.PIPE, check=True).stdout
+    program = f"printf '{HOSTILE}'; printf '{HOSTILE}\\n' >&2; exit 3"
+    assert autodist("run", "-n", 2, "--", "sh", "-c", program, text.decode(errors="ignore")).code == 3
+    seen = terminal(*command.split(), emulated=False, env={"TERM": term})
+    seen.finish()
+    assert b"seen" in seen.written
+    left = re.search(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|(?<![\x80-\xff])[\x80-\x9f]",
+                     OURS.sub(b"", seen.written))
+    assert not left, seen.written
+
+
+@pytest.mark.parametrize("command", ["validate spec.yaml", "run --spec spec.yaml --dry-run -- true"])
+def test_a_spec_of_others_can_be_looked_at(terminal, tmp_path, command):
+    (tmp_path / "spec.yaml").write_text(
+        'nodes:\n  - {address: localhost, cpus: [0], python_venv: "true \\e]0;title\\a"}\n'
+        'ssh: {"\\e]0;title\\a": {username: "\\e]0;title\\a"}}\n' if "validate" in command else
+        'nodes:\n  - {address: localhost, cpus: [0], python_venv: "true \\e]0;title\\a"}\n')
+    seen = terminal(*command.split(), emulated=False)
+    seen.finish()
+    assert b"\\x1b]0;title\\x07" in seen.written and b"\x1b]" not in seen.written and b"\x07" not in seen.written
+
+
+def test_a_pipe_has_the_very_bytes_of_a_rank(autodist, tmp_path):
+    autodist("run", "-n", 1, "--", "sh", "-c", f"printf '{HOSTILE}'; printf '{HOSTILE}' >&2")
+    with open(tmp_path / "out", "wb") as out, open(tmp_path / "err", "wb") as err:
+        subprocess.run([AUTODIST, "logs", "last", "--rank", "0"], cwd=tmp_path, stdout=out, stderr=err, check=True)
+    text = subprocess.run(["printf", HOSTILE], stdout=subprocess.PIPE, check=True).stdout
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "err").read_bytes() == text
 
 
 def test_a_suspended_job_leaves_no_bar_behind(terminal, program, tmp_path):
