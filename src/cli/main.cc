@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/home_folder.h"
+#include "base/utf8.h"
 #include "chief/moved/moved_chief.h"
 #include "chief/moved/run_there.h"
 #include "cli/at_chief.h"
@@ -136,9 +137,12 @@ int main(int argc, char** argv) {
   try {
     const auto words = autodist::cli::WordsOf(argc, argv);
     if (!words.ok()) return autodist::cli::Fail(words.status(), autodist::cli::kExitUsage);
-    return autodist::cli::Main(*words);
+    const int code = autodist::cli::Main(*words);
+    autodist::chief::MarkEnd(code);
+    return code;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "autodist: internal error: %s\n", error.what());
+    std::fprintf(stderr, "autodist: internal error: %s\n",
+                 autodist::base::Printable(error.what()).c_str());
     return 125;
   }
 }

@@ -9,9 +9,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
 
 #include "base/fd.h"
+#include "base/random.h"
 #include "base/shell_quote.h"
+#include "chief/moved/remote_output.h"
 #include "launch/node_program.h"
 #include "launch/own_folder.h"
 #include "process/spawn.h"
@@ -34,10 +39,62 @@ constexpr char kScript[] =
     "it' "
     ">&2; exit 125";
 
+// The nonce of MarkOf255, for the command there.
+constexpr char kNonceVariable[] = "AUTODIST_END_NONCE";
+
 std::string Encode(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += word + '\0';
   return absl::BytesToHexString(text);
+}
+
+// One stream of the ssh program's, by a pipe to ours.
+class PassedStream {
+ public:
+  PassedStream(base::FdPair pipe, int to, RemoteOutput output)
+      : pipe_(std::move(pipe)), to_(to), output_(std::move(output)) {}
+
+  int theirs() const { return pipe_.second.get(); }
+  void CloseTheirs() { pipe_.second.Reset(); }
+  int ours() const { return pipe_.first.get(); }  // -1: nothing more comes
+  bool ended_with_255() const { return output_.ended_with_255(); }
+
+  // Once there is something to read, or the end. A stream of ours that takes nothing more ends it.
+  void Continue() {
+    char buffer[16 << 10];
+    const auto got = base::ReadSome(ours(), buffer, sizeof buffer, base::Deadline::Never());
+    if (!got.ok() || *got == 0) return End();
+    if (!Write(output_.Take({buffer, *got}))) pipe_.first.Reset();
+  }
+  void End() {
+    if (std::exchange(pipe_.first, {}).valid()) (void)Write(output_.End());
+  }
+
+ private:
+  bool Write(const std::string& text) const {
+    return base::WriteAll(to_, text, base::Deadline::Never()).ok();
+  }
+
+  base::FdPair pipe_;
+  int to_;
+  RemoteOutput output_;
+};
+
+// Until the program has ended, and what it wrote has been passed on. What it has started, a
+// ProxyCommand say, may keep its streams for longer.
+void PassOnUntilEnd(int program_end, std::vector<PassedStream>& streams) {
+  for (bool ended = false;;) {
+    std::vector<pollfd> fds = {{ended ? -1 : program_end, POLLIN, 0}};
+    for (const PassedStream& stream : streams) fds.push_back({stream.ours(), POLLIN, 0});
+    const int ready = poll(fds.data(), fds.size(), ended ? 0 : -1);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) break;
+    ended = ended || fds[0].revents != 0;
+    for (size_t i = 0; i < streams.size(); ++i) {
+      if (fds[i + 1].revents != 0) streams[i].Continue();
+    }
+  }
+  for (PassedStream& stream : streams) stream.End();
 }
 
 bool OnTerminal() { return isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0; }
@@ -61,25 +118,49 @@ void EndWithInput() {
   if (poll(&input, 1, 0) > 0) raise(SIGHUP);  // it had ended before
 }
 
+void MarkEnd(int code) {
+  const char* nonce = getenv(kNonceVariable);
+  if (!nonce || code != kExitOfSshItself) return;
+  (void)base::WriteAll(STDERR_FILENO, MarkOf255(nonce), base::Deadline::Never()).ok();
+}
+
 Result<int> RunThere(const v1::SshReach& node, const std::vector<std::string>& words,
                      const std::optional<Forward>& forward) {
   AD_ASSIGN_OR_RETURN(const auto version, launch::NodeProgram::VersionOfAutodist());
   // Its end tells the command, where that has no terminal, that this one has gone.
   AD_ASSIGN_OR_RETURN(const base::FdPair gone, base::Pipe());
+  const std::string nonce = base::RandomHex();
   transport::SshUse use;
-  use.command = "exec " + base::ShellLine({"sh", "-c", std::string(launch::kOwnFolder) + kScript,
-                                           "sh", version[0], version[1], "there", Encode(words)});
+  use.command =
+      "exec " + base::ShellLine({"env", std::string(kNonceVariable) + "=" + nonce, "sh", "-c",
+                                 std::string(launch::kOwnFolder) + kScript, "sh", version[0],
+                                 version[1], "there", Encode(words)});
   use.terminal = OnTerminal() || forward;  // whose end ends a page, too
   if (forward) use.forward = forward->here + ":" + forward->socket_there;
   process::SpawnRequest request = process::OurProgram(transport::SshProgramWords(node, use));
   request.stdin_fd = use.terminal ? STDIN_FILENO : gone.first.get();
   request.stdout_fd = STDOUT_FILENO;
   request.stderr_fd = STDERR_FILENO;
+  std::vector<PassedStream> streams;  // the first is that of the mark
+  const auto pass = [&](int& fd, bool to_terminal) -> Status {
+    AD_ASSIGN_OR_RETURN(base::FdPair pipe, base::Pipe());
+    streams.emplace_back(std::move(pipe), fd, RemoteOutput(nonce, to_terminal));
+    fd = streams.back().theirs();
+    return OkStatus();
+  };
+  // On a terminal of its own the command writes what is for this one. Else it writes for a pipe.
+  AD_RETURN_IF_ERROR(pass(use.terminal ? request.stdout_fd : request.stderr_fd,
+                          !use.terminal && isatty(STDERR_FILENO) != 0));
+  if (!use.terminal && isatty(STDOUT_FILENO) != 0) {
+    AD_RETURN_IF_ERROR(pass(request.stdout_fd, true));
+  }
   request.own_process_group = false;          // it reads from our terminal
   if (use.terminal) signal(SIGINT, SIG_IGN);  // it is the command's business
   AD_ASSIGN_OR_RETURN(const pid_t ssh, process::Spawn(request));
+  for (PassedStream& stream : streams) stream.CloseTheirs();
+  if (const auto end = process::EndOf(ssh); end.ok()) PassOnUntilEnd(end->get(), streams);
   const int code = process::ExitCode(process::Reap(ssh));
-  if (code != kExitOfSshItself) return code;
+  if (code != kExitOfSshItself || streams[0].ended_with_255()) return code;
   return WithRemedy(
       Error(StatusCode::kUnavailable, node.host() + ": ssh cannot log in, or the connection broke"),
       "what ssh says is above; the job does not need the connection: once it is back, type the "

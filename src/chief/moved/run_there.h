@@ -21,6 +21,10 @@ struct Forward {
 Result<int> RunThere(const v1::SshReach& node, const std::vector<std::string>& words,
                      const std::optional<Forward>& forward);
 
+// In such a command, at its end: lets RunThere know that this is its exit code, where the ssh
+// program has that code of its own, too.
+void MarkEnd(int code);
+
 // In such a command, where it has no terminal: SIGHUP once nobody listens at the other end any
 // more.
 void EndWithInput();

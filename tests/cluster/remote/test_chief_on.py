@@ -167,6 +167,27 @@ def test_top_in_a_terminal_of_its_own(launch, there, laptop, folder):
     assert there("stop", "last").code == 0
 
 
+def test_a_job_that_ends_as_ssh_does_when_it_cannot_log_in(launch, there, laptop, folder):
+    assert launch(program=["sh", "-c", "sleep 1; exit 255"]).code == 0
+    outcome = there("attach", "last")
+    assert outcome.code == 255 and "exited with code 255" in outcome.err and "ssh" not in outcome.err, outcome.err
+    terminal = Terminal([AUTODIST, "attach", "last", "--spec", laptop, "--chief-on", "first"], folder)
+    terminal.finish()
+    assert terminal.code == 255 and b"ENDED-WITH" not in terminal.written, terminal.written
+
+
+@pytest.mark.parametrize("here", ["", "< /dev/null", "> /dev/null"], ids=["both", "no_stdin", "no_stdout"])
+@pytest.mark.parametrize("command", ["logs last", "logs last --rank 0", "attach last --all"],
+                         ids=["logs", "logs_of_one", "attach"])
+def test_a_rank_does_not_command_the_terminal_here(launch, laptop, folder, here, command):
+    """Where the command there has no terminal, it writes for a pipe, of which one end is the terminal here."""
+    program = r"printf '\033]0;title\007out\n'; printf '\033]0;title\007err\n' >&2"
+    assert launch("--show", "none", program=["sh", "-c", program]).code == 0
+    terminal = Terminal(["sh", "-c", f"{AUTODIST} {command} --spec {laptop} --chief-on first {here}"], folder, emulated=False)
+    terminal.finish()
+    assert b"err" in terminal.written and b"\x1b]" not in terminal.written and b"\x07" not in terminal.written
+
+
 @pytest.mark.smoke
 def test_secrets_and_files_go_with_it(launch, there, laptop, start, folder):
     """In no process's words, and in no file; the folder is copied."""
