@@ -1,0 +1,205 @@
+// A chief that is started on a node: the nodes have real agents, and what is started on the chief's
+// node is played by a shell. A program of its own, as it is sent signals, and the parent of
+// whatever agents leave.
+#include "chief/moved/start_there.h"
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <filesystem>
+
+#include "autodist/v1/moved.pb.h"
+#include "chief/loop/signal_watcher.h"
+#include "chief/moved/lines.h"
+#include "spec/yaml_reader.h"
+#include "support/agents_test.h"
+#include "transport/local.h"
+
+namespace autodist::chief {
+namespace {
+
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr seconds kHangs{200};  // for the slowest of builds
+constexpr std::chrono::milliseconds kLongLease{3'600'000};
+
+// Before there is any other thread, so that none takes a signal that is for the watcher.
+const bool blocked = (SignalWatcher::Block(), true);
+
+// $1 the nonce, $2 a folder, $3 this process. Reads what it is to run as moved_chief.cc does.
+constexpr char kReadRun[] =
+    "printf '\\nAUTODIST-READY %s\\n' \"$1\"; "
+    "n=$(head -c 4 | od -An -tu1 | awk '{ print ($1 * 256 + $2) * 65536 + $3 * 256 + $4 }'); "
+    "head -c \"$n\" > \"$2/run\"; ";
+
+constexpr char kHostKey[] =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGtra2tra2tra2tra2tra2tra2tra2tra2tra2tra2tr";
+
+class StartThereTest : public test::AgentsTest {
+ protected:
+  StartThereTest() {
+    std::string nodes;
+    plan_.set_job_id(NewJobId());
+    plan_.set_working_directory("/");
+    plan_.set_world_size(2);
+    folder_.Write("known_hosts", std::string("node1 ") + kHostKey + "\n");
+    for (uint32_t i = 0; i < 2; ++i) {
+      const std::string name = "node" + std::to_string(i);
+      v1::NodePlan& node = *plan_.add_nodes();
+      node.set_node_rank(i);
+      node.set_address(name);
+      node.set_data_address("127.0.0.1");
+      v1::SshReach& ssh = *node.mutable_reach()->mutable_ssh();
+      ssh.set_host(name);
+      ssh.set_host_key_name(name);
+      ssh.set_port(22);
+      ssh.set_username("ann");
+      ssh.add_known_hosts_files(folder_.path() + "/known_hosts");
+      v1::RankPlan& rank = *node.add_ranks();
+      rank.set_rank(i);
+      rank.add_argv("true");
+      nodes += "  - {address: " + name + ", cpus: [0], ssh_config: g}\n";
+    }
+    spec_ = *spec::ReadSpec("nodes:\n" + nodes + "ssh: {g: {}}\n", "test").spec;
+    start_.chief = "node0";
+    start_.words = {"--detach", "--grace=3"};
+    start_.program = {"./train", "two words"};
+    v1::EnvironmentVariable& variable = start_.environment.emplace_back();
+    variable.set_name("SECRET");
+    variable.set_value("s3cret");
+  }
+  ~StartThereTest() override { ExpectNothingLeft(plan_.job_id()); }
+
+  // `script`: what the chief's node does once it has read the run.
+  int Start(const std::string& script) {
+    launch::LaunchOptions options;
+    options.agent_path = AGENT_PROGRAM;
+    options.lease = kLongLease;
+    options.grace = seconds(1);
+    options.logins = std::make_shared<test::TestLogins>([this, script](const v1::Reach& reach) {
+      return std::make_unique<Node>(*this, reach.ssh().host(), script);
+    });
+    testing::internal::CaptureStderr();
+    const int code = StartThere(spec_, plan_, options, start_);
+    said_ = testing::internal::GetCapturedStderr();
+    return code;
+  }
+  static std::string Ended(const std::string& code) {
+    return "printf '\\nAUTODIST-ENDED %s " + code + "\\n' \"$1\"";
+  }
+  v1::MovedRun Run() const {
+    v1::MovedRun run;
+    EXPECT_TRUE(run.ParseFromString(folder_.Read("run")));
+    return run;
+  }
+
+  const test::Watchdog watchdog_{kHangs};
+  v1::LaunchPlan plan_;
+  spec::ResourceSpec spec_;
+  MovedStart start_;
+  std::string unreachable_;  // a node
+  std::atomic<int> started_ = 0;
+  std::string said_;
+
+ private:
+  // Of one node.
+  class Node final : public transport::Transport {
+   public:
+    Node(StartThereTest& test, std::string name, std::string script)
+        : test_(test), name_(std::move(name)), script_(std::move(script)) {}
+
+    Result<std::unique_ptr<transport::Stream>> Run(const std::vector<std::string>& argv,
+                                                   const std::stop_token& stop) override {
+      if (name_ == test_.unreachable_) return Error(StatusCode::kUnavailable, "no route: a test");
+      const auto moved = std::ranges::find(argv, "moved-chief");
+      std::vector<std::string> command = {
+          "env", "HOME=" + test_.folder_.path(), "sh", "-c", "cd && exec \"$@\"", "sh"};
+      if (moved == argv.end()) {
+        command.insert(command.end(), argv.begin(), argv.end());
+      } else {
+        EXPECT_EQ(name_, test_.start_.chief);
+        ++test_.started_;
+        command = {"sh",
+                   "-c",
+                   kReadRun + script_,
+                   "sh",
+                   *std::next(moved),
+                   test_.folder_.path(),
+                   std::to_string(getpid())};
+      }
+      return transport::LocalTransport().Run(command, stop);
+    }
+
+   private:
+    StartThereTest& test_;
+    const std::string name_;
+    const std::string script_;
+  };
+};
+
+TEST_F(StartThereTest, TheFirstCtrlCGoesToTheChiefThere) {
+  EXPECT_EQ(Start("kill -INT \"$3\"; head -c 1 | od -An -tu1 > \"$2/signal\"; " + Ended("130")),
+            130);
+  EXPECT_EQ(std::stoi(folder_.Read("signal")), SIGINT);
+}
+
+TEST_F(StartThereTest, TheChiefGetsAllThatItIsToRunAndItsWordsAreShown) {
+  EXPECT_EQ(
+      Start("echo 'autodist: job 1 is running'; printf 'a\\033]0;title\\007\\n'; " + Ended("0")),
+      0);
+  EXPECT_THAT(said_, HasSubstr("autodist: job 1 is running\n"));
+  EXPECT_THAT(said_, HasSubstr("a\\x1b]0;title\\x07\n")) << "the node is not to be trusted";
+  const v1::MovedRun run = Run();
+  EXPECT_THAT(run.words(), ElementsAre("--detach", "--grace=3"));
+  EXPECT_THAT(run.program(), ElementsAre("./train", "two words"));
+  ASSERT_EQ(run.environment_size(), 1);
+  EXPECT_EQ(run.environment(0).value(), "s3cret");
+  EXPECT_EQ(run.working_directory(), "/");
+  const auto there = spec::ReadSpec(run.spec(), "there").spec;
+  ASSERT_TRUE(there);
+  EXPECT_TRUE(there->nodes[0].chief);
+  EXPECT_THAT(there->nodes[1].host_keys, ElementsAre(kHostKey));
+  EXPECT_EQ(started_, 1);
+}
+
+TEST_F(StartThereTest, AnyNodeMayHaveTheChief) {
+  start_.chief = "node1";
+  EXPECT_EQ(Start(Ended("0")), 0);
+  EXPECT_TRUE(spec::ReadSpec(Run().spec(), "there").spec->nodes[1].chief);
+}
+
+// 255 is what the ssh program ends with by itself.
+TEST_F(StartThereTest, TheExitCodeIsThatOfTheRunThere) {
+  EXPECT_EQ(Start(Ended("255")), 255);
+  EXPECT_THAT(said_, Not(HasSubstr("broke")));
+}
+
+TEST_F(StartThereTest, WhatIsNoExitCodeIsAFailure) {
+  for (const char* code : {"256", "-1", "x", "7 7", ""}) {
+    plan_.set_job_id(NewJobId());
+    EXPECT_EQ(Start(Ended(code)), 125) << code;
+    EXPECT_THAT(said_, HasSubstr("the chief on node0 logs in with keys of that machine")) << code;
+  }
+}
+
+TEST_F(StartThereTest, AConnectionThatBreaksIsReportedWithWhatToDo) {
+  EXPECT_EQ(Start("echo half of a li"), 125);
+  EXPECT_THAT(said_, HasSubstr("half of a li\n"));
+  EXPECT_THAT(said_, HasSubstr("the connection with node0 broke"));
+  EXPECT_THAT(said_, HasSubstr("`autodist ps --chief-on node0` tells whether the job runs"));
+}
+
+TEST_F(StartThereTest, WhereANodeIsNotReadyNoChiefIsStarted) {
+  unreachable_ = "node1";
+  EXPECT_EQ(Start(Ended("0")), 125);
+  EXPECT_THAT(said_, HasSubstr("node1"));
+  EXPECT_THAT(said_, HasSubstr("no route: a test"));
+  EXPECT_EQ(started_, 0);
+}
+
+}  // namespace
+}  // namespace autodist::chief
