@@ -7,19 +7,25 @@
 #include <thread>
 #include <vector>
 
+#include "base/thread.h"
+
 namespace autodist::base {
 
-// Calls work(0) ... work(count - 1) on up to `most_threads` threads; returns when all have
-// returned.
+// Calls work(0) ... work(count - 1) on up to `most_threads` threads, or fewer where no more can be
+// started; returns when all have returned.
 template <typename Work>
 void ParallelFor(size_t count, size_t most_threads, const Work& work) {
   std::atomic<size_t> next = 0;
+  const auto run = [&] {
+    for (size_t item = next++; item < count; item = next++) work(item);
+  };
   std::vector<std::jthread> threads;
-  for (size_t i = 0; i < std::min(count, most_threads); ++i) {
-    threads.emplace_back([&] {
-      for (size_t item = next++; item < count; item = next++) work(item);
-    });
+  while (threads.size() < std::min(count, most_threads)) {
+    auto thread = StartThread(run);
+    if (!thread.ok()) break;
+    threads.push_back(*std::move(thread));
   }
+  if (threads.empty()) run();
 }
 
 }  // namespace autodist::base

@@ -6,7 +6,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <mutex>
+#include <optional>
+#include <utility>
 
 #include "launch/agent_rules.h"
 
@@ -31,6 +34,10 @@ Status FromAgent(const grpc::Status& status) {
     default:
       return rpc::FromGrpc(status);
   }
+}
+
+std::chrono::system_clock::time_point WallTimeOf(base::Deadline deadline) {
+  return std::chrono::system_clock::now() + (deadline.when() - base::Deadline::Clock::now());
 }
 
 }  // namespace
@@ -168,24 +175,51 @@ Status GrpcLink::Sync(FolderSync& sync, uint32_t node_rank, const std::stop_toke
 }
 
 template <typename Request, typename Response>
+Result<Response> GrpcLink::Checked(const grpc::Status& status, const Request& request,
+                                   Response response) {
+  const Status failure = FromAgent(status);
+  if (!stream_->Failure().ok()) return stream_->Failure();
+  AD_RETURN_IF_ERROR(failure);
+  AD_RETURN_IF_ERROR(CheckAnswer(request, response));
+  return response;
+}
+
+template <typename Request, typename Response>
 Result<Response> GrpcLink::Call(Method<Request, Response> method, const Request& request,
                                 base::Deadline deadline, const std::stop_token& stop) {
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() +
-                       (deadline.when() - base::Deadline::Clock::now()));
+  context.set_deadline(WallTimeOf(deadline));
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
   Response response;
-  const Status status = FromAgent((*stub_.*method)(&context, request, &response));
-  if (!stream_->Failure().ok()) return stream_->Failure();
-  AD_RETURN_IF_ERROR(status);
-  AD_RETURN_IF_ERROR(CheckAnswer(request, response));
-  return response;
+  const grpc::Status status = (*stub_.*method)(&context, request, &response);
+  return Checked(status, request, std::move(response));
 }
 
 Result<v1::PrepareResponse> GrpcLink::Prepare(const v1::PrepareRequest& request,
                                               base::Deadline deadline,
                                               const std::stop_token& stop) {
   return Call(&v1::AgentService::Stub::Prepare, request, deadline, stop);
+}
+
+void GrpcLink::PrepareLater(v1::PrepareRequest request, base::Deadline deadline,
+                            const std::stop_token& stop, Prepared done) {
+  struct Preparing {
+    grpc::ClientContext context;
+    v1::PrepareRequest request;
+    v1::PrepareResponse response;
+    Prepared done;
+    std::optional<std::stop_callback<std::function<void()>>> cancel;
+  };
+  const auto call = std::make_shared<Preparing>();
+  call->request = std::move(request);
+  call->done = std::move(done);
+  call->context.set_deadline(WallTimeOf(deadline));
+  call->cancel.emplace(stop, [&context = call->context] { context.TryCancel(); });
+  stub_->async()->Prepare(&call->context, &call->request, &call->response,
+                          [this, call](const grpc::Status& status) {
+                            call->cancel.reset();
+                            call->done(Checked(status, call->request, std::move(call->response)));
+                          });
 }
 
 Result<v1::OpenPortsResponse> GrpcLink::OpenPorts(const v1::OpenPortsRequest& request,

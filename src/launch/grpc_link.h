@@ -21,6 +21,8 @@ class GrpcLink final : public NodeLink {
   Status Sync(FolderSync& sync, uint32_t node_rank, const std::stop_token& stop) override;
   Result<v1::PrepareResponse> Prepare(const v1::PrepareRequest& request, base::Deadline deadline,
                                       const std::stop_token& stop) override;
+  void PrepareLater(v1::PrepareRequest request, base::Deadline deadline,
+                    const std::stop_token& stop, Prepared done) override;
   Result<v1::OpenPortsResponse> OpenPorts(const v1::OpenPortsRequest& request,
                                           base::Deadline deadline,
                                           const std::stop_token& stop) override;
@@ -42,6 +44,9 @@ class GrpcLink final : public NodeLink {
   template <typename Request, typename Response>
   Result<Response> Call(Method<Request, Response> method, const Request& request,
                         base::Deadline deadline, const std::stop_token& stop);
+  // The answer, unless the call has failed or the answer breaks a rule.
+  template <typename Request, typename Response>
+  Result<Response> Checked(const grpc::Status& status, const Request& request, Response response);
 
   void HangUp() const;
 

@@ -4,15 +4,19 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <map>
+#include <mutex>
 #include <stop_token>
 #include <thread>
 #include <vector>
 
 #include "base/random.h"
+#include "base/thread.h"
 #include "base/wall_clock.h"
 #include "launch/bootstrap.h"
 #include "launch/grpc_link.h"
+#include "launch/reconnector.h"
 #include "reach/busy_servers.h"
 #include "rpc/bootstrap_lines.h"
 #include "rpc/call_lines.h"
@@ -28,6 +32,9 @@ using std::chrono::milliseconds;
 constexpr std::chrono::seconds kPrepareLimit{90};
 // For one attempt to connect again: it may be the first packet after a cut that was lost.
 constexpr uint32_t kReconnectLimitMs = 3'000;
+// Threads that connect with nodes again, for each that reaches nodes: after a cut many nodes may
+// not answer, and those that do have a lease.
+constexpr size_t kReconnectingPerFanOut = 8;
 
 class PlanLauncher final : public Launcher {
  public:
@@ -37,7 +44,8 @@ class PlanLauncher final : public Launcher {
         options_(std::move(options)),
         agent_(std::move(agent)),
         agent_here_(std::move(agent_here)),
-        loop_(std::move(loop)) {}
+        loop_(std::move(loop)),
+        reconnector_(kReconnectingPerFanOut * options_.fan_out) {}
   ~PlanLauncher() override { PlanLauncher::Stop(); }
 
   void Start(const Done& done) override;
@@ -52,14 +60,12 @@ class PlanLauncher final : public Launcher {
 
  private:
   LaunchedNode Launch(const v1::NodePlan& node);
-  void PrepareNode(v1::PrepareRequest request, LaunchedNode& launched, const std::stop_token& stop);
-  // Tries for as long as the failures are such as may pass, until the limit.
-  Result<std::shared_ptr<NodeLink>> LinkTo(const v1::NodePlan& node, bool resume,
-                                           const std::function<Deadline()>& limit,
-                                           const std::stop_token& stop,
-                                           bool (*may_pass)(StatusCode failure));
-  LaunchedNode LinkAgain(uint32_t node_rank, bool resume, Deadline deadline,
-                         const std::stop_token& stop);
+  void CompleteRequest(v1::PrepareRequest& request) const;
+  static void TakePrepared(Result<v1::PrepareResponse> prepared, LaunchedNode& launched);
+  // Tries for as long as the servers on the way are busy.
+  Result<std::shared_ptr<NodeLink>> LinkTo(const v1::NodePlan& node);
+  void LinkAgain(uint32_t node_rank, bool resume, milliseconds wait, Deadline deadline,
+                 std::shared_ptr<NodeLink> broken, Done done);
   Result<std::shared_ptr<NodeLink>> TryToReach(transport::Transport& transport,
                                                const v1::NodePlan& node, bool resume,
                                                const std::stop_token& stop);
@@ -79,25 +85,45 @@ class PlanLauncher final : public Launcher {
   const std::unique_ptr<transport::SshLoop> loop_;  // the connections' thread
   std::stop_source stop_;
   reach::BusyServers busy_servers_;
+  std::mutex mutex_;
+  std::condition_variable prepared_;
+  // Guarded by mutex_.
+  std::map<uint32_t, std::stop_source> preparing_;  // the nodes that are, by rank
+  size_t prepare_calls_ = 0;                        // that have not returned
   // Last: they use the rest.
   std::vector<std::jthread> threads_;
-  std::map<uint32_t, std::jthread> node_threads_;  // by node rank
+  Reconnector reconnector_;
 };
 
 void PlanLauncher::Cancel() {
   stop_.request_stop();
-  for (auto& [node, thread] : node_threads_) thread.request_stop();
+  reconnector_.GiveUpAll();
+  std::map<uint32_t, std::stop_source> preparing;
+  {
+    const std::lock_guard lock(mutex_);
+    preparing = preparing_;
+  }
+  for (auto& [node, stop] : preparing) stop.request_stop();
 }
 
 void PlanLauncher::GiveUp(uint32_t node_rank) {
-  const auto thread = node_threads_.find(node_rank);
-  if (thread != node_threads_.end()) thread->second.request_stop();
+  reconnector_.GiveUp(node_rank);
+  std::stop_source stop;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = preparing_.find(node_rank); found != preparing_.end()) {
+      stop = found->second;
+    }
+  }
+  stop.request_stop();
 }
 
 void PlanLauncher::Stop() {
   Cancel();
   threads_.clear();
-  node_threads_.clear();
+  reconnector_.Stop();
+  std::unique_lock lock(mutex_);
+  prepared_.wait(lock, [this] { return prepare_calls_ == 0; });
 }
 
 void PlanLauncher::Start(const Done& done) {
@@ -105,20 +131,31 @@ void PlanLauncher::Start(const Done& done) {
   const auto next = std::make_shared<std::atomic<uint32_t>>(0);
   // The first node's may wait for the others.
   const uint32_t waiting = options_.sync && options_.sync->relays() ? 1 : 0;
-  for (uint32_t i = 0; i < std::min(count, options_.fan_out + waiting); ++i) {
-    threads_.emplace_back([this, next, count, done] {
+  const auto launch = [this, next, count, done] {
+    for (uint32_t node = (*next)++; node < count; node = (*next)++) {
+      done(Launch(plan_.nodes(static_cast<int>(node))));
+    }
+  };
+  while (threads_.size() < std::min(count, options_.fan_out + waiting)) {
+    auto thread = base::StartThread(launch);
+    if (thread.ok()) {
+      threads_.push_back(*std::move(thread));
+    } else if (threads_.size() > waiting) {
+      return;  // those that there are reach all
+    } else {
+      stop_.request_stop();
       for (uint32_t node = (*next)++; node < count; node = (*next)++) {
-        done(Launch(plan_.nodes(static_cast<int>(node))));
+        done({node, thread.status(), nullptr, {}});
       }
-    });
+      return;
+    }
   }
 }
 
 LaunchedNode PlanLauncher::Launch(const v1::NodePlan& node) {
   LaunchedNode launched{node.node_rank(), OkStatus(), nullptr, {}};
   FolderSync* sync = node.reach().has_local() ? nullptr : options_.sync.get();
-  auto link = LinkTo(
-      node, false, [this] { return busy_servers_.limit(); }, stop_.get_token(), reach::IsBusy);
+  auto link = LinkTo(node);
   if (!link.ok()) {
     if (sync) sync->Skip(node.node_rank());
     launched.status = link.status();
@@ -136,18 +173,21 @@ LaunchedNode PlanLauncher::Launch(const v1::NodePlan& node) {
   *request.mutable_environment() = plan_.environment();
   if (options_.examination) *request.mutable_examination() = *options_.examination;
   if (options_.pmix) *request.mutable_pmix() = *options_.pmix;
-  PrepareNode(std::move(request), launched, stop_.get_token());
+  CompleteRequest(request);
+  Enter(launched.node_rank, LaunchProgress::Step::kPreparing);
+  TakePrepared(launched.link->Prepare(request, Deadline::After(kPrepareLimit), stop_.get_token()),
+               launched);
   return launched;
 }
 
-void PlanLauncher::PrepareNode(v1::PrepareRequest request, LaunchedNode& launched,
-                               const std::stop_token& stop) {
-  Enter(launched.node_rank, LaunchProgress::Step::kPreparing);
+void PlanLauncher::CompleteRequest(v1::PrepareRequest& request) const {
   request.set_working_directory(plan_.working_directory());
   request.set_spool_limit(options_.spool_limit);
   request.set_stop_signal(static_cast<uint32_t>(options_.stop_signal));
   request.set_sample_ms(static_cast<uint32_t>(options_.sample.count()));
-  auto prepared = launched.link->Prepare(request, Deadline::After(kPrepareLimit), stop);
+}
+
+void PlanLauncher::TakePrepared(Result<v1::PrepareResponse> prepared, LaunchedNode& launched) {
   if (prepared.ok()) {
     launched.prepared = std::move(*prepared);
     launched.clock_offset_ns = launched.prepared.facts().time_ns() - base::NanosecondsSince1970();
@@ -156,22 +196,20 @@ void PlanLauncher::PrepareNode(v1::PrepareRequest request, LaunchedNode& launche
   }
 }
 
-Result<std::shared_ptr<NodeLink>> PlanLauncher::LinkTo(const v1::NodePlan& node, bool resume,
-                                                       const std::function<Deadline()>& limit,
-                                                       const std::stop_token& stop,
-                                                       bool (*may_pass)(StatusCode failure)) {
+Result<std::shared_ptr<NodeLink>> PlanLauncher::LinkTo(const v1::NodePlan& node) {
   AD_ASSIGN_OR_RETURN(const auto transport, options_.logins->TransportTo(node.reach(), *loop_));
   std::shared_ptr<NodeLink> link;
   const auto log_in = [&]() -> Status {
-    AD_ASSIGN_OR_RETURN(link, TryToReach(*transport, node, resume, stop));
+    AD_ASSIGN_OR_RETURN(link, TryToReach(*transport, node, false, stop_.get_token()));
     return OkStatus();
   };
-  AD_RETURN_IF_ERROR(reach::TryToLogIn(log_in, may_pass, limit, stop));
+  AD_RETURN_IF_ERROR(reach::TryToLogIn(
+      log_in, reach::IsBusy, [this] { return busy_servers_.limit(); }, stop_.get_token()));
   return link;
 }
 
-LaunchedNode PlanLauncher::LinkAgain(uint32_t node_rank, bool resume, Deadline deadline,
-                                     const std::stop_token& stop) {
+void PlanLauncher::LinkAgain(uint32_t node_rank, bool resume, milliseconds wait, Deadline deadline,
+                             std::shared_ptr<NodeLink> broken, Done done) {
   v1::NodePlan node = plan_.nodes(static_cast<int>(node_rank));
   if (node.reach().has_ssh()) {
     v1::SshReach& ssh = *node.mutable_reach()->mutable_ssh();
@@ -181,38 +219,52 @@ LaunchedNode PlanLauncher::LinkAgain(uint32_t node_rank, bool resume, Deadline d
     called.set_limit_ms(std::min(called.limit_ms(), kReconnectLimitMs));
     if (called.has_step()) called.mutable_step()->set_anew(!resume);
   }
-  auto link = LinkTo(
-      node, resume, [deadline] { return deadline; }, stop,
-      [](StatusCode failure) { return failure != StatusCode::kAborted; });
-  return {node_rank, link.status(), link.ok() ? *std::move(link) : nullptr, {}};
+  const auto try_once = [this, node = std::move(node),
+                         resume](const std::stop_token& stop) -> Result<std::shared_ptr<NodeLink>> {
+    AD_ASSIGN_OR_RETURN(const auto transport, options_.logins->TransportTo(node.reach(), *loop_));
+    return TryToReach(*transport, node, resume, stop);
+  };
+  reconnector_.Start({node_rank, wait, deadline, std::move(broken), try_once,
+                      [node_rank, done = std::move(done)](auto link) {
+                        const Status status = link.status();
+                        done({node_rank, status, link.ok() ? *std::move(link) : nullptr, {}});
+                      }});
 }
 
 void PlanLauncher::Resume(uint32_t node_rank, milliseconds wait, Deadline deadline,
                           std::shared_ptr<NodeLink> broken, Done done) {
-  node_threads_[node_rank] =
-      std::jthread([this, node_rank, wait, deadline, broken = std::move(broken),
-                    done = std::move(done)](const std::stop_token& stop) mutable {
-        broken.reset();
-        if (wait.count() > 0) reach::WaitBeforeRetry(wait, deadline, stop);
-        done(LinkAgain(node_rank, true, deadline, stop));
-      });
+  LinkAgain(node_rank, true, wait, deadline, std::move(broken), std::move(done));
 }
 
 void PlanLauncher::Reach(uint32_t node_rank, Deadline deadline, Done done) {
-  node_threads_[node_rank] = std::jthread(
-      [this, node_rank, deadline, done = std::move(done)](const std::stop_token& stop) {
-        done(LinkAgain(node_rank, false, deadline, stop));
-      });
+  LinkAgain(node_rank, false, milliseconds(0), deadline, nullptr, std::move(done));
 }
 
+// Of all nodes at the same time: it takes no thread.
 void PlanLauncher::Prepare(uint32_t node_rank, v1::PrepareRequest request,
                            std::shared_ptr<NodeLink> link, Done done) {
-  node_threads_[node_rank] =
-      std::jthread([this, node_rank, request = std::move(request), link = std::move(link),
-                    done = std::move(done)](const std::stop_token& stop) mutable {
+  CompleteRequest(request);
+  Enter(node_rank, LaunchProgress::Step::kPreparing);
+  std::stop_token stop;
+  {
+    const std::lock_guard lock(mutex_);
+    stop = (preparing_[node_rank] = {}).get_token();
+    ++prepare_calls_;
+  }
+  NodeLink& of_node = *link;
+  of_node.PrepareLater(
+      std::move(request), Deadline::After(kPrepareLimit), stop,
+      [this, node_rank, link = std::move(link), done = std::move(done)](auto prepared) mutable {
         LaunchedNode launched{node_rank, OkStatus(), std::move(link), {}};
-        PrepareNode(std::move(request), launched, stop);
+        TakePrepared(std::move(prepared), launched);
+        {
+          const std::lock_guard lock(mutex_);
+          preparing_.erase(node_rank);
+        }
         done(std::move(launched));
+        const std::lock_guard lock(mutex_);
+        --prepare_calls_;
+        prepared_.notify_all();
       });
 }
 

@@ -1,6 +1,7 @@
 // The chief's connection with the agent on one node.
 #pragma once
 
+#include <functional>
 #include <stop_token>
 
 #include "autodist/status.h"
@@ -35,6 +36,11 @@ class NodeLink {
   virtual Result<v1::PrepareResponse> Prepare(const v1::PrepareRequest& request,
                                               base::Deadline deadline,
                                               const std::stop_token& stop) = 0;
+  // The same without blocking: `done` is called once, on a thread of gRPC's, which it must not
+  // block. The link has to outlive that.
+  using Prepared = std::function<void(Result<v1::PrepareResponse> prepared)>;
+  virtual void PrepareLater(v1::PrepareRequest request, base::Deadline deadline,
+                            const std::stop_token& stop, Prepared done) = 0;
   virtual Result<v1::OpenPortsResponse> OpenPorts(const v1::OpenPortsRequest& request,
                                                   base::Deadline deadline,
                                                   const std::stop_token& stop) = 0;

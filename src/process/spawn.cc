@@ -19,6 +19,7 @@
 
 #include "base/fd.h"
 #include "base/split.h"
+#include "base/thread.h"
 
 namespace autodist::process {
 namespace {
@@ -171,12 +172,14 @@ Result<base::UniqueFd> EndOf(pid_t child) {
   if (errno != ENOSYS) return ErrnoError(errno, "pidfd_open");
   // Kernels before 5.3: a thread waits, and lets the other end of a pipe go.
   AD_ASSIGN_OR_RETURN(base::FdPair pipe, base::Pipe());
-  std::thread([child, other = std::move(pipe.second)] {
-    siginfo_t info;
-    while (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) != 0 &&
-           errno == EINTR) {
-    }
-  }).detach();
+  AD_ASSIGN_OR_RETURN(
+      std::jthread waiting, base::StartThread([child, other = std::move(pipe.second)] {
+        siginfo_t info;
+        while (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) != 0 &&
+               errno == EINTR) {
+        }
+      }));
+  waiting.detach();
   return std::move(pipe.first);
 }
 

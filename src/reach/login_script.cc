@@ -9,6 +9,7 @@
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/quantity.h"
+#include "base/thread.h"
 
 namespace autodist::reach {
 namespace {
@@ -19,21 +20,17 @@ using std::chrono::milliseconds;
 constexpr size_t kMostOutput = 256 << 10;  // bytes, all of which are searched after each read
 constexpr milliseconds kStderrLimit{500};
 
-// Requests a stop when the time is over, unless destroyed first.
-class Alarm {
- public:
-  Alarm(Deadline deadline, std::stop_source target)
-      : thread_([deadline, target = std::move(target)](const std::stop_token& ended) mutable {
-          std::mutex mutex;
-          std::condition_variable_any never;
-          std::unique_lock lock(mutex);
-          never.wait_until(lock, ended, deadline.when(), [] { return false; });
-          if (!ended.stop_requested()) target.request_stop();
-        }) {}
-
- private:
-  std::jthread thread_;
-};
+// Requests a stop when the time is over, unless it ends first.
+Result<std::jthread> StartAlarm(Deadline deadline, std::stop_source target) {
+  return base::StartThread(
+      [deadline, target = std::move(target)](const std::stop_token& ended) mutable {
+        std::mutex mutex;
+        std::condition_variable_any never;
+        std::unique_lock lock(mutex);
+        never.wait_until(lock, ended, deadline.when(), [] { return false; });
+        if (!ended.stop_requested()) target.request_stop();
+      });
+}
 
 Status TooSlow(milliseconds limit) {
   return WithRemedy(
@@ -84,7 +81,7 @@ Status RunOnce(transport::Transport& transport, const std::vector<std::string>& 
                milliseconds limit) {
   const Deadline deadline = Deadline::After(limit);
   std::stop_source stop;
-  const Alarm alarm(deadline, stop);
+  AD_ASSIGN_OR_RETURN(const std::jthread alarm, StartAlarm(deadline, stop));
   auto stream = transport.Run(argv, stop.get_token());
   if (!stream.ok() && stop.stop_requested()) return TooSlow(limit);
   AD_RETURN_IF_ERROR(stream.status());

@@ -5,9 +5,9 @@
 
 #include <future>
 #include <memory>
-#include <thread>
 #include <utility>
 
+#include "base/thread.h"
 #include "reach/name_service.h"
 
 namespace autodist::reach {
@@ -44,15 +44,20 @@ Result<Addresses> Ask(const std::string& host, base::Deadline deadline) {
 
 Result<Addresses> LookUp(const std::string& host, base::Deadline deadline) {
   if (const auto numeric = base::IpAddress::Parse(host)) return Addresses{*numeric};
+  const Status unanswered =
+      Error(StatusCode::kDeadlineExceeded,
+            "name does not resolve: '" + host + "': the name service does not answer");
+  if (deadline.Expired()) return unanswered;  // it would be another thread that is lost
   std::promise<Result<Addresses>> promise;
   auto answer = promise.get_future();
   // getaddrinfo has no time limit of ours, and nothing ends it.
-  std::thread([host, deadline, promise = std::move(promise)]() mutable {
+  auto thread = base::StartThread([host, deadline, promise = std::move(promise)]() mutable {
     promise.set_value(Ask(host, deadline));
-  }).detach();
+  });
+  if (!thread.ok()) return Annotate(thread.status(), "name does not resolve: '" + host + "'");
+  thread->detach();
   if (answer.wait_until(deadline.when()) == std::future_status::ready) return answer.get();
-  return Error(StatusCode::kDeadlineExceeded,
-               "name does not resolve: '" + host + "': the name service does not answer");
+  return unanswered;
 }
 
 }  // namespace autodist::reach

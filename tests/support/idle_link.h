@@ -13,6 +13,10 @@ class IdleLink : public launch::NodeLink {
                                       const std::stop_token&) override {
     return v1::PrepareResponse();
   }
+  void PrepareLater(v1::PrepareRequest, base::Deadline, const std::stop_token&,
+                    Prepared done) override {
+    done(v1::PrepareResponse());
+  }
   Result<v1::OpenPortsResponse> OpenPorts(const v1::OpenPortsRequest&, base::Deadline,
                                           const std::stop_token&) override {
     return v1::OpenPortsResponse();

@@ -1,0 +1,24 @@
+// Threads whose start may fail: where processes and threads have a limit, that is no reason to end.
+#pragma once
+
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "autodist/status.h"
+
+namespace autodist::base {
+
+// kResourceExhausted: no more threads can be started.
+template <typename Function>
+Result<std::jthread> StartThread(Function&& function) {
+  try {
+    return std::jthread(std::forward<Function>(function));
+  } catch (const std::system_error& error) {
+    return WithRemedy(
+        Error(StatusCode::kResourceExhausted, "starting a thread: " + error.code().message()),
+        "raise the limit of processes and threads (`ulimit -u`, pids.max of the cgroup)");
+  }
+}
+
+}  // namespace autodist::base

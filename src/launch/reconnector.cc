@@ -1,0 +1,129 @@
+#include "launch/reconnector.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/thread.h"
+
+namespace autodist::launch {
+
+void Reconnector::Start(Order order) {
+  const auto pending = std::make_shared<Pending>(std::move(order));
+  size_t needed = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    pending_[pending->order.node] = pending;
+    Enqueue(pending, Clock::now());
+    needed = std::min(busy_ + queue_.size(), max_threads_);
+  }
+  if (threads_.size() >= needed) return;
+  auto thread = base::StartThread([this] { Run(); });
+  if (thread.ok()) {
+    threads_.push_back(*std::move(thread));
+  } else if (threads_.empty()) {
+    {
+      const std::lock_guard lock(mutex_);
+      queue_.clear();  // there is no other
+    }
+    pending->last = thread.status();
+    Finish(pending);
+  }
+}
+
+void Reconnector::Enqueue(const std::shared_ptr<Pending>& pending, Time until) {
+  pending->place = queue_.emplace(until, pending);
+  changed_.notify_one();
+}
+
+void Reconnector::GiveUp(uint32_t node) {
+  std::shared_ptr<Pending> pending;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = pending_.find(node);
+    if (found == pending_.end()) return;
+    pending = found->second;
+  }
+  pending->stop.request_stop();
+  const std::lock_guard lock(mutex_);
+  if (!pending->place) return;
+  queue_.erase(*pending->place);
+  Enqueue(pending, Time::min());
+}
+
+void Reconnector::GiveUpAll() {
+  std::vector<uint32_t> nodes;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [node, pending] : pending_) nodes.push_back(node);
+  }
+  for (const uint32_t node : nodes) GiveUp(node);
+}
+
+void Reconnector::Stop() {
+  GiveUpAll();
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  threads_.clear();
+}
+
+void Reconnector::Run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (queue_.empty()) {
+      if (stopping_) return;
+      changed_.wait(lock);
+      continue;
+    }
+    const auto next = queue_.begin();
+    if (next->first > Clock::now()) {
+      changed_.wait_until(lock, Time(next->first));
+      continue;
+    }
+    const std::shared_ptr<Pending> pending = next->second;
+    queue_.erase(next);
+    pending->place.reset();
+    ++busy_;
+    lock.unlock();
+    Advance(pending);
+    lock.lock();
+    --busy_;
+  }
+}
+
+// Its turn has come.
+void Reconnector::Advance(const std::shared_ptr<Pending>& pending) {
+  Order& order = pending->order;
+  order.broken.reset();
+  if (pending->stop.stop_requested()) return Finish(pending);
+  if (order.wait.count() > 0) return Wait(pending, std::exchange(order.wait, {}));
+  if (pending->tried && order.deadline.Expired()) return Finish(pending);
+  pending->tried = true;
+  pending->last = order.try_once(pending->stop.get_token());
+  if (pending->last.ok() || pending->last.status().code() == StatusCode::kAborted ||
+      order.deadline.Expired()) {
+    return Finish(pending);
+  }
+  Wait(pending, pending->backoff.Next());
+}
+
+void Reconnector::Wait(const std::shared_ptr<Pending>& pending, std::chrono::milliseconds time) {
+  const std::lock_guard lock(mutex_);
+  // A stop that comes later finds it in the queue.
+  Enqueue(pending, pending->stop.stop_requested()
+                       ? Time::min()
+                       : std::min(Clock::now() + time, pending->order.deadline.when()));
+}
+
+void Reconnector::Finish(const std::shared_ptr<Pending>& pending) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = pending_.find(pending->order.node);
+    if (found != pending_.end() && found->second == pending) pending_.erase(found);
+  }
+  pending->order.done(std::move(pending->last));
+}
+
+}  // namespace autodist::launch

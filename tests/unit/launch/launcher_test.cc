@@ -1,0 +1,137 @@
+#include "launch/launcher.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <vector>
+
+#include "support/idle_link.h"
+#include "support/temp_folder.h"
+
+namespace autodist::launch {
+namespace {
+
+constexpr uint32_t kNodes = 500;
+
+ptrdiff_t ThreadsNow() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
+                       std::filesystem::directory_iterator());
+}
+
+v1::LaunchPlan PlanOfManyNodes() {
+  v1::LaunchPlan plan;
+  plan.set_job_id("job-1");
+  for (uint32_t i = 0; i < kNodes; ++i) {
+    v1::NodePlan& node = *plan.add_nodes();
+    node.set_node_rank(i);
+    node.set_address("node" + std::to_string(i));
+    node.mutable_reach()->mutable_ssh();
+  }
+  return plan;
+}
+
+// Whose agents take their time to prepare.
+class SlowLink final : public test::IdleLink {
+ public:
+  void PrepareLater(v1::PrepareRequest, base::Deadline, const std::stop_token& stop,
+                    Prepared done) override {
+    stop_ = stop;
+    done_ = std::move(done);
+  }
+  void Answer() {
+    if (stop_.stop_requested()) {
+      done_(Error(StatusCode::kCancelled, "cancelled"));
+    } else {
+      done_(v1::PrepareResponse());
+    }
+  }
+  void OpenSession(SessionListener&) override {}
+  void Send(v1::ChiefMessage) override {}
+  void Break() override {}
+  void EndSession() override {}
+  bool WaitClosed(base::Deadline) override { return true; }
+
+ private:
+  std::stop_token stop_;
+  Prepared done_;
+};
+
+// Nothing answers there.
+class DeadTransport final : public transport::Transport {
+ public:
+  Result<std::unique_ptr<transport::Stream>> Run(const std::vector<std::string>&,
+                                                 const std::stop_token& stop) override {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any never;
+    never.wait(lock, stop, [] { return false; });
+    return Error(StatusCode::kCancelled, "stopped");
+  }
+};
+
+class DeadLogins final : public reach::Logins {
+ public:
+  Result<std::unique_ptr<transport::Transport>> TransportTo(const v1::Reach&,
+                                                            transport::SshLoop&) override {
+    return std::make_unique<DeadTransport>();
+  }
+};
+
+class LauncherTest : public testing::Test {
+ protected:
+  LauncherTest() {
+    LaunchOptions options;
+    options.agent_path = AGENT_PROGRAM;
+    options.logins = std::make_shared<DeadLogins>();
+    options.fan_out = kFanOut;
+    launcher_ = *Launcher::Create(plan_, std::move(options));
+  }
+
+  static constexpr uint32_t kFanOut = 4;
+  static constexpr ptrdiff_t kMostThreads = 8 * kFanOut;
+
+  const v1::LaunchPlan plan_ = PlanOfManyNodes();
+  std::unique_ptr<Launcher> launcher_;
+};
+
+TEST_F(LauncherTest, PreparingNodesForARestartTakesNoThread) {
+  const ptrdiff_t before = ThreadsNow();
+  std::vector<std::shared_ptr<SlowLink>> links;
+  std::vector<StatusCode> ended;
+  for (uint32_t node = 0; node < kNodes; ++node) {
+    links.push_back(std::make_shared<SlowLink>());
+    launcher_->Prepare(node, {}, links.back(), [&](const LaunchedNode& launched) {
+      ended.push_back(launched.status.code());
+    });
+  }
+  EXPECT_EQ(ThreadsNow(), before);
+  launcher_->GiveUp(1);
+  for (const auto& link : links) link->Answer();
+  ASSERT_EQ(ended.size(), kNodes);
+  EXPECT_EQ(ended[1], StatusCode::kCancelled);
+  EXPECT_EQ(std::ranges::count(ended, StatusCode::kOk), kNodes - 1);
+  launcher_->Stop();
+}
+
+TEST_F(LauncherTest, ConnectingAgainWithManyNodesTakesALimitedNumberOfThreads) {
+  const ptrdiff_t before = ThreadsNow();
+  std::atomic<uint32_t> ended = 0;
+  for (uint32_t node = 0; node < kNodes; ++node) {
+    const auto done = [&](const LaunchedNode&) { ++ended; };
+    if (node % 2 == 0) {
+      launcher_->Reach(node, base::Deadline::Never(), done);
+    } else {
+      launcher_->Resume(node, {}, base::Deadline::Never(), std::make_shared<SlowLink>(), done);
+    }
+  }
+  EXPECT_LE(ThreadsNow(), before + kMostThreads);
+  launcher_->Stop();
+  EXPECT_EQ(ended, kNodes);
+}
+
+}  // namespace
+}  // namespace autodist::launch

@@ -1,0 +1,144 @@
+#include "launch/reconnector.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+
+#include "support/idle_link.h"
+
+namespace autodist::launch {
+namespace {
+
+using base::Deadline;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr seconds kLongEnough{30};
+
+class AnyLink final : public test::IdleLink {
+  void OpenSession(SessionListener&) override {}
+  void Send(v1::ChiefMessage) override {}
+  void Break() override {}
+  void EndSession() override {}
+  bool WaitClosed(Deadline) override { return true; }
+};
+
+class ReconnectorTest : public testing::Test {
+ protected:
+  // Records how the node turns out.
+  Reconnector::Done Turns(uint32_t node) {
+    return [this, node](const Reconnector::Link& link) {
+      const std::lock_guard lock(mutex_);
+      ended_.emplace(node, link.status());
+      changed_.notify_all();
+    };
+  }
+  void Start(Reconnector& reconnector, uint32_t node, Reconnector::Try try_once,
+             seconds limit = kLongEnough) {
+    reconnector.Start(
+        {node, milliseconds(0), Deadline::After(limit), nullptr, std::move(try_once), Turns(node)});
+  }
+  // How the node turned out.
+  Status Await(uint32_t node) {
+    std::unique_lock lock(mutex_);
+    EXPECT_TRUE(changed_.wait_for(lock, kLongEnough, [&] { return ended_.contains(node); }));
+    return ended_[node];
+  }
+  // As a connection that nothing answers.
+  Reconnector::Link Hang(const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    hanging_.insert(std::this_thread::get_id());
+    changed_.notify_all();
+    changed_any_.wait(lock, stop, [] { return false; });
+    return Error(StatusCode::kCancelled, "stopped");
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::condition_variable_any changed_any_;
+  std::map<uint32_t, Status> ended_;
+  std::set<std::thread::id> hanging_;
+};
+
+TEST_F(ReconnectorTest, TriesUntilThereIsALink) {
+  Reconnector reconnector(2);
+  std::atomic<int> tries = 0;
+  Start(reconnector, 1, [&](const auto&) -> Reconnector::Link {
+    if (++tries < 3) return Error(StatusCode::kUnavailable, "no route to host");
+    return std::make_shared<AnyLink>();
+  });
+  EXPECT_TRUE(Await(1).ok());
+  EXPECT_EQ(tries, 3);
+}
+
+TEST_F(ReconnectorTest, AnAgentThatHasGoneIsNotTriedAgain) {
+  Reconnector reconnector(2);
+  std::atomic<int> tries = 0;
+  Start(reconnector, 1, [&](const auto&) -> Reconnector::Link {
+    ++tries;
+    return Error(StatusCode::kAborted, "it is gone");
+  });
+  EXPECT_EQ(Await(1).code(), StatusCode::kAborted);
+  EXPECT_EQ(tries, 1);
+}
+
+TEST_F(ReconnectorTest, TellsTheLastFailureAtTheDeadline) {
+  Reconnector reconnector(2);
+  Start(
+      reconnector, 1,
+      [](const auto&) -> Reconnector::Link {
+        return Error(StatusCode::kUnavailable, "no route to host");
+      },
+      seconds(0));
+  EXPECT_EQ(Message(Await(1)), "no route to host");
+}
+
+TEST_F(ReconnectorTest, AThousandNodesTakeNoMoreThreadsThanItMayHave) {
+  constexpr size_t kThreads = 4;
+  Reconnector reconnector(kThreads);
+  for (uint32_t node = 0; node < 1'000; ++node) {
+    Start(reconnector, node, [this](const auto& stop) { return Hang(stop); });
+  }
+  {
+    std::unique_lock lock(mutex_);
+    EXPECT_TRUE(
+        changed_.wait_for(lock, kLongEnough, [this] { return hanging_.size() == kThreads; }));
+  }
+  reconnector.Stop();
+  EXPECT_EQ(hanging_.size(), kThreads);
+  EXPECT_EQ(ended_.size(), 1'000u);
+}
+
+TEST_F(ReconnectorTest, NodesThatFailKeepNoOtherFromItsTurn) {
+  Reconnector reconnector(1);
+  for (uint32_t node = 0; node < 50; ++node) {
+    Start(reconnector, node, [](const auto&) -> Reconnector::Link {
+      return Error(StatusCode::kUnavailable, "no route to host");
+    });
+  }
+  Start(reconnector, 50,
+        [](const auto&) -> Reconnector::Link { return std::make_shared<AnyLink>(); });
+  EXPECT_TRUE(Await(50).ok());
+  const std::lock_guard lock(mutex_);
+  EXPECT_EQ(ended_.size(), 1u);
+}
+
+TEST_F(ReconnectorTest, ANodeThatIsGivenUpEndsAtOnceWhereverItIs) {
+  Reconnector reconnector(1);
+  Start(reconnector, 1, [this](const auto& stop) { return Hang(stop); });
+  reconnector.Start({2, std::chrono::hours(1), Deadline::Never(), nullptr,
+                     [](const auto&) -> Reconnector::Link { return std::make_shared<AnyLink>(); },
+                     Turns(2)});
+  reconnector.GiveUp(2);  // it waits
+  reconnector.GiveUp(1);  // it hangs
+  EXPECT_EQ(Await(1).code(), StatusCode::kCancelled);
+  EXPECT_EQ(Await(2).code(), StatusCode::kCancelled);
+  reconnector.GiveUp(3);  // it is unknown
+}
+
+}  // namespace
+}  // namespace autodist::launch
