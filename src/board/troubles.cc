@@ -41,6 +41,12 @@ void AddEvidence(v1::Trouble& trouble, const std::string& what, const std::strin
   evidence.set_source(source);
 }
 
+// By its number; null: the board has no such rank. Called for each rank of each node.
+const v1::BoardRank* RankOf(const v1::Board& board, uint32_t number) {
+  const auto found = std::ranges::lower_bound(board.ranks(), number, {}, &v1::BoardRank::rank);
+  return found != board.ranks().end() && found->rank() == number ? &*found : nullptr;
+}
+
 Found OfNode(const char* key, v1::Trouble::Kind kind, const v1::Board& board, int node,
              const std::string& what) {
   const v1::BoardNode& of = board.nodes(node);
@@ -85,16 +91,16 @@ void LookAtHost(const v1::Board& board, int node, std::vector<Found>& found) {
 // What uses cores that the ranks could have.
 void LookAtCores(const v1::Board& board, int node, std::vector<Found>& found) {
   const v1::HostSample& host = board.nodes(node).sample().host();
-  if (!host.has_cpu() || host.cores() == 0) return;
+  const bool none_left = host.cpu() > 1 - kTakenByOthers / 2;
+  if (!none_left || host.cores() == 0) return;
   double ours = 0;
   for (const uint32_t number : board.nodes(node).ranks()) {
-    const auto rank = std::ranges::find(board.ranks(), number, &v1::BoardRank::rank);
-    if (rank == board.ranks().end() || !rank->sample().has_cpu()) return;
+    const v1::BoardRank* rank = RankOf(board, number);
+    if (!rank || !rank->sample().has_cpu()) return;
     ours += rank->sample().cpu();
   }
   const double used = host.cpu() * host.cores();
-  const bool none_left = host.cpu() > 1 - kTakenByOthers / 2;
-  if (!none_left || used - ours < kTakenByOthers * host.cores()) return;
+  if (used - ours < kTakenByOthers * host.cores()) return;
   found.push_back(OfNode("cores", v1::Trouble::KIND_SLOW, board, node,
                          ": other programs take " + Decimal(used - ours) + " of its " +
                              base::Count(host.cores(), "core") + ", and none is left"));
@@ -106,8 +112,8 @@ void LookAtCores(const v1::Board& board, int node, std::vector<Found>& found) {
 
 std::optional<uint32_t> RankOn(const v1::Board& board, uint32_t node, uint32_t gpu) {
   for (const uint32_t rank : board.nodes(static_cast<int>(node)).ranks()) {
-    const auto of = std::ranges::find(board.ranks(), rank, &v1::BoardRank::rank);
-    if (of != board.ranks().end() && std::ranges::count(of->gpus(), gpu) > 0) return rank;
+    const v1::BoardRank* of = RankOf(board, rank);
+    if (of && std::ranges::count(of->gpus(), gpu) > 0) return rank;
   }
   return std::nullopt;
 }

@@ -30,6 +30,11 @@ constexpr milliseconds kLookInterval{100};
 // A signal that comes sooner after the end was meant for the job.
 constexpr milliseconds kFinishLimit{1'000};
 
+JobOptions WithSampleInterval(JobOptions options, const v1::LaunchPlan& plan) {
+  options.launch.sample = launch::SampleInterval(options.launch.sample, plan.nodes_size());
+  return options;
+}
+
 // Blocks, but not signals that say to wait no longer.
 bool HasGone(launch::NodeLink& link, base::Deadline limit, Loop& loop, const StopPolicy& stop) {
   while (!link.WaitClosed(std::min(limit, base::Deadline::After(kLookInterval)))) {
@@ -44,7 +49,7 @@ bool HasGone(launch::NodeLink& link, base::Deadline limit, Loop& loop, const Sto
 
 Job::Job(const v1::LaunchPlan& plan, JobOptions options, std::unique_ptr<Loop> loop)
     : plan_(plan),
-      options_(std::move(options)),
+      options_(WithSampleInterval(std::move(options), plan)),
       loop_(loop ? std::move(loop) : std::make_unique<Loop>()),
       stop_(options_.launch.grace, options_.launch.lease, options_.restarts.MayRestart()),
       signals_(std::in_place, [this](int signal) { Signal(signal); }),
@@ -165,17 +170,18 @@ void Job::AwaitAttempt() {
 }
 
 // No rank runs any more on any node that answers, or may answer again and is needed.
-bool Job::AttemptIsOver() const {
+bool Job::AttemptIsOver() {
   const JobState& state = attempt_->state();
   if (state.AllEnded()) return true;
   if (!state.cause() || options_.restarts.min_nodes == 0) return false;
-  size_t connected = 0;
-  for (uint32_t member = 0; member < attempt_->nodes().size(); ++member) {
-    if (!nodes_.Connected(attempt_->nodes()[member])) continue;
-    ++connected;
-    if (state.RunningOn(member) > 0) return false;
-  }
-  return connected >= options_.restarts.min_nodes;
+  const std::vector<uint32_t>& members = attempt_->nodes();
+  const auto connected = [this](uint32_t node) { return nodes_.Connected(node); };
+  return none_runs_(members.size(),
+                    [&](size_t member) {
+                      return state.RunningOn(static_cast<uint32_t>(member)) == 0 ||
+                             !connected(members[member]);
+                    }) &&
+         std::ranges::count_if(members, connected) >= options_.restarts.min_nodes;
 }
 
 // Until it is over or given up; false: what is ending has had its time.
@@ -228,6 +234,7 @@ void Job::FetchAtEnd() {
   if (wanted && !stop_.killing()) {
     console_.Tell(LogLevel::kInfo, "fetching files from the nodes; Ctrl-C ends that");
     fetch_.Start(options_.fetch, {}, [this](const Result<v1::JobFiles>& files) {
+      if (!files.ok()) return console_.Tell(LogLevel::kError, base::FailureText(files.status()));
       for (Remark& remark : FetchText(*files)) {
         console_.Tell(remark.level, std::move(remark.text));
       }

@@ -48,7 +48,7 @@ class Job final : private NodeWatchListener {
   void GetStatus(StatusAnswer answer);
 
   // How one sees it, and how it was. Thread-safe.
-  void GetBoard(uint64_t known, std::function<void(v1::Board)> answer);
+  void GetBoard(uint64_t known, control::JobRequests::BoardAnswer answer);
   void GetHistory(int64_t since_ms, std::function<void(v1::History)> answer);
 
   // What every rank is doing now. Thread-safe.
@@ -74,7 +74,7 @@ class Job final : private NodeWatchListener {
   void BeginAttempt(std::unique_ptr<Attempt> attempt);
   void RunAttempt();
   void AwaitAttempt();
-  bool AttemptIsOver() const;
+  bool AttemptIsOver();
   bool Restart();  // false: that is the end
   void FetchAtEnd();
   void End(bool leave);
@@ -116,10 +116,12 @@ class Job final : private NodeWatchListener {
   const std::shared_ptr<OwnTerminal> own_terminal_;  // null: there is none
   RankInput input_;
   JobFetch fetch_;
+  AllHold none_runs_;  // of the attempt's members
   bool fetching_at_end_ = false;
   bool leaving_ = false;  // the agents have been told to go
   Loop::Time timeout_at_ = Loop::Time::max();
   std::map<uint32_t, uint32_t> warnings_of_;  // how many, by node
+  Alike<int> lost_;                           // what is said of nodes that are
   bool suspending_ = false;  // all nodes are to receive SIGTSTP, then this process stops
   std::string verdict_ = "not started";
 };

@@ -62,9 +62,14 @@ void Job::OnLost(uint32_t node, std::optional<uint32_t> member, const Status& wh
   hang_.NodeIsGone(node);
   if (journal_.phase() == v1::JOB_PHASE_LAUNCHING) return;  // the launch tells of it
   const std::string& address = plan_.nodes(static_cast<int>(node)).address();
-  console_.Tell(LogLevel::kWarning, address + " is lost: " + Message(why));
+  const size_t number = lost_.Add(0, loop_->Now(), [](int, size_t) {});
+  const std::string last = number == lost_.kMost ? "; further nodes are not listed" : "";
+  if (number <= lost_.kMost) {
+    console_.Tell(LogLevel::kWarning, address + " is lost: " + Message(why) + last);
+  }
   if (!member) return;
-  if (!nodes_.AttemptIsOver(node) && attempt_->state().RunningOn(*member) == 0) {
+  if (number <= lost_.kMost && !nodes_.AttemptIsOver(node) &&
+      attempt_->state().RunningOn(*member) == 0) {
     attempt_->warnings.push_back("the ranks on " + address +
                                  " had ended, but the last that they wrote may be missing");
   }
@@ -92,7 +97,7 @@ void Job::OnSample(uint32_t node, v1::NodeSample&& sample) {
   board_.TakeSample(node, std::move(sample));
 }
 
-void Job::GetBoard(uint64_t known, std::function<void(v1::Board)> answer) {
+void Job::GetBoard(uint64_t known, control::JobRequests::BoardAnswer answer) {
   loop_->Post(
       [this, known, answer = std::move(answer)] { answer(board_.Answer(known, *attempt_)); });
 }

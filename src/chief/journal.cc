@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/host_name.h"
+#include "base/quantity.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
 
@@ -55,6 +56,7 @@ Status Journal::Open() {
 
 void Journal::EnterPhase(v1::JobPhase phase, const std::string& why) {
   if (status_.phase() == phase) return;
+  alike_.End([this](const Kind& kind, size_t count) { RecordMore(kind, count); });
   status_.set_phase(phase);
   v1::JobEvent event;
   event.set_job_phase(phase);
@@ -78,7 +80,22 @@ void Journal::Ended(int exit_code, const std::string& report, int64_t last_outpu
 }
 
 void Journal::Record(v1::JobEvent event) {
+  const auto more = [this](const Kind& kind, size_t count) { RecordMore(kind, count); };
+  const bool of_one = event.has_rank() || !event.node().empty();
+  if (of_one && alike_.Add({event.has_rank(), event.node_phase(), event.what()}, loop_.Now(),
+                           more) > alike_.kMost) {
+    return;
+  }
   event.set_attempt(status_.attempt());
+  if (log_) log_->Record(std::move(event));
+}
+
+void Journal::RecordMore(const Kind& kind, size_t count) {
+  v1::JobEvent event;
+  event.set_attempt(status_.attempt());
+  event.set_node(base::Count(count, kind.of_rank ? "more rank" : "more node"));
+  event.set_node_phase(kind.phase);
+  event.set_what(kind.what);
   if (log_) log_->Record(std::move(event));
 }
 
@@ -93,8 +110,9 @@ v1::JobStatus Journal::StatusNow(const NodeWatch& nodes, const Attempt& attempt,
                                  int64_t last_output_ms) const {
   v1::JobStatus now = status_;
   now.set_last_output_ms(last_output_ms);
+  now.mutable_nodes()->Reserve(static_cast<int>(nodes.size()));
   for (uint32_t i = 0; i < nodes.size(); ++i) *now.add_nodes() = StatusOf(i, nodes, job_);
-  const std::vector<uint32_t> running = attempt.state().RunningByNode();
+  const std::vector<uint32_t>& running = attempt.state().running_by_node();
   for (uint32_t member = 0; member < attempt.nodes().size(); ++member) {
     v1::NodeStatus& status = *now.mutable_nodes(static_cast<int>(attempt.nodes()[member]));
     AddRanks(attempt.member_plan(member), status);

@@ -12,6 +12,7 @@
 #include "chief/attempt/job_options.h"
 #include "chief/loop/loop.h"
 #include "chief/nodes/node_watch.h"
+#include "chief/output/alike.h"
 #include "chief/output/event_log.h"
 #include "control/job_requests.h"
 
@@ -34,6 +35,8 @@ class Journal {
   void ToldToStop() { status_.set_told_to_stop(true); }
   void Ended(int exit_code, const std::string& report, int64_t last_output_ms);
 
+  // Of the same of many nodes or ranks at the same time only the first are recorded, and how many
+  // there were.
   void Record(v1::JobEvent event);
   void Record(const std::string& what, const std::string& node = "");
 
@@ -53,6 +56,14 @@ class Journal {
   const std::function<void(const v1::JobStatus&)> on_status_;
   Loop& loop_;
   std::unique_ptr<EventLog> log_;
+  struct Kind {  // of events
+    bool of_rank;
+    v1::NodePhase phase;
+    std::string what;
+    auto operator<=>(const Kind&) const = default;
+  };
+  void RecordMore(const Kind& kind, size_t count);
+  Alike<Kind> alike_;
   v1::JobStatus status_;     // without the nodes
   v1::JobStatus published_;  // as it was told last
 };

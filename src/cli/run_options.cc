@@ -152,8 +152,10 @@ void AddViewOptions(CLI::App& app, RunOptions& options) {
       ->check(ListenAddressText())
       ->type_name("ADDRESS")
       ->group(group::kOutput);
-  app.add_option("--sample", options.sample_s,
-                 "Seconds between two looks at how each node, its GPUs and its ranks are; 0: none")
+  app.add_option(
+         "--sample", options.sample_s,
+         "Seconds between two looks at how each node, its GPUs and its ranks are, at least; "
+         "in jobs of more than 500 nodes longer; 0: none")
       ->check(SecondsOrNone(kShortestSample))
       ->capture_default_str()
       ->group(group::kOutput);

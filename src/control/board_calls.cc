@@ -1,8 +1,28 @@
 #include "control/board_calls.h"
 
+#include <utility>
+
 #include "control/answer_later.h"
 
 namespace autodist::control {
+namespace {
+
+grpc::Status JobHasEnded() { return {grpc::StatusCode::FAILED_PRECONDITION, "the job has ended"}; }
+
+}  // namespace
+
+void BoardWriter::Write(std::shared_ptr<const v1::Board> board,
+                        std::function<void(const grpc::ByteBuffer& bytes)> written) {
+  thread_.Post([this, board = std::move(board), written = std::move(written)] {
+    if (board != last_.lock()) {
+      bool own_buffer = false;
+      bytes_.Clear();
+      (void)grpc::SerializationTraits<v1::Board>::Serialize(*board, &bytes_, &own_buffer);
+      last_ = board;
+    }
+    written(bytes_);
+  });
+}
 
 void BoardCalls::End() {
   const std::lock_guard lock(mutex_);
@@ -10,30 +30,39 @@ void BoardCalls::End() {
 }
 
 // Of a job that ends before it has answered, the end of the server cancels the call.
-template <typename Response, typename Request>
-grpc::ServerUnaryReactor* BoardCalls::Ask(
-    const std::function<void(const Request&, std::function<void(Response)>)>& ask,
-    const Request& request, Response* response) {
-  const auto call = AnswerLater<Response>::Create(response, [] {});
+grpc::ServerUnaryReactor* BoardCalls::GetBoard(grpc::CallbackServerContext*,
+                                               const grpc::ByteBuffer* request,
+                                               grpc::ByteBuffer* response) {
+  const auto call = AnswerLater<grpc::ByteBuffer>::Create(response, [] {});
+  grpc::ByteBuffer bytes = *request;
+  v1::GetBoardRequest asked;
+  const grpc::Status parsed =
+      grpc::SerializationTraits<v1::GetBoardRequest>::Deserialize(&bytes, &asked);
   const std::lock_guard lock(mutex_);
-  if (ended_ || !ask) {
-    call->Refuse({grpc::StatusCode::FAILED_PRECONDITION, "the job has ended"});
+  if (!parsed.ok()) {
+    call->Refuse(parsed);
+  } else if (ended_ || !look_.board) {
+    call->Refuse(JobHasEnded());
   } else {
-    ask(request, [call](Response answer) { call->Answer(std::move(answer)); });
+    look_.board(asked, [writer = writer_, call](std::shared_ptr<const v1::Board> board) {
+      writer->Write(std::move(board),
+                    [call](const grpc::ByteBuffer& written) { call->Answer(written); });
+    });
   }
   return call.get();
-}
-
-grpc::ServerUnaryReactor* BoardCalls::GetBoard(grpc::CallbackServerContext*,
-                                               const v1::GetBoardRequest* request,
-                                               v1::Board* response) {
-  return Ask(look_.board, *request, response);
 }
 
 grpc::ServerUnaryReactor* BoardCalls::GetHistory(grpc::CallbackServerContext*,
                                                  const v1::GetHistoryRequest* request,
                                                  v1::History* response) {
-  return Ask(look_.history, *request, response);
+  const auto call = AnswerLater<v1::History>::Create(response, [] {});
+  const std::lock_guard lock(mutex_);
+  if (ended_ || !look_.history) {
+    call->Refuse(JobHasEnded());
+  } else {
+    look_.history(*request, [call](v1::History history) { call->Answer(std::move(history)); });
+  }
+  return call.get();
 }
 
 }  // namespace autodist::control

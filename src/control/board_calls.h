@@ -2,35 +2,46 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <mutex>
 
 #include "autodist/v1/board.grpc.pb.h"
+#include "base/worker.h"
 #include "control/job_requests.h"
 
 namespace autodist::control {
 
+// Serializes boards on a thread of its own, and each of them once. Thread-safe; does not block.
+class BoardWriter {
+ public:
+  void Write(std::shared_ptr<const v1::Board> board,
+             std::function<void(const grpc::ByteBuffer& bytes)> written);
+
+ private:
+  std::weak_ptr<const v1::Board> last_;  // of the thread, as the next
+  grpc::ByteBuffer bytes_;               // it, serialized
+  base::Worker thread_;                  // last: uses the rest
+};
+
 // Thread-safe.
-class BoardCalls final : public v1::BoardService::CallbackService {
+class BoardCalls final
+    : public v1::BoardService::WithRawCallbackMethod_GetBoard<
+          v1::BoardService::WithCallbackMethod_GetHistory<v1::BoardService::Service>> {
  public:
   explicit BoardCalls(JobRequests::Look look) : look_(std::move(look)) {}
 
   // No request is made any more.
   void End();
 
-  grpc::ServerUnaryReactor* GetBoard(grpc::CallbackServerContext*,
-                                     const v1::GetBoardRequest* request,
-                                     v1::Board* response) override;
+  grpc::ServerUnaryReactor* GetBoard(grpc::CallbackServerContext*, const grpc::ByteBuffer* request,
+                                     grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* GetHistory(grpc::CallbackServerContext*,
                                        const v1::GetHistoryRequest* request,
                                        v1::History* response) override;
 
  private:
-  template <typename Response, typename Request>
-  grpc::ServerUnaryReactor* Ask(
-      const std::function<void(const Request&, std::function<void(Response)>)>& ask,
-      const Request& request, Response* response);
-
   const JobRequests::Look look_;
+  const std::shared_ptr<BoardWriter> writer_ = std::make_shared<BoardWriter>();
   std::mutex mutex_;  // held while a request is made
   bool ended_ = false;
 };

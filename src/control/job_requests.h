@@ -39,9 +39,10 @@ struct JobRequests {
     std::function<void(User user)> leave;
   } terminal = {};
 
-  // To look at it, as often as wanted; `answer` as above.
+  // To look at it, as often as wanted; `answer` as above. Many are answered with the same board.
+  using BoardAnswer = std::function<void(std::shared_ptr<const v1::Board>)>;
   struct Look {
-    std::function<void(const v1::GetBoardRequest&, std::function<void(v1::Board)> answer)> board;
+    std::function<void(const v1::GetBoardRequest&, BoardAnswer answer)> board;
     std::function<void(const v1::GetHistoryRequest&, std::function<void(v1::History)> answer)>
         history;
   } look = {};

@@ -108,35 +108,56 @@ Status CheckShares(const v1::NodeSample& sample) {
   return OkStatus();
 }
 
-// Of all numbers and texts in it; how long lists are has been looked at.
-Status CheckSampled(const google::protobuf::Message& message) {
+Status CheckSampled(const google::protobuf::Message& message);
+
+// Of the message's field that is not empty, the element of a list.
+Status CheckSampledField(const google::protobuf::Message& message,
+                         const google::protobuf::FieldDescriptor& field, int element) {
   using google::protobuf::FieldDescriptor;
   const google::protobuf::Reflection& reflection = *message.GetReflection();
-  std::vector<const FieldDescriptor*> fields;
-  reflection.ListFields(message, &fields);
-  for (const FieldDescriptor* field : fields) {
-    const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
-    for (int i = 0; i < count; ++i) {
-      if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-        AD_RETURN_IF_ERROR(CheckSampled(field->is_repeated()
-                                            ? reflection.GetRepeatedMessage(message, field, i)
-                                            : reflection.GetMessage(message, field)));
-      } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
-        const size_t size = field->is_repeated()
-                                ? reflection.GetRepeatedString(message, field, i).size()
-                                : reflection.GetString(message, field).size();
-        if (size > rpc::kLongestSampleText) {
-          return BrokenRule(std::to_string(size) + " bytes of " + field->full_name());
-        }
-      } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) {
-        const double number = reflection.GetDouble(message, field);  // NaN is none
-        if (!(number >= 0 && number <= rpc::kLargestAmount)) {
-          return BrokenRule(std::to_string(number) + " as " + field->full_name());
-        }
-      } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_UINT64 &&
-                 reflection.GetUInt64(message, field) > rpc::kLargestCount) {
-        return BrokenRule("more of " + field->full_name() + " than there can be");
-      }
+  const bool repeated = field.is_repeated();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      return CheckSampled(repeated ? reflection.GetRepeatedMessage(message, &field, element)
+                                   : reflection.GetMessage(message, &field));
+    case FieldDescriptor::CPPTYPE_STRING: {
+      std::string scratch;
+      const size_t size =
+          repeated
+              ? reflection.GetRepeatedStringReference(message, &field, element, &scratch).size()
+              : reflection.GetStringReference(message, &field, &scratch).size();
+      if (size <= rpc::kLongestSampleText) return OkStatus();
+      return BrokenRule(std::to_string(size) + " bytes of " + field.full_name());
+    }
+    case FieldDescriptor::CPPTYPE_DOUBLE: {
+      const double number = repeated ? reflection.GetRepeatedDouble(message, &field, element)
+                                     : reflection.GetDouble(message, &field);
+      if (number >= 0 && number <= rpc::kLargestAmount) return OkStatus();  // NaN is not
+      return BrokenRule(std::to_string(number) + " as " + field.full_name());
+    }
+    case FieldDescriptor::CPPTYPE_UINT64: {
+      const uint64_t number = repeated ? reflection.GetRepeatedUInt64(message, &field, element)
+                                       : reflection.GetUInt64(message, &field);
+      if (number <= rpc::kLargestCount) return OkStatus();
+      return BrokenRule("more of " + field.full_name() + " than there can be");
+    }
+    default:
+      return OkStatus();
+  }
+}
+
+// Of all lists, numbers and texts in it. Samples are most of what comes: no list of their fields is
+// made.
+Status CheckSampled(const google::protobuf::Message& message) {
+  const google::protobuf::Descriptor& descriptor = *message.GetDescriptor();
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  for (int i = 0; i < descriptor.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor& field = *descriptor.field(i);
+    const int count = field.is_repeated() ? reflection.FieldSize(message, &field)
+                                          : (reflection.HasField(message, &field) ? 1 : 0);
+    if (count > rpc::kLongestList) return BrokenRule(Number(count) + " of " + field.full_name());
+    for (int element = 0; element < count; ++element) {
+      AD_RETURN_IF_ERROR(CheckSampledField(message, field, element));
     }
   }
   return OkStatus();
@@ -201,6 +222,7 @@ Status CheckEvent(const v1::AgentEvent& event) {
                             " bytes")
                : OkStatus();
   }
+  if (event.has_sample()) return CheckSample(event.sample());
   AD_RETURN_IF_ERROR(CheckTexts(event));
   switch (event.event_case()) {
     case v1::AgentEvent::kRankStarted:
@@ -217,8 +239,6 @@ Status CheckEvent(const v1::AgentEvent& event) {
       return event.input_taken().bytes() > kLargestOffset
                  ? BrokenRule("more input than there can be")
                  : OkStatus();
-    case v1::AgentEvent::kSample:
-      return CheckSample(event.sample());
     case v1::AgentEvent::kOutput:
       return CheckOutput(event.output());
     case v1::AgentEvent::kProgressTold:

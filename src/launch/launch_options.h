@@ -1,6 +1,7 @@
 // How nodes are reached and their agents run: the defaults of `autodist run`.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -14,6 +15,15 @@
 #include "reach/logins.h"
 
 namespace autodist::launch {
+
+// How often each node tells how it is, where that is wanted as often as `wanted` (0: never): of
+// more than 500 nodes less often, as each sample takes the chief some time.
+inline std::chrono::milliseconds SampleInterval(std::chrono::milliseconds wanted, int nodes) {
+  using std::chrono::milliseconds;
+  constexpr milliseconds kOfEachNode{4};  // 250 samples a second
+  constexpr milliseconds kLongest{16'000};
+  return wanted.count() == 0 ? wanted : std::max(wanted, std::min(nodes * kOfEachNode, kLongest));
+}
 
 struct LaunchOptions {
   std::string agent_path;  // of an agent on this machine; empty: the one inside autodist
@@ -29,7 +39,7 @@ struct LaunchOptions {
   std::shared_ptr<FolderSync> sync;
   uint64_t spool_limit = uint64_t{1} << 30;  // bytes per rank
   int stop_signal = 15;                      // SIGTERM
-  std::chrono::milliseconds sample{2'000};   // nodes tell how they are this often; 0: they do not
+  std::chrono::milliseconds sample{2'000};   // see SampleInterval
   // By the node's rank in the plan; null: nobody wants to know.
   std::shared_ptr<LaunchProgress> progress;
   // Of each node's agent (rpc/bootstrap_lines.h); null: any will do, as no agent is met twice.

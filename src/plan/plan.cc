@@ -1,7 +1,9 @@
 #include "plan/plan.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 
 #include "base/quantity.h"
 #include "base/utf8.h"
@@ -53,9 +55,9 @@ Status CheckVariables(const Input& input, const v1::LaunchPlan& plan) {
   return OkStatus();
 }
 
-bool TakesPart(const spec::Node& node, const Input& input) {
-  if (node.devices().empty()) return false;
-  return input.members.empty() || std::ranges::count(input.members, node.address) > 0;
+// With no members: all.
+bool TakesPart(const spec::Node& node, const std::set<std::string>& members) {
+  return !node.devices().empty() && (members.empty() || members.contains(node.address));
 }
 
 Status CheckCommand(const std::vector<std::string>& command, const std::string& directory) {
@@ -116,9 +118,10 @@ void AddDevices(const spec::Node& node, v1::NodePlan& planned) {
 }
 
 v1::LaunchPlan PlanNodes(const Input& input) {
+  const std::set<std::string> members(input.members.begin(), input.members.end());
   std::vector<const spec::Node*> ordered;
   for (const spec::Node& node : input.spec.nodes) {
-    if (TakesPart(node, input)) ordered.push_back(&node);
+    if (TakesPart(node, members)) ordered.push_back(&node);
   }
   std::stable_partition(ordered.begin(), ordered.end(),
                         [](const spec::Node* node) { return node->chief; });
@@ -191,9 +194,10 @@ std::vector<std::string> ContainerWords(const spec::SshGroup& group, const v1::N
 }
 
 Status SetArguments(const Input& input, v1::LaunchPlan& plan) {
+  std::map<std::string, const spec::Node*> given_at;
+  for (const spec::Node& node : input.spec.nodes) given_at.emplace(node.address, &node);
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
-    const spec::Node& given =
-        *std::ranges::find(input.spec.nodes, node.address(), &spec::Node::address);
+    const spec::Node& given = *given_at.at(node.address());
     const std::vector<std::string> before =
         input.command.empty()
             ? std::vector<std::string>()

@@ -8,8 +8,8 @@
 namespace autodist::why {
 
 const v1::BoardRank* FindRank(const v1::Board& board, uint32_t rank) {
-  const auto found = std::ranges::find(board.ranks(), rank, &v1::BoardRank::rank);
-  return found == board.ranks().end() ? nullptr : &*found;
+  const auto found = std::ranges::lower_bound(board.ranks(), rank, {}, &v1::BoardRank::rank);
+  return found != board.ranks().end() && found->rank() == rank ? &*found : nullptr;
 }
 
 const v1::BoardNode* NodeOf(const v1::Board& board, const v1::BoardRank& rank) {

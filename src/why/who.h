@@ -9,7 +9,7 @@
 
 namespace autodist::why {
 
-// nullptr: the board has no such rank, or no such node.
+// nullptr: the board, whose ranks are sorted, has no such rank, or no such node.
 const v1::BoardRank* FindRank(const v1::Board& board, uint32_t rank);
 const v1::BoardNode* NodeOf(const v1::Board& board, const v1::BoardRank& rank);
 

@@ -42,7 +42,7 @@ struct Order {
 };
 constexpr ssize_t kOrderSize = sizeof(Order);
 
-// All nodes tell how they are, one after the other, within this time.
+// All nodes have their turn to tell how they are, one after the other, within this time: a round.
 constexpr std::chrono::milliseconds kSampleInterval{2'000};
 constexpr uint32_t kSampleTurns = 100;
 
@@ -74,14 +74,15 @@ class Agent final : public grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEv
   void Prepare(const v1::PrepareRequest& request, v1::PrepareResponse& response) {
     const std::lock_guard lock(mutex_);
     response = SimulatedAgent::Prepare(request);
+    sample_rounds_ = request.sample_ms() / static_cast<uint32_t>(kSampleInterval.count());
     FillFacts(node_, request, *response.mutable_facts());
   }
 
   void BeginSession() { StartRead(&message_); }
 
-  void Sample() {
+  void Sample(uint32_t round) {
     const std::lock_guard lock(mutex_);
-    SendSample();
+    if (sample_rounds_ > 0 && (round + node_) % sample_rounds_ == 0) SendSample();
   }
 
   void Fail() {
@@ -139,6 +140,7 @@ class Agent final : public grpc::ServerBidiReactor<v1::ChiefMessage, v1::AgentEv
   v1::ChiefMessage message_;
   std::mutex mutex_;
   // Guarded by mutex_, as is the simulated agent.
+  uint32_t sample_rounds_ = 0;  // a sample in each of so many
   std::deque<v1::AgentEvent> unwritten_;
   bool writing_ = false;
   bool session_ended_ = false;
@@ -173,11 +175,11 @@ class Agents final : public v1::AgentService::CallbackService {
   void SampleUntil(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     auto due = std::chrono::steady_clock::now();
-    for (uint32_t turn = 0; !stop.stop_requested(); turn = (turn + 1) % kSampleTurns) {
+    for (uint32_t turns = 0; !stop.stop_requested(); ++turns) {
       due += kSampleInterval / kSampleTurns;
       turn_.wait_until(lock, stop, due, [] { return false; });
       for (auto& [node, agent] : agents_) {
-        if (node % kSampleTurns == turn) agent.Sample();
+        if (node % kSampleTurns == turns % kSampleTurns) agent.Sample(turns / kSampleTurns);
       }
     }
   }

@@ -13,14 +13,17 @@
 namespace autodist::test {
 
 // The threads of others may Post, but nothing waits for them: what they do has to be done already.
-class TurnedLoop final : public chief::Loop {
+class TurnedLoop : public chief::Loop {
  public:
   Time Now() const override { return now_; }
   void InBackground(Task task) override {
     if (background_takes_ == background_takes_.zero()) return task();
     After(background_takes_, std::move(task));
   }
-  void Apart(Task task) override { task(); }
+  Status Apart(Task task) override {
+    task();
+    return OkStatus();
+  }
   // As a slow disk does; not of many tasks at a time.
   void TakesTimeInBackground(std::chrono::milliseconds time) { background_takes_ = time; }
 

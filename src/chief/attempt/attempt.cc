@@ -35,6 +35,12 @@ std::optional<v1::PmixWorld> MakePmixWorld(const v1::LaunchPlan& plan) {
   return world;
 }
 
+uint32_t ProcessesIn(const v1::LaunchPlan& plan) {
+  int processes = 0;
+  for (const v1::NodePlan& node : plan.nodes()) processes += node.ranks_size();
+  return static_cast<uint32_t>(processes);
+}
+
 }  // namespace
 
 Attempt::Attempt(uint32_t number, v1::LaunchPlan plan, std::vector<uint32_t> nodes,
@@ -44,6 +50,7 @@ Attempt::Attempt(uint32_t number, v1::LaunchPlan plan, std::vector<uint32_t> nod
       plan_(std::move(plan)),
       nodes_(std::move(nodes)),
       folder_(number == 0 ? job_folder : job_folder.Within(control::AttemptName(number))),
+      processes_(ProcessesIn(plan_)),
       pmix_(MakePmixWorld(plan_)),
       send_(std::move(send)),
       state_(plan_, stop_signal, grace),
@@ -69,12 +76,6 @@ std::vector<uint32_t> Attempt::NodesOfRanks() const {
     }
   }
   return nodes;
-}
-
-uint32_t Attempt::processes() const {
-  int processes = 0;
-  for (const v1::NodePlan& node : plan_.nodes()) processes += node.ranks_size();
-  return static_cast<uint32_t>(processes);
 }
 
 Attempt::Outcome Attempt::Take(uint32_t member, const v1::AgentEvent& event) {

@@ -56,7 +56,7 @@ class Attempt {
   const std::string& folder() const { return folder_.path(); }
   const std::optional<v1::PmixWorld>& pmix() const { return pmix_; }
   // Its number of processes: ranks, and what serves them.
-  uint32_t processes() const;
+  uint32_t processes() const { return processes_; }
   // Whether the rank, or what serves the ranks, runs on the member.
   bool Has(uint32_t member, uint32_t rank) const;
   const v1::NodePlan& member_plan(uint32_t member) const {
@@ -83,6 +83,7 @@ class Attempt {
   const v1::LaunchPlan plan_;
   const std::vector<uint32_t> nodes_;
   const base::LogFolder folder_;
+  const uint32_t processes_;
   const std::optional<v1::PmixWorld> pmix_;
   const Send send_;
   JobState state_;

@@ -30,8 +30,9 @@ std::vector<uint32_t> AttemptStarter::GatherNodes() {
       // Else it is being connected with again.
       if (!nodes_.state(node).alive()) nodes_.BringBack(node, limit);
     }
-    const auto trying = [this](uint32_t node) { return nodes_.BeingLinked(node); };
-    loop_.RunUntil([&] { return std::ranges::none_of(missing, trying) || stopped(); }, limit);
+    AllHold all;
+    const auto tried = [&](size_t i) { return !nodes_.BeingLinked(missing[i]); };
+    loop_.RunUntil([&] { return all(missing.size(), tried) || stopped(); }, limit);
     EndOnReturned();
     if (MissingNodes(enough).empty() || loop_.Now() >= limit || stopped()) break;
     // An agent of before may have to end first.
@@ -77,10 +78,11 @@ void AttemptStarter::EndOnReturned() {
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_.Connected(i) && !nodes_.AttemptIsOver(i)) back.push_back(i);
   }
-  const auto ended = [this](uint32_t node) {
-    return nodes_.AttemptIsOver(node) || !nodes_.Connected(node);
+  AllHold all;
+  const auto ended = [&](size_t i) {
+    return nodes_.AttemptIsOver(back[i]) || !nodes_.Connected(back[i]);
   };
-  loop_.RunUntil([&] { return std::ranges::all_of(back, ended) || stop_.requested(); },
+  loop_.RunUntil([&] { return all(back.size(), ended) || stop_.requested(); },
                  loop_.Now() + options_.launch.grace + kSpareNodeLimit);
 }
 

@@ -23,10 +23,16 @@ bool EndedFromOutside(const v1::RankExited& exit) {
 }  // namespace
 
 JobState::JobState(const v1::LaunchPlan& plan, int stop_signal, milliseconds grace)
-    : stop_signal_(stop_signal), grace_(grace), nodes_(static_cast<size_t>(plan.nodes_size())) {
+    : stop_signal_(stop_signal),
+      grace_(grace),
+      running_on_(static_cast<size_t>(plan.nodes_size())),
+      serving_on_(running_on_),
+      planned_on_(running_on_.size()) {
   for (const v1::NodePlan& node : plan.nodes()) {
     for (const v1::RankPlan& rank : node.ranks()) {
       (rank.auxiliary() ? node_of_serving_ : node_of_running_)[rank.rank()] = node.node_rank();
+      ++(rank.auxiliary() ? serving_on_ : running_on_)[node.node_rank()];
+      planned_on_[node.node_rank()].push_back(rank.rank());
     }
   }
 }
@@ -60,7 +66,11 @@ bool JobState::RankExited(const v1::RankExited& exit) {
   if (serves) {
     // One that served the ranks matters as long as there are some.
     running = node_of_serving_.extract(exit.rank());
-    if (running.empty() || AllEnded()) return false;
+    if (running.empty()) return false;
+    --serving_on_[running.mapped()];
+    if (AllEnded()) return false;
+  } else {
+    --running_on_[running.mapped()];
   }
   if (!cause_) {
     if (ExitCodeOf(exit) == 0) return false;
@@ -103,24 +113,18 @@ bool JobState::RankAborted(const v1::RankAborted& aborted) {
   return false;
 }
 
-std::vector<uint32_t> JobState::RunningByNode() const {
-  std::vector<uint32_t> running(nodes_, 0);
-  for (const auto& [rank, node] : node_of_running_) ++running[node];
-  return running;
-}
-
 uint32_t JobState::RunningOn(uint32_t node_rank) const {
-  const auto on_it = [&](const auto& process) { return process.second == node_rank; };
-  const auto ranks = std::ranges::count_if(node_of_running_, on_it);
-  const auto serving = AllEnded() ? 0 : std::ranges::count_if(node_of_serving_, on_it);
-  return static_cast<uint32_t>(ranks + serving);
+  return running_on_[node_rank] + (AllEnded() ? 0 : serving_on_[node_rank]);
 }
 
 bool JobState::NodeLost(uint32_t node_rank, const Status& status) {
-  const auto on_it = [&](const auto& rank) { return rank.second == node_rank; };
-  const auto lost = std::erase_if(node_of_running_, on_it);
-  const auto served = AllEnded() ? 0 : std::erase_if(node_of_serving_, on_it);
-  if (lost + served == 0) return false;
+  if (RunningOn(node_rank) == 0) return false;
+  for (const uint32_t rank : planned_on_[node_rank]) node_of_running_.erase(rank);
+  running_on_[node_rank] = 0;
+  if (!AllEnded()) {
+    for (const uint32_t rank : planned_on_[node_rank]) node_of_serving_.erase(rank);
+    serving_on_[node_rank] = 0;
+  }
   return Stop({Cause::Kind::kNodeLost, node_rank, {}, status, 0});
 }
 

@@ -45,7 +45,8 @@ class JobState {
   bool ran() const { return ran_; }
   // With what serves the ranks, as long as there are ranks.
   uint32_t RunningOn(uint32_t node_rank) const;
-  std::vector<uint32_t> RunningByNode() const;  // ranks alone
+  // Ranks alone, by node rank.
+  const std::vector<uint32_t>& running_by_node() const { return running_on_; }
   // Whether it has not ended: a rank, or what serves the ranks.
   bool Runs(uint32_t rank) const {
     return node_of_running_.contains(rank) || node_of_serving_.contains(rank);
@@ -73,9 +74,12 @@ class JobState {
 
   const int stop_signal_;
   const std::chrono::milliseconds grace_;
-  const size_t nodes_;
   std::map<uint32_t, uint32_t> node_of_running_;  // node rank of each rank that has not ended
   std::map<uint32_t, uint32_t> node_of_serving_;  // the same of auxiliary processes
+  // By node rank: how many of each there are, and which there were.
+  std::vector<uint32_t> running_on_;
+  std::vector<uint32_t> serving_on_;
+  std::vector<std::vector<uint32_t>> planned_on_;
   std::optional<Cause> cause_;
   bool ran_ = false;
   bool killed_ = false;

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/deadline.h"
 #include "base/wall_clock.h"
 
 namespace autodist::chief {
@@ -60,6 +61,7 @@ struct CheckpointWatch::Shared {
   std::condition_variable changed;
   bool done = false;              // guarded by mutex, as the next
   std::optional<int64_t> newest;  // as NewestFile
+  base::Deadline::Clock::duration took{};
 };
 
 CheckpointWatch::CheckpointWatch(std::string folder, Loop& loop)
@@ -69,13 +71,17 @@ void CheckpointWatch::Look() {
   again_ = std::exchange(looking_, true);
   if (again_) return;
   began_ = loop_.Now();
-  loop_.Apart([shared = shared_, folder = folder_] {
+  const auto look = [shared = shared_, folder = folder_, begin = base::Deadline::Clock::now()] {
     const std::optional<int64_t> newest = NewestFile(folder);
     const std::lock_guard lock(shared->mutex);
     shared->done = true;
     shared->newest = newest;
+    shared->took = base::Deadline::Clock::now() - begin;
     shared->changed.notify_one();
-  });
+  };
+  if (loop_.Apart(look).ok()) return;
+  looking_ = false;
+  due_ = loop_.Now() + kInterval;
 }
 
 std::optional<CheckpointWatch::Seen> CheckpointWatch::Take() {
@@ -90,6 +96,7 @@ std::optional<CheckpointWatch::Seen> CheckpointWatch::Await(std::chrono::millise
     shared_->changed.wait_for(lock, limit, [this] { return shared_->done; });
     if (!std::exchange(shared_->done, false)) return std::nullopt;
     newest = shared_->newest;
+    due_ = std::max(began_ + kInterval, loop_.Now() + kShare * shared_->took);
   }
   const Loop::Time began = began_;
   looking_ = false;

@@ -20,6 +20,11 @@ std::optional<int64_t> NewestFile(const std::string& folder);
 // loop's thread.
 class CheckpointWatch {
  public:
+  // Between two looks; but no more than a part in kShare of the time is spent on them: each asks
+  // the folder's server about every file.
+  static constexpr std::chrono::milliseconds kInterval{5'000};
+  static constexpr int kShare = 20;
+
   struct Seen {
     std::optional<Loop::Time> written;  // the newest; absent: there is none
   };
@@ -33,6 +38,9 @@ class CheckpointWatch {
   // The same of the look that is under way, for which it waits that long at most.
   std::optional<Seen> Await(std::chrono::milliseconds limit);
 
+  // When to look again; Time::max() as long as a look is under way.
+  Loop::Time due() const { return looking_ ? Loop::Time::max() : due_; }
+
   // Whether the folder could ever be read.
   bool seen() const { return seen_; }
 
@@ -45,6 +53,7 @@ class CheckpointWatch {
   bool looking_ = false;
   bool again_ = false;  // once that is over
   bool seen_ = false;
+  Loop::Time due_{};
   Loop::Time began_{};     // the look under way
   Loop::Time looked_{};    // when the last one began that could read the folder
   int64_t newest_ns_ = 0;  // of all looks

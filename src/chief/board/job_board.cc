@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <utility>
 
 #include "base/log.h"
@@ -19,8 +20,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPointInterval{2'000};       // of the history
-constexpr milliseconds kCheckpointInterval{5'000};  // in which they are looked for
+// Boards that nothing but the time asks for take no more than a part in so many of a core; a viewer
+// is shown one that is no older than that of it either.
+constexpr int kShare = 20;
+constexpr milliseconds kSameFor{1'000};        // what nothing has changed in but the time
+constexpr milliseconds kPointInterval{2'000};  // of the history, of a job of few nodes
 constexpr milliseconds kLastCheckpointLimit{1'000};
 constexpr double kLongestStepMs = 86'400'000;
 constexpr milliseconds kWriteInterval{60'000};  // so that something is left where we are killed
@@ -60,6 +64,8 @@ JobBoard::JobBoard(const JobOptions& options, Loop& loop, const NodeWatch& nodes
       journal_(journal),
       warn_(std::move(warn)),
       began_(loop.Now()),
+      point_interval_(launch::SampleInterval(kPointInterval, static_cast<int>(nodes.size()))),
+      samples_(nodes.size()),
       ledger_(0) {
   if (!options_.checkpoint_dir.empty()) checkpoints_.emplace(options_.checkpoint_dir, loop_);
 }
@@ -83,10 +89,10 @@ void JobBoard::BeginAttempt() {
   warnings_.Begin();
   step_time_.reset();
   if (point_at_ == Loop::Time::max()) {
-    point_at_ = loop_.Now() + kPointInterval;
+    point_at_ = loop_.Now() + point_interval_;
     write_at_ = loop_.Now() + kWriteInterval;
     point_ms_ = Elapsed();
-    if (checkpoints_) look_at_ = loop_.Now();
+    looks_ = checkpoints_.has_value();
   }
   ++changes_;
 }
@@ -139,14 +145,12 @@ void JobBoard::AddNodes(v1::Board& board) const {
     const auto silent =
         std::chrono::duration_cast<milliseconds>(loop_.Now() - nodes_.node(i).heard());
     node.set_heard_ms(board.time_ms() - silent.count());
-    const auto sample = samples_.find(i);
-    if (sample != samples_.end()) *node.mutable_sample() = sample->second;
+    if (samples_[i]) *node.mutable_sample() = *samples_[i];
   }
 }
 
-v1::BoardRank JobBoard::RankNow(const Attempt& attempt, uint32_t node,
-                                const v1::RankPlan& planned) const {
-  v1::BoardRank rank;
+void JobBoard::AddRank(const Attempt& attempt, uint32_t node, const v1::RankPlan& planned,
+                       v1::BoardRank& rank) const {
   rank.set_rank(planned.rank());
   rank.set_node(node);
   rank.set_local_rank(planned.local_rank());
@@ -165,31 +169,36 @@ v1::BoardRank JobBoard::RankNow(const Attempt& attempt, uint32_t node,
   } else {
     rank.set_state(rank.pid() > 0 ? v1::RANK_STATE_RUNNING : v1::RANK_STATE_STARTING);
   }
-  if (!attempt.logs) return rank;
+  if (!attempt.logs) return;
   RankTold told = attempt.logs->ToldBy(planned.rank());
   if (told.progress) *rank.mutable_progress() = *std::move(told.progress);
   rank.set_last_line(base::ToUtf8(told.last_line));
   rank.set_last_output_ms(told.last_output_ms);
-  return rank;
 }
 
 void JobBoard::AddRanks(const Attempt& attempt, v1::Board& board) const {
+  board.mutable_ranks()->Reserve(static_cast<int>(attempt.processes()));
   for (uint32_t member = 0; member < attempt.nodes().size(); ++member) {
     const uint32_t node = attempt.nodes()[member];
     const v1::NodePlan& planned = attempt.member_plan(member);
     v1::BoardNode& of = *board.mutable_nodes(static_cast<int>(node));
-    std::map<uint32_t, const v1::RankSample*> samples;
-    for (const v1::RankSample& sample : of.sample().ranks()) samples[sample.rank()] = &sample;
+    std::map<uint32_t, v1::RankSample*> samples;
+    if (of.has_sample()) {
+      for (v1::RankSample& sample : *of.mutable_sample()->mutable_ranks()) {
+        samples[sample.rank()] = &sample;
+      }
+    }
     for (const v1::RankPlan& process : planned.ranks()) {
       of.add_ranks(process.rank());
-      v1::BoardRank& rank = *board.add_ranks() = RankNow(attempt, node, process);
+      v1::BoardRank& rank = *board.add_ranks();
+      AddRank(attempt, node, process, rank);
       if (!process.has_device() && !process.auxiliary()) {
         for (const v1::Device& device : planned.devices()) {
           if (IsGpu(device)) rank.add_gpus(device.index());
         }
       }
       const auto sample = samples.find(process.rank());
-      if (sample != samples.end()) *rank.mutable_sample() = *sample->second;
+      if (sample != samples.end()) *rank.mutable_sample() = std::move(*sample->second);
     }
     // Told there, by rank.
     if (of.has_sample()) of.mutable_sample()->clear_ranks();
@@ -197,7 +206,17 @@ void JobBoard::AddRanks(const Attempt& attempt, v1::Board& board) const {
   std::ranges::sort(*board.mutable_ranks(), {}, &v1::BoardRank::rank);
 }
 
-v1::Board JobBoard::Now(const Attempt& attempt) {
+JobBoard::Board JobBoard::Now(const Attempt& attempt) {
+  const Loop::Time began = loop_.Now();
+  if (!board_ || board_->version() != Version(attempt) || began - made_ > kSameFor) {
+    board_ = std::make_shared<const v1::Board>(Make(attempt));
+    made_ = loop_.Now();
+    making_ = made_ - began;
+  }
+  return board_;
+}
+
+v1::Board JobBoard::Make(const Attempt& attempt) {
   v1::Board board;
   board.set_version(Version(attempt));
   board.set_time_ms(base::MillisecondsSince1970());
@@ -229,11 +248,15 @@ uint64_t JobBoard::Version(const Attempt& attempt) {
   return changes_ + journal_.events().recorded();
 }
 
-v1::Board JobBoard::Answer(uint64_t known, const Attempt& attempt) {
-  if (Version(attempt) != known) return Now(attempt);
+JobBoard::Board JobBoard::Answer(uint64_t known, const Attempt& attempt) {
+  if (Version(attempt) != known) {
+    const bool young = board_ && loop_.Now() - made_ < kShare * making_;
+    Board board = young ? board_ : Now(attempt);
+    if (board->version() != known) return board;
+  }
   v1::Board same;
   same.set_version(known);
-  return same;
+  return std::make_shared<const v1::Board>(std::move(same));
 }
 
 void JobBoard::BookCheckpoint(const std::optional<CheckpointWatch::Seen>& seen) {
@@ -244,33 +267,32 @@ void JobBoard::BookCheckpoint(const std::optional<CheckpointWatch::Seen>& seen) 
 
 Loop::Time JobBoard::Tick(const Attempt& attempt) {
   const Loop::Time now = loop_.Now();
-  if (now >= look_at_) {
-    look_at_ = now + kCheckpointInterval;
-    checkpoints_->Look();
+  if (looks_) {
+    if (now >= checkpoints_->due()) checkpoints_->Look();
+    BookCheckpoint(checkpoints_->Take());
   }
-  if (checkpoints_) BookCheckpoint(checkpoints_->Take());
   if (now >= point_at_) {
-    point_at_ = now + kPointInterval;
     const int64_t width = Elapsed() - point_ms_;
     point_ms_ += width;
-    const v1::Board board = Now(attempt);
-    history_.Add(board::PointOf(board, width));
-    if (const auto rate = board::MedianRate(board)) {
+    const Board board = Now(attempt);
+    point_at_ = now + std::max<Loop::Time::duration>(point_interval_, kShare * making_);
+    history_.Add(board::PointOf(*board, width));
+    if (const auto rate = board::MedianRate(*board)) {
       step_time_ = milliseconds(static_cast<int64_t>(std::min(1000 / *rate, kLongestStepMs)));
     }
-    for (const TroubleWarning& warning : warnings_.Take(board)) warn_(warning);
+    for (const TroubleWarning& warning : warnings_.Take(*board)) warn_(warning);
   }
   if (now >= write_at_) {
     write_at_ = now + kWriteInterval;
     Write(attempt);
   }
-  return std::min({point_at_, write_at_, look_at_});
+  return std::min({point_at_, write_at_, looks_ ? checkpoints_->due() : Loop::Time::max()});
 }
 
 void JobBoard::Write(const Attempt& attempt) {
   loop_.InBackground(
       [board = Now(attempt), history = history_.Since(0), folder = options_.log_folder] {
-        WriteJson(board, folder, control::kBoardFile);
+        WriteJson(*board, folder, control::kBoardFile);
         WriteJson(history, folder, control::kHistoryFile);
       });
 }
@@ -278,7 +300,8 @@ void JobBoard::Write(const Attempt& attempt) {
 void JobBoard::End(const Attempt& attempt) {
   ledger_.Ends(Elapsed());
   ++changes_;
-  point_at_ = write_at_ = look_at_ = Loop::Time::max();
+  point_at_ = write_at_ = Loop::Time::max();
+  looks_ = false;
   if (checkpoints_) {
     BookCheckpoint(checkpoints_->Await(kLastCheckpointLimit));  // one that had begun
     checkpoints_->Look();

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
+#include <memory>
 #include <optional>
-#include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "autodist/v1/board.pb.h"
@@ -24,10 +24,13 @@
 
 namespace autodist::chief {
 
-// For the loop's thread, which it does not block.
+// For the loop's thread, which it does not block. A sample only replaces the one before; a board is
+// made where somebody asks for one, or the history is due, once for each version and for all that
+// ask: in a job of thousands of ranks that takes long.
 class JobBoard {
  public:
   using Warn = std::function<void(const TroubleWarning& warning)>;
+  using Board = std::shared_ptr<const v1::Board>;
 
   // What is given must outlive it. `warn` is called by Tick.
   JobBoard(const JobOptions& options, Loop& loop, const NodeWatch& nodes,
@@ -45,9 +48,10 @@ class JobBoard {
   void Take(const v1::AgentEvent& event, const Attempt& attempt);
   void TakeSample(uint32_t node, v1::NodeSample sample);
 
-  v1::Board Now(const Attempt& attempt);
-  // With nothing but its version where that is `known`.
-  v1::Board Answer(uint64_t known, const Attempt& attempt);
+  Board Now(const Attempt& attempt);
+  // The same, or where that is not much older than it took to make, the one before; with nothing
+  // but its version where that is `known`.
+  Board Answer(uint64_t known, const Attempt& attempt);
   v1::History Since(int64_t since_ms) const { return history_.Since(since_ms); }
 
   // Of this attempt, in the median over ranks, as Tick saw it last; absent: not known yet.
@@ -68,10 +72,12 @@ class JobBoard {
   int64_t Elapsed(Loop::Time at) const;
   void BookStalls();
   uint64_t Version(const Attempt& attempt);
+  v1::Board Make(const Attempt& attempt);
   void BookCheckpoint(const std::optional<CheckpointWatch::Seen>& seen);
   void AddNodes(v1::Board& board) const;
   void AddRanks(const Attempt& attempt, v1::Board& board) const;
-  v1::BoardRank RankNow(const Attempt& attempt, uint32_t node, const v1::RankPlan& planned) const;
+  void AddRank(const Attempt& attempt, uint32_t node, const v1::RankPlan& planned,
+               v1::BoardRank& rank) const;
   void Write(const Attempt& attempt);
 
   const JobOptions& options_;
@@ -81,12 +87,16 @@ class JobBoard {
   const Journal& journal_;
   const Warn warn_;
   const Loop::Time began_;
+  const std::chrono::milliseconds point_interval_;  // of the history
 
   uint64_t changes_ = 1;
-  uint64_t told_ = 0;                           // by ranks, that the version takes into account
-  std::map<uint32_t, v1::NodeSample> samples_;  // the last, by node
-  std::map<uint32_t, int32_t> pids_;            // of this attempt
-  std::map<uint32_t, std::string> ends_;        // how they ended
+  uint64_t told_ = 0;              // by ranks, that the version takes into account
+  Board board_;                    // that was made last; null: none
+  Loop::Time made_{};              // when
+  Loop::Time::duration making_{};  // took so long
+  std::vector<std::optional<v1::NodeSample>> samples_;  // the last, by node
+  std::unordered_map<uint32_t, int32_t> pids_;          // of this attempt
+  std::unordered_map<uint32_t, std::string> ends_;      // how they ended
   board::TroubleWatch troubles_;
   TroubleWarnings warnings_;
   std::optional<Loop::Time> hung_since_;
@@ -94,7 +104,7 @@ class JobBoard {
   board::History history_;
   board::Ledger ledger_;
   std::optional<CheckpointWatch> checkpoints_;  // absent: nobody knows where they are
-  Loop::Time look_at_ = Loop::Time::max();      // at them, the next time
+  bool looks_ = false;                          // at them, from the first attempt on
   Loop::Time point_at_ = Loop::Time::max();     // the next of the history
   Loop::Time write_at_ = Loop::Time::max();
   int64_t point_ms_ = 0;  // of the last, since we began

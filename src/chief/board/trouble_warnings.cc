@@ -45,6 +45,7 @@ std::vector<TroubleWarning> TroubleWarnings::Take(const v1::Board& board) {
   std::vector<TroubleWarning> warnings;
   if (board.job().phase() != v1::JOB_PHASE_RUNNING) return warnings;
   for (const v1::Trouble& slow : board.troubles()) {
+    if (lines_ == kMost) return warnings;  // of thousands of ranks no causes are looked for
     if (!IsTold(slow) || !IsOfSteps(slow) || slow.ranks_size() == 0) continue;
     if (!HasLasted(board, slow, kSlowStepsLast) || !told_.insert(KeyOf(slow)).second) continue;
     std::string what = WithTime(slow);

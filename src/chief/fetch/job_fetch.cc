@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include "base/fd.h"
 #include "base/home_folder.h"
 #include "base/parallel.h"
+#include "base/thread.h"
 #include "base/utf8.h"
 #include "files/temporary_file.h"
 
@@ -60,6 +62,7 @@ void JobFetch::Finish() {
 std::vector<JobFetch::Source> JobFetch::Sources() {
   std::vector<Source> sources(nodes_.size());
   if (folders_.empty()) folders_.resize(sources.size());
+  std::set<std::string> taken(folders_.begin(), folders_.end());
   for (uint32_t node = 0; node < sources.size(); ++node) {
     Source& source = sources[node];
     const v1::NodePlan& plan = job_.nodes(static_cast<int>(node));
@@ -69,10 +72,11 @@ std::vector<JobFetch::Source> JobFetch::Sources() {
       // Nobody else's: neither another node's nor one of the job's own.
       std::string name = FolderNameOf(plan.address());
       struct stat info;
-      while (std::ranges::count(folders_, name) > 0 ||
+      while (taken.contains(name) ||
              lstat((log_folder_.path() + "/" + name).c_str(), &info) == 0) {
         name = "node-" + name;
       }
+      taken.insert(name);
       folders_[node] = std::move(name);
     }
     source.folder = folders_[node];
@@ -89,7 +93,7 @@ std::vector<JobFetch::Source> JobFetch::Sources() {
 }
 
 void JobFetch::Start(const v1::FetchRequest& request, const std::stop_token& stop,
-                     FetchAnswer answer) {
+                     const FetchAnswer& answer) {
   if (busy_) {
     return answer(WithRemedy(
         Error(StatusCode::kFailedPrecondition, "files of this job are being fetched already"),
@@ -102,8 +106,8 @@ void JobFetch::Start(const v1::FetchRequest& request, const std::stop_token& sto
   order.folder = job_.working_directory();
   order.patterns = {request.patterns().begin(), request.patterns().end()};
   if (request.most_bytes() > 0) order.most_bytes = request.most_bytes();
-  thread_ = std::jthread([this, order = std::move(order), sources = Sources(),
-                          answer = std::move(answer), stop = cancel_.get_token()]() mutable {
+  auto thread = base::StartThread([this, order = std::move(order), sources = Sources(), answer,
+                                   stop = cancel_.get_token()]() mutable {
     v1::JobFiles files = Fetch(std::move(order), sources, stop);
     sources.clear();  // with the links that have gone meanwhile, which may take a moment
     loop_.Post([this, files = std::move(files), answer = std::move(answer)] {
@@ -111,6 +115,12 @@ void JobFetch::Start(const v1::FetchRequest& request, const std::stop_token& sto
       answer(files);
     });
   });
+  if (thread.ok()) {
+    thread_ = *std::move(thread);
+  } else {
+    busy_ = false;
+    answer(thread.status());
+  }
 }
 
 v1::JobFiles JobFetch::Fetch(launch::FetchOrder order, std::vector<Source>& sources,

@@ -40,8 +40,10 @@ class JobFetch {
 
   bool busy() const { return busy_; }
   // From all nodes that are connected; of the others it says why they are not. `stop` ends it
-  // early, with what has come by then. One at a time: kFailedPrecondition.
-  void Start(const v1::FetchRequest& request, const std::stop_token& stop, FetchAnswer answer);
+  // early, with what has come by then. One at a time: kFailedPrecondition. kResourceExhausted: no
+  // thread can be started.
+  void Start(const v1::FetchRequest& request, const std::stop_token& stop,
+             const FetchAnswer& answer);
   void Cancel() { cancel_.request_stop(); }
 
  private:

@@ -27,6 +27,7 @@ v1::Board BoardOf(const Attempt& attempt) {
     }
     board.add_nodes()->set_address(node.address());
   }
+  std::ranges::sort(*board.mutable_ranks(), {}, &v1::BoardRank::rank);
   return board;
 }
 

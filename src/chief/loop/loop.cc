@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/thread.h"
+
 namespace autodist::chief {
 
 void Loop::Post(Task task) {
@@ -15,6 +17,12 @@ void Loop::PostFirst(Task task) {
   const std::lock_guard lock(mutex_);
   first_.push_back(std::move(task));
   posted_.notify_one();
+}
+
+Status Loop::Apart(Task task) {
+  auto thread = base::StartThread(std::move(task));
+  if (thread.ok()) thread->detach();
+  return thread.status();
 }
 
 bool Loop::Empty() const {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "autodist/status.h"
 #include "base/deadline.h"
 #include "base/worker.h"
 
@@ -36,7 +37,8 @@ class Loop {
   // Runs the task on a thread that may wait for a disk, after those that were given to it before.
   virtual void InBackground(Task task) { background_.Post(std::move(task)); }
   // Runs the task on a thread of its own, for which nobody waits: it may hang, and outlive us.
-  virtual void Apart(Task task) { std::thread(std::move(task)).detach(); }
+  // Fails where no thread can be started.
+  virtual Status Apart(Task task);
   // Blocks until the background tasks that have been given are done.
   void DrainBackground() { background_.Drain(); }
 

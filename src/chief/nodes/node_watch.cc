@@ -40,7 +40,8 @@ NodeWatch::NodeWatch(const v1::LaunchPlan& plan, milliseconds lease, Loop& loop,
       output_(output),
       console_(console),
       listener_(listener),
-      renew_at_(loop.Now() + RenewalInterval(lease)) {
+      renew_at_(loop.Now() + RenewalInterval(lease)),
+      checks_(static_cast<size_t>(plan.nodes_size())) {
   for (uint32_t i = 0; i < static_cast<uint32_t>(plan.nodes_size()); ++i) {
     nodes_.emplace_back(std::make_unique<Node>(i, static_cast<NodeListener&>(*this), loop),
                         NodeState(lease, [this, i](v1::NodePhase phase, const std::string& why) {
@@ -84,27 +85,31 @@ const std::string& NodeWatch::AddressOf(uint32_t node) const {
   return plan_.nodes(static_cast<int>(node)).address();
 }
 
+void NodeWatch::Tell(LogLevel level, uint32_t node, const std::string& what) {
+  const size_t number = told_.Add(level, loop_.Now(), [](LogLevel, size_t) {});
+  if (number > told_.kMost) return;
+  const bool last = number == told_.kMost;
+  console_.Tell(level, AddressOf(node) + what + (last ? "; further nodes are not listed" : ""));
+}
+
 bool NodeWatch::Connected(uint32_t node) const {
   const NodeState& state = nodes_[node].state;
   return state.alive() && !state.reconnecting();
 }
 
 bool NodeWatch::All(const std::function<bool(uint32_t node)>& holds) const {
-  for (uint32_t i = 0; i < size(); ++i) {
-    if (!holds(i)) return false;
-  }
-  return true;
+  return all_(nodes_.size(), [&](size_t node) { return holds(static_cast<uint32_t>(node)); });
 }
 
 bool NodeWatch::AllResumed() const {
-  return std::ranges::all_of(nodes_, [](const Watched& watched) {
-    return !watched.state.alive() || watched.node->resumed();
+  return All([this](uint32_t node) {
+    return !nodes_[node].state.alive() || nodes_[node].node->resumed();
   });
 }
 
 bool NodeWatch::AnyGoing() const {
-  return std::ranges::any_of(
-      nodes_, [](const Watched& watched) { return watched.state.alive() && watched.taken_away; });
+  return !All(
+      [this](uint32_t node) { return !nodes_[node].state.alive() || !nodes_[node].taken_away; });
 }
 
 uint32_t NodeWatch::connected() const {
@@ -118,6 +123,7 @@ void NodeWatch::Add(uint32_t node, const std::shared_ptr<launch::NodeLink>& link
   nodes_[node].state.Linked(loop_.Now());
   nodes_[node].node->Connect(link);
   nodes_[node].state.Ready();
+  CheckSoon(node);
 }
 
 void NodeWatch::BringBack(uint32_t node, Loop::Time limit) {
@@ -239,8 +245,10 @@ void NodeWatch::TakeEvent(uint32_t node, v1::AgentEvent event) {
   }
 }
 
-void NodeWatch::Renew(Watched& watched) {
+void NodeWatch::Renew(uint32_t node) {
+  Watched& watched = nodes_[node];
   watched.state.Asked(loop_.Now(), watched.node->heard());
+  checks_.SetEarlier(node, watched.state.SilentAt(watched.node->heard()));
   v1::ChiefMessage renew;
   renew.mutable_renew_lease()->set_number(watched.clock.Ask(base::NanosecondsSince1970()));
   watched.node->SendIfConnected(std::move(renew));
@@ -262,13 +270,14 @@ void NodeWatch::TakeClosed(uint32_t node, uint64_t connection, const Status& sta
   }
   if (!watched.state.reconnecting()) {
     watched.state.Broken(Message(status), watched.node->heard(), now);
+    CheckSoon(node);
     // An agent that has told all that it had to may have gone, and its last word been lost. Who
     // asks again finds out.
     if (!leaving_ || !watched.attempt_over) {
-      console_.Tell(LogLevel::kWarning, AddressOf(node) + ": the connection is broken: " +
-                                            Message(status) + "; trying again for " +
-                                            base::Seconds(Between(now, watched.state.lost_at())) +
-                                            ", while the ranks there go on");
+      Tell(LogLevel::kWarning, node,
+           ": the connection is broken: " + Message(status) + "; trying again for " +
+               base::Seconds(Between(now, watched.state.lost_at())) +
+               ", while the ranks there go on");
     }
   }
   ConnectAgain(node);
@@ -318,6 +327,7 @@ void NodeWatch::Linked(uint32_t node, const launch::LaunchedNode& linked) {
   if (!linked.status.ok()) return Lose(node, linked.status);
   watched.state.Linked(loop_.Now());
   watched.node->Connect(linked.link);
+  CheckSoon(node);
 }
 
 // Only now is it known that there is an agent at the end of the connection.
@@ -327,10 +337,10 @@ void NodeWatch::TakeResumed(uint32_t node) {
   if (watched.state.reconnecting()) {
     watched.state.Back(loop_.Now());
     if (!leaving_ || !watched.attempt_over) {
-      console_.Tell(LogLevel::kInfo, AddressOf(node) + ": " + watched.state.detail());
+      Tell(LogLevel::kInfo, node, ": " + watched.state.detail());
     }
   }
-  Renew(watched);
+  Renew(node);
 }
 
 // The agent has ended the session, as it does after Shutdown.
@@ -367,7 +377,7 @@ void NodeWatch::Lose(uint32_t node, const Status& why) {
 
 void NodeWatch::RenewAll() {
   for (uint32_t i = 0; i < size(); ++i) {
-    if (Connected(i)) Renew(nodes_[i]);
+    if (Connected(i)) Renew(i);
   }
 }
 
@@ -382,13 +392,12 @@ Loop::Time NodeWatch::Tick() {
     renew_at_ = now + RenewalInterval(lease_);
     RenewAll();
   }
-  Loop::Time next = renew_at_;
-  for (uint32_t i = 0; i < size(); ++i) next = std::min(next, CheckTimes(i));
-  return next;
+  while (const auto node = checks_.TakeDue(now)) checks_.SetEarlier(*node, Check(*node));
+  return std::min(renew_at_, checks_.next());
 }
 
-// Returns when to check again.
-Loop::Time NodeWatch::CheckTimes(uint32_t node) {
+// Returns when to check again, as long as nothing happens.
+Loop::Time NodeWatch::Check(uint32_t node) {
   Watched& watched = nodes_[node];
   if (!watched.state.alive()) return Loop::Time::max();
   const Loop::Time now = loop_.Now();

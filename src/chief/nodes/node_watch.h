@@ -14,9 +14,12 @@
 #include "autodist/v1/plan.pb.h"
 #include "base/backoff.h"
 #include "chief/loop/loop.h"
+#include "chief/nodes/all_hold.h"
+#include "chief/nodes/check_times.h"
 #include "chief/nodes/node.h"
 #include "chief/nodes/node_clock.h"
 #include "chief/nodes/node_state.h"
+#include "chief/output/alike.h"
 #include "chief/output/console.h"
 #include "chief/output/output_router.h"
 #include "launch/launcher.h"
@@ -145,10 +148,14 @@ class NodeWatch final : private NodeListener {
   void SendEnd(Watched& watched);
   void Lose(uint32_t node, const Status& why);
   void LoseUnheard(uint32_t node);
-  void Renew(Watched& watched);
+  void Renew(uint32_t node);
   Loop::Time Tick();
-  Loop::Time CheckTimes(uint32_t node);
+  // Whatever changes when a node has to be looked at calls it; what only puts that off need not.
+  void CheckSoon(uint32_t node) { checks_.SetEarlier(node, loop_.Now()); }
+  Loop::Time Check(uint32_t node);
   const std::string& AddressOf(uint32_t node) const;
+  // Of many nodes at the same time, not of each.
+  void Tell(base::LogLevel level, uint32_t node, const std::string& what);
 
   const v1::LaunchPlan& plan_;
   const std::chrono::milliseconds lease_;
@@ -163,6 +170,9 @@ class NodeWatch final : private NodeListener {
   std::set<uint32_t> linking_;              // nodes that the launcher is busy with
   std::set<uint32_t> reconnecting_;         // those that are cut off
   Loop::Time renew_at_;
+  CheckTimes checks_;
+  mutable AllHold all_;
+  Alike<base::LogLevel> told_;
   std::vector<uint32_t> members_;
   std::vector<Watched> nodes_;
 };

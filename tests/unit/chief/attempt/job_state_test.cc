@@ -98,7 +98,7 @@ TEST_F(JobStateTest, WhatServesTheRanksIsNotWaitedFor) {
 
 TEST_F(JobStateTest, WhatServesTheRanksCountsAsNoneOfThem) {
   JobState state(PlanWithAuxiliary());
-  EXPECT_EQ(state.RunningByNode(), (std::vector<uint32_t>{2, 2, 1}));
+  EXPECT_EQ(state.running_by_node(), (std::vector<uint32_t>{2, 2, 1}));
   EXPECT_EQ(state.RunningOn(0), 3u);
   state.RankExited(Exited(1, 3));
   state.RankExited(Signaled(5, SIGTERM));

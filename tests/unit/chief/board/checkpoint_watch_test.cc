@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <thread>
 
 #include "base/wall_clock.h"
 #include "support/temp_folder.h"
@@ -119,6 +120,53 @@ TEST_F(CheckpointWatchTest, AnotherClockOfAFileServerTellsOfNoTimeThatCannotBe) 
   ExpectAgo(LookThrough(watch), seconds(0));
 }
 
+// A file server that takes its time.
+class SlowLoop final : public test::TurnedLoop {
+ public:
+  explicit SlowLoop(milliseconds takes) : takes_(takes) {}
+  int looks() const { return looks_; }
+  Status Apart(Task task) override {
+    ++looks_;
+    std::this_thread::sleep_for(takes_);
+    return TurnedLoop::Apart(std::move(task));
+  }
+
+ private:
+  const milliseconds takes_;
+  int looks_ = 0;
+};
+
+// Looks as often as it may.
+int LooksWithin(seconds time, milliseconds takes, const std::string& folder) {
+  SlowLoop loop(takes);
+  CheckpointWatch watch(folder, loop);
+  for (const Loop::Time end = loop.Now() + time; loop.Now() < end; loop.Sleep(seconds(1))) {
+    watch.Take();
+    if (loop.Now() >= watch.due()) watch.Look();
+  }
+  return loop.looks();
+}
+
+TEST_F(CheckpointWatchTest, AsksAServerTheLessOftenTheLongerItTakes) {
+  WriteAgo("a.pt", seconds(20));
+  constexpr seconds kTime{60};
+  EXPECT_GE(LooksWithin(kTime, milliseconds(0), Folder()), 9);
+  // 20 times as long as a look takes.
+  EXPECT_LE(LooksWithin(kTime, milliseconds(1'000), Folder()), 4);
+}
+
+TEST_F(CheckpointWatchTest, WhereNoThreadCanBeStartedItLooksLater) {
+  class FullLoop final : public test::TurnedLoop {
+   public:
+    Status Apart(Task) override { return Error(StatusCode::kResourceExhausted, "no thread"); }
+  };
+  FullLoop loop;
+  CheckpointWatch watch(Folder(), loop);
+  watch.Look();
+  EXPECT_FALSE(watch.Await(kLongEnough).has_value());
+  EXPECT_EQ(watch.due(), loop.Now() + CheckpointWatch::kInterval);
+}
+
 // With threads of its own, as a real one.
 TEST_F(CheckpointWatchTest, WaitsForNoLookThatHangsAndTakesItLater) {
   struct Gate {
@@ -130,8 +178,8 @@ TEST_F(CheckpointWatchTest, WaitsForNoLookThatHangsAndTakesItLater) {
   class HangingLoop final : public Loop {
    public:
     explicit HangingLoop(std::shared_ptr<Gate> gate) : gate_(std::move(gate)) {}
-    void Apart(Task task) override {
-      Loop::Apart([gate = gate_, task = std::move(task)] {
+    Status Apart(Task task) override {
+      return Loop::Apart([gate = gate_, task = std::move(task)] {
         std::unique_lock lock(gate->mutex);
         gate->changed.wait(lock, [&] { return gate->open; });
         ++gate->looks;

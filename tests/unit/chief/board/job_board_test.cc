@@ -23,7 +23,8 @@ class JobBoardTest : public JobTest {
   // Asks then, and keeps the answer.
   void AskAt(milliseconds after, v1::Board& into, const uint64_t* known = nullptr) {
     loop_.After(after, [this, &into, known] {
-      job_->GetBoard(known ? *known : 0, [&into](v1::Board board) { into = std::move(board); });
+      job_->GetBoard(known ? *known : 0,
+                     [&into](const std::shared_ptr<const v1::Board>& board) { into = *board; });
     });
   }
   v1::Board Kept() const {
@@ -73,6 +74,30 @@ TEST_F(JobBoardTest, WhoKnowsItIsToldOnlyWhatIsNew) {
   EXPECT_EQ(same.ranks_size(), 0);
   EXPECT_NE(changed.version(), known);
   EXPECT_EQ(changed.ranks(4).last_line(), "hello");
+}
+
+TEST_F(JobBoardTest, AllWhoAskAreShownTheSameBoardAsLongAsNothingChanges) {
+  std::vector<std::shared_ptr<const v1::Board>> boards;
+  const auto ask = [&] {
+    job_->GetBoard(0, [&](std::shared_ptr<const v1::Board> board) { boards.push_back(board); });
+  };
+  const auto sample = [&] {
+    v1::AgentEvent event;
+    event.mutable_sample()->mutable_host()->set_cpu(0.5);
+    nodes_[0].Push(event);
+  };
+  loop_.After(seconds(3), ask);
+  loop_.After(seconds(3), ask);
+  loop_.After(milliseconds(3'100), sample);
+  loop_.After(milliseconds(3'200), ask);
+  loop_.After(milliseconds(3'200), ask);
+  AllExit(seconds(5), 0);
+  EXPECT_EQ(Run(), 0);
+  ASSERT_EQ(boards.size(), 4u);
+  EXPECT_EQ(boards[0], boards[1]);
+  EXPECT_NE(boards[1], boards[2]);
+  EXPECT_EQ(boards[2], boards[3]);
+  EXPECT_EQ(boards[2]->nodes(0).sample().host().cpu(), 0.5);
 }
 
 TEST_F(JobBoardTest, TheRankThatFailedIsTheOneAndIsKept) {

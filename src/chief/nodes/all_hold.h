@@ -1,0 +1,27 @@
+// Whether something is so of all nodes, asked after each of thousands of events.
+#pragma once
+
+#include <cstddef>
+
+namespace autodist::chief {
+
+// Begins with the one of which it was not so the last time, as it is mostly not so yet.
+class AllHold {
+ public:
+  // `holds` is asked of 0 to count - 1.
+  template <typename Holds>
+  bool operator()(size_t count, const Holds& holds) {
+    for (size_t i = 0; i < count; ++i) {
+      const size_t at = (first_ + i) % count;
+      if (holds(at)) continue;
+      first_ = at;
+      return false;
+    }
+    return true;
+  }
+
+ private:
+  size_t first_ = 0;
+};
+
+}  // namespace autodist::chief

@@ -1,0 +1,52 @@
+// Limits how often the same is said of many nodes or ranks at the same time.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <utility>
+
+#include "chief/loop/loop.h"
+
+namespace autodist::chief {
+
+// Pure logic; for one thread.
+template <typename Key>
+class Alike {
+ public:
+  static constexpr size_t kMost = 100;  // within kWindow
+  static constexpr std::chrono::seconds kWindow{10};
+  static constexpr size_t kMostKeys = 1'000;
+
+  // Which one it is of its window: those after kMost are not to be said. `more` is called with the
+  // key of an earlier window, and the number of those in it that were not.
+  template <typename More>
+  size_t Add(const Key& key, Loop::Time now, const More& more) {
+    if (said_.size() >= kMostKeys) End(more);
+    Said& said = said_[key];
+    if (now - said.began > kWindow) {
+      Flush(key, std::exchange(said, {now}), more);
+    }
+    return ++said.count;
+  }
+  // Ends all windows.
+  template <typename More>
+  void End(const More& more) {
+    for (const auto& [key, said] : std::exchange(said_, {})) Flush(key, said, more);
+  }
+
+ private:
+  struct Said {
+    Loop::Time began{};
+    size_t count = 0;
+  };
+
+  template <typename More>
+  static void Flush(const Key& key, const Said& said, const More& more) {
+    if (said.count > kMost) more(key, said.count - kMost);
+  }
+
+  std::map<Key, Said> said_;
+};
+
+}  // namespace autodist::chief
