@@ -10,6 +10,7 @@
 #include "agent/life/clean.h"
 #include "agent/mpi/remote_shell.h"
 #include "autodist/v1/messages_digest.h"
+#include "base/name_service.h"
 
 // What an autodist that is given this program looks for (launch/node_program).
 [[gnu::used, gnu::retain]] static const char kMessages[] =
@@ -17,6 +18,7 @@
 
 int main(int argc, char** argv) {
   signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is a full disk, not our end
+  autodist::base::UseFilesAndDns();
   const char* mode = argc > 1 ? argv[1] : "";
   if (std::strcmp(mode, "attach") == 0) return autodist::agent::Attach(argc, argv);
   if (std::strcmp(mode, "call") == 0) return autodist::agent::Call(argc, argv);

@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/home_folder.h"
+#include "base/name_service.h"
 #include "base/utf8.h"
 #include "chief/moved/moved_chief.h"
 #include "chief/moved/run_there.h"
@@ -20,7 +21,6 @@
 #include "cli/commands.h"
 #include "cli/help_text.h"
 #include "cli/version.h"
-#include "reach/name_service.h"
 #include "rpc/settings.h"
 #include "transport/crypto.h"
 
@@ -131,7 +131,7 @@ int main(int argc, char** argv) {
   autodist::base::OpenStandardStreams();
   // A limit on the size of files (ulimit -f) is a full disk, not our end.
   signal(SIGXFSZ, SIG_IGN);
-  autodist::reach::UseFilesAndDns();
+  autodist::base::UseFilesAndDns();
   autodist::transport::UseBuiltInCrypto();
   autodist::rpc::BeginProgram();
   try {

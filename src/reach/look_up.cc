@@ -1,12 +1,10 @@
 #include "reach/look_up.h"
 
-#include <netdb.h>
-#include <sys/socket.h>
-
 #include <future>
 #include <memory>
 #include <utility>
 
+#include "base/name_service.h"
 #include "base/thread.h"
 #include "reach/name_service.h"
 
@@ -15,29 +13,15 @@ namespace {
 
 using Addresses = std::vector<base::IpAddress>;
 
-// How long is for getaddrinfo to know.
+// How long is for the name service to know.
 Result<Addresses> Ask(const std::string& host, base::Deadline deadline) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* list = nullptr;
-  const int error = getaddrinfo(host.c_str(), nullptr, &hints, &list);
-  if (error != 0) {
-    // RFC 6761: whatever the name service knows.
-    if (host == "localhost") return Addresses{*base::IpAddress::Parse("127.0.0.1")};
-    Addresses others = AskGetentForHost(host, deadline);
-    if (!others.empty()) return others;
-    return Error(StatusCode::kNotFound,
-                 "name does not resolve: '" + host + "': " + gai_strerror(error));
-  }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);
-  Addresses addresses;
-  for (const addrinfo* entry = list; entry; entry = entry->ai_next) {
-    char text[NI_MAXHOST] = "";
-    getnameinfo(entry->ai_addr, entry->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
-    if (const auto ip = base::IpAddress::Parse(text)) addresses.push_back(*ip);
-  }
-  if (!addresses.empty()) return addresses;
-  return Error(StatusCode::kNotFound, "name does not resolve: '" + host + "' has no IP address");
+  Result<Addresses> addresses = base::AddressesOf(host);
+  if (addresses.ok()) return addresses;
+  // RFC 6761: whatever the name service knows.
+  if (host == "localhost") return Addresses{*base::IpAddress::Parse("127.0.0.1")};
+  Addresses others = AskGetentForHost(host, deadline);
+  if (!others.empty()) return others;
+  return addresses;
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "reach/name_service.h"
 
 #include <absl/strings/str_split.h>
-#include <nss.h>
 #include <pwd.h>
 #include <unistd.h>
 
@@ -37,13 +36,6 @@ SystemUser FindThisUser() {
 }
 
 }  // namespace
-
-void UseFilesAndDns() {
-  __nss_configure_lookup("hosts", "files dns");
-  for (const char* database : {"passwd", "group", "services", "protocols", "networks"}) {
-    __nss_configure_lookup(database, "files");
-  }
-}
 
 const SystemUser& ThisSystemUser() {
   static const SystemUser user = FindThisUser();

@@ -1,6 +1,6 @@
 // Users and hosts, where this machine knows them by more than its own files and DNS: LDAP, SSSD,
-// mDNS. The modules for those belong to the machine's C library, and abort a program that has one
-// of its own, as autodist has where it is static; `getent`, a program of the machine, may ask them.
+// mDNS. This program may not ask them (base/name_service.h), but `getent`, one of the machine's,
+// may.
 #pragma once
 
 #include <sys/types.h>
@@ -12,10 +12,6 @@
 #include "base/ip_address.h"
 
 namespace autodist::reach {
-
-// For a program's start, before anything is looked up: what getaddrinfo and getpwuid find is that
-// of the machine's files and DNS, whatever /etc/nsswitch.conf says.
-void UseFilesAndDns();
 
 struct SystemUser {
   std::string name;  // both "" if nothing knows the user
