@@ -1,0 +1,239 @@
+#include "secure/session.h"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+
+namespace autodist::secure {
+namespace {
+
+constexpr size_t kPiece = 64 * 1024;
+// A change of keys comes far below the limit of AES-GCM (RFC 8446, 5.5: 2^24.5 full records).
+constexpr uint64_t kBytesPerKeys = uint64_t{1} << 36;
+constexpr unsigned char kAes128GcmSha256[] = {0x13, 0x01};
+
+// Without memory nothing can go on.
+template <typename T>
+T* Made(T* object) {
+  if (!object) abort();
+  return object;
+}
+
+void Need(bool done) {
+  if (!done) abort();
+}
+
+bool NotNow() { return errno == EAGAIN || errno == EINTR; }
+
+// As OpenSSL takes a key that both sides had before.
+SSL_SESSION* SessionWith(SSL* tls, const Key& key) {
+  SSL_SESSION* session = Made(SSL_SESSION_new());
+  Need(SSL_SESSION_set1_master_key(session,
+                                   reinterpret_cast<const unsigned char*>(key.bytes().data()),
+                                   key.bytes().size()) == 1);
+  Need(SSL_SESSION_set_cipher(session, Made(SSL_CIPHER_find(tls, kAes128GcmSha256))) == 1);
+  Need(SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) == 1);
+  return session;
+}
+
+}  // namespace
+
+struct Session::Callbacks {
+  static Session& Of(SSL* tls) { return *static_cast<Session*>(SSL_get_app_data(tls)); }
+
+  static int Use(SSL* tls, const EVP_MD*, const unsigned char** identity, size_t* size,
+                 SSL_SESSION** session) {
+    const Session& self = Of(tls);
+    *identity = reinterpret_cast<const unsigned char*>(self.identity_.data());
+    *size = self.identity_.size();
+    *session = SessionWith(tls, *self.key_);
+    return 1;
+  }
+
+  static int Find(SSL* tls, const unsigned char* identity, size_t size, SSL_SESSION** session) {
+    *session = nullptr;
+    if (size > kMaxIdentity) return 1;
+    const auto key = Of(tls).find_key_({reinterpret_cast<const char*>(identity), size});
+    if (key) *session = SessionWith(tls, *key);
+    return 1;
+  }
+
+  static SSL_CTX* Context(const SSL_METHOD* method) {
+    OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+    SSL_CTX* context = Made(SSL_CTX_new(method));
+    Need(SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1);
+    Need(SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256") == 1);
+    Need(SSL_CTX_set1_groups_list(context, "X25519") == 1);
+    SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
+    SSL_CTX_clear_options(context, SSL_OP_ENABLE_MIDDLEBOX_COMPAT);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    Need(SSL_CTX_set_num_tickets(context, 0) == 1);
+    SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+    return context;
+  }
+
+  static SSL_CTX* CallersContext() {
+    SSL_CTX* context = Context(TLS_client_method());
+    SSL_CTX_set_psk_use_session_callback(context, Use);
+    // No certificate is a right one: the key is the only way in.
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
+    return context;
+  }
+
+  static SSL_CTX* CalledContext() {
+    SSL_CTX* context = Context(TLS_server_method());
+    SSL_CTX_set_psk_find_session_callback(context, Find);
+    return context;
+  }
+};
+
+Session::Session(base::UniqueFd socket, ssl_st* tls)
+    : socket_(std::move(socket)),
+      tls_(Made(tls)),
+      received_(Made(BIO_new(BIO_s_mem()))),
+      to_send_(Made(BIO_new(BIO_s_mem()))) {
+  SSL_set_bio(tls_, received_, to_send_);
+  SSL_set_app_data(tls_, this);
+}
+
+Session::~Session() { SSL_free(tls_); }
+
+std::unique_ptr<Session> Session::OfCaller(base::UniqueFd socket, std::string identity,
+                                           const Key& key) {
+  static SSL_CTX* const context = Callbacks::CallersContext();
+  std::unique_ptr<Session> session(new Session(std::move(socket), SSL_new(context)));
+  session->identity_ = std::move(identity);
+  session->key_ = key;
+  SSL_set_connect_state(session->tls_);
+  return session;
+}
+
+std::unique_ptr<Session> Session::OfCalled(base::UniqueFd socket, FindKey find_key) {
+  static SSL_CTX* const context = Callbacks::CalledContext();
+  std::unique_ptr<Session> session(new Session(std::move(socket), SSL_new(context)));
+  session->find_key_ = std::move(find_key);
+  session->called_ = true;
+  SSL_set_accept_state(session->tls_);
+  return session;
+}
+
+Progress Session::Handshake() {
+  for (;;) {
+    ERR_clear_error();
+    const int done = SSL_do_handshake(tls_);
+    // A certificate in place of the key is refused here once more.
+    if (done == 1) return SSL_session_reused(tls_) == 1 ? Progress::kDone : Progress::kBroken;
+    // What OpenSSL wants to say of it, an alert, stays here.
+    if (SSL_get_error(tls_, done) != SSL_ERROR_WANT_READ) return Progress::kBroken;
+    if (called_ && BIO_pending(to_send_) > 0 && !caller_named()) return Progress::kBroken;
+    if (Flush() == Progress::kBroken) return Progress::kBroken;
+    const Progress filled = Fill();
+    if (filled != Progress::kDone) return filled;
+  }
+}
+
+bool Session::caller_named() const { return SSL_session_reused(tls_) == 1; }
+
+// A stream that ends without saying so was cut.
+Progress Session::Fill() {
+  std::array<char, kPiece> bytes;
+  const bool handshake = SSL_is_init_finished(tls_) == 0;
+  const size_t most = handshake ? kMaxHandshake - handshake_bytes_ : bytes.size();
+  if (most == 0) return Progress::kBroken;
+  const ssize_t got = recv(socket_.get(), bytes.data(), most, MSG_DONTWAIT);
+  if (got < 0 && NotNow()) return Progress::kWaits;
+  if (got <= 0) return Progress::kBroken;
+  if (handshake) handshake_bytes_ += static_cast<size_t>(got);
+  Need(BIO_write(received_, bytes.data(), static_cast<int>(got)) == got);
+  return Progress::kDone;
+}
+
+Progress Session::Take(char* buffer, size_t size, bool leave_it, size_t& got) {
+  for (;;) {
+    ERR_clear_error();
+    const int done =
+        leave_it ? SSL_peek_ex(tls_, buffer, size, &got) : SSL_read_ex(tls_, buffer, size, &got);
+    if (done == 1) return Progress::kDone;
+    const int why = SSL_get_error(tls_, done);
+    if (why == SSL_ERROR_ZERO_RETURN) return Progress::kEnded;
+    if (why != SSL_ERROR_WANT_READ) return Progress::kBroken;
+    const Progress filled = Fill();
+    if (filled != Progress::kDone) return filled;
+  }
+}
+
+// A record has 16 KiB at most, and several may be here.
+Progress Session::Read(std::span<char> buffer, size_t& got) {
+  got = 0;
+  do {
+    size_t more = 0;
+    const Progress progress = Take(buffer.data() + got, buffer.size() - got, false, more);
+    if (progress != Progress::kDone) return got > 0 ? Progress::kDone : progress;
+    got += more;
+  } while (got < buffer.size() && SSL_has_pending(tls_) + BIO_pending(received_) > 0);
+  return Progress::kDone;
+}
+
+Progress Session::ReadLine(std::string& line, size_t max_bytes) {
+  std::array<char, 4096> bytes;
+  for (;;) {
+    size_t seen = 0;
+    const Progress progress = Take(bytes.data(), bytes.size(), true, seen);
+    if (progress != Progress::kDone) return progress;
+    const std::string_view text(bytes.data(), seen);
+    const size_t end = text.find('\n');
+    const std::string_view part = text.substr(0, end);
+    if (line.size() + part.size() > max_bytes) return Progress::kBroken;
+    line += part;
+    size_t taken = 0;
+    Take(bytes.data(), part.size() + (end == text.npos ? 0 : 1), false, taken);
+    if (end != text.npos) return Progress::kDone;
+  }
+}
+
+void Session::Write(std::string_view bytes) {
+  if (bytes.empty()) return;
+  written_ += bytes.size();
+  if (written_ > kBytesPerKeys) {
+    written_ = 0;
+    SSL_key_update(tls_, SSL_KEY_UPDATE_NOT_REQUESTED);
+  }
+  ERR_clear_error();
+  size_t written = 0;
+  // Into memory: it fails only where the session has failed already, which reading tells.
+  (void)SSL_write_ex(tls_, bytes.data(), bytes.size(), &written);
+}
+
+void Session::WriteEnd() {
+  ERR_clear_error();
+  (void)SSL_shutdown(tls_);
+}
+
+bool Session::has_to_send() const { return !sending_.empty() || BIO_pending(to_send_) > 0; }
+
+Progress Session::Flush() {
+  std::array<char, kPiece> bytes;
+  while (has_to_send()) {
+    std::string_view piece = sending_;
+    if (piece.empty()) {
+      const int got = BIO_read(to_send_, bytes.data(), static_cast<int>(bytes.size()));
+      piece = {bytes.data(), static_cast<size_t>(std::max(got, 0))};
+    }
+    const ssize_t put =
+        send(socket_.get(), piece.data(), piece.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (put < 0 && !NotNow()) return Progress::kBroken;
+    const bool waits = put < 0;
+    sending_ = std::string(piece.substr(waits ? 0 : static_cast<size_t>(put)));
+    if (waits) return Progress::kWaits;
+  }
+  return Progress::kDone;
+}
+
+}  // namespace autodist::secure

@@ -1,0 +1,92 @@
+#include "secure/pump.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <numeric>
+#include <thread>
+
+#include "support/secure_peer.h"
+
+namespace autodist::secure {
+namespace {
+
+using base::Deadline;
+
+Deadline Limit() { return Deadline::After(test::kLimit); }
+
+// Both ends of a session, each behind a local socket.
+class PumpTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto sockets = base::StreamSocketPair();
+    ASSERT_TRUE(sockets.ok());
+    const Key key = Key::Random();
+    auto caller = Session::OfCaller(std::move(sockets->first), "node", key);
+    auto called =
+        Session::OfCalled(std::move(sockets->second), [&](std::string_view) { return key; });
+    std::thread thread([&] { EXPECT_TRUE(test::ShakeHands(*caller)); });
+    EXPECT_TRUE(test::ShakeHands(*called));
+    thread.join();
+    near_ = *(*near_pumps_)->Add(std::move(caller));
+    far_ = *(*far_pumps_)->Add(std::move(called));
+  }
+
+  static std::string ReadAll(int fd) {
+    std::string text;
+    char bytes[65536];
+    for (;;) {
+      const auto got = base::ReadSome(fd, bytes, sizeof bytes, Limit());
+      EXPECT_TRUE(got.ok()) << got.status();
+      if (!got.ok() || *got == 0) return text;
+      text.append(bytes, *got);
+    }
+  }
+
+  Result<std::shared_ptr<PumpThread>> near_pumps_ = PumpThread::Start();
+  Result<std::shared_ptr<PumpThread>> far_pumps_ = PumpThread::Start();
+  base::UniqueFd near_;
+  base::UniqueFd far_;
+};
+
+TEST_F(PumpTest, AllBytesGoBothWaysAtTheSameTime) {
+  std::string sent(20'000'000, '\0');
+  std::iota(sent.begin(), sent.end(), '\0');
+  const auto write = [&](const base::UniqueFd& to) {
+    EXPECT_TRUE(base::WriteAll(to.get(), sent, Limit()).ok());
+    shutdown(to.get(), SHUT_WR);
+  };
+  std::thread near_writer([&] { write(near_); });
+  std::thread far_writer([&] { write(far_); });
+  std::string near_got;
+  std::thread near_reader([&] { near_got = ReadAll(near_.get()); });
+  const std::string far_got = ReadAll(far_.get());
+  for (std::thread* thread : {&near_writer, &far_writer, &near_reader}) thread->join();
+  EXPECT_TRUE(near_got == sent && far_got == sent);
+}
+
+TEST_F(PumpTest, WhatWasWrittenBeforeTheEndArrives) {
+  const std::string sent(3'000'000, 'x');
+  std::thread writer([&] {
+    EXPECT_TRUE(base::WriteAll(near_.get(), sent, Limit()).ok());
+    near_.Reset();
+    (*near_pumps_)->Stop(Limit());
+  });
+  EXPECT_TRUE(ReadAll(far_.get()) == sent);
+  writer.join();
+}
+
+TEST_F(PumpTest, AnEndThatIsGivenUpEndsTheOther) {
+  near_.Reset();
+  EXPECT_EQ(ReadAll(far_.get()), "");
+  far_.Reset();
+}
+
+TEST_F(PumpTest, ACutConnectionEndsBoth) {
+  (*near_pumps_)->Stop(Deadline::After(std::chrono::milliseconds(0)));
+  EXPECT_EQ(ReadAll(far_.get()), "");
+  EXPECT_EQ(ReadAll(near_.get()), "");
+}
+
+}  // namespace
+}  // namespace autodist::secure
