@@ -2,8 +2,6 @@
 
 #include <absl/strings/numbers.h>
 #include <fcntl.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -13,7 +11,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -21,16 +18,20 @@
 #include <deque>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "agent/life/connecting.h"
 #include "base/backoff.h"
-#include "base/tcp_connect.h"
+#include "base/random.h"
 #include "process/process_tree.h"
 #include "process/spawn.h"
 #include "rpc/call_lines.h"
+#include "secure/pump.h"
+#include "secure/session.h"
 
 namespace autodist::agent {
 namespace {
@@ -38,60 +39,12 @@ namespace {
 using base::Deadline;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kWordsLimit{60'000};   // until they have come on stdin
-constexpr milliseconds kConnectLimit{5'000};  // with one address
-constexpr milliseconds kAnswerLimit{10'000};  // for the chief's answer
-constexpr milliseconds kSendLimit{10'000};    // for a line
+constexpr milliseconds kKeyLimit{60'000};        // until it has come on stdin
+constexpr size_t kMaxKeyLine = 256;              // bytes
+constexpr milliseconds kHandshakeLimit{10'000};  // for the chief to show that it knows the key
+constexpr milliseconds kSendLimit{10'000};       // for a line
+constexpr milliseconds kLastBytesLimit{5'000};   // of programs that have ended
 constexpr char kGuardian[] = "autodist-guard";
-
-struct Address {
-  std::string host;
-  uint16_t port;
-};
-
-// "10.0.0.1:4711", "[fe80::1%eth0]:4711", "pod-0.service:4711".
-std::optional<Address> AddressIn(const std::string& text) {
-  const size_t colon = text.rfind(':');
-  uint32_t port = 0;
-  if (colon == text.npos || colon == 0 || !absl::SimpleAtoi(text.substr(colon + 1), &port) ||
-      port == 0 || port > 65'535) {
-    return std::nullopt;
-  }
-  std::string host = text.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  return Address{std::move(host), static_cast<uint16_t>(port)};
-}
-
-// Blocks as long as the system's resolver does.
-std::vector<base::IpAddress> Resolve(const std::string& host) {
-  if (const auto numeric = base::IpAddress::Parse(host)) return {*numeric};
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* list = nullptr;
-  if (getaddrinfo(host.c_str(), nullptr, &hints, &list) != 0) return {};
-  std::vector<base::IpAddress> found;
-  for (const addrinfo* entry = list; entry; entry = entry->ai_next) {
-    std::array<char, NI_MAXHOST> text;
-    if (getnameinfo(entry->ai_addr, entry->ai_addrlen, text.data(), text.size(), nullptr, 0,
-                    NI_NUMERICHOST) != 0) {
-      continue;
-    }
-    if (const auto address = base::IpAddress::Parse(text.data())) found.push_back(*address);
-  }
-  freeaddrinfo(list);
-  return found;
-}
-
-// Addresses that many machines have, of a bridge for containers say, lead to ourselves here.
-std::vector<Address> WithoutOurs(std::vector<Address> addresses) {
-  const auto interfaces = base::LocalInterfaces();
-  const auto is_ours = [&](const Address& address) {
-    const auto numeric = base::IpAddress::Parse(address.host);
-    return numeric && interfaces.ok() && base::OwnerOf(*numeric, *interfaces);
-  };
-  if (!std::ranges::all_of(addresses, is_ours)) std::erase_if(addresses, is_ours);
-  return addresses;
-}
 
 bool IsNamedGuardian(pid_t pid) {
   const auto name = base::ReadFile("/proc/" + std::to_string(pid) + "/comm", 64);
@@ -107,21 +60,21 @@ std::string ThisProgram() {
 
 class Caller {
  public:
-  Caller(std::string node, milliseconds patience, std::vector<Address> addresses,
-         rpc::CallWords words)
-      : node_(std::move(node)),
+  Caller(std::string node, milliseconds patience, std::vector<ChiefAddress> addresses,
+         secure::Key key)
+      : identity_{std::move(node), base::RandomHex()},
         patience_(patience),
         addresses_(std::move(addresses)),
-        words_(std::move(words)) {}
+        key_(key) {}
 
   Status Prepare();
   int Run();
 
  private:
   enum class Woken { kReady, kDeadline, kSignal };
-  // Until the descriptor, -1 for none, is ready or a signal has been heeded.
-  Woken Await(int fd, short events, Deadline deadline);
-  // True once it is ready; heeds signals meanwhile.
+  // Until one of the descriptors is ready or a signal has been handled.
+  Woken Await(std::vector<pollfd> polled, Deadline deadline);
+  // True once it is ready, -1 never is; handles signals meanwhile.
   bool AwaitReady(int fd, short events, Deadline deadline);
 
   void HeedSignals();
@@ -130,25 +83,23 @@ class Caller {
 
   // Whether the chief had something for us.
   bool Talk(Deadline& until);
-  base::UniqueFd Dial();
-  base::UniqueFd Dial(const base::IpAddress& address, uint16_t port);
-  bool Greet(int socket);
-  bool Serve(base::UniqueFd socket);
-  void Start(base::UniqueFd socket, const rpc::CallLine& order);
-  bool Send(int socket, const std::string& line) {
-    return base::WriteAll(socket, line, Deadline::After(kSendLimit)).ok();
-  }
+  std::unique_ptr<secure::Session> Dial();
+  std::unique_ptr<secure::Session> Greet(base::UniqueFd socket);
+  bool Serve(std::unique_ptr<secure::Session> session);
+  void Start(std::unique_ptr<secure::Session> session, const rpc::CallLine& order);
+  bool Send(secure::Session& session, const std::string& line);
 
   struct Program {
     uint64_t id;
     base::UniqueFd errors;  // its stderr, in memory
   };
 
-  const std::string node_;
+  const rpc::CallerIdentity identity_;
   const milliseconds patience_;
-  std::vector<Address> addresses_;  // the one that was the chief's first
-  const rpc::CallWords words_;
+  std::vector<ChiefAddress> addresses_;  // the one that was the chief's first
+  const secure::Key key_;
   base::UniqueFd signals_;
+  std::shared_ptr<secure::PumpThread> pumps_;
   std::map<pid_t, Program> programs_;
   std::deque<std::string> reports_;  // lines that the chief is to be told
   bool has_children_ = false;        // orphans that we have adopted, too
@@ -165,6 +116,7 @@ Status Caller::Prepare() {
   sigprocmask(SIG_BLOCK, &set, nullptr);
   signals_.Reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_.valid()) return ErrnoError(errno, "signalfd");
+  AD_ASSIGN_OR_RETURN(pumps_, secure::PumpThread::Start());
   process::AdoptOrphans();
   setenv(kCalledVariable, "1", 1);
   return OkStatus();
@@ -181,7 +133,8 @@ int Caller::Run() {
       AwaitReady(-1, 0, std::min(until, Deadline::After(backoff.Next())));
     }
   }
-  while (has_children_) Await(-1, 0, Deadline::Never());
+  while (has_children_) Await({}, Deadline::Never());
+  pumps_->Stop(Deadline::After(kLastBytesLimit));
   if (over_) return 0;
   if (told_to_end_) return 128 + SIGTERM;
   std::fprintf(stderr, "autodist-agent: no chief at %s:%u, nor at any other address, for %lld s\n",
@@ -190,10 +143,10 @@ int Caller::Run() {
   return 1;
 }
 
-Caller::Woken Caller::Await(int fd, short events, Deadline deadline) {
-  pollfd polled[] = {{signals_.get(), POLLIN, 0}, {fd, events, 0}};
-  const int ready = poll(polled, fd >= 0 ? 2 : 1, deadline.PollTimeout());
-  if (ready > 0 && polled[0].revents != 0) {
+Caller::Woken Caller::Await(std::vector<pollfd> polled, Deadline deadline) {
+  polled.push_back({signals_.get(), POLLIN, 0});
+  const int ready = poll(polled.data(), polled.size(), deadline.PollTimeout());
+  if (ready > 0 && polled.back().revents != 0) {
     HeedSignals();
     return Woken::kSignal;
   }
@@ -202,7 +155,7 @@ Caller::Woken Caller::Await(int fd, short events, Deadline deadline) {
 
 bool Caller::AwaitReady(int fd, short events, Deadline deadline) {
   while (!Leaves()) {
-    const Woken woken = Await(fd, events, deadline);
+    const Woken woken = Await({{fd, events, 0}}, deadline);
     if (woken != Woken::kSignal) return woken == Woken::kReady;
   }
   return false;
@@ -240,74 +193,84 @@ void Caller::TakeEnded() {
   has_children_ = pid == 0;
 }
 
-base::UniqueFd Caller::Dial(const base::IpAddress& address, uint16_t port) {
-  auto connecting = base::StartConnecting(address, port);
-  if (std::holds_alternative<int>(connecting)) return {};
-  base::UniqueFd socket = std::get<base::UniqueFd>(std::move(connecting));
-  const bool ready = AwaitReady(socket.get(), POLLOUT, Deadline::After(kConnectLimit));
-  if (!ready || base::ConnectResult(socket.get()) != 0 || !Greet(socket.get())) return {};
-  return socket;
+// Of those that answer, the first that knows the key is the chief.
+std::unique_ptr<secure::Session> Caller::Dial() {
+  Connecting connecting(addresses_);
+  while (!connecting.over() && !Leaves()) {
+    if (auto connected = connecting.Advance()) {
+      auto session = Greet(std::move(connected->socket));
+      if (!session) continue;
+      std::swap(addresses_[connected->address], addresses_[0]);
+      return session;
+    }
+    if (!connecting.over()) Await(connecting.Polled(), connecting.next());
+  }
+  return nullptr;
 }
 
-base::UniqueFd Caller::Dial() {
-  for (Address& address : addresses_) {
-    for (const base::IpAddress& ip : Resolve(address.host)) {
-      base::UniqueFd socket = Dial(ip, address.port);
-      if (!socket.valid()) continue;
-      std::swap(address, addresses_[0]);
-      return socket;
+std::unique_ptr<secure::Session> Caller::Greet(base::UniqueFd socket) {
+  auto session = secure::Session::OfCaller(std::move(socket), identity_.ToText(), key_);
+  const Deadline deadline = Deadline::After(kHandshakeLimit);
+  for (;;) {
+    const secure::Progress progress = session->Handshake();
+    if (progress == secure::Progress::kDone)
+      return Send(*session, "") ? std::move(session) : nullptr;
+    if (progress != secure::Progress::kWaits) return nullptr;
+    const short sends = session->has_to_send() ? POLLOUT : 0;
+    if (!AwaitReady(session->socket(), static_cast<short>(POLLIN | sends), deadline)) {
+      return nullptr;
     }
   }
-  return {};
 }
 
-// Nobody learns from us what to do who does not know the chief's word.
-bool Caller::Greet(int socket) {
-  if (!Send(socket, rpc::CallerGreeting(words_, node_))) return false;
-  const Deadline deadline = Deadline::After(kAnswerLimit);
-  std::string line;
-  while (AwaitReady(socket, POLLIN, deadline)) {
-    const auto read = rpc::ReadLine(socket, line, rpc::kLongestGreeting);
-    if (read == rpc::LineRead::kBroken) return false;
-    if (read == rpc::LineRead::kWhole) return rpc::IsChiefGreeting(line, words_);
+bool Caller::Send(secure::Session& session, const std::string& line) {
+  session.Write(line);
+  const Deadline deadline = Deadline::After(kSendLimit);
+  for (;;) {
+    const secure::Progress progress = session.Flush();
+    if (progress != secure::Progress::kWaits) return progress == secure::Progress::kDone;
+    if (!AwaitReady(session.socket(), POLLOUT, deadline)) return false;
   }
-  return false;
 }
 
 bool Caller::Talk(Deadline& until) {
-  base::UniqueFd socket = Dial();
-  if (!socket.valid()) return false;
-  const bool served = Serve(std::move(socket));
+  auto session = Dial();
+  if (!session) return false;
+  const bool served = Serve(std::move(session));
   until = Deadline::After(patience_);
   return served;
 }
 
-bool Caller::Serve(base::UniqueFd socket) {
+bool Caller::Serve(std::unique_ptr<secure::Session> session) {
   std::string line;
   while (!Leaves()) {
     for (; !reports_.empty(); reports_.pop_front()) {
-      if (!Send(socket.get(), reports_.front())) return false;
+      if (!Send(*session, reports_.front())) return false;
     }
-    if (Await(socket.get(), POLLIN, Deadline::Never()) != Woken::kReady) continue;
-    const auto read = rpc::ReadLine(socket.get(), line, rpc::kLongestOrder);
-    if (read == rpc::LineRead::kPart) continue;
-    const auto order = read == rpc::LineRead::kWhole ? rpc::CallLine::FromLine(line) : std::nullopt;
+    const auto read = session->ReadLine(line, rpc::kLongestOrder);
+    if (read == secure::Progress::kWaits) {
+      Await({{session->socket(), POLLIN, 0}}, Deadline::Never());
+      continue;
+    }
+    const auto order =
+        read == secure::Progress::kDone ? rpc::CallLine::FromLine(line) : std::nullopt;
     if (order && order->kind == rpc::kCallOver) over_ = true;
     if (!order || order->kind != rpc::kCallRun || order->texts.empty()) return false;
-    Start(std::move(socket), *order);
+    Start(std::move(session), *order);
     return true;
   }
   return false;
 }
 
 // What cannot be run has ended without a word but on stderr.
-void Caller::Start(base::UniqueFd socket, const rpc::CallLine& order) {
-  if (!Send(socket.get(), rpc::CallLine{rpc::kCallStarted, order.id}.ToLine())) return;
-  fcntl(socket.get(), F_SETFL, 0);  // blocking, as programs expect it
+void Caller::Start(std::unique_ptr<secure::Session> session, const rpc::CallLine& order) {
+  if (!Send(*session, rpc::CallLine{rpc::kCallStarted, order.id}.ToLine())) return;
+  const auto socket = pumps_->Add(std::move(session));
+  if (!socket.ok()) return;
   base::UniqueFd errors(memfd_create("stderr", MFD_CLOEXEC));
   process::SpawnRequest request = process::OurProgram(order.texts);
   if (order.texts[0] == rpc::kOwnProgram) request.argv[0] = ThisProgram();
-  request.stdin_fd = request.stdout_fd = socket.get();
+  request.stdin_fd = request.stdout_fd = socket->get();
   request.stderr_fd = errors.get();
   request.dies_with_thread = false;
   const auto pid = process::Spawn(request);
@@ -321,24 +284,24 @@ void Caller::Start(base::UniqueFd socket, const rpc::CallLine& order) {
 
 int WrongCall() {
   std::fprintf(stderr,
-               "usage: autodist-agent call NODE SECONDS ADDRESS:PORT... , the words on stdin\n");
+               "usage: autodist-agent call NODE SECONDS ADDRESS:PORT... , the key on stdin\n");
   return 2;
 }
 
-Result<rpc::CallWords> ReadWords() {
+Result<secure::Key> ReadKey(const std::string& node) {
   std::string line;
-  const Deadline deadline = Deadline::After(kWordsLimit);
-  while (line.size() < rpc::kLongestGreeting && !line.ends_with('\n')) {
+  const Deadline deadline = Deadline::After(kKeyLimit);
+  while (line.size() < kMaxKeyLine && !line.ends_with('\n')) {
     char byte = 0;
     AD_ASSIGN_OR_RETURN(const size_t got, base::ReadSome(STDIN_FILENO, &byte, 1, deadline));
     if (got == 0) break;
     line += byte;
   }
-  // Whoever sends what others need besides shall not wait for us to take it.
+  // The sender of what others need besides shall not wait for us to take it.
   const base::UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
   if (null.valid()) dup2(null.get(), STDIN_FILENO);
-  if (const auto words = rpc::CallWords::FromLine(line)) return *words;
-  return Error(StatusCode::kInvalidArgument, "there are no words on stdin");
+  if (const auto key = secure::NodeKeyIn(line, node)) return *key;
+  return Error(StatusCode::kInvalidArgument, "there is no key on stdin");
 }
 
 }  // namespace
@@ -350,17 +313,16 @@ int Call(int argc, char** argv) {
       seconds < 0) {
     return WrongCall();
   }
-  std::vector<Address> addresses;
+  std::vector<ChiefAddress> addresses;
   for (int i = kFewest - 1; i < argc; ++i) {
-    const auto address = AddressIn(argv[i]);
+    const auto address = ChiefAddress::Parse(argv[i]);
     if (!address) return WrongCall();
     addresses.push_back(*address);
   }
-  auto words = ReadWords();
-  Status ready = words.status();
-  if (words.ok()) {
-    Caller caller(argv[2], std::chrono::seconds(seconds), WithoutOurs(std::move(addresses)),
-                  *std::move(words));
+  const auto key = ReadKey(argv[2]);
+  Status ready = key.status();
+  if (key.ok()) {
+    Caller caller(argv[2], std::chrono::seconds(seconds), WithoutOurs(std::move(addresses)), *key);
     ready = caller.Prepare();
     if (ready.ok()) return caller.Run();
   }

@@ -8,13 +8,14 @@ namespace autodist::agent {
 // is in charge of the job.
 inline constexpr char kCalledVariable[] = "AUTODIST_CALLED";
 
-// argv: call NODE SECONDS ADDRESS:PORT...; on stdin, one line with the words of both sides
-// (rpc/call_lines.h).
+// argv: call NODE SECONDS ADDRESS:PORT...; on stdin, one line with the node's key, or the
+// job's (secure/key.h).
 //
-// Connects with the chief at the first of the addresses that has one, a host's name or a numeric
-// address; one that is this machine's as well as the chief's is not taken for the chief's unless
-// all are. The chief's next program, "autodist-agent" is this one, gets the connection as its stdin
-// and stdout, and another one is made at once. Calls again for SECONDS when the chief is away.
+// Connects with the chief at the first of the addresses where one shows that it knows the key; an
+// address is numeric, or a host's name. One that is this machine's as well as the chief's is not
+// taken for the chief's unless all are. The chief's next program, "autodist-agent" is this one,
+// gets the connection as its stdin and stdout, and another one is made at once. Calls again for
+// SECONDS when the chief is away.
 //
 // SIGTERM is the engine's word that it ends the job here: the guardian is told.
 //

@@ -126,7 +126,7 @@ void WarnOfSlurm(double grace_s, bool detach) {
 // In a pod that is not the chief's.
 int Call(const NodesOptions& options, const reach::KubernetesPod& pod) {
   base::Log(base::LogLevel::kInfo, pod.node + " calls the chief, " + pod.chief_address);
-  return Fail(launch::BecomeCaller(options.agent, pod.node, pod.chief_address, reach::kJobWordsFile,
+  return Fail(launch::BecomeCaller(options.agent, pod.node, pod.chief_address, reach::kKeyFile,
                                    kCallPatience),
               chief::kExitCannotLaunch);
 }

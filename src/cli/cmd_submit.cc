@@ -2,6 +2,7 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,7 +14,7 @@
 #include "cli/submit_kubernetes.h"
 #include "cli/submit_slurm.h"
 #include "cli/values.h"
-#include "rpc/call_lines.h"
+#include "secure/key.h"
 #include "spec/host_list.h"
 
 namespace autodist::cli {
@@ -47,6 +48,17 @@ std::vector<std::string> RunWords(const std::vector<const CLI::Option*>& options
   return words;
 }
 
+// Of the pods.
+std::map<std::string, std::string> KeysOf(uint32_t nodes) {
+  const secure::Key job_key = secure::Key::Random();
+  std::map<std::string, std::string> keys = {{"chief", secure::JobKeyLine(job_key)}};
+  for (uint32_t worker = 0; worker + 1 < nodes; ++worker) {
+    const std::string node = "worker-" + std::to_string(worker);
+    keys[node] = secure::NodeKeyLine(job_key.ForNode(node));
+  }
+  return keys;
+}
+
 int Submit(SubmitOptions& options, const std::vector<const CLI::Option*>& of_run) {
   const auto wrong = [](const std::string& what) {
     return Fail(Error(StatusCode::kInvalidArgument, what), kExitUsage);
@@ -69,8 +81,12 @@ int Submit(SubmitOptions& options, const std::vector<const CLI::Option*>& of_run
   }
   submit::KubernetesRequest& request = options.kubernetes.request;
   request.name = submit::ObjectName(run.name);
-  request.words = rpc::CallWords::Make().ToLine();
+  if (options.nodes > submit::kMaxPods) {
+    return wrong("--nodes: at most " + std::to_string(submit::kMaxPods) +
+                 " pods with --kubernetes");
+  }
   request.nodes = options.nodes;
+  request.keys = KeysOf(options.nodes);
   request.ranks = options.ranks;
   if (!options.gpus.empty()) {
     const std::string why = WholeNumber(1, spec::kMostSlots)(options.gpus);

@@ -28,7 +28,7 @@ constexpr size_t kLongestMachine = 64;       // bytes of its name
 constexpr char kToStart[] = "run() { umask \"$o\"; exec \"./$f\" \"$@\"; }; skip() { :; }; ";
 
 // As a task of a step of Slurm, which says what the node is called and where its srun is, the
-// chief. On stdin the words come first. $1 seconds, $2 the chief's port, then its addresses.
+// chief. On stdin the key comes first. $1 seconds, $2 the chief's port, then its addresses.
 constexpr char kToCall[] =
     "l=; run() { umask \"$o\"; c=${SLURM_LAUNCH_NODE_IPADDR-}; t=$1 i=$2; shift 2; "
     "case $c in '') ;; *:*) c=\"[$c]:$i\" ;; *) c=\"$c:$i\" ;; esac; "

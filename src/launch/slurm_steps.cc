@@ -20,6 +20,7 @@
 #include "launch/node_program.h"
 #include "launch/own_folder.h"
 #include "reach/this_machine.h"
+#include "secure/key.h"
 #include "transport/called.h"
 #include "transport/exec.h"
 #include "transport/local.h"
@@ -86,11 +87,11 @@ std::vector<std::string> OwnHosts() {
 // An srun of ours, and a task of it on each of its nodes.
 class Step {
  public:
-  Step(std::unique_ptr<transport::ProgramStream> srun, std::string words, std::string nonce,
+  Step(std::unique_ptr<transport::ProgramStream> srun, std::string key_line, std::string nonce,
        const NodeProgram& agent)
       : srun_(std::move(srun)),
         socket_(srun_->TakeSocket()),
-        words_(std::move(words)),
+        key_line_(std::move(key_line)),
         nonce_(std::move(nonce)),
         agent_(agent),
         thread_(&Step::Serve, this) {}
@@ -122,7 +123,7 @@ class Step {
 
  private:
   void Serve() {
-    Status status = base::WriteAll(socket_.get(), words_, Deadline::Never());
+    Status status = base::WriteAll(socket_.get(), key_line_, Deadline::Never());
     if (status.code() == StatusCode::kUnavailable) status = OkStatus();  // it says why it has ended
     std::string seen;
     std::string machine;  // that has been sent its agent
@@ -167,7 +168,7 @@ class Step {
 
   const std::unique_ptr<transport::ProgramStream> srun_;
   const base::UniqueFd socket_;
-  const std::string words_;
+  const std::string key_line_;
   const std::string nonce_;
   const NodeProgram& agent_;
   std::stop_source over_;
@@ -229,8 +230,8 @@ class SlurmSteps {
     const auto task = InstallingCallWords(agent_, nonce, patience_, nodes_->port(), OwnHosts());
     argv.insert(argv.end(), task.begin(), task.end());
     AD_ASSIGN_OR_RETURN(auto srun, transport::StartProgram(argv));
-    const auto step =
-        std::make_shared<Step>(std::move(srun), nodes_->words().ToLine(), nonce, agent_);
+    const auto step = std::make_shared<Step>(std::move(srun), secure::JobKeyLine(nodes_->job_key()),
+                                             nonce, agent_);
     const std::lock_guard lock(mutex_);
     for (const std::string& node : nodes) newest_[node] = step;
     steps_.push_back(step);

@@ -77,7 +77,7 @@ Result<spec::ResourceSpec> KubernetesPods(const KubernetesPod& chief) {
   if (chief.nodes > 1) {
     spec::SshGroup& group = spec.ssh[kGroupOfPods];
     group.via = {"call"};
-    group.calls = {{chief.port, chief.port}, kJobWordsFile, kCallLimit};
+    group.calls = {{chief.port, chief.port}, kKeyFile, kCallLimit};
   }
   return spec;
 }

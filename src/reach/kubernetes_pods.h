@@ -24,8 +24,8 @@ struct KubernetesPod {
 // kInvalidArgument: this is no such pod.
 Result<KubernetesPod> ThisPod();
 
-// Where the job's words are mounted; rpc/call_lines.h says what they are.
-inline constexpr char kJobWordsFile[] = "/etc/autodist/words";
+// Where a key is mounted (secure/key.h): the job's in the chief's pod, its own in any other.
+inline constexpr char kKeyFile[] = "/etc/autodist/key";
 
 // All nodes; the chief is the pod that we are in, with the address under which others reach it.
 Result<spec::ResourceSpec> KubernetesPods(const KubernetesPod& chief);

@@ -2,6 +2,7 @@
 
 #include "base/ip_address.h"
 #include "reach/this_machine.h"
+#include "secure/key.h"
 #include "transport/exec.h"
 #include "transport/local.h"
 #include "transport/ssh.h"
@@ -10,7 +11,7 @@ namespace autodist::reach {
 namespace {
 
 constexpr std::chrono::seconds kOverLimit{2};  // until nodes have called to hear it
-constexpr size_t kLargestWords = 4096;         // bytes of their file
+constexpr size_t kLargestKeyFile = 4096;       // bytes
 
 template <typename Repeated>
 std::vector<std::string> ToVector(const Repeated& texts) {
@@ -26,11 +27,11 @@ bool NeedsKeys(const v1::Reach& reach) {
   return reach.has_ssh() && !reach.ssh().by_ssh_program() && reach.ssh().error().empty();
 }
 
-Result<rpc::CallWords> WordsFor(const v1::CalledReach& reach) {
-  if (reach.words_file().empty()) return rpc::CallWords::Make();
-  AD_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(reach.words_file(), kLargestWords));
-  if (const auto words = rpc::CallWords::FromLine(text)) return *words;
-  return Error(StatusCode::kInvalidArgument, reach.words_file() + " has not the job's words");
+Result<secure::Key> JobKeyFor(const v1::CalledReach& reach) {
+  if (reach.words_file().empty()) return secure::Key::Random();
+  AD_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(reach.words_file(), kLargestKeyFile));
+  if (const auto key = secure::JobKeyIn(text)) return *key;
+  return Error(StatusCode::kInvalidArgument, reach.words_file() + " does not have the job's key");
 }
 
 }  // namespace
@@ -97,13 +98,13 @@ Result<std::unique_ptr<transport::Transport>> Logins::TransportBy(const v1::Prog
 Result<std::shared_ptr<transport::CalledNodes>> Logins::CalledBy(const v1::CalledReach& reach) {
   const std::lock_guard lock(mutex_);
   if (!called_) {
-    auto words = WordsFor(reach);
-    if (words.ok()) {
+    const auto job_key = JobKeyFor(reach);
+    if (job_key.ok()) {
       called_ = transport::CalledNodes::Listen(
-          {static_cast<uint16_t>(reach.port()), static_cast<uint16_t>(reach.last_port())},
-          *std::move(words), callers_);
+          {static_cast<uint16_t>(reach.port()), static_cast<uint16_t>(reach.last_port())}, *job_key,
+          callers_);
     } else {
-      called_ = words.status();
+      called_ = job_key.status();
     }
   }
   return *called_;

@@ -27,7 +27,8 @@ constexpr unsigned kCallPort = 7420;
 constexpr char kProgram[] = "autodist";
 constexpr char kProgramFolder[] = "/autodist";  // where there is an image for it
 constexpr char kCopy[] = "cp \"$(command -v autodist)\" /autodist/";
-constexpr char kJobFolder[] = "/etc/autodist";
+constexpr char kKeyFile[] = "/etc/autodist/key";
+constexpr char kIndexOfPod[] = "$(JOB_COMPLETION_INDEX)";  // Kubernetes puts it in
 constexpr std::chrono::seconds kToTell{20};  // for autodist to end beyond its ranks' time
 
 // So that Kubernetes, which replaces $(NAME) and makes one $ of $$, makes this word of it. Source:
@@ -82,13 +83,18 @@ struct Volumes {
   }
 };
 
-Volumes VolumesOf(const KubernetesRequest& request) {
+Volumes VolumesOf(const KubernetesRequest& request, const std::string& role) {
   Volumes all;
   all.Add("shm", "/dev/shm", "emptyDir", {{"medium", "Memory"}}, false);
   if (request.nodes > 1) {
-    // 0444: whoever the image's user is. Nobody but the job's processes is in its pods.
-    all.Add("job", kJobFolder, "secret", {{"secretName", request.name}, {"defaultMode", 0444}},
+    // 0444, as the image's user may be any. A pod has its own key alone, the chief's the job's.
+    all.Add("keys", kKeyFile, "secret", {{"secretName", request.name}, {"defaultMode", 0444}},
             true);
+    if (role == kChief) {
+      all.mounts.back()["subPath"] = role;
+    } else {
+      all.mounts.back()["subPathExpr"] = role + "-" + kIndexOfPod;
+    }
   }
   if (!request.autodist_image.empty()) {
     all.Add("autodist", kProgramFolder, "emptyDir", Json::object(), false);
@@ -103,7 +109,7 @@ Volumes VolumesOf(const KubernetesRequest& request) {
 
 Json PodSpec(const KubernetesRequest& request, const std::vector<std::string>& command,
              const char* role) {
-  const Volumes volumes = VolumesOf(request);
+  const Volumes volumes = VolumesOf(request, role);
   const std::string folder =
       request.autodist_image.empty() ? "" : std::string(kProgramFolder) + "/";
   Json words = Json::array({folder + kProgram});
@@ -220,9 +226,8 @@ std::string CompanionsManifest(const KubernetesRequest& request, const std::stri
        {{"podSelector", ours},
         {"policyTypes", Json::array({"Ingress"})},
         {"ingress", Json::array({{{"from", Json::array({{{"podSelector", ours}}})}}})}}}};
-  const Json secret = {{"apiVersion", "v1"},   {"kind", "Secret"},
-                       {"metadata", metadata}, {"immutable", true},
-                       {"type", "Opaque"},     {"stringData", {{"words", request.words}}}};
+  const Json secret = {{"apiVersion", "v1"}, {"kind", "Secret"}, {"metadata", metadata},
+                       {"immutable", true},  {"type", "Opaque"}, {"stringData", request.keys}};
   return YamlText(policy) + "---\n" + YamlText(secret);
 }
 

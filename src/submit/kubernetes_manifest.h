@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,13 +19,18 @@ struct ClaimedVolume {
   bool read_only = false;
 };
 
+// Pods of a job: the keys of more do not fit into one Secret (1 MiB).
+inline constexpr uint32_t kMaxPods = 10'000;
+
 // "CLAIM:/path" or "CLAIM:/path:ro".
 Result<ClaimedVolume> ParseVolume(const std::string& text);
 
 // "" and 0: nothing is said of it. Texts are UTF-8.
 struct KubernetesRequest {
-  std::string name;   // of all objects, as ObjectName makes it
-  std::string words;  // with which nodes call in; nobody is to guess them
+  std::string name;  // of all objects, as ObjectName makes it
+  // With which nodes call in, as secure/key.h writes them: the job's by the name of the chief's
+  // pod, its own by that of each other one.
+  std::map<std::string, std::string> keys;
   std::string image;
   std::string autodist_image;  // from which autodist is copied; "": `image` has it in its PATH
   uint32_t nodes = 1;

@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <deque>
 #include <utility>
 
 #include "base/quantity.h"
 #include "base/tcp_connect.h"
+#include "secure/session.h"
 
 namespace autodist::transport {
 namespace {
@@ -18,26 +20,30 @@ namespace {
 using base::Deadline;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kSendLimit{10'000};  // for an order, which waits for nothing but the network
 constexpr milliseconds kReportLimit{1'000};  // between a program's last output and what it said
 constexpr milliseconds kRest{100};           // where there is no descriptor for another connection
+constexpr size_t kMaxSuperseded = 16;        // earlier processes of a node, remembered
+constexpr ptrdiff_t kMaxUnproven = 4;        // connections of a node that may be recorded ones
 constexpr int kMostAtOnce = 64;  // connections, before those that there are get their turn
 
 }  // namespace
 
 // A connection until it is a program's.
 struct CalledNodes::Call {
-  // kOrdered: told what to run; kTold: that the job is over. Of the last two the thread lets go.
-  enum class State { kStranger, kWaiting, kOrdered, kTold, kStarted, kBroken };
+  // kUnproven: has named a node and its key, but what it has sent may be a recorded message.
+  // kOrdered: sent what to run; kTold: sent that the job is over. Of the last two the thread lets
+  // go.
+  enum class State { kStranger, kUnproven, kWaiting, kOrdered, kTold, kStarted, kBroken };
 
-  base::UniqueFd socket;
-  Deadline deadline;  // of a stranger's greeting, or for the caller to hang up
+  std::unique_ptr<secure::Session> session;
+  Deadline deadline;  // of a stranger's handshake, or for the caller to hang up
   State state = State::kStranger;
-  std::string node = {};
+  rpc::CallerIdentity from = {};
   uint64_t order = 0;
   std::string line = {};  // the part that has come
 
-  bool Limited() const { return state == State::kStranger || state == State::kTold; }
+  bool Unknown() const { return state == State::kStranger || state == State::kUnproven; }
+  bool Limited() const { return Unknown() || state == State::kTold; }
   bool Over() const { return state == State::kStarted || state == State::kBroken; }
 };
 
@@ -46,6 +52,9 @@ struct CalledNodes::Node {
   bool expected = false;                 // it has taken an order, and so calls again at once
   bool served = false;                   // it has run a program since it was told to be gone
   std::optional<Deadline> gone_at = {};  // it has hung up, and has that long to call again
+  uint64_t calls = 0;
+  std::string instance = {};  // the process that calls from there
+  std::deque<std::string> superseded = {};
   // What the programs said on stderr, once they have ended; of those that have a stream.
   std::map<uint64_t, std::optional<std::string>> programs = {};
 };
@@ -62,8 +71,10 @@ struct CalledNodes::Table {
 
 class CalledNodes::CalledStream final : public Stream {
  public:
-  CalledStream(std::shared_ptr<Table> table, std::string node, uint64_t id, base::UniqueFd socket)
+  CalledStream(std::shared_ptr<Table> table, std::shared_ptr<secure::PumpThread> pumps,
+               std::string node, uint64_t id, base::UniqueFd socket)
       : table_(std::move(table)),
+        pumps_(std::move(pumps)),
         node_(std::move(node)),
         id_(id),
         line_(fcntl(socket.get(), F_DUPFD_CLOEXEC, 0)),
@@ -99,14 +110,14 @@ class CalledNodes::CalledStream final : public Stream {
 
  private:
   const std::shared_ptr<Table> table_;
+  const std::shared_ptr<secure::PumpThread> pumps_;  // which passes the socket's bytes
   const std::string node_;
   const uint64_t id_;
   const base::UniqueFd line_;  // the same socket: it tells when the program's output has ended
   base::UniqueFd socket_;
 };
 
-Result<std::shared_ptr<CalledNodes>> CalledNodes::Listen(base::PortRange ports,
-                                                         rpc::CallWords words,
+Result<std::shared_ptr<CalledNodes>> CalledNodes::Listen(base::PortRange ports, secure::Key job_key,
                                                          const std::set<std::string>& nodes,
                                                          CallLimits limits) {
   auto listening = base::ListenWithin(*base::IpAddress::Parse("::"), ports);  // IPv4's as well
@@ -114,8 +125,9 @@ Result<std::shared_ptr<CalledNodes>> CalledNodes::Listen(base::PortRange ports,
     listening = base::ListenWithin(*base::IpAddress::Parse("0.0.0.0"), ports);
   }
   AD_RETURN_IF_ERROR(Annotate(listening.status(), "listening for nodes that call in"));
+  AD_ASSIGN_OR_RETURN(auto pumps, secure::PumpThread::Start());
   std::shared_ptr<CalledNodes> called(new CalledNodes(
-      std::move(listening->socket), listening->address.port, std::move(words), limits));
+      std::move(listening->socket), listening->address.port, job_key, limits, std::move(pumps)));
   for (const std::string& node : nodes) called->table_->nodes[node];
   AD_RETURN_IF_ERROR(called->wake_.Open());
   // Signals of this process are for other threads.
@@ -128,12 +140,13 @@ Result<std::shared_ptr<CalledNodes>> CalledNodes::Listen(base::PortRange ports,
   return called;
 }
 
-CalledNodes::CalledNodes(base::UniqueFd listener, uint16_t port, rpc::CallWords words,
-                         CallLimits limits)
+CalledNodes::CalledNodes(base::UniqueFd listener, uint16_t port, secure::Key job_key,
+                         CallLimits limits, std::shared_ptr<secure::PumpThread> pumps)
     : listener_(std::move(listener)),
       port_(port),
-      words_(std::move(words)),
+      job_key_(job_key),
       limits_(limits),
+      pumps_(std::move(pumps)),
       table_(std::make_shared<Table>()) {}
 
 CalledNodes::~CalledNodes() {
@@ -141,6 +154,11 @@ CalledNodes::~CalledNodes() {
   Dismiss(Deadline::After(milliseconds(0)));
   wake_.Post([this] { ending_ = true; });
   thread_.join();
+}
+
+uint64_t CalledNodes::Calls(const std::string& node) const {
+  const std::lock_guard lock(table_->mutex);
+  return table_->nodes.at(node).calls;
 }
 
 void CalledNodes::Dismiss(Deadline deadline) {
@@ -155,16 +173,15 @@ void CalledNodes::Dismiss(Deadline deadline) {
   });
 }
 
-CalledNodes::CallPtr CalledNodes::AwaitCall(Node& node, Deadline deadline,
-                                            const std::stop_token& stop) {
-  std::unique_lock lock(table_->mutex);
+CalledNodes::CallPtr CalledNodes::AwaitCall(std::unique_lock<std::mutex>& lock, Node& node,
+                                            Deadline deadline, const std::stop_token& stop) {
   const auto called = [&] { return node.waiting || table_->dismissed; };
   const auto called_or_gone = [&] { return called() || node.gone_at; };
   table_->changed.wait_until(lock, stop, deadline.when(), called_or_gone);
   if (node.gone_at && !called()) {
     table_->changed.wait_until(lock, stop, std::min(deadline, *node.gone_at).when(), called);
   }
-  if (!called() || table_->dismissed) return nullptr;
+  if (!called() || table_->dismissed || stop.stop_requested()) return nullptr;
   CallPtr call = std::move(node.waiting);
   call->state = Call::State::kOrdered;
   call->order = ++table_->orders;
@@ -180,19 +197,23 @@ Result<std::unique_ptr<Stream>> CalledNodes::Run(const std::string& name,
   if (found == table_->nodes.end()) return Error(StatusCode::kInternal, name + " is not to call");
   const Deadline::Clock::time_point began = Deadline::Clock::now();
   Node& node = found->second;
-  while (const CallPtr call = AwaitCall(node, deadline, stop)) {
-    const std::string order = rpc::CallLine{rpc::kCallRun, call->order, argv}.ToLine();
-    const Status sent =
-        base::WriteAll(call->socket.get(), order, std::min(deadline, Deadline::After(kSendLimit)));
-    std::unique_lock lock(table_->mutex);
-    const auto answered = [&] { return call->Over(); };
-    if (sent.ok()) {
-      table_->changed.wait_until(lock, stop, Deadline::After(limits_.start).when(), answered);
-    }
+  std::unique_lock lock(table_->mutex);
+  while (const CallPtr call = AwaitCall(lock, node, deadline, stop)) {
+    call->session->Write(rpc::CallLine{rpc::kCallRun, call->order, argv}.ToLine());
+    (void)call->session->Flush();  // the thread sends the rest
+    Wake();
+    const Deadline limit = std::min(deadline, Deadline::After(limits_.start));
+    table_->changed.wait_until(lock, stop, limit.when(), [&] { return call->Over(); });
     if (call->state == Call::State::kStarted) {
       node.served = true;
-      lock.unlock();
-      return std::make_unique<CalledStream>(table_, name, call->order, std::move(call->socket));
+      auto socket = pumps_->Add(std::move(call->session));
+      if (socket.ok()) {
+        lock.unlock();
+        return std::make_unique<CalledStream>(table_, pumps_, name, call->order,
+                                              *std::move(socket));
+      }
+      node.programs.erase(call->order);
+      return socket.status();
     }
     node.programs.erase(call->order);
     node.expected = false;
@@ -200,14 +221,11 @@ Result<std::unique_ptr<Stream>> CalledNodes::Run(const std::string& name,
     Wake();
   }
   if (stop.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
-  {
-    // Told once: from then on another one is awaited.
-    const std::lock_guard lock(table_->mutex);
-    if (node.gone_at && node.gone_at->Expired()) {
-      node.gone_at.reset();
-      node.served = false;
-      return Error(StatusCode::kAborted, "the program that called from there has ended");
-    }
+  // Reported once: from then on another one is awaited.
+  if (node.gone_at && node.gone_at->Expired()) {
+    node.gone_at.reset();
+    node.served = false;
+    return Error(StatusCode::kAborted, "the program that called from there has ended");
   }
   const auto waited = std::chrono::duration_cast<milliseconds>(Deadline::Clock::now() - began);
   return WithRemedy(Error(StatusCode::kDeadlineExceeded,
@@ -225,7 +243,8 @@ void CalledNodes::Serve() {
     {
       const std::lock_guard lock(table_->mutex);
       for (const CallPtr& call : table_->calls) {
-        polled.push_back({call->socket.get(), POLLIN, 0});
+        const short sends = call->session->has_to_send() ? POLLOUT : 0;
+        polled.push_back({call->session->socket(), static_cast<short>(POLLIN | sends), 0});
         calls.push_back(call);
         if (call->Limited()) next = std::min(next, call->deadline);
       }
@@ -245,18 +264,17 @@ void CalledNodes::Serve() {
 
 // What the time, and the job's end, make of it.
 void CalledNodes::Settle(const CallPtr& call) {
-  if (call->state == Call::State::kWaiting && table_->dismissed) {
-    const std::string over = rpc::CallLine{rpc::kCallOver}.ToLine();
-    (void)send(call->socket.get(), over.data(), over.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    shutdown(call->socket.get(), SHUT_WR);  // to close now could take the line back
-    call->state = Call::State::kTold;
-    call->deadline = Deadline::After(limits_.greeting);
-  }
-  if (call->Limited() && call->deadline.Expired()) call->state = Call::State::kBroken;
-  if (call->state != Call::State::kBroken) return;
-  const auto node = table_->nodes.find(call->node);
-  if (node != table_->nodes.end() && node->second.waiting == call) node->second.waiting = nullptr;
-  shutdown(call->socket.get(), SHUT_RDWR);
+  if (call->state == Call::State::kWaiting && table_->dismissed) SayOver(*call);
+  if (call->Limited() && call->deadline.Expired()) Drop(*call);
+  if (call->Over()) return;
+  if (call->session->Flush() == secure::Progress::kBroken) HungUp(*call);
+}
+
+void CalledNodes::SayOver(Call& call) {
+  call.session->Write(rpc::CallLine{rpc::kCallOver}.ToLine());
+  call.session->WriteEnd();  // to close now could take the line back
+  call.state = Call::State::kTold;
+  call.deadline = Deadline::After(limits_.greeting);
 }
 
 void CalledNodes::Accept() {
@@ -268,68 +286,106 @@ void CalledNodes::Accept() {
       return;
     }
     base::GiveUpWhenSilent(socket.get());
-    const auto stranger = [](const CallPtr& call) { return call->state == Call::State::kStranger; };
-    auto& calls = table_->calls;
-    if (std::ranges::count_if(calls, stranger) >= static_cast<ptrdiff_t>(limits_.strangers)) {
-      calls.erase(std::ranges::find_if(calls, stranger));
-    }
-    calls.push_back(
-        std::make_shared<Call>(Call{std::move(socket), Deadline::After(limits_.greeting)}));
-    Read(calls.back());  // a caller's greeting mostly is there already
+    const auto call = std::make_shared<Call>(Call{nullptr, Deadline::After(limits_.greeting)});
+    call->session = secure::Session::OfCalled(
+        std::move(socket),
+        [this, of = call.get()](std::string_view identity) { return KeyFor(*of, identity); });
+    table_->calls.push_back(call);
+    Read(call);  // a caller's first message mostly is there already
+    LimitUnknown(call);
   }
 }
 
+std::optional<secure::Key> CalledNodes::KeyFor(Call& call, std::string_view identity) {
+  const auto from = rpc::CallerIdentity::FromText(identity);
+  if (!from || !table_->nodes.contains(from->node)) return std::nullopt;
+  call.from = *from;
+  return job_key_.ForNode(from->node);
+}
+
+// Of too many that have not shown who they are, the first has to go, for the one that has come: of
+// those that have named a node apart from the others, so that strangers hold up no node.
+void CalledNodes::LimitUnknown(const CallPtr& call) {
+  const auto alike = [&](const CallPtr& other) {
+    return other->state == call->state &&
+           (call->state != Call::State::kUnproven || other->from.node == call->from.node);
+  };
+  const auto most = call->state == Call::State::kUnproven
+                        ? kMaxUnproven
+                        : static_cast<ptrdiff_t>(limits_.strangers);
+  if (!call->Unknown() || std::ranges::count_if(table_->calls, alike) <= most) return;
+  (*std::ranges::find_if(table_->calls, alike))->state = Call::State::kBroken;
+}
+
 void CalledNodes::Read(const CallPtr& call) {
+  using secure::Progress;
   while (!call->Over()) {
-    const bool greeting = call->state == Call::State::kStranger;
-    const auto read = rpc::ReadLine(call->socket.get(), call->line,
-                                    greeting ? rpc::kLongestGreeting : rpc::kLongestReport);
-    if (read == rpc::LineRead::kPart) return;
-    if (read == rpc::LineRead::kBroken) {
+    const bool unknown = call->Unknown();
+    const Progress read = unknown ? call->session->Handshake()
+                                  : call->session->ReadLine(call->line, rpc::kLongestReport);
+    if (read == Progress::kWaits) {
+      if (call->state == Call::State::kStranger && call->session->caller_named()) {
+        call->state = Call::State::kUnproven;
+        LimitUnknown(call);
+      }
+      return;
+    }
+    if (read != Progress::kDone) {
       HungUp(*call);
       return;
     }
-    if (greeting) {
-      ReadGreeting(call);
+    if (unknown) {
+      Authenticated(call);
     } else {
       ReadReport(call);
+      call->line.clear();
     }
-    call->line.clear();
   }
 }
 
 // A caller that is there calls again at once.
 void CalledNodes::HungUp(Call& call) {
   if (call.state == Call::State::kWaiting || call.state == Call::State::kOrdered) {
-    Node& node = table_->nodes.at(call.node);
-    if (node.served) node.gone_at = Deadline::After(limits_.gone);
+    Node& node = table_->nodes.at(call.from.node);
+    const bool newest = node.instance == call.from.instance;
+    if (node.served && newest) node.gone_at = Deadline::After(limits_.gone);
   }
-  call.state = Call::State::kBroken;
+  Drop(call);
 }
 
-void CalledNodes::ReadGreeting(const CallPtr& call) {
-  const auto name = rpc::NodeInGreeting(call->line, words_);
-  const auto node = name ? table_->nodes.find(*name) : table_->nodes.end();
-  const std::string answer = rpc::ChiefGreeting(words_);
-  if (node == table_->nodes.end() ||
-      send(call->socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
-          static_cast<ssize_t>(answer.size())) {
-    call->state = Call::State::kBroken;
+// Nobody may give it an order any more.
+void CalledNodes::Drop(Call& call) {
+  call.state = Call::State::kBroken;
+  const auto node = table_->nodes.find(call.from.node);
+  if (node != table_->nodes.end() && node->second.waiting.get() == &call) {
+    node->second.waiting = nullptr;
+  }
+}
+
+void CalledNodes::Authenticated(const CallPtr& call) {
+  Node& node = table_->nodes.at(call->from.node);
+  if (std::ranges::find(node.superseded, call->from.instance) != node.superseded.end()) {
+    SayOver(*call);
     return;
   }
+  if (node.instance != call->from.instance) {
+    if (!node.instance.empty()) node.superseded.push_back(node.instance);
+    if (node.superseded.size() > kMaxSuperseded) node.superseded.pop_front();
+    node.instance = call->from.instance;
+  }
   // Of two, the one before has been cut off.
-  if (node->second.waiting) node->second.waiting->state = Call::State::kBroken;
+  if (node.waiting) Drop(*node.waiting);
   call->state = Call::State::kWaiting;
-  call->node = *name;
-  node->second.waiting = call;
-  node->second.expected = false;
-  node->second.gone_at.reset();
+  ++node.calls;
+  node.waiting = call;
+  node.expected = false;
+  node.gone_at.reset();
 }
 
 void CalledNodes::ReadReport(const CallPtr& call) {
   const auto line = rpc::CallLine::FromLine(call->line);
   if (line && line->kind == rpc::kCallEnded && line->texts.size() == 1) {
-    auto& programs = table_->nodes.at(call->node).programs;
+    auto& programs = table_->nodes.at(call->from.node).programs;
     if (const auto program = programs.find(line->id); program != programs.end()) {
       program->second = line->texts[0];
     }
@@ -337,7 +393,7 @@ void CalledNodes::ReadReport(const CallPtr& call) {
              call->state == Call::State::kOrdered) {
     call->state = Call::State::kStarted;
   } else {
-    call->state = Call::State::kBroken;
+    Drop(*call);
   }
 }
 

@@ -60,9 +60,19 @@ def test_the_chief_alone_decides(printed):
     assert all(pod["restartPolicy"] == "Never" for pod in pods(printed["JobSet"]))
 
 
-def test_the_words_are_in_the_secret_alone(printed):
-    words = printed["Secret"]["stringData"]["words"].split()
-    assert len(words) == 2 and all(word not in yaml.safe_dump(printed["JobSet"]) for word in words)
+def test_the_keys_are_in_the_secret_alone(printed):
+    keys = {name: line.split() for name, line in printed["Secret"]["stringData"].items()}
+    workers = [name for name in keys if name != "chief"]
+    count = sum(job["template"]["spec"]["completions"] for job in printed["JobSet"]["spec"]["replicatedJobs"][1:])
+    assert workers == [f"worker-{i}" for i in range(count)]
+    assert keys["chief"][0] == "autodist-job-key" and {keys[name][0] for name in workers} == {"autodist-node-key"}
+    assert len({key for _, key in keys.values()}) == len(keys)
+    assert all(key not in yaml.safe_dump(printed["JobSet"]) for _, key in keys.values())
+
+
+def test_too_many_pods(autodist):
+    outcome = autodist("submit", "--kubernetes", "--image", "i", "--nodes", 10_001, "--print", "--", "true")
+    assert outcome.code == 2 and "10000 pods" in outcome.err, outcome.err
 
 
 @pytest.mark.skipif(not CRD, reason="JOBSET_CRD names no CustomResourceDefinition; neither Debian nor PyPI has that of JobSet")
@@ -145,10 +155,10 @@ def test_the_plan_of_the_chiefs_pod(autodist):
 
 
 def test_a_pod_that_is_no_chief_calls_it(autodist, tmp_path):
-    """Where there are no words, it says which file."""
+    """Where there is no key, it says which file."""
     outcome = autodist("run", "--kubernetes", "--", "true", env={**POD, "AUTODIST_KUBERNETES_ROLE": "worker", "JOB_COMPLETION_INDEX": "1"})
     assert outcome.code == 125 and "worker-1 calls the chief, s-chief-0-0.s:7420" in outcome.err
-    assert "/etc/autodist/words" in outcome.err
+    assert "/etc/autodist/key" in outcome.err
 
 
 @pytest.mark.parametrize("name, value", [("AUTODIST_KUBERNETES_ROLE", ""), ("AUTODIST_KUBERNETES_CHIEF", "s:0"), ("AUTODIST_KUBERNETES_NODES", "0"),

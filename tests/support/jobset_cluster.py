@@ -75,8 +75,9 @@ class Pod:
         for mount in container["volumeMounts"]:
             volume = sources[mount["name"]]
             path, mode = mount["mountPath"], ":ro" if mount.get("readOnly") else ""
+            part = mount.get("subPath") or expanded(mount.get("subPathExpr", ""), variables)
             if "secret" in volume:
-                options += ["-v", f"{self.cluster.secret(volume['secret'])}:{path}{mode}"]
+                options += ["-v", f"{self.cluster.secret(volume['secret']) / part}:{path}{mode}"]
             elif "persistentVolumeClaim" in volume:
                 options += ["-v", f"{self.cluster.folder}:{path}{mode}"]
             else:

@@ -18,7 +18,7 @@ using testing::Not;
 KubernetesRequest Sweep() {
   KubernetesRequest request;
   request.name = "sweep-3-abcde";
-  request.words = "0123 4567";
+  request.keys = {{"chief", "job-key 0123\n"}, {"worker-0", "node-key 4567\n"}};
   request.image = "registry.example:5000/lab/train:1";
   request.autodist_image = "lab/autodist";
   request.nodes = 4;
@@ -112,7 +112,23 @@ TEST(KubernetesManifestTest, CompanionsGoWithTheirJobSet) {
     EXPECT_EQ(owner["uid"].as<std::string>(), "1-2-3");
   }
   EXPECT_THAT(CompanionsManifest(Sweep(), ""), Not(HasSubstr("ownerReferences")));
-  EXPECT_THAT(JobSetManifest(Sweep(), kCommand), Not(HasSubstr(Sweep().words)));
+  EXPECT_THAT(JobSetManifest(Sweep(), kCommand), Not(HasSubstr("0123")));
+}
+
+TEST(KubernetesManifestTest, APodHasNoOtherPodsKey) {
+  const std::string manifest = JobSetManifest(Sweep(), kCommand);
+  const auto mounts_of_keys = [&](int job) {
+    std::vector<YAML::Node> mounts;
+    for (const YAML::Node& mount : PodOf(manifest, job)["containers"][0]["volumeMounts"]) {
+      if (mount["name"].as<std::string>() == "keys") mounts.push_back(mount);
+    }
+    return mounts;
+  };
+  ASSERT_EQ(mounts_of_keys(0).size(), 1U);
+  EXPECT_EQ(mounts_of_keys(0)[0]["subPath"].as<std::string>(), "chief");
+  ASSERT_EQ(mounts_of_keys(1).size(), 1U);
+  EXPECT_EQ(mounts_of_keys(1)[0]["subPathExpr"].as<std::string>(),
+            "worker-$(JOB_COMPLETION_INDEX)");
 }
 
 TEST(ObjectNameTest, IsALabelThatFitsIntoThoseMadeOfIt) {
