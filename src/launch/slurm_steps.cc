@@ -33,7 +33,7 @@ using std::chrono::milliseconds;
 
 constexpr std::chrono::seconds kBeyondLease{60};  // that nodes call when we are away
 constexpr std::chrono::seconds kOverLimit{2};     // until nodes have called to hear the end
-constexpr std::chrono::seconds kStepEndLimit{5};  // of a step whose tasks have ended
+constexpr std::chrono::seconds kStepEndLimit{5};  // of steps whose tasks have ended
 constexpr std::chrono::seconds kCleanLimit{10};   // of what steps that were killed have left
 constexpr size_t kMostKept = 64 * 1024;           // bytes of what tasks print
 
@@ -55,9 +55,11 @@ constexpr char kClean[] =
 
 // A task on each node. Takes nothing away from other steps, goes on without nodes that are lost,
 // and neither cares about the folder that we are in nor binds anything to a core. Source: srun(1).
-std::vector<std::string> SrunWords(const std::vector<std::string>& nodes, uint32_t gpus) {
+std::vector<std::string> SrunWords(const std::vector<std::string>& nodes, uint32_t gpus,
+                                   const std::vector<std::string>& secret) {
   std::vector<std::string> words = {"env"};
   for (const char* name : kForget) words.insert(words.end(), {"-u", name});
+  for (const std::string& name : secret) words.insert(words.end(), {"-u", name});
   std::string list;
   for (const std::string& node : nodes) list += (list.empty() ? "" : ",") + node;
   const std::string count = std::to_string(nodes.size());
@@ -68,6 +70,21 @@ std::vector<std::string> SrunWords(const std::vector<std::string>& nodes, uint32
                 "--job-name=autodist-agent", "--export=ALL"});
   if (gpus > 0) words.push_back("--gres=gpu:" + std::to_string(gpus));
   return words;
+}
+
+// The variables of --pass-env: srun would send them to the nodes in clear. Nodes are sent them as
+// all that is prepared there is. Those that srun and the agent need stay.
+std::vector<std::string> SecretVariables(const v1::LaunchPlan& plan) {
+  std::set<std::string> names;
+  for (const v1::NodePlan& node : plan.nodes()) {
+    for (const v1::EnvironmentStep& step : node.environment()) {
+      const std::string& name = step.set().name();
+      const bool needed =
+          name == "PATH" || name == "HOME" || name.starts_with("LD_") || name.starts_with("SLURM_");
+      if (step.set().secret() && !needed) names.insert(name);
+    }
+  }
+  return {names.begin(), names.end()};
 }
 
 // Under which nodes may reach this machine, where Slurm does not say.
@@ -96,12 +113,17 @@ class Step {
         agent_(agent),
         thread_(&Step::Serve, this) {}
   ~Step() {
-    if (!srun_->WaitClosed(Deadline::After(kStepEndLimit))) kill(-srun_->pid(), SIGKILL);
+    Await(Deadline::After(milliseconds(0)));
     shutdown(socket_.get(), SHUT_RDWR);  // a program that it has started may hold the other end
     thread_.join();
   }
   Step(const Step&) = delete;
   Step& operator=(const Step&) = delete;
+
+  // For its end; kills it then.
+  void Await(Deadline deadline) {
+    if (!srun_->WaitClosed(deadline)) kill(-srun_->pid(), SIGKILL);
+  }
 
   // Requested once it has ended.
   std::stop_token over() const { return over_.get_token(); }
@@ -181,14 +203,18 @@ class Step {
 class SlurmSteps {
  public:
   SlurmSteps(std::shared_ptr<transport::CalledNodes> nodes, NodeProgram agent,
-             std::chrono::seconds patience, std::map<std::string, uint32_t> gpus)
+             std::chrono::seconds patience, std::map<std::string, uint32_t> gpus,
+             std::vector<std::string> secret)
       : nodes_(std::move(nodes)),
         agent_(std::move(agent)),
         patience_(patience),
-        gpus_(std::move(gpus)) {}
+        gpus_(std::move(gpus)),
+        secret_(std::move(secret)) {}
   ~SlurmSteps() {
     CleanUp();
     nodes_->Dismiss(Deadline::After(kOverLimit));
+    const Deadline deadline = Deadline::After(kStepEndLimit);  // of all together
+    for (const auto& step : steps_) step->Await(deadline);
   }
 
   Status StartAll() {
@@ -203,6 +229,7 @@ class SlurmSteps {
                                                  const std::stop_token& stop) {
     auto stream = RunInStep(reach, argv, stop);
     if (stream.ok() || stop.stop_requested() || !reach.step().anew()) return stream;
+    if (!NeedsAnother(reach.name())) return stream;
     AD_RETURN_IF_ERROR(Start({reach.name()}));
     return RunInStep(reach, argv, stop);
   }
@@ -212,28 +239,40 @@ class SlurmSteps {
   // /tmp.
   void CleanUp() {
     std::vector<std::string> nodes;
-    for (const auto& [node, step] : newest_) {
-      if (step->over().stop_requested()) nodes.push_back(node);
+    for (const auto& [node, newest] : newest_) {
+      if (newest.step->over().stop_requested()) nodes.push_back(node);
     }
     if (nodes.empty()) return;
-    std::vector<std::string> argv = SrunWords(nodes, 0);
+    std::vector<std::string> argv = SrunWords(nodes, 0, secret_);
     argv.insert(argv.end(), {"sh", "-c", std::string(kOwnFolder) + kClean, "sh"});
     for (const std::string& word : agent_.Versions()) argv.push_back(word);
     const auto srun = transport::StartProgram(argv);
     if (srun.ok()) (*srun)->WaitClosed(Deadline::After(kCleanLimit));
   }
 
+  // Whether a step would bring the node what the one that it has does not: one of its own may just
+  // wait to be started, where Slurm is busy, until the node has called from it.
+  bool NeedsAnother(const std::string& node) const {
+    const std::lock_guard lock(mutex_);
+    const Newest& newest = newest_.at(node);
+    return newest.step->over().stop_requested() || !newest.alone ||
+           nodes_->Calls(node) > newest.calls_before;
+  }
+
   // On nodes that have as many GPUs.
   Status Start(const std::vector<std::string>& nodes) {
     const std::string nonce = base::RandomHex();
-    std::vector<std::string> argv = SrunWords(nodes, gpus_.at(nodes[0]));
+    std::vector<std::string> argv = SrunWords(nodes, gpus_.at(nodes[0]), secret_);
     const auto task = InstallingCallWords(agent_, nonce, patience_, nodes_->port(), OwnHosts());
     argv.insert(argv.end(), task.begin(), task.end());
     AD_ASSIGN_OR_RETURN(auto srun, transport::StartProgram(argv));
     const auto step = std::make_shared<Step>(std::move(srun), secure::JobKeyLine(nodes_->job_key()),
                                              nonce, agent_);
     const std::lock_guard lock(mutex_);
-    for (const std::string& node : nodes) newest_[node] = step;
+    for (const std::string& node : nodes) {
+      newest_[node] = {step, nodes.size() == 1, nodes_->Calls(node)};
+    }
+    steps_.remove_if([](const auto& other) { return other->over().stop_requested(); });
     steps_.push_back(step);
     return OkStatus();
   }
@@ -244,7 +283,7 @@ class SlurmSteps {
     std::shared_ptr<Step> step;
     {
       const std::lock_guard lock(mutex_);
-      step = newest_.at(reach.name());
+      step = newest_.at(reach.name()).step;
     }
     std::stop_source either;
     const auto request = [&either] { either.request_stop(); };
@@ -260,9 +299,15 @@ class SlurmSteps {
   const NodeProgram agent_;
   const std::chrono::seconds patience_;
   const std::map<std::string, uint32_t> gpus_;  // of each node
-  std::mutex mutex_;
+  const std::vector<std::string> secret_;       // variables
+  struct Newest {
+    std::shared_ptr<Step> step;
+    bool alone = false;         // it has no other node
+    uint64_t calls_before = 0;  // of the node
+  };
+  mutable std::mutex mutex_;
   // Guarded by mutex_:
-  std::map<std::string, std::shared_ptr<Step>> newest_;  // by node
+  std::map<std::string, Newest> newest_;  // by node
   std::list<std::shared_ptr<Step>> steps_;
 };
 
@@ -284,7 +329,7 @@ class StepTransport final : public transport::Transport {
 class SlurmLogins final : public reach::Logins {
  public:
   SlurmLogins(const v1::LaunchPlan& plan, std::string agent_path, std::chrono::seconds patience)
-      : agent_path_(std::move(agent_path)), patience_(patience) {
+      : agent_path_(std::move(agent_path)), patience_(patience), secret_(SecretVariables(plan)) {
     for (const v1::NodePlan& node : plan.nodes()) {
       Prepare(node.reach());
       const v1::CalledReach& called = node.reach().called();
@@ -304,7 +349,8 @@ class SlurmLogins final : public reach::Logins {
   Status Start(const v1::CalledReach& reach) {
     AD_ASSIGN_OR_RETURN(NodeProgram agent, NodeProgram::OfAgent(agent_path_));
     AD_ASSIGN_OR_RETURN(auto nodes, CalledBy(reach));
-    auto steps = std::make_unique<SlurmSteps>(std::move(nodes), std::move(agent), patience_, gpus_);
+    auto steps =
+        std::make_unique<SlurmSteps>(std::move(nodes), std::move(agent), patience_, gpus_, secret_);
     AD_RETURN_IF_ERROR(steps->StartAll());
     steps_ = std::move(steps);
     return OkStatus();
@@ -312,6 +358,7 @@ class SlurmLogins final : public reach::Logins {
 
   const std::string agent_path_;
   const std::chrono::seconds patience_;
+  const std::vector<std::string> secret_;
   std::map<std::string, uint32_t> gpus_;
   std::mutex mutex_;
   std::unique_ptr<SlurmSteps> steps_;  // guarded by mutex_
