@@ -8,9 +8,9 @@
 #include <set>
 #include <string>
 
+#include "agent_sim/made_up_sample.h"
 #include "chief/job.h"
 #include "plan/plan.h"
-#include "scale/made_up_sample.h"
 #include "support/fake_nodes.h"
 #include "support/temp_folder.h"
 
@@ -73,7 +73,7 @@ class Work {
     loop_.After(time, [this, node, number] {
       if (nodes_[node].running().empty()) return;
       v1::AgentEvent event;
-      *event.mutable_sample() = MadeUpSample(nodes_[node].running(), number + node);
+      *event.mutable_sample() = test::MadeUpSample(nodes_[node].running(), number + node);
       nodes_[node].Push(std::move(event));
       SampleAfter(node, kSampleInterval, number + 1);
     });
