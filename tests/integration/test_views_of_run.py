@@ -149,9 +149,11 @@ def test_the_token_of_one_job_opens_no_other(waiting):
 
 def test_autodist_web_shows_all_jobs(waiting, tmp_path):
     jobs = {id_of(waiting()), id_of(waiting())}
-    web = Web(cwd=tmp_path).enter()
-    assert {job["status"]["job_id"] for job in web.json("/api/jobs")["jobs"]} >= jobs
-    web.end()
+    web = Web(cwd=tmp_path)
+    try:
+        assert {job["status"]["job_id"] for job in web.enter().json("/api/jobs")["jobs"]} >= jobs
+    finally:
+        web.end()
 
 
 # Metrics.
