@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -43,7 +44,6 @@ constexpr milliseconds kKeyLimit{60'000};        // until it has come on stdin
 constexpr size_t kMaxKeyLine = 256;              // bytes
 constexpr milliseconds kHandshakeLimit{10'000};  // for the chief to show that it knows the key
 constexpr milliseconds kSendLimit{10'000};       // for a line
-constexpr milliseconds kLastBytesLimit{5'000};   // of programs that have ended
 constexpr char kGuardian[] = "autodist-guard";
 
 bool IsNamedGuardian(pid_t pid) {
@@ -56,6 +56,25 @@ std::string ThisProgram() {
   std::error_code error;
   const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
   return !error && std::filesystem::exists(path, error) ? path.string() : "/proc/self/exe";
+}
+
+// The other end of a socket whose bytes go through the session from here on, in a process of its
+// own: where this one is killed alone, ranks and connection go on.
+Result<base::UniqueFd> PumpApart(std::unique_ptr<secure::Session> session) {
+  AD_ASSIGN_OR_RETURN(base::FdPair sockets, base::StreamSocketPair());
+  const pid_t child = fork();
+  if (child < 0) return ErrnoError(errno, "fork");
+  if (child > 0) return std::move(sockets.second);
+  sockets.second.Reset();
+  prctl(PR_SET_NAME, "autodist-stream");
+  // The scheduler waits for the end of what its task prints.
+  const base::UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null.get(), fd);
+  {
+    secure::Pump pump(std::move(session), std::move(sockets.first));
+    secure::PumpUntilOver(pump);
+  }
+  _exit(0);
 }
 
 class Caller {
@@ -99,7 +118,6 @@ class Caller {
   std::vector<ChiefAddress> addresses_;  // the one that was the chief's first
   const secure::Key key_;
   base::UniqueFd signals_;
-  std::shared_ptr<secure::PumpThread> pumps_;
   std::map<pid_t, Program> programs_;
   std::deque<std::string> reports_;  // lines that the chief is to be told
   bool has_children_ = false;        // orphans that we have adopted, too
@@ -116,7 +134,6 @@ Status Caller::Prepare() {
   sigprocmask(SIG_BLOCK, &set, nullptr);
   signals_.Reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_.valid()) return ErrnoError(errno, "signalfd");
-  AD_ASSIGN_OR_RETURN(pumps_, secure::PumpThread::Start());
   process::AdoptOrphans();
   setenv(kCalledVariable, "1", 1);
   return OkStatus();
@@ -134,7 +151,6 @@ int Caller::Run() {
     }
   }
   while (has_children_) Await({}, Deadline::Never());
-  pumps_->Stop(Deadline::After(kLastBytesLimit));
   if (over_) return 0;
   if (told_to_end_) return 128 + SIGTERM;
   std::fprintf(stderr, "autodist-agent: no chief at %s:%u, nor at any other address, for %lld s\n",
@@ -265,8 +281,9 @@ bool Caller::Serve(std::unique_ptr<secure::Session> session) {
 // What cannot be run has ended without a word but on stderr.
 void Caller::Start(std::unique_ptr<secure::Session> session, const rpc::CallLine& order) {
   if (!Send(*session, rpc::CallLine{rpc::kCallStarted, order.id}.ToLine())) return;
-  const auto socket = pumps_->Add(std::move(session));
+  const auto socket = PumpApart(std::move(session));
   if (!socket.ok()) return;
+  has_children_ = true;
   base::UniqueFd errors(memfd_create("stderr", MFD_CLOEXEC));
   process::SpawnRequest request = process::OurProgram(order.texts);
   if (order.texts[0] == rpc::kOwnProgram) request.argv[0] = ThisProgram();

@@ -21,8 +21,10 @@ using std::chrono::milliseconds;
 
 constexpr size_t kBufferSize = 64 * 1024;
 constexpr int kMaxRounds = 64;  // of one pump, before the others have their turn
-// For what is on its way when the local side has closed its socket.
+// For what is on its way when the local side has closed its socket; then for the other side to end
+// as well, as to close before that could take back what it has yet to read.
 constexpr milliseconds kGoneLimit{10'000};
+constexpr milliseconds kLingerLimit{1'000};
 
 bool TryAgain() { return errno == EAGAIN || errno == EINTR; }
 
@@ -36,6 +38,10 @@ Pump::State Pump::Advance() {
     WriteLocal(to_local_);  // what came before
     shutdown(local_.get(), SHUT_RDWR);
     return State::kOver;
+  }
+  if (local_gone_ && flushed() && !lingers_) {
+    lingers_ = true;
+    deadline_ = Deadline::After(kLingerLimit);
   }
   const bool ended = flushed() && network_ended_ && to_local_.empty();
   if (ended || (deadline_ && deadline_->Expired())) return State::kOver;
@@ -115,6 +121,23 @@ uint32_t Pump::network_events() const {
 uint32_t Pump::local_events() const {
   const bool reads = !local_ended_ && !session_->has_to_send();
   return (reads ? EPOLLIN : 0U) | (to_local_.empty() ? 0U : EPOLLOUT);
+}
+
+void PumpUntilOver(Pump& pump) {
+  for (;;) {
+    const Pump::State state = pump.Advance();
+    if (state == Pump::State::kOver) return;
+    // Events of epoll are poll's; a descriptor without any would still report a hang-up.
+    const auto polled = [](int fd, uint32_t events) {
+      return pollfd{events == 0 ? -1 : fd, static_cast<short>(events), 0};
+    };
+    pollfd both[] = {polled(pump.network(), pump.network_events()),
+                     polled(pump.local(), pump.local_events())};
+    const Deadline deadline = state == Pump::State::kMore
+                                  ? Deadline::After(milliseconds(0))
+                                  : pump.deadline().value_or(Deadline::Never());
+    poll(both, 2, deadline.PollTimeout());
+  }
 }
 
 Result<std::shared_ptr<PumpThread>> PumpThread::Start() {

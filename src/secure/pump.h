@@ -56,9 +56,13 @@ class Pump {
   bool local_gone_ = false;     // nor does it read
   bool end_written_ = false;    // to the session
   bool network_ended_ = false;  // and what came has been passed on, once to_local_ is empty
+  bool lingers_ = false;        // has nothing left to do but to see the end
   bool broken_ = false;
   std::optional<base::Deadline> deadline_;
 };
+
+// Blocks until it is over.
+void PumpUntilOver(Pump& pump);
 
 // A thread that serves any number of them. Thread-safe.
 class PumpThread {

@@ -70,7 +70,9 @@ def has(path, text):
 
 
 def callers_on(host):
-    return [pid for pid in pids_on(host) if argv_of(pid)[1:2] == ["call"]]
+    """Without the processes that they have forked, one for each connection."""
+    found = [pid for pid in pids_on(host) if argv_of(pid)[1:2] == ["call"]]
+    return [pid for pid in found if parent(pid) not in found]
 
 
 @pytest.mark.smoke

@@ -76,6 +76,34 @@ TEST_F(PumpTest, WhatWasWrittenBeforeTheEndArrives) {
   writer.join();
 }
 
+TEST(PumpUntilOverTest, EndsWhenBothDirectionsHave) {
+  auto network = base::StreamSocketPair();
+  auto near = base::StreamSocketPair();
+  ASSERT_TRUE(network.ok() && near.ok());
+  const Key key = Key::Random();
+  auto caller = Session::OfCaller(std::move(network->first), "node", key);
+  auto called =
+      Session::OfCalled(std::move(network->second), [&](std::string_view) { return key; });
+  std::thread pumps([&] {
+    EXPECT_TRUE(test::ShakeHands(*caller));
+    Pump pump(std::move(caller), std::move(near->first));
+    PumpUntilOver(pump);
+  });
+  EXPECT_TRUE(test::ShakeHands(*called));
+  EXPECT_TRUE(test::SendAll(*called, "there\n"));
+  called->WriteEnd();
+  EXPECT_TRUE(test::SendAll(*called, ""));
+  char bytes[100];
+  const auto got = base::ReadSome(near->second.get(), bytes, sizeof bytes, Limit());
+  ASSERT_TRUE(got.ok());
+  EXPECT_EQ(std::string(bytes, *got), "there\n");
+  EXPECT_TRUE(base::WriteAll(near->second.get(), "and back\n", Limit()).ok());
+  near->second.Reset();
+  EXPECT_EQ(test::AllOf(*called), "and back\n");
+  called.reset();
+  pumps.join();
+}
+
 TEST_F(PumpTest, AnEndThatIsGivenUpEndsTheOther) {
   near_.Reset();
   EXPECT_EQ(ReadAll(far_.get()), "");

@@ -524,6 +524,21 @@ TEST_F(CalledTest, ACallerWithoutAKeyCallsNobody) {
   EXPECT_EQ(ExitOf(*caller), 2);
 }
 
+TEST_F(CalledTest, ACallerThatIsKilledAloneLeavesItsPrograms) {
+  const auto caller = StartCaller();
+  const auto stream = Run({"cat"});
+  ASSERT_TRUE(stream);
+  const base::UniqueFd socket = stream->TakeSocket();
+  ASSERT_TRUE(base::WriteAll(socket.get(), "up\n", Limit()).ok());
+  EXPECT_EQ(ReadLineFrom(socket.get()), "up\n");
+  kill(caller->pid(), SIGKILL);
+  EXPECT_TRUE(caller->WaitClosed(Limit()));
+  ASSERT_TRUE(base::WriteAll(socket.get(), "on\n", Limit()).ok());
+  EXPECT_EQ(ReadLineFrom(socket.get()), "on\n");
+  shutdown(socket.get(), SHUT_WR);
+  EXPECT_EQ(ReadAll(socket.get()), "");
+}
+
 // The guardian here is a shell that has its name.
 TEST_F(CalledTest, TheEnginesSignalIsTheGuardians) {
   const auto caller = StartCaller();
