@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -103,7 +104,7 @@ int Serve(int argc, char** argv) {
     answer(stacks);
   };
   requests.look.board = [&](const v1::GetBoardRequest& request, const auto& answer) {
-    answer(simulation.Board(request.known()));
+    answer(std::make_shared<const v1::Board>(simulation.Board(request.known())));
   };
   requests.look.history = [&](const v1::GetHistoryRequest& request, const auto& answer) {
     answer(simulation.History(request.since_ms()));

@@ -2,6 +2,7 @@
 // until stdin is closed. Prints where.
 #include <google/protobuf/util/json_util.h>
 #include <unistd.h>
+#include <memory>
 
 #include <cstdio>
 #include <functional>
@@ -32,8 +33,8 @@ int main(int argc, char** argv) {
   const std::string file = argv[1];
   autodist::control::JobRequests requests;
   requests.look.board = [&file](const autodist::v1::GetBoardRequest&,
-                                const std::function<void(autodist::v1::Board)>& answer) {
-    answer(Read(file));
+                                const autodist::control::JobRequests::BoardAnswer& answer) {
+    answer(std::make_shared<const autodist::v1::Board>(Read(file)));
   };
   const auto job = autodist::control::JobServer::Start(kJob, std::move(requests));
   const auto server = autodist::metrics::Server::Start({"127.0.0.1:0", kJob});

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <google/protobuf/util/json_util.h>
 #include <unistd.h>
+#include <memory>
 
 #include <algorithm>
 #include <cmath>
@@ -434,7 +435,7 @@ int Main(const std::vector<std::string>& words) {
     answer(stacks);
   };
   requests.look.board = [&](const auto& request, const auto& answer) {
-    answer(job.Board(request.known()));
+    answer(std::make_shared<const v1::Board>(job.Board(request.known())));
   };
   requests.look.history = [&](const auto& request, const auto& answer) {
     answer(job.History(request.since_ms()));

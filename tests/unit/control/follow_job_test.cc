@@ -36,7 +36,7 @@ class FollowJobTest : public testing::Test {
     node.set_address("a");
     node.set_ranks(1);
     BeginAttempt(0);
-    EXPECT_TRUE(RecordJob(status_).ok());
+    EXPECT_TRUE(RecordJob(status_, status_.log_folder()).ok());
     testing::internal::CaptureStdout();
   }
   ~FollowJobTest() override {
@@ -70,7 +70,7 @@ class FollowJobTest : public testing::Test {
       const std::lock_guard lock(mutex_);
       status_.set_phase(v1::JOB_PHASE_ENDED);
     }
-    EXPECT_TRUE(SaveStatus(Status()).ok());
+    EXPECT_TRUE(SaveStatus(Status(), Status().log_folder()).ok());
     chief_->End(Status());
     chief_.reset();
   }

@@ -38,8 +38,8 @@ class ServerTest : public testing::Test {
   // An autodist that runs a job.
   std::unique_ptr<control::JobServer> StartJob() {
     control::JobRequests requests;
-    requests.look.board = [](const v1::GetBoardRequest&, std::function<void(v1::Board)> answer) {
-      answer(test::ExampleBoard());
+    requests.look.board = [](const v1::GetBoardRequest&, const auto& answer) {
+      answer(std::make_shared<const v1::Board>(test::ExampleBoard()));
     };
     auto job = control::JobServer::Start("job-1", std::move(requests));
     EXPECT_TRUE(job.ok()) << job.status();

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
+#include <utility>
 
 #include "base/deadline.h"
 #include "base/host_name.h"
@@ -27,7 +29,7 @@ class TopFeedTest : public testing::Test {
     requests.look.board = [this](const v1::GetBoardRequest&, const auto& answer) {
       v1::Board board = test::ExampleBoard();
       *board.mutable_job() = Status();
-      answer(board);
+      answer(std::make_shared<const v1::Board>(std::move(board)));
     };
     return *control::JobServer::Start(kJob, std::move(requests));
   }
@@ -59,7 +61,7 @@ class TopFeedTest : public testing::Test {
 };
 
 TEST_F(TopFeedTest, GoesOnWhenTheChiefIsBack) {
-  ASSERT_TRUE(control::RecordJob(Status()).ok());
+  ASSERT_TRUE(control::RecordJob(Status(), Status().log_folder()).ok());
   auto chief = StartChief();
   const Feed feed(kJob, std::chrono::milliseconds(10), [this] { Changed(); });
   EXPECT_TRUE(Await(feed, false));

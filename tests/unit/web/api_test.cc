@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <fstream>
+#include <memory>
+#include <utility>
 
 #include "control/job_record.h"
 #include "control/job_server.h"
@@ -34,10 +36,10 @@ class RunningJob {
     requests.look.board = [this](const v1::GetBoardRequest&, const auto& answer) {
       v1::Board board = test::ExampleBoard();
       *board.mutable_job() = Status();
-      answer(board);
+      answer(std::make_shared<const v1::Board>(std::move(board)));
     };
     requests.look.history = [](const auto&, const auto& answer) { answer(v1::History()); };
-    EXPECT_TRUE(control::RecordJob(Status()).ok());
+    EXPECT_TRUE(control::RecordJob(Status(), Status().log_folder()).ok());
     std::ofstream(folder_ + "/rank-0.out") << "secret of " << id << "\n";
     server_ = *control::JobServer::Start(id, std::move(requests));
   }

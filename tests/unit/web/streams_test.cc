@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <fstream>
+#include <memory>
+#include <utility>
 
 #include "control/job_server.h"
 #include "support/example_board.h"
@@ -92,7 +94,7 @@ class BoardStreamTest : public testing::Test {
       board.set_version(version_);
       board.mutable_job()->set_job_id("job-1");
       if (ended_) board.mutable_job()->set_phase(v1::JOB_PHASE_ENDED);
-      answer(board);
+      answer(std::make_shared<const v1::Board>(std::move(board)));
     };
     auto job = control::JobServer::Start("job-1", std::move(requests));
     EXPECT_TRUE(job.ok()) << job.status();

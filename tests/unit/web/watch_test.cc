@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory>
+#include <utility>
 
 #include "base/host_name.h"
 #include "control/job_record.h"
@@ -31,7 +33,7 @@ class WatchTest : public testing::Test {
       v1::Board board = test::ExampleBoard();
       board.set_version(++version_);
       *board.mutable_job() = Status();
-      answer(board);
+      answer(std::make_shared<const v1::Board>(std::move(board)));
     };
     auto chief = control::JobServer::Start(kJob, std::move(requests));
     ASSERT_TRUE(chief.ok()) << chief.status();
@@ -83,7 +85,7 @@ TEST_F(WatchTest, AJobThatIsNotKnownIsAFailure) {
 
 // Its socket was removed, say, or it was stopped.
 TEST_F(WatchTest, GoesOnWhenTheChiefIsBack) {
-  ASSERT_TRUE(control::RecordJob(Status()).ok());
+  ASSERT_TRUE(control::RecordJob(Status(), Status().log_folder()).ok());
   StartChief();
   Watch watch(kJob);
   ASSERT_TRUE(watch.Board().ok());
@@ -99,7 +101,7 @@ TEST_F(WatchTest, GoesOnWhenTheChiefIsBack) {
 }
 
 TEST_F(WatchTest, WithoutAnAnswerAllElseIsAsItWas) {
-  ASSERT_TRUE(control::RecordJob(Status()).ok());
+  ASSERT_TRUE(control::RecordJob(Status(), Status().log_folder()).ok());
   StartChief();
   Watch watch(kJob);
   const int ranks = (*watch.Board())->ranks_size();
