@@ -74,7 +74,7 @@ class Work {
       if (nodes_[node].running().empty()) return;
       v1::AgentEvent event;
       *event.mutable_sample() = test::MadeUpSample(nodes_[node].running(), number + node);
-      nodes_[node].Push(std::move(event));
+      nodes_[node].Send(std::move(event));
       SampleAfter(node, kSampleInterval, number + 1);
     });
   }

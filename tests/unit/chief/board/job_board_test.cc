@@ -84,7 +84,7 @@ TEST_F(JobBoardTest, AllWhoAskAreShownTheSameBoardAsLongAsNothingChanges) {
   const auto sample = [&] {
     v1::AgentEvent event;
     event.mutable_sample()->mutable_host()->set_cpu(0.5);
-    nodes_[0].Push(event);
+    nodes_[0].Send(event);
   };
   loop_.After(seconds(3), ask);
   loop_.After(seconds(3), ask);

@@ -12,6 +12,7 @@
 
 #include "base/deadline.h"
 #include "support/fake_nodes.h"
+#include "support/idle_link.h"
 #include "support/plans.h"
 #include "support/temp_folder.h"
 

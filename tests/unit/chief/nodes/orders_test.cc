@@ -5,7 +5,7 @@
 namespace autodist::chief {
 namespace {
 
-v1::ChiefMessage Reply(const std::string& error = "") {
+v1::ChiefMessage ReplyWith(const std::string& error = "") {
   v1::ChiefMessage message;
   message.mutable_rendezvous_reply()->set_error(error);
   return message;
@@ -17,8 +17,8 @@ std::shared_ptr<const std::string> Value(size_t size) {
 
 TEST(OrdersTest, AreNumberedAndSentOnce) {
   Orders orders;
-  EXPECT_TRUE(orders.Add(Reply("one"), nullptr));
-  EXPECT_TRUE(orders.Add(Reply("two"), Value(3)));
+  EXPECT_TRUE(orders.Add(ReplyWith("one"), nullptr));
+  EXPECT_TRUE(orders.Add(ReplyWith("two"), Value(3)));
   const auto first = orders.Next();
   const auto second = orders.Next();
   ASSERT_TRUE(first && second);
@@ -31,7 +31,7 @@ TEST(OrdersTest, AreNumberedAndSentOnce) {
 
 TEST(OrdersTest, WhatIsNotAcknowledgedIsSentAgainInTheNextSession) {
   Orders orders;
-  for (int i = 0; i < 3; ++i) orders.Add(Reply(), nullptr);
+  for (int i = 0; i < 3; ++i) orders.Add(ReplyWith(), nullptr);
   while (orders.Next()) {
   }
   orders.Acknowledged(1);
@@ -39,13 +39,13 @@ TEST(OrdersTest, WhatIsNotAcknowledgedIsSentAgainInTheNextSession) {
   EXPECT_EQ(orders.Next()->sequence(), 2);
   orders.Acknowledged(3);  // the third is known from the session before
   EXPECT_FALSE(orders.Next());
-  orders.Add(Reply(), nullptr);
+  orders.Add(ReplyWith(), nullptr);
   EXPECT_EQ(orders.Next()->sequence(), 4);
 }
 
 TEST(OrdersTest, LargeValuesWaitUntilThoseBeforeAreAcknowledged) {
   Orders orders;
-  for (int i = 0; i < 3; ++i) orders.Add(Reply(), Value(Orders::kWindow));
+  for (int i = 0; i < 3; ++i) orders.Add(ReplyWith(), Value(Orders::kWindow));
   EXPECT_EQ(orders.Next()->sequence(), 1) << "one of any size may be on its way";
   EXPECT_FALSE(orders.Next());
   orders.Acknowledged(1);
@@ -59,10 +59,10 @@ TEST(OrdersTest, AnAgentThatAcknowledgesNothingIsNotToldForEver) {
   Orders orders;
   const std::string large(Orders::kMost / 8, 'e');
   int taken = 0;
-  while (taken < 10 && orders.Add(Reply(large), nullptr)) ++taken;
+  while (taken < 10 && orders.Add(ReplyWith(large), nullptr)) ++taken;
   EXPECT_EQ(taken, 7);
   orders.Drop();
-  EXPECT_TRUE(orders.Add(Reply(large), nullptr));
+  EXPECT_TRUE(orders.Add(ReplyWith(large), nullptr));
   EXPECT_EQ(orders.Next()->sequence(), taken + 2) << "numbers are not used again";
 }
 
