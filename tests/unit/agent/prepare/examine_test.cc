@@ -27,7 +27,8 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::UnorderedElementsAreArray;
 
-constexpr char kDigestOfNothing[] = "99aa06d3014798d86001c324468d497f";
+constexpr char kDigestOfNothing[] =
+    "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8";
 
 std::string OwnName() {
   char name[256] = "";
