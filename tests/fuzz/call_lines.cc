@@ -1,5 +1,5 @@
-// libFuzzer: whatever a client of a chief that nodes connect back to sends, it is refused or read as
-// what it would be written as again; and nothing but the key makes a session.
+// libFuzzer: whatever a client of a chief that nodes connect back to sends, it is refused or read
+// as what it would be written as again; and nothing but the key makes a session.
 #include <sys/socket.h>
 
 #include <cstdint>
@@ -36,8 +36,8 @@ void CheckHandshake(std::string_view text) {
   if (!sockets.ok()) return;
   (void)base::WriteAll(sockets->first.get(), text.substr(0, 8192), base::Deadline::Never());
   shutdown(sockets->first.get(), SHUT_WR);
-  const auto session = secure::Session::OfCalled(std::move(sockets->second),
-                                                 [](std::string_view) { return key; });
+  const auto session =
+      secure::Session::OfCalled(std::move(sockets->second), [](std::string_view) { return key; });
   Check(session->Handshake() == secure::Progress::kBroken, "a session without the key");
 }
 

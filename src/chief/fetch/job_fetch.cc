@@ -72,8 +72,7 @@ std::vector<JobFetch::Source> JobFetch::Sources() {
       // Nobody else's: neither another node's nor one of the job's own.
       std::string name = FolderNameOf(plan.address());
       struct stat info;
-      while (taken.contains(name) ||
-             lstat((log_folder_.path() + "/" + name).c_str(), &info) == 0) {
+      while (taken.contains(name) || lstat((log_folder_.path() + "/" + name).c_str(), &info) == 0) {
         name = "node-" + name;
       }
       taken.insert(name);

@@ -131,10 +131,9 @@ Result<int> RunThere(const v1::SshReach& node, const std::vector<std::string>& w
   AD_ASSIGN_OR_RETURN(const base::FdPair gone, base::Pipe());
   const std::string nonce = base::RandomHex();
   transport::SshUse use;
-  use.command =
-      "exec " + base::ShellLine({"env", std::string(kNonceVariable) + "=" + nonce, "sh", "-c",
-                                 std::string(launch::kOwnFolder) + kScript, "sh", version[0],
-                                 version[1], "there", Encode(words)});
+  use.command = "exec " + base::ShellLine({"env", std::string(kNonceVariable) + "=" + nonce, "sh",
+                                           "-c", std::string(launch::kOwnFolder) + kScript, "sh",
+                                           version[0], version[1], "there", Encode(words)});
   use.terminal = OnTerminal() || forward;  // whose end ends a page, too
   if (forward) use.forward = forward->here + ":" + forward->socket_there;
   process::SpawnRequest request = process::OurProgram(transport::SshProgramWords(node, use));
