@@ -11,6 +11,7 @@
 #include "base/ip_address.h"
 #include "base/utf8.h"
 #include "files/within_folder.h"
+#include "launch/sample_rules.h"
 #include "rpc/limits.h"
 
 namespace autodist::launch {
@@ -94,93 +95,6 @@ Status CheckExit(const v1::RankExited& exit) {
   return BrokenRule("a rank that ended, but not how");
 }
 
-Status CheckShares(const v1::NodeSample& sample) {
-  std::vector<double> shares = {sample.host().cpu(), sample.host().cpu_pressure(),
-                                sample.host().memory_pressure(), sample.host().io_pressure()};
-  for (const v1::GpuSample& gpu : sample.gpus()) shares.push_back(gpu.use());
-  for (const v1::RankSample& rank : sample.ranks()) {
-    shares.push_back(rank.cpu_throttled());
-    shares.push_back(rank.memory_stalled());
-  }
-  for (const double share : shares) {
-    if (share > 1) return BrokenRule("a share of " + std::to_string(share));
-  }
-  return OkStatus();
-}
-
-Status CheckSampled(const google::protobuf::Message& message);
-
-// Of the message's field that is not empty, the element of a list.
-Status CheckSampledField(const google::protobuf::Message& message,
-                         const google::protobuf::FieldDescriptor& field, int element) {
-  using google::protobuf::FieldDescriptor;
-  const google::protobuf::Reflection& reflection = *message.GetReflection();
-  const bool repeated = field.is_repeated();
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_MESSAGE:
-      return CheckSampled(repeated ? reflection.GetRepeatedMessage(message, &field, element)
-                                   : reflection.GetMessage(message, &field));
-    case FieldDescriptor::CPPTYPE_STRING: {
-      std::string scratch;
-      const size_t size =
-          repeated
-              ? reflection.GetRepeatedStringReference(message, &field, element, &scratch).size()
-              : reflection.GetStringReference(message, &field, &scratch).size();
-      if (size <= rpc::kLongestSampleText) return OkStatus();
-      return BrokenRule(std::to_string(size) + " bytes of " + field.full_name());
-    }
-    case FieldDescriptor::CPPTYPE_DOUBLE: {
-      const double number = repeated ? reflection.GetRepeatedDouble(message, &field, element)
-                                     : reflection.GetDouble(message, &field);
-      if (number >= 0 && number <= rpc::kLargestAmount) return OkStatus();  // NaN is not
-      return BrokenRule(std::to_string(number) + " as " + field.full_name());
-    }
-    case FieldDescriptor::CPPTYPE_UINT64: {
-      const uint64_t number = repeated ? reflection.GetRepeatedUInt64(message, &field, element)
-                                       : reflection.GetUInt64(message, &field);
-      if (number <= rpc::kLargestCount) return OkStatus();
-      return BrokenRule("more of " + field.full_name() + " than there can be");
-    }
-    default:
-      return OkStatus();
-  }
-}
-
-// Of all lists, numbers and texts in it. Samples are most of what comes: no list of their fields is
-// made.
-Status CheckSampled(const google::protobuf::Message& message) {
-  const google::protobuf::Descriptor& descriptor = *message.GetDescriptor();
-  const google::protobuf::Reflection& reflection = *message.GetReflection();
-  for (int i = 0; i < descriptor.field_count(); ++i) {
-    const google::protobuf::FieldDescriptor& field = *descriptor.field(i);
-    const int count = field.is_repeated() ? reflection.FieldSize(message, &field)
-                                          : (reflection.HasField(message, &field) ? 1 : 0);
-    if (count > rpc::kLongestList) return BrokenRule(Number(count) + " of " + field.full_name());
-    for (int element = 0; element < count; ++element) {
-      AD_RETURN_IF_ERROR(CheckSampledField(message, field, element));
-    }
-  }
-  return OkStatus();
-}
-
-Status CheckSample(const v1::NodeSample& sample) {
-  if (sample.ByteSizeLong() > rpc::kLargestSample) {
-    return BrokenRule("a sample of " + std::to_string(sample.ByteSizeLong()) + " bytes");
-  }
-  AD_RETURN_IF_ERROR(CheckTime(sample.time_ns()));
-  AD_RETURN_IF_ERROR(CheckSampled(sample));
-  AD_RETURN_IF_ERROR(CheckShares(sample));
-  for (const v1::GpuSample& gpu : sample.gpus()) {
-    if (gpu.throttled_size() > rpc::kMostThrottled) {
-      return BrokenRule(Number(gpu.throttled_size()) + " reasons");
-    }
-  }
-  for (const v1::RankSample& rank : sample.ranks()) {
-    if (rank.silent_ms() < 0) return BrokenRule("a silence of " + Number(rank.silent_ms()) + " ms");
-  }
-  return OkStatus();
-}
-
 Status CheckOutput(const v1::Output& output) {
   if (output.stream() != v1::OUTPUT_STREAM_STDOUT && output.stream() != v1::OUTPUT_STREAM_STDERR) {
     return BrokenRule("output to a stream " + Number(output.stream()));
@@ -222,7 +136,10 @@ Status CheckEvent(const v1::AgentEvent& event) {
                             " bytes")
                : OkStatus();
   }
-  if (event.has_sample()) return CheckSample(event.sample());
+  if (event.has_sample()) {
+    AD_RETURN_IF_ERROR(CheckTime(event.sample().time_ns()));
+    return CheckSample(event.sample());
+  }
   AD_RETURN_IF_ERROR(CheckTexts(event));
   switch (event.event_case()) {
     case v1::AgentEvent::kRankStarted:

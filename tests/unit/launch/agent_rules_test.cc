@@ -1,10 +1,13 @@
 #include "launch/agent_rules.h"
 
 #include <gmock/gmock.h>
+#include <google/protobuf/message.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
 #include <cmath>
+#include <functional>
+#include <string>
 
 #include "agent_sim/events.h"
 #include "rpc/limits.h"
@@ -105,6 +108,52 @@ Status Sampled(void (*change)(v1::NodeSample&)) {
   sample.add_ranks()->set_silent_ms(0);
   change(sample);
   return CheckEvent(event);
+}
+
+// Each number and text of the message, one after the other, becomes what it cannot be; `broken` is
+// called each time.
+void BreakEach(google::protobuf::Message& message,
+               const std::function<void(const std::string&)>& broken) {
+  using google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+    const FieldDescriptor* field = message.GetDescriptor()->field(i);
+    const std::string text(rpc::kLongestSampleText + 1, 'x');
+    const bool list = field->is_repeated();
+    switch (field->cpp_type()) {
+      case FieldDescriptor::CPPTYPE_MESSAGE:
+        BreakEach(*(list ? reflection.AddMessage(&message, field)
+                         : reflection.MutableMessage(&message, field)),
+                  broken);
+        break;
+      case FieldDescriptor::CPPTYPE_DOUBLE:
+        reflection.SetDouble(&message, field, -1);
+        broken(field->full_name());
+        break;
+      case FieldDescriptor::CPPTYPE_UINT64:
+        reflection.SetUInt64(&message, field, UINT64_MAX);
+        broken(field->full_name());
+        break;
+      case FieldDescriptor::CPPTYPE_STRING:
+        list ? reflection.AddString(&message, field, text)
+             : reflection.SetString(&message, field, text);
+        broken(field->full_name());
+        break;
+      default:
+        break;
+    }
+    reflection.ClearField(&message, field);
+  }
+}
+
+TEST(AgentRules, NoFieldOfASampleIsForgotten) {
+  v1::AgentEvent event;
+  int fields = 0;
+  BreakEach(*event.mutable_sample(), [&](const std::string& field) {
+    ++fields;
+    EXPECT_THAT(Broken(CheckEvent(event)), HasSubstr(field));
+  });
+  EXPECT_GT(fields, 40);
 }
 
 TEST(AgentRules, SamplesAreNumbersThatCanBe) {

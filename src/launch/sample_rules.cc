@@ -1,0 +1,162 @@
+#include "launch/sample_rules.h"
+
+#include <google/protobuf/message.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "launch/agent_rules.h"
+#include "rpc/limits.h"
+
+namespace autodist::launch {
+namespace {
+
+template <typename... Number>
+bool AreAmounts(Number... numbers) {  // NaN is none
+  return ((numbers >= 0 && numbers <= rpc::kLargestAmount) && ...);
+}
+
+template <typename... Number>
+bool AreCounts(Number... numbers) {
+  return ((numbers <= rpc::kLargestCount) && ...);
+}
+
+bool IsText(const std::string& text) { return text.size() <= rpc::kLongestSampleText; }
+
+bool IsPlausible(const v1::HostSample& host) {
+  return AreAmounts(host.cpu(), host.cpu_pressure(), host.memory_pressure(), host.io_pressure(),
+                    host.disk_read(), host.disk_write()) &&
+         AreCounts(host.memory_used(), host.memory_total(), host.disk_free(), host.disk_total());
+}
+
+bool IsPlausible(const v1::InterfaceSample& interface) {
+  return IsText(interface.name()) && AreAmounts(interface.received(), interface.sent()) &&
+         AreCounts(interface.errors(), interface.dropped(), interface.speed(), interface.queued());
+}
+
+bool IsPlausible(const v1::InfinibandSample& port) {
+  return IsText(port.name()) && AreAmounts(port.received(), port.sent()) &&
+         AreCounts(port.errors());
+}
+
+bool IsPlausible(const v1::GpuSample& gpu) {
+  return IsText(gpu.uuid()) &&
+         AreAmounts(gpu.use(), gpu.power(), gpu.power_limit(), gpu.temperature(), gpu.clock(),
+                    gpu.clock_limit()) &&
+         AreCounts(gpu.memory_used(), gpu.memory_total(), gpu.ecc_errors(), gpu.nvlink_errors()) &&
+         gpu.throttled_size() <= rpc::kLongestList && gpu.processes_size() <= rpc::kLongestList &&
+         std::ranges::all_of(gpu.throttled(), IsText);
+}
+
+bool IsPlausible(const v1::RankSample& rank) {
+  return IsText(rank.state()) &&
+         AreAmounts(rank.cpu(), rank.read(), rank.written(), rank.cpu_limit(), rank.cpu_throttled(),
+                    rank.memory_hits(), rank.memory_faults(), rank.memory_stalled()) &&
+         AreCounts(rank.memory(), rank.memory_limit(), rank.memory_charged());
+}
+
+template <typename List>
+bool ArePlausible(const List& list) {
+  return list.size() <= rpc::kLongestList &&
+         std::ranges::all_of(list, [](const auto& one) { return IsPlausible(one); });
+}
+
+// Samples are most of what comes, and nearly all are right: only of one that is not, CheckSampled
+// finds out by reflection what is wrong. A test sees to it that no field is forgotten here.
+bool IsPlausible(const v1::NodeSample& sample) {
+  return IsPlausible(sample.host()) && ArePlausible(sample.interfaces()) &&
+         ArePlausible(sample.infinibands()) && ArePlausible(sample.gpus()) &&
+         ArePlausible(sample.ranks());
+}
+
+Status CheckShares(const v1::NodeSample& sample) {
+  std::vector<double> shares = {sample.host().cpu(), sample.host().cpu_pressure(),
+                                sample.host().memory_pressure(), sample.host().io_pressure()};
+  for (const v1::GpuSample& gpu : sample.gpus()) shares.push_back(gpu.use());
+  for (const v1::RankSample& rank : sample.ranks()) {
+    shares.push_back(rank.cpu_throttled());
+    shares.push_back(rank.memory_stalled());
+  }
+  for (const double share : shares) {
+    if (share > 1) return BrokenRule("a share of " + std::to_string(share));
+  }
+  return OkStatus();
+}
+
+Status CheckSampled(const google::protobuf::Message& message);
+
+// Of the message's field that is not empty, the element of a list.
+Status CheckSampledField(const google::protobuf::Message& message,
+                         const google::protobuf::FieldDescriptor& field, int element) {
+  using google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  const bool repeated = field.is_repeated();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      return CheckSampled(repeated ? reflection.GetRepeatedMessage(message, &field, element)
+                                   : reflection.GetMessage(message, &field));
+    case FieldDescriptor::CPPTYPE_STRING: {
+      std::string scratch;
+      const size_t size =
+          repeated
+              ? reflection.GetRepeatedStringReference(message, &field, element, &scratch).size()
+              : reflection.GetStringReference(message, &field, &scratch).size();
+      if (size <= rpc::kLongestSampleText) return OkStatus();
+      return BrokenRule(std::to_string(size) + " bytes of " + field.full_name());
+    }
+    case FieldDescriptor::CPPTYPE_DOUBLE: {
+      const double number = repeated ? reflection.GetRepeatedDouble(message, &field, element)
+                                     : reflection.GetDouble(message, &field);
+      if (number >= 0 && number <= rpc::kLargestAmount) return OkStatus();  // NaN is not
+      return BrokenRule(std::to_string(number) + " as " + field.full_name());
+    }
+    case FieldDescriptor::CPPTYPE_UINT64: {
+      const uint64_t number = repeated ? reflection.GetRepeatedUInt64(message, &field, element)
+                                       : reflection.GetUInt64(message, &field);
+      if (number <= rpc::kLargestCount) return OkStatus();
+      return BrokenRule("more of " + field.full_name() + " than there can be");
+    }
+    default:
+      return OkStatus();
+  }
+}
+
+// Of all lists, numbers and texts in it.
+Status CheckSampled(const google::protobuf::Message& message) {
+  const google::protobuf::Descriptor& descriptor = *message.GetDescriptor();
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  for (int i = 0; i < descriptor.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor& field = *descriptor.field(i);
+    const int count = field.is_repeated() ? reflection.FieldSize(message, &field)
+                                          : (reflection.HasField(message, &field) ? 1 : 0);
+    if (count > rpc::kLongestList)
+      return BrokenRule(std::to_string(count) + " of " + field.full_name());
+    for (int element = 0; element < count; ++element) {
+      AD_RETURN_IF_ERROR(CheckSampledField(message, field, element));
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status CheckSample(const v1::NodeSample& sample) {
+  if (sample.ByteSizeLong() > rpc::kLargestSample) {
+    return BrokenRule("a sample of " + std::to_string(sample.ByteSizeLong()) + " bytes");
+  }
+  if (!IsPlausible(sample)) AD_RETURN_IF_ERROR(CheckSampled(sample));
+  AD_RETURN_IF_ERROR(CheckShares(sample));
+  for (const v1::GpuSample& gpu : sample.gpus()) {
+    if (gpu.throttled_size() > rpc::kMostThrottled) {
+      return BrokenRule(std::to_string(gpu.throttled_size()) + " reasons");
+    }
+  }
+  for (const v1::RankSample& rank : sample.ranks()) {
+    if (rank.silent_ms() < 0)
+      return BrokenRule("a silence of " + std::to_string(rank.silent_ms()) + " ms");
+  }
+  return OkStatus();
+}
+
+}  // namespace autodist::launch
