@@ -51,6 +51,13 @@ Result<Variables> VariablesOf(const dialect::Process& process, const std::string
   return variables;
 }
 
+void Replace(const std::string& value, const std::string& by, Variables& variables) {
+  if (value.empty()) return;
+  for (v1::EnvironmentVariable& variable : variables) {
+    if (variable.value() == value) variable.set_value(by);
+  }
+}
+
 bool IsAmong(const Variables& variables, const v1::EnvironmentVariable& one) {
   return std::ranges::any_of(variables, [&](const v1::EnvironmentVariable& other) {
     return other.name() == one.name() && other.value() == one.value();
@@ -87,9 +94,11 @@ std::string DialectCalled(const dialect::Dialect& dialect) {
 
 Status SetProcessVariables(const Dialects& dialects, const OwnerOf& owner, v1::LaunchPlan& plan) {
   const std::string addresses = dialect::DataAddresses(plan);
+  // Of many nodes too long to be copied for each of many processes.
+  const std::string stand_in(FitsAddresses(addresses) ? 1 : 0, '\x01');
   const auto variables_of = [&](const dialect::Process& process) {
     const bool auxiliary = process.rank.auxiliary();
-    return VariablesOf(process, addresses,
+    return VariablesOf(process, stand_in,
                        auxiliary ? Dialects{owner.at(process.rank.rank())} : dialects);
   };
   AD_RETURN_IF_ERROR(ShareVariables(variables_of, plan));
@@ -100,8 +109,10 @@ Status SetProcessVariables(const Dialects& dialects, const OwnerOf& owner, v1::L
         if (!rank.auxiliary() && IsAmong(plan.environment(), variable)) continue;
         *rank.add_environment() = std::move(variable);
       }
+      Replace(stand_in, addresses, *rank.mutable_environment());
     }
   }
+  Replace(stand_in, addresses, *plan.mutable_environment());
   return OkStatus();
 }
 

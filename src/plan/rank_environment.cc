@@ -123,7 +123,13 @@ void SetDefaults(v1::ProgramKind kind, v1::NodePlan& node) {
   }
 }
 
+constexpr char kAddresses[] = "AUTODIST_NODE_ADDRESSES";
+
 }  // namespace
+
+bool FitsAddresses(const std::string& addresses) {
+  return sizeof kAddresses + addresses.size() <= kLongestVariable;
+}
 
 void SetRankEnvironment(const dialect::Process& process, const std::string& addresses,
                         const dialect::SetVariable& set) {
@@ -139,8 +145,7 @@ void SetRankEnvironment(const dialect::Process& process, const std::string& addr
   set("AUTODIST_NODE_RANK", std::to_string(node.node_rank()));
   set("AUTODIST_NODE_COUNT", std::to_string(plan.nodes_size()));
   set("AUTODIST_NODE_ADDRESS", node.data_address());
-  constexpr char kAddresses[] = "AUTODIST_NODE_ADDRESSES";
-  if (sizeof kAddresses + addresses.size() <= kLongestVariable) set(kAddresses, addresses);
+  if (!addresses.empty()) set(kAddresses, addresses);
   set("AUTODIST_CHIEF_ADDRESS", plan.nodes(0).data_address());
   set("AUTODIST_RESTART_COUNT", std::to_string(plan.restart_count()));
   set("AUTODIST_DEVICE", gpus.empty() ? "cpu" : "gpu");

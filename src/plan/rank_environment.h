@@ -11,8 +11,11 @@
 
 namespace autodist::plan {
 
+// Whether a variable can have the addresses of all nodes.
+bool FitsAddresses(const std::string& addresses);
+
 // The nodes of the plan, with their devices, are complete; `addresses` are those of all of them,
-// made once.
+// or what stands for them; empty: no variable has them.
 void SetRankEnvironment(const dialect::Process& process, const std::string& addresses,
                         const dialect::SetVariable& set);
 
