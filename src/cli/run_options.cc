@@ -155,7 +155,7 @@ void AddViewOptions(CLI::App& app, RunOptions& options) {
   app.add_option(
          "--sample", options.sample_s,
          "Seconds between two looks at how each node, its GPUs and its ranks are, at least; "
-         "in jobs of more than 500 nodes longer; 0: none")
+         "in jobs of more than 250 nodes longer; 0: none")
       ->check(SecondsOrNone(kShortestSample))
       ->capture_default_str()
       ->group(group::kOutput);

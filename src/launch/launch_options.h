@@ -17,10 +17,10 @@
 namespace autodist::launch {
 
 // How often each node tells how it is, where that is wanted as often as `wanted` (0: never): of
-// more than 500 nodes less often, as each sample takes the chief some time.
+// more than 250 nodes less often, as each sample takes the chief some time.
 inline std::chrono::milliseconds SampleInterval(std::chrono::milliseconds wanted, int nodes) {
   using std::chrono::milliseconds;
-  constexpr milliseconds kOfEachNode{4};  // 250 samples a second
+  constexpr milliseconds kOfEachNode{8};  // 125 samples a second
   constexpr milliseconds kLongest{16'000};
   return wanted.count() == 0 ? wanted : std::max(wanted, std::min(nodes * kOfEachNode, kLongest));
 }

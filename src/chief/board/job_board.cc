@@ -24,7 +24,8 @@ using std::chrono::milliseconds;
 // is shown one that is no older than that of it either.
 constexpr int kShare = 20;
 constexpr milliseconds kSameFor{1'000};        // what nothing has changed in but the time
-constexpr milliseconds kPointInterval{2'000};  // of the history, of a job of few nodes
+constexpr milliseconds kPointInterval{2'000};  // of the history
+constexpr milliseconds kPointOfEachNode{2};    // at least, in a job of many
 constexpr milliseconds kLastCheckpointLimit{1'000};
 constexpr double kLongestStepMs = 86'400'000;
 constexpr milliseconds kWriteInterval{60'000};  // so that something is left where we are killed
@@ -35,7 +36,8 @@ void WriteJson(const Message& message, const base::LogFolder& folder, const std:
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
   (void)google::protobuf::util::MessageToJsonString(message, &json, options).ok();
-  const Status written = folder.WriteFile(name, json + "\n");
+  json += '\n';
+  const Status written = folder.WriteFile(name, json);
   if (!written.ok()) base::Log(base::LogLevel::kWarning, autodist::Message(written));
 }
 
@@ -64,7 +66,7 @@ JobBoard::JobBoard(const JobOptions& options, Loop& loop, const NodeWatch& nodes
       journal_(journal),
       warn_(std::move(warn)),
       began_(loop.Now()),
-      point_interval_(launch::SampleInterval(kPointInterval, static_cast<int>(nodes.size()))),
+      point_interval_(std::max(kPointInterval, nodes.size() * kPointOfEachNode)),
       samples_(nodes.size()),
       ledger_(0) {
   if (!options_.checkpoint_dir.empty()) checkpoints_.emplace(options_.checkpoint_dir, loop_);
@@ -209,6 +211,7 @@ void JobBoard::AddRanks(const Attempt& attempt, v1::Board& board) const {
 JobBoard::Board JobBoard::Now(const Attempt& attempt) {
   const Loop::Time began = loop_.Now();
   if (!board_ || board_->version() != Version(attempt) || began - made_ > kSameFor) {
+    board_.reset();  // of thousands of ranks, two take much memory
     board_ = std::make_shared<const v1::Board>(Make(attempt));
     made_ = loop_.Now();
     making_ = made_ - began;

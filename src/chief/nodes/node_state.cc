@@ -6,8 +6,11 @@
 
 namespace autodist::chief {
 
-NodeState::NodeState(std::chrono::milliseconds lease, Changed changed)
-    : lease_(lease), changed_(std::move(changed)) {}
+NodeState::NodeState(std::chrono::milliseconds lease, Changed changed,
+                     std::chrono::milliseconds silence_limit)
+    : lease_(lease),
+      silence_limit_(std::min(silence_limit, lease / 2)),
+      changed_(std::move(changed)) {}
 
 void NodeState::Enter(v1::NodePhase phase, const std::string& why) {
   if (phase == phase_) return;
@@ -58,8 +61,7 @@ void NodeState::Asked(Time now, Time heard) {
 
 NodeState::Time NodeState::SilentAt(Time heard) const {
   if (heard >= asked_) return Time::max();
-  return std::max({heard, linked_, forgiven_}) +
-         std::min<std::chrono::milliseconds>(kSilenceLimit, lease_ / 2);
+  return std::max({heard, linked_, forgiven_}) + silence_limit_;
 }
 
 }  // namespace autodist::chief

@@ -21,10 +21,12 @@ class NodeState {
   // Called at each change of phase.
   using Changed = std::function<void(v1::NodePhase phase, const std::string& why)>;
 
-  // An agent that does not answer for this long is taken for cut off.
+  // An agent that does not answer for this long is taken for cut off, unless the job has so many
+  // nodes that each is asked less often.
   static constexpr std::chrono::milliseconds kSilenceLimit{10'000};
 
-  NodeState(std::chrono::milliseconds lease, Changed changed);
+  NodeState(std::chrono::milliseconds lease, Changed changed,
+            std::chrono::milliseconds silence_limit = kSilenceLimit);
 
   v1::NodePhase phase() const { return phase_; }
   // Whether the agent there is, or may soon be, at work for the job.
@@ -62,6 +64,7 @@ class NodeState {
   void Enter(v1::NodePhase phase, const std::string& why);
 
   const std::chrono::milliseconds lease_;
+  const std::chrono::milliseconds silence_limit_;
   const Changed changed_;
   v1::NodePhase phase_ = v1::NODE_PHASE_LAUNCHING;
   v1::NodePhase before_ = v1::NODE_PHASE_LAUNCHING;  // the connection broke

@@ -14,10 +14,17 @@ using base::LogLevel;
 using std::chrono::milliseconds;
 
 constexpr int kRenewalsPerLease = 4;
-constexpr milliseconds kLongestRenewal{4'000};
+constexpr milliseconds kRenewal{4'000};
+constexpr milliseconds kRenewalOfEachNode{4};  // 250 a second, as each takes the chief some time
+constexpr milliseconds kQuietInterval{100};
 
-milliseconds RenewalInterval(milliseconds lease) {
-  return std::min(lease / kRenewalsPerLease, kLongestRenewal);
+milliseconds RenewalInterval(milliseconds lease, int nodes) {
+  return std::min(lease / kRenewalsPerLease, std::max(kRenewal, nodes * kRenewalOfEachNode));
+}
+
+// A node has the time of two and a half renewals.
+milliseconds SilenceLimit(milliseconds lease, int nodes) {
+  return std::max(NodeState::kSilenceLimit, 5 * RenewalInterval(lease, nodes) / 2);
 }
 
 // kAborted, as its agent goes.
@@ -40,18 +47,22 @@ NodeWatch::NodeWatch(const v1::LaunchPlan& plan, milliseconds lease, Loop& loop,
       output_(output),
       console_(console),
       listener_(listener),
-      renew_at_(loop.Now() + RenewalInterval(lease)),
+      renewal_(RenewalInterval(lease, plan.nodes_size())),
+      renew_at_(loop.Now() + renewal_),
       checks_(static_cast<size_t>(plan.nodes_size())) {
   for (uint32_t i = 0; i < static_cast<uint32_t>(plan.nodes_size()); ++i) {
     nodes_.emplace_back(std::make_unique<Node>(i, static_cast<NodeListener&>(*this), loop),
-                        NodeState(lease, [this, i](v1::NodePhase phase, const std::string& why) {
-                          if (phase == v1::NODE_PHASE_RECONNECTING) {
-                            reconnecting_.insert(i);
-                          } else {
-                            reconnecting_.erase(i);
-                          }
-                          listener_.OnPhase(i, phase, why);
-                        }));
+                        NodeState(
+                            lease,
+                            [this, i](v1::NodePhase phase, const std::string& why) {
+                              if (phase == v1::NODE_PHASE_RECONNECTING) {
+                                reconnecting_.insert(i);
+                              } else {
+                                reconnecting_.erase(i);
+                              }
+                              listener_.OnPhase(i, phase, why);
+                            },
+                            SilenceLimit(lease, plan.nodes_size())));
     nodes_.back().member = i;
     members_.push_back(i);
   }
@@ -64,11 +75,30 @@ void NodeWatch::Disconnect() {
 
 void NodeWatch::OnEvent(uint32_t node, v1::AgentEvent event) {
   const size_t cost = launch::EventRules::CostOf(event);
+  const int64_t arrived_ns = base::NanosecondsSince1970();
   if (event.has_progress_told()) output_.Tell(node, event.progress_told());
-  loop_.Post([this, node, cost, event = std::move(event)]() mutable {
-    TakeEvent(node, std::move(event));
+  if (event.has_sample() || event.has_lease_renewed()) {
+    const std::lock_guard lock(quiet_mutex_);
+    quiet_.push_back({node, cost, arrived_ns, std::move(event)});
+    return;
+  }
+  loop_.Post([this, node, cost, arrived_ns, event = std::move(event)]() mutable {
+    TakeQuiet();  // it came before
+    TakeEvent(node, std::move(event), arrived_ns);
     nodes_[node].node->Handled(cost);
   });
+}
+
+void NodeWatch::TakeQuiet() {
+  std::vector<Quiet> quiet;
+  {
+    const std::lock_guard lock(quiet_mutex_);
+    quiet.swap(quiet_);
+  }
+  for (Quiet& one : quiet) {
+    TakeEvent(one.node, std::move(one.event), one.arrived_ns);
+    nodes_[one.node].node->Handled(one.cost);
+  }
 }
 
 void NodeWatch::OnOutput(uint32_t node, v1::Output output) {
@@ -210,13 +240,13 @@ void NodeWatch::SendToAll(const v1::ChiefMessage& message) {
   }
 }
 
-void NodeWatch::TakeEvent(uint32_t node, v1::AgentEvent event) {
+void NodeWatch::TakeEvent(uint32_t node, v1::AgentEvent event, int64_t arrived_ns) {
   Watched& watched = nodes_[node];
   if (event.has_resumed()) {
     TakeResumed(node);
   } else if (event.has_lease_renewed()) {
     watched.clock.Answered(event.lease_renewed().number(), event.lease_renewed().time_ns(),
-                           base::NanosecondsSince1970());
+                           arrived_ns);
   } else if (event.has_lease_expired()) {
     const std::string& why = event.lease_expired().why();
     Lose(node, Error(StatusCode::kDeadlineExceeded,
@@ -386,14 +416,15 @@ bool NodeWatch::AllRenewed() const {
 }
 
 Loop::Time NodeWatch::Tick() {
+  TakeQuiet();
   const Loop::Time now = loop_.Now();
   if (now >= renew_at_) {
     if (now - renew_at_ > NodeState::kSilenceLimit / 2) Forgive();  // it is we who did not run
-    renew_at_ = now + RenewalInterval(lease_);
+    renew_at_ = now + renewal_;
     RenewAll();
   }
   while (const auto node = checks_.TakeDue(now)) checks_.SetEarlier(*node, Check(*node));
-  return std::min(renew_at_, checks_.next());
+  return std::min({renew_at_, checks_.next(), now + kQuietInterval});
 }
 
 // Returns when to check again, as long as nothing happens.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -134,7 +135,9 @@ class NodeWatch final : private NodeListener {
   void OnOutput(uint32_t node, v1::Output output) override;
   void OnClosed(uint32_t node, uint64_t connection, Status status) override;
 
-  void TakeEvent(uint32_t node, v1::AgentEvent event);
+  // `arrived_ns`: when, since 1970.
+  void TakeEvent(uint32_t node, v1::AgentEvent event, int64_t arrived_ns);
+  void TakeQuiet();
   void TakeClosed(uint32_t node, uint64_t connection, const Status& status);
   void ConnectAgain(uint32_t node);
   // Whether the connection that has broken now was of any use.
@@ -166,15 +169,25 @@ class NodeWatch final : private NodeListener {
   launch::Launcher* launcher_ = nullptr;
   bool bring_back_ = true;
   bool leaving_ = false;
-  std::chrono::milliseconds end_grace_{0};  // of the last End
-  std::set<uint32_t> linking_;              // nodes that the launcher is busy with
-  std::set<uint32_t> reconnecting_;         // those that are cut off
+  std::chrono::milliseconds end_grace_{0};   // of the last End
+  std::set<uint32_t> linking_;               // nodes that the launcher is busy with
+  std::set<uint32_t> reconnecting_;          // those that are cut off
+  const std::chrono::milliseconds renewal_;  // the interval
   Loop::Time renew_at_;
   CheckTimes checks_;
   mutable AllHold all_;
   Alike<base::LogLevel> told_;
   std::vector<uint32_t> members_;
   std::vector<Watched> nodes_;
+  // Most of what comes, and nobody waits for it: the loop is not woken for each.
+  struct Quiet {
+    uint32_t node;
+    size_t cost;
+    int64_t arrived_ns;
+    v1::AgentEvent event;
+  };
+  std::mutex quiet_mutex_;
+  std::vector<Quiet> quiet_;  // guarded by quiet_mutex_
 };
 
 }  // namespace autodist::chief
