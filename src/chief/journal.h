@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <tuple>
 
 #include "autodist/v1/job.pb.h"
 #include "autodist/v1/plan.pb.h"
@@ -60,7 +61,9 @@ class Journal {
     bool of_rank;
     v1::NodePhase phase;
     std::string what;
-    auto operator<=>(const Kind&) const = default;
+    bool operator<(const Kind& other) const {
+      return std::tie(of_rank, phase, what) < std::tie(other.of_rank, other.phase, other.what);
+    }
   };
   void RecordMore(const Kind& kind, size_t count);
   Alike<Kind> alike_;

@@ -103,7 +103,7 @@ void WarnOfMissingKeys(const std::vector<spec::KeyFile>& keys, const std::string
 // --spec or the variable, is the user's own choice, as a shared one may well be that a group can
 // write.
 Status CheckSpecHere() {
-  const Status checked = reach::CheckNoOthersWrite(kSpecHere);
+  Status checked = reach::CheckNoOthersWrite(kSpecHere);
   if (checked.ok()) return checked;
   return WithRemedy(
       Annotate(checked, std::string(kSpecHere) + " of this folder is not used"),

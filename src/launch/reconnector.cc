@@ -8,7 +8,7 @@
 namespace autodist::launch {
 
 void Reconnector::Start(Order order) {
-  const auto pending = std::make_shared<Pending>(std::move(order));
+  const auto pending = std::make_shared<Pending>(Pending{std::move(order)});
   size_t needed = 0;
   {
     const std::lock_guard lock(mutex_);

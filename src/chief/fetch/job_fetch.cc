@@ -105,8 +105,8 @@ void JobFetch::Start(const v1::FetchRequest& request, const std::stop_token& sto
   order.folder = job_.working_directory();
   order.patterns = {request.patterns().begin(), request.patterns().end()};
   if (request.most_bytes() > 0) order.most_bytes = request.most_bytes();
-  auto thread = base::StartThread([this, order = std::move(order), sources = Sources(), answer,
-                                   stop = cancel_.get_token()]() mutable {
+  auto thread = base::StartThread([this, order = std::move(order), sources = Sources(),
+                                   answer = answer, stop = cancel_.get_token()]() mutable {
     v1::JobFiles files = Fetch(std::move(order), sources, stop);
     sources.clear();  // with the links that have gone meanwhile, which may take a moment
     loop_.Post([this, files = std::move(files), answer = std::move(answer)] {
