@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <chrono>
 #include <iterator>
-#include <ranges>
 #include <utility>
 #include <variant>
 
@@ -79,8 +78,8 @@ void Connecting::TakeLookups() {
       continue;
     }
     std::vector<base::IpAddress> found = at->lookup.Addresses();
-    for (const base::IpAddress& address : std::views::reverse(found)) {
-      to_begin_.push_front({at->of.address, address.ToString(), at->of.port});
+    for (auto address = found.rbegin(); address != found.rend(); ++address) {
+      to_begin_.push_front({at->of.address, address->ToString(), at->of.port});
     }
     if (!found.empty()) begin_next_ = Deadline::After(milliseconds(0));
     at = lookups_.erase(at);

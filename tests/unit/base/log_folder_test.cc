@@ -33,7 +33,7 @@ class LogFolderTest : public testing::Test {
 };
 
 TEST_F(LogFolderTest, ItAndItsFilesAreForThisUserAloneWhateverTheUmask) {
-  for (const mode_t mask : {0, 022, 077}) {
+  for (const mode_t mask : {0U, 022U, 077U}) {
     const std::string path = job_ + std::to_string(mask);
     const mode_t before = umask(mask);
     const LogFolder job(path);

@@ -23,7 +23,7 @@ TEST(PrivateFolderTest, NobodyElseCanChangeAFolder) {
   fs::create_directories(inner);
   EXPECT_TRUE(CheckOnlyWeCanChange(inner).ok()) << CheckOnlyWeCanChange(inner);
   for (const std::string& path : {inner, middle}) {
-    for (const mode_t mode : {0770, 0707, 0775, 0777}) {
+    for (const mode_t mode : {0770U, 0707U, 0775U, 0777U}) {
       ASSERT_EQ(chmod(path.c_str(), mode), 0);
       const Status refused = CheckOnlyWeCanChange(inner);
       EXPECT_EQ(Message(refused), path + ": others can write in it");

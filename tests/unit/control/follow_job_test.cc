@@ -79,7 +79,7 @@ class FollowJobTest : public testing::Test {
   }
   // On another thread.
   std::future<Result<v1::JobStatus>> Follow(Skip skip = {}) {
-    return std::async(std::launch::async, [this, skip = std::move(skip), job = Status()] {
+    return std::async(std::launch::async, [skip = std::move(skip), job = Status()] {
       LogPrinter output({});
       return FollowJob(job, skip, output);
     });

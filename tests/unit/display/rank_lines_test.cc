@@ -47,7 +47,7 @@ class Outputs {
     tcsetattr(terminal.get(), TCSANOW, &settings);
     pipe_ = *base::Pipe();
     for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
-      before_[fd - STDOUT_FILENO].Reset(dup(fd));
+      before_[fd == STDOUT_FILENO ? 0 : 1].Reset(dup(fd));
       const bool is_terminal = fd == STDOUT_FILENO || stderr_too;
       dup2(is_terminal ? terminal.get() : pipe_.second.get(), fd);
     }
@@ -57,7 +57,8 @@ class Outputs {
   Outputs(const Outputs&) = delete;
   Outputs& operator=(const Outputs&) = delete;
   ~Outputs() {
-    for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) dup2(before_[fd - STDOUT_FILENO].get(), fd);
+    for (const int fd : {STDOUT_FILENO, STDERR_FILENO})
+      dup2(before_[fd == STDOUT_FILENO ? 0 : 1].get(), fd);
   }
 
   std::string Terminal() const { return Written(master_.get()); }

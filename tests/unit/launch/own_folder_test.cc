@@ -109,11 +109,11 @@ TEST_P(OwnFolderTest, OnlyTheUsersOwnFolderIsEntered) {
   const bool root = geteuid() == 0;
   const std::string own = Make("own", 0700);
   EXPECT_EQ(Enters(own), own);
-  for (const mode_t mode : {0755, 0500, 02755, 01700}) {
+  for (const mode_t mode : {0755U, 0500U, 02755U, 01700U}) {
     const std::string path = Make("mode-" + std::to_string(mode), mode);
     EXPECT_EQ(Enters(path), path);
   }
-  for (const mode_t mode : {0720, 0770, 0775, 0702, 0707, 0777, 01777, 02770, 03777}) {
+  for (const mode_t mode : {0720U, 0770U, 0775U, 0702U, 0707U, 0777U, 01777U, 02770U, 03777U}) {
     EXPECT_EQ(Enters(Make("mode-" + std::to_string(mode), mode)), "/") << std::oct << mode;
   }
   EXPECT_EQ(Enters(Link("to-own", own)), own);

@@ -27,7 +27,7 @@ class OwnFileTest : public testing::Test {
 };
 
 TEST_F(OwnFileTest, OneThatOnlyThisUserCanChangeIsOurs) {
-  for (const mode_t mode : {0600, 0644, 0755, 0400}) {
+  for (const mode_t mode : {0600U, 0644U, 0755U, 0400U}) {
     chmod(file_.c_str(), mode);
     EXPECT_EQ(Check(), "") << mode;
   }
