@@ -223,6 +223,8 @@ TEST_F(ServerTest, OfAuthenticatedClientsTheOneThatHasBeenSilentForLongestGoes) 
   for (const Client* client : {&first, &second, &third}) {
     client->Send(Get("/mine"));
     EXPECT_THAT(client->Read("/mine"), EndsWith("GET /mine"));
+    // Another request meanwhile: the server has seen by then that this answer is complete.
+    EXPECT_THAT(Ask(Get("/a", kLast)), EndsWith("GET /a"));
   }
   EXPECT_EQ(first.Read(), "");
   second.Send(Get("/mine/wait"));
