@@ -214,7 +214,7 @@ int Run(const CLI::App& app, const RunOptions& options) {
     const auto given = options.show_values ? plan::GivenValues::kShown : plan::GivenValues::kHidden;
     const auto as_text = options.json ? plan::PlanAsJson : plan::PlanAsText;
     const std::string text = as_text(*std::move(plan), given);
-    // A spec may be somebody else's, and this is how it is looked at.
+    // A spec may come from another user, who wants it checked first.
     std::fputs((isatty(STDOUT_FILENO) == 1 ? base::PrintableLines(text) : text).c_str(), stdout);
     return 0;
   }

@@ -16,7 +16,7 @@
 
 namespace autodist::launch {
 
-// How often each node tells how it is, where that is wanted as often as `wanted` (0: never): of
+// How often each node sends a sample, where that is wanted as often as `wanted` (0: never): of
 // more than 250 nodes less often, as each sample takes the chief some time.
 inline std::chrono::milliseconds SampleInterval(std::chrono::milliseconds wanted, int nodes) {
   using std::chrono::milliseconds;

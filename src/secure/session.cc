@@ -207,7 +207,7 @@ void Session::Write(std::string_view bytes) {
   }
   ERR_clear_error();
   size_t written = 0;
-  // Into memory: it fails only where the session has failed already, which reading tells.
+  // Into memory: it fails only where the session has failed already, which the next read reports.
   (void)SSL_write_ex(tls_, bytes.data(), bytes.size(), &written);
 }
 

@@ -25,7 +25,7 @@
 namespace autodist::chief {
 
 // For the loop's thread, which it does not block. A sample only replaces the one before; a board is
-// made where somebody asks for one, or the history is due, once for each version and for all that
+// made where a client asks for one, or the history is due, once for each version and for all that
 // ask: in a job of thousands of ranks that takes long.
 class JobBoard {
  public:

@@ -18,7 +18,7 @@ def sha256(path):
 @pytest.fixture
 def trap(folder):
     """A folder of another user on host 3, with the name of ours; all that is asked of the agent's path
-    holds for what is in it. Gives the file that tells that it was run."""
+    holds for what is in it. Returns the file that shows that it was run."""
     ran = folder / "ran"
     agent = folder / "agent"
     agent.write_text(f"#!/bin/sh\nid -u > {ran}\n")

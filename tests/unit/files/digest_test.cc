@@ -20,7 +20,7 @@ TEST(DigestTest, IsBlake2bAsOthersComputeIt) {
             "bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319");
 }
 
-// Whoever could choose both files would else have one checked, and the other one run.
+// Otherwise an author of both files could have one checked, and the other one run.
 TEST(DigestTest, TellsTwinsOfAWeakerDigestApart) {
   const test::TempFolder folder;
   const std::string content(10'000, 'x');
