@@ -18,22 +18,12 @@ namespace {
 using base::Deadline;
 using std::chrono::milliseconds;
 
-// Until the question must have come.
-constexpr milliseconds kQuestionLimit{5'000};
+// Until the other side must have shown that it knows the key.
+constexpr milliseconds kHandshakeLimit{5'000};
 // In which nothing moves.
 constexpr milliseconds kIdleLimit{60'000};
 // How long nobody is accepted when the system had no descriptor or memory.
 constexpr milliseconds kFilePortPause{100};
-
-// Takes as long for a wrong one as for the right one.
-bool SameWord(const std::string& a, const std::string& b) {
-  if (a.size() != b.size()) return false;
-  unsigned differences = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    differences |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]);
-  }
-  return differences == 0;
-}
 
 }  // namespace
 
@@ -49,22 +39,20 @@ uint64_t NumberOf(const std::string& bytes) {
   return number;
 }
 
-Result<std::unique_ptr<FilePort>> FilePort::Open(const std::string& address,
-                                                 const v1::SyncWords& words, OpenFile open_file) {
+Result<std::unique_ptr<FilePort>> FilePort::Open(const std::string& address, const secure::Key& key,
+                                                 OpenFile open_file) {
   const auto ip = base::IpAddress::Parse(address);
-  if (!ip || words.question().size() != kWordSize || words.answer().size() != kWordSize) {
-    return Error(StatusCode::kInvalidArgument, "no address, or no words");
-  }
+  if (!ip) return Error(StatusCode::kInvalidArgument, "no address");
   AD_ASSIGN_OR_RETURN(base::Listening listening, base::Listen({*ip, 0}));
-  std::unique_ptr<FilePort> port(new FilePort(std::move(listening), words, std::move(open_file)));
+  std::unique_ptr<FilePort> port(new FilePort(std::move(listening), key, std::move(open_file)));
   AD_ASSIGN_OR_RETURN(port->stop_, base::Pipe());
   port->thread_ = std::thread(&FilePort::Serve, port.get());
   return port;
 }
 
-FilePort::FilePort(base::Listening listening, const v1::SyncWords& words, OpenFile open_file)
+FilePort::FilePort(base::Listening listening, const secure::Key& key, OpenFile open_file)
     : listening_(std::move(listening)),
-      words_(words),
+      key_(key),
       open_file_(std::move(open_file)),
       buffer_(kFilePiece) {}
 
@@ -81,14 +69,15 @@ void FilePort::Serve() {
     Deadline next = accept_at_.Expired() ? Deadline::Never() : accept_at_;
     for (const Connection& connection : connections_) {
       const short event = connection.Sends() ? POLLOUT : POLLIN;
-      fds.push_back({connection.socket.get(), event, 0});
-      next = std::min(next, connection.close_at);
+      fds.push_back({connection.session->socket(), event, 0});
+      next = connection.has_turn ? Deadline::After(milliseconds(0))
+                                 : std::min(next, connection.close_at);
     }
     if (poll(fds.data(), fds.size(), next.PollTimeout()) < 0) continue;
     if (fds[0].revents != 0) return;
     size_t i = 2;
     std::erase_if(connections_, [&](Connection& connection) {
-      const bool ready = fds[i++].revents != 0;
+      const bool ready = fds[i++].revents != 0 || connection.has_turn;
       return (ready && !Continue(connection)) || connection.close_at.Expired();
     });
     if (fds[1].revents != 0) Accept();
@@ -99,61 +88,59 @@ void FilePort::Accept() {
   base::UniqueFd socket(
       accept4(listening_.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket.valid()) {
-    if (!IsForLater(errno)) accept_at_ = Deadline::After(kFilePortPause);
+    if (errno != EAGAIN && errno != EINTR) accept_at_ = Deadline::After(kFilePortPause);
     return;
   }
   const int on = 1;  // the end of a file would wait for what the other side acknowledges
   setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  connections_.push_back({std::move(socket), Deadline::After(kQuestionLimit)});
+  connections_.push_back(
+      {secure::Session::OfCalled(std::move(socket), [this](std::string_view) { return key_; }),
+       Deadline::After(kHandshakeLimit)});
 }
 
 bool FilePort::Continue(Connection& connection) {
-  if (!(connection.Sends() ? Send(connection) : Receive(connection))) return false;
-  if (connection.knows_question) connection.close_at = Deadline::After(kIdleLimit);
-  return true;
+  using secure::Progress;
+  Progress progress = Progress::kDone;
+  if (!connection.knows_key) {
+    progress = connection.session->Handshake();
+    connection.knows_key = progress == Progress::kDone;
+  } else {
+    progress = connection.Sends() ? Send(connection) : Receive(connection);
+    connection.close_at = Deadline::After(kIdleLimit);
+  }
+  connection.has_turn = progress == Progress::kDone;
+  return connection.has_turn || progress == Progress::kWaits;
 }
 
-bool FilePort::Receive(Connection& connection) {
+secure::Progress FilePort::Receive(Connection& connection) {
   std::string& incoming = connection.incoming;
-  const size_t wanted = connection.knows_question ? kNumberSize : kWordSize;
-  const ssize_t got = recv(connection.socket.get(), buffer_.data(), wanted - incoming.size(), 0);
-  if (got < 0 && IsForLater(errno)) return true;
-  if (got <= 0) return false;
-  incoming.append(buffer_.data(), static_cast<size_t>(got));
-  if (incoming.size() < wanted) return true;
-  const std::string whole = std::exchange(incoming, "");
-  if (!connection.knows_question) {
-    connection.knows_question = SameWord(whole, words_.question());
-    connection.outgoing = words_.answer();
-    return connection.knows_question;
-  }
-  connection.file = open_file_(NumberOf(whole));
+  size_t got = 0;
+  const secure::Progress progress =
+      connection.session->Read({buffer_.data(), kNumberSize - incoming.size()}, got);
+  incoming.append(buffer_.data(), got);
+  if (incoming.size() < kNumberSize) return progress;
+  connection.file = open_file_(NumberOf(std::exchange(incoming, "")));
   connection.sent = 0;
   const bool found = connection.file.fd.valid();
   if (!found) connection.file.size = 0;
-  connection.outgoing = NumberAsBytes(found ? connection.file.size : kNoSuchFile);
-  return true;
+  connection.session->Write(NumberAsBytes(found ? connection.file.size : kNoSuchFile));
+  return progress;
 }
 
-bool FilePort::Send(Connection& connection) {
+secure::Progress FilePort::Send(Connection& connection) {
   File& file = connection.file;
-  std::string_view piece = connection.outgoing;
-  if (piece.empty()) {
+  if (!connection.session->has_to_send()) {
     const size_t size = std::min<uint64_t>(buffer_.size(), file.size - connection.sent);
     const ssize_t got =
         pread(file.fd.get(), buffer_.data(), size, static_cast<off_t>(connection.sent));
-    if (got <= 0) return got < 0 && errno == EINTR;  // it has become shorter
-    piece = {buffer_.data(), static_cast<size_t>(got)};
+    if (got < 0 && errno == EINTR) return secure::Progress::kDone;
+    if (got <= 0) return secure::Progress::kBroken;  // it has become shorter
+    connection.session->Write({buffer_.data(), static_cast<size_t>(got)});
+    connection.sent += static_cast<size_t>(got);
   }
-  const ssize_t taken = send(connection.socket.get(), piece.data(), piece.size(), MSG_NOSIGNAL);
-  if (taken < 0) return IsForLater(errno);
-  if (connection.outgoing.empty()) {
-    connection.sent += static_cast<size_t>(taken);
-  } else {
-    connection.outgoing.erase(0, static_cast<size_t>(taken));
-  }
+  const secure::Progress progress = connection.session->Flush();
   if (!connection.Sends()) file = {};
-  return true;
+  return progress;
 }
 
 }  // namespace autodist::agent

@@ -19,10 +19,14 @@ namespace autodist::agent {
 namespace {
 
 using base::Deadline;
+using secure::Progress;
 
 constexpr std::chrono::milliseconds kAskInterval{100};  // whether to go on
+constexpr char kCaller[] = "node";  // says nothing of itself: all have the same key
 
-Status NotKept() { return Error(StatusCode::kUnavailable, "something else answers there"); }
+Status NotKept() {
+  return Error(StatusCode::kUnavailable, "something else is there, or it hung up");
+}
 
 }  // namespace
 
@@ -31,9 +35,11 @@ Result<FileSource> FileSource::Connect(const v1::SyncSource& source, const GoOn&
   if (!address || source.port() == 0 || source.port() > std::numeric_limits<uint16_t>::max()) {
     return Error(StatusCode::kInvalidArgument, "no address, or no port");
   }
-  FileSource made(base::UniqueFd(
-      socket(address->v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
-  const int fd = made.socket_.get();
+  const auto key = secure::Key::FromHex(source.key());
+  if (!key) return Error(StatusCode::kInvalidArgument, "no key");
+  base::UniqueFd socket(
+      ::socket(address->v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int fd = socket.get();
   if (fd < 0) return ErrnoError(errno, "socket");
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -41,48 +47,41 @@ Result<FileSource> FileSource::Connect(const v1::SyncSource& source, const GoOn&
   if (connect(fd, to.get(), to.length()) != 0 && errno != EINPROGRESS) {
     return ErrnoError(errno, "connect");
   }
+  FileSource made(secure::Session::OfCaller(std::move(socket), kCaller, *key));
   AD_RETURN_IF_ERROR(made.Await(POLLOUT, Deadline::After(kConnectLimit), go_on));
   int error = 0;
   socklen_t length = sizeof error;
   getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
   if (error != 0) return ErrnoError(error, "connect");
-  AD_RETURN_IF_ERROR(made.Say(source.words().question(), go_on));
-  AD_ASSIGN_OR_RETURN(const std::string answer, made.Hear(kWordSize, go_on));
-  if (answer != source.words().answer()) return NotKept();
+  AD_RETURN_IF_ERROR(made.ShakeHands(go_on));
   return made;
 }
 
 Status FileSource::Get(uint64_t number, uint64_t size,
                        const std::function<bool(std::string_view)>& take, const GoOn& go_on) {
   AD_RETURN_IF_ERROR(Say(NumberAsBytes(number), go_on));
-  AD_ASSIGN_OR_RETURN(const std::string told, Hear(kNumberSize, go_on));
-  const uint64_t has = NumberOf(told);
+  AD_ASSIGN_OR_RETURN(const uint64_t has, HearNumber(go_on));
   if (has == kNoSuchFile) return Error(StatusCode::kNotFound, "it does not have the file");
   if (has != size) return NotKept();
   std::vector<char> buffer(std::min<uint64_t>(size, kFilePiece));
   Deadline deadline = Deadline::After(kPatience);
   for (uint64_t left = size, counted = size; left > 0;) {
-    AD_RETURN_IF_ERROR(Await(POLLIN, deadline, go_on));
-    const ssize_t got =
-        recv(socket_.get(), buffer.data(), std::min<uint64_t>(left, buffer.size()), 0);
-    if (got < 0 && IsForLater(errno)) continue;
-    if (got < 0) return ErrnoError(errno, "recv");
-    if (got == 0) return NotKept();
-    left -= static_cast<uint64_t>(got);
+    const size_t wanted = std::min<uint64_t>(left, buffer.size());
+    AD_ASSIGN_OR_RETURN(const std::string_view piece,
+                        HearSome({buffer.data(), wanted}, deadline, go_on));
+    left -= piece.size();
     if (counted - left >= kLeast) {
       counted = left;
       deadline = Deadline::After(kPatience);
     }
-    if (!take({buffer.data(), static_cast<size_t>(got)}) || !go_on()) {
-      return Error(StatusCode::kCancelled, "cancelled");
-    }
+    if (!take(piece) || !go_on()) return Error(StatusCode::kCancelled, "cancelled");
   }
   return OkStatus();
 }
 
 Status FileSource::Await(short events, Deadline deadline, const GoOn& go_on) const {
   for (;;) {
-    pollfd fd{socket_.get(), events, 0};
+    pollfd fd{session_->socket(), events, 0};
     const Deadline next = std::min(deadline, Deadline::After(kAskInterval));
     const int ready = poll(&fd, 1, next.PollTimeout());
     if (deadline.Expired()) return Error(StatusCode::kDeadlineExceeded, "too little comes");
@@ -92,31 +91,47 @@ Status FileSource::Await(short events, Deadline deadline, const GoOn& go_on) con
   }
 }
 
-Status FileSource::Say(std::string_view words, const GoOn& go_on) const {
-  while (!words.empty()) {
-    AD_RETURN_IF_ERROR(Await(POLLOUT, Deadline::After(kPatience), go_on));
-    const ssize_t taken = send(socket_.get(), words.data(), words.size(), MSG_NOSIGNAL);
-    if (taken < 0 && IsForLater(errno)) continue;
-    if (taken < 0) return ErrnoError(errno, "send");
-    words.remove_prefix(static_cast<size_t>(taken));
+Status FileSource::ShakeHands(const GoOn& go_on) const {
+  const Deadline deadline = Deadline::After(kPatience);
+  for (;;) {
+    const Progress progress = session_->Handshake();
+    if (progress == Progress::kDone) return OkStatus();
+    if (progress != Progress::kWaits) return NotKept();
+    AD_RETURN_IF_ERROR(Await(POLLIN, deadline, go_on));
   }
-  return OkStatus();
 }
 
-Result<std::string> FileSource::Hear(size_t size, const GoOn& go_on) const {
-  std::string heard;
+Status FileSource::Say(std::string_view words, const GoOn& go_on) const {
   const Deadline deadline = Deadline::After(kPatience);
-  while (heard.size() < size) {
-    AD_RETURN_IF_ERROR(Await(POLLIN, deadline, go_on));
-    char buffer[kWordSize];
-    const ssize_t got =
-        recv(socket_.get(), buffer, std::min(sizeof buffer, size - heard.size()), 0);
-    if (got < 0 && IsForLater(errno)) continue;
-    if (got < 0) return ErrnoError(errno, "recv");
-    if (got == 0) return NotKept();
-    heard.append(buffer, static_cast<size_t>(got));
+  session_->Write(words);
+  for (;;) {
+    const Progress progress = session_->Flush();
+    if (progress == Progress::kDone) return OkStatus();
+    if (progress != Progress::kWaits) return NotKept();
+    AD_RETURN_IF_ERROR(Await(POLLOUT, deadline, go_on));
   }
-  return heard;
+}
+
+Result<std::string_view> FileSource::HearSome(std::span<char> buffer, Deadline deadline,
+                                              const GoOn& go_on) const {
+  for (;;) {
+    size_t got = 0;
+    const Progress progress = session_->Read(buffer, got);
+    if (progress == Progress::kDone) return std::string_view(buffer.data(), got);
+    if (progress != Progress::kWaits) return NotKept();
+    AD_RETURN_IF_ERROR(Await(POLLIN, deadline, go_on));
+  }
+}
+
+Result<uint64_t> FileSource::HearNumber(const GoOn& go_on) const {
+  const Deadline deadline = Deadline::After(kPatience);
+  std::string heard(kNumberSize, '\0');
+  for (size_t size = 0; size < kNumberSize;) {
+    AD_ASSIGN_OR_RETURN(const std::string_view piece,
+                        HearSome(std::span(heard).subspan(size), deadline, go_on));
+    size += piece.size();
+  }
+  return NumberOf(heard);
 }
 
 }  // namespace autodist::agent

@@ -1,16 +1,19 @@
-// Another node that has the files: the other side of a FilePort. Nothing that it says is believed
-// but that it knows the answer; whoever gets a file looks at its digest.
+// Another node that has the files: the other side of a FilePort. That it knows the key makes
+// nothing true that it says: whoever gets a file looks at its digest.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "autodist/status.h"
 #include "autodist/v1/sync.pb.h"
 #include "base/deadline.h"
-#include "base/fd.h"
+#include "secure/session.h"
 
 namespace autodist::agent {
 
@@ -31,12 +34,16 @@ class FileSource {
              const GoOn& go_on);
 
  private:
-  explicit FileSource(base::UniqueFd socket) : socket_(std::move(socket)) {}
+  explicit FileSource(std::unique_ptr<secure::Session> session) : session_(std::move(session)) {}
   Status Await(short events, base::Deadline deadline, const GoOn& go_on) const;
+  Status ShakeHands(const GoOn& go_on) const;
   Status Say(std::string_view words, const GoOn& go_on) const;
-  Result<std::string> Hear(size_t size, const GoOn& go_on) const;  // that many bytes
+  // At least one byte.
+  Result<std::string_view> HearSome(std::span<char> buffer, base::Deadline deadline,
+                                    const GoOn& go_on) const;
+  Result<uint64_t> HearNumber(const GoOn& go_on) const;
 
-  base::UniqueFd socket_;
+  std::unique_ptr<secure::Session> session_;
 };
 
 }  // namespace autodist::agent

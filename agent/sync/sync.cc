@@ -245,7 +245,9 @@ Result<bool> Receiver::GetFrom(FileSource& source, const v1::PassedFile& passed)
 Status Receiver::PassOn(const v1::SyncPassOn& order) {
   const char* ssh_connection = std::getenv("SSH_CONNECTION");
   const std::string address = DataAddressOf(order.node(), ssh_connection ? ssh_connection : "");
-  const auto port = FilePort::Open(address, order.words(), [this](uint64_t index) {
+  const auto key = secure::Key::FromHex(order.key());
+  if (!key) return Error(StatusCode::kInvalidArgument, "a key was expected");
+  const auto port = FilePort::Open(address, *key, [this](uint64_t index) {
     return CheckIndex(index).ok()
                ? FilePort::File{folder_->OpenSame(entries_[index]), entries_[index].size()}
                : FilePort::File{};

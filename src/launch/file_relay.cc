@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/ip_address.h"
-#include "base/random.h"
+#include "secure/key.h"
 
 namespace autodist::launch {
 namespace {
@@ -22,8 +22,7 @@ bool LeadsToANode(const std::string& text) {
 
 FileRelay::FileRelay(const v1::NodePlan& node, size_t others)
     : node_rank_(node.node_rank()), others_left_(others) {
-  order_.mutable_words()->set_question(base::RandomHex());
-  order_.mutable_words()->set_answer(base::RandomHex());
+  order_.set_key(secure::Key::Random().ToHex());
   order_.mutable_node()->set_data_address(node.data_address());
   order_.mutable_node()->set_ask_data_address(node.ask_data_address());
   order_.mutable_node()->set_interface(node.interface());
@@ -37,7 +36,7 @@ void FileRelay::Answered(const v1::SyncPassingOn& answer) {
   v1::SyncSource source;
   source.set_address(node.ask_data_address() ? answer.address() : node.data_address());
   source.set_port(answer.port());
-  *source.mutable_words() = order_.words();
+  source.set_key(order_.key());
   Offer(std::move(source));
 }
 

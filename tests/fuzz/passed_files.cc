@@ -1,6 +1,6 @@
 // libFuzzer: files between nodes. Whatever is said at the port of one, it gives what it was told to
-// give, to those who know the question; whatever a port answers, whoever asks comes to an end. The
-// first byte chooses.
+// give, to those who know the key; whatever a port answers, whoever asks comes to an end. The first
+// byte chooses the side, and whether what is said is encrypted with that key.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -9,11 +9,13 @@
 #include <cstdint>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "agent/sync/file_port.h"
 #include "agent/sync/file_source.h"
 #include "base/socket_address.h"
 #include "fuzz/check.h"
+#include "support/secure_peer.h"
 
 namespace autodist::agent {
 namespace {
@@ -22,11 +24,9 @@ constexpr std::chrono::seconds kLimit{5};
 constexpr const char* kHere = "127.0.0.1";
 const std::string kContent = "abcdefghij";
 
-v1::SyncWords Words() {
-  v1::SyncWords words;
-  words.set_question(std::string(kWordSize, 'q'));
-  words.set_answer(std::string(kWordSize, 'a'));
-  return words;
+const secure::Key& TheKey() {
+  static const secure::Key key = secure::Key::Random();
+  return key;
 }
 
 FilePort::File FileOf(uint64_t number) {
@@ -37,52 +37,64 @@ FilePort::File FileOf(uint64_t number) {
 }
 
 std::string Answers(const std::string& said) {
-  if (said.substr(0, kWordSize) != Words().question()) return "";
-  std::string answers = Words().answer();
-  for (size_t i = kWordSize; i + kNumberSize <= said.size(); i += kNumberSize) {
+  std::string answers;
+  for (size_t i = 0; i + kNumberSize <= said.size(); i += kNumberSize) {
     const bool there = NumberOf(said.substr(i, kNumberSize)) % 2 == 0;
     answers += there ? NumberAsBytes(kContent.size()) + kContent : NumberAsBytes(kNoSuchFile);
   }
   return answers;
 }
 
-void AtThePort(const std::string& said) {
-  const auto port = *FilePort::Open(kHere, Words(), FileOf);
+base::UniqueFd ConnectTo(uint16_t port) {
   base::UniqueFd guest(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const base::SocketAddress to(*base::IpAddress::Parse(kHere), port->port());
+  const base::SocketAddress to(*base::IpAddress::Parse(kHere), port);
   Check(connect(guest.get(), to.get(), to.length()) == 0, "connect");
-  // May be closed before all has been said.
-  std::jthread saying([&] {
-    (void)base::WriteAll(guest.get(), said, base::Deadline::After(kLimit)).ok();
-    shutdown(guest.get(), SHUT_WR);
-  });
-  std::string heard;
-  char buffer[4096];
-  for (;;) {
-    const auto got =
-        base::ReadSome(guest.get(), buffer, sizeof buffer, base::Deadline::After(kLimit));
-    if (!got.ok() || *got == 0) break;
-    heard.append(buffer, *got);
-  }
-  // A connection that is broken off takes what is on its way with it.
-  Check(Answers(said).starts_with(heard), "another answer");
+  return guest;
 }
 
-void OfThePort(const std::string& answers) {
+void AtThePort(const std::string& said) {
+  const auto port = *FilePort::Open(kHere, TheKey(), FileOf);
+  const auto guest = secure::Session::OfCaller(ConnectTo(port->port()), "node", TheKey());
+  Check(test::ShakeHands(*guest), "whoever knows the key is let in");
+  guest->Write(said);
+  guest->WriteEnd();
+  // A connection that is broken off takes what is on its way with it.
+  Check(test::SendAll(*guest, "") && Answers(said).starts_with(test::AllOf(*guest)),
+        "another answer");
+}
+
+void InClear(const std::string& said) {
+  const auto port = *FilePort::Open(kHere, TheKey(), FileOf);
+  const base::UniqueFd stranger = ConnectTo(port->port());
+  (void)base::WriteAll(stranger.get(), said, base::Deadline::After(kLimit)).ok();
+  shutdown(stranger.get(), SHUT_WR);
+  char buffer[4096];
+  const auto got =
+      base::ReadSome(stranger.get(), buffer, sizeof buffer, base::Deadline::After(kLimit));
+  Check(!got.ok() || *got == 0, "a stranger is answered");
+}
+
+void OfThePort(const std::string& answers, bool in_clear) {
   const auto door = *base::Listen({*base::IpAddress::Parse(kHere), 0});
   std::jthread answering([&] {
     if (!base::WaitReadable(door.socket.get(), base::Deadline::After(kLimit)).ok()) return;
-    const base::UniqueFd guest(accept(door.socket.get(), nullptr, nullptr));
-    (void)base::WriteAll(guest.get(), answers, base::Deadline::After(kLimit)).ok();
+    base::UniqueFd guest(accept(door.socket.get(), nullptr, nullptr));
+    if (in_clear) {
+      (void)base::WriteAll(guest.get(), answers, base::Deadline::After(kLimit)).ok();
+      return;
+    }
+    const auto session =
+        secure::Session::OfCalled(std::move(guest), [](std::string_view) { return TheKey(); });
+    if (test::ShakeHands(*session)) test::SendAll(*session, answers);
   });
   v1::SyncSource there;
   there.set_address(kHere);
   there.set_port(door.address.port);
-  *there.mutable_words() = Words();
+  there.set_key(TheKey().ToHex());
   const auto go_on = [] { return true; };
   auto source = FileSource::Connect(there, go_on);
+  Check(!in_clear || !source.ok(), "something else is believed");
   if (!source.ok()) return;
-  Check(answers.starts_with(Words().answer()), "something else is believed");
   std::string content;
   for (const uint64_t size : {uint64_t{10}, uint64_t{0}, uint64_t{100'000}}) {
     content.clear();
@@ -103,6 +115,13 @@ void OfThePort(const std::string& answers) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  data[0] & 1 ? autodist::agent::AtThePort(bytes) : autodist::agent::OfThePort(bytes);
+  const bool in_clear = (data[0] & 2) != 0;
+  if ((data[0] & 1) == 0) {
+    autodist::agent::OfThePort(bytes, in_clear);
+  } else if (in_clear) {
+    autodist::agent::InClear(bytes);
+  } else {
+    autodist::agent::AtThePort(bytes);
+  }
   return 0;
 }

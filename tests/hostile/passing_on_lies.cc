@@ -12,6 +12,7 @@
 #include "agent/sync/file_port.h"
 #include "base/listen_address.h"
 #include "hostile/liar.h"
+#include "support/secure_peer.h"
 #include "support/xxh3_twin.h"
 
 namespace autodist::hostile {
@@ -44,7 +45,8 @@ template <std::string (*content_of)(uint64_t size)>
 void Files(const SyncOrder& order) {
   static std::unique_ptr<agent::FilePort> port;
   auto opened = agent::FilePort::Open(
-      order.request.pass_on().node().data_address(), order.request.pass_on().words(),
+      order.request.pass_on().node().data_address(),
+      *secure::Key::FromHex(order.request.pass_on().key()),
       [entries = order.entries](uint64_t number) {
         base::UniqueFd fd(memfd_create("file", MFD_CLOEXEC));
         const uint64_t size = entries.at(number).size();
@@ -67,15 +69,15 @@ void FilesWithoutEnd(const SyncOrder& order) {
   const auto& pass_on = order.request.pass_on();
   static base::Listening door =
       *base::Listen({*base::IpAddress::Parse(pass_on.node().data_address()), 0});
-  std::thread([answer = pass_on.words().answer(), size = order.entries.back().size()] {
+  std::thread([key = *secure::Key::FromHex(pass_on.key()), size = order.entries.back().size()] {
     pollfd waiting{door.socket.get(), POLLIN, 0};
     poll(&waiting, 1, -1);
-    const base::UniqueFd guest(accept(door.socket.get(), nullptr, nullptr));
-    const auto say = [&](const std::string& words) {
-      return base::WriteAll(guest.get(), words, base::Deadline::Never()).ok();
-    };
-    say(answer + agent::NumberAsBytes(size));
-    while (say("w")) std::this_thread::sleep_for(std::chrono::seconds(1));
+    const auto guest =
+        secure::Session::OfCalled(base::UniqueFd(accept(door.socket.get(), nullptr, nullptr)),
+                                  [&](std::string_view) { return key; });
+    if (!test::ShakeHands(*guest)) std::abort();
+    test::SendAll(*guest, agent::NumberAsBytes(size));
+    while (test::SendAll(*guest, "w")) std::this_thread::sleep_for(std::chrono::seconds(1));
   }).detach();
   TellPort(order, door.address.port);
 }

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "files/digest.h"
+#include "secure/key.h"
 #include "support/grpc_server.h"
 #include "support/temp_folder.h"
 
@@ -250,12 +251,13 @@ TEST_F(RelayTest, TheContentIsSentOnce) {
   folder_.Write("a", "content");
   const std::string digest = *files::DigestOfFile(folder_.Write("b", "other"));
   std::atomic<int> ended = 0;
-  v1::SyncWords words;
+  std::string key;
   const auto first = [&](AgentEnd& agent) {
     v1::SyncRequest request;
     EXPECT_EQ(BytesFromHere(agent, request), 12u);
     ASSERT_TRUE(request.has_pass_on());
-    words = request.pass_on().words();
+    key = request.pass_on().key();
+    EXPECT_TRUE(secure::Key::FromHex(key));
     v1::SyncResponse response;
     response.mutable_passing_on()->set_address("10.0.0.2");  // is not asked
     response.mutable_passing_on()->set_port(7);
@@ -270,8 +272,7 @@ TEST_F(RelayTest, TheContentIsSentOnce) {
     const v1::SyncPassed& passed = request.passed();
     EXPECT_EQ(passed.source().address() + ":" + std::to_string(passed.source().port()),
               "10.0.0.1:7");
-    EXPECT_EQ(passed.source().words().question(), words.question());
-    EXPECT_EQ(passed.source().words().answer(), words.answer());
+    EXPECT_EQ(passed.source().key(), key);
     ASSERT_EQ(passed.files_size(), 2);
     EXPECT_EQ(passed.files(1).digest(), digest);
     v1::SyncResponse response;

@@ -10,26 +10,27 @@
 #include <future>
 
 #include "agent/sync/file_source.h"
-#include "base/random.h"
 #include "base/socket_address.h"
 #include "support/limit.h"
+#include "support/recording_proxy.h"
 #include "support/temp_folder.h"
 
 namespace autodist::agent {
 namespace {
 
 using test::kLimit;
+using testing::HasSubstr;
+using testing::Not;
 
 class FilePortTest : public testing::Test {
  protected:
   FilePortTest() {
     source_.set_address("127.0.0.1");
-    source_.mutable_words()->set_question(base::RandomHex());
-    source_.mutable_words()->set_answer(base::RandomHex());
+    source_.set_key(key_.ToHex());
     folder_.Write("0", "small");
     folder_.Write("1", std::string(3'000'000, 'x'));
     folder_.Write("2", "");
-    port_ = *FilePort::Open("127.0.0.1", source_.words(), [this](uint64_t number) {
+    port_ = *FilePort::Open("127.0.0.1", key_, [this](uint64_t number) {
       const std::string name = folder_.path() + "/" + std::to_string(number);
       FilePort::File file{base::UniqueFd(open(name.c_str(), O_RDONLY | O_CLOEXEC))};
       if (file.fd.valid()) file.size = std::filesystem::file_size(name) + more_;
@@ -71,6 +72,7 @@ class FilePortTest : public testing::Test {
   }
 
   const test::TempFolder folder_;
+  const secure::Key key_ = secure::Key::Random();
   uint64_t more_ = 0;  // than a file has, is told
   v1::SyncSource source_;
   std::unique_ptr<FilePort> port_;
@@ -110,11 +112,27 @@ TEST_F(FilePortTest, AFileOfAnotherSizeIsRefused) {
             StatusCode::kUnavailable);  // its end comes early
 }
 
-TEST_F(FilePortTest, WhoeverDoesNotKnowTheQuestionGetsNoWord) {
+TEST_F(FilePortTest, NothingCanBeReadOnTheNetwork) {
+  test::RecordingProxy listener(port_->port());
+  source_.set_port(listener.port());
+  auto source = Connect();
+  ASSERT_TRUE(source.ok()) << source.status();
+  std::string content;
+  EXPECT_TRUE(Get(*source, 1, 3'000'000, content).ok());
+  EXPECT_EQ(content.size(), 3'000'000u);
+  EXPECT_GT(listener.answered().size(), content.size());
+  EXPECT_THAT(listener.answered(), Not(HasSubstr("xxxx")));
+  EXPECT_THAT(listener.sent(), Not(HasSubstr(NumberAsBytes(1))));
+  EXPECT_THAT(listener.sent(), Not(HasSubstr(key_.ToHex())));
+}
+
+TEST_F(FilePortTest, WhoeverDoesNotKnowTheKeyGetsNoWord) {
   const auto stranger = RawConnection();
-  const std::string wrong = std::string(kWordSize, 'f') + NumberAsBytes(0);
-  EXPECT_TRUE(base::WriteAll(stranger.get(), wrong, base::Deadline::After(kLimit)).ok());
+  const std::string wrong = std::string(4096, 'f') + NumberAsBytes(0);
+  (void)base::WriteAll(stranger.get(), wrong, base::Deadline::After(kLimit)).ok();
   EXPECT_EQ(All(stranger), "");
+  source_.set_key(secure::Key::Random().ToHex());
+  EXPECT_EQ(Connect().status().code(), StatusCode::kUnavailable);
 }
 
 TEST_F(FilePortTest, WhoeverSaysNothingIsHungUpOn) {
@@ -122,14 +140,13 @@ TEST_F(FilePortTest, WhoeverSaysNothingIsHungUpOn) {
   EXPECT_EQ(All(silent), "");
 }
 
-TEST_F(FilePortTest, SomethingElseIsNotBelieved) {
-  source_.mutable_words()->set_answer(base::RandomHex());
-  EXPECT_EQ(Connect().status().code(), StatusCode::kUnavailable);
-  source_.mutable_words()->set_question(base::RandomHex());
-  EXPECT_FALSE(Connect().ok());
+TEST_F(FilePortTest, WhereNothingIsNothingIsGot) {
   port_.reset();
   EXPECT_FALSE(Connect().ok());
   source_.set_port(99'999);
+  EXPECT_EQ(Connect().status().code(), StatusCode::kInvalidArgument);
+  source_.set_port(9);
+  source_.set_key("no key");
   EXPECT_EQ(Connect().status().code(), StatusCode::kInvalidArgument);
 }
 
@@ -149,9 +166,8 @@ TEST_F(FilePortTest, HangsUpAtItsEnd) {
 }
 
 TEST_F(FilePortTest, AnAddressOfAnotherMachineIsNoPlaceForIt) {
-  EXPECT_FALSE(FilePort::Open("192.0.2.1", source_.words(), nullptr).ok());
-  EXPECT_FALSE(FilePort::Open("name", source_.words(), nullptr).ok());
-  EXPECT_FALSE(FilePort::Open("127.0.0.1", {}, nullptr).ok());
+  EXPECT_FALSE(FilePort::Open("192.0.2.1", key_, nullptr).ok());
+  EXPECT_FALSE(FilePort::Open("name", key_, nullptr).ok());
 }
 
 }  // namespace

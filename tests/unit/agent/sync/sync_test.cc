@@ -286,8 +286,7 @@ TEST_F(SyncTest, PassesOnWhatItHasUntilAllHaveIt) {
   Read();
   SendContent(0, "abc", true);
   v1::SyncRequest request;
-  request.mutable_pass_on()->mutable_words()->set_question(base::RandomHex());
-  request.mutable_pass_on()->mutable_words()->set_answer(base::RandomHex());
+  request.mutable_pass_on()->set_key(secure::Key::Random().ToHex());
   request.mutable_pass_on()->mutable_node()->set_data_address("127.0.0.1");
   stream_->Write(request);
   const v1::SyncResponse response = Read();
@@ -295,7 +294,7 @@ TEST_F(SyncTest, PassesOnWhatItHasUntilAllHaveIt) {
   v1::SyncSource there;
   there.set_address("127.0.0.1");
   there.set_port(response.passing_on().port());
-  *there.mutable_words() = request.pass_on().words();
+  there.set_key(request.pass_on().key());
   const auto go_on = [] { return true; };
   auto source = FileSource::Connect(there, go_on);
   ASSERT_TRUE(source.ok());
@@ -324,9 +323,9 @@ TEST_F(SyncTest, GetsFromAnotherNodeWhatThatHasAndTellsTheRest) {
   v1::SyncRequest request;
   v1::SyncSource& source = *request.mutable_passed()->mutable_source();
   source.set_address("127.0.0.1");
-  source.mutable_words()->set_question(base::RandomHex());
-  source.mutable_words()->set_answer(base::RandomHex());
-  const auto port = *FilePort::Open("127.0.0.1", source.words(), [this](uint64_t number) {
+  const auto key = secure::Key::Random();
+  source.set_key(key.ToHex());
+  const auto port = *FilePort::Open("127.0.0.1", key, [this](uint64_t number) {
     const std::string path = temp_.path() + "/" + std::to_string(number);
     return FilePort::File{base::UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC)), 5};
   });
@@ -369,9 +368,9 @@ TEST_F(SyncTest, ATwinOfTheSameSizeAndXxh3DigestIsRefusedAndTheFileComesFromTheC
   v1::SyncRequest request;
   v1::SyncSource& source = *request.mutable_passed()->mutable_source();
   source.set_address("127.0.0.1");
-  source.mutable_words()->set_question(base::RandomHex());
-  source.mutable_words()->set_answer(base::RandomHex());
-  const auto port = *FilePort::Open("127.0.0.1", source.words(), [&](uint64_t) {
+  const auto key = secure::Key::Random();
+  source.set_key(key.ToHex());
+  const auto port = *FilePort::Open("127.0.0.1", key, [&](uint64_t) {
     const std::string path = temp_.path() + "/twin";
     return FilePort::File{base::UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC)), twin.size()};
   });
