@@ -16,7 +16,6 @@ using std::chrono::milliseconds;
 constexpr int kRenewalsPerLease = 4;
 constexpr milliseconds kRenewal{4'000};
 constexpr milliseconds kRenewalOfEachNode{4};  // 250 a second, as each takes the chief some time
-constexpr milliseconds kQuietInterval{100};
 
 milliseconds RenewalInterval(milliseconds lease, int nodes) {
   return std::min(lease / kRenewalsPerLease, std::max(kRenewal, nodes * kRenewalOfEachNode));
@@ -49,7 +48,8 @@ NodeWatch::NodeWatch(const v1::LaunchPlan& plan, milliseconds lease, Loop& loop,
       listener_(listener),
       renewal_(RenewalInterval(lease, plan.nodes_size())),
       renew_at_(loop.Now() + renewal_),
-      checks_(static_cast<size_t>(plan.nodes_size())) {
+      checks_(static_cast<size_t>(plan.nodes_size())),
+      quiet_(loop) {
   for (uint32_t i = 0; i < static_cast<uint32_t>(plan.nodes_size()); ++i) {
     nodes_.emplace_back(std::make_unique<Node>(i, static_cast<NodeListener&>(*this), loop),
                         NodeState(
@@ -78,8 +78,7 @@ void NodeWatch::OnEvent(uint32_t node, v1::AgentEvent event) {
   const int64_t arrived_ns = base::NanosecondsSince1970();
   if (event.has_progress_told()) output_.Tell(node, event.progress_told());
   if (event.has_sample() || event.has_lease_renewed()) {
-    const std::lock_guard lock(quiet_mutex_);
-    quiet_.push_back({node, cost, arrived_ns, std::move(event)});
+    quiet_.Put({node, cost, arrived_ns, std::move(event)});
     return;
   }
   loop_.Post([this, node, cost, arrived_ns, event = std::move(event)]() mutable {
@@ -90,12 +89,7 @@ void NodeWatch::OnEvent(uint32_t node, v1::AgentEvent event) {
 }
 
 void NodeWatch::TakeQuiet() {
-  std::vector<Quiet> quiet;
-  {
-    const std::lock_guard lock(quiet_mutex_);
-    quiet.swap(quiet_);
-  }
-  for (Quiet& one : quiet) {
+  for (QuietEvents::Event& one : quiet_.Take()) {
     TakeEvent(one.node, std::move(one.event), one.arrived_ns);
     nodes_[one.node].node->Handled(one.cost);
   }
@@ -424,7 +418,7 @@ Loop::Time NodeWatch::Tick() {
     RenewAll();
   }
   while (const auto node = checks_.TakeDue(now)) checks_.SetEarlier(*node, Check(*node));
-  return std::min({renew_at_, checks_.next(), now + kQuietInterval});
+  return std::min({renew_at_, checks_.next(), quiet_.due()});
 }
 
 // Returns when to check again, as long as nothing happens.

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -20,6 +19,7 @@
 #include "chief/nodes/node.h"
 #include "chief/nodes/node_clock.h"
 #include "chief/nodes/node_state.h"
+#include "chief/nodes/quiet_events.h"
 #include "chief/output/alike.h"
 #include "chief/output/console.h"
 #include "chief/output/output_router.h"
@@ -179,15 +179,7 @@ class NodeWatch final : private NodeListener {
   Alike<base::LogLevel> told_;
   std::vector<uint32_t> members_;
   std::vector<Watched> nodes_;
-  // Most of what comes, and nobody waits for it: the loop is not woken for each.
-  struct Quiet {
-    uint32_t node;
-    size_t cost;
-    int64_t arrived_ns;
-    v1::AgentEvent event;
-  };
-  std::mutex quiet_mutex_;
-  std::vector<Quiet> quiet_;  // guarded by quiet_mutex_
+  QuietEvents quiet_;  // most of what comes
 };
 
 }  // namespace autodist::chief

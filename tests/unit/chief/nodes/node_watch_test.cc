@@ -92,6 +92,18 @@ TEST_F(NodeWatchTest, ANodeThatIsHeardStaysForEver) {
   EXPECT_EQ(watch_.connected(), 3u);
 }
 
+TEST_F(NodeWatchTest, TheLoopIsLeftAloneBetweenRenewals) {
+  Start();
+  int times = 0;
+  loop_.BeforeWaiting([&] {
+    ++times;
+    return Loop::Time::max();
+  });
+  constexpr int kRenewals = 900;
+  Run(kRenewals * seconds(4));
+  EXPECT_LT(times, 10 * kRenewals) << "of three nodes";
+}
+
 TEST_F(NodeWatchTest, ANodeIsLostWhenItsLeaseIsOver) {
   Start();
   nodes_[1].CutLink();
