@@ -10,12 +10,12 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Action = StopPolicy::Action;
 
-constexpr seconds kLease{60};
+constexpr seconds kStopLease{60};
 
 StopPolicy::Time At(milliseconds time) { return StopPolicy::Time(std::chrono::hours(1) + time); }
 
 TEST(StopPolicyTest, EachInterruptGoesFurther) {
-  StopPolicy policy(seconds(30), kLease, false);
+  StopPolicy policy(seconds(30), kStopLease, false);
   EXPECT_FALSE(policy.requested());
   EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(0))), Action::kStop);
   EXPECT_TRUE(policy.requested());
@@ -27,7 +27,7 @@ TEST(StopPolicyTest, EachInterruptGoesFurther) {
 }
 
 TEST(StopPolicyTest, SignalsThatComeWithTheOneThatKillsMeanTheSame) {
-  StopPolicy policy(seconds(30), kLease, false);
+  StopPolicy policy(seconds(30), kStopLease, false);
   policy.Interrupted(SIGINT, At(seconds(0)));
   EXPECT_EQ(policy.Interrupted(SIGINT, At(milliseconds(5))), Action::kKill);
   EXPECT_EQ(policy.Interrupted(SIGINT, At(milliseconds(6))), Action::kNone);
@@ -36,14 +36,14 @@ TEST(StopPolicyTest, SignalsThatComeWithTheOneThatKillsMeanTheSame) {
 }
 
 TEST(StopPolicyTest, WhatEndsAlreadyIsKilledByTheFirst) {
-  StopPolicy policy(seconds(30), kLease, false);
+  StopPolicy policy(seconds(30), kStopLease, false);
   policy.AttemptEnds();
   EXPECT_FALSE(policy.requested());
   EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(0))), Action::kKill);
 }
 
 TEST(StopPolicyTest, WhatEndsAlreadyIsNotKilledByAFirstSigterm) {
-  StopPolicy policy(seconds(30), kLease, false);
+  StopPolicy policy(seconds(30), kStopLease, false);
   policy.AttemptBegins();
   policy.AttemptEnds();
   EXPECT_EQ(policy.Interrupted(SIGTERM, At(seconds(0))), Action::kNone);
@@ -51,7 +51,7 @@ TEST(StopPolicyTest, WhatEndsAlreadyIsNotKilledByAFirstSigterm) {
 }
 
 TEST(StopPolicyTest, AFailedAttemptThatWouldBeRestartedIsNotByTheFirst) {
-  StopPolicy policy(seconds(30), kLease, true);
+  StopPolicy policy(seconds(30), kStopLease, true);
   policy.AttemptBegins();
   policy.AttemptEnds();
   EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(0))), Action::kNone);
@@ -60,27 +60,27 @@ TEST(StopPolicyTest, AFailedAttemptThatWouldBeRestartedIsNotByTheFirst) {
 }
 
 TEST(StopPolicyTest, ALaunchThatEndsWithoutAnAttemptIsKilledByTheFirst) {
-  StopPolicy policy(seconds(30), kLease, true);
+  StopPolicy policy(seconds(30), kStopLease, true);
   policy.AttemptEnds();
   EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(0))), Action::kKill);
 }
 
 TEST(StopPolicyTest, ANewAttemptIsAskedToEndAgain) {
-  StopPolicy policy(seconds(30), kLease, true);
+  StopPolicy policy(seconds(30), kStopLease, true);
   policy.AttemptEnds();
   policy.AttemptBegins();
   EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(0))), Action::kStop);
 }
 
 TEST(StopPolicyTest, TimeThatIsUpStopsOnceAndKeepsFromRestarting) {
-  StopPolicy policy(seconds(30), kLease, true);
+  StopPolicy policy(seconds(30), kStopLease, true);
   EXPECT_EQ(policy.TimedOut(), Action::kStop);
   EXPECT_TRUE(policy.requested());
   EXPECT_EQ(policy.TimedOut(), Action::kNone);
 }
 
 TEST(StopPolicyTest, WhatEndsHasItsGracePeriodAndSomeMore) {
-  StopPolicy policy(seconds(30), kLease, false);
+  StopPolicy policy(seconds(30), kStopLease, false);
   EXPECT_EQ(policy.end_limit(), StopPolicy::Time::max());
   policy.BeginEnd(At(seconds(0)), false);
   EXPECT_FALSE(policy.EndIsOverdue(At(milliseconds(39'999)), {}));
@@ -91,7 +91,7 @@ TEST(StopPolicyTest, WhatEndsHasItsGracePeriodAndSomeMore) {
 }
 
 TEST(StopPolicyTest, OutputThatArrivesOrWaitsPutsTheEndOff) {
-  StopPolicy policy(seconds(1), kLease, false);
+  StopPolicy policy(seconds(1), kStopLease, false);
   policy.BeginEnd(At(seconds(0)), false);
   EXPECT_FALSE(policy.EndIsOverdue(At(seconds(11)), {false, 100, false}));
   EXPECT_TRUE(policy.EndIsOverdue(At(seconds(21)), {false, 100, false}));
@@ -100,14 +100,14 @@ TEST(StopPolicyTest, OutputThatArrivesOrWaitsPutsTheEndOff) {
 }
 
 TEST(StopPolicyTest, ANodeThatHasNotHeardOfTheEndHasAllOfItsTime) {
-  StopPolicy policy(seconds(5), kLease, false);
+  StopPolicy policy(seconds(5), kStopLease, false);
   policy.BeginEnd(At(seconds(0)), false);
   EXPECT_FALSE(policy.EndIsOverdue(At(seconds(15)), {false, 0, true}));
   EXPECT_EQ(policy.end_limit(), At(seconds(30)));
 }
 
 TEST(StopPolicyTest, ANodeThatReconnectsAgainAndAgainPutsTheEndOffForNoMoreThanALease) {
-  StopPolicy policy(seconds(5), kLease, false);
+  StopPolicy policy(seconds(5), kStopLease, false);
   policy.BeginEnd(At(seconds(0)), false);
   for (int second = 1; second < 75; ++second) {
     EXPECT_FALSE(policy.EndIsOverdue(At(seconds(second)), {false, 0, true})) << second;
@@ -116,7 +116,7 @@ TEST(StopPolicyTest, ANodeThatReconnectsAgainAndAgainPutsTheEndOffForNoMoreThanA
 }
 
 TEST(StopPolicyTest, AJobThatIsToldToStopEndsInTimeWhateverNodesDo) {
-  StopPolicy policy(seconds(5), kLease, false);
+  StopPolicy policy(seconds(5), kStopLease, false);
   policy.Interrupted(SIGINT, At(seconds(0)));
   policy.BeginEnd(At(seconds(0)), false);
   bool overdue = false;
@@ -132,7 +132,7 @@ TEST(StopPolicyTest, AJobThatIsToldToStopEndsInTimeWhateverNodesDo) {
 }
 
 TEST(StopPolicyTest, ASecondSignalLeavesNoTimeForGrace) {
-  StopPolicy policy(seconds(300), kLease, false);
+  StopPolicy policy(seconds(300), kStopLease, false);
   policy.Interrupted(SIGINT, At(seconds(0)));
   EXPECT_GT(policy.must_end(), At(seconds(300)));
   policy.Interrupted(SIGINT, At(seconds(5)));
@@ -140,7 +140,7 @@ TEST(StopPolicyTest, ASecondSignalLeavesNoTimeForGrace) {
 }
 
 TEST(StopPolicyTest, ATerminalThatTakesNothingIsWaitedForAlsoByAJobThatIsToldToStop) {
-  StopPolicy policy(seconds(5), kLease, false);
+  StopPolicy policy(seconds(5), kStopLease, false);
   policy.Interrupted(SIGINT, At(seconds(0)));
   policy.BeginEnd(At(seconds(0)), true);
   for (int second = 0; second < 600; ++second) {
