@@ -1,6 +1,7 @@
 // Threads whose start may fail: where processes and threads have a limit, that is no reason to end.
 #pragma once
 
+#include <future>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -18,6 +19,17 @@ Result<std::jthread> StartThread(Function&& function) {
     return WithRemedy(
         Error(StatusCode::kResourceExhausted, "starting a thread: " + error.code().message()),
         "raise the limit of processes and threads (`ulimit -u`, pids.max of the cgroup)");
+  }
+}
+
+// As std::async, on a thread of its own. Where none can be started, get() of the result runs the
+// function; without get() it does not run then.
+template <typename Function>
+auto Async(const Function& function) {
+  try {
+    return std::async(std::launch::async, function);
+  } catch (const std::system_error&) {
+    return std::async(std::launch::deferred, function);
   }
 }
 

@@ -1,24 +1,17 @@
 #include "base/thread.h"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
 
 #include "base/parallel.h"
+#include "support/forbid_threads.h"
 
 namespace autodist::base {
 namespace {
 
-constexpr uid_t kNobody = 65'534;
-
-// In a process of its own, where nobody may start a thread: root's are not limited.
-void ForbidThreads() {
-  const rlimit none{0, 0};
-  if (setrlimit(RLIMIT_NPROC, &none) != 0) _exit(2);
-  if (geteuid() == 0 && setresuid(kNobody, kNobody, kNobody) != 0) _exit(2);
-}
+using test::ForbidThreads;
 
 TEST(ThreadDeathTest, OneThatCannotBeStartedIsAFailureWithTheReason) {
   EXPECT_EXIT(
@@ -42,6 +35,24 @@ TEST(ThreadDeathTest, WorkForManyThreadsIsDoneWhereNoneCanBeStarted) {
         _exit(done == 100 ? 0 : 1);
       },
       testing::ExitedWithCode(0), "");
+}
+
+TEST(ThreadDeathTest, AsyncRunsInGetWhereNoThreadCanBeStarted) {
+  EXPECT_EXIT(
+      {
+        ForbidThreads();
+        std::atomic<int> calls = 0;
+        auto result = Async([&calls] { return ++calls; });
+        {
+          const auto unused = Async([&calls] { return ++calls; });
+        }
+        _exit(calls == 0 && result.get() == 1 ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST(ThreadTest, AsyncRunsOnAThreadOfItsOwn) {
+  EXPECT_NE(Async([] { return std::this_thread::get_id(); }).get(), std::this_thread::get_id());
 }
 
 TEST(ThreadTest, RunsUntilItIsJoined) {
