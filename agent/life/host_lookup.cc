@@ -1,11 +1,11 @@
 #include "agent/life/host_lookup.h"
 
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "base/name_service.h"
 #include "base/task_queue.h"
+#include "base/thread.h"
 
 namespace autodist::agent {
 
@@ -14,13 +14,14 @@ struct HostLookup::Answer {
   std::mutex mutex;
   // Guarded by mutex:
   bool over = false;
+  bool failed = false;  // to start
   std::vector<base::IpAddress> addresses;
 };
 
 HostLookup::HostLookup(const std::string& host) : answer_(std::make_shared<Answer>()) {
   answer_->over = !answer_->wake.Open().ok();
   if (answer_->over) return;
-  std::thread([host, answer = answer_] {
+  auto thread = base::StartThread([host, answer = answer_] {
     auto addresses = base::AddressesOf(host);
     {
       const std::lock_guard lock(answer->mutex);
@@ -28,10 +29,19 @@ HostLookup::HostLookup(const std::string& host) : answer_(std::make_shared<Answe
       answer->over = true;
     }
     answer->wake.Post([] {});
-  }).detach();
+  });
+  if (thread.ok()) {
+    thread->detach();
+  } else {
+    const std::lock_guard lock(answer_->mutex);
+    answer_->over = answer_->failed = true;
+  }
 }
 
-int HostLookup::fd() const { return answer_->wake.fd(); }
+int HostLookup::fd() const {
+  const std::lock_guard lock(answer_->mutex);
+  return answer_->failed ? -1 : answer_->wake.fd();
+}
 
 bool HostLookup::over() const {
   const std::lock_guard lock(answer_->mutex);

@@ -14,7 +14,7 @@ class HostLookup {
  public:
   explicit HostLookup(const std::string& host);
 
-  // Readable once it is over; -1: it could not begin, and is over.
+  // Readable once it is over; -1: it could not start, and is over.
   int fd() const;
   bool over() const;
   // Once it is over; none: the name does not resolve.
