@@ -6,21 +6,31 @@
 #include <thread>
 #include <utility>
 
+#include "autodist/status.h"
+#include "base/thread.h"
+
 namespace autodist::agent {
 
 // Destroying it waits for the work. Start is not thread-safe.
 class BackgroundTask {
  public:
   bool busy() const { return busy_; }
-  // Only while it is not busy. `after` comes when it is not busy any more.
-  void Start(
+  // Only while it is not busy. `after` comes when it is not busy any more. Where no thread can be
+  // started, neither is called, and the failure is returned.
+  Status Start(
       std::function<void()> work, std::function<void()> after = [] {}) {
     busy_ = true;
-    thread_ = std::jthread([this, work = std::move(work), after = std::move(after)] {
+    auto thread = base::StartThread([this, work = std::move(work), after = std::move(after)] {
       work();
       busy_ = false;
       after();
     });
+    if (thread.ok()) {
+      thread_ = *std::move(thread);
+    } else {
+      busy_ = false;
+    }
+    return thread.status();
   }
 
  private:

@@ -63,6 +63,15 @@ Sampler::Plan SamplePlanOf(const v1::PrepareRequest& request, const PreparedNode
   return plan;
 }
 
+// The chief takes RESOURCE_EXHAUSTED for gRPC's own, of a message that is too large.
+Status NotStarted(const Status& failure) {
+  return Error(StatusCode::kFailedPrecondition, Message(failure));
+}
+
+grpc::Status AsGrpc(const Status& failure) {
+  return {static_cast<grpc::StatusCode>(failure.code()), Message(failure)};
+}
+
 }  // namespace
 
 grpc::ServerUnaryReactor* AgentService::Prepare(grpc::CallbackServerContext* context,
@@ -76,11 +85,16 @@ grpc::ServerUnaryReactor* AgentService::Prepare(grpc::CallbackServerContext* con
     return reactor;
   }
   parts_.chief.silence_expected(true);
-  preparing_.Start([this, request = *request, response] { AnswerPrepare(request, *response); },
-                   [this, reactor] {
-                     parts_.chief.silence_expected(false);
-                     reactor->Finish(grpc::Status::OK);
-                   });
+  const Status started =
+      preparing_.Start([this, request = *request, response] { AnswerPrepare(request, *response); },
+                       [this, reactor] {
+                         parts_.chief.silence_expected(false);
+                         reactor->Finish(grpc::Status::OK);
+                       });
+  if (!started.ok()) {
+    parts_.chief.silence_expected(false);
+    reactor->Finish(AsGrpc(NotStarted(started)));
+  }
   return reactor;
 }
 
@@ -168,7 +182,7 @@ grpc::ServerUnaryReactor* AgentService::TryPorts(grpc::CallbackServerContext*,
     return reactor;
   }
   const auto limit = std::min(std::chrono::milliseconds(request->limit_ms()), kLongestPortTries);
-  trying_ports_.Start(
+  const Status started = trying_ports_.Start(
       [request, response, reactor, limit] {
         for (v1::PortTry& result : ConnectToAll(request->targets(), limit, reactor->stop())) {
           *response->add_tries() = std::move(result);
@@ -178,6 +192,7 @@ grpc::ServerUnaryReactor* AgentService::TryPorts(grpc::CallbackServerContext*,
         parts_.chief.heard();  // it had nothing to say meanwhile
         reactor->Finish(grpc::Status::OK);
       });
+  if (!started.ok()) reactor->Finish(AsGrpc(NotStarted(started)));
   return reactor;
 }
 
@@ -232,11 +247,15 @@ grpc::ServerBidiReactor<v1::SyncRequest, v1::SyncResponse>* AgentService::Sync(
     return call;
   }
   parts_.chief.silence_expected(true);
-  syncing_.Start([this, call] {
+  const Status started = syncing_.Start([this, call] {
     const Status status = ReceiveFolder(*call);
     parts_.chief.silence_expected(false);
     call->End(status);
   });
+  if (!started.ok()) {
+    parts_.chief.silence_expected(false);
+    call->End(NotStarted(started));
+  }
   return call;
 }
 
@@ -255,7 +274,7 @@ grpc::ServerWriteReactor<v1::FetchFilesResponse>* AgentService::FetchFiles(
 void AgentService::RemoveMarks() {
   if (prepared_.marks.empty() || preparing_.busy()) return;
   const auto marks = std::make_shared<std::vector<FolderMark>>(std::move(prepared_.marks));
-  preparing_.Start([marks] { marks->clear(); });
+  if (!preparing_.Start([marks] { marks->clear(); }).ok()) prepared_.marks = std::move(*marks);
 }
 
 void AgentService::CollectStacks() {
@@ -269,11 +288,12 @@ void AgentService::CollectStacks() {
   };
   const auto of_node = std::make_shared<std::string>();
   // Who has the last word may ask again.
-  collecting_stacks_.Start(
+  const Status started = collecting_stacks_.Start(
       [this, tell, of_node, environment = prepared_.environment.value_or(process::Environment())] {
         *of_node = RankStacks(parts_.supervisor, environment, tell);
       },
       [tell, of_node] { tell(std::nullopt, *of_node); });
+  if (!started.ok()) tell(std::nullopt, Message(started));
 }
 
 void AgentService::Signal(int signal) {

@@ -2,13 +2,16 @@
 
 #include <sys/statvfs.h>
 
-#include <thread>
 #include <utility>
+
+#include "base/thread.h"
 
 namespace autodist::agent {
 
 DiskSpace::DiskSpace(std::string folder) {
-  std::thread([shared = shared_, folder = std::move(folder)] { Ask(shared, folder); }).detach();
+  auto thread =
+      base::StartThread([shared = shared_, folder = std::move(folder)] { Ask(shared, folder); });
+  if (thread.ok()) thread->detach();
 }
 
 DiskSpace::~DiskSpace() {

@@ -24,7 +24,8 @@ class DiskSpace {
   DiskSpace(const DiskSpace&) = delete;
   DiskSpace& operator=(const DiskSpace&) = delete;
 
-  // As it was found to be last; nullopt: it is not known, or still being asked for.
+  // As it was found to be last; nullopt: it is not known, still being asked for, or no thread could
+  // be started to ask.
   // Has it found out for the next call.
   std::optional<Space> Last();
 

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "agent/sample/disk_space.h"
+#include "support/forbid_threads.h"
 #include "support/limit.h"
 #include "support/temp_folder.h"
 
@@ -118,6 +119,16 @@ TEST_F(HostReaderTest, WhatIsNotToldIsAbsent) {
   folder_.Write("stat", "");
   const v1::HostSample host = reader.Read(start_ + seconds(2));
   EXPECT_EQ(host.ByteSizeLong(), 0u) << host.ShortDebugString();
+}
+
+TEST(DiskSpaceDeathTest, IsUnknownWhereNoThreadCanBeStarted) {
+  EXPECT_EXIT(
+      {
+        test::ForbidThreads();
+        DiskSpace space("/");
+        _exit(!space.Last() && !space.Last() ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 TEST(DiskSpaceTest, IsThatOfTheFolder) {
