@@ -18,6 +18,7 @@
 #include "base/host_name.h"
 #include "base/ip_address.h"
 #include "base/split.h"
+#include "base/thread.h"
 #include "base/wall_clock.h"
 #include "process/spawn.h"
 
@@ -101,9 +102,7 @@ std::vector<std::future<v1::NodeFacts>> AskPrograms(const v1::Examination& exami
   const Environment environment =
       node.rank_environment.value_or(Environment::CleanLogin(Environment()));
   std::vector<std::future<v1::NodeFacts>> answers;
-  const auto ask = [&](auto question) {
-    answers.push_back(std::async(std::launch::async, std::move(question)));
-  };
+  const auto ask = [&](auto question) { answers.push_back(base::Async(question)); };
   ask([hostname = known.hostname(), environment, &supervisor] {
     return HostnameAddresses(hostname, environment, supervisor);
   });
@@ -130,9 +129,8 @@ v1::NodeFacts Examine(const v1::Examination& examination, const ExaminedNode& no
   if (examination.thorough()) {
     answers = AskPrograms(examination, node, facts, supervisor);
   } else if (examination.device_users() && node.has_gpus && node.rank_environment) {
-    answers.push_back(std::async(std::launch::async, [&] {
-      return GpuUsers(*node.rank_environment, node.working_directory, supervisor);
-    }));
+    answers.push_back(base::Async(
+        [&] { return GpuUsers(*node.rank_environment, node.working_directory, supervisor); }));
   }
   AddFiles(examination, node, facts);
   for (auto& answer : answers) facts.MergeFrom(answer.get());

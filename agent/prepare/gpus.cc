@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <future>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,6 +16,7 @@
 #include "agent/supervisor/run_program.h"
 #include "base/fd.h"
 #include "base/split.h"
+#include "base/thread.h"
 #include "process/spawn.h"
 
 namespace autodist::agent {
@@ -198,7 +198,7 @@ v1::NodeFacts GpuUsers(const process::Environment& environment,
   const auto ask = [&](const char* query) {
     return Ask({*program, query, "--format=csv,noheader,nounits"}, environment, supervisor);
   };
-  auto processes = std::async(std::launch::async, ask, kProcessQuery);
+  auto processes = base::Async([&ask] { return ask(kProcessQuery); });
   const Result<std::string> gpus = ask(kGpuQuery);
   if (!gpus.ok()) {
     facts.set_gpu_error(Message(gpus.status()));
@@ -221,8 +221,7 @@ v1::NodeFacts GpuFacts(const process::Environment& environment,
     }
     return facts;
   }
-  auto overview =
-      std::async(std::launch::async, [&] { return Ask({*program}, environment, supervisor); });
+  auto overview = base::Async([&] { return Ask({*program}, environment, supervisor); });
   facts = GpuUsers(environment, working_directory, supervisor);
   if (const auto printed = overview.get(); printed.ok()) {
     // The labels of drivers since 610 come second.

@@ -15,6 +15,7 @@
 #include "base/ip_address.h"
 #include "base/quantity.h"
 #include "base/socket_address.h"
+#include "base/thread.h"
 
 namespace autodist::agent {
 namespace {
@@ -102,7 +103,7 @@ Result<std::unique_ptr<PortListener>> PortListener::Open(const v1::OpenPortsRequ
   }
   AD_ASSIGN_OR_RETURN(const uint16_t free_port, listener->Listen(0));
   response.set_free_port(free_port);
-  listener->thread_ = std::thread(&PortListener::Serve, listener.get());
+  AD_ASSIGN_OR_RETURN(listener->thread_, base::StartThread([&own = *listener] { own.Serve(); }));
   return listener;
 }
 

@@ -54,7 +54,7 @@ class PortListener {
   std::vector<Connection> connections_;  // in the order they came
   base::Deadline accept_at_ = base::Deadline::After(std::chrono::milliseconds(0));
 
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 // Those of the ports that a program of this node could not open now.

@@ -16,6 +16,7 @@
 #include "base/home_folder.h"
 #include "base/ip_address.h"
 #include "base/private_folder.h"
+#include "base/thread.h"
 #include "base/write_file.h"
 
 namespace autodist::agent {
@@ -215,8 +216,7 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
   // Beside the examination, as both may have to ask nvidia-smi, which is slow.
   std::future<void> affinity;
   if (prepared.problems.empty()) {
-    affinity = std::async(std::launch::async,
-                          [&] { SetAffinityIfWanted(node, *environment, supervisor, prepared); });
+    affinity = base::Async([&] { SetAffinityIfWanted(node, *environment, supervisor, prepared); });
   }
   if (request.has_examination()) ExamineNode(request, directory, supervisor, prepared);
   if (affinity.valid()) affinity.get();

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/socket_address.h"
+#include "support/forbid_threads.h"
 #include "support/limit.h"
 
 namespace autodist::agent {
@@ -39,6 +40,17 @@ Opened Open(uint32_t wanted, const std::string& token = "token") {
 
 base::SocketAddress Loopback(uint32_t port) {
   return {*base::IpAddress::Parse("127.0.0.1"), static_cast<uint16_t>(port)};
+}
+
+TEST(PortListenerDeathTest, OpensNoPortsWhereNoThreadCanBeStarted) {
+  EXPECT_EXIT(
+      {
+        test::ForbidThreads();
+        v1::OpenPortsResponse response;
+        const Status opened = PortListener::Open({}, response).status();
+        _exit(opened.code() == StatusCode::kResourceExhausted ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 // A socket bound to a port of loopback; with a negative backlog it does not listen.
