@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/ip_address.h"
+#include "base/thread.h"
 
 namespace autodist::agent {
 namespace {
@@ -46,7 +47,7 @@ Result<std::unique_ptr<FilePort>> FilePort::Open(const std::string& address, con
   AD_ASSIGN_OR_RETURN(base::Listening listening, base::Listen({*ip, 0}));
   std::unique_ptr<FilePort> port(new FilePort(std::move(listening), key, std::move(open_file)));
   AD_ASSIGN_OR_RETURN(port->stop_, base::Pipe());
-  port->thread_ = std::thread(&FilePort::Serve, port.get());
+  AD_ASSIGN_OR_RETURN(port->thread_, base::StartThread([&own = *port] { own.Serve(); }));
   return port;
 }
 

@@ -79,7 +79,7 @@ class FilePort {
   std::vector<char> buffer_;
   base::Deadline accept_at_ = base::Deadline::After(std::chrono::milliseconds(0));
 
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 }  // namespace autodist::agent
