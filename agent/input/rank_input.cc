@@ -10,12 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/thread.h"
+
 namespace autodist::agent {
 
 Result<std::unique_ptr<RankInput>> RankInput::Create(Tell tell) {
   std::unique_ptr<RankInput> input(new RankInput(std::move(tell)));
   AD_RETURN_IF_ERROR(input->tasks_.Open());
-  input->thread_ = std::thread(&RankInput::Loop, input.get());
+  AD_ASSIGN_OR_RETURN(input->thread_, base::StartThread([&own = *input] { own.Loop(); }));
   return input;
 }
 

@@ -60,7 +60,7 @@ class RankInput {
   bool stopping_ = false;  // the thread's
   std::mutex mutex_;
   std::map<uint32_t, Stream> streams_;  // guarded by mutex_
-  std::thread thread_;                  // last
+  std::jthread thread_;                 // last
 };
 
 }  // namespace autodist::agent

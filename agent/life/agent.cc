@@ -14,6 +14,7 @@
 
 #include "agent/life/cgroup.h"
 #include "base/deadline.h"
+#include "base/thread.h"
 #include "process/process_tree.h"
 #include "rpc/limits.h"
 #include "rpc/server.h"
@@ -189,7 +190,8 @@ void Agent::RemoveFolder() {
 Result<AgentResult> Agent::Run() {
   AD_RETURN_IF_ERROR(Build());
   AD_ASSIGN_OR_RETURN(base::FdPair stop, base::Pipe());
-  std::jthread admission([&] { admission_->Run(stop.first.get(), Watched()); });
+  AD_ASSIGN_OR_RETURN(std::jthread admission,
+                      base::StartThread([&] { admission_->Run(stop.first.get(), Watched()); }));
 
   const bool ended = life_.WaitForEnd(kLookInterval, [this] { Beat(options_.lease); });
   if (ended) {

@@ -13,10 +13,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
-#include <thread>
 
 #include "agent/life/call.h"
 #include "agent/life/guardian.h"
+#include "base/thread.h"
 #include "base/unix_socket.h"
 #include "rpc/bootstrap_lines.h"
 
@@ -130,13 +130,18 @@ CopyEnd CopyAll(int from, int to, bool& copied_any) {
 // non-blocking descriptors, as stdin and stdout may be shared with others, who would not expect it.
 bool PassBytes(int socket, int charge) {
   static std::atomic<bool> chief_ended = false;  // the thread may outlive this call
-  std::thread([socket, charge] {
+  auto thread = base::StartThread([socket, charge] {
     bool any = false;
     if (CopyAll(STDIN_FILENO, socket, any) == CopyEnd::kNotTaken) return;
     chief_ended = true;
     ReleaseLock(charge, JobLock::kChiefInCharge);
     shutdown(socket, SHUT_WR);
-  }).detach();
+  });
+  if (!thread.ok()) {
+    std::fprintf(stderr, "autodist-agent: %s\n", Message(thread.status()).c_str());
+    return false;
+  }
+  thread->detach();
   bool any = false;
   const CopyEnd end = CopyAll(socket, STDOUT_FILENO, any);
   // A stdout that takes no more means that the chief is gone; an agent that has said nothing has

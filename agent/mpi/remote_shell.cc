@@ -17,6 +17,7 @@
 #include "autodist/v1/rendezvous.grpc.pb.h"
 #include "base/random.h"
 #include "base/split.h"
+#include "base/thread.h"
 #include "process/spawn.h"
 #include "rpc/channel.h"
 
@@ -120,10 +121,11 @@ Status Run(const std::string& line) {
   shell.stderr_fd = STDERR_FILENO;
   shell.dies_with_thread = shell.own_process_group = false;  // the agent ends it with the job
   AD_ASSIGN_OR_RETURN(const pid_t pid, process::Spawn(shell));
-  std::thread([pid] {
-    const int code = process::ExitCode(process::Reap(pid));
-    if (code != 0) _exit(code);
-  }).detach();
+  AD_ASSIGN_OR_RETURN(std::jthread waiting, base::StartThread([pid] {
+                        const int code = process::ExitCode(process::Reap(pid));
+                        if (code != 0) _exit(code);
+                      }));
+  waiting.detach();
   return OkStatus();
 }
 

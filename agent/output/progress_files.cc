@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/thread.h"
 #include "base/utf8.h"
 #include "rpc/limits.h"
 
@@ -24,7 +25,7 @@ constexpr size_t kFifoSize = 64 << 10;
 Result<std::unique_ptr<ProgressFiles>> ProgressFiles::Create(Tell tell) {
   std::unique_ptr<ProgressFiles> files(new ProgressFiles(std::move(tell)));
   AD_RETURN_IF_ERROR(files->tasks_.Open());
-  files->thread_ = std::thread(&ProgressFiles::Loop, files.get());
+  AD_ASSIGN_OR_RETURN(files->thread_, base::StartThread([&own = *files] { own.Loop(); }));
   return files;
 }
 

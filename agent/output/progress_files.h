@@ -61,7 +61,7 @@ class ProgressFiles {
   bool stopping_ = false;  // the thread's
   std::mutex mutex_;
   std::map<uint32_t, File> files_;  // guarded by mutex_
-  std::thread thread_;              // last
+  std::jthread thread_;             // last
 };
 
 }  // namespace autodist::agent

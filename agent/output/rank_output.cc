@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "base/thread.h"
 #include "rpc/limits.h"
 
 namespace autodist::agent {
@@ -27,7 +28,7 @@ Result<std::unique_ptr<RankOutput>> RankOutput::Create(Events events, std::strin
       epoll_ctl(output->epoll_.get(), EPOLL_CTL_ADD, output->tasks_.fd(), &event) != 0) {
     return ErrnoError(errno, "epoll");
   }
-  output->thread_ = std::thread(&RankOutput::Loop, output.get());
+  AD_ASSIGN_OR_RETURN(output->thread_, base::StartThread([&own = *output] { own.Loop(); }));
   return output;
 }
 

@@ -142,7 +142,7 @@ class RankOutput {
   // When the thread says that there is something to send, which waits till then.
   base::Deadline wake_at_ = base::Deadline::Never();
 
-  std::thread thread_;  // last
+  std::jthread thread_;  // last
 };
 
 }  // namespace autodist::agent

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/thread.h"
 #include "base/wall_clock.h"
 #include "process/process_tree.h"
 
@@ -30,7 +31,7 @@ Supervisor::Supervisor(SupervisorEvents events)
 Result<std::unique_ptr<Supervisor>> Supervisor::Create(SupervisorEvents events) {
   std::unique_ptr<Supervisor> supervisor(new Supervisor(std::move(events)));
   AD_RETURN_IF_ERROR(supervisor->Open());
-  supervisor->thread_ = std::thread(&Supervisor::Loop, supervisor.get());
+  AD_ASSIGN_OR_RETURN(supervisor->thread_, base::StartThread([&own = *supervisor] { own.Loop(); }));
   return supervisor;
 }
 

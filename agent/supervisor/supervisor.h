@@ -136,7 +136,7 @@ class Supervisor {
   Ending ending_;
   bool closing_ = false;  // the thread is to end
 
-  std::thread thread_;  // last: starts when the rest is there
+  std::jthread thread_;  // last: starts when the rest is there
 };
 
 }  // namespace autodist::agent
