@@ -39,13 +39,14 @@ constexpr size_t kReconnectingPerFanOut = 8;
 class PlanLauncher final : public Launcher {
  public:
   PlanLauncher(const v1::LaunchPlan& plan, LaunchOptions options, NodeProgram agent,
-               std::string agent_here, std::unique_ptr<transport::SshLoop> loop)
+               std::string agent_here, std::unique_ptr<transport::SshLoop> loop,
+               std::unique_ptr<Reconnector> reconnector)
       : plan_(plan),
         options_(std::move(options)),
         agent_(std::move(agent)),
         agent_here_(std::move(agent_here)),
         loop_(std::move(loop)),
-        reconnector_(kReconnectingPerFanOut * options_.fan_out) {}
+        reconnector_(std::move(reconnector)) {}
   ~PlanLauncher() override { PlanLauncher::Stop(); }
 
   void Start(const Done& done) override;
@@ -92,12 +93,12 @@ class PlanLauncher final : public Launcher {
   size_t prepare_calls_ = 0;                        // that have not returned
   // Last: they use the rest.
   std::vector<std::jthread> threads_;
-  Reconnector reconnector_;
+  const std::unique_ptr<Reconnector> reconnector_;
 };
 
 void PlanLauncher::Cancel() {
   stop_.request_stop();
-  reconnector_.GiveUpAll();
+  reconnector_->GiveUpAll();
   std::map<uint32_t, std::stop_source> preparing;
   {
     const std::lock_guard lock(mutex_);
@@ -107,7 +108,7 @@ void PlanLauncher::Cancel() {
 }
 
 void PlanLauncher::GiveUp(uint32_t node_rank) {
-  reconnector_.GiveUp(node_rank);
+  reconnector_->GiveUp(node_rank);
   std::stop_source stop;
   {
     const std::lock_guard lock(mutex_);
@@ -121,7 +122,7 @@ void PlanLauncher::GiveUp(uint32_t node_rank) {
 void PlanLauncher::Stop() {
   Cancel();
   threads_.clear();
-  reconnector_.Stop();
+  reconnector_->Stop();
   std::unique_lock lock(mutex_);
   prepared_.wait(lock, [this] { return prepare_calls_ == 0; });
 }
@@ -224,11 +225,11 @@ void PlanLauncher::LinkAgain(uint32_t node_rank, bool resume, milliseconds wait,
     AD_ASSIGN_OR_RETURN(const auto transport, options_.logins->TransportTo(node.reach(), *loop_));
     return TryToReach(*transport, node, resume, stop);
   };
-  reconnector_.Start({node_rank, wait, deadline, std::move(broken), try_once,
-                      [node_rank, done = std::move(done)](auto link) {
-                        const Status status = link.status();
-                        done({node_rank, status, link.ok() ? *std::move(link) : nullptr, {}});
-                      }});
+  reconnector_->Start({node_rank, wait, deadline, std::move(broken), try_once,
+                       [node_rank, done = std::move(done)](auto link) {
+                         const Status status = link.status();
+                         done({node_rank, status, link.ok() ? *std::move(link) : nullptr, {}});
+                       }});
 }
 
 void PlanLauncher::Resume(uint32_t node_rank, milliseconds wait, Deadline deadline,
@@ -317,8 +318,10 @@ Result<std::unique_ptr<Launcher>> Launcher::Create(const v1::LaunchPlan& plan,
     AD_ASSIGN_OR_RETURN(here, agent.PathHere());
   }
   AD_ASSIGN_OR_RETURN(auto loop, transport::SshLoop::Create());
+  AD_ASSIGN_OR_RETURN(auto reconnector,
+                      Reconnector::Create(kReconnectingPerFanOut * options.fan_out));
   return std::make_unique<PlanLauncher>(plan, std::move(options), std::move(agent), std::move(here),
-                                        std::move(loop));
+                                        std::move(loop), std::move(reconnector));
 }
 
 }  // namespace autodist::launch

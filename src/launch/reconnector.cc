@@ -7,6 +7,18 @@
 
 namespace autodist::launch {
 
+Result<std::unique_ptr<Reconnector>> Reconnector::Create(size_t max_threads) {
+  std::unique_ptr<Reconnector> reconnector(new Reconnector(max_threads));
+  AD_RETURN_IF_ERROR(reconnector->StartOne());
+  return reconnector;
+}
+
+Status Reconnector::StartOne() {
+  AD_ASSIGN_OR_RETURN(std::jthread thread, base::StartThread([this] { Run(); }));
+  threads_.push_back(std::move(thread));
+  return OkStatus();
+}
+
 void Reconnector::Start(Order order) {
   const auto pending = std::make_shared<Pending>(Pending{std::move(order)});
   size_t needed = 0;
@@ -16,18 +28,8 @@ void Reconnector::Start(Order order) {
     Enqueue(pending, Clock::now());
     needed = std::min(busy_ + queue_.size(), max_threads_);
   }
-  if (threads_.size() >= needed) return;
-  auto thread = base::StartThread([this] { Run(); });
-  if (thread.ok()) {
-    threads_.push_back(*std::move(thread));
-  } else if (threads_.empty()) {
-    {
-      const std::lock_guard lock(mutex_);
-      queue_.clear();  // there is no other
-    }
-    pending->last = thread.status();
-    Finish(pending);
-  }
+  // Without another thread the order waits for those that there are.
+  if (threads_.size() < needed) (void)StartOne();
 }
 
 void Reconnector::Enqueue(const std::shared_ptr<Pending>& pending, Time until) {

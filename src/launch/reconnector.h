@@ -27,10 +27,12 @@ class Reconnector {
   using Link = Result<std::shared_ptr<NodeLink>>;
   // One try, which may block until it has succeeded or failed, or `stop`.
   using Try = std::function<Link(const std::stop_token& stop)>;
-  // Called once, on one of the threads, or within Start where not one can be started.
+  // Called once, on one of the threads.
   using Done = std::function<void(Link link)>;
 
-  explicit Reconnector(size_t max_threads) : max_threads_(max_threads) {}
+  // Starts the first thread, so that there is one for every order. Where no others can be started
+  // later, the nodes take longer. `max_threads` is 1 at least.
+  static Result<std::unique_ptr<Reconnector>> Create(size_t max_threads);
   ~Reconnector() { Stop(); }
   Reconnector(const Reconnector&) = delete;
   Reconnector& operator=(const Reconnector&) = delete;
@@ -65,6 +67,8 @@ class Reconnector {
     std::optional<Queue::iterator> place = {};  // guarded by mutex_; absent: a thread has it
   };
 
+  explicit Reconnector(size_t max_threads) : max_threads_(max_threads) {}
+  Status StartOne();
   void Run();
   void Advance(const std::shared_ptr<Pending>& pending);
   void Wait(const std::shared_ptr<Pending>& pending, std::chrono::milliseconds time);

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 
+#include "support/forbid_threads.h"
 #include "support/idle_link.h"
 
 namespace autodist::launch {
@@ -64,8 +65,11 @@ class ReconnectorTest : public testing::Test {
   std::set<std::thread::id> hanging_;
 };
 
+using ReconnectorDeathTest = ReconnectorTest;  // runs first, while there are no threads
+
 TEST_F(ReconnectorTest, TriesUntilThereIsALink) {
-  Reconnector reconnector(2);
+  const auto owned = *Reconnector::Create(2);
+  Reconnector& reconnector = *owned;
   std::atomic<int> tries = 0;
   Start(reconnector, 1, [&](const auto&) -> Reconnector::Link {
     if (++tries < 3) return Error(StatusCode::kUnavailable, "no route to host");
@@ -76,7 +80,8 @@ TEST_F(ReconnectorTest, TriesUntilThereIsALink) {
 }
 
 TEST_F(ReconnectorTest, AnAgentThatHasGoneIsNotTriedAgain) {
-  Reconnector reconnector(2);
+  const auto owned = *Reconnector::Create(2);
+  Reconnector& reconnector = *owned;
   std::atomic<int> tries = 0;
   Start(reconnector, 1, [&](const auto&) -> Reconnector::Link {
     ++tries;
@@ -87,7 +92,8 @@ TEST_F(ReconnectorTest, AnAgentThatHasGoneIsNotTriedAgain) {
 }
 
 TEST_F(ReconnectorTest, TellsTheLastFailureAtTheDeadline) {
-  Reconnector reconnector(2);
+  const auto owned = *Reconnector::Create(2);
+  Reconnector& reconnector = *owned;
   Start(
       reconnector, 1,
       [](const auto&) -> Reconnector::Link {
@@ -99,7 +105,8 @@ TEST_F(ReconnectorTest, TellsTheLastFailureAtTheDeadline) {
 
 TEST_F(ReconnectorTest, AThousandNodesTakeNoMoreThreadsThanItMayHave) {
   constexpr size_t kThreads = 4;
-  Reconnector reconnector(kThreads);
+  const auto owned = *Reconnector::Create(kThreads);
+  Reconnector& reconnector = *owned;
   for (uint32_t node = 0; node < 1'000; ++node) {
     Start(reconnector, node, [this](const auto& stop) { return Hang(stop); });
   }
@@ -113,8 +120,37 @@ TEST_F(ReconnectorTest, AThousandNodesTakeNoMoreThreadsThanItMayHave) {
   EXPECT_EQ(ended_.size(), 1'000u);
 }
 
+TEST_F(ReconnectorDeathTest, AThreadMayBeMissingOnceItIsCreated) {
+  EXPECT_EXIT(
+      {
+        const auto reconnector = *Reconnector::Create(4);
+        test::ForbidThreads();
+        std::atomic<int> tries = 0;
+        for (uint32_t node = 0; node < 4; ++node) {
+          Start(*reconnector, node, [&](const auto&) -> Reconnector::Link {
+            if (++tries <= 4) return Error(StatusCode::kUnavailable, "no route to host");
+            return std::make_shared<AnyLink>();
+          });
+        }
+        bool all = true;
+        for (uint32_t node = 0; node < 4; ++node) all = Await(node).ok() && all;
+        _exit(all ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST_F(ReconnectorDeathTest, IsNotCreatedWithoutAThread) {
+  EXPECT_EXIT(
+      {
+        test::ForbidThreads();
+        _exit(Reconnector::Create(4).status().code() == StatusCode::kResourceExhausted ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
 TEST_F(ReconnectorTest, NodesThatFailKeepNoOtherFromItsTurn) {
-  Reconnector reconnector(1);
+  const auto owned = *Reconnector::Create(1);
+  Reconnector& reconnector = *owned;
   for (uint32_t node = 0; node < 50; ++node) {
     Start(reconnector, node, [](const auto&) -> Reconnector::Link {
       return Error(StatusCode::kUnavailable, "no route to host");
@@ -128,7 +164,8 @@ TEST_F(ReconnectorTest, NodesThatFailKeepNoOtherFromItsTurn) {
 }
 
 TEST_F(ReconnectorTest, ANodeThatIsGivenUpEndsAtOnceWhereverItIs) {
-  Reconnector reconnector(1);
+  const auto owned = *Reconnector::Create(1);
+  Reconnector& reconnector = *owned;
   Start(reconnector, 1, [this](const auto& stop) { return Hang(stop); });
   reconnector.Start({2, std::chrono::hours(1), Deadline::Never(), nullptr,
                      [](const auto&) -> Reconnector::Link { return std::make_shared<AnyLink>(); },
