@@ -16,6 +16,7 @@
 #include "base/host_name.h"
 #include "base/ip_address.h"
 #include "base/random.h"
+#include "base/thread.h"
 #include "launch/bootstrap.h"
 #include "launch/node_program.h"
 #include "launch/own_folder.h"
@@ -104,18 +105,18 @@ std::vector<std::string> OwnHosts() {
 // An srun of ours, and a task of it on each of its nodes.
 class Step {
  public:
-  Step(std::unique_ptr<transport::ProgramStream> srun, std::string key_line, std::string nonce,
-       const NodeProgram& agent)
-      : srun_(std::move(srun)),
-        socket_(srun_->TakeSocket()),
-        key_line_(std::move(key_line)),
-        nonce_(std::move(nonce)),
-        agent_(agent),
-        thread_(&Step::Serve, this) {}
+  static Result<std::shared_ptr<Step>> Start(std::unique_ptr<transport::ProgramStream> srun,
+                                             std::string key_line, std::string nonce,
+                                             const NodeProgram& agent) {
+    std::shared_ptr<Step> step(
+        new Step(std::move(srun), std::move(key_line), std::move(nonce), agent));
+    AD_ASSIGN_OR_RETURN(step->thread_, base::StartThread([&own = *step] { own.Serve(); }));
+    return step;
+  }
   ~Step() {
     Await(Deadline::After(milliseconds(0)));
     shutdown(socket_.get(), SHUT_RDWR);  // a program that it has started may hold the other end
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
   }
   Step(const Step&) = delete;
   Step& operator=(const Step&) = delete;
@@ -144,6 +145,14 @@ class Step {
   }
 
  private:
+  Step(std::unique_ptr<transport::ProgramStream> srun, std::string key_line, std::string nonce,
+       const NodeProgram& agent)
+      : srun_(std::move(srun)),
+        socket_(srun_->TakeSocket()),
+        key_line_(std::move(key_line)),
+        nonce_(std::move(nonce)),
+        agent_(agent) {}
+
   void Serve() {
     Status status = base::WriteAll(socket_.get(), key_line_, Deadline::Never());
     if (status.code() == StatusCode::kUnavailable) status = OkStatus();  // it says why it has ended
@@ -195,8 +204,8 @@ class Step {
   const NodeProgram& agent_;
   std::stop_source over_;
   mutable std::mutex mutex_;
-  Status failure_;      // guarded by mutex_
-  std::thread thread_;  // last: uses the rest
+  Status failure_;       // guarded by mutex_
+  std::jthread thread_;  // last: uses the rest
 };
 
 // The steps of a job. Thread-safe.
@@ -266,8 +275,9 @@ class SlurmSteps {
     const auto task = InstallingCallWords(agent_, nonce, patience_, nodes_->port(), OwnHosts());
     argv.insert(argv.end(), task.begin(), task.end());
     AD_ASSIGN_OR_RETURN(auto srun, transport::StartProgram(argv));
-    const auto step = std::make_shared<Step>(std::move(srun), secure::JobKeyLine(nodes_->job_key()),
-                                             nonce, agent_);
+    AD_ASSIGN_OR_RETURN(
+        const auto step,
+        Step::Start(std::move(srun), secure::JobKeyLine(nodes_->job_key()), nonce, agent_));
     const std::lock_guard lock(mutex_);
     for (const std::string& node : nodes) {
       newest_[node] = {step, nodes.size() == 1, nodes_->Calls(node)};
