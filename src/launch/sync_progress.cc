@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/quantity.h"
+#include "base/thread.h"
 
 namespace autodist::launch {
 namespace {
@@ -58,14 +59,14 @@ std::string ProgressLine(const std::string& what, uint64_t settled, uint64_t tot
 }
 
 SyncProgress::SyncProgress(std::string what, uint64_t total)
-    : what_(std::move(what)),
-      total_(total),
-      terminal_(IsTerminal()),
-      thread_([this](const std::stop_token& stop) { Show(stop); }) {}
+    : what_(std::move(what)), total_(total), terminal_(IsTerminal()) {
+  auto thread = base::StartThread([this](const std::stop_token& stop) { Show(stop); });
+  if (thread.ok()) thread_ = *std::move(thread);  // else nothing is shown
+}
 
 SyncProgress::~SyncProgress() {
   thread_.request_stop();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   if (terminal_) Print(kClearLine);
 }
 
