@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/thread.h"
+
 namespace autodist::secure {
 namespace {
 
@@ -155,8 +157,9 @@ Result<std::shared_ptr<PumpThread>> PumpThread::Start() {
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  pumps->thread_ = std::thread(&PumpThread::Run, pumps.get());
+  auto thread = base::StartThread([&own = *pumps] { own.Run(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  AD_ASSIGN_OR_RETURN(pumps->thread_, std::move(thread));
   return pumps;
 }
 

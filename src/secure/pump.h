@@ -104,7 +104,7 @@ class PumpThread {
   uint64_t added_ = 0;
   bool stopping_ = false;
   base::Deadline stop_at_ = base::Deadline::Never();
-  std::thread thread_;  // last: uses the rest
+  std::jthread thread_;  // last: uses the rest
 };
 
 }  // namespace autodist::secure

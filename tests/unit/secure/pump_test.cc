@@ -1,11 +1,13 @@
 #include "secure/pump.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/socket.h>
 
 #include <numeric>
 #include <thread>
 
+#include "support/forbid_threads.h"
 #include "support/secure_peer.h"
 
 namespace autodist::secure {
@@ -14,6 +16,19 @@ namespace {
 using base::Deadline;
 
 Deadline Limit() { return Deadline::After(test::kLimit); }
+
+TEST(PumpThreadDeathTest, TheSignalMaskIsAsBeforeWhereNoThreadCanBeStarted) {
+  EXPECT_EXIT(
+      {
+        test::ForbidThreads();
+        const Status started = PumpThread::Start().status();
+        sigset_t now;
+        pthread_sigmask(SIG_SETMASK, nullptr, &now);
+        const bool blocked = sigismember(&now, SIGTERM) != 0;
+        _exit(started.code() == StatusCode::kResourceExhausted && !blocked ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
 
 // Both ends of a session, each behind a local socket.
 class PumpTest : public testing::Test {
