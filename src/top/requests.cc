@@ -5,6 +5,7 @@
 #include <stop_token>
 #include <utility>
 
+#include "base/thread.h"
 #include "control/job_client.h"
 
 namespace autodist::top {
@@ -14,16 +15,20 @@ void Requests::Stop() {
     const std::lock_guard lock(mutex_);
     if (std::exchange(stopping_, true)) return;
   }
-  stop_thread_ = std::jthread([this] {
-    const auto client = control::JobClient::Connect(job_id_);
-    Status done = client.ok() ? client->Signal(SIGINT) : client.status();
+  const auto answer = [this](Status done) {
     {
       const std::lock_guard lock(mutex_);
       stopped_ = std::move(done);
       stopping_ = false;
     }
     changed_();
+  };
+  auto thread = base::StartThread([this, answer] {
+    const auto client = control::JobClient::Connect(job_id_);
+    answer(client.ok() ? client->Signal(SIGINT) : client.status());
   });
+  if (!thread.ok()) return answer(thread.status());
+  stop_thread_ = *std::move(thread);
 }
 
 void Requests::TakeStacks() {
@@ -31,16 +36,20 @@ void Requests::TakeStacks() {
     const std::lock_guard lock(mutex_);
     if (std::exchange(taking_, true)) return;
   }
-  stacks_thread_ = std::jthread([this](const std::stop_token& stop) {
-    const auto client = control::JobClient::Connect(job_id_);
-    Result<v1::JobStacks> stacks = client.ok() ? client->GetStacks({}, stop) : client.status();
+  const auto answer = [this](Result<v1::JobStacks> stacks) {
     {
       const std::lock_guard lock(mutex_);
       stacks_ = std::move(stacks);
       taking_ = false;
     }
     changed_();
+  };
+  auto thread = base::StartThread([this, answer](const std::stop_token& stop) {
+    const auto client = control::JobClient::Connect(job_id_);
+    answer(client.ok() ? client->GetStacks({}, stop) : client.status());
   });
+  if (!thread.ok()) return answer(thread.status());
+  stacks_thread_ = *std::move(thread);
 }
 
 std::optional<Status> Requests::Stopped() {
