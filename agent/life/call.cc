@@ -281,8 +281,11 @@ bool Caller::Serve(std::unique_ptr<secure::Session> session) {
 // What cannot be run has ended without a word but on stderr.
 void Caller::Start(std::unique_ptr<secure::Session> session, const rpc::CallLine& order) {
   if (!Send(*session, rpc::CallLine{rpc::kCallStarted, order.id}.ToLine())) return;
+  const auto failed = [&](const Status& status) {
+    reports_.push_back(rpc::CallLine{rpc::kCallEnded, order.id, {Message(status)}}.ToLine());
+  };
   const auto socket = PumpApart(std::move(session));
-  if (!socket.ok()) return;
+  if (!socket.ok()) return failed(socket.status());
   has_children_ = true;
   base::UniqueFd errors(memfd_create("stderr", MFD_CLOEXEC));
   process::SpawnRequest request = process::OurProgram(order.texts);
@@ -295,7 +298,7 @@ void Caller::Start(std::unique_ptr<secure::Session> session, const rpc::CallLine
     programs_[*pid] = {order.id, std::move(errors)};
     has_children_ = true;
   } else {
-    reports_.push_back(rpc::CallLine{rpc::kCallEnded, order.id, {Message(pid.status())}}.ToLine());
+    failed(pid.status());
   }
 }
 

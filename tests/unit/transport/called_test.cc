@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -258,6 +259,22 @@ TEST_F(CalledTest, ACallerMakesItsOwnKeyOfTheJobs) {
   const auto caller =
       transport::StartCaller(secure::JobKeyLine(job_key_), {AtLoopback(nodes_->port())});
   EXPECT_EQ(OutputOf({"echo", "up"}), "up\n");
+}
+
+TEST_F(CalledTest, WhyAProgramCouldNotBeConnectedIsReported) {
+  const auto caller = StartCaller();
+  AwaitCalls(1);
+  rlimit before{};
+  ASSERT_EQ(prlimit(caller->pid(), RLIMIT_NOFILE, nullptr, &before), 0);
+  const rlimit none{3, before.rlim_max};
+  ASSERT_EQ(prlimit(caller->pid(), RLIMIT_NOFILE, &none, nullptr), 0);
+  const auto stream = Run({"echo", "up"});
+  ASSERT_TRUE(stream);
+  const base::UniqueFd socket = stream->TakeSocket();
+  EXPECT_EQ(ReadAll(socket.get()), "");
+  ASSERT_EQ(prlimit(caller->pid(), RLIMIT_NOFILE, &before, nullptr), 0);
+  EXPECT_TRUE(stream->WaitClosed(Limit()));
+  EXPECT_THAT(stream->StderrTail(), HasSubstr("Too many open files"));
 }
 
 TEST_F(CalledTest, ARecordOfTheConnectionHasNoSecretInIt) {
