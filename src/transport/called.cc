@@ -12,6 +12,7 @@
 
 #include "base/quantity.h"
 #include "base/tcp_connect.h"
+#include "base/thread.h"
 #include "secure/session.h"
 
 namespace autodist::transport {
@@ -135,8 +136,9 @@ Result<std::shared_ptr<CalledNodes>> CalledNodes::Listen(base::PortRange ports, 
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  called->thread_ = std::thread(&CalledNodes::Serve, called.get());
+  auto thread = base::StartThread([&own = *called] { own.Serve(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  AD_ASSIGN_OR_RETURN(called->thread_, std::move(thread));
   return called;
 }
 

@@ -113,7 +113,7 @@ class CalledNodes {
   // Of the thread alone:
   bool ending_ = false;
   base::Deadline accept_again_ = base::Deadline::After(std::chrono::milliseconds(0));
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 // The way to one of them.

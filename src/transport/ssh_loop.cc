@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <vector>
 
+#include "base/thread.h"
+
 namespace autodist::transport {
 
 using base::Deadline;
@@ -20,7 +22,7 @@ Result<std::unique_ptr<SshLoop>> SshLoop::Create() {
       epoll_ctl(loop->epoll_.get(), EPOLL_CTL_ADD, loop->tasks_.fd(), &event) != 0) {
     return ErrnoError(errno, "epoll");
   }
-  loop->thread_ = std::thread(&SshLoop::Run, loop.get());
+  AD_ASSIGN_OR_RETURN(loop->thread_, base::StartThread([&own = *loop] { own.Run(); }));
   return loop;
 }
 

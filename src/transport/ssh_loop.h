@@ -57,7 +57,7 @@ class SshLoop {
   std::unordered_map<Pollable*, Entry> pollables_;
   Due due_;  // all of them, the next first
   bool stopping_ = false;
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 }  // namespace autodist::transport
