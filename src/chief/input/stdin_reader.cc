@@ -11,6 +11,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/thread.h"
 #include "chief/input/raw_terminal.h"
 
 namespace autodist::chief {
@@ -25,7 +26,7 @@ Result<std::unique_ptr<StdinReader>> StdinReader::Start(Events events) {
   AD_ASSIGN_OR_RETURN(reader->wake_, base::Pipe());
   AD_RETURN_IF_ERROR(base::SetNonBlocking(reader->wake_.second.get()));
   AD_RETURN_IF_ERROR(base::SetNonBlocking(reader->wake_.first.get()));
-  reader->thread_ = std::thread(&StdinReader::Loop, reader.get());
+  AD_ASSIGN_OR_RETURN(reader->thread_, base::StartThread([&own = *reader] { own.Loop(); }));
   return reader;
 }
 

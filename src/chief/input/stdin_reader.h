@@ -52,7 +52,7 @@ class StdinReader {
   // Guarded by mutex_.
   std::deque<size_t> pieces_;  // that have not been taken, by what is left of them
   size_t ahead_ = 0;           // bytes of these
-  std::thread thread_;         // last
+  std::jthread thread_;        // last
 };
 
 }  // namespace autodist::chief
