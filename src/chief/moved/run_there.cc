@@ -81,9 +81,11 @@ class PassedStream {
 };
 
 // Until the program has ended, and what it wrote has been passed on. What it has started, a
-// ProxyCommand say, may keep its streams for longer.
+// ProxyCommand say, may keep its streams for longer. Where the program's end cannot be awaited
+// (-1), until its streams have ended.
 void PassOnUntilEnd(int program_end, std::vector<PassedStream>& streams) {
-  for (bool ended = false;;) {
+  const auto open = [](const PassedStream& stream) { return stream.ours() >= 0; };
+  for (bool ended = false; program_end >= 0 || std::ranges::any_of(streams, open);) {
     std::vector<pollfd> fds = {{ended ? -1 : program_end, POLLIN, 0}};
     for (const PassedStream& stream : streams) fds.push_back({stream.ours(), POLLIN, 0});
     const int ready = poll(fds.data(), fds.size(), ended ? 0 : -1);
@@ -157,7 +159,8 @@ Result<int> RunThere(const v1::SshReach& node, const std::vector<std::string>& w
   if (use.terminal) signal(SIGINT, SIG_IGN);  // it is the command's business
   AD_ASSIGN_OR_RETURN(const pid_t ssh, process::Spawn(request));
   for (PassedStream& stream : streams) stream.CloseTheirs();
-  if (const auto end = process::EndOf(ssh); end.ok()) PassOnUntilEnd(end->get(), streams);
+  const auto end = process::EndOf(ssh);
+  PassOnUntilEnd(end.ok() ? end->get() : -1, streams);
   const int code = process::ExitCode(process::Reap(ssh));
   if (code != kExitOfSshItself || streams[0].ended_with_255()) return code;
   return WithRemedy(

@@ -1,9 +1,55 @@
 #include "chief/moved/run_there.h"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "support/temp_folder.h"
 
 namespace autodist::chief {
 namespace {
+
+// Writes more than a pipe holds.
+constexpr char kSsh[] = "#!/bin/sh\nhead -c 200000 /dev/zero | tr '\\0' x >&2\nexit 3\n";
+
+// So that the end of a process cannot be awaited. Changes this process for good.
+void ForbidPidfds() {
+  std::vector<sock_filter> filter = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EMFILE),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+    _exit(2);
+  }
+}
+
+TEST(RunThereDeathTest, PassesAllOnWhereTheEndOfSshCannotBeAwaited) {
+  const test::TempFolder folder;
+  std::filesystem::permissions(folder.Write("ssh", kSsh), std::filesystem::perms::owner_all);
+  EXPECT_EXIT(
+      {
+        ForbidPidfds();
+        setenv("PATH", (folder.path() + ":/usr/bin:/bin").c_str(), 1);
+        v1::SshReach node;
+        node.set_host("node-1");
+        _exit(RunThere(node, {"ps"}, std::nullopt).value_or(1));
+      },
+      testing::ExitedWithCode(3), "xxx");
+}
 
 TEST(DecodeWordsTest, WhatIsNotOurs) {
   for (const char* text : {"", "6", "zz00", "6c", "6c 00"}) {
