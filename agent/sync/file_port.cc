@@ -65,7 +65,8 @@ FilePort::~FilePort() {
 void FilePort::Serve() {
   std::vector<pollfd> fds;
   for (;;) {
-    const bool accepting = accept_at_.Expired() && connections_.size() < kMostConnections;
+    const bool accepting =
+        accept_at_.Expired() && connections_.size() - Strangers() < kMostConnections;
     fds = {{stop_.first.get(), POLLIN, 0}, {accepting ? listening_.socket.get() : -1, POLLIN, 0}};
     Deadline next = accept_at_.Expired() ? Deadline::Never() : accept_at_;
     for (const Connection& connection : connections_) {
@@ -85,12 +86,19 @@ void FilePort::Serve() {
   }
 }
 
+size_t FilePort::Strangers() const {
+  return static_cast<size_t>(std::ranges::count(connections_, false, &Connection::knows_key));
+}
+
 void FilePort::Accept() {
   base::UniqueFd socket(
       accept4(listening_.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket.valid()) {
     if (errno != EAGAIN && errno != EINTR) accept_at_ = Deadline::After(kFilePortPause);
     return;
+  }
+  if (Strangers() >= kMostStrangers) {
+    connections_.erase(std::ranges::find(connections_, false, &Connection::knows_key));
   }
   const int on = 1;  // the end of a file would wait for what the other side acknowledges
   setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

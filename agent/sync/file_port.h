@@ -30,7 +30,8 @@ uint64_t NumberOf(const std::string& bytes);  // kNumberSize of them
 // or takes nothing is hung up on.
 class FilePort {
  public:
-  static constexpr size_t kMostConnections = 256;  // at once; others wait to be accepted
+  static constexpr size_t kMostConnections = 256;  // at once that know the key; others wait
+  static constexpr size_t kMostStrangers = 256;    // of more, the first has to go
 
   struct File {
     base::UniqueFd fd;  // invalid: there is none of this number
@@ -64,6 +65,7 @@ class FilePort {
   FilePort(base::Listening listening, const secure::Key& key, OpenFile open_file);
   void Serve();
   void Accept();
+  size_t Strangers() const;
   // As far as it can at once, and no more than one piece; false: it has come to its end.
   bool Continue(Connection& connection);
   secure::Progress Receive(Connection& connection);
