@@ -25,7 +25,10 @@ constexpr milliseconds kReportLimit{1'000};  // between a program's last output 
 constexpr milliseconds kRest{100};           // where there is no descriptor for another connection
 constexpr size_t kMaxSuperseded = 16;        // earlier processes of a node, remembered
 constexpr ptrdiff_t kMaxUnproven = 4;        // connections of a node that may be recorded ones
-constexpr int kMostAtOnce = 64;  // connections, before those that there are get their turn
+constexpr int kMostAtOnce = 64;       // connections, before those that there are get their turn
+constexpr int kMostCallLines = 16;    // of a call, likewise
+constexpr int kMaxUnknownEnds = 256;  // of a call, of programs whose end nobody awaits any more
+constexpr ptrdiff_t kMaxTold = 4;     // connections of a node that are told that the job is over
 
 }  // namespace
 
@@ -42,6 +45,8 @@ struct CalledNodes::Call {
   rpc::CallerIdentity from = {};
   uint64_t order = 0;
   std::string line = {};  // the part that has come
+  bool has_more = false;  // lines, which nothing would tell of
+  int unknown_ends = 0;
 
   bool Unknown() const { return state == State::kStranger || state == State::kUnproven; }
   bool Limited() const { return Unknown() || state == State::kTold; }
@@ -249,13 +254,14 @@ void CalledNodes::Serve() {
         polled.push_back({call->session->socket(), static_cast<short>(POLLIN | sends), 0});
         calls.push_back(call);
         if (call->Limited()) next = std::min(next, call->deadline);
+        if (call->has_more) next = Deadline::After({});
       }
     }
     poll(polled.data(), polled.size(), next.PollTimeout());
     wake_.RunAll();
     const std::lock_guard lock(table_->mutex);
     for (size_t i = 0; i < calls.size(); ++i) {
-      if (polled[i + 2].revents != 0) Read(calls[i]);
+      if (polled[i + 2].revents != 0 || calls[i]->has_more) Read(calls[i]);
       Settle(calls[i]);
     }
     if (polled[1].revents != 0) Accept();
@@ -277,6 +283,11 @@ void CalledNodes::SayOver(Call& call) {
   call.session->WriteEnd();  // to close now could take the line back
   call.state = Call::State::kTold;
   call.deadline = Deadline::After(limits_.greeting);
+  const auto alike = [&](const CallPtr& other) {
+    return other->state == call.state && other->from.node == call.from.node;
+  };
+  if (std::ranges::count_if(table_->calls, alike) <= kMaxTold) return;
+  (*std::ranges::find_if(table_->calls, alike))->state = Call::State::kBroken;
 }
 
 void CalledNodes::Accept() {
@@ -321,7 +332,12 @@ void CalledNodes::LimitUnknown(const CallPtr& call) {
 
 void CalledNodes::Read(const CallPtr& call) {
   using secure::Progress;
-  while (!call->Over()) {
+  call->has_more = false;
+  for (int lines = 0; !call->Over(); ++lines) {
+    if (lines == kMostCallLines) {
+      call->has_more = true;
+      return;
+    }
     const bool unknown = call->Unknown();
     const Progress read = unknown ? call->session->Handshake()
                                   : call->session->ReadLine(call->line, rpc::kLongestReport);
@@ -390,6 +406,8 @@ void CalledNodes::ReadReport(const CallPtr& call) {
     auto& programs = table_->nodes.at(call->from.node).programs;
     if (const auto program = programs.find(line->id); program != programs.end()) {
       program->second = line->texts[0];
+    } else if (++call->unknown_ends > kMaxUnknownEnds) {
+      Drop(*call);
     }
   } else if (line && line->kind == rpc::kCallStarted && line->id == call->order &&
              call->state == Call::State::kOrdered) {
