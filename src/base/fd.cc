@@ -79,22 +79,26 @@ Result<size_t> ReadSome(int fd, char* buffer, size_t capacity, Deadline deadline
   }
 }
 
-Result<std::string> ReadFile(const std::string& path, size_t limit) {
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return ErrnoError(errno, path);
+Result<std::string> ReadWhole(int fd, const std::string& name, size_t limit) {
   std::string content;
   std::array<char, 65536> buffer;
   for (;;) {
-    const ssize_t got = read(fd.get(), buffer.data(), buffer.size());
+    const ssize_t got = read(fd, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoError(errno, path);
+    if (got < 0) return ErrnoError(errno, name);
     if (got == 0) return content;
     content.append(buffer.data(), static_cast<size_t>(got));
     if (content.size() > limit) {
       return Error(StatusCode::kInvalidArgument,
-                   path + ": larger than " + std::to_string(limit) + " bytes");
+                   name + ": larger than " + std::to_string(limit) + " bytes");
     }
   }
+}
+
+Result<std::string> ReadFile(const std::string& path, size_t limit) {
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoError(errno, path);
+  return ReadWhole(fd.get(), path, limit);
 }
 
 }  // namespace autodist::base

@@ -58,6 +58,9 @@ Status WaitReadable(int fd, Deadline deadline);
 // 0 means end of stream.
 Result<size_t> ReadSome(int fd, char* buffer, size_t capacity, Deadline deadline);
 
+// What is left of a file, called `name` in errors; refused beyond `limit` bytes.
+Result<std::string> ReadWhole(int fd, const std::string& name, size_t limit);
+
 // The whole of a file, refused beyond `limit` bytes.
 Result<std::string> ReadFile(const std::string& path, size_t limit);
 

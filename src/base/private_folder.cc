@@ -1,5 +1,6 @@
 #include "base/private_folder.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,6 +46,28 @@ Status CheckOnlyWeCanChange(const std::string& folder) {
     }
     if (path == path.root_path()) return OkStatus();
   }
+}
+
+Result<UniqueFd> OpenOwnFile(const std::string& path) {
+  const std::filesystem::path file(path);
+  const std::string folder = file.parent_path();
+  const UniqueFd place(open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  struct stat info;
+  if (!place.valid() || fstat(place.get(), &info) != 0) return ErrnoError(errno, folder);
+  if (info.st_uid != geteuid() || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return Error(StatusCode::kPermissionDenied,
+                 folder + " is not used: another user owns or can write to it");
+  }
+  UniqueFd fd(openat(place.get(), file.filename().c_str(),
+                     O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  if (!fd.valid() || fstat(fd.get(), &info) != 0) return ErrnoError(errno, path);
+  if (!S_ISREG(info.st_mode)) return Error(StatusCode::kNotFound, path + " is no file");
+  return fd;
+}
+
+Result<std::string> ReadOwnFile(const std::string& path, size_t limit) {
+  AD_ASSIGN_OR_RETURN(const UniqueFd fd, OpenOwnFile(path));
+  return ReadWhole(fd.get(), path, limit);
 }
 
 std::vector<std::string> SocketFolders(const std::string& what) {

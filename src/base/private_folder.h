@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autodist/status.h"
+#include "base/fd.h"
 
 namespace autodist::base {
 
@@ -24,6 +25,12 @@ std::vector<std::string> SocketFolders(const std::string& what = "");
 // all folders above it, links resolved, are theirs, and others can write in none of them, but for
 // folders like /tmp, where what is there can be moved by its owner alone.
 Status CheckOnlyWeCanChange(const std::string& folder);
+
+// For reading; a file in a folder that is this user's and in which nobody else can write, so that
+// all in it is this user's own doing. Not through a link, and nothing but a file, which one could
+// have to wait for.
+Result<UniqueFd> OpenOwnFile(const std::string& path);
+Result<std::string> ReadOwnFile(const std::string& path, size_t limit);  // as ReadFile
 
 // Whether it is a private folder, or may well become one: nothing is in its place yet.
 bool CanBePrivateFolder(const std::string& path);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "base/private_folder.h"
 #include "base/wall_clock.h"
 #include "base/write_file.h"
 #include "chief/attempt/exit_codes.h"
@@ -36,12 +37,12 @@ struct ReportOptions {
 
 // Whole lines of its end; empty: there is none, or it cannot be read.
 std::string EndOfFile(const std::string& path) {
-  const base::UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const auto file = base::OpenOwnFile(path);
   struct stat is {};
-  if (!file.valid() || fstat(file.get(), &is) != 0 || !S_ISREG(is.st_mode)) return "";
+  if (!file.ok() || fstat(file->get(), &is) != 0) return "";
   std::string text(static_cast<size_t>(std::min(is.st_size, kLastBytes)), '\0');
   const ssize_t size =
-      pread(file.get(), text.data(), text.size(), is.st_size - std::min(is.st_size, kLastBytes));
+      pread(file->get(), text.data(), text.size(), is.st_size - std::min(is.st_size, kLastBytes));
   text.resize(static_cast<size_t>(std::max<ssize_t>(size, 0)));
   const size_t line = is.st_size > kLastBytes ? text.find('\n') : std::string::npos;
   return line == std::string::npos ? text : text.substr(line + 1);

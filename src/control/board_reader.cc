@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "base/private_folder.h"
 #include "control/job_record.h"
 #include "control/jobs.h"
 
@@ -15,12 +16,12 @@ namespace {
 
 constexpr size_t kLargestFile = 64 << 20;  // bytes
 
-// What an ended job's folder has; of this machine's user, so that it may be believed.
+// What an ended job's folder has: this user's own doing, so that it may be believed.
 template <typename Message>
 Result<Message> ReadKept(const std::string& job_id, const char* name) {
   AD_ASSIGN_OR_RETURN(const v1::JobStatus job, ReadRecord(job_id));
   const std::string file = std::filesystem::path(job.log_folder()) / name;
-  const auto text = base::ReadFile(file, kLargestFile);
+  const auto text = base::ReadOwnFile(file, kLargestFile);
   if (!text.ok())
     return Error(StatusCode::kNotFound, "nothing is kept of how the job was: no " + file);
   Message message;

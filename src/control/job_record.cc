@@ -11,7 +11,9 @@
 
 #include "base/fd.h"
 #include "base/home_folder.h"
+#include "base/private_folder.h"
 #include "control/job_socket.h"
+#include "control/jobs.h"
 
 namespace autodist::control {
 namespace {
@@ -79,7 +81,7 @@ Status SaveStatus(const v1::JobStatus& status, const base::LogFolder& folder) {
 Result<v1::JobStatus> ReadRecord(const std::string& job_id) {
   if (!IsJobId(job_id)) return Error(StatusCode::kInvalidArgument, "not the name of a job");
   const std::string path = RecordFolder() + "/" + job_id + "/" + kStatusName;
-  AD_ASSIGN_OR_RETURN(const std::string json, base::ReadFile(path, kLargestStatus));
+  AD_ASSIGN_OR_RETURN(const std::string json, base::ReadOwnFile(path, kLargestStatus));
   google::protobuf::util::JsonParseOptions options;
   options.ignore_unknown_fields = true;  // of a later version
   v1::JobStatus status;
@@ -87,6 +89,7 @@ Result<v1::JobStatus> ReadRecord(const std::string& job_id) {
   if (!parsed.ok() || status.job_id() != job_id) {
     return Error(StatusCode::kDataLoss, path + " does not tell the state of this job");
   }
+  if (!CheckJobName(status.name()).ok()) status.clear_name();
   return status;
 }
 

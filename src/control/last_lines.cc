@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/fd.h"
+#include "base/private_folder.h"
 #include "control/timed_log.h"
 #include "display/log_times.h"
 
@@ -35,11 +36,12 @@ class Backward {
 
   // Takes lines off `lines` that end in what came at this time, and goes on to the time before.
   void Count(size_t& lines) {
-    const base::UniqueFd fd(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    const auto fd = base::OpenOwnFile(path_);
     std::array<char, kBlock> bytes;
     while (at_ > chunk_ && lines > 0) {
       const uint64_t begin = std::max(chunk_, at_ - std::min(at_, kBlock));
-      const ssize_t got = pread(fd.get(), bytes.data(), at_ - begin, static_cast<off_t>(begin));
+      const ssize_t got =
+          fd.ok() ? pread(fd->get(), bytes.data(), at_ - begin, static_cast<off_t>(begin)) : 0;
       CountIn(begin, {bytes.data(), static_cast<size_t>(std::max<ssize_t>(got, 0))}, lines);
     }
     if (lines > 0) EnterChunk();

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/fd.h"
+#include "base/private_folder.h"
 
 namespace autodist::control {
 namespace {
@@ -17,11 +18,11 @@ constexpr uint64_t kPiece = 16 * 1024;
 
 // Up to the length of `into`, which becomes what was read.
 void ReadAt(const std::string& path, uint64_t offset, std::string& into) {
-  const base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  const auto fd = base::OpenOwnFile(path);
   ssize_t got = -1;
   do {
-    got = pread(fd.get(), into.data(), into.size(), static_cast<off_t>(offset));
-  } while (got < 0 && errno == EINTR);
+    if (fd.ok()) got = pread(fd->get(), into.data(), into.size(), static_cast<off_t>(offset));
+  } while (fd.ok() && got < 0 && errno == EINTR);
   into.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
 }
 

@@ -8,6 +8,8 @@
 #include <array>
 #include <utility>
 
+#include "base/private_folder.h"
+
 namespace autodist::display {
 namespace {
 
@@ -75,11 +77,11 @@ std::optional<LogTimesReader::Entry> LogTimesReader::At(uint64_t number) {
   if (number < first_ || number >= first_ + block_.size()) {
     block_.clear();
     first_ = number / kBlock * kBlock;
-    const base::UniqueFd fd(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    const auto fd = base::OpenOwnFile(path_);
     std::array<EntryBytes, kBlock> bytes;
-    const ssize_t got = fd.valid() ? pread(fd.get(), bytes.data(), sizeof bytes,
-                                           static_cast<off_t>(first_ * kEntrySize))
-                                   : 0;
+    const ssize_t got = fd.ok() ? pread(fd->get(), bytes.data(), sizeof bytes,
+                                        static_cast<off_t>(first_ * kEntrySize))
+                                : 0;
     const size_t entries = static_cast<size_t>(std::max<ssize_t>(got, 0)) / kEntrySize;
     for (size_t i = 0; i < entries; ++i) {
       block_.push_back({Get(bytes[i].data()), TimeOf(Get(bytes[i].data() + kNumberSize))});

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <deque>
 
+#include "base/private_folder.h"
+
 namespace autodist::web {
 namespace {
 
@@ -144,11 +146,7 @@ class Finder {
 
 Result<LogFile> LogFile::Open(const std::string& folder, uint32_t rank, bool err) {
   const std::string path = folder + "/rank-" + std::to_string(rank) + (err ? ".err" : ".out");
-  // A rank may have put something in its place that one would wait for.
-  base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  struct stat info;
-  if (!fd.valid() || fstat(fd.get(), &info) != 0) return ErrnoError(errno, path);
-  if (!S_ISREG(info.st_mode)) return Error(StatusCode::kNotFound, path + " is no file");
+  AD_ASSIGN_OR_RETURN(base::UniqueFd fd, base::OpenOwnFile(path));
   return LogFile(std::move(fd));
 }
 
