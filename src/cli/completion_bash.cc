@@ -9,16 +9,28 @@ namespace {
 // A clean login shell of bash 4 has all that it needs; bash-completion completes the program's own
 // words where it is there.
 constexpr char kBashScript[] = R"SCRIPT(# bash completion of autodist, by `autodist completion bash`
-_autodist_words() { COMPREPLY=($(compgen -W "$*" -- "$cur")); }
+# Not compgen -W, which runs what a word has in $(...).
+_autodist_words() { _autodist_after '' "$@"; }
+_autodist_after() {
+  local before=$1 part=${cur##*,} word
+  [[ -z $before ]] && part=$cur
+  shift
+  COMPREPLY=()
+  for word; do [[ $word == "$part"* ]] && COMPREPLY+=("$before$word"); done
+}
 _autodist_any() { :; }
 _autodist_files() { compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$cur")); }
 _autodist_folders() { compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -d -- "$cur")); }
 _autodist_variables() { COMPREPLY=($(compgen -e -- "$cur")); }
-_autodist_jobs() { _autodist_words last $(command autodist completion --jobs 2>/dev/null | cut -f1); }
+_autodist_jobs() {
+  local jobs
+  mapfile -t jobs < <(command autodist completion --jobs 2>/dev/null | cut -f1)
+  _autodist_words last "${jobs[@]}"
+}
 _autodist_list() {
   local before=
   [[ $cur == *,* ]] && before=${cur%,*},
-  COMPREPLY=($(compgen -P "$before" -W "$*" -- "${cur##*,}"))
+  _autodist_after "$before" "$@"
 }
 
 # The user's program begins at word $1.
