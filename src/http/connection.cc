@@ -91,7 +91,6 @@ bool Connection::SendAll(std::string_view data) {
     const Deadline limit = std::min(end, Deadline::After(kWriteLimit));
     if (poll(&entry, 1, limit.PollTimeout()) == 0 || end.Expired()) return false;
   }
-  AwaitsHandler();
   return true;
 }
 
@@ -100,6 +99,7 @@ bool Connection::SendPieces(const std::function<Answer::Piece()>& next, bool chu
     if (piece->empty()) continue;  // as a chunk it would be the end
     const std::string begin = chunked ? ChunkLine(piece->size()) : "";
     if (!SendAll(begin + *piece + (chunked ? "\r\n" : ""))) return false;
+    AwaitsHandler();
   }
   return !chunked || SendAll("0\r\n\r\n");
 }
@@ -112,6 +112,7 @@ bool Connection::Send(const Answer& answer, const RequestHead& request) {
     if (answer.body.size() <= kTogether) return SendAll(head + answer.body);
     return SendAll(head) && SendAll(answer.body);
   }
+  streams_ = true;
   const std::string framing = request.may_chunk ? "Transfer-Encoding: chunked\r\n" : "";
   return SendAll(HeadOf(answer, framing, request.close)) &&
          (request.is_head || SendPieces(answer.next, request.may_chunk));

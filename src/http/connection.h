@@ -28,6 +28,9 @@ class Connection {
   void AwaitsClient() { silent_since_ = base::Deadline::Clock::now(); }
   void AwaitsHandler() { silent_since_ = Time::max(); }
 
+  // Whether an answer is being sent of which nobody can say when it is whole.
+  bool streams() const { return streams_; }
+
   bool authenticated() const { return authenticated_; }
   void Authenticate() { authenticated_ = true; }
 
@@ -41,7 +44,7 @@ class Connection {
   bool Gone() const;
 
   // Sends an answer whole, unless the client does not take it in time; blocks until then. False:
-  // it is not whole, and no other may follow.
+  // it is not whole, and no other may follow. From its last bytes on the client is awaited.
   bool Send(const Answer& answer, const RequestHead& request);
   // Sends a short answer as far as that does not block; the connection is closed next.
   void SendAtOnce(const Answer& answer, bool with_body);
@@ -64,6 +67,7 @@ class Connection {
   const base::UniqueFd socket_;
   bool authenticated_ = false;
   std::atomic<Time> silent_since_;
+  std::atomic<bool> streams_ = false;
 };
 
 }  // namespace autodist::http

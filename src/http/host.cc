@@ -20,14 +20,14 @@ std::string_view WithoutPort(std::string_view host) {
 
 }  // namespace
 
-bool IsOurHost(std::string_view header, const std::optional<base::IpAddress>& listening,
-               Names names) {
+bool IsOurHost(std::string_view header, const std::optional<base::IpAddress>& listening) {
   const std::string host = absl::AsciiStrToLower(std::string(WithoutPort(header)));
   const auto address = base::IpAddress::Parse(host);
   // Of a forwarded port, too.
   if (host == "localhost" || (address && address->IsLoopback())) return true;
   if (!listening || listening->IsLoopback()) return false;
-  return names == Names::kAny || address || host == absl::AsciiStrToLower(base::HostName());
+  const std::string own = absl::AsciiStrToLower(base::HostName());
+  return address || (!host.empty() && (host == own || host == own.substr(0, own.find('.'))));
 }
 
 }  // namespace autodist::http

@@ -29,6 +29,7 @@ constexpr std::chrono::seconds kHeadLimit{10};  // until it is whole
 // Until a client that has had its last answer hangs up: an answer to bytes that are still on their
 // way could get lost.
 constexpr std::chrono::seconds kHangUpLimit{2};
+constexpr std::chrono::seconds kLastAnswersLimit{1};    // at the server's end
 constexpr std::chrono::milliseconds kAcceptPause{100};  // after a failure
 constexpr int kAcceptedAtOnce = 64;
 
@@ -59,6 +60,7 @@ class Server::Loop {
 
  private:
   void Run();
+  bool AnswersSome() const;
   void Accept();
   void Look(const ConnectionPtr& connection, bool readable);
   void Refuse(Connection& connection, const Answer& answer, bool with_body = true);
@@ -100,7 +102,19 @@ void Server::Loop::Run() {
     for (size_t i = 0; i < awaited.size(); ++i) Look(awaited[i], polled[i + 2].revents != 0);
     if (polled[1].revents != 0) Accept();
   }
+  const Deadline end = Deadline::After(kLastAnswersLimit);
+  while (AnswersSome() && !end.Expired()) {
+    pollfd served = {tasks_.fd(), POLLIN, 0};
+    poll(&served, 1, end.PollTimeout());
+    tasks_.RunAll();
+  }
   for (const ConnectionPtr& connection : connections_) connection->Abort();
+}
+
+bool Server::Loop::AnswersSome() const {
+  return std::ranges::any_of(connections_, [](const ConnectionPtr& connection) {
+    return connection->state == State::kServing && !connection->streams();
+  });
 }
 
 void Server::Loop::Accept() {
@@ -159,7 +173,7 @@ void Server::Loop::ReadRequest(const ConnectionPtr& connection) {
 }
 
 Admission Server::Loop::Admit(const Request& request) const {
-  if (!IsOurHost(request.header("Host"), options_.listening, options_.names)) {
+  if (!IsOurHost(request.header("Host"), options_.listening)) {
     return {
         Refusal(403, "This autodist is not known by that name: take the address that it printed.")};
   }
@@ -207,8 +221,7 @@ bool Server::Loop::Answered(Connection& connection, const RequestHead& head) con
 void Server::Loop::Served(const ConnectionPtr& connection, bool again) {
   if (connection->state == State::kDropped) return;
   connection->state = State::kReading;
-  if (!again) return Close(*connection);
-  connection->AwaitsClient();
+  if (!again || ended_) return Close(*connection);
   connection->deadline = Deadline::After(kIdleLimit);
   if (connection->input.empty()) return;
   connection->deadline = Deadline::After(kHeadLimit);

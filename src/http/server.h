@@ -31,7 +31,6 @@ struct Handlers {
 
 struct Options {
   std::optional<base::IpAddress> listening = {};  // nullopt: at a unix socket
-  Names names = Names::kOwn;                      // other names are refused
   // Connections. Of strangers beyond that the one whose client has been silent for longest is
   // dropped, and of authenticated clients in the same way.
   size_t max_strangers = 0;
@@ -43,7 +42,8 @@ class Server {
   // `socket` listens already, and does not block.
   static Result<std::unique_ptr<Server>> Start(base::UniqueFd socket, Options options,
                                                Handlers handlers);
-  // Breaks all connections off. Blocks until no handler runs any more.
+  // Lets answers that are under way be sent for up to a second, but no streams, and breaks all
+  // connections off. Blocks until no handler runs any more.
   ~Server();
 
  private:

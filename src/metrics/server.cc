@@ -34,9 +34,7 @@ Result<std::unique_ptr<Server>> Server::Start(const Options& options) {
   AD_ASSIGN_OR_RETURN(const auto address, base::ListenAddress::Parse(options.address));
   AD_ASSIGN_OR_RETURN(base::Listening listening, base::Listen(address));
   std::unique_ptr<Server> server(new Server(listening.address, options.job_id));
-  // A resolver may have any name for an address of a network.
   const http::Options limits = {.listening = listening.address.ip,
-                                .names = http::Names::kAny,
                                 .max_strangers = kMaxConnections};
   const auto scrape = [server = server.get()](const http::Request& request) {
     return server->Scrape(request);

@@ -9,6 +9,7 @@
 #include <future>
 #include <thread>
 
+#include "base/host_name.h"
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/socket_address.h"
@@ -155,11 +156,13 @@ TEST_F(ServerTest, OnALoopbackAddressOnlyItsOwnNamesAreAnswered) {
   }
 }
 
-// A resolver may have any name for it, by which Prometheus scrapes it.
-TEST_F(ServerTest, OnANetworkAnyNameIsAnswered) {
+TEST_F(ServerTest, OnANetworkItsAddressesAndTheNameOfThisMachineAreAnswered) {
   const auto job = StartJob();
   const auto server = StartServer("0.0.0.0:0");
-  EXPECT_THAT(AskAs(*server, "node1.cluster.example:9464"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  for (const std::string& host : {std::string("10.0.0.1:9464"), base::HostName()}) {
+    EXPECT_THAT(AskAs(*server, host), StartsWith("HTTP/1.1 200 OK\r\n")) << host;
+  }
+  EXPECT_THAT(AskAs(*server, "evil.example:9464"), StartsWith("HTTP/1.1 403 "));
 }
 
 TEST_F(ServerTest, SilentClientsKeepNobodyOut) {
