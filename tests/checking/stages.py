@@ -21,19 +21,22 @@ class Stage:
 
     def __init__(self, name, command, logs, needs=()):
         self.name, self.command, self.logs, self.needs = name, command, logs, needs
-        self.seconds, self.issue, self.ended = 0.0, "", threading.Event()
+        self.seconds, self.issue, self.ended = 0.0, "not run", threading.Event()
         self.flaky, self.skipped = [], {}
 
     def run(self):
         for stage in self.needs:
             stage.ended.wait()
         failed = [stage.name for stage in self.needs if stage.issue]
-        if failed:
-            self.issue = f"not run, for {', '.join(failed)}"
-        else:
-            start = time.monotonic()
-            self._run()
-            self.seconds = time.monotonic() - start
+        start = time.monotonic()
+        try:
+            if failed:
+                self.issue = f"not run, for {', '.join(failed)}"
+            else:
+                self._run()
+        except Exception as error:  # such as results that were cut off: nobody knows what failed
+            self.issue = repr(error)
+        self.seconds = time.monotonic() - start
         print(f"{self.name}: {self.issue or 'ok'}, {self.seconds:.0f} s", flush=True)
         self.ended.set()
 
@@ -61,8 +64,9 @@ class Stage:
 class Tests(Stage):
     """A call of ctest. What fails and may depend on the machine is run again when nothing else runs."""
 
-    def __init__(self, name, command, logs, needs=()):
+    def __init__(self, name, command, logs, needs=(), again=MAY_RUN_AGAIN):
         super().__init__(name, command, logs, needs)
+        self.again = again  # labels; "": what a sanitizer reports once is a fault
         self.results = logs / f"{name.replace(' ', '_')}.results"
         self.failed = {}  # {test of ctest: how it failed}
 
@@ -92,9 +96,9 @@ class Tests(Stage):
 
     def run_again(self):
         """Runs once more, one at a time, those that failed and may."""
-        if not self.failed:
+        if not self.failed or not self.again:
             return
-        listed = self._execute(f"{self.command} -N -L '{MAY_RUN_AGAIN}'")[1]
+        listed = self._execute(f"{self.command} -N -L '{self.again}'")[1]
         for name in LISTED.findall(listed):
             if name in self.failed and self._passes_alone(name):
                 del self.failed[name]

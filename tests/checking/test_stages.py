@@ -1,5 +1,6 @@
 """tests/check, with tests of ctest that are made for it."""
 
+import functools
 import sys
 from pathlib import Path
 
@@ -63,6 +64,20 @@ def test_what_fails_twice_has_failed(stage):
     made = stage(broken=("cluster", "false"), shaky=("smoke", ONCE % ("x", "x")))
     assert made.issue == "broken (Failed)" and made.flaky == ["shaky"]
     assert made.outcome() == "broken (Failed); FLAKY: shaky"
+
+
+def test_what_a_sanitizer_has_reported_is_not_run_again(stage, monkeypatch):
+    monkeypatch.setattr(stages.Tests, "__init__", functools.partialmethod(stages.Tests.__init__, again=""))
+    assert stage(shaky=("cluster", ONCE % ("x", "x"))).issue == "shaky (Failed)"
+
+
+def test_results_that_cannot_be_read_are_a_failure(stage):
+    made = stage(unit_cut_off=("unit", 'printf "<testsuites" > "${GTEST_OUTPUT#xml:}cut_off.xml"'))
+    assert "ParseError" in made.issue and made.ended.is_set()
+
+
+def test_a_stage_that_was_not_run_has_not_passed(tmp_path):
+    assert stages.Stage("never", "true", tmp_path).issue == "not run"
 
 
 def test_a_unit_test_is_not_run_again(stage):
