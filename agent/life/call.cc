@@ -26,10 +26,12 @@
 #include <vector>
 
 #include "agent/life/connecting.h"
+#include "agent/life/sealed_key.h"
 #include "base/backoff.h"
 #include "base/random.h"
 #include "process/process_tree.h"
 #include "process/spawn.h"
+#include "rpc/bootstrap_lines.h"
 #include "rpc/call_lines.h"
 #include "secure/pump.h"
 #include "secure/session.h"
@@ -41,10 +43,11 @@ using base::Deadline;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kKeyLimit{60'000};        // until it has come on stdin
-constexpr size_t kMaxKeyLine = 256;              // bytes
+constexpr size_t kMaxKeyLine = 4096;             // bytes, of a credential of munge, too
 constexpr milliseconds kHandshakeLimit{10'000};  // for the chief to show that it knows the key
 constexpr milliseconds kSendLimit{10'000};       // for a line
 constexpr char kGuardian[] = "autodist-guard";
+constexpr std::string_view kMunge = "--munge";
 
 bool IsNamedGuardian(pid_t pid) {
   const auto name = base::ReadFile("/proc/" + std::to_string(pid) + "/comm", 64);
@@ -304,11 +307,13 @@ void Caller::Start(std::unique_ptr<secure::Session> session, const rpc::CallLine
 
 int WrongCall() {
   std::fprintf(stderr,
-               "usage: autodist-agent call NODE SECONDS ADDRESS:PORT... , the key on stdin\n");
+               "usage: autodist-agent call NODE SECONDS ADDRESS:PORT... [--munge[=SOCKET]], the "
+               "key on stdin\n");
   return 2;
 }
 
-Result<secure::Key> ReadKey(const std::string& node) {
+// `munge`: munged's socket, where the key comes as a credential of it.
+Result<secure::Key> ReadKey(const std::string& node, const std::optional<std::string>& munge) {
   std::string line;
   const Deadline deadline = Deadline::After(kKeyLimit);
   while (line.size() < kMaxKeyLine && !line.ends_with('\n')) {
@@ -320,6 +325,9 @@ Result<secure::Key> ReadKey(const std::string& node) {
   // The sender of what others need besides shall not wait for us to take it.
   const base::UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
   if (null.valid()) dup2(null.get(), STDIN_FILENO);
+  if (munge) {
+    AD_ASSIGN_OR_RETURN(line, OpenSealedKey(line, *munge));
+  }
   if (const auto key = secure::NodeKeyIn(line, node)) return *key;
   return Error(StatusCode::kInvalidArgument, "there is no key on stdin");
 }
@@ -334,12 +342,22 @@ int Call(int argc, char** argv) {
     return WrongCall();
   }
   std::vector<ChiefAddress> addresses;
+  std::optional<std::string> munge;
   for (int i = kFewest - 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == kMunge) {
+      munge = "";
+      continue;
+    }
+    if (word.starts_with(std::string(kMunge) + "=")) {
+      munge = word.substr(kMunge.size() + 1);
+      continue;
+    }
     const auto address = ChiefAddress::Parse(argv[i]);
     if (!address) return WrongCall();
     addresses.push_back(*address);
   }
-  const auto key = ReadKey(argv[2]);
+  const auto key = ReadKey(argv[2], munge);
   Status ready = key.status();
   if (key.ok()) {
     Caller caller(argv[2], std::chrono::seconds(seconds), WithoutOurs(std::move(addresses)), *key);
@@ -347,6 +365,8 @@ int Call(int argc, char** argv) {
     if (ready.ok()) return caller.Run();
   }
   std::fprintf(stderr, "autodist-agent: %s\n", Message(ready).c_str());
+  const std::string remedy = Remedy(ready);
+  if (!remedy.empty()) std::fprintf(stderr, "%s%s\n", rpc::kRemedyMark, remedy.c_str());
   return 1;
 }
 

@@ -9,7 +9,8 @@ namespace autodist::agent {
 inline constexpr char kCalledVariable[] = "AUTODIST_CALLED";
 
 // argv: call NODE SECONDS ADDRESS:PORT...; on stdin, one line with the node's key, or the
-// job's (secure/key.h).
+// job's (secure/key.h). With --munge or --munge=SOCKET behind the first address, that line is a
+// credential of munge with such a line in it, made by this user; nothing else is taken then.
 //
 // Connects with the chief at the first of the addresses where one shows that it knows the key; an
 // address is numeric, or a host's name. One that is this machine's as well as the chief's is not

@@ -221,10 +221,12 @@ AgentCommand InstallingAgentCommand(const NodeProgram& program, const AgentSessi
 
 std::vector<std::string> InstallingCallWords(const NodeProgram& program, const std::string& nonce,
                                              seconds patience, uint16_t port,
-                                             const std::vector<std::string>& hosts) {
+                                             const std::vector<std::string>& hosts,
+                                             const std::optional<std::string>& munge) {
   std::vector<std::string> argv = InstallWords(kToCall, program, nonce);
   argv.insert(argv.end(), {std::to_string(patience.count()), std::to_string(port)});
   for (const std::string& host : hosts) argv.push_back(host + ":" + std::to_string(port));
+  if (munge) argv.push_back(munge->empty() ? "--munge" : "--munge=" + *munge);
   return argv;
 }
 

@@ -7,6 +7,7 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <thread>
@@ -20,6 +21,8 @@
 #include "launch/bootstrap.h"
 #include "launch/node_program.h"
 #include "launch/own_folder.h"
+#include "launch/sealed_key.h"
+#include "reach/slurm_allocation.h"
 #include "reach/this_machine.h"
 #include "secure/key.h"
 #include "transport/called.h"
@@ -213,12 +216,13 @@ class SlurmSteps {
  public:
   SlurmSteps(std::shared_ptr<transport::CalledNodes> nodes, NodeProgram agent,
              std::chrono::seconds patience, std::map<std::string, uint32_t> gpus,
-             std::vector<std::string> secret)
+             std::vector<std::string> secret, std::optional<std::string> munge)
       : nodes_(std::move(nodes)),
         agent_(std::move(agent)),
         patience_(patience),
         gpus_(std::move(gpus)),
-        secret_(std::move(secret)) {}
+        secret_(std::move(secret)),
+        munge_(std::move(munge)) {}
   ~SlurmSteps() {
     CleanUp();
     nodes_->Dismiss(Deadline::After(kOverLimit));
@@ -271,13 +275,17 @@ class SlurmSteps {
   // On nodes that have as many GPUs.
   Status Start(const std::vector<std::string>& nodes) {
     const std::string nonce = base::RandomHex();
+    std::string key_line = secure::JobKeyLine(nodes_->job_key());
+    if (munge_) {
+      AD_ASSIGN_OR_RETURN(key_line, SealedKeyLine(key_line, *munge_));
+    }
     std::vector<std::string> argv = SrunWords(nodes, gpus_.at(nodes[0]), secret_);
-    const auto task = InstallingCallWords(agent_, nonce, patience_, nodes_->port(), OwnHosts());
+    const auto task =
+        InstallingCallWords(agent_, nonce, patience_, nodes_->port(), OwnHosts(), munge_);
     argv.insert(argv.end(), task.begin(), task.end());
     AD_ASSIGN_OR_RETURN(auto srun, transport::StartProgram(argv));
-    AD_ASSIGN_OR_RETURN(
-        const auto step,
-        Step::Start(std::move(srun), secure::JobKeyLine(nodes_->job_key()), nonce, agent_));
+    AD_ASSIGN_OR_RETURN(const auto step,
+                        Step::Start(std::move(srun), std::move(key_line), nonce, agent_));
     const std::lock_guard lock(mutex_);
     for (const std::string& node : nodes) {
       newest_[node] = {step, nodes.size() == 1, nodes_->Calls(node)};
@@ -310,6 +318,7 @@ class SlurmSteps {
   const std::chrono::seconds patience_;
   const std::map<std::string, uint32_t> gpus_;  // of each node
   const std::vector<std::string> secret_;       // variables
+  const std::optional<std::string> munge_;      // munged's socket; nullopt: keys are not sealed
   struct Newest {
     std::shared_ptr<Step> step;
     bool alone = false;         // it has no other node
@@ -358,9 +367,10 @@ class SlurmLogins final : public reach::Logins {
  private:
   Status Start(const v1::CalledReach& reach) {
     AD_ASSIGN_OR_RETURN(NodeProgram agent, NodeProgram::OfAgent(agent_path_));
+    AD_ASSIGN_OR_RETURN(auto munge, reach::SlurmMunge());
     AD_ASSIGN_OR_RETURN(auto nodes, CalledBy(reach));
-    auto steps =
-        std::make_unique<SlurmSteps>(std::move(nodes), std::move(agent), patience_, gpus_, secret_);
+    auto steps = std::make_unique<SlurmSteps>(std::move(nodes), std::move(agent), patience_, gpus_,
+                                              secret_, std::move(munge));
     AD_RETURN_IF_ERROR(steps->StartAll());
     steps_ = std::move(steps);
     return OkStatus();

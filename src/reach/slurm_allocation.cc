@@ -122,4 +122,18 @@ Result<std::chrono::seconds> SlurmKillWait() {
   return Error(StatusCode::kNotFound, "`scontrol show config` tells no KillWait");
 }
 
+std::optional<std::string> MungeSocketIn(std::string_view config) {
+  if (Setting(config, "AuthType") != "auth/munge") return std::nullopt;
+  constexpr std::string_view kSocket = "socket=";
+  for (const std::string_view part : base::Split(Setting(config, "AuthInfo"), ',')) {
+    if (part.starts_with(kSocket)) return std::string(part.substr(kSocket.size()));
+  }
+  return "";
+}
+
+Result<std::optional<std::string>> SlurmMunge() {
+  AD_ASSIGN_OR_RETURN(const std::string config, Config());
+  return MungeSocketIn(config);
+}
+
 }  // namespace autodist::reach

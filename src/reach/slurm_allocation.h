@@ -2,6 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "autodist/status.h"
 #include "spec/resource_spec.h"
@@ -16,5 +19,11 @@ Result<spec::ResourceSpec> SlurmAllocation();
 // How long Slurm lets programs run between SIGTERM and SIGKILL when it ends a job (KillWait).
 // Blocks likewise.
 Result<std::chrono::seconds> SlurmKillWait();
+
+// munged's socket, "" the default one, where Slurm's programs know each other by munge; nullopt
+// where they do not. Blocks likewise.
+Result<std::optional<std::string>> SlurmMunge();
+// The same of what `scontrol show config` prints.
+std::optional<std::string> MungeSocketIn(std::string_view config);
 
 }  // namespace autodist::reach

@@ -84,6 +84,36 @@ def test_ranks_of_an_allocation(alloc, slurm, folder):
     slurm.await_true("no step", lambda: not slurm.steps())
 
 
+# Keeps what it is given on its stdin.
+RECORDS = """\
+#!/bin/sh
+exec 3<&0
+mkfifo "$RECORDED/fifo.$$"
+tee "$RECORDED/input.$$" <&3 > "$RECORDED/fifo.$$" &
+{srun} "$@" < "$RECORDED/fifo.$$"
+code=$?
+kill $!
+exit $code
+"""
+
+
+def test_no_key_is_readable_on_srun_s_stdin(alloc, folder):
+    """Which goes to the nodes in clear: neither where the agent is sent, nor where it is there."""
+    srun = folder / "bin" / "srun"
+    srun.parent.mkdir()
+    srun.write_text(RECORDS.format(srun=shutil.which("srun")))
+    srun.chmod(0o755)
+    for recorded in (folder / "sends", folder / "has"):
+        recorded.mkdir()
+        outcome = alloc("--", "sh", "-c", "echo up", options=("-N1", "--ntasks-per-node=2"), env={
+            "HOME": str(folder), "PATH": f"{srun.parent}:{os.environ['PATH']}", "RECORDED": str(recorded)}).finish()
+        assert outcome.code == 0, outcome.err
+        inputs = [path.read_bytes() for path in recorded.glob("input.*")]
+        assert inputs and all(data.startswith(b"MUNGE:") for data in inputs if data), inputs
+        assert not any(b"autodist-job-key" in data for data in inputs)
+        assert any(len(data) > 100000 for data in inputs) == (recorded.name == "sends")
+
+
 def test_every_byte_passes(alloc, folder):
     data = bytes(range(256)) * 4000
     (folder / "data").write_bytes(data)

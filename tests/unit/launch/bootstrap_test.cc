@@ -86,7 +86,8 @@ TEST_F(StartedProgramTest, ItsUmaskIsTheLoginsWhenItIsSentAndLater) {
     EXPECT_EQ(std::filesystem::status(InCache()).permissions(), std::filesystem::perms::owner_all);
     EXPECT_EQ(Start(mask), mask);
     EXPECT_FALSE(sent_);
-    const auto calls = InstallingCallWords(*program_, "nonce", std::chrono::seconds(1), 1, {"a"});
+    const auto calls =
+        InstallingCallWords(*program_, "nonce", std::chrono::seconds(1), 1, {"a"}, {});
     EXPECT_EQ(Start(calls, mask), mask);
     std::filesystem::remove_all(home_.path() + "/.cache");
   }

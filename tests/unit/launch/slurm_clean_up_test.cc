@@ -11,6 +11,7 @@
 #include "launch/node_program.h"
 #include "launch/slurm_steps.h"
 #include "reach/logins.h"
+#include "support/fake_munge.h"
 #include "support/home_folder.h"
 #include "support/nobody.h"
 #include "support/temp_folder.h"
@@ -33,6 +34,7 @@ class SlurmCleanUpTest : public testing::Test {
                                                "while [ \"$1\" != sh ]; do shift; done\n"
                                                "exec \"$@\"\n");
     fs::permissions(srun, fs::perms::owner_all);
+    test::PutFakeMunge(folder_);
     setenv("PATH", (folder_.path() + ":" + path_before_).c_str(), 1);
     const std::string agent =
         folder_.Write("agent", "#!/bin/sh\necho \"$*\" > '" + folder_.path() + "/ran'\n");

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -16,6 +17,7 @@
 
 #include "base/fd.h"
 #include "launch/node_program.h"
+#include "support/fake_munge.h"
 #include "support/home_folder.h"
 #include "support/limit.h"
 #include "transport/ssh_loop.h"
@@ -59,6 +61,7 @@ class SlurmStepsTest : public testing::Test {
     std::filesystem::copy_file(AGENT_PROGRAM, there);
     std::filesystem::permissions(folder_.Write("srun", kSrun), std::filesystem::perms::owner_all);
     setenv("PATH", (folder_.path() + ":" + path_before_).c_str(), 1);
+    test::PutFakeMunge(folder_);
     setenv("FAKE_SRUN", folder_.path().c_str(), 1);
     auto loop = transport::SshLoop::Create();
     ASSERT_TRUE(loop.ok());
@@ -131,14 +134,47 @@ TEST_F(SlurmStepsTest, OneStepOnNodesThatAreAlike) {
   EXPECT_TRUE(started == "a,b\nc\n" || started == "c\na,b\n") << started;
 }
 
-TEST_F(SlurmStepsTest, TheKeyIsOnTheStepsInputAlone) {
-  Plan({{"a", 0}});
+TEST_F(SlurmStepsTest, TheKeyIsOnTheStepsInputAloneAndSealedThere) {
+  Plan({{"a", 0}, {"b", 0}});
   EXPECT_EQ(OutputOf("a"), "up\n");
-  std::string key = folder_.Read("keys");
+  EXPECT_EQ(OutputOf("b"), "up\n");
+  std::string key = folder_.Read("sealed");
   ASSERT_TRUE(key.starts_with("autodist-job-key ") && key.ends_with("\n")) << key;
   key = key.substr(key.find(' ') + 1);
   key.pop_back();
-  EXPECT_THAT(folder_.Read("commands"), Not(HasSubstr(key)));
+  EXPECT_TRUE(folder_.Read("keys").starts_with("MUNGE:")) << folder_.Read("keys");
+  for (const char* seen : {"keys", "commands", "environment"}) {
+    EXPECT_THAT(folder_.Read(seen), Not(HasSubstr(key))) << seen;
+  }
+}
+
+TEST_F(SlurmStepsTest, AKeyThatCannotBeSealedIsNotSent) {
+  Mark("munge_fails");
+  Plan({{"a", 0}});
+  const auto failed = Run("a", test::kLimit);
+  EXPECT_THAT(Message(failed.status()), HasSubstr("munge: no munged here"));
+  EXPECT_THAT(Remedy(failed.status()), HasSubstr("munged"));
+  Unmark("munge");
+  setenv("PATH", folder_.path().c_str(), 1);
+  const auto missing = Run("a", test::kLimit);
+  EXPECT_THAT(Message(missing.status()),
+              HasSubstr("encrypting the job's key for the nodes: munge"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/started"));
+}
+
+// In a process of its own: Slurm is asked once.
+TEST_F(SlurmStepsTest, WhereSlurmDoesNotUseMungeTheKeyIsNotSealed) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        Mark("auth_none");
+        Plan({{"a", 0}});
+        const bool up = OutputOf("a") == "up\n";
+        const bool plain = folder_.Read("keys").starts_with("autodist-job-key ");
+        logins_.reset();
+        _exit(up && plain ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 TEST_F(SlurmStepsTest, SecretVariablesDoNotGoBySrun) {
