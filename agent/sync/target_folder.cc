@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <climits>
 
+#include "agent/sync/safe_walk.h"
 #include "base/split.h"
 #include "files/digest.h"
 #include "files/file_tree.h"
@@ -42,19 +43,13 @@ Result<base::UniqueFd> OpenSubfolder(int folder, const std::string& name) {
   return ErrnoError(error, "opening the folder");
 }
 
-// Returns whether the folder itself was missing; it is for the user alone then.
-Result<bool> MakeWithParents(const std::string& path) {
-  for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
-    const std::string part = path.substr(0, end);
-    const bool is_last = path.find_first_not_of('/', end) == std::string::npos;
-    const bool made = mkdir(part.c_str(), is_last ? kOwnerMayFill : 0777) == 0;
-    if (!made && errno != EEXIST) {
-      const int error = errno;
-      struct stat info;  // what is there need not be ours to make, nor writable
-      if (stat(part.c_str(), &info) != 0) return ErrnoError(error, "making the folder " + part);
-    }
-    if (is_last) return made;
-  }
+// Whoever may write in it can have programs of theirs run as this user.
+Status CheckClosedToOthers(int root, const std::string& path) {
+  struct stat info;
+  if (fstat(root, &info) != 0) return ErrnoError(errno, path);
+  if ((info.st_mode & S_IWOTH) == 0) return OkStatus();
+  return WithRemedy(Error(StatusCode::kPermissionDenied, path + ": everyone can write in it"),
+                    "chmod o-w it there, or use another working directory");
 }
 
 // Set-group-ID and the like stay as they are here. Another user's folder keeps its permissions,
@@ -73,10 +68,11 @@ Result<TargetFolder> TargetFolder::Open(const std::string& path, uint32_t mode) 
   if (!path.starts_with('/') || path.find('\0') != std::string::npos) {
     return Error(StatusCode::kInvalidArgument, "'" + path + "' is not an absolute path");
   }
-  AD_ASSIGN_OR_RETURN(const bool made, MakeWithParents(path));
-  base::UniqueFd root(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  AD_ASSIGN_OR_RETURN(const ReachedFolder reached, ReachFolder(path));
+  base::UniqueFd root(openat(reached.fd.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) return ErrnoError(errno, path);
-  if (made) GiveMode(root.get(), mode);
+  if (reached.made) GiveMode(root.get(), mode & ~static_cast<uint32_t>(S_IWOTH));
+  AD_RETURN_IF_ERROR(CheckClosedToOthers(root.get(), path));
   files::RemoveLeftovers(root.get());
   return TargetFolder(std::move(root));
 }

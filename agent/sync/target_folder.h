@@ -17,8 +17,10 @@ namespace autodist::agent {
 // Not thread-safe; all calls block on the file system.
 class TargetFolder {
  public:
-  // `path` is absolute; the way to the folder may lead through symbolic links. Made with its
-  // parents where it is missing, with these permissions.
+  // `path` is absolute; the way to the folder may lead through symbolic links, but not through
+  // what others have put into folders for all (agent/sync/safe_walk.h). Made with its parents where
+  // it is missing, with these permissions, but for those of others to write. kPermissionDenied: it
+  // is there, and others can write in it.
   static Result<TargetFolder> Open(const std::string& path, uint32_t mode);
 
   // How a regular file compares with the chief's.

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "files/file_tree.h"
+#include "support/nobody.h"
 #include "support/temp_folder.h"
 
 namespace autodist::agent {
@@ -79,6 +80,35 @@ TEST_F(TargetFolderTest, MayBeReachedThroughASymbolicLink) {
   ASSERT_TRUE(target.ok());
   ASSERT_TRUE(target->Settle(Folder("sub")).ok());
   EXPECT_TRUE(fs::is_directory(At("real/sub")));
+}
+
+TEST_F(TargetFolderTest, OneThatEveryoneCanWriteInIsRefused) {
+  for (const mode_t mode : {0777U, 0702U, 01777U, 03777U}) {
+    ASSERT_EQ(chmod(At("target").c_str(), mode), 0);
+    const Status status = TargetFolder::Open(At("target"), 0700).status();
+    EXPECT_EQ(status.code(), StatusCode::kPermissionDenied);
+    EXPECT_THAT(Message(status), HasSubstr(At("target") + ": everyone can write"));
+    EXPECT_THAT(Remedy(status), HasSubstr("chmod o-w"));
+  }
+  for (const mode_t mode : {02775U, 0770U, 0755U}) {
+    ASSERT_EQ(chmod(At("target").c_str(), mode), 0);
+    EXPECT_TRUE(TargetFolder::Open(At("target"), 0700).ok());
+  }
+}
+
+TEST_F(TargetFolderTest, IsNotMadeForEveryoneToWriteIn) {
+  ASSERT_TRUE(TargetFolder::Open(At("new"), 0777).ok());
+  EXPECT_EQ(fs::status(At("new")).permissions(), fs::perms(0775));
+  EXPECT_TRUE(TargetFolder::Open(At("new"), 0777).ok());
+}
+
+TEST_F(TargetFolderTest, AStrangersFolderIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "takes root";
+  ASSERT_EQ(chmod(temp_.path().c_str(), 01777), 0);
+  ASSERT_EQ(chown(At("target").c_str(), test::kNobody, test::kNobody), 0);
+  EXPECT_EQ(TargetFolder::Open(At("target"), 0700).status().code(), StatusCode::kPermissionDenied);
+  EXPECT_FALSE(TargetFolder::Open(At("target/sub"), 0700).ok());
+  EXPECT_FALSE(fs::exists(At("target/sub")));
 }
 
 TEST_F(TargetFolderTest, AFileInItsPlaceIsAnError) {
