@@ -137,6 +137,18 @@ def test_a_shell_completes(complete, autodist, line, there, not_there):
         assert not re.search(rf"(^|\s){word}(\s|$)", shown)
 
 
+# A name in a job's record is whatever stands there.
+def test_bash_runs_nothing_of_what_it_completes(autodist, tmp_path):
+    (tmp_path / "script").write_text(autodist("completion", "bash").out)
+    (tmp_path / "autodist").write_text("#!/bin/sh\nprintf '$(touch ran)\\tfailed\\n`touch ran`\\tfailed\\n*\\tfailed\\n'\n")
+    (tmp_path / "autodist").chmod(0o755)
+    shown = subprocess.run(
+        ["bash", "-c", "source ./script; PATH=.:$PATH; COMP_WORDS=(autodist logs ''); COMP_CWORD=2; _autodist; "
+         "printf '%s\\n' \"${COMPREPLY[@]}\""], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=LIMIT_S)
+    assert shown.stdout.split("\n") == ["last", "$(touch ran)", "`touch ran`", "*", ""]
+    assert not (tmp_path / "ran").exists()
+
+
 def options_of_help(autodist, command):
     return set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", autodist(command, "--help").out, re.M))
 

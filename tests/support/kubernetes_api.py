@@ -14,8 +14,10 @@ import json
 import sys
 import urllib.parse
 
+import websockets.legacy.http
 from websockets.legacy.server import serve
 
+websockets.legacy.http.MAX_LINE = 64 << 10  # a request for a program names all its words; Go takes 1 MB of headers
 STDIN, STDOUT, STDERR, ERROR, CLOSE = 0, 1, 2, 3, 255
 COMMAND = sys.argv[1:]
 RESOURCES = {

@@ -57,5 +57,29 @@ TEST(PrivateFolderTest, AnotherUsersFolder) {
   EXPECT_EQ(Message(CheckOnlyWeCanChange(middle + "/inner")), middle + ": another user owns it");
 }
 
+TEST(PrivateFolderTest, OwnFilesAreReadAndNothingThatOthersCouldHavePutThere) {
+  const test::TempFolder folder;
+  const std::string logs = folder.path() + "/logs";
+  fs::create_directories(logs + "/folder");
+  folder.Write("secret", "s3cret");
+  folder.Write("logs/rank-0.out", "line\n");
+  fs::create_symlink(folder.path() + "/secret", logs + "/link");
+  ASSERT_EQ(mkfifo((logs + "/pipe").c_str(), 0600), 0);
+  EXPECT_EQ(ReadOwnFile(logs + "/rank-0.out", 100).value(), "line\n");
+  EXPECT_FALSE(ReadOwnFile(logs + "/rank-0.out", 4).ok());
+  for (const char* other : {"/link", "/pipe", "/folder", "/none"}) {
+    EXPECT_FALSE(OpenOwnFile(logs + other).ok()) << other;
+  }
+  // What leads to the folder may be a link, such as that of the record.
+  fs::create_symlink(logs, folder.path() + "/record");
+  EXPECT_TRUE(OpenOwnFile(folder.path() + "/record/rank-0.out").ok());
+  ASSERT_EQ(chmod(logs.c_str(), 0775), 0);
+  EXPECT_EQ(OpenOwnFile(logs + "/rank-0.out").status().code(), StatusCode::kPermissionDenied);
+  ASSERT_EQ(chmod(logs.c_str(), 0755), 0);
+  if (geteuid() != 0) GTEST_SKIP() << "takes root";
+  ASSERT_EQ(chown(logs.c_str(), test::kNobody, test::kNobody), 0);
+  EXPECT_EQ(OpenOwnFile(logs + "/rank-0.out").status().code(), StatusCode::kPermissionDenied);
+}
+
 }  // namespace
 }  // namespace autodist::base

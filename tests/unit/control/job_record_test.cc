@@ -59,6 +59,16 @@ TEST_F(JobRecordTest, IsForThisUserAlone) {
             session_.folder().path() + "/logs/job-1");
 }
 
+// The log folder may be where others can write.
+TEST_F(JobRecordTest, ANameThatNoJobCanHaveIsNotBelieved) {
+  v1::JobStatus job = Job("job-1");
+  job.set_name("$(touch x)");
+  ASSERT_TRUE(Record(job).ok());
+  EXPECT_EQ(ReadRecord("job-1")->name(), "");
+  EXPECT_EQ(chmod(job.log_folder().c_str(), 0777), 0);
+  EXPECT_EQ(ReadRecord("job-1").status().code(), StatusCode::kPermissionDenied);
+}
+
 TEST_F(JobRecordTest, WhatIsNoRecord) {
   EXPECT_EQ(ReadRecord("job-1").status().code(), StatusCode::kNotFound);
   EXPECT_EQ(ReadRecord("../job-1").status().code(), StatusCode::kInvalidArgument);

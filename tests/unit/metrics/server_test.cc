@@ -9,9 +9,9 @@
 #include <future>
 #include <thread>
 
-#include "base/host_name.h"
 #include "base/deadline.h"
 #include "base/fd.h"
+#include "base/host_name.h"
 #include "base/socket_address.h"
 #include "control/job_server.h"
 #include "support/example_board.h"

@@ -423,6 +423,36 @@ TEST_F(CalledTest, OfTwoProcessesOfANodeTheEarlierIsSentAway) {
   caller.join();
 }
 
+// A node that knows its key and lies: it says of programs that it never had that they have ended.
+TEST_F(CalledTest, ANodeThatNeverStopsReportingIsHungUp) {
+  const auto liar = CallAsNode();
+  ASSERT_TRUE(liar);
+  const std::string report = rpc::CallLine{rpc::kCallEnded, 77, {"x"}}.ToLine();
+  std::string many;
+  for (int i = 0; i < 100; ++i) many += report;
+  const Deadline limit = Limit();
+  while (!limit.Expired() && test::SendAll(*liar, many)) {
+  }
+  EXPECT_FALSE(limit.Expired());
+}
+
+TEST_F(CalledTest, AnEarlierProcessThatKeepsCallingIsToldFourTimesAtOnce) {
+  const auto earlier = CallAsNode();
+  const auto newest = CallAsNode(std::string(32, 'b'));
+  AwaitCalls(2);
+  std::vector<std::unique_ptr<secure::Session>> told;
+  for (int i = 0; i < 5; ++i) {
+    told.push_back(CallAsNode());
+    ASSERT_TRUE(told.back());
+    EXPECT_EQ(test::LineOf(*told.back()) + "\n", rpc::CallLine{rpc::kCallOver}.ToLine());
+  }
+  EXPECT_EQ(test::AllOf(*told.front()), "");
+  char byte = 0;
+  pollfd hung_up{told.front()->socket(), POLLIN, 0};
+  EXPECT_EQ(poll(&hung_up, 1, Limit().PollTimeout()), 1);
+  EXPECT_EQ(recv(told.front()->socket(), &byte, 1, MSG_PEEK), 0);
+}
+
 TEST_F(CalledTest, ANodeThatDoesNotCall) {
   const auto late = nodes_->Run(kNode, {"true"}, Deadline::After(milliseconds(10)), {});
   EXPECT_EQ(late.status().code(), StatusCode::kDeadlineExceeded);

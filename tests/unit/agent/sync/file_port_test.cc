@@ -135,6 +135,16 @@ TEST_F(FilePortTest, WhoeverDoesNotKnowTheKeyGetsNoWord) {
   EXPECT_EQ(Connect().status().code(), StatusCode::kUnavailable);
 }
 
+TEST_F(FilePortTest, SilentStrangersKeepNobodyOut) {
+  std::vector<base::UniqueFd> silent;
+  for (size_t i = 0; i < FilePort::kMostStrangers + 10; ++i) silent.push_back(RawConnection());
+  std::string content;
+  auto source = Connect();
+  ASSERT_TRUE(source.ok()) << source.status();
+  EXPECT_TRUE(Get(*source, 0, 5, content).ok());
+  EXPECT_EQ(All(silent.front()), "") << "it has made room";
+}
+
 TEST_F(FilePortTest, WhoeverSaysNothingIsHungUpOn) {
   const auto silent = RawConnection();
   EXPECT_EQ(All(silent), "");
