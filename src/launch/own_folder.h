@@ -18,7 +18,10 @@ namespace autodist::launch {
 //
 // enter PLACE FILE [VERSION BYTES]...: enters the first folder of a version that holds the program:
 // ~/.cache/autodist/PLACE/VERSION, else /tmp/autodist-agent-UID/VERSION; each folder from .cache
-// on, or that of /tmp, is the user's own. A link of the name in /tmp is another user's.
+// on, or that of /tmp, is the user's own. A link of the name in /tmp is another user's. So is what
+// is mounted there, such as a file system of FUSE, which says of its files that they are whoever's
+// it likes: both folders must be on the file system of /tmp, by `stat`, without which neither is
+// entered.
 //
 // enter_other PLACE FILE: the same with any version that is there, the newest first. The names are
 // read only in folders of the user's own.
@@ -29,8 +32,11 @@ inline constexpr char kOwnFolder[] =
     "[ \"$size\" -gt 0 ] && [ \"$size\" -eq \"${2:-$size}\" ]; }; "
     "in_home() { own \"${HOME:-/dev/null}/.cache\" && own ./autodist && own \"./$1\" && "
     "own \"./$2\"; }; "
-    "in_tmp() { own \"/tmp/autodist-agent-$(id -u)\" && "
-    "case $PWD in */\"autodist-agent-$(id -u)\") own \"./$1\" ;; *) cd /; false ;; esac; }; "
+    "on_tmp() { tmp_device=$(stat -c %d /tmp/. 2> /dev/null) && "
+    "[ \"${tmp_device:-none}\" = \"$(stat -c %d . 2> /dev/null)\" ] || { cd /; false; }; }; "
+    "in_tmp() { own \"/tmp/autodist-agent-$(id -u)\" && on_tmp && "
+    "case $PWD in */\"autodist-agent-$(id -u)\") own \"./$1\" && on_tmp ;; *) cd /; false ;; esac; "
+    "}; "
     "enter() { place=$1 file=$2; shift 2; while [ $# -gt 0 ]; do "
     "if in_home \"$place\" \"$1\" && holds \"$file\" \"$2\"; then return 0; fi; "
     "if in_tmp \"$1\" && holds \"$file\" \"$2\"; then return 0; fi; "

@@ -259,6 +259,37 @@ TEST_P(OwnFolderTest, ALinkOfTheNameInTmpIsAnothers) {
   }
 }
 
+// A file system of FUSE says what it likes of owners.
+TEST_P(OwnFolderTest, AnotherFileSystemThanThatOfTmpIsNotEntered) {
+  if (geteuid() != 0) GTEST_SKIP() << "takes root";
+  Put(in_tmp_ + "/v1", "prog", "ours");
+  const std::string size = SizeOf(in_tmp_ + "/v1/prog");
+  const std::string try_both =
+      "for enters in \"enter agent prog v1 $1\" \"enter_other agent prog\"; do "
+      "if $enters; then ./prog; else echo none in \"$PWD\"; fi; done";
+  const auto run = [&](const std::string& before) {
+    NodeShell shell = {GetParam().name,
+                       {"unshare", "-m", "sh", "-c", before + "exec \"$@\"", "sh"}};
+    shell.argv.insert(shell.argv.end(), GetParam().argv.begin(), GetParam().argv.end());
+    return RunScript(shell, try_both, {size}).output;
+  };
+  const std::string kRefused = "none in /\nnone in /\n";
+  const std::string fill = " && mkdir -p " + in_tmp_ + "/v1 && printf '#!/bin/sh\necho ours\n' > " +
+                           in_tmp_ + "/v1/prog && chmod -R 700 " + in_tmp_ + " && ";
+  EXPECT_EQ(run(""), "ours\nours\n");
+  EXPECT_EQ(run("mount -t tmpfs none " + in_tmp_ + fill), kRefused);
+  EXPECT_EQ(run("mount -t tmpfs none " + in_tmp_ + "/v1" + fill), kRefused);
+  EXPECT_EQ(run("mount -t tmpfs none /tmp" + fill), "ours\nours\n");  // all of it
+}
+
+TEST_P(OwnFolderTest, WithoutStatTheFolderOfTmpIsNotEntered) {
+  Put(in_tmp_ + "/v1", "prog", "tmp");
+  const std::string size = SizeOf(in_tmp_ + "/v1/prog");
+  for (const std::string stat : {"stat() { :; }; ", "stat() { return 127; }; "}) {
+    EXPECT_EQ(RunScript(GetParam(), stat + "enter agent prog v1 $1 || pwd", {size}).output, "/\n");
+  }
+}
+
 // The name leads to root's own folder when it is asked whose it is, and to another user's when the
 // program in it is started, or the other way round.
 TEST_P(OwnFolderTest, AFolderThatIsSwappedAllTheTime) {
