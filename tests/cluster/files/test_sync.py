@@ -131,8 +131,8 @@ def test_what_is_wrong_on_any_node_is_told_at_once(sync, work):
     (work / "b").write_text("x")
     on_host(2, f"mkdir -p {WORK}/a")
     on_host(3, f"touch {WORK}")
-    on_host(4, f"mkdir -p {WORK} && mount -t tmpfs -o size=16k tmpfs {WORK}")
-    on_host(5, f"mkdir -p {WORK} && mount -t tmpfs -o ro tmpfs {WORK}")
+    on_host(4, f"mkdir -p {WORK} && mount -t tmpfs -o size=16k,mode=755 tmpfs {WORK}")
+    on_host(5, f"mkdir -p {WORK} && mount -t tmpfs -o ro,mode=755 tmpfs {WORK}")
     try:
         outcome = sync()
     finally:
