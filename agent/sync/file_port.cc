@@ -20,7 +20,7 @@ using base::Deadline;
 using std::chrono::milliseconds;
 
 // Until the other side must have shown that it knows the key.
-constexpr milliseconds kHandshakeLimit{5'000};
+constexpr milliseconds kFileHandshakeLimit{5'000};
 // In which nothing moves.
 constexpr milliseconds kIdleLimit{60'000};
 // How long nobody is accepted when the system had no descriptor or memory.
@@ -104,7 +104,7 @@ void FilePort::Accept() {
   setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   connections_.push_back(
       {secure::Session::OfCalled(std::move(socket), [this](std::string_view) { return key_; }),
-       Deadline::After(kHandshakeLimit)});
+       Deadline::After(kFileHandshakeLimit)});
 }
 
 bool FilePort::Continue(Connection& connection) {

@@ -41,14 +41,14 @@ constexpr char kToCall[] =
 // of the program; then "-", and the arguments of run. What is sent begins with the unpacker, and
 // so can be run as it came. The program is kept in the home folder, or where there is none that can
 // be written and run from, in a folder of /tmp that is the user's own. Only the complete program
-// ever has its final name; before, it has one of the session's, as many nodes may have one home
-// folder. An sshd does not notice for hours that a link was cut.
+// ever has its final name; before, it has one of the session's and the task's, as many nodes may
+// have one home folder. An sshd does not notice for hours that a link was cut.
 constexpr char kInstallScript[] =
     "n=$1 w=$2 k=$3 f=$4 m=$(uname -m) o=$(umask); printf '\\nAUTODIST-SHELL %s\\n' \"$n\"; "
     "umask 077; shift 4; "
     "s=; while [ \"$1\" != - ]; do [ \"$1\" != \"$m\" ] || s=$2 u=$3 z=$4 b=$5; shift 5; done; "
     "shift; if [ -n \"$s\" ] && enter \"$k\" \"$f\" \"$s\" \"$b\"; then run \"$@\"; fi; "
-    "h=\"${HOME:-/dev/null}/.cache/autodist/$k/$s\" t=\"./$f.$n\" p=\"./$f.$n.packed\"; "
+    "h=\"${HOME:-/dev/null}/.cache/autodist/$k/$s\" t=\"./$f.$n${SLURM_PROCID-}\" p=\"$t.packed\"; "
     "can() { true > \"$t\" && chmod 700 \"$t\" && [ -x \"$t\" ] || "
     "{ rm -f \"$t\"; echo \"$PWD: no program can be kept in it\" >&2; false; }; }; "
     "can_at_home() { mkdir -p \"$h\" && { in_home \"$k\" \"$s\" || { "

@@ -165,10 +165,11 @@ def test_metrics_on_a_loopback_address_are_for_its_own_names(waiting):
     assert scrape(place, Host="localhost:9464") == 200
 
 
-def test_on_a_network_prometheus_may_know_this_machine_by_any_name(waiting):
+def test_metrics_on_a_network_are_for_addresses_and_the_name_of_this_machine(waiting):
     place = metrics_of(waiting("--metrics", "0.0.0.0:0")).replace("0.0.0.0", "127.0.0.1")
     seconds_until(lambda: scrape(place) == 200, LIMIT_S)
-    assert scrape(place, Host="node1.cluster.example:9464") == 200
+    assert scrape(place, Host="10.0.0.1:9464") == scrape(place, Host=socket.gethostname()) == 200
+    assert scrape(place, Host="evil.example:9464") == 403
 
 
 def test_silent_connections_keep_no_prometheus_out(waiting):

@@ -7,7 +7,7 @@ import pytest
 from browser import NARROW, Keys, Page
 from web import JOB, Board, Web, leave_ended, own_session
 
-NOTHING_FADES = "document.getAnimations().length === 0"  # as colours of cells do
+NOTHING_FADES = "document.getAnimations().every(a => a.transitionProperty === 'width')"  # colours of cells do; bars grow all the time
 
 
 @pytest.fixture(autouse=True)

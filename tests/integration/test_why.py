@@ -71,7 +71,7 @@ def test_each_cause_is_named(start, tmp_path):
     missing = r"rank 2 \(localhost\) has not entered the all-reduce in which the 2 others wait; it "
     assert re.fullmatch(missing + r"sleeps in odd \(\S*standstill.py:\d+\)", what["asleep"])
     assert re.fullmatch(missing + r"is in its data loader: .*, whose worker is in "
-                        r"Examples.__getitem__ \(\S*standstill.py:\d+\)", what["data"])
+                        r"(Examples\.)?__getitem__ \(\S*standstill.py:\d+\)", what["data"])
     assert re.fullmatch(missing + rf"opens {tmp_path}/pipe in odd \(\S*standstill.py:\d+\)", what["file"])
     assert re.fullmatch(missing + r"waits for a lock, another thread or another process in odd "
                         r"\(\S*standstill.py:\d+\)", what["lock"])

@@ -100,8 +100,14 @@ def test_another_user_reaches_neither_sockets_nor_descriptors_of_the_agent(up, u
     [agent] = agents_on(2)
     path = agent_folder(job, 2)
 
+    def is_spool(fd):
+        try:
+            return os.readlink(fd).startswith("/var/tmp/autodist-")
+        except FileNotFoundError:
+            return False  # closed since it was listed
+
     def spools():
-        return [fd for fd in Path(f"/proc/{agent}/fd").iterdir() if os.readlink(fd).startswith("/var/tmp/autodist-")]
+        return [fd for fd in Path(f"/proc/{agent}/fd").iterdir() if is_spool(fd)]
     job.interrupt(signal.SIGSTOP)
     (folder / "write").touch()
     seconds_until(spools, 10)
