@@ -25,12 +25,13 @@ class BackgroundTask {
       busy_ = false;
       after();
     });
-    if (thread.ok()) {
+    Status status = thread.status();
+    if (status.ok()) {
       thread_ = *std::move(thread);
     } else {
       busy_ = false;
     }
-    return thread.status();
+    return status;
   }
 
  private:
