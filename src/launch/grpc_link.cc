@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/worker.h"
 #include "launch/agent_rules.h"
 
 namespace autodist::launch {
@@ -38,6 +39,14 @@ Status FromAgent(const grpc::Status& status) {
 
 std::chrono::system_clock::time_point WallTimeOf(base::Deadline deadline) {
   return std::chrono::system_clock::now() + (deadline.when() - base::Deadline::Clock::now());
+}
+
+// Where calls are dealt with that gRPC's threads have brought to an end: with a call the last user
+// of a channel may go, and whoever destroys that waits for these threads. Lives as long as the
+// process.
+base::Worker& AfterCalls() {
+  static auto* const worker = new base::Worker;
+  return *worker;
 }
 
 }  // namespace
@@ -210,16 +219,18 @@ void GrpcLink::PrepareLater(v1::PrepareRequest request, base::Deadline deadline,
     Prepared done;
     std::optional<std::stop_callback<std::function<void()>>> cancel;
   };
-  const auto call = std::make_shared<Preparing>();
+  auto call = std::make_shared<Preparing>();
   call->request = std::move(request);
   call->done = std::move(done);
   call->context.set_deadline(WallTimeOf(deadline));
   call->cancel.emplace(stop, [&context = call->context] { context.TryCancel(); });
-  stub_->async()->Prepare(&call->context, &call->request, &call->response,
-                          [this, call](const grpc::Status& status) {
-                            call->cancel.reset();
-                            call->done(Checked(status, call->request, std::move(call->response)));
-                          });
+  auto end = [this, call, &after = AfterCalls()](const grpc::Status& status) mutable {
+    after.Post([this, own = std::move(call), status] {
+      own->cancel.reset();
+      own->done(Checked(status, own->request, std::move(own->response)));
+    });
+  };
+  stub_->async()->Prepare(&call->context, &call->request, &call->response, std::move(end));
 }
 
 Result<v1::OpenPortsResponse> GrpcLink::OpenPorts(const v1::OpenPortsRequest& request,
