@@ -95,16 +95,19 @@ bool Connection::SendAll(std::string_view data) {
 }
 
 bool Connection::SendPieces(const std::function<Answer::Piece()>& next, bool chunked) {
-  while (const Answer::Piece piece = next()) {
+  for (;;) {
+    AwaitsHandler();
+    const Answer::Piece piece = next();
+    if (!piece) break;
     if (piece->empty()) continue;  // as a chunk it would be the end
     const std::string begin = chunked ? ChunkLine(piece->size()) : "";
     if (!SendAll(begin + *piece + (chunked ? "\r\n" : ""))) return false;
-    AwaitsHandler();
   }
   return !chunked || SendAll("0\r\n\r\n");
 }
 
 bool Connection::Send(const Answer& answer, const RequestHead& request) {
+  streams_ = static_cast<bool>(answer.next);
   if (!answer.next) {
     const std::string head = HeadOf(answer, Length(answer), request.close);
     if (request.is_head) return SendAll(head);
@@ -112,7 +115,6 @@ bool Connection::Send(const Answer& answer, const RequestHead& request) {
     if (answer.body.size() <= kTogether) return SendAll(head + answer.body);
     return SendAll(head) && SendAll(answer.body);
   }
-  streams_ = true;
   const std::string framing = request.may_chunk ? "Transfer-Encoding: chunked\r\n" : "";
   return SendAll(HeadOf(answer, framing, request.close)) &&
          (request.is_head || SendPieces(answer.next, request.may_chunk));

@@ -121,6 +121,14 @@ class ServerTest : public testing::Test {
       const auto piece = std::make_shared<const std::string>(1 << 20, 'x');
       return {.next = [piece] { return piece; }};
     }
+    if (request.path == "/late") {
+      return {.next = [this]() -> Answer::Piece {
+        if (++waiting_ > 1) return nullptr;
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return released_; });
+        return std::make_shared<const std::string>("late");
+      }};
+    }
     if (request.path == "/pieces") {
       return {.next = [left = 3]() mutable -> Answer::Piece {
         if (left-- == 0) return nullptr;
@@ -216,6 +224,19 @@ TEST_F(ServerTest, StrangersNeverDisplaceAuthenticatedClients) {
   EXPECT_THAT(idle.Read("/again"), EndsWith("GET /mine/again"));
   Release();
   EXPECT_THAT(waits.Read("/wait"), EndsWith("GET /mine/wait"));
+}
+
+// Not even of the first piece.
+TEST_F(ServerTest, AClientThatWaitsForAPieceIsNotSilent) {
+  const Client stream(address_);
+  stream.Send(Get("/late", kLast));
+  const Deadline limit = Deadline::After(kLimit);
+  while (waiting_ < 1 && !limit.Expired()) std::this_thread::yield();
+  std::vector<std::unique_ptr<Client>> silent;
+  for (size_t i = 0; i < 5 * kStrangers; ++i) silent.push_back(std::make_unique<Client>(address_));
+  EXPECT_THAT(Ask(Get("/a", kLast)), EndsWith("GET /a"));
+  Release();
+  EXPECT_THAT(stream.Read(), HasSubstr("late"));
 }
 
 TEST_F(ServerTest, AnAnswerThatIsUnderWayIsSentAtTheEnd) {
