@@ -1,6 +1,8 @@
 // Threads whose start may fail: where processes and threads have a limit, that is no reason to end.
 #pragma once
 
+#include <signal.h>
+
 #include <future>
 #include <system_error>
 #include <thread>
@@ -20,6 +22,18 @@ Result<std::jthread> StartThread(Function&& function) {
         Error(StatusCode::kResourceExhausted, "starting a thread: " + error.code().message()),
         "raise the limit of processes and threads (`ulimit -u`, pids.max of the cgroup)");
   }
+}
+
+// The same, of a thread that takes no signals: those of this process are for other threads.
+template <typename Function>
+Result<std::jthread> StartThreadWithoutSignals(Function&& function) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  auto thread = StartThread(std::forward<Function>(function));
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
 }
 
 // As std::async, on a thread of its own. Where none can be started, get() of the result runs the

@@ -1,7 +1,6 @@
 #include "secure/pump.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -152,14 +151,8 @@ Result<std::shared_ptr<PumpThread>> PumpThread::Start() {
       epoll_ctl(pumps->epoll_.get(), EPOLL_CTL_ADD, pumps->tasks_.fd(), &event) != 0) {
     return ErrnoError(errno, "epoll");
   }
-  // Signals of this process are for other threads.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  auto thread = base::StartThread([&own = *pumps] { own.Run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  AD_ASSIGN_OR_RETURN(pumps->thread_, std::move(thread));
+  AD_ASSIGN_OR_RETURN(pumps->thread_,
+                      base::StartThreadWithoutSignals([&own = *pumps] { own.Run(); }));
   return pumps;
 }
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -26,9 +25,10 @@ constexpr milliseconds kRest{100};           // where there is no descriptor for
 constexpr size_t kMaxSuperseded = 16;        // earlier processes of a node, remembered
 constexpr ptrdiff_t kMaxUnproven = 4;        // connections of a node that may be recorded ones
 constexpr int kMostAtOnce = 64;       // connections, before those that there are get their turn
-constexpr int kMostCallLines = 16;    // of a call, likewise
+constexpr int kMaxCallLines = 16;     // of a call, before the others get their turn
 constexpr int kMaxUnknownEnds = 256;  // of a call, of programs whose end nobody awaits any more
-constexpr ptrdiff_t kMaxTold = 4;     // connections of a node that are told that the job is over
+constexpr ptrdiff_t kMaxTold =
+    4;  // connections of a node that wait for it to hang up at the end of the job
 
 }  // namespace
 
@@ -45,7 +45,7 @@ struct CalledNodes::Call {
   rpc::CallerIdentity from = {};
   uint64_t order = 0;
   std::string line = {};  // the part that has come
-  bool has_more = false;  // lines, which nothing would tell of
+  bool has_more = false;  // lines, of which poll reports nothing
   int unknown_ends = 0;
 
   bool Unknown() const { return state == State::kStranger || state == State::kUnproven; }
@@ -136,14 +136,8 @@ Result<std::shared_ptr<CalledNodes>> CalledNodes::Listen(base::PortRange ports, 
       std::move(listening->socket), listening->address.port, job_key, limits, std::move(pumps)));
   for (const std::string& node : nodes) called->table_->nodes[node];
   AD_RETURN_IF_ERROR(called->wake_.Open());
-  // Signals of this process are for other threads.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  auto thread = base::StartThread([&own = *called] { own.Serve(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  AD_ASSIGN_OR_RETURN(called->thread_, std::move(thread));
+  AD_ASSIGN_OR_RETURN(called->thread_,
+                      base::StartThreadWithoutSignals([&own = *called] { own.Serve(); }));
   return called;
 }
 
@@ -283,11 +277,15 @@ void CalledNodes::SayOver(Call& call) {
   call.session->WriteEnd();  // to close now could take the line back
   call.state = Call::State::kTold;
   call.deadline = Deadline::After(limits_.greeting);
-  const auto alike = [&](const CallPtr& other) {
+  LimitTo(kMaxTold, [&](const CallPtr& other) {
     return other->state == call.state && other->from.node == call.from.node;
-  };
-  if (std::ranges::count_if(table_->calls, alike) <= kMaxTold) return;
-  (*std::ranges::find_if(table_->calls, alike))->state = Call::State::kBroken;
+  });
+}
+
+// Of more calls of a kind the first has to go, for the one that has come.
+void CalledNodes::LimitTo(ptrdiff_t max, const std::function<bool(const CallPtr&)>& of_the_kind) {
+  if (std::ranges::count_if(table_->calls, of_the_kind) <= max) return;
+  (*std::ranges::find_if(table_->calls, of_the_kind))->state = Call::State::kBroken;
 }
 
 void CalledNodes::Accept() {
@@ -316,25 +314,23 @@ std::optional<secure::Key> CalledNodes::KeyFor(Call& call, std::string_view iden
   return job_key_.ForNode(from->node);
 }
 
-// Of too many that have not shown who they are, the first has to go, for the one that has come: of
-// those that have named a node apart from the others, so that strangers hold up no node.
+// Of those that have not shown who they are: those that have named a node apart from the others, so
+// that strangers hold up no node.
 void CalledNodes::LimitUnknown(const CallPtr& call) {
-  const auto alike = [&](const CallPtr& other) {
-    return other->state == call->state &&
-           (call->state != Call::State::kUnproven || other->from.node == call->from.node);
-  };
-  const auto most = call->state == Call::State::kUnproven
-                        ? kMaxUnproven
-                        : static_cast<ptrdiff_t>(limits_.strangers);
-  if (!call->Unknown() || std::ranges::count_if(table_->calls, alike) <= most) return;
-  (*std::ranges::find_if(table_->calls, alike))->state = Call::State::kBroken;
+  if (!call->Unknown()) return;
+  const bool unproven = call->state == Call::State::kUnproven;
+  LimitTo(unproven ? kMaxUnproven : static_cast<ptrdiff_t>(limits_.strangers),
+          [&](const CallPtr& other) {
+            return other->state == call->state &&
+                   (!unproven || other->from.node == call->from.node);
+          });
 }
 
 void CalledNodes::Read(const CallPtr& call) {
   using secure::Progress;
   call->has_more = false;
   for (int lines = 0; !call->Over(); ++lines) {
-    if (lines == kMostCallLines) {
+    if (lines == kMaxCallLines) {
       call->has_more = true;
       return;
     }

@@ -18,6 +18,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -91,6 +92,7 @@ class CalledNodes {
   void Settle(const CallPtr& call);
   void Read(const CallPtr& call);
   std::optional<secure::Key> KeyFor(Call& call, std::string_view identity);
+  void LimitTo(ptrdiff_t max, const std::function<bool(const CallPtr&)>& of_the_kind);
   void LimitUnknown(const CallPtr& call);
   void Authenticated(const CallPtr& call);
   void ReadReport(const CallPtr& call);
