@@ -12,11 +12,10 @@ constexpr char kBashScript[] = R"SCRIPT(# bash completion of autodist, by `autod
 # Not compgen -W, which runs what a word has in $(...).
 _autodist_words() { _autodist_after '' "$@"; }
 _autodist_after() {
-  local before=$1 part=${cur##*,} word
-  [[ -z $before ]] && part=$cur
+  local before=$1 word
   shift
   COMPREPLY=()
-  for word; do [[ $word == "$part"* ]] && COMPREPLY+=("$before$word"); done
+  for word; do [[ $before$word == "$cur"* ]] && COMPREPLY+=("$before$word"); done
 }
 _autodist_any() { :; }
 _autodist_files() { compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$cur")); }

@@ -19,10 +19,11 @@ constexpr uint64_t kPiece = 16 * 1024;
 // Up to the length of `into`, which becomes what was read.
 void ReadAt(const std::string& path, uint64_t offset, std::string& into) {
   const auto fd = base::OpenOwnFile(path);
+  if (!fd.ok()) return into.clear();
   ssize_t got = -1;
   do {
-    if (fd.ok()) got = pread(fd->get(), into.data(), into.size(), static_cast<off_t>(offset));
-  } while (fd.ok() && got < 0 && errno == EINTR);
+    got = pread(fd->get(), into.data(), into.size(), static_cast<off_t>(offset));
+  } while (got < 0 && errno == EINTR);
   into.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
 }
 
