@@ -1,6 +1,6 @@
-// Where other nodes get files of this one, encrypted (secure/session.h) with a key that the chief
-// has told both. What is said there, as often as wanted: by those who want files the number of one;
-// its size and that many bytes. Numbers have 8 bytes, the highest first.
+// Where other nodes get files of this one, encrypted (secure/session.h) with a key that both
+// received from the chief. A client sends the number of a file, and receives its size and that many
+// bytes; then the next. Numbers have 8 bytes, the highest first.
 #pragma once
 
 #include <chrono>
@@ -26,8 +26,8 @@ inline constexpr size_t kFilePiece = 256 * 1024;     // that are read or sent at
 std::string NumberAsBytes(uint64_t number);
 uint64_t NumberOf(const std::string& bytes);  // kNumberSize of them
 
-// Serves on a thread of its own until it is destroyed. Whoever does not know the key, says nothing
-// or takes nothing is hung up on.
+// Serves on a thread of its own until it is destroyed. Clients that do not know the key, send
+// nothing or read nothing are disconnected.
 class FilePort {
  public:
   static constexpr size_t kMostConnections = 256;  // at once that know the key; others wait

@@ -125,13 +125,13 @@ Result<std::string_view> FileSource::HearSome(std::span<char> buffer, Deadline d
 
 Result<uint64_t> FileSource::HearNumber(const GoOn& go_on) const {
   const Deadline deadline = Deadline::After(kPatience);
-  std::string heard(kNumberSize, '\0');
+  std::string number(kNumberSize, '\0');
   for (size_t size = 0; size < kNumberSize;) {
     AD_ASSIGN_OR_RETURN(const std::string_view piece,
-                        HearSome(std::span(heard).subspan(size), deadline, go_on));
+                        HearSome(std::span(number).subspan(size), deadline, go_on));
     size += piece.size();
   }
-  return NumberOf(heard);
+  return NumberOf(number);
 }
 
 }  // namespace autodist::agent

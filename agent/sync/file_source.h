@@ -1,5 +1,5 @@
 // Another node that has the files: the other side of a FilePort. That it knows the key makes
-// nothing true that it says: whoever gets a file looks at its digest.
+// nothing true that it says: its client checks the digest of each file.
 #pragma once
 
 #include <chrono>

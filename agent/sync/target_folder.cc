@@ -43,7 +43,7 @@ Result<base::UniqueFd> OpenSubfolder(int folder, const std::string& name) {
   return ErrnoError(error, "opening the folder");
 }
 
-// Whoever may write in it can have programs of theirs run as this user.
+// Any user who may write in it can have programs run as this user.
 Status CheckClosedToOthers(int root, const std::string& path) {
   struct stat info;
   if (fstat(root, &info) != 0) return ErrnoError(errno, path);

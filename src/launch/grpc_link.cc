@@ -41,9 +41,8 @@ std::chrono::system_clock::time_point WallTimeOf(base::Deadline deadline) {
   return std::chrono::system_clock::now() + (deadline.when() - base::Deadline::Clock::now());
 }
 
-// Where calls are dealt with that gRPC's threads have brought to an end: with a call the last user
-// of a channel may go, and whoever destroys that waits for these threads. Lives as long as the
-// process.
+// Completes calls that have ended on gRPC's threads: the end of a call may destroy its channel,
+// which joins these threads. Lives as long as the process.
 base::Worker& AfterCalls() {
   static auto* const worker = new base::Worker;
   return *worker;

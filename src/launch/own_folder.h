@@ -19,8 +19,8 @@ namespace autodist::launch {
 // enter PLACE FILE [VERSION BYTES]...: enters the first folder of a version that holds the program:
 // ~/.cache/autodist/PLACE/VERSION, else /tmp/autodist-agent-UID/VERSION; each folder from .cache
 // on, or that of /tmp, is the user's own. A link of the name in /tmp is another user's. So is what
-// is mounted there, such as a file system of FUSE, which says of its files that they are whoever's
-// it likes: both folders must be on the file system of /tmp, by `stat`, without which neither is
+// is mounted there, such as a file system of FUSE, which can claim any owner for its
+// files: both folders must be on the file system of /tmp, by `stat`, without which neither is
 // entered.
 //
 // enter_other PLACE FILE: the same with any version that is there, the newest first. The names are

@@ -1,5 +1,5 @@
 // libFuzzer: files between nodes. Whatever is said at the port of one, it gives what it was told to
-// give, to those who know the key; whatever a port answers, whoever asks comes to an end. The first
+// give, to those who know the key; whatever a port answers, its client comes to an end. The first
 // byte chooses the side, and whether what is said is encrypted with that key.
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -55,7 +55,7 @@ base::UniqueFd ConnectTo(uint16_t port) {
 void AtThePort(const std::string& said) {
   const auto port = *FilePort::Open(kHere, TheKey(), FileOf);
   const auto guest = secure::Session::OfCaller(ConnectTo(port->port()), "node", TheKey());
-  Check(test::ShakeHands(*guest), "whoever knows the key is let in");
+  Check(test::ShakeHands(*guest), "a client that knows the key is let in");
   guest->Write(said);
   guest->WriteEnd();
   // A connection that is broken off takes what is on its way with it.
