@@ -302,7 +302,8 @@ void CalledNodes::Accept() {
         std::move(socket),
         [this, of = call.get()](std::string_view identity) { return KeyFor(*of, identity); });
     table_->calls.push_back(call);
-    Read(call);  // a caller's first message mostly is there already
+    Read(call);  // a caller's first message mostly is there already, and at times its last
+    Settle(call);
     LimitUnknown(call);
   }
 }
