@@ -181,8 +181,8 @@ void Job::TakeSignal(int signal, const std::string& by, Loop::Time at) {
   }
 }
 
-// Stops all ranks, then this process, until it is continued; then continues them. An interruption
-// meanwhile counts for more: a chief that stands still ends no ranks.
+// Stops all ranks, then this process, until it is continued; then continues them. That the attempt
+// is to end meanwhile counts for more: a chief that stands still ends no ranks.
 void Job::Suspend() {
   if (std::exchange(suspending_, true)) return;
   if (own_terminal_) own_terminal_->Suspend();
@@ -238,6 +238,7 @@ void Job::Interrupt(int signal, const std::string& by, Loop::Time at) {
 
 // There is a cause: the ranks that are left are told to end.
 void Job::StopAttempt() {
+  suspending_ = false;
   stop_.AttemptEnds();
   journal_.EnterPhase(v1::JOB_PHASE_STOPPING,
                       DescribeCause(*attempt_->state().cause(), attempt_->plan()));

@@ -66,5 +66,15 @@ TEST_F(JobSuspendTest, CtrlCMeanwhileEndsTheJobInPlaceOfThat) {
   ExpectNothingRuns();
 }
 
+TEST_F(JobSuspendTest, ARankThatFailsMeanwhileDoesSoToo) {
+  loop_.After(seconds(4), [this] { nodes_[1].silent = true; });
+  Signal(seconds(5), SIGTSTP);
+  loop_.After(milliseconds(5'500), [this] { nodes_[0].Exit(*nodes_[0].running().begin(), 3); });
+  loop_.After(milliseconds(5'600), [this] { nodes_[1].silent = false; });
+  EXPECT_EQ(Run(), 3);
+  EXPECT_FALSE(WasStopped());
+  ExpectNothingRuns();
+}
+
 }  // namespace
 }  // namespace autodist::chief
