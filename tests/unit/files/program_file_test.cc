@@ -39,6 +39,22 @@ TEST(ProgramFileTest, IsForTheUserAloneInFoldersThatAreMade) {
   EXPECT_EQ(ExitCodeOf(path), 8);
 }
 
+// As one that another user could have put there, or can exchange: it would be executed.
+TEST(ProgramFileTest, IsNotTakenFromWhereOthersCanPutIt) {
+  const test::TempFolder folder;
+  const std::string shared = folder.path() + "/shared";
+  const std::string path = shared + "/program";
+  ASSERT_TRUE(WriteProgram(path, "#!/bin/sh\n").ok());
+  EXPECT_TRUE(HoldsProgram(path, 10));
+  EXPECT_FALSE(HoldsProgram(path, 11));  // cut short, or another version
+  chmod(shared.c_str(), 0777);
+  EXPECT_FALSE(HoldsProgram(path, 10));
+  chmod(shared.c_str(), 0700);
+  const std::string link = shared + "/link";
+  std::filesystem::create_symlink(path, link);
+  EXPECT_FALSE(HoldsProgram(link, 10));
+}
+
 TEST(ProgramFileTest, WhatCannotBeWrittenLeavesNothing) {
   const test::TempFolder folder;
   std::filesystem::create_directory(folder.path() + "/program");  // in the way
