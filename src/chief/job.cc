@@ -58,7 +58,7 @@ Job::Job(const v1::LaunchPlan& plan, JobOptions options, std::unique_ptr<Loop> l
       output_(*loop_, console_),
       nodes_(plan_, options_.launch.lease, *loop_, output_, console_, *this),
       starter_(plan_, options_, *loop_, stop_, nodes_, console_),
-      attempt_(starter_.MakeAttempt(0, plan_, nodes_.members())),
+      attempt_(starter_.FirstAttempt()),
       journal_(plan_, options_, *loop_),
       board_(options_, *loop_, nodes_, output_, journal_,
              [this](const TroubleWarning& warning) {

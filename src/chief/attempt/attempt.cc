@@ -43,17 +43,17 @@ uint32_t ProcessesIn(const v1::LaunchPlan& plan) {
 
 }  // namespace
 
-Attempt::Attempt(uint32_t number, v1::LaunchPlan plan, std::vector<uint32_t> nodes,
+Attempt::Attempt(uint32_t number, SharedPlan plan, std::vector<uint32_t> nodes,
                  const base::LogFolder& job_folder, int stop_signal,
                  std::chrono::milliseconds grace, Send send)
     : number_(number),
       plan_(std::move(plan)),
       nodes_(std::move(nodes)),
       folder_(number == 0 ? job_folder : job_folder.Within(control::AttemptName(number))),
-      processes_(ProcessesIn(plan_)),
-      pmix_(MakePmixWorld(plan_)),
+      processes_(ProcessesIn(*plan_)),
+      pmix_(MakePmixWorld(*plan_)),
       send_(std::move(send)),
-      state_(plan_, stop_signal, grace),
+      state_(*plan_, stop_signal, grace),
       rendezvous_(NodesOfRanks(), PmixNameSpace(), values_, calls_),
       modex_(NodesOfRanks(), PmixNameSpace(), values_, calls_, uint64_t{number} << 32,
              [this](uint32_t member, const v1::ModexQuestion& question) {
@@ -69,8 +69,8 @@ bool Attempt::Has(uint32_t member, uint32_t rank) const {
 
 // By rank; what only serves the ranks is not in it.
 std::vector<uint32_t> Attempt::NodesOfRanks() const {
-  std::vector<uint32_t> nodes(plan_.world_size());
-  for (const v1::NodePlan& node : plan_.nodes()) {
+  std::vector<uint32_t> nodes(plan_->world_size());
+  for (const v1::NodePlan& node : plan_->nodes()) {
     for (const v1::RankPlan& rank : node.ranks()) {
       if (!rank.auxiliary()) nodes[rank.rank()] = node.node_rank();
     }

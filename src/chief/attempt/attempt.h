@@ -22,6 +22,9 @@
 
 namespace autodist::chief {
 
+// Of thousands of ranks it is large: nobody copies it.
+using SharedPlan = std::shared_ptr<const v1::LaunchPlan>;
+
 // Told of what its members, the nodes of its plan, have to tell. Never blocks. For one thread.
 class Attempt {
  public:
@@ -36,7 +39,7 @@ class Attempt {
   };
 
   // `nodes` are the nodes of the job by their rank in this plan.
-  Attempt(uint32_t number, v1::LaunchPlan plan, std::vector<uint32_t> nodes,
+  Attempt(uint32_t number, SharedPlan plan, std::vector<uint32_t> nodes,
           const base::LogFolder& job_folder, int stop_signal, std::chrono::milliseconds grace,
           Send send);
 
@@ -48,7 +51,8 @@ class Attempt {
   const JobState& state() const { return state_; }
 
   uint32_t number() const { return number_; }  // 0: the first
-  const v1::LaunchPlan& plan() const { return plan_; }
+  const v1::LaunchPlan& plan() const { return *plan_; }
+  const SharedPlan& shared_plan() const { return plan_; }
   const std::vector<uint32_t>& nodes() const { return nodes_; }
   const base::LogFolder& logs_folder() const {
     return folder_;
@@ -60,7 +64,7 @@ class Attempt {
   // Whether the rank, or what serves the ranks, runs on the member.
   bool Has(uint32_t member, uint32_t rank) const;
   const v1::NodePlan& member_plan(uint32_t member) const {
-    return plan_.nodes(static_cast<int>(member));
+    return plan_->nodes(static_cast<int>(member));
   }
 
   // What the ranks write; null before the attempt is ready.
@@ -80,7 +84,7 @@ class Attempt {
   void Answer(uint32_t member, const v1::RendezvousRequest& request);
 
   const uint32_t number_;
-  const v1::LaunchPlan plan_;
+  const SharedPlan plan_;
   const std::vector<uint32_t> nodes_;
   const base::LogFolder folder_;
   const uint32_t processes_;

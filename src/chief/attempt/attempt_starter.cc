@@ -73,7 +73,12 @@ Loop::Time AttemptStarter::TellWhatIsWaitedFor() {
   return tell_at_;
 }
 
-std::unique_ptr<Attempt> AttemptStarter::MakeAttempt(uint32_t number, v1::LaunchPlan plan,
+std::unique_ptr<Attempt> AttemptStarter::FirstAttempt() {
+  const SharedPlan of_job(std::shared_ptr<void>(), &plan_);  // which outlives it
+  return MakeAttempt(0, of_job, nodes_.members());
+}
+
+std::unique_ptr<Attempt> AttemptStarter::MakeAttempt(uint32_t number, SharedPlan plan,
                                                      const std::vector<uint32_t>& nodes) {
   const auto send = [this, nodes](uint32_t member, v1::ChiefMessage message, SharedValue value) {
     nodes_.node(nodes[member]).SendReliably(std::move(message), std::move(value));
@@ -92,7 +97,7 @@ std::variant<std::unique_ptr<Attempt>, NotStarted> AttemptStarter::Start(uint32_
   };
   for (uint32_t tries = 0, moves = 0;; ++tries) {
     if (stop_.requested()) return Interrupted();
-    auto planned = launcher_ ? PlanAttempt(number) : MakeAttempt(0, plan_, nodes_.members());
+    auto planned = launcher_ ? PlanAttempt(number) : FirstAttempt();
     if (stop_.requested()) return Interrupted();
     if (!planned.ok()) return failed(planned.status());
     std::unique_ptr<Attempt> attempt = *std::move(planned);
@@ -158,7 +163,7 @@ Result<std::unique_ptr<Attempt>> AttemptStarter::PlanAttempt(uint32_t number) {
     replan.members.push_back(plan_.nodes(static_cast<int>(node)).address());
   }
   AD_ASSIGN_OR_RETURN(v1::LaunchPlan plan, options_.plan_attempt(replan));
-  return MakeAttempt(number, std::move(plan), members);
+  return MakeAttempt(number, std::make_shared<const v1::LaunchPlan>(std::move(plan)), members);
 }
 
 void AttemptStarter::TellWarnings(const Attempt& attempt, const Nodes& nodes) {
@@ -183,18 +188,19 @@ bool AttemptStarter::AwaitInBackground(std::function<void()> task) {
 
 Status AttemptStarter::OpenLogs(Attempt& attempt) {
   const auto opened = std::make_shared<Result<std::shared_ptr<RankLogs>>>(nullptr);
-  if (!AwaitInBackground([this, opened, plan = attempt.plan(), folder = attempt.logs_folder()] {
-        std::optional<progress::Pattern> pattern;
-        if (!options_.progress_pattern.empty()) {
-          auto parsed = progress::Pattern::Parse(options_.progress_pattern);
-          if (!parsed.ok()) {
-            *opened = parsed.status();
-            return;
-          }
-          pattern = *std::move(parsed);
-        }
-        *opened = RankLogs::Create(plan, folder, options_.view, pattern);
-      })) {
+  if (!AwaitInBackground(
+          [this, opened, plan = attempt.shared_plan(), folder = attempt.logs_folder()] {
+            std::optional<progress::Pattern> pattern;
+            if (!options_.progress_pattern.empty()) {
+              auto parsed = progress::Pattern::Parse(options_.progress_pattern);
+              if (!parsed.ok()) {
+                *opened = parsed.status();
+                return;
+              }
+              pattern = *std::move(parsed);
+            }
+            *opened = RankLogs::Create(*plan, folder, options_.view, pattern);
+          })) {
     return Error(StatusCode::kCancelled, "interrupted");
   }
   AD_ASSIGN_OR_RETURN(attempt.logs, std::move(*opened));

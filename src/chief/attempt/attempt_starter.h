@@ -47,9 +47,8 @@ class AttemptStarter {
   // are free and its log files are open.
   std::variant<std::unique_ptr<Attempt>, NotStarted> Start(uint32_t number);
 
-  // An attempt as it is planned; nothing is done for it.
-  std::unique_ptr<Attempt> MakeAttempt(uint32_t number, v1::LaunchPlan plan,
-                                       const std::vector<uint32_t>& nodes);
+  // The first attempt as it is planned; nothing is done for it.
+  std::unique_ptr<Attempt> FirstAttempt();
 
   // Whether its first failure may be that a port was taken that had been free a moment before. Its
   // output tells.
@@ -66,6 +65,8 @@ class AttemptStarter {
  private:
   using Nodes = std::vector<launch::LaunchedNode>;
 
+  std::unique_ptr<Attempt> MakeAttempt(uint32_t number, SharedPlan plan,
+                                       const std::vector<uint32_t>& nodes);
   Result<std::unique_ptr<Attempt>> PlanAttempt(uint32_t number);
   Result<Nodes> LaunchNodes(const Attempt& attempt);
   Result<Nodes> PrepareNodes(const Attempt& attempt);

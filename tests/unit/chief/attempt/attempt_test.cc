@@ -9,11 +9,11 @@ namespace autodist::chief {
 namespace {
 
 TEST(AttemptTest, WhatServesTheRanksIsNoneOfThem) {
-  v1::LaunchPlan plan = test::ThreeNodePlan();
-  v1::RankPlan& scheduler = *plan.mutable_nodes(1)->add_ranks();
-  scheduler.set_rank(plan.world_size());
+  const auto plan = std::make_shared<v1::LaunchPlan>(test::ThreeNodePlan());
+  v1::RankPlan& scheduler = *plan->mutable_nodes(1)->add_ranks();
+  scheduler.set_rank(plan->world_size());
   scheduler.set_auxiliary(true);
-  plan.set_pmix(true);
+  plan->set_pmix(true);
   const Attempt attempt(0, plan, {0, 1, 2}, "/logs", 15, std::chrono::seconds(1),
                         [](uint32_t, const v1::ChiefMessage&, const SharedValue&) {});
   EXPECT_EQ(attempt.processes(), 6u);
@@ -21,7 +21,8 @@ TEST(AttemptTest, WhatServesTheRanksIsNoneOfThem) {
 }
 
 TEST(AttemptTest, WhatIsToldTwiceIsWrittenDownOnce) {
-  Attempt attempt(0, test::ThreeNodePlan(), {0, 1, 2}, "/logs", 15, std::chrono::seconds(1),
+  const auto plan = std::make_shared<v1::LaunchPlan>(test::ThreeNodePlan());
+  Attempt attempt(0, plan, {0, 1, 2}, "/logs", 15, std::chrono::seconds(1),
                   [](uint32_t, const v1::ChiefMessage&, const SharedValue&) {});
   v1::AgentEvent event;
   event.mutable_rank_aborted()->set_rank(2);

@@ -26,8 +26,8 @@ class EndReportTest : public testing::Test {
 
   const test::TempFolder folder_;
   display::Screen screen_;  // that is not updated
-  Attempt attempt_{1,       test::ThreeNodePlan(),    {0, 1, 2}, "logs",
-                   SIGUSR1, std::chrono::seconds(30), {}};
+  const SharedPlan plan_ = std::make_shared<v1::LaunchPlan>(test::ThreeNodePlan());
+  Attempt attempt_{1, plan_, {0, 1, 2}, "logs", SIGUSR1, std::chrono::seconds(30), {}};
 };
 
 TEST_F(EndReportTest, NamesTheRankThatFailedItsLastLinesAndTheRest) {

@@ -45,8 +45,8 @@ class RankInputTest : public testing::Test {
     plan::Input input = test::ThreeNodeInput();
     input.stdin_rank = kRank;
     input.stdin_kind = kind;
-    return Attempt(0, *plan::MakePlan(input), std::move(nodes), "/logs", 15,
-                   std::chrono::seconds(1),
+    const auto plan = std::make_shared<v1::LaunchPlan>(*plan::MakePlan(input));
+    return Attempt(0, plan, std::move(nodes), "/logs", 15, std::chrono::seconds(1),
                    [](uint32_t, const v1::ChiefMessage&, const SharedValue&) {});
   }
   RankInput Make(std::shared_ptr<Person> first = nullptr) {
