@@ -1,5 +1,6 @@
 #include "chief/board/job_board.h"
 
+#include <google/protobuf/arena.h>
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
@@ -25,7 +26,7 @@ using std::chrono::milliseconds;
 constexpr int kShare = 20;
 constexpr milliseconds kSameFor{1'000};        // what nothing has changed in but the time
 constexpr milliseconds kPointInterval{2'000};  // of the history
-constexpr milliseconds kPointOfEachNode{2};    // at least, in a job of many
+constexpr milliseconds kPointOfEachNode{4};    // at least, in a job of many
 constexpr milliseconds kLastCheckpointLimit{1'000};
 constexpr double kLongestStepMs = 86'400'000;
 constexpr milliseconds kWriteInterval{60'000};  // so that something is left where we are killed
@@ -205,22 +206,26 @@ void JobBoard::AddRanks(const Attempt& attempt, v1::Board& board) const {
     // Told there, by rank.
     if (of.has_sample()) of.mutable_sample()->clear_ranks();
   }
-  std::ranges::sort(*board.mutable_ranks(), {}, &v1::BoardRank::rank);
+  // By pointers, as the messages are large.
+  std::sort(board.mutable_ranks()->pointer_begin(), board.mutable_ranks()->pointer_end(),
+            [](const v1::BoardRank* a, const v1::BoardRank* b) { return a->rank() < b->rank(); });
 }
 
 JobBoard::Board JobBoard::Now(const Attempt& attempt) {
   const Loop::Time began = loop_.Now();
   if (!board_ || board_->version() != Version(attempt) || began - made_ > kSameFor) {
     board_.reset();  // of thousands of ranks, two take much memory
-    board_ = std::make_shared<const v1::Board>(Make(attempt));
+    const auto arena = std::make_shared<google::protobuf::Arena>();
+    auto* const board = google::protobuf::Arena::CreateMessage<v1::Board>(arena.get());
+    Fill(attempt, *board);
+    board_ = {arena, board};
     made_ = loop_.Now();
     making_ = made_ - began;
   }
   return board_;
 }
 
-v1::Board JobBoard::Make(const Attempt& attempt) {
-  v1::Board board;
+void JobBoard::Fill(const Attempt& attempt, v1::Board& board) {
   board.set_version(Version(attempt));
   board.set_time_ms(base::MillisecondsSince1970());
   *board.mutable_job() = journal_.StatusNow(nodes_, attempt, output_.last_ms());
@@ -233,14 +238,13 @@ v1::Board JobBoard::Make(const Attempt& attempt) {
   }
   if (auto progress = progress::OfJob(told)) {
     if (progress->has_step()) ledger_.FirstStep(Elapsed());
-    *board.mutable_progress() = *std::move(progress);
+    *board.mutable_progress() = *progress;
   }
   const auto& events = journal_.events().last();
   *board.mutable_events() = {events.begin(), events.end()};
   BookStalls();
   *board.mutable_ledger() = ledger_.At(Elapsed());
-  for (v1::Trouble& trouble : troubles_.Look(board)) *board.add_troubles() = std::move(trouble);
-  return board;
+  for (const v1::Trouble& trouble : troubles_.Look(board)) *board.add_troubles() = trouble;
 }
 
 // Another one where anything has changed, also by what ranks write; whatever becomes of nodes and

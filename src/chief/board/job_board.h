@@ -72,7 +72,7 @@ class JobBoard {
   int64_t Elapsed(Loop::Time at) const;
   void BookStalls();
   uint64_t Version(const Attempt& attempt);
-  v1::Board Make(const Attempt& attempt);
+  void Fill(const Attempt& attempt, v1::Board& board);
   void BookCheckpoint(const std::optional<CheckpointWatch::Seen>& seen);
   void AddNodes(v1::Board& board) const;
   void AddRanks(const Attempt& attempt, v1::Board& board) const;
