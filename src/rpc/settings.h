@@ -16,6 +16,8 @@ void SetArguments(const SetArgument& set) {
   set(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1 << GRPC_COMPRESS_NONE);
   set(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
   set(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);  // before it is known that it is refused
+  // Counters for each message, which nobody reads.
+  set(GRPC_ARG_ENABLE_CHANNELZ, 0);
   // gRPC's estimate of the bandwidth takes pings, half of what a node costs that has nothing to
   // say.
   set(GRPC_ARG_HTTP2_BDP_PROBE, 0);
