@@ -31,7 +31,12 @@ void EventQueue::SendSample(v1::NodeSample sample) {
   const std::lock_guard lock(mutex_);
   if (!resumed_ || closed_) return;
   sample_ = std::move(sample);
-  WriteNext();
+  if (!samples_wait_) WriteNext();
+}
+
+void EventQueue::LetSamplesWait(bool wait) {
+  const std::lock_guard lock(mutex_);
+  samples_wait_ = wait;
 }
 
 void EventQueue::Close(v1::AgentEvent last) {

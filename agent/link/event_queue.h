@@ -42,6 +42,9 @@ class EventQueue {
   void SendIfConnected(v1::AgentEvent event);
   // Likewise, but the next one takes its place where it has not been written by then.
   void SendSample(v1::NodeSample sample);
+  // From now on samples wait for anything else to be sent, such as the answer to a renewal of the
+  // lease; or do not.
+  void LetSamplesWait(bool wait);
   // Nothing is kept after this one, say what a rank's call that breaks off still has to tell. Once
   // the chief has acknowledged all events, the session ends with OK.
   void Close(v1::AgentEvent last);
@@ -81,6 +84,7 @@ class EventQueue {
   size_t written_ = 0;                     // how many of them have been, in this session
   std::deque<v1::AgentEvent> unnumbered_;  // not yet written
   std::optional<v1::NodeSample> sample_;   // likewise
+  bool samples_wait_ = false;
   uint64_t last_sequence_ = 0;
   uint64_t orders_taken_ = 0;
   SessionWriter* writer_ = nullptr;

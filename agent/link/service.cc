@@ -127,6 +127,7 @@ void AgentService::AnswerPrepare(v1::PrepareRequest request, v1::PrepareResponse
   MakeAllowed(response);
   parts_.output.Begin(request.spool_limit());
   parts_.input.Begin();
+  parts_.events.LetSamplesWait(request.samples_wait());
   parts_.sampler.Begin(SamplePlanOf(request, prepared));
   parts_.progress.Begin();
   for (const auto& [rank, path] : prepared.progress) {

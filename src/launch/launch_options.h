@@ -25,6 +25,15 @@ inline std::chrono::milliseconds SampleInterval(std::chrono::milliseconds wanted
   return wanted.count() == 0 ? wanted : std::max(wanted, std::min(nodes * kOfEachNode, kLongest));
 }
 
+// How often the chief renews the lease of each node: in jobs of more than 1,000 nodes less often.
+inline std::chrono::milliseconds RenewalInterval(std::chrono::milliseconds lease, int nodes) {
+  using std::chrono::milliseconds;
+  constexpr int kRenewalsPerLease = 4;
+  constexpr milliseconds kShortest{4'000};
+  constexpr milliseconds kOfEachNode{4};  // 250 a second, as each takes the chief some time
+  return std::min(lease / kRenewalsPerLease, std::max(kShortest, nodes * kOfEachNode));
+}
+
 struct LaunchOptions {
   std::string agent_path;  // of an agent on this machine; empty: the one inside autodist
   std::shared_ptr<reach::Logins> logins;

@@ -186,6 +186,7 @@ void PlanLauncher::CompleteRequest(v1::PrepareRequest& request) const {
   request.set_spool_limit(options_.spool_limit);
   request.set_stop_signal(static_cast<uint32_t>(options_.stop_signal));
   request.set_sample_ms(static_cast<uint32_t>(options_.sample.count()));
+  request.set_samples_wait(options_.sample >= RenewalInterval(options_.lease, plan_.nodes_size()));
 }
 
 void PlanLauncher::TakePrepared(Result<v1::PrepareResponse> prepared, LaunchedNode& launched) {

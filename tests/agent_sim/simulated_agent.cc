@@ -14,6 +14,8 @@ v1::PrepareResponse SimulatedAgent::Prepare(const v1::PrepareRequest& request) {
   ranks_.clear();
   for (const v1::RankPlan& rank : request.node().ranks()) ranks_.insert(rank.rank());
   sampled_ = request.sample_ms() > 0;
+  samples_wait_ = request.samples_wait();
+  sample_waits_ = false;
   written_.clear();
   ended_ = false;
   v1::PrepareResponse response;
@@ -53,6 +55,7 @@ void SimulatedAgent::Handle(const v1::ChiefMessage& message) {
       event.mutable_lease_renewed()->set_number(message.renew_lease().number());
       event.mutable_lease_renewed()->set_time_ns(Now());
       Send(std::move(event));
+      if (std::exchange(sample_waits_, false)) SendNewSample();
       break;
     }
     case v1::ChiefMessage::kStart:
@@ -100,6 +103,14 @@ void SimulatedAgent::ExitAll(int code) {
 
 void SimulatedAgent::SendSample() {
   if (running_.empty() || !sampled_) return;
+  if (samples_wait_) {
+    sample_waits_ = true;
+  } else {
+    SendNewSample();
+  }
+}
+
+void SimulatedAgent::SendNewSample() {
   v1::AgentEvent event;
   *event.mutable_sample() = MadeUpSample(running_, ++samples_);
   Send(std::move(event));

@@ -56,7 +56,8 @@ class SimulatedAgent {
   void Write(uint32_t rank, const std::string& data);
   void Exit(uint32_t rank, int code);
   void ExitAll(int code);
-  // Sends a made-up sample, if ranks run and Prepare asked for samples.
+  // Sends a made-up sample, if ranks run and Prepare asked for samples: with the next answer to a
+  // renewal where Prepare asked for that.
   void SendSample();
 
  protected:
@@ -86,12 +87,15 @@ class SimulatedAgent {
   void RankEnded(uint32_t rank, v1::AgentEvent exited);
   void SendIfEnded();
   void SendStacks();
+  void SendNewSample();
 
   uint64_t instance_ = 1;
   std::set<uint32_t> ranks_;
   std::set<uint32_t> running_;
   std::map<uint32_t, uint64_t> written_;  // bytes, by rank
   bool sampled_ = false;
+  bool samples_wait_ = false;
+  bool sample_waits_ = false;
   uint32_t samples_ = 0;
   bool ending_ = false;  // RanksEnded is to be sent
   bool ended_ = false;

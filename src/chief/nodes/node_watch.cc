@@ -13,17 +13,9 @@ using base::Deadline;
 using base::LogLevel;
 using std::chrono::milliseconds;
 
-constexpr int kRenewalsPerLease = 4;
-constexpr milliseconds kRenewal{4'000};
-constexpr milliseconds kRenewalOfEachNode{4};  // 250 a second, as each takes the chief some time
-
-milliseconds RenewalInterval(milliseconds lease, int nodes) {
-  return std::min(lease / kRenewalsPerLease, std::max(kRenewal, nodes * kRenewalOfEachNode));
-}
-
 // A node has the time of two and a half renewals.
 milliseconds SilenceLimit(milliseconds lease, int nodes) {
-  return std::max(NodeState::kSilenceLimit, 5 * RenewalInterval(lease, nodes) / 2);
+  return std::max(NodeState::kSilenceLimit, 5 * launch::RenewalInterval(lease, nodes) / 2);
 }
 
 // kAborted, as its agent goes.
@@ -46,7 +38,7 @@ NodeWatch::NodeWatch(const v1::LaunchPlan& plan, milliseconds lease, Loop& loop,
       output_(output),
       console_(console),
       listener_(listener),
-      renewal_(RenewalInterval(lease, plan.nodes_size())),
+      renewal_(launch::RenewalInterval(lease, plan.nodes_size())),
       renew_at_(loop.Now() + renewal_),
       checks_(static_cast<size_t>(plan.nodes_size())),
       quiet_(loop) {

@@ -120,6 +120,29 @@ TEST_F(EventQueueTest, OfSamplesTheNewestAloneWaits) {
   EXPECT_EQ(samples.back(), kSamples);
 }
 
+TEST_F(EventQueueTest, ASampleThatMayWaitIsSentWithWhatElseIs) {
+  ChiefEnd chief(*stub_);
+  chief.Resume();
+  agent_.events->LetSamplesWait(true);
+  const auto send = [&](int64_t number) {
+    v1::NodeSample sample;
+    sample.set_time_ns(number);
+    agent_.events->SendSample(std::move(sample));
+  };
+  send(1);
+  send(2);
+  chief.Tell(Renew(1));
+  EXPECT_TRUE(chief.Next().has_lease_renewed());
+  EXPECT_EQ(chief.Next().sample().time_ns(), 2);
+  send(3);
+  Push(1);
+  EXPECT_EQ(chief.Next().sample().time_ns(), 3);  // before the end of a rank that it tells of
+  EXPECT_EQ(chief.Next().rank_started().rank(), 1u);
+  agent_.events->LetSamplesWait(false);
+  send(4);
+  EXPECT_EQ(chief.Next().sample().time_ns(), 4);
+}
+
 TEST_F(EventQueueTest, OutputFollowsWhereNoEventWaits) {
   auto pipe = base::Pipe();
   ASSERT_TRUE(base::SetNonBlocking(pipe->first.get()).ok());
