@@ -1,5 +1,5 @@
 // scale NODES [RANKS [SECONDS]]   a job of so many simulated nodes with RANKS ranks each (8), of
-// which one fails after SECONDS (10), in which it can be looked at
+// which one fails after SECONDS (32), in which it can be looked at
 //
 // Prints what the chief took for it, which is the real one but for SSH. The exit code is 1 where
 // the job did not end as it should.
@@ -28,8 +28,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint32_t kIdleSeconds = 10;  // in which leases are renewed, and nodes tell how they are
-constexpr int kFailed = 3;             // the exit code of the rank that fails
+// In which leases are renewed, and nodes tell how they are: twice, however many they are.
+constexpr uint32_t kIdleSeconds = 32;
+constexpr int kFailed = 3;  // the exit code of the rank that fails
 
 double Seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
