@@ -264,6 +264,11 @@ void GrpcLink::EndSession() {
   if (session_) session_->End();
 }
 
+void GrpcLink::EndForGood() {
+  EndSession();
+  rpc::KeepForGood(channel_);
+}
+
 void GrpcLink::Send(v1::ChiefMessage message) {
   if (session_) session_->Send(std::move(message));
 }

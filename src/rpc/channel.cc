@@ -2,8 +2,10 @@
 
 #include <grpcpp/create_channel_posix.h>
 
+#include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "rpc/limits.h"
 #include "rpc/settings.h"
@@ -55,6 +57,13 @@ Result<std::shared_ptr<grpc::Channel>> ChannelOver(base::UniqueFd socket) {
 std::shared_ptr<grpc::Channel> ChannelTo(const std::string& path) {
   return grpc::CreateCustomChannel("unix:" + path, grpc::InsecureChannelCredentials(),
                                    Arguments(kLargestFromHere));
+}
+
+void KeepForGood(std::shared_ptr<grpc::Channel> channel) {
+  static std::mutex mutex;
+  static auto* const kept = new std::vector<std::shared_ptr<grpc::Channel>>;
+  const std::lock_guard lock(mutex);
+  kept->push_back(std::move(channel));
 }
 
 Status FromGrpc(const grpc::Status& status) {

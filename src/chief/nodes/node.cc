@@ -84,14 +84,19 @@ void Node::SendNow(v1::ChiefMessage message) {
 }
 
 std::shared_ptr<launch::NodeLink> Node::Disconnect() {
-  std::shared_ptr<launch::NodeLink> link;
-  {
-    const std::lock_guard lock(mutex_);
-    link = std::move(link_);
-    resumed_ = false;
-  }
+  std::shared_ptr<launch::NodeLink> link = TakeLink();
   if (link) link->EndSession();
   return link;
+}
+
+void Node::DisconnectForGood() {
+  if (const auto link = TakeLink()) link->EndForGood();
+}
+
+std::shared_ptr<launch::NodeLink> Node::TakeLink() {
+  const std::lock_guard lock(mutex_);
+  resumed_ = false;
+  return std::move(link_);
 }
 
 std::shared_ptr<launch::NodeLink> Node::link() const {

@@ -48,6 +48,8 @@ class Node {
   uint64_t Connect(const std::shared_ptr<launch::NodeLink>& link);
   // Returns what was the link, whose own end may take seconds.
   std::shared_ptr<launch::NodeLink> Disconnect();
+  // The same at the end of the process.
+  void DisconnectForGood();
   // As the last Connect or Disconnect left it; null: none.
   std::shared_ptr<launch::NodeLink> link() const;
   uint64_t connection() const;
@@ -93,6 +95,7 @@ class Node {
   // Of one connection: its number, and what comes by it.
   class Connection;
 
+  std::shared_ptr<launch::NodeLink> TakeLink();
   void Take(uint64_t connection, v1::AgentEvent event);
   void TakeIfAllowed(uint64_t connection, v1::AgentEvent event);
   void BreakIfRefused();

@@ -61,8 +61,8 @@ NodeWatch::NodeWatch(const v1::LaunchPlan& plan, milliseconds lease, Loop& loop,
   loop.BeforeWaiting([this] { return Tick(); });
 }
 
-void NodeWatch::Disconnect() {
-  for (Watched& watched : nodes_) watched.node->Disconnect();
+void NodeWatch::DisconnectForGood() {
+  for (Watched& watched : nodes_) watched.node->DisconnectForGood();
 }
 
 void NodeWatch::OnEvent(uint32_t node, v1::AgentEvent event) {

@@ -70,7 +70,7 @@ class JobFetchTest : public testing::Test, protected NodeWatchListener {
   }
   ~JobFetchTest() override {
     launcher_->Stop();
-    watch_.Disconnect();
+    watch_.DisconnectForGood();
     console_.Finish();
   }
 
