@@ -83,7 +83,7 @@ Job::~Job() {
   fetch_.Finish();
   input_.EndAttempt();
   starter_.Stop();
-  nodes_.DisconnectForGood();
+  nodes_.DisconnectAtExit();
   console_.Finish();
   loop_->DrainBackground();
   signals_.reset();

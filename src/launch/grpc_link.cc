@@ -264,9 +264,9 @@ void GrpcLink::EndSession() {
   if (session_) session_->End();
 }
 
-void GrpcLink::EndForGood() {
+void GrpcLink::EndAtExit() {
   EndSession();
-  rpc::KeepForGood(channel_);
+  rpc::KeepUntilExit(channel_);
 }
 
 void GrpcLink::Send(v1::ChiefMessage message) {

@@ -34,7 +34,7 @@ class GrpcLink final : public NodeLink {
   void Send(v1::ChiefMessage message) override;
   void Break() override;
   void EndSession() override;
-  void EndForGood() override;
+  void EndAtExit() override;
   bool WaitClosed(base::Deadline deadline) override { return stream_->WaitClosed(deadline); }
 
  private:

@@ -61,7 +61,7 @@ class NodeLink {
   // The same, and waits for OnClosed to have returned.
   virtual void EndSession() = 0;
   // The same at the end of the process, to which it leaves what takes gRPC long to take apart.
-  virtual void EndForGood() { EndSession(); }
+  virtual void EndAtExit() { EndSession(); }
 
   // Blocks until the connection's far end has closed, that is, the agent has gone.
   virtual bool WaitClosed(base::Deadline deadline) = 0;

@@ -59,7 +59,7 @@ std::shared_ptr<grpc::Channel> ChannelTo(const std::string& path) {
                                    Arguments(kLargestFromHere));
 }
 
-void KeepForGood(std::shared_ptr<grpc::Channel> channel) {
+void KeepUntilExit(std::shared_ptr<grpc::Channel> channel) {
   static std::mutex mutex;
   static auto* const kept = new std::vector<std::shared_ptr<grpc::Channel>>;
   const std::lock_guard lock(mutex);

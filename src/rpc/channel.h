@@ -18,9 +18,9 @@ Result<std::shared_ptr<grpc::Channel>> ChannelOver(base::UniqueFd socket);
 // A client channel to the unix socket at `path`.
 std::shared_ptr<grpc::Channel> ChannelTo(const std::string& path);
 
-// Keeps the channel for as long as the process lives: gRPC takes a tenth of a millisecond to take one
-// apart, and seconds for those of thousands of nodes. Thread-safe.
-void KeepForGood(std::shared_ptr<grpc::Channel> channel);
+// Keeps the channel for as long as the process lives: gRPC takes a tenth of a millisecond to take
+// one apart, and seconds for those of thousands of nodes. Thread-safe.
+void KeepUntilExit(std::shared_ptr<grpc::Channel> channel);
 
 Status FromGrpc(const grpc::Status& status);
 

@@ -89,8 +89,8 @@ std::shared_ptr<launch::NodeLink> Node::Disconnect() {
   return link;
 }
 
-void Node::DisconnectForGood() {
-  if (const auto link = TakeLink()) link->EndForGood();
+void Node::DisconnectAtExit() {
+  if (const auto link = TakeLink()) link->EndAtExit();
 }
 
 std::shared_ptr<launch::NodeLink> Node::TakeLink() {

@@ -49,7 +49,7 @@ class Node {
   // Returns what was the link, whose own end may take seconds.
   std::shared_ptr<launch::NodeLink> Disconnect();
   // The same at the end of the process.
-  void DisconnectForGood();
+  void DisconnectAtExit();
   // As the last Connect or Disconnect left it; null: none.
   std::shared_ptr<launch::NodeLink> link() const;
   uint64_t connection() const;

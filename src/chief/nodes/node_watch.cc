@@ -61,8 +61,8 @@ NodeWatch::NodeWatch(const v1::LaunchPlan& plan, milliseconds lease, Loop& loop,
   loop.BeforeWaiting([this] { return Tick(); });
 }
 
-void NodeWatch::DisconnectForGood() {
-  for (Watched& watched : nodes_) watched.node->DisconnectForGood();
+void NodeWatch::DisconnectAtExit() {
+  for (Watched& watched : nodes_) watched.node->DisconnectAtExit();
 }
 
 void NodeWatch::OnEvent(uint32_t node, v1::AgentEvent event) {

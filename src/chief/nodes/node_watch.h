@@ -54,12 +54,12 @@ class NodeWatch final : private NodeListener {
   // What is given must outlive the watch.
   NodeWatch(const v1::LaunchPlan& plan, std::chrono::milliseconds lease, Loop& loop,
             OutputRouter& output, Console& console, NodeWatchListener& listener);
-  ~NodeWatch() { DisconnectForGood(); }
+  ~NodeWatch() { DisconnectAtExit(); }
 
   // By which to connect again; from now on that is done.
   void ConnectAgainBy(launch::Launcher& launcher) { launcher_ = &launcher; }
   // Ends all connections, with the process: nothing comes from a node any more.
-  void DisconnectForGood();
+  void DisconnectAtExit();
 
   // The node has been reached.
   void Add(uint32_t node, const std::shared_ptr<launch::NodeLink>& link);

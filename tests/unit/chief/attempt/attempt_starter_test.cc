@@ -55,7 +55,7 @@ class AttemptStarterTest : public testing::Test, protected NodeWatchListener {
   ~AttemptStarterTest() override {
     attempt_.reset();
     starter().Stop();
-    watch_.DisconnectForGood();
+    watch_.DisconnectAtExit();
     Messages();
   }
 

@@ -70,7 +70,7 @@ class JobFetchTest : public testing::Test, protected NodeWatchListener {
   }
   ~JobFetchTest() override {
     launcher_->Stop();
-    watch_.DisconnectForGood();
+    watch_.DisconnectAtExit();
     console_.Finish();
   }
 

@@ -23,7 +23,7 @@ class NodeWatchTest : public testing::Test, protected NodeWatchListener {
   NodeWatchTest() { testing::internal::CaptureStderr(); }
   ~NodeWatchTest() override {
     launcher_->Stop();
-    watch_.DisconnectForGood();
+    watch_.DisconnectAtExit();
     Told();
   }
 
