@@ -57,8 +57,8 @@ class Event:
         self.at = None
 
     def apply(self, job):
+        self.met_launch = not is_launched(job)  # which takes long on a busy machine
         self.at = time.monotonic()
-        self.met_launch = not is_launched(job)
         self.done = self.act(job)
 
     def codes(self, job):
