@@ -67,8 +67,8 @@ const v1::LaunchPlan& Plan() {
 class Chief final : private NodeListener {
  public:
   Chief() {
-    attempt_.emplace(0, Plan(), std::vector<uint32_t>{0, 1, 2}, "/logs", 15,
-                     std::chrono::seconds(1),
+    attempt_.emplace(0, std::make_shared<const v1::LaunchPlan>(Plan()),
+                     std::vector<uint32_t>{0, 1, 2}, "/logs", 15, std::chrono::seconds(1),
                      [this](uint32_t node, v1::ChiefMessage message, SharedValue value) {
                        nodes_[node]->SendReliably(std::move(message), std::move(value));
                      });
