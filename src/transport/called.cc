@@ -20,13 +20,12 @@ namespace {
 using base::Deadline;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kReportLimit{1'000};  // between a program's last output and what it said
-constexpr milliseconds kRest{100};           // where there is no descriptor for another connection
-constexpr size_t kMaxSuperseded = 16;        // earlier processes of a node, remembered
-constexpr ptrdiff_t kMaxUnproven = 4;        // connections of a node that may be recorded ones
-constexpr int kMostAtOnce = 64;       // connections, before those that there are get their turn
-constexpr int kMaxCallLines = 16;     // of a call, before the others get their turn
-constexpr int kMaxUnknownEnds = 256;  // of a call, of programs whose end nobody awaits any more
+constexpr milliseconds kRest{100};     // where there is no descriptor for another connection
+constexpr size_t kMaxSuperseded = 16;  // earlier processes of a node, remembered
+constexpr ptrdiff_t kMaxUnproven = 4;  // connections of a node that may be recorded ones
+constexpr int kMostAtOnce = 64;        // connections, before those that there are get their turn
+constexpr int kMaxCallLines = 16;      // of a call, before the others get their turn
+constexpr int kMaxUnknownEnds = 256;   // of a call, of programs whose end nobody awaits any more
 constexpr ptrdiff_t kMaxTold =
     4;  // connections of a node that wait for it to hang up at the end of the job
 
@@ -78,13 +77,14 @@ struct CalledNodes::Table {
 class CalledNodes::CalledStream final : public Stream {
  public:
   CalledStream(std::shared_ptr<Table> table, std::shared_ptr<secure::PumpThread> pumps,
-               std::string node, uint64_t id, base::UniqueFd socket)
+               std::string node, uint64_t id, base::UniqueFd socket, milliseconds report_limit)
       : table_(std::move(table)),
         pumps_(std::move(pumps)),
         node_(std::move(node)),
         id_(id),
         line_(fcntl(socket.get(), F_DUPFD_CLOEXEC, 0)),
-        socket_(std::move(socket)) {}
+        socket_(std::move(socket)),
+        report_limit_(report_limit) {}
   ~CalledStream() override {
     shutdown(line_.get(), SHUT_RDWR);
     const std::lock_guard lock(table_->mutex);
@@ -105,7 +105,7 @@ class CalledNodes::CalledStream final : public Stream {
     }
     if (hang_up.revents == 0) return false;
     std::unique_lock lock(table_->mutex);
-    const Deadline limit = std::min(deadline, Deadline::After(kReportLimit));
+    const Deadline limit = std::min(deadline, Deadline::After(report_limit_));
     table_->changed.wait_until(lock, limit.when(), [this] {
       return table_->nodes.at(node_).programs.at(id_).has_value();
     });
@@ -121,6 +121,7 @@ class CalledNodes::CalledStream final : public Stream {
   const uint64_t id_;
   const base::UniqueFd line_;  // the same socket: it tells when the program's output has ended
   base::UniqueFd socket_;
+  const milliseconds report_limit_;
 };
 
 Result<std::shared_ptr<CalledNodes>> CalledNodes::Listen(base::PortRange ports, secure::Key job_key,
@@ -210,8 +211,8 @@ Result<std::unique_ptr<Stream>> CalledNodes::Run(const std::string& name,
       auto socket = pumps_->Add(std::move(call->session));
       if (socket.ok()) {
         lock.unlock();
-        return std::make_unique<CalledStream>(table_, pumps_, name, call->order,
-                                              *std::move(socket));
+        return std::make_unique<CalledStream>(table_, pumps_, name, call->order, *std::move(socket),
+                                              limits_.report);
       }
       node.programs.erase(call->order);
       return socket.status();

@@ -47,6 +47,7 @@ struct CallLimits {
   std::chrono::milliseconds greeting{10'000};  // for a stranger to show that it knows a key
   std::chrono::milliseconds start{10'000};     // for a caller's answer to an order
   std::chrono::milliseconds gone{1'000};       // for one that has hung up to call again
+  std::chrono::milliseconds report{1'000};     // between a program's last output and its stderr
   size_t strangers = 256;                      // at the same time; of more, the first has to go
 };
 
