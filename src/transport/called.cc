@@ -26,8 +26,7 @@ constexpr ptrdiff_t kMaxUnproven = 4;  // connections of a node that may be reco
 constexpr int kMostAtOnce = 64;        // connections, before those that there are get their turn
 constexpr int kMaxCallLines = 16;      // of a call, before the others get their turn
 constexpr int kMaxUnknownEnds = 256;   // of a call, of programs whose end nobody awaits any more
-constexpr ptrdiff_t kMaxTold =
-    4;  // connections of a node that wait for it to hang up at the end of the job
+constexpr ptrdiff_t kMaxTold = 4;      // connections of a node that are to hang up at the end
 
 }  // namespace
 
