@@ -120,27 +120,40 @@ TEST_F(EventQueueTest, OfSamplesTheNewestAloneWaits) {
   EXPECT_EQ(samples.back(), kSamples);
 }
 
+// Of no call: what it would send stays in `event`, and the test says when that has been sent.
+class WriterByHand final : public SessionWriter {
+  void OnDone() override {}
+};
+
 TEST_F(EventQueueTest, ASampleThatMayWaitIsSentWithWhatElseIs) {
-  ChiefEnd chief(*stub_);
-  chief.Resume();
-  agent_.events->LetSamplesWait(true);
+  EventQueue queue(*agent_.output);
   const auto send = [&](int64_t number) {
     v1::NodeSample sample;
     sample.set_time_ns(number);
-    agent_.events->SendSample(std::move(sample));
+    queue.SendSample(std::move(sample));
   };
+  WriterByHand writer;
+  queue.Attach(&writer);
+  queue.Resume(&writer, {});
+  queue.WriteDone(&writer, true);
+  queue.LetSamplesWait(true);
   send(1);
   send(2);
-  chief.Tell(Renew(1));
-  EXPECT_TRUE(chief.Next().has_lease_renewed());
-  EXPECT_EQ(chief.Next().sample().time_ns(), 2);
+  EXPECT_TRUE(writer.event.has_resumed()) << writer.event.ShortDebugString();
+  queue.SendIfConnected(Event(1));
+  EXPECT_EQ(writer.event.rank_started().rank(), 1u);
+  queue.WriteDone(&writer, true);
+  EXPECT_EQ(writer.event.sample().time_ns(), 2);
+  queue.WriteDone(&writer, true);
   send(3);
-  Push(1);
-  EXPECT_EQ(chief.Next().sample().time_ns(), 3);  // before the end of a rank that it tells of
-  EXPECT_EQ(chief.Next().rank_started().rank(), 1u);
-  agent_.events->LetSamplesWait(false);
+  queue.SendReliably(Event(2));
+  EXPECT_EQ(writer.event.sample().time_ns(), 3);  // before the end of a rank that it tells of
+  queue.WriteDone(&writer, true);
+  EXPECT_EQ(writer.event.rank_started().rank(), 2u);
+  queue.WriteDone(&writer, true);
+  queue.LetSamplesWait(false);
   send(4);
-  EXPECT_EQ(chief.Next().sample().time_ns(), 4);
+  EXPECT_EQ(writer.event.sample().time_ns(), 4);
 }
 
 TEST_F(EventQueueTest, OutputFollowsWhereNoEventWaits) {
