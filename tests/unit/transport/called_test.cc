@@ -375,8 +375,6 @@ TEST_F(CalledTest, ACallerThatHasHungUpIsNotAwaited) {
   Listen({.start = kLimit});
   CallAsNode().reset();
   AwaitCalls(1);
-  const auto late = nodes_->Run(kNode, {"true"}, Deadline::After(milliseconds(100)), {});
-  EXPECT_EQ(late.status().code(), StatusCode::kDeadlineExceeded);
   const Deadline::Clock::time_point began = Deadline::Clock::now();
   nodes_->Dismiss(Limit());
   EXPECT_LT(Deadline::Clock::now() - began, kLimit / 2);
