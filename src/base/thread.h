@@ -12,15 +12,20 @@
 
 namespace autodist::base {
 
+// What std::thread throws where no more threads can be started, as a status: kResourceExhausted.
+inline Status NoThread(const std::system_error& error) {
+  return WithRemedy(
+      Error(StatusCode::kResourceExhausted, "starting a thread: " + error.code().message()),
+      "raise the limit of processes and threads (`ulimit -u`, pids.max of the cgroup)");
+}
+
 // kResourceExhausted: no more threads can be started.
 template <typename Function>
 Result<std::jthread> StartThread(Function&& function) {
   try {
     return std::jthread(std::forward<Function>(function));
   } catch (const std::system_error& error) {
-    return WithRemedy(
-        Error(StatusCode::kResourceExhausted, "starting a thread: " + error.code().message()),
-        "raise the limit of processes and threads (`ulimit -u`, pids.max of the cgroup)");
+    return NoThread(error);
   }
 }
 

@@ -8,12 +8,15 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/fd.h"
 #include "base/home_folder.h"
 #include "base/name_service.h"
+#include "base/thread.h"
 #include "base/utf8.h"
+#include "chief/attempt/exit_codes.h"
 #include "chief/moved/moved_chief.h"
 #include "chief/moved/run_there.h"
 #include "cli/at_chief.h"
@@ -124,6 +127,11 @@ int Main(const std::vector<std::string>& words) {
   return commands.at(app.get_subcommands().front())();
 }
 
+int InternalError(const std::exception& error) {
+  std::fprintf(stderr, "autodist: internal error: %s\n", base::Printable(error.what()).c_str());
+  return chief::kExitCannotLaunch;
+}
+
 }  // namespace
 }  // namespace autodist::cli
 
@@ -140,9 +148,13 @@ int main(int argc, char** argv) {
     const int code = autodist::cli::Main(*words);
     autodist::chief::MarkEnd(code);
     return code;
+  } catch (const std::system_error& error) {
+    // Of a thread without which no program starts; those of a job's course have a status.
+    if (error.code() != std::errc::resource_unavailable_try_again) {
+      return autodist::cli::InternalError(error);
+    }
+    return autodist::cli::Fail(autodist::base::NoThread(error), autodist::chief::kExitCannotLaunch);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "autodist: internal error: %s\n",
-                 autodist::base::Printable(error.what()).c_str());
-    return 125;
+    return autodist::cli::InternalError(error);
   }
 }

@@ -1,12 +1,16 @@
 """Ranks that ask for too much: they are refused with clear words, and neither autodist nor the agent
 takes much memory for it."""
 
+import os
 import re
+import resource
+import subprocess
 from pathlib import Path
 
 import pytest
-from jobs import BUILD, processes
+from jobs import AUTODIST, BUILD, processes
 
+NOBODY = 65534
 MOST_MEMORY_KIB = 128 << 10
 RESOURCE_EXHAUSTED, UNIMPLEMENTED, DEADLINE_EXCEEDED = 8, 12, 4
 
@@ -70,3 +74,14 @@ def test_a_folder_with_a_name_that_is_no_text_is_refused(start, tmp_path):
     outcome = start("run", "--", "true", cwd=work).finish()
     assert outcome.code == 2 and "is not valid UTF-8" in outcome.err
     assert "libprotobuf" not in outcome.err
+
+
+def test_where_no_thread_can_be_started_the_message_names_the_limit():
+    nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}  # root has no limit
+    with open(AUTODIST, "rb") as program:  # where nobody may not enter the folder
+        outcome = subprocess.run(
+            [f"/proc/self/fd/{program.fileno()}", "web"], check=False,
+            pass_fds=[program.fileno()], stderr=subprocess.PIPE, text=True, env={"PATH": os.environ["PATH"]}, cwd="/",
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (0, 0)), **nobody)
+    assert outcome.returncode != 0 and "internal error" not in outcome.stderr
+    assert "starting a thread: Resource temporarily unavailable\n" in outcome.stderr and "`ulimit -u`" in outcome.stderr
