@@ -74,7 +74,7 @@ def test_exit_codes_and_signals(job):
 
 
 def test_the_chief_is_killed(job, engines):
-    running = job("--lease", "2", "--grace", "1", "--", *UP)
+    running = job("--lease", "4", "--grace", "1", "--", *UP)
     running.await_lines(4)
     assert len(containers(engines)) == 2
     running.interrupt(signal.SIGKILL)
