@@ -19,6 +19,8 @@
 #include "agent/prepare/python.h"
 #include "agent/stacks/nccl_ras.h"
 #include "agent/stacks/tcp_peer.h"
+#include "agent/stacks/tcp_traffic.h"
+#include "agent/stacks/work_so_far.h"
 #include "agent/supervisor/run_program.h"
 #include "base/deadline.h"
 #include "base/fd.h"
@@ -238,15 +240,15 @@ class StackPrograms {
   const bool has_gdb_ = Has("gdb");
 };
 
-std::string ProcessText(pid_t pid, StackPrograms& programs) {
+std::string ProcessText(pid_t pid, const TcpTraffic& traffic, StackPrograms& programs) {
   const std::string status = ProcFile("/proc/" + std::to_string(pid) + "/status");
   if (status.empty()) return "process " + std::to_string(pid) + " has ended\n";
   std::string text = base::Printable("process " + std::to_string(pid) + " (" +
                                      StateInWords(status) + "): " + CommandLine(pid, status)) +
                      "\n";
   text += ThreadsText(pid);
-  if (!Field(status, "State").starts_with('Z')) text += programs.StacksOf(pid, status);
-  return text;
+  if (Field(status, "State").starts_with('Z')) return text;
+  return text + Indented(WorkSoFar(pid, traffic), "  ") + programs.StacksOf(pid, status);
 }
 
 }  // namespace
@@ -257,9 +259,10 @@ std::string ProcessStacks(pid_t pid, Supervisor& supervisor,
   std::vector<pid_t> processes = process::Descendants(pid);
   processes.insert(processes.begin(), pid);
   StackPrograms programs(supervisor, rank_environment, program_limit);
+  const TcpTraffic traffic = ReadTcpTraffic();
   std::string text = programs.has_any() ? "" : kNoProgram;
   for (const pid_t process : processes) {
-    if (text.size() <= kLongestText) text += ProcessText(process, programs);
+    if (text.size() <= kLongestText) text += ProcessText(process, traffic, programs);
   }
   return base::ToUtf8(Cut(std::move(text), kLongestText));
 }

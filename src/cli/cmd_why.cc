@@ -16,6 +16,7 @@
 #include "cli/why_text.h"
 #include "control/board_reader.h"
 #include "control/job_client.h"
+#include "why/samples.h"
 #include "why/verdict.h"
 
 namespace autodist::cli {
@@ -57,12 +58,14 @@ Result<std::vector<v1::WholeStack>> StacksOf(const v1::Board& board) {
 
 bool Runs(const v1::Board& board) { return board.job().phase() != v1::JOB_PHASE_ENDED; }
 
-// Until it is seen to go on, or for kBetweenLooks.
+// Until it is seen to go on by samples that are newer, or for kBetweenLooks.
 Status AwaitProgress(control::BoardReader& reader, why::Known& known) {
   const base::Deadline deadline = base::Deadline::After(kBetweenLooks);
   for (;;) {
     AD_ASSIGN_OR_RETURN(known.now, BoardNow(reader));
-    if (!Runs(known.now) || why::GoesOn(known.now, *known.before) || deadline.Expired()) break;
+    const bool goes_on =
+        why::GoesOn(known.now, *known.before) && why::AllSampledSince(*known.before, known.now);
+    if (!Runs(known.now) || goes_on || deadline.Expired()) break;
     const base::Deadline next = std::min(deadline, base::Deadline::After(kBoardInterval));
     poll(nullptr, 0, next.PollTimeout());
   }

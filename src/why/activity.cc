@@ -131,11 +131,22 @@ std::string CollectiveOf(const RankProcess& process) {
   return collective;
 }
 
+// PyTorch's DDP waits for the sums of gradients at the end of the backward pass, of which Python
+// has no frame.
+bool AwaitsGradients(const RankProcess& process) {
+  const std::vector<StackFrame>& frames = process.stack().frames;
+  return process.stack().language == Language::kPython && !frames.empty() &&
+         ShortFile(frames[0].file, "").starts_with("torch/autograd/") &&
+         process.state.starts_with("sleeping in futex");
+}
+
 Doing DoingOf(const RankProcess& process, std::string& collective) {
   // A debugger's is "tracing stop".
   if (process.state.starts_with("stopped")) return Doing::kStopped;
   collective = CollectiveOf(process);
-  if (!collective.empty() || AwaitsSomeCollective(process.stack())) return Doing::kCollective;
+  if (!collective.empty() || AwaitsSomeCollective(process.stack()) || AwaitsGradients(process)) {
+    return Doing::kCollective;
+  }
   if (const auto doing = ByPlace(process.stack())) return *doing;
   return AwaitsLock(process.stack()) ? Doing::kLock : ByKernel(process);
 }
@@ -242,6 +253,27 @@ std::string EvidenceOf(const RankProcess& process, const StackSummary& summary) 
   return evidence;
 }
 
+std::optional<Work> WorkOf(const std::vector<RankProcess>& processes) {
+  Work work;
+  for (const RankProcess& process : processes) {
+    if (!process.work) continue;
+    const ProcessWork& one = *process.work;
+    std::string collective;
+    const uint64_t main_thread =
+        DoingOf(process, collective) == Doing::kCollective ? 0 : one.main_thread_ms;
+    const uint64_t threads = one.cpu_ms > one.main_thread_ms ? one.cpu_ms - one.main_thread_ms : 0;
+    if (&process == &processes.front()) {
+      work.main_thread = main_thread;
+      work.other_threads = threads;
+    } else {
+      work.other_processes += main_thread + threads;
+    }
+    work.bytes += one.bytes;
+    work.at_ms = std::max(work.at_ms, one.at_ms);
+  }
+  return work.at_ms == 0 ? std::nullopt : std::optional(work);
+}
+
 }  // namespace
 
 Activity ActivityOf(std::string_view text, const std::string& folder) {
@@ -262,6 +294,7 @@ Activity ActivityOf(std::string_view text, const std::string& folder) {
   activity.evidence = EvidenceOf(process, summary);
   activity.has_frames = !process.stack().frames.empty();
   activity.switches = process.switches;
+  activity.work = WorkOf(processes);
   activity.source = process.source.empty() ? "/proc" : process.source + ", /proc";
   if (!activity.collective.empty() && process.stack().language == Language::kNative) {
     activity.evidence = WithArticle(activity.collective) + ": " + activity.evidence;

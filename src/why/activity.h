@@ -24,6 +24,16 @@ enum class Doing {
   kCompute,
 };
 
+// What a rank's processes have done so far: milliseconds of CPU. What waits busily in a collective
+// is left out.
+struct Work {
+  uint64_t at_ms = 0;  // when, by a clock of its node
+  uint64_t main_thread = 0;
+  uint64_t other_threads = 0;
+  uint64_t other_processes = 0;
+  uint64_t bytes = 0;  // read and written, by files, pipes and TCP
+};
+
 struct Activity {
   Doing doing = Doing::kUnknown;
   std::string collective;   // of kCollective: "all-reduce"; "": its frames do not say which
@@ -32,11 +42,13 @@ struct Activity {
   std::string source;       // "py-spy, /proc"
   bool has_frames = false;  // else there are the kernel's words alone
   bool loads = false;       // of kDataLoader: what it has started to load computes
+  bool gets_on = false;     // as what it has done between two looks shows
   std::optional<uint64_t> switches;  // how often it has gone to sleep so far
+  std::optional<Work> work;          // absent: not known
 
   // It gets on by itself, however long that may take.
   bool AtWork() const {
-    return loads || doing == Doing::kCompute || doing == Doing::kCompile ||
+    return gets_on || loads || doing == Doing::kCompute || doing == Doing::kCompile ||
            doing == Doing::kCheckpoint;
   }
 };

@@ -110,7 +110,8 @@ std::string CollectiveOf(const ThreadStack& thread) {
 bool AwaitsSomeCollective(const ThreadStack& thread) {
   return std::ranges::any_of(thread.frames, [](const StackFrame& frame) {
     return frame.function.starts_with("c10d::Work::wait") ||
-           frame.function.starts_with("c10d::ProcessGroup");
+           frame.function.starts_with("c10d::ProcessGroup") ||
+           frame.function.starts_with("c10d::Reducer::finalize_backward");
   });
 }
 

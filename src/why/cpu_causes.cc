@@ -31,11 +31,6 @@ bool Runnable(const v1::Board& board, uint32_t rank) {
   return of && of->sample().state() == "R";
 }
 
-std::string Cores(double cores) {
-  const long tenths = std::lround(cores * 10);
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " cores";
-}
-
 // Another program has the node's cores.
 std::optional<v1::Trouble> TakenCores(const v1::Board& board) {
   for (const int node : Running(board)) {
@@ -73,7 +68,8 @@ std::optional<v1::Trouble> SlowCpu(const v1::Board& now, const v1::Board* before
   if (!before) return std::nullopt;
   for (const v1::BoardRank& rank : now.ranks()) {
     if (!rank.sample().has_cpu() || !Runnable(now, rank.rank()) ||
-        !Runnable(*before, rank.rank()) || rank.node() >= static_cast<uint32_t>(now.nodes_size())) {
+        !Runnable(*before, rank.rank()) ||
+        !SampledSince(*before, now, static_cast<int>(rank.node()))) {
       continue;
     }
     // What is always ready to run has a core, if it gets one.

@@ -16,6 +16,7 @@ using Language = ThreadStack::Language;
 constexpr std::string_view kByPySpy = "  user-space stacks by py-spy:";
 constexpr std::string_view kByGdb = "  user-space stacks by gdb:";
 constexpr std::string_view kNone = "no user-space stacks: ";
+constexpr std::string_view kWork = "  by ";
 constexpr std::string_view kFile = "file: ";
 constexpr std::string_view kSwitched = "switched ";
 constexpr std::string_view kProgramsLines = "    ";  // come before each of them
@@ -47,6 +48,27 @@ void ReadMainThread(const std::vector<std::string_view>& lines, size_t at, RankP
   }
 }
 
+// Moves to behind the next number; nullopt: there is none.
+std::optional<uint64_t> NextNumber(std::string_view& line) {
+  constexpr std::string_view kDigits = "0123456789";
+  line.remove_prefix(std::min(line.size(), line.find_first_of(kDigits)));
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+  if (error != std::errc()) return std::nullopt;
+  line.remove_prefix(static_cast<size_t>(end - line.data()));
+  return number;
+}
+
+std::optional<ProcessWork> ReadWork(std::string_view line) {
+  ProcessWork work;
+  for (uint64_t* value : {&work.at_ms, &work.cpu_ms, &work.main_thread_ms, &work.bytes}) {
+    const auto number = NextNumber(line);
+    if (!number) return std::nullopt;
+    *value = *number;
+  }
+  return work;
+}
+
 // The process that begins at lines[at], which it moves to the next one.
 RankProcess ReadProcess(const std::vector<std::string_view>& lines, size_t& at) {
   RankProcess process;
@@ -62,6 +84,8 @@ RankProcess ReadProcess(const std::vector<std::string_view>& lines, size_t& at) 
       const size_t state = line.find("): ");
       if (state != std::string_view::npos) process.state = line.substr(state + 3);
       ReadMainThread(lines, at, process);
+    } else if (line.starts_with(kWork)) {
+      process.work = ReadWork(line);
     } else if (line.find(kNone) == 2) {
       process.missing = line.substr(2 + kNone.size());
     }

@@ -12,10 +12,19 @@
 
 namespace autodist::why {
 
+// What a process has done so far.
+struct ProcessWork {
+  uint64_t at_ms = 0;           // when, by a clock of its machine
+  uint64_t cpu_ms = 0;          // without what waits busily
+  uint64_t main_thread_ms = 0;  // of it
+  uint64_t bytes = 0;           // read and written, by files, pipes and TCP
+};
+
 struct RankProcess {
   std::string state;  // of its main thread: "sleeping in pipe_read, system call 0"
   std::string file;   // that its main thread reads, writes or opens; "": none, or not known
   std::optional<uint64_t> switches;  // how often its main thread has gone to sleep so far
+  std::optional<ProcessWork> work;   // absent: not known
   std::string missing;               // why it has no frames, or no frames of Python's
   std::string source;                // who has shown the frames: "py-spy", "gdb"; "": nobody
   std::vector<ThreadStack> threads;  // of which [0], where there is any, is the main one

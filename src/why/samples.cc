@@ -27,4 +27,14 @@ std::vector<int> Running(const v1::Board& board) {
   return nodes;
 }
 
+bool SampledSince(const v1::Board& before, const v1::Board& now, int node) {
+  return node < before.nodes_size() && node < now.nodes_size() &&
+         now.nodes(node).sample().time_ns() != before.nodes(node).sample().time_ns();
+}
+
+bool AllSampledSince(const v1::Board& before, const v1::Board& now) {
+  return std::ranges::all_of(Running(before),
+                             [&](int node) { return SampledSince(before, now, node); });
+}
+
 }  // namespace autodist::why

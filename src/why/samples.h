@@ -15,4 +15,9 @@ double Median(std::vector<double> values);
 // The nodes in the board whose samples are of now.
 std::vector<int> Running(const v1::Board& board);
 
+// Whether the node was looked at again since `before`: one sample shows nothing twice.
+bool SampledSince(const v1::Board& before, const v1::Board& now, int node);
+// The same of all nodes that had a sample before.
+bool AllSampledSince(const v1::Board& before, const v1::Board& now);
+
 }  // namespace autodist::why

@@ -13,6 +13,7 @@
 #include "why/collectives.h"
 #include "why/stack_causes.h"
 #include "why/who.h"
+#include "why/work_between.h"
 
 namespace autodist::why {
 namespace {
@@ -81,6 +82,16 @@ void MakeUp(RankActivity& rank) {
   missed = now ? *rank.earlier : rank.now;
 }
 
+// What the main thread does says nothing against it where the rank is at work.
+void NoteWork(RankActivity& rank) {
+  if (rank.now.doing == Doing::kCollective || rank.now.doing == Doing::kStopped) return;
+  if (!rank.earlier || rank.now.AtWork()) return;
+  const std::string work = WorkBetween(*rank.earlier, rank.now, true);
+  if (work.empty()) return;
+  rank.now.gets_on = true;
+  rank.now.words += ", while " + work;
+}
+
 Activities ReadActivities(const Known& known) {
   const std::string folder = base::ExpandHome(known.now.job().working_directory());
   Activities activities;
@@ -95,6 +106,7 @@ Activities ReadActivities(const Known& known) {
     if (earlier == known.stacks_earlier.end()) continue;
     one.earlier = ActivityOf(earlier->text(), folder);
     MakeUp(one);
+    NoteWork(one);
   }
   std::ranges::sort(activities, {}, &RankActivity::rank);
   return activities;

@@ -1,6 +1,7 @@
 #include "why/who.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/utf8.h"
 #include "why/stack_groups.h"
@@ -33,6 +34,11 @@ std::string RanksName(const std::vector<uint32_t>& ranks) {
   google::protobuf::RepeatedField<uint32_t> list;
   for (const uint32_t rank : ranks) list.Add(rank);
   return (ranks.size() == 1 ? "rank " : "ranks ") + RankList(list);
+}
+
+std::string Cores(double cores) {
+  const long tenths = std::lround(cores * 10);
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " cores";
 }
 
 void AddEvidence(v1::Trouble& trouble, const std::string& what, const std::string& value,

@@ -1,4 +1,4 @@
-// Ranks, nodes and GPUs as a verdict names them. Pure logic.
+// Ranks, nodes, GPUs and cores as a verdict names them. Pure logic.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,9 @@ const v1::BoardNode* NodeOf(const v1::Board& board, const v1::BoardRank& rank);
 std::string RankName(const v1::Board& board, uint32_t rank);
 // "rank 3", "ranks 0-1, 3".
 std::string RanksName(const std::vector<uint32_t>& ranks);
+
+// "1.9 cores"
+std::string Cores(double cores);
 
 void AddEvidence(v1::Trouble& trouble, const std::string& what, const std::string& value,
                  const std::string& source, bool against = false);

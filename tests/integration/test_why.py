@@ -14,8 +14,8 @@ from jobs import BUILD, TOOLS, seconds_until
 
 RANKS = 3
 PROGRAM = Path(__file__).parents[1] / "programs" / "standstill.py"
-STANDS = ("asleep", "data", "stopped", "file", "lock", "broadcast", "barrier")
-GOES_ON = ("output", "uneven", "epoch", "evaluate", "checkpoint", "compile")
+STANDS = ("asleep", "data", "stopped", "file", "lock", "broadcast", "barrier", "ddp")
+GOES_ON = ("output", "uneven", "epoch", "evaluate", "checkpoint", "compile", "pool", "thread", "download")
 WRONG, CANNOT_TELL = 3, 4
 START_LIMIT_S = 100  # all of them import PyTorch at the same time
 PATH_WITH_PY_SPY = f"{TOOLS / 'py-spy/bin'}:{os.environ['PATH']}"
@@ -75,6 +75,8 @@ def test_each_cause_is_named(start, tmp_path):
     assert re.fullmatch(missing + rf"opens {tmp_path}/pipe in odd \(\S*standstill.py:\d+\)", what["file"])
     assert re.fullmatch(missing + r"waits for a lock, another thread or another process in odd "
                         r"\(\S*standstill.py:\d+\)", what["lock"])
+    assert re.fullmatch(r"rank 2 \(localhost\) has not entered the collective in which the 2 others wait; it sleeps in "
+                        r"odd \(\S*standstill.py:\d+\)", what["ddp"]), what["ddp"]
     assert what["stopped"] == ("rank 2 (localhost) is stopped by a signal (state T); the 2 others wait in an "
                                "all-reduce")
     assert what["broadcast"] == ("rank 2 (localhost) is in a broadcast, while the 2 others are in an all-reduce")
@@ -126,6 +128,10 @@ def test_nothing_is_wrong_with_what_goes_on(start, tmp_path):
         assert re.match(rf"nothing is wrong: all 3 ranks are at work; rank \d \(localhost\) {word}", what[cause]), what
     assert "computes in compute" in what["evaluate"] and "2 ranks wait for that" in what["evaluate"]
     assert "writes a checkpoint" in what["checkpoint"]
+    for cause, words in {"pool": r"while its other processes use \d\.\d cores", "thread": r"while its other threads use \d\.\d "
+                         "cores", "download": r"while \d+ kB/s of data move"}.items():
+        assert re.fullmatch(r"nothing is wrong as far as can be seen: rank 2 \(localhost\) waits .*, " + words +
+                            "; 2 ranks wait for that in a collective", what[cause]), what
 
 
 def test_what_there_is_of_a_job_that_has_ended(autodist, tmp_path):

@@ -1,14 +1,17 @@
 """A training of PyTorch with Gloo in which rank 2 does at its third step what the first argument
 says, or in which nothing is wrong: standstill.py CAUSE [FILE]"""
 
+import multiprocessing
 import os
 import signal
+import socket
 import sys
 import threading
 import time
 
 import torch
 import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset
 
 CAUSE, REST, RANK = sys.argv[1], sys.argv[2:], int(os.environ["RANK"])
@@ -32,7 +35,7 @@ class Examples(Dataset):
 
 
 def odd():
-    if CAUSE == "asleep":
+    if CAUSE in ("asleep", "ddp"):
         time.sleep(10**6)
     if CAUSE == "stopped":
         os.kill(os.getpid(), signal.SIGSTOP)
@@ -50,6 +53,35 @@ def compute(until=float("inf")):
     values = torch.ones(300, 300)
     while time.monotonic() < until:
         values = values @ values
+
+
+def serve(listener):
+    """400 kB a second, for ever."""
+    connection, _ = listener.accept()
+    while True:
+        connection.sendall(bytes(10_000))
+        time.sleep(0.025)
+
+
+def download():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, args=[listener], daemon=True).start()
+        with socket.create_connection(listener.getsockname()) as connection:
+            while connection.recv(1_000_000):
+                pass
+
+
+def work_elsewhere():
+    """What the main thread waits for, as an evaluation or a download."""
+    if CAUSE == "pool":
+        with multiprocessing.Pool(1) as pool:
+            pool.apply(compute)
+    if CAUSE == "thread":
+        thread = threading.Thread(target=compute)
+        thread.start()
+        thread.join()
+    if CAUSE == "download":
+        download()
 
 
 def compile_model():
@@ -70,6 +102,7 @@ class Slowly:
 def train():
     torch.set_num_threads(1)
     loader = iter(DataLoader(Examples(), batch_size=4, num_workers=1)) if CAUSE in ("data", "epoch") else None
+    model = DistributedDataParallel(torch.nn.Linear(4, 1)) if CAUSE == "ddp" else None
     step = 0
     while True:
         batch = next(loader) if loader else torch.ones(4)
@@ -80,6 +113,7 @@ def train():
                 dist.barrier()
             if ODD:
                 odd()
+                work_elsewhere()
             if CAUSE == "compile":
                 compile_model()
             if CAUSE == "evaluate" and ODD:
@@ -88,7 +122,10 @@ def train():
                 torch.save(Slowly(), os.devnull)
         if CAUSE == "uneven" and step % 4 == RANK:
             time.sleep(0.1)
-        dist.all_reduce(batch)
+        if model:
+            model(batch).sum().backward()
+        else:
+            dist.all_reduce(batch)
         if CAUSE == "output":
             print("epoch 0", flush=True)
             time.sleep(0.2)

@@ -29,12 +29,59 @@ bool HangResponse::Hangs(const Attempt& attempt) {
   // Where the terminal takes nothing, the ranks may wait for that; and what those of a node that is
   // away write does not come here.
   if (console_.Busy() || nodes_.AnyReconnecting()) watch_.Alive(loop_.Now());
+  if (loop_.Now() >= step_expected_) TellOfNoStep();
+  if (guess_ == Guess::kPause && loop_.Now() >= look_again_ && !stacks_) LookAgain(attempt);
   if (!watch_.Hangs(loop_.Now())) return false;
   report_ = HangReport(attempt, watch_.limit());
   Ask(attempt);
   stacks_->SetHangs(watch_.limit());
-  if (!by_steps_) TellHang();
+  if (by_steps_) {
+    guess_ = Guess::kFirstLook;
+  } else {
+    TellHang();
+  }
   return true;
+}
+
+void HangResponse::LookAgain(const Attempt& attempt) {
+  if (!watch_.hung_since()) return Forget();
+  look_again_ = Loop::Time::max();
+  guess_ = Guess::kSecondLook;
+  Ask(attempt);
+  stacks_->SetHangs(watch_.limit());
+  stacks_->SetEarlier(std::move(earlier_));
+}
+
+void HangResponse::Decide() {
+  if (stacks_->AnyAtWork() || !watch_.hung_since()) {
+    Forget();
+    watch_.Alive(loop_.Now());
+  } else if (guess_ == Guess::kFirstLook) {
+    earlier_ = stacks_->TakeActivities();
+    guess_ = Guess::kPause;
+    look_again_ = loop_.Now() + kBetweenLooks;
+  } else {
+    TellHang();
+    Forget();
+  }
+}
+
+void HangResponse::Forget() {
+  guess_ = Guess::kNone;
+  report_.clear();
+  earlier_.clear();
+  look_again_ = Loop::Time::max();
+}
+
+void HangResponse::TellOfNoStep() {
+  step_expected_ = Loop::Time::max();
+  if (watch_.limit().count() > 0) return;
+  no_step_told_ = true;
+  console_.Tell(
+      LogLevel::kWarning,
+      "no step has been recognised so far in what the ranks write, so --hang-timeout auto "
+      "does not count\n    to do: give a pattern of their steps (--progress), or a time "
+      "instead of auto");
 }
 
 void HangResponse::TellHang() {
@@ -79,15 +126,8 @@ void HangResponse::NodeIsGone(uint32_t node) {
 
 bool HangResponse::StopIsDue() {
   if (!stacks_ || (!stacks_->complete() && loop_.Now() < due_)) return false;
-  if (!report_.empty()) {
-    if (stacks_->AnyAtWork() || !watch_.hung_since()) {
-      report_.clear();
-      watch_.Alive(loop_.Now());
-    } else {
-      TellHang();
-    }
-  }
-  Finish();
+  if (guess_ == Guess::kFirstLook || guess_ == Guess::kSecondLook) Decide();
+  FinishLook();
   return std::exchange(stop_after_, false);
 }
 
@@ -101,7 +141,12 @@ std::string HangResponse::WhyUnknown(const std::string& address, uint32_t node) 
 }
 
 void HangResponse::Finish() {
-  report_.clear();
+  Forget();
+  step_expected_ = Loop::Time::max();
+  FinishLook();
+}
+
+void HangResponse::FinishLook() {
   if (!stacks_) return;
   stacks_->Finish(
       [this](const std::string& address, uint32_t node) { return WhyUnknown(address, node); },

@@ -19,6 +19,11 @@ namespace autodist::chief {
 
 // How long all nodes have to tell what their ranks are doing.
 inline constexpr std::chrono::milliseconds kStacksLimit{40'000};
+// Between the two looks at what ranks are doing that only seem to hang.
+inline constexpr std::chrono::seconds kBetweenLooks{4};
+// Where hangs are found by the time of a step: when none has been recognised by then, the user is
+// informed of it.
+inline constexpr std::chrono::seconds kStepExpected{300};
 
 // For the loop's thread; never blocks.
 class HangResponse {
@@ -37,6 +42,7 @@ class HangResponse {
     Finish();
     stop_after_ = false;
     watch_.Begin(loop_.Now());
+    if (by_steps_ && !no_step_told_) step_expected_ = loop_.Now() + kStepExpected;
   }
   // A rank, or what it may be waiting for, gave a sign of life.
   void Alive(Loop::Time when) { watch_.Alive(when); }
@@ -49,7 +55,7 @@ class HangResponse {
 
   // The last sign of life of ranks that hang, which nothing speaks against.
   std::optional<Loop::Time> hung_since() const {
-    return report_.empty() ? watch_.hung_since() : std::nullopt;
+    return guess_ == Guess::kNone ? watch_.hung_since() : std::nullopt;
   }
 
   // Asks every member for the stacks of its ranks, unless they are being asked.
@@ -64,12 +70,22 @@ class HangResponse {
   // will be.
   bool StopIsDue();
   // When to ask again for either, and for Hangs only while the ranks are running.
-  Loop::Time next(bool running) const { return running ? std::min(due_, watch_.next()) : due_; }
+  Loop::Time next(bool running) const {
+    return running ? std::min({due_, watch_.next(), look_again_, step_expected_}) : due_;
+  }
   // Waits for no more stacks. Not after the attempt has gone.
   void Finish();
 
  private:
+  // What is only guessed, by the time of a step, is a hang if two looks show no rank at work.
+  enum class Guess { kNone, kFirstLook, kPause, kSecondLook };
+
   void Ask(const Attempt& attempt);
+  void LookAgain(const Attempt& attempt);
+  void Decide();
+  void Forget();
+  void FinishLook();
+  void TellOfNoStep();
   void TellHang();
   std::string WhyUnknown(const std::string& address, uint32_t node) const;
 
@@ -83,7 +99,12 @@ class HangResponse {
   bool told_here_ = false;                 // who is at our terminal is told of them
   Loop::Time due_ = Loop::Time::max();
   bool stop_after_ = false;
-  std::string report_;  // of the hang, where its stacks are to tell whether it is one
+  Guess guess_ = Guess::kNone;
+  std::string report_;                         // of the hang that is guessed
+  std::map<uint32_t, why::Activity> earlier_;  // by rank: of the first look
+  Loop::Time look_again_ = Loop::Time::max();
+  Loop::Time step_expected_ = Loop::Time::max();
+  bool no_step_told_ = false;
 };
 
 }  // namespace autodist::chief

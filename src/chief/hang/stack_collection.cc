@@ -8,6 +8,7 @@
 #include "why/activity.h"
 #include "why/stack_summary.h"
 #include "why/verdict.h"
+#include "why/work_between.h"
 
 namespace autodist::chief {
 namespace {
@@ -54,8 +55,8 @@ bool HasGpu(const v1::NodePlan& node, uint32_t rank) {
   });
 }
 
-bool IsAtWork(const std::string& text, const std::string& folder, bool has_gpu) {
-  const why::Activity activity = why::ActivityOf(text, folder);
+// What uses a GPU seems to compute where it waits for it.
+bool IsAtWork(const why::Activity& activity, bool has_gpu) {
   return activity.AtWork() && !(has_gpu && activity.doing == why::Doing::kCompute);
 }
 
@@ -68,11 +69,20 @@ void StackCollection::Take(uint32_t member, const v1::RankStacks& stacks) {
   if (!file_.Add(attempt_.nodes()[member], whose, stacks) || !stacks.has_rank()) return;
   const std::string folder = base::ExpandHome(attempt_.plan().working_directory());
   groups_.Add(stacks.rank(), why::SummaryOf(stacks.text(), folder));
-  any_at_work_ |=
-      IsAtWork(stacks.text(), folder, HasGpu(attempt_.member_plan(member), stacks.rank()));
+  AddActivity(stacks.rank(), why::ActivityOf(stacks.text(), folder),
+              HasGpu(attempt_.member_plan(member), stacks.rank()));
   if (kept_bytes_ + stacks.text().size() > kMostKept) return;
   kept_bytes_ += stacks.text().size();
   kept_.emplace(stacks.rank(), stacks.text());
+}
+
+void StackCollection::AddActivity(uint32_t rank, why::Activity activity, bool has_gpu) {
+  any_at_work_ |= IsAtWork(activity, has_gpu);
+  const auto earlier = earlier_.find(rank);
+  if (earlier != earlier_.end()) {
+    any_at_work_ |= !why::WorkBetween(earlier->second, activity, !has_gpu).empty();
+  }
+  activities_.emplace(rank, std::move(activity));
 }
 
 void StackCollection::AddWhole(const std::vector<uint32_t>& ranks, v1::JobStacks& stacks) const {

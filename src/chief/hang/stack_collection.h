@@ -18,6 +18,7 @@
 #include "chief/hang/stack_file.h"
 #include "chief/loop/loop.h"
 #include "control/job_requests.h"
+#include "why/activity.h"
 #include "why/stack_groups.h"
 
 namespace autodist::chief {
@@ -39,11 +40,14 @@ class StackCollection {
 
   void Take(uint32_t member, const v1::RankStacks& stacks);
   void NodeIsGone(uint32_t node) { file_.NodeIsGone(node); }
+  // What ranks did some seconds before, to be compared with.
+  void SetEarlier(std::map<uint32_t, why::Activity> earlier) { earlier_ = std::move(earlier); }
+  std::map<uint32_t, why::Activity> TakeActivities() { return std::move(activities_); }
   // The ranks hang: they have given no sign of life for so long. What is wrong is told first.
   void SetHangs(std::chrono::milliseconds silent) { silent_ = silent; }
   bool complete() const { return file_.complete(); }
-  // Whether a rank gets on by itself, as far as that can be told: computes, compiles or saves. What
-  // uses a GPU seems to compute where it waits for it.
+  // Whether a rank gets on by itself, as far as that can be told: computes, compiles or saves, or
+  // any of its threads and processes has done something since the earlier look.
   bool AnyAtWork() const { return any_at_work_; }
 
   // Wants to know, and to have the whole stacks of these ranks.
@@ -62,6 +66,7 @@ class StackCollection {
     std::vector<uint32_t> whole;
     StacksAnswer answer;
   };
+  void AddActivity(uint32_t rank, why::Activity activity, bool has_gpu);
   void AddWhole(const std::vector<uint32_t>& ranks, v1::JobStacks& stacks) const;
 
   const Attempt& attempt_;
@@ -69,6 +74,8 @@ class StackCollection {
   why::StackGroups groups_;
   std::map<uint32_t, std::string> kept_;  // by rank
   size_t kept_bytes_ = 0;
+  std::map<uint32_t, why::Activity> earlier_;     // by rank; empty: it is the first look
+  std::map<uint32_t, why::Activity> activities_;  // by rank
   bool any_at_work_ = false;
   std::optional<std::chrono::milliseconds> silent_;
   std::vector<Reader> readers_;

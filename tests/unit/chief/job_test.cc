@@ -352,6 +352,30 @@ TEST_F(JobTest, NothingHangsByTheTimeOfAStepWhereARankIsAtWork) {
   EXPECT_THAT(messages_, Not(HasSubstr("no rank has written anything")));
 }
 
+TEST_F(JobTest, NothingHangsByTheTimeOfAStepWhereAnyThreadIsAtWork) {
+  options_.hang_limit.by_steps = true;
+  loop_.After(seconds(300),
+              [this] { nodes_[2].Write(4, " 50%|#####     | 50/100 [10:00<10:00, 10.00s/it]\n"); });
+  const auto text = [](int at_ms, int cpu_ms) {
+    return "process 100 (sleeping): python3 train.py\n  thread 100 (python3): sleeping in "
+           "futex_do_wait, system call 202\n  by " +
+           std::to_string(at_ms) + " ms: CPU " + std::to_string(cpu_ms) +
+           " ms, main thread 10 ms, data 0 bytes\n";
+  };
+  nodes_[1].stacks = text(1'000, 500);
+  loop_.After(seconds(402), [&] { nodes_[1].stacks = text(5'000, 4'000); });
+  loop_.After(seconds(480), [&] { AllExit(seconds(0), 0); });
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(messages_, Not(HasSubstr("no rank has written anything")));
+}
+
+TEST_F(JobTest, WhereNoStepIsRecognisedTheUserIsInformedOnce) {
+  options_.hang_limit.by_steps = true;
+  AllExit(seconds(1000), 0);
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(messages_, HasSubstr("no step has been recognised so far"));
+}
+
 TEST_F(JobTest, NothingHangsWhileANodeIsAway) {
   options_.hang_limit.fixed = seconds(200);
   options_.launch.lease = seconds(600);

@@ -326,6 +326,91 @@ TEST_F(VerdictTest, ACheckpointThatIsWritten) {
   Expect(Verdict::Kind::kWell, HasSubstr("rank 2 (host2, GPU 0) writes a checkpoint in main"));
 }
 
+// What the last process of a text has done by then, as an agent tells of it.
+std::string Worked(const std::string& text, int at_ms, int cpu_ms, int main_ms, int bytes) {
+  return text + "  by " + std::to_string(at_ms) + " ms: CPU " + std::to_string(cpu_ms) +
+         " ms, main thread " + std::to_string(main_ms) + " ms, data " + std::to_string(bytes) +
+         " bytes\n";
+}
+
+// Others wait for rank 2, which has done this within the five seconds between two looks.
+class WaitsForItsOwnTest : public VerdictTest {
+ protected:
+  WaitsForItsOwnTest() { OthersIn("barrier"); }
+  static std::string Waits() {
+    return OnPython("sleeping in futex_do_wait, system call 202",
+                    Frame("wait", "/usr/lib/python3.11/threading.py:320") +
+                        Frame("evaluate", "/home/me/eval.py:7"));
+  }
+  void ExpectAtWork(const std::string& by) {
+    Expect(
+        Verdict::Kind::kWell,
+        "nothing is wrong as far as can be seen: rank 2 (host2, GPU 0) waits for a lock, another "
+        "thread or another process in evaluate (eval.py:7), while " +
+            by + "; 3 ranks wait for that in a collective");
+  }
+};
+
+TEST_F(WaitsForItsOwnTest, AThreadThatComputes) {
+  Stack(2, Worked(Waits(), 15'000, 9'000, 1'000, 0), Worked(Waits(), 10'000, 4'500, 1'000, 0));
+  ExpectAtWork("its other threads use 0.9 cores");
+}
+
+TEST_F(WaitsForItsOwnTest, ProcessesThatCompute) {
+  const auto with_pool = [](int at_ms, int cpu_ms) {
+    std::string text = Worked(Waits(), at_ms, 1'000, 1'000, 0);
+    for (int i = 0; i < 2; ++i) {
+      text +=
+          Worked(OnPython("sleeping in pipe_read, system call 0", ""), at_ms, cpu_ms, cpu_ms, 0);
+    }
+    return text;
+  };
+  Stack(2, with_pool(15'000, 6'000), with_pool(10'000, 2'000));
+  ExpectAtWork("its other processes use 1.6 cores");
+}
+
+TEST_F(WaitsForItsOwnTest, DataThatMove) {
+  Stack(2, Worked(Waits(), 15'000, 100, 100, 2'050'000), Worked(Waits(), 10'000, 90, 90, 50'000));
+  ExpectAtWork("400 kB/s of data move");
+}
+
+TEST_F(WaitsForItsOwnTest, SignsOfLifeOfConnectionsAreNoWork) {
+  Stack(2, Worked(Waits(), 15'000, 300, 200, 60'000), Worked(Waits(), 10'000, 90, 90, 50'000));
+  ExpectWrong(StartsWith("rank 2 (host2, GPU 0) has not entered the barrier"));
+}
+
+TEST_F(WaitsForItsOwnTest, ALoaderOfWhichEachSampleTakesSeconds) {
+  const std::string sleeps = "sleeping in hrtimer_nanosleep, system call 230";
+  Stack(2, Worked(Loads(sleeps, 102), 15'000, 100, 100, 1'200),
+        Worked(Loads(sleeps, 100), 10'000, 99, 99, 1'000));
+  Expect(Verdict::Kind::kWell, HasSubstr("while 40 bytes/s of data move; 3 ranks wait"));
+}
+
+// Ranks of MPI, say, look for what comes without a rest.
+TEST_F(VerdictTest, BusyWaitingInACollectiveIsNoWork) {
+  for (const uint32_t rank : {0u, 1u, 3u}) {
+    Stack(rank, Worked(Collective("barrier"), 15'000, 5'000, 5'000, 0),
+          Worked(Collective("barrier"), 10'000, 0, 0, 0));
+  }
+  Stack(2, Asleep());
+  ExpectWrong(StartsWith("rank 2 (host2, GPU 0) has not entered the barrier"));
+}
+
+// The sums of PyTorch's DDP are no call of the script's.
+TEST_F(VerdictTest, WhoWaitsForGradientsIsInACollective) {
+  const std::string torch = "/opt/lib/python3.11/site-packages/torch/";
+  for (const uint32_t rank : {0u, 1u, 3u}) {
+    Stack(rank, OnPython("sleeping in futex_do_wait, system call 202",
+                         Frame("_engine_run_backward", torch + "autograd/graph.py:744") +
+                             Frame("backward", torch + "_tensor.py:521") +
+                             Frame("step", "/home/me/train.py:40")));
+  }
+  Stack(2, Asleep());
+  ExpectWrong(
+      "rank 2 (host2, GPU 0) has not entered the collective in which the 3 others wait; it sleeps "
+      "in load (train.py:12)");
+}
+
 TEST_F(VerdictTest, ARankThatFailedComesFirst) {
   OthersIn("all_reduce");
   Stack(2, Asleep());
@@ -460,6 +545,9 @@ TEST_F(VerdictTest, ARankWhoseCpuIsLimited) {
   }
   host(1).set_cpu(0.3);
   *known_.before->mutable_ranks() = known_.now.ranks();
+  // The same sample, looked at twice.
+  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+  node(1).mutable_sample()->set_time_ns(1);
   ExpectWrong(AllOf(StartsWith("rank 2 (host2, GPU 0) is slow: it gets 0.2 cores"),
                     HasSubstr("something holds it back")));
   // It waits, as everybody does.

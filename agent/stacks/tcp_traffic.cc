@@ -1,0 +1,69 @@
+#include "agent/stacks/tcp_traffic.h"
+
+#include <linux/inet_diag.h>
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <vector>
+
+#include "agent/sample/netlink.h"
+#include "base/fd.h"
+
+namespace autodist::agent {
+namespace {
+
+// Where the kernel's tcp_info, which only grows, has what was acknowledged and received; the C
+// library's header ends before, and the kernel's cannot be read beside it.
+constexpr size_t kBytesAcked = 120;
+constexpr size_t kBytesReceived = 128;
+
+uint64_t NumberAt(std::string_view info, size_t at) {
+  return info.size() < at ? 0 : NetlinkValue<uint64_t>(info.substr(at)).value_or(0);
+}
+
+void AddSocket(std::string_view message, TcpTraffic& traffic) {
+  const auto socket = NetlinkValue<inet_diag_msg>(message);
+  if (!socket || socket->idiag_inode == 0) return;
+  const std::string_view info =
+      NetlinkAttribute(message.substr(NetlinkAligned(sizeof *socket)), INET_DIAG_INFO);
+  traffic[socket->idiag_inode] += NumberAt(info, kBytesAcked) + NumberAt(info, kBytesReceived);
+}
+
+void ReadFamily(int socket, uint8_t family, std::vector<char>& buffer, TcpTraffic& traffic) {
+  struct {
+    nlmsghdr header;
+    inet_diag_req_v2 about;
+  } request{};
+  request.header.nlmsg_len = sizeof request;
+  request.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+  request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+  request.about.sdiag_family = family;
+  request.about.sdiag_protocol = IPPROTO_TCP;
+  request.about.idiag_ext = 1 << (INET_DIAG_INFO - 1);
+  request.about.idiag_states = ~uint32_t{0};
+  AskNetlink(socket, request, buffer,
+             [&](std::string_view part) { return AddTcpTraffic(part, traffic); });
+}
+
+}  // namespace
+
+bool AddTcpTraffic(std::string_view messages, TcpTraffic& traffic) {
+  return ReadNetlinkPart(messages, [&](uint16_t type, std::string_view message) {
+    if (type == SOCK_DIAG_BY_FAMILY) AddSocket(message, traffic);
+  });
+}
+
+TcpTraffic ReadTcpTraffic() {
+  TcpTraffic traffic;
+  std::vector<char> buffer(kLargestNetlinkPart);
+  for (const uint8_t family : {uint8_t{AF_INET}, uint8_t{AF_INET6}}) {
+    // One for each: what is left of an answer that was cut off belongs to no other one.
+    const base::UniqueFd diag(
+        socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG));
+    if (diag.valid()) ReadFamily(diag.get(), family, buffer, traffic);
+  }
+  return traffic;
+}
+
+}  // namespace autodist::agent

@@ -1,0 +1,114 @@
+#include "agent/stacks/work_so_far.h"
+
+#include <dirent.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <ctime>
+#include <memory>
+#include <string_view>
+#include <unordered_set>
+
+#include "agent/sample/processes.h"
+#include "agent/sample/text.h"
+#include "base/fd.h"
+
+namespace autodist::agent {
+namespace {
+
+using Folder = std::unique_ptr<DIR, int (*)(DIR*)>;
+
+constexpr size_t kLargestFile = 64 << 10;           // bytes
+constexpr std::string_view kBusyWaiting = "NCCL ";  // how the names of its threads begin
+constexpr std::string_view kLinkToSocket = "socket:[";
+
+std::string Read(const std::string& path) {
+  return base::ReadFile(path, kLargestFile).value_or("");
+}
+
+uint64_t Milliseconds(uint64_t ticks) {
+  static const auto per_second = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  return ticks * 1'000 / per_second;
+}
+
+// Ticks.
+uint64_t CpuOf(const std::string& folder) {
+  const auto stat = ParseProcessStat(Read(folder + "/stat"));
+  return stat ? stat->cpu : 0;
+}
+
+// Ticks of a thread alone.
+uint64_t CpuOfThread(const std::string& folder) {
+  const std::string text = Read(folder + "/stat");
+  std::string_view stat(text);
+  stat.remove_prefix(std::min(stat.size(), stat.rfind(')') + 1));
+  SkipWords(stat, 11);
+  const auto user = TakeNumber<uint64_t>(stat);
+  return user + TakeNumber<uint64_t>(stat);
+}
+
+uint64_t CpuOfBusyWaiting(const std::string& tasks) {
+  uint64_t ticks = 0;
+  const Folder folder(opendir(tasks.c_str()), closedir);
+  while (const dirent* task = folder ? readdir(folder.get()) : nullptr) {
+    const std::string thread = tasks + "/" + task->d_name;
+    if (task->d_name[0] == '.' || !Read(thread + "/comm").starts_with(kBusyWaiting)) continue;
+    ticks += CpuOfThread(thread);
+  }
+  return ticks;
+}
+
+// Bytes by read(2), write(2) and their kind.
+uint64_t DataOf(const std::string& folder) {
+  const std::string text = Read(folder + "/io");
+  uint64_t bytes = 0;
+  for (std::string_view io(text); !io.empty();) {
+    std::string_view line = TakeLine(io);
+    const std::string_view name = TakeWord(line);
+    if (name == "rchar:" || name == "wchar:") bytes += TakeNumber<uint64_t>(line);
+  }
+  return bytes;
+}
+
+std::unordered_set<uint64_t> SocketsOf(const std::string& descriptors) {
+  std::unordered_set<uint64_t> inodes;
+  const Folder folder(opendir(descriptors.c_str()), closedir);
+  while (const dirent* file = folder ? readdir(folder.get()) : nullptr) {
+    std::array<char, 64> target;
+    const ssize_t length =
+        readlinkat(dirfd(folder.get()), file->d_name, target.data(), target.size());
+    std::string_view text(target.data(), length > 0 ? static_cast<size_t>(length) : 0);
+    if (!text.starts_with(kLinkToSocket) || !text.ends_with(']')) continue;
+    text = text.substr(kLinkToSocket.size(), text.size() - kLinkToSocket.size() - 1);
+    if (const auto inode = ParseNumber<uint64_t>(text)) inodes.insert(*inode);
+  }
+  return inodes;
+}
+
+uint64_t NowMilliseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000 + static_cast<uint64_t>(now.tv_nsec) / 1'000'000;
+}
+
+}  // namespace
+
+std::string WorkSoFar(pid_t pid, const TcpTraffic& traffic) {
+  const std::string folder = "/proc/" + std::to_string(pid);
+  const uint64_t cpu = CpuOf(folder);
+  const uint64_t busy_waiting = CpuOfBusyWaiting(folder + "/task");
+  if (Read(folder + "/stat").empty()) return "";
+  uint64_t data = DataOf(folder);
+  for (const uint64_t inode : SocketsOf(folder + "/fd")) {
+    if (const auto socket = traffic.find(inode); socket != traffic.end()) data += socket->second;
+  }
+  return "by " + std::to_string(NowMilliseconds()) + " ms: CPU " +
+         std::to_string(Milliseconds(cpu > busy_waiting ? cpu - busy_waiting : 0)) +
+         " ms, main thread " +
+         std::to_string(Milliseconds(CpuOfThread(folder + "/task/" + std::to_string(pid)))) +
+         " ms, data " + std::to_string(data) + " bytes";
+}
+
+}  // namespace autodist::agent

@@ -1,0 +1,103 @@
+#include "agent/stacks/work_so_far.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cinttypes>
+#include <cstdio>
+#include <string>
+#include <thread>
+
+#include "agent/stacks/tcp_traffic.h"
+#include "base/deadline.h"
+#include "base/fd.h"
+#include "base/ip_address.h"
+#include "base/listen_address.h"
+#include "base/socket_address.h"
+#include "support/limit.h"
+
+namespace autodist::agent {
+namespace {
+
+using base::Deadline;
+using test::kLimit;
+
+struct Parsed {
+  uint64_t at = 0, cpu = 0, main_thread = 0, data = 0;
+};
+
+Parsed Look() {
+  const std::string text = WorkSoFar(getpid(), ReadTcpTraffic());
+  Parsed found;
+  EXPECT_EQ(std::sscanf(text.c_str(),
+                        "by %" SCNu64 " ms: CPU %" SCNu64 " ms, main thread %" SCNu64
+                        " ms, data %" SCNu64 " bytes",
+                        &found.at, &found.cpu, &found.main_thread, &found.data),
+            4)
+      << text;
+  return found;
+}
+
+TEST(WorkSoFarTest, AThreadThatComputesIsSeenApartFromTheMainOne) {
+  const Parsed before = Look();
+  std::atomic<bool> ending = false;
+  std::thread busy([&] {
+    while (!ending) continue;
+  });
+  const Deadline deadline = Deadline::After(kLimit);
+  Parsed now = Look();
+  while (now.cpu < before.cpu + 200 && !deadline.Expired()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // what is measured takes its time
+    now = Look();
+  }
+  ending = true;
+  busy.join();
+  EXPECT_GE(now.cpu - before.cpu, 200u);
+  EXPECT_LT(now.main_thread - before.main_thread, (now.cpu - before.cpu) / 2);
+  EXPECT_GT(now.at, before.at);
+}
+
+TEST(WorkSoFarTest, WhatIsSentAndReceivedAloneCounts) {
+  const auto listener = base::Listen(*base::ListenAddress::Parse("127.0.0.1:0"));
+  ASSERT_TRUE(listener.ok());
+  const base::SocketAddress to(listener->address.ip, listener->address.port);
+  const base::UniqueFd sender(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(connect(sender.get(), to.get(), to.length()), 0);
+  const base::UniqueFd receiver(accept(listener->socket.get(), nullptr, nullptr));
+  const Parsed before = Look();
+  const std::string text(100'000, 'x');
+  ASSERT_EQ(send(sender.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+  std::string got(text.size(), ' ');
+  ASSERT_EQ(recv(receiver.get(), got.data(), got.size(), MSG_WAITALL),
+            static_cast<ssize_t>(got.size()));
+  EXPECT_GE(Look().data - before.data, text.size());
+}
+
+TEST(WorkSoFarTest, OfAProcessThatHasEndedThereIsNone) { EXPECT_EQ(WorkSoFar(1 << 30, {}), ""); }
+
+TEST(TcpTrafficTest, WhatIsCutOffIsTheEnd) {
+  nlmsghdr header{};
+  header.nlmsg_len = sizeof header + sizeof(inet_diag_msg);
+  header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+  inet_diag_msg socket{};
+  socket.idiag_inode = 7;
+  const std::string whole = std::string(reinterpret_cast<const char*>(&header), sizeof header) +
+                            std::string(reinterpret_cast<const char*>(&socket), sizeof socket);
+  TcpTraffic traffic;
+  EXPECT_FALSE(AddTcpTraffic(whole, traffic));
+  EXPECT_EQ(traffic, (TcpTraffic{{7, 0}}));  // without an attribute that tells more
+  for (size_t size = 0; size < whole.size(); ++size) {
+    TcpTraffic none;
+    AddTcpTraffic(whole.substr(0, size), none);
+    EXPECT_TRUE(none.empty()) << size;
+  }
+}
+
+}  // namespace
+}  // namespace autodist::agent
