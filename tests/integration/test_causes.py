@@ -57,6 +57,49 @@ def test_a_python_exception_under_noise(autodist, tmp_path):
     assert cause in autodist("status", folder.name).out
 
 
+# Rank 1 raises, and takes its time to end; rank 0 notices that it has gone.
+LATE = """
+import atexit, os, time
+print("up", flush=True)
+while not os.path.exists("go"):
+    time.sleep(0.01)
+if os.environ["RANK"] == "1":
+    atexit.register(time.sleep, 1000)
+    {}["labels_v2"]
+time.sleep(2)
+raise RuntimeError("[pair.cc:598] Connection closed by peer [10.77.0.2]:41187")
+"""
+
+
+def test_who_failed_first_and_has_not_ended(start, autodist, tmp_path):
+    (tmp_path / "train.py").write_text(LATE)
+    job = start("run", "-n", 2, "--grace", 1, "--name", "late", "--", "/usr/bin/python3", "train.py")
+    job.await_lines(2)
+    (tmp_path / "go").touch()
+    outcome = job.finish()
+    assert outcome.code == 1
+    report = report_of(outcome)
+    assert report[0] == "rank 1 on localhost: KeyError: 'labels_v2', train.py:8", report
+    assert any(line.startswith("  because of it, rank 0 on localhost (pid ") and "Connection closed by peer" in line
+               for line in report), report
+    assert report[0] in autodist("status", "late").out
+    [folder] = (tmp_path / "autodist-runs").iterdir()
+    assert report[0] in (folder / "events.jsonl").read_text()
+
+
+def test_a_rank_that_had_ended_with_0(start, tmp_path):
+    (tmp_path / "train.py").write_text("""
+import os, time
+if os.environ["RANK"] == "0":
+    raise SystemExit(0)
+time.sleep(1)
+raise RuntimeError("Read error [10.77.0.1]:53165: Connection reset by peer")
+""")
+    report = report_of(start("run", "-n", 2, "--", "/usr/bin/python3", "train.py").finish())
+    assert report[0].startswith("rank 1 on localhost (pid "), report
+    assert any(line.startswith("  rank 0 on localhost had ended with 0 ") and line.endswith(" before") for line in report), report
+
+
 def test_a_syntax_error(autodist, tmp_path):
     (tmp_path / "train.py").write_text("import os\nprint('x'\n")
     report = report_of(autodist("run", "--", "/usr/bin/python3", "train.py"))

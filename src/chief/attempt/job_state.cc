@@ -73,7 +73,10 @@ bool JobState::RankExited(const v1::RankExited& exit) {
     --running_on_[running.mapped()];
   }
   if (!cause_) {
-    if (ExitCodeOf(exit) == 0) return false;
+    if (ExitCodeOf(exit) == 0) {
+      if (!serves) ended_well_.push_back({exit.rank(), running.mapped(), exit.time_ns()});
+      return false;
+    }
     return Stop({Cause::Kind::kRankFailed, running.mapped(), exit, OkStatus(), 0});
   }
   if (cause_->abort && cause_->exit.rank() == exit.rank()) return false;

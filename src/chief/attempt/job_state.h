@@ -18,6 +18,13 @@
 
 namespace autodist::chief {
 
+// A rank that has ended with 0 before anything went wrong.
+struct EndedWell {
+  uint32_t rank = 0;
+  uint32_t node_rank = 0;
+  int64_t time_ns = 0;  // since 1970, by our clock
+};
+
 class JobState {
  public:
   explicit JobState(const v1::LaunchPlan& plan, int stop_signal = SIGTERM,
@@ -54,6 +61,8 @@ class JobState {
   uint32_t running() const { return static_cast<uint32_t>(node_of_running_.size()); }
   const std::optional<Cause>& cause() const { return cause_; }
 
+  const std::vector<EndedWell>& ended_well() const { return ended_well_; }
+
   int stop_signal() const { return stop_signal_; }
 
   // Ranks that were stopped because of the cause, by what ended them.
@@ -81,6 +90,7 @@ class JobState {
   std::vector<uint32_t> serving_on_;
   std::vector<std::vector<uint32_t>> planned_on_;
   std::optional<Cause> cause_;
+  std::vector<EndedWell> ended_well_;
   bool ran_ = false;
   bool killed_ = false;
   bool taken_away_ = false;  // a node is, which is the cause

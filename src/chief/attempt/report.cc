@@ -10,16 +10,21 @@
 #include "base/quantity.h"
 #include "base/signal_name.h"
 #include "base/utf8.h"
+#include "chief/attempt/culprit.h"
 #include "chief/attempt/exit_codes.h"
 #include "chief/checks/preflight.h"
+#include "chief/output/peer_complaints.h"
 #include "diagnosis/diagnosis_text.h"
 #include "plan/plan_text.h"
 
 namespace autodist::chief {
 namespace {
 
+using std::chrono::milliseconds;
+
 constexpr std::chrono::minutes kWorthGoodput{1};  // of a shorter job it tells nothing
 constexpr int kMostProblemsShown = 5;             // below a heading
+constexpr int kMostEndedShown = 3;                // ranks that had ended well
 
 std::string Indented(const std::string& text, const std::string& indent) {
   std::string indented = indent;
@@ -63,20 +68,92 @@ std::string LinesReport(const LastWords& words, display::Stream stream,
   return text;
 }
 
+std::string WhereItWrote(const Attempt& attempt, uint32_t rank) {
+  return "  all it wrote: " + attempt.folder() + "/rank-" + std::to_string(rank) +
+         ".out and .err\n";
+}
+
+// "rank 0 on node1 (pid 129) exited with code 1: RuntimeError: …"
+std::string HowTheRankEnded(const Attempt& attempt, const Cause& cause,
+                            const FatalMessage* reason) {
+  return NameAndNode(attempt.plan(), cause.node_rank, cause.exit.rank()) +
+         (cause.exit.pid() > 0 ? " (pid " + std::to_string(cause.exit.pid()) + ") " : " ") +
+         HowItEnded(cause) + (reason ? ": " + base::Printable(reason->text) : "") + "\n";
+}
+
+// Of the rank that failed before the one that ended first.
+std::optional<RankFailure> CulpritOf(const Attempt& attempt, const Cause& cause,
+                                     const FatalMessage* reason) {
+  if (!reason) return std::nullopt;
+  const std::vector<RankFailure> failures = attempt.logs->Failures();
+  const RankFailure* culprit = Culprit(cause.exit.rank(), *reason, failures);
+  return culprit ? std::optional(*culprit) : std::nullopt;
+}
+
+std::string NameOf(const v1::LaunchPlan& plan, uint32_t rank) {
+  for (const v1::NodePlan& node : plan.nodes()) {
+    if (std::ranges::count(node.ranks(), rank, &v1::RankPlan::rank) > 0) {
+      return NameAndNode(plan, node.node_rank(), rank);
+    }
+  }
+  return "rank " + std::to_string(rank);
+}
+
+// "rank 1 on node2: KeyError: 'label', train.py:5"
+std::string WhatItWrote(const Attempt& attempt, const RankFailure& failure) {
+  return NameOf(attempt.plan(), failure.rank) + ": " + base::Printable(failure.message.text);
+}
+
+std::string CulpritsReport(const Attempt& attempt, const Cause& cause, const FatalMessage& reason,
+                           const RankFailure& culprit) {
+  std::string text = WhatItWrote(attempt, culprit) + "\n";
+  for (const std::string& line : culprit.message.lines) text += "    | " + line + "\n";
+  return text + WhereItWrote(attempt, culprit.rank) + "  because of it, " +
+         HowTheRankEnded(attempt, cause, &reason);
+}
+
+// "after step 3 of 10"; "": it has told of none.
+std::string AfterStep(const RankTold& told) {
+  if (!told.progress || !told.progress->has_step()) return "";
+  std::string text = ", after step " + base::Thousands(told.progress->step());
+  if (told.progress->has_total()) text += " of " + base::Thousands(told.progress->total());
+  return text;
+}
+
+// Others may have failed, or wait, because a rank ended before them, though it ended well.
+std::string EndedWellReport(const Attempt& attempt, const Cause& cause) {
+  std::string text;
+  int shown = 0;
+  const std::vector<EndedWell>& ended = attempt.state().ended_well();
+  for (const EndedWell& one : ended) {
+    if (shown++ == kMostEndedShown) {
+      const std::string others = base::Count(ended.size() - kMostEndedShown, "other rank");
+      return text + "  and so had " + others + "\n";
+    }
+    text += "  " + NameAndNode(attempt.plan(), one.node_rank, one.rank) + " had ended with 0";
+    if (cause.kind == Cause::Kind::kRankFailed) {
+      const std::chrono::nanoseconds earlier(cause.exit.time_ns() - one.time_ns);
+      text += " " + base::Elapsed(std::chrono::duration_cast<milliseconds>(earlier)) + " before";
+    }
+    text += AfterStep(attempt.logs->ToldBy(one.rank)) + "\n";
+  }
+  return text;
+}
+
 std::string RankReport(const Attempt& attempt, const Cause& cause) {
-  const std::string rank = std::to_string(cause.exit.rank());
   const LastWords words = attempt.logs->LastWordsOf(cause.exit.rank());
   const FatalMessage* reason = ReasonIn(words, cause);
-  std::string text =
-      NameAndNode(attempt.plan(), cause.node_rank, cause.exit.rank()) +
-      (cause.exit.pid() > 0 ? " (pid " + std::to_string(cause.exit.pid()) + ") " : " ") +
-      HowItEnded(cause) + (reason ? ": " + base::Printable(reason->text) : "") + "\n";
+  if (const auto culprit = CulpritOf(attempt, cause, reason)) {
+    return CulpritsReport(attempt, cause, *reason, *culprit);
+  }
+  std::string text = HowTheRankEnded(attempt, cause, reason);
   std::vector<std::string> told;
   if (reason) told = reason->lines;
   for (const std::string& line : told) text += "    | " + line + "\n";
   text += LinesReport(words, display::kStderr, told) + LinesReport(words, display::kStdout, told);
   if (words.LastLine().empty()) text += "  it wrote nothing\n";
-  return text + "  all it wrote: " + attempt.folder() + "/rank-" + rank + ".out and .err\n";
+  text += WhereItWrote(attempt, cause.exit.rank());
+  return reason && BlamesPeer(reason->text) ? text + EndedWellReport(attempt, cause) : text;
 }
 
 std::string OthersReport(const Attempt& attempt) {
@@ -148,8 +225,9 @@ std::string HangReport(const Attempt& attempt, std::chrono::milliseconds time) {
   for (const v1::NodePlan& node : attempt.plan().nodes()) {
     for (const v1::RankPlan& rank : node.ranks()) {
       const std::string line = attempt.logs->LastWordsOf(rank.rank()).LastLine();
-      text += "  " + rank.name() + " on " + node.address() + ": " + (line.empty() ? "none" : line) +
-              "\n";
+      text += "  " + rank.name() + " on " + node.address() +
+              (attempt.state().Runs(rank.rank()) ? ": " : ", which has ended: ") +
+              (line.empty() ? "none" : line) + "\n";
     }
   }
   text.pop_back();
@@ -161,8 +239,12 @@ std::string DescribeCauseInWords(const Attempt& attempt) {
   std::string text = DescribeCause(cause, attempt.plan());
   if (!LeavesOpenWhy(cause)) return text;
   const LastWords words = attempt.logs->LastWordsOf(cause.exit.rank());
-  if (words.fatal()) text += ": " + base::Printable(words.fatal()->text);
-  return text;
+  const FatalMessage* reason = ReasonIn(words, cause);
+  if (!reason) return text;
+  if (const auto culprit = CulpritOf(attempt, cause, reason)) {
+    return WhatItWrote(attempt, *culprit) + "; because of it, " + text;
+  }
+  return text + ": " + base::Printable(reason->text);
 }
 
 std::string EndReport(const Attempt& attempt, const std::vector<std::string>& terminal_warnings) {
@@ -172,6 +254,7 @@ std::string EndReport(const Attempt& attempt, const std::vector<std::string>& te
     text = state.cause()->kind == Cause::Kind::kRankFailed
                ? RankReport(attempt, *state.cause())
                : DescribeCause(*state.cause(), attempt.plan()) + "\n";
+    if (state.cause()->kind == Cause::Kind::kHung) text += EndedWellReport(attempt, *state.cause());
     text += OthersReport(attempt);
   }
   for (const auto& warnings : {attempt.warnings, attempt.logs->warnings(), terminal_warnings}) {

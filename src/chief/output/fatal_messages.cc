@@ -6,6 +6,8 @@
 #include <deque>
 #include <utility>
 
+#include "chief/output/peer_complaints.h"
+
 namespace autodist::chief {
 namespace {
 
@@ -52,13 +54,21 @@ constexpr Beginning kBeginnings[] = {
     {"Floating point exception", kHint},
 };
 
+// By what PyTorch's DataLoader says that a worker has ended. The rank then fails as well: at the
+// connection with it, say.
+constexpr std::string_view kOfChild[] = {
+    "ERROR: Unexpected segmentation fault encountered in worker",
+    "ERROR: Unexpected bus error encountered in worker",
+    "ERROR: Unexpected floating-point exception encountered in worker",
+};
+
 // Of whatever may begin one of them, or a line that begins something else.
 constexpr auto kFirstLetters = [] {
   std::array<bool, 256> first{};
   for (const Beginning& beginning : kBeginnings) {
     first[static_cast<unsigned char>(beginning.text[0])] = true;
   }
-  for (const char other : {'=', 'D', 'T', 'E', ' ', 'u'})
+  for (const char other : {'=', 'D', 'T', 'E', ' ', 'u', '\xe2'})
     first[static_cast<unsigned char>(other)] = true;
   return first;
 }();
@@ -71,6 +81,12 @@ bool IsConnection(std::string_view line) {
 // What was thrown because something else had failed, of which others tell.
 bool IsConsequence(std::string_view exception) {
   return exception.ends_with("ChildFailedError") || exception.ends_with("CalledProcessError");
+}
+
+// Of two exceptions in a chain the earlier tells more where it knows what ended a process.
+bool TellsMore(std::string_view earlier, std::string_view later) {
+  return earlier.find("killed by signal") != std::string_view::npos &&
+         later.find("exited unexpectedly") != std::string_view::npos;
 }
 
 // glog and Abseil: "F1123 05:15:06.123456 4711 file.cc:33] text".
@@ -101,7 +117,8 @@ std::string_view Trimmed(std::string_view line) {
 
 }  // namespace
 
-void FatalMessages::Take(std::string_view line) {
+void FatalMessages::Take(std::string_view line, std::chrono::steady_clock::time_point now) {
+  now_ = now;
   if (last_ && ++since_ > kForgottenAfter) last_.reset();
   if (Continue(line)) return;
   if (line.size() > 3) Recognise(line);
@@ -139,9 +156,11 @@ bool FatalMessages::ContinueText(std::string_view line) {
 
 void FatalMessages::BeginTraceback(std::string_view line) {
   std::deque<std::string> cause;
+  cause_.clear();
   if (IsConnection(before_) && last_ && last_is_traceback_) {
     cause.assign(last_->lines.begin(), last_->lines.end());
     cause.insert(cause.end(), {"", before_, ""});
+    cause_ = last_->text;
   }
   // A thread's exception ends the thread alone; one that Python ignores nothing.
   traceback_weight_ = before_.starts_with("Exception in ")       ? kLikely
@@ -158,18 +177,22 @@ void FatalMessages::TellTraceback() {
   Weight weight = traceback_weight_;
   if (IsConsequence(traceback_->ExceptionName())) weight = std::min(weight, kLikely);
   // An abort is the consequence of what was told before it.
-  const std::string text = traceback_->Text();
+  std::string text = traceback_->Text();
   if (text.starts_with("Fatal Python error: Aborted")) weight = std::min(weight, kLikely);
   // Of several processes that write here, the first that failed.
   const std::string& prefix = traceback_->prefix();
   const bool other = last_ && last_->weight == weight && last_prefix_.starts_with('[') &&
                      prefix.starts_with('[') && prefix != last_prefix_;
-  if (other || !Replaces(weight, true)) {
+  if (TellsMore(cause_, text)) text = cause_;
+  const bool of_child = last_is_of_child_ && since_ < kConsequenceWithin && BlamesPeer(text);
+  if (other || of_child || !Replaces(weight, true)) {
     traceback_.reset();
     return;
   }
-  last_ = FatalMessage{weight, text, {traceback_->lines().begin(), traceback_->lines().end()}};
+  last_ =
+      FatalMessage{weight, text, {traceback_->lines().begin(), traceback_->lines().end()}, now_};
   last_is_traceback_ = true;
+  last_is_of_child_ = false;
   last_prefix_ = prefix;
   text_follows_ = false;
   since_ = 0;
@@ -186,8 +209,9 @@ bool FatalMessages::Tell(Weight weight, std::string_view text, std::string_view 
   if (!Replaces(weight, false)) return false;
   last_ = FatalMessage{weight,
                        std::string(Trimmed(text).substr(0, kLongestFatalText)),
-                       {std::string(line.substr(0, kLongestFatalLine))}};
-  last_is_traceback_ = false;
+                       {std::string(line.substr(0, kLongestFatalLine))},
+                       now_};
+  last_is_traceback_ = last_is_of_child_ = false;
   last_prefix_.clear();
   text_follows_ = false;
   since_ = 0;
@@ -196,7 +220,9 @@ bool FatalMessages::Tell(Weight weight, std::string_view text, std::string_view 
 
 void FatalMessages::Recognise(std::string_view line) {
   const char last = line.back();
-  if (last == ':' && PythonTraceback::BeginsWith(line)) return BeginTraceback(line);
+  if ((last == ':' || last == ')') && PythonTraceback::BeginsWith(line)) {
+    return BeginTraceback(line);
+  }
   if (last == '.' && (line.ends_with("' failed.") || line.ends_with("` failed.")) &&
       line.find("Assertion `") != std::string_view::npos) {
     // That of CUDA's is not yet the end.
@@ -230,6 +256,9 @@ void FatalMessages::RecogniseBeginning(std::string_view line) {
   }
   for (const std::string_view text : {TextOfLogFatal(line), TextOfSanitizer(line)}) {
     if (!text.empty()) Tell(kFatal, text, line);
+  }
+  for (const std::string_view begin : kOfChild) {
+    if (line.starts_with(begin)) last_is_of_child_ = Tell(kFatal, line, line);
   }
   for (const Beginning& beginning : kBeginnings) {
     if (beginning.text[0] == line[0] && line.starts_with(beginning.text)) {

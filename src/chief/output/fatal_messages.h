@@ -2,6 +2,7 @@
 // exception, a C++ terminate, an abort of the C library, errors of CUDA, NCCL, MPI and XLA.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,8 +21,16 @@ struct FatalMessage {
     kFatal,   // the last that such a program says
   };
   Weight weight;
-  std::string text;                // in one line
-  std::vector<std::string> lines;  // as they were written
+  std::string text;                                 // in one line
+  std::vector<std::string> lines;                   // as they were written
+  std::chrono::steady_clock::time_point time = {};  // when it came
+};
+
+// What a rank has written that such a program says last.
+struct RankFailure {
+  uint32_t rank = 0;
+  FatalMessage message;
+  uint32_t lines_since = 0;  // that it has written after it
 };
 
 // Lines are taken as they come, whatever they hold; what is kept is bounded. One that tells nothing
@@ -31,10 +40,12 @@ class FatalMessages {
   explicit FatalMessages(std::string working_directory)
       : working_directory_(std::move(working_directory)) {}
 
-  // Without its line break.
-  void Take(std::string_view line);
+  // Without its line break; taken now.
+  void Take(std::string_view line, std::chrono::steady_clock::time_point now = {});
 
   const std::optional<FatalMessage>& last() const { return last_; }
+  // That have come after it.
+  uint32_t lines_since() const { return since_; }
 
  private:
   using Weight = FatalMessage::Weight;
@@ -51,12 +62,15 @@ class FatalMessages {
   bool Replaces(Weight weight, bool traceback) const;
 
   std::string working_directory_;
+  std::chrono::steady_clock::time_point now_{};
   std::optional<FatalMessage> last_;
   uint32_t since_ = 0;  // lines, since the last was told
   bool last_is_traceback_ = false;
+  bool last_is_of_child_ = false;             // the end of a process that it had started
   std::string last_prefix_;                   // of a traceback
   std::optional<PythonTraceback> traceback_;  // that is being written
   Weight traceback_weight_ = Weight::kFatal;
+  std::string cause_;          // the exception of which the one being written is a consequence
   uint32_t noise_ = 0;         // lines of others within what is being written
   bool text_follows_ = false;  // of the last: what() of a C++ exception, or Rust's message
   std::string before_;         // a line that tells what the next traceback is

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "chief/output/undecorated.h"
+
 namespace autodist::chief {
 namespace {
 
@@ -17,9 +19,10 @@ std::string_view AsShown(std::string_view line) {
 
 }  // namespace
 
-void LastWords::Take(display::Stream stream, std::string_view line) {
-  const std::string_view shown = AsShown(line);
-  fatal_[stream].Take(shown);
+void LastWords::Take(display::Stream stream, std::string_view line, display::Time now) {
+  std::string plain;
+  const std::string_view shown = WithoutColours(AsShown(line), plain);
+  fatal_[stream].Take(shown, now);
   const std::string_view kept = shown.substr(0, kLongestLine);
   if (kept.find_first_not_of(" \t") == std::string_view::npos) return;
   Ring& ring = rings_[stream];
@@ -41,11 +44,21 @@ std::string LastWords::LastLine() const {
   return ring.taken == 0 ? "" : ring.lines[(ring.taken - 1) % kMostLines];
 }
 
-const FatalMessage* LastWords::fatal() const {
+const FatalMessages* LastWords::Fatal() const {
   const auto& err = fatal_[display::kStderr].last();
   const auto& out = fatal_[display::kStdout].last();
-  if (err && (!out || err->weight >= out->weight)) return &*err;
-  return out ? &*out : nullptr;
+  if (err && (!out || err->weight >= out->weight)) return &fatal_[display::kStderr];
+  return out ? &fatal_[display::kStdout] : nullptr;
+}
+
+const FatalMessage* LastWords::fatal() const {
+  const FatalMessages* messages = Fatal();
+  return messages ? &*messages->last() : nullptr;
+}
+
+uint32_t LastWords::lines_since_fatal() const {
+  const FatalMessages* messages = Fatal();
+  return messages ? messages->lines_since() : 0;
 }
 
 }  // namespace autodist::chief

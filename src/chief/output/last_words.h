@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "chief/output/fatal_messages.h"
+#include "display/line_reader.h"
 #include "display/screen.h"
 
 namespace autodist::chief {
@@ -24,7 +25,7 @@ class LastWords {
 
   // A line that has ended; of a very long one its beginning. What a progress bar has replaced by
   // '\r' does not count, nor does a line without anything in it.
-  void Take(display::Stream stream, std::string_view line);
+  void Take(display::Stream stream, std::string_view line, display::Time now = {});
 
   // The last lines, the oldest first; each cut to kLongestLine.
   std::vector<std::string> Lines(display::Stream stream) const;
@@ -32,8 +33,13 @@ class LastWords {
   std::string LastLine() const;
   // What tells most of why it ended; null: nothing does.
   const FatalMessage* fatal() const;
+  // Lines of its stream that have come after it.
+  uint32_t lines_since_fatal() const;
 
  private:
+  // Of the stream that has it; null as above.
+  const FatalMessages* Fatal() const;
+
   struct Ring {
     std::array<std::string, kMostLines> lines;
     size_t taken = 0;

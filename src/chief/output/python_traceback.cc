@@ -4,10 +4,13 @@
 #include <cctype>
 #include <utility>
 
+#include "chief/output/undecorated.h"
+
 namespace autodist::chief {
 namespace {
 
 constexpr std::string_view kHeader = "Traceback (most recent call last):";
+constexpr std::string_view kBareHeader = "Traceback (most recent call last)";
 constexpr std::string_view kGroupHeader = "+ Exception Group Traceback (most recent call last):";
 constexpr std::string_view kFatalError = "Fatal Python error: ";
 constexpr std::string_view kFile = "File \"";
@@ -77,6 +80,34 @@ std::string_view Below(std::string_view path, std::string_view folder) {
   return path.substr(folder.size() + 1);
 }
 
+// As rich draws it: the title of a box.
+bool IsRichHeader(std::string_view line) {
+  return line.starts_with("╭") && WithoutBox(line) == kBareHeader;
+}
+
+// "KeyError          Traceback (most recent call last)"
+bool IsIPythonHeader(std::string_view line) {
+  if (!line.ends_with(kBareHeader)) return false;
+  line.remove_suffix(kBareHeader.size());
+  const std::string_view name = line.substr(0, line.find(' '));
+  return line.ends_with("  ") && WithoutSpaces(line.substr(name.size())).empty() &&
+         !ExceptionNameIn(name).empty();
+}
+
+// "PATH:N in NAME" of rich, "File PATH:N, in NAME" of IPython.
+bool ParseShortFrame(std::string_view line, std::string_view& path, std::string_view& number) {
+  constexpr std::string_view kWord = "File ";
+  if (line.starts_with(kWord)) line.remove_prefix(kWord.size());
+  const size_t end = std::min(line.find(" in "), line.find(", in "));
+  line = line.substr(0, end);
+  const size_t colon = line.rfind(':');
+  const bool is_path = line.starts_with('/') || line.starts_with('~');
+  if (!is_path || colon == std::string_view::npos) return false;
+  path = line.substr(0, colon);
+  number = line.substr(colon + 1);
+  return !number.empty() && number.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 // Of `File "PATH", line N` and what may follow.
 bool ParseFrame(std::string_view line, std::string_view& path, std::string_view& number) {
   if (!line.starts_with(kFile)) return false;
@@ -93,7 +124,8 @@ bool ParseFrame(std::string_view line, std::string_view& path, std::string_view&
 }  // namespace
 
 bool PythonTraceback::IsHeader(std::string_view line) {
-  return line.ends_with(kHeader) || line.starts_with(kFatalError);
+  return line.ends_with(kHeader) || line.starts_with(kFatalError) || IsRichHeader(line) ||
+         IsIPythonHeader(line);
 }
 
 bool PythonTraceback::BeginsWith(std::string_view line) {
@@ -104,18 +136,22 @@ bool PythonTraceback::BeginsWith(std::string_view line) {
          std::isdigit(static_cast<unsigned char>(line.back())) != 0;
 }
 
+PythonTraceback::Kind PythonTraceback::KindOf(std::string_view first_line) {
+  if (first_line.ends_with(kGroupHeader)) return Kind::kGroup;
+  if (first_line.ends_with(kHeader)) return Kind::kTraceback;
+  if (first_line.starts_with(kFatalError)) return Kind::kFatalError;
+  if (IsRichHeader(first_line)) return Kind::kRich;
+  return IsIPythonHeader(first_line) ? Kind::kIPython : Kind::kSyntaxError;
+}
+
 PythonTraceback::PythonTraceback(std::string_view first_line, std::string_view working_directory)
-    : kind_(first_line.ends_with(kGroupHeader)    ? Kind::kGroup
-            : first_line.ends_with(kHeader)       ? Kind::kTraceback
-            : first_line.starts_with(kFatalError) ? Kind::kFatalError
-                                                  : Kind::kSyntaxError),
-      working_directory_(working_directory) {
+    : kind_(KindOf(first_line)), working_directory_(working_directory) {
   Keep(first_line);
   if (kind_ == Kind::kFatalError) {
     exception_ = lines_.back();
   } else if (kind_ == Kind::kSyntaxError) {
     TakeFrame(first_line.substr(2));
-  } else {
+  } else if (kind_ == Kind::kTraceback || kind_ == Kind::kGroup) {
     std::string_view before = first_line.substr(
         0, first_line.size() - (kind_ == Kind::kGroup ? kGroupHeader : kHeader).size());
     while (before.ends_with(' ')) before.remove_suffix(1);
@@ -147,6 +183,7 @@ std::string_view PythonTraceback::WithoutPrefix(std::string_view line) const {
 
 std::string_view PythonTraceback::WithoutDecoration(std::string_view line) const {
   line = WithoutPrefix(line);
+  if (kind_ == Kind::kRich) return WithoutBox(line);
   if (kind_ != Kind::kGroup) return line;
   line = WithoutSpaces(line);
   return line.starts_with("| ") ? line.substr(2) : line;
@@ -166,7 +203,8 @@ bool PythonTraceback::Take(std::string_view line) {
   const bool header = kind_ == Kind::kGroup && text.ends_with(kHeader);
   if (rule || header) {
     if (header) owner_ = Owner::kNone;
-  } else if (text.starts_with("  ")) {
+  } else if (text.starts_with("  ") || (kind_ == Kind::kRich && text.size() < line.size()) ||
+             (kind_ == Kind::kIPython && text.starts_with("File "))) {
     TakeFrame(WithoutSpaces(text));
   } else if (!TakeException(text)) {
     return false;
@@ -213,7 +251,12 @@ bool PythonTraceback::TakeMore(std::string_view line, std::string_view text) {
 void PythonTraceback::TakeFrame(std::string_view line) {
   std::string_view path;
   std::string_view number;
-  if (!ParseFrame(line, path, number)) return;
+  if (ParseFrame(line, path, number) || ParseShortFrame(line, path, number)) {
+    TakePlace(path, number);
+  }
+}
+
+void PythonTraceback::TakePlace(std::string_view path, std::string_view number) {
   std::string_view below = Below(path, working_directory_);
   const Owner owner = IsOfPackage(path) ? Owner::kPackage
                       : !below.empty()  ? Owner::kJob

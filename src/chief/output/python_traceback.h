@@ -9,8 +9,9 @@
 
 namespace autodist::chief {
 
-// Its lines may come with a prefix, as PyTorch's "[rank0]: ", and with others' between them. Of
-// several tracebacks in one, as of an exception group, the first that is no group counts.
+// Or what rich and IPython print in its place. Its lines may come with a prefix, as PyTorch's
+// "[rank0]: ", and with others' between them. Of several tracebacks in one, as of an exception
+// group, the first that is no group counts.
 class PythonTraceback {
  public:
   static constexpr size_t kLongestLine = 400;  // of what is kept
@@ -42,16 +43,18 @@ class PythonTraceback {
   const std::deque<std::string>& lines() const { return lines_; }
 
  private:
-  enum class Kind { kTraceback, kGroup, kSyntaxError, kFatalError };
+  enum class Kind { kTraceback, kGroup, kSyntaxError, kFatalError, kRich, kIPython };
 
   // How likely the person wrote the file: more is more.
   enum class Owner : uint8_t { kNone, kPackage, kSomebody, kJob };
 
+  static Kind KindOf(std::string_view first_line);
   std::string_view WithoutPrefix(std::string_view line) const;
   std::string_view WithoutDecoration(std::string_view line) const;
   bool TakeException(std::string_view line);
   bool TakeMore(std::string_view line, std::string_view text);
   void TakeFrame(std::string_view line);
+  void TakePlace(std::string_view path, std::string_view number);
   bool TakeFatalErrorLine(std::string_view line);
   void Keep(std::string_view line);
 

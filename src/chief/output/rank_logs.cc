@@ -130,7 +130,7 @@ void RankLogs::WriteFile(const display::Output& output, File& file) {
 void RankLogs::Keep(uint32_t number, display::Stream stream, std::string_view line) {
   const std::lock_guard lock(told_mutex_);
   Rank& rank = ranks_.at(number);
-  rank.last_words.Take(stream, line);
+  rank.last_words.Take(stream, line, now_);
   KeepLine(line, rank.told.last_line);
   KeepProgress(rank.reader.Take(line, now_), rank.told);
   ++told_;
@@ -162,6 +162,17 @@ RankTold RankLogs::ToldBy(uint32_t number) const {
 void RankLogs::Warn(const std::string& what) {
   base::Log(base::LogLevel::kWarning, what);
   warnings_.push_back(what);
+}
+
+std::vector<RankFailure> RankLogs::Failures() const {
+  const std::lock_guard lock(told_mutex_);
+  std::vector<RankFailure> failures;
+  for (const auto& [number, rank] : ranks_) {
+    const FatalMessage* fatal = rank.last_words.fatal();
+    if (!fatal || fatal->weight < FatalMessage::Weight::kFatal) continue;
+    failures.push_back({number, *fatal, rank.last_words.lines_since_fatal()});
+  }
+  return failures;
 }
 
 LastWords RankLogs::LastWordsOf(uint32_t rank) const {

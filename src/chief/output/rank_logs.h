@@ -63,6 +63,8 @@ class RankLogs {
 
   // Of one of the plan's.
   LastWords LastWordsOf(uint32_t rank) const;
+  // Of all that have written what such programs say last.
+  std::vector<RankFailure> Failures() const;
   // Likewise; of any other, nothing.
   RankTold ToldBy(uint32_t rank) const;
   // A line that a rank has written to AUTODIST_PROGRESS; of one that is not the plan's, nothing.

@@ -52,11 +52,62 @@ TEST_F(EndReportTest, NamesTheRankThatFailedItsLastLinesAndTheRest) {
             "  other ranks were stopped: 3 ended on SIGUSR1, 1 needed SIGKILL");
 }
 
+TEST_F(EndReportTest, WhoFailedFirstComesBeforeWhoEndedBecauseOfIt) {
+  const std::string traceback =
+      "Traceback (most recent call last):\n"
+      "  File \"/work/train.py\", line 5, in main\n"
+      "KeyError: 'label'\n";
+  Write(Line(1, traceback, v1::OUTPUT_STREAM_STDERR));
+  Write(Line(4,
+             "Traceback (most recent call last):\n"
+             "  File \"/work/train.py\", line 6, in main\n"
+             "RuntimeError: Connection closed by peer\n",
+             v1::OUTPUT_STREAM_STDERR));
+  v1::RankExited exit;
+  exit.set_rank(4);
+  exit.set_pid(99);
+  exit.set_exit_code(1);
+  attempt_.state().RankExited(exit);
+  EXPECT_EQ(
+      DescribeCauseInWords(attempt_),
+      "rank 1 on 10.0.0.1: KeyError: 'label', train.py:5; because of it, rank 4 on node3 exited "
+      "with code 1");
+  EXPECT_EQ(
+      Report(),
+      "rank 1 on 10.0.0.1: KeyError: 'label', train.py:5\n"
+      "    | Traceback (most recent call last):\n"
+      "    |   File \"/work/train.py\", line 5, in main\n"
+      "    | KeyError: 'label'\n"
+      "  all it wrote: logs/restart-1/rank-1.out and .err\n"
+      "  because of it, rank 4 on node3 (pid 99) exited with code 1: RuntimeError: Connection "
+      "closed by peer, train.py:6");
+}
+
+TEST_F(EndReportTest, WhoEndedWellBeforeAComplaintIsNamed) {
+  Write(Line(1, "step 3/10\n"));
+  Write(Line(4,
+             "Traceback (most recent call last):\n"
+             "  File \"/work/train.py\", line 6, in main\n"
+             "RuntimeError: Connection reset by peer\n",
+             v1::OUTPUT_STREAM_STDERR));
+  v1::RankExited exit;
+  exit.set_rank(1);
+  exit.set_exit_code(0);
+  exit.set_time_ns(1'000'000'000);
+  attempt_.state().RankExited(exit);
+  exit.set_rank(4);
+  exit.set_exit_code(1);
+  exit.set_time_ns(3'000'000'000);
+  attempt_.state().RankExited(exit);
+  EXPECT_NE(Report().find("\n  rank 1 on 10.0.0.1 had ended with 0 2 s before"), std::string::npos)
+      << Report();
+}
+
 TEST_F(EndReportTest, WhatTheRankSaidOfItsEndComesFirstAndTheNoiseAfterIt) {
   const std::string traceback =
       "Traceback (most recent call last):\n"
       "  File \"/work/train.py\", line 41, in main\n"
-      "TypeError: no \x1b[31mlayer\n";
+      "TypeError: no \x07layer\n";
   Write(
       Line(4, traceback + "node3:1:2 [0] NCCL INFO comm 0x1 rank 4\n\n", v1::OUTPUT_STREAM_STDERR));
   Write(Line(4, "step 3\n"));
@@ -66,13 +117,13 @@ TEST_F(EndReportTest, WhatTheRankSaidOfItsEndComesFirstAndTheNoiseAfterIt) {
   exit.set_exit_code(1);
   attempt_.state().RankExited(exit);
   EXPECT_EQ(DescribeCauseInWords(attempt_),
-            "rank 4 on node3 exited with code 1: TypeError: no \\x1b[31mlayer, train.py:41");
+            "rank 4 on node3 exited with code 1: TypeError: no \\x07layer, train.py:41");
   EXPECT_EQ(Report(),
-            "rank 4 on node3 (pid 99) exited with code 1: TypeError: no \\x1b[31mlayer, "
+            "rank 4 on node3 (pid 99) exited with code 1: TypeError: no \\x07layer, "
             "train.py:41\n"
             "    | Traceback (most recent call last):\n"
             "    |   File \"/work/train.py\", line 41, in main\n"
-            "    | TypeError: no \x1b[31mlayer\n"
+            "    | TypeError: no \x07layer\n"
             "  its last lines on stderr:\n"
             "    | node3:1:2 [0] NCCL INFO comm 0x1 rank 4\n"
             "  its last lines on stdout:\n"

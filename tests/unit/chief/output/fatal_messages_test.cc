@@ -39,6 +39,82 @@ constexpr char kTypeError[] =
     "    loss = loss + None\n"
     "           ~~~~~^~~~~~\n"
     "TypeError: unsupported operand type(s) for +: 'int' and 'NoneType'\n";
+// As rich.traceback draws it.
+constexpr char kRich[] =
+    "╭───────────────────── Traceback (most recent call last) ─────────────────────╮\n"
+    "│ /work/job/train.py:60 in <module>                                            │\n"
+    "│                                                                              │\n"
+    "│   58                                                                         │\n"
+    "│ ❱ 60 main()                                                                  │\n"
+    "│                                                                              │\n"
+    "│ /work/job/train.py:41 in main                                                │\n"
+    "│ ❱ 41     loss = model(batch['labels_v2'])                                    │\n"
+    "│ /opt/lib/python3.11/site-packages/torch/nn/modules/module.py:1130 in _call   │\n"
+    "╰──────────────────────────────────────────────────────────────────────────────╯\n"
+    "KeyError: 'labels_v2'\n";
+constexpr char kIPython[] =
+    "---------------------------------------------------------------------------\n"
+    "KeyError                                  Traceback (most recent call last)\n"
+    "File /work/job/train.py:60, in <module>\n"
+    "     58 \n"
+    "---> 60 main()\n"
+    "\n"
+    "File /work/job/train.py:41, in main()\n"
+    "---> 41 loss = model(batch['labels_v2'])\n"
+    "\n"
+    "KeyError: 'labels_v2'\n";
+// Of loguru, which shows the values, too.
+constexpr char kLoguru[] =
+    "2026-11-25 10:00:00.000 | ERROR    | __main__:<module>:60 - An error has been caught:\n"
+    "Traceback (most recent call last):\n"
+    "\n"
+    "> File \"/work/job/train.py\", line 60, in <module>\n"
+    "    main()\n"
+    "    └ <function main at 0x7f>\n"
+    "\n"
+    "  File \"/work/job/train.py\", line 41, in main\n"
+    "    loss = model(batch['labels_v2'])\n"
+    "           │     └ {}\n"
+    "           └ <Model>\n"
+    "\n"
+    "KeyError: 'labels_v2'\n";
+
+TEST_F(FatalMessagesTest, TracebacksThatAreDrawnAreRecognised) {
+  for (const char* text : {kRich, kIPython, kLoguru}) {
+    messages_ = FatalMessages("/work/job");
+    Take(text);
+    TakeNoise(12);
+    EXPECT_EQ(Told(), "KeyError: 'labels_v2', train.py:41");
+  }
+}
+
+TEST_F(FatalMessagesTest, OfAChainTheEndOfAWorkerTellsMore) {
+  Take(
+      "Traceback (most recent call last):\n"
+      "  File \"/work/job/train.py\", line 4, in <module>\n"
+      "RuntimeError: DataLoader worker (pid 170) is killed by signal: Killed. \n"
+      "\n"
+      "The above exception was the direct cause of the following exception:\n"
+      "\n"
+      "Traceback (most recent call last):\n"
+      "  File \"/work/job/train.py\", line 5, in <module>\n"
+      "RuntimeError: DataLoader worker (pid(s) 170) exited unexpectedly\n");
+  EXPECT_THAT(Told(), HasSubstr("is killed by signal: Killed"));
+  EXPECT_EQ(messages_.last()->lines.size(), 9u);
+}
+
+TEST_F(FatalMessagesTest, TheCrashOfAWorkerCountsBeforeTheConnectionWithIt) {
+  Take(
+      "ERROR: Unexpected segmentation fault encountered in worker.\n"
+      "Traceback (most recent call last):\n"
+      "  File \"/work/job/train.py\", line 9, in fetch\n"
+      "ConnectionResetError: [Errno 104] Connection reset by peer\n");
+  EXPECT_EQ(Told(), "ERROR: Unexpected segmentation fault encountered in worker.");
+  Take(kTypeError);
+  EXPECT_EQ(Told(),
+            "TypeError: unsupported operand type(s) for +: 'int' and 'NoneType', train.py:41");
+}
+
 constexpr char kOfTypeError[] =
     "TypeError: unsupported operand type(s) for +: 'int' and 'NoneType', train.py:41";
 

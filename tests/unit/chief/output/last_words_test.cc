@@ -19,6 +19,18 @@ TEST(LastWordsTest, StreamsAreKeptApart) {
   EXPECT_EQ(words.fatal(), nullptr);
 }
 
+// As Python 3.13 writes them to a terminal, or where it is asked to.
+TEST(LastWordsTest, ColoursHideNoException) {
+  LastWords words("/work");
+  words.Take(display::kStderr, "Traceback (most recent call last):");
+  words.Take(display::kStderr,
+             "  File \x1b[35m\"/work/train.py\"\x1b[0m, line \x1b[35m7\x1b[0m, in "
+             "\x1b[35m<module>\x1b[0m");
+  words.Take(display::kStderr, "\x1b[1;35mKeyError\x1b[0m: \x1b[35m'label'\x1b[0m");
+  ASSERT_TRUE(words.fatal());
+  EXPECT_EQ(words.fatal()->text, "KeyError: 'label', train.py:7");
+}
+
 TEST(LastWordsTest, OfLinesThatAProgressBarReplacesTheLastCounts) {
   LastWords words("/work");
   words.Take(display::kStderr, "  5%|\r 10%|\r 99%|#####\r\r");
