@@ -152,7 +152,14 @@ void ProcessReader::ReadIo() {
   }
 }
 
-void ProcessReader::Tell(uint32_t rank, Total& total, SampleTime now, v1::RankSample& told) const {
+// Nanoseconds; the kernel may be one that does not count them.
+std::optional<uint64_t> ProcessReader::AwaitedBy(pid_t pid) {
+  std::string_view schedule = buffer_.ReadAt(dirfd(folder_.get()), PathOf(pid, "schedstat").text);
+  TakeWord(schedule);
+  return ParseNumber<uint64_t>(TakeWord(schedule));
+}
+
+void ProcessReader::Tell(uint32_t rank, Total& total, SampleTime now, v1::RankSample& told) {
   total.cpu = total.read = total.written = 0;
   uint64_t resident = 0;
   for (const auto& [pid, member] : members_) {
@@ -171,6 +178,11 @@ void ProcessReader::Tell(uint32_t rank, Total& total, SampleTime now, v1::RankSa
   told.set_memory(resident * KernelUnits().page);
   if (const auto ticks = total.cpu_rate.Next(total.cpu, now)) {
     told.set_cpu(*ticks / KernelUnits().ticks_per_second);
+  }
+  if (const auto awaited = AwaitedBy(total.pid)) {
+    constexpr double kNanoseconds = 1e9;
+    const auto rate = total.awaited_rate.Next(*awaited, now);
+    if (rate) told.set_cpu_awaited(std::min(*rate / kNanoseconds, 1.0));
   }
   if (!members_.at(total.pid).io) return;
   if (const auto bytes = total.read_rate.Next(total.read, now)) told.set_read(*bytes);

@@ -67,6 +67,7 @@ class ProcessReader {
     Rate cpu_rate;
     Rate read_rate;
     Rate written_rate;
+    Rate awaited_rate;
   };
 
   void LookAtAll(const std::map<uint32_t, pid_t>& ranks);
@@ -75,7 +76,9 @@ class ProcessReader {
   void AddRanks(const std::map<uint32_t, pid_t>& ranks);
   void Adopt();
   void ReadIo();
-  void Tell(uint32_t rank, Total& total, SampleTime now, v1::RankSample& told) const;
+  // How long the main thread was ready to run and had to wait.
+  std::optional<uint64_t> AwaitedBy(pid_t pid);
+  void Tell(uint32_t rank, Total& total, SampleTime now, v1::RankSample& told);
 
   TextBuffer buffer_;
   const std::unique_ptr<DIR, int (*)(DIR*)> folder_;  // null: there is none

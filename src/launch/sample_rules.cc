@@ -52,7 +52,8 @@ bool IsPlausible(const v1::GpuSample& gpu) {
 bool IsPlausible(const v1::RankSample& rank) {
   return IsText(rank.state()) &&
          AreAmounts(rank.cpu(), rank.read(), rank.written(), rank.cpu_limit(), rank.cpu_throttled(),
-                    rank.memory_hits(), rank.memory_faults(), rank.memory_stalled()) &&
+                    rank.cpu_awaited(), rank.memory_hits(), rank.memory_faults(),
+                    rank.memory_stalled()) &&
          AreCounts(rank.memory(), rank.memory_limit(), rank.memory_charged());
 }
 
@@ -76,6 +77,7 @@ Status CheckShares(const v1::NodeSample& sample) {
   for (const v1::GpuSample& gpu : sample.gpus()) shares.push_back(gpu.use());
   for (const v1::RankSample& rank : sample.ranks()) {
     shares.push_back(rank.cpu_throttled());
+    shares.push_back(rank.cpu_awaited());
     shares.push_back(rank.memory_stalled());
   }
   for (const double share : shares) {

@@ -127,6 +127,7 @@ std::vector<TableColumn> ColumnsFor(const Scene& scene, int width) {
 // What is best to know of it in what is left of the row.
 std::string LastWords(const RankFacts& rank) {
   if (!rank.rank->ended().empty()) return rank.rank->ended();
+  if (!rank.rank->failure().empty()) return rank.rank->failure() + ", and has not ended";
   if (rank.mark == Mark::kSlow && rank.gpu && rank.gpu->throttled_size() > 0) {
     return "throttled: " + rank.gpu->throttled(0) + "   " + rank.rank->last_line();
   }

@@ -16,6 +16,7 @@ namespace {
 constexpr double kSlowCpu = 0.5;      // of the others' median
 constexpr double kAllCores = 0.9;     // of a node's that are in use
 constexpr double kTakenCores = 0.25;  // of a node's that are others'
+constexpr double kAwaited = 0.4;      // of the time that a rank is ready to run
 constexpr double kThrottled = 0.5;    // of the time in which a limit is used up
 
 double CpuOfRanks(const v1::Board& board, int node) {
@@ -69,7 +70,8 @@ std::optional<v1::Trouble> SlowCpu(const v1::Board& now, const v1::Board* before
   for (const v1::BoardRank& rank : now.ranks()) {
     if (!rank.sample().has_cpu() || !Runnable(now, rank.rank()) ||
         !Runnable(*before, rank.rank()) ||
-        !SampledSince(*before, now, static_cast<int>(rank.node()))) {
+        !SampledSince(*before, now, static_cast<int>(rank.node())) ||
+        rank.sample().cpu_awaited() < kAwaited) {
       continue;
     }
     // What is always ready to run has a core, if it gets one.
@@ -87,7 +89,8 @@ std::optional<v1::Trouble> SlowCpu(const v1::Board& now, const v1::Board* before
     AddEvidence(trouble, "CPU",
                 Cores(rank.sample().cpu()) + "; the median of all ranks: " + Cores(Median(cpus)),
                 "agent");
-    AddEvidence(trouble, "state", "R twice", "/proc");
+    AddEvidence(trouble, "ready to run",
+                base::Percent(rank.sample().cpu_awaited()) + " of the time", "/proc");
     if (host.has_cpu()) {
       AddEvidence(trouble, "its node's CPUs", base::Percent(host.cpu()) + " in use", "agent", true);
     }

@@ -155,6 +155,10 @@ std::optional<bool> HasRested(const RankActivity& rank) {
   return *rank.now.switches - *rank.earlier->switches <= kFewSwitches;
 }
 
+bool AllStand(const Activities& ranks) {
+  return std::ranges::all_of(ranks, [](const RankActivity& rank) { return Stands(&rank); });
+}
+
 size_t Waiting(const Activities& ranks) { return Those(ranks, true).size(); }
 
 std::optional<v1::Trouble> StoppedCause(const v1::Board& board, const Activities& ranks) {

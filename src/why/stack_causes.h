@@ -31,6 +31,9 @@ std::optional<v1::Trouble> StandstillCause(const v1::Board& board, const Activit
 // What all are doing, each of them once, as evidence of whatever it may be.
 void AddActivities(const Activities& ranks, v1::Trouble& trouble);
 
+// All are where they were in the look before, and have not run in between.
+bool AllStand(const Activities& ranks);
+
 // Ranks that wait in a collective for others.
 size_t Waiting(const Activities& ranks);
 

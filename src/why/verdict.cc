@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "why/board_causes.h"
 #include "why/collectives.h"
+#include "why/ended_causes.h"
 #include "why/stack_causes.h"
 #include "why/who.h"
 #include "why/work_between.h"
@@ -234,6 +235,12 @@ Verdict Judge(const Known& known) {
     return with_evidence(*std::move(cause));
   }
   const bool goes_on = before && GoesOn(known.now, *before);
+  if (!goes_on) {
+    if (auto cause = RaisedCause(known.now, ranks)) {
+      AddStandstill(known, *cause);
+      return with_evidence(*std::move(cause));
+    }
+  }
   std::vector<ResourceCause> causes = ResourceCauses(known.now, before, evidence);
   if (!goes_on) {
     if (auto cause = StandstillCause(known.now, ranks, known.stands_still)) {
@@ -250,6 +257,12 @@ Verdict Judge(const Known& known) {
     return Well(StepsRise(known.now, *before) ? "nothing is wrong: steps go on"
                                               : "nothing is wrong: ranks write",
                 std::move(evidence));
+  }
+  if (AllRest(ranks) && (known.stands_still || AllStand(ranks))) {
+    if (auto cause = EndedWellCause(known.now, ranks)) {
+      AddStandstill(known, *cause);
+      return with_evidence(*std::move(cause));
+    }
   }
   const size_t untold = Untold(known.now, ranks);
   const auto at_work = untold == 0 ? AtWork(known.now, ranks) : std::nullopt;

@@ -146,6 +146,33 @@ def test_what_there_is_of_a_job_that_has_ended(autodist, tmp_path):
     assert (outcome.code, outcome.out.splitlines()[0]) == (0, "nothing is wrong: the job has ended well")
 
 
+# Rank 1 raises and does not come to its end, or ends well; the other one waits.
+ENDS = """
+import atexit, os, sys, threading
+print("up", flush=True)
+if os.environ["RANK"] == "1":
+    if sys.argv[1] == "well":
+        sys.exit(0)
+    atexit.register(threading.Event().wait)
+    raise ValueError("NaN in the gradients of layer 3")
+threading.Event().wait()
+"""
+
+
+@pytest.mark.parametrize("how, says", [
+    ("raised", r"rank 1 \(localhost\) wrote an exception [\d.]+ s ago and has not ended: ValueError: NaN in the gradients of "
+               r"layer 3, train.py:8; the other rank waits"),
+    ("well", r"rank 1 \(localhost\) ended with 0 [\d.]+ s ago; rank 0 \(localhost\) still runs: it .*")])
+def test_a_rank_that_is_at_its_end(start, autodist, tmp_path, how, says):
+    (tmp_path / "train.py").write_text(ENDS)
+    run = start("run", "-n", 2, "--name", how, "--grace", 1, "--hang-timeout", 12, "--", "/usr/bin/python3", "train.py", how)
+    run.await_lines(2)
+    outcome = autodist("why", how)
+    assert outcome.code == WRONG and re.match(says + "\n", outcome.out), outcome.out
+    ended = run.finish()
+    assert ended.code == 124 and re.search("^autodist: " + says, ended.err, re.M), ended.err
+
+
 def test_a_hang_is_reported_with_its_cause(start, tmp_path):
     environment = {"PATH": PATH_WITH_PY_SPY, "OMP_NUM_THREADS": "1"}
     # While PyTorch is imported they are silent, too; of what is right then nothing is said here.

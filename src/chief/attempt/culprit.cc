@@ -3,21 +3,14 @@
 #include "chief/output/peer_complaints.h"
 
 namespace autodist::chief {
-namespace {
-
-// What was caught, and told of in passing, has more lines after it.
-constexpr uint32_t kMostLinesAtTheEnd = 100;
-
-}  // namespace
-
 const RankFailure* Culprit(uint32_t rank, const FatalMessage& complaint,
                            const std::vector<RankFailure>& failures) {
   if (!BlamesPeer(complaint.text)) return nullptr;
   const RankFailure* first = nullptr;
   for (const RankFailure& failure : failures) {
-    if (failure.rank == rank || failure.lines_since > kMostLinesAtTheEnd) continue;
-    if (failure.message.weight < FatalMessage::Weight::kFatal) continue;
-    if (failure.message.time > complaint.time || BlamesPeer(failure.message.text)) continue;
+    if (failure.rank == rank || failure.message.time > complaint.time ||
+        BlamesPeer(failure.message.text))
+      continue;
     if (!first || failure.message.time < first->message.time) first = &failure;
   }
   return first;

@@ -8,9 +8,8 @@
 
 namespace autodist::chief {
 
-// The earliest of the failures that came before the complaint of a rank, are about no peer, and
-// have been its rank's last words but for what it writes as it ends; nullptr: there is none, or the
-// message is no complaint.
+// The earliest of the failures that came before the complaint of a rank, and are about no peer;
+// nullptr: there is none, or the message is no complaint.
 const RankFailure* Culprit(uint32_t rank, const FatalMessage& complaint,
                            const std::vector<RankFailure>& failures);
 

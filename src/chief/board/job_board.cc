@@ -126,7 +126,8 @@ void JobBoard::Take(const v1::AgentEvent& event, const Attempt& attempt) {
     pids_[event.rank_started().rank()] = event.rank_started().pid();
     if (pids_.size() == attempt.processes()) ledger_.Runs(Elapsed());
   } else if (event.has_rank_exited()) {
-    ends_[event.rank_exited().rank()] = HowItEnded(event.rank_exited());
+    ends_[event.rank_exited().rank()] = {HowItEnded(event.rank_exited()),
+                                         event.rank_exited().time_ns() / 1'000'000};
   } else {
     return;
   }
@@ -164,7 +165,8 @@ void JobBoard::AddRank(const Attempt& attempt, uint32_t node, const v1::RankPlan
   if (pid != pids_.end()) rank.set_pid(pid->second);
   if (const auto end = ends_.find(planned.rank()); end != ends_.end()) {
     rank.set_state(IsCause(attempt, planned.rank()) ? v1::RANK_STATE_FAILED : v1::RANK_STATE_ENDED);
-    rank.set_ended(base::ToUtf8(end->second));
+    rank.set_ended(base::ToUtf8(end->second.how));
+    rank.set_ended_ms(end->second.ms);
   } else if (!attempt.state().Runs(planned.rank())) {
     rank.set_state(v1::RANK_STATE_LOST);
   } else if (nodes_.state(node).reconnecting()) {
@@ -177,6 +179,9 @@ void JobBoard::AddRank(const Attempt& attempt, uint32_t node, const v1::RankPlan
   if (told.progress) *rank.mutable_progress() = *std::move(told.progress);
   rank.set_last_line(base::ToUtf8(told.last_line));
   rank.set_last_output_ms(told.last_output_ms);
+  if (told.failure.empty()) return;
+  rank.set_failure(base::ToUtf8(told.failure));
+  rank.set_failure_ms(told.failure_ms);
 }
 
 void JobBoard::AddRanks(const Attempt& attempt, v1::Board& board) const {

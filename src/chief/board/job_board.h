@@ -96,7 +96,11 @@ class JobBoard {
   Loop::Time::duration making_{};  // took so long
   std::vector<std::optional<v1::NodeSample>> samples_;  // the last, by node
   std::unordered_map<uint32_t, int32_t> pids_;          // of this attempt
-  std::unordered_map<uint32_t, std::string> ends_;      // how they ended
+  struct RankEnd {
+    std::string how;
+    int64_t ms = 0;  // since 1970
+  };
+  std::unordered_map<uint32_t, RankEnd> ends_;
   board::TroubleWatch troubles_;
   TroubleWarnings warnings_;
   std::optional<Loop::Time> hung_since_;

@@ -13,6 +13,16 @@
 namespace autodist::chief {
 namespace {
 
+void AddState(const Attempt& attempt, v1::BoardRank& rank) {
+  const bool runs = attempt.state().Runs(rank.rank());
+  rank.set_state(runs ? v1::RANK_STATE_RUNNING : v1::RANK_STATE_ENDED);
+  const auto ended = std::ranges::find(attempt.state().ended_well(), rank.rank(), &EndedWell::rank);
+  if (ended != attempt.state().ended_well().end()) rank.set_ended_ms(ended->time_ns / 1'000'000);
+  const RankTold told = attempt.logs->ToldBy(rank.rank());
+  rank.set_failure(told.failure);
+  rank.set_failure_ms(told.failure_ms);
+}
+
 // As much of it as a verdict on stacks alone takes.
 v1::Board BoardOf(const Attempt& attempt) {
   v1::Board board;
@@ -25,6 +35,7 @@ v1::Board BoardOf(const Attempt& attempt) {
       rank.set_name(process.name());
       rank.set_auxiliary(process.auxiliary());
       if (process.device().kind() == v1::DEVICE_KIND_GPU) rank.add_gpus(process.device().index());
+      AddState(attempt, rank);
     }
     board.add_nodes()->set_address(node.address());
   }

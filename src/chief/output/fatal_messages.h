@@ -26,11 +26,13 @@ struct FatalMessage {
   std::chrono::steady_clock::time_point time = {};  // when it came
 };
 
+// More lines than a program writes as it ends: what was told before them was caught.
+inline constexpr uint32_t kMostLinesAtTheEnd = 100;
+
 // What a rank has written that such a program says last.
 struct RankFailure {
   uint32_t rank = 0;
   FatalMessage message;
-  uint32_t lines_since = 0;  // that it has written after it
 };
 
 // Lines are taken as they come, whatever they hold; what is kept is bounded. One that tells nothing

@@ -28,8 +28,19 @@ void KeepLine(std::string_view line, std::string& last) {
 
 void KeepProgress(std::optional<v1::Progress> progress, RankTold& told) {
   if (!progress) return;
+  told.failure.clear();  // it was survived
   told.progress = *std::move(progress);
   told.progress->set_time_ms(base::MillisecondsSince1970());
+}
+
+// As long as little has followed it.
+void KeepFailure(const LastWords& words, RankTold& told) {
+  const FatalMessage* fatal = words.fatal();
+  if (!fatal || fatal->weight < FatalMessage::Weight::kFatal) return;
+  if (words.lines_since_fatal() > kMostLinesAtTheEnd) return told.failure.clear();
+  if (words.lines_since_fatal() > 0) return;
+  told.failure = fatal->text;
+  told.failure_ms = told.last_output_ms;
 }
 
 }  // namespace
@@ -132,6 +143,7 @@ void RankLogs::Keep(uint32_t number, display::Stream stream, std::string_view li
   Rank& rank = ranks_.at(number);
   rank.last_words.Take(stream, line, now_);
   KeepLine(line, rank.told.last_line);
+  KeepFailure(rank.last_words, rank.told);
   KeepProgress(rank.reader.Take(line, now_), rank.told);
   ++told_;
 }
@@ -168,9 +180,8 @@ std::vector<RankFailure> RankLogs::Failures() const {
   const std::lock_guard lock(told_mutex_);
   std::vector<RankFailure> failures;
   for (const auto& [number, rank] : ranks_) {
-    const FatalMessage* fatal = rank.last_words.fatal();
-    if (!fatal || fatal->weight < FatalMessage::Weight::kFatal) continue;
-    failures.push_back({number, *fatal, rank.last_words.lines_since_fatal()});
+    if (rank.told.failure.empty()) continue;
+    failures.push_back({number, *rank.last_words.fatal()});
   }
   return failures;
 }

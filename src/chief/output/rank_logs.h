@@ -34,6 +34,8 @@ struct RankTold {
   std::optional<v1::Progress> progress;  // absent: of its progress it has told nothing
   std::string last_line;                 // of either stream, or the bar that it draws
   int64_t last_output_ms = 0;            // since 1970; 0: none yet
+  std::string failure;                   // as BoardRank has it
+  int64_t failure_ms = 0;
 };
 
 // For one thread, which it may block, but for LastWordsOf, ToldBy, TakeTold and told, which are
@@ -63,7 +65,7 @@ class RankLogs {
 
   // Of one of the plan's.
   LastWords LastWordsOf(uint32_t rank) const;
-  // Of all that have written what such programs say last.
+  // Of all that have written what such programs say last, and next to nothing since.
   std::vector<RankFailure> Failures() const;
   // Likewise; of any other, nothing.
   RankTold ToldBy(uint32_t rank) const;

@@ -171,6 +171,7 @@ TEST(AgentRules, SamplesAreNumbersThatCanBe) {
               HasSubstr("more of autodist.v1.HostSample.disk_total than there can be"));
   for (const auto share : {+[](Sample& s) { s.mutable_host()->set_cpu(1.5); },
                            +[](Sample& s) { s.mutable_ranks(0)->set_cpu_throttled(1.5); },
+                           +[](Sample& s) { s.mutable_ranks(0)->set_cpu_awaited(1.5); },
                            +[](Sample& s) { s.mutable_ranks(0)->set_memory_stalled(1.5); },
                            +[](Sample& s) { s.mutable_host()->set_io_pressure(1.5); },
                            +[](Sample& s) { s.mutable_gpus(0)->set_use(1.5); }}) {

@@ -411,6 +411,58 @@ TEST_F(VerdictTest, WhoWaitsForGradientsIsInACollective) {
       "in load (train.py:12)");
 }
 
+class EndedRanksTest : public VerdictTest {
+ protected:
+  void Raised(int number) {
+    rank(number).set_failure("ValueError: NaN in the gradients, train.py:5");
+    rank(number).set_failure_ms(kNow - 12'000);
+  }
+  void EndedWell(int number, int64_t ago_ms) {
+    rank(number).set_state(v1::RANK_STATE_ENDED);
+    rank(number).set_ended_ms(kNow - ago_ms);
+  }
+  static std::string CleansUp() {
+    return OnPython("sleeping in futex_do_wait, system call 202",
+                    Frame("wait", "/usr/lib/python3.11/threading.py:320"));
+  }
+};
+
+TEST_F(EndedRanksTest, WhoRaisedAndHasNotEnded) {
+  OthersIn("all_reduce");
+  Stack(2, CleansUp());
+  Raised(2);
+  ExpectWrong(
+      "rank 2 (host2, GPU 0) wrote an exception 12 s ago and has not ended: ValueError: NaN in the "
+      "gradients, train.py:5; the 3 others wait");
+}
+
+TEST_F(EndedRanksTest, WhoIsAtWorkOrWaitsForOthersHasSurvivedIt) {
+  OthersIn("all_reduce");
+  Stack(2, Computes());
+  Raised(2);
+  Raised(0);
+  Expect(Verdict::Kind::kWell, HasSubstr("rank 2 (host2, GPU 0) computes"));
+}
+
+TEST_F(EndedRanksTest, TheOthersMayWaitForWhoEndedWell) {
+  EndedWell(0, 15'000);
+  for (const uint32_t rank : {1u, 2u, 3u}) Stack(rank, Collective("all_reduce"));
+  ExpectWrong("rank 0 (host1, GPU 0) ended with 0 15 s ago; the 3 others wait in an all-reduce");
+  for (const int rank : {1, 3}) EndedWell(rank, 20'000);
+  known_.stacks.clear();
+  known_.stacks_earlier.clear();
+  Stack(2, Asleep());
+  ExpectWrong(
+      "ranks 0-1, 3 have ended with 0, the last 15 s ago; rank 2 (host2, GPU 0) still runs: it "
+      "sleeps in load (train.py:12)");
+}
+
+TEST_F(EndedRanksTest, WhoEndedWellIsNoReasonWhereOthersWork) {
+  EndedWell(0, 15'000);
+  for (const uint32_t rank : {1u, 2u, 3u}) Stack(rank, Computes());
+  Expect(Verdict::Kind::kWell, StartsWith("nothing is wrong: all 3 ranks are at work"));
+}
+
 TEST_F(VerdictTest, ARankThatFailedComesFirst) {
   OthersIn("all_reduce");
   Stack(2, Asleep());
@@ -544,12 +596,17 @@ TEST_F(VerdictTest, ARankWhoseCpuIsLimited) {
     rank(i).mutable_sample()->set_state("R");
   }
   host(1).set_cpu(0.3);
+  rank(2).mutable_sample()->set_cpu_awaited(0.7);
   *known_.before->mutable_ranks() = known_.now.ranks();
   // The same sample, looked at twice.
   Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
   node(1).mutable_sample()->set_time_ns(1);
   ExpectWrong(AllOf(StartsWith("rank 2 (host2, GPU 0) is slow: it gets 0.2 cores"),
                     HasSubstr("something holds it back")));
+  // By chance it was found so twice.
+  rank(2).mutable_sample()->set_cpu_awaited(0.1);
+  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+  rank(2).mutable_sample()->set_cpu_awaited(0.7);
   // It waits, as everybody does.
   known_.before->mutable_ranks(2)->mutable_sample()->set_state("S");
   Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));

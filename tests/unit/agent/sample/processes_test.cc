@@ -78,6 +78,14 @@ class ProcessReaderTest : public testing::Test {
   static uint64_t TicksPerSecond() { return static_cast<uint64_t>(sysconf(_SC_CLK_TCK)); }
 };
 
+TEST_F(ProcessReaderTest, HowLongItWasReadyToRunIsAShareOfTheTime) {
+  Write(70, {.state = 'R'});
+  folder_.Write("70/schedstat", "5000000000 1000000000 7\n");
+  EXPECT_FALSE(Read({{3, 70}}).ranks(0).has_cpu_awaited());
+  folder_.Write("70/schedstat", "5100000000 2000000000 9\n");
+  EXPECT_DOUBLE_EQ(Read({{3, 70}}).ranks(0).cpu_awaited(), 0.5);
+}
+
 TEST_F(ProcessReaderTest, ARankIsToldWithWhatItHasStarted) {
   Write(1, {.parent = 0});
   Write(70, {.state = 'R', .read = 1000});

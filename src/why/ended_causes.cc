@@ -1,0 +1,90 @@
+#include "why/ended_causes.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "base/quantity.h"
+#include "base/utf8.h"
+#include "why/collectives.h"
+#include "why/who.h"
+
+namespace autodist::why {
+namespace {
+
+std::string Ago(const v1::Board& board, int64_t time_ms) {
+  const auto ago = std::chrono::milliseconds(std::max<int64_t>(0, board.time_ms() - time_ms));
+  return base::Elapsed(ago) + " ago";
+}
+
+const Activity* NowOf(const Activities& ranks, uint32_t number) {
+  const auto found = std::ranges::find(ranks, number, &RankActivity::rank);
+  return found == ranks.end() ? nullptr : &found->now;
+}
+
+// "; the 3 others wait"
+std::string OthersWait(size_t number) {
+  if (number == 0) return "";
+  return number == 1 ? "; the other rank waits" : "; the " + base::Count(number, "other") + " wait";
+}
+
+// What those that run are doing: of one, or where all are in the same collective.
+std::string WhatTheRestDo(const v1::Board& board, const Activities& ranks) {
+  const Activity& first = ranks.front().now;
+  if (ranks.size() == 1) return RankName(board, ranks[0].rank) + " still runs: it " + first.words;
+  const bool same = std::ranges::all_of(ranks, [&](const RankActivity& rank) {
+    return rank.now.doing == Doing::kCollective && rank.now.collective == first.collective;
+  });
+  const std::string others = "the " + base::Count(ranks.size(), "other");
+  if (!same) return others + " still run";
+  return others + " wait in " +
+         (first.collective.empty() ? "a collective" : WithArticle(first.collective));
+}
+
+}  // namespace
+
+std::optional<v1::Trouble> RaisedCause(const v1::Board& board, const Activities& ranks) {
+  const v1::BoardRank* first = nullptr;
+  size_t running = 0;
+  for (const v1::BoardRank& rank : board.ranks()) {
+    if (rank.auxiliary() || rank.state() != v1::RANK_STATE_RUNNING) continue;
+    ++running;
+    const Activity* activity = NowOf(ranks, rank.rank());
+    const bool goes_on = activity && (activity->AtWork() || activity->doing == Doing::kCollective);
+    if (rank.failure().empty() || goes_on) continue;
+    if (!first || rank.failure_ms() < first->failure_ms()) first = &rank;
+  }
+  if (!first) return std::nullopt;
+  v1::Trouble trouble;
+  trouble.set_kind(v1::Trouble::KIND_STALLED);
+  AddRank(board, first->rank(), trouble);
+  trouble.set_what(
+      RankName(board, first->rank()) + " wrote an exception " + Ago(board, first->failure_ms()) +
+      " and has not ended: " + base::Printable(first->failure()) + OthersWait(running - 1));
+  AddEvidence(trouble, RankName(board, first->rank()), base::Printable(first->failure()),
+              "its output");
+  return trouble;
+}
+
+std::optional<v1::Trouble> EndedWellCause(const v1::Board& board, const Activities& ranks) {
+  if (ranks.empty()) return std::nullopt;
+  std::vector<uint32_t> ended;
+  int64_t last_ms = 0;
+  for (const v1::BoardRank& rank : board.ranks()) {
+    if (rank.auxiliary() || rank.state() != v1::RANK_STATE_ENDED) continue;
+    ended.push_back(rank.rank());
+    last_ms = std::max(last_ms, rank.ended_ms());
+  }
+  if (ended.empty()) return std::nullopt;
+  const std::string who =
+      ended.size() == 1 ? RankName(board, ended[0]) : RanksName(ended) + " have";
+  v1::Trouble trouble;
+  trouble.set_kind(v1::Trouble::KIND_STALLED);
+  for (const uint32_t rank : ended) AddRank(board, rank, trouble);
+  trouble.set_what(who + " ended with 0" + (ended.size() == 1 ? " " : ", the last ") +
+                   Ago(board, last_ms) + "; " + WhatTheRestDo(board, ranks));
+  return trouble;
+}
+
+}  // namespace autodist::why
