@@ -20,12 +20,12 @@ namespace {
 
 using Folder = std::unique_ptr<DIR, int (*)(DIR*)>;
 
-constexpr size_t kLargestFile = 64 << 10;           // bytes
+constexpr size_t kLargestProcessFile = 64 << 10;    // bytes
 constexpr std::string_view kBusyWaiting = "NCCL ";  // how the names of its threads begin
 constexpr std::string_view kLinkToSocket = "socket:[";
 
 std::string Read(const std::string& path) {
-  return base::ReadFile(path, kLargestFile).value_or("");
+  return base::ReadFile(path, kLargestProcessFile).value_or("");
 }
 
 uint64_t Milliseconds(uint64_t ticks) {

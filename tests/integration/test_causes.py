@@ -97,7 +97,7 @@ raise RuntimeError("Read error [10.77.0.1]:53165: Connection reset by peer")
 """)
     report = report_of(start("run", "-n", 2, "--", "/usr/bin/python3", "train.py").finish())
     assert report[0].startswith("rank 1 on localhost (pid "), report
-    assert any(line.startswith("  rank 0 on localhost had ended with 0 ") and line.endswith(" before") for line in report), report
+    assert any(line.startswith("  rank 0 on localhost had ended with 0, ") and line.endswith(" before") for line in report), report
 
 
 def test_a_syntax_error(autodist, tmp_path):

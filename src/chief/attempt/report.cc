@@ -133,7 +133,7 @@ std::string EndedWellReport(const Attempt& attempt, const Cause& cause) {
     text += "  " + NameAndNode(attempt.plan(), one.node_rank, one.rank) + " had ended with 0";
     if (cause.kind == Cause::Kind::kRankFailed) {
       const std::chrono::nanoseconds earlier(cause.exit.time_ns() - one.time_ns);
-      text += " " + base::Elapsed(std::chrono::duration_cast<milliseconds>(earlier)) + " before";
+      text += ", " + base::Elapsed(std::chrono::duration_cast<milliseconds>(earlier)) + " before";
     }
     text += AfterStep(attempt.logs->ToldBy(one.rank)) + "\n";
   }

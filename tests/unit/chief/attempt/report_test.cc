@@ -99,7 +99,7 @@ TEST_F(EndReportTest, WhoEndedWellBeforeAComplaintIsNamed) {
   exit.set_exit_code(1);
   exit.set_time_ns(3'000'000'000);
   attempt_.state().RankExited(exit);
-  EXPECT_NE(Report().find("\n  rank 1 on 10.0.0.1 had ended with 0 2 s before"), std::string::npos)
+  EXPECT_NE(Report().find("\n  rank 1 on 10.0.0.1 had ended with 0, 2 s before"), std::string::npos)
       << Report();
 }
 
