@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <string_view>
@@ -51,6 +52,19 @@ bool ReadNetlinkPart(std::string_view messages, const Take& take) {
   }
   return false;
 }
+
+// Asks for all that the kernel has of a kind.
+template <typename About>
+struct NetlinkDump {
+  explicit NetlinkDump(uint16_t type) {
+    header.nlmsg_len = sizeof *this;
+    header.nlmsg_type = type;
+    header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+  }
+
+  nlmsghdr header{};
+  About about{};
+};
 
 inline constexpr size_t kLargestNetlinkPart = 64 << 10;  // bytes; the kernel's are 32 KiB
 

@@ -43,7 +43,9 @@ std::optional<ProcessStat> ParseProcessStat(std::string_view stat) {
   process.parent = TakeNumber<pid_t>(stat);
   SkipWords(stat, 9);
   // Of itself and of what it has waited for, in user mode and in the kernel.
-  for (int i = 0; i < 4; ++i) process.cpu += TakeNumber<uint64_t>(stat);
+  for (int i = 0; i < 2; ++i) process.own_cpu += TakeNumber<uint64_t>(stat);
+  process.cpu = process.own_cpu;
+  for (int i = 0; i < 2; ++i) process.cpu += TakeNumber<uint64_t>(stat);
   SkipWords(stat, 2);
   process.threads = TakeNumber<uint32_t>(stat);
   SkipWords(stat, 1);

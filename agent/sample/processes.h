@@ -23,7 +23,8 @@ namespace autodist::agent {
 struct ProcessStat {
   char state = '?';
   pid_t parent = 0;
-  uint64_t cpu = 0;  // the kernel's ticks, of what it has waited for, too
+  uint64_t cpu = 0;      // the kernel's ticks, of what it has waited for, too
+  uint64_t own_cpu = 0;  // without that
   uint32_t threads = 0;
   uint64_t started = 0;   // ticks since the machine was started
   uint64_t resident = 0;  // pages

@@ -34,13 +34,7 @@ SendQueueReader::SendQueueReader()
 
 const SendQueues& SendQueueReader::Read() {
   queues_.clear();
-  struct {
-    nlmsghdr header;
-    tcmsg about;
-  } request{};
-  request.header.nlmsg_len = sizeof request;
-  request.header.nlmsg_type = RTM_GETQDISC;
-  request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+  NetlinkDump<tcmsg> request(RTM_GETQDISC);
   request.about.tcm_family = AF_UNSPEC;
   if (!socket_.valid()) return queues_;
   AskNetlink(socket_.get(), request, buffer_,

@@ -59,9 +59,14 @@ std::optional<TcpPeer> PeerIn(std::string_view table, std::string_view inode) {
   return std::nullopt;
 }
 
+std::string_view SocketInode(std::string_view link) {
+  if (!link.starts_with(kSocket) || !link.ends_with(']')) return "";
+  return link.substr(kSocket.size(), link.size() - kSocket.size() - 1);
+}
+
 std::string SocketText(const std::string& folder, const std::string& socket) {
-  if (!socket.starts_with(kSocket) || !socket.ends_with(']')) return socket;
-  const std::string inode = socket.substr(kSocket.size(), socket.size() - kSocket.size() - 1);
+  const std::string_view inode = SocketInode(socket);
+  if (inode.empty()) return socket;
   for (const char* table : {"/net/tcp", "/net/tcp6"}) {
     const auto peer = PeerIn(base::ReadFile(folder + table, kLargestTable).value_or(""), inode);
     if (!peer) continue;

@@ -18,6 +18,9 @@ struct TcpPeer {
 // socket of this inode is not in it, or has no peer.
 std::optional<TcpPeer> PeerIn(std::string_view table, std::string_view inode);
 
+// "12345" of "socket:[12345]", to which a descriptor in /proc links; "": it is no socket.
+std::string_view SocketInode(std::string_view link);
+
 // Of "socket:[12345]", which the thread in this folder of /proc has open: "socket to 10.0.0.7:5000,
 // sent again 4 times". The same as before where it is no TCP socket.
 std::string SocketText(const std::string& folder, const std::string& socket);

@@ -31,13 +31,7 @@ void AddSocket(std::string_view message, TcpTraffic& traffic) {
 }
 
 void ReadFamily(int socket, uint8_t family, std::vector<char>& buffer, TcpTraffic& traffic) {
-  struct {
-    nlmsghdr header;
-    inet_diag_req_v2 about;
-  } request{};
-  request.header.nlmsg_len = sizeof request;
-  request.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
-  request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+  NetlinkDump<inet_diag_req_v2> request(SOCK_DIAG_BY_FAMILY);
   request.about.sdiag_family = family;
   request.about.sdiag_protocol = IPPROTO_TCP;
   request.about.idiag_ext = 1 << (INET_DIAG_INFO - 1);

@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <ctime>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <unordered_set>
 
 #include "agent/sample/processes.h"
 #include "agent/sample/text.h"
+#include "agent/stacks/tcp_peer.h"
 #include "base/fd.h"
 
 namespace autodist::agent {
@@ -22,7 +24,6 @@ using Folder = std::unique_ptr<DIR, int (*)(DIR*)>;
 
 constexpr size_t kLargestProcessFile = 64 << 10;    // bytes
 constexpr std::string_view kBusyWaiting = "NCCL ";  // how the names of its threads begin
-constexpr std::string_view kLinkToSocket = "socket:[";
 
 std::string Read(const std::string& path) {
   return base::ReadFile(path, kLargestProcessFile).value_or("");
@@ -33,20 +34,14 @@ uint64_t Milliseconds(uint64_t ticks) {
   return ticks * 1'000 / per_second;
 }
 
-// Ticks.
-uint64_t CpuOf(const std::string& folder) {
-  const auto stat = ParseProcessStat(Read(folder + "/stat"));
-  return stat ? stat->cpu : 0;
+std::optional<ProcessStat> StatOf(const std::string& folder) {
+  return ParseProcessStat(Read(folder + "/stat"));
 }
 
 // Ticks of a thread alone.
 uint64_t CpuOfThread(const std::string& folder) {
-  const std::string text = Read(folder + "/stat");
-  std::string_view stat(text);
-  stat.remove_prefix(std::min(stat.size(), stat.rfind(')') + 1));
-  SkipWords(stat, 11);
-  const auto user = TakeNumber<uint64_t>(stat);
-  return user + TakeNumber<uint64_t>(stat);
+  const auto stat = StatOf(folder);
+  return stat ? stat->own_cpu : 0;
 }
 
 uint64_t CpuOfBusyWaiting(const std::string& tasks) {
@@ -79,10 +74,8 @@ std::unordered_set<uint64_t> SocketsOf(const std::string& descriptors) {
     std::array<char, 64> target;
     const ssize_t length =
         readlinkat(dirfd(folder.get()), file->d_name, target.data(), target.size());
-    std::string_view text(target.data(), length > 0 ? static_cast<size_t>(length) : 0);
-    if (!text.starts_with(kLinkToSocket) || !text.ends_with(']')) continue;
-    text = text.substr(kLinkToSocket.size(), text.size() - kLinkToSocket.size() - 1);
-    if (const auto inode = ParseNumber<uint64_t>(text)) inodes.insert(*inode);
+    const std::string_view link(target.data(), length > 0 ? static_cast<size_t>(length) : 0);
+    if (const auto inode = ParseNumber<uint64_t>(SocketInode(link))) inodes.insert(*inode);
   }
   return inodes;
 }
@@ -97,15 +90,15 @@ uint64_t NowMilliseconds() {
 
 std::string WorkSoFar(pid_t pid, const TcpTraffic& traffic) {
   const std::string folder = "/proc/" + std::to_string(pid);
-  const uint64_t cpu = CpuOf(folder);
+  const auto stat = StatOf(folder);
+  if (!stat) return "";
   const uint64_t busy_waiting = CpuOfBusyWaiting(folder + "/task");
-  if (Read(folder + "/stat").empty()) return "";
   uint64_t data = DataOf(folder);
   for (const uint64_t inode : SocketsOf(folder + "/fd")) {
     if (const auto socket = traffic.find(inode); socket != traffic.end()) data += socket->second;
   }
   return "by " + std::to_string(NowMilliseconds()) + " ms: CPU " +
-         std::to_string(Milliseconds(cpu > busy_waiting ? cpu - busy_waiting : 0)) +
+         std::to_string(Milliseconds(stat->cpu > busy_waiting ? stat->cpu - busy_waiting : 0)) +
          " ms, main thread " +
          std::to_string(Milliseconds(CpuOfThread(folder + "/task/" + std::to_string(pid)))) +
          " ms, data " + std::to_string(data) + " bytes";

@@ -19,8 +19,8 @@ std::string Ago(const v1::Board& board, int64_t time_ms) {
 }
 
 const Activity* NowOf(const Activities& ranks, uint32_t number) {
-  const auto found = std::ranges::find(ranks, number, &RankActivity::rank);
-  return found == ranks.end() ? nullptr : &found->now;
+  const auto found = std::ranges::lower_bound(ranks, number, {}, &RankActivity::rank);
+  return found == ranks.end() || found->rank != number ? nullptr : &found->now;
 }
 
 // "; the 3 others wait"
@@ -50,9 +50,10 @@ std::optional<v1::Trouble> RaisedCause(const v1::Board& board, const Activities&
   for (const v1::BoardRank& rank : board.ranks()) {
     if (rank.auxiliary() || rank.state() != v1::RANK_STATE_RUNNING) continue;
     ++running;
+    if (rank.failure().empty()) continue;
     const Activity* activity = NowOf(ranks, rank.rank());
     const bool goes_on = activity && (activity->AtWork() || activity->doing == Doing::kCollective);
-    if (rank.failure().empty() || goes_on) continue;
+    if (goes_on) continue;
     if (!first || rank.failure_ms() < first->failure_ms()) first = &rank;
   }
   if (!first) return std::nullopt;

@@ -18,7 +18,7 @@ struct RankActivity {
 // It has not run between the two looks; absent: that is not known.
 std::optional<bool> HasRested(const RankActivity& rank);
 
-using Activities = std::vector<RankActivity>;
+using Activities = std::vector<RankActivity>;  // in order of the ranks
 
 // Somebody is stopped by a signal, which is wrong whatever else goes on.
 std::optional<v1::Trouble> StoppedCause(const v1::Board& board, const Activities& ranks);

@@ -16,8 +16,6 @@ namespace {
 void AddState(const Attempt& attempt, v1::BoardRank& rank) {
   const bool runs = attempt.state().Runs(rank.rank());
   rank.set_state(runs ? v1::RANK_STATE_RUNNING : v1::RANK_STATE_ENDED);
-  const auto ended = std::ranges::find(attempt.state().ended_well(), rank.rank(), &EndedWell::rank);
-  if (ended != attempt.state().ended_well().end()) rank.set_ended_ms(ended->time_ns / 1'000'000);
   const RankTold told = attempt.logs->ToldBy(rank.rank());
   rank.set_failure(told.failure);
   rank.set_failure_ms(told.failure_ms);
@@ -40,6 +38,11 @@ v1::Board BoardOf(const Attempt& attempt) {
     board.add_nodes()->set_address(node.address());
   }
   std::ranges::sort(*board.mutable_ranks(), {}, &v1::BoardRank::rank);
+  for (const EndedWell& ended : attempt.state().ended_well()) {
+    const auto rank =
+        std::ranges::lower_bound(*board.mutable_ranks(), ended.rank, {}, &v1::BoardRank::rank);
+    rank->set_ended_ms(ended.time_ns / 1'000'000);
+  }
   return board;
 }
 
