@@ -71,6 +71,21 @@ std::string StateInWords(const std::string& status) {
   return state.size() > 4 ? state.substr(3, state.size() - 4) : state;
 }
 
+// Which a look at its stacks would only wait for.
+bool IsFrozen(const std::string& threads) {
+  return threads.find("refrigerator") != std::string::npos ||
+         threads.find("do_freezer_trap") != std::string::npos;
+}
+
+// "gdb (4711)": the debugger that has it, but for one that this program has started; "": none.
+std::string TracerOf(const std::string& status) {
+  const std::string tracer = Field(status, "TracerPid");
+  if (tracer.empty() || tracer == "0") return "";
+  const std::string of_tracer = ProcFile("/proc/" + tracer + "/status");
+  if (Field(of_tracer, "PPid") == std::to_string(getpid())) return "";
+  return Field(of_tracer, "Name") + " (" + tracer + ")";
+}
+
 // By a signal or a debugger.
 bool IsStopped(const std::string& status) {
   return StateInWords(status).find("stop") != std::string::npos;
@@ -123,9 +138,12 @@ std::string TextAt(const std::string& folder, uint64_t address) {
 // What the thread reads, writes or opens by its system call, as /proc tells of it: "0 0x3 0x7f0c
 // …"; "": it does none of that, or it cannot be told.
 std::string FileOf(const std::string& folder, const std::string& call) {
-  constexpr std::array<long, 12> kOfDescriptor = {
-      SYS_read,  SYS_write,    SYS_readv,  SYS_writev,  SYS_pread64, SYS_pwrite64,
-      SYS_fsync, SYS_recvfrom, SYS_sendto, SYS_recvmsg, SYS_sendmsg, SYS_fdatasync};
+  constexpr std::array<long, 14> kOfDescriptor = {
+      SYS_read,     SYS_write,  SYS_readv,   SYS_writev,  SYS_pread64,   SYS_pwrite64, SYS_fsync,
+      SYS_recvfrom, SYS_sendto, SYS_recvmsg, SYS_sendmsg, SYS_fdatasync, SYS_flock,    SYS_fcntl};
+  // Of a path, as the second argument.
+  constexpr std::array<long, 5> kAtFolder = {SYS_openat, SYS_newfstatat, SYS_statx, SYS_faccessat,
+                                             SYS_unlinkat};
   const std::vector<std::string_view> words = base::Split(call, ' ');
   const auto word = [&](size_t i) {
     uint64_t value = 0;
@@ -136,9 +154,17 @@ std::string FileOf(const std::string& folder, const std::string& call) {
     return value;
   };
   const auto number = static_cast<long>(word(0));
-  if (number == SYS_openat) return TextAt(folder, word(2));
+  if (std::ranges::find(kAtFolder, number) != kAtFolder.end()) return TextAt(folder, word(2));
+#ifdef __x86_64__  // newer machines do without these
+  constexpr std::array<long, 5> kOfPath = {SYS_open, SYS_stat, SYS_lstat, SYS_access, SYS_mkdir};
+  if (std::ranges::find(kOfPath, number) != kOfPath.end()) return TextAt(folder, word(1));
+#endif
   if (std::ranges::find(kOfDescriptor, number) == kOfDescriptor.end()) return "";
-  return SocketText(folder, LinkTarget(folder + "/fd/" + std::to_string(word(1))));
+  const std::string link = LinkTarget(folder + "/fd/" + std::to_string(word(1)));
+  const bool is_pipe = link.starts_with("pipe:") || link.starts_with("/dev/pts/");
+  if (is_pipe && word(1) == STDIN_FILENO) return "its input";
+  if (is_pipe && (word(1) == STDOUT_FILENO || word(1) == STDERR_FILENO)) return "its output";
+  return SocketText(folder, link);
 }
 
 // Its number, name, state and system call, where it waits, how often it has been switched, and, for
@@ -245,10 +271,16 @@ std::string ProcessText(pid_t pid, const TcpTraffic& traffic, StackPrograms& pro
   if (status.empty()) return "process " + std::to_string(pid) + " has ended\n";
   std::string text = base::Printable("process " + std::to_string(pid) + " (" +
                                      StateInWords(status) + "): " + CommandLine(pid, status)) +
-                     "\n";
-  text += ThreadsText(pid);
+                     "\n" + Indented("child of " + Field(status, "PPid"), "  ");
+  const std::string tracer = TracerOf(status);
+  if (!tracer.empty()) text += Indented("held by " + tracer, "  ");
+  const std::string threads = ThreadsText(pid);
+  text += threads;
   if (Field(status, "State").starts_with('Z')) return text;
-  return text + Indented(WorkSoFar(pid, traffic), "  ") + programs.StacksOf(pid, status);
+  text += Indented(WorkSoFar(pid, traffic), "  ");
+  if (!tracer.empty()) return text + "  no user-space stacks: " + tracer + " holds the process\n";
+  if (IsFrozen(threads)) return text + "  no user-space stacks: the process is frozen\n";
+  return text + programs.StacksOf(pid, status);
 }
 
 }  // namespace

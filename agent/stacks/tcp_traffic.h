@@ -3,13 +3,24 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 
 namespace autodist::agent {
 
-// Bytes received, and sent and acknowledged, by the inode of the socket.
-using TcpTraffic = std::unordered_map<uint64_t, uint64_t>;
+struct SocketTraffic {
+  uint64_t bytes = 0;       // received, and sent and acknowledged
+  std::string peer;         // its address; "": on this machine, or none
+  uint32_t sent = 0;        // segments with data
+  uint32_t sent_again = 0;  // of them, as they were not acknowledged in time
+  uint32_t unanswered = 0;  // how often the oldest that is not acknowledged was sent again
+
+  bool operator==(const SocketTraffic&) const = default;
+};
+
+// By the inode of the socket.
+using TcpTraffic = std::unordered_map<uint64_t, SocketTraffic>;
 
 // Adds what a part of the kernel's answer tells; true: it is the last.
 bool AddTcpTraffic(std::string_view messages, TcpTraffic& traffic);

@@ -3,10 +3,12 @@
 #include <dirent.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
 #include <ctime>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -67,6 +69,24 @@ uint64_t DataOf(const std::string& folder) {
   return bytes;
 }
 
+// By TCP to the addresses of other machines.
+struct SentTo {
+  uint64_t segments = 0;
+  uint64_t again = 0;
+  uint32_t unanswered = 0;
+};
+
+std::string SentText(const std::map<std::string, SentTo>& peers) {
+  std::string text;
+  for (const auto& [peer, sent] : peers) {
+    if (sent.again == 0) continue;
+    text += "sent again to " + peer + ": " + std::to_string(sent.again) + " of " +
+            std::to_string(sent.segments) + " segments, unanswered " +
+            std::to_string(sent.unanswered) + "\n";
+  }
+  return text;
+}
+
 std::unordered_set<uint64_t> SocketsOf(const std::string& descriptors) {
   std::unordered_set<uint64_t> inodes;
   const Folder folder(opendir(descriptors.c_str()), closedir);
@@ -94,14 +114,23 @@ std::string WorkSoFar(pid_t pid, const TcpTraffic& traffic) {
   if (!stat) return "";
   const uint64_t busy_waiting = CpuOfBusyWaiting(folder + "/task");
   uint64_t data = DataOf(folder);
+  std::map<std::string, SentTo> peers;
   for (const uint64_t inode : SocketsOf(folder + "/fd")) {
-    if (const auto socket = traffic.find(inode); socket != traffic.end()) data += socket->second;
+    const auto found = traffic.find(inode);
+    if (found == traffic.end()) continue;
+    const SocketTraffic& socket = found->second;
+    data += socket.bytes;
+    if (socket.peer.empty()) continue;
+    SentTo& to = peers[socket.peer];
+    to.segments += socket.sent;
+    to.again += socket.sent_again;
+    to.unanswered = std::max(to.unanswered, socket.unanswered);
   }
   return "by " + std::to_string(NowMilliseconds()) + " ms: CPU " +
          std::to_string(Milliseconds(stat->cpu > busy_waiting ? stat->cpu - busy_waiting : 0)) +
          " ms, main thread " +
          std::to_string(Milliseconds(CpuOfThread(folder + "/task/" + std::to_string(pid)))) +
-         " ms, data " + std::to_string(data) + " bytes";
+         " ms, data " + std::to_string(data) + " bytes\n" + SentText(peers);
 }
 
 }  // namespace autodist::agent

@@ -126,6 +126,7 @@ int Job::Run() {
 // All members are ready: the ranks start.
 void Job::BeginAttempt(std::unique_ptr<Attempt> attempt) {
   hang_.Finish();  // of the one before, as below
+  looks_for_missing_ = false;
   output_.End();
   if (attempt->number() == 0) attempt->warnings = std::move(attempt_->warnings);
   attempt_ = std::move(attempt);
@@ -290,6 +291,7 @@ int Job::Finish(int exit_code, const std::string& refusal, Loop::Time began) {
   if (refusal.empty()) verdict_ = Verdict(*attempt_);
   output_.End();
   hang_.Finish();
+  if (looks_for_missing_) attempt_->missing = hang_.missing();
   loop_->DrainBackground();
   // Who waits no longer, does not wait for a paused terminal either.
   finishing_.blocked = stop_.given_up() && !console_.FinishWithin(kLastWordLimit);

@@ -93,6 +93,7 @@ class Job final : private NodeWatchListener {
   void Suspend();
   void Interrupt(int signal, const std::string& by, Loop::Time at);
   void StopAttempt();
+  void RankFailed();
   Loop::Time CheckTimes();
 
   const v1::LaunchPlan& plan_;
@@ -113,6 +114,7 @@ class Job final : private NodeWatchListener {
   Journal journal_;
   JobBoard board_;
   HangResponse hang_;
+  bool looks_for_missing_ = false;                   // the attempt is stopped after that
   const std::shared_ptr<OwnTerminal> own_terminal_;  // null: there is none
   RankInput input_;
   JobFetch fetch_;

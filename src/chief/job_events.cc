@@ -39,6 +39,15 @@ void Job::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {
     journal_.Record(*std::move(outcome.to_record));
   }
   if (!outcome.stop) return;
+  if (MayBeMissing(*attempt_)) {
+    looks_for_missing_ = true;
+    return hang_.LookForMissing(*attempt_);
+  }
+  RankFailed();
+}
+
+void Job::RankFailed() {
+  looks_for_missing_ = false;
   StopAttempt();
   if (attempt_->logs) console_.ShowErrorsOf(attempt_->logs, attempt_->state().cause()->exit.rank());
   // One that has aborted counts as running, and ends by itself.
@@ -223,6 +232,7 @@ void Job::Interrupt(int signal, const std::string& by, Loop::Time at) {
                                        base::Seconds(options_.launch.grace) +
                                        " to end; once more kills them");
     if (attempt_->state().Interrupted(signal, by)) StopAttempt();
+    if (looks_for_missing_) RankFailed();
   } else if (action == Action::kKill) {
     console_.Tell(LogLevel::kInfo, name + ": killing what is left");
     attempt_->state().Killed();
@@ -256,6 +266,10 @@ Loop::Time Job::CheckTimes() {
   hang_.Alive(output_.last());
   const bool stop = hang_.StopIsDue();
   board_.RanksHang(hang_.hung_since());
+  if (stop && looks_for_missing_) {
+    attempt_->missing = hang_.missing();
+    RankFailed();
+  }
   if (stop && attempt_->state().Hung()) StopAttempt();
   const bool running = journal_.phase() == v1::JOB_PHASE_RUNNING;
   if (running && hang_.Hangs(*attempt_)) {

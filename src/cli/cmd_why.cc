@@ -17,6 +17,7 @@
 #include "control/board_reader.h"
 #include "control/job_client.h"
 #include "why/samples.h"
+#include "why/sent_again.h"
 #include "why/verdict.h"
 
 namespace autodist::cli {
@@ -90,7 +91,8 @@ Result<why::Known> Look(control::BoardReader& reader) {
   AD_ASSIGN_OR_RETURN(known.before, BoardNow(reader));
   AD_ASSIGN_OR_RETURN(known.stacks, StacksOf(*known.before));
   AD_RETURN_IF_ERROR(AwaitProgress(reader, known));
-  if (!Runs(known.now) || why::GoesOn(known.now, *known.before)) return known;
+  if (!Runs(known.now)) return known;
+  if (why::GoesOn(known.now, *known.before) && !why::MuchIsSentAgain(known.stacks)) return known;
   known.stacks_earlier = std::move(known.stacks);
   AD_ASSIGN_OR_RETURN(known.stacks, StacksOf(known.now));
   AD_ASSIGN_OR_RETURN(v1::Board last, BoardNow(reader));

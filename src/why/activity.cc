@@ -6,7 +6,7 @@
 
 #include "base/utf8.h"
 #include "why/collectives.h"
-#include "why/rank_processes.h"
+#include "why/participants.h"
 #include "why/stack_summary.h"
 
 namespace autodist::why {
@@ -16,139 +16,16 @@ using Language = ThreadStack::Language;
 
 constexpr size_t kLongestPath = 200;  // bytes of it that are shown
 
-struct Place {
-  std::string_view begin;     // of a file as people know it
-  std::string_view function;  // a part of its name; "": any
-  Doing doing;
-};
-
-constexpr std::array<Place, 22> kPlaces = {{
-    {"torch/serialization.py", "save", Doing::kCheckpoint},
-    {"torch/distributed/checkpoint/", "", Doing::kCheckpoint},
-    {"safetensors/", "save", Doing::kCheckpoint},
-    {"transformers/", "save_pretrained", Doing::kCheckpoint},
-    {"transformers/trainer.py", "_save_checkpoint", Doing::kCheckpoint},
-    {"lightning/", "save_checkpoint", Doing::kCheckpoint},
-    {"pytorch_lightning/", "save_checkpoint", Doing::kCheckpoint},
-    {"orbax/", "save", Doing::kCheckpoint},
-    {"mindspore/train/serialization.py", "save", Doing::kCheckpoint},
-    {"deepspeed/", "save_checkpoint", Doing::kCheckpoint},
-    {"torch/_inductor/", "", Doing::kCompile},
-    {"torch/_dynamo/convert_frame.py", "", Doing::kCompile},
-    {"torch/utils/cpp_extension.py", "", Doing::kCompile},
-    {"triton/compiler/", "", Doing::kCompile},
-    {"jax/_src/compiler.py", "", Doing::kCompile},
-    {"jax/_src/compilation_cache.py", "", Doing::kCompile},
-    {"mindspore/common/api.py", "compile", Doing::kCompile},
-    {"tvm/", "build", Doing::kCompile},
-    {"torch/utils/data/", "", Doing::kDataLoader},
-    {"mindspore/dataset/", "", Doing::kDataLoader},
-    {"tensorflow/python/data/", "", Doing::kDataLoader},
-    {"datasets/iterable_dataset.py", "", Doing::kDataLoader},
-}};
-
-// Beginnings of the kernel's words for where a process waits.
-struct Channel {
-  std::string_view begin;
-  Doing doing;
-};
-constexpr std::array<Channel, 14> kChannels = {{
-    {"hrtimer_nanosleep", Doing::kSleep},
-    {"do_nanosleep", Doing::kSleep},
-    {"pipe_read", Doing::kFile},
-    {"anon_pipe_read", Doing::kFile},
-    {"pipe_write", Doing::kFile},
-    {"anon_pipe_write", Doing::kFile},
-    {"wait_for_partner", Doing::kFile},
-    {"folio_wait", Doing::kFile},
-    {"wait_on_page", Doing::kFile},
-    {"sk_wait_data", Doing::kSocket},
-    {"inet_csk_accept", Doing::kSocket},
-    {"unix_stream_read", Doing::kSocket},
-    {"sk_stream_wait", Doing::kSocket},
-    {"__skb_wait_for_more_packets", Doing::kSocket},
-}};
-
 bool Has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-// What PyTorch writes its files by: without py-spy a checkpoint is seen by it.
-bool WritesCheckpoint(const StackFrame& frame) {
-  return Has(frame.function, "PyTorchStreamWriter") || Has(frame.function, "mz_zip_writer");
-}
-
-// By the files that its Python is in, those that were called last first.
-std::optional<Doing> ByPlace(const ThreadStack& stack) {
-  if (stack.language != Language::kPython) {
-    if (std::ranges::any_of(stack.frames, WritesCheckpoint)) return Doing::kCheckpoint;
-    return std::nullopt;
+std::string StoppedWords(const RankProcess& process) {
+  if (!process.holder.empty()) {
+    return "is held by a debugger, " + base::Printable(process.holder.substr(0, kLongestPath));
   }
-  for (const StackFrame& frame : stack.frames) {
-    const std::string file = ShortFile(frame.file, "");
-    for (const Place& place : kPlaces) {
-      if (file.starts_with(place.begin) && Has(frame.function, place.function)) return place.doing;
-    }
-  }
-  return std::nullopt;
-}
-
-bool AwaitsLock(const ThreadStack& stack) {
-  return stack.language == Language::kNative &&
-         std::ranges::any_of(stack.frames, [](const StackFrame& frame) {
-           return Has(frame.function, "lll_lock_wait") || Has(frame.function, "mutex_lock");
-         });
-}
-
-Doing ByKernel(const RankProcess& process) {
-  const std::string& state = process.state;
-  if (state.starts_with("disk sleep")) return Doing::kDisk;
-  if (state.starts_with("running")) return Doing::kCompute;
-  if (!state.starts_with("sleeping")) return Doing::kUnknown;
-  const size_t in = state.find(" in ");
-  const std::string_view channel =
-      in == std::string::npos ? "" : std::string_view(state).substr(in + 4);
-  for (const Channel& one : kChannels) {
-    if (channel.starts_with(one.begin)) return one.doing;
-  }
-  // Not every kernel says where.
-  const bool sleeps = std::ranges::any_of(process.stack().frames, [](const StackFrame& frame) {
-    return Has(frame.function, "nanosleep");
-  });
-  if (channel.empty() && sleeps) return Doing::kSleep;
-  if (process.file.starts_with("socket")) return Doing::kSocket;
-  return process.file.starts_with('/') ? Doing::kFile : Doing::kWait;
-}
-
-// Of the thread that works for a Gloo of PyTorch's, say, where the main one waits for it.
-std::string CollectiveOf(const RankProcess& process) {
-  std::string collective = CollectiveOf(process.stack());
-  if (!collective.empty() || !AwaitsSomeCollective(process.stack())) return collective;
-  for (const ThreadStack& thread : process.threads) {
-    if (!collective.empty() || thread.language == Language::kPython) break;
-    collective = CollectiveOf(thread);
-  }
-  return collective;
-}
-
-// PyTorch's DDP waits for the sums of gradients at the end of the backward pass, of which Python
-// has no frame.
-bool AwaitsGradients(const RankProcess& process) {
-  const std::vector<StackFrame>& frames = process.stack().frames;
-  return process.stack().language == Language::kPython && !frames.empty() &&
-         ShortFile(frames[0].file, "").starts_with("torch/autograd/") &&
-         process.state.starts_with("sleeping in futex");
-}
-
-Doing DoingOf(const RankProcess& process, std::string& collective) {
-  // A debugger's is "tracing stop".
-  if (process.state.starts_with("stopped")) return Doing::kStopped;
-  collective = CollectiveOf(process);
-  if (!collective.empty() || AwaitsSomeCollective(process.stack()) || AwaitsGradients(process)) {
-    return Doing::kCollective;
-  }
-  if (const auto doing = ByPlace(process.stack())) return *doing;
-  return AwaitsLock(process.stack()) ? Doing::kLock : ByKernel(process);
+  return IsFrozen(process) ? "is frozen, with its control group"
+                           : "is stopped by a signal (state T)";
 }
 
 // A process that the loader has started, while it is busy with the data.
@@ -157,14 +34,14 @@ struct LoaderWorker {
   size_t caller = 0;                     // its frame in the loader
 };
 
-LoaderWorker WorkerOf(const std::vector<RankProcess>& processes) {
-  for (const RankProcess& process : processes) {
-    const std::vector<StackFrame>& frames = process.stack().frames;
+LoaderWorker WorkerOf(const std::vector<const RankProcess*>& processes) {
+  for (const RankProcess* process : processes) {
+    const std::vector<StackFrame>& frames = process->stack().frames;
     const auto fetch = std::ranges::find_if(frames, [](const StackFrame& frame) {
       return ShortFile(frame.file, "") == "torch/utils/data/_utils/fetch.py";
     });
     if (fetch == frames.end() || fetch == frames.begin()) continue;
-    return {&process, static_cast<size_t>(fetch - frames.begin())};
+    return {process, static_cast<size_t>(fetch - frames.begin())};
   }
   return {};
 }
@@ -174,7 +51,9 @@ void AddWorker(const LoaderWorker& worker, const std::string& folder, Activity& 
   const ThreadStack& stack = worker.process->stack();
   const size_t own = stack.UsersOwn(0);
   const StackFrame& frame = stack.frames[own < worker.caller ? own : worker.caller - 1];
-  activity.words += ", whose worker is in " + FrameText(frame, folder);
+  const bool is_stopped = IsStopped(*worker.process);
+  activity.words += ", whose worker " + (is_stopped ? StoppedWords(*worker.process) + "," : "is") +
+                    " in " + FrameText(frame, folder);
   activity.switches = worker.process->switches;
   activity.loads = ByKernel(*worker.process) == Doing::kCompute;
 }
@@ -198,6 +77,12 @@ std::string Where(const StackSummary& summary) {
   return " in " + (summary.called_by.empty() ? summary.doing : summary.called_by);
 }
 
+// Of a network file system, or one that a program serves.
+bool AwaitsServer(const RankProcess& process) {
+  return Has(process.state, "request_wait_answer") || Has(process.state, " in fuse_") ||
+         Has(process.state, " in rpc_wait") || Has(process.state, " in nfs");
+}
+
 std::string WordsOf(const Activity& activity, const RankProcess& process,
                     const StackSummary& summary) {
   const std::string where = Where(summary);
@@ -209,7 +94,9 @@ std::string WordsOf(const Activity& activity, const RankProcess& process,
     case Doing::kDataLoader:
       return "is in its data loader" + (summary.doing.empty() ? "" : ": " + summary.doing);
     case Doing::kFile:
+      if (file == "its output") return "writes to its output, of which nothing is taken" + where;
       return (Has(process.state, "wait_for_partner") ? "opens "
+              : AwaitsServer(process)                ? "waits for the file system of "
               : Has(process.state, "write")          ? "writes to "
                                                      : "reads from ") +
              (file.empty() ? "a pipe" : file) + where;
@@ -218,11 +105,11 @@ std::string WordsOf(const Activity& activity, const RankProcess& process,
     case Doing::kSleep:
       return "sleeps" + where;
     case Doing::kLock:
-      return "waits for a lock" + where;
+      return "waits for a lock" + (file.empty() ? "" : " on " + file) + where;
     case Doing::kWait:
       return "waits for a lock, another thread or another process" + where;
     case Doing::kStopped:
-      return "is stopped by a signal (state T)";
+      return StoppedWords(process);
     case Doing::kDisk:
       return "is in uninterruptible sleep (state D)" + where +
              (file.empty() ? "" : ", with " + file);
@@ -253,16 +140,18 @@ std::string EvidenceOf(const RankProcess& process, const StackSummary& summary) 
   return evidence;
 }
 
-std::optional<Work> WorkOf(const std::vector<RankProcess>& processes) {
+// Of `process` and all that is counted with it.
+std::optional<Work> WorkOf(const RankProcess& process,
+                           const std::vector<const RankProcess*>& with) {
   Work work;
-  for (const RankProcess& process : processes) {
-    if (!process.work) continue;
-    const ProcessWork& one = *process.work;
+  for (const RankProcess* other : with) {
+    if (!other->work) continue;
+    const ProcessWork& one = *other->work;
     std::string collective;
     const uint64_t main_thread =
-        DoingOf(process, collective) == Doing::kCollective ? 0 : one.main_thread_ms;
+        DoingOf(*other, collective) == Doing::kCollective ? 0 : one.main_thread_ms;
     const uint64_t threads = one.cpu_ms > one.main_thread_ms ? one.cpu_ms - one.main_thread_ms : 0;
-    if (&process == &processes.front()) {
+    if (other == &process) {
       work.main_thread = main_thread;
       work.other_threads = threads;
     } else {
@@ -274,35 +163,71 @@ std::optional<Work> WorkOf(const std::vector<RankProcess>& processes) {
   return work.at_ms == 0 ? std::nullopt : std::optional(work);
 }
 
-}  // namespace
+// Without the line: in a loop of exchanges ranks wait at different ones.
+std::string PlaceOf(const RankProcess& process, const std::string& folder) {
+  const ThreadStack& stack = process.stack();
+  const size_t telling = stack.Telling();
+  const size_t own = stack.UsersOwn(telling);
+  const size_t at = own < stack.frames.size() ? own : telling;
+  if (at >= stack.frames.size()) return "";
+  StackFrame frame = stack.frames[at];
+  frame.line.clear();
+  return FrameText(frame, folder);
+}
 
-Activity ActivityOf(std::string_view text, const std::string& folder) {
-  const std::vector<RankProcess> processes = ReadProcesses(text);
+Activity ActivityOf(const RankProcess& process, const std::vector<const RankProcess*>& with,
+                    const std::string& folder) {
   Activity activity;
-  if (processes.empty()) {
-    activity.words = "is ending";
-    activity.evidence = "its process has ended";
-    activity.source = "/proc";
-    return activity;
-  }
-  // A rank that is stopped is so as a whole: what it has started may go on.
-  const RankProcess& process =
-      processes.front().state.starts_with("stopped") ? processes.front() : *AtWork(processes);
   const StackSummary summary = SummaryOf(process, folder);
+  activity.pid = process.pid;
   activity.doing = DoingOf(process, activity.collective);
   activity.words = WordsOf(activity, process, summary);
   activity.evidence = EvidenceOf(process, summary);
+  activity.place = PlaceOf(process, folder);
   activity.has_frames = !process.stack().frames.empty();
   activity.switches = process.switches;
-  activity.work = WorkOf(processes);
+  activity.work = WorkOf(process, with);
   activity.source = process.source.empty() ? "/proc" : process.source + ", /proc";
+  for (const RankProcess* other : with) {
+    activity.sent_again.insert(activity.sent_again.end(), other->sent_again.begin(),
+                               other->sent_again.end());
+  }
   if (!activity.collective.empty() && process.stack().language == Language::kNative) {
     activity.evidence = WithArticle(activity.collective) + ": " + activity.evidence;
   }
   if (activity.doing != Doing::kDataLoader) return activity;
-  const LoaderWorker worker = WorkerOf(processes);
+  const LoaderWorker worker = WorkerOf(with);
   if (worker.process) AddWorker(worker, folder, activity);
   return activity;
+}
+
+Activity Ending() {
+  Activity activity;
+  activity.words = "is ending";
+  activity.evidence = "its process has ended";
+  activity.source = "/proc";
+  return activity;
+}
+
+}  // namespace
+
+std::vector<Activity> ActivitiesOf(std::string_view text, const std::string& folder) {
+  const std::vector<RankProcess> processes = ReadProcesses(text);
+  if (processes.empty()) return {Ending()};
+  std::vector<const RankProcess*> participants = Participants(processes);
+  // A rank that is stopped is so as a whole: what it has started may go on.
+  if (IsStopped(processes.front())) participants = {&processes.front()};
+  std::vector<Activity> activities;
+  for (const RankProcess* participant : participants) {
+    std::vector<const RankProcess*> with;
+    for (const RankProcess& process : processes) {
+      const bool is_its =
+          participants.size() == 1 || DescendsFrom(process, *participant, processes);
+      if (is_its) with.push_back(&process);
+    }
+    activities.push_back(ActivityOf(*participant, with, folder));
+  }
+  return activities;
 }
 
 }  // namespace autodist::why

@@ -5,24 +5,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "why/doing.h"
+#include "why/rank_processes.h"
 
 namespace autodist::why {
-
-enum class Doing {
-  kUnknown,
-  kCollective,  // waits for other ranks
-  kDataLoader,
-  kFile,    // opens, reads or writes one, or a pipe
-  kSocket,  // waits at one, for somebody who is no collective's
-  kSleep,
-  kLock,     // that another thread has
-  kWait,     // for another thread or process, or a lock: the frames do not say
-  kStopped,  // by a signal
-  kDisk,     // cannot be interrupted
-  kCompile,
-  kCheckpoint,
-  kCompute,
-};
 
 // What a rank's processes have done so far: milliseconds of CPU. What waits busily in a collective
 // is left out.
@@ -36,13 +24,16 @@ struct Work {
 
 struct Activity {
   Doing doing = Doing::kUnknown;
-  std::string collective;   // of kCollective: "all-reduce"; "": its frames do not say which
-  std::string words;        // "sleeps in step (train.py:41)"; short and harmless, as the next
-  std::string evidence;     // "step (train.py:41); sleeping in hrtimer_nanosleep"
-  std::string source;       // "py-spy, /proc"
-  bool has_frames = false;  // else there are the kernel's words alone
-  bool loads = false;       // of kDataLoader: what it has started to load computes
-  bool gets_on = false;     // as what it has done between two looks shows
+  std::string collective;  // of kCollective: "all-reduce"; "": its frames do not say which
+  std::string words;       // "sleeps in step (train.py:41)"; short and harmless, as the next
+  std::string evidence;    // "step (train.py:41); sleeping in hrtimer_nanosleep"
+  std::string source;      // "py-spy, /proc"
+  std::string place;       // "step (train.py)": without a line; "": not known
+  uint64_t pid = 0;        // 0: not known
+  std::vector<SentAgain> sent_again;
+  bool has_frames = false;           // else there are the kernel's words alone
+  bool loads = false;                // of kDataLoader: what it has started to load computes
+  bool gets_on = false;              // as what it has done between two looks shows
   std::optional<uint64_t> switches;  // how often it has gone to sleep so far
   std::optional<Work> work;          // absent: not known
 
@@ -53,8 +44,8 @@ struct Activity {
   }
 };
 
-// `text` is what an agent that may lie tells of a rank. Files below `folder`, the job's, are named
-// from there on.
-Activity ActivityOf(std::string_view text, const std::string& folder);
+// Of each process of a rank that takes part in the job, mostly one; never empty. `text` is what an
+// agent that may lie tells of the rank. Files below `folder`, the job's, are named from there on.
+std::vector<Activity> ActivitiesOf(std::string_view text, const std::string& folder);
 
 }  // namespace autodist::why

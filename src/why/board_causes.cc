@@ -18,11 +18,12 @@ namespace autodist::why {
 namespace {
 
 constexpr double kDiskNearlyFull = 0.01;  // of it is free
-constexpr double kMemoryPressure = 0.2;   // of the time some process waits for memory
-constexpr double kMemoryFull = 0.98;      // of it is used
-constexpr double kLimitReached = 0.9;     // of what a control group may use; the kernel counts late
-constexpr double kManyFaults = 200;       // per second: pages that it had to read
-constexpr double kFewHits = 0.5;          // per second, of that limit
+constexpr int64_t kLongAgoMs = 30'000;
+constexpr double kMemoryPressure = 0.2;  // of the time some process waits for memory
+constexpr double kMemoryFull = 0.98;     // of it is used
+constexpr double kLimitReached = 0.9;    // of what a control group may use; the kernel counts late
+constexpr double kManyFaults = 200;      // per second: pages that it had to read
+constexpr double kFewHits = 0.5;         // per second, of that limit
 
 const v1::HostSample* HostBefore(const v1::Board* before, int node) {
   return before && node < before->nodes_size() ? &before->nodes(node).sample().host() : nullptr;
@@ -46,6 +47,9 @@ std::optional<v1::Trouble> Disk(const v1::Board& board) {
   }
   for (const v1::BoardRank& rank : board.ranks()) {
     if (rank.last_line().find("No space left on device") == std::string::npos) continue;
+    // Of what was long ago the rank has made the best, if others write.
+    const int64_t last = std::max(board.job().last_output_ms(), rank.last_output_ms());
+    if (rank.last_output_ms() > 0 && last - rank.last_output_ms() > kLongAgoMs) continue;
     v1::Trouble trouble;
     trouble.set_kind(v1::Trouble::KIND_WARNING);
     AddRank(board, rank.rank(), trouble);
@@ -211,7 +215,7 @@ std::vector<ResourceCause> ResourceCauses(const v1::Board& now, const v1::Board*
   if (!add(Of::kMemory, MemoryLimit(now))) add(Of::kMemory, Memory(now, before));
   if (!add(Of::kGpu, BrokenGpu(now))) add(Of::kGpu, SlowGpu(now));
   // A busy node is seldom the whole story.
-  add(Of::kCpu, LimitedCpu(now, before));
+  add(Of::kQuota, LimitedCpu(now, before));
   add(Of::kNetwork, NetworkCause(now, before));
   add(Of::kCpu, CpuCause(now, before));
   if (causes.empty()) AddRuledOut(now, ruled_out);

@@ -13,7 +13,7 @@ std::optional<v1::Trouble> FailureCause(const v1::Board& board);
 
 // Something of which there is too little.
 struct ResourceCause {
-  enum class Of { kDisk, kMemory, kGpu, kCpu, kNetwork };
+  enum class Of { kDisk, kMemory, kGpu, kQuota, kCpu, kNetwork };
   Of of;
   v1::Trouble trouble;
 };

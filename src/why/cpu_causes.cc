@@ -17,6 +17,7 @@ constexpr double kSlowCpu = 0.5;      // of the others' median
 constexpr double kAllCores = 0.9;     // of a node's that are in use
 constexpr double kTakenCores = 0.25;  // of a node's that are others'
 constexpr double kAwaited = 0.4;      // of the time that a rank is ready to run
+constexpr double kCpuPressure = 0.5;  // of the time something waits for a core
 constexpr double kThrottled = 0.5;    // of the time in which a limit is used up
 
 double CpuOfRanks(const v1::Board& board, int node) {
@@ -77,7 +78,10 @@ std::optional<v1::Trouble> SlowCpu(const v1::Board& now, const v1::Board* before
     // What is always ready to run has a core, if it gets one.
     const double due = std::max(1.0, Median(cpus));
     const v1::HostSample& host = now.nodes(static_cast<int>(rank.node())).sample().host();
-    if (rank.sample().cpu() >= kSlowCpu * due || (host.has_cpu() && host.cpu() >= kAllCores)) {
+    // Where the whole machine is short of cores, as under a container's view of it, too.
+    const bool all_wait = host.cpu_pressure() > kCpuPressure;
+    if (rank.sample().cpu() >= kSlowCpu * due || (host.has_cpu() && host.cpu() >= kAllCores) ||
+        all_wait) {
       continue;
     }
     v1::Trouble trouble;

@@ -42,6 +42,26 @@ std::string WhatTheRestDo(const v1::Board& board, const Activities& ranks) {
          (first.collective.empty() ? "a collective" : WithArticle(first.collective));
 }
 
+// Of a few that have not ended where most have.
+v1::Trouble StillRuns(const v1::Board& board, const Activities& ranks, size_t ended,
+                      int64_t last_ms) {
+  v1::Trouble trouble;
+  trouble.set_kind(v1::Trouble::KIND_STALLED);
+  std::vector<uint32_t> numbers;
+  for (const RankActivity& rank : ranks) {
+    AddRank(board, rank.rank, trouble);
+    if (numbers.empty() || numbers.back() != rank.rank) numbers.push_back(rank.rank);
+  }
+  const std::string others =
+      ended == 1 ? "the other one ended" : "the " + base::Count(ended, "other") + " ended";
+  const bool one = numbers.size() == 1;
+  trouble.set_what((one ? RankName(board, numbers[0]) + " has" : RanksName(numbers) + " have") +
+                   " not ended: " + (one ? "it" : RankName(board, numbers[0])) + " " +
+                   ranks[0].now.words + "; " + others + " with 0" +
+                   (ended == 1 ? " " : ", the last ") + Ago(board, last_ms));
+  return trouble;
+}
+
 }  // namespace
 
 std::optional<v1::Trouble> RaisedCause(const v1::Board& board, const Activities& ranks) {
@@ -78,6 +98,7 @@ std::optional<v1::Trouble> EndedWellCause(const v1::Board& board, const Activiti
     last_ms = std::max(last_ms, rank.ended_ms());
   }
   if (ended.empty()) return std::nullopt;
+  if (ended.size() >= ranks.size()) return StillRuns(board, ranks, ended.size(), last_ms);
   const std::string who =
       ended.size() == 1 ? RankName(board, ended[0]) : RanksName(ended) + " have";
   v1::Trouble trouble;

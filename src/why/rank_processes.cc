@@ -19,6 +19,9 @@ constexpr std::string_view kNone = "no user-space stacks: ";
 constexpr std::string_view kWork = "  by ";
 constexpr std::string_view kFile = "file: ";
 constexpr std::string_view kSwitched = "switched ";
+constexpr std::string_view kChildOf = "  child of ";
+constexpr std::string_view kHeldBy = "  held by ";
+constexpr std::string_view kSentAgain = "  sent again to ";
 constexpr std::string_view kProgramsLines = "    ";  // come before each of them
 
 void AddFrames(const std::vector<std::string_view>& programs_lines, Language language,
@@ -69,9 +72,50 @@ std::optional<ProcessWork> ReadWork(std::string_view line) {
   return work;
 }
 
+// "10.0.0.3: 4 of 170 segments, unanswered 2"
+std::optional<SentAgain> ReadSentAgain(std::string_view text) {
+  const size_t colon = text.find(": ");
+  if (colon == std::string_view::npos) return std::nullopt;
+  SentAgain sent;
+  sent.peer = text.substr(0, colon);
+  text.remove_prefix(colon);
+  for (uint64_t* value : {&sent.again, &sent.sent, &sent.unanswered}) {
+    const auto number = NextNumber(text);
+    if (!number) return std::nullopt;
+    *value = *number;
+  }
+  return sent;
+}
+
+// What is said of a process besides its threads and stacks.
+void ReadFacts(std::string_view line, RankProcess& process) {
+  if (line.starts_with(kChildOf)) {
+    process.parent = NextNumber(line).value_or(0);
+  } else if (line.starts_with(kHeldBy)) {
+    process.holder = line.substr(kHeldBy.size());
+  } else if (line.starts_with(kWork)) {
+    process.work = ReadWork(line);
+  } else if (line.starts_with(kSentAgain)) {
+    if (auto sent = ReadSentAgain(line.substr(kSentAgain.size()))) {
+      process.sent_again.push_back(*std::move(sent));
+    }
+  } else if (line.find(kNone) == 2) {
+    process.missing = line.substr(2 + kNone.size());
+  }
+}
+
+// "process 100 (sleeping): python3 train.py"
+RankProcess ProcessOf(std::string_view line) {
+  RankProcess process;
+  const size_t command = line.find("): ");
+  if (command != std::string_view::npos) process.command = line.substr(command + 3);
+  process.pid = NextNumber(line).value_or(0);
+  return process;
+}
+
 // The process that begins at lines[at], which it moves to the next one.
 RankProcess ReadProcess(const std::vector<std::string_view>& lines, size_t& at) {
-  RankProcess process;
+  RankProcess process = ProcessOf(lines[at]);
   std::optional<Language> language;
   std::vector<std::string_view> programs_lines;
   for (++at; at < lines.size() && !lines[at].starts_with("process "); ++at) {
@@ -84,10 +128,8 @@ RankProcess ReadProcess(const std::vector<std::string_view>& lines, size_t& at) 
       const size_t state = line.find("): ");
       if (state != std::string_view::npos) process.state = line.substr(state + 3);
       ReadMainThread(lines, at, process);
-    } else if (line.starts_with(kWork)) {
-      process.work = ReadWork(line);
-    } else if (line.find(kNone) == 2) {
-      process.missing = line.substr(2 + kNone.size());
+    } else {
+      ReadFacts(line, process);
     }
   }
   if (language) AddFrames(programs_lines, *language, process);

@@ -20,11 +20,24 @@ struct ProcessWork {
   uint64_t bytes = 0;           // read and written, by files, pipes and TCP
 };
 
+// What had to be sent again to another machine, as it was not acknowledged in time.
+struct SentAgain {
+  std::string peer;         // its address
+  uint64_t again = 0;       // segments of TCP so far
+  uint64_t sent = 0;        // of them
+  uint64_t unanswered = 0;  // how often the oldest was that is not acknowledged
+};
+
 struct RankProcess {
-  std::string state;  // of its main thread: "sleeping in pipe_read, system call 0"
-  std::string file;   // that its main thread reads, writes or opens; "": none, or not known
+  uint64_t pid = 0;
+  uint64_t parent = 0;  // 0: not known
+  std::string command;
+  std::string holder;  // a debugger that has stopped it: "gdb (4711)"
+  std::string state;   // of its main thread: "sleeping in pipe_read, system call 0"
+  std::string file;    // that its main thread reads, writes or opens; "": none, or not known
   std::optional<uint64_t> switches;  // how often its main thread has gone to sleep so far
   std::optional<ProcessWork> work;   // absent: not known
+  std::vector<SentAgain> sent_again;
   std::string missing;               // why it has no frames, or no frames of Python's
   std::string source;                // who has shown the frames: "py-spy", "gdb"; "": nobody
   std::vector<ThreadStack> threads;  // of which [0], where there is any, is the main one

@@ -2,22 +2,22 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "base/quantity.h"
 #include "why/collectives.h"
+#include "why/odd_ones.h"
+#include "why/standing.h"
 #include "why/who.h"
 
 namespace autodist::why {
 namespace {
 
-using Ranks = std::vector<const RankActivity*>;
-
-// A thread that only waits goes to sleep a few times all the same: when a debugger lets go of it.
-constexpr uint64_t kFewSwitches = 10;
 constexpr size_t kShownGroups = 5;  // of ranks that are doing the same, as evidence
 
 // Operations of two ranks: that others are elsewhere is no mistake.
@@ -35,22 +35,8 @@ Ranks Those(const Activities& ranks, bool in_collective) {
   return those;
 }
 
-std::vector<uint32_t> Numbers(const Ranks& ranks) {
-  std::vector<uint32_t> numbers;
-  for (const RankActivity* rank : ranks) numbers.push_back(rank->rank);
-  return numbers;
-}
-
-bool SameTwice(const RankActivity* rank) {
-  return rank->earlier && rank->earlier->doing == rank->now.doing &&
-         rank->earlier->collective == rank->now.collective;
-}
-
-// In the same place twice, without having run where that is known.
-bool Stands(const RankActivity* rank) {
-  return SameTwice(rank) && rank->earlier->words == rank->now.words &&
-         HasRested(*rank).value_or(true);
-}
+// What looks again and again for the others, and so runs though nothing goes on.
+bool Polls(const RankActivity* rank) { return rank->now.collective == "init_process_group"; }
 
 // It does the same as before; what loads data for it has not run.
 bool Remains(const RankActivity* rank) {
@@ -63,11 +49,10 @@ bool Remains(const RankActivity* rank) {
 bool Missing(const Ranks& waiting, const Ranks& others) {
   const bool rested = std::ranges::any_of(
       waiting, [](const RankActivity* rank) { return HasRested(*rank).has_value(); });
-  return std::ranges::all_of(waiting,
-                             [](const RankActivity* rank) {
-                               return SameTwice(rank) && HasRested(*rank).value_or(true);
-                             }) &&
-         std::ranges::all_of(others, rested ? Remains : Stands);
+  const bool stand = std::ranges::all_of(waiting, [](const RankActivity* rank) {
+    return SameTwice(rank) && (Polls(rank) || HasRested(*rank).value_or(true));
+  });
+  return stand && std::ranges::all_of(others, rested ? Remains : Stands);
 }
 
 std::map<std::string, Ranks> ByCollective(const Ranks& ranks) {
@@ -83,39 +68,42 @@ std::string MostIn(const std::map<std::string, Ranks>& groups) {
   return most == groups.end() ? "" : most->first;
 }
 
-std::string Others(size_t number) {
-  return number == 1 ? "the other rank" : "the " + std::to_string(number) + " others";
-}
-
-// "rank 2 (host2) sleeps in …", or of several the first, after who they are.
-std::string WhatTheyDo(const v1::Board& board, const Ranks& ranks) {
-  return RankName(board, ranks.front()->rank) + " " + ranks.front()->now.words;
-}
-
-v1::Trouble Stalled(const v1::Board& board, const Ranks& whose, std::string what) {
-  v1::Trouble trouble;
-  trouble.set_kind(v1::Trouble::KIND_STALLED);
-  for (const RankActivity* rank : whose) AddRank(board, rank->rank, trouble);
-  trouble.set_what(std::move(what));
-  return trouble;
-}
-
 v1::Trouble NotEntered(const v1::Board& board, const Ranks& waiting, const Ranks& missing) {
   const std::string collective = MostIn(ByCollective(waiting));
   const std::string where = collective.empty() ? "the collective" : WithThe(collective);
   const std::string others = Others(waiting.size()) + (waiting.size() == 1 ? " waits" : " wait");
   const std::string entered = " not entered " + where + " in which " + others + "; ";
   if (missing.size() == 1) {
-    return Stalled(
+    return StalledTrouble(
         board, missing,
-        RankName(board, missing[0]->rank) + " has" + entered + "it " + missing[0]->now.words);
+        NameOf(board, *missing[0]) + " has" + entered + "it " + missing[0]->now.words);
   }
-  return Stalled(board, missing,
-                 RanksName(Numbers(missing)) + " have" + entered + WhatTheyDo(board, missing));
+  return StalledTrouble(
+      board, missing, RanksName(Numbers(missing)) + " have" + entered + WhatTheyDo(board, missing));
+}
+
+// Most wait in a collective, and the rest in operations of two, for one that waits in it.
+std::optional<v1::Trouble> AwaitsOneOf(const v1::Board& board,
+                                       const std::map<std::string, Ranks>& groups) {
+  Ranks together;
+  Ranks rest;
+  for (const auto& [collective, ranks] : groups) {
+    if (collective.empty()) return std::nullopt;
+    if (IsOfTwo(collective)) {
+      rest.insert(rest.end(), ranks.begin(), ranks.end());
+    } else if (together.empty()) {
+      together = ranks;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (rest.empty() || together.size() <= rest.size()) return std::nullopt;
+  return NotEntered(board, together, rest);
 }
 
 std::optional<v1::Trouble> Mismatch(const v1::Board& board, const Ranks& waiting) {
   std::map<std::string, Ranks> groups = ByCollective(waiting);
+  if (auto cause = AwaitsOneOf(board, groups)) return cause;
   const bool all_known =
       std::ranges::none_of(groups, [](const auto& group) { return IsOfTwo(group.first); });
   if (groups.size() < 2 || !all_known) return std::nullopt;
@@ -126,12 +114,12 @@ std::optional<v1::Trouble> Mismatch(const v1::Board& board, const Ranks& waiting
   for (const auto& [collective, ranks] : groups) odd.insert(odd.end(), ranks.begin(), ranks.end());
   const std::string in = odd[0]->now.collective;
   std::string what =
-      odd.size() == 1 ? RankName(board, odd[0]->rank) + " is" : RanksName(Numbers(odd)) + " are";
+      odd.size() == 1 ? NameOf(board, *odd[0]) + " is" : RanksName(Numbers(odd)) + " are";
   what += " in " + (groups.size() > 1 ? "other collectives" : WithArticle(in)) + ", while " +
           Others(others) + (others == 1 ? " is in " : " are in ") + WithArticle(most);
   if (most == "barrier")
     what += ", which " + std::string(odd.size() == 1 ? "it has" : "they have") + " missed";
-  return Stalled(board, odd, what);
+  return StalledTrouble(board, odd, what);
 }
 
 // All wait for the same, which is none of them.
@@ -145,14 +133,16 @@ std::optional<v1::Trouble> AllWait(const v1::Board& board, const Ranks& ranks) {
     return std::nullopt;
   }
   const std::string who = ranks.size() == 1 ? "" : "none of the ranks goes on: ";
-  return Stalled(board, ranks, who + WhatTheyDo(board, ranks));
+  return StalledTrouble(board, ranks, who + WhatTheyDo(board, ranks));
 }
 
 }  // namespace
 
-std::optional<bool> HasRested(const RankActivity& rank) {
-  if (!rank.earlier || !rank.now.switches || !rank.earlier->switches) return std::nullopt;
-  return *rank.now.switches - *rank.earlier->switches <= kFewSwitches;
+bool AllRun(const Activities& ranks) {
+  return !ranks.empty() && std::ranges::all_of(ranks, [](const RankActivity& rank) {
+    const bool moved = !HasRested(rank).value_or(true) || (rank.earlier && !SameTwice(&rank));
+    return rank.now.AtWork() || (moved && !Polls(&rank));
+  });
 }
 
 bool AllStand(const Activities& ranks) {
@@ -168,15 +158,15 @@ std::optional<v1::Trouble> StoppedCause(const v1::Board& board, const Activities
   }
   if (stopped.empty()) return std::nullopt;
   const size_t waiting = Waiting(ranks);
-  std::string what = stopped.size() == 1
-                         ? WhatTheyDo(board, stopped)
-                         : RanksName(Numbers(stopped)) + " are stopped by a signal (state T)";
+  std::string what = stopped.size() == 1 ? WhatTheyDo(board, stopped)
+                                         : RanksName(Numbers(stopped)) +
+                                               " are stopped: " + WhatTheyDo(board, stopped);
   if (waiting > 0) {
     const std::string collective = MostIn(ByCollective(Those(ranks, true)));
     what += "; " + Others(waiting) + (waiting == 1 ? " waits" : " wait") +
             (collective.empty() ? " for it" : " in " + WithArticle(collective));
   }
-  return Stalled(board, stopped, what);
+  return StalledTrouble(board, stopped, what);
 }
 
 std::optional<v1::Trouble> StandstillCause(const v1::Board& board, const Activities& ranks,
@@ -186,16 +176,17 @@ std::optional<v1::Trouble> StandstillCause(const v1::Board& board, const Activit
   const bool at_work = std::ranges::any_of(others, [](const RankActivity* rank) {
     return rank->now.AtWork() || rank->now.doing == Doing::kUnknown;
   });
-  if (at_work || ranks.empty()) return std::nullopt;
+  if (at_work) return OddAmongGpus(board, ranks);
+  if (ranks.empty()) return std::nullopt;
   if (others.empty()) {
     if (!stands_still && !std::ranges::all_of(waiting, Stands)) return std::nullopt;
     return Mismatch(board, waiting);
   }
   if (waiting.empty()) {
     if (!stands_still && !std::ranges::all_of(others, Stands)) return std::nullopt;
-    return AllWait(board, others);
+    if (auto cause = AllWait(board, others)) return cause;
+    return OddOnes(board, others);
   }
-  if (waiting.size() < others.size()) return std::nullopt;
   if (!stands_still && !Missing(waiting, others)) return std::nullopt;
   return NotEntered(board, waiting, others);
 }
@@ -207,7 +198,7 @@ void AddActivities(const Activities& ranks, v1::Trouble& trouble) {
         groups, [&](const auto& group) { return group.first->evidence == rank.now.evidence; });
     if (same == groups.end()) {
       groups.push_back({&rank.now, {rank.rank}});
-    } else {
+    } else if (same->second.back() != rank.rank) {
       same->second.push_back(rank.rank);
     }
   }

@@ -6,19 +6,9 @@
 #include <vector>
 
 #include "autodist/v1/board.pb.h"
-#include "why/activity.h"
+#include "why/standing.h"
 
 namespace autodist::why {
-
-struct RankActivity {
-  uint32_t rank = 0;
-  Activity now;
-  std::optional<Activity> earlier;  // some seconds before
-};
-// It has not run between the two looks; absent: that is not known.
-std::optional<bool> HasRested(const RankActivity& rank);
-
-using Activities = std::vector<RankActivity>;  // in order of the ranks
 
 // Somebody is stopped by a signal, which is wrong whatever else goes on.
 std::optional<v1::Trouble> StoppedCause(const v1::Board& board, const Activities& ranks);
@@ -33,8 +23,10 @@ void AddActivities(const Activities& ranks, v1::Trouble& trouble);
 
 // All are where they were in the look before, and have not run in between.
 bool AllStand(const Activities& ranks);
+// All have run in between: the job goes on, if silently.
+bool AllRun(const Activities& ranks);
 
-// Ranks that wait in a collective for others.
+// Ranks, or processes of them, that wait in a collective for others.
 size_t Waiting(const Activities& ranks);
 
 }  // namespace autodist::why

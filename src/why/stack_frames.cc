@@ -41,6 +41,9 @@ constexpr std::array<std::string_view, 4> kPassingFiles = {
 constexpr std::array<std::string_view, 4> kAwaitingFiles = {
     "subprocess.py", "multiprocessing/popen_fork.py", "multiprocessing/process.py",
     "torch/multiprocessing/spawn.py"};
+// By which they do.
+constexpr std::array<std::string_view, 2> kPollingFiles = {"selectors.py",
+                                                           "multiprocessing/connection.py"};
 constexpr std::array<std::string_view, 4> kLauncherFolders = {
     "torch/distributed/elastic/", "torch/distributed/launcher/", "deepspeed/launcher/",
     "accelerate/commands/"};
@@ -240,11 +243,14 @@ bool ThreadStack::AwaitsProcess() const {
     return std::any_of(frames.begin(),
                        frames.begin() + std::min<std::ptrdiff_t>(2, std::ssize(frames)), awaits);
   }
-  // A sleep between two looks is no frame of its own.
-  const std::string package = InPackages(frames[0].file);
-  const std::string file = InStandardLibrary(frames[0].file);
-  return IsOne(kAwaitingFiles, package.empty() ? file : package) ||
-         BeginsWithOne(kLauncherFolders, package);
+  // A sleep between two looks is no frame of its own; a wait may be several files deep.
+  for (const StackFrame& frame : frames) {
+    const std::string package = InPackages(frame.file);
+    const std::string file = package.empty() ? InStandardLibrary(frame.file) : package;
+    if (IsOne(kAwaitingFiles, file) || BeginsWithOne(kLauncherFolders, package)) return true;
+    if (!IsOne(kPollingFiles, file)) return false;
+  }
+  return false;
 }
 
 std::vector<ThreadStack> Threads(const std::vector<std::string_view>& lines, Language language) {

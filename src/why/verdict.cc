@@ -12,6 +12,7 @@
 #include "why/board_causes.h"
 #include "why/collectives.h"
 #include "why/ended_causes.h"
+#include "why/sent_again.h"
 #include "why/stack_causes.h"
 #include "why/who.h"
 #include "why/work_between.h"
@@ -85,12 +86,23 @@ void MakeUp(RankActivity& rank) {
 
 // What the main thread does says nothing against it where the rank is at work.
 void NoteWork(RankActivity& rank) {
-  if (rank.now.doing == Doing::kCollective || rank.now.doing == Doing::kStopped) return;
-  if (!rank.earlier || rank.now.AtWork()) return;
-  const std::string work = WorkBetween(*rank.earlier, rank.now, true);
-  if (work.empty()) return;
+  if (rank.now.doing == Doing::kStopped || !rank.earlier || rank.now.AtWork()) return;
+  const bool awaits_others = rank.now.doing == Doing::kCollective;
+  // Of no operation by name: the other threads may well compute what is to be summed up.
+  if (awaits_others && !(rank.now.collective.empty() && rank.now.source.starts_with("py-spy"))) {
+    return;
+  }
+  const std::string work = WorkBetween(*rank.earlier, rank.now, !awaits_others);
+  if (work.empty() || (awaits_others && !work.starts_with("its other"))) return;
+  if (awaits_others) rank.now.doing = Doing::kCompute;
   rank.now.gets_on = true;
   rank.now.words += ", while " + work;
+}
+
+const Activity* EarlierOf(const Activity& now, const std::vector<Activity>& earlier) {
+  if (earlier.size() == 1 && earlier[0].pid == 0) return &earlier[0];
+  const auto found = std::ranges::find(earlier, now.pid, &Activity::pid);
+  return found == earlier.end() ? nullptr : &*found;
 }
 
 Activities ReadActivities(const Known& known) {
@@ -99,17 +111,23 @@ Activities ReadActivities(const Known& known) {
   for (const v1::WholeStack& stack : known.stacks) {
     const v1::BoardRank* rank = FindRank(known.now, stack.rank());
     if (rank && rank->auxiliary()) continue;
-    RankActivity& one = activities.emplace_back();
-    one.rank = stack.rank();
-    one.now = ActivityOf(stack.text(), folder);
-    const auto earlier =
-        std::ranges::find(known.stacks_earlier, stack.rank(), &v1::WholeStack::rank);
-    if (earlier == known.stacks_earlier.end()) continue;
-    one.earlier = ActivityOf(earlier->text(), folder);
-    MakeUp(one);
-    NoteWork(one);
+    const auto text = std::ranges::find(known.stacks_earlier, stack.rank(), &v1::WholeStack::rank);
+    std::vector<Activity> earlier;
+    if (text != known.stacks_earlier.end()) earlier = ActivitiesOf(text->text(), folder);
+    std::vector<Activity> now = ActivitiesOf(stack.text(), folder);
+    for (Activity& activity : now) {
+      RankActivity& one = activities.emplace_back();
+      one.rank = stack.rank();
+      one.one_of_several = now.size() > 1;
+      one.now = std::move(activity);
+      const Activity* before = EarlierOf(one.now, earlier);
+      if (!before) continue;
+      one.earlier = *before;
+      MakeUp(one);
+      NoteWork(one);
+    }
   }
-  std::ranges::sort(activities, {}, &RankActivity::rank);
+  std::ranges::stable_sort(activities, {}, &RankActivity::rank);
   return activities;
 }
 
@@ -153,7 +171,16 @@ std::optional<std::string> AtWork(const v1::Board& board, const Activities& rank
   return "nothing is wrong as far as can be seen: " + what;
 }
 
-// What is at rest does without a processor.
+// A processor is of use to who is at work, or may be.
+bool HoldsUpWork(const ResourceCause& cause, const Activities& ranks) {
+  const auto works = [](const RankActivity& rank) {
+    return rank.now.AtWork() || rank.now.doing == Doing::kUnknown;
+  };
+  return std::ranges::any_of(ranks, [&](const RankActivity& rank) {
+    return works(rank) && std::ranges::count(cause.trouble.ranks(), rank.rank) > 0;
+  });
+}
+
 bool AllRest(const Activities& ranks) {
   return !ranks.empty() && std::ranges::none_of(ranks, [](const RankActivity& rank) {
     return rank.now.AtWork() || rank.now.doing == Doing::kUnknown;
@@ -182,13 +209,22 @@ void AddBesides(const std::vector<ResourceCause>& causes, v1::Trouble& standstil
   }
 }
 
+bool MostHaveEnded(const v1::Board& board) {
+  const auto ended = std::ranges::count(board.ranks(), v1::RANK_STATE_ENDED, &v1::BoardRank::state);
+  return 2 * ended >= board.ranks_size() && ended > 0;
+}
+
 // Ranks that run and of which no look tells: there are too many, or their node has not answered.
 size_t Untold(const v1::Board& board, const Activities& ranks) {
   const auto running =
       static_cast<size_t>(std::ranges::count_if(board.ranks(), [](const v1::BoardRank& rank) {
         return rank.state() == v1::RANK_STATE_RUNNING && !rank.auxiliary();
       }));
-  return running > ranks.size() ? running - ranks.size() : 0;
+  size_t told = 0;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (i == 0 || ranks[i].rank != ranks[i - 1].rank) ++told;
+  }
+  return running > told ? running - told : 0;
 }
 
 std::string WhatIsKnown(const Activities& ranks, size_t untold) {
@@ -242,6 +278,13 @@ Verdict Judge(const Known& known) {
     }
   }
   std::vector<ResourceCause> causes = ResourceCauses(known.now, before, evidence);
+  const bool all_stand = AllRest(ranks) && (known.stands_still || AllStand(ranks));
+  if (!goes_on && all_stand && MostHaveEnded(known.now)) {
+    if (auto cause = EndedWellCause(known.now, ranks)) {
+      AddStandstill(known, *cause);
+      return with_evidence(*std::move(cause));
+    }
+  }
   if (!goes_on) {
     if (auto cause = StandstillCause(known.now, ranks, known.stands_still)) {
       AddStandstill(known, *cause);
@@ -249,8 +292,15 @@ Verdict Judge(const Known& known) {
       return with_evidence(*std::move(cause));
     }
   }
-  if (!goes_on && AllRest(ranks)) {
-    std::erase_if(causes, [](const auto& cause) { return cause.of == ResourceCause::Of::kCpu; });
+  if (auto cause = SentAgainCause(known.now, ranks)) {
+    causes.insert(causes.begin(), {ResourceCause::Of::kNetwork, *std::move(cause)});
+  }
+  if (!goes_on) {
+    std::erase_if(causes, [&](const ResourceCause& cause) {
+      if (cause.of != ResourceCause::Of::kQuota && cause.of != ResourceCause::Of::kCpu)
+        return false;
+      return known.before && !ranks.empty() && !HoldsUpWork(cause, ranks);
+    });
   }
   if (!causes.empty()) return with_evidence(std::move(causes.front().trouble));
   if (goes_on) {
@@ -258,17 +308,38 @@ Verdict Judge(const Known& known) {
                                               : "nothing is wrong: ranks write",
                 std::move(evidence));
   }
-  if (AllRest(ranks) && (known.stands_still || AllStand(ranks))) {
+  if (all_stand) {
     if (auto cause = EndedWellCause(known.now, ranks)) {
       AddStandstill(known, *cause);
       return with_evidence(*std::move(cause));
     }
   }
   const size_t untold = Untold(known.now, ranks);
+  if (untold == 0 && !known.stands_still && AllRun(ranks) && Waiting(ranks) > 0) {
+    return Well("nothing is wrong as far as can be seen: all " + base::Count(ranks.size(), "rank") +
+                    " run on and meet, if silently",
+                std::move(evidence));
+  }
   const auto at_work = untold == 0 ? AtWork(known.now, ranks) : std::nullopt;
   if (at_work) return Well(*at_work, std::move(evidence));
   evidence.set_what(WhatIsKnown(ranks, untold));
   return {Verdict::Kind::kCannotTell, std::move(evidence)};
+}
+
+std::string WhoIsMissing(const Known& known) {
+  const Activities ranks = ReadActivities(known);
+  Ranks missing;
+  for (const RankActivity& rank : ranks) {
+    const v1::BoardRank* of = FindRank(known.now, rank.rank);
+    const bool waits = rank.now.doing == Doing::kCollective || rank.now.doing == Doing::kUnknown;
+    if (of && of->state() == v1::RANK_STATE_RUNNING && of->failure().empty() && !waits) {
+      missing.push_back(&rank);
+    }
+  }
+  if (missing.empty()) return "";
+  const std::vector<uint32_t> numbers = Numbers(missing);
+  return (numbers.size() == 1 ? "" : RanksName(numbers) + " were elsewhere: ") +
+         WhatTheyDo(known.now, missing);
 }
 
 Verdict JudgeStarting(const v1::Board& board) {

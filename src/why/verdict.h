@@ -31,6 +31,10 @@ Verdict Judge(const Known& known);
 // still.
 bool GoesOn(const v1::Board& now, const v1::Board& before);
 
+// Where a rank has given up its wait for others: which of those that run, and have not given up, is
+// elsewhere, and what it does; "": none, or it is not known.
+std::string WhoIsMissing(const Known& known);
+
 // Of a job of which no rank runs yet, or again.
 Verdict JudgeStarting(const v1::Board& board);
 

@@ -71,6 +71,8 @@ class Attempt {
   std::shared_ptr<RankLogs> logs;
   std::vector<std::string> warnings;  // of which the user is told again at the end
   Loop::Time began{};
+  // "rank 2 (host2) sleeps in load (train.py:7)": whom the rank waited for that waited in vain.
+  std::string missing;
 
  private:
   // Whether it is the first time that this is told of the rank.

@@ -1,8 +1,30 @@
 #include "chief/attempt/culprit.h"
 
+#include <algorithm>
+#include <string>
+#include <string_view>
+
 #include "chief/output/peer_complaints.h"
 
 namespace autodist::chief {
+namespace {
+
+// "[10.0.0.3]:7588", "10.0.0.3:7588", "host3": a whole word of it.
+bool Names(const std::string& text, const std::string& address) {
+  constexpr std::string_view kOfAddress =
+      "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-";
+  const auto is_of_address = [&](size_t at) {
+    return at < text.size() && kOfAddress.find(text[at]) != std::string_view::npos;
+  };
+  for (size_t at = text.find(address); !address.empty() && at != std::string::npos;
+       at = text.find(address, at + 1)) {
+    if (!(at > 0 && is_of_address(at - 1)) && !is_of_address(at + address.size())) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 const RankFailure* Culprit(uint32_t rank, const FatalMessage& complaint,
                            const std::vector<RankFailure>& failures) {
   if (!BlamesPeer(complaint.text)) return nullptr;
@@ -14,6 +36,20 @@ const RankFailure* Culprit(uint32_t rank, const FatalMessage& complaint,
     if (!first || failure.message.time < first->message.time) first = &failure;
   }
   return first;
+}
+
+const EndedWell* WhoLeft(const FatalMessage& complaint, const std::vector<EndedWell>& ended,
+                         const v1::LaunchPlan& plan) {
+  if (!BlamesPeer(complaint.text) || ended.empty()) return nullptr;
+  const auto on_named = [&](const EndedWell& one) {
+    return std::ranges::any_of(plan.nodes(), [&](const v1::NodePlan& node) {
+      return node.node_rank() == one.node_rank &&
+             (Names(complaint.text, node.address()) || Names(complaint.text, node.data_address()));
+    });
+  };
+  const auto named = std::ranges::find_if(ended, on_named);
+  if (named != ended.end()) return &*named;
+  return &*std::ranges::min_element(ended, {}, &EndedWell::time_ns);
 }
 
 }  // namespace autodist::chief

@@ -112,6 +112,16 @@ std::string CulpritsReport(const Attempt& attempt, const Cause& cause, const Fat
          HowTheRankEnded(attempt, cause, &reason);
 }
 
+// Of the rank that had ended with 0 before the one that failed for want of it; null: nobody had.
+const EndedWell* WhoLeft(const Attempt& attempt, const FatalMessage* reason) {
+  return reason ? WhoLeft(*reason, attempt.state().ended_well(), attempt.plan()) : nullptr;
+}
+
+std::string Before(const Cause& cause, const EndedWell& one) {
+  const std::chrono::nanoseconds earlier(cause.exit.time_ns() - one.time_ns);
+  return base::Elapsed(std::chrono::duration_cast<milliseconds>(earlier)) + " before";
+}
+
 // "after step 3 of 10"; "": it has told of none.
 std::string AfterStep(const RankTold& told) {
   if (!told.progress || !told.progress->has_step()) return "";
@@ -121,23 +131,35 @@ std::string AfterStep(const RankTold& told) {
 }
 
 // Others may have failed, or wait, because a rank ended before them, though it ended well.
-std::string EndedWellReport(const Attempt& attempt, const Cause& cause) {
+std::string EndedWellReport(const Attempt& attempt, const Cause& cause,
+                            const EndedWell* but = nullptr) {
   std::string text;
   int shown = 0;
-  const std::vector<EndedWell>& ended = attempt.state().ended_well();
+  std::vector<EndedWell> ended = attempt.state().ended_well();
+  std::erase_if(ended, [&](const EndedWell& one) { return but && one.rank == but->rank; });
   for (const EndedWell& one : ended) {
     if (shown++ == kMostEndedShown) {
       const std::string others = base::Count(ended.size() - kMostEndedShown, "other rank");
       return text + "  and so had " + others + "\n";
     }
     text += "  " + NameAndNode(attempt.plan(), one.node_rank, one.rank) + " had ended with 0";
-    if (cause.kind == Cause::Kind::kRankFailed) {
-      const std::chrono::nanoseconds earlier(cause.exit.time_ns() - one.time_ns);
-      text += ", " + base::Elapsed(std::chrono::duration_cast<milliseconds>(earlier)) + " before";
-    }
+    if (cause.kind == Cause::Kind::kRankFailed) text += ", " + Before(cause, one);
     text += AfterStep(attempt.logs->ToldBy(one.rank)) + "\n";
   }
   return text;
+}
+
+// What the failure is a consequence of, as a line before it; "": of nothing that is known.
+std::string Because(const Attempt& attempt, const Cause& cause, const EndedWell* left) {
+  std::string why;
+  if (left) {
+    why = NameAndNode(attempt.plan(), left->node_rank, left->rank) +
+          " ended with 0 while others went on" + AfterStep(attempt.logs->ToldBy(left->rank)) +
+          ", " + Before(cause, *left);
+  } else if (!attempt.missing.empty()) {
+    why = attempt.missing + ", while others waited for it";
+  }
+  return why.empty() ? "" : why + "\n  because of it, ";
 }
 
 std::string RankReport(const Attempt& attempt, const Cause& cause) {
@@ -146,14 +168,15 @@ std::string RankReport(const Attempt& attempt, const Cause& cause) {
   if (const auto culprit = CulpritOf(attempt, cause, reason)) {
     return CulpritsReport(attempt, cause, *reason, *culprit);
   }
-  std::string text = HowTheRankEnded(attempt, cause, reason);
+  const EndedWell* left = WhoLeft(attempt, reason);
+  std::string text = Because(attempt, cause, left) + HowTheRankEnded(attempt, cause, reason);
   std::vector<std::string> told;
   if (reason) told = reason->lines;
   for (const std::string& line : told) text += "    | " + line + "\n";
   text += LinesReport(words, display::kStderr, told) + LinesReport(words, display::kStdout, told);
   if (words.LastLine().empty()) text += "  it wrote nothing\n";
   text += WhereItWrote(attempt, cause.exit.rank());
-  return reason && BlamesPeer(reason->text) ? text + EndedWellReport(attempt, cause) : text;
+  return reason && BlamesPeer(reason->text) ? text + EndedWellReport(attempt, cause, left) : text;
 }
 
 std::string OthersReport(const Attempt& attempt) {
@@ -244,7 +267,21 @@ std::string DescribeCauseInWords(const Attempt& attempt) {
   if (const auto culprit = CulpritOf(attempt, cause, reason)) {
     return WhatItWrote(attempt, *culprit) + "; because of it, " + text;
   }
-  return text + ": " + base::Printable(reason->text);
+  text += ": " + base::Printable(reason->text);
+  std::string because = Because(attempt, cause, WhoLeft(attempt, reason));
+  std::ranges::replace(because, '\n', ';');
+  if (const size_t indent = because.find(";  "); indent != std::string::npos)
+    because.erase(indent + 1, 1);
+  return because + text;
+}
+
+bool MayBeMissing(const Attempt& attempt) {
+  const auto& cause = attempt.state().cause();
+  if (!cause || cause->kind != Cause::Kind::kRankFailed || !attempt.logs) return false;
+  const LastWords words = attempt.logs->LastWordsOf(cause->exit.rank());
+  const FatalMessage* reason = ReasonIn(words, *cause);
+  return reason && AwaitedInVain(reason->text) && !CulpritOf(attempt, *cause, reason) &&
+         !WhoLeft(attempt, reason) && attempt.state().running() > 0;
 }
 
 std::string EndReport(const Attempt& attempt, const std::vector<std::string>& terminal_warnings) {

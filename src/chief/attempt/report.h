@@ -30,6 +30,10 @@ std::string DescribeCauseInWords(const Attempt& attempt);
 std::string EndReport(const Attempt& attempt, const std::vector<std::string>& terminal_warnings);
 
 // How a job that ran has ended: "ended" well, "failed" or "stopped".
+// Whether the rank that failed has waited in vain for others, of which none is known to have failed
+// or ended: what those do that still run tells why.
+bool MayBeMissing(const Attempt& attempt);
+
 std::string Verdict(const Attempt& last);
 // The same in a line. `goodput`: the share of the time that was training.
 std::string LastLine(const Attempt& last, int exit_code, std::chrono::milliseconds elapsed,

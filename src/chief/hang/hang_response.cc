@@ -101,6 +101,13 @@ void HangResponse::AskForStacks(const Attempt& attempt, std::vector<uint32_t> wh
   stacks_->AddReader(std::move(whole), std::move(answer));
 }
 
+void HangResponse::LookForMissing(const Attempt& attempt) {
+  Forget();
+  Ask(attempt);
+  due_ = std::min(due_, loop_.Now() + kMissingLimit);
+  looks_for_missing_ = stop_after_ = true;
+}
+
 void HangResponse::Ask(const Attempt& attempt) {
   if (stacks_) return;
   told_here_ = false;
@@ -148,6 +155,7 @@ void HangResponse::Finish() {
 
 void HangResponse::FinishLook() {
   if (!stacks_) return;
+  if (std::exchange(looks_for_missing_, false)) missing_ = stacks_->Missing();
   stacks_->Finish(
       [this](const std::string& address, uint32_t node) { return WhyUnknown(address, node); },
       [this, here = told_here_](bool written, std::string text) {

@@ -21,6 +21,8 @@ namespace autodist::chief {
 inline constexpr std::chrono::milliseconds kStacksLimit{40'000};
 // Between the two looks at what ranks are doing that only seem to hang.
 inline constexpr std::chrono::seconds kBetweenLooks{4};
+// How long nodes have to tell what those are doing for which a rank has waited in vain.
+inline constexpr std::chrono::seconds kMissingLimit{10};
 // Where hangs are found by the time of a step: when none has been recognised by then, the user is
 // informed of it.
 inline constexpr std::chrono::seconds kStepExpected{300};
@@ -63,6 +65,11 @@ class HangResponse {
   // The same, for who wants to know, and to have the whole stacks of these ranks; the answer comes
   // within kStacksLimit.
   void AskForStacks(const Attempt& attempt, std::vector<uint32_t> whole, StacksAnswer answer);
+  // A rank has waited in vain: who is missing is to be known before all are stopped. StopIsDue is
+  // true within kMissingLimit.
+  void LookForMissing(const Attempt& attempt);
+  // Of the last such look; "": it shows nobody.
+  const std::string& missing() const { return missing_; }
   void Take(uint32_t member, const v1::RankStacks& stacks);
   void NodeIsGone(uint32_t node);
 
@@ -99,9 +106,11 @@ class HangResponse {
   bool told_here_ = false;                 // who is at our terminal is told of them
   Loop::Time due_ = Loop::Time::max();
   bool stop_after_ = false;
+  bool looks_for_missing_ = false;
+  std::string missing_;
   Guess guess_ = Guess::kNone;
-  std::string report_;                         // of the hang that is guessed
-  std::map<uint32_t, why::Activity> earlier_;  // by rank: of the first look
+  std::string report_;  // of the hang that is guessed
+  Doings earlier_;      // of the first look
   Loop::Time look_again_ = Loop::Time::max();
   Loop::Time step_expected_ = Loop::Time::max();
   bool no_step_told_ = false;

@@ -15,7 +15,7 @@ namespace {
 
 void AddState(const Attempt& attempt, v1::BoardRank& rank) {
   const bool runs = attempt.state().Runs(rank.rank());
-  rank.set_state(runs ? v1::RANK_STATE_RUNNING : v1::RANK_STATE_ENDED);
+  if (runs) rank.set_state(v1::RANK_STATE_RUNNING);
   const RankTold told = attempt.logs->ToldBy(rank.rank());
   rank.set_failure(told.failure);
   rank.set_failure_ms(told.failure_ms);
@@ -41,24 +41,30 @@ v1::Board BoardOf(const Attempt& attempt) {
   for (const EndedWell& ended : attempt.state().ended_well()) {
     const auto rank =
         std::ranges::lower_bound(*board.mutable_ranks(), ended.rank, {}, &v1::BoardRank::rank);
+    rank->set_state(v1::RANK_STATE_ENDED);
     rank->set_ended_ms(ended.time_ns / 1'000'000);
   }
   return board;
 }
 
-// "rank 2 (host2) has not entered …" and a line feed; "": it cannot be told.
-std::string VerdictOn(v1::Board board, const std::map<uint32_t, std::string>& stacks,
-                      std::chrono::milliseconds silent) {
+why::Known KnownOf(v1::Board board, const std::map<uint32_t, std::string>& stacks) {
   why::Known known;
   known.now = std::move(board);
-  known.now.set_time_ms(base::MillisecondsSince1970());
-  known.now.mutable_job()->set_last_output_ms(known.now.time_ms() - silent.count());
   known.stands_still = true;
   for (const auto& [rank, text] : stacks) {
     v1::WholeStack& stack = known.stacks.emplace_back();
     stack.set_rank(rank);
     stack.set_text(text);
   }
+  return known;
+}
+
+// "rank 2 (host2) has not entered …" and a line feed; "": it cannot be told.
+std::string VerdictOn(v1::Board board, const std::map<uint32_t, std::string>& stacks,
+                      std::chrono::milliseconds silent) {
+  why::Known known = KnownOf(std::move(board), stacks);
+  known.now.set_time_ms(base::MillisecondsSince1970());
+  known.now.mutable_job()->set_last_output_ms(known.now.time_ms() - silent.count());
   const why::Verdict verdict = why::Judge(known);
   return verdict.kind == why::Verdict::Kind::kWrong ? verdict.trouble.what() + "\n" : "";
 }
@@ -83,20 +89,26 @@ void StackCollection::Take(uint32_t member, const v1::RankStacks& stacks) {
   if (!file_.Add(attempt_.nodes()[member], whose, stacks) || !stacks.has_rank()) return;
   const std::string folder = base::ExpandHome(attempt_.plan().working_directory());
   groups_.Add(stacks.rank(), why::SummaryOf(stacks.text(), folder));
-  AddActivity(stacks.rank(), why::ActivityOf(stacks.text(), folder),
-              HasGpu(attempt_.member_plan(member), stacks.rank()));
+  const bool has_gpu = HasGpu(attempt_.member_plan(member), stacks.rank());
+  for (why::Activity& activity : why::ActivitiesOf(stacks.text(), folder)) {
+    AddActivity(stacks.rank(), std::move(activity), has_gpu);
+  }
   if (kept_bytes_ + stacks.text().size() > kMostKept) return;
   kept_bytes_ += stacks.text().size();
   kept_.emplace(stacks.rank(), stacks.text());
 }
 
+std::string StackCollection::Missing() const {
+  return why::WhoIsMissing(KnownOf(BoardOf(attempt_), kept_));
+}
+
 void StackCollection::AddActivity(uint32_t rank, why::Activity activity, bool has_gpu) {
   any_at_work_ |= IsAtWork(activity, has_gpu);
-  const auto earlier = earlier_.find(rank);
+  const auto earlier = earlier_.find({rank, activity.pid});
   if (earlier != earlier_.end()) {
     any_at_work_ |= !why::WorkBetween(earlier->second, activity, !has_gpu).empty();
   }
-  activities_.emplace(rank, std::move(activity));
+  activities_.emplace(std::pair(rank, activity.pid), std::move(activity));
 }
 
 void StackCollection::AddWhole(const std::vector<uint32_t>& ranks, v1::JobStacks& stacks) const {

@@ -26,6 +26,9 @@ namespace autodist::chief {
 // Called once, on any thread.
 using StacksAnswer = control::JobRequests::StacksAnswer;
 
+// What processes of ranks are doing, by rank and pid.
+using Doings = std::map<std::pair<uint32_t, uint64_t>, why::Activity>;
+
 // For the loop's thread, which it does not block.
 class StackCollection {
  public:
@@ -41,14 +44,17 @@ class StackCollection {
   void Take(uint32_t member, const v1::RankStacks& stacks);
   void NodeIsGone(uint32_t node) { file_.NodeIsGone(node); }
   // What ranks did some seconds before, to be compared with.
-  void SetEarlier(std::map<uint32_t, why::Activity> earlier) { earlier_ = std::move(earlier); }
-  std::map<uint32_t, why::Activity> TakeActivities() { return std::move(activities_); }
+  void SetEarlier(Doings earlier) { earlier_ = std::move(earlier); }
+  Doings TakeActivities() { return std::move(activities_); }
   // The ranks hang: they have given no sign of life for so long. What is wrong is told first.
   void SetHangs(std::chrono::milliseconds silent) { silent_ = silent; }
   bool complete() const { return file_.complete(); }
   // Whether a rank gets on by itself, as far as that can be told: computes, compiles or saves, or
   // any of its threads and processes has done something since the earlier look.
   bool AnyAtWork() const { return any_at_work_; }
+  // Of ranks for which another has waited in vain, who is elsewhere: "rank 2 (host2) sleeps in …";
+  // "": nobody.
+  std::string Missing() const;
 
   // Wants to know, and to have the whole stacks of these ranks.
   void AddReader(std::vector<uint32_t> whole, StacksAnswer answer) {
@@ -74,8 +80,8 @@ class StackCollection {
   why::StackGroups groups_;
   std::map<uint32_t, std::string> kept_;  // by rank
   size_t kept_bytes_ = 0;
-  std::map<uint32_t, why::Activity> earlier_;     // by rank; empty: it is the first look
-  std::map<uint32_t, why::Activity> activities_;  // by rank
+  Doings earlier_;  // empty: it is the first look
+  Doings activities_;
   bool any_at_work_ = false;
   std::optional<std::chrono::milliseconds> silent_;
   std::vector<Reader> readers_;

@@ -7,17 +7,14 @@ namespace autodist::chief {
 namespace {
 
 // Of Gloo, NCCL, PyTorch's c10d, JAX, MPI, and of sockets in general.
-constexpr std::array<std::string_view, 31> kComplaints = {
+constexpr std::array<std::string_view, 25> kComplaints = {
     "Connection closed by peer",
     "Connection reset by peer",
     "Connection refused",
     "Connection aborted",
-    "Connection timed out",
     "connection reset by peer",
     "Broken pipe",
-    "Socket Timeout",
     "Socket closed",
-    "socket has timed out",
     "Socket is not connected",
     "Read error [",
     "Write error [",
@@ -26,9 +23,6 @@ constexpr std::array<std::string_view, 31> kComplaints = {
     "sendBytes failed",
     "Failed to recv",
     "failed to recv, got 0 bytes",
-    "Timed out waiting",
-    "Application timeout caused pair closure",
-    "Watchdog caught collective operation timeout",
     "ncclRemoteError",
     "remote process exited or there was a network error",
     "remote process has terminated",
@@ -41,12 +35,31 @@ constexpr std::array<std::string_view, 31> kComplaints = {
     "MPI_ERR_PROC_FAILED",
 };
 
+// The same of a wait.
+constexpr std::array<std::string_view, 9> kTimeouts = {
+    "Timed out waiting",
+    "Socket Timeout",
+    "socket has timed out",
+    "Connection timed out",
+    "Application timeout caused pair closure",
+    "collective operation timeout",
+    "wait timeout after",
+    "DEADLINE_EXCEEDED",
+    "Timeout waiting for",
+};
+
+template <size_t kCount>
+bool HasOne(const std::array<std::string_view, kCount>& of, std::string_view text) {
+  return std::ranges::any_of(
+      of, [&](std::string_view one) { return text.find(one) != std::string_view::npos; });
+}
+
 }  // namespace
 
 bool BlamesPeer(std::string_view text) {
-  return std::ranges::any_of(kComplaints, [&](std::string_view complaint) {
-    return text.find(complaint) != std::string_view::npos;
-  });
+  return HasOne(kComplaints, text) || HasOne(kTimeouts, text);
 }
+
+bool AwaitedInVain(std::string_view text) { return HasOne(kTimeouts, text); }
 
 }  // namespace autodist::chief

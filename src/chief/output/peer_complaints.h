@@ -9,4 +9,7 @@ namespace autodist::chief {
 // with one.
 bool BlamesPeer(std::string_view text);
 
+// Whether it is about a wait that took too long: who was waited for may well run.
+bool AwaitedInVain(std::string_view text);
+
 }  // namespace autodist::chief

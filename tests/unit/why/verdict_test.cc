@@ -25,6 +25,12 @@ std::string OnPython(const std::string& state, const std::string& frames, uint64
          frames + "        <module> (/home/me/train.py:90)\n";
 }
 
+Activity OnlyActivity(const std::string& text, const std::string& folder) {
+  const std::vector<Activity> activities = ActivitiesOf(text, folder);
+  EXPECT_EQ(activities.size(), 1) << text;
+  return activities.at(0);
+}
+
 std::string Frame(const std::string& function, const std::string& file) {
   return "        " + function + " (" + file + ")\n";
 }
@@ -453,8 +459,8 @@ TEST_F(EndedRanksTest, TheOthersMayWaitForWhoEndedWell) {
   known_.stacks_earlier.clear();
   Stack(2, Asleep());
   ExpectWrong(
-      "ranks 0-1, 3 have ended with 0, the last 15 s ago; rank 2 (host2, GPU 0) still runs: it "
-      "sleeps in load (train.py:12)");
+      "rank 2 (host2, GPU 0) has not ended: it sleeps in load (train.py:12); the 3 others ended "
+      "with 0, the last 15 s ago");
 }
 
 TEST_F(EndedRanksTest, WhoEndedWellIsNoReasonWhereOthersWork) {
@@ -652,7 +658,7 @@ TEST(ActivityTest, AGlooOfPyTorchByGdbWaitsInAThreadOfItsOwn) {
       "    Thread 1 (Thread 0x7f2 (LWP 7) \"train\"):\n"
       "    #0  0x05 in c10d::Work::wait(std::chrono::duration<long>) () from /lib/libtorch_cpu.so\n"
       "    #1  0x06 in _PyEval_EvalFrameDefault ()\n";
-  const Activity activity = ActivityOf(gdb, "");
+  const Activity activity = OnlyActivity(gdb, "");
   EXPECT_EQ(activity.doing, Doing::kCollective);
   EXPECT_EQ(activity.collective, "all-reduce");
   EXPECT_EQ(activity.source, "gdb, /proc");
@@ -660,7 +666,7 @@ TEST(ActivityTest, AGlooOfPyTorchByGdbWaitsInAThreadOfItsOwn) {
 
 TEST(ActivityTest, NativeCollectives) {
   const auto of = [](const std::string& function) {
-    return ActivityOf(
+    return OnlyActivity(
                "process 7 (running): x\n  thread 7 (x): running\n  user-space stacks by gdb:\n"
                "    Thread 1 (LWP 7):\n    #0  0x1 in " +
                    function + "\n    #1  0x2 in main ()\n",
@@ -679,7 +685,7 @@ TEST(ActivityTest, NativeCollectives) {
 }
 
 TEST(ActivityTest, ALockInNativeFrames) {
-  const Activity activity = ActivityOf(
+  const Activity activity = OnlyActivity(
       "process 7 (sleeping): x\n  thread 7 (x): sleeping in futex_do_wait, system call 202\n"
       "  user-space stacks by gdb:\n    Thread 1 (LWP 7):\n"
       "    #0  futex_wait (x=1) at ../sysdeps/nptl/futex-internal.h:146\n"
@@ -693,7 +699,7 @@ TEST(ActivityTest, ALockInNativeFrames) {
 }
 
 TEST(ActivityTest, ACheckpointInNativeFrames) {
-  const Activity activity = ActivityOf(
+  const Activity activity = OnlyActivity(
       "process 7 (sleeping): x\n  thread 7 (x): sleeping in hrtimer_nanosleep, system call 230\n"
       "  user-space stacks by gdb:\n    Thread 1 (LWP 7):\n"
       "    #0  0x1 in clock_nanosleep () from /lib/libc.so.6\n"
@@ -705,33 +711,33 @@ TEST(ActivityTest, ACheckpointInNativeFrames) {
 }
 
 TEST(ActivityTest, WhereTheKernelDoesNotSayWhereFramesDo) {
-  EXPECT_EQ(ActivityOf("process 7 (sleeping): x\n  thread 7 (x): sleeping, system call 230\n"
-                       "  user-space stacks by gdb:\n    Thread 1 (LWP 7):\n"
-                       "    #0  __GI___clock_nanosleep (x=1) at ../sysdeps/clock_nanosleep.c:71\n"
-                       "    #1  0x2 in Wait () at a.cc:3\n",
-                       "")
+  EXPECT_EQ(OnlyActivity("process 7 (sleeping): x\n  thread 7 (x): sleeping, system call 230\n"
+                         "  user-space stacks by gdb:\n    Thread 1 (LWP 7):\n"
+                         "    #0  __GI___clock_nanosleep (x=1) at ../sysdeps/clock_nanosleep.c:71\n"
+                         "    #1  0x2 in Wait () at a.cc:3\n",
+                         "")
                 .words,
             "sleeps in Wait (a.cc:3)");
 }
 
 TEST(ActivityTest, WhatIsReadIsNamed) {
-  EXPECT_EQ(ActivityOf(OnPython("sleeping in anon_pipe_read, system call 0",
-                                Frame("load", "/home/me/data.py:3"), 1, "/data/x\x1b[2J"),
-                       "/home/me")
+  EXPECT_EQ(OnlyActivity(OnPython("sleeping in anon_pipe_read, system call 0",
+                                  Frame("load", "/home/me/data.py:3"), 1, "/data/x\x1b[2J"),
+                         "/home/me")
                 .words,
             "reads from /data/x\\x1b[2J in load (data.py:3)");
-  EXPECT_EQ(ActivityOf(OnPython("disk sleep in rpc_wait_bit_killable, system call 0",
-                                Frame("load", "/home/me/data.py:3"), 1, "/nfs/x"),
-                       "/home/me")
+  EXPECT_EQ(OnlyActivity(OnPython("disk sleep in rpc_wait_bit_killable, system call 0",
+                                  Frame("load", "/home/me/data.py:3"), 1, "/nfs/x"),
+                         "/home/me")
                 .words,
             "is in uninterruptible sleep (state D) in load (data.py:3), with /nfs/x");
 }
 
 TEST(ActivityTest, WhoIsAtTheOtherEndOfASocket) {
   const auto of = [](const std::string& file) {
-    return ActivityOf(OnPython("sleeping in wait_woken, system call 45",
-                               Frame("load", "/home/me/data.py:3"), 1, file),
-                      "/home/me")
+    return OnlyActivity(OnPython("sleeping in wait_woken, system call 45",
+                                 Frame("load", "/home/me/data.py:3"), 1, file),
+                        "/home/me")
         .words;
   };
   EXPECT_EQ(of("socket:[77]"), "waits at a socket in load (data.py:3)");
@@ -748,7 +754,7 @@ TEST(ActivityTest, WhatIsNoStackDoesNoHarm) {
        {"", "process", "process 1 has ended\n", "process \n  thread \n    switched x times\n",
         "process 1\n  thread 1 (x): stopped\n    switched 99999999999999999999 times\n",
         "process 1\n  user-space stacks by py-spy:\n    Thread 1 \"MainThread\"\n      (\n"}) {
-    EXPECT_NE(ActivityOf(text, "").words, "") << text;
+    EXPECT_NE(OnlyActivity(text, "").words, "") << text;
   }
 }
 

@@ -97,8 +97,9 @@ TEST_F(StacksTest, ShowsTheProcessesAndWhereTheyAre) {
   AwaitState(process::Descendants(pid_).at(0), "(sleeping)");
   const std::string text = Look();
   EXPECT_THAT(text, HasSubstr("process " + std::to_string(pid_) +
-                              " (sleeping): sh -c 'sleep 1000 & echo ready; wait'\n  thread " +
-                              std::to_string(pid_) + " (sh): sleeping"));
+                              " (sleeping): sh -c 'sleep 1000 & echo ready; wait'\n  child of " +
+                              std::to_string(getpid()) + "\n  thread " + std::to_string(pid_) +
+                              " (sh): sleeping"));
   EXPECT_THAT(text, ContainsRegex("\nprocess [0-9]+ \\(sleeping\\): sleep 1000\n"));
   EXPECT_THAT(text, ContainsRegex("\\(sleep\\): sleeping.*, system call [0-9]+\n"));
   EXPECT_THAT(text, ContainsRegex("user-space stacks by gdb:\n(    .*\n)*    .*#0 .* (in|at) "));
@@ -198,7 +199,10 @@ TEST_F(StacksTest, TellsWhatIsMissing) {
 TEST_F(StacksTest, AProcessThatHasEndedIsNoError) {
   Start({"sh", "-c", "echo ready & exec sleep 1000"});
   AwaitState(process::Descendants(pid_).at(0), "(zombie)");
-  EXPECT_THAT(Look(), ContainsRegex("\nprocess [0-9]+ \\(zombie\\): \\[sh\\]\n  thread [^\n]*\n$"));
+  EXPECT_THAT(
+      Look(),
+      ContainsRegex(
+          "\nprocess [0-9]+ \\(zombie\\): \\[sh\\]\n  child of [0-9]+\n  thread [^\n]*\n$"));
   kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);  // or the supervisor does, which takes every child of ours
   EXPECT_EQ(Look(), "process " + std::to_string(pid_) + " has ended\n");

@@ -91,7 +91,7 @@ TEST(TcpTrafficTest, WhatIsCutOffIsTheEnd) {
                             std::string(reinterpret_cast<const char*>(&socket), sizeof socket);
   TcpTraffic traffic;
   EXPECT_FALSE(AddTcpTraffic(whole, traffic));
-  EXPECT_EQ(traffic, (TcpTraffic{{7, 0}}));  // without an attribute that tells more
+  EXPECT_EQ(traffic, (TcpTraffic{{7, {}}}));  // without an attribute that tells more
   for (size_t size = 0; size < whole.size(); ++size) {
     TcpTraffic none;
     AddTcpTraffic(whole.substr(0, size), none);

@@ -39,5 +39,20 @@ TEST(CulpritTest, WhoBlamesNoPeerIsItHimself) {
   EXPECT_EQ(RankOf({{1, kReal}}, Message("TypeError: None", 3)), std::nullopt);
 }
 
+TEST(WhoLeftTest, IsWhoTheComplaintNamesElseTheFirst) {
+  v1::LaunchPlan plan;
+  for (uint32_t node = 0; node < 3; ++node) {
+    plan.add_nodes()->set_node_rank(node);
+    plan.mutable_nodes()->rbegin()->set_address("10.77.0." + std::to_string(node + 1));
+  }
+  const std::vector<EndedWell> ended = {{5, 2, 100}, {4, 1, 200}};
+  ASSERT_NE(WhoLeft(kComplaint, ended, plan), nullptr);
+  EXPECT_EQ(WhoLeft(kComplaint, ended, plan)->rank, 4u);
+  EXPECT_EQ(WhoLeft(Message("Connection closed by peer [10.77.0.20]:7", 3), ended, plan)->rank, 5u);
+  EXPECT_EQ(WhoLeft(Message("Broken pipe", 3), ended, plan)->rank, 5u);
+  EXPECT_EQ(WhoLeft(kReal, ended, plan), nullptr);
+  EXPECT_EQ(WhoLeft(kComplaint, {}, plan), nullptr);
+}
+
 }  // namespace
 }  // namespace autodist::chief

@@ -99,7 +99,32 @@ TEST_F(EndReportTest, WhoEndedWellBeforeAComplaintIsNamed) {
   exit.set_exit_code(1);
   exit.set_time_ns(3'000'000'000);
   attempt_.state().RankExited(exit);
-  EXPECT_NE(Report().find("\n  rank 1 on 10.0.0.1 had ended with 0, 2 s before"), std::string::npos)
+  const std::string report = Report();
+  EXPECT_EQ(report.find("rank 1 on 10.0.0.1 ended with 0 while others went on"), 0) << report;
+  EXPECT_NE(report.find(", 2 s before\n  because of it, rank 4 on node3 exited with code 1: "
+                        "RuntimeError: Connection reset by peer"),
+            std::string::npos)
+      << report;
+  EXPECT_NE(DescribeCauseInWords(attempt_).find(", 2 s before; because of it, rank 4 on node3 "),
+            std::string::npos);
+}
+
+TEST_F(EndReportTest, WhoIsMissingIsNamedBeforeWhoGaveUp) {
+  Write(Line(4,
+             "Traceback (most recent call last):\n"
+             "  File \"/work/train.py\", line 6, in main\n"
+             "RuntimeError: Timed out waiting 1800000ms for recv operation to complete\n",
+             v1::OUTPUT_STREAM_STDERR));
+  v1::RankExited exit;
+  exit.set_rank(4);
+  exit.set_exit_code(1);
+  attempt_.state().RankExited(exit);
+  EXPECT_TRUE(MayBeMissing(attempt_));
+  attempt_.missing = "rank 1 (10.0.0.1) sleeps in load (train.py:12)";
+  EXPECT_EQ(Report().find("rank 1 (10.0.0.1) sleeps in load (train.py:12), while others waited for "
+                          "it\n  because of it, rank 4 on node3 exited with code 1: RuntimeError: "
+                          "Timed out waiting"),
+            0)
       << Report();
 }
 

@@ -1,0 +1,198 @@
+#include "why/doing.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "why/collectives.h"
+
+namespace autodist::why {
+namespace {
+
+using Language = ThreadStack::Language;
+
+struct Place {
+  std::string_view begin;     // of a file as people know it
+  std::string_view function;  // a part of its name; "": any
+  Doing doing;
+};
+
+constexpr std::array<Place, 22> kPlaces = {{
+    {"torch/serialization.py", "save", Doing::kCheckpoint},
+    {"torch/distributed/checkpoint/", "", Doing::kCheckpoint},
+    {"safetensors/", "save", Doing::kCheckpoint},
+    {"transformers/", "save_pretrained", Doing::kCheckpoint},
+    {"transformers/trainer.py", "_save_checkpoint", Doing::kCheckpoint},
+    {"lightning/", "save_checkpoint", Doing::kCheckpoint},
+    {"pytorch_lightning/", "save_checkpoint", Doing::kCheckpoint},
+    {"orbax/", "save", Doing::kCheckpoint},
+    {"mindspore/train/serialization.py", "save", Doing::kCheckpoint},
+    {"deepspeed/", "save_checkpoint", Doing::kCheckpoint},
+    {"torch/_inductor/", "", Doing::kCompile},
+    {"torch/_dynamo/convert_frame.py", "", Doing::kCompile},
+    {"torch/utils/cpp_extension.py", "", Doing::kCompile},
+    {"triton/compiler/", "", Doing::kCompile},
+    {"jax/_src/compiler.py", "", Doing::kCompile},
+    {"jax/_src/compilation_cache.py", "", Doing::kCompile},
+    {"mindspore/common/api.py", "compile", Doing::kCompile},
+    {"tvm/", "build", Doing::kCompile},
+    {"torch/utils/data/", "", Doing::kDataLoader},
+    {"mindspore/dataset/", "", Doing::kDataLoader},
+    {"tensorflow/python/data/", "", Doing::kDataLoader},
+    {"datasets/iterable_dataset.py", "", Doing::kDataLoader},
+}};
+
+struct Waits {
+  std::string_view begin;     // as above
+  std::string_view function;  // as above
+};
+
+// Beginnings of the kernel's words for where a process waits.
+struct Channel {
+  std::string_view begin;
+  Doing doing;
+};
+constexpr std::array<Channel, 24> kChannels = {{
+    {"hrtimer_nanosleep", Doing::kSleep},
+    {"do_nanosleep", Doing::kSleep},
+    {"pipe_read", Doing::kFile},
+    {"anon_pipe_read", Doing::kFile},
+    {"pipe_write", Doing::kFile},
+    {"anon_pipe_write", Doing::kFile},
+    {"wait_for_partner", Doing::kFile},
+    {"folio_wait", Doing::kFile},
+    {"wait_on_page", Doing::kFile},
+    {"sk_wait_data", Doing::kSocket},
+    {"inet_csk_accept", Doing::kSocket},
+    {"unix_stream_read", Doing::kSocket},
+    {"sk_stream_wait", Doing::kSocket},
+    {"__skb_wait_for_more_packets", Doing::kSocket},
+    {"flock_lock", Doing::kLock},
+    {"locks_lock", Doing::kLock},
+    {"posix_lock", Doing::kLock},
+    {"fcntl_setlk", Doing::kLock},
+    {"do_lock_file_wait", Doing::kLock},
+    {"request_wait_answer", Doing::kFile},
+    {"fuse_", Doing::kFile},
+    {"rpc_wait", Doing::kFile},
+    {"nfs", Doing::kFile},
+    {"cv_wait", Doing::kFile},
+}};
+
+bool HasPart(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+// What PyTorch writes its files by: without py-spy a checkpoint is seen by it.
+bool WritesCheckpoint(const StackFrame& frame) {
+  return HasPart(frame.function, "PyTorchStreamWriter") || HasPart(frame.function, "mz_zip_writer");
+}
+
+// By the files that its Python is in, those that were called last first.
+std::optional<Doing> ByPlace(const ThreadStack& stack) {
+  if (stack.language != Language::kPython) {
+    if (std::ranges::any_of(stack.frames, WritesCheckpoint)) return Doing::kCheckpoint;
+    return std::nullopt;
+  }
+  for (const StackFrame& frame : stack.frames) {
+    const std::string file = ShortFile(frame.file, "");
+    for (const Place& place : kPlaces) {
+      if (file.starts_with(place.begin) && HasPart(frame.function, place.function))
+        return place.doing;
+    }
+  }
+  return std::nullopt;
+}
+
+bool AwaitsLock(const ThreadStack& stack) {
+  return stack.language == Language::kNative &&
+         std::ranges::any_of(stack.frames, [](const StackFrame& frame) {
+           return HasPart(frame.function, "lll_lock_wait") || HasPart(frame.function, "mutex_lock");
+         });
+}
+
+// Of the thread that works for a Gloo of PyTorch's, say, where the main one waits for it.
+std::string CollectiveOf(const RankProcess& process) {
+  std::string collective = CollectiveOf(process.stack());
+  if (!collective.empty() || !AwaitsSomeCollective(process.stack())) return collective;
+  for (const ThreadStack& thread : process.threads) {
+    if (!collective.empty() || thread.language == Language::kPython) break;
+    collective = CollectiveOf(thread);
+  }
+  return collective;
+}
+
+// Where a thread of Python's that sleeps waits for other ranks, though no frame names an operation:
+// for the sums of gradients at the end of a backward pass, say, which are C++'s.
+constexpr std::array<Waits, 14> kWaits = {{{"torch/autograd/", ""},
+                                           {"torch/distributed/", ""},
+                                           {"torch/nn/parallel/", ""},
+                                           {"deepspeed/comm/", ""},
+                                           {"deepspeed/runtime/", "reduce"},
+                                           {"horovod/", "synchronize"},
+                                           {"horovod/", "join"},
+                                           {"jax/_src/array.py", "_value"},
+                                           {"jax/_src/array.py", "block_until_ready"},
+                                           {"jax/_src/api.py", "block_until_ready"},
+                                           {"jax/_src/distributed.py", ""},
+                                           {"paddle/distributed/", ""},
+                                           {"mindspore/communication/", ""},
+                                           {"mpi4py/", ""}}};
+
+bool AwaitsOthers(const RankProcess& process) {
+  const ThreadStack& stack = process.stack();
+  if (stack.language != Language::kPython || !process.state.starts_with("sleeping in futex")) {
+    return false;
+  }
+  const size_t telling = stack.Telling();
+  if (telling == stack.frames.size()) return false;
+  const StackFrame& frame = stack.frames[telling];
+  const std::string file = ShortFile(frame.file, "");
+  return std::ranges::any_of(kWaits, [&](const Waits& one) {
+    return file.starts_with(one.begin) && HasPart(frame.function, one.function);
+  });
+}
+
+}  // namespace
+
+Doing ByKernel(const RankProcess& process) {
+  const std::string& state = process.state;
+  if (state.starts_with("disk sleep")) return Doing::kDisk;
+  if (state.starts_with("running")) return Doing::kCompute;
+  if (!state.starts_with("sleeping")) return Doing::kUnknown;
+  const size_t in = state.find(" in ");
+  const std::string_view channel =
+      in == std::string::npos ? "" : std::string_view(state).substr(in + 4);
+  for (const Channel& one : kChannels) {
+    if (channel.starts_with(one.begin)) return one.doing;
+  }
+  // Not every kernel says where.
+  const bool sleeps = std::ranges::any_of(process.stack().frames, [](const StackFrame& frame) {
+    return HasPart(frame.function, "nanosleep");
+  });
+  if (channel.empty() && sleeps) return Doing::kSleep;
+  if (process.file.starts_with("socket")) return Doing::kSocket;
+  return process.file.starts_with('/') ? Doing::kFile : Doing::kWait;
+}
+
+bool IsFrozen(const RankProcess& process) {
+  return HasPart(process.state, "refrigerator") || HasPart(process.state, "do_freezer_trap");
+}
+
+bool IsStopped(const RankProcess& process) {
+  return process.state.starts_with("stopped") || !process.holder.empty() || IsFrozen(process);
+}
+
+Doing DoingOf(const RankProcess& process, std::string& collective) {
+  if (IsStopped(process)) return Doing::kStopped;
+  collective = CollectiveOf(process);
+  if (!collective.empty() || AwaitsSomeCollective(process.stack()) || AwaitsOthers(process)) {
+    return Doing::kCollective;
+  }
+  if (const auto doing = ByPlace(process.stack())) return *doing;
+  return AwaitsLock(process.stack()) ? Doing::kLock : ByKernel(process);
+}
+
+}  // namespace autodist::why

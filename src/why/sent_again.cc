@@ -1,0 +1,107 @@
+#include "why/sent_again.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "base/quantity.h"
+#include "base/utf8.h"
+#include "why/rank_processes.h"
+#include "why/who.h"
+
+namespace autodist::why {
+namespace {
+
+constexpr double kMuch = 0.01;       // of the segments
+constexpr uint64_t kFewAgain = 5;    // segments between two looks: a lossy moment
+constexpr uint64_t kUnanswered = 3;  // times: more than a second and a half
+constexpr size_t kShownPairs = 4;    // as evidence
+
+struct Pair {
+  uint64_t again = 0;
+  uint64_t sent = 0;
+  uint64_t unanswered = 0;
+  uint32_t rank = 0;  // of those that send, one
+};
+
+using Pairs = std::map<std::pair<std::string, std::string>, Pair>;  // from, to
+
+void Add(const v1::Board& board, const RankActivity& rank, Pairs& pairs) {
+  const v1::BoardRank* of = FindRank(board, rank.rank);
+  const v1::BoardNode* node = of ? NodeOf(board, *of) : nullptr;
+  if (!node || !rank.earlier) return;
+  for (const SentAgain& now : rank.now.sent_again) {
+    const auto& earlier = rank.earlier->sent_again;
+    const auto before = std::ranges::find(earlier, now.peer, &SentAgain::peer);
+    const SentAgain none;
+    const SentAgain& from = before == earlier.end() ? none : *before;
+    Pair& pair = pairs[{node->address(), now.peer}];
+    pair.again += now.again - std::min(from.again, now.again);
+    pair.sent += now.sent - std::min(from.sent, now.sent);
+    if (before != earlier.end())
+      pair.unanswered = std::max(pair.unanswered, std::min(now.unanswered, from.unanswered));
+    pair.rank = rank.rank;
+  }
+}
+
+bool IsDead(const Pair& pair) { return pair.unanswered >= kUnanswered; }
+
+bool Loses(const Pair& pair) {
+  return IsDead(pair) || (pair.again >= kFewAgain && static_cast<double>(pair.again) >=
+                                                         kMuch * static_cast<double>(pair.sent));
+}
+
+std::string Lost(const Pair& pair) {
+  if (IsDead(pair))
+    return "sent again " + std::to_string(pair.unanswered) + " times without an answer";
+  return std::to_string(pair.again) + " of " + std::to_string(std::max(pair.sent, pair.again)) +
+         " segments were sent again between two looks";
+}
+
+}  // namespace
+
+std::optional<v1::Trouble> SentAgainCause(const v1::Board& board, const Activities& ranks) {
+  Pairs pairs;
+  for (const RankActivity& rank : ranks) Add(board, rank, pairs);
+  std::erase_if(pairs, [](const auto& pair) { return !Loses(pair.second); });
+  if (pairs.empty()) return std::nullopt;
+  const auto worst = std::ranges::max_element(pairs, {}, [](const auto& pair) {
+    return std::pair(IsDead(pair.second), pair.second.again);
+  });
+  const auto& [between, most] = *worst;
+  v1::Trouble trouble;
+  trouble.set_kind(IsDead(most) ? v1::Trouble::KIND_STALLED : v1::Trouble::KIND_SLOW);
+  const std::string from = base::Printable(between.first);
+  const std::string to = base::Printable(between.second);
+  trouble.set_what(IsDead(most) ? "between " + from + " and " + to +
+                                      " the network loses what ranks send: it was " + Lost(most)
+                                : "the network loses part of what " + from + " sends to " + to +
+                                      ": " + Lost(most));
+  size_t shown = 0;
+  for (const auto& [places, pair] : pairs) {
+    const v1::BoardRank* of = FindRank(board, pair.rank);
+    if (of && std::ranges::count(trouble.nodes(), of->node()) == 0) trouble.add_nodes(of->node());
+    if (shown++ >= kShownPairs) continue;
+    AddEvidence(trouble, base::Printable(places.first + " to " + places.second), Lost(pair),
+                "sock_diag");
+  }
+  return trouble;
+}
+
+bool MuchIsSentAgain(const std::vector<v1::WholeStack>& stacks) {
+  return std::ranges::any_of(stacks, [](const v1::WholeStack& stack) {
+    const std::vector<RankProcess> processes = ReadProcesses(stack.text());
+    return std::ranges::any_of(processes, [](const RankProcess& process) {
+      return std::ranges::any_of(process.sent_again, [](const SentAgain& sent) {
+        return sent.unanswered > 0 ||
+               (sent.again >= kFewAgain &&
+                static_cast<double>(sent.again) >= kMuch * static_cast<double>(sent.sent));
+      });
+    });
+  });
+}
+
+}  // namespace autodist::why

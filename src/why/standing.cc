@@ -1,0 +1,62 @@
+#include "why/standing.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "why/who.h"
+
+namespace autodist::why {
+namespace {
+
+// A thread that only waits goes to sleep a few times all the same: when a debugger lets go of it.
+constexpr uint64_t kFewSwitches = 10;
+
+}  // namespace
+
+std::optional<bool> HasRested(const RankActivity& rank) {
+  if (!rank.earlier || !rank.now.switches || !rank.earlier->switches) return std::nullopt;
+  return *rank.now.switches - *rank.earlier->switches <= kFewSwitches;
+}
+
+bool SameTwice(const RankActivity* rank) {
+  return rank->earlier && rank->earlier->doing == rank->now.doing &&
+         rank->earlier->collective == rank->now.collective;
+}
+
+bool Stands(const RankActivity* rank) {
+  return SameTwice(rank) && rank->earlier->words == rank->now.words &&
+         HasRested(*rank).value_or(true);
+}
+
+std::vector<uint32_t> Numbers(const Ranks& ranks) {
+  std::vector<uint32_t> numbers;
+  for (const RankActivity* rank : ranks) {
+    if (numbers.empty() || numbers.back() != rank->rank) numbers.push_back(rank->rank);
+  }
+  return numbers;
+}
+
+std::string NameOf(const v1::Board& board, const RankActivity& rank) {
+  const std::string name = RankName(board, rank.rank);
+  return rank.one_of_several && rank.now.pid != 0
+             ? "process " + std::to_string(rank.now.pid) + " of " + name
+             : name;
+}
+
+std::string Others(size_t number) {
+  return number == 1 ? "the other rank" : "the " + std::to_string(number) + " others";
+}
+
+std::string WhatTheyDo(const v1::Board& board, const Ranks& ranks) {
+  return NameOf(board, *ranks.front()) + " " + ranks.front()->now.words;
+}
+
+v1::Trouble StalledTrouble(const v1::Board& board, const Ranks& whose, std::string what) {
+  v1::Trouble trouble;
+  trouble.set_kind(v1::Trouble::KIND_STALLED);
+  for (const RankActivity* rank : whose) AddRank(board, rank->rank, trouble);
+  trouble.set_what(std::move(what));
+  return trouble;
+}
+
+}  // namespace autodist::why

@@ -1,0 +1,283 @@
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "why/activity.h"
+#include "why/verdict.h"
+
+namespace autodist::why {
+namespace {
+
+// What the agents tell of a process; all of it may be changed.
+struct Told {
+  int pid = 100;
+  int parent = 1;
+  std::string state = "sleeping in futex_do_wait, system call 202";
+  std::string frames = {};  // of Python's; "": no stacks
+  int switches = 100;
+  std::string more = {};  // lines, each indented by two spaces
+
+  std::string Text() const {
+    const std::string number = std::to_string(pid);
+    std::string text = "process " + number + " (sleeping): python3 train.py\n  child of " +
+                       std::to_string(parent) + "\n" + more + "  thread " + number +
+                       " (python3): " + state + "\n    switched " + std::to_string(switches) +
+                       " times\n";
+    if (frames.empty()) return text + "  no user-space stacks: py-spy is not installed\n";
+    return text + "  user-space stacks by py-spy:\n    Thread " + number +
+           " (idle): \"MainThread\"\n" + frames;
+  }
+};
+
+std::string In(const std::string& function, const std::string& file) {
+  return "        " + function + " (" + file + ")\n";
+}
+
+constexpr char kC10d[] = "/x/site-packages/torch/distributed/distributed_c10d.py:1541";
+
+Told AllReduce() {
+  return {.frames = In("all_reduce", kC10d) + In("step", "/home/me/train.py:40")};
+}
+
+Told Sleeps() {
+  return {.state = "sleeping in hrtimer_nanosleep, system call 230",
+          .frames = In("stuck", "/home/me/train.py:12")};
+}
+
+Told AtSocket(int line) {
+  return {.state = "sleeping in sk_wait_data, system call 45",
+          .frames = In("exchange", "/home/me/plain.py:" + std::to_string(line))};
+}
+
+// The same in both looks, but for what `later` changes.
+class StandstillTest : public testing::Test {
+ protected:
+  StandstillTest() {
+    known_.now.set_time_ms(1'800'000'000'000);
+    known_.now.mutable_job()->set_working_directory("/home/me");
+    known_.now.mutable_job()->set_last_output_ms(known_.now.time_ms() - 10'000);
+  }
+
+  void Rank(const std::vector<Told>& processes,
+            const std::optional<std::vector<Told>>& earlier = {}) {
+    const auto number = static_cast<uint32_t>(known_.now.ranks_size());
+    v1::BoardRank& rank = *known_.now.add_ranks();
+    rank.set_rank(number);
+    rank.set_node(number);
+    rank.set_state(v1::RANK_STATE_RUNNING);
+    v1::BoardNode& node = *known_.now.add_nodes();
+    node.set_address("host" + std::to_string(number + 1));
+    node.add_ranks(number);
+    Add(number, processes, known_.stacks);
+    Add(number, earlier.value_or(processes), known_.stacks_earlier);
+  }
+
+  void Ranks(int count, const Told& process) {
+    for (int i = 0; i < count; ++i) Rank({process});
+  }
+
+  std::string Says() {
+    known_.before = known_.now;
+    known_.before->set_time_ms(known_.now.time_ms() - 5'000);
+    const Verdict verdict = Judge(known_);
+    const char* kind = verdict.kind == Verdict::Kind::kWrong  ? "wrong: "
+                       : verdict.kind == Verdict::Kind::kWell ? "well: "
+                                                              : "";
+    return kind + verdict.trouble.what();
+  }
+
+  Known known_;
+
+ private:
+  static void Add(uint32_t rank, const std::vector<Told>& processes,
+                  std::vector<v1::WholeStack>& stacks) {
+    v1::WholeStack& stack = stacks.emplace_back();
+    stack.set_rank(rank);
+    for (const Told& process : processes) *stack.mutable_text() += process.Text();
+  }
+};
+
+TEST_F(StandstillTest, WithoutCollectivesTheOddOneIsNamed) {
+  Rank({AtSocket(41)});
+  Rank({AtSocket(46)});
+  Rank({Sleeps()});
+  Rank({AtSocket(46)});
+  EXPECT_EQ(
+      Says(),
+      "wrong: rank 2 (host3) sleeps in stuck (train.py:12), while the 3 others wait at sockets "
+      "in exchange (plain.py)");
+}
+
+TEST_F(StandstillTest, TheOddOneByTheKernelsWordsAlone) {
+  const Told waits{.frames = ""};
+  Told asleep = Sleeps();
+  asleep.frames.clear();
+  Ranks(2, waits);
+  Rank({asleep});
+  Ranks(1, waits);
+  EXPECT_EQ(Says(),
+            "wrong: rank 2 (host3) sleeps, while the 3 others wait for other threads or processes");
+}
+
+TEST_F(StandstillTest, TheOddOneByItsPlace) {
+  Told other;
+  other.frames = In("exchange", "/home/me/train.py:50");
+  Told stuck = other;
+  stuck.frames = In("stuck", "/home/me/train.py:36");
+  Ranks(3, other);
+  Rank({stuck});
+  EXPECT_EQ(Says(),
+            "wrong: rank 3 (host4) waits for a lock, another thread or another process in stuck "
+            "(train.py:36), while the 3 others wait in exchange (train.py)");
+}
+
+TEST_F(StandstillTest, WhereAllWaitAlikeNobodyIsOdd) {
+  Ranks(4, Told{.frames = ""});
+  EXPECT_EQ(Says(), "cannot tell what is wrong, or whether anything is");
+}
+
+TEST_F(StandstillTest, WhoRunsInBetweenIsNotOdd) {
+  Ranks(3, AtSocket(41));
+  Told later = Sleeps();
+  later.switches = 200;
+  Rank({later}, {{Sleeps()}});
+  EXPECT_EQ(Says(), "cannot tell what is wrong, or whether anything is");
+}
+
+TEST_F(StandstillTest, EachProcessOfAShellIsJudged) {
+  const Told shell{.state = "sleeping in do_wait, system call 61", .frames = ""};
+  Told first = AllReduce();
+  first.pid = 101;
+  first.parent = 100;
+  Told second = first;
+  second.pid = 102;
+  Rank({shell, first, second});
+  Told asleep = Sleeps();
+  asleep.pid = 102;
+  asleep.parent = 100;
+  Rank({shell, first, asleep});
+  EXPECT_EQ(Says(),
+            "wrong: process 102 of rank 1 (host2) has not entered the all-reduce in which the 3 "
+            "others wait; it sleeps in stuck (train.py:12)");
+}
+
+TEST_F(StandstillTest, OfSpawnTheChildrenTakePart) {
+  Told parent{.state = "sleeping in poll_schedule_timeout, system call 7",
+              .frames = In("wait", "/usr/lib/python3.11/multiprocessing/connection.py:930") +
+                        In("join", "/x/site-packages/torch/multiprocessing/spawn.py:109")};
+  Told child = AllReduce();
+  child.pid = 101;
+  child.parent = 100;
+  Told asleep = Sleeps();
+  asleep.pid = 101;
+  asleep.parent = 100;
+  Rank({parent, child});
+  Rank({parent, asleep});
+  EXPECT_EQ(
+      Says(),
+      "wrong: rank 1 (host2) has not entered the all-reduce in which the other rank waits; it "
+      "sleeps in stuck (train.py:12)");
+}
+
+TEST_F(StandstillTest, MoreThanHalfMayBeMissing) {
+  Told locked{.state = "sleeping in locks_lock_inode_wait, system call 73",
+              .frames = In("load", "/home/me/train.py:7")};
+  Ranks(3, locked);
+  Told barrier = AllReduce();
+  barrier.frames = In("barrier", kC10d);
+  Rank({barrier});
+  EXPECT_EQ(Says(),
+            "wrong: ranks 0-2 have not entered the barrier in which the other rank waits; rank 0 "
+            "(host1) waits for a lock in load (train.py:7)");
+}
+
+TEST_F(StandstillTest, AReceiveAgainstACollective) {
+  Ranks(3, AllReduce());
+  Told receives = AllReduce();
+  receives.frames = In("recv", kC10d);
+  Rank({receives});
+  EXPECT_EQ(
+      Says(),
+      "wrong: rank 3 (host4) has not entered the all-reduce in which the 3 others wait; it is "
+      "in a receive");
+}
+
+TEST_F(StandstillTest, WhoLooksForOthersAgainAndAgainWaits) {
+  Told begins = AllReduce();
+  begins.frames = In("init_process_group", kC10d);
+  Told later = begins;
+  later.switches = 500;
+  Rank({later}, {{begins}});
+  Rank({later}, {{begins}});
+  Rank({Sleeps()});
+  EXPECT_EQ(
+      Says(),
+      "wrong: rank 2 (host3) has not entered init_process_group in which the 2 others wait; it "
+      "sleeps in stuck (train.py:12)");
+}
+
+TEST_F(StandstillTest, ASilentJobOfWhichAllRanksRunGoesOn) {
+  Told later = AllReduce();
+  later.switches = 180;
+  for (int i = 0; i < 3; ++i) Rank({later}, {{AllReduce()}});
+  EXPECT_EQ(
+      Says(),
+      "well: nothing is wrong as far as can be seen: all 3 ranks run on and meet, if silently");
+}
+
+TEST_F(StandstillTest, WhoIsHeldOrFrozen) {
+  Ranks(2, AllReduce());
+  Told held{.state = "tracing stop in ptrace_stop", .frames = "", .more = "  held by gdb (4711)\n"};
+  Rank({held});
+  EXPECT_EQ(Says(),
+            "wrong: rank 2 (host3) is held by a debugger, gdb (4711); the 2 others wait in an "
+            "all-reduce");
+  known_ = {};
+  known_.now.set_time_ms(1'800'000'000'000);
+  Ranks(2, AllReduce());
+  Rank({Told{.state = "disk sleep in __refrigerator", .frames = ""}});
+  EXPECT_EQ(Says(),
+            "wrong: rank 2 (host3) is frozen, with its control group; the 2 others wait in an "
+            "all-reduce");
+}
+
+TEST_F(StandstillTest, WhatTheNetworkLoses) {
+  const auto sent = [](const std::string& text) {
+    Told one = AllReduce();
+    one.more = "  sent again to 10.0.0.3: " + text + "\n";
+    return std::vector<Told>{one};
+  };
+  Rank(sent("7 of 90 segments, unanswered 6"), sent("6 of 90 segments, unanswered 5"));
+  Ranks(2, AllReduce());
+  EXPECT_EQ(
+      Says(),
+      "wrong: between host1 and 10.0.0.3 the network loses what ranks send: it was sent again "
+      "5 times without an answer");
+  known_ = {};
+  known_.now.set_time_ms(1'800'000'000'000);
+  Rank(sent("47 of 500 segments, unanswered 0"), sent("7 of 90 segments, unanswered 0"));
+  Ranks(2, AllReduce());
+  EXPECT_EQ(
+      Says(),
+      "wrong: the network loses part of what host1 sends to 10.0.0.3: 40 of 410 segments were "
+      "sent again between two looks");
+  known_ = {};
+  known_.now.set_time_ms(1'800'000'000'000);
+  Rank(sent("8 of 9000 segments, unanswered 0"), sent("7 of 90 segments, unanswered 0"));
+  Ranks(2, AllReduce());
+  EXPECT_EQ(Says().find("wrong"), std::string::npos);
+}
+
+TEST_F(StandstillTest, WhomOthersWaitedForInVain) {
+  Ranks(1, AllReduce());
+  Rank({Sleeps()});
+  known_.stacks_earlier.clear();
+  EXPECT_EQ(WhoIsMissing(known_), "rank 1 (host2) sleeps in stuck (train.py:12)");
+  known_.now.mutable_ranks(1)->set_failure("Timed out waiting 1800000ms");
+  EXPECT_EQ(WhoIsMissing(known_), "");
+}
+
+}  // namespace
+}  // namespace autodist::why
