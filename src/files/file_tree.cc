@@ -12,7 +12,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/fd.h"
+#include "base/text_file.h"
 #include "files/ignore_rules.h"
 #include "files/temporary_file.h"
 
@@ -100,7 +100,7 @@ Scan::Level Scan::ReadRules(const std::string& path) {
     struct stat info;
     // Like git, not through symbolic links.
     if (lstat(Absolute(file).c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
-    const auto text = base::ReadFile(Absolute(file), kLargestIgnoreFile);
+    const auto text = base::ReadTextFile(Absolute(file), kLargestIgnoreFile);
     if (text.ok()) {
       level.rules.Add(*text);
     } else {

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <set>
 
-#include "base/fd.h"
 #include "base/split.h"
+#include "base/text_file.h"
 #include "spec/address.h"
 #include "spec/quoted.h"
 
@@ -59,7 +59,7 @@ class Config {
 
   HostList Read() {
     const std::string file = ssh_folder_ + "/config";
-    const auto text = base::ReadFile(file, kLargestConfig);
+    const auto text = base::ReadTextFile(file, kLargestConfig);
     if (!text.ok()) return {{}, {{"--ssh-config", 0, 0, Message(text.status())}}, {}};
     ReadText(*text, file, /*included=*/false);
     return collector_.Take(NothingFound());
@@ -91,7 +91,7 @@ class Config {
       path = ssh_folder_ + "/" + path;
     }
     for (const std::string& file : FilesMatching(path)) {
-      const auto text = base::ReadFile(file, kLargestConfig);
+      const auto text = base::ReadTextFile(file, kLargestConfig);
       if (text.ok()) {
         ReadText(*text, file, /*included=*/true);
       } else {
