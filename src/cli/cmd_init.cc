@@ -1,10 +1,10 @@
-// autodist init (--hosts | --hostfile | --ssh-config | --slurm) [options]
+// autodist init (--hosts | --from | --ssh-config | --slurm) [options]
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/fd.h"
 #include "base/log.h"
+#include "base/text_file.h"
 #include "base/utf8.h"
 #include "base/write_file.h"
 #include "cli/commands.h"
@@ -13,6 +13,7 @@
 #include "reach/host_facts.h"
 #include "reach/this_machine.h"
 #include "spec/address.h"
+#include "spec/foreign_file.h"
 #include "spec/host_list.h"
 #include "spec/quoted.h"
 #include "spec/scalars.h"
@@ -32,11 +33,12 @@ constexpr size_t kLargestHostfile = 1 << 20;  // bytes
 
 struct InitOptions {
   std::string hosts;
-  std::string hostfile;
+  std::string file;     // after --from and --hostfile
   std::string pattern;  // after --ssh-config; may be left out
   bool slurm = false;
   // Which of them were given.
   const CLI::Option* hosts_option = nullptr;
+  const CLI::Option* from_option = nullptr;
   const CLI::Option* hostfile_option = nullptr;
   const CLI::Option* ssh_config_option = nullptr;
 
@@ -53,13 +55,14 @@ bool IsOneLine(const std::string& text) {
 }
 
 Status CheckOptions(const InitOptions& options) {
-  const size_t sources = options.hosts_option->count() + options.hostfile_option->count() +
-                         options.ssh_config_option->count() + (options.slurm ? 1 : 0);
+  const size_t sources = options.hosts_option->count() + options.from_option->count() +
+                         options.hostfile_option->count() + options.ssh_config_option->count() +
+                         (options.slurm ? 1 : 0);
   if (sources != 1) {
     return WithRemedy(Error(StatusCode::kInvalidArgument,
                             sources == 0 ? "init needs to know the hosts"
                                          : "init takes the hosts from one place only"),
-                      "give one of --hosts, --hostfile, --ssh-config and --slurm");
+                      "give one of --hosts, --hostfile, --from, --ssh-config and --slurm");
   }
   const std::string& user = options.login.username;
   if (!user.empty()) AD_RETURN_IF_ERROR(Annotate(spec::CheckUser(user), "--user"));
@@ -98,10 +101,11 @@ Result<spec::SharedEnvs> SharedEnvsOf(const std::vector<std::string>& texts) {
 
 spec::HostList ReadHosts(const InitOptions& options, const std::string& home) {
   if (options.hosts_option->count() > 0) return spec::ParseHosts(options.hosts);
-  if (options.hostfile_option->count() > 0) {
-    const auto text = base::ReadFile(options.hostfile, kLargestHostfile);
-    if (!text.ok()) return {{}, {{"--hostfile", 0, 0, Message(text.status())}}, {}};
-    return spec::ParseHostfile(*text, options.hostfile);
+  for (const CLI::Option* option : {options.hostfile_option, options.from_option}) {
+    if (option->count() == 0) continue;
+    const auto text = base::ReadTextFile(options.file, kLargestHostfile);
+    if (!text.ok()) return {{}, {{option->get_name(), 0, 0, Message(text.status())}}, {}};
+    return spec::HostsIn(*text, options.file);
   }
   if (options.ssh_config_option->count() > 0) {
     return spec::SshConfigHosts(home + "/.ssh", home,
@@ -166,7 +170,13 @@ Command AddInit(CLI::App& app) {
   options->hosts_option =
       app.add_option("--hosts", options->hosts, "[USER@]HOST[:N],...: N devices of each host");
   options->hostfile_option =
-      app.add_option("--hostfile", options->hostfile, "A hostfile of DeepSpeed, Open MPI or MPICH")
+      app.add_option("--hostfile", options->file,
+                     "A list of hosts of DeepSpeed, Open MPI, MPICH, LSF, PBS, Grid Engine or pssh")
+          ->type_name("FILE");
+  options->from_option =
+      app.add_option("--from", options->file,
+                     "Such a list, or a file of Ansible, accelerate, Ray, SkyPilot or HCCL that "
+                     "names its machines; the format is recognised")
           ->type_name("FILE");
   options->ssh_config_option =
       app.add_option("--ssh-config", options->pattern,
@@ -201,6 +211,7 @@ Examples:
   autodist init --hosts 'gpu[01-16]'              gpu01, gpu02 and so on
   autodist init --hostfile hostfile --key-file ~/.ssh/id_ed25519 --user ubuntu
                                                   lines such as: gpu1 slots=4
+  autodist init --from inventory.ini              the hosts of another program's file
   autodist init --ssh-config 'gpu*'               the hosts of ~/.ssh/config that are called so
   autodist init --hosts gpu1,gpu2 --python-venv 'source ~/venv/bin/activate'
   salloc -N 2 --gpus-per-node=4 autodist init --slurm --output cluster.yaml

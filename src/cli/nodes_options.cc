@@ -2,12 +2,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <numeric>
 #include <string_view>
 
+#include "base/did_you_mean.h"
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
@@ -64,8 +67,8 @@ void Print(const std::vector<spec::Problem>& problems) {
   }
 }
 
-std::optional<spec::ResourceSpec> SpecOfHosts(const std::string& hosts) {
-  const spec::HostList list = spec::ParseHosts(hosts);
+std::optional<spec::ResourceSpec> SpecOfHosts(const spec::HostList& list) {
+  for (const std::string& warning : list.warnings) base::Log(base::LogLevel::kWarning, warning);
   Print(list.problems);
   if (!list.problems.empty()) return std::nullopt;
   const spec::SshGroup login;  // as ssh's own configuration has it
@@ -97,6 +100,45 @@ void WarnOfMissingKeys(const std::vector<spec::KeyFile>& keys, const std::string
     base::Log(base::LogLevel::kWarning,
               spec::Problem{file, key.where.line, key.where.column, Message(why)}.ToString());
   }
+}
+
+// The file whose name is nearest, in the folder of one that is not there; "" where none is.
+std::string NearestFile(const std::string& file) {
+  const std::filesystem::path path(file);
+  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->is_regular_file(error)) names.push_back(entry->path().filename().string());
+  }
+  std::ranges::sort(names);
+  const std::string near = base::Nearest(path.filename().string(), names);
+  return near.empty() ? "" : std::filesystem::path(path).replace_filename(near).string();
+}
+
+// Says what is wrong with the file.
+std::optional<spec::ResourceSpec> Told(spec::ReadOutcome outcome, const std::string& file) {
+  Print(outcome.problems);
+  WarnOfMissingKeys(outcome.key_files, file);
+  if (!outcome.spec && access(file.c_str(), F_OK) != 0) {
+    const std::string near = NearestFile(file);
+    std::fprintf(stderr,
+                 near.empty()
+                     ? "    to do: autodist init --hosts gpu1,gpu2 --output %s writes one\n"
+                     : "    did you mean %s?\n",
+                 base::Printable(near.empty() ? file : near).c_str());
+  }
+  return std::move(outcome.spec);
+}
+
+// The machines of another program's file are asked for their devices, as those of --hosts.
+std::optional<spec::ResourceSpec> SpecOrHosts(const std::string& file) {
+  spec::ReadOutcome outcome = spec::ReadSpecFile(file);
+  if (!outcome.foreign || !outcome.foreign->hosts) return Told(std::move(outcome), file);
+  base::Log(base::LogLevel::kInfo, file + " is " + outcome.foreign->kind +
+                                       ", whose machines are used as those of --hosts");
+  return SpecOfHosts(*outcome.foreign->hosts);
 }
 
 // A spec runs programs, and this one lies wherever autodist is started. One that is named, by
@@ -195,13 +237,13 @@ std::optional<spec::ResourceSpec> SpecOf(const NodesOptions& options) {
     base::LogFailure(status);
     return std::nullopt;
   }
-  if (!options.hosts.empty()) return SpecOfHosts(options.hosts);
+  if (!options.hosts.empty()) return SpecOfHosts(spec::ParseHosts(options.hosts));
   if (options.slurm) return Told(reach::SlurmAllocation());
   if (options.kubernetes) {
     const auto pod = reach::ThisPod();
     return Told(pod.ok() ? reach::KubernetesPods(*pod) : pod.status());
   }
-  if (!options.spec_file.empty()) return ReadSpec(options.spec_file);
+  if (!options.spec_file.empty()) return SpecOrHosts(options.spec_file);
   const auto found = options.ranks ? std::string() : FindSpec();
   if (!found.ok()) return Told(found.status());
   if (!found->empty()) return ReadSpec(*found);
@@ -219,14 +261,7 @@ std::optional<spec::ResourceSpec> SpecFileOf(const NodesOptions& options) {
 }
 
 std::optional<spec::ResourceSpec> ReadSpec(const std::string& file) {
-  spec::ReadOutcome outcome = spec::ReadSpecFile(file);
-  Print(outcome.problems);
-  WarnOfMissingKeys(outcome.key_files, file);
-  if (!outcome.spec && access(file.c_str(), F_OK) != 0) {
-    std::fprintf(stderr, "    to do: autodist init --hosts gpu1,gpu2 --output %s writes one\n",
-                 file.c_str());
-  }
-  return outcome.spec;
+  return Told(spec::ReadSpecFile(file), file);
 }
 
 std::string SizeOf(const spec::ResourceSpec& spec) {

@@ -20,11 +20,15 @@ constexpr size_t kAskedAtOnce = 64;
 spec::ResourceSpec SpecOf(const std::vector<spec::HostEntry>& hosts, const spec::SshGroup& login) {
   spec::ResourceSpec spec;
   for (const spec::HostEntry& host : hosts) {
+    spec::SshGroup group = login;
+    if (!host.user.empty()) group.username = host.user;
+    if (!host.key_file.empty()) group.key_file = host.key_file;
+    if (host.port) group.port = host.port;
     spec::Node node;
     node.address = host.host;
-    node.ssh_config = host.user.empty() ? login.username : host.user;
-    spec::SshGroup& group = spec.ssh[node.ssh_config] = login;
-    group.username = node.ssh_config;
+    node.ssh_config =
+        group.username + "\n" + group.key_file + "\n" + std::to_string(group.port.value_or(0));
+    spec.ssh.emplace(node.ssh_config, std::move(group));
     spec.nodes.push_back(std::move(node));
   }
   return spec;

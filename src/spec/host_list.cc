@@ -23,68 +23,14 @@ std::string_view Trimmed(std::string_view text) {
   return text;
 }
 
-// One line of a hostfile, read from left to right.
-class HostfileLine {
- public:
-  HostfileLine(std::string_view text, size_t number, HostCollector& collector)
-      : text_(text), number_(number), collector_(collector) {}
-
-  void Read() {
-    SkipBlanks();
-    if (at_ == text_.size()) return;
-    const HostCollector::Place host_place = Place();
-    const std::string_view host = Word(kBlanks);
-    bool right = true;
-    std::optional<uint32_t> slots;
-    for (SkipBlanks(); right && at_ < text_.size(); SkipBlanks()) right = ReadOption(slots);
-    if (right) collector_.AddWord(host, slots, host_place);
-  }
-
- private:
-  HostCollector::Place Place() const { return {number_, at_ + 1}; }
-  void SkipBlanks() { at_ = std::min(text_.find_first_not_of(kBlanks, at_), text_.size()); }
-
-  std::string_view Word(const char* ends) {
-    const size_t begin = at_;
-    at_ = std::min(text_.find_first_of(ends, at_), text_.size());
-    return text_.substr(begin, at_ - begin);
-  }
-
-  // "name=value"; blanks around the '=' are Open MPI's.
-  bool ReadOption(std::optional<uint32_t>& slots) {
-    const HostCollector::Place place = Place();
-    const std::string_view name = Word(" \t=");
-    if (name != "slots" && name != "max_slots" && name != "max-slots") {
-      const std::string near = base::Nearest(name, {"slots"});
-      collector_.Report(place, Quoted(name) + " is nothing that a line of a hostfile has; " +
-                                   (near.empty() ? "the number of devices is 'slots=N'"
-                                                 : "did you mean 'slots=N'?"));
-      return false;
-    }
-    SkipBlanks();
-    if (at_ == text_.size() || text_[at_] != '=') {
-      collector_.Report(place, "a number is missing after '" + std::string(name) + "', as in '" +
-                                   std::string(name) + "=4'");
-      return false;
-    }
-    ++at_;
-    SkipBlanks();
-    const HostCollector::Place value_place = Place();
-    const std::string_view value = Word(kBlanks);
-    if (name != "slots") return true;
-    if (slots) {
-      collector_.Report(place, "'slots' appears twice on this line; keep one");
-      return false;
-    }
-    slots = collector_.ReadSlots(value, value_place);
-    return *slots > 0;
-  }
-
-  std::string_view text_;
-  size_t number_;
-  HostCollector& collector_;
-  size_t at_ = 0;
-};
+// Of a word with several colons.
+std::string HintForColons(std::string_view word) {
+  if (std::ranges::count(word, ':') < 2) return "";
+  constexpr std::string_view kOfAddresses = "0123456789abcdefABCDEF:.[]";
+  const bool address = word.find_first_not_of(kOfAddresses) == std::string_view::npos;
+  return address ? "; an IPv6 address with a number of devices is written [ADDRESS]:N"
+                 : "; a host and its number of devices are written HOST:N";
+}
 
 }  // namespace
 
@@ -106,18 +52,28 @@ void HostCollector::Add(HostEntry entry, Place place) {
   } else if (is_new) {
     list_.hosts.push_back(std::move(entry));
   } else {
-    HostEntry& first = list_.hosts[known->second];
-    if (!entry.user.empty() && !first.user.empty() && entry.user != first.user) {
-      Report(place, "host " + Quoted(entry.host) + " appears with the user " + Quoted(entry.user) +
-                        " and with " + Quoted(first.user) + "; give one of them");
-    }
-    if (first.user.empty()) first.user = std::move(entry.user);
-    first.slots = first.slots.value_or(1) + entry.slots.value_or(1);
-    if (*first.slots > kMostSlots) {
-      Report(place, "host " + Quoted(entry.host) + " has more than " + std::to_string(kMostSlots) +
-                        " slots altogether");
-      first.slots = kMostSlots;
-    }
+    Merge(list_.hosts[known->second], entry, place);
+  }
+}
+
+void HostCollector::Merge(HostEntry& first, const HostEntry& entry, Place place) {
+  const std::string host = "host " + Quoted(entry.host);
+  if (!entry.user.empty() && !first.user.empty() && entry.user != first.user) {
+    Report(place, host + " appears with the user " + Quoted(entry.user) + " and with " +
+                      Quoted(first.user) + "; give one of them");
+  }
+  if (entry.port && first.port && entry.port != first.port) {
+    Report(place, host + " appears with the port " + std::to_string(*entry.port) + " and with " +
+                      std::to_string(*first.port) + "; give one of them");
+  }
+  if (first.user.empty()) first.user = entry.user;
+  if (!first.port) first.port = entry.port;
+  if (first.key_file.empty()) first.key_file = entry.key_file;
+  first.counted = (first.counted || !first.slots) && (entry.counted || !entry.slots);
+  first.slots = first.slots.value_or(1) + entry.slots.value_or(1);
+  if (*first.slots > kMostSlots) {
+    Report(place, host + " has more than " + std::to_string(kMostSlots) + " slots altogether");
+    first.slots = kMostSlots;
   }
 }
 
@@ -129,15 +85,19 @@ uint32_t HostCollector::ReadSlots(std::string_view text, Place place) {
   return 0;
 }
 
-void HostCollector::AddWord(std::string_view word, std::optional<uint32_t> slots, Place place) {
-  HostEntry entry{"", "", slots};
+void HostCollector::AddWord(std::string_view word, HostEntry entry, Place place) {
   std::string_view rest = word;
   if (const size_t at = word.rfind('@'); at != std::string_view::npos) {
-    entry.user = word.substr(0, at);
+    std::string user(word.substr(0, at));
     rest = word.substr(at + 1);
-    if (!CheckUser(entry.user).ok()) {
-      return Report(place, Quoted(entry.user) + " before the '@' is not a user name");
+    if (!CheckUser(user).ok()) {
+      return Report(place, Quoted(user) + " before the '@' is not a user name");
     }
+    if (!entry.user.empty() && entry.user != user) {
+      return Report(place, "the user is both " + Quoted(user) + " and " + Quoted(entry.user) +
+                               "; give one of them");
+    }
+    entry.user = std::move(user);
   }
   std::string_view number;
   bool has_number = false;
@@ -159,9 +119,7 @@ void HostCollector::AddWord(std::string_view word, std::optional<uint32_t> slots
   const bool range = IsHostRange(entry.host);
   if (!range && !CheckHost(entry.host).ok()) {
     Report(place, Quoted(entry.host) + " is neither an IPv4 or IPv6 address nor a host name" +
-                      (std::count(rest.begin(), rest.end(), ':') > 1
-                           ? "; an IPv6 address with a number of devices is written [ADDRESS]:N"
-                           : ""));
+                      HintForColons(rest));
     return;
   }
   if (has_number) {
@@ -169,7 +127,7 @@ void HostCollector::AddWord(std::string_view word, std::optional<uint32_t> slots
                          place.column + static_cast<size_t>(number.data() - word.data())};
     const uint32_t own = ReadSlots(number, after);
     if (own == 0) return;
-    if (slots) {
+    if (entry.slots) {
       Report(after, "a number of devices both after ':' and after 'slots='; keep one");
       return;
     }
@@ -188,7 +146,9 @@ void HostCollector::AddRange(const HostEntry& entry, Place place) {
     if (!CheckHost(host).ok()) {
       return Report(place, Quoted(host) + " is neither an IPv4 address nor a host name");
     }
-    Add({entry.user, host, entry.slots}, place);
+    HostEntry one = entry;
+    one.host = host;
+    Add(std::move(one), place);
   }
 }
 
@@ -207,21 +167,10 @@ HostList ParseHosts(std::string_view text) {
     if (word.empty()) {
       collector.Report(place, "a host is missing here; hosts are separated by one comma");
     } else {
-      collector.AddWord(word, std::nullopt, place);
+      collector.AddWord(word, {}, place);
     }
   }
   return collector.Take("no host");
-}
-
-HostList ParseHostfile(std::string_view text, const std::string& file) {
-  HostCollector collector(file);
-  size_t number = 0;
-  for (std::string_view line : base::Split(text, '\n')) {
-    line = line.substr(0, line.find('#'));
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    HostfileLine(line, ++number, collector).Read();
-  }
-  return collector.Take("no host in it; it should have lines such as 'gpu1 slots=4'");
 }
 
 }  // namespace autodist::spec

@@ -15,8 +15,8 @@ struct Position {
 
 struct Problem {
   std::string file;
-  int line = 0;  // from 1; 0 where the file as a whole is meant
-  int column = 0;
+  int line = 0;      // from 1; 0 where the file as a whole is meant
+  int column = 0;    // from 1; 0 where the line as a whole is meant
   std::string what;  // what is wrong, and what would be right
 
   // "file:line:column: what"

@@ -1,8 +1,8 @@
 #include "spec/spec_draft.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
-#include <set>
 
 #include "base/quantity.h"
 
@@ -19,17 +19,52 @@ std::vector<uint32_t> FirstDevices(uint32_t count) {
 
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
+// What others have in "host:N" for the port of SSH, or more than any machine has.
+bool IsLikeAPort(uint32_t slots) {
+  constexpr uint32_t kMostOfAMachine = 512;
+  return slots == 22 || slots == 222 || slots == 2222 || slots > kMostOfAMachine;
+}
+
+std::string PortHint(const HostEntry& host) {
+  const bool v6 = host.host.find(':') != std::string::npos;
+  const std::string named = v6 ? "[" + host.host + "]" : host.host;
+  const std::string slots = std::to_string(*host.slots);
+  return "'" + named + ":" + slots + "' means " + slots + " devices; a port is '--port " + slots +
+         "' of init, 'port: " + slots + "' of the ssh group, or '[" + host.host + "]:" + slots +
+         "' as a spec's address";
+}
+
+// Of a host without a GPU.
+void DraftCpus(const HostEntry& host, const HostFacts& facts, Node& node, SpecDraft& draft) {
+  uint32_t slots = host.slots.value_or(1);
+  const bool too_many = facts.cpus > 0 && slots > facts.cpus;
+  const bool odd = host.slots && IsLikeAPort(slots);
+  if (too_many && odd) slots = facts.cpus;
+  node.cpus = FirstDevices(slots);
+  draft.notes.back().devices =
+      "no GPU there, " + base::Count(facts.cpus, "CPU") + "; one rank per number";
+  if (!too_many && !odd) return;
+  draft.warnings.push_back(node.address + " has no GPU and " + base::Count(facts.cpus, "CPU") +
+                           (too_many ? ", fewer than the " : ", and there are ") +
+                           std::to_string(*host.slots) + " given" +
+                           (!odd       ? "; some share a CPU"
+                            : too_many ? "; the spec has those that are there; " + PortHint(host)
+                                       : "; " + PortHint(host)));
+}
+
 void DraftDevices(const HostEntry& host, const HostFacts& facts, Node& node, SpecDraft& draft) {
   std::string& note = draft.notes.back().devices;
   const uint32_t slots = host.slots.value_or(1);
   node.cpus = {0};
-  if (!facts.gpus) {
+  if (!host.devices.empty()) {
+    node.gpus = host.devices;
+    node.device_ips = host.device_ips;
+  } else if (!facts.gpus) {
     node.gpus = FirstDevices(slots);
     note = facts.not_reached.empty() ? "not asked; the numbers of its GPUs belong here"
                                      : "not reached: " + FirstLine(facts.not_reached);
   } else if (*facts.gpus == 0) {
-    node.cpus = FirstDevices(slots);
-    note = "no GPU there, " + base::Count(facts.cpus, "CPU") + "; one rank per number";
+    DraftCpus(host, facts, node, draft);
   } else {
     const uint32_t gpus = std::min(*facts.gpus, kMostSlots);
     node.gpus = FirstDevices(std::min(host.slots.value_or(gpus), gpus));
@@ -39,14 +74,90 @@ void DraftDevices(const HostEntry& host, const HostFacts& facts, Node& node, Spe
       note = std::to_string(slots) + " were asked for; it has " + std::to_string(gpus);
       draft.warnings.push_back(node.address + " has " + base::Count(gpus, "GPU") +
                                ", fewer than the " + std::to_string(slots) +
-                               " given; the spec has those that are there");
+                               " given; the spec has those that are there" +
+                               (IsLikeAPort(slots) ? "; " + PortHint(host) : ""));
     }
   }
 }
 
-// The user of a node that the chief logs in to.
-std::string UserOf(const HostEntry& host, const SshGroup& login) {
-  return host.user.empty() ? login.username : host.user;
+bool HasNoGpu(const HostEntry& host, const HostFacts& facts) {
+  return host.devices.empty() && facts.gpus == 0u;
+}
+
+// Points out hosts without a GPU among others that have GPUs. A rank on a CPU would hold the others
+// up, so they get none, unless their number was written for them.
+void PointOutHostsWithoutGpus(const std::vector<HostEntry>& hosts,
+                              const std::vector<HostFacts>& facts, SpecDraft& draft) {
+  constexpr size_t kMostNamed = 8;
+  const auto with = static_cast<size_t>(std::ranges::count_if(
+      facts, [](const HostFacts& host) { return host.gpus.value_or(0) > 0; }));
+  std::string names;
+  size_t without = 0;
+  std::string given;
+  for (size_t i = 0; with > 0 && i < hosts.size(); ++i) {
+    if (!HasNoGpu(hosts[i], facts[i])) continue;
+    Node& node = draft.spec.nodes[i];
+    if (++without <= kMostNamed) names += (names.empty() ? "" : ", ") + node.address;
+    if (hosts[i].slots && !hosts[i].counted) {
+      given = node.address;
+      continue;
+    }
+    node.cpus.clear();
+    draft.notes[i].devices = "no GPU there, and the others have GPUs, so it has no rank";
+  }
+  if (without == 0) return;
+  const std::string others =
+      (with + without == hosts.size() ? "the other " : "") + std::to_string(with);
+  draft.warnings.push_back(
+      names + (without > kMostNamed ? ", …" : "") + (without == 1 ? " has" : " have") +
+      " no GPU, " + others + (with == 1 ? " has" : " have") + "; leave " +
+      (without == 1 ? "it out unless it is to have a rank"
+                    : "them out unless they are to have ranks") +
+      (given.empty() ? ", which it gets by 'cpus: [0]' in the spec, or HOST:1 in --hosts"
+                     : ", as the number behind " + given + " says"));
+}
+
+// "'a:22' means ..." where no host was asked, or none answered.
+void PointOutPorts(const std::vector<HostEntry>& hosts, const std::vector<HostFacts>& facts,
+                   SpecDraft& draft) {
+  const HostEntry* first = nullptr;
+  size_t others = 0;
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    const bool odd = hosts[i].slots && hosts[i].devices.empty() && IsLikeAPort(*hosts[i].slots);
+    if (!odd || facts[i].gpus) continue;
+    others += first ? 1 : 0;
+    if (!first) first = &hosts[i];
+  }
+  if (!first) return;
+  draft.warnings.push_back(
+      PortHint(*first) +
+      (others > 0 ? " (the same goes for " + base::Count(others, "other host") + ")" : ""));
+}
+
+// How the chief logs in to a host.
+SshGroup GroupOf(const HostEntry& host, const SshGroup& login) {
+  SshGroup group = login;
+  if (!host.user.empty()) group.username = host.user;
+  if (!host.key_file.empty()) group.key_file = host.key_file;
+  if (host.port) group.port = host.port;
+  return group;
+}
+
+bool SameLogin(const SshGroup& a, const SshGroup& b) {
+  return a.username == b.username && a.key_file == b.key_file && a.port == b.port;
+}
+
+// The name of a group of the spec; there may be others already.
+std::string NameGroup(const HostEntry& host, const SshGroup& group, const SshGroup& login,
+                      bool only, std::map<std::string, SshGroup>& groups) {
+  std::string base = only || group.username.empty() ? kOnlyGroup : "as_" + group.username;
+  if (!only && host.port && host.port != login.port) base += "_port_" + std::to_string(*host.port);
+  std::string name = base;
+  for (int number = 2; groups.contains(name) && !SameLogin(groups[name], group); ++number) {
+    name = base + "_" + std::to_string(number);
+  }
+  groups.emplace(name, group);
+  return name;
 }
 
 }  // namespace
@@ -56,9 +167,13 @@ SpecDraft DraftSpec(const std::vector<HostEntry>& hosts, const std::vector<HostF
   size_t chief = 0;
   while (chief < hosts.size() && !facts[chief].here) ++chief;  // there may be none
 
-  std::set<std::string> users;
+  const auto is_worker = [&](size_t i) { return i != chief; };
+  bool only = true;  // one way to log in
+  const HostEntry* first = nullptr;
   for (size_t i = 0; i < hosts.size(); ++i) {
-    if (i != chief) users.insert(UserOf(hosts[i], login));
+    if (!is_worker(i)) continue;
+    if (!first) first = &hosts[i];
+    only = only && SameLogin(GroupOf(*first, login), GroupOf(hosts[i], login));
   }
   SpecDraft draft;
   for (size_t i = 0; i < hosts.size(); ++i) {
@@ -69,17 +184,16 @@ SpecDraft DraftSpec(const std::vector<HostEntry>& hosts, const std::vector<HostF
       node.python_venv = login.python_venv;
       node.shared_envs = login.shared_envs;
     }
-    draft.notes.push_back({facts[i].address_note, ""});
+    draft.notes.push_back(
+        {facts[i].address_note.empty() ? hosts[i].note : facts[i].address_note, ""});
     DraftDevices(hosts[i], facts[i], node, draft);
-    if (i != chief) {
-      SshGroup group = login;
-      group.username = UserOf(hosts[i], login);
-      const bool plain = users.size() == 1 || group.username.empty();
-      node.ssh_config = plain ? kOnlyGroup : "as_" + group.username;
-      draft.spec.ssh.emplace(node.ssh_config, std::move(group));
+    if (is_worker(i)) {
+      node.ssh_config = NameGroup(hosts[i], GroupOf(hosts[i], login), login, only, draft.spec.ssh);
     }
     draft.spec.nodes.push_back(std::move(node));
   }
+  PointOutHostsWithoutGpus(hosts, facts, draft);
+  PointOutPorts(hosts, facts, draft);
   return draft;
 }
 

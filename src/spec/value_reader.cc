@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <tuple>
 
 #include "base/did_you_mean.h"
@@ -15,6 +16,51 @@ constexpr size_t kMostValues = 1 << 19;
 constexpr size_t kMostSpecProblems = 100;
 
 using Kind = YamlValue::Kind;
+
+// What others call our keys.
+struct OtherName {
+  std::string_view name;
+  std::string_view ours;
+};
+constexpr OtherName kNamesElsewhere[] = {{"host", "address"},
+                                         {"hostname", "address"},
+                                         {"ip", "address"},
+                                         {"name", "address"},
+                                         {"node", "address"},
+                                         {"addr", "address"},
+                                         {"devices", "gpus"},
+                                         {"num_gpus", "gpus"},
+                                         {"slots", "gpus"},
+                                         {"num_cpus", "cpus"},
+                                         {"user", "username"},
+                                         {"ssh_user", "username"},
+                                         {"identity_file", "key_file"},
+                                         {"ssh_private_key", "key_file"},
+                                         {"private_key", "key_file"},
+                                         {"key", "key_file"},
+                                         {"jump", "proxy_jump"},
+                                         {"env", "shared_envs"},
+                                         {"envs", "shared_envs"},
+                                         {"environment", "shared_envs"},
+                                         {"venv", "python_venv"},
+                                         {"ssh", "ssh_config"},
+                                         {"group", "ssh_config"},
+                                         {"hosts", "nodes"},
+                                         {"machines", "nodes"},
+                                         {"workers", "nodes"},
+                                         {"ssh_configs", "ssh"}};
+
+// The key that is meant by an unknown one; "" where none is. `present` are those that are there.
+std::string Meant(const std::string& word, const std::vector<std::string>& keys,
+                  const std::set<std::string>& present) {
+  const auto known = [&](std::string_view key) {
+    return std::ranges::find(keys, key) != keys.end() && !present.contains(std::string(key));
+  };
+  for (const auto& [name, ours] : kNamesElsewhere) {
+    if (word == name && known(ours)) return std::string(ours);
+  }
+  return base::Nearest(word, keys);
+}
 
 // Ends the reading of a spec of which enough has been said.
 struct EnoughRead {};
@@ -98,27 +144,32 @@ void ValueReader::ForEachEntry(const YamlValue& mapping, const EntryHandler& han
 }
 
 bool ValueReader::ReadMapping(const YamlValue& yaml, const std::string& where,
-                              const Handlers& handlers) {
+                              const Handlers& handlers, EntryPredicate passed_over) {
   std::vector<std::string> keys;
   for (const auto& known : handlers) keys.push_back(known.first);
   if (!CheckKind(yaml, Kind::kMapping, where,
                  "a mapping with the keys " + base::Alternatives(keys))) {
     return false;
   }
+  std::set<std::string> present;
+  for (size_t i = 0; i + 1 < yaml.items.size(); i += 2) present.insert(yaml.items[i]->text);
+  const auto handler_of = [&](const std::string& key) {
+    return std::ranges::find_if(handlers, [&](const auto& known) { return known.first == key; });
+  };
   std::set<std::string> seen;
   ForEachEntry(yaml, [&](const YamlValue& key, const YamlValue& value) {
-    const auto handler = std::find_if(handlers.begin(), handlers.end(), [&](const auto& known) {
-      return key.kind == Kind::kText && known.first == key.text;
-    });
+    const auto handler = key.kind == Kind::kText ? handler_of(key.text) : handlers.end();
     if (key.kind == Kind::kText && !seen.insert(key.text).second) {
       Report(key, "key " + Shown(key) + " appears twice in " + where + "; keep one of the two");
     } else if (handler != handlers.end()) {
       handler->second(value);
-    } else {
-      const std::string near = base::Nearest(key.text, keys);
+    } else if (!passed_over || !passed_over(key, value)) {
+      const std::string near = Meant(key.text, keys, present);
       Report(key, "unknown key " + Shown(key) + " in " + where + "; " +
                       (near.empty() ? "known keys are " + base::Alternatives(keys)
                                     : "did you mean '" + near + "'?"));
+      const bool missing = !near.empty() && !present.contains(near) && seen.insert(near).second;
+      if (missing) handler_of(near)->second(value);
     }
   });
   return true;

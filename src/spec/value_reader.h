@@ -40,8 +40,14 @@ class ValueReader {
                  const std::string& wanted);
   void ForEach(const YamlValue& list, const Handler& handler);
   void ForEachEntry(const YamlValue& mapping, const EntryHandler& handler);
-  // Calls the handler of each key; reports unknown and repeated keys. False if not a mapping.
-  bool ReadMapping(const YamlValue& yaml, const std::string& where, const Handlers& handlers);
+  // Calls the handler of each key; reports unknown and repeated keys, but for unknown ones that are
+  // `passed_over`. The value of a misspelt key is read all the same: that it is missing would be
+  // only a consequence. False if not a mapping.
+  using EntryPredicate = bool (*)(const YamlValue& key, const YamlValue& value);
+  bool ReadMapping(const YamlValue& yaml, const std::string& where, const Handlers& handlers,
+                   EntryPredicate passed_over = nullptr);
+
+  const std::string& file() const { return file_; }
 
   // How many were read, a long text counting for several.
   size_t values() const { return values_; }

@@ -7,17 +7,20 @@
 #include <sstream>
 #include <utility>
 
-#include "base/fd.h"
+#include "base/did_you_mean.h"
+#include "base/text_file.h"
 #include "spec/address.h"
 #include "spec/host_range.h"
 #include "spec/node_entry.h"
 #include "spec/quoted.h"
 #include "spec/scalars.h"
 #include "spec/spec_check.h"
+#include "spec/ssh_section.h"
 #include "spec/text_check.h"
 #include "spec/value_reader.h"
 #include "spec/via.h"
 #include "spec/yaml_tree.h"
+#include "spec/yaml_view.h"
 
 namespace autodist::spec {
 namespace {
@@ -34,6 +37,9 @@ std::string SyntaxHint(const std::string& text, int line_of_error) {
   for (int i = 0; i < line_of_error; ++i) std::getline(lines, line);
   if (line.substr(0, line.find_first_not_of(" \t")).find('\t') != std::string::npos) {
     return "; the line begins with a tab, and YAML indents by spaces alone";
+  }
+  if (line.find("\u00a0") != std::string::npos) {
+    return "; the line has a no-break space (U+00A0), as web pages have; type its blanks again";
   }
   if (line.find("]:") != std::string::npos) {
     return "; an address in brackets needs quotes: '[host]:2222'";
@@ -60,9 +66,8 @@ class Reader : private ValueReader {
   void ReadNode(const YamlValue& yaml);
   bool ReadChief(const YamlValue& value);
   std::optional<double> ReadBandwidth(const YamlValue& value);
-  void ReadSsh(const YamlValue& ssh);
-  SshGroup ReadSshGroup(const YamlValue& yaml, const std::string& name);
-  void ReadSharedEnvs(const YamlValue& yaml, SharedEnvs& envs);
+  void UseSshSection(SshSection section);
+  static bool IsOfNoSpec(const YamlValue& key, const YamlValue& value);
   void ReadSharedPaths(const YamlValue& yaml);
 
   std::vector<uint32_t> ReadDevices(const YamlValue& yaml, const std::string& key);
@@ -78,12 +83,13 @@ class Reader : private ValueReader {
   std::vector<NodePositions> node_positions_;  // of each node of spec_
   size_t range_hosts_ = 0;                     // that ranges stand for
   std::vector<KeyFile> key_files_;
+  std::optional<ForeignFile> foreign_;
 };
 
 ReadOutcome Reader::Read(const std::string& text) {
   std::vector<Problem> problems = Collect([&] { ReadText(text); });
-  if (problems.empty()) return {std::move(spec_), std::move(key_files_), {}};
-  return {std::nullopt, {}, std::move(problems)};
+  if (problems.empty()) return {std::move(spec_), std::move(key_files_), {}, {}};
+  return {std::nullopt, {}, std::move(problems), std::move(foreign_)};
 }
 
 void Reader::ReadText(const std::string& text) {
@@ -92,6 +98,10 @@ void Reader::ReadText(const std::string& text) {
     return;
   }
   const YamlDocument document = ParseYaml(text);
+  if (!YamlView(document.root).Has("nodes")) foreign_ = RecogniseFile(text, file());
+  if (foreign_) return Report(Position{}, NoSpec(*foreign_, file()));
+  for (const auto& [where, what] : document.mistakes) Report(where, what);
+  if (!document.mistakes.empty() && !document.error) return;  // the rest is their consequence
   if (document.second_document) {
     Report(*document.second_document,
            "a second YAML document begins here; a resource spec is a single one");
@@ -109,6 +119,7 @@ void Reader::ReadText(const std::string& text) {
 
 void Reader::ReadDocument(const YamlValue& root) {
   const YamlValue* nodes = nullptr;
+  SshSection ssh;
   const bool mapping =
       ReadMapping(root, "the spec",
                   {{"nodes",
@@ -116,14 +127,47 @@ void Reader::ReadDocument(const YamlValue& root) {
                       nodes = &value;
                       ReadNodes(value);
                     }},
-                   {"ssh", [&](const YamlValue& value) { ReadSsh(value); }},
-                   {"shared_paths", [&](const YamlValue& value) { ReadSharedPaths(value); }}});
+                   {"ssh", [&](const YamlValue& value) { ssh = ReadSsh(*this, value); }},
+                   {"shared_paths", [&](const YamlValue& value) { ReadSharedPaths(value); }}},
+                  IsOfNoSpec);
   if (!mapping) return;
   if (!nodes) Report(root, "key 'nodes' is missing: the list of machines");
+  UseSshSection(std::move(ssh));
   // With a way to log in it may be another machine.
   if (spec_.nodes.size() == 1 && spec_.nodes[0].ssh_config.empty()) spec_.nodes[0].chief = true;
   CheckWhole(spec_, node_positions_, nodes ? nodes->position : root.position,
              [&](Position where, const std::string& what) { Report(where, what); });
+}
+
+// Gives nodes that name no group the login of the whole spec. Where the section was not understood,
+// all groups are taken to be there: what is missing is only a consequence.
+void Reader::UseSshSection(SshSection section) {
+  spec_.ssh = std::move(section.groups);
+  key_files_ = std::move(section.key_files);
+  std::set<std::string> named;
+  for (const Node& node : spec_.nodes) named.insert(node.ssh_config);
+  named.erase("");
+  const bool flat = section.login.has_value();
+  if (flat && named.size() > 1) {
+    Report(section.where, "'ssh' is one login for all nodes, but they name the groups " +
+                              base::Alternatives({named.begin(), named.end()}) +
+                              "; put each group's settings below its name");
+    section.unread = true;
+  }
+  if (!flat && !section.unread) return;
+  const std::string name = named.size() == 1 ? *named.begin() : "workers";
+  spec_.ssh[name] = section.login.value_or(SshGroup());
+  for (Node& node : spec_.nodes) {
+    if (!node.chief && spec_.nodes.size() > 1 && node.ssh_config.empty()) node.ssh_config = name;
+    if (section.unread) spec_.ssh.emplace(node.ssh_config, SshGroup());
+  }
+}
+
+// Blocks for anchors, which other specs and docker compose have: "x-gpu: &gpu", ".gpu: &gpu", and
+// whatever is only there for its aliases.
+bool Reader::IsOfNoSpec(const YamlValue& key, const YamlValue& value) {
+  if (key.text.starts_with("x-") || key.text.starts_with('.') || value.aliased) return true;
+  return std::ranges::any_of(value.items, &YamlValue::aliased);
 }
 
 void Reader::ReadNodes(const YamlValue& nodes) {
@@ -203,7 +247,8 @@ void Reader::ReadNode(const YamlValue& yaml) {
           node.host_keys = ReadHostKeys(value);
         }},
        Text("python_venv", node.python_venv),
-       {"shared_envs", [&](const YamlValue& value) { ReadSharedEnvs(value, node.shared_envs); }}});
+       {"shared_envs",
+        [&](const YamlValue& value) { ReadSharedEnvs(*this, value, node.shared_envs); }}});
   if (!mapping) return;
   if (!has_address) Report(yaml, "a node without 'address': its IP address or host name");
   if (node.cpus.empty() && !(has_cpus && has_gpus)) node.cpus = {0};
@@ -290,77 +335,6 @@ std::vector<std::string> Reader::ReadHostKeys(const YamlValue& yaml) {
   return keys;
 }
 
-void Reader::ReadSsh(const YamlValue& ssh) {
-  constexpr char kWanted[] = "a mapping from names of your choice to groups of settings";
-  if (!CheckKind(ssh, Kind::kMapping, "'ssh'", kWanted)) return;
-  ForEachEntry(ssh, [&](const YamlValue& key, const YamlValue& value) {
-    if (key.text.empty()) {
-      Report(key, "an ssh group without a name");
-    } else if (spec_.ssh.contains(key.text)) {
-      Report(key, "ssh group " + Shown(key) + " appears twice; keep one");
-    } else {
-      spec_.ssh[key.text] = ReadSshGroup(value, key.text);
-    }
-  });
-}
-
-SshGroup Reader::ReadSshGroup(const YamlValue& yaml, const std::string& name) {
-  SshGroup group;
-  if (yaml.kind == Kind::kNull) return group;  // "lab:" leaves everything to ssh's configuration
-  ReadMapping(
-      yaml, "ssh group " + Quoted(name),
-      {{"key_file",
-        [&](const YamlValue& value) {
-          Text("key_file", group.key_file).second(value);
-          key_files_.push_back({group.key_file, value.position});
-        }},
-       Text("username", group.username, CheckUser),
-       {"port",
-        [&](const YamlValue& value) {
-          const auto port = ReadWholeNumber(value.text, UINT16_MAX);
-          if (port.value_or(0) == 0) {
-            Report(value, "'port' is " + Shown(value) + "; it should be a number from 1 to 65535");
-          } else {
-            group.port = static_cast<uint16_t>(*port);
-          }
-        }},
-       Text("proxy_jump", group.proxy_jump, CheckProxyJump),
-       {"host_key_check",
-        [&](const YamlValue& value) {
-          group.host_key_check = ReadAs(value, "host_key_check", ReadHostKeyCheck);
-        }},
-       Text("python_venv", group.python_venv),
-       {"shared_envs", [&](const YamlValue& value) { ReadSharedEnvs(value, group.shared_envs); }},
-       {"via", [&](const YamlValue& value) { group.via = ReadVia(*this, value); }},
-       Text("container", group.container, CheckContainer),
-       Text("image", group.image, CheckImage),
-       {"run_options", [&](const YamlValue& value) {
-          group.run_options = ReadWords(*this, value, "run_options");
-        }}});
-  CheckVia(group, [&](const std::string& what) { Report(yaml, what); });
-  return group;
-}
-
-void Reader::ReadSharedEnvs(const YamlValue& yaml, SharedEnvs& envs) {
-  constexpr char kWanted[] = "a mapping from variable names to values";
-  if (!CheckKind(yaml, Kind::kMapping, "'shared_envs'", kWanted)) return;
-  std::set<std::string> seen;
-  ForEachEntry(yaml, [&](const YamlValue& key, const YamlValue& value) {
-    const std::string& name = key.text;
-    if (const Status status = CheckVariableName(name); !status.ok()) {
-      Report(key, Message(status));
-    } else if (!seen.insert(name).second) {
-      Report(key, "variable " + Shown(key) + " appears twice; keep one");
-    } else if (value.kind == Kind::kList || value.kind == Kind::kMapping) {
-      Report(value,
-             "the value of " + Quoted(name) + " is " + TypeName(value) + "; it should be a text");
-    } else {
-      const bool empty = value.text.empty();
-      envs.emplace_back(name, empty ? "" : ReadString(value, name));
-    }
-  });
-}
-
 void Reader::ReadSharedPaths(const YamlValue& yaml) {
   constexpr char kWanted[] = "a list of folders, such as [/shared, /home]";
   if (!CheckKind(yaml, Kind::kList, "'shared_paths'", kWanted)) return;
@@ -379,22 +353,22 @@ void Reader::ReadSharedPaths(const YamlValue& yaml) {
 
 std::string Problem::ToString() const {
   if (line == 0) return file + ": " + what;
+  if (column == 0) return file + ":" + std::to_string(line) + ": " + what;
   return file + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " + what;
 }
 
 ReadOutcome ReadSpec(const std::string& text, const std::string& file) {
   if (text.size() > kLargestSpec) {
-    return {std::nullopt, {}, {{file, 0, 0, "larger than 1 MiB; this is not a resource spec"}}};
+    return {std::nullopt, {}, {{file, 0, 0, "larger than 1 MiB; this is not a resource spec"}}, {}};
   }
   return Reader(file).Read(text);
 }
 
 ReadOutcome ReadSpecFile(const std::string& path) {
-  const auto text = base::ReadFile(path, kLargestSpec);
-  if (!text.ok())
-    return {
-        std::nullopt, {}, {{path, 0, 0, Message(Annotate(text.status(), "cannot read the spec"))}}};
-  return ReadSpec(*text, path);
+  const auto text = base::ReadTextFile(path, kLargestSpec);
+  if (text.ok()) return ReadSpec(*text, path);
+  // Its message has the path.
+  return {std::nullopt, {}, {{"cannot read the spec", 0, 0, Message(text.status())}}, {}};
 }
 
 }  // namespace autodist::spec

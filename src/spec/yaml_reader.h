@@ -5,22 +5,19 @@
 #include <string>
 #include <vector>
 
+#include "spec/foreign_file.h"
 #include "spec/problem.h"
 #include "spec/resource_spec.h"
+#include "spec/ssh_section.h"
 
 namespace autodist::spec {
-
-// A key_file as the spec has it, and where.
-struct KeyFile {
-  std::string path;
-  Position where;
-};
 
 // Either a spec, or at least one problem.
 struct ReadOutcome {
   std::optional<ResourceSpec> spec;
-  std::vector<KeyFile> key_files;  // of the spec, in file order
-  std::vector<Problem> problems;   // in file order
+  std::vector<KeyFile> key_files;      // of the spec, in file order
+  std::vector<Problem> problems;       // in file order
+  std::optional<ForeignFile> foreign;  // which it is instead; the problem says so
 };
 
 // Reads `text`; `file` only names it in problems. Never throws, whatever the text is.

@@ -99,7 +99,8 @@ def test_gpus_are_asked_for_past_a_noisy_login(init, bashrc_of_host_3, folder):
         assert outcome.code == 0, outcome.err
         text = path.read_text()
         assert f"- address: host3\n    gpus: {devices}" in text
-        assert "cpus: [0]  # no GPU there" in text
+        assert "cpus: []\n    gpus: []  # no GPU there" in text
+        assert "host1 has no GPU, the other 1 has; leave it out" in outcome.err
         assert ("host3 has 3 GPUs, fewer than the 4 given" in outcome.err) == (":4" in hosts)
 
 
@@ -133,7 +134,7 @@ def test_a_file_is_replaced_only_by_force(init, folder):
 
 
 @pytest.mark.parametrize("arguments, what", [
-    ([], "give one of --hosts, --hostfile, --ssh-config and --slurm"),
+    ([], "give one of --hosts, --hostfile, --from, --ssh-config and --slurm"),
     (["--hosts", "a", "--slurm"], "from one place only"),
     (["--slurm"], "not inside a Slurm allocation"),
     (["--hosts", "a:x,b c"], "--hosts:1:3: 'x' is not a number"),

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "spec/hostfile.h"
+
 namespace autodist::spec {
 
 // For gtest's messages.
@@ -64,7 +66,7 @@ TEST(HostListTest, UsersMayHaveAnAt) {
 
 TEST(HostListTest, AHostTwiceGetsTheSlotsOfBoth) {
   EXPECT_THAT(Right(ParseHosts("a:2,b,A:3,b")),
-              ElementsAre(HostEntry{"", "a", 5}, HostEntry{"", "b", 2}));
+              ElementsAre(HostEntry{"", "a", 5}, HostEntry{"", "b", 2, /*counted=*/true}));
   EXPECT_THAT(Right(ParseHosts("fd00::1,ann@[fd00:0::1]:4")),
               ElementsAre(HostEntry{"ann", "fd00::1", 5}));
 }
@@ -107,11 +109,12 @@ TEST(HostListTest, AllThatIsWrongInAHostfile) {
                              "f:2 slots=2\ng 4\nh slots=\n",
                              "h")),
       ElementsAre(HasSubstr("h:1:9: 'x' is not a number"), HasSubstr("h:2:2: 'b!' is neither"),
-                  HasSubstr("h:3:3: 'slot' is nothing"), HasSubstr("h:4:3: a number is missing"),
+                  HasSubstr("h:3:3: 'slot' is no option of a hostfile; did you mean 'slots=N'?"),
+                  HasSubstr("h:4:3: a number is missing"),
                   HasSubstr("h:5:11: 'slots' appears twice"),
                   HasSubstr("h:6:3: a number of devices "
                             "both"),
-                  HasSubstr("h:7:3: '4' is nothing"), HasSubstr("h:8:9: '' is not a number")));
+                  HasSubstr("h:8:9: '' is not a number")));
   EXPECT_THAT(Problems(ParseHostfile("# only this\n\n", "h")),
               ElementsAre(HasSubstr("h: no host")));
 }

@@ -88,6 +88,19 @@ TEST(HostileSpecTest, AliasesDoNotMultiply) {
   }
 }
 
+TEST(HostileSpecTest, MergeKeysDoNotMultiply) {
+  // Each mapping has all that the one before it has: 10^8 entries together.
+  std::string chain = "x-0: &a0 {k: 1}\n";
+  for (int i = 1; i < 15'000; ++i) {
+    const std::string number = std::to_string(i);
+    chain += "x-" + number + ": &a" + number + " {<<: *a" + std::to_string(i - 1) + ", k" + number +
+             ": 1}\n";
+  }
+  const ReadOutcome outcome = ReadSpec(chain + "nodes: [{address: a}]\n", "f");
+  ASSERT_EQ(outcome.problems.size(), 1u);
+  EXPECT_THAT(outcome.problems[0].what, HasSubstr("too many values"));
+}
+
 TEST(HostileSpecTest, AnAnchorThatContainsItself) {
   EXPECT_FALSE(ReadSpec("nodes: &a [*a]\n", "f").spec);
   EXPECT_FALSE(ReadSpec("&a {nodes: *a}\n", "f").spec);

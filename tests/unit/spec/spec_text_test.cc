@@ -104,7 +104,7 @@ ssh:
     port: 2222
 )");
   ExpectReadsBack(draft);
-  EXPECT_THAT(draft.warnings, IsEmpty());
+  EXPECT_THAT(draft.warnings, ElementsAre(HasSubstr("c has no GPU, 2 have; leave it out unless")));
 }
 
 TEST(SpecTextTest, AllThatASpecHas) {
@@ -188,6 +188,71 @@ TEST(SpecTextTest, MoreSlotsThanGpusAreWarnedOf) {
   EXPECT_THAT(draft.warnings, ElementsAre(HasSubstr("a has 4 GPUs, fewer than the 8 given")));
   EXPECT_EQ(draft.spec.nodes[0].gpus.size(), 4u);
   EXPECT_THAT(SpecText(draft), HasSubstr("  # 8 were asked for; it has 4\n"));
+  ExpectReadsBack(draft);
+}
+
+TEST(SpecTextTest, HostsWithoutGpusAmongOthers) {
+  const HostEntry login{"", "login", 1, /*counted=*/true};
+  const HostEntry meant{"", "login", 2};
+  const HostEntry gpu{"", "gpu", 2};
+  struct Case {
+    std::vector<HostEntry> hosts;
+    std::vector<HostFacts> facts;
+    std::vector<size_t> ranks;
+    const char* warning;  // empty: none
+  };
+  const Case cases[] = {
+      {{login, gpu}, {Here(Has(0)), Has(2)}, {0, 2}, "login has no GPU, the other 1 has; leave it"},
+      {{meant, gpu}, {Here(Has(0)), Has(2)}, {2, 2}, "as the number behind login says"},
+      {{{"", "a", {}}, {"", "b", {}}, gpu},
+       {Has(0), Has(0), Has(2)},
+       {0, 0, 2},
+       "a, b have no GPU, the other 1 has; leave them out"},
+      {{login, gpu}, {Has(0), Has(0)}, {1, 2}, ""},
+      {{login, gpu}, {Has(0), NotReached("x")}, {1, 2}, ""},
+  };
+  for (const Case& one : cases) {
+    const SpecDraft draft = DraftSpec(one.hosts, one.facts, {});
+    std::vector<size_t> ranks;
+    for (const Node& node : draft.spec.nodes) ranks.push_back(node.devices().size());
+    EXPECT_EQ(ranks, one.ranks);
+    const std::string said = draft.warnings.empty() ? "" : draft.warnings[0];
+    EXPECT_THAT(said, HasSubstr(one.warning));
+    EXPECT_EQ(said.empty(), std::string(one.warning).empty());
+    ExpectReadsBack(draft);
+  }
+}
+
+TEST(SpecTextTest, NumbersThatOthersHaveForPorts) {
+  const auto warning = [](uint32_t slots, const HostFacts& facts) {
+    const SpecDraft draft = DraftSpec({{"", "a", slots}}, {facts}, {});
+    return draft.warnings.empty() ? "" : draft.warnings[0];
+  };
+  EXPECT_THAT(warning(22, {}), HasSubstr("'a:22' means 22 devices; a port is '--port 22' of init"));
+  EXPECT_THAT(warning(2222, NotReached("x")), HasSubstr("'a:2222' means 2222 devices"));
+  EXPECT_THAT(warning(22, Has(8)), HasSubstr("a has 8 GPUs, fewer than the 22 given"));
+  EXPECT_THAT(warning(22, Has(0, 2)),
+              HasSubstr("a has no GPU and 2 CPUs, fewer than the 22 given"));
+  EXPECT_THAT(warning(22, Has(0, 64)),
+              HasSubstr("a has no GPU and 64 CPUs, and there are 22 given"));
+  EXPECT_THAT(warning(4, Has(0, 2)), HasSubstr("fewer than the 4 given; some share a CPU"));
+  for (const uint32_t slots : {1u, 8u, 16u, 64u}) EXPECT_EQ(warning(slots, {}), "") << slots;
+  EXPECT_EQ(DraftSpec({{"", "a", 22}}, {Has(0, 2)}, {}).spec.nodes[0].cpus.size(), 2u);
+  EXPECT_EQ(DraftSpec({{"", "a", 4}}, {Has(0, 2)}, {}).spec.nodes[0].cpus.size(), 4u);
+}
+
+TEST(SpecTextTest, AGroupForEachWayToLogIn) {
+  HostEntry port{"", "b", 1};
+  port.port = 2200;
+  HostEntry key{"ann", "d", 1};
+  key.key_file = "~/k";
+  const SpecDraft draft =
+      DraftSpec({{"", "a", 1}, port, {"ann", "c", 1}, key}, {{}, {}, {}, {}}, {});
+  std::vector<std::string> groups;
+  for (const Node& node : draft.spec.nodes) groups.push_back(node.ssh_config);
+  EXPECT_THAT(groups, ElementsAre("workers", "workers_port_2200", "as_ann", "as_ann_2"));
+  EXPECT_EQ(draft.spec.ssh.at("workers_port_2200").port, 2200);
+  EXPECT_EQ(draft.spec.ssh.at("as_ann_2").key_file, "~/k");
   ExpectReadsBack(draft);
 }
 

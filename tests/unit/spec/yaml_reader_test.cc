@@ -212,8 +212,60 @@ TEST(YamlReaderTest, ReportsProblemsInTheOrderOfTheFile) {
       "ssh:\n  a: {port: 99999, key_file: k}\nnodes:\n  - gpus: [0, 0]\n  - adress: x\n");
   EXPECT_THAT(problems, ElementsAre(HasSubstr("f.yaml:2:13"), HasSubstr("f.yaml:4:5"),
                                     HasSubstr("f.yaml:4:5"), HasSubstr("f.yaml:4:15"),
-                                    HasSubstr("f.yaml:5:5"), HasSubstr("f.yaml:5:5"),
-                                    HasSubstr("f.yaml:5:5")));
+                                    HasSubstr("f.yaml:5:5: unknown key 'adress'"),
+                                    HasSubstr("f.yaml:5:13: node 'x' has no 'ssh_config'")));
+}
+
+TEST(YamlReaderTest, MergeKeys) {
+  const ReadOutcome outcome = ReadSpec(
+      "x-a: &a {cpus: [0, 1], ssh_config: g}\n.b: &b {cpus: [0], gpus: [3]}\n"
+      "nodes:\n  - {address: a, chief: true}\n  - {address: b, <<: *a}\n"
+      "  - &c {<<: [*b, *a], address: c}\n  - {<<: *c, address: d, gpus: []}\n"
+      "  - {'<<': 1, <<: {ssh_config: g}, address: e}\nssh: {g: }\n",
+      "f");
+  ASSERT_EQ(outcome.problems.size(), 1u);  // in quotes it is a key as any other
+  EXPECT_THAT(outcome.problems[0].ToString(), HasSubstr("f:8:6: unknown key '<<' in a node"));
+  const ReadOutcome right = ReadSpec(
+      "x-a: &a {cpus: [0, 1], ssh_config: g}\n.b: &b {cpus: [0], gpus: [3]}\n"
+      "nodes:\n  - {address: a, chief: true}\n  - {address: b, <<: *a}\n"
+      "  - &c {<<: [*b, *a], address: c}\n  - {<<: *c, address: d, gpus: []}\nssh: {g: }\n",
+      "f");
+  ASSERT_TRUE(right.spec) << right.problems[0].ToString();
+  EXPECT_EQ(right.spec->nodes[1].cpus.size(), 2u);
+  EXPECT_THAT(right.spec->nodes[2].gpus, ElementsAre(3u));
+  EXPECT_EQ(right.spec->nodes[2].ssh_config, "g");
+  EXPECT_THAT(right.spec->nodes[3].devices(), ElementsAre(0u));
+}
+
+TEST(YamlReaderTest, WhatCannotBeMergedIsNamedOnce) {
+  for (const auto& [text, what] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"nodes: [&a {<<: *a}]", "f.yaml:1:13: '<<' merges a mapping into itself"},
+           {"nodes: [{<<: x}]", "f.yaml:1:10: '<<' takes a mapping, or a list of mappings"},
+           {"nodes: [{<<: {a: 1}, <<: {b: 1}}]", "f.yaml:1:22: '<<' appears twice"},
+           {"nodes: !x []", "f.yaml:1:8: the tag '!x' is not known here"},
+           {"nodes: !!python/object:a {}", "the tag 'tag:yaml.org,2002:python/object:a' is not"},
+       }) {
+    EXPECT_THAT(YamlProblems(text), ElementsAre(HasSubstr(what)));
+  }
+}
+
+TEST(YamlReaderTest, OneLoginForAllNodes) {
+  const std::string nodes = "nodes:\n  - {address: a, chief: true}\n  - {address: b}\n";
+  const ReadOutcome flat = ReadSpec(nodes + "ssh: {username: ann, shared_envs: {A: b}}", "f");
+  ASSERT_TRUE(flat.spec) << flat.problems[0].ToString();
+  EXPECT_EQ(flat.spec->ssh.at(flat.spec->nodes[1].ssh_config).username, "ann");
+  EXPECT_EQ(flat.spec->group_of(flat.spec->nodes[1]).shared_envs.size(), 1u);
+  const ReadOutcome one = ReadSpec("nodes: [{address: a}]\nssh: {username: ann}", "f");
+  ASSERT_TRUE(one.spec);
+  EXPECT_TRUE(one.spec->nodes[0].chief);
+  // A group may have a setting's name.
+  EXPECT_TRUE(ReadSpec("nodes: [{address: a, ssh_config: image}]\nssh: {image: }", "f").spec);
+  EXPECT_THAT(YamlProblems(nodes + "  - {address: c, ssh_config: x}\n  - {address: d, ssh_config: "
+                                   "y}\nssh: {username: ann}"),
+              ElementsAre(HasSubstr("'ssh' is one login for all nodes, but they name the groups x "
+                                    "or y")));
+  EXPECT_THAT(YamlProblems(nodes + "ssh: {username: ann, lab: {port: 1}}"),
+              ElementsAre(HasSubstr("f.yaml:4:7: 'ssh' has 'username' beside the group 'lab'")));
 }
 
 TEST(YamlReaderTest, AMissingFileIsAProblem) {

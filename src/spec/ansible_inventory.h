@@ -1,0 +1,57 @@
+// The hosts of an inventory of Ansible, with how to log in to them.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "spec/host_list.h"
+#include "spec/hostfile_form.h"
+
+namespace autodist::spec {
+
+// Gathers hosts, groups and variables, from whatever form an inventory has. Not thread-safe.
+class Inventory {
+ public:
+  explicit Inventory(std::string file) : collector_(std::move(file)) {}
+
+  using Variables = std::map<std::string, std::string, std::less<>>;
+
+  // The host may be a range, "gpu[01:16]", and have a port, "gpu1:2222".
+  void AddHost(const std::string& group, std::string_view word, const Variables& variables,
+               HostCollector::Place place);
+  void AddVariables(const std::string& group, const Variables& variables);
+  void AddChild(const std::string& group, const std::string& child) {
+    parents_[child].insert(group);
+  }
+  HostCollector& collector() { return collector_; }
+
+  HostList Take();
+
+ private:
+  struct Host {
+    std::string name;
+    Variables variables;
+    std::vector<std::string> groups;
+    HostCollector::Place place;
+  };
+
+  // The host's own variables, then those of its groups, the nearest first.
+  Variables AllVariables(const Host& host) const;
+  void AddEntry(const Host& host);
+
+  HostCollector collector_;
+  std::vector<Host> hosts_;
+  std::map<std::string, size_t> index_;
+  std::map<std::string, Variables> variables_;            // of groups
+  std::map<std::string, std::set<std::string>> parents_;  // of groups
+  std::set<std::string> groups_;                          // that have hosts
+  std::set<std::string> unused_;                          // names of variables
+};
+
+// Of lines as in an INI file.
+HostList ParseInventory(const std::vector<HostfileLine>& lines, const std::string& file);
+
+}  // namespace autodist::spec

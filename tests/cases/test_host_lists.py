@@ -1,0 +1,180 @@
+"""Lists of machines that other programs made, as `init --hostfile` and `run --hosts` take them."""
+
+import os
+import re
+
+import pytest
+
+
+def spec_lines(said):
+    """The spec's lines without blanks at their ends and comments."""
+    return [re.sub(r"\s+#.*", "", line).rstrip() for line in said.splitlines() if not line.startswith("#")]
+
+
+def nodes(said):
+    """The devices of each node of a spec that was printed, by its address."""
+    devices, address = {}, None
+    for line in spec_lines(said):
+        if line.startswith("  - address: "):
+            address = line.removeprefix("  - address: ").strip("'")
+            devices[address] = 0
+        elif address and line.startswith("    gpus: ["):
+            devices[address] += len(re.findall(r"\d+", line))
+    return devices
+
+
+def init(case, text, *encoding):
+    """What `init --offline` says to a list of hosts, given as the arguments of printf."""
+    pipe = f"| iconv -t {encoding[0]} " if encoding else ""
+    return case(1, f"printf '{text}' {pipe}> hosts; autodist init --offline --hostfile hosts; echo \"[$?]\"")
+
+
+@pytest.mark.parametrize("text", [
+    r"\xef\xbb\xbfgpu1 slots=2\r\ngpu2 slots=2",
+    r"gpu1 slots=2\rgpu2 slots=2\r",
+    r"\xef\xbb\xbf# made by hand\r\ngpu1:2\r\n\xef\xbb\xbfgpu2:2\r\n\x1a",
+    r"gpu1\xc2\xa0slots=2\ngpu2 slots=2\n",
+])
+def test_marks_and_line_ends_of_other_systems(case, text):
+    said = init(case, text)
+    assert nodes(said) == {"gpu1": 2, "gpu2": 2}, said
+    assert said.endswith("[0]\n"), said
+
+
+@pytest.mark.parametrize("encoding", ["UTF-16", "UTF-16LE", "UTF-16BE", "UTF-32"])
+def test_another_encoding_is_named_once(case, encoding):
+    said = init(case, r"gpu1 slots=2\r\ngpu2 slots=2\r\n", encoding)
+    # Without a mark UTF-16LE is known by its zero bytes.
+    assert f"the file is {encoding[:6]} (" in said and "save it as UTF-8" in said, said
+    assert len(said.splitlines()) == 2 and said.endswith("[2]\n"), said
+
+
+def test_other_readers_take_the_same_texts(case):
+    said = case(1, r"""
+mkdir -p ~/.ssh; printf '\xef\xbb\xbfHost gpu1\r\n  User ann\r\n' > ~/.ssh/config
+autodist init --offline --ssh-config | grep address
+printf 'Host gpu1\n' | iconv -t UTF-16 > ~/.ssh/config; autodist init --offline --ssh-config; echo "[$?]"
+printf 'nodes: [{address: localhost}]\n' | iconv -t UTF-16 > s.yaml; autodist validate s.yaml; echo "[$?]"
+printf '\xef\xbb\xbfnodes:\r\n  - address: localhost\r\n' > s.yaml; autodist validate s.yaml; echo "[$?]"
+""")
+    assert "- address: gpu1\n" in said, said
+    assert said.count("the file is UTF-16") == 2, said
+    assert "s.yaml: valid: 1 node, 1 rank, chief localhost\n[0]\n" in said, said
+    assert said.count("[2]\n") == 2, said
+
+
+def test_a_port_behind_a_host(case):
+    said = case(2, r"""
+printf 'trainer1:22\nann@trainer2:22\n' > pssh-hosts
+autodist init --offline --hostfile pssh-hosts > made; grep warning made
+autodist run --hosts 10.77.0.1:1,10.77.0.2:22 -- true; echo "[$?]"
+""")
+    assert "'trainer1:22' means 22 devices; a port is '--port 22' of init" in said, said
+    assert "(the same goes for 1 other host)" in said, said
+    assert re.search(r"warning: 10.77.0.2 has no GPU and \d+ CPUs, .*"
+                     r"'10.77.0.2:22' means 22 devices; a port is", said), said
+    assert f": {1 + min(len(os.sched_getaffinity(0)), 22)} ranks on 2 nodes" in said and said.endswith("[0]\n"), said
+
+
+@pytest.mark.parametrize("text, port, user", [
+    (r"trainer1:2222 ann\ntrainer2:2222 ann\n", 2222, "ann"),
+    (r"10.0.0.1 ubuntu\n10.0.0.2 ubuntu\n", None, "ubuntu"),
+])
+def test_hosts_of_pssh_with_users(case, text, port, user):
+    said = init(case, text)
+    assert list(nodes(said).values()) == [1, 1], said
+    assert f"    username: {user}" in spec_lines(said), said
+    assert port is None or f"    port: {port}" in spec_lines(said), said
+    assert said.endswith("[0]\n"), said
+
+
+@pytest.mark.parametrize("text", [
+    "login9 1 gpu3 2 gpu4 2",                            # $LSB_MCPU_HOSTS
+    'LSB_MCPU_HOSTS="login9 1 gpu3 2 gpu4 2 "',          # as `env` or a script has it
+    r"login9\ngpu3\ngpu3\ngpu4\ngpu4\n",                 # $LSB_DJOB_HOSTFILE, $PBS_NODEFILE
+    "login9 gpu3 gpu3 gpu4 gpu4",                        # $LSB_HOSTS
+    r"login9 1\ngpu3 2\ngpu4 2\n",
+    r"login9 1 all.q@login9 UNDEFINED\ngpu3 2 all.q@gpu3 UNDEFINED\ngpu4 2 all.q@gpu4 <NULL>\n",  # $PE_HOSTFILE
+    "login9/0+gpu3/0*2+gpu4/0+gpu4/1",                   # exec_host of PBS
+    r"rank 0=login9 slot=0\nrank 1=gpu3 slot=0:0-3\nrank 2=gpu3 slot=1:0\nrank 3=gpu4 slot=1\nrank 4=gpu4 slot=2\n",
+    "login9:1,gpu[3-4]:2",
+])
+def test_lists_of_schedulers(case, text):
+    said = init(case, text)
+    assert nodes(said) == {"login9": 1, "gpu3": 2, "gpu4": 2}, said
+    assert said.endswith("[0]\n"), said
+
+
+def test_a_host_without_a_gpu_among_others(case):
+    said = case(3, r"""
+printf '#!/bin/sh\nfor i in 0 1; do echo "GPU $i: A100"; done\n' > nvidia-smi; chmod +x nvidia-smi
+printf '%s\n' 10.77.0.2 10.77.0.1 10.77.0.1 > djob
+PATH=$PWD:$PATH autodist init --hostfile djob; echo "[$?]"
+""")
+    assert "10.77.0.2 has no GPU, the other 1 has; leave it out unless it is to have a rank" in said, said
+    assert "    cpus: []\n    gpus: []  # no GPU there" in said, said
+    assert said.endswith("[0]\n"), said
+
+
+def test_options_of_hydra_and_open_mpi(case):
+    said = case(1, r"""
+cat > hosts <<H
+# written for hydra and MVAPICH2
+gpu1:2 binding=user:0,1
+gpu2:2 user=ann
+gpu3:4:mlx5_1
+gpu4 slots=2 port=2200
+gpu5 slots = 2 max_slots=4 ifhn=gpu5-ib
+gpu6 cpus=2
+H
+autodist init --offline --hostfile hosts 2>warnings; echo "[$?]"; cat warnings
+""")
+    assert nodes(said) == {"gpu1": 2, "gpu2": 2, "gpu3": 4, "gpu4": 2, "gpu5": 2, "gpu6": 2}, said
+    assert "    ssh_config: as_ann" in spec_lines(said) and "    username: ann" in spec_lines(said), said
+    assert "    port: 2200" in spec_lines(said), said
+    warnings = [line for line in said.splitlines() if "warning" in line]
+    assert len(warnings) == 1 and "not used of this list: 'binding=user:0,1' (line 2), ':mlx5_1' (line 4), " \
+           "'ifhn=gpu5-ib' (line 6); 'port=2200' (line 5) is taken for the port of the SSH server" in warnings[0], said
+    assert "IPv6" not in said and "[0]\n" in said, said
+
+
+@pytest.mark.parametrize("line", ["start with:", "please start with", "- gpu3", "Machines:", "$ mpirun -np 4 train"])
+def test_a_line_that_is_no_host(case, line):
+    said = case(1, f"""
+printf '%s\\n' 'gpu1 slots=2' 'gpu2 slots=2' '' '{line}' 'mpirun --hostfile notes -np 4 python3 train.py' > notes
+autodist init --offline --hostfile notes; echo "[$?]"
+""")
+    assert said == f"notes:4: '{line}' is no host; what is not a list of hosts goes behind a '#'\n[2]\n", said
+
+
+def test_an_inventory_of_ansible(case):
+    said = case(1, r"""
+cat > inventory.ini <<H
+[workers]
+gpu1 ansible_host=10.0.0.1 ansible_port=2200
+gpu[02:03]
+[heads]
+gpu9:2222 ansible_user=root  ; the first
+[workers:vars]
+ansible_user = ann
+[all:vars]
+ansible_ssh_private_key_file='~/.ssh/lab'
+H
+autodist init --offline --from inventory.ini; echo "[$?]"
+cat > inventory.yml <<H
+all:
+  vars: {ansible_user: ann}
+  children:
+    workers:
+      hosts:
+        gpu1:
+          ansible_host: 10.0.0.1
+        gpu2:
+H
+autodist init --offline --from inventory.yml; echo "[$?]"
+""")
+    first, second = said.split("[0]\n")[:2]
+    assert nodes(first) == {"10.0.0.1": 1, "gpu02": 1, "gpu03": 1, "gpu9": 1}, said
+    assert {"    username: ann", "    username: root", "    port: 2200", "    port: 2222",
+            "    key_file: ~/.ssh/lab"} <= set(spec_lines(first)), said
+    assert nodes(second) == {"10.0.0.1": 1, "gpu2": 1} and "    username: ann" in second, said
