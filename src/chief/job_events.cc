@@ -213,7 +213,7 @@ void Job::Suspend() {
 void Job::Interrupt(int signal, const std::string& by, Loop::Time at) {
   suspending_ = false;
   const bool first = stop_.signal() == 0;
-  const Action action = stop_.Interrupted(signal, at);
+  const Action action = stop_.Interrupted(signal, at, !by.empty());
   if (action == Action::kNone && !first) return;  // it came with the one before
   journal_.ToldToStop();
   if (fetching_at_end_) {

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from jobs import AUTODIST, BUILD, processes, python
+from jobs import AUTODIST, BUILD, ONE_REQUEST_S, processes, python
 
 TRAIN = BUILD / "train_digits"
 
@@ -180,6 +180,7 @@ def test_a_second_ctrl_c_kills_at_once(start):
     job.await_lines(1)
     job.interrupt()
     job.await_lines(1)
+    time.sleep(ONE_REQUEST_S)
     job.interrupt()
     assert job.finish().code == 130
 

@@ -34,6 +34,9 @@ def _own_record_of_jobs():
 _own_record_of_jobs()
 
 
+ONE_REQUEST_S = 1  # signals that come sooner after the first one are the same request
+
+
 class Outcome:
     """How an autodist ended, and what it said."""
 

@@ -6,12 +6,14 @@
 
 namespace autodist::chief {
 
-StopPolicy::Action StopPolicy::Interrupted(int signal, Time now) {
-  if (now < killed_until_) return Action::kNone;
+StopPolicy::Action StopPolicy::Interrupted(int signal, Time now, bool asked) {
+  if (now < killed_until_ || (now < same_until_ && !asked)) return Action::kNone;
+  if (signal == SIGHUP && signal_ != 0) return Action::kNone;
   const bool first = std::exchange(signal_, signal) == 0;
+  if (first) same_until_ = now + kSameRequest;
   if (first) must_end_ = now + grace_ + kEndLimit - kOwnTime;
-  const bool heeded = may_restart_ || signal == SIGTERM;
-  if (first && heeded && began_ && level_ == Action::kStop) return Action::kNone;
+  const bool graceful = may_restart_ || signal != SIGINT;
+  if (first && graceful && began_ && level_ == Action::kStop) return Action::kNone;
   switch (level_) {
     case Action::kNone:
       level_ = Action::kStop;

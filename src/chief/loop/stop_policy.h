@@ -29,19 +29,24 @@ class StopPolicy {
   static constexpr std::chrono::milliseconds kOwnTime{1'000};
   // A terminal or disk that has taken nothing for so long is blocked.
   static constexpr std::chrono::milliseconds kBlocked{1'000};
+  // Signals that come sooner after the first one are the same request: the kernel, the shell and a
+  // scheduler each send one for a window that is closed or a job that is cancelled, and a wrapper
+  // passes Ctrl-C on. A person needs longer to ask again.
+  static constexpr std::chrono::milliseconds kSameRequest{1'000};
   // Signals that come sooner after the one that kills mean the same; later ones, that autodist is
   // to wait no longer.
   static constexpr std::chrono::milliseconds kSameSignal{2'000};
 
   // `lease`: a node that reconnects is lost then.
   // `may_restart`: a first signal while an attempt ends keeps the job from being started again, and
-  // does nothing else. Nor does a first SIGTERM do more: whoever ends a whole job may have sent it
-  // to the ranks as well, of which one has failed by it.
+  // does nothing else. Nor does a first SIGTERM or SIGHUP do more: what ends a whole job may have
+  // sent it to the ranks as well, of which one has failed by it; and a window that is closed is no
+  // request to hurry. SIGHUP never is one.
   StopPolicy(std::chrono::milliseconds grace, std::chrono::milliseconds lease, bool may_restart)
       : grace_(grace), lease_(lease), may_restart_(may_restart) {}
 
-  // Each returns what to do because of it.
-  Action Interrupted(int signal, Time now);
+  // Each returns what to do because of it. `asked`: by a command or a key, each of which counts.
+  Action Interrupted(int signal, Time now, bool asked = false);
   Action TimedOut();  // --timeout
   // The attempt's first failure has ended, or will end, all of its ranks.
   void AttemptEnds() { level_ = std::max(level_, Action::kStop); }
@@ -96,6 +101,7 @@ class StopPolicy {
   bool timed_out_ = false;
   bool began_ = false;  // ranks have started
   bool overdue_ = false;
+  Time same_until_{};    // signals that come before are the request of the first
   Time killed_until_{};  // signals that come before belong to the one that kills
   bool leave_ = false;
   Time end_limit_ = Time::max();

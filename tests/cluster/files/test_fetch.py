@@ -3,12 +3,13 @@
 import os
 import re
 import signal
+import time
 from pathlib import Path
 
 import pytest
 from copies import OTHERS, WORK
 from hosts import SPEC, address, on_host
-from jobs import AUTODIST, seconds_until
+from jobs import AUTODIST, ONE_REQUEST_S, seconds_until
 
 pytestmark = pytest.mark.hosts(8)
 
@@ -98,6 +99,7 @@ def test_ctrl_c_once_brings_files_and_twice_does_not(start, unshared):
         job.interrupt()
         if signals == 2:
             job.await_err("once more kills them", 10)
+            time.sleep(ONE_REQUEST_S)
             job.interrupt()
         outcome = job.finish()
         assert outcome.code == 130, outcome.err

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <vector>
+
 namespace autodist::chief {
 namespace {
 
@@ -29,10 +31,57 @@ TEST(StopPolicyTest, EachInterruptGoesFurther) {
 TEST(StopPolicyTest, SignalsThatComeWithTheOneThatKillsMeanTheSame) {
   StopPolicy policy(seconds(30), kStopLease, false);
   policy.Interrupted(SIGINT, At(seconds(0)));
-  EXPECT_EQ(policy.Interrupted(SIGINT, At(milliseconds(5))), Action::kKill);
-  EXPECT_EQ(policy.Interrupted(SIGINT, At(milliseconds(6))), Action::kNone);
-  EXPECT_EQ(policy.Interrupted(SIGINT, At(milliseconds(2004))), Action::kNone);
-  EXPECT_EQ(policy.Interrupted(SIGINT, At(milliseconds(2005))), Action::kGiveUp);
+  EXPECT_EQ(policy.Interrupted(SIGINT, At(milliseconds(1005))), Action::kKill);
+  EXPECT_EQ(policy.Interrupted(SIGINT, At(milliseconds(1006))), Action::kNone);
+  EXPECT_EQ(policy.Interrupted(SIGINT, At(milliseconds(3004))), Action::kNone);
+  EXPECT_EQ(policy.Interrupted(SIGINT, At(milliseconds(3005))), Action::kGiveUp);
+}
+
+TEST(StopPolicyTest, SignalsWithinAMomentAreOneRequest) {
+  const std::vector<std::vector<int>> requests = {
+      {SIGHUP, SIGHUP},             // a closed window: the kernel, then the shell
+      {SIGTERM, SIGHUP, SIGTERM},   // the end of a login session
+      {SIGINT, SIGINT},             // Ctrl-C, and a wrapper that passes it on
+      {SIGTERM, SIGTERM, SIGTERM},  // a scheduler, to the process group and to its leader
+  };
+  for (const std::vector<int>& signals : requests) {
+    StopPolicy policy(seconds(30), kStopLease, false);
+    policy.AttemptBegins();
+    EXPECT_EQ(policy.Interrupted(signals[0], At(seconds(0))), Action::kStop);
+    for (size_t i = 1; i < signals.size(); ++i) {
+      EXPECT_EQ(policy.Interrupted(signals[i], At(milliseconds(300 * i))), Action::kNone);
+    }
+    EXPECT_EQ(policy.signal(), signals[0]);
+    EXPECT_EQ(policy.Interrupted(SIGINT, At(milliseconds(1'000))), Action::kKill);
+  }
+}
+
+TEST(StopPolicyTest, EachRequestOfACommandCounts) {
+  StopPolicy policy(seconds(30), kStopLease, false);
+  policy.AttemptBegins();
+  EXPECT_EQ(policy.Interrupted(SIGTERM, At(seconds(0)), true), Action::kStop);
+  EXPECT_EQ(policy.Interrupted(SIGTERM, At(milliseconds(1)), true), Action::kKill);
+}
+
+TEST(StopPolicyTest, AFirstSignalAfterAFailureIsNotMultipliedEither) {
+  StopPolicy policy(seconds(30), kStopLease, true);
+  policy.AttemptBegins();
+  policy.AttemptEnds();
+  EXPECT_EQ(policy.Interrupted(SIGINT, At(seconds(0))), Action::kNone);
+  EXPECT_EQ(policy.Interrupted(SIGINT, At(milliseconds(10))), Action::kNone);
+}
+
+TEST(StopPolicyTest, AClosedWindowNeverHurries) {
+  StopPolicy failed(seconds(30), kStopLease, false);
+  failed.AttemptBegins();
+  failed.AttemptEnds();
+  EXPECT_EQ(failed.Interrupted(SIGHUP, At(seconds(0))), Action::kNone);
+  StopPolicy asked(seconds(30), kStopLease, false);
+  asked.AttemptBegins();
+  EXPECT_EQ(asked.Interrupted(SIGINT, At(seconds(0))), Action::kStop);
+  EXPECT_EQ(asked.Interrupted(SIGHUP, At(seconds(5))), Action::kNone);
+  EXPECT_EQ(asked.signal(), SIGINT);
+  EXPECT_EQ(asked.Interrupted(SIGINT, At(seconds(6))), Action::kKill);
 }
 
 TEST(StopPolicyTest, WhatEndsAlreadyIsKilledByTheFirst) {

@@ -1,0 +1,74 @@
+"""Several signals within a moment are one request."""
+
+SAVE = """cat > save.sh <<'S'
+trap 'sleep 3; echo saved > saved-$RANK; exit 0' TERM; echo training; while :; do sleep 0.2; done
+S
+"""
+AFTER = """
+echo "checkpoints: $(ls saved-* 2> /dev/null | xargs)"; autodist ps --all
+grep -oh '"what":"[^"]*"' autodist-runs/*/events.jsonl
+"""
+WINDOW = """cat > window.py <<'P'
+import os, pty, sys, time      # a terminal window, an interactive shell in it, the job in that
+pid, fd = pty.fork()
+if pid == 0: os.execvp(sys.argv[2], sys.argv[2:])
+os.write(fd, f"autodist run --spec {sys.argv[1]} -- bash save.sh\\n".encode())
+seen = b""
+while seen.count(b" training") < 2: seen += os.read(fd, 65536)
+time.sleep(1); os.close(fd); time.sleep(8)                        # the window is closed
+P
+"""
+STARTED = """autodist run --spec "$1" -- bash save.sh > out 2>&1 & job=$!
+until [ "$(grep -c ' training' out)" = 2 ]; do sleep 0.2; done
+"""
+
+
+def saved(said):
+    assert "checkpoints: saved-0 saved-1" in said, said
+    assert "SIGKILL" not in said, said
+
+
+def test_a_closed_window(case):
+    said = case(2, SAVE + WINDOW + """timeout 60 python3 window.py "$1" bash --norc -i
+""" + AFTER)
+    saved(said)
+    assert "ended 129" in said and "all ranks ended by themselves" in said, said
+
+
+def test_the_end_of_a_login_session(case):
+    """As systemd-logind ends it, with KillUserProcesses: SIGTERM, SIGHUP and SIGCONT to each process."""
+    said = case(2, SAVE + STARTED + """kill -TERM $job; kill -HUP $job; kill -CONT $job; wait $job; echo "[$?]"
+""" + AFTER)
+    saved(said)
+    assert "[143]" in said or "[129]" in said, said  # as the kernel hands them over
+
+
+def test_a_scheduler_that_signals_the_group_and_then_the_leader(case):
+    said = case(2, SAVE + """set -m
+""" + STARTED + """kill -TERM -- -$job; sleep 0.4; kill -TERM $job; wait $job; echo "[$?]"
+""" + AFTER)
+    saved(said)
+    assert "[143]" in said, said
+
+
+def test_ctrl_c_that_a_wrapper_passes_on(case):
+    said = case(2, SAVE + """set -m
+""" + STARTED + """kill -INT $job; kill -INT $job; sleep 0.1; kill -INT $job; wait $job; echo "[$?]"
+""" + AFTER)
+    saved(said)
+    assert "[130]" in said, said
+
+
+def test_a_second_ctrl_c_still_means_now(case):
+    said = case(2, SAVE + """set -m
+""" + STARTED + """kill -INT $job; sleep 1.5; kill -INT $job; wait $job; echo "[$?]"; cat out
+""" + AFTER)
+    assert "checkpoints: \n" in said and "killing what is left" in said and "[130]" in said, said
+
+
+def test_readers_that_go_end_logs_quietly(case):
+    said = case(2, """
+autodist run --spec "$1" --show none -- sh -c 'seq 200000' > /dev/null 2>&1
+autodist logs last 2> err | head -1 > /dev/null; echo "[${PIPESTATUS[0]}]"; cat err
+""")
+    assert said.strip() in ("[141]", "[0]"), said
