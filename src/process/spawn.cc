@@ -20,6 +20,7 @@
 #include "base/fd.h"
 #include "base/split.h"
 #include "base/thread.h"
+#include "process/program_check.h"
 
 namespace autodist::process {
 namespace {
@@ -155,6 +156,10 @@ Result<pid_t> Spawn(const SpawnRequest& request) {
   Failure failure;
   if (read(report.first.get(), &failure, sizeof failure) <= 0) return pid;
   Reap(pid);
+  if (failure.what == program.c_str()) {
+    AD_RETURN_IF_ERROR(CheckProgramFile(program, request.argv[0],
+                                        {PathOf(request.environment), request.working_directory}));
+  }
   return ErrnoError(failure.error, std::string("cannot execute ") + failure.what);
 }
 

@@ -1,0 +1,115 @@
+#include "process/program_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <string>
+
+#include "support/temp_folder.h"
+
+namespace autodist::process {
+namespace {
+
+using testing::HasSubstr;
+
+class ProgramCheckTest : public testing::Test {
+ protected:
+  Status Check(const std::string& name, const std::string& content, mode_t mode = 0755) {
+    const std::string file = folder_.Write(name, content);
+    chmod(file.c_str(), mode);
+    return CheckProgramFile(file, name, place_);
+  }
+
+  const test::TempFolder folder_;
+  const ProgramPlace place_{"/usr/bin:/bin", folder_.path()};
+};
+
+TEST_F(ProgramCheckTest, NothingIsWrongWithWhatTheKernelExecutes) {
+  for (const char* content :
+       {"#!/bin/sh\necho\n", "#! /bin/sh -e\n", "#!/usr/bin/env sh\n",
+        "#!/usr/bin/env -S A=1 sh -e\n", "echo a shell runs it\n", "#!/bin/sh"}) {
+    EXPECT_TRUE(Check("a", content).ok()) << content << Check("a", content);
+  }
+  EXPECT_TRUE(CheckProgramFile("/bin/sh", "/bin/sh", place_).ok());
+}
+
+TEST_F(ProgramCheckTest, EachReasonHasItsHeadlineAndItsHint) {
+  struct Case {
+    std::string name, content;
+    mode_t mode;
+    StatusCode code;
+    std::string cause, hint;
+  };
+  const auto missing = StatusCode::kNotFound;
+  const auto denied = StatusCode::kPermissionDenied;
+  const Case cases[] = {
+      {"a.sh", "#!/bin/bash\r\necho\r\n", 0755, missing, "`#!/bin/bash\\r`", "sed -i"},
+      {"a.sh", "#!/bin/bash -e\r\n", 0755, missing, "`#!/bin/bash -e\\r`", "sed -i"},
+      {"a.py", "#!/no/python\n", 0755, missing,
+       "the interpreter of a.py, /no/python, does not exist", "first line"},
+      {"a.py", "#!python\n", 0755, missing, "the interpreter of a.py, python, does not exist", ""},
+      {"a", "#!\n", 0755, missing, "no interpreter", "#!/bin/bash"},
+      {"a.py", "#!/usr/bin/env no-such\n", 0755, missing, "no-such (by /usr/bin/env)", ""},
+      {"a", "#!/usr\n", 0755, denied, "'/usr' is a folder", ""},
+      {"a.py", "print(1)\n", 0755, denied, "does not begin with `#!`", "python3"},
+      {"a.sh", "#!/bin/sh\n", 0644, denied, "not an executable file", "chmod +x a.sh"},
+      {"a", "", 0755, denied, "empty file", ""},
+      {"a", "\xEF\xBB\xBF#!/bin/sh\n", 0755, denied, "byte order mark", "sed -i"},
+      {"a", "\177ELF", 0755, denied, "cut off", ""},
+  };
+  for (const Case& one : cases) {
+    const Status why = Check(one.name, one.content, one.mode);
+    EXPECT_EQ(why.code(), one.code) << one.content;
+    EXPECT_THAT(Message(why), HasSubstr(one.cause));
+    EXPECT_THAT(Remedy(why), HasSubstr(one.hint));
+  }
+}
+
+TEST_F(ProgramCheckTest, ABinaryIsForOneMachineAndHasALoader) {
+  std::string elf("\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\2\0\xF4\0",
+                  20);  // of a machine that runs no Linux
+  elf.resize(100);
+  if (!std::filesystem::exists("/proc/sys/fs/binfmt_misc/qemu-bpf")) {
+    EXPECT_THAT(Message(Check("a", elf)), HasSubstr("is a program for"));
+  }
+}
+
+TEST_F(ProgramCheckTest, WhatIsNotThereMayBeMeantOtherwise) {
+  folder_.Write("train.py", "");
+  struct Case {
+    std::string program, cause, hint;
+  };
+  const Case cases[] = {
+      {"train.py", "'train.py' is not in PATH", "write python3 train.py"},
+      {"./trian.py", "'./trian.py' does not exist", "do you mean python3 ./train.py?"},
+      {"echo hi", "is one word", "-- echo hi"},
+      {"no-such-program-at-all", "is not in PATH", ""},
+  };
+  for (const Case& one : cases) {
+    const Status why = WhyNotFound(one.program, place_);
+    EXPECT_EQ(why.code(), StatusCode::kNotFound);
+    EXPECT_THAT(Message(why), HasSubstr(one.cause));
+    EXPECT_THAT(Remedy(why), HasSubstr(one.hint));
+  }
+}
+
+TEST(ShebangTest, IsReadAsTheKernelDoes) {
+  EXPECT_EQ(ShebangOf("echo").interpreter, "");
+  EXPECT_EQ(ShebangOf("#! /bin/sh \n").interpreter, "/bin/sh");
+  EXPECT_EQ(ShebangOf("#!/usr/bin/env -S a b\nc").argument, "-S a b");
+  EXPECT_TRUE(ShebangOf("#!/bin/sh\r\n").carriage_return);
+  EXPECT_FALSE(ShebangOf("#!/bin/sh\n\r\n").carriage_return);
+}
+
+TEST(ShebangTest, EnvIsAskedForAProgram) {
+  EXPECT_EQ(ProgramOfEnv("python3"), "python3");
+  EXPECT_EQ(ProgramOfEnv("-S FOO=1 python3 -u"), "python3");
+  EXPECT_EQ(ProgramOfEnv("-Spython3 -u"), "python3");
+  EXPECT_EQ(ProgramOfEnv("-i"), "");
+  EXPECT_EQ(ProgramOfEnv("-S \"a b\""), "");
+}
+
+}  // namespace
+}  // namespace autodist::process
