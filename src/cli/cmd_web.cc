@@ -43,7 +43,6 @@ Result<web::Options> Read(const WebOptions& options) {
 int Web(const WebOptions& options) {
   const auto read = Read(options);
   if (!read.ok()) return Fail(read.status(), kExitUsage);
-  signal(SIGPIPE, SIG_IGN);  // the page goes on when the reader of its address has ended
   // Before there are threads, which would take them.
   sigset_t ends;
   sigemptyset(&ends);

@@ -139,6 +139,9 @@ int main(int argc, char** argv) {
   autodist::base::OpenStandardStreams();
   // A limit on the size of files (ulimit -f) is a full disk, not our end.
   signal(SIGXFSZ, SIG_IGN);
+  // Nor what a node or a reader closes while something is sent to it. Programs that are started
+  // have the default again (process/spawn.cc).
+  signal(SIGPIPE, SIG_IGN);
   autodist::base::UseFilesAndDns();
   autodist::transport::UseBuiltInCrypto();
   autodist::rpc::BeginProgram();

@@ -20,7 +20,7 @@ std::vector<display::Process> ProcessesOf(const v1::JobStatus& job);
 // Not thread-safe. Blocks while nobody reads what it writes.
 class LogPrinter {
  public:
-  explicit LogPrinter(display::View view) : view_(std::move(view)) {}
+  explicit LogPrinter(display::View view) : view_(std::move(view)) { screen_.EndWithReader(); }
 
   // Which rank is where, from now on, and where its log files are.
   void SetJob(const v1::JobStatus& job);

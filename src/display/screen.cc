@@ -1,6 +1,7 @@
 #include "display/screen.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -149,6 +150,10 @@ void Screen::Write(Stream stream, std::string_view text) {
   const int fd = Descriptor(stream);
   const Status written = base::WriteAll(fd, text, base::Deadline::Never());
   if (written.ok()) return;
+  if (ends_with_reader_ && ReaderHasGone(fd)) {
+    signal(SIGPIPE, SIG_DFL);
+    raise(SIGPIPE);
+  }
   closed_[stream] = true;
   const std::string what = std::string(stream == kStdout ? "stdout" : "stderr") +
                            " takes no more (" + Message(written) +

@@ -50,6 +50,10 @@ class Screen {
   // stands where it should.
   void Clear();
 
+  // From now on this process ends as by SIGPIPE once nobody reads what it writes, as in `| head`.
+  // SIGPIPE itself is ignored: what a node closes must not end us.
+  void EndWithReader() { ends_with_reader_ = true; }
+
   // Of what takes nothing any more, so that lines are in the log files only; other than what its
   // reader has closed, who knows.
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -70,6 +74,7 @@ class Screen {
   std::vector<Text> pending_;
   std::string room_;  // of what was pending, for what comes next
   std::array<bool, 2> closed_{};
+  bool ends_with_reader_ = false;
   std::array<bool, 2> terminal_{};
   bool live_ = false;              // bars can be drawn
   Stream where_ = kStderr;         // they are drawn by it

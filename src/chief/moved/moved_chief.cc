@@ -132,7 +132,6 @@ int Run() {
 }  // namespace
 
 int StartMovedRun(const std::string& nonce) {
-  signal(SIGPIPE, SIG_IGN);
   dup2(STDOUT_FILENO, STDERR_FILENO);
   if (!Say(rpc::ReadyLine(nonce)).ok()) return kExitCannotLaunch;
   const int code = Run();

@@ -25,7 +25,7 @@
 #include "chief/loop/signal_watcher.h"
 #include "chief/moved/lines.h"
 #include "chief/moved/spec_there.h"
-#include "launch/bootstrap.h"
+#include "launch/await_program.h"
 #include "launch/launcher.h"
 #include "launch/node_program.h"
 #include "spec/spec_text.h"
@@ -180,7 +180,7 @@ Result<base::UniqueFd> BringAutodist(const v1::NodePlan& node, reach::Logins& lo
     Log(LogLevel::kInfo,
         "sending autodist to " + node.address() + ": " + base::Bytes(of) + ", once");
   };
-  return launch::AwaitProgram(*stream, program, nonce, command, stop, sent);
+  return launch::AwaitProgram(*stream, program, nonce, command, stop, {.sent = sent});
 }
 
 int StartChief(const v1::NodePlan& node, reach::Logins& logins, const std::string& message,
@@ -264,7 +264,6 @@ Result<std::string> NodeForChief(const spec::ResourceSpec& spec, const v1::Launc
 
 int StartThere(const spec::ResourceSpec& spec, const v1::LaunchPlan& plan,
                const launch::LaunchOptions& options, const MovedStart& start) {
-  signal(SIGPIPE, SIG_IGN);  // a connection that breaks is told of
   SignalTaker signals;
   const SignalWatcher watcher([&](int signal) { signals.Take(signal); });
   int code = kExitCannotLaunch;
