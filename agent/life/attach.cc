@@ -15,7 +15,9 @@
 #include <string_view>
 
 #include "agent/life/call.h"
+#include "agent/life/clean.h"
 #include "agent/life/guardian.h"
+#include "agent/life/keepers.h"
 #include "base/thread.h"
 #include "base/unix_socket.h"
 #include "rpc/bootstrap_lines.h"
@@ -25,30 +27,40 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr int kModeArgument = 7;
+
+// An agent where there is none: of a new job, or of one that may have had an agent here.
+enum class Mode { kStart, kRejoin, kResume };
+
 struct Request {
   JobFolder folder;
   std::string nonce;
   milliseconds lease;
   milliseconds grace;
-  bool start;  // an agent where there is none
-  bool held;   // the engine's signals are for guardian and chief to heed
+  Mode mode;
+  std::string scope;  // of the agent to resume with (ProcessScope); "": not known
+  bool held;          // the engine's signals are for guardian and chief to heed
 };
 
-// An invalid descriptor where no agent of ours listens: /tmp is everybody's.
+// An invalid descriptor where no agent of ours can be reached: /tmp and names are everybody's.
 base::UniqueFd Connect(const JobFolder& folder) {
-  return folder.IsOurs() ? base::ConnectToThisUser(folder.chief_socket()) : base::UniqueFd();
+  base::UniqueFd socket;
+  if (folder.IsOurs()) socket = base::ConnectToThisUser(folder.chief_socket());
+  if (!socket.valid()) socket = base::ConnectToThisUser(folder.chief_name());
+  return socket;
 }
 
-// Until nothing of the job is left in the folder's care.
+// Until nothing of the job is left in the care of a guardian. That it cannot be reached by its
+// folder does not mean that it has ended.
 void AwaitNoGuardian(const JobFolder& folder) {
-  if (!folder.IsOurs()) return;
-  const base::UniqueFd lock(open(folder.lock().c_str(), O_RDWR | O_CLOEXEC));
+  const base::UniqueFd lock = folder.OpenLock(O_RDWR);
   if (lock.valid()) AwaitLock(lock.get(), JobLock::kGuardian);
+  AwaitNoKeepers(folder.name());
 }
 
 // So that others see that there is a chief: as long as we do. Nothing else may open the lock file.
 base::UniqueFd TakeCharge(const JobFolder& folder) {
-  base::UniqueFd lock(open(folder.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  base::UniqueFd lock = folder.OpenLock(O_RDWR | O_CREAT);
   ShareLock(lock.get(), JobLock::kChiefInCharge);
   return lock;
 }
@@ -84,6 +96,9 @@ Result<Connection> StartAgent(const Request& request, base::UniqueFd folder) {
   AD_ASSIGN_OR_RETURN(options.sockets.rank_listener, base::ListenAt(request.folder.rank_socket()));
   AD_ASSIGN_OR_RETURN(base::FdPair first, base::StreamSocketPair());
   options.sockets.first_chief = std::move(first.first);
+  // Best effort: it is another way to what the socket in the folder leads to.
+  options.sockets.named_listener =
+      base::ListenAt(request.folder.chief_name()).value_or(base::UniqueFd());
   Connection connection{std::move(first.second), TakeCharge(request.folder)};
   AD_ASSIGN_OR_RETURN(connection.guardian, Detach(std::move(options), connection));
   return connection;
@@ -96,12 +111,16 @@ Connection ConnectAndTakeCharge(const JobFolder& folder) {
 }
 
 Result<Connection> StartOrConnect(const Request& request) {
-  if (!request.start) return ConnectAndTakeCharge(request.folder);
+  if (request.mode == Mode::kResume) return ConnectAndTakeCharge(request.folder);
   for (;;) {
     AD_ASSIGN_OR_RETURN(base::UniqueFd folder, request.folder.Lock());
     Connection connection = ConnectAndTakeCharge(request.folder);
     if (connection.socket.valid()) return connection;
-    if (!HasGuardian(request.folder)) return StartAgent(request, std::move(folder));
+    const bool may_have_been =
+        request.mode == Mode::kRejoin && !KeepersOf(request.folder.name()).empty();
+    if (!HasGuardian(request.folder) && !may_have_been) {
+      return StartAgent(request, std::move(folder));
+    }
     // An agent of before is gone, and its guardian still at work.
     folder.Reset();
     AwaitNoGuardian(request.folder);
@@ -155,48 +174,91 @@ bool IsPlainWord(const char* word) {
          std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) || c == '-'; });
 }
 
+// What is known of an agent that does not listen and whose guardian we do not see: why it has
+// ended. Fails where it may be there all the same, in a container say.
+Result<std::string> WhatBecameOfAgent(const Request& request) {
+  std::string reason = request.folder.ReadEndReason();
+  if (!reason.empty()) return reason;
+  switch (AbsenceIn(request.scope, ProcessScope())) {
+    case Absence::kMachineRestarted:
+      return std::string("the machine was restarted");
+    case Absence::kEnded:
+      KillOrphans(request.folder);
+      return std::string("its agent and the agent's guardian have ended, and nothing says why");
+    case Absence::kUncertain:
+      break;
+  }
+  return Error(StatusCode::kUnavailable,
+               "this login does not reach the job's agent, nor see whether it has ended: its "
+               "processes may be in a container or another PID namespace");
+}
+
 // Until nothing of the job is left here: so that to the chief the end of our output means that.
-void AwaitGuardian(const Connection& connection, const JobFolder& folder) {
+void AwaitGuardian(const Connection& connection) {
   if (connection.guardian > 0) waitpid(connection.guardian, nullptr, 0);
   // It may be another's child; and if it was killed, the agent has taken its place.
-  AwaitNoGuardian(folder);
+  if (connection.charge.valid()) AwaitLock(connection.charge.get(), JobLock::kGuardian);
 }
 
 int Refuse() {
   std::fprintf(stderr,
-               "usage: autodist-agent attach JOB NODE_RANK NONCE LEASE_MS GRACE_MS start|resume\n");
+               "usage: autodist-agent attach JOB NODE_RANK NONCE LEASE_MS GRACE_MS "
+               "start|rejoin|resume [SCOPE]\n");
   return 2;
+}
+
+int Fail(const Status& status) {
+  const std::string remedy = Remedy(status);
+  std::fprintf(stderr, "autodist-agent: %s\n", Message(status).c_str());
+  if (!remedy.empty()) std::fprintf(stderr, "%s%s\n", rpc::kRemedyMark, remedy.c_str());
+  return 1;
+}
+
+Request RequestOf(int argc, char** argv) {
+  const std::string_view word = argv[kModeArgument];
+  const Mode mode = word == "start"    ? Mode::kStart
+                    : word == "rejoin" ? Mode::kRejoin
+                                       : Mode::kResume;
+  return {mode == Mode::kStart ? JobFolder(argv[2], argv[3]) : JobFolder::Find(argv[2], argv[3]),
+          argv[4],
+          milliseconds(std::atoll(argv[5])),
+          milliseconds(std::atoll(argv[6])),
+          mode,
+          argc > kModeArgument + 1 ? argv[kModeArgument + 1] : "",
+          std::getenv(kCalledVariable) != nullptr};
+}
+
+// Whether it could be said.
+bool SayReady(const Request& request) {
+  const std::string scope = ProcessScope();
+  const std::string line = (scope.empty() ? "" : rpc::BeginOfScopeLine(request.nonce) + scope) +
+                           rpc::ReadyLine(request.nonce);
+  return base::WriteAll(STDOUT_FILENO, line, base::Deadline::Never()).ok();
 }
 
 }  // namespace
 
 int Attach(int argc, char** argv) {
-  constexpr int kArguments = 8;
-  if (argc != kArguments || !std::all_of(argv + 2, argv + argc, IsPlainWord)) return Refuse();
-  const Request request{
-      JobFolder(argv[2], argv[3]),          argv[4],
-      milliseconds(std::atoll(argv[5])),    milliseconds(std::atoll(argv[6])),
-      std::string_view(argv[7]) == "start", std::getenv(kCalledVariable) != nullptr};
+  const bool right_count = argc == kModeArgument + 1 || argc == kModeArgument + 2;
+  if (!right_count || !std::all_of(argv + 2, argv + argc, IsPlainWord)) return Refuse();
+  const Request request = RequestOf(argc, argv);
   unsetenv(kCalledVariable);  // what is started below is none of the engine's
   signal(SIGPIPE, SIG_IGN);   // the agent may close before it has read all
   if (request.held) {
     for (const int signal : {SIGTERM, SIGUSR1, SIGUSR2}) ::signal(signal, SIG_IGN);
   }
   const Result<Connection> connection = StartOrConnect(request);
-  if (!connection.ok()) {
-    const std::string remedy = Remedy(connection.status());
-    std::fprintf(stderr, "autodist-agent: %s\n", Message(connection.status()).c_str());
-    if (!remedy.empty()) std::fprintf(stderr, "%s%s\n", rpc::kRemedyMark, remedy.c_str());
-    return 1;
+  if (!connection.ok()) return Fail(connection.status());
+  if (!connection->socket.valid()) {
+    AwaitNoGuardian(request.folder);  // whose last word is the verdict
+    const Result<std::string> reason = WhatBecameOfAgent(request);
+    if (!reason.ok()) return Fail(reason.status());
+    const std::string line = rpc::GoneLine(request.nonce) + *reason + "\n";
+    return base::WriteAll(STDOUT_FILENO, line, base::Deadline::Never()).ok() ? 0 : 1;
   }
-  const bool there = connection->socket.valid();
-  if (!there) AwaitGuardian(*connection, request.folder);  // whose last word is the verdict
-  const std::string line =
-      there ? rpc::ReadyLine(request.nonce)
-            : rpc::GoneLine(request.nonce) + request.folder.ReadEndReason() + "\n";
-  if (!base::WriteAll(STDOUT_FILENO, line, base::Deadline::Never()).ok()) return 1;
-  if (there && PassBytes(connection->socket.get(), connection->charge.get())) {
-    AwaitGuardian(*connection, request.folder);
+  if (!SayReady(request)) return 1;
+  if (PassBytes(connection->socket.get(), connection->charge.get())) {
+    AwaitGuardian(*connection);
   }
   return 0;
 }

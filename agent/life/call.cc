@@ -46,12 +46,11 @@ constexpr milliseconds kKeyLimit{60'000};        // until it has come on stdin
 constexpr size_t kMaxKeyLine = 4096;             // bytes, of a credential of munge, too
 constexpr milliseconds kHandshakeLimit{10'000};  // for the chief to show that it knows the key
 constexpr milliseconds kSendLimit{10'000};       // for a line
-constexpr char kGuardian[] = "autodist-guard";
 constexpr std::string_view kMunge = "--munge";
 
 bool IsNamedGuardian(pid_t pid) {
   const auto name = base::ReadFile("/proc/" + std::to_string(pid) + "/comm", 64);
-  return name.ok() && *name == std::string(kGuardian) + "\n";
+  return name.ok() && *name == std::string(kGuardianName) + "\n";
 }
 
 // Where this program is; one that is in memory, or has been removed, is there all the same.

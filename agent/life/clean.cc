@@ -5,17 +5,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/life/cgroup.h"
 #include "agent/life/job_folder.h"
 #include "base/fd.h"
+#include "base/split.h"
 #include "process/process_tree.h"
 
 namespace autodist::agent {
@@ -24,14 +27,16 @@ namespace {
 constexpr size_t kLargestEnvironment = 4 << 20;
 
 // Whether the process was started as a rank of the job in this folder, or by one: the agent gave it
-// the path of its socket there, which nobody else has.
+// the path of its socket there, which nobody else has. Another login may see the folder elsewhere.
 bool BelongsTo(const JobFolder& folder, pid_t pid) {
   const auto environment =
       base::ReadFile("/proc/" + std::to_string(pid) + "/environ", kLargestEnvironment);
-  const std::string mark = "AUTODIST_AGENT_SOCKET=" + folder.rank_socket();
-  return environment.ok() &&
-         (std::string("\0", 1) + *environment).find(std::string("\0", 1) + mark + '\0') !=
-             std::string::npos;
+  if (!environment.ok()) return false;
+  const std::string socket = folder.rank_socket();
+  const std::string end = socket.substr(folder.path().size() - folder.name().size() - 1);
+  return std::ranges::any_of(base::Split(*environment, '\0'), [&](std::string_view variable) {
+    return variable.starts_with("AUTODIST_AGENT_SOCKET=") && variable.ends_with(end);
+  });
 }
 
 // To the process that `is_meant` tells of: through a descriptor, as the number may have become
@@ -44,7 +49,49 @@ bool Send(int signal, pid_t pid, const std::function<bool()>& is_meant) {
          syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0) == 0;
 }
 
-// Where guardian and agent were both killed, nobody is left to know the processes by descent.
+// Asks a guardian to end its job, also one that was stopped.
+bool Terminate(pid_t guardian, int lock) {
+  if (guardian <= 0) return false;  // of another machine or container, which shares our /tmp
+  const auto is_meant = [&] { return LockHolder(lock, JobLock::kGuardian) == guardian; };
+  const bool told = Send(SIGTERM, guardian, is_meant);
+  Send(SIGCONT, guardian, is_meant);
+  return told;
+}
+
+// Its folder was removed while it runs.
+const char* CleanWithoutFolder(const JobFolder& folder) {
+  const base::UniqueFd lock = folder.OpenLock(O_RDWR);
+  const auto guardian = lock.valid() ? LockHolder(lock.get(), JobLock::kGuardian) : std::nullopt;
+  if (!guardian || LockHolder(lock.get(), JobLock::kChiefInCharge) ||
+      !Terminate(*guardian, lock.get())) {
+    return "in-use";
+  }
+  AwaitLock(lock.get(), JobLock::kGuardian);
+  return "ended";
+}
+
+const char* CleanJob(const JobFolder& folder) {
+  if (!folder.IsOurs()) return CleanWithoutFolder(folder);
+  const Result<base::UniqueFd> nobody_starts = folder.Lock();
+  if (!nobody_starts.ok()) return "in-use";
+  const base::UniqueFd lock(open(folder.lock().c_str(), O_RDWR | O_CLOEXEC));
+  const auto guardian = lock.valid() ? LockHolder(lock.get(), JobLock::kGuardian) : std::nullopt;
+  if (!guardian) {
+    if (HasGuardian(JobFolder::Find(folder.job_id(), folder.node_rank()))) return "in-use";
+    KillOrphans(folder);
+    folder.Remove();
+    return "removed";
+  }
+  if (LockHolder(lock.get(), JobLock::kChiefInCharge)) return "in-use";
+  if (!Terminate(*guardian, lock.get()) && LockHolder(lock.get(), JobLock::kGuardian))
+    return "in-use";
+  AwaitLock(lock.get(), JobLock::kGuardian);
+  return "ended";
+}
+
+}  // namespace
+
+// Nobody is left to know the processes by descent.
 void KillOrphans(const JobFolder& folder) {
   const std::optional<Cgroup> cgroup = Cgroup::Find(folder);
   if (cgroup) cgroup->Kill();
@@ -59,36 +106,8 @@ void KillOrphans(const JobFolder& folder) {
   if (cgroup) cgroup->Remove();
 }
 
-// Asks a guardian to end its job, also one that was stopped.
-bool Terminate(pid_t guardian, int lock) {
-  if (guardian <= 0) return false;  // of another machine or container, which shares our /tmp
-  const auto is_meant = [&] { return LockHolder(lock, JobLock::kGuardian) == guardian; };
-  const bool told = Send(SIGTERM, guardian, is_meant);
-  Send(SIGCONT, guardian, is_meant);
-  return told;
-}
-
-const char* CleanJob(const JobFolder& folder) {
-  const Result<base::UniqueFd> nobody_starts = folder.Lock();
-  if (!nobody_starts.ok()) return "in-use";
-  const base::UniqueFd lock(open(folder.lock().c_str(), O_RDWR | O_CLOEXEC));
-  const auto guardian = lock.valid() ? LockHolder(lock.get(), JobLock::kGuardian) : std::nullopt;
-  if (!guardian) {
-    KillOrphans(folder);
-    folder.Remove();
-    return "removed";
-  }
-  if (LockHolder(lock.get(), JobLock::kChiefInCharge)) return "in-use";
-  if (!Terminate(*guardian, lock.get()) && LockHolder(lock.get(), JobLock::kGuardian))
-    return "in-use";
-  AwaitLock(lock.get(), JobLock::kGuardian);
-  return "ended";
-}
-
-}  // namespace
-
 int Clean() {
-  for (const JobFolder& folder : JobFolder::All()) {
+  for (const JobFolder& folder : JobFolder::AllOfAnyLogin()) {
     std::printf("%s\t%s\n", CleanJob(folder), folder.name().c_str());
   }
   return 0;

@@ -130,7 +130,7 @@ std::string EndReason(const AgentEnd& end, milliseconds lease, const std::string
 }  // namespace
 
 int Guard(AgentOptions options) {
-  prctl(PR_SET_NAME, "autodist-guard");
+  prctl(PR_SET_NAME, kGuardianName);
   for (const int signal : {SIGHUP, SIGINT, SIGPIPE}) ::signal(signal, SIG_IGN);
   sigset_t signals;
   sigemptyset(&signals);

@@ -9,8 +9,10 @@
 #include <cerrno>
 #include <filesystem>
 #include <functional>
+#include <string_view>
 #include <utility>
 
+#include "agent/life/keepers.h"
 #include "agent/prepare/device_claim.h"
 #include "base/home_folder.h"
 #include "base/private_folder.h"
@@ -20,7 +22,8 @@ namespace autodist::agent {
 namespace {
 
 constexpr size_t kLargestEndReason = 4096;
-constexpr size_t kEndReasonsKept = 500;  // many nodes may have one home folder
+constexpr std::string_view kDeleted = " (deleted)";  // behind the name of an open file
+constexpr size_t kEndReasonsKept = 500;              // many nodes may have one home folder
 
 bool IsIn(const std::string& parent, const std::string& name) {
   return base::IsPrivateFolder(parent) && base::IsPrivateFolder(parent + "/" + name);
@@ -77,6 +80,59 @@ std::vector<JobFolder> JobFolder::All() {
     }
   }
   return all;
+}
+
+// As the process sees it: below /proc/PID/root.
+std::optional<JobFolder> JobFolder::SeenBy(pid_t keeper, const std::string& name) {
+  for (const std::string& parent : base::SocketFolders()) {
+    const std::string seen = "/proc/" + std::to_string(keeper) + "/root" + parent;
+    if (IsIn(seen, name)) return JobFolder(Place{seen, name});
+  }
+  return std::nullopt;
+}
+
+JobFolder JobFolder::Find(const std::string& job_id, const std::string& node_rank) {
+  JobFolder folder(job_id, node_rank);
+  if (HasGuardian(folder)) return folder;
+  for (const pid_t keeper : KeepersOf(folder.name())) {
+    if (const auto seen = SeenBy(keeper, folder.name())) return *seen;
+  }
+  return folder;
+}
+
+std::vector<JobFolder> JobFolder::AllOfAnyLogin() {
+  std::vector<JobFolder> all = All();
+  const auto is_known = [&](const std::string& name) {
+    return std::ranges::any_of(all, [&](const JobFolder& folder) { return folder.name_ == name; });
+  };
+  for (const auto& [name, keeper] : KeepersHere()) {
+    if (is_known(name)) continue;
+    const auto seen = SeenBy(keeper, name);
+    all.push_back(seen ? *seen : JobFolder(PlaceOf(name)));
+  }
+  return all;
+}
+
+std::string JobFolder::chief_name() const {
+  return "@autodist-" + std::to_string(geteuid()) + "/" + name_;
+}
+
+base::UniqueFd JobFolder::OpenLock(int flags) const {
+  base::UniqueFd file(open(lock().c_str(), flags | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (file.valid()) return file;
+  for (const pid_t keeper : KeepersOf(name_)) {
+    std::error_code error;
+    const std::string descriptors = "/proc/" + std::to_string(keeper) + "/fd";
+    for (std::filesystem::directory_iterator entry(descriptors, error), end; !error && entry != end;
+         entry.increment(error)) {
+      std::error_code gone;
+      std::string target = std::filesystem::read_symlink(entry->path(), gone);
+      if (target.ends_with(kDeleted)) target.resize(target.size() - kDeleted.size());
+      if (!target.ends_with("/" + name_ + "/lock")) continue;
+      return base::UniqueFd(open(entry->path().c_str(), (flags & ~O_CREAT) | O_CLOEXEC));
+    }
+  }
+  return {};
 }
 
 Status JobFolder::Make() const {

@@ -17,12 +17,20 @@ class JobFolder {
   // Of this user: where the job has one already, else in /tmp, or in the home folder where somebody
   // else has taken its name in /tmp. Makes nothing.
   JobFolder(const std::string& job_id, const std::string& node_rank);
+  // The same; a folder of a running job that this login does not see, as each has a /tmp of its
+  // own, is found by the processes that keep the job (agent/life/keepers.h).
+  static JobFolder Find(const std::string& job_id, const std::string& node_rank);
   // All that there are on this host, by name: "JOB.NODE_RANK".
   static std::vector<JobFolder> All();
+  // With those of running jobs that this login does not see.
+  static std::vector<JobFolder> AllOfAnyLogin();
 
   const std::string& name() const { return name_; }
   const std::string& path() const { return path_; }
   std::string chief_socket() const { return path_ + "/agent.sock"; }
+  // Where the agent listens besides: an abstract name, for logins that do not see the folder, and
+  // for when something has emptied /tmp.
+  std::string chief_name() const;
   std::string rank_socket() const { return path_ + "/ranks.sock"; }
   std::string log() const { return path_ + "/agent.log"; }
   std::string lock() const { return path_ + "/lock"; }
@@ -33,6 +41,7 @@ class JobFolder {
   std::string devices() const { return path_ + "/devices"; }  // which of the node's the job has
   // The part of the name that all agents of a job have.
   std::string job_id() const { return name_.substr(0, name_.rfind('.')); }
+  std::string node_rank() const { return name_.substr(name_.rfind('.') + 1); }
 
   // Makes it, private to this user; /tmp is everybody's: somebody else's folder, or a link, that
   // already has the name is refused, as is a path too long for sockets.
@@ -41,6 +50,9 @@ class JobFolder {
   base::UniqueFd KeepFromAgeing() const;
   // Whether it is there, and nobody else's.
   bool IsOurs() const;
+  // The lock file; where it was removed, or is in a folder that this login does not see, the one
+  // that the job's guardian has open. `flags` as open(2) has them.
+  base::UniqueFd OpenLock(int flags) const;
   // Makes it where it is missing, and keeps others that start or clean the job here waiting until
   // the descriptor is closed, also where it has been inherited. Blocks.
   Result<base::UniqueFd> Lock() const;
@@ -59,6 +71,7 @@ class JobFolder {
     std::string name;
   };
   static Place PlaceOf(const std::string& name);
+  static std::optional<JobFolder> SeenBy(pid_t keeper, const std::string& name);
   explicit JobFolder(Place place);
   std::string end_reason() const;
 

@@ -74,7 +74,7 @@ bool Admission::ReadGreeting(PendingConnection& pending) {
 // Invalid if there is none, or nothing to hold it by.
 base::UniqueFd Admission::TakeConnection(int listener) {
   if (!spare_.valid()) spare_.Reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (listener == sockets_.chief_listener.get()) {
+  if (listener != sockets_.rank_listener.get()) {
     spare_.Reset();
   } else if (!spare_.valid()) {
     errno = EMFILE;
@@ -106,7 +106,9 @@ void Admission::Run(int stop, std::vector<Watched> watched) {
     const bool accepting = accept_again_at_.Expired();
     std::vector<pollfd> fds = {{stop, POLLIN, 0},
                                {accepting ? sockets_.chief_listener.get() : -1, POLLIN, 0},
-                               {accepting ? sockets_.rank_listener.get() : -1, POLLIN, 0}};
+                               {accepting ? sockets_.rank_listener.get() : -1, POLLIN, 0},
+                               {accepting ? sockets_.named_listener.get() : -1, POLLIN, 0}};
+    const size_t listeners_end = fds.size();
     for (const Watched& other : watched) fds.push_back({other.fd, POLLIN, 0});
     base::Deadline deadline = accepting ? base::Deadline::Never() : accept_again_at_;
     for (const PendingConnection& pending : pending_) {
@@ -115,7 +117,7 @@ void Admission::Run(int stop, std::vector<Watched> watched) {
     }
     if (poll(fds.data(), fds.size(), deadline.PollTimeout()) < 0) continue;
     if (fds[0].revents != 0) return;
-    size_t next = 3;
+    size_t next = listeners_end;
     for (Watched& other : watched) {
       if (fds[next++].revents == 0) continue;
       if (!other.readable()) other.fd = -1;
@@ -124,7 +126,7 @@ void Admission::Run(int stop, std::vector<Watched> watched) {
       const bool ready = fds[next++].revents != 0;
       return (ready && !ReadGreeting(pending)) || pending.deadline.Expired();
     });
-    for (const size_t listener : {1u, 2u}) {
+    for (size_t listener = 1; listener < listeners_end; ++listener) {
       if (fds[listener].revents != 0) Accept(fds[listener].fd);
     }
   }

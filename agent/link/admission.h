@@ -17,6 +17,8 @@ struct AgentSockets {
   base::UniqueFd chief_listener;
   base::UniqueFd rank_listener;
   base::UniqueFd first_chief;  // the connection of the chief that started us: it brings the key
+  // The chief's as well, by a name that is in no folder (JobFolder::chief_name). Invalid: none.
+  base::UniqueFd named_listener = {};
 };
 
 // Only processes of our own user get as far as being asked for a key. The key is the chief's choice

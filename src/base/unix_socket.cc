@@ -5,10 +5,22 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 
 namespace autodist::base {
 
 using namespace std::chrono_literals;
+
+namespace {
+
+bool IsAbstract(const std::string& path) { return path.starts_with('@'); }
+
+// Whether it fits.
+bool IsWhole(const sockaddr_un& address, const std::string& path) {
+  return IsAbstract(path) ? FitsUnixAddress(path) : address.sun_path == path;
+}
+
+}  // namespace
 
 bool FitsUnixAddress(const std::string& path) { return path.size() < sizeof sockaddr_un::sun_path; }
 
@@ -16,7 +28,15 @@ sockaddr_un UnixAddress(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   path.copy(address.sun_path, sizeof address.sun_path - 1);
+  if (IsAbstract(path)) address.sun_path[0] = '\0';
   return address;
+}
+
+socklen_t UnixAddressSize(const std::string& path) {
+  // Of an abstract name each byte counts.
+  const size_t size =
+      IsAbstract(path) ? offsetof(sockaddr_un, sun_path) + path.size() : sizeof(sockaddr_un);
+  return static_cast<socklen_t>(size);
 }
 
 Result<UniqueFd> ListenAt(const std::string& path) {
@@ -24,13 +44,13 @@ Result<UniqueFd> ListenAt(const std::string& path) {
   if (!FitsUnixAddress(path)) {
     return ErrnoError(ENAMETOOLONG, "listening at " + path);
   }
-  unlink(path.c_str());
+  if (!IsAbstract(path)) unlink(path.c_str());
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const sockaddr_un address = UnixAddress(path);
   // Not by the umask, which is other threads' too. Nobody can connect before listen.
   if (!fd.valid() ||
-      bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      chmod(path.c_str(), 0600) != 0 || listen(fd.get(), kBacklog) != 0) {
+      bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), UnixAddressSize(path)) != 0 ||
+      (!IsAbstract(path) && chmod(path.c_str(), 0600) != 0) || listen(fd.get(), kBacklog) != 0) {
     return ErrnoError(errno, "listening at " + path);
   }
   return fd;
@@ -39,8 +59,8 @@ Result<UniqueFd> ListenAt(const std::string& path) {
 UniqueFd ConnectToThisUser(const std::string& path, int flags) {
   const sockaddr_un address = UnixAddress(path);
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
-  if (address.sun_path != path || !fd.valid() ||
-      connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+  if (!IsWhole(address, path) || !fd.valid() ||
+      connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), UnixAddressSize(path)) != 0 ||
       !PeerIsThisUser(fd.get())) {
     return {};
   }
@@ -50,12 +70,12 @@ UniqueFd ConnectToThisUser(const std::string& path, int flags) {
 UniqueFd ConnectWithin(const std::string& path, std::chrono::milliseconds limit) {
   const sockaddr_un address = UnixAddress(path);
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (address.sun_path != path || !fd.valid()) return {};
+  if (!IsWhole(address, path) || !fd.valid()) return {};
   // What connect(2) waits for poll(2) does not tell.
   const timeval time{.tv_sec = limit / 1s, .tv_usec = limit % 1s / 1us};
   const timeval none{};
   setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
-  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), UnixAddressSize(path)) != 0 ||
       !PeerIsThisUser(fd.get()) || !SetNonBlocking(fd.get()).ok()) {
     return {};
   }
@@ -66,8 +86,9 @@ UniqueFd ConnectWithin(const std::string& path, std::chrono::milliseconds limit)
 bool HasListener(const std::string& path) {
   const sockaddr_un address = UnixAddress(path);
   const UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  return address.sun_path == path && fd.valid() &&
-         (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
+  return IsWhole(address, path) && fd.valid() &&
+         (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), UnixAddressSize(path)) ==
+              0 ||
           errno == EAGAIN);
 }
 

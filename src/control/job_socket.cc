@@ -10,11 +10,14 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/host_name.h"
 #include "base/private_folder.h"
 #include "base/unix_socket.h"
+#include "control/job_record.h"
 
 namespace autodist::control {
 namespace {
@@ -35,14 +38,26 @@ constexpr char kWhat[] = "jobs-";  // of base::SocketFolders
 
 // Every place where a job of this user may have its socket: it may have been started in a session
 // that had XDG_RUNTIME_DIR, and be looked for in one that has not.
-std::set<std::string> PrivateFolders() {
+// `root`: as a process there sees them.
+std::set<std::string> PrivateFolders(const std::string& root = "") {
   const std::vector<std::string> usual = base::SocketFolders(kWhat);
   std::set<std::string> folders(usual.begin(), usual.end());
   folders.insert("/run/user/" + std::to_string(geteuid()) + "/autodist");
   const std::string session = SessionFolder();
   if (!session.empty()) folders.insert(session + "/autodist");
-  std::erase_if(folders, [](const std::string& folder) { return !base::IsPrivateFolder(folder); });
-  return folders;
+  std::set<std::string> found;
+  for (const std::string& folder : folders) {
+    if (base::IsPrivateFolder(root + folder)) found.insert(root + folder);
+  }
+  return found;
+}
+
+// "/proc/PID/root" of the job's autodist, if it is on this machine; "": it is not known.
+std::string RootOfChief(const std::string& job_id) {
+  const auto job = ReadRecord(job_id);
+  const bool here = job.ok() && (job->host().empty() || job->host() == base::HostName());
+  if (!here || job->phase() == v1::JOB_PHASE_ENDED || job->chief_pid() <= 0) return "";
+  return "/proc/" + std::to_string(job->chief_pid()) + "/root";
 }
 
 std::string SocketIn(const std::string& folder, const std::string& job_id) {
@@ -106,7 +121,12 @@ Result<base::UniqueFd> ConnectTo(const std::string& job_id) {
   if (!IsJobId(job_id)) return Error(StatusCode::kInvalidArgument, "not the name of a job");
   const base::Deadline end = base::Deadline::After(kBusyLimit);
   bool busy = false;
-  for (const std::string& folder : PrivateFolders()) {
+  std::vector<std::string> folders;
+  std::ranges::copy(PrivateFolders(), std::back_inserter(folders));
+  // Where each login has a /tmp of its own, we may not see the one of the job's.
+  const std::string root = RootOfChief(job_id);
+  if (!root.empty()) std::ranges::copy(PrivateFolders(root), std::back_inserter(folders));
+  for (const std::string& folder : folders) {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(end.when() - base::Deadline::Clock::now());
     errno = 0;

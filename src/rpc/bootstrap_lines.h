@@ -14,6 +14,12 @@ inline std::string ReadyLine(const std::string& nonce) {
   return "\nAUTODIST-READY " + nonce + "\n";
 }
 
+// Before the ready line: the rest is what a later login needs to tell whether the agent's processes
+// would be seen by it (agent/life/keepers.h, ProcessScope).
+inline std::string BeginOfScopeLine(const std::string& nonce) {
+  return "\nAUTODIST-SCOPE " + nonce + " ";
+}
+
 // There is no such agent any more; what became of it follows, until the end of the stream.
 inline std::string GoneLine(const std::string& nonce) { return "\nAUTODIST-GONE " + nonce + "\n"; }
 

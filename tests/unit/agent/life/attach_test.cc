@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "agent/life/job_folder.h"
+#include "agent/life/keepers.h"
 #include "base/unix_socket.h"
 #include "rpc/bootstrap_lines.h"
 #include "support/limit.h"
@@ -48,7 +49,8 @@ class AttachTest : public testing::Test {
     from_attach_ = std::move(output.first);
     agent_.Reset(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     ASSERT_TRUE(agent_.valid());
-    const std::string ready = rpc::ReadyLine(kAttachNonce);
+    const std::string ready =
+        rpc::BeginOfScopeLine(kAttachNonce) + ProcessScope() + rpc::ReadyLine(kAttachNonce);
     ASSERT_EQ(Read(from_attach_, ready.size()), ready);
   }
   ~AttachTest() override {

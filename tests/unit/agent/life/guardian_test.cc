@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "agent/life/keepers.h"
 #include "base/unix_socket.h"
 #include "process/process_tree.h"
 #include "rpc/bootstrap_lines.h"
@@ -60,7 +61,8 @@ class GuardianTest : public testing::Test {
     }
     sockets->second.Reset();
     base::UniqueFd socket = std::move(sockets->first);
-    const std::string ready = rpc::ReadyLine(kNonce);
+    const std::string ready =
+        rpc::BeginOfScopeLine(kNonce) + ProcessScope() + rpc::ReadyLine(kNonce);
     for (const char expected : ready) {
       char byte = 0;
       ASSERT_TRUE(base::ReadSome(socket.get(), &byte, 1, base::Deadline::After(kLimit)).ok());
@@ -244,11 +246,12 @@ TEST_F(GuardianTest, WhoListensInAFolderThatIsNotPrivateIsNoAgentOfOurs) {
   ASSERT_EQ(bind(impostor.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   ASSERT_EQ(listen(impostor.get(), 1), 0);
   auto output = base::Pipe();
+  const std::string scope = ProcessScope();
   const pid_t attach = fork();
   if (attach == 0) {
     dup2(output->second.get(), STDOUT_FILENO);
     execl(AGENT_PROGRAM, AGENT_PROGRAM, "attach", job_.c_str(), "0", kNonce, "1000", "0", "resume",
-          nullptr);
+          scope.c_str(), nullptr);
     _exit(127);
   }
   output->second.Reset();
