@@ -19,6 +19,9 @@ namespace autodist::agent {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestPortTries{10'000};
+constexpr std::chrono::milliseconds kAnswerTime{2'000};
+constexpr std::chrono::milliseconds kMinPrepareTime{1'000};
+constexpr std::chrono::milliseconds kMaxPrepareTime = std::chrono::hours(24 * 365);
 constexpr size_t kLargeReply = 64 << 10;  // bytes
 constexpr char kWithoutPmix[] =
     "mpirun can start the ranks without it: `autodist run --per job -- mpirun ...`";
@@ -68,6 +71,24 @@ Status NotStarted(const Status& failure) {
   return Error(StatusCode::kFailedPrecondition, Message(failure));
 }
 
+// What is left of the chief's time, but for our answer.
+std::chrono::milliseconds TimeFor(const grpc::CallbackServerContext& context) {
+  const auto left = context.deadline() - std::chrono::system_clock::now() - kAnswerTime;
+  return std::clamp(std::chrono::duration_cast<std::chrono::milliseconds>(left), kMinPrepareTime,
+                    kMaxPrepareTime);
+}
+
+// Deletes itself when the call is over.
+class CancellableCall final : public grpc::ServerUnaryReactor {
+ public:
+  explicit CancellableCall(std::function<void()> cancelled) : cancelled_(std::move(cancelled)) {}
+  void OnCancel() override { cancelled_(); }
+  void OnDone() override { delete this; }
+
+ private:
+  const std::function<void()> cancelled_;
+};
+
 grpc::Status AsGrpc(const Status& failure) {
   return {static_cast<grpc::StatusCode>(failure.code()), Message(failure)};
 }
@@ -77,7 +98,8 @@ grpc::Status AsGrpc(const Status& failure) {
 grpc::ServerUnaryReactor* AgentService::Prepare(grpc::CallbackServerContext* context,
                                                 const v1::PrepareRequest* request,
                                                 v1::PrepareResponse* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  // A chief that has gone is no longer worked for: the lease runs.
+  auto* const reactor = new CancellableCall([this] { parts_.chief.silence_expected(false); });
   const std::lock_guard lock(mutex_);
   if (preparing_.busy() || !parts_.supervisor.RunningRanks().empty()) {
     reactor->Finish({grpc::StatusCode::FAILED_PRECONDITION,
@@ -86,7 +108,8 @@ grpc::ServerUnaryReactor* AgentService::Prepare(grpc::CallbackServerContext* con
   }
   parts_.chief.silence_expected(true);
   const Status started =
-      preparing_.Start([this, request = *request, response] { AnswerPrepare(request, *response); },
+      preparing_.Start([this, request = *request, response,
+                        limit = TimeFor(*context)] { AnswerPrepare(request, limit, *response); },
                        [this, reactor] {
                          parts_.chief.silence_expected(false);
                          reactor->Finish(grpc::Status::OK);
@@ -98,11 +121,12 @@ grpc::ServerUnaryReactor* AgentService::Prepare(grpc::CallbackServerContext* con
   return reactor;
 }
 
-void AgentService::AnswerPrepare(v1::PrepareRequest request, v1::PrepareResponse& response) {
+void AgentService::AnswerPrepare(v1::PrepareRequest request, std::chrono::milliseconds limit,
+                                 v1::PrepareResponse& response) {
   Status joined;
   if (request.has_pmix()) joined = parts_.pmix.Join(request.pmix(), *request.mutable_node());
   PreparedNode prepared = PrepareNode(request, process::Environment::FromStrings(environ),
-                                      parts_.place, parts_.supervisor);
+                                      parts_.place, parts_.supervisor, limit);
   for (const uint32_t port : PortsTaken(request.node().ports())) response.add_ports_taken(port);
   if (!joined.ok()) {
     *response.add_problems() = MakeProblem(v1::PROBLEM_KIND_PMIX, joined, kWithoutPmix);

@@ -73,7 +73,9 @@ class AgentService final : public v1::AgentService::CallbackService {
  private:
   class SessionReactor;
   class TryPortsReactor;
-  void AnswerPrepare(v1::PrepareRequest request, v1::PrepareResponse& response);  // blocks
+  // Blocks. `limit`: for what the user has a node do first.
+  void AnswerPrepare(v1::PrepareRequest request, std::chrono::milliseconds limit,
+                     v1::PrepareResponse& response);
   void Handle(SessionWriter* session, const v1::ChiefMessage& message);
   void RemoveMarks();  // mutex_ held
   void CollectStacks();

@@ -14,7 +14,9 @@ namespace {
 
 using process::Environment;
 
-constexpr std::chrono::seconds kActivationLimit{60};
+constexpr char kNotInTime[] =
+    "where it is only slow, wait longer with --start-timeout; else see what it waits for: try the "
+    "statements on the node in `bash --noprofile --norc`";
 
 // bash runs the user's statements, which it gets in a variable, as argv is for all to see. They may
 // end with any status; a statement that fails before the last one must not go unnoticed, so an ERR
@@ -32,13 +34,13 @@ constexpr char kActivationScript[] =
 
 // Runs the statements in a clean bash; `environment` becomes the one they leave behind.
 Status Activate(const std::string& statements, const std::string& directory,
-                Environment& environment, Supervisor& supervisor) {
+                std::chrono::milliseconds limit, Environment& environment, Supervisor& supervisor) {
   ProgramCommand bash{{"bash", "--noprofile", "--norc", "-c", kActivationScript},
                       environment,
                       directory,
                       /*result_on_descriptor_3=*/true};
   bash.environment.Set("AUTODIST_STATEMENTS", statements);
-  const auto ran = RunProgram(bash, kActivationLimit, supervisor);
+  const auto ran = RunProgram(bash, limit, supervisor);
   if (!ran.ok()) {
     return WithRemedy(Annotate(ran.status(), "python_venv needs bash"),
                       "install bash there, or leave python_venv out and name the program by its "
@@ -47,8 +49,10 @@ Status Activate(const std::string& statements, const std::string& directory,
   const ProgramOutput& output = *ran;
   const std::string what = "python_venv '" + statements + "' ";
   if (!output.failure.empty()) {
-    return Error(StatusCode::kFailedPrecondition,
-                 what + output.failure + (output.said.empty() ? "" : ":\n" + output.said));
+    const Status failed =
+        Error(StatusCode::kFailedPrecondition,
+              what + output.failure + (output.said.empty() ? "" : ":\n" + output.said));
+    return output.timed_out ? WithRemedy(failed, kNotInTime) : failed;
   }
   if (output.result.empty()) {
     return Error(StatusCode::kFailedPrecondition, what + "left the shell before its end");
@@ -83,12 +87,13 @@ void Set(const v1::SetVariable& variable, const NodeValues& values, Environment&
 }  // namespace
 
 Result<Environment> TakeSteps(const EnvironmentSteps& steps, Environment environment,
-                              const NodeValues& values, const std::string& activation_folder,
+                              const NodeValues& values, const ActivationPlace& activation,
                               Supervisor& supervisor) {
   for (const v1::EnvironmentStep& step : steps) {
     if (step.has_clean_login()) environment = Environment::CleanLogin(environment);
     if (step.has_activate()) {
-      AD_RETURN_IF_ERROR(Activate(step.activate(), activation_folder, environment, supervisor));
+      AD_RETURN_IF_ERROR(
+          Activate(step.activate(), activation.folder, activation.limit, environment, supervisor));
     }
     for (const std::string& name : step.remove().names()) environment.Remove(name);
     if (step.has_set()) Set(step.set(), values, environment);

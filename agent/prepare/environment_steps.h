@@ -1,6 +1,7 @@
 // The environment of a node's processes, made in the steps that the plan has.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "agent/supervisor/supervisor.h"
@@ -21,11 +22,15 @@ struct NodeValues {
 
 using EnvironmentSteps = google::protobuf::RepeatedPtrField<v1::EnvironmentStep>;
 
-// What the steps make of `environment`. Fails where an activation does, which runs in
-// `activation_folder`; blocks until it has ended, for kActivationLimit at most.
+struct ActivationPlace {
+  std::string folder;
+  std::chrono::milliseconds limit;
+};
+
+// What the steps make of `environment`. Fails where an activation does, which runs in that folder;
+// blocks until it has ended, for that limit at most.
 Result<process::Environment> TakeSteps(const EnvironmentSteps& steps,
                                        process::Environment environment, const NodeValues& values,
-                                       const std::string& activation_folder,
-                                       Supervisor& supervisor);
+                                       const ActivationPlace& activation, Supervisor& supervisor);
 
 }  // namespace autodist::agent

@@ -18,6 +18,7 @@
 #include "base/private_folder.h"
 #include "base/thread.h"
 #include "base/write_file.h"
+#include "process/program_check.h"
 
 namespace autodist::agent {
 namespace {
@@ -56,21 +57,38 @@ std::string InterfaceOf(const v1::NodePlan& node, const std::string& data_addres
 
 std::optional<v1::Problem> CheckProgram(const std::string& program, const std::string& directory,
                                         const Environment& environment) {
-  const auto found = process::FindProgram(program, environment.Get("PATH"), directory);
-  if (found.ok()) return std::nullopt;
-  if (found.status().code() == StatusCode::kPermissionDenied) {
-    return MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_EXECUTABLE, found.status(),
+  const process::ProgramPlace place{environment.Get("PATH"), directory};
+  const auto found = process::FindProgram(program, place.path, directory);
+  const bool in_path_unusable =
+      found.status().code() == StatusCode::kPermissionDenied && program.find('/') == program.npos;
+  const Status why = found.ok()         ? process::CheckProgramFile(*found, program, place)
+                     : in_path_unusable ? found.status()
+                                        : process::WhyNotFound(program, place);
+  if (why.ok()) return std::nullopt;
+  if (why.code() == StatusCode::kPermissionDenied) {
+    return MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_EXECUTABLE, why,
                        "make it executable (chmod +x) on this node");
   }
   // Of many a distribution, but for virtual environments.
-  if (program == "python" &&
+  if (program == "python" && Remedy(why).empty() &&
       process::FindProgram("python3", environment.Get("PATH"), directory).ok()) {
-    return MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_FOUND, found.status(),
+    return MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_FOUND, why,
                        "write python3, which is, or activate an environment by python_venv");
   }
-  return MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_FOUND, found.status(),
+  return MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_FOUND, why,
                      "install or copy it to this node, or put its folder in PATH with python_venv "
                      "or shared_envs");
+}
+
+// It may run all the same, so it is no reason to refuse.
+void WarnOfWindowsLines(const std::string& program, const std::string& script,
+                        const std::string& directory, PreparedNode& prepared) {
+  const std::string name = program.substr(program.rfind('/') + 1);
+  const bool shell = name == "sh" || name == "bash" || name == "dash" || name == "zsh";
+  const std::string file = script.starts_with('/') ? script : directory + "/" + script;
+  if (!shell || !process::EndsLinesAsWindows(file)) return;
+  prepared.warnings.push_back("the lines of " + script + " end as Windows has it, which " + name +
+                              " takes for a part of its words: sed -i 's/\\r$//' " + script);
 }
 
 // Each program once, however many ranks run it.
@@ -81,6 +99,7 @@ void CheckPrograms(const v1::NodePlan& node, const std::string& directory,
     if (rank.argv_size() == 0 || rank.by_agent() || !programs.insert(rank.argv(0)).second) continue;
     auto problem = CheckProgram(rank.argv(0), directory, environment);
     if (problem) prepared.problems.push_back(*std::move(problem));
+    if (rank.argv_size() > 1) WarnOfWindowsLines(rank.argv(0), rank.argv(1), directory, prepared);
   }
 }
 
@@ -171,7 +190,8 @@ v1::Problem MakeProblem(v1::ProblemKind kind, const Status& why, const std::stri
 }
 
 PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& agent_environment,
-                         const AgentPlace& agent, Supervisor& supervisor) {
+                         const AgentPlace& agent, Supervisor& supervisor,
+                         std::chrono::milliseconds limit) {
   const v1::NodePlan& node = request.node();
   const std::string directory = base::ExpandHome(request.working_directory());
   PreparedNode prepared;
@@ -186,8 +206,9 @@ PreparedNode PrepareNode(const v1::PrepareRequest& request, const Environment& a
   const NodeValues values{agent.program, agent.rank_socket, agent.files,
                           InterfaceOf(node, data_address, prepared.warnings), directory};
   // Tried even without the working directory, so that both problems are told at once.
-  const Result<Environment> environment = TakeSteps(node.environment(), agent_environment, values,
-                                                    has_directory ? directory : "/", supervisor);
+  const Result<Environment> environment =
+      TakeSteps(node.environment(), agent_environment, values,
+                {has_directory ? directory : "/", limit}, supervisor);
   if (!environment.ok()) {
     report(MakeProblem(v1::PROBLEM_KIND_ACTIVATION, environment.status(),
                        "try the statements on the node in `bash --noprofile --norc`; where a "

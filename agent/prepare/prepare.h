@@ -1,6 +1,7 @@
 // Makes a node ready for its ranks: working directory, environment, files, program. Starts no rank.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
@@ -40,9 +41,9 @@ struct AgentPlace {
 v1::Problem MakeProblem(v1::ProblemKind kind, const Status& why, const std::string& otherwise);
 
 // `agent_environment` is what this agent was started with. Blocks until the activation has ended,
-// for kActivationLimit at most, and until the examination is over.
+// for `limit` at most, and until the examination is over.
 PreparedNode PrepareNode(const v1::PrepareRequest& request,
                          const process::Environment& agent_environment, const AgentPlace& agent,
-                         Supervisor& supervisor);
+                         Supervisor& supervisor, std::chrono::milliseconds limit);
 
 }  // namespace autodist::agent

@@ -21,6 +21,7 @@ struct ProgramCommand {
 
 struct ProgramOutput {
   std::string failure;  // "ended with status 1"; empty: it ended with status 0
+  bool timed_out = false;
   std::string result;
   std::string said;  // to people: the end of it, without the last line breaks
 };

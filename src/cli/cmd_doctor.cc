@@ -50,6 +50,7 @@ int Doctor(const DoctorOptions& options) {
   launch.lease = kLease;
   launch.grace = milliseconds(0);
   launch.fan_out = options.nodes.fan_out;
+  SetPatience(options.nodes, launch);
   const auto diagnosis = chief::ExamineNodes(*plan, std::move(launch), options.full_mesh);
   if (!diagnosis.ok()) {
     const bool interrupted = diagnosis.status().code() == StatusCode::kCancelled;
@@ -72,6 +73,7 @@ Command AddDoctor(CLI::App& app, const std::vector<std::string>& program) {
   app.add_flag("--full-mesh", options->full_mesh,
                "Every node connects to every other, on more than 64 nodes, too: there each tries "
                "a dozen others");
+  AddPatience(app, options->nodes);
   AddFanOut(app, options->nodes);
   AddAgent(app, options->nodes);
   app.footer(R"(

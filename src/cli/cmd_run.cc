@@ -72,6 +72,7 @@ chief::JobOptions MakeJobOptions(const RunOptions& options, const plan::Input& i
   job.launch.lease = ToMilliseconds(options.lease_s);
   job.launch.grace = ToMilliseconds(options.grace_s);
   job.launch.fan_out = options.nodes.fan_out;
+  SetPatience(options.nodes, job.launch);
   job.launch.spool_limit = options.spool;
   job.launch.stop_signal = SignalNumber(options.stop_signal);
   job.launch.sample = ToMilliseconds(options.sample_s);

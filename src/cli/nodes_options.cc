@@ -225,6 +225,29 @@ void AddAgent(CLI::App& app, NodesOptions& options) {
       ->group(group::kExpert);
 }
 
+void AddPatience(CLI::App& app, NodesOptions& options) {
+  app.add_option("--start-timeout", options.start_timeout_s,
+                 "How long a node's login shell may take to start the agent, and then the "
+                 "python_venv to end: 90, 20m, 1h; default: 60 s, and 10 minutes")
+      ->transform(LongDuration())
+      ->type_name("DURATION")
+      ->group(group::kWhere);
+  app.add_option("--wait-for-nodes", options.wait_for_nodes_s,
+                 "How long nodes that do not answer, or refuse connections, are tried again, as "
+                 "they may be booting: 90, 10m, 1h; default: not at all")
+      ->transform(LongDuration())
+      ->type_name("DURATION")
+      ->group(group::kWhere);
+}
+
+void SetPatience(const NodesOptions& options, launch::LaunchOptions& launch) {
+  const auto time = [](double seconds) {
+    return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+  };
+  if (options.start_timeout_s) launch.start_timeout = time(*options.start_timeout_s);
+  launch.wait_for_nodes = time(options.wait_for_nodes_s);
+}
+
 void AddFanOut(CLI::App& app, NodesOptions& options) {
   app.add_option("--fan-out", options.fan_out, "Nodes reached at the same time")
       ->check(WholeNumber(1, 4096))

@@ -21,6 +21,8 @@ struct NodesOptions {
   bool slurm = false;             // the allocation that we are in
   bool kubernetes = false;        // the pods of the JobSet that we are in
   std::string agent;
+  std::optional<double> start_timeout_s;
+  double wait_for_nodes_s = 0;
   uint32_t fan_out = launch::LaunchOptions().fan_out;
 };
 
@@ -28,6 +30,9 @@ struct NodesOptions {
 void AddNodes(CLI::App& app, NodesOptions& options);
 void AddKubernetes(CLI::App& app, NodesOptions& options);
 void AddAgent(CLI::App& app, NodesOptions& options);
+// --start-timeout and --wait-for-nodes.
+void AddPatience(CLI::App& app, NodesOptions& options);
+void SetPatience(const NodesOptions& options, launch::LaunchOptions& launch);
 void AddFanOut(CLI::App& app, NodesOptions& options);
 
 // As the options say; without one of them that of $AUTODIST_SPEC, autodist.yaml in this folder,

@@ -192,6 +192,7 @@ void AddExpertOptions(CLI::App& app, RunOptions& options) {
 void AddRunOptions(CLI::App& app, RunOptions& options) {
   AddNodes(app, options.nodes);
   AddKubernetes(app, options.nodes);
+  AddPatience(app, options.nodes);
   app.add_option(
          "--on-busy", options.on_busy,
          "Where another job or another user has the devices: warn, refuse to start, or wait "

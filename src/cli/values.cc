@@ -125,6 +125,19 @@ CLI::Validator Seconds(double least) {
           "SECONDS"};
 }
 
+CLI::Validator LongDuration() {
+  return {[](std::string& text) -> std::string {
+            const bool number = text.find_first_not_of("0123456789.") == std::string::npos;
+            const auto duration = Duration(text);
+            if (text.empty() || (!number && !duration)) {
+              return Refusal(text, "a duration such as 90, 10m or 1h");
+            }
+            if (!number) text = std::to_string(duration->count());
+            return "";
+          },
+          "DURATION"};
+}
+
 CLI::Validator SecondsOrNone(double least) {
   return {[least](const std::string& text) -> std::string {
             double seconds = 0;

@@ -17,6 +17,8 @@ CLI::Validator OneOf(std::vector<std::string> values);
 CLI::Validator WholeNumber(uint64_t least, uint64_t most);
 // A number of seconds, up to a day.
 CLI::Validator Seconds(double least);
+// "90", "10m", "1h30m": becomes seconds.
+CLI::Validator LongDuration();
 CLI::Validator SecondsOrNone(double least);  // 0 is none
 CLI::Validator SecondsOrAuto();
 // Bytes, or 500M, 2G, of 1024 each; made a number of bytes.

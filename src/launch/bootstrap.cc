@@ -1,9 +1,6 @@
 #include "launch/bootstrap.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <optional>
 #include <utility>
 
@@ -17,10 +14,8 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr seconds kReadyLimit{60};  // a login shell's start-up files may take long
 constexpr seconds kLeastUploadLimit{300};
 constexpr uint64_t kSlowestUpload = 20'000;  // bytes per second, on the node, too
-constexpr size_t kMostNoise = 1 << 20;       // bytes that a login shell may print first
 constexpr size_t kLongestMachine = 64;       // bytes of its name
 
 // run: starts the program $f of the folder that the script is in, with the umask of the login.
@@ -48,16 +43,26 @@ constexpr char kInstallScript[] =
     "umask 077; shift 4; "
     "s=; while [ \"$1\" != - ]; do [ \"$1\" != \"$m\" ] || s=$2 u=$3 z=$4 b=$5; shift 5; done; "
     "shift; if [ -n \"$s\" ] && enter \"$k\" \"$f\" \"$s\" \"$b\"; then run \"$@\"; fi; "
-    "h=\"${HOME:-/dev/null}/.cache/autodist/$k/$s\" t=\"./$f.$n${SLURM_PROCID-}\" p=\"$t.packed\"; "
-    "can() { true > \"$t\" && chmod 700 \"$t\" && [ -x \"$t\" ] || "
-    "{ rm -f \"$t\"; echo \"$PWD: no program can be kept in it\" >&2; false; }; }; "
-    "can_at_home() { mkdir -p \"$h\" && { in_home \"$k\" \"$s\" || { "
-    "printf '%s: not used: another user owns or can write to it or a folder above it\\n"
-    "to do: chmod go-w ~/.cache, or remove ~/.cache/autodist\\n' \"$h\" >&2; false; }; } && can; "
-    "}; "
-    "can_in_tmp() { mkdir \"/tmp/autodist-agent-$(id -u)\"; "
-    "in_tmp . && mkdir -p \"./$s\" && own \"./$s\" && can; }; "
-    "can_at_home 2> /dev/null || can_in_tmp 2> /dev/null || can_at_home || exit 1; "
+    "h=\"${HOME:-/dev/null}/.cache/autodist/$k/$s\" t=\"./$f.$n${SLURM_PROCID-}\" p=\"$t.packed\" "
+    "r= v=$(printf '\\nx') "
+    "y='make one of these folders writable, with room, and not mounted noexec' "
+    "d=\"/tmp/autodist-agent-$(id -u)\"; "
+    "no() { rm -f \"$t\"; r=\"$r${r:+${v%x}}$1: $2\"; cd /; return 1; }; "
+    "can() { e=$( (true > \"$t\") 2>&1) || { no \"$1\" \"cannot be written to (${e##*: })\"; "
+    "return; }; "
+    "e=$({ fallocate -l \"$q\" \"$t\" || head -c \"$q\" /dev/zero > \"$t\"; } 2>&1) || "
+    "{ no \"$1\" \"no room for the $((q / 1000000 + 1)) MB of $f (${e##*: })\"; return; }; "
+    "true > \"$t\" && chmod 700 \"$t\" && [ -x \"$t\" ] || "
+    "no \"$1\" 'mounted noexec: no program can be started from it'; }; "
+    "can_at_home() { e=$(mkdir -p \"$h\" 2>&1) || "
+    "{ no \"$h\" \"cannot be made (${e##*: })\"; return; }; in_home \"$k\" \"$s\" || { "
+    "y='chmod go-w ~/.cache, or remove ~/.cache/autodist'; "
+    "no \"$h\" 'not used: another user owns or can write to it or a folder above it'; return; }; "
+    "can \"$h\"; }; "
+    "can_in_tmp() { e=$(mkdir \"$d\" 2>&1); in_tmp . && mkdir -p \"./$s\" && own \"./$s\" || { "
+    "no \"$d\" \"cannot be made or is not yours alone (${e##*: })\"; return; }; can \"$d\"; }; "
+    "q=$((z + b)); can_at_home || can_in_tmp || { printf '%s\\nto do: %s\\n' \"$r\" \"$y\" >&2; "
+    "exit 1; }; "
     "trap 'rm -f \"$t\" \"$p\"' EXIT && trap 'exit 1' HUP PIPE TERM && "
     "printf '\\nAUTODIST-NEED %s %s\\n' \"$n\" \"$m\" && skip && "
     "timeout \"$w\" head -c \"$z\" > \"$p\" && [ \"$(wc -c < \"$p\")\" -eq \"$z\" ] && "
@@ -68,58 +73,23 @@ constexpr char kInstallScript[] =
     "mv \"$t\" \"./$f\" && rm -f \"$p\" && trap - EXIT && "
     "run \"$@\"";
 
-void AppendSession(std::vector<std::string>& command, const AgentSession& session) {
-  command.insert(command.end(),
-                 {session.job_id, std::to_string(session.node_rank), session.nonce,
-                  std::to_string(session.lease.count()), std::to_string(session.grace.count()),
-                  session.resume ? "resume" : "start"});
-}
-
-Status LoginShellBroken(const transport::Stream& stream, std::string printed) {
-  AD_RETURN_IF_ERROR(stream.FailureIn(printed));
-  printed += stream.StderrTail();
-  constexpr size_t kShown = 500;
-  if (printed.size() > kShown) printed.erase(0, printed.size() - kShown);
-  while (printed.ends_with('\n') || printed.ends_with('\r')) printed.pop_back();
-  return WithRemedy(
-      Error(StatusCode::kUnavailable,
-            "login shell broken: the login succeeds, but the user's shell does not run what it is "
-            "given" +
-                (printed.empty() ? ", and prints nothing" : ", and prints:\n" + printed)),
-      "which shell has the user there (getent passwd USER), and does `ssh NODE true` end without "
-      "error?");
-}
-
-Status DidNotStart(const transport::Stream& stream, const std::string& program, const Status& why) {
-  if (!stream.Failure().ok()) return stream.Failure();
-  std::string said = stream.StderrTail();
-  std::string remedy = program +
-                       " is kept in ~/.cache/autodist on the node and its socket in /tmp: are both "
-                       "writable there, and does a login shell (ssh NODE true) end without error?";
-  while (said.ends_with('\n')) said.pop_back();
-  const size_t last_line = said.rfind('\n') + 1;
-  const std::string_view mark = rpc::kRemedyMark;
-  if (std::string_view(said).substr(last_line).starts_with(mark)) {
-    remedy = said.substr(last_line + mark.size());
-    said.resize(last_line - std::min<size_t>(last_line, 1));
+const char* ModeWord(AgentMode mode) {
+  switch (mode) {
+    case AgentMode::kStart:
+      return "start";
+    case AgentMode::kRejoin:
+      return "rejoin";
+    case AgentMode::kResume:
+      break;
   }
-  return WithRemedy(
-      Error(why.code(), program + " did not start: " +
-                            (said.empty() ? Message(why) : Message(why) + ":\n" + said)),
-      remedy);
+  return "resume";
 }
 
-// What has come, up to and with the first line feed: what follows that may not be ours to read.
-// "" at the end of the stream.
-Result<std::string> ReadPartOfLine(int socket, base::Deadline deadline) {
-  std::string text(4096, '\0');
-  AD_RETURN_IF_ERROR(base::WaitReadable(socket, deadline));
-  const ssize_t seen = recv(socket, text.data(), text.size(), MSG_PEEK);
-  if (seen < 0) return ErrnoError(errno, "read");
-  text.resize(static_cast<size_t>(seen));
-  text.resize(std::min(text.find('\n'), text.size() - 1) + 1);
-  if (recv(socket, text.data(), text.size(), 0) < 0) return ErrnoError(errno, "read");
-  return text;
+void AppendSession(std::vector<std::string>& command, const AgentSession& session) {
+  command.insert(command.end(), {session.job_id, std::to_string(session.node_rank), session.nonce,
+                                 std::to_string(session.lease.count()),
+                                 std::to_string(session.grace.count()), ModeWord(session.mode)});
+  if (!session.scope.empty()) command.push_back(session.scope);
 }
 
 uint64_t BytesSent(const bundle::Agent& variant) {
@@ -153,21 +123,6 @@ std::vector<std::string> InstallWords(const char* prefix, const NodeProgram& pro
   argv.insert(argv.end(), variants.begin(), variants.end());
   argv.emplace_back("-");
   return argv;
-}
-
-// What the far end says after the line that the agent is gone.
-Status AgentIsGone(int socket, base::Deadline deadline) {
-  std::string verdict;
-  while (verdict.size() < kMostNoise) {
-    const auto part = ReadPartOfLine(socket, deadline);
-    if (!part.ok() || part->empty()) break;
-    verdict += *part;
-  }
-  while (verdict.ends_with('\n')) verdict.pop_back();
-  return Error(StatusCode::kAborted,
-               verdict.empty() ? "its agent has gone, and nothing there tells why: the machine was "
-                                 "started anew, or its /tmp emptied"
-                               : base::ToUtf8(verdict, rpc::kLongestText));
 }
 
 }  // namespace
@@ -228,65 +183,6 @@ std::vector<std::string> InstallingCallWords(const NodeProgram& program, const s
   for (const std::string& host : hosts) argv.push_back(host + ":" + std::to_string(port));
   if (munge) argv.push_back(munge->empty() ? "--munge" : "--munge=" + *munge);
   return argv;
-}
-
-Result<base::UniqueFd> AwaitProgram(transport::Stream& stream, const NodeProgram& program,
-                                    const std::string& nonce, const AgentCommand& command,
-                                    const std::stop_token& stop,
-                                    const std::function<void(uint64_t bytes, uint64_t of)>& sent) {
-  base::UniqueFd socket = stream.TakeSocket();
-  const std::stop_callback cancel(stop, [fd = socket.get()] { shutdown(fd, SHUT_RDWR); });
-  const auto failed = [&](const Status& why) { return DidNotStart(stream, program.what(), why); };
-  const std::string ready = rpc::ReadyLine(nonce);
-  const std::string gone = rpc::GoneLine(nonce);
-  const std::string shell = rpc::ShellLine(nonce);
-  base::Deadline deadline = base::Deadline::After(kReadyLimit);
-  std::string seen;
-  bool sent_it = !command.installs;
-  while (!seen.ends_with(ready)) {
-    const auto part = ReadPartOfLine(socket.get(), deadline);
-    if (stop.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
-    if (!part.ok()) return failed(part.status());
-    if (part->empty()) {
-      stream.WaitClosed(base::Deadline::After(seconds(1)));  // so that stderr is complete
-      if (command.installs && seen.find(shell) == std::string::npos) {
-        return LoginShellBroken(stream, seen);
-      }
-      return failed(Error(StatusCode::kNotFound, "the command ended without starting it"));
-    }
-    seen += *part;
-    if (seen.ends_with(gone)) return AgentIsGone(socket.get(), deadline);
-    const auto machine = sent_it ? std::nullopt : MachineInNeed(seen, nonce);
-    if (machine) {
-      sent_it = true;
-      AD_ASSIGN_OR_RETURN(const bundle::Agent variant, program.For(*machine));
-      using Clock = base::Deadline::Clock;
-      const Clock::time_point began = Clock::now();
-      const Status upload = SendProgram(socket.get(), variant, sent);
-      if (!upload.ok()) {
-        return failed(Annotate(upload, std::string("sending ") + program.what()));
-      }
-      // The last part is still on its way, and takes less time than what was before it.
-      const Clock::time_point sent_at = Clock::now();
-      deadline = base::Deadline::At(sent_at + kReadyLimit + (sent_at - began));
-    }
-    if (seen.size() > kMostNoise) {
-      return failed(Error(StatusCode::kUnavailable, "the login shell prints without end"));
-    }
-  }
-  return socket;
-}
-
-Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const NodeProgram& program,
-                                  const AgentSession& session, const AgentCommand& command,
-                                  const std::stop_token& stop,
-                                  const std::function<void(uint64_t bytes, uint64_t of)>& sent) {
-  AD_ASSIGN_OR_RETURN(base::UniqueFd socket,
-                      AwaitProgram(stream, program, session.nonce, command, stop, sent));
-  const Status greeted =
-      base::WriteAll(socket.get(), session.greeting, base::Deadline::After(kReadyLimit));
-  if (!greeted.ok()) return DidNotStart(stream, program.what(), greeted);
-  return socket;
 }
 
 }  // namespace autodist::launch

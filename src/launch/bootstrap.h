@@ -1,22 +1,25 @@
-// Starts the agent, or autodist itself, at the far end of a byte stream to a node, and sends the
-// program there first where it is missing.
+// What starts the agent, or autodist itself, on a node, and sends the program there first where it
+// is missing.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "autodist/status.h"
-#include "base/fd.h"
 #include "launch/node_program.h"
-#include "transport/transport.h"
 
 namespace autodist::launch {
+
+enum class AgentMode {
+  kStart,   // a new one
+  kRejoin,  // the one that there is, else a new one once what an earlier one has left has ended
+  kResume,  // the one that runs already, or none
+};
 
 // Which agent is wanted.
 struct AgentSession {
@@ -26,7 +29,8 @@ struct AgentSession {
   std::chrono::milliseconds grace;
   std::string nonce;     // new for each stream
   std::string greeting;  // by which the agent knows its chief (rpc/bootstrap_lines.h)
-  bool resume = false;   // the agent that runs already, or none
+  AgentMode mode = AgentMode::kStart;
+  std::string scope = {};  // with kResume: that of the agent's start; "": not known
 };
 
 struct AgentCommand {
@@ -56,20 +60,5 @@ std::optional<std::string> MachineInNeed(std::string_view seen, const std::strin
 // is large.
 Status SendProgram(int socket, const bundle::Agent& variant,
                    const std::function<void(uint64_t bytes, uint64_t of)>& sent);
-
-// Reads what such a command prints until the program says that it is there (rpc::ReadyLine),
-// sending it where it is asked for; `sent`: so much of so much, in bytes. Returns the stream's
-// socket. Blocks for at most a minute, five where the agent has to be sent. kNotFound: the command
-// ended without starting the agent. kAborted: the agent to resume with is gone; the message is what
-// became of it.
-Result<base::UniqueFd> AwaitProgram(transport::Stream& stream, const NodeProgram& program,
-                                    const std::string& nonce, const AgentCommand& command,
-                                    const std::stop_token& stop,
-                                    const std::function<void(uint64_t bytes, uint64_t of)>& sent);
-// The same of an agent, which is greeted; the socket is gRPC's from here on.
-Result<base::UniqueFd> AwaitAgent(transport::Stream& stream, const NodeProgram& program,
-                                  const AgentSession& session, const AgentCommand& command,
-                                  const std::stop_token& stop,
-                                  const std::function<void(uint64_t bytes, uint64_t of)>& sent);
 
 }  // namespace autodist::launch

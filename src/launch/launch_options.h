@@ -46,6 +46,11 @@ struct LaunchOptions {
   std::optional<v1::PmixWorld> pmix;           // of the first attempt
   // Of the working directory to the nodes reached by SSH; null: none.
   std::shared_ptr<FolderSync> sync;
+  // How long a node's login shell and its agent may take to start, and then the activation of the
+  // ranks' environment. None: their defaults.
+  std::optional<std::chrono::milliseconds> start_timeout;
+  // How long nodes that are still booting are tried again, after the start.
+  std::chrono::milliseconds wait_for_nodes{0};
   uint64_t spool_limit = uint64_t{1} << 30;  // bytes per rank
   int stop_signal = 15;                      // SIGTERM
   std::chrono::milliseconds sample{2'000};   // see SampleInterval

@@ -6,6 +6,30 @@
 
 namespace autodist::launch {
 
+namespace {
+
+std::string For(LaunchProgress::Clock::time_point since) {
+  const std::string time = CoarseTime(
+      std::chrono::duration_cast<std::chrono::milliseconds>(LaunchProgress::Clock::now() - since));
+  return time.empty() ? "" : ", for " + time;
+}
+
+}  // namespace
+
+std::string CoarseTime(std::chrono::milliseconds time) {
+  using std::chrono::minutes;
+  constexpr std::chrono::seconds kFirst{20};
+  if (time < kFirst) return "";
+  auto passed = std::chrono::duration_cast<minutes>(time);
+  if (passed < minutes(1)) return "20 s";
+  for (const int steps : {2, 5, 10}) {
+    if (passed < minutes(steps)) {
+      return std::to_string(steps == 2 ? 1 : steps == 5 ? 2 : 5) + " min";
+    }
+  }
+  return std::to_string(passed.count() / 10 * 10) + " min";
+}
+
 LaunchProgress::LaunchProgress(const std::vector<std::string>& addresses) {
   for (const std::string& address : addresses) nodes_.push_back({address});
 }
@@ -19,6 +43,7 @@ void LaunchProgress::Begin(const std::vector<uint32_t>& nodes) {
 
 void LaunchProgress::Enter(uint32_t node, Step step) {
   const std::lock_guard lock(mutex_);
+  if (nodes_[node].step != step) nodes_[node].since = Clock::now();
   nodes_[node].step = step;
   syncs_ = syncs_ || step == Step::kSyncing;
 }
@@ -34,13 +59,18 @@ std::string LaunchProgress::Describe(const Node& node) {
   switch (node.step) {
     case Step::kConnecting:
       return node.address + " (connecting)";
+    case Step::kLoggedIn:
+      return node.address + " (logged in; its login shell has not run anything yet" +
+             For(node.since) + ")";
     case Step::kStartingAgent:
       return node.address + " (starting the agent)";
     case Step::kSendingAgent:
       return node.address + " (sending the agent, " + base::Bytes(node.sent) + " of " +
              base::Bytes(node.total) + ")";
     case Step::kPreparing:
-      return node.address + " (preparing the ranks' environment)";
+      return node.address + " (preparing the ranks' environment" + For(node.since) + ")";
+    case Step::kBooting:
+      return node.address + " (not up yet, tried again" + For(node.since) + ")";
     case Step::kWaiting:
     case Step::kSyncing:
     case Step::kReady:

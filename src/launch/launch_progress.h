@@ -1,6 +1,7 @@
 // How far each node is while all are reached and prepared.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -11,9 +12,12 @@ namespace autodist::launch {
 // Thread-safe.
 class LaunchProgress {
  public:
+  using Clock = std::chrono::steady_clock;
   enum class Step {
     kWaiting,
     kConnecting,
+    kBooting,
+    kLoggedIn,
     kStartingAgent,
     kSendingAgent,
     kSyncing,
@@ -29,6 +33,7 @@ class LaunchProgress {
   void Enter(uint32_t node, Step step);
   void SendingAgent(uint32_t node, uint64_t sent, uint64_t total);  // bytes
 
+  // Whatever takes long is said with how long, in ever coarser times: "for 20 s", "for 2 min".
   // "node3 (connecting), node4 (sending the agent, 4.1 MB of 11 MB) and 2 others": those that are
   // not ready. "" if all are, and while files are synced, of which the person sees the progress.
   std::string WaitingFor() const;
@@ -39,6 +44,7 @@ class LaunchProgress {
     Step step = Step::kReady;
     uint64_t sent = 0;
     uint64_t total = 0;
+    Clock::time_point since = Clock::now();  // it is in this step
   };
   static std::string Describe(const Node& node);
 
@@ -46,5 +52,9 @@ class LaunchProgress {
   std::vector<Node> nodes_;  // guarded by mutex_
   bool syncs_ = false;       // guarded by mutex_: a node has begun to
 };
+
+// "": less than 20 s; else the largest of 20 s, 1 min, 2 min, 5 min, 10 min and so on that has
+// passed, so that a line about it need not be repeated at every look.
+std::string CoarseTime(std::chrono::milliseconds time);
 
 }  // namespace autodist::launch

@@ -11,9 +11,12 @@
 #include <thread>
 #include <vector>
 
+#include "base/backoff.h"
+#include "base/quantity.h"
 #include "base/random.h"
 #include "base/thread.h"
 #include "base/wall_clock.h"
+#include "launch/await_program.h"
 #include "launch/bootstrap.h"
 #include "launch/grpc_link.h"
 #include "launch/reconnector.h"
@@ -28,8 +31,9 @@ namespace {
 using base::Deadline;
 using std::chrono::milliseconds;
 
-// The agent gives up on the node's activation sooner.
-constexpr std::chrono::seconds kPrepareLimit{90};
+// Of the ranks' environment: conda on a busy file system takes minutes. The agent gives up on the
+// node's activation sooner.
+constexpr std::chrono::minutes kPrepareLimit{10};
 // For one attempt to connect again: it may be the first packet after a cut that was lost.
 constexpr uint32_t kReconnectLimitMs = 3'000;
 // Threads that connect with nodes again, for each that reaches nodes: after a cut many nodes may
@@ -63,17 +67,23 @@ class PlanLauncher final : public Launcher {
   LaunchedNode Launch(const v1::NodePlan& node);
   void CompleteRequest(v1::PrepareRequest& request) const;
   static void TakePrepared(Result<v1::PrepareResponse> prepared, LaunchedNode& launched);
-  // Tries for as long as the servers on the way are busy.
   Result<std::shared_ptr<NodeLink>> LinkTo(const v1::NodePlan& node);
-  void LinkAgain(uint32_t node_rank, bool resume, milliseconds wait, Deadline deadline,
+  // Tries for as long as the servers on the way are busy. `was_reached`: a login has succeeded.
+  Result<std::shared_ptr<NodeLink>> LinkOnce(const v1::NodePlan& node, bool& was_reached);
+  void LinkAgain(uint32_t node_rank, AgentMode mode, milliseconds wait, Deadline deadline,
                  std::shared_ptr<NodeLink> broken, Done done);
   Result<std::shared_ptr<NodeLink>> TryToReach(transport::Transport& transport,
-                                               const v1::NodePlan& node, bool resume,
-                                               const std::stop_token& stop);
+                                               const v1::NodePlan& node, AgentMode mode,
+                                               const std::stop_token& stop, bool* was_reached);
   Result<std::shared_ptr<NodeLink>> RunAgent(transport::Transport& transport,
                                              const AgentSession& session,
                                              const AgentCommand& command,
-                                             const std::stop_token& stop);
+                                             const std::stop_token& stop, bool* was_reached);
+
+  Deadline PrepareDeadline() const {
+    return Deadline::After(options_.start_timeout.value_or(kPrepareLimit));
+  }
+  std::string ScopeOf(uint32_t node_rank);
 
   void Enter(uint32_t node_rank, LaunchProgress::Step step) const {
     if (options_.progress) options_.progress->Enter(node_rank, step);
@@ -91,6 +101,7 @@ class PlanLauncher final : public Launcher {
   // Guarded by mutex_.
   std::map<uint32_t, std::stop_source> preparing_;  // the nodes that are, by rank
   size_t prepare_calls_ = 0;                        // that have not returned
+  std::map<uint32_t, std::string> scopes_;          // of the nodes' agents (AgentSession::scope)
   // Last: they use the rest.
   std::vector<std::jthread> threads_;
   const std::unique_ptr<Reconnector> reconnector_;
@@ -176,8 +187,7 @@ LaunchedNode PlanLauncher::Launch(const v1::NodePlan& node) {
   if (options_.pmix) *request.mutable_pmix() = *options_.pmix;
   CompleteRequest(request);
   Enter(launched.node_rank, LaunchProgress::Step::kPreparing);
-  TakePrepared(launched.link->Prepare(request, Deadline::After(kPrepareLimit), stop_.get_token()),
-               launched);
+  TakePrepared(launched.link->Prepare(request, PrepareDeadline(), stop_.get_token()), launched);
   return launched;
 }
 
@@ -198,11 +208,43 @@ void PlanLauncher::TakePrepared(Result<v1::PrepareResponse> prepared, LaunchedNo
   }
 }
 
+// A node that does not answer, or refuses connections, may be booting; one whose keys are wrong, or
+// whose login shell was reached, is not.
+bool MayBeBooting(const Status& failure, bool was_reached) {
+  const StatusCode code = failure.code();
+  return !was_reached &&
+         (code == StatusCode::kUnavailable || code == StatusCode::kNotFound ||
+          code == StatusCode::kDeadlineExceeded || code == StatusCode::kResourceExhausted);
+}
+
+// Once more for as long as a node may be booting.
 Result<std::shared_ptr<NodeLink>> PlanLauncher::LinkTo(const v1::NodePlan& node) {
+  const Deadline up_by = Deadline::After(options_.wait_for_nodes);
+  for (base::Backoff backoff;;) {
+    bool was_reached = false;
+    auto link = LinkOnce(node, was_reached);
+    if (link.ok() || options_.wait_for_nodes.count() == 0 ||
+        !MayBeBooting(link.status(), was_reached)) {
+      return link;
+    }
+    Enter(node.node_rank(), LaunchProgress::Step::kBooting);
+    if (!reach::WaitBeforeRetry(backoff.Next(), up_by, stop_.get_token())) {
+      return stop_.stop_requested()
+                 ? link.status()
+                 : Annotate(link.status(), "not up within " +
+                                               base::Seconds(options_.wait_for_nodes) +
+                                               " (--wait-for-nodes)");
+    }
+  }
+}
+
+Result<std::shared_ptr<NodeLink>> PlanLauncher::LinkOnce(const v1::NodePlan& node,
+                                                         bool& was_reached) {
   AD_ASSIGN_OR_RETURN(const auto transport, options_.logins->TransportTo(node.reach(), *loop_));
   std::shared_ptr<NodeLink> link;
   const auto log_in = [&]() -> Status {
-    AD_ASSIGN_OR_RETURN(link, TryToReach(*transport, node, false, stop_.get_token()));
+    AD_ASSIGN_OR_RETURN(
+        link, TryToReach(*transport, node, AgentMode::kStart, stop_.get_token(), &was_reached));
     return OkStatus();
   };
   AD_RETURN_IF_ERROR(reach::TryToLogIn(
@@ -210,8 +252,8 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::LinkTo(const v1::NodePlan& node)
   return link;
 }
 
-void PlanLauncher::LinkAgain(uint32_t node_rank, bool resume, milliseconds wait, Deadline deadline,
-                             std::shared_ptr<NodeLink> broken, Done done) {
+void PlanLauncher::LinkAgain(uint32_t node_rank, AgentMode mode, milliseconds wait,
+                             Deadline deadline, std::shared_ptr<NodeLink> broken, Done done) {
   v1::NodePlan node = plan_.nodes(static_cast<int>(node_rank));
   if (node.reach().has_ssh()) {
     v1::SshReach& ssh = *node.mutable_reach()->mutable_ssh();
@@ -219,12 +261,12 @@ void PlanLauncher::LinkAgain(uint32_t node_rank, bool resume, milliseconds wait,
   } else if (node.reach().has_called()) {
     v1::CalledReach& called = *node.mutable_reach()->mutable_called();
     called.set_limit_ms(std::min(called.limit_ms(), kReconnectLimitMs));
-    if (called.has_step()) called.mutable_step()->set_anew(!resume);
+    if (called.has_step()) called.mutable_step()->set_anew(mode != AgentMode::kResume);
   }
   const auto try_once = [this, node = std::move(node),
-                         resume](const std::stop_token& stop) -> Result<std::shared_ptr<NodeLink>> {
+                         mode](const std::stop_token& stop) -> Result<std::shared_ptr<NodeLink>> {
     AD_ASSIGN_OR_RETURN(const auto transport, options_.logins->TransportTo(node.reach(), *loop_));
-    return TryToReach(*transport, node, resume, stop);
+    return TryToReach(*transport, node, mode, stop, nullptr);
   };
   reconnector_->Start({node_rank, wait, deadline, std::move(broken), try_once,
                        [node_rank, done = std::move(done)](auto link) {
@@ -233,13 +275,19 @@ void PlanLauncher::LinkAgain(uint32_t node_rank, bool resume, milliseconds wait,
                        }});
 }
 
+std::string PlanLauncher::ScopeOf(uint32_t node_rank) {
+  const std::lock_guard lock(mutex_);
+  const auto found = scopes_.find(node_rank);
+  return found == scopes_.end() ? "" : found->second;
+}
+
 void PlanLauncher::Resume(uint32_t node_rank, milliseconds wait, Deadline deadline,
                           std::shared_ptr<NodeLink> broken, Done done) {
-  LinkAgain(node_rank, true, wait, deadline, std::move(broken), std::move(done));
+  LinkAgain(node_rank, AgentMode::kResume, wait, deadline, std::move(broken), std::move(done));
 }
 
 void PlanLauncher::Reach(uint32_t node_rank, Deadline deadline, Done done) {
-  LinkAgain(node_rank, false, milliseconds(0), deadline, nullptr, std::move(done));
+  LinkAgain(node_rank, AgentMode::kRejoin, milliseconds(0), deadline, nullptr, std::move(done));
 }
 
 // Of all nodes at the same time: it takes no thread.
@@ -255,7 +303,7 @@ void PlanLauncher::Prepare(uint32_t node_rank, v1::PrepareRequest request,
   }
   NodeLink& of_node = *link;
   of_node.PrepareLater(
-      std::move(request), Deadline::After(kPrepareLimit), stop,
+      std::move(request), PrepareDeadline(), stop,
       [this, node_rank, link = std::move(link), done = std::move(done)](auto prepared) mutable {
         LaunchedNode launched{node_rank, OkStatus(), std::move(link), {}};
         TakePrepared(std::move(prepared), launched);
@@ -271,8 +319,9 @@ void PlanLauncher::Prepare(uint32_t node_rank, v1::PrepareRequest request,
 }
 
 Result<std::shared_ptr<NodeLink>> PlanLauncher::TryToReach(transport::Transport& transport,
-                                                           const v1::NodePlan& node, bool resume,
-                                                           const std::stop_token& stop) {
+                                                           const v1::NodePlan& node, AgentMode mode,
+                                                           const std::stop_token& stop,
+                                                           bool* was_reached) {
   const AgentSession session{plan_.job_id(),
                              node.node_rank(),
                              options_.lease,
@@ -280,13 +329,14 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::TryToReach(transport::Transport&
                              base::RandomHex(),
                              options_.greeting ? options_.greeting(node.node_rank())
                                                : std::string(rpc::kGreetingSize, '-'),
-                             resume};
+                             mode,
+                             mode == AgentMode::kResume ? ScopeOf(node.node_rank()) : ""};
   const bool local = node.reach().has_local();
   const bool there = local || node.reach().has_called();
   auto link = RunAgent(transport, session,
                        there ? AgentCommandAt(local ? agent_here_ : rpc::kOwnProgram, session)
                              : InstallingAgentCommand(agent_, session),
-                       stop);
+                       stop, was_reached);
   if (link.ok() || link.status().code() == StatusCode::kNotFound) busy_servers_.GotIn();
   return link;
 }
@@ -294,17 +344,32 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::TryToReach(transport::Transport&
 Result<std::shared_ptr<NodeLink>> PlanLauncher::RunAgent(transport::Transport& transport,
                                                          const AgentSession& session,
                                                          const AgentCommand& command,
-                                                         const std::stop_token& stop) {
+                                                         const std::stop_token& stop,
+                                                         bool* was_reached) {
   Enter(session.node_rank, LaunchProgress::Step::kConnecting);
   AD_ASSIGN_OR_RETURN(std::unique_ptr<transport::Stream> stream, transport.Run(command.argv, stop));
-  Enter(session.node_rank, LaunchProgress::Step::kStartingAgent);
+  if (was_reached) *was_reached = true;
+  const auto starting = [&] {
+    if (was_reached) *was_reached = true;
+    Enter(session.node_rank, LaunchProgress::Step::kStartingAgent);
+  };
+  if (command.installs) {
+    Enter(session.node_rank, LaunchProgress::Step::kLoggedIn);
+  } else {
+    starting();
+  }
   const auto sent = [&](uint64_t bytes, uint64_t of) {
     if (options_.progress) options_.progress->SendingAgent(session.node_rank, bytes, of);
   };
-  AD_ASSIGN_OR_RETURN(base::UniqueFd socket,
-                      AwaitAgent(*stream, agent_, session, command, stop, sent));
-  base::UniqueFd line(fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
-  AD_ASSIGN_OR_RETURN(auto channel, rpc::ChannelToAgent(std::move(socket)));
+  const StartWatch watch{options_.start_timeout.value_or(kDefaultReadyLimit), starting, sent};
+  AD_ASSIGN_OR_RETURN(ReachedAgent agent,
+                      AwaitAgent(*stream, agent_, session, command, stop, watch));
+  {
+    const std::lock_guard lock(mutex_);
+    scopes_[session.node_rank] = std::move(agent.scope);
+  }
+  base::UniqueFd line(fcntl(agent.socket.get(), F_DUPFD_CLOEXEC, 0));
+  AD_ASSIGN_OR_RETURN(auto channel, rpc::ChannelToAgent(std::move(agent.socket)));
   return std::make_shared<GrpcLink>(std::move(stream), std::move(channel), std::move(line));
 }
 

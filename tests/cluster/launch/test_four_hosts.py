@@ -127,7 +127,7 @@ def test_a_launch_that_takes_long_says_what_it_waits_for(autodist, spec):
         bashrc.write_text("")
     assert outcome.code == 0, outcome.err
     waits = [line for line in outcome.err.splitlines() if "waiting for" in line]
-    assert len(waits) == 1 and f"{address(3)} (starting the agent)" in waits[0], waits
+    assert len(waits) == 1 and f"{address(3)} (logged in; its login shell has not run anything yet)" in waits[0], waits
 
     slow = spec(("    username: root\n", "    username: root\n    python_venv: 'sleep 1.5'\n"))
     outcome = autodist("run", "--spec", slow, "--", "true")

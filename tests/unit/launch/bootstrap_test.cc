@@ -1,4 +1,4 @@
-#include "launch/bootstrap.h"
+#include "launch/await_program.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -58,7 +58,7 @@ class StartedProgramTest : public testing::Test {
     EXPECT_TRUE(stream.ok()) << stream.status();
     sent_ = false;
     const auto socket = AwaitProgram(**stream, *program_, "nonce", {argv, true}, {},
-                                     [this](uint64_t, uint64_t) { sent_ = true; });
+                                     {.sent = [this](uint64_t, uint64_t) { sent_ = true; }});
     EXPECT_TRUE(socket.ok()) << socket.status();
     std::string said;
     char byte = 0;

@@ -41,7 +41,7 @@ class PrepareTest : public testing::Test {
   }
   PreparedNode Prepare() {
     return PrepareNode(request_, agent_, {"/socket", folder_.path() + "/files", "/the/agent"},
-                       *supervisor_);
+                       *supervisor_, limit_);
   }
 
   std::vector<std::string> ReadyEnvironment() {

@@ -1,0 +1,268 @@
+#include "launch/await_program.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/quantity.h"
+#include "base/utf8.h"
+#include "rpc/bootstrap_lines.h"
+#include "rpc/limits.h"
+
+namespace autodist::launch {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr size_t kMaxNoise = 1 << 20;  // bytes that a login shell may print first
+constexpr size_t kMaxShown = 500;      // bytes of it that are shown
+constexpr size_t kMaxScope = 64;       // bytes
+constexpr seconds kStderrLimit{1};     // until stderr is complete
+
+// The end of what was printed, without trailing line feeds.
+std::string ShownEnd(std::string text) {
+  if (text.size() > kMaxShown) text.erase(0, text.size() - kMaxShown);
+  while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
+  return text;
+}
+
+constexpr char kWaitLonger[] = "; where it is only slow, wait longer with --start-timeout";
+constexpr char kQuietShell[] =
+    "put `case $- in *i*) ;; *) return;; esac` first in ~/.bashrc there; `ssh NODE true` has to "
+    "end "
+    "by itself";
+
+// Nothing has run yet: nothing is known of folders.
+Status ShellFailed(const FailedStart& failed) {
+  const std::string printed = ShownEnd(failed.printed + failed.said);
+  const std::string prints = printed.empty() ? ", and prints nothing" : ", and prints:\n" + printed;
+  if (failed.timed_out) {
+    return WithRemedy(
+        Error(
+            StatusCode::kDeadlineExceeded,
+            "the login shell has not run anything within " + base::Seconds(failed.limit) +
+                ": something in its start-up files (~/.bashrc) waits for input, or starts another "
+                "shell" +
+                prints),
+        kQuietShell + std::string(kWaitLonger));
+  }
+  return WithRemedy(
+      Error(StatusCode::kFailedPrecondition,
+            "login shell broken: the login succeeds, but the user's shell does not run what it is "
+            "given" +
+                prints),
+      std::string(
+          "which shell has the user there (getent passwd USER)? Where its start-up files end "
+          "it, or start another shell, ") +
+          kQuietShell);
+}
+
+std::string HintFor(const FailedStart& failed) {
+  switch (failed.step) {
+    case StartStep::kFolder:
+      return failed.timed_out ? "is a file system there hung? try `df ~/.cache /tmp` on the node" +
+                                    std::string(kWaitLonger)
+                              : "try `ls ~/.cache /tmp` on the node";
+    case StartStep::kSending:
+      return "try `df -h ~/.cache /tmp` on the node: is there room?";
+    case StartStep::kProgram:
+    case StartStep::kShell:
+      break;
+  }
+  return failed.timed_out
+             ? "is a file system there hung? try `df ~/.cache /tmp` on the node" +
+                   std::string(kWaitLonger)
+             : "its socket is kept in /tmp of the node: is that writable there (`df -h /tmp`)?";
+}
+
+std::string WhatFailed(const FailedStart& failed, const Status& why) {
+  if (failed.timed_out && failed.step == StartStep::kFolder) {
+    return "the home folder or /tmp of the node has not answered within " +
+           base::Seconds(failed.limit);
+  }
+  if (failed.timed_out) {
+    return failed.program + " did not start within " + base::Seconds(failed.limit);
+  }
+  if (failed.step == StartStep::kFolder && !failed.said.empty()) {
+    return "no place for " + failed.program + " on the node";
+  }
+  return failed.program + " did not start: " + Message(why);
+}
+
+// What has come, up to and with the first line feed: what follows that may not be ours to read.
+// "" at the end of the stream.
+Result<std::string> ReadPartOfLine(int socket, base::Deadline deadline) {
+  std::string text(4096, '\0');
+  AD_RETURN_IF_ERROR(base::WaitReadable(socket, deadline));
+  const ssize_t seen = recv(socket, text.data(), text.size(), MSG_PEEK);
+  if (seen < 0) return ErrnoError(errno, "read");
+  text.resize(static_cast<size_t>(seen));
+  text.resize(std::min(text.find('\n'), text.size() - 1) + 1);
+  if (recv(socket, text.data(), text.size(), 0) < 0) return ErrnoError(errno, "read");
+  return text;
+}
+
+// What the far end says after the line that the agent is gone.
+Status AgentIsGone(int socket, base::Deadline deadline) {
+  std::string verdict;
+  while (verdict.size() < kMaxNoise) {
+    const auto part = ReadPartOfLine(socket, deadline);
+    if (!part.ok() || part->empty()) break;
+    verdict += *part;
+  }
+  while (verdict.ends_with('\n')) verdict.pop_back();
+  if (verdict.empty()) {
+    return Error(StatusCode::kUnavailable,
+                 "the connection broke while its agent's end was reported");
+  }
+  return Error(StatusCode::kAborted, base::ToUtf8(verdict, rpc::kLongestText));
+}
+
+// A node may send anything.
+std::string ScopeIn(const std::string& seen, const std::string& nonce) {
+  const std::string begin = rpc::BeginOfScopeLine(nonce);
+  const size_t at = seen.rfind(begin);
+  if (at == std::string::npos) return "";
+  const size_t from = at + begin.size();
+  const std::string scope = seen.substr(from, seen.find('\n', from) - from);
+  const bool plain = scope.size() <= kMaxScope && std::ranges::all_of(scope, [](unsigned char c) {
+                       return std::isalnum(c) || c == '-';
+                     });
+  return plain ? scope : "";
+}
+
+// One wait for a program.
+class Awaiting {
+ public:
+  Awaiting(transport::Stream& stream, int socket, const NodeProgram& program,
+           const std::string& nonce, const AgentCommand& command, const StartWatch& watch)
+      : stream_(stream),
+        socket_(socket),
+        program_(program),
+        nonce_(nonce),
+        watch_(watch),
+        shell_(rpc::ShellLine(nonce)),
+        installs_(command.installs),
+        sent_it_(!command.installs),
+        step_(command.installs ? StartStep::kShell : StartStep::kProgram),
+        deadline_(base::Deadline::After(watch.limit)) {}
+
+  Status Run(const std::stop_token& stop) {
+    const std::string ready = rpc::ReadyLine(nonce_);
+    const std::string gone = rpc::GoneLine(nonce_);
+    while (!seen_.ends_with(ready)) {
+      const auto part = ReadPartOfLine(socket_, deadline_);
+      if (stop.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
+      if (!part.ok()) return Failed(part.status());
+      if (part->empty()) {
+        return Failed(Error(StatusCode::kNotFound, "the command ended without starting it"));
+      }
+      seen_ += *part;
+      if (seen_.ends_with(gone)) return AgentIsGone(socket_, deadline_);
+      if (seen_.size() > kMaxNoise) {
+        return Failed(Error(StatusCode::kUnavailable, "the login shell prints without end"));
+      }
+      AD_RETURN_IF_ERROR(TakeLine());
+    }
+    return OkStatus();
+  }
+  std::string scope() const { return ScopeIn(seen_, nonce_); }
+  Status Failed(const Status& why) {
+    const bool timed_out = why.code() == StatusCode::kDeadlineExceeded;
+    if (!timed_out) stream_.WaitClosed(base::Deadline::After(kStderrLimit));
+    AD_RETURN_IF_ERROR(step_ == StartStep::kShell ? stream_.FailureIn(seen_) : stream_.Failure());
+    return WhyNotStarted(
+        {step_, timed_out, seen_, stream_.StderrTail(), program_.what(), watch_.limit}, why);
+  }
+
+ private:
+  // The last line of what was seen has its end.
+  Status TakeLine() {
+    if (step_ == StartStep::kShell && seen_.ends_with(shell_)) {
+      step_ = StartStep::kFolder;
+      deadline_ = base::Deadline::After(watch_.limit);
+      if (watch_.shell_ran) watch_.shell_ran();
+    }
+    const auto machine = sent_it_ ? std::nullopt : MachineInNeed(seen_, nonce_);
+    if (machine) return Send(*machine);
+    return OkStatus();
+  }
+
+  Status Send(const std::string& machine) {
+    sent_it_ = true;
+    step_ = StartStep::kSending;
+    AD_ASSIGN_OR_RETURN(const bundle::Agent variant, program_.For(machine));
+    using Clock = base::Deadline::Clock;
+    const Clock::time_point began = Clock::now();
+    const auto sent = [this](uint64_t bytes, uint64_t of) {
+      if (watch_.sent) watch_.sent(bytes, of);
+    };
+    const Status upload = SendProgram(socket_, variant, sent);
+    if (!upload.ok()) return Failed(Annotate(upload, std::string("sending ") + program_.what()));
+    step_ = StartStep::kProgram;
+    // The last part is still on its way, and takes less time than what was before it.
+    const Clock::time_point sent_at = Clock::now();
+    deadline_ = base::Deadline::At(sent_at + watch_.limit + (sent_at - began));
+    return OkStatus();
+  }
+
+  transport::Stream& stream_;
+  const int socket_;
+  const NodeProgram& program_;
+  const std::string& nonce_;
+  const StartWatch& watch_;
+  const std::string shell_;
+  const bool installs_;
+  bool sent_it_;
+  StartStep step_;
+  base::Deadline deadline_;
+  std::string seen_;
+};
+
+}  // namespace
+
+Status WhyNotStarted(const FailedStart& failed, const Status& why) {
+  if (failed.step == StartStep::kShell) return ShellFailed(failed);
+  std::string said = failed.said;
+  while (said.ends_with('\n')) said.pop_back();
+  std::string hint = HintFor(failed);
+  const size_t last_line = said.rfind('\n') + 1;
+  const std::string_view mark = rpc::kRemedyMark;
+  if (std::string_view(said).substr(last_line).starts_with(mark)) {
+    hint = said.substr(last_line + mark.size());
+    said.resize(last_line - std::min<size_t>(last_line, 1));
+  }
+  const std::string what = WhatFailed(failed, why);
+  return WithRemedy(Error(why.code(), said.empty() ? what : what + ":\n" + said), hint);
+}
+
+Result<base::UniqueFd> AwaitProgram(transport::Stream& stream, const NodeProgram& program,
+                                    const std::string& nonce, const AgentCommand& command,
+                                    const std::stop_token& stop, const StartWatch& watch) {
+  base::UniqueFd socket = stream.TakeSocket();
+  const std::stop_callback cancel(stop, [fd = socket.get()] { shutdown(fd, SHUT_RDWR); });
+  AD_RETURN_IF_ERROR(Awaiting(stream, socket.get(), program, nonce, command, watch).Run(stop));
+  return socket;
+}
+
+Result<ReachedAgent> AwaitAgent(transport::Stream& stream, const NodeProgram& program,
+                                const AgentSession& session, const AgentCommand& command,
+                                const std::stop_token& stop, const StartWatch& watch) {
+  base::UniqueFd socket = stream.TakeSocket();
+  Awaiting awaiting(stream, socket.get(), program, session.nonce, command, watch);
+  {
+    const std::stop_callback cancel(stop, [fd = socket.get()] { shutdown(fd, SHUT_RDWR); });
+    AD_RETURN_IF_ERROR(awaiting.Run(stop));
+  }
+  const Status greeted =
+      base::WriteAll(socket.get(), session.greeting, base::Deadline::After(watch.limit));
+  if (!greeted.ok()) return awaiting.Failed(greeted);
+  return ReachedAgent{std::move(socket), awaiting.scope()};
+}
+
+}  // namespace autodist::launch

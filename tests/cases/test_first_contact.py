@@ -1,0 +1,190 @@
+"""First contact says what is wrong: one cause, one headline, one hint for the step that failed."""
+
+import re
+
+import pytest
+
+PROGRAMS = """
+run() { echo "--- $1"; autodist run --spec "$spec" -- "$@"; echo "[$?]"; }
+spec=$1
+"""
+
+
+def of(said, name):
+    return said.split(f"--- {name}\n")[1].split("\n--- ")[0]
+
+
+def test_scripts_that_cannot_start(case):
+    said = case(2, PROGRAMS + r"""
+printf '#!/bin/bash\r\necho hi\r\n' > crlf.sh
+printf '#!/opt/envs/gone/bin/python\nprint(1)\n' > gone.py
+printf '#!/tmp/env/python3\nprint("hi")\n' > half.py; mkdir /tmp/env; ln -s /usr/bin/python3 /tmp/env/
+chmod +x crlf.sh gone.py half.py
+for s in ./crlf.sh ./gone.py ./half.py; do run $s; done
+echo "--- doctor"; autodist doctor --spec "$1" -- ./gone.py; echo "[$?]"
+""")
+    crlf = of(said, "./crlf.sh")
+    assert r"begins with `#!/bin/bash\r`" in crlf and r"sed -i 's/\r$//' ./crlf.sh" in crlf, said
+    assert "nothing was started" in crlf and "[127]" in crlf, said
+    gone = of(said, "./gone.py")
+    assert "the interpreter of ./gone.py, /opt/envs/gone/bin/python, does not exist" in gone, said
+    assert gone.count("does not exist") == 1 and "[127]" in gone, said  # of both nodes
+    half = of(said, "./half.py")
+    assert "10.77.0.2" in half and "10.77.0.1" not in half and "hi" not in half.split() and "[127]" in half, said
+    assert "✗" in of(said, "doctor") and "[1]" in of(said, "doctor"), said
+
+
+def test_other_programs_that_cannot_start(case):
+    said = case(2, PROGRAMS + r"""
+printf '#!/usr/bin/env python3\r\nprint(1)\r\n' > env.py
+printf '#!/usr/bin/env -S PYTHONUNBUFFERED=1 pythn3 -u\nprint(1)\n' > split.py
+printf 'print(1)\n' > plain.py
+: > empty
+printf '\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\2\0\267\0\1\0\0\0%044d' 0 > arm
+printf '#!/bin/sh\necho hi\n' > nobit.sh
+printf '\357\273\277#!/bin/sh\necho hi\n' > bom.sh
+printf '#!/bin/sh\necho hi\n' > train.sh
+mkdir folder; chmod +x env.py split.py plain.py empty arm bom.sh train.sh
+for s in ./env.py ./split.py ./plain.py ./empty ./arm ./nobit.sh ./bom.sh ./folder ./trian.sh train.sh 'echo hi'; do
+  run "$s"; done
+""")
+    for name, cause, hint, code in [
+            ("./env.py", r"`#!/usr/bin/env python3\r`", "sed -i", 127),
+            ("./split.py", "pythn3 (by /usr/bin/env), is not in PATH", "first line", 127),
+            ("./plain.py", "does not begin with `#!`", "python3", 126),
+            ("./empty", "is an empty file", "again", 126),
+            ("./arm", "is a program for aarch64", "build or install it for x86_64", 126),
+            ("./nobit.sh", "is not an executable file", "chmod +x ./nobit.sh", 126),
+            ("./bom.sh", "byte order mark", "sed -i", 126),
+            ("./folder", "is a folder", "name the program in it", 126),
+            ("./trian.sh", "does not exist", "do you mean ./train.sh?", 127),
+            ("train.sh", "is not in PATH", "write ./train.sh", 127),
+            ("echo hi", "is one word", "-- echo hi", 127)]:
+        text = of(said, name)
+        assert cause in text and hint in text and f"[{code}]" in text, (name, text)
+        assert text.count("to do:") + text.count("hint:") == 1, (name, text)  # of both nodes
+        assert "install or copy it" not in text, (name, text)
+
+
+def test_a_script_of_windows_that_a_shell_runs(case):
+    said = case(2, r"""
+printf 'echo hi\r\n' > case.txt; autodist run --spec "$1" -- bash case.txt; echo "[$?]"
+""")
+    assert "end as Windows has it" in said and said.endswith("[0]\n"), said
+
+
+def test_a_program_on_a_file_system_without_programs(case):
+    said = case(2, r"""
+printf '#!/bin/sh\necho hi\n' > /tmp/train.sh; chmod +x /tmp/train.sh
+ssh host2 'mount -t tmpfs -o noexec tmpfs /tmp; printf "#!/bin/sh\necho hi\n" > /tmp/train.sh; chmod +x /tmp/train.sh'
+autodist run --spec "$1" -- /tmp/train.sh; echo "[$?]"
+""")
+    assert "'/tmp/train.sh' is on a file system that is mounted noexec" in said, said
+    assert "10.77.0.1:" not in said and "[126]" in said, said
+
+
+@pytest.mark.parametrize("line", [
+    "exec zsh", 'read -p "which environment? " x', "exec cat", "sleep 100"])
+def test_a_login_shell_that_hands_over_or_asks(case, line):
+    said = case(2, f"""
+rc="$(dirname "$1")/host2/bashrc"
+[ "{line}" != "exec zsh" ] || command -v zsh > /dev/null || exit 0
+echo '{line}' > "$rc"; autodist run --spec "$1" --start-timeout 12 -- hostname; echo "[$?]"
+""")
+    if said == "":
+        pytest.skip("no zsh here")
+    assert "10.77.0.2 (logged in; its login shell has not run anything yet" in said, said
+    assert "the login shell has not run anything within 12 s" in said, said
+    assert "waits for input, or starts another shell" in said and "case $- in" in said, said
+    assert "~/.cache" not in said and "/tmp" not in said, said
+    assert "[125]" in said, said
+
+
+@pytest.mark.parametrize("line", ["exit 0", "exec true", "echo maintenance; exit 1"])
+def test_a_login_shell_that_ends(case, line):
+    said = case(2, f"""
+echo '{line}' > "$(dirname "$1")/host2/bashrc"; autodist run --spec "$1" -- hostname; echo "[$?]"
+""")
+    assert "login shell broken" in said and "~/.bashrc" in said and "~/.cache" not in said, said
+    assert ("maintenance" in said) == ("maintenance" in line), said
+
+
+FULL = """ssh host2 'mount -t tmpfs -o size=64k,mode=700 tmpfs ~/.cache; head -c 64k /dev/zero > ~/.cache/full'
+"""
+
+
+def test_a_home_that_is_full(case):
+    said = case(2, FULL + """
+echo "--- doctor"; autodist doctor --spec "$1"; echo "[$?]"
+echo "--- run";    autodist run --spec "$1" -- hostname; echo "[$?]"
+""")
+    assert "10.77.0.2" in of(said, "doctor") and "[141]" not in said, said
+    assert "host2" in of(said, "run") and "[0]" in of(said, "run"), said
+
+
+@pytest.mark.parametrize("options, cause", [
+    ("noexec", "mounted noexec"),
+    ("ro", "Read-only file system"),
+    ("nr_inodes=$(($(df --output=iused $F | tail -1)))", "No space left on device"),
+    ("size=1m", r"no room for the \d+ MB of autodist-agent \(No space left on device\)")])
+def test_a_node_without_a_place_for_the_agent(case, options, cause):
+    said = case(2, f"""
+ssh host2 'mount -t tmpfs -o mode=700 tmpfs ~/.cache; for F in ~/.cache /tmp; do mount -o remount,{options} $F; done'
+autodist run --spec "$1" -- hostname; echo "[$?]"; autodist doctor --spec "$1"; echo "[$?]"
+""")
+    assert "no place for the agent on the node" in said, said
+    assert len(re.findall(cause, said)) >= 2 and ".cache/autodist" in said and "/tmp/autodist" in said, said
+    assert "[125]" in said and "[1]" in said, said
+
+
+def test_an_activation_that_takes_long(case):
+    said = case(2, """
+sed "s/username: root/&\\n    python_venv: 'sleep 74.5; export V=1'/" "$1" > slow.yaml
+autodist run --spec slow.yaml -- sh -c 'echo V=$V'; echo "[$?]"
+""")
+    assert "[10.77.0.2:1] V=1" in said and said.endswith("[0]\n"), said
+    assert "(preparing the ranks' environment" in said and "for 20 s" in said, said
+
+
+def test_an_activation_that_takes_longer_than_the_user_has_patience(case):
+    said = case(2, """
+sed "s/username: root/&\\n    python_venv: 'sleep 73.25; export V=1'/" "$1" > slow.yaml
+autodist run --spec slow.yaml --start-timeout 6s -- sh -c 'echo V=$V'; echo "[$?]"
+pgrep -fx 'sleep 73.25' && echo left
+""")
+    assert "did not end within" in said and "--start-timeout" in said and "[125]" in said, said
+    assert "|| true" not in said and "left" not in said, said
+
+
+def test_ctrl_c_during_an_activation(case):
+    said = case(2, """set -m
+sed "s/username: root/&\\n    python_venv: 'sleep 73.75; export V=1'/" "$1" > slow.yaml
+autodist run --spec slow.yaml -- sh -c 'echo V=$V' & sleep 5; kill -INT $!; time wait $!; echo "[$?]"
+sleep 1; pgrep -fx 'sleep 73.75' && echo left
+""")
+    assert "[130]" in said and "left" not in said, said
+    assert re.search(r"real\s+0m[0-5]\.", said), said
+
+
+def test_a_node_that_still_boots(case):
+    said = case(2, """
+sshd=$(pgrep -f "$(dirname "$1")/host2/sshd_config"); kill -STOP $sshd; (sleep 8; kill -CONT $sshd) &
+autodist run --spec "$1" --wait-for-nodes 60s -- hostname; echo "[$?]"
+""")
+    assert "[10.77.0.2:1] host2" in said and said.endswith("[0]\n"), said
+
+
+def test_a_node_that_does_not_come_up(case):
+    said = case(2, """
+kill $(pgrep -f "$(dirname "$1")/host2/sshd_config")
+autodist run --spec "$1" --wait-for-nodes 5s -- hostname; echo "[$?]"
+""")
+    assert "not up within 5 s (--wait-for-nodes)" in said and "[125]" in said, said
+
+
+def test_wrong_keys_are_not_waited_for(case):
+    said = case(2, """
+: > "$(dirname "$1")/user_ed25519.pub"   # no key is let in
+SECONDS=0; autodist run --spec "$1" --wait-for-nodes 100s -- hostname; echo "[$?]"; [ $SECONDS -gt 60 ] || echo "at once"
+""")
+    assert "key refused" in said and "[125]" in said and "at once" in said, said

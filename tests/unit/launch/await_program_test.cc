@@ -1,0 +1,69 @@
+#include "launch/await_program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "launch/launch_progress.h"
+
+namespace autodist::launch {
+namespace {
+
+using std::chrono::seconds;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(WhyNotStartedTest, TheStepChoosesHeadlineAndHint) {
+  struct Case {
+    FailedStart failed;
+    std::string cause, hint;
+  };
+  const seconds limit(60);
+  const Case cases[] = {
+      {{StartStep::kShell, true, "which env? ", "", "the agent", limit},
+       "the login shell has not run anything within 60 s: something in its start-up files "
+       "(~/.bashrc) waits for input, or starts another shell, and prints:\nwhich env? ",
+       "--start-timeout"},
+      {{StartStep::kShell, false, "", "not available", "the agent", limit},
+       "login shell broken: the login succeeds, but the user's shell does not run what it is "
+       "given, "
+       "and prints:\nnot available",
+       "getent passwd"},
+      {{StartStep::kFolder, true, "", "", "the agent", limit},
+       "the home folder or /tmp of the node has not answered within 60 s",
+       "df ~/.cache /tmp"},
+      {{StartStep::kFolder, false, "", "/a: is full\nto do: make room\n", "the agent", limit},
+       "no place for the agent on the node:\n/a: is full",
+       "make room"},
+      {{StartStep::kSending, false, "", "", "the agent", limit},
+       "the agent did not start: why",
+       "is there room?"},
+      {{StartStep::kProgram, true, "", "", "the agent", limit},
+       "the agent did not start within 60 s",
+       "--start-timeout"},
+      {{StartStep::kProgram, false, "", "autodist-agent: no socket", "the agent", limit},
+       "the agent did not start: why:\nautodist-agent: no socket",
+       "/tmp"},
+  };
+  for (const Case& one : cases) {
+    const Status why = WhyNotStarted(one.failed, Error(StatusCode::kUnavailable, "why"));
+    EXPECT_EQ(Message(why), one.cause);
+    EXPECT_THAT(Remedy(why), HasSubstr(one.hint));
+    if (one.failed.step == StartStep::kShell) {  // nothing is known of folders yet
+      EXPECT_THAT(Message(why) + Remedy(why), Not(HasSubstr(".cache")));
+    }
+  }
+}
+
+TEST(CoarseTimeTest, IsNotAnotherAtEachLook) {
+  EXPECT_EQ(CoarseTime(seconds(19)), "");
+  EXPECT_EQ(CoarseTime(seconds(20)), "20 s");
+  EXPECT_EQ(CoarseTime(seconds(59)), "20 s");
+  EXPECT_EQ(CoarseTime(seconds(60)), "1 min");
+  EXPECT_EQ(CoarseTime(seconds(299)), "2 min");
+  EXPECT_EQ(CoarseTime(seconds(300)), "5 min");
+  EXPECT_EQ(CoarseTime(seconds(600)), "10 min");
+  EXPECT_EQ(CoarseTime(seconds(1300)), "20 min");
+}
+
+}  // namespace
+}  // namespace autodist::launch
