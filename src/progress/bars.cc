@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <string>
 
 #include "progress/scan.h"
 
@@ -51,10 +53,14 @@ bool TakeRate(std::string_view& text, bool scaled, Told& told) {
 bool TakeTimes(std::string_view text, bool scaled, Told& told) {
   if (!Skip(text, "[") || !TakeDuration(text)) return false;
   if (told.total && !SkipRemaining(text)) return false;
-  if (!Skip(text, ", ") || !TakeRate(text, scaled, told)) return false;
-  const size_t end = text.rfind(']');
-  if (end != std::string_view::npos && text.starts_with(',')) {
-    ScanMetrics(text.substr(1, end - 1), told);
+  if (!Skip(text, ", ")) return false;
+  // NeMo leaves out the rate, and goes on with metrics.
+  const std::string_view first = text.substr(0, text.find_first_of(",]"));
+  const bool metrics = told.total && first.find('=') != std::string_view::npos;
+  if (!metrics && !TakeRate(text, scaled, told)) return false;
+  if (metrics || Skip(text, ",")) {
+    const size_t end = text.rfind(']');
+    if (end != std::string_view::npos) ScanMetrics(text.substr(0, end), told);
   }
   return true;
 }
@@ -145,13 +151,60 @@ bool ReadTqdm(std::string_view line, Told& told) {
   return false;
 }
 
+namespace {
+
+// What stands behind a bar that rich or ultralytics has drawn; `line` keeps what stands before it.
+std::optional<std::string_view> BehindHeavyBar(std::string_view& line) {
+  const size_t begin = std::min(line.find(kHeavyLine), line.find("╺"));
+  if (begin == std::string_view::npos) return std::nullopt;
+  std::string_view rest = line.substr(begin);
+  while (Skip(rest, kHeavyLine) || Skip(rest, "╸") || Skip(rest, "╺") || Skip(rest, "─") ||
+         Skip(rest, " ")) {
+  }
+  line = line.substr(0, begin);
+  return rest;
+}
+
+// Columns of rich's own: "Training ━━━━╸━━━  40% 0:00:12", "Training ━━╸━━━ 40/100 0:00:12".
+bool ReadPlainRich(std::string_view label, std::string_view rest, Told& told) {
+  auto first = TakeNumber(rest);
+  if (!first) return false;
+  if (Skip(rest, "%")) {
+    SkipSpaces(rest);
+    std::string_view counts = rest;
+    const auto step = TakeNumber(counts);
+    if (step && Skip(counts, "/")) {
+      first = step;
+      rest = counts;
+      told.total = TakeNumber(rest);
+    } else {
+      told.total = 100;
+    }
+  } else if (Skip(rest, "/")) {
+    told.total = TakeNumber(rest);
+  }
+  if (!told.total || *first > *told.total) return false;
+  told.step = first;
+  SkipSpaces(rest);
+  // "10.2/50.3 MB" is none, nor is a bar of text without a time.
+  if (!Skip(rest, "-:--:--") && !TakeDuration(rest)) return false;
+  told.unit = "it";
+  told.label = LabelOf(label);
+  Told epoch;
+  ReadEpoch(told.label, epoch);
+  return epoch.epoch || SubjectOf(told) != Subject::kUnknown;
+}
+
+}  // namespace
+
 // "Epoch 3/9 ━━━━╸━━ 5/10 0:00:01 • 0:00:02 4.10it/s loss: 0.123"
 bool ReadRich(std::string_view line, Told& told) {
-  const size_t begin = line.find(kHeavyLine);
-  if (begin == std::string_view::npos) return false;
-  std::string_view rest = line.substr(begin);
-  while (Skip(rest, kHeavyLine) || Skip(rest, "╸") || Skip(rest, "╺") || Skip(rest, " ")) {
-  }
+  const auto behind = BehindHeavyBar(line);
+  if (!behind) return false;
+  std::string_view rest = *behind;
+  const size_t begin = line.size();
+  if (ReadPlainRich(line, rest, told) && rest.find("it/s") == std::string_view::npos) return true;
+  told = {};
   told.step = TakeNumber(rest);
   if (!told.step || !Skip(rest, "/")) return false;
   told.total = TakeNumber(rest);
@@ -171,11 +224,50 @@ bool ReadRich(std::string_view line, Told& told) {
   return true;
 }
 
+bool ReadUltralytics(std::string_view line, Told& told) {
+  const auto behind = BehindHeavyBar(line);
+  if (!behind) return false;
+  std::string_view rest = *behind;
+  std::string_view label = Trimmed(line);
+  if (!label.ends_with('%')) return false;
+  const size_t percent = label.find_last_not_of("0123456789", label.size() - 2);
+  told.step = TakeNumber(rest);
+  if (!told.step || !Skip(rest, "/")) return false;
+  told.total = TakeNumber(rest);
+  SkipSpaces(rest);
+  rest = rest.substr(0, rest.find(' '));
+  if (!told.total || *told.step > *told.total || !TakeRate(rest, false, told)) return false;
+  told.label = LabelOf(percent == std::string_view::npos ? "" : label.substr(0, percent + 1));
+  return true;
+}
+
+namespace {
+
+// "1/100 2.5G 1.234 3.4 16 640", as ultralytics names its bars: the epoch, and the GPU's memory.
+bool ReadUltralyticsEpoch(std::string_view label, Told& told) {
+  const auto epoch = TakeNumber(label);
+  if (!epoch || !Skip(label, "/")) return false;
+  const auto epochs = TakeNumber(label);
+  SkipSpaces(label);
+  if (!epochs || *epoch > *epochs || !TakeNumber(label)) return false;
+  if (Skip(label, ".")) (void)TakeNumber(label);
+  if (!Skip(label, "G ")) return false;
+  told.epoch = epoch;
+  told.epochs = epochs;
+  told.in_epoch = true;
+  return true;
+}
+
+}  // namespace
+
 std::string_view ReadEpoch(std::string_view label, Told& told) {
+  if (!label.empty() && IsDigit(label[0]) && ReadUltralyticsEpoch(label, told)) {
+    return label.substr(0, 0);
+  }
   for (size_t at = label.find("poch"); at != std::string_view::npos;
        at = label.find("poch", at + 4)) {
     std::string_view rest = label.substr(at + 4);
-    while (!rest.empty() && std::string_view(" :#=[(").find(rest[0]) != std::string_view::npos) {
+    while (!rest.empty() && std::string_view(" :#=[(\"'").find(rest[0]) != std::string_view::npos) {
       rest.remove_prefix(1);
     }
     const size_t number = label.size() - rest.size();
@@ -192,8 +284,28 @@ std::string_view ReadEpoch(std::string_view label, Told& told) {
   return label;
 }
 
+bool NamesOtherWork(std::string_view text) {
+  bool other = false;
+  while (!text.empty()) {
+    constexpr std::string_view kBetween = " \t()[]{}<>|,;=";
+    text.remove_prefix(std::min(text.find_first_not_of(kBetween), text.size()));
+    std::string_view word = text.substr(0, std::min(text.find_first_of(kBetween), text.size()));
+    text.remove_prefix(word.size());
+    while (!word.empty() && !IsLetter(word.front())) word.remove_prefix(1);
+    while (!word.empty() && !IsLetter(word.back())) word.remove_suffix(1);
+    // Names of files, modules and functions say nothing of what is done.
+    if (word.size() > kLongestWord || !std::ranges::all_of(word, IsLetter)) continue;
+    std::string lower(word);
+    for (char& c : lower) c = static_cast<char>(c | 0x20);
+    if (lower == "train" || lower == "training") return false;
+    other = other || IsAmong(lower, kPreparation) || IsAmong(lower, kEvaluation);
+  }
+  return other;
+}
+
 Subject SubjectOf(const Told& bar) {
   if (IsAmong(bar.unit, kUnitsOfOthers)) return Subject::kOther;
+  if (bar.label.starts_with("Class ")) return Subject::kOther;  // ultralytics evaluates
   bool training = false;
   bool evaluation = false;
   bool epochs = bar.unit.starts_with("epoch");

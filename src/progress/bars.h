@@ -11,6 +11,8 @@ namespace autodist::progress {
 // Each returns whether the line is one, and then sets what it says. Without escape sequences.
 bool ReadTqdm(std::string_view line, Told& told);
 bool ReadRich(std::string_view line, Told& told);
+// Those of ultralytics: "1/100 2.5G 1.234 640: 50% ━━━━━━────── 50/100 5.0it/s 10.2s<10.1s"
+bool ReadUltralytics(std::string_view line, Told& told);
 
 // Sets epoch and epochs from a label such as "Epoch 3/10"; what comes before the number.
 std::string_view ReadEpoch(std::string_view label, Told& told);
@@ -23,5 +25,7 @@ enum class Subject {
   kOther,   // an evaluation, or what is made ready: tells nothing of how far the training is
 };
 Subject SubjectOf(const Told& bar);
+// Whether one of the words of a line is of an evaluation or a preparation, and none of training.
+bool NamesOtherWork(std::string_view text);
 
 }  // namespace autodist::progress

@@ -32,11 +32,27 @@ constexpr Form kForms[] = {
     {"Iter", R"(\bIter(?:\(train\))? +\[ *(?P<step>\d+)/ *(?P<total>\d+)\])", false},
     // MindSpore's LossMonitor
     {"loss is", R"(^epoch: (?P<epoch>\d+),? step: (?P<step>\d+), loss is (?P<loss>[-+.\deE]+|nan)\b)", true},
-    // DeepSpeed, and its pipelines
-    {"skipped=", R"(\bstep=(?P<step>\d+), skipped=\d+, lr=\[)", false},
+    // Megatron's successors: "Training epoch 0, iteration 9/99 | lr: 2.7e-06 | reduced_train_loss: 11.03"
+    {"aining epoch", R"(\b[Tt]raining epoch (?P<epoch>\d+), iteration (?P<step>\d+)/(?P<total>\d+) \|)", false},
+    // DeepSpeed, and its pipelines: "step=10, skipped=0, lr=[0.001], mom=[(0.9, 0.999)]"
+    {"skipped=", R"(\bstep=(?P<step>\d+), skipped=\d+, lr=[\[\d])", false},
     {"iter time (s)", R"(\bsteps: (?P<step>\d+) loss: +(?P<loss>\S+) iter time \(s\):)", false},
     // nanoGPT
     {"iter ", R"(^iter (?P<step>\d+): loss (?P<loss>[\d.]+|nan), time [\d.]+ms)", false},
+    // PyTorch's examples: "Train Epoch: 1 [640/60000 (1%)]\tLoss: 2.3"
+    {"poch: ", R"(\b[Tt]rain(?:ing)? [Ee]poch: (?P<epoch>\d+) \s*\[(?P<step>\d+)/(?P<total>\d+) \( *[\d.]+%\)\])", true},
+    // detectron2: " eta: 0:05:00  iter: 19  total_loss: 2.3  loss_cls: 1.1  time: 0.3"
+    {"total_loss", R"(\biter: (?P<step>\d+) )", false},
+    // fairseq: "epoch 001:     10 / 1000 loss=15.2, ppl=..., num_updates=10, lr=1e-07"
+    {"epoch 0", R"(\bepoch (?P<epoch>\d{3}):? +(?P<step>\d+) / (?P<total>\d+) )", true},
+    // Composer: "[batch=10/100]:"
+    {"[batch=", R"(\[batch=(?P<step>\d+)/(?P<total>\d+)\])", false},
+    // clu, of JAX: "I1125 10:00:00.000000 1 logging_writer.py:48] [10] loss=2.3, lr=0.1"
+    {"logging_writer.py:", R"(\] \[(?P<step>\d+)\] )", false},
+    // XGBoost, LightGBM: "[10]\ttrain-rmse:0.23"
+    {"]\t", R"(^\[(?P<step>\d+)\]\t)", false},
+    // Stable-Baselines3: "|    total_timesteps      | 2048     |"
+    {"total_timesteps", R"(^\| +total_timesteps +\| (?P<step>\d+) +\|)", false},
     // timm
     {"Train: ", R"(\bTrain: (?P<epoch>\d+)(?:/\d+)? \[ *(?P<step>\d+)/(?P<total>\d+) \( *\d+%\)\])", true},
 };
@@ -121,24 +137,88 @@ bool ReadTrainerDict(std::string_view line, Told& told) {
   return epoch && known;
 }
 
-bool ReadLogLine(std::string_view line, Told& told) {
-  // Of every form one.
-  if (line.find('[') == std::string_view::npos && line.find('|') == std::string_view::npos &&
-      !Contains(line, "loss")) {
-    return false;
+namespace {
+
+// What there is in a line, in one pass, as most lines tell nothing.
+struct Hints {
+  bool form = false;     // every form of the table has it
+  bool word = false;     // "step", "iter", "itr", "batch"
+  bool bracket = false;  // "[…/"
+};
+
+bool EndsIn(std::string_view line, size_t end, std::string_view word) {
+  if (end < word.size()) return false;
+  for (size_t i = 0; i < word.size(); ++i) {
+    if ((line[end - word.size() + i] | 0x20) != word[i]) return false;
   }
+  return true;
+}
+
+Hints HintsOf(std::string_view line) {
+  Hints hints;
+  bool open = false;
+  for (size_t i = 0; i < line.size(); ++i) {
+    switch (line[i]) {
+      case '[':
+        hints.form = open = true;
+        break;
+      case '|':
+        hints.form = true;
+        break;
+      case '/':
+        hints.bracket = hints.bracket || open;
+        break;
+      case 'p':
+      case 'P':
+        hints.word = hints.word || EndsIn(line, i + 1, "step");
+        break;
+      case 'r':
+      case 'R':
+        hints.word = hints.word || EndsIn(line, i + 1, "iter") || EndsIn(line, i + 1, "itr");
+        break;
+      case 'h':
+      case 'H':
+        hints.word = hints.word || EndsIn(line, i + 1, "batch");
+        hints.form = hints.form || EndsIn(line, i + 1, "epoch");
+        break;
+      case 's':
+        hints.form = hints.form || EndsIn(line, i + 1, "loss");
+        break;
+      default:
+        break;
+    }
+  }
+  return hints;
+}
+
+bool ReadForm(std::string_view line, Told& told) {
   Pattern::Match match;
   for (const ReadyForm& ready : Forms()) {
     if (!Contains(line, ready.form.needle)) continue;
-    if (!ready.pattern.Find(line, match) || IsOfEvaluation(match.before)) continue;
+    if (!ready.pattern.Find(line, match)) continue;
+    if (IsOfEvaluation(match.before)) {
+      told.other_work = true;
+      continue;
+    }
     told.source = Source::kLogLine;
     told.in_epoch = ready.form.in_epoch;
     for (const auto& [name, text] : match.groups) Set(name, text, told);
     if (!told.step) continue;
     ScanMetrics(match.after, told);
+    told.other_work = false;
     return true;
   }
   return false;
+}
+
+}  // namespace
+
+bool ReadLogLine(std::string_view line, Told& told) {
+  const Hints hints = HintsOf(line);
+  if (hints.form && ReadForm(line, told)) return true;
+  if (told.other_work || (!hints.word && !hints.bracket)) return false;
+  told = {};
+  return ReadWords(line, hints.word, hints.bracket, told);
 }
 
 bool ReadByPattern(std::string_view line, const Pattern& pattern, Told& told) {

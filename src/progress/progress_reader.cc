@@ -25,6 +25,7 @@ const char* NameOf(Source source) {
   switch (source) {
     case Source::kBar:
       return "bar";
+    case Source::kWord:
     case Source::kLogLine:
       return "log line";
     case Source::kFile:
@@ -35,31 +36,49 @@ const char* NameOf(Source source) {
   return "";
 }
 
+// How long the escape sequence is that begins there; the rest where it does not end.
+size_t EscapeLength(std::string_view text) {
+  if (text.size() < 2) return text.size();
+  if (text[1] == ']' || text[1] == 'P' || text[1] == '_' || text[1] == '^') {
+    const size_t end = text.find_first_of("\x07\x1b", 2);  // a title, say
+    if (end == std::string_view::npos) return text.size();
+    return text[end] == kEscape ? std::min(end + 2, text.size()) : end + 1;
+  }
+  if (text[1] != '[')
+    return text[1] == '(' || text[1] == ')' ? std::min<size_t>(text.size(), 3) : 2;
+  for (size_t i = 2; i < text.size(); ++i) {
+    if (text[i] >= '@' && text[i] <= '~') return i + 1;
+  }
+  return text.size();
+}
+
 // Colours and the like.
 std::string WithoutEscapes(std::string_view line) {
   std::string text;
-  for (size_t i = 0; i < line.size();) {
-    if (line[i] != kEscape) {
-      text += line[i++];
-      continue;
-    }
-    ++i;
-    if (i == line.size() || line[i] != '[') continue;
-    ++i;
-    while (i < line.size() && (line[i] < '@' || line[i] > '~')) ++i;
-    if (i < line.size()) ++i;
+  while (!line.empty()) {
+    const size_t plain = std::min(line.find(kEscape), line.size());
+    text += line.substr(0, plain);
+    line.remove_prefix(plain);
+    line.remove_prefix(EscapeLength(line));
   }
   return text;
 }
 
+// From a bar's label; that of ultralytics is made of numbers and has no name.
+void NameEpoch(Told& told) {
+  ReadEpoch(told.label, told);
+  if (told.in_epoch && IsDigit(told.label.front())) told.label = {};
+}
+
 std::string WhatOf(const Told& told) {
   if (!told.label.empty()) return base::Printable(told.label.substr(0, kLongestWhat));
-  return told.epoch && told.in_epoch ? "epoch " + std::to_string(*told.epoch) : "";
+  if (!told.epoch || !told.in_epoch) return "";
+  return "epoch " + std::to_string(*told.epoch) +
+         (told.epochs && !told.last_epoch ? "/" + std::to_string(*told.epochs) : "");
 }
 
 }  // namespace
 
-// The first look is cheap, as most lines tell nothing.
 bool ProgressReader::Read(std::string_view line, Told& told) {
   if (pattern_) return ReadByPattern(line, *pattern_, told);
   if (line.find(kEscape) != std::string_view::npos) {
@@ -68,26 +87,71 @@ bool ProgressReader::Read(std::string_view line, Told& told) {
   }
   line = Trimmed(line);
   if (line.empty()) return false;
-  if (line.front() == '{') return line.back() == '}' && ReadTrainerDict(line, told);
+  if (line.front() == '{' && line.back() == '}' && ReadTrainerDict(line, told)) return true;
+  told = {};
+  return ReadLine(line, told) && IsOfTraining(told);
+}
+
+// The first look is cheap, as most lines tell nothing.
+bool ProgressReader::ReadLine(std::string_view line, Told& told) {
   if ((line.back() == ']' || line.find('%') != std::string_view::npos) && ReadTqdm(line, told)) {
-    ReadEpoch(told.label, told);
+    NameEpoch(told);
     return true;
   }
   if (line.find('\xE2') != std::string_view::npos) {
-    told = {};
-    if (ReadRich(line, told)) {
-      ReadEpoch(told.label, told);
+    for (const auto read : {ReadRich, ReadUltralytics}) {
+      told = {};
+      if (!read(line, told)) continue;
+      NameEpoch(told);
       return true;
     }
   }
   told = {};
+  if ((IsDigit(line.front()) || line.starts_with("step ")) && ReadKeras(line, told)) return true;
+  told = {};
+  if (const auto epoch = ReadKerasEpoch(line)) {
+    keras_ = KerasEpoch{epoch->first, epoch->second, {}};
+    return false;
+  }
   return ReadLogLine(line, told);
+}
+
+// Of what has been recognised; adds what other lines have said.
+bool ProgressReader::IsOfTraining(Told& told) {
+  if (told.kind != 0) return IsConfirmed(told);
+  if (told.unit != "keras" || !keras_) return true;
+  // What follows the last step of an epoch, with other totals, is an evaluation.
+  if (keras_->finished && (told.total != keras_->total || told.step != told.total)) {
+    told.other_work = true;
+    return false;
+  }
+  keras_->total = told.total;
+  keras_->finished = told.total && told.step == told.total;
+  told.epoch = keras_->epoch;
+  told.epochs = keras_->epochs;
+  told.in_epoch = true;
+  return true;
+}
+
+// A single line says little: its count has to go up.
+bool ProgressReader::IsConfirmed(const Told& told) {
+  const auto known = std::ranges::find(candidates_, told.kind, &Candidate::kind);
+  if (known == candidates_.end()) {
+    candidates_[next_candidate_] = {told.kind, *told.step, false};
+    next_candidate_ = (next_candidate_ + 1) % candidates_.size();
+    return false;
+  }
+  known->confirmed = known->confirmed || *told.step > known->step;
+  known->step = *told.step;
+  return known->confirmed;
 }
 
 std::optional<v1::Progress> ProgressReader::Take(std::string_view line, Time now) {
   Told told;
   line = line.substr(0, kLookedAt);
-  if (!Read(line, told)) return std::nullopt;
+  const bool tells = Read(line, told);
+  other_work_ = told.other_work;
+  if (!tells) return std::nullopt;
   return Note(told, line, now);
 }
 
@@ -99,6 +163,10 @@ std::optional<v1::Progress> ProgressReader::TakeTold(std::string_view line, Time
 
 std::optional<v1::Progress> ProgressReader::Note(const Told& told, std::string_view line,
                                                  Time now) {
+  if (told.source == Source::kWord && surest_ == Source::kBar && !told.metrics.empty()) {
+    KeepMetrics(told);  // the bar says how far it is
+    return Answer();
+  }
   if (told.source < surest_ && (told.step || surest_ > Source::kLogLine)) return std::nullopt;
   if (told.step && !NoteSteps(told, line, now)) return std::nullopt;
   KeepMetrics(told);
@@ -110,6 +178,7 @@ std::optional<v1::Progress> ProgressReader::Note(const Told& told, std::string_v
 bool ProgressReader::NoteSteps(const Told& told, std::string_view line, Time now) {
   bool is_new = false;
   const size_t index = TrackOf(told, is_new, now);
+  other_work_ = index == kNone;
   if (index == kNone) return false;
   auto change = Track::Change::kOn;
   if (is_new) {
@@ -125,6 +194,7 @@ bool ProgressReader::NoteSteps(const Told& told, std::string_view line, Time now
     }
   }
   if (index == outer_) return true;
+  other_work_ = index != main_;
   if (index != main_) return false;
   Track& track = tracks_[index];
   track.what = WhatOf(told);

@@ -1,6 +1,7 @@
 // How far a program is, by what it writes.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -39,6 +40,10 @@ class ProgressReader {
   // ones, and may be no numbers or infinite, as the program says.
   std::optional<v1::Progress> Take(std::string_view line, Time now);
 
+  // Whether the last line that was taken shows that an evaluation goes on, or something else that
+  // is no step.
+  bool WasOtherWork() const { return other_work_; }
+
   // A line that it has written to AUTODIST_PROGRESS; with steps in it, it counts more than what is
   // recognised elsewhere.
   std::optional<v1::Progress> TakeTold(std::string_view line, Time now);
@@ -47,6 +52,9 @@ class ProgressReader {
   static constexpr size_t kNone = SIZE_MAX;
 
   bool Read(std::string_view line, Told& told);
+  bool ReadLine(std::string_view line, Told& told);
+  bool IsOfTraining(Told& told);
+  bool IsConfirmed(const Told& told);
   std::optional<v1::Progress> Note(const Told& told, std::string_view line, Time now);
   bool NoteSteps(const Told& told, std::string_view line, Time now);
   size_t TrackOf(const Told& told, bool& is_new, Time now);
@@ -76,10 +84,27 @@ class ProgressReader {
   StepRate rate_;
   std::optional<double> told_rate_;
   std::optional<double> told_eta_;
-  std::optional<Source> source_;  // of what was last told
-  Source surest_ = Source::kBar;  // of what has told steps
+  std::optional<Source> source_;   // of what was last told
+  Source surest_ = Source::kWord;  // of what has told steps
   std::vector<std::pair<std::string, double>> metrics_;
   std::string buffer_;
+  bool other_work_ = false;
+  // What Keras has written of its epoch.
+  struct KerasEpoch {
+    uint64_t epoch;
+    uint64_t epochs;
+    std::optional<uint64_t> total;  // steps
+    bool finished = false;
+  };
+  std::optional<KerasEpoch> keras_;
+  // Lines that may be of steps: by their kind, with the last count.
+  struct Candidate {
+    size_t kind = 0;
+    uint64_t step = 0;
+    bool confirmed = false;
+  };
+  std::array<Candidate, 8> candidates_{};
+  size_t next_candidate_ = 0;
 };
 
 }  // namespace autodist::progress

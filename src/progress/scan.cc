@@ -44,7 +44,10 @@ void ScanSegment(std::string_view segment, std::string_view rest, Told& told) {
     SkipSpaces(segment);
     const size_t mark = segment.find_first_of(":=");
     if (mark == std::string_view::npos || mark == 0) return;
-    const std::string_view name = Trimmed(segment.substr(0, mark));
+    std::string_view name = Trimmed(segment.substr(0, mark));
+    const bool quoted = name.size() > 2 && name.front() == name.back() &&
+                        (name.front() == '"' || name.front() == '\'');
+    if (quoted) name = name.substr(1, name.size() - 2);  // of JSON, or of a Python dict
     segment.remove_prefix(mark + 1);
     SkipSpaces(segment);
     if (name == "eta" || name == "ETA") {

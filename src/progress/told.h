@@ -9,8 +9,9 @@
 
 namespace autodist::progress {
 
-// How it was told; later ones are surer, and count more.
-enum class Source { kBar, kLogLine, kFile, kPattern };
+// How it was told; later ones are surer, and count more. kWord: by a line of no known program that
+// has a step, or the like, in it.
+enum class Source { kWord, kBar, kLogLine, kFile, kPattern };
 
 // More of one line, or of one program, are not kept.
 inline constexpr size_t kMostMetrics = 32;
@@ -30,8 +31,13 @@ struct Told {
   std::optional<uint64_t> total;
   std::optional<uint64_t> epoch;
   std::optional<uint64_t> epochs;
-  bool last_epoch = false;     // `epochs` is the number of the last one, and the first one's is 0
-  bool in_epoch = false;       // steps are counted anew in each epoch
+  bool last_epoch = false;  // `epochs` is the number of the last one, and the first one's is 0
+  bool in_epoch = false;    // steps are counted anew in each epoch
+  bool may_go_on = false;   // or are not, as far as one line tells
+  bool other_work = false;  // of an evaluation, say: the line tells no steps
+  // Not 0: the line may only look like one of steps, until another one of this kind has a higher
+  // count.
+  size_t kind = 0;
   std::optional<double> rate;  // steps per second
   std::optional<double> eta;   // seconds
   std::vector<Metric> metrics;

@@ -68,6 +68,10 @@ void Track::BeginAnew(const Told& told) {
 Track::Change Track::Take(const Told& told, size_t line, Time now) {
   if (line == line_ || line == ended_line_) return Change::kNone;
   const uint64_t before = step_;
+  if (told.may_go_on && in_epoch_ && epoch_ && told.epoch > epoch_ && told.step > step_) {
+    in_epoch_ = false;  // the count goes on over the epochs
+    offset_ = 0;
+  }
   const Change change = in_epoch_ && epoch_ && told.epoch && *told.epoch != *epoch_
                             ? TakeEpoch(told)
                             : TakeStep(told);

@@ -1,0 +1,185 @@
+// Lines of programs of one's own: "step 59/100000 loss 2.3", "iter 10:", "[10/100]".
+#include <algorithm>
+#include <array>
+
+#include "progress/bars.h"
+#include "progress/log_lines.h"
+#include "progress/scan.h"
+
+namespace autodist::progress {
+namespace {
+
+constexpr size_t kTried = 4;       // matches in one line
+constexpr size_t kLooksBack = 40;  // bytes, for what the count is of
+
+constexpr std::string_view kBrackets = "[";  // the unit of what is counted in them
+
+// clang-format off
+constexpr char kByWord[] =
+    R"((?i)(?:^|[^\w.%-])(?:global_|train_|training_|current_|num_)?)"
+    R"((?P<word>steps|step|iterations|iteration|iters|iter|itr|batch)["']?)"
+    R"((?:\s*[:=#]\s*|\s+|\s*[\[(]\s*)\[?\s*(?P<step>\d+)(?:\s*(?:/|of)\s*(?P<total>\d+))?(?:\s*[\])])?)";
+constexpr char kInBrackets[] =
+    R"((?:^|[-|:\]>]\s*)\[\s*(?P<step>\d+)\s*/\s*(?P<total>\d+)\s*\])";
+// clang-format on
+
+// Names of what a training measures, wherever they stand in a longer one.
+constexpr std::array<std::string_view, 12> kMeasured = {"loss",   "acc",  "ppl", "perplexity",
+                                                        "reward", "grad", "nll", "elbo",
+                                                        "psnr",   "miou", "mfu", "bleu"};
+
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
+
+bool IsLetterOf(char c) { return (Lower(c) >= 'a' && Lower(c) <= 'z') || c == '_'; }
+
+bool IsMeasured(std::string_view name) {
+  std::string lower(name);
+  std::ranges::transform(lower, lower.begin(), Lower);
+  if (lower.find("scale") != std::string::npos) return false;  // of the loss: a setting
+  return std::ranges::any_of(
+      kMeasured, [&](std::string_view part) { return lower.find(part) != std::string::npos; });
+}
+
+// "loss 2.3": without a sign between them.
+void ScanSpacedMetrics(std::string_view text, Told& told) {
+  std::string_view name;
+  while (!text.empty()) {
+    SkipSpaces(text);
+    const std::string_view word = text.substr(0, std::min(text.find_first_of(" \t"), text.size()));
+    text.remove_prefix(word.size());
+    std::string_view number = word;
+    while (!number.empty() && std::string_view(",;|)]").find(number.back()) != number.npos) {
+      number.remove_suffix(1);
+    }
+    const auto value = TakeReal(number);
+    const bool known = std::ranges::any_of(
+        told.metrics, [&](const Told::Metric& metric) { return metric.name == name; });
+    if (value && number.empty() && IsMetricName(name) && (IsMeasured(name) || name == "lr") &&
+        !known && told.metrics.size() < kMostMetrics) {
+      told.metrics.push_back({name, *value});
+    }
+    name = word;
+  }
+}
+
+// What stands behind a count that is no count: "10.5", "10ms", "2026-11-25", "10:30".
+bool IsPartOfMore(std::string_view after) {
+  if (after.empty()) return false;
+  const char next = after[0];
+  const bool digit_follows = after.size() > 1 && IsDigit(after[1]);
+  if (next == '.' || next == '-' || next == ':' || next == ',') return digit_follows;
+  return IsDigit(next) || IsLetterOf(next) || next == '/' || next == '%' ||
+         static_cast<unsigned char>(next) >= 0x80;
+}
+
+// By it lines of one kind are told from others: what stands before the count, and the first word
+// behind it, without numbers.
+size_t KindOf(std::string_view before, std::string_view word, std::string_view after) {
+  std::string kind(word);
+  kind += '\n';
+  for (const char c : before) {
+    if (IsLetterOf(c)) kind += c;
+  }
+  kind += '\n';
+  size_t at = 0;
+  while (at < after.size() && !IsLetterOf(after[at])) ++at;
+  if (word == kBrackets) {
+    // Tools count so what they do with each file: all that follows has to be the same.
+    for (const char c : after.substr(0, kLooksBack)) {
+      if (IsLetterOf(c)) kind += c;
+    }
+  }
+  for (; at < after.size() && IsLetterOf(after[at]); ++at) kind += after[at];
+  return std::hash<std::string>()(kind);
+}
+
+const Pattern& ByWord() {
+  static const Pattern pattern = Pattern::Parse(kByWord).value();
+  return pattern;
+}
+
+const Pattern& InBrackets() {
+  static const Pattern pattern = Pattern::Parse(kInBrackets).value();
+  return pattern;
+}
+
+std::string_view EndOf(std::string_view text) {
+  return text.substr(text.size() - std::min(text.size(), kLooksBack));
+}
+
+// Fills in what the match says; false: it is no count of steps.
+bool TakeMatch(const Pattern::Match& match, std::string_view before, Told& told) {
+  std::string_view word;
+  for (auto [name, text] : match.groups) {
+    if (name == "word") {
+      word = text;
+    } else {
+      (name == "step" ? told.step : told.total) = TakeNumber(text);
+    }
+  }
+  if (!told.step || IsPartOfMore(match.after)) return false;
+  if (told.total && (*told.step > *told.total || *told.total < 2)) return false;
+  ReadEpoch(EndOf(before), told);
+  told.may_go_on = told.in_epoch;
+  ScanDashedMetrics(match.after, told);
+  ScanSpacedMetrics(match.after, told);
+  ScanSpacedMetrics(before, told);
+  const bool measured = std::ranges::any_of(
+      told.metrics, [](const Told::Metric& metric) { return IsMeasured(metric.name); });
+  const char initial = word.empty() ? '[' : Lower(word[0]);
+  // A batch without more is rather its size.
+  if (initial == 'b' && !told.total && !told.epoch) return false;
+  told.source = Source::kWord;
+  // Whether it is a step or an iteration that is counted: where a program writes both, one counts.
+  told.unit = initial == 's'   ? "step"
+              : initial == 'i' ? "iter"
+              : initial == 'b' ? "batch"
+                               : kBrackets;
+  // "Training steps: 100" is how many there will be, or one of a log's.
+  const bool plural = Lower(word.empty() ? ' ' : word.back()) == 's';
+  told.kind = measured && !plural ? 0 : KindOf(EndOf(before), told.unit, match.after);
+  return true;
+}
+
+}  // namespace
+
+void ScanDashedMetrics(std::string_view text, Told& told) {
+  constexpr std::string_view kDash = " - ";
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(kDash), text.size());
+    std::string_view piece = text.substr(0, end);
+    while (!piece.empty() && std::string_view(" :|-,;])>\t").find(piece[0]) != piece.npos) {
+      piece.remove_prefix(1);
+    }
+    ScanMetrics(piece, told);
+    text.remove_prefix(std::min(end + kDash.size(), text.size()));
+  }
+}
+
+bool ReadWords(std::string_view line, bool words, bool brackets, Told& told) {
+  for (const auto& [wanted, pattern] :
+       {std::pair{words, &ByWord()}, std::pair{brackets, &InBrackets()}}) {
+    if (!wanted) continue;
+    std::string_view rest = line;
+    Pattern::Match match;
+    for (size_t i = 0; i < kTried && pattern->Find(rest, match); ++i) {
+      const std::string_view before =
+          line.substr(0, static_cast<size_t>(match.after.data() - line.data()) -
+                             (rest.size() - match.before.size() - match.after.size()));
+      rest = match.after;
+      told = {};
+      if (!TakeMatch(match, before, told)) continue;
+      const bool in_brackets = pattern == &InBrackets();
+      const std::string_view behind = match.after.substr(0, kLooksBack);
+      told.other_work = NamesOtherWork(EndOf(before)) ||
+                        ((in_brackets || told.kind != 0) && NamesOtherWork(behind));
+      return !told.other_work;
+    }
+  }
+  const bool other_work = told.other_work;
+  told = {};
+  told.other_work = other_work;
+  return false;
+}
+
+}  // namespace autodist::progress
