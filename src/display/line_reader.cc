@@ -10,6 +10,7 @@ namespace {
 constexpr size_t kLongestLineKept = 1 << 20;
 constexpr size_t kLongestBar = 64 * 1024;
 constexpr size_t kLongLineBeginning = 400;  // kept of a longer one
+constexpr size_t kLongestHalfLine = 4096;
 constexpr size_t kMostRows = 50;
 constexpr size_t kLongestEscape = 32;
 // A program that goes on to draw bars does so at once.
@@ -32,6 +33,42 @@ size_t LengthOfText(std::string_view bytes) {
 bool IsBlank(std::string_view text) { return text.find_first_not_of(' ') == text.npos; }
 
 bool IsEscapeEnd(char byte) { return byte >= 0x40 && byte <= 0x7E; }
+
+// Digits at the front.
+std::string_view TakeDigits(std::string_view& text) {
+  const auto* const end =
+      std::ranges::find_if(text, [](char byte) { return byte < '0' || byte > '9'; });
+  const std::string_view digits = text.substr(0, static_cast<size_t>(end - text.begin()));
+  text.remove_prefix(digits.size());
+  return digits;
+}
+
+void SkipSequence(std::string_view& text) {
+  if (!text.starts_with("\x1b[")) return;
+  const auto* const end = std::ranges::find_if(text.substr(2), IsEscapeEnd);
+  text.remove_prefix(std::min(static_cast<size_t>(end - text.begin()) + 1, text.size()));
+}
+
+enum class StepLine { kNone, kStep, kLastStep };
+
+// "\x1b[1m28/60\x1b[0m \x1b[32m━━━━…", "28/60 [====>...] - ETA: 3s"
+StepLine StepLineOf(std::string_view text) {
+  SkipSequence(text);
+  const std::string_view step = TakeDigits(text);
+  if (step.empty() || !text.starts_with('/')) return StepLine::kNone;
+  text.remove_prefix(1);
+  const std::string_view total = TakeDigits(text);
+  SkipSequence(text);
+  if (total.empty() || !text.starts_with(' ')) return StepLine::kNone;
+  text.remove_prefix(1);
+  SkipSequence(text);
+  const bool bar = text.starts_with("━") || text.starts_with("─") || text.starts_with("╸") ||
+                   text.starts_with("[=") || text.starts_with("[>") || text.starts_with("[.");
+  if (!bar || text.find("s/step") == text.npos) {
+    if (!bar || text.find("ETA: ") == text.npos) return StepLine::kNone;
+  }
+  return step == total ? StepLine::kLastStep : StepLine::kStep;
+}
 
 // The first parameter of a control sequence: "\x1b[12A" → 12.
 uint32_t FirstParameter(std::string_view sequence, uint32_t without) {
@@ -69,7 +106,8 @@ size_t LineReader::TakeText(std::string_view bytes, size_t length, bool keep_lon
                             const OnLine& on_line) {
   const std::string_view text = bytes.substr(0, length);
   taken_ += length;
-  if (length < bytes.size() && bytes[length] == '\n' && length <= kLongestLineKept && IsAtBegin()) {
+  if (length < bytes.size() && bytes[length] == '\n' && length <= kLongestLineKept && IsAtBegin() &&
+      !(folds_ && StepLineOf(text) != StepLine::kNone)) {
     on_line({text, false, {}});  // most are whole, and need not be kept
     ++taken_;
     return length + 1;
@@ -175,6 +213,7 @@ void LineReader::EndRow(const OnLine& on_line) {
   here.over = false;  // "\r\n" ends a line, too
   if (frame_ > 0) --frame_;
   const bool last = cursor_ + 1 == rows_.size();
+  if (folds_ && last && frame_ == 0 && Fold(on_line)) return;
   if (here.kind != Kind::kBar && (last || !IsBlank(here.text))) {
     return Commit(cursor_ + 1, on_line);
   }
@@ -182,6 +221,26 @@ void LineReader::EndRow(const OnLine& on_line) {
   ++cursor_;
   row().over = !row().text.empty();
   if (rows_.size() > kMostRows) Commit(1, on_line);
+}
+
+// Where the row is of a step: it takes the place of the step before.
+bool LineReader::Fold(const OnLine& on_line) {
+  const StepLine line = row().kind == Kind::kPlain ? StepLineOf(row().text) : StepLine::kNone;
+  if (line == StepLine::kNone) return false;
+  if (cursor_ > 0 && rows_[cursor_ - 1].folded) {
+    rows_.erase(rows_.begin() + static_cast<std::ptrdiff_t>(cursor_ - 1));
+    --cursor_;
+  }
+  if (line == StepLine::kLastStep) {
+    Commit(cursor_ + 1, on_line);
+    return true;
+  }
+  row().folded = true;
+  row().kind = Kind::kBar;
+  rows_.emplace_back();
+  ++cursor_;
+  if (rows_.size() > kMostRows) Commit(1, on_line);
+  return true;
 }
 
 void LineReader::Return() {
@@ -221,6 +280,7 @@ void LineReader::Commit(size_t rows, const OnLine& on_line) {
     if ((bar || ended.kind == Kind::kErased) && IsBlank(ended.text)) continue;
     on_line({ended.text, bar, ended.is_long ? std::optional(ended.begin) : std::nullopt});
   }
+  half_ = false;
   cursor_ -= std::min(cursor_, rows);
   if (rows < rows_.size()) {
     rows_.erase(rows_.begin(), rows_.begin() + static_cast<std::ptrdiff_t>(rows));
@@ -233,7 +293,13 @@ void LineReader::Commit(size_t rows, const OnLine& on_line) {
   climbs_ = false;
 }
 
+bool LineReader::HasHalfLine() const {
+  return rows_.size() == 1 && rows_[0].kind == Kind::kPlain && !rows_[0].over && !half_ &&
+         !binary_ && rows_[0].text.size() <= kLongestHalfLine;
+}
+
 void LineReader::Settle(Time now, const OnLine& on_line) {
+  if (cursor_ > 0 && rows_[cursor_ - 1].folded) return;  // a step may take long
   if (row().kind == Kind::kFresh && now - changed_ >= kSettled) EndAbove(on_line);
 }
 

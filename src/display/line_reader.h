@@ -32,6 +32,9 @@ class LineReader {
 
   // `keep_long`: a line of any length comes in pieces of 1 MiB; else as Line::long_from says.
   void Take(std::string_view bytes, bool keep_long, Time now, const OnLine& on_line);
+  // Lines that a program writes for each step of an epoch, as Keras does where stdout is no
+  // terminal, are a bar: "28/60 ━━━━━━─── 3s 99ms/step - loss: 2.3".
+  void FoldSteps() { folds_ = true; }
   // What is taken next is there in all that was written: some was passed over.
   void SkipTo(uint64_t offset) { taken_ = offset; }
   // The bars that have ended by "\n" and have not been drawn again for a while are lines.
@@ -42,7 +45,16 @@ class LineReader {
   void End(const OnLine& on_line);
 
   // Whether there are lines that are held, as they may be drawn again.
-  bool HasBars() const { return rows_.size() > 1 || rows_[0].kind == Kind::kBar || rows_[0].over; }
+  bool HasBars() const {
+    return rows_.size() > 1 || rows_[0].kind == Kind::kBar || rows_[0].over || half_;
+  }
+  // Whether a line has begun that has not ended, and is no bar: a prompt, or dots.
+  bool HasHalfLine() const;
+  // From now on it is among the bars, until it ends as any line.
+  void HoldHalfLine() { half_ = HasHalfLine(); }
+  bool HoldsHalfLine() const { return half_ && rows_[0].kind == Kind::kPlain; }
+  // When something was last taken.
+  Time changed() const { return changed_; }
   // Those that show something, from top to bottom; until the next call.
   std::vector<std::string_view> Bars() const;
 
@@ -51,6 +63,7 @@ class LineReader {
   struct Row {
     std::string text;
     Kind kind = Kind::kFresh;
+    bool folded = false;    // a line of a step, in place of that before
     bool over = false;      // what comes next replaces the text
     bool is_long = false;   // of which the text is the beginning
     uint32_t versions = 0;  // drawn since the cursor was above; 2: or more
@@ -64,6 +77,7 @@ class LineReader {
   void Add(std::string_view text, bool keep_long, const OnLine& on_line);
   void Overwrite(const OnLine& on_line);
   void EndRow(const OnLine& on_line);
+  bool Fold(const OnLine& on_line);
   void Return();
   void BackSpace();
   void GoUp(size_t rows);
@@ -78,6 +92,8 @@ class LineReader {
   size_t cursor_ = 0;         // in rows_
   size_t frame_ = 0;          // lines to come that will be drawn again, though they look plain
   bool climbs_ = false;       // the cursor has gone up in these rows
+  bool folds_ = false;        // see FoldSteps
+  bool half_ = false;         // see HoldHalfLine
   bool binary_ = false;       // no text: there are NUL bytes
   std::string escape_;        // an escape sequence that has not ended
   uint64_t taken_ = 0;        // bytes

@@ -20,6 +20,8 @@ constexpr milliseconds kUpdateInterval{100};
 constexpr milliseconds kSettling{500};
 // Without a terminal.
 constexpr std::chrono::seconds kTellInterval{30};
+// A line that has begun and goes no further is shown then: what comes in pieces comes at once.
+constexpr milliseconds kHalfLineAfter{300};
 constexpr size_t kCopySize = 256 * 1024;
 constexpr off_t kLastErrors =
     8 * 1024;  // bytes shown of what a rank wrote to stderr before it failed
@@ -40,7 +42,7 @@ std::string LogPath(const std::string& folder, uint32_t rank, Stream stream) {
 }
 
 RankLines::RankLines(std::vector<Process> processes, View view, std::string folder, OnLine on_line,
-                     OnLine on_bar)
+                     OnBar on_bar)
     : view_(std::move(view)),
       folder_(std::move(folder)),
       on_line_(std::move(on_line)),
@@ -91,9 +93,11 @@ void RankLines::Take(const Output& output, bool in_file, Time now, Screen& scree
   }
   rank.written[stream] = time;
   LineReader& reader = rank.readers[stream];
+  if (screen.has_terminal() && looks_[Target(stream)].terminal) reader.FoldSteps();
   if (offset) reader.SkipTo(*offset);
   reader.Take(bytes, !in_file, now,
               [&](const Line& line) { EndLine(rank, output.stream, line, screen); });
+  NoteHalfLine({number, stream}, rank);
   if (!reader.HasBars()) return;
   changed_ = now;
   rank.changed[stream] = rank.unread[stream] = true;
@@ -110,6 +114,10 @@ void RankLines::Show(const Rank& rank, Stream stream, const Line& line, Screen& 
   const uint32_t number = rank.process.rank;
   if (!ShowsLinesOf(rank, stream)) return;
   if (line.bar && !IsFirstOfItsKind(number, line.text)) return;
+  if (to_skip_ > 0) {
+    --to_skip_;
+    return;
+  }
   const Stream target = Target(stream);
   if (!view_.plain_stdout || stream == kStderr) {
     screen.Append(target, prefixes_.Of(number, target, rank.written[stream]));
@@ -157,6 +165,38 @@ void RankLines::EndLinesOf(uint32_t number, Stream stream, Screen& screen) {
   Rank& rank = RankOf(number);
   rank.readers[stream].End([&](const Line& line) { EndLine(rank, stream, line, screen); });
   with_bars_.erase({number, stream});
+  NoteHalfLine({number, stream}, rank);
+}
+
+void RankLines::NoteHalfLine(Source source, Rank& rank) {
+  const bool half = rank.readers[source.second].HasHalfLine();
+  if (std::exchange(rank.half[source.second], half) == half) return;
+  if (half) {
+    half_lines_.insert(source);
+  } else {
+    half_lines_.erase(source);
+  }
+}
+
+// A prompt, or dots: in the place of a bar, so that it is not broken where it goes on.
+void RankLines::HoldHalfLines(Time now) {
+  for (auto source = half_lines_.begin(); source != half_lines_.end();) {
+    const auto [number, stream] = *source;
+    Rank& rank = ranks_.at(number);
+    LineReader& reader = rank.readers[stream];
+    if (now < reader.changed() + kHalfLineAfter) {
+      ++source;
+      continue;
+    }
+    reader.HoldHalfLine();
+    rank.half[stream] = false;
+    source = half_lines_.erase(source);
+    changed_ = now;
+    rank.changed[stream] = rank.unread[stream] = true;
+    rank.told[stream] = now;
+    with_bars_.insert({number, stream});
+    for (const std::string_view text : reader.Bars()) (void)IsFirstOfItsKind(number, text);
+  }
 }
 
 void RankLines::ShowErrorsOf(uint32_t number, Screen& screen) {
@@ -178,7 +218,7 @@ void RankLines::ShowErrorsOf(uint32_t number, Screen& screen) {
 
 // All ranks mostly show the same bar: one is enough.
 bool RankLines::IsFirstOfItsKind(uint32_t rank, std::string_view bar) {
-  if (!view_.show.all()) return true;
+  if (!view_.show.all() || view_.each_bar) return true;
   std::string label = BarLabel(bar);
   const auto found = first_of_kind_.find(label);
   if (found == first_of_kind_.end()) {
@@ -191,6 +231,7 @@ bool RankLines::IsFirstOfItsKind(uint32_t rank, std::string_view bar) {
 }
 
 void RankLines::Update(Time now, Screen& screen) {
+  HoldHalfLines(now);
   if (with_bars_.empty() || now < updated_ + kUpdateInterval) return;
   Settle(now, screen);
   if (screen.has_terminal()) {
@@ -208,7 +249,8 @@ void RankLines::Settle(Time now, Screen& screen) {
     Rank& rank = ranks_.at(number);
     LineReader& reader = rank.readers[stream];
     if (std::exchange(rank.unread[stream], false) && on_bar_) {
-      for (const std::string_view bar : reader.Bars()) on_bar_(number, stream, bar);
+      const bool half = reader.HoldsHalfLine();
+      for (const std::string_view bar : reader.Bars()) on_bar_(number, stream, bar, half);
     }
     reader.Settle(now,
                   [&, stream = stream](const Line& line) { EndLine(rank, stream, line, screen); });
@@ -258,6 +300,15 @@ void RankLines::TellBars(Time now, Screen& screen) {
 }
 
 std::optional<Time> RankLines::Due(const Screen& screen) const {
+  std::optional<Time> due = BarsDue(screen);
+  for (const auto& [number, stream] : half_lines_) {
+    const Time at = ranks_.at(number).readers[stream].changed() + kHalfLineAfter;
+    due = due ? std::min(*due, at) : at;
+  }
+  return due;
+}
+
+std::optional<Time> RankLines::BarsDue(const Screen& screen) const {
   if (with_bars_.empty()) return std::nullopt;
   if (updated_ < changed_ + kSettling) return updated_ + kUpdateInterval;
   if (screen.has_terminal()) return std::nullopt;

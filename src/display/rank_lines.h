@@ -26,6 +26,7 @@ struct View {
   ShownRanks show{};
   PrefixStyle prefix = PrefixStyle::kNode;
   Colour colour = Colour::kAuto;
+  bool each_bar = false;      // also those that look alike
   bool plain_stdout = false;  // what ranks write to stdout has no prefix
   bool only_stderr = false;   // and that to our stdout
   bool time_stamps = false;   // before the prefix
@@ -54,10 +55,13 @@ class RankLines {
   // Every line, shown or not.
   using OnLine = std::function<void(uint32_t rank, Stream stream, std::string_view text)>;
 
-  // `folder`: of the log files, from which lines are shown that are too long to keep. `on_bar`: as
-  // on_line, of bars that have changed, as they are ten times a second at most; from Update.
+  // A bar that has changed, ten times a second at most; from Update. `half`: a line that has begun
+  // and goes no further.
+  using OnBar = std::function<void(uint32_t rank, Stream stream, std::string_view text, bool half)>;
+
+  // `folder`: of the log files, from which lines are shown that are too long to keep.
   RankLines(std::vector<Process> processes, View view, std::string folder, OnLine on_line = {},
-            OnLine on_bar = {});
+            OnBar on_bar = {});
 
   // `in_file`: the log file has it, too. What is not yet a line or a bar to show is kept.
   void Take(const Output& output, bool in_file, Time now, Screen& screen);
@@ -75,6 +79,8 @@ class RankLines {
   void Settle(Time now, Screen& screen);
   // The same, and shows the others where it is time to.
   void Update(Time now, Screen& screen);
+  // So many lines that would be shown are not.
+  void SkipLines(size_t lines) { to_skip_ = lines; }
   // When to call Update at the latest.
   std::optional<Time> Due(const Screen& screen) const;
 
@@ -89,6 +95,7 @@ class RankLines {
     std::array<std::optional<WallTime>, 2> written{};  // when something last came
     std::array<bool, 2> changed{};
     std::array<bool, 2> unread{};  // on_bar has not had what was drawn last
+    std::array<bool, 2> half{};    // it is in half_lines_
   };
 
   Rank& RankOf(uint32_t number);
@@ -104,19 +111,24 @@ class RankLines {
   void CopyLongLine(Source source, uint64_t from, Screen& screen);
   std::vector<std::string> BarRows(size_t room);
   void TellBars(Time now, Screen& screen);
+  void NoteHalfLine(Source source, Rank& rank);
+  void HoldHalfLines(Time now);
+  std::optional<Time> BarsDue(const Screen& screen) const;
   Stream Target(Stream stream) const { return view_.only_stderr ? kStdout : stream; }
 
   const View view_;
   const std::string folder_;
   const OnLine on_line_;
-  const OnLine on_bar_;
+  const OnBar on_bar_;
   const std::array<Look, 2> looks_;
   Prefixes prefixes_;
   std::map<uint32_t, Rank> ranks_;
   std::set<Source> with_bars_;
+  std::set<Source> half_lines_;                                 // that may become bars
   std::map<std::string, uint32_t, std::less<>> first_of_kind_;  // of bars: the lowest rank
   Time changed_{};                                              // a bar, last
   Time updated_{};
+  size_t to_skip_ = 0;
 };
 
 }  // namespace autodist::display

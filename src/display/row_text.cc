@@ -92,7 +92,8 @@ std::string BarLabel(std::string_view bar) {
     while (end > 0 && (is_digit(bar[end - 1]) || bar[end - 1] == '.')) --end;
   }
   std::string_view label = bar.substr(0, end);
-  while (label.ends_with(' ')) label.remove_suffix(1);
+  // Dots that come one by one are no other bar each time.
+  while (label.ends_with(' ') || label.ends_with('.')) label.remove_suffix(1);
   return std::string(label);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/wall_clock.h"
+#include "chief/output/undecorated.h"
 #include "progress/arguments.h"
 
 namespace autodist::chief {
@@ -20,8 +21,10 @@ int64_t MillisecondsOf(display::WallTime time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
-// One without anything in it does not count.
+// One without anything in it does not count. Colours are no text.
 void KeepLine(std::string_view line, std::string& last) {
+  std::string buffer;
+  line = WithoutColours(line.substr(0, 2 * LastWords::kLongestLine), buffer);
   if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;
   last.assign(line.substr(0, LastWords::kLongestLine));
 }
@@ -63,7 +66,9 @@ RankLogs::RankLogs(const v1::LaunchPlan& plan, const base::LogFolder& folder,
           [this](uint32_t rank, display::Stream stream, std::string_view line) {
             Keep(rank, stream, line);
           },
-          [this](uint32_t rank, display::Stream, std::string_view bar) { KeepBar(rank, bar); }) {}
+          [this](uint32_t rank, display::Stream, std::string_view bar, bool half) {
+            KeepBar(rank, bar, half);
+          }) {}
 
 Result<std::shared_ptr<RankLogs>> RankLogs::Create(
     const v1::LaunchPlan& plan, const base::LogFolder& folder, const display::View& view,
@@ -144,16 +149,22 @@ void RankLogs::Keep(uint32_t number, display::Stream stream, std::string_view li
   rank.last_words.Take(stream, line, now_);
   KeepLine(line, rank.told.last_line);
   KeepFailure(rank.last_words, rank.told);
-  KeepProgress(rank.reader.Take(line, now_), rank.told);
+  ReadProgress(rank, line);
   ++told_;
 }
 
-void RankLogs::KeepBar(uint32_t number, std::string_view bar) {
+void RankLogs::KeepBar(uint32_t number, std::string_view bar, bool half) {
   const std::lock_guard lock(told_mutex_);
   Rank& rank = ranks_.at(number);
   KeepLine(bar, rank.told.last_line);
-  KeepProgress(rank.reader.Take(bar, now_), rank.told);
+  // A number at the end of half a line may go on.
+  if (!half) ReadProgress(rank, bar);
   ++told_;
+}
+
+void RankLogs::ReadProgress(Rank& rank, std::string_view line) {
+  KeepProgress(rank.reader.Take(line, now_), rank.told);
+  if (rank.reader.WasOtherWork()) other_work_ms_ = base::MillisecondsSince1970();
 }
 
 void RankLogs::TakeTold(uint32_t number, std::string_view line, Time now) {

@@ -73,6 +73,9 @@ class RankLogs {
   void TakeTold(uint32_t rank, std::string_view line, Time now);
   // Another number whenever ToldBy has anything new.
   uint64_t told() const { return told_; }
+  // When a bar of something else than training went on last, of an evaluation say, in milliseconds
+  // since 1970; 0: none has. Thread-safe.
+  int64_t other_work_ms() const { return other_work_ms_; }
   // Of output that is not where it should be; when nothing is taken any more.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -96,7 +99,8 @@ class RankLogs {
   Status Open(const display::Output& output, File& file);
   void WriteFile(const display::Output& output, File& file);
   void Keep(uint32_t number, display::Stream stream, std::string_view line);
-  void KeepBar(uint32_t number, std::string_view bar);
+  void KeepBar(uint32_t number, std::string_view bar, bool half);
+  void ReadProgress(Rank& rank, std::string_view line);
   void Warn(const std::string& what);
 
   const base::LogFolder folder_;
@@ -107,6 +111,7 @@ class RankLogs {
   Time now_{};                     // of what is being taken
   mutable std::mutex told_mutex_;  // guards last_words, reader and told of all ranks
   std::atomic<uint64_t> told_ = 0;
+  std::atomic<int64_t> other_work_ms_ = 0;
 };
 
 }  // namespace autodist::chief

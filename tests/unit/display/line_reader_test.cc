@@ -198,5 +198,59 @@ TEST_F(LineReaderTest, WhatIsHeldIsLimited) {
   EXPECT_LE(reader_.Bars()[0].size(), 64u << 10);
 }
 
+TEST_F(LineReaderTest, HalfALineIsHeldOnceItIsAskedFor) {
+  EXPECT_FALSE(reader_.HasHalfLine());
+  EXPECT_THAT(Take("one\nOverwrite? "), ElementsAre("one"));
+  EXPECT_TRUE(reader_.HasHalfLine());
+  EXPECT_FALSE(reader_.HasBars()) << "it may come in pieces";
+  reader_.HoldHalfLine();
+  EXPECT_TRUE(reader_.HasBars() && reader_.HoldsHalfLine());
+  EXPECT_THAT(reader_.Bars(), ElementsAre("Overwrite? "));
+  EXPECT_THAT(Take("[y/N] "), IsEmpty());
+  EXPECT_THAT(reader_.Bars(), ElementsAre("Overwrite? [y/N] "));
+  EXPECT_THAT(Settle(10'000), IsEmpty());
+  EXPECT_THAT(Take("no\nnext"), ElementsAre("Overwrite? [y/N] no")) << "and is no bar";
+  EXPECT_FALSE(reader_.HasBars());
+  EXPECT_TRUE(reader_.HasHalfLine());
+}
+
+TEST_F(LineReaderTest, HalfALineMayBecomeABar) {
+  Take("10%");
+  reader_.HoldHalfLine();
+  Take("\r20%");
+  EXPECT_FALSE(reader_.HoldsHalfLine());
+  EXPECT_THAT(reader_.Bars(), ElementsAre("20%"));
+  EXPECT_THAT(Take("\n"), IsEmpty());
+  EXPECT_THAT(Settle(300), ElementsAre("bar: 20%"));
+}
+
+TEST_F(LineReaderTest, BarsLongLinesAndBytesAreNoHalfLines) {
+  Take("\r10%");
+  EXPECT_FALSE(reader_.HasHalfLine());
+  End();
+  Take(std::string(5'000, 'x'));
+  EXPECT_FALSE(reader_.HasHalfLine());
+  End();
+  Take(std::string_view("a\0b", 3));
+  EXPECT_FALSE(reader_.HasHalfLine());
+}
+
+TEST_F(LineReaderTest, LinesOfStepsAreABarWhereThatIsWanted) {
+  const std::string one = "1/3 ━━──── 2s 99ms/step - loss: 3";
+  const std::string two = "\x1b[1m2/3\x1b[0m \x1b[32m━━━━\x1b[0m──── 1s 99ms/step - loss: 2";
+  const std::string three = "3/3 ━━━━━━ 0s 99ms/step - loss: 1";
+  EXPECT_THAT(Take(one + "\n" + two + "\n"), ElementsAre(one, two)) << "not in a pipe";
+  reader_.FoldSteps();
+  EXPECT_THAT(Take("Epoch 1/2\n" + one + "\n"), ElementsAre("Epoch 1/2"));
+  EXPECT_THAT(Settle(10'000), IsEmpty()) << "a step may take long";
+  EXPECT_THAT(reader_.Bars(), ElementsAre(one));
+  EXPECT_THAT(Take(two + "\n"), IsEmpty());
+  EXPECT_THAT(reader_.Bars(), ElementsAre(two));
+  EXPECT_THAT(Take(three + "\nEpoch 2/2\n" + one + "\n"), ElementsAre(three, "Epoch 2/2"));
+  EXPECT_THAT(Take("Traceback\n"), ElementsAre("bar: " + one, "Traceback"));
+  EXPECT_THAT(Take("1/3 of it\n"), ElementsAre("1/3 of it"));
+  EXPECT_THAT(End(), IsEmpty());
+}
+
 }  // namespace
 }  // namespace autodist::display

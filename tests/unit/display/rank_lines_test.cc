@@ -141,5 +141,51 @@ TEST_F(RankLinesTest, BarsAreHarmlessOnATerminalThatCannotDraw) {
       << "while it is drawn, and its end";
 }
 
+TEST_F(RankLinesTest, HalfALineIsShownAfterAMoment) {
+  const Time begin = Time{} + seconds(100);
+  const Outputs outputs;
+  Screen screen;
+  std::vector<std::string> told;
+  RankLines lines(
+      {{0, 0, "a", false}, {1, 1, "a", false}}, {.colour = Colour::kNever}, "/nowhere",
+      [](uint32_t, Stream, std::string_view) {},
+      [&](uint32_t rank, Stream, std::string_view text, bool half) {
+        told.push_back(std::to_string(rank) + (half ? " half " : " ") + std::string(text));
+      });
+  const auto update = [&](std::chrono::milliseconds at) {
+    lines.Update(begin + at, screen);
+    screen.Update(begin + at);
+    return outputs.Terminal();
+  };
+  lines.Take({0, kStdout, "Overwrite? "}, true, begin, screen);
+  lines.Take({1, kStdout, "Overwrite? "}, true, begin, screen);
+  EXPECT_EQ(lines.Due(screen), begin + std::chrono::milliseconds(300));
+  EXPECT_EQ(update(std::chrono::milliseconds(299)), "");
+  const std::string shown = update(std::chrono::milliseconds(400));
+  EXPECT_NE(shown.find("[a:0] Overwrite? "), std::string::npos) << shown;
+  EXPECT_EQ(shown.find("[a:1]"), std::string::npos) << "it stands once";
+  EXPECT_EQ(told, (std::vector<std::string>{"0 half Overwrite? ", "1 half Overwrite? "}));
+  lines.Take({1, kStderr, "other\n"}, true, begin + seconds(1), screen);
+  lines.Take({0, kStdout, "no\n"}, true, begin + seconds(1), screen);
+  const std::string ended = update(seconds(2));
+  EXPECT_NE(ended.find("[a:1] other"), std::string::npos) << ended;
+  EXPECT_NE(ended.find("[a:0] Overwrite? no"), std::string::npos) << ended;
+}
+
+TEST_F(RankLinesTest, InAPipeHalfALineIsShownAfterHalfAMinute) {
+  setenv("TERM", "dumb", 1);
+  const Written written = To(true, {.prefix = PrefixStyle::kNone}, [&](auto& lines, auto& screen) {
+    const Time begin = Time{} + seconds(100);
+    lines.Take({0, kStdout, "Loading ."}, true, begin, screen);
+    lines.Update(begin + seconds(1), screen);
+    lines.Take({0, kStdout, "."}, true, begin + seconds(20), screen);
+    lines.Update(begin + seconds(20), screen);
+    lines.Update(begin + seconds(32), screen);
+    lines.Take({0, kStdout, ". done\n"}, true, begin + seconds(33), screen);
+    lines.Update(begin + seconds(33), screen);
+  });
+  EXPECT_EQ(written.terminal, "Loading ..\nLoading ... done\n");
+}
+
 }  // namespace
 }  // namespace autodist::display
