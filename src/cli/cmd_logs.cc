@@ -24,10 +24,10 @@ struct LogsOptions {
 };
 
 // What is not to be shown, of what is there now.
-control::Skip SkipOf(const LogsOptions& options) {
+control::Skip SkipOf(const LogsOptions& options, control::LogPrinter& output) {
   const auto since = PastTime(options.since, std::chrono::system_clock::now());
-  return [&options, since](control::LogReader& logs) {
-    if (options.last_lines) logs.SkipToLastLines(*options.last_lines);
+  return [&options, &output, since](control::LogReader& logs) {
+    if (options.last_lines) output.SkipLines(logs.SkipToLastLines(*options.last_lines));
     if (since) logs.SkipBefore(*since);
     if ((!since && !options.time_stamps) || logs.HasTimes()) return;
     base::Log(
@@ -49,14 +49,17 @@ int Logs(const LogsOptions& options) {
   view->time_stamps = options.time_stamps;
   if (options.ranks.size() == 1) {
     view->prefix = display::PrefixStyle::kNone;
-    if (!options.time_stamps) view->raw = options.ranks[0];
+    // Of some of it lines are wanted, of which a bar is one.
+    const bool all = !options.last_lines && options.since.empty();
+    if (!options.time_stamps && all) view->raw = options.ranks[0];
   }
+  view->each_bar = options.last_lines.has_value();
   control::LogPrinter output(*std::move(view));
   if (options.follow) {
-    const auto ended = control::FollowJob(*job, SkipOf(options), output);
+    const auto ended = control::FollowJob(*job, SkipOf(options, output), output);
     return ended.ok() ? 0 : Fail(ended.status(), kExitUsage);
   }
-  control::ShowLogs(*job, SkipOf(options), output);
+  control::ShowLogs(*job, SkipOf(options, output), output);
   return 0;
 }
 
@@ -83,8 +86,9 @@ Command AddLogs(CLI::App& app) {
   app.get_option("--show")->excludes(rank);
   app.footer(R"(
 Prints what the ranks have written, in the order of time (to a tenth of a second), each line with
-its "[node:rank] ". Of one --rank alone it prints the very bytes, with --timestamps lines; on a
-terminal lines without the escape sequences, but for colours. What ranks wrote to stderr goes to
+its "[node:rank] ". Of one --rank alone it prints the very bytes, with --tail, --since or --timestamps
+lines, of which a bar is one: its last state; on a terminal lines without the escape sequences, but for
+colours. What ranks wrote to stderr goes to
 stderr. If the job was restarted it is the last attempt's; those of
 the others are in the job's log folder. What an older autodist has kept without times comes one rank
 after the other.

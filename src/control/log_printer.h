@@ -30,6 +30,8 @@ class LogPrinter {
   // What was written long ago, in the order of time: bars became lines then, not now. `last`: and
   // nothing follows on this stream.
   void Replay(const display::Output& output, bool last);
+  // The next lines are not printed; after SetJob.
+  void SkipLines(size_t lines) { lines_->SkipLines(lines); }
   bool Shows(uint32_t rank, display::Stream stream) { return lines_->IsShown(rank, stream); }
 
   // Writes what has been taken, apart from lines that have not ended, and bars where it is time to.

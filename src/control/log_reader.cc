@@ -35,6 +35,11 @@ std::optional<std::pair<uint32_t, display::Stream>> ParseName(std::string_view n
   return std::nullopt;
 }
 
+// Newlines that are looked for in place of one, at most, and how many more at a time: a program
+// that draws several bars writes one below each of them, again and again.
+constexpr size_t kMostEndsOfLine = 1024;
+constexpr size_t kMoreEnds = 8;
+
 uint64_t SizeOf(int fd) {
   struct stat info;
   return fstat(fd, &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
@@ -42,6 +47,25 @@ uint64_t SizeOf(int fd) {
 
 base::UniqueFd OpenToRead(const std::string& path) {
   return base::UniqueFd(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY));
+}
+
+// As they are shown: what draws a bar again makes no other line.
+size_t LinesFrom(const std::string& path, uint64_t offset) {
+  const base::UniqueFd fd = OpenToRead(path);
+  if (!fd.valid()) return 0;
+  size_t lines = 0;
+  const auto count = [&lines](const display::Line&) { ++lines; };
+  display::LineReader reader;
+  std::string piece;
+  for (;; offset += piece.size()) {
+    piece.resize(kLookedThrough);
+    const ssize_t got = pread(fd.get(), piece.data(), piece.size(), static_cast<off_t>(offset));
+    if (got <= 0) break;
+    piece.resize(static_cast<size_t>(got));
+    reader.Take(piece, false, {}, count);
+  }
+  reader.End(count);
+  return lines;
 }
 
 }  // namespace
@@ -86,13 +110,22 @@ void LogReader::SkipToLastLinesOfEach(size_t lines) {
   }
 }
 
-void LogReader::SkipToLastLines(size_t lines) {
+size_t LogReader::SkipToLastLines(size_t lines) {
   const std::vector<File> files = FilesThere();
   std::vector<std::string> paths;
   paths.reserve(files.size());
   for (const File& file : files) paths.push_back(PathOf(file));
-  const std::vector<uint64_t> begins = BeginOfLastLines(paths, lines);
+  std::vector<uint64_t> begins;
+  size_t there = 0;
+  for (size_t ends = lines; ends <= lines * kMostEndsOfLine; ends *= kMoreEnds) {
+    begins = BeginOfLastLines(paths, ends);
+    if (lines == 0) break;
+    there = 0;
+    for (size_t i = 0; i < paths.size(); ++i) there += LinesFrom(paths[i], begins[i]);
+    if (there >= lines || std::ranges::all_of(begins, [](uint64_t at) { return at == 0; })) break;
+  }
   for (size_t i = 0; i < files.size(); ++i) LogOf(files[i]).SkipTo(begins[i]);
+  return there - std::min(there, lines);
 }
 
 void LogReader::SkipBefore(display::WallTime time) {

@@ -32,8 +32,9 @@ class LogReader {
   // Each of these is about the files that are there, and may be added to another.
   // Only the last lines of each will be read, few or short.
   void SkipToLastLinesOfEach(size_t lines);
-  // Only the last lines of all together.
-  void SkipToLastLines(size_t lines);
+  // Only the last lines of all together, of which a bar is one. Returns how many more will be read
+  // before them: a bar may have been drawn in several rows.
+  size_t SkipToLastLines(size_t lines);
   // Only what came since then.
   void SkipBefore(display::WallTime time);
   // Of all that was written to them it is known when.
