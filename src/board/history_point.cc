@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "board/troubles.h"
+
 namespace autodist::board {
 namespace {
 
@@ -70,7 +72,8 @@ v1::HistoryPoint PointOf(const v1::Board& board, int64_t width_ms) {
   if (board.has_progress()) {
     if (board.progress().has_step()) point.set_step(board.progress().step());
     if (board.progress().has_rate()) point.set_rate(board.progress().rate());
-    *point.mutable_metrics() = board.progress().metrics();
+    // Nothing new has been measured while the job makes no steps.
+    if (!StandstillIn(board)) *point.mutable_metrics() = board.progress().metrics();
   }
   Means means;
   for (const v1::BoardNode& node : board.nodes()) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/quantity.h"
+#include "base/wall_clock.h"
 
 namespace autodist::board {
 namespace {
@@ -23,6 +24,7 @@ struct Found {
   std::string key;  // the same as long as it is the same trouble
   v1::Trouble trouble;
   int64_t only_after_ms = 0;  // it is told of when it has lasted so long
+  int64_t since_ms = 0;       // where that is known otherwise
 };
 
 std::string Number(double value) { return std::to_string(std::llround(value)); }
@@ -193,17 +195,75 @@ void LookAtSteps(const v1::Board& board, std::vector<Found>& found) {
   }
 }
 
+std::string SpanText(int64_t ms) {
+  return base::Elapsed(std::chrono::milliseconds(std::max<int64_t>(ms / 1000 * 1000, 0)));
+}
+
+// No step comes any more, or nothing at all.
+void LookForStandstill(const v1::Board& board, const std::optional<Standstill>& standstill,
+                       int64_t silent_since_ms, std::vector<Found>& found) {
+  if (!standstill && silent_since_ms == 0) return;
+  Found one{"standstill", {}};
+  one.trouble.set_kind(v1::Trouble::KIND_STALLED);
+  if (standstill) {
+    const v1::Progress& progress = board.progress();
+    one.since_ms = standstill->since_ms;
+    one.trouble.set_what("stalled: no step for " +
+                         SpanText(board.time_ms() - standstill->last_step_ms) + "; usually " +
+                         StepTimeText(standstill->usual_ms));
+    AddEvidence(one.trouble, "last step",
+                base::Thousands(progress.step()) +
+                    (progress.has_total() ? " of " + base::Thousands(progress.total()) : "") +
+                    ", at " + base::LocalTime("%H:%M:%S", standstill->last_step_ms / 1000),
+                "its output");
+  } else {
+    one.since_ms = silent_since_ms;
+    one.trouble.set_what("stalled: no rank has given a sign of life for " +
+                         SpanText(board.time_ms() - silent_since_ms));
+    AddEvidence(one.trouble, "last sign of life",
+                "at " + base::LocalTime("%H:%M:%S", silent_since_ms / 1000), "--hang-timeout");
+  }
+  found.push_back(std::move(one));
+}
+
+// "4.0 times"
+void LookForSlowdown(const std::optional<Slowdown>& slowdown, std::vector<Found>& found) {
+  if (!slowdown) return;
+  Found one{"slowdown", {}, 0, slowdown->since_ms};
+  one.trouble.set_kind(v1::Trouble::KIND_SLOW);
+  one.trouble.set_what("steps take " + StepTimeText(slowdown->step_ms) + ", " +
+                       Decimal(slowdown->step_ms / slowdown->before_ms) +
+                       " times as long as before " +
+                       base::LocalTime("%H:%M", slowdown->since_ms / 1000));
+  AddEvidence(one.trouble, kStepTime,
+              StepTimeText(slowdown->step_ms) + "; before: " + StepTimeText(slowdown->before_ms),
+              "its output");
+  found.push_back(std::move(one));
+}
+
 }  // namespace
+
+const v1::Trouble* StandstillIn(const v1::Board& board) {
+  const auto found =
+      std::ranges::find(board.troubles(), v1::Trouble::KIND_STALLED, &v1::Trouble::kind);
+  return found == board.troubles().end() ? nullptr : &*found;
+}
 
 std::optional<double> MedianRate(const v1::Board& board) {
   const std::vector<double> rates = RatesOf(board);
   return rates.empty() ? std::nullopt : std::optional(rates[rates.size() / 2]);
 }
 
-std::vector<v1::Trouble> TroubleWatch::Look(const v1::Board& board) {
+std::vector<v1::Trouble> TroubleWatch::Look(const v1::Board& board, const Signs& signs) {
   std::vector<Found> found;
+  steps_.Look(board, signs.other_work_ms);
+  const auto standstill = steps_.standstill();
   LookAtRanks(board, found);
-  LookAtSteps(board, found);
+  LookForStandstill(board, standstill, signs.silent_since_ms, found);
+  if (!standstill && signs.silent_since_ms == 0) {
+    LookForSlowdown(steps_.slowdown(), found);
+    LookAtSteps(board, found);
+  }
   for (int node = 0; node < board.nodes_size(); ++node) {
     LookAtPhase(board, node, found);
     if (board.nodes(node).phase() != v1::NODE_PHASE_RUNNING) continue;  // what was
@@ -215,7 +275,8 @@ std::vector<v1::Trouble> TroubleWatch::Look(const v1::Board& board) {
   std::vector<v1::Trouble> troubles;
   for (Found& one : found) {
     const auto before = since_.find(one.key);
-    const int64_t begin = before == since_.end() ? board.time_ms() : before->second;
+    int64_t begin = before == since_.end() ? board.time_ms() : before->second;
+    if (one.since_ms > 0) begin = one.since_ms;
     since[one.key] = begin;
     if (board.time_ms() - begin < one.only_after_ms) continue;
     one.trouble.set_since_ms(begin);

@@ -5,6 +5,7 @@
 #include "base/quantity.h"
 #include "base/shell_quote.h"
 #include "board/ledger.h"
+#include "board/troubles.h"
 #include "report/sections.h"
 
 namespace autodist::report {
@@ -106,6 +107,9 @@ Document ContentsOf(const JobFacts& facts) {
   document.title = job.name().empty() ? job.job_id() : job.name() + " (" + job.job_id() + ")";
   document.command = base::ShellLine({job.command().begin(), job.command().end()});
   State state = StateOf(job);
+  if (job.phase() == v1::JOB_PHASE_RUNNING && !job.chief_gone() && board::StandstillIn(board)) {
+    state = {"stalled", Tone::kBad};
+  }
   document.state = std::move(state.text);
   document.tone = state.tone;
   document.summary.push_back(KeyFacts(board));

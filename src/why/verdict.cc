@@ -9,6 +9,7 @@
 #include "base/quantity.h"
 #include "base/split.h"
 #include "base/utf8.h"
+#include "board/troubles.h"
 #include "why/board_causes.h"
 #include "why/collectives.h"
 #include "why/ended_causes.h"
@@ -302,7 +303,16 @@ Verdict Judge(const Known& known) {
       return known.before && !ranks.empty() && !HoldsUpWork(cause, ranks);
     });
   }
-  if (!causes.empty()) return with_evidence(std::move(causes.front().trouble));
+  const auto slowdown = std::ranges::find_if(known.now.troubles(), [](const v1::Trouble& trouble) {
+    return trouble.evidence_size() > 0 && trouble.evidence(0).what() == board::kStepTime;
+  });
+  const bool slow = goes_on && slowdown != known.now.troubles().end();
+  if (!causes.empty()) {
+    v1::Trouble cause = std::move(causes.front().trouble);
+    if (slow) cause.set_what(cause.what() + "; " + slowdown->what());
+    return with_evidence(std::move(cause));
+  }
+  if (slow) return with_evidence(*slowdown);
   if (goes_on) {
     return Well(StepsRise(known.now, *before) ? "nothing is wrong: steps go on"
                                               : "nothing is wrong: ranks write",

@@ -118,6 +118,7 @@ void JobBoard::RanksHang(std::optional<Loop::Time> since) {
 
 void JobBoard::BookStalls() {
   if (hung_since_) return ledger_.Stalls(Elapsed(*hung_since_), true);
+  if (no_step_since_) return ledger_.Stalls(*no_step_since_, true);
   ledger_.Stalls(Elapsed(), nodes_.AnyReconnecting());
 }
 
@@ -247,9 +248,32 @@ void JobBoard::Fill(const Attempt& attempt, v1::Board& board) {
   }
   const auto& events = journal_.events().last();
   *board.mutable_events() = {events.begin(), events.end()};
+  NoteStandstill(attempt, board);
   BookStalls();
   *board.mutable_ledger() = ledger_.At(Elapsed());
-  for (const v1::Trouble& trouble : troubles_.Look(board)) *board.add_troubles() = trouble;
+}
+
+// What is not well, and that a job which makes no steps has no rate.
+void JobBoard::NoteStandstill(const Attempt& attempt, v1::Board& board) {
+  board::TroubleWatch::Signs signs;
+  if (hung_since_) signs.silent_since_ms = board.time_ms() - (Elapsed() - Elapsed(*hung_since_));
+  if (attempt.logs) signs.other_work_ms = attempt.logs->other_work_ms();
+  for (const v1::Trouble& trouble : troubles_.Look(board, signs)) *board.add_troubles() = trouble;
+  const v1::Trouble* const standstill = board::StandstillIn(board);
+  const bool was = no_step_since_.has_value();
+  no_step_since_.reset();
+  if (standstill) {
+    no_step_since_ = Elapsed() - (board.time_ms() - standstill->since_ms());
+    const auto stop = [](v1::Progress& progress) {
+      if (progress.has_rate()) progress.set_rate(0);
+      progress.clear_eta();
+    };
+    if (board.has_progress()) stop(*board.mutable_progress());
+    for (v1::BoardRank& rank : *board.mutable_ranks()) {
+      if (rank.has_progress()) stop(*rank.mutable_progress());
+    }
+  }
+  if (was != no_step_since_.has_value()) ++changes_;  // those who look are shown it
 }
 
 // Another one where anything has changed, also by what ranks write; whatever becomes of nodes and

@@ -71,6 +71,7 @@ class JobBoard {
   int64_t Elapsed() const;  // milliseconds
   int64_t Elapsed(Loop::Time at) const;
   void BookStalls();
+  void NoteStandstill(const Attempt& attempt, v1::Board& board);
   uint64_t Version(const Attempt& attempt);
   void Fill(const Attempt& attempt, v1::Board& board);
   void BookCheckpoint(const std::optional<CheckpointWatch::Seen>& seen);
@@ -104,6 +105,7 @@ class JobBoard {
   board::TroubleWatch troubles_;
   TroubleWarnings warnings_;
   std::optional<Loop::Time> hung_since_;
+  std::optional<int64_t> no_step_since_;  // since we began; absent: the job makes steps
   std::optional<std::chrono::milliseconds> step_time_;
   board::History history_;
   board::Ledger ledger_;

@@ -36,6 +36,7 @@ bool HasLasted(const v1::Board& board, const v1::Trouble& trouble, std::chrono::
 }
 
 std::string WithTime(const v1::Trouble& trouble) {
+  if (CauseOf(trouble) == board::kStepTime) return trouble.what();  // has it
   return trouble.what() + " since " + base::LocalTime("%H:%M", trouble.since_ms() / 1000);
 }
 

@@ -59,7 +59,7 @@ function facts(board, slow, stalled) {
     const share = total ? `${(step / total * 100).toFixed(1)} %` : '';
     fact('step', 'Step', count(step), total ? '/ ' + count(total) : '', [share, plain(progress.what || '')].filter(Boolean).join(' · '));
   }
-  if (rate != null && !over) fact('rate', 'Rate', figure(rate), 'steps/s', rateNote(rate), stalled ? 'bad' : slow ? 'slow' : '');
+  if (rate != null && !over) fact('rate', 'Rate', figure(rate), 'steps/s', stalled ? 'no steps' : rateNote(rate), stalled ? 'bad' : slow ? 'slow' : '');
   for (const metric of (progress.metrics || []).slice(0, 1)) {
     const name = plain(metric.name), best = view.points.map(p => p['m:' + metric.name]).filter(v => v != null);
     fact('metric', name[0].toUpperCase() + name.slice(1), known(metric.value) == null ? String(metric.value) : known(metric.value).toFixed(3), '',
@@ -106,12 +106,15 @@ export function drawHead() {
   set($('#crumb'), job.job_id || '');
 }
 
+// How long it has been so is shown by the time since, as this is announced again when it changes.
+const said = trouble => plain((trouble.what || '').replace(/^(stalled: no [^;]*?) for [^;]*/, '$1'));
+
 function box(trouble) {
   const [cls, glyph] = kindOf(trouble), ranks = trouble.ranks || [], evidence = trouble.evidence || [];
   const since = or0(trouble.since_ms);
   return E('aside', { class: 'why ' + cls },
     E('p', {}, E('span', { class: 'g', 'aria-hidden': true }, glyph),
-      E('span', {}, E('strong', {}, plain(trouble.what || '')),
+      E('span', {}, E('strong', {}, said(trouble)),
         trouble.cost || since ? E('small', {}, [plain(trouble.cost || ''), since ? `Since ${dayOf(since)}${clock(since)}.` : ''].filter(Boolean).join(' ')) : ''),
       E('span', {}, ranks.length ? E('button', { class: 'link', on: () => pick(ranks[0], true) }, `Log of rank ${ranks[0]}`) : '')),
     trouble.text ? E('pre', {}, plain(trouble.text)) : '',
@@ -128,7 +131,7 @@ export function drawWhy() {
     const [first, ...rest] = board.job.report.split('\n');
     list.unshift({ kind: or0(board.job.exit_code) ? 'KIND_FAILED' : '', what: first, text: rest.join('\n') });
   }
-  const now = view.job + JSON.stringify(list);
+  const now = view.job + JSON.stringify(list.map(t => ({ ...t, what: said(t) })));
   if (now === told) return;
   told = now;
   const open = new Set($$('#whys details[open]').map(d => d.dataset.of));
