@@ -5,6 +5,8 @@
 #include "cli/commands.h"
 #include "cli/job_text.h"
 #include "cli/named_job.h"
+#include "cli/steps_text.h"
+#include "control/board_reader.h"
 #include "control/job_record.h"
 
 namespace autodist::cli {
@@ -18,9 +20,15 @@ struct StatusOptions {
 int ShowStatus(const StatusOptions& options) {
   const auto job = NamedJob(options.job);
   if (!job.ok()) return Fail(job.status(), kExitUsage);
-  const std::string text =
-      options.json ? control::AsJson(*job) + "\n" : JobText(*job, base::MillisecondsSince1970());
-  std::fputs(text.c_str(), stdout);
+  v1::Board board;
+  if (const auto known = control::BoardReader(job->job_id()).Board(); known.ok()) board = **known;
+  if (options.json) {
+    std::string json = control::AsJson(*job);
+    json.insert(json.rfind('}'), ",\"stalled\":" + StalledJson(board));
+    std::puts(json.c_str());
+    return 0;
+  }
+  std::fputs(JobText(*job, base::MillisecondsSince1970(), DetailsOf(board)).c_str(), stdout);
   return 0;
 }
 

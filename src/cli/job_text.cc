@@ -114,8 +114,9 @@ std::string JobTable(const std::vector<v1::JobStatus>& jobs, int64_t now_ms) {
   return Table(rows);
 }
 
-std::string JobText(const v1::JobStatus& job, int64_t now_ms) {
-  std::vector<Row> facts = {{"job", job.job_id()}, {"state", StateText(job)}};
+std::string JobText(const v1::JobStatus& job, int64_t now_ms, const JobDetails& details) {
+  std::vector<Row> facts = {{"job", job.job_id()},
+                            {"state", StateText(job) + (details.stalled ? ", stalled" : "")}};
   const auto fact = [&](const std::string& name, const std::string& value) {
     if (!value.empty()) facts.push_back({name, base::Printable(value)});
   };
@@ -128,6 +129,7 @@ std::string JobText(const v1::JobStatus& job, int64_t now_ms) {
   if (job.ended_ms() != 0) fact("ended", TimeText(job.ended_ms()));
   fact("elapsed", ElapsedText(job, now_ms));
   fact("last output", AgoText(job.last_output_ms(), now_ms));
+  for (const auto& [name, value] : details.rows) fact(name, value);
   fact("ranks", std::to_string(job.world_size()));
   if (const std::string restarts = RestartsText(job); restarts != "-") fact("restarts", restarts);
   fact("logs", job.log_folder());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autodist/v1/job.pb.h"
+#include "cli/steps_text.h"
 
 namespace autodist::cli {
 
@@ -16,7 +17,7 @@ std::string StateText(const v1::JobStatus& job);
 std::string JobTable(const std::vector<v1::JobStatus>& jobs, int64_t now_ms);
 
 // All that is known of one job.
-std::string JobText(const v1::JobStatus& job, int64_t now_ms);
+std::string JobText(const v1::JobStatus& job, int64_t now_ms, const JobDetails& details = {});
 
 // What can be done about a job whose autodist is gone.
 std::string CrashedText(const v1::JobStatus& job);

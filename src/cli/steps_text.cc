@@ -1,0 +1,73 @@
+#include "cli/steps_text.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/quantity.h"
+#include "base/utf8.h"
+
+namespace autodist::cli {
+namespace {
+
+constexpr int kMostMetrics = 8;
+
+// "0.51", "2.375", "1e-05".
+std::string FigureText(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
+std::string StepsText(const v1::Progress& progress) {
+  std::string text = "step " + base::Thousands(progress.step());
+  if (progress.total() > 0) text += " of " + base::Thousands(progress.total());
+  if (!progress.what().empty()) text += ", " + base::Printable(progress.what());
+  if (progress.has_rate()) text += ", " + FigureText(progress.rate()) + " steps/s";
+  return text;
+}
+
+bool IsOfSteps(const v1::Trouble& trouble) {
+  return trouble.kind() == v1::Trouble::KIND_STALLED || trouble.kind() == v1::Trouble::KIND_SLOW;
+}
+
+const v1::Trouble* StalledIn(const v1::Board& board) {
+  for (const v1::Trouble& trouble : board.troubles()) {
+    if (trouble.kind() == v1::Trouble::KIND_STALLED) return &trouble;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+JobDetails DetailsOf(const v1::Board& board) {
+  JobDetails details;
+  details.stalled = StalledIn(board) != nullptr;
+  const v1::Progress& progress = board.progress();
+  if (progress.has_step()) details.rows.emplace_back("progress", StepsText(progress));
+  std::string metrics;
+  for (int i = 0; i < std::min(progress.metrics_size(), kMostMetrics); ++i) {
+    const v1::Metric& metric = progress.metrics(i);
+    metrics += (metrics.empty() ? "" : ", ") + base::Printable(metric.name()) + " " +
+               FigureText(metric.value());
+  }
+  if (!metrics.empty()) details.rows.emplace_back("metrics", metrics);
+  for (const v1::Trouble& trouble : board.troubles()) {
+    if (IsOfSteps(trouble)) details.rows.emplace_back("issue", trouble.what());
+  }
+  return details;
+}
+
+std::string StalledJson(const v1::Board& board) {
+  const v1::Trouble* const stalled = StalledIn(board);
+  if (!stalled) return "null";
+  v1::Trouble what;
+  what.set_what(stalled->what());
+  std::string json;
+  // Cannot fail: a text has a JSON form.
+  (void)google::protobuf::util::MessageToJsonString(what, &json).ok();
+  return "{\"since_ms\":" + std::to_string(stalled->since_ms()) + "," + json.substr(1);
+}
+
+}  // namespace autodist::cli

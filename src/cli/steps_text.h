@@ -1,0 +1,23 @@
+// What a job's board says of its steps, for `autodist status`.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autodist/v1/board.pb.h"
+
+namespace autodist::cli {
+
+struct JobDetails {
+  bool stalled = false;
+  std::vector<std::pair<std::string, std::string>> rows;  // name, value
+};
+
+// "step 25 of 60, epoch 1/2, 10.1 steps/s", metrics, and issues with steps.
+JobDetails DetailsOf(const v1::Board& board);
+
+// {"since_ms":…,"what":"…"}, or null where it makes steps, or none are known.
+std::string StalledJson(const v1::Board& board);
+
+}  // namespace autodist::cli
