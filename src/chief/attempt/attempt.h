@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -24,6 +25,23 @@ namespace autodist::chief {
 
 // Of thousands of ranks it is large: nobody copies it.
 using SharedPlan = std::shared_ptr<const v1::LaunchPlan>;
+
+// Found by another thread than it is read by.
+class HangVerdict {
+ public:
+  void Set(std::string verdict) {
+    const std::lock_guard lock(mutex_);
+    verdict_ = std::move(verdict);
+  }
+  std::string Get() const {
+    const std::lock_guard lock(mutex_);
+    return verdict_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string verdict_;  // guarded by mutex_
+};
 
 // Told of what its members, the nodes of its plan, have to tell. Never blocks. For one thread.
 class Attempt {
@@ -69,6 +87,8 @@ class Attempt {
 
   // What the ranks write; null before the attempt is ready.
   std::shared_ptr<RankLogs> logs;
+  // Who keeps ranks that hang, where that is known: "rank 3 (host2) is in stuck (train.py:36)".
+  std::shared_ptr<HangVerdict> hang_verdict = std::make_shared<HangVerdict>();
   std::vector<std::string> warnings;  // of which the user is told again at the end
   Loop::Time began{};
   // "rank 2 (host2) sleeps in load (train.py:7)": whom the rank waited for that waited in vain.

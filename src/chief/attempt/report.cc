@@ -284,13 +284,24 @@ bool MayBeMissing(const Attempt& attempt) {
          !WhoLeft(attempt, reason) && attempt.state().running() > 0;
 }
 
+namespace {
+
+// Where the ranks hung, and it is known by whom they were kept: "; rank 3 …"
+std::string HangVerdictText(const Attempt& attempt) {
+  if (attempt.state().cause()->kind != Cause::Kind::kHung) return "";
+  const std::string verdict = attempt.hang_verdict->Get();
+  return verdict.empty() ? "" : "; " + verdict;
+}
+
+}  // namespace
+
 std::string EndReport(const Attempt& attempt, const std::vector<std::string>& terminal_warnings) {
   const JobState& state = attempt.state();
   std::string text;
   if (state.cause()) {
     text = state.cause()->kind == Cause::Kind::kRankFailed
                ? RankReport(attempt, *state.cause())
-               : DescribeCause(*state.cause(), attempt.plan()) + "\n";
+               : DescribeCause(*state.cause(), attempt.plan()) + HangVerdictText(attempt) + "\n";
     if (state.cause()->kind == Cause::Kind::kHung) text += EndedWellReport(attempt, *state.cause());
     text += OthersReport(attempt);
   }

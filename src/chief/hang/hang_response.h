@@ -103,6 +103,7 @@ class HangResponse {
   NodeWatch& nodes_;
   Console& console_;
   std::optional<StackCollection> stacks_;  // while nodes are being asked
+  std::shared_ptr<HangVerdict> verdict_;   // of the attempt whose stacks these are
   bool told_here_ = false;                 // who is at our terminal is told of them
   Loop::Time due_ = Loop::Time::max();
   bool stop_after_ = false;
