@@ -2,6 +2,7 @@
 
 #include <limits.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,8 +14,10 @@
 #include "agent/prepare/file_facts.h"
 #include "agent/prepare/gpus.h"
 #include "agent/prepare/python.h"
+#include "agent/prepare/rank_interfaces.h"
 #include "agent/supervisor/run_program.h"
 #include "base/deadline.h"
+#include "base/fd.h"
 #include "base/host_name.h"
 #include "base/ip_address.h"
 #include "base/split.h"
@@ -53,14 +56,36 @@ v1::NodeFacts HostnameAddresses(const std::string& hostname, const Environment& 
   return facts;
 }
 
+// Of this boot of the kernel, and the network and processes that this agent sees; "": not known.
+// Containers and virtual hosts of one machine differ in one of these.
+std::string ThisMachine() {
+  constexpr size_t kLongestId = 64;
+  const auto boot = base::ReadFile("/proc/sys/kernel/random/boot_id", kLongestId);
+  if (!boot.ok()) return "";
+  std::string machine = boot->substr(0, boot->find('\n'));
+  for (const char* space : {"/proc/self/ns/net", "/proc/self/ns/pid"}) {
+    struct stat info;
+    if (stat(space, &info) != 0) return "";
+    machine += "/" + std::to_string(info.st_ino);
+  }
+  return machine;
+}
+
 // What costs next to nothing, and starts nothing.
 void AddCheapFacts(const ExaminedNode& node, v1::NodeFacts& facts) {
   facts.set_hostname(base::HostName());
+  facts.set_machine(ThisMachine());
   if (const auto interfaces = base::LocalInterfaces(); interfaces.ok()) {
     for (const base::Interface& interface : *interfaces) {
       v1::InterfaceFact& fact = *facts.add_interfaces();
       fact.set_name(interface.name);
       fact.set_address(interface.address.ToString());
+      fact.set_mtu(MtuOf(interface.name));
+    }
+    if (node.rank_environment) {
+      for (v1::RankNetwork& network : RankNetworksOf(*node.rank_environment, *interfaces)) {
+        *facts.add_rank_networks() = std::move(network);
+      }
     }
   }
   *facts.mutable_working_directory() = DiskFactOf(node.working_directory);
@@ -101,19 +126,28 @@ std::vector<std::future<v1::NodeFacts>> AskPrograms(const v1::Examination& exami
                                                     Supervisor& supervisor) {
   const Environment environment =
       node.rank_environment.value_or(Environment::CleanLogin(Environment()));
+  // Programs run without it, too, which shows what else they lack.
+  const bool has_folder = access(node.working_directory.c_str(), X_OK) == 0;
+  const std::string folder = has_folder ? node.working_directory : "/";
   std::vector<std::future<v1::NodeFacts>> answers;
   const auto ask = [&](auto question) { answers.push_back(base::Async(question)); };
   ask([hostname = known.hostname(), environment, &supervisor] {
     return HostnameAddresses(hostname, environment, supervisor);
   });
-  ask([&node, environment, &supervisor] {
-    return GpuFacts(environment, node.working_directory, supervisor);
-  });
-  if (known.program().empty() || !IsPython(node.command[0])) return answers;
-  ask([&examination, &node, environment, &supervisor] {
+  ask([folder, environment, &supervisor] { return GpuFacts(environment, folder, supervisor); });
+  if (known.program().empty()) return answers;
+  const auto python = PythonOf(node.command, environment, folder);
+  if (!python) return answers;
+  ask([&examination, folder, python = *python, environment, &supervisor] {
     v1::NodeFacts facts;
-    *facts.mutable_python() = PythonFacts(node.command, examination.python_modules(), environment,
-                                          node.working_directory, supervisor);
+    *facts.mutable_python() =
+        PythonFacts(python, examination.python_modules(), environment, folder, supervisor);
+    return facts;
+  });
+  ask([&examination, folder, python = *python, environment, &supervisor] {
+    v1::NodeFacts facts;
+    auto failed = TryImports(python, examination.imports(), environment, folder, supervisor);
+    if (failed) *facts.mutable_python()->mutable_failed_import() = *std::move(failed);
     return facts;
   });
   return answers;

@@ -1,8 +1,10 @@
 #include "agent/prepare/ports.h"
 
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -23,8 +25,14 @@ namespace {
 using base::Deadline;
 using std::chrono::milliseconds;
 
-// How long a peer may keep a connection to us open.
-constexpr milliseconds kPeerLimit{5000};
+// How long a peer may keep a connection to us open; longer than one that tries us takes.
+constexpr milliseconds kPeerLimit{20'000};
+// A payload of which nothing more arrives for so long has stalled: TCP has by then sent it again
+// four times, and where it looks for a smaller MTU it has found one.
+constexpr milliseconds kStallLimit{3000};
+// What goes on arriving after this is slow, and no more.
+constexpr milliseconds kPayloadLimit{6000};
+constexpr size_t kPiece = 64 << 10;  // bytes, of a payload
 // How long no connection is accepted after the system had no descriptor or memory for one.
 constexpr milliseconds kAcceptPause{100};
 constexpr uint32_t kHighestPort = std::numeric_limits<uint16_t>::max();
@@ -42,6 +50,12 @@ void SetOption(const base::UniqueFd& fd, int level, int name, int value) {
 void ResetOnClose(const base::UniqueFd& fd) {
   const linger none{1, 0};
   setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &none, sizeof none);
+}
+
+// Bytes that the other side has not acknowledged.
+size_t Unacknowledged(const base::UniqueFd& fd) {
+  int bytes = 0;
+  return ioctl(fd.get(), SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<size_t>(bytes) : 0;
 }
 
 bool IsTransient(int error) { return error == EAGAIN || error == EINTR; }
@@ -73,6 +87,9 @@ Result<base::UniqueFd> ListenAt(uint16_t port) {
   }
   return fd;
 }
+
+// What tells a peer how much has come.
+std::string CountText(uint64_t bytes) { return "got " + std::to_string(bytes) + "\n"; }
 
 }  // namespace
 
@@ -130,7 +147,7 @@ void PortListener::Serve() {
     const bool accepting = accept_at_.Expired() && connections_.size() < kMostConnections;
     fds.assign(1, {stop_.first.get(), POLLIN, 0});
     for (const Connection& connection : connections_) {
-      fds.push_back({connection.fd.get(), POLLIN, 0});
+      fds.push_back({connection.fd.get(), connection.counted ? short{0} : short{POLLIN}, 0});
     }
     for (const base::UniqueFd& listener : listeners_) {
       fds.push_back({accepting ? listener.get() : -1, POLLIN, 0});
@@ -139,16 +156,28 @@ void PortListener::Serve() {
     if (fds[0].revents != 0) return;
     const size_t first_listener = 1 + connections_.size();
     size_t next = 1;
-    std::erase_if(connections_, [&](const Connection& connection) {
+    std::erase_if(connections_, [&](Connection& connection) {
       if (fds[next++].revents == 0) return connection.close_at.Expired();
-      std::array<char, 256> ignored;
-      const ssize_t got = recv(connection.fd.get(), ignored.data(), ignored.size(), 0);
-      return got == 0 || (got < 0 && !IsTransient(errno)) || connection.close_at.Expired();
+      return !Read(connection) || connection.close_at.Expired();
     });
     for (size_t i = first_listener; i < fds.size(); ++i) {
       if (fds[i].revents != 0) Accept(fds[i].fd);
     }
   }
+}
+
+// False: it is over.
+bool PortListener::Read(Connection& connection) {
+  const ssize_t got = recv(connection.fd.get(), ignored_.data(), ignored_.size(), 0);
+  if (got < 0) return IsTransient(errno);
+  connection.received += static_cast<uint64_t>(got);
+  if (got > 0) return true;
+  // All of a payload is here. The peer closes when it has the number.
+  if (connection.counted || connection.received == 0) return false;
+  connection.counted = true;
+  const std::string count = CountText(connection.received);
+  return send(connection.fd.get(), count.data(), count.size(), MSG_NOSIGNAL) ==
+         static_cast<ssize_t>(count.size());
 }
 
 void PortListener::Accept(int listener) {
@@ -164,7 +193,9 @@ void PortListener::Accept(int listener) {
     // The buffer of a new connection has room for it. The peer closes when it has read it.
     const ssize_t sent = send(fd.get(), token_.data(), token_.size(), MSG_NOSIGNAL);
     if (sent != static_cast<ssize_t>(token_.size())) continue;
-    connections_.push_back({std::move(fd), Deadline::After(kPeerLimit)});
+    Connection& connection = connections_.emplace_back();
+    connection.fd = std::move(fd);
+    connection.close_at = Deadline::After(kPeerLimit);
   }
 }
 
@@ -194,15 +225,33 @@ class Try {
 
   bool over() const { return !fd_.valid(); }
   Deadline give_up_at() const { return give_up_at_; }
-  pollfd WaitsFor() const { return {fd_.get(), connected_ ? short{POLLIN} : short{POLLOUT}, 0}; }
-
-  void Continue() {
-    if (!connected_) NoteConnection();
-    if (connected_) ReadToken();
+  pollfd WaitsFor() const {
+    const bool writes = step_ == Step::kConnecting || step_ == Step::kSending;
+    return {fd_.get(), writes ? short{POLLOUT} : short{POLLIN}, 0};
   }
 
+  void Continue() {
+    if (step_ == Step::kConnecting) NoteConnection();
+    if (step_ == Step::kToken) Read(target_->token(), [this] { BeginPayload(); });
+    if (step_ == Step::kSending) Send();
+    if (step_ == Step::kCounting) Read(CountText(target_->payload()), [this] { fd_.Reset(); });
+  }
+
+  // Its time is over, unless a payload goes on arriving.
   void GiveUp(const std::string& after) {
-    Fail(connected_ ? "connected, but nothing came within " + after : "timed out after " + after);
+    if (step_ == Step::kConnecting) return Fail("timed out after " + after);
+    if (step_ == Step::kToken) return Fail("connected, but nothing came within " + after);
+    const size_t arrived = sent_ - std::min(sent_, Unacknowledged(fd_));
+    if (arrived > arrived_ && slow_at_.Expired()) return fd_.Reset();
+    if (arrived > arrived_) {
+      arrived_ = arrived;
+      give_up_at_ = std::min(Deadline::After(kStallLimit), slow_at_);
+      return;
+    }
+    result_->set_stalled(true);
+    const std::string message = "a message of " + base::BinaryBytes(target_->payload());
+    Fail(arrived == 0 ? "nothing of " + message + " arrives"
+                      : message + " stalls after " + base::BinaryBytes(arrived));
   }
   void Fail(const std::string& problem) {
     result_->set_error(problem);
@@ -215,7 +264,7 @@ class Try {
     socklen_t length = sizeof error;
     getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &length);
     if (error != 0) return Fail(std::strerror(error));
-    connected_ = true;
+    step_ = Step::kToken;
     const auto took =
         std::chrono::duration_cast<std::chrono::microseconds>(Deadline::Clock::now() - began_);
     // The kernel measures the handshake itself, whatever else we and it were busy with. It does not
@@ -227,9 +276,10 @@ class Try {
     result_->set_latency_us(measured ? info.tcpi_rtt : static_cast<uint32_t>(took.count()));
   }
 
-  void ReadToken() {
-    const std::string_view missing = std::string_view(target_->token()).substr(received_);
-    if (missing.empty()) return fd_.Reset();
+  template <typename Done>
+  void Read(const std::string& expected, const Done& done) {
+    const std::string_view missing = std::string_view(expected).substr(received_);
+    if (missing.empty()) return done();
     std::array<char, PortListener::kLongestToken> buffer;
     const ssize_t got = recv(fd_.get(), buffer.data(), std::min(buffer.size(), missing.size()), 0);
     if (got < 0 && IsTransient(errno)) return;
@@ -237,16 +287,42 @@ class Try {
     const std::string_view read(buffer.data(), static_cast<size_t>(got));
     if (read.empty() || !missing.starts_with(read)) return Fail("something else answers there");
     received_ += read.size();
-    if (read.size() == missing.size()) fd_.Reset();
+    if (read.size() == missing.size()) done();
   }
+
+  void BeginPayload() {
+    if (target_->payload() == 0) return fd_.Reset();
+    step_ = Step::kSending;
+    received_ = 0;
+    slow_at_ = Deadline::After(kPayloadLimit);
+    give_up_at_ = Deadline::After(kStallLimit);
+  }
+
+  void Send() {
+    static constexpr std::array<char, kPiece> kZeros{};
+    while (sent_ < target_->payload()) {
+      const size_t size = std::min<size_t>(kPiece, target_->payload() - sent_);
+      const ssize_t sent = send(fd_.get(), kZeros.data(), size, MSG_NOSIGNAL);
+      if (sent < 0 && IsTransient(errno)) return;
+      if (sent < 0) return Fail(std::string("in the midst of a message: ") + std::strerror(errno));
+      sent_ += static_cast<size_t>(sent);
+    }
+    step_ = Step::kCounting;
+    shutdown(fd_.get(), SHUT_WR);
+  }
+
+  enum class Step { kConnecting, kToken, kSending, kCounting };
 
   const v1::PortTarget* target_;
   v1::PortTry* result_;
   Deadline give_up_at_;
   base::UniqueFd fd_;  // invalid when it is over
   Deadline::Clock::time_point began_;
-  bool connected_ = false;
-  size_t received_ = 0;  // bytes of the token
+  Step step_ = Step::kConnecting;
+  size_t received_ = 0;  // bytes of what is to come in this step
+  size_t sent_ = 0;      // bytes of the payload
+  size_t arrived_ = 0;   // of these, when last looked at
+  Deadline slow_at_ = Deadline::Never();
 };
 
 // Waits until one of them can go on or must be given up; false if asked to stop.

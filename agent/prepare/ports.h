@@ -3,6 +3,7 @@
 
 #include <google/protobuf/repeated_field.h>
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -18,7 +19,8 @@
 
 namespace autodist::agent {
 
-// Open ports on which whoever connects gets a token, by IPv4 and, where the node has it, IPv6.
+// Open ports on which whoever connects gets a token, by IPv4 and, where the node has it, IPv6. Who
+// sends a payload then and ends it gets the number of its bytes.
 // Serves them on a thread of its own until it is destroyed. Leaves no connection in TIME_WAIT, so
 // that a port is free for others as soon as this one is gone.
 class PortListener {
@@ -38,11 +40,14 @@ class PortListener {
   struct Connection {
     base::UniqueFd fd;
     base::Deadline close_at = base::Deadline::Never();
+    uint64_t received = 0;  // bytes of a payload
+    bool counted = false;   // the peer was sent their number
   };
 
   explicit PortListener(std::string token) : token_(std::move(token)) {}
   Result<uint16_t> Listen(uint16_t port);
   void Serve();
+  bool Read(Connection& connection);
   base::Deadline NextDeadline() const;
   void Accept(int listener);
 
@@ -53,6 +58,7 @@ class PortListener {
   // Only touched by the thread.
   std::vector<Connection> connections_;  // in the order they came
   base::Deadline accept_at_ = base::Deadline::After(std::chrono::milliseconds(0));
+  std::array<char, 64 << 10> ignored_{};
 
   std::jthread thread_;
 };
@@ -60,9 +66,10 @@ class PortListener {
 // Those of the ports that a program of this node could not open now.
 std::vector<uint32_t> PortsTaken(const google::protobuf::RepeatedField<uint32_t>& ports);
 
-// Connects to all targets at once, or to kMostTries at a time, and reads their tokens. Blocks for
-// `limit` at most, which those that have to wait share with the others, or until asked to stop.
-// The result is in the order of the targets.
+// Connects to all targets at once, or to kMostTries at a time, reads their tokens, and sends what
+// payload they are to have. Blocks for `limit` at most, which those that have to wait share with
+// the others, and some seconds for payloads, or until asked to stop. The result is in the order of
+// the targets.
 std::vector<v1::PortTry> ConnectToAll(
     const google::protobuf::RepeatedPtrField<v1::PortTarget>& targets,
     std::chrono::milliseconds limit, const std::stop_token& stop);

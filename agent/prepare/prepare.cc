@@ -13,6 +13,7 @@
 #include "agent/prepare/data_address.h"
 #include "agent/prepare/environment_steps.h"
 #include "agent/prepare/examine.h"
+#include "agent/prepare/rank_interfaces.h"
 #include "base/home_folder.h"
 #include "base/ip_address.h"
 #include "base/private_folder.h"
@@ -46,13 +47,9 @@ std::string InterfaceOf(const v1::NodePlan& node, const std::string& data_addres
     warnings.push_back(Message(interfaces.status()));
     return "";
   }
-  const auto wanted = base::IpAddress::Parse(data_address);
-  const base::Interface* owner = wanted ? base::OwnerOf(*wanted, *interfaces) : nullptr;
-  if (owner) return owner->name;
-  const std::string found = base::Describe(*interfaces);
-  warnings.push_back("no interface of this node has the address " + data_address +
-                     " that the spec gives it; it has " + (found.empty() ? "none" : found));
-  return "";
+  RankInterface chosen = ChooseRankInterface(node, data_address, *interfaces, InterfaceTowards);
+  if (!chosen.warning.empty()) warnings.push_back(std::move(chosen.warning));
+  return chosen.name;
 }
 
 std::optional<v1::Problem> CheckProgram(const std::string& program, const std::string& directory,

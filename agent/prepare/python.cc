@@ -1,14 +1,24 @@
 #include "agent/prepare/python.h"
 
-#include <algorithm>
-#include <string_view>
+#include <fcntl.h>
+#include <unistd.h>
 
-#include "agent/prepare/examine.h"
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <iterator>
+#include <string_view>
+#include <system_error>
+
 #include "agent/supervisor/run_program.h"
+#include "base/fd.h"
 #include "base/split.h"
+#include "process/spawn.h"
 
 namespace autodist::agent {
 namespace {
+
+constexpr size_t kLongestFirstLine = 256;  // bytes, as Linux reads
 
 // For any Python since 3.7 (which tells no versions but PyTorch's: importlib.metadata came later).
 // Its arguments: the rank's script, or nothing, and the modules. What it writes, after a line of
@@ -64,12 +74,47 @@ for name in names:
 del sys.path[:len(own)]
 
 lines = ['', 'autodist: python facts', 'version\t' + sys.version.split()[0]]
+lines.append('executable\t' + (sys.executable or ''))
 for name, spec in zip(names, specs):
     version, cuda = torch_versions(spec) if spec and name == 'torch' else ('', '')
     if spec and not version:
         version = version_of(name)
     lines.append('\t'.join(['module', '1' if spec else '0', version or '', cuda]))
 os.write(1, ('\n'.join(lines) + '\n').encode('utf-8', 'replace'))
+)python";
+
+// Its arguments: the rank's script, or nothing, and modules, which it imports one after the other.
+// What they write goes to stderr. A line says which one is tried, and another one how it failed,
+// and whether it would in a rank, too: an error that a rank's own variables may prevent is not
+// certain.
+constexpr char kImportScript[] = R"python(
+import os, sys
+out = os.dup(1)
+os.dup2(2, 1)
+script = sys.argv[1]
+if sys.path and sys.path[0] == '' and script:
+    sys.path[0] = script if os.path.isdir(script) else os.path.dirname(os.path.realpath(script))
+names = sys.argv[2:]
+sys.argv[1:] = []
+
+def write(*fields):
+    os.write(out, ('\t'.join(fields) + '\n').encode('utf-8', 'replace'))
+
+def is_certain(error):
+    library = isinstance(error, OSError) and '.so' in str(error)
+    return library or isinstance(error, (ImportError, SyntaxError, SystemExit))
+
+for index, name in enumerate(names):
+    write('trying', str(index))
+    try:
+        __import__(name)
+    except BaseException as error:
+        text = ' '.join((type(error).__name__ + ': ' + str(error)).split())
+        write('failed', '1' if is_certain(error) else '0', text[:1000])
+        break
+else:
+    write('imported')
+os._exit(0)
 )python";
 
 constexpr std::string_view kMarker = "\nautodist: python facts\n";
@@ -92,6 +137,9 @@ void Parse(std::string_view printed, v1::PythonFact& fact) {
   for (const std::string_view line : base::Split(printed.substr(marker + kMarker.size()), '\n')) {
     const auto fields = base::Split(line, '\t');
     if (fields[0] == "version" && fields.size() == 2) fact.set_version(std::string(fields[1]));
+    if (fields[0] == "executable" && fields.size() == 2) {
+      fact.set_executable(std::string(fields[1]));
+    }
     if (fields[0] == "module" && fields.size() == 4 && module < fact.modules_size()) {
       v1::PythonModule& into = *fact.mutable_modules(module++);
       into.set_found(fields[1] == "1");
@@ -101,34 +149,132 @@ void Parse(std::string_view printed, v1::PythonFact& fact) {
   }
 }
 
-}  // namespace
-
-bool IsPython(const std::string& program) {
-  return std::string_view(program).substr(program.rfind('/') + 1).starts_with("python");
+bool IsNamed(const std::string& program, std::string_view beginning) {
+  return std::string_view(program).substr(program.rfind('/') + 1).starts_with(beginning);
 }
 
-v1::PythonFact PythonFacts(const std::vector<std::string>& command,
+// Those that run the rest of their arguments.
+bool IsPrefix(const std::string& program) {
+  constexpr const char* kPrefixes[] = {"env",     "nice",   "nohup", "numactl",
+                                       "taskset", "stdbuf", "time",  "ionice"};
+  return std::ranges::any_of(kPrefixes, [&](const char* name) { return IsNamed(program, name); });
+}
+
+// Those that run a script with the Python that they have themselves.
+bool IsLauncher(const std::string& program) {
+  constexpr const char* kLaunchers[] = {"torchrun", "accelerate", "deepspeed", "composer"};
+  const std::string_view name = std::string_view(program).substr(program.rfind('/') + 1);
+  return std::ranges::find(kLaunchers, name) != std::end(kLaunchers);
+}
+
+// The Python of a script's first line, "#!/usr/bin/env -S python3 -u" say; "": it has none.
+std::string PythonOfFirstLine(const std::string& program, const ProgramCommand& of) {
+  const auto path = process::FindProgram(program, of.environment.Get("PATH"), of.working_directory);
+  if (!path.ok()) return "";
+  const std::string full = path->starts_with('/') ? *path : of.working_directory + "/" + *path;
+  const base::UniqueFd fd(open(full.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  std::array<char, kLongestFirstLine> head;
+  const ssize_t got = fd.valid() ? pread(fd.get(), head.data(), head.size(), 0) : -1;
+  if (got <= 0) return "";
+  std::string_view line(head.data(), static_cast<size_t>(got));
+  line = line.substr(0, line.find('\n'));
+  if (!line.starts_with("#!")) return "";
+  for (const std::string_view word : base::Split(line.substr(2), ' ')) {
+    if (IsPython(std::string(word))) return std::string(word);
+    if (!word.empty() && !word.starts_with('-') && !IsPrefix(std::string(word))) return "";
+  }
+  return "";
+}
+
+}  // namespace
+
+bool IsPython(const std::string& program) { return IsNamed(program, "python"); }
+
+std::optional<RankPython> PythonOf(const std::vector<std::string>& command,
+                                   const process::Environment& environment,
+                                   const std::string& working_directory) {
+  if (command.empty()) return std::nullopt;
+  if (IsPython(command[0])) return RankPython{command[0], ScriptOf(command)};
+  if (IsPrefix(command[0])) {
+    const auto python = std::find_if(command.begin() + 1, command.end(), IsPython);
+    if (python == command.end()) return std::nullopt;
+    return RankPython{*python, ScriptOf({python, command.end()})};
+  }
+  const std::string python = PythonOfFirstLine(command[0], {{}, environment, working_directory});
+  if (python.empty()) return std::nullopt;
+  if (!IsLauncher(command[0])) {
+    // Others in PATH may start any Python, as `conda run` does.
+    const bool script = command[0].find('/') != std::string::npos;
+    return script ? std::optional(RankPython{python, command[0]}) : std::nullopt;
+  }
+  const auto script = std::find_if(command.begin() + 1, command.end(),
+                                   [](const auto& word) { return word.ends_with(".py"); });
+  return RankPython{python, script == command.end() ? "" : *script};
+}
+
+v1::PythonFact PythonFacts(const RankPython& of_rank,
                            const google::protobuf::RepeatedPtrField<std::string>& modules,
                            const process::Environment& environment,
                            const std::string& working_directory, Supervisor& supervisor) {
   v1::PythonFact fact;
   ProgramCommand python{
-      {command.at(0), "-c", kScript, ScriptOf(command)}, environment, working_directory};
+      {of_rank.program, "-c", kScript, of_rank.script}, environment, working_directory};
   for (const std::string& module : modules) {
     python.argv.push_back(module);
     fact.add_modules()->set_name(module);
   }
-  const auto output = RunProgram(python, kExamineLimit, supervisor);
+  const auto output = RunProgram(python, kPythonLimit, supervisor);
   if (!output.ok()) {
     fact.set_error(Message(output.status()));
   } else if (!output->failure.empty()) {
-    fact.set_error(command[0] + " " + output->failure +
+    fact.set_error(of_rank.program + " " + output->failure +
                    (output->said.empty() ? "" : ":\n" + output->said));
   } else {
     Parse(output->result, fact);
-    if (fact.version().empty()) fact.set_error(command[0] + " does not behave as a Python");
+    if (fact.version().empty()) fact.set_error(of_rank.program + " does not behave as a Python");
   }
   return fact;
+}
+
+std::optional<v1::FailedImport> TryImports(
+    const RankPython& of_rank, const google::protobuf::RepeatedPtrField<v1::PythonImport>& imports,
+    const process::Environment& environment, const std::string& working_directory,
+    Supervisor& supervisor) {
+  if (imports.empty()) return std::nullopt;
+  ProgramCommand python{
+      {of_rank.program, "-c", kImportScript, of_rank.script}, environment, working_directory};
+  for (const v1::PythonImport& import : imports) python.argv.push_back(import.module());
+  const auto output = RunProgram(python, kImportLimit, supervisor);
+  if (!output.ok()) return std::nullopt;  // what PythonFacts tells
+  return FailedImportIn(output->result, output->failure, static_cast<uint32_t>(imports.size()));
+}
+
+std::optional<v1::FailedImport> FailedImportIn(std::string_view printed, const std::string& ended,
+                                               uint32_t imports) {
+  v1::FailedImport failed;
+  bool trying = false;
+  for (const std::string_view line : base::Lines(printed)) {
+    const auto fields = base::Split(line, '\t');
+    if (fields[0] == "imported") return std::nullopt;
+    if (fields[0] == "trying" && fields.size() == 2) {
+      uint32_t index = 0;
+      const auto [end, error] =
+          std::from_chars(fields[1].data(), fields[1].data() + fields[1].size(), index);
+      if (error != std::errc() || index >= imports) return std::nullopt;
+      failed.set_index(index);
+      trying = true;
+    }
+    if (fields[0] == "failed" && fields.size() >= 3 && trying) {
+      failed.set_certain(fields[1] == "1");
+      failed.set_error(std::string(line.substr(fields[0].size() + fields[1].size() + 2)));
+      return failed;
+    }
+  }
+  // A library may end the process; one that was too slow has not failed.
+  if (!trying || ended.starts_with("did not end")) return std::nullopt;
+  failed.set_certain(true);
+  failed.set_error("its Python " + (ended.empty() ? "ended" : ended));
+  return failed;
 }
 
 }  // namespace autodist::agent

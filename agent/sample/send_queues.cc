@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/sample/netlink.h"
+#include "agent/prepare/netlink.h"
 
 namespace autodist::agent {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/sample/netlink.h"
+#include "agent/prepare/netlink.h"
 #include "base/fd.h"
 
 namespace autodist::agent {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "base/ip_address.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
 #include "dialect/dialects.h"
@@ -117,6 +118,21 @@ void AddDevices(const spec::Node& node, v1::NodePlan& planned) {
   }
 }
 
+// By which a node finds its way to the others: the first node and its neighbours in a ring.
+void SetPeers(v1::LaunchPlan& plan) {
+  const int count = plan.nodes_size();
+  for (int node = 0; node < count; ++node) {
+    const std::string& own = plan.nodes(node).data_address();
+    std::set<std::string> seen = {own};
+    for (const int peer : {0, (node + 1) % count, (node + count - 1) % count}) {
+      const std::string& address = plan.nodes(peer).data_address();
+      const auto ip = base::IpAddress::Parse(address);
+      if (!ip || ip->IsUnspecified() || !seen.insert(address).second) continue;
+      plan.mutable_nodes(node)->add_peers(address);
+    }
+  }
+}
+
 v1::LaunchPlan PlanNodes(const Input& input) {
   const std::set<std::string> members(input.members.begin(), input.members.end());
   std::vector<const spec::Node*> ordered;
@@ -152,6 +168,7 @@ v1::LaunchPlan PlanNodes(const Input& input) {
     world_size += static_cast<uint32_t>(planned.devices_size());
   }
   plan.set_world_size(world_size);
+  SetPeers(plan);
   return plan;
 }
 

@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include <thread>
 
 #include "base/socket_address.h"
 #include "support/forbid_threads.h"
@@ -262,6 +265,35 @@ TEST_F(PortsTest, EndsWhenAsked) {
   });
   const auto results = ConnectToAll(targets_, std::chrono::hours(1), stop.get_token());
   EXPECT_EQ(results[0].error(), "not tried to the end: the agent is ending");
+}
+
+TEST_F(PortsTest, APayloadArrives) {
+  const Opened opened = Open(0);
+  for (const uint64_t bytes : {1u, 64u << 10, 8u << 20}) {
+    Add(opened.ports.free_port());
+    targets_.rbegin()->set_payload(bytes);
+  }
+  for (const v1::PortTry& one : Try()) {
+    EXPECT_EQ(one.error(), "");
+    EXPECT_FALSE(one.stalled());
+  }
+}
+
+TEST_F(PortsTest, APayloadThatNobodyTakesStalls) {
+  const BoundSocket listener(1);
+  Add(listener.port());
+  targets_.rbegin()->set_payload(64u << 20);
+  std::jthread server([&] {
+    const base::UniqueFd peer(accept(listener.fd(), nullptr, nullptr));
+    EXPECT_EQ(send(peer.get(), "token", 5, MSG_NOSIGNAL), 5);
+    // Until the other side gives up; what it has sent is not read.
+    pollfd gone{peer.get(), POLLRDHUP, 0};
+    poll(&gone, 1, base::Deadline::After(kLimit).PollTimeout());
+  });
+  const auto tries = Try();
+  ASSERT_EQ(tries.size(), 1u);
+  EXPECT_TRUE(tries[0].stalled());
+  EXPECT_THAT(tries[0].error(), StartsWith("a message of 64 MiB stalls after "));
 }
 
 }  // namespace

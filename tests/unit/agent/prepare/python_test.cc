@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -37,8 +38,16 @@ class PythonTest : public testing::Test {
   }
   v1::PythonFact Ask(const std::vector<std::string>& command,
                      const std::vector<std::string>& modules) {
-    return PythonFacts(command, {modules.begin(), modules.end()}, environment_, folder_.path(),
-                       *supervisor_);
+    const auto python = PythonOf(command, environment_, folder_.path());
+    EXPECT_TRUE(python);
+    return PythonFacts(python.value_or(RankPython()), {modules.begin(), modules.end()},
+                       environment_, folder_.path(), *supervisor_);
+  }
+  std::optional<v1::FailedImport> Import(const std::vector<std::string>& modules) {
+    google::protobuf::RepeatedPtrField<v1::PythonImport> imports;
+    for (const std::string& module : modules) imports.Add()->set_module(module);
+    return TryImports({"python3", "script/train.py"}, imports, environment_, folder_.path(),
+                      *supervisor_);
   }
 
   const test::TempFolder folder_;
@@ -50,6 +59,63 @@ TEST_F(PythonTest, IsKnownByItsName) {
   EXPECT_TRUE(IsPython("python"));
   EXPECT_TRUE(IsPython("/opt/venv/bin/python3.11"));
   EXPECT_FALSE(IsPython("/opt/python/bin/train"));
+}
+
+TEST_F(PythonTest, OfACommand) {
+  const auto found = [&](const std::vector<std::string>& command) {
+    const auto python = PythonOf(command, environment_, folder_.path());
+    return python ? python->program + " " + python->script : "";
+  };
+  const auto write = [&](const std::string& name, const std::string& first_line) {
+    Write(name, first_line + "\nimport os\n");
+    chmod((folder_.path() + "/" + name).c_str(), 0755);
+  };
+  write("by_path", "#!/usr/bin/python3 -u");
+  write("by_env", "#!/usr/bin/env -S python3 -u");
+  write("shell", "#!/bin/sh");
+  write("bin/conda", "#!/usr/bin/python3");
+  write("bin/torchrun", "#! /opt/venv/bin/python3.11");
+  environment_.Set("PATH", folder_.path() + "/bin:/usr/bin");
+  EXPECT_EQ(found({"python3", "-u", "train.py", "x.py"}), "python3 train.py");
+  EXPECT_EQ(found({"env", "A=1", "/opt/bin/python3", "train.py"}), "/opt/bin/python3 train.py");
+  EXPECT_EQ(found({"numactl", "--cpunodebind=0", "python", "-m", "net"}), "python ");
+  EXPECT_EQ(found({"./by_path", "--lr", "1"}), "/usr/bin/python3 ./by_path");
+  EXPECT_EQ(found({"./by_env"}), "python3 ./by_env");
+  EXPECT_EQ(found({"torchrun", "--nnodes", "2", "train.py"}), "/opt/venv/bin/python3.11 train.py");
+  for (const char* other : {"./shell", "./absent", "env", "sh"}) EXPECT_EQ(found({other}), "");
+  EXPECT_EQ(found({"conda", "run", "-n", "x", "python", "train.py"}), "");
+  EXPECT_EQ(found({}), "");
+}
+
+TEST_F(PythonTest, ImportsUntilOneFails) {
+  Write("site/good.py", "print('noise'); import sys; sys.stderr.write('noise')");
+  Write("script/beside.py", "");
+  Write("site/library.py", "raise OSError('libx.so.3: cannot open shared object file')");
+  Write("site/of_a_rank.py", "import os; os.environ['RANK']");
+  Write("site/deadly.py", "import os; os.kill(os.getpid(), 4)");
+  EXPECT_FALSE(Import({}));
+  EXPECT_FALSE(Import({"good", "beside", "os.path"}));
+  const auto absent = Import({"good", "absent.deep", "deadly"});
+  ASSERT_TRUE(absent);
+  EXPECT_EQ(absent->index(), 1u);
+  EXPECT_EQ(absent->error(), "ModuleNotFoundError: No module named 'absent'");
+  EXPECT_TRUE(absent->certain());
+  EXPECT_TRUE(Import({"library"})->certain());
+  EXPECT_FALSE(Import({"of_a_rank"})->certain());
+  EXPECT_EQ(Import({"deadly"})->error(), "its Python was ended by signal 4");
+}
+
+TEST_F(PythonTest, WhatAPythonPrintedOfItsImports) {
+  const auto error = [](std::string_view printed, const std::string& ended) {
+    const auto failed = FailedImportIn(printed, ended, 2);
+    return failed ? std::to_string(failed->index()) + " " + failed->error() : "";
+  };
+  EXPECT_EQ(error("trying\t0\ntrying\t1\nimported\n", ""), "");
+  EXPECT_EQ(error("trying\t0\nfailed\t1\tE: x\ty\n", ""), "0 E: x\ty");
+  EXPECT_EQ(error("trying\t1\n", "was ended by signal 11"), "1 its Python was ended by signal 11");
+  EXPECT_EQ(error("trying\t1\n", "did not end within 20 s"), "");  // slow, and no more
+  EXPECT_EQ(error("", "ended with status 1"), "");
+  EXPECT_EQ(error("trying\t2\nfailed\t1\tE\n", ""), "");  // of how many?
 }
 
 TEST_F(PythonTest, FindsModulesWithoutImportingThem) {
