@@ -4,14 +4,18 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/home_folder.h"
 #include "chief/attempt/exit_codes.h"
 #include "chief/checks/doctor.h"
 #include "cli/commands.h"
+#include "cli/help_text.h"
 #include "cli/nodes_options.h"
 #include "cli/program_options.h"
+#include "cli/values.h"
 #include "diagnosis/diagnose.h"
 #include "diagnosis/diagnosis_text.h"
 #include "launch/slurm_steps.h"
+#include "launch/sync_source.h"
 #include "reach/this_machine.h"
 
 namespace autodist::cli {
@@ -19,16 +23,16 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A machine that does not answer by then is no help in a run either.
-constexpr uint32_t kConnectLimitMs = 3000;
 constexpr milliseconds kLease{60'000};  // of agents that end with the command anyway
 constexpr int kExitBad = 1;
 
 struct DoctorOptions {
   NodesOptions nodes;
   ProgramOptions program;
+  std::string log_dir = "autodist-runs";
   bool json = false;
   bool full_mesh = false;
+  bool sync = false;
 };
 
 bool ShowColours() { return isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr; }
@@ -39,10 +43,12 @@ int Doctor(const DoctorOptions& options) {
   const auto program = ProgramOf(options.program);
   auto plan = program.ok() ? chief::PlanJob(*spec, *program) : program.status();
   if (!plan.ok()) return Fail(plan.status(), kExitUsage);
-  for (v1::NodePlan& node : *plan->mutable_nodes()) {
-    if (!node.reach().has_ssh()) continue;
-    v1::SshReach& ssh = *node.mutable_reach()->mutable_ssh();
-    ssh.set_connect_limit_ms(std::min(ssh.connect_limit_ms(), kConnectLimitMs));
+  const Status here = CheckChiefIsHere(*plan);
+  if (!here.ok()) return Fail(here, kExitUsage);
+  if (options.sync) {
+    const auto sync = launch::SyncOfWorkingDirectory(*plan, options.log_dir, base::HomeFolder(),
+                                                     launch::SyncFrom::kFirstNode);
+    if (!sync.ok()) return Fail(sync.status(), chief::kExitCannotLaunch);
   }
   launch::LaunchOptions launch;
   launch.agent_path = options.nodes.agent;
@@ -51,7 +57,9 @@ int Doctor(const DoctorOptions& options) {
   launch.grace = milliseconds(0);
   launch.fan_out = options.nodes.fan_out;
   SetPatience(options.nodes, launch);
-  const auto diagnosis = chief::ExamineNodes(*plan, std::move(launch), options.full_mesh);
+  const chief::Intended intended = {options.full_mesh, options.sync,
+                                    options.program.program.master_port, options.log_dir};
+  const auto diagnosis = chief::ExamineNodes(*plan, std::move(launch), intended);
   if (!diagnosis.ok()) {
     const bool interrupted = diagnosis.status().code() == StatusCode::kCancelled;
     return Fail(diagnosis.status(), interrupted ? 130 : chief::kExitCannotLaunch);
@@ -69,6 +77,14 @@ Command AddDoctor(CLI::App& app, const std::vector<std::string>& program) {
   app.prefix_command();
   AddNodes(app, options->nodes);
   AddProgramOptions(app, options->program);
+  app.add_flag("--sync", options->sync,
+               "As with `run --sync`: what it would copy to the nodes need not be there")
+      ->group(group::kFiles);
+  app.add_option("--log-dir", options->log_dir, "Where `run` would make the job's folder of logs")
+      ->check(NotEmpty())
+      ->type_name("FOLDER")
+      ->capture_default_str()
+      ->group(group::kFiles);
   app.add_flag("--json", options->json, "Print the findings as JSON");
   app.add_flag("--full-mesh", options->full_mesh,
                "Every node connects to every other, on more than 64 nodes, too: there each tries "
@@ -84,6 +100,7 @@ the nodes have the same files, and for Python the same packages. Exit code 1 if 
 Examples:
   autodist doctor --spec cluster.yaml
   autodist doctor --spec cluster.yaml -- python train.py --config big.yaml
+  autodist doctor --spec cluster.yaml --sync -- ./train
   autodist doctor --spec cluster.yaml --json | jq '.findings[]')");
   return [options, &program] {
     options->program.program.command = program;

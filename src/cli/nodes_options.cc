@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <numeric>
 #include <string_view>
 
@@ -33,7 +34,17 @@ namespace {
 constexpr char kSpecVariable[] = "AUTODIST_SPEC";
 constexpr char kSpecHere[] = "autodist.yaml";
 
+const std::map<std::string, v1::HostKeyCheck> kHostKeyChecks = {
+    {"strict", v1::HOST_KEY_CHECK_STRICT},
+    {"accept-new", v1::HOST_KEY_CHECK_ACCEPT_NEW},
+    {"off", v1::HOST_KEY_CHECK_OFF},
+};
+
 Status CheckOnlyOne(const NodesOptions& options) {
+  if (options.host_key_check && options.hosts.empty()) {
+    return WithRemedy(Error(StatusCode::kInvalidArgument, "--host-key-check goes with --hosts"),
+                      "in a spec it is host_key_check, of a group below ssh");
+  }
   const int given = (options.spec_file.empty() ? 0 : 1) + (options.hosts.empty() ? 0 : 1) +
                     (options.ranks ? 1 : 0) + (options.slurm ? 1 : 0) +
                     (options.kubernetes ? 1 : 0);
@@ -67,11 +78,13 @@ void Print(const std::vector<spec::Problem>& problems) {
   }
 }
 
-std::optional<spec::ResourceSpec> SpecOfHosts(const spec::HostList& list) {
+std::optional<spec::ResourceSpec> SpecOfHosts(const spec::HostList& list,
+                                             const NodesOptions& options) {
   for (const std::string& warning : list.warnings) base::Log(base::LogLevel::kWarning, warning);
   Print(list.problems);
   if (!list.problems.empty()) return std::nullopt;
-  const spec::SshGroup login;  // as ssh's own configuration has it
+  spec::SshGroup login;  // as ssh's own configuration has it
+  login.host_key_check = options.host_key_check;
   const auto user = reach::ThisUser();
   const auto facts =
       user.ok() ? reach::FactsOf(list.hosts, login, *user, reach::AskHosts::kYes) : user.status();
@@ -138,7 +151,7 @@ std::optional<spec::ResourceSpec> SpecOrHosts(const std::string& file) {
   if (!outcome.foreign || !outcome.foreign->hosts) return Told(std::move(outcome), file);
   base::Log(base::LogLevel::kInfo, file + " is " + outcome.foreign->kind +
                                        ", whose machines are used as those of --hosts");
-  return SpecOfHosts(*outcome.foreign->hosts);
+  return SpecOfHosts(*outcome.foreign->hosts, options);
 }
 
 // A spec runs programs, and this one lies wherever autodist is started. One that is named, by
@@ -201,6 +214,15 @@ void AddNodes(CLI::App& app, NodesOptions& options) {
       ->check(NotEmpty())
       ->type_name("HOSTS")
       ->group(group::kWhere);
+  app.add_option_function<std::string>(
+         "--host-key-check",
+         [&options](const std::string& text) { options.host_key_check = kHostKeyChecks.at(text); },
+         "With --hosts: what to do with a host whose key is not in known_hosts: refuse it "
+         "(strict), "
+         "trust it from now on (accept-new), or take any key (off)")
+      ->check(OneOf({"strict", "accept-new", "off"}))
+      ->default_str("as ssh is configured")
+      ->group(group::kWhere);
   app.add_flag("--slurm", options.slurm,
                "In place of a spec: the Slurm allocation that this runs in, as by sbatch or salloc")
       ->group(group::kWhere);
@@ -260,7 +282,7 @@ std::optional<spec::ResourceSpec> SpecOf(const NodesOptions& options) {
     base::LogFailure(status);
     return std::nullopt;
   }
-  if (!options.hosts.empty()) return SpecOfHosts(spec::ParseHosts(options.hosts));
+  if (!options.hosts.empty()) return SpecOfHosts(spec::ParseHosts(options.hosts), options);
   if (options.slurm) return Told(reach::SlurmAllocation());
   if (options.kubernetes) {
     const auto pod = reach::ThisPod();

@@ -17,9 +17,10 @@ namespace autodist::cli {
 struct NodesOptions {
   std::string spec_file;
   std::string hosts;
-  std::optional<uint32_t> ranks;  // on this machine
-  bool slurm = false;             // the allocation that we are in
-  bool kubernetes = false;        // the pods of the JobSet that we are in
+  std::optional<uint32_t> ranks;                   // on this machine
+  bool slurm = false;                              // the allocation that we are in
+  bool kubernetes = false;                         // the pods of the JobSet that we are in
+  std::optional<v1::HostKeyCheck> host_key_check;  // of `hosts`
   std::string agent;
   std::optional<double> start_timeout_s;
   double wait_for_nodes_s = 0;

@@ -15,70 +15,6 @@ bool ChiefIsKnown(const Evidence& evidence) {
   return !evidence.nodes.empty() && evidence.nodes[kChief].reached.ok();
 }
 
-// Tells of each node whose value is not that of the chief, or where the chief has none, of the
-// first node that has.
-void CompareValues(const Evidence& evidence, Findings& findings, v1::Check check,
-                   v1::Verdict verdict, const std::string& what, const std::string& remedy,
-                   const std::function<std::string(uint32_t node)>& value_of) {
-  std::string common;
-  uint32_t owner = 0;
-  for (const uint32_t node : ReachedNodes(evidence)) {
-    const std::string value = value_of(node);
-    if (value.empty()) continue;
-    findings.Checked(check, node);
-    if (common.empty()) {
-      common = value;
-      owner = node;
-    } else if (value != common) {
-      findings.Add(check, verdict, node,
-                   what + " is " + value + ", but " + common + " on " + NameOf(evidence, owner),
-                   remedy);
-    }
-  }
-}
-
-std::string MajorAndMinor(const std::string& version) {
-  const size_t dot = version.find('.', version.find('.') + 1);
-  return version.substr(0, dot);
-}
-
-const v1::PythonModule* ModuleOf(const Evidence& evidence, uint32_t node, int index) {
-  const auto& modules = FactsOf(evidence, node).python().modules();
-  return index < modules.size() ? &modules[index] : nullptr;
-}
-
-void CheckModule(const Evidence& evidence, Findings& findings, int index) {
-  const std::string& name = evidence.examination.python_modules(index);
-  std::vector<uint32_t> missing;
-  std::string where;
-  for (const uint32_t node : ReachedNodes(evidence)) {
-    const v1::PythonModule* module = ModuleOf(evidence, node, index);
-    if (!module) continue;
-    if (!module->found()) {
-      missing.push_back(node);
-    } else if (where.empty()) {
-      where = NameOf(evidence, node);
-    }
-  }
-  for (const uint32_t node : missing) {
-    // A program may do without what it tries to import.
-    findings.Add(
-        v1::CHECK_PYTHON, where.empty() ? v1::VERDICT_WARNING : v1::VERDICT_BAD, node,
-        "its Python has no module " + name + (where.empty() ? "" : ", which it has on " + where),
-        "install it, or activate the environment that has it (python_venv)");
-  }
-  const auto compare = [&](const std::string& what,
-                           const std::string& (v1::PythonModule::*value)() const) {
-    CompareValues(evidence, findings, v1::CHECK_PYTHON, v1::VERDICT_BAD, what,
-                  "install the same version everywhere", [&](uint32_t node) {
-                    const v1::PythonModule* module = ModuleOf(evidence, node, index);
-                    return module ? (module->*value)() : "";
-                  });
-  };
-  compare("the version of " + name, &v1::PythonModule::version);
-  compare("the CUDA version that " + name + " was built with", &v1::PythonModule::cuda);
-}
-
 // By the numbers of the files that were asked for.
 std::optional<std::vector<std::string>> DigestsHere(const Evidence& evidence) {
   if (evidence.digests_here || !ChiefIsKnown(evidence)) return evidence.digests_here;
@@ -140,7 +76,45 @@ void CheckSharedAmongNodes(const Evidence& evidence, Findings& findings, int ind
   }
 }
 
+bool IsMissingProgramOf(const Evidence& evidence, uint32_t node, const std::string& path) {
+  const auto& ranks = PlanOf(evidence, node).ranks();
+  if (ranks.empty() || ranks[0].argv().empty() || ranks[0].argv(0) != path) return false;
+  return std::ranges::any_of(evidence.nodes[node].prepared.problems(), [](const auto& problem) {
+    return problem.kind() == v1::PROBLEM_KIND_COMMAND_NOT_FOUND;
+  });
+}
+
+// "a.py", or "a.py, b.py and 7 others".
+std::string ListedFiles(const std::vector<std::string>& files) {
+  constexpr size_t kMostNamed = 3;
+  const size_t named = files.size() > kMostNamed + 1 ? kMostNamed : files.size();
+  std::string text;
+  for (size_t i = 0; i < named; ++i) text += (i == 0 ? "" : ", ") + files[i];
+  return named == files.size() ? text
+                               : text + " and " + std::to_string(files.size() - named) + " others";
+}
+
 }  // namespace
+
+void CompareValues(const Evidence& evidence, Findings& findings, v1::Check check,
+                   v1::Verdict verdict, const std::string& what, const std::string& remedy,
+                   const std::function<std::string(uint32_t node)>& value_of) {
+  std::string common;
+  uint32_t owner = 0;
+  for (const uint32_t node : ReachedNodes(evidence)) {
+    const std::string value = value_of(node);
+    if (value.empty()) continue;
+    findings.Checked(check, node);
+    if (common.empty()) {
+      common = value;
+      owner = node;
+    } else if (value != common) {
+      findings.Add(check, verdict, node,
+                   what + " is " + value + ", but " + common + " on " + NameOf(evidence, owner),
+                   remedy);
+    }
+  }
+}
 
 std::string Here(const Evidence& evidence) {
   return TakesPart(*evidence.plan) ? "the chief" : "this machine";
@@ -159,10 +133,17 @@ void CheckFiles(const Evidence& evidence, Findings& findings) {
   const auto here = DigestsHere(evidence);
   if (!here) return;
   for (const uint32_t node : ReachedNodes(evidence)) {
+    // What the chief itself lacks, --sync will not bring.
+    if (LacksFolder(evidence, node) ||
+        (WillSync(evidence, node) && evidence.missing_script.empty())) {
+      continue;
+    }
     const auto& files = FactsOf(evidence, node).files();
+    std::vector<std::string> different;
     for (int i = 0; i < std::min(files.size(), static_cast<int>(here->size())); ++i) {
       const std::string& own = (*here)[static_cast<size_t>(i)];
       const std::string& path = evidence.examination.files(i);
+      if (IsMissingProgramOf(evidence, node, path)) continue;  // which has been said
       const bool script = path == evidence.missing_script;
       // Any other is told where the program is looked for.
       if (own.empty() && !(script && PlanOf(evidence, node).ranks_size() > 0)) {
@@ -173,10 +154,14 @@ void CheckFiles(const Evidence& evidence, Findings& findings) {
         findings.Bad(v1::CHECK_FILES, node, path + ": " + files[i].error(),
                      script ? ScriptRemedy(evidence) : CopyRemedy(evidence, "it"));
       } else if (!script && files[i].digest() != own) {
-        findings.Bad(v1::CHECK_FILES, node, path + " differs from " + Here(evidence) + "'s",
-                     CopyRemedy(evidence, Here(evidence) + "'s"));
+        different.push_back(path);
       }
     }
+    if (different.empty()) continue;
+    findings.Bad(v1::CHECK_FILES, node,
+                 ListedFiles(different) + (different.size() == 1 ? " differs" : " differ") +
+                     " from " + Here(evidence) + "'s",
+                 CopyRemedy(evidence, Here(evidence) + "'s"));
   }
 }
 
@@ -222,29 +207,6 @@ void CheckActivations(const Evidence& evidence, Findings& findings) {
                 "give its node a python_venv in the spec, or activate the environment here first");
 }
 
-void CheckPrograms(const Evidence& evidence, Findings& findings) {
-  CompareValues(evidence, findings, v1::CHECK_PROGRAM, v1::VERDICT_WARNING, "the program's path",
-                "give the nodes the same environment by python_venv and shared_envs, or the "
-                "program's whole path",
-                [&](uint32_t node) { return FactsOf(evidence, node).program(); });
-}
-
-void CheckPythons(const Evidence& evidence, Findings& findings) {
-  for (const uint32_t node : ReachedNodes(evidence)) {
-    const v1::PythonFact& python = FactsOf(evidence, node).python();
-    if (python.error().empty()) continue;
-    findings.Bad(v1::CHECK_PYTHON, node, "its Python does not run: " + python.error(),
-                 "try `python -c pass` on the node");
-  }
-  const auto version = [&](uint32_t node) { return FactsOf(evidence, node).python().version(); };
-  CompareValues(evidence, findings, v1::CHECK_PYTHON, v1::VERDICT_BAD, "the version of Python",
-                "use the same one everywhere",
-                [&](uint32_t node) { return MajorAndMinor(version(node)); });
-  for (int i = 0; i < evidence.examination.python_modules_size(); ++i) {
-    CheckModule(evidence, findings, i);
-  }
-}
-
 void CheckDrivers(const Evidence& evidence, Findings& findings) {
   const auto compare = [&](const char* what, const std::string& (v1::NodeFacts::*value)() const) {
     CompareValues(evidence, findings, v1::CHECK_GPUS, v1::VERDICT_WARNING, what,
@@ -261,8 +223,10 @@ void CheckDrivers(const Evidence& evidence, Findings& findings) {
 
 void CheckHostNames(const Evidence& evidence, Findings& findings) {
   if (evidence.nodes.size() < 2) return;
+  const auto machines = MachinesOf(evidence);
   std::map<std::string, uint32_t> owners;
   for (const uint32_t node : ReachedNodes(evidence)) {
+    if (machines[node] != node) continue;  // which has been said
     const v1::NodeFacts& facts = FactsOf(evidence, node);
     if (facts.hostname().empty()) continue;
     findings.Checked(v1::CHECK_HOST_NAME, node);

@@ -78,6 +78,13 @@ void Findings::AddFinding(v1::Check check, v1::Verdict verdict, const std::set<u
   finding.set_remedy(remedy);
 }
 
+bool Findings::HasBad(v1::Check check, uint32_t node) const {
+  return std::ranges::any_of(findings_, [&](const v1::Finding& finding) {
+    return finding.check() == check && finding.verdict() == v1::VERDICT_BAD &&
+           std::ranges::count(finding.nodes(), node) > 0;
+  });
+}
+
 v1::Diagnosis Findings::Take() {
   v1::Diagnosis diagnosis;
   const auto verdict_of = [&](v1::Check check, uint32_t node) {
@@ -103,6 +110,28 @@ v1::Diagnosis Findings::Take() {
   });
   for (v1::Finding& finding : findings_) *diagnosis.add_findings() = std::move(finding);
   return diagnosis;
+}
+
+std::vector<uint32_t> MachinesOf(const Evidence& evidence) {
+  std::vector<uint32_t> machines(evidence.nodes.size());
+  std::map<std::string, uint32_t> first;
+  for (uint32_t node = 0; node < machines.size(); ++node) {
+    machines[node] = node;
+    const v1::Reach& reach = PlanOf(evidence, node).reach();
+    if (!evidence.nodes[node].reached.ok() || reach.has_program() || reach.ssh().has_container()) {
+      continue;
+    }
+    const v1::NodeFacts& facts = FactsOf(evidence, node);
+    if (facts.machine().empty()) continue;
+    std::set<std::string> addresses;
+    for (const v1::InterfaceFact& interface : facts.interfaces()) {
+      addresses.insert(interface.address());
+    }
+    std::string identity = facts.machine() + "\n" + facts.hostname();
+    for (const std::string& address : addresses) identity += "\n" + address;
+    machines[node] = first.emplace(identity, node).first->second;
+  }
+  return machines;
 }
 
 std::vector<uint32_t> ReachedNodes(const Evidence& evidence) {
@@ -141,9 +170,10 @@ v1::Diagnosis DiagnoseDevices(const Evidence& evidence) {
 v1::Diagnosis Diagnose(const Evidence& evidence) {
   Findings findings(evidence);
   for (const auto check :
-       {CheckLogins, CheckAddresses, CheckPrepared, CheckFiles, CheckActivations, CheckPrograms,
-        CheckPythons, CheckGpus, CheckDeviceUsers, CheckDrivers, CheckNetwork, CheckHostNames,
-        CheckClocks, CheckDisks, CheckLimits, CheckShared, CheckVariables}) {
+       {CheckLogins,      CheckMachines,    CheckAddresses, CheckRankNetworks, CheckPrepared,
+        CheckFiles,       CheckActivations, CheckPythons,   CheckPrograms,     CheckGpus,
+        CheckDeviceUsers, CheckDrivers,     CheckNetwork,   CheckHostNames,    CheckClocks,
+        CheckDisks,       CheckLogs,        CheckLimits,    CheckShared,       CheckVariables}) {
     check(evidence, findings);
   }
   v1::Diagnosis diagnosis = findings.Take();

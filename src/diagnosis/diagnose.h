@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct PortTrial {
   uint32_t port;
   bool rendezvous;  // the port of rank 0's rendezvous; else one that the system chose
   v1::PortTry outcome;
+  // Of what ranks of this library announce there, where it is not the data address: "Gloo".
+  std::string library = {};
+  std::string address = {};
 };
 
 struct Evidence {
@@ -43,10 +47,15 @@ struct Evidence {
   // beside it that may be meant.
   std::string missing_script;
   std::string nearest_script;
+  std::set<std::string> optional_modules;  // that the script does without
   // What it means that others have devices of the plan; VERDICT_UNSPECIFIED: it is not looked at.
   v1::Verdict busy_devices = v1::VERDICT_WARNING;
   bool cpus_can_be_busy = false;  // which several jobs may well share
   bool synced = false;            // the chief's working directory was copied to the nodes
+  bool will_sync = false;         // it would be
+  uint32_t fixed_port = 0;        // that the user wants the rendezvous to have; 0: any
+  bool warnings = false;          // what agents warn of is to be said
+  Status logs_here;               // whether the job's logs can be written
 };
 
 v1::Diagnosis Diagnose(const Evidence& evidence);
@@ -56,6 +65,11 @@ v1::Diagnosis DiagnoseLaunch(const Evidence& evidence);
 
 // Only who else has the plan's devices.
 v1::Diagnosis DiagnoseDevices(const Evidence& evidence);
+
+// Each node's machine, by the lowest rank of a node that is the same one: it has booted once, has
+// one network, one list of processes, one name and the same addresses. Of containers, and of nodes
+// that do not say, each is one of its own.
+std::vector<uint32_t> MachinesOf(const Evidence& evidence);
 
 // Whether the address under which the ranks of others reach the node is one of its interfaces'.
 bool HasDataAddress(const v1::NodePlan& plan, const v1::NodeFacts& facts);

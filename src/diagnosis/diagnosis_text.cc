@@ -83,6 +83,7 @@ std::string NodesOf(const v1::Diagnosis& diagnosis, const v1::Finding& finding) 
     names +=
         (names.empty() ? "" : ", ") + diagnosis.nodes(static_cast<int>(finding.nodes(i))).address();
   }
+  if (names.empty()) return "this machine";
   if (!count) return names;
   const std::string all = std::to_string(diagnosis.nodes_size()) + " nodes";
   if (finding.nodes_size() == diagnosis.nodes_size()) return "all " + all;

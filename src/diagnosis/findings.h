@@ -1,6 +1,7 @@
 // The checks of a diagnosis, and the list of what they find.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -38,6 +39,9 @@ class Findings {
   // The check was made on the node; without findings its verdict is good.
   void Checked(v1::Check check, uint32_t node) { checked_.emplace(check, node); }
 
+  // Whether there is a bad one of the check about the node so far.
+  bool HasBad(v1::Check check, uint32_t node) const;
+
   v1::Diagnosis Take();
 
  private:
@@ -53,7 +57,9 @@ class Findings {
 
 // The checks. Each looks at all nodes.
 void CheckLogins(const Evidence& evidence, Findings& findings);
+void CheckMachines(const Evidence& evidence, Findings& findings);  // each is one node
 void CheckAddresses(const Evidence& evidence, Findings& findings);
+void CheckRankNetworks(const Evidence& evidence, Findings& findings);
 void CheckPrepared(const Evidence& evidence, Findings& findings);  // folder, activation, program
 void CheckGpus(const Evidence& evidence, Findings& findings);
 void CheckDeviceUsers(const Evidence& evidence, Findings& findings);
@@ -61,6 +67,7 @@ void CheckDisks(const Evidence& evidence, Findings& findings);
 void CheckLimits(const Evidence& evidence, Findings& findings);
 void CheckClocks(const Evidence& evidence, Findings& findings);
 void CheckVariables(const Evidence& evidence, Findings& findings);
+void CheckLogs(const Evidence& evidence, Findings& findings);
 
 // Those that compare nodes with each other, above all with the chief's.
 void CheckFiles(const Evidence& evidence, Findings& findings);
@@ -68,8 +75,21 @@ void CheckShared(const Evidence& evidence, Findings& findings);
 void CheckActivations(const Evidence& evidence, Findings& findings);
 void CheckPrograms(const Evidence& evidence, Findings& findings);
 void CheckPythons(const Evidence& evidence, Findings& findings);
+
+// Whether the node's working directory cannot be entered: much else follows from that.
+bool LacksFolder(const Evidence& evidence, uint32_t node);
+
+// Whether --sync would bring what is in the working directory.
+bool WillSync(const Evidence& evidence, uint32_t node);
+
 void CheckDrivers(const Evidence& evidence, Findings& findings);
 void CheckHostNames(const Evidence& evidence, Findings& findings);
+
+// Says of each node whose value is not that of the chief, or where the chief has none, of the
+// first node that has.
+void CompareValues(const Evidence& evidence, Findings& findings, v1::Check check,
+                   v1::Verdict verdict, const std::string& what, const std::string& remedy,
+                   const std::function<std::string(uint32_t node)>& value_of);
 
 // Whether the nodes reach each other.
 void CheckNetwork(const Evidence& evidence, Findings& findings);

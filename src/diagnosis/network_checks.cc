@@ -1,4 +1,5 @@
 // Whether the nodes reach each other.
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -16,22 +17,30 @@ constexpr char kRemedy[] =
 constexpr char kRemedyForAll[] =
     "let TCP pass between all nodes in both directions, on all ports: ranks choose theirs freely";
 
+// "a port chosen at random", "10.0.0.1, which Gloo uses there, ...".
+std::string PortText(const PortTrial& trial) {
+  std::string text =
+      trial.library.empty() ? "" : trial.address + ", which " + trial.library + " uses there, ";
+  return text + (trial.rendezvous ? "rendezvous port " + std::to_string(trial.port)
+                                  : "a port chosen at random");
+}
+
 // "rendezvous port 29500: timed out", of each pair that does not reach each other.
 std::map<Pair, std::string> FailedPairs(const Evidence& evidence) {
   std::map<Pair, std::string> failed;
   std::map<Pair, std::string> error_of;  // the first of a pair
   for (const PortTrial& trial : evidence.trials) {
     const std::string& error = trial.outcome.error();
-    if (error.empty()) continue;
+    if (error.empty() || trial.outcome.stalled()) continue;
     const Pair pair(trial.from, trial.to);
-    const std::string port = trial.rendezvous ? "rendezvous port " + std::to_string(trial.port)
-                                              : "a port chosen at random";
+    const std::string port = PortText(trial);
     const auto [first, is_new] = error_of.emplace(pair, error);
     if (is_new) {
       failed[pair] = port + ": " + error;
     } else {
-      failed[pair] = first->second == error ? "whatever the port: " + error
-                                            : failed[pair] + "; " + port + ": " + error;
+      failed[pair] = first->second == error && trial.library.empty()
+                         ? "whatever the port: " + error
+                         : failed[pair] + "; " + port + ": " + error;
     }
   }
   return failed;
@@ -53,14 +62,59 @@ std::set<uint32_t> CommonNode(const std::vector<Pair>& pairs) {
   return common;
 }
 
+// The interface of a node that has the address, with its MTU; "" where that is not known.
+std::string MtuText(const Evidence& evidence, uint32_t node, const std::string& address) {
+  for (const v1::InterfaceFact& interface : FactsOf(evidence, node).interfaces()) {
+    if (interface.address() != address || interface.mtu() == 0) continue;
+    return interface.name() + " of " + NameOf(evidence, node) + " has an MTU of " +
+           std::to_string(interface.mtu());
+  }
+  return "";
+}
+
+std::string MtusOf(const Evidence& evidence, const PortTrial& trial) {
+  const std::string from =
+      MtuText(evidence, trial.from, PlanOf(evidence, trial.from).data_address());
+  const std::string to = MtuText(evidence, trial.to, PlanOf(evidence, trial.to).data_address());
+  if (from.empty() || to.empty()) return "";
+  return "; " + from + ", " + to;
+}
+
+// Small messages pass, and larger ones do not: packets of full size get lost.
+void AddStalls(const Evidence& evidence, Findings& findings) {
+  constexpr char kMtuRemedy[] =
+      "give the interfaces, and what is between them, the same MTU (ip link set dev INTERFACE mtu "
+      "1400 on both shows whether that is it), or let ICMP \"fragmentation needed\" pass";
+  std::vector<const PortTrial*> stalls;
+  std::set<uint32_t> nodes;
+  std::set<Pair> pairs;
+  for (const PortTrial& trial : evidence.trials) {
+    if (!trial.outcome.stalled()) continue;
+    const Pair pair = std::minmax(trial.from, trial.to);
+    if (!pairs.insert(pair).second) continue;
+    stalls.push_back(&trial);
+    nodes.insert({trial.from, trial.to});
+  }
+  if (stalls.empty()) return;
+  const PortTrial& first = *stalls.front();
+  std::string what = NameOf(evidence, first.from) + " and " + NameOf(evidence, first.to);
+  if (stalls.size() > 1) what += " and " + base::Count(stalls.size() - 1, "other pair");
+  what += " reach each other with small messages, but " + first.outcome.error() +
+          ": packets of full size get lost" + MtusOf(evidence, first);
+  findings.AddForAll(v1::CHECK_NETWORK, v1::VERDICT_BAD, nodes, what, kMtuRemedy);
+}
+
 void AddPairs(const Evidence& evidence, const std::vector<Pair>& pairs, size_t tried,
               const std::string& how, Findings& findings) {
   if (pairs.size() <= kMostPairsNamed) {
     for (const auto& [from, to] : pairs) {
-      findings.AddForAll(
-          v1::CHECK_NETWORK, v1::VERDICT_BAD, {from, to},
-          NameOf(evidence, from) + " cannot connect to " + NameOf(evidence, to) + ", " + how,
-          kRemedy);
+      const bool both = std::ranges::count(pairs, Pair(to, from)) > 0;
+      if (both && from > to) continue;
+      const std::string who =
+          both ? " and " + NameOf(evidence, to) + " cannot connect to each other, "
+               : " cannot connect to " + NameOf(evidence, to) + ", ";
+      findings.AddForAll(v1::CHECK_NETWORK, v1::VERDICT_BAD, {from, to},
+                         NameOf(evidence, from) + who + how, kRemedy);
     }
     return;
   }
@@ -74,6 +128,19 @@ void AddPairs(const Evidence& evidence, const std::vector<Pair>& pairs, size_t t
       kRemedyForAll);
 }
 
+// Of the rendezvous, where the user has chosen it.
+void AddTakenPort(const Evidence& evidence, Findings& findings) {
+  if (evidence.fixed_port == 0) return;
+  for (const uint32_t node : ReachedNodes(evidence)) {
+    const auto& taken = evidence.nodes[node].prepared.ports_taken();
+    if (std::ranges::count(taken, evidence.fixed_port) == 0) continue;
+    findings.Bad(v1::CHECK_NETWORK, node,
+                 "the rendezvous port " + std::to_string(evidence.fixed_port) +
+                     " is in use there, by another program",
+                 "end it (`ss -tlnp` names it), or choose another port with --master-port");
+  }
+}
+
 }  // namespace
 
 void CheckNetwork(const Evidence& evidence, Findings& findings) {
@@ -82,6 +149,8 @@ void CheckNetwork(const Evidence& evidence, Findings& findings) {
     findings.Bad(v1::CHECK_NETWORK, node, evidence.port_problems[node],
                  "free the port, or choose another one with --master-port");
   }
+  AddTakenPort(evidence, findings);
+  AddStalls(evidence, findings);
   std::set<Pair> tried;
   for (const PortTrial& trial : evidence.trials) {
     findings.Checked(v1::CHECK_NETWORK, trial.from);

@@ -6,6 +6,7 @@
 #include "base/did_you_mean.h"
 #include "base/ip_address.h"
 #include "base/quantity.h"
+#include "base/split.h"
 #include "diagnosis/collective_variables.h"
 #include "diagnosis/findings.h"
 
@@ -17,16 +18,6 @@ constexpr uint64_t kNoDisk = 16 * kMiB;
 constexpr uint64_t kLittleSharedMemory = 64 * kMiB;  // what containers get by default
 constexpr int64_t kMostClockOffset = 1'000'000'000;  // ns
 
-std::string Interfaces(const v1::NodeFacts& facts) {
-  std::string text;
-  for (const v1::InterfaceFact& interface : facts.interfaces()) {
-    const auto ip = base::IpAddress::Parse(interface.address());
-    if (ip && ip->IsLoopback()) continue;
-    text += (text.empty() ? "" : ", ") + interface.address() + " (" + interface.name() + ")";
-  }
-  return text.empty() ? "none" : text;
-}
-
 // Whether --sync would bring the program: a path of the working directory, not one that PATH has.
 bool IsSynced(const Evidence& evidence) {
   const auto& ranks = evidence.plan->nodes(0).ranks();
@@ -37,11 +28,63 @@ bool IsSynced(const Evidence& evidence) {
   return program.find('/') != std::string::npos && !program.starts_with("../");
 }
 
+bool IsMissingFolder(const v1::Problem& problem) {
+  return problem.kind() == v1::PROBLEM_KIND_WORKING_DIRECTORY;
+}
+
+bool IsMissingProgram(const v1::Problem& problem) {
+  return problem.kind() == v1::PROBLEM_KIND_COMMAND_NOT_FOUND ||
+         problem.kind() == v1::PROBLEM_KIND_COMMAND_NOT_EXECUTABLE;
+}
+
+// Whether an activation reads a file by a relative path, which is in the working directory.
+bool ActivatesInFolder(const v1::NodePlan& node) {
+  return std::ranges::any_of(node.environment(), [](const v1::EnvironmentStep& step) {
+    const auto words = base::Split(step.activate(), ' ');
+    return std::ranges::any_of(words, [](std::string_view word) {
+      return word.find('/') != std::string_view::npos && word[0] != '/' && word[0] != '~' &&
+             word[0] != '$' && word[0] != '"' && word[0] != '\'';
+    });
+  });
+}
+
+// Whether it is so because the node lacks the working directory, or will no longer be once --sync
+// has copied that.
+bool FollowsFromFolder(const Evidence& evidence, uint32_t node, const v1::Problem& problem) {
+  const bool missing = LacksFolder(evidence, node);
+  if (IsMissingFolder(problem)) return WillSync(evidence, node);
+  if (IsMissingProgram(problem)) {
+    return (missing || WillSync(evidence, node)) && IsSynced(evidence);
+  }
+  return missing && problem.kind() == v1::PROBLEM_KIND_ACTIVATION &&
+         ActivatesInFolder(PlanOf(evidence, node));
+}
+
 // Whether the working directory and its program are on the machine that autodist runs on; of the
 // program, as far as is known.
 bool IsHere(const Evidence& evidence) {
   const NodeEvidence& chief = evidence.nodes.front();
   return !TakesPart(*evidence.plan) || (chief.reached.ok() && chief.prepared.problems().empty());
+}
+
+// Without the PATH where several nodes lack the program in different ones: one cause is one line.
+std::string CauseOf(const Evidence& evidence, const v1::Problem& problem) {
+  constexpr std::string_view kNotInPath = " is not in PATH";
+  const size_t end = problem.cause().find(kNotInPath);
+  if (end == std::string::npos) return problem.cause();
+  const std::string general = problem.cause().substr(0, end + kNotInPath.size());
+  for (const uint32_t node : ReachedNodes(evidence)) {
+    for (const v1::Problem& other : evidence.nodes[node].prepared.problems()) {
+      if (other.cause() != problem.cause() && other.cause().starts_with(general)) return general;
+    }
+  }
+  return problem.cause();
+}
+
+// An agent's warnings are lines without a kind.
+v1::Check CheckOfWarning(const std::string& warning) {
+  if (warning.find("interface") != std::string::npos) return v1::CHECK_ADDRESS;
+  return warning.find("GPU") != std::string::npos ? v1::CHECK_GPUS : v1::CHECK_PROGRAM;
 }
 
 // What the agent says, and besides what it cannot know: that the chief has what this node lacks.
@@ -57,50 +100,21 @@ std::string RemedyOf(const Evidence& evidence, const v1::Problem& problem) {
 
 }  // namespace
 
-bool TakesPart(const v1::LaunchPlan& plan) { return plan.nodes(0).reach().has_local(); }
-
-bool HasDataAddress(const v1::NodePlan& plan, const v1::NodeFacts& facts) {
-  auto wanted = base::IpAddress::Parse(plan.data_address());
-  if (!wanted) return false;
-  wanted->scope.clear();
-  return wanted->IsLoopback() ||
-         std::ranges::any_of(facts.interfaces(), [&](const v1::InterfaceFact& interface) {
-           auto ip = base::IpAddress::Parse(interface.address());
-           if (ip) ip->scope.clear();
-           return ip == wanted;
-         });
+bool LacksFolder(const Evidence& evidence, uint32_t node) {
+  return std::ranges::any_of(evidence.nodes[node].prepared.problems(), IsMissingFolder);
 }
+
+bool WillSync(const Evidence& evidence, uint32_t node) {
+  return evidence.will_sync && !PlanOf(evidence, node).reach().has_local();
+}
+
+bool TakesPart(const v1::LaunchPlan& plan) { return plan.nodes(0).reach().has_local(); }
 
 void CheckLogins(const Evidence& evidence, Findings& findings) {
   for (uint32_t node = 0; node < evidence.nodes.size(); ++node) {
     const Status& reached = evidence.nodes[node].reached;
     findings.Checked(v1::CHECK_LOGIN, node);
     if (!reached.ok()) findings.Bad(v1::CHECK_LOGIN, node, Message(reached), Remedy(reached));
-  }
-}
-
-void CheckAddresses(const Evidence& evidence, Findings& findings) {
-  for (const uint32_t node : ReachedNodes(evidence)) {
-    const v1::NodeFacts& facts = FactsOf(evidence, node);
-    const v1::NodePlan& plan = PlanOf(evidence, node);
-    findings.Checked(v1::CHECK_ADDRESS, node);
-    if (facts.interfaces().empty()) continue;
-    if (!plan.ask_data_address() && !HasDataAddress(plan, facts)) {
-      findings.Bad(v1::CHECK_ADDRESS, node,
-                   "no interface of this node has the address " + plan.data_address() +
-                       ", under which the other ranks are to reach it; it has " + Interfaces(facts),
-                   "correct the address in the spec, or name the one that the ranks shall use as "
-                   "data_address");
-    }
-    if (!plan.interface().empty() &&
-        std::ranges::none_of(facts.interfaces(), [&](const v1::InterfaceFact& interface) {
-          return interface.name() == plan.interface();
-        })) {
-      findings.Bad(
-          v1::CHECK_ADDRESS, node,
-          "there is no interface " + plan.interface() + "; this node has " + Interfaces(facts),
-          "correct `interface` in the spec");
-    }
   }
 }
 
@@ -114,11 +128,18 @@ void CheckPrepared(const Evidence& evidence, Findings& findings) {
     }
     bool activation_failed = false;
     for (const v1::Problem& problem : prepared.problems()) {
+      if (FollowsFromFolder(evidence, node, problem)) continue;
       v1::Check check = v1::CHECK_PROGRAM;
       if (problem.kind() == v1::PROBLEM_KIND_WORKING_DIRECTORY) check = v1::CHECK_FOLDER;
       if (problem.kind() == v1::PROBLEM_KIND_ACTIVATION) check = v1::CHECK_ACTIVATION;
       activation_failed |= check == v1::CHECK_ACTIVATION;
-      findings.Bad(check, node, problem.cause(), RemedyOf(evidence, problem));
+      findings.Bad(check, node, CauseOf(evidence, problem), RemedyOf(evidence, problem));
+    }
+    for (const std::string& warning : prepared.warnings()) {
+      const v1::Check about = CheckOfWarning(warning);
+      if (evidence.warnings && !findings.HasBad(about, node)) {
+        findings.Warn(about, node, warning, "");
+      }
     }
     // Where the program is depends on the activation.
     const auto& ranks = PlanOf(evidence, node).ranks();
@@ -158,7 +179,9 @@ void CheckDisks(const Evidence& evidence, Findings& findings) {
     const v1::NodeFacts& facts = FactsOf(evidence, node);
     const v1::DiskFact& work = facts.working_directory();
     const std::string& folder = evidence.plan->working_directory();
-    if (work.size() > 0) {
+    // The job's logs are there, too, and say more.
+    const bool logs = !evidence.logs_here.ok() && PlanOf(evidence, node).reach().has_local();
+    if (work.size() > 0 && !logs) {
       findings.Checked(v1::CHECK_DISK, node);
       if (!work.error().empty()) {
         findings.Warn(v1::CHECK_DISK, node, "the working directory " + folder + ": " + work.error(),
@@ -181,6 +204,12 @@ void CheckDisks(const Evidence& evidence, Findings& findings) {
           "mount it larger; of a container, start it with --shm-size or --ipc=host");
     }
   }
+}
+
+void CheckLogs(const Evidence& evidence, Findings& findings) {
+  if (evidence.logs_here.ok()) return;
+  findings.AddForAll(v1::CHECK_DISK, v1::VERDICT_BAD, {}, Message(evidence.logs_here),
+                     Remedy(evidence.logs_here));
 }
 
 void CheckLimits(const Evidence& evidence, Findings& findings) {

@@ -182,7 +182,8 @@ Status CheckAnswer(const v1::PrepareRequest& request, const v1::PrepareResponse&
         std::pair{facts.files_size(), asked.files_size()},
         std::pair{facts.shared_files_size(), asked.shared_files_size()},
         std::pair{facts.shared_folders_size(), asked.shared_folders_size()},
-        std::pair{facts.python().modules_size(), asked.python_modules_size()}}) {
+        std::pair{facts.python().modules_size(), asked.python_modules_size()},
+        std::pair{facts.python().has_failed_import() ? 1 : 0, asked.imports_size()}}) {
     if (told > wanted)
       return BrokenRule(Number(told) + " answers to " + Number(wanted) + " questions");
   }

@@ -41,6 +41,17 @@ std::vector<std::string> AddressesOf(const v1::LaunchPlan& plan) {
   return addresses;
 }
 
+// "a", "a, b", "a, b and 7 others".
+std::string AFewOf(const std::vector<std::string>& addresses) {
+  constexpr size_t kNamed = 3;
+  std::string text;
+  for (size_t i = 0; i < std::min(kNamed, addresses.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + addresses[i];
+  }
+  if (addresses.size() <= kNamed) return text;
+  return text + " and " + base::Count(addresses.size() - kNamed, "other");
+}
+
 }  // namespace
 
 AttemptStarter::AttemptStarter(const v1::LaunchPlan& plan, const JobOptions& options, Loop& loop,
@@ -167,11 +178,17 @@ Result<std::unique_ptr<Attempt>> AttemptStarter::PlanAttempt(uint32_t number) {
 }
 
 void AttemptStarter::TellWarnings(const Attempt& attempt, const Nodes& nodes) {
+  // The same one of several nodes is one line.
+  std::vector<std::pair<std::string, std::vector<std::string>>> warnings;
   for (const launch::LaunchedNode& node : nodes) {
     for (const std::string& warning : node.prepared.warnings()) {
-      console_.Tell(LogLevel::kWarning,
-                    attempt.member_plan(node.node_rank).address() + ": " + warning);
+      auto same = std::ranges::find(warnings, warning, [](const auto& it) { return it.first; });
+      if (same == warnings.end()) same = warnings.insert(same, {warning, {}});
+      same->second.push_back(attempt.member_plan(node.node_rank).address());
     }
+  }
+  for (const auto& [warning, addresses] : warnings) {
+    console_.Tell(LogLevel::kWarning, AFewOf(addresses) + ": " + warning);
   }
 }
 

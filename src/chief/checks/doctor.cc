@@ -1,7 +1,15 @@
 #include "chief/checks/doctor.h"
 
-#include <chrono>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <system_error>
+
+#include "base/ip_address.h"
 #include "base/parallel.h"
 #include "chief/checks/mesh_targets.h"
 #include "chief/checks/preflight.h"
@@ -19,6 +27,11 @@ using std::chrono::milliseconds;
 // To connect to a port; enough for one lost packet to be sent again.
 constexpr milliseconds kPortLimit{1500};
 constexpr milliseconds kAnswerLimit{10'000};
+constexpr milliseconds kMessagesLimit{10'000};  // for what is sent then
+// To the next node in a ring, and to others: what a framework sends in one piece. A packet that is
+// too large for the way shows with either; what fills all buffers, with the first alone.
+constexpr uint64_t kLargeMessage = 8 << 20;
+constexpr uint64_t kSmallMessage = 64 << 10;
 
 using Nodes = std::vector<launch::LaunchedNode>;
 
@@ -29,7 +42,6 @@ void EnterToldAddresses(const Nodes& nodes, v1::LaunchPlan& plan) {
     const auto own = told.find(node.address());
     if (own == told.end()) continue;
     node.set_data_address(own->second);
-    node.set_ask_data_address(false);
   }
 }
 
@@ -37,13 +49,26 @@ std::string TokenOf(const v1::LaunchPlan& plan, uint32_t node) {
   return plan.job_id() + "." + std::to_string(node);
 }
 
-// Every reached node opens ports, then tries those of others.
+bool HasGpus(const v1::NodePlan& node) {
+  return std::ranges::any_of(node.devices(), [](const v1::Device& device) {
+    return device.kind() == v1::DEVICE_KIND_GPU;
+  });
+}
+
+// Every reached machine opens ports, then tries those of others.
 class Mesh {
  public:
-  Mesh(const v1::LaunchPlan& plan, Nodes& nodes, uint32_t threads, bool full, std::stop_token stop)
-      : plan_(plan), nodes_(nodes), threads_(threads), stop_(std::move(stop)) {
+  Mesh(const diagnosis::Evidence& evidence, Nodes& nodes, uint32_t threads, bool full,
+       std::stop_token stop)
+      : plan_(*evidence.plan),
+        nodes_(nodes),
+        threads_(threads),
+        fixed_port_(evidence.fixed_port),
+        stop_(std::move(stop)) {
+    const auto machines = diagnosis::MachinesOf(evidence);
     for (launch::LaunchedNode& node : nodes) {
-      if (node.link && node.status.ok()) reached_.push_back(node.node_rank);
+      if (!node.link || !node.status.ok() || machines[node.node_rank] != node.node_rank) continue;
+      reached_.push_back(node.node_rank);
     }
     full_ = full || reached_.size() <= kLargestFullMesh;
   }
@@ -68,16 +93,21 @@ class Mesh {
  private:
   v1::OpenPortsResponse Open(uint32_t node, std::string& problem) {
     v1::OpenPortsRequest request;
-    request.set_wanted_port(plan_.master_port());
+    const auto& ports = plan_.nodes(0).ports();
+    const uint32_t rendezvous = plan_.master_port();
+    if (std::ranges::count(ports, rendezvous) > 0) request.set_wanted_port(rendezvous);
     request.set_token(TokenOf(plan_, node));
     auto response = nodes_[node].link->OpenPorts(request, Deadline::After(kAnswerLimit), stop_);
     if (!response.ok()) {
       problem = Message(response.status());
       return {};
     }
-    // Rank 0 has to listen there; on other nodes it does not matter.
-    if (node == 0 && response->wanted_port() == 0) {
-      problem = "the rendezvous port " + std::to_string(plan_.master_port()) +
+    // Rank 0 has to listen there, unless it can be another one; on other nodes it does not matter.
+    // That the port is taken has been seen before.
+    const auto& taken = nodes_[node].prepared.ports_taken();
+    if (node == 0 && rendezvous == fixed_port_ && !response->wanted_error().empty() &&
+        std::ranges::count(taken, rendezvous) == 0) {
+      problem = "the rendezvous port " + std::to_string(rendezvous) +
                 " cannot be opened: " + response->wanted_error();
     }
     return std::move(*response);
@@ -96,18 +126,30 @@ class Mesh {
       const v1::NodePlan& target_plan = plan_.nodes(static_cast<int>(to));
       // That an address is not the node's own is told without everybody's try.
       if (!diagnosis::HasDataAddress(target_plan, nodes_[to].prepared.facts())) continue;
-      for (const uint32_t port : {opened[to].free_port(), opened[to].wanted_port()}) {
-        if (port == 0) continue;
+      const bool next = target_place == (place + 1) % reached_.size();
+      const auto add = [&](const std::string& address, uint32_t port) -> v1::PortTarget& {
         v1::PortTarget& target = *request.add_targets();
-        target.set_address(target_plan.data_address());
+        target.set_address(address);
         target.set_port(port);
         target.set_token(TokenOf(plan_, to));
-        trials.push_back({from, to, port, port == opened[to].wanted_port(), {}});
+        return target;
+      };
+      if (const uint32_t port = opened[to].free_port(); port != 0) {
+        add(target_plan.data_address(), port).set_payload(next ? kLargeMessage : kSmallMessage);
+        trials.push_back({from, to, port, false, {}});
+        for (const auto& [address, library] : OtherAddresses(to)) {
+          add(address, port).set_payload(kSmallMessage);
+          trials.push_back({from, to, port, false, {}, library, address});
+        }
+      }
+      if (const uint32_t port = opened[to].wanted_port(); port != 0) {
+        add(target_plan.data_address(), port);
+        trials.push_back({from, to, port, true, {}});
       }
     }
     if (trials.empty()) return trials;
-    const auto response =
-        nodes_[from].link->TryPorts(request, Deadline::After(kPortLimit + kAnswerLimit), stop_);
+    const auto response = nodes_[from].link->TryPorts(
+        request, Deadline::After(kPortLimit + kMessagesLimit + kAnswerLimit), stop_);
     if (!response.ok() || response->tries_size() != static_cast<int>(trials.size())) {
       problem =
           response.ok() ? "its agent answers less than it was asked" : Message(response.status());
@@ -119,9 +161,24 @@ class Mesh {
     return trials;
   }
 
+  // Under which ranks of a library are reached, beside the data address; with its name.
+  std::map<std::string, std::string> OtherAddresses(uint32_t node) const {
+    const v1::NodePlan& plan = plan_.nodes(static_cast<int>(node));
+    std::map<std::string, std::string> others;
+    for (const v1::RankNetwork& network : nodes_[node].prepared.facts().rank_networks()) {
+      const auto address = base::IpAddress::Parse(network.address());
+      if (!address || address->IsLoopback() || address->IsLinkLocal()) continue;
+      if (network.address() == plan.data_address()) continue;
+      if (network.library() == "NCCL" && !HasGpus(plan)) continue;
+      others.emplace(network.address(), network.library());
+    }
+    return others;
+  }
+
   const v1::LaunchPlan& plan_;
   Nodes& nodes_;
   const uint32_t threads_;
+  const uint32_t fixed_port_;
   const std::stop_token stop_;
   std::vector<uint32_t> reached_;
   bool full_ = true;  // each tries all
@@ -129,8 +186,23 @@ class Mesh {
 
 }  // namespace
 
+Status CheckFolderForLogs(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  fs::path path = fs::absolute(folder, error);
+  while (!error && path.has_relative_path() && !fs::exists(path, error) && !error) {
+    path = path.parent_path();
+  }
+  int code = error ? error.value() : 0;
+  if (code == 0 && !fs::is_directory(path, error)) code = ENOTDIR;
+  if (code == 0 && access(path.c_str(), W_OK | X_OK) != 0) code = errno;
+  if (code == 0) return OkStatus();
+  return WithRemedy(ErrnoError(code, "the job's logs cannot be written in " + path.string()),
+                    "--log-dir FOLDER puts them elsewhere");
+}
+
 Result<v1::Diagnosis> ExamineNodes(v1::LaunchPlan plan, launch::LaunchOptions options,
-                                   bool full_mesh) {
+                                   const Intended& intended) {
   std::stop_source stop;
   const SignalWatcher signals([&](int) { stop.request_stop(); });
   Loop loop;
@@ -142,7 +214,11 @@ Result<v1::Diagnosis> ExamineNodes(v1::LaunchPlan plan, launch::LaunchOptions op
   Nodes nodes = LaunchAll(*launcher, static_cast<size_t>(plan.nodes_size()), loop);
   EnterToldAddresses(nodes, plan);
   diagnosis::Evidence evidence = preflight.EvidenceFrom(nodes);
-  Mesh mesh(plan, nodes, threads, full_mesh, stop.get_token());
+  evidence.will_sync = intended.sync;
+  evidence.fixed_port = intended.fixed_port;
+  evidence.warnings = true;
+  if (!intended.log_folder.empty()) evidence.logs_here = CheckFolderForLogs(intended.log_folder);
+  Mesh mesh(evidence, nodes, threads, intended.full_mesh, stop.get_token());
   if (nodes.size() > 1) mesh.Run(evidence);
   EndAgents(nodes, loop);
   if (stop.stop_requested()) return Error(StatusCode::kCancelled, "interrupted");

@@ -23,6 +23,11 @@ Preflight::Preflight(const v1::LaunchPlan& plan, bool thorough) : plan_(plan) {
     if (!reach::TakesPart(plan)) ReadDigests(folder);
     if (thorough) {
       for (const std::string& name : program_.python_modules) examination_.add_python_modules(name);
+      for (const ProgramFiles::Import& import : program_.imports) {
+        v1::PythonImport& added = *examination_.add_imports();
+        added.set_module(import.module);
+        added.set_where(import.where);
+      }
     }
   }
   if (reach::TakesPart(plan)) {
@@ -67,6 +72,7 @@ diagnosis::Evidence Preflight::EvidenceFrom(const std::vector<launch::LaunchedNo
   evidence.activated_here = std::getenv("VIRTUAL_ENV") || std::getenv("CONDA_PREFIX");
   evidence.missing_script = program_.missing_script;
   evidence.nearest_script = program_.nearest_script;
+  evidence.optional_modules = program_.optional_modules;
   return evidence;
 }
 

@@ -1,6 +1,10 @@
 #include "chief/checks/program_files.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <filesystem>
 #include <set>
@@ -16,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostFiles = 256;
+constexpr size_t kMostImports = 64;
 constexpr uintmax_t kLargestFile = 64 << 20;
 constexpr size_t kLargestScript = 1 << 20;
 
@@ -39,37 +44,118 @@ bool IsStandard(const std::string& module) {
   return std::ranges::find(kStandardModules, module) != std::end(kStandardModules);
 }
 
-// The modules that a script names in lines that begin with import or from; relative ones with
-// their dots.
-std::vector<std::string> ImportsOf(const std::string& script) {
-  std::vector<std::string> imports;
-  std::istringstream lines(script);
+// A Python script without its comments and the contents of its strings; its lines stay.
+std::string WithoutStrings(const std::string& script) {
+  std::string text;
+  std::string quote;  // that ends the string; empty: in none
+  for (size_t i = 0; i < script.size(); ++i) {
+    const char c = script[i];
+    if (!quote.empty()) {
+      if (script.compare(i, quote.size(), quote) == 0 || (quote.size() == 1 && c == '\n')) {
+        i += c == '\n' ? 0 : quote.size() - 1;
+        quote.clear();
+      } else if (c == '\\') {
+        ++i;
+      }
+      if (i < script.size() && script[i] == '\n') text += '\n';
+    } else if (c == '#') {
+      i = std::min(script.find('\n', i), script.size());
+      text += '\n';
+    } else if (c == '"' || c == '\'') {
+      const std::string triple(3, c);
+      quote = script.compare(i, 3, triple) == 0 ? triple : std::string(1, c);
+      i += quote.size() - 1;
+      text += c;
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
+// Whether modules may be found elsewhere after it, or nothing runs any more.
+bool ChangesImports(const std::string& line) {
+  constexpr const char* kChanging[] = {"sys.path",    "sys.meta_path", "sys.modules", "addsitedir",
+                                       "subprocess.", "os.system",     "exec("};
+  constexpr const char* kEnding[] = {"sys.exit(", "exit(", "quit(", "raise "};
+  return std::ranges::any_of(
+             kChanging, [&](const char* text) { return line.find(text) != std::string::npos; }) ||
+         std::ranges::any_of(kEnding, [&](const char* text) { return line.starts_with(text); });
+}
+
+struct ImportedName {
+  std::string name;  // of a module, or of what may be one; relative ones with their dots
+  size_t line;
+  bool certain;   // a module, which is imported in any case
+  bool optional;  // in a block that does without
+};
+
+// The blocks that a line of a script is in, of those whose imports may fail.
+class Blocks {
+ public:
+  // Takes the next line; whether it is in such a block.
+  bool Take(const std::string& line) {
+    const size_t indent = line.find_first_not_of(" \t");
+    if (indent == std::string::npos) return optional();
+    while (!blocks_.empty() && blocks_.back().first >= indent) blocks_.pop_back();
+    const bool within = optional();
+    const std::string_view text = std::string_view(line).substr(indent);
+    if (line.find_last_of(':') == line.find_last_not_of(" \t\r")) {
+      blocks_.emplace_back(indent, within || text.starts_with("try") ||
+                                       text.starts_with("except") ||
+                                       text.find("suppress(") != std::string_view::npos ||
+                                       text.find("TYPE_CHECKING") != std::string_view::npos);
+    }
+    return within;
+  }
+
+ private:
+  bool optional() const { return !blocks_.empty() && blocks_.back().second; }
+
+  std::vector<std::pair<size_t, bool>>
+      blocks_;  // indentation of its first line, whether it may fail
+};
+
+// The modules that a script names in lines that begin with import or from.
+std::vector<ImportedName> ImportsOf(const std::string& script) {
+  std::vector<ImportedName> imports;
+  std::istringstream lines(WithoutStrings(script));
+  Blocks blocks;
+  size_t number = 0;
+  bool certain = true;
   for (std::string line; std::getline(lines, line);) {
+    ++number;
+    certain = certain && !ChangesImports(line);
+    // After that, what is not found here may be found by the script.
+    const bool optional = blocks.Take(line) || !certain;
+    const bool always =
+        certain && !line.empty() && !std::isspace(static_cast<unsigned char>(line[0]));
     std::ranges::replace(line, ',', ' ');
-    std::istringstream words(line.substr(0, line.find('#')));
+    std::istringstream words(line);
     std::string word;
     words >> word;
     if (word == "from" && words >> word) {
-      imports.push_back(word);
+      imports.push_back({word, number, always, optional});
       std::string name;
       words >> name;  // "import"
       // What is imported from a package may be a module of it.
       while (words >> name && name != "as") {
         std::erase_if(name, [](char c) { return c == '(' || c == ')' || c == '\\'; });
-        imports.push_back(word + (word.ends_with('.') ? "" : ".") + name);
+        imports.push_back(
+            {word + (word.ends_with('.') ? "" : ".") + name, number, false, optional});
       }
     } else if (word == "import") {
       for (bool alias = false; words >> word;) {
         if (word == "as" || alias) {
           alias = !alias;
         } else {
-          imports.push_back(word);
+          imports.push_back({word, number, always, optional});
         }
       }
     }
   }
-  std::erase_if(imports, [](const std::string& name) {
-    return name.empty() || !std::ranges::all_of(name, [](unsigned char c) {
+  std::erase_if(imports, [](const ImportedName& import) {
+    return import.name.empty() || !std::ranges::all_of(import.name, [](unsigned char c) {
              return std::isalnum(c) || c == '_' || c == '.';
            });
   });
@@ -93,16 +179,19 @@ class Collector {
     if (seen_.insert(path).second) found_.files.push_back(path);
   }
 
-  void AddScript(const std::string& path) {
+  // `runs`: it is what the program runs. Who knows which Python another one is for?
+  void AddScript(const std::string& path, bool runs) {
     const fs::path base = fs::path(path).parent_path();
-    AddPython(path, base, base);
+    asks_for_modules_ = runs;
+    AddPython(path, base, base, runs);
+    asks_for_modules_ = true;
   }
 
   // Of `python -m`; that of another package is not looked for.
   void AddModule(std::string name) {
     std::ranges::replace(name, '.', '/');
     for (const fs::path path : {name + ".py", name + "/__main__.py"}) {
-      AddPython(path, "", path.parent_path());
+      AddPython(path, "", path.parent_path(), true);
     }
   }
 
@@ -126,17 +215,25 @@ class Collector {
   ProgramFiles Take() { return std::move(found_); }
 
  private:
-  // `base`: where absolute imports are looked for; `package`: where relative ones are.
-  void AddPython(const std::string& path, const fs::path& base, const fs::path& package) {
+  // `base`: where absolute imports are looked for; `package`: where relative ones are. `certain`:
+  // it is run in any case.
+  void AddPython(const std::string& path, const fs::path& base, const fs::path& package,
+                 bool certain, bool optional = false) {
     if (seen_.contains(path)) return;
     AddFile(path);
     if (!seen_.contains(path)) return;
     const auto text = base::ReadFile(fs::path(directory_) / path, kLargestScript);
     if (!text.ok()) return;
-    for (const std::string& name : ImportsOf(*text)) AddImport(name, base, package);
+    for (ImportedName import : ImportsOf(*text)) {
+      import.certain = import.certain && certain;
+      import.optional = import.optional || optional;
+      AddImport(import, path, base, package);
+    }
   }
 
-  void AddImport(const std::string& name, const fs::path& base, const fs::path& package) {
+  void AddImport(const ImportedName& import, const std::string& importer, const fs::path& base,
+                 const fs::path& package) {
+    const std::string& name = import.name;
     const size_t dots = std::min(name.find_first_not_of('.'), name.size());
     fs::path folder = dots == 0 ? base : package;
     for (size_t up = 1; up < dots; ++up) folder = folder.parent_path();
@@ -149,16 +246,28 @@ class Collector {
       folder /= part;
       if (Exists(module)) {
         local = true;
-        AddPython(module, base, module.parent_path());
+        AddPython(module, base, module.parent_path(), import.certain, import.optional);
       } else if (Exists(folder / "__init__.py")) {
         local = true;
-        AddPython(folder / "__init__.py", base, folder);
+        AddPython(folder / "__init__.py", base, folder, import.certain, import.optional);
+      } else if (part == top && IsFolder(folder)) {
+        local = true;  // a package without that file
       }
     }
-    if (local || top.empty() || IsStandard(top)) return;
+    if (local || top.empty() || IsStandard(top) || !asks_for_modules_) return;
     if (std::ranges::find(found_.python_modules, top) == found_.python_modules.end()) {
       found_.python_modules.push_back(top);
+      if (import.optional) found_.optional_modules.insert(top);
     }
+    if (!import.optional) found_.optional_modules.erase(top);
+    if (import.certain && found_.imports.size() < kMostImports && imported_.insert(name).second) {
+      found_.imports.push_back({name, importer + ", line " + std::to_string(import.line)});
+    }
+  }
+
+  bool IsFolder(const fs::path& path) const {
+    std::error_code error;
+    return fs::is_directory(fs::path(directory_) / path, error);
   }
 
   bool Exists(const fs::path& path) const {
@@ -168,8 +277,21 @@ class Collector {
 
   const std::string directory_;
   std::set<std::string> seen_;
+  std::set<std::string> imported_;
+  bool asks_for_modules_ = true;
   ProgramFiles found_;
 };
+
+// By its first line.
+bool IsPythonScript(const fs::path& path) {
+  constexpr size_t kLongestLine = 256;
+  const base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  std::array<char, kLongestLine> head;
+  const ssize_t got = fd.valid() ? pread(fd.get(), head.data(), head.size(), 0) : -1;
+  std::string_view line(head.data(), got > 0 ? static_cast<size_t>(got) : 0);
+  line = line.substr(0, line.find('\n'));
+  return line.starts_with("#!") && line.find("python") != std::string_view::npos;
+}
 
 }  // namespace
 
@@ -178,7 +300,13 @@ ProgramFiles FilesOfProgram(const std::vector<std::string>& argv, const std::str
   if (argv.empty()) return collector.Take();
   const bool python = fs::path(argv[0]).filename().string().starts_with("python");
   // A name without a slash is looked up in PATH. Which Python it is its version tells.
-  if (argv[0].find('/') != std::string::npos && !python) collector.AddFile(argv[0]);
+  if (argv[0].find('/') != std::string::npos && !python) {
+    if (IsPythonScript(fs::path(directory) / argv[0])) {
+      collector.AddScript(argv[0], true);
+    } else {
+      collector.AddFile(argv[0]);
+    }
+  }
   const plan::Script script = plan::ScriptIn(argv);
   if (!script.module.empty()) collector.AddModule(script.module);
   collector.AddScriptToRun(script.path);
@@ -189,7 +317,7 @@ ProgramFiles FilesOfProgram(const std::vector<std::string>& argv, const std::str
                                  : argv[i];
     if (path.starts_with('-')) continue;
     if (path.ends_with(".py")) {
-      collector.AddScript(path);
+      collector.AddScript(path, path == script.path);
     } else {
       collector.AddFile(path);
     }

@@ -1,6 +1,7 @@
 // Which files a command line is about, as far as can be told without running it.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,15 @@ struct ProgramFiles {
   std::vector<std::string> files;
   // Imported by the script and not found beside it: "torch".
   std::vector<std::string> python_modules;
+  // Of these, what the script and its modules import in any case, in their order: not within a
+  // block, nor after a line that may change where modules are found.
+  struct Import {
+    std::string module;  // "torch.distributed"
+    std::string where;   // "train.py, line 3"
+  };
+  std::vector<Import> imports;
+  // Of the modules, those that are imported only where something else is done if there are none.
+  std::set<std::string> optional_modules;
   // The script that an interpreter is to run, one of `files`, where it is not here; else empty. And
   // the script here whose name is nearest to it, if one is near enough.
   std::string missing_script;

@@ -47,7 +47,7 @@ def test_a_taken_rendezvous_port(doctor):
         port = taken.getsockname()[1]
         outcome, findings = doctor("--master-port", str(port))
     assert outcome.code == 1
-    assert any(f"rendezvous port {port} cannot be opened" in finding["what"] for finding in findings)
+    assert any(f"the rendezvous port {port} is in use there" in finding["what"] for finding in findings)
 
 
 def test_a_shared_folder_is_told_from_an_equal_copy(doctor, spec, folder):

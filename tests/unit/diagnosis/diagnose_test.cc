@@ -267,6 +267,12 @@ TEST_F(DiagnoseTest, VersionsThatDiffer) {
   ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_WARNING, 2, "the NVIDIA driver is 535, but 550");
 }
 
+TEST_F(DiagnoseTest, APairThatIsBlockedInBothDirectionsIsOneFinding) {
+  for (const size_t trial : {3u, 5u}) evidence_.trials[trial].outcome.set_error("timed out");
+  EXPECT_EQ(Only().what(),
+            "10.0.0.2 and 10.0.0.3 cannot connect to each other, rendezvous port 4711: timed out");
+}
+
 TEST_F(DiagnoseTest, ABlockedPairIsOneFinding) {
   evidence_.trials[3].outcome.set_error("timed out");  // from 1 to 2
   const v1::Finding finding = Only();
@@ -402,6 +408,204 @@ TEST_F(DiagnoseTest, AVariableThatNothingReads) {
   const v1::Finding finding = Only();
   EXPECT_THAT(finding.nodes(), ElementsAre(0, 1, 2));
   EXPECT_THAT(finding.what(), HasSubstr("did you mean NCCL_SOCKET_IFNAME?"));
+}
+
+// Node 2 is node 1 under another name.
+void MakeSame(Evidence& evidence, const std::function<v1::NodeFacts&(size_t)>& facts) {
+  for (const size_t node : {1u, 2u}) facts(node).set_machine("boot/net/pid");
+  facts(2).set_hostname("host2");
+  facts(2).mutable_interfaces(0)->set_address("10.0.0.2");
+  evidence.trials.clear();
+}
+
+TEST_F(DiagnoseTest, OneMachineUnderTwoNames) {
+  const auto facts = [this](size_t node) -> v1::NodeFacts& { return Facts(node); };
+  MakeSame(evidence_, facts);
+  plan_.mutable_nodes(2)->set_data_address("10.0.0.2");
+  plan_.mutable_nodes(2)->set_address("a2");
+  const v1::Finding finding = Only();
+  EXPECT_EQ(finding.what(), "10.0.0.2 and a2 are the same machine (host2)");
+  EXPECT_THAT(finding.remedy(), HasSubstr("list it once"));
+  EXPECT_THAT(finding.nodes(), ElementsAre(1, 2));
+  for (const int node : {1, 2}) {  // which tell the same address then
+    plan_.mutable_nodes(node)->set_ask_data_address(true);
+    evidence_.nodes[static_cast<size_t>(node)].prepared.set_data_address("10.0.0.2");
+  }
+  EXPECT_THAT(Only().what(), HasSubstr("are the same machine"));
+}
+
+TEST_F(DiagnoseTest, HostsOfOneMachineAreNodesOfTheirOwn) {
+  const auto facts = [this](size_t node) -> v1::NodeFacts& { return Facts(node); };
+  const struct {
+    const char* what;
+    std::function<void()> differs;
+  } kCases[] = {
+      {"the network or the processes", [&] { facts(2).set_machine("boot/net/pid-2"); }},
+      {"the name", [&] { facts(2).set_hostname("host3"); }},
+      {"the addresses", [&] { facts(2).mutable_interfaces(0)->set_address("10.0.0.3"); }},
+      {"a container", [&] { plan_.mutable_nodes(2)->mutable_reach()->mutable_program(); }},
+      {"nothing known", [&] { facts(2).clear_machine(); }},
+  };
+  for (const auto& [what, differs] : kCases) {
+    MakeSame(evidence_, facts);
+    plan_.mutable_nodes(2)->clear_reach();
+    differs();
+    EXPECT_THAT(MachinesOf(evidence_), ElementsAre(0, 1, 2)) << what;
+  }
+}
+
+TEST_F(DiagnoseTest, AddressesThatNodesReport) {
+  for (int node = 0; node < 3; ++node) {
+    plan_.mutable_nodes(node)->set_ask_data_address(true);
+    evidence_.nodes[static_cast<size_t>(node)].prepared.set_data_address(
+        plan_.nodes(node).address());
+  }
+  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+  evidence_.nodes[2].prepared.set_data_address("10.0.0.2");
+  EXPECT_THAT(Only().what(), HasSubstr("10.0.0.2 and 10.0.0.3 both tell 10.0.0.2"));
+  evidence_.nodes[2].prepared.set_data_address("$(reboot)");
+  ExpectOnly(v1::CHECK_ADDRESS, v1::VERDICT_BAD, 2, "does not tell its address");
+}
+
+TEST_F(DiagnoseTest, InterfacesThatRanksChoose) {
+  const auto set = [&](const std::string& library, const std::string& value,
+                       const std::string& interface, const std::string& address) {
+    Facts(1).clear_rank_networks();
+    v1::RankNetwork& network = *Facts(1).add_rank_networks();
+    network.set_library(library);
+    network.set_variable(library == "Gloo" ? "GLOO_SOCKET_IFNAME" : "NCCL_SOCKET_IFNAME");
+    network.set_value(value);
+    network.set_interface(interface);
+    network.set_address(address);
+  };
+  set("Gloo", "eth0", "eth0", "10.0.0.2");
+  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+  set("Gloo", "eth9", "", "");
+  ExpectOnly(v1::CHECK_ADDRESS, v1::VERDICT_BAD, 1,
+             "GLOO_SOCKET_IFNAME=eth9 names no interface of this node");
+  set("NCCL", "^docker0", "lo", "127.0.0.1");
+  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);  // its ranks use no GPU
+  plan_.mutable_nodes(1)->add_devices()->set_kind(v1::DEVICE_KIND_GPU);
+  ExpectOnly(v1::CHECK_ADDRESS, v1::VERDICT_BAD, 1, "NCCL give 127.0.0.1 (lo) to those of other");
+  plan_.mutable_nodes(1)->set_interface("ib0");
+  set("Gloo", "ib0", "", "");
+  ExpectOnly(v1::CHECK_ADDRESS, v1::VERDICT_BAD, 1, "there is no interface ib0");
+}
+
+TEST_F(DiagnoseTest, WhatFollowsFromAMissingFolderIsNoFindingOfItsOwn) {
+  v1::PrepareResponse& prepared = evidence_.nodes[1].prepared;
+  const auto add = [&](v1::ProblemKind kind, const char* cause) {
+    prepared.add_problems()->set_kind(kind);
+    prepared.mutable_problems()->rbegin()->set_cause(cause);
+  };
+  add(v1::PROBLEM_KIND_WORKING_DIRECTORY, "working directory /work: No such file or directory");
+  add(v1::PROBLEM_KIND_COMMAND_NOT_FOUND, "./train: No such file or directory");
+  add(v1::PROBLEM_KIND_ACTIVATION, "venv/bin/activate: No such file or directory");
+  for (v1::NodePlan& node : *plan_.mutable_nodes()) {
+    node.mutable_ranks(0)->set_argv(0, "./train");
+    node.add_environment()->set_activate("source venv/bin/activate");
+  }
+  Facts(1).mutable_files(0)->set_digest("");
+  Facts(1).mutable_files(0)->set_error("No such file or directory");
+  Facts(1).clear_program();
+  Facts(1).clear_python();
+  ExpectOnly(v1::CHECK_FOLDER, v1::VERDICT_BAD, 1, "/work");
+  evidence_.will_sync = true;  // which brings folder and program; of the rest nothing is known
+  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+  evidence_.will_sync = false;
+  for (v1::NodePlan& node : *plan_.mutable_nodes()) {
+    node.mutable_environment(0)->set_activate("source /opt/venv/bin/activate");
+  }
+  EXPECT_EQ(Diagnose(evidence_).findings_size(), 2);  // that is elsewhere
+}
+
+TEST_F(DiagnoseTest, WhatAgentsWarnOf) {
+  *evidence_.nodes[1].prepared.add_warnings() = "10.0.0.2 is on lo, and no interface is found";
+  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);  // a run says it by itself
+  evidence_.warnings = true;
+  EXPECT_EQ(Only().what(), "10.0.0.2 is on lo, and no interface is found");
+  EXPECT_EQ(Only().verdict(), v1::VERDICT_WARNING);
+  plan_.mutable_nodes(1)->set_data_address("10.0.0.9");
+  ExpectOnly(v1::CHECK_ADDRESS, v1::VERDICT_BAD, 1, "no interface of this node");
+}
+
+TEST_F(DiagnoseTest, AProgramThatIsInNoPath) {
+  for (const size_t node : {0u, 1u}) {
+    v1::Problem& problem = *evidence_.nodes[node].prepared.add_problems();
+    problem.set_kind(v1::PROBLEM_KIND_COMMAND_NOT_FOUND);
+    problem.set_cause("'trainn' is not in PATH (/bin/" + std::to_string(node) + ")");
+    Facts(node).clear_program();
+    Facts(node).clear_python();
+  }
+  const v1::Finding finding = Only();
+  EXPECT_EQ(finding.what(), "'trainn' is not in PATH");
+  EXPECT_THAT(finding.nodes(), ElementsAre(0, 1));
+}
+
+TEST_F(DiagnoseTest, AModuleThatIsNowhere) {
+  for (size_t node = 0; node < 3; ++node) {
+    Facts(node).mutable_python()->set_executable("/usr/bin/python3");
+    Facts(node).mutable_python()->mutable_modules(0)->set_found(false);
+    Facts(node).mutable_python()->mutable_modules(0)->clear_version();
+    v1::FailedImport& failed = *Facts(node).mutable_python()->mutable_failed_import();
+    failed.set_error("ModuleNotFoundError: No module named 'torch'");
+    failed.set_certain(true);
+  }
+  EXPECT_EQ(Only().verdict(), v1::VERDICT_WARNING);
+  evidence_.optional_modules = {"torch"};
+  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+  evidence_.optional_modules.clear();
+  v1::PythonImport& import = *evidence_.examination.add_imports();
+  import.set_module("torch.nn");
+  import.set_where("train.py, line 3");
+  const v1::Finding finding = Only();
+  EXPECT_EQ(finding.verdict(), v1::VERDICT_BAD);
+  EXPECT_THAT(finding.nodes(), ElementsAre(0, 1, 2));
+  EXPECT_EQ(finding.what(),
+            "its Python, /usr/bin/python3, has no module torch, which is imported by train.py, "
+            "line 3");
+}
+
+TEST_F(DiagnoseTest, AnImportThatFails) {
+  v1::PythonImport& import = *evidence_.examination.add_imports();
+  import.set_module("torch");
+  import.set_where("train.py, line 3");
+  v1::FailedImport& failed = *Facts(2).mutable_python()->mutable_failed_import();
+  failed.set_error("OSError: libcudart.so.12: cannot open shared object file");
+  ExpectOnly(v1::CHECK_PYTHON, v1::VERDICT_WARNING, 2, "import torch fails: OSError: libcudart");
+  failed.set_certain(true);
+  ExpectOnly(v1::CHECK_PYTHON, v1::VERDICT_BAD, 2, "train.py, line 3: import torch fails");
+  failed.set_index(7);  // of no import
+  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+}
+
+TEST_F(DiagnoseTest, PacketsOfFullSizeThatGetLost) {
+  for (size_t node = 0; node < 3; ++node) Facts(node).mutable_interfaces(0)->set_mtu(9000);
+  for (const size_t trial : {3u, 5u}) {  // from 1 to 2, and back
+    evidence_.trials[trial].outcome.set_error("nothing of a message of 64 KiB arrives");
+    evidence_.trials[trial].outcome.set_stalled(true);
+  }
+  const v1::Finding finding = Only();
+  EXPECT_EQ(finding.what(),
+            "10.0.0.2 and 10.0.0.3 reach each other with small messages, but nothing of a message "
+            "of 64 KiB arrives: packets of full size get lost; eth0 of 10.0.0.2 has an MTU of "
+            "9000, eth0 of 10.0.0.3 has an MTU of 9000");
+  EXPECT_THAT(finding.remedy(), HasSubstr("mtu"));
+}
+
+TEST_F(DiagnoseTest, APortThatIsTakenMattersIfItIsWanted) {
+  evidence_.nodes[0].prepared.add_ports_taken(29500);
+  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+  evidence_.fixed_port = 29500;
+  ExpectOnly(v1::CHECK_NETWORK, v1::VERDICT_BAD, 0, "port 29500 is in use there");
+}
+
+TEST_F(DiagnoseTest, LogsThatCannotBeWritten) {
+  evidence_.logs_here = WithRemedy(Error(StatusCode::kPermissionDenied, "/logs: denied"), "move");
+  const v1::Diagnosis diagnosis = Diagnose(evidence_);
+  EXPECT_TRUE(IsBad(diagnosis));
+  EXPECT_THAT(DiagnosisAsText(diagnosis, false),
+              HasSubstr("✗ this machine: disk\n    /logs: denied"));
 }
 
 TEST(CollectiveVariablesTest, AreSorted) {

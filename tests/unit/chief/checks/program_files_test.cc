@@ -81,5 +81,53 @@ TEST(ProgramFilesTest, AModuleOfTheFolder) {
   EXPECT_EQ(elsewhere.missing_script, "");
 }
 
+std::vector<std::string> CertainImports(const ProgramFiles& found) {
+  std::vector<std::string> imports;
+  for (const auto& [module, where] : found.imports) imports.push_back(module + ": " + where);
+  return imports;
+}
+
+TEST(ProgramFilesTest, WhatIsImportedInAnyCase) {
+  const test::TempFolder folder;
+  folder.Write("train.py",
+               "\"\"\"Use:\nimport nothing_1\n\"\"\"\n"
+               "import torch.nn as nn, numpy  # import nothing_2\nfrom helper import x\n"
+               "try:\n    import apex\nexcept ImportError:\n    import other_apex\n"
+               "if True:\n    import maybe\n"
+               "def f():\n    import later\n"
+               "import torch\n"
+               "text = \"\"\"\nimport nothing_3\"\"\"\n"
+               "import sys\nsys.path.insert(0, 'lib')\nimport of_lib\n");
+  folder.Write("helper.py", "from yaml import load\n");
+  const ProgramFiles found = FilesOfProgram({"python", "train.py"}, folder.path());
+  EXPECT_THAT(CertainImports(found),
+              ElementsAre("torch.nn: train.py, line 4", "numpy: train.py, line 4",
+                          "yaml: helper.py, line 1", "torch: train.py, line 12"));
+  EXPECT_THAT(found.optional_modules,
+              testing::UnorderedElementsAre("apex", "other_apex", "of_lib"));
+  EXPECT_THAT(found.python_modules, ElementsAre("torch", "numpy", "yaml", "apex", "other_apex",
+                                                "maybe", "later", "of_lib"));
+}
+
+TEST(ProgramFilesTest, OfAScriptThatIsAnArgumentNothingIsCertain) {
+  const test::TempFolder folder;
+  folder.Write("conf.py", "import plugin\n");
+  folder.Write("run", "#!/usr/bin/env python3\nimport torch\n");
+  EXPECT_THAT(CertainImports(FilesOfProgram({"python", "-c", "pass", "conf.py"}, folder.path())),
+              IsEmpty());
+  EXPECT_THAT(CertainImports(FilesOfProgram({"./run", "conf.py"}, folder.path())),
+              ElementsAre("torch: ./run, line 2"));
+}
+
+TEST(ProgramFilesTest, AFolderBesideTheScriptIsAPackage) {
+  const test::TempFolder folder;
+  std::filesystem::create_directories(folder.path() + "/net");
+  folder.Write("net/ring.py", "");
+  folder.Write("train.py", "from net import ring\n");
+  const ProgramFiles found = FilesOfProgram({"python", "train.py"}, folder.path());
+  EXPECT_THAT(found.python_modules, IsEmpty());
+  EXPECT_THAT(found.files, testing::UnorderedElementsAre("train.py", "net/ring.py"));
+}
+
 }  // namespace
 }  // namespace autodist::chief

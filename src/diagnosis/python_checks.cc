@@ -1,0 +1,141 @@
+// Whether the ranks' programs are the same, and Pythons have what the script imports.
+#include <algorithm>
+
+#include "diagnosis/findings.h"
+
+namespace autodist::diagnosis {
+namespace {
+
+std::string MajorAndMinor(const std::string& version) {
+  const size_t dot = version.find('.', version.find('.') + 1);
+  return version.substr(0, dot);
+}
+
+const v1::PythonModule* ModuleOf(const Evidence& evidence, uint32_t node, int index) {
+  const auto& modules = FactsOf(evidence, node).python().modules();
+  return index < modules.size() ? &modules[index] : nullptr;
+}
+
+// The first import in any case of what has this name; null: there is none.
+const v1::PythonImport* CertainImportOf(const Evidence& evidence, const std::string& name) {
+  const auto& imports = evidence.examination.imports();
+  const auto found = std::ranges::find_if(imports, [&](const v1::PythonImport& import) {
+    return import.module() == name || import.module().starts_with(name + ".");
+  });
+  return found == imports.end() ? nullptr : &*found;
+}
+
+std::string PythonText(const v1::PythonFact& python) {
+  return python.executable().empty() ? "its Python" : "its Python, " + python.executable() + ",";
+}
+
+// Where Pythons have other versions, so have their modules.
+bool HasOtherVersion(const Evidence& evidence, uint32_t node) {
+  const std::string own = MajorAndMinor(FactsOf(evidence, node).python().version());
+  const auto known = [&](uint32_t other) {
+    return !FactsOf(evidence, other).python().version().empty();
+  };
+  const auto reached = ReachedNodes(evidence);
+  const auto first = std::ranges::find_if(reached, known);
+  return first != reached.end() && !own.empty() &&
+         MajorAndMinor(FactsOf(evidence, *first).python().version()) != own;
+}
+
+void AddMissing(const Evidence& evidence, const std::string& name,
+                const std::vector<uint32_t>& missing, const std::string& where,
+                Findings& findings) {
+  if (where.empty() && evidence.optional_modules.contains(name)) return;
+  const v1::PythonImport* certain = CertainImportOf(evidence, name);
+  for (const uint32_t node : missing) {
+    const v1::PythonFact& python = FactsOf(evidence, node).python();
+    std::string what = PythonText(python) + " has no module " + name;
+    if (!where.empty()) what += ", which it has on " + where;
+    if (where.empty() && certain) what += ", which is imported by " + certain->where();
+    // A program may do without what it tries to import.
+    const bool bad = certain || !where.empty();
+    findings.Add(v1::CHECK_PYTHON, bad ? v1::VERDICT_BAD : v1::VERDICT_WARNING, node, what,
+                 "install it, or activate the environment that has it (python_venv)");
+  }
+}
+
+void CheckModule(const Evidence& evidence, Findings& findings, int index) {
+  const std::string& name = evidence.examination.python_modules(index);
+  std::vector<uint32_t> missing;
+  std::string where;
+  for (const uint32_t node : ReachedNodes(evidence)) {
+    const v1::PythonModule* module = ModuleOf(evidence, node, index);
+    if (!module || !FactsOf(evidence, node).python().error().empty()) continue;
+    if (!module->found()) {
+      missing.push_back(node);
+    } else if (where.empty()) {
+      where = NameOf(evidence, node);
+    }
+  }
+  AddMissing(evidence, name, missing, where, findings);
+  const auto compare = [&](const std::string& what,
+                           const std::string& (v1::PythonModule::*value)() const) {
+    CompareValues(evidence, findings, v1::CHECK_PYTHON, v1::VERDICT_BAD, what,
+                  "install the same version everywhere", [&](uint32_t node) {
+                    const v1::PythonModule* module = ModuleOf(evidence, node, index);
+                    return module && !HasOtherVersion(evidence, node) ? (module->*value)() : "";
+                  });
+  };
+  compare("the version of " + name, &v1::PythonModule::version);
+  compare("the CUDA version that " + name + " was built with", &v1::PythonModule::cuda);
+}
+
+// Whether the node's Python lacks the module, or all of the package that it is in.
+bool IsMissing(const v1::PythonFact& python, const std::string& module) {
+  return std::ranges::any_of(python.modules(), [&](const v1::PythonModule& known) {
+    return !known.found() && (module == known.name() || module.starts_with(known.name() + "."));
+  });
+}
+
+void CheckImports(const Evidence& evidence, Findings& findings) {
+  for (const uint32_t node : ReachedNodes(evidence)) {
+    const v1::PythonFact& python = FactsOf(evidence, node).python();
+    if (!python.has_failed_import() || !python.error().empty()) continue;
+    const v1::FailedImport& failed = python.failed_import();
+    const auto index = static_cast<int>(failed.index());
+    if (index >= evidence.examination.imports_size()) continue;
+    const v1::PythonImport& import = evidence.examination.imports(index);
+    if (IsMissing(python, import.module())) continue;
+    findings.Add(
+        v1::CHECK_PYTHON, failed.certain() ? v1::VERDICT_BAD : v1::VERDICT_WARNING, node,
+        import.where() + ": import " + import.module() + " fails: " + failed.error(),
+        "try it on the node: " + (python.executable().empty() ? "python" : python.executable()) +
+            " -c 'import " + import.module() + "'");
+  }
+}
+
+}  // namespace
+
+// That a Python is another one has been said where it lacks something.
+void CheckPrograms(const Evidence& evidence, Findings& findings) {
+  CompareValues(
+      evidence, findings, v1::CHECK_PROGRAM, v1::VERDICT_WARNING, "the program's path",
+      "give the nodes the same environment by python_venv and shared_envs, or the "
+      "program's whole path",
+      [&](uint32_t node) {
+        return findings.HasBad(v1::CHECK_PYTHON, node) ? "" : FactsOf(evidence, node).program();
+      });
+}
+
+void CheckPythons(const Evidence& evidence, Findings& findings) {
+  for (const uint32_t node : ReachedNodes(evidence)) {
+    const v1::PythonFact& python = FactsOf(evidence, node).python();
+    if (python.error().empty()) continue;
+    findings.Bad(v1::CHECK_PYTHON, node, "its Python does not run: " + python.error(),
+                 "try `python -c pass` on the node");
+  }
+  const auto version = [&](uint32_t node) { return FactsOf(evidence, node).python().version(); };
+  CompareValues(evidence, findings, v1::CHECK_PYTHON, v1::VERDICT_BAD, "the version of Python",
+                "use the same one everywhere",
+                [&](uint32_t node) { return MajorAndMinor(version(node)); });
+  for (int i = 0; i < evidence.examination.python_modules_size(); ++i) {
+    CheckModule(evidence, findings, i);
+  }
+  CheckImports(evidence, findings);
+}
+
+}  // namespace autodist::diagnosis
