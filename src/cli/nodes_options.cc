@@ -79,7 +79,7 @@ void Print(const std::vector<spec::Problem>& problems) {
 }
 
 std::optional<spec::ResourceSpec> SpecOfHosts(const spec::HostList& list,
-                                             const NodesOptions& options) {
+                                              const NodesOptions& options) {
   for (const std::string& warning : list.warnings) base::Log(base::LogLevel::kWarning, warning);
   Print(list.problems);
   if (!list.problems.empty()) return std::nullopt;
@@ -146,7 +146,8 @@ std::optional<spec::ResourceSpec> Told(spec::ReadOutcome outcome, const std::str
 }
 
 // The machines of another program's file are asked for their devices, as those of --hosts.
-std::optional<spec::ResourceSpec> SpecOrHosts(const std::string& file) {
+std::optional<spec::ResourceSpec> SpecOrHosts(const std::string& file,
+                                              const NodesOptions& options) {
   spec::ReadOutcome outcome = spec::ReadSpecFile(file);
   if (!outcome.foreign || !outcome.foreign->hosts) return Told(std::move(outcome), file);
   base::Log(base::LogLevel::kInfo, file + " is " + outcome.foreign->kind +
@@ -288,7 +289,7 @@ std::optional<spec::ResourceSpec> SpecOf(const NodesOptions& options) {
     const auto pod = reach::ThisPod();
     return Told(pod.ok() ? reach::KubernetesPods(*pod) : pod.status());
   }
-  if (!options.spec_file.empty()) return SpecOrHosts(options.spec_file);
+  if (!options.spec_file.empty()) return SpecOrHosts(options.spec_file, options);
   const auto found = options.ranks ? std::string() : FindSpec();
   if (!found.ok()) return Told(found.status());
   if (!found->empty()) return ReadSpec(*found);
