@@ -32,6 +32,23 @@ constexpr char kActivationScript[] =
     "[ $autodist_status = 0 ] || exit $autodist_status; unset autodist_status; "
     "exec /usr/bin/env -0 >&3";
 
+// What changes how bash runs, start-up files apart. Ranks get it back as it was, where the
+// statements have not set it themselves.
+constexpr const char* kReadByBash[] = {
+    "BASH_ENV",    "ENV",        "SHELLOPTS",     "BASHOPTS", "POSIXLY_CORRECT",
+    "CDPATH",      "GLOBIGNORE", "BASH_XTRACEFD", "PS4",      "IFS",
+    "BASH_COMPAT", "FUNCNEST",   "EXECIGNORE",    "TMOUT",    "BASH_LOADABLES_PATH"};
+
+// Takes these away; returns what they were.
+Environment TakeShellVariables(Environment& environment) {
+  Environment taken;
+  for (const char* name : kReadByBash) {
+    if (environment.Has(name)) taken.Set(name, environment.Get(name));
+    environment.Remove(name);
+  }
+  return taken;
+}
+
 // Runs the statements in a clean bash; `environment` becomes the one they leave behind.
 Status Activate(const std::string& statements, const std::string& directory,
                 std::chrono::milliseconds limit, Environment& environment, Supervisor& supervisor) {
@@ -39,6 +56,7 @@ Status Activate(const std::string& statements, const std::string& directory,
                       environment,
                       directory,
                       /*result_on_descriptor_3=*/true};
+  const Environment aside = TakeShellVariables(bash.environment);
   bash.environment.Set("AUTODIST_STATEMENTS", statements);
   const auto ran = RunProgram(bash, limit, supervisor);
   if (!ran.ok()) {
@@ -58,6 +76,9 @@ Status Activate(const std::string& statements, const std::string& directory,
     return Error(StatusCode::kFailedPrecondition, what + "left the shell before its end");
   }
   environment = Environment::FromNulSeparated(output.result);
+  for (const char* name : kReadByBash) {
+    if (aside.Has(name) && !environment.Has(name)) environment.Set(name, aside.Get(name));
+  }
   return OkStatus();
 }
 

@@ -32,7 +32,7 @@ Result<std::string> SealedKeyLine(const std::string& key_line, const std::string
   std::vector<std::string> argv = {"munge", "--restrict-uid=" + std::to_string(geteuid()),
                                    "--ttl=-1"};
   if (!socket.empty()) argv.push_back("--socket=" + socket);
-  const auto munge = transport::StartProgram(argv);
+  const auto munge = transport::StartOurProgram(argv);
   if (!munge.ok()) return NotSealed(munge.status().code(), Message(munge.status()));
   base::UniqueFd input = (*munge)->TakeSocket();
   // One that has ended says why.

@@ -22,8 +22,8 @@
 #include "launch/node_program.h"
 #include "launch/own_folder.h"
 #include "launch/sealed_key.h"
+#include "process/file_limit.h"
 #include "reach/slurm_allocation.h"
-#include "reach/this_machine.h"
 #include "secure/key.h"
 #include "transport/called.h"
 #include "transport/exec.h"
@@ -391,7 +391,7 @@ std::shared_ptr<reach::Logins> LoginsFor(const v1::LaunchPlan& plan, const std::
   const bool in_steps = std::ranges::any_of(
       plan.nodes(), [](const v1::NodePlan& node) { return node.reach().called().has_step(); });
   if (!in_steps) return reach::Logins::For(plan);
-  reach::RaiseFileLimit();
+  process::RaiseFileLimit();
   return std::make_shared<SlurmLogins>(
       plan, agent_path, std::chrono::ceil<std::chrono::seconds>(lease) + kBeyondLease);
 }

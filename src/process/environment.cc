@@ -12,6 +12,12 @@ constexpr char kDefaultPath[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/b
 bool StartsName(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool ContinuesName(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
+// What changes how a shell, the loader or a Python runs, whatever program it is.
+constexpr const char* kOfOtherPrograms[] = {
+    "BASH_ENV",   "ENV",      "SHELLOPTS",   "BASHOPTS",      "POSIXLY_CORRECT", "CDPATH",
+    "GLOBIGNORE", "IFS",      "PS4",         "BASH_XTRACEFD", "BASH_FUNC_*",     "LD_LIBRARY_PATH",
+    "LD_PRELOAD", "LD_AUDIT", "LD_BIND_NOW", "GCONV_PATH",    "PYTHON*"};
+
 // A "$NAME" or "${NAME}" at the start of `text`.
 struct Reference {
   std::string name;
@@ -55,6 +61,12 @@ Environment Environment::CleanLogin(const Environment& current) {
   }
   clean.Set("LANG", "C.UTF-8");
   clean.Set("PATH", kDefaultPath);
+  return clean;
+}
+
+Environment Environment::ForOurPrograms() const {
+  Environment clean = *this;
+  for (const char* name : kOfOtherPrograms) clean.Remove(name);
   return clean;
 }
 

@@ -19,6 +19,11 @@ class Environment {
   // system's default PATH. Taken from `current` where it has them.
   static Environment CleanLogin(const Environment& current);
 
+  // Ours without what the user set for other programs, or for shells: for a program that we start
+  // for ourselves. It does not read BASH_ENV, and loads neither the job's libraries nor its
+  // Python.
+  Environment ForOurPrograms() const;
+
   bool Has(const std::string& name) const { return variables_.contains(name); }
   std::string Get(const std::string& name) const;  // "" if unset
   void Set(const std::string& name, const std::string& value) { variables_[name] = value; }

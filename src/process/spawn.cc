@@ -20,6 +20,7 @@
 #include "base/fd.h"
 #include "base/split.h"
 #include "base/thread.h"
+#include "process/file_limit.h"
 #include "process/program_check.h"
 
 namespace autodist::process {
@@ -111,6 +112,7 @@ bool Give(int fd, int as) { return fd == as ? fcntl(fd, F_SETFD, 0) == 0 : dup2(
   if (chdir(folder) != 0) fail(folder);
   // A favour: fails where the CPUs have been taken from us since they were chosen.
   if (child.cpus_size > 0) (void)sched_setaffinity(0, child.cpus_size, child.cpus);
+  RestoreFileLimit();  // after close_range and dup2, which go by it
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);

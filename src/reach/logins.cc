@@ -1,7 +1,7 @@
 #include "reach/logins.h"
 
 #include "base/ip_address.h"
-#include "reach/this_machine.h"
+#include "process/file_limit.h"
 #include "secure/key.h"
 #include "transport/exec.h"
 #include "transport/local.h"
@@ -37,7 +37,7 @@ Result<secure::Key> JobKeyFor(const v1::CalledReach& reach) {
 }  // namespace
 
 std::shared_ptr<Logins> Logins::For(const v1::LaunchPlan& plan) {
-  RaiseFileLimit();
+  process::RaiseFileLimit();
   auto logins = std::make_shared<Logins>();
   for (const v1::NodePlan& node : plan.nodes()) logins->Prepare(node.reach());
   return logins;

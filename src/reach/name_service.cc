@@ -20,7 +20,7 @@ constexpr size_t kLargestAnswer = 1 << 20;  // bytes
 // "" if there is no such program, or it finds nothing in time.
 std::string Getent(const std::string& database, const std::string& key, base::Deadline deadline) {
   if (key.starts_with('-')) return "";
-  const auto program = transport::StartProgram({"getent", database, key});
+  const auto program = transport::StartOurProgram({"getent", database, key});
   if (!program.ok()) return "";
   return transport::OutputOf(**program, deadline, kLargestAnswer).value_or("");
 }

@@ -29,7 +29,7 @@ std::optional<std::string> Variable(const std::string& name) {
 // What `scontrol show` prints with these words after it.
 Result<std::string> Scontrol(std::vector<std::string> words) {
   words.insert(words.begin(), {"scontrol", "show"});
-  AD_ASSIGN_OR_RETURN(const auto program, transport::StartProgram(words));
+  AD_ASSIGN_OR_RETURN(const auto program, transport::StartOurProgram(words));
   AD_ASSIGN_OR_RETURN(
       std::string output,
       transport::OutputOf(*program, base::Deadline::After(kControllerLimit), kMostTold));

@@ -1,6 +1,5 @@
 #include "reach/this_machine.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -52,13 +51,6 @@ bool TakesPart(const v1::LaunchPlan& plan) {
 std::string FolderHere(const v1::LaunchPlan& plan) {
   return TakesPart(plan) ? base::ExpandHome(plan.working_directory())
                          : LogicalWorkingDirectory().value_or(".");
-}
-
-void RaiseFileLimit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 std::vector<uint32_t> LocalGpus() {

@@ -24,10 +24,6 @@ bool TakesPart(const v1::LaunchPlan& plan);
 // else where autodist was started.
 std::string FolderHere(const v1::LaunchPlan& plan);
 
-// Allows as many open files as we may have: a job needs two log files per rank and a socket or two
-// per node.
-void RaiseFileLimit();
-
 // CUDA device numbers: those in CUDA_VISIBLE_DEVICES where it is set, else all that the NVIDIA
 // driver lists. Empty without a driver.
 std::vector<uint32_t> LocalGpus();

@@ -105,7 +105,7 @@ Status CheckKubectl() {
         "install kubectl 1.31 or newer: older ones do not tell a program in a pod that "
         "its input has ended");
   };
-  const auto program = StartProgram({"kubectl", "version", "--client"});
+  const auto program = StartOurProgram({"kubectl", "version", "--client"});
   if (!program.ok()) return refusal(Message(program.status()));
   AD_ASSIGN_OR_RETURN(const std::string output,
                       OutputOf(**program, base::Deadline::After(kVersionLimit), kLongestVersion));

@@ -43,10 +43,19 @@ std::optional<int> ProgramStream::ExitStatus() const {
 }
 
 Result<std::unique_ptr<ProgramStream>> StartProgram(const std::vector<std::string>& argv) {
+  return StartProgram(argv, process::Environment::FromStrings(environ));
+}
+
+Result<std::unique_ptr<ProgramStream>> StartOurProgram(const std::vector<std::string>& argv) {
+  return StartProgram(argv, process::Environment::FromStrings(environ).ForOurPrograms());
+}
+
+Result<std::unique_ptr<ProgramStream>> StartProgram(const std::vector<std::string>& argv,
+                                                    const process::Environment& environment) {
   AD_ASSIGN_OR_RETURN(base::FdPair sockets, base::StreamSocketPair());
   base::UniqueFd errors(memfd_create("stderr", MFD_CLOEXEC));
   if (!errors.valid()) return ErrnoError(errno, "memfd_create");
-  process::SpawnRequest request = process::OurProgram(argv);
+  process::SpawnRequest request = process::OurProgram(argv, environment);
   request.stdin_fd = request.stdout_fd = sockets.second.get();
   request.stderr_fd = errors.get();
   request.dies_with_thread = false;  // who starts it may be a thread of a moment

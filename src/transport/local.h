@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "process/environment.h"
 #include "transport/transport.h"
 
 namespace autodist::transport {
@@ -30,7 +31,8 @@ class ProgramStream final : public Stream {
   std::optional<int> ExitStatus() const;
 
  private:
-  friend Result<std::unique_ptr<ProgramStream>> StartProgram(const std::vector<std::string>& argv);
+  friend Result<std::unique_ptr<ProgramStream>> StartProgram(
+      const std::vector<std::string>& argv, const process::Environment& environment);
   ProgramStream(pid_t pid, base::UniqueFd end, base::UniqueFd socket, base::UniqueFd errors)
       : pid_(pid), end_(std::move(end)), socket_(std::move(socket)), errors_(std::move(errors)) {}
 
@@ -42,6 +44,11 @@ class ProgramStream final : public Stream {
 
 // argv[0] is looked up in PATH. Does not block.
 Result<std::unique_ptr<ProgramStream>> StartProgram(const std::vector<std::string>& argv);
+Result<std::unique_ptr<ProgramStream>> StartProgram(const std::vector<std::string>& argv,
+                                                    const process::Environment& environment);
+// The same for a program that nothing of the user's is started by: it has neither the job's
+// libraries nor what shells read (process::Environment::ForOurPrograms).
+Result<std::unique_ptr<ProgramStream>> StartOurProgram(const std::vector<std::string>& argv);
 
 // Everything that it prints to its standard output until it ends; it has no input. Fails if that is
 // more than `most` bytes, or later than the deadline.

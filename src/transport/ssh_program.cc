@@ -185,7 +185,7 @@ Result<OpensshConfig> QueryOpensshConfig(const std::string& host, const std::str
   if (!username.empty()) command.insert(command.end(), {"-l", username});
   if (port) command.insert(command.end(), {"-p", std::to_string(*port)});
   command.insert(command.end(), {"--", host});
-  AD_ASSIGN_OR_RETURN(const auto program, StartProgram(command));
+  AD_ASSIGN_OR_RETURN(const auto program, StartOurProgram(command));
   AD_ASSIGN_OR_RETURN(const std::string output,
                       OutputOf(*program, base::Deadline::After(kQueryLimit), kLargestConfig));
   if (program->ExitStatus() != 0) {
@@ -205,7 +205,7 @@ Result<OpensshConfig> QueryOpensshConfig(const std::string& host, const std::str
 Result<std::unique_ptr<Stream>> SshProgramTransport::Run(const std::vector<std::string>& argv,
                                                          const std::stop_token& stop) {
   if (stop.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
-  AD_ASSIGN_OR_RETURN(auto program, StartProgram(SshProgramWords(
+  AD_ASSIGN_OR_RETURN(auto program, StartOurProgram(SshProgramWords(
                                         reach_, {.command = "exec " + base::ShellLine(argv)})));
   const std::string& jumps = reach_.proxy_jump();
   return std::make_unique<SshProgramStream>(

@@ -72,5 +72,15 @@ TEST(EnvironmentTest, ACleanLoginTakesNothingButTheUser) {
   EXPECT_EQ(clean.Get("PATH").find("evil"), std::string::npos);
 }
 
+TEST(EnvironmentTest, OurProgramsDoNotGetWhatIsForShellsAndLibraries) {
+  Environment environment;
+  for (const char* name : {"PATH", "HOME", "SSH_AUTH_SOCK", "BASH_ENV", "ENV", "LD_LIBRARY_PATH",
+                           "PYTHONHOME", "PYTHONPATH", "SHELLOPTS", "BASH_FUNC_cd%%"}) {
+    environment.Set(name, "x");
+  }
+  EXPECT_EQ(environment.ForOurPrograms().ToStrings(),
+            (std::vector<std::string>{"HOME=x", "PATH=x", "SSH_AUTH_SOCK=x"}));
+}
+
 }  // namespace
 }  // namespace autodist::process

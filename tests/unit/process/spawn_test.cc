@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <thread>
 
 #include "base/fd.h"
+#include "process/file_limit.h"
 #include "support/temp_folder.h"
 
 namespace autodist::process {
@@ -192,6 +194,21 @@ TEST(FindProgramTest, SearchesAsExecDoes) {
   EXPECT_EQ(FindProgram("plain", folder.path(), "/").status().code(),
             StatusCode::kPermissionDenied);
   EXPECT_EQ(FindProgram("/", "", "/").status().code(), StatusCode::kPermissionDenied);
+}
+
+TEST(SpawnTest, TheFileLimitIsTheOneThatWeWereStartedWith) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit lower = before;
+  lower.rlim_cur = 123;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &lower), 0);
+  RaiseFileLimit();
+  RaiseFileLimit();  // again, by another part of the program
+  rlimit raised{};
+  getrlimit(RLIMIT_NOFILE, &raised);
+  EXPECT_EQ(raised.rlim_cur, before.rlim_max);
+  EXPECT_EQ(RunToEnd(OurProgram({"sh", "-c", "ulimit -S -n"})).output, "123\n");
+  setrlimit(RLIMIT_NOFILE, &before);
 }
 
 }  // namespace

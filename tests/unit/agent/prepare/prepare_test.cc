@@ -160,6 +160,24 @@ TEST_F(PrepareTest, TheActivationMayDefineFunctionsAndFailWhereItIsTested) {
   EXPECT_THAT(ReadyEnvironment(), Contains("CONDA=autodist"));
 }
 
+TEST_F(PrepareTest, TheBashOfAnActivationReadsNothingThatWasInherited) {
+  const std::string init = folder_.Write("init.sh", "export FROM_INIT=1; exit 3\n");
+  node().clear_environment();
+  node().add_environment()->set_activate("export V=1");
+  agent_.Set("PATH", "/usr/bin:/bin");
+  agent_.Set("BASH_ENV", init);
+  agent_.Set("SHELLOPTS", "braceexpand:hashall:noexec");
+  auto environment = ReadyEnvironment();
+  EXPECT_THAT(environment, Contains("V=1"));
+  EXPECT_THAT(environment, Not(Contains("FROM_INIT=1")));
+  // Ranks have it as it was, unless the statements set it.
+  EXPECT_THAT(environment, Contains("BASH_ENV=" + init));
+  EXPECT_THAT(environment, Contains("SHELLOPTS=braceexpand:hashall:noexec"));
+  node().clear_environment();
+  node().add_environment()->set_activate("export BASH_ENV=/site/profile");
+  EXPECT_THAT(ReadyEnvironment(), Contains("BASH_ENV=/site/profile"));
+}
+
 TEST_F(PrepareTest, TheActivationCannotBreakTheWayBack) {
   Activate("export PATH=/nowhere; exec 3>/dev/null; trap 'echo bye' EXIT");
   node().mutable_ranks(0)->set_argv(0, "/bin/true");
