@@ -59,7 +59,8 @@ Sampler::Plan SamplePlanOf(const v1::PrepareRequest& request, const PreparedNode
   Sampler::Plan plan;
   plan.interval = std::chrono::milliseconds(request.sample_ms());
   for (const v1::Device& device : request.node().devices()) {
-    if (device.kind() == v1::DEVICE_KIND_GPU) plan.gpus.insert(device.index());
+    const bool gpu = device.kind() == v1::DEVICE_KIND_GPU;
+    if (gpu && device.uuid().empty()) plan.gpus.insert(device.index());
   }
   plan.environment = prepared.environment.value_or(process::Environment());
   plan.working_directory = base::ExpandHome(request.working_directory());

@@ -79,7 +79,7 @@ Status SetAffinity(const v1::NodePlan& node, const Topology& topology,
   if (!topology.HasSeveralNumaNodes()) return OkStatus();
   AD_ASSIGN_OR_RETURN(const auto bus_ids, GpuBusIds(environment, "/", supervisor));
   for (const v1::RankPlan& rank : node.ranks()) {
-    if (rank.device().kind() != v1::DEVICE_KIND_GPU) continue;
+    if (rank.device().kind() != v1::DEVICE_KIND_GPU || !rank.device().uuid().empty()) continue;
     const auto bus_id = bus_ids.find(rank.device().index());
     const auto command = std::ranges::find(commands, rank.rank(), &RankCommand::rank);
     if (bus_id == bus_ids.end() || command == commands.end()) continue;

@@ -24,6 +24,7 @@ void DeviceClaim::Want(const v1::NodePlan& node) const {
   if (file_.empty() || access(file_.c_str(), F_OK) == 0) return;
   v1::OtherJob claim;
   for (const v1::Device& device : node.devices()) {
+    if (!device.uuid().empty()) continue;  // others know it by its number
     const bool gpu = device.kind() == v1::DEVICE_KIND_GPU;
     gpu ? claim.add_gpus(device.index()) : claim.add_cpus(device.index());
   }

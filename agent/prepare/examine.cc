@@ -71,8 +71,13 @@ std::string ThisMachine() {
   return machine;
 }
 
+GpuNames NamesFor(const ExaminedNode& node) {
+  return node.has_mig ? GpuNames::kWithMig : GpuNames::kNumbers;
+}
+
 // What costs next to nothing, and starts nothing.
-void AddCheapFacts(const ExaminedNode& node, v1::NodeFacts& facts) {
+void AddCheapFacts(const v1::Examination& examination, const ExaminedNode& node,
+                   v1::NodeFacts& facts) {
   facts.set_hostname(base::HostName());
   facts.set_machine(ThisMachine());
   if (const auto interfaces = base::LocalInterfaces(); interfaces.ok()) {
@@ -93,9 +98,15 @@ void AddCheapFacts(const ExaminedNode& node, v1::NodeFacts& facts) {
   facts.set_memlock_limit(LimitOf(RLIMIT_MEMLOCK));
   facts.set_open_files_limit(LimitOf(RLIMIT_NOFILE));
   facts.set_driver_version(DriverVersion());
+  const Environment environment =
+      node.rank_environment.value_or(Environment::CleanLogin(Environment()));
+  facts.set_no_accelerator(!MayHaveAccelerator(environment, node.working_directory));
   if (!node.rank_environment) return;
   facts.set_nccl_version(
       NcclVersion(node.rank_environment->Get("LD_LIBRARY_PATH"), node.working_directory));
+  for (const std::string& name : examination.chief_variables()) {
+    if (!node.rank_environment->Has(name)) facts.add_missing_variables(name);
+  }
   for (const std::string& variable : node.rank_environment->ToStrings()) {
     if (variable.starts_with("NCCL_") || variable.starts_with("GLOO_")) {
       facts.add_variables(variable.substr(0, variable.find('=')));
@@ -134,7 +145,9 @@ std::vector<std::future<v1::NodeFacts>> AskPrograms(const v1::Examination& exami
   ask([hostname = known.hostname(), environment, &supervisor] {
     return HostnameAddresses(hostname, environment, supervisor);
   });
-  ask([folder, environment, &supervisor] { return GpuFacts(environment, folder, supervisor); });
+  ask([names = NamesFor(node), folder, environment, &supervisor] {
+    return GpuFacts(environment, folder, supervisor, kDriverFolder, names);
+  });
   if (known.program().empty()) return answers;
   const auto python = PythonOf(node.command, environment, folder);
   if (!python) return answers;
@@ -158,13 +171,14 @@ std::vector<std::future<v1::NodeFacts>> AskPrograms(const v1::Examination& exami
 v1::NodeFacts Examine(const v1::Examination& examination, const ExaminedNode& node,
                       Supervisor& supervisor) {
   v1::NodeFacts facts;
-  AddCheapFacts(node, facts);
+  AddCheapFacts(examination, node, facts);
   std::vector<std::future<v1::NodeFacts>> answers;
   if (examination.thorough()) {
     answers = AskPrograms(examination, node, facts, supervisor);
   } else if (examination.device_users() && node.has_gpus && node.rank_environment) {
-    answers.push_back(base::Async(
-        [&] { return GpuUsers(*node.rank_environment, node.working_directory, supervisor); }));
+    answers.push_back(base::Async([&] {
+      return GpuUsers(*node.rank_environment, node.working_directory, supervisor, NamesFor(node));
+    }));
   }
   AddFiles(examination, node, facts);
   for (auto& answer : answers) facts.MergeFrom(answer.get());

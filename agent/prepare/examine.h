@@ -19,6 +19,7 @@ struct ExaminedNode {
   std::string working_directory;     // may be missing
   std::vector<std::string> command;  // of a rank; may be empty
   bool has_gpus = false;             // the plan has some of it
+  bool has_mig = false;              // parts of them, named by UUID
   // Of the ranks; if there is none, what depends on it stays empty.
   std::optional<process::Environment> rank_environment;
 };

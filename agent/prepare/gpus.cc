@@ -1,11 +1,13 @@
 #include "agent/prepare/gpus.h"
 
+#include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <future>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,6 +16,7 @@
 
 #include "agent/prepare/examine.h"
 #include "agent/supervisor/run_program.h"
+#include "base/deadline.h"
 #include "base/fd.h"
 #include "base/split.h"
 #include "base/thread.h"
@@ -68,11 +71,24 @@ std::string OneOf(std::string first, std::string second) {
   return first.empty() ? std::move(second) : std::move(first);
 }
 
+// First without the job's libraries, among which may be a stub of the driver's; then with them, as
+// some containers have the driver's there alone.
+Result<ProgramOutput> RunNvidiaSmi(const std::vector<std::string>& argv,
+                                   const process::Environment& environment,
+                                   Supervisor& supervisor) {
+  const process::Environment own = environment.ForOurPrograms();
+  const base::Deadline deadline = base::Deadline::After(kExamineLimit);
+  auto output = RunProgram({argv, own, "/"}, kExamineLimit, supervisor);
+  const bool failed = !output.ok() || !output->failure.empty();
+  if (!failed || deadline.Expired() || own.ToStrings() == environment.ToStrings()) return output;
+  return RunProgram({argv, environment, "/"}, std::chrono::milliseconds(deadline.PollTimeout()),
+                    supervisor);
+}
+
 // What it printed, or a failure with its words.
-Result<std::string> Ask(std::vector<std::string> argv, const process::Environment& environment,
-                        Supervisor& supervisor) {
-  const ProgramCommand command{std::move(argv), environment, "/"};
-  AD_ASSIGN_OR_RETURN(ProgramOutput output, RunProgram(command, kExamineLimit, supervisor));
+Result<std::string> Ask(const std::vector<std::string>& argv,
+                        const process::Environment& environment, Supervisor& supervisor) {
+  AD_ASSIGN_OR_RETURN(ProgramOutput output, RunNvidiaSmi(argv, environment, supervisor));
   if (output.failure.empty()) return std::move(output.result);
   // It writes to either what is wrong.
   const std::string words = OneOf(output.said, std::move(output.result));
@@ -96,9 +112,28 @@ GpusByUuid AddGpus(std::string_view printed, v1::NodeFacts& facts) {
     v1::GpuFact& gpu = *facts.add_gpus();
     gpu.set_index(*index);
     gpu.set_name(std::string(fields[1]));
+    gpu.set_uuid(std::string(fields[2]));
     gpu.set_memory_used(ToNumber<uint64_t>(fields[3]).value_or(0) << 20);  // given in MiB
   }
   return gpus;
+}
+
+// Of what `nvidia-smi -L` prints: "GPU 0: A100 (UUID: GPU-...)", and below it, for each part of
+// it, "  MIG 1g.10gb Device 0: (UUID: MIG-...)".
+void AddMigUuids(std::string_view printed, const GpusByUuid& gpus, v1::NodeFacts& facts) {
+  constexpr std::string_view kUuid = "(UUID: ";
+  auto gpu = gpus.end();
+  for (const std::string_view line : base::Lines(printed)) {
+    const size_t begin = line.find(kUuid);
+    if (begin == std::string_view::npos) continue;
+    std::string_view uuid = line.substr(begin + kUuid.size());
+    uuid = uuid.substr(0, uuid.find(')'));
+    if (line.starts_with("GPU ")) {
+      gpu = gpus.find(uuid);
+    } else if (gpu != gpus.end() && uuid.starts_with("MIG-")) {
+      facts.mutable_gpus(gpu->second)->add_mig_uuids(std::string(uuid));
+    }
+  }
 }
 
 void AddProcesses(std::string_view printed, const GpusByUuid& gpus, v1::NodeFacts& facts) {
@@ -125,6 +160,16 @@ std::string JobOfProcess(const std::string& proc_folder) {
     if (variable.starts_with(kName)) return std::string(variable.substr(kName.size()));
   }
   return "";
+}
+
+// Whether any file below `root` has such a name.
+bool AnyFile(const std::string& root, const std::vector<std::string>& patterns) {
+  return std::ranges::any_of(patterns, [&](const std::string& pattern) {
+    glob_t found{};
+    const bool any = glob((root + pattern).c_str(), GLOB_NOSORT, nullptr, &found) == 0;
+    globfree(&found);
+    return any;
+  });
 }
 
 // Asks another program, as only that has what knows the users of this node: the agent is static.
@@ -176,6 +221,34 @@ Result<std::string> FindNvidiaSmi(const process::Environment& environment,
                               working_directory);
 }
 
+bool MayHaveAccelerator(const process::Environment& environment,
+                        const std::string& working_directory, const std::string& root) {
+  // NVIDIA's (of WSL dxg), AMD's, Intel's and others' that are drawn by, Ascend's, Habana's,
+  // AWS's and Google's, Cambricon's, and whatever the kernel calls an accelerator.
+  static const std::vector<std::string> kFiles = {"proc/driver/nvidia",
+                                                  "dev/nvidia[0-9]*",
+                                                  "dev/nvidiactl",
+                                                  "dev/nvidia-caps",
+                                                  "dev/dxg",
+                                                  "dev/nvgpu",
+                                                  "dev/kfd",
+                                                  "dev/dri/render*",
+                                                  "dev/davinci*",
+                                                  "dev/hl[0-9]*",
+                                                  "dev/accel*",
+                                                  "dev/neuron[0-9]*",
+                                                  "dev/cambricon*",
+                                                  "dev/vfio/[0-9]*"};
+  if (AnyFile(root, kFiles)) return true;
+  if (FindNvidiaSmi(environment, working_directory).ok()) return true;
+  const std::string path = environment.Get("PATH");
+  return std::ranges::any_of(
+      std::vector<std::string>{"rocm-smi", "amd-smi", "npu-smi", "hl-smi", "neuron-ls"},
+      [&](const std::string& program) {
+        return process::FindProgram(program, path, working_directory).ok();
+      });
+}
+
 std::string DriverVersion(const std::string& driver_folder) {
   const auto text = base::ReadFile(driver_folder + "/version", kLargestVersionFile);
   if (!text.ok()) return "";
@@ -191,10 +264,15 @@ std::string DriverVersion(const std::string& driver_folder) {
 }
 
 v1::NodeFacts GpuUsers(const process::Environment& environment,
-                       const std::string& working_directory, Supervisor& supervisor) {
+                       const std::string& working_directory, Supervisor& supervisor,
+                       GpuNames names) {
   v1::NodeFacts facts;
   const auto program = FindNvidiaSmi(environment, working_directory);
   if (!program.ok()) return facts;
+  std::future<Result<std::string>> list;
+  if (names == GpuNames::kWithMig) {
+    list = base::Async([&] { return Ask({*program, "-L"}, environment, supervisor); });
+  }
   const auto ask = [&](const char* query) {
     return Ask({*program, query, "--format=csv,noheader,nounits"}, environment, supervisor);
   };
@@ -206,13 +284,16 @@ v1::NodeFacts GpuUsers(const process::Environment& environment,
   }
   const GpusByUuid by_uuid = AddGpus(*gpus, facts);
   if (const auto printed = processes.get(); printed.ok()) AddProcesses(*printed, by_uuid, facts);
+  if (list.valid()) {
+    if (const auto printed = list.get(); printed.ok()) AddMigUuids(*printed, by_uuid, facts);
+  }
   AddOwners(environment, supervisor, facts);
   return facts;
 }
 
 v1::NodeFacts GpuFacts(const process::Environment& environment,
                        const std::string& working_directory, Supervisor& supervisor,
-                       const std::string& driver_folder) {
+                       const std::string& driver_folder, GpuNames names) {
   v1::NodeFacts facts;
   const auto program = FindNvidiaSmi(environment, working_directory);
   if (!program.ok()) {
@@ -222,7 +303,7 @@ v1::NodeFacts GpuFacts(const process::Environment& environment,
     return facts;
   }
   auto overview = base::Async([&] { return Ask({*program}, environment, supervisor); });
-  facts = GpuUsers(environment, working_directory, supervisor);
+  facts = GpuUsers(environment, working_directory, supervisor, names);
   if (const auto printed = overview.get(); printed.ok()) {
     // The labels of drivers since 610 come second.
     facts.set_cuda_version(OneOf(VersionAfter(*printed, "CUDA Version: "),

@@ -165,6 +165,8 @@ void ExamineNode(const v1::PrepareRequest& request, const std::string& directory
   ExaminedNode examined;
   examined.working_directory = directory;
   examined.has_gpus = HasGpus(node);
+  examined.has_mig = std::ranges::any_of(
+      node.devices(), [](const v1::Device& device) { return device.uuid().starts_with("MIG-"); });
   examined.rank_environment = prepared.environment;
   if (node.ranks_size() > 0) {
     examined.command.assign(node.ranks(0).argv().begin(), node.ranks(0).argv().end());

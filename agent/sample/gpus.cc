@@ -43,7 +43,8 @@ void GpuReader::Start(Step step, std::vector<std::string> argv) {
   output_ = std::move(pipe->first);
   process::SpawnRequest request;
   request.argv = std::move(argv);
-  request.environment = plan_.environment.ToStrings();
+  request.environment =
+      (jobs_libraries_ ? plan_.environment : plan_.environment.ForOurPrograms()).ToStrings();
   request.working_directory = "/";
   request.stdout_fd = pipe->second.get();
   run_ = supervisor_.Run(std::move(request), std::move(pipe->second)).id;
@@ -58,6 +59,7 @@ void GpuReader::End() {
 
 void GpuReader::Wait() {
   End();
+  jobs_libraries_ = !jobs_libraries_;
   step_ = Step::kWaiting;
   next_look_ = base::Deadline::After(backoff_.Next());
 }

@@ -77,6 +77,9 @@ class GpuReader {
   base::Deadline next_look_ = base::Deadline::Never();
   base::Deadline limit_ = base::Deadline::Never();  // of kFields
   base::Backoff backoff_;
+  // Whether nvidia-smi is to load the job's libraries, tried where it fails without: some
+  // containers have the driver's there alone.
+  bool jobs_libraries_ = false;
   uint64_t run_ = 0;  // of the supervisor's; 0: none
   base::UniqueFd output_;
   std::string text_;  // not taken yet

@@ -116,8 +116,8 @@ int Run(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& view_
   auto started = Views::Start(view_options, plan.job_id());
   if (!started.ok()) return refuse(started.status());
   views = *std::move(started);
-  Log(LogLevel::kInfo, "job " + plan.job_id() + name + ": " + plan::WhatRuns(plan) + "; logs in " +
-                           log_folder.path());
+  Log(LogLevel::kInfo, "job " + plan.job_id() + name + ": " + plan::WhatRunsAndWhere(plan) +
+                           "; logs in " + log_folder.path());
   const int exit_code = job.Run();
   announced.Ended(job.status());
   ended(exit_code);

@@ -19,6 +19,7 @@
 #include "cli/values.h"
 #include "reach/host_facts.h"
 #include "reach/kubernetes_pods.h"
+#include "reach/local_gpus.h"
 #include "reach/name_service.h"
 #include "reach/own_file.h"
 #include "reach/resolve.h"
@@ -33,6 +34,7 @@ namespace {
 
 constexpr char kSpecVariable[] = "AUTODIST_SPEC";
 constexpr char kSpecHere[] = "autodist.yaml";
+constexpr char kVisibleGpus[] = "CUDA_VISIBLE_DEVICES";
 
 const std::map<std::string, v1::HostKeyCheck> kHostKeyChecks = {
     {"strict", v1::HOST_KEY_CHECK_STRICT},
@@ -54,9 +56,25 @@ Status CheckOnlyOne(const NodesOptions& options) {
                     "give one of them");
 }
 
+void WarnOfVisible(const reach::VisibleGpus& visible) {
+  if (!visible.warning.empty()) base::Log(base::LogLevel::kWarning, visible.warning);
+  const auto is_mig = [](const std::string& uuid) { return uuid.starts_with("MIG-"); };
+  if (std::ranges::count_if(visible.uuids, is_mig) < 2) return;
+  base::Log(base::LogLevel::kWarning,
+            "CUDA shows a process no more than one MIG device, the first that "
+            "CUDA_VISIBLE_DEVICES names: each rank has to choose its own by LOCAL_RANK before it "
+            "uses CUDA");
+}
+
 Result<spec::ResourceSpec> ThisMachine(std::optional<uint32_t> ranks) {
-  std::vector<uint32_t> gpus = reach::LocalGpus();
-  if (!ranks) return spec::SingleNode(std::move(gpus));
+  AD_ASSIGN_OR_RETURN(const reach::LocalGpus found, reach::FindLocalGpus());
+  const std::vector<uint32_t>& gpus = found.visible.gpus;
+  WarnOfVisible(found.visible);
+  spec::ResourceSpec spec = spec::SingleNode(gpus);
+  spec::Node& node = spec.nodes.front();
+  node.gpu_uuids = found.visible.uuids;
+  if (!ranks || found.asked_for) spec.no_gpu = found.none;
+  if (!ranks) return spec;
   if (!gpus.empty() && gpus.size() < *ranks) {
     return WithRemedy(
         Error(StatusCode::kInvalidArgument, "-n " + std::to_string(*ranks) +
@@ -64,9 +82,8 @@ Result<spec::ResourceSpec> ThisMachine(std::optional<uint32_t> ranks) {
                                                 base::Count(gpus.size(), "GPU")),
         "for ranks on its CPUs: CUDA_VISIBLE_DEVICES= autodist run -n " + std::to_string(*ranks));
   }
-  if (!gpus.empty()) gpus.resize(*ranks);
-  spec::ResourceSpec spec = spec::SingleNode(gpus);
-  spec::Node& node = spec.nodes.front();
+  if (!gpus.empty()) node.gpus.resize(*ranks);
+  if (!node.gpu_uuids.empty()) node.gpu_uuids.resize(*ranks);
   node.cpus.resize(*ranks);
   std::iota(node.cpus.begin(), node.cpus.end(), 0U);
   return spec;
@@ -76,6 +93,38 @@ void Print(const std::vector<spec::Problem>& problems) {
   for (const spec::Problem& problem : problems) {
     std::fprintf(stderr, "%s\n", base::PrintableLines(problem.ToString()).c_str());
   }
+}
+
+// Of this machine, where no number of ranks is given for it, those that the shell lets programs
+// see.
+Status UseVisibleGpus(const std::vector<spec::HostEntry>& hosts, spec::ResourceSpec& spec) {
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    spec::Node& node = spec.nodes[i];
+    if (!node.chief || hosts[i].slots || node.gpus.empty() || !std::getenv(kVisibleGpus)) continue;
+    AD_ASSIGN_OR_RETURN(const reach::LocalGpus found, reach::FindLocalGpus());
+    WarnOfVisible(found.visible);
+    spec.no_gpu = found.none;
+    node.gpus = found.visible.gpus;
+    node.gpu_uuids = found.visible.uuids;
+  }
+  return OkStatus();
+}
+
+// "no GPU found on h2, h3", of the hosts that answered; "" where all have some.
+std::string WithoutGpu(const spec::ResourceSpec& spec, const std::vector<spec::HostFacts>& facts) {
+  constexpr size_t kMostNamed = 4;
+  std::vector<std::string> without;
+  for (size_t i = 0; i < facts.size(); ++i) {
+    if (facts[i].gpus == 0) without.push_back(spec.nodes[i].address);
+  }
+  if (without.empty()) return "";
+  if (without.size() == facts.size()) return "no GPU found";
+  if (without.size() > kMostNamed) {
+    return "no GPU found on " + base::Count(without.size(), "node");
+  }
+  std::string names;
+  for (const std::string& name : without) names += (names.empty() ? "" : ", ") + name;
+  return "no GPU found on " + names;
 }
 
 std::optional<spec::ResourceSpec> SpecOfHosts(const spec::HostList& list,
@@ -94,6 +143,14 @@ std::optional<spec::ResourceSpec> SpecOfHosts(const spec::HostList& list,
   }
   spec::SpecDraft draft = spec::DraftSpec(list.hosts, *facts, login);
   for (const std::string& warning : draft.warnings) base::Log(base::LogLevel::kWarning, warning);
+  const Status local = UseVisibleGpus(list.hosts, draft.spec);
+  if (!local.ok()) {
+    base::LogFailure(local);
+    return std::nullopt;
+  }
+  const std::string without = WithoutGpu(draft.spec, *facts);
+  const std::string between = without.empty() || draft.spec.no_gpu.empty() ? "" : "; ";
+  draft.spec.no_gpu = without + between + draft.spec.no_gpu;
   return std::move(draft.spec);
 }
 

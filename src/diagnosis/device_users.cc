@@ -38,7 +38,7 @@ std::string GpuUsersText(const v1::GpuFact& gpu) {
 
 bool IsPlanned(const v1::NodePlan& node, v1::DeviceKind kind, uint32_t index) {
   return std::ranges::any_of(node.devices(), [&](const v1::Device& device) {
-    return device.kind() == kind && device.index() == index;
+    return device.kind() == kind && device.uuid().empty() && device.index() == index;
   });
 }
 

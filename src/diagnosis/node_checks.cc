@@ -149,31 +149,6 @@ void CheckPrepared(const Evidence& evidence, Findings& findings) {
   }
 }
 
-void CheckGpus(const Evidence& evidence, Findings& findings) {
-  if (!evidence.examination.thorough()) return;
-  for (const uint32_t node : ReachedNodes(evidence)) {
-    const v1::NodeFacts& facts = FactsOf(evidence, node);
-    for (const v1::RankPlan& rank : PlanOf(evidence, node).ranks()) {
-      if (rank.device().kind() != v1::DEVICE_KIND_GPU) continue;
-      const uint32_t index = rank.device().index();
-      const std::string name = "GPU " + std::to_string(index);
-      findings.Checked(v1::CHECK_GPUS, node);
-      const auto gpu = std::ranges::find_if(
-          facts.gpus(), [&](const v1::GpuFact& present) { return present.index() == index; });
-      if (gpu == facts.gpus().end()) {
-        findings.Bad(
-            v1::CHECK_GPUS, node,
-            name + " of the spec is not there: " +
-                (facts.gpu_error().empty()
-                     ? "this node has " + base::Count(static_cast<size_t>(facts.gpus_size()), "GPU")
-                     : facts.gpu_error()),
-            "correct `gpus` in the spec, or look why the driver does not show it "
-            "(nvidia-smi -L, dmesg)");
-      }
-    }
-  }
-}
-
 void CheckDisks(const Evidence& evidence, Findings& findings) {
   for (const uint32_t node : ReachedNodes(evidence)) {
     const v1::NodeFacts& facts = FactsOf(evidence, node);

@@ -22,6 +22,9 @@ std::string Numbers(const v1::NodePlan& node, const char* between) {
 // What is wrong with the devices of one node; "" if nothing is.
 std::string WrongWith(const v1::NodePlan& node, bool alone) {
   if (!OnGpus(node)) return "has no devices; list the numbers of its NPUs under 'gpus'";
+  for (const v1::Device& device : node.devices()) {
+    if (!device.uuid().empty()) return "has the device " + device.uuid() + "; NPUs have numbers";
+  }
   const std::string devices = "has the devices " + Numbers(node, ", ");
   const auto index = [](const v1::Device& device) { return device.index(); };
   const auto [least, most] = std::ranges::minmax(node.devices(), {}, index);

@@ -24,7 +24,7 @@ void SetTensorflowVariables(const Process& process, const SetVariable& set) {
   // of which it chooses by the local rank.
   const v1::Device& device = process.rank.device();
   if (PerDevice(plan) && device.kind() == v1::DEVICE_KIND_GPU && plan.dialects_size() == 1) {
-    set("CUDA_VISIBLE_DEVICES", std::to_string(device.index()));
+    set("CUDA_VISIBLE_DEVICES", DeviceName(device));
   }
 }
 

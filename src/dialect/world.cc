@@ -59,6 +59,10 @@ Status CheckIpv4(const v1::LaunchPlan& plan, const std::string& framework) {
                     "give these nodes an IPv4 data_address in the spec");
 }
 
+std::string DeviceName(const v1::Device& device) {
+  return device.uuid().empty() ? std::to_string(device.index()) : device.uuid();
+}
+
 bool PerDevice(const v1::LaunchPlan& plan) {
   return plan.program_kind() == v1::PROGRAM_KIND_PER_DEVICE;
 }

@@ -37,6 +37,9 @@ Status CheckIpv4(const v1::LaunchPlan& plan, const std::string& framework);
 bool PerDevice(const v1::LaunchPlan& plan);
 bool OnGpus(const v1::NodePlan& node);
 
+// As CUDA_VISIBLE_DEVICES names it: "3", or "GPU-8932f937-...".
+std::string DeviceName(const v1::Device& device);
+
 // "address:port" of each rank of the node, by local rank: where it listens itself.
 std::vector<std::string> EndpointsOf(const v1::LaunchPlan& plan, const v1::NodePlan& node);
 

@@ -114,6 +114,7 @@ void AddDevices(const spec::Node& node, v1::NodePlan& planned) {
     v1::Device& device = *planned.add_devices();
     device.set_kind(on_gpu ? v1::DEVICE_KIND_GPU : v1::DEVICE_KIND_CPU);
     device.set_index(devices[i]);
+    if (on_gpu && i < node.gpu_uuids.size()) device.set_uuid(node.gpu_uuids[i]);
     if (i < node.device_ips.size()) device.set_ip(node.device_ips[i]);
   }
 }
@@ -149,6 +150,7 @@ v1::LaunchPlan PlanNodes(const Input& input) {
   plan.set_program_kind(input.kind);
   plan.set_restart_count(input.restart_count);
   plan.set_max_restarts(input.max_restarts);
+  plan.set_no_gpu(input.spec.no_gpu);
   for (const std::string& path : input.spec.shared_paths) plan.add_shared_paths(path);
   uint32_t world_size = 0;
   for (const spec::Node* node : ordered) {

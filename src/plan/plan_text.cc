@@ -11,6 +11,7 @@
 
 #include "base/quantity.h"
 #include "base/shell_quote.h"
+#include "dialect/world.h"
 
 namespace autodist::plan {
 namespace {
@@ -138,7 +139,7 @@ std::string RankHeading(const v1::RankPlan& rank) {
   std::string text = "  " + rank.name();
   if (rank.has_device()) {
     const bool gpu = rank.device().kind() == v1::DEVICE_KIND_GPU;
-    text += std::string(": ") + (gpu ? "gpu " : "cpu ") + std::to_string(rank.device().index());
+    text += std::string(": ") + (gpu ? "gpu " : "cpu ") + dialect::DeviceName(rank.device());
   }
   if (rank.stdin() == v1::STDIN_KIND_PIPE) text += ", stdin is what autodist reads";
   if (rank.stdin() == v1::STDIN_KIND_TERMINAL) text += ", has a terminal";
@@ -240,10 +241,16 @@ std::string WhatRuns(const v1::LaunchPlan& plan) {
   return text;
 }
 
+std::string WhatRunsAndWhere(const v1::LaunchPlan& plan) {
+  if (plan.no_gpu().empty()) return WhatRuns(plan);
+  const bool some = std::ranges::any_of(plan.nodes(), dialect::OnGpus);
+  return WhatRuns(plan) + (some ? ", partly on CPUs (" : ", on CPUs (") + plan.no_gpu() + ")";
+}
+
 std::string PlanAsText(v1::LaunchPlan plan, GivenValues given) {
   Hide(given, plan);
-  std::string text =
-      "job " + plan.job_id() + ": " + WhatRuns(plan) + ", in " + plan.working_directory() + "\n";
+  std::string text = "job " + plan.job_id() + ": " + WhatRunsAndWhere(plan) + ", in " +
+                     plan.working_directory() + "\n";
   std::vector<const v1::RankPlan*> ranks;
   for (const v1::NodePlan& node : plan.nodes()) {
     const auto own = ProcessesOf(node, false);

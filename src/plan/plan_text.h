@@ -10,6 +10,8 @@ namespace autodist::plan {
 
 // "6 ranks on 3 nodes", and how they are started where that is not our doing.
 std::string WhatRuns(const v1::LaunchPlan& plan);
+// The same, and why ranks are on CPUs where that was not asked for: ", on CPUs (no GPU found)".
+std::string WhatRunsAndWhere(const v1::LaunchPlan& plan);
 
 // Of what the person has given for the environment: variables, and the activation.
 enum class GivenValues {

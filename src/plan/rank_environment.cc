@@ -93,7 +93,7 @@ constexpr const char* kOfBash[] = {"_", "SHLVL", "OLDPWD"};
 std::string VisibleGpus(const v1::NodePlan& node) {
   std::vector<std::string> gpus;
   for (const v1::Device& device : node.devices()) {
-    if (device.kind() == v1::DEVICE_KIND_GPU) gpus.push_back(std::to_string(device.index()));
+    if (device.kind() == v1::DEVICE_KIND_GPU) gpus.push_back(dialect::DeviceName(device));
   }
   return absl::StrJoin(gpus, ",");
 }

@@ -10,11 +10,17 @@ namespace {
 
 constexpr std::string_view kMarker = "\nAUTODIST-DEVICES ";
 
-// The driver's own list is right without any tool; containers see it through nvidia-smi alone.
+// The driver's own list is right without any tool; some containers see it through nvidia-smi alone,
+// and some have the device files alone. Of one that hangs the answer is "hangs".
 constexpr char kDevicesScript[] =
     "n=0; for d in /proc/driver/nvidia/gpus/*/; do if [ -d \"$d\" ]; then n=$((n + 1)); fi; done; "
-    "if [ \"$n\" -eq 0 ]; then n=$(nvidia-smi -L 2>/dev/null | grep -c \"^GPU \"); fi; "
-    "printf \"\\nAUTODIST-DEVICES %d %d\\n\" \"$n\" \"$(getconf _NPROCESSORS_ONLN)\"";
+    "if [ \"$n\" -eq 0 ] && command -v nvidia-smi > /dev/null; then "
+    "t=; if command -v timeout > /dev/null; then t='timeout -k 1 5'; fi; "
+    "l=$($t nvidia-smi -L 2> /dev/null); s=$?; n=$(printf '%s\\n' \"$l\" | grep -c '^GPU '); "
+    "case $s in 124 | 137) n=hangs ;; esac; fi; "
+    "if [ \"$n\" = 0 ]; then "
+    "for d in /dev/nvidia[0-9]*; do if [ -e \"$d\" ]; then n=$((n + 1)); fi; done; fi; "
+    "printf '\\nAUTODIST-DEVICES %s %d\\n' \"$n\" \"$(getconf _NPROCESSORS_ONLN)\"";
 
 }  // namespace
 
@@ -27,6 +33,11 @@ Result<Devices> ReadDevices(std::string_view output) {
   if (end == std::string_view::npos) return incomplete;
   line = line.substr(0, end);
 
+  if (line.starts_with("hangs ")) {
+    return WithRemedy(
+        Error(StatusCode::kUnavailable, "nvidia-smi -L there did not answer within 5 s"),
+        "run it on the node; where it hangs, the driver or a GPU does");
+  }
   Devices devices;
   const char* const stop = line.data() + line.size();
   const auto gpus = std::from_chars(line.data(), stop, devices.gpus);

@@ -10,7 +10,10 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/log.h"
+#include "base/quantity.h"
 #include "base/split.h"
+#include "base/utf8.h"
 #include "spec/slurm_hosts.h"
 #include "transport/local.h"
 
@@ -24,6 +27,12 @@ constexpr char kGroup[] = "slurm";
 std::optional<std::string> Variable(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   return value ? std::optional<std::string>(value) : std::nullopt;
+}
+
+// Steps run on the nodes of one component.
+std::optional<std::string> OfThisComponent(const std::string& name) {
+  if (name == "SLURM_HET_SIZE" || name == "SLURM_PACK_SIZE") return std::nullopt;
+  return Variable(name);
 }
 
 // What `scontrol show` prints with these words after it.
@@ -73,10 +82,28 @@ std::vector<uint32_t> UpTo(size_t count) {
   return numbers;
 }
 
+// Where Slurm's variables speak of GPUs, and its controller does not.
+std::string GpusNotFound(const spec::ResourceSpec& spec) {
+  for (const char* name :
+       {"SLURM_GPUS_ON_NODE", "SLURM_JOB_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS"}) {
+    const std::string value = Variable(name).value_or("");
+    if (value.empty() || value == "0") continue;
+    const auto without =
+        std::ranges::count_if(spec.nodes, [](const spec::Node& node) { return node.gpus.empty(); });
+    if (without == 0) return "";
+    return "`scontrol show job --details` names no GPU of " +
+           base::Count(static_cast<size_t>(without), "node") + ", though " + name + " is '" +
+           base::Printable(value) + "'";
+  }
+  return "";
+}
+
 }  // namespace
 
 Result<spec::ResourceSpec> SlurmAllocation() {
-  const spec::HostList list = spec::SlurmHosts(Variable);
+  const std::string left_out = spec::LeftOutComponents(Variable);
+  if (!left_out.empty()) base::Log(base::LogLevel::kWarning, left_out);
+  const spec::HostList list = spec::SlurmHosts(OfThisComponent);
   if (!list.problems.empty()) {
     std::string all;
     for (const spec::Problem& problem : list.problems) {
@@ -109,6 +136,7 @@ Result<spec::ResourceSpec> SlurmAllocation() {
       node.cpus = UpTo(host.slots.value_or(1));
     }
   }
+  spec.no_gpu = GpusNotFound(spec);
   return spec;
 }
 

@@ -1,9 +1,7 @@
 // The user who runs autodist, and the machine they sit at.
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <vector>
 
 #include "autodist/status.h"
 #include "autodist/v1/plan.pb.h"
@@ -23,9 +21,5 @@ bool TakesPart(const v1::LaunchPlan& plan);
 // Where the program is on this machine: in the plan's working directory if this machine takes part,
 // else where autodist was started.
 std::string FolderHere(const v1::LaunchPlan& plan);
-
-// CUDA device numbers: those in CUDA_VISIBLE_DEVICES where it is set, else all that the NVIDIA
-// driver lists. Empty without a driver.
-std::vector<uint32_t> LocalGpus();
 
 }  // namespace autodist::reach

@@ -68,6 +68,9 @@ struct Node {
   std::optional<uint16_t> port;  // of "[address]:port"
   std::vector<uint32_t> cpus;    // used when there are no gpus: one rank per entry
   std::vector<uint32_t> gpus;    // CUDA device ids: one rank per entry
+  // Of gpus, one for each: "GPU-..." or "MIG-..." where it is named so, and its number then is its
+  // place in the list; else "". Empty: all are named by their numbers.
+  std::vector<std::string> gpu_uuids;
   // Of NPUs listed as gpus, in the same order: their IPv4 addresses on their own network. Empty:
   // not given.
   std::vector<std::string> device_ips;
@@ -90,6 +93,10 @@ struct ResourceSpec {
   std::vector<Node> nodes;  // in file order; one at most has chief set
   std::map<std::string, SshGroup> ssh;
   std::vector<std::string> shared_paths;  // absolute folders that are one file system on all nodes
+
+  // Why nodes have no GPU although they were to have what there is: "no GPU found". Empty: they
+  // have the devices that were asked for.
+  std::string no_gpu;
 
   // The node on which autodist runs; null: it runs on none of them, and takes no part.
   const Node* chief() const;

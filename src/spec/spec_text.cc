@@ -52,6 +52,16 @@ std::string DeviceList(const std::vector<uint32_t>& devices) {
   return "[" + text + "]";
 }
 
+std::string GpuList(const Node& node) {
+  if (node.gpu_uuids.empty()) return DeviceList(node.gpus);
+  std::string text;
+  for (size_t i = 0; i < node.gpus.size(); ++i) {
+    const std::string& uuid = node.gpu_uuids[i];
+    text += (i == 0 ? "" : ", ") + (uuid.empty() ? std::to_string(node.gpus[i]) : uuid);
+  }
+  return "[" + text + "]";
+}
+
 std::string ListOf(const std::vector<std::string>& texts) {
   std::string text;
   for (const std::string& entry : texts) text += (text.empty() ? "" : ", ") + Scalar(entry);
@@ -92,7 +102,7 @@ std::string NodeText(const Node& node, const SpecDraft::Note& note) {
   const bool none = node.devices().empty();
   text += none                ? "    cpus: []\n    gpus: []"
           : node.gpus.empty() ? "    cpus: " + DeviceList(node.cpus)
-                              : "    gpus: " + DeviceList(node.gpus);
+                              : "    gpus: " + GpuList(node);
   text += Comment(note.devices) + "\n";
   if (node.chief) text += "    chief: true  # the machine on which autodist run is typed\n";
   text += Line("ssh_config", node.ssh_config) + Line("ssh_address", node.ssh_address) +

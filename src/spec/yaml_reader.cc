@@ -10,6 +10,7 @@
 #include "base/did_you_mean.h"
 #include "base/text_file.h"
 #include "spec/address.h"
+#include "spec/gpu_name.h"
 #include "spec/host_range.h"
 #include "spec/node_entry.h"
 #include "spec/quoted.h"
@@ -71,6 +72,13 @@ class Reader : private ValueReader {
   void ReadSharedPaths(const YamlValue& yaml);
 
   std::vector<uint32_t> ReadDevices(const YamlValue& yaml, const std::string& key);
+  // What stands in the list is a number, or the name of a GPU.
+  void ReadGpus(const YamlValue& yaml, Node& node);
+  bool CheckDeviceList(const YamlValue& yaml, const std::string& key);
+  // A device that is in `seen` already is a problem.
+  bool IsNew(const YamlValue& entry, const std::string& key, const std::string& device,
+             std::set<std::string>& seen);
+  std::optional<uint32_t> ReadDevice(const YamlValue& entry, const std::string& key);
   std::vector<std::string> ReadDeviceIps(const YamlValue& yaml);
   // The handler of a key with a host, or a range of hosts.
   std::pair<std::string, Handler> Hosts(const char* key, Position& at,
@@ -217,7 +225,7 @@ void Reader::ReadNode(const YamlValue& yaml) {
        {"gpus",
         [&](const YamlValue& value) {
           has_gpus = true;
-          node.gpus = ReadDevices(value, "gpus");
+          ReadGpus(value, node);
         }},
        {"device_ips",
         [&](const YamlValue& value) {
@@ -285,26 +293,60 @@ std::vector<HostAndPort> Reader::ReadAddress(const YamlValue& yaml) {
   return {};
 }
 
-std::vector<uint32_t> Reader::ReadDevices(const YamlValue& yaml, const std::string& key) {
-  if (!CheckKind(yaml, Kind::kList, Quoted(key), "a list of device numbers, such as [0, 1]")) {
-    return {};
+bool Reader::CheckDeviceList(const YamlValue& yaml, const std::string& key) {
+  if (yaml.kind == Kind::kText && !yaml.text.empty()) {
+    Report(yaml, "'" + key + "' is " + Shown(yaml) +
+                     "; it should be a list of device numbers, such as [0, 1]; `autodist init "
+                     "--hosts HOST` asks a node which it has");
+    return false;
   }
+  return CheckKind(yaml, Kind::kList, Quoted(key), "a list of device numbers, such as [0, 1]");
+}
+
+bool Reader::IsNew(const YamlValue& entry, const std::string& key, const std::string& device,
+                   std::set<std::string>& seen) {
+  if (seen.insert(device).second) return true;
+  Report(entry,
+         "in '" + key + "': device " + device + " is listed twice; each device runs one rank");
+  return false;
+}
+
+std::optional<uint32_t> Reader::ReadDevice(const YamlValue& entry, const std::string& key) {
   constexpr uint32_t kLargest = 4095;
+  const auto device = ReadWholeNumber(entry.text, kLargest);
+  if (!device) {
+    Report(entry, "in '" + key + "': " + Shown(entry) +
+                      " is not a device number; they are whole numbers from 0" +
+                      (key == "gpus" ? ", or UUIDs (GPU-..., MIG-...)" : ""));
+  }
+  return device;
+}
+
+std::vector<uint32_t> Reader::ReadDevices(const YamlValue& yaml, const std::string& key) {
+  if (!CheckDeviceList(yaml, key)) return {};
   std::vector<uint32_t> devices;
-  std::set<uint32_t> seen;
+  std::set<std::string> seen;
   ForEach(yaml, [&](const YamlValue& entry) {
-    const auto device = ReadWholeNumber(entry.text, kLargest);
-    if (!device) {
-      Report(entry, "in '" + key + "': " + Shown(entry) +
-                        " is not a device number; they are whole numbers from 0");
-    } else if (!seen.insert(*device).second) {
-      Report(entry, "in '" + key + "': device " + std::to_string(*device) +
-                        " is listed twice; each device runs one rank");
-    } else {
-      devices.push_back(*device);
-    }
+    const auto device = ReadDevice(entry, key);
+    if (device && IsNew(entry, key, std::to_string(*device), seen)) devices.push_back(*device);
   });
   return devices;
+}
+
+void Reader::ReadGpus(const YamlValue& yaml, Node& node) {
+  constexpr char kKey[] = "gpus";
+  if (!CheckDeviceList(yaml, kKey)) return;
+  std::set<std::string> seen;
+  bool any_uuid = false;
+  ForEach(yaml, [&](const YamlValue& entry) {
+    const bool uuid = IsGpuUuid(entry.text);
+    const auto device = uuid ? static_cast<uint32_t>(node.gpus.size()) : ReadDevice(entry, kKey);
+    if (!device || !IsNew(entry, kKey, uuid ? entry.text : std::to_string(*device), seen)) return;
+    any_uuid |= uuid;
+    node.gpus.push_back(*device);
+    node.gpu_uuids.push_back(uuid ? entry.text : "");
+  });
+  if (!any_uuid) node.gpu_uuids.clear();
 }
 
 std::vector<std::string> Reader::ReadDeviceIps(const YamlValue& yaml) {

@@ -1,4 +1,8 @@
-"""How many ranks a node has."""
+"""Which devices a node's ranks get, and how many ranks it has."""
+
+import pytest
+
+FOUR_GPUS = "mount -t tmpfs tmpfs /proc/driver; mkdir -p /proc/driver/nvidia/gpus/0000:0{1,2,3,4}:00.0\n"
 
 
 def test_a_node_without_a_gpu_in_its_list_has_one_rank(case):
@@ -7,3 +11,127 @@ autodist run --hosts 10.77.0.1,10.77.0.2 -- sh -c 'echo rank $RANK of $WORLD_SIZ
 """)
     assert "rank 1 of 2" in said, said
     assert said.endswith("[0]\n"), said
+    assert ": 2 ranks on 2 nodes, on CPUs (no GPU found); logs in " in said, said
+
+
+@pytest.mark.parametrize("visible, ranks", [
+    ("2,3", 2),
+    (" 1, 0 ", 2),
+    ("GPU-8932f937-d72c-4106-c12f-20bd9faed9f6,GPU-1ab9f2aa-0000-1111-2222-333344445555", 2),
+    ("GPU-8932", 1),
+    ("MIG-a2b3c4d5-0000-5555-8888-0123456789ab", 1),
+    ("MIG-GPU-8932f937-d72c-4106-c12f-20bd9faed9f6/1/0", 1),
+], ids=["numbers", "blanks", "uuids", "abbreviated", "mig", "older-mig"])
+def test_visible_devices(case, visible, ranks):
+    said = case(1, FOUR_GPUS + f"CUDA_VISIBLE_DEVICES='{visible}' autodist run --dry-run -- ./train\n")
+    assert f"{ranks} rank{'s' if ranks > 1 else ''} on 1 node, in" in said, said
+    assert "AUTODIST_DEVICE=gpu" in said and ": cpu" not in said, said
+    assert f"CUDA_VISIBLE_DEVICES={visible.replace(' ', '')}" in said, said
+
+
+@pytest.mark.parametrize("visible, wrong", [
+    ("all", "CUDA_VISIBLE_DEVICES is 'all': CUDA takes it for no GPU at all"),
+    ("0-3", "CUDA_VISIBLE_DEVICES is '0-3': CUDA reads no ranges"),
+    ("0,7", "CUDA_VISIBLE_DEVICES is '0,7': there is no GPU 7; this machine has 4 GPUs"),
+    ("cuda:1", "'cuda:1' is neither the number nor the UUID of a GPU"),
+    ("2,2", "'2' is there twice"),
+])
+def test_visible_devices_that_are_not_understood(case, visible, wrong):
+    said = case(1, FOUR_GPUS + f"CUDA_VISIBLE_DEVICES='{visible}' autodist run -- true; echo \"[$?]\"\n")
+    assert wrong in said and said.endswith("[2]\n"), said
+
+
+@pytest.mark.parametrize("visible", ["", "-1", "none", "NoDevFiles"])
+def test_gpus_that_are_hidden_on_purpose(case, visible):
+    said = case(1, FOUR_GPUS + f"CUDA_VISIBLE_DEVICES='{visible}' autodist run -- true; echo \"[$?]\"\n")
+    assert f"1 rank on 1 node, on CPUs (CUDA_VISIBLE_DEVICES is '{visible}')" in said, said
+    assert said.endswith("[0]\n"), said
+
+
+def test_no_gpu_where_one_was_expected(case):
+    said = case(1, """
+autodist run -- true; CUDA_VISIBLE_DEVICES=0,1 autodist run -- true
+NVIDIA_VISIBLE_DEVICES=all autodist run -- true; autodist run -n 2 -- true
+""")
+    first = [line for line in said.splitlines() if "; logs in " in line]
+    assert "1 rank on 1 node, on CPUs (no GPU found);" in first[0], said
+    assert "(no GPU found, though CUDA_VISIBLE_DEVICES is '0,1');" in first[1], said
+    assert "(no GPU found, though NVIDIA_VISIBLE_DEVICES is 'all');" in first[2], said
+    assert "2 ranks on 1 node; logs in" in first[3], said
+
+
+def test_a_hanging_nvidia_smi_is_named(case):
+    said = case(1, """
+mkdir tools; printf '#!/bin/sh\\nexec sleep 1000\\n' > tools/nvidia-smi; chmod +x tools/nvidia-smi
+PATH=$PWD/tools:$PATH
+printf 'nodes:\\n  - address: localhost\\n    gpus: [0]\\n' > one.yaml
+autodist run -- true; echo "[$?]"
+autodist run --spec one.yaml -- true; echo "[$?]"
+autodist run --hosts 10.77.0.1 -- true; echo "[$?]"
+""")
+    assert "nvidia-smi -L did not answer within 10 s" in said, said
+    assert "its GPUs cannot be looked at: nvidia-smi did not end within 3 s" in said, said
+    assert "nvidia-smi -L there did not answer within 5 s" in said, said
+    assert said.count("[0]\n") == 3, said
+
+
+def test_gpus_of_the_spec_that_are_not_there(case):
+    said = case(2, """
+sed 's/cpus: .*/gpus: [0, 7]/' "$1" > gpus.yaml
+autodist run --spec gpus.yaml -- touch started; echo "[$?]"; ls started
+autodist doctor --spec gpus.yaml -- true; echo "[$?]"
+autodist run --spec gpus.yaml --no-preflight -- true; echo "[$?]"
+mkdir tools; printf '#!/bin/sh\\ncase "$*" in *query-gpu*) echo "0, A100, GPU-aa, 4";; esac\\n' > tools/nvidia-smi
+chmod +x tools/nvidia-smi
+printf "nodes:\\n  - {address: localhost, gpus: [0, 7], shared_envs: {PATH: '$PWD/tools:\\$PATH'}}\\n" > one.yaml
+autodist run --spec one.yaml -- true; echo "[$?]"
+""")
+    refused = "has no GPU; the spec gives it gpus [0, 7]"
+    assert said.count(refused) >= 2, said
+    assert "write cpus: [0, 1] in their place" in said, said
+    assert "GPU 7 of the spec is not there: this node has 1 GPU" in said, said
+    assert [line for line in said.splitlines() if line.startswith("[") and line.endswith("]")] == [
+        "[125]", "[1]", "[0]", "[125]"], said
+
+
+def test_a_spec_names_gpus_by_uuid(case):
+    said = case(1, """
+mkdir tools; cat > tools/nvidia-smi <<P
+#!/bin/sh
+case "\\$*" in
+*query-gpu*) echo "0, A100, GPU-8932f937-d72c, 4"; echo "1, A100, GPU-1ab9f2aa-0000, 4";;
+-L) echo "GPU 0: A100 (UUID: GPU-8932f937-d72c)"; echo "  MIG 1g.10gb Device 0: (UUID: MIG-a2b3c4d5-0000)";;
+esac
+P
+chmod +x tools/nvidia-smi; PATH=$PWD/tools:$PATH
+for gpus in '[MIG-a2b3c4d5-0000]' '[GPU-8932f937-d72c, GPU-1ab9]' '[GPU-ffff]' '[MIG-ffff]' all '[0-3]'; do
+  printf "nodes:\\n  - address: localhost\\n    gpus: $gpus\\n" > one.yaml
+  echo "--- $gpus"; autodist run --spec one.yaml -- sh -c 'echo $AUTODIST_DEVICE $CUDA_VISIBLE_DEVICES'; echo "[$?]"
+done
+""")
+    parts = dict(part.split("\n", 1) for part in said.split("--- ")[1:])
+    assert "gpu MIG-a2b3c4d5-0000\n" in parts["[MIG-a2b3c4d5-0000]"], said
+    assert parts["[GPU-8932f937-d72c, GPU-1ab9]"].count("gpu GPU-8932f937-d72c,GPU-1ab9\n") == 2, said
+    assert "GPU-ffff of the spec is not there: this node has 2 GPUs" in parts["[GPU-ffff]"], said
+    assert "MIG-ffff of the spec is not there" in parts["[MIG-ffff]"], said
+    assert "one.yaml:3:11: 'gpus' is 'all'; it should be a list of device numbers" in parts["all"], said
+    assert "'0-3' is not a device number" in parts["[0-3]"], said
+
+
+def test_slurm_with_unlike_nodes(case):
+    said = case(1, """
+export SLURM_JOB_ID=1 SLURM_JOB_NODELIST=new1,old1 SLURM_JOB_NUM_NODES=2 SLURM_GPUS_ON_NODE=8
+echo "--- tasks"; SLURM_GPUS=12 SLURM_TASKS_PER_NODE=8,4 SLURM_NTASKS=12 autodist init --slurm --offline
+echo "--- total"; SLURM_GPUS=12 SLURM_TASKS_PER_NODE='1(x2)' autodist init --slurm --offline
+echo "--- unknown"; SLURM_JOB_NODELIST=new1,old[1-2] SLURM_GPUS=14 autodist init --slurm --offline
+echo "--- het"; SLURM_HET_SIZE=2 SLURM_JOB_NODELIST=new1 SLURM_JOB_NODELIST_HET_GROUP_0=new1 \\
+  SLURM_JOB_NODELIST_HET_GROUP_1='old[1-2]' SLURM_TASKS_PER_NODE_HET_GROUP_0=8 \\
+  SLURM_TASKS_PER_NODE_HET_GROUP_1='4(x2)' autodist init --slurm --offline
+""")
+    parts = dict(part.split("\n", 1) for part in said.split("--- ")[1:])
+    eight, four = "gpus: [0, 1, 2, 3, 4, 5, 6, 7]", "gpus: [0, 1, 2, 3]"
+    assert [parts["tasks"].count(text) for text in (eight, four)] == [1, 1], said
+    assert [parts["total"].count(text) for text in (eight, four)] == [1, 1], said
+    assert "SLURM_GPUS_ON_NODE is '8', of this node alone, and SLURM_GPUS is '14'" in parts["unknown"], said
+    assert parts["unknown"].count("gpus: [0]  # not asked") == 2, said
+    assert [parts["het"].count(text) for text in (eight, four)] == [1, 2], said

@@ -42,7 +42,10 @@ void WriteJson(const Message& message, const base::LogFolder& folder, const std:
   if (!written.ok()) base::Log(base::LogLevel::kWarning, autodist::Message(written));
 }
 
-bool IsGpu(const v1::Device& device) { return device.kind() == v1::DEVICE_KIND_GPU; }
+// Whether it is a GPU whose number is known, as samples have it.
+bool IsGpu(const v1::Device& device) {
+  return device.kind() == v1::DEVICE_KIND_GPU && device.uuid().empty();
+}
 
 // The one whose failure ended the attempt.
 bool IsCause(const Attempt& attempt, uint32_t rank) {

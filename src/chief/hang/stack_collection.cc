@@ -32,7 +32,9 @@ v1::Board BoardOf(const Attempt& attempt) {
       rank.set_node(static_cast<uint32_t>(board.nodes_size()));
       rank.set_name(process.name());
       rank.set_auxiliary(process.auxiliary());
-      if (process.device().kind() == v1::DEVICE_KIND_GPU) rank.add_gpus(process.device().index());
+      const v1::Device& device = process.device();
+      const bool numbered = device.kind() == v1::DEVICE_KIND_GPU && device.uuid().empty();
+      if (numbered) rank.add_gpus(device.index());
       AddState(attempt, rank);
     }
     board.add_nodes()->set_address(node.address());

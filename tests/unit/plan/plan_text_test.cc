@@ -48,6 +48,28 @@ TEST(PlanTextTest, WhatIsSharedIsToldOnce) {
   EXPECT_EQ(Count(PlanAsText(*MakePlan(input), GivenValues::kShown), "argv: ./train "), 3u);
 }
 
+TEST(PlanTextTest, GpusThatAreNamedByUuid) {
+  plan::Input input = test::ThreeNodeInput();
+  spec::Node& chief = input.spec.nodes[1];
+  chief.gpus = {0, 3};
+  chief.gpu_uuids = {"MIG-a2b3", ""};
+  const std::string text = PlanAsText(*MakePlan(input), GivenValues::kShown);
+  EXPECT_THAT(text, HasSubstr("CUDA_VISIBLE_DEVICES=MIG-a2b3,3\n"));
+  EXPECT_THAT(text, HasSubstr("rank 0: gpu MIG-a2b3\n"));
+  EXPECT_THAT(text, HasSubstr("rank 1: gpu 3\n"));
+}
+
+TEST(PlanTextTest, RanksOnCpusBecauseThereIsNoGpu) {
+  plan::Input input = test::ThreeNodeInput();
+  EXPECT_EQ(WhatRunsAndWhere(*MakePlan(input)), "5 ranks on 3 nodes");
+  input.spec.no_gpu = "no GPU found on node3";
+  EXPECT_EQ(WhatRunsAndWhere(*MakePlan(input)),
+            "5 ranks on 3 nodes, partly on CPUs (no GPU found on node3)");
+  input.spec.nodes[1].gpus.clear();
+  input.spec.no_gpu = "no GPU found";
+  EXPECT_EQ(WhatRunsAndWhere(*MakePlan(input)), "4 ranks on 3 nodes, on CPUs (no GPU found)");
+}
+
 std::array<std::string, 2> BothForms(const v1::LaunchPlan& plan, GivenValues given) {
   return {PlanAsText(plan, given), PlanAsJson(plan, given)};
 }

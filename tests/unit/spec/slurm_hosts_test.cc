@@ -173,6 +173,89 @@ TEST(SlurmHostsTest, CountsThatAreWrong) {
   }
 }
 
+TEST(SlurmHostsTest, NodesWithUnlikeGpus) {
+  struct Case {
+    Environment environment;
+    std::string slots;
+    std::string warning;
+  };
+  const Environment two = {{"SLURM_JOB_NODELIST", "new1,old1"}, {"SLURM_GPUS_ON_NODE", "8"}};
+  const auto with = [](Environment environment, const Environment& more) {
+    environment.insert(more.begin(), more.end());
+    return environment;
+  };
+  const std::vector<Case> cases = {
+      {with(two, {{"SLURM_GPUS", "12"}, {"SLURM_TASKS_PER_NODE", "8,4"}}), "new1:8 old1:4", ""},
+      {with(two, {{"SLURM_TASKS_PER_NODE", "8,4"}}), "new1:8 old1:4", ""},
+      {with(two, {{"SLURM_GPUS", "a100:12"}, {"SLURM_TASKS_PER_NODE", "1(x2)"}}), "new1:8 old1:4",
+       ""},
+      {with(two, {{"SLURM_GPUS", "12"}, {"SLURMD_NODENAME", "old1"}}), "new1:4 old1:8", ""},
+      {with(two,
+            {{"SLURM_GPUS", "12"}, {"SLURM_TASKS_PER_NODE", "2,1"}, {"SLURM_GPUS_PER_TASK", "4"}}),
+       "new1:8 old1:4", ""},
+      {with(two, {{"SLURM_GPUS", "16"}, {"SLURM_TASKS_PER_NODE", "3,1"}}), "new1:8 old1:8", ""},
+      {with(two, {{"SLURM_TASKS_PER_NODE", "3,1"}}), "new1:8 old1:8",
+       "SLURM_GPUS_ON_NODE is '8', of this node alone, and SLURM_TASKS_PER_NODE is '3,1'"},
+      {with(two, {{"SLURM_GPUS_PER_NODE", "4"}}), "new1:4 old1:4",
+       "SLURM_GPUS_PER_NODE is '4': the latter is taken"},
+      {{{"SLURM_JOB_NODELIST", "n[1-3]x"}, {"SLURM_GPUS_ON_NODE", "8"}, {"SLURM_GPUS", "14"}},
+       "n1x:8 n2x:- n3x:-",
+       "how many the other nodes have is not known"},
+      {{{"SLURM_JOB_NODELIST", "n[1-2]x"}, {"SLURM_GPUS", "8"}, {"SLURM_TASKS_PER_NODE", "5,3"}},
+       "n1x:5 n2x:3",
+       ""},
+      {{{"SLURM_JOB_NODELIST", "n[1-2]x"}, {"SLURM_GPUS", "8"}},
+       "n1x:4 n2x:4",
+       "they are taken to be alike"},
+      {{{"SLURM_JOB_NODELIST", "n[1-2]x"}, {"SLURM_GPUS", "7"}},
+       "n1x:- n2x:-",
+       "SLURM_GPUS is '7' for 2 nodes"},
+      {{{"SLURM_JOB_NODELIST", "n1x"}, {"SLURM_GPUS_ON_NODE", "8"}, {"SLURM_GPUS", "2"}},
+       "n1x:2",
+       "the smaller number is taken"},
+      {{{"SLURM_JOB_NODELIST", "n1x"}, {"SLURM_JOB_GPUS", "GPU-8932"}},
+       "n1x:-",
+       "SLURM_JOB_GPUS is 'GPU-8932'"},
+  };
+  for (const Case& one : cases) {
+    EXPECT_EQ(Slots(one.environment), one.slots);
+    const auto warnings = Hosts(one.environment).warnings;
+    EXPECT_EQ(warnings.size(), one.warning.empty() ? 0u : 1u) << one.slots;
+    if (!one.warning.empty() && !warnings.empty()) {
+      EXPECT_THAT(warnings[0], HasSubstr(one.warning));
+    }
+  }
+}
+
+TEST(SlurmHostsTest, AHeterogeneousJobHasAllItsComponents) {
+  Environment environment = {{"SLURM_HET_SIZE", "2"},
+                             {"SLURM_JOB_NODELIST", "new1"},
+                             {"SLURM_JOB_NODELIST_HET_GROUP_0", "new1"},
+                             {"SLURM_JOB_NODELIST_HET_GROUP_1", "old[1-2]"},
+                             {"SLURM_GPUS_ON_NODE", "8"},
+                             {"SLURM_TASKS_PER_NODE_HET_GROUP_0", "8"},
+                             {"SLURM_TASKS_PER_NODE_HET_GROUP_1", "4(x2)"}};
+  EXPECT_EQ(Slots(environment), "new1:8 old1:4 old2:4");
+  environment.erase("SLURM_JOB_NODELIST_HET_GROUP_1");
+  EXPECT_EQ(Slots(environment), "new1:8");
+  EXPECT_THAT(Hosts(environment).warnings, ElementsAre(HasSubstr("component 1 of this")));
+  const auto left_out = [&](const std::string& name) -> std::optional<std::string> {
+    const auto found = environment.find(name);
+    return found == environment.end() ? std::nullopt : std::optional(found->second);
+  };
+  EXPECT_THAT(LeftOutComponents(left_out), HasSubstr("has 2 components"));
+  environment.erase("SLURM_HET_SIZE");
+  EXPECT_EQ(LeftOutComponents(left_out), "");
+}
+
+TEST(SlurmGpusTest, OtherForms) {
+  const auto gpus = SlurmGpus(
+      "   Nodes=a CPU_IDs=0 Mem=0 GRES_IDX=gpu(IDX:0,2)\n   Nodes=b Mem=0 GRES=gpu:2\n"
+      "   Nodes=c Mem=0 GRES=gpu:a100:3(CNT:3),nic:1\n   Nodes=d Mem=0 GRES=gpus:2,shard:4\n");
+  EXPECT_EQ(gpus, (std::map<std::string, std::vector<uint32_t>>{
+                      {"a", {0, 2}}, {"b", {0, 1}}, {"c", {0, 1, 2}}}));
+}
+
 TEST(SlurmHostsTest, OutsideAnAllocation) {
   EXPECT_THAT(SlurmProblems({{"SLURM_TASKS_PER_NODE", "4"}}),
               ElementsAre(HasSubstr("SLURM_JOB_NODELIST: not set, so this is not inside")));

@@ -171,5 +171,47 @@ TEST_F(GpusTest, TheDriverTellsItsVersion) {
   EXPECT_EQ(DriverVersion(DriverFolder("something else\n")), "");
 }
 
+TEST_F(GpusTest, TheJobsLibrariesAreATryOfItsOwn) {
+  environment_.Set("LD_LIBRARY_PATH", "/cuda/lib64/stubs");
+  Install("[ -z \"$LD_LIBRARY_PATH\" ] || exit 9\n" + std::string(kTwoGpus));
+  EXPECT_EQ(Facts().gpus_size(), 2);
+  Install("[ -n \"$LD_LIBRARY_PATH\" ] || exit 9\n" + std::string(kTwoGpus));
+  EXPECT_EQ(Facts().gpus_size(), 2);
+}
+
+TEST_F(GpusTest, PartsOfGpusHaveNames) {
+  Install(
+      "case \"$*\" in -L) echo 'GPU 0: A100 (UUID: GPU-aaaa)'; "
+      "echo '  MIG 1g.10gb     Device  0: (UUID: MIG-1)'; "
+      "echo '  MIG 1g.10gb     Device  1: (UUID: MIG-2)'; echo 'GPU 3: A100 (UUID: GPU-bbbb)';;"
+      "esac\n" +
+      std::string(kTwoGpus));
+  const v1::NodeFacts facts = GpuUsers(environment_, "/", *supervisor_, GpuNames::kWithMig);
+  ASSERT_EQ(facts.gpus_size(), 2);
+  EXPECT_EQ(facts.gpus(0).uuid(), "GPU-aaaa");
+  EXPECT_THAT(facts.gpus(0).mig_uuids(), testing::ElementsAre("MIG-1", "MIG-2"));
+  EXPECT_THAT(facts.gpus(1).mig_uuids(), testing::IsEmpty());
+}
+
+TEST_F(GpusTest, WhetherThereMayBeAnAccelerator) {
+  const std::string root = folder_.path() + "/root/";
+  for (const char* place : {"", "dev", "proc", "proc/driver"}) {
+    mkdir((root + place).c_str(), 0755);
+  }
+  environment_.Set("PATH", "/usr/bin:/bin");
+  if (FindNvidiaSmi(environment_, "/").ok()) GTEST_SKIP() << "there is a real nvidia-smi";
+  EXPECT_FALSE(MayHaveAccelerator(environment_, "/", root));
+  for (const char* file : {"dev/nvidia0", "dev/kfd", "dev/davinci7", "proc/driver/nvidia"}) {
+    const std::string path = folder_.Write(std::string("root/") + file, "");
+    EXPECT_TRUE(MayHaveAccelerator(environment_, "/", root)) << file;
+    unlink(path.c_str());
+  }
+  folder_.Write("root/dev/nvidia-not", "");
+  EXPECT_FALSE(MayHaveAccelerator(environment_, "/", root));
+  environment_.Set("PATH", folder_.path());
+  Install("true");
+  EXPECT_TRUE(MayHaveAccelerator(environment_, "/", root));
+}
+
 }  // namespace
 }  // namespace autodist::agent

@@ -1,0 +1,113 @@
+// Whether the nodes have the GPUs that the spec gives them.
+#include <algorithm>
+#include <string_view>
+
+#include "base/quantity.h"
+#include "diagnosis/findings.h"
+
+namespace autodist::diagnosis {
+namespace {
+
+constexpr char kCorrect[] =
+    "correct `gpus` in the spec, or look why the driver does not show it (nvidia-smi -L, dmesg)";
+// What nvidia-smi says where the driver is there and has nothing to show.
+constexpr std::string_view kNoDevices = "No devices were found";
+
+std::vector<const v1::Device*> PlannedGpus(const v1::NodePlan& node) {
+  std::vector<const v1::Device*> gpus;
+  for (const v1::Device& device : node.devices()) {
+    if (device.kind() == v1::DEVICE_KIND_GPU) gpus.push_back(&device);
+  }
+  return gpus;
+}
+
+// "0, 7", or "GPU-8932f937".
+std::string Names(const std::vector<const v1::Device*>& gpus) {
+  std::string text;
+  for (const v1::Device* gpu : gpus) {
+    text += (text.empty() ? "" : ", ") +
+            (gpu->uuid().empty() ? std::to_string(gpu->index()) : gpu->uuid());
+  }
+  return text;
+}
+
+// The way to say that ranks are to run on CPUs: "cpus: [0, 1]".
+std::string CpusFor(size_t ranks) {
+  constexpr size_t kShown = 4;
+  std::string text = "cpus: [";
+  for (size_t i = 0; i < ranks && i < kShown; ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(i);
+  }
+  return text + (ranks > kShown ? ", ...]" : "]");
+}
+
+// A UUID may be the beginning of the node's.
+bool Has(const v1::NodeFacts& facts, const v1::Device& device) {
+  const std::string& uuid = device.uuid();
+  return std::ranges::any_of(facts.gpus(), [&](const v1::GpuFact& gpu) {
+    if (uuid.empty()) return gpu.index() == device.index();
+    const auto begins = [&](const std::string& own) { return own.starts_with(uuid); };
+    return begins(gpu.uuid()) || std::ranges::any_of(gpu.mig_uuids(), begins);
+  });
+}
+
+// What a MIG device is called is not known where nvidia-smi did not list any.
+bool CanTell(const v1::NodeFacts& facts, const v1::Device& device) {
+  if (device.uuid().empty()) return true;
+  const bool mig = device.uuid().starts_with("MIG-");
+  return std::ranges::any_of(facts.gpus(), [&](const v1::GpuFact& gpu) {
+    return mig ? gpu.mig_uuids_size() > 0 && !device.uuid().starts_with("MIG-GPU-")
+               : !gpu.uuid().empty();
+  });
+}
+
+void ReportMissing(const std::vector<const v1::Device*>& missing, const v1::NodeFacts& facts,
+                   uint32_t node, Findings& findings) {
+  const bool one = missing.size() == 1;
+  const bool named = !missing[0]->uuid().empty();
+  findings.Bad(v1::CHECK_GPUS, node,
+               (one     ? (named ? "" : "GPU ")
+                : named ? ""
+                        : "GPUs ") +
+                   Names(missing) +
+                   (one ? " of the spec is not there: this node has "
+                        : " of the spec are not there: this node has ") +
+                   base::Count(static_cast<size_t>(facts.gpus_size()), "GPU"),
+               kCorrect);
+}
+
+}  // namespace
+
+void CheckGpus(const Evidence& evidence, Findings& findings) {
+  if (!evidence.examination.thorough() && !evidence.examination.device_users()) return;
+  for (const uint32_t node : ReachedNodes(evidence)) {
+    const v1::NodeFacts& facts = FactsOf(evidence, node);
+    const std::vector<const v1::Device*> planned = PlannedGpus(PlanOf(evidence, node));
+    if (planned.empty()) continue;
+    if (facts.no_accelerator()) {
+      findings.Bad(v1::CHECK_GPUS, node,
+                   "has no GPU; the spec gives it gpus [" + Names(planned) + "]",
+                   "correct `gpus` in the spec; for ranks on its CPUs, write " +
+                       CpusFor(planned.size()) + " in their place");
+      continue;
+    }
+    if (facts.gpus().empty()) {
+      const std::string& error = facts.gpu_error();
+      if (error.find(kNoDevices) != std::string::npos) {
+        ReportMissing(planned, facts, node, findings);
+      } else if (!error.empty()) {
+        findings.Warn(v1::CHECK_GPUS, node, "its GPUs cannot be looked at: " + error,
+                      "run nvidia-smi on the node; where it hangs, the driver or a GPU does");
+      }
+      continue;  // of another maker's nothing is known
+    }
+    findings.Checked(v1::CHECK_GPUS, node);
+    std::vector<const v1::Device*> missing;
+    std::ranges::copy_if(planned, std::back_inserter(missing), [&](const v1::Device* device) {
+      return CanTell(facts, *device) && !Has(facts, *device);
+    });
+    if (!missing.empty()) ReportMissing(missing, facts, node, findings);
+  }
+}
+
+}  // namespace autodist::diagnosis

@@ -1,0 +1,140 @@
+#include "reach/local_gpus.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/deadline.h"
+#include "base/log.h"
+#include "base/quantity.h"
+#include "base/split.h"
+#include "base/utf8.h"
+#include "process/spawn.h"
+#include "transport/local.h"
+
+namespace autodist::reach {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kNvidiaSmiLimit{10};
+constexpr size_t kMostListed = 1 << 20;  // bytes that nvidia-smi may print
+constexpr char kVisible[] = "CUDA_VISIBLE_DEVICES";
+// What other makers' programs, schedulers and container runtimes read or set.
+constexpr const char* kOtherVariables[] = {
+    "NVIDIA_VISIBLE_DEVICES",  "HIP_VISIBLE_DEVICES",    "ROCR_VISIBLE_DEVICES",
+    "GPU_DEVICE_ORDINAL",      "ASCEND_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES",
+    "HABANA_VISIBLE_DEVICES",  "HABANA_VISIBLE_MODULES", "ZE_AFFINITY_MASK",
+    "NEURON_RT_VISIBLE_CORES", "SLURM_JOB_GPUS",         "SLURM_STEP_GPUS",
+};
+
+std::string Is(const std::string& name, const std::string& value) {
+  return name + " is '" + base::Printable(value) + "'";
+}
+
+// The first variable that speaks of devices: "HIP_VISIBLE_DEVICES is '0,1'"; "" where none does.
+std::string OtherThatNamesDevices(const VariableOf& variable) {
+  for (const char* name : kOtherVariables) {
+    const auto value = variable(name);
+    if (!value) continue;
+    const auto read = ReadVisibleGpus(*value, std::nullopt);
+    if (!read.ok() || !read->gpus.empty()) return Is(name, *value);
+  }
+  return "";
+}
+
+std::string NoneFound(const VariableOf& variable, const GpusPresent& present) {
+  const std::string other = OtherThatNamesDevices(variable);
+  const std::string none = present.others ? "no NVIDIA GPU found" : "no GPU found";
+  return other.empty() ? none : none + ", though " + other;
+}
+
+// "dev/nvidia0"
+uint32_t CountDeviceFiles() {
+  uint32_t count = 0;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/dev", error)) {
+    const std::string name = entry.path().filename();
+    constexpr std::string_view kNvidia = "nvidia";
+    count += name.starts_with(kNvidia) && name.size() > kNvidia.size() &&
+             name.find_first_not_of("0123456789", kNvidia.size()) == std::string::npos;
+  }
+  return count;
+}
+
+// Of another maker: AMD's, Ascend's, Habana's, AWS's.
+bool HasOtherAccelerators() {
+  std::error_code error;
+  return std::ranges::any_of(std::vector<const char*>{"/dev/kfd", "/dev/davinci_manager",
+                                                      "/dev/accel", "/dev/hl0", "/dev/neuron0"},
+                             [&](const char* file) { return fs::exists(file, error); });
+}
+
+// nullopt: it is not there, or does not say.
+std::optional<uint32_t> AskNvidiaSmi() {
+  const char* path = std::getenv("PATH");
+  const auto program = process::FindProgram(
+      "nvidia-smi", std::string(path ? path : "") + ":/usr/bin:/usr/lib/wsl/lib", "/");
+  if (!program.ok()) return std::nullopt;
+  const auto running = transport::StartOurProgram({*program, "-L"});
+  if (!running.ok()) return std::nullopt;
+  const auto printed =
+      transport::OutputOf(**running, base::Deadline::After(kNvidiaSmiLimit), kMostListed);
+  if (!printed.ok()) {
+    base::Log(base::LogLevel::kWarning,
+              *program + " -L did not answer within " + base::Seconds(kNvidiaSmiLimit) +
+                  ", so the GPUs are not known by it; where it hangs, the driver or a GPU does");
+    return std::nullopt;
+  }
+  return static_cast<uint32_t>(std::ranges::count_if(
+      base::Lines(*printed), [](std::string_view line) { return line.starts_with("GPU "); }));
+}
+
+GpusPresent ThisMachinesGpus() {
+  GpusPresent present;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/proc/driver/nvidia/gpus", error)) {
+    (void)entry;
+    ++present.nvidia;
+  }
+  if (present.nvidia == 0) present.nvidia = AskNvidiaSmi().value_or(0);
+  if (present.nvidia == 0) present.nvidia = CountDeviceFiles();
+  present.others = HasOtherAccelerators();
+  return present;
+}
+
+}  // namespace
+
+Result<LocalGpus> ChooseLocalGpus(const VariableOf& variable, const GpusPresent& present) {
+  LocalGpus found;
+  const auto value = variable(kVisible);
+  if (!value) {
+    for (uint32_t gpu = 0; gpu < present.nvidia; ++gpu) found.visible.gpus.push_back(gpu);
+    if (present.nvidia == 0) found.none = NoneFound(variable, present);
+    return found;
+  }
+  const bool numbered = present.nvidia > 0;
+  auto visible = ReadVisibleGpus(*value, numbered ? std::optional(present.nvidia) : std::nullopt);
+  if (!numbered && !present.others) {
+    found.asked_for = !visible.ok() || !visible->gpus.empty();
+    if (found.asked_for) found.none = "no GPU found, though " + Is(kVisible, *value);
+    return found;
+  }
+  AD_RETURN_IF_ERROR(visible.status());
+  found.visible = *std::move(visible);
+  found.asked_for = !found.visible.gpus.empty();
+  if (!found.asked_for) found.none = Is(kVisible, *value);
+  return found;
+}
+
+Result<LocalGpus> FindLocalGpus() {
+  return ChooseLocalGpus(
+      [](const std::string& name) -> std::optional<std::string> {
+        const char* value = std::getenv(name.c_str());
+        return value ? std::optional<std::string>(value) : std::nullopt;
+      },
+      ThisMachinesGpus());
+}
+
+}  // namespace autodist::reach

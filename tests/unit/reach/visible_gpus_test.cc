@@ -1,0 +1,117 @@
+#include "reach/visible_gpus.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "reach/local_gpus.h"
+
+namespace autodist::reach {
+namespace {
+
+using testing::HasSubstr;
+
+using Gpus = std::vector<uint32_t>;
+
+TEST(VisibleGpusTest, WhatCudaReads) {
+  const std::vector<std::pair<std::string, VisibleGpus>> cases = {
+      {"2,3", {{2, 3}}},
+      {" 1 , 0", {{1, 0}}},
+      {"0,1,", {{0, 1}}},
+      {"", {}},
+      {" ", {}},
+      {"-1", {}},
+      {"none", {}},
+      {"void", {}},
+      {"NoDevFiles", {}},
+      {"GPU-8932,GPU-1ab9", {{0, 1}, {"GPU-8932", "GPU-1ab9"}}},
+      {"MIG-a2b3c4d5-0000-5555-8888-0123456789ab",
+       {{0}, {"MIG-a2b3c4d5-0000-5555-8888-0123456789ab"}}},
+      {"3,GPU-89", {{3, 1}, {"", "GPU-89"}}},
+      {"0,-1", {{0}}},
+      {"0,-1,2", {{0}, {}, "CUDA_VISIBLE_DEVICES is '0,-1,2': devices after the -1 are not used"}},
+  };
+  for (const auto& [value, wanted] : cases) {
+    const auto read = ReadVisibleGpus(value, 4);
+    ASSERT_TRUE(read.ok()) << value << read.status();
+    EXPECT_EQ(*read, wanted) << value;
+  }
+}
+
+TEST(VisibleGpusTest, WhatCudaDoesNotUnderstandIsQuoted) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"all", "CUDA_VISIBLE_DEVICES is 'all': CUDA takes it for no GPU at all"},
+      {"0-3", "'0-3': CUDA reads no ranges such as '0-3'"},
+      {"0,7", "'0,7': there is no GPU 7; this machine has 4 GPUs, numbered from 0"},
+      {"1,1", "'1' is there twice"},
+      {"cuda:0", "'cuda:0' is neither the number nor the UUID of a GPU"},
+      {",", "'' is neither the number nor the UUID"},
+      {"0;1", "'0;1' is neither"},
+      {"GPU-zz", "'GPU-zz' is neither"},
+  };
+  for (const auto& [value, wrong] : cases) {
+    const auto read = ReadVisibleGpus(value, 4);
+    ASSERT_FALSE(read.ok()) << value;
+    EXPECT_THAT(Message(read.status()), HasSubstr(wrong));
+    EXPECT_NE(Remedy(read.status()), "");
+  }
+  EXPECT_TRUE(ReadVisibleGpus("0,7", std::nullopt).ok());
+}
+
+using Variables = std::map<std::string, std::string>;
+
+Result<LocalGpus> Choose(const Variables& variables, const GpusPresent& present) {
+  return ChooseLocalGpus(
+      [&](const std::string& name) -> std::optional<std::string> {
+        const auto found = variables.find(name);
+        return found == variables.end() ? std::nullopt : std::optional(found->second);
+      },
+      present);
+}
+
+TEST(LocalGpusTest, NoGpuIsNeverWithoutAWord) {
+  struct Case {
+    Variables variables;
+    GpusPresent present;
+    Gpus gpus;
+    std::string none;
+  };
+  const std::vector<Case> cases = {
+      {{}, {2}, {0, 1}, ""},
+      {{}, {0}, {}, "no GPU found"},
+      {{{"CUDA_VISIBLE_DEVICES", "1"}}, {2}, {1}, ""},
+      {{{"CUDA_VISIBLE_DEVICES", ""}}, {2}, {}, "CUDA_VISIBLE_DEVICES is ''"},
+      {{{"CUDA_VISIBLE_DEVICES", "NoDevFiles"}}, {2}, {}, "CUDA_VISIBLE_DEVICES is 'NoDevFiles'"},
+      {{{"CUDA_VISIBLE_DEVICES", ""}}, {0}, {}, ""},
+      {{{"CUDA_VISIBLE_DEVICES", "0,1"}},
+       {0},
+       {},
+       "no GPU found, though CUDA_VISIBLE_DEVICES is '0,1'"},
+      {{{"CUDA_VISIBLE_DEVICES", "all"}},
+       {0},
+       {},
+       "no GPU found, though CUDA_VISIBLE_DEVICES is 'all'"},
+      {{{"CUDA_VISIBLE_DEVICES", "0,1"}}, {0, true}, {0, 1}, ""},
+      {{{"HIP_VISIBLE_DEVICES", "0,1"}},
+       {0, true},
+       {},
+       "no NVIDIA GPU found, though HIP_VISIBLE_DEVICES is '0,1'"},
+      {{{"NVIDIA_VISIBLE_DEVICES", "all"}},
+       {0},
+       {},
+       "no GPU found, though NVIDIA_VISIBLE_DEVICES is 'all'"},
+      {{{"NVIDIA_VISIBLE_DEVICES", "void"}}, {0}, {}, "no GPU found"},
+  };
+  for (const Case& one : cases) {
+    const auto found = Choose(one.variables, one.present);
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_EQ(found->visible.gpus, one.gpus) << one.none;
+    EXPECT_EQ(found->none, one.none);
+  }
+  EXPECT_FALSE(Choose({{"CUDA_VISIBLE_DEVICES", "all"}}, {2}).ok());
+  EXPECT_FALSE(Choose({{"CUDA_VISIBLE_DEVICES", "2"}}, {2}).ok());
+}
+
+}  // namespace
+}  // namespace autodist::reach
