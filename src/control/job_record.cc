@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/home_folder.h"
@@ -24,15 +25,35 @@ constexpr size_t kMostRecords = 200;
 constexpr size_t kLargestStatus = 16 << 20;  // bytes
 constexpr char kStatusName[] = "job.json";
 
-// "" for a user without a home folder.
+// Whether the folder can be written to, or made.
+bool CanBeWritten(const fs::path& folder) {
+  std::error_code error;
+  fs::path there = folder;
+  while (there.has_relative_path() && !fs::exists(there, error)) there = there.parent_path();
+  return fs::is_directory(there, error) && access(there.c_str(), W_OK | X_OK) == 0;
+}
+
+// Where all can write, so it has to be this user's alone.
+std::string FolderInTmp() { return "/tmp/autodist-state-" + std::to_string(geteuid()); }
+
+// The first place that can be written, the same one in each command. Not every user has a home
+// folder, or may write in it: one of a container, say. "": there is none.
 std::string RecordFolder() {
   const char* state = std::getenv("XDG_STATE_HOME");
-  if (state && state[0] == '/') return std::string(state) + "/autodist/jobs";
-  const std::string home = base::HomeFolder();
-  return home.empty() ? "" : home + "/.local/state/autodist/jobs";
+  std::vector<std::string> places;
+  if (state && state[0] == '/') places.push_back(std::string(state) + "/autodist/jobs");
+  std::string home = base::HomeFolder();
+  while (home.ends_with('/')) home.pop_back();
+  if (!base::HomeFolder().empty()) places.push_back(home + "/.local/state/autodist/jobs");
+  const auto found = std::ranges::find_if(places, CanBeWritten);
+  if (found != places.end()) return *found;
+  return base::CanBePrivateFolder(FolderInTmp()) ? FolderInTmp() + "/jobs" : "";
 }
 
 Status MakeFolders(const std::string& path) {
+  if (path.starts_with(FolderInTmp() + "/")) {
+    AD_RETURN_IF_ERROR(base::MakePrivateFolder(FolderInTmp(), "remove it"));
+  }
   std::error_code error;
   fs::create_directories(path, error);
   if (!error) fs::permissions(path, fs::perms::owner_all, error);
@@ -66,10 +87,19 @@ Status RecordJob(const v1::JobStatus& status, const base::LogFolder& log_folder)
   }
   AD_RETURN_IF_ERROR(SaveStatus(status, log_folder));
   const std::string folder = RecordFolder();
-  if (folder.empty()) return Error(StatusCode::kNotFound, "this user has no home folder");
-  AD_RETURN_IF_ERROR(MakeFolders(folder));
+  constexpr char kRemedy[] =
+      "name a folder that you can write to, for all commands: export XDG_STATE_HOME=FOLDER";
+  if (folder.empty()) {
+    return WithRemedy(Error(StatusCode::kNotFound,
+                            "neither the home folder nor " + FolderInTmp() + " can be written to"),
+                      kRemedy);
+  }
   const std::string link = folder + "/" + status.job_id();
-  if (symlink(status.log_folder().c_str(), link.c_str()) != 0) return ErrnoError(errno, link);
+  Status made = MakeFolders(folder);
+  if (made.ok() && symlink(status.log_folder().c_str(), link.c_str()) != 0) {
+    made = ErrnoError(errno, link);
+  }
+  if (!made.ok()) return WithRemedy(made, kRemedy);
   Prune(folder);
   return OkStatus();
 }

@@ -170,10 +170,11 @@ v1::Diagnosis DiagnoseDevices(const Evidence& evidence) {
 v1::Diagnosis Diagnose(const Evidence& evidence) {
   Findings findings(evidence);
   for (const auto check :
-       {CheckLogins,      CheckMachines,    CheckAddresses, CheckRankNetworks, CheckPrepared,
-        CheckFiles,       CheckActivations, CheckPythons,   CheckPrograms,     CheckGpus,
-        CheckDeviceUsers, CheckDrivers,     CheckNetwork,   CheckHostNames,    CheckClocks,
-        CheckDisks,       CheckLogs,        CheckLimits,    CheckShared,       CheckVariables}) {
+       {CheckLogins,        CheckMachines,    CheckAddresses, CheckRankNetworks, CheckPrepared,
+        CheckFiles,         CheckActivations, CheckPythons,   CheckPrograms,     CheckGpus,
+        CheckDeviceUsers,   CheckDrivers,     CheckNetwork,   CheckHostNames,    CheckClocks,
+        CheckDisks,         CheckLogs,        CheckLimits,    CheckShared,       CheckVariables,
+        CheckChiefVariables}) {
     check(evidence, findings);
   }
   v1::Diagnosis diagnosis = findings.Take();

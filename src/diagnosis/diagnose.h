@@ -48,6 +48,8 @@ struct Evidence {
   std::string missing_script;
   std::string nearest_script;
   std::set<std::string> optional_modules;  // that the script does without
+  // Of the variables asked for, those that the program's files mention.
+  std::vector<std::string> mentioned_variables;
   // What it means that others have devices of the plan; VERDICT_UNSPECIFIED: it is not looked at.
   v1::Verdict busy_devices = v1::VERDICT_WARNING;
   bool cpus_can_be_busy = false;  // which several jobs may well share

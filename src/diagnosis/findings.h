@@ -68,6 +68,7 @@ void CheckLimits(const Evidence& evidence, Findings& findings);
 void CheckClocks(const Evidence& evidence, Findings& findings);
 void CheckVariables(const Evidence& evidence, Findings& findings);
 void CheckLogs(const Evidence& evidence, Findings& findings);
+void CheckChiefVariables(const Evidence& evidence, Findings& findings);
 
 // Those that compare nodes with each other, above all with the chief's.
 void CheckFiles(const Evidence& evidence, Findings& findings);

@@ -11,8 +11,11 @@
 #include <climits>
 #include <memory>
 #include <optional>
+#include <utility>
 
+#include "base/fd.h"
 #include "base/text_file.h"
+#include "files/git_index.h"
 #include "files/ignore_rules.h"
 #include "files/temporary_file.h"
 
@@ -37,11 +40,15 @@ class Scan {
   }
 
  private:
-  // The rules of one folder's ignore files.
+  // What one folder says of what is in it.
   struct Level {
     size_t prefix;  // length of the folder's path with its '/'
-    IgnoreRules rules;
+    IgnoreRules git;
+    IgnoreRules own;                      // of .autodistignore, which has the last word
+    std::optional<TrackedFiles> tracked;  // where a repository begins
   };
+
+  enum class Fate { kCopied, kLeftOut, kIgnoredByGit };
 
   std::string Absolute(const std::string& path) const {
     return path.empty() ? tree_.folder : tree_.folder + "/" + path;
@@ -51,16 +58,21 @@ class Scan {
   }
   Status Unreadable() const;
   std::optional<std::vector<std::string>> Names(const std::string& path);
-  Level ReadRules(const std::string& path);
+  Level ReadLevel(const std::string& path);
+  void ReadIndex(const std::string& path, Level& level);
   void VisitFolder(const std::string& path);
   void Visit(const std::string& path, const std::string& name);
-  bool IsLeftOut(const std::string& path, const std::string& name, bool is_folder) const;
+  Fate FateOf(const std::string& path, const std::string& name, bool is_folder);
+  // Whether git tracks it, or something below it.
+  bool IsTracked(const std::string& path, bool is_folder) const;
+  void CountIgnored(const std::string& path, const std::string& name, const struct stat& info);
   void AddFile(FileEntry entry, const struct stat& info);
   void AddSymlink(FileEntry entry);
 
   const std::string left_out_;
   FileTree tree_;
-  std::vector<Level> levels_;  // of the folder that is being visited and those above it
+  std::vector<Level> levels_;    // of the folder that is being visited and those above it
+  bool within_ignored_ = false;  // .gitignore names the folder that is being visited
   std::vector<std::string> problems_;
 };
 
@@ -93,42 +105,86 @@ std::optional<std::vector<std::string>> Scan::Names(const std::string& path) {
   return names;
 }
 
-Scan::Level Scan::ReadRules(const std::string& path) {
-  Level level{path.empty() ? 0 : path.size() + 1, {}};
-  for (const char* name : {".gitignore", ".autodistignore"}) {  // the second has the last word
+Scan::Level Scan::ReadLevel(const std::string& path) {
+  Level level{path.empty() ? 0 : path.size() + 1, {}, {}, std::nullopt};
+  const auto read = [&](const char* name, IgnoreRules& rules) {
     const std::string file = path.empty() ? name : path + "/" + name;
     struct stat info;
     // Like git, not through symbolic links.
-    if (lstat(Absolute(file).c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
+    if (lstat(Absolute(file).c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return;
     const auto text = base::ReadTextFile(Absolute(file), kLargestIgnoreFile);
     if (text.ok()) {
-      level.rules.Add(*text);
+      rules.Add(*text);
     } else {
       problems_.push_back(Message(text.status()));
     }
-  }
+  };
+  read(".gitignore", level.git);
+  read(".autodistignore", level.own);
+  ReadIndex(path, level);
   return level;
+}
+
+void Scan::ReadIndex(const std::string& path, Level& level) {
+  const bool top = path.empty();
+  if (!top && access((Absolute(path) + "/.git").c_str(), F_OK) != 0) return;
+  auto tracked = FilesTrackedIn(Absolute(path), top);
+  if (tracked.ok()) {
+    level.tracked = *std::move(tracked);
+    return;
+  }
+  level.tracked.emplace();
+  tree_.warnings.push_back(
+      "what git tracks is not known, so --sync leaves out all that .gitignore "
+      "names: " +
+      Message(tracked.status()));
 }
 
 void Scan::VisitFolder(const std::string& path) {
   const auto names = Names(path);
   if (!names) return;
-  levels_.push_back(ReadRules(path));
+  levels_.push_back(ReadLevel(path));
   for (const std::string& name : *names) Visit(path.empty() ? name : path + "/" + name, name);
   levels_.pop_back();
 }
 
-bool Scan::IsLeftOut(const std::string& path, const std::string& name, bool is_folder) const {
-  if (name == ".git" || IsTemporaryName(name) || (is_folder && name == "autodist-runs") ||
-      path == left_out_) {
-    return true;
-  }
+bool Scan::IsTracked(const std::string& path, bool is_folder) const {
   for (auto level = levels_.rbegin(); level != levels_.rend(); ++level) {
-    if (level->rules.empty()) continue;
+    if (!level->tracked) continue;
     const std::string_view within = std::string_view(path).substr(level->prefix);
-    if (const auto ignored = level->rules.Ignores(within, is_folder)) return *ignored;
+    // A submodule is tracked itself.
+    return level->tracked->Has(within) || (is_folder && level->tracked->HasBelow(within));
   }
   return false;
+}
+
+Scan::Fate Scan::FateOf(const std::string& path, const std::string& name, bool is_folder) {
+  if (name == ".git" || IsTemporaryName(name) || (is_folder && name == "autodist-runs") ||
+      path == left_out_) {
+    return Fate::kLeftOut;
+  }
+  std::optional<bool> by_git;
+  for (auto level = levels_.rbegin(); level != levels_.rend() && !by_git; ++level) {
+    const std::string_view within = std::string_view(path).substr(level->prefix);
+    if (const auto own = level->own.Ignores(within, is_folder)) {
+      return *own ? Fate::kLeftOut : Fate::kCopied;
+    }
+    by_git = level->git.Ignores(within, is_folder);
+  }
+  if (!by_git.value_or(false) && !within_ignored_) return Fate::kCopied;
+  return Fate::kIgnoredByGit;
+}
+
+void Scan::CountIgnored(const std::string& path, const std::string& name, const struct stat& info) {
+  constexpr size_t kMostExamples = 3;
+  if (name == "__pycache__" || name.ends_with(".pyc")) return;
+  const bool is_folder = S_ISDIR(info.st_mode);
+  Ignored& ignored = tree_.ignored;
+  ++(is_folder ? ignored.folders : ignored.files);
+  if (S_ISREG(info.st_mode)) ignored.bytes += static_cast<uint64_t>(info.st_size);
+  if (ignored.examples.size() < kMostExamples) {
+    ignored.examples.push_back(path + (is_folder ? "/" : ""));
+  }
 }
 
 void Scan::Visit(const std::string& path, const std::string& name) {
@@ -137,7 +193,12 @@ void Scan::Visit(const std::string& path, const std::string& name) {
     if (errno != ENOENT) Problem(errno, path);  // gone meanwhile
     return;
   }
-  if (IsLeftOut(path, name, S_ISDIR(info.st_mode))) return;
+  const bool is_folder = S_ISDIR(info.st_mode);
+  const Fate fate = FateOf(path, name, is_folder);
+  if (fate == Fate::kLeftOut) return;
+  if (fate == Fate::kIgnoredByGit && !IsTracked(path, is_folder)) {
+    return CountIgnored(path, name, info);
+  }
   FileEntry entry;
   entry.path = path;
   entry.mode = info.st_mode & 0777;
@@ -145,7 +206,9 @@ void Scan::Visit(const std::string& path, const std::string& name) {
     entry.type = FileType::kFolder;
     entry.mode |= 0700;  // or else its copy could not be filled
     tree_.entries.push_back(std::move(entry));
+    const bool before = std::exchange(within_ignored_, fate == Fate::kIgnoredByGit);
     VisitFolder(path);
+    within_ignored_ = before;
   } else if (S_ISREG(info.st_mode)) {
     AddFile(std::move(entry), info);
   } else if (S_ISLNK(info.st_mode)) {

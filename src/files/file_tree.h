@@ -22,6 +22,15 @@ struct FileEntry {
   std::string link_target;  // of a symbolic link
 };
 
+// What .gitignore leaves out: files and folders, not what is in the latter. Not counted is what
+// programs make anew, such as __pycache__.
+struct Ignored {
+  uint64_t files = 0;
+  uint64_t folders = 0;
+  uint64_t bytes = 0;                 // of the files
+  std::vector<std::string> examples;  // the first ones, folders with a '/' behind
+};
+
 struct FileTree {
   std::string folder;
   uint32_t mode = 0700;               // of the folder itself, as of one within it
@@ -29,12 +38,13 @@ struct FileTree {
   std::vector<std::string> warnings;  // of what cannot be copied, such as sockets
   uint64_t files = 0;                 // regular ones
   uint64_t bytes = 0;
+  Ignored ignored;
 };
 
-// Left out are what .gitignore and .autodistignore in the folder or below it say, .git, folders
-// named autodist-runs, temporary files of our own, and the path `left_out` within the folder ("":
-// none). Symbolic links are entries themselves and not followed. What cannot be read is an error
-// that names all of it. Blocks while it reads.
+// Left out are what .gitignore and .autodistignore in the folder or below it say, but for what git
+// tracks in spite of .gitignore; .git, folders named autodist-runs, temporary files of our own, and
+// the path `left_out` within the folder ("": none). Symbolic links are entries themselves and not
+// followed. What cannot be read is an error that names all of it. Blocks while it reads.
 Result<FileTree> ScanFolder(const std::string& folder, const std::string& left_out);
 
 // Time of modification, since 1970.

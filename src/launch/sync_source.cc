@@ -4,6 +4,8 @@
 #include <filesystem>
 
 #include "base/log.h"
+#include "base/quantity.h"
+#include "base/utf8.h"
 #include "files/file_tree.h"
 #include "reach/this_machine.h"
 
@@ -35,12 +37,31 @@ int NodesToCopyTo(const v1::LaunchPlan& plan) {
 
 }  // namespace
 
+std::string WhatIsIgnored(const files::Ignored& ignored) {
+  std::string text;
+  if (ignored.files > 0) {
+    text = base::Count(ignored.files, "file") + ", " + base::Bytes(ignored.bytes);
+  }
+  if (ignored.folders > 0) {
+    text += (text.empty() ? "" : ", and ") + base::Count(ignored.folders, "folder");
+  }
+  if (text.empty()) return "";
+  std::string examples;
+  for (const std::string& path : ignored.examples) {
+    examples += (examples.empty() ? "" : ", ") + base::Printable(path);
+  }
+  const bool all = ignored.examples.size() == ignored.files + ignored.folders;
+  return "left out of --sync by .gitignore: " + text + (all ? ": " : ", such as ") + examples;
+}
+
 Result<std::shared_ptr<FolderSync>> SyncOf(const std::string& folder, const v1::LaunchPlan& plan,
                                            const std::string& leave_out, SyncFrom from) {
   const int nodes = NodesToCopyTo(plan);
   if (nodes == 0) return nullptr;
   AD_ASSIGN_OR_RETURN(files::FileTree tree, files::ScanFolder(folder, leave_out));
   for (const std::string& warning : tree.warnings) base::Log(base::LogLevel::kWarning, warning);
+  const std::string ignored = WhatIsIgnored(tree.ignored);
+  if (!ignored.empty()) base::Log(base::LogLevel::kInfo, ignored);
   std::unique_ptr<FileRelay> relay;
   if (from == SyncFrom::kFirstNode && nodes > 1 && !reach::TakesPart(plan)) {
     relay = std::make_unique<FileRelay>(plan.nodes(0), static_cast<size_t>(nodes) - 1);

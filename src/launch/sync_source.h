@@ -22,6 +22,9 @@ Result<std::shared_ptr<FolderSync>> SyncOfWorkingDirectory(const v1::LaunchPlan&
                                                            const std::string& log_dir,
                                                            const std::string& home, SyncFrom from);
 
+// "left out of --sync by .gitignore: 3 files, 2 MB, and 1 folder, such as models/"; "": nothing is.
+std::string WhatIsIgnored(const files::Ignored& ignored);
+
 // Copies `folder` to the plan's working directory. `leave_out` is within it; empty: nothing.
 Result<std::shared_ptr<FolderSync>> SyncOf(const std::string& folder, const v1::LaunchPlan& plan,
                                            const std::string& leave_out,

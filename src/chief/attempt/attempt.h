@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -89,6 +90,9 @@ class Attempt {
   std::shared_ptr<RankLogs> logs;
   // Who keeps ranks that hang, where that is known: "rank 3 (host2) is in stuck (train.py:36)".
   std::shared_ptr<HangVerdict> hang_verdict = std::make_shared<HangVerdict>();
+  // What the shell here has and the ranks of a node, by its rank in the job, do not get.
+  using MissingVariables = std::map<uint32_t, std::vector<std::string>>;
+  std::shared_ptr<const MissingVariables> missing_variables;
   std::vector<std::string> warnings;  // of which the user is told again at the end
   Loop::Time began{};
   // "rank 2 (host2) sleeps in load (train.py:7)": whom the rank waited for that waited in vain.

@@ -1,6 +1,7 @@
 #include "chief/attempt/attempt_starter.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/log.h"
@@ -50,6 +51,20 @@ std::string AFewOf(const std::vector<std::string>& addresses) {
   }
   if (addresses.size() <= kNamed) return text;
   return text + " and " + base::Count(addresses.size() - kNamed, "other");
+}
+
+// Of the variables that were asked for.
+std::shared_ptr<const Attempt::MissingVariables> MissingOn(
+    const v1::Examination& asked, const std::vector<launch::LaunchedNode>& nodes) {
+  auto missing = std::make_shared<Attempt::MissingVariables>();
+  for (const launch::LaunchedNode& node : nodes) {
+    const auto& names = node.prepared.facts().missing_variables();
+    const std::set<std::string> told(names.begin(), names.end());
+    for (const std::string& name : asked.chief_variables()) {
+      if (told.contains(name)) (*missing)[node.node_rank].push_back(name);
+    }
+  }
+  return missing;
 }
 
 }  // namespace
@@ -155,6 +170,7 @@ std::variant<std::unique_ptr<Attempt>, NotStarted> AttemptStarter::Start(uint32_
     if (stop_.requested()) return Interrupted();
     if (!ready.ok()) return failed(ready);
     devices_awaited_.reset();
+    attempt->missing_variables = missing_variables_;
     return attempt;
   }
 }
@@ -262,6 +278,7 @@ Result<AttemptStarter::Nodes> AttemptStarter::LaunchNodes(const Attempt& attempt
   if (LaunchExitCode(launching->nodes) != 0) return std::move(launching->nodes);
   nodes_.ConnectAgainBy(*launcher_);
   if (!preflight) return std::move(launching->nodes);
+  missing_variables_ = MissingOn(preflight->examination(), launching->nodes);
   const v1::Diagnosis diagnosis = Diagnose(preflight->EvidenceFrom(launching->nodes));
   if (diagnosis::IsBad(diagnosis)) {
     return WithRemedy(Error(StatusCode::kFailedPrecondition,

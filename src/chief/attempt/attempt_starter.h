@@ -97,6 +97,7 @@ class AttemptStarter {
   Console& console_;
   const std::shared_ptr<launch::LaunchProgress> progress_;
   DataAddresses told_addresses_;
+  std::shared_ptr<const Attempt::MissingVariables> missing_variables_;
   std::string told_;  // of what is waited for
   Loop::Time tell_at_ = Loop::Time::max();
   std::unique_ptr<launch::Launcher> launcher_;

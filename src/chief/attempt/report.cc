@@ -14,6 +14,7 @@
 #include "chief/attempt/exit_codes.h"
 #include "chief/checks/preflight.h"
 #include "chief/output/peer_complaints.h"
+#include "diagnosis/chief_variables.h"
 #include "diagnosis/diagnosis_text.h"
 #include "plan/plan_text.h"
 
@@ -162,11 +163,42 @@ std::string Because(const Attempt& attempt, const Cause& cause, const EndedWell*
   return why.empty() ? "" : why + "\n  because of it, ";
 }
 
+// Of a rank that failed by itself on a node whose ranks do not get all that the shell here has.
+// `wrote`: what it says of why it failed.
+std::string MissingVariablesReport(const Attempt& attempt, uint32_t member,
+                                   const std::string& wrote) {
+  if (!attempt.missing_variables || attempt.member_plan(member).reach().has_local()) return "";
+  const auto missing = attempt.missing_variables->find(attempt.nodes()[member]);
+  if (missing == attempt.missing_variables->end()) return "";
+  const auto likely = diagnosis::LikelyMissed(wrote, missing->second);
+  if (likely.empty()) return "";
+  const bool only_others = attempt.plan().nodes(0).reach().has_local();
+  return "  the shell here has " + diagnosis::NamesAsText(likely) + ", which ranks" +
+         (only_others ? " of other nodes" : "") + " do not get: --pass-env " + likely.front() +
+         "\n";
+}
+
+std::string AllLines(const FatalMessage& message) {
+  std::string text = message.text;
+  for (const std::string& line : message.lines) text += "\n" + line;
+  return text;
+}
+
+// The node's rank in the attempt's plan.
+uint32_t MemberOf(const v1::LaunchPlan& plan, uint32_t rank) {
+  for (const v1::NodePlan& node : plan.nodes()) {
+    if (std::ranges::count(node.ranks(), rank, &v1::RankPlan::rank) > 0) return node.node_rank();
+  }
+  return 0;
+}
+
 std::string RankReport(const Attempt& attempt, const Cause& cause) {
   const LastWords words = attempt.logs->LastWordsOf(cause.exit.rank());
   const FatalMessage* reason = ReasonIn(words, cause);
   if (const auto culprit = CulpritOf(attempt, cause, reason)) {
-    return CulpritsReport(attempt, cause, *reason, *culprit);
+    return CulpritsReport(attempt, cause, *reason, *culprit) +
+           MissingVariablesReport(attempt, MemberOf(attempt.plan(), culprit->rank),
+                                  AllLines(culprit->message));
   }
   const EndedWell* left = WhoLeft(attempt, reason);
   std::string text = Because(attempt, cause, left) + HowTheRankEnded(attempt, cause, reason);
@@ -176,6 +208,11 @@ std::string RankReport(const Attempt& attempt, const Cause& cause) {
   text += LinesReport(words, display::kStderr, told) + LinesReport(words, display::kStdout, told);
   if (words.LastLine().empty()) text += "  it wrote nothing\n";
   text += WhereItWrote(attempt, cause.exit.rank());
+  if (LeavesOpenWhy(cause) && !(reason && BlamesPeer(reason->text))) {
+    std::string wrote = reason ? AllLines(*reason) : "";
+    for (const std::string& line : words.Lines(display::kStderr)) wrote += "\n" + line;
+    text += MissingVariablesReport(attempt, cause.node_rank, wrote);
+  }
   return reason && BlamesPeer(reason->text) ? text + EndedWellReport(attempt, cause, left) : text;
 }
 

@@ -4,13 +4,26 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <set>
+#include <string_view>
 
 #include "base/fd.h"
 #include "base/random.h"
+#include "diagnosis/chief_variables.h"
 #include "files/digest.h"
 #include "reach/this_machine.h"
 
 namespace autodist::chief {
+
+namespace {
+
+constexpr size_t kLargestSource = 1 << 20;  // bytes
+
+std::set<std::string> SetOf(const std::vector<std::string>& names) {
+  return {names.begin(), names.end()};
+}
+
+}  // namespace
 
 Preflight::Preflight(const v1::LaunchPlan& plan, bool thorough) : plan_(plan) {
   examination_.set_thorough(thorough);
@@ -30,6 +43,7 @@ Preflight::Preflight(const v1::LaunchPlan& plan, bool thorough) : plan_(plan) {
       }
     }
   }
+  AddVariables(thorough);
   if (reach::TakesPart(plan)) {
     MarkSharedFolders();
   } else if (plan.shared_paths_size() > 0) {
@@ -42,6 +56,27 @@ Preflight::Preflight(const v1::LaunchPlan& plan, bool thorough) : plan_(plan) {
 
 Preflight::~Preflight() {
   for (const std::string& path : examination_.shared_files()) unlink(path.c_str());
+}
+
+// The program's files are read for a thorough look alone: they may be many.
+void Preflight::AddVariables(bool thorough) {
+  std::vector<std::string> names;
+  for (const char* const* entry = environ; *entry; ++entry) {
+    const std::string_view variable = *entry;
+    names.emplace_back(variable.substr(0, variable.find('=')));
+  }
+  names = diagnosis::NamesToCompare(names);
+  *examination_.mutable_chief_variables() = {names.begin(), names.end()};
+  if (!thorough) return;
+  const std::string folder = reach::FolderHere(plan_);
+  std::set<std::string> mentioned;
+  for (const std::string& file : program_.files) {
+    if (!file.ends_with(".py") && !file.ends_with(".sh")) continue;
+    const auto text =
+        base::ReadFile(file.starts_with('/') ? file : folder + "/" + file, kLargestSource);
+    if (text.ok()) mentioned.merge(SetOf(diagnosis::NamesIn(*text, names)));
+  }
+  mentioned_variables_ = {mentioned.begin(), mentioned.end()};
 }
 
 void Preflight::ReadDigests(const std::string& folder) {
@@ -70,6 +105,7 @@ diagnosis::Evidence Preflight::EvidenceFrom(const std::vector<launch::LaunchedNo
   evidence.examination = examination_;
   evidence.digests_here = digests_here_;
   evidence.activated_here = std::getenv("VIRTUAL_ENV") || std::getenv("CONDA_PREFIX");
+  evidence.mentioned_variables = mentioned_variables_;
   evidence.missing_script = program_.missing_script;
   evidence.nearest_script = program_.nearest_script;
   evidence.optional_modules = program_.optional_modules;

@@ -35,10 +35,12 @@ class Preflight {
  private:
   void ReadDigests(const std::string& folder);
   void MarkSharedFolders();
+  void AddVariables(bool thorough);
 
   const v1::LaunchPlan& plan_;
   v1::Examination examination_;
   ProgramFiles program_;
+  std::vector<std::string> mentioned_variables_;  // by the program, of those asked for
   std::optional<std::vector<std::string>> digests_here_;
 };
 

@@ -33,6 +33,7 @@ class DiagnoseTest : public testing::Test {
       v1::RankPlan& rank = *node.add_ranks();
       rank.add_argv("python");
       rank.mutable_device()->set_kind(v1::DEVICE_KIND_GPU);
+      *node.add_devices() = rank.device();
 
       v1::NodeFacts& facts = *evidence_.nodes.emplace_back().prepared.mutable_facts();
       facts.set_hostname("host" + std::to_string(i + 1));
@@ -168,8 +169,56 @@ TEST_F(DiagnoseTest, FoldersSharedByNodesThatTheChiefIsNoneOf) {
 }
 
 TEST_F(DiagnoseTest, Gpus) {
-  plan_.mutable_nodes(0)->mutable_ranks(0)->mutable_device()->set_index(3);
-  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_BAD, 0, "GPU 3 of the spec is not there");
+  plan_.mutable_nodes(0)->mutable_devices(0)->set_index(3);
+  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_BAD, 0,
+             "GPU 3 of the spec is not there: this node has 1 GPU");
+  v1::Device& second = *plan_.mutable_nodes(0)->add_devices();
+  second.set_kind(v1::DEVICE_KIND_GPU);
+  second.set_index(7);
+  // As a run looks, too.
+  evidence_.examination.set_thorough(false);
+  evidence_.examination.set_device_users(true);
+  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_BAD, 0,
+             "GPUs 3, 7 of the spec are not there: this node has 1 GPU");
+  Facts(0).clear_gpus();
+  Facts(0).set_gpu_error("nvidia-smi ended with status 6: No devices were found");
+  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_BAD, 0, "GPUs 3, 7 of the spec are not there");
+  Facts(0).set_gpu_error("nvidia-smi did not end within 3 s");
+  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_WARNING, 0,
+             "its GPUs cannot be looked at: nvidia-smi did not end within 3 s");
+  Facts(0).clear_gpu_error();
+  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);  // of another maker, it may be
+  Facts(0).set_no_accelerator(true);
+  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_BAD, 0, "has no GPU; the spec gives it gpus [3, 7]");
+  EXPECT_THAT(Only().remedy(), HasSubstr("cpus: [0, 1]"));
+}
+
+TEST_F(DiagnoseTest, GpusByUuid) {
+  v1::Device& device = *plan_.mutable_nodes(0)->mutable_devices(0);
+  Facts(0).mutable_gpus(0)->set_uuid("GPU-8932f937-d72c");
+  for (const auto& [uuid, there] :
+       {std::pair("GPU-8932", true), std::pair("GPU-1ab9", false), std::pair("MIG-a2b3", true)}) {
+    device.set_uuid(uuid);  // of a MIG device nothing is known as long as none is listed
+    EXPECT_EQ(Diagnose(evidence_).findings_size(), there ? 0 : 1) << uuid;
+  }
+  Facts(0).mutable_gpus(0)->add_mig_uuids("MIG-a2b3c4d5");
+  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);
+  device.set_uuid("MIG-ffff");
+  ExpectOnly(v1::CHECK_GPUS, v1::VERDICT_BAD, 0, "MIG-ffff of the spec is not there");
+}
+
+TEST_F(DiagnoseTest, VariablesThatTheChiefAloneHas) {
+  plan_.mutable_nodes(0)->mutable_reach()->mutable_local();
+  for (size_t node = 0; node < 3; ++node) Facts(node).add_missing_variables("HF_TOKEN");
+  EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);  // the program does not mention it
+  evidence_.mentioned_variables = {"DATA_DIR", "HF_TOKEN"};
+  const v1::Finding finding = Only();
+  EXPECT_EQ(finding.check(), v1::CHECK_VARIABLES);
+  EXPECT_THAT(finding.nodes(), ElementsAre(1u, 2u));
+  EXPECT_EQ(finding.what(),
+            "ranks there do not get HF_TOKEN, which the shell of the chief has and the program "
+            "mentions");
+  EXPECT_THAT(finding.remedy(), HasSubstr("--pass-env HF_TOKEN"));
 }
 
 class DeviceUsersTest : public DiagnoseTest {
@@ -178,9 +227,6 @@ class DeviceUsersTest : public DiagnoseTest {
     DiagnoseTest::SetUp();
     plan_.set_job_id("job-5");
     evidence_.examination.set_device_users(true);
-    for (v1::NodePlan& node : *plan_.mutable_nodes()) {
-      node.add_devices()->set_kind(v1::DEVICE_KIND_GPU);
-    }
   }
   v1::GpuProcess& AddProcess(int pid) {
     v1::GpuProcess& process = *Facts(0).mutable_gpus(0)->add_processes();
