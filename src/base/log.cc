@@ -24,6 +24,7 @@ const std::shared_ptr<spdlog::sinks::stderr_color_sink_mt>& Stderr() {
   static const auto sink = [] {
     auto made = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
     made->set_pattern("%^%n%$%v");
+    made->set_color(spdlog::level::info, made->bold);  // green would say that all is well
     const char* const no_color = std::getenv("NO_COLOR");
     if (no_color != nullptr && *no_color != '\0') made->set_color_mode(spdlog::color_mode::never);
     return made;

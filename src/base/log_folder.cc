@@ -36,6 +36,22 @@ bool IsOwnerOfWhatWeMake(int folder, uid_t owner) {
   return is;
 }
 
+// All that is in it, by way of the open folder, so that nobody can put another in its place.
+Status RemoveContents(int folder, const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const std::string here = "/proc/self/fd/" + std::to_string(folder);
+  std::vector<fs::path> entries;
+  for (fs::directory_iterator entry(here, error), end; !error && entry != end;
+       entry.increment(error)) {
+    entries.push_back(entry->path());
+  }
+  for (const fs::path& entry : entries) {
+    if (!error) fs::remove_all(entry, error);
+  }
+  return error ? ErrnoError(error.value(), "removing what is in " + path) : OkStatus();
+}
+
 // One that is renamed is not.
 bool IsRemoved(int folder) {
   struct stat info;
@@ -66,6 +82,7 @@ struct LogFolder::Shared {
   std::shared_ptr<Shared> above;  // null: that of a job
   std::string name;               // in the one above
   std::mutex mutex;
+  bool made_parent = false;  // guarded by mutex
   // Guarded by mutex. The last one; those before have been removed, and stay open for
   // other threads that use them.
   std::vector<UniqueFd> folders;
@@ -79,7 +96,7 @@ struct LogFolder::Shared {
     } else {
       std::error_code error;
       const auto parent = std::filesystem::path(path).parent_path();
-      if (!parent.empty()) std::filesystem::create_directories(parent, error);
+      if (!parent.empty()) made_parent |= std::filesystem::create_directories(parent, error);
       if (error) return Failure(path, error.value());
     }
     AD_ASSIGN_OR_RETURN(UniqueFd folder, MakeAndOpen(in, above ? name : path, path));
@@ -111,6 +128,20 @@ Result<UniqueFd> LogFolder::OpenFile(const std::string& name, int flags) const {
       openat(folder, name.c_str(), flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, kFileForUsAlone));
   if (!file.valid()) return ErrnoError(errno, path() + "/" + name);
   return file;
+}
+
+Status LogFolder::Remove() const {
+  struct stat info;
+  if (lstat(path().c_str(), &info) != 0) return ErrnoError(errno, path());
+  AD_ASSIGN_OR_RETURN(const int folder, Open());
+  AD_RETURN_IF_ERROR(RemoveContents(folder, path()));
+  if (rmdir(path().c_str()) != 0) return ErrnoError(errno, "removing " + path());
+  const std::lock_guard lock(here_->mutex);
+  // Where something else is in it, it stays.
+  if (here_->made_parent) {
+    (void)rmdir(std::filesystem::path(path()).parent_path().c_str());
+  }
+  return OkStatus();
 }
 
 Status LogFolder::WriteFile(const std::string& name, std::string_view content) const {

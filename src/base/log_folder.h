@@ -30,6 +30,10 @@ class LogFolder {
   // Opens a file in it, not through a link; one that is made is for this user alone.
   Result<UniqueFd> OpenFile(const std::string& name, int flags) const;
 
+  // Removes it with all that is in it, and the folder above it where this made that and nothing
+  // else is in it. Follows no link. kNotFound: it is not there.
+  Status Remove() const;
+
   // Replaces a file in it with another, which is there whole or not at all; for this user alone.
   Status WriteFile(const std::string& name, std::string_view content) const;
 

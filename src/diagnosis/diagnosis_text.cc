@@ -1,13 +1,13 @@
 #include "diagnosis/diagnosis_text.h"
 
 #include <absl/strings/str_replace.h>
-#include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
 #include <cstdio>
 
 #include "base/quantity.h"
 #include "base/utf8.h"
+#include "json/plain_json.h"
 
 namespace autodist::diagnosis {
 namespace {
@@ -117,13 +117,7 @@ std::string DiagnosisAsText(const v1::Diagnosis& diagnosis, bool colour) {
 }
 
 std::string DiagnosisAsJson(const v1::Diagnosis& diagnosis) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.add_whitespace = true;
-  options.preserve_proto_field_names = true;
-  std::string json;
-  // Cannot fail: every field of the message has a JSON form.
-  (void)google::protobuf::util::MessageToJsonString(diagnosis, &json, options).ok();
-  return json;
+  return json::PlainJson(diagnosis, {.indented = true}) + "\n";
 }
 
 std::string FindingsAsText(const v1::Diagnosis& diagnosis, v1::Verdict verdict) {

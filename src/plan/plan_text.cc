@@ -2,8 +2,6 @@
 
 #include <absl/strings/ascii.h>
 #include <absl/strings/str_join.h>
-#include <absl/strings/str_replace.h>
-#include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
 #include <map>
@@ -12,6 +10,7 @@
 #include "base/quantity.h"
 #include "base/shell_quote.h"
 #include "dialect/world.h"
+#include "json/plain_json.h"
 
 namespace autodist::plan {
 namespace {
@@ -33,23 +32,13 @@ void Hide(GivenValues given, v1::LaunchPlan& plan) {
   }
 }
 
-std::string ReachAsText(const v1::Reach& reach) {
-  if (reach.has_local()) return "this machine, without SSH";
-  if (reach.has_called())
-    return (reach.called().has_step() ? "a step of Slurm on " : "a call by ") +
-           reach.called().name();
-  if (reach.has_program()) return absl::StrJoin(reach.program().argv(), " ");
-  const v1::SshReach& ssh = reach.ssh();
-  if (!ssh.error().empty()) return "nothing: " + ssh.error();
-  std::string text = ssh.by_ssh_program() ? "the ssh program, " : "ssh ";
-  text += ssh.username() + "@" + ssh.host() + " port " + std::to_string(ssh.port());
-  if (!ssh.proxy_jump().empty()) text += " through " + ssh.proxy_jump();
-  if (ssh.key_file_required()) text += ", key " + ssh.key_files(0);
-  const v1::Container& container = ssh.container();
-  if (!container.image().empty()) {
-    text += ", then a container that " + container.program() + " makes of " + container.image();
-  } else if (ssh.has_container()) {
-    text += ", then " + absl::StrJoin(container.argv(), " ");
+// The text of a value that is only known on the node.
+std::string OnNodeText(std::string text) {
+  for (const auto& [name, words] : {std::pair{"{interface}", "<interface of the node's address>"},
+                                    {"{agent_socket}", "<socket of the node's agent>"},
+                                    {"{working_directory}", "<working directory>"}}) {
+    const size_t at = text.find(name);
+    if (at != text.npos) text.replace(at, std::string_view(name).size(), words);
   }
   return text;
 }
@@ -59,7 +48,8 @@ std::string SettingAsText(const v1::SetVariable& variable) {
   if (variable.has_expanded()) {
     text += base::ShellQuote(variable.expanded()) + ", expanded";
   } else {
-    text += variable.has_literal() ? base::ShellQuote(variable.literal()) : variable.on_node();
+    text += variable.has_literal() ? base::ShellQuote(variable.literal())
+                                   : OnNodeText(variable.on_node());
   }
   std::string unless;
   for (const std::string& name : variable.unless()) {
@@ -158,11 +148,6 @@ bool LeadsToContainer(const v1::Reach& reach) {
   return reach.has_program() || reach.has_called() || reach.ssh().has_container();
 }
 
-std::string DataAddressAsText(const v1::NodePlan& node) {
-  if (node.ask_data_address()) return " (its address between ranks is asked on the node)";
-  return node.data_address() == node.address() ? "" : " (" + node.data_address() + ")";
-}
-
 // The processes of the program, or with `auxiliary` those that serve them.
 std::vector<const v1::RankPlan*> ProcessesOf(const v1::NodePlan& node, bool auxiliary) {
   std::vector<const v1::RankPlan*> processes;
@@ -186,17 +171,6 @@ void AppendRanks(std::string& text, const v1::NodePlan& node, const Common& of_a
   }
 }
 
-std::string AsJson(const google::protobuf::Message& message) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.add_whitespace = true;
-  options.always_print_primitive_fields = true;
-  options.preserve_proto_field_names = true;
-  std::string json;
-  // Cannot fail: every field of the messages has a JSON form.
-  (void)google::protobuf::util::MessageToJsonString(message, &json, options).ok();
-  return json;
-}
-
 }  // namespace
 
 bool IsSecretName(const std::string& name) {
@@ -205,6 +179,32 @@ bool IsSecretName(const std::string& name) {
       std::initializer_list<const char*>{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD",
                                          "PASSPHRASE", "CREDENTIAL"},
       [&](const char* word) { return upper.find(word) != std::string::npos; });
+}
+
+std::string ReachAsText(const v1::Reach& reach) {
+  if (reach.has_local()) return "this machine, without SSH";
+  if (reach.has_called())
+    return (reach.called().has_step() ? "a step of Slurm on " : "a call by ") +
+           reach.called().name();
+  if (reach.has_program()) return absl::StrJoin(reach.program().argv(), " ");
+  const v1::SshReach& ssh = reach.ssh();
+  if (!ssh.error().empty()) return "nothing: " + ssh.error();
+  std::string text = ssh.by_ssh_program() ? "the ssh program, " : "ssh ";
+  text += ssh.username() + "@" + ssh.host() + " port " + std::to_string(ssh.port());
+  if (!ssh.proxy_jump().empty()) text += " through " + ssh.proxy_jump();
+  if (ssh.key_file_required()) text += ", key " + ssh.key_files(0);
+  const v1::Container& container = ssh.container();
+  if (!container.image().empty()) {
+    text += ", then a container that " + container.program() + " makes of " + container.image();
+  } else if (ssh.has_container()) {
+    text += ", then " + absl::StrJoin(container.argv(), " ");
+  }
+  return text;
+}
+
+std::string DataAddressAsText(const v1::NodePlan& node) {
+  if (node.ask_data_address()) return " (its address between ranks is asked on the node)";
+  return node.data_address() == node.address() ? "" : " (" + node.data_address() + ")";
 }
 
 std::string Wrapped(const std::vector<std::string>& names, size_t indentation) {
@@ -282,25 +282,9 @@ std::string PlanAsText(v1::LaunchPlan plan, GivenValues given) {
   return text;
 }
 
-// Node by node: to make JSON of a message takes twenty times its size.
 std::string PlanAsJson(v1::LaunchPlan plan, GivenValues given) {
   Hide(given, plan);
-  google::protobuf::RepeatedPtrField<v1::NodePlan> nodes;
-  nodes.Swap(plan.mutable_nodes());
-  constexpr std::string_view kNoNodes = "\"nodes\": []";
-  std::string json = AsJson(plan);
-  const size_t at = json.find(kNoNodes);
-  const std::string rest = json.substr(at + kNoNodes.size());
-  json.resize(at);
-  json += "\"nodes\": [";
-  for (const v1::NodePlan& node : nodes) {
-    if (&node != &nodes[0]) json += ",";
-    std::string text = "\n" + AsJson(node);
-    absl::StripTrailingAsciiWhitespace(&text);
-    absl::StrReplaceAll({{"\n", "\n  "}}, &text);
-    json += text;
-  }
-  return json.append("\n ]").append(rest);
+  return json::PlainJson(plan, {.indented = true}) + "\n";
 }
 
 }  // namespace autodist::plan

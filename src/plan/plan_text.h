@@ -13,6 +13,12 @@ std::string WhatRuns(const v1::LaunchPlan& plan);
 // The same, and why ranks are on CPUs where that was not asked for: ", on CPUs (no GPU found)".
 std::string WhatRunsAndWhere(const v1::LaunchPlan& plan);
 
+// "ssh root@gpu1 port 22 through gate".
+std::string ReachAsText(const v1::Reach& reach);
+
+// " (10.0.0.1)": the address between ranks, where it is another one; else "".
+std::string DataAddressAsText(const v1::NodePlan& node);
+
 // Of what the person has given for the environment: variables, and the activation.
 enum class GivenValues {
   kHidden,
@@ -23,7 +29,7 @@ enum class GivenValues {
 // all ranks have, or all of a node, is told once.
 std::string PlanAsText(v1::LaunchPlan plan, GivenValues given);
 
-// The LaunchPlan message in protobuf's JSON mapping.
+// The LaunchPlan message as json::PlainJson has it.
 std::string PlanAsJson(v1::LaunchPlan plan, GivenValues given);
 
 // The names, each after a space, as many to a line as fit; each line begins with a line feed and so

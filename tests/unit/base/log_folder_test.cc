@@ -121,5 +121,39 @@ TEST_F(LogFolderTest, WhereItCannotBeThereIsAReason) {
   EXPECT_TRUE(LogFolder(job_ + "/").Open().ok());
 }
 
+TEST_F(LogFolderTest, IsRemovedWithAllThatIsInIt) {
+  const LogFolder job(job_);
+  ASSERT_TRUE(Makes(job, "events.jsonl"));
+  ASSERT_TRUE(Makes(job.Within("restart-1"), "rank-0.out"));
+  fs::create_directories(folder_.path() + "/kept/inside");
+  fs::create_directory_symlink(folder_.path() + "/kept", job_ + "/link");
+  EXPECT_TRUE(job.Remove().ok());
+  EXPECT_FALSE(fs::exists(folder_.path() + "/runs"));  // which it had made
+  EXPECT_TRUE(fs::exists(folder_.path() + "/kept/inside"));
+  EXPECT_EQ(LogFolder(job_).Remove().code(), StatusCode::kNotFound);
+}
+
+TEST_F(LogFolderTest, TheFolderAboveStaysWhereItWasThereOrHasOthers) {
+  fs::create_directories(folder_.path() + "/runs");
+  const LogFolder job(job_);
+  ASSERT_TRUE(Makes(job, "a"));
+  EXPECT_TRUE(job.Remove().ok());
+  EXPECT_TRUE(fs::exists(folder_.path() + "/runs"));
+  fs::remove(folder_.path() + "/runs");
+  const LogFolder first(job_);
+  const LogFolder second(job_ + "2");
+  ASSERT_TRUE(Makes(first, "a") && Makes(second, "a"));
+  EXPECT_TRUE(first.Remove().ok());
+  EXPECT_TRUE(fs::exists(job_ + "2/a"));
+}
+
+TEST_F(LogFolderTest, ALinkIsNotRemoved) {
+  fs::create_directories(folder_.path() + "/other/inside");
+  fs::create_directories(folder_.path() + "/runs");
+  fs::create_directory_symlink(folder_.path() + "/other", job_);
+  EXPECT_FALSE(LogFolder(job_).Remove().ok());
+  EXPECT_TRUE(fs::exists(folder_.path() + "/other/inside"));
+}
+
 }  // namespace
 }  // namespace autodist::base

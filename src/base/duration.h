@@ -1,0 +1,20 @@
+// Durations as people write them: "90", "1.5h", "1h30m", "10 min", "2d".
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace autodist::base {
+
+inline constexpr double kSecondsPerDay = 86'400;
+
+// In seconds. A number alone counts seconds; numbers with units are added up. Units are ms, s, m,
+// h, d and w, and their usual longer names, in any case. nullopt: the text is not a duration.
+std::optional<double> ParseDuration(std::string_view text);
+
+// The shortest text that ParseDuration takes for this: "10m", "1h30m", "0.5s". `seconds` is finite
+// and not negative.
+std::string DurationText(double seconds);
+
+}  // namespace autodist::base

@@ -1,0 +1,107 @@
+#include "plan/plan_summary.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/quantity.h"
+#include "base/shell_quote.h"
+#include "plan/plan_text.h"
+
+namespace autodist::plan {
+namespace {
+
+constexpr int kMostNodes = 8;  // that are shown
+constexpr size_t kColumns = 4;
+
+struct SummaryRow {
+  std::string cells[kColumns];
+};
+
+// "0-3,7"; "-" where there are none.
+std::string Ranges(std::vector<uint32_t> numbers) {
+  std::ranges::sort(numbers);
+  std::string text;
+  for (size_t i = 0; i < numbers.size();) {
+    size_t end = i + 1;
+    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
+    text += (text.empty() ? "" : ",") + std::to_string(numbers[i]);
+    if (end > i + 1) text += "-" + std::to_string(numbers[end - 1]);
+    i = end;
+  }
+  return text.empty() ? "-" : text;
+}
+
+SummaryRow RowOf(const v1::NodePlan& node) {
+  std::vector<uint32_t> ranks;
+  std::vector<uint32_t> gpus;
+  std::vector<uint32_t> cpus;
+  for (const v1::RankPlan& rank : node.ranks()) {
+    if (rank.auxiliary()) continue;
+    ranks.push_back(rank.rank());
+    if (!rank.has_device()) continue;
+    const bool gpu = rank.device().kind() == v1::DEVICE_KIND_GPU;
+    (gpu ? gpus : cpus).push_back(rank.device().index());
+  }
+  std::string devices;
+  if (!gpus.empty()) devices = "gpu " + Ranges(gpus);
+  if (!cpus.empty()) devices += (devices.empty() ? "cpu " : ", cpu ") + Ranges(cpus);
+  return {{node.address() + DataAddressAsText(node), Ranges(ranks), devices.empty() ? "-" : devices,
+           ReachAsText(node.reach())}};
+}
+
+std::string NodeTable(const v1::LaunchPlan& plan) {
+  const int nodes = plan.nodes_size();
+  const bool all = nodes <= kMostNodes;
+  std::vector<SummaryRow> rows = {{{"NODE", "RANKS", "DEVICES", "REACHED BY"}}};
+  for (int i = 0; i < (all ? nodes : kMostNodes - 2); ++i) rows.push_back(RowOf(plan.nodes(i)));
+  if (!all) {
+    const auto more = static_cast<size_t>(nodes - kMostNodes + 1);
+    rows.push_back({{"… " + base::Count(more, "more node"), "", "", ""}});
+    rows.push_back(RowOf(plan.nodes(nodes - 1)));
+  }
+  const auto columns = [](const std::string& text) {
+    return static_cast<size_t>(
+        std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
+  };
+  size_t widths[kColumns] = {};
+  for (const SummaryRow& row : rows) {
+    for (size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], columns(row.cells[i]));
+  }
+  std::string text;
+  for (const SummaryRow& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < kColumns; ++i) {
+      line += row.cells[i] + std::string(widths[i] - columns(row.cells[i]) + 2, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+// What the ranks are started with, where that is the same for all.
+std::string ProgramText(const v1::LaunchPlan& plan) {
+  const v1::RankPlan* first = nullptr;
+  for (const v1::NodePlan& node : plan.nodes()) {
+    for (const v1::RankPlan& rank : node.ranks()) {
+      if (rank.auxiliary()) continue;
+      if (!first) first = &rank;
+      if (!std::ranges::equal(rank.argv(), first->argv())) {
+        return "rank 0 runs: " + base::ShellLine({first->argv().begin(), first->argv().end()}) +
+               "\nothers have other arguments\n";
+      }
+    }
+  }
+  if (!first) return "";
+  return "each rank runs: " + base::ShellLine({first->argv().begin(), first->argv().end()}) + "\n";
+}
+
+}  // namespace
+
+std::string PlanSummary(const v1::LaunchPlan& plan) {
+  return "job " + plan.job_id() + ": " + WhatRuns(plan) + ", in " + plan.working_directory() +
+         "\n\n" + NodeTable(plan) + "\n" + ProgramText(plan) +
+         "nothing was started; --verbose also shows the environment of nodes and ranks\n";
+}
+
+}  // namespace autodist::plan
