@@ -30,8 +30,11 @@ constexpr milliseconds kLookInterval{100};
 // A signal that comes sooner after the end was meant for the job.
 constexpr milliseconds kFinishLimit{1'000};
 
-JobOptions WithSampleInterval(JobOptions options, const v1::LaunchPlan& plan) {
+JobOptions Completed(JobOptions options, const v1::LaunchPlan& plan, Console& console) {
   options.launch.sample = launch::SampleInterval(options.launch.sample, plan.nodes_size());
+  if (options.view.json) {
+    options.print_json = [&console](std::string line) { console.Print(std::move(line)); };
+  }
   return options;
 }
 
@@ -49,7 +52,7 @@ bool HasGone(launch::NodeLink& link, base::Deadline limit, Loop& loop, const Sto
 
 Job::Job(const v1::LaunchPlan& plan, JobOptions options, std::unique_ptr<Loop> loop)
     : plan_(plan),
-      options_(WithSampleInterval(std::move(options), plan)),
+      options_(Completed(std::move(options), plan, console_)),
       loop_(loop ? std::move(loop) : std::make_unique<Loop>()),
       stop_(options_.launch.grace, options_.launch.lease, options_.restarts.MayRestart()),
       signals_(std::in_place, [this](int signal) { Signal(signal); }),

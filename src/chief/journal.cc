@@ -9,6 +9,7 @@
 #include "base/quantity.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
+#include "json/plain_json.h"
 
 namespace autodist::chief {
 namespace {
@@ -34,8 +35,15 @@ void AddRanks(const v1::NodePlan& planned, v1::NodeStatus& status) {
 
 }  // namespace
 
+std::string TypedJson(std::string_view type, const google::protobuf::Message& message) {
+  const std::string fields = json::PlainJson(message, {.absent = json::Absent::kOmitted});
+  std::string line = "{\"type\":\"" + std::string(type) + "\"";
+  if (fields != "{}") line += ",";
+  return line + fields.substr(1);
+}
+
 Journal::Journal(const v1::LaunchPlan& plan, const JobOptions& options, Loop& loop)
-    : job_(plan), log_folder_(options.log_folder), on_status_(options.on_status), loop_(loop) {
+    : job_(plan), log_folder_(options.log_folder), options_(options), loop_(loop) {
   status_.set_job_id(plan.job_id());
   status_.set_name(options.name);
   status_.set_chief_pid(getpid());
@@ -51,7 +59,20 @@ Journal::Journal(const v1::LaunchPlan& plan, const JobOptions& options, Loop& lo
 
 Status Journal::Open() {
   AD_ASSIGN_OR_RETURN(log_, EventLog::Create(log_folder_, loop_));
+  v1::JobStatus start;
+  start.set_job_id(status_.job_id());
+  start.set_name(status_.name());
+  start.set_started_ms(status_.started_ms());
+  start.set_log_folder(status_.log_folder());
+  start.set_world_size(job_.world_size());
+  *start.mutable_command() = status_.command();
+  Print("start", start);
   return OkStatus();
+}
+
+void Journal::Print(std::string_view type, const google::protobuf::Message& message) const {
+  if (!options_.print_json) return;
+  options_.print_json(TypedJson(type, message));
 }
 
 void Journal::EnterPhase(v1::JobPhase phase, const std::string& why) {
@@ -86,17 +107,23 @@ void Journal::Record(v1::JobEvent event) {
                            more) > alike_.kMost) {
     return;
   }
+  Keep(std::move(event));
+}
+
+void Journal::Keep(v1::JobEvent event) {
   event.set_attempt(status_.attempt());
+  event.set_time_ms(base::MillisecondsSince1970());
+  event.set_what(base::ToUtf8(event.what()));
+  Print("event", event);
   if (log_) log_->Record(std::move(event));
 }
 
 void Journal::RecordMore(const Kind& kind, size_t count) {
   v1::JobEvent event;
-  event.set_attempt(status_.attempt());
   event.set_node(base::Count(count, kind.of_rank ? "more rank" : "more node"));
   event.set_node_phase(kind.phase);
   event.set_what(kind.what);
-  if (log_) log_->Record(std::move(event));
+  Keep(std::move(event));
 }
 
 void Journal::Record(const std::string& what, const std::string& node) {
@@ -123,7 +150,7 @@ v1::JobStatus Journal::StatusNow(const NodeWatch& nodes, const Attempt& attempt,
 
 void Journal::Publish(const NodeWatch& nodes, const Attempt& attempt) {
   published_ = StatusNow(nodes, attempt, status_.last_output_ms());
-  if (on_status_) on_status_(published_);
+  if (options_.on_status) options_.on_status(published_);
 }
 
 }  // namespace autodist::chief

@@ -21,6 +21,9 @@ namespace autodist::chief {
 
 using StatusAnswer = control::JobRequests::StatusAnswer;
 
+// {"type":"event",...}: a line of `run --json`.
+std::string TypedJson(std::string_view type, const google::protobuf::Message& message);
+
 // For the loop's thread, which it does not block but in Open.
 class Journal {
  public:
@@ -54,7 +57,7 @@ class Journal {
  private:
   const v1::LaunchPlan& job_;
   const base::LogFolder log_folder_;
-  const std::function<void(const v1::JobStatus&)> on_status_;
+  const JobOptions& options_;
   Loop& loop_;
   std::unique_ptr<EventLog> log_;
   struct Kind {  // of events
@@ -65,6 +68,8 @@ class Journal {
       return std::tie(of_rank, phase, what) < std::tie(other.of_rank, other.phase, other.what);
     }
   };
+  void Print(std::string_view type, const google::protobuf::Message& message) const;
+  void Keep(v1::JobEvent event);
   void RecordMore(const Kind& kind, size_t count);
   Alike<Kind> alike_;
   v1::JobStatus status_;     // without the nodes

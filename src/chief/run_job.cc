@@ -2,15 +2,19 @@
 
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <variant>
 
+#include "base/json_quote.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "chief/attempt/exit_codes.h"
 #include "chief/loop/signal_watcher.h"
 #include "chief/on_end.h"
 #include "control/announced_job.h"
+#include "control/job_record.h"
 #include "plan/plan_text.h"
 #include "process/detach.h"
 
@@ -84,10 +88,28 @@ class Reachable {
   const Status status_;
 };
 
-int Run(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& view_options) {
+// The last line of `run --json`.
+void PrintEnd(const Job& job, int exit_code) {
+  const v1::JobStatus& status = job.status();
+  const std::string report =
+      status.report().empty() ? "null" : base::JsonQuoted(base::ToUtf8(status.report()));
+  std::printf("{\"type\":\"end\",\"time_ms\":%lld,\"exit_code\":%d,\"verdict\":%s,\"report\":%s}\n",
+              static_cast<long long>(status.ended_ms()), exit_code,
+              base::JsonQuoted(job.verdict()).c_str(), report.c_str());
+  std::fflush(stdout);
+}
+
+// How a run has ended.
+struct Outcome {
+  int exit_code;
+  bool started = false;  // ranks, in some attempt
+};
+
+Outcome Run(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& view_options) {
   const base::LogFolder log_folder = options.log_folder;
   const std::string on_end = options.on_end;
   const bool detached = options.detached;
+  const bool json = options.view.json;
   const std::string name = options.name.empty() ? "" : " (" + options.name + ")";
   // No thread may take a signal for itself; and what comes when the job is over must not change how
   // this process ends.
@@ -109,7 +131,7 @@ int Run(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& view_
   const auto refuse = [&](const Status& why) {
     base::LogFailure(why);
     ended(kExitCannotLaunch, Message(why));
-    return kExitCannotLaunch;
+    return Outcome{kExitCannotLaunch};
   };
   if (!reachable.status().ok() && detached) return refuse(reachable.status());
   if (!reachable.status().ok()) Log(LogLevel::kWarning, Message(reachable.status()));
@@ -122,13 +144,29 @@ int Run(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& view_
   announced.Ended(job.status());
   ended(exit_code);
   if (job.blocked()) _exit(exit_code);
-  return exit_code;
+  if (json) PrintEnd(job, exit_code);
+  return {exit_code, !job.status().attempt_folder().empty()};
+}
+
+// Of a start that was refused nothing is kept: neither an entry in `autodist ps --all` nor logs.
+// The command of --on-end was given the folder, and may have put something there.
+int RunAndTidy(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& views) {
+  const base::LogFolder log_folder = options.log_folder;
+  const bool may_go = options.on_end.empty();
+  const Outcome outcome = Run(plan, std::move(options), views);
+  if (outcome.started || !may_go) return outcome.exit_code;
+  control::ForgetJob(plan.job_id());
+  // One that could not be made has been said already.
+  if (log_folder.Remove().ok()) {
+    Log(LogLevel::kInfo, "no rank was started, so no job and no logs are kept");
+  }
+  return outcome.exit_code;
 }
 
 }  // namespace
 
 int RunJob(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& views) {
-  if (!options.detached) return Run(plan, std::move(options), views);
+  if (!options.detached) return RunAndTidy(plan, std::move(options), views);
   auto forked = process::Detached::Fork();
   if (!forked.ok()) {
     base::LogFailure(forked.status());
@@ -146,7 +184,7 @@ int RunJob(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& vi
   options.on_running = [&detached, folder = options.log_folder] {
     detached->Started(folder.OpenFile("output.log", O_WRONLY | O_CREAT | O_APPEND));
   };
-  return Run(plan, std::move(options), views);
+  return RunAndTidy(plan, std::move(options), views);
 }
 
 }  // namespace autodist::chief

@@ -65,10 +65,21 @@ bool LeadsNowhere(const std::string& link) {
   return stat(link.c_str(), &info) != 0 && errno == ENOENT;
 }
 
+// The record's entries, those too whose log folder has been removed.
+std::set<std::string> Entries(const std::string& folder) {
+  std::set<std::string> jobs;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    std::string name = entry.path().filename();
+    if (IsJobId(name)) jobs.insert(std::move(name));
+  }
+  return jobs;
+}
+
 // Names begin with the time, so that the oldest come first.
 void Prune(const std::string& folder) {
   const std::set<std::string> listening = JobsWithSocket();
-  std::set<std::string> records = RecordedJobs();
+  std::set<std::string> records = Entries(folder);
   std::erase_if(records, [&](const std::string& job) {
     const std::string link = folder + "/" + job;
     return LeadsNowhere(link) && unlink(link.c_str()) == 0;
@@ -108,6 +119,11 @@ Status SaveStatus(const v1::JobStatus& status, const base::LogFolder& folder) {
   return folder.WriteFile(kStatusName, AsJson(status) + "\n");
 }
 
+void ForgetJob(const std::string& job_id) {
+  const std::string folder = RecordFolder();
+  if (IsJobId(job_id) && !folder.empty()) unlink((folder + "/" + job_id).c_str());
+}
+
 Result<v1::JobStatus> ReadRecord(const std::string& job_id) {
   if (!IsJobId(job_id)) return Error(StatusCode::kInvalidArgument, "not the name of a job");
   const std::string path = RecordFolder() + "/" + job_id + "/" + kStatusName;
@@ -124,12 +140,11 @@ Result<v1::JobStatus> ReadRecord(const std::string& job_id) {
 }
 
 std::set<std::string> RecordedJobs() {
-  std::set<std::string> jobs;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(RecordFolder(), error)) {
-    std::string name = entry.path().filename();
-    if (IsJobId(name)) jobs.insert(std::move(name));
-  }
+  const std::string folder = RecordFolder();
+  std::set<std::string> jobs = Entries(folder);
+  std::erase_if(jobs, [&](const std::string& job) {
+    return LeadsNowhere(folder + "/" + job + "/" + kStatusName);
+  });
   return jobs;
 }
 

@@ -20,10 +20,13 @@ Status RecordJob(const v1::JobStatus& status, const base::LogFolder& folder);
 // Writes job.json anew, whole or not at all.
 Status SaveStatus(const v1::JobStatus& status, const base::LogFolder& folder);
 
+// Takes the job out of the user's record. Its log folder stays.
+void ForgetJob(const std::string& job_id);
+
 // As job.json has it. kNotFound: the job is not in the record.
 Result<v1::JobStatus> ReadRecord(const std::string& job_id);
 
-// The jobs in the record.
+// The jobs in the record whose log folders are there.
 std::set<std::string> RecordedJobs();
 
 // Where the ranks of an attempt write, of the job with this log folder. The first is 0.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -63,6 +64,10 @@ std::string Listed(const std::vector<std::string>& jobs, const NameOf& name_of) 
   return text;
 }
 
+Status NoJob() {
+  return WithRemedy(Error(StatusCode::kNotFound, "there is no job"), "`autodist run` starts one");
+}
+
 // "20261120-173000-3fa9c1", or the beginning of one: day and time.
 bool LooksLikeJobId(std::string_view text) {
   constexpr std::string_view kForm = "00000000-000000";
@@ -84,9 +89,7 @@ std::vector<std::string> KnownJobs() {
 
 Result<std::string> FindJob(const std::string& word, const std::vector<std::string>& jobs,
                             const NameOf& name_of) {
-  if (jobs.empty()) {
-    return WithRemedy(Error(StatusCode::kNotFound, "there is no job"), "`autodist run` starts one");
-  }
+  if (jobs.empty()) return NoJob();
   if (word == kLast) return jobs.back();
   if (std::ranges::count(jobs, word) > 0) return word;
   std::vector<std::string> fitting;
@@ -106,6 +109,22 @@ Result<std::string> FindJob(const std::string& word, const std::vector<std::stri
   return WithRemedy(Error(StatusCode::kInvalidArgument,
                           "'" + word + "' may be any of these jobs:" + Listed(fitting, name_of)),
                     "give more of the id");
+}
+
+Result<std::string> DefaultJob(const std::vector<v1::JobStatus>& running,
+                               const std::vector<std::string>& jobs) {
+  if (running.size() == 1) return running.front().job_id();
+  if (running.empty()) return jobs.empty() ? Result<std::string>(NoJob()) : jobs.back();
+  std::vector<std::string> ids;
+  std::map<std::string, std::string> names;
+  for (const v1::JobStatus& job : running) {
+    ids.push_back(job.job_id());
+    names[job.job_id()] = job.name();
+  }
+  return WithRemedy(Error(StatusCode::kInvalidArgument,
+                          std::to_string(running.size()) + " jobs are running:" +
+                              Listed(ids, [&](const std::string& job) { return names.at(job); })),
+                    "name one of them, by its id or its name");
 }
 
 std::string NameOfJob(const std::string& job_id) {

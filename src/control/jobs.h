@@ -21,6 +21,11 @@ std::vector<std::string> KnownJobs();
 Result<std::string> FindJob(const std::string& word, const std::vector<std::string>& jobs,
                             const std::function<std::string(const std::string& job)>& name_of);
 
+// The job that is meant where none is named: of `running`, the jobs that run, the only one; where
+// none runs, the last of `jobs`. A failure lists the running jobs where there are several.
+Result<std::string> DefaultJob(const std::vector<v1::JobStatus>& running,
+                               const std::vector<std::string>& jobs);
+
 // The name that its user has given the job; "": none.
 std::string NameOfJob(const std::string& job_id);
 

@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "base/quantity.h"
+#include "display/json_lines.h"
 #include "display/row_text.h"
 
 namespace autodist::display {
@@ -22,6 +23,7 @@ constexpr milliseconds kSettling{500};
 constexpr std::chrono::seconds kTellInterval{30};
 // A line that has begun and goes no further is shown then: what comes in pieces comes at once.
 constexpr milliseconds kHalfLineAfter{300};
+constexpr std::string_view kLongLine = "(a line of more than 1 MiB, which the log file has)";
 constexpr size_t kCopySize = 256 * 1024;
 constexpr off_t kLastErrors =
     8 * 1024;  // bytes shown of what a rank wrote to stderr before it failed
@@ -113,6 +115,7 @@ void RankLines::EndLine(const Rank& rank, Stream stream, const Line& line, Scree
 void RankLines::Show(const Rank& rank, Stream stream, const Line& line, Screen& screen) {
   const uint32_t number = rank.process.rank;
   if (!ShowsLinesOf(rank, stream)) return;
+  if (view_.json) return ShowAsJson(rank, stream, line, screen);
   if (line.bar && !IsFirstOfItsKind(number, line.text)) return;
   if (to_skip_ > 0) {
     --to_skip_;
@@ -128,6 +131,13 @@ void RankLines::Show(const Rank& rank, Stream stream, const Line& line, Screen& 
     AppendText(target, line.text, screen);
   }
   screen.Append(target, "\n");
+}
+
+void RankLines::ShowAsJson(const Rank& rank, Stream stream, const Line& line, Screen& screen) {
+  // Of a line that is too long to keep, the file has the rest.
+  const std::string_view text = line.long_from ? kLongLine : std::string_view(line.text);
+  const auto time = rank.written[stream];
+  screen.Append(kStdout, OutputAsJson(rank.process, stream, time, text) + "\n");
 }
 
 void RankLines::AppendText(Stream target, std::string_view text, Screen& screen) const {
@@ -231,9 +241,10 @@ bool RankLines::IsFirstOfItsKind(uint32_t rank, std::string_view bar) {
 }
 
 void RankLines::Update(Time now, Screen& screen) {
-  HoldHalfLines(now);
+  if (!view_.json) HoldHalfLines(now);
   if (with_bars_.empty() || now < updated_ + kUpdateInterval) return;
   Settle(now, screen);
+  if (view_.json) return;
   if (screen.has_terminal()) {
     screen.SetBars(BarRows(screen.Room()));
   } else {
@@ -301,6 +312,7 @@ void RankLines::TellBars(Time now, Screen& screen) {
 
 std::optional<Time> RankLines::Due(const Screen& screen) const {
   std::optional<Time> due = BarsDue(screen);
+  if (view_.json) return due;
   for (const auto& [number, stream] : half_lines_) {
     const Time at = ranks_.at(number).readers[stream].changed() + kHalfLineAfter;
     due = due ? std::min(*due, at) : at;
@@ -311,7 +323,7 @@ std::optional<Time> RankLines::Due(const Screen& screen) const {
 std::optional<Time> RankLines::BarsDue(const Screen& screen) const {
   if (with_bars_.empty()) return std::nullopt;
   if (updated_ < changed_ + kSettling) return updated_ + kUpdateInterval;
-  if (screen.has_terminal()) return std::nullopt;
+  if (screen.has_terminal() || view_.json) return std::nullopt;
   std::optional<Time> due;
   for (const auto& [number, stream] : with_bars_) {
     const Rank& rank = ranks_.at(number);

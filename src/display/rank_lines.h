@@ -30,6 +30,7 @@ struct View {
   bool plain_stdout = false;  // what ranks write to stdout has no prefix
   bool only_stderr = false;   // and that to our stdout
   bool time_stamps = false;   // before the prefix
+  bool json = false;          // lines as JSON, all to stdout; bars are shown once they have ended
   // Of this rank alone: the very bytes, but to a terminal of ours lines as of the others.
   std::optional<uint32_t> raw{};
   // Our terminal is that of this rank, and obeys all that it writes.
@@ -107,6 +108,7 @@ class RankLines {
   bool IsFirstOfItsKind(uint32_t rank, std::string_view bar);
   void EndLine(const Rank& rank, Stream stream, const Line& line, Screen& screen);
   void Show(const Rank& rank, Stream stream, const Line& line, Screen& screen);
+  void ShowAsJson(const Rank& rank, Stream stream, const Line& line, Screen& screen);
   void AppendText(Stream target, std::string_view text, Screen& screen) const;
   void CopyLongLine(Source source, uint64_t from, Screen& screen);
   std::vector<std::string> BarRows(size_t room);

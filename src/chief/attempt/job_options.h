@@ -62,6 +62,8 @@ struct JobOptions {
   // Where its checkpoints are, here, absolute: what was trained since the last one is lost with an
   // attempt that fails. Empty: not known.
   std::string checkpoint_dir;
+  // Prints a line of JSON to stdout; empty: nobody wants any. What ranks write is the view's.
+  std::function<void(std::string line)> print_json;
   std::string on_end;  // what a shell is to do here once it is over; empty: nothing
   // Called on Run's thread; must not block.
   std::function<void(const v1::JobStatus& status)> on_status;

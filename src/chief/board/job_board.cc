@@ -320,12 +320,19 @@ Loop::Time JobBoard::Tick(const Attempt& attempt) {
       step_time_ = milliseconds(static_cast<int64_t>(std::min(1000 / *rate, kLongestStepMs)));
     }
     for (const TroubleWarning& warning : warnings_.Take(*board)) warn_(warning);
+    PrintProgress(*board);
   }
   if (now >= write_at_) {
     write_at_ = now + kWriteInterval;
     Write(attempt);
   }
   return std::min({point_at_, write_at_, looks_ ? checkpoints_->due() : Loop::Time::max()});
+}
+
+void JobBoard::PrintProgress(const v1::Board& board) {
+  const uint64_t step = board.progress().step();
+  if (!options_.print_json || std::exchange(printed_step_, step) == step) return;
+  options_.print_json(TypedJson("progress", board.progress()));
 }
 
 void JobBoard::Write(const Attempt& attempt) {

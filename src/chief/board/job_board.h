@@ -80,6 +80,7 @@ class JobBoard {
   void AddRank(const Attempt& attempt, uint32_t node, const v1::RankPlan& planned,
                v1::BoardRank& rank) const;
   void Write(const Attempt& attempt);
+  void PrintProgress(const v1::Board& board);
 
   const JobOptions& options_;
   Loop& loop_;
@@ -91,6 +92,7 @@ class JobBoard {
   const std::chrono::milliseconds point_interval_;  // of the history
 
   uint64_t changes_ = 1;
+  uint64_t printed_step_ = 0;
   uint64_t told_ = 0;              // by ranks, that the version takes into account
   Board board_;                    // that was made last; null: none
   Loop::Time made_{};              // when

@@ -32,8 +32,9 @@ std::string SumOf(const v1::JobFiles& files) {
         ": " + base::Count(static_cast<size_t>(without), "node") + " without a file that matches";
   }
   if (files.sharing() > 0) {
-    text += "; " + base::Count(files.sharing(), "node") + " with this very folder, " +
-            files.shared() + ", where the files are";
+    text += "; " + base::Count(files.sharing(), "node") +
+            (files.sharing() == 1 ? " shares" : " share") + " the folder " + files.shared() +
+            ", where the files are already";
   }
   return text;
 }

@@ -45,6 +45,12 @@ void Console::ShowErrorsOf(std::shared_ptr<RankLogs> logs, uint32_t rank) {
   Add({Piece::kErrors, std::move(logs), rank, {}});
 }
 
+void Console::Print(std::string line) {
+  v1::Output output;
+  output.set_data(std::move(line) + "\n");
+  Add({Piece::kLine, nullptr, 0, std::move(output)});
+}
+
 void Console::Tell(base::LogLevel level, std::string text) {
   const std::lock_guard lock(mutex_);
   queue_.messages.emplace_back(level, std::move(text));
@@ -113,6 +119,9 @@ void Console::Show(const Queue& taken) {
         piece.logs->Take(piece.output, now, screen_);
         written_bytes_ += piece.output.data().size();
         shown_ = piece.logs;
+        break;
+      case Piece::kLine:
+        screen_.Append(display::kStdout, piece.output.data());
         break;
       case Piece::kEnd:
         piece.logs->EndLines(screen_);

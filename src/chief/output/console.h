@@ -38,6 +38,8 @@ class Console {
   void EndLines(std::shared_ptr<RankLogs> logs);
   // The rank has failed: what it wrote to stderr is shown from now on, whatever --show says.
   void ShowErrorsOf(std::shared_ptr<RankLogs> logs, uint32_t rank);
+  // A line of its own on stdout, in its turn.
+  void Print(std::string line);
   // A message of autodist's own.
   void Tell(base::LogLevel level, std::string text);
   // Takes the bars off the terminal, as somebody else will write to it; they come back when there
@@ -59,10 +61,10 @@ class Console {
 
  private:
   struct Piece {
-    enum Kind { kOutput, kEnd, kErrors } kind;
+    enum Kind { kOutput, kEnd, kErrors, kLine } kind;
     std::shared_ptr<RankLogs> logs;
     uint32_t number;    // of the node; of the rank whose errors are shown
-    v1::Output output;  // of kOutput
+    v1::Output output;  // of kOutput; of kLine its data is the line
   };
   struct Queue {
     std::vector<Piece> pieces;

@@ -1,11 +1,11 @@
 #include "chief/output/event_log.h"
 
 #include <fcntl.h>
-#include <google/protobuf/util/json_util.h>
 
 #include "base/log.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
+#include "json/plain_json.h"
 
 namespace autodist::chief {
 
@@ -18,10 +18,7 @@ Result<std::unique_ptr<EventLog>> EventLog::Create(const base::LogFolder& folder
 void EventLog::Record(v1::JobEvent event) {
   event.set_time_ms(base::MillisecondsSince1970());
   event.set_what(base::ToUtf8(event.what()));
-  std::string line;
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  if (!google::protobuf::util::MessageToJsonString(event, &line, options).ok()) return;
+  std::string line = json::PlainJson(event, {.absent = json::Absent::kOmitted});
   ++recorded_;
   last_.push_back(std::move(event));
   if (last_.size() > kLast) last_.pop_front();

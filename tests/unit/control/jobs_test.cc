@@ -73,6 +73,26 @@ TEST(FindJobTest, OfTheJobsWithANameTheNewestIsMeant) {
   EXPECT_THAT(Message(FindJob("oth", kJobs, named).status()), HasSubstr(kJobs[2] + " (other)"));
 }
 
+v1::JobStatus Running(const std::string& id, const std::string& name = "") {
+  v1::JobStatus job;
+  job.set_job_id(id);
+  job.set_name(name);
+  return job;
+}
+
+TEST(DefaultJobTest, TheOnlyOneThatRunsOrTheLast) {
+  EXPECT_EQ(*DefaultJob({}, kJobs), kJobs[2]);
+  EXPECT_EQ(*DefaultJob({Running(kJobs[0])}, kJobs), kJobs[0]);
+  EXPECT_EQ(Message(DefaultJob({}, {}).status()), "there is no job");
+}
+
+TEST(DefaultJobTest, SeveralThatRunAreListed) {
+  const auto several = DefaultJob({Running(kJobs[0], "sweep"), Running(kJobs[1])}, kJobs).status();
+  EXPECT_EQ(several.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(Message(several), "2 jobs are running:\n  " + kJobs[0] + " (sweep)\n  " + kJobs[1]);
+  EXPECT_EQ(Remedy(several), "name one of them, by its id or its name");
+}
+
 TEST(CheckJobNameTest, WhatAJobMayBeCalled) {
   for (const char* name : {"a", "sweep-3", "v1.2_x", "2026", "3fa9c1", "20261120", "."}) {
     EXPECT_TRUE(CheckJobName(name).ok()) << name;

@@ -1,7 +1,6 @@
 #include "chief/output/event_log.h"
 
 #include <gmock/gmock.h>
-#include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,14 +20,12 @@ using testing::SizeIs;
 
 class EventLogTest : public testing::Test {
  protected:
-  std::vector<v1::JobEvent> Events() {
-    std::vector<v1::JobEvent> events;
-    std::istringstream lines(folder_.Read("logs/job/events.jsonl"));
-    for (std::string line; std::getline(lines, line);) {
-      EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(line, &events.emplace_back()).ok())
-          << line;
-    }
-    return events;
+  std::vector<std::string> Lines() {
+    std::vector<std::string> lines;
+    std::istringstream text(folder_.Read("logs/job/events.jsonl"));
+    while (std::getline(text, lines.emplace_back())) continue;
+    lines.pop_back();
+    return lines;
   }
   static v1::JobEvent Event(const std::string& what) {
     v1::JobEvent event;
@@ -50,14 +47,12 @@ TEST_F(EventLogTest, AnEventIsALineOfJson) {
   event.set_job_phase(v1::JOB_PHASE_STOPPING);
   (*log)->Record(event);
   (*log)->Record(Event("second"));
-  EXPECT_THAT(folder_.Read("logs/job/events.jsonl"), HasSubstr("\"job_phase\":\"JOB_PHASE_STOPP"));
-  const std::vector<v1::JobEvent> events = Events();
-  ASSERT_THAT(events, SizeIs(2));
-  EXPECT_EQ(events[0].what(), "rank 3\nfailed ?");
-  EXPECT_TRUE(events[0].has_rank());
-  EXPECT_EQ(events[0].node(), "n1");
-  EXPECT_GT(events[0].time_ms(), 0);
-  EXPECT_EQ(events[1].what(), "second");
+  const std::vector<std::string> lines = Lines();
+  ASSERT_THAT(lines, SizeIs(2));
+  EXPECT_THAT(lines[0],
+              testing::MatchesRegex(R"(\{"time_ms":[0-9]+,"node":"n1","rank":0,)"
+                                    R"("job_phase":"stopping","what":"rank 3\\nfailed \?"\})"));
+  EXPECT_THAT(lines[1], testing::MatchesRegex(R"(\{"time_ms":[0-9]+,"what":"second"\})"));
 }
 
 TEST_F(EventLogTest, TheFolderIsForThisUserAlone) {
