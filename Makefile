@@ -8,6 +8,7 @@ packages:
 programs: packages
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release --target autodist_share train_digits
+	@echo 'built $(CURDIR)/build/bin/autodist; to install it: make install, or make install PREFIX=$$HOME/.local'
 
 # Below PREFIX: bin/autodist, and in share/ what shells and man need.
 PREFIX = /usr/local

@@ -26,12 +26,15 @@ chief::MovedStart MovedStartOf(const CLI::App& app, const plan::Input& input,
                                const std::string& node) {
   std::vector<const CLI::Option*> there;
   for (const CLI::Option* option : app.get_options()) {
-    const bool settled = std::ranges::any_of(
-        kSettledHere, [&](const char* name) { return option == app.get_option(name); });
+    const bool settled = option->check_name("--no-config") ||
+                         std::ranges::any_of(kSettledHere, [&](const char* name) {
+                           return option == app.get_option(name);
+                         });
     if (option->nonpositional() && !settled) there.push_back(option);
   }
   chief::MovedStart start{node, Given(there), input.command, {}};
-  start.words.insert(start.words.end(), {"--detach", "--workdir=" + input.working_directory});
+  start.words.insert(start.words.end(),
+                     {"--no-config", "--detach", "--workdir=" + input.working_directory});
   for (const plan::Variable& variable : input.variables) {
     if (!variable.secret) continue;
     start.environment.emplace_back();

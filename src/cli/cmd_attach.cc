@@ -1,4 +1,4 @@
-// autodist attach JOB [--rank R] [-i]
+// autodist attach [JOB] [--rank R] [-i]
 #include <signal.h>
 #include <unistd.h>
 
@@ -92,7 +92,7 @@ int Attach(const AttachOptions& options) {
 
 Command AddAttach(CLI::App& app) {
   auto options = std::make_shared<AttachOptions>();
-  app.add_option("JOB", options->job, kJobHelp)->required();
+  AddJob(app, options->job);
   CLI::Option* const rank =
       app.add_option("--rank", options->rank, "Only this rank")->type_name("R");
   app.add_flag("--all", options->all, "Begin with all that was written, not with the last lines");

@@ -123,10 +123,10 @@ void AddMeasurements(CLI::App& app, BenchOptions& options) {
       ->capture_default_str();
   app.add_option(
          "--budget", options.budget_s,
-         "Seconds for the timed calls of a size, out of place and in place each; large sizes "
+         "The time for the timed calls of a size, out of place and in place each; large sizes "
          "get fewer calls, one at least")
-      ->check(Seconds(0.001))
-      ->capture_default_str();
+      ->transform(Duration(0.001))
+      ->default_str(base::DurationText(options.budget_s));
   app.add_option("--backend", options.backend,
                  "nccl, gloo, or auto: NCCL where every node has GPUs in the spec")
       ->check(OneOf({"auto", "nccl", "gloo"}))

@@ -1,4 +1,4 @@
-// autodist clean --spec FILE
+// autodist clean [JOB] [--spec FILE]
 #include <algorithm>
 #include <cstdio>
 
@@ -7,7 +7,9 @@
 #include "chief/attempt/exit_codes.h"
 #include "chief/checks/clean.h"
 #include "cli/commands.h"
+#include "cli/named_job.h"
 #include "cli/nodes_options.h"
+#include "control/prune.h"
 #include "launch/node_program.h"
 #include "launch/slurm_steps.h"
 #include "transport/ssh_loop.h"
@@ -68,8 +70,41 @@ bool Report(const v1::LaunchPlan& plan, const std::vector<Result<chief::CleanedN
   return not_reached == 0;
 }
 
-int Clean(const NodesOptions& options) {
-  const auto spec = SpecOf(options);
+struct CleanOptions {
+  std::string job;
+  NodesOptions nodes;
+};
+
+bool NamesNodes(const NodesOptions& nodes) {
+  return !nodes.spec_file.empty() || !nodes.hosts.empty() || nodes.slurm || nodes.ranks;
+}
+
+// The nodes of a job, as its record has them: nullopt after saying what is wrong.
+std::optional<spec::ResourceSpec> SpecOfJob(const std::string& word) {
+  const auto job = NamedJob(word);
+  if (!job.ok()) {
+    base::LogFailure(job.status());
+    return std::nullopt;
+  }
+  if (!control::IsOver(*job)) {
+    base::LogFailure(WithRemedy(
+        Error(StatusCode::kFailedPrecondition, "job " + job->job_id() + " has not ended"),
+        "`autodist stop " + job->job_id() + "` ends it"));
+    return std::nullopt;
+  }
+  std::vector<std::string> addresses;
+  for (const v1::NodeStatus& node : job->nodes()) addresses.push_back(node.address());
+  if (!addresses.empty()) return SpecOfAddresses(addresses);
+  base::LogFailure(WithRemedy(
+      Error(StatusCode::kNotFound, "which nodes job " + job->job_id() + " had is not known"),
+      "name them: autodist clean --spec FILE"));
+  return std::nullopt;
+}
+
+int Clean(const CleanOptions& chosen) {
+  const NodesOptions& options = chosen.nodes;
+  const auto spec =
+      chosen.job.empty() || NamesNodes(options) ? SpecOf(options) : SpecOfJob(chosen.job);
   if (!spec) return kExitUsage;
   auto plan = chief::PlanJob(*spec, {});
   if (!plan.ok()) return Fail(plan.status(), kExitUsage);
@@ -101,9 +136,13 @@ int Clean(const NodesOptions& options) {
 }  // namespace
 
 Command AddClean(CLI::App& app) {
-  auto options = std::make_shared<NodesOptions>();
-  AddNodes(app, *options);
-  AddAgent(app, *options);
+  auto options = std::make_shared<CleanOptions>();
+  AddJob(
+      app, options->job,
+      "The nodes of this job, which crashed; where a login needs more than `ssh HOST`, also give "
+      "--spec");
+  AddNodes(app, options->nodes);
+  AddAgent(app, options->nodes);
   app.footer(R"(
 Ends, on every node at the same time, what jobs of yours have left there whose autodist is gone: the
 agent, the ranks and all they have started, and their folder. The nodes do so by themselves
@@ -112,6 +151,7 @@ Exit code 0, or 125 if a node could not be cleaned.
 
 Examples:
   autodist clean --spec cluster.yaml
+  autodist clean 3fa9c1                  the nodes that this job had
   autodist clean                         this machine)");
   return [options] { return Clean(*options); };
 }

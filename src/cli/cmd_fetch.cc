@@ -1,5 +1,6 @@
-// autodist fetch JOB PATTERN...
+// autodist fetch [JOB] PATTERN...
 #include <filesystem>
+#include <utility>
 
 #include "base/quantity.h"
 #include "chief/attempt/exit_codes.h"
@@ -40,7 +41,27 @@ Status HasEnded(const v1::JobStatus& job) {
       "from the nodes");
 }
 
-int Fetch(const FetchOptions& options) {
+bool MeansAJob(const std::string& word) {
+  return control::FindJob(word, control::KnownJobs(), control::NameOfJob).ok();
+}
+
+// The first word is a pattern where no job is named.
+Status SortWords(FetchOptions& options) {
+  const bool looks_like_files = options.job.find_first_of("*?[/") != std::string::npos;
+  const bool only_one = options.patterns.empty() && !options.job.empty();
+  if ((only_one || looks_like_files) && !MeansAJob(options.job)) {
+    const std::string refusal = FilePattern()(options.job);
+    if (!refusal.empty()) return Error(StatusCode::kInvalidArgument, "PATTERN: " + refusal);
+    options.patterns.insert(options.patterns.begin(), std::exchange(options.job, ""));
+  }
+  if (!options.patterns.empty()) return OkStatus();
+  return WithRemedy(Error(StatusCode::kInvalidArgument, "fetch: which PATTERN?"),
+                    "name files of the working directory, as 'ckpt*'");
+}
+
+int Fetch(FetchOptions options) {
+  const Status sorted = SortWords(options);
+  if (!sorted.ok()) return Fail(sorted, kExitUsage);
   const auto job = NamedJob(options.job);
   if (!job.ok()) return Fail(job.status(), kExitUsage);
   if (job->chief_gone()) {
@@ -66,11 +87,10 @@ int Fetch(const FetchOptions& options) {
 
 Command AddFetch(CLI::App& app) {
   auto options = std::make_shared<FetchOptions>();
-  app.add_option("JOB", options->job, kJobHelp)->required();
+  AddJob(app, options->job);
   app.add_option("PATTERN", options->patterns,
                  "Files of the working directory: '*', '?' and '[..]' stay within a name, '**' "
                  "stands for any folders; a folder's name means all that is in it")
-      ->required()
       ->check(FilePattern());
   AddMaxSize(app, options->max_size, "The files of one node", "");
   app.footer(R"(
@@ -82,6 +102,7 @@ the fetching, and the job goes on. For a job that has ended it is too late: `aut
 PATTERN` brings files when the ranks have ended, also after a failure.
 
 Examples:
+  autodist fetch 'ckpt*'
   autodist fetch last 'ckpt*'
   autodist fetch 3fa9c1 'out/**/*.pt' core.1234
   autodist fetch sweep-3 profiles --max-size 50G)");

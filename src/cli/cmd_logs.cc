@@ -1,4 +1,4 @@
-// autodist logs JOB [--rank R]... [-f] [--stderr] [--tail N] [--since TIME] [--timestamps]
+// autodist logs [JOB] [--rank R]... [-f] [--stderr] [--tail N] [--since TIME] [--timestamps]
 #include <limits>
 
 #include "cli/commands.h"
@@ -67,7 +67,7 @@ int Logs(const LogsOptions& options) {
 
 Command AddLogs(CLI::App& app) {
   auto options = std::make_shared<LogsOptions>();
-  app.add_option("JOB", options->job, kJobHelp)->required();
+  AddJob(app, options->job);
   CLI::Option* const rank =
       app.add_option("--rank", options->ranks, "Only this rank; may be given again")
           ->allow_extra_args(false);

@@ -1,12 +1,16 @@
 // autodist ps [--all] [--json]
+#include <unistd.h>
+
 #include <cstdio>
 
 #include "base/log.h"
 #include "base/wall_clock.h"
 #include "cli/commands.h"
+#include "cli/help_text.h"
+#include "cli/job_progress.h"
 #include "cli/job_text.h"
-#include "control/job_record.h"
 #include "control/jobs.h"
+#include "control/status_json.h"
 
 namespace autodist::cli {
 namespace {
@@ -18,8 +22,13 @@ struct PsOptions {
 
 int Ps(const PsOptions& options) {
   const std::vector<v1::JobStatus> jobs = control::ListJobs(options.all);
+  const ProgressOfJobs progress = ProgressOf(jobs);
   if (options.json) {
-    for (const v1::JobStatus& job : jobs) std::printf("%s\n", control::AsJson(job).c_str());
+    for (const v1::JobStatus& job : jobs) {
+      const auto known = progress.find(job.job_id());
+      const auto of_job = known == progress.end() ? std::nullopt : std::optional(known->second);
+      std::printf("%s\n", control::StatusJson(job, of_job).c_str());
+    }
     return 0;
   }
   if (jobs.empty()) {
@@ -28,7 +37,10 @@ int Ps(const PsOptions& options) {
                           : "no job is running; `autodist ps --all` lists those that have ended");
     return 0;
   }
-  std::fputs(JobTable(jobs, base::MillisecondsSince1970()).c_str(), stdout);
+  std::fputs(JobTable(jobs, progress, base::MillisecondsSince1970(),
+                      isatty(STDOUT_FILENO) == 1 ? TerminalWidth() : 0)
+                 .c_str(),
+             stdout);
   return 0;
 }
 

@@ -1,4 +1,4 @@
-// autodist report JOB [--output FILE] [--markdown]
+// autodist report [JOB] [--output FILE] [--markdown]
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -114,7 +114,7 @@ int Report(const ReportOptions& options) {
 
 Command AddReport(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
-  app.add_option("JOB", options->job, kJobHelp)->required();
+  AddJob(app, options->job);
   app.add_option("--output", options->output, "Write it to this file; default: stdout")
       ->check(NotEmpty())
       ->type_name("FILE");

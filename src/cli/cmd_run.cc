@@ -25,6 +25,7 @@
 #include "launch/call_in.h"
 #include "launch/slurm_steps.h"
 #include "launch/sync_source.h"
+#include "plan/plan_summary.h"
 #include "plan/plan_text.h"
 #include "reach/kubernetes_pods.h"
 #include "reach/slurm_allocation.h"
@@ -163,7 +164,11 @@ Status CheckTogether(const CLI::App& app, const RunOptions& options) {
     return wrong(
         "no program; it comes after the options: autodist run --spec cluster.yaml -- ./train");
   }
-  if (options.json && !options.dry_run) return wrong("--json goes with --dry-run");
+  const bool prints_json = options.json && !options.dry_run;
+  if (prints_json && (options.detach || options.stdin_rank)) {
+    return wrong("--json goes with neither --detach nor --stdin-rank");
+  }
+  if (options.verbose && !options.dry_run) return wrong("--verbose goes with --dry-run");
   if (options.show_values && !options.dry_run) return wrong("--show-values goes with --dry-run");
   if (options.web_control && !options.web) return wrong("--web-control goes with --web");
   if (options.no_preflight && !options.on_busy.empty()) {
@@ -213,8 +218,9 @@ int Run(const CLI::App& app, const RunOptions& options) {
   if (options.dry_run) {
     if (*sync) LogSync(**sync);
     const auto given = options.show_values ? plan::GivenValues::kShown : plan::GivenValues::kHidden;
+    const bool summary = !options.json && !options.verbose && !options.show_values;
     const auto as_text = options.json ? plan::PlanAsJson : plan::PlanAsText;
-    const std::string text = as_text(*std::move(plan), given);
+    const std::string text = summary ? plan::PlanSummary(*plan) : as_text(*std::move(plan), given);
     // A spec may come from another user, who wants it checked first.
     std::fputs((isatty(STDOUT_FILENO) == 1 ? base::PrintableLines(text) : text).c_str(), stdout);
     return 0;
@@ -227,6 +233,7 @@ int Run(const CLI::App& app, const RunOptions& options) {
   job.launch.logins = launch::LoginsFor(*plan, job.launch.agent_path, job.launch.lease);
   job.launch.sync = *std::move(sync);
   job.view = *std::move(view);
+  job.view.json = options.json;
   if (job.own_input == chief::JobOptions::OwnInput::kTerminal)
     job.view.at_terminal = options.stdin_rank;
   return chief::RunJob(*plan, std::move(job), {options.metrics, options.web, options.web_control});

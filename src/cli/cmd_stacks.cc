@@ -1,4 +1,4 @@
-// autodist stacks JOB [--rank R]...
+// autodist stacks [JOB] [--rank R]...
 #include <algorithm>
 #include <cstdio>
 
@@ -65,7 +65,7 @@ int Stacks(const StacksOptions& options) {
 
 Command AddStacks(CLI::App& app) {
   auto options = std::make_shared<StacksOptions>();
-  app.add_option("JOB", options->job, kJobHelp)->required();
+  AddJob(app, options->job);
   app.add_option("--rank", options->ranks, "Also print all stacks of this rank; may be given again")
       ->allow_extra_args(false);
   app.footer(R"(

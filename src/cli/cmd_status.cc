@@ -1,13 +1,14 @@
-// autodist status JOB [--json]
+// autodist status [JOB] [--json]
 #include <cstdio>
 
 #include "base/wall_clock.h"
 #include "cli/commands.h"
+#include "cli/job_progress.h"
 #include "cli/job_text.h"
 #include "cli/named_job.h"
 #include "cli/steps_text.h"
 #include "control/board_reader.h"
-#include "control/job_record.h"
+#include "control/status_json.h"
 
 namespace autodist::cli {
 namespace {
@@ -23,7 +24,7 @@ int ShowStatus(const StatusOptions& options) {
   v1::Board board;
   if (const auto known = control::BoardReader(job->job_id()).Board(); known.ok()) board = **known;
   if (options.json) {
-    std::string json = control::AsJson(*job);
+    std::string json = control::StatusJson(*job, ProgressOf(*job));
     json.insert(json.rfind('}'), ",\"stalled\":" + StalledJson(board));
     std::puts(json.c_str());
     return 0;
@@ -36,7 +37,7 @@ int ShowStatus(const StatusOptions& options) {
 
 Command AddStatus(CLI::App& app) {
   auto options = std::make_shared<StatusOptions>();
-  app.add_option("JOB", options->job, kJobHelp)->required();
+  AddJob(app, options->job);
   app.add_flag("--json", options->json, "Print it as a JSON object");
   app.footer(R"(
 Shows a job and each of its nodes; of one that has ended, its exit code and why it ended. Exit code 0

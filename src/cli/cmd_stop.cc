@@ -1,4 +1,4 @@
-// autodist stop JOB [--now]
+// autodist stop [JOB] [--now]
 #include <signal.h>
 
 #include "chief/attempt/exit_codes.h"
@@ -73,7 +73,7 @@ int Stop(const StopOptions& options) {
 
 Command AddStop(CLI::App& app) {
   auto options = std::make_shared<StopOptions>();
-  app.add_option("JOB", options->job, kJobHelp)->required();
+  AddJob(app, options->job);
   app.add_flag("--now", options->now, "SIGKILL to all ranks at once, without the grace period");
   app.footer(R"(
 Ends a job as Ctrl-C in its terminal would: the ranks get SIGTERM, and SIGKILL when the --grace that

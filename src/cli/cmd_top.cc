@@ -28,15 +28,6 @@ struct TopCommandOptions {
   std::string cells = top::kFactNames[0];
 };
 
-// The one that runs and was started last, or else the one that was started last.
-Result<std::string> JobToShow(const std::string& word) {
-  if (word.empty()) {
-    const std::vector<v1::JobStatus> running = control::ListJobs(false);
-    if (!running.empty()) return running.back().job_id();
-  }
-  return control::FindJob(word.empty() ? "last" : word, control::KnownJobs(), control::NameOfJob);
-}
-
 template <typename Enum, typename Names>
 Enum Named(const std::string& name, const Names& names) {
   return static_cast<Enum>(std::ranges::find(names, name) - names.begin());
@@ -65,9 +56,9 @@ int PrintOnce(top::TopOptions options) {
 
 int Top(const TopCommandOptions& chosen) {
   constexpr int kSignalled = 128;
-  auto job = JobToShow(chosen.job);
+  const auto job = NamedJob(chosen.job);
   if (!job.ok()) return Fail(job.status(), kExitUsage);
-  top::TopOptions options{.job_id = *std::move(job)};
+  top::TopOptions options{.job_id = job->job_id()};
   options.interval = std::chrono::milliseconds(static_cast<int64_t>(chosen.interval * 1000));
   options.view.sort = Named<top::Sort>(chosen.sort, top::kSortNames);
   options.view.fact = Named<top::Fact>(chosen.cells, top::kFactNames);
@@ -88,11 +79,11 @@ int Top(const TopCommandOptions& chosen) {
 
 Command AddTop(CLI::App& app) {
   auto options = std::make_shared<TopCommandOptions>();
-  app.add_option("JOB", options->job,
-                 std::string(kJobHelp) + "; without it, the newest that runs, else 'last'");
+  AddJob(app, options->job);
   app.add_flag("--once", options->once,
                "Print it once as plain text, of COLUMNS or 120 columns, and as long as needed");
-  app.add_option("--interval", options->interval, "Look that often (0.5)")->check(Seconds(0.1));
+  app.add_option("--interval", options->interval, "Look that often (0.5)")
+      ->transform(Duration(0.1));
   app.add_option("--sort", options->sort, "How ranks are sorted at first")
       ->check(OneOf({top::kSortNames.begin(), top::kSortNames.end()}));
   app.add_option("--cells", options->cells, "What the cells of GPUs show at first")
@@ -107,7 +98,7 @@ Keys: j k choose a rank, Enter opens its log, s sorts, / filters, m changes what
 the evidence, x takes stacks, S stops the job (asks first), ? lists all, q leaves.
 
 Examples:
-  autodist top                       the newest job that runs
+  autodist top                       the job that is running
   autodist top 3fa9c1 --sort silent  who has written nothing for longest first
   autodist top --cells power
   autodist top last --once | head -5)");

@@ -32,7 +32,8 @@ int Validate(const ValidateOptions& options) {
 Command AddValidate(CLI::App& app) {
   auto options = std::make_shared<ValidateOptions>();
   app.add_option("FILE", options->file, "The resource spec, a YAML file")->required();
-  app.add_flag("--strict", options->strict, "As AutoDist has it: a node has to be the chief");
+  app.add_flag("--strict", options->strict,
+               "Also require one node with chief: true (AutoDist's rule)");
   app.footer(
       "\nPrints every mistake of the file as file:line:column; exit code 2 if there are any.");
   return [options] { return Validate(*options); };

@@ -67,7 +67,8 @@ int Web(const WebOptions& options) {
 
 Command AddWeb(CLI::App& app) {
   auto options = std::make_shared<WebOptions>();
-  app.add_option("JOB", options->job, kJobHelp);
+  AddJob(app, options->job,
+         "The job to begin with: its id, its name or 'last'; the page shows all jobs");
   auto* listen = app.add_option("--listen", options->listen,
                                 "Where to listen; a loopback address, port 0 is a free one")
                      ->type_name("ADDRESS:PORT")

@@ -34,13 +34,6 @@ struct WhyOptions {
   bool json = false;
 };
 
-// Without a name, the job that was started last of those that run, else of all.
-Result<v1::JobStatus> JobMeant(const std::string& word) {
-  if (!word.empty()) return NamedJob(word);
-  const std::vector<v1::JobStatus> running = control::ListJobs(false);
-  return running.empty() ? NamedJob("last") : running.back();
-}
-
 // As it is at this moment, whatever version it has had for how long.
 Result<v1::Board> BoardNow(control::BoardReader& reader) {
   AD_ASSIGN_OR_RETURN(const auto kept, reader.Board());
@@ -122,7 +115,7 @@ Result<why::Verdict> VerdictOf(const v1::JobStatus& job) {
 }
 
 int Why(const WhyOptions& options) {
-  const auto job = JobMeant(options.job);
+  const auto job = NamedJob(options.job);
   if (!job.ok()) return Fail(job.status(), kExitUsage);
   if (job->chief_gone()) {
     base::Log(base::LogLevel::kError, CrashedText(*job));
@@ -141,7 +134,7 @@ int Why(const WhyOptions& options) {
 
 Command AddWhy(CLI::App& app) {
   auto options = std::make_shared<WhyOptions>();
-  app.add_option("JOB", options->job, std::string(kJobHelp) + "; without it, the last that runs");
+  AddJob(app, options->job);
   app.add_flag("--json", options->json, "Print it as a JSON object");
   app.footer(R"(
 Looks at everything that is known of a job, and gives one verdict: which rank keeps the others waiting

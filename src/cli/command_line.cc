@@ -52,6 +52,8 @@ std::string Help(const std::string& command) { return "`autodist " + command + "
 
 Status UnknownCommand(const CLI::App& app, const Words& words) {
   const std::string what = "there is no command '" + words.front() + "'";
+  const std::string here = CommandHere(words.front());
+  if (!here.empty()) return Refuse(what, here);
   const std::string nearest = base::Nearest(words.front(), CommandNames(app));
   if (!nearest.empty()) return Refuse(what, "did you mean `autodist " + nearest + "`?");
   return Refuse(what, "to start a program: `autodist run -- " + base::ShellLine(words) +
@@ -149,6 +151,7 @@ Result<CommandLine> ReadCommandLine(const CLI::App& app, const Words& words) {
     return Refuse("there is no command before '--'", "to start a program: autodist run -- ...");
   }
   if (own.empty()) own = {"--help"};
+  if (own.size() == 1 && own.front() == "version") own = {"--version"};
   if (own.front() == "help") {
     std::rotate(own.begin(), own.begin() + 1, own.end());
     own.back() = "--help";
@@ -193,7 +196,7 @@ Status WhyRefused(const CLI::App& app, const CLI::ParseError& error) {
   } else if (dynamic_cast<const CLI::RequiredError*>(&error)) {
     what = "which " + what.substr(0, what.find(' ')) + "?";
   }
-  return Refuse(name.empty() ? what : name + ": " + what, Help(name) + " explains its words");
+  return Refuse(name.empty() ? what : name + ": " + what, "see " + Help(name));
 }
 
 }  // namespace autodist::cli

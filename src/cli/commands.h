@@ -34,6 +34,7 @@ Command AddReport(CLI::App& app);
 Command AddFetch(CLI::App& app);
 Command AddStop(CLI::App& app);
 Command AddClean(CLI::App& app);
+Command AddPrune(CLI::App& app);
 Command AddDialects(CLI::App& app);
 Command AddCompletion(CLI::App& app);
 Command AddMan(CLI::App& app);

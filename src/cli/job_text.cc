@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <set>
+#include <string_view>
 
 #include "base/quantity.h"
 #include "base/shell_quote.h"
@@ -77,49 +79,154 @@ std::string CommandText(const v1::JobStatus& job) {
   return base::Printable(base::ShellLine({job.command().begin(), job.command().end()}));
 }
 
-// The last column is as wide as it is.
-std::string Table(const std::vector<Row>& rows) {
-  std::vector<size_t> widths(rows.front().size(), 0);
-  for (const Row& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+// "24 %", "step 1200", "-".
+std::string ProgressText(const v1::Progress& progress) {
+  if (!progress.has_step()) return "-";
+  if (progress.total() == 0) return "step " + std::to_string(progress.step());
+  constexpr uint64_t kAll = 100;
+  const double share = static_cast<double>(progress.step()) / static_cast<double>(progress.total());
+  return std::to_string(std::min(kAll, static_cast<uint64_t>(share * kAll))) + " %";
+}
+
+// "17:30" on the same day, else "Nov 20"; of another year "2025-11-20".
+std::string StartedText(int64_t ms, int64_t now_ms) {
+  if (ms == 0) return "-";
+  const auto then = static_cast<std::time_t>(ms / 1000);
+  const auto now = static_cast<std::time_t>(now_ms / 1000);
+  const auto same = [&](const char* part) {
+    return base::LocalTime(part, then) == base::LocalTime(part, now);
+  };
+  return base::LocalTime(same("%F") ? "%H:%M" : same("%Y") ? "%b %d" : "%F", then);
+}
+
+size_t Columns(std::string_view text) {
+  size_t columns = 0;
+  for (; !text.empty(); ++columns) {
+    text.remove_prefix(std::max<size_t>(base::Utf8CharacterLength(text), 1));
   }
+  return columns;
+}
+
+// "./train --lr…", no wider than that.
+std::string CutTo(const std::string& text, size_t columns) {
+  if (Columns(text) <= columns) return text;
+  std::string_view rest = text;
+  for (size_t taken = 0; taken + 1 < columns; ++taken) {
+    rest.remove_prefix(std::max<size_t>(base::Utf8CharacterLength(rest), 1));
+  }
+  return text.substr(0, text.size() - rest.size()) + "…";
+}
+
+constexpr size_t kBetweenColumns = 2;
+
+size_t Width(const std::vector<Row>& rows, size_t column) {
+  size_t width = 0;
+  for (const Row& row : rows) width = std::max(width, row[column].size());
+  return width;
+}
+
+// The last column is as wide as it is, or with `width` as that leaves room.
+std::string Table(const std::vector<Row>& rows, size_t width = 0) {
+  std::vector<size_t> widths;
+  for (size_t i = 0; i < rows.front().size(); ++i) widths.push_back(Width(rows, i));
   std::string text;
   for (const Row& row : rows) {
     std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      line += row[i];
-      if (i + 1 < row.size()) line.append(widths[i] - row[i].size() + 2, ' ');
+    for (size_t i = 0; i + 1 < row.size(); ++i) {
+      line += row[i] + std::string(widths[i] - row[i].size() + kBetweenColumns, ' ');
     }
+    const bool cut = width > line.size() + 1;
+    line += cut ? CutTo(row.back(), width - line.size()) : row.back();
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
   return text;
 }
 
+// What `ps` says of jobs, in fewer columns where the terminal is narrow.
+class JobRows {
+ public:
+  enum Narrower { kNoRestarts, kNoOutput, kNoNodes, kShortIds, kNoElapsed };
+  static constexpr Narrower kNarrower[] = {kNoRestarts, kNoOutput, kNoNodes, kShortIds, kNoElapsed};
+
+  JobRows(const std::vector<v1::JobStatus>& jobs, const ProgressOfJobs& progress, int64_t now_ms)
+      : jobs_(jobs), progress_(progress), now_ms_(now_ms) {}
+
+  void Apply(Narrower narrower) { applied_.insert(narrower); }
+
+  std::vector<Row> Rows() const {
+    std::vector<Row> rows(jobs_.size() + 1);
+    const auto add = [&](const char* name, auto of) {
+      rows[0].push_back(name);
+      for (size_t i = 0; i < jobs_.size(); ++i) rows[i + 1].push_back(of(jobs_[i]));
+    };
+    const auto add_unless = [&](Narrower narrower, const char* name, auto of) {
+      if (!applied_.contains(narrower)) add(name, of);
+    };
+    add("JOB", [&](const auto& job) { return IdText(job.job_id()); });
+    add("NAME", NameText);
+    add("STATE", StateText);
+    add_unless(kNoNodes, "NODES", [](const auto& job) { return std::to_string(job.nodes_size()); });
+    add("RANKS", [](const auto& job) { return std::to_string(job.world_size()); });
+    add("STARTED", [&](const auto& job) { return StartedText(job.started_ms(), now_ms_); });
+    add_unless(kNoElapsed, "ELAPSED", [&](const auto& job) { return ElapsedText(job, now_ms_); });
+    add("PROGRESS", [&](const auto& job) {
+      const auto known = progress_.find(job.job_id());
+      return known == progress_.end() ? "-" : ProgressText(known->second);
+    });
+    add_unless(kNoOutput, "LAST OUTPUT",
+               [&](const auto& job) { return AgoText(job.last_output_ms(), now_ms_); });
+    add_unless(kNoRestarts, "RESTARTS", RestartsText);
+    add("COMMAND", CommandText);
+    return rows;
+  }
+
+ private:
+  // All commands take the end of an id that no other job has.
+  std::string IdText(const std::string& id) const {
+    const size_t end = id.rfind('-');
+    return applied_.contains(kShortIds) && end != id.npos ? id.substr(end + 1) : id;
+  }
+
+  const std::vector<v1::JobStatus>& jobs_;
+  const ProgressOfJobs& progress_;
+  const int64_t now_ms_;
+  std::set<Narrower> applied_;
+};
+
 }  // namespace
 
 std::string StateText(const v1::JobStatus& job) {
-  if (job.phase() == v1::JOB_PHASE_ENDED) return "ended " + std::to_string(job.exit_code());
+  if (job.phase() == v1::JOB_PHASE_ENDED) return "exit " + std::to_string(job.exit_code());
   return job.chief_gone() ? "crashed" : PhaseText(job.phase());
 }
 
-std::string JobTable(const std::vector<v1::JobStatus>& jobs, int64_t now_ms) {
-  std::vector<Row> rows = {
-      {"JOB", "NAME", "STATE", "NODES", "RANKS", "ELAPSED", "LAST OUTPUT", "RESTARTS", "COMMAND"}};
-  for (const v1::JobStatus& job : jobs) {
-    rows.push_back({job.job_id(), NameText(job), StateText(job), std::to_string(job.nodes_size()),
-                    std::to_string(job.world_size()), ElapsedText(job, now_ms),
-                    AgoText(job.last_output_ms(), now_ms), RestartsText(job), CommandText(job)});
+std::string JobTable(const std::vector<v1::JobStatus>& jobs, const ProgressOfJobs& progress,
+                     int64_t now_ms, size_t width) {
+  const auto fits = [&](const std::vector<Row>& rows) {
+    constexpr size_t kLeastCommand = 12;  // columns
+    size_t taken = kLeastCommand;
+    for (size_t i = 0; i + 1 < rows.front().size(); ++i) {
+      taken += Width(rows, i) + kBetweenColumns;
+    }
+    return width == 0 || taken <= width;
+  };
+  JobRows shown{jobs, progress, now_ms};
+  // The last of these that are not needed to fit stay.
+  for (const JobRows::Narrower narrower : JobRows::kNarrower) {
+    if (fits(shown.Rows())) break;
+    shown.Apply(narrower);
   }
-  return Table(rows);
+  return Table(shown.Rows(), width);
 }
 
 std::string JobText(const v1::JobStatus& job, int64_t now_ms, const JobDetails& details) {
-  std::vector<Row> facts = {{"job", job.job_id()},
-                            {"state", StateText(job) + (details.stalled ? ", stalled" : "")}};
+  std::vector<Row> facts = {{"job", job.job_id()}};
   const auto fact = [&](const std::string& name, const std::string& value) {
     if (!value.empty()) facts.push_back({name, base::Printable(value)});
   };
+  const bool ended = job.phase() == v1::JOB_PHASE_ENDED;
+  fact("state", (ended ? "ended" : StateText(job)) + (details.stalled ? ", stalled" : ""));
   fact("name", job.name());
   fact("command", CommandText(job));
   fact("folder", job.working_directory());
@@ -133,14 +240,17 @@ std::string JobText(const v1::JobStatus& job, int64_t now_ms, const JobDetails& 
   fact("ranks", std::to_string(job.world_size()));
   if (const std::string restarts = RestartsText(job); restarts != "-") fact("restarts", restarts);
   fact("logs", job.log_folder());
-  if (job.phase() == v1::JOB_PHASE_ENDED) fact("exit code", std::to_string(job.exit_code()));
+  if (ended) fact("exit code", std::to_string(job.exit_code()));
   std::string text = Table(facts);
 
   if (job.nodes_size() > 0) {
     std::vector<Row> nodes = {{"NODE", "STATE", "RANKS", "RUNNING", ""}};
     for (const v1::NodeStatus& node : job.nodes()) {
-      nodes.push_back({base::Printable(node.address()), PhaseText(node.phase()), RanksText(node),
-                       std::to_string(node.running_ranks()), base::Printable(node.detail())});
+      // What was recorded of a job that crashed is not how its nodes are now.
+      nodes.push_back({base::Printable(node.address()),
+                       job.chief_gone() ? "unknown" : PhaseText(node.phase()), RanksText(node),
+                       job.chief_gone() ? "-" : std::to_string(node.running_ranks()),
+                       base::Printable(node.detail())});
     }
     text += "\n" + Table(nodes);
   }
@@ -152,7 +262,8 @@ std::string JobText(const v1::JobStatus& job, int64_t now_ms, const JobDetails& 
 std::string CrashedText(const v1::JobStatus& job) {
   return "the autodist of job " + job.job_id() +
          " is gone, and did not end the job; the nodes end its ranks by themselves when its lease "
-         "has run out, and `autodist clean --spec FILE` ends what is left on them now";
+         "has run out, and `autodist clean " +
+         job.job_id() + "` or `autodist clean --spec FILE` ends what is left on them now";
 }
 
 }  // namespace autodist::cli

@@ -2,19 +2,25 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "autodist/v1/board.pb.h"
 #include "autodist/v1/job.pb.h"
 #include "cli/steps_text.h"
 
 namespace autodist::cli {
 
-// "running", "ended 0", "crashed".
+// "running", "exit 0", "crashed".
 std::string StateText(const v1::JobStatus& job);
 
-// One line each, with a heading. `now_ms`: since 1970.
-std::string JobTable(const std::vector<v1::JobStatus>& jobs, int64_t now_ms);
+using ProgressOfJobs = std::map<std::string, v1::Progress>;  // by their ids, where it is known
+
+// One line each, with a heading. `now_ms`: since 1970. Where `width` is not 0, fewer columns, short
+// ids and cut commands, as far as lines of so many columns need that.
+std::string JobTable(const std::vector<v1::JobStatus>& jobs, const ProgressOfJobs& progress,
+                     int64_t now_ms, size_t width);
 
 // All that is known of one job.
 std::string JobText(const v1::JobStatus& job, int64_t now_ms, const JobDetails& details = {});

@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/home_folder.h"
 #include "base/name_service.h"
+#include "base/shell_quote.h"
 #include "base/thread.h"
 #include "base/utf8.h"
 #include "chief/attempt/exit_codes.h"
@@ -22,6 +23,7 @@
 #include "cli/at_chief.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
+#include "cli/config_defaults.h"
 #include "cli/help_text.h"
 #include "cli/version.h"
 #include "rpc/settings.h"
@@ -53,6 +55,8 @@ the program cannot be executed or found; 125 if a node cannot run the job or was
 --timeout or --hang-timeout; 130 after Ctrl-C, 143 after SIGTERM or autodist stop; 2 for wrong usage
 or a wrong spec, before there is a job. Of doctor: 1 if a run would fail.)";
 
+constexpr char kNoConfig[] = "--no-config";
+
 // What an autodist on one machine runs on another.
 void AddHidden(CLI::App& app, std::map<CLI::App*, Command>& commands) {
   CLI::App* const moved = app.add_subcommand("moved-chief")->group("");
@@ -68,7 +72,30 @@ Result<std::vector<std::string>> WordsOf(int argc, char** argv) {
   // Not where the program is: a login begins in the home folder.
   (void)!chdir(base::HomeFolder().c_str());
   if (isatty(STDIN_FILENO) == 0) chief::EndWithInput();
-  return chief::DecodeWords(words[1]);
+  auto decoded = chief::DecodeWords(words[1]);
+  // The defaults are those of the machine where it was typed.
+  if (decoded.ok() && !decoded->empty()) decoded->insert(decoded->begin() + 1, kNoConfig);
+  return decoded;
+}
+
+// Adds what the user's file has for the command, as words that follow it; gives these.
+Result<std::vector<std::string>> AddDefaults(const CLI::App& app, std::vector<std::string>& words) {
+  const bool asks_for_help =
+      words.front().starts_with('-') ||
+      std::ranges::count(words, "--help") + std::ranges::count(words, "-h") > 0;
+  if (std::erase(words, kNoConfig) > 0 || asks_for_help) {
+    return std::vector<std::string>();
+  }
+  const std::string path = ConfigPath();
+  const auto settings = ReadConfig(path);
+  auto defaults = settings.ok() ? DefaultWords(app, words, *settings) : settings.status();
+  if (!defaults.ok()) return Annotate(defaults.status(), path);
+  words.insert(words.begin() + 1, defaults->begin(), defaults->end());
+  const bool shown = std::ranges::count(words, "--dry-run") > 0;
+  if (shown && std::ranges::count(words, "--verbose") > 0 && !defaults->empty()) {
+    base::Log(base::LogLevel::kInfo, "from " + path + ": " + base::ShellLine(*defaults));
+  }
+  return defaults;
 }
 
 int Main(const std::vector<std::string>& words) {
@@ -76,6 +103,7 @@ int Main(const std::vector<std::string>& words) {
                "autodist");
   app.formatter(std::make_shared<HelpText>(TerminalWidth()));
   CommandLine line;
+  bool no_config = false;  // has been taken out of the words
   app.set_version_flag("-V,--version", VersionText);
   app.footer(kExamples);
   app.require_subcommand(1);
@@ -85,6 +113,8 @@ int Main(const std::vector<std::string>& words) {
                        const auto&... more) {
     CLI::App* command = app.add_subcommand(name, purpose);
     commands[command] = add_options(*command, more...);
+    command->add_flag(kNoConfig, no_config,
+                      "Leave out the defaults of ~/.config/autodist/config.toml");
   };
   // Of a job that may be elsewhere.
   const auto add_for_job = [&](const char* name, const char* purpose, auto add_options) {
@@ -110,6 +140,7 @@ int Main(const std::vector<std::string>& words) {
   add("fetch", "Bring files from the nodes of a job", AddFetch);
   add_for_job("stop", "End a job", AddStop);
   add("clean", "End what jobs have left on nodes", AddClean);
+  add("prune", "Remove the logs of jobs that have ended", AddPrune);
   add("dialects", "List what each framework's programs are told, and how", AddDialects);
   add("completion", "Print a shell's completion script", AddCompletion);
   add("man", "Print a manual page", AddMan);
@@ -117,12 +148,18 @@ int Main(const std::vector<std::string>& words) {
   auto read = ReadCommandLine(app, words);
   if (!read.ok()) return Fail(read.status(), kExitUsage);
   line = *std::move(read);
+  const auto defaults = AddDefaults(app, line.words);
+  if (!defaults.ok()) return Fail(defaults.status(), kExitUsage);
   try {
     app.parse(std::vector<std::string>(line.words.rbegin(), line.words.rend()));
   } catch (const CLI::Success& asked) {
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {
-    return Fail(WhyRefused(app, error), kExitUsage);
+    const Status why = WhyRefused(app, error);
+    const bool of_file = std::ranges::any_of(*defaults, [&](const std::string& word) {
+      return Message(why).find(word.substr(0, word.find('=')) + ":") != std::string::npos;
+    });
+    return Fail(of_file ? Annotate(why, ConfigPath()) : why, kExitUsage);
   }
   return commands.at(app.get_subcommands().front())();
 }

@@ -7,17 +7,28 @@
 #include "base/log.h"
 #include "base/quantity.h"
 #include "cli/commands.h"
+#include "cli/values.h"
 #include "control/jobs.h"
 
 namespace autodist::cli {
 
 inline constexpr char kJobHelp[] =
     "The job: its id, a beginning or an end of it that no other job has, the name that you gave "
-    "it, "
-    "or 'last'";
+    "it, or 'last'; default: the job that is running, or else the last one";
 
-// Says what is wrong with a word that means no job.
+// The positional JOB. An empty word, which an unset shell variable leaves, means no job.
+inline void AddJob(CLI::App& app, std::string& job, const char* help = kJobHelp) {
+  app.add_option("JOB", job, help)->check(NotEmpty());
+}
+
+// The job that the word means; without a word the one that runs, or where none does the last one.
+// An error says what is wrong with the word, or lists the jobs that could be meant.
 inline Result<v1::JobStatus> NamedJob(const std::string& word) {
+  if (word.empty()) {
+    const std::vector<v1::JobStatus> running = control::ListJobs(false);
+    AD_ASSIGN_OR_RETURN(const std::string id, control::DefaultJob(running, control::KnownJobs()));
+    return control::LookUpJob(id);
+  }
   AD_ASSIGN_OR_RETURN(const std::string id,
                       control::FindJob(word, control::KnownJobs(), control::NameOfJob));
   return control::LookUpJob(id);

@@ -128,15 +128,14 @@ std::string WithoutGpu(const spec::ResourceSpec& spec, const std::vector<spec::H
 }
 
 std::optional<spec::ResourceSpec> SpecOfHosts(const spec::HostList& list,
-                                              const NodesOptions& options) {
+                                              const NodesOptions& options, reach::AskHosts ask) {
   for (const std::string& warning : list.warnings) base::Log(base::LogLevel::kWarning, warning);
   Print(list.problems);
   if (!list.problems.empty()) return std::nullopt;
   spec::SshGroup login;  // as ssh's own configuration has it
   login.host_key_check = options.host_key_check;
   const auto user = reach::ThisUser();
-  const auto facts =
-      user.ok() ? reach::FactsOf(list.hosts, login, *user, reach::AskHosts::kYes) : user.status();
+  const auto facts = user.ok() ? reach::FactsOf(list.hosts, login, *user, ask) : user.status();
   if (!facts.ok()) {
     base::LogFailure(facts.status());
     return std::nullopt;
@@ -209,7 +208,7 @@ std::optional<spec::ResourceSpec> SpecOrHosts(const std::string& file,
   if (!outcome.foreign || !outcome.foreign->hosts) return Told(std::move(outcome), file);
   base::Log(base::LogLevel::kInfo, file + " is " + outcome.foreign->kind +
                                        ", whose machines are used as those of --hosts");
-  return SpecOfHosts(*outcome.foreign->hosts, options);
+  return SpecOfHosts(*outcome.foreign->hosts, options, reach::AskHosts::kYes);
 }
 
 // A spec runs programs, and this one lies wherever autodist is started. One that is named, by
@@ -285,7 +284,7 @@ void AddNodes(CLI::App& app, NodesOptions& options) {
                "In place of a spec: the Slurm allocation that this runs in, as by sbatch or salloc")
       ->group(group::kWhere);
   app.add_option("-n,--nproc-per-node", options.ranks,
-                 "In place of a spec: so many ranks on this machine")
+                 "Start N ranks on this machine; no spec is needed")
       ->check(NotATorchrunsWord())
       ->check(WholeNumber(1, spec::kMostSlots))
       ->group(group::kWhere);
@@ -293,8 +292,7 @@ void AddNodes(CLI::App& app, NodesOptions& options) {
 
 void AddKubernetes(CLI::App& app, NodesOptions& options) {
   app.add_flag("--kubernetes", options.kubernetes,
-               "In place of a spec: the pods of the JobSet that this runs in, as `autodist submit` "
-               "has them made")
+               "Run on the pods of the JobSet that this process is in (set by `autodist submit`)")
       ->group(group::kWhere);
 }
 
@@ -309,13 +307,13 @@ void AddPatience(CLI::App& app, NodesOptions& options) {
   app.add_option("--start-timeout", options.start_timeout_s,
                  "How long a node's login shell may take to start the agent, and then the "
                  "python_venv to end: 90, 20m, 1h; default: 60 s, and 10 minutes")
-      ->transform(LongDuration())
+      ->transform(Duration(0))
       ->type_name("DURATION")
       ->group(group::kWhere);
   app.add_option("--wait-for-nodes", options.wait_for_nodes_s,
                  "How long nodes that do not answer, or refuse connections, are tried again, as "
                  "they may be booting: 90, 10m, 1h; default: not at all")
-      ->transform(LongDuration())
+      ->transform(Duration(0))
       ->type_name("DURATION")
       ->group(group::kWhere);
 }
@@ -340,7 +338,9 @@ std::optional<spec::ResourceSpec> SpecOf(const NodesOptions& options) {
     base::LogFailure(status);
     return std::nullopt;
   }
-  if (!options.hosts.empty()) return SpecOfHosts(spec::ParseHosts(options.hosts), options);
+  if (!options.hosts.empty()) {
+    return SpecOfHosts(spec::ParseHosts(options.hosts), options, reach::AskHosts::kYes);
+  }
   if (options.slurm) return Told(reach::SlurmAllocation());
   if (options.kubernetes) {
     const auto pod = reach::ThisPod();
@@ -355,6 +355,15 @@ std::optional<spec::ResourceSpec> SpecOf(const NodesOptions& options) {
   if (here.ok()) return *std::move(here);
   base::LogFailure(here.status());
   return std::nullopt;
+}
+
+std::optional<spec::ResourceSpec> SpecOfAddresses(const std::vector<std::string>& addresses) {
+  std::string hosts;
+  for (const std::string& address : addresses) {
+    const bool v6 = address.find(':') != std::string::npos;
+    hosts += (hosts.empty() ? "" : ",") + (v6 ? "[" + address + "]" : address);
+  }
+  return SpecOfHosts(spec::ParseHosts(hosts), {}, reach::AskHosts::kNo);
 }
 
 std::optional<spec::ResourceSpec> SpecFileOf(const NodesOptions& options) {

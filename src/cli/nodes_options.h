@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "autodist/status.h"
 #include "autodist/v1/plan.pb.h"
@@ -44,6 +45,9 @@ std::optional<spec::ResourceSpec> SpecOf(const NodesOptions& options);
 // The same where no host is to be asked for its devices: of the file, which is named or found; with
 // no nodes where there is none.
 std::optional<spec::ResourceSpec> SpecFileOf(const NodesOptions& options);
+
+// Of nodes whose devices do not matter, reached as ssh logs in to them.
+std::optional<spec::ResourceSpec> SpecOfAddresses(const std::vector<std::string>& addresses);
 
 // Says what is wrong with the file, and gives nullopt then.
 std::optional<spec::ResourceSpec> ReadSpec(const std::string& file);

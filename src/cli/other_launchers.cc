@@ -85,6 +85,28 @@ constexpr KnownOption kKnown[] = {
     {"srun", "D chdir", "", "", "ranks run in the folder that autodist is started in"},
 };
 
+struct KnownCommand {
+  const char* names;
+  const char* here;  // what does the same
+};
+
+constexpr KnownCommand kCommands[] = {
+    {"list ls jobs queue squeue qstat", "`autodist ps` lists jobs; --all also those that ended"},
+    {"kill cancel scancel qdel terminate end delete down", "`autodist stop` ends a job"},
+    {"rm remove purge", "`autodist prune` removes the logs of old jobs"},
+    {"launch start exec srun sbatch mpirun mpiexec torchrun horovodrun deepspeed",
+     "`autodist run -- PROGRAM` starts a program"},
+    {"log tail output cat", "`autodist logs` prints what the ranks wrote"},
+    {"show info describe inspect", "`autodist status` shows a job and its nodes"},
+    {"check diagnose preflight", "`autodist doctor` checks the nodes before a run"},
+    {"htop monitor watch", "`autodist top` watches a job"},
+    {"dashboard ui gui", "`autodist web` shows jobs in a browser"},
+    {"stack trace dump py-spy", "`autodist stacks` shows what each rank is doing"},
+    {"cp download pull get", "`autodist fetch PATTERN` brings files from the nodes"},
+    {"hosts nodes config", "`autodist init --hosts HOST,...` writes a spec of nodes"},
+    {"connect join", "`autodist attach` shows a job's output"},
+};
+
 bool IsNumber(std::string_view text) {
   return !text.empty() &&
          std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
@@ -100,6 +122,13 @@ bool Fits(const KnownOption& known, const std::string& value) {
 }
 
 }  // namespace
+
+std::string CommandHere(const std::string& word) {
+  for (const KnownCommand& known : kCommands) {
+    if (std::ranges::count(base::Split(known.names, ' '), word) > 0) return known.here;
+  }
+  return "";
+}
 
 std::optional<OptionHere> OptionOfAnotherLauncher(const std::string& word,
                                                   const std::string& next) {

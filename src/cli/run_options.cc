@@ -46,28 +46,27 @@ void AddFailureOptions(CLI::App& app, RunOptions& options) {
       ->group(group::kFailure);
   app.add_option("--checkpoint-dir", options.checkpoint_dir,
                  "Where the program keeps its checkpoints, on this machine or a file system that "
-                 "it shares: what was trained since the last one counts as lost with an attempt "
-                 "that fails, not as training")
+                 "it shares; used to compute how much work a restart lost")
       ->check(NotEmpty())
       ->type_name("FOLDER")
       ->group(group::kFailure);
-  app.add_option("--timeout", options.timeout_s, "Seconds after which the job is stopped")
-      ->check(Seconds(0))
+  app.add_option("--timeout", options.timeout_s, "Stop the job after this time: 90, 10m, 2d")
+      ->transform(Duration(0, kMaxTimeout))
       ->group(group::kFailure);
   app.add_option("--hang-timeout", options.hang_timeout,
-                 "Seconds without output of any rank after which the ranks' stacks are recorded; "
-                 "auto: ten times what a step takes, but 60 at least")
-      ->check(SecondsOrAuto())
-      ->type_name("SECONDS")
+                 "Record the ranks' stacks after this time without output of any rank: 90, 10m; "
+                 "auto: ten times what a step takes, but 60 s at least")
+      ->transform(DurationOrAuto())
+      ->type_name("DURATION")
       ->group(group::kFailure);
   app.add_option("--on-hang", options.on_hang, "What to do then: stop, or only warn")
       ->check(OneOf({"stop", "warn"}))
       ->capture_default_str()
       ->group(group::kFailure);
   app.add_option("--grace", options.grace_s,
-                 "Seconds between SIGTERM and SIGKILL when ranks are stopped")
-      ->check(Seconds(0))
-      ->capture_default_str()
+                 "The time between SIGTERM and SIGKILL when ranks are stopped")
+      ->transform(Duration(0))
+      ->default_str(base::DurationText(options.grace_s))
       ->group(group::kFailure);
   app.add_option("--stop-signal", options.stop_signal,
                  "Asks ranks to end, in place of SIGTERM: INT, USR1, ...")
@@ -75,9 +74,9 @@ void AddFailureOptions(CLI::App& app, RunOptions& options) {
       ->capture_default_str()
       ->group(group::kFailure);
   app.add_option("--lease", options.lease_s,
-                 "Seconds after which a node that hears nothing from here ends its ranks")
-      ->check(Seconds(1))
-      ->capture_default_str()
+                 "A node that receives nothing from here for this time ends its ranks")
+      ->transform(Duration(1))
+      ->default_str(base::DurationText(options.lease_s))
       ->group(group::kFailure);
 }
 
@@ -124,9 +123,17 @@ void AddOutputOptions(CLI::App& app, RunOptions& options) {
       ->group(group::kOutput);
   app.add_flag("--dry-run", options.dry_run, "Print the plan, start nothing")
       ->group(group::kOutput);
-  app.add_flag("--json", options.json, "With --dry-run: the plan as JSON")->group(group::kOutput);
+  app.add_flag("--verbose", options.verbose,
+               "With --dry-run: also the environment of each node and rank")
+      ->group(group::kOutput);
+  app.add_flag(
+         "--json", options.json,
+         "What happens, as lines of JSON on stdout: start, what ranks write, events, progress, "
+         "end; with --dry-run: the plan as JSON")
+      ->group(group::kOutput);
   app.add_flag("--show-values", options.show_values,
-               "With --dry-run: also the python_venv and the values of variables that you have "
+               "With --dry-run: as --verbose, also the python_venv and the values of variables "
+               "that you have "
                "given, apart from those whose names tell of secrets")
       ->group(group::kOutput);
 }
@@ -152,12 +159,11 @@ void AddViewOptions(CLI::App& app, RunOptions& options) {
       ->check(ListenAddressText())
       ->type_name("ADDRESS")
       ->group(group::kOutput);
-  app.add_option(
-         "--sample", options.sample_s,
-         "Seconds between two looks at how each node, its GPUs and its ranks are, at least; "
-         "in jobs of more than 250 nodes longer; 0: none")
-      ->check(SecondsOrNone(kShortestSample))
-      ->capture_default_str()
+  app.add_option("--sample", options.sample_s,
+                 "The time between two samples of each node, its GPUs and its ranks, at least; "
+                 "in jobs of more than 250 nodes longer; 0: none")
+      ->transform(DurationOrNone(kShortestSample))
+      ->default_str(base::DurationText(options.sample_s))
       ->group(group::kOutput);
   app.add_option(
          "--progress", options.progress,

@@ -54,6 +54,7 @@ struct RunOptions {
   std::string on_end;
   bool dry_run = false;
   bool json = false;
+  bool verbose = false;
   bool show_values = false;
   DisplayOptions display;
 };

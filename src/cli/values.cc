@@ -10,39 +10,44 @@
 #include <string_view>
 
 #include "base/did_you_mean.h"
+#include "base/duration.h"
 #include "base/listen_address.h"
 
 namespace autodist::cli {
 namespace {
 
-constexpr double kMostSeconds = 86'400;
+constexpr double kLongestAgo = 100 * 365 * base::kSecondsPerDay;
 
 std::string Refusal(const std::string& text, const std::string& wanted) {
   return text.empty() ? "the value is empty; it has to be " + wanted
                       : "'" + text + "' is not " + wanted;
 }
 
+// What the option's value becomes: seconds, as digits.
 std::string InDigits(double number) {
   char digits[32];
-  return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
+  return {digits,
+          std::to_chars(digits, digits + sizeof digits, number, std::chars_format::fixed).ptr};
 }
 
-// "1h30m". Longer than a hundred years is none.
-std::optional<std::chrono::seconds> Duration(std::string_view text) {
-  constexpr double kLongest = 100.0 * 365 * 86'400;
-  double sum = 0;
-  while (!text.empty()) {
-    uint32_t number = 0;
-    const auto [unit, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    text.remove_prefix(static_cast<size_t>(unit - text.data()));
-    const size_t which = text.empty() ? text.npos : std::string_view("smhd").find(text[0]);
-    if (error != std::errc() || which == text.npos) return std::nullopt;
-    sum += number * std::array{1.0, 60.0, 3600.0, 86'400.0}[which];
-    text.remove_prefix(1);
+struct DurationRange {
+  double least;
+  double most;
+
+  // Whether the text is a duration of the range, which becomes seconds then.
+  bool Take(std::string& text) const {
+    const auto duration = base::ParseDuration(text);
+    if (!duration || *duration < least || *duration > most) return false;
+    text = InDigits(*duration);
+    return true;
   }
-  if (sum > kLongest) return std::nullopt;
-  return std::chrono::seconds(static_cast<int64_t>(sum));
-}
+
+  std::string Text() const {
+    const std::string limit = base::DurationText(most);
+    return std::string("a duration like 90, 10m, 1h30m or 2d,") +
+           (least > 0 ? " from " + base::DurationText(least) + " to " : " up to ") + limit;
+  }
+};
 
 // "" (local), "Z", "+01:00" or "+0100": what is to be taken from a time to have it in UTC.
 bool ParseZone(const char* text, std::optional<std::chrono::seconds>& east) {
@@ -115,48 +120,27 @@ CLI::Validator WholeNumber(uint64_t least, uint64_t most) {
           "N"};
 }
 
-CLI::Validator Seconds(double least) {
-  return {[least](const std::string& text) -> std::string {
-            double seconds = 0;  // NaN is none
-            const bool right = CLI::detail::lexical_cast(text, seconds) && seconds >= least &&
-                               seconds <= kMostSeconds;
-            return right ? "" : Refusal(text, "a number of seconds up to 86400");
-          },
-          "SECONDS"};
-}
-
-CLI::Validator LongDuration() {
-  return {[](std::string& text) -> std::string {
-            const bool number = text.find_first_not_of("0123456789.") == std::string::npos;
-            const auto duration = Duration(text);
-            if (text.empty() || (!number && !duration)) {
-              return Refusal(text, "a duration such as 90, 10m or 1h");
-            }
-            if (!number) text = std::to_string(duration->count());
-            return "";
+CLI::Validator Duration(double least, double most) {
+  return {[range = DurationRange{least, most}](std::string& text) -> std::string {
+            return range.Take(text) ? "" : Refusal(text, range.Text());
           },
           "DURATION"};
 }
 
-CLI::Validator SecondsOrNone(double least) {
-  return {[least](const std::string& text) -> std::string {
-            double seconds = 0;
-            const bool none = CLI::detail::lexical_cast(text, seconds) && seconds == 0;
-            return none || Seconds(least)(text).empty()
-                       ? ""
-                       : Refusal(text,
-                                 "0, or a number of seconds from " + InDigits(least) + " to 86400");
+CLI::Validator DurationOrNone(double least) {
+  return {[range = DurationRange{least, kMaxInterval}](std::string& text) -> std::string {
+            if (base::ParseDuration(text) == 0) text = "0";
+            return text == "0" || range.Take(text) ? "" : Refusal(text, "0, or " + range.Text());
           },
-          "SECONDS"};
+          "DURATION"};
 }
 
-CLI::Validator SecondsOrAuto() {
-  return {[](const std::string& text) -> std::string {
-            return text == "auto" || Seconds(0)(text).empty()
-                       ? ""
-                       : Refusal(text, "auto, or a number of seconds up to 86400");
+CLI::Validator DurationOrAuto() {
+  return {[range = DurationRange{0, kMaxTimeout}](std::string& text) -> std::string {
+            return text == "auto" || range.Take(text) ? ""
+                                                      : Refusal(text, "auto, or " + range.Text());
           },
-          "SECONDS"};
+          "DURATION"};
 }
 
 CLI::Validator Size() {
@@ -201,7 +185,12 @@ CLI::Validator ListenAddressText() {
 
 std::optional<WallTime> PastTime(const std::string& text, WallTime now) {
   if (text.empty()) return std::nullopt;
-  if (const auto ago = Duration(text)) return now - *ago;
+  // A number alone could be a second of 1970 as well.
+  const auto ago = base::ParseDuration(text);
+  if (ago && text.find_first_not_of("0123456789.") != text.npos) {
+    if (*ago > kLongestAgo) return std::nullopt;
+    return now - std::chrono::milliseconds(static_cast<int64_t>(*ago * 1000));
+  }
   const auto time = Iso8601(text);
   return time && *time <= now ? time : std::nullopt;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/duration.h"
 #include "cli/app.h"
 
 namespace autodist::cli {
@@ -15,12 +16,13 @@ namespace autodist::cli {
 CLI::Validator NotEmpty();
 CLI::Validator OneOf(std::vector<std::string> values);
 CLI::Validator WholeNumber(uint64_t least, uint64_t most);
-// A number of seconds, up to a day.
-CLI::Validator Seconds(double least);
-// "90", "10m", "1h30m": becomes seconds.
-CLI::Validator LongDuration();
-CLI::Validator SecondsOrNone(double least);  // 0 is none
-CLI::Validator SecondsOrAuto();
+// Agents receive these as milliseconds in 32 bits: leases, grace periods, intervals.
+inline constexpr double kMaxInterval = 30 * base::kSecondsPerDay;
+inline constexpr double kMaxTimeout = 3650 * base::kSecondsPerDay;  // no job waits longer
+// What base::ParseDuration takes, made a number of seconds: these go with transform().
+CLI::Validator Duration(double least, double most = kMaxInterval);
+CLI::Validator DurationOrNone(double least);  // 0 is none
+CLI::Validator DurationOrAuto();
 // Bytes, or 500M, 2G, of 1024 each; made a number of bytes.
 CLI::Validator Size();
 CLI::Validator SignalName();

@@ -1,8 +1,8 @@
 #include "cli/why_text.h"
 
-#include <google/protobuf/util/json_util.h>
-
+#include "base/json_quote.h"
 #include "base/utf8.h"
+#include "json/plain_json.h"
 
 namespace autodist::cli {
 namespace {
@@ -48,12 +48,9 @@ std::string WhyText(const why::Verdict& verdict) {
 }
 
 std::string WhyJson(const std::string& job_id, const why::Verdict& verdict) {
-  std::string trouble;
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  (void)google::protobuf::util::MessageToJsonString(verdict.trouble, &trouble, options).ok();
-  return "{\"job_id\":\"" + job_id + "\",\"verdict\":\"" + Name(verdict.kind) +
-         "\",\"trouble\":" + trouble + "}\n";
+  return "{\"job_id\":" + base::JsonQuoted(job_id) +
+         ",\"verdict\":" + base::JsonQuoted(Name(verdict.kind)) +
+         ",\"trouble\":" + json::PlainJson(verdict.trouble) + "}\n";
 }
 
 }  // namespace autodist::cli

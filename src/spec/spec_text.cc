@@ -124,7 +124,8 @@ std::string GroupText(const std::string& name, const SshGroup& group) {
           Line("run_options", group.run_options);
   text += EnvironmentText(group.python_venv, group.shared_envs);
   if (!text.empty()) return "  " + Scalar(name) + ":\n" + text;
-  return "  " + Scalar(name) + ": {}  # as 'ssh HOST' logs in; key_file, username, port if not\n";
+  return "  " + Scalar(name) +
+         ": {}  # empty: log in as 'ssh HOST' does; or set key_file, username, port\n";
 }
 
 }  // namespace

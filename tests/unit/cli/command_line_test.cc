@@ -92,6 +92,20 @@ TEST_F(CommandLineTest, TheNearestCommandIsNamed) {
   EXPECT_THAT(Refusal({"--", "./train"}), HasSubstr("autodist run -- "));
 }
 
+TEST_F(CommandLineTest, CommandsOfOtherProgramsAreAnsweredByOurs) {
+  for (const auto& [word, ours] : {std::pair{"list", "`autodist ps`"},
+                                   {"squeue", "`autodist ps`"},
+                                   {"kill", "`autodist stop`"},
+                                   {"scancel", "`autodist stop`"},
+                                   {"rm", "`autodist prune`"},
+                                   {"torchrun", "`autodist run -- PROGRAM`"},
+                                   {"dashboard", "`autodist web`"}}) {
+    EXPECT_THAT(Refusal({word}), HasSubstr("there is no command '" + std::string(word) + "' | "));
+    EXPECT_THAT(Refusal({word}), HasSubstr(ours)) << word;
+  }
+  EXPECT_THAT(Read({"version"}).words, ElementsAre("--version"));
+}
+
 TEST_F(CommandLineTest, TheNearestOptionIsNamed) {
   EXPECT_THAT(Refusal({"run", "--lese", "4", "x"}), HasSubstr("did you mean --lease?"));
   EXPECT_THAT(Refusal({"run", "--lese=4", "x"}), HasSubstr("no option '--lese' |"));

@@ -44,13 +44,30 @@ TEST(JobTextTest, ATableOfJobs) {
   ended.set_name("sweep-3");
   ended.set_attempt(1);
   ended.set_max_restarts(3);
-  EXPECT_EQ(JobTable({Job(), ended}, kNow),
-            "JOB                     NAME     STATE      NODES  RANKS  ELAPSED     LAST OUTPUT  "
-            "RESTARTS  COMMAND\n"
-            "20261120-173000-3fa9c1  -        running    3      5      2 min 31 s  -            "
-            "-         ./train 'two words' '\\x1b[31m'\n"
-            "short                   sweep-3  ended 137  3      5      1 s         2 min ago    "
-            "1 of 3    ./train 'two words' '\\x1b[31m'\n");
+  v1::Progress progress;
+  progress.set_step(1234);
+  progress.set_total(5000);
+  const ProgressOfJobs known = {{Job().job_id(), progress}};
+  EXPECT_EQ(
+      JobTable({Job(), ended}, known, kNow, 0),
+      "JOB                     NAME     STATE     NODES  RANKS  STARTED  ELAPSED     PROGRESS  "
+      "LAST OUTPUT  RESTARTS  COMMAND\n"
+      "20261120-173000-3fa9c1  -        running   3      5      17:30    2 min 31 s  24 %      "
+      "-            -         ./train 'two words' '\\x1b[31m'\n"
+      "short                   sweep-3  exit 137  3      5      17:30    1 s         -         "
+      "2 min ago    1 of 3    ./train 'two words' '\\x1b[31m'\n");
+  EXPECT_EQ(JobTable({Job(), ended}, known, kNow, 80),
+            "JOB     NAME     STATE     RANKS  STARTED  ELAPSED     PROGRESS  COMMAND\n"
+            "3fa9c1  -        running   5      17:30    2 min 31 s  24 %      ./train 'two w…\n"
+            "short   sweep-3  exit 137  5      17:30    1 s         -         ./train 'two w…\n");
+}
+
+TEST(JobTextTest, WhenAJobWasStarted) {
+  constexpr int64_t kDay = 86'400'000;
+  for (const auto& [later, text] :
+       {std::pair{int64_t{0}, " 17:30 "}, {kDay, " Nov 20 "}, {365 * kDay, " 2026-11-20 "}}) {
+    EXPECT_THAT(JobTable({Job()}, {}, kNow + later, 0), HasSubstr(text));
+  }
 }
 
 TEST(JobTextTest, HowLongAgo) {
@@ -102,6 +119,7 @@ TEST(JobTextTest, OneThatHasEndedAndOneThatCrashed) {
   crashed.set_chief_gone(true);
   EXPECT_EQ(StateText(crashed), "crashed");
   EXPECT_THAT(JobText(crashed, kNow), HasSubstr("`autodist clean --spec FILE`"));
+  EXPECT_THAT(JobText(crashed, kNow), HasSubstr("10.0.0.1  unknown  0-3    -\n"));
 }
 
 }  // namespace

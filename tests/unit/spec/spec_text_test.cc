@@ -178,7 +178,8 @@ TEST(SpecTextTest, NoChiefWhereNoHostIsThisMachine) {
 
 TEST(SpecTextTest, NothingKnownOfTheLoginIsAnEmptyGroup) {
   const SpecDraft draft = DraftSpec({{"", "a", 1}, {"", "b", 1}}, {Has(1), Here(Has(1))}, {});
-  EXPECT_THAT(SpecText(draft), HasSubstr("ssh:\n  workers: {}  # as 'ssh HOST' logs in"));
+  EXPECT_THAT(SpecText(draft),
+              HasSubstr("ssh:\n  workers: {}  # empty: log in as 'ssh HOST' does"));
   EXPECT_TRUE(draft.spec.nodes[1].chief);
 }
 

@@ -1,0 +1,105 @@
+// autodist prune [JOB]... [--older-than DURATION] [--keep N] [--dry-run]
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+
+#include "base/quantity.h"
+#include "base/utf8.h"
+#include "base/wall_clock.h"
+#include "chief/attempt/exit_codes.h"
+#include "cli/commands.h"
+#include "cli/job_text.h"
+#include "cli/named_job.h"
+#include "cli/values.h"
+#include "control/prune.h"
+
+namespace autodist::cli {
+namespace {
+
+struct PruneOptions {
+  std::vector<std::string> jobs;
+  std::optional<double> older_than_s;
+  std::optional<uint64_t> keep;
+  bool dry_run = false;
+};
+
+Result<std::vector<v1::JobStatus>> NamedJobs(const std::vector<std::string>& words) {
+  std::vector<v1::JobStatus> jobs;
+  for (const std::string& word : words) {
+    AD_ASSIGN_OR_RETURN(v1::JobStatus job, NamedJob(word));
+    if (!control::IsOver(job)) {
+      return WithRemedy(
+          Error(StatusCode::kFailedPrecondition, "job " + job.job_id() + " has not ended"),
+          "`autodist stop " + job.job_id() + "` ends it");
+    }
+    const bool again = std::ranges::any_of(
+        jobs, [&](const v1::JobStatus& known) { return known.job_id() == job.job_id(); });
+    if (!again) jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
+Result<std::vector<v1::JobStatus>> ChosenJobs(const PruneOptions& options) {
+  const bool by_rule = options.older_than_s || options.keep;
+  if (by_rule == !options.jobs.empty()) {
+    return WithRemedy(
+        Error(StatusCode::kInvalidArgument,
+              by_rule ? "--older-than and --keep do not go with a JOB" : "prune: which jobs?"),
+        "`autodist prune --older-than 7d`, `--keep 20`, or the jobs; `autodist ps "
+        "--all` lists them");
+  }
+  if (!by_rule) return NamedJobs(options.jobs);
+  control::PruneRule rule{.older_than = {}, .keep = options.keep};
+  if (options.older_than_s) {
+    rule.older_than = std::chrono::milliseconds(static_cast<int64_t>(*options.older_than_s * 1000));
+  }
+  return control::JobsToPrune(control::ListJobs(true), rule, base::MillisecondsSince1970());
+}
+
+int Prune(const PruneOptions& options) {
+  const auto jobs = ChosenJobs(options);
+  if (!jobs.ok()) return Fail(jobs.status(), kExitUsage);
+  uint64_t bytes = 0;
+  size_t removed = 0;
+  for (const v1::JobStatus& job : *jobs) {
+    const uint64_t size = control::LogBytes(job);
+    const Status done = options.dry_run ? OkStatus() : control::RemoveJob(job);
+    if (!done.ok()) {
+      base::LogFailure(Annotate(done, "job " + job.job_id()));
+      continue;
+    }
+    bytes += size;
+    ++removed;
+    std::printf("%s %s%s, %s, %s\n", options.dry_run ? "would remove" : "removed",
+                job.job_id().c_str(),
+                job.name().empty() ? "" : (" (" + base::Printable(job.name()) + ")").c_str(),
+                StateText(job).c_str(), base::Bytes(size).c_str());
+  }
+  std::printf("%s%s, %s of logs\n", options.dry_run ? "would remove " : "removed ",
+              base::Count(removed, "job").c_str(), base::Bytes(bytes).c_str());
+  return removed == jobs->size() ? 0 : chief::kExitCannotLaunch;
+}
+
+}  // namespace
+
+Command AddPrune(CLI::App& app) {
+  auto options = std::make_shared<PruneOptions>();
+  app.add_option("JOB", options->jobs, "These jobs, which have ended")->check(NotEmpty());
+  app.add_option("--older-than", options->older_than_s, "All that ended this long ago: 12h, 7d")
+      ->transform(Duration(0, kMaxTimeout));
+  app.add_option("--keep", options->keep, "All but the N that were started last")
+      ->check(WholeNumber(0, std::numeric_limits<uint32_t>::max()));
+  app.add_flag("--dry-run", options->dry_run, "List them, remove nothing");
+  app.footer(R"(
+Removes jobs that have ended or crashed from the list of `autodist ps --all`, and their log folders
+with all files in them, fetched ones too. With --older-than and --keep together, a job goes if it is
+both older and not among the newest. Jobs that are running stay.
+
+Examples:
+  autodist prune --older-than 7d --dry-run
+  autodist prune --keep 20
+  autodist prune 3fa9c1 sweep-3)");
+  return [options] { return Prune(*options); };
+}
+
+}  // namespace autodist::cli

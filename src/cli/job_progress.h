@@ -1,0 +1,21 @@
+// How far jobs are.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autodist/v1/board.pb.h"
+#include "autodist/v1/job.pb.h"
+
+namespace autodist::cli {
+
+// Asks the job's autodist; nullopt: the job does not run, or nothing is known of its progress.
+// Blocks for a few seconds at most.
+std::optional<v1::Progress> ProgressOf(const v1::JobStatus& job);
+
+// The same of many at once, by their ids.
+std::map<std::string, v1::Progress> ProgressOf(const std::vector<v1::JobStatus>& jobs);
+
+}  // namespace autodist::cli
