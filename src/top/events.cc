@@ -1,5 +1,6 @@
 // What happened.
 #include <algorithm>
+#include <string_view>
 
 #include "board/events.h"
 #include "top/numbers.h"
@@ -12,7 +13,12 @@ std::string EventText(const v1::JobEvent& event) {
   std::string text = event.node().empty() ? "" : event.node() + " ";
   text += board::PhaseText(event);
   if (event.has_rank()) text += "rank " + std::to_string(event.rank());
-  if (!event.what().empty()) text += (text.empty() ? "" : ": ") + event.what();
+  std::string_view what = event.what();
+  // A warning about a node begins with its name, too.
+  const std::string of_node = event.node() + ": ";
+  if (!event.node().empty() && what.starts_with(of_node)) what.remove_prefix(of_node.size());
+  while (text.ends_with(' ')) text.pop_back();
+  if (!what.empty()) (text += text.empty() ? "" : ": ") += what;
   return text;
 }
 

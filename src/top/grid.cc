@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/quantity.h"
 #include "top/numbers.h"
 #include "top/scene.h"
 
@@ -229,8 +230,7 @@ void DrawCells(const Area& area, const Scene& scene, GridKind kind) {
     const bool last = shown + 1 == order.size();
     const int needed = rows - (large ? 1 : 0) + (last ? 0 : 1);  // or for what is left out
     if (row + needed > area.rows()) {
-      area.Put(area.rows() - 1, 1, "… " + std::to_string(order.size() - shown) + " more nodes",
-               kLabel);
+      area.Put(area.rows() - 1, 1, "… " + base::Count(order.size() - shown, "more node"), kLabel);
       return;
     }
     DrawName(area, row, node, names);

@@ -74,18 +74,21 @@ void DrawText(const Area& area, const ViewState& view) {
   area.PutRight(0, area.columns() - 1, where, kLabel);
 }
 
-std::string KeyHints(const ViewState& view) {
+// Without what a job that has ended cannot do.
+std::string KeyHints(const ViewState& view, bool runs) {
   if (view.panel == Panel::kKeys) return "any key: back   q quit";
   if (view.panel != Panel::kNone) {
     return "j k lines   space b pages   g G ends   f follow   / search   n next   Esc back   q "
            "quit";
   }
-  std::string all =
-      std::string("j k rank   ↵ its log   s sort: ") + kSortNames[static_cast<size_t>(view.sort)] +
-      "   / filter   w why   x stacks   m cells: " + kFactNames[static_cast<size_t>(view.fact)] +
-      "   o order: " + (view.by_name ? "names" : "worst") +
-      "   1–6 curve   t range   S stop…   q quit   ? keys";
+  std::string all = std::string("j k rank   ↵ its log   s sort: ") +
+                    kSortNames[static_cast<size_t>(view.sort)] + "   / filter   w why" +
+                    (runs ? "   x stacks" : "") +
+                    "   m cells: " + kFactNames[static_cast<size_t>(view.fact)] +
+                    "   o order: " + (view.by_name ? "names" : "worst") + "   1–6 curve   t range" +
+                    (runs ? "   S stop…" : "") + "   q quit   ? keys";
   if (WidthOf(all) + 1 < view.columns) return all;
+  if (!runs) return "j k rank  ↵ log  s sort  / filter  w why  m cell  q  ? keys";
   return "j k rank  ↵ log  s sort  / filter  w why  x stacks  m cell  S stop  q  ? keys";
 }
 
@@ -128,7 +131,9 @@ void DrawFoot(const Area& area, const Scene& scene) {
     area.Put(0, 1, "↻ " + view.problem, StyleOf(Mark::kAway));
     return;
   }
-  area.Put(0, 1, KeyHints(view), kLabel);
+  const v1::JobStatus& job = scene.board.job();
+  const bool runs = job.phase() != v1::JOB_PHASE_ENDED && !job.chief_gone();
+  area.Put(0, 1, KeyHints(view, runs), kLabel);
 }
 
 }  // namespace autodist::top

@@ -67,7 +67,7 @@ function drawCell(b, cell, node, m, metric) {
   b.className = 'c' + (mark ? ' m' + mark : '') + (rank?.stale || node.lost ? ' stale' : '') + (none ? ' none' : '');
   b.style.cssText = none ? '' : `--u:var(--u${u});--t:${u > 4 ? '#fff' : 'var(--ink)'}`;
   const fresh = rank && view.board.time_ms - rank.wrote < 2000;
-  const word = rank?.over ? (rank.failed ? /code (\d+)/.exec(rank.state)?.[0].replace('code', 'exit') ?? 'failed' : '✓') : rank?.wrote ? (fresh ? '●' : '○') : '';
+  const word = rank?.over ? (rank.failed ? /code (\d+)/.exec(rank.state)?.[0].replace('code', 'exit') ?? 'failed' : /code 0$/.test(rank.state) || rank.state === 'ended' ? '✓' : '–') : rank?.wrote ? (fresh ? '●' : '○') : '';
   const digits = METRICS[metric]?.digits ?? 0;
   set($('b', b), none ? word : digits === 2 && value < 1 ? value.toFixed(2).slice(1) : value.toFixed(digits));
   const memory = cell.gpu ? share(or0(cell.gpu.memory_used), or0(cell.gpu.memory_total)) : null;
@@ -92,9 +92,10 @@ export function drawGrid() {
   $('#metric').hidden = list.length < 2 || over;
   if ($$('#metric button').map(b => b.dataset.m).join() !== list.join()) {
     $('#metric').replaceChildren(...list.map(key => E('button', { 'data-m': key, on: () => { view.metric = key; drawGrid(); } }, METRICS[key].name)));
-    $('#key').replaceChildren(E('span', {}, [0, 1, 2, 3, 4, 5, 6].map(u => E('i', { class: 'r', style: `background:var(--u${u})` })), 'low to high'), m.gpus ? E('span', {}, '▁ memory') : '');
+    $('#key').replaceChildren(E('span', {}, [0, 1, 2, 3, 4, 5, 6].map(u => E('i', { class: 'r', style: `background:var(--u${u})` })), 'low to high, in ', E('span', { class: 'unit' })), m.gpus ? E('span', {}, '▁ memory') : '');
   }
   $('#key').hidden = !list.length || over;
+  if (metric) set($('#key .unit'), METRICS[metric].unit);
   $$('#metric button').forEach(b => b.setAttribute('aria-pressed', b.dataset.m === metric));
   for (const b of $$('.c')) {
     const node = m.nodes[b.dataset.n];

@@ -103,7 +103,7 @@ export function drawHead() {
   const share = facts(board, troubles[0]?.kind === 'KIND_SLOW', troubles[0]?.kind === 'KIND_STALLED');
   document.title = [cls === 'running' ? '' : glyph, share, share && '·', set && (job.name || commandOf(job).split(' ')[0]), '· autodist'].filter(Boolean).join(' ');
   $('#actions').hidden = !view.jobs?.control || isOver(job);
-  set($('#crumb'), job.job_id || '');
+  set($('#crumb'), job.name ? plain(job.name) : job.job_id || '');
 }
 
 // How long it has been so is shown by the time since, as this is announced again when it changes.

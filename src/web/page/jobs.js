@@ -12,7 +12,7 @@ function item({ status: job, nodes, progress }) {
   return E('li', {}, E('a', { href: '#' + job.job_id, 'aria-current': mine ? 'page' : null, 'data-job': job.job_id },
     E('i', { class: 'g ' + cls, title: words }, glyph), E('b', { title: plain((job.command || []).join(' ')) }, job.name ? plain(job.name) : commandOf(job)), E('span', { class: 's' }, share == null ? '' : `${Math.round(share)} %`),
     E('small', {}, E('span', { class: 'mono' }, job.job_id.slice(-6)), E('span', { class: over ? cls : '' }, over ? words.split(':')[0].replace('exit code', 'exit').replace('ended, ', '') : plural(nodes, 'node')),
-      E('span', {}, over ? `${dayOf(started)}${or0(job.ended_ms) ? span(or0(job.ended_ms) - started).replace(' min', '') : hm(started)}` : `since ${dayOf(started)}${hm(started)}`)),
+      E('span', {}, over ? `${dayOf(started)}${or0(job.ended_ms) ? span(or0(job.ended_ms) - started).replace(/ min \d\d s$/, ' min') : hm(started)}` : `since ${dayOf(started)}${hm(started)}`)),
     share == null ? '' : E('span', { class: 'p' }, E('i', { style: `width:${share}%` }))));
 }
 

@@ -25,9 +25,10 @@ export function drawRanks() {
   let rows;
   if (m.over) {
     set($('#slowh'), 'How the ranks ended');
-    set($('#slownote'), '');
+    const well = m.ranks.every(rank => /code 0$/.test(rank.state));
+    set($('#slownote'), well ? `all ${m.ranks.length} exited with code 0` : '');
     head('Rank', where, '');
-    rows = top.map(rank => row(rank, last(rank.state || rank.last)));
+    rows = well ? [] : top.map(rank => row(rank, last(rank.state || rank.last)));
   } else if (stalled || m.median == null) {
     set($('#slowh'), stalled ? 'Ranks out of step' : 'Ranks');
     set($('#slownote'), 'worst first, then those that have been silent longest');
@@ -36,14 +37,14 @@ export function drawRanks() {
     head('Rank', where, ...facts.map(([name]) => name), 'Last line');
     rows = top.map(rank => row(rank, ...facts.map(([, fact]) => E('td', {}, fact(rank) ?? '–')), last(rank.cause || rank.last)));
   } else {
-    const most = Math.max(...m.ranks.map(rank => rank.time || 0));
-    set($('#slowh'), 'Slowest ranks');
-    set($('#slownote'), `median ${m.median.toFixed(m.median < 10 ? 2 : 1)} s a step`);
+    const most = Math.max(...m.ranks.map(rank => rank.time || 0)), alike = most / m.median < 1.1;
+    set($('#slowh'), alike ? 'Step times' : 'Slowest ranks');
+    set($('#slownote'), `median ${m.median.toFixed(m.median < 10 ? 2 : 1)} s a step${alike ? '; all ranks within 10 % of it' : ''}`);
     head('Rank', where, 'Step time', '× median', 'Cause');
     rows = top.map(rank => row(rank,
       E('td', { class: 'l' }, E('span', { class: 'd' }, E('i', { style: `width:${rank.time ? rank.time / most * 100 : 0}%` }))),
       E('td', {}, rank.time ? `${rank.time.toFixed(rank.time < 10 ? 2 : 1)} s` : '–'), E('td', { class: 'v' }, rank.time ? (rank.time / m.median).toFixed(2) : '–'),
-      last(rank.cause || (rank.time && rank.time / m.median < 1.1 ? 'usual spread' : ''))));
+      last(rank.cause || '')));
   }
   $('#slow tbody').replaceChildren(...rows);
 }
