@@ -51,7 +51,7 @@ def test_a_python_exception_under_noise(autodist, tmp_path):
 
     [folder] = (tmp_path / "autodist-runs").iterdir()
     [ended] = [event for event in map(json.loads, (folder / "events.jsonl").read_text().splitlines())
-               if event.get("job_phase") == "JOB_PHASE_ENDED"]
+               if event.get("job_phase") == "ended"]
     assert ended["what"].splitlines()[0] == report[0]
     status = json.loads(autodist("status", "--json", folder.name).out)
     assert status["report"].splitlines()[0] == report[0]

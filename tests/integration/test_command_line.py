@@ -18,7 +18,8 @@ WRONG = [
     ("run cluster.yaml -- ./train", "autodist run --spec cluster.yaml"),
     ("run 4 -- ./train", "after '--' comes the program"),
     ("run --spce c.yaml -- ./train", "did you mean --spec?"),
-    ("run --lease=0 -- ./train", "--lease: '0' is not a number of seconds"),
+    ("run --lease=0 -- ./train", "--lease: '0' is not a duration like 90, 10m, 1h30m or 2d, from 1s to 30d"),
+    ("run --timeout=10x -- ./train", "--timeout: '10x' is not a duration"),
     ("run --per nod -- ./train", "did you mean node?"),
     ("run --nccl-debug info -- ./train", "did you mean INFO?"),
     ("run --fan-out many -- ./train", "a whole number from 1 to 4096"),
@@ -29,7 +30,9 @@ WRONG = [
     ("run --dialect pytorch -- ./train", "torch"),
     ("run --env LR -- ./train", "--env LR=VALUE"),
     ("run --follow -- ./train", "`autodist logs` has"),
-    ("logs", "which JOB?"),
+    ("fetch", "which PATTERN?"),
+    ("list", "`autodist ps` lists jobs"),
+    ("kill last", "`autodist stop` ends a job"),
     ("stop --grcae 3 last", "stop has no option '--grcae'"),
     ("validate a.yaml b.yaml", "too many words: 'b.yaml'"),
     ("bench --collective allreduce", "did you mean all-reduce?"),
@@ -106,7 +109,7 @@ def test_options_of_other_launchers_are_answered_by_ours(autodist, words, launch
 
 @pytest.mark.parametrize("words, named", [
     ("", "autodist run -- ./train"), ("help", "Subcommands:"), ("help run", "--spec FILE"), ("-V", "autodist "),
-    ("--version", "autodist "), ("logs --help", "--show RANKS"), ("attach --help", "--show RANKS")])
+    ("--version", "autodist "), ("version", "autodist "), ("logs --help", "--show RANKS"), ("attach --help", "--show RANKS")])
 def test_help_is_had_in_several_ways(autodist, words, named):
     outcome = autodist(*words.split())
     assert (outcome.code, outcome.err) == (0, "")

@@ -7,7 +7,7 @@ from jobs import LIMIT_S, seconds_until
 
 # Shows that the command is the shell's own, and its environment.
 TELL = ("env | grep ^AUTODIST_ | grep -v AUTODIST_JOB_ID= | sort > told; "
-        "grep -q JOB_PHASE_ENDED \"$AUTODIST_LOG_FOLDER/events.jsonl\" && echo \"$AUTODIST_JOB_ID\" > \"$AUTODIST_LOG_FOLDER/on-end\"; "
+        "grep -q '\"job_phase\":\"ended\"' \"$AUTODIST_LOG_FOLDER/events.jsonl\" && echo \"$AUTODIST_JOB_ID\" > \"$AUTODIST_LOG_FOLDER/on-end\"; "
         "echo \"it's over\" >&2")
 
 

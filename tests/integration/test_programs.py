@@ -114,7 +114,7 @@ def test_variables_for_all_processes(autodist):
     given = ["--env", "SIZE=$HOME x=1", "--pass-env", "COLOUR", "--env", "OMP_NUM_THREADS=3"]
     outcome = autodist("run", *given, "--", *script, env={"COLOUR": "green", "SIZE": "2"})
     assert outcome.lines() == {0: ["$HOME x=1|green|3"]}
-    planned = autodist("run", "--dry-run", *given, "--", *script, env={"COLOUR": "green"})
+    planned = autodist("run", "--dry-run", "--verbose", *given, "--", *script, env={"COLOUR": "green"})
     assert "SIZE='(hidden)'" in planned.out and "COLOUR='(hidden)'" in planned.out
     planned = autodist("run", "--dry-run", "--show-values", *given, "--", *script, env={"COLOUR": "green"})
     assert "SIZE='$HOME x=1'" in planned.out and "COLOUR='(hidden)'" in planned.out

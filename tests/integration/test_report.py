@@ -1,4 +1,4 @@
-"""`autodist report` of jobs on this machine: that runs, has failed, was not started, or is not there."""
+"""`autodist report` of jobs on this machine: that runs, has failed, or is not there."""
 
 import html.parser
 import re
@@ -76,11 +76,10 @@ def test_a_job_that_runs_and_then_fails(start, autodist, tmp_path):
     assert "\\<script" in text
 
 
-def test_a_job_that_could_not_be_started(autodist):
+def test_of_a_start_that_was_refused_nothing_is_kept(autodist):
     assert autodist("run", "-n", "2", "--", "/nonexistent/program").code == 127
     outcome = autodist("report", "last", "--markdown")
-    assert outcome.code == 0 and "**✕ failed, exit code 127**" in outcome.out
-    assert "'/nonexistent/program' does not exist" in outcome.out
+    assert outcome.code == 2 and "there is no job" in outcome.err
 
 
 def test_a_file_that_is_there_is_not_replaced_unasked(autodist, tmp_path):

@@ -148,7 +148,7 @@ POD = {"AUTODIST_KUBERNETES_ROLE": "chief", "AUTODIST_KUBERNETES_CHIEF": "s-chie
 
 
 def test_the_plan_of_the_chiefs_pod(autodist):
-    outcome = autodist("run", "--kubernetes", "--dry-run", "--", "true", env=POD)
+    outcome = autodist("run", "--kubernetes", "--dry-run", "--verbose", "--", "true", env=POD)
     assert outcome.code == 0, outcome.err
     for part in ("chief", "a call by worker-0", "a call by worker-1", "WORLD_SIZE=6", "CUDA_VISIBLE_DEVICES=0,1"):
         assert part in outcome.out, outcome.out

@@ -52,7 +52,7 @@ def test_a_script_whose_interpreter_is_missing_is_127(autodist, tmp_path):
 
 def test_wrong_usage_is_2(autodist, tmp_path):
     for arguments in (["run"], ["run", "./train", "--", "x"], ["run", "--no-such-option", "--", "x"],
-                      ["run", "--grace", "soon", "--", "x"], ["run", "--json", "--", "x"],
+                      ["run", "--grace", "soon", "--", "x"], ["run", "--json", "--detach", "--", "x"],
                       ["run", "--grace", "nan", "--", "x"], ["run", "--spec", "", "--", "x"],
                       ["run", "--log-dir", "", "--", "x"],
                       ["run", "--spec", "none.yaml", "--", "x"], ["validate", "none.yaml"]):
@@ -103,7 +103,7 @@ def test_a_script_that_is_not_there_is_found_before_anything_starts(autodist, tm
 
 def test_dry_run_starts_nothing_and_tells_all(autodist, tmp_path):
     spec = spec_of(tmp_path, 2)
-    text = autodist("run", "--spec", spec, "--dry-run", "--", "touch", "ran here").out
+    text = autodist("run", "--spec", spec, "--dry-run", "--verbose", "--", "touch", "ran here").out
     assert "rank 1: cpu 1" in text and "argv: touch 'ran here'" in text and "RANK=1" in text
     plan = json.loads(autodist("run", "--spec", spec, "--dry-run", "--json", "--", "true").out)
     assert plan["world_size"] == 2

@@ -66,7 +66,7 @@ def test_each_cause_is_named(start, tmp_path):
         troubles[cause] = verdict["trouble"]
         assert verdict["trouble"]["ranks"] == [2], verdict
         assert all(one["source"] and one["value"] for one in verdict["trouble"]["evidence"])
-        assert verdict["trouble"]["kind"] == "KIND_STALLED"
+        assert verdict["trouble"]["kind"] == "stalled"
     what = {cause: trouble["what"] for cause, trouble in troubles.items()}
     missing = r"rank 2 \(localhost\) has not entered the all-reduce in which the 2 others wait; it "
     assert re.fullmatch(missing + r"sleeps in odd \(\S*standstill.py:\d+\)", what["asleep"])
@@ -112,7 +112,7 @@ def test_a_node_whose_cores_another_program_takes(start, tmp_path):
         run.finish()
     trouble = json.loads(says.out)["trouble"]
     cores = os.cpu_count()
-    assert says.code == WRONG and trouble["kind"] == "KIND_SLOW", says.out
+    assert says.code == WRONG and trouble["kind"] == "slow", says.out
     assert re.fullmatch(rf"localhost: another program takes \d+\.\d cores of its {cores}", trouble["what"]), says.out
 
 

@@ -35,7 +35,7 @@ def test_a_blocked_pair_is_named(doctor, firewall):
     firewall(3, f"ip saddr {address(2)} tcp dport != 22 tcp flags & (syn | ack) == syn")
     outcome, findings = doctor()
     assert outcome.code == 1
-    network = of_check(findings, "CHECK_NETWORK")
+    network = of_check(findings, "network")
     assert network and all(finding["nodes"] == [1, 2] for finding in network)
     assert all(f"{address(2)} cannot connect to {address(3)}" in finding["what"] for finding in network)
     assert any("whatever the port" in finding["what"] for finding in network)
@@ -62,7 +62,7 @@ def test_a_shared_folder_is_told_from_an_equal_copy(doctor, spec, folder):
     assert outcome.code == 0, findings
     outcome, findings = doctor(spec=spec(append=f"shared_paths: [{shared}, {copied}]\n"))
     assert outcome.code == 1
-    [finding] = of_check(findings, "CHECK_SHARED")
+    [finding] = of_check(findings, "shared")
     assert finding["nodes"] == [1, 2, 3] and f"{copied} is not the chief's folder" in finding["what"]
     assert sorted(path.name for path in copied.iterdir()) == ["data"] and not list(shared.iterdir())
 
@@ -78,7 +78,7 @@ def test_host_names(doctor, folder):
         on_host(3, "hostname host3")
         on_host(4, "umount /etc/hosts")
     assert outcome.code == 0  # they are warnings
-    names = of_check(findings, "CHECK_HOST_NAME")
+    names = of_check(findings, "host_name")
     assert any(f"like that of {address(2)}" in f["what"] and f["nodes"] == [2] for f in names)
     assert any("resolves to 127.0.1.1" in f["what"] and f["nodes"] == [3] for f in names)
 
@@ -86,7 +86,7 @@ def test_host_names(doctor, folder):
 def test_a_misspelt_variable(doctor, spec):
     _, findings = doctor(spec=spec(("    port: 2222\n", "    port: 2222\n    shared_envs: "
                                     "{NCCL_SOCKET_IFRAME: eth0, NCCL_DEBUG: INFO}\n")))
-    [finding] = of_check(findings, "CHECK_VARIABLES")
+    [finding] = of_check(findings, "variables")
     assert finding["nodes"] == [3] and "did you mean NCCL_SOCKET_IFNAME?" in finding["what"]
 
 
@@ -99,7 +99,7 @@ def test_pythons_that_differ(doctor, spec, folder):
     (folder / "train.py").write_text("import os, torch\n")
     _, findings = doctor("--", "/usr/bin/python3", "train.py", cwd=folder, spec=spec(
         ("    port: 2222\n", f"    port: 2222\n    shared_envs: {{PYTHONPATH: {site}}}\n")))
-    python = of_check(findings, "CHECK_PYTHON")
+    python = of_check(findings, "python")
     assert any("torch" in finding["what"] for finding in python), findings
 
 
@@ -118,7 +118,7 @@ esac
     _, findings = doctor(spec=spec(
         (f"{address(4)}\n    cpus: [0, 1]", f"{address(4)}\n    gpus: [0, 1]"),
         ("    port: 2222\n", f"    port: 2222\n    shared_envs: {{PATH: '{tools}:$PATH'}}\n")))
-    gpus = of_check(findings, "CHECK_GPUS")
+    gpus = of_check(findings, "gpus")
     assert any("GPU 1 of the spec is not there: this node has 1 GPU" in f["what"] for f in gpus)
     assert any("GPU 0 is in use: python (pid 4711, " in f["what"] for f in gpus)
 

@@ -43,9 +43,9 @@ def stalled(events):
     away = None
     seconds = 0
     for event in events:
-        if event.get("node_phase") == "NODE_PHASE_RECONNECTING":
+        if event.get("node_phase") == "reconnecting":
             away = int(event["time_ms"])
-        elif away is not None and event.get("node_phase") == "NODE_PHASE_RUNNING":
+        elif away is not None and event.get("node_phase") == "running":
             seconds, away = seconds + (int(event["time_ms"]) - away) / 1000, None
     return seconds
 

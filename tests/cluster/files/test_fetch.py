@@ -54,8 +54,8 @@ def test_of_a_running_job(start, autodist, unshared):
     fetched = autodist("fetch", "last", "ckpt*", cwd=unshared)
     folder = log_folder(job.err.decode())
     assert fetched.code == 0, fetched.err
-    assert f"fetched 14 files, 2.1 MB, from 7 nodes into {folder}; 1 node with this very folder, {WORK}, " \
-           "where the files are\n" in fetched.err
+    assert f"fetched 14 files, 2.1 MB, from 7 nodes into {folder}; 1 node shares the folder {WORK}, " \
+           "where the files are already\n" in fetched.err
     assert re.search(r"warning: 10\.77\.0\.2, .*: ckpt-link: a symbolic link\n", fetched.err), fetched.err
     assert_fetched(folder, OTHERS)
     assert not (folder / address(1)).exists()

@@ -105,7 +105,7 @@ def test_without_a_spec_it_is_a_host_that_ssh_reaches(launch, start, laptop, ssh
     jump = re.search(r"proxy_jump: (\S+)", laptop.read_text())[1]
     ssh_config.write_text(ssh_config.read_text() + f"Host lab*\n  ProxyJump root@{jump}\nHost *\n  IdentityFile ~/.ssh/laptop\n")
     outcome = start("status", "last", "--chief-on", name(2), cwd=folder).finish()
-    assert outcome.code == 0 and "ended 0" in outcome.out, outcome.err
+    assert outcome.code == 0 and "exit code    0" in outcome.out, outcome.err
 
 
 def test_the_laptop_is_cut_off_for_longer_than_the_lease(launch, there, cut, folder):

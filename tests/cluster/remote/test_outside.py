@@ -88,17 +88,17 @@ def test_shared_folders_are_the_same_on_all_nodes_and_need_not_be_here(start, ou
         assert outcome.code == 0 and outcome.out.count("ran") == RANKS, outcome.err
         whose = "is not 10.88.0.2's folder"
         [finding] = doctor(shared, own)
-        assert finding[:3] == ("CHECK_SHARED", [1, 2], "VERDICT_BAD") and f"{own} {whose}" in finding[3]
+        assert finding[:3] == ("shared", [1, 2], "bad") and f"{own} {whose}" in finding[3]
         on_host(4, f"umount {shared}")
         [finding] = doctor(shared)
-        assert finding[:3] == ("CHECK_SHARED", [2], "VERDICT_BAD") and f"{shared} {whose}" in finding[3]
+        assert finding[:3] == ("shared", [2], "bad") and f"{shared} {whose}" in finding[3]
         outcome = start("run", "--spec", folder / "shared.yaml", "--workdir", folder, "--", "true").finish()
         assert outcome.code == 125 and f"{shared} {whose}" in outcome.err
         on_host(4, f"mount --bind {folder}/data {shared} && mount -o remount,ro,bind {shared}")
         assert not doctor(shared)  # what can only be read there is the same folder, too
         on_host(2, f"umount {shared}; rmdir {shared}")
         [finding] = doctor(shared)
-        assert finding[:3] == ("CHECK_SHARED", [0], "VERDICT_BAD") and "No such file or directory" in finding[3]
+        assert finding[:3] == ("shared", [0], "bad") and "No such file or directory" in finding[3]
         assert not list((folder / "data").iterdir()) and not shared.exists()
     finally:
         for host in NODES:

@@ -152,7 +152,7 @@ def doctor(setting):
         checks = json.loads(running.out)["nodes"][0]["checks"]
     except (ValueError, LookupError):
         raise Failed(f"exit code {code}: {running.last_words()}") from None
-    verdicts = {one["check"][len("CHECK_"):].lower(): one["verdict"][len("VERDICT_"):].lower() for one in checks}
+    verdicts = {one["check"]: one["verdict"] for one in checks}
     told = ", ".join(f"{name} {verdict}" for name, verdict in verdicts.items()
                      if verdict != "not_checked" and (verdict != "good" or name == "gpus"))
     if code != 0 or (setting.gpu and verdicts.get("gpus") not in ("good", "warning")):
