@@ -11,43 +11,70 @@
 #include "base/text_file.h"
 #include "spec/address.h"
 #include "spec/quoted.h"
+#include "spec/ssh_config_text.h"
 
 namespace autodist::spec {
 namespace {
 
 constexpr size_t kLargestConfig = 1 << 20;  // bytes
-constexpr size_t kMostIncluded = 1000;      // files
+constexpr size_t kMostIncluded = 1000;      // files of one pattern
+constexpr size_t kMostFiles = 10'000;       // of all
+constexpr size_t kMostNested = 16;          // as ssh has it
 constexpr size_t kNamesShown = 10;
-constexpr char kConfigBlanks[] = " \t\r\f";
-
-// The words of a line; double quotes keep blanks. The first ends at '=' too.
-std::vector<std::string> Words(std::string_view line) {
-  std::vector<std::string> words;
-  size_t at = 0;
-  for (;;) {
-    at = line.find_first_not_of(words.size() == 1 ? " \t\r\f=" : kConfigBlanks, at);
-    if (at == std::string_view::npos || line[at] == '#') return words;
-    size_t end = 0;
-    if (line[at] == '"') {
-      end = std::min(line.find('"', ++at), line.size());
-    } else {
-      end =
-          std::min(line.find_first_of(words.empty() ? " \t\r\f=" : kConfigBlanks, at), line.size());
-    }
-    words.emplace_back(line.substr(at, end - at));
-    at = end < line.size() && line[end] == '"' ? end + 1 : end;
-  }
-}
 
 std::vector<std::string> FilesMatching(const std::string& pattern) {
   glob_t found{};
   std::vector<std::string> files;
-  if (glob(pattern.c_str(), 0, nullptr, &found) == 0) {
-    files.assign(found.gl_pathv, found.gl_pathv + std::min(found.gl_pathc, kMostIncluded));
+  if (glob(pattern.c_str(), GLOB_TILDE, nullptr, &found) == 0) {
+    files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   }
   globfree(&found);
   return files;
 }
+
+bool IsKeyword(const std::string& word, const char* keyword) {
+  return strcasecmp(word.c_str(), keyword) == 0;
+}
+
+std::vector<std::string> ListIn(const std::string& argument) {
+  std::vector<std::string> parts;
+  for (const std::string_view part : base::Split(argument, ',')) parts.emplace_back(part);
+  return parts;
+}
+
+// Which names a block of the configuration is for.
+class Block {
+ public:
+  static Block All() { return {}; }
+  static Block OfHost(const std::vector<std::string>& patterns) {
+    Block block;
+    block.lists_.push_back(patterns);
+    return block;
+  }
+  // Of the criteria those that are about the name; what others are met by shows when ssh runs.
+  static Block OfMatch(const std::vector<std::string>& arguments) {
+    Block block;
+    for (size_t i = 0; i + 1 < arguments.size(); ++i) {
+      if (IsKeyword(arguments[i], "all") || IsKeyword(arguments[i], "canonical") ||
+          IsKeyword(arguments[i], "final")) {
+        continue;
+      }
+      const bool of_name =
+          IsKeyword(arguments[i], "originalhost") || IsKeyword(arguments[i], "host");
+      if (of_name) block.lists_.push_back(ListIn(arguments[i + 1]));
+      ++i;
+    }
+    return block;
+  }
+
+  bool IsFor(const std::string& name) const {
+    return std::ranges::all_of(
+        lists_, [&](const auto& patterns) { return MatchesSshPatterns(name, patterns); });
+  }
+
+ private:
+  std::vector<std::vector<std::string>> lists_;  // all of which have to match
+};
 
 class Config {
  public:
@@ -61,47 +88,76 @@ class Config {
     const std::string file = ssh_folder_ + "/config";
     const auto text = base::ReadTextFile(file, kLargestConfig);
     if (!text.ok()) return {{}, {{"--ssh-config", 0, 0, Message(text.status())}}, {}};
-    ReadText(*text, file, /*included=*/false);
+    ReadText(*text, file);
     return collector_.Take(NothingFound());
   }
 
  private:
-  void ReadText(std::string_view text, const std::string& file, bool included) {
+  void ReadText(std::string_view text, const std::string& file) {
+    files_.push_back(file);
+    Block block = Block::All();  // of each file anew: that of the Include goes on behind it
     size_t number = 0;
     for (const std::string_view line : base::Split(text, '\n')) {
-      const std::vector<std::string> words = Words(line);
+      const std::vector<std::string> words = SshConfigWords(line);
       ++number;
       if (words.empty()) continue;
       const std::string where = file + ":" + std::to_string(number) + ": ";
       const std::vector<std::string> arguments(words.begin() + 1, words.end());
-      if (strcasecmp(words[0].c_str(), "Host") == 0) {
-        for (const std::string& name : arguments) AddName(name, where, number);
-      } else if (strcasecmp(words[0].c_str(), "Include") == 0 && included) {
-        collector_.Warn(where + "an Include inside an included file is not followed");
-      } else if (strcasecmp(words[0].c_str(), "Include") == 0) {
+      if (IsKeyword(words[0], "Host")) {
+        block = Block::OfHost(arguments);
+        for (const std::string& name : arguments) AddName(name, block, where, number);
+      } else if (IsKeyword(words[0], "Match")) {
+        block = Block::OfMatch(arguments);
+        AddMatched(arguments, block, where, number);
+      } else if (IsKeyword(words[0], "Include")) {
+        around_.push_back(block);
         for (const std::string& path : arguments) Include(path, where);
+        around_.pop_back();
       }
     }
+    files_.pop_back();
   }
 
   void Include(std::string path, const std::string& where) {
     if (path.starts_with("~/")) {
       path = home_ + path.substr(1);
-    } else if (!path.starts_with('/')) {
+    } else if (!path.starts_with('/') && !path.starts_with('~')) {
       path = ssh_folder_ + "/" + path;
     }
-    for (const std::string& file : FilesMatching(path)) {
-      const auto text = base::ReadTextFile(file, kLargestConfig);
-      if (text.ok()) {
-        ReadText(*text, file, /*included=*/true);
+    std::vector<std::string> files = FilesMatching(path);
+    if (files.size() > kMostIncluded) {
+      collector_.Warn(where + "only the first " + std::to_string(kMostIncluded) + " files of " +
+                      Quoted(path) + " are read");
+      files.resize(kMostIncluded);
+    }
+    for (const std::string& file : files) {
+      if (std::ranges::find(files_, file) != files_.end()) {
+        collector_.Warn(where + "not included: " + file + " includes itself; ssh refuses that");
+      } else if (files_.size() > kMostNested) {
+        collector_.Warn(where + "not included: " + file + " is more than " +
+                        std::to_string(kMostNested) + " Includes deep; ssh refuses that");
+      } else if (++read_ > kMostFiles) {
+        if (read_ == kMostFiles + 1) collector_.Warn(where + "too many files are included");
+      } else if (const auto text = base::ReadTextFile(file, kLargestConfig); text.ok()) {
+        ReadText(*text, file);
       } else {
         collector_.Warn(where + "not included: " + Message(text.status()));
       }
     }
   }
 
-  void AddName(const std::string& name, const std::string& where, size_t line) {
-    if (name.empty() || name.find_first_of("*?!") != std::string::npos) return;
+  // `Match originalhost a,b` is as `Host a b`.
+  void AddMatched(const std::vector<std::string>& arguments, const Block& block,
+                  const std::string& where, size_t line) {
+    for (size_t i = 0; i + 1 < arguments.size(); ++i) {
+      if (!IsKeyword(arguments[i], "originalhost")) continue;
+      for (const std::string& name : ListIn(arguments[i + 1])) AddName(name, block, where, line);
+    }
+  }
+
+  void AddName(const std::string& name, const Block& block, const std::string& where, size_t line) {
+    if (name.empty() || IsSshPattern(name) || !block.IsFor(name)) return;
+    if (!std::ranges::all_of(around_, [&](const Block& it) { return it.IsFor(name); })) return;
     if (!names_.insert(name).second) return;
     if (fnmatch(pattern_.c_str(), name.c_str(), 0) != 0) return;
     if (CheckHost(name).ok()) {
@@ -127,7 +183,10 @@ class Config {
   std::string home_;
   std::string pattern_;
   HostCollector collector_;
-  std::set<std::string> names_;  // all that are no patterns
+  std::vector<std::string> files_;  // that are being read, from the outermost
+  std::vector<Block> around_;       // those in which their Includes stand
+  size_t read_ = 0;                 // files
+  std::set<std::string> names_;     // all that are no patterns
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "spec/ssh_config_text.h"
 #include "support/temp_folder.h"
 
 namespace autodist::spec {
@@ -40,15 +41,66 @@ TEST_F(SshConfigHostsTest, NamesThatAreNoPatterns) {
   EXPECT_THAT(Names("gpu[24]"), ElementsAre("gpu2", "gpu4"));
 }
 
-TEST_F(SshConfigHostsTest, FollowsIncludeOneLevelDeep) {
+TEST_F(SshConfigHostsTest, FollowsIncludesOfIncludes) {
   std::filesystem::create_directories(folder_.path() + "/config.d");
   std::filesystem::create_directories(folder_.path() + "/home");
   folder_.Write("config", "Host first\nInclude config.d/*.conf ~/more none\nHost last\n");
-  folder_.Write("config.d/1.conf", "Host one\n");
-  folder_.Write("config.d/2.conf", "Host two\nInclude config.d/1.conf\n");
+  folder_.Write("config.d/1.conf", "Match all\nHost one\n");
+  folder_.Write("config.d/2.conf", "Host two\nInclude config.d/1.conf config.d/3.inc\nHost four\n");
+  folder_.Write("config.d/3.inc", "Host three two\n");
   folder_.Write("home/more", "Host more\n");
-  EXPECT_THAT(Names(), ElementsAre("first", "one", "two", "more", "last"));
-  EXPECT_THAT(Read().warnings, ElementsAre(HasSubstr("2.conf:2: an Include inside an included")));
+  // Those in the block of `first`, or of `two`, are for these names only.
+  EXPECT_THAT(Names(), ElementsAre("first", "last"));
+  folder_.Write("config", "Include config.d/*.conf ~/more none\nHost last\n");
+  EXPECT_THAT(Names(), ElementsAre("one", "two", "four", "more", "last"));
+  folder_.Write("config.d/2.conf", "Match host *.lab user ann\nInclude config.d/3.inc\n");
+  folder_.Write("config.d/3.inc", "Host three a.lab\n");
+  EXPECT_THAT(Names(), ElementsAre("one", "a.lab", "more", "last"));
+  EXPECT_THAT(Read().warnings, IsEmpty());
+}
+
+TEST_F(SshConfigHostsTest, CirclesAndDepthsThatSshRefusesAreNamed) {
+  folder_.Write("config", "Include b\nHost a\n");
+  folder_.Write("b", "Host b\nHost *\nInclude config\n");
+  EXPECT_THAT(Names(), ElementsAre("b", "a"));
+  EXPECT_THAT(Read().warnings, ElementsAre(HasSubstr("/b:3: not included: ")));
+  for (int i = 0; i < 20; ++i) {
+    const std::string number = std::to_string(i);
+    folder_.Write("f" + number, "Host h" + number + "\nHost *\nInclude f" + std::to_string(i + 1));
+  }
+  folder_.Write("config", "Include f0\n");
+  EXPECT_EQ(Names().size(), 16u);
+  EXPECT_THAT(Read().warnings, ElementsAre(HasSubstr("more than 16 Includes deep")));
+}
+
+TEST_F(SshConfigHostsTest, NamesThatTheirOwnLineExcludes) {
+  folder_.Write(
+      "config",
+      "Host gpu1 gpu2 !gpu2\nHost * !gpu3\nHost 'gpu4' \"gpu 5\" gpu6 # gpu7\n"
+      "Match originalhost gpu8,gpu9,!gpu9,g* exec \"true\"\nHost=gpu10\nHost \t=\t gpu11\n");
+  EXPECT_THAT(Names("gpu[0-9]*"), ElementsAre("gpu1", "gpu4", "gpu6", "gpu8", "gpu10", "gpu11"));
+}
+
+TEST(SshConfigTextTest, Words) {
+  EXPECT_THAT(SshConfigWords("  Host a\t'b c' d\"e f\"g h\\ i \\\"j  # k"),
+              ElementsAre("Host", "a", "b c", "de fg", "h i", "\"j"));
+  EXPECT_THAT(SshConfigWords("HostName = x"), ElementsAre("HostName", "x"));
+  EXPECT_THAT(SshConfigWords("User=a=b#c"), ElementsAre("User", "a=b#c"));
+  EXPECT_THAT(SshConfigWords(" # Host a"), IsEmpty());
+}
+
+TEST(SshConfigTextTest, Patterns) {
+  for (const auto& [name, pattern] : std::vector<std::pair<std::string, std::string>>{
+           {"a.lab", "*.lab"}, {"gpu1", "gpu?"}, {"x", "*"}, {"", "*"}, {"abcbc", "a*bc"}}) {
+    EXPECT_TRUE(MatchesSshPattern(name, pattern)) << name << " " << pattern;
+  }
+  for (const auto& [name, pattern] : std::vector<std::pair<std::string, std::string>>{
+           {"lab", "*.lab"}, {"gpu", "gpu?"}, {"gpu1", "gpu[1]"}, {"a", ""}, {"abcb", "a*bc"}}) {
+    EXPECT_FALSE(MatchesSshPattern(name, pattern)) << name << " " << pattern;
+  }
+  EXPECT_TRUE(MatchesSshPatterns("a", {"b", "?"}));
+  EXPECT_FALSE(MatchesSshPatterns("a", {"*", "!a"}));
+  EXPECT_FALSE(MatchesSshPatterns("a", {"!b"}));
 }
 
 TEST_F(SshConfigHostsTest, AFileThatIncludesItselfEnds) {
