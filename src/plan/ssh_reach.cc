@@ -18,60 +18,32 @@ std::string First(const Openssh& openssh, const std::string& keyword) {
   return found == openssh.end() || found->second == "none" ? "" : found->second;
 }
 
-// "~" and the %-tokens of ssh_config(5), which `ssh -G` leaves in file names.
-std::string ExpandPath(const std::string& path, const v1::SshReach& ssh, const User& user) {
-  std::string expanded;
-  for (size_t i = 0; i < path.size(); ++i) {
-    if (path[i] != '%' || i + 1 == path.size()) {
-      expanded += path[i];
-      continue;
-    }
-    switch (path[++i]) {
-      case 'd':
-        expanded += user.home;
-        break;
-      case 'h':
-      case 'k':
-        expanded += ssh.host_key_name();
-        break;
-      case 'n':
-        expanded += ssh.host();
-        break;
-      case 'p':
-        expanded += std::to_string(ssh.port());
-        break;
-      case 'r':
-        expanded += ssh.username();
-        break;
-      case 'u':
-        expanded += user.username;
-        break;
-      default:
-        expanded += path[i];
-    }
-  }
-  if (expanded == "~" || expanded.starts_with("~/")) return user.home + expanded.substr(1);
-  return expanded.starts_with('/') ? expanded : user.working_directory + "/" + expanded;
+// Tokens have been replaced by `ssh -G` (transport/openssh_config).
+std::string FullPath(const std::string& path, const User& user) {
+  if (path == "~" || path.starts_with("~/")) return user.home + path.substr(1);
+  return path.starts_with('/') ? path : user.working_directory + "/" + path;
 }
 
 void SetKeys(const spec::SshGroup& group, const Openssh& openssh, const User& user,
              v1::SshReach& ssh) {
-  const auto path = [&](const std::string& text) { return ExpandPath(text, ssh, user); };
+  const auto path = [&](const std::string& text) { return FullPath(text, user); };
   const auto [begin, end] = openssh.equal_range("identityfile");
   if (!group.key_file.empty()) {
-    std::string literal;  // a '%' in the spec is only that
-    for (const char c : group.key_file) literal += c == '%' ? "%%" : std::string(1, c);
-    ssh.add_key_files(path(literal));
+    ssh.add_key_files(path(group.key_file));
     ssh.set_key_file_required(true);
   } else if (begin != end) {
-    for (auto file = begin; file != end; ++file) ssh.add_key_files(path(file->second));
+    for (auto file = begin; file != end; ++file) {
+      if (file->second != "none") ssh.add_key_files(path(file->second));
+    }
   } else {
     for (const char* name : kDefaultKeys) {
       ssh.add_key_files(user.home + "/.ssh/" + name);
     }
   }
   const auto [first, last] = openssh.equal_range("certificatefile");
-  for (auto file = first; file != last; ++file) ssh.add_certificate_files(path(file->second));
+  for (auto file = first; file != last; ++file) {
+    if (file->second != "none") ssh.add_certificate_files(path(file->second));
+  }
   ssh.set_identities_only(!group.key_file.empty() || First(openssh, "identitiesonly") == "yes");
 
   const auto agent = openssh.find("identityagent");
@@ -86,18 +58,24 @@ void SetHostKeys(const spec::SshGroup& group, const Openssh& openssh, const User
                  v1::SshReach& ssh) {
   const std::string configured = First(openssh, "stricthostkeychecking");
   ssh.set_host_key_check(group.host_key_check.value_or(
-      configured == "accept-new"                    ? v1::HOST_KEY_CHECK_ACCEPT_NEW
-      : configured == "no" || configured == "false" ? v1::HOST_KEY_CHECK_OFF
-                                                    : v1::HOST_KEY_CHECK_STRICT));
+      configured == "accept-new" ? v1::HOST_KEY_CHECK_ACCEPT_NEW
+      : configured == "no" || configured == "false" || configured == "off"
+          ? v1::HOST_KEY_CHECK_OFF
+          : v1::HOST_KEY_CHECK_STRICT));
   ssh.set_hash_known_hosts(First(openssh, "hashknownhosts") == "yes");
   if (ssh.host_keys_size() > 0) ssh.set_host_key_check(v1::HOST_KEY_CHECK_STRICT);
+  bool configured_files = false;
   for (const char* keyword : {"userknownhostsfile", "globalknownhostsfile"}) {
+    configured_files |= openssh.contains(keyword);
     std::istringstream files(First(openssh, keyword));
+    // A new key goes to the first file: nowhere, where the user has none.
+    const bool none = openssh.contains(keyword) && First(openssh, keyword).empty();
+    if (none && ssh.known_hosts_files_size() == 0) ssh.add_known_hosts_files("/dev/null");
     for (std::string file; files >> file;) {
-      ssh.add_known_hosts_files(ExpandPath(file, ssh, user));
+      ssh.add_known_hosts_files(FullPath(file, user));
     }
   }
-  if (ssh.known_hosts_files_size() > 0) return;
+  if (configured_files) return;
   ssh.add_known_hosts_files(user.home + "/.ssh/known_hosts");
   ssh.add_known_hosts_files(user.home + "/.ssh/known_hosts2");
   ssh.add_known_hosts_files("/etc/ssh/ssh_known_hosts");
@@ -141,8 +119,8 @@ v1::SshReach MakeSshReach(const spec::Node& node, const spec::SshGroup& group,
   const bool configured_proxy =
       !First(openssh, "proxyjump").empty() || !First(openssh, "proxycommand").empty();
   ssh.set_by_ssh_program(group.proxy_jump.empty()
-                             ? configured_proxy || !First(openssh, "pkcs11provider").empty()
-                             : group.proxy_jump != "none");
+                             ? configured_proxy || !address.left_to_ssh.empty()
+                             : group.proxy_jump != "none" || !address.left_to_ssh.empty());
   if (address.error.empty() && address.ssh.empty() && !ssh.by_ssh_program()) {
     ssh.set_error(address.no_ssh);
   }

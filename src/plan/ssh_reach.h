@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "autodist/v1/plan.pb.h"
 #include "spec/resource_spec.h"
@@ -20,6 +21,9 @@ struct NodeAddress {
   std::multimap<std::string, std::string> openssh;
   bool ask = false;         // the node is to say its data address; `data` is what is expected
   std::string no_ssh = {};  // why `ssh` is empty
+  // Why only the `ssh` program can log in: what is configured that our own logins cannot do, or the
+  // connection that is open already. Jump hosts and ProxyCommand need not be among it.
+  std::vector<std::string> left_to_ssh = {};
 };
 
 // Of the user who runs autodist.

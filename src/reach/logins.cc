@@ -68,6 +68,7 @@ Result<std::unique_ptr<transport::Transport>> Logins::TransportTo(const v1::Reac
                       "correct the name in the spec or --hosts, or give the IP address");
   }
   std::optional<transport::SshTarget> session;
+  Status no_session;
   if (NeedsKeys(reach)) {
     auto offer = identities_.For(KeysFor(ssh));
     if (offer.ok()) {
@@ -75,10 +76,13 @@ Result<std::unique_ptr<transport::Transport>> Logins::TransportTo(const v1::Reac
       if (!address) return Error(StatusCode::kInvalidArgument, "not an address");
       session = {ssh, *address, *std::move(offer), KnownHostsFor(ssh)};
     } else if (offer.status().code() != StatusCode::kUnimplemented) {
-      return offer.status();
+      // Some servers ask for no key, or for another proof than one.
+      if (ssh.key_file_required()) return offer.status();
+      no_session = offer.status();
     }
   }
-  auto login = std::make_unique<transport::SshTransport>(loop, std::move(session), ssh);
+  auto login = std::make_unique<transport::SshTransport>(loop, std::move(session),
+                                                         std::move(no_session), ssh, fallback_);
   if (!ssh.has_container()) return login;
   return std::make_unique<transport::ExecTransport>(
       std::move(login), ToVector(ssh.container().argv()),

@@ -13,6 +13,7 @@
 #include "transport/called.h"
 #include "transport/identities.h"
 #include "transport/known_hosts.h"
+#include "transport/ssh_fallback.h"
 #include "transport/ssh_loop.h"
 #include "transport/transport.h"
 
@@ -52,6 +53,8 @@ class Logins {
   Result<std::unique_ptr<transport::Transport>> TransportBy(const v1::ProgramReach& program);
 
   transport::Identities identities_;
+  const std::shared_ptr<transport::SshFallback> fallback_ =
+      std::make_shared<transport::SshFallback>();
   std::mutex mutex_;
   std::map<std::vector<std::string>, std::shared_ptr<transport::KnownHosts>> known_hosts_;
   std::set<std::string> callers_;                                          // their names

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <mutex>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -14,11 +16,14 @@
 #include "base/fd.h"
 #include "base/host_name.h"
 #include "base/ip_address.h"
+#include "base/log.h"
 #include "base/parallel.h"
+#include "base/quantity.h"
 #include "base/socket_address.h"
+#include "plan/ssh_config_use.h"
 #include "reach/look_up.h"
 #include "spec/address.h"
-#include "transport/ssh_program.h"
+#include "transport/openssh_config.h"
 
 namespace autodist::reach {
 namespace {
@@ -29,33 +34,88 @@ constexpr std::chrono::seconds kNamesLimit{30};
 constexpr char kCorrectName[] = "correct the name in the spec or --hosts, or give the IP address";
 
 // The address of it to use: IPv4 before IPv6, which some frameworks cannot use; loopback last, as
-// many a /etc/hosts gives such an address to the machine's own name.
-Result<std::string> Resolve(const std::string& host, base::Deadline deadline) {
-  AD_ASSIGN_OR_RETURN(const auto addresses, LookUp(host, deadline));
+// many a /etc/hosts gives such an address to the machine's own name. `family` is a value of
+// AddressFamily.
+Result<std::string> Resolve(const std::string& host, base::Deadline deadline,
+                            const std::string& family = "any") {
+  AD_ASSIGN_OR_RETURN(auto addresses, LookUp(host, deadline));
+  std::erase_if(addresses, [&](const base::IpAddress& ip) {
+    return (family == "inet" && ip.v6) || (family == "inet6" && !ip.v6);
+  });
+  if (addresses.empty()) {
+    return Error(StatusCode::kNotFound, "'" + host + "' has no address of AddressFamily " + family +
+                                            ", which OpenSSH's configuration asks for");
+  }
   const auto rank = [](const base::IpAddress& ip) { return std::pair(ip.IsLoopback(), ip.v6); };
   return std::ranges::min_element(addresses, {}, rank)->ToString();
 }
 
+std::string ValueOf(const plan::OpensshValues& config, const std::string& keyword) {
+  const auto found = config.find(keyword);
+  return found == config.end() || found->second == "none" ? "" : found->second;
+}
+
+// Whether the name of the node need not mean anything here.
+bool IsBehindProxy(const spec::SshGroup& group, const plan::OpensshValues& config) {
+  if (!group.proxy_jump.empty()) return group.proxy_jump != "none";
+  return !ValueOf(config, "proxyjump").empty() || !ValueOf(config, "proxycommand").empty();
+}
+
+// What of the configuration is not for our own logins: `found` gets why ssh is used; returns what
+// nobody uses.
+std::vector<std::string> Distribute(const spec::SshGroup& group, plan::NodeAddress& found) {
+  plan::OpensshValues config = found.openssh;
+  if (group.proxy_jump == "none") {
+    for (const char* keyword : {"proxyjump", "proxycommand", "proxyusefdpass"}) {
+      config.erase(keyword);
+    }
+  }
+  plan::SshConfigUse use =
+      plan::UseOf(config, transport::OpensshDefaults().value_or(plan::OpensshValues()));
+  found.left_to_ssh = std::move(use.handed_over);
+  if (transport::HasControlConnection(config)) {
+    found.left_to_ssh.push_back("ControlPath " + ValueOf(config, "controlpath"));
+  }
+  return std::move(use.not_used);
+}
+
+// Names what is not used of the configuration, once in the life of this process.
+void WarnOfNotUsed(const std::map<std::string, std::vector<std::string>>& nodes_by_text) {
+  static std::mutex mutex;
+  static std::set<std::string> warned;
+  const std::lock_guard lock(mutex);
+  for (const auto& [text, nodes] : nodes_by_text) {
+    if (!warned.insert(text).second) continue;
+    base::Log(base::LogLevel::kWarning,
+              "OpenSSH's configuration of " + nodes.front() +
+                  (nodes.size() == 1 ? "" : " and " + base::Count(nodes.size() - 1, "other node")) +
+                  " has what autodist does not use: " + text);
+  }
+}
+
 // Asks OpenSSH about the node, and the name service for where it says that the node is.
 plan::NodeAddress FindBySsh(const spec::Node& node, const spec::SshGroup& group, bool configured,
-                            base::Deadline deadline) {
+                            base::Deadline deadline, std::vector<std::string>& not_used) {
   plan::NodeAddress found;
   // How a key that is new gets into known_hosts is configured, too.
   if (configured || group.host_key_check == v1::HOST_KEY_CHECK_ACCEPT_NEW) {
-    auto config = transport::QueryOpensshConfig(node.address, group.username,
-                                                node.port ? node.port : group.port);
+    auto config = transport::QueryOpensshConfig(
+        {node.address, group.username, node.port ? node.port : group.port, node.ssh_address});
     if (config.ok()) {
       found.openssh = std::move(*config);
-    } else if (config.status().code() != StatusCode::kNotFound) {  // there is no ssh program
+      not_used = Distribute(group, found);
+    } else if (config.status().code() != StatusCode::kNotFound) {
       found.error = Message(config.status());
       return found;
+    } else if (configured) {
+      not_used = {"all of it: the ssh program, which reads it, is not in PATH"};
     }
   }
-  const auto hostname = found.openssh.find("hostname");
-  const auto ip = Resolve(!node.ssh_address.empty()         ? node.ssh_address
-                          : hostname == found.openssh.end() ? node.address
-                                                            : hostname->second,
-                          deadline);
+  const std::string hostname = ValueOf(found.openssh, "hostname");
+  const auto ip = Resolve(!node.ssh_address.empty() ? node.ssh_address
+                          : hostname.empty()        ? node.address
+                                                    : hostname,
+                          deadline, ValueOf(found.openssh, "addressfamily"));
   // Behind a jump host the name may mean something there alone.
   if (ip.ok()) {
     found.ssh = *ip;
@@ -131,18 +191,21 @@ Result<std::string> OutwardAddress() {
 
 Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceSpec& spec,
                                                            const plan::User& user) {
-  const bool configured = transport::OpensshConfigMatters(user.home);
+  const bool configured = transport::OpensshConfigMatters(user.home, plan::KeywordMatters);
   const bool several = spec.nodes.size() > 1;
   const bool from_outside = !spec.chief();
   std::vector<plan::NodeAddress> found(spec.nodes.size());
+  std::vector<std::vector<std::string>> not_used(spec.nodes.size());
   const base::Deadline deadline = base::Deadline::After(kNamesLimit);
   base::ParallelFor(found.size(), kThreads, [&](size_t i) {
     const spec::Node& node = spec.nodes[i];
     const spec::SshGroup& group = spec.group_of(node);
     const bool by_ssh = !node.chief && !group.ByProgram();
-    if (by_ssh) found[i] = FindBySsh(node, group, configured, deadline);
-    // A container may have a network of its own.
-    found[i].ask = (from_outside || !group.via.empty()) && node.data_address.empty();
+    if (by_ssh) found[i] = FindBySsh(node, group, configured, deadline, not_used[i]);
+    // What is behind a proxy may have a name there alone; a container may have a network of its
+    // own.
+    const bool hidden = by_ssh && found[i].ssh.empty() && IsBehindProxy(group, found[i].openssh);
+    found[i].ask = (from_outside || !group.via.empty() || hidden) && node.data_address.empty();
     if (found[i].ask) {
       const bool known = group.BySlurm();  // its nodes know each other by name
       found[i].data = Expected(known ? Resolve(node.address, deadline).value_or("") : found[i].ssh);
@@ -150,6 +213,11 @@ Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceS
       FindData(node, several, deadline, found[i]);
     }
   });
+  std::map<std::string, std::vector<std::string>> warnings;
+  for (size_t i = 0; i < found.size(); ++i) {
+    for (const std::string& text : not_used[i]) warnings[text].push_back(spec.nodes[i].address);
+  }
+  WarnOfNotUsed(warnings);
   std::map<std::string, plan::NodeAddress> addresses;
   for (size_t i = 0; i < found.size(); ++i) {
     if (deadline.Expired() && !found[i].error.empty()) {

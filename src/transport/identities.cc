@@ -50,6 +50,14 @@ std::string Describe(const AgentKey& key) {
          (key.comment.empty() ? "" : " '" + base::Printable(key.comment) + "'") + " in ssh-agent";
 }
 
+// Whether ssh looks for the file without being configured to, so that it need not be there.
+bool IsUsualKeyFile(const std::string& path) {
+  constexpr const char* kNames[] = {"id_rsa",     "id_ecdsa",      "id_ecdsa_sk", "id_dsa",
+                                    "id_ed25519", "id_ed25519_sk", "id_xmss"};
+  return std::ranges::any_of(
+      kNames, [&](const char* name) { return path.ends_with(std::string("/.ssh/") + name); });
+}
+
 uint64_t Now() {
   return static_cast<uint64_t>(
       std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()));
@@ -66,7 +74,11 @@ class IdentityCollector {
   Result<IdentityOffer> Collect() {
     AskAgent();
     for (const std::string& path : options_.certificate_files) {
-      AD_RETURN_IF_ERROR(Problem(AddCertificateFile(path)));
+      const Status added = AddCertificateFile(path);
+      if (added.code() == StatusCode::kNotFound && !options_.named_by_user) {
+        offer_.notes.push_back("the configured certificate file " + path + " is not there");
+      }
+      AD_RETURN_IF_ERROR(Problem(added));
     }
     for (const std::string& path : options_.key_files) AD_RETURN_IF_ERROR(AddKeyFile(path));
     AddOtherCertificates();
@@ -105,6 +117,16 @@ class IdentityCollector {
     return OkStatus();
   }
 
+  // The same of a key file.
+  Status KeyFileProblem(const Status& status, const std::string& path) {
+    const bool is_missing = status.code() == StatusCode::kNotFound;
+    if (is_missing && !options_.named_by_user && !IsUsualKeyFile(path)) {
+      offer_.notes.push_back("the configured key file " + path + " is not there");
+      misses_configured_ = true;
+    }
+    return Problem(status);
+  }
+
   Status AddCertificateFile(const std::string& path) {
     const std::string what = "certificate " + path;
     const auto blob = ReadPublicKeyFile(path);
@@ -141,7 +163,7 @@ class IdentityCollector {
     if (blob.empty()) blob = ReadPublicKeyFile(path).value_or("");
     if (blob.empty() && certificates_.size() > before) blob = certificates_.back().plain_blob;
     if (AddFromAgent(blob, path)) return OkStatus();
-    if (!entry.file.ok()) return Problem(entry.file.status());
+    if (!entry.file.ok()) return KeyFileProblem(entry.file.status(), path);
     if (!entry.file->key && !options_.named_by_user) {
       for (CertificateFile& certificate : certificates_) {
         certificate.has_key |= certificate.plain_blob == blob;
@@ -226,15 +248,18 @@ class IdentityCollector {
   Status NothingToOffer() const {
     std::string why;
     for (const std::string& note : offer_.notes) why += (why.empty() ? ": " : "; ") + note;
+    const char* const no_agent = options_.agent_socket.empty() ? ", and no ssh-agent" : "";
     if (why.empty()) {
-      why = std::string(": there is no key file") +
-            (options_.agent_socket.empty() ? ", and no ssh-agent" : "");
+      why = std::string(": there is no key file") + no_agent;
+    } else if (misses_configured_) {
+      why += no_agent;
     }
     return WithRemedy(Error(offer_.only_ssh_can_use_more ? StatusCode::kUnimplemented
                                                          : StatusCode::kFailedPrecondition,
                             "no key to log in with" + why),
-                      "make a key (ssh-keygen), add one to ssh-agent (ssh-add), or name one with "
-                      "key_file in the spec");
+                      std::string(misses_configured_ ? "correct IdentityFile in ~/.ssh/config, "
+                                                     : "make a key (ssh-keygen), ") +
+                          "add one to ssh-agent (ssh-add), or name one with key_file in the spec");
   }
 
   std::shared_ptr<const SshIdentity> InAgent(const std::string& blob,
@@ -265,6 +290,7 @@ class IdentityCollector {
   Group from_files_;
   std::set<std::string> added_;  // blobs
   IdentityOffer offer_;
+  bool misses_configured_ = false;  // a key file that OpenSSH's configuration names
 };
 
 Result<IdentityOffer> Identities::For(const IdentityOptions& options) {

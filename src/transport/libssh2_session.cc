@@ -12,6 +12,8 @@ namespace {
 
 constexpr int kFreeTries = 10;  // three are needed
 
+// src/plan/ssh_keywords.cc has the same names: where OpenSSH is configured not to use one of them,
+// the ssh program is used.
 // nistp256 costs an OpenSSH server a tenth less than curve25519, and half of what the finite
 // field groups cost.
 constexpr char kKeyExchanges[] =
@@ -21,6 +23,9 @@ constexpr char kKeyExchanges[] =
 constexpr char kPreferredCiphers[] =
     "aes128-gcm@openssh.com,chacha20-poly1305@openssh.com,aes256-gcm@openssh.com,aes128-ctr,"
     "aes256-ctr";
+// An older server that has HMAC-SHA1 alone is left to the ssh program.
+constexpr char kMacs[] =
+    "hmac-sha2-256-etm@openssh.com,hmac-sha2-512-etm@openssh.com,hmac-sha2-256,hmac-sha2-512";
 constexpr char kHostKeyTypes[] =
     "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521,rsa-sha2-512,"
     "rsa-sha2-256";
@@ -80,6 +85,8 @@ Libssh2Session::Libssh2Session(int socket, std::string received, const std::stri
   libssh2_session_method_pref(session_, LIBSSH2_METHOD_KEX, kKeyExchanges);
   libssh2_session_method_pref(session_, LIBSSH2_METHOD_CRYPT_CS, kPreferredCiphers);
   libssh2_session_method_pref(session_, LIBSSH2_METHOD_CRYPT_SC, kPreferredCiphers);
+  libssh2_session_method_pref(session_, LIBSSH2_METHOD_MAC_CS, kMacs);
+  libssh2_session_method_pref(session_, LIBSSH2_METHOD_MAC_SC, kMacs);
   libssh2_session_method_pref(session_, LIBSSH2_METHOD_HOSTKEY,
                               (host_key_types + kHostKeyTypes).c_str());
 }

@@ -34,20 +34,30 @@ bool HasTicket() {
 
 Result<std::unique_ptr<Stream>> SshTransport::Run(const std::vector<std::string>& argv,
                                                   const std::stop_token& stop) {
-  if (!session_ ||
-      session_->known_hosts->HasAuthority(session_->reach.host_key_name(), session_->port())) {
+  if (!no_session_.ok()) {
+    const bool helps = fallback_->Helps(reach_, no_session_, stop);
+    if (!helps) return no_session_;
+  }
+  if (!session_ || fallback_->IsChosen(reach_) ||
+      session_->known_hosts->HasAuthority(reach_.host_key_name(), session_->port())) {
     return program_.Run(argv, stop);
   }
-  auto stream = RunInSession(argv, stop);
+  bool may_fall_back = false;
+  auto stream = RunInSession(argv, stop, may_fall_back);
+  if (stream.ok()) return stream;
   const StatusCode code = stream.status().code();
   const bool program_can_more =
       code == StatusCode::kUnimplemented || (code == StatusCode::kPermissionDenied &&
                                              (session_->keys.only_ssh_can_use_more || HasTicket()));
-  return program_can_more ? program_.Run(argv, stop) : std::move(stream);
+  if (program_can_more || (may_fall_back && fallback_->Helps(reach_, stream.status(), stop))) {
+    return program_.Run(argv, stop);
+  }
+  return stream;
 }
 
 Result<std::unique_ptr<Stream>> SshTransport::RunInSession(const std::vector<std::string>& argv,
-                                                           const std::stop_token& stop) {
+                                                           const std::stop_token& stop,
+                                                           bool& may_fall_back) {
   AD_ASSIGN_OR_RETURN(base::FdPair sockets, base::StreamSocketPair());
   const auto session = std::make_shared<SshSession>(
       loop_, *session_, "exec " + base::ShellLine(argv), std::move(sockets.second));
@@ -56,7 +66,12 @@ Result<std::unique_ptr<Stream>> SshTransport::RunInSession(const std::vector<std
     session->Cancel();
     loop_.Nudge(session);
   });
-  AD_RETURN_IF_ERROR(session->WaitStarted());
+  if (const Status started = session->WaitStarted(); !started.ok()) {
+    // It may ask the name service, which an outage would have hang.
+    may_fall_back = !fallback_->IsSettled(reach_) && session->SshMayGetFurther();
+    return started;
+  }
+  fallback_->SettleOnOwn(reach_);
   return std::make_unique<SshStream>(session, std::move(sockets.first));
 }
 

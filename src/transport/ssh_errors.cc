@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
+#include <string_view>
 
 #include "base/quantity.h"
+#include "base/split.h"
 
 namespace autodist::transport {
 namespace {
@@ -165,20 +168,75 @@ Status NoProgressError() {
               "the server and we misunderstand each other; its log (journalctl -u ssh) may tell");
 }
 
-Status SshProgramError(const std::string& said) {
+namespace {
+
+// With what the `ssh` program says that whatever stood between it and the server ended: it knows no
+// address of the other end then.
+constexpr std::string_view kNoPeer = "UNKNOWN port 65535";
+
+// What ssh itself says of its own end when a proxy ends without a connection.
+bool IsOfProxyEnd(std::string_view line) {
+  return line.find(kNoPeer) != std::string_view::npos || line.starts_with("kex_exchange_identif") ||
+         line.starts_with("ssh_exchange_identif") || line.starts_with("banner exchange:");
+}
+
+// What a proxy said before it ended without a connection; nullopt: there was none, or another
+// cause.
+std::optional<std::string> SaidByProxy(const std::string& said) {
+  if (!Has(said, kNoPeer.data())) return std::nullopt;
+  std::string words;
+  std::vector<std::string_view> lines = base::Lines(said);
+  // The last complaints are those of the outer ssh; a jump host's ssh may have the same before it.
+  while (!lines.empty() && IsOfProxyEnd(lines.back())) {
+    const bool is_last = lines.back().find(kNoPeer) == std::string_view::npos;
+    lines.pop_back();
+    if (is_last) break;
+  }
+  for (const std::string_view line : lines) {
+    words += (words.empty() ? "" : "\n") + std::string(line.substr(0, line.find('\r')));
+  }
+  return words;
+}
+
+// That of ssh: others say the first two words, too, of a program that is not executable, say.
+bool SaysKeyRefused(const std::string& said) {
+  return Has(said, "Permission denied (") || Has(said, "Too many authentication failures");
+}
+
+Status ProxyError(const std::string& words, const std::string& host) {
+  const bool jump = Has(words, "stdio forwarding failed") || Has(words, "ssh: connect to host");
+  const std::string what =
+      (jump ? "the jump host of " : "the ProxyCommand of ") + host + " ended without a connection";
+  if (words.empty()) {
+    // The server behind it may have been too busy, which would look the same.
+    return Make(StatusCode::kResourceExhausted, what + ", and said nothing",
+                "does `ssh -v` get through it? or the server behind it refuses logins beyond its "
+                "MaxStartups");
+  }
+  return Make(StatusCode::kUnavailable, what + ": " + words,
+              jump ? "does the jump host reach the node? `ssh -v " + host + "` shows each step"
+                   : "make `ssh " + host + "` work: the ProxyCommand in ~/.ssh/config says this");
+}
+
+}  // namespace
+
+Status SshProgramError(const std::string& said, const std::string& host) {
   const std::string by = said.empty() ? "ssh ends without a word" : "ssh says:\n" + said;
-  if (Has(said, "Could not resolve")) {
+  if (Has(said, "Could not resolve hostname")) {
     return Make(StatusCode::kNotFound, "name does not resolve: " + by,
                 "correct the name in the spec or in proxy_jump, or give the IP address");
   }
-  if (Has(said, "no matching ") || Has(said, "Unable to negotiate")) {
+  if (Has(said, "no matching key exchange") || Has(said, "no matching cipher") ||
+      Has(said, "no matching MAC") || Has(said, "no matching host key") ||
+      Has(said, "Unable to negotiate with")) {
     return NoCommonAlgorithmError(by);
   }
   if (Has(said, "IDENTIFICATION HAS CHANGED")) {
     return Make(StatusCode::kFailedPrecondition, "host key changed: " + by,
                 "somebody may be listening in; if the machine was set up anew, remove its line");
   }
-  if (Has(said, "REVOKED")) {
+  if (Has(said, "REVOKED HOST KEY") || Has(said, "is marked as revoked") ||
+      Has(said, " revoked by file ")) {
     return Make(StatusCode::kFailedPrecondition, "host key revoked: " + by,
                 "give the machine a new host key");
   }
@@ -187,10 +245,16 @@ Status SshProgramError(const std::string& said) {
                 "log in once by hand (ssh shows the fingerprint), or let `host_key_check: "
                 "accept-new` in the spec do so");
   }
-  if (Has(said, "Permission denied")) {
+  if (SaysKeyRefused(said)) {
     return Make(StatusCode::kPermissionDenied, "key refused: " + by,
                 "ssh cannot ask for anything here: load the keys of the node and of jump hosts "
                 "into ssh-agent (ssh-add), or name unencrypted ones");
+  }
+  const bool busy = Has(said, "Exceeded MaxStartups") || Has(said, "Not allowed at this time");
+  if (const auto words = SaidByProxy(said); words && !busy) {
+    // A jump host that is busy itself says so with its address.
+    const bool jump_is_busy = Has(*words, "kex_exchange_identification");
+    if (!jump_is_busy) return ProxyError(*words, host);
   }
   if (Has(said, "Connection refused")) {
     return Make(StatusCode::kUnavailable, by, "is sshd running there, and on this port?");
@@ -201,7 +265,7 @@ Status SshProgramError(const std::string& said) {
   }
   if (Has(said, "timed out")) return Make(StatusCode::kDeadlineExceeded, by, kFirewall);
   // What a jump host's ssh had to say came before this.
-  if (Has(said, "kex_exchange_identification") || Has(said, "Exceeded MaxStartups")) {
+  if (Has(said, "kex_exchange_identification") || busy) {
     return Make(StatusCode::kResourceExhausted, "the server is refusing logins for now: " + by,
                 kBusy);
   }

@@ -38,7 +38,8 @@ Status StalledError(std::chrono::milliseconds limit);
 // The connection is busy, and nothing comes of it.
 Status NoProgressError();
 
-// What the `ssh` program wrote before it gave up, as one of the above where it is one of them.
-Status SshProgramError(const std::string& said);
+// What the `ssh` program wrote before it gave up on `host`, as one of the above where it is one of
+// them.
+Status SshProgramError(const std::string& said, const std::string& host);
 
 }  // namespace autodist::transport

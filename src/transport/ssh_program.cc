@@ -2,70 +2,39 @@
 
 #include <absl/strings/ascii.h>
 
-#include <glob.h>
-
 #include <algorithm>
-#include <array>
-#include <sstream>
+#include <iterator>
 
 #include "base/shell_quote.h"
 #include "transport/local.h"
+#include "transport/openssh_config.h"
 #include "transport/ssh_errors.h"
 
 namespace autodist::transport {
 namespace {
 
-constexpr std::chrono::seconds kQueryLimit{10};
-constexpr size_t kLargestConfig = 1 << 20;
 constexpr int kExitOfSshItself = 255;
 constexpr int kExitNotFound = 127;
 constexpr char kEnv[] = "/usr/bin/env";
-
-// Of the keywords in ssh_config(5) those that we heed or that lead to other files.
-constexpr std::array kHeeded = {"hostname",
-                                "user",
-                                "port",
-                                "identityfile",
-                                "certificatefile",
-                                "identitiesonly",
-                                "identityagent",
-                                "proxyjump",
-                                "proxycommand",
-                                "hostkeyalias",
-                                "userknownhostsfile",
-                                "globalknownhostsfile",
-                                "stricthostkeychecking",
-                                "connecttimeout",
-                                "match",
-                                "include",
-                                "canonicalizehostname",
-                                "pkcs11provider",
-                                "tag",
-                                "addressfamily",
-                                "revokedhostkeys"};
-
-bool Mentions(const std::string& path, bool system_wide) {
-  const auto text = base::ReadFile(path, kLargestConfig);
-  if (!text.ok()) return text.status().code() != StatusCode::kNotFound;
-  std::istringstream lines(*text);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string keyword;
-    std::string value;
-    std::getline(words >> std::ws, keyword, '=');
-    std::istringstream(keyword) >> keyword >> value;
-    keyword = absl::AsciiStrToLower(keyword);
-    // The system's file includes its folder, which is looked at anyway.
-    if (system_wide && keyword == "include" && value == "/etc/ssh/ssh_config.d/*.conf") continue;
-    if (std::ranges::find(kHeeded, keyword) != kHeeded.end()) return true;
-  }
-  return false;
-}
 
 // As a value of StrictHostKeyChecking.
 const char* StrictHostKeyChecking(v1::HostKeyCheck check) {
   if (check == v1::HOST_KEY_CHECK_OFF) return "no";
   return check == v1::HOST_KEY_CHECK_ACCEPT_NEW ? "accept-new" : "yes";
+}
+
+// What a configuration may say of `ssh` as the user types it, and not of the one that runs our
+// agent. Releases before 8.7 do not know them, which is an error to these.
+constexpr const char* kNewerKeywords[] = {"ForkAfterAuthentication", "SessionType", "StdinNull"};
+constexpr const char* kTheirDefaults[] = {"no", "default", "no"};
+
+void AddNewerOptions(std::vector<std::string>& options) {
+  const auto& known = OpensshDefaults();
+  if (!known.ok()) return;
+  for (size_t i = 0; i < std::size(kNewerKeywords); ++i) {
+    if (!known->contains(absl::AsciiStrToLower(kNewerKeywords[i]))) continue;
+    options.push_back(std::string(kNewerKeywords[i]) + "=" + kTheirDefaults[i]);
+  }
 }
 
 constexpr const char* kCommonOptions[] = {"BatchMode=yes", "ServerAliveInterval=5",
@@ -127,7 +96,7 @@ class SshProgramStream final : public Stream {
     }
     if (status != kExitOfSshItself) return OkStatus();
     while (said.ends_with('\n') || said.ends_with('\r')) said.pop_back();
-    return Annotate(SshProgramError(said), where_);
+    return Annotate(SshProgramError(said, where_), where_);
   }
 
  private:
@@ -144,8 +113,9 @@ std::vector<std::string> SshProgramWords(const v1::SshReach& reach, const SshUse
   options.insert(options.end(),
                  {"ConnectTimeout=" + std::to_string(seconds), "RemoteCommand=none",
                   std::string("RequestTTY=") + (use.terminal ? "force" : "no"), "ControlMaster=no",
-                  "PermitLocalCommand=no",
+                  "PermitLocalCommand=no", "LogLevel=INFO",
                   use.forward.empty() ? "ClearAllForwardings=yes" : "ExitOnForwardFailure=yes"});
+  AddNewerOptions(options);
   options.push_back(std::string("StrictHostKeyChecking=") +
                     StrictHostKeyChecking(reach.host_key_check()));
   if (!reach.ssh_address().empty()) options.push_back("HostName=" + reach.ssh_address());
@@ -166,40 +136,6 @@ std::vector<std::string> SshProgramWords(const v1::SshReach& reach, const SshUse
   if (!reach.username().empty()) line.insert(line.end(), {"-l", reach.username()});
   line.insert(line.end(), {"-p", std::to_string(reach.port()), "--", reach.host(), use.command});
   return line;
-}
-
-bool OpensshConfigMatters(const std::string& home) {
-  if (Mentions(home + "/.ssh/config", false) || Mentions("/etc/ssh/ssh_config", true)) return true;
-  glob_t found{};
-  bool mentions = false;
-  if (glob("/etc/ssh/ssh_config.d/*.conf", 0, nullptr, &found) == 0) {
-    for (size_t i = 0; i < found.gl_pathc; ++i) mentions |= Mentions(found.gl_pathv[i], true);
-  }
-  globfree(&found);
-  return mentions;
-}
-
-Result<OpensshConfig> QueryOpensshConfig(const std::string& host, const std::string& username,
-                                         std::optional<uint16_t> port) {
-  std::vector<std::string> command = {"ssh", "-G"};
-  if (!username.empty()) command.insert(command.end(), {"-l", username});
-  if (port) command.insert(command.end(), {"-p", std::to_string(*port)});
-  command.insert(command.end(), {"--", host});
-  AD_ASSIGN_OR_RETURN(const auto program, StartOurProgram(command));
-  AD_ASSIGN_OR_RETURN(const std::string output,
-                      OutputOf(*program, base::Deadline::After(kQueryLimit), kLargestConfig));
-  if (program->ExitStatus() != 0) {
-    return WithRemedy(Error(StatusCode::kInvalidArgument,
-                            "`ssh -G " + host + "` fails:\n" + program->StderrTail()),
-                      "correct ~/.ssh/config");
-  }
-  OpensshConfig config;
-  std::istringstream lines(output);
-  for (std::string line; std::getline(lines, line);) {
-    const size_t space = line.find(' ');
-    if (space != std::string::npos) config.emplace(line.substr(0, space), line.substr(space + 1));
-  }
-  return config;
 }
 
 Result<std::unique_ptr<Stream>> SshProgramTransport::Run(const std::vector<std::string>& argv,

@@ -1,10 +1,7 @@
-// The `ssh` program, for what we leave to it: its configuration files, and logins by ways that
-// libssh2 does not know (jump hosts, ProxyCommand, Kerberos, security keys, host certificates).
+// The `ssh` program, for logins by ways that libssh2 does not know: jump hosts, ProxyCommand,
+// Kerberos, security keys, host certificates, and whatever else OpenSSH is configured to do.
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,17 +9,6 @@
 #include "transport/transport.h"
 
 namespace autodist::transport {
-
-// What `ssh -G` tells about a host: values by keyword in lower case.
-using OpensshConfig = std::multimap<std::string, std::string>;
-
-// Whether OpenSSH's configuration files, the user's in `home` or the system's, can change how a
-// host is reached. Usually they cannot, and asking `ssh -G` costs 5 ms for each host.
-bool OpensshConfigMatters(const std::string& home);
-
-// Asks `ssh -G`. Blocks for a second at most, unless the files themselves run programs.
-Result<OpensshConfig> QueryOpensshConfig(const std::string& host, const std::string& username,
-                                         std::optional<uint16_t> port);
 
 // What `ssh` is wanted for.
 struct SshUse {

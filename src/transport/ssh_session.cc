@@ -10,8 +10,10 @@
 #include <variant>
 
 #include "base/log.h"
+#include "base/name_service.h"
 #include "base/quantity.h"
 #include "base/tcp_connect.h"
+#include "transport/host_key_check.h"
 #include "transport/ssh_errors.h"
 
 namespace autodist::transport {
@@ -29,33 +31,13 @@ constexpr milliseconds kCloseLimit{5'000};
 
 constexpr size_t kStderrTail = 4096;
 
-// The host key types that known_hosts has for the server, each with a comma after it.
-std::string KnownKeyTypes(const SshTarget& target) {
-  std::string types;
-  for (const std::string& type :
-       target.known_hosts->KeyTypes(target.reach.host_key_name(), target.port())) {
-    // A key of type ssh-rsa signs with SHA-2 these days.
-    types += (type == "ssh-rsa" ? "rsa-sha2-512,rsa-sha2-256" : type) + ",";
-  }
-  return types;
-}
-
-Status CheckHostKey(const SshTarget& target, std::string_view key) {
-  if (key.empty()) return Error(StatusCode::kUnavailable, "the server shows no host key");
-  const auto answer = target.known_hosts->Check(target.reach.host_key_name(), target.port(), key);
-  if (target.reach.host_keys_size() > 0) return PinnedHostKeyError(answer, key);
-  const bool revoked = answer.verdict == KnownHosts::Verdict::kRevoked;
-  if (target.reach.host_key_check() == v1::HOST_KEY_CHECK_OFF && !revoked) return OkStatus();
-  if (target.reach.host_key_check() == v1::HOST_KEY_CHECK_ACCEPT_NEW &&
-      answer.verdict == KnownHosts::Verdict::kUnknown) {
-    AD_RETURN_IF_ERROR(target.known_hosts->Add(target.reach.host_key_name(), target.port(), key,
-                                               target.reach.hash_known_hosts()));
-    base::Log(base::LogLevel::kInfo,
-              target.reach.host_key_name() + ": host key added to known_hosts: " +
-                  KnownHosts::KeyType(key) + " " + KnownHosts::Fingerprint(key));
-    return OkStatus();
-  }
-  return HostKeyError(answer, target.reach.host_key_name(), target.port(), key);
+// Of which ssh tries one after the other.
+bool HasSeveralAddresses(const v1::SshReach& reach) {
+  const std::string& name =
+      !reach.ssh_address().empty() ? reach.ssh_address() : reach.host_key_name();
+  if (base::IpAddress::Parse(name)) return false;
+  const auto addresses = base::AddressesOf(name);
+  return addresses.ok() && addresses->size() > 1;
 }
 
 bool HasHungUp(int socket) {
@@ -164,8 +146,11 @@ SshSession::Outcome SshSession::Next() {
       return AwaitBanner();
     case Phase::kHandshake:
       done = library_->Handshake();
-      if (done && done->ok()) done = CheckHostKey(target_, library_->HostKey());
-      if (done && done->ok()) Enter(Phase::kLogIn);
+      if (!done || !done->ok()) break;
+      done = CheckHostKey(target_.reach, *target_.known_hosts, library_->HostKey());
+      refused_host_key_ =
+          !done->ok() && !IsUnknownKey(target_.reach, *target_.known_hosts, library_->HostKey());
+      if (done->ok()) Enter(Phase::kLogIn);
       break;
     case Phase::kLogIn:
       return LogIn();
@@ -216,7 +201,8 @@ SshSession::Outcome SshSession::AwaitBanner() {
       case ServerBanner::Answer::kEndless:
         return NoBannerError(banner_.Said(), ", and goes on without end");
       case ServerBanner::Answer::kFound:
-        library_.emplace(tcp_.get(), banner_.TakeBanner(), KnownKeyTypes(target_));
+        library_.emplace(tcp_.get(), banner_.TakeBanner(),
+                         KnownKeyTypes(target_.reach, *target_.known_hosts));
         Enter(Phase::kHandshake);
         return std::nullopt;
     }
@@ -294,8 +280,26 @@ void SshSession::UpdateInterest() {
   loop_.Watch(pump_->local(), wanted, this);
 }
 
+bool SshSession::CanSshGetFurther(const Status& failure) const {
+  switch (phase_) {
+    case Phase::kHandshake:
+    case Phase::kOpen:
+    case Phase::kExecute:
+      // One that does not answer has ssh wait, too.
+      return !refused_host_key_ && failure.code() != StatusCode::kDeadlineExceeded &&
+             failure.code() != StatusCode::kCancelled;
+    case Phase::kLogIn:
+      // With a key that the spec names ssh has nothing else to offer.
+      return failure.code() == StatusCode::kPermissionDenied && !target_.reach.key_file_required();
+    default:
+      return false;
+  }
+}
+
 // Closes everything without waiting for the far end, which learns it from TCP.
 void SshSession::End(const Status& outcome) {
+  const bool ssh_may_get_further = !outcome.ok() && CanSshGetFurther(outcome);
+  const bool not_connected = phase_ == Phase::kConnect;
   Enter(Phase::kEnded);
   library_.reset();
   pump_.reset();
@@ -303,6 +307,8 @@ void SshSession::End(const Status& outcome) {
   signing_.request_stop();
   const std::lock_guard lock(shared_.mutex);
   if (!outcome.ok()) {
+    shared_.ssh_may_get_further = ssh_may_get_further;
+    shared_.not_connected = not_connected;
     shared_.failure =
         Annotate(outcome, target_.reach.username() + "@" + target_.reach.host_key_name() +
                               " port " + std::to_string(target_.port()));
@@ -326,6 +332,14 @@ Status SshSession::WaitStarted() {
     shared_.signature = std::move(signature);
     loop_.Nudge(weak_from_this());
   }
+}
+
+bool SshSession::SshMayGetFurther() const {
+  {
+    const std::lock_guard lock(shared_.mutex);
+    if (shared_.cancelled || !shared_.not_connected) return shared_.ssh_may_get_further;
+  }
+  return HasSeveralAddresses(target_.reach);
 }
 
 void SshSession::Cancel() {

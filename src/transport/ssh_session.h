@@ -54,6 +54,9 @@ class SshSession final : public Pollable, public std::enable_shared_from_this<Ss
   Status WaitStarted();
   // Thread-safe: makes the session give up at its next step.
   void Cancel();
+  // Thread-safe: of one that has failed before the program was started, whether the `ssh` program
+  // may succeed. Not where it would be as unsafe for ssh, as of a host key that has changed.
+  bool SshMayGetFurther() const;
   // Thread-safe.
   bool WaitEnded(base::Deadline deadline);
   std::string StderrTail() const;
@@ -73,6 +76,7 @@ class SshSession final : public Pollable, public std::enable_shared_from_this<Ss
   Outcome Execute();
   Outcome Pump();
 
+  bool CanSshGetFurther(const Status& failure) const;
   void Enter(Phase phase);
   void LimitTo(const char* what, std::chrono::milliseconds limit);
   void End(const Status& outcome);
@@ -90,6 +94,7 @@ class SshSession final : public Pollable, public std::enable_shared_from_this<Ss
   std::optional<ChannelPump> pump_;
   std::optional<Libssh2Session> library_;
   ProgressWatch progress_;
+  bool refused_host_key_ = false;
 
   // What other threads see.
   struct SignRequest {
@@ -103,6 +108,8 @@ class SshSession final : public Pollable, public std::enable_shared_from_this<Ss
     bool ended = false;
     bool cancelled = false;
     Status failure;
+    bool not_connected = false;  // why it has failed
+    bool ssh_may_get_further = false;
     std::string stderr_tail;
     std::optional<SignRequest> to_sign;            // what WaitStarted shall sign
     std::optional<Result<std::string>> signature;  // by WaitStarted

@@ -38,9 +38,9 @@ const std::multimap<std::string, std::string> kConfigured = {
     {"hostname", "10.0.0.5"},
     {"user", "ann"},
     {"port", "2200"},
-    {"identityfile", "~/keys/%h.%r"},
+    {"identityfile", "~/keys/100%h"},
     {"identityfile", "relative"},
-    {"certificatefile", "%d/cert"},
+    {"certificatefile", "~/cert"},
     {"identitiesonly", "yes"},
     {"identityagent", "~/agent"},
     {"hostkeyalias", "the-host"},
@@ -57,7 +57,7 @@ TEST(SshReachTest, OpensshsConfigurationIsHeeded) {
   EXPECT_EQ(ssh.host_key_name(), "the-host");
   EXPECT_EQ(ssh.port(), 2200u);
   EXPECT_EQ(ssh.username(), "ann");
-  EXPECT_THAT(ssh.key_files(), ElementsAre("/home/me/keys/the-host.ann", "/work/relative"));
+  EXPECT_THAT(ssh.key_files(), ElementsAre("/home/me/keys/100%h", "/work/relative"));
   EXPECT_THAT(ssh.certificate_files(), ElementsAre("/home/me/cert"));
   EXPECT_TRUE(ssh.identities_only());
   EXPECT_EQ(ssh.agent_socket(), "/home/me/agent");
@@ -98,6 +98,29 @@ TEST(SshReachTest, WhatLeadsThroughAnotherMachineIsLeftToSsh) {
     const NodeAddress none{"", "10.0.0.5", "", {{keyword, "none"}}};
     EXPECT_FALSE(MakeSshReach(NodeAt("a"), {}, none, kUser).by_ssh_program());
   }
+}
+
+TEST(SshReachTest, WhatOurOwnLoginsCannotDoIsLeftToSsh) {
+  NodeAddress address{"10.0.0.5", "10.0.0.5", "", {}};
+  address.left_to_ssh = {"BindAddress 10.0.0.1"};
+  EXPECT_TRUE(MakeSshReach(NodeAt("a"), {}, address, kUser).by_ssh_program());
+  spec::SshGroup group;
+  group.proxy_jump = "none";
+  EXPECT_TRUE(MakeSshReach(NodeAt("a"), group, address, kUser).by_ssh_program());
+}
+
+TEST(SshReachTest, NoneIsNoFile) {
+  const NodeAddress address{"10.0.0.5",
+                            "10.0.0.5",
+                            "",
+                            {{"identityfile", "none"},
+                             {"certificatefile", "none"},
+                             {"userknownhostsfile", "none"},
+                             {"globalknownhostsfile", "/etc/known"}}};
+  const v1::SshReach ssh = MakeSshReach(NodeAt("a"), {}, address, kUser);
+  EXPECT_EQ(ssh.key_files_size() + ssh.certificate_files_size(), 0);
+  // A new key is written to none of the system's files.
+  EXPECT_THAT(ssh.known_hosts_files(), ElementsAre("/dev/null", "/etc/known"));
 }
 
 }  // namespace

@@ -183,7 +183,8 @@ TEST_F(IdentitiesTest, CertificatesThatWillNotDo) {
   const auto offer = For({{expired, of_host}, false, {certificate, Path("none")}, "", false});
   EXPECT_THAT(Described(offer), ElementsAre("certificate expired-cert.pub", "expired", "of_host"));
   EXPECT_THAT(offer->notes,
-              ElementsAre("certificate " + expired + "-cert.pub has expired",
+              ElementsAre("the configured certificate file " + Path("none") + " is not there",
+                          "certificate " + expired + "-cert.pub has expired",
                           "certificate " + of_host + "-cert.pub is one for hosts, not for users",
                           "the private key of certificate " + certificate +
                               " is neither in a key file nor in ssh-agent"));
@@ -210,7 +211,7 @@ TEST_F(IdentitiesTest, UsualFilesMayBeMissingOrBad) {
   const std::string open = Generate("open");
   chmod(open.c_str(), 0644);
   const auto offer =
-      For({{Path("none"), open, Generate("good")}, false, {}, Path("no_agent"), false});
+      For({{Path("none/.ssh/id_rsa"), open, Generate("good")}, false, {}, Path("no_agent"), false});
   EXPECT_THAT(Described(offer), ElementsAre("good"));
   EXPECT_THAT(offer->notes, ElementsAre(HasSubstr("no_agent: connect: No such file"),
                                         HasSubstr("open is too open: mode 0644")));
@@ -308,12 +309,24 @@ TEST_F(IdentitiesTest, NoMoreThanServersTake) {
 }
 
 TEST_F(IdentitiesTest, NothingToOffer) {
-  const auto none = For({{Path("none")}, false, {}, "", false});
+  const auto none = For({{Path("none/.ssh/id_rsa")}, false, {}, "", false});
   EXPECT_EQ(none.status().code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(Message(none.status()), HasSubstr("no key file, and no ssh-agent"));
   EXPECT_THAT(Remedy(none.status()), HasSubstr("ssh-add"));
-  const auto empty = For({{Path("none")}, false, {}, Agent(), false});
+  const auto empty = For({{Path("none/.ssh/id_rsa")}, false, {}, Agent(), false});
   EXPECT_THAT(Message(empty.status()), HasSubstr("ssh-agent has no keys, or is locked"));
+}
+
+TEST_F(IdentitiesTest, AConfiguredFileThatIsNotThereIsNamed) {
+  const auto none = For({{Path("keys/10.0.0.1")}, false, {Path("a-cert.pub")}, "", false});
+  EXPECT_THAT(Message(none.status()),
+              AllOf(HasSubstr("key file " + Path("keys/10.0.0.1") + " is not there"),
+                    HasSubstr("certificate file " + Path("a-cert.pub") + " is not there"),
+                    HasSubstr("and no ssh-agent"), Not(HasSubstr("there is no key file"))));
+  EXPECT_THAT(Remedy(none.status()), HasSubstr("IdentityFile"));
+  const auto other = For({{Path("keys/10.0.0.1"), Generate("b")}, false, {}, "", false});
+  EXPECT_THAT(Described(other), ElementsAre("b"));
+  EXPECT_THAT(other->notes, ElementsAre(HasSubstr("keys/10.0.0.1 is not there")));
 }
 
 TEST_F(IdentitiesTest, SecurityKeysAreLeftToSsh) {

@@ -1,0 +1,256 @@
+#include "plan/ssh_keywords.h"
+
+#include <strings.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "base/split.h"
+
+namespace autodist::plan {
+namespace {
+
+using Values = SshKeyword::Values;
+using enum KeywordUse;
+
+// Host keys that are shorter are left to ssh (transport/ssh_session).
+constexpr uint32_t kMinRsaBits = 2048;
+
+// What our own logins may negotiate: transport/libssh2_session.
+constexpr std::array<std::string_view, 5> kOurCiphers = {
+    "aes128-gcm@openssh.com", "chacha20-poly1305@openssh.com", "aes256-gcm@openssh.com",
+    "aes128-ctr", "aes256-ctr"};
+constexpr std::array<std::string_view, 4> kOurMacs = {"hmac-sha2-256-etm@openssh.com",
+                                                      "hmac-sha2-512-etm@openssh.com",
+                                                      "hmac-sha2-256", "hmac-sha2-512"};
+constexpr std::array<std::string_view, 9> kOurKeyExchanges = {
+    "ecdh-sha2-nistp256",
+    "curve25519-sha256",
+    "curve25519-sha256@libssh.org",
+    "ecdh-sha2-nistp384",
+    "ecdh-sha2-nistp521",
+    "diffie-hellman-group14-sha256",
+    "diffie-hellman-group16-sha512",
+    "diffie-hellman-group18-sha512",
+    "diffie-hellman-group-exchange-sha256"};
+constexpr std::array<std::string_view, 6> kOurKeyTypes = {
+    "ssh-ed25519",         "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384",
+    "ecdsa-sha2-nistp521", "rsa-sha2-512",        "rsa-sha2-256"};
+
+bool Allows(const Values& values, std::span<const std::string_view> ours) {
+  if (values.empty()) return false;
+  const std::vector<std::string_view> listed = base::Split(values.front(), ',');
+  return std::ranges::all_of(
+      ours, [&](std::string_view name) { return std::ranges::find(listed, name) != listed.end(); });
+}
+
+bool AllowOurCiphers(const Values& values) { return Allows(values, kOurCiphers); }
+bool AllowOurMacs(const Values& values) { return Allows(values, kOurMacs); }
+bool AllowOurKeyExchanges(const Values& values) { return Allows(values, kOurKeyExchanges); }
+bool AllowOurKeyTypes(const Values& values) { return Allows(values, kOurKeyTypes); }
+
+bool AreOff(const Values& values) {
+  return std::ranges::all_of(values, [](const std::string& value) {
+    return value == "no" || value == "false" || value == "none" || value == "off";
+  });
+}
+
+bool AreBothNone(const Values& values) { return values == Values{"none none"}; }
+
+bool AllowPublicKeys(const Values& values) {
+  return Allows(values, std::array<std::string_view, 1>{"publickey"});
+}
+
+bool AreOfTheLocale(const Values& values) {
+  return std::ranges::all_of(values, [](const std::string& name) {
+    return name == "LANG" || name == "LANGUAGE" || name == "XMODIFIERS" || name.starts_with("LC_");
+  });
+}
+
+bool IsAtMostOurMinimum(const Values& values) {
+  uint32_t bits = kMinRsaBits + 1;
+  if (!values.empty()) {
+    const std::string& text = values.front();
+    std::from_chars(text.data(), text.data() + text.size(), bits);
+  }
+  return bits <= kMinRsaBits;
+}
+
+constexpr char kBySshG[] = "applied by `ssh -G`, which autodist asks";
+constexpr char kBySsh[] = "by the `ssh` program";
+constexpr char kNoForwarding[] = "autodist's logins forward nothing";
+constexpr char kNoTerminal[] = "logins have no terminal";
+constexpr char kNeverAsks[] = "logins of autodist never ask for anything";
+constexpr char kNoX11[] = "ranks outlive a login, and have no display";
+constexpr char kOwnLimits[] = "autodist detects a lost connection by limits of its own";
+constexpr char kNoMaster[] = "autodist opens no shared connection; it uses one that is open";
+constexpr char kObsolete[] = "obsolete; ssh itself ignores it";
+constexpr char kOlderName[] = "an older name; `ssh -G` prints the newer one";
+
+constexpr SshKeyword kKeywords[] = {
+    {"AddKeysToAgent", kIrrelevant,
+     "a passphrase is asked for once per run; the key is kept in an agent of the run's own"},
+    {"AddressFamily", kHonoured, "which of a name's addresses is used"},
+    {"AFSTokenPassing", kIrrelevant, kObsolete},
+    {"BatchMode", kIrrelevant, kNeverAsks},
+    {"BindAddress", kHandedOver, kBySsh},
+    {"BindInterface", kHandedOver, kBySsh},
+    {"CanonicalDomains", kHonoured, kBySshG},
+    {"CanonicalizeFallbackLocal", kHonoured, kBySshG},
+    {"CanonicalizeHostname", kHonoured, kBySshG},
+    {"CanonicalizeMaxDots", kHonoured, kBySshG},
+    {"CanonicalizePermittedCNAMEs", kHonoured, kBySshG},
+    {"CASignatureAlgorithms", kHonoured,
+     "hosts with a certificate authority in known_hosts are reached through `ssh`"},
+    {"CertificateFile", kHonoured, "offered before its key"},
+    {"ChallengeResponseAuthentication", kIrrelevant, kOlderName},
+    {"ChannelTimeout", kHandedOver, kBySsh},
+    {"CheckHostIP", kHandedOver, kBySsh, AreOff},
+    {"Cipher", kIrrelevant, kObsolete},
+    {"Ciphers", kHandedOver, "by the `ssh` program, where one is missing that autodist may choose",
+     AllowOurCiphers},
+    {"ClearAllForwardings", kIrrelevant, kNoForwarding},
+    {"Compression", kHandedOver, kBySsh, AreOff},
+    {"CompressionLevel", kIrrelevant, kObsolete},
+    {"ConnectionAttempts", kHandedOver, kBySsh},
+    {"ConnectTimeout", kHonoured, "at most 3 s in `doctor`"},
+    {"ControlMaster", kIrrelevant, kNoMaster},
+    {"ControlPath", kHonoured, "a connection that is open there is used, through `ssh`"},
+    {"ControlPersist", kIrrelevant, kNoMaster},
+    {"DSAAuthentication", kIrrelevant, kOlderName},
+    {"DynamicForward", kIrrelevant, kNoForwarding},
+    {"EnableEscapeCommandline", kIrrelevant, kNoTerminal},
+    {"EnableSSHKeysign", kIrrelevant, "read by ssh-keysign alone; see HostbasedAuthentication"},
+    {"EscapeChar", kIrrelevant, kNoTerminal},
+    {"ExitOnForwardFailure", kIrrelevant, kNoForwarding},
+    {"FallBackToRsh", kIrrelevant, kObsolete},
+    {"FingerprintHash", kIrrelevant, "messages show fingerprints as SHA256"},
+    {"ForkAfterAuthentication", kIrrelevant, "set to `no`: the login stays with autodist"},
+    {"ForwardAgent", kNamed, "ranks outlive a login, and cannot use your ssh-agent", AreOff},
+    {"ForwardX11", kIrrelevant, kNoX11},
+    {"ForwardX11Timeout", kIrrelevant, kNoX11},
+    {"ForwardX11Trusted", kIrrelevant, kNoX11},
+    {"GatewayPorts", kIrrelevant, kNoForwarding},
+    {"GlobalKnownHostsFile", kHonoured, "all files in it"},
+    {"GlobalKnownHostsFile2", kIrrelevant, kObsolete},
+    {"GSSAPIAuthentication", kHonoured, "through `ssh`, where no key is accepted"},
+    {"GSSAPIClientIdentity", kHandedOver, kBySsh},
+    {"GSSAPIDelegateCredentials", kHandedOver, kBySsh, AreOff},
+    {"GSSAPIKexAlgorithms", kIrrelevant, "used with GSSAPIKeyExchange only, thus by `ssh`"},
+    {"GSSAPIKeyExchange", kHandedOver, kBySsh, AreOff},
+    {"GSSAPIRenewalForcesRekey", kHandedOver, kBySsh, AreOff},
+    {"GSSAPIServerIdentity", kHandedOver, kBySsh},
+    {"GSSAPITrustDns", kHandedOver, kBySsh, AreOff},
+    {"HashKnownHosts", kHonoured, "where a new key is added to known_hosts"},
+    {"Host", kHonoured, kBySshG},
+    {"HostbasedAcceptedAlgorithms", kHandedOver, kBySsh},
+    {"HostbasedAuthentication", kHandedOver, kBySsh, AreOff},
+    {"HostbasedKeyTypes", kIrrelevant, kOlderName},
+    {"HostKeyAlgorithms", kHandedOver,
+     "by the `ssh` program, where one is missing that autodist may choose", AllowOurKeyTypes},
+    {"HostKeyAlias", kHonoured, "what known_hosts is asked for"},
+    {"Hostname", kHonoured, "where the node is"},
+    {"IdentitiesOnly", kHonoured, "no other keys of the agent are offered"},
+    {"IdentityAgent", kHonoured, "the agent that is asked"},
+    {"IdentityFile", kHonoured, "the keys that are offered"},
+    {"IdentityFile2", kIrrelevant, kOlderName},
+    {"IgnoreUnknown", kHonoured, kBySshG},
+    {"Include", kHonoured, kBySshG},
+    {"IPQoS", kHandedOver, "by the `ssh` program; autodist itself sets none", AreBothNone},
+    {"KbdInteractiveAuthentication", kIrrelevant, kNeverAsks},
+    {"KbdInteractiveDevices", kIrrelevant, kNeverAsks},
+    {"KeepAlive", kIrrelevant, kOlderName},
+    {"KerberosAuthentication", kIrrelevant, kObsolete},
+    {"KerberosTGTPassing", kIrrelevant, kObsolete},
+    {"KexAlgorithms", kHandedOver,
+     "by the `ssh` program, where one is missing that autodist may choose", AllowOurKeyExchanges},
+    {"KnownHostsCommand", kHandedOver, kBySsh},
+    {"LocalCommand", kIrrelevant, "used with PermitLocalCommand only"},
+    {"LocalForward", kIrrelevant, kNoForwarding},
+    {"LogLevel", kIrrelevant, "set to `INFO`: what ssh says is the cause of a failure"},
+    {"LogVerbose", kIrrelevant, "for debugging ssh itself"},
+    {"MACs", kHandedOver, "by the `ssh` program, where one is missing that autodist may choose",
+     AllowOurMacs},
+    {"Match", kHonoured, kBySshG},
+    {"NoHostAuthenticationForLocalhost", kHandedOver, kBySsh, AreOff},
+    {"NumberOfPasswordPrompts", kIrrelevant, kNeverAsks},
+    {"ObscureKeystrokeTiming", kIrrelevant, kNoTerminal},
+    {"PasswordAuthentication", kIrrelevant, kNeverAsks},
+    {"PermitLocalCommand", kNamed, "autodist logs in several times, and runs no LocalCommand",
+     AreOff},
+    {"PermitRemoteOpen", kIrrelevant, kNoForwarding},
+    {"PKCS11Provider", kHandedOver, kBySsh, AreOff},
+    {"Port", kHonoured, "where the spec names none"},
+    {"PreferredAuthentications", kHandedOver, "by the `ssh` program, where `publickey` is missing",
+     AllowPublicKeys},
+    {"Protocol", kIrrelevant, kObsolete},
+    {"ProtocolKeepAlives", kIrrelevant, kOlderName},
+    {"ProxyCommand", kHandedOver, kBySsh, AreOff},
+    {"ProxyJump", kHandedOver, kBySsh, AreOff},
+    {"ProxyUseFdpass", kHandedOver, kBySsh, AreOff},
+    {"PubkeyAcceptedAlgorithms", kHandedOver,
+     "by the `ssh` program, where one is missing that autodist may choose", AllowOurKeyTypes},
+    {"PubkeyAcceptedKeyTypes", kIrrelevant, kOlderName},
+    {"PubkeyAuthentication", kHandedOver, "by the `ssh` program, where it is not `yes`"},
+    {"RefuseConnection", kHandedOver, kBySsh},
+    {"RekeyLimit", kHandedOver, kBySsh},
+    {"RemoteCommand", kIrrelevant, "set to `none`: a login runs autodist's agent"},
+    {"RemoteForward", kIrrelevant, kNoForwarding},
+    {"RequestTTY", kIrrelevant, kNoTerminal},
+    {"RequiredRSASize", kHandedOver,
+     "by the `ssh` program, where it is more than 2048; so are RSA host keys of fewer bits",
+     IsAtMostOurMinimum},
+    {"RevokedHostKeys", kHandedOver, kBySsh, AreOff},
+    {"RhostsAuthentication", kIrrelevant, kObsolete},
+    {"RhostsRSAAuthentication", kIrrelevant, kObsolete},
+    {"RSAAuthentication", kIrrelevant, kObsolete},
+    {"SecurityKeyProvider", kHandedOver, kBySsh},
+    {"SendEnv", kHandedOver,
+     "by the `ssh` program; not for the locale (`LANG`, `LC_*`), which is the node's own",
+     AreOfTheLocale},
+    {"ServerAliveCountMax", kIrrelevant, kOwnLimits},
+    {"ServerAliveInterval", kIrrelevant, kOwnLimits},
+    {"SessionType", kIrrelevant, "set to `default`: a login runs autodist's agent"},
+    {"SetEnv", kHandedOver, kBySsh},
+    {"SetupTimeOut", kIrrelevant, kOlderName},
+    {"SkeyAuthentication", kIrrelevant, kOlderName},
+    {"SmartcardDevice", kIrrelevant, kOlderName},
+    {"StdinNull", kIrrelevant, "set to `no`: the agent's input is its connection"},
+    {"StreamLocalBindMask", kIrrelevant, kNoForwarding},
+    {"StreamLocalBindUnlink", kIrrelevant, kNoForwarding},
+    {"StrictHostKeyChecking", kHonoured, "`ask` is as `yes`; host_key_check of the spec wins"},
+    {"SyslogFacility", kIrrelevant, "logins write no syslog"},
+    {"Tag", kHonoured, kBySshG},
+    {"TCPKeepAlive", kIrrelevant, kOwnLimits},
+    {"TISAuthentication", kIrrelevant, kOlderName},
+    {"Tunnel", kIrrelevant, kNoForwarding},
+    {"TunnelDevice", kIrrelevant, kNoForwarding},
+    {"UpdateHostKeys", kIrrelevant, "autodist adds no further keys of a host to known_hosts"},
+    {"UseBlacklistedKeys", kIrrelevant, kObsolete},
+    {"UsePrivilegedPort", kIrrelevant, kObsolete},
+    {"User", kHonoured, "where the spec names none"},
+    {"UserKnownHostsFile", kHonoured, "all files in it"},
+    {"UserKnownHostsFile2", kIrrelevant, kObsolete},
+    {"UseRoaming", kIrrelevant, kObsolete},
+    {"UseRsh", kIrrelevant, kObsolete},
+    {"VerifyHostKeyDNS", kHandedOver, kBySsh, AreOff},
+    {"VersionAddendum", kHandedOver, kBySsh, AreOff},
+    {"VisualHostKey", kIrrelevant, kNoTerminal},
+    {"WarnWeakCrypto", kIrrelevant, "about the server, for a person who logs in"},
+    {"XAuthLocation", kIrrelevant, kNoX11},
+};
+
+}  // namespace
+
+std::span<const SshKeyword> SshKeywords() { return kKeywords; }
+
+const SshKeyword* FindSshKeyword(std::string_view name) {
+  const auto* const found = std::ranges::find_if(kKeywords, [&](const SshKeyword& keyword) {
+    return keyword.name.size() == name.size() &&
+           strncasecmp(keyword.name.data(), name.data(), name.size()) == 0;
+  });
+  return found == std::end(kKeywords) ? nullptr : found;
+}
+
+}  // namespace autodist::plan
