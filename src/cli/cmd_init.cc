@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/nodes_options.h"
 #include "cli/values.h"
+#include "reach/config_hosts.h"
 #include "reach/host_facts.h"
 #include "reach/this_machine.h"
 #include "spec/address.h"
@@ -147,15 +148,18 @@ int Init(const InitOptions& options) {
   }
   const auto user = reach::ThisUser();
   if (!user.ok()) return Fail(user.status(), kExitUsage);
-  const spec::HostList list = ReadHosts(options, user->home);
+  spec::HostList list = ReadHosts(options, user->home);
+  const bool by_config = options.ssh_config_option->count() > 0;
+  if (by_config && list.problems.empty()) reach::SettleConfigHosts(list);
   for (const std::string& warning : list.warnings) Log(LogLevel::kWarning, warning);
   for (const spec::Problem& problem : list.problems) {
     std::fprintf(stderr, "%s\n", base::PrintableLines(problem.ToString()).c_str());
   }
   if (!list.problems.empty()) return kExitUsage;
 
-  const auto facts = reach::FactsOf(list.hosts, login, *user,
-                                    options.offline ? reach::AskHosts::kNo : reach::AskHosts::kYes);
+  const auto facts = reach::FactsOf(
+      list.hosts, login, *user, options.offline ? reach::AskHosts::kNo : reach::AskHosts::kYes,
+      by_config ? reach::SameMachines::kMerge : reach::SameMachines::kRefuse);
   if (!facts.ok()) return Fail(facts.status(), kExitUsage);
   const spec::SpecDraft draft = spec::DraftSpec(list.hosts, *facts, login);
   for (const std::string& warning : draft.warnings) Log(LogLevel::kWarning, warning);

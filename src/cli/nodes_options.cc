@@ -127,15 +127,17 @@ std::string WithoutGpu(const spec::ResourceSpec& spec, const std::vector<spec::H
   return "no GPU found on " + names;
 }
 
-std::optional<spec::ResourceSpec> SpecOfHosts(const spec::HostList& list,
-                                              const NodesOptions& options, reach::AskHosts ask) {
+std::optional<spec::ResourceSpec> SpecOfHosts(spec::HostList list, const NodesOptions& options,
+                                              reach::AskHosts ask) {
   for (const std::string& warning : list.warnings) base::Log(base::LogLevel::kWarning, warning);
   Print(list.problems);
   if (!list.problems.empty()) return std::nullopt;
   spec::SshGroup login;  // as ssh's own configuration has it
   login.host_key_check = options.host_key_check;
   const auto user = reach::ThisUser();
-  const auto facts = user.ok() ? reach::FactsOf(list.hosts, login, *user, ask) : user.status();
+  const auto facts =
+      user.ok() ? reach::FactsOf(list.hosts, login, *user, ask, reach::SameMachines::kRefuse)
+                : user.status();
   if (!facts.ok()) {
     base::LogFailure(facts.status());
     return std::nullopt;

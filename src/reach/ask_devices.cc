@@ -8,6 +8,7 @@
 namespace autodist::reach {
 namespace {
 
+constexpr size_t kMaxMachine = 300;  // bytes
 constexpr std::string_view kMarker = "\nAUTODIST-DEVICES ";
 
 // The driver's own list is right without any tool; some containers see it through nvidia-smi alone,
@@ -20,7 +21,8 @@ constexpr char kDevicesScript[] =
     "case $s in 124 | 137) n=hangs ;; esac; fi; "
     "if [ \"$n\" = 0 ]; then "
     "for d in /dev/nvidia[0-9]*; do if [ -e \"$d\" ]; then n=$((n + 1)); fi; done; fi; "
-    "printf '\\nAUTODIST-DEVICES %s %d\\n' \"$n\" \"$(getconf _NPROCESSORS_ONLN)\"";
+    "printf '\\nAUTODIST-DEVICES %s %d %s\\n' \"$n\" \"$(getconf _NPROCESSORS_ONLN)\" "
+    "\"$(uname -n)/$(cat /proc/sys/kernel/random/boot_id)\"";
 
 }  // namespace
 
@@ -44,6 +46,14 @@ Result<Devices> ReadDevices(std::string_view output) {
   const bool space = gpus.ec == std::errc() && gpus.ptr != stop && *gpus.ptr == ' ';
   const auto cpus = std::from_chars(space ? gpus.ptr + 1 : stop, stop, devices.cpus);
   if (cpus.ec == std::errc() && cpus.ptr == stop) return devices;
+  if (cpus.ec == std::errc() && *cpus.ptr == ' ') {
+    const std::string_view machine(cpus.ptr + 1, static_cast<size_t>(stop - cpus.ptr - 1));
+    // Without either part it could be any machine's.
+    const size_t slash = machine.find('/');
+    const bool whole = slash != std::string_view::npos && slash > 0 && slash + 1 < machine.size();
+    if (whole && machine.size() <= kMaxMachine) devices.machine = machine;
+    return devices;
+  }
   return Error(StatusCode::kInternal, "the answer makes no sense");
 }
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "autodist/status.h"
@@ -16,6 +17,7 @@ inline constexpr std::chrono::seconds kAskLimit{10};  // login and all
 struct Devices {
   uint32_t gpus = 0;  // that the NVIDIA driver lists
   uint32_t cpus = 0;
+  std::string machine = {};  // "HOST-NAME/BOOT-ID", which no two machines have; empty: not known
 
   bool operator==(const Devices&) const = default;
 };

@@ -1,10 +1,14 @@
 #include "reach/host_facts.h"
 
+#include <map>
+#include <string>
+
 #include "base/log.h"
 #include "base/parallel.h"
 #include "base/quantity.h"
 #include "reach/ask_devices.h"
 #include "reach/busy_servers.h"
+#include "reach/config_hosts.h"
 #include "reach/logins.h"
 #include "reach/resolve.h"
 
@@ -36,11 +40,13 @@ spec::ResourceSpec SpecOf(const std::vector<spec::HostEntry>& hosts, const spec:
 
 // Which of the hosts is this machine, and under which address the others reach it.
 Status FindThisMachine(const std::vector<spec::HostEntry>& hosts,
-                       const std::vector<Location>& locations,
+                       const std::vector<Location>& locations, SameMachines same,
                        std::vector<spec::HostFacts>& facts) {
   const spec::HostEntry* here = nullptr;
   for (size_t i = 0; i < hosts.size(); ++i) {
     if (!locations[i].here) continue;
+    facts[i].here = true;
+    if (here && same == SameMachines::kMerge) continue;
     if (here) {
       return WithRemedy(
           Error(StatusCode::kInvalidArgument,
@@ -48,7 +54,6 @@ Status FindThisMachine(const std::vector<spec::HostEntry>& hosts,
           "list it once, with all its devices");
     }
     here = &hosts[i];
-    facts[i].here = true;
     if (hosts.size() == 1 || !locations[i].only_loopback) continue;
     AD_ASSIGN_OR_RETURN(facts[i].address, OutwardAddress());
     facts[i].address_note = "given as " + hosts[i].host + ", which others cannot reach";
@@ -74,6 +79,7 @@ Status Ask(const std::vector<spec::HostEntry>& hosts, const std::vector<v1::Reac
     if (answers[i].ok()) {
       facts[i].gpus = answers[i]->gpus;
       facts[i].cpus = answers[i]->cpus;
+      facts[i].machine = answers[i]->machine;
     } else {
       facts[i].not_reached = Message(answers[i].status());
       Log(LogLevel::kWarning,
@@ -84,11 +90,24 @@ Status Ask(const std::vector<spec::HostEntry>& hosts, const std::vector<v1::Reac
   return OkStatus();
 }
 
+void WarnOfSameMachines(const std::vector<spec::HostEntry>& hosts,
+                        const std::vector<spec::HostFacts>& facts) {
+  std::map<std::string, std::string> known;
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    const std::string& machine = facts[i].machine;
+    if (machine.empty()) continue;
+    const auto [first, is_new] = known.emplace(machine, hosts[i].host);
+    if (is_new) continue;
+    Log(LogLevel::kWarning, first->second + " and " + hosts[i].host + " are the same machine (" +
+                                machine.substr(0, machine.find('/')) + "); list it once");
+  }
+}
+
 }  // namespace
 
-Result<std::vector<spec::HostFacts>> FactsOf(const std::vector<spec::HostEntry>& hosts,
+Result<std::vector<spec::HostFacts>> FactsOf(std::vector<spec::HostEntry>& hosts,
                                              const spec::SshGroup& login, const plan::User& user,
-                                             AskHosts ask) {
+                                             AskHosts ask, SameMachines same) {
   const spec::ResourceSpec spec = SpecOf(hosts, login);
   AD_ASSIGN_OR_RETURN(const auto addresses, FindNodes(spec, user));
   std::vector<std::string> names;  // the HostName that is configured, else the host as given
@@ -99,8 +118,11 @@ Result<std::vector<spec::HostFacts>> FactsOf(const std::vector<spec::HostEntry>&
   }
   AD_ASSIGN_OR_RETURN(const auto locations, Locate(names));
   std::vector<spec::HostFacts> facts(hosts.size());
-  AD_RETURN_IF_ERROR(FindThisMachine(hosts, locations, facts));
-  if (ask == AskHosts::kNo) return facts;
+  AD_RETURN_IF_ERROR(FindThisMachine(hosts, locations, same, facts));
+  if (ask == AskHosts::kNo) {
+    if (same == SameMachines::kMerge) MergeSameMachines(hosts, facts);
+    return facts;
+  }
   std::vector<v1::Reach> ways(hosts.size());
   for (size_t i = 0; i < hosts.size(); ++i) {
     const spec::Node& node = spec.nodes[i];
@@ -112,6 +134,11 @@ Result<std::vector<spec::HostFacts>> FactsOf(const std::vector<spec::HostEntry>&
     }
   }
   AD_RETURN_IF_ERROR(Ask(hosts, ways, facts));
+  if (same == SameMachines::kMerge) {
+    MergeSameMachines(hosts, facts);
+  } else {
+    WarnOfSameMachines(hosts, facts);
+  }
   return facts;
 }
 

@@ -29,6 +29,7 @@ struct HostEntry {
   std::vector<uint32_t> devices = {};        // by their numbers; empty: the first `slots`
   std::vector<std::string> device_ips = {};  // of each of them, or none
   std::string note = {};                     // what a reader should know; one line
+  std::vector<std::string> also = {};        // other names of the machine
 
   bool operator==(const HostEntry&) const = default;
 };

@@ -80,6 +80,14 @@ void DraftDevices(const HostEntry& host, const HostFacts& facts, Node& node, Spe
   }
 }
 
+std::string AddressNote(const HostEntry& host, const HostFacts& facts) {
+  std::string note = facts.address_note.empty() ? host.note : facts.address_note;
+  for (size_t i = 0; i < host.also.size(); ++i) {
+    note += (i > 0 ? ", " : note.empty() ? "also " : "; also ") + host.also[i];
+  }
+  return note;
+}
+
 bool HasNoGpu(const HostEntry& host, const HostFacts& facts) {
   return host.devices.empty() && facts.gpus == 0u;
 }
@@ -184,8 +192,7 @@ SpecDraft DraftSpec(const std::vector<HostEntry>& hosts, const std::vector<HostF
       node.python_venv = login.python_venv;
       node.shared_envs = login.shared_envs;
     }
-    draft.notes.push_back(
-        {facts[i].address_note.empty() ? hosts[i].note : facts[i].address_note, ""});
+    draft.notes.push_back({AddressNote(hosts[i], facts[i]), ""});
     DraftDevices(hosts[i], facts[i], node, draft);
     if (is_worker(i)) {
       node.ssh_config = NameGroup(hosts[i], GroupOf(hosts[i], login), login, only, draft.spec.ssh);

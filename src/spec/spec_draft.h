@@ -21,6 +21,9 @@ struct HostFacts {
   // What it answered; nullopt: it did not, or was not asked.
   std::optional<uint32_t> gpus;
   uint32_t cpus = 0;
+  // What the machine says of itself, its host name first, the same under all its names; empty: not
+  // known.
+  std::string machine;
   std::string not_reached;  // why it did not answer; empty: it was not asked
 };
 

@@ -23,6 +23,13 @@ TEST(ReadDevicesTest, FindsTheAnswerBehindNoise) {
   EXPECT_EQ(*ReadDevices("\nAUTODIST-DEVICES 1 1\n\nAUTODIST-DEVICES 2 2\n"), (Devices{2, 2}));
 }
 
+TEST(ReadDevicesTest, WhatTheMachineSaysOfItself) {
+  EXPECT_EQ(ReadDevices("\nAUTODIST-DEVICES 8 64 gpu1/0f-1\n")->machine, "gpu1/0f-1");
+  for (const std::string part : {"gpu1/", "/0f-1", "/", ""}) {
+    EXPECT_EQ(*ReadDevices("\nAUTODIST-DEVICES 8 64 " + part + "\n"), (Devices{8, 64})) << part;
+  }
+}
+
 TEST(ReadDevicesTest, AnAnswerThatIsNotThereWhole) {
   for (const std::string output :
        {"", "\n", "\nAUTODIST-DEVICES ", "\nAUTODIST-DEVICES 8 6", "x AUTODIST-DEVICES 8 64\n"}) {
