@@ -1,0 +1,379 @@
+"""Logins as OpenSSH is configured: what `ssh NODE` can do, autodist can."""
+
+import re
+
+
+def nodes_of(said):
+    return re.findall(r"address: (\S+)", said)
+
+
+# Names of machines
+
+def test_a_machine_under_several_names_is_one_node(case):
+    said = case(2, """
+cat > ~/.ssh/config <<C
+Host a2 a2.lab
+    HostName 10.77.0.2
+Host a2-vpn
+    HostName 10.77.0.2
+Host git.lab
+    User git
+C
+autodist init --ssh-config --output all.yaml; grep address all.yaml
+echo ---; autodist init --ssh-config 'a2*' --output a2.yaml; autodist validate a2.yaml
+autodist run --spec a2.yaml -- hostname; echo "[$?]"
+""")
+    first, second = said.split("---\n")
+    assert nodes_of(first) == ["a2"], said
+    assert "a2  # also a2.lab, a2-vpn" in first, said
+    assert "git.lab is left out, as a code host: it has User git" in first, said
+    assert "valid: 1 node" in second and second.endswith("[0]\n"), said
+
+
+def test_names_that_lead_to_one_machine_by_other_addresses(case):
+    said = case(2, """
+ssh host2 ip addr add 10.77.0.102/16 dev eth0
+cat > ~/.ssh/config <<C
+Host a2
+    HostName 10.77.0.2
+Host a2-ib
+    HostName 10.77.0.102
+    HostKeyAlias 10.77.0.2
+Host me here
+    HostName 10.77.0.1
+Host localhost
+C
+autodist init --ssh-config | grep address
+""")
+    assert nodes_of(said) == ["a2", "me"], said
+    assert "a2  # also a2-ib" in said and "me  # also here, localhost" in said, said
+
+
+def test_code_hosts_are_no_machines(case):
+    said = case(1, """
+cat > ~/.ssh/config <<C
+Host github.com-work
+    HostName github.com
+    IdentityFile ~/.ssh/work
+Host hub
+    HostName ssh.github.com
+    Port 443
+Host gitlab.corp.example
+Host forge
+    User git
+C
+autodist init --offline --ssh-config; echo "[$?]"
+""")
+    assert said.count("is left out, as a code host") == 4, said
+    assert "all hosts of it are left out" in said and said.endswith("[2]\n"), said
+
+
+def test_include_is_followed_as_ssh_does(case):
+    said = case(3, """
+mkdir ~/.ssh/teams
+printf 'Include teams/*.conf\\nHost gate\\n    HostName 10.77.0.9\\n    Include teams/late.inc\\n' > ~/.ssh/config
+printf 'Include teams/vision.inc\\nHost shared\\n    HostName 10.77.0.2\\n' > ~/.ssh/teams/all.conf
+printf 'Host vision1\\n    HostName 10.77.0.3\\n' > ~/.ssh/teams/vision.inc
+printf 'Host behind-gate\\n    HostName 10.77.0.3\\n' > ~/.ssh/teams/late.inc
+autodist init --offline --ssh-config | grep -v '^#'; echo "[$?]"
+""")
+    assert nodes_of(said) == ["vision1", "shared", "gate"], said
+    assert "warning" not in said, said
+
+
+def test_include_in_a_match_block_and_in_circles(case):
+    said = case(1, """
+cat > ~/.ssh/config <<C
+Match originalhost gpu*
+    Include ~/.ssh/gpus
+Host "quoted" 'two' !two
+    HostName 10.77.0.3
+Host=equals
+    HostName = 10.77.0.4
+C
+printf 'Host gpu1\\n  HostName 10.77.0.7\\nHost cpu1\\nInclude ~/.ssh/config\\n' > ~/.ssh/gpus
+autodist init --offline --ssh-config; echo "[$?]"
+""")
+    assert nodes_of(said)[:1] == ["gpu1"] and "cpu1" not in nodes_of(said), said
+    assert {"quoted", "equals"} <= set(nodes_of(said)) or "ssh refuses that" in said, said
+    assert "/.ssh/gpus:4: not included: " in said and "includes itself" in said, said
+
+
+# Files that tokens name
+
+KEYS = """
+key=$(ssh-keyscan -t ed25519 10.77.0.2 2> /dev/null | cut -d' ' -f2-)
+mkdir ~/.ssh/keys; mv ~/.ssh/id_ed25519 ~/.ssh/keys/10.77.0.2; rm ~/.ssh/known_hosts
+echo "vault-two $key" > ~/.ssh/kh_vault-two
+cat > ~/.ssh/config <<C
+Host by-*
+  HostName 10.77.0.2
+  HostKeyAlias vault-two
+  UserKnownHostsFile ~/.ssh/kh_%k
+  IdentitiesOnly yes
+C
+"""
+
+
+def test_tokens_in_names_of_keys(case):
+    said = case(2, KEYS + """
+cp ~/.ssh/keys/10.77.0.2 ~/.ssh/keys/$(hostname -s); export KEYS=$HOME/.ssh/keys
+cat >> ~/.ssh/config <<C
+Host by-h
+  IdentityFile ~/.ssh/keys/%h
+Host by-l
+  IdentityFile ~/.ssh/keys/%L
+Host by-env
+  IdentityFile \\${KEYS}/10.77.0.2
+C
+for h in by-h by-l by-env; do
+  autodist run --hosts 10.77.0.1:1,$h:1 -- hostname; echo "[$?]"
+done
+""")
+    assert said.count("[0]\n") == 3 and said.count("host2") >= 3, said
+
+
+def test_other_tokens_in_names_of_keys(case):
+    said = case(2, KEYS + """
+cat >> ~/.ssh/config <<C
+Host by-c
+  IdentityFile "~/.ssh/my keys/%C"
+Host by-i
+  IdentityFile %d/.ssh/keys/%i-%u-%r-%p-%n-100%%
+Host by-user
+  IdentityFile ~$(id -un)/.ssh/keys/%h
+C
+mkdir "$HOME/.ssh/my keys"
+cp ~/.ssh/keys/10.77.0.2 "$HOME/.ssh/my keys/$(printf %s $(hostname)10.77.0.222root | sha1sum | cut -d' ' -f1)"
+cp ~/.ssh/keys/10.77.0.2 ~/.ssh/keys/$(id -u)-root-root-22-by-i-100%
+for h in by-c by-i by-user; do
+  autodist run --hosts 10.77.0.1:1,$h:1 -- hostname; echo "[$?]"
+done
+""")
+    assert said.count("[0]\n") == 3, said
+
+
+def test_a_key_that_is_not_there_is_named_as_it_was_looked_for(case):
+    said = case(2, KEYS + """
+printf 'Host by-none\\n  IdentityFile ~/.ssh/keys/%%r@%%h\\n' >> ~/.ssh/config
+autodist run --hosts 10.77.0.1:1,by-none:1 -- hostname; echo "[$?]"
+""")
+    assert "the configured key file /root/.ssh/keys/root@10.77.0.2 is not there" in said, said
+    assert "there is no key file" not in said and said.endswith("[125]\n"), said
+
+
+def test_a_token_that_ssh_does_not_know_is_quoted(case):
+    said = case(2, KEYS + """
+printf 'Host by-z\\n  IdentityFile ~/.ssh/keys/%%Z\\n' >> ~/.ssh/config
+autodist run --hosts 10.77.0.1:1,by-z:1 -- hostname; echo "[$?]"
+printf 'Host by-v\\n  IdentityFile ${NO_SUCH_VARIABLE}/key\\n' >> ~/.ssh/config
+autodist run --hosts 10.77.0.1:1,by-v:1 -- hostname; echo "[$?]"
+""")
+    assert "%Z" in said and "NO_SUCH_VARIABLE" in said and said.count("[125]\n") == 2, said
+
+
+# Keywords that only ssh can follow
+
+def test_bind_address(case):
+    said = case(2, """
+ip addr add 10.77.0.101/16 dev eth0
+ssh -b 10.77.0.101 host2 iptables -A INPUT -p tcp --dport 22 ! -s 10.77.0.101 -j DROP
+printf 'Host *\\n  BindAddress 10.77.0.101\\n' > ~/.ssh/config
+autodist run --hosts 10.77.0.1:1,10.77.0.2:1 -- hostname; echo "[$?]"
+""")
+    assert "host2" in said and said.endswith("[0]\n"), said
+
+
+def test_bind_interface(case):
+    said = case(2, """
+ip link add other type dummy; ip addr add 10.77.0.101/32 dev other; ip link set other up
+printf 'Host *\\n  BindInterface other\\n' > ~/.ssh/config
+ssh -o BatchMode=yes -o ConnectTimeout=3 host2 true; echo "ssh [$?]"
+printf 'Host *\\n  BindInterface eth0\\n  ConnectTimeout 3\\n' > ~/.ssh/config
+autodist run --hosts 10.77.0.1:1,10.77.0.2:1 -- hostname; echo "[$?]"
+""")
+    assert "host2" in said and said.endswith("[0]\n"), said
+
+
+def test_a_revoked_host_key_is_refused(case):
+    said = case(2, """
+ssh-keyscan -t ed25519 10.77.0.2 2> /dev/null | cut -d' ' -f2- > ~/.ssh/revoked
+printf 'Host *\\n  RevokedHostKeys ~/.ssh/revoked\\n' > ~/.ssh/config
+autodist run --hosts 10.77.0.1:1,10.77.0.2:1 -- hostname; echo "[$?]"
+""")
+    assert "revoked" in said and said.endswith("[125]\n"), said
+
+
+def test_a_known_hosts_command(case):
+    said = case(2, """
+ssh-keyscan -t ed25519 10.77.0.2 2> /dev/null > keys; rm ~/.ssh/known_hosts
+printf "Host *\\n  KnownHostsCommand /usr/bin/cat $PWD/keys\\n" > ~/.ssh/config
+autodist run --hosts 10.77.0.1:1,10.77.0.2:1 -- hostname; echo "[$?]"
+""")
+    assert "host2" in said and said.endswith("[0]\n"), said
+
+
+def test_what_would_break_a_login_of_ssh_is_overridden(case):
+    said = case(2, """
+cat > ~/.ssh/config <<C
+Host *
+  BindAddress 10.77.0.1
+  ForkAfterAuthentication yes
+  StdinNull yes
+  SessionType none
+  RemoteCommand tmux
+  RequestTTY force
+  LogLevel QUIET
+C
+autodist run --hosts 10.77.0.1:1,10.77.0.2:1 -- hostname; echo "[$?]"
+""")
+    assert "host2" in said and said.endswith("[0]\n"), said
+
+
+def test_what_is_not_used_is_named_once(case):
+    said = case(3, """
+printf 'Host *\\n  ForwardAgent yes\\n  LocalForward 8888 localhost:8888\\n' > ~/.ssh/config
+autodist run --hosts 10.77.0.1:1,10.77.0.2:1,10.77.0.3:1 -- hostname; echo "[$?]"
+""")
+    assert said.count("ForwardAgent yes: ranks outlive a login") == 1, said
+    assert "LocalForward" not in said and said.endswith("[0]\n"), said
+
+
+def test_the_address_family(case):
+    said = case(2, """
+printf 'Host *\\n  AddressFamily inet6\\n' > ~/.ssh/config
+autodist run --hosts 10.77.0.1:1,10.77.0.2:1 -- hostname; echo "[$?]"
+""")
+    assert "AddressFamily inet6" in said and said.endswith("[125]\n"), said
+
+
+# A connection that is open
+
+CONTROL = """
+cat > ~/.ssh/config <<C
+Host gpu2
+  HostName 10.77.0.2
+  ControlMaster auto
+  ControlPath ~/.ssh/cm-%C
+  ControlPersist 10m
+C
+"""
+
+
+def test_an_open_control_connection_is_used(case):
+    said = case(2, CONTROL + """
+ssh gpu2 true
+: > "$(dirname "$1")/user_ed25519.pub"
+autodist run --hosts 10.77.0.1:1,gpu2:1 -- hostname; echo "[$?]"
+ssh -O exit gpu2
+autodist run --hosts 10.77.0.1:1,gpu2:1 -- hostname; echo "[$?]"
+""")
+    first, second = said.split("Exit request sent.")
+    assert "host2" in first and first.endswith("[0]\n"), said
+    assert "key refused" in second and second.endswith("[125]\n"), said
+
+
+def test_init_and_doctor_use_it_too(case):
+    said = case(2, CONTROL.replace("cm-%C", "cm-%r@%h:%p") + """
+ssh gpu2 true
+: > "$(dirname "$1")/user_ed25519.pub"
+autodist init --ssh-config --output gpu2.yaml; autodist doctor --spec gpu2.yaml | head -4
+ssh -O exit gpu2
+""")
+    assert "1 node" in said and "key refused" not in said, said
+    assert re.search(r"gpu2 +✓", said), said
+
+
+def test_a_socket_that_is_left_over_is_none(case):
+    said = case(2, CONTROL + """
+python3 -c "import socket,sys; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1])" \\
+    $(ssh -T -G gpu2 2> /dev/null | sed -n 's/^controlpath //p')
+autodist run --hosts 10.77.0.1:1,gpu2:1 -- hostname; echo "[$?]"
+""")
+    assert "host2" in said and said.endswith("[0]\n"), said
+
+
+# Proxies
+
+def test_a_proxy_command_that_fails_is_the_cause(case):
+    said = case(2, """
+cat > ~/.ssh/config <<C
+Host i-02
+  HostKeyAlias host2
+  ProxyCommand ssh -W 10.77.0.2:22 host2
+Host i-0bad
+  ProxyCommand sh -c 'echo "TargetNotConnected: %h is not connected" >&2; sleep 0.2; exit 1'
+C
+autodist run --hosts i-02:1,i-0bad:1 -- true; echo "[$?]"
+echo "--- beside the chief"; autodist run --hosts 10.77.0.1:1,i-02:1 -- hostname; echo "[$?]"
+""")
+    fails, beside = said.split("--- beside the chief\n")
+    assert ("the ProxyCommand of i-0bad ended without a connection: "
+            "TargetNotConnected: i-0bad is not connected") in fails, said
+    assert "MaxStartups" not in fails and fails.endswith("[125]\n"), said
+    assert "host2" in beside and beside.endswith("[0]\n"), said
+
+
+def test_a_proxy_command_that_cannot_be_run(case):
+    said = case(2, """
+cat > ~/.ssh/config <<C
+Host i-02
+  ProxyCommand $PWD/proxy %h
+C
+echo 'exit 1' > proxy
+autodist run --hosts 10.77.0.1:1,i-02:1 -- true; echo "[$?]"
+""")
+    assert "the ProxyCommand of i-02 ended without a connection" in said, said
+    assert "proxy: Permission denied" in said and "key refused" not in said, said
+    assert "authorized_keys" not in said and said.endswith("[125]\n"), said
+
+
+def test_a_jump_host_that_does_not_reach_the_node(case):
+    said = case(2, """
+printf 'Host gpu9\\n  HostName 10.77.0.2\\n  Port 2222\\n  ProxyJump host2\\n' > ~/.ssh/config
+autodist run --hosts 10.77.0.1:1,gpu9:1 -- true; echo "[$?]"
+""")
+    assert "the jump host of gpu9 ended without a connection" in said, said
+    assert "Connection refused" in said and said.endswith("[125]\n"), said
+
+
+# Where autodist's own login fails
+
+def test_what_ssh_can_do_is_left_to_ssh(case):
+    said = case(2, """
+mv ~/.ssh/id_ed25519 right
+{ echo 'Host *'; for i in 1 2 3 4 5; do
+  ssh-keygen -q -t ed25519 -N '' -f ~/.ssh/key$i; echo "  IdentityFile ~/.ssh/key$i"; done
+  echo "  IdentityFile $PWD/right"; } > ~/.ssh/config
+autodist run --hosts 10.77.0.1:1,10.77.0.2:1 -- hostname; echo "[$?]"
+""")
+    assert said.count("reached through the ssh program, as autodist's own login fails") == 1, said
+    assert "host2" in said and said.endswith("[0]\n"), said
+
+
+def test_several_addresses_of_a_name_are_tried(case):
+    said = case(2, """
+{ cat /etc/hosts; echo '10.77.0.3 gpu2'; echo '10.77.0.2 gpu2'; } > hosts
+mount --bind hosts /etc/hosts
+ssh-keyscan -t ed25519 10.77.0.2 2> /dev/null | sed 's/^[^ ]*/gpu2/' >> ~/.ssh/known_hosts
+printf 'Host *\\n  ConnectTimeout 2\\n' > ~/.ssh/config
+ssh -o BatchMode=yes gpu2 hostname
+cat > two.yaml <<C
+nodes:
+  - {address: 10.77.0.1, chief: true}
+  - {address: gpu2, ssh_config: any, data_address: 10.77.0.2}
+ssh: {any: {}}
+C
+autodist run --spec two.yaml -- hostname; echo "[$?]"
+""")
+    assert "reached through the ssh program" in said and said.endswith("[0]\n"), said
+
+
+def test_a_host_key_that_has_changed_is_not_tried_by_ssh(case):
+    said = case(2, """
+ssh-keygen -q -t ed25519 -N '' -f other
+echo "10.77.0.2 $(cut -d' ' -f1,2 other.pub)" > ~/.ssh/known_hosts
+autodist run --hosts 10.77.0.1:1,10.77.0.2:1 -- hostname; echo "[$?]"
+""")
+    assert "host key changed" in said and "ssh program" not in said, said
+    assert said.endswith("[125]\n"), said
