@@ -202,8 +202,7 @@ Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceS
     const spec::SshGroup& group = spec.group_of(node);
     const bool by_ssh = !node.chief && !group.ByProgram();
     if (by_ssh) found[i] = FindBySsh(node, group, configured, deadline, not_used[i]);
-    // What is behind a proxy may have a name there alone; a container may have a network of its
-    // own.
+    // What is behind a proxy may have a name there alone; a container may have its own network.
     const bool hidden = by_ssh && found[i].ssh.empty() && IsBehindProxy(group, found[i].openssh);
     found[i].ask = (from_outside || !group.via.empty() || hidden) && node.data_address.empty();
     if (found[i].ask) {

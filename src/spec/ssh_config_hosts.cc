@@ -95,7 +95,7 @@ class Config {
  private:
   void ReadText(std::string_view text, const std::string& file) {
     files_.push_back(file);
-    Block block = Block::All();  // of each file anew: that of the Include goes on behind it
+    Block block = Block::All();  // that of the Include goes on behind it
     size_t number = 0;
     for (const std::string_view line : base::Split(text, '\n')) {
       const std::vector<std::string> words = SshConfigWords(line);

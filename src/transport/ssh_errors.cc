@@ -174,7 +174,7 @@ namespace {
 // address of the other end then.
 constexpr std::string_view kNoPeer = "UNKNOWN port 65535";
 
-// What ssh itself says of its own end when a proxy ends without a connection.
+// What ssh itself says at the end when a proxy ends without a connection.
 bool IsOfProxyEnd(std::string_view line) {
   return line.find(kNoPeer) != std::string_view::npos || line.starts_with("kex_exchange_identif") ||
          line.starts_with("ssh_exchange_identif") || line.starts_with("banner exchange:");
@@ -183,7 +183,10 @@ bool IsOfProxyEnd(std::string_view line) {
 // What a proxy said before it ended without a connection; nullopt: there was none, or another
 // cause.
 std::optional<std::string> SaidByProxy(const std::string& said) {
-  if (!Has(said, kNoPeer.data())) return std::nullopt;
+  // It has not ended where ssh gives it up.
+  if (!Has(said, kNoPeer.data()) || Has(said, "timed out during banner exchange")) {
+    return std::nullopt;
+  }
   std::string words;
   std::vector<std::string_view> lines = base::Lines(said);
   // The last complaints are those of the outer ssh; a jump host's ssh may have the same before it.
@@ -204,7 +207,9 @@ bool SaysKeyRefused(const std::string& said) {
 }
 
 Status ProxyError(const std::string& words, const std::string& host) {
-  const bool jump = Has(words, "stdio forwarding failed") || Has(words, "ssh: connect to host");
+  // `host` names the jump hosts of the spec.
+  const bool jump = Has(words, "stdio forwarding failed") || Has(words, "ssh: connect to host") ||
+                    Has(host, " through ");
   const std::string what =
       (jump ? "the jump host of " : "the ProxyCommand of ") + host + " ended without a connection";
   if (words.empty()) {

@@ -22,7 +22,7 @@ TEST(SshErrorsTest, OfWhatTheProgramSays) {
   using enum StatusCode;
   const std::string end = kEnd;
   const std::vector<Said> table = {
-      // A proxy that fails says why; what ssh says of its own end comes after it.
+      // A proxy that fails says why; what ssh itself says comes after it.
       {"TargetNotConnected: i-0bad is not connected\n" + end, kUnavailable,
        "the ProxyCommand of a ended without a connection: TargetNotConnected: i-0bad is not"},
       {"sh: 1: /opt/proxy: Permission denied\n" + end, kUnavailable,
@@ -39,6 +39,8 @@ TEST(SshErrorsTest, OfWhatTheProgramSays) {
        "stdio forwarding failed\n" +
            end,
        kUnavailable, "the jump host of a ended"},
+      {"Connection timed out during banner exchange\r\nConnection to UNKNOWN port 65535 timed out",
+       kDeadlineExceeded, "timed out during banner exchange"},
       {end, kResourceExhausted, "the ProxyCommand of a ended without a connection, and said noth"},
       // A jump host that is busy itself.
       {"kex_exchange_identification: Connection closed by remote host\r\n"
