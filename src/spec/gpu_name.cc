@@ -16,7 +16,7 @@ bool IsUuidOrItsBeginning(std::string_view text) {
   });
 }
 
-bool IsNumber(std::string_view text) {
+bool IsGpuNumber(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
@@ -30,8 +30,8 @@ bool IsGpuUuid(std::string_view text) {
   text.remove_prefix(kMig.size());
   if (!text.starts_with(kGpu)) return IsUuidOrItsBeginning(text);
   const auto parts = base::Split(text.substr(kGpu.size()), '/');  // UUID, GPU instance, its part
-  return parts.size() == 3 && IsUuidOrItsBeginning(parts[0]) && IsNumber(parts[1]) &&
-         IsNumber(parts[2]);
+  return parts.size() == 3 && IsUuidOrItsBeginning(parts[0]) && IsGpuNumber(parts[1]) &&
+         IsGpuNumber(parts[2]);
 }
 
 }  // namespace autodist::spec

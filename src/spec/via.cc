@@ -9,7 +9,7 @@
 namespace autodist::spec {
 namespace {
 
-constexpr char kWanted[] =
+constexpr char kWantedVia[] =
     "podman, docker, apptainer, kubectl, srun, or the words of a command that runs what follows "
     "them, such as "
     "[my-exec, '{node}', --]";
@@ -35,12 +35,12 @@ std::vector<std::string> ReadVia(ValueReader& reader, const YamlValue& yaml) {
     const std::string word = reader.ReadString(yaml, "via");
     if (word.empty()) return {};
     if (std::ranges::count(kPrograms, word) > 0) return {word};
-    reader.Report(yaml, "'via' is " + Shown(yaml) + "; it should be " + kWanted);
+    reader.Report(yaml, "'via' is " + Shown(yaml) + "; it should be " + kWantedVia);
     return {};
   }
-  if (!reader.CheckKind(yaml, YamlValue::Kind::kList, "'via'", kWanted)) return {};
+  if (!reader.CheckKind(yaml, YamlValue::Kind::kList, "'via'", kWantedVia)) return {};
   std::vector<std::string> words = ReadWords(reader, yaml, "via");
-  if (words.size() < 2) reader.Report(yaml, std::string("'via' should be ") + kWanted);
+  if (words.size() < 2) reader.Report(yaml, std::string("'via' should be ") + kWantedVia);
   return words;
 }
 

@@ -63,6 +63,7 @@ class PrepareTest : public testing::Test {
   const test::TempFolder folder_;
   Environment agent_;
   v1::PrepareRequest request_;
+  std::chrono::milliseconds limit_{60'000};
   const std::unique_ptr<Supervisor> supervisor_ = test::QuietSupervisor();
 };
 
