@@ -82,7 +82,7 @@ struct LogFolder::Shared {
   std::shared_ptr<Shared> above;  // null: that of a job
   std::string name;               // in the one above
   std::mutex mutex;
-  bool made_parent = false;  // guarded by mutex
+  std::vector<std::string> made_above;  // folders, the lowest first; guarded by mutex
   // Guarded by mutex. The last one; those before have been removed, and stay open for
   // other threads that use them.
   std::vector<UniqueFd> folders;
@@ -96,7 +96,11 @@ struct LogFolder::Shared {
     } else {
       std::error_code error;
       const auto parent = std::filesystem::path(path).parent_path();
-      if (!parent.empty()) made_parent |= std::filesystem::create_directories(parent, error);
+      for (auto folder = parent; !folder.empty() && !std::filesystem::exists(folder, error);
+           folder = folder.parent_path()) {
+        made_above.push_back(folder);
+      }
+      if (!parent.empty()) std::filesystem::create_directories(parent, error);
       if (error) return Failure(path, error.value());
     }
     AD_ASSIGN_OR_RETURN(UniqueFd folder, MakeAndOpen(in, above ? name : path, path));
@@ -138,8 +142,8 @@ Status LogFolder::Remove() const {
   if (rmdir(path().c_str()) != 0) return ErrnoError(errno, "removing " + path());
   const std::lock_guard lock(here_->mutex);
   // Where something else is in it, it stays.
-  if (here_->made_parent) {
-    (void)rmdir(std::filesystem::path(path()).parent_path().c_str());
+  for (const std::string& above : here_->made_above) {
+    if (rmdir(above.c_str()) != 0) break;
   }
   return OkStatus();
 }

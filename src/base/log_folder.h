@@ -30,8 +30,8 @@ class LogFolder {
   // Opens a file in it, not through a link; one that is made is for this user alone.
   Result<UniqueFd> OpenFile(const std::string& name, int flags) const;
 
-  // Removes it with all that is in it, and the folder above it where this made that and nothing
-  // else is in it. Follows no link. kNotFound: it is not there.
+  // Removes it with all that is in it, and the folders above it that this made and that have
+  // nothing else in them. Follows no link. kNotFound: it is not there.
   Status Remove() const;
 
   // Replaces a file in it with another, which is there whole or not at all; for this user alone.

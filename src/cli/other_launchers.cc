@@ -96,7 +96,7 @@ constexpr KnownCommand kCommands[] = {
     {"rm remove purge", "`autodist prune` removes the logs of old jobs"},
     {"launch start exec srun sbatch mpirun mpiexec torchrun horovodrun deepspeed",
      "`autodist run -- PROGRAM` starts a program"},
-    {"log tail output cat", "`autodist logs` prints what the ranks wrote"},
+    {"tail output cat", "`autodist logs` prints what the ranks wrote"},
     {"show info describe inspect", "`autodist status` shows a job and its nodes"},
     {"check diagnose preflight", "`autodist doctor` checks the nodes before a run"},
     {"htop monitor watch", "`autodist top` watches a job"},

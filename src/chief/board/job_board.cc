@@ -28,6 +28,7 @@ constexpr milliseconds kSameFor{1'000};        // what nothing has changed in bu
 constexpr milliseconds kPointInterval{2'000};  // of the history
 constexpr milliseconds kPointOfEachNode{4};    // at least, in a job of many
 constexpr milliseconds kLastCheckpointLimit{1'000};
+constexpr milliseconds kPrintInterval{1'000};  // of progress as JSON
 constexpr double kLongestStepMs = 86'400'000;
 constexpr milliseconds kWriteInterval{60'000};  // so that something is left where we are killed
 
@@ -97,6 +98,7 @@ void JobBoard::BeginAttempt() {
   if (point_at_ == Loop::Time::max()) {
     point_at_ = loop_.Now() + point_interval_;
     write_at_ = loop_.Now() + kWriteInterval;
+    print_at_ = loop_.Now() + kPrintInterval;
     point_ms_ = Elapsed();
     looks_ = checkpoints_.has_value();
   }
@@ -320,13 +322,18 @@ Loop::Time JobBoard::Tick(const Attempt& attempt) {
       step_time_ = milliseconds(static_cast<int64_t>(std::min(1000 / *rate, kLongestStepMs)));
     }
     for (const TroubleWarning& warning : warnings_.Take(*board)) warn_(warning);
-    PrintProgress(*board);
+  }
+  if (options_.print_json && now >= print_at_) {
+    print_at_ = now + std::max<Loop::Time::duration>(kPrintInterval, kShare * making_);
+    PrintProgress(*Now(attempt));
   }
   if (now >= write_at_) {
     write_at_ = now + kWriteInterval;
     Write(attempt);
   }
-  return std::min({point_at_, write_at_, looks_ ? checkpoints_->due() : Loop::Time::max()});
+  const Loop::Time print_at = options_.print_json ? print_at_ : Loop::Time::max();
+  return std::min(
+      {point_at_, write_at_, print_at, looks_ ? checkpoints_->due() : Loop::Time::max()});
 }
 
 void JobBoard::PrintProgress(const v1::Board& board) {
@@ -346,7 +353,7 @@ void JobBoard::Write(const Attempt& attempt) {
 void JobBoard::End(const Attempt& attempt) {
   ledger_.Ends(Elapsed());
   ++changes_;
-  point_at_ = write_at_ = Loop::Time::max();
+  point_at_ = write_at_ = print_at_ = Loop::Time::max();
   looks_ = false;
   if (checkpoints_) {
     BookCheckpoint(checkpoints_->Await(kLastCheckpointLimit));  // one that had begun

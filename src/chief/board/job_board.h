@@ -115,7 +115,8 @@ class JobBoard {
   bool looks_ = false;                          // at them, from the first attempt on
   Loop::Time point_at_ = Loop::Time::max();     // the next of the history
   Loop::Time write_at_ = Loop::Time::max();
-  int64_t point_ms_ = 0;  // of the last, since we began
+  Loop::Time print_at_ = Loop::Time::max();  // progress as JSON
+  int64_t point_ms_ = 0;                     // of the last, since we began
 };
 
 }  // namespace autodist::chief

@@ -13,6 +13,7 @@ using testing::IsEmpty;
 class CommandLineTest : public testing::Test {
  protected:
   CommandLineTest() {
+    app_.set_version_flag("--version", "1");
     CLI::App* run = app_.add_subcommand("run");
     run->prefix_command();
     run->add_option("--spec", text_);
