@@ -8,7 +8,8 @@ namespace {
 
 void Warn(const Status& status) {
   if (status.ok()) return;
-  base::Log(base::LogLevel::kWarning, "other commands will not find this job: " + Message(status));
+  base::Log(base::LogLevel::kWarning,
+            base::FailureText(Annotate(status, "other commands will not find this job")));
 }
 
 }  // namespace

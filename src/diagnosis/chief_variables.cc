@@ -1,7 +1,6 @@
 #include "diagnosis/chief_variables.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <iterator>
 
@@ -114,22 +113,16 @@ constexpr const char* kWays[] = {
     "CURL_CA_BUNDLE", "*_ENDPOINT", "*_ENDPOINT_URL", "*_BASE_URL"};
 constexpr const char* kOfPython[] = {"PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE"};
 constexpr const char* kLibraries[] = {"LD_LIBRARY_PATH", "LD_PRELOAD", "CUDA_HOME", "CUDA_PATH"};
-constexpr const char* kOthers[] = {
-    "HF_*",      "HUGGING*",  "TRANSFORMERS_*", "DATASETS_*", "WANDB_*",  "MLFLOW_*", "COMET_*",
-    "NEPTUNE_*", "CLEARML_*", "AWS_*",          "AZURE_*",    "GOOGLE_*", "S3_*",     "KAGGLE_*",
-    "NGC_*",     "OPENAI_*",  "NCCL_*",         "GLOO_*",     "UCX_*",    "FI_*",     "CUDA_*",
-    "CUDNN_*",   "CUBLAS_*",  "TORCH_*",        "PYTORCH_*",  "TF_*",     "XLA_*",    "JAX_*",
-    "TRITON_*",  "DS_*",      "DEEPSPEED_*",    "HYDRA_*",    "OMP_*",    "MKL_*",    "DATA_DIR",
-    "DATA_ROOT", "DATA_PATH", "DATASET*"};
+constexpr const char* kProxies[] = {"*_PROXY", "*_proxy"};
 
 // What a failure that such variables lead to says, in small letters.
 constexpr const char* kSaidWithoutSecret[] = {
-    "401",     "403",     "unauthorized", "forbidden",     "token",
-    "api key", "api_key", "credential",   "restricted",    "gated",
-    "log in",  "login",   "authenticat",  "access denied", "permission"};
-constexpr const char* kSaidWithoutWay[] = {"proxy",           "max retries", "connection",
-                                           "timed out",       "unreachable", "resolve",
-                                           "name or service", "certificate", "ssl"};
+    "401",     "403",        "unauthorized", "forbidden",   "token",         "api key",
+    "api_key", "credential", "restricted",   "wandb",       "huggingface",   "bucket",
+    "gated",   "log in",     "login",        "authenticat", "access denied", "permission"};
+constexpr const char* kSaidWithoutWay[] = {
+    "proxy",       "outgoing traffic", "offline",         "max retries", "connection", "timed out",
+    "unreachable", "resolve",          "name or service", "certificate", "ssl"};
 constexpr const char* kSaidWithoutModule[] = {"modulenotfounderror", "importerror",
                                               "no module named"};
 constexpr const char* kSaidWithoutLibrary[] = {"shared object", "cuda_home", "libcu", ".so"};
@@ -171,11 +164,6 @@ std::vector<std::string> NamesToCompare(const std::vector<std::string>& names) {
   return compared;
 }
 
-bool IsWellKnown(std::string_view name) {
-  return FitsAny(name, kSecrets) || FitsAny(name, kWays) || FitsAny(name, kOfPython) ||
-         FitsAny(name, kLibraries) || FitsAny(name, kOthers);
-}
-
 std::vector<std::string> NamesIn(std::string_view text, const std::vector<std::string>& names) {
   std::vector<std::string> found;
   std::ranges::copy_if(names, std::back_inserter(found),
@@ -185,28 +173,24 @@ std::vector<std::string> NamesIn(std::string_view text, const std::vector<std::s
 
 std::vector<std::string> LikelyMissed(std::string_view wrote,
                                       const std::vector<std::string>& names) {
+  std::vector<std::string> mentioned = NamesIn(wrote, names);
+  if (!mentioned.empty()) return mentioned;
   const std::string lower = Lower(wrote);
   const bool secret = SaysAny(lower, kSaidWithoutSecret);
   const bool way = SaysAny(lower, kSaidWithoutWay);
   const bool module = SaysAny(lower, kSaidWithoutModule);
   const bool library = SaysAny(lower, kSaidWithoutLibrary);
-  // The lower, the likelier; nullopt: it has nothing to do with it as far as is known.
-  const auto place = [&](const std::string& name) {
-    if (HasWord(wrote, name)) return 0;
-    if ((secret && FitsAny(name, kSecrets)) || (way && FitsAny(name, kWays)) ||
-        (module && FitsAny(name, kOfPython)) || (library && FitsAny(name, kLibraries))) {
-      return 1;
-    }
-    return IsWellKnown(name) ? 2 : 3;
+  const auto is_likely = [&](const std::string& name) {
+    return (secret && FitsAny(name, kSecrets)) || (way && FitsAny(name, kWays)) ||
+           (module && FitsAny(name, kOfPython)) || (library && FitsAny(name, kLibraries));
   };
-  std::array<std::vector<std::string>, 3> likely;
-  for (const std::string& name : names) {
-    const int at = place(name);
-    if (at < 3) likely[static_cast<size_t>(at)].push_back(name);
-  }
-  std::vector<std::string> all;
-  for (const auto& some : likely) all.insert(all.end(), some.begin(), some.end());
-  return all;
+  std::vector<std::string> likely;
+  std::ranges::copy_if(names, std::back_inserter(likely), is_likely);
+  // A proxy decides, too, whether a service is reached.
+  std::ranges::copy_if(names, std::back_inserter(likely), [&](const std::string& name) {
+    return secret && !is_likely(name) && FitsAny(name, kProxies);
+  });
+  return likely;
 }
 
 std::string NamesAsText(const std::vector<std::string>& names) {

@@ -12,14 +12,11 @@ namespace autodist::diagnosis {
 // machine (TERM, SSH_*, PATH, ...), and what autodist sets itself. Sorted, of bounded number.
 std::vector<std::string> NamesToCompare(const std::vector<std::string>& names);
 
-// Whether programs for training read it: tokens, proxies, settings of libraries.
-bool IsWellKnown(std::string_view name);
-
 // Those of the names that a text has as whole words, in the order of the names.
 std::vector<std::string> NamesIn(std::string_view text, const std::vector<std::string>& names);
 
-// Of variables that a failed rank did not get, those that may be why, the likeliest first: what it
-// wrote mentions them, or is of the kind that they lead to, or they are well-known.
+// Of variables that a failed rank did not get, those that may be why: what it wrote mentions them,
+// or else is of the kind that their absence leads to.
 std::vector<std::string> LikelyMissed(std::string_view wrote,
                                       const std::vector<std::string>& names);
 

@@ -45,15 +45,15 @@ P
 
 def test_variables_that_the_chief_alone_has(case):
     said = case(2, GATED + """
+unset $(compgen -e | grep -iE 'proxy|_(token|key|secret|credentials)$')
 export HF_TOKEN=hf_0000 WANDB_API_KEY=0000 HTTPS_PROXY=http://proxy.lan:3128
-autodist doctor --spec "$1" -- /usr/bin/python3 gated.py; echo "[$?]"
-autodist run --spec "$1" -- /usr/bin/python3 gated.py; echo "[$?]"
-autodist run --spec "$1" --pass-env HF_TOKEN -- /usr/bin/python3 gated.py; echo "[$?]"
+autodist doctor --spec "$1" -- /usr/bin/python3 gated.py; echo "---"
+autodist run --spec "$1" -- /usr/bin/python3 gated.py; echo "---"
+autodist run --spec "$1" --pass-env HF_TOKEN -- /usr/bin/python3 gated.py
 """)
-    doctor, run, passed, _ = said.split("\n[", 3)
+    doctor, run, passed = said.split("---\n")
     assert "ranks there do not get HF_TOKEN, which the shell of the chief has" in doctor, said
-    assert "the shell here has HF_TOKEN, WANDB_API_KEY and HTTPS_PROXY, which ranks of other nodes " \
-        "do not get: --pass-env HF_TOKEN\n" in run, said
+    assert "the shell here has HF_TOKEN, which ranks of other nodes do not get: --pass-env HF_TOKEN\n" in run, said
     assert "do not get" not in passed, said
     assert "hf_0000" not in said and "proxy.lan" not in said, said
 
@@ -79,19 +79,19 @@ autodist run --spec "$1" -- python3 a.py; echo "--"; autodist run --spec "$1" --
 
 def test_a_home_that_cannot_be_written(case):
     said = case(1, """
-mkdir w; chmod 777 w; cd w
+chmod 755 .; mkdir w; chmod 777 w; cd w
 U() { setpriv --reuid 1000650000 --regid 0 --clear-groups env -i HOME=/ PATH="$PATH" "$@"; echo "[$?]"; }
 U autodist run --name t -n 2 -- sh -c 'echo step $RANK'
 U autodist logs t
 U autodist ps --all
 """)
     assert "[0]" in said and "other commands will not find" not in said and "//" not in said, said
-    assert said.count("step 0") == 2 and "(t)" in said.split("[0]\n")[2], said
+    assert said.count("step 0") == 2 and " t  " in said.split("[0]\n")[2], said
 
 
 def test_no_place_for_the_record_at_all(case):
     said = case(1, """
-mkdir w; chmod 777 w; cd w; mkdir -m 0755 /tmp/autodist-state-1000650001
+chmod 755 .; mkdir w; chmod 777 w; cd w; mkdir -m 0755 /tmp/autodist-state-1000650001
 U() { setpriv --reuid 1000650001 --regid 0 --clear-groups env -i HOME=/ PATH="$PATH" "$@"; echo "[$?]"; }
 U autodist run -n 1 -- true
 U XDG_STATE_HOME=$PWD/state autodist run --name mine -n 1 -- true; U XDG_STATE_HOME=$PWD/state autodist ps --all
