@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,7 +80,12 @@ class AgentsTest : public testing::Test {
 
   // One that no other test has, at whatever time.
   std::string NewJobId() {
-    return "faults-" + std::to_string(getpid()) + "-" + std::to_string(++jobs_);
+    // Agents of tests beside this one, which have process numbers of their own, listen on the same
+    // network.
+    struct stat processes {};
+    stat("/proc/self/ns/pid", &processes);
+    return "faults-" + std::to_string(processes.st_ino) + "-" + std::to_string(getpid()) + "-" +
+           std::to_string(++jobs_);
   }
 
   // Blocks until no process is left. What they used must be gone then, too.

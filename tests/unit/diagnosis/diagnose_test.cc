@@ -529,6 +529,7 @@ TEST_F(DiagnoseTest, InterfacesThatRanksChoose) {
   set("Gloo", "eth9", "", "");
   ExpectOnly(v1::CHECK_ADDRESS, v1::VERDICT_BAD, 1,
              "GLOO_SOCKET_IFNAME=eth9 names no interface of this node");
+  plan_.mutable_nodes(1)->clear_devices();
   set("NCCL", "^docker0", "lo", "127.0.0.1");
   EXPECT_EQ(Diagnose(evidence_).findings_size(), 0);  // its ranks use no GPU
   plan_.mutable_nodes(1)->add_devices()->set_kind(v1::DEVICE_KIND_GPU);

@@ -10,6 +10,7 @@
 namespace autodist::plan {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -49,7 +50,7 @@ TEST(PlanSummaryTest, ATableOfNodesAndTheProgram) {
 
 TEST(PlanSummaryTest, OfManyNodesSomeAreShown) {
   const std::string text = PlanSummary(PlanOf(100));
-  EXPECT_THAT(text, HasSubstr("gpu5           10-11"));
+  EXPECT_THAT(text, ContainsRegex("\ngpu5 +10-11 "));
   EXPECT_THAT(text, HasSubstr("\n… 93 more nodes\ngpu99 "));
   EXPECT_THAT(text, Not(HasSubstr("gpu6 ")));
   EXPECT_LE(std::ranges::count(text, '\n'), 14);

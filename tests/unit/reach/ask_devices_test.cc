@@ -38,7 +38,7 @@ TEST(ReadDevicesTest, AnAnswerThatIsNotThereWhole) {
 }
 
 TEST(ReadDevicesTest, AnAnswerThatMakesNoSense) {
-  for (const std::string line : {"", "8", "8 ", "8 x", "x 8", "-1 8", "8 8 8", "4294967296 1"}) {
+  for (const std::string line : {"", "8", "8 ", "8 x", "x 8", "-1 8", "8 8x", "4294967296 1"}) {
     EXPECT_EQ(ReadDevices("\nAUTODIST-DEVICES " + line + "\n").status().code(),
               StatusCode::kInternal)
         << line;

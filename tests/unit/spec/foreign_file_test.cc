@@ -53,7 +53,7 @@ TEST(ForeignFileTest, IsRecognised) {
       {"#!/bin/sh\n#BSUB -n 2", "a batch script of LSF", 0},
       {"#!/usr/bin/env python3\n", "a script", 0},
       {"Host a\n  HostName b\n", "a configuration of OpenSSH", 0},
-      {"[w]\na ansible_user=b\n", "a list of hosts", 1},
+      {"[w]\na1 ansible_user=b\n", "a list of hosts", 1},
       {"[w]\na1\na2\n", "a list of hosts", 2},
       {"[fd00::1]:4\n[fd00::2]:4\n", "a list of hosts", 2},
   };

@@ -167,7 +167,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"WrongTypes",
                 "nodes:\n  - address: [1]\n    gpus: 2\n    chief: maybe\n    ssh_config: {}\n"
                 "    network_bandwidth: fast\nssh: 3\n",
-                {"f.yaml:2:14: 'address' is a list", "f.yaml:3:11: 'gpus' is a single value",
+                {"f.yaml:2:14: 'address' is a list", "f.yaml:3:11: 'gpus' is '2'; it should be a list",
                  "f.yaml:4:12: 'chief' is 'maybe'; it should be true or false",
                  "f.yaml:5:17: 'ssh_config' is a mapping",
                  "f.yaml:6:24: 'network_bandwidth' should be a positive number",

@@ -293,7 +293,7 @@ TEST_F(PortsTest, APayloadThatNobodyTakesStalls) {
   const auto tries = Try();
   ASSERT_EQ(tries.size(), 1u);
   EXPECT_TRUE(tries[0].stalled());
-  EXPECT_THAT(tries[0].error(), StartsWith("a message of 64 MiB stalls after "));
+  EXPECT_THAT(tries[0].error(), StartsWith("a message of 64.0 MiB stalls after "));
 }
 
 }  // namespace

@@ -138,8 +138,8 @@ TEST_F(JobBoardTest, ATimeWithoutASignOfLifeIsNoTraining) {
   AllExit(seconds(30), 0);
   EXPECT_EQ(Run(), 0);
   const v1::Ledger ledger = Kept().ledger();
-  EXPECT_NEAR(static_cast<double>(ledger.stalled()), 25'000, 500);
-  EXPECT_NEAR(static_cast<double>(ledger.training()), 5'000, 500);
+  EXPECT_NEAR(static_cast<double>(ledger.stalled()), 25'000, 1'100);
+  EXPECT_NEAR(static_cast<double>(ledger.training()), 5'000, 1'100);
 }
 
 TEST_F(JobBoardTest, NorIsOneThatEndsTheJob) {

@@ -102,7 +102,7 @@ TEST(ProgramFilesTest, WhatIsImportedInAnyCase) {
   const ProgramFiles found = FilesOfProgram({"python", "train.py"}, folder.path());
   EXPECT_THAT(CertainImports(found),
               ElementsAre("torch.nn: train.py, line 4", "numpy: train.py, line 4",
-                          "yaml: helper.py, line 1", "torch: train.py, line 12"));
+                          "yaml: helper.py, line 1", "torch: train.py, line 14"));
   EXPECT_THAT(found.optional_modules,
               testing::UnorderedElementsAre("apex", "other_apex", "of_lib"));
   EXPECT_THAT(found.python_modules, ElementsAre("torch", "numpy", "yaml", "apex", "other_apex",
