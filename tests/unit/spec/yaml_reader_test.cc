@@ -164,14 +164,15 @@ INSTANTIATE_TEST_SUITE_P(
                 "nodes:\n  - address: localhost\n    gpus: [0, 1, 0, -1, x]\n    cpus: [0, 0]\n",
                 {"f.yaml:3:18: in 'gpus': device 0 is listed twice", "f.yaml:3:21: in 'gpus': '-1'",
                  "f.yaml:3:25: in 'gpus': 'x'", "f.yaml:4:15: in 'cpus': device 0"}},
-        Refused{"WrongTypes",
-                "nodes:\n  - address: [1]\n    gpus: 2\n    chief: maybe\n    ssh_config: {}\n"
-                "    network_bandwidth: fast\nssh: 3\n",
-                {"f.yaml:2:14: 'address' is a list", "f.yaml:3:11: 'gpus' is '2'; it should be a list",
-                 "f.yaml:4:12: 'chief' is 'maybe'; it should be true or false",
-                 "f.yaml:5:17: 'ssh_config' is a mapping",
-                 "f.yaml:6:24: 'network_bandwidth' should be a positive number",
-                 "f.yaml:7:6: 'ssh' is a single value"}},
+        Refused{
+            "WrongTypes",
+            "nodes:\n  - address: [1]\n    gpus: 2\n    chief: maybe\n    ssh_config: {}\n"
+            "    network_bandwidth: fast\nssh: 3\n",
+            {"f.yaml:2:14: 'address' is a list", "f.yaml:3:11: 'gpus' is '2'; it should be a list",
+             "f.yaml:4:12: 'chief' is 'maybe'; it should be true or false",
+             "f.yaml:5:17: 'ssh_config' is a mapping",
+             "f.yaml:6:24: 'network_bandwidth' should be a positive number",
+             "f.yaml:7:6: 'ssh' is a single value"}},
         Refused{"BadPorts",
                 "nodes: [{address: localhost}]\nssh:\n  a: {key_file: k, port: 0}\n"
                 "  b: {key_file: k, port: 65536}\n  c: {key_file: k, port: ssh}\n",
