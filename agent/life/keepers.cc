@@ -29,7 +29,7 @@ std::string ProcFile(pid_t pid, const char* file) {
   return "/proc/" + std::to_string(pid) + "/" + file;
 }
 
-std::string LinkTarget(const std::string& path) {
+std::string TargetOf(const std::string& path) {
   std::error_code error;
   return std::filesystem::read_symlink(path, error);
 }
@@ -54,10 +54,10 @@ std::optional<std::string> KeptBy(pid_t pid) {
 
 // Containers, and virtual hosts, may share the process list of a machine.
 bool IsOnOurHost(pid_t pid) {
-  return std::ranges::all_of(
-      std::initializer_list<const char*>{"ns/net", "ns/uts"}, [pid](const char* ns) {
-        return LinkTarget(ProcFile(pid, ns)) == LinkTarget(std::string("/proc/self/") + ns);
-      });
+  const auto is_ours = [pid](const char* space) {
+    return TargetOf(ProcFile(pid, space)) == TargetOf(std::string("/proc/self/") + space);
+  };
+  return is_ours("ns/net") && is_ours("ns/uts");
 }
 
 void AwaitProcessEnd(pid_t pid) {
@@ -95,10 +95,10 @@ void AwaitNoKeepers(const std::string& name) {
 
 std::string ProcessScope() {
   // /proc may be of another namespace than we are in.
-  if (LinkTarget("/proc/self") != std::to_string(getpid())) return "";
+  if (TargetOf("/proc/self") != std::to_string(getpid())) return "";
   std::string boot = base::ReadFile("/proc/sys/kernel/random/boot_id", 64).value_or("");
   std::erase_if(boot, [](char c) { return c == '-' || c == '\n'; });
-  std::string space = LinkTarget("/proc/self/ns/pid");  // "pid:[4026531836]"
+  std::string space = TargetOf("/proc/self/ns/pid");  // "pid:[4026531836]"
   std::erase_if(space, [](char c) { return c < '0' || c > '9'; });
   if (boot.size() != kBootDigits || space.empty()) return "";
   return boot + "-" + space;

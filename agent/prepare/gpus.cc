@@ -225,21 +225,21 @@ bool MayHaveAccelerator(const process::Environment& environment,
                         const std::string& working_directory, const std::string& root) {
   // NVIDIA's (of WSL dxg), AMD's, Intel's and others' that are drawn by, Ascend's, Habana's,
   // AWS's and Google's, Cambricon's, and whatever the kernel calls an accelerator.
-  static const std::vector<std::string> kFiles = {"proc/driver/nvidia",
-                                                  "dev/nvidia[0-9]*",
-                                                  "dev/nvidiactl",
-                                                  "dev/nvidia-caps",
-                                                  "dev/dxg",
-                                                  "dev/nvgpu",
-                                                  "dev/kfd",
-                                                  "dev/dri/render*",
-                                                  "dev/davinci*",
-                                                  "dev/hl[0-9]*",
-                                                  "dev/accel*",
-                                                  "dev/neuron[0-9]*",
-                                                  "dev/cambricon*",
-                                                  "dev/vfio/[0-9]*"};
-  if (AnyFile(root, kFiles)) return true;
+  static const std::vector<std::string> files = {"proc/driver/nvidia",
+                                                 "dev/nvidia[0-9]*",
+                                                 "dev/nvidiactl",
+                                                 "dev/nvidia-caps",
+                                                 "dev/dxg",
+                                                 "dev/nvgpu",
+                                                 "dev/kfd",
+                                                 "dev/dri/render*",
+                                                 "dev/davinci*",
+                                                 "dev/hl[0-9]*",
+                                                 "dev/accel*",
+                                                 "dev/neuron[0-9]*",
+                                                 "dev/cambricon*",
+                                                 "dev/vfio/[0-9]*"};
+  if (AnyFile(root, files)) return true;
   if (FindNvidiaSmi(environment, working_directory).ok()) return true;
   const std::string path = environment.Get("PATH");
   return std::ranges::any_of(

@@ -98,17 +98,10 @@ Result<std::vector<std::string>> AddDefaults(const CLI::App& app, std::vector<st
   return defaults;
 }
 
-int Main(const std::vector<std::string>& words) {
-  CLI::App app("Runs one training program on every device of many machines, as plainly as on one.",
-               "autodist");
-  app.formatter(std::make_shared<HelpText>(TerminalWidth()));
-  CommandLine line;
-  bool no_config = false;  // has been taken out of the words
-  app.set_version_flag("-V,--version", VersionText);
-  app.footer(kExamples);
-  app.require_subcommand(1);
+using Commands = std::map<CLI::App*, Command>;
 
-  std::map<CLI::App*, Command> commands;
+// All that help lists.
+void AddCommands(CLI::App& app, CommandLine& line, bool& no_config, Commands& commands) {
   const auto add = [&](const char* name, const char* purpose, auto add_options,
                        const auto&... more) {
     CLI::App* command = app.add_subcommand(name, purpose);
@@ -144,6 +137,20 @@ int Main(const std::vector<std::string>& words) {
   add("dialects", "List what each framework's programs are told, and how", AddDialects);
   add("completion", "Print a shell's completion script", AddCompletion);
   add("man", "Print a manual page", AddMan);
+}
+
+int Main(const std::vector<std::string>& words) {
+  CLI::App app("Runs one training program on every device of many machines, as plainly as on one.",
+               "autodist");
+  app.formatter(std::make_shared<HelpText>(TerminalWidth()));
+  CommandLine line;
+  bool no_config = false;  // has been taken out of the words
+  app.set_version_flag("-V,--version", VersionText);
+  app.footer(kExamples);
+  app.require_subcommand(1);
+
+  Commands commands;
+  AddCommands(app, line, no_config, commands);
   AddHidden(app, commands);
   auto read = ReadCommandLine(app, words);
   if (!read.ok()) return Fail(read.status(), kExitUsage);

@@ -72,7 +72,7 @@ std::string CauseOf(const Evidence& evidence, const v1::Problem& problem) {
   constexpr std::string_view kNotInPath = " is not in PATH";
   const size_t end = problem.cause().find(kNotInPath);
   if (end == std::string::npos) return problem.cause();
-  const std::string general = problem.cause().substr(0, end + kNotInPath.size());
+  std::string general = problem.cause().substr(0, end + kNotInPath.size());
   for (const uint32_t node : ReachedNodes(evidence)) {
     for (const v1::Problem& other : evidence.nodes[node].prepared.problems()) {
       if (other.cause() != problem.cause() && other.cause().starts_with(general)) return general;

@@ -55,7 +55,7 @@ std::string NodeTable(const v1::LaunchPlan& plan) {
   std::vector<SummaryRow> rows = {{{"NODE", "RANKS", "DEVICES", "REACHED BY"}}};
   for (int i = 0; i < (all ? nodes : kMostNodes - 2); ++i) rows.push_back(RowOf(plan.nodes(i)));
   if (!all) {
-    const auto more = static_cast<size_t>(nodes - kMostNodes + 1);
+    const auto more = static_cast<size_t>(nodes) - kMostNodes + 1;
     rows.push_back({{"… " + base::Count(more, "more node"), "", "", ""}});
     rows.push_back(RowOf(plan.nodes(nodes - 1)));
   }

@@ -196,7 +196,7 @@ void WarnOfNumbers(const Variables& variables, SlurmDevices& devices) {
 template <typename Read>
 auto Loudly(const Variables& variables, const char* name, Read read, SlurmDevices& devices) {
   HostCollector collector(name);
-  const auto counts = read(variables(name).value_or(""), collector);
+  auto counts = read(variables(name).value_or(""), collector);
   if (counts != decltype(read("", collector)){}) return counts;
   std::ranges::move(collector.Take("").problems, std::back_inserter(devices.problems));
   return counts;

@@ -250,6 +250,60 @@ std::string WhatIsKnown(const Activities& ranks, size_t untold) {
   return "cannot tell what is wrong, or whether anything is";
 }
 
+// Of a job of which nothing goes on, the plainest first.
+std::optional<v1::Trouble> WhatStands(const Known& known, const Activities& ranks, bool all_stand) {
+  if (auto cause = RaisedCause(known.now, ranks)) return cause;
+  if (all_stand && MostHaveEnded(known.now)) {
+    if (auto cause = EndedWellCause(known.now, ranks)) return cause;
+  }
+  return StandstillCause(known.now, ranks, known.stands_still);
+}
+
+std::vector<ResourceCause> ResourceCausesOf(const Known& known, const Activities& ranks,
+                                            v1::Trouble& evidence) {
+  const v1::Board* before = known.before ? &*known.before : nullptr;
+  std::vector<ResourceCause> causes = ResourceCauses(known.now, before, evidence);
+  if (auto cause = SentAgainCause(known.now, ranks)) {
+    causes.insert(causes.begin(), {ResourceCause::Of::kNetwork, *std::move(cause)});
+  }
+  return causes;
+}
+
+void LeaveOutIdle(const Activities& ranks, std::vector<ResourceCause>& causes) {
+  std::erase_if(causes, [&](const ResourceCause& cause) {
+    const bool of_cpus =
+        cause.of == ResourceCause::Of::kQuota || cause.of == ResourceCause::Of::kCpu;
+    return of_cpus && !HoldsUpWork(cause, ranks);
+  });
+}
+
+// What there is too little of, and that steps take longer than before.
+std::optional<v1::Trouble> WhatIsSlow(const v1::Board& now,
+                                      const std::vector<ResourceCause>& causes, bool goes_on) {
+  const auto slowdown = std::ranges::find_if(now.troubles(), [](const v1::Trouble& trouble) {
+    return trouble.evidence_size() > 0 && trouble.evidence(0).what() == board::kStepTime;
+  });
+  const bool slow = goes_on && slowdown != now.troubles().end();
+  if (causes.empty()) return slow ? std::optional(*slowdown) : std::nullopt;
+  v1::Trouble cause = causes.front().trouble;
+  if (slow) cause.set_what(cause.what() + "; " + slowdown->what());
+  return cause;
+}
+
+// Nothing goes on, as far as is seen, and nothing is known to be wrong.
+Verdict WithoutCause(const Known& known, const Activities& ranks, v1::Trouble evidence) {
+  const size_t untold = Untold(known.now, ranks);
+  if (untold == 0 && !known.stands_still && AllRun(ranks) && Waiting(ranks) > 0) {
+    return Well("nothing is wrong as far as can be seen: all " + base::Count(ranks.size(), "rank") +
+                    " run on and meet, if silently",
+                std::move(evidence));
+  }
+  const auto at_work = untold == 0 ? AtWork(known.now, ranks) : std::nullopt;
+  if (at_work) return Well(*at_work, std::move(evidence));
+  evidence.set_what(WhatIsKnown(ranks, untold));
+  return {Verdict::Kind::kCannotTell, std::move(evidence)};
+}
+
 }  // namespace
 
 bool GoesOn(const v1::Board& now, const v1::Board& before) {
@@ -257,7 +311,6 @@ bool GoesOn(const v1::Board& now, const v1::Board& before) {
 }
 
 Verdict Judge(const Known& known) {
-  const v1::Board* before = known.before ? &*known.before : nullptr;
   if (auto cause = FailureCause(known.now)) return Wrong(*std::move(cause));
   const Activities ranks = ReadActivities(known);
   v1::Trouble evidence;
@@ -271,69 +324,26 @@ Verdict Judge(const Known& known) {
     AddStandstill(known, *cause);
     return with_evidence(*std::move(cause));
   }
-  const bool goes_on = before && GoesOn(known.now, *before);
-  if (!goes_on) {
-    if (auto cause = RaisedCause(known.now, ranks)) {
-      AddStandstill(known, *cause);
-      return with_evidence(*std::move(cause));
-    }
-  }
-  std::vector<ResourceCause> causes = ResourceCauses(known.now, before, evidence);
+  const bool goes_on = known.before && GoesOn(known.now, *known.before);
   const bool all_stand = AllRest(ranks) && (known.stands_still || AllStand(ranks));
-  if (!goes_on && all_stand && MostHaveEnded(known.now)) {
-    if (auto cause = EndedWellCause(known.now, ranks)) {
-      AddStandstill(known, *cause);
-      return with_evidence(*std::move(cause));
-    }
+  std::vector<ResourceCause> causes = ResourceCausesOf(known, ranks, evidence);
+  if (auto cause = goes_on ? std::nullopt : WhatStands(known, ranks, all_stand)) {
+    AddStandstill(known, *cause);
+    AddBesides(causes, *cause, evidence);
+    return with_evidence(*std::move(cause));
   }
-  if (!goes_on) {
-    if (auto cause = StandstillCause(known.now, ranks, known.stands_still)) {
-      AddStandstill(known, *cause);
-      AddBesides(causes, *cause, evidence);
-      return with_evidence(*std::move(cause));
-    }
-  }
-  if (auto cause = SentAgainCause(known.now, ranks)) {
-    causes.insert(causes.begin(), {ResourceCause::Of::kNetwork, *std::move(cause)});
-  }
-  if (!goes_on) {
-    std::erase_if(causes, [&](const ResourceCause& cause) {
-      if (cause.of != ResourceCause::Of::kQuota && cause.of != ResourceCause::Of::kCpu)
-        return false;
-      return known.before && !ranks.empty() && !HoldsUpWork(cause, ranks);
-    });
-  }
-  const auto slowdown = std::ranges::find_if(known.now.troubles(), [](const v1::Trouble& trouble) {
-    return trouble.evidence_size() > 0 && trouble.evidence(0).what() == board::kStepTime;
-  });
-  const bool slow = goes_on && slowdown != known.now.troubles().end();
-  if (!causes.empty()) {
-    v1::Trouble cause = std::move(causes.front().trouble);
-    if (slow) cause.set_what(cause.what() + "; " + slowdown->what());
-    return with_evidence(std::move(cause));
-  }
-  if (slow) return with_evidence(*slowdown);
+  if (!goes_on && known.before && !ranks.empty()) LeaveOutIdle(ranks, causes);
+  if (auto cause = WhatIsSlow(known.now, causes, goes_on)) return with_evidence(*std::move(cause));
   if (goes_on) {
-    return Well(StepsRise(known.now, *before) ? "nothing is wrong: steps go on"
-                                              : "nothing is wrong: ranks write",
+    return Well(StepsRise(known.now, *known.before) ? "nothing is wrong: steps go on"
+                                                    : "nothing is wrong: ranks write",
                 std::move(evidence));
   }
-  if (all_stand) {
-    if (auto cause = EndedWellCause(known.now, ranks)) {
-      AddStandstill(known, *cause);
-      return with_evidence(*std::move(cause));
-    }
+  if (auto cause = all_stand ? EndedWellCause(known.now, ranks) : std::nullopt) {
+    AddStandstill(known, *cause);
+    return with_evidence(*std::move(cause));
   }
-  const size_t untold = Untold(known.now, ranks);
-  if (untold == 0 && !known.stands_still && AllRun(ranks) && Waiting(ranks) > 0) {
-    return Well("nothing is wrong as far as can be seen: all " + base::Count(ranks.size(), "rank") +
-                    " run on and meet, if silently",
-                std::move(evidence));
-  }
-  const auto at_work = untold == 0 ? AtWork(known.now, ranks) : std::nullopt;
-  if (at_work) return Well(*at_work, std::move(evidence));
-  evidence.set_what(WhatIsKnown(ranks, untold));
-  return {Verdict::Kind::kCannotTell, std::move(evidence)};
+  return WithoutCause(known, ranks, std::move(evidence));
 }
 
 std::string WhoIsMissing(const Known& known) {
