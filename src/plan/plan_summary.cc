@@ -35,15 +35,21 @@ SummaryRow RowOf(const v1::NodePlan& node) {
   std::vector<uint32_t> ranks;
   std::vector<uint32_t> gpus;
   std::vector<uint32_t> cpus;
+  size_t by_uuid = 0;
   for (const v1::RankPlan& rank : node.ranks()) {
     if (rank.auxiliary()) continue;
     ranks.push_back(rank.rank());
     if (!rank.has_device()) continue;
     const bool gpu = rank.device().kind() == v1::DEVICE_KIND_GPU;
-    (gpu ? gpus : cpus).push_back(rank.device().index());
+    if (!rank.device().uuid().empty()) {
+      ++by_uuid;  // which have no number
+    } else {
+      (gpu ? gpus : cpus).push_back(rank.device().index());
+    }
   }
   std::string devices;
   if (!gpus.empty()) devices = "gpu " + Ranges(gpus);
+  if (by_uuid > 0) devices = base::Count(by_uuid, "GPU") + " by UUID";
   if (!cpus.empty()) devices += (devices.empty() ? "cpu " : ", cpu ") + Ranges(cpus);
   return {{node.address() + DataAddressAsText(node), Ranges(ranks), devices.empty() ? "-" : devices,
            ReachAsText(node.reach())}};

@@ -23,7 +23,7 @@ autodist run --hosts 10.77.0.1,10.77.0.2 -- sh -c 'echo rank $RANK of $WORLD_SIZ
     ("MIG-GPU-8932f937-d72c-4106-c12f-20bd9faed9f6/1/0", 1),
 ], ids=["numbers", "blanks", "uuids", "abbreviated", "mig", "older-mig"])
 def test_visible_devices(case, visible, ranks):
-    said = case(1, FOUR_GPUS + f"CUDA_VISIBLE_DEVICES='{visible}' autodist run --dry-run -- ./train\n")
+    said = case(1, FOUR_GPUS + f"CUDA_VISIBLE_DEVICES='{visible}' autodist run --dry-run --verbose -- ./train\n")
     assert f"{ranks} rank{'s' if ranks > 1 else ''} on 1 node, in" in said, said
     assert "AUTODIST_DEVICE=gpu" in said and ": cpu" not in said, said
     assert f"CUDA_VISIBLE_DEVICES={visible.replace(' ', '')}" in said, said
