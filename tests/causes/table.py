@@ -93,10 +93,10 @@ HANGS = [
     Cause("mpi_abba_stripped", ("{mpi_stripped}", "abba"), MISSING.format(n=2) + "waits for a lock", options=("--dialect", "mpi"), by=("py-spy", "gdb")),
     Cause("mpi_tag", ("{mpi}", "tag"), MISSING.format(n=2) + "is in a receive", options=("--dialect", "mpi"), by=("py-spy", "gdb")),
     Cause("mpi_barrier", ("{mpi}", "barrier"), r"rank 1 \(\S+\) is in a barrier", options=("--dialect", "mpi"), culprits=(1,), by=("py-spy", "gdb")),
-    Cause("two_of_a_shell", ("/bin/sh", "{here}/two.sh"), MISSING.format(n=2) + "sleeps|rank 2 .*sleeps",
+    Cause("two_of_a_shell", ("/bin/sh", "{here}/two.sh"), r"process \d+ of process 2 \(\S+\) has not entered .*; it sleeps",
           options=("--per", "node")),
     Cause("two_of_spawn", ("/usr/bin/python3", "{here}/spawn.py", "asleep", "{folder}"),
-          MISSING.format(n=2) + "sleeps|rank 2 .*sleeps", options=("--per", "node")),
+          r"process \d+ of process 2 \(\S+\) has not entered .*; it sleeps", options=("--per", "node")),
 ]
 
 NETWORK = [
