@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/median.h"
 #include "base/quantity.h"
 
 namespace autodist::board {
@@ -16,12 +17,6 @@ constexpr int64_t kSpanMs = 1'000;  // shorter ones say little, as reports come 
 constexpr double kCheckpointSpeed = 4e6;
 // Output that has come and not been read for so long waits for the terminal.
 constexpr int64_t kReadWithinMs = 2'000;
-
-double MedianOf(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 // What may go on though no step comes here: a rank saves, a node is away, or output waits.
 bool MayGoOn(const v1::Board& board) {
@@ -106,7 +101,7 @@ void StepWatch::TakeSpan(const Span& span) {
   recent_.push_back(span);
   if (recent_.size() > kRecentSpans) recent_.pop_front();
   const bool steady = steady_ms_ >= kSteadyForMs && spans_ >= kSteadySpans;
-  const double before = earlier_.empty() ? 0 : MedianOf(earlier_);
+  const double before = earlier_.empty() ? 0 : base::Median(earlier_);
   const bool unlike = span.step_ms >= kSlowdown * before || span.step_ms * kSlowdown <= before;
   if (!steady && !earlier_.empty() && unlike) {  // that was only the beginning
     earlier_.clear();
@@ -118,7 +113,7 @@ void StepWatch::TakeSpan(const Span& span) {
       // One quick span between slow ones ends nothing; as many as make a median do.
       std::vector<double> last;
       for (const Span& one : recent_) last.push_back(one.step_ms);
-      if (MedianOf(last) >= kSlowdown * before) return;
+      if (base::Median(last) >= kSlowdown * before) return;
     }
     slow_.clear();
     return KeepEarlier(span);
@@ -145,12 +140,12 @@ void StepWatch::Judge(const v1::Board& board) {
   if (!recent_.empty()) {
     std::vector<double> last;
     for (const Span& span : recent_) last.push_back(span.step_ms);
-    usual = MedianOf(last);
+    usual = base::Median(last);
   }
   if (!usual || IsThrough(board.progress())) return;
   double limit = std::max<double>(kStalledAfterMs, kStalledAfterSteps * *usual);
   if (!gaps_.empty()) {
-    limit = std::max(limit, kStalledAfterReports * MedianOf({gaps_.begin(), gaps_.end()}));
+    limit = std::max(limit, kStalledAfterReports * base::Median({gaps_.begin(), gaps_.end()}));
   }
   const int64_t since = std::max(told_ms_, alive_ms_);
   if (static_cast<double>(board.time_ms() - since) < limit) return;
@@ -162,7 +157,7 @@ std::optional<Slowdown> StepWatch::slowdown() const {
   if (slow_.back().end_ms - slow_.front().begin_ms < kSlowForMs) return std::nullopt;
   std::vector<double> now;
   for (const Span& span : slow_) now.push_back(span.step_ms);
-  return Slowdown{slow_.front().begin_ms, MedianOf(now), MedianOf(earlier_)};
+  return Slowdown{slow_.front().begin_ms, base::Median(now), base::Median(earlier_)};
 }
 
 }  // namespace autodist::board

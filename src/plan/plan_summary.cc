@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/quantity.h"
+#include "base/ranges.h"
 #include "base/shell_quote.h"
 #include "plan/plan_text.h"
 
@@ -20,15 +21,7 @@ struct SummaryRow {
 // "0-3,7"; "-" where there are none.
 std::string Ranges(std::vector<uint32_t> numbers) {
   std::ranges::sort(numbers);
-  std::string text;
-  for (size_t i = 0; i < numbers.size();) {
-    size_t end = i + 1;
-    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
-    text += (text.empty() ? "" : ",") + std::to_string(numbers[i]);
-    if (end > i + 1) text += "-" + std::to_string(numbers[end - 1]);
-    i = end;
-  }
-  return text.empty() ? "-" : text;
+  return numbers.empty() ? "-" : base::RangesText(numbers, ",");
 }
 
 SummaryRow RowOf(const v1::NodePlan& node) {

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/median.h"
 #include "top/numbers.h"
 
 namespace autodist::top {
@@ -121,10 +122,9 @@ void CompareSteps(std::vector<RankFacts>& ranks) {
     times.push_back(*rank.step_time);
   }
   if (times.size() < 2) return;
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
+  const double median = base::Median(times);
   for (RankFacts& rank : ranks) {
-    if (rank.step_time) rank.relative = *rank.step_time / *middle;
+    if (rank.step_time) rank.relative = *rank.step_time / median;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/median.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
 #include "why/samples.h"
@@ -76,7 +77,7 @@ std::optional<v1::Trouble> SlowCpu(const v1::Board& now, const v1::Board* before
       continue;
     }
     // What is always ready to run has a core, if it gets one.
-    const double due = std::max(1.0, Median(cpus));
+    const double due = std::max(1.0, base::Median(cpus));
     const v1::HostSample& host = now.nodes(static_cast<int>(rank.node())).sample().host();
     // Where the whole machine is short of cores, as under a container's view of it, too.
     const bool all_wait = host.cpu_pressure() > kCpuPressure;
@@ -90,9 +91,10 @@ std::optional<v1::Trouble> SlowCpu(const v1::Board& now, const v1::Board* before
     trouble.set_what(RankName(now, rank.rank()) + " is slow: it gets " +
                      Cores(rank.sample().cpu()) +
                      " though it is always ready to run: something holds it back");
-    AddEvidence(trouble, "CPU",
-                Cores(rank.sample().cpu()) + "; the median of all ranks: " + Cores(Median(cpus)),
-                "agent");
+    AddEvidence(
+        trouble, "CPU",
+        Cores(rank.sample().cpu()) + "; the median of all ranks: " + Cores(base::Median(cpus)),
+        "agent");
     AddEvidence(trouble, "ready to run",
                 base::Percent(rank.sample().cpu_awaited()) + " of the time", "/proc");
     if (host.has_cpu()) {

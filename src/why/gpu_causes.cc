@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/median.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
 #include "why/samples.h"
@@ -97,7 +98,7 @@ std::optional<v1::Trouble> SlowGpu(const v1::Board& board) {
         others.push_back(other.sample->clock());
       }
     }
-    const double reference = others.empty() ? gpu.sample->clock_limit() : Median(others);
+    const double reference = others.empty() ? gpu.sample->clock_limit() : base::Median(others);
     // One that has nothing to do needs no clock.
     const bool idle = gpu.sample->throttled().empty() && gpu.sample->use() < 0.5;
     if (reference <= 0 || idle || gpu.sample->clock() / reference >= slowest_share) continue;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/median.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
 #include "why/samples.h"
@@ -74,7 +75,7 @@ std::optional<v1::Trouble> SlowInterface(const v1::Board& board) {
       }
       const auto speed = static_cast<double>(one.speed());
       if (!one.has_speed() || speed <= 0 || others.empty() ||
-          speed > kSlowInterface * Median(others)) {
+          speed > kSlowInterface * base::Median(others)) {
         continue;
       }
       const auto text = [](double bits) { return Number(bits / 1e6) + " Mbit/s"; };
@@ -83,7 +84,7 @@ std::optional<v1::Trouble> SlowInterface(const v1::Board& board) {
                                        " runs at " + text(speed) + " only");
       AddEvidence(trouble, base::Printable(one.name()),
                   text(speed) + "; the median of the other " + std::to_string(others.size()) +
-                      ": " + text(Median(others)),
+                      ": " + text(base::Median(others)),
                   "/sys");
       return trouble;
     }

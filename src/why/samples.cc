@@ -12,11 +12,6 @@ std::string Number(double value) {
   return base::Thousands(whole);
 }
 
-double Median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
 std::vector<int> Running(const v1::Board& board) {
   std::vector<int> nodes;
   for (int i = 0; i < board.nodes_size(); ++i) {

@@ -10,8 +10,6 @@ namespace autodist::why {
 
 // "1,005": rounded, and nothing below 0.
 std::string Number(double value);
-// Of at least one.
-double Median(std::vector<double> values);
 // The nodes in the board whose samples are of now.
 std::vector<int> Running(const v1::Board& board);
 

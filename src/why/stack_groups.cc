@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "base/quantity.h"
+#include "base/ranges.h"
 
 namespace autodist::why {
 namespace {
@@ -60,15 +61,7 @@ std::vector<v1::StackGroup> StackGroups::Groups() const {
 }
 
 std::string RankList(const google::protobuf::RepeatedField<uint32_t>& ranks) {
-  std::string text;
-  for (int i = 0; i < ranks.size();) {
-    int last = i;
-    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
-    text += (text.empty() ? "" : ", ") + std::to_string(ranks[i]);
-    if (last > i) text += "-" + std::to_string(ranks[last]);
-    i = last + 1;
-  }
-  return text;
+  return base::RangesText(ranks, ", ");
 }
 
 std::string GroupsText(const google::protobuf::RepeatedPtrField<v1::StackGroup>& groups) {

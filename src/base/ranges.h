@@ -1,0 +1,25 @@
+// Numbers as ranges.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace autodist::base {
+
+// "0-3,7" of 0, 1, 2, 3 and 7 with "," between; `numbers` ascend.
+template <typename Numbers>
+std::string RangesText(const Numbers& numbers, std::string_view between) {
+  std::string text;
+  for (auto first = numbers.begin(); first != numbers.end();) {
+    auto last = first;
+    auto next = first + 1;
+    for (; next != numbers.end() && *next == *last + 1; ++next) last = next;
+    if (!text.empty()) text += between;
+    text += std::to_string(*first);
+    if (last != first) text += "-" + std::to_string(*last);
+    first = next;
+  }
+  return text;
+}
+
+}  // namespace autodist::base
