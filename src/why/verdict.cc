@@ -93,8 +93,9 @@ void NoteWork(RankActivity& rank) {
   if (awaits_others && !(rank.now.collective.empty() && rank.now.source.starts_with("py-spy"))) {
     return;
   }
-  const std::string work = WorkBetween(*rank.earlier, rank.now, !awaits_others);
-  if (work.empty() || (awaits_others && !work.starts_with("its other"))) return;
+  const std::string work =
+      WorkBetween(*rank.earlier, rank.now, awaits_others ? Counted::kOthers : Counted::kAll);
+  if (work.empty()) return;
   if (awaits_others) rank.now.doing = Doing::kCompute;
   rank.now.gets_on = true;
   rank.now.words += ", while " + work;

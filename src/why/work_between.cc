@@ -20,18 +20,19 @@ double Rate(uint64_t earlier, uint64_t now, double over) {
 
 }  // namespace
 
-std::string WorkBetween(const Activity& earlier, const Activity& now, bool main_thread) {
+std::string WorkBetween(const Activity& earlier, const Activity& now, Counted counted) {
   if (!earlier.work || !now.work || now.work->at_ms <= earlier.work->at_ms) return "";
   const Work& from = *earlier.work;
   const Work& to = *now.work;
   const auto milliseconds = static_cast<double>(to.at_ms - from.at_ms);
   const double processes = Rate(from.other_processes, to.other_processes, milliseconds);
   const double threads = Rate(from.other_threads, to.other_threads, milliseconds);
-  const double main = main_thread ? Rate(from.main_thread, to.main_thread, milliseconds) : 0;
-  const double bytes = Rate(from.bytes, to.bytes, milliseconds / 1'000);
   if (processes >= kWorkingCores) return "its other processes use " + Cores(processes);
   if (threads >= kWorkingCores) return "its other threads use " + Cores(threads);
-  if (main >= kWorkingCores) return "it uses " + Cores(main);
+  if (counted == Counted::kOthers) return "";
+  const double main = Rate(from.main_thread, to.main_thread, milliseconds);
+  if (counted == Counted::kAll && main >= kWorkingCores) return "it uses " + Cores(main);
+  const double bytes = Rate(from.bytes, to.bytes, milliseconds / 1'000);
   const bool loads = now.doing == Doing::kDataLoader;
   if (bytes < (loads ? kLoadingBytes : kMovingBytes)) return "";
   return base::Bytes(static_cast<uint64_t>(bytes)) + "/s of data move";

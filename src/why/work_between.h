@@ -8,8 +8,14 @@
 
 namespace autodist::why {
 
+// What of a rank's work counts.
+enum class Counted {
+  kAll,
+  kNotMainThread,  // which waits busily for a GPU
+  kOthers,         // the other threads and processes alone
+};
+
 // "its other processes use 1.9 cores", "410 kB/s of data move"; "": it has done next to nothing.
-// `main_thread`: whether what that has used counts, as not where it waits busily for a GPU.
-std::string WorkBetween(const Activity& earlier, const Activity& now, bool main_thread);
+std::string WorkBetween(const Activity& earlier, const Activity& now, Counted counted);
 
 }  // namespace autodist::why

@@ -159,10 +159,10 @@ void HangResponse::FinishLook() {
   if (std::exchange(looks_for_missing_, false)) missing_ = stacks_->Missing();
   stacks_->Finish(
       [this](const std::string& address, uint32_t node) { return WhyUnknown(address, node); },
-      [this, here = told_here_, verdict = verdict_](bool written, std::string text) {
-        // Else it begins with where the stacks are: "what all ranks are doing is in …".
-        const bool has_verdict = written && !text.empty() && text.front() != 'w';
-        if (has_verdict) verdict->Set(text.substr(0, text.find('\n')));
+      [this, here = told_here_, kept = verdict_](bool written, std::string verdict,
+                                                 std::string text) {
+        if (written && !verdict.empty()) kept->Set(verdict);
+        if (!verdict.empty()) text = verdict + "\n" + text;
         if (here) console_.Tell(written ? LogLevel::kInfo : LogLevel::kError, std::move(text));
       });
   stacks_.reset();

@@ -61,14 +61,14 @@ why::Known KnownOf(v1::Board board, const std::map<uint32_t, std::string>& stack
   return known;
 }
 
-// "rank 2 (host2) has not entered …" and a line feed; "": it cannot be told.
+// "rank 2 (host2) has not entered …"; "": it cannot be told.
 std::string VerdictOn(v1::Board board, const std::map<uint32_t, std::string>& stacks,
                       std::chrono::milliseconds silent) {
   why::Known known = KnownOf(std::move(board), stacks);
   known.now.set_time_ms(base::MillisecondsSince1970());
   known.now.mutable_job()->set_last_output_ms(known.now.time_ms() - silent.count());
   const why::Verdict verdict = why::Judge(known);
-  return verdict.kind == why::Verdict::Kind::kWrong ? verdict.trouble.what() + "\n" : "";
+  return verdict.kind == why::Verdict::Kind::kWrong ? verdict.trouble.what() : "";
 }
 
 bool HasGpu(const v1::NodePlan& node, uint32_t rank) {
@@ -108,7 +108,9 @@ void StackCollection::AddActivity(uint32_t rank, why::Activity activity, bool ha
   any_at_work_ |= IsAtWork(activity, has_gpu);
   const auto earlier = earlier_.find({rank, activity.pid});
   if (earlier != earlier_.end()) {
-    any_at_work_ |= !why::WorkBetween(earlier->second, activity, !has_gpu).empty();
+    any_at_work_ |= !why::WorkBetween(earlier->second, activity,
+                                      has_gpu ? why::Counted::kNotMainThread : why::Counted::kAll)
+                         .empty();
   }
   activities_.emplace(std::pair(rank, activity.pid), std::move(activity));
 }
@@ -125,8 +127,7 @@ void StackCollection::AddWhole(const std::vector<uint32_t>& ranks, v1::JobStacks
   }
 }
 
-void StackCollection::Finish(const WhyUnknown& why_unknown,
-                             std::function<void(bool written, std::string text)> tell) {
+void StackCollection::Finish(const WhyUnknown& why_unknown, Tell tell) {
   for (const v1::NodePlan& node : attempt_.plan().nodes()) {
     for (const v1::RankPlan& rank : node.ranks()) {
       if (groups_.Has(rank.rank())) continue;
@@ -155,9 +156,10 @@ void StackCollection::Finish(const WhyUnknown& why_unknown,
   }
   file_.Finish([what, tell = std::move(tell), verdict = std::move(verdict), path = file_.path(),
                 answers = std::move(answers)](const Status& written) mutable {
-    tell(written.ok(), verdict() + (written.ok() ? what
-                                                 : Message(written) + "; what ranks are doing:\n" +
-                                                       what.substr(what.find('\n') + 1)));
+    tell(written.ok(), verdict(),
+         written.ok()
+             ? what
+             : Message(written) + "; what ranks are doing:\n" + what.substr(what.find('\n') + 1));
     for (auto& [answer_stacks, answer] : answers) {
       if (written.ok()) {
         answer_stacks.set_file(path);
