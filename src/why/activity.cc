@@ -16,10 +16,6 @@ using Language = ThreadStack::Language;
 
 constexpr size_t kLongestPath = 200;  // bytes of it that are shown
 
-bool Has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
-
 std::string StoppedWords(const RankProcess& process) {
   if (!process.holder.empty()) {
     return "is held by a debugger, " + base::Printable(process.holder.substr(0, kLongestPath));
@@ -79,8 +75,8 @@ std::string Where(const StackSummary& summary) {
 
 // Of a network file system, or one that a program serves.
 bool AwaitsServer(const RankProcess& process) {
-  return Has(process.state, "request_wait_answer") || Has(process.state, " in fuse_") ||
-         Has(process.state, " in rpc_wait") || Has(process.state, " in nfs");
+  return process.StateHas("request_wait_answer") || process.StateHas(" in fuse_") ||
+         process.StateHas(" in rpc_wait") || process.StateHas(" in nfs");
 }
 
 std::string WordsOf(const Activity& activity, const RankProcess& process,
@@ -95,10 +91,10 @@ std::string WordsOf(const Activity& activity, const RankProcess& process,
       return "is in its data loader" + (summary.doing.empty() ? "" : ": " + summary.doing);
     case Doing::kFile:
       if (file == "its output") return "writes to its output, of which nothing is taken" + where;
-      return (Has(process.state, "wait_for_partner") ? "opens "
-              : AwaitsServer(process)                ? "waits for the file system of "
-              : Has(process.state, "write")          ? "writes to "
-                                                     : "reads from ") +
+      return (process.StateHas("wait_for_partner") ? "opens "
+              : AwaitsServer(process)              ? "waits for the file system of "
+              : process.StateHas("write")          ? "writes to "
+                                                   : "reads from ") +
              (file.empty() ? "a pipe" : file) + where;
     case Doing::kSocket:
       return "waits at a socket" + where + Peer(process);

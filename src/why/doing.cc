@@ -178,7 +178,7 @@ Doing ByKernel(const RankProcess& process) {
 }
 
 bool IsFrozen(const RankProcess& process) {
-  return HasPart(process.state, "refrigerator") || HasPart(process.state, "do_freezer_trap");
+  return process.StateHas("refrigerator") || process.StateHas("do_freezer_trap");
 }
 
 bool IsStopped(const RankProcess& process) {

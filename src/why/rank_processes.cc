@@ -144,8 +144,7 @@ const ThreadStack& RankProcess::stack() const {
 }
 
 bool RankProcess::AwaitsAnother() const {
-  return stack().frames.empty() ? state.find(" in do_wait") != std::string::npos
-                                : stack().AwaitsProcess();
+  return stack().frames.empty() ? StateHas(" in do_wait") : stack().AwaitsProcess();
 }
 
 std::vector<RankProcess> ReadProcesses(std::string_view text) {

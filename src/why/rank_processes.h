@@ -46,6 +46,8 @@ struct RankProcess {
   const ThreadStack& stack() const;
   // It does nothing but wait for another process.
   bool AwaitsAnother() const;
+  // The kernel's words have this part.
+  bool StateHas(std::string_view part) const { return state.find(part) != std::string::npos; }
 };
 
 // Those that have not ended, the first one being the rank itself. `text` is of an agent that may

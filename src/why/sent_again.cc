@@ -47,12 +47,13 @@ void Add(const v1::Board& board, const RankActivity& rank, Pairs& pairs) {
   }
 }
 
+bool IsMuch(uint64_t again, uint64_t sent) {
+  return again >= kFewAgain && static_cast<double>(again) >= kMuch * static_cast<double>(sent);
+}
+
 bool IsDead(const Pair& pair) { return pair.unanswered >= kUnanswered; }
 
-bool Loses(const Pair& pair) {
-  return IsDead(pair) || (pair.again >= kFewAgain && static_cast<double>(pair.again) >=
-                                                         kMuch * static_cast<double>(pair.sent));
-}
+bool Loses(const Pair& pair) { return IsDead(pair) || IsMuch(pair.again, pair.sent); }
 
 std::string Lost(const Pair& pair) {
   if (IsDead(pair))
@@ -96,9 +97,7 @@ bool MuchIsSentAgain(const std::vector<v1::WholeStack>& stacks) {
     const std::vector<RankProcess> processes = ReadProcesses(stack.text());
     return std::ranges::any_of(processes, [](const RankProcess& process) {
       return std::ranges::any_of(process.sent_again, [](const SentAgain& sent) {
-        return sent.unanswered > 0 ||
-               (sent.again >= kFewAgain &&
-                static_cast<double>(sent.again) >= kMuch * static_cast<double>(sent.sent));
+        return sent.unanswered > 0 || IsMuch(sent.again, sent.sent);
       });
     });
   });
