@@ -24,7 +24,7 @@ int ShowStatus(const StatusOptions& options) {
   v1::Board board;
   if (const auto known = control::BoardReader(job->job_id()).Board(); known.ok()) board = **known;
   if (options.json) {
-    std::string json = control::StatusJson(*job, ProgressOf(*job));
+    std::string json = control::StatusJson(*job, ProgressIn(*job, board));
     json.insert(json.rfind('}'), ",\"stalled\":" + StalledJson(board));
     std::puts(json.c_str());
     return 0;

@@ -11,6 +11,9 @@
 
 namespace autodist::cli {
 
+// What the board of a job says of it; absent where that is over, or nothing is said.
+std::optional<v1::Progress> ProgressIn(const v1::JobStatus& job, const v1::Board& board);
+
 // Asks the job's autodist; nullopt: the job does not run, or nothing is known of its progress.
 // Blocks for a few seconds at most.
 std::optional<v1::Progress> ProgressOf(const v1::JobStatus& job);

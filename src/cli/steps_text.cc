@@ -1,12 +1,12 @@
 #include "cli/steps_text.h"
 
-#include <google/protobuf/util/json_util.h>
-
 #include <algorithm>
 #include <cstdio>
 
+#include "base/json_quote.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
+#include "board/troubles.h"
 
 namespace autodist::cli {
 namespace {
@@ -32,18 +32,11 @@ bool IsOfSteps(const v1::Trouble& trouble) {
   return trouble.kind() == v1::Trouble::KIND_STALLED || trouble.kind() == v1::Trouble::KIND_SLOW;
 }
 
-const v1::Trouble* StalledIn(const v1::Board& board) {
-  for (const v1::Trouble& trouble : board.troubles()) {
-    if (trouble.kind() == v1::Trouble::KIND_STALLED) return &trouble;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 JobDetails DetailsOf(const v1::Board& board) {
   JobDetails details;
-  details.stalled = StalledIn(board) != nullptr;
+  details.stalled = board::StandstillIn(board) != nullptr;
   const v1::Progress& progress = board.progress();
   if (progress.has_step()) details.rows.emplace_back("progress", StepsText(progress));
   std::string metrics;
@@ -60,14 +53,10 @@ JobDetails DetailsOf(const v1::Board& board) {
 }
 
 std::string StalledJson(const v1::Board& board) {
-  const v1::Trouble* const stalled = StalledIn(board);
+  const v1::Trouble* const stalled = board::StandstillIn(board);
   if (!stalled) return "null";
-  v1::Trouble what;
-  what.set_what(stalled->what());
-  std::string json;
-  // Cannot fail: a text has a JSON form.
-  (void)google::protobuf::util::MessageToJsonString(what, &json).ok();
-  return "{\"since_ms\":" + std::to_string(stalled->since_ms()) + "," + json.substr(1);
+  return "{\"since_ms\":" + std::to_string(stalled->since_ms()) +
+         ",\"what\":" + base::JsonQuoted(stalled->what()) + "}";
 }
 
 }  // namespace autodist::cli
