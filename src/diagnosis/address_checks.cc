@@ -63,10 +63,7 @@ void CheckReported(const Evidence& evidence, const std::vector<uint32_t>& machin
 
 // Whether the library is one that the node's ranks use between nodes.
 bool IsUsed(const v1::RankNetwork& network, const v1::NodePlan& node) {
-  const bool on_gpus = std::ranges::any_of(node.devices(), [](const v1::Device& device) {
-    return device.kind() == v1::DEVICE_KIND_GPU;
-  });
-  return network.library() != "NCCL" || on_gpus;
+  return network.library() != "NCCL" || HasGpus(node);
 }
 
 }  // namespace

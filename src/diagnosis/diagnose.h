@@ -73,6 +73,9 @@ v1::Diagnosis DiagnoseDevices(const Evidence& evidence);
 // that do not say, each is one of its own.
 std::vector<uint32_t> MachinesOf(const Evidence& evidence);
 
+// Whether any device that is planned there is one.
+bool HasGpus(const v1::NodePlan& node);
+
 // Whether the address under which the ranks of others reach the node is one of its interfaces'.
 bool HasDataAddress(const v1::NodePlan& plan, const v1::NodeFacts& facts);
 

@@ -78,6 +78,8 @@ void ReportMissing(const std::vector<const v1::Device*>& missing, const v1::Node
 
 }  // namespace
 
+bool HasGpus(const v1::NodePlan& node) { return !PlannedGpus(node).empty(); }
+
 void CheckGpus(const Evidence& evidence, Findings& findings) {
   if (!evidence.examination.thorough() && !evidence.examination.device_users()) return;
   for (const uint32_t node : ReachedNodes(evidence)) {

@@ -49,12 +49,6 @@ std::string TokenOf(const v1::LaunchPlan& plan, uint32_t node) {
   return plan.job_id() + "." + std::to_string(node);
 }
 
-bool HasGpus(const v1::NodePlan& node) {
-  return std::ranges::any_of(node.devices(), [](const v1::Device& device) {
-    return device.kind() == v1::DEVICE_KIND_GPU;
-  });
-}
-
 // Every reached machine opens ports, then tries those of others.
 class Mesh {
  public:
@@ -169,7 +163,7 @@ class Mesh {
       const auto address = base::IpAddress::Parse(network.address());
       if (!address || address->IsLoopback() || address->IsLinkLocal()) continue;
       if (network.address() == plan.data_address()) continue;
-      if (network.library() == "NCCL" && !HasGpus(plan)) continue;
+      if (network.library() == "NCCL" && !diagnosis::HasGpus(plan)) continue;
       others.emplace(network.address(), network.library());
     }
     return others;
