@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "base/split.h"
+#include "spec/scalars.h"
 
 namespace autodist::spec {
 namespace {
@@ -16,10 +17,6 @@ bool IsUuidOrItsBeginning(std::string_view text) {
   });
 }
 
-bool IsGpuNumber(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
-
 }  // namespace
 
 bool IsGpuUuid(std::string_view text) {
@@ -30,8 +27,8 @@ bool IsGpuUuid(std::string_view text) {
   text.remove_prefix(kMig.size());
   if (!text.starts_with(kGpu)) return IsUuidOrItsBeginning(text);
   const auto parts = base::Split(text.substr(kGpu.size()), '/');  // UUID, GPU instance, its part
-  return parts.size() == 3 && IsUuidOrItsBeginning(parts[0]) && IsGpuNumber(parts[1]) &&
-         IsGpuNumber(parts[2]);
+  return parts.size() == 3 && IsUuidOrItsBeginning(parts[0]) && IsDigits(parts[1]) &&
+         IsDigits(parts[2]);
 }
 
 }  // namespace autodist::spec

@@ -9,16 +9,12 @@
 #include "base/split.h"
 #include "spec/address.h"
 #include "spec/host_range.h"
+#include "spec/scalars.h"
 
 namespace autodist::spec {
 namespace {
 
 constexpr char kWordEnds[] = " \t\r\f\v";
-
-bool IsNumber(std::string_view word) {
-  return !word.empty() &&
-         std::ranges::all_of(word, [](unsigned char c) { return std::isdigit(c); });
-}
 
 bool HasDigit(std::string_view word) {
   return std::ranges::any_of(word, [](unsigned char c) { return std::isdigit(c); });
@@ -52,19 +48,19 @@ bool OfInventory(const HostfileLine& line) {
 bool OfRankfile(const LineWords& words) {
   const size_t equals = words.size() < 2 ? std::string_view::npos : words[1].text.find('=');
   return equals != std::string_view::npos && words[0].text == "rank" &&
-         IsNumber(words[1].text.substr(0, equals));
+         IsDigits(words[1].text.substr(0, equals));
 }
 
 bool OfGridEngine(const LineWords& words) {
   return (words.size() == 3 || words.size() == 4) && IsHost(words[0].text) &&
-         IsNumber(words[1].text) && !IsNumber(words[2].text) &&
+         IsDigits(words[1].text) && !IsDigits(words[2].text) &&
          words[2].text.find('=') == std::string_view::npos;
 }
 
 bool OfCounts(const LineWords& words) {
   if (words.size() < 2 || words.size() % 2 != 0) return false;
   for (size_t i = 0; i < words.size(); i += 2) {
-    if (!IsHost(words[i].text) || !IsNumber(words[i + 1].text)) return false;
+    if (!IsHost(words[i].text) || !IsDigits(words[i + 1].text)) return false;
   }
   return true;
 }
@@ -81,7 +77,7 @@ bool OfNames(const LineWords& words) {
 
 // "gpu1:22 ann"; the host has what a word of a sentence has not.
 bool OfUsers(const LineWords& words) {
-  if (words.size() != 2 || IsNumber(words[1].text)) return false;
+  if (words.size() != 2 || IsDigits(words[1].text)) return false;
   const std::string_view user = words[1].text;
   const std::string_view host = words[0].text.substr(0, words[0].text.rfind(':'));
   return user.find_first_of("=@,/") == std::string_view::npos &&
@@ -95,7 +91,7 @@ bool OfHostsTable(const std::vector<HostfileLine>& lines) {
   bool several = false;
   for (const HostfileLine& line : lines) {
     if (line.words.size() < 2 || !IsAddress(line.words[0].text) || !IsHost(line.words[1].text) ||
-        IsNumber(line.words[1].text) || IsAddress(line.words[1].text)) {
+        IsDigits(line.words[1].text) || IsAddress(line.words[1].text)) {
       return false;
     }
     several |= line.words.size() > 2;

@@ -29,11 +29,6 @@ const OptionNames kPortNames = {"port", "ssh_port"};
 const OptionNames kOtherNames = {"binding", "map",     "ifhn",   "rank",
                                  "boards",  "sockets", "socket", "slot_list"};
 
-bool IsWholeNumber(std::string_view word) {
-  return !word.empty() &&
-         std::ranges::all_of(word, [](unsigned char c) { return std::isdigit(c); });
-}
-
 // ":mlx5_1" of "gpu3:4:mlx5_1", the network adapter of a host of MVAPICH2.
 std::string_view BehindSecondColon(std::string_view word) {
   if (word.starts_with('[') || base::IpAddress::Parse(std::string(word))) return "";
@@ -41,7 +36,7 @@ std::string_view BehindSecondColon(std::string_view word) {
   if (first == std::string_view::npos) return "";
   const size_t second = word.find(':', first + 1);
   if (second == std::string_view::npos || word.find(':', second + 1) != std::string_view::npos ||
-      !IsWholeNumber(word.substr(first + 1, second - first - 1))) {
+      !IsDigits(word.substr(first + 1, second - first - 1))) {
     return "";
   }
   return word.substr(second);
@@ -191,7 +186,7 @@ bool HostfileLineReader::Read(const HostfileLine& line) {
     return true;
   }
   HostEntry entry;
-  if (words.size() == 2 && IsWholeNumber(words[1].text)) {
+  if (words.size() == 2 && IsDigits(words[1].text)) {
     entry.slots = collector_.ReadSlots(words[1].text, {line.number, words[1].column});
     entry.counted = true;
     if (*entry.slots > 0) ReadWord(line, entry);

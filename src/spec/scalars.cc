@@ -37,6 +37,10 @@ std::optional<bool> ReadBool(const std::string& text) {
   return std::nullopt;
 }
 
+bool IsDigits(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
 std::optional<uint32_t> ReadWholeNumber(std::string_view text, uint32_t largest) {
   uint32_t number = 0;
   const char* const end = text.data() + text.size();

@@ -14,6 +14,9 @@ namespace autodist::spec {
 // As YAML writes them: true, yes, on and their opposites.
 std::optional<bool> ReadBool(const std::string& text);
 
+// At least one decimal digit, and nothing else.
+bool IsDigits(std::string_view text);
+
 // Decimal digits, up to `largest`.
 std::optional<uint32_t> ReadWholeNumber(std::string_view text, uint32_t largest);
 
