@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdint>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -84,11 +86,11 @@ bool Give(int fd, int as) { return fd == as ? fcntl(fd, F_SETFD, 0) == 0 : dup2(
     (void)!write(child.report_fd, &failure, sizeof failure);
     _exit(1);
   };
-  // Ignored signals would stay ignored, and handlers of ours must not run here.
+  // Ignored signals would stay ignored, and handlers of ours must not run here. By the kernel
+  // itself, as glibc leaves alone the two that its posix_spawn has processes ignore.
+  constexpr std::array<unsigned long, 4> kDefaultAction{};  // the kernel's struct sigaction
   for (int signal = 1; signal < NSIG; ++signal) {
-    struct sigaction action {};
-    action.sa_handler = SIG_DFL;
-    sigaction(signal, &action, nullptr);
+    syscall(SYS_rt_sigaction, signal, kDefaultAction.data(), nullptr, sizeof(uint64_t));
   }
   if (request.own_session || request.terminal_of_stdin) {
     setsid();

@@ -6,9 +6,12 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstdint>
 #include <thread>
 
 #include "base/fd.h"
@@ -146,6 +149,14 @@ TEST(SpawnTest, SignalsHaveTheirDefaultEffect) {
   signal(SIGPIPE, SIG_IGN);
   const Ended ended = RunToEnd(Command({"sh", "-c", "kill -PIPE $$"}));
   EXPECT_TRUE(WIFSIGNALED(ended.wait_status));
+}
+
+TEST(SpawnTest, EvenTheSignalsOfGlibcItselfHaveTheirDefaultEffect) {
+  // As its posix_spawn leaves it, and its sigaction() does not change.
+  const std::array<unsigned long, 4> ignore = {1};
+  ASSERT_EQ(syscall(SYS_rt_sigaction, 32, ignore.data(), nullptr, sizeof(uint64_t)), 0);
+  EXPECT_EQ(RunToEnd(Command({"grep", "SigIgn", "/proc/self/status"})).output,
+            "SigIgn:\t0000000000000000\n");
 }
 
 TEST(SpawnTest, RunsOnTheGivenCpusAlone) {
