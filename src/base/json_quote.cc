@@ -1,23 +1,33 @@
 #include "base/json_quote.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+
+#include "base/utf8.h"
+
 namespace autodist::base {
 
 std::string JsonQuoted(std::string_view text) {
-  constexpr char kHex[] = "0123456789abcdef";
   std::string quoted = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      (quoted += '\\') += c;
-    } else if (c == '\n') {
+  while (!text.empty()) {
+    const size_t length = std::max<size_t>(Utf8CharacterLength(text), 1);
+    const std::string_view character = text.substr(0, length);
+    const uint32_t code = CodePoint(character);
+    if (code == '"' || code == '\\') {
+      (quoted += '\\') += character;
+    } else if (code == '\n') {
       quoted += "\\n";
-    } else if (c == '\t') {
+    } else if (code == '\t') {
       quoted += "\\t";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      ((quoted += "\\u00") += kHex[byte >> 4]) += kHex[byte & 15];
+    } else if (IsInvisible(code)) {
+      char escaped[16];
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", code);
+      quoted += escaped;
     } else {
-      quoted += c;
+      quoted += character;
     }
+    text.remove_prefix(length);
   }
   return quoted + '"';
 }

@@ -6,7 +6,7 @@
 
 namespace autodist::base {
 
-// With the quotes. Text has to be UTF-8.
+// With the quotes, and without anything that a terminal would obey. Text has to be UTF-8.
 std::string JsonQuoted(std::string_view text);
 
 }  // namespace autodist::base

@@ -6,11 +6,6 @@
 namespace autodist::base {
 namespace {
 
-bool IsInvisible(uint32_t code) {
-  return code < 0x20 || (code >= 0x7F && code <= 0x9F) || (code >= 0x200B && code <= 0x200F) ||
-         (code >= 0x2028 && code <= 0x202E) || (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF;
-}
-
 // `lines`: what divides a text into lines and columns stays.
 std::string WithoutControl(std::string_view text, bool lines) {
   std::string printable;
@@ -40,6 +35,11 @@ std::string WithoutControl(std::string_view text, bool lines) {
 }
 
 }  // namespace
+
+bool IsInvisible(uint32_t code) {
+  return code < 0x20 || (code >= 0x7F && code <= 0x9F) || (code >= 0x200B && code <= 0x200F) ||
+         (code >= 0x2028 && code <= 0x202E) || (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF;
+}
 
 uint32_t CodePoint(std::string_view character) {
   const auto lead = static_cast<unsigned char>(character[0]);

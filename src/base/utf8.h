@@ -11,6 +11,8 @@ namespace autodist::base {
 size_t Utf8CharacterLength(std::string_view text);
 // Of one such character.
 uint32_t CodePoint(std::string_view character);
+// Control characters, and those that change the direction of text or join what stands beside them.
+bool IsInvisible(uint32_t code);
 
 bool IsUtf8(std::string_view text);
 

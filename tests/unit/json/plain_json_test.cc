@@ -24,6 +24,13 @@ TEST(PlainJsonTest, EnumsAreWordsAndBigNumbersNumbers) {
             R"("node_phase":null,"what":"a \"b\"\n\u0001\\ é"})");
 }
 
+TEST(PlainJsonTest, WhatATerminalWouldObeyIsEscaped) {
+  v1::JobEvent event;
+  event.set_what("\x7f\u009b31m\u202e\u200b é 漢");
+  EXPECT_EQ(PlainJson(event, {.absent = Absent::kOmitted}),
+            R"({"what":"\u007f\u009b31m\u202e\u200b é 漢"})");
+}
+
 TEST(PlainJsonTest, EnumsInMessagesToo) {
   v1::Trouble trouble;
   trouble.set_kind(v1::Trouble::KIND_STALLED);
