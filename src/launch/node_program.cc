@@ -15,7 +15,7 @@ namespace autodist::launch {
 namespace {
 
 constexpr size_t kLargestAgent = 128 << 20;  // with sanitizers
-constexpr size_t kLargestAutodist = 256 << 20;
+constexpr size_t kLargestAutodist = 512 << 20;
 
 // Of a program: a script may start one.
 Status CheckMessages(const std::string& path, std::string_view content) {
