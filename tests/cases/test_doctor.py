@@ -321,7 +321,7 @@ def test_a_route_without_an_address_is_said_before(case):
     said = case(2, """
 on2() { nsenter --target "$(pgrep -f 'sshd -D -e -f .*/host2/sshd_config' | head -1)" --net bash -c "$1"; }
 ip addr add 10.99.0.1/32 dev lo; ip route add 10.99.0.2/32 dev eth0 src 10.99.0.1
-on2 'ip addr add 10.99.0.2/32 dev lo; ip addr del 10.77.0.2/16 dev eth0; ip route add 10.99.0.1/32 dev eth0 src 10.99.0.2'
+on2 'ip addr add 10.99.0.2/32 dev lo; ip addr del 10.77.0.2/16 dev eth0; for to in 10.99.0.1 10.77.0.1; do ip route add $to/32 dev eth0 src 10.99.0.2; done'
 sed 's/^[^ ]* /10.99.0.2 /' ~/.ssh/known_hosts | tail -1 >> ~/.ssh/known_hosts
 sed 's/10\\.77\\./10.99./' "$1" > lo.yaml
 autodist doctor --spec lo.yaml; echo "[$?]"

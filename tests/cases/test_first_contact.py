@@ -75,11 +75,11 @@ printf 'echo hi\r\n' > case.txt; autodist run --spec "$1" -- bash case.txt; echo
 
 def test_a_program_on_a_file_system_without_programs(case):
     said = case(2, r"""
-printf '#!/bin/sh\necho hi\n' > /tmp/train.sh; chmod +x /tmp/train.sh
-ssh host2 'mount -t tmpfs -o noexec tmpfs /tmp; printf "#!/bin/sh\necho hi\n" > /tmp/train.sh; chmod +x /tmp/train.sh'
-autodist run --spec "$1" -- /tmp/train.sh; echo "[$?]"
+mkdir /tmp/own; printf '#!/bin/sh\necho hi\n' > /tmp/own/train.sh; chmod +x /tmp/own/train.sh
+ssh host2 'mkdir /tmp/own; mount -t tmpfs -o noexec tmpfs /tmp/own; cp /dev/stdin /tmp/own/train.sh; chmod +x /tmp/own/train.sh' < /tmp/own/train.sh
+autodist run --spec "$1" -- /tmp/own/train.sh; echo "[$?]"
 """)
-    assert "'/tmp/train.sh' is on a file system that is mounted noexec" in said, said
+    assert "'/tmp/own/train.sh' is on a file system that is mounted noexec" in said, said
     assert "10.77.0.1:" not in said and "[126]" in said, said
 
 

@@ -196,7 +196,6 @@ def test_names_that_mean_no_job(ask, new_job):
         assert "no job is called 'no-such-job'" in outcome.err and job.id in outcome.err
         assert ask(command, "../" + job.id).code == 2
         assert "\\x1b[2J" in (said := ask(command, "\x1b[2J").err) and "\x1b" not in said
-        assert ask(command).code == 2
 
 
 def test_logs_of_all_ranks_and_of_one(ask, new_job):

@@ -96,7 +96,7 @@ def test_what_came_since_then(new_job, ask):
 
 
 @pytest.mark.parametrize("options, said", [
-    (["--since", "5 min"], "--since: '5 min' is not a time that has passed: 30s, 5m, 2h or 1d ago, or 2026-11-23T14:03"),
+    (["--since", "5 moons"], "--since: '5 moons' is not a time that has passed: 30s, 5m, 2h or 1d ago, or 2026-11-23T14:03"),
     (["--since", "2999-01-01"], "--since: '2999-01-01' is not a time that has passed"),
     (["--tail", "-3"], "--tail: '-3' is not a whole number from 0 to "),
     (["--tail", "all"], "--tail: 'all' is not a whole number from 0 to ")])

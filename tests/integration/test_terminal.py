@@ -228,7 +228,7 @@ def test_no_command_lets_a_rank_command_the_terminal(autodist, terminal, term, c
     text = subprocess.run(["printf", HOSTILE], stdout=subprocess.PIPE, check=True).stdout
     program = f"printf '{HOSTILE}'; printf '{HOSTILE}\\n' >&2; exit 3"
     assert autodist("run", "-n", 2, "--", "sh", "-c", program, text.decode(errors="ignore")).code == 3
-    seen = terminal(*command.split(), emulated=False, env={"TERM": term})
+    seen = terminal(*command.split(), columns=500, emulated=False, env={"TERM": term})
     seen.finish()
     assert b"seen" in seen.written
     left = re.search(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|(?<![\x80-\xff])[\x80-\x9f]",

@@ -10,7 +10,7 @@ from jobs import processes, seconds_until
 from podman import IMAGE, Podman
 
 GONE_LIMIT_S = 15
-TOLD_LIMIT_S = 3
+TOLD_LIMIT_S = 10
 HOSTS = (2, 3)
 UP = ["sh", "-c", "echo up; exec sleep 1000"]
 UNTIL_END = ["sh", "-c", "echo up; while [ ! -e end ]; do sleep 0.1; done; echo end"]
@@ -108,7 +108,7 @@ def test_the_container_is_killed(job, engines):
     running.await_lines(4)
     [name] = [name for host, name in containers(engines) if host == 3]
     engines[3]("kill", name)
-    running.await_err(f"{address(3)} was lost", TOLD_LIMIT_S)
+    running.await_err(f"{address(3)} is lost", TOLD_LIMIT_S)
     assert running.finish().code == 125
 
 

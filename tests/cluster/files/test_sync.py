@@ -58,7 +58,7 @@ def test_progress_on_a_terminal(work):
     drawn = re.findall(rb"\r\x1b\[Ksyncing 100 files, 20 MB to 7 nodes  \[[#-]{20}\]  (\d+) %", shown)
     assert drawn and sorted(drawn, key=int) == drawn, shown
     # The line is taken away, then comes what stays.
-    assert re.search(rb"\r\x1b\[K\x1b\[32mautodist: \x1b\[msynced: 700 files, 140 MB sent to 7 nodes", shown), shown
+    assert re.search(rb"\r\x1b\[K\x1b\[1mautodist: \x1b\[msynced: 700 files, 140 MB sent to 7 nodes", shown), shown
     assert b"\n" not in shown[shown.index(b"syncing"):shown.rindex(b"\r\x1b[K")]
 
 
