@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "agent/fetch/send_files.h"
-#include "agent/stacks/stacks.h"
+#include "agent/stacks/rank_stacks.h"
 #include "agent/sync/sync.h"
 #include "base/home_folder.h"
 #include "base/utf8.h"
@@ -306,20 +306,21 @@ void AgentService::RemoveMarks() {
 void AgentService::CollectStacks() {
   const std::lock_guard lock(mutex_);
   if (collecting_stacks_.busy()) return;  // what is under way will do
-  const auto tell = [this](std::optional<uint32_t> rank, const std::string& text) {
+  const auto tell = [this](std::optional<uint32_t> rank, const RankReport& report) {
     v1::AgentEvent event;
     if (rank) event.mutable_rank_stacks()->set_rank(*rank);
-    event.mutable_rank_stacks()->set_text(base::ToUtf8(text, rpc::kLargestStacks));
+    event.mutable_rank_stacks()->set_text(base::ToUtf8(report.text, rpc::kLargestStacks));
+    event.mutable_rank_stacks()->set_flight_record(report.flight_record);
     parts_.events.SendReliably(std::move(event));
   };
   const auto of_node = std::make_shared<std::string>();
   // Who has the last word may ask again.
   const Status started = collecting_stacks_.Start(
       [this, tell, of_node, environment = prepared_.environment.value_or(process::Environment())] {
-        *of_node = RankStacks(parts_.supervisor, environment, tell);
+        *of_node = RankStacks(parts_.supervisor, environment, parts_.place.files, tell);
       },
-      [tell, of_node] { tell(std::nullopt, *of_node); });
-  if (!started.ok()) tell(std::nullopt, Message(started));
+      [tell, of_node] { tell(std::nullopt, {.text = *of_node, .flight_record = ""}); });
+  if (!started.ok()) tell(std::nullopt, {.text = Message(started), .flight_record = ""});
 }
 
 void AgentService::Signal(int signal) {

@@ -1,6 +1,8 @@
 #include "agent/prepare/environment_steps.h"
 
 #include <absl/strings/str_replace.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <chrono>
@@ -8,6 +10,7 @@
 #include <utility>
 
 #include "agent/supervisor/run_program.h"
+#include "base/fd.h"
 
 namespace autodist::agent {
 namespace {
@@ -82,6 +85,22 @@ Status Activate(const std::string& statements, const std::string& directory,
   return OkStatus();
 }
 
+// "127.0.0.1:41234", at which nobody listens now, and others that ask the kernel for a port are not
+// given for a while; "": there is none.
+std::string FreeLoopbackAddress() {
+  const base::UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  socklen_t length = sizeof address;
+  if (!socket.valid() || bind(socket.get(), any, length) != 0 ||
+      getsockname(socket.get(), any, &length) != 0) {
+    return "";
+  }
+  return "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+}
+
 // Nothing: the variable is not to be set.
 std::optional<std::string> ValueOf(const v1::SetVariable& variable, const Environment& environment,
                                    const NodeValues& values) {
@@ -90,10 +109,16 @@ std::optional<std::string> ValueOf(const v1::SetVariable& variable, const Enviro
   if (values.interface.empty() && variable.on_node().find("{interface}") != std::string::npos) {
     return std::nullopt;
   }
+  std::string free_address;
+  if (variable.on_node().find("{free_address}") != std::string::npos) {
+    free_address = FreeLoopbackAddress();
+    if (free_address.empty()) return std::nullopt;
+  }
   return absl::StrReplaceAll(variable.on_node(),
                              {{"{agent}", values.agent},
                               {"{agent_socket}", values.agent_socket},
                               {"{files}", values.files},
+                              {"{free_address}", free_address},
                               {"{interface}", values.interface},
                               {"{working_directory}", values.working_directory}});
 }

@@ -20,6 +20,7 @@ namespace {
 using base::Deadline;
 
 constexpr size_t kLongestSummary = 1 << 20;  // bytes
+constexpr size_t kLongestJson = 64 << 20;    // bytes: half a kilobyte for each of its ranks
 constexpr size_t kLongestLine = 1 << 10;     // bytes, of what comes before it
 
 // Of "127.0.0.1:28028", "[::1]:28028", or "localhost:28028", which has two.
@@ -57,10 +58,10 @@ class RasConnection {
     return as_expected;
   }
 
-  std::string AskForAll(std::string_view ask) {
+  std::string AskForAll(std::string_view ask, size_t most) {
     if (!base::WriteAll(fd_.get(), ask, deadline_).ok()) return "";
-    while (received_.size() < kLongestSummary && Receive()) continue;
-    received_.resize(std::min(received_.size(), kLongestSummary));
+    while (received_.size() < most && Receive()) continue;
+    received_.resize(std::min(received_.size(), most));
     return std::move(received_);
   }
 
@@ -85,24 +86,29 @@ class RasConnection {
   std::string received_;
 };
 
-std::string SummaryOf(const base::SocketAddress& to, Deadline deadline) {
+NcclView AskAt(const base::SocketAddress& to, Deadline deadline) {
   RasConnection connection(deadline);
-  if (!connection.Begin(to)) return "";
-  if (!connection.Ask("CLIENT PROTOCOL 2\n", "SERVER PROTOCOL ")) return "";
+  if (!connection.Begin(to)) return {};
+  if (!connection.Ask("CLIENT PROTOCOL 2\n", "SERVER PROTOCOL ")) return {};
   // How many seconds NCCL itself waits for processes that do not answer it.
-  if (!connection.Ask("TIMEOUT 5\n", "OK")) return "";
-  const std::string summary = base::PrintableLines(connection.AskForAll("STATUS\n"));
-  return summary.empty() || summary.ends_with('\n') ? summary : summary + "\n";
+  if (!connection.Ask("TIMEOUT 5\n", "OK")) return {};
+  if (connection.Ask("SET FORMAT json\n", "OK")) {
+    return ReadNcclJson(connection.AskForAll("STATUS\n", kLongestJson)).value_or(NcclView());
+  }
+  const std::string summary =
+      base::PrintableLines(connection.AskForAll("STATUS\n", kLongestSummary));
+  return {.summary = summary.empty() || summary.ends_with('\n') ? summary : summary + "\n",
+          .processes = {}};
 }
 
 }  // namespace
 
-std::string NcclRasSummary(const std::string& address, Deadline deadline) {
+NcclView AskNccl(const std::string& address, Deadline deadline) {
   for (const base::SocketAddress& to : ParseAddress(address)) {
-    std::string summary = SummaryOf(to, deadline);
-    if (!summary.empty()) return summary;
+    NcclView view = AskAt(to, deadline);
+    if (!view.summary.empty()) return view;
   }
-  return "";
+  return {};
 }
 
 }  // namespace autodist::agent

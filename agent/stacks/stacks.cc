@@ -17,14 +17,12 @@
 #include <vector>
 
 #include "agent/prepare/python.h"
-#include "agent/stacks/nccl_ras.h"
 #include "agent/stacks/tcp_peer.h"
 #include "agent/stacks/tcp_traffic.h"
 #include "agent/stacks/work_so_far.h"
 #include "agent/supervisor/run_program.h"
 #include "base/deadline.h"
 #include "base/fd.h"
-#include "base/parallel.h"
 #include "base/shell_quote.h"
 #include "base/split.h"
 #include "base/utf8.h"
@@ -37,10 +35,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr seconds kAllProgramsLimit{60};  // none is begun after it
-constexpr seconds kNcclLimit{10};
-// Ranks: gdb takes a gigabyte or two for each that has all libraries of a framework.
-constexpr size_t kAtTheSameTime = 4;
+constexpr seconds kAllProgramsLimit{60};       // none is begun after it
 constexpr size_t kLargestProcFile = 8 << 20;   // bytes; a command line may be large
 constexpr size_t kShownCommandLine = 4 << 10;  // bytes
 constexpr size_t kShownThreads = 256 << 10;    // bytes, of one process, as the next
@@ -297,18 +292,6 @@ std::string ProcessStacks(pid_t pid, Supervisor& supervisor,
     if (text.size() <= kLongestText) text += ProcessText(process, traffic, programs);
   }
   return base::ToUtf8(Cut(std::move(text), kLongestText));
-}
-
-std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_environment,
-                       const std::function<void(uint32_t rank, const std::string& text)>& tell) {
-  const std::map<uint32_t, pid_t> running = supervisor.RunningRanks();
-  const std::vector<std::pair<uint32_t, pid_t>> ranks(running.begin(), running.end());
-  base::ParallelFor(ranks.size(), kAtTheSameTime, [&](size_t i) {
-    tell(ranks[i].first, ProcessStacks(ranks[i].second, supervisor, rank_environment));
-  });
-  const std::string address = rank_environment.Get("NCCL_RAS_ADDR");
-  return NcclRasSummary(address.empty() ? kNcclRasAddress : address,
-                        base::Deadline::After(kNcclLimit));
 }
 
 }  // namespace autodist::agent

@@ -4,8 +4,6 @@
 #include <sys/types.h>
 
 #include <chrono>
-#include <cstdint>
-#include <functional>
 #include <string>
 
 #include "agent/supervisor/supervisor.h"
@@ -24,11 +22,5 @@ inline constexpr std::chrono::seconds kStackProgramLimit{15};  // for one proces
 std::string ProcessStacks(pid_t pid, Supervisor& supervisor,
                           const process::Environment& rank_environment,
                           std::chrono::milliseconds program_limit = kStackProgramLimit);
-
-// Tells what each rank is doing, some at the same time; returns NCCL's own view, "" where it gives
-// none. Blocks as ProcessStacks does for each rank, and for kNcclLimit. `tell` is called on several
-// threads.
-std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_environment,
-                       const std::function<void(uint32_t rank, const std::string& text)>& tell);
 
 }  // namespace autodist::agent

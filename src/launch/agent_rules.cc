@@ -108,6 +108,11 @@ Status CheckOutput(const v1::Output& output) {
   return OkStatus();
 }
 
+Status CheckSize(const std::string& what, const std::string& text, size_t most) {
+  if (text.size() <= most) return OkStatus();
+  return BrokenRule(what + " of " + std::to_string(text.size()) + " bytes");
+}
+
 // Whose rank it is, is seen where its output goes.
 Status CheckProgress(const v1::ProgressTold& told) {
   if (told.rank() > kLargestRank) return BrokenRule("progress of a rank " + Number(told.rank()));
@@ -131,10 +136,9 @@ bool IsBrokenRule(const Status& status) { return status.code() == StatusCode::kI
 Status CheckEvent(const v1::AgentEvent& event) {
   if (event.has_rendezvous_request()) return OkStatus();  // who holds the state checks it
   if (event.has_rank_stacks()) {
-    return event.rank_stacks().text().size() > rpc::kLargestStacks
-               ? BrokenRule("stacks of " + std::to_string(event.rank_stacks().text().size()) +
-                            " bytes")
-               : OkStatus();
+    const v1::RankStacks& stacks = event.rank_stacks();
+    AD_RETURN_IF_ERROR(CheckSize("stacks", stacks.text(), rpc::kLargestStacks));
+    return CheckSize("a flight record", stacks.flight_record(), rpc::kLargestFlightRecord);
   }
   if (event.has_sample()) {
     AD_RETURN_IF_ERROR(CheckTime(event.sample().time_ns()));

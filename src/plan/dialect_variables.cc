@@ -58,6 +58,11 @@ std::vector<ExampleVariable> SetOn(const v1::NodePlan& node, const v1::LaunchPla
                                         "OMP_NUM_THREADS",
                                         "PWD",
                                         "TORCH_NCCL_ASYNC_ERROR_HANDLING",
+                                        "NCCL_RAS_ADDR",
+                                        "TORCH_FR_BUFFER_SIZE",
+                                        "TORCH_FR_DUMP_TEMP_FILE",
+                                        "TORCH_INCLUDE_STACK_TRACE",
+                                        "TORCH_NCCL_DEBUG_INFO_PIPE_FILE",
                                         "PYTHONUNBUFFERED",
                                         "AUTODIST_AGENT_SOCKET"};
   for (const v1::EnvironmentStep& step : node.environment()) {

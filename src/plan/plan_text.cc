@@ -36,6 +36,8 @@ void Hide(GivenValues given, v1::LaunchPlan& plan) {
 std::string OnNodeText(std::string text) {
   for (const auto& [name, words] : {std::pair{"{interface}", "<interface of the node's address>"},
                                     {"{agent_socket}", "<socket of the node's agent>"},
+                                    {"{files}", "<folder of the job's files>"},
+                                    {"{free_address}", "<a free port of 127.0.0.1>"},
                                     {"{working_directory}", "<working directory>"}}) {
     const size_t at = text.find(name);
     if (at != text.npos) text.replace(at, std::string_view(name).size(), words);

@@ -108,7 +108,31 @@ void SetSharedEnvs(const spec::SharedEnvs& envs, const spec::SharedEnvs* over, v
   }
 }
 
-void SetDefaults(v1::ProgramKind kind, v1::NodePlan& node) {
+// The record that PyTorch keeps of NCCL's collectives: on, and among the job's files, with a pipe
+// at which the agent asks for one (agent/stacks/flight_recorder.h). A group of processes that
+// cannot make the pipe fails, as in a container that a script starts: so only what is Python
+// itself.
+void SetFlightRecorder(const std::vector<std::string>& command, v1::NodePlan& node) {
+  constexpr char kRecord[] = "{files}/flight-recorder.";
+  v1::SetVariable& size = dialect::AddDefault(node, "TORCH_FR_BUFFER_SIZE");
+  size.add_unless("TORCH_NCCL_TRACE_BUFFER_SIZE");
+  size.set_literal("2000");
+  v1::SetVariable& file = dialect::AddDefault(node, "TORCH_FR_DUMP_TEMP_FILE");
+  file.add_unless("TORCH_NCCL_DEBUG_INFO_TEMP_FILE");
+  file.set_on_node(kRecord);
+  // Whoever holds Python's lock would keep the record from being written: py-spy shows stacks.
+  dialect::AddDefault(node, "TORCH_INCLUDE_STACK_TRACE").set_literal("0");
+  const std::string program = command.empty() ? "" : command[0];
+  if (!program.substr(program.rfind('/') + 1).starts_with("python")) return;
+  dialect::AddDefault(node, "TORCH_NCCL_DEBUG_INFO_PIPE_FILE").set_on_node(kRecord);
+}
+
+void SetDefaults(const Input& input, v1::NodePlan& node) {
+  if (!VisibleGpus(node).empty()) {
+    // Jobs that share a node would share NCCL's own port, and with it the answers.
+    dialect::AddDefault(node, "NCCL_RAS_ADDR").set_on_node("{free_address}");
+    SetFlightRecorder(input.command, node);
+  }
   // NCCL: "=" asks for exactly this name.
   dialect::AddDefault(node, "NCCL_SOCKET_IFNAME").set_on_node("={interface}");
   dialect::AddDefault(node, "GLOO_SOCKET_IFNAME").set_on_node("{interface}");
@@ -118,7 +142,7 @@ void SetDefaults(v1::ProgramKind kind, v1::NodePlan& node) {
   // killed not its last words.
   dialect::AddDefault(node, "PYTHONUNBUFFERED").set_literal("1");
   // Several ranks with a thread per core each would fight for the cores.
-  if (kind == v1::PROGRAM_KIND_PER_DEVICE && node.devices_size() > 1) {
+  if (input.kind == v1::PROGRAM_KIND_PER_DEVICE && node.devices_size() > 1) {
     dialect::AddDefault(node, "OMP_NUM_THREADS").set_literal("1");
   }
 }
@@ -172,7 +196,7 @@ void SetNodeEnvironment(const Input& input, const spec::Node& node, v1::NodePlan
     variable.set_given(true);
     variable.set_secret(given.secret);
   }
-  SetDefaults(input.kind, planned);
+  SetDefaults(input, planned);
   dialect::AddStep(planned, "PWD").set_on_node("{working_directory}");
   dialect::AddStep(planned, "AUTODIST_AGENT_SOCKET").set_on_node("{agent_socket}");
 }

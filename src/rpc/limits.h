@@ -14,10 +14,11 @@ inline constexpr size_t kEnvelope = 64 << 10;
 inline constexpr size_t kLongestName = 4 << 10;
 
 // A value of the job's key/value store; what one rank publishes for others; what the agent tells
-// of what a rank is doing.
+// of what a rank is doing, and with it.
 inline constexpr size_t kLargestValue = 1 << 20;
 inline constexpr size_t kLargestModex = 1 << 20;
 inline constexpr size_t kLargestStacks = 1 << 20;
+inline constexpr size_t kLargestFlightRecord = 3 << 20;
 
 // What one string may have that people are to read.
 inline constexpr size_t kLongestText = 8 << 10;

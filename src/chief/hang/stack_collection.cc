@@ -89,6 +89,7 @@ void StackCollection::Take(uint32_t member, const v1::RankStacks& stacks) {
   const std::string whose = stacks.has_rank() ? NameAndNode(attempt_.plan(), member, stacks.rank())
                                               : "NCCL on " + attempt_.member_plan(member).address();
   if (!file_.Add(attempt_.nodes()[member], whose, stacks) || !stacks.has_rank()) return;
+  if (!attempt_.state().Runs(stacks.rank())) return;  // only what it has left
   const std::string folder = base::ExpandHome(attempt_.plan().working_directory());
   groups_.Add(stacks.rank(), why::SummaryOf(stacks.text(), folder));
   const bool has_gpu = HasGpu(attempt_.member_plan(member), stacks.rank());

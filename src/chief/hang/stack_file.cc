@@ -34,12 +34,23 @@ void StackFile::Append(std::string text) {
   });
 }
 
+void StackFile::WriteRecord(const v1::RankStacks& stacks) {
+  if (records_ + stacks.flight_record().size() > kMostRecords) return;
+  records_ += stacks.flight_record().size();
+  loop_.InBackground([folder = folder_.Within("flight-recorder"),
+                      name = "rank-" + std::to_string(stacks.rank()),
+                      record = stacks.flight_record(), written = written_] {
+    if (written->ok()) *written = folder.WriteFile(name, record);
+  });
+}
+
 bool StackFile::Add(uint32_t node, const std::string& whose, const v1::RankStacks& stacks) {
   if (!missing_.contains(node)) return false;
   const bool last_word = !stacks.has_rank();
   if (!last_word && !told_.emplace(node, stacks.rank()).second) return false;
   if (last_word) missing_.erase(node);
-  if (last_word && stacks.text().empty()) return true;
+  if (!last_word && !stacks.flight_record().empty()) WriteRecord(stacks);
+  if (stacks.text().empty()) return true;
   std::string text = "==== " + whose + "\n" + stacks.text();
   if (!text.ends_with('\n')) text += '\n';
   Append(std::move(text));

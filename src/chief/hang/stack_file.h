@@ -1,4 +1,4 @@
-// What all ranks are doing, in a file of the log folder.
+// What all ranks are doing, in a file of the log folder, and what PyTorch has recorded of it.
 #pragma once
 
 #include <functional>
@@ -16,11 +16,14 @@ namespace autodist::chief {
 // For the loop's thread, which it does not block.
 class StackFile {
  public:
+  // Records of a collection beyond that are left out.
+  static constexpr size_t kMostRecords = 1 << 30;  // bytes
+
   // Makes FOLDER/stacks-TIME.txt. `nodes` are those that were asked.
   StackFile(base::LogFolder folder, std::set<uint32_t> nodes, Loop& loop);
 
-  // Adds what a node tells, of `whose`: "rank 3 on node2"; of nodes that were not asked, or more
-  // than once, nothing: false.
+  // Adds what a node tells, of `whose`: "rank 3 on node2", and puts its flight record into
+  // FOLDER/flight-recorder/rank-3; of nodes that were not asked, or more than once, nothing: false.
   bool Add(uint32_t node, const std::string& whose, const v1::RankStacks& stacks);
   void NodeIsGone(uint32_t node) { missing_.erase(node); }
   bool complete() const { return missing_.empty(); }
@@ -31,12 +34,14 @@ class StackFile {
 
  private:
   void Append(std::string text);
+  void WriteRecord(const v1::RankStacks& stacks);
 
   const base::LogFolder folder_;
   const std::string name_;
   const std::string path_;
   std::set<uint32_t> missing_;
   std::set<std::pair<uint32_t, uint32_t>> told_;  // nodes and ranks
+  size_t records_ = 0;                            // bytes
   Loop& loop_;
   const std::shared_ptr<Status> written_ = std::make_shared<Status>();  // the background's
 };

@@ -71,15 +71,18 @@ class NcclRasTest : public testing::Test {
     Say(fd, "SERVER PROTOCOL 3\n");
     EXPECT_EQ(HearLine(fd), "TIMEOUT 5\n");
     Say(fd, "OK\n");
+    EXPECT_EQ(HearLine(fd), "SET FORMAT json\n");
+    Say(fd, has_json_ ? "OK\n" : "ERROR: Unknown command SET FORMAT json\n");
     EXPECT_EQ(HearLine(fd), "STATUS\n");
   }
 
   std::string Summary(milliseconds limit = kLimit) const {
-    return NcclRasSummary("localhost:" + port_, Deadline::After(limit));
+    return AskNccl("localhost:" + port_, Deadline::After(limit)).summary;
   }
 
   base::UniqueFd listener_;
   std::string port_;
+  bool has_json_ = false;  // since 2.28.7
   std::thread peer_;
 };
 
@@ -106,7 +109,7 @@ TEST_F(NcclRasTest, NothingThatListensIsNoNccl) {
   EXPECT_EQ(Summary(), "");
   for (const char* address : {"", "127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:99999",
                               "127.0.0.1:80x", "localhost.:1", "[::1:1", ":1"}) {
-    EXPECT_EQ(NcclRasSummary(address, Deadline::After(kLimit)), "") << address;
+    EXPECT_EQ(AskNccl(address, Deadline::After(kLimit)).summary, "") << address;
   }
 }
 
@@ -145,6 +148,63 @@ TEST_F(NcclRasTest, AnEndlessStatusIsCut) {
     while (base::WriteAll(fd, much, Deadline::After(kLimit)).ok()) continue;
   });
   EXPECT_EQ(Summary().size(), (size_t{1} << 20) + 1);
+}
+
+// Of two processes of four ranks, one of which is behind, and of two that are missing.
+constexpr char kJson[] = R"({"nccl_version": "2.29.2", "cuda_driver_version": 13000,
+  "communicators_count": 1, "communicators": [
+  {"hash": "0x1f", "secondary_hash": "0x1:0x2", "size": 4, "ranks_count": 2, "ranks": [
+    {"rank": 0, "host": "10.0.0.1", "pid": 4711, "cuda_dev": 0, "nvml_dev": 0,
+     "status": {"init_state": 0, "async_error": 0, "finalize_called": false,
+                "destroy_flag": false, "abort_flag": false},
+     "collective_counts": {"Broadcast": 2, "AllGather": 0, "AllReduce": 15}},
+    {"rank": 1, "host": "10.0.0.2", "pid": 4712, "cuda_dev": 0, "nvml_dev": 0,
+     "status": {"init_state": 0, "async_error": 6, "finalize_called": false,
+                "destroy_flag": false, "abort_flag": true},
+     "collective_counts": {"Broadcast": 2, "AllReduce": 14}}],
+   "missing_ranks": [
+    {"rank": 2, "host": "10.0.0.3", "pid": 4713, "status": {"unresponsive": true,
+                                                            "considered_dead": false}},
+    {"rank": 3, "host": "unknown", "pid": -1, "status": {"unresponsive": true,
+                                                         "considered_dead": true}}]}],
+  "ras": {"collection_time_sec": 0.004, "timeouts_count": 0}})";
+
+TEST_F(NcclRasTest, ReadsJsonWhereNcclHasIt) {
+  has_json_ = true;
+  Answer([this](int fd) {
+    Greet(fd);
+    Say(fd, kJson);
+  });
+  const NcclView view = AskNccl("localhost:" + port_, Deadline::After(kLimit));
+  EXPECT_EQ(view.summary,
+            "NCCL 2.29.2\n"
+            "communicator 0x1f of 4 ranks\n"
+            "  16 collectives entered by rank 1\n"
+            "  17 collectives entered by rank 0\n"
+            "  rank 1 (process 4712 on 10.0.0.2), asynchronous error 6, aborted\n"
+            "  rank 2 (process 4713 on 10.0.0.3), does not answer\n"
+            "  rank 3 (process 0 on unknown), is taken for dead\n");
+  ASSERT_EQ(view.processes.size(), 2U);
+  EXPECT_EQ(view.processes[0].host, "10.0.0.1");
+  EXPECT_EQ(CountLine(view.processes[0].count),
+            "counted by NCCL for process 4711: group 0x1f of 4: 17 entered; AllReduce 15, "
+            "Broadcast 2\n");
+}
+
+TEST(NcclJsonTest, OtherJsonHasNothingToTell) {
+  EXPECT_FALSE(ReadNcclJson("").ok());
+  EXPECT_FALSE(ReadNcclJson("[1]").ok());
+  EXPECT_FALSE(ReadNcclJson("{\"communicators\": [").ok());
+  for (
+      const char* json :
+      {"{}", R"({"communicators": 3})", R"({"communicators": [3, "x", null]})",
+       R"({"communicators": [{"ranks": {"a": 1}, "missing_ranks": [[]], "size": -1}]})",
+       R"({"communicators": [{"ranks": [{"collective_counts": [1], "pid": "x", "rank": 1e9}]}]})"}) {
+    EXPECT_TRUE(ReadNcclJson(json).ok()) << json;
+  }
+  const auto view = ReadNcclJson(R"({"nccl_version": "\u001b[31m"})");
+  ASSERT_TRUE(view.ok());
+  EXPECT_EQ(view->summary, "NCCL \\x1b[31m\n");
 }
 
 }  // namespace

@@ -1,0 +1,181 @@
+#include "agent/stacks/flight_recorder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "agent/stacks/pickled.h"
+#include "base/fd.h"
+#include "base/utf8.h"
+
+namespace autodist::agent {
+namespace {
+
+constexpr size_t kLargestRecord = 64 << 20;  // bytes
+constexpr std::string_view kPipe = ".pipe";
+
+// 3 of "flight-recorder.3" with the end ""; nothing of other names.
+std::optional<uint32_t> RankIn(std::string_view name, std::string_view end) {
+  const std::string_view begin = kFlightRecord;
+  if (!name.starts_with(begin) || !name.ends_with(end)) return std::nullopt;
+  name.remove_prefix(begin.size());
+  name.remove_suffix(std::min(end.size(), name.size()));
+  uint32_t rank = 0;
+  const auto [rest, error] = std::from_chars(name.data(), name.data() + name.size(), rank);
+  if (error != std::errc() || rest != name.data() + name.size()) return std::nullopt;
+  return rank;
+}
+
+std::set<uint32_t> RanksIn(const std::string& folder, std::string_view end) {
+  std::set<uint32_t> ranks;
+  const std::unique_ptr<DIR, int (*)(DIR*)> opened(opendir(folder.c_str()), closedir);
+  while (const dirent* entry = opened ? readdir(opened.get()) : nullptr) {
+    if (const auto rank = RankIn(entry->d_name, end)) ranks.insert(*rank);
+  }
+  return ranks;
+}
+
+std::string RecordPath(const std::string& folder, uint32_t rank) {
+  return folder + "/" + kFlightRecord + std::to_string(rank);
+}
+
+// Whether somebody reads at the pipe.
+bool AskAt(const std::string& pipe) {
+  const base::UniqueFd fd(open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info;
+  return fd.valid() && fstat(fd.get(), &info) == 0 && S_ISFIFO(info.st_mode) &&
+         write(fd.get(), "1", 1) == 1;
+}
+
+// Takes those away whose files have been written and closed.
+void TakeWritten(int inotify, std::set<uint32_t>& awaited) {
+  alignas(inotify_event) std::array<char, 16384> buffer;
+  const ssize_t got = read(inotify, buffer.data(), buffer.size());
+  for (ssize_t at = 0; at < got;) {
+    const auto* event = reinterpret_cast<const inotify_event*>(buffer.data() + at);
+    if (event->len > 0) {
+      if (const auto rank = RankIn(event->name, "")) awaited.erase(*rank);
+    }
+    at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+  }
+}
+
+void AskForRecords(const std::string& folder, base::Deadline deadline) {
+  const std::set<uint32_t> pipes = RanksIn(folder, kPipe);
+  if (pipes.empty()) return;
+  const base::UniqueFd inotify(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  if (!inotify.valid() ||
+      inotify_add_watch(inotify.get(), folder.c_str(), IN_CLOSE_WRITE | IN_MOVED_TO) < 0) {
+    return;  // what was written before is read all the same
+  }
+  std::set<uint32_t> awaited;
+  for (const uint32_t rank : pipes) {
+    if (AskAt(RecordPath(folder, rank) + std::string(kPipe))) awaited.insert(rank);
+  }
+  while (!awaited.empty() && base::WaitReadable(inotify.get(), deadline).ok()) {
+    TakeWritten(inotify.get(), awaited);
+  }
+}
+
+// "[4, 2] [3]", of lists of numbers.
+std::string SizesText(const PickledValue& sizes) {
+  std::string text;
+  for (const PickledValue* one : sizes.items) {
+    text += text.empty() ? "[" : " [";
+    for (size_t i = 0; i < one->items.size(); ++i) {
+      text += (i == 0 ? "" : ", ") + std::to_string(one->items[i]->integer);
+    }
+    text += "]";
+  }
+  return text;
+}
+
+// "all_reduce of [4, 2]". The tensors of others may differ from rank to rank.
+std::string OperationText(const PickledValue& entry) {
+  std::string name = entry["profiling_name"].text;
+  name.erase(0, name.find(':') + 1);  // "nccl:"
+  const bool alike = name == "all_reduce" || name == "broadcast";
+  const std::string sizes = alike ? SizesText(entry["input_sizes"]) : "";
+  return name + (sizes.empty() ? "" : " of " + sizes);
+}
+
+// How many there are in "[0, 1]".
+uint64_t RanksOf(const std::string& list) {
+  if (list.size() <= 2) return 0;
+  return static_cast<uint64_t>(std::ranges::count(list, ',')) + 1;
+}
+
+std::string GroupName(const PickledValue& group) {
+  const std::string& description = group.At(1).text;
+  if (description == "default_pg") return description;
+  const bool tells = !description.empty() && description != "undefined";
+  return group.At(0).text + (tells ? " (" + description + ")" : "");
+}
+
+// Those that have come to an end, as the entry or the record's summary of the group has it.
+uint64_t EndedOf(const PickledValue& entry, const PickledValue& summaries) {
+  const PickledValue& ended =
+      summaries[std::to_string(entry["pg_id"].integer)]["last_completed_collective"];
+  const int64_t last = std::max(
+      ended.integer, entry["state"].text == "completed" ? entry["collective_seq_id"].integer : 0);
+  return static_cast<uint64_t>(std::max<int64_t>(last, 0));
+}
+
+std::string RecordText(std::string_view bytes) {
+  const auto counts = CountsOfRecord(bytes);
+  if (!counts.ok()) {
+    return base::Printable("its flight record is not read: " + Message(counts.status())) + "\n";
+  }
+  std::string text;
+  for (const GroupCount& count : *counts) text += CountLine(count);
+  return text;
+}
+
+}  // namespace
+
+Result<std::vector<GroupCount>> CountsOfRecord(std::string_view bytes) {
+  AD_ASSIGN_OR_RETURN(const Pickled record, Pickled::Read(bytes));
+  std::map<std::string, GroupCount> counts;
+  const PickledValue& root = record.root();
+  for (const PickledValue* entry : root["entries"].items) {
+    const PickledValue& group = (*entry)["process_group"];
+    const int64_t number = (*entry)["collective_seq_id"].integer;
+    if ((*entry)["is_p2p"].integer != 0 || number <= 0) continue;
+    GroupCount& count = counts[GroupName(group)];
+    count.source = "its flight recorder";
+    count.group = GroupName(group);
+    count.size = RanksOf(root["pg_config"][group.At(0).text]["ranks"].text);
+    const auto entered = static_cast<uint64_t>(number);
+    if (entered > count.entered) count.what = OperationText(*entry);
+    count.entered = std::max(count.entered, entered);
+    count.ended = std::max(count.ended.value_or(0), EndedOf(*entry, root["pg_status"]));
+  }
+  std::vector<GroupCount> all;
+  for (auto& [name, count] : counts) all.push_back(std::move(count));
+  return all;
+}
+
+std::map<uint32_t, FlightRecord> FlightRecords(const std::string& folder, base::Deadline deadline) {
+  AskForRecords(folder, deadline);
+  std::map<uint32_t, FlightRecord> records;
+  for (const uint32_t rank : RanksIn(folder, "")) {
+    auto bytes = base::ReadFile(RecordPath(folder, rank), kLargestRecord);
+    if (!bytes.ok()) continue;
+    records[rank] = {.bytes = *std::move(bytes), .text = ""};
+    records[rank].text = RecordText(records[rank].bytes);
+  }
+  return records;
+}
+
+}  // namespace autodist::agent

@@ -1,0 +1,27 @@
+#include "agent/stacks/group_count.h"
+
+#include <algorithm>
+
+#include "base/utf8.h"
+
+namespace autodist::agent {
+namespace {
+
+constexpr size_t kLongestGroup = 200;  // bytes
+
+}  // namespace
+
+std::string CountLine(const GroupCount& count) {
+  std::string group = count.group.substr(0, kLongestGroup);
+  std::ranges::replace(group, ':', '.');  // which ends the name
+  std::string line = "counted by " + count.source;
+  if (count.pid != 0) line += " for process " + std::to_string(count.pid);
+  line += ": group " + group;
+  if (count.size != 0) line += " of " + std::to_string(count.size);
+  line += ": " + std::to_string(count.entered) + " entered";
+  if (count.ended) line += ", " + std::to_string(*count.ended) + " ended";
+  if (!count.what.empty()) line += "; " + count.what.substr(0, kLongestGroup);
+  return base::Printable(line) + "\n";
+}
+
+}  // namespace autodist::agent

@@ -1,0 +1,120 @@
+#include "agent/stacks/flight_recorder.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <string>
+#include <thread>
+
+#include "base/fd.h"
+#include "support/limit.h"
+#include "support/temp_folder.h"
+
+namespace autodist::agent {
+namespace {
+
+using base::Deadline;
+using std::chrono::milliseconds;
+using test::kLimit;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+
+// What PyTorch 2.15 wrote of two ranks that had summed up three times, and met in a barrier; and of
+// a group of both a broadcast.
+std::string RealRecord() {
+  return base::ReadFile(TEST_SOURCE_DIR "/golden/flight_record.pickle", 1 << 20).value_or("");
+}
+
+constexpr char kCounts[] =
+    "counted by its flight recorder: group 1: 1 entered, 1 ended; broadcast of [3]\n"
+    "counted by its flight recorder: group default_pg: 4 entered, 4 ended; barrier\n";
+
+TEST(FlightRecorderTest, CountsWhatARealRecordHas) {
+  const auto counts = CountsOfRecord(RealRecord());
+  ASSERT_TRUE(counts.ok()) << counts.status();
+  std::string text;
+  for (const GroupCount& count : *counts) text += CountLine(count);
+  EXPECT_EQ(text, kCounts);
+}
+
+class FlightRecordsTest : public testing::Test {
+ protected:
+  FlightRecordsTest() { folder_.Write("plan.json", "{}"); }
+  ~FlightRecordsTest() override {
+    if (rank_.joinable()) rank_.join();
+  }
+
+  std::string Path(const std::string& name) const { return folder_.path() + "/" + name; }
+
+  // A rank that writes what it has recorded when it is asked.
+  void AnswerAtPipe(const std::string& record) {
+    ASSERT_EQ(mkfifo(Path("flight-recorder.3.pipe").c_str(), 0600), 0);
+    pipe_.Reset(open(Path("flight-recorder.3.pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    rank_ = std::thread([this, record] {
+      char asked = 0;
+      EXPECT_EQ(*base::ReadSome(pipe_.get(), &asked, 1, Deadline::After(kLimit)), 1U);
+      folder_.Write("flight-recorder.3", record);
+    });
+  }
+
+  std::map<uint32_t, std::string> Texts(milliseconds limit = kLimit) const {
+    std::map<uint32_t, std::string> texts;
+    for (const auto& [rank, record] : FlightRecords(folder_.path(), Deadline::After(limit))) {
+      texts[rank] = record.text;
+    }
+    return texts;
+  }
+
+  test::TempFolder folder_;
+  base::UniqueFd pipe_;
+  std::thread rank_;
+};
+
+TEST_F(FlightRecordsTest, NoRankRecords) {
+  EXPECT_THAT(Texts(), ElementsAre());
+  EXPECT_THAT(FlightRecords(Path("missing"), Deadline::After(kLimit)), ElementsAre());
+}
+
+TEST_F(FlightRecordsTest, AsksAtThePipe) {
+  AnswerAtPipe(RealRecord());
+  EXPECT_THAT(Texts(), ElementsAre(Pair(3, kCounts)));
+}
+
+TEST_F(FlightRecordsTest, ReadsWhatWasWrittenBefore) {
+  folder_.Write("flight-recorder.0", RealRecord());
+  folder_.Write("flight-recorder.12", RealRecord());
+  folder_.Write("flight-recorder.12x", RealRecord());
+  folder_.Write("flight-recorder.", RealRecord());
+  EXPECT_THAT(Texts(), ElementsAre(Pair(0, kCounts), Pair(12, kCounts)));
+}
+
+TEST_F(FlightRecordsTest, APipeThatNobodyReadsIsNotWaitedFor) {
+  ASSERT_EQ(mkfifo(Path("flight-recorder.3.pipe").c_str(), 0600), 0);
+  EXPECT_THAT(Texts(), ElementsAre());
+}
+
+TEST_F(FlightRecordsTest, AFileInPlaceOfAPipeIsLeftAlone) {
+  folder_.Write("flight-recorder.3.pipe", "mine");
+  EXPECT_THAT(Texts(), ElementsAre());
+  EXPECT_EQ(folder_.Read("flight-recorder.3.pipe"), "mine");
+}
+
+TEST_F(FlightRecordsTest, ARankThatDoesNotAnswerIsWaitedForUntilTheDeadline) {
+  ASSERT_EQ(mkfifo(Path("flight-recorder.3.pipe").c_str(), 0600), 0);
+  pipe_.Reset(open(Path("flight-recorder.3.pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  folder_.Write("flight-recorder.3", RealRecord());
+  EXPECT_THAT(Texts(milliseconds(50)), ElementsAre(Pair(3, kCounts)));
+}
+
+TEST_F(FlightRecordsTest, SaysWhatItCannotRead) {
+  folder_.Write("flight-recorder.3",
+                "\x80\x02"
+                "cposix\nsystem\n.");
+  EXPECT_THAT(Texts(), ElementsAre(Pair(3, HasSubstr("its flight record is not read: no pickle"))));
+}
+
+}  // namespace
+}  // namespace autodist::agent
