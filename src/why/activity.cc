@@ -144,14 +144,14 @@ std::optional<Work> WorkOf(const RankProcess& process,
     if (!other->work) continue;
     const ProcessWork& one = *other->work;
     std::string collective;
-    const uint64_t main_thread =
-        DoingOf(*other, collective) == Doing::kCollective ? 0 : one.main_thread_ms;
+    const bool in_collective = DoingOf(*other, collective) == Doing::kCollective;
     const uint64_t threads = one.cpu_ms > one.main_thread_ms ? one.cpu_ms - one.main_thread_ms : 0;
     if (other == &process) {
-      work.main_thread = main_thread;
+      work.main_thread = one.main_thread_ms;
+      work.in_collective = in_collective;
       work.other_threads = threads;
     } else {
-      work.other_processes += main_thread + threads;
+      work.other_processes += (in_collective ? 0 : one.main_thread_ms) + threads;
     }
     work.bytes += one.bytes;
     work.at_ms = std::max(work.at_ms, one.at_ms);
@@ -213,6 +213,7 @@ std::vector<Activity> ActivitiesOf(std::string_view text, const std::string& fol
   std::vector<const RankProcess*> participants = Participants(processes);
   // A rank that is stopped is so as a whole: what it has started may go on.
   if (IsStopped(processes.front())) participants = {&processes.front()};
+  const std::vector<GroupCount> counts = ReadGroupCounts(text);
   std::vector<Activity> activities;
   for (const RankProcess* participant : participants) {
     std::vector<const RankProcess*> with;
@@ -221,7 +222,12 @@ std::vector<Activity> ActivitiesOf(std::string_view text, const std::string& fol
           participants.size() == 1 || DescendsFrom(process, *participant, processes);
       if (is_its) with.push_back(&process);
     }
-    activities.push_back(ActivityOf(*participant, with, folder));
+    Activity activity = ActivityOf(*participant, with, folder);
+    for (const GroupCount& count : counts) {
+      const bool is_its = std::ranges::count(with, count.pid, &RankProcess::pid) > 0;
+      if (is_its || (count.pid == 0 && participants.size() == 1)) activity.counts.push_back(count);
+    }
+    activities.push_back(std::move(activity));
   }
   return activities;
 }

@@ -12,11 +12,11 @@
 
 namespace autodist::why {
 
-// What a rank's processes have done so far: milliseconds of CPU. What waits busily in a collective
-// is left out.
+// What a rank's processes have done so far: milliseconds of CPU.
 struct Work {
   uint64_t at_ms = 0;  // when, by a clock of its node
   uint64_t main_thread = 0;
+  bool in_collective = false;  // the main thread is, and may wait busily
   uint64_t other_threads = 0;
   uint64_t other_processes = 0;
   uint64_t bytes = 0;  // read and written, by files, pipes and TCP
@@ -31,6 +31,7 @@ struct Activity {
   std::string place;       // "step (train.py)": without a line; "": not known
   uint64_t pid = 0;        // 0: not known
   std::vector<SentAgain> sent_again;
+  std::vector<GroupCount> counts;
   bool has_frames = false;           // else there are the kernel's words alone
   bool loads = false;                // of kDataLoader: what it has started to load computes
   bool gets_on = false;              // as what it has done between two looks shows

@@ -22,6 +22,7 @@ constexpr std::string_view kSwitched = "switched ";
 constexpr std::string_view kChildOf = "  child of ";
 constexpr std::string_view kHeldBy = "  held by ";
 constexpr std::string_view kSentAgain = "  sent again to ";
+constexpr std::string_view kCountedBy = "counted by ";
 constexpr std::string_view kProgramsLines = "    ";  // come before each of them
 
 void AddFrames(const std::vector<std::string_view>& programs_lines, Language language,
@@ -85,6 +86,27 @@ std::optional<SentAgain> ReadSentAgain(std::string_view text) {
     *value = *number;
   }
   return sent;
+}
+
+// "counted by NCCL for process 4711: group 0x1f of 4: 17 entered, 16 ended; AllReduce 17"
+std::optional<GroupCount> ReadGroupCount(std::string_view line) {
+  constexpr std::string_view kGroup = ": group ";
+  const size_t group = line.find(kGroup);
+  const size_t numbers = line.find(": ", std::min(line.size(), group + kGroup.size()));
+  if (group == std::string_view::npos || numbers == std::string_view::npos) return std::nullopt;
+  GroupCount count;
+  std::string_view source = line.substr(kCountedBy.size(), group - kCountedBy.size());
+  count.source = source.substr(0, source.find(" for process "));
+  count.pid = NextNumber(source).value_or(0);
+  count.group = line.substr(group + kGroup.size(), numbers - group - kGroup.size());
+  count.group.resize(std::min(count.group.rfind(" of "), count.group.size()));
+  const size_t what = line.find("; ", numbers);
+  if (what != std::string_view::npos) count.what = line.substr(what + 2);
+  line.remove_prefix(numbers);
+  const auto entered = NextNumber(line);
+  if (!entered) return std::nullopt;
+  count.entered = *entered;
+  return count;
 }
 
 // What is said of a process besides its threads and stacks.
@@ -163,6 +185,16 @@ std::vector<RankProcess> ReadProcesses(std::string_view text) {
     processes.push_back(std::move(process));
   }
   return processes;
+}
+
+std::vector<GroupCount> ReadGroupCounts(std::string_view text) {
+  std::vector<GroupCount> counts;
+  for (const std::string_view line : base::Lines(text)) {
+    if (line.starts_with("process ")) break;
+    if (!line.starts_with(kCountedBy)) continue;
+    if (auto count = ReadGroupCount(line)) counts.push_back(*std::move(count));
+  }
+  return counts;
 }
 
 const RankProcess* AtWork(const std::vector<RankProcess>& processes) {

@@ -28,6 +28,17 @@ struct SentAgain {
   uint64_t unanswered = 0;  // how often the oldest was that is not acknowledged
 };
 
+// The collectives of a group of ranks, as one of the libraries that the rank uses counts them.
+struct GroupCount {
+  std::string source;  // "NCCL"
+  uint64_t pid = 0;    // of whose process; 0: it is not said
+  std::string group;
+  uint64_t entered = 0;
+  std::string what;  // that is the same on all ranks that have entered as many; "": not said
+
+  bool operator==(const GroupCount&) const = default;
+};
+
 struct RankProcess {
   uint64_t pid = 0;
   uint64_t parent = 0;  // 0: not known
@@ -53,6 +64,9 @@ struct RankProcess {
 // Those that have not ended, the first one being the rank itself. `text` is of an agent that may
 // lie: what is in the result is neither short nor printable.
 std::vector<RankProcess> ReadProcesses(std::string_view text);
+
+// Of the same text, each group once.
+std::vector<GroupCount> ReadGroupCounts(std::string_view text);
 
 // The first one that does not wait for another, else the first; nullptr where there is none.
 const RankProcess* AtWork(const std::vector<RankProcess>& processes);

@@ -145,6 +145,13 @@ bool AllRun(const Activities& ranks) {
   });
 }
 
+bool AllMoveData(const Activities& ranks) {
+  return !ranks.empty() && std::ranges::all_of(ranks, [](const RankActivity& rank) {
+    return rank.earlier && rank.earlier->work && rank.now.work &&
+           rank.now.work->bytes > rank.earlier->work->bytes;
+  });
+}
+
 bool AllStand(const Activities& ranks) {
   return std::ranges::all_of(ranks, [](const RankActivity& rank) { return Stands(&rank); });
 }

@@ -25,6 +25,8 @@ void AddActivities(const Activities& ranks, v1::Trouble& trouble);
 bool AllStand(const Activities& ranks);
 // All have run in between: the job goes on, if silently.
 bool AllRun(const Activities& ranks);
+// All have read or written something in between.
+bool AllMoveData(const Activities& ranks);
 
 // Ranks, or processes of them, that wait in a collective for others.
 size_t Waiting(const Activities& ranks);

@@ -13,8 +13,10 @@
 #include "why/board_causes.h"
 #include "why/collectives.h"
 #include "why/ended_causes.h"
+#include "why/group_counts.h"
 #include "why/sent_again.h"
 #include "why/stack_causes.h"
+#include "why/straggler.h"
 #include "why/who.h"
 #include "why/work_between.h"
 
@@ -257,6 +259,7 @@ std::optional<v1::Trouble> WhatStands(const Known& known, const Activities& rank
   if (all_stand && MostHaveEnded(known.now)) {
     if (auto cause = EndedWellCause(known.now, ranks)) return cause;
   }
+  if (auto cause = BehindCause(known.now, ranks, known.stands_still)) return cause;
   return StandstillCause(known.now, ranks, known.stands_still);
 }
 
@@ -278,15 +281,17 @@ void LeaveOutIdle(const Activities& ranks, std::vector<ResourceCause>& causes) {
   });
 }
 
-// What there is too little of, and that steps take longer than before.
-std::optional<v1::Trouble> WhatIsSlow(const v1::Board& now,
+// What there is too little of, whom the others wait for in each step, and that steps take longer
+// than before.
+std::optional<v1::Trouble> WhatIsSlow(const v1::Board& now, const Activities& ranks,
                                       const std::vector<ResourceCause>& causes, bool goes_on) {
   const auto slowdown = std::ranges::find_if(now.troubles(), [](const v1::Trouble& trouble) {
     return trouble.evidence_size() > 0 && trouble.evidence(0).what() == board::kStepTime;
   });
   const bool slow = goes_on && slowdown != now.troubles().end();
-  if (causes.empty()) return slow ? std::optional(*slowdown) : std::nullopt;
-  v1::Trouble cause = causes.front().trouble;
+  auto straggler = goes_on && causes.empty() ? StragglerCause(now, ranks) : std::nullopt;
+  if (causes.empty() && !straggler) return slow ? std::optional(*slowdown) : std::nullopt;
+  v1::Trouble cause = straggler ? *std::move(straggler) : causes.front().trouble;
   if (slow) cause.set_what(cause.what() + "; " + slowdown->what());
   return cause;
 }
@@ -294,7 +299,8 @@ std::optional<v1::Trouble> WhatIsSlow(const v1::Board& now,
 // Nothing goes on, as far as is seen, and nothing is known to be wrong.
 Verdict WithoutCause(const Known& known, const Activities& ranks, v1::Trouble evidence) {
   const size_t untold = Untold(known.now, ranks);
-  if (untold == 0 && !known.stands_still && AllRun(ranks) && Waiting(ranks) > 0) {
+  if (untold == 0 && !known.stands_still && AllRun(ranks) &&
+      (Waiting(ranks) > 0 || AllMoveData(ranks))) {
     return Well("nothing is wrong as far as can be seen: all " + base::Count(ranks.size(), "rank") +
                     " run on and meet, if silently",
                 std::move(evidence));
@@ -334,7 +340,7 @@ Verdict Judge(const Known& known) {
     return with_evidence(*std::move(cause));
   }
   if (!goes_on && known.before && !ranks.empty()) LeaveOutIdle(ranks, causes);
-  if (auto cause = WhatIsSlow(known.now, causes, goes_on)) return with_evidence(*std::move(cause));
+  if (auto cause = WhatIsSlow(known.now, ranks, causes, goes_on)) return with_evidence(*std::move(cause));
   if (goes_on) {
     return Well(StepsRise(known.now, *known.before) ? "nothing is wrong: steps go on"
                                                     : "nothing is wrong: ranks write",
@@ -349,6 +355,7 @@ Verdict Judge(const Known& known) {
 
 std::string WhoIsMissing(const Known& known) {
   const Activities ranks = ReadActivities(known);
+  if (auto cause = BehindCause(known.now, ranks, known.stands_still)) return cause->what();
   Ranks missing;
   for (const RankActivity& rank : ranks) {
     const v1::BoardRank* of = FindRank(known.now, rank.rank);

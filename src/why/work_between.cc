@@ -31,7 +31,10 @@ std::string WorkBetween(const Activity& earlier, const Activity& now, Counted co
   if (threads >= kWorkingCores) return "its other threads use " + Cores(threads);
   if (counted == Counted::kOthers) return "";
   const double main = Rate(from.main_thread, to.main_thread, milliseconds);
-  if (counted == Counted::kAll && main >= kWorkingCores) return "it uses " + Cores(main);
+  const bool may_wait = from.in_collective || to.in_collective;
+  if (counted == Counted::kAll && !may_wait && main >= kWorkingCores) {
+    return "it uses " + Cores(main);
+  }
   const double bytes = Rate(from.bytes, to.bytes, milliseconds / 1'000);
   const bool loads = now.doing == Doing::kDataLoader;
   if (bytes < (loads ? kLoadingBytes : kMovingBytes)) return "";

@@ -227,6 +227,69 @@ TEST_F(StandstillTest, ASilentJobOfWhichAllRanksRunGoesOn) {
       "well: nothing is wrong as far as can be seen: all 3 ranks run on and meet, if silently");
 }
 
+// What Told.more has of the work so far.
+std::string Worked(int at_ms, int main_ms, int bytes = 0) {
+  return "  by " + std::to_string(at_ms) + " ms: CPU " + std::to_string(main_ms) +
+         " ms, main thread " + std::to_string(main_ms) + " ms, data " + std::to_string(bytes) +
+         " bytes\n";
+}
+
+TEST_F(StandstillTest, ASilentJobWithoutCollectivesOfWhichAllRanksMoveDataGoesOn) {
+  Told now = AtSocket(40);
+  Told before = now;
+  now.switches = 200;
+  now.more = Worked(15'000, 100, 900);
+  before.more = Worked(10'000, 100, 100);
+  for (int i = 0; i < 3; ++i) Rank({now}, {{before}});
+  EXPECT_EQ(
+      Says(),
+      "well: nothing is wrong as far as can be seen: all 3 ranks run on and meet, if silently");
+}
+
+// Of which the main threads have used so many milliseconds of five seconds; all but the last rank
+// wait in an all-reduce. The steps go on.
+class StragglerTest : public StandstillTest {
+ protected:
+  void Uses(const std::vector<int>& milliseconds) {
+    for (size_t i = 0; i < milliseconds.size(); ++i) {
+      Told now = i + 1 < milliseconds.size() ? AllReduce() : Told{.state = "running"};
+      Told before = now;
+      before.more = Worked(10'000, 7'000);
+      now.more = Worked(15'000, 7'000 + milliseconds[i]);
+      Rank({now}, {{before}});
+    }
+  }
+  std::string SaysOfSteps() {
+    known_.before = known_.now;
+    known_.before->mutable_progress()->set_step(7);
+    known_.now.mutable_progress()->set_step(17);
+    return Judge(known_).trouble.what();
+  }
+};
+
+TEST_F(StragglerTest, WhoComputesMuchMoreIsWaitedFor) {
+  Uses({1'500, 1'400, 1'600, 4'300});
+  EXPECT_EQ(SaysOfSteps(),
+            "rank 3 (host4) keeps the others waiting in each step: it computes 86 % of the time, "
+            "the others 30 %");
+}
+
+TEST_F(StragglerTest, NobodyStandsOut) {
+  Uses({3'900, 4'100, 4'000, 4'800});
+  EXPECT_EQ(SaysOfSteps(), "nothing is wrong: steps go on");
+}
+
+TEST_F(StragglerTest, StepsInWhichHardlyAnythingIsComputed) {
+  Uses({100, 100, 100, 900});
+  EXPECT_EQ(SaysOfSteps(), "nothing is wrong: steps go on");
+}
+
+TEST_F(StragglerTest, WhatDrivesAGpuMayBeWaitingForIt) {
+  Uses({1'500, 1'400, 1'600, 4'300});
+  known_.now.mutable_ranks(3)->add_gpus(0);
+  EXPECT_EQ(SaysOfSteps(), "nothing is wrong: steps go on");
+}
+
 TEST_F(StandstillTest, WhoIsHeldOrFrozen) {
   Ranks(2, AllReduce());
   Told held{.state = "tracing stop in ptrace_stop", .frames = "", .more = "  held by gdb (4711)\n"};

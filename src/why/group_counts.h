@@ -1,0 +1,22 @@
+// Who is behind in a group of ranks, by what NCCL and PyTorch count: the collectives that each has
+// entered. Pure logic.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autodist/v1/board.pb.h"
+#include "why/standing.h"
+
+namespace autodist::why {
+
+// Ranks that others wait for in a group and that wait for nobody themselves, or those that have
+// entered another operation than most. nullopt: the counts do not say so, they have risen since the
+// earlier look, or those ranks are at work. `stands_still`: nothing goes on, so one look will do.
+std::optional<v1::Trouble> BehindCause(const v1::Board& board, const Activities& ranks,
+                                       bool stands_still);
+
+}  // namespace autodist::why
