@@ -107,8 +107,10 @@ NETWORK = [
 ]
 
 SLOW = [
-    train("straggler", r"rank 2", "slow", inject="wait"),
-    train("straggler3", r"rank 2", "slow", inject="wait"),
+    train("straggler", r"rank 2 \(\S+\) keeps the others waiting", "slow", inject="wait"),
+    train("straggler3", r"rank 2 \(\S+\) keeps the others waiting", "slow", inject="wait"),
+    train("ddp_straggler3", r"rank 2 \(\S+\) keeps the others waiting", "slow", cause="straggler3", arguments=("--ddp",),
+          inject="wait"),
     train("slower", r"times as long", "slow", culprits=(), inject="wait"),
 ]
 

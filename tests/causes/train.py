@@ -33,6 +33,18 @@ AT = 4  # the step at which it happens
 STEP_S = 0.1
 FOREVER_S = 10**6
 GLOO_LIMIT_S = 10  # of the causes in which it ends the wait
+# As PyTorch 2.7 writes it of an NCCL that waits in vain.
+WATCHDOG = """\
+[rank{rank}]:[E1126 04:12:07.123456789 ProcessGroupNCCL.cpp:632] [Rank {rank}] Watchdog caught collective operation timeout: \
+WorkNCCL(SeqNum=17, OpType=ALLREDUCE, NumelIn=4, NumelOut=4, Timeout(ms)=600000) ran for 600129 milliseconds before timing out.
+[rank{rank}]:[E1126 04:12:07.234567891 ProcessGroupNCCL.cpp:756] [Rank {rank}] Some NCCL operations have failed or timed out. \
+Due to the asynchronous nature of CUDA kernels, subsequent GPU operations might run on corrupted/incomplete data.
+[rank{rank}]:[E1126 04:12:07.345678912 ProcessGroupNCCL.cpp:762] [Rank {rank}] To avoid data inconsistency, we are taking \
+the entire process down.
+terminate called after throwing an instance of 'c10::DistBackendError'
+  what():  [PG ID 0 PG GUID 0(default_pg) Rank {rank}] Process group watchdog thread terminated with exception: [Rank {rank}] \
+Watchdog caught collective operation timeout: WorkNCCL(SeqNum=17, OpType=ALLREDUCE, NumelIn=4, NumelOut=4, \
+Timeout(ms)=600000) ran for 600129 milliseconds before timing out."""
 
 
 def say(text):
@@ -416,9 +428,7 @@ def instead(step):
         if RANK == 2:
             asleep()
         time.sleep(1)
-        print(f"[Rank {RANK}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=17, "
-              "OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600129 milliseconds before timing out.",
-              file=sys.stderr, flush=True)
+        print(WATCHDOG.format(rank=RANK), file=sys.stderr, flush=True)
         os.abort()
     elif function:
         function()
@@ -439,7 +449,7 @@ def step_of(model, groups, step):
     instead(step)
     if CAUSE == "shape" and step == AT:
         begins()
-        dist.all_reduce(torch.ones(5 if CULPRIT else 4))
+        dist.all_reduce(torch.ones(40_000 if CULPRIT else 4))
     if DDP:
         model(torch.ones(2, 4)).sum().backward()
     elif CAUSE == "subgroup":
