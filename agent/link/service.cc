@@ -310,7 +310,9 @@ void AgentService::CollectStacks() {
     v1::AgentEvent event;
     if (rank) event.mutable_rank_stacks()->set_rank(*rank);
     event.mutable_rank_stacks()->set_text(base::ToUtf8(report.text, rpc::kLargestStacks));
-    event.mutable_rank_stacks()->set_flight_record(report.flight_record);
+    if (report.flight_record.size() <= rpc::kLargestFlightRecord) {
+      event.mutable_rank_stacks()->set_flight_record(report.flight_record);
+    }
     parts_.events.SendReliably(std::move(event));
   };
   const auto of_node = std::make_shared<std::string>();

@@ -18,7 +18,6 @@
 #include "base/parallel.h"
 #include "base/thread.h"
 #include "process/process_tree.h"
-#include "rpc/limits.h"
 
 namespace autodist::agent {
 namespace {
@@ -78,12 +77,9 @@ Libraries AskLibraries(const std::string& nccl_address, const std::string& files
   return {nccl.summary, NcclCounts(nccl), records.get()};
 }
 
-// Without the bytes of one that is too large.
 RankReport ReportOf(const FlightRecord* record) {
   if (!record) return {};
-  RankReport report{.text = record->text, .flight_record = record->bytes};
-  if (report.flight_record.size() > rpc::kLargestFlightRecord) report.flight_record.clear();
-  return report;
+  return {.text = record->text, .flight_record = record->bytes};
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace autodist::agent {
 // Of a rank.
 struct RankReport {
   std::string text;           // what its libraries count, and its ProcessStacks
-  std::string flight_record;  // as PyTorch has written it; "": it has none, or too large a one
+  std::string flight_record;  // as PyTorch has written it; "": it has none
 };
 
 // Tells what each rank is doing, some at the same time, and of ranks that have ended what they have

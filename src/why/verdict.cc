@@ -340,7 +340,8 @@ Verdict Judge(const Known& known) {
     return with_evidence(*std::move(cause));
   }
   if (!goes_on && known.before && !ranks.empty()) LeaveOutIdle(ranks, causes);
-  if (auto cause = WhatIsSlow(known.now, ranks, causes, goes_on)) return with_evidence(*std::move(cause));
+  if (auto cause = WhatIsSlow(known.now, ranks, causes, goes_on))
+    return with_evidence(*std::move(cause));
   if (goes_on) {
     return Well(StepsRise(known.now, *known.before) ? "nothing is wrong: steps go on"
                                                     : "nothing is wrong: ranks write",
