@@ -171,6 +171,13 @@ std::string PlaceOf(const RankProcess& process, const std::string& folder) {
   return FrameText(frame, folder);
 }
 
+bool IsAtEnd(const ThreadStack& stack) {
+  return stack.language == Language::kPython &&
+         std::ranges::any_of(stack.frames, [](const StackFrame& frame) {
+           return frame.function == "_shutdown" && ShortFile(frame.file, "") == "threading.py";
+         });
+}
+
 Activity ActivityOf(const RankProcess& process, const std::vector<const RankProcess*>& with,
                     const std::string& folder) {
   Activity activity;
@@ -181,6 +188,7 @@ Activity ActivityOf(const RankProcess& process, const std::vector<const RankProc
   activity.evidence = EvidenceOf(process, summary);
   activity.place = PlaceOf(process, folder);
   activity.has_frames = !process.stack().frames.empty();
+  activity.is_at_end = IsAtEnd(process.stack());
   activity.switches = process.switches;
   activity.work = WorkOf(process, with);
   activity.source = process.source.empty() ? "/proc" : process.source + ", /proc";

@@ -33,6 +33,7 @@ struct Activity {
   std::vector<SentAgain> sent_again;
   std::vector<GroupCount> counts;
   bool has_frames = false;           // else there are the kernel's words alone
+  bool is_at_end = false;            // a Python that waits for its threads before it ends
   bool loads = false;                // of kDataLoader: what it has started to load computes
   bool gets_on = false;              // as what it has done between two looks shows
   std::optional<uint64_t> switches;  // how often it has gone to sleep so far

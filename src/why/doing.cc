@@ -172,7 +172,9 @@ Doing ByKernel(const RankProcess& process) {
   const bool sleeps = std::ranges::any_of(process.stack().frames, [](const StackFrame& frame) {
     return HasPart(frame.function, "nanosleep");
   });
-  if (channel.empty() && sleeps) return Doing::kSleep;
+  // Nor once a debugger has interrupted the call, which the kernel then takes up again.
+  const bool unknown = channel.empty() || channel.starts_with("do_syscall_64");
+  if (unknown && sleeps) return Doing::kSleep;
   if (process.file.starts_with("socket")) return Doing::kSocket;
   return process.file.starts_with('/') ? Doing::kFile : Doing::kWait;
 }

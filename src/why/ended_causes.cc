@@ -64,6 +64,11 @@ v1::Trouble StillRuns(const v1::Board& board, const Activities& ranks, size_t en
 
 }  // namespace
 
+bool MostHaveEnded(const v1::Board& board) {
+  const auto ended = std::ranges::count(board.ranks(), v1::RANK_STATE_ENDED, &v1::BoardRank::state);
+  return 2 * ended >= board.ranks_size() && ended > 0;
+}
+
 std::optional<v1::Trouble> RaisedCause(const v1::Board& board, const Activities& ranks) {
   const v1::BoardRank* first = nullptr;
   size_t running = 0;

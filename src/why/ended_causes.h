@@ -16,4 +16,7 @@ std::optional<v1::Trouble> RaisedCause(const v1::Board& board, const Activities&
 // Some have ended well, and the others rest: they may wait for those.
 std::optional<v1::Trouble> EndedWellCause(const v1::Board& board, const Activities& ranks);
 
+// With 0, half of them or more.
+bool MostHaveEnded(const v1::Board& board);
+
 }  // namespace autodist::why

@@ -43,7 +43,11 @@ std::optional<v1::Trouble> OddOnes(const v1::Board& board, const Ranks& ranks) {
                    "wait for other threads or processes"}}) {
     const Ranks waiting = Those(ranks, doing, true);
     const Ranks odd = Those(ranks, doing, false);
-    const bool definite = doing == Doing::kSocket ? !waiting.empty() : waiting.size() >= 2;
+    const bool sleeps = std::ranges::all_of(
+        odd, [](const RankActivity* rank) { return rank->now.doing == Doing::kSleep; });
+    const bool definite = doing == Doing::kSocket
+                              ? !waiting.empty()
+                              : waiting.size() >= 2 || (!waiting.empty() && sleeps);
     if (!definite || odd.empty() || odd.size() > waiting.size()) continue;
     return Odd(board, odd, waiting, waiting.size() == 1 ? one : several);
   }

@@ -11,8 +11,10 @@
 namespace autodist::why {
 namespace {
 
-constexpr double kComputes = 0.3;  // cores: below, steps are no matter of computing
-constexpr double kMuchMore = 1.25;
+// Of the time: less is no matter, and may be what one rank does besides, as writing a log.
+constexpr double kComputes = 0.2;
+constexpr double kMore = 0.1;  // than the others
+constexpr double kTimesMore = 1.25;
 
 // Of its main thread, between the looks; nullopt: not known.
 std::optional<double> CoresOf(const RankActivity& rank) {
@@ -55,7 +57,7 @@ std::optional<v1::Trouble> StragglerCause(const v1::Board& board, const Activiti
   const double others = base::Median(cores);
   const bool any_waits = std::ranges::any_of(
       ranks, [&](const RankActivity& rank) { return &rank != &straggler && IsFoundWaiting(rank); });
-  const bool stands_out = most_cores >= kComputes && most_cores >= kMuchMore * others;
+  const bool stands_out = most_cores >= std::max({kComputes, others + kMore, kTimesMore * others});
   if (!stands_out || !any_waits || straggler.now.doing == Doing::kCollective) return std::nullopt;
   v1::Trouble trouble;
   trouble.set_kind(v1::Trouble::KIND_SLOW);

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "base/home_folder.h"
 #include "base/quantity.h"
 #include "base/split.h"
 #include "base/utf8.h"
@@ -14,11 +13,11 @@
 #include "why/collectives.h"
 #include "why/ended_causes.h"
 #include "why/group_counts.h"
+#include "why/looks.h"
 #include "why/sent_again.h"
 #include "why/stack_causes.h"
 #include "why/straggler.h"
 #include "why/who.h"
-#include "why/work_between.h"
 
 namespace autodist::why {
 namespace {
@@ -74,67 +73,6 @@ void AddProgress(const Known& known, v1::Trouble& trouble) {
   }
 }
 
-// Where one of two looks did not show what the rank was doing, as on a machine that is too busy for
-// py-spy, the other one does, if the rank has not run in between.
-void MakeUp(RankActivity& rank) {
-  if (!HasRested(rank).value_or(false)) return;
-  const auto blind = [](const Activity& one) {
-    return one.doing == Doing::kUnknown || (one.doing == Doing::kWait && !one.has_frames);
-  };
-  const bool now = blind(rank.now);
-  if (now == blind(*rank.earlier)) return;
-  Activity& missed = now ? rank.now : *rank.earlier;
-  missed = now ? *rank.earlier : rank.now;
-}
-
-// What the main thread does says nothing against it where the rank is at work.
-void NoteWork(RankActivity& rank) {
-  if (rank.now.doing == Doing::kStopped || !rank.earlier || rank.now.AtWork()) return;
-  const bool awaits_others = rank.now.doing == Doing::kCollective;
-  // Of no operation by name: the other threads may well compute what is to be summed up.
-  if (awaits_others && !(rank.now.collective.empty() && rank.now.source.starts_with("py-spy"))) {
-    return;
-  }
-  const std::string work =
-      WorkBetween(*rank.earlier, rank.now, awaits_others ? Counted::kOthers : Counted::kAll);
-  if (work.empty()) return;
-  if (awaits_others) rank.now.doing = Doing::kCompute;
-  rank.now.gets_on = true;
-  rank.now.words += ", while " + work;
-}
-
-const Activity* EarlierOf(const Activity& now, const std::vector<Activity>& earlier) {
-  if (earlier.size() == 1 && earlier[0].pid == 0) return &earlier[0];
-  const auto found = std::ranges::find(earlier, now.pid, &Activity::pid);
-  return found == earlier.end() ? nullptr : &*found;
-}
-
-Activities ReadActivities(const Known& known) {
-  const std::string folder = base::ExpandHome(known.now.job().working_directory());
-  Activities activities;
-  for (const v1::WholeStack& stack : known.stacks) {
-    const v1::BoardRank* rank = FindRank(known.now, stack.rank());
-    if (rank && rank->auxiliary()) continue;
-    const auto text = std::ranges::find(known.stacks_earlier, stack.rank(), &v1::WholeStack::rank);
-    std::vector<Activity> earlier;
-    if (text != known.stacks_earlier.end()) earlier = ActivitiesOf(text->text(), folder);
-    std::vector<Activity> now = ActivitiesOf(stack.text(), folder);
-    for (Activity& activity : now) {
-      RankActivity& one = activities.emplace_back();
-      one.rank = stack.rank();
-      one.one_of_several = now.size() > 1;
-      one.now = std::move(activity);
-      const Activity* before = EarlierOf(one.now, earlier);
-      if (!before) continue;
-      one.earlier = *before;
-      MakeUp(one);
-      NoteWork(one);
-    }
-  }
-  std::ranges::stable_sort(activities, {}, &RankActivity::rank);
-  return activities;
-}
-
 void AddStandstill(const Known& known, v1::Trouble& trouble) {
   const int64_t output = LastOutput(known.now);
   const int64_t silent = known.now.time_ms() - output;
@@ -150,6 +88,12 @@ Verdict Well(const std::string& what, v1::Trouble trouble) {
   return {Verdict::Kind::kWell, std::move(trouble)};
 }
 
+// Where no rank is in a collective: at a socket, or for another thread or process, which may do the
+// same.
+bool WaitsForSomebody(const RankActivity& rank) {
+  return !rank.now.AtWork() && (rank.now.doing == Doing::kSocket || rank.now.doing == Doing::kWait);
+}
+
 // Nobody has done anything that is wrong, as all or some are at work.
 std::optional<std::string> AtWork(const v1::Board& board, const Activities& ranks) {
   const RankActivity* worker = nullptr;
@@ -161,7 +105,10 @@ std::optional<std::string> AtWork(const v1::Board& board, const Activities& rank
     if (!worker || (plain && rank.now.doing != Doing::kCompute)) worker = &rank;
     ++workers;
   }
-  const size_t waiting = Waiting(ranks);
+  const size_t in_collectives = Waiting(ranks);
+  const size_t waiting = in_collectives > 0
+                             ? in_collectives
+                             : static_cast<size_t>(std::ranges::count_if(ranks, WaitsForSomebody));
   if (!worker || workers + waiting < ranks.size()) return std::nullopt;
   std::string what = RankName(board, worker->rank) + " " + worker->now.words;
   if (workers > 1 && waiting == 0) {
@@ -170,7 +117,7 @@ std::optional<std::string> AtWork(const v1::Board& board, const Activities& rank
   if (workers > 1) what += ", and " + base::Count(workers - 1, "other rank") + " too";
   if (waiting > 0) {
     what += "; " + base::Count(waiting, "rank") + (waiting == 1 ? " waits" : " wait") +
-            " for that in a collective";
+            " for that" + (waiting == in_collectives ? " in a collective" : "");
   }
   return "nothing is wrong as far as can be seen: " + what;
 }
@@ -211,11 +158,6 @@ void AddBesides(const std::vector<ResourceCause>& causes, v1::Trouble& standstil
       AddEvidence(evidence, "besides", trouble.what(), trouble.evidence(0).source());
     }
   }
-}
-
-bool MostHaveEnded(const v1::Board& board) {
-  const auto ended = std::ranges::count(board.ranks(), v1::RANK_STATE_ENDED, &v1::BoardRank::state);
-  return 2 * ended >= board.ranks_size() && ended > 0;
 }
 
 // Ranks that run and of which no look tells: there are too many, or their node has not answered.
@@ -319,7 +261,7 @@ bool GoesOn(const v1::Board& now, const v1::Board& before) {
 
 Verdict Judge(const Known& known) {
   if (auto cause = FailureCause(known.now)) return Wrong(*std::move(cause));
-  const Activities ranks = ReadActivities(known);
+  const Activities ranks = ReadLooks(known.now, known.stacks, known.stacks_earlier);
   v1::Trouble evidence;
   AddActivities(ranks, evidence);
   AddProgress(known, evidence);
@@ -355,7 +297,7 @@ Verdict Judge(const Known& known) {
 }
 
 std::string WhoIsMissing(const Known& known) {
-  const Activities ranks = ReadActivities(known);
+  const Activities ranks = ReadLooks(known.now, known.stacks, known.stacks_earlier);
   if (auto cause = BehindCause(known.now, ranks, known.stands_still)) return cause->what();
   Ranks missing;
   for (const RankActivity& rank : ranks) {

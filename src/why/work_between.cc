@@ -28,7 +28,8 @@ std::string WorkBetween(const Activity& earlier, const Activity& now, Counted co
   const double processes = Rate(from.other_processes, to.other_processes, milliseconds);
   const double threads = Rate(from.other_threads, to.other_threads, milliseconds);
   if (processes >= kWorkingCores) return "its other processes use " + Cores(processes);
-  if (threads >= kWorkingCores) return "its other threads use " + Cores(threads);
+  if (counted != Counted::kNoThreads && threads >= kWorkingCores)
+    return "its other threads use " + Cores(threads);
   if (counted == Counted::kOthers) return "";
   const double main = Rate(from.main_thread, to.main_thread, milliseconds);
   const bool may_wait = from.in_collective || to.in_collective;

@@ -13,6 +13,7 @@ enum class Counted {
   kAll,
   kNotMainThread,  // which waits busily for a GPU
   kOthers,         // the other threads and processes alone
+  kNoThreads,      // the other processes and the data alone
 };
 
 // "its other processes use 1.9 cores", "410 kB/s of data move"; "": it has done next to nothing.

@@ -227,6 +227,33 @@ TEST_F(StandstillTest, ASilentJobOfWhichAllRanksRunGoesOn) {
       "well: nothing is wrong as far as can be seen: all 3 ranks run on and meet, if silently");
 }
 
+TEST_F(StandstillTest, OfTwoWithoutFramesTheOneThatSleeps) {
+  Rank({Told{}});
+  Rank({Told{.state = "sleeping in hrtimer_nanosleep, system call 230"}});
+  EXPECT_EQ(
+      Says(),
+      "wrong: rank 1 (host2) sleeps, while the other rank waits for another thread or process");
+}
+
+TEST_F(StandstillTest, ASleepThatADebuggerHasInterrupted) {
+  Ranks(2, AllReduce());
+  Told sleeps{.state = "sleeping in do_syscall_64, system call 219"};
+  sleeps.frames = "";
+  Rank({sleeps});
+  const auto with_gdb = [](std::string text) {
+    text.erase(text.find("  no user-space"));
+    return text + "  user-space stacks by gdb:\n    Thread 1 (LWP 100):\n" +
+           "    #0  0x01 in clock_nanosleep () from /lib/libc.so.6\n" +
+           "    #1  0x02 in main () at ranks.cc:36\n";
+  };
+  for (auto* looks : {&known_.stacks, &known_.stacks_earlier}) {
+    looks->back().set_text(with_gdb(looks->back().text()));
+  }
+  EXPECT_EQ(Says(),
+            "wrong: rank 2 (host3) has not entered the all-reduce in which the 2 others wait; it "
+            "sleeps in main (ranks.cc:36)");
+}
+
 // What Told.more has of the work so far.
 std::string Worked(int at_ms, int main_ms, int bytes = 0) {
   return "  by " + std::to_string(at_ms) + " ms: CPU " + std::to_string(main_ms) +
@@ -244,6 +271,41 @@ TEST_F(StandstillTest, ASilentJobWithoutCollectivesOfWhichAllRanksMoveDataGoesOn
   EXPECT_EQ(
       Says(),
       "well: nothing is wrong as far as can be seen: all 3 ranks run on and meet, if silently");
+}
+
+TEST_F(StandstillTest, ARankWithoutCollectivesThatComputesIsWaitedFor) {
+  for (int i = 0; i < 2; ++i) Rank({AtSocket(40)});
+  Rank({Told{.state = "running", .frames = In("spin", "/home/me/plain.py:12")}});
+  EXPECT_EQ(Says(),
+            "well: nothing is wrong as far as can be seen: rank 2 (host3) computes in spin "
+            "(plain.py:12); 2 ranks wait for that");
+}
+
+TEST_F(StandstillTest, ThreadsAtTheEndOfAPythonAreNoWorkWhereMostHaveEnded) {
+  Told now{.frames = In("_shutdown", "/usr/lib/python3.11/threading.py:1583")};
+  Told before = now;
+  const auto worked = [](int at_ms, int cpu_ms) {
+    return "  by " + std::to_string(at_ms) + " ms: CPU " + std::to_string(cpu_ms) +
+           " ms, main thread 100 ms, data 0 bytes\n";
+  };
+  now.more = worked(15'000, 6'000);
+  before.more = worked(10'000, 1'200);
+  Rank({now}, {{before}});
+  EXPECT_EQ(
+      Says(),
+      "well: nothing is wrong as far as can be seen: rank 0 (host1) waits for a lock, another "
+      "thread or another process in _shutdown (threading.py:1583), while its other threads "
+      "use 1.0 cores");
+  for (int i = 0; i < 2; ++i) {
+    v1::BoardRank& ended = *known_.now.add_ranks();
+    ended.set_rank(static_cast<uint32_t>(1 + i));
+    ended.set_state(v1::RANK_STATE_ENDED);
+    ended.set_ended_ms(known_.now.time_ms() - 20'000);
+  }
+  EXPECT_EQ(
+      Says(),
+      "wrong: rank 0 (host1) has not ended: it waits for a lock, another thread or another "
+      "process in _shutdown (threading.py:1583); the 2 others ended with 0, the last 20 s ago");
 }
 
 // Of which the main threads have used so many milliseconds of five seconds; all but the last rank

@@ -1,0 +1,85 @@
+#include "why/looks.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/home_folder.h"
+#include "why/ended_causes.h"
+#include "why/who.h"
+#include "why/work_between.h"
+
+namespace autodist::why {
+namespace {
+
+// Where one of two looks did not show what the rank was doing, as on a machine that is too busy for
+// py-spy, the other one does, if the rank has not run in between.
+void MakeUp(RankActivity& rank) {
+  if (!HasRested(rank).value_or(false)) return;
+  const auto blind = [](const Activity& one) {
+    return one.doing == Doing::kUnknown || (one.doing == Doing::kWait && !one.has_frames);
+  };
+  const bool now = blind(rank.now);
+  if (now == blind(*rank.earlier)) return;
+  Activity& missed = now ? rank.now : *rank.earlier;
+  missed = now ? *rank.earlier : rank.now;
+}
+
+// Python waits at its end for threads, and those of a Gloo whose peers have gone spin for ever.
+Counted CountedOf(const RankActivity& rank, bool most_have_ended) {
+  if (rank.now.doing == Doing::kCollective) return Counted::kOthers;
+  return most_have_ended && rank.now.is_at_end ? Counted::kNoThreads : Counted::kAll;
+}
+
+// What the main thread does says nothing against it where the rank is at work.
+void NoteWork(RankActivity& rank, bool most_have_ended) {
+  if (rank.now.doing == Doing::kStopped || !rank.earlier || rank.now.AtWork()) return;
+  const bool awaits_others = rank.now.doing == Doing::kCollective;
+  // Of no operation by name: the other threads may well compute what is to be summed up.
+  if (awaits_others && !(rank.now.collective.empty() && rank.now.source.starts_with("py-spy"))) {
+    return;
+  }
+  const std::string work = WorkBetween(*rank.earlier, rank.now, CountedOf(rank, most_have_ended));
+  if (work.empty()) return;
+  if (awaits_others) rank.now.doing = Doing::kCompute;
+  rank.now.gets_on = true;
+  rank.now.words += ", while " + work;
+}
+
+const Activity* EarlierOf(const Activity& now, const std::vector<Activity>& earlier) {
+  if (earlier.size() == 1 && earlier[0].pid == 0) return &earlier[0];
+  const auto found = std::ranges::find(earlier, now.pid, &Activity::pid);
+  return found == earlier.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+Activities ReadLooks(const v1::Board& board, const Stacks& now_stacks,
+                     const Stacks& earlier_stacks) {
+  const std::string folder = base::ExpandHome(board.job().working_directory());
+  const bool most_have_ended = MostHaveEnded(board);
+  Activities activities;
+  for (const v1::WholeStack& stack : now_stacks) {
+    const v1::BoardRank* rank = FindRank(board, stack.rank());
+    if (rank && rank->auxiliary()) continue;
+    const auto text = std::ranges::find(earlier_stacks, stack.rank(), &v1::WholeStack::rank);
+    std::vector<Activity> earlier;
+    if (text != earlier_stacks.end()) earlier = ActivitiesOf(text->text(), folder);
+    std::vector<Activity> now = ActivitiesOf(stack.text(), folder);
+    for (Activity& activity : now) {
+      RankActivity& one = activities.emplace_back();
+      one.rank = stack.rank();
+      one.one_of_several = now.size() > 1;
+      one.now = std::move(activity);
+      const Activity* before = EarlierOf(one.now, earlier);
+      if (!before) continue;
+      one.earlier = *before;
+      MakeUp(one);
+      NoteWork(one, most_have_ended);
+    }
+  }
+  std::ranges::stable_sort(activities, {}, &RankActivity::rank);
+  return activities;
+}
+
+}  // namespace autodist::why
