@@ -35,7 +35,7 @@ bool HangResponse::Hangs(const Attempt& attempt) {
   report_ = HangReport(attempt, watch_.limit());
   Ask(attempt);
   stacks_->SetHangs(watch_.limit());
-  if (by_steps_) {
+  if (by_steps_ || !spoke_) {
     guess_ = Guess::kFirstLook;
   } else {
     TellHang();

@@ -42,12 +42,15 @@ class HangResponse {
   // Ranks start: what was asked of others does not count any more.
   void BeginAttempt() {
     Finish();
-    stop_after_ = false;
+    stop_after_ = spoke_ = false;
     watch_.Begin(loop_.Now());
     if (by_steps_ && !no_step_told_) step_expected_ = loop_.Now() + kStepExpected;
   }
   // A rank, or what it may be waiting for, gave a sign of life.
-  void Alive(Loop::Time when) { watch_.Alive(when); }
+  void Alive(Loop::Time when) {
+    watch_.Alive(when);
+    spoke_ = true;
+  }
   // So long does a step take now; how a node is.
   void StepTakes(std::chrono::milliseconds time) { watch_.StepTakes(time); }
   void TakeSample(const v1::NodeSample& sample);
@@ -84,7 +87,8 @@ class HangResponse {
   void Finish();
 
  private:
-  // What is only guessed, by the time of a step, is a hang if two looks show no rank at work.
+  // What is only guessed, by the time of a step or as no rank has written anything yet, is a hang if
+  // two looks show no rank at work: programs may be loaded for long.
   enum class Guess { kNone, kFirstLook, kPause, kSecondLook };
 
   void Ask(const Attempt& attempt);
@@ -107,6 +111,7 @@ class HangResponse {
   bool told_here_ = false;                 // who is at our terminal is told of them
   Loop::Time due_ = Loop::Time::max();
   bool stop_after_ = false;
+  bool spoke_ = false;  // a rank of this attempt did
   bool looks_for_missing_ = false;
   std::string missing_;
   Guess guess_ = Guess::kNone;
