@@ -86,7 +86,7 @@ Command AddPrune(CLI::App& app) {
   auto options = std::make_shared<PruneOptions>();
   app.add_option("JOB", options->jobs, "These jobs, which have ended")->check(NotEmpty());
   app.add_option("--older-than", options->older_than_s, "All that ended this long ago: 12h, 7d")
-      ->transform(Duration(0, kMaxTimeout));
+      ->transform(DurationWithUnit(kMaxTimeout));
   app.add_option("--keep", options->keep, "All but the N that were started last")
       ->check(WholeNumber(0, std::numeric_limits<uint32_t>::max()));
   app.add_flag("--dry-run", options->dry_run, "List them, remove nothing");

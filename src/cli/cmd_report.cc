@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/private_folder.h"
 #include "base/wall_clock.h"
 #include "base/write_file.h"
@@ -94,6 +95,11 @@ Status WriteReport(const ReportOptions& options, const std::string& text) {
 }
 
 int Report(const ReportOptions& options) {
+  if (options.output.empty() && !options.markdown && isatty(STDOUT_FILENO) == 1) {
+    return Fail(WithRemedy(Error(StatusCode::kInvalidArgument, "HTML is not for a terminal"),
+                           "write it to a file: --output report.html; or print --markdown"),
+                kExitUsage);
+  }
   const auto job = NamedJob(options.job);
   if (!job.ok()) return Fail(job.status(), kExitUsage);
   const auto facts = FactsOf(*job);
@@ -107,6 +113,7 @@ int Report(const ReportOptions& options) {
     return Fail(WithRemedy(written, "give another name, or --force to replace it"), kExitUsage);
   }
   if (!written.ok()) return Fail(written, chief::kExitCannotLaunch);
+  if (!options.output.empty()) base::Log(base::LogLevel::kInfo, "wrote " + options.output);
   return 0;
 }
 
@@ -127,7 +134,8 @@ what happened. One page of HTML that needs nothing else and runs no script, to b
 Markdown, for an issue or a pull request. It has what ranks wrote and the command line in it: look
 through it before it goes to others.
 
-Exit code: 0; 125 if the job's autodist does not answer; 2 for wrong usage.
+Exit code: 0; 125 if the job's autodist does not answer, or the file cannot be written; 2 for wrong
+usage.
 
 Examples:
   autodist report last --output report.html

@@ -1,5 +1,8 @@
 // autodist top [JOB] [--once] [--interval SECONDS] [--sort BY] [--cells FACT]
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -33,12 +36,15 @@ Enum Named(const std::string& name, const Names& names) {
   return static_cast<Enum>(std::ranges::find(names, name) - names.begin());
 }
 
+// Of $COLUMNS, or of the terminal.
 int PlainColumns() {
   constexpr int kMost = 1000;
   const std::string_view text = std::getenv("COLUMNS") ? std::getenv("COLUMNS") : "";
   int columns = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), columns);
-  if (read.ec != std::errc() || columns <= 0) return kPlainColumns;
+  std::from_chars(text.data(), text.data() + text.size(), columns);
+  winsize size{};
+  if (columns <= 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
+  if (columns <= 0) return kPlainColumns;
   return std::clamp(columns, top::kLeastColumns, kMost);
 }
 
@@ -81,7 +87,7 @@ Command AddTop(CLI::App& app) {
   auto options = std::make_shared<TopCommandOptions>();
   AddJob(app, options->job);
   app.add_flag("--once", options->once,
-               "Print it once as plain text, of COLUMNS or 120 columns, and as long as needed");
+               "Print it once as plain text, as wide as COLUMNS or the terminal, or 120 columns");
   app.add_option("--interval", options->interval, "Look that often (0.5)")
       ->transform(Duration(0.1));
   app.add_option("--sort", options->sort, "How ranks are sorted at first")

@@ -69,11 +69,13 @@ Command AddWeb(CLI::App& app) {
   auto options = std::make_shared<WebOptions>();
   AddJob(app, options->job,
          "The job to begin with: its id, its name or 'last'; the page shows all jobs");
-  auto* listen = app.add_option("--listen", options->listen,
-                                "Where to listen; a loopback address, port 0 is a free one")
-                     ->type_name("ADDRESS:PORT")
-                     ->default_str("127.0.0.1:0")
-                     ->check(ListenAddressText());
+  auto* listen =
+      app.add_option(
+             "--listen", options->listen,
+             "Where to listen; port 0 is a free one. Not encrypted, so best a loopback address")
+          ->type_name("ADDRESS:PORT")
+          ->default_str("127.0.0.1:0")
+          ->check(ListenAddressText());
   app.add_option("--socket", options->socket, "Listen at a unix socket instead, for ssh -L")
       ->type_name("FILE")
       ->check(NotEmpty())

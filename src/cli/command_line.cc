@@ -1,8 +1,11 @@
 #include "cli/command_line.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <iterator>
+#include <string_view>
+#include <utility>
 
 #include "base/did_you_mean.h"
 #include "base/shell_quote.h"
@@ -106,14 +109,39 @@ Status MisplacedOption(const CLI::App& app, const std::string& word, const std::
   return Refuse(what, "write it after: " + base::Alternatives(having));
 }
 
+// What is called otherwise in other programs; "": nothing of the command's.
+std::string MeantOption(const CLI::App& command, const std::string& word) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kMeant = {
+      {{"--force", "--now"},
+       {"-9", "--now"},
+       {"-n", "--tail"},
+       {"--lines", "--tail"},
+       {"-t", "--timestamps"}}};
+  for (const auto& [other, ours] : kMeant) {
+    if (WithoutValue(word) == other && Find(command, std::string(ours))) return std::string(ours);
+  }
+  return "";
+}
+
 Status UnknownOption(const CLI::App& app, const CLI::App& command, const std::string& word,
                      const std::string& next) {
   const std::string& name = command.get_name();
   const std::string what = name + " has no option '" + WithoutValue(word) + "'";
   const std::string here = SameOptionHere(app, command, word, next);
   if (!here.empty()) return Refuse(what, here);
+  if (const std::string meant = MeantOption(command, word); !meant.empty()) {
+    return Refuse(what, "did you mean " + meant + "? " + Help(name));
+  }
+  Words others;
   for (const CLI::App* other : app.get_subcommands({})) {
-    if (Find(*other, word)) return Refuse(what, "`autodist " + other->get_name() + "` has");
+    const bool of_jobs = Find(*other, "JOB") && others.size() < 3;
+    if (of_jobs && Find(*other, word))
+      others.push_back("`autodist " + other->get_name() + " " + word + "`");
+  }
+  if (!others.empty()) return Refuse(what, "it is an option of " + base::Alternatives(others));
+  for (const CLI::App* other : app.get_subcommands({})) {
+    if (Find(*other, word))
+      return Refuse(what, "it is one of `autodist " + other->get_name() + "`");
   }
   const std::string nearest = base::Nearest(WithoutValue(word), OptionNames(command));
   if (Find(command, "--sbatch")) {

@@ -91,7 +91,12 @@ Result<spec::ResourceSpec> ThisMachine(std::optional<uint32_t> ranks) {
 
 void Print(const std::vector<spec::Problem>& problems) {
   for (const spec::Problem& problem : problems) {
-    std::fprintf(stderr, "%s\n", base::PrintableLines(problem.ToString()).c_str());
+    const std::string text = base::PrintableLines(problem.ToString());
+    if (problem.line == 0) {
+      base::Log(base::LogLevel::kError, text);  // of no place in the file
+    } else {
+      std::fprintf(stderr, "%s\n", text.c_str());
+    }
   }
 }
 

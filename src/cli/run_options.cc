@@ -215,7 +215,7 @@ void AddRunOptions(CLI::App& app, RunOptions& options) {
       ->group(group::kFiles);
   app.add_option("--sync-from", options.sync_from,
                  "With --sync from outside the nodes: first: the first node gets the files from "
-                 "here and the others from it, as they reach each other, not encrypted; here: "
+                 "here and the others from it, as they reach each other, encrypted; here: "
                  "each gets them from here")
       ->check(OneOf({"first", "here"}))
       ->default_str("first")

@@ -127,6 +127,17 @@ CLI::Validator Duration(double least, double most) {
           "DURATION"};
 }
 
+CLI::Validator DurationWithUnit(double most) {
+  return {[range = DurationRange{0, most}](std::string& text) -> std::string {
+            constexpr const char* kNumber = "0123456789.";
+            if (text.find_first_not_of(kNumber) == text.npos || !range.Take(text)) {
+              return Refusal(text, "a duration with its unit, like 12h or 7d");
+            }
+            return "";
+          },
+          "DURATION"};
+}
+
 CLI::Validator DurationOrNone(double least) {
   return {[range = DurationRange{least, kMaxInterval}](std::string& text) -> std::string {
             if (base::ParseDuration(text) == 0) text = "0";

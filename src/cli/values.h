@@ -21,6 +21,7 @@ inline constexpr double kMaxInterval = 30 * base::kSecondsPerDay;
 inline constexpr double kMaxTimeout = 3650 * base::kSecondsPerDay;  // no job waits longer
 // What base::ParseDuration takes, made a number of seconds: these go with transform().
 CLI::Validator Duration(double least, double most = kMaxInterval);
+CLI::Validator DurationWithUnit(double most);
 CLI::Validator DurationOrNone(double least);  // 0 is none
 CLI::Validator DurationOrAuto();
 // Bytes, or 500M, 2G, of 1024 each; made a number of bytes.
