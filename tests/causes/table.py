@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 TRAIN = ("/usr/bin/python3", "{here}/train.py")
 PLAIN = ("/usr/bin/python3", "{here}/plain.py")
 MISSING = r"rank {n} \(\S+\) has not entered .*; it "
+STEADY_STEPS = 300  # after which it is known how long a step takes
 AUTO_S = 75  # longer than `auto` takes to stop a job that hangs
 
 
@@ -22,6 +23,7 @@ class Cause:
     culprits: tuple = (2,)
     options: tuple = ()
     inject: str = ""               # what the driver does to hosts or ranks when it begins
+    after: int = 10                # steps; it begins then where something is injected
     by: tuple = ("py-spy", "gdb", "kernel")  # by which of them it can be told at all
     ends: str = ""                 # of "wrong": what else it has to name
     env: dict = field(default_factory=dict)
@@ -103,7 +105,7 @@ NETWORK = [
     train("cut23", r"between \S+ and \S+|does not answer", cause="wait", culprits=(1, 2), inject="cut23"),
     train("loss", r"(lost|sent again)", cause="loss", culprits=(2,), inject="loss"),
     train("loss_all", r"(lost|sent again)", cause="loss", culprits=(2,), inject="loss_all"),
-    train("link", r"(steps take|slow|sent)", cause="link", culprits=(2,), inject="link"),
+    train("link", r"(times as long|sent again)", "slow", cause="link", culprits=(2,), inject="link", after=STEADY_STEPS),
 ]
 
 SLOW = [
@@ -111,7 +113,7 @@ SLOW = [
     train("straggler3", r"rank 2 \(\S+\) keeps the others waiting", "slow", inject="wait"),
     train("ddp_straggler3", r"rank 2 \(\S+\) keeps the others waiting", "slow", cause="straggler3", arguments=("--ddp",),
           inject="wait"),
-    train("slower", r"times as long", "slow", culprits=(), inject="wait"),
+    train("slower", r"times as long", "slow", culprits=(), inject="wait", after=STEADY_STEPS),
 ]
 
 FAILURES = [
