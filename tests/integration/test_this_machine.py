@@ -47,7 +47,7 @@ def test_a_script_whose_interpreter_is_missing_is_127(autodist, tmp_path):
     script.chmod(0o755)
     outcome = autodist("run", "--", "./train")
     assert outcome.code == 127
-    assert "'/no/such/interpreter' is not there" in outcome.err and "no rank was started" in outcome.err
+    assert "/no/such/interpreter, does not exist" in outcome.err and "no rank was started" in outcome.err
 
 
 def test_wrong_usage_is_2(autodist, tmp_path):

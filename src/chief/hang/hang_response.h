@@ -87,8 +87,8 @@ class HangResponse {
   void Finish();
 
  private:
-  // What is only guessed, by the time of a step or as no rank has written anything yet, is a hang if
-  // two looks show no rank at work: programs may be loaded for long.
+  // What is only guessed, by the time of a step or as no rank has written anything yet, is a hang
+  // if two looks show no rank at work: programs may be loaded for long.
   enum class Guess { kNone, kFirstLook, kPause, kSecondLook };
 
   void Ask(const Attempt& attempt);
