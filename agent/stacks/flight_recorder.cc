@@ -162,6 +162,7 @@ Result<std::vector<GroupCount>> CountsOfRecord(std::string_view bytes) {
     count.ended = std::max(count.ended.value_or(0), EndedOf(*entry, root["pg_status"]));
   }
   std::vector<GroupCount> all;
+  all.reserve(counts.size());
   for (auto& [name, count] : counts) all.push_back(std::move(count));
   return all;
 }

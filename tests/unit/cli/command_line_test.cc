@@ -110,8 +110,7 @@ TEST_F(CommandLineTest, CommandsOfOtherProgramsAreAnsweredByOurs) {
 TEST_F(CommandLineTest, TheNearestOptionIsNamed) {
   EXPECT_THAT(Refusal({"run", "--lese", "4", "x"}), HasSubstr("did you mean --lease?"));
   EXPECT_THAT(Refusal({"run", "--lese=4", "x"}), HasSubstr("no option '--lese' |"));
-  EXPECT_THAT(Refusal({"logs", "last", "--spec", "a"}),
-              HasSubstr("it is one of `autodist run`"));
+  EXPECT_THAT(Refusal({"logs", "last", "--spec", "a"}), HasSubstr("it is one of `autodist run`"));
   EXPECT_THAT(Refusal({"--spec", "a", "run"}), HasSubstr("`autodist run --spec`"));
   EXPECT_THAT(Refusal({"run", "--zzzzzzzzz", "x"}), HasSubstr("after the program"));
 }
