@@ -172,10 +172,11 @@ std::string PlaceOf(const RankProcess& process, const std::string& folder) {
 }
 
 bool IsAtEnd(const ThreadStack& stack) {
-  return stack.language == Language::kPython &&
-         std::ranges::any_of(stack.frames, [](const StackFrame& frame) {
-           return frame.function == "_shutdown" && ShortFile(frame.file, "") == "threading.py";
-         });
+  const bool python = stack.language == Language::kPython;
+  return std::ranges::any_of(stack.frames, [python](const StackFrame& frame) {
+    return python ? frame.function == "_shutdown" && ShortFile(frame.file, "") == "threading.py"
+                  : frame.function == "Py_FinalizeEx";
+  });
 }
 
 Activity ActivityOf(const RankProcess& process, const std::vector<const RankProcess*>& with,
