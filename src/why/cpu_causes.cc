@@ -62,29 +62,37 @@ std::optional<v1::Trouble> TakenCores(const v1::Board& board) {
   return std::nullopt;
 }
 
-// It could run, and is not let, for whatever reason.
+// It could run, and is not let, for whatever reason. `due`: the cores of what is always ready.
+bool IsHeldBack(const v1::Board& now, const v1::Board& before, const v1::BoardRank& rank,
+                double due) {
+  if (!rank.sample().has_cpu() || !Runnable(now, rank.rank()) || !Runnable(before, rank.rank()) ||
+      !SampledSince(before, now, static_cast<int>(rank.node())) ||
+      rank.sample().cpu_awaited() < kAwaited) {
+    return false;
+  }
+  const v1::HostSample& host = now.nodes(static_cast<int>(rank.node())).sample().host();
+  // Where the whole machine is short of cores, as under a container's view of it, too.
+  const bool all_wait = host.cpu_pressure() > kCpuPressure;
+  return rank.sample().cpu() < kSlowCpu * due && !(host.has_cpu() && host.cpu() >= kAllCores) &&
+         !all_wait;
+}
+
 std::optional<v1::Trouble> SlowCpu(const v1::Board& now, const v1::Board* before) {
+  if (!before) return std::nullopt;
   std::vector<double> cpus;
   for (const v1::BoardRank& rank : now.ranks()) {
     if (rank.sample().has_cpu()) cpus.push_back(rank.sample().cpu());
   }
-  if (!before) return std::nullopt;
+  if (cpus.empty()) return std::nullopt;
+  // What is always ready to run has a core, if it gets one.
+  const double due = std::max(1.0, base::Median(cpus));
+  const auto held = std::ranges::count_if(
+      now.ranks(), [&](const v1::BoardRank& rank) { return IsHeldBack(now, *before, rank, due); });
+  // Of many that are, none is the one.
+  if (held > 1 && 2 * held >= now.ranks_size()) return std::nullopt;
   for (const v1::BoardRank& rank : now.ranks()) {
-    if (!rank.sample().has_cpu() || !Runnable(now, rank.rank()) ||
-        !Runnable(*before, rank.rank()) ||
-        !SampledSince(*before, now, static_cast<int>(rank.node())) ||
-        rank.sample().cpu_awaited() < kAwaited) {
-      continue;
-    }
-    // What is always ready to run has a core, if it gets one.
-    const double due = std::max(1.0, base::Median(cpus));
+    if (!IsHeldBack(now, *before, rank, due)) continue;
     const v1::HostSample& host = now.nodes(static_cast<int>(rank.node())).sample().host();
-    // Where the whole machine is short of cores, as under a container's view of it, too.
-    const bool all_wait = host.cpu_pressure() > kCpuPressure;
-    if (rank.sample().cpu() >= kSlowCpu * due || (host.has_cpu() && host.cpu() >= kAllCores) ||
-        all_wait) {
-      continue;
-    }
     v1::Trouble trouble;
     trouble.set_kind(v1::Trouble::KIND_SLOW);
     AddRank(now, rank.rank(), trouble);

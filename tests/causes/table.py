@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 TRAIN = ("/usr/bin/python3", "{here}/train.py")
 PLAIN = ("/usr/bin/python3", "{here}/plain.py")
 MISSING = r"rank {n} \(\S+\) has not entered .*; it "
-STEADY_STEPS = 300  # after which it is known how long a step takes
+STEADY_STEPS = 700  # after which it is known how long a step takes
 AUTO_S = 75  # longer than `auto` takes to stop a job that hangs
 
 

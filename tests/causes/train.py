@@ -444,7 +444,7 @@ def step_of(model, groups, step):
     time.sleep(STEP_S / 2)
     if CAUSE in ("straggler", "straggler3"):
         burn(STEP_S * (1.6 if CULPRIT and CAUSE == "straggler" else 3 if CULPRIT else 1))
-    if CAUSE == "slower" and step > 300:
+    if CAUSE == "slower" and step > 700:
         burn(STEP_S * 5)
     instead(step)
     if CAUSE == "shape" and step == AT:

@@ -618,6 +618,20 @@ TEST_F(VerdictTest, ARankWhoseCpuIsLimited) {
   Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
 }
 
+TEST_F(VerdictTest, OfRanksThatAreAllHeldBackNoneIsTheOne) {
+  for (int i = 0; i < 4; ++i) {
+    rank(i).mutable_sample()->set_cpu(0.4);
+    rank(i).mutable_sample()->set_state("R");
+    rank(i).mutable_sample()->set_cpu_awaited(0.5);
+  }
+  *known_.before->mutable_ranks() = known_.now.ranks();
+  for (int i = 0; i < 2; ++i) {
+    host(i).set_cpu(0.3);
+    node(i).mutable_sample()->set_time_ns(1);
+  }
+  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+}
+
 TEST_F(VerdictTest, AnInterfaceThatIsSlowerThanTheOthers) {
   for (int i = 0; i < 2; ++i) {
     v1::InterfaceSample& one = *node(i).mutable_sample()->add_interfaces();
