@@ -85,32 +85,30 @@ std::optional<v1::Trouble> SlowCpu(const v1::Board& now, const v1::Board* before
   }
   if (cpus.empty()) return std::nullopt;
   // What is always ready to run has a core, if it gets one.
-  const double due = std::max(1.0, base::Median(cpus));
-  const auto held = std::ranges::count_if(
-      now.ranks(), [&](const v1::BoardRank& rank) { return IsHeldBack(now, *before, rank, due); });
-  // Of many that are, none is the one.
-  if (held > 1 && 2 * held >= now.ranks_size()) return std::nullopt;
+  const double median = base::Median(cpus);
+  const double due = std::max(1.0, median);
+  std::vector<const v1::BoardRank*> held;
   for (const v1::BoardRank& rank : now.ranks()) {
-    if (!IsHeldBack(now, *before, rank, due)) continue;
-    const v1::HostSample& host = now.nodes(static_cast<int>(rank.node())).sample().host();
-    v1::Trouble trouble;
-    trouble.set_kind(v1::Trouble::KIND_SLOW);
-    AddRank(now, rank.rank(), trouble);
-    trouble.set_what(RankName(now, rank.rank()) + " is slow: it gets " +
-                     Cores(rank.sample().cpu()) +
-                     " though it is always ready to run: something holds it back");
-    AddEvidence(
-        trouble, "CPU",
-        Cores(rank.sample().cpu()) + "; the median of all ranks: " + Cores(base::Median(cpus)),
-        "agent");
-    AddEvidence(trouble, "ready to run",
-                base::Percent(rank.sample().cpu_awaited()) + " of the time", "/proc");
-    if (host.has_cpu()) {
-      AddEvidence(trouble, "its node's CPUs", base::Percent(host.cpu()) + " in use", "agent", true);
-    }
-    return trouble;
+    if (IsHeldBack(now, *before, rank, due)) held.push_back(&rank);
   }
-  return std::nullopt;
+  // Of many that are, none is the one.
+  const bool many = held.size() > 1 && 2 * held.size() >= static_cast<size_t>(now.ranks_size());
+  if (held.empty() || many) return std::nullopt;
+  const v1::BoardRank& rank = *held.front();
+  const v1::HostSample& host = now.nodes(static_cast<int>(rank.node())).sample().host();
+  v1::Trouble trouble;
+  trouble.set_kind(v1::Trouble::KIND_SLOW);
+  AddRank(now, rank.rank(), trouble);
+  trouble.set_what(RankName(now, rank.rank()) + " is slow: it gets " + Cores(rank.sample().cpu()) +
+                   " though it is always ready to run: something holds it back");
+  AddEvidence(trouble, "CPU",
+              Cores(rank.sample().cpu()) + "; the median of all ranks: " + Cores(median), "agent");
+  AddEvidence(trouble, "ready to run", base::Percent(rank.sample().cpu_awaited()) + " of the time",
+              "/proc");
+  if (host.has_cpu()) {
+    AddEvidence(trouble, "its node's CPUs", base::Percent(host.cpu()) + " in use", "agent", true);
+  }
+  return trouble;
 }
 
 }  // namespace

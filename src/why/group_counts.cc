@@ -42,23 +42,18 @@ uint64_t MostEntered(const std::vector<Entered>& group) {
       ->count->entered;
 }
 
-bool IsIn(const Ranks& ranks, const RankActivity* rank) {
-  return std::ranges::count(ranks, rank) > 0;
-}
-
 bool MayBeAtWork(const RankActivity* rank) {
   return rank->now.AtWork() || rank->now.doing == Doing::kUnknown;
 }
 
 // "rank 2 (host2) has entered 16 of the collectives of group default_pg, the 3 others 17"
 v1::Trouble Behind(const v1::Board& board, const Ranks& behind, const std::vector<Entered>& group) {
+  const std::set<const RankActivity*> missing(behind.begin(), behind.end());
   const uint64_t most = MostEntered(group);
   uint64_t least = most;
   size_t others = 0;
-  std::string source;
   for (const Entered& one : group) {
-    source = one.count->source;
-    if (IsIn(behind, one.rank)) least = std::min(least, one.count->entered);
+    if (missing.contains(one.rank)) least = std::min(least, one.count->entered);
     if (one.count->entered == most) ++others;
   }
   const std::string who = behind.size() == 1 ? NameOf(board, *behind[0]) + " has"
@@ -73,7 +68,7 @@ v1::Trouble Behind(const v1::Board& board, const Ranks& behind, const std::vecto
     AddEvidence(trouble, RankName(board, one.rank->rank),
                 base::Thousands(one.count->entered) + " entered in group " +
                     base::Printable(one.count->group),
-                base::Printable(source));
+                base::Printable(one.count->source));
   }
   return trouble;
 }
@@ -108,21 +103,22 @@ std::optional<v1::Trouble> Differing(const v1::Board& board, const std::vector<E
 std::optional<v1::Trouble> BehindCause(const v1::Board& board, const Activities& ranks,
                                        bool stands_still) {
   const Groups groups = StandingGroups(ranks, stands_still);
-  Ranks waiting;  // for somebody in any group
+  std::set<const RankActivity*> waiting;  // for another rank in any group
   for (const auto& [name, group] : groups) {
     const uint64_t most = MostEntered(group);
     const bool one_is_behind = std::ranges::any_of(
         group, [most](const Entered& one) { return one.count->entered < most; });
     if (!one_is_behind) continue;
     for (const Entered& one : group) {
-      if (one.count->entered == most) waiting.push_back(one.rank);
+      if (one.count->entered == most) waiting.insert(one.rank);
     }
   }
   for (const auto& [name, group] : groups) {
+    const uint64_t most = MostEntered(group);
     Ranks behind;
     for (const Entered& one : group) {
-      const bool is_behind = one.count->entered < MostEntered(group);
-      if (is_behind && !IsIn(waiting, one.rank)) behind.push_back(one.rank);
+      const bool is_behind = one.count->entered < most;
+      if (is_behind && !waiting.contains(one.rank)) behind.push_back(one.rank);
     }
     if (behind.empty()) {
       if (auto cause = Differing(board, group)) return cause;

@@ -189,8 +189,10 @@ std::vector<RankProcess> ReadProcesses(std::string_view text) {
 
 std::vector<GroupCount> ReadGroupCounts(std::string_view text) {
   std::vector<GroupCount> counts;
-  for (const std::string_view line : base::Lines(text)) {
-    if (line.starts_with("process ")) break;
+  // They come before the processes, of which there may be much more.
+  while (!text.empty() && !text.starts_with("process ")) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
     if (!line.starts_with(kCountedBy)) continue;
     if (auto count = ReadGroupCount(line)) counts.push_back(*std::move(count));
   }
