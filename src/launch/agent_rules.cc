@@ -95,31 +95,26 @@ Status CheckExit(const v1::RankExited& exit) {
   return BrokenRule("a rank that ended, but not how");
 }
 
+Status CheckSize(const std::string& what, const std::string& text, size_t most) {
+  if (text.size() <= most) return OkStatus();
+  return BrokenRule(what + " of " + std::to_string(text.size()) + " bytes");
+}
+
 Status CheckOutput(const v1::Output& output) {
   if (output.stream() != v1::OUTPUT_STREAM_STDOUT && output.stream() != v1::OUTPUT_STREAM_STDERR) {
     return BrokenRule("output to a stream " + Number(output.stream()));
   }
-  if (output.data().size() > rpc::kLargestOutput) {
-    return BrokenRule("a piece of output of " + std::to_string(output.data().size()) + " bytes");
-  }
+  AD_RETURN_IF_ERROR(CheckSize("a piece of output", output.data(), rpc::kLargestOutput));
   if (output.offset() > kLargestOffset || output.lost() > kLargestOffset) {
     return BrokenRule("more output than there can be");
   }
   return OkStatus();
 }
 
-Status CheckSize(const std::string& what, const std::string& text, size_t most) {
-  if (text.size() <= most) return OkStatus();
-  return BrokenRule(what + " of " + std::to_string(text.size()) + " bytes");
-}
-
 // Whose rank it is, is seen where its output goes.
 Status CheckProgress(const v1::ProgressTold& told) {
   if (told.rank() > kLargestRank) return BrokenRule("progress of a rank " + Number(told.rank()));
-  if (told.line().size() > rpc::kLongestProgress) {
-    return BrokenRule("progress of " + std::to_string(told.line().size()) + " bytes");
-  }
-  return OkStatus();
+  return CheckSize("progress", told.line(), rpc::kLongestProgress);
 }
 
 }  // namespace
