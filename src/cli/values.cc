@@ -49,6 +49,9 @@ struct DurationRange {
   }
 };
 
+// Of a duration: it is no number of seconds alone.
+bool HasUnit(const std::string& text) { return text.find_first_not_of("0123456789.") != text.npos; }
+
 // "" (local), "Z", "+01:00" or "+0100": what is to be taken from a time to have it in UTC.
 bool ParseZone(const char* text, std::optional<std::chrono::seconds>& east) {
   if (*text == '\0') return true;
@@ -129,11 +132,9 @@ CLI::Validator Duration(double least, double most) {
 
 CLI::Validator DurationWithUnit(double most) {
   return {[range = DurationRange{0, most}](std::string& text) -> std::string {
-            constexpr const char* kNumber = "0123456789.";
-            if (text.find_first_not_of(kNumber) == text.npos || !range.Take(text)) {
-              return Refusal(text, "a duration with its unit, like 12h or 7d");
-            }
-            return "";
+            return HasUnit(text) && range.Take(text)
+                       ? ""
+                       : Refusal(text, "a duration with its unit, like 12h or 7d");
           },
           "DURATION"};
 }
@@ -198,7 +199,7 @@ std::optional<WallTime> PastTime(const std::string& text, WallTime now) {
   if (text.empty()) return std::nullopt;
   // A number alone could be a second of 1970 as well.
   const auto ago = base::ParseDuration(text);
-  if (ago && text.find_first_not_of("0123456789.") != text.npos) {
+  if (ago && HasUnit(text)) {
     if (*ago > kLongestAgo) return std::nullopt;
     return now - std::chrono::milliseconds(static_cast<int64_t>(*ago * 1000));
   }
