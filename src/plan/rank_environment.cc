@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dialect/world.h"
+#include "plan/command_words.h"
 
 namespace autodist::plan {
 namespace {
@@ -120,10 +121,10 @@ void SetFlightRecorder(const std::vector<std::string>& command, v1::NodePlan& no
   v1::SetVariable& file = dialect::AddDefault(node, "TORCH_FR_DUMP_TEMP_FILE");
   file.add_unless("TORCH_NCCL_DEBUG_INFO_TEMP_FILE");
   file.set_on_node(kRecord);
-  // Whoever holds Python's lock would keep the record from being written: py-spy shows stacks.
+  // A thread that holds Python's lock would keep the record from being written: py-spy shows
+  // stacks.
   dialect::AddDefault(node, "TORCH_INCLUDE_STACK_TRACE").set_literal("0");
-  const std::string program = command.empty() ? "" : command[0];
-  if (!program.substr(program.rfind('/') + 1).starts_with("python")) return;
+  if (command.empty() || !BaseName(command[0]).starts_with("python")) return;
   dialect::AddDefault(node, "TORCH_NCCL_DEBUG_INFO_PIPE_FILE").set_on_node(kRecord);
 }
 
