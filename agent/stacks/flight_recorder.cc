@@ -2,14 +2,12 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <memory>
 #include <optional>
@@ -50,7 +48,7 @@ std::string RecordPath(const std::string& folder, uint32_t rank) {
   return folder + "/" + kFlightRecord + std::to_string(rank);
 }
 
-// Whether somebody reads at the pipe.
+// Whether a process reads at the pipe.
 bool AskAt(const std::string& pipe) {
   const base::UniqueFd fd(open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
   struct stat info;
@@ -119,8 +117,8 @@ uint64_t RanksOf(const std::string& list) {
 std::string GroupName(const PickledValue& group) {
   const std::string& description = group.At(1).text;
   if (description == "default_pg") return description;
-  const bool tells = !description.empty() && description != "undefined";
-  return group.At(0).text + (tells ? " (" + description + ")" : "");
+  const bool is_described = !description.empty() && description != "undefined";
+  return group.At(0).text + (is_described ? " (" + description + ")" : "");
 }
 
 // Those that have come to an end, as the entry or the record's summary of the group has it.
