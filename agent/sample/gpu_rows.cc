@@ -162,7 +162,16 @@ std::optional<Xid> ParseXid(std::string_view log_line) {
   const auto place = ParsePciPlace(log_line.substr(0, end));
   std::string_view rest = log_line.substr(end + 3);
   const auto number = ParseNumber<uint32_t>(rest.substr(0, rest.find(',')));
-  return place && number ? std::optional(Xid{*place, *number}) : std::nullopt;
+  if (!place || !number) return std::nullopt;
+  constexpr std::string_view kPid = "pid=";
+  const size_t pid = rest.find(kPid);
+  rest.remove_prefix(pid == std::string_view::npos ? rest.size() : pid + kPid.size());
+  return Xid{*place, *number, ParseNumber<pid_t>(rest.substr(0, rest.find_first_of(", ")))};
+}
+
+bool Xid::IsOfProgram() const {
+  constexpr std::array<uint32_t, 5> kOfPrograms = {13, 31, 43, 45, 69};
+  return std::ranges::count(kOfPrograms, number) > 0;
 }
 
 }  // namespace autodist::agent

@@ -2,6 +2,8 @@
 // logic.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -49,10 +51,16 @@ class GpuFields {
 // nothing to do does not.
 std::vector<std::string> ThrottleReasons(uint64_t mask);
 
-// "NVRM: Xid (PCI:0000:3b:00): 79, pid=..., GPU has fallen off the bus."
+// "NVRM: Xid (PCI:0000:3b:00): 43, pid=4711, name=python3, channel 0x00000002"
 struct Xid {
   PciPlace place;
   uint32_t number;
+  std::optional<pid_t>
+      pid;  // as the machine numbers it, whatever a container does; absent: unknown
+
+  // By NVIDIA's list of XIDs what a program has done, as by an address that is wrong, and not the
+  // GPU.
+  bool IsOfProgram() const;
 };
 std::optional<Xid> ParseXid(std::string_view log_line);
 

@@ -108,19 +108,21 @@ void GpuReader::Look() {
   if (step_ == Step::kRows && TakeOutput()) Wait();
 }
 
-void GpuReader::TakeXids() {
-  kernel_log_.Read([this](std::string_view line) {
+void GpuReader::TakeXids(const std::function<bool(pid_t pid)>& is_jobs) {
+  kernel_log_.Read([&](std::string_view line) {
     const auto xid = ParseXid(line);
+    // Others use the GPU, too.
+    if (xid && xid->IsOfProgram() && xid->pid && !is_jobs(*xid->pid)) return;
     if (xid && (xids_.contains(xid->place) || xids_.size() < kMostXids)) {
       xids_[xid->place] = xid->number;
     }
   });
 }
 
-void GpuReader::Read(v1::NodeSample& sample) {
+void GpuReader::Read(const std::function<bool(pid_t pid)>& is_jobs, v1::NodeSample& sample) {
   if (program_.empty()) return;
   Look();
-  TakeXids();
+  TakeXids(is_jobs);
   const SampleTime oldest = SampleTime::clock::now() - std::max(kFresh, 3 * plan_.interval);
   for (const auto& [index, reading] : readings_) {
     const auto xid = reading.row.place ? xids_.find(*reading.row.place) : xids_.end();

@@ -1,8 +1,11 @@
 // How a job's GPUs are, by an nvidia-smi that runs as long as one wants to know it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -46,8 +49,8 @@ class GpuReader {
   // When to look next, whenever it is read.
   base::Deadline next_look() const { return next_look_; }
   // The readings that are fresh, by index; of a GPU that nvidia-smi does not see any more what the
-  // kernel has told of it.
-  void Read(v1::NodeSample& sample);
+  // kernel has told of it. `is_jobs`: whether that is a process of the job.
+  void Read(const std::function<bool(pid_t pid)>& is_jobs, v1::NodeSample& sample);
 
  private:
   struct Reading {
@@ -68,7 +71,7 @@ class GpuReader {
   bool TakeOutput();
   void TakeRow(std::string_view line);
   void Wait();
-  void TakeXids();
+  void TakeXids(const std::function<bool(pid_t pid)>& is_jobs);
 
   const GpuPlan plan_;
   Supervisor& supervisor_;

@@ -47,6 +47,9 @@ class ProcessReader {
   // `ranks`: the processes that run, by rank. In order of the ranks, without `silent_ms`.
   void Read(const std::map<uint32_t, pid_t>& ranks, SampleTime now, v1::NodeSample& sample);
 
+  // Whether that was a process of a rank when they were read last.
+  bool IsRanks(pid_t pid) const { return members_.contains(pid); }
+
  private:
   // Of a rank.
   struct Member {

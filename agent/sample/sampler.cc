@@ -43,7 +43,7 @@ class Sampler::Look {
     }
     interfaces_.Read(now, sample);
     infinibands_.Read(now, sample);
-    gpus_.Read(sample);
+    gpus_.Read([this](pid_t pid) { return processes_.IsRanks(pid); }, sample);
     processes_.Read(ranks, now, sample);
     cgroups_.Read(ranks, now, sample);
     for (v1::RankSample& rank : *sample.mutable_ranks()) {

@@ -59,7 +59,7 @@ class GpuReaderTest : public testing::Test {
   }
   static v1::NodeSample Read(GpuReader& reader) {
     v1::NodeSample sample;
-    reader.Read(sample);
+    reader.Read([](pid_t) { return false; }, sample);
     return sample;
   }
 
