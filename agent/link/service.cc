@@ -303,7 +303,7 @@ void AgentService::RemoveMarks() {
   if (!preparing_.Start([marks] { marks->clear(); }).ok()) prepared_.marks = std::move(*marks);
 }
 
-void AgentService::CollectStacks() {
+void AgentService::CollectStacks(const v1::CollectStacks& wanted) {
   const std::lock_guard lock(mutex_);
   if (collecting_stacks_.busy()) return;  // what is under way will do
   const auto tell = [this](std::optional<uint32_t> rank, const RankReport& report) {
@@ -318,8 +318,9 @@ void AgentService::CollectStacks() {
   const auto of_node = std::make_shared<std::string>();
   // Who has the last word may ask again.
   const Status started = collecting_stacks_.Start(
-      [this, tell, of_node, environment = prepared_.environment.value_or(process::Environment())] {
-        *of_node = RankStacks(parts_.supervisor, environment, parts_.place.files, tell);
+      [this, tell, of_node, records = wanted.flight_records(),
+       environment = prepared_.environment.value_or(process::Environment())] {
+        *of_node = RankStacks(parts_.supervisor, environment, parts_.place.files, records, tell);
       },
       [tell, of_node] { tell(std::nullopt, {.text = *of_node, .flight_record = ""}); });
   if (!started.ok()) tell(std::nullopt, {.text = Message(started), .flight_record = ""});
@@ -358,7 +359,7 @@ void AgentService::Handle(SessionWriter* session, const v1::ChiefMessage& messag
       parts_.input.Take(message.rank_input());
       break;
     case v1::ChiefMessage::kCollectStacks:
-      CollectStacks();
+      CollectStacks(message.collect_stacks());
       break;
     case v1::ChiefMessage::kEnd:
       parts_.end.Begin(false);

@@ -78,7 +78,7 @@ class AgentService final : public v1::AgentService::CallbackService {
                      v1::PrepareResponse& response);
   void Handle(SessionWriter* session, const v1::ChiefMessage& message);
   void RemoveMarks();  // mutex_ held
-  void CollectStacks();
+  void CollectStacks(const v1::CollectStacks& wanted);
   void Signal(int signal);
 
   const ServiceParts parts_;

@@ -16,12 +16,15 @@
 #include "agent/stacks/pickled.h"
 #include "base/fd.h"
 #include "base/utf8.h"
+#include "base/wall_clock.h"
 
 namespace autodist::agent {
 namespace {
 
 constexpr size_t kLargestRecord = 64 << 20;  // bytes
 constexpr std::string_view kPipe = ".pipe";
+constexpr size_t kLastOperations =
+    16;  // of each group: ranks may go on for a while once they differ
 
 // 3 of "flight-recorder.3" with the end ""; nothing of other names.
 std::optional<uint32_t> RankIn(std::string_view name, std::string_view end) {
@@ -66,23 +69,6 @@ void TakeWritten(int inotify, std::set<uint32_t>& awaited) {
       if (const auto rank = RankIn(event->name, "")) awaited.erase(*rank);
     }
     at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
-  }
-}
-
-void AskForRecords(const std::string& folder, base::Deadline deadline) {
-  const std::set<uint32_t> pipes = RanksIn(folder, kPipe);
-  if (pipes.empty()) return;
-  const base::UniqueFd inotify(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-  if (!inotify.valid() ||
-      inotify_add_watch(inotify.get(), folder.c_str(), IN_CLOSE_WRITE | IN_MOVED_TO) < 0) {
-    return;  // what was written before is read all the same
-  }
-  std::set<uint32_t> awaited;
-  for (const uint32_t rank : pipes) {
-    if (AskAt(RecordPath(folder, rank) + std::string(kPipe))) awaited.insert(rank);
-  }
-  while (!awaited.empty() && base::WaitReadable(inotify.get(), deadline).ok()) {
-    TakeWritten(inotify.get(), awaited);
   }
 }
 
@@ -131,7 +117,7 @@ uint64_t EndedOf(const PickledValue& entry, const PickledValue& summaries) {
 }
 
 std::string RecordText(std::string_view bytes) {
-  const auto counts = CountsOfRecord(bytes);
+  const auto counts = CountsOfRecord(bytes, base::MillisecondsSince1970());
   if (!counts.ok()) {
     return base::Printable("its flight record is not read: " + Message(counts.status())) + "\n";
   }
@@ -140,11 +126,23 @@ std::string RecordText(std::string_view bytes) {
   return text;
 }
 
+// By number, the last first, without gaps.
+std::vector<std::string> LastOf(std::map<uint64_t, std::string> operations) {
+  std::vector<std::string> last;
+  while (!operations.empty() && last.size() < kLastOperations) {
+    auto operation = operations.extract(std::prev(operations.end()));
+    last.push_back(std::move(operation.mapped()));
+    if (!operations.contains(operation.key() - 1)) break;
+  }
+  return last;
+}
+
 }  // namespace
 
-Result<std::vector<GroupCount>> CountsOfRecord(std::string_view bytes) {
+Result<std::vector<GroupCount>> CountsOfRecord(std::string_view bytes, int64_t now_ms) {
   AD_ASSIGN_OR_RETURN(const Pickled record, Pickled::Read(bytes));
   std::map<std::string, GroupCount> counts;
+  std::map<std::string, std::map<uint64_t, std::string>> operations;  // of each group, by number
   const PickledValue& root = record.root();
   for (const PickledValue* entry : root["entries"].items) {
     const PickledValue& group = (*entry)["process_group"];
@@ -155,22 +153,47 @@ Result<std::vector<GroupCount>> CountsOfRecord(std::string_view bytes) {
     count.group = GroupName(group);
     count.size = RanksOf(root["pg_config"][group.At(0).text]["ranks"].text);
     const auto entered = static_cast<uint64_t>(number);
-    if (entered > count.entered) count.what = OperationText(*entry);
+    operations[count.group].try_emplace(entered, OperationText(*entry));
     count.entered = std::max(count.entered, entered);
+    const int64_t ago_ms = now_ms - (*entry)["time_created_ns"].integer / 1'000'000;
+    count.last_ago_ms = std::max<int64_t>(std::min(count.last_ago_ms.value_or(ago_ms), ago_ms), 0);
     count.ended = std::max(count.ended.value_or(0), EndedOf(*entry, root["pg_status"]));
   }
   std::vector<GroupCount> all;
   all.reserve(counts.size());
-  for (auto& [name, count] : counts) all.push_back(std::move(count));
+  for (auto& [name, count] : counts) {
+    count.what = LastOf(std::move(operations[name]));
+    all.push_back(std::move(count));
+  }
   return all;
 }
 
-std::map<uint32_t, FlightRecord> FlightRecords(const std::string& folder, base::Deadline deadline) {
-  AskForRecords(folder, deadline);
+void AskForFlightRecords(const std::string& folder, base::Deadline deadline) {
+  const std::set<uint32_t> pipes = RanksIn(folder, kPipe);
+  if (pipes.empty()) return;
+  const base::UniqueFd inotify(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  if (!inotify.valid() ||
+      inotify_add_watch(inotify.get(), folder.c_str(), IN_CLOSE_WRITE | IN_MOVED_TO) < 0) {
+    return;  // what was written before is read all the same
+  }
+  std::set<uint32_t> awaited;
+  for (const uint32_t rank : pipes) {
+    if (AskAt(RecordPath(folder, rank) + std::string(kPipe))) awaited.insert(rank);
+  }
+  while (!awaited.empty() && base::WaitReadable(inotify.get(), deadline).ok()) {
+    TakeWritten(inotify.get(), awaited);
+  }
+}
+
+std::map<uint32_t, FlightRecord> TakeFlightRecords(
+    const std::string& folder, const std::function<bool(uint32_t rank)>& is_wanted) {
   std::map<uint32_t, FlightRecord> records;
   for (const uint32_t rank : RanksIn(folder, "")) {
-    auto bytes = base::ReadFile(RecordPath(folder, rank), kLargestRecord);
+    if (!is_wanted(rank)) continue;
+    const std::string path = RecordPath(folder, rank);
+    auto bytes = base::ReadFile(path, kLargestRecord);
     if (!bytes.ok()) continue;
+    unlink(path.c_str());
     records[rank] = {.bytes = *std::move(bytes), .text = ""};
     records[rank].text = RecordText(records[rank].bytes);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -23,11 +24,17 @@ struct FlightRecord {
   std::string text;   // of it, or of why it cannot be read: lines; printable
 };
 
-// Asks all that wait at a pipe in `folder` for a record, and returns what there is when they have
-// written them, or at the deadline, of each rank. Blocks until then at most.
-std::map<uint32_t, FlightRecord> FlightRecords(const std::string& folder, base::Deadline deadline);
+// Asks all that wait at a pipe in `folder` for a record. Blocks until they have written them, at
+// most until the deadline.
+void AskForFlightRecords(const std::string& folder, base::Deadline deadline);
 
-// Of the bytes of a record, which may be anybody's: nothing of them is executed.
-Result<std::vector<GroupCount>> CountsOfRecord(std::string_view bytes);
+// What is in `folder` of the ranks that are wanted; it is gone from there, as the next time it
+// would be old.
+std::map<uint32_t, FlightRecord> TakeFlightRecords(
+    const std::string& folder, const std::function<bool(uint32_t rank)>& is_wanted);
+
+// Of the bytes of a record, which may be anybody's: nothing of them is executed. `now_ms`: since
+// 1970.
+Result<std::vector<GroupCount>> CountsOfRecord(std::string_view bytes, int64_t now_ms);
 
 }  // namespace autodist::agent

@@ -7,7 +7,8 @@
 namespace autodist::agent {
 namespace {
 
-constexpr size_t kLongestGroup = 200;  // bytes
+constexpr size_t kLongestGroup = 200;     // bytes
+constexpr size_t kLongestOperation = 60;  // bytes
 
 }  // namespace
 
@@ -20,7 +21,10 @@ std::string CountLine(const GroupCount& count) {
   if (count.size != 0) line += " of " + std::to_string(count.size);
   line += ": " + std::to_string(count.entered) + " entered";
   if (count.ended) line += ", " + std::to_string(*count.ended) + " ended";
-  if (!count.what.empty()) line += "; " + count.what.substr(0, kLongestGroup);
+  if (count.last_ago_ms) line += ", the last " + std::to_string(*count.last_ago_ms) + " ms ago";
+  for (size_t i = 0; i < count.what.size(); ++i) {
+    line += (i == 0 ? "; " : " < ") + count.what[i].substr(0, kLongestOperation);
+  }
   return base::Printable(line) + "\n";
 }
 

@@ -55,7 +55,7 @@ NcclView::Process ProcessOf(const Json& communicator, const Json& rank) {
   count.group = TextIn(communicator, "hash");
   count.size = UnsignedIn(communicator, "size");
   const Json& counts = In(rank, "collective_counts");
-  if (counts.is_object()) count.what = CountsText(counts, count.entered);
+  if (counts.is_object()) count.what = {CountsText(counts, count.entered)};
   return process;
 }
 

@@ -91,7 +91,7 @@ NcclView AskAt(const base::SocketAddress& to, Deadline deadline) {
   if (!connection.Begin(to)) return {};
   if (!connection.Ask("CLIENT PROTOCOL 2\n", "SERVER PROTOCOL ")) return {};
   // How many seconds NCCL itself waits for processes that do not answer it.
-  if (!connection.Ask("TIMEOUT 5\n", "OK")) return {};
+  if (!connection.Ask("TIMEOUT 3\n", "OK")) return {};
   if (connection.Ask("SET FORMAT json\n", "OK")) {
     return ReadNcclJson(connection.AskForAll("STATUS\n", kLongestJson)).value_or(NcclView());
   }

@@ -22,7 +22,10 @@
 namespace autodist::agent {
 namespace {
 
-constexpr std::chrono::seconds kLibrariesLimit{10};  // for NCCL, and for flight records
+// Where a rank has failed the chief waits for ten seconds at most.
+constexpr std::chrono::seconds kNcclLimit{5};
+// PyTorch 2.11 takes four seconds for the first one.
+constexpr std::chrono::seconds kRecordsLimit{10};
 // Ranks: gdb takes a gigabyte or two for each that has all libraries of a framework.
 constexpr size_t kAtTheSameTime = 4;
 
@@ -64,47 +67,46 @@ class NcclCounts {
   std::map<pid_t, std::string> lines_;
 };
 
-struct Libraries {
-  std::string nccl_summary;
-  NcclCounts nccl;
-  std::map<uint32_t, FlightRecord> records;
+struct Nccl {
+  std::string summary;
+  NcclCounts counts;
 };
 
-Libraries AskLibraries(const std::string& nccl_address, const std::string& files) {
-  const base::Deadline deadline = base::Deadline::After(kLibrariesLimit);
-  auto records = base::Async([&] { return FlightRecords(files, deadline); });
-  const NcclView nccl = AskNccl(nccl_address.empty() ? kNcclRasAddress : nccl_address, deadline);
-  return {nccl.summary, NcclCounts(nccl), records.get()};
-}
-
-RankReport ReportOf(const FlightRecord* record) {
-  if (!record) return {};
-  return {.text = record->text, .flight_record = record->bytes};
+Nccl Ask(const std::string& address) {
+  const NcclView view =
+      AskNccl(address.empty() ? kNcclRasAddress : address, base::Deadline::After(kNcclLimit));
+  return {view.summary, NcclCounts(view)};
 }
 
 }  // namespace
 
 std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_environment,
-                       const std::string& files,
+                       const std::string& files, bool flight_records,
                        const std::function<void(uint32_t rank, const RankReport& report)>& tell) {
-  auto asked = base::Async([address = rank_environment.Get("NCCL_RAS_ADDR"), files] {
-                 return AskLibraries(address, files);
-               }).share();
+  auto nccl =
+      base::Async([address = rank_environment.Get("NCCL_RAS_ADDR")] { return Ask(address); });
   const std::map<uint32_t, pid_t> running = supervisor.RunningRanks();
   const std::vector<std::pair<uint32_t, pid_t>> ranks(running.begin(), running.end());
+  std::vector<std::string> stacks(ranks.size());
   base::ParallelFor(ranks.size(), kAtTheSameTime, [&](size_t i) {
-    const auto [rank, pid] = ranks[i];
-    const std::string stacks = ProcessStacks(pid, supervisor, rank_environment);
-    const Libraries& libraries = asked.get();
-    const auto record = libraries.records.find(rank);
-    RankReport report = ReportOf(record == libraries.records.end() ? nullptr : &record->second);
-    report.text += libraries.nccl.LinesOf(pid) + stacks;
-    tell(rank, report);
+    stacks[i] = ProcessStacks(ranks[i].second, supervisor, rank_environment);
   });
-  for (const auto& [rank, record] : asked.get().records) {
-    if (!running.contains(rank)) tell(rank, ReportOf(&record));
+  // Not before: ranks work for it.
+  if (flight_records) AskForFlightRecords(files, base::Deadline::After(kRecordsLimit));
+  std::map<uint32_t, FlightRecord> records = TakeFlightRecords(
+      files, [&](uint32_t rank) { return flight_records || !running.contains(rank); });
+  const Nccl counted = nccl.get();
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    const auto [rank, pid] = ranks[i];
+    FlightRecord record = std::move(records[rank]);
+    records.erase(rank);
+    tell(rank, {.text = record.text + counted.counts.LinesOf(pid) + stacks[i],
+                .flight_record = std::move(record.bytes)});
   }
-  return asked.get().nccl_summary;
+  for (auto& [rank, record] : records) {
+    tell(rank, {.text = record.text, .flight_record = std::move(record.bytes)});
+  }
+  return counted.summary;
 }
 
 }  // namespace autodist::agent

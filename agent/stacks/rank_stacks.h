@@ -16,12 +16,12 @@ struct RankReport {
   std::string flight_record;  // as PyTorch has written it; "": it has none
 };
 
-// Tells what each rank is doing, some at the same time, and of ranks that have ended what they have
-// left in `files`, the folder of the job's files. Returns NCCL's own view, "" where it gives none.
-// Blocks as ProcessStacks does for each rank, and for kLibrariesLimit. `tell` is called on several
-// threads.
+// Tells what each rank is doing, and of ranks that have ended the records that they have left in
+// `files`, the folder of the job's files; with `flight_records` those that run are asked for
+// theirs. Returns NCCL's own view, "" where it gives none. Blocks as ProcessStacks does for each
+// rank, for kNcclLimit, and for the records for kRecordsLimit.
 std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_environment,
-                       const std::string& files,
+                       const std::string& files, bool flight_records,
                        const std::function<void(uint32_t rank, const RankReport& report)>& tell);
 
 }  // namespace autodist::agent

@@ -123,13 +123,13 @@ void Job::GetStatus(StatusAnswer answer) {
 
 void Job::GetStacks(const v1::GetStacksRequest& request, StacksAnswer answer) {
   loop_->Post([this, whole = std::vector<uint32_t>(request.ranks().begin(), request.ranks().end()),
-               answer = std::move(answer)] {
+               records = request.flight_records(), answer = std::move(answer)] {
     if (const v1::JobPhase phase = journal_.phase();
         phase == v1::JOB_PHASE_LAUNCHING || phase == v1::JOB_PHASE_RESTARTING) {
       return answer(
           Error(StatusCode::kFailedPrecondition, "no rank runs: the job is being started"));
     }
-    hang_.AskForStacks(*attempt_, whole, answer);
+    hang_.AskForStacks(*attempt_, whole, records, answer);
   });
 }
 
@@ -263,7 +263,7 @@ Loop::Time Job::CheckTimes() {
     stop_.TimedOut();
     if (attempt_->state().TimedOut()) StopAttempt();
   }
-  hang_.Alive(output_.last());
+  hang_.Wrote(output_.last());
   const bool stop = hang_.StopIsDue();
   board_.RanksHang(hang_.hung_since());
   if (stop && looks_for_missing_) {

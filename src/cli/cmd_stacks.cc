@@ -46,7 +46,7 @@ int Stacks(const StacksOptions& options) {
         chief::kExitCannotLaunch);
   }
   const auto client = control::JobClient::Connect(job->job_id());
-  const auto stacks = client.ok() ? client->GetStacks(options.ranks) : client.status();
+  const auto stacks = client.ok() ? client->GetStacks(options.ranks, true) : client.status();
   if (!stacks.ok()) {
     return Fail(Annotate(stacks.status(), "job " + job->job_id()), chief::kExitCannotLaunch);
   }

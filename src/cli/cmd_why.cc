@@ -42,11 +42,11 @@ Result<v1::Board> BoardNow(control::BoardReader& reader) {
   return board;
 }
 
-Result<std::vector<v1::WholeStack>> StacksOf(const v1::Board& board) {
+Result<std::vector<v1::WholeStack>> StacksOf(const v1::Board& board, bool flight_records) {
   std::vector<uint32_t> ranks;
   for (const v1::BoardRank& rank : board.ranks()) ranks.push_back(rank.rank());
   AD_ASSIGN_OR_RETURN(const auto client, control::JobClient::Connect(board.job().job_id()));
-  AD_ASSIGN_OR_RETURN(const auto stacks, client.GetStacks(ranks));
+  AD_ASSIGN_OR_RETURN(const auto stacks, client.GetStacks(ranks, flight_records));
   return std::vector<v1::WholeStack>(stacks.stacks().begin(), stacks.stacks().end());
 }
 
@@ -82,12 +82,12 @@ void KeepSamples(const v1::Board& from, v1::Board& to) {
 Result<why::Known> Look(control::BoardReader& reader) {
   why::Known known;
   AD_ASSIGN_OR_RETURN(known.before, BoardNow(reader));
-  AD_ASSIGN_OR_RETURN(known.stacks, StacksOf(*known.before));
+  AD_ASSIGN_OR_RETURN(known.stacks, StacksOf(*known.before, false));
   AD_RETURN_IF_ERROR(AwaitProgress(reader, known));
   if (!Runs(known.now)) return known;
   if (why::GoesOn(known.now, *known.before) && !why::MuchIsSentAgain(known.stacks)) return known;
   known.stacks_earlier = std::move(known.stacks);
-  AD_ASSIGN_OR_RETURN(known.stacks, StacksOf(known.now));
+  AD_ASSIGN_OR_RETURN(known.stacks, StacksOf(known.now, true));
   AD_ASSIGN_OR_RETURN(v1::Board last, BoardNow(reader));
   KeepSamples(known.now, last);
   known.now = std::move(last);
@@ -140,8 +140,8 @@ Command AddWhy(CLI::App& app) {
 Looks at everything that is known of a job, and gives one verdict: which rank keeps the others waiting
 and what it does instead, which node or GPU is slow and why, that all is well, or that it cannot be
 told; each with its evidence, where that comes from, and what was ruled out. Takes about five seconds,
-and with gdb on the nodes, or many ranks on one, up to a minute. Processes are stopped for a moment, as
-by `autodist stacks`; the job goes on.
+on GPUs up to ten more, and with gdb on the nodes, or many ranks on one, up to a minute. Processes are
+stopped for a moment, as by `autodist stacks`; the job goes on.
 
 Exit code: 0 if nothing is wrong, 3 if something is, 4 if that cannot be told; 125 if the job's
 autodist does not answer; 2 for wrong usage.

@@ -53,13 +53,14 @@ Result<v1::JobStatus> JobClient::WaitForEnd(const std::stop_token& stop) const {
   return status;
 }
 
-Result<v1::JobStacks> JobClient::GetStacks(const std::vector<uint32_t>& whole,
+Result<v1::JobStacks> JobClient::GetStacks(const std::vector<uint32_t>& whole, bool flight_records,
                                            const std::stop_token& stop) const {
   grpc::ClientContext context;
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
   context.set_deadline(std::chrono::system_clock::now() + kStacksLimit);
   v1::GetStacksRequest request;
   *request.mutable_ranks() = {whole.begin(), whole.end()};
+  request.set_flight_records(flight_records);
   v1::JobStacks stacks;
   const grpc::Status answered = stub_->GetStacks(&context, request, &stacks);
   if (!answered.ok() && stop.stop_requested()) {

@@ -30,7 +30,7 @@ class JobClient {
 
   // What every rank is doing now, with the whole stacks of these. Blocks for a minute at most;
   // kDeadlineExceeded: that autodist is stopped, say; kCancelled: by `stop`.
-  Result<v1::JobStacks> GetStacks(const std::vector<uint32_t>& whole,
+  Result<v1::JobStacks> GetStacks(const std::vector<uint32_t>& whole, bool flight_records,
                                   const std::stop_token& stop = {}) const;
 
   // Blocks until the files have come that the job's nodes have; that autodist stops where this

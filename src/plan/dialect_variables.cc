@@ -59,6 +59,7 @@ std::vector<ExampleVariable> SetOn(const v1::NodePlan& node, const v1::LaunchPla
                                         "PWD",
                                         "TORCH_NCCL_ASYNC_ERROR_HANDLING",
                                         "NCCL_RAS_ADDR",
+                                        "NCCL_SET_THREAD_NAME",
                                         "TORCH_FR_BUFFER_SIZE",
                                         "TORCH_FR_DUMP_TEMP_FILE",
                                         "TORCH_INCLUDE_STACK_TRACE",

@@ -132,6 +132,8 @@ void SetDefaults(const Input& input, v1::NodePlan& node) {
   if (!VisibleGpus(node).empty()) {
     // Jobs that share a node would share NCCL's own port, and with it the answers.
     dialect::AddDefault(node, "NCCL_RAS_ADDR").set_on_node("{free_address}");
+    // By their names it is known that its threads look for data without a rest, and do not work.
+    dialect::AddDefault(node, "NCCL_SET_THREAD_NAME").set_literal("1");
     SetFlightRecorder(input.command, node);
   }
   // NCCL: "=" asks for exactly this name.

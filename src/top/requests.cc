@@ -46,7 +46,7 @@ void Requests::TakeStacks() {
   };
   auto thread = base::StartThread([this, answer](const std::stop_token& stop) {
     const auto client = control::JobClient::Connect(job_id_);
-    answer(client.ok() ? client->GetStacks({}, stop) : client.status());
+    answer(client.ok() ? client->GetStacks({}, true, stop) : client.status());
   });
   if (!thread.ok()) return answer(thread.status());
   stacks_thread_ = *std::move(thread);

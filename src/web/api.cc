@@ -205,7 +205,7 @@ http::Answer Api::Stacks(const http::Request& request) {
   if (!client.ok()) return Refuse(client.status());
   std::vector<uint32_t> whole;
   if (uint32_t rank = 0; absl::SimpleAtoi(request.Parameter("rank"), &rank)) whole.push_back(rank);
-  const auto stacks = client->GetStacks(whole, stop_);
+  const auto stacks = client->GetStacks(whole, true, stop_);
   return stacks.ok() ? AsJson(Json(*stacks)) : Refuse(stacks.status());
 }
 

@@ -1,6 +1,7 @@
 #include "why/group_counts.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -12,15 +13,22 @@
 namespace autodist::why {
 namespace {
 
+constexpr uint64_t kStoodMs = 3'000;  // without a further collective
+
 struct Entered {
   const RankActivity* rank = nullptr;
   const GroupCount* count = nullptr;
 };
 
-// By source and name.
-using Groups = std::map<std::pair<std::string, std::string>, std::vector<Entered>>;
+// By source and name: PyTorch's flight records first, which name groups and calls as programs do.
+using Groups = std::map<std::pair<std::string, std::string>, std::vector<Entered>, std::greater<>>;
 
-// That have not moved since the earlier look.
+bool HasStood(const RankActivity& rank, const GroupCount& count, bool stands_still) {
+  if (count.last_ago_ms) return *count.last_ago_ms >= kStoodMs;
+  return rank.earlier ? std::ranges::count(rank.earlier->counts, count) > 0 : stands_still;
+}
+
+// That have not moved since the earlier look, or for as long.
 Groups StandingGroups(const Activities& ranks, bool stands_still) {
   Groups groups;
   std::set<std::pair<std::string, std::string>> moving;
@@ -28,9 +36,7 @@ Groups StandingGroups(const Activities& ranks, bool stands_still) {
     for (const GroupCount& count : rank.now.counts) {
       const std::pair key(count.source, count.group);
       groups[key].push_back({&rank, &count});
-      const bool stands =
-          rank.earlier ? std::ranges::count(rank.earlier->counts, count) > 0 : stands_still;
-      if (!stands) moving.insert(key);
+      if (!HasStood(rank, count, stands_still)) moving.insert(key);
     }
   }
   std::erase_if(groups, [&](const auto& group) { return moving.contains(group.first); });
@@ -73,29 +79,69 @@ v1::Trouble Behind(const v1::Board& board, const Ranks& behind, const std::vecto
   return trouble;
 }
 
-// Of ranks that have entered as many, those whose last operation is not that of most.
-std::optional<v1::Trouble> Differing(const v1::Board& board, const std::vector<Entered>& group) {
-  std::map<std::string, Ranks> by_operation;
+using ByOperation = std::map<std::string, Ranks>;
+
+// What each has entered as the nth, which all know.
+ByOperation Nth(const std::vector<Entered>& group, uint64_t n) {
+  ByOperation ranks;
   for (const Entered& one : group) {
-    if (one.count->entered != group[0].count->entered) return std::nullopt;
-    if (one.count->what.empty()) return std::nullopt;
-    by_operation[one.count->what].push_back(one.rank);
+    ranks[one.count->what[one.count->entered - n]].push_back(one.rank);
   }
-  const auto most = std::ranges::max_element(
-      by_operation, {}, [](const auto& operation) { return operation.second.size(); });
-  if (by_operation.size() != 2 || 2 * most->second.size() <= group.size()) return std::nullopt;
-  const auto& odd = most == by_operation.begin() ? *std::next(most) : *by_operation.begin();
-  const std::string who = odd.second.size() == 1 ? NameOf(board, *odd.second[0]) + " has"
-                                                 : RanksName(Numbers(odd.second)) + " have";
-  v1::Trouble trouble =
-      StalledTrouble(board, odd.second,
-                     who + " entered " + base::Printable(odd.first) + " as collective " +
-                         base::Thousands(group[0].count->entered) + " of group " +
-                         base::Printable(group[0].count->group) + ", " +
-                         Others(most->second.size()) + " " + base::Printable(most->first));
-  AddEvidence(trouble, "group " + base::Printable(group[0].count->group),
-              "ranks have entered different operations", base::Printable(group[0].count->source));
-  return trouble;
+  return ranks;
+}
+
+// "rank 3 (host4) has entered all_gather as collective 17 of group default_pg, the 3 others
+// all_reduce"
+v1::Trouble Differ(const v1::Board& board, const GroupCount& count, const ByOperation& operations,
+                   uint64_t n) {
+  // NCCL counts each kind of operation, and does not tell the last one.
+  const std::string as = (count.source == "NCCL" ? " among " + base::Thousands(n) + " collectives"
+                                                 : " as collective " + base::Thousands(n)) +
+                         " of group " + base::Printable(count.group);
+  const auto& [one, those] = *operations.begin();
+  const auto& [other, others] = *operations.rbegin();
+  if (operations.size() > 2 || those.size() == others.size()) {
+    Ranks all;
+    std::string names;
+    for (const auto& [operation, ranks] : operations) {
+      all.insert(all.end(), ranks.begin(), ranks.end());
+      names += (names.empty() ? "" : ", ") + base::Printable(operation);
+    }
+    std::ranges::sort(all, {}, &RankActivity::rank);
+    return StalledTrouble(
+        board, all,
+        RanksName(Numbers(all)) + " have entered different operations" + as + ": " + names);
+  }
+  const bool is_one = those.size() < others.size();
+  const Ranks& odd = is_one ? those : others;
+  const std::string who =
+      odd.size() == 1 ? NameOf(board, *odd[0]) + " has" : RanksName(Numbers(odd)) + " have";
+  return StalledTrouble(board, odd,
+                        who + " entered " + base::Printable(is_one ? one : other) + as + ", " +
+                            Others(is_one ? others.size() : those.size()) + " " +
+                            base::Printable(is_one ? other : one));
+}
+
+// The first operation in which ranks differ: they may go on for a while, with wrong numbers.
+std::optional<v1::Trouble> Differing(const v1::Board& board, const std::vector<Entered>& group) {
+  uint64_t first = 1;
+  uint64_t last = MostEntered(group);
+  for (const Entered& one : group) {
+    const GroupCount& count = *one.count;
+    if (count.what.size() <= count.entered) {
+      first = std::max(first, count.entered - count.what.size() + 1);
+    }
+    last = std::min(last, count.entered);
+  }
+  for (uint64_t n = first; n <= last; ++n) {
+    const ByOperation operations = Nth(group, n);
+    if (operations.size() < 2) continue;
+    v1::Trouble trouble = Differ(board, *group[0].count, operations, n);
+    AddEvidence(trouble, "group " + base::Printable(group[0].count->group),
+                "ranks have entered different operations", base::Printable(group[0].count->source));
+    return trouble;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -103,6 +149,9 @@ std::optional<v1::Trouble> Differing(const v1::Board& board, const std::vector<E
 std::optional<v1::Trouble> BehindCause(const v1::Board& board, const Activities& ranks,
                                        bool stands_still) {
   const Groups groups = StandingGroups(ranks, stands_still);
+  for (const auto& [name, group] : groups) {
+    if (auto cause = Differing(board, group)) return cause;
+  }
   std::set<const RankActivity*> waiting;  // for another rank in any group
   for (const auto& [name, group] : groups) {
     const uint64_t most = MostEntered(group);
@@ -120,9 +169,7 @@ std::optional<v1::Trouble> BehindCause(const v1::Board& board, const Activities&
       const bool is_behind = one.count->entered < most;
       if (is_behind && !waiting.contains(one.rank)) behind.push_back(one.rank);
     }
-    if (behind.empty()) {
-      if (auto cause = Differing(board, group)) return cause;
-    } else if (std::ranges::none_of(behind, MayBeAtWork)) {
+    if (!behind.empty() && std::ranges::none_of(behind, MayBeAtWork)) {
       return Behind(board, behind, group);
     }
   }

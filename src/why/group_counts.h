@@ -13,9 +13,9 @@
 
 namespace autodist::why {
 
-// Ranks that others wait for in a group and that wait for nobody themselves, or those that have
-// entered another operation than most. nullopt: the counts do not say so, they have risen since the
-// earlier look, or those ranks are at work. `stands_still`: nothing goes on, so one look will do.
+// Those that have entered another operation than most, or ranks that others wait for in a group and
+// that wait for nobody themselves. nullopt: the counts do not say so, they have risen since the
+// earlier look, or the latter are at work. `stands_still`: nothing goes on, so one look will do.
 std::optional<v1::Trouble> BehindCause(const v1::Board& board, const Activities& ranks,
                                        bool stands_still);
 

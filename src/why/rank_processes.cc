@@ -88,6 +88,17 @@ std::optional<SentAgain> ReadSentAgain(std::string_view text) {
   return sent;
 }
 
+// "all_reduce of [4] < broadcast of [2]"
+std::vector<std::string> ReadOperations(std::string_view text) {
+  constexpr std::string_view kBefore = " < ";
+  std::vector<std::string> operations;
+  while (!text.empty()) {
+    operations.emplace_back(text.substr(0, text.find(kBefore)));
+    text.remove_prefix(std::min(text.size(), operations.back().size() + kBefore.size()));
+  }
+  return operations;
+}
+
 // "counted by NCCL for process 4711: group 0x1f of 4: 17 entered, 16 ended; AllReduce 17"
 std::optional<GroupCount> ReadGroupCount(std::string_view line) {
   constexpr std::string_view kGroup = ": group ";
@@ -101,11 +112,16 @@ std::optional<GroupCount> ReadGroupCount(std::string_view line) {
   count.group = line.substr(group + kGroup.size(), numbers - group - kGroup.size());
   count.group.resize(std::min(count.group.rfind(" of "), count.group.size()));
   const size_t what = line.find("; ", numbers);
-  if (what != std::string_view::npos) count.what = line.substr(what + 2);
+  if (what != std::string_view::npos) count.what = ReadOperations(line.substr(what + 2));
   line.remove_prefix(numbers);
   const auto entered = NextNumber(line);
   if (!entered) return std::nullopt;
   count.entered = *entered;
+  constexpr std::string_view kLast = ", the last ";
+  const size_t last = line.substr(0, line.find("; ")).find(kLast);
+  if (last == std::string_view::npos) return count;
+  line.remove_prefix(last + kLast.size());
+  count.last_ago_ms = NextNumber(line);
   return count;
 }
 
@@ -158,6 +174,13 @@ RankProcess ReadProcess(const std::vector<std::string_view>& lines, size_t& at) 
   return process;
 }
 
+// What is told of the rank as a whole; of its processes there may be much more.
+std::string_view BeforeProcesses(std::string_view text) {
+  constexpr std::string_view kProcess = "process ";
+  if (text.starts_with(kProcess)) return "";
+  return text.substr(0, text.find("\n" + std::string(kProcess)));
+}
+
 }  // namespace
 
 const ThreadStack& RankProcess::stack() const {
@@ -189,10 +212,7 @@ std::vector<RankProcess> ReadProcesses(std::string_view text) {
 
 std::vector<GroupCount> ReadGroupCounts(std::string_view text) {
   std::vector<GroupCount> counts;
-  // They come before the processes, of which there may be much more.
-  while (!text.empty() && !text.starts_with("process ")) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
+  for (const std::string_view line : base::Lines(BeforeProcesses(text))) {
     if (!line.starts_with(kCountedBy)) continue;
     if (auto count = ReadGroupCount(line)) counts.push_back(*std::move(count));
   }

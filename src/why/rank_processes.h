@@ -34,7 +34,10 @@ struct GroupCount {
   uint64_t pid = 0;    // of whose process; 0: it is not said
   std::string group;
   uint64_t entered = 0;
-  std::string what;  // that is the same on all ranks that have entered as many; "": not said
+  std::optional<uint64_t> last_ago_ms;  // when it entered the last one; absent: not said
+  // That is the same on all ranks that have entered as many, and before it, the last one first;
+  // empty: not said.
+  std::vector<std::string> what;
 
   bool operator==(const GroupCount&) const = default;
 };

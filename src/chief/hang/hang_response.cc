@@ -33,9 +33,10 @@ bool HangResponse::Hangs(const Attempt& attempt) {
   if (guess_ == Guess::kPause && loop_.Now() >= look_again_ && !stacks_) LookAgain(attempt);
   if (!watch_.Hangs(loop_.Now())) return false;
   report_ = HangReport(attempt, watch_.limit());
-  Ask(attempt);
+  const bool is_guess = by_steps_ || !spoke_;
+  Ask(attempt, !is_guess);
   stacks_->SetHangs(watch_.limit());
-  if (by_steps_ || !spoke_) {
+  if (is_guess) {
     guess_ = Guess::kFirstLook;
   } else {
     TellHang();
@@ -96,30 +97,31 @@ void HangResponse::AskForStacks(const Attempt& attempt) {
 }
 
 void HangResponse::AskForStacks(const Attempt& attempt, std::vector<uint32_t> whole,
-                                StacksAnswer answer) {
-  Ask(attempt);
+                                bool flight_records, StacksAnswer answer) {
+  Ask(attempt, flight_records);
   stacks_->AddReader(std::move(whole), std::move(answer));
 }
 
 void HangResponse::LookForMissing(const Attempt& attempt) {
   Forget();
-  Ask(attempt);
+  Ask(attempt, false);
   due_ = std::min(due_, loop_.Now() + kMissingLimit);
   looks_for_missing_ = stop_after_ = true;
 }
 
-void HangResponse::Ask(const Attempt& attempt) {
+void HangResponse::Ask(const Attempt& attempt, bool flight_records) {
   if (stacks_) return;
   told_here_ = false;
   std::set<uint32_t> asked;
   v1::ChiefMessage look;
-  look.mutable_collect_stacks();
+  look.mutable_collect_stacks()->set_flight_records(flight_records);
   for (const uint32_t node : attempt.nodes()) {
     if (!nodes_.Connected(node)) continue;
     asked.insert(node);
     nodes_.node(node).SendReliably(look);
   }
   stacks_.emplace(attempt, std::move(asked), loop_);
+  if (!spoke_) stacks_->SetMayLoad();
   verdict_ = attempt.hang_verdict;
   due_ = loop_.Now() + kStacksLimit;
 }

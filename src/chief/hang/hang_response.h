@@ -43,13 +43,16 @@ class HangResponse {
   void BeginAttempt() {
     Finish();
     stop_after_ = spoke_ = false;
-    watch_.Begin(loop_.Now());
+    began_ = loop_.Now();
+    watch_.Begin(began_);
     if (by_steps_ && !no_step_told_) step_expected_ = loop_.Now() + kStepExpected;
   }
   // A rank, or what it may be waiting for, gave a sign of life.
-  void Alive(Loop::Time when) {
-    watch_.Alive(when);
-    spoke_ = true;
+  void Alive(Loop::Time when) { watch_.Alive(when); }
+  // When one wrote something last.
+  void Wrote(Loop::Time last) {
+    spoke_ |= last > began_;
+    watch_.Alive(last);
   }
   // So long does a step take now; how a node is.
   void StepTakes(std::chrono::milliseconds time) { watch_.StepTakes(time); }
@@ -67,7 +70,8 @@ class HangResponse {
   void AskForStacks(const Attempt& attempt);
   // The same, for who wants to know, and to have the whole stacks of these ranks; the answer comes
   // within kStacksLimit.
-  void AskForStacks(const Attempt& attempt, std::vector<uint32_t> whole, StacksAnswer answer);
+  void AskForStacks(const Attempt& attempt, std::vector<uint32_t> whole, bool flight_records,
+                    StacksAnswer answer);
   // A rank has waited in vain: who is missing is to be known before all are stopped. StopIsDue is
   // true within kMissingLimit.
   void LookForMissing(const Attempt& attempt);
@@ -91,7 +95,7 @@ class HangResponse {
   // if two looks show no rank at work: programs may be loaded for long.
   enum class Guess { kNone, kFirstLook, kPause, kSecondLook };
 
-  void Ask(const Attempt& attempt);
+  void Ask(const Attempt& attempt, bool flight_records = true);
   void LookAgain(const Attempt& attempt);
   void Decide();
   void Forget();
@@ -106,12 +110,13 @@ class HangResponse {
   Loop& loop_;
   NodeWatch& nodes_;
   Console& console_;
+  Loop::Time began_{};                     // the attempt
   std::optional<StackCollection> stacks_;  // while nodes are being asked
   std::shared_ptr<HangVerdict> verdict_;   // of the attempt whose stacks these are
   bool told_here_ = false;                 // who is at our terminal is told of them
   Loop::Time due_ = Loop::Time::max();
   bool stop_after_ = false;
-  bool spoke_ = false;  // a rank of this attempt did
+  bool spoke_ = false;  // a rank of this attempt has written something
   bool looks_for_missing_ = false;
   std::string missing_;
   Guess guess_ = Guess::kNone;

@@ -106,6 +106,7 @@ std::string StackCollection::Missing() const {
 }
 
 void StackCollection::AddActivity(uint32_t rank, why::Activity activity, bool has_gpu) {
+  if (may_load_ && activity.counts.empty()) has_gpu = false;
   any_at_work_ |= IsAtWork(activity, has_gpu);
   const auto earlier = earlier_.find({rank, activity.pid});
   if (earlier != earlier_.end()) {

@@ -48,6 +48,9 @@ class StackCollection {
   Doings TakeActivities() { return std::move(activities_); }
   // The ranks hang: they have given no sign of life for so long. What is wrong is told first.
   void SetHangs(std::chrono::milliseconds silent) { silent_ = silent; }
+  // No rank has written anything yet: one that computes may load its program, even where it has a
+  // GPU, unless it is known to have entered collectives.
+  void SetMayLoad() { may_load_ = true; }
   bool complete() const { return file_.complete(); }
   // Whether a rank gets on by itself, as far as that can be told: computes, compiles or saves, or
   // any of its threads and processes has done something since the earlier look.
@@ -83,6 +86,7 @@ class StackCollection {
   size_t kept_bytes_ = 0;
   Doings earlier_;  // empty: it is the first look
   Doings activities_;
+  bool may_load_ = false;
   bool any_at_work_ = false;
   std::optional<std::chrono::milliseconds> silent_;
   std::vector<Reader> readers_;

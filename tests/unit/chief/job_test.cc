@@ -369,6 +369,15 @@ TEST_F(JobTest, NothingHangsByTheTimeOfAStepWhereAnyThreadIsAtWork) {
   EXPECT_THAT(messages_, Not(HasSubstr("no rank has written anything")));
 }
 
+// Programs may be loaded for long.
+TEST_F(JobTest, NothingHangsBeforeAnyRankHasWrittenWhereOneIsAtWork) {
+  options_.hang_limit.fixed = seconds(200);
+  nodes_[1].stacks = "process 100 (running): python3 train.py\n  thread 100 (python3): running\n";
+  AllExit(seconds(1000), 0);
+  EXPECT_EQ(Run(), 0);
+  EXPECT_THAT(messages_, Not(HasSubstr("no rank has written anything")));
+}
+
 TEST_F(JobTest, WhereNoStepIsRecognisedTheUserIsInformedOnce) {
   options_.hang_limit.by_steps = true;
   AllExit(seconds(1000), 0);

@@ -165,7 +165,7 @@ TEST_F(JobServerTest, RefusesOtherSignals) {
 TEST_F(JobServerTest, StacksAreAnsweredLater) {
   const auto server = Start("job-1");
   const auto client = JobClient::Connect("job-1");
-  auto waiting = std::async(std::launch::async, [&] { return client->GetStacks({2, 5}); });
+  auto waiting = std::async(std::launch::async, [&] { return client->GetStacks({2, 5}, true); });
   const auto [request, answer] = asked_.get_future().get();
   EXPECT_THAT(request.ranks(), ElementsAre(2, 5));
   v1::JobStacks stacks;
@@ -178,7 +178,7 @@ TEST_F(JobServerTest, StacksAreAnsweredLater) {
 TEST_F(JobServerTest, StacksThatCannotBeHadAreAnAnswer) {
   const auto server = Start("job-1");
   const auto client = JobClient::Connect("job-1");
-  auto waiting = std::async(std::launch::async, [&] { return client->GetStacks({}); });
+  auto waiting = std::async(std::launch::async, [&] { return client->GetStacks({}, false); });
   asked_.get_future().get().second(Error(StatusCode::kFailedPrecondition, "no rank runs"));
   EXPECT_EQ(Message(waiting.get().status()), "no rank runs");
 }
@@ -186,12 +186,12 @@ TEST_F(JobServerTest, StacksThatCannotBeHadAreAnAnswer) {
 TEST_F(JobServerTest, WhoWaitsForStacksLearnsTheEnd) {
   const auto server = Start("job-1");
   const auto client = JobClient::Connect("job-1");
-  auto waiting = std::async(std::launch::async, [&] { return client->GetStacks({}); });
+  auto waiting = std::async(std::launch::async, [&] { return client->GetStacks({}, false); });
   const auto answer = asked_.get_future().get().second;
   server->End(Job(v1::JOB_PHASE_ENDED));
   EXPECT_EQ(Message(waiting.get().status()), "the job has ended");
   answer(v1::JobStacks());  // nobody waits
-  EXPECT_EQ(Message(client->GetStacks({}).status()), "the job has ended");
+  EXPECT_EQ(Message(client->GetStacks({}, false).status()), "the job has ended");
 }
 
 // Whoever is at the terminal, as the job has it.

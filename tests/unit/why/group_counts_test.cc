@@ -12,9 +12,9 @@ namespace {
 constexpr char kComputes[] = "running";
 constexpr char kSleeps[] = "sleeping in hrtimer_nanosleep, system call 230";
 
-std::string Text(int rank, const std::string& counts, const std::string& state) {
+std::string Process(int rank, const std::string& state) {
   const std::string pid = std::to_string(100 + rank);
-  return counts + "process " + pid + " (sleeping): python3 train.py\n  thread " + pid +
+  return "process " + pid + " (sleeping): python3 train.py\n  thread " + pid +
          " (python3): " + state + "\n    switched 7 times\n";
 }
 
@@ -25,22 +25,26 @@ class GroupCountsTest : public testing::Test {
     known_.now.mutable_job()->set_last_output_ms(known_.now.time_ms() - 60'000);
   }
 
-  // `counts`: in both looks, but for `earlier` in the first.
-  void Rank(const std::string& counts, const std::string& state = kComputes,
-            const std::optional<std::string>& earlier = {}) {
-    const int number = known_.now.ranks_size();
+  void Looks(const std::string& earlier, const std::string& now) {
+    const auto number = static_cast<uint32_t>(known_.now.ranks_size());
     v1::BoardRank& rank = *known_.now.add_ranks();
-    rank.set_rank(static_cast<uint32_t>(number));
-    rank.set_node(static_cast<uint32_t>(number));
+    rank.set_rank(number);
+    rank.set_node(number);
     rank.add_gpus(0);
     rank.set_state(v1::RANK_STATE_RUNNING);
     known_.now.add_nodes()->set_address("host" + std::to_string(number + 1));
     for (auto* looks : {&known_.stacks, &known_.stacks_earlier}) {
       v1::WholeStack& stack = looks->emplace_back();
-      stack.set_rank(static_cast<uint32_t>(number));
-      stack.set_text(
-          Text(number, looks == &known_.stacks ? counts : earlier.value_or(counts), state));
+      stack.set_rank(number);
+      stack.set_text(looks == &known_.stacks ? now : earlier);
     }
+  }
+
+  // `counts`: in both looks, but for `earlier` in the first.
+  void Rank(const std::string& counts, const std::string& state = kComputes,
+            const std::optional<std::string>& earlier = {}) {
+    const std::string process = Process(known_.now.ranks_size(), state);
+    Looks(earlier.value_or(counts) + process, counts + process);
   }
 
   static std::string Nccl(int rank, const std::string& group, int entered) {
@@ -108,10 +112,69 @@ TEST_F(GroupCountsTest, WhoHasEnteredAnotherOperationIsNamed) {
             "default_pg, the 3 others all_reduce of [4]");
 }
 
+// As PyTorch 2.11 with NCCL 2.28.9 has it on a GPU.
+TEST_F(GroupCountsTest, TheFlightRecorderNamesTheOperationThatNcclCounts) {
+  for (int rank = 0; rank < 3; ++rank) {
+    Rank(Recorded(25, "all_reduce of [4]") + Nccl(rank, "0x1f", 25));
+  }
+  Rank(Recorded(25, "all_gather") +
+       "counted by NCCL for process 103: group 0x1f of 4: 25 entered; AllGather 1, AllReduce 24\n");
+  EXPECT_EQ(Says(),
+            "wrong: rank 3 (host4, GPU 0) has entered all_gather as collective 25 of group "
+            "default_pg, the 3 others all_reduce of [4]");
+}
+
+// With wrong numbers, until their sizes differ.
+TEST_F(GroupCountsTest, RanksThatDifferMayGoOnForAWhile) {
+  Rank(Recorded(30,
+                "all_reduce of [4] < all_reduce of [4] < all_reduce of [4] < all_reduce of [4]"));
+  Rank(Recorded(28, "all_reduce of [4] < all_gather < all_reduce of [4]"));
+  Rank(Recorded(31,
+                "all_reduce of [4] < all_reduce of [4] < all_reduce of [4] < all_reduce of [4] < "
+                "all_reduce of [4] < all_reduce of [4]"));
+  EXPECT_EQ(Says(),
+            "wrong: rank 1 (host2, GPU 0) has entered all_gather as collective 27 of group "
+            "default_pg, the 2 others all_reduce of [4]");
+}
+
+TEST_F(GroupCountsTest, OfTwoRanksThatDifferNeitherIsBlamed) {
+  Rank(Recorded(17, "all_reduce of [4]"));
+  Rank(Recorded(17, "all_reduce of [5]"));
+  EXPECT_EQ(Says(),
+            "wrong: ranks 0-1 have entered different operations as collective 17 of group "
+            "default_pg: all_reduce of [4], all_reduce of [5]");
+}
+
+TEST_F(GroupCountsTest, NcclAloneTellsKindsOfOperations) {
+  for (int rank = 0; rank < 3; ++rank) Rank(Nccl(rank, "0x1f", 25));
+  Rank("counted by NCCL for process 103: group 0x1f of 4: 25 entered; AllGather 1, AllReduce 24\n");
+  EXPECT_EQ(Says(),
+            "wrong: rank 3 (host4, GPU 0) has entered AllGather 1, AllReduce 24 among 25 "
+            "collectives of group 0x1f, the 3 others AllReduce 25");
+}
+
+// Ranks are asked for their records once: they tell for how long they have stood.
+TEST_F(GroupCountsTest, AFlightRecordTellsForHowLongItStands) {
+  const auto record = [](int entered, int ago_ms) {
+    return "counted by its flight recorder: group default_pg of 2: " + std::to_string(entered) +
+           " entered, 15 ended, the last " + std::to_string(ago_ms) + " ms ago; all_reduce\n";
+  };
+  Rank(record(17, 5'012), kComputes, "");
+  Rank(record(16, 5'100), kSleeps, "");
+  EXPECT_EQ(
+      Says(),
+      "wrong: rank 1 (host2, GPU 0) has entered 16 collectives of group default_pg, the other "
+      "rank 17; it sleeps");
+  Rank(record(18, 120), kComputes, "");
+  EXPECT_EQ(Says().find("group"), std::string::npos) << Says();
+}
+
 TEST_F(GroupCountsTest, BrokenLinesAreNothing) {
-  for (const char* line : {"counted by \n", "counted by x: group \n", "counted by x: group y: z\n",
-                           "counted by x: group y: 99999999999999999999999 entered\n",
-                           "counted by: group: 1 entered\n"}) {
+  for (const char* line :
+       {"counted by \n", "counted by x: group \n", "counted by x: group y: z\n",
+        "counted by x: group y: 99999999999999999999999 entered\n",
+        "counted by: group: 1 entered\n", "counted by x: group y: 1 entered; a < b < c\n",
+        "counted by x: group y: 1 entered, the last one ago\n"}) {
     Rank(line, kSleeps);
   }
   EXPECT_EQ(Says().find("entered"), std::string::npos) << Says();

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <regex>
 #include <string>
 #include <thread>
 
@@ -30,14 +31,25 @@ std::string RealRecord() {
 
 constexpr char kCounts[] =
     "counted by its flight recorder: group 1: 1 entered, 1 ended; broadcast of [3]\n"
-    "counted by its flight recorder: group default_pg: 4 entered, 4 ended; barrier\n";
+    "counted by its flight recorder: group default_pg: 4 entered, 4 ended; barrier < "
+    "all_reduce of [4, 2] < all_reduce of [4, 2] < all_reduce of [4, 2]\n";
+
+constexpr int64_t kRecordedMs = 1'795'667'777'497;  // the last collective
+
+constexpr auto kAll = [](uint32_t) { return true; };
+
+std::string WithoutAges(const std::string& text) {
+  return std::regex_replace(text, std::regex(", the last [0-9]+ ms ago"), "");
+}
 
 TEST(FlightRecorderTest, CountsWhatARealRecordHas) {
-  const auto counts = CountsOfRecord(RealRecord());
+  const auto counts = CountsOfRecord(RealRecord(), kRecordedMs + 5012);
   ASSERT_TRUE(counts.ok()) << counts.status();
   std::string text;
   for (const GroupCount& count : *counts) text += CountLine(count);
-  EXPECT_EQ(text, kCounts);
+  EXPECT_EQ(WithoutAges(text), kCounts);
+  EXPECT_THAT(text, HasSubstr("1 ended, the last 5013 ms ago; broadcast"));
+  EXPECT_THAT(text, HasSubstr("4 ended, the last 5012 ms ago; barrier"));
 }
 
 class FlightRecordsTest : public testing::Test {
@@ -62,8 +74,9 @@ class FlightRecordsTest : public testing::Test {
 
   std::map<uint32_t, std::string> Texts(milliseconds limit = kLimit) const {
     std::map<uint32_t, std::string> texts;
-    for (const auto& [rank, record] : FlightRecords(folder_.path(), Deadline::After(limit))) {
-      texts[rank] = record.text;
+    AskForFlightRecords(folder_.path(), Deadline::After(limit));
+    for (const auto& [rank, record] : TakeFlightRecords(folder_.path(), kAll)) {
+      texts[rank] = WithoutAges(record.text);
     }
     return texts;
   }
@@ -75,7 +88,8 @@ class FlightRecordsTest : public testing::Test {
 
 TEST_F(FlightRecordsTest, NoRankRecords) {
   EXPECT_THAT(Texts(), ElementsAre());
-  EXPECT_THAT(FlightRecords(Path("missing"), Deadline::After(kLimit)), ElementsAre());
+  AskForFlightRecords(Path("missing"), Deadline::After(kLimit));
+  EXPECT_THAT(TakeFlightRecords(Path("missing"), kAll), ElementsAre());
 }
 
 TEST_F(FlightRecordsTest, AsksAtThePipe) {
@@ -89,6 +103,14 @@ TEST_F(FlightRecordsTest, ReadsWhatWasWrittenBefore) {
   folder_.Write("flight-recorder.12x", RealRecord());
   folder_.Write("flight-recorder.", RealRecord());
   EXPECT_THAT(Texts(), ElementsAre(Pair(0, kCounts), Pair(12, kCounts)));
+}
+
+TEST_F(FlightRecordsTest, ARecordIsTakenOnce) {
+  folder_.Write("flight-recorder.0", RealRecord());
+  EXPECT_THAT(TakeFlightRecords(folder_.path(), [](uint32_t rank) { return rank != 0; }),
+              ElementsAre());
+  EXPECT_THAT(Texts(), ElementsAre(Pair(0, kCounts)));
+  EXPECT_THAT(Texts(), ElementsAre());
 }
 
 TEST_F(FlightRecordsTest, APipeThatNobodyReadsIsNotWaitedFor) {

@@ -69,7 +69,7 @@ class NcclRasTest : public testing::Test {
   void Greet(int fd) const {
     EXPECT_EQ(HearLine(fd), "CLIENT PROTOCOL 2\n");
     Say(fd, "SERVER PROTOCOL 3\n");
-    EXPECT_EQ(HearLine(fd), "TIMEOUT 5\n");
+    EXPECT_EQ(HearLine(fd), "TIMEOUT 3\n");
     Say(fd, "OK\n");
     EXPECT_EQ(HearLine(fd), "SET FORMAT json\n");
     Say(fd, has_json_ ? "OK\n" : "ERROR: Unknown command SET FORMAT json\n");
