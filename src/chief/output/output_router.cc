@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/wall_clock.h"
+#include "chief/output/asked_for.h"
 
 namespace autodist::chief {
 
@@ -34,7 +35,7 @@ std::shared_ptr<RankLogs> OutputRouter::LogsOf(uint32_t node, uint32_t rank) {
 }
 
 void OutputRouter::Write(uint32_t node, v1::Output output) {
-  last_ = loop_.Now();
+  if (!IsAskedFor(output.data())) last_ = loop_.Now();
   const std::lock_guard lock(mutex_);
   std::shared_ptr<RankLogs> logs = LogsOf(node, output.rank());
   console_.Write(std::move(logs), node, std::move(output));

@@ -35,7 +35,7 @@ class OutputRouter {
   // What a rank has written to AUTODIST_PROGRESS; likewise.
   void Tell(uint32_t node, const v1::ProgressTold& told);
 
-  // When output came last.
+  // When output came last that nobody had asked for (IsAskedFor).
   Loop::Time last() const { return last_; }
   // The same, since 1970; 0: none has come.
   int64_t last_ms() const;

@@ -7,7 +7,7 @@ namespace autodist::chief {
 namespace {
 
 // Of Gloo, NCCL, PyTorch's c10d, JAX, MPI, and of sockets in general.
-constexpr std::array<std::string_view, 25> kComplaints = {
+constexpr std::array<std::string_view, 24> kComplaints = {
     "Connection closed by peer",
     "Connection reset by peer",
     "Connection refused",
@@ -26,7 +26,6 @@ constexpr std::array<std::string_view, 25> kComplaints = {
     "ncclRemoteError",
     "remote process exited or there was a network error",
     "remote process has terminated",
-    "NCCL communicator was aborted",
     "DistNetworkError",
     "heartbeat timeout",
     "Heartbeat timeout",
@@ -36,13 +35,14 @@ constexpr std::array<std::string_view, 25> kComplaints = {
 };
 
 // The same of a wait.
-constexpr std::array<std::string_view, 9> kTimeouts = {
+constexpr std::array<std::string_view, 10> kTimeouts = {
     "Timed out waiting",
     "Socket Timeout",
     "socket has timed out",
     "Connection timed out",
     "Application timeout caused pair closure",
     "collective operation timeout",
+    "NCCL communicator was aborted",  // which PyTorch does at its time limit
     "wait timeout after",
     "DEADLINE_EXCEEDED",
     "Timeout waiting for",

@@ -1,9 +1,11 @@
 #include "chief/output/rank_logs.h"
+#include "chief/output/asked_for.h"
 
 #include <fcntl.h>
 
 #include "base/log.h"
 #include "base/wall_clock.h"
+#include "chief/output/asked_for.h"
 #include "chief/output/undecorated.h"
 #include "progress/arguments.h"
 
@@ -116,14 +118,16 @@ void RankLogs::Take(const v1::Output& output, Time now, display::Screen& screen)
   const display::Output taken{output.rank(), StreamOf(output), output.data(),
                               std::chrono::system_clock::now()};
   now_ = now;
-  {
-    const std::lock_guard lock(told_mutex_);
-    found->second.told.last_output_ms = MillisecondsOf(*taken.time);
-    ++told_;
-  }
   File& file = found->second.files[taken.stream];
   WriteFile(taken, file);
-  lines_.Take(taken, !file.cut_short, now, screen);
+  if (!IsAskedFor(taken.bytes)) {
+    {
+      const std::lock_guard lock(told_mutex_);
+      found->second.told.last_output_ms = MillisecondsOf(*taken.time);
+      ++told_;
+    }
+    lines_.Take(taken, !file.cut_short, now, screen);
+  }
   if (output.lost() > 0) {
     Warn(std::to_string(output.lost()) + " bytes that rank " + std::to_string(output.rank()) +
          " wrote are lost: " + output.lost_because());

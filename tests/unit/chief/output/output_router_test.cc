@@ -54,6 +54,24 @@ TEST_F(OutputRouterTest, OutputOfRanksThatAreNotTheNodesIsAcknowledgedAndDropped
   EXPECT_THAT(acknowledged_, ElementsAre(Pair(2, 5), Pair(1, 5), Pair(1, 5)));
 }
 
+// What PyTorch 2.11 writes of the flight record that it is asked for.
+TEST_F(OutputRouterTest, WhatRanksWriteWhenAskedIsNoSignOfLife) {
+  const auto logs = RankLogs::Create(plan_, folder_.path() + "/a", {}).value();
+  router_.Begin(logs, plan_, {0, 1, 2});
+  v1::Output output = Line(2);
+  output.set_data(
+      "[rank2]:[E1126 07:53:06.164112849 ProcessGroupNCCL.cpp:1628] [PG ID 0 PG GUID 0(default_pg) "
+      "Rank 2] ProcessGroupNCCL preparing to dump debug info. Include stack trace: 1, only active "
+      "collectives: 0\n");
+  router_.Write(1, output);
+  EXPECT_EQ(router_.last_ms(), 0);
+  router_.Write(1, Line(2, output.data().size()));
+  EXPECT_NE(router_.last_ms(), 0);
+  console_.Finish();
+  EXPECT_EQ(folder_.Read("a/rank-2.out"), output.data() + "line\n");
+  EXPECT_EQ(logs->ToldBy(2).last_line, "line");
+}
+
 TEST_F(OutputRouterTest, NobodyTellsTheProgressOfAnothersRank) {
   const auto logs = RankLogs::Create(plan_, folder_.path() + "/a", {}).value();
   router_.Begin(logs, plan_, {0, 1, 2});
