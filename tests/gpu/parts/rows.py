@@ -89,7 +89,10 @@ class Setting:
         return self._train_digits
 
     def run(self, ranks, program, limit_s, options=(), env=None, cwd=None, script=SHARE):
-        """stdout of ranks of `autodist run`, which share the first GPU where there is one."""
+        """stdout of ranks of `autodist run`, which share the first GPU where there is one.
+
+        By the script; with none the program has to see to that itself.
+        """
         with self.start(ranks, program, options, env, cwd, script) as running:
             code = running.finish(limit_s)
         if code != 0:
@@ -100,7 +103,8 @@ class Setting:
         gpu = self.gpu
         return self.commands.start(
             [self.autodist, "run", "--spec", self.spec(ranks, gpu), "--no-preflight", "--prefix", "none",
-             "--log-dir", self.commands.folder / "jobs", *options, "--", "sh", "-c", script, "sh", *program],
+             "--log-dir", self.commands.folder / "jobs", *options, "--",
+             *(["sh", "-c", script, "sh"] if script else []), *program],
             {"CHECK_GPU": "0" if gpu else "", **(env or {})}, cwd)
 
     def bench_program(self, **changes):
@@ -213,7 +217,7 @@ def bench_virtual(setting):
               'sed "s|cpus: .*|gpus: [0]\\n    shared_envs: {LD_LIBRARY_PATH: \'$path\'}|" "$spec" >gpus.yaml; '
               'exec "$@" --spec gpus.yaml')
     setting.commands.run(
-        [cluster, "2", "--ranks", "1", "--", "sh", "-c", script, "sh", environment["LD_LIBRARY_PATH"], "{spec}",
+        [sys.executable, cluster, "2", "--ranks", "1", "--", "sh", "-c", script, "sh", environment["LD_LIBRARY_PATH"], "{spec}",
          setting.autodist, "bench", "--to", "16M", "--factor", "1024", "--iterations", "20", "--budget", "0.3",
          "--csv", table, "--log-dir", setting.commands.folder / "jobs"], BENCH_LIMIT_S, environment)
     return figure_of(check_right(rows_of(table)))

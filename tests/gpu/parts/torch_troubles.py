@@ -1,0 +1,77 @@
+"""Ranks that share a GPU and reduce, until one of them makes trouble.
+
+  torch_troubles.py late|another|given_up|too_much|bad_index|busy nccl|gloo
+"""
+
+import os
+import sys
+import time
+from datetime import timedelta
+
+TROUBLE, BACKEND = sys.argv[1:]
+RANK = int(os.environ["RANK"])
+if BACKEND == "nccl":
+    # Before CUDA and NCCL are loaded. The command is Python itself, as only then there are flight records.
+    os.environ.update(CUDA_VISIBLE_DEVICES="0", NCCL_HOSTID=f"host-of-rank-{RANK}")
+
+import torch  # noqa: E402  pylint: disable=wrong-import-position
+import torch.distributed as dist  # noqa: E402  pylint: disable=wrong-import-position
+
+DEVICE = torch.device("cuda:0" if BACKEND == "nccl" else "cpu")
+WHO = 2
+STEPS = 20
+COUNT = 1 << 18
+LIMIT_S = 10  # of a collective, where it is to be given up
+FOREVER_S = 3600
+
+
+def wait():
+    if BACKEND == "nccl":
+        torch.cuda.synchronize()
+
+
+def step(data):
+    dist.all_reduce(data)
+    wait()
+
+
+def fetch_batch():
+    time.sleep(FOREVER_S)
+
+
+def evaluate():
+    dist.barrier()
+    wait()
+
+
+def trouble(data):
+    if TROUBLE in ("late", "given_up"):
+        fetch_batch()
+    elif TROUBLE == "another":
+        evaluate()
+    elif TROUBLE == "too_much":
+        torch.empty(1 << 45, device=DEVICE)
+    elif TROUBLE == "bad_index":
+        data[torch.tensor([COUNT + 7], device=DEVICE)].sum().item()
+
+
+def main():
+    limit = timedelta(seconds=LIMIT_S if TROUBLE == "given_up" else FOREVER_S)
+    dist.init_process_group(BACKEND, timeout=limit)
+    data = torch.ones(COUNT, device=DEVICE)
+    matrix = torch.ones(1024, 1024, device=DEVICE)
+    for number in range(STEPS):
+        step(data.fill_(1))
+        print(f"step {number}", flush=True)
+    print("begins", flush=True)
+    if RANK == WHO:
+        trouble(data)
+    while True:
+        if TROUBLE == "busy":
+            for _ in range(200):
+                matrix @ matrix  # pylint: disable=pointless-statement
+        step(data.fill_(1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""The rows of the table in which something is wrong with a job, and autodist is asked what."""
+
+import json
+import os
+import re
+import urllib.request
+from pathlib import Path
+
+from commands import Failed, wait_for
+from rows import SHORT_LIMIT_S, TORCH_LIMIT_S, UP_LIMIT_S, row, torch_of
+
+RANKS = 4
+WHO = 2  # as in torch_troubles.py
+FIGURES = ["DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_GPU_TEMP",
+           "DCGM_FI_DEV_SM_CLOCK", "autodist_rank_gpu_info"]
+HANG_S = 8
+LEAST_USE = 30  # % of the time
+
+
+class Trouble:
+    """A job of torch_troubles.py, to be left by `with`."""
+
+    def __init__(self, setting, trouble, options=(), env=None):
+        self._setting = setting
+        self.name = f"gpu-check-{trouble.replace('_', '-')}-{os.getpid()}"
+        self._running = setting.start(
+            RANKS, [torch_of(setting), Path(__file__).with_name("torch_troubles.py"), trouble, setting.backend],
+            ["--name", self.name, "--grace", "5", *options], env, script=None)
+
+    def __enter__(self):
+        self._running.__enter__()
+        return self
+
+    def __exit__(self, *what):
+        self._running.__exit__(*what)
+
+    def wait_until_it_begins(self):
+        wait_for(lambda: self._running.out.count("begins") == RANKS or self._running.process.poll() is not None,
+                 TORCH_LIMIT_S, "beginning in all ranks")
+        if self._running.process.poll() is not None:
+            raise Failed(f"it ended before: {self._running.last_words()}")
+
+    def ask(self, *words):
+        with self._setting.commands.start([self._setting.autodist, *words, self.name]) as asked:
+            return asked.finish(SHORT_LIMIT_S), asked.out
+
+    def report(self):
+        """The first line of what is said at the job's end."""
+        self._running.finish(TORCH_LIMIT_S)
+        lines = self._running.err[self._running.err.find("autodist: error:"):].splitlines()
+        return lines[1].strip() if len(lines) > 1 and lines[0].endswith(":") else lines[0]
+
+    @property
+    def err(self):
+        return self._running.err
+
+
+def log_folder(setting):
+    return next((setting.commands.folder / "jobs").glob("*/job.json")).parent
+
+
+def verdict(setting, trouble, env=None):
+    """The sentence of `why`, which has to name the rank."""
+    with Trouble(setting, trouble, env=env) as job:
+        job.wait_until_it_begins()
+        code, said = job.ask("why")
+    sentence = said.splitlines()[0] if said else ""
+    if code != 3 or not re.match(rf"rank {WHO}\b", sentence):
+        raise Failed(f"exit code {code}: {sentence}")
+    return sentence
+
+
+@row("why: a rank is late")
+def late(setting):
+    return verdict(setting, "late")
+
+
+@row("why: the same without stacks", gpu=True)
+def late_without_stacks(setting):
+    """What NCCL and PyTorch count is enough."""
+    folders = [folder for folder in os.environ["PATH"].split(":")
+               if not any((Path(folder) / tool).exists() for tool in ("py-spy", "gdb"))]
+    return verdict(setting, "late", {"PATH": ":".join(folders)})
+
+
+@row("why: another collective", gpu=True)
+def another(setting):
+    sentence = verdict(setting, "another")
+    records = sorted(log_folder(setting).glob("flight-recorder/rank-*"))
+    if len(records) != RANKS:
+        raise Failed(f"{len(records)} flight records, of {RANKS} ranks")
+    return f"{sentence}; flight records of {sum(file.stat().st_size for file in records) >> 10} KiB"
+
+
+@row("a hang is ended")
+def hang(setting):
+    with Trouble(setting, "late", ["--hang-timeout", str(HANG_S)]) as job:
+        return named(job.report())
+
+
+@row("a collective given up")
+def given_up(setting):
+    with Trouble(setting, "given_up") as job:
+        return named(job.report())
+
+
+@row("more memory than a GPU has", gpu=True)
+def too_much(setting):
+    with Trouble(setting, "too_much") as job:
+        return named(job.report(), "out of memory")
+
+
+@row("an index out of bounds on a GPU", gpu=True)
+def bad_index(setting):
+    with Trouble(setting, "bad_index", env={"CUDA_LAUNCH_BLOCKING": "1"}) as job:
+        return named(job.report(), "device-side assert")
+
+
+def named(report, words=""):
+    if not re.match(rf"autodist: error: (stopped, as .*; )?rank {WHO}\b", report) or words not in report:
+        raise Failed(f"the report begins with: {report}")
+    return report
+
+
+@row("figures of GPUs", gpu=True)
+def figures(setting):
+    with Trouble(setting, "busy", ["--metrics", "127.0.0.1:0"]) as job:
+        job.wait_until_it_begins()
+        address = re.search(r"http://127\.0\.0\.1:\d+/metrics", job.err)
+        if not address:
+            raise Failed("no address of metrics was told")
+        text = wait_for(lambda: busy_metrics(address[0]), UP_LIMIT_S, f"use of {LEAST_USE} %")
+        job.ask("top", "--once")
+        told = check_of_gpus(setting)
+    missing = [figure for figure in FIGURES if f"\n{figure}{{" not in text]
+    if missing:
+        raise Failed("not told: " + ", ".join(missing))
+    if "is in use" not in told:
+        raise Failed(f"doctor says of a GPU that is in use: {told}")
+    return ", ".join(f"{figure} {value(text, figure):g}" for figure in FIGURES) + f"; doctor: {told[:60]}"
+
+
+def busy_metrics(address):
+    """What is told there, once the GPU is seen at work; before, nothing."""
+    with urllib.request.urlopen(address, timeout=SHORT_LIMIT_S) as answer:
+        text = answer.read().decode()
+    return text if (value(text, FIGURES[0]) or 0) > LEAST_USE else None
+
+
+def value(text, figure):
+    found = re.search(rf"^{figure}{{.*}} ([-+.e\d]+)$", text, re.MULTILINE)
+    return float(found[1]) if found else None
+
+
+def check_of_gpus(setting):
+    with setting.commands.start([setting.autodist, "doctor", "--json", "--spec", setting.spec(1, gpu=True), "--",
+                                 "true"]) as asked:
+        asked.finish(SHORT_LIMIT_S)
+    findings = json.loads(asked.out)["findings"]
+    return next((one["what"] for one in findings if one["check"] == "gpus"), "nothing")
