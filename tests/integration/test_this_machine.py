@@ -171,7 +171,7 @@ def test_grace_then_kill(start):
     outcome = job.finish()
     assert outcome.code == 130
     assert outcome.lines() == {0: ["term 1"]}  # once
-    assert "1 needed SIGKILL" in outcome.err
+    assert "the rank needed SIGKILL" in outcome.err
 
 
 def test_a_second_ctrl_c_kills_at_once(start):

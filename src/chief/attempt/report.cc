@@ -201,7 +201,9 @@ std::string RankReport(const Attempt& attempt, const Cause& cause) {
                                   AllLines(culprit->message));
   }
   const EndedWell* left = WhoLeft(attempt, reason);
-  std::string text = Because(attempt, cause, left) + HowTheRankEnded(attempt, cause, reason);
+  std::string text = Because(attempt, cause, left);
+  if (left) text.insert(text.find('\n') + 1, WhereItWrote(attempt, left->rank));
+  text += HowTheRankEnded(attempt, cause, reason);
   std::vector<std::string> told;
   if (reason) told = reason->lines;
   for (const std::string& line : told) text += "    | " + line + "\n";
@@ -220,6 +222,8 @@ std::string OthersReport(const Attempt& attempt) {
   const JobState& state = attempt.state();
   const bool of_a_rank = state.cause()->kind == Cause::Kind::kRankFailed;
   const int others = static_cast<int>(attempt.processes()) - (of_a_rank ? 1 : 0);
+  const std::string all = of_a_rank ? (others == 1 ? "the other rank " : "all others ")
+                                    : (others == 1 ? "the rank " : "all ranks ");
   const std::pair<int, std::string> ends[] = {
       {state.ended_by_stop_signal(), "ended on " + base::SignalName(state.stop_signal())},
       {state.ended_by_kill(), "needed SIGKILL"},
@@ -228,12 +232,11 @@ std::string OthersReport(const Attempt& attempt) {
   };
   std::string text;
   for (const auto& [count, what] : ends) {
-    if (count == others && count > 1) {
-      return std::string(of_a_rank ? "  all others " : "  all ranks ") + what + "\n";
-    }
+    if (count > 0 && count == others) return "  " + all + what + "\n";
     if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
   }
-  return text.empty() ? "" : "  other ranks were stopped: " + text + "\n";
+  if (text.empty()) return "";
+  return (of_a_rank ? "  other ranks were stopped: " : "  ranks were stopped: ") + text + "\n";
 }
 
 }  // namespace

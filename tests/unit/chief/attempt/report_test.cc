@@ -101,7 +101,8 @@ TEST_F(EndReportTest, WhoEndedWellBeforeAComplaintIsNamed) {
   attempt_.state().RankExited(exit);
   const std::string report = Report();
   EXPECT_EQ(report.find("rank 1 on 10.0.0.1 ended with 0 while others went on"), 0) << report;
-  EXPECT_NE(report.find(", 2 s before\n  because of it, rank 4 on node3 exited with code 1: "
+  EXPECT_NE(report.find(", 2 s before\n  all it wrote: logs/restart-1/rank-1.out and .err\n"
+                        "  because of it, rank 4 on node3 exited with code 1: "
                         "RuntimeError: Connection reset by peer"),
             std::string::npos)
       << report;

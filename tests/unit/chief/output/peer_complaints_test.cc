@@ -17,7 +17,8 @@ constexpr char kGloo[] =
     "RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:129] Timed out waiting 10000ms for send "
     "operation to complete";
 constexpr char kPeerGone[] =
-    "barrier: remote process exited or there was a network error (socketProgress: Connection closed "
+    "barrier: remote process exited or there was a network error (socketProgress: Connection "
+    "closed "
     "by remote peer";
 constexpr char kOwn[] = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.";
 
