@@ -60,6 +60,9 @@ int Logs(const LogsOptions& options) {
     return ended.ok() ? 0 : Fail(ended.status(), kExitUsage);
   }
   control::ShowLogs(*job, SkipOf(options, output), output);
+  if (!output.took_any()) {
+    base::Log(base::LogLevel::kInfo, "job " + job->job_id() + ": nothing of that was written");
+  }
   return 0;
 }
 

@@ -28,12 +28,14 @@ void LogPrinter::SetJob(const v1::JobStatus& job) {
 }
 
 void LogPrinter::Take(const display::Output& output) {
+  took_any_ |= !output.bytes.empty();
   lines_->Take(output, true, Clock::now(), screen_);
 }
 
 void LogPrinter::Replay(const display::Output& output, bool last) {
   display::Time then{};
   if (output.time) then += output.time->time_since_epoch();
+  took_any_ |= !output.bytes.empty();
   lines_->Settle(then, screen_);
   lines_->Take(output, true, then, screen_);
   if (last) lines_->EndLinesOf(output.rank, output.stream, screen_);

@@ -34,6 +34,9 @@ class LogPrinter {
   void SkipLines(size_t lines) { lines_->SkipLines(lines); }
   bool Shows(uint32_t rank, display::Stream stream) { return lines_->IsShown(rank, stream); }
 
+  // Whether anything has been.
+  bool took_any() const { return took_any_; }
+
   // Writes what has been taken, apart from lines that have not ended, and bars where it is time to.
   void Flush();
   // When to call Flush at the latest.
@@ -43,6 +46,7 @@ class LogPrinter {
 
  private:
   const display::View view_;
+  bool took_any_ = false;
   display::Screen screen_;
   std::unique_ptr<display::RankLines> lines_;
 };

@@ -167,3 +167,9 @@ def test_a_bar_comes_when_it_has_ended(autodist):
     assert autodist("logs", "last", "--rank", "1", "--since", "1h").out == "train: 100%\nover\n"
     raw = "".join(f"\rtrain: {done}%" for done in range(0, 101, 20)) + "\nover\n"
     assert autodist("logs", "last", "--rank", "1").out == raw
+
+
+def test_where_nothing_was_written_that_is_said(autodist):
+    autodist("run", "-n", "1", "--", "true")
+    outcome = autodist("logs", "last")
+    assert outcome.out == "" and outcome.err.endswith(": nothing of that was written\n"), outcome.err
