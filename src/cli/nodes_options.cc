@@ -245,6 +245,15 @@ Result<std::string> FindSpec() {
   return std::string(kSpecHere);
 }
 
+// Named as in all examples, but not as what is used without being named.
+void TellOfUnusedSpec() {
+  constexpr char kUsual[] = "cluster.yaml";
+  if (access(kUsual, R_OK) != 0 || !spec::ReadSpecFile(kUsual).spec) return;
+  base::Log(base::LogLevel::kInfo, std::string(kUsual) +
+                                       " of this folder is not used; to run on its nodes: --spec " +
+                                       kUsual + ", or name it " + kSpecHere);
+}
+
 // torchrun's --nproc-per-node takes these, too.
 CLI::Validator NotATorchrunsWord() {
   return {[](const std::string& text) -> std::string {
@@ -358,6 +367,7 @@ std::optional<spec::ResourceSpec> SpecOf(const NodesOptions& options) {
   if (!found.ok()) return Told(found.status());
   if (!found->empty()) return ReadSpec(*found);
   if (!options.ranks) WarnOfAllocation();
+  if (!options.ranks) TellOfUnusedSpec();
   auto here = ThisMachine(options.ranks);
   if (here.ok()) return *std::move(here);
   base::LogFailure(here.status());

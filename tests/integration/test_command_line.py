@@ -144,6 +144,17 @@ def test_a_spec_is_found(autodist, monkeypatch, tmp_path):
     assert "the spec is" not in autodist("run", "--spec", "autodist.yaml", "--", *RANKS).err
 
 
+def test_a_spec_of_the_usual_name_that_is_not_used_is_named(autodist, tmp_path):
+    spec = tmp_path / "cluster.yaml"
+    spec.write_text("nodes:\n  - address: localhost\n    cpus: [0, 1]\n")
+    hint = ("autodist: cluster.yaml of this folder is not used; to run on its nodes: --spec cluster.yaml, "
+            "or name it autodist.yaml\n")
+    assert autodist("run", "--", "true").err.startswith(hint)
+    assert "is not used" not in autodist("run", "-n", "1", "--", "true").err
+    spec.write_text("services: {}\n")  # another program's
+    assert "is not used" not in autodist("run", "--", "true").err
+
+
 # It would run a command here.
 @pytest.mark.parametrize("command", [["run", "--", *RANKS], ["doctor", "--", *RANKS], ["clean"],
                                      ["attach", "last", "--chief-on", "first"]])
