@@ -11,6 +11,7 @@
 #include "agent/stacks/rank_stacks.h"
 #include "agent/sync/sync.h"
 #include "base/home_folder.h"
+#include "base/quantity.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
 #include "rpc/limits.h"
@@ -309,10 +310,15 @@ void AgentService::CollectStacks(const v1::CollectStacks& wanted) {
   const auto tell = [this](std::optional<uint32_t> rank, const RankReport& report) {
     v1::AgentEvent event;
     if (rank) event.mutable_rank_stacks()->set_rank(*rank);
-    event.mutable_rank_stacks()->set_text(base::ToUtf8(report.text, rpc::kLargestStacks));
+    std::string text = report.text;
     if (report.flight_record.size() <= rpc::kLargestFlightRecord) {
       event.mutable_rank_stacks()->set_flight_record(report.flight_record);
+    } else {
+      text =
+          "its flight record is too long to be kept: " + base::Bytes(report.flight_record.size()) +
+          "\n" + text;
     }
+    event.mutable_rank_stacks()->set_text(base::ToUtf8(text, rpc::kLargestStacks));
     parts_.events.SendReliably(std::move(event));
   };
   const auto of_node = std::make_shared<std::string>();

@@ -16,7 +16,7 @@
 namespace autodist::agent {
 
 // What the names of its files in the folder of a job's files begin with (plan/rank_environment.cc);
-// the number of the rank follows, and ".pipe", at which it waits for somebody who asks for one.
+// the number of the rank follows, and ".pipe", at which it waits to be asked for one.
 inline constexpr char kFlightRecord[] = "flight-recorder.";
 
 struct FlightRecord {

@@ -31,7 +31,7 @@ struct NcclView {
 // ignored.
 NcclView AskNccl(const std::string& address, base::Deadline deadline);
 
-// Of what NCCL answers in JSON, or whoever listens in its place.
+// Of what NCCL, or another program that listens in its place, answers in JSON.
 Result<NcclView> ReadNcclJson(std::string_view json);
 
 }  // namespace autodist::agent

@@ -42,9 +42,11 @@ constexpr size_t kShownThreads = 256 << 10;    // bytes, of one process, as the 
 constexpr size_t kShownStacks = 256 << 10;
 constexpr size_t kLongestText = 1 << 20;  // bytes
 constexpr char kNoProgram[] =
-    "no user-space stacks: neither py-spy nor gdb is installed on this node\n";
+    "no user-space stacks: neither py-spy (pip install py-spy) nor gdb is installed on this node\n";
 constexpr char kNoPySpy[] =
-    "  no user-space stacks: py-spy, which shows Python's, is not installed on this node\n";
+    "  no user-space stacks: py-spy (pip install py-spy), which shows Python's, is not installed "
+    "on this "
+    "node\n";
 
 // "" if it cannot be read: another's, or its process has ended.
 std::string ProcFile(const std::string& path) {

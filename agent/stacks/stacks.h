@@ -1,4 +1,4 @@
-// What the processes of a rank are doing now, for whoever wonders why a job hangs.
+// What the processes of a rank are doing now.
 #pragma once
 
 #include <sys/types.h>

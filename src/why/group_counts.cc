@@ -4,7 +4,9 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/quantity.h"
 #include "base/utf8.h"

@@ -2,11 +2,7 @@
 // entered. Pure logic.
 #pragma once
 
-#include <cstdint>
 #include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "autodist/v1/board.pb.h"
 #include "why/standing.h"

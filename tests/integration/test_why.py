@@ -165,7 +165,7 @@ threading.Event().wait()
     ("well", r"rank 0 \(localhost\) has not ended: it .*; the other one ended with 0 [\d.]+ s ago")])
 def test_a_rank_that_is_at_its_end(start, autodist, tmp_path, how, says):
     (tmp_path / "train.py").write_text(ENDS)
-    run = start("run", "-n", 2, "--name", how, "--grace", 1, "--hang-timeout", 12, "--", "/usr/bin/python3", "train.py", how)
+    run = start("run", "-n", 2, "--name", how, "--grace", 1, "--hang-timeout", 20, "--", "/usr/bin/python3", "train.py", how)
     run.await_lines(2)
     outcome = autodist("why", how)
     assert outcome.code == WRONG and re.match(says + "\n", outcome.out), outcome.out

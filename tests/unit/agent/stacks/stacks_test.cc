@@ -187,10 +187,9 @@ TEST_F(StacksTest, TooMuchIsCut) {
 TEST_F(StacksTest, TellsWhatIsMissing) {
   environment_.Set("PATH", folder_.path());
   Start({"sh", "-c", "echo ready; sleep 1000"});
-  EXPECT_THAT(Look(),
-              AllOf(testing::StartsWith(
-                        "no user-space stacks: neither py-spy nor gdb is installed on this node\n"),
-                    HasSubstr("\n  thread ")));
+  EXPECT_THAT(Look(), AllOf(testing::StartsWith("no user-space stacks: neither py-spy (pip install "
+                                                "py-spy) nor gdb is installed on this node\n"),
+                            HasSubstr("\n  thread ")));
   Install("py-spy", "");
   environment_.Set("PATH", folder_.path());
   EXPECT_THAT(Look(), HasSubstr("  no user-space stacks: gdb is not installed\n"));
