@@ -246,6 +246,13 @@ def test_a_deleted_working_directory(tmp_path):
     assert "cd to a folder that exists" in outcome.stderr
 
 
+# As Python does with PYTHONUNBUFFERED, which ranks have.
+def test_a_line_whose_end_is_written_by_itself(autodist):
+    outcome = autodist("run", "-n", "1", "--", "sh", "-c",
+                       r"for i in 1 2 3; do printf 'line %s' $i; sleep 0.2; printf '\n'; sleep 0.2; done")
+    assert outcome.out == "".join(f"[localhost:0] line {i}\n" for i in (1, 2, 3))
+
+
 def test_a_failing_rank_ends_the_others(autodist, tmp_path):
     outcome = autodist("run", "--spec", spec_of(tmp_path, 3), "--", "sh", "-c",
                        "[ $RANK = 1 ] && { echo doomed >&2; exit 9; }; exec sleep 1000")

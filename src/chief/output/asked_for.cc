@@ -1,6 +1,7 @@
 #include "chief/output/asked_for.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/split.h"
 
@@ -12,7 +13,8 @@ constexpr std::string_view kRecords = "ProcessGroupNCCL preparing to dump debug 
 }  // namespace
 
 bool IsAskedFor(std::string_view output) {
-  return !output.empty() && std::ranges::all_of(base::Lines(output), [](std::string_view line) {
+  const std::vector<std::string_view> lines = base::Lines(output);  // none of a line's end alone
+  return !lines.empty() && std::ranges::all_of(lines, [](std::string_view line) {
     return line.find(kRecords) != std::string_view::npos;
   });
 }
