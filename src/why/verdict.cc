@@ -331,14 +331,14 @@ Verdict JudgeEnded(const v1::JobStatus& job, const v1::Board& board) {
   const std::string code = "exit code " + std::to_string(job.exit_code());
   const std::vector<std::string_view> report = base::Lines(job.report());
   if (job.exit_code() == 0) {
-    AddEvidence(trouble, "its end", code, "job record");
+    AddEvidence(trouble, "the job's end", code, "job record");
     return Well("nothing is wrong: the job has ended well", std::move(trouble));
   }
   if (auto cause = FailureCause(board)) trouble = *std::move(cause);
   if (!report.empty()) trouble.set_what(base::Printable(report[0]));
   if (trouble.what().empty()) trouble.set_what("the job has ended with " + code);
   if (trouble.kind() == v1::Trouble::KIND_UNSPECIFIED) trouble.set_kind(v1::Trouble::KIND_FAILED);
-  AddEvidence(trouble, "its end", code, "job record");
+  AddEvidence(trouble, "the job's end", code, "job record");
   for (size_t i = 1; i < std::min(report.size(), kReportLines + 1); ++i) {
     AddEvidence(trouble, "report", base::Printable(report[i]), "job record");
   }
