@@ -64,7 +64,8 @@ std::optional<v1::Problem> CheckProgram(const std::string& program, const std::s
   if (why.ok()) return std::nullopt;
   if (why.code() == StatusCode::kPermissionDenied) {
     return MakeProblem(v1::PROBLEM_KIND_COMMAND_NOT_EXECUTABLE, why,
-                       "make it executable (chmod +x) on this node");
+                       program.ends_with(".py") ? "write python3 before it"
+                                                : "make it executable (chmod +x) on this node");
   }
   // Of many a distribution, but for virtual environments.
   if (program == "python" && Remedy(why).empty() &&

@@ -146,8 +146,10 @@ Status CheckFile(const std::string& file, const std::string& name, const Program
                  : "copy it to another file system");
     }
     return NotExecutable(Quoted(name) + " is not an executable file",
-                         "make it executable: chmod +x " + base::ShellQuote(name) +
-                             (name.ends_with(".py") ? ", or write python3 before it" : ""));
+                         name.ends_with(".py") && !script
+                             ? "write python3 before it"
+                             : "make it executable: chmod +x " + base::ShellQuote(name) +
+                                   (name.ends_with(".py") ? ", or write python3 before it" : ""));
   }
   if (info.st_size == 0) {
     return NotExecutable(Quoted(name) + " is an empty file", "copy or build it again");

@@ -91,7 +91,9 @@ Status HostKeyError(const KnownHosts::Answer& answer, const std::string& host, u
       return Make(StatusCode::kFailedPrecondition, "host key unknown: the server has " + offered,
                   "if that is its fingerprint (ssh-keygen -l on the machine tells), add to "
                   "~/.ssh/known_hosts:\n" +
-                      line + "\nor let `host_key_check: accept-new` in the spec do so");
+                      line +
+                      "\nor let `--host-key-check accept-new` do so, in a spec "
+                      "`host_key_check: accept-new`");
     case KnownHosts::Verdict::kChanged:
       return Make(StatusCode::kFailedPrecondition,
                   "host key changed: the server has " + offered + ", which is not the key on " +
