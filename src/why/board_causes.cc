@@ -54,7 +54,7 @@ std::optional<v1::Trouble> Disk(const v1::Board& board) {
     trouble.set_kind(v1::Trouble::KIND_WARNING);
     AddRank(board, rank.rank(), trouble);
     trouble.set_what(RankName(board, rank.rank()) + " finds a disk full");
-    AddEvidence(trouble, "its last line", base::Printable(rank.last_line()), "its output");
+    AddEvidence(trouble, "last line", base::Printable(rank.last_line()), "its output");
     return trouble;
   }
   return std::nullopt;
@@ -176,7 +176,7 @@ std::optional<v1::Trouble> FailureCause(const v1::Board& board) {
     AddEvidence(trouble, RankName(board, rank.rank()),
                 failed ? base::Printable(rank.ended()) : "not told", "agent");
     if (!rank.last_line().empty()) {
-      AddEvidence(trouble, "last line", base::Printable(rank.last_line()), "its output");
+      AddEvidence(trouble, "its last line", base::Printable(rank.last_line()), "its output");
     }
     return trouble;
   }
