@@ -55,8 +55,8 @@ std::vector<std::string> ThrottleReasons(uint64_t mask);
 struct Xid {
   PciPlace place;
   uint32_t number;
-  std::optional<pid_t>
-      pid;  // as the machine numbers it, whatever a container does; absent: unknown
+  // As the machine numbers it, whatever a container does; absent: unknown.
+  std::optional<pid_t> pid;
 
   // By NVIDIA's list of XIDs what a program has done, as by an address that is wrong, and not the
   // GPU.

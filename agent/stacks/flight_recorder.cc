@@ -23,8 +23,8 @@ namespace {
 
 constexpr size_t kLargestRecord = 64 << 20;  // bytes
 constexpr std::string_view kPipe = ".pipe";
-constexpr size_t kLastOperations =
-    16;  // of each group: ranks may go on for a while once they differ
+// Of each group: ranks may go on for a while once they differ.
+constexpr size_t kLastOperations = 16;
 
 // 3 of "flight-recorder.3" with the end ""; nothing of other names.
 std::optional<uint32_t> RankIn(std::string_view name, std::string_view end) {
@@ -126,13 +126,13 @@ std::string RecordText(std::string_view bytes) {
   return text;
 }
 
-// By number, the last first, without gaps.
-std::vector<std::string> LastOf(std::map<uint64_t, std::string> operations) {
+// Of a group's, by number: the last first, without gaps.
+std::vector<std::string> LastOf(const std::map<uint64_t, const PickledValue*>& entries) {
   std::vector<std::string> last;
-  while (!operations.empty() && last.size() < kLastOperations) {
-    auto operation = operations.extract(std::prev(operations.end()));
-    last.push_back(std::move(operation.mapped()));
-    if (!operations.contains(operation.key() - 1)) break;
+  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+    const bool is_next = entry->first + last.size() == entries.rbegin()->first;
+    if (!is_next || last.size() == kLastOperations) break;
+    last.push_back(OperationText(*entry->second));
   }
   return last;
 }
@@ -142,7 +142,7 @@ std::vector<std::string> LastOf(std::map<uint64_t, std::string> operations) {
 Result<std::vector<GroupCount>> CountsOfRecord(std::string_view bytes, int64_t now_ms) {
   AD_ASSIGN_OR_RETURN(const Pickled record, Pickled::Read(bytes));
   std::map<std::string, GroupCount> counts;
-  std::map<std::string, std::map<uint64_t, std::string>> operations;  // of each group, by number
+  std::map<std::string, std::map<uint64_t, const PickledValue*>> entries;  // by group and number
   const PickledValue& root = record.root();
   for (const PickledValue* entry : root["entries"].items) {
     const PickledValue& group = (*entry)["process_group"];
@@ -153,7 +153,7 @@ Result<std::vector<GroupCount>> CountsOfRecord(std::string_view bytes, int64_t n
     count.group = GroupName(group);
     count.size = RanksOf(root["pg_config"][group.At(0).text]["ranks"].text);
     const auto entered = static_cast<uint64_t>(number);
-    operations[count.group].try_emplace(entered, OperationText(*entry));
+    entries[count.group].try_emplace(entered, entry);
     count.entered = std::max(count.entered, entered);
     const int64_t ago_ms = now_ms - (*entry)["time_created_ns"].integer / 1'000'000;
     count.last_ago_ms = std::max<int64_t>(std::min(count.last_ago_ms.value_or(ago_ms), ago_ms), 0);
@@ -162,10 +162,16 @@ Result<std::vector<GroupCount>> CountsOfRecord(std::string_view bytes, int64_t n
   std::vector<GroupCount> all;
   all.reserve(counts.size());
   for (auto& [name, count] : counts) {
-    count.what = LastOf(std::move(operations[name]));
+    count.what = LastOf(entries[name]);
     all.push_back(std::move(count));
   }
   return all;
+}
+
+std::set<uint32_t> RecordingRanks(const std::string& folder) {
+  std::set<uint32_t> ranks = RanksIn(folder, kPipe);
+  ranks.merge(RanksIn(folder, ""));
+  return ranks;
 }
 
 void AskForFlightRecords(const std::string& folder, base::Deadline deadline) {

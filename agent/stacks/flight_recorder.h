@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,9 @@ struct FlightRecord {
   std::string bytes;  // of the file
   std::string text;   // of it, or of why it cannot be read: lines; printable
 };
+
+// That have a record in `folder`, or can be asked for one.
+std::set<uint32_t> RecordingRanks(const std::string& folder);
 
 // Asks all that wait at a pipe in `folder` for a record. Blocks until they have written them, at
 // most until the deadline.

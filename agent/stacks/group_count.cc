@@ -7,8 +7,8 @@
 namespace autodist::agent {
 namespace {
 
-constexpr size_t kLongestGroup = 200;     // bytes
-constexpr size_t kLongestOperation = 60;  // bytes
+constexpr size_t kLongestGroup = 200;      // bytes
+constexpr size_t kLongestOperation = 120;  // bytes
 
 }  // namespace
 

@@ -83,30 +83,36 @@ Nccl Ask(const std::string& address) {
 std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_environment,
                        const std::string& files, bool flight_records,
                        const std::function<void(uint32_t rank, const RankReport& report)>& tell) {
-  auto nccl =
-      base::Async([address = rank_environment.Get("NCCL_RAS_ADDR")] { return Ask(address); });
+  auto nccl = base::Async([address = rank_environment.Get("NCCL_RAS_ADDR")] {
+                return Ask(address);
+              }).share();
+  const std::set<uint32_t> recording =
+      flight_records ? RecordingRanks(files) : std::set<uint32_t>();
   const std::map<uint32_t, pid_t> running = supervisor.RunningRanks();
   const std::vector<std::pair<uint32_t, pid_t>> ranks(running.begin(), running.end());
   std::vector<std::string> stacks(ranks.size());
+  const auto tell_of = [&](size_t i, FlightRecord record) {
+    const auto [rank, pid] = ranks[i];
+    tell(rank, {.text = record.text + nccl.get().counts.LinesOf(pid) + stacks[i],
+                .flight_record = std::move(record.bytes)});
+  };
   base::ParallelFor(ranks.size(), kAtTheSameTime, [&](size_t i) {
     stacks[i] = ProcessStacks(ranks[i].second, supervisor, rank_environment);
+    if (!recording.contains(ranks[i].first)) tell_of(i, {});
   });
   // Not before: ranks work for it.
-  if (flight_records) AskForFlightRecords(files, base::Deadline::After(kRecordsLimit));
+  if (!recording.empty()) AskForFlightRecords(files, base::Deadline::After(kRecordsLimit));
   std::map<uint32_t, FlightRecord> records = TakeFlightRecords(
-      files, [&](uint32_t rank) { return flight_records || !running.contains(rank); });
-  const Nccl counted = nccl.get();
+      files, [&](uint32_t rank) { return recording.contains(rank) || !running.contains(rank); });
   for (size_t i = 0; i < ranks.size(); ++i) {
-    const auto [rank, pid] = ranks[i];
-    FlightRecord record = std::move(records[rank]);
-    records.erase(rank);
-    tell(rank, {.text = record.text + counted.counts.LinesOf(pid) + stacks[i],
-                .flight_record = std::move(record.bytes)});
+    if (!recording.contains(ranks[i].first)) continue;
+    auto record = records.extract(ranks[i].first);
+    tell_of(i, record ? std::move(record.mapped()) : FlightRecord());
   }
   for (auto& [rank, record] : records) {
     tell(rank, {.text = record.text, .flight_record = std::move(record.bytes)});
   }
-  return counted.summary;
+  return nccl.get().summary;
 }
 
 }  // namespace autodist::agent

@@ -45,8 +45,7 @@ constexpr char kNoProgram[] =
     "no user-space stacks: neither py-spy (pip install py-spy) nor gdb is installed on this node\n";
 constexpr char kNoPySpy[] =
     "  no user-space stacks: py-spy (pip install py-spy), which shows Python's, is not installed "
-    "on this "
-    "node\n";
+    "on this node\n";
 
 // "" if it cannot be read: another's, or its process has ended.
 std::string ProcFile(const std::string& path) {
