@@ -54,6 +54,12 @@ bool MayBeAtWork(const RankActivity* rank) {
   return rank->now.AtWork() || rank->now.doing == Doing::kUnknown;
 }
 
+// "rank 2 (host2) has"
+std::string WhoHas(const v1::Board& board, const Ranks& ranks) {
+  return ranks.size() == 1 ? NameOf(board, *ranks[0]) + " has"
+                           : RanksName(Numbers(ranks)) + " have";
+}
+
 // "rank 2 (host2) has entered 16 of the collectives of group default_pg, the 3 others 17"
 v1::Trouble Behind(const v1::Board& board, const Ranks& behind, const std::vector<Entered>& group) {
   const std::set<const RankActivity*> missing(behind.begin(), behind.end());
@@ -64,11 +70,9 @@ v1::Trouble Behind(const v1::Board& board, const Ranks& behind, const std::vecto
     if (missing.contains(one.rank)) least = std::min(least, one.count->entered);
     if (one.count->entered == most) ++others;
   }
-  const std::string who = behind.size() == 1 ? NameOf(board, *behind[0]) + " has"
-                                             : RanksName(Numbers(behind)) + " have";
   v1::Trouble trouble = StalledTrouble(
       board, behind,
-      who + " entered " + base::Thousands(least) + " collectives of group " +
+      WhoHas(board, behind) + " entered " + base::Thousands(least) + " collectives of group " +
           base::Printable(group[0].count->group) + ", " + Others(others) + " " +
           base::Thousands(most) + "; " +
           (behind.size() == 1 ? "it " + behind[0]->now.words : WhatTheyDo(board, behind)));
@@ -100,9 +104,9 @@ v1::Trouble Differ(const v1::Board& board, const GroupCount& count, const ByOper
   const std::string as = (count.source == "NCCL" ? " among " + base::Thousands(n) + " collectives"
                                                  : " as collective " + base::Thousands(n)) +
                          " of group " + base::Printable(count.group);
-  const auto& [one, those] = *operations.begin();
-  const auto& [other, others] = *operations.rbegin();
-  if (operations.size() > 2 || those.size() == others.size()) {
+  const size_t those = operations.begin()->second.size();
+  const size_t others = operations.rbegin()->second.size();
+  if (operations.size() > 2 || those == others) {
     Ranks all;
     std::string names;
     for (const auto& [operation, ranks] : operations) {
@@ -114,14 +118,12 @@ v1::Trouble Differ(const v1::Board& board, const GroupCount& count, const ByOper
         board, all,
         RanksName(Numbers(all)) + " have entered different operations" + as + ": " + names);
   }
-  const bool is_one = those.size() < others.size();
-  const Ranks& odd = is_one ? those : others;
-  const std::string who =
-      odd.size() == 1 ? NameOf(board, *odd[0]) + " has" : RanksName(Numbers(odd)) + " have";
+  const bool is_one = those < others;
+  const auto& [what, odd] = is_one ? *operations.begin() : *operations.rbegin();
+  const auto& [usual, most] = is_one ? *operations.rbegin() : *operations.begin();
   return StalledTrouble(board, odd,
-                        who + " entered " + base::Printable(is_one ? one : other) + as + ", " +
-                            Others(is_one ? others.size() : those.size()) + " " +
-                            base::Printable(is_one ? other : one));
+                        WhoHas(board, odd) + " entered " + base::Printable(what) + as + ", " +
+                            Others(most.size()) + " " + base::Printable(usual));
 }
 
 // The first operation in which ranks differ: they may go on for a while, with wrong numbers.

@@ -174,7 +174,7 @@ RankProcess ReadProcess(const std::vector<std::string_view>& lines, size_t& at) 
   return process;
 }
 
-// What is told of the rank as a whole; of its processes there may be much more.
+// What is said of the rank as a whole; of its processes there may be much more.
 std::string_view BeforeProcesses(std::string_view text) {
   constexpr std::string_view kProcess = "process ";
   if (text.starts_with(kProcess)) return "";
