@@ -150,17 +150,14 @@ std::string EndedWellReport(const Attempt& attempt, const Cause& cause,
   return text;
 }
 
-// What the failure is a consequence of, as a line before it; "": of nothing that is known.
-std::string Because(const Attempt& attempt, const Cause& cause, const EndedWell* left) {
-  std::string why;
+// What the failure is a consequence of; "": of nothing that is known.
+std::string WhyItFailed(const Attempt& attempt, const Cause& cause, const EndedWell* left) {
   if (left) {
-    why = NameAndNode(attempt.plan(), left->node_rank, left->rank) +
-          " ended with 0 while others went on" + AfterStep(attempt.logs->ToldBy(left->rank)) +
-          ", " + Before(cause, *left);
-  } else if (!attempt.missing.empty()) {
-    why = attempt.missing + ", while others waited for it";
+    return NameAndNode(attempt.plan(), left->node_rank, left->rank) +
+           " ended with 0 while others went on" + AfterStep(attempt.logs->ToldBy(left->rank)) +
+           ", " + Before(cause, *left);
   }
-  return why.empty() ? "" : why + "\n  because of it, ";
+  return attempt.missing.empty() ? "" : attempt.missing + ", while others waited for it";
 }
 
 // Of a rank that failed by itself on a node whose ranks do not get all that the shell here has.
@@ -201,8 +198,10 @@ std::string RankReport(const Attempt& attempt, const Cause& cause) {
                                   AllLines(culprit->message));
   }
   const EndedWell* left = WhoLeft(attempt, reason);
-  std::string text = Because(attempt, cause, left);
-  if (left) text.insert(text.find('\n') + 1, WhereItWrote(attempt, left->rank));
+  std::string text = WhyItFailed(attempt, cause, left);
+  if (!text.empty()) {
+    text += "\n" + (left ? WhereItWrote(attempt, left->rank) : "") + "  because of it, ";
+  }
   text += HowTheRankEnded(attempt, cause, reason);
   std::vector<std::string> told;
   if (reason) told = reason->lines;
@@ -308,11 +307,8 @@ std::string DescribeCauseInWords(const Attempt& attempt) {
     return WhatItWrote(attempt, *culprit) + "; because of it, " + text;
   }
   text += ": " + base::Printable(reason->text);
-  std::string because = Because(attempt, cause, WhoLeft(attempt, reason));
-  std::ranges::replace(because, '\n', ';');
-  if (const size_t indent = because.find(";  "); indent != std::string::npos)
-    because.erase(indent + 1, 1);
-  return because + text;
+  const std::string why = WhyItFailed(attempt, cause, WhoLeft(attempt, reason));
+  return why.empty() ? text : why + "; because of it, " + text;
 }
 
 bool MayBeMissing(const Attempt& attempt) {

@@ -1,9 +1,6 @@
 #include "chief/output/asked_for.h"
 
 #include <algorithm>
-#include <vector>
-
-#include "base/split.h"
 
 namespace autodist::chief {
 namespace {
@@ -12,11 +9,17 @@ constexpr std::string_view kRecords = "ProcessGroupNCCL preparing to dump debug 
 
 }  // namespace
 
+// Of most output its first line decides.
 bool IsAskedFor(std::string_view output) {
-  const std::vector<std::string_view> lines = base::Lines(output);  // none of a line's end alone
-  return !lines.empty() && std::ranges::all_of(lines, [](std::string_view line) {
-    return line.find(kRecords) != std::string_view::npos;
-  });
+  bool any = false;  // not of a line's end alone
+  while (!output.empty()) {
+    const std::string_view line = output.substr(0, output.find('\n'));
+    output.remove_prefix(std::min(output.size(), line.size() + 1));
+    if (line.empty()) continue;
+    if (line.find(kRecords) == std::string_view::npos) return false;
+    any = true;
+  }
+  return any;
 }
 
 }  // namespace autodist::chief

@@ -1,5 +1,4 @@
 #include "chief/output/rank_logs.h"
-#include "chief/output/asked_for.h"
 
 #include <fcntl.h>
 
