@@ -246,7 +246,7 @@ Result<std::string> FindSpec() {
 }
 
 // Named as in all examples, but not as what is used without being named.
-void TellOfUnusedSpec() {
+void NameUnusedSpec() {
   constexpr char kUsual[] = "cluster.yaml";
   if (access(kUsual, R_OK) != 0 || !spec::ReadSpecFile(kUsual).spec) return;
   base::Log(base::LogLevel::kInfo, std::string(kUsual) +
@@ -366,8 +366,10 @@ std::optional<spec::ResourceSpec> SpecOf(const NodesOptions& options) {
   const auto found = options.ranks ? std::string() : FindSpec();
   if (!found.ok()) return Told(found.status());
   if (!found->empty()) return ReadSpec(*found);
-  if (!options.ranks) WarnOfAllocation();
-  if (!options.ranks) TellOfUnusedSpec();
+  if (!options.ranks) {
+    WarnOfAllocation();
+    NameUnusedSpec();
+  }
   auto here = ThisMachine(options.ranks);
   if (here.ok()) return *std::move(here);
   base::LogFailure(here.status());
