@@ -126,6 +126,13 @@ std::string RecordText(std::string_view bytes) {
   return text;
 }
 
+std::optional<FlightRecord> ReadRecord(const std::string& folder, uint32_t rank) {
+  auto bytes = base::ReadFile(RecordPath(folder, rank), kLargestRecord);
+  if (!bytes.ok()) return std::nullopt;
+  std::string text = RecordText(*bytes);
+  return FlightRecord{.bytes = *std::move(bytes), .text = std::move(text)};
+}
+
 // Of a group's, by number: the last first, without gaps.
 std::vector<std::string> LastOf(const std::map<uint64_t, const PickledValue*>& entries) {
   std::vector<std::string> last;
@@ -191,17 +198,23 @@ void AskForFlightRecords(const std::string& folder, base::Deadline deadline) {
   }
 }
 
+std::map<uint32_t, FlightRecord> ReadFlightRecords(const std::string& folder) {
+  std::map<uint32_t, FlightRecord> records;
+  for (const uint32_t rank : RanksIn(folder, "")) {
+    if (auto record = ReadRecord(folder, rank)) records.emplace(rank, *std::move(record));
+  }
+  return records;
+}
+
 std::map<uint32_t, FlightRecord> TakeFlightRecords(
     const std::string& folder, const std::function<bool(uint32_t rank)>& is_wanted) {
   std::map<uint32_t, FlightRecord> records;
   for (const uint32_t rank : RanksIn(folder, "")) {
     if (!is_wanted(rank)) continue;
-    const std::string path = RecordPath(folder, rank);
-    auto bytes = base::ReadFile(path, kLargestRecord);
-    if (!bytes.ok()) continue;
-    unlink(path.c_str());
-    records[rank] = {.bytes = *std::move(bytes), .text = ""};
-    records[rank].text = RecordText(records[rank].bytes);
+    auto record = ReadRecord(folder, rank);
+    if (!record) continue;
+    unlink(RecordPath(folder, rank).c_str());
+    records.emplace(rank, *std::move(record));
   }
   return records;
 }

@@ -88,6 +88,8 @@ std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_
               }).share();
   const std::set<uint32_t> recording =
       flight_records ? RecordingRanks(files) : std::set<uint32_t>();
+  std::map<uint32_t, FlightRecord> unasked;
+  if (!flight_records) unasked = ReadFlightRecords(files);
   const std::map<uint32_t, pid_t> running = supervisor.RunningRanks();
   const std::vector<std::pair<uint32_t, pid_t>> ranks(running.begin(), running.end());
   std::vector<std::string> stacks(ranks.size());
@@ -98,7 +100,9 @@ std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_
   };
   base::ParallelFor(ranks.size(), kAtTheSameTime, [&](size_t i) {
     stacks[i] = ProcessStacks(ranks[i].second, supervisor, rank_environment);
-    if (!recording.contains(ranks[i].first)) tell_of(i, {});
+    const uint32_t rank = ranks[i].first;
+    if (recording.contains(rank)) return;
+    tell_of(i, unasked.contains(rank) ? std::move(unasked.at(rank)) : FlightRecord());
   });
   // Not before: ranks work for it.
   if (!recording.empty()) AskForFlightRecords(files, base::Deadline::After(kRecordsLimit));

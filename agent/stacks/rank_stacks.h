@@ -16,10 +16,11 @@ struct RankReport {
   std::string flight_record;  // as PyTorch has written it; "": it has none
 };
 
-// Tells what each rank is doing, and of ranks that have ended the records that they have left in
-// `files`, the folder of the job's files; with `flight_records` those that run are asked for
-// theirs. Returns NCCL's own view, "" where it gives none. Blocks as ProcessStacks does for each
-// rank, for kNcclLimit, and for the records for kRecordsLimit. `tell` is called on several threads.
+// Tells what each rank is doing, with the flight records that are in `files`, the folder of the
+// job's files, also of ranks that have ended; with `flight_records` those that run are asked for
+// theirs before. Returns NCCL's own view, "" where it gives none. Blocks as ProcessStacks does for
+// each rank, for kNcclLimit, and for the records for kRecordsLimit. `tell` is called on several
+// threads.
 std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_environment,
                        const std::string& files, bool flight_records,
                        const std::function<void(uint32_t rank, const RankReport& report)>& tell);

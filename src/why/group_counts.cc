@@ -173,7 +173,8 @@ std::optional<v1::Trouble> BehindCause(const v1::Board& board, const Activities&
       const bool is_behind = one.count->entered < most;
       if (is_behind && !waiting.contains(one.rank)) behind.push_back(one.rank);
     }
-    if (!behind.empty() && std::ranges::none_of(behind, MayBeAtWork)) {
+    if (behind.empty()) continue;
+    if (stands_still || std::ranges::none_of(behind, MayBeAtWork)) {
       return Behind(board, behind, group);
     }
   }

@@ -11,7 +11,8 @@ namespace autodist::why {
 
 // Those that have entered another operation than most, or ranks that others wait for in a group and
 // that wait for nobody themselves. nullopt: the counts do not say so, they have risen since the
-// earlier look, or the latter are at work. `stands_still`: nothing goes on, so one look will do.
+// earlier look, or the latter are at work. `stands_still`: nothing goes on, so one look will do,
+// and at work is too late.
 std::optional<v1::Trouble> BehindCause(const v1::Board& board, const Activities& ranks,
                                        bool stands_still);
 

@@ -253,6 +253,13 @@ Verdict WithoutCause(const Known& known, const Activities& ranks, v1::Trouble ev
   return {Verdict::Kind::kCannotTell, std::move(evidence)};
 }
 
+// Whether a rank that runs may wait where it is. What uses a GPU seems to compute where it waits.
+bool MayWait(const v1::BoardRank& of, const RankActivity& rank) {
+  const Doing doing = rank.now.doing;
+  return doing == Doing::kCollective || doing == Doing::kUnknown ||
+         (doing == Doing::kCompute && of.gpus_size() > 0);
+}
+
 }  // namespace
 
 bool GoesOn(const v1::Board& now, const v1::Board& before) {
@@ -302,10 +309,8 @@ std::string WhoIsMissing(const Known& known) {
   Ranks missing;
   for (const RankActivity& rank : ranks) {
     const v1::BoardRank* of = FindRank(known.now, rank.rank);
-    const bool waits = rank.now.doing == Doing::kCollective || rank.now.doing == Doing::kUnknown;
-    if (of && of->state() == v1::RANK_STATE_RUNNING && of->failure().empty() && !waits) {
-      missing.push_back(&rank);
-    }
+    const bool runs = of && of->state() == v1::RANK_STATE_RUNNING && of->failure().empty();
+    if (runs && !MayWait(*of, rank)) missing.push_back(&rank);
   }
   if (missing.empty()) return "";
   const std::vector<uint32_t> numbers = Numbers(missing);

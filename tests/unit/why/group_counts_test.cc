@@ -98,6 +98,27 @@ TEST_F(GroupCountsTest, WhoIsBehindAndAtWorkDoesNothingWrong) {
   EXPECT_FALSE(Says().starts_with("wrong: ")) << Says();
 }
 
+// After PyTorch's time limit on a GPU: all but the rank that others wait for spin in CUDA.
+TEST_F(GroupCountsTest, WhoWasWaitedForInVainIsBehindWhateverItDoes) {
+  Rank(Recorded(21, "all_reduce of [4]"));
+  Rank(Recorded(20, "all_reduce of [4]"));
+  Rank(Recorded(21, "all_reduce of [4]"));
+  known_.stacks_earlier.clear();
+  known_.stands_still = true;
+  EXPECT_EQ(WhoIsMissing(known_),
+            "rank 1 (host2, GPU 0) has entered 20 collectives of group default_pg, the 2 others "
+            "21; it computes");
+}
+
+TEST_F(GroupCountsTest, WhoComputesOnAGpuMayWaitForIt) {
+  Rank("", kComputes);
+  Rank("", kSleeps);
+  Rank("", kComputes);
+  known_.stacks_earlier.clear();
+  known_.stands_still = true;
+  EXPECT_EQ(WhoIsMissing(known_), "rank 1 (host2, GPU 0) sleeps");
+}
+
 TEST_F(GroupCountsTest, CountsThatRiseAreOfDifferentMoments) {
   Rank(Nccl(0, "0x1f", 17), kSleeps);
   Rank(Nccl(1, "0x1f", 16), kSleeps, Nccl(1, "0x1f", 3));

@@ -22,6 +22,7 @@ using test::kLimit;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
+using testing::SizeIs;
 
 // What PyTorch 2.15 wrote of two ranks that had summed up three times, and met in a barrier; and of
 // a group of both a broadcast.
@@ -109,8 +110,10 @@ TEST_F(FlightRecordsTest, ARecordIsTakenOnce) {
   folder_.Write("flight-recorder.0", RealRecord());
   EXPECT_THAT(TakeFlightRecords(folder_.path(), [](uint32_t rank) { return rank != 0; }),
               ElementsAre());
+  EXPECT_THAT(ReadFlightRecords(folder_.path()), SizeIs(1));
   EXPECT_THAT(Texts(), ElementsAre(Pair(0, kCounts)));
   EXPECT_THAT(Texts(), ElementsAre());
+  EXPECT_THAT(ReadFlightRecords(folder_.path()), SizeIs(0));
 }
 
 TEST_F(FlightRecordsTest, APipeThatNobodyReadsIsNotWaitedFor) {
