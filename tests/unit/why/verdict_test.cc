@@ -592,6 +592,10 @@ TEST_F(VerdictTest, CoresThatAnotherProgramTakes) {
   host(1).set_cpu(1);
   for (const int i : {2, 3}) rank(i).mutable_sample()->set_cpu(0.9);
   ExpectWrong("host2: another program takes 6.2 cores of its 8");
+  host(1).set_cpu_pressure(0.01);  // there is one left for each
+  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+  host(1).set_cpu_pressure(0.2);
+  ExpectWrong(HasSubstr("another program takes"));
   for (const int i : {2, 3}) rank(i).mutable_sample()->set_cpu(3.9);
   Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
 }
