@@ -13,7 +13,8 @@ std::string EventText(const v1::JobEvent& event) {
   std::string text = event.node().empty() ? "" : event.node() + " ";
   text += board::PhaseText(event);
   if (event.has_rank()) text += "rank " + std::to_string(event.rank());
-  std::string_view what = event.what();
+  // A report has more lines.
+  std::string_view what = std::string_view(event.what()).substr(0, event.what().find('\n'));
   // A warning about a node begins with its name, too.
   const std::string of_node = event.node() + ": ";
   if (!event.node().empty() && what.starts_with(of_node)) what.remove_prefix(of_node.size());
