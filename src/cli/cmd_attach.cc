@@ -54,7 +54,12 @@ int Follow(const v1::JobStatus& job, bool all, control::LogPrinter& output) {
     base::Log(base::LogLevel::kError, CrashedText(*ended));
     return chief::kExitCannotLaunch;
   }
-  if (!ended->report().empty()) base::Log(base::LogLevel::kError, ended->report());
+  if (ended->report().empty()) {
+    base::Log(base::LogLevel::kInfo, "job " + job.job_id() + " has ended with exit code " +
+                                         std::to_string(ended->exit_code()));
+  } else {
+    base::Log(base::LogLevel::kError, ended->report());
+  }
   return ended->exit_code();
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <ranges>
 
 #include "base/json_quote.h"
 #include "base/quantity.h"
@@ -48,6 +49,12 @@ JobDetails DetailsOf(const v1::Board& board) {
   if (!metrics.empty()) details.rows.emplace_back("metrics", metrics);
   for (const v1::Trouble& trouble : board.troubles()) {
     if (IsOfSteps(trouble)) details.rows.emplace_back("issue", trouble.what());
+  }
+  for (const v1::JobEvent& event : board.events() | std::views::reverse) {
+    if (event.job_phase() != v1::JOB_PHASE_RESTARTING) continue;
+    details.rows.emplace_back("restarted",
+                              "because " + event.what().substr(0, event.what().find('\n')));
+    break;
   }
   return details;
 }

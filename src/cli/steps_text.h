@@ -1,4 +1,4 @@
-// What a job's board says of its steps, for `autodist status`.
+// What a job's board says of its steps, and of why it was started again, for `autodist status`.
 #pragma once
 
 #include <string>
@@ -14,7 +14,8 @@ struct JobDetails {
   std::vector<std::pair<std::string, std::string>> rows;  // name, value
 };
 
-// "step 25 of 60, epoch 1/2, 10.1 steps/s", metrics, and issues with steps.
+// "step 25 of 60, epoch 1/2, 10.1 steps/s", metrics, issues with steps, and the cause of the last
+// restart.
 JobDetails DetailsOf(const v1::Board& board);
 
 // {"since_ms":…,"what":"…"}, or null where it makes steps, or none are known.
