@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <iterator>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -51,6 +52,12 @@ const CLI::Option* Find(const CLI::App& command, const std::string& word) {
   return short_one ? command.get_option_no_throw(word.substr(0, 2)) : nullptr;
 }
 
+// Whether the word after it is its value.
+bool TakesNext(const CLI::Option& option, const std::string& word, const std::string& next) {
+  return option.get_items_expected_max() > 0 && word == WithoutValue(word) && !next.empty() &&
+         (option.get_items_expected_min() > 0 || !IsOption(next));
+}
+
 std::string Help(const std::string& command) { return "`autodist " + command + " --help`"; }
 
 Status UnknownCommand(const CLI::App& app, const Words& words) {
@@ -72,11 +79,18 @@ std::string CommandWith(const CLI::App& app, const CLI::App& preferred, const st
   return preferred.get_name();
 }
 
-// What to write for an option that was written as other launchers have it; "": nothing is known.
-std::string SameOptionHere(const CLI::App& app, const CLI::App& command, const std::string& word,
-                           const std::string& next) {
+// As our options are written: without '_'.
+std::string OurSpelling(const std::string& word) {
   std::string spelling = WithoutValue(word);
   std::ranges::replace(spelling, '_', '-');
+  return spelling;
+}
+
+// What to write for an option that was written as other launchers have it; "": nothing is known.
+// `before`: options of ours, each behind a space, that a program has to come after.
+std::string SameOptionHere(const CLI::App& app, const CLI::App& command, const std::string& word,
+                           const std::string& next, const std::string& before = "") {
+  const std::string spelling = OurSpelling(word);
   if (command.get_option_no_throw(spelling)) {
     const size_t equals = word.find('=');
     const std::string value = equals != std::string::npos ? word.substr(equals)
@@ -90,8 +104,8 @@ std::string SameOptionHere(const CLI::App& app, const CLI::App& command, const s
   const std::string whose = "it is " + here->launcher + "'s; ";
   if (here->option.empty()) return whose + "leave it out: " + here->more;
   const std::string option = here->option.substr(0, here->option.find(' '));
-  return whose + "write `autodist " + CommandWith(app, command, option) + " " + here->option + "`" +
-         here->more;
+  return whose + "write `autodist " + CommandWith(app, command, option) +
+         (option == "--" ? before : "") + " " + here->option + "`" + here->more;
 }
 
 // An option before the command.
@@ -123,11 +137,51 @@ std::string MeantOption(const CLI::App& command, const std::string& word) {
   return "";
 }
 
+struct Unknown {
+  std::string word;
+  std::string next;
+};
+
+// All from `word` on, as far as it is clear what is an option and what the program.
+std::vector<Unknown> UnknownOptions(const CLI::App& command, Words::const_iterator word,
+                                    Words::const_iterator end) {
+  std::vector<Unknown> unknown;
+  for (; word != end && IsOption(*word); ++word) {
+    const std::string next = std::next(word) == end ? "" : *std::next(word);
+    const CLI::Option* option = Find(command, *word);
+    bool takes_next = option && TakesNext(*option, *word, next);
+    if (!option) {
+      unknown.push_back({*word, next});
+      const CLI::Option* ours = command.get_option_no_throw(OurSpelling(*word));
+      takes_next = ours ? TakesNext(*ours, *word, next) : TakesValue(*word, next);
+    }
+    if (takes_next) ++word;
+  }
+  return unknown;
+}
+
+// Several of other launchers, each answered in a line; nullopt: it is one, or one is nobody's.
+std::optional<Status> OptionsOfOthers(const CLI::App& app, const CLI::App& command,
+                                      const std::vector<Unknown>& unknown,
+                                      const std::string& before) {
+  Words names;
+  std::string advice;
+  for (const Unknown& one : unknown) {
+    const std::string here = SameOptionHere(app, command, one.word, one.next, before);
+    if (here.empty()) return std::nullopt;
+    names.push_back("'" + WithoutValue(one.word) + "'");
+    advice += "\n      " + WithoutValue(one.word) + ": " + here;
+  }
+  if (names.size() < 2) return std::nullopt;
+  return Refuse(command.get_name() + " has no options " + base::Alternatives(names),
+                "one by one:" + advice);
+}
+
 Status UnknownOption(const CLI::App& app, const CLI::App& command, const std::string& word,
-                     const std::string& next) {
+                     const std::string& next, const std::string& before) {
   const std::string& name = command.get_name();
   const std::string what = name + " has no option '" + WithoutValue(word) + "'";
-  const std::string here = SameOptionHere(app, command, word, next);
+  const std::string here = SameOptionHere(app, command, word, next, before);
   if (!here.empty()) return Refuse(what, here);
   if (const std::string meant = MeantOption(command, word); !meant.empty()) {
     return Refuse(what, "did you mean " + meant + "? " + Help(name));
@@ -155,6 +209,11 @@ Status UnknownOption(const CLI::App& app, const CLI::App& command, const std::st
       what,
       Help(name) + " lists its options" +
           (command.get_prefix_command() ? "; options of your program come after the program" : ""));
+}
+
+// Each behind a space.
+std::string WordsBetween(Words::const_iterator begin, Words::const_iterator end) {
+  return begin == end ? "" : " " + base::ShellLine({begin, end});
 }
 
 // `found`: where the program begins, in words that may have a "--" further on.
@@ -201,11 +260,13 @@ Result<CommandLine> ReadCommandLine(const CLI::App& app, const Words& words) {
     }
     const CLI::Option* option = Find(*command, *word);
     const std::string next = std::next(word) == own.cend() ? "" : *std::next(word);
-    if (!option) return UnknownOption(app, *command, *word, next);
-    const bool takes_next = option->get_items_expected_max() > 0 && *word == WithoutValue(*word) &&
-                            std::next(word) != own.cend() &&
-                            (option->get_items_expected_min() > 0 || !IsOption(next));
-    if (takes_next) ++word;
+    if (!option) {
+      const std::string before = WordsBetween(own.cbegin() + 1, word);
+      const auto unknown = UnknownOptions(*command, word, own.cend());
+      if (auto refusal = OptionsOfOthers(app, *command, unknown, before)) return *refusal;
+      return UnknownOption(app, *command, *word, next, before);
+    }
+    if (TakesNext(*option, *word, next)) ++word;
   }
   return line;
 }
@@ -221,6 +282,7 @@ Status WhyRefused(const CLI::App& app, const CLI::ParseError& error) {
   } else if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
     Words extra = app.remaining(true);
     what = "too many words: '" + (extra.empty() ? "" : extra.front()) + "'";
+    if (!commands.empty() && Find(*commands.front(), "JOB")) what += "; it takes one job at a time";
   } else if (dynamic_cast<const CLI::RequiredError*>(&error)) {
     what = "which " + what.substr(0, what.find(' ')) + "?";
   }

@@ -69,8 +69,10 @@ constexpr KnownOption kKnown[] = {
     {"deepspeed", "no-ssh no-local-rank force-multi", "", "", kAllAtOnce},
     {"accelerate", "multi-gpu multi-cpu", "", "", "a rank is started for every device"},
     {"srun", "partition p gres G mem account A time", "--slurm", "", kAllocation},
-    {"mpirun", "bind-to map-by rank-by", "--no-affinity", "",
+    {"mpirun", "bind-to", "--no-affinity", "",
      ", for ranks on any CPU; else each runs on those near its GPU"},
+    {"mpirun", "map-by rank-by", "--per job -- mpirun --map-by", "",
+     ", where mpirun itself is meant; else ranks are numbered node by node"},
     {"srun", "cpu-bind cpus-per-task c", "--no-affinity", "",
      ", for ranks on any CPU; else each runs on those near its GPU"},
     {"mpirun", "mca", "--per job -- mpirun --mca", "", ", where mpirun itself is meant"},
@@ -83,6 +85,11 @@ constexpr KnownOption kKnown[] = {
     {"mpirun", "wdir", "", "", "ranks run in the folder that autodist is started in"},
     {"srun", "D chdir", "", "", "ranks run in the folder that autodist is started in"},
 };
+
+// Those without a value there.
+constexpr char kAlone[] =
+    "standalone no-python no-ssh no-local-rank force-multi multi-gpu multi-cpu allow-run-as-root "
+    "oversubscribe tag-output l label K";
 
 struct KnownCommand {
   const char* names;
@@ -120,17 +127,12 @@ bool Fits(const KnownOption& known, const std::string& value) {
   return wanted != "NAME=VALUE" || (mark != std::string::npos && value[mark] == '=');
 }
 
-}  // namespace
+struct Named {
+  std::string name;   // as in KnownOption
+  std::string value;  // "": none
+};
 
-std::string CommandHere(const std::string& word) {
-  for (const KnownCommand& known : kCommands) {
-    if (std::ranges::count(base::Split(known.names, ' '), word) > 0) return known.here;
-  }
-  return "";
-}
-
-std::optional<OptionHere> OptionOfAnotherLauncher(const std::string& word,
-                                                  const std::string& next) {
+Named NameAndValue(const std::string& word, const std::string& next) {
   const size_t equals = word.find('=');
   std::string name = word.substr(0, equals);
   std::string value = equals != std::string::npos ? word.substr(equals + 1)
@@ -142,15 +144,44 @@ std::optional<OptionHere> OptionOfAnotherLauncher(const std::string& word,
     value = name.substr(1);
     name.resize(1);
   }
+  return {name, value};
+}
+
+// Of several the first that fits the value; null: none is known.
+const KnownOption* FindKnown(const Named& named) {
   const KnownOption* best = nullptr;
   for (const KnownOption& known : kKnown) {
-    if (std::ranges::count(base::Split(known.names, ' '), name) == 0) continue;
-    if (!best || (!Fits(*best, value) && Fits(known, value))) best = &known;
+    if (std::ranges::count(base::Split(known.names, ' '), named.name) == 0) continue;
+    if (!best || (!Fits(*best, named.value) && Fits(known, named.value))) best = &known;
   }
-  if (!best) return std::nullopt;
-  OptionHere here{best->launcher, best->option, best->more};
-  if (*best->value) here.option += " " + (Fits(*best, value) ? value : std::string(best->value));
+  return best;
+}
+
+}  // namespace
+
+std::string CommandHere(const std::string& word) {
+  for (const KnownCommand& known : kCommands) {
+    if (std::ranges::count(base::Split(known.names, ' '), word) > 0) return known.here;
+  }
+  return "";
+}
+
+std::optional<OptionHere> OptionOfAnotherLauncher(const std::string& word,
+                                                  const std::string& next) {
+  const Named named = NameAndValue(word, next);
+  const KnownOption* known = FindKnown(named);
+  if (!known) return std::nullopt;
+  OptionHere here{known->launcher, known->option, known->more};
+  if (*known->value) {
+    here.option += " " + (Fits(*known, named.value) ? named.value : std::string(known->value));
+  }
   return here;
+}
+
+bool TakesValue(const std::string& word, const std::string& next) {
+  const Named named = NameAndValue(word, "");
+  return named.value.empty() && !next.empty() && !next.starts_with('-') && FindKnown(named) &&
+         std::ranges::count(base::Split(kAlone, ' '), named.name) == 0;
 }
 
 }  // namespace autodist::cli

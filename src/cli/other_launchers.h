@@ -17,6 +17,9 @@ struct OptionHere {
 // such an option.
 std::optional<OptionHere> OptionOfAnotherLauncher(const std::string& word, const std::string& next);
 
+// Whether `next` is the value of an option that `word` is elsewhere, and not the program.
+bool TakesValue(const std::string& word, const std::string& next);
+
 // Which of our commands does what another program calls by this name, as a sentence; "" where none
 // is known.
 std::string CommandHere(const std::string& word);

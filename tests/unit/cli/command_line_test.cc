@@ -130,6 +130,19 @@ TEST_F(CommandLineTest, OptionsOfOtherLaunchersAreAnsweredByOurs) {
   EXPECT_THAT(Refusal({"run", "--rdzv_id", "4", "x"}), HasSubstr("torchrun's; leave it out: "));
 }
 
+TEST_F(CommandLineTest, SeveralOptionsOfOtherLaunchersAreAnsweredAtOnce) {
+  EXPECT_EQ(Refusal({"run", "-n", "2", "-m", "hello"}),
+            "run has no option '-m' | it is torchrun's; write `autodist run -n 2 -- python -m "
+            "hello`");
+  const std::string several = Refusal({"run", "--nproc_per_node", "2", "--lease", "5", "--rdzv_id",
+                                       "7", "--standalone", "train.py", "--np"});
+  EXPECT_THAT(several, HasSubstr("no options '--nproc_per_node', '--rdzv_id' or '--standalone'"));
+  EXPECT_THAT(several, HasSubstr("\n      --rdzv_id: it is torchrun's; leave it out"));
+  EXPECT_THAT(Refusal({"run", "-np", "4", "--bind-to", "none", "x"}),
+              HasSubstr("'-np' or '--bind-to'"));
+  EXPECT_THAT(Refusal({"run", "-np", "4", "--zzzzzzzzz", "x"}), HasSubstr("no option '-np' |"));
+}
+
 TEST_F(CommandLineTest, AValueThatIsNoneOfOursIsNotRepeated) {
   EXPECT_THAT(Refusal({"run", "-np", "all", "x"}), HasSubstr("`autodist run -n N`"));
   EXPECT_THAT(Refusal({"run", "-H", "--np"}), HasSubstr("`autodist run --hosts HOST,...`"));
@@ -146,7 +159,7 @@ TEST_F(CommandLineTest, AWordBeforeDashesIsNoProgram) {
 
 TEST_F(CommandLineTest, WhatIsMissingOrTooMuchIsNamed) {
   EXPECT_EQ(WhyParsed({"logs"}), "logs: which JOB?");
-  EXPECT_EQ(WhyParsed({"logs", "a", "b"}), "logs: too many words: 'b'");
+  EXPECT_EQ(WhyParsed({"logs", "a", "b"}), "logs: too many words: 'b'; it takes one job at a time");
   EXPECT_EQ(WhyParsed({"run", "--spec"}), "run: --spec needs a value");
 }
 
