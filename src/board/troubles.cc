@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/quantity.h"
+#include "base/utf8.h"
 #include "base/wall_clock.h"
 
 namespace autodist::board {
@@ -94,7 +95,8 @@ void LookAtHost(const v1::Board& board, int node, std::vector<Found>& found) {
 void LookAtCores(const v1::Board& board, int node, std::vector<Found>& found) {
   const v1::HostSample& host = board.nodes(node).sample().host();
   const bool none_left = host.cpu() > 1 - kTakenByOthers / 2;
-  if (!none_left || host.cores() == 0) return;
+  const bool enough = host.has_cpu_pressure() && host.cpu_pressure() < kNoCpuPressure;
+  if (!none_left || enough || host.cores() == 0) return;
   double ours = 0;
   for (const uint32_t number : board.nodes(node).ranks()) {
     const v1::BoardRank* rank = RankOf(board, number);
@@ -160,6 +162,23 @@ void LookAtRanks(const v1::Board& board, std::vector<Found>& found) {
     }
     found.push_back(std::move(one));
   }
+}
+
+// Of several ranks that failed, the report knows which is to blame, and that it may be none of
+// them.
+void LeadWithReport(const v1::Board& board, std::vector<v1::Trouble>& troubles) {
+  const std::string& report = board.job().report();
+  if (board.job().exit_code() == 0 || report.empty()) return;
+  const auto failed =
+      std::ranges::equal_range(troubles, v1::Trouble::KIND_FAILED, {}, &v1::Trouble::kind);
+  if (failed.empty()) return;
+  auto first = std::ranges::find_if(failed, [&](const v1::Trouble& trouble) {
+    const v1::BoardRank* rank = RankOf(board, trouble.ranks(0));
+    return rank && report.starts_with(rank->name() + " on ");
+  });
+  if (first == failed.end()) first = failed.begin();
+  first->set_what(base::Printable(report.substr(0, report.find('\n'))));
+  std::rotate(failed.begin(), first, first + 1);
 }
 
 // Sorted.
@@ -284,6 +303,7 @@ std::vector<v1::Trouble> TroubleWatch::Look(const v1::Board& board, const Signs&
   }
   since_ = std::move(since);
   std::ranges::stable_sort(troubles, {}, &v1::Trouble::kind);
+  LeadWithReport(board, troubles);
   return troubles;
 }
 

@@ -8,6 +8,7 @@
 #include "base/median.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
+#include "board/troubles.h"
 #include "why/samples.h"
 #include "why/who.h"
 
@@ -19,7 +20,6 @@ constexpr double kAllCores = 0.9;     // of a node's that are in use
 constexpr double kTakenCores = 0.25;  // of a node's that are others'
 constexpr double kAwaited = 0.4;      // of the time that a rank is ready to run
 constexpr double kCpuPressure = 0.5;  // of the time something waits for a core
-constexpr double kNoPressure = 0.05;  // less: nothing does to speak of, however busy the cores are
 constexpr double kThrottled = 0.5;    // of the time in which a limit is used up
 
 double CpuOfRanks(const v1::Board& board, int node) {
@@ -47,7 +47,7 @@ std::optional<v1::Trouble> TakenCores(const v1::Board& board) {
       return of && of->sample().has_cpu();
     });
     const bool busy = host.has_cpu() && host.cpu() >= kAllCores;
-    const bool enough = host.has_cpu_pressure() && host.cpu_pressure() < kNoPressure;
+    const bool enough = host.has_cpu_pressure() && host.cpu_pressure() < board::kNoCpuPressure;
     if (!known || !busy || enough || all - own < kTakenCores * cores) continue;
     v1::Trouble trouble =
         OfNode(board, node, v1::Trouble::KIND_SLOW,

@@ -57,6 +57,24 @@ TEST(TroublesTest, ARankThatFailedIsWorstAndNamesItsNode) {
   EXPECT_THAT(troubles[1].what(), HasSubstr("node1 does not answer"));
 }
 
+TEST(TroublesTest, TheReportOfTheEndComesFirst) {
+  v1::Board board = Healthy(1'000);
+  for (const int rank : {1, 3}) {
+    board.mutable_ranks(rank)->set_state(v1::RANK_STATE_FAILED);
+    board.mutable_ranks(rank)->set_ended("exited with code 1");
+  }
+  board.mutable_job()->set_exit_code(1);
+  board.mutable_job()->set_report("rank 3 on node2 (pid 7) exited with code 1: ValueError: x\n  |");
+  auto troubles = TroubleWatch().Look(board);
+  ASSERT_EQ(troubles.size(), 2u);
+  EXPECT_EQ(troubles[0].what(), "rank 3 on node2 (pid 7) exited with code 1: ValueError: x");
+  EXPECT_EQ(troubles[1].what(), "rank 1 on node1 exited with code 1");
+  board.mutable_job()->set_report("rank 0 on node1 ended with 0 while others went on, 3 s before");
+  troubles = TroubleWatch().Look(board);
+  EXPECT_EQ(troubles[0].what(), "rank 0 on node1 ended with 0 while others went on, 3 s before");
+  EXPECT_EQ(troubles[1].what(), "rank 3 on node2 exited with code 1");
+}
+
 TEST(TroublesTest, AGpuIsThrottledWhenThatLastsAndTheRankIsNamed) {
   TroubleWatch watch;
   v1::Board board = Healthy(100'000);
