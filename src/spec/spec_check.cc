@@ -70,7 +70,9 @@ class WholeCheck {
           at.address,
           (node.address.empty() ? "this node" : "node " + Quoted(node.address)) +
               " has no 'ssh_config', so the chief does not know how to log in; name " +
-              (groups_.empty() ? "a group under 'ssh'" : Groups()) +
+              (groups_.empty() ? "a group under 'ssh' (`ssh_config: workers` here, and at the end "
+                                 "`ssh: {workers: {}}`, for what `ssh` itself would do)"
+                               : Groups()) +
               (from_outside_ ? ", or add 'chief: true' if it is the machine that you launch from"
                              : ""));
     }
