@@ -260,6 +260,26 @@ bool MayWait(const v1::BoardRank& of, const RankActivity& rank) {
          (doing == Doing::kCompute && of.gpus_size() > 0);
 }
 
+// It runs, and has not written of a failure.
+bool GoesOn(const v1::BoardRank& rank) {
+  return rank.state() == v1::RANK_STATE_RUNNING && rank.failure().empty();
+}
+
+// Of three ranks or more, where all others have given up; "": there are several, or none.
+std::string TheOnlyOneLeft(const v1::Board& board) {
+  std::vector<uint32_t> left;
+  size_t others = 0;
+  for (const v1::BoardRank& rank : board.ranks()) {
+    if (rank.auxiliary()) continue;
+    if (GoesOn(rank)) {
+      left.push_back(rank.rank());
+    } else {
+      ++others;
+    }
+  }
+  return left.size() == 1 && others >= 2 ? RankName(board, left[0]) + " did not come" : "";
+}
+
 }  // namespace
 
 bool GoesOn(const v1::Board& now, const v1::Board& before) {
@@ -309,10 +329,9 @@ std::string WhoIsMissing(const Known& known) {
   Ranks missing;
   for (const RankActivity& rank : ranks) {
     const v1::BoardRank* of = FindRank(known.now, rank.rank);
-    const bool runs = of && of->state() == v1::RANK_STATE_RUNNING && of->failure().empty();
-    if (runs && !MayWait(*of, rank)) missing.push_back(&rank);
+    if (of && GoesOn(*of) && !MayWait(*of, rank)) missing.push_back(&rank);
   }
-  if (missing.empty()) return "";
+  if (missing.empty()) return TheOnlyOneLeft(known.now);
   const std::vector<uint32_t> numbers = Numbers(missing);
   return (numbers.size() == 1 ? "" : RanksName(numbers) + " were elsewhere: ") +
          WhatTheyDo(known.now, missing);

@@ -404,5 +404,17 @@ TEST_F(StandstillTest, WhomOthersWaitedForInVain) {
   EXPECT_EQ(WhoIsMissing(known_), "");
 }
 
+// On a busy machine gdb takes longer than the look may.
+TEST_F(StandstillTest, TheOnlyOneThatHasNotGivenUpIsNamedWithoutItsStack) {
+  Ranks(4, AllReduce());
+  known_.stacks.clear();
+  known_.stacks_earlier.clear();
+  EXPECT_EQ(WhoIsMissing(known_), "");
+  for (const int rank : {0, 1}) known_.now.mutable_ranks(rank)->set_failure("Timed out");
+  EXPECT_EQ(WhoIsMissing(known_), "");
+  known_.now.mutable_ranks(3)->set_state(v1::RANK_STATE_FAILED);
+  EXPECT_EQ(WhoIsMissing(known_), "rank 2 (host3) did not come");
+}
+
 }  // namespace
 }  // namespace autodist::why
