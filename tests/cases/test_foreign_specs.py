@@ -139,7 +139,7 @@ FOREIGN = {
 def test_files_of_other_programs(case, name):
     text, kind, hosts = FOREIGN[name]
     said = validate(case, text, name)
-    assert said.startswith(f"{name}: this is {kind}") and said.endswith("[2]\n"), said
+    assert said.startswith(f"autodist: error: {name}: this is {kind}") and said.endswith("[2]\n"), said
     assert len(said.splitlines()) == 2, said
     said = case(1, f"cat > {name} <<'C'\n{text}C\n"
                    f"autodist init --offline --from {name} 2>said; echo \"[$?]\"; cat said\n")

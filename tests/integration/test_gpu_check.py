@@ -28,7 +28,10 @@ def test_what_needs_no_gpu_is_done_on_cpus(tmp_path):
         "doctor": "ok", "bench, one rank": "ok", "bench, a rank on every GPU": "no GPU",
         "bench, 2 and 4 ranks on one GPU": "ok", "bench on two virtual hosts": "no GPU",
         "train_digits: the same loss": "ok", "a rank killed in an all-reduce": "ok",
-        "CPUs near the GPU": "no GPU", "NCCL's own view (RAS)": "no GPU", "--nccl-debug": "no GPU"}
+        **dict.fromkeys(["CPUs near the GPU", "NCCL's own view (RAS)", "--nccl-debug", "why: a rank is late",
+                         "why: the same without stacks", "why: another collective", "a hang is ended",
+                         "a collective given up", "more memory than a GPU has", "an index out of bounds on a GPU",
+                         "figures of GPUs"], "no GPU")}
     assert re.match(r"rank 0: .*(Connection|Read error|writev)", rows["a rank killed in an all-reduce"][1])
     assert list((tmp_path / "logs").glob("bench-one-rank/jobs/*/rank-0.out"))
 

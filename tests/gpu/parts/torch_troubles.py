@@ -1,6 +1,6 @@
 """Ranks that share a GPU and reduce, until one of them makes trouble.
 
-  torch_troubles.py late|another|given_up|too_much|bad_index|busy nccl|gloo
+  torch_troubles.py late|another|given_up|too_much|bad_index|busy
 """
 
 import os
@@ -8,16 +8,15 @@ import sys
 import time
 from datetime import timedelta
 
-TROUBLE, BACKEND = sys.argv[1:]
+TROUBLE = sys.argv[1]
 RANK = int(os.environ["RANK"])
-if BACKEND == "nccl":
-    # Before CUDA and NCCL are loaded. The command is Python itself, as only then there are flight records.
-    os.environ.update(CUDA_VISIBLE_DEVICES="0", NCCL_HOSTID=f"host-of-rank-{RANK}")
+# Before CUDA and NCCL are loaded. The command is Python itself, as only then there are flight records.
+os.environ.update(CUDA_VISIBLE_DEVICES="0", NCCL_HOSTID=f"host-of-rank-{RANK}")
 
 import torch  # noqa: E402  pylint: disable=wrong-import-position
 import torch.distributed as dist  # noqa: E402  pylint: disable=wrong-import-position
 
-DEVICE = torch.device("cuda:0" if BACKEND == "nccl" else "cpu")
+DEVICE = torch.device("cuda:0")
 WHO = 2
 STEPS = 20
 COUNT = 1 << 18
@@ -25,14 +24,9 @@ LIMIT_S = 10  # of a collective, where it is to be given up
 FOREVER_S = 3600
 
 
-def wait():
-    if BACKEND == "nccl":
-        torch.cuda.synchronize()
-
-
 def step(data):
     dist.all_reduce(data)
-    wait()
+    torch.cuda.synchronize()
 
 
 def fetch_batch():
@@ -41,7 +35,7 @@ def fetch_batch():
 
 def evaluate():
     dist.barrier()
-    wait()
+    torch.cuda.synchronize()
 
 
 def trouble(data):
@@ -57,7 +51,7 @@ def trouble(data):
 
 def main():
     limit = timedelta(seconds=LIMIT_S if TROUBLE == "given_up" else FOREVER_S)
-    dist.init_process_group(BACKEND, timeout=limit)
+    dist.init_process_group("nccl", timeout=limit)
     data = torch.ones(COUNT, device=DEVICE)
     matrix = torch.ones(1024, 1024, device=DEVICE)
     for number in range(STEPS):

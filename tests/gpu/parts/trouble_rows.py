@@ -24,7 +24,7 @@ class Trouble:
         self._setting = setting
         self.name = f"gpu-check-{trouble.replace('_', '-')}-{os.getpid()}"
         self._running = setting.start(
-            RANKS, [torch_of(setting), Path(__file__).with_name("torch_troubles.py"), trouble, setting.backend],
+            RANKS, [torch_of(setting), Path(__file__).with_name("torch_troubles.py"), trouble],
             ["--name", self.name, "--grace", "5", *options], env, script=None)
 
     def __enter__(self):
@@ -70,7 +70,7 @@ def verdict(setting, trouble, env=None):
     return sentence
 
 
-@row("why: a rank is late")
+@row("why: a rank is late", gpu=True)
 def late(setting):
     return verdict(setting, "late")
 
@@ -92,13 +92,13 @@ def another(setting):
     return f"{sentence}; flight records of {sum(file.stat().st_size for file in records) >> 10} KiB"
 
 
-@row("a hang is ended")
+@row("a hang is ended", gpu=True)
 def hang(setting):
     with Trouble(setting, "late", ["--hang-timeout", str(HANG_S)]) as job:
         return named(job.report())
 
 
-@row("a collective given up")
+@row("a collective given up", gpu=True)
 def given_up(setting):
     with Trouble(setting, "given_up") as job:
         return named(job.report())
