@@ -11,7 +11,8 @@ import json, os, resource
 status = dict(line.split(":\t", 1) for line in open("/proc/self/status").read().splitlines())
 state = {name: status[name] for name in ("Umask", "SigBlk", "SigIgn", "NoNewPrivs", "CapEff", "Groups",
                                          "Cpus_allowed_list", "Mems_allowed_list")}
-state["SigIgn"] = f"{int(state['SigIgn'], 16) & ~(1 << 12 | 1 << 24):x}"  # Python ignores SIGPIPE and SIGXFSZ
+# Python ignores SIGPIPE and SIGXFSZ, and glibc's posix_spawn, which make uses, its own signals 32 and 33.
+state["SigIgn"] = f"{int(state['SigIgn'], 16) & ~(1 << 12 | 1 << 24 | 3 << 31):x}"
 state["nice"] = os.nice(0)
 state["policy"] = os.sched_getscheduler(0)
 state["oom"] = open("/proc/self/oom_score_adj").read().strip()
