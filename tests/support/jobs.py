@@ -72,7 +72,11 @@ class Running:
 
     def await_lines(self, count):
         """Reads this many lines of stdout."""
-        return [self.process.stdout.readline().decode() for _ in range(count)]
+        lines = [self.process.stdout.readline().decode() for _ in range(count)]
+        if not all(lines):
+            self.reader.join()
+            raise AssertionError(f"{lines} are not {count} lines; {self.err.decode()}")
+        return lines
 
     def await_line(self, text):
         """Reads lines of stdout until one has the text; when that was."""
