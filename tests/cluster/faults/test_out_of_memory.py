@@ -1,6 +1,5 @@
 """Processes that the kernel kills for want of memory."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,6 @@ from hosts import address, agents_on
 from jobs import own_name, python, seconds_until
 
 SLOWER = 3
-KERNEL_LOG = os.access("/dev/kmsg", os.R_OK)
 LITTLE = 256 << 10  # bytes: too little for anything
 # Rank 5 goes into the cgroup once it is told to, and takes more than it may.
 GREEDY = """
@@ -55,10 +53,8 @@ def test_a_rank_is_told_from_one_that_somebody_killed(up, little_memory, folder)
     outcome = job.finish(limit=30)
     assert outcome.code == 137
     assert f"rank 5 on {address(3)}" in outcome.err
-    if KERNEL_LOG:
-        assert "was ended by SIGKILL: the kernel's out-of-memory killer, at 256 of 256 KiB of its cgroup" in outcome.err, outcome.err
-    else:  # it has gone to a cgroup of which its agent knows nothing
-        assert "was ended by SIGKILL (since its start the kernel has killed there for want of memory)" in outcome.err, outcome.err
+    # It has gone to a cgroup of which its agent knows nothing; the kernel's log has other pids than its host.
+    assert "was ended by SIGKILL (since its start the kernel has killed there for want of memory)" in outcome.err, outcome.err
 
 
 def test_an_agent_is_told_from_one_that_somebody_killed(up, little_memory, folder):
