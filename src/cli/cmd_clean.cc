@@ -1,14 +1,18 @@
 // autodist clean [JOB] [--spec FILE]
 #include <algorithm>
 #include <cstdio>
+#include <set>
+#include <string>
 
 #include "base/log.h"
 #include "base/quantity.h"
 #include "chief/attempt/exit_codes.h"
 #include "chief/checks/clean.h"
+#include "chief/plan_job.h"
 #include "cli/commands.h"
 #include "cli/named_job.h"
 #include "cli/nodes_options.h"
+#include "control/jobs.h"
 #include "control/prune.h"
 #include "launch/node_program.h"
 #include "launch/slurm_steps.h"
@@ -37,16 +41,17 @@ std::string TextOf(const chief::CleanedJob& cleaned) {
   return "no agent is there that could remove the folder of job " + job;
 }
 
-// Returns whether all nodes were reached.
-bool Report(const v1::LaunchPlan& plan, const std::vector<Result<chief::CleanedNode>>& answers) {
+using Addresses = std::set<std::string>;
+
+// Returns which nodes are clean.
+Addresses Report(const v1::LaunchPlan& plan,
+                 const std::vector<Result<chief::CleanedNode>>& answers) {
   using What = chief::CleanedJob::What;
-  size_t clean = 0;
-  size_t not_reached = 0;
+  Addresses clean;
   for (size_t i = 0; i < answers.size(); ++i) {
     const std::string& address = plan.nodes(static_cast<int>(i)).address();
     if (!answers[i].ok()) {
       base::LogFailure(Annotate(answers[i].status(), address));
-      ++not_reached;
       continue;
     }
     if (!answers[i]->has_agent && answers[i]->jobs.empty()) {
@@ -62,12 +67,23 @@ bool Report(const v1::LaunchPlan& plan, const std::vector<Result<chief::CleanedN
     const bool left = std::ranges::any_of(jobs, [](const chief::CleanedJob& job) {
       return job.what == What::kInUse || job.what == What::kLeft;
     });
-    if (!left) ++clean;
+    if (!left) clean.insert(address);
   }
-  if (clean > 0) {
-    std::printf("nothing of autodist's is left on %s\n", base::Count(clean, "node").c_str());
+  if (!clean.empty()) {
+    std::printf("nothing of autodist's is left on %s\n", base::Count(clean.size(), "node").c_str());
   }
-  return not_reached == 0;
+  return clean;
+}
+
+// Of the jobs whose autodist is gone, those that had no other nodes.
+void EndCrashedOn(const Addresses& clean) {
+  for (const v1::JobStatus& job : control::ListJobs(true)) {
+    const bool all = std::ranges::all_of(
+        job.nodes(), [&](const v1::NodeStatus& node) { return clean.contains(node.address()); });
+    if (!job.chief_gone() || job.nodes().empty() || !all) continue;
+    const Status noted = control::EndCrashed(job, chief::kExitCannotLaunch);
+    if (!noted.ok()) base::LogFailure(Annotate(noted, "job " + job.job_id()));
+  }
 }
 
 struct CleanOptions {
@@ -130,7 +146,10 @@ int Clean(const CleanOptions& chosen) {
         AD_ASSIGN_OR_RETURN(std::string path, agent->PathHere());  // one node at most
         return chief::NodeToClean{std::move(transport), std::move(path), {}};
       });
-  return Report(*plan, answers) ? 0 : chief::kExitCannotLaunch;
+  EndCrashedOn(Report(*plan, answers));
+  const bool all_reached =
+      std::ranges::all_of(answers, [](const auto& answer) { return answer.ok(); });
+  return all_reached ? 0 : chief::kExitCannotLaunch;
 }
 
 }  // namespace

@@ -32,6 +32,11 @@ Result<std::vector<v1::JobStatus>> NamedJobs(const std::vector<std::string>& wor
           Error(StatusCode::kFailedPrecondition, "job " + job.job_id() + " has not ended"),
           "`autodist stop " + job.job_id() + "` ends it");
     }
+    if (control::MayStillRun(job, base::MillisecondsSince1970())) {
+      return WithRemedy(Error(StatusCode::kFailedPrecondition,
+                              "job " + job.job_id() + " has crashed, and its ranks may still run"),
+                        "`autodist clean " + job.job_id() + "` ends them");
+    }
     const bool again = std::ranges::any_of(
         jobs, [&](const v1::JobStatus& known) { return known.job_id() == job.job_id(); });
     if (!again) jobs.push_back(std::move(job));
@@ -93,7 +98,8 @@ Command AddPrune(CLI::App& app) {
   app.footer(R"(
 Removes jobs that have ended or crashed from the list of `autodist ps --all`, and their log folders
 with all files in them, fetched ones too. With --older-than and --keep together, a job goes if it is
-both older and not among the newest. Jobs that are running stay.
+both older and not among the newest. Jobs that are running stay, and those that crashed within the
+last hour and of which ranks may still run, until `autodist clean JOB` has ended them.
 
 Examples:
   autodist prune --older-than 7d --dry-run

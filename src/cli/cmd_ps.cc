@@ -1,7 +1,9 @@
 // autodist ps [--all] [--json]
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "base/log.h"
 #include "base/wall_clock.h"
@@ -10,6 +12,7 @@
 #include "cli/job_progress.h"
 #include "cli/job_text.h"
 #include "control/jobs.h"
+#include "control/prune.h"
 #include "control/status_json.h"
 
 namespace autodist::cli {
@@ -20,8 +23,20 @@ struct PsOptions {
   bool json = false;
 };
 
+// With jobs that crashed and that nobody has cleaned up after, as they may still run.
+std::vector<v1::JobStatus> JobsToShow(bool all) {
+  std::vector<v1::JobStatus> jobs = control::ListJobs(all);
+  if (all) return jobs;
+  const int64_t now = base::MillisecondsSince1970();
+  for (v1::JobStatus& job : control::ListJobs(true)) {
+    if (control::MayStillRun(job, now)) jobs.push_back(std::move(job));
+  }
+  std::ranges::sort(jobs, {}, [](const v1::JobStatus& job) { return job.job_id(); });
+  return jobs;
+}
+
 int Ps(const PsOptions& options) {
-  const std::vector<v1::JobStatus> jobs = control::ListJobs(options.all);
+  const std::vector<v1::JobStatus> jobs = JobsToShow(options.all);
   const ProgressOfJobs progress = ProgressOf(jobs);
   if (options.json) {
     for (const v1::JobStatus& job : jobs) {
@@ -53,7 +68,7 @@ Command AddPs(CLI::App& app) {
   app.footer(R"(
 Lists the jobs that you have running on this machine, oldest first, whether or not they were started
 with --detach. A job 'crashed' if its autodist was killed, or the machine went down, before the job
-had ended.
+had ended; such a job is listed while ranks of it may still run.
 
 Examples:
   autodist ps

@@ -1,17 +1,39 @@
 #include "control/prune.h"
 
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <filesystem>
+#include <memory>
 
 #include "base/log_folder.h"
+#include "base/wall_clock.h"
 #include "control/job_record.h"
 
 namespace autodist::control {
 namespace {
 
+// A lease is seldom longer, and mostly a fraction of it.
+constexpr std::chrono::milliseconds kLongestLease = std::chrono::hours(1);
+
 // A job that crashed has no end: the last that is known of it.
 int64_t EndOf(const v1::JobStatus& job) {
   if (job.ended_ms() != 0) return job.ended_ms();
   return std::max(job.started_ms(), job.last_output_ms());
+}
+
+// When anything was written there last; since 1970, 0: nothing was.
+int64_t LastWrittenMs(const std::string& folder) {
+  int64_t last = 0;
+  struct stat info;
+  const std::unique_ptr<DIR, int (*)(DIR*)> opened(opendir(folder.c_str()), closedir);
+  while (const dirent* entry = opened ? readdir(opened.get()) : nullptr) {
+    if (fstatat(dirfd(opened.get()), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    last = std::max(last, int64_t{info.st_mtim.tv_sec} * 1000);
+  }
+  return last;
 }
 
 }  // namespace
@@ -20,11 +42,31 @@ bool IsOver(const v1::JobStatus& job) {
   return job.phase() == v1::JOB_PHASE_ENDED || job.chief_gone();
 }
 
+bool MayStillRun(const v1::JobStatus& job, int64_t now_ms) {
+  if (!job.chief_gone() || job.phase() == v1::JOB_PHASE_ENDED) return false;
+  const int64_t last = std::max(EndOf(job), LastWrittenMs(job.attempt_folder()));
+  return now_ms - last < kLongestLease.count();
+}
+
+Status EndCrashed(const v1::JobStatus& job, int exit_code) {
+  v1::JobStatus ended = job;
+  ended.clear_chief_gone();
+  ended.set_phase(v1::JOB_PHASE_ENDED);
+  ended.set_ended_ms(base::MillisecondsSince1970());
+  ended.set_exit_code(exit_code);
+  ended.set_report("its autodist was gone; `autodist clean` ended what was left");
+  for (v1::NodeStatus& node : *ended.mutable_nodes()) {
+    node.set_phase(v1::NODE_PHASE_ENDED);
+    node.set_running_ranks(0);
+  }
+  return SaveStatus(ended, base::LogFolder(job.log_folder()));
+}
+
 std::vector<v1::JobStatus> JobsToPrune(const std::vector<v1::JobStatus>& jobs,
                                        const PruneRule& rule, int64_t now_ms) {
   std::vector<v1::JobStatus> over;
   for (const v1::JobStatus& job : jobs) {
-    if (IsOver(job)) over.push_back(job);
+    if (IsOver(job) && !MayStillRun(job, now_ms)) over.push_back(job);
   }
   const size_t kept = std::min<uint64_t>(rule.keep.value_or(0), over.size());
   over.resize(over.size() - kept);

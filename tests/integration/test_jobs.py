@@ -109,7 +109,8 @@ def test_ps_lists_running_jobs_and_with_all_the_others(ask, new_job):
     lines = ask("ps").out.splitlines()
     assert lines[0].split() == ["JOB", "NAME", "STATE", "NODES", "RANKS", "STARTED", "ELAPSED", "PROGRESS", "LAST",
                                 "OUTPUT", "RESTARTS", "COMMAND"]
-    assert [line.split()[:5] for line in lines[1:]] == [[running.id, "-", "running", "1", "3"]]
+    assert [line.split()[:5] for line in lines[1:]] == [[running.id, "-", "running", "1", "3"],
+                                                        [crashed.id, "-", "crashed", "1", "3"]]
     states = {line.split()[0]: " ".join(line.split()[2:4]) for line in ask("ps", "--all").out.splitlines()[1:]}
     assert states == {running.id: "running 1", ended.id: "exit 3", crashed.id: "crashed 1"}
     jobs = {job["job_id"]: job
@@ -117,6 +118,19 @@ def test_ps_lists_running_jobs_and_with_all_the_others(ask, new_job):
     assert jobs[running.id]["command"][-1] == str(running.pipes) and jobs[running.id]["detached"]
     assert jobs[ended.id]["exit_code"] == 3 and not jobs[ended.id]["chief_gone"]
     assert jobs[crashed.id]["chief_gone"]
+
+
+def test_what_a_crashed_job_left_is_cleaned_before_it_is_pruned(ask, new_job):
+    crashed = new_job()
+    crashed.crash()
+    refused = ask("prune", crashed.id)
+    assert refused.code == 2 and "its ranks may still run" in refused.err and f"autodist clean {crashed.id}" in refused.err
+    assert "removed 0 jobs" in ask("prune", "--keep", "0").out
+    assert ask("clean", crashed.id).code == 0
+    status = ask("status", crashed.id).out
+    assert "exit code    125" in status and "`autodist clean` ended what was left" in status and "is gone" not in status
+    assert crashed.id not in ask("ps").out
+    assert ask("prune", crashed.id).code == 0
 
 
 def test_a_job_in_a_terminal_is_listed_too(begin, ask, tmp_path):
