@@ -34,6 +34,7 @@ void AddFrames(const std::vector<std::string_view>& programs_lines, Language lan
     return;
   }
   process.threads.clear();
+  if (!process.missing.empty()) return;  // that there is no py-spy says more
   process.missing = program + " shows none" +
                     (programs_lines.empty() ? "" : ": " + std::string(programs_lines.back()));
 }

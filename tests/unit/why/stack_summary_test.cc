@@ -162,6 +162,9 @@ TEST(StackSummaryTest, WithoutPySpyTheKernelTellsOfAPythonThatWaits) {
   EXPECT_EQ(SummaryOf(wait + interpreter + missing, kFolder),
             (StackSummary{"sleeping in hrtimer_nanosleep, system call 230", "",
                           "py-spy, which shows Python's, is not installed on this node"}));
+  const std::string noise = "    48\t../clock_nanosleep.c: No such file or directory.\n";
+  EXPECT_EQ(SummaryOf(wait.substr(0, wait.find("gdb:") + 5) + noise + missing, kFolder).missing,
+            "py-spy, which shows Python's, is not installed on this node");
   const std::string tells = "    #1  0x00007f0b in ncclWait () from /lib/libnccl.so.2\n";
   EXPECT_EQ(SummaryOf(wait + tells + interpreter + missing, kFolder),
             (StackSummary{"ncclWait (libnccl.so.2)", "", ""}));
