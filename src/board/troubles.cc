@@ -17,6 +17,7 @@ constexpr int64_t kSlowForMs = 30'000;    // the same of steps, which may well d
 constexpr double kSlow = 1.2;             // times the median of a step's time
 constexpr size_t kFewestToCompare = 3;    // ranks
 constexpr double kTakenByOthers = 0.25;   // of a node's cores
+constexpr double kIdle = 0.05;            // cores in use by all ranks of a node
 constexpr double kDiskNearlyFull = 0.01;  // of it is free
 constexpr double kMemoryPressure = 0.2;   // of the time some process waits for memory
 
@@ -91,7 +92,7 @@ void LookAtHost(const v1::Board& board, int node, std::vector<Found>& found) {
   }
 }
 
-// What uses cores that the ranks could have.
+// What uses cores that the ranks could have, and would: they do not stand still.
 void LookAtCores(const v1::Board& board, int node, std::vector<Found>& found) {
   const v1::HostSample& host = board.nodes(node).sample().host();
   const bool none_left = host.cpu() > 1 - kTakenByOthers / 2;
@@ -103,6 +104,7 @@ void LookAtCores(const v1::Board& board, int node, std::vector<Found>& found) {
     if (!rank || !rank->sample().has_cpu()) return;
     ours += rank->sample().cpu();
   }
+  if (ours < kIdle) return;
   const double used = host.cpu() * host.cores();
   if (used - ours < kTakenByOthers * host.cores()) return;
   found.push_back(OfNode("cores", v1::Trouble::KIND_SLOW, board, node,

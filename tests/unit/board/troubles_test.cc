@@ -134,7 +134,22 @@ TEST(TroublesTest, CoresThatOthersTakeAreTroubleWhereNoneIsLeft) {
   board.set_time_ms(111'000);
   ASSERT_EQ(watch.Look(board).size(), 1u);
   EXPECT_THAT(watch.Look(board)[0].what(), HasSubstr("other programs take 3.9 of its 8 cores"));
+  host.set_cpu_pressure(0.01);  // none waits for one
+  EXPECT_TRUE(watch.Look(board).empty());
+  host.clear_cpu_pressure();
   host.set_cpu(0.6);  // there are some for all
+  EXPECT_TRUE(watch.Look(board).empty());
+}
+
+TEST(TroublesTest, CoresAreNoTroubleOfRanksThatStandStill) {
+  TroubleWatch watch;
+  v1::Board board = Healthy(100'000);
+  v1::HostSample& host = *board.mutable_nodes(0)->mutable_sample()->mutable_host();
+  host.set_cores(8);
+  host.set_cpu(1);
+  for (v1::BoardRank& rank : *board.mutable_ranks()) rank.mutable_sample()->set_cpu(0.01);
+  watch.Look(board);
+  board.set_time_ms(111'000);
   EXPECT_TRUE(watch.Look(board).empty());
 }
 
