@@ -74,7 +74,7 @@ int Stop(const StopOptions& options) {
 Command AddStop(CLI::App& app) {
   auto options = std::make_shared<StopOptions>();
   AddJob(app, options->job);
-  app.add_flag("--now", options->now, "SIGKILL to all ranks at once, without the grace period");
+  app.add_flag("--now", options->now, "Without the grace period: SIGKILL follows SIGTERM at once");
   app.footer(R"(
 Ends a job as Ctrl-C in its terminal would: the ranks get SIGTERM, and SIGKILL when the --grace that
 the job was started with is over. Returns once nothing of the job is left; exit code 0 if it has

@@ -53,9 +53,12 @@ const CLI::Option* Find(const CLI::App& command, const std::string& word) {
 }
 
 // Whether the word after it is its value.
-bool TakesNext(const CLI::Option& option, const std::string& word, const std::string& next) {
+bool TakesNext(const CLI::App& command, const CLI::Option& option, const std::string& word,
+               const std::string& next) {
+  const bool must = option.get_items_expected_min() > 0;
+  const bool is_value = !IsOption(next) || (must && !Find(command, next));
   return option.get_items_expected_max() > 0 && word == WithoutValue(word) && !next.empty() &&
-         (option.get_items_expected_min() > 0 || !IsOption(next));
+         is_value;
 }
 
 std::string Help(const std::string& command) { return "`autodist " + command + " --help`"; }
@@ -125,12 +128,19 @@ Status MisplacedOption(const CLI::App& app, const std::string& word, const std::
 
 // What is called otherwise in other programs; "": nothing of the command's.
 std::string MeantOption(const CLI::App& command, const std::string& word) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kMeant = {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kMeant = {
       {{"--force", "--now"},
        {"-9", "--now"},
        {"-n", "--tail"},
        {"--lines", "--tail"},
-       {"-t", "--timestamps"}}};
+       {"-t", "--timestamps"},
+       {"--restart", "--max-restarts"},
+       {"--restarts", "--max-restarts"},
+       {"--retries", "--max-restarts"},
+       {"--dir", "--workdir"},
+       {"--cwd", "--workdir"},
+       {"--port", "--listen"},
+       {"--html", "--output"}}};
   for (const auto& [other, ours] : kMeant) {
     if (WithoutValue(word) == other && Find(command, std::string(ours))) return std::string(ours);
   }
@@ -149,11 +159,11 @@ std::vector<Unknown> UnknownOptions(const CLI::App& command, Words::const_iterat
   for (; word != end && IsOption(*word); ++word) {
     const std::string next = std::next(word) == end ? "" : *std::next(word);
     const CLI::Option* option = Find(command, *word);
-    bool takes_next = option && TakesNext(*option, *word, next);
+    bool takes_next = option && TakesNext(command, *option, *word, next);
     if (!option) {
       unknown.push_back({*word, next});
       const CLI::Option* ours = command.get_option_no_throw(OurSpelling(*word));
-      takes_next = ours ? TakesNext(*ours, *word, next) : TakesValue(*word, next);
+      takes_next = ours ? TakesNext(command, *ours, *word, next) : TakesValue(*word, next);
     }
     if (takes_next) ++word;
   }
@@ -211,6 +221,22 @@ Status UnknownOption(const CLI::App& app, const CLI::App& command, const std::st
           (command.get_prefix_command() ? "; options of your program come after the program" : ""));
 }
 
+// "host1,host2"
+std::string InOneWord(const Words& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
+  return text;
+}
+
+// {"--rank", "0-1"} of "Could not convert: --rank = 0-1".
+std::pair<std::string, std::string> NotConverted(const std::string& what) {
+  constexpr std::string_view kIs = " = ";
+  const size_t is = what.find(kIs);
+  const size_t begin = what.find(": ") + 2;
+  if (is == std::string::npos || is < begin) return {what, ""};
+  return {what.substr(begin, is - begin), what.substr(is + kIs.size())};
+}
+
 // Each behind a space.
 std::string WordsBetween(Words::const_iterator begin, Words::const_iterator end) {
   return begin == end ? "" : " " + base::ShellLine({begin, end});
@@ -266,27 +292,38 @@ Result<CommandLine> ReadCommandLine(const CLI::App& app, const Words& words) {
       if (auto refusal = OptionsOfOthers(app, *command, unknown, before)) return *refusal;
       return UnknownOption(app, *command, *word, next, before);
     }
-    if (TakesNext(*option, *word, next)) ++word;
+    if (TakesNext(*command, *option, *word, next)) ++word;
   }
   return line;
 }
 
 Status WhyRefused(const CLI::App& app, const CLI::ParseError& error) {
   const auto commands = app.get_subcommands();
-  const std::string name = commands.empty() ? "" : commands.front()->get_name();
+  const CLI::App& command = commands.empty() ? app : *commands.front();
+  const std::string of = commands.empty() ? "" : command.get_name() + ": ";
   std::string what = error.what();
+  std::string remedy = "see " + Help(command.get_name());
   if (const auto* missing = dynamic_cast<const CLI::ArgumentMismatch*>(&error)) {
     what = std::string(missing->what());
     const bool twice = what.find(": At Most") != std::string::npos;
     what = what.substr(0, what.find(':')) + (twice ? " is given twice" : " needs a value");
   } else if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
-    Words extra = app.remaining(true);
+    const Words extra = app.remaining(true);
     what = "too many words: '" + (extra.empty() ? "" : extra.front()) + "'";
-    if (!commands.empty() && Find(*commands.front(), "JOB")) what += "; it takes one job at a time";
+    if (Find(command, "JOB")) what += "; it takes one job at a time";
+    if (Find(command, "--hosts")) {
+      remedy = "hosts go by `autodist " + command.get_name() + " --hosts " + InOneWord(extra) + "`";
+    }
+  } else if (dynamic_cast<const CLI::ConversionError*>(&error)) {
+    const auto [option, value] = NotConverted(what);
+    what = option + ": '" + value + "' is not a number";
+    if (option == "--rank" && Find(command, "--show")) {
+      remedy = "several ranks go by --show " + value;
+    }
   } else if (dynamic_cast<const CLI::RequiredError*>(&error)) {
     what = "which " + what.substr(0, what.find(' ')) + "?";
   }
-  return Refuse(name.empty() ? what : name + ": " + what, "see " + Help(name));
+  return Refuse(of + what, remedy);
 }
 
 }  // namespace autodist::cli

@@ -21,6 +21,7 @@ struct KnownOption {
 constexpr char kOnThisMachine[] = " on this machine, `--hosts HOST:N,...` on several";
 constexpr char kNamed[] = ": nodes are named, there or in a spec";
 constexpr char kAllAtOnce[] = "autodist starts all nodes from here, and tells each who it is";
+constexpr char kFolder[] = "; without it, ranks run in the folder that autodist is started in";
 constexpr char kMeeting[] = "the ranks meet on the chief; --master-port chooses the port";
 constexpr char kDevices[] =
     ", where `gpus: [0, 1]` chooses the devices; on this machine CUDA_VISIBLE_DEVICES does, too";
@@ -57,7 +58,7 @@ constexpr KnownOption kKnown[] = {
     {"torchrun", "rdzv-backend rdzv-endpoint rdzv-id rdzv-conf standalone", "", "", kMeeting},
     {"msrun", "sched-host sched-port", "", "", kMeeting},
     {"msrun", "worker-num local-worker-num", "-n", "N", kOnThisMachine},
-    {"torchrun", "m module", "-- python -m", "MODULE", ""},
+    {"torchrun", "m module", "-- python3 -m", "MODULE", ""},
     {"torchrun", "no-python", "", "", "the program is started as it is"},
     {"torchrun", "redirects r tee t", "--log-dir FOLDER", "",
      ": the output of every rank is shown, and kept there"},
@@ -81,15 +82,24 @@ constexpr KnownOption kKnown[] = {
      ": the output of every rank is shown, and kept there"},
     {"srun", "J job-name", "--name", "NAME", ""},
     {"torchrun", "monitor-interval", "", "", "that a rank has ended is told at once"},
-    {"srun", "l label K kill-on-bad-exit", "", "", "it is always so"},
-    {"mpirun", "wdir", "", "", "ranks run in the folder that autodist is started in"},
-    {"srun", "D chdir", "", "", "ranks run in the folder that autodist is started in"},
+    {"srun", "l label K kill-on-bad-exit u unbuffered", "", "", "it is always so"},
+    {"mpirun", "wdir wd", "--workdir", "FOLDER", kFolder},
+    {"srun", "D chdir", "--workdir", "FOLDER", kFolder},
+    {"mpirun", "output-filename", "--log-dir", "FOLDER", ""},
+    {"torchrun", "local-ranks-filter", "--show local0", "", ""},
+    {"accelerate", "mixed-precision", "--env ACCELERATE_MIXED_PRECISION=bf16", "",
+     ", or give it in the program"},
+    {"accelerate", "cpu use-cpu", "--env ACCELERATE_USE_CPU=true", "", ""},
+    {"accelerate", "config-file", "--spec FILE", "",
+     " for the machines; the rest goes to the program, or into its environment by --env"},
+    {"deepspeed", "launcher", "", "", kAllAtOnce},
+    {"srun", "pty", "--stdin-rank 0", "", ""},
 };
 
 // Those without a value there.
 constexpr char kAlone[] =
     "standalone no-python no-ssh no-local-rank force-multi multi-gpu multi-cpu allow-run-as-root "
-    "oversubscribe tag-output l label K";
+    "oversubscribe tag-output l label K kill-on-bad-exit u unbuffered cpu use-cpu pty";
 
 struct KnownCommand {
   const char* names;

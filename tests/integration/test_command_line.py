@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +26,14 @@ WRONG = [
     ("run --fan-out many -- ./train", "a whole number from 1 to 4096"),
     ("run --spool lots -- ./train", "500M"),
     ("run --max-restarts -- ./train", "--max-restarts needs a value"),
+    ("run --metrics -n 1 -- ./train", "'-n' is not ADDRESS:PORT"),
+    ("run --restart 2 -- ./train", "--max-restarts"),
+    ("run --retries 2 -- ./train", "--max-restarts"),
+    ("run --dir x -- ./train", "--workdir"),
+    ("report last --html", "--output"),
+    ("web --port 8080", "--listen"),
+    ("logs last --rank 0-1", "--show 0-1"),
+    ("init host1 host2", "--hosts host1,host2"),
     ("run --hosts a --hosts b -- ./train", "--hosts is given twice"),
     ("submit --slurm --gres gpu:8 -- ./train", "`--sbatch=--gres=gpu:8`"),
     ("run --dialect pytorch -- ./train", "torch"),
@@ -67,7 +76,7 @@ OF_OTHERS = [
     ("run --node_rank 0 train.py", "torchrun", "leave it out"),
     ("run --rdzv_backend c10d train.py", "torchrun", "leave it out"),
     ("run --standalone train.py", "torchrun", "leave it out"),
-    ("run -m package.train", "torchrun", "autodist run -- python -m package.train"),
+    ("run -m package.train", "torchrun", "autodist run -- python3 -m package.train"),
     ("run -N 2 ./train", "srun", "autodist run --hosts"),
     ("run --ntasks 16 ./train", "srun", "autodist run -n 16"),
     ("run --gpus-per-node=4 ./train", "srun", "autodist run -n 4"),
@@ -191,3 +200,17 @@ def test_what_python_prints_is_seen_at_once(autodist, monkeypatch, value, seen):
     outcome = autodist("run", "--", sys.executable, "-c", words)
     assert outcome.code == 137
     assert outcome.lines() == ({0: [f"last words {seen}"]} if seen else {})
+
+
+def options_of_other_launchers():
+    """[["-np", "4"], …], of the tables of docs/moving_over.md."""
+    page = (Path(__file__).parents[2] / "docs/moving_over.md").read_text(encoding="utf-8")
+    return [option.split() for cell in re.findall(r"^\| (`-[^|]*) \|", page, re.MULTILINE)
+            for option in re.findall(r"`(--?\w[^`…]*)`", cell)]
+
+
+@pytest.mark.parametrize("words", options_of_other_launchers(), ids=" ".join)
+def test_an_option_that_moving_over_names_is_answered(autodist, words):
+    values = {"FOLDER": "/tmp", "FILE": "hosts", "N": "2", "S": "60", "NAME": "A", "NAME=VALUE": "A=1", "MIN:MAX": "1:2"}
+    said = autodist("run", *[values.get(word, word) for word in words], "--dry-run", "--", "true").err
+    assert "run has no option" not in said or re.search("write `autodist |leave it out", said), said

@@ -132,7 +132,7 @@ TEST_F(CommandLineTest, OptionsOfOtherLaunchersAreAnsweredByOurs) {
 
 TEST_F(CommandLineTest, SeveralOptionsOfOtherLaunchersAreAnsweredAtOnce) {
   EXPECT_EQ(Refusal({"run", "-n", "2", "-m", "hello"}),
-            "run has no option '-m' | it is torchrun's; write `autodist run -n 2 -- python -m "
+            "run has no option '-m' | it is torchrun's; write `autodist run -n 2 -- python3 -m "
             "hello`");
   const std::string several = Refusal({"run", "--nproc_per_node", "2", "--lease", "5", "--rdzv_id",
                                        "7", "--standalone", "train.py", "--np"});
