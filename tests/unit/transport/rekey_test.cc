@@ -102,7 +102,7 @@ std::string Name(const testing::TestParamInfo<Transfer>& info) {
                                                                               : "Both");
 }
 
-INSTANTIATE_TEST_SUITE_P(Short, RekeyTest, testing::ValuesIn(Each("64K", 10 * kMiB)), Name);
+INSTANTIATE_TEST_SUITE_P(Short, RekeyTest, testing::ValuesIn(Each("256K", 10 * kMiB)), Name);
 INSTANTIATE_TEST_SUITE_P(DISABLED_16K, RekeyTest, testing::ValuesIn(Each("16K", 4 * kMiB)), Name);
 INSTANTIATE_TEST_SUITE_P(DISABLED_64K, RekeyTest, testing::ValuesIn(Each("64K", 60 * kMiB)), Name);
 INSTANTIATE_TEST_SUITE_P(DISABLED_1M, RekeyTest, testing::ValuesIn(Each("1M", 60 * kMiB)), Name);
