@@ -171,16 +171,17 @@ void LookAtRanks(const v1::Board& board, std::vector<Found>& found) {
 void LeadWithReport(const v1::Board& board, std::vector<v1::Trouble>& troubles) {
   const std::string& report = board.job().report();
   if (board.job().exit_code() == 0 || report.empty()) return;
-  const auto failed =
-      std::ranges::equal_range(troubles, v1::Trouble::KIND_FAILED, {}, &v1::Trouble::kind);
-  if (failed.empty()) return;
-  auto first = std::ranges::find_if(failed, [&](const v1::Trouble& trouble) {
-    const v1::BoardRank* rank = RankOf(board, trouble.ranks(0));
+  const auto failed = [](const v1::Trouble& trouble) {
+    return trouble.kind() == v1::Trouble::KIND_FAILED;
+  };
+  auto first = std::ranges::find_if(troubles, [&](const v1::Trouble& trouble) {
+    const v1::BoardRank* rank = failed(trouble) ? RankOf(board, trouble.ranks(0)) : nullptr;
     return rank && report.starts_with(rank->name() + " on ");
   });
-  if (first == failed.end()) first = failed.begin();
+  if (first == troubles.end()) first = std::ranges::find_if(troubles, failed);
+  if (first == troubles.end()) return;
   first->set_what(base::Printable(report.substr(0, report.find('\n'))));
-  std::rotate(failed.begin(), first, first + 1);
+  std::rotate(troubles.begin(), first, first + 1);
 }
 
 // Sorted.

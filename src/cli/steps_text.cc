@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <ranges>
 
 #include "base/json_quote.h"
 #include "base/quantity.h"
@@ -50,11 +49,12 @@ JobDetails DetailsOf(const v1::Board& board) {
   for (const v1::Trouble& trouble : board.troubles()) {
     if (IsOfSteps(trouble)) details.rows.emplace_back("issue", trouble.what());
   }
-  for (const v1::JobEvent& event : board.events() | std::views::reverse) {
-    if (event.job_phase() != v1::JOB_PHASE_RESTARTING) continue;
-    details.rows.emplace_back("restarted",
-                              "because " + event.what().substr(0, event.what().find('\n')));
-    break;
+  std::string restarted;
+  for (const v1::JobEvent& event : board.events()) {
+    if (event.job_phase() == v1::JOB_PHASE_RESTARTING) restarted = event.what();
+  }
+  if (!restarted.empty()) {
+    details.rows.emplace_back("restarted", "because " + restarted.substr(0, restarted.find('\n')));
   }
   return details;
 }
