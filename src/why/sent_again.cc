@@ -15,8 +15,8 @@
 namespace autodist::why {
 namespace {
 
-constexpr double kMuch = 0.01;       // of the segments
-constexpr uint64_t kFewAgain = 5;    // segments between two looks: a lossy moment
+constexpr double kMuch = 0.03;       // of the segments: a busy machine answers late, too
+constexpr uint64_t kFewAgain = 8;    // segments between two looks: a lossy moment
 constexpr uint64_t kUnanswered = 3;  // times: more than a second and a half
 constexpr size_t kShownPairs = 4;    // as evidence
 

@@ -390,7 +390,8 @@ TEST_F(StandstillTest, WhatTheNetworkLoses) {
       "sent again between two looks");
   known_ = {};
   known_.now.set_time_ms(1'800'000'000'000);
-  Rank(sent("8 of 9000 segments, unanswered 0"), sent("7 of 90 segments, unanswered 0"));
+  // As on a busy machine.
+  Rank(sent("13 of 496 segments, unanswered 0"), sent("7 of 90 segments, unanswered 0"));
   Ranks(2, AllReduce());
   EXPECT_EQ(Says().find("wrong"), std::string::npos);
 }
