@@ -22,7 +22,7 @@ namespace {
 using std::chrono::seconds;
 using test::Faults;
 
-constexpr seconds kJobsHang{250};  // for the slowest of builds
+constexpr seconds kJobsHang{500};  // for the slowest of builds
 constexpr seconds kJobLease{60};   // so that a node is not lost because it is slow
 // Each with a seed of its own. A sanitizer makes a long one twenty times as long.
 constexpr uint64_t kLongJobs = SANITIZED ? 3 : 20;

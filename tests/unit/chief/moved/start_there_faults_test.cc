@@ -24,7 +24,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr seconds kHangs{200};  // for the slowest of builds
+constexpr seconds kHangs{500};  // for the slowest of builds
 constexpr std::chrono::milliseconds kLongLease{3'600'000};
 
 // Before there is any other thread, so that none takes a signal that is for the watcher.
