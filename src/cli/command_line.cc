@@ -128,8 +128,9 @@ Status MisplacedOption(const CLI::App& app, const std::string& word, const std::
 
 // What is called otherwise in other programs; "": nothing of the command's.
 std::string MeantOption(const CLI::App& command, const std::string& word) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kMeant = {
-      {{"--force", "--now"},
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kMeant = {
+      {{"--all", "--keep"},
+       {"--force", "--now"},
        {"-9", "--now"},
        {"-n", "--tail"},
        {"--lines", "--tail"},

@@ -53,7 +53,9 @@ Status CheckOnlyOne(const NodesOptions& options) {
   if (given < 2) return OkStatus();
   return WithRemedy(Error(StatusCode::kInvalidArgument,
                           "--spec, --hosts, --slurm and -n each say which nodes there are"),
-                    "give one of them");
+                    options.hosts.empty() || !options.ranks
+                        ? "give one of them"
+                        : "give one of them; so many ranks on each host go by --hosts HOST:N");
 }
 
 void WarnOfVisible(const reach::VisibleGpus& visible) {

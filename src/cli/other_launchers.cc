@@ -19,7 +19,7 @@ struct KnownOption {
 };
 
 constexpr char kOnThisMachine[] = " on this machine, `--hosts HOST:N,...` on several";
-constexpr char kNamed[] = ": nodes are named, there or in a spec";
+constexpr char kNamed[] = " with N ranks on each: nodes are named, there or in a spec";
 constexpr char kAllAtOnce[] = "autodist starts all nodes from here, and tells each who it is";
 constexpr char kFolder[] = "; without it, ranks run in the folder that autodist is started in";
 constexpr char kMeeting[] = "the ranks meet on the chief; --master-port chooses the port";
@@ -36,10 +36,10 @@ constexpr KnownOption kKnown[] = {
     {"torchrun", "nproc", "-n", "N", kOnThisMachine},
     {"deepspeed", "num-gpus", "-n", "N", kOnThisMachine},
     {"accelerate", "num-processes", "-n", "N", kOnThisMachine},
-    {"torchrun", "nnodes", "--hosts HOST1,HOST2", "", kNamed},
-    {"srun", "N nodes", "--hosts HOST1,HOST2", "", kNamed},
-    {"deepspeed", "num-nodes", "--hosts HOST1,HOST2", "", kNamed},
-    {"accelerate", "num-machines", "--hosts HOST1,HOST2", "", kNamed},
+    {"torchrun", "nnodes", "--hosts HOST1:N,HOST2:N", "", kNamed},
+    {"srun", "N nodes", "--hosts HOST1:N,HOST2:N", "", kNamed},
+    {"deepspeed", "num-nodes", "--hosts HOST1:N,HOST2:N", "", kNamed},
+    {"accelerate", "num-machines", "--hosts HOST1:N,HOST2:N", "", kNamed},
     {"paddle.distributed.launch", "ips", "--hosts", "HOST,...", ""},
     {"mpirun", "H host", "--hosts", "HOST,...", ""},
     {"srun", "w nodelist", "--hosts", "HOST,...", ""},
