@@ -35,12 +35,14 @@ bool Runnable(const v1::Board& board, uint32_t rank) {
   return of && of->sample().state() == "R";
 }
 
-// Another program has the node's cores.
-std::optional<v1::Trouble> TakenCores(const v1::Board& board) {
+// Another program has the node's cores. What ranks had before the looks counts, too: gdb holds
+// them.
+std::optional<v1::Trouble> TakenCores(const v1::Board& board, const v1::Board* before) {
   for (const int node : Running(board)) {
     const v1::HostSample& host = board.nodes(node).sample().host();
     const double cores = host.cores();
-    const double own = CpuOfRanks(board, node);
+    const bool was = before && node < before->nodes_size();
+    const double own = std::max(CpuOfRanks(board, node), was ? CpuOfRanks(*before, node) : 0);
     const double all = host.cpu() * cores;
     const bool known = std::ranges::any_of(board.nodes(node).ranks(), [&](uint32_t rank) {
       const v1::BoardRank* of = FindRank(board, rank);
@@ -144,7 +146,7 @@ std::optional<v1::Trouble> LimitedCpu(const v1::Board& now, const v1::Board* bef
 }
 
 std::optional<v1::Trouble> CpuCause(const v1::Board& now, const v1::Board* before) {
-  if (auto cause = TakenCores(now)) return cause;
+  if (auto cause = TakenCores(now, before)) return cause;
   return SlowCpu(now, before);
 }
 

@@ -596,6 +596,10 @@ TEST_F(VerdictTest, CoresThatAnotherProgramTakes) {
   Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
   host(1).set_cpu_pressure(0.2);
   ExpectWrong(HasSubstr("another program takes"));
+  *known_.before = known_.now;  // before gdb held them
+  for (const int i : {2, 3}) known_.before->mutable_ranks(i)->mutable_sample()->set_cpu(3.9);
+  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+  known_.before->clear_ranks();
   for (const int i : {2, 3}) rank(i).mutable_sample()->set_cpu(3.9);
   Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
 }
