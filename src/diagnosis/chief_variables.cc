@@ -205,7 +205,6 @@ std::string NamesAsText(const std::vector<std::string>& names) {
 }
 
 void CheckChiefVariables(const Evidence& evidence, Findings& findings) {
-  if (!evidence.examination.thorough()) return;
   for (const uint32_t node : ReachedNodes(evidence)) {
     if (PlanOf(evidence, node).reach().has_local()) continue;
     const auto& facts = FactsOf(evidence, node).missing_variables();

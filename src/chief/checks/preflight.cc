@@ -58,7 +58,7 @@ Preflight::~Preflight() {
   for (const std::string& path : examination_.shared_files()) unlink(path.c_str());
 }
 
-// The program's files are read for a thorough look alone: they may be many.
+// Of the program's files the script alone is read, but for a thorough look: they may be many.
 void Preflight::AddVariables(bool thorough) {
   std::vector<std::string> names;
   for (const char* const* entry = environ; *entry; ++entry) {
@@ -67,7 +67,6 @@ void Preflight::AddVariables(bool thorough) {
   }
   names = diagnosis::NamesToCompare(names);
   *examination_.mutable_chief_variables() = {names.begin(), names.end()};
-  if (!thorough) return;
   const std::string folder = reach::FolderHere(plan_);
   std::set<std::string> mentioned;
   for (const std::string& file : program_.files) {
@@ -75,6 +74,7 @@ void Preflight::AddVariables(bool thorough) {
     const auto text =
         base::ReadFile(file.starts_with('/') ? file : folder + "/" + file, kLargestSource);
     if (text.ok()) mentioned.merge(SetOf(diagnosis::NamesIn(*text, names)));
+    if (!thorough) break;
   }
   mentioned_variables_ = {mentioned.begin(), mentioned.end()};
 }
