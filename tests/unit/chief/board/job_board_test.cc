@@ -111,7 +111,7 @@ TEST_F(JobBoardTest, TheRankThatFailedIsTheOneAndIsKept) {
   EXPECT_EQ(board.job().phase(), v1::JOB_PHASE_ENDED);
   EXPECT_EQ(board.job().exit_code(), 7);
   ASSERT_EQ(board.troubles_size(), 1);
-  EXPECT_EQ(board.troubles(0).what(), "rank 3 on 10.0.0.2 exited with code 7");
+  EXPECT_EQ(board.troubles(0).what(), "rank 3 on 10.0.0.2 (pid 5) exited with code 7");
 }
 
 TEST_F(JobBoardTest, TheRanksOfANodeThatIsCutOffAreAway) {
