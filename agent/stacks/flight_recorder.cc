@@ -126,13 +126,6 @@ std::string RecordText(std::string_view bytes) {
   return text;
 }
 
-std::optional<FlightRecord> ReadRecord(const std::string& folder, uint32_t rank) {
-  auto bytes = base::ReadFile(RecordPath(folder, rank), kLargestRecord);
-  if (!bytes.ok()) return std::nullopt;
-  std::string text = RecordText(*bytes);
-  return FlightRecord{.bytes = *std::move(bytes), .text = std::move(text)};
-}
-
 // Of a group's, by number: the last first, without gaps.
 std::vector<std::string> LastOf(const std::map<uint64_t, const PickledValue*>& entries) {
   std::vector<std::string> last;
@@ -198,12 +191,11 @@ void AskForFlightRecords(const std::string& folder, base::Deadline deadline) {
   }
 }
 
-std::map<uint32_t, FlightRecord> ReadFlightRecords(const std::string& folder) {
-  std::map<uint32_t, FlightRecord> records;
-  for (const uint32_t rank : RanksIn(folder, "")) {
-    if (auto record = ReadRecord(folder, rank)) records.emplace(rank, *std::move(record));
-  }
-  return records;
+std::optional<FlightRecord> ReadFlightRecord(const std::string& folder, uint32_t rank) {
+  auto bytes = base::ReadFile(RecordPath(folder, rank), kLargestRecord);
+  if (!bytes.ok()) return std::nullopt;
+  std::string text = RecordText(*bytes);
+  return FlightRecord{.bytes = *std::move(bytes), .text = std::move(text)};
 }
 
 std::map<uint32_t, FlightRecord> TakeFlightRecords(
@@ -211,7 +203,7 @@ std::map<uint32_t, FlightRecord> TakeFlightRecords(
   std::map<uint32_t, FlightRecord> records;
   for (const uint32_t rank : RanksIn(folder, "")) {
     if (!is_wanted(rank)) continue;
-    auto record = ReadRecord(folder, rank);
+    auto record = ReadFlightRecord(folder, rank);
     if (!record) continue;
     unlink(RecordPath(folder, rank).c_str());
     records.emplace(rank, *std::move(record));

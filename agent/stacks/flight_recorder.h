@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -32,10 +33,10 @@ std::set<uint32_t> RecordingRanks(const std::string& folder);
 // most until the deadline.
 void AskForFlightRecords(const std::string& folder, base::Deadline deadline);
 
-// What is in `folder`, also of ranks that wrote it unasked, as PyTorch does at its time limit.
-std::map<uint32_t, FlightRecord> ReadFlightRecords(const std::string& folder);
+// What the rank has written in `folder`, if only unasked, as PyTorch does at its time limit.
+std::optional<FlightRecord> ReadFlightRecord(const std::string& folder, uint32_t rank);
 
-// The same of the ranks that are wanted; it is gone from there, as the next time it would be old.
+// That of all ranks that are wanted; it is gone from there, as the next time it would be old.
 std::map<uint32_t, FlightRecord> TakeFlightRecords(
     const std::string& folder, const std::function<bool(uint32_t rank)>& is_wanted);
 

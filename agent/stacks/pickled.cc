@@ -85,9 +85,9 @@ class PickleReader {
 
   // A number of as many bytes as the first of them says, the last of which has the sign.
   void PushLong() {
-    const size_t told = TakeNumber(1);
-    if (told > 8) failed_ = true;
-    const size_t size = std::min<size_t>(told, 8);
+    const size_t length = TakeNumber(1);
+    if (length > 8) failed_ = true;
+    const size_t size = std::min<size_t>(length, 8);
     const uint64_t bits = TakeNumber(size);
     const size_t unused = size == 0 ? 0 : 64 - size * 8;
     PushInteger(static_cast<int64_t>(bits << unused) >> unused);

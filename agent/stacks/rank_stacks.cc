@@ -88,8 +88,6 @@ std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_
               }).share();
   const std::set<uint32_t> recording =
       flight_records ? RecordingRanks(files) : std::set<uint32_t>();
-  std::map<uint32_t, FlightRecord> unasked;
-  if (!flight_records) unasked = ReadFlightRecords(files);
   const std::map<uint32_t, pid_t> running = supervisor.RunningRanks();
   const std::vector<std::pair<uint32_t, pid_t>> ranks(running.begin(), running.end());
   std::vector<std::string> stacks(ranks.size());
@@ -102,7 +100,7 @@ std::string RankStacks(Supervisor& supervisor, const process::Environment& rank_
     stacks[i] = ProcessStacks(ranks[i].second, supervisor, rank_environment);
     const uint32_t rank = ranks[i].first;
     if (recording.contains(rank)) return;
-    tell_of(i, unasked.contains(rank) ? std::move(unasked.at(rank)) : FlightRecord());
+    tell_of(i, ReadFlightRecord(files, rank).value_or(FlightRecord()));
   });
   // Not before: ranks work for it.
   if (!recording.empty()) AskForFlightRecords(files, base::Deadline::After(kRecordsLimit));
