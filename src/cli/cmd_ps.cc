@@ -1,9 +1,7 @@
 // autodist ps [--all] [--json]
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
-#include <utility>
 
 #include "base/log.h"
 #include "base/wall_clock.h"
@@ -12,7 +10,6 @@
 #include "cli/job_progress.h"
 #include "cli/job_text.h"
 #include "control/jobs.h"
-#include "control/prune.h"
 #include "control/status_json.h"
 
 namespace autodist::cli {
@@ -23,20 +20,10 @@ struct PsOptions {
   bool json = false;
 };
 
-// With jobs that crashed and that nobody has cleaned up after, as they may still run.
-std::vector<v1::JobStatus> JobsToShow(bool all) {
-  std::vector<v1::JobStatus> jobs = control::ListJobs(all);
-  if (all) return jobs;
-  const int64_t now = base::MillisecondsSince1970();
-  for (v1::JobStatus& job : control::ListJobs(true)) {
-    if (control::MayStillRun(job, now)) jobs.push_back(std::move(job));
-  }
-  std::ranges::sort(jobs, {}, [](const v1::JobStatus& job) { return job.job_id(); });
-  return jobs;
-}
-
 int Ps(const PsOptions& options) {
-  const std::vector<v1::JobStatus> jobs = JobsToShow(options.all);
+  const int64_t now = base::MillisecondsSince1970();
+  const std::vector<v1::JobStatus> jobs =
+      options.all ? control::ListJobs(true) : control::ListJobsThatMayRun(now);
   const ProgressOfJobs progress = ProgressOf(jobs);
   if (options.json) {
     for (const v1::JobStatus& job : jobs) {
@@ -52,10 +39,9 @@ int Ps(const PsOptions& options) {
                           : "no job is running; `autodist ps --all` lists those that have ended");
     return 0;
   }
-  std::fputs(JobTable(jobs, progress, base::MillisecondsSince1970(),
-                      isatty(STDOUT_FILENO) == 1 ? TerminalWidth() : 0)
-                 .c_str(),
-             stdout);
+  std::fputs(
+      JobTable(jobs, progress, now, isatty(STDOUT_FILENO) == 1 ? TerminalWidth() : 0).c_str(),
+      stdout);
   return 0;
 }
 

@@ -28,9 +28,9 @@ class JobClient {
   // a word.
   Result<v1::JobStatus> WaitForEnd(const std::stop_token& stop) const;
 
-  // What every rank is doing now, with the whole stacks of these; with flight
-  // records as CollectStacks has it. Blocks for a minute at most;
-  // kDeadlineExceeded: that autodist is stopped, say; kCancelled: by `stop`.
+  // What every rank is doing now, with the whole stacks of these; with flight records as
+  // CollectStacks has it. Blocks for a minute at most; kDeadlineExceeded: that autodist is
+  // stopped, say; kCancelled: by `stop`.
   Result<v1::JobStacks> GetStacks(const std::vector<uint32_t>& whole, bool flight_records,
                                   const std::stop_token& stop = {}) const;
 

@@ -14,6 +14,7 @@
 #include "control/job_client.h"
 #include "control/job_record.h"
 #include "control/job_socket.h"
+#include "control/prune.h"
 
 namespace autodist::control {
 namespace {
@@ -48,6 +49,20 @@ Result<Found> LookUp(const std::string& job_id) {
   const bool listening = connected && status.phase() != v1::JOB_PHASE_ENDED;
   status.set_chief_gone(here && !listening && status.phase() != v1::JOB_PHASE_ENDED);
   return Found{std::move(status), listening};
+}
+
+// Of the jobs of these names, in their order.
+std::vector<v1::JobStatus> JobsThat(const std::vector<std::string>& names,
+                                    const std::function<bool(const Found& job)>& are_wanted) {
+  std::vector<std::optional<Found>> found(names.size());
+  base::ParallelFor(names.size(), kAskedAtOnce, [&](size_t i) {
+    if (auto job = LookUp(names[i]); job.ok()) found[i] = std::move(*job);
+  });
+  std::vector<v1::JobStatus> jobs;
+  for (std::optional<Found>& job : found) {
+    if (job && are_wanted(*job)) jobs.push_back(std::move(job->status));
+  }
+  return jobs;
 }
 
 using NameOf = std::function<std::string(const std::string& job)>;
@@ -159,18 +174,16 @@ Result<v1::JobStatus> LookUpJob(const std::string& job_id) {
 }
 
 std::vector<v1::JobStatus> ListJobs(bool all) {
+  if (all) return JobsThat(KnownJobs(), [](const Found&) { return true; });
   const std::set<std::string> with_socket = JobsWithSocket();
-  const std::vector<std::string> names =
-      all ? KnownJobs() : std::vector(with_socket.begin(), with_socket.end());
-  std::vector<std::optional<Found>> found(names.size());
-  base::ParallelFor(names.size(), kAskedAtOnce, [&](size_t i) {
-    if (auto job = LookUp(names[i]); job.ok()) found[i] = std::move(*job);
+  return JobsThat({with_socket.begin(), with_socket.end()},
+                  [](const Found& job) { return job.listening; });
+}
+
+std::vector<v1::JobStatus> ListJobsThatMayRun(int64_t now_ms) {
+  return JobsThat(KnownJobs(), [now_ms](const Found& job) {
+    return job.listening || MayStillRun(job.status, now_ms);
   });
-  std::vector<v1::JobStatus> jobs;
-  for (std::optional<Found>& job : found) {
-    if (job && (all || job->listening)) jobs.push_back(std::move(job->status));
-  }
-  return jobs;
 }
 
 }  // namespace autodist::control

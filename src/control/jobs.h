@@ -40,4 +40,8 @@ Result<v1::JobStatus> LookUpJob(const std::string& job_id);
 // Asks many at the same time.
 std::vector<v1::JobStatus> ListJobs(bool all);
 
+// The same, and those that crashed and whose ranks may still run (MayStillRun). `now_ms`: since
+// 1970.
+std::vector<v1::JobStatus> ListJobsThatMayRun(int64_t now_ms);
+
 }  // namespace autodist::control
