@@ -24,4 +24,7 @@ inline std::vector<std::string_view> Lines(std::string_view text) {
   return lines;
 }
 
+// Without its end; it points into `text`.
+inline std::string_view FirstLine(std::string_view text) { return text.substr(0, text.find('\n')); }
+
 }  // namespace autodist::base

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/quantity.h"
+#include "base/split.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
 
@@ -18,6 +19,7 @@ constexpr double kSlow = 1.2;             // times the median of a step's time
 constexpr size_t kFewestToCompare = 3;    // ranks
 constexpr double kTakenByOthers = 0.25;   // of a node's cores
 constexpr double kIdle = 0.05;            // cores in use by all ranks of a node
+constexpr double kNoCpuPressure = 0.05;   // of the time something waits for a core
 constexpr double kDiskNearlyFull = 0.01;  // of it is free
 constexpr double kMemoryPressure = 0.2;   // of the time some process waits for memory
 
@@ -96,8 +98,7 @@ void LookAtHost(const v1::Board& board, int node, std::vector<Found>& found) {
 void LookAtCores(const v1::Board& board, int node, std::vector<Found>& found) {
   const v1::HostSample& host = board.nodes(node).sample().host();
   const bool none_left = host.cpu() > 1 - kTakenByOthers / 2;
-  const bool enough = host.has_cpu_pressure() && host.cpu_pressure() < kNoCpuPressure;
-  if (!none_left || enough || host.cores() == 0) return;
+  if (!none_left || CoresSuffice(host) || host.cores() == 0) return;
   double ours = 0;
   for (const uint32_t number : board.nodes(node).ranks()) {
     const v1::BoardRank* rank = RankOf(board, number);
@@ -180,7 +181,7 @@ void LeadWithReport(const v1::Board& board, std::vector<v1::Trouble>& troubles) 
   });
   if (first == troubles.end()) first = std::ranges::find_if(troubles, failed);
   if (first == troubles.end()) return;
-  first->set_what(base::Printable(report.substr(0, report.find('\n'))));
+  first->set_what(base::Printable(base::FirstLine(report)));
   std::rotate(troubles.begin(), first, first + 1);
 }
 
@@ -264,6 +265,10 @@ void LookForSlowdown(const std::optional<Slowdown>& slowdown, std::vector<Found>
 }
 
 }  // namespace
+
+bool CoresSuffice(const v1::HostSample& host) {
+  return host.has_cpu_pressure() && host.cpu_pressure() < kNoCpuPressure;
+}
 
 const v1::Trouble* StandstillIn(const v1::Board& board) {
   const auto found =

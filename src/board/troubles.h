@@ -18,9 +18,9 @@ inline constexpr char kStepsPerSecond[] = "steps per second";
 // The first evidence of a job that is slower than it was.
 inline constexpr char kStepTime[] = "time of a step";
 
-// Of the time in which something waits for a core. Where it is less, each has one, however busy
-// they are.
-inline constexpr double kNoCpuPressure = 0.05;
+// Whether each that wants a core has one, however busy they are; false, too, where the kernel does
+// not say.
+bool CoresSuffice(const v1::HostSample& host);
 
 // The job makes no steps, or gives no sign of life: the trouble that says so, or null.
 const v1::Trouble* StandstillIn(const v1::Board& board);

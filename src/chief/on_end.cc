@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/signal_name.h"
+#include "base/split.h"
 #include "process/environment.h"
 #include "process/process_tree.h"
 #include "process/spawn.h"
@@ -26,7 +27,7 @@ process::Environment EnvironmentOf(const v1::JobStatus& ended, const std::string
   environment.Set("AUTODIST_ELAPSED_S", std::to_string(elapsed_ms / 1000));
   environment.Set("AUTODIST_WORLD_SIZE", std::to_string(ended.world_size()));
   environment.Set("AUTODIST_CAUSE",
-                  ended.exit_code() == 0 ? "" : report.substr(0, report.find('\n')));
+                  ended.exit_code() == 0 ? "" : std::string(base::FirstLine(report)));
   environment.Set("AUTODIST_LOG_FOLDER", ended.log_folder());
   return environment;
 }

@@ -5,6 +5,7 @@
 
 #include "base/json_quote.h"
 #include "base/quantity.h"
+#include "base/split.h"
 #include "base/utf8.h"
 #include "board/troubles.h"
 
@@ -54,7 +55,7 @@ JobDetails DetailsOf(const v1::Board& board) {
     if (event.job_phase() == v1::JOB_PHASE_RESTARTING) restarted = event.what();
   }
   if (!restarted.empty()) {
-    details.rows.emplace_back("restarted", "because " + restarted.substr(0, restarted.find('\n')));
+    details.rows.emplace_back("restarted", "because " + std::string(base::FirstLine(restarted)));
   }
   return details;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/quantity.h"
+#include "base/split.h"
 #include "base/wall_clock.h"
 #include "board/events.h"
 #include "board/ledger.h"
@@ -21,9 +22,6 @@ struct AttemptTimes {
   std::string cause;  // of its end
 };
 
-// Of a report, what it is about.
-std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
-
 // As far as the events tell; what comes later says more about the cause.
 std::vector<AttemptTimes> AttemptsOf(const v1::Board& board) {
   std::vector<AttemptTimes> attempts;
@@ -36,7 +34,7 @@ std::vector<AttemptTimes> AttemptsOf(const v1::Board& board) {
       if (attempts.empty()) continue;
       AttemptTimes& last = attempts.back();
       if (last.ended_ms == 0) last.ended_ms = event.time_ms();
-      if (!event.what().empty()) last.cause = FirstLine(event.what());
+      if (!event.what().empty()) last.cause = base::FirstLine(event.what());
     }
   }
   return attempts;
@@ -111,7 +109,8 @@ Section EventsSection(const v1::Board& board) {
     if (event.job_phase() == v1::JOB_PHASE_RUNNING) stopping = false;
     if (event.job_phase() == v1::JOB_PHASE_STOPPING) stopping = true;
     std::string what = board::PhaseText(event);
-    if (!event.what().empty()) what += (what.empty() ? "" : ": ") + FirstLine(event.what());
+    if (!event.what().empty())
+      what += (what.empty() ? "" : ": ") + std::string(base::FirstLine(event.what()));
     table.rows.push_back({{TimeText(event.time_ms())},
                           {WhoseEvent(event), Cell::Kind::kText, ToneOfEvent(event, stopping)},
                           {std::move(what)}});

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/quantity.h"
+#include "base/split.h"
 
 namespace autodist::spec {
 namespace {
@@ -16,8 +17,6 @@ std::vector<uint32_t> FirstDevices(uint32_t count) {
   std::iota(devices.begin(), devices.end(), uint32_t{0});
   return devices;
 }
-
-std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 // What others have in "host:N" for the port of SSH, or more than any machine has.
 bool IsLikeAPort(uint32_t slots) {
@@ -61,8 +60,9 @@ void DraftDevices(const HostEntry& host, const HostFacts& facts, Node& node, Spe
     node.device_ips = host.device_ips;
   } else if (!facts.gpus) {
     node.gpus = FirstDevices(slots);
-    note = facts.not_reached.empty() ? "not asked; the numbers of its GPUs belong here"
-                                     : "not reached: " + FirstLine(facts.not_reached);
+    note = facts.not_reached.empty()
+               ? "not asked; the numbers of its GPUs belong here"
+               : "not reached: " + std::string(base::FirstLine(facts.not_reached));
   } else if (*facts.gpus == 0) {
     DraftCpus(host, facts, node, draft);
   } else {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/split.h"
 #include "board/events.h"
 #include "top/numbers.h"
 #include "top/scene.h"
@@ -14,7 +15,7 @@ std::string EventText(const v1::JobEvent& event) {
   text += board::PhaseText(event);
   if (event.has_rank()) text += "rank " + std::to_string(event.rank());
   // A report has more lines.
-  std::string_view what = std::string_view(event.what()).substr(0, event.what().find('\n'));
+  std::string_view what = base::FirstLine(event.what());
   // A warning about a node begins with its name, too.
   const std::string of_node = event.node() + ": ";
   if (!event.node().empty() && what.starts_with(of_node)) what.remove_prefix(of_node.size());

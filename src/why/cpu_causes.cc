@@ -49,8 +49,7 @@ std::optional<v1::Trouble> TakenCores(const v1::Board& board, const v1::Board* b
       return of && of->sample().has_cpu();
     });
     const bool busy = host.has_cpu() && host.cpu() >= kAllCores;
-    const bool enough = host.has_cpu_pressure() && host.cpu_pressure() < board::kNoCpuPressure;
-    if (!known || !busy || enough || all - own < kTakenCores * cores) continue;
+    if (!known || !busy || board::CoresSuffice(host) || all - own < kTakenCores * cores) continue;
     v1::Trouble trouble =
         OfNode(board, node, v1::Trouble::KIND_SLOW,
                ": another program takes " + Cores(all - own) + " of its " + Number(cores));
