@@ -12,7 +12,7 @@ PAGE = ROOT / "docs" / "architecture.md"
 
 # What comes with the compiler and the C library.
 SYSTEM = re.compile(r"[a-z_]+|(arpa|linux|net|netinet|sys)/.*|"
-                    r"(dirent|dlfcn|fcntl|fnmatch|getopt|glob|ifaddrs|limits|link|netdb|nss|"
+                    r"(cxxabi|dirent|dlfcn|fcntl|fnmatch|getopt|glob|ifaddrs|limits|link|netdb|nss|"
                     r"poll|pthread|pwd|sched|signal|spawn|stdlib|string|strings|termios|unistd)\.h")
 
 

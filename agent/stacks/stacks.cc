@@ -16,18 +16,16 @@
 #include <utility>
 #include <vector>
 
-#include "agent/prepare/python.h"
+#include "agent/stacks/stack_programs.h"
+#include "agent/stacks/stack_text.h"
 #include "agent/stacks/tcp_peer.h"
 #include "agent/stacks/tcp_traffic.h"
 #include "agent/stacks/work_so_far.h"
-#include "agent/supervisor/run_program.h"
-#include "base/deadline.h"
 #include "base/fd.h"
 #include "base/shell_quote.h"
 #include "base/split.h"
 #include "base/utf8.h"
 #include "process/process_tree.h"
-#include "process/spawn.h"
 
 namespace autodist::agent {
 namespace {
@@ -35,17 +33,12 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr seconds kAllProgramsLimit{60};       // none is begun after it
 constexpr size_t kLargestProcFile = 8 << 20;   // bytes; a command line may be large
 constexpr size_t kShownCommandLine = 4 << 10;  // bytes
-constexpr size_t kShownThreads = 256 << 10;    // bytes, of one process, as the next
-constexpr size_t kShownStacks = 256 << 10;
-constexpr size_t kLongestText = 1 << 20;  // bytes
+constexpr size_t kShownThreads = 256 << 10;    // bytes, of one process
+constexpr size_t kLongestText = 1 << 20;       // bytes
 constexpr char kNoProgram[] =
     "no user-space stacks: neither py-spy (pip install py-spy) nor gdb is installed on this node\n";
-constexpr char kNoPySpy[] =
-    "  no user-space stacks: py-spy (pip install py-spy), which shows Python's, is not installed "
-    "on this node\n";
 
 // "" if it cannot be read: another's, or its process has ended.
 std::string ProcFile(const std::string& path) {
@@ -87,21 +80,6 @@ bool IsStopped(const std::string& status) {
   return StateInWords(status).find("stop") != std::string::npos;
 }
 
-// The lines of `text`, each printable and after `indent`.
-std::string Indented(std::string_view text, const std::string& indent) {
-  std::string lines;
-  for (const std::string_view line : base::Lines(text)) {
-    lines += indent + base::Printable(line) + "\n";
-  }
-  return lines;
-}
-
-std::string Cut(std::string text, size_t limit) {
-  if (text.size() <= limit) return text;
-  text.resize(limit);
-  return text + " (cut here)\n";
-}
-
 std::string CommandLine(pid_t pid, const std::string& status) {
   std::string text = ProcFile("/proc/" + std::to_string(pid) + "/cmdline");
   if (text.empty()) return "[" + Field(status, "Name") + "]";
@@ -112,12 +90,6 @@ std::string CommandLine(pid_t pid, const std::string& status) {
   if (line.size() <= kShownCommandLine) return line;
   line.resize(kShownCommandLine);
   return line + "...";
-}
-
-std::string LinkTarget(const std::string& link) {
-  std::array<char, 4096> target;
-  const ssize_t length = readlink(link.c_str(), target.data(), target.size());
-  return length > 0 ? std::string(target.data(), static_cast<size_t>(length)) : "";
 }
 
 // The text at an address of the thread's memory, of one page at most.
@@ -156,7 +128,7 @@ std::string FileOf(const std::string& folder, const std::string& call) {
   if (std::ranges::find(kOfPath, number) != kOfPath.end()) return TextAt(folder, word(1));
 #endif
   if (std::ranges::find(kOfDescriptor, number) == kOfDescriptor.end()) return "";
-  const std::string link = LinkTarget(folder + "/fd/" + std::to_string(word(1)));
+  const std::string link = base::LinkTarget(folder + "/fd/" + std::to_string(word(1)));
   const bool is_pipe = link.starts_with("pipe:") || link.starts_with("/dev/pts/");
   if (is_pipe && word(1) == STDIN_FILENO) return "its input";
   if (is_pipe && (word(1) == STDOUT_FILENO || word(1) == STDERR_FILENO)) return "its output";
@@ -199,84 +171,38 @@ std::string ThreadsText(pid_t pid) {
   return text;
 }
 
-// What else the rank has set is for its own program: PYTHONHOME alone breaks gdb.
-process::Environment EnvironmentFor(const process::Environment& rank_environment) {
-  process::Environment environment = process::Environment::CleanLogin(rank_environment);
-  environment.Set("PATH", rank_environment.Get("PATH"));
-  return environment;
-}
-
-// The programs that show the stacks of another process.
-class StackPrograms {
- public:
-  StackPrograms(Supervisor& supervisor, const process::Environment& rank_environment,
-                milliseconds limit)
-      : supervisor_(supervisor), environment_(EnvironmentFor(rank_environment)), limit_(limit) {}
-
-  bool has_any() const { return has_py_spy_ || has_gdb_; }
-
-  // `status`: the process's status file before.
-  std::string StacksOf(pid_t pid, const std::string& status) {
-    const std::vector<std::string> argv = CommandFor(pid);
-    if (argv.empty()) return has_any() ? "  no user-space stacks: gdb is not installed\n" : "";
-    if (deadline_.Expired()) return "  no user-space stacks: the looks before took too long\n";
-    const auto output = RunProgram({argv, environment_, "/"}, limit_, supervisor_);
-    // One that is killed while it attaches leaves a SIGSTOP behind, perhaps one that the process
-    // has yet to see; SIGCONT takes both away. And a process that was stopped it may leave running.
-    const bool ended_well = output.ok() && output->failure.empty();
-    if (!ended_well) kill(pid, IsStopped(status) ? SIGSTOP : SIGCONT);
-
-    if (!output.ok()) return Indented("no user-space stacks: " + Message(output.status()), "  ");
-    std::string text = "  user-space stacks by " + argv[0] + ":\n" +
-                       Indented(Cut(output->result, kShownStacks), "    ");
-    if (!output->failure.empty()) text += "    " + argv[0] + " " + output->failure + "\n";
-    if (!has_py_spy_ && IsPythons(pid)) text += kNoPySpy;
-    if (!ended_well || output->result.empty()) text += Indented(output->said, "    ");
-    return text;
-  }
-
- private:
-  bool Has(const std::string& program) const {
-    return process::FindProgram(program, environment_.Get("PATH"), "/").ok();
-  }
-
-  static bool IsPythons(pid_t pid) {
-    return IsPython(LinkTarget("/proc/" + std::to_string(pid) + "/exe"));
-  }
-
-  // Empty if there is none.
-  std::vector<std::string> CommandFor(pid_t pid) const {
-    const std::string number = std::to_string(pid);
-    if (has_py_spy_ && IsPythons(pid)) {
-      return {"py-spy", "dump", "--full-filenames", "--pid", number};
-    }
-    if (!has_gdb_) return {};
-    return {"gdb", "-p", number, "-batch", "-nx", "-ex", "thread apply all bt"};
-  }
-
-  Supervisor& supervisor_;
-  process::Environment environment_;
-  milliseconds limit_;
-  const base::Deadline deadline_ = base::Deadline::After(kAllProgramsLimit);
-  const bool has_py_spy_ = Has("py-spy");
-  const bool has_gdb_ = Has("gdb");
+// A process and what is told of it; stacks by programs are to come where nothing speaks against it.
+struct Shown {
+  LookedAt process;
+  bool by_programs = true;
+  std::string text;
 };
 
-std::string ProcessText(pid_t pid, const TcpTraffic& traffic, StackPrograms& programs) {
+Shown Show(pid_t pid, const TcpTraffic& traffic) {
   const std::string status = ProcFile("/proc/" + std::to_string(pid) + "/status");
-  if (status.empty()) return "process " + std::to_string(pid) + " has ended\n";
+  if (status.empty()) {
+    return {.process = {},
+            .by_programs = false,
+            .text = "process " + std::to_string(pid) + " has ended\n"};
+  }
+  const bool ended = Field(status, "State").starts_with('Z');
+  const std::string tracer = TracerOf(status);
+  const std::string threads = ThreadsText(pid);
   std::string text = base::Printable("process " + std::to_string(pid) + " (" +
                                      StateInWords(status) + "): " + CommandLine(pid, status)) +
                      "\n" + Indented("child of " + Field(status, "PPid"), "  ");
-  const std::string tracer = TracerOf(status);
   if (!tracer.empty()) text += Indented("held by " + tracer, "  ");
-  const std::string threads = ThreadsText(pid);
   text += threads;
-  if (Field(status, "State").starts_with('Z')) return text;
-  text += Indented(WorkSoFar(pid, traffic), "  ");
-  if (!tracer.empty()) return text + "  no user-space stacks: " + tracer + " holds the process\n";
-  if (IsFrozen(threads)) return text + "  no user-space stacks: the process is frozen\n";
-  return text + programs.StacksOf(pid, status);
+  if (!ended) text += Indented(WorkSoFar(pid, traffic), "  ");
+  std::string hindrance;
+  if (IsFrozen(threads)) hindrance = "the process is frozen";
+  if (!tracer.empty()) hindrance = tracer + " holds the process";
+  if (!ended && !hindrance.empty()) text += "  no user-space stacks: " + hindrance + "\n";
+  return {.process = {.pid = pid,
+                      .stopped = IsStopped(status),
+                      .uninterruptible = Field(status, "State").starts_with('D')},
+          .by_programs = !ended && hindrance.empty(),
+          .text = std::move(text)};
 }
 
 }  // namespace
@@ -288,9 +214,17 @@ std::string ProcessStacks(pid_t pid, Supervisor& supervisor,
   processes.insert(processes.begin(), pid);
   StackPrograms programs(supervisor, rank_environment, program_limit);
   const TcpTraffic traffic = ReadTcpTraffic();
-  std::string text = programs.has_any() ? "" : kNoProgram;
+  // First what the kernel tells of all: a look stops them.
+  std::vector<Shown> shown;
+  std::vector<LookedAt> looked_at;
   for (const pid_t process : processes) {
-    if (text.size() <= kLongestText) text += ProcessText(process, traffic, programs);
+    shown.push_back(Show(process, traffic));
+    if (shown.back().by_programs) looked_at.push_back(shown.back().process);
+  }
+  std::map<pid_t, std::string> stacks = programs.StacksOf(looked_at);
+  std::string text = programs.has_any() ? "" : kNoProgram;
+  for (const Shown& one : shown) {
+    if (text.size() <= kLongestText) text += one.text + stacks[one.process.pid];
   }
   return base::ToUtf8(Cut(std::move(text), kLongestText));
 }

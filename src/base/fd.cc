@@ -101,4 +101,10 @@ Result<std::string> ReadFile(const std::string& path, size_t limit) {
   return ReadWhole(fd.get(), path, limit);
 }
 
+std::string LinkTarget(const std::string& link) {
+  std::array<char, 4096> target;
+  const ssize_t length = readlink(link.c_str(), target.data(), target.size());
+  return length > 0 ? std::string(target.data(), static_cast<size_t>(length)) : "";
+}
+
 }  // namespace autodist::base

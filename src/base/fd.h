@@ -64,4 +64,7 @@ Result<std::string> ReadWhole(int fd, const std::string& name, size_t limit);
 // The whole of a file, refused beyond `limit` bytes.
 Result<std::string> ReadFile(const std::string& path, size_t limit);
 
+// What a symbolic link names, of 4096 bytes at most; "": it cannot be read.
+std::string LinkTarget(const std::string& link);
+
 }  // namespace autodist::base

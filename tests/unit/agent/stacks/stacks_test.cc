@@ -80,6 +80,14 @@ class StacksTest : public testing::Test {
     environment_.Set("PATH", folder_.path() + ":/usr/bin:/bin");
   }
 
+  // A gdb that comes to the process, $pid, and does what `script` does in place of looking.
+  void InstallGdb(const std::string& script) {
+    Install("gdb",
+            "for word; do case $word in attach*) pid=${word#attach };; esac; done\n"
+            "echo \"autodist: begin $pid\"\n" +
+                script);
+  }
+
   std::string Look(milliseconds program_limit = kLimit) {
     return ProcessStacks(pid_, *supervisor_, environment_, program_limit);
   }
@@ -134,7 +142,7 @@ TEST_F(StacksTest, ShowsEveryThreadOfAPython) {
 
 TEST_F(StacksTest, PySpyLooksAtAPythonAndGdbAtTheRest) {
   Install("py-spy", "echo \"asked: $*\"");
-  Install("gdb", "echo \"asked: $*\"; printf '\\033[31m'; [ -z \"$PYTHONHOME\" ]");
+  InstallGdb("echo \"asked: $*\"; printf '\\033[31m'; [ -z \"$PYTHONHOME\" ]");
   environment_.Set("PYTHONHOME", "/nowhere");
   Start({"/usr/bin/python3", "-c",
          "import subprocess\nsubprocess.run(['sh', '-c', 'echo ready; sleep 1000; :'])"});
@@ -142,13 +150,14 @@ TEST_F(StacksTest, PySpyLooksAtAPythonAndGdbAtTheRest) {
   EXPECT_THAT(text,
               HasSubstr("user-space stacks by py-spy:\n    asked: dump --full-filenames --pid " +
                         std::to_string(pid_) + "\n"));
-  EXPECT_THAT(text, ContainsRegex("user-space stacks by gdb:\n    asked: -p [0-9]+ -batch -nx -ex "
-                                  "thread apply all bt\n    \\\\x1b\\[31m\n"));
+  EXPECT_THAT(text,
+              ContainsRegex("user-space stacks by gdb:\n    asked: -batch -nx .* -ex attach [0-9]+ "
+                            "-ex thread apply all bt .*\n    \\\\x1b\\[31m\n"));
   EXPECT_THAT(text, Not(HasSubstr("ended with")));
 }
 
 TEST_F(StacksTest, AStoppedProcessStaysStopped) {
-  Start({"sh", "-c", "echo ready; sleep 1000"});
+  Start({"sh", "-c", "echo ready; while :; do :; done"});
   kill(pid_, SIGSTOP);
   ASSERT_EQ(waitpid(pid_, nullptr, WUNTRACED), pid_);
   EXPECT_THAT(Look(), AllOf(HasSubstr(" (stopped): sh -c"), HasSubstr("#0 ")));
@@ -161,7 +170,10 @@ TEST_F(StacksTest, AStoppedProcessStaysStopped) {
 }
 
 TEST_F(StacksTest, AProcessThatGdbHoldsAtItsLimitRunsOn) {
-  Install("gdb", "exec /usr/bin/gdb \"$@\" -ex 'shell echo attached >&2; sleep 1000'");
+  Install(
+      "gdb",
+      "for word; do shift; [ \"$word\" != detach ] || word='shell echo attached >&2; sleep 1000'\n"
+      "set -- \"$@\" \"$word\"; done; exec /usr/bin/gdb \"$@\"");
   Start({"sh", "-c", "echo ready; while :; do echo tick; done"});
   EXPECT_THAT(Look(seconds(10)),
               AllOf(HasSubstr("    gdb did not end within 10 s\n"), HasSubstr("attached")));
@@ -170,14 +182,14 @@ TEST_F(StacksTest, AProcessThatGdbHoldsAtItsLimitRunsOn) {
 }
 
 TEST_F(StacksTest, AProcessThatIsLeftStoppedIsContinued) {
-  Install("gdb", "kill -STOP $2; exit 1");
+  InstallGdb("kill -STOP $pid; exit 1");
   Start({"sh", "-c", "echo ready; while :; do echo tick; done"});
   EXPECT_THAT(Look(), HasSubstr("    gdb ended with status 1\n"));
   for (int i = 0; i < 50'000; ++i) ASSERT_EQ(Line(), "tick");
 }
 
 TEST_F(StacksTest, TooMuchIsCut) {
-  Install("gdb", "yes stack | head -c 1000000");
+  InstallGdb("yes stack | head -c 1000000");
   Start({"sh", "-c", "echo ready; sleep 1000; :"});
   const std::string text = Look();
   EXPECT_THAT(text, HasSubstr(" (cut here)\n"));

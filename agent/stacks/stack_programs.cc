@@ -1,0 +1,169 @@
+#include "agent/stacks/stack_programs.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "agent/prepare/python.h"
+#include "agent/stacks/gdb.h"
+#include "agent/stacks/stack_text.h"
+#include "agent/supervisor/run_program.h"
+#include "base/fd.h"
+#include "base/split.h"
+#include "process/spawn.h"
+
+namespace autodist::agent {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr seconds kAllProgramsLimit{60};    // none is begun after it
+constexpr milliseconds kForAnother{1000};   // more time for gdb, for each process but the first
+constexpr off_t kLargeFile = 1 << 20;       // bytes; gdb reads the symbols of smaller ones at once
+constexpr size_t kLargestMaps = 8 << 20;    // bytes
+constexpr size_t kShownStacks = 256 << 10;  // bytes, of one process
+constexpr char kNoPySpy[] =
+    "  no user-space stacks: py-spy (pip install py-spy), which shows Python's, is not installed "
+    "on this node\n";
+constexpr std::string_view kNotAttached = "The program is not being run.";  // after the reason
+
+// What else the rank has set is for its own program: PYTHONHOME alone breaks gdb.
+process::Environment EnvironmentFor(const process::Environment& rank_environment) {
+  process::Environment environment = process::Environment::CleanLogin(rank_environment);
+  environment.Set("PATH", rank_environment.Get("PATH"));
+  return environment;
+}
+
+bool IsPythons(pid_t pid) {
+  return IsPython(base::LinkTarget("/proc/" + std::to_string(pid) + "/exe"));
+}
+
+// The large files whose code the processes have mapped.
+std::vector<std::string> LargeFilesOf(const std::vector<LookedAt>& processes) {
+  std::set<std::string> files;
+  for (const LookedAt& process : processes) {
+    const auto maps =
+        base::ReadFile("/proc/" + std::to_string(process.pid) + "/maps", kLargestMaps);
+    if (!maps.ok()) continue;
+    for (const std::string_view line : base::Lines(*maps)) {
+      // "7f0c…-7f0d… r-xp 00000000 fe:01 4711   /usr/lib/libc.so.6"
+      const size_t permissions = line.find(' ');
+      const size_t path = line.find('/');
+      if (path == std::string_view::npos || line.substr(permissions).find('x') != 3) continue;
+      files.emplace(line.substr(path));
+    }
+  }
+  std::erase_if(files, [](const std::string& file) {
+    struct stat info;
+    return stat(file.c_str(), &info) != 0 || info.st_size < kLargeFile;
+  });
+  return {files.begin(), files.end()};
+}
+
+// One that is killed while it attaches leaves a SIGSTOP behind, perhaps one that the process has
+// yet to see; SIGCONT takes both away. And a process that was stopped it may leave running.
+void LeaveAsItWas(const LookedAt& process) {
+  kill(process.pid, process.stopped ? SIGSTOP : SIGCONT);
+}
+
+std::string Section(const std::string& program, std::string text, const std::string& failure) {
+  std::string section = "  user-space stacks by " + program + ":\n" +
+                        Indented(Cut(std::move(text), kShownStacks), "    ");
+  if (!failure.empty()) section += "    " + program + " " + failure + "\n";
+  return section;
+}
+
+std::string NoStacks(const std::string& reason) {
+  return Indented("no user-space stacks: " + reason, "  ");
+}
+
+}  // namespace
+
+StackPrograms::StackPrograms(Supervisor& supervisor, const process::Environment& rank_environment,
+                             milliseconds limit)
+    : supervisor_(supervisor),
+      environment_(EnvironmentFor(rank_environment)),
+      limit_(limit),
+      deadline_(base::Deadline::After(kAllProgramsLimit)),
+      has_py_spy_(Has("py-spy")),
+      has_gdb_(Has("gdb")) {}
+
+bool StackPrograms::Has(const std::string& program) const {
+  return process::FindProgram(program, environment_.Get("PATH"), "/").ok();
+}
+
+std::map<pid_t, std::string> StackPrograms::StacksOf(const std::vector<LookedAt>& processes) {
+  std::map<pid_t, std::string> texts;
+  std::vector<LookedAt> for_gdb;
+  for (const LookedAt& process : processes) {
+    if (has_py_spy_ && IsPythons(process.pid)) {
+      texts[process.pid] = ByPySpy(process);
+    } else if (has_gdb_) {
+      for_gdb.push_back(process);
+    } else if (has_any()) {
+      texts[process.pid] = NoStacks("gdb is not installed");
+    }
+  }
+  texts.merge(ByGdb(for_gdb));
+  return texts;
+}
+
+std::string StackPrograms::ByPySpy(const LookedAt& process) {
+  if (deadline_.Expired()) return NoStacks("the looks before took too long");
+  const std::vector<std::string> argv = {"py-spy", "dump", "--full-filenames", "--pid",
+                                         std::to_string(process.pid)};
+  const auto output = RunProgram({argv, environment_, "/"}, limit_, supervisor_);
+  const bool ended_well = output.ok() && output->failure.empty();
+  if (!ended_well) LeaveAsItWas(process);
+  if (!output.ok()) return NoStacks(Message(output.status()));
+  std::string text = Section("py-spy", output->result, output->failure);
+  if (!ended_well || output->result.empty()) {
+    text += Indented(output->said, "    ");
+  }
+  return text;
+}
+
+std::map<pid_t, std::string> StackPrograms::ByGdb(const std::vector<LookedAt>& processes) {
+  if (processes.empty()) return {};
+  std::map<pid_t, std::string> texts;
+  const auto none = [&](const std::string& reason) {
+    for (const LookedAt& process : processes) texts[process.pid] = NoStacks(reason);
+    return texts;
+  };
+  if (deadline_.Expired()) return none("the looks before took too long");
+
+  std::vector<pid_t> pids;
+  for (const LookedAt& process : processes) {
+    if (!process.uninterruptible) pids.push_back(process.pid);
+  }
+  for (const LookedAt& process : processes) {
+    if (process.uninterruptible) pids.push_back(process.pid);
+  }
+  const milliseconds limit = limit_ + kForAnother * (processes.size() - 1);
+  const auto output = RunProgram({GdbCommand(pids, LargeFilesOf(processes)), environment_, "/"},
+                                 limit, supervisor_);
+  std::map<pid_t, GdbStacks> stacks;
+  if (output.ok()) stacks = ReadGdbStacks(output->result);
+  for (const LookedAt& process : processes) {
+    if (!stacks[process.pid].ended) LeaveAsItWas(process);
+  }
+  if (!output.ok()) return none(Message(output.status()));
+
+  std::string said = output->said;
+  if (said.ends_with(kNotAttached)) said.resize(said.size() - kNotAttached.size());
+  for (const LookedAt& process : processes) {
+    const GdbStacks& shown = stacks[process.pid];
+    std::string& text = texts[process.pid];
+    text = Section("gdb", shown.text, shown.ended ? "" : output->failure);
+    if (!has_py_spy_ && IsPythons(process.pid)) text += kNoPySpy;
+    if (!shown.frames) text += Indented(said, "    ");
+  }
+  return texts;
+}
+
+}  // namespace autodist::agent

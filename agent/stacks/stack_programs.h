@@ -1,0 +1,49 @@
+// The programs that show the stacks of other processes: py-spy, of a Python, and gdb.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "agent/supervisor/supervisor.h"
+#include "base/deadline.h"
+#include "process/environment.h"
+
+namespace autodist::agent {
+
+struct LookedAt {
+  pid_t pid = 0;
+  bool stopped = false;          // by a signal, before the look
+  bool uninterruptible = false;  // in the kernel: gdb may wait for it for ever
+};
+
+class StackPrograms {
+ public:
+  // `limit`: for one process. Those that are in the PATH of `rank_environment` are used.
+  StackPrograms(Supervisor& supervisor, const process::Environment& rank_environment,
+                std::chrono::milliseconds limit);
+
+  bool has_any() const { return has_py_spy_ || has_gdb_; }
+
+  // Lines by process, "  user-space stacks by gdb:" and what it wrote, or why there are none. A
+  // process is stopped for the look, and one that ran before runs on afterwards. Blocks: no program
+  // is begun after a minute.
+  std::map<pid_t, std::string> StacksOf(const std::vector<LookedAt>& processes);
+
+ private:
+  bool Has(const std::string& program) const;
+  std::string ByPySpy(const LookedAt& process);
+  std::map<pid_t, std::string> ByGdb(const std::vector<LookedAt>& processes);
+
+  Supervisor& supervisor_;
+  const process::Environment environment_;
+  const std::chrono::milliseconds limit_;
+  const base::Deadline deadline_;
+  const bool has_py_spy_;
+  const bool has_gdb_;
+};
+
+}  // namespace autodist::agent
