@@ -251,6 +251,10 @@ Status CheckBeginning(const Words& words, Words::const_iterator found, bool dash
   if (word.ends_with(".yaml") || word.ends_with(".yml")) {
     return Refuse(what, "a spec comes after --spec: autodist " + words.front() + " --spec " + word);
   }
+  const auto before = std::prev(found);  // the command at the least
+  if (before->ends_with(',')) {
+    return Refuse(what, "what belongs to one list is one word: " + *before + word);
+  }
   return Refuse(what, "after '--' comes the program, before it only options");
 }
 

@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/did_you_mean.h"
@@ -232,6 +234,15 @@ std::string HowToRun(const std::string& name) {
   return name.find('/') == std::string::npos ? "./" + quoted : quoted;
 }
 
+// A command that a shell has in itself, or a line that only a shell understands.
+bool IsOfShell(std::string_view program) {
+  constexpr std::array<std::string_view, 10> kCommands = {
+      ".", "alias", "cd", "eval", "exec", "export", "set", "source", "ulimit", "umask"};
+  const std::string_view first = program.substr(0, program.find_first_of(" \t"));
+  if (std::ranges::find(kCommands, first) != kCommands.end()) return true;
+  return first.size() < program.size() && program.find_first_of("&|;<>`$") != program.npos;
+}
+
 }  // namespace
 
 Shebang ShebangOf(std::string_view text) {
@@ -289,6 +300,15 @@ Status WhyNotFound(const std::string& program, const ProgramPlace& place) {
     return Missing(cause, "it is in the working directory: write " + HowToRun(program));
   }
   const size_t blank = program.find_first_of(" \t");
+  if (IsOfShell(program)) {
+    const std::string line = blank == std::string::npos
+                                 ? "'" + base::Printable(program) + " ...'"
+                                 : base::ShellQuote(base::Printable(program));
+    return Missing(Quoted(program) + " is for a shell, and no program has that name",
+                   "-- bash -c " + line +
+                       " gives a shell a whole line; the environment of every "
+                       "rank is set with python_venv and shared_envs in the spec");
+  }
   if (blank != std::string::npos &&
       FindProgram(program.substr(0, blank), place.path, place.working_directory).ok()) {
     return Missing(Quoted(program) + " is one word, and no program has that name",

@@ -161,13 +161,18 @@ HostList HostCollector::Take(const std::string& nothing) {
 
 HostList ParseHosts(std::string_view text) {
   HostCollector collector("--hosts");
+  const auto place = [&](std::string_view word) {
+    return HostCollector::Place{1, static_cast<size_t>(word.data() - text.data()) + 1};
+  };
   for (const std::string_view part : SplitHostList(text)) {
-    const std::string_view word = Trimmed(part);
-    const HostCollector::Place place{1, static_cast<size_t>(word.data() - text.data()) + 1};
-    if (word.empty()) {
-      collector.Report(place, "a host is missing here; hosts are separated by one comma");
-    } else {
-      collector.AddWord(word, {}, place);
+    std::string_view rest = Trimmed(part);
+    if (rest.empty()) {
+      collector.Report(place(rest), "a host is missing here; hosts are separated by one comma");
+    }
+    while (!rest.empty()) {  // by blanks, too
+      const std::string_view word = rest.substr(0, rest.find_first_of(" \t"));
+      collector.AddWord(word, {}, place(word));
+      rest = Trimmed(rest.substr(word.size()));
     }
   }
   return collector.Take("no host");

@@ -155,6 +155,8 @@ TEST_F(CommandLineTest, CommandsThatStartNothingHaveNoOptionsOfLaunchers) {
 TEST_F(CommandLineTest, AWordBeforeDashesIsNoProgram) {
   EXPECT_THAT(Refusal({"run", "cluster.yaml", "--", "x"}), HasSubstr("--spec cluster.yaml"));
   EXPECT_THAT(Refusal({"run", "x", "--", "y"}), HasSubstr("'x' stands before '--'"));
+  EXPECT_THAT(Refusal({"run", "--hosts", "h1,", "h2", "--", "y"}),
+              HasSubstr("what belongs to one list is one word: h1,h2"));
 }
 
 TEST_F(CommandLineTest, WhatIsMissingOrTooMuchIsNamed) {

@@ -85,6 +85,9 @@ TEST_F(ProgramCheckTest, WhatIsNotThereMayBeMeantOtherwise) {
       {"train.py", "'train.py' is not in PATH", "write python3 train.py"},
       {"./trian.py", "'./trian.py' does not exist", "do you mean python3 ./train.py?"},
       {"echo hi", "is one word", "-- echo hi"},
+      {"source venv && echo", "is for a shell", "-- bash -c 'source venv && echo' gives"},
+      {"echo hi | cat", "is for a shell", "-- bash -c 'echo hi | cat' gives"},
+      {"cd", "is for a shell", "-- bash -c 'cd ...' gives"},
       {"no-such-program-at-all", "is not in PATH", ""},
   };
   for (const Case& one : cases) {

@@ -59,6 +59,12 @@ TEST(HostListTest, HostsOnTheCommandLine) {
                   HostEntry{"u", "fe80::1%eth0", 1}));
 }
 
+TEST(HostListTest, BlanksSeparateHosts) {
+  EXPECT_THAT(Right(ParseHosts(" a:2  ann@b\t, c[1-2]")),
+              ElementsAre(HostEntry{"", "a", 2}, HostEntry{"ann", "b", std::nullopt},
+                          HostEntry{"", "c1", std::nullopt}, HostEntry{"", "c2", std::nullopt}));
+}
+
 TEST(HostListTest, UsersMayHaveAnAt) {
   EXPECT_THAT(Right(ParseHosts("ann@example.org@a")),
               ElementsAre(HostEntry{"ann@example.org", "a", std::nullopt}));
@@ -73,9 +79,9 @@ TEST(HostListTest, AHostTwiceGetsTheSlotsOfBoth) {
 
 TEST(HostListTest, AllThatIsWrongOnTheCommandLine) {
   EXPECT_THAT(Problems(ParseHosts(
-                  "a b,,c:x,d:0,e:4097,@f,10.0.0.256,fd00::1:2:3:4:5:6:7:8:9,[fd00::1]4,[g],"
+                  "a!b,,c:x,d:0,e:4097,@f,10.0.0.256,fd00::1:2:3:4:5:6:7:8:9,[fd00::1]4,[g],"
                   "-h,7,x@a,y@a")),
-              ElementsAre(HasSubstr("--hosts:1:1: 'a b' is neither"),
+              ElementsAre(HasSubstr("--hosts:1:1: 'a!b' is neither"),
                           HasSubstr("--hosts:1:5: a host is missing"),
                           HasSubstr("--hosts:1:8: 'x' is not a number of devices"),
                           HasSubstr("--hosts:1:12: '0' is not a number"),
