@@ -7,6 +7,7 @@
 #include "cli/named_job.h"
 #include "cli/values.h"
 #include "control/follow_job.h"
+#include "control/job_record.h"
 #include "control/log_printer.h"
 
 namespace autodist::cli {
@@ -60,6 +61,11 @@ int Logs(const LogsOptions& options) {
     return ended.ok() ? 0 : Fail(ended.status(), kExitUsage);
   }
   control::ShowLogs(*job, SkipOf(options, output), output);
+  if (job->attempt() > 0) {
+    base::Log(base::LogLevel::kInfo,
+              "job " + job->job_id() + " was restarted: what ranks wrote before is in " +
+                  control::AttemptFolder(job->log_folder(), job->attempt() - 1));
+  }
   if (!output.took_any()) {
     base::Log(base::LogLevel::kInfo, "job " + job->job_id() + ": nothing of that was written");
   }
@@ -92,8 +98,8 @@ Prints what the ranks have written, in the order of time (to a tenth of a second
 its "[node:rank] ". Of one --rank alone it prints the very bytes, with --tail, --since or --timestamps
 lines, of which a bar is one: its last state; on a terminal lines without the escape sequences, but for
 colours. What ranks wrote to stderr goes to
-stderr. If the job was restarted it is the last attempt's; those of
-the others are in the job's log folder. What an older autodist has kept without times comes one rank
+stderr. If the job was restarted it is the last attempt's; that of
+those before is in the job's log folder. What an older autodist has kept without times comes one rank
 after the other.
 
 Examples:

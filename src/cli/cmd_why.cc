@@ -119,7 +119,7 @@ int Why(const WhyOptions& options) {
   if (!job.ok()) return Fail(job.status(), kExitUsage);
   if (job->chief_gone()) {
     base::Log(base::LogLevel::kError, CrashedText(*job));
-    return kExitWrong;
+    return chief::kExitCannotLaunch;
   }
   const auto verdict = VerdictOf(*job);
   if (!verdict.ok()) {
