@@ -54,6 +54,16 @@ void AddWorker(const LoaderWorker& worker, const std::string& folder, Activity& 
   activity.loads = ByKernel(*worker.process) == Doing::kCompute;
 }
 
+// What waits for another process gets on as that one does.
+void AddStopped(const std::vector<const RankProcess*>& with, Activity& activity) {
+  if (activity.AtWork() || activity.doing == Doing::kCollective) return;
+  const auto stopped =
+      std::ranges::find_if(with, [](const RankProcess* process) { return IsStopped(*process); });
+  if (stopped == with.end() || (*stopped)->pid == activity.pid) return;
+  activity.words +=
+      ", and its process " + std::to_string((*stopped)->pid) + " " + StoppedWords(**stopped);
+}
+
 // ", for 10.0.0.7:5000": who is at the other end of the socket, and whether it answers; "": not
 // known.
 std::string Peer(const RankProcess& process) {
@@ -200,9 +210,13 @@ Activity ActivityOf(const RankProcess& process, const std::vector<const RankProc
   if (!activity.collective.empty() && process.stack().language == Language::kNative) {
     activity.evidence = WithArticle(activity.collective) + ": " + activity.evidence;
   }
-  if (activity.doing != Doing::kDataLoader) return activity;
-  const LoaderWorker worker = WorkerOf(with);
-  if (worker.process) AddWorker(worker, folder, activity);
+  const LoaderWorker worker =
+      activity.doing == Doing::kDataLoader ? WorkerOf(with) : LoaderWorker();
+  if (worker.process) {
+    AddWorker(worker, folder, activity);
+  } else {
+    AddStopped(with, activity);
+  }
   return activity;
 }
 

@@ -269,6 +269,18 @@ TEST_F(VerdictTest, WhoIsStoppedIsWrongWhateverElseGoesOn) {
       "rank 2 (host2, GPU 0) is stopped by a signal (state T); the 3 others wait in an all-reduce");
 }
 
+TEST_F(VerdictTest, WhoWaitsForAProcessThatIsStopped) {
+  OthersIn("all_reduce");
+  Stack(2,
+        "process 100 (sleeping): python3 train.py\n  thread 100 (python3): sleeping in "
+        "unix_stream_read_generic, system call 0\n"
+        "process 101 (stopped): python3 train.py\n  child of 100\n  thread 101 (python3): stopped "
+        "in do_signal_stop, system call 62\n");
+  ExpectWrong(
+      "rank 2 (host2, GPU 0) has not entered the all-reduce in which the 3 others wait; it waits "
+      "at a socket, and its process 101 is stopped by a signal (state T)");
+}
+
 TEST_F(VerdictTest, RanksInDifferentCollectives) {
   OthersIn("all_reduce");
   Stack(2, Collective("broadcast"));
