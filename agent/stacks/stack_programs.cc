@@ -28,8 +28,9 @@ constexpr off_t kLargeFile = 1 << 20;       // bytes; gdb reads the symbols of s
 constexpr size_t kLargestMaps = 8 << 20;    // bytes
 constexpr size_t kShownStacks = 256 << 10;  // bytes, of one process
 constexpr char kNoPySpy[] =
-    "  no user-space stacks: py-spy (pip install py-spy), which shows Python's, is not installed "
-    "on this node\n";
+    "  no user-space stacks of Python: py-spy (pip install py-spy), which shows them, is not "
+    "installed on this node\n";
+constexpr char kQuicker[] = "; py-spy (pip install py-spy) is quicker, of a Python";
 constexpr std::string_view kNotAttached = "The program is not being run.";  // after the reason
 
 // What else the rank has set is for its own program: PYTHONHOME alone breaks gdb.
@@ -156,11 +157,16 @@ std::map<pid_t, std::string> StackPrograms::ByGdb(const std::vector<LookedAt>& p
 
   std::string said = output->said;
   if (said.ends_with(kNotAttached)) said.resize(said.size() - kNotAttached.size());
+  const std::string hint = has_py_spy_ ? "" : kQuicker;
   for (const LookedAt& process : processes) {
     const GdbStacks& shown = stacks[process.pid];
     std::string& text = texts[process.pid];
-    text = Section("gdb", shown.text, shown.ended ? "" : output->failure);
-    if (!has_py_spy_ && IsPythons(process.pid)) text += kNoPySpy;
+    text = Section("gdb", shown.text, "");
+    if (!shown.ended && !output->failure.empty()) {
+      text += NoStacks("gdb " + output->failure + hint);
+    } else if (IsPythons(process.pid) && !has_py_spy_) {
+      text += kNoPySpy;
+    }
     if (!shown.frames) text += Indented(said, "    ");
   }
   return texts;

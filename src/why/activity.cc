@@ -60,6 +60,7 @@ void AddStopped(const std::vector<const RankProcess*>& with, Activity& activity)
   const auto stopped =
       std::ranges::find_if(with, [](const RankProcess* process) { return IsStopped(*process); });
   if (stopped == with.end() || (*stopped)->pid == activity.pid) return;
+  activity.awaits_stopped = true;
   activity.words +=
       ", and its process " + std::to_string((*stopped)->pid) + " " + StoppedWords(**stopped);
 }

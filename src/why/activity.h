@@ -32,12 +32,18 @@ struct Activity {
   uint64_t pid = 0;        // 0: not known
   std::vector<SentAgain> sent_again;
   std::vector<GroupCount> counts;
+  bool awaits_stopped = false;       // a process of its is stopped
   bool has_frames = false;           // else there are the kernel's words alone
   bool is_at_end = false;            // a Python that waits for its threads before it ends
   bool loads = false;                // of kDataLoader: what it has started to load computes
   bool gets_on = false;              // as what it has done between two looks shows
   std::optional<uint64_t> switches;  // how often it has gone to sleep so far
   std::optional<Work> work;          // absent: not known
+
+  // It may as well be in a collective, which its frames would show: there are none.
+  bool MayBeInCollective() const {
+    return !has_frames && !awaits_stopped && (doing == Doing::kWait || doing == Doing::kSocket);
+  }
 
   // It gets on by itself, however long that may take.
   bool AtWork() const {

@@ -17,7 +17,7 @@ namespace {
 void MakeUp(RankActivity& rank) {
   if (!HasRested(rank).value_or(false)) return;
   const auto blind = [](const Activity& one) {
-    return one.doing == Doing::kUnknown || (one.doing == Doing::kWait && !one.has_frames);
+    return one.doing == Doing::kUnknown || one.MayBeInCollective();
   };
   const bool now = blind(rank.now);
   if (now == blind(*rank.earlier)) return;

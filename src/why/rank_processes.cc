@@ -16,6 +16,7 @@ using Language = ThreadStack::Language;
 constexpr std::string_view kByPySpy = "  user-space stacks by py-spy:";
 constexpr std::string_view kByGdb = "  user-space stacks by gdb:";
 constexpr std::string_view kNone = "no user-space stacks: ";
+constexpr std::string_view kNoneOfPython = "no user-space stacks of Python: ";
 constexpr std::string_view kWork = "  by ";
 constexpr std::string_view kFile = "file: ";
 constexpr std::string_view kSwitched = "switched ";
@@ -140,6 +141,8 @@ void ReadFacts(std::string_view line, RankProcess& process) {
     }
   } else if (line.find(kNone) == 2) {
     process.missing = line.substr(2 + kNone.size());
+  } else if (line.find(kNoneOfPython) == 2) {
+    process.missing = line.substr(2 + kNoneOfPython.size());
   }
 }
 

@@ -68,10 +68,14 @@ std::string MostIn(const std::map<std::string, Ranks>& groups) {
   return most == groups.end() ? "" : most->first;
 }
 
-v1::Trouble NotEntered(const v1::Board& board, const Ranks& waiting, const Ranks& missing) {
+// `unclear`: of some ranks it is not known whether they wait, too.
+v1::Trouble NotEntered(const v1::Board& board, const Ranks& waiting, const Ranks& missing,
+                       bool unclear = false) {
   const std::string collective = MostIn(ByCollective(waiting));
   const std::string where = collective.empty() ? "the collective" : WithThe(collective);
-  const std::string others = Others(waiting.size()) + (waiting.size() == 1 ? " waits" : " wait");
+  const std::string others =
+      (unclear ? base::Count(waiting.size(), "other") : Others(waiting.size())) +
+      (waiting.size() == 1 ? " waits" : " wait");
   const std::string entered = " not entered " + where + " in which " + others + "; ";
   if (missing.size() == 1) {
     return StalledTrouble(
@@ -179,7 +183,16 @@ std::optional<v1::Trouble> StoppedCause(const v1::Board& board, const Activities
 std::optional<v1::Trouble> StandstillCause(const v1::Board& board, const Activities& ranks,
                                            bool stands_still) {
   const Ranks waiting = Those(ranks, true);
-  const Ranks others = Those(ranks, false);
+  Ranks others = Those(ranks, false);
+  // Where frames of some show it, those without any may be in it, too.
+  bool unclear = false;
+  if (std::ranges::any_of(waiting, [](const auto* rank) { return rank->now.has_frames; })) {
+    const auto may_be_in_it = [&](const RankActivity* rank) {
+      return rank->now.MayBeInCollective() && (stands_still || HasRested(*rank).value_or(true));
+    };
+    unclear = std::erase_if(others, may_be_in_it) > 0;
+    if (unclear && others.empty()) return std::nullopt;
+  }
   const bool at_work = std::ranges::any_of(others, [](const RankActivity* rank) {
     return rank->now.AtWork() || rank->now.doing == Doing::kUnknown;
   });
@@ -195,7 +208,7 @@ std::optional<v1::Trouble> StandstillCause(const v1::Board& board, const Activit
     return OddOnes(board, others);
   }
   if (!stands_still && !Missing(waiting, others)) return std::nullopt;
-  return NotEntered(board, waiting, others);
+  return NotEntered(board, waiting, others, unclear);
 }
 
 void AddActivities(const Activities& ranks, v1::Trouble& trouble) {

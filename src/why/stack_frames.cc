@@ -187,18 +187,18 @@ StackFrame NativeFrame(std::string_view line) {
 
 bool BeginsThread(std::string_view line) { return line.starts_with("Thread "); }
 
-// Which line begins the main thread; lines.size(): none does.
+// Which line begins the main thread; lines.size(): none does. gdb shows it last: where it is not
+// there, gdb was cut off, and which thread is which is not known.
 size_t MainThreadAt(const std::vector<std::string_view>& lines, Language language) {
   size_t first = lines.size();
   for (size_t i = 0; i < lines.size(); ++i) {
     if (!BeginsThread(lines[i])) continue;
     first = std::min(first, i);
-    const bool is_main = language == Language::kPython
-                             ? lines[i].find("\"MainThread\"") != kNowhere
-                             : lines[i].starts_with("Thread 1 ");  // the others come before it
+    const bool is_main = language == Language::kPython ? lines[i].find("\"MainThread\"") != kNowhere
+                                                       : lines[i].starts_with("Thread 1 ");
     if (is_main) return i;
   }
-  return first;
+  return language == Language::kPython ? first : lines.size();
 }
 
 ThreadStack ThreadAt(const std::vector<std::string_view>& lines, size_t at, Language language) {
@@ -256,6 +256,7 @@ bool ThreadStack::AwaitsProcess() const {
 std::vector<ThreadStack> Threads(const std::vector<std::string_view>& lines, Language language) {
   const size_t main = MainThreadAt(lines, language);
   std::vector<ThreadStack> threads;
+  if (main == lines.size()) return threads;
   for (size_t i = 0; i < lines.size(); ++i) {
     if (!BeginsThread(lines[i])) continue;
     ThreadStack thread = ThreadAt(lines, i, language);

@@ -232,6 +232,22 @@ TEST_F(BusyNodeTest, ALookThatShowedNothingIsMadeUpForByTheOther) {
   Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
 }
 
+// The kernel's words are the same for a rank in a collective.
+TEST_F(VerdictTest, WhoseStackIsNotThereIsNotMissing) {
+  const std::string blind =
+      "process 100 (sleeping): python3 train.py\n  thread 100 (python3): sleeping in "
+      "futex_do_wait, system call 202\n    switched 100 times\n  user-space stacks by gdb:\n"
+      "    Thread 3 (LWP 9 \"python3\"):\n    #0  0x00007f0b in runLoop(int) ()\n"
+      "  no user-space stacks: gdb did not end within 15 s\n";
+  for (const uint32_t rank : {0u, 3u}) Stack(rank, Collective("all_reduce"));
+  for (const uint32_t rank : {1u, 2u}) Stack(rank, blind);
+  Expect(Verdict::Kind::kCannotTell, StartsWith("cannot tell"));
+  known_.stacks[3].set_text(Asleep());
+  known_.stacks_earlier[3].set_text(Asleep());
+  ExpectWrong(StartsWith(
+      "rank 2 (host2, GPU 0) has not entered the all-reduce in which 2 others wait; it sleeps"));
+}
+
 // The process of a rank that waits for its loader, and the loader's.
 std::string Loads(const std::string& state, uint64_t switches) {
   const std::string loader = "/usr/lib/python3/dist-packages/torch/utils/data/";
