@@ -171,14 +171,28 @@ std::vector<Unknown> UnknownOptions(const CLI::App& command, Words::const_iterat
   return unknown;
 }
 
+// As other launchers say which nodes there are, and how many ranks.
+bool SaysWhichNodes(const Unknown& one) {
+  const auto here = OptionOfAnotherLauncher(one.word, one.next);
+  return here && here->option.starts_with("--hosts ");
+}
+bool SaysHowManyRanks(const Unknown& one) {
+  if (OurSpelling(one.word) == "--nproc-per-node") return true;
+  const auto here = OptionOfAnotherLauncher(one.word, one.next);
+  return here && here->option.starts_with("-n ");
+}
+
 // Several of other launchers, each answered in a line; nullopt: it is one, or one is nobody's.
 std::optional<Status> OptionsOfOthers(const CLI::App& app, const CLI::App& command,
                                       const std::vector<Unknown>& unknown,
                                       const std::string& before) {
   Words names;
   std::string advice;
+  const bool with_nodes = std::ranges::any_of(unknown, SaysWhichNodes);
   for (const Unknown& one : unknown) {
-    const std::string here = SameOptionHere(app, command, one.word, one.next, before);
+    const std::string here = with_nodes && SaysHowManyRanks(one)
+                                 ? "leave it out: --hosts HOST1:N,HOST2:N says how many on each"
+                                 : SameOptionHere(app, command, one.word, one.next, before);
     if (here.empty()) return std::nullopt;
     names.push_back("'" + WithoutValue(one.word) + "'");
     advice += "\n      " + WithoutValue(one.word) + ": " + here;

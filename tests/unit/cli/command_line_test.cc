@@ -140,6 +140,9 @@ TEST_F(CommandLineTest, SeveralOptionsOfOtherLaunchersAreAnsweredAtOnce) {
   EXPECT_THAT(several, HasSubstr("\n      --rdzv_id: it is torchrun's; leave it out"));
   EXPECT_THAT(Refusal({"run", "-np", "4", "--bind-to", "none", "x"}),
               HasSubstr("'-np' or '--bind-to'"));
+  const std::string nodes = Refusal({"run", "--nproc_per_node=2", "--nnodes=3", "x"});
+  EXPECT_THAT(nodes, HasSubstr("--nproc_per_node: leave it out: --hosts HOST1:N,HOST2:N says"));
+  EXPECT_THAT(nodes, HasSubstr("--nnodes: it is torchrun's; write `autodist run --hosts HOST1:N"));
   EXPECT_THAT(Refusal({"run", "-np", "4", "--zzzzzzzzz", "x"}), HasSubstr("no option '-np' |"));
 }
 
