@@ -36,10 +36,9 @@ for command in status logs stacks 'report --markdown' 'why' 'top --once'; do
     autodist $command >/dev/null 2>said || [ "$command" = why ] || {{ echo "$command:"; cat said; }}
 done
 touch end
-autodist attach 2>&1
-autodist stop 2>&1 | sed 's/[0-9]*-[0-9]*-[0-9a-f]*/ID/'
+{{ autodist attach; autodist stop; }} 2>&1 | sed 's/[0-9]*-[0-9]*-[0-9a-f]*/ID/'
 """)
-    assert said == "[localhost:0] up\nautodist: job ID has ended with exit code 0\n", said
+    assert said == "[localhost:0] up\n" + 2 * "autodist: job ID has ended with exit code 0\n", said
 
 
 def test_of_several_jobs_one_has_to_be_named(case):
@@ -157,7 +156,7 @@ print(job["state"], job["exit_code"], job["ended_ms"], type(job["started_ms"])._
 autodist run --detach -- {WAITS} 2>/dev/null
 autodist status --json | python3 -c "$read_json"
 autodist ps --json | python3 -c "$read_json"
-touch end; autodist attach > /dev/null
+touch end; autodist attach > /dev/null 2>&1
 autodist status --json | python3 -c "$read_json" | cut -d' ' -f1-2
 autodist why --json
 autodist run --dry-run --json -- true | python3 -c 'import json, sys; print(json.load(sys.stdin)["program_kind"])'

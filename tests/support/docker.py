@@ -23,10 +23,13 @@ class Docker:
         image = folder / "image.tar"
         if not image.exists():
             make_image(image)
-        self.daemon = start_in_host(
-            host, "env", "-u", "XDG_RUNTIME_DIR", "dockerd", "--data-root", f"{FOLDER}/root", "--exec-root", f"{FOLDER}/exec", "--pidfile",
-            f"{FOLDER}/pid", "-H", f"unix://{FOLDER}/sock", "--storage-driver", "vfs", "--bridge", "none",
-            "--iptables=false", "--ip6tables=false", "--default-ulimit", "nofile=16384:16384")
+        self.log = folder / f"dockerd-{host}.log"
+        with self.log.open("w") as log:
+            self.daemon = start_in_host(
+                host, "env", "-u", "XDG_RUNTIME_DIR", "dockerd", "--data-root", f"{FOLDER}/root", "--exec-root",
+                f"{FOLDER}/exec", "--pidfile", f"{FOLDER}/pid", "-H", f"unix://{FOLDER}/sock", "--storage-driver", "vfs",
+                "--bridge", "none", "--iptables=false", "--ip6tables=false", "--default-ulimit", "nofile=16384:16384",
+                output=log)
         limit = time.monotonic() + START_LIMIT_S
         while True:
             try:
@@ -46,6 +49,8 @@ class Docker:
              "trap 'exit 0' TERM; while :; do sleep 1 & wait; done")
 
     def remove(self):
+        # Of a test that fails it is shown.
+        print(f"dockerd on host {self.host}:", *self.log.read_text().splitlines()[-30:], sep="\n")
         for container in self("ps", "-aq").split():
             self("rm", "-f", container)
         self.daemon.terminate()

@@ -69,10 +69,9 @@ def in_host(host, *command):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
 
 
-def start_in_host(host, *command):
-    """Starts a silent command on a host."""
-    return subprocess.Popen(_entering(host, command), stdin=subprocess.DEVNULL,
-                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def start_in_host(host, *command, output=subprocess.DEVNULL):
+    """Starts a command on a host."""
+    return subprocess.Popen(_entering(host, command), stdin=subprocess.DEVNULL, stdout=output, stderr=output)
 
 
 def pids_on(host):

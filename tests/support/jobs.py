@@ -130,11 +130,11 @@ def state(pid):
         return ""
 
 
-def seconds_until(holds, limit):
-    """How long it takes until it holds; fails when the limit, in seconds, has passed."""
+def seconds_until(holds, limit, why_not=lambda: ""):
+    """How long it takes until it holds; fails when the limit, in seconds, has passed, and says why not."""
     start = time.monotonic()
     while not holds():
-        assert time.monotonic() - start < limit, f"not within {limit} s; there are {processes()}"
+        assert time.monotonic() - start < limit, f"not within {limit} s: {why_not()}; there are {processes()}"
         time.sleep(0.005)
     return time.monotonic() - start
 

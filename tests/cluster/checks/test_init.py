@@ -138,7 +138,7 @@ def test_a_file_is_replaced_only_by_force(init, folder):
     (["--hosts", "a", "--slurm"], "from one place only"),
     (["--slurm"], "not inside a Slurm allocation"),
     (["--hosts", "a:x,b c"], "--hosts:1:3: 'x' is not a number"),
-    (["--hosts", "a:x,b c"], "--hosts:1:5: 'b c' is neither"),
+    (["--hosts", "a:x,b&c"], "--hosts:1:5: 'b&c' is neither"),
     (["--hosts", "localhost,host1"], "'localhost' and 'host1' are both this machine"),
     (["--hostfile", "/none"], "--hostfile: /none: No such file or directory"),
     (["--hosts", "a", "--user", "a b"], "--user: 'a b' is not a user name"),

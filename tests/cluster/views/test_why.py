@@ -58,7 +58,7 @@ def until_named(autodist, job, words):
     def named():
         says.append(autodist("why", job, "--json"))
         return words in says[-1].out
-    seconds_until(named, SHOWS_LIMIT_S)
+    seconds_until(named, SHOWS_LIMIT_S, lambda: [one.out[:300] for one in says])
     assert says[-1].code == WRONG
     trouble = json.loads(says[-1].out)["trouble"]
     return trouble["what"], trouble
