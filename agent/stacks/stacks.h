@@ -11,7 +11,7 @@
 
 namespace autodist::agent {
 
-inline constexpr std::chrono::seconds kStackProgramLimit{15};  // for one process
+inline constexpr std::chrono::seconds kStackProgramLimit{25};  // for one process
 
 // Text about `pid` and every process below it: what the kernel tells of each thread, and the stacks
 // that py-spy (of a Python) or gdb gives, whichever is in the PATH of the rank. They stop the
