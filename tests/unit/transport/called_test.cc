@@ -513,7 +513,8 @@ TEST_F(CalledTest, AddressesThatDoNotAnswerHoldUpTheOthersLittle) {
   const Deadline::Clock::time_point began = Deadline::Clock::now();
   const auto caller = transport::StartCaller(KeyLine(), addresses);
   AwaitCalls(1);
-  EXPECT_LT(Deadline::Clock::now() - began, std::chrono::seconds(5));
+  // One after the other they would cost ten seconds each.
+  EXPECT_LT(Deadline::Clock::now() - began, std::chrono::seconds(30));
 }
 
 TEST_F(CalledTest, ACallerCallsAgainWhenItsChiefComesBack) {
