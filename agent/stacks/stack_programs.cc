@@ -28,7 +28,7 @@ constexpr off_t kLargeFile = 1 << 20;       // bytes; gdb reads the symbols of s
 constexpr size_t kLargestMaps = 8 << 20;    // bytes
 constexpr size_t kShownStacks = 256 << 10;  // bytes, of one process
 constexpr char kNoPySpy[] =
-    "  no user-space stacks of Python: py-spy (pip install py-spy), which shows them, is not "
+    "  no user-space stacks of Python: py-spy (pip install py-spy), which shows Python's, is not "
     "installed on this node\n";
 constexpr char kQuicker[] = "; py-spy (pip install py-spy) is quicker, of a Python";
 constexpr std::string_view kNotAttached = "The program is not being run.";  // after the reason

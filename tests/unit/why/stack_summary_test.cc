@@ -158,13 +158,14 @@ TEST(StackSummaryTest, WithoutPySpyTheKernelTellsOfAPythonThatWaits) {
       "    #2  0x00000000004f in main ()\n"
       "    #3  0x00000000005f in _start ()\n";
   const std::string missing =
-      "  no user-space stacks of Python: py-spy, which shows them, is not installed on this node\n";
+      "  no user-space stacks of Python: py-spy, which shows Python's, is not installed on this "
+      "node\n";
   EXPECT_EQ(SummaryOf(wait + interpreter + missing, kFolder),
             (StackSummary{"sleeping in hrtimer_nanosleep, system call 230", "",
-                          "py-spy, which shows them, is not installed on this node"}));
+                          "py-spy, which shows Python's, is not installed on this node"}));
   const std::string noise = "    48\t../clock_nanosleep.c: No such file or directory.\n";
   EXPECT_EQ(SummaryOf(wait.substr(0, wait.find("gdb:") + 5) + noise + missing, kFolder).missing,
-            "py-spy, which shows them, is not installed on this node");
+            "py-spy, which shows Python's, is not installed on this node");
   const std::string tells = "    #1  0x00007f0b in ncclWait () from /lib/libnccl.so.2\n";
   EXPECT_EQ(SummaryOf(wait + tells + interpreter + missing, kFolder),
             (StackSummary{"ncclWait (libnccl.so.2)", "", ""}));
