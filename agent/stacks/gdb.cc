@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <memory>
-#include <optional>
 
 #include "base/split.h"
 
@@ -86,6 +85,22 @@ std::vector<std::string> GdbCommand(const std::vector<pid_t>& processes,
     }
   }
   return argv;
+}
+
+std::optional<MappedCode> ReadMappedCode(std::string_view line) {
+  const std::vector<std::string_view> words = base::Split(line.substr(0, line.find('/')), ' ');
+  if (line.find('/') == std::string_view::npos || words.size() < 2) return std::nullopt;
+  if (words[1].find('x') == std::string_view::npos) return std::nullopt;
+  const std::string_view range = words[0];
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  const char* const last = range.data() + range.size();
+  const auto first = std::from_chars(range.data(), last, begin, 16);
+  if (first.ec != std::errc() || first.ptr == last || *first.ptr != '-') return std::nullopt;
+  if (std::from_chars(first.ptr + 1, last, end, 16).ec != std::errc() || end < begin) {
+    return std::nullopt;
+  }
+  return MappedCode{std::string(line.substr(line.find('/'))), end - begin};
 }
 
 std::map<pid_t, GdbStacks> ReadGdbStacks(std::string_view output) {

@@ -7,7 +7,9 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +20,15 @@ namespace autodist::agent {
 // then read while a process is stopped.
 std::vector<std::string> GdbCommand(const std::vector<pid_t>& processes,
                                     const std::vector<std::string>& files);
+
+struct MappedCode {
+  std::string file;
+  uint64_t size = 0;  // bytes
+};
+
+// Of a line of /proc/PID/maps (proc(5)): "7f0c1000-7f0d2000 r-xp 00000000 fe:01 4711 /lib/libc.so";
+// nullopt: no file's code.
+std::optional<MappedCode> ReadMappedCode(std::string_view line);
 
 struct GdbStacks {
   std::string text;     // with C++'s names as they are written in programs

@@ -1,10 +1,8 @@
 #include "agent/stacks/stack_programs.h"
 
 #include <signal.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -24,7 +22,7 @@ using std::chrono::seconds;
 
 constexpr seconds kAllProgramsLimit{60};    // none is begun after it
 constexpr milliseconds kForAnother{1000};   // more time for gdb, for each process but the first
-constexpr off_t kLargeFile = 1 << 20;       // bytes; gdb reads the symbols of smaller ones at once
+constexpr uint64_t kLargeCode = 1 << 19;    // bytes; gdb reads the symbols of less at once
 constexpr size_t kLargestMaps = 8 << 20;    // bytes
 constexpr size_t kShownStacks = 256 << 10;  // bytes, of one process
 constexpr char kNoPySpy[] =
@@ -44,26 +42,25 @@ bool IsPythons(pid_t pid) {
   return IsPython(base::LinkTarget("/proc/" + std::to_string(pid) + "/exe"));
 }
 
-// The large files whose code the processes have mapped.
+// The files of which much code is mapped. They are not looked at: their server may not answer.
 std::vector<std::string> LargeFilesOf(const std::vector<LookedAt>& processes) {
-  std::set<std::string> files;
+  std::map<std::string, uint64_t> sizes;
   for (const LookedAt& process : processes) {
     const auto maps =
         base::ReadFile("/proc/" + std::to_string(process.pid) + "/maps", kLargestMaps);
     if (!maps.ok()) continue;
     for (const std::string_view line : base::Lines(*maps)) {
-      // "7f0c…-7f0d… r-xp 00000000 fe:01 4711   /usr/lib/libc.so.6"
-      const size_t permissions = line.find(' ');
-      const size_t path = line.find('/');
-      if (path == std::string_view::npos || line.substr(permissions).find('x') != 3) continue;
-      files.emplace(line.substr(path));
+      if (const auto code = ReadMappedCode(line)) {
+        uint64_t& size = sizes[code->file];
+        size = std::max(size, code->size);
+      }
     }
   }
-  std::erase_if(files, [](const std::string& file) {
-    struct stat info;
-    return stat(file.c_str(), &info) != 0 || info.st_size < kLargeFile;
-  });
-  return {files.begin(), files.end()};
+  std::vector<std::string> files;
+  for (const auto& [file, size] : sizes) {
+    if (size >= kLargeCode) files.push_back(file);
+  }
+  return files;
 }
 
 // One that is killed while it attaches leaves a SIGSTOP behind, perhaps one that the process has
@@ -138,13 +135,11 @@ std::map<pid_t, std::string> StackPrograms::ByGdb(const std::vector<LookedAt>& p
   };
   if (deadline_.Expired()) return none("the looks before took too long");
 
+  std::vector<LookedAt> ordered = processes;
+  std::ranges::stable_partition(ordered,
+                                [](const LookedAt& process) { return !process.uninterruptible; });
   std::vector<pid_t> pids;
-  for (const LookedAt& process : processes) {
-    if (!process.uninterruptible) pids.push_back(process.pid);
-  }
-  for (const LookedAt& process : processes) {
-    if (process.uninterruptible) pids.push_back(process.pid);
-  }
+  for (const LookedAt& process : ordered) pids.push_back(process.pid);
   const milliseconds limit = limit_ + kForAnother * (processes.size() - 1);
   const auto output = RunProgram({GdbCommand(pids, LargeFilesOf(processes)), environment_, "/"},
                                  limit, supervisor_);

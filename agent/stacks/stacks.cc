@@ -31,7 +31,6 @@ namespace autodist::agent {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 constexpr size_t kLargestProcFile = 8 << 20;   // bytes; a command line may be large
 constexpr size_t kShownCommandLine = 4 << 10;  // bytes
