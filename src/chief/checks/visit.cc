@@ -11,7 +11,8 @@ namespace {
 
 using base::Deadline;
 
-constexpr std::chrono::milliseconds kAgentsGoneLimit{3000};
+// Agents that have not heard of it by then stay until their leases end.
+constexpr std::chrono::milliseconds kAgentsGoneLimit{10'000};
 
 // Of agents that are only told to go.
 class NobodyListens final : public NodeListener {
