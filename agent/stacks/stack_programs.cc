@@ -136,8 +136,8 @@ std::map<pid_t, std::string> StackPrograms::ByGdb(const std::vector<LookedAt>& p
   if (deadline_.Expired()) return none("the looks before took too long");
 
   std::vector<LookedAt> ordered = processes;
-  std::ranges::stable_partition(ordered,
-                                [](const LookedAt& process) { return !process.uninterruptible; });
+  std::stable_partition(ordered.begin(), ordered.end(),
+                        [](const LookedAt& process) { return !process.uninterruptible; });
   std::vector<pid_t> pids;
   for (const LookedAt& process : ordered) pids.push_back(process.pid);
   const milliseconds limit = limit_ + kForAnother * (processes.size() - 1);

@@ -161,7 +161,7 @@ void HangResponse::FinishLook() {
   if (std::exchange(looks_for_missing_, false)) missing_ = stacks_->Missing();
   stacks_->Finish(
       [this](const std::string& address, uint32_t node) { return WhyUnknown(address, node); },
-      [this, here = told_here_, kept = verdict_](bool written, std::string verdict,
+      [this, here = told_here_, kept = verdict_](bool written, const std::string& verdict,
                                                  std::string text) {
         if (written && !verdict.empty()) kept->Set(verdict);
         if (!verdict.empty()) text = verdict + "\n" + text;
