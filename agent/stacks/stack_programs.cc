@@ -139,6 +139,7 @@ std::map<pid_t, std::string> StackPrograms::ByGdb(const std::vector<LookedAt>& p
   std::stable_partition(ordered.begin(), ordered.end(),
                         [](const LookedAt& process) { return !process.uninterruptible; });
   std::vector<pid_t> pids;
+  pids.reserve(ordered.size());
   for (const LookedAt& process : ordered) pids.push_back(process.pid);
   const milliseconds limit = limit_ + kForAnother * (processes.size() - 1);
   const auto output = RunProgram({GdbCommand(pids, LargeFilesOf(processes)), environment_, "/"},
