@@ -69,11 +69,9 @@ void LeaveAsItWas(const LookedAt& process) {
   kill(process.pid, process.stopped ? SIGSTOP : SIGCONT);
 }
 
-std::string Section(const std::string& program, std::string text, const std::string& failure) {
-  std::string section = "  user-space stacks by " + program + ":\n" +
-                        Indented(Cut(std::move(text), kShownStacks), "    ");
-  if (!failure.empty()) section += "    " + program + " " + failure + "\n";
-  return section;
+std::string Section(const std::string& program, std::string text) {
+  return "  user-space stacks by " + program + ":\n" +
+         Indented(Cut(std::move(text), kShownStacks), "    ");
 }
 
 std::string NoStacks(const std::string& reason) {
@@ -119,10 +117,9 @@ std::string StackPrograms::ByPySpy(const LookedAt& process) {
   const bool ended_well = output.ok() && output->failure.empty();
   if (!ended_well) LeaveAsItWas(process);
   if (!output.ok()) return NoStacks(Message(output.status()));
-  std::string text = Section("py-spy", output->result, output->failure);
-  if (!ended_well || output->result.empty()) {
-    text += Indented(output->said, "    ");
-  }
+  std::string text = Section("py-spy", output->result);
+  if (!ended_well) text += "    py-spy " + output->failure + "\n";
+  if (!ended_well || output->result.empty()) text += Indented(output->said, "    ");
   return text;
 }
 
@@ -157,7 +154,7 @@ std::map<pid_t, std::string> StackPrograms::ByGdb(const std::vector<LookedAt>& p
   for (const LookedAt& process : processes) {
     const GdbStacks& shown = stacks[process.pid];
     std::string& text = texts[process.pid];
-    text = Section("gdb", shown.text, "");
+    text = Section("gdb", shown.text);
     if (!shown.ended && !output->failure.empty()) {
       text += NoStacks("gdb " + output->failure + hint);
     } else if (IsPythons(process.pid) && !has_py_spy_) {

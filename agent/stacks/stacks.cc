@@ -170,7 +170,8 @@ std::string ThreadsText(pid_t pid) {
   return text;
 }
 
-// A process and what is told of it; stacks by programs are to come where nothing speaks against it.
+// A process and what the kernel reports of it; stacks by programs follow where nothing prevents
+// them.
 struct Shown {
   LookedAt process;
   bool by_programs = true;
@@ -213,7 +214,7 @@ std::string ProcessStacks(pid_t pid, Supervisor& supervisor,
   processes.insert(processes.begin(), pid);
   StackPrograms programs(supervisor, rank_environment, program_limit);
   const TcpTraffic traffic = ReadTcpTraffic();
-  // First what the kernel tells of all: a look stops them.
+  // First what the kernel reports of all: a look stops them.
   std::vector<Shown> shown;
   std::vector<LookedAt> looked_at;
   for (const pid_t process : processes) {
