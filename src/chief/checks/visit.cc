@@ -11,7 +11,7 @@ namespace {
 
 using base::Deadline;
 
-// Agents that have not heard of it by then stay until their leases end.
+// Agents that have not received it by then stay until their leases end.
 constexpr std::chrono::milliseconds kAgentsGoneLimit{10'000};
 
 // Of agents that are only told to go.
