@@ -9,7 +9,7 @@ from fault_rows.row import Row, Target
 from hosts import address
 
 AT_ONCE_S = 0.25
-BETWEEN_SIGNALS_S = 2.5  # sooner they are one request
+BETWEEN_SIGNALS_S = 1.5  # two within a second are one request
 
 
 def ended_by(mode, fault, run=Run, **options):
