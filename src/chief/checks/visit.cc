@@ -11,8 +11,10 @@ namespace {
 
 using base::Deadline;
 
-// Agents that have not received it by then stay until their leases end.
+// Agents that have not received it by then stay until their leases end: longer for those of nodes
+// that have answered all along, as the machines may be busy.
 constexpr std::chrono::milliseconds kAgentsGoneLimit{10'000};
+constexpr std::chrono::milliseconds kFailedAgentsGoneLimit{3'000};
 
 // Of agents that are only told to go.
 class NobodyListens final : public NodeListener {
@@ -49,8 +51,9 @@ void EndAgents(std::vector<launch::LaunchedNode>& nodes, const Loop& loop) {
     ending.back()->SendReliably(shutdown);
   }
   const Deadline gone = Deadline::After(kAgentsGoneLimit);
+  const Deadline failed_gone = Deadline::After(kFailedAgentsGoneLimit);
   for (launch::LaunchedNode& node : nodes) {
-    if (node.link) node.link->WaitClosed(gone);
+    if (node.link) node.link->WaitClosed(node.status.ok() ? gone : failed_gone);
   }
 }
 
