@@ -39,6 +39,8 @@ WAITS_S = {"says_nothing": READY_S, "never_prepares": PREPARE_S, "never_finishes
            "passes_on_never": STALL_S, "passes_on_without_end": PATIENCE_S,
            "never_opens_ports": PORTS_S, "never_tries_ports": PORTS_S, "cleans_without_end": CLEAN_S,
            "never_renews": LEASE_S, "never_stops": GONE_S, "vanishes": 2 * LEASE_S}
+# chief/checks/visit: a doctor waits for agents that had answered, and do not go.
+COMMAND_WAITS_S = {"doctor": 10}
 LIES = subprocess.run([BUILD / "liar", "--list"], check=True, capture_output=True, text=True).stdout.split()
 
 # What is told, but taken for no lie: the command may end well.
@@ -83,7 +85,8 @@ def hostile(folder):
         try:
             ended = subprocess.run(
                 [sys.executable, "-c", MEASURE, BUILD / "autodist", command[0], "--spec", spec, "--agent", agent, *command[1:]],
-                cwd=work, capture_output=True, timeout=WORK_S + WAITS_S.get(lie, 0) + END_S, check=True,
+                cwd=work, capture_output=True, check=True,
+                timeout=WORK_S + WAITS_S.get(lie, 0) + COMMAND_WAITS_S.get(command[0], 0) + END_S,
                 stdin=subprocess.DEVNULL)
         finally:
             seconds = time.monotonic() - start
