@@ -107,6 +107,12 @@ def held(pid):
     return len(os.listdir(f"/proc/{pid}/fd")), len(os.listdir(f"/proc/{pid}/task"))
 
 
+def samples(agent):
+    """Whether it has begun to: what it reads of the node stays open from then on."""
+    links = (f"/proc/{agent}/fd/{fd}" for fd in os.listdir(f"/proc/{agent}/fd"))
+    return "/proc/diskstats" in {os.readlink(link) for link in links if os.path.lexists(link)}
+
+
 def test_restarts_leave_no_descriptors_and_no_threads_behind(start, folder):
     restarts = 4
     script = ('echo up; while [ ! -e "$0/go-$AUTODIST_RESTART_COUNT" ]; do sleep 0.05; done; '
@@ -114,7 +120,10 @@ def test_restarts_leave_no_descriptors_and_no_threads_behind(start, folder):
     job = start("run", "--spec", SPEC, "--max-restarts", restarts, "--", "sh", "-c", script, folder)
     for attempt in range(restarts + 1):
         job.await_lines(RANKS)
-        pids = [job.process.pid, *(pid for host in HOSTS for pid in agents_on(host))]
+        agents = [pid for host in HOSTS for pid in agents_on(host)]
+        pids = [job.process.pid, *agents]
+        if attempt in (1, restarts):
+            seconds_until(lambda: all(map(samples, agents)), CLOSED_LIMIT_S)
         # The first restart may bring what stays; one more of something per restart would be three more.
         if attempt == 1:
             before = [held(pid) for pid in pids]
