@@ -13,7 +13,7 @@ using Language = ThreadStack::Language;
 using Named = std::pair<std::string_view, std::string_view>;
 
 // Names of functions, in small letters without underscores, that begin so; longer ones first.
-constexpr std::array<Named, 20> kOperations = {{{"allreduce", "all-reduce"},
+constexpr std::array<Named, 21> kOperations = {{{"allreduce", "all-reduce"},
                                                 {"allgather", "all-gather"},
                                                 {"alltoall", "all-to-all"},
                                                 {"reducescatter", "reduce-scatter"},
@@ -32,7 +32,8 @@ constexpr std::array<Named, 20> kOperations = {{{"allreduce", "all-reduce"},
                                                 {"recv", "receive"},
                                                 {"waitall", "MPI_Waitall"},
                                                 {"wait", "MPI_Wait"},
-                                                {"initprocessgroup", "init_process_group"}}};
+                                                {"initprocessgroup", "init_process_group"},
+                                                {"waitforworkers", "init_process_group"}}};
 
 // Where Python's functions of these names are collectives.
 constexpr std::array<std::string_view, 7> kPythonFiles = {
@@ -59,7 +60,7 @@ std::string Lowered(std::string_view name) {
 std::string Operation(std::string_view name, bool mpi) {
   const std::string lowered = Lowered(name);
   for (const auto& [begin, operation] : kOperations) {
-    if (!lowered.starts_with(begin) || (begin.starts_with("wait") && !mpi)) continue;
+    if (!lowered.starts_with(begin) || (!mpi && (begin == "wait" || begin == "waitall"))) continue;
     return std::string(operation);
   }
   return "";

@@ -714,6 +714,18 @@ TEST(ActivityTest, AGlooOfPyTorchByGdbWaitsInAThreadOfItsOwn) {
   EXPECT_EQ(activity.source, "gdb, /proc");
 }
 
+// The first rank, until all others have connected.
+TEST(ActivityTest, AStoreOfPyTorchByGdbWaitsForTheOtherRanks) {
+  const Activity activity = OnlyActivity(
+      "process 7 (sleeping): train\n  thread 7 (train): sleeping in hrtimer_nanosleep, system call "
+      "230\n"
+      "  user-space stacks by gdb:\n    Thread 1 (LWP 7):\n"
+      "    #0  0x01 in clock_nanosleep () from /lib/libc.so.6\n"
+      "    #1  0x02 in c10d::TCPStore::waitForWorkers() () from /lib/libtorch_cpu.so\n",
+      "");
+  EXPECT_EQ(activity.collective, "init_process_group");
+}
+
 TEST(ActivityTest, NativeCollectives) {
   const auto of = [](const std::string& function) {
     return OnlyActivity(
