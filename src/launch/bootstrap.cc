@@ -23,12 +23,15 @@ constexpr size_t kLongestMachine = 64;       // bytes of its name
 constexpr char kToStart[] = "run() { umask \"$o\"; exec \"./$f\" \"$@\"; }; skip() { :; }; ";
 
 // As a task of a step of Slurm, which says what the node is called and where its srun is, the
-// chief. On stdin the key comes first. $1 seconds, $2 the chief's port, then its addresses.
+// chief. On stdin the key comes first. All tasks have the same stdin: one that has the program
+// takes what is sent to the others, or none would get any more. $1 seconds, $2 the chief's port,
+// then its addresses.
 constexpr char kToCall[] =
     "l=; run() { umask \"$o\"; c=${SLURM_LAUNCH_NODE_IPADDR-}; t=$1 i=$2; shift 2; "
     "case $c in '') ;; *:*) c=\"[$c]:$i\" ;; *) c=\"$c:$i\" ;; esac; "
     "set -- call \"$SLURMD_NODENAME\" \"$t\" ${c:+\"$c\"} \"$@\"; "
-    "[ -n \"$l\" ] || exec \"./$f\" \"$@\"; exec \"./$f\" \"$@\" << E\n$l\nE\n}; "
+    "[ -n \"$l\" ] || { skip; exec 3<&0; timeout \"$w\" cat <&3 > /dev/null 2>&1 3<&- & "
+    "exec 3<&-; }; exec \"./$f\" \"$@\" << E\n$l\nE\n}; "
     "skip() { IFS= read -r l; }; ";
 
 // $1 nonce, $2 seconds that sending the program may take, $3 its folder, $4 its name, five of each

@@ -124,6 +124,9 @@ class Step {
   Step(const Step&) = delete;
   Step& operator=(const Step&) = delete;
 
+  // Nothing more comes on its tasks' stdin, which some wait for.
+  void EndInput() { shutdown(socket_.get(), SHUT_WR); }
+
   // For its end; kills it then.
   void Await(Deadline deadline) {
     if (!srun_->WaitClosed(deadline)) kill(-srun_->pid(), SIGKILL);
@@ -226,6 +229,7 @@ class SlurmSteps {
   ~SlurmSteps() {
     CleanUp();
     nodes_->Dismiss(Deadline::After(kOverLimit));
+    for (const auto& step : steps_) step->EndInput();
     const Deadline deadline = Deadline::After(kStepEndLimit);  // of all together
     for (const auto& step : steps_) step->Await(deadline);
   }

@@ -150,6 +150,13 @@ def test_submit(autodist, slurm, folder):
     assert refused.code == 1 and "sbatch refuses the script" in refused.err, refused.err
 
 
+def test_an_agent_is_sent_to_one_node_of_several(alloc):
+    assert alloc("--", "true").finish().code == 0
+    in_host(4, "rm", "-rf", Path.home() / ".cache/autodist/agent")
+    outcome = alloc("--", "sh", "-c", "echo up").finish()
+    assert outcome.code == 0 and len(outcome.lines()) == 8, outcome.err
+
+
 def test_doctor_and_sync(alloc, folder):
     outcome = alloc(options=("-N4",), command="doctor").finish()
     assert outcome.code == 0, outcome.out + outcome.err

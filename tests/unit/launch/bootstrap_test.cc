@@ -86,8 +86,10 @@ TEST_F(StartedProgramTest, ItsUmaskIsTheLoginsWhenItIsSentAndLater) {
     EXPECT_EQ(std::filesystem::status(InCache()).permissions(), std::filesystem::perms::owner_all);
     EXPECT_EQ(Start(mask), mask);
     EXPECT_FALSE(sent_);
-    const auto calls =
+    std::vector<std::string> calls = {"sh", "-c", "echo key | \"$@\"", "sh"};
+    const auto task =
         InstallingCallWords(*program_, "nonce", std::chrono::seconds(1), 1, {"a"}, {});
+    calls.insert(calls.end(), task.begin(), task.end());
     EXPECT_EQ(Start(calls, mask), mask);
     std::filesystem::remove_all(home_.path() + "/.cache");
   }
