@@ -52,15 +52,6 @@ target_include_directories(autodist_httplib SYSTEM INTERFACE ${httplib_folder})
 # An agent of many ranks has more descriptors than select can name.
 target_compile_definitions(autodist_httplib INTERFACE CPPHTTPLIB_USE_POLL)
 
-# From setup/sources.sh, too: the distribution's is shared.
-find_path(prometheus_include prometheus/text_serializer.h
-          PATHS ${PROJECT_SOURCE_DIR}/build/deps/include NO_DEFAULT_PATH REQUIRED)
-find_library(prometheus_archive libprometheus-cpp-core.a
-             PATHS ${PROJECT_SOURCE_DIR}/build/deps/lib NO_DEFAULT_PATH REQUIRED)
-add_library(autodist_prometheus INTERFACE)
-target_include_directories(autodist_prometheus SYSTEM INTERFACE ${prometheus_include})
-target_link_libraries(autodist_prometheus INTERFACE ${prometheus_archive})
-
 find_path(zstd_include zstd.h REQUIRED)
 find_library(zstd_archive libzstd.a REQUIRED)
 add_library(autodist_zstd INTERFACE)

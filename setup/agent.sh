@@ -55,7 +55,7 @@ rm -rf "$root/sources"
 mkdir -p "$root/sources/build/deps/lib"
 git ls-files -z | xargs -0 cp --parents -t "$root/sources"
 cp -r build/deps/include "$root/sources/build/deps/"
-touch "$root/sources/build/deps/lib/libssh2.a" "$root/sources/build/deps/lib/libprometheus-cpp-core.a"
+touch "$root/sources/build/deps/lib/libssh2.a"
 chroot "$root" sh -euc '
   cd /sources
   cmake -S . -B /build -G Ninja -DCMAKE_TOOLCHAIN_FILE=/toolchain.cmake -DCMAKE_BUILD_TYPE=Release \

@@ -4,7 +4,6 @@
 #   AES-GCM). Debian patches it, and the patches matter: they close holes that a hostile server could
 #   use.
 # - cpp-httplib's header whole, as its author ships it: the packages have a shared library instead.
-# - prometheus-cpp's core as an archive: the packages have shared libraries alone.
 #
 #   setup/sources.sh PREFIX
 set -eu
@@ -14,7 +13,6 @@ wanted=1.11.1
 
 sources=""
 [ -e "$prefix/include/httplib.h" ] || sources=cpp-httplib
-[ -e "$prefix/lib/libprometheus-cpp-core.a" ] || sources="$sources prometheus-cpp"
 distribution=$(apt-cache show --no-all-versions libssh2-1-dev 2>/dev/null |
   sed -n 's/^Version: //p')
 if [ -n "$distribution" ] && dpkg --compare-versions "$distribution" ge $wanted; then
@@ -36,8 +34,8 @@ chmod 755 "$work" "$work/source"
 # Source lists of our own, on the mirrors this system already uses, so that the system's lists
 # stay as they are. apt verifies the chain from the signed release file to the source package.
 release=$(. /etc/os-release && echo "$VERSION_CODENAME")
-newer=$release older=""
-[ "$release" != bookworm ] || newer=trixie older=$release
+newer=$release
+[ "$release" != bookworm ] || newer=trixie
 components=main
 [ "$(. /etc/os-release && echo "$ID")" != ubuntu ] || components="main universe"
 keyring=/usr/share/keyrings/$(. /etc/os-release && echo "$ID")-archive-keyring.gpg
@@ -49,7 +47,7 @@ if [ -z "$main" ]; then
     "cannot be fetched" >&2
   exit 1
 fi
-for source in "$newer $main" ${older:+"$older $main"} ${security:+"$newer-security $security"}; do
+for source in "$newer $main" ${security:+"$newer-security $security"}; do
   printf 'Types: deb-src\nURIs: %s\nSuites: %s\nComponents: %s\nSigned-By: %s\n\n' \
     "${source#* }" "${source%% *}" "$components" "$keyring"
 done >"$work/source.sources"
@@ -61,9 +59,7 @@ get() {
 }
 get update
 for source in $sources; do
-  from=""
-  [ "$source" != prometheus-cpp ] || from=/$release  # no newer one is needed
-  (cd "$work/source" && get source --download-only "$source$from")
+  (cd "$work/source" && get source --download-only "$source")
   # The package's signer is not in this system's keyring; apt's own chain was checked above.
   dpkg-source -x --no-check "$work/source/${source}"_*.dsc "$work/$source"
 done
@@ -73,19 +69,10 @@ if [ -e "$work/cpp-httplib" ]; then
   cp "$work/cpp-httplib/httplib.h" "$prefix/include/httplib.h.new"
   mv "$prefix/include/httplib.h.new" "$prefix/include/httplib.h"
 fi
-build() {
-  name=$1
-  shift
-  cmake -S "$work/$name" -B "$work/build/$name" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-    -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_INSTALL_LIBDIR=lib -DBUILD_SHARED_LIBS=OFF \
-    -DCMAKE_POSITION_INDEPENDENT_CODE=ON "$@"
-  cmake --build "$work/build/$name" --target install
-}
 if [ -e "$work/libssh2" ]; then
-  build libssh2 -DCRYPTO_BACKEND=OpenSSL -DENABLE_ZLIB_COMPRESSION=OFF -DBUILD_EXAMPLES=OFF \
-    -DBUILD_TESTING=OFF
-fi
-if [ -e "$work/prometheus-cpp" ]; then
-  build prometheus-cpp -DENABLE_PUSH=OFF -DENABLE_PULL=OFF -DENABLE_COMPRESSION=OFF \
-    -DENABLE_TESTING=OFF -DGENERATE_PKGCONFIG=OFF
+  cmake -S "$work/libssh2" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_INSTALL_LIBDIR=lib -DBUILD_SHARED_LIBS=OFF \
+    -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCRYPTO_BACKEND=OpenSSL -DBUILD_EXAMPLES=OFF \
+    -DENABLE_ZLIB_COMPRESSION=OFF -DBUILD_TESTING=OFF
+  cmake --build "$work/build" --target install
 fi

@@ -1,8 +1,9 @@
 #include "metrics/text_format.h"
 
-#include <prometheus/text_serializer.h>
+#include <absl/strings/str_format.h>
+#include <absl/strings/str_replace.h>
 
-#include <sstream>
+#include <cmath>
 #include <string_view>
 
 namespace autodist::metrics {
@@ -10,53 +11,33 @@ namespace {
 
 constexpr std::string_view kTotal = "_total";
 
-prometheus::MetricType TypeOf(Type type) {
-  switch (type) {
-    case Type::kCounter:
-      return prometheus::MetricType::Counter;
-    case Type::kGauge:
-      return prometheus::MetricType::Gauge;
-    default:
-      return prometheus::MetricType::Untyped;
-  }
+std::string NumberText(double value) {
+  if (std::isnan(value)) return "Nan";
+  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
+  return absl::StrFormat("%.16g", value);
 }
 
-prometheus::ClientMetric Made(const Sample& sample) {
-  prometheus::ClientMetric made;
-  for (const Label& label : sample.labels) made.label.push_back({label.name, label.value});
-  // Only the one of the family's type is read.
-  made.counter.value = made.gauge.value = made.untyped.value = sample.value;
-  return made;
-}
-
-std::string Serialized(const Family& family) {
-  prometheus::MetricFamily made;
-  made.name = family.name;
-  made.help = family.help;
-  made.type = TypeOf(family.type);
-  for (const Sample& sample : family.samples) made.metric.push_back(Made(sample));
-  std::ostringstream text;
-  prometheus::TextSerializer().Serialize(text, {made});
-  return std::move(text).str();
-}
-
-// The library knows the older format alone. The samples are the same in both, but OpenMetrics calls
-// a counter's family by its name without the suffix, and other types otherwise.
-std::string OpenMetricsHead(const Family& family) {
+// OpenMetrics calls a counter's family by its name without the suffix, and other types otherwise.
+std::string Head(const Family& family, Format format) {
+  const bool open = format == Format::kOpenMetrics;
   std::string name = family.name;
-  std::string type = "unknown";
+  std::string type = open ? "unknown" : "untyped";
   if (family.type == Type::kGauge) type = "gauge";
   if (family.type == Type::kCounter) {
     type = "counter";
-    if (name.ends_with(kTotal)) name.resize(name.size() - kTotal.size());
+    if (open && name.ends_with(kTotal)) name.resize(name.size() - kTotal.size());
   }
   return "# HELP " + name + " " + family.help + "\n# TYPE " + name + " " + type + "\n";
 }
 
-std::string WithoutHead(const std::string& text) {
-  size_t at = 0;
-  while (at < text.size() && text[at] == '#') at = text.find('\n', at) + 1;
-  return text.substr(at);
+std::string Line(const std::string& name, const Sample& sample) {
+  std::string labels;
+  for (const Label& label : sample.labels) {
+    labels += (labels.empty() ? "{" : ",") + label.name + "=\"" +
+              absl::StrReplaceAll(label.value, {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}}) +
+              "\"";
+  }
+  return name + labels + (labels.empty() ? " " : "} ") + NumberText(sample.value) + "\n";
 }
 
 }  // namespace
@@ -70,12 +51,8 @@ std::string ContentType(Format format) {
 std::string AsText(const std::vector<Family>& families, Format format) {
   std::string text;
   for (const Family& family : families) {
-    const std::string serialized = Serialized(family);
-    if (format == Format::kText) {
-      text += serialized;
-    } else {
-      text += OpenMetricsHead(family) + WithoutHead(serialized);
-    }
+    text += Head(family, format);
+    for (const Sample& sample : family.samples) text += Line(family.name, sample);
   }
   if (format == Format::kOpenMetrics) text += "# EOF\n";
   return text;

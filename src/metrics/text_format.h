@@ -1,4 +1,4 @@
-// Metrics as Prometheus reads them.
+// Metrics as Prometheus reads them: its text format 0.0.4, and OpenMetrics 1.0.
 #pragma once
 
 #include <string>
