@@ -1,4 +1,5 @@
 // autodist completion SHELL
+#include <algorithm>
 #include <cstdio>
 
 #include "base/utf8.h"
@@ -12,57 +13,59 @@ namespace autodist::cli {
 namespace {
 
 constexpr size_t kMostJobs = 100;
-constexpr size_t kLongestBrief = 72;
 
-struct CompletionOptions {
-  std::string shell;
-  bool jobs = false;
-};
-
-// "ID<tab>STATE", the newest first, and the same of names.
-void PrintJobs() {
+// Ids and names, the newest first.
+std::vector<Completion::Word> Jobs() {
   const std::vector<v1::JobStatus> jobs = control::ListJobs(/*all=*/true);
-  size_t printed = 0;
-  for (auto job = jobs.rbegin(); job != jobs.rend() && printed < kMostJobs; ++job, ++printed) {
+  std::vector<Completion::Word> words;
+  for (auto job = jobs.rbegin(); job != jobs.rend() && words.size() < kMostJobs; ++job) {
     const std::string state = StateText(*job);
-    std::printf("%s\t%s\n", job->job_id().c_str(), state.c_str());
-    if (!job->name().empty())
-      std::printf("%s\t%s\n", base::Printable(job->name()).c_str(), state.c_str());
+    words.push_back({job->job_id(), state});
+    if (!job->name().empty()) words.push_back({base::Printable(job->name()), state});
   }
+  return words;
 }
 
-int Completion(const CLI::App& app, const CompletionOptions& options) {
-  if (options.jobs) {
-    PrintJobs();
-    return 0;
+// The first line says what stands here; a word and what it is are a line, with a tab between.
+int Complete(const CLI::App& app, const std::vector<std::string>& words) {
+  const Completion completion = CompletionOf(TreeOf(app), words, Jobs);
+  switch (completion.kind) {
+    case Completion::Kind::kWords:
+      std::puts("words");
+      break;
+    case Completion::Kind::kFiles:
+      std::puts("files");
+      break;
+    case Completion::Kind::kFolders:
+      std::puts("folders");
+      break;
+    case Completion::Kind::kVariables:
+      std::puts("variables");
+      break;
+    case Completion::Kind::kProgram:
+      std::printf("program %zu\n", completion.program);
+      break;
   }
-  if (options.shell.empty()) {
-    return Fail(WithRemedy(Error(StatusCode::kInvalidArgument, "completion: of which shell?"),
-                           "autodist completion bash, zsh or fish"),
-                kExitUsage);
+  for (const Completion::Word& word : completion.words) {
+    std::printf("%s\t%s\n", word.text.c_str(), word.about.c_str());
   }
-  const CommandTree tree = TreeOf(app);
-  const std::string script = options.shell == "bash"  ? BashCompletion(tree)
-                             : options.shell == "zsh" ? ZshCompletion(tree)
-                                                      : FishCompletion(tree);
-  std::fputs(script.c_str(), stdout);
+  return 0;
+}
+
+int PrintScript(const std::string& shell) {
+  const auto script =
+      std::ranges::find(CompletionScripts(), "autodist." + shell, &base::EmbeddedFile::name);
+  std::fwrite(script->content.data(), 1, script->content.size(), stdout);
   return 0;
 }
 
 }  // namespace
 
-std::string Brief(const std::string& text) {
-  std::string brief = text.substr(0, text.find(';'));
-  if (brief.size() <= kLongestBrief) return brief;
-  brief.resize(brief.rfind(' ', kLongestBrief));
-  return brief + " ...";
-}
-
 Command AddCompletion(CLI::App& app) {
-  auto options = std::make_shared<CompletionOptions>();
-  app.add_option("SHELL", options->shell, "bash, zsh or fish")
-      ->check(OneOf({"bash", "zsh", "fish"}));
-  app.add_flag("--jobs", options->jobs, "For the scripts: the jobs' ids and names")->group("");
+  auto shell = std::make_shared<std::string>();
+  app.add_option("SHELL", *shell, "bash, zsh or fish")
+      ->check(OneOf({"bash", "zsh", "fish"}))
+      ->required();
   app.footer(R"(
 Prints a script by which the shell completes commands, options, their values and the names of jobs.
 Packages install it; by hand it is one line of the shell's start-up file.
@@ -71,7 +74,11 @@ Examples:
   source <(autodist completion bash)             in ~/.bashrc
   source <(autodist completion zsh)              in ~/.zshrc, after compinit
   autodist completion fish | source              in ~/.config/fish/config.fish)");
-  return [options, &app] { return Completion(*app.get_parent(), *options); };
+  return [shell] { return PrintScript(*shell); };
+}
+
+Command AddComplete(CLI::App& app, const std::vector<std::string>& words) {
+  return [&app, &words] { return Complete(*app.get_parent(), words); };
 }
 
 }  // namespace autodist::cli

@@ -37,6 +37,8 @@ Command AddClean(CLI::App& app);
 Command AddPrune(CLI::App& app);
 Command AddDialects(CLI::App& app);
 Command AddCompletion(CLI::App& app);
+// What the scripts of AddCompletion ask for; `words`: after "--", those of the command line.
+Command AddComplete(CLI::App& app, const std::vector<std::string>& words);
 Command AddMan(CLI::App& app);
 
 // Says what failed and gives the exit code back, to be returned.

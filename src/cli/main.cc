@@ -57,12 +57,14 @@ or a wrong spec, before there is a job. Of doctor: 1 if a run would fail.)";
 
 constexpr char kNoConfig[] = "--no-config";
 
-// What an autodist on one machine runs on another.
-void AddHidden(CLI::App& app, std::map<CLI::App*, Command>& commands) {
+// What an autodist on another machine, or a shell runs.
+void AddHidden(CLI::App& app, const CommandLine& line, std::map<CLI::App*, Command>& commands) {
   CLI::App* const moved = app.add_subcommand("moved-chief")->group("");
   auto nonce = std::make_shared<std::string>();
   moved->add_option("NONCE", *nonce)->required();
   commands[moved] = [nonce] { return chief::StartMovedRun(*nonce); };
+  CLI::App* const complete = app.add_subcommand("complete")->group("");
+  commands[complete] = AddComplete(*complete, line.program);
 }
 
 // `there ENCODED` is a command line that has come by way of a login shell.
@@ -151,7 +153,7 @@ int Main(const std::vector<std::string>& words) {
 
   Commands commands;
   AddCommands(app, line, no_config, commands);
-  AddHidden(app, commands);
+  AddHidden(app, line, commands);
   auto read = ReadCommandLine(app, words);
   if (!read.ok()) return Fail(read.status(), kExitUsage);
   line = *std::move(read);

@@ -1,16 +1,10 @@
-// The files of the page, as they travel inside autodist.
+// The files of the page.
 #pragma once
 
-#include <span>
-#include <string_view>
+#include "base/embedded_file.h"
 
 namespace autodist::web {
 
-struct PageFile {
-  std::string_view name;  // "page.css"
-  std::string_view content;
-};
-
-std::span<const PageFile> PageFiles();
+std::span<const base::EmbeddedFile> PageFiles();
 
 }  // namespace autodist::web

@@ -42,7 +42,8 @@ std::string_view TypeOf(std::string_view name) {
 
 http::Answer FileOf(const http::Request& request) {
   const std::string name = request.path == "/" ? "index.html" : request.path.substr(1);
-  const auto file = std::ranges::find(PageFiles(), std::string_view(name), &PageFile::name);
+  const auto file =
+      std::ranges::find(PageFiles(), std::string_view(name), &base::EmbeddedFile::name);
   if (request.method != "GET" || file == PageFiles().end()) {
     return http::Refusal(404, "There is nothing of this name.");
   }

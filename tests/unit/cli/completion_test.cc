@@ -1,0 +1,87 @@
+#include "cli/completion.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace autodist::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+OptionEntry Option(std::vector<std::string> names, ValueKind value) {
+  return {std::move(names), "what it does; and more", "", false, std::move(value)};
+}
+
+CommandTree Tree() {
+  CommandTree tree;
+  tree.program.options = {Option({"--help"}, {})};
+  CommandEntry run{"run", "Run it", "", {}, {}, true};
+  run.options = {Option({"--sync"}, {}),
+                 Option({"--spec"}, {ValueKind::kFile, "FILE", {}}),
+                 Option({"-n", "--ranks"}, {ValueKind::kAny, "N", {}}),
+                 Option({"--per"}, {ValueKind::kChoice, "a|b", {"device", "node"}}),
+                 Option({"--web"}, {ValueKind::kAny, "[ADDRESS]", {}, false, true}),
+                 Option({"--dialect"}, {ValueKind::kDialect, "DIALECTS", {"torch", "jax"}, true})};
+  CommandEntry stop{"stop", "End it", "", {}, {}, false};
+  stop.options = {Option({"--now"}, {})};
+  stop.positionals = {Option({"JOB"}, {ValueKind::kJob, "JOB", {}, false, true})};
+  tree.commands = {run, stop};
+  return tree;
+}
+
+Completion Of(const std::vector<std::string>& words) {
+  return CompletionOf(Tree(), words, [] {
+    return std::vector<Completion::Word>{{"3fa9c1", "running"}};
+  });
+}
+
+std::vector<std::string> WordsFor(const std::vector<std::string>& words) {
+  const Completion completion = Of(words);
+  EXPECT_EQ(completion.kind, Completion::Kind::kWords);
+  std::vector<std::string> texts;
+  for (const Completion::Word& word : completion.words) texts.push_back(word.text);
+  return texts;
+}
+
+TEST(CompletionTest, FirstComesTheCommand) {
+  EXPECT_THAT(WordsFor({}), ElementsAre("run", "stop", "help"));
+  EXPECT_THAT(WordsFor({"s"}), ElementsAre("stop"));
+  EXPECT_THAT(WordsFor({"-"}), ElementsAre("--help"));
+  EXPECT_THAT(WordsFor({"help", ""}), ElementsAre("run", "stop"));
+  EXPECT_THAT(WordsFor({"nonsense", ""}), ElementsAre("run", "stop", "help"));
+}
+
+TEST(CompletionTest, AnOptionIsFollowedByItsValue) {
+  EXPECT_THAT(WordsFor({"run", "--s"}), ElementsAre("--sync", "--spec"));
+  EXPECT_EQ(Of({"run", "--s"}).words[0].about, "what it does");
+  EXPECT_EQ(Of({"run", "--spec", "c"}).kind, Completion::Kind::kFiles);
+  EXPECT_THAT(WordsFor({"run", "--per", ""}), ElementsAre("device", "node"));
+  EXPECT_THAT(WordsFor({"run", "--per=n"}), ElementsAre("--per=node"));
+  EXPECT_THAT(WordsFor({"run", "--per", "=", "n"}), ElementsAre("node")) << "as bash splits it";
+  EXPECT_THAT(WordsFor({"run", "--per", "="}), ElementsAre("device", "node"));
+  EXPECT_THAT(WordsFor({"run", "--dialect", "torch,"}), ElementsAre("torch,torch", "torch,jax"));
+  EXPECT_THAT(WordsFor({"run", "--dialect=torch,j"}), ElementsAre("--dialect=torch,jax"));
+  EXPECT_THAT(WordsFor({"run", "-n", ""}), IsEmpty());
+  EXPECT_THAT(WordsFor({"run", "--per=node", "--sy"}), ElementsAre("--sync"));
+  EXPECT_THAT(WordsFor({"run", "--nonsense=x"}), IsEmpty());
+}
+
+TEST(CompletionTest, TheProgramIsTheShells) {
+  EXPECT_EQ(Of({"run", "py"}).kind, Completion::Kind::kProgram);
+  EXPECT_EQ(Of({"run", "py"}).program, 2u);
+  EXPECT_EQ(Of({"run", "--spec", "f", "--", "cat", "--p"}).program, 5u);
+  EXPECT_EQ(Of({"run", "--sync", "cat", "--p"}).program, 3u) << "without the dashes";
+  EXPECT_EQ(Of({"run", "--web", "cat", ""}).program, 3u) << "a value that may be left out";
+  EXPECT_THAT(WordsFor({"run", "--"}),
+              ElementsAre("--sync", "--spec", "--ranks", "--per", "--web", "--dialect", "--"));
+}
+
+TEST(CompletionTest, JobsAreAskedForWhereOneMayStand) {
+  EXPECT_THAT(WordsFor({"stop", ""}), ElementsAre("last", "3fa9c1"));
+  EXPECT_THAT(WordsFor({"stop", "3"}), ElementsAre("3fa9c1"));
+  EXPECT_THAT(WordsFor({"stop", "--"}), ElementsAre("--now"));
+}
+
+}  // namespace
+}  // namespace autodist::cli
