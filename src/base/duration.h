@@ -1,6 +1,7 @@
 // Durations as people write them: "90", "1.5h", "1h30m", "10 min", "2d".
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,5 +17,10 @@ std::optional<double> ParseDuration(std::string_view text);
 // The shortest text that ParseDuration takes for this: "10m", "1h30m", "0.5s". `seconds` is finite
 // and not negative.
 std::string DurationText(double seconds);
+
+inline std::chrono::milliseconds ToMilliseconds(double seconds) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::duration<double>(seconds));
+}
 
 }  // namespace autodist::base

@@ -30,8 +30,7 @@ constexpr milliseconds kLookInterval{100};
 // A signal that comes sooner after the end was meant for the job.
 constexpr milliseconds kFinishLimit{1'000};
 
-JobOptions Completed(JobOptions options, const v1::LaunchPlan& plan, Console& console) {
-  options.launch.sample = launch::SampleInterval(options.launch.sample, plan.nodes_size());
+JobOptions Completed(JobOptions options, Console& console) {
   if (options.view.json) {
     options.print_json = [&console](std::string line) { console.Print(std::move(line)); };
   }
@@ -52,14 +51,15 @@ bool HasGone(launch::NodeLink& link, base::Deadline limit, Loop& loop, const Sto
 
 Job::Job(const v1::LaunchPlan& plan, JobOptions options, std::unique_ptr<Loop> loop)
     : plan_(plan),
-      options_(Completed(std::move(options), plan, console_)),
+      options_(Completed(std::move(options), console_)),
       loop_(loop ? std::move(loop) : std::make_unique<Loop>()),
-      stop_(options_.launch.grace, options_.launch.lease, options_.restarts.MayRestart()),
+      stop_(options_.launch.grace(), options_.launch.lease(),
+            RestartLimitsOf(options_.request()).MayRestart()),
       signals_(std::in_place, [this](int signal) { Signal(signal); }),
       console_(
           [this](uint32_t node, const v1::OutputAck& ack) { nodes_.node(node).Acknowledge(ack); }),
       output_(*loop_, console_),
-      nodes_(plan_, options_.launch.lease, *loop_, output_, console_, *this),
+      nodes_(plan_, options_.launch.lease(), *loop_, output_, console_, *this),
       starter_(plan_, options_, *loop_, stop_, nodes_, console_),
       attempt_(starter_.FirstAttempt()),
       journal_(plan_, options_, *loop_),
@@ -116,7 +116,9 @@ int Job::Run() {
     End(true);
     return Finish(refused->exit_code, refused->report, began);
   }
-  if (options_.timeout.count() > 0) timeout_at_ = loop_->Now() + options_.timeout;
+  if (const double timeout = options_.request().timeout(); timeout > 0) {
+    timeout_at_ = loop_->Now() + base::ToMilliseconds(timeout);
+  }
   BeginAttempt(std::get<std::unique_ptr<Attempt>>(std::move(started)));
   do {
     RunAttempt();
@@ -177,7 +179,8 @@ void Job::AwaitAttempt() {
 bool Job::AttemptIsOver() {
   const JobState& state = attempt_->state();
   if (state.AllEnded()) return true;
-  if (!state.cause() || options_.restarts.min_nodes == 0) return false;
+  const uint32_t min_nodes = options_.request().min_nodes();
+  if (!state.cause() || min_nodes == 0) return false;
   const std::vector<uint32_t>& members = attempt_->nodes();
   const auto connected = [this](uint32_t node) { return nodes_.Connected(node); };
   return none_runs_(members.size(),
@@ -185,7 +188,7 @@ bool Job::AttemptIsOver() {
                       return state.RunningOn(static_cast<uint32_t>(member)) == 0 ||
                              !connected(members[member]);
                     }) &&
-         std::ranges::count_if(members, connected) >= options_.restarts.min_nodes;
+         std::ranges::count_if(members, connected) >= min_nodes;
 }
 
 // Until it is over or given up; false: what is ending has had its time.
@@ -227,7 +230,8 @@ bool Job::Restart() {
 // What the ranks have left comes here before the agents go; also what somebody is waiting for. That
 // takes its time, which a signal ends.
 void Job::FetchAtEnd() {
-  const bool wanted = options_.fetch.patterns_size() > 0;
+  const v1::JobRequest& request = options_.request();
+  const bool wanted = request.fetch_size() > 0;
   if (stop_.killing()) fetch_.Cancel();
   if (!wanted && !fetch_.busy()) return;
   journal_.EnterPhase(v1::JOB_PHASE_STOPPING, "");
@@ -237,7 +241,10 @@ void Job::FetchAtEnd() {
   loop_->RunUntil(over);
   if (wanted && !stop_.killing()) {
     console_.Tell(LogLevel::kInfo, "fetching files from the nodes; Ctrl-C ends that");
-    fetch_.Start(options_.fetch, {}, [this](const Result<v1::JobFiles>& files) {
+    v1::FetchRequest order;
+    *order.mutable_patterns() = request.fetch();
+    order.set_most_bytes(request.max_size());
+    fetch_.Start(order, {}, [this](const Result<v1::JobFiles>& files) {
       if (!files.ok()) return console_.Tell(LogLevel::kError, base::FailureText(files.status()));
       for (Remark& remark : FetchText(*files)) {
         console_.Tell(remark.level, std::move(remark.text));
@@ -257,7 +264,7 @@ void Job::End(bool leave) {
   }
   stop_.AttemptEnds();
   leaving_ = leave;
-  nodes_.End(stop_.killing() ? milliseconds(0) : options_.launch.grace, leave);
+  nodes_.End(stop_.killing() ? milliseconds(0) : options_.launch.grace(), leave);
   const auto over = [&](uint32_t node) {
     const NodeState& state = nodes_.state(node);
     if (!state.alive()) return true;
@@ -307,7 +314,7 @@ int Job::Finish(int exit_code, const std::string& refusal, Loop::Time began) {
   journal_.Publish(nodes_, *attempt_);
   if (refusal.empty() && board_.missed_checkpoints() && !finishing_.blocked) {
     base::Log(LogLevel::kWarning,
-              "--checkpoint-dir " + options_.checkpoint_dir +
+              "--checkpoint-dir " + options_.request().checkpoint_dir() +
                   " cannot be read on this machine: no training could be counted as lost");
   }
   if (!report.empty() && refusal.empty() && !finishing_.blocked) {

@@ -7,6 +7,7 @@
 
 #include "base/quantity.h"
 #include "base/signal_name.h"
+#include "chief/attempt/report.h"
 #include "chief/job.h"
 
 namespace autodist::chief {
@@ -157,7 +158,7 @@ std::shared_ptr<OwnTerminal> Job::MakeOwnTerminal() {
   };
   events.leave = [this] { Signal(SIGINT, "Enter ~."); };
   events.tell = [this](const std::string& text) { console_.Tell(LogLevel::kInfo, text); };
-  return std::make_shared<OwnTerminal>(options_.stdin_rank,
+  return std::make_shared<OwnTerminal>(options_.request().stdin_rank(),
                                        options_.own_input == JobOptions::OwnInput::kTerminal,
                                        options_.log_folder.path(), std::move(events));
 }
@@ -229,7 +230,7 @@ void Job::Interrupt(int signal, const std::string& by, Loop::Time at) {
   journal_.Record("told to stop by " + name);
   if (action == Action::kStop) {
     console_.Tell(LogLevel::kInfo, name + ": the ranks have " +
-                                       base::Seconds(options_.launch.grace) +
+                                       base::Seconds(options_.launch.grace()) +
                                        " to end; once more kills them");
     if (attempt_->state().Interrupted(signal, by)) StopAttempt();
     if (looks_for_missing_) RankFailed();
@@ -253,7 +254,7 @@ void Job::StopAttempt() {
   journal_.EnterPhase(v1::JOB_PHASE_STOPPING,
                       DescribeCause(*attempt_->state().cause(), attempt_->plan()));
   board_.Stops(*attempt_);
-  nodes_.StopRanks(options_.launch.grace);
+  nodes_.StopRanks(options_.launch.grace());
 }
 
 // Does what is due; returns when to be called again.

@@ -9,6 +9,7 @@
 #include "base/quantity.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
+#include "chief/attempt/restart_policy.h"
 #include "json/plain_json.h"
 
 namespace autodist::chief {
@@ -45,15 +46,15 @@ std::string TypedJson(std::string_view type, const google::protobuf::Message& me
 Journal::Journal(const v1::LaunchPlan& plan, const JobOptions& options, Loop& loop)
     : job_(plan), log_folder_(options.log_folder), options_(options), loop_(loop) {
   status_.set_job_id(plan.job_id());
-  status_.set_name(options.name);
+  status_.set_name(options.request().name());
   status_.set_chief_pid(getpid());
   status_.set_host(base::HostName());
   status_.set_log_folder(std::filesystem::absolute(log_folder_.path()));
-  status_.set_detached(options.detached);
+  status_.set_detached(options.request().detach());
   status_.set_started_ms(base::MillisecondsSince1970());
   status_.set_working_directory(plan.working_directory());
-  status_.set_max_restarts(options.restarts.max_restarts);
-  status_.set_may_restart(options.restarts.MayRestart());
+  status_.set_max_restarts(options.request().max_restarts());
+  status_.set_may_restart(RestartLimitsOf(options.request()).MayRestart());
   if (plan.nodes(0).ranks_size() > 0) *status_.mutable_command() = plan.nodes(0).ranks(0).argv();
 }
 

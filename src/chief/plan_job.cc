@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <random>
 
 #include "base/random.h"
@@ -28,9 +29,9 @@ std::string NewJobId() {
   return base::LocalTime("%Y%m%d-%H%M%S", now / kSecond) + word;
 }
 
-Status ChoosePorts(uint16_t master_port, plan::Input& input) {
-  input.master_port = master_port;
-  if (master_port == 0) {
+Status ChoosePorts(plan::Input& input) {
+  input.master_port = static_cast<uint16_t>(input.request.master_port());
+  if (input.master_port == 0) {
     AD_ASSIGN_OR_RETURN(input.master_port, reach::FreePort());
   }
   // Below the ports that Linux gives to whoever connects; the nodes tell whether they are free.
@@ -47,43 +48,65 @@ Status ChoosePorts(uint16_t master_port, plan::Input& input) {
   return OkStatus();
 }
 
+// Those of --env and --pass-env.
+Result<std::vector<plan::Variable>> VariablesOf(const v1::JobRequest& request) {
+  std::vector<plan::Variable> variables;
+  for (const std::string& text : request.env()) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos) {
+      return WithRemedy(Error(StatusCode::kInvalidArgument, "--env " + text + " gives no value"),
+                        "write --env " + text + "=VALUE, or --pass-env " + text);
+    }
+    variables.push_back({text.substr(0, equals), text.substr(equals + 1)});
+  }
+  for (const std::string& name : request.pass_env()) {
+    const auto passed = request.passed().find(name);
+    const char* here = std::getenv(name.c_str());
+    if (passed == request.passed().end() && !here) {
+      return WithRemedy(Error(StatusCode::kInvalidArgument,
+                              "--pass-env " + name + ": the variable is not set here"),
+                        "export it first, or leave the option out");
+    }
+    variables.push_back({name, passed == request.passed().end() ? here : passed->second, true});
+  }
+  return variables;
+}
+
 }  // namespace
 
-Result<plan::Input> InputOf(const spec::ResourceSpec& spec, const Program& program) {
+Result<plan::Input> InputOf(const spec::ResourceSpec& spec, const v1::JobRequest& request) {
   plan::Input input;
+  input.request = request;
   input.spec = spec;
-  input.command = program.command;
-  input.kind = program.kind;
-  input.dialects = program.dialects;
-  input.variables = program.variables;
+  input.command = {request.program().begin(), request.program().end()};
+  AD_ASSIGN_OR_RETURN(input.variables, VariablesOf(request));
   input.job_id = NewJobId();
   AD_ASSIGN_OR_RETURN(input.user, reach::ThisUser());
   AD_ASSIGN_OR_RETURN(input.address_of, reach::FindNodes(spec, input.user));
   AD_RETURN_IF_ERROR(reach::SettleChief(input));
-  input.working_directory = !program.working_directory.empty() ? program.working_directory
-                            : input.spec.chief()               ? input.user.working_directory
-                                                               : reach::BelowHome(input.user);
-  AD_RETURN_IF_ERROR(ChoosePorts(program.master_port, input));
-  if (std::ranges::count(program.dialects, "ranktable") > 0) {
+  input.working_directory = request.has_workdir() ? request.workdir()
+                            : input.spec.chief()  ? input.user.working_directory
+                                                  : reach::BelowHome(input.user);
+  AD_RETURN_IF_ERROR(ChoosePorts(input));
+  if (std::ranges::count(request.dialect(), "ranktable") > 0) {
     AD_RETURN_IF_ERROR(reach::AskForDeviceIps(input));
   }
   return input;
 }
 
-Result<v1::LaunchPlan> PlanJob(const spec::ResourceSpec& spec, const Program& program) {
-  AD_ASSIGN_OR_RETURN(const plan::Input input, InputOf(spec, program));
+Result<v1::LaunchPlan> PlanJob(const spec::ResourceSpec& spec, const v1::JobRequest& request) {
+  AD_ASSIGN_OR_RETURN(const plan::Input input, InputOf(spec, request));
   return plan::MakePlan(input);
 }
 
-Result<v1::LaunchPlan> PlanAttempt(plan::Input input, uint16_t master_port,
-                                   const plan::Replan& replan) {
+Result<v1::LaunchPlan> PlanAttempt(plan::Input input, const plan::Replan& replan) {
   input.members = replan.members;
   input.restart_count = replan.attempt;
   for (const auto& [node, told] : replan.told_addresses) {
     input.address_of[node].data = told;
     input.address_of[node].ask = false;
   }
-  AD_RETURN_IF_ERROR(ChoosePorts(master_port, input));
+  AD_RETURN_IF_ERROR(ChoosePorts(input));
   return plan::MakePlan(input);
 }
 

@@ -1,5 +1,6 @@
 #include "chief/run_job.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -13,6 +14,7 @@
 #include "chief/attempt/exit_codes.h"
 #include "chief/loop/signal_watcher.h"
 #include "chief/on_end.h"
+#include "chief/views.h"
 #include "control/announced_job.h"
 #include "control/job_record.h"
 #include "plan/plan_text.h"
@@ -105,12 +107,10 @@ struct Outcome {
   bool started = false;  // ranks, in some attempt
 };
 
-Outcome Run(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& view_options) {
+Outcome Run(const v1::LaunchPlan& plan, JobOptions options) {
   const base::LogFolder log_folder = options.log_folder;
-  const std::string on_end = options.on_end;
-  const bool detached = options.detached;
-  const bool json = options.view.json;
-  const std::string name = options.name.empty() ? "" : " (" + options.name + ")";
+  const v1::JobRequest request = options.request();
+  const std::string name = request.name().empty() ? "" : " (" + request.name() + ")";
   // No thread may take a signal for itself; and what comes when the job is over must not change how
   // this process ends.
   SignalWatcher::Block();
@@ -123,19 +123,19 @@ Outcome Run(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& v
   Job job(plan, std::move(options));  // from here on Ctrl-C ends the job
   const Reachable reachable(announced, job);
   const auto ended = [&](int exit_code, const std::string& refusal = "") {
-    if (on_end.empty()) return;
+    if (request.on_end().empty()) return;
     v1::JobStatus status = EndOf(job, plan, log_folder.path(), exit_code);
     if (!refusal.empty()) status.set_report(refusal);
-    RunOnEnd(on_end, status, job.verdict());
+    RunOnEnd(request.on_end(), status, job.verdict());
   };
   const auto refuse = [&](const Status& why) {
     base::LogFailure(why);
     ended(kExitCannotLaunch, Message(why));
     return Outcome{kExitCannotLaunch};
   };
-  if (!reachable.status().ok() && detached) return refuse(reachable.status());
+  if (!reachable.status().ok() && request.detach()) return refuse(reachable.status());
   if (!reachable.status().ok()) Log(LogLevel::kWarning, Message(reachable.status()));
-  auto started = Views::Start(view_options, plan.job_id());
+  auto started = Views::Start(request, plan.job_id());
   if (!started.ok()) return refuse(started.status());
   views = *std::move(started);
   Log(LogLevel::kInfo, "job " + plan.job_id() + name + ": " + plan::WhatRunsAndWhere(plan) +
@@ -144,16 +144,16 @@ Outcome Run(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& v
   announced.Ended(job.status());
   ended(exit_code);
   if (job.blocked()) _exit(exit_code);
-  if (json) PrintEnd(job, exit_code);
+  if (request.json()) PrintEnd(job, exit_code);
   return {exit_code, !job.status().attempt_folder().empty()};
 }
 
 // Of a start that was refused nothing is kept: neither an entry in `autodist ps --all` nor logs.
 // The command of --on-end was given the folder, and may have put something there.
-int RunAndTidy(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& views) {
+int RunAndTidy(const v1::LaunchPlan& plan, JobOptions options) {
   const base::LogFolder log_folder = options.log_folder;
-  const bool may_go = options.on_end.empty();
-  const Outcome outcome = Run(plan, std::move(options), views);
+  const bool may_go = options.request().on_end().empty();
+  const Outcome outcome = Run(plan, std::move(options));
   if (outcome.started || !may_go) return outcome.exit_code;
   control::ForgetJob(plan.job_id());
   // One that could not be made has been said already.
@@ -165,8 +165,8 @@ int RunAndTidy(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions
 
 }  // namespace
 
-int RunJob(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& views) {
-  if (!options.detached) return RunAndTidy(plan, std::move(options), views);
+int RunJob(const v1::LaunchPlan& plan, JobOptions options) {
+  if (!options.request().detach()) return RunAndTidy(plan, std::move(options));
   auto forked = process::Detached::Fork();
   if (!forked.ok()) {
     base::LogFailure(forked.status());
@@ -184,7 +184,7 @@ int RunJob(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& vi
   options.on_running = [&detached, folder = options.log_folder] {
     detached->Started(folder.OpenFile("output.log", O_WRONLY | O_CREAT | O_APPEND));
   };
-  return RunAndTidy(plan, std::move(options), views);
+  return RunAndTidy(plan, std::move(options));
 }
 
 }  // namespace autodist::chief

@@ -3,13 +3,12 @@
 
 #include "autodist/v1/plan.pb.h"
 #include "chief/job.h"
-#include "chief/views.h"
 
 namespace autodist::chief {
 
 // Lets other commands find the job meanwhile. Returns the exit code; blocks until nothing of the
 // job is left, or where it is to be detached until its ranks run: it then goes on in a process of
 // its own. In a process without other threads, and once.
-int RunJob(const v1::LaunchPlan& plan, JobOptions options, const ViewOptions& views = {});
+int RunJob(const v1::LaunchPlan& plan, JobOptions options);
 
 }  // namespace autodist::chief

@@ -17,16 +17,19 @@ constexpr char kAddressFile[] = "web-address";
 
 }  // namespace
 
-Result<std::unique_ptr<Views>> Views::Start(const ViewOptions& options, const std::string& job_id) {
+Result<std::unique_ptr<Views>> Views::Start(const v1::JobRequest& request,
+                                            const std::string& job_id) {
   std::unique_ptr<Views> views(new Views);
-  if (!options.metrics.empty()) {
-    auto metrics = metrics::Server::Start({options.metrics, job_id});
+  if (request.has_metrics()) {
+    auto metrics = metrics::Server::Start({request.metrics(), job_id});
     if (!metrics.ok()) return Annotate(metrics.status(), "--metrics");
     views->metrics_ = *std::move(metrics);
   }
-  if (options.web) {
-    auto web = web::Server::Start(
-        {.job = job_id, .only_job = true, .address = *options.web, .control = options.web_control});
+  if (request.has_web()) {
+    auto web = web::Server::Start({.job = job_id,
+                                   .only_job = true,
+                                   .address = request.web(),
+                                   .control = request.web_control()});
     if (!web.ok()) return Annotate(web.status(), "--web");
     views->web_ = *std::move(web);
   }

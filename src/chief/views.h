@@ -7,23 +7,18 @@
 #include <string>
 
 #include "autodist/status.h"
+#include "autodist/v1/job_request.pb.h"
 #include "base/log_folder.h"
 #include "metrics/server.h"
 #include "web/server.h"
 
 namespace autodist::chief {
 
-struct ViewOptions {
-  std::string metrics;             // where Prometheus may ask, "127.0.0.1:9464"; empty: nowhere
-  std::optional<std::string> web;  // where the page is; empty: the loopback address, a free port
-  bool web_control = false;        // viewers may stop the job and take its stacks, too
-};
-
 // For one thread.
 class Views {
  public:
-  // Fails where one of them cannot listen.
-  static Result<std::unique_ptr<Views>> Start(const ViewOptions& options,
+  // Those of --metrics, --web and --web-control. Fails where one of them cannot listen.
+  static Result<std::unique_ptr<Views>> Start(const v1::JobRequest& request,
                                               const std::string& job_id);
   Views(const Views&) = delete;
   Views& operator=(const Views&) = delete;

@@ -26,18 +26,6 @@ struct AtChief {
   std::string node;
 };
 
-// Without the option and its value.
-void Remove(const std::string& option, std::vector<std::string>& words) {
-  for (auto word = words.begin(); word != words.end();) {
-    const bool alone = *word == option;
-    if (!alone && !word->starts_with(option + "=")) {
-      ++word;
-      continue;
-    }
-    word = words.erase(word, word + (alone && std::next(word) != words.end() ? 2 : 1));
-  }
-}
-
 // The spec alone with the node, as it is given there or by itself.
 Result<spec::ResourceSpec> SpecOfNode(const AtChief& chosen) {
   spec::ResourceSpec of_node;
@@ -45,9 +33,7 @@ Result<spec::ResourceSpec> SpecOfNode(const AtChief& chosen) {
   of_node.nodes[0].address = chosen.node;
   of_node.nodes[0].ssh_config = "there";
   of_node.ssh["there"];  // as ssh logs in
-  NodesOptions options;
-  options.spec_file = chosen.spec_file;
-  const auto spec = SpecFileOf(options);
+  const auto spec = SpecFileOf(chosen.spec_file);
   if (!spec) return Error(StatusCode::kAborted, "which has been said");
   if (spec->nodes.empty() && chosen.node == "first") {
     return WithRemedy(Error(StatusCode::kInvalidArgument, "--chief-on first, but of which spec?"),
@@ -90,14 +76,11 @@ Result<chief::Forward> ForwardFor(const CLI::App& web, std::vector<std::string>&
     here = (address.empty() ? "127.0.0.1" : address) + ":" + std::to_string(port);
   }
   chief::Forward forward{here, "/tmp/autodist-web-" + base::RandomHex() + ".sock"};
-  Remove(kListen, words);
-  words.insert(words.end(), {"--socket=" + forward.socket_there, "--forwarded=" + here});
+  words.insert(words.end(), {"--forwarded", forward.socket_there, here});
   return forward;
 }
 
 int RunAtChief(const CLI::App& app, const AtChief& chosen, std::vector<std::string> words) {
-  Remove(kChiefOn, words);
-  Remove(kSpec, words);
   const auto node = ReachOf(chosen);
   if (node.status().code() == StatusCode::kAborted) return kExitUsage;
   if (!node.ok()) return Fail(node.status(), kExitUsage);
@@ -113,7 +96,7 @@ int RunAtChief(const CLI::App& app, const AtChief& chosen, std::vector<std::stri
 
 }  // namespace
 
-Command OrAtChief(CLI::App& app, const std::vector<std::string>& words, Command here) {
+Command OrAtChief(CLI::App& app, const CommandLine& line, Command here) {
   auto chosen = std::make_shared<AtChief>();
   CLI::Option* const node =
       app.add_option(kChiefOn, chosen->node,
@@ -126,8 +109,9 @@ Command OrAtChief(CLI::App& app, const std::vector<std::string>& words, Command 
       ->check(NotEmpty())
       ->type_name("FILE")
       ->needs(node);
-  return [chosen, &app, &words, here = std::move(here)] {
-    return chosen->node.empty() ? here() : RunAtChief(app, *chosen, words);
+  return [chosen, &app, &line, here = std::move(here)] {
+    return chosen->node.empty() || line.from_elsewhere ? here()
+                                                       : RunAtChief(app, *chosen, line.words);
   };
 }
 

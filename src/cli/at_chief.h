@@ -2,16 +2,14 @@
 // --chief-on): they are run there.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "cli/app.h"
+#include "cli/command_line.h"
 #include "cli/commands.h"
 
 namespace autodist::cli {
 
-// Adds both options; with --chief-on, what the result does is to run `words`, all of this command
-// line, on that node, else what `here` does.
-Command OrAtChief(CLI::App& app, const std::vector<std::string>& words, Command here);
+// Adds both options; with --chief-on, what the result does is to run all of this command line on
+// that node, else, and where it has come from elsewhere, what `here` does.
+Command OrAtChief(CLI::App& app, const CommandLine& line, Command here);
 
 }  // namespace autodist::cli

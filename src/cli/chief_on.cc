@@ -1,52 +1,19 @@
 #include "cli/chief_on.h"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "base/shell_quote.h"
 #include "chief/moved/start_there.h"
-#include "cli/commands.h"
-#include "cli/given_options.h"
+#include "cli/field_option.h"
 
 namespace autodist::cli {
 namespace {
 
-// Of `run` where the chief moves: these are settled here, and that it detaches is said anyway.
-constexpr const char* kSettledHere[] = {"--spec", "--hosts",     "--chief-on", "--workdir",
-                                        "--sync", "--sync-from", "--detach"};
-// And these mean something on this machine alone.
-constexpr const char* kOnlyHere[] = {"--slurm",      "--kubernetes", "--nproc-per-node", "--agent",
-                                     "--stdin-rank", "--web",        "--web-control"};
-// What the chief itself finds in its environment is that of its node.
-constexpr const char* kOfTheChief[] = {"HOME",          "PATH",           "TMPDIR",
-                                       "SSH_AUTH_SOCK", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"};
-
-chief::MovedStart MovedStartOf(const CLI::App& app, const plan::Input& input,
-                               const std::string& node) {
-  std::vector<const CLI::Option*> there;
-  for (const CLI::Option* option : app.get_options()) {
-    const bool settled = option->check_name("--no-config") ||
-                         std::ranges::any_of(kSettledHere, [&](const char* name) {
-                           return option == app.get_option(name);
-                         });
-    if (option->nonpositional() && !settled) there.push_back(option);
-  }
-  chief::MovedStart start{node, Given(there), input.command, {}};
-  start.words.insert(start.words.end(),
-                     {"--no-config", "--detach", "--workdir=" + input.working_directory});
-  for (const plan::Variable& variable : input.variables) {
-    if (!variable.secret) continue;
-    start.environment.emplace_back();
-    start.environment.back().set_name(variable.name);
-    start.environment.back().set_value(variable.value);
-  }
-  return start;
-}
-
 // How to reach the job from here.
-std::string FromHere(const RunOptions& options, const std::string& node) {
-  const std::string& file = options.nodes.spec_file;
+std::string FromHere(const v1::JobRequest& request, const std::string& node) {
+  const std::string& file = request.spec();
   const std::string spec = file.empty() ? "" : " --spec " + base::ShellQuote(file);
   return "from here: autodist attach" + spec + " --chief-on " + node +
          " last; ps, logs, top, web and stop take the same options";
@@ -54,27 +21,22 @@ std::string FromHere(const RunOptions& options, const std::string& node) {
 
 }  // namespace
 
-Status CheckChiefOn(const CLI::App& app, const RunOptions& options) {
-  if (!options.detach && !options.dry_run) {
+Status CheckChiefOn(const v1::JobRequest& request, bool dry_run) {
+  if (!request.detach() && !dry_run) {
     return WithRemedy(
         Error(StatusCode::kInvalidArgument, "--chief-on goes with --detach"),
-        "`autodist attach --chief-on " + options.chief_on + " last` shows what the ranks write");
+        "`autodist attach --chief-on " + request.chief_on() + " last` shows what the ranks write");
   }
-  for (const char* name : kOnlyHere) {
-    if (app.get_option(name)->count() == 0) continue;
-    return WithRemedy(
-        Error(StatusCode::kInvalidArgument, std::string(name) + " does not go with --chief-on"),
-        std::string(name).starts_with("--web")
-            ? "`autodist web --chief-on " + options.chief_on + "` shows the page here"
-            : "leave it out");
-  }
-  for (const std::string& name : options.program.pass_env) {
-    const bool own = std::ranges::count(kOfTheChief, name) > 0 || name.starts_with("LD_");
-    if (!own) continue;
-    return WithRemedy(
-        Error(StatusCode::kInvalidArgument,
-              "--pass-env " + name + ": with --chief-on it would be the chief's, too"),
-        "set it for the ranks by --env or by shared_envs");
+  std::vector<const google::protobuf::FieldDescriptor*> given;
+  request.GetReflection()->ListFields(request, &given);
+  for (const google::protobuf::FieldDescriptor* field : given) {
+    const v1::Travels travels = field->options().GetExtension(v1::travels);
+    if (travels == v1::TRAVELS_EVERYWHERE || travels == v1::TRAVELS_WITH_CHIEF) continue;
+    const std::string name = OptionName(*field);
+    return WithRemedy(Error(StatusCode::kInvalidArgument, name + " does not go with --chief-on"),
+                      name.starts_with("--web") ? "`autodist web --chief-on " + request.chief_on() +
+                                                      "` shows the page here"
+                                                : "leave it out");
   }
   return OkStatus();
 }
@@ -94,11 +56,14 @@ Status LeaveChiefOut(spec::ResourceSpec& spec) {
   return OkStatus();
 }
 
-int RunFromNode(const CLI::App& run, const RunOptions& options, const plan::Input& input,
-                const v1::LaunchPlan& plan, const std::string& node,
-                const launch::LaunchOptions& launch) {
-  const int code = chief::StartThere(input.spec, plan, launch, MovedStartOf(run, input, node));
-  if (code == 0) base::Log(base::LogLevel::kInfo, FromHere(options, node));
+int RunFromNode(const plan::Input& input, const v1::LaunchPlan& plan, const std::string& node,
+                std::shared_ptr<launch::FolderSync> sync) {
+  launch::LaunchOptions launch;
+  launch.request = input.request;
+  launch.logins = reach::Logins::For(plan);
+  launch.sync = std::move(sync);
+  const int code = chief::StartThere(input, plan, launch, node);
+  if (code == 0) base::Log(base::LogLevel::kInfo, FromHere(input.request, node));
   return code;
 }
 

@@ -25,7 +25,7 @@ struct AttachOptions {
   std::optional<uint32_t> rank;
   bool interactive = false;
   bool all = false;
-  DisplayOptions display;
+  v1::Display display;
 };
 
 // Said by the signal handler itself, as the only thread may be waiting for a slow terminal.

@@ -1,17 +1,17 @@
 // autodist bench [options]
 #include <google/protobuf/util/json_util.h>
 
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 
 #include "base/home_folder.h"
 #include "chief/attempt/exit_codes.h"
+#include "chief/plan_job.h"
 #include "chief/run_job.h"
 #include "cli/bench_options.h"
 #include "cli/commands.h"
+#include "cli/field_option.h"
 #include "cli/nodes_options.h"
-#include "cli/program_options.h"
 #include "cli/values.h"
 #include "launch/bench_program.h"
 #include "launch/slurm_steps.h"
@@ -21,15 +21,10 @@
 namespace autodist::cli {
 namespace {
 
-using std::chrono::milliseconds;
-
-// As `run` has them; the program leaves at once when it is told to.
-constexpr milliseconds kBenchLease{60'000};
-constexpr milliseconds kBenchGrace{5'000};
+constexpr double kBenchGrace = 5;  // seconds; the program leaves at once when it is told to
 
 struct BenchCommand {
-  NodesOptions nodes;
-  std::string log_dir = "autodist-runs";
+  v1::JobRequest request;
   BenchOptions bench;
 };
 
@@ -42,41 +37,39 @@ Status CheckWritable(const std::string& file) {
   return OkStatus();
 }
 
-Result<plan::Input> BenchInput(const spec::ResourceSpec& spec, const v1::BenchPlan& bench,
-                               const launch::BenchProgram& program) {
+// The job that measures: what was asked for, with the program for it.
+Result<v1::JobRequest> JobThatMeasures(v1::JobRequest request, const v1::BenchPlan& bench,
+                                       const launch::BenchProgram& program) {
   std::string json;
   if (!google::protobuf::util::MessageToJsonString(bench, &json).ok()) {
     return Error(StatusCode::kInvalidArgument, "the name of the --csv file is not valid UTF-8");
   }
-  chief::Program worker;
-  worker.command = bench.backend() == v1::BACKEND_NCCL ? program.for_gpus : program.for_cpus;
-  if (worker.command.empty()) {
+  const auto& worker = bench.backend() == v1::BACKEND_NCCL ? program.for_gpus : program.for_cpus;
+  if (worker.empty()) {
     return WithRemedy(Error(StatusCode::kUnimplemented, "this autodist was built without NCCL"),
                       "build it where NCCL and the CUDA toolkit are installed, or measure the CPUs "
                       "with --backend gloo");
   }
-  worker.command.push_back(json);
-  worker.working_directory = program.on_nodes;
-  return chief::InputOf(spec, worker);
+  *request.mutable_program() = {worker.begin(), worker.end()};
+  request.add_program(json);
+  request.set_workdir(program.on_nodes);
+  request.set_grace(kBenchGrace);
+  request.set_sample(0);  // nothing is to run beside what is measured
+  return request;
 }
 
 Result<v1::LaunchPlan> PlanBench(const plan::Input& input, const plan::Replan& replan) {
-  AD_ASSIGN_OR_RETURN(v1::LaunchPlan plan, chief::PlanAttempt(input, 0, replan));
+  AD_ASSIGN_OR_RETURN(v1::LaunchPlan plan, chief::PlanAttempt(input, replan));
   for (v1::NodePlan& node : *plan.mutable_nodes()) node.clear_ports();  // it opens none of them
   return plan;
 }
 
-Result<chief::JobOptions> BenchJobOptions(const BenchCommand& options, const plan::Input& input,
-                                          const v1::LaunchPlan& plan,
+Result<chief::JobOptions> BenchJobOptions(const plan::Input& input, const v1::LaunchPlan& plan,
                                           const launch::BenchProgram& program) {
   chief::JobOptions job;
-  job.launch.agent_path = options.nodes.agent;
-  job.launch.logins = launch::LoginsFor(plan, job.launch.agent_path, kBenchLease);
-  job.launch.lease = kBenchLease;
-  job.launch.grace = kBenchGrace;
-  job.launch.fan_out = options.nodes.fan_out;
-  job.launch.sample = {};  // nothing is to run beside what is measured
-  job.log_folder = options.log_dir + "/" + plan.job_id();
+  job.launch.request = input.request;
+  job.launch.logins = launch::LoginsFor(plan, input.request.agent(), job.launch.lease());
+  job.log_folder = input.request.log_dir() + "/" + plan.job_id();
   job.plan_attempt = [input](const plan::Replan& replan) { return PlanBench(input, replan); };
   job.view.plain_stdout = true;  // the table alone on stdout
   AD_ASSIGN_OR_RETURN(job.launch.sync, launch::SyncOf(program.folder, plan, ""));
@@ -84,7 +77,7 @@ Result<chief::JobOptions> BenchJobOptions(const BenchCommand& options, const pla
 }
 
 int Bench(const BenchCommand& options) {
-  const auto spec = SpecOf(options.nodes);
+  const auto spec = SpecOf(options.request);
   if (!spec) return kExitUsage;
   BenchOptions wanted = options.bench;
   if (!wanted.csv_file.empty()) wanted.csv_file = std::filesystem::absolute(wanted.csv_file);
@@ -94,12 +87,13 @@ int Bench(const BenchCommand& options) {
   if (!writable.ok()) return Fail(writable, kExitUsage);
   const auto program = launch::InstallBenchProgram(base::HomeFolder());
   if (!program.ok()) return Fail(program.status(), chief::kExitCannotLaunch);
-  const auto input = BenchInput(*spec, *bench, *program);
+  const auto request = JobThatMeasures(options.request, *bench, *program);
+  const auto input = request.ok() ? chief::InputOf(*spec, *request) : request.status();
   const auto plan = input.ok() ? PlanBench(*input, {}) : input.status();
   if (!plan.ok()) return Fail(plan.status(), kExitUsage);
   const Status here = CheckChiefIsHere(*plan);
   if (!here.ok()) return Fail(here, kExitUsage);
-  auto job = BenchJobOptions(options, *input, *plan, *program);
+  auto job = BenchJobOptions(*input, *plan, *program);
   if (!job.ok()) return Fail(job.status(), chief::kExitCannotLaunch);
   return chief::RunJob(*plan, *std::move(job));
 }
@@ -140,14 +134,13 @@ void AddMeasurements(CLI::App& app, BenchOptions& options) {
 
 Command AddBench(CLI::App& app) {
   auto options = std::make_shared<BenchCommand>();
-  AddNodes(app, options->nodes);
+  AddNodes(app, options->request);
   AddMeasurements(app, options->bench);
-  app.add_option("--log-dir", options->log_dir, "Where the job's folder with its logs is made")
+  AddField(app, options->request, "--log-dir", "Where the job's folder with its logs is made")
       ->check(NotEmpty())
-      ->capture_default_str()
       ->type_name("FOLDER");
-  AddFanOut(app, options->nodes);
-  AddAgent(app, options->nodes);
+  AddFanOut(app, options->request);
+  AddAgent(app, options->request);
   app.footer(R"(
 Measures how fast data goes between the devices of the spec: all-reduce, all-gather, reduce-scatter,
 broadcast, all-to-all, and from each rank to the next around a ring; of sizes from 8 bytes to a

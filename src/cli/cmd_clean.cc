@@ -88,11 +88,12 @@ void EndCrashedOn(const Addresses& clean) {
 
 struct CleanOptions {
   std::string job;
-  NodesOptions nodes;
+  v1::JobRequest request;  // of which nodes, and by what
 };
 
-bool NamesNodes(const NodesOptions& nodes) {
-  return !nodes.spec_file.empty() || !nodes.hosts.empty() || nodes.slurm || nodes.ranks;
+bool NamesNodes(const v1::JobRequest& request) {
+  return request.has_spec() || request.has_hosts() || request.slurm() ||
+         request.has_nproc_per_node();
 }
 
 // The nodes of a job, as its record has them: nullopt after saying what is wrong.
@@ -118,11 +119,11 @@ std::optional<spec::ResourceSpec> SpecOfJob(const std::string& word) {
 }
 
 int Clean(const CleanOptions& chosen) {
-  const NodesOptions& options = chosen.nodes;
+  const v1::JobRequest& request = chosen.request;
   const auto spec =
-      chosen.job.empty() || NamesNodes(options) ? SpecOf(options) : SpecOfJob(chosen.job);
+      chosen.job.empty() || NamesNodes(request) ? SpecOf(request) : SpecOfJob(chosen.job);
   if (!spec) return kExitUsage;
-  auto plan = chief::PlanJob(*spec, {});
+  auto plan = chief::PlanJob(*spec, request);
   if (!plan.ok()) return Fail(plan.status(), kExitUsage);
   // A container that was made for a job ends with the job's agent; none is made to look into it.
   for (v1::NodePlan& node : *plan->mutable_nodes()) {
@@ -131,9 +132,9 @@ int Clean(const CleanOptions& chosen) {
   }
   const Status here = CheckChiefIsHere(*plan);
   if (!here.ok()) return Fail(here, kExitUsage);
-  auto agent = launch::NodeProgram::OfAgent(options.agent);
+  auto agent = launch::NodeProgram::OfAgent(request.agent());
   if (!agent.ok()) return Fail(agent.status(), chief::kExitCannotLaunch);
-  const auto logins = launch::LoginsFor(*plan, options.agent, std::chrono::milliseconds(0));
+  const auto logins = launch::LoginsFor(*plan, request.agent(), std::chrono::milliseconds(0));
   const auto loop = transport::SshLoop::Create();
   if (!loop.ok()) return Fail(loop.status(), chief::kExitCannotLaunch);
   const auto answers = chief::CleanNodes(
@@ -160,8 +161,8 @@ Command AddClean(CLI::App& app) {
       app, options->job,
       "The nodes of this job, which crashed; where a login needs more than `ssh HOST`, also give "
       "--spec");
-  AddNodes(app, options->nodes);
-  AddAgent(app, options->nodes);
+  AddNodes(app, options->request);
+  AddAgent(app, options->request);
   app.footer(R"(
 Ends, on every node at the same time, what jobs of yours have left there whose autodist is gone: the
 agent, the ranks and all they have started, and their folder. The nodes do so by themselves

@@ -7,9 +7,9 @@
 #include "chief/fetch/fetch_text.h"
 #include "chief/fetch/job_fetch.h"
 #include "cli/commands.h"
-#include "cli/fetch_options.h"
 #include "cli/job_text.h"
 #include "cli/named_job.h"
+#include "cli/values.h"
 #include "control/job_client.h"
 #include "launch/fetch_files.h"
 
@@ -92,7 +92,10 @@ Command AddFetch(CLI::App& app) {
                  "Files of the working directory: '*', '?' and '[..]' stay within a name, '**' "
                  "stands for any folders; a folder's name means all that is in it")
       ->check(FilePattern());
-  AddMaxSize(app, options->max_size, "The files of one node", "");
+  app.add_option("--max-size", options->max_size,
+                 "The files of one node may have so many bytes: 500M, 50G")
+      ->transform(Size())
+      ->default_str("10G");
   app.footer(R"(
 Brings what matches in a running job's working directory on its nodes into the job's log folder,
 where each node has a folder of its address. Quote the patterns, or the shell here looks for them.

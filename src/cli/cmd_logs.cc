@@ -21,7 +21,7 @@ struct LogsOptions {
   std::optional<uint64_t> last_lines;
   std::string since;
   bool time_stamps = false;
-  DisplayOptions display;
+  v1::Display display;
 };
 
 // What is not to be shown, of what is there now.

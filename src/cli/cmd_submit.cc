@@ -4,16 +4,16 @@
 #include <cmath>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/given_options.h"
+#include "cli/field_option.h"
 #include "cli/help_text.h"
 #include "cli/run_options.h"
 #include "cli/submit_kubernetes.h"
 #include "cli/submit_slurm.h"
 #include "cli/values.h"
+#include "json/proto_json.h"
 #include "secure/key.h"
 #include "spec/host_list.h"
 
@@ -29,23 +29,21 @@ struct SubmitOptions {
   bool print = false;
   submit::SlurmRequest slurm;
   KubernetesOptions kubernetes;
-  RunOptions run;
+  v1::JobRequest request;
 };
 
-// Options of `run`: the engine says which nodes there are; a job of its has no terminal, and is no
-// dry run.
-constexpr const char* kNotInBatch[] = {"--spec",   "--hosts",       "--nproc-per-node",
-                                       "--detach", "--chief-on",    "--dry-run",
-                                       "--json",   "--show-values", "--stdin-rank"};
+// The engine says which nodes there are, and a job of its has no terminal.
+bool GoesIntoBatchJob(const google::protobuf::FieldDescriptor& field) {
+  const v1::Travels travels = field.options().GetExtension(v1::travels);
+  return travels == v1::TRAVELS_EVERYWHERE || travels == v1::TRAVELS_INTO_BATCH_JOB;
+}
 
-// The words of `run` with the options of its that were given.
-std::vector<std::string> RunWords(const std::vector<const CLI::Option*>& options,
-                                  const std::vector<std::string>& program) {
-  std::vector<std::string> words = Given(options);
-  words.insert(words.begin(), "run");
-  words.emplace_back("--");
-  words.insert(words.end(), program.begin(), program.end());
-  return words;
+void RemoveOthers(CLI::App& app) {
+  const auto& fields = *v1::JobRequest::descriptor();
+  for (int i = 0; i < fields.field_count(); ++i) {
+    if (GoesIntoBatchJob(*fields.field(i))) continue;
+    app.remove_option(app.get_option(OptionName(*fields.field(i))));
+  }
 }
 
 // Of the pods.
@@ -59,28 +57,29 @@ std::map<std::string, std::string> KeysOf(uint32_t nodes) {
   return keys;
 }
 
-int Submit(SubmitOptions& options, const std::vector<const CLI::Option*>& of_run) {
+int Submit(SubmitOptions& options) {
   const auto wrong = [](const std::string& what) {
     return Fail(Error(StatusCode::kInvalidArgument, what), kExitUsage);
   };
-  const RunOptions& run = options.run;
-  if (run.nodes.slurm == run.nodes.kubernetes) {
+  const v1::JobRequest& job = options.request;
+  if (job.slurm() == job.kubernetes()) {
     return wrong("submit needs to know the engine: --slurm or --kubernetes");
   }
-  if (run.program.program.command.empty()) {
+  if (job.program().empty()) {
     return wrong(
         "no program; it comes after the options: autodist submit --slurm --nodes 4 -- ./train");
   }
-  const std::vector<std::string> words = RunWords(of_run, run.program.program.command);
-  if (run.nodes.slurm) {
-    options.slurm.name = run.name;
+  const auto json = json::ToJson(job, json::Layout::kIndented);
+  if (!json.ok()) return Fail(json.status(), kExitUsage);
+  if (job.slurm()) {
+    options.slurm.name = job.name();
     options.slurm.nodes = options.nodes;
     options.slurm.gpus = options.gpus;
     options.slurm.ranks = options.ranks;
-    return SubmitToSlurm(options.slurm, words, options.print);
+    return SubmitToSlurm(options.slurm, *json, options.print);
   }
   submit::KubernetesRequest& request = options.kubernetes.request;
-  request.name = submit::ObjectName(run.name);
+  request.name = submit::ObjectName(job.name());
   if (options.nodes > submit::kMaxPods) {
     return wrong("--nodes: at most " + std::to_string(submit::kMaxPods) +
                  " pods with --kubernetes");
@@ -88,13 +87,14 @@ int Submit(SubmitOptions& options, const std::vector<const CLI::Option*>& of_run
   request.nodes = options.nodes;
   request.keys = KeysOf(options.nodes);
   request.ranks = options.ranks;
+  request.job = *json;
   if (!options.gpus.empty()) {
     const std::string why = WholeNumber(1, spec::kMostSlots)(options.gpus);
     if (!why.empty()) return wrong("--gpus-per-node: " + why);
     std::from_chars(options.gpus.data(), options.gpus.data() + options.gpus.size(), request.gpus);
   }
-  request.grace = std::chrono::seconds(std::llround(std::ceil(run.grace_s)));
-  return SubmitToKubernetes(options.kubernetes, words, options.print);
+  request.grace = std::chrono::seconds(std::llround(std::ceil(job.grace())));
+  return SubmitToKubernetes(options.kubernetes, options.print);
 }
 
 // Each engine's own options go with it alone.
@@ -131,12 +131,8 @@ Command AddSubmit(CLI::App& app, const std::vector<std::string>& program) {
   AddSharedOptions(app, *options);
   AddSlurmOptions(app, options->slurm);
   AddKubernetesOptions(app, options->kubernetes);
-  const size_t own = app.get_options().size();
-  AddRunOptions(app, options->run);
-  for (const char* name : kNotInBatch) app.remove_option(app.get_option(name));
-  const auto all = std::as_const(app).get_options();
-  const std::vector<const CLI::Option*> of_run(all.begin() + static_cast<ptrdiff_t>(own),
-                                               all.end());
+  AddRequest(app, options->request);
+  RemoveOthers(app);
   Bind(app, "--slurm", group::kSlurm, "To Slurm, by sbatch");
   Bind(app, "--kubernetes", group::kKubernetes, "To Kubernetes, by kubectl");
   app.footer(R"(
@@ -157,9 +153,9 @@ Examples:
   autodist submit --kubernetes --image lab/train:1 --nodes 4 --gpus-per-node 8 -- python train.py
   autodist submit --kubernetes --image lab/train:1 --nodes 2 --volume data:/data:ro -- ./train
   autodist submit --kubernetes --image lab/train:1 --print -- ./train | kubectl apply -f -)");
-  return [options, of_run, &program] {
-    options->run.program.program.command = program;
-    return Submit(*options, of_run);
+  return [options, &program] {
+    *options->request.mutable_program() = {program.begin(), program.end()};
+    return Submit(*options);
   };
 }
 

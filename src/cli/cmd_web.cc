@@ -21,7 +21,7 @@ struct WebOptions {
   std::string job;
   std::string listen;
   std::string socket;
-  std::string forwarded;
+  std::vector<std::string> forwarded;  // none, or a socket and the address that leads to it
   bool control = false;
 };
 
@@ -29,12 +29,14 @@ Result<web::Options> Read(const WebOptions& options) {
   web::Options read;
   read.control = options.control;
   read.address = options.listen;
-  read.forwarded = options.forwarded;
   if (!options.job.empty()) {
     AD_ASSIGN_OR_RETURN(const v1::JobStatus job, NamedJob(options.job));
     read.job = job.job_id();
   }
-  if (!options.socket.empty()) {
+  if (!options.forwarded.empty()) {
+    read.socket = options.forwarded[0];
+    read.forwarded = options.forwarded[1];
+  } else if (!options.socket.empty()) {
     read.socket = std::filesystem::absolute(options.socket);
   }
   return read;
@@ -81,7 +83,7 @@ Command AddWeb(CLI::App& app) {
       ->check(NotEmpty())
       ->excludes(listen);
   // Of an `autodist web` elsewhere, which has made the way to the socket already.
-  app.add_option("--forwarded", options->forwarded)->group("");
+  app.add_option("--forwarded", options->forwarded)->expected(2)->group("");
   app.add_flag("--control", options->control, "Allow viewers to stop jobs and to take stacks");
   app.footer(R"(
 Shows your jobs on this machine in a browser, live, and those that have ended: how far, how fast, which

@@ -276,7 +276,7 @@ Status CheckBeginning(const Words& words, Words::const_iterator found, bool dash
 
 Result<CommandLine> ReadCommandLine(const CLI::App& app, const Words& words) {
   const auto dashes = std::ranges::find(words, "--");
-  CommandLine line{{words.begin(), dashes}, {}};
+  CommandLine line{{words.begin(), dashes}, {}, false};
   if (dashes != words.end()) line.program.assign(dashes + 1, words.end());
   Words& own = line.words;
   if (own.empty() && !line.program.empty()) {

@@ -12,6 +12,7 @@ namespace autodist::cli {
 struct CommandLine {
   std::vector<std::string> words;    // autodist's own: the command first, if there is one
   std::vector<std::string> program;  // the user's, untouched
+  bool from_elsewhere = false;       // typed on another machine (--chief-on)
 };
 
 // A command that takes a program (CLI's prefix_command) has it after "--", or from the first word

@@ -17,6 +17,8 @@ using Command = std::function<int()>;
 
 // `program` is what stands after "--".
 Command AddRun(CLI::App& app, const std::vector<std::string>& program);
+// The same of a v1::JobRequest in a file.
+Command AddRunRequest(CLI::App& app);
 Command AddSubmit(CLI::App& app, const std::vector<std::string>& program);
 Command AddDoctor(CLI::App& app, const std::vector<std::string>& program);
 Command AddBench(CLI::App& app);

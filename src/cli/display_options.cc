@@ -1,7 +1,7 @@
 #include "cli/display_options.h"
 
 #include "base/log.h"
-#include "cli/values.h"
+#include "cli/field_option.h"
 
 namespace autodist::cli {
 namespace {
@@ -17,46 +17,48 @@ CLI::Validator Ranks() {
           "RANKS"};
 }
 
-PrefixStyle PrefixOf(const std::string& name) {
-  if (name == "none") return PrefixStyle::kNone;
-  if (name == "rank") return PrefixStyle::kRank;
-  return name == "time" ? PrefixStyle::kTime : PrefixStyle::kNode;
+PrefixStyle PrefixOf(v1::Display::Prefix prefix) {
+  switch (prefix) {
+    case v1::Display::PREFIX_NONE:
+      return PrefixStyle::kNone;
+    case v1::Display::PREFIX_RANK:
+      return PrefixStyle::kRank;
+    case v1::Display::PREFIX_TIME:
+      return PrefixStyle::kTime;
+    case v1::Display::PREFIX_NODE:
+      return PrefixStyle::kNode;
+  }
+  return PrefixStyle::kNode;
 }
 
 }  // namespace
 
-void AddDisplayOptions(CLI::App& app, DisplayOptions& options, const std::string& group) {
-  app.add_option(
-         "--show", options.show,
-         "Ranks whose output is shown: 0,8-15, local0, node:gpu3, none; the files have all. "
-         "Of bars that all ranks show only the first is, unless they are named here")
+void AddDisplayOptions(CLI::App& app, v1::Display& display, const std::string& group) {
+  AddField(app, display, "--show",
+           "Ranks whose output is shown: 0,8-15, local0, node:gpu3, none; the files have all. "
+           "Of bars that all ranks show only the first is, unless they are named here")
       ->check(Ranks())
-      ->capture_default_str()
       ->group(group);
-  app.add_option("--prefix", options.prefix,
-                 "What stands before each line: none, rank, node (and rank), time (with both)")
-      ->check(OneOf({"none", "rank", "node", "time"}))
-      ->capture_default_str()
+  AddField(app, display, "--prefix",
+           "What stands before each line: none, rank, node (and rank), time (with both)")
       ->group(group);
-  app.add_option("--color", options.colour,
-                 "Colors of nodes and messages: auto is where a terminal has them, unless NO_COLOR "
-                 "is set")
-      ->check(OneOf({"auto", "always", "never"}))
-      ->capture_default_str()
+  AddField(app, display, "--color",
+           "Colors of nodes and messages: auto is where a terminal has them, unless NO_COLOR "
+           "is set")
       ->group(group);
 }
 
-Result<display::View> ViewOf(const DisplayOptions& options,
+Result<display::View> ViewOf(const v1::Display& display,
                              const std::vector<display::Process>& processes) {
   display::View view;
-  AD_ASSIGN_OR_RETURN(view.show, display::ShownRanks::Parse(options.show));
+  AD_ASSIGN_OR_RETURN(view.show, display::ShownRanks::Parse(display.show()));
   const Status known = view.show.CheckAgainst(processes);
   if (!known.ok()) {
     return Error(StatusCode::kInvalidArgument, "--show: " + Message(known));
   }
-  view.prefix = PrefixOf(options.prefix);
-  if (options.colour == "auto") return view;
-  view.colour = options.colour == "always" ? Colour::kAlways : Colour::kNever;
+  view.prefix = PrefixOf(display.prefix());
+  if (display.color() == v1::Display::COLOR_AUTO) return view;
+  view.colour = display.color() == v1::Display::COLOR_ALWAYS ? Colour::kAlways : Colour::kNever;
   base::SetLogColour(view.colour == Colour::kAlways);
   return view;
 }

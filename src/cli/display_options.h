@@ -4,23 +4,18 @@
 #include <string>
 
 #include "autodist/status.h"
+#include "autodist/v1/job_request.pb.h"
 #include "cli/app.h"
 #include "display/rank_lines.h"
 
 namespace autodist::cli {
 
-struct DisplayOptions {
-  std::string show = "all";
-  std::string prefix = "node";
-  std::string colour = "auto";
-};
-
-// Fills them as they are parsed; they have to outlive that. `group`: of the help.
-void AddDisplayOptions(CLI::App& app, DisplayOptions& options, const std::string& group);
+// `display` has to outlive the parsing. `group`: of the help.
+void AddDisplayOptions(CLI::App& app, v1::Display& display, const std::string& group);
 
 // Also sets the colours of our own messages. kInvalidArgument: --show names ranks that are not
 // among the processes.
-Result<display::View> ViewOf(const DisplayOptions& options,
+Result<display::View> ViewOf(const v1::Display& display,
                              const std::vector<display::Process>& processes);
 
 }  // namespace autodist::cli

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -57,20 +58,26 @@ or a wrong spec, before there is a job. Of doctor: 1 if a run would fail.)";
 
 constexpr char kNoConfig[] = "--no-config";
 
-// What an autodist on another machine, or a shell runs.
+// What an autodist elsewhere, an engine or a shell runs.
 void AddHidden(CLI::App& app, const CommandLine& line, std::map<CLI::App*, Command>& commands) {
   CLI::App* const moved = app.add_subcommand("moved-chief")->group("");
   auto nonce = std::make_shared<std::string>();
   moved->add_option("NONCE", *nonce)->required();
   commands[moved] = [nonce] { return chief::StartMovedRun(*nonce); };
+  CLI::App* const request = app.add_subcommand("run-request")->group("");
+  commands[request] = AddRunRequest(*request);
   CLI::App* const complete = app.add_subcommand("complete")->group("");
   commands[complete] = AddComplete(*complete, line.program);
+}
+
+bool IsFromElsewhere(int argc, char** argv) {
+  return argc == 3 && std::string_view(argv[1]) == "there";
 }
 
 // `there ENCODED` is a command line that has come by way of a login shell.
 Result<std::vector<std::string>> WordsOf(int argc, char** argv) {
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-  if (words.size() != 2 || words[0] != "there") return words;
+  if (!IsFromElsewhere(argc, argv)) return words;
   // Not where the program is: a login begins in the home folder.
   (void)!chdir(base::HomeFolder().c_str());
   if (isatty(STDIN_FILENO) == 0) chief::EndWithInput();
@@ -85,7 +92,12 @@ Result<std::vector<std::string>> AddDefaults(const CLI::App& app, std::vector<st
   const bool asks_for_help =
       words.front().starts_with('-') ||
       std::ranges::count(words, "--help") + std::ranges::count(words, "-h") > 0;
-  if (std::erase(words, kNoConfig) > 0 || asks_for_help) {
+  const bool hidden =
+      !app.get_subcommands([&](const CLI::App* command) {
+            return command->get_name() == words.front() && command->get_group().empty();
+          })
+           .empty();
+  if (std::erase(words, kNoConfig) > 0 || asks_for_help || hidden) {
     return std::vector<std::string>();
   }
   const std::string path = ConfigPath();
@@ -114,7 +126,7 @@ void AddCommands(CLI::App& app, CommandLine& line, bool& no_config, Commands& co
   // Of a job that may be elsewhere.
   const auto add_for_job = [&](const char* name, const char* purpose, auto add_options) {
     add(name, purpose,
-        [&](CLI::App& command) { return OrAtChief(command, line.words, add_options(command)); });
+        [&](CLI::App& command) { return OrAtChief(command, line, add_options(command)); });
   };
   add("run", "Run a program on every device of a spec's nodes", AddRun, line.program);
   add("submit", "Run a program as a job of Slurm or Kubernetes", AddSubmit, line.program);
@@ -141,7 +153,7 @@ void AddCommands(CLI::App& app, CommandLine& line, bool& no_config, Commands& co
   add("man", "Print a manual page", AddMan);
 }
 
-int Main(const std::vector<std::string>& words) {
+int Main(const std::vector<std::string>& words, bool from_elsewhere) {
   CLI::App app("Runs one training program on every device of many machines, as plainly as on one.",
                "autodist");
   app.formatter(std::make_shared<HelpText>(TerminalWidth()));
@@ -157,6 +169,7 @@ int Main(const std::vector<std::string>& words) {
   auto read = ReadCommandLine(app, words);
   if (!read.ok()) return Fail(read.status(), kExitUsage);
   line = *std::move(read);
+  line.from_elsewhere = from_elsewhere;
   const auto defaults = AddDefaults(app, line.words);
   if (!defaults.ok()) return Fail(defaults.status(), kExitUsage);
   try {
@@ -194,7 +207,7 @@ int main(int argc, char** argv) {
   try {
     const auto words = autodist::cli::WordsOf(argc, argv);
     if (!words.ok()) return autodist::cli::Fail(words.status(), autodist::cli::kExitUsage);
-    const int code = autodist::cli::Main(*words);
+    const int code = autodist::cli::Main(*words, autodist::cli::IsFromElsewhere(argc, argv));
     autodist::chief::MarkEnd(code);
     return code;
   } catch (const std::system_error& error) {

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
 #include <numeric>
 #include <string_view>
 
@@ -15,6 +14,7 @@
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
+#include "cli/field_option.h"
 #include "cli/help_text.h"
 #include "cli/values.h"
 #include "reach/host_facts.h"
@@ -36,24 +36,18 @@ constexpr char kSpecVariable[] = "AUTODIST_SPEC";
 constexpr char kSpecHere[] = "autodist.yaml";
 constexpr char kVisibleGpus[] = "CUDA_VISIBLE_DEVICES";
 
-const std::map<std::string, v1::HostKeyCheck> kHostKeyChecks = {
-    {"strict", v1::HOST_KEY_CHECK_STRICT},
-    {"accept-new", v1::HOST_KEY_CHECK_ACCEPT_NEW},
-    {"off", v1::HOST_KEY_CHECK_OFF},
-};
-
-Status CheckOnlyOne(const NodesOptions& options) {
-  if (options.host_key_check && options.hosts.empty()) {
+Status CheckOnlyOne(const v1::JobRequest& request) {
+  if (request.has_host_key_check() && request.hosts().empty()) {
     return WithRemedy(Error(StatusCode::kInvalidArgument, "--host-key-check goes with --hosts"),
                       "in a spec it is host_key_check, of a group below ssh");
   }
-  const int given = (options.spec_file.empty() ? 0 : 1) + (options.hosts.empty() ? 0 : 1) +
-                    (options.ranks ? 1 : 0) + (options.slurm ? 1 : 0) +
-                    (options.kubernetes ? 1 : 0);
+  const int given = (request.has_spec() ? 1 : 0) + (request.has_hosts() ? 1 : 0) +
+                    (request.has_nproc_per_node() ? 1 : 0) + (request.slurm() ? 1 : 0) +
+                    (request.kubernetes() ? 1 : 0);
   if (given < 2) return OkStatus();
   return WithRemedy(Error(StatusCode::kInvalidArgument,
                           "--spec, --hosts, --slurm and -n each say which nodes there are"),
-                    options.hosts.empty() || !options.ranks
+                    request.hosts().empty() || !request.has_nproc_per_node()
                         ? "give one of them"
                         : "give one of them; so many ranks on each host go by --hosts HOST:N");
 }
@@ -134,13 +128,13 @@ std::string WithoutGpu(const spec::ResourceSpec& spec, const std::vector<spec::H
   return "no GPU found on " + names;
 }
 
-std::optional<spec::ResourceSpec> SpecOfHosts(spec::HostList list, const NodesOptions& options,
+std::optional<spec::ResourceSpec> SpecOfHosts(spec::HostList list, const v1::JobRequest& request,
                                               reach::AskHosts ask) {
   for (const std::string& warning : list.warnings) base::Log(base::LogLevel::kWarning, warning);
   Print(list.problems);
   if (!list.problems.empty()) return std::nullopt;
   spec::SshGroup login;  // as ssh's own configuration has it
-  login.host_key_check = options.host_key_check;
+  if (request.has_host_key_check()) login.host_key_check = request.host_key_check();
   const auto user = reach::ThisUser();
   const auto facts =
       user.ok() ? reach::FactsOf(list.hosts, login, *user, ask, reach::SameMachines::kRefuse)
@@ -199,7 +193,7 @@ std::string NearestFile(const std::string& file) {
 std::optional<spec::ResourceSpec> Told(spec::ReadOutcome outcome, const std::string& file) {
   Print(outcome.problems);
   WarnOfMissingKeys(outcome.key_files, file);
-  if (!outcome.spec && access(file.c_str(), F_OK) != 0) {
+  if (!outcome.spec && !file.empty() && access(file.c_str(), F_OK) != 0) {
     const std::string near = NearestFile(file);
     std::fprintf(stderr,
                  near.empty()
@@ -212,12 +206,12 @@ std::optional<spec::ResourceSpec> Told(spec::ReadOutcome outcome, const std::str
 
 // The machines of another program's file are asked for their devices, as those of --hosts.
 std::optional<spec::ResourceSpec> SpecOrHosts(const std::string& file,
-                                              const NodesOptions& options) {
+                                              const v1::JobRequest& request) {
   spec::ReadOutcome outcome = spec::ReadSpecFile(file);
   if (!outcome.foreign || !outcome.foreign->hosts) return Told(std::move(outcome), file);
   base::Log(base::LogLevel::kInfo, file + " is " + outcome.foreign->kind +
                                        ", whose machines are used as those of --hosts");
-  return SpecOfHosts(*outcome.foreign->hosts, options, reach::AskHosts::kYes);
+  return SpecOfHosts(*outcome.foreign->hosts, request, reach::AskHosts::kYes);
 }
 
 // A spec runs programs, and this one lies wherever autodist is started. One that is named, by
@@ -276,103 +270,91 @@ void WarnOfAllocation() {
 
 }  // namespace
 
-void AddNodes(CLI::App& app, NodesOptions& options) {
-  app.add_option("--spec", options.spec_file,
-                 "The resource spec; default: that of $AUTODIST_SPEC, autodist.yaml in this "
-                 "folder, or else this machine alone, one rank per GPU")
+void AddNodes(CLI::App& app, v1::JobRequest& request) {
+  AddField(app, request, "--spec",
+           "The resource spec; default: that of $AUTODIST_SPEC, autodist.yaml in this "
+           "folder, or else this machine alone, one rank per GPU")
       ->check(NotEmpty())
       ->type_name("FILE")
       ->group(group::kWhere);
-  app.add_option(
-         "--hosts", options.hosts,
-         "In place of a spec: HOST[:N],... or gpu[01-16]; N ranks on each, default: one per GPU")
+  AddField(app, request, "--hosts",
+           "In place of a spec: HOST[:N],... or gpu[01-16]; N ranks on each, default: one per GPU")
       ->check(NotEmpty())
       ->type_name("HOSTS")
       ->group(group::kWhere);
-  app.add_option_function<std::string>(
-         "--host-key-check",
-         [&options](const std::string& text) { options.host_key_check = kHostKeyChecks.at(text); },
-         "With --hosts: what to do with a host whose key is not in known_hosts: refuse it "
-         "(strict), "
-         "trust it from now on (accept-new), or take any key (off)")
-      ->check(OneOf({"strict", "accept-new", "off"}))
+  AddField(app, request, "--host-key-check",
+           "With --hosts: what to do with a host whose key is not in known_hosts: refuse it "
+           "(strict), "
+           "trust it from now on (accept-new), or take any key (off)")
       ->default_str("as ssh is configured")
       ->group(group::kWhere);
-  app.add_flag("--slurm", options.slurm,
-               "In place of a spec: the Slurm allocation that this runs in, as by sbatch or salloc")
+  AddField(app, request, "--slurm",
+           "In place of a spec: the Slurm allocation that this runs in, as by sbatch or salloc")
       ->group(group::kWhere);
-  app.add_option("-n,--nproc-per-node", options.ranks,
-                 "Start N ranks on this machine; no spec is needed")
+  AddField(app, request, "-n,--nproc-per-node", "Start N ranks on this machine; no spec is needed")
       ->check(NotATorchrunsWord())
       ->check(WholeNumber(1, spec::kMostSlots))
       ->group(group::kWhere);
 }
 
-void AddKubernetes(CLI::App& app, NodesOptions& options) {
-  app.add_flag("--kubernetes", options.kubernetes,
-               "Run on the pods of the JobSet that this process is in (set by `autodist submit`)")
+void AddKubernetes(CLI::App& app, v1::JobRequest& request) {
+  AddField(app, request, "--kubernetes",
+           "Run on the pods of the JobSet that this process is in (set by `autodist submit`)")
       ->group(group::kWhere);
 }
 
-void AddAgent(CLI::App& app, NodesOptions& options) {
-  app.add_option("--agent", options.agent,
-                 "The agent program to use; default: the one inside autodist")
+void AddAgent(CLI::App& app, v1::JobRequest& request) {
+  AddField(app, request, "--agent", "The agent program to use; default: the one inside autodist")
       ->type_name("FILE")
       ->group(group::kExpert);
 }
 
-void AddPatience(CLI::App& app, NodesOptions& options) {
-  app.add_option("--start-timeout", options.start_timeout_s,
-                 "How long a node's login shell may take to start the agent, and then the "
-                 "python_venv to end: 90, 20m, 1h; default: 60 s, and 10 minutes")
+void AddPatience(CLI::App& app, v1::JobRequest& request) {
+  AddField(app, request, "--start-timeout",
+           "How long a node's login shell may take to start the agent, and then the "
+           "python_venv to end: 90, 20m, 1h; default: 60 s, and 10 minutes")
       ->transform(Duration(0))
       ->type_name("DURATION")
       ->group(group::kWhere);
-  app.add_option("--wait-for-nodes", options.wait_for_nodes_s,
-                 "How long nodes that do not answer, or refuse connections, are tried again, as "
-                 "they may be booting: 90, 10m, 1h; default: not at all")
+  AddField(app, request, "--wait-for-nodes",
+           "How long nodes that do not answer, or refuse connections, are tried again, as "
+           "they may be booting: 90, 10m, 1h; default: not at all")
       ->transform(Duration(0))
       ->type_name("DURATION")
       ->group(group::kWhere);
 }
 
-void SetPatience(const NodesOptions& options, launch::LaunchOptions& launch) {
-  const auto time = [](double seconds) {
-    return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
-  };
-  if (options.start_timeout_s) launch.start_timeout = time(*options.start_timeout_s);
-  launch.wait_for_nodes = time(options.wait_for_nodes_s);
-}
-
-void AddFanOut(CLI::App& app, NodesOptions& options) {
-  app.add_option("--fan-out", options.fan_out, "Nodes reached at the same time")
+void AddFanOut(CLI::App& app, v1::JobRequest& request) {
+  AddField(app, request, "--fan-out", "Nodes reached at the same time")
       ->check(WholeNumber(1, 4096))
-      ->capture_default_str()
       ->group(group::kExpert);
 }
 
-std::optional<spec::ResourceSpec> SpecOf(const NodesOptions& options) {
-  if (const Status status = CheckOnlyOne(options); !status.ok()) {
+std::optional<spec::ResourceSpec> SpecOf(const v1::JobRequest& request) {
+  if (const Status status = CheckOnlyOne(request); !status.ok()) {
     base::LogFailure(status);
     return std::nullopt;
   }
-  if (!options.hosts.empty()) {
-    return SpecOfHosts(spec::ParseHosts(options.hosts), options, reach::AskHosts::kYes);
+  if (request.has_hosts()) {
+    return SpecOfHosts(spec::ParseHosts(request.hosts()), request, reach::AskHosts::kYes);
   }
-  if (options.slurm) return Told(reach::SlurmAllocation());
-  if (options.kubernetes) {
+  if (request.slurm()) return Told(reach::SlurmAllocation());
+  if (request.kubernetes()) {
     const auto pod = reach::ThisPod();
     return Told(pod.ok() ? reach::KubernetesPods(*pod) : pod.status());
   }
-  if (!options.spec_file.empty()) return SpecOrHosts(options.spec_file, options);
-  const auto found = options.ranks ? std::string() : FindSpec();
+  if (request.has_spec_text()) return Told(spec::ReadSpec(request.spec_text(), "the spec"), "");
+  if (request.has_spec()) return SpecOrHosts(request.spec(), request);
+  std::optional<uint32_t> ranks;
+  if (request.has_nproc_per_node()) ranks = request.nproc_per_node();
+  const auto found = ranks ? std::string() : FindSpec();
   if (!found.ok()) return Told(found.status());
   if (!found->empty()) return ReadSpec(*found);
-  if (!options.ranks) {
+  if (!ranks) {
     WarnOfAllocation();
     NameUnusedSpec();
   }
-  auto here = ThisMachine(options.ranks);
+  auto here = ThisMachine(ranks);
   if (here.ok()) return *std::move(here);
   base::LogFailure(here.status());
   return std::nullopt;
@@ -387,10 +369,10 @@ std::optional<spec::ResourceSpec> SpecOfAddresses(const std::vector<std::string>
   return SpecOfHosts(spec::ParseHosts(hosts), {}, reach::AskHosts::kNo);
 }
 
-std::optional<spec::ResourceSpec> SpecFileOf(const NodesOptions& options) {
-  const auto file = options.spec_file.empty() ? FindSpec() : options.spec_file;
-  if (!file.ok()) return Told(file.status());
-  return file->empty() ? spec::ResourceSpec() : ReadSpec(*file);
+std::optional<spec::ResourceSpec> SpecFileOf(const std::string& file) {
+  const auto found = file.empty() ? FindSpec() : file;
+  if (!found.ok()) return Told(found.status());
+  return found->empty() ? spec::ResourceSpec() : ReadSpec(*found);
 }
 
 std::optional<spec::ResourceSpec> ReadSpec(const std::string& file) {

@@ -35,7 +35,7 @@ CLI::Validator VolumeOfClaim() {
 }
 
 // Half of a job would wait for the other for ever.
-Status CreateBoth(const KubernetesOptions& options, const std::vector<std::string>& words) {
+Status CreateBoth(const KubernetesOptions& options) {
   const submit::KubernetesRequest& request = options.request;
   const auto kubectl = [&](std::vector<std::string> more) {
     std::vector<std::string> argv = {"kubectl"};
@@ -45,7 +45,7 @@ Status CreateBoth(const KubernetesOptions& options, const std::vector<std::strin
     return argv;
   };
   auto uid = submit::HandOver(kubectl({"create", "-f", "-", "-o", "jsonpath={.metadata.uid}"}),
-                              submit::JobSetManifest(request, words), kKubectlLimit);
+                              submit::JobSetManifest(request), kKubectlLimit);
   if (!uid.ok()) {
     return WithRemedy(Annotate(uid.status(), "kubectl create"),
                       "--print shows the manifest; a cluster needs JobSet, "
@@ -100,8 +100,7 @@ void AddKubernetesOptions(CLI::App& app, KubernetesOptions& options) {
   add("--context", options.kube_context, "The cluster, as kubectl calls it; default: kubectl's");
 }
 
-int SubmitToKubernetes(const KubernetesOptions& options, const std::vector<std::string>& words,
-                       bool print) {
+int SubmitToKubernetes(const KubernetesOptions& options, bool print) {
   const submit::KubernetesRequest& request = options.request;
   if (request.image.empty()) {
     return Fail(
@@ -110,20 +109,14 @@ int SubmitToKubernetes(const KubernetesOptions& options, const std::vector<std::
                    "where it has no autodist, --autodist-image names one that does"),
         kExitUsage);
   }
-  const auto odd = std::ranges::find_if_not(words, base::IsUtf8);
-  if (odd != words.end()) {
-    return Fail(Error(StatusCode::kInvalidArgument,
-                      "'" + base::Printable(*odd) + "' is not UTF-8, which a manifest has to be"),
-                kExitUsage);
-  }
   if (print) {
     const std::string all =
-        submit::CompanionsManifest(request, "") + "---\n" + submit::JobSetManifest(request, words);
+        submit::CompanionsManifest(request, "") + "---\n" + submit::JobSetManifest(request);
     std::fputs(all.c_str(), stdout);
     return 0;
   }
   Status created = transport::CheckKubectl();
-  if (created.ok()) created = CreateBoth(options, words);
+  if (created.ok()) created = CreateBoth(options);
   if (!created.ok()) return Fail(created, 1);
   base::Log(base::LogLevel::kInfo,
             "submitted as JobSet " + request.name + "; kubectl logs -f job/" + request.name +

@@ -18,9 +18,7 @@ struct KubernetesOptions {
 // Of group::kKubernetes. Fills them as they are parsed; they have to outlive that.
 void AddKubernetesOptions(CLI::App& app, KubernetesOptions& options);
 
-// `words`: those of autodist, without itself. Prints the manifest, or has kubectl create what it
-// says; gives the exit code.
-int SubmitToKubernetes(const KubernetesOptions& options, const std::vector<std::string>& words,
-                       bool print);
+// Prints the manifest, or has kubectl create what it says; gives the exit code.
+int SubmitToKubernetes(const KubernetesOptions& options, bool print);
 
 }  // namespace autodist::cli

@@ -56,14 +56,13 @@ void AddSlurmOptions(CLI::App& app, submit::SlurmRequest& request) {
       ->type_name("OPTION");
 }
 
-int SubmitToSlurm(const submit::SlurmRequest& request, std::vector<std::string> words, bool print) {
+int SubmitToSlurm(const submit::SlurmRequest& request, const std::string& job, bool print) {
   if (const std::string why = SbatchWord()(request.gpus); !request.gpus.empty() && !why.empty()) {
     return Fail(Error(StatusCode::kInvalidArgument, "--gpus-per-node: " + why), kExitUsage);
   }
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  words.insert(words.begin(), error ? "autodist" : self.string());
-  const std::string script = submit::SlurmScript(request, words);
+  const std::string script = submit::SlurmScript(request, error ? "autodist" : self.string(), job);
   if (print) {
     std::fputs(script.c_str(), stdout);
     return 0;
@@ -74,12 +73,12 @@ int SubmitToSlurm(const submit::SlurmRequest& request, std::vector<std::string> 
                            "the same command with --print shows the script"),
                 1);
   }
-  const std::string job = base::Printable(said->substr(0, said->find_first_of(";\n")));
+  const std::string number = base::Printable(said->substr(0, said->find_first_of(";\n")));
   base::Log(base::LogLevel::kInfo,
-            "submitted as job " + job + " of Slurm; its output goes to slurm-" + job +
-                ".out here, if no --output is given by --sbatch; squeue --jobs=" + job +
-                " tells how it is, scancel " + job + " ends it");
-  std::printf("%s\n", job.c_str());
+            "submitted as job " + number + " of Slurm; its output goes to slurm-" + number +
+                ".out here, if no --output is given by --sbatch; squeue --jobs=" + number +
+                " tells how it is, scancel " + number + " ends it");
+  std::printf("%s\n", number.c_str());
   return 0;
 }
 

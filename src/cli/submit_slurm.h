@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "cli/app.h"
 #include "submit/slurm_script.h"
@@ -12,7 +11,7 @@ namespace autodist::cli {
 // Of group::kSlurm. Fills `request` as they are parsed; it has to outlive that.
 void AddSlurmOptions(CLI::App& app, submit::SlurmRequest& request);
 
-// `words`: those of autodist. Prints the script or hands it to sbatch; gives the exit code.
-int SubmitToSlurm(const submit::SlurmRequest& request, std::vector<std::string> words, bool print);
+// `job`: a v1::JobRequest as JSON. Prints the script or hands it to sbatch; gives the exit code.
+int SubmitToSlurm(const submit::SlurmRequest& request, const std::string& job, bool print);
 
 }  // namespace autodist::cli

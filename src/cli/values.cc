@@ -12,6 +12,7 @@
 #include "base/did_you_mean.h"
 #include "base/duration.h"
 #include "base/listen_address.h"
+#include "files/file_patterns.h"
 
 namespace autodist::cli {
 namespace {
@@ -180,11 +181,23 @@ int SignalNumber(std::string name) {
 }
 
 CLI::Validator SignalName() {
-  return {[](const std::string& text) {
-            return SignalNumber(text) != 0 ? std::string()
-                                           : Refusal(text, "a signal: INT, USR1, 12");
+  return {[](std::string& text) {
+            const int number = SignalNumber(text);
+            std::string refusal =
+                number != 0 ? std::string() : Refusal(text, "a signal: INT, USR1, 12");
+            text = std::to_string(number);
+            return refusal;
           },
           "SIGNAL"};
+}
+
+CLI::Validator FilePattern() {
+  return {[](const std::string& text) -> std::string {
+            const auto patterns = files::FilePatterns::Parse({text});
+            if (patterns.ok()) return "";
+            return Message(patterns.status()) + ": " + Remedy(patterns.status());
+          },
+          "PATTERN"};
 }
 
 CLI::Validator ListenAddressText() {

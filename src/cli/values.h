@@ -26,7 +26,9 @@ CLI::Validator DurationOrNone(double least);  // 0 is none
 CLI::Validator DurationOrAuto();
 // Bytes, or 500M, 2G, of 1024 each; made a number of bytes.
 CLI::Validator Size();
-CLI::Validator SignalName();
+CLI::Validator SignalName();  // made its number
+// Of files that stay within the working directory.
+CLI::Validator FilePattern();
 // ADDRESS:PORT, as base::ListenAddress takes it.
 CLI::Validator ListenAddressText();
 // What PastTime takes.

@@ -80,9 +80,11 @@ class PlanLauncher final : public Launcher {
                                              const AgentCommand& command,
                                              const std::stop_token& stop, bool* was_reached);
 
-  Deadline PrepareDeadline() const {
-    return Deadline::After(options_.start_timeout.value_or(kPrepareLimit));
+  milliseconds StartLimit(milliseconds otherwise) const {
+    const v1::JobRequest& request = options_.request;
+    return request.has_start_timeout() ? base::ToMilliseconds(request.start_timeout()) : otherwise;
   }
+  Deadline PrepareDeadline() const { return Deadline::After(StartLimit(kPrepareLimit)); }
   std::string ScopeOf(uint32_t node_rank);
 
   void Enter(uint32_t node_rank, LaunchProgress::Step step) const {
@@ -148,7 +150,7 @@ void PlanLauncher::Start(const Done& done) {
       done(Launch(plan_.nodes(static_cast<int>(node))));
     }
   };
-  while (threads_.size() < std::min(count, options_.fan_out + waiting)) {
+  while (threads_.size() < std::min(count, options_.request.fan_out() + waiting)) {
     auto thread = base::StartThread(launch);
     if (thread.ok()) {
       threads_.push_back(*std::move(thread));
@@ -193,10 +195,11 @@ LaunchedNode PlanLauncher::Launch(const v1::NodePlan& node) {
 
 void PlanLauncher::CompleteRequest(v1::PrepareRequest& request) const {
   request.set_working_directory(plan_.working_directory());
-  request.set_spool_limit(options_.spool_limit);
-  request.set_stop_signal(static_cast<uint32_t>(options_.stop_signal));
-  request.set_sample_ms(static_cast<uint32_t>(options_.sample.count()));
-  request.set_samples_wait(options_.sample >= RenewalInterval(options_.lease, plan_.nodes_size()));
+  request.set_spool_limit(options_.request.spool());
+  request.set_stop_signal(options_.request.stop_signal());
+  const milliseconds sample = SampleInterval(options_.request, plan_.nodes_size());
+  request.set_sample_ms(static_cast<uint32_t>(sample.count()));
+  request.set_samples_wait(sample >= RenewalInterval(options_.lease(), plan_.nodes_size()));
 }
 
 void PlanLauncher::TakePrepared(Result<v1::PrepareResponse> prepared, LaunchedNode& launched) {
@@ -219,21 +222,20 @@ bool MayBeBooting(const Status& failure, bool was_reached) {
 
 // Once more for as long as a node may be booting.
 Result<std::shared_ptr<NodeLink>> PlanLauncher::LinkTo(const v1::NodePlan& node) {
-  const Deadline up_by = Deadline::After(options_.wait_for_nodes);
+  const milliseconds patience = base::ToMilliseconds(options_.request.wait_for_nodes());
+  const Deadline up_by = Deadline::After(patience);
   for (base::Backoff backoff;;) {
     bool was_reached = false;
     auto link = LinkOnce(node, was_reached);
-    if (link.ok() || options_.wait_for_nodes.count() == 0 ||
-        !MayBeBooting(link.status(), was_reached)) {
+    if (link.ok() || patience.count() == 0 || !MayBeBooting(link.status(), was_reached)) {
       return link;
     }
     Enter(node.node_rank(), LaunchProgress::Step::kBooting);
     if (!reach::WaitBeforeRetry(backoff.Next(), up_by, stop_.get_token())) {
       return stop_.stop_requested()
                  ? link.status()
-                 : Annotate(link.status(), "not up within " +
-                                               base::Seconds(options_.wait_for_nodes) +
-                                               " (--wait-for-nodes)");
+                 : Annotate(link.status(),
+                            "not up within " + base::Seconds(patience) + " (--wait-for-nodes)");
     }
   }
 }
@@ -324,8 +326,8 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::TryToReach(transport::Transport&
                                                            bool* was_reached) {
   const AgentSession session{plan_.job_id(),
                              node.node_rank(),
-                             options_.lease,
-                             options_.grace,
+                             options_.lease(),
+                             options_.grace(),
                              base::RandomHex(),
                              options_.greeting ? options_.greeting(node.node_rank())
                                                : std::string(rpc::kGreetingSize, '-'),
@@ -361,7 +363,7 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::RunAgent(transport::Transport& t
   const auto sent = [&](uint64_t bytes, uint64_t of) {
     if (options_.progress) options_.progress->SendingAgent(session.node_rank, bytes, of);
   };
-  const StartWatch watch{options_.start_timeout.value_or(kDefaultReadyLimit), starting, sent};
+  const StartWatch watch{StartLimit(kDefaultReadyLimit), starting, sent};
   AD_ASSIGN_OR_RETURN(ReachedAgent agent,
                       AwaitAgent(*stream, agent_, session, command, stop, watch));
   {
@@ -377,7 +379,7 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::RunAgent(transport::Transport& t
 
 Result<std::unique_ptr<Launcher>> Launcher::Create(const v1::LaunchPlan& plan,
                                                    LaunchOptions options) {
-  AD_ASSIGN_OR_RETURN(NodeProgram agent, NodeProgram::OfAgent(options.agent_path));
+  AD_ASSIGN_OR_RETURN(NodeProgram agent, NodeProgram::OfAgent(options.request.agent()));
   std::string here;
   if (std::ranges::any_of(plan.nodes(),
                           [](const auto& node) { return node.reach().has_local(); })) {
@@ -385,7 +387,7 @@ Result<std::unique_ptr<Launcher>> Launcher::Create(const v1::LaunchPlan& plan,
   }
   AD_ASSIGN_OR_RETURN(auto loop, transport::SshLoop::Create());
   AD_ASSIGN_OR_RETURN(auto reconnector,
-                      Reconnector::Create(kReconnectingPerFanOut * options.fan_out));
+                      Reconnector::Create(kReconnectingPerFanOut * options.request.fan_out()));
   return std::make_unique<PlanLauncher>(plan, std::move(options), std::move(agent), std::move(here),
                                         std::move(loop), std::move(reconnector));
 }

@@ -27,8 +27,8 @@ Result<v1::LaunchPlan> ExamplePlan(const char* dialect, v1::ProgramKind kind) {
   Input input;
   input.spec = *spec::ReadSpec(kSpec, "the example").spec;
   input.command = {"train"};
-  input.kind = kind;
-  input.dialects = {dialect};
+  input.request.set_per(kind);
+  input.request.add_dialect(dialect);
   input.job_id = "20261120-173000-3fa9c1";
   input.user = {"me", "/home/me", "/home/me", ""};
   input.working_directory = input.user.working_directory;

@@ -147,9 +147,9 @@ v1::LaunchPlan PlanNodes(const Input& input) {
   plan.set_working_directory(input.working_directory);
   plan.set_master_port(input.master_port);
   plan.set_rank_port(input.rank_port);
-  plan.set_program_kind(input.kind);
+  plan.set_program_kind(input.request.per());
   plan.set_restart_count(input.restart_count);
-  plan.set_max_restarts(input.max_restarts);
+  plan.set_max_restarts(input.request.max_restarts());
   plan.set_no_gpu(input.spec.no_gpu);
   for (const std::string& path : input.spec.shared_paths) plan.add_shared_paths(path);
   uint32_t world_size = 0;
@@ -165,7 +165,7 @@ v1::LaunchPlan PlanNodes(const Input& input) {
         MakeReach(*node, input.spec.group_of(*node), address, input.user,
                   {input.job_id, planned.node_rank(), input.working_directory});
     AddDevices(*node, planned);
-    planned.set_gpu_affinity(input.gpu_affinity);
+    planned.set_gpu_affinity(!input.request.no_affinity());
     SetNodeEnvironment(input, *node, planned);
     world_size += static_cast<uint32_t>(planned.devices_size());
   }
@@ -233,13 +233,13 @@ Status SetArguments(const Input& input, v1::LaunchPlan& plan) {
 
 // A later attempt, on fewer nodes, may be without the rank.
 Status SetStdin(const Input& input, v1::LaunchPlan& plan) {
-  if (!input.stdin_rank) return OkStatus();
+  if (!input.request.has_stdin_rank()) return OkStatus();
   uint32_t count = 0;
   for (v1::NodePlan& node : *plan.mutable_nodes()) {
     for (v1::RankPlan& rank : *node.mutable_ranks()) {
       if (rank.auxiliary()) continue;
       ++count;
-      if (rank.rank() != *input.stdin_rank) continue;
+      if (rank.rank() != input.request.stdin_rank()) continue;
       rank.set_stdin(input.stdin_kind);
       const bool given = std::ranges::count(input.variables, "TERM", &Variable::name) > 0;
       if (input.stdin_kind == v1::STDIN_KIND_TERMINAL && !given && !input.terminal.empty()) {
@@ -250,7 +250,7 @@ Status SetStdin(const Input& input, v1::LaunchPlan& plan) {
   }
   if (!input.members.empty()) return OkStatus();
   return Error(StatusCode::kInvalidArgument,
-               "--stdin-rank " + std::to_string(*input.stdin_rank) + ", but there " +
+               "--stdin-rank " + std::to_string(input.request.stdin_rank()) + ", but there " +
                    (count == 1 ? "is one, rank 0" : "are ranks 0 to " + std::to_string(count - 1)));
 }
 
@@ -278,16 +278,17 @@ Status ApplyDialects(const Dialects& dialects, v1::LaunchPlan& plan) {
 Result<v1::LaunchPlan> MakePlan(const Input& input) {
   AD_RETURN_IF_ERROR(CheckCommand(input.command, input.working_directory));
   const std::optional<KnownLauncher> launcher = LauncherIn(input.command);
-  AD_RETURN_IF_ERROR(CheckKind(launcher, input.kind));
-  std::vector<std::string> names = input.dialects;
+  const v1::JobRequest& request = input.request;
+  AD_RETURN_IF_ERROR(CheckKind(launcher, request.per()));
+  std::vector<std::string> names(request.dialect().begin(), request.dialect().end());
   if (names.empty()) names = {launcher ? launcher->dialect : kDefaultDialect};
-  AD_ASSIGN_OR_RETURN(const auto dialects, dialect::Choose(names, input.kind));
+  AD_ASSIGN_OR_RETURN(const auto dialects, dialect::Choose(names, request.per()));
 
   v1::LaunchPlan plan = PlanNodes(input);
   AddProcesses(plan);
   AD_RETURN_IF_ERROR(SetArguments(input, plan));
   AD_RETURN_IF_ERROR(ApplyDialects(dialects, plan));
-  if (!input.nccl_debug.empty()) SetNcclDebug(input.nccl_debug, plan);
+  if (request.has_nccl_debug()) SetNcclDebug(request.nccl_debug(), plan);
   AD_RETURN_IF_ERROR(SetStdin(input, plan));
   AD_RETURN_IF_ERROR(CheckVariables(input, plan));
   return plan;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "autodist/status.h"
+#include "autodist/v1/job_request.pb.h"
 #include "autodist/v1/plan.pb.h"
 #include "plan/ssh_reach.h"
 #include "spec/resource_spec.h"
@@ -22,29 +23,23 @@ struct Variable {
 };
 
 struct Input {
-  spec::ResourceSpec spec;
-  std::vector<std::string> command;  // the program and its arguments; empty: to look, not to run
+  v1::JobRequest request;
+  spec::ResourceSpec spec;           // the nodes of the request
+  std::vector<std::string> command;  // its program; empty: to look, not to run
   std::string job_id;
   User user;
-  std::string working_directory;  // on the nodes: absolute, or "~/..."
-  v1::ProgramKind kind = v1::PROGRAM_KIND_PER_DEVICE;
-  std::vector<std::string> dialects;  // empty: the one of the launcher that it is, or torch
-  std::vector<Variable> variables;    // for all processes, on every node
-  uint16_t master_port = 0;           // free on the chief's node
-  uint16_t rank_port = 0;             // first of as many free ports as a node has devices
+  std::string working_directory;    // on the nodes: absolute, or "~/..."
+  std::vector<Variable> variables;  // for all processes, on every node
+  uint16_t master_port = 0;         // free on the chief's node
+  uint16_t rank_port = 0;           // first of as many free ports as a node has devices
 
   // Nodes that take part, by their address as the spec writes it; empty: all.
   std::vector<std::string> members;
   uint32_t restart_count = 0;
-  uint32_t max_restarts = 0;
 
-  // The process that gets an input, and what; the terminal's kind, TERM, is that of ours.
-  std::optional<uint32_t> stdin_rank;
+  // What the process of --stdin-rank gets; the terminal's kind, TERM, is that of ours.
   v1::StdinKind stdin_kind = v1::STDIN_KIND_UNSPECIFIED;
   std::string terminal;
-
-  bool gpu_affinity = true;  // ranks on GPUs run on the CPUs near them
-  std::string nccl_debug;    // what NCCL is to log: "INFO"; empty: as the environment says
 
   // Of every node of the spec, by its address as the spec writes it.
   std::map<std::string, NodeAddress> address_of;

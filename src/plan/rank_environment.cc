@@ -145,7 +145,7 @@ void SetDefaults(const Input& input, v1::NodePlan& node) {
   // killed not its last words.
   dialect::AddDefault(node, "PYTHONUNBUFFERED").set_literal("1");
   // Several ranks with a thread per core each would fight for the cores.
-  if (input.kind == v1::PROGRAM_KIND_PER_DEVICE && node.devices_size() > 1) {
+  if (input.request.per() == v1::PROGRAM_KIND_PER_DEVICE && node.devices_size() > 1) {
     dialect::AddDefault(node, "OMP_NUM_THREADS").set_literal("1");
   }
 }

@@ -26,22 +26,13 @@ constexpr char kGpus[] = "nvidia.com/gpu";
 constexpr unsigned kCallPort = 7420;
 constexpr char kProgram[] = "autodist";
 constexpr char kProgramFolder[] = "/autodist";  // where there is an image for it
-constexpr char kCopy[] = "cp \"$(command -v autodist)\" /autodist/";
+// Kubernetes makes one $ of two. Source: k8s.io/kubernetes/third_party/forked/golang/expansion.
+constexpr char kCopy[] = "cp \"$$(command -v autodist)\" /autodist/";
 constexpr char kKeyFile[] = "/etc/autodist/key";
+constexpr char kRequestFile[] = "/etc/autodist/request";
+constexpr char kRequest[] = "request";                     // the entry of the Secret
 constexpr char kIndexOfPod[] = "$(JOB_COMPLETION_INDEX)";  // Kubernetes puts it in
 constexpr std::chrono::seconds kToTell{20};  // for autodist to end beyond its ranks' time
-
-// So that Kubernetes, which replaces $(NAME) and makes one $ of $$, makes this word of it. Source:
-// k8s.io/kubernetes/third_party/forked/golang/expansion.
-std::string Unexpanded(const std::string& word) {
-  std::string text;
-  for (size_t i = 0; i < word.size(); ++i) {
-    const char next = i + 1 < word.size() ? word[i + 1] : '\0';
-    if (word[i] == '$' && (next == '$' || next == '(')) text += '$';
-    text += word[i];
-  }
-  return text;
-}
 
 Json Metadata(const KubernetesRequest& request) {
   return {{"name", request.name}, {"labels", {{"app.kubernetes.io/managed-by", "autodist"}}}};
@@ -86,15 +77,15 @@ struct Volumes {
 Volumes VolumesOf(const KubernetesRequest& request, const std::string& role) {
   Volumes all;
   all.Add("shm", "/dev/shm", "emptyDir", {{"medium", "Memory"}}, false);
+  // 0444, as the image's user may be any.
+  all.Add("secret", kRequestFile, "secret", {{"secretName", request.name}, {"defaultMode", 0444}},
+          true);
+  all.mounts.back()["subPath"] = kRequest;
   if (request.nodes > 1) {
-    // 0444, as the image's user may be any. A pod has its own key alone, the chief's the job's.
-    all.Add("keys", kKeyFile, "secret", {{"secretName", request.name}, {"defaultMode", 0444}},
-            true);
-    if (role == kChief) {
-      all.mounts.back()["subPath"] = role;
-    } else {
-      all.mounts.back()["subPathExpr"] = role + "-" + kIndexOfPod;
-    }
+    // A pod has its own key alone, the chief's the job's.
+    all.mounts.push_back({{"name", "secret"}, {"mountPath", kKeyFile}, {"readOnly", true}});
+    const bool chief = role == kChief;
+    all.mounts.back()[chief ? "subPath" : "subPathExpr"] = chief ? role : role + "-" + kIndexOfPod;
   }
   if (!request.autodist_image.empty()) {
     all.Add("autodist", kProgramFolder, "emptyDir", Json::object(), false);
@@ -107,16 +98,13 @@ Volumes VolumesOf(const KubernetesRequest& request, const std::string& role) {
   return all;
 }
 
-Json PodSpec(const KubernetesRequest& request, const std::vector<std::string>& command,
-             const char* role) {
+Json PodSpec(const KubernetesRequest& request, const char* role) {
   const Volumes volumes = VolumesOf(request, role);
   const std::string folder =
       request.autodist_image.empty() ? "" : std::string(kProgramFolder) + "/";
-  Json words = Json::array({folder + kProgram});
-  for (const std::string& word : command) words.push_back(Unexpanded(word));
   Json container = {{"name", "autodist"},
                     {"image", request.image},
-                    {"command", std::move(words)},
+                    {"command", Json::array({folder + kProgram, "run-request", kRequestFile})},
                     {"env", Variables(request, role)}};
   for (const std::string& secret : request.env_from) {
     container["envFrom"].push_back({{"secretRef", {{"name", secret}}}});
@@ -137,7 +125,7 @@ Json PodSpec(const KubernetesRequest& request, const std::vector<std::string>& c
     pod["initContainers"] = Json::array(
         {{{"name", "copy-autodist"},
           {"image", request.autodist_image},
-          {"command", Json::array({"sh", "-c", Unexpanded(kCopy)})},
+          {"command", Json::array({"sh", "-c", kCopy})},
           {"volumeMounts", Json::array({{{"name", "autodist"}, {"mountPath", kProgramFolder}}})}}});
   }
   pod["containers"] = Json::array({std::move(container)});
@@ -190,13 +178,12 @@ std::string ObjectName(const std::string& job_name) {
   return name;
 }
 
-std::string JobSetManifest(const KubernetesRequest& request,
-                           const std::vector<std::string>& command) {
+std::string JobSetManifest(const KubernetesRequest& request) {
   // The chief is in charge: its end is that of the JobSet, and no end of another pod is.
-  Json jobs = Json::array({ReplicatedJob(kChief, 1, 0, PodSpec(request, command, kChief))});
+  Json jobs = Json::array({ReplicatedJob(kChief, 1, 0, PodSpec(request, kChief))});
   if (request.nodes > 1) {
     jobs.push_back(ReplicatedJob(kWorker, request.nodes - 1, std::numeric_limits<int32_t>::max(),
-                                 PodSpec(request, command, kWorker)));
+                                 PodSpec(request, kWorker)));
   }
   return YamlText(
       {{"apiVersion", "jobset.x-k8s.io/v1alpha2"},
@@ -226,8 +213,10 @@ std::string CompanionsManifest(const KubernetesRequest& request, const std::stri
        {{"podSelector", ours},
         {"policyTypes", Json::array({"Ingress"})},
         {"ingress", Json::array({{{"from", Json::array({{{"podSelector", ours}}})}}})}}}};
+  Json entries = request.keys;
+  entries[kRequest] = request.job;
   const Json secret = {{"apiVersion", "v1"}, {"kind", "Secret"}, {"metadata", metadata},
-                       {"immutable", true},  {"type", "Opaque"}, {"stringData", request.keys}};
+                       {"immutable", true},  {"type", "Opaque"}, {"stringData", entries}};
   return YamlText(policy) + "---\n" + YamlText(secret);
 }
 

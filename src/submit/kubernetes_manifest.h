@@ -31,6 +31,7 @@ struct KubernetesRequest {
   // With which nodes call in, as secure/key.h writes them: the job's by the name of the chief's
   // pod, its own by that of each other one.
   std::map<std::string, std::string> keys;
+  std::string job;  // a v1::JobRequest, as JSON
   std::string image;
   std::string autodist_image;  // from which autodist is copied; "": `image` has it in its PATH
   uint32_t nodes = 1;
@@ -48,10 +49,8 @@ struct KubernetesRequest {
 // random bits at its end, short enough for the names that Kubernetes makes of it.
 std::string ObjectName(const std::string& job_name);
 
-// The JobSet. `command` are the words of autodist, without itself. Its pods wait until the
-// companions are there.
-std::string JobSetManifest(const KubernetesRequest& request,
-                           const std::vector<std::string>& command);
+// The JobSet. Its pods wait until the companions are there.
+std::string JobSetManifest(const KubernetesRequest& request);
 
 // The NetworkPolicy and the Secret of the same name. `jobset_uid`: the JobSet with which they go;
 // "": with none.

@@ -6,7 +6,8 @@
 
 namespace autodist::submit {
 
-std::string SlurmScript(const SlurmRequest& request, const std::vector<std::string>& command) {
+std::string SlurmScript(const SlurmRequest& request, const std::string& autodist,
+                        const std::string& job) {
   std::string script = "#!/bin/sh\n";
   const auto add = [&](const std::string& name, const std::string& value) {
     if (!value.empty()) script += "#SBATCH --" + name + "=" + value + "\n";
@@ -20,8 +21,9 @@ std::string SlurmScript(const SlurmRequest& request, const std::vector<std::stri
   add("account", request.account);
   add("signal", request.signal.empty() ? "" : "B:" + request.signal);
   for (const std::string& word : request.others) script += "#SBATCH " + word + "\n";
-  // exec: Slurm signals the script's own process alone.
-  return script + "exec " + base::ShellLine(command) + "\n";
+  // exec: Slurm signals the script's own process alone. No line of JSON is the last one of these.
+  return script + "exec " + base::ShellQuote(autodist) + " run-request /dev/stdin <<'END'\n" + job +
+         "END\n";
 }
 
 }  // namespace autodist::submit

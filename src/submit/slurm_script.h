@@ -20,7 +20,8 @@ struct SlurmRequest {
   std::vector<std::string> others;  // words of sbatch
 };
 
-// A script of sh that becomes the command.
-std::string SlurmScript(const SlurmRequest& request, const std::vector<std::string>& command);
+// A script of sh that becomes this autodist, with a v1::JobRequest as JSON.
+std::string SlurmScript(const SlurmRequest& request, const std::string& autodist,
+                        const std::string& job);
 
 }  // namespace autodist::submit

@@ -1,6 +1,9 @@
 """What `autodist submit --kubernetes` prints, and what it says when it cannot submit."""
 
+import json
 import os
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -61,7 +64,7 @@ def test_the_chief_alone_decides(printed):
 
 
 def test_the_keys_are_in_the_secret_alone(printed):
-    keys = {name: line.split() for name, line in printed["Secret"]["stringData"].items()}
+    keys = {name: line.split() for name, line in printed["Secret"]["stringData"].items() if name != "request"}
     workers = [name for name in keys if name != "chief"]
     count = sum(job["template"]["spec"]["completions"] for job in printed["JobSet"]["spec"]["replicatedJobs"][1:])
     assert workers == [f"worker-{i}" for i in range(count)]
@@ -83,13 +86,58 @@ def test_the_schema_has_all_of_it(printed):
     assert faults(crd, printed["JobSet"])
 
 
+def request_in(manifest):
+    return json.loads(next(it for it in yaml.safe_load_all(manifest) if it["kind"] == "Secret")["stringData"]["request"])
+
+
 def test_words_are_texts(autodist):
     """As the YAML of Kubernetes' programs, 1.1, has them."""
     words = ["yes", "No", "null", "~", "1", "1e3", "0x1f", "1:30", "- a", "a: b", "a #b", "*a", "'", '"', "\\", "a\nb\n", "\t",
              "\x7f", "\x85", "\u2028", "ü 字 😀", "$RANK", "=", "<<", ".5", "--no", "{rank}", ""]
     outcome = autodist("submit", "--kubernetes", "--image", "i", "--print", "--", *words)
     jobset = list(yaml.safe_load_all(outcome.out))[-1]
-    assert pods(jobset)[0]["containers"][0]["command"] == ["autodist", "run", "--kubernetes", "--", *words]
+    assert pods(jobset)[0]["containers"][0]["command"] == ["autodist", "run-request", "/etc/autodist/request"]
+    assert request_in(outcome.out) == {"program": words, "kubernetes": True, "display": {}}
+
+
+BATCH = ("--max-restarts", 3, "--grace", "2m", "--on-busy", "wait", "--per", "node", "--dialect", "torch,jax", "--env", "A=b c", "--env", "B='",
+         "--stop-signal", "USR1", "--spool", "2G", "--fetch", "a*", "--fetch", "b*", "--hang-timeout", "auto", "--prefix", "time", "--web",
+         "--no-preflight", "--sync-from", "here", "--workdir", "/a b")
+
+
+def test_a_batch_script_has_what_was_asked_for(autodist, tmp_path):
+    """As the same request that Kubernetes gets, in a form that a shell passes on as it is."""
+    words = ["echo", "$HOME `id`", "END", "a\nEND\n", "\\", "'", "ü"]
+    outcome = autodist("submit", "--slurm", *BATCH, "--print", "--", *words)
+    assert outcome.code == 0, outcome.err
+    program = next(line for line in outcome.out.splitlines() if line.startswith("exec ")).split()[1]
+    script = tmp_path / "script"
+    script.write_text(outcome.out.replace(f"exec {program} run-request /dev/stdin", "exec cat"))
+    request = json.loads(subprocess.run(["sh", script], check=True, capture_output=True, text=True).stdout)
+    assert request.pop("slurm") and request["program"] == words
+    assert request["grace"] == 120 and request["stop_signal"] == signal.SIGUSR1 and request["spool"] == str(2 << 30)
+    assert request["on_busy"] == "ON_BUSY_WAIT" and request["web"] == "" and request["display"] == {"prefix": "PREFIX_TIME"}
+    assert request["dialect"] == ["torch", "jax"] and request["env"] == ["A=b c", "B='"] and request["fetch"] == ["a*", "b*"]
+    manifest = autodist("submit", "--kubernetes", "--image", "i", *BATCH, "--print", "--", *words).out
+    assert request_in(manifest) == {**request, "kubernetes": True}
+
+
+@pytest.mark.parametrize("change, told", [
+    ({"grace": -5}, "grace"), ({"graze": 5}, "graze"), ({"on_busy": "perhaps"}, "perhaps"), ({"name": "a b"}, "name"),
+    ({"metrics": "nowhere"}, "metrics"), ({"program": []}, "no program"), ({"display": {"show": "x-"}}, "show"),
+])
+def test_a_request_that_was_changed_is_checked(autodist, tmp_path, change, told):
+    file = tmp_path / "request"
+    file.write_text(json.dumps({"program": ["true"], "nproc_per_node": 1, **change}))
+    outcome = autodist("run-request", file)
+    assert outcome.code == 2 and told in outcome.err, outcome.err
+
+
+def test_a_request_is_run(autodist, tmp_path):
+    file = tmp_path / "request"
+    file.write_text(json.dumps({"program": ["sh", "-c", "echo $RANK of $WORLD_SIZE $A"], "nproc_per_node": 2, "env": ["A=b c"]}))
+    outcome = autodist("run-request", file)
+    assert outcome.code == 0 and all(f"] {rank} of 2 b c" in outcome.out for rank in range(2)), outcome.err
 
 
 @pytest.mark.parametrize("arguments, told", [

@@ -178,7 +178,7 @@ int Main(uint32_t count, uint32_t ranks, std::chrono::seconds idle) {
   }
   const double plan_cpu = CpuSeconds() - cpu_began;
   chief::JobOptions options;
-  options.launch.agent_path = AGENT_PROGRAM;
+  options.launch.request.set_agent(AGENT_PROGRAM);
   options.launch.logins = std::make_shared<SimulatedLogins>(**nodes);
   options.log_folder = std::string(folder) + "/job";
   chief::SignalWatcher::Block();

@@ -50,7 +50,7 @@ class Work {
  public:
   explicit Work(uint32_t nodes) : plan_(PlanOf(nodes)) {
     options_.log_folder = folder_.path() + "/logs";
-    options_.preflight = false;
+    options_.launch.request.set_no_preflight(true);
     options_.make_launcher = [this](const v1::LaunchPlan&, const launch::LaunchOptions&) {
       return Result<std::unique_ptr<launch::Launcher>>(nodes_.MakeLauncher());
     };

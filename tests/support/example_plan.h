@@ -12,8 +12,8 @@ inline plan::Input InputFor(const std::string& spec, std::vector<std::string> di
   plan::Input input;
   input.spec = *spec::ReadSpec(spec, "test").spec;
   input.command = {"./train"};
-  input.kind = kind;
-  input.dialects = std::move(dialects);
+  input.request.set_per(kind);
+  *input.request.mutable_dialect() = {dialects.begin(), dialects.end()};
   input.job_id = "job-1";
   input.user = {"me", "/home/me", "/work", ""};
   input.working_directory = "/work";

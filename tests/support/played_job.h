@@ -10,6 +10,7 @@
 
 #include "chief/job.h"
 #include "support/fake_nodes.h"
+#include "support/in_seconds.h"
 #include "support/plans.h"
 #include "support/temp_folder.h"
 
@@ -22,10 +23,10 @@ class JobTest : public testing::Test {
   static constexpr std::chrono::seconds kGrace{30};
 
   JobTest() {
-    options_.launch.lease = kLease;
-    options_.launch.grace = kGrace;
+    options_.launch.request.set_lease(test::InSeconds(kLease));
+    options_.launch.request.set_grace(test::InSeconds(kGrace));
     options_.log_folder = folder_.path() + "/logs";
-    options_.preflight = false;
+    options_.launch.request.set_no_preflight(true);
     options_.plan_attempt = [this](const plan::Replan& replan) {
       planned_.push_back(replan.members);
       plan::Input input = ThreeNodeInput();

@@ -78,7 +78,7 @@ AttemptStarter::AttemptStarter(const v1::LaunchPlan& plan, const JobOptions& opt
       nodes_(nodes),
       console_(console),
       progress_(std::make_shared<launch::LaunchProgress>(AddressesOf(plan))),
-      restarts_(options.restarts) {
+      restarts_(RestartLimitsOf(options.request())) {
   loop_.BeforeWaiting([this] { return TellWhatIsWaitedFor(); });
 }
 
@@ -110,7 +110,8 @@ std::unique_ptr<Attempt> AttemptStarter::MakeAttempt(uint32_t number, SharedPlan
     nodes_.node(nodes[member]).SendReliably(std::move(message), std::move(value));
   };
   return std::make_unique<Attempt>(number, std::move(plan), nodes, options_.log_folder,
-                                   options_.launch.stop_signal, options_.launch.grace, send);
+                                   static_cast<int>(options_.request().stop_signal()),
+                                   options_.launch.grace(), send);
 }
 
 std::variant<std::unique_ptr<Attempt>, NotStarted> AttemptStarter::Start(uint32_t number) {
@@ -156,7 +157,7 @@ std::variant<std::unique_ptr<Attempt>, NotStarted> AttemptStarter::Start(uint32_
       if (!told.ok()) return failed(told);
       if (Differ(plan_, told_addresses_)) continue;
     }
-    if (number == 0 && options_.on_busy == OnBusy::kWait) {
+    if (number == 0 && options_.request().on_busy() == v1::ON_BUSY_WAIT) {
       const std::string busy = BusyDevices(*attempt, *prepared);
       if (!busy.empty()) {
         AwaitDevices(busy);
@@ -179,8 +180,8 @@ NotStarted AttemptStarter::Interrupted() const { return {128 + stop_.signal(), k
 
 Result<std::unique_ptr<Attempt>> AttemptStarter::PlanAttempt(uint32_t number) {
   const std::vector<uint32_t> members = number == 0 ? nodes_.members() : GatherNodes();
-  const uint32_t needed =
-      options_.restarts.min_nodes > 0 ? options_.restarts.min_nodes : nodes_.size();
+  const uint32_t min_nodes = options_.request().min_nodes();
+  const uint32_t needed = min_nodes > 0 ? min_nodes : nodes_.size();
   if (members.size() < needed || members.empty()) {
     return Error(StatusCode::kUnavailable, "it needs " + base::Count(needed, "node") + "; " +
                                                std::to_string(members.size()) + " can be reached");
@@ -224,8 +225,8 @@ Status AttemptStarter::OpenLogs(Attempt& attempt) {
   if (!AwaitInBackground(
           [this, opened, plan = attempt.shared_plan(), folder = attempt.logs_folder()] {
             std::optional<progress::Pattern> pattern;
-            if (!options_.progress_pattern.empty()) {
-              auto parsed = progress::Pattern::Parse(options_.progress_pattern);
+            if (const std::string& given = options_.request().progress(); !given.empty()) {
+              auto parsed = progress::Pattern::Parse(given);
               if (!parsed.ok()) {
                 *opened = parsed.status();
                 return;
@@ -244,7 +245,7 @@ Status AttemptStarter::OpenLogs(Attempt& attempt) {
 Result<AttemptStarter::Nodes> AttemptStarter::LaunchNodes(const Attempt& attempt) {
   std::shared_ptr<Preflight> preflight;
   launch::LaunchOptions options = options_.launch;
-  if (options_.preflight) {
+  if (!options_.request().no_preflight()) {
     // It removes its files when it goes.
     preflight.reset(new Preflight(plan_, false),
                     [this](Preflight* ended) { loop_.InBackground([ended] { delete ended; }); });
@@ -293,9 +294,11 @@ Result<AttemptStarter::Nodes> AttemptStarter::LaunchNodes(const Attempt& attempt
 
 v1::Diagnosis AttemptStarter::Diagnose(diagnosis::Evidence evidence) const {
   evidence.synced = Synced();
-  evidence.cpus_can_be_busy = options_.on_busy.has_value();
-  if (options_.on_busy == OnBusy::kRefuse) evidence.busy_devices = v1::VERDICT_BAD;
-  if (options_.on_busy == OnBusy::kWait) evidence.busy_devices = v1::VERDICT_UNSPECIFIED;
+  // Without a word of the user's there is a warning of GPUs alone: jobs may well share CPUs.
+  const v1::JobRequest& request = options_.request();
+  evidence.cpus_can_be_busy = request.has_on_busy();
+  if (request.on_busy() == v1::ON_BUSY_REFUSE) evidence.busy_devices = v1::VERDICT_BAD;
+  if (request.on_busy() == v1::ON_BUSY_WAIT) evidence.busy_devices = v1::VERDICT_UNSPECIFIED;
   return diagnosis::Diagnose(evidence);
 }
 
@@ -378,7 +381,7 @@ Result<AttemptStarter::Nodes> AttemptStarter::PrepareNodes(const Attempt& attemp
 // Whether another plan would have other ports in their place.
 bool AttemptStarter::CanMovePorts(const std::vector<TakenPort>& taken) const {
   return options_.plan_attempt &&
-         std::ranges::count(taken, options_.fixed_port, &TakenPort::port) == 0;
+         std::ranges::count(taken, options_.request().master_port(), &TakenPort::port) == 0;
 }
 
 Status AttemptStarter::PortsAreTaken(const std::vector<TakenPort>& taken) const {
@@ -405,7 +408,7 @@ bool AttemptStarter::LostPortRace(const Attempt& attempt) {
   const Cause& cause = *attempt.state().cause();
   if (!MayHaveLostPortRace(attempt) ||
       !SaysPortIsTaken(attempt.logs->LastWordsOf(cause.exit.rank()),
-                       attempt.member_plan(cause.node_rank), options_.fixed_port)) {
+                       attempt.member_plan(cause.node_rank), options_.request().master_port())) {
     return false;
   }
   ++races_lost_;

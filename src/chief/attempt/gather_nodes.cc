@@ -18,9 +18,9 @@ constexpr milliseconds kReachAgainInterval{1'000};
 
 // Those that are there, and those that can be brought back.
 std::vector<uint32_t> AttemptStarter::GatherNodes() {
-  const uint32_t min_nodes = options_.restarts.min_nodes;
+  const uint32_t min_nodes = options_.request().min_nodes();
   loop_.RunUntil([this] { return !nodes_.AnyGoing() || stop_.requested(); },
-                 loop_.Now() + options_.launch.grace + kSpareNodeLimit);
+                 loop_.Now() + options_.launch.grace() + kSpareNodeLimit);
   const bool enough = min_nodes > 0 && nodes_.connected() >= min_nodes;
   const Loop::Time limit = loop_.Now() + (enough ? kSpareNodeLimit : ComeBackLimit());
   const auto stopped = [this] { return stop_.requested(); };
@@ -47,7 +47,7 @@ std::vector<uint32_t> AttemptStarter::GatherNodes() {
 
 // As long as a lease; but an engine may have to make a node that calls in anew.
 milliseconds AttemptStarter::ComeBackLimit() {
-  milliseconds limit = options_.launch.lease;
+  milliseconds limit = options_.launch.lease();
   std::string called;
   for (const uint32_t i : MissingNodes(false)) {
     const v1::NodePlan& node = plan_.nodes(static_cast<int>(i));
@@ -55,7 +55,7 @@ milliseconds AttemptStarter::ComeBackLimit() {
     limit = std::max(limit, milliseconds(node.reach().called().limit_ms()));
     called += (called.empty() ? "" : ", ") + node.address();
   }
-  if (limit > options_.launch.lease) {
+  if (limit > options_.launch.lease()) {
     console_.Tell(base::LogLevel::kInfo, "waiting for " + called + " to call again, for " +
                                              base::Elapsed(limit) + " at most");
   }
@@ -73,7 +73,7 @@ std::vector<uint32_t> AttemptStarter::MissingNodes(bool enough) const {
 
 // A node that comes back may have ranks of before.
 void AttemptStarter::EndOnReturned() {
-  nodes_.End(options_.launch.grace, false);
+  nodes_.End(options_.launch.grace(), false);
   std::vector<uint32_t> back;
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_.Connected(i) && !nodes_.AttemptIsOver(i)) back.push_back(i);
@@ -83,7 +83,7 @@ void AttemptStarter::EndOnReturned() {
     return nodes_.AttemptIsOver(back[i]) || !nodes_.Connected(back[i]);
   };
   loop_.RunUntil([&] { return all(back.size(), ended) || stop_.requested(); },
-                 loop_.Now() + options_.launch.grace + kSpareNodeLimit);
+                 loop_.Now() + options_.launch.grace() + kSpareNodeLimit);
 }
 
 }  // namespace autodist::chief

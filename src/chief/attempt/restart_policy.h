@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "autodist/v1/job_request.pb.h"
 #include "chief/attempt/cause.h"
 
 namespace autodist::chief {
@@ -17,6 +18,10 @@ struct RestartLimits {
 
   bool MayRestart() const { return max_restarts > 0 || min_nodes > 0; }
 };
+
+inline RestartLimits RestartLimitsOf(const v1::JobRequest& request) {
+  return {request.max_restarts(), request.min_nodes()};
+}
 
 // How an attempt ended.
 struct AttemptOutcome {

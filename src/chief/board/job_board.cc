@@ -74,7 +74,9 @@ JobBoard::JobBoard(const JobOptions& options, Loop& loop, const NodeWatch& nodes
       point_interval_(std::max(kPointInterval, nodes.size() * kPointOfEachNode)),
       samples_(nodes.size()),
       ledger_(0) {
-  if (!options_.checkpoint_dir.empty()) checkpoints_.emplace(options_.checkpoint_dir, loop_);
+  if (const std::string& folder = options_.request().checkpoint_dir(); !folder.empty()) {
+    checkpoints_.emplace(std::filesystem::absolute(folder).string(), loop_);
+  }
 }
 
 // Since we began, by a clock that nobody sets.
@@ -240,7 +242,9 @@ void JobBoard::Fill(const Attempt& attempt, v1::Board& board) {
   board.set_version(Version(attempt));
   board.set_time_ms(base::MillisecondsSince1970());
   *board.mutable_job() = journal_.StatusNow(nodes_, attempt, output_.last_ms());
-  board.set_sample_ms(static_cast<uint32_t>(options_.launch.sample.count()));
+  const milliseconds sample =
+      launch::SampleInterval(options_.request(), static_cast<int>(nodes_.size()));
+  board.set_sample_ms(static_cast<uint32_t>(sample.count()));
   AddNodes(board);
   AddRanks(attempt, board);
   std::map<uint32_t, v1::Progress> told;

@@ -196,23 +196,23 @@ Status CheckFolderForLogs(const std::string& folder) {
 }
 
 Result<v1::Diagnosis> ExamineNodes(v1::LaunchPlan plan, launch::LaunchOptions options,
-                                   const Intended& intended) {
+                                   bool full_mesh) {
   std::stop_source stop;
   const SignalWatcher signals([&](int) { stop.request_stop(); });
   Loop loop;
   const Preflight preflight(plan, true);
   options.examination = preflight.examination();
-  const uint32_t threads = options.fan_out;
+  const v1::JobRequest request = options.request;
   AD_ASSIGN_OR_RETURN(const auto launcher, launch::Launcher::Create(plan, std::move(options)));
   const std::stop_callback cancel(stop.get_token(), [&] { launcher->Cancel(); });
   Nodes nodes = LaunchAll(*launcher, static_cast<size_t>(plan.nodes_size()), loop);
   EnterToldAddresses(nodes, plan);
   diagnosis::Evidence evidence = preflight.EvidenceFrom(nodes);
-  evidence.will_sync = intended.sync;
-  evidence.fixed_port = intended.fixed_port;
+  evidence.will_sync = request.sync();
+  evidence.fixed_port = request.master_port();
   evidence.warnings = true;
-  if (!intended.log_folder.empty()) evidence.logs_here = CheckFolderForLogs(intended.log_folder);
-  Mesh mesh(evidence, nodes, threads, intended.full_mesh, stop.get_token());
+  evidence.logs_here = CheckFolderForLogs(request.log_dir());
+  Mesh mesh(evidence, nodes, request.fan_out(), full_mesh, stop.get_token());
   if (nodes.size() > 1) mesh.Run(evidence);
   EndAgents(nodes, loop);
   if (stop.stop_requested()) return Error(StatusCode::kCancelled, "interrupted");

@@ -88,7 +88,7 @@ void HangResponse::TellOfNoStep() {
 void HangResponse::TellHang() {
   console_.Tell(LogLevel::kWarning, std::exchange(report_, {}));
   told_here_ = true;
-  stop_after_ = on_hang_ == OnHang::kStop;
+  stop_after_ = on_hang_ == v1::ON_HANG_STOP;
 }
 
 void HangResponse::AskForStacks(const Attempt& attempt) {

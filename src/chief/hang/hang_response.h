@@ -32,9 +32,9 @@ class HangResponse {
  public:
   // What is given must outlive it.
   HangResponse(const JobOptions& options, Loop& loop, NodeWatch& nodes, Console& console)
-      : on_hang_(options.on_hang),
-        by_steps_(options.hang_limit.by_steps),
-        watch_(options.hang_limit),
+      : on_hang_(options.request().on_hang()),
+        by_steps_(HangLimitOf(options.request()).by_steps),
+        watch_(HangLimitOf(options.request())),
         loop_(loop),
         nodes_(nodes),
         console_(console) {}
@@ -104,7 +104,7 @@ class HangResponse {
   void TellHang();
   std::string WhyUnknown(const std::string& address, uint32_t node) const;
 
-  const OnHang on_hang_;
+  const v1::OnHang on_hang_;
   const bool by_steps_;  // so what hangs is only guessed
   HangWatch watch_;
   Loop& loop_;

@@ -4,12 +4,33 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <string>
 #include <utility>
 
-#include "chief/attempt/job_options.h"
+#include "autodist/v1/job_request.pb.h"
+#include "base/duration.h"
 #include "chief/loop/loop.h"
 
 namespace autodist::chief {
+
+// How long may pass without a sign of life of any rank.
+struct HangLimit {
+  std::chrono::milliseconds fixed{0};  // 0: any time
+  // By the time of a step instead, once one is known: kSteps of them, or kSilences times as long as
+  // the ranks have been silent before and went on, and not below kLeast.
+  bool by_steps = false;
+
+  static constexpr int kSteps = 10;
+  static constexpr int kSilences = 3;
+  static constexpr std::chrono::seconds kLeast{60};
+};
+
+// Of --hang-timeout.
+inline HangLimit HangLimitOf(const v1::JobRequest& request) {
+  const std::string& text = request.hang_timeout();
+  if (text == "auto") return {.by_steps = true};
+  return {.fixed = base::ToMilliseconds(base::ParseDuration(text).value_or(0))};
+}
 
 class HangWatch {
  public:

@@ -8,9 +8,8 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <vector>
 
-#include "autodist/v1/moved.pb.h"
+#include "autodist/v1/job_request.pb.h"
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/home_folder.h"
@@ -18,6 +17,7 @@
 #include "chief/attempt/exit_codes.h"
 #include "chief/moved/lines.h"
 #include "chief/moved/spec_there.h"
+#include "json/proto_json.h"
 #include "process/spawn.h"
 #include "rpc/bootstrap_lines.h"
 #include "spec/spec_text.h"
@@ -49,60 +49,61 @@ Result<std::string> ReadExactly(size_t count, Deadline deadline) {
   return text;
 }
 
-Result<v1::MovedRun> ReadRun() {
+Result<v1::JobRequest> ReadRequest() {
   const Deadline deadline = Deadline::After(kReadLimit);
   AD_ASSIGN_OR_RETURN(const std::string length, ReadExactly(kLengthBytes, deadline));
   size_t size = 0;
   for (const char byte : length) size = size << 8 | static_cast<unsigned char>(byte);
-  v1::MovedRun run;
-  if (size > kLargestMovedRun) return Error(StatusCode::kInvalidArgument, "a run without end");
+  v1::JobRequest request;
+  if (size > kLargestRequest) return Error(StatusCode::kInvalidArgument, "a request without end");
   AD_ASSIGN_OR_RETURN(const std::string body, ReadExactly(size, deadline));
-  if (!run.ParseFromString(body)) return Error(StatusCode::kInvalidArgument, "not a run");
-  return run;
+  AD_RETURN_IF_ERROR(json::FromJson(body, request));
+  return request;
 }
 
 // In memory: it may hold secrets.
-Result<base::UniqueFd> SpecFile(const std::string& text) {
-  spec::ReadOutcome outcome = spec::ReadSpec(text, "the spec");
-  if (!outcome.spec) return Error(StatusCode::kInvalidArgument, outcome.problems[0].ToString());
-  UseKeysOfThisMachine(*outcome.spec);
-  base::UniqueFd file(memfd_create("autodist.yaml", MFD_CLOEXEC));
-  if (!file.valid()) return ErrnoError(errno, "a file in memory for the spec");
-  AD_RETURN_IF_ERROR(base::WriteAll(file.get(), spec::SpecText(*outcome.spec), Deadline::Never()));
+Result<base::UniqueFd> FileOf(const v1::JobRequest& request) {
+  AD_ASSIGN_OR_RETURN(const std::string json, json::ToJson(request, json::Layout::kIndented));
+  base::UniqueFd file(memfd_create("request", MFD_CLOEXEC));
+  if (!file.valid()) return ErrnoError(errno, "a file in memory for the request");
+  AD_RETURN_IF_ERROR(base::WriteAll(file.get(), json, Deadline::Never()));
   return file;
 }
 
-process::Environment EnvironmentOf(const v1::MovedRun& run) {
+Status SettleKeys(v1::JobRequest& request) {
+  spec::ReadOutcome outcome = spec::ReadSpec(request.spec_text(), "the spec");
+  if (!outcome.spec) return Error(StatusCode::kInvalidArgument, outcome.problems[0].ToString());
+  UseKeysOfThisMachine(*outcome.spec);
+  request.set_spec_text(spec::SpecText(*outcome.spec));
+  return OkStatus();
+}
+
+process::Environment OwnEnvironment() {
   const auto current = process::Environment::FromStrings(environ);
   auto environment = process::Environment::CleanLogin(current);
   for (const char* name : kKept) {
     if (current.Has(name)) environment.Set(name, current.Get(name));
   }
-  for (const v1::EnvironmentVariable& variable : run.environment()) {
-    environment.Set(variable.name(), variable.value());
-  }
   return environment;
 }
 
-Result<pid_t> StartRun(const v1::MovedRun& run) {
+Result<pid_t> Start(v1::JobRequest request) {
   std::error_code error;
   const std::string program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return ErrnoError(error.value(), "/proc/self/exe");
-  AD_ASSIGN_OR_RETURN(const base::UniqueFd spec, SpecFile(run.spec()));
-  const std::string folder = base::ExpandHome(run.working_directory());
+  AD_RETURN_IF_ERROR(SettleKeys(request));
+  AD_ASSIGN_OR_RETURN(const base::UniqueFd file, FileOf(request));
+  const std::string folder = base::ExpandHome(request.workdir());
   if (!std::filesystem::is_directory(folder, error)) {
     return ErrnoError(error ? error.value() : ENOTDIR, "the working directory, " + folder);
   }
-  process::SpawnRequest request =
-      process::OurProgram({program, "run", "--spec=/proc/self/fd/3"}, EnvironmentOf(run));
-  request.argv.insert(request.argv.end(), run.words().begin(), run.words().end());
-  request.argv.emplace_back("--");
-  request.argv.insert(request.argv.end(), run.program().begin(), run.program().end());
-  request.working_directory = folder;
-  request.stdout_fd = STDOUT_FILENO;
-  request.stderr_fd = STDOUT_FILENO;
-  request.extra_fd = spec.get();
-  return process::Spawn(request);
+  process::SpawnRequest run =
+      process::OurProgram({program, "run-request", "/proc/self/fd/3"}, OwnEnvironment());
+  run.working_directory = folder;
+  run.stdout_fd = STDOUT_FILENO;
+  run.stderr_fd = STDOUT_FILENO;
+  run.extra_fd = file.get();
+  return process::Spawn(run);
 }
 
 // Passes signals on until it has ended.
@@ -122,8 +123,8 @@ int Await(pid_t run) {
 }
 
 int Run() {
-  const auto run = ReadRun();
-  const auto started = run.ok() ? StartRun(*run) : run.status();
+  auto request = ReadRequest();
+  const auto started = request.ok() ? Start(*std::move(request)) : request.status();
   if (started.ok()) return Await(*started);
   base::LogFailure(started.status());
   return kExitCannotLaunch;

@@ -13,7 +13,6 @@
 #include <stop_token>
 #include <utility>
 
-#include "autodist/v1/moved.pb.h"
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/random.h"
@@ -25,6 +24,7 @@
 #include "chief/loop/signal_watcher.h"
 #include "chief/moved/lines.h"
 #include "chief/moved/spec_there.h"
+#include "json/proto_json.h"
 #include "launch/await_program.h"
 #include "launch/launcher.h"
 #include "launch/node_program.h"
@@ -60,15 +60,21 @@ HostKeys KnownHostKeys(const v1::LaunchPlan& plan, reach::Logins& logins) {
   return keys;
 }
 
-std::string MessageOf(const spec::ResourceSpec& spec, const v1::LaunchPlan& plan,
-                      const MovedStart& start) {
-  v1::MovedRun run;
-  run.set_spec(spec::SpecText(spec));
-  *run.mutable_words() = {start.words.begin(), start.words.end()};
-  *run.mutable_program() = {start.program.begin(), start.program.end()};
-  *run.mutable_environment() = {start.environment.begin(), start.environment.end()};
-  run.set_working_directory(plan.working_directory());
-  const std::string body = run.SerializeAsString();
+// What the chief there is to run: the same, of which this machine has done its part.
+Result<std::string> MessageOf(const plan::Input& input, const spec::ResourceSpec& there) {
+  v1::JobRequest request = input.request;
+  request.set_spec_text(spec::SpecText(there));
+  for (const plan::Variable& variable : input.variables) {
+    if (variable.secret) (*request.mutable_passed())[variable.name] = variable.value;
+  }
+  request.set_workdir(input.working_directory);
+  request.set_detach(true);
+  request.clear_spec();
+  request.clear_hosts();
+  request.clear_host_key_check();
+  request.clear_chief_on();
+  request.clear_sync();
+  AD_ASSIGN_OR_RETURN(const std::string body, json::ToJson(request, json::Layout::kIndented));
   std::string message;
   for (size_t i = kLengthBytes; i-- > 0;)
     message += static_cast<char>(body.size() >> (8 * i) & 0xFF);
@@ -262,22 +268,20 @@ Result<std::string> NodeForChief(const spec::ResourceSpec& spec, const v1::Launc
   return node->address();
 }
 
-int StartThere(const spec::ResourceSpec& spec, const v1::LaunchPlan& plan,
-               const launch::LaunchOptions& options, const MovedStart& start) {
+int StartThere(const plan::Input& input, const v1::LaunchPlan& plan,
+               const launch::LaunchOptions& options, const std::string& chief) {
   SignalTaker signals;
   const SignalWatcher watcher([&](int signal) { signals.Take(signal); });
   int code = kExitCannotLaunch;
   const auto told = VisitNodes(plan, options, signals.stop_token(), code);
-  if (!told.ok() && !signals.stop_token().stop_requested()) {
-    base::LogFailure(told.status());
+  const auto message = told.ok() ? MessageOf(input, SpecThere(input.spec, plan, chief, *told,
+                                                              KnownHostKeys(plan, *options.logins)))
+                                 : told.status();
+  if (!message.ok() && !signals.stop_token().stop_requested()) {
+    base::LogFailure(message.status());
     return code;
   }
-  if (told.ok()) {
-    const auto there =
-        SpecThere(spec, plan, start.chief, *told, KnownHostKeys(plan, *options.logins));
-    code = StartChief(NodeOf(plan, start.chief), *options.logins, MessageOf(there, plan, start),
-                      signals);
-  }
+  if (message.ok()) code = StartChief(NodeOf(plan, chief), *options.logins, *message, signals);
   return signals.stop_token().stop_requested() ? kSignalled + signals.signal() : code;
 }
 

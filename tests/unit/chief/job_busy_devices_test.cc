@@ -1,6 +1,7 @@
 // Jobs on nodes whose devices others have.
 #include <gmock/gmock.h>
 
+#include "support/in_seconds.h"
 #include "support/played_job.h"
 
 namespace autodist::chief {
@@ -13,7 +14,7 @@ using testing::Not;
 class BusyDevicesTest : public test::JobTest {
  protected:
   BusyDevicesTest() {
-    options_.preflight = true;
+    options_.launch.request.set_no_preflight(false);
     nodes_[2].on_start = [this] { AllExit(seconds(1), 0); };
   }
 
@@ -41,14 +42,14 @@ TEST_F(BusyDevicesTest, UnaskedThereIsAWarningOfGpus) {
 }
 
 TEST_F(BusyDevicesTest, WhoAsksIsToldOfCpusToo) {
-  options_.on_busy = OnBusy::kWarn;
+  options_.launch.request.set_on_busy(v1::ON_BUSY_WARN);
   nodes_[1].other_jobs = {HasCpu("job-7")};
   EXPECT_EQ(Run(), 0);
   EXPECT_THAT(messages_, HasSubstr("your job job-7 has CPU 0"));
 }
 
 TEST_F(BusyDevicesTest, RefusingIsAFailureBeforeTheStart) {
-  options_.on_busy = OnBusy::kRefuse;
+  options_.launch.request.set_on_busy(v1::ON_BUSY_REFUSE);
   nodes_[0].other_jobs = {HasGpu("job-0", 3)};
   EXPECT_EQ(Run(), 125);
   EXPECT_THAT(report_, HasSubstr("your job job-0 has GPU 3"));
@@ -56,15 +57,16 @@ TEST_F(BusyDevicesTest, RefusingIsAFailureBeforeTheStart) {
 }
 
 TEST_F(BusyDevicesTest, DevicesThatThePlanDoesNotHaveDoNotMatter) {
-  options_.on_busy = OnBusy::kRefuse;
+  options_.launch.request.set_on_busy(v1::ON_BUSY_REFUSE);
   nodes_[0].other_jobs = {HasGpu("job-0", 2)};
   nodes_[1].other_jobs = {HasGpu("job-0", 0)};
   EXPECT_EQ(Run(), 0);
 }
 
 TEST_F(BusyDevicesTest, WaitingTakesAsLongAsOthersHaveThem) {
-  options_.on_busy = OnBusy::kWait;
-  options_.timeout = seconds(30);  // of the job, which has not begun
+  options_.launch.request.set_on_busy(v1::ON_BUSY_WAIT);
+  options_.launch.request.set_timeout(
+      test::InSeconds(seconds(30)));  // of the job, which has not begun
   for (int i = 0; i < 20; ++i) nodes_[0].other_jobs.push_back(HasGpu("job-0", 3));
   nodes_[1].warnings = {"mind this"};
   EXPECT_EQ(Run(), 0);
@@ -79,7 +81,7 @@ TEST_F(BusyDevicesTest, WaitingTakesAsLongAsOthersHaveThem) {
 }
 
 TEST_F(BusyDevicesTest, CtrlCEndsTheWait) {
-  options_.on_busy = OnBusy::kWait;
+  options_.launch.request.set_on_busy(v1::ON_BUSY_WAIT);
   for (int i = 0; i < 1000; ++i) nodes_[0].other_jobs.push_back(HasGpu("job-0", 3));
   Signal(seconds(30));
   EXPECT_EQ(Run(), 130);
@@ -88,21 +90,21 @@ TEST_F(BusyDevicesTest, CtrlCEndsTheWait) {
 }
 
 TEST_F(BusyDevicesTest, OfTwoThatWaitTheOlderIsFirst) {
-  options_.on_busy = OnBusy::kWait;
+  options_.launch.request.set_on_busy(v1::ON_BUSY_WAIT);
   nodes_[0].other_jobs = {HasGpu("job-2", 3, true)};  // this is job-1
   EXPECT_EQ(Run(), 0);
   EXPECT_THAT(messages_, Not(HasSubstr("waiting")));
 }
 
 TEST_F(BusyDevicesTest, TheYoungerWaitsForOneThatWaits) {
-  options_.on_busy = OnBusy::kWait;
+  options_.launch.request.set_on_busy(v1::ON_BUSY_WAIT);
   nodes_[0].other_jobs = {HasGpu("job-0", 3, true)};
   EXPECT_EQ(Run(), 0);
   EXPECT_THAT(messages_, HasSubstr("your job job-0 waits for GPU 3"));
 }
 
 TEST_F(BusyDevicesTest, ALinkThatBreaksMeanwhileDoesNotEndTheWait) {
-  options_.on_busy = OnBusy::kWait;
+  options_.launch.request.set_on_busy(v1::ON_BUSY_WAIT);
   for (int i = 0; i < 20; ++i) nodes_[0].other_jobs.push_back(HasGpu("job-0", 3));
   loop_.After(seconds(20), [this] { nodes_[1].unreachable = true; });
   loop_.After(seconds(50), [this] { nodes_[1].unreachable = false; });
@@ -110,7 +112,7 @@ TEST_F(BusyDevicesTest, ALinkThatBreaksMeanwhileDoesNotEndTheWait) {
 }
 
 TEST_F(BusyDevicesTest, ANodeThatIsLostMeanwhileEndsIt) {
-  options_.on_busy = OnBusy::kWait;
+  options_.launch.request.set_on_busy(v1::ON_BUSY_WAIT);
   for (int i = 0; i < 1000; ++i) nodes_[0].other_jobs.push_back(HasGpu("job-0", 3));
   loop_.After(seconds(20), [this] { nodes_[1].unreachable = true; });
   EXPECT_EQ(Run(), 125);

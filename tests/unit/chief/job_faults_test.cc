@@ -15,6 +15,7 @@
 #include "spec/yaml_reader.h"
 #include "support/agents_test.h"
 #include "support/faulty_transport.h"
+#include "support/in_seconds.h"
 
 namespace autodist::chief {
 namespace {
@@ -101,16 +102,16 @@ class JobFaultsTest : public test::AgentsTest, public testing::WithParamInterfac
 
   int Run(const v1::LaunchPlan& plan, int64_t most) {
     JobOptions options;
-    options.launch.agent_path = AGENT_PROGRAM;
-    options.launch.lease = kJobLease;
-    options.launch.grace = seconds(1);
-    options.launch.fan_out = 1;
+    options.launch.request.set_agent(AGENT_PROGRAM);
+    options.launch.request.set_lease(test::InSeconds(kJobLease));
+    options.launch.request.set_grace(test::InSeconds(seconds(1)));
+    options.launch.request.set_fan_out(1);
     options.launch.logins = std::make_shared<test::TestLogins>([this, most](const v1::Reach&) {
       return std::make_unique<test::FaultyTransport>([this, most] { return NextFaults(most); },
                                                      std::vector<std::string>{"env"});
     });
     options.log_folder = folder_.path() + "/logs";
-    options.preflight = false;
+    options.launch.request.set_no_preflight(true);
     options.on_running = [this] { running_ = true; };
     const Redirected redirected(folder_.path() + "/messages");
     return Job(plan, std::move(options)).Run();

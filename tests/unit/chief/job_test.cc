@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include "support/in_seconds.h"
 #include "support/played_job.h"
 
 namespace autodist::chief {
@@ -67,7 +68,7 @@ TEST_F(JobTest, ALaunchThatTakesLessThanASecondSaysNothing) {
 }
 
 TEST_F(JobTest, ARestartThatTakesLongSaysWhatItWaitsForToo) {
-  options_.restarts.max_restarts = 1;
+  options_.launch.request.set_max_restarts(1);
   nodes_[1].prepare_hangs = true;
   loop_.After(seconds(5), [this] { nodes_[1].Exit(3, 7); });
   Signal(seconds(8));
@@ -150,7 +151,7 @@ TEST_F(JobTest, CtrlCWhileAFailedJobEndsKills) {
 }
 
 TEST_F(JobTest, CtrlCBeforeARestartKeepsTheJobFromStartingAgain) {
-  options_.restarts.max_restarts = 3;
+  options_.launch.request.set_max_restarts(3);
   loop_.After(seconds(5), [this] { nodes_[1].Exit(3, 7); });
   Signal(seconds(5) + milliseconds(200));
   EXPECT_EQ(Run(), 7);
@@ -160,7 +161,7 @@ TEST_F(JobTest, CtrlCBeforeARestartKeepsTheJobFromStartingAgain) {
 }
 
 TEST_F(JobTest, CtrlCWhileNodesArePreparedForARestartEndsThat) {
-  options_.restarts.max_restarts = 3;
+  options_.launch.request.set_max_restarts(3);
   nodes_[1].prepare_hangs = true;
   loop_.After(seconds(5), [this] { nodes_[1].Exit(3, 7); });
   Signal(seconds(8));
@@ -170,7 +171,7 @@ TEST_F(JobTest, CtrlCWhileNodesArePreparedForARestartEndsThat) {
 }
 
 TEST_F(JobTest, CtrlCThreeTimesWhileARestartWaitsForASilentNodeLeavesAtOnce) {
-  options_.restarts.max_restarts = 3;
+  options_.launch.request.set_max_restarts(3);
   loop_.After(seconds(5), [this] {
     nodes_[1].silent = true;
     nodes_[0].Exit(0, 7);
@@ -228,7 +229,7 @@ TEST_F(JobTest, ANodeThatComesBackLateHasItsTimeToEnd) {
 }
 
 TEST_F(JobTest, ASilentAgentEndsTheJobWhenItsLeaseIsOver) {
-  options_.launch.lease = seconds(20);
+  options_.launch.request.set_lease(test::InSeconds(seconds(20)));
   loop_.After(seconds(5), [this] { nodes_[1].CutLink(); });
   EXPECT_EQ(Run(), 125);
   EXPECT_LE(took_, seconds(26));
@@ -237,7 +238,7 @@ TEST_F(JobTest, ASilentAgentEndsTheJobWhenItsLeaseIsOver) {
 }
 
 TEST_F(JobTest, AFailureIsRestartedAfterTheFirstWait) {
-  options_.restarts.max_restarts = 1;
+  options_.launch.request.set_max_restarts(1);
   loop_.After(seconds(5), [this] { nodes_[1].Exit(3, 7); });
   AllExit(seconds(20), 0);
   EXPECT_EQ(Run(), 0);
@@ -248,7 +249,7 @@ TEST_F(JobTest, AFailureIsRestartedAfterTheFirstWait) {
 }
 
 TEST_F(JobTest, ARestartGoesOnWithoutAMemberThatWasLost) {
-  options_.restarts.min_nodes = 2;
+  options_.launch.request.set_min_nodes(2);
   loop_.After(seconds(5), [this] { nodes_[1].CutLink(); });
   loop_.After(seconds(90), [this] {
     EXPECT_EQ(nodes_[2].running(), (std::set<uint32_t>{2}));  // it has another number now
@@ -261,7 +262,7 @@ TEST_F(JobTest, ARestartGoesOnWithoutAMemberThatWasLost) {
 }
 
 TEST_F(JobTest, ARestartTakesBackANodeWhoseAgentDied) {
-  options_.restarts.max_restarts = 1;
+  options_.launch.request.set_max_restarts(1);
   loop_.After(seconds(5), [this] { nodes_[1].Die(); });
   AllExit(seconds(30), 0);
   EXPECT_EQ(Run(), 0);
@@ -270,7 +271,7 @@ TEST_F(JobTest, ARestartTakesBackANodeWhoseAgentDied) {
 }
 
 TEST_F(JobTest, WarningsOfEveryPrepareAreTold) {
-  options_.restarts.max_restarts = 1;
+  options_.launch.request.set_max_restarts(1);
   loop_.After(seconds(5), [this] {
     nodes_[1].warnings = {"the disk is nearly full"};
     nodes_[1].Exit(3, 7);
@@ -296,7 +297,7 @@ TEST_F(JobTest, PortsThatAreTakenAgainAndAgainAreNamed) {
 }
 
 TEST_F(JobTest, APortOfTheUsersOwnIsNotMoved) {
-  options_.fixed_port = 4711;
+  options_.launch.request.set_master_port(4711);
   nodes_[0].taken = {{4711}};
   EXPECT_EQ(Run(), 125);
   EXPECT_THAT(report_, HasSubstr("--master-port"));
@@ -316,14 +317,14 @@ TEST_F(JobTest, ARaceForAPortIsRunAgain) {
 // Time limits.
 
 TEST_F(JobTest, TimeThatIsUpEndsIt) {
-  options_.timeout = std::chrono::hours(2);
+  options_.launch.request.set_timeout(test::InSeconds(std::chrono::hours(2)));
   EXPECT_EQ(Run(), 124);
   EXPECT_LT(took_, std::chrono::hours(2) + seconds(1));
   ExpectNothingRuns();
 }
 
 TEST_F(JobTest, AHangIsToldItsStacksAskedForAndTheJobStopped) {
-  options_.hang_limit.fixed = seconds(600);
+  options_.launch.request.set_hang_timeout("600");
   loop_.After(seconds(300), [this] { nodes_[2].Write(4, "step 1\n"); });
   EXPECT_EQ(Run(), 124);
   EXPECT_GT(took_, seconds(900));
@@ -333,7 +334,7 @@ TEST_F(JobTest, AHangIsToldItsStacksAskedForAndTheJobStopped) {
 }
 
 TEST_F(JobTest, AHangMayBeToldByTheTimeOfAStep) {
-  options_.hang_limit.by_steps = true;
+  options_.launch.request.set_hang_timeout("auto");
   loop_.After(seconds(300),
               [this] { nodes_[2].Write(4, " 50%|#####     | 50/100 [10:00<10:00, 10.00s/it]\n"); });
   EXPECT_EQ(Run(), 124);
@@ -343,7 +344,7 @@ TEST_F(JobTest, AHangMayBeToldByTheTimeOfAStep) {
 }
 
 TEST_F(JobTest, NothingHangsByTheTimeOfAStepWhereARankIsAtWork) {
-  options_.hang_limit.by_steps = true;
+  options_.launch.request.set_hang_timeout("auto");
   loop_.After(seconds(300),
               [this] { nodes_[2].Write(4, " 50%|#####     | 50/100 [10:00<10:00, 10.00s/it]\n"); });
   nodes_[1].stacks = "process 100 (running): python3 train.py\n  thread 100 (python3): running\n";
@@ -353,7 +354,7 @@ TEST_F(JobTest, NothingHangsByTheTimeOfAStepWhereARankIsAtWork) {
 }
 
 TEST_F(JobTest, NothingHangsByTheTimeOfAStepWhereAnyThreadIsAtWork) {
-  options_.hang_limit.by_steps = true;
+  options_.launch.request.set_hang_timeout("auto");
   loop_.After(seconds(300),
               [this] { nodes_[2].Write(4, " 50%|#####     | 50/100 [10:00<10:00, 10.00s/it]\n"); });
   const auto text = [](int at_ms, int cpu_ms) {
@@ -371,7 +372,7 @@ TEST_F(JobTest, NothingHangsByTheTimeOfAStepWhereAnyThreadIsAtWork) {
 
 // Programs may be loaded for long.
 TEST_F(JobTest, NothingHangsBeforeAnyRankHasWrittenWhereOneIsAtWork) {
-  options_.hang_limit.fixed = seconds(200);
+  options_.launch.request.set_hang_timeout("200");
   nodes_[1].stacks = "process 100 (running): python3 train.py\n  thread 100 (python3): running\n";
   AllExit(seconds(1000), 0);
   EXPECT_EQ(Run(), 0);
@@ -379,15 +380,15 @@ TEST_F(JobTest, NothingHangsBeforeAnyRankHasWrittenWhereOneIsAtWork) {
 }
 
 TEST_F(JobTest, WhereNoStepIsRecognisedTheUserIsInformedOnce) {
-  options_.hang_limit.by_steps = true;
+  options_.launch.request.set_hang_timeout("auto");
   AllExit(seconds(1000), 0);
   EXPECT_EQ(Run(), 0);
   EXPECT_THAT(messages_, HasSubstr("no step has been recognised so far"));
 }
 
 TEST_F(JobTest, NothingHangsWhileANodeIsAway) {
-  options_.hang_limit.fixed = seconds(200);
-  options_.launch.lease = seconds(600);
+  options_.launch.request.set_hang_timeout("200");
+  options_.launch.request.set_lease(test::InSeconds(seconds(600)));
   loop_.After(seconds(5), [this] { nodes_[1].CutLink(); });
   loop_.After(seconds(300), [this] { nodes_[1].unreachable = false; });
   AllExit(seconds(400), 0);
@@ -396,8 +397,8 @@ TEST_F(JobTest, NothingHangsWhileANodeIsAway) {
 }
 
 TEST_F(JobTest, AHangMayBeToldOnly) {
-  options_.hang_limit.fixed = seconds(600);
-  options_.on_hang = OnHang::kWarn;
+  options_.launch.request.set_hang_timeout("600");
+  options_.launch.request.set_on_hang(v1::ON_HANG_WARN);
   AllExit(seconds(1000), 0);
   EXPECT_EQ(Run(), 0);
   EXPECT_THAT(messages_, HasSubstr("no rank has written anything for 600 s"));

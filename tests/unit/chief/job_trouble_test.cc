@@ -6,6 +6,7 @@
 #include <string>
 #include <tuple>
 
+#include "support/in_seconds.h"
 #include "support/played_job.h"
 
 namespace autodist::chief {
@@ -40,8 +41,8 @@ class JobTroubleTest : public JobTest,
  protected:
   // A rank of another node fails at 100 s and its attempt is started again.
   void Begin(seconds trouble) {
-    options_.launch.lease = seconds(600);
-    options_.restarts.max_restarts = 1;
+    options_.launch.request.set_lease(test::InSeconds(seconds(600)));
+    options_.launch.request.set_max_restarts(1);
     nodes_[1].ranks_ignore_stop = true;
     loop_.After(trouble, [this] { std::get<0>(GetParam()).begin(nodes_[1]); });
     loop_.After(seconds(100), [this] { nodes_[0].Exit(0, 7); });

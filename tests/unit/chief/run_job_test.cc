@@ -44,13 +44,18 @@ TEST(RunJobTest, AnAddressInUseIsAFailureThatClientsSurvive) {
   const v1::LaunchPlan plan = test::ThreeNodePlan();
   JobOptions options;
   options.log_folder = session.folder().path() + "/logs";
-  options.on_end = "sleep 0.2";  // by when the clients are connected
+  options.launch.request.set_on_end("sleep 0.2");  // by when the clients are connected
   const Client first(plan.job_id()), second(plan.job_id());
   const std::string address = in_use->address.ToString();
-  for (const ViewOptions& views : {ViewOptions{address, std::nullopt}, ViewOptions{"", address}}) {
+  v1::JobRequest with_metrics, with_web;
+  with_metrics.set_metrics(address);
+  with_web.set_web(address);
+  for (const v1::JobRequest& views : {with_metrics, with_web}) {
+    JobOptions with = options;
+    with.launch.request.MergeFrom(views);
     testing::internal::CaptureStderr();
     const size_t before = first.sent() + second.sent();
-    EXPECT_EQ(RunJob(plan, options, views), kExitCannotLaunch);
+    EXPECT_EQ(RunJob(plan, with), kExitCannotLaunch);
     EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("Address already in use"));
     EXPECT_GT(first.sent() + second.sent(), before);
   }

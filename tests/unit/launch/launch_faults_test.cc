@@ -12,6 +12,7 @@
 #include "launch/launcher.h"
 #include "support/agents_test.h"
 #include "support/faulty_transport.h"
+#include "support/in_seconds.h"
 
 namespace autodist::launch {
 namespace {
@@ -135,10 +136,10 @@ class LaunchFaultsTest : public test::AgentsTest {
                                         std::optional<v1::Examination> examination = {}) {
     LaunchOptions options;
     options.examination = std::move(examination);
-    options.agent_path = AGENT_PROGRAM;
-    options.lease = kLongLease;
-    options.grace = seconds(1);
-    options.fan_out = fan_out;
+    options.request.set_agent(AGENT_PROGRAM);
+    options.request.set_lease(test::InSeconds(kLongLease));
+    options.request.set_grace(test::InSeconds(seconds(1)));
+    options.request.set_fan_out(fan_out);
     options.logins = std::make_shared<test::TestLogins>([this, &cases](const v1::Reach& reach) {
       const size_t index = std::stoul(reach.ssh().host());
       const std::string home =

@@ -85,9 +85,9 @@ class LauncherTest : public testing::Test {
  protected:
   LauncherTest() {
     LaunchOptions options;
-    options.agent_path = AGENT_PROGRAM;
+    options.request.set_agent(AGENT_PROGRAM);
     options.logins = std::make_shared<DeadLogins>();
-    options.fan_out = kFanOut;
+    options.request.set_fan_out(kFanOut);
     launcher_ = *Launcher::Create(plan_, std::move(options));
   }
 

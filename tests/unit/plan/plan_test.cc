@@ -84,12 +84,12 @@ TEST(PlanTest, NodesWithoutDevicesTakeNoPart) {
   EXPECT_EQ(ValueOf(whole.nodes(1).ranks(0), "GROUP_WORLD_SIZE"), "2");
   EXPECT_THAT(plan.nodes(0).ports(), Contains(4711u));
 
-  input.dialects = {"horovod"};
+  input.request.add_dialect("horovod");
   const v1::LaunchPlan with_store = *MakePlan(input);
   const v1::RankPlan& store = *with_store.nodes(0).ranks().rbegin();
   EXPECT_TRUE(store.auxiliary() && store.by_agent());
-  input.dialects = {};
-  input.kind = v1::PROGRAM_KIND_PER_JOB;
+  input.request.clear_dialect();
+  input.request.set_per(v1::PROGRAM_KIND_PER_JOB);
   EXPECT_THAT(PlanAsText(*MakePlan(input), GivenValues::kHidden),
               HasSubstr("by one program on 10.0.0.2"));
 }
@@ -154,7 +154,7 @@ TEST(PlanTest, GivesEachRankItsPlaceInTheWorld) {
 
 plan::Input LargeInput(const char* dialect, int nodes) {
   plan::Input input = test::ThreeNodeInput();
-  input.dialects = {dialect};
+  input.request.add_dialect(dialect);
   std::erase_if(input.spec.nodes, [](const spec::Node& node) { return !node.chief; });
   for (int i = 1; i < nodes; ++i) {
     spec::Node node;
@@ -203,7 +203,7 @@ TEST(PlanTest, NcclLogsWhereItsLinesAreKeptWithTheRanks) {
                                     {"WARN", "(unset)"},
                                     {"INFO", "/dev/stderr"},
                                     {"TRACE", "/dev/stderr"}}) {
-    input.nccl_debug = level;
+    input.request.set_nccl_debug(level);
     const auto plan = MakePlan(input);
     for (const v1::NodePlan& node : plan->nodes()) {
       for (const v1::RankPlan& rank : node.ranks()) {
@@ -217,7 +217,7 @@ TEST(PlanTest, NcclLogsWhereItsLinesAreKeptWithTheRanks) {
 TEST(PlanTest, RanksStayNearTheirGpusUnlessTheyAreNotTo) {
   plan::Input input = test::ThreeNodeInput();
   EXPECT_TRUE(MakePlan(input)->nodes(0).gpu_affinity());
-  input.gpu_affinity = false;
+  input.request.set_no_affinity(true);
   EXPECT_FALSE(MakePlan(input)->nodes(0).gpu_affinity());
 }
 

@@ -7,14 +7,14 @@ namespace {
 
 TEST(SlurmScriptTest, AsksForWhatIsGiven) {
   SlurmRequest request;
-  EXPECT_EQ(SlurmScript(request, {"autodist", "run", "--slurm", "--", "./train"}),
+  EXPECT_EQ(SlurmScript(request, "autodist", "{\n}\n"),
             "#!/bin/sh\n"
             "#SBATCH --job-name=autodist\n"
             "#SBATCH --nodes=1\n"
             "#SBATCH --ntasks-per-node=1\n"
-            "exec autodist run --slurm -- ./train\n");
+            "exec autodist run-request /dev/stdin <<'END'\n{\n}\nEND\n");
   request = {"sweep", 4, "a100:8", 2, "1-12", "long", "lab", "USR1@120", {"--exclusive"}};
-  EXPECT_EQ(SlurmScript(request, {"/opt/autodist", "run", "--", "echo", "it's $HOME"}),
+  EXPECT_EQ(SlurmScript(request, "/opt/it's/autodist", "{\n \"env\": [\"A=$HOME\"]\n}\n"),
             "#!/bin/sh\n"
             "#SBATCH --job-name=sweep\n"
             "#SBATCH --nodes=4\n"
@@ -25,7 +25,8 @@ TEST(SlurmScriptTest, AsksForWhatIsGiven) {
             "#SBATCH --account=lab\n"
             "#SBATCH --signal=B:USR1@120\n"
             "#SBATCH --exclusive\n"
-            "exec /opt/autodist run -- echo 'it'\\''s $HOME'\n");
+            "exec '/opt/it'\\''s/autodist' run-request /dev/stdin <<'END'\n"
+            "{\n \"env\": [\"A=$HOME\"]\n}\nEND\n");
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "agent_sim/events.h"
 #include "chief/attempt/exit_codes.h"
 #include "support/fake_nodes.h"
+#include "support/in_seconds.h"
 #include "support/plans.h"
 #include "support/temp_folder.h"
 
@@ -33,10 +34,10 @@ class AttemptStarterTest : public testing::Test, protected NodeWatchListener {
   explicit AttemptStarterTest(plan::Input first = test::ThreeNodeInput())
       : input_(std::move(first)) {
     testing::internal::CaptureStderr();
-    options_.launch.lease = kLease;
-    options_.launch.grace = seconds(30);
+    options_.launch.request.set_lease(test::InSeconds(kLease));
+    options_.launch.request.set_grace(test::InSeconds(seconds(30)));
     options_.log_folder = folder_.path() + "/logs";
-    options_.preflight = false;
+    options_.launch.request.set_no_preflight(true);
     options_.plan_attempt = [this](const plan::Replan& replan) {
       planned_.push_back(replan);
       plan::Input input = input_;
@@ -267,7 +268,7 @@ TEST_F(AttemptStarterTest, PortsAreNotMovedForEver) {
 }
 
 TEST_F(AttemptStarterTest, APortOfTheUsersStays) {
-  options_.fixed_port = kFirstPort;
+  options_.launch.request.set_master_port(kFirstPort);
   nodes_[0].taken = {{kFirstPort}};
   Start(0);
   ExpectRefused(kExitCannotLaunch, "--master-port");
@@ -345,7 +346,7 @@ TEST_F(AskingStarterTest, ANodeThatTellsNoneIsNamed) {
 // Devices of other jobs.
 
 TEST_F(AttemptStarterTest, DevicesAreAwaitedWhereThatIsWanted) {
-  options_.on_busy = OnBusy::kWait;
+  options_.launch.request.set_on_busy(v1::ON_BUSY_WAIT);
   nodes_[0].other_jobs = {HasGpu(3), HasGpu(3), HasGpu(1)};
   Start(0);
   ASSERT_TRUE(attempt_) << refused_.report;
@@ -362,7 +363,7 @@ TEST_F(AttemptStarterTest, DevicesAreNotAwaitedUnasked) {
 }
 
 TEST_F(AttemptStarterTest, PortsMayMoveAfterDevicesHaveBeenAwaited) {
-  options_.on_busy = OnBusy::kWait;
+  options_.launch.request.set_on_busy(v1::ON_BUSY_WAIT);
   nodes_[0].other_jobs = {HasGpu(3)};
   nodes_[0].taken = {{}, {kFirstPort + 1}};
   Start(0);
@@ -371,7 +372,7 @@ TEST_F(AttemptStarterTest, PortsMayMoveAfterDevicesHaveBeenAwaited) {
 }
 
 TEST_F(AttemptStarterTest, CtrlCEndsTheWaitForDevices) {
-  options_.on_busy = OnBusy::kWait;
+  options_.launch.request.set_on_busy(v1::ON_BUSY_WAIT);
   nodes_[0].other_jobs.assign(1'000, HasGpu(3));
   InterruptAfter(seconds(30));
   Start(0);
@@ -380,7 +381,7 @@ TEST_F(AttemptStarterTest, CtrlCEndsTheWaitForDevices) {
 }
 
 TEST_F(AttemptStarterTest, ANodeThatIsLostWhileDevicesAreAwaitedIsNamed) {
-  options_.on_busy = OnBusy::kWait;
+  options_.launch.request.set_on_busy(v1::ON_BUSY_WAIT);
   nodes_[0].other_jobs.assign(1'000, HasGpu(3));
   loop_.After(seconds(20), [this] { nodes_[1].CutLink(); });
   Start(0);
@@ -389,7 +390,7 @@ TEST_F(AttemptStarterTest, ANodeThatIsLostWhileDevicesAreAwaitedIsNamed) {
 }
 
 TEST_F(AttemptStarterTest, ARestartAwaitsNoDevices) {
-  options_.on_busy = OnBusy::kWait;
+  options_.launch.request.set_on_busy(v1::ON_BUSY_WAIT);
   RunFirst([this] { nodes_[1].Exit(3, 7); });
   nodes_[0].other_jobs = {HasGpu(3)};
   Start(1);
@@ -422,7 +423,7 @@ TEST_F(AttemptStarterTest, ARestartTakesBackANodeWhoseAgentDied) {
 }
 
 TEST_F(AttemptStarterTest, ARestartGoesOnWithFewerMembers) {
-  options_.restarts.min_nodes = 2;
+  options_.launch.request.set_min_nodes(2);
   RunFirst([this] { nodes_[1].CutLink(); }, kLease + seconds(5));
   Start(1);
   ASSERT_TRUE(attempt_) << refused_.report;
@@ -439,7 +440,7 @@ TEST_F(AttemptStarterTest, ARestartGoesOnWithFewerMembers) {
 }
 
 TEST_F(AttemptStarterTest, ANodeThatIsCutOffIsNotAwaitedWhereItCanBeSpared) {
-  options_.restarts.min_nodes = 2;
+  options_.launch.request.set_min_nodes(2);
   RunFirst([this] { nodes_[1].CutLink(); });
   Start(1);
   ASSERT_TRUE(attempt_) << refused_.report;
@@ -456,7 +457,7 @@ TEST_F(AttemptStarterTest, ANodeThatIsNeededIsAwaitedForALease) {
 }
 
 TEST_F(AttemptStarterTest, TooFewNodesAreNoAttempt) {
-  options_.restarts.min_nodes = 2;
+  options_.launch.request.set_min_nodes(2);
   RunFirst(
       [this] {
         nodes_[1].CutLink();
@@ -469,7 +470,7 @@ TEST_F(AttemptStarterTest, TooFewNodesAreNoAttempt) {
 }
 
 TEST_F(AttemptStarterTest, ANodeThatGoesWhileOthersArePreparedIsGoneOnWithout) {
-  options_.restarts.min_nodes = 2;
+  options_.launch.request.set_min_nodes(2);
   const auto plan_attempt = options_.plan_attempt;
   options_.plan_attempt = [&](const plan::Replan& replan) {
     if (planned_.empty()) nodes_[1].CutLink();
@@ -501,7 +502,7 @@ TEST_F(AttemptStarterTest, APlanThatCannotBeMadeEndsIt) {
 }
 
 TEST_F(AttemptStarterTest, NodesThatWentMissingAreNoRestartThatCounts) {
-  options_.restarts.min_nodes = 2;
+  options_.launch.request.set_min_nodes(2);
   RunFirst([this] { nodes_[1].Die(); });
   EXPECT_TRUE(starter().RestartWait(*attempt_));
 }

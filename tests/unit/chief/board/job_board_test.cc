@@ -132,8 +132,8 @@ TEST_F(JobBoardTest, TheRanksOfANodeThatIsCutOffAreAway) {
 }
 
 TEST_F(JobBoardTest, ATimeWithoutASignOfLifeIsNoTraining) {
-  options_.hang_limit.fixed = seconds(10);
-  options_.on_hang = OnHang::kWarn;
+  options_.launch.request.set_hang_timeout("10");
+  options_.launch.request.set_on_hang(v1::ON_HANG_WARN);
   loop_.After(seconds(25), [this] { nodes_[0].Write(0, "on again\n"); });
   AllExit(seconds(30), 0);
   EXPECT_EQ(Run(), 0);
@@ -143,7 +143,7 @@ TEST_F(JobBoardTest, ATimeWithoutASignOfLifeIsNoTraining) {
 }
 
 TEST_F(JobBoardTest, NorIsOneThatEndsTheJob) {
-  options_.hang_limit.by_steps = true;
+  options_.launch.request.set_hang_timeout("auto");
   loop_.After(seconds(300),
               [this] { nodes_[2].Write(4, " 50%|#####     | 50/100 [10:00<10:00, 10.00s/it]\n"); });
   EXPECT_EQ(Run(), 124);
@@ -152,7 +152,7 @@ TEST_F(JobBoardTest, NorIsOneThatEndsTheJob) {
 }
 
 TEST_F(JobBoardTest, TheLedgerHasAllTimeOfAllAttempts) {
-  options_.restarts.max_restarts = 1;
+  options_.launch.request.set_max_restarts(1);
   loop_.After(seconds(10), [this] {
     nodes_[1].Exit(3, 7);
     for (uint32_t node = 0; node < 3; ++node) nodes_[node].on_start = nullptr;
@@ -179,8 +179,8 @@ TEST_F(JobBoardTest, TheLedgerHasAllTimeOfAllAttempts) {
 class LostStepsTest : public JobBoardTest {
  protected:
   LostStepsTest() {
-    options_.checkpoint_dir = folder_.path() + "/ckpt";
-    std::filesystem::create_directory(options_.checkpoint_dir);
+    options_.launch.request.set_checkpoint_dir(folder_.path() + "/ckpt");
+    std::filesystem::create_directory(options_.request().checkpoint_dir());
   }
   void SaveAt(milliseconds after) {
     loop_.After(after, [this, after] {
@@ -190,7 +190,7 @@ class LostStepsTest : public JobBoardTest {
 };
 
 TEST_F(LostStepsTest, WhatWasTrainedSinceTheLastCheckpointIsLost) {
-  options_.restarts.max_restarts = 1;
+  options_.launch.request.set_max_restarts(1);
   SaveAt(seconds(8));
   SaveAt(seconds(20));
   loop_.After(seconds(32), [this] {
@@ -230,7 +230,7 @@ TEST_F(LostStepsTest, NothingIsSaidToBeLostOfAJobThatIsStopped) {
 }
 
 TEST_F(LostStepsTest, NothingIsKnownOfAFolderThatIsNotThere) {
-  options_.checkpoint_dir += "/elsewhere";
+  options_.launch.request.set_checkpoint_dir(folder_.path() + "/ckpt/elsewhere");
   loop_.After(seconds(32), [this] { nodes_[1].Exit(3, 7); });
   EXPECT_EQ(Run(), 7);
   EXPECT_EQ(Kept().ledger().lost_steps(), 0);

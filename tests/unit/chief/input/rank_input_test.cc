@@ -43,7 +43,7 @@ class RankInputTest : public testing::Test {
  protected:
   static Attempt AttemptWith(v1::StdinKind kind, std::vector<uint32_t> nodes = {0, 1, 2}) {
     plan::Input input = test::ThreeNodeInput();
-    input.stdin_rank = kRank;
+    input.request.set_stdin_rank(kRank);
     input.stdin_kind = kind;
     const auto plan = std::make_shared<v1::LaunchPlan>(*plan::MakePlan(input));
     return Attempt(0, plan, std::move(nodes), "/logs", 15, std::chrono::seconds(1),

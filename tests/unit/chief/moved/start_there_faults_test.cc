@@ -9,11 +9,13 @@
 #include <atomic>
 #include <filesystem>
 
-#include "autodist/v1/moved.pb.h"
+#include "autodist/v1/job_request.pb.h"
 #include "chief/loop/signal_watcher.h"
 #include "chief/moved/lines.h"
+#include "json/proto_json.h"
 #include "spec/yaml_reader.h"
 #include "support/agents_test.h"
+#include "support/in_seconds.h"
 #include "transport/local.h"
 
 namespace autodist::chief {
@@ -64,43 +66,45 @@ class StartThereTest : public test::AgentsTest {
       rank.add_argv("true");
       nodes += "  - {address: " + name + ", cpus: [0], ssh_config: g}\n";
     }
-    spec_ = *spec::ReadSpec("nodes:\n" + nodes + "ssh: {g: {}}\n", "test").spec;
-    start_.chief = "node0";
-    start_.words = {"--detach", "--grace=3"};
-    start_.program = {"./train", "two words"};
-    v1::EnvironmentVariable& variable = start_.environment.emplace_back();
-    variable.set_name("SECRET");
-    variable.set_value("s3cret");
+    input_.spec = *spec::ReadSpec("nodes:\n" + nodes + "ssh: {g: {}}\n", "test").spec;
+    input_.request.set_hosts("node0,node1");
+    input_.request.set_chief_on("first");
+    input_.request.set_sync(true);
+    input_.request.set_grace(3);
+    input_.request.add_program("./train");
+    input_.request.add_program("two words");
+    input_.variables = {{"PLAIN", "text"}, {"SECRET", "s3cret", true}};
+    input_.working_directory = "/";
   }
   ~StartThereTest() override { ExpectNothingLeft(plan_.job_id()); }
 
   // `script`: what the chief's node does once it has read the run.
   int Start(const std::string& script) {
     launch::LaunchOptions options;
-    options.agent_path = AGENT_PROGRAM;
-    options.lease = kLongLease;
-    options.grace = seconds(1);
+    options.request.set_agent(AGENT_PROGRAM);
+    options.request.set_lease(test::InSeconds(kLongLease));
+    options.request.set_grace(test::InSeconds(seconds(1)));
     options.logins = std::make_shared<test::TestLogins>([this, script](const v1::Reach& reach) {
       return std::make_unique<Node>(*this, reach.ssh().host(), script);
     });
     testing::internal::CaptureStderr();
-    const int code = StartThere(spec_, plan_, options, start_);
+    const int code = StartThere(input_, plan_, options, chief_);
     said_ = testing::internal::GetCapturedStderr();
     return code;
   }
   static std::string Ended(const std::string& code) {
     return "printf '\\nAUTODIST-ENDED %s " + code + "\\n' \"$1\"";
   }
-  v1::MovedRun Run() const {
-    v1::MovedRun run;
-    EXPECT_TRUE(run.ParseFromString(folder_.Read("run")));
+  v1::JobRequest Run() const {
+    v1::JobRequest run;
+    EXPECT_TRUE(json::FromJson(folder_.Read("run"), run).ok());
     return run;
   }
 
   const test::Watchdog watchdog_{kHangs};
   v1::LaunchPlan plan_;
-  spec::ResourceSpec spec_;
-  MovedStart start_;
+  plan::Input input_;
+  std::string chief_ = "node0";
   std::string unreachable_;  // a node
   std::atomic<int> started_ = 0;
   std::string said_;
@@ -121,7 +125,7 @@ class StartThereTest : public test::AgentsTest {
       if (moved == argv.end()) {
         command.insert(command.end(), argv.begin(), argv.end());
       } else {
-        EXPECT_EQ(name_, test_.start_.chief);
+        EXPECT_EQ(name_, test_.chief_);
         ++test_.started_;
         command = {"sh",
                    "-c",
@@ -156,13 +160,15 @@ TEST_F(StartThereTest, TheChiefGetsAllThatItIsToRunAndItsWordsAreShown) {
       0);
   EXPECT_THAT(said_, HasSubstr("autodist: job 1 is running\n"));
   EXPECT_THAT(said_, HasSubstr("a\\x1b]0;title\\x07\n")) << "the node is not to be trusted";
-  const v1::MovedRun run = Run();
-  EXPECT_THAT(run.words(), ElementsAre("--detach", "--grace=3"));
+  const v1::JobRequest run = Run();
   EXPECT_THAT(run.program(), ElementsAre("./train", "two words"));
-  ASSERT_EQ(run.environment_size(), 1);
-  EXPECT_EQ(run.environment(0).value(), "s3cret");
-  EXPECT_EQ(run.working_directory(), "/");
-  const auto there = spec::ReadSpec(run.spec(), "there").spec;
+  EXPECT_EQ(run.grace(), 3);
+  EXPECT_TRUE(run.detach());
+  EXPECT_FALSE(run.has_hosts() || run.has_chief_on() || run.has_sync()) << "has been done here";
+  ASSERT_EQ(run.passed_size(), 1);
+  EXPECT_EQ(run.passed().at("SECRET"), "s3cret");
+  EXPECT_EQ(run.workdir(), "/");
+  const auto there = spec::ReadSpec(run.spec_text(), "there").spec;
   ASSERT_TRUE(there);
   EXPECT_TRUE(there->nodes[0].chief);
   EXPECT_THAT(there->nodes[1].host_keys, ElementsAre(kHostKey));
@@ -170,9 +176,9 @@ TEST_F(StartThereTest, TheChiefGetsAllThatItIsToRunAndItsWordsAreShown) {
 }
 
 TEST_F(StartThereTest, AnyNodeMayHaveTheChief) {
-  start_.chief = "node1";
+  chief_ = "node1";
   EXPECT_EQ(Start(Ended("0")), 0);
-  EXPECT_TRUE(spec::ReadSpec(Run().spec(), "there").spec->nodes[1].chief);
+  EXPECT_TRUE(spec::ReadSpec(Run().spec_text(), "there").spec->nodes[1].chief);
 }
 
 // 255 is what the ssh program ends with by itself.
