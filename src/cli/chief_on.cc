@@ -30,8 +30,7 @@ Status CheckChiefOn(const v1::JobRequest& request, bool dry_run) {
   std::vector<const google::protobuf::FieldDescriptor*> given;
   request.GetReflection()->ListFields(request, &given);
   for (const google::protobuf::FieldDescriptor* field : given) {
-    const v1::Travels travels = field->options().GetExtension(v1::travels);
-    if (travels == v1::TRAVELS_EVERYWHERE || travels == v1::TRAVELS_WITH_CHIEF) continue;
+    if (MayTravel(*field, v1::TRAVELS_WITH_CHIEF)) continue;
     const std::string name = OptionName(*field);
     return WithRemedy(Error(StatusCode::kInvalidArgument, name + " does not go with --chief-on"),
                       name.starts_with("--web") ? "`autodist web --chief-on " + request.chief_on() +

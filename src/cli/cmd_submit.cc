@@ -33,15 +33,10 @@ struct SubmitOptions {
 };
 
 // The engine says which nodes there are, and a job of its has no terminal.
-bool GoesIntoBatchJob(const google::protobuf::FieldDescriptor& field) {
-  const v1::Travels travels = field.options().GetExtension(v1::travels);
-  return travels == v1::TRAVELS_EVERYWHERE || travels == v1::TRAVELS_INTO_BATCH_JOB;
-}
-
 void RemoveOthers(CLI::App& app) {
   const auto& fields = *v1::JobRequest::descriptor();
   for (int i = 0; i < fields.field_count(); ++i) {
-    if (GoesIntoBatchJob(*fields.field(i))) continue;
+    if (MayTravel(*fields.field(i), v1::TRAVELS_INTO_BATCH_JOB)) continue;
     app.remove_option(app.get_option(OptionName(*fields.field(i))));
   }
 }

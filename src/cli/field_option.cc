@@ -139,6 +139,11 @@ std::string OptionName(const FieldDescriptor& field) {
   return "--" + absl::StrReplaceAll(field.name(), {{"_", "-"}});
 }
 
+bool MayTravel(const FieldDescriptor& field, v1::Travels way) {
+  const v1::Travels travels = field.options().GetExtension(v1::travels);
+  return travels == v1::TRAVELS_EVERYWHERE || travels == way;
+}
+
 CLI::Option* AddField(CLI::App& app, ProtoMessage& message, const std::string& names,
                       const std::string& help) {
   const FieldDescriptor& field = FieldOf(message, names);

@@ -6,12 +6,16 @@
 #include <string>
 
 #include "autodist/status.h"
+#include "autodist/v1/job_request.pb.h"
 #include "cli/app.h"
 
 namespace autodist::cli {
 
 // "max_restarts" is "--max-restarts".
 std::string OptionName(const google::protobuf::FieldDescriptor& field);
+
+// Whether its option may go this way: into a batch job, or with a chief to another node.
+bool MayTravel(const google::protobuf::FieldDescriptor& field, v1::Travels way);
 
 // Adds an option and returns it. `names`: "--grace", or "-n,--nproc-per-node". A field that is
 // repeated is an option that may be given again, a boolean one is a flag, and the values of an
