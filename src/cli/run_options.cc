@@ -1,6 +1,7 @@
 #include "cli/run_options.h"
 
 #include "base/fd.h"
+#include "chief/moved/lines.h"
 #include "cli/display_options.h"
 #include "cli/field_option.h"
 #include "cli/help_text.h"
@@ -213,8 +214,7 @@ void AddRequest(CLI::App& app, v1::JobRequest& request) {
 }
 
 Result<v1::JobRequest> ReadRequest(const std::string& file) {
-  constexpr size_t kLargestRequest = 8 << 20;  // bytes
-  AD_ASSIGN_OR_RETURN(const std::string json, base::ReadFile(file, kLargestRequest));
+  AD_ASSIGN_OR_RETURN(const std::string json, base::ReadFile(file, chief::kLargestRequest));
   v1::JobRequest request;
   AD_RETURN_IF_ERROR(Annotate(json::FromJson(json, request), file));
   CLI::App options;
