@@ -30,10 +30,10 @@ constexpr std::array<Named, 21> kOperations = {{{"allreduce", "all-reduce"},
                                                 {"sendrecv", "send and receive"},
                                                 {"send", "send"},
                                                 {"recv", "receive"},
+                                                {"waitforworkers", "init_process_group"},
                                                 {"waitall", "MPI_Waitall"},
                                                 {"wait", "MPI_Wait"},
-                                                {"initprocessgroup", "init_process_group"},
-                                                {"waitforworkers", "init_process_group"}}};
+                                                {"initprocessgroup", "init_process_group"}}};
 
 // Where Python's functions of these names are collectives.
 constexpr std::array<std::string_view, 7> kPythonFiles = {
