@@ -20,8 +20,6 @@ struct NodePositions {
   Position chief;
   Position ssh_address;
   Position host_keys;
-
-  static NodePositions At(Position node) { return {node, node, node, node, node, node, node}; }
 };
 
 using ReportProblem = std::function<void(Position where, const std::string& what)>;

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "spec/key.h"
 #include "spec/problem.h"
 #include "spec/resource_spec.h"
-#include "spec/value_reader.h"
 
 namespace autodist::spec {
 
@@ -31,6 +31,9 @@ struct SshSection {
 SshSection ReadSsh(ValueReader& reader, const YamlValue& ssh);
 
 // Names of variables, and their values.
-void ReadSharedEnvs(ValueReader& reader, const YamlValue& yaml, SharedEnvs& envs);
+void ReadSharedEnvs(const KeyedValue& in, SharedEnvs& envs);
+std::string SharedEnvsSchema();
+
+std::vector<KeyText> GroupKeyTexts();
 
 }  // namespace autodist::spec

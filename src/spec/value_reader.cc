@@ -1,8 +1,9 @@
 #include "spec/value_reader.h"
 
+#include <absl/strings/str_split.h>
+
 #include <algorithm>
 #include <set>
-#include <string_view>
 #include <tuple>
 
 #include "base/did_you_mean.h"
@@ -17,49 +18,18 @@ constexpr size_t kMostSpecProblems = 100;
 
 using Kind = YamlValue::Kind;
 
-// What others call our keys.
-struct OtherName {
-  std::string_view name;
-  std::string_view ours;
-};
-constexpr OtherName kNamesElsewhere[] = {{"host", "address"},
-                                         {"hostname", "address"},
-                                         {"ip", "address"},
-                                         {"name", "address"},
-                                         {"node", "address"},
-                                         {"addr", "address"},
-                                         {"devices", "gpus"},
-                                         {"num_gpus", "gpus"},
-                                         {"slots", "gpus"},
-                                         {"num_cpus", "cpus"},
-                                         {"user", "username"},
-                                         {"ssh_user", "username"},
-                                         {"identity_file", "key_file"},
-                                         {"ssh_private_key", "key_file"},
-                                         {"private_key", "key_file"},
-                                         {"key", "key_file"},
-                                         {"jump", "proxy_jump"},
-                                         {"env", "shared_envs"},
-                                         {"envs", "shared_envs"},
-                                         {"environment", "shared_envs"},
-                                         {"venv", "python_venv"},
-                                         {"ssh", "ssh_config"},
-                                         {"group", "ssh_config"},
-                                         {"hosts", "nodes"},
-                                         {"machines", "nodes"},
-                                         {"workers", "nodes"},
-                                         {"ssh_configs", "ssh"}};
+bool Has(const std::string& words, const std::string& word) {
+  const std::vector<std::string> all = absl::StrSplit(words, ' ');
+  return std::ranges::find(all, word) != all.end();
+}
 
 // The key that is meant by an unknown one; "" where none is. `present` are those that are there.
-std::string Meant(const std::string& word, const std::vector<std::string>& keys,
-                  const std::set<std::string>& present) {
-  const auto known = [&](std::string_view key) {
-    return std::ranges::find(keys, key) != keys.end() && !present.contains(std::string(key));
-  };
-  for (const auto& [name, ours] : kNamesElsewhere) {
-    if (word == name && known(ours)) return std::string(ours);
+std::string Meant(const std::string& word, const std::vector<KeyText>& keys,
+                  const std::vector<std::string>& names, const std::set<std::string>& present) {
+  for (const KeyText& key : keys) {
+    if (Has(key.others, word) && !present.contains(key.name)) return key.name;
   }
-  return base::Nearest(word, keys);
+  return base::Nearest(word, names);
 }
 
 // Ends the reading of a spec of which enough has been said.
@@ -143,36 +113,40 @@ void ValueReader::ForEachEntry(const YamlValue& mapping, const EntryHandler& han
   }
 }
 
-bool ValueReader::ReadMapping(const YamlValue& yaml, const std::string& where,
-                              const Handlers& handlers, EntryPredicate passed_over) {
-  std::vector<std::string> keys;
-  for (const auto& known : handlers) keys.push_back(known.first);
+std::optional<ValueReader::Given> ValueReader::ReadMapping(const YamlValue& yaml,
+                                                           const std::string& where,
+                                                           const std::vector<KeyText>& keys,
+                                                           const KeyHandler& read,
+                                                           EntryPredicate passed_over) {
+  std::vector<std::string> names;
+  for (const KeyText& key : keys) names.push_back(key.name);
   if (!CheckKind(yaml, Kind::kMapping, where,
-                 "a mapping with the keys " + base::Alternatives(keys))) {
-    return false;
+                 "a mapping with the keys " + base::Alternatives(names))) {
+    return std::nullopt;
   }
   std::set<std::string> present;
   for (size_t i = 0; i + 1 < yaml.items.size(); i += 2) present.insert(yaml.items[i]->text);
-  const auto handler_of = [&](const std::string& key) {
-    return std::ranges::find_if(handlers, [&](const auto& known) { return known.first == key; });
-  };
+  Given given;
   std::set<std::string> seen;
+  const auto read_as = [&](const std::string& name, const YamlValue& value) {
+    given.emplace(name, value.position);
+    read(static_cast<size_t>(std::ranges::find(names, name) - names.begin()), value);
+  };
   ForEachEntry(yaml, [&](const YamlValue& key, const YamlValue& value) {
-    const auto handler = key.kind == Kind::kText ? handler_of(key.text) : handlers.end();
-    if (key.kind == Kind::kText && !seen.insert(key.text).second) {
+    const bool text = key.kind == Kind::kText;
+    if (text && !seen.insert(key.text).second) {
       Report(key, "key " + Shown(key) + " appears twice in " + where + "; keep one of the two");
-    } else if (handler != handlers.end()) {
-      handler->second(value);
+    } else if (text && std::ranges::count(names, key.text) > 0) {
+      read_as(key.text, value);
     } else if (!passed_over || !passed_over(key, value)) {
-      const std::string near = Meant(key.text, keys, present);
+      const std::string near = Meant(key.text, keys, names, present);
       Report(key, "unknown key " + Shown(key) + " in " + where + "; " +
-                      (near.empty() ? "known keys are " + base::Alternatives(keys)
+                      (near.empty() ? "known keys are " + base::Alternatives(names)
                                     : "did you mean '" + near + "'?"));
-      const bool missing = !near.empty() && !present.contains(near) && seen.insert(near).second;
-      if (missing) handler_of(near)->second(value);
+      if (!near.empty() && !present.contains(near) && !given.contains(near)) read_as(near, value);
     }
   });
-  return true;
+  return given;
 }
 
 std::string ValueReader::ReadString(const YamlValue& yaml, const std::string& key) {
@@ -184,19 +158,6 @@ std::string ValueReader::ReadString(const YamlValue& yaml, const std::string& ke
     return yaml.text;
   }
   return "";
-}
-
-std::pair<std::string, ValueReader::Handler> ValueReader::Text(
-    const std::string& key, std::string& to, Status (*check)(const std::string& text)) {
-  return {key, [this, key, &to, check](const YamlValue& yaml) {
-            std::string text = ReadString(yaml, key);
-            const Status status = check && !text.empty() ? check(text) : OkStatus();
-            if (status.ok()) {
-              to = std::move(text);
-            } else {
-              Report(yaml, "'" + key + "': " + Message(status));
-            }
-          }};
 }
 
 }  // namespace autodist::spec

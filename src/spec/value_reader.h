@@ -2,9 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "autodist/status.h"
@@ -19,12 +19,21 @@ const char* TypeName(const YamlValue& yaml);
 // A value as a message names it: the text in quotes, or its type.
 std::string Shown(const YamlValue& yaml);
 
+// What is known of a key besides how it is read.
+struct KeyText {
+  const char* name;
+  const char* value;        // what it has to be, and the default, in Markdown
+  const char* meaning;      // in Markdown
+  std::string schema;       // of the value, as JSON Schema has it, without braces
+  const char* examples;     // of the value, as JSON, with commas between them; may be empty
+  const char* others = "";  // names that it has in other formats, with blanks between them
+};
+
 // The rest is to be called within Collect() alone, which it leaves where there are too many
 // problems or, because of aliases, too many values.
 class ValueReader {
  public:
   using Handler = std::function<void(const YamlValue& value)>;
-  using Handlers = std::vector<std::pair<std::string, Handler>>;
   using EntryHandler = std::function<void(const YamlValue& key, const YamlValue& value)>;
 
   explicit ValueReader(std::string file) : file_(std::move(file)) {}
@@ -40,12 +49,16 @@ class ValueReader {
                  const std::string& wanted);
   void ForEach(const YamlValue& list, const Handler& handler);
   void ForEachEntry(const YamlValue& mapping, const EntryHandler& handler);
-  // Calls the handler of each key; reports unknown and repeated keys, but for unknown ones that are
-  // `passed_over`. The value of a misspelt key is read all the same: that it is missing would be
-  // only a consequence. False if not a mapping.
+  // Calls `read` for each of `keys` that is there; reports unknown and repeated keys, but for
+  // unknown ones that are `passed_over`. The value of a misspelt key is read all the same: that it
+  // is missing would be only a consequence. Returns where the values of keys are that were read;
+  // nullopt if not a mapping.
+  using KeyHandler = std::function<void(size_t key, const YamlValue& value)>;
   using EntryPredicate = bool (*)(const YamlValue& key, const YamlValue& value);
-  bool ReadMapping(const YamlValue& yaml, const std::string& where, const Handlers& handlers,
-                   EntryPredicate passed_over = nullptr);
+  using Given = std::map<std::string, Position>;
+  std::optional<Given> ReadMapping(const YamlValue& yaml, const std::string& where,
+                                   const std::vector<KeyText>& keys, const KeyHandler& read,
+                                   EntryPredicate passed_over);
 
   const std::string& file() const { return file_; }
 
@@ -68,10 +81,6 @@ class ValueReader {
     Report(yaml, "'" + key + "': " + Message(value.status()));
     return std::nullopt;
   }
-
-  // The handler of a key with a text, in which `check` finds nothing wrong; it goes to `to`.
-  std::pair<std::string, Handler> Text(const std::string& key, std::string& to,
-                                       Status (*check)(const std::string& text) = nullptr);
 
  private:
   void Count(const YamlValue& yaml);

@@ -30,26 +30,26 @@ bool Mentions(const std::vector<std::string>& words, const char* what) {
 
 }  // namespace
 
-std::vector<std::string> ReadVia(ValueReader& reader, const YamlValue& yaml) {
-  if (yaml.kind == YamlValue::Kind::kText) {
-    const std::string word = reader.ReadString(yaml, "via");
+std::vector<std::string> ReadVia(const KeyedValue& in) {
+  if (in.value.kind == YamlValue::Kind::kText) {
+    const std::string word = in.reader.ReadString(in.value, in.name);
     if (word.empty()) return {};
     if (std::ranges::count(kPrograms, word) > 0) return {word};
-    reader.Report(yaml, "'via' is " + Shown(yaml) + "; it should be " + kWantedVia);
+    in.Report("'via' is " + Shown(in.value) + "; it should be " + kWantedVia);
     return {};
   }
-  if (!reader.CheckKind(yaml, YamlValue::Kind::kList, "'via'", kWantedVia)) return {};
-  std::vector<std::string> words = ReadWords(reader, yaml, "via");
-  if (words.size() < 2) reader.Report(yaml, std::string("'via' should be ") + kWantedVia);
+  if (!in.IsList(kWantedVia)) return {};
+  std::vector<std::string> words = ReadWords(in);
+  if (words.size() < 2) in.Report(std::string("'via' should be ") + kWantedVia);
   return words;
 }
 
-std::vector<std::string> ReadWords(ValueReader& reader, const YamlValue& yaml,
-                                   const std::string& key) {
-  if (!reader.CheckKind(yaml, YamlValue::Kind::kList, Quoted(key), "a list of words")) return {};
+std::vector<std::string> ReadWords(const KeyedValue& in) {
   std::vector<std::string> words;
-  reader.ForEach(yaml,
-                 [&](const YamlValue& word) { words.push_back(reader.ReadString(word, key)); });
+  if (!in.IsList("a list of words")) return words;
+  in.reader.ForEach(in.value, [&](const YamlValue& word) {
+    words.push_back(in.reader.ReadString(word, in.name));
+  });
   return words;
 }
 

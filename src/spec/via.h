@@ -7,18 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "spec/key.h"
 #include "spec/resource_spec.h"
-#include "spec/value_reader.h"
 
 namespace autodist::spec {
 
 // Reads `via: podman`, `docker`, `kubectl`, `srun` or a list of words; reports what is wrong with
 // it.
-std::vector<std::string> ReadVia(ValueReader& reader, const YamlValue& yaml);
+std::vector<std::string> ReadVia(const KeyedValue& in);
 
 // Reads a list of words.
-std::vector<std::string> ReadWords(ValueReader& reader, const YamlValue& yaml,
-                                   const std::string& key);
+std::vector<std::string> ReadWords(const KeyedValue& in);
 
 // A Status that tells what is wrong with `text` as the name of a container, or of an image, and
 // what would be right.

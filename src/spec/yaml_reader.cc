@@ -9,17 +9,17 @@
 
 #include "base/did_you_mean.h"
 #include "base/text_file.h"
-#include "spec/address.h"
-#include "spec/gpu_name.h"
 #include "spec/host_range.h"
+#include "spec/key.h"
+#include "spec/key_schema.h"
 #include "spec/node_entry.h"
+#include "spec/node_keys.h"
 #include "spec/quoted.h"
 #include "spec/scalars.h"
 #include "spec/spec_check.h"
 #include "spec/ssh_section.h"
 #include "spec/text_check.h"
 #include "spec/value_reader.h"
-#include "spec/via.h"
 #include "spec/yaml_tree.h"
 #include "spec/yaml_view.h"
 
@@ -60,43 +60,51 @@ class Reader : private ValueReader {
 
   ReadOutcome Read(const std::string& text);
 
+  static const std::vector<Key<Reader>>& Keys();
+
  private:
   void ReadText(const std::string& text);
   void ReadDocument(const YamlValue& root);
   void ReadNodes(const YamlValue& nodes);
   void ReadNode(const YamlValue& yaml);
-  bool ReadChief(const YamlValue& value);
-  std::optional<double> ReadBandwidth(const YamlValue& value);
-  void UseSshSection(SshSection section);
+  void UseSshSection();
   static bool IsOfNoSpec(const YamlValue& key, const YamlValue& value);
-  void ReadSharedPaths(const YamlValue& yaml);
-
-  std::vector<uint32_t> ReadDevices(const YamlValue& yaml, const std::string& key);
-  // What stands in the list is a number, or the name of a GPU.
-  void ReadGpus(const YamlValue& yaml, Node& node);
-  bool CheckDeviceList(const YamlValue& yaml, const std::string& key);
-  // A device that is in `seen` already is a problem.
-  bool IsNew(const YamlValue& entry, const std::string& key, const std::string& device,
-             std::set<std::string>& seen);
-  std::optional<uint32_t> ReadDevice(const YamlValue& entry, const std::string& key);
-  std::vector<std::string> ReadDeviceIps(const YamlValue& yaml);
-  // The handler of a key with a host, or a range of hosts.
-  std::pair<std::string, Handler> Hosts(const char* key, Position& at,
-                                        std::vector<std::string>& to);
-  std::vector<std::string> ReadHostKeys(const YamlValue& yaml);
-  std::vector<HostAndPort> ReadAddress(const YamlValue& yaml);
+  static void ReadSharedPaths(const KeyedValue& in, Reader& to);
   void AddNodes(const YamlValue& yaml, const NodeEntry& entry, size_t size);
 
   ResourceSpec spec_;
   std::vector<NodePositions> node_positions_;  // of each node of spec_
   size_t range_hosts_ = 0;                     // that ranges stand for
-  std::vector<KeyFile> key_files_;
+  SshSection ssh_;
   std::optional<ForeignFile> foreign_;
 };
 
+const std::vector<Key<Reader>>& Reader::Keys() {
+  static const std::vector<Key<Reader>> keys = {
+      {{"nodes", "required: list of [nodes](#a-node)",
+        "The machines. Ranks are numbered over the chief first, if there is one, then the others "
+        "as listed.",
+        R"("type": "array", "minItems": 1, "items": {"$ref": "#/definitions/node"})", "",
+        "hosts machines workers"},
+       [](const KeyedValue& in, Reader& to) { to.ReadNodes(in.value); }},
+      {{"ssh", "names of your choice, each with an [ssh group](#an-ssh-group)",
+        "How to log in; nodes name a group in `ssh_config`. Or the settings of one group, for all "
+        "nodes that name none.",
+        R"("type": "object", "anyOf": [{"type": "object", "propertyNames": {"minLength": 1}, )"
+        R"("additionalProperties": {"$ref": "#/definitions/ssh_group"}}, )"
+        R"({"$ref": "#/definitions/ssh_group"}])",
+        "", "ssh_configs"},
+       [](const KeyedValue& in, Reader& to) { to.ssh_ = ReadSsh(in.reader, in.value); }},
+      {{"shared_paths", "list of absolute paths",
+        "[Folders](#shared-folders) that are one file system on all nodes.",
+        ListSchema(PatternSchema("/.*")) + R"(, "uniqueItems": true)", R"(["/shared"])"},
+       ReadSharedPaths}};
+  return keys;
+}
+
 ReadOutcome Reader::Read(const std::string& text) {
   std::vector<Problem> problems = Collect([&] { ReadText(text); });
-  if (problems.empty()) return {std::move(spec_), std::move(key_files_), {}, {}};
+  if (problems.empty()) return {std::move(spec_), std::move(ssh_.key_files), {}, {}};
   return {std::nullopt, {}, std::move(problems), std::move(foreign_)};
 }
 
@@ -126,32 +134,22 @@ void Reader::ReadText(const std::string& text) {
 }
 
 void Reader::ReadDocument(const YamlValue& root) {
-  const YamlValue* nodes = nullptr;
-  SshSection ssh;
-  const bool mapping =
-      ReadMapping(root, "the spec",
-                  {{"nodes",
-                    [&](const YamlValue& value) {
-                      nodes = &value;
-                      ReadNodes(value);
-                    }},
-                   {"ssh", [&](const YamlValue& value) { ssh = ReadSsh(*this, value); }},
-                   {"shared_paths", [&](const YamlValue& value) { ReadSharedPaths(value); }}},
-                  IsOfNoSpec);
-  if (!mapping) return;
-  if (!nodes) Report(root, "key 'nodes' is missing: the list of machines");
-  UseSshSection(std::move(ssh));
+  const auto given = ReadKeys(*this, root, "the spec", Keys(), *this, IsOfNoSpec);
+  if (!given) return;
+  const auto nodes = given->find("nodes");
+  if (nodes == given->end()) Report(root, "key 'nodes' is missing: the list of machines");
+  UseSshSection();
   // With a way to log in it may be another machine.
   if (spec_.nodes.size() == 1 && spec_.nodes[0].ssh_config.empty()) spec_.nodes[0].chief = true;
-  CheckWhole(spec_, node_positions_, nodes ? nodes->position : root.position,
+  CheckWhole(spec_, node_positions_, nodes == given->end() ? root.position : nodes->second,
              [&](Position where, const std::string& what) { Report(where, what); });
 }
 
 // Gives nodes that name no group the login of the whole spec. Where the section was not understood,
 // all groups are taken to be there: what is missing is only a consequence.
-void Reader::UseSshSection(SshSection section) {
+void Reader::UseSshSection() {
+  SshSection& section = ssh_;
   spec_.ssh = std::move(section.groups);
-  key_files_ = std::move(section.key_files);
   std::set<std::string> named;
   for (const Node& node : spec_.nodes) named.insert(node.ssh_config);
   named.erase("");
@@ -189,78 +187,11 @@ void Reader::ReadNodes(const YamlValue& nodes) {
   ForEach(nodes, [&](const YamlValue& node) { ReadNode(node); });
 }
 
-bool Reader::ReadChief(const YamlValue& value) {
-  const auto chief = ReadBool(value.text);
-  if (!chief) Report(value, "'chief' is " + Shown(value) + "; it should be true or false");
-  return chief.value_or(false);
-}
-
-std::optional<double> Reader::ReadBandwidth(const YamlValue& value) {
-  const auto bandwidth = ReadPositiveNumber(value.text);
-  if (!bandwidth) Report(value, "'network_bandwidth' should be a positive number of Gbit/s");
-  return bandwidth;
-}
-
 void Reader::ReadNode(const YamlValue& yaml) {
-  NodeEntry entry{{}, NodePositions::At(yaml.position), {}, {}, {}};
-  Node& node = entry.node;
-  NodePositions& at = entry.at;
-  bool has_address = false;
-  bool has_cpus = false;
-  bool has_gpus = false;
   const size_t values_before = values();
-  const bool mapping = ReadMapping(
-      yaml, "a node",
-      {{"address",
-        [&](const YamlValue& value) {
-          has_address = true;
-          at.address = value.position;
-          entry.addresses = ReadAddress(value);
-        }},
-       {"cpus",
-        [&](const YamlValue& value) {
-          has_cpus = true;
-          node.cpus = ReadDevices(value, "cpus");
-        }},
-       {"gpus",
-        [&](const YamlValue& value) {
-          has_gpus = true;
-          ReadGpus(value, node);
-        }},
-       {"device_ips",
-        [&](const YamlValue& value) {
-          at.device_ips = value.position;
-          node.device_ips = ReadDeviceIps(value);
-        }},
-       {"chief",
-        [&](const YamlValue& value) {
-          at.chief = value.position;
-          node.chief = ReadChief(value);
-        }},
-       {"ssh_config",
-        [&](const YamlValue& value) {
-          at.ssh_config = value.position;
-          node.ssh_config = ReadString(value, "ssh_config");
-        }},
-       {"network_bandwidth",
-        [&](const YamlValue& value) {
-          node.network_bandwidth = ReadBandwidth(value).value_or(node.network_bandwidth);
-        }},
-       Text("interface", node.interface, CheckInterface),
-       Hosts("data_address", at.data_address, entry.data_addresses),
-       Hosts("ssh_address", at.ssh_address, entry.ssh_addresses),
-       {"host_keys",
-        [&](const YamlValue& value) {
-          at.host_keys = value.position;
-          node.host_keys = ReadHostKeys(value);
-        }},
-       Text("python_venv", node.python_venv),
-       {"shared_envs",
-        [&](const YamlValue& value) { ReadSharedEnvs(*this, value, node.shared_envs); }}});
-  if (!mapping) return;
-  if (!has_address) Report(yaml, "a node without 'address': its IP address or host name");
-  if (node.cpus.empty() && !(has_cpus && has_gpus)) node.cpus = {0};
-  AddNodes(yaml, entry, values() - values_before);
+  if (const auto entry = ReadNodeEntry(*this, yaml)) {
+    AddNodes(yaml, *entry, values() - values_before);
+  }
 }
 
 // The entry has so many values.
@@ -278,115 +209,15 @@ void Reader::AddNodes(const YamlValue& yaml, const NodeEntry& entry, size_t size
   std::ranges::move(nodes, std::back_inserter(spec_.nodes));
 }
 
-std::vector<HostAndPort> Reader::ReadAddress(const YamlValue& yaml) {
-  if (yaml.kind == Kind::kList) {
-    Report(yaml,
-           "'address' is a list; it should be a text, which in brackets needs quotes: "
-           "'[fd00::2]'");
-    return {};
-  }
-  const std::string text = ReadString(yaml, "address");
-  if (text.empty()) return {};
-  auto read = ReadHostsAndPort(text);
-  if (read.ok()) return *std::move(read);
-  Report(yaml, Message(read.status()));
-  return {};
-}
-
-bool Reader::CheckDeviceList(const YamlValue& yaml, const std::string& key) {
-  if (yaml.kind == Kind::kText && !yaml.text.empty()) {
-    Report(yaml, "'" + key + "' is " + Shown(yaml) +
-                     "; it should be a list of device numbers, such as [0, 1]; `autodist init "
-                     "--hosts HOST` asks a node which it has");
-    return false;
-  }
-  return CheckKind(yaml, Kind::kList, Quoted(key), "a list of device numbers, such as [0, 1]");
-}
-
-bool Reader::IsNew(const YamlValue& entry, const std::string& key, const std::string& device,
-                   std::set<std::string>& seen) {
-  if (seen.insert(device).second) return true;
-  Report(entry,
-         "in '" + key + "': device " + device + " is listed twice; each device runs one rank");
-  return false;
-}
-
-std::optional<uint32_t> Reader::ReadDevice(const YamlValue& entry, const std::string& key) {
-  constexpr uint32_t kLargest = 4095;
-  const auto device = ReadWholeNumber(entry.text, kLargest);
-  if (!device) {
-    Report(entry, "in '" + key + "': " + Shown(entry) +
-                      " is not a device number; they are whole numbers from 0" +
-                      (key == "gpus" ? ", or UUIDs (GPU-..., MIG-...)" : ""));
-  }
-  return device;
-}
-
-std::vector<uint32_t> Reader::ReadDevices(const YamlValue& yaml, const std::string& key) {
-  if (!CheckDeviceList(yaml, key)) return {};
-  std::vector<uint32_t> devices;
+void Reader::ReadSharedPaths(const KeyedValue& in, Reader& to) {
+  if (!in.IsList("a list of folders, such as [/shared, /home]")) return;
   std::set<std::string> seen;
-  ForEach(yaml, [&](const YamlValue& entry) {
-    const auto device = ReadDevice(entry, key);
-    if (device && IsNew(entry, key, std::to_string(*device), seen)) devices.push_back(*device);
-  });
-  return devices;
-}
-
-void Reader::ReadGpus(const YamlValue& yaml, Node& node) {
-  constexpr char kKey[] = "gpus";
-  if (!CheckDeviceList(yaml, kKey)) return;
-  std::set<std::string> seen;
-  bool any_uuid = false;
-  ForEach(yaml, [&](const YamlValue& entry) {
-    const bool uuid = IsGpuUuid(entry.text);
-    const auto device = uuid ? static_cast<uint32_t>(node.gpus.size()) : ReadDevice(entry, kKey);
-    if (!device || !IsNew(entry, kKey, uuid ? entry.text : std::to_string(*device), seen)) return;
-    any_uuid |= uuid;
-    node.gpus.push_back(*device);
-    node.gpu_uuids.push_back(uuid ? entry.text : "");
-  });
-  if (!any_uuid) node.gpu_uuids.clear();
-}
-
-std::vector<std::string> Reader::ReadDeviceIps(const YamlValue& yaml) {
-  constexpr char kWanted[] = "a list of IPv4 addresses, one for each of 'gpus'";
-  if (!CheckKind(yaml, Kind::kList, "'device_ips'", kWanted)) return {};
-  std::vector<std::string> ips;
-  ForEach(yaml, [&](const YamlValue& entry) {
-    if (const auto ip = ReadAs(entry, "device_ips", ReadIpv4)) ips.push_back(*ip);
-  });
-  return ips;
-}
-
-std::pair<std::string, Reader::Handler> Reader::Hosts(const char* key, Position& at,
-                                                      std::vector<std::string>& to) {
-  return {key, [this, key, &at, &to](const YamlValue& value) {
-            at = value.position;
-            if (auto hosts = ReadAs(value, key, ReadHosts)) to = *std::move(hosts);
-          }};
-}
-
-std::vector<std::string> Reader::ReadHostKeys(const YamlValue& yaml) {
-  constexpr char kWanted[] = "a list of public keys, such as ['ssh-ed25519 AAAA...']";
-  if (!CheckKind(yaml, Kind::kList, "'host_keys'", kWanted)) return {};
-  std::vector<std::string> keys;
-  ForEach(yaml, [&](const YamlValue& entry) {
-    if (const auto key = ReadAs(entry, "host_keys", ReadHostKey)) keys.push_back(*key);
-  });
-  return keys;
-}
-
-void Reader::ReadSharedPaths(const YamlValue& yaml) {
-  constexpr char kWanted[] = "a list of folders, such as [/shared, /home]";
-  if (!CheckKind(yaml, Kind::kList, "'shared_paths'", kWanted)) return;
-  std::set<std::string> seen;
-  ForEach(yaml, [&](const YamlValue& entry) {
-    const auto path = ReadAs(entry, "shared_paths", ReadAbsolutePath);
+  in.reader.ForEach(in.value, [&](const YamlValue& entry) {
+    const auto path = in.reader.ReadAs(entry, in.name, ReadAbsolutePath);
     if (path && seen.insert(*path).second) {
-      spec_.shared_paths.push_back(*path);
+      to.spec_.shared_paths.push_back(*path);
     } else if (path) {
-      Report(entry, "'shared_paths': " + Shown(entry) + " is listed twice; keep one");
+      in.reader.Report(entry, "'shared_paths': " + Shown(entry) + " is listed twice; keep one");
     }
   });
 }
@@ -398,6 +229,8 @@ std::string Problem::ToString() const {
   if (column == 0) return file + ":" + std::to_string(line) + ": " + what;
   return file + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " + what;
 }
+
+std::vector<KeyText> SpecKeyTexts() { return TextsOf(Reader::Keys()); }
 
 ReadOutcome ReadSpec(const std::string& text, const std::string& file) {
   if (text.size() > kLargestSpec) {

@@ -23,6 +23,9 @@ struct ReadOutcome {
 // Reads `text`; `file` only names it in problems. Never throws, whatever the text is.
 ReadOutcome ReadSpec(const std::string& text, const std::string& file);
 
+// Of the spec itself; NodeKeyTexts() and GroupKeyTexts() have those of its nodes and ssh groups.
+std::vector<KeyText> SpecKeyTexts();
+
 // Reads the file at `path`, of 1 MiB at most.
 ReadOutcome ReadSpecFile(const std::string& path);
 

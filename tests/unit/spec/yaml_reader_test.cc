@@ -140,9 +140,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{
             "UnknownKeyFarFromAll",
             "nodes:\n  - address: localhost\n    colour: 1\n",
-            {"known keys are address, cpus, gpus, device_ips, chief, ssh_config, "
-             "network_bandwidth, interface, data_address, ssh_address, host_keys, python_venv or "
-             "shared_envs"}},
+            {"known keys are address, gpus, cpus, chief, ssh_config, device_ips, data_address, "
+             "ssh_address, host_keys, interface, python_venv, shared_envs or network_bandwidth"}},
         Refused{"UndefinedSshGroup",
                 "nodes:\n  - {address: 10.0.0.1, chief: true}\n"
                 "  - address: 10.0.0.2\n    ssh_config: con\n"

@@ -1,0 +1,75 @@
+// The keys of a spec. Each mapping has a table of them, from which three things come: the reader,
+// docs/resource_spec.schema.json, and a table in docs/resource_spec.md. The last two are compared
+// with it by tests/unit/spec/spec_docs_test.cc.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autodist/status.h"
+#include "spec/value_reader.h"
+
+namespace autodist::spec {
+
+// The value of a key, while it is read. Whatever is wrong with it is reported.
+struct KeyedValue {
+  ValueReader& reader;
+  const YamlValue& value;
+  const char* name;
+
+  void Report(const std::string& what) const { reader.Report(value, what); }
+
+  // A text in which `check` finds nothing wrong, into `to`.
+  void Text(std::string& to, Status (*check)(const std::string& text) = nullptr) const;
+
+  // What `read` makes of a text.
+  template <typename Value>
+  std::optional<Value> As(Result<Value> (*read)(const std::string& text)) const {
+    return reader.ReadAs(value, name, read);
+  }
+
+  // What `read` makes of each text of a list; `wanted` is what the list should be.
+  template <typename Value>
+  std::vector<Value> List(const char* wanted,
+                          Result<Value> (*read)(const std::string& text)) const {
+    std::vector<Value> values;
+    if (!IsList(wanted)) return values;
+    reader.ForEach(value, [&](const YamlValue& entry) {
+      if (auto one = reader.ReadAs(entry, name, read)) values.push_back(*std::move(one));
+    });
+    return values;
+  }
+
+  bool IsList(const char* wanted) const;
+};
+
+// A key of a mapping that is read into a T.
+template <typename T>
+struct Key {
+  KeyText text;
+  void (*read)(const KeyedValue& in, T& to);
+};
+
+template <typename T>
+std::vector<KeyText> TextsOf(const std::vector<Key<T>>& keys) {
+  std::vector<KeyText> texts;
+  for (const Key<T>& key : keys) texts.push_back(key.text);
+  return texts;
+}
+
+// Reads a mapping, as ValueReader::ReadMapping does.
+template <typename T>
+std::optional<ValueReader::Given> ReadKeys(ValueReader& reader, const YamlValue& yaml,
+                                           const std::string& where,
+                                           const std::vector<Key<T>>& keys, T& to,
+                                           ValueReader::EntryPredicate passed_over = nullptr) {
+  return reader.ReadMapping(
+      yaml, where, TextsOf(keys),
+      [&](size_t key, const YamlValue& value) {
+        keys[key].read({reader, value, keys[key].text.name}, to);
+      },
+      passed_over);
+}
+
+}  // namespace autodist::spec
