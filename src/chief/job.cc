@@ -7,10 +7,10 @@
 #include <utility>
 #include <variant>
 
+#include "base/exit_codes.h"
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/signal_name.h"
-#include "chief/attempt/exit_codes.h"
 #include "chief/attempt/report.h"
 #include "chief/fetch/fetch_text.h"
 #include "plan/plan_text.h"

@@ -6,15 +6,15 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <utility>
 #include <variant>
 
+#include "base/exit_codes.h"
 #include "base/json_quote.h"
 #include "base/log.h"
 #include "base/utf8.h"
-#include "chief/attempt/exit_codes.h"
 #include "chief/loop/signal_watcher.h"
 #include "chief/on_end.h"
-#include "chief/views.h"
 #include "control/announced_job.h"
 #include "control/job_record.h"
 #include "plan/plan_text.h"
@@ -115,10 +115,11 @@ Outcome Run(const v1::LaunchPlan& plan, JobOptions options) {
   // this process ends.
   SignalWatcher::Block();
   control::AnnouncedJob announced(plan.job_id(), log_folder);
-  std::unique_ptr<Views> views;
+  const auto start_views = std::exchange(options.start_views, {});
+  JobOptions::StatusListener views;
   options.on_status = [&](const v1::JobStatus& status) {
     announced.Changed(status);
-    if (views) views->Announce(log_folder);
+    if (views) views(status);
   };
   Job job(plan, std::move(options));  // from here on Ctrl-C ends the job
   const Reachable reachable(announced, job);
@@ -135,9 +136,11 @@ Outcome Run(const v1::LaunchPlan& plan, JobOptions options) {
   };
   if (!reachable.status().ok() && request.detach()) return refuse(reachable.status());
   if (!reachable.status().ok()) Log(LogLevel::kWarning, Message(reachable.status()));
-  auto started = Views::Start(request, plan.job_id());
-  if (!started.ok()) return refuse(started.status());
-  views = *std::move(started);
+  if (start_views) {
+    auto started = start_views();
+    if (!started.ok()) return refuse(started.status());
+    views = *std::move(started);
+  }
   Log(LogLevel::kInfo, "job " + plan.job_id() + name + ": " + plan::WhatRunsAndWhere(plan) +
                            "; logs in " + log_folder.path());
   const int exit_code = job.Run();

@@ -4,9 +4,9 @@
 #include <memory>
 #include <optional>
 
+#include "base/exit_codes.h"
 #include "base/random.h"
 #include "base/split.h"
-#include "chief/attempt/exit_codes.h"
 #include "chief/moved/run_there.h"
 #include "cli/nodes_options.h"
 #include "cli/values.h"
@@ -87,11 +87,11 @@ int RunAtChief(const CLI::App& app, const AtChief& chosen, std::vector<std::stri
   std::optional<chief::Forward> forward;
   if (app.get_name() == "web") {
     auto made = ForwardFor(app, words);
-    if (!made.ok()) return Fail(made.status(), chief::kExitCannotLaunch);
+    if (!made.ok()) return Fail(made.status(), kExitCannotLaunch);
     forward = *std::move(made);
   }
   const auto code = chief::RunThere(*node, words, forward);
-  return code.ok() ? *code : Fail(code.status(), chief::kExitCannotLaunch);
+  return code.ok() ? *code : Fail(code.status(), kExitCannotLaunch);
 }
 
 }  // namespace

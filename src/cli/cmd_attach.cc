@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "chief/attempt/exit_codes.h"
+#include "base/exit_codes.h"
 #include "chief/input/raw_terminal.h"
 #include "chief/loop/signal_watcher.h"
 #include "cli/at_rank.h"
@@ -49,10 +49,10 @@ int Follow(const v1::JobStatus& job, bool all, control::LogPrinter& output) {
     if (!all) logs.SkipToLastLinesOfEach(kLastLines);
   };
   const auto ended = control::FollowJob(job, skip, output);
-  if (!ended.ok()) return Fail(ended.status(), chief::kExitCannotLaunch);
+  if (!ended.ok()) return Fail(ended.status(), kExitCannotLaunch);
   if (ended->phase() != v1::JOB_PHASE_ENDED) {
     base::Log(base::LogLevel::kError, CrashedText(*ended));
-    return chief::kExitCannotLaunch;
+    return kExitCannotLaunch;
   }
   if (ended->report().empty()) {
     base::Log(base::LogLevel::kInfo, "job " + job.job_id() + " has ended with exit code " +
@@ -86,10 +86,10 @@ int Attach(const AttachOptions& options) {
   if (!runs) {
     return Fail(Error(StatusCode::kFailedPrecondition,
                       "nobody can be at a terminal of job " + job->job_id() + ", which has ended"),
-                chief::kExitCannotLaunch);
+                kExitCannotLaunch);
   }
   const auto at_rank = AtRank::Begin(*job, *options.rank);
-  if (!at_rank.ok()) return Fail(at_rank.status(), chief::kExitCannotLaunch);
+  if (!at_rank.ok()) return Fail(at_rank.status(), kExitCannotLaunch);
   return Follow(*job, options.all, output);
 }
 

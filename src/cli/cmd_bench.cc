@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/exit_codes.h"
 #include "base/home_folder.h"
-#include "chief/attempt/exit_codes.h"
 #include "chief/plan_job.h"
 #include "chief/run_job.h"
 #include "cli/bench_options.h"
@@ -86,7 +86,7 @@ int Bench(const BenchCommand& options) {
   const Status writable = CheckWritable(wanted.csv_file);
   if (!writable.ok()) return Fail(writable, kExitUsage);
   const auto program = launch::InstallBenchProgram(base::HomeFolder());
-  if (!program.ok()) return Fail(program.status(), chief::kExitCannotLaunch);
+  if (!program.ok()) return Fail(program.status(), kExitCannotLaunch);
   const auto request = JobThatMeasures(options.request, *bench, *program);
   const auto input = request.ok() ? chief::InputOf(*spec, *request) : request.status();
   const auto plan = input.ok() ? PlanBench(*input, {}) : input.status();
@@ -94,7 +94,7 @@ int Bench(const BenchCommand& options) {
   const Status here = CheckChiefIsHere(*plan);
   if (!here.ok()) return Fail(here, kExitUsage);
   auto job = BenchJobOptions(*input, *plan, *program);
-  if (!job.ok()) return Fail(job.status(), chief::kExitCannotLaunch);
+  if (!job.ok()) return Fail(job.status(), kExitCannotLaunch);
   return chief::RunJob(*plan, *std::move(job));
 }
 

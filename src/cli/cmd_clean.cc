@@ -4,9 +4,9 @@
 #include <set>
 #include <string>
 
+#include "base/exit_codes.h"
 #include "base/log.h"
 #include "base/quantity.h"
-#include "chief/attempt/exit_codes.h"
 #include "chief/checks/clean.h"
 #include "chief/plan_job.h"
 #include "cli/commands.h"
@@ -81,7 +81,7 @@ void EndCrashedOn(const Addresses& clean) {
     const bool all = std::ranges::all_of(
         job.nodes(), [&](const v1::NodeStatus& node) { return clean.contains(node.address()); });
     if (!job.chief_gone() || job.nodes().empty() || !all) continue;
-    const Status noted = control::EndCrashed(job, chief::kExitCannotLaunch);
+    const Status noted = control::EndCrashed(job, kExitCannotLaunch);
     if (!noted.ok()) base::LogFailure(Annotate(noted, "job " + job.job_id()));
   }
 }
@@ -133,10 +133,10 @@ int Clean(const CleanOptions& chosen) {
   const Status here = CheckChiefIsHere(*plan);
   if (!here.ok()) return Fail(here, kExitUsage);
   auto agent = launch::NodeProgram::OfAgent(request.agent());
-  if (!agent.ok()) return Fail(agent.status(), chief::kExitCannotLaunch);
+  if (!agent.ok()) return Fail(agent.status(), kExitCannotLaunch);
   const auto logins = launch::LoginsFor(*plan, request.agent(), std::chrono::milliseconds(0));
   const auto loop = transport::SshLoop::Create();
-  if (!loop.ok()) return Fail(loop.status(), chief::kExitCannotLaunch);
+  if (!loop.ok()) return Fail(loop.status(), kExitCannotLaunch);
   const auto answers = chief::CleanNodes(
       static_cast<size_t>(plan->nodes_size()), [&](size_t i) -> Result<chief::NodeToClean> {
         const v1::Reach& reach = plan->nodes(static_cast<int>(i)).reach();
@@ -150,7 +150,7 @@ int Clean(const CleanOptions& chosen) {
   EndCrashedOn(Report(*plan, answers));
   const bool all_reached =
       std::ranges::all_of(answers, [](const auto& answer) { return answer.ok(); });
-  return all_reached ? 0 : chief::kExitCannotLaunch;
+  return all_reached ? 0 : kExitCannotLaunch;
 }
 
 }  // namespace

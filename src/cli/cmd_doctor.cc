@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/exit_codes.h"
 #include "base/home_folder.h"
-#include "chief/attempt/exit_codes.h"
 #include "chief/checks/doctor.h"
 #include "chief/plan_job.h"
 #include "cli/commands.h"
@@ -42,7 +42,7 @@ int Doctor(const DoctorOptions& options) {
   if (!here.ok()) return Fail(here, kExitUsage);
   if (request.sync()) {
     const auto sync = launch::SyncOfWorkingDirectory(*plan, request, base::HomeFolder());
-    if (!sync.ok()) return Fail(sync.status(), chief::kExitCannotLaunch);
+    if (!sync.ok()) return Fail(sync.status(), kExitCannotLaunch);
   }
   launch::LaunchOptions launch;
   launch.request = request;
@@ -51,7 +51,7 @@ int Doctor(const DoctorOptions& options) {
   const auto diagnosis = chief::ExamineNodes(*plan, std::move(launch), options.full_mesh);
   if (!diagnosis.ok()) {
     const bool interrupted = diagnosis.status().code() == StatusCode::kCancelled;
-    return Fail(diagnosis.status(), interrupted ? 130 : chief::kExitCannotLaunch);
+    return Fail(diagnosis.status(), interrupted ? 130 : kExitCannotLaunch);
   }
   const std::string text = request.json() ? diagnosis::DiagnosisAsJson(*diagnosis)
                                           : diagnosis::DiagnosisAsText(*diagnosis, ShowColours());

@@ -2,8 +2,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/exit_codes.h"
 #include "base/quantity.h"
-#include "chief/attempt/exit_codes.h"
 #include "chief/fetch/fetch_text.h"
 #include "chief/fetch/job_fetch.h"
 #include "cli/commands.h"
@@ -66,21 +66,21 @@ int Fetch(FetchOptions options) {
   if (!job.ok()) return Fail(job.status(), kExitUsage);
   if (job->chief_gone()) {
     base::Log(base::LogLevel::kError, CrashedText(*job));
-    return chief::kExitCannotLaunch;
+    return kExitCannotLaunch;
   }
-  if (job->phase() == v1::JOB_PHASE_ENDED) return Fail(HasEnded(*job), chief::kExitCannotLaunch);
+  if (job->phase() == v1::JOB_PHASE_ENDED) return Fail(HasEnded(*job), kExitCannotLaunch);
   v1::FetchRequest request;
   *request.mutable_patterns() = {options.patterns.begin(), options.patterns.end()};
   request.set_most_bytes(options.max_size);
   const auto client = control::JobClient::Connect(job->job_id());
   const auto files = client.ok() ? client->Fetch(request) : client.status();
   if (!files.ok()) {
-    return Fail(Annotate(files.status(), "job " + job->job_id()), chief::kExitCannotLaunch);
+    return Fail(Annotate(files.status(), "job " + job->job_id()), kExitCannotLaunch);
   }
   for (const chief::Remark& remark : chief::FetchText(*files)) {
     base::Log(remark.level, remark.text);
   }
-  return files->failures().empty() ? 0 : chief::kExitCannotLaunch;
+  return files->failures().empty() ? 0 : kExitCannotLaunch;
 }
 
 }  // namespace

@@ -3,10 +3,10 @@
 #include <cstdio>
 #include <limits>
 
+#include "base/exit_codes.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
-#include "chief/attempt/exit_codes.h"
 #include "cli/commands.h"
 #include "cli/job_text.h"
 #include "cli/named_job.h"
@@ -82,7 +82,7 @@ int Prune(const PruneOptions& options) {
   }
   std::printf("%s%s, %s of logs\n", options.dry_run ? "would remove " : "removed ",
               base::Count(removed, "job").c_str(), base::Bytes(bytes).c_str());
-  return removed == jobs->size() ? 0 : chief::kExitCannotLaunch;
+  return removed == jobs->size() ? 0 : kExitCannotLaunch;
 }
 
 }  // namespace

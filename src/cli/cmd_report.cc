@@ -9,12 +9,12 @@
 #include <string_view>
 #include <utility>
 
+#include "base/exit_codes.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/private_folder.h"
 #include "base/wall_clock.h"
 #include "base/write_file.h"
-#include "chief/attempt/exit_codes.h"
 #include "cli/commands.h"
 #include "cli/named_job.h"
 #include "cli/values.h"
@@ -104,7 +104,7 @@ int Report(const ReportOptions& options) {
   if (!job.ok()) return Fail(job.status(), kExitUsage);
   const auto facts = FactsOf(*job);
   if (!facts.ok()) {
-    return Fail(Annotate(facts.status(), "job " + job->job_id()), chief::kExitCannotLaunch);
+    return Fail(Annotate(facts.status(), "job " + job->job_id()), kExitCannotLaunch);
   }
   const report::Document document = report::ContentsOf(*facts);
   const Status written = WriteReport(
@@ -112,7 +112,7 @@ int Report(const ReportOptions& options) {
   if (written.code() == StatusCode::kAlreadyExists) {
     return Fail(WithRemedy(written, "give another name, or --force to replace it"), kExitUsage);
   }
-  if (!written.ok()) return Fail(written, chief::kExitCannotLaunch);
+  if (!written.ok()) return Fail(written, kExitCannotLaunch);
   if (!options.output.empty()) base::Log(base::LogLevel::kInfo, "wrote " + options.output);
   return 0;
 }

@@ -6,11 +6,11 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/exit_codes.h"
 #include "base/home_folder.h"
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
-#include "chief/attempt/exit_codes.h"
 #include "chief/input/raw_terminal.h"
 #include "chief/moved/start_there.h"
 #include "chief/output/rank_logs.h"
@@ -19,6 +19,7 @@
 #include "cli/chief_on.h"
 #include "cli/commands.h"
 #include "cli/display_options.h"
+#include "cli/job_views.h"
 #include "cli/nodes_options.h"
 #include "cli/run_options.h"
 #include "launch/call_in.h"
@@ -56,6 +57,13 @@ chief::JobOptions MakeJobOptions(const plan::Input& input) {
   job.launch.request = input.request;
   job.log_folder = input.request.log_dir() + "/" + input.job_id;
   job.own_input = OwnInputOf(input.request);
+  if (input.request.has_web() || input.request.has_metrics()) {
+    job.start_views = [request = input.request, id = input.job_id,
+                       folder = job.log_folder]() -> Result<chief::JobOptions::StatusListener> {
+      AD_ASSIGN_OR_RETURN(std::shared_ptr<JobViews> views, JobViews::Start(request, id));
+      return [views, folder](const v1::JobStatus&) { views->Announce(folder); };
+    };
+  }
   job.plan_attempt = [input](const plan::Replan& replan) {
     return chief::PlanAttempt(input, replan);
   };
@@ -84,7 +92,7 @@ int Call(const std::string& agent, const reach::KubernetesPod& pod) {
   base::Log(base::LogLevel::kInfo, pod.node + " calls the chief, " + pod.chief_address);
   return Fail(
       launch::BecomeCaller(agent, pod.node, pod.chief_address, reach::kKeyFile, kCallPatience),
-      chief::kExitCannotLaunch);
+      kExitCannotLaunch);
 }
 
 // Null where nothing is to be copied.
@@ -161,7 +169,7 @@ int Run(const RunOptions& options) {
   if (!plan.ok()) {
     return Fail(plan.status(), plan.status().code() == StatusCode::kInvalidArgument
                                    ? kExitUsage
-                                   : chief::kExitCannotLaunch);
+                                   : kExitCannotLaunch);
   }
   const auto chief_node =
       request.has_chief_on() ? chief::NodeForChief(input->spec, *plan, request.chief_on()) : "";
@@ -169,7 +177,7 @@ int Run(const RunOptions& options) {
   auto view = ViewOf(request.display(), chief::ProcessesOf(*plan));
   if (!view.ok()) return Fail(view.status(), kExitUsage);
   auto sync = SyncOf(request, *plan);
-  if (!sync.ok()) return Fail(sync.status(), chief::kExitCannotLaunch);
+  if (!sync.ok()) return Fail(sync.status(), kExitCannotLaunch);
   if (options.dry_run) {
     if (*sync) LogSync(**sync);
     return PrintPlan(options, *plan);

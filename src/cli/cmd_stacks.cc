@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/exit_codes.h"
 #include "base/utf8.h"
-#include "chief/attempt/exit_codes.h"
 #include "cli/commands.h"
 #include "cli/job_text.h"
 #include "cli/named_job.h"
@@ -35,7 +35,7 @@ int Stacks(const StacksOptions& options) {
   if (!right.ok()) return Fail(right, kExitUsage);
   if (job->chief_gone()) {
     base::Log(base::LogLevel::kError, CrashedText(*job));
-    return chief::kExitCannotLaunch;
+    return kExitCannotLaunch;
   }
   if (job->phase() == v1::JOB_PHASE_ENDED) {
     return Fail(
@@ -43,12 +43,12 @@ int Stacks(const StacksOptions& options) {
                          "job " + job->job_id() + " has ended: no rank of it runs"),
                    "`autodist status " + job->job_id() + "` tells why, and `autodist logs " +
                        job->job_id() + "` what its ranks wrote"),
-        chief::kExitCannotLaunch);
+        kExitCannotLaunch);
   }
   const auto client = control::JobClient::Connect(job->job_id());
   const auto stacks = client.ok() ? client->GetStacks(options.ranks, true) : client.status();
   if (!stacks.ok()) {
-    return Fail(Annotate(stacks.status(), "job " + job->job_id()), chief::kExitCannotLaunch);
+    return Fail(Annotate(stacks.status(), "job " + job->job_id()), kExitCannotLaunch);
   }
   std::printf("%s\n", base::PrintableLines(why::GroupsText(stacks->groups())).c_str());
   PrintWhole(options.ranks, *stacks);

@@ -1,7 +1,7 @@
 // autodist stop [JOB] [--now]
 #include <signal.h>
 
-#include "chief/attempt/exit_codes.h"
+#include "base/exit_codes.h"
 #include "cli/commands.h"
 #include "cli/job_text.h"
 #include "cli/named_job.h"
@@ -21,7 +21,7 @@ struct StopOptions {
 int Verdict(const v1::JobStatus& job) {
   if (job.phase() != v1::JOB_PHASE_ENDED) {
     Log(LogLevel::kError, CrashedText(job));
-    return chief::kExitCannotLaunch;
+    return kExitCannotLaunch;
   }
   Log(LogLevel::kInfo, "job " + job.job_id() + " has ended with exit code " +
                            std::to_string(job.exit_code()) +
@@ -53,7 +53,7 @@ int Stop(const StopOptions& options) {
     return Fail(
         WithRemedy(client.status(), job->host().empty() ? std::string("see `autodist ps --all`")
                                                         : "run this on " + job->host()),
-        chief::kExitCannotLaunch);
+        kExitCannotLaunch);
   }
   Log(LogLevel::kInfo, "stopping job " + job->job_id() +
                            (options.now ? "" : "; --now ends its ranks without any grace"));
@@ -61,12 +61,12 @@ int Stop(const StopOptions& options) {
   // An end that came first is as good.
   if (!asked.ok() && asked.code() != StatusCode::kFailedPrecondition &&
       asked.code() != StatusCode::kUnavailable) {
-    return Fail(Annotate(asked, "job " + job->job_id()), chief::kExitCannotLaunch);
+    return Fail(Annotate(asked, "job " + job->job_id()), kExitCannotLaunch);
   }
   const auto ended = client->WaitForEnd({});
   if (ended.ok()) return Verdict(*ended);
   const auto found = control::LookUpJob(job->job_id());
-  return found.ok() ? Verdict(*found) : Fail(found.status(), chief::kExitCannotLaunch);
+  return found.ok() ? Verdict(*found) : Fail(found.status(), kExitCannotLaunch);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "chief/attempt/exit_codes.h"
+#include "base/exit_codes.h"
 #include "cli/commands.h"
 #include "cli/named_job.h"
 #include "cli/values.h"
@@ -54,7 +54,7 @@ int PrintOnce(top::TopOptions options) {
   if (!text.ok()) {
     return Fail(WithRemedy(text.status(), "`autodist status " + options.job_id +
                                               "` tells what is known of the job"),
-                chief::kExitCannotLaunch);
+                kExitCannotLaunch);
   }
   std::fputs(text->c_str(), stdout);
   return 0;
@@ -75,7 +75,7 @@ int Top(const TopCommandOptions& chosen) {
   const auto signal = top::ShowTop(options);
   if (signal.ok()) return *signal == 0 ? 0 : kSignalled + *signal;
   if (signal.status().code() != StatusCode::kFailedPrecondition) {
-    return Fail(signal.status(), chief::kExitCannotLaunch);
+    return Fail(signal.status(), kExitCannotLaunch);
   }
   base::Log(base::LogLevel::kInfo, Message(signal.status()) + ": this is `autodist top --once`");
   return PrintOnce(std::move(options));

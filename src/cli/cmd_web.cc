@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/exit_codes.h"
 #include "base/host_name.h"
-#include "chief/attempt/exit_codes.h"
 #include "cli/commands.h"
 #include "cli/named_job.h"
 #include "cli/values.h"
@@ -51,7 +51,7 @@ int Web(const WebOptions& options) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, signal);
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);
   const auto server = web::Server::Start(*read);
-  if (!server.ok()) return Fail(server.status(), chief::kExitCannotLaunch);
+  if (!server.ok()) return Fail(server.status(), kExitCannotLaunch);
   if (!read->socket.empty() && read->forwarded.empty()) {
     Log(LogLevel::kInfo, "on your own machine: ssh -L 8080:" + read->socket + " " +
                              base::HostName() + ", and then the address below");

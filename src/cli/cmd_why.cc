@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/exit_codes.h"
 #include "base/wall_clock.h"
-#include "chief/attempt/exit_codes.h"
 #include "cli/commands.h"
 #include "cli/job_text.h"
 #include "cli/named_job.h"
@@ -119,11 +119,11 @@ int Why(const WhyOptions& options) {
   if (!job.ok()) return Fail(job.status(), kExitUsage);
   if (job->chief_gone()) {
     base::Log(base::LogLevel::kError, CrashedText(*job));
-    return chief::kExitCannotLaunch;
+    return kExitCannotLaunch;
   }
   const auto verdict = VerdictOf(*job);
   if (!verdict.ok()) {
-    return Fail(Annotate(verdict.status(), "job " + job->job_id()), chief::kExitCannotLaunch);
+    return Fail(Annotate(verdict.status(), "job " + job->job_id()), kExitCannotLaunch);
   }
   const std::string text = options.json ? WhyJson(job->job_id(), *verdict) : WhyText(*verdict);
   std::fputs(text.c_str(), stdout);

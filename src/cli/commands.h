@@ -6,12 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "base/exit_codes.h"
 #include "base/log.h"
 #include "cli/app.h"
 
 namespace autodist::cli {
-
-inline constexpr int kExitUsage = 2;
 
 using Command = std::function<int()>;
 

@@ -12,13 +12,13 @@
 #include <system_error>
 #include <vector>
 
+#include "base/exit_codes.h"
 #include "base/fd.h"
 #include "base/home_folder.h"
 #include "base/name_service.h"
 #include "base/shell_quote.h"
 #include "base/thread.h"
 #include "base/utf8.h"
-#include "chief/attempt/exit_codes.h"
 #include "chief/moved/moved_chief.h"
 #include "chief/moved/run_there.h"
 #include "cli/at_chief.h"
@@ -188,7 +188,7 @@ int Main(const std::vector<std::string>& words, bool from_elsewhere) {
 
 int InternalError(const std::exception& error) {
   std::fprintf(stderr, "autodist: internal error: %s\n", base::Printable(error.what()).c_str());
-  return chief::kExitCannotLaunch;
+  return kExitCannotLaunch;
 }
 
 }  // namespace
@@ -206,7 +206,7 @@ int main(int argc, char** argv) {
   autodist::rpc::BeginProgram();
   try {
     const auto words = autodist::cli::WordsOf(argc, argv);
-    if (!words.ok()) return autodist::cli::Fail(words.status(), autodist::cli::kExitUsage);
+    if (!words.ok()) return autodist::cli::Fail(words.status(), autodist::kExitUsage);
     const int code = autodist::cli::Main(*words, autodist::cli::IsFromElsewhere(argc, argv));
     autodist::chief::MarkEnd(code);
     return code;
@@ -215,7 +215,7 @@ int main(int argc, char** argv) {
     if (error.code() != std::errc::resource_unavailable_try_again) {
       return autodist::cli::InternalError(error);
     }
-    return autodist::cli::Fail(autodist::base::NoThread(error), autodist::chief::kExitCannotLaunch);
+    return autodist::cli::Fail(autodist::base::NoThread(error), autodist::kExitCannotLaunch);
   } catch (const std::exception& error) {
     return autodist::cli::InternalError(error);
   }

@@ -4,11 +4,11 @@
 #include <set>
 #include <utility>
 
+#include "base/exit_codes.h"
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/random.h"
 #include "base/utf8.h"
-#include "chief/attempt/exit_codes.h"
 #include "chief/attempt/report.h"
 #include "chief/checks/preflight.h"
 #include "diagnosis/diagnosis_text.h"

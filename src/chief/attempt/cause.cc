@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/exit_codes.h"
 #include "base/quantity.h"
 #include "base/signal_name.h"
-#include "chief/attempt/exit_codes.h"
 
 namespace autodist::chief {
 

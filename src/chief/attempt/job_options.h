@@ -30,8 +30,13 @@ struct JobOptions {
   std::function<Result<v1::LaunchPlan>(const plan::Replan& replan)> plan_attempt;
   // Prints a line of JSON to stdout; empty: nobody wants any. What ranks write is the view's.
   std::function<void(std::string line)> print_json;
+  // Starts what shows the job to others, once its control socket is there; an error ends the job
+  // before it begins. What it returns is called like on_status, and goes when the job has ended.
+  // Empty: nothing does.
+  using StatusListener = std::function<void(const v1::JobStatus& status)>;
+  std::function<Result<StatusListener>()> start_views;
   // Called on Run's thread; must not block.
-  std::function<void(const v1::JobStatus& status)> on_status;
+  StatusListener on_status;
   // Once, when all is ready, before the ranks start; on a thread that may wait for a disk.
   std::function<void()> on_running;
   // By what the nodes are reached.

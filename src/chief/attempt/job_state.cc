@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "chief/attempt/exit_codes.h"
+#include "base/exit_codes.h"
 
 namespace autodist::chief {
 namespace {

@@ -7,11 +7,11 @@
 #include <string>
 #include <utility>
 
+#include "base/exit_codes.h"
 #include "base/quantity.h"
 #include "base/signal_name.h"
 #include "base/utf8.h"
 #include "chief/attempt/culprit.h"
-#include "chief/attempt/exit_codes.h"
 #include "chief/checks/preflight.h"
 #include "chief/output/peer_complaints.h"
 #include "diagnosis/chief_variables.h"

@@ -11,10 +11,10 @@
 
 #include "autodist/v1/job_request.pb.h"
 #include "base/deadline.h"
+#include "base/exit_codes.h"
 #include "base/fd.h"
 #include "base/home_folder.h"
 #include "base/log.h"
-#include "chief/attempt/exit_codes.h"
 #include "chief/moved/lines.h"
 #include "chief/moved/spec_there.h"
 #include "json/proto_json.h"

@@ -13,11 +13,11 @@
 #include <stop_token>
 #include <utility>
 
+#include "base/exit_codes.h"
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/random.h"
 #include "base/utf8.h"
-#include "chief/attempt/exit_codes.h"
 #include "chief/attempt/report.h"
 #include "chief/checks/told_addresses.h"
 #include "chief/checks/visit.h"

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "agent_sim/events.h"
-#include "chief/attempt/exit_codes.h"
+#include "base/exit_codes.h"
 #include "support/fake_nodes.h"
 #include "support/in_seconds.h"
 #include "support/plans.h"

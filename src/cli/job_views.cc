@@ -1,4 +1,4 @@
-#include "chief/views.h"
+#include "cli/job_views.h"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 
-namespace autodist::chief {
+namespace autodist::cli {
 namespace {
 
 using base::Log;
@@ -17,9 +17,9 @@ constexpr char kAddressFile[] = "web-address";
 
 }  // namespace
 
-Result<std::unique_ptr<Views>> Views::Start(const v1::JobRequest& request,
-                                            const std::string& job_id) {
-  std::unique_ptr<Views> views(new Views);
+Result<std::unique_ptr<JobViews>> JobViews::Start(const v1::JobRequest& request,
+                                                  const std::string& job_id) {
+  std::unique_ptr<JobViews> views(new JobViews);
   if (request.has_metrics()) {
     auto metrics = metrics::Server::Start({request.metrics(), job_id});
     if (!metrics.ok()) return Annotate(metrics.status(), "--metrics");
@@ -36,13 +36,13 @@ Result<std::unique_ptr<Views>> Views::Start(const v1::JobRequest& request,
   return views;
 }
 
-Views::~Views() {
+JobViews::~JobViews() {
   if (!address_kept_in_) return;
   const auto folder = address_kept_in_->Open();
   if (folder.ok()) unlinkat(*folder, kAddressFile, 0);  // it leads nowhere any more
 }
 
-void Views::Announce(const base::LogFolder& log_folder) {
+void JobViews::Announce(const base::LogFolder& log_folder) {
   if (std::exchange(announced_, true)) return;
   if (metrics_) Log(LogLevel::kInfo, "metrics at " + metrics_->url());
   if (!web_) return;
@@ -54,7 +54,7 @@ void Views::Announce(const base::LogFolder& log_folder) {
   }
 }
 
-void Views::KeepAddress(const base::LogFolder& folder) {
+void JobViews::KeepAddress(const base::LogFolder& folder) {
   const Status kept = folder.WriteFile(kAddressFile, web_->url() + "\n");
   if (!kept.ok()) {
     return Log(LogLevel::kWarning,
@@ -65,4 +65,4 @@ void Views::KeepAddress(const base::LogFolder& folder) {
                            (std::filesystem::absolute(folder.path()) / kAddressFile).string());
 }
 
-}  // namespace autodist::chief
+}  // namespace autodist::cli

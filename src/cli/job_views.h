@@ -1,5 +1,5 @@
-// What others may look at a job by while it runs: the page, and the metrics for Prometheus. Both
-// ask its control socket, as anybody could.
+// The page and the metrics that `run` serves while its job runs. Both are clients of the job's
+// control socket, as another process would be.
 #pragma once
 
 #include <memory>
@@ -12,17 +12,17 @@
 #include "metrics/server.h"
 #include "web/server.h"
 
-namespace autodist::chief {
+namespace autodist::cli {
 
 // For one thread.
-class Views {
+class JobViews {
  public:
   // Those of --metrics, --web and --web-control. Fails where one of them cannot listen.
-  static Result<std::unique_ptr<Views>> Start(const v1::JobRequest& request,
-                                              const std::string& job_id);
-  Views(const Views&) = delete;
-  Views& operator=(const Views&) = delete;
-  ~Views();
+  static Result<std::unique_ptr<JobViews>> Start(const v1::JobRequest& request,
+                                                 const std::string& job_id);
+  JobViews(const JobViews&) = delete;
+  JobViews& operator=(const JobViews&) = delete;
+  ~JobViews();
 
   // Says where they are, the first time. The address of the page opens it: where stderr is no
   // terminal, and so may be a file that others can read, it goes into a file of this folder that
@@ -30,7 +30,7 @@ class Views {
   void Announce(const base::LogFolder& log_folder);
 
  private:
-  Views() = default;
+  JobViews() = default;
   void KeepAddress(const base::LogFolder& folder);
 
   std::unique_ptr<metrics::Server> metrics_;
@@ -39,4 +39,4 @@ class Views {
   std::optional<base::LogFolder> address_kept_in_;
 };
 
-}  // namespace autodist::chief
+}  // namespace autodist::cli
