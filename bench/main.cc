@@ -1,7 +1,5 @@
 // autodist-bench PLAN: measures the collective operations between the ranks of a job. Started by
 // `autodist bench`, which shows what rank 0 prints.
-#include <google/protobuf/util/json_util.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -9,15 +7,15 @@
 #include <string>
 
 #include "autodist/client.h"
+#include "json/proto_json.h"
 #include "sweep.h"
 
 namespace autodist::bench {
 namespace {
 
-Result<v1::BenchPlan> ParsePlan(const std::string& json) {
+Result<v1::BenchPlan> ParsePlan(const std::string& text) {
   v1::BenchPlan plan;
-  if (!google::protobuf::util::JsonStringToMessage(json, &plan).ok() || plan.from() == 0 ||
-      plan.factor() < 2) {
+  if (!json::FromJson(text, plan).ok() || plan.from() == 0 || plan.factor() < 2) {
     return WithRemedy(Error(StatusCode::kInvalidArgument, "this is no plan of measurements"),
                       "start this program with `autodist bench`");
   }
@@ -29,8 +27,8 @@ uint32_t RanksOnNode() {
   return text ? static_cast<uint32_t>(std::max(std::atoi(text), 1)) : 1;
 }
 
-Status Run(const std::string& json) {
-  AD_ASSIGN_OR_RETURN(const v1::BenchPlan plan, ParsePlan(json));
+Status Run(const std::string& text) {
+  AD_ASSIGN_OR_RETURN(const v1::BenchPlan plan, ParsePlan(text));
   AD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect());
   AD_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, MakeDevice(plan.backend(), *client));
   AD_ASSIGN_OR_RETURN(const uint64_t free, device->FreeBytes(RanksOnNode()));

@@ -60,7 +60,7 @@ NcclView::Process ProcessOf(const Json& communicator, const Json& rank) {
 }
 
 // What is wrong with a rank, by itself.
-std::string TroubleText(const Json& rank) {
+std::string IssueText(const Json& rank) {
   const Json& status = In(rank, "status");
   std::string text;
   if (const uint64_t error = UnsignedIn(status, "async_error"); error != 0) {
@@ -78,16 +78,16 @@ void AddCommunicator(const Json& communicator, NcclView& view) {
   for (const Json& rank : In(communicator, "ranks")) {
     NcclView::Process process = ProcessOf(communicator, rank);
     ranks[process.count.entered].push_back(UnsignedIn(rank, "rank"));
-    const std::string trouble = TroubleText(rank);
-    if (!trouble.empty()) {
+    const std::string issue = IssueText(rank);
+    if (!issue.empty()) {
       troubles +=
-          "  rank " + std::to_string(UnsignedIn(rank, "rank")) + WhoText(rank) + trouble + "\n";
+          "  rank " + std::to_string(UnsignedIn(rank, "rank")) + WhoText(rank) + issue + "\n";
     }
     view.processes.push_back(std::move(process));
   }
   for (const Json& rank : In(communicator, "missing_ranks")) {
     troubles += "  rank " + std::to_string(UnsignedIn(rank, "rank")) + WhoText(rank) +
-                (TroubleText(rank).empty() ? ", is missing" : TroubleText(rank)) + "\n";
+                (IssueText(rank).empty() ? ", is missing" : IssueText(rank)) + "\n";
   }
   view.summary += "communicator " + TextIn(communicator, "hash") + " of " +
                   base::Count(UnsignedIn(communicator, "size"), "rank") + "\n";

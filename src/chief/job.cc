@@ -62,12 +62,12 @@ Job::Job(const v1::LaunchPlan& plan, JobOptions options, std::unique_ptr<Loop> l
       nodes_(plan_, options_.launch.lease(), *loop_, output_, console_, *this),
       starter_(plan_, options_, *loop_, stop_, nodes_, console_),
       attempt_(starter_.FirstAttempt()),
-      journal_(plan_, options_, *loop_),
-      board_(options_, *loop_, nodes_, output_, journal_,
-             [this](const TroubleWarning& warning) {
-               console_.Tell(LogLevel::kWarning, warning.what);
-               journal_.Record(warning.what, warning.address);
-             }),
+      recorder_(plan_, options_, *loop_),
+      snapshot_(options_, *loop_, nodes_, output_, recorder_,
+                [this](const IssueWarning& warning) {
+                  console_.Tell(LogLevel::kWarning, warning.what);
+                  recorder_.Record(warning.what, warning.address);
+                }),
       hang_(options_, *loop_, nodes_, console_),
       own_terminal_(MakeOwnTerminal()),
       input_(
@@ -103,13 +103,13 @@ void Job::Signal(int signal, const std::string& by) {
 
 int Job::Run() {
   const Loop::Time began = loop_->Now();
-  const Status opened = journal_.Open();
+  const Status opened = recorder_.Open();
   if (!opened.ok()) {
     base::LogFailure(opened);
     return kExitCannotLaunch;
   }
-  journal_.EnterPhase(v1::JOB_PHASE_LAUNCHING, "");
-  journal_.Publish(nodes_, *attempt_);
+  recorder_.EnterPhase(v1::JOB_PHASE_LAUNCHING, "");
+  recorder_.Publish(nodes_, *attempt_);
   auto started = starter_.Start(0);
   if (const auto* refused = std::get_if<NotStarted>(&started)) {
     console_.Tell(LogLevel::kError, refused->report);
@@ -137,8 +137,8 @@ void Job::BeginAttempt(std::unique_ptr<Attempt> attempt) {
   attempt_ = std::move(attempt);
   output_.Begin(attempt_->logs, attempt_->plan(), attempt_->nodes());
   attempt_->began = loop_->Now();
-  journal_.BeginAttempt(*attempt_);
-  board_.BeginAttempt();
+  recorder_.BeginAttempt(*attempt_);
+  snapshot_.BeginAttempt();
   stop_.AttemptBegins();
   hang_.BeginAttempt();
   input_.BeginAttempt(*attempt_);
@@ -149,8 +149,8 @@ void Job::BeginAttempt(std::unique_ptr<Attempt> attempt) {
                                        attempt_->folder());
   }
   nodes_.BeginAttempt(attempt_->nodes());
-  journal_.EnterPhase(v1::JOB_PHASE_RUNNING, "");
-  journal_.Publish(nodes_, *attempt_);
+  recorder_.EnterPhase(v1::JOB_PHASE_RUNNING, "");
+  recorder_.Publish(nodes_, *attempt_);
   nodes_.StartRanks();
   for (uint32_t member = 0; member < attempt_->nodes().size(); ++member) {
     const uint32_t node = attempt_->nodes()[member];
@@ -212,8 +212,8 @@ bool Job::Restart() {
   const auto wait = starter_.RestartWait(*attempt_);
   if (!wait) return false;
   const std::string cause = DescribeCauseInWords(*attempt_);
-  journal_.EnterPhase(v1::JOB_PHASE_RESTARTING, cause);
-  board_.Launches();
+  recorder_.EnterPhase(v1::JOB_PHASE_RESTARTING, cause);
+  snapshot_.Launches();
   console_.Tell(LogLevel::kInfo, "restarting in " + base::Seconds(*wait) + ", because " + cause);
   End(false);
   loop_->RunUntil([this] { return stop_.requested(); }, loop_->Now() + *wait);
@@ -234,7 +234,7 @@ void Job::FetchAtEnd() {
   const bool wanted = request.fetch_size() > 0;
   if (stop_.killing()) fetch_.Cancel();
   if (!wanted && !fetch_.busy()) return;
-  journal_.EnterPhase(v1::JOB_PHASE_STOPPING, "");
+  recorder_.EnterPhase(v1::JOB_PHASE_STOPPING, "");
   if (!stop_.killing()) End(false);
   fetching_at_end_ = true;
   const auto over = [this] { return !fetch_.busy() || stop_.given_up(); };
@@ -258,9 +258,9 @@ void Job::FetchAtEnd() {
 
 // Ends whatever is left of the attempt on all nodes, and with `leave` the agents, too.
 void Job::End(bool leave) {
-  if (leave && journal_.phase() == v1::JOB_PHASE_RUNNING) {
-    journal_.EnterPhase(v1::JOB_PHASE_STOPPING, "");
-    board_.Stops(*attempt_);
+  if (leave && recorder_.phase() == v1::JOB_PHASE_RUNNING) {
+    recorder_.EnterPhase(v1::JOB_PHASE_STOPPING, "");
+    snapshot_.Stops(*attempt_);
   }
   stop_.AttemptEnds();
   leaving_ = leave;
@@ -309,10 +309,10 @@ int Job::Finish(int exit_code, const std::string& refusal, Loop::Time began) {
   const std::string report = finishing_.blocked ? "its terminal took nothing"
                              : refusal.empty()  ? EndReport(*attempt_, console_.warnings())
                                                 : refusal;
-  journal_.Ended(exit_code, report, output_.last_ms());
-  board_.End(*attempt_);
-  journal_.Publish(nodes_, *attempt_);
-  if (refusal.empty() && board_.missed_checkpoints() && !finishing_.blocked) {
+  recorder_.Ended(exit_code, report, output_.last_ms());
+  snapshot_.End(*attempt_);
+  recorder_.Publish(nodes_, *attempt_);
+  if (refusal.empty() && snapshot_.missed_checkpoints() && !finishing_.blocked) {
     base::Log(LogLevel::kWarning,
               "--checkpoint-dir " + options_.request().checkpoint_dir() +
                   " cannot be read on this machine: no training could be counted as lost");
@@ -323,7 +323,7 @@ int Job::Finish(int exit_code, const std::string& refusal, Loop::Time began) {
   if (refusal.empty() && !finishing_.blocked) {
     const auto elapsed = std::chrono::duration_cast<milliseconds>(loop_->Now() - began);
     base::Log(LogLevel::kInfo,
-              LastLine(*attempt_, exit_code, elapsed, board::Goodput(board_.ledger())));
+              LastLine(*attempt_, exit_code, elapsed, snapshot::Goodput(snapshot_.ledger())));
   }
   loop_->DrainBackground();
   return exit_code;

@@ -14,18 +14,18 @@
 #include "chief/attempt/attempt.h"
 #include "chief/attempt/attempt_starter.h"
 #include "chief/attempt/job_options.h"
-#include "chief/board/job_board.h"
 #include "chief/fetch/job_fetch.h"
 #include "chief/hang/hang_response.h"
 #include "chief/input/own_terminal.h"
 #include "chief/input/rank_input.h"
-#include "chief/journal.h"
+#include "chief/job_status_recorder.h"
 #include "chief/loop/loop.h"
 #include "chief/loop/signal_watcher.h"
 #include "chief/loop/stop_policy.h"
 #include "chief/nodes/node_watch.h"
 #include "chief/output/console.h"
 #include "chief/output/output_router.h"
+#include "chief/snapshot/snapshot_builder.h"
 
 namespace autodist::chief {
 
@@ -48,7 +48,7 @@ class Job final : private NodeWatchListener {
   void GetStatus(StatusAnswer answer);
 
   // How one sees it, and how it was. Thread-safe.
-  void GetBoard(uint64_t known, control::JobRequests::BoardAnswer answer);
+  void GetBoard(uint64_t known, control::JobRequests::SnapshotAnswer answer);
   void GetHistory(int64_t since_ms, std::function<void(v1::History)> answer);
 
   // What every rank is doing now. Thread-safe.
@@ -63,7 +63,7 @@ class Job final : private NodeWatchListener {
   void LeaveTerminal(std::shared_ptr<control::TerminalUser> user);
 
   // As it was told last.
-  const v1::JobStatus& status() const { return journal_.published(); }
+  const v1::JobStatus& status() const { return recorder_.published(); }
 
   // After Run: "ended", "failed", "stopped" or "not started".
   const std::string& verdict() const { return verdict_; }
@@ -111,8 +111,8 @@ class Job final : private NodeWatchListener {
   NodeWatch nodes_;
   AttemptStarter starter_;
   std::unique_ptr<Attempt> attempt_;
-  Journal journal_;
-  JobBoard board_;
+  JobStatusRecorder recorder_;
+  SnapshotBuilder snapshot_;
   HangResponse hang_;
   bool looks_for_missing_ = false;                   // the attempt is stopped after that
   const std::shared_ptr<OwnTerminal> own_terminal_;  // null: there is none

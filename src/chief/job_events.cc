@@ -33,11 +33,11 @@ void Job::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {
   input_.Take(member, event);
   if (event.has_input_taken()) return hang_.Alive(loop_->Now());
   Attempt::Outcome outcome = attempt_->Take(member, event);
-  board_.Take(event, *attempt_);
+  snapshot_.Take(event, *attempt_);
   if (outcome.sign_of_life) hang_.Alive(loop_->Now());
   if (outcome.to_record) {
     outcome.to_record->set_node(attempt_->member_plan(member).address());
-    journal_.Record(*std::move(outcome.to_record));
+    recorder_.Record(*std::move(outcome.to_record));
   }
   if (!outcome.stop) return;
   if (MayBeMissing(*attempt_)) {
@@ -65,12 +65,12 @@ void Job::OnWarning(uint32_t node, const std::string& what) {
   const std::string last = warnings == kMostWarnings ? "; no more warnings of it are shown" : "";
   console_.Tell(LogLevel::kWarning, address + ": " + what + last);
   attempt_->warnings.push_back(address + ": " + what);
-  journal_.Record(what, address);
+  recorder_.Record(what, address);
 }
 
 void Job::OnLost(uint32_t node, std::optional<uint32_t> member, const Status& why) {
   hang_.NodeIsGone(node);
-  if (journal_.phase() == v1::JOB_PHASE_LAUNCHING) return;  // the launch tells of it
+  if (recorder_.phase() == v1::JOB_PHASE_LAUNCHING) return;  // the launch tells of it
   const std::string& address = plan_.nodes(static_cast<int>(node)).address();
   const size_t number = lost_.Add(0, loop_->Now(), [](int, size_t) {});
   const std::string last = number == lost_.kMost ? "; further nodes are not listed" : "";
@@ -87,7 +87,7 @@ void Job::OnLost(uint32_t node, std::optional<uint32_t> member, const Status& wh
 }
 
 void Job::OnTakenAway(uint32_t node, std::optional<uint32_t> member, const Status& why) {
-  if (journal_.phase() == v1::JOB_PHASE_LAUNCHING || !member) return;
+  if (recorder_.phase() == v1::JOB_PHASE_LAUNCHING || !member) return;
   const std::string& address = plan_.nodes(static_cast<int>(node)).address();
   console_.Tell(LogLevel::kWarning, address + " is going: " + Message(why));
   if (attempt_->state().NodeTakenAway(*member, why)) StopAttempt();
@@ -98,34 +98,34 @@ void Job::OnPhase(uint32_t node, v1::NodePhase phase, const std::string& why) {
   event.set_node(plan_.nodes(static_cast<int>(node)).address());
   event.set_node_phase(phase);
   event.set_what(why);
-  journal_.Record(std::move(event));
-  board_.NodesChanged();
+  recorder_.Record(std::move(event));
+  snapshot_.NodesChanged();
 }
 
 void Job::OnSample(uint32_t node, v1::NodeSample&& sample) {
   hang_.TakeSample(sample);
-  board_.TakeSample(node, std::move(sample));
+  snapshot_.TakeSample(node, std::move(sample));
 }
 
-void Job::GetBoard(uint64_t known, control::JobRequests::BoardAnswer answer) {
+void Job::GetBoard(uint64_t known, control::JobRequests::SnapshotAnswer answer) {
   loop_->Post(
-      [this, known, answer = std::move(answer)] { answer(board_.Answer(known, *attempt_)); });
+      [this, known, answer = std::move(answer)] { answer(snapshot_.Answer(known, *attempt_)); });
 }
 
 void Job::GetHistory(int64_t since_ms, std::function<void(v1::History)> answer) {
-  loop_->Post([this, since_ms, answer = std::move(answer)] { answer(board_.Since(since_ms)); });
+  loop_->Post([this, since_ms, answer = std::move(answer)] { answer(snapshot_.Since(since_ms)); });
 }
 
 void Job::GetStatus(StatusAnswer answer) {
   loop_->Post([this, answer = std::move(answer)] {
-    answer(journal_.StatusNow(nodes_, *attempt_, output_.last_ms()));
+    answer(recorder_.StatusNow(nodes_, *attempt_, output_.last_ms()));
   });
 }
 
 void Job::GetStacks(const v1::GetStacksRequest& request, StacksAnswer answer) {
   loop_->Post([this, whole = std::vector<uint32_t>(request.ranks().begin(), request.ranks().end()),
                records = request.flight_records(), answer = std::move(answer)] {
-    if (const v1::JobPhase phase = journal_.phase();
+    if (const v1::JobPhase phase = recorder_.phase();
         phase == v1::JOB_PHASE_LAUNCHING || phase == v1::JOB_PHASE_RESTARTING) {
       return answer(
           Error(StatusCode::kFailedPrecondition, "no rank runs: the job is being started"));
@@ -136,7 +136,7 @@ void Job::GetStacks(const v1::GetStacksRequest& request, StacksAnswer answer) {
 
 void Job::Fetch(const v1::FetchRequest& request, const std::stop_token& stop, FetchAnswer answer) {
   loop_->Post([this, request, stop, answer = std::move(answer)] {
-    const v1::JobPhase phase = journal_.phase();
+    const v1::JobPhase phase = recorder_.phase();
     if (phase == v1::JOB_PHASE_LAUNCHING) {
       return answer(Error(StatusCode::kFailedPrecondition,
                           "there is nothing to fetch: the job is being started"));
@@ -184,7 +184,7 @@ void Job::TakeSignal(int signal, const std::string& by, Loop::Time at) {
     case SIGTSTP:
       return Suspend();
     case SIGQUIT:
-      if (journal_.phase() != v1::JOB_PHASE_LAUNCHING) hang_.AskForStacks(*attempt_);
+      if (recorder_.phase() != v1::JOB_PHASE_LAUNCHING) hang_.AskForStacks(*attempt_);
       return;
     default:
       return Interrupt(signal, by, at);
@@ -216,18 +216,18 @@ void Job::Interrupt(int signal, const std::string& by, Loop::Time at) {
   const bool first = stop_.signal() == 0;
   const Action action = stop_.Interrupted(signal, at, !by.empty());
   if (action == Action::kNone && !first) return;  // it came with the one before
-  journal_.ToldToStop();
+  recorder_.ToldToStop();
   if (fetching_at_end_) {
     console_.Tell(LogLevel::kInfo,
                   (by.empty() ? base::SignalName(signal) : by) + ": no more files are fetched");
     return fetch_.Cancel();
   }
-  const bool launching = journal_.phase() == v1::JOB_PHASE_LAUNCHING;
+  const bool launching = recorder_.phase() == v1::JOB_PHASE_LAUNCHING;
   if (launching && action == Action::kStop) return starter_.Cancel();
   if (launching && action == Action::kKill) return nodes_.End(milliseconds(0), true);
   if (launching) return;
   const std::string name = by.empty() ? base::SignalName(signal) : by;
-  journal_.Record("told to stop by " + name);
+  recorder_.Record("told to stop by " + name);
   if (action == Action::kStop) {
     console_.Tell(LogLevel::kInfo, name + ": the ranks have " +
                                        base::Seconds(options_.launch.grace()) +
@@ -251,9 +251,9 @@ void Job::Interrupt(int signal, const std::string& by, Loop::Time at) {
 void Job::StopAttempt() {
   suspending_ = false;
   stop_.AttemptEnds();
-  journal_.EnterPhase(v1::JOB_PHASE_STOPPING,
-                      DescribeCause(*attempt_->state().cause(), attempt_->plan()));
-  board_.Stops(*attempt_);
+  recorder_.EnterPhase(v1::JOB_PHASE_STOPPING,
+                       DescribeCause(*attempt_->state().cause(), attempt_->plan()));
+  snapshot_.Stops(*attempt_);
   nodes_.StopRanks(options_.launch.grace());
 }
 
@@ -266,20 +266,20 @@ Loop::Time Job::CheckTimes() {
   }
   hang_.Wrote(output_.last());
   const bool stop = hang_.StopIsDue();
-  board_.RanksHang(hang_.hung_since());
+  snapshot_.RanksHang(hang_.hung_since());
   if (stop && looks_for_missing_) {
     attempt_->missing = hang_.missing();
     RankFailed();
   }
   if (stop && attempt_->state().Hung()) StopAttempt();
-  const bool running = journal_.phase() == v1::JOB_PHASE_RUNNING;
+  const bool running = recorder_.phase() == v1::JOB_PHASE_RUNNING;
   if (running && hang_.Hangs(*attempt_)) {
-    journal_.Record("no rank gave a sign of life for " + base::Seconds(hang_.limit()));
+    recorder_.Record("no rank gave a sign of life for " + base::Seconds(hang_.limit()));
   }
-  const Loop::Time board_at = board_.Tick(*attempt_);
-  if (const auto step = board_.step_time()) hang_.StepTakes(*step);
+  const Loop::Time snapshot_at = snapshot_.Tick(*attempt_);
+  if (const auto step = snapshot_.step_time()) hang_.StepTakes(*step);
   const Loop::Time limit = stop_.end_limit();
-  return std::min({timeout_at_, board_at, hang_.next(running),
+  return std::min({timeout_at_, snapshot_at, hang_.next(running),
                    limit > loop_->Now() ? limit : Loop::Time::max()});
 }
 

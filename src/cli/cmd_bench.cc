@@ -1,5 +1,4 @@
 // autodist bench [options]
-#include <google/protobuf/util/json_util.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -13,6 +12,7 @@
 #include "cli/field_option.h"
 #include "cli/nodes_options.h"
 #include "cli/values.h"
+#include "json/proto_json.h"
 #include "launch/bench_program.h"
 #include "launch/slurm_steps.h"
 #include "launch/sync_source.h"
@@ -40,8 +40,8 @@ Status CheckWritable(const std::string& file) {
 // The job that measures: what was asked for, with the program for it.
 Result<v1::JobRequest> JobThatMeasures(v1::JobRequest request, const v1::BenchPlan& bench,
                                        const launch::BenchProgram& program) {
-  std::string json;
-  if (!google::protobuf::util::MessageToJsonString(bench, &json).ok()) {
+  const auto json = json::ToJson(bench, json::Layout::kOneLine);
+  if (!json.ok()) {
     return Error(StatusCode::kInvalidArgument, "the name of the --csv file is not valid UTF-8");
   }
   const auto& worker = bench.backend() == v1::BACKEND_NCCL ? program.for_gpus : program.for_cpus;
@@ -51,7 +51,7 @@ Result<v1::JobRequest> JobThatMeasures(v1::JobRequest request, const v1::BenchPl
                       "with --backend gloo");
   }
   *request.mutable_program() = {worker.begin(), worker.end()};
-  request.add_program(json);
+  request.add_program(*json);
   request.set_workdir(program.on_nodes);
   request.set_grace(kBenchGrace);
   request.set_sample(0);  // nothing is to run beside what is measured

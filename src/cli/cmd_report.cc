@@ -18,10 +18,11 @@
 #include "cli/commands.h"
 #include "cli/named_job.h"
 #include "cli/values.h"
-#include "control/board_reader.h"
+#include "control/snapshot_client.h"
 #include "report/contents.h"
 #include "report/html.h"
 #include "report/markdown.h"
+#include "snapshot/derived.h"
 
 namespace autodist::cli {
 namespace {
@@ -50,11 +51,12 @@ std::string EndOfFile(const std::string& path) {
 }
 
 // What ranks that failed have written to stderr, or else to stdout.
-std::vector<report::LastLines> LastLinesOf(const v1::Board& board) {
+std::vector<report::LastLines> LastLinesOf(const v1::JobSnapshot& snapshot) {
   std::vector<report::LastLines> lines;
-  for (const v1::BoardRank& rank : board.ranks()) {
+  for (const v1::RankSnapshot& rank : snapshot.ranks()) {
     if (rank.state() != v1::RANK_STATE_FAILED || lines.size() >= kMostFailed) continue;
-    const std::string file = board.job().attempt_folder() + "/rank-" + std::to_string(rank.rank());
+    const std::string file =
+        snapshot.job().attempt_folder() + "/rank-" + std::to_string(rank.rank());
     for (const char* stream : {".err", ".out"}) {
       std::string text = EndOfFile(file + stream);
       if (text.empty()) continue;
@@ -65,23 +67,24 @@ std::vector<report::LastLines> LastLinesOf(const v1::Board& board) {
   return lines;
 }
 
-// Of a job that no board tells of, all that its record does.
+// Of a job that no snapshot tells of, all that its record does.
 Result<report::JobFacts> FactsOf(const v1::JobStatus& job) {
   report::JobFacts facts;
-  control::BoardReader reader(job.job_id());
-  const auto board = reader.Board();
-  if (board.ok()) {
-    facts.board = **board;
-  } else if (board.status().code() != StatusCode::kNotFound) {
-    return board.status();
+  control::SnapshotClient reader(job.job_id());
+  const auto snapshot = reader.Snapshot();
+  if (snapshot.ok()) {
+    facts.snapshot = **snapshot;
+  } else if (snapshot.status().code() != StatusCode::kNotFound) {
+    return snapshot.status();
   }
-  // What became of it later than the board that was kept.
+  // What became of it later than the snapshot that was kept.
   const bool over = job.phase() == v1::JOB_PHASE_ENDED || job.chief_gone();
-  if (!board.ok() || over) *facts.board.mutable_job() = job;
-  if (facts.board.time_ms() == 0 || !over) facts.board.set_time_ms(base::MillisecondsSince1970());
+  if (!snapshot.ok() || over) snapshot::SetStatus(job, facts.snapshot);
+  if (facts.snapshot.time_ms() == 0 || !over)
+    facts.snapshot.set_time_ms(base::MillisecondsSince1970());
   auto history = reader.History();
   if (history.ok()) facts.history = *std::move(history);
-  facts.last_lines = LastLinesOf(facts.board);
+  facts.last_lines = LastLinesOf(facts.snapshot);
   return facts;
 }
 

@@ -7,7 +7,7 @@
 #include "cli/job_text.h"
 #include "cli/named_job.h"
 #include "cli/steps_text.h"
-#include "control/board_reader.h"
+#include "control/snapshot_client.h"
 #include "control/status_json.h"
 
 namespace autodist::cli {
@@ -21,15 +21,16 @@ struct StatusOptions {
 int ShowStatus(const StatusOptions& options) {
   const auto job = NamedJob(options.job);
   if (!job.ok()) return Fail(job.status(), kExitUsage);
-  v1::Board board;
-  if (const auto known = control::BoardReader(job->job_id()).Board(); known.ok()) board = **known;
+  v1::JobSnapshot snapshot;
+  if (const auto known = control::SnapshotClient(job->job_id()).Snapshot(); known.ok())
+    snapshot = **known;
   if (options.json) {
-    std::string json = control::StatusJson(*job, ProgressIn(*job, board));
-    json.insert(json.rfind('}'), ",\"stalled\":" + StalledJson(board));
+    std::string json = control::StatusJson(*job, ProgressIn(*job, snapshot));
+    json.insert(json.rfind('}'), ",\"stalled\":" + StalledJson(snapshot));
     std::puts(json.c_str());
     return 0;
   }
-  std::fputs(JobText(*job, base::MillisecondsSince1970(), DetailsOf(board)).c_str(), stdout);
+  std::fputs(JobText(*job, base::MillisecondsSince1970(), DetailsOf(snapshot)).c_str(), stdout);
   return 0;
 }
 

@@ -14,9 +14,9 @@
 #include "cli/job_text.h"
 #include "cli/named_job.h"
 #include "cli/why_text.h"
-#include "control/board_reader.h"
 #include "control/job_client.h"
-#include "why/samples.h"
+#include "control/snapshot_client.h"
+#include "snapshot/lookup.h"
 #include "why/sent_again.h"
 #include "why/verdict.h"
 
@@ -27,7 +27,7 @@ using std::chrono::milliseconds;
 
 // Between two looks at what ranks are doing: what is the same then is no moment of a step.
 constexpr milliseconds kBetweenLooks{4'000};
-constexpr milliseconds kBoardInterval{250};  // in which it is asked whether the job goes on
+constexpr milliseconds kSnapshotInterval{250};  // in which it is asked whether the job goes on
 
 struct WhyOptions {
   std::string job;
@@ -35,39 +35,40 @@ struct WhyOptions {
 };
 
 // As it is at this moment, whatever version it has had for how long.
-Result<v1::Board> BoardNow(control::BoardReader& reader) {
-  AD_ASSIGN_OR_RETURN(const auto kept, reader.Board());
-  v1::Board board = *kept;
-  if (board.job().phase() != v1::JOB_PHASE_ENDED) board.set_time_ms(base::MillisecondsSince1970());
-  return board;
+Result<v1::JobSnapshot> SnapshotNow(control::SnapshotClient& reader) {
+  AD_ASSIGN_OR_RETURN(const auto kept, reader.Snapshot());
+  v1::JobSnapshot snapshot = *kept;
+  if (snapshot.job().phase() != v1::JOB_PHASE_ENDED)
+    snapshot.set_time_ms(base::MillisecondsSince1970());
+  return snapshot;
 }
 
-Result<std::vector<v1::WholeStack>> StacksOf(const v1::Board& board, bool flight_records) {
+Result<std::vector<v1::WholeStack>> StacksOf(const v1::JobSnapshot& snapshot, bool flight_records) {
   std::vector<uint32_t> ranks;
-  for (const v1::BoardRank& rank : board.ranks()) ranks.push_back(rank.rank());
-  AD_ASSIGN_OR_RETURN(const auto client, control::JobClient::Connect(board.job().job_id()));
+  for (const v1::RankSnapshot& rank : snapshot.ranks()) ranks.push_back(rank.rank());
+  AD_ASSIGN_OR_RETURN(const auto client, control::JobClient::Connect(snapshot.job().job_id()));
   AD_ASSIGN_OR_RETURN(const auto stacks, client.GetStacks(ranks, flight_records));
   return std::vector<v1::WholeStack>(stacks.stacks().begin(), stacks.stacks().end());
 }
 
-bool Runs(const v1::Board& board) { return board.job().phase() != v1::JOB_PHASE_ENDED; }
+bool Runs(const v1::JobSnapshot& snapshot) { return snapshot.job().phase() != v1::JOB_PHASE_ENDED; }
 
 // Until it is seen to go on by samples that are newer, or for kBetweenLooks.
-Status AwaitProgress(control::BoardReader& reader, why::Known& known) {
+Status AwaitProgress(control::SnapshotClient& reader, why::Known& known) {
   const base::Deadline deadline = base::Deadline::After(kBetweenLooks);
   for (;;) {
-    AD_ASSIGN_OR_RETURN(known.now, BoardNow(reader));
-    const bool goes_on =
-        why::GoesOn(known.now, *known.before) && why::AllSampledSince(*known.before, known.now);
+    AD_ASSIGN_OR_RETURN(known.now, SnapshotNow(reader));
+    const bool goes_on = why::GoesOn(known.now, *known.before) &&
+                         snapshot::AllSampledSince(*known.before, known.now);
     if (!Runs(known.now) || goes_on || deadline.Expired()) break;
-    const base::Deadline next = std::min(deadline, base::Deadline::After(kBoardInterval));
+    const base::Deadline next = std::min(deadline, base::Deadline::After(kSnapshotInterval));
     poll(nullptr, 0, next.PollTimeout());
   }
   return OkStatus();
 }
 
 // A look at stacks stops the ranks for moments, in which CPUs, queues and disks are not as before.
-void KeepSamples(const v1::Board& from, v1::Board& to) {
+void KeepSamples(const v1::JobSnapshot& from, v1::JobSnapshot& to) {
   if (from.nodes_size() != to.nodes_size() || from.ranks_size() != to.ranks_size()) return;
   for (int i = 0; i < from.nodes_size(); ++i) {
     if (from.nodes(i).has_sample()) *to.mutable_nodes(i)->mutable_sample() = from.nodes(i).sample();
@@ -77,41 +78,41 @@ void KeepSamples(const v1::Board& from, v1::Board& to) {
   }
 }
 
-// Everything of a job that runs: two boards, and, where it is not seen to go on, two looks at what
-// its ranks are doing.
-Result<why::Known> Look(control::BoardReader& reader) {
+// Everything of a job that runs: two snapshots, and, where it is not seen to go on, two looks at
+// what its ranks are doing.
+Result<why::Known> Look(control::SnapshotClient& reader) {
   why::Known known;
-  AD_ASSIGN_OR_RETURN(known.before, BoardNow(reader));
+  AD_ASSIGN_OR_RETURN(known.before, SnapshotNow(reader));
   AD_ASSIGN_OR_RETURN(known.stacks, StacksOf(*known.before, false));
   AD_RETURN_IF_ERROR(AwaitProgress(reader, known));
   if (!Runs(known.now)) return known;
   if (why::GoesOn(known.now, *known.before) && !why::MuchIsSentAgain(known.stacks)) return known;
   known.stacks_earlier = std::move(known.stacks);
   AD_ASSIGN_OR_RETURN(known.stacks, StacksOf(known.now, true));
-  AD_ASSIGN_OR_RETURN(v1::Board last, BoardNow(reader));
+  AD_ASSIGN_OR_RETURN(v1::JobSnapshot last, SnapshotNow(reader));
   KeepSamples(known.now, last);
   known.now = std::move(last);
   return known;
 }
 
 Result<why::Verdict> VerdictOf(const v1::JobStatus& job) {
-  control::BoardReader reader(job.job_id());
+  control::SnapshotClient reader(job.job_id());
   if (job.phase() != v1::JOB_PHASE_ENDED) {
     const auto known = Look(reader);
     if (known.ok() && Runs(known->now)) return why::Judge(*known);
     // It may have ended meanwhile.
     AD_ASSIGN_OR_RETURN(const v1::JobStatus now, control::LookUpJob(job.job_id()));
     if (now.phase() == v1::JOB_PHASE_LAUNCHING || now.phase() == v1::JOB_PHASE_RESTARTING) {
-      AD_ASSIGN_OR_RETURN(const v1::Board board, BoardNow(reader));
-      return why::JudgeStarting(board);
+      AD_ASSIGN_OR_RETURN(const v1::JobSnapshot snapshot, SnapshotNow(reader));
+      return why::JudgeStarting(snapshot);
     }
     if (now.phase() != v1::JOB_PHASE_ENDED) {
       return known.ok() ? why::Judge(*known) : Result<why::Verdict>(known.status());
     }
     return VerdictOf(now);
   }
-  const auto last = reader.Board();  // an older autodist's job has none
-  return why::JudgeEnded(job, last.ok() ? **last : v1::Board());
+  const auto last = reader.Snapshot();  // an older autodist's job has none
+  return why::JudgeEnded(job, last.ok() ? **last : v1::JobSnapshot());
 }
 
 int Why(const WhyOptions& options) {

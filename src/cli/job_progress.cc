@@ -5,17 +5,17 @@
 
 namespace autodist::cli {
 
-std::optional<v1::Progress> ProgressIn(const v1::JobStatus& job, const v1::Board& board) {
+std::optional<v1::Progress> ProgressIn(const v1::JobStatus& job, const v1::JobSnapshot& snapshot) {
   const bool over = job.phase() == v1::JOB_PHASE_ENDED || job.chief_gone();
-  return over || !board.has_progress() ? std::nullopt : std::optional(board.progress());
+  return over || !snapshot.has_progress() ? std::nullopt : std::optional(snapshot.progress());
 }
 
 std::optional<v1::Progress> ProgressOf(const v1::JobStatus& job) {
   if (job.phase() == v1::JOB_PHASE_ENDED || job.chief_gone()) return std::nullopt;
   const auto client = control::JobClient::Connect(job.job_id());
   if (!client.ok()) return std::nullopt;
-  const auto board = client->GetBoard(0);
-  return board.ok() && *board ? ProgressIn(job, **board) : std::nullopt;
+  const auto snapshot = client->GetBoard(0);
+  return snapshot.ok() && *snapshot ? ProgressIn(job, **snapshot) : std::nullopt;
 }
 
 std::map<std::string, v1::Progress> ProgressOf(const std::vector<v1::JobStatus>& jobs) {

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "autodist/v1/board.pb.h"
 #include "autodist/v1/job.pb.h"
+#include "autodist/v1/snapshot.pb.h"
 
 namespace autodist::cli {
 
-// What the board of a job says of it; absent where that is over, or nothing is said.
-std::optional<v1::Progress> ProgressIn(const v1::JobStatus& job, const v1::Board& board);
+// What the snapshot of a job says of it; absent where that is over, or nothing is said.
+std::optional<v1::Progress> ProgressIn(const v1::JobStatus& job, const v1::JobSnapshot& snapshot);
 
 // Asks the job's autodist; nullopt: the job does not run, or nothing is known of its progress.
 // Blocks for a few seconds at most.

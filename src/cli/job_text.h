@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "autodist/v1/board.pb.h"
 #include "autodist/v1/job.pb.h"
+#include "autodist/v1/snapshot.pb.h"
 #include "cli/steps_text.h"
 
 namespace autodist::cli {

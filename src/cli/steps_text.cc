@@ -7,7 +7,7 @@
 #include "base/quantity.h"
 #include "base/split.h"
 #include "base/utf8.h"
-#include "board/troubles.h"
+#include "snapshot/lookup.h"
 
 namespace autodist::cli {
 namespace {
@@ -29,16 +29,16 @@ std::string StepsText(const v1::Progress& progress) {
   return text;
 }
 
-bool IsOfSteps(const v1::Trouble& trouble) {
-  return trouble.kind() == v1::Trouble::KIND_STALLED || trouble.kind() == v1::Trouble::KIND_SLOW;
+bool IsOfSteps(const v1::Issue& issue) {
+  return issue.kind() == v1::Issue::KIND_STALLED || issue.kind() == v1::Issue::KIND_SLOW;
 }
 
 }  // namespace
 
-JobDetails DetailsOf(const v1::Board& board) {
+JobDetails DetailsOf(const v1::JobSnapshot& snapshot) {
   JobDetails details;
-  details.stalled = board::StandstillIn(board) != nullptr;
-  const v1::Progress& progress = board.progress();
+  details.stalled = snapshot::StandstillIn(snapshot) != nullptr;
+  const v1::Progress& progress = snapshot.progress();
   if (progress.has_step()) details.rows.emplace_back("progress", StepsText(progress));
   std::string metrics;
   for (int i = 0; i < std::min(progress.metrics_size(), kMostMetrics); ++i) {
@@ -47,11 +47,11 @@ JobDetails DetailsOf(const v1::Board& board) {
                FigureText(metric.value());
   }
   if (!metrics.empty()) details.rows.emplace_back("metrics", metrics);
-  for (const v1::Trouble& trouble : board.troubles()) {
-    if (IsOfSteps(trouble)) details.rows.emplace_back("issue", trouble.what());
+  for (const v1::Issue& issue : snapshot.troubles()) {
+    if (IsOfSteps(issue)) details.rows.emplace_back("issue", issue.what());
   }
   std::string restarted;
-  for (const v1::JobEvent& event : board.events()) {
+  for (const v1::JobEvent& event : snapshot.events()) {
     if (event.job_phase() == v1::JOB_PHASE_RESTARTING) restarted = event.what();
   }
   if (!restarted.empty()) {
@@ -60,8 +60,8 @@ JobDetails DetailsOf(const v1::Board& board) {
   return details;
 }
 
-std::string StalledJson(const v1::Board& board) {
-  const v1::Trouble* const stalled = board::StandstillIn(board);
+std::string StalledJson(const v1::JobSnapshot& snapshot) {
+  const v1::Issue* const stalled = snapshot::StandstillIn(snapshot);
   if (!stalled) return "null";
   return "{\"since_ms\":" + std::to_string(stalled->since_ms()) +
          ",\"what\":" + base::JsonQuoted(stalled->what()) + "}";

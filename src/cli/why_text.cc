@@ -34,11 +34,11 @@ int ExitCodeOf(const why::Verdict& verdict) {
 }
 
 std::string WhyText(const why::Verdict& verdict) {
-  const v1::Trouble& trouble = verdict.trouble;
-  std::string text = base::Printable(trouble.what()) + "\n";
-  if (!trouble.cost().empty()) text += "  " + base::Printable(trouble.cost()) + "\n";
+  const v1::Issue& issue = verdict.issue;
+  std::string text = base::Printable(issue.what()) + "\n";
+  if (!issue.cost().empty()) text += "  " + base::Printable(issue.cost()) + "\n";
   for (const bool against : {false, true}) {
-    for (const v1::Evidence& one : trouble.evidence()) {
+    for (const v1::Evidence& one : issue.evidence()) {
       if (one.against() != against) continue;
       text += std::string(against ? "  ruled out: " : "  ") + base::Printable(one.what()) + ": " +
               base::Printable(one.value()) + " [" + base::Printable(one.source()) + "]\n";
@@ -50,7 +50,7 @@ std::string WhyText(const why::Verdict& verdict) {
 std::string WhyJson(const std::string& job_id, const why::Verdict& verdict) {
   return "{\"job_id\":" + base::JsonQuoted(job_id) +
          ",\"verdict\":" + base::JsonQuoted(Name(verdict.kind)) +
-         ",\"trouble\":" + json::PlainJson(verdict.trouble) + "}\n";
+         ",\"trouble\":" + json::PlainJson(verdict.issue) + "}\n";
 }
 
 }  // namespace autodist::cli

@@ -15,7 +15,7 @@ int ExitCodeOf(const why::Verdict& verdict);
 // The sentence, what it costs, the evidence with its sources, and what was ruled out.
 std::string WhyText(const why::Verdict& verdict);
 
-// {"job_id": …, "verdict": "wrong" | "well" | "cannot tell", "trouble": {…}}, of one line.
+// {"job_id": …, "verdict": "wrong" | "well" | "cannot tell", "issue": {…}}, of one line.
 std::string WhyJson(const std::string& job_id, const why::Verdict& verdict);
 
 }  // namespace autodist::cli

@@ -77,17 +77,17 @@ Result<v1::JobFiles> JobClient::Fetch(const v1::FetchRequest& request) const {
   return files;
 }
 
-Result<std::optional<v1::Board>> JobClient::GetBoard(uint64_t known,
-                                                     const std::stop_token& stop) const {
+Result<std::optional<v1::JobSnapshot>> JobClient::GetBoard(uint64_t known,
+                                                           const std::stop_token& stop) const {
   grpc::ClientContext context;
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
   Limit(context);
   v1::GetBoardRequest request;
   request.set_known(known);
-  v1::Board board;
-  AD_RETURN_IF_ERROR(FromServer(board_->GetBoard(&context, request, &board)));
-  if (known != 0 && board.version() == known) return std::nullopt;
-  return board;
+  v1::JobSnapshot snapshot;
+  AD_RETURN_IF_ERROR(FromServer(snapshot_->GetBoard(&context, request, &snapshot)));
+  if (known != 0 && snapshot.version() == known) return std::nullopt;
+  return snapshot;
 }
 
 Result<v1::History> JobClient::GetHistory(int64_t since_ms, const std::stop_token& stop) const {
@@ -97,7 +97,7 @@ Result<v1::History> JobClient::GetHistory(int64_t since_ms, const std::stop_toke
   v1::GetHistoryRequest request;
   request.set_since_ms(since_ms);
   v1::History history;
-  AD_RETURN_IF_ERROR(FromServer(board_->GetHistory(&context, request, &history)));
+  AD_RETURN_IF_ERROR(FromServer(snapshot_->GetHistory(&context, request, &history)));
   return history;
 }
 

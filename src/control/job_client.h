@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "autodist/status.h"
-#include "autodist/v1/board.grpc.pb.h"
 #include "autodist/v1/job.grpc.pb.h"
+#include "autodist/v1/snapshot.grpc.pb.h"
 
 namespace autodist::control {
 
@@ -40,7 +40,8 @@ class JobClient {
 
   // How the job is; nothing where that is the version that is known already. Blocks for a few
   // seconds at most, or until `stop`. kUnimplemented: that autodist is an older one.
-  Result<std::optional<v1::Board>> GetBoard(uint64_t known, const std::stop_token& stop = {}) const;
+  Result<std::optional<v1::JobSnapshot>> GetBoard(uint64_t known,
+                                                  const std::stop_token& stop = {}) const;
   // How it was since then, in milliseconds since 1970; as above.
   Result<v1::History> GetHistory(int64_t since_ms, const std::stop_token& stop = {}) const;
 
@@ -50,11 +51,11 @@ class JobClient {
 
  private:
   JobClient(std::unique_ptr<v1::JobService::Stub> stub,
-            std::unique_ptr<v1::BoardService::Stub> board)
-      : stub_(std::move(stub)), board_(std::move(board)) {}
+            std::unique_ptr<v1::BoardService::Stub> snapshot)
+      : stub_(std::move(stub)), snapshot_(std::move(snapshot)) {}
 
   std::unique_ptr<v1::JobService::Stub> stub_;
-  std::unique_ptr<v1::BoardService::Stub> board_;
+  std::unique_ptr<v1::BoardService::Stub> snapshot_;
 };
 
 }  // namespace autodist::control

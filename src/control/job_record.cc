@@ -1,6 +1,5 @@
 #include "control/job_record.h"
 
-#include <google/protobuf/util/json_util.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include "base/private_folder.h"
 #include "control/job_socket.h"
 #include "control/jobs.h"
+#include "json/proto_json.h"
 
 namespace autodist::control {
 namespace {
@@ -127,11 +127,9 @@ void ForgetJob(const std::string& job_id) {
 Result<v1::JobStatus> ReadRecord(const std::string& job_id) {
   if (!IsJobId(job_id)) return Error(StatusCode::kInvalidArgument, "not the name of a job");
   const std::string path = RecordFolder() + "/" + job_id + "/" + kStatusName;
-  AD_ASSIGN_OR_RETURN(const std::string json, base::ReadOwnFile(path, kLargestStatus));
-  google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;  // of a later version
+  AD_ASSIGN_OR_RETURN(const std::string text, base::ReadOwnFile(path, kLargestStatus));
   v1::JobStatus status;
-  const auto parsed = google::protobuf::util::JsonStringToMessage(json, &status, options);
+  const Status parsed = json::FromJson(text, status, json::Unknown::kIgnored);
   if (!parsed.ok() || status.job_id() != job_id) {
     return Error(StatusCode::kDataLoss, path + " does not tell the state of this job");
   }
@@ -155,13 +153,7 @@ std::string AttemptFolder(const std::string& log_folder, uint32_t attempt) {
 }
 
 std::string AsJson(const v1::JobStatus& status) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.always_print_primitive_fields = true;
-  options.preserve_proto_field_names = true;
-  std::string json;
-  // Cannot fail: every field of the message has a JSON form.
-  (void)google::protobuf::util::MessageToJsonString(status, &json, options).ok();
-  return json;
+  return json::JsonText(status, json::Layout::kAllFields);
 }
 
 }  // namespace autodist::control

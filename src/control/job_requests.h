@@ -7,8 +7,8 @@
 #include <stop_token>
 
 #include "autodist/status.h"
-#include "autodist/v1/board.pb.h"
 #include "autodist/v1/job.pb.h"
+#include "autodist/v1/snapshot.pb.h"
 #include "control/terminal_user.h"
 
 namespace autodist::control {
@@ -39,10 +39,10 @@ struct JobRequests {
     std::function<void(User user)> leave;
   } terminal = {};
 
-  // To look at it, as often as wanted; `answer` as above. Many are answered with the same board.
-  using BoardAnswer = std::function<void(std::shared_ptr<const v1::Board>)>;
+  // To look at it, as often as wanted; `answer` as above. Many are answered with the same snapshot.
+  using SnapshotAnswer = std::function<void(std::shared_ptr<const v1::JobSnapshot>)>;
   struct Look {
-    std::function<void(const v1::GetBoardRequest&, BoardAnswer answer)> board;
+    std::function<void(const v1::GetBoardRequest&, SnapshotAnswer answer)> snapshot;
     std::function<void(const v1::GetHistoryRequest&, std::function<void(v1::History)> answer)>
         history;
   } look = {};

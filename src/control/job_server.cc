@@ -19,8 +19,8 @@
 #include "autodist/v1/job.grpc.pb.h"
 #include "base/unix_socket.h"
 #include "control/answer_later.h"
-#include "control/board_calls.h"
 #include "control/job_socket.h"
+#include "control/snapshot_calls.h"
 #include "control/terminal_call.h"
 #include "rpc/server.h"
 
@@ -270,20 +270,21 @@ class JobServer::Socket {
   base::UniqueFd listener_;
 };
 
-JobServer::JobServer(std::unique_ptr<Service> service, std::unique_ptr<BoardCalls> board_calls)
-    : service_(std::move(service)), board_calls_(std::move(board_calls)) {}
+JobServer::JobServer(std::unique_ptr<Service> service,
+                     std::unique_ptr<SnapshotCalls> snapshot_calls)
+    : service_(std::move(service)), snapshot_calls_(std::move(snapshot_calls)) {}
 
 Result<std::unique_ptr<JobServer>> JobServer::Start(const std::string& job_id,
                                                     JobRequests requests) {
   AD_ASSIGN_OR_RETURN(std::unique_ptr<Socket> socket, Socket::Open(job_id));
-  auto board_calls = std::make_unique<BoardCalls>(requests.look);
+  auto snapshot_calls = std::make_unique<SnapshotCalls>(requests.look);
   std::unique_ptr<JobServer> server(new JobServer(
-      std::make_unique<Service>(job_id, std::move(requests)), std::move(board_calls)));
+      std::make_unique<Service>(job_id, std::move(requests)), std::move(snapshot_calls)));
   server->socket_ = std::move(socket);
   grpc::ServerBuilder builder;
   rpc::ConfigureServer(builder, kLargestRequest);
   builder.RegisterService(server->service_.get());
-  builder.RegisterService(server->board_calls_.get());
+  builder.RegisterService(server->snapshot_calls_.get());
   server->server_ = builder.BuildAndStart();
   if (!server->server_) return Error(StatusCode::kInternal, "gRPC could not start a server");
   AD_ASSIGN_OR_RETURN(base::FdPair stop, base::Pipe());
@@ -300,7 +301,7 @@ JobServer::~JobServer() {
   }
   socket_.reset();
   if (!server_) return;
-  board_calls_->End();
+  snapshot_calls_->End();
   service_->Close();
   server_->Shutdown(std::chrono::system_clock::now());
 }
@@ -308,7 +309,7 @@ JobServer::~JobServer() {
 void JobServer::Publish(const v1::JobStatus& status) { service_->Publish(status); }
 
 void JobServer::End(const v1::JobStatus& status) {
-  board_calls_->End();
+  snapshot_calls_->End();
   service_->End(status);
 }
 

@@ -17,7 +17,7 @@ class Server;
 
 namespace autodist::control {
 
-class BoardCalls;
+class SnapshotCalls;
 
 // Thread-safe. A socket that somebody removes, as logging out removes XDG_RUNTIME_DIR, is made
 // anew within seconds.
@@ -40,11 +40,11 @@ class JobServer {
   class Service;
   class Socket;
 
-  JobServer(std::unique_ptr<Service> service, std::unique_ptr<BoardCalls> board_calls);
+  JobServer(std::unique_ptr<Service> service, std::unique_ptr<SnapshotCalls> snapshot_calls);
   void AcceptLoop(int stop);
 
   std::unique_ptr<Service> service_;
-  std::unique_ptr<BoardCalls> board_calls_;
+  std::unique_ptr<SnapshotCalls> snapshot_calls_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Socket> socket_;
   base::UniqueFd stop_;  // closing it ends the thread

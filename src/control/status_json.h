@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "autodist/v1/board.pb.h"
 #include "autodist/v1/job.pb.h"
+#include "autodist/v1/snapshot.pb.h"
 
 namespace autodist::control {
 

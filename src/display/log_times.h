@@ -25,7 +25,7 @@ namespace autodist::display {
 using WallTime = std::chrono::system_clock::time_point;
 
 // Not thread-safe. What it cannot write is missing, and told by nobody: the log file has the same
-// trouble, and that is told.
+// issue, and that is told.
 class LogTimesWriter {
  public:
   // Of the log file with that name in the folder.

@@ -16,15 +16,23 @@ Result<std::string> ToJson(const google::protobuf::Message& message, Layout layo
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
   options.add_whitespace = layout == Layout::kIndented;
+  options.always_print_primitive_fields = layout == Layout::kAllFields;
   std::string json;
   const auto status = google::protobuf::util::MessageToJsonString(message, &json, options);
   if (!status.ok()) return WrongMessage(message, status.ToString());
   return json;
 }
 
-Status FromJson(std::string_view json, google::protobuf::Message& message) {
-  const auto status = google::protobuf::util::JsonStringToMessage(
-      {json.data(), json.size()}, &message, google::protobuf::util::JsonParseOptions());
+std::string JsonText(const google::protobuf::Message& message, Layout layout) {
+  auto json = ToJson(message, layout);
+  return json.ok() ? *std::move(json) : "";
+}
+
+Status FromJson(std::string_view json, google::protobuf::Message& message, Unknown unknown) {
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = unknown == Unknown::kIgnored;
+  const auto status =
+      google::protobuf::util::JsonStringToMessage({json.data(), json.size()}, &message, options);
   return status.ok() ? OkStatus() : WrongMessage(message, status.ToString());
 }
 

@@ -11,12 +11,19 @@
 
 namespace autodist::json {
 
-enum class Layout { kOneLine, kIndented };
+// kAllFields: one line, with the fields that have their default.
+enum class Layout { kOneLine, kAllFields, kIndented };
 
 // kInvalidArgument: a text in it is not UTF-8.
 Result<std::string> ToJson(const google::protobuf::Message& message, Layout layout);
+// The same of a message of ours, all whose texts are UTF-8; "" if one is not.
+std::string JsonText(const google::protobuf::Message& message, Layout layout = Layout::kOneLine);
 
-// kInvalidArgument: it is not such a message; what the message does not have is wrong.
-Status FromJson(std::string_view json, google::protobuf::Message& message);
+// What the message does not have is wrong, or of a later version.
+enum class Unknown { kRefused, kIgnored };
+
+// kInvalidArgument: it is not such a message.
+Status FromJson(std::string_view json, google::protobuf::Message& message,
+                Unknown unknown = Unknown::kRefused);
 
 }  // namespace autodist::json

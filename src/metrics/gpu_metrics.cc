@@ -1,6 +1,6 @@
 // Each GPU. What dcgm-exporter tells, too, has its names, labels and units (those that it has up to
 // 4.8), so that dashboards for it show this job; the rest has names like ours.
-#include "metrics/board_parts.h"
+#include "metrics/snapshot_parts.h"
 
 namespace autodist::metrics {
 namespace {
@@ -50,8 +50,8 @@ void AddOwn(const v1::GpuSample& gpu, const Labels& labels, FamilySet& set) {
 
 }  // namespace
 
-void AddGpus(const BoardView& view, FamilySet& set) {
-  for (const v1::BoardNode& node : view.board.nodes()) {
+void AddGpus(const SnapshotView& view, FamilySet& set) {
+  for (const v1::NodeSnapshot& node : view.snapshot.nodes()) {
     if (!node.has_sample() || !IsHeard(node)) continue;
     for (const v1::GpuSample& gpu : node.sample().gpus()) {
       const std::string index = std::to_string(gpu.index());
@@ -60,7 +60,7 @@ void AddGpus(const BoardView& view, FamilySet& set) {
                {"UUID", gpu.uuid()},
                {"device", "nvidia" + index},
                {"Hostname", node.address()},
-               {"hpc_job", view.board.job().job_id()}},
+               {"hpc_job", view.snapshot.job().job_id()}},
               set);
       AddOwn(gpu, With(view.Node(node), {{"gpu", index}, {"UUID", gpu.uuid()}}), set);
     }

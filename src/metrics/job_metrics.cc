@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <array>
 
-#include "board/ledger.h"
-#include "metrics/board_parts.h"
+#include "metrics/snapshot_parts.h"
+#include "snapshot/goodput_accounting.h"
 
 namespace autodist::metrics {
 namespace {
@@ -16,21 +16,21 @@ std::string Command(const v1::JobStatus& job) {
   return text;
 }
 
-void AddPhase(const BoardView& view, FamilySet& set) {
+void AddPhase(const SnapshotView& view, FamilySet& set) {
   for (int number = v1::JOB_PHASE_LAUNCHING; number <= v1::JOB_PHASE_ENDED; ++number) {
     const auto phase = static_cast<v1::JobPhase>(number);
     set.Gauge("autodist_job_phase", "1 for the phase that the job is in, 0 for the others.",
               With(view.Job(), {{"phase", Word(v1::JobPhase_Name(phase), "JOB_PHASE_")}}),
-              view.board.job().phase() == phase ? 1 : 0);
+              view.snapshot.job().phase() == phase ? 1 : 0);
   }
 }
 
-void AddCounts(const BoardView& view, FamilySet& set) {
+void AddCounts(const SnapshotView& view, FamilySet& set) {
   for (int number = v1::RANK_STATE_STARTING; number <= v1::RANK_STATE_LOST; ++number) {
     const auto state = static_cast<v1::RankState>(number);
     set.Gauge("autodist_job_ranks", "Ranks of this attempt in a state.",
               With(view.Job(), {{"state", Word(v1::RankState_Name(state), "RANK_STATE_")}}),
-              std::ranges::count_if(view.board.ranks(), [&](const v1::BoardRank& rank) {
+              std::ranges::count_if(view.snapshot.ranks(), [&](const v1::RankSnapshot& rank) {
                 return rank.state() == state && !rank.auxiliary();
               }));
   }
@@ -38,23 +38,22 @@ void AddCounts(const BoardView& view, FamilySet& set) {
     const auto phase = static_cast<v1::NodePhase>(number);
     set.Gauge("autodist_job_nodes", "Nodes in a phase.",
               With(view.Job(), {{"phase", Word(v1::NodePhase_Name(phase), "NODE_PHASE_")}}),
-              std::ranges::count_if(view.board.nodes(), [&](const v1::BoardNode& node) {
+              std::ranges::count_if(view.snapshot.nodes(), [&](const v1::NodeSnapshot& node) {
                 return node.phase() == phase;
               }));
   }
-  for (int number = v1::Trouble::KIND_FAILED; number <= v1::Trouble::KIND_WARNING; ++number) {
-    const auto kind = static_cast<v1::Trouble::Kind>(number);
+  for (int number = v1::Issue::KIND_FAILED; number <= v1::Issue::KIND_WARNING; ++number) {
+    const auto kind = static_cast<v1::Issue::Kind>(number);
     set.Gauge("autodist_job_troubles", "What is not well with the job, by kind; 0: nothing known.",
-              With(view.Job(), {{"kind", Word(v1::Trouble::Kind_Name(kind), "KIND_")}}),
-              std::ranges::count_if(view.board.troubles(), [&](const v1::Trouble& trouble) {
-                return trouble.kind() == kind;
-              }));
+              With(view.Job(), {{"kind", Word(v1::Issue::Kind_Name(kind), "KIND_")}}),
+              std::ranges::count_if(view.snapshot.troubles(),
+                                    [&](const v1::Issue& issue) { return issue.kind() == kind; }));
   }
 }
 
-void AddLedger(const BoardView& view, FamilySet& set) {
-  if (!view.board.has_ledger()) return;
-  const v1::Ledger& ledger = view.board.ledger();
+void AddLedger(const SnapshotView& view, FamilySet& set) {
+  if (!view.snapshot.has_ledger()) return;
+  const v1::GoodputParts& ledger = view.snapshot.ledger();
   const std::array<std::pair<const char*, int64_t>, 6> parts{{{"start_up", ledger.start_up()},
                                                               {"training", ledger.training()},
                                                               {"stalled", ledger.stalled()},
@@ -67,13 +66,13 @@ void AddLedger(const BoardView& view, FamilySet& set) {
               With(view.Job(), {{"part", part}}), static_cast<double>(time) / 1000);
   }
   set.Gauge("autodist_job_goodput_ratio", "Share of the job's wall time that was training.",
-            view.Job(), board::Goodput(ledger));
+            view.Job(), snapshot::Goodput(ledger));
 }
 
 }  // namespace
 
-void AddJob(const BoardView& view, FamilySet& set) {
-  const v1::JobStatus& job = view.board.job();
+void AddJob(const SnapshotView& view, FamilySet& set) {
+  const v1::JobStatus& job = view.snapshot.job();
   const Labels labels = view.Job();
   set.Gauge("autodist_job_info", "What the job is; always 1.",
             With(labels, {{"name", job.name()},
@@ -84,7 +83,7 @@ void AddJob(const BoardView& view, FamilySet& set) {
   AddPhase(view, set);
   set.Gauge("autodist_job_start_time_seconds", "When the job began, since 1970.", labels,
             Known(job.started_ms() != 0, static_cast<double>(job.started_ms()) / 1000));
-  const BoardView end{view.board, job.ended_ms() != 0 ? job.ended_ms() : view.now_ms};
+  const SnapshotView end{view.snapshot, job.ended_ms() != 0 ? job.ended_ms() : view.now_ms};
   set.Gauge("autodist_job_elapsed_seconds", "Wall time since the job began, until its end.", labels,
             end.SecondsSince(job.started_ms()));
   set.Counter("autodist_job_restarts_total", "How often the job was started again.", labels,
@@ -101,9 +100,9 @@ void AddJob(const BoardView& view, FamilySet& set) {
   AddLedger(view, set);
 }
 
-void AddProgress(const BoardView& view, FamilySet& set) {
-  if (!view.board.has_progress()) return;
-  const v1::Progress& progress = view.board.progress();
+void AddProgress(const SnapshotView& view, FamilySet& set) {
+  if (!view.snapshot.has_progress()) return;
+  const v1::Progress& progress = view.snapshot.progress();
   const Labels labels = view.Job();
   set.Gauge("autodist_training_step", "The last step that the program has told.", labels,
             Known(progress.has_step(), progress.step()));

@@ -1,5 +1,5 @@
 // Each node, and its networks.
-#include "metrics/board_parts.h"
+#include "metrics/snapshot_parts.h"
 
 namespace autodist::metrics {
 namespace {
@@ -66,8 +66,8 @@ void AddInfiniband(const v1::InfinibandSample& sample, const Labels& node, Famil
 
 }  // namespace
 
-void AddNodes(const BoardView& view, FamilySet& set) {
-  for (const v1::BoardNode& node : view.board.nodes()) {
+void AddNodes(const SnapshotView& view, FamilySet& set) {
+  for (const v1::NodeSnapshot& node : view.snapshot.nodes()) {
     const Labels labels = view.Node(node);
     set.Gauge("autodist_node_phase", "1, with the phase that the node is in.",
               With(labels, {{"phase", Word(v1::NodePhase_Name(node.phase()), "NODE_PHASE_")}}), 1);

@@ -1,5 +1,5 @@
 // Each rank, and what serves them.
-#include "metrics/board_parts.h"
+#include "metrics/snapshot_parts.h"
 
 namespace autodist::metrics {
 namespace {
@@ -22,7 +22,7 @@ void AddSample(const v1::RankSample& sample, const Labels& labels, FamilySet& se
 }
 
 // The chief's own time, else as the node tells it.
-std::optional<double> SilentSeconds(const BoardView& view, const v1::BoardRank& rank) {
+std::optional<double> SilentSeconds(const SnapshotView& view, const v1::RankSnapshot& rank) {
   if (const auto silent = view.SecondsSince(rank.last_output_ms())) return silent;
   return Known(rank.has_sample() && rank.sample().has_silent_ms(),
                static_cast<double>(rank.sample().silent_ms()) / 1000);
@@ -30,8 +30,8 @@ std::optional<double> SilentSeconds(const BoardView& view, const v1::BoardRank& 
 
 }  // namespace
 
-void AddRanks(const BoardView& view, FamilySet& set) {
-  for (const v1::BoardRank& rank : view.board.ranks()) {
+void AddRanks(const SnapshotView& view, FamilySet& set) {
+  for (const v1::RankSnapshot& rank : view.snapshot.ranks()) {
     const Labels labels = view.Rank(rank);
     set.Gauge("autodist_rank_state", "1, with the state that the rank is in.",
               With(labels, {{"state", Word(v1::RankState_Name(rank.state()), "RANK_STATE_")}}), 1);
@@ -51,12 +51,12 @@ void AddRanks(const BoardView& view, FamilySet& set) {
               SilentSeconds(view, rank));
     if (rank.has_sample()) AddSample(rank.sample(), labels, set);
   }
-  for (const v1::Trouble& trouble : view.board.troubles()) {
-    for (const uint32_t rank : trouble.ranks()) {
-      if (rank >= static_cast<uint32_t>(view.board.ranks_size())) continue;
+  for (const v1::Issue& issue : view.snapshot.troubles()) {
+    for (const uint32_t rank : issue.ranks()) {
+      if (rank >= static_cast<uint32_t>(view.snapshot.ranks_size())) continue;
       set.Gauge("autodist_rank_trouble", "1, with what is not well with the rank.",
-                With(view.Rank(view.board.ranks(static_cast<int>(rank))),
-                     {{"kind", Word(v1::Trouble::Kind_Name(trouble.kind()), "KIND_")}}),
+                With(view.Rank(view.snapshot.ranks(static_cast<int>(rank))),
+                     {{"kind", Word(v1::Issue::Kind_Name(issue.kind()), "KIND_")}}),
                 1);
     }
   }

@@ -1,6 +1,6 @@
 #include "metrics/scrapes.h"
 
-#include "metrics/board_metrics.h"
+#include "metrics/snapshot_metrics.h"
 
 namespace autodist::metrics {
 namespace {
@@ -17,13 +17,13 @@ int64_t Now() {
 }  // namespace
 
 void Scrapes::Read(Clock::time_point now) {
-  const auto board = read_board_();
-  if (!board.ok()) {
-    families_ = board.status();
-  } else if (!*board) {
+  const auto snapshot = read_snapshot_();
+  if (!snapshot.ok()) {
+    families_ = snapshot.status();
+  } else if (!*snapshot) {
     families_ = Error(StatusCode::kUnavailable, "nothing is known of the job yet");
   } else {
-    families_ = MetricsOf(**board, Now());
+    families_ = MetricsOf(**snapshot, Now());
   }
   read_at_ = now;
 }

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "autodist/status.h"
-#include "autodist/v1/board.pb.h"
+#include "autodist/v1/snapshot.pb.h"
 #include "metrics/text_format.h"
 
 namespace autodist::metrics {
@@ -19,18 +19,18 @@ class Scrapes {
  public:
   using Clock = std::chrono::steady_clock;
   // May block for as long as a scrape may.
-  using ReadBoard = std::function<Result<std::shared_ptr<const v1::Board>>()>;
+  using ReadSnapshot = std::function<Result<std::shared_ptr<const v1::JobSnapshot>>()>;
 
-  explicit Scrapes(ReadBoard read_board) : read_board_(std::move(read_board)) {}
+  explicit Scrapes(ReadSnapshot read_snapshot) : read_snapshot_(std::move(read_snapshot)) {}
 
-  // The board is read once a second at most, by one thread at a time; the others wait for that.
+  // The snapshot is read once a second at most, by one thread at a time; the others wait for that.
   // What keeps it from being read is told all of them for as long.
   Result<std::string> Scrape(Format format, Clock::time_point now = Clock::now());
 
  private:
   void Read(Clock::time_point now);
 
-  const ReadBoard read_board_;
+  const ReadSnapshot read_snapshot_;
   std::mutex mutex_;
   // Guarded by mutex_.
   std::optional<Clock::time_point> read_at_;

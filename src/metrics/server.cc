@@ -45,7 +45,9 @@ Result<std::unique_ptr<Server>> Server::Start(const Options& options) {
 }
 
 Server::Server(base::ListenAddress address, const std::string& job_id)
-    : address_(std::move(address)), reader_(job_id), scrapes_([this] { return reader_.Board(); }) {}
+    : address_(std::move(address)),
+      reader_(job_id),
+      scrapes_([this] { return reader_.Snapshot(); }) {}
 
 http::Answer Server::Scrape(const http::Request& request) {
   const Format format = WantedBy(request.header("Accept"));

@@ -6,7 +6,7 @@
 
 #include "autodist/status.h"
 #include "base/listen_address.h"
-#include "control/board_reader.h"
+#include "control/snapshot_client.h"
 #include "http/server.h"
 #include "metrics/scrapes.h"
 
@@ -38,7 +38,7 @@ class Server {
   http::Answer Scrape(const http::Request& request);
 
   const base::ListenAddress address_;
-  control::BoardReader reader_;
+  control::SnapshotClient reader_;
   Scrapes scrapes_;
   std::unique_ptr<http::Server> http_;  // last: uses the rest
 };

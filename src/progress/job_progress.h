@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "autodist/v1/board.pb.h"
+#include "autodist/v1/snapshot.pb.h"
 
 namespace autodist::progress {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "autodist/v1/board.pb.h"
+#include "autodist/v1/snapshot.pb.h"
 #include "progress/pattern.h"
 #include "progress/step_rate.h"
 #include "progress/told.h"

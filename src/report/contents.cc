@@ -4,51 +4,26 @@
 
 #include "base/quantity.h"
 #include "base/shell_quote.h"
-#include "board/ledger.h"
-#include "board/troubles.h"
 #include "report/sections.h"
+#include "snapshot/derived.h"
+#include "snapshot/goodput_accounting.h"
 
 namespace autodist::report {
 namespace {
-
-struct State {
-  std::string text;
-  Tone tone;
-};
-
-State StateOf(const v1::JobStatus& job) {
-  if (job.phase() == v1::JOB_PHASE_ENDED) {
-    if (job.exit_code() == 0) return {"ended well", Tone::kPlain};
-    const std::string code = "exit code " + std::to_string(job.exit_code());
-    if (job.told_to_stop()) return {"stopped, " + code, Tone::kPlain};
-    return {"failed, " + code, Tone::kBad};
-  }
-  if (job.chief_gone()) return {"crashed: its autodist is gone", Tone::kBad};
-  switch (job.phase()) {
-    case v1::JOB_PHASE_LAUNCHING:
-      return {"launching", Tone::kRunning};
-    case v1::JOB_PHASE_STOPPING:
-      return {"stopping", Tone::kRunning};
-    case v1::JOB_PHASE_RESTARTING:
-      return {"restarting", Tone::kBad};
-    default:
-      return {"running", Tone::kRunning};
-  }
-}
 
 std::string StepText(const v1::Progress& progress) {
   const std::string step = base::Thousands(progress.step());
   return progress.has_total() ? step + " of " + base::Thousands(progress.total()) : step;
 }
 
-Facts KeyFacts(const v1::Board& board) {
+Facts KeyFacts(const v1::JobSnapshot& snapshot) {
   constexpr int kMostMetrics = 4;
   Facts facts;
   const auto add = [&](const std::string& name, std::string value) {
     facts.facts.push_back({name, Number(std::move(value))});
   };
-  const v1::JobStatus& job = board.job();
-  const v1::Progress& progress = board.progress();
+  const v1::JobStatus& job = snapshot.job();
+  const v1::Progress& progress = snapshot.progress();
   if (progress.has_step()) add("step", StepText(progress));
   const bool ended = job.phase() == v1::JOB_PHASE_ENDED;
   if (progress.has_rate()) {
@@ -60,9 +35,9 @@ Facts KeyFacts(const v1::Board& board) {
   if (progress.has_eta() && !ended && progress.eta() >= 0 && progress.eta() < 1e9) {
     add("left", SpanText(static_cast<int64_t>(progress.eta() * 1000)));
   }
-  if (job.started_ms() > 0) add("elapsed", SpanText(EndOf(board) - job.started_ms()));
-  const v1::Ledger& ledger = board.ledger();
-  const auto goodput = board::Goodput(ledger);
+  if (job.started_ms() > 0) add("elapsed", SpanText(EndOf(snapshot) - job.started_ms()));
+  const v1::GoodputParts& ledger = snapshot.ledger();
+  const auto goodput = snapshot::Goodput(ledger);
   if (goodput && ledger.training() + ledger.lost_steps() > 0) {
     add("goodput", base::Percent(*goodput));
   }
@@ -70,12 +45,29 @@ Facts KeyFacts(const v1::Board& board) {
   return facts;
 }
 
-Tone ToneOf(v1::Trouble::Kind kind) {
-  switch (kind) {
-    case v1::Trouble::KIND_FAILED:
-    case v1::Trouble::KIND_STALLED:
+// Of a job: one that runs has a glyph, one that ended well has none.
+Tone ToneOf(const v1::JobSnapshot& snapshot) {
+  switch (snapshot.mark()) {
+    case v1::MARK_FAILED:
+    case v1::MARK_STALLED:
       return Tone::kBad;
-    case v1::Trouble::KIND_AWAY:
+    case v1::MARK_ENDED:
+      return Tone::kPlain;
+    case v1::MARK_SLOW:
+      return Tone::kSlow;
+    case v1::MARK_AWAY:
+      return Tone::kAway;
+    default:
+      return Tone::kRunning;
+  }
+}
+
+Tone ToneOf(v1::Issue::Kind kind) {
+  switch (snapshot::MarkOf(kind)) {
+    case v1::MARK_FAILED:
+    case v1::MARK_STALLED:
+      return Tone::kBad;
+    case v1::MARK_AWAY:
       return Tone::kAway;
     default:
       return Tone::kSlow;
@@ -83,14 +75,14 @@ Tone ToneOf(v1::Trouble::Kind kind) {
 }
 
 // Each with its evidence, and with what was ruled out.
-void AddTroubles(const v1::Board& board, std::vector<Block>& blocks) {
-  for (const v1::Trouble& trouble : board.troubles()) {
-    std::string text = trouble.what();
-    if (!trouble.cost().empty()) text += " " + trouble.cost();
-    if (trouble.since_ms() > 0) text += " (since " + TimeText(trouble.since_ms()) + ")";
-    blocks.push_back(Paragraph{std::move(text), ToneOf(trouble.kind())});
+void AddIssues(const v1::JobSnapshot& snapshot, std::vector<Block>& blocks) {
+  for (const v1::Issue& issue : snapshot.troubles()) {
+    std::string text = issue.what();
+    if (!issue.cost().empty()) text += " " + issue.cost();
+    if (issue.since_ms() > 0) text += " (since " + TimeText(issue.since_ms()) + ")";
+    blocks.push_back(Paragraph{std::move(text), ToneOf(issue.kind())});
     Table evidence{{{"evidence"}, {""}, {"from"}}, {}};
-    for (const v1::Evidence& one : trouble.evidence()) {
+    for (const v1::Evidence& one : issue.evidence()) {
       evidence.rows.push_back(
           {{(one.against() ? "ruled out: " : "") + one.what()}, {one.value()}, {one.source()}});
     }
@@ -101,24 +93,20 @@ void AddTroubles(const v1::Board& board, std::vector<Block>& blocks) {
 }  // namespace
 
 Document ContentsOf(const JobFacts& facts) {
-  const v1::Board& board = facts.board;
-  const v1::JobStatus& job = board.job();
+  const v1::JobSnapshot& snapshot = facts.snapshot;
+  const v1::JobStatus& job = snapshot.job();
   Document document;
   document.title = job.name().empty() ? job.job_id() : job.name() + " (" + job.job_id() + ")";
   document.command = base::ShellLine({job.command().begin(), job.command().end()});
-  State state = StateOf(job);
-  if (job.phase() == v1::JOB_PHASE_RUNNING && !job.chief_gone() && board::StandstillIn(board)) {
-    state = {"stalled", Tone::kBad};
-  }
-  document.state = std::move(state.text);
-  document.tone = state.tone;
-  document.summary.push_back(KeyFacts(board));
-  AddTroubles(board, document.summary);
+  document.state = snapshot.state();
+  document.tone = ToneOf(snapshot);
+  document.summary.push_back(KeyFacts(snapshot));
+  AddIssues(snapshot, document.summary);
   if (!job.report().empty()) document.summary.push_back(Lines{job.report()});
   for (const Section& section :
-       {TimeSection(board), AttemptsSection(board), CurvesSection(board, facts.history),
-        FailedSection(facts), SlowestSection(board), NodesSection(board), EventsSection(board),
-        RunSection(job)}) {
+       {TimeSection(snapshot), AttemptsSection(snapshot), CurvesSection(snapshot, facts.history),
+        FailedSection(facts), SlowestSection(snapshot), NodesSection(snapshot),
+        EventsSection(snapshot), RunSection(job)}) {
     if (!section.blocks.empty()) document.sections.push_back(section);
   }
   return document;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "autodist/v1/board.pb.h"
+#include "autodist/v1/snapshot.pb.h"
 #include "report/document.h"
 
 namespace autodist::report {
@@ -18,7 +18,7 @@ struct LastLines {
 };
 
 struct JobFacts {
-  v1::Board board;  // at least its job
+  v1::JobSnapshot snapshot;  // at least its job
   v1::History history;
   std::vector<LastLines> last_lines;  // of ranks that failed
 };

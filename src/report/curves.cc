@@ -8,6 +8,7 @@
 
 #include "base/quantity.h"
 #include "report/sections.h"
+#include "snapshot/history.h"
 
 namespace autodist::report {
 namespace {
@@ -39,21 +40,6 @@ std::optional<double> Metric(const Point& point, const std::string& name) {
   return std::nullopt;
 }
 
-// The loss first, then as the program tells them.
-std::vector<std::string> NamesOfMetrics(const v1::History& history) {
-  std::vector<std::string> names;
-  for (const Point& point : history.points()) {
-    for (const v1::Metric& metric : point.metrics()) {
-      if (std::ranges::count(names, metric.name()) == 0 && names.size() < kMostMetrics) {
-        names.push_back(metric.name());
-      }
-    }
-  }
-  std::ranges::sort(names, {},
-                    [](const std::string& name) { return name.find("loss") == std::string::npos; });
-  return names;
-}
-
 template <typename Number>
 Value Field(std::string name, bool (Point::*has)() const, Number (Point::*get)() const,
             std::function<std::string(double)> text) {
@@ -67,7 +53,7 @@ Value Field(std::string name, bool (Point::*has)() const, Number (Point::*get)()
 
 std::vector<Value> ValuesOf(const v1::History& history) {
   std::vector<Value> values;
-  for (const std::string& name : NamesOfMetrics(history)) {
+  for (const std::string& name : snapshot::MetricNames(history, kMostMetrics)) {
     values.push_back(
         {name, [name](const Point& point) { return Metric(point, name); }, NumberText});
   }
@@ -161,10 +147,10 @@ std::optional<Curve> CurveOf(const v1::History& history, const Value& value, con
 
 }  // namespace
 
-Section CurvesSection(const v1::Board& board, const v1::History& history) {
+Section CurvesSection(const v1::JobSnapshot& snapshot, const v1::History& history) {
   if (history.points().empty()) return {};
   const Point& first = history.points(0);
-  Span span{first.time_ms() - first.width_ms(), EndOf(board)};
+  Span span{first.time_ms() - first.width_ms(), EndOf(snapshot)};
   span.end_ms = std::max(span.end_ms, history.points().rbegin()->time_ms());
   if (span.begin_ms >= span.end_ms) return {};
   Curves curves;

@@ -1,11 +1,14 @@
 // Ranks and nodes: who was slow, who failed, and where they were.
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <utility>
 
 #include "base/quantity.h"
+#include "base/ranges.h"
 #include "report/sections.h"
+#include "snapshot/lookup.h"
 
 namespace autodist::report {
 namespace {
@@ -13,18 +16,14 @@ namespace {
 constexpr size_t kMostSlow = 10;
 constexpr size_t kMostFailed = 20;
 
-std::string NodeOf(const v1::Board& board, const v1::BoardRank& rank) {
-  if (rank.node() >= static_cast<uint32_t>(board.nodes_size())) return "";
-  return board.nodes(static_cast<int>(rank.node())).address();
-}
-
-std::vector<const v1::BoardRank*> WithRate(const v1::Board& board) {
-  std::vector<const v1::BoardRank*> ranks;
-  for (const v1::BoardRank& rank : board.ranks()) {
-    if (!rank.auxiliary() && rank.progress().rate() > 0) ranks.push_back(&rank);
+// Those whose steps are compared, the slowest first.
+std::vector<const v1::RankSnapshot*> Compared(const v1::JobSnapshot& snapshot) {
+  std::vector<const v1::RankSnapshot*> ranks;
+  for (const v1::RankSnapshot& rank : snapshot.ranks()) {
+    if (rank.has_relative()) ranks.push_back(&rank);
   }
-  std::ranges::stable_sort(ranks, {},
-                           [](const v1::BoardRank* rank) { return rank->progress().rate(); });
+  std::ranges::stable_sort(ranks, std::greater(),
+                           [](const v1::RankSnapshot* rank) { return rank->relative(); });
   return ranks;
 }
 
@@ -37,7 +36,7 @@ std::string GpusText(const v1::NodeSample& sample) {
   return std::to_string(sample.gpus_size()) + memory;
 }
 
-std::string NodePhaseText(const v1::BoardNode& node) {
+std::string NodePhaseText(const v1::NodeSnapshot& node) {
   if (!node.detail().empty()) return node.detail();
   switch (node.phase()) {
     case v1::NODE_PHASE_RECONNECTING:
@@ -69,27 +68,15 @@ void DropEmptyColumns(Table& table) {
   }
 }
 
-// "0-7, 9".
-std::string RangesText(std::vector<uint32_t> ranks) {
-  std::ranges::sort(ranks);
-  std::string text;
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    const size_t first = i;
-    while (i + 1 < ranks.size() && ranks[i + 1] == ranks[i] + 1) ++i;
-    text += (text.empty() ? "" : ", ") + std::to_string(ranks[first]);
-    if (i > first) text += "-" + std::to_string(ranks[i]);
-  }
-  return text;
-}
-
 }  // namespace
 
-std::string RankName(const v1::BoardRank& rank) {
+std::string RankName(const v1::RankSnapshot& rank) {
   return rank.name().empty() ? "rank " + std::to_string(rank.rank()) : rank.name();
 }
 
-std::string Place(const v1::Board& board, const v1::BoardRank& rank) {
-  std::string text = NodeOf(board, rank);
+std::string Place(const v1::JobSnapshot& snapshot, const v1::RankSnapshot& rank) {
+  const v1::NodeSnapshot* node = snapshot::NodeOf(snapshot, rank);
+  std::string text = node ? node->address() : "";
   for (const uint32_t gpu : rank.gpus()) {
     text += (text.empty() ? "GPU " : ", GPU ") + std::to_string(gpu);
   }
@@ -97,19 +84,17 @@ std::string Place(const v1::Board& board, const v1::BoardRank& rank) {
 }
 
 // Where two ranks differ at all: what all share makes none of them slow.
-Section SlowestSection(const v1::Board& board) {
-  std::vector<const v1::BoardRank*> ranks = WithRate(board);
-  if (ranks.size() < 2) return {};
-  const double median = ranks[ranks.size() / 2]->progress().rate();
+Section SlowestSection(const v1::JobSnapshot& snapshot) {
+  std::vector<const v1::RankSnapshot*> ranks = Compared(snapshot);
+  if (ranks.empty()) return {};
   const size_t all = ranks.size();
   ranks.resize(std::min(ranks.size(), kMostSlow));
   Table table{{{"rank"}, {"where"}, Number("steps/s"), Number("of the median"), {"last line"}}, {}};
-  for (const v1::BoardRank* rank : ranks) {
-    const double rate = rank->progress().rate();
+  for (const v1::RankSnapshot* rank : ranks) {
     table.rows.push_back({{RankName(*rank)},
-                          {Place(board, *rank)},
-                          Number(NumberText(rate)),
-                          Number(base::Percent(std::min(rate / median, 1e6))),
+                          {Place(snapshot, *rank)},
+                          Number(NumberText(1 / rank->step_time())),
+                          Number(base::Percent(std::min(1 / rank->relative(), 1e6))),
                           Code(rank->last_line())});
   }
   DropEmptyColumns(table);
@@ -119,13 +104,13 @@ Section SlowestSection(const v1::Board& board) {
 Section FailedSection(const JobFacts& facts) {
   Table table{{{"rank"}, {"where"}, {"how it ended"}, {"last line"}}, {}};
   size_t failed = 0;
-  for (const v1::BoardRank& rank : facts.board.ranks()) {
+  for (const v1::RankSnapshot& rank : facts.snapshot.ranks()) {
     const bool lost = rank.state() == v1::RANK_STATE_LOST;
     if (rank.state() != v1::RANK_STATE_FAILED && !lost) continue;
     if (++failed > kMostFailed) continue;
     const std::string ended = !rank.ended().empty() ? rank.ended() : lost ? "lost" : "failed";
     table.rows.push_back({{RankName(rank), Cell::Kind::kText, Tone::kBad},
-                          {Place(facts.board, rank)},
+                          {Place(facts.snapshot, rank)},
                           {ended},
                           Code(rank.last_line())});
   }
@@ -145,14 +130,14 @@ Section FailedSection(const JobFacts& facts) {
   return section;
 }
 
-Section NodesSection(const v1::Board& board) {
-  if (board.nodes().empty()) return {};
+Section NodesSection(const v1::JobSnapshot& snapshot) {
+  if (snapshot.nodes().empty()) return {};
   Table table{{{"node"}, {"state"}, {"ranks"}, {"GPUs"}, Number("cores"), Number("memory")}, {}};
-  for (const v1::BoardNode& node : board.nodes()) {
+  for (const v1::NodeSnapshot& node : snapshot.nodes()) {
     const v1::HostSample& host = node.sample().host();
     table.rows.push_back({{node.address()},
                           {NodePhaseText(node), Cell::Kind::kText, ToneOfNode(node.phase())},
-                          {RangesText({node.ranks().begin(), node.ranks().end()})},
+                          {base::RangesText(node.ranks(), ", ")},
                           {GpusText(node.sample())},
                           Number(host.cores() > 0 ? std::to_string(host.cores()) : ""),
                           Number(host.has_memory_total() ? base::Bytes(host.memory_total()) : "")});

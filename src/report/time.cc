@@ -8,9 +8,9 @@
 #include "base/quantity.h"
 #include "base/split.h"
 #include "base/wall_clock.h"
-#include "board/events.h"
-#include "board/ledger.h"
 #include "report/sections.h"
+#include "snapshot/events.h"
+#include "snapshot/goodput_accounting.h"
 
 namespace autodist::report {
 namespace {
@@ -23,9 +23,9 @@ struct AttemptTimes {
 };
 
 // As far as the events tell; what comes later says more about the cause.
-std::vector<AttemptTimes> AttemptsOf(const v1::Board& board) {
+std::vector<AttemptTimes> AttemptsOf(const v1::JobSnapshot& snapshot) {
   std::vector<AttemptTimes> attempts;
-  for (const v1::JobEvent& event : board.events()) {
+  for (const v1::JobEvent& event : snapshot.events()) {
     if (event.job_phase() == v1::JOB_PHASE_RUNNING) {
       attempts.push_back({event.attempt(), event.time_ms(), 0, ""});
     } else if (event.job_phase() == v1::JOB_PHASE_STOPPING ||
@@ -43,10 +43,10 @@ std::vector<AttemptTimes> AttemptsOf(const v1::Board& board) {
 // `stopping`: ranks have been told to end, so that it means nothing that they do.
 Tone ToneOfEvent(const v1::JobEvent& event, bool stopping) {
   if (event.has_rank() && stopping) return Tone::kPlain;
-  switch (board::ToneOf(event)) {
-    case board::EventTone::kAway:
+  switch (snapshot::ToneOf(event)) {
+    case snapshot::EventTone::kAway:
       return Tone::kAway;
-    case board::EventTone::kFailed:
+    case snapshot::EventTone::kFailed:
       return Tone::kBad;
     default:
       return Tone::kPlain;
@@ -63,9 +63,9 @@ std::string WhoseEvent(const v1::JobEvent& event) {
 
 }  // namespace
 
-Section TimeSection(const v1::Board& board) {
-  const v1::Ledger& ledger = board.ledger();
-  const int64_t total = board::Total(ledger);
+Section TimeSection(const v1::JobSnapshot& snapshot) {
+  const v1::GoodputParts& ledger = snapshot.ledger();
+  const int64_t total = snapshot::Total(ledger);
   if (total <= 0) return {};
   struct Part {
     const char* name;
@@ -87,12 +87,12 @@ Section TimeSection(const v1::Board& board) {
   return {"Where the time went", {std::move(shares)}};
 }
 
-Section AttemptsSection(const v1::Board& board) {
-  const std::vector<AttemptTimes> attempts = AttemptsOf(board);
+Section AttemptsSection(const v1::JobSnapshot& snapshot) {
+  const std::vector<AttemptTimes> attempts = AttemptsOf(snapshot);
   if (attempts.size() < 2) return {};
   Table table{{{"attempt"}, {"began"}, Number("ran for"), {"ended, because"}}, {}};
   for (const AttemptTimes& attempt : attempts) {
-    const int64_t ended = attempt.ended_ms > 0 ? attempt.ended_ms : EndOf(board);
+    const int64_t ended = attempt.ended_ms > 0 ? attempt.ended_ms : EndOf(snapshot);
     table.rows.push_back({{std::to_string(attempt.number + 1)},
                           {TimeText(attempt.began_ms)},
                           Number(SpanText(ended - attempt.began_ms)),
@@ -101,14 +101,14 @@ Section AttemptsSection(const v1::Board& board) {
   return {"Attempts", {std::move(table)}};
 }
 
-Section EventsSection(const v1::Board& board) {
-  if (board.events().empty()) return {};
+Section EventsSection(const v1::JobSnapshot& snapshot) {
+  if (snapshot.events().empty()) return {};
   Table table{{{"time"}, {"who"}, {"what"}}, {}};
   bool stopping = false;
-  for (const v1::JobEvent& event : board.events()) {
+  for (const v1::JobEvent& event : snapshot.events()) {
     if (event.job_phase() == v1::JOB_PHASE_RUNNING) stopping = false;
     if (event.job_phase() == v1::JOB_PHASE_STOPPING) stopping = true;
-    std::string what = board::PhaseText(event);
+    std::string what = snapshot::PhaseText(event);
     if (!event.what().empty())
       what += (what.empty() ? "" : ": ") + std::string(base::FirstLine(event.what()));
     table.rows.push_back({{TimeText(event.time_ms())},
@@ -132,8 +132,8 @@ std::string NumberText(double value) {
   return text;
 }
 
-int64_t EndOf(const v1::Board& board) {
-  return board.job().ended_ms() > 0 ? board.job().ended_ms() : board.time_ms();
+int64_t EndOf(const v1::JobSnapshot& snapshot) {
+  return snapshot.job().ended_ms() > 0 ? snapshot.job().ended_ms() : snapshot.time_ms();
 }
 
 }  // namespace autodist::report

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "snapshot/history.h"
 #include "top/numbers.h"
 #include "top/scene.h"
 
@@ -42,26 +43,11 @@ std::optional<double> MetricOf(const Point& point, const std::string& name) {
   return std::nullopt;
 }
 
-// The loss first, then as the program tells them.
-std::vector<std::string> MetricNames(const v1::History& history) {
-  std::vector<std::string> names;
-  for (const Point& point : history.points()) {
-    for (const v1::Metric& metric : point.metrics()) {
-      if (std::ranges::count(names, metric.name()) == 0 && names.size() < kMostCurves) {
-        names.push_back(metric.name());
-      }
-    }
-  }
-  std::ranges::sort(names, {},
-                    [](const std::string& name) { return name.find("loss") == std::string::npos; });
-  return names;
-}
-
 std::vector<Curve> CurvesOf(const v1::History& history, bool gpus) {
   constexpr double kCalmShare = 0.2;
   std::vector<Curve> candidates;
   const auto share = [](double value) { return Percent(value); };
-  const std::vector<std::string> names = MetricNames(history);
+  const std::vector<std::string> names = snapshot::MetricNames(history, kMostCurves);
   const auto add_metric = [&](const std::string& name) {
     candidates.push_back(
         {name, [name](const Point& point) { return MetricOf(point, name); }, MetricText, 0});
@@ -97,7 +83,7 @@ struct Times {
 
 Times TimesShown(const Scene& scene) {
   const Range& range = kRanges[scene.view.range];
-  const v1::JobStatus& job = scene.board.job();
+  const v1::JobStatus& job = scene.snapshot.job();
   Times span{0, job.ended_ms() > 0 ? job.ended_ms() : scene.now_ms()};
   const auto length = std::chrono::milliseconds(range.length).count();
   span.begin_ms = length > 0 ? span.end_ms - length : job.started_ms();

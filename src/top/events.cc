@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "base/split.h"
-#include "board/events.h"
+#include "snapshot/events.h"
 #include "top/numbers.h"
 #include "top/scene.h"
 
@@ -12,7 +12,7 @@ namespace {
 
 std::string EventText(const v1::JobEvent& event) {
   std::string text = event.node().empty() ? "" : event.node() + " ";
-  text += board::PhaseText(event);
+  text += snapshot::PhaseText(event);
   if (event.has_rank()) text += "rank " + std::to_string(event.rank());
   // A report has more lines.
   std::string_view what = base::FirstLine(event.what());
@@ -24,13 +24,13 @@ std::string EventText(const v1::JobEvent& event) {
   return text;
 }
 
-Style EventStyle(Mark mark) { return mark == Mark::kNone ? kAccent : StyleOf(mark); }
+Style EventStyle(v1::Mark mark) { return mark == v1::MARK_NONE ? kAccent : StyleOf(mark); }
 
-uint32_t EventGlyph(Mark mark) { return mark == Mark::kNone ? U'●' : GlyphOf(mark); }
+uint32_t EventGlyph(v1::Mark mark) { return mark == v1::MARK_NONE ? U'●' : GlyphOf(mark); }
 
 // As many as fit, the newest to the right.
 void DrawInOneRow(const Area& area, const Scene& scene) {
-  const auto& events = scene.board.events();
+  const auto& events = scene.snapshot.events();
   std::vector<int> shown;
   int width = 1;
   for (int i = events.size() - 1; i >= 0; --i) {
@@ -43,7 +43,7 @@ void DrawInOneRow(const Area& area, const Scene& scene) {
   std::ranges::reverse(shown);
   for (const int i : shown) {
     const v1::JobEvent& event = events[i];
-    const Mark mark = MarkOfEvent(event);
+    const v1::Mark mark = MarkOfEvent(event);
     column = area.Put(0, column, ClockMinute(event.time_ms()) + " ", kLabel);
     area.Set(0, column, EventGlyph(mark), EventStyle(mark));
     column = area.Put(0, column + 2, EventText(event)) + 3;
@@ -52,28 +52,28 @@ void DrawInOneRow(const Area& area, const Scene& scene) {
 
 }  // namespace
 
-Mark MarkOfEvent(const v1::JobEvent& event) {
-  switch (board::ToneOf(event)) {
-    case board::EventTone::kAway:
-      return Mark::kAway;
-    case board::EventTone::kFailed:
-      return Mark::kFailed;
-    case board::EventTone::kEnded:
-      return Mark::kEnded;
-    case board::EventTone::kPlain:
+v1::Mark MarkOfEvent(const v1::JobEvent& event) {
+  switch (snapshot::ToneOf(event)) {
+    case snapshot::EventTone::kAway:
+      return v1::MARK_AWAY;
+    case snapshot::EventTone::kFailed:
+      return v1::MARK_FAILED;
+    case snapshot::EventTone::kEnded:
+      return v1::MARK_ENDED;
+    case snapshot::EventTone::kPlain:
       break;
   }
-  return Mark::kNone;
+  return v1::MARK_NONE;
 }
 
 void DrawEvents(const Area& area, const Scene& scene) {
-  const auto& events = scene.board.events();
+  const auto& events = scene.snapshot.events();
   if (area.rows() < 1 || events.empty()) return;
   if (area.rows() == 1) return DrawInOneRow(area, scene);
   area.Put(0, 1, "Events", kLabel);
   for (int row = 1; row < area.rows() && row <= events.size(); ++row) {
     const v1::JobEvent& event = events[events.size() - row];
-    const Mark mark = MarkOfEvent(event);
+    const v1::Mark mark = MarkOfEvent(event);
     area.Put(row, 1, Clock(event.time_ms()), kLabel);
     area.Set(row, 11, EventGlyph(mark), EventStyle(mark));
     area.PutWithin(row, 13, area.columns() - 1, EventText(event));

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "control/jobs.h"
+#include "snapshot/derived.h"
 
 namespace autodist::top {
 namespace {
@@ -51,18 +52,18 @@ void Feed::Follow(std::optional<uint32_t> rank) {
 // Nothing changes, unless its autodist is back.
 bool Feed::IsOver() const {
   const std::lock_guard lock(mutex_);
-  return news_.board && IsOverIn(news_.board->job());
+  return news_.snapshot && IsOverIn(news_.snapshot->job());
 }
 
 // Of a job that is over, though nothing was kept of how it was, that as it was seen last.
-Result<std::shared_ptr<const v1::Board>> Feed::AskForBoard() {
-  auto board = reader_.Board();
-  const auto last = Get().board;
-  if (board.ok() || !last) return board;
+Result<std::shared_ptr<const v1::JobSnapshot>> Feed::AskForSnapshot() {
+  auto snapshot = reader_.Snapshot();
+  const auto last = Get().snapshot;
+  if (snapshot.ok() || !last) return snapshot;
   const auto job = control::LookUpJob(job_id_);
-  if (!job.ok() || !IsOverIn(*job)) return board;
-  auto over = std::make_shared<v1::Board>(*last);
-  *over->mutable_job() = *job;
+  if (!job.ok() || !IsOverIn(*job)) return snapshot;
+  auto over = std::make_shared<v1::JobSnapshot>(*last);
+  snapshot::SetStatus(*job, *over);
   return over;
 }
 
@@ -70,23 +71,23 @@ Result<std::shared_ptr<const v1::Board>> Feed::AskForBoard() {
 bool Feed::MayChange() {
   if (!IsOver()) return true;
   const auto now = SteadyClock::now();
-  if (Get().board->job().phase() == v1::JOB_PHASE_ENDED || now < gone_due_) return false;
+  if (Get().snapshot->job().phase() == v1::JOB_PHASE_ENDED || now < gone_due_) return false;
   gone_due_ = now + kGoneInterval;
   const auto job = control::LookUpJob(job_id_);
   return job.ok() && !job->chief_gone();
 }
 
-bool Feed::ReadBoard() {
+bool Feed::ReadSnapshot() {
   if (!MayChange()) return false;
-  auto board = AskForBoard();
+  auto snapshot = AskForSnapshot();
   const std::lock_guard lock(mutex_);
-  if (!board.ok()) {
+  if (!snapshot.ok()) {
     const bool changed = news_.problem.ok();
-    news_.problem = board.status();
+    news_.problem = snapshot.status();
     return changed;
   }
-  const bool changed = !news_.problem.ok() || news_.board != *board;
-  news_.board = *std::move(board);
+  const bool changed = !news_.problem.ok() || news_.snapshot != *snapshot;
+  news_.snapshot = *std::move(snapshot);
   news_.problem = OkStatus();
   news_.answered = SteadyClock::now();
   return changed;
@@ -115,9 +116,9 @@ bool Feed::ReadLog(std::optional<uint32_t> rank) {
     tail_.reset();
     return false;
   }
-  const auto board = Get().board;
-  if (!board || board->job().attempt_folder().empty()) return false;
-  const std::string& folder = board->job().attempt_folder();
+  const auto snapshot = Get().snapshot;
+  if (!snapshot || snapshot->job().attempt_folder().empty()) return false;
+  const std::string& folder = snapshot->job().attempt_folder();
   const bool another = !tail_ || tail_->rank() != *rank || tail_->folder() != folder;
   if (another) tail_ = std::make_unique<LogTail>(folder, *rank);
   if (!tail_->ReadNew() && !another && Get().log) return false;
@@ -134,7 +135,7 @@ void Feed::Run() {
     const std::optional<uint32_t> rank = followed_;
     lock.unlock();
     bool changed = ReadLog(rank);
-    changed = ReadBoard() || changed;
+    changed = ReadSnapshot() || changed;
     changed = ReadHistory() || changed;
     if (changed) changed_();
     lock.lock();

@@ -11,14 +11,14 @@
 #include <thread>
 
 #include "autodist/status.h"
-#include "control/board_reader.h"
+#include "control/snapshot_client.h"
 #include "top/log_tail.h"
 
 namespace autodist::top {
 
 // All of it is shared, and never changes.
 struct News {
-  std::shared_ptr<const v1::Board> board;            // null: none yet
+  std::shared_ptr<const v1::JobSnapshot> snapshot;   // null: none yet
   std::shared_ptr<const v1::History> history;        // never null
   std::shared_ptr<const TextLines> log;              // of the rank that is followed; null: none yet
   Status problem;                                    // why there was no answer the last time
@@ -39,8 +39,8 @@ class Feed {
 
  private:
   void Run();
-  bool ReadBoard();
-  Result<std::shared_ptr<const v1::Board>> AskForBoard();
+  bool ReadSnapshot();
+  Result<std::shared_ptr<const v1::JobSnapshot>> AskForSnapshot();
   bool ReadHistory();
   bool ReadLog(std::optional<uint32_t> rank);
   bool IsOver() const;
@@ -49,7 +49,7 @@ class Feed {
   const std::string job_id_;
   const std::chrono::milliseconds interval_;
   const std::function<void()> changed_;
-  control::BoardReader reader_;
+  control::SnapshotClient reader_;
   // Of the thread alone.
   std::unique_ptr<LogTail> tail_;
   std::chrono::steady_clock::time_point gone_due_{};  // whether its autodist is still gone

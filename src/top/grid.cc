@@ -18,7 +18,7 @@ constexpr int kDenseGap = 3;
 
 int NameColumns(const Facts& facts) {
   int widest = 6;
-  for (const NodeFacts& node : facts.nodes) widest = std::max(widest, WidthOf(node.name));
+  for (const NodeFacts& node : facts.nodes) widest = std::max(widest, WidthOf(node.node->name()));
   return std::min(widest + 3, kMostNameColumns);  // with a mark
 }
 
@@ -53,18 +53,20 @@ DenseForm DenseFormFor(const Facts& facts, int columns) {
   constexpr int kMostDenseName = 10;
   DenseForm form;
   if (facts.nodes.empty()) return form;
-  const std::string& first = facts.nodes[0].name;
+  const std::string& first = facts.nodes[0].node->name();
   form.cut = first.size();
   for (const NodeFacts& node : facts.nodes) {
     size_t same = 0;
-    while (same < std::min(form.cut, node.name.size()) && node.name[same] == first[same]) ++same;
+    while (same < std::min(form.cut, node.node->name().size()) &&
+           node.node->name()[same] == first[same])
+      ++same;
     form.cut = std::min(form.cut, same);
   }
   // Numbers stay whole, and one node has its name.
   while (form.cut > 0 && first[form.cut - 1] >= '0' && first[form.cut - 1] <= '9') --form.cut;
   if (facts.nodes.size() == 1) form.cut = 0;
   for (const NodeFacts& node : facts.nodes) {
-    form.name = std::max(form.name, WidthOf(std::string_view(node.name).substr(form.cut)));
+    form.name = std::max(form.name, WidthOf(std::string_view(node.node->name()).substr(form.cut)));
   }
   form.name = std::min(form.name, kMostDenseName);
   form.slots = std::min(static_cast<int>(facts.most_slots), columns - form.name - 3);
@@ -74,20 +76,20 @@ DenseForm DenseFormFor(const Facts& facts, int columns) {
 }
 
 // Seven steps of one hue on a dark ground; set together, so that any theme can be read.
-Style Shade(double share, Mark mark) {
+Style Shade(double share, v1::Mark mark) {
   constexpr std::array<int16_t, 7> kSteps = {235, 236, 237, 23, 23, 24, 24};
   const auto step = static_cast<size_t>(std::clamp(share * 7, 0.0, 6.0));
   Style style{.fore = 255, .back = kSteps[step]};
-  if (mark >= Mark::kWarning) {
+  if (mark >= v1::MARK_WARNING) {
     style = {.fore = kBlack, .back = StyleOf(mark).fore, .bold = true};
-  } else if (mark == Mark::kWaits) {
+  } else if (mark == v1::MARK_WAITING) {
     style.back = kSteps[1];
   }
   return style;
 }
 
-bool IsOver(Mark mark, const RankFacts* rank) {
-  return mark == Mark::kEnded || (rank && rank->rank->state() == v1::RANK_STATE_FAILED) ||
+bool IsOver(v1::Mark mark, const RankFacts* rank) {
+  return mark == v1::MARK_ENDED || (rank && rank->rank->state() == v1::RANK_STATE_FAILED) ||
          (rank && rank->rank->state() == v1::RANK_STATE_LOST);
 }
 
@@ -97,9 +99,9 @@ uint32_t MemoryGlyph(const Slot& slot) {
   return memory ? Level(memory->share) : U' ';
 }
 
-std::string MarkText(Mark mark) {
+std::string MarkText(v1::Mark mark) {
   std::string text;
-  if (mark != Mark::kNone) AppendCharacter(text, GlyphOf(mark));
+  if (mark != v1::MARK_NONE) AppendCharacter(text, GlyphOf(mark));
   return text;
 }
 
@@ -109,7 +111,7 @@ void DrawSmallCell(const Area& area, int row, int column, int width, const Slot&
   const int end = column + width;
   const auto value = ValueOf(slot, scene.view.fact, scene.facts.gpus);
   if (!value || IsOver(slot.mark, slot.rank)) {
-    const bool marked = slot.mark != Mark::kNone;
+    const bool marked = slot.mark != v1::MARK_NONE;
     area.PutRight(row, end - 1, marked ? MarkText(slot.mark) : "·",
                   marked ? StyleOf(slot.mark) : kLabel);
     return;
@@ -135,7 +137,7 @@ void DrawLargeCell(const Area& area, int row, int column, const Slot& slot, cons
   const std::string number = slot.rank ? std::to_string(slot.rank->rank->rank()) : "–";
   area.Put(row, column, number, known ? shade : kLabel);
   if (known) area.PutRight(row, end - 1, value->text, shade);
-  if (slot.mark != Mark::kNone) {
+  if (slot.mark != v1::MARK_NONE) {
     area.Set(row, end - 1, GlyphOf(slot.mark), known ? shade : StyleOf(slot.mark));
   } else if (!known) {
     area.Set(row, end - 1, U'·', kLabel);
@@ -147,7 +149,7 @@ void DrawLargeCell(const Area& area, int row, int column, const Slot& slot, cons
   for (int i = 0; i < full; ++i) area.Set(row + 1, column + i, U'▂', shade);
 }
 
-double Power(const v1::BoardNode& node) {
+double Power(const v1::NodeSnapshot& node) {
   double sum = 0;
   int count = 0;
   for (const v1::GpuSample& gpu : node.sample().gpus()) {
@@ -177,16 +179,17 @@ void DrawFigures(const Area& area, int row, int column, const Scene& scene, cons
   if (sample.interfaces_size() + sample.infinibands_size() > 0) {
     area.PutRight(row, column + 24, Speed(Traffic(sample)), kLabel);
   }
-  if (node.state == Mark::kAway && node.node->heard_ms() > 0) {
+  if (node.node->mark() == v1::MARK_AWAY && node.node->heard_ms() > 0) {
     area.Put(row, column + 26, "no word for " + Span(scene.now_ms() - node.node->heard_ms()),
-             StyleOf(Mark::kAway));
+             StyleOf(v1::MARK_AWAY));
   }
 }
 
 void DrawName(const Area& area, int row, const NodeFacts& node, int columns) {
-  const int end =
-      area.PutWithin(row, 1, columns - 2, node.name, node.mark >= Mark::kWarning ? kStrong : kInk);
-  if (node.state != Mark::kNone) area.Set(row, end + 1, GlyphOf(node.state), StyleOf(node.state));
+  const int end = area.PutWithin(row, 1, columns - 2, node.node->name(),
+                                 node.node->worst() >= v1::MARK_WARNING ? kStrong : kInk);
+  if (node.node->mark() != v1::MARK_NONE)
+    area.Set(row, end + 1, GlyphOf(node.node->mark()), StyleOf(node.node->mark()));
 }
 
 std::string FactHeading(const Scene& scene) {
@@ -253,7 +256,7 @@ void DrawCells(const Area& area, const Scene& scene, GridKind kind) {
 }
 
 void DrawDenseCell(const Area& area, int row, int column, const Slot& slot, const Scene& scene) {
-  if (slot.mark != Mark::kNone && slot.mark != Mark::kWaits) {
+  if (slot.mark != v1::MARK_NONE && slot.mark != v1::MARK_WAITING) {
     area.Set(row, column, GlyphOf(slot.mark), StyleOf(slot.mark));
     return;
   }
@@ -270,13 +273,13 @@ void DrawDenseHeading(const Area& area, const Scene& scene) {
   const std::string what = facts.gpus ? "a cell is a GPU" : "a cell is a rank";
   column = area.Put(0, column + 3, what + ", its height: " + FactHeading(scene), kLabel) + 2;
   struct Legend {
-    Mark mark;
+    v1::Mark mark;
     const char* text;
   };
-  constexpr std::array<Legend, 4> kLegend = {{{Mark::kSlow, "slow"},
-                                              {Mark::kStuck, "stuck"},
-                                              {Mark::kFailed, "failed"},
-                                              {Mark::kAway, "away"}}};
+  constexpr std::array<Legend, 4> kLegend = {{{v1::MARK_SLOW, "slow"},
+                                              {v1::MARK_STALLED, "stuck"},
+                                              {v1::MARK_FAILED, "failed"},
+                                              {v1::MARK_AWAY, "away"}}};
   for (const Legend& legend : kLegend) {
     const bool there = std::ranges::any_of(facts.nodes, [&](const NodeFacts& node) {
       return std::ranges::count(node.slots, legend.mark, &Slot::mark) > 0;
@@ -299,8 +302,9 @@ void DrawDense(const Area& area, const Scene& scene) {
     const NodeFacts& node = facts.nodes[order[static_cast<size_t>(i)]];
     const int row = 1 + i / form.in_row;
     const int column = 1 + i % form.in_row * form.block;
-    area.PutWithin(row, column, column + form.name, std::string_view(node.name).substr(form.cut),
-                   node.mark >= Mark::kWarning ? kStrong : kLabel);
+    area.PutWithin(row, column, column + form.name,
+                   std::string_view(node.node->name()).substr(form.cut),
+                   node.node->worst() >= v1::MARK_WARNING ? kStrong : kLabel);
     for (int slot = 0; slot < std::min(static_cast<int>(node.slots.size()), form.slots); ++slot) {
       DrawDenseCell(area, row, column + form.name + 1 + slot, node.slots[static_cast<size_t>(slot)],
                     scene);

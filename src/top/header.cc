@@ -3,7 +3,8 @@
 #include <cmath>
 
 #include "base/quantity.h"
-#include "board/ledger.h"
+#include "snapshot/goodput_accounting.h"
+#include "snapshot/lookup.h"
 #include "top/numbers.h"
 #include "top/scene.h"
 
@@ -50,7 +51,7 @@ std::string AttemptText(const v1::JobStatus& job) {
 }
 
 int64_t EndOf(const Scene& scene) {
-  const v1::JobStatus& job = scene.board.job();
+  const v1::JobStatus& job = scene.snapshot.job();
   return job.ended_ms() > 0 ? job.ended_ms() : scene.now_ms();
 }
 
@@ -80,11 +81,11 @@ class FactRow {
   int column_ = 1;
 };
 
-// How much slower it is than before the trouble began by which it is slow.
+// How much slower it is than before the issue began by which it is slow.
 std::string Slowdown(const Scene& scene) {
   constexpr double kToTell = 0.05;
-  const auto& troubles = scene.board.troubles();
-  const auto slow = std::ranges::find(troubles, v1::Trouble::KIND_SLOW, &v1::Trouble::kind);
+  const auto& troubles = scene.snapshot.troubles();
+  const auto slow = std::ranges::find(troubles, v1::Issue::KIND_SLOW, &v1::Issue::kind);
   if (slow == troubles.end() || slow->since_ms() <= 0) return "";
   double sum = 0;
   int count = 0;
@@ -94,15 +95,15 @@ std::string Slowdown(const Scene& scene) {
     ++count;
   }
   if (count == 0 || !(sum > 0)) return "";
-  const double less = 1 - scene.board.progress().rate() / (sum / count);
+  const double less = 1 - scene.snapshot.progress().rate() / (sum / count);
   if (!(less > kToTell)) return "";
   return "▼ " + Percent(less) + " % since " + ClockMinute(slow->since_ms());
 }
 
 void DrawBar(const Area& area, const Scene& scene) {
-  const v1::Progress& progress = scene.board.progress();
+  const v1::Progress& progress = scene.snapshot.progress();
   const double share = static_cast<double>(progress.step()) / static_cast<double>(progress.total());
-  const bool ended = scene.board.job().phase() == v1::JOB_PHASE_ENDED;
+  const bool ended = scene.snapshot.job().phase() == v1::JOB_PHASE_ENDED;
   std::string right = Short(std::min(share, 1.0) * 100) + " %";
   if (!ended && progress.has_eta() && progress.eta() >= 0) {
     constexpr double kLongest = 1e10;  // seconds; NaN is not less
@@ -130,21 +131,21 @@ void AddSteps(FactRow& row, const v1::Progress& progress) {
 void DrawFacts(const Area& area, int at, const Scene& scene) {
   constexpr int kGap = 3;
   constexpr int kWideGap = 6;
-  const v1::JobStatus& job = scene.board.job();
-  const v1::Progress& progress = scene.board.progress();
+  const v1::JobStatus& job = scene.snapshot.job();
+  const v1::Progress& progress = scene.snapshot.progress();
   const bool wide = area.columns() >= kWideTitle;
   FactRow row(area, at, wide ? kWideGap : kGap);
   AddSteps(row, progress);
   if (progress.has_rate()) {
     row.Add(wide ? "rate" : "", Short(progress.rate()), "steps/s", Slowdown(scene),
-            StyleOf(Mark::kSlow));
+            StyleOf(v1::MARK_SLOW));
   }
   constexpr int kMostMetrics = 4;
   int shown = 0;
   for (const v1::Metric& metric : progress.metrics()) {
     if (shown++ < (wide ? kMostMetrics : 1)) row.Add(metric.name(), MetricText(metric.value()), "");
   }
-  if (const auto goodput = board::Goodput(scene.board.ledger())) {
+  if (const auto goodput = snapshot::Goodput(scene.snapshot.ledger())) {
     row.Add("goodput", Short(*goodput * 100), "%");
   }
   if (job.started_ms() > 0) {
@@ -155,7 +156,7 @@ void DrawFacts(const Area& area, int at, const Scene& scene) {
 }
 
 bool HasBar(const Scene& scene) {
-  return scene.board.progress().has_step() && scene.board.progress().total() > 0;
+  return scene.snapshot.progress().has_step() && scene.snapshot.progress().total() > 0;
 }
 
 // "2", "0.5": seconds.
@@ -166,10 +167,17 @@ std::string AgeText(const Scene& scene) {
   constexpr std::chrono::seconds kLate{3};
   const ViewState& view = scene.view;
   const int64_t at =
-      scene.board.job().ended_ms() > 0 ? scene.board.job().ended_ms() : scene.now_ms();
+      scene.snapshot.job().ended_ms() > 0 ? scene.snapshot.job().ended_ms() : scene.now_ms();
   std::string clock = Clock(at);
-  if (view.unheard < kLate || scene.board.job().ended_ms() > 0) return clock;
+  if (view.unheard < kLate || scene.snapshot.job().ended_ms() > 0) return clock;
   return "no answer for " + Span(view.unheard.count()) + " · as of " + clock;
+}
+
+// "running, slow", "stalled 41 s".
+std::string StateText(const Scene& scene) {
+  const v1::Issue* const standstill = snapshot::StandstillIn(scene.snapshot);
+  if (scene.snapshot.mark() != v1::MARK_STALLED || !standstill) return scene.snapshot.state();
+  return scene.snapshot.state() + " " + Span(scene.now_ms() - standstill->since_ms());
 }
 
 }  // namespace
@@ -177,23 +185,23 @@ std::string AgeText(const Scene& scene) {
 std::string ShortId(const std::string& job_id) { return job_id.substr(job_id.rfind('-') + 1); }
 
 void DrawTitle(const Area& area, const Scene& scene) {
-  const v1::JobStatus& job = scene.board.job();
-  const State state = StateOf(scene.board);
+  const v1::JobStatus& job = scene.snapshot.job();
+  const v1::Mark mark = scene.snapshot.mark();
   const bool wide = area.columns() >= kWideTitle;
   area.Paint(0, 0, area.columns(), {.reverse = true});
   const Style title{.reverse = true};
-  Style badge = StyleOf(state.mark);
+  Style badge = StyleOf(mark);
   badge.reverse = true;
   badge.bold = true;
-  if (state.mark <= Mark::kStarting) badge.fore = kPlain;
+  if (mark <= v1::MARK_STARTING) badge.fore = kPlain;
   badge.faint = false;
   std::string word = " ";
-  AppendCharacter(word, state.mark == Mark::kNone ? U'●' : GlyphOf(state.mark));
-  const int badge_end = area.Put(0, 0, word + " " + state.words + " ", badge);
+  AppendCharacter(word, mark == v1::MARK_NONE ? U'●' : GlyphOf(mark));
+  const int badge_end = area.Put(0, 0, word + " " + StateText(scene) + " ", badge);
 
   std::string right = AgeText(scene) + " ";
-  if (wide && scene.board.sample_ms() > 0) {
-    right = "every " + IntervalText(scene.board.sample_ms()) + " s · " + right;
+  if (wide && scene.snapshot.sample_ms() > 0) {
+    right = "every " + IntervalText(scene.snapshot.sample_ms()) + " s · " + right;
   }
   if (wide && !job.host().empty()) right = job.host() + " · " + right;
   const int end = area.columns() - WidthOf(right);

@@ -73,9 +73,9 @@ Key ControlKey(char byte) {
 }
 
 // Selects another rank, as they are shown.
-void Choose(const v1::Board& board, ViewState& view, int step) {
-  const Facts facts = FactsOf(board);
-  const std::vector<size_t> order = RankOrder(board, facts, view);
+void Choose(const v1::JobSnapshot& snapshot, ViewState& view, int step) {
+  const Facts facts = FactsOf(snapshot);
+  const std::vector<size_t> order = RankOrder(snapshot, facts, view);
   if (order.empty()) return;
   int at = step > 0 ? -1 : static_cast<int>(order.size());
   for (size_t i = 0; view.selected && i < order.size(); ++i) {
@@ -167,11 +167,11 @@ Command AskStop(const Key& key, ViewState& view) {
 }
 
 // What there is to ask of a job that runs.
-bool Runs(const v1::Board& board) {
-  return board.job().phase() != v1::JOB_PHASE_ENDED && !board.job().chief_gone();
+bool Runs(const v1::JobSnapshot& snapshot) {
+  return snapshot.job().phase() != v1::JOB_PHASE_ENDED && !snapshot.job().chief_gone();
 }
 
-Command PressCharacter(uint32_t code, const v1::Board& board, ViewState& view) {
+Command PressCharacter(uint32_t code, const v1::JobSnapshot& snapshot, ViewState& view) {
   const auto next = [](auto value, size_t count) {
     return static_cast<decltype(value)>((static_cast<size_t>(value) + 1) % count);
   };
@@ -180,7 +180,7 @@ Command PressCharacter(uint32_t code, const v1::Board& board, ViewState& view) {
       return Command::kQuit;
     case 'j':
     case 'k':
-      Choose(board, view, code == 'j' ? 1 : -1);
+      Choose(snapshot, view, code == 'j' ? 1 : -1);
       break;
     case 's':
       view.sort = next(view.sort, kSortNames.size());
@@ -206,11 +206,11 @@ Command PressCharacter(uint32_t code, const v1::Board& board, ViewState& view) {
       view.panel = Panel::kKeys;
       break;
     case 'x':
-      if (Runs(board)) return Command::kTakeStacks;
+      if (Runs(snapshot)) return Command::kTakeStacks;
       view.notice = "the job has ended: no rank of it runs";
       break;
     case 'S':
-      view.asks_stop = Runs(board);
+      view.asks_stop = Runs(snapshot);
       if (!view.asks_stop) view.notice = "the job has ended already";
       break;
     default:
@@ -264,7 +264,7 @@ void KeyReader::EndWait(std::vector<Key>& keys) {
   pending_.clear();
 }
 
-Command Press(const Key& key, const v1::Board& board, ViewState& view) {
+Command Press(const Key& key, const v1::JobSnapshot& snapshot, ViewState& view) {
   view.notice.clear();
   if (key.name == Key::kControl) {
     if (key.code == 'C') return Command::kQuit;
@@ -277,19 +277,19 @@ Command Press(const Key& key, const v1::Board& board, ViewState& view) {
   if (view.panel != Panel::kNone) return PressInPanel(key, view);
   switch (key.name) {
     case Key::kCharacter:
-      return PressCharacter(key.code, board, view);
+      return PressCharacter(key.code, snapshot, view);
     case Key::kUp:
     case Key::kDown:
-      Choose(board, view, key.name == Key::kDown ? 1 : -1);
+      Choose(snapshot, view, key.name == Key::kDown ? 1 : -1);
       return Command::kNone;
     case Key::kPageUp:
     case Key::kPageDown: {
       const auto page = static_cast<int>(PageRows(view) / 2);
-      Choose(board, view, key.name == Key::kPageDown ? page : -page);
+      Choose(snapshot, view, key.name == Key::kPageDown ? page : -page);
       return Command::kNone;
     }
     case Key::kEnter:
-      if (!view.selected) Choose(board, view, 1);
+      if (!view.selected) Choose(snapshot, view, 1);
       return view.selected ? Command::kOpenLog : Command::kNone;
     case Key::kEscape:
       view.filter.clear();

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "autodist/v1/board.pb.h"
+#include "autodist/v1/snapshot.pb.h"
 #include "top/view_state.h"
 
 namespace autodist::top {
@@ -56,6 +56,6 @@ class KeyReader {
 enum class Command { kNone, kQuit, kSuspend, kRedraw, kOpenLog, kTakeStacks, kStop };
 
 // Changes what is seen.
-Command Press(const Key& key, const v1::Board& board, ViewState& view);
+Command Press(const Key& key, const v1::JobSnapshot& snapshot, ViewState& view);
 
 }  // namespace autodist::top

@@ -32,7 +32,7 @@ Sums TrafficOf(const v1::NodeSample& sample) {
 }
 
 // In the order of the headings; empty: not known.
-std::array<std::string, 8> NodeFigures(const v1::BoardNode& node, int64_t now_ms) {
+std::array<std::string, 8> NodeFigures(const v1::NodeSnapshot& node, int64_t now_ms) {
   const v1::HostSample& host = node.sample().host();
   const Sums traffic = TrafficOf(node.sample());
   std::array<std::string, 8> figures;
@@ -50,7 +50,7 @@ std::array<std::string, 8> NodeFigures(const v1::BoardNode& node, int64_t now_ms
 }
 
 // "training 5 h 9 min  stalled 1 min 48 s", without what took no time.
-std::string LedgerText(const v1::Ledger& ledger) {
+std::string LedgerText(const v1::GoodputParts& ledger) {
   std::string text;
   const auto add = [&](const char* name, int64_t time_ms) {
     if (time_ms > 0) text += std::string("   ") + name + " " + Span(time_ms);
@@ -68,14 +68,15 @@ std::string LedgerText(const v1::Ledger& ledger) {
 
 int NodeTableRows(const Scene& scene) {
   constexpr int kMostNodes = 16;
-  return 1 + std::min(scene.board.nodes_size(), kMostNodes) + (scene.board.has_ledger() ? 2 : 0);
+  return 1 + std::min(scene.snapshot.nodes_size(), kMostNodes) +
+         (scene.snapshot.has_ledger() ? 2 : 0);
 }
 
 void DrawNodeTable(const Area& area, const Scene& scene) {
   constexpr std::array<const char*, 8> kHeadings = {
       "cpu", "memory", "pressure", "disk written", "received", "sent", "errors", "heard"};
   if (area.rows() < 2) return;
-  const std::string ledger = LedgerText(scene.board.ledger());
+  const std::string ledger = LedgerText(scene.snapshot.ledger());
   int rows = area.rows();
   if (!ledger.empty() && rows >= 4) {
     area.Put(--rows, 1, "Ledger", kLabel);
@@ -93,11 +94,12 @@ void DrawNodeTable(const Area& area, const Scene& scene) {
   const std::vector<size_t> order = NodeOrder(scene.facts, scene.view);
   for (int row = 1; row < rows && row <= static_cast<int>(order.size()); ++row) {
     const NodeFacts& node = scene.facts.nodes[order[static_cast<size_t>(row - 1)]];
-    const int end = area.PutWithin(row, 1, kNames - 2, node.name);
-    if (node.state != Mark::kNone) area.Set(row, end + 1, GlyphOf(node.state), StyleOf(node.state));
+    const int end = area.PutWithin(row, 1, kNames - 2, node.node->name());
+    if (node.node->mark() != v1::MARK_NONE)
+      area.Set(row, end + 1, GlyphOf(node.node->mark()), StyleOf(node.node->mark()));
     const auto figures = NodeFigures(*node.node, scene.now_ms());
     for (size_t i = 0; i < figures.size() && end_of(i) < area.columns(); ++i) {
-      area.PutRight(row, end_of(i), figures[i], node.state == Mark::kAway ? kLabel : kInk);
+      area.PutRight(row, end_of(i), figures[i], node.node->mark() == v1::MARK_AWAY ? kLabel : kInk);
     }
   }
 }

@@ -109,10 +109,10 @@ void DrawFoot(const Area& area, const Scene& scene) {
   const ViewState& view = scene.view;
   if (area.rows() < 1) return;
   if (view.asks_stop) {
-    const bool again = scene.board.job().told_to_stop();
+    const bool again = scene.snapshot.job().told_to_stop();
     area.Put(0, 1,
              again ? "It is being stopped. End its ranks at once, without the grace period?  y n"
-                   : "Stop job " + ShortId(scene.board.job().job_id()) +
+                   : "Stop job " + ShortId(scene.snapshot.job().job_id()) +
                          ", as Ctrl-C in its terminal would?  y n",
              {.fore = kYellow, .bold = true, .reverse = true});
     return;
@@ -128,10 +128,10 @@ void DrawFoot(const Area& area, const Scene& scene) {
     return;
   }
   if (!view.problem.empty()) {
-    area.Put(0, 1, "↻ " + view.problem, StyleOf(Mark::kAway));
+    area.Put(0, 1, "↻ " + view.problem, StyleOf(v1::MARK_AWAY));
     return;
   }
-  const v1::JobStatus& job = scene.board.job();
+  const v1::JobStatus& job = scene.snapshot.job();
   const bool runs = job.phase() != v1::JOB_PHASE_ENDED && !job.chief_gone();
   area.Put(0, 1, KeyHints(view, runs), kLabel);
 }

@@ -20,26 +20,7 @@ struct TableColumn {
   bool figure = true;
 };
 
-std::string RankStateText(const v1::BoardRank& rank, Mark mark) {
-  switch (rank.state()) {
-    case v1::RANK_STATE_STARTING:
-      return "starting";
-    case v1::RANK_STATE_RUNNING:
-      return mark == Mark::kWaits ? "waits" : rank.has_progress() ? "training" : "running";
-    case v1::RANK_STATE_AWAY:
-      return "away";
-    case v1::RANK_STATE_ENDED:
-      return "ended";
-    case v1::RANK_STATE_FAILED:
-      return "failed";
-    case v1::RANK_STATE_LOST:
-      return "lost";
-    default:
-      return "";
-  }
-}
-
-std::string WroteText(const v1::BoardRank& rank, int64_t now_ms) {
+std::string WroteText(const v1::RankSnapshot& rank, int64_t now_ms) {
   constexpr int64_t kMinute = 60'000;
   constexpr int64_t kHour = 60 * kMinute;
   if (rank.last_output_ms() <= 0) return "–";
@@ -85,22 +66,22 @@ std::vector<TableColumn> ColumnsFor(const Scene& scene, int width) {
   int where = 5;
   bool samples = false;
   for (const RankFacts& rank : facts.ranks) {
-    where = std::max(where, std::min(WidthOf(rank.where), full ? 24 : 12));
+    where = std::max(where, std::min(WidthOf(rank.rank->where()), full ? 24 : 12));
     samples = samples || rank.rank->sample().has_cpu();
   }
   std::vector<TableColumn> columns;
-  columns.push_back({"where", where, [](const RankFacts& rank) { return rank.where; }, false});
+  columns.push_back(
+      {"where", where, [](const RankFacts& rank) { return rank.rank->where(); }, false});
   if (full || !facts.steps) {
-    columns.push_back({"state", 8,
-                       [](const RankFacts& rank) { return RankStateText(*rank.rank, rank.mark); },
-                       false});
+    columns.push_back(
+        {"state", 8, [](const RankFacts& rank) { return rank.rank->state_text(); }, false});
   }
   if (facts.steps) {
     columns.push_back({"step", 5, [](const RankFacts& rank) {
-                         return rank.step_time ? Short(*rank.step_time) : "–";
+                         return rank.rank->has_step_time() ? Short(rank.rank->step_time()) : "–";
                        }});
     columns.push_back({"×median", 7, [](const RankFacts& rank) {
-                         return rank.relative ? Relative(*rank.relative) : "–";
+                         return rank.rank->has_relative() ? Relative(rank.rank->relative()) : "–";
                        }});
   }
   if (facts.gpus) AddGpuColumns(columns, full);
@@ -125,25 +106,23 @@ std::vector<TableColumn> ColumnsFor(const Scene& scene, int width) {
 }
 
 // What is best to know of it in what is left of the row.
-std::string LastWords(const RankFacts& rank) {
-  if (!rank.rank->ended().empty()) return rank.rank->ended();
-  if (!rank.rank->failure().empty()) return rank.rank->failure() + ", and has not ended";
-  if (rank.mark == Mark::kSlow && rank.gpu && rank.gpu->throttled_size() > 0) {
-    return "throttled: " + rank.gpu->throttled(0) + "   " + rank.rank->last_line();
-  }
-  return rank.rank->last_line();
+std::string LastWords(const v1::RankSnapshot& rank) {
+  if (!rank.ended().empty() || !rank.failure().empty()) return rank.cause();
+  const bool throttled = rank.cause().starts_with("throttled: ");
+  return (throttled ? rank.cause() + "   " : "") + rank.last_line();
 }
 
 void DrawRow(const Area& area, int row, const std::vector<TableColumn>& columns,
              const RankFacts& rank, bool selected) {
-  const Style style = rank.mark >= Mark::kWarning ? StyleOf(rank.mark) : kInk;
+  const Style style = rank.rank->mark() >= v1::MARK_WARNING ? StyleOf(rank.rank->mark()) : kInk;
   area.PutRight(row, 5, rank.rank->auxiliary() ? "–" : std::to_string(rank.rank->rank()),
-                rank.mark >= Mark::kWarning ? style : kStrong);
-  if (rank.mark != Mark::kNone) area.Set(row, 6, GlyphOf(rank.mark), StyleOf(rank.mark));
+                rank.rank->mark() >= v1::MARK_WARNING ? style : kStrong);
+  if (rank.rank->mark() != v1::MARK_NONE)
+    area.Set(row, 6, GlyphOf(rank.rank->mark()), StyleOf(rank.rank->mark()));
   int column = 8;
   for (const TableColumn& it : columns) {
     const std::string text = it.text(rank);
-    const Style shown = it.figure && rank.mark == Mark::kAway ? kLabel : kInk;
+    const Style shown = it.figure && rank.rank->mark() == v1::MARK_AWAY ? kLabel : kInk;
     if (it.figure) {
       area.PutRight(row, column + it.width, text, shown);
     } else {
@@ -151,9 +130,9 @@ void DrawRow(const Area& area, int row, const std::vector<TableColumn>& columns,
     }
     column += it.width + 1;
   }
-  const std::string words = LastWords(rank);
-  const bool trouble = !rank.rank->ended().empty() && rank.mark == Mark::kFailed;
-  area.PutWithin(row, column + 1, area.columns() - 1, words, trouble ? style : kLabel);
+  const std::string words = LastWords(*rank.rank);
+  const bool issue = !rank.rank->ended().empty() && rank.rank->mark() == v1::MARK_FAILED;
+  area.PutWithin(row, column + 1, area.columns() - 1, words, issue ? style : kLabel);
   if (selected) area.Paint(row, 0, area.columns(), {.reverse = true});
 }
 
@@ -182,13 +161,13 @@ std::string HeadingEnd(const Scene& scene, size_t fitting) {
 int RankRows(const Scene& scene) {
   return scene.facts.ranks.empty()
              ? 0
-             : 1 + static_cast<int>(RankOrder(scene.board, scene.facts, scene.view).size());
+             : 1 + static_cast<int>(RankOrder(scene.snapshot, scene.facts, scene.view).size());
 }
 
 void DrawRanks(const Area& area, const Scene& scene) {
   if (area.rows() < 2 || scene.facts.ranks.empty()) return;
   const std::vector<TableColumn> columns = ColumnsFor(scene, area.columns());
-  const std::vector<size_t> order = RankOrder(scene.board, scene.facts, scene.view);
+  const std::vector<size_t> order = RankOrder(scene.snapshot, scene.facts, scene.view);
   area.Put(0, 1, "rank", kLabel);
   int column = 8;
   for (const TableColumn& it : columns) {

@@ -54,8 +54,8 @@ void ShareRows(std::vector<Part>& parts, int rows, bool gaps) {
 
 int EventRows(const Scene& scene, int rows) {
   constexpr int kMostEvents = 8;
-  if (scene.board.events().empty()) return 0;
-  return rows < kTall ? 1 : 1 + std::min(scene.board.events_size(), kMostEvents);
+  if (scene.snapshot.events().empty()) return 0;
+  return rows < kTall ? 1 : 1 + std::min(scene.snapshot.events_size(), kMostEvents);
 }
 
 // Grid and curves beside each other, where both have room.
@@ -190,10 +190,10 @@ bool IsTooSmall(const ViewState& view) {
 
 }  // namespace
 
-Frame Render(const v1::Board& board, const v1::History& history, const ViewState& view) {
+Frame Render(const v1::JobSnapshot& snapshot, const v1::History& history, const ViewState& view) {
   if (IsTooSmall(view)) return TooSmall(view);
-  const Facts facts = FactsOf(board);
-  const Scene scene{board, history, view, facts};
+  const Facts facts = FactsOf(snapshot);
+  const Scene scene{snapshot, history, view, facts};
   Layout layout(scene, view.columns, view.rows);
   std::vector<Part> parts = layout.Parts();
   const int foot = view.rows == 0 ? 0 : 1;

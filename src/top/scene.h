@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "autodist/v1/board.pb.h"
+#include "autodist/v1/snapshot.pb.h"
 #include "top/facts.h"
 #include "top/frame.h"
 #include "top/view_state.h"
@@ -14,12 +14,12 @@ namespace autodist::top {
 
 // Of one picture; points to what is the caller's.
 struct Scene {
-  const v1::Board& board;
+  const v1::JobSnapshot& snapshot;
   const v1::History& history;
   const ViewState& view;
   const Facts& facts;
 
-  int64_t now_ms() const { return board.time_ms(); }
+  int64_t now_ms() const { return snapshot.time_ms(); }
 };
 
 // The row at the top: how the job is, which one it is, and when that was so.
@@ -74,6 +74,6 @@ std::vector<std::string> Wrapped(const std::string& text, int columns);
 std::string ShortId(const std::string& job_id);
 
 // Whether an event is a change for the worse, and which.
-Mark MarkOfEvent(const v1::JobEvent& event);
+v1::Mark MarkOfEvent(const v1::JobEvent& event);
 
 }  // namespace autodist::top

@@ -1,6 +1,7 @@
-// The whole job in one line, troubles and what happened marked on it, and the times below.
+// The whole job in one line, issues and what happened marked on it, and the times below.
 #include <algorithm>
 
+#include "snapshot/derived.h"
 #include "top/numbers.h"
 #include "top/scene.h"
 
@@ -35,26 +36,26 @@ void DrawTimes(const Area& area, int row, const WholeJob& whole) {
 
 }  // namespace
 
-int TimelineRows(const Scene& scene) { return scene.board.job().started_ms() > 0 ? 2 : 0; }
+int TimelineRows(const Scene& scene) { return scene.snapshot.job().started_ms() > 0 ? 2 : 0; }
 
 void DrawTimeline(const Area& area, const Scene& scene) {
-  const v1::JobStatus& job = scene.board.job();
+  const v1::JobStatus& job = scene.snapshot.job();
   if (area.rows() < 1 || job.started_ms() <= 0) return;
   const WholeJob whole{job.started_ms(), job.ended_ms() > 0 ? job.ended_ms() : scene.now_ms(),
                        area.columns() - 2};
   for (int column = 1; column <= whole.columns; ++column) area.Set(0, column, U'━', kAccent);
-  for (auto it = scene.board.troubles().rbegin(); it != scene.board.troubles().rend(); ++it) {
+  for (auto it = scene.snapshot.troubles().rbegin(); it != scene.snapshot.troubles().rend(); ++it) {
     if (it->since_ms() <= 0) continue;
-    const Mark mark = MarkOf(it->kind());
+    const v1::Mark mark = snapshot::MarkOf(it->kind());
     const int start = whole.ColumnOf(it->since_ms());
     for (int column = start; column <= whole.columns; ++column) {
       area.Set(0, column, U'═', StyleOf(mark));
     }
     area.Set(0, start, GlyphOf(mark), StyleOf(mark));
   }
-  for (const v1::JobEvent& event : scene.board.events()) {
-    const Mark mark = MarkOfEvent(event);
-    if (mark == Mark::kNone || mark == Mark::kEnded) continue;
+  for (const v1::JobEvent& event : scene.snapshot.events()) {
+    const v1::Mark mark = MarkOfEvent(event);
+    if (mark == v1::MARK_NONE || mark == v1::MARK_ENDED) continue;
     area.Set(0, whole.ColumnOf(event.time_ms()), GlyphOf(mark), StyleOf(mark));
   }
   DrawTimes(area, 1, whole);

@@ -88,8 +88,8 @@ class Window {
   void Draw() {
     if (changed_ && !terminal_.busy()) {
       changed_ = false;
-      const Frame frame = news_.board ? Render(*news_.board, *news_.history, view_)
-                                      : RenderWaiting(options_.job_id, view_);
+      const Frame frame = news_.snapshot ? Render(*news_.snapshot, *news_.history, view_)
+                                         : RenderWaiting(options_.job_id, view_);
       terminal_.Write(painter_.Draw(frame));
     }
     if (!terminal_.Flush()) done_ = true;
@@ -188,10 +188,10 @@ class Window {
     TakeKeys(keys);
   }
   void TakeKeys(const std::vector<Key>& keys) {
-    const v1::Board unknown;
+    const v1::JobSnapshot unknown;
     for (const Key& key : keys) {
       const Panel before = view_.panel;
-      Obey(Press(key, news_.board ? *news_.board : unknown, view_));
+      Obey(Press(key, news_.snapshot ? *news_.snapshot : unknown, view_));
       if (before != Panel::kNone && view_.panel == Panel::kNone) feed_.Follow(std::nullopt);
       changed_ = true;
     }
@@ -237,8 +237,8 @@ class Window {
   void TakeAge() {
     constexpr milliseconds kToTell{3000};
     view_.problem = news_.problem.ok() ? "" : Message(news_.problem);
-    if (!news_.board || news_.board->job().phase() == v1::JOB_PHASE_ENDED ||
-        news_.board->job().chief_gone()) {
+    if (!news_.snapshot || news_.snapshot->job().phase() == v1::JOB_PHASE_ENDED ||
+        news_.snapshot->job().chief_gone()) {
       view_.unheard = milliseconds(0);
       return;
     }
@@ -272,12 +272,12 @@ Result<int> ShowTop(const TopOptions& options) {
 }
 
 Result<std::string> TopOnce(const TopOptions& options) {
-  control::BoardReader reader(options.job_id);
-  AD_ASSIGN_OR_RETURN(const auto board, reader.Board());
+  control::SnapshotClient reader(options.job_id);
+  AD_ASSIGN_OR_RETURN(const auto snapshot, reader.Snapshot());
   const auto history = reader.History();
   ViewState view = options.view;
   view.rows = 0;
-  return Render(*board, history.ok() ? *history : v1::History(), view).Text();
+  return Render(*snapshot, history.ok() ? *history : v1::History(), view).Text();
 }
 
 }  // namespace autodist::top

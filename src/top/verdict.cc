@@ -1,15 +1,16 @@
-// What is wrong: the troubles, worst first, with what each costs and the evidence for it.
+// What is wrong: the issues, worst first, with what each costs and the evidence for it.
 #include <algorithm>
 #include <utility>
 
 #include "base/split.h"
+#include "snapshot/derived.h"
 #include "top/numbers.h"
 #include "top/scene.h"
 
 namespace autodist::top {
 namespace {
 
-constexpr size_t kMostTroubles = 3;
+constexpr size_t kMostIssues = 3;
 
 struct VerdictLine {
   std::string lead;  // glyph, or the evidence's name
@@ -19,15 +20,14 @@ struct VerdictLine {
   bool evidence = false;
 };
 
-void AddTrouble(std::vector<VerdictLine>& lines, const v1::Trouble& trouble, bool first,
-                const ViewState& view, int columns) {
-  const Mark mark = MarkOf(trouble.kind());
+void AddIssue(std::vector<VerdictLine>& lines, const v1::Issue& issue, bool first,
+              const ViewState& view, int columns) {
+  const v1::Mark mark = snapshot::MarkOf(issue.kind());
   std::string glyph;
   AppendCharacter(glyph, GlyphOf(mark));
   Style style = StyleOf(mark);
   style.bold = first;
-  const std::string sentence =
-      trouble.what() + (trouble.cost().empty() ? "" : " " + trouble.cost());
+  const std::string sentence = issue.what() + (issue.cost().empty() ? "" : " " + issue.cost());
   std::vector<std::string> rows = Wrapped(sentence, columns - 5);
   const size_t most = first ? 3 : 1;
   if (rows.size() > most) {
@@ -38,7 +38,7 @@ void AddTrouble(std::vector<VerdictLine>& lines, const v1::Trouble& trouble, boo
     lines.push_back({i == 0 ? glyph : " ", rows[i], "", style});
   }
   if (!view.evidence) return;
-  for (const v1::Evidence& evidence : trouble.evidence()) {
+  for (const v1::Evidence& evidence : issue.evidence()) {
     lines.push_back({(evidence.against() ? "not " : "") + evidence.what(), evidence.value(),
                      evidence.source(), kInk, true});
   }
@@ -53,26 +53,25 @@ void AddReport(std::vector<VerdictLine>& lines, const v1::JobStatus& job, int co
   }
   if (rows.size() > kMostRows) rows.resize(kMostRows);
   for (size_t i = 0; i < rows.size(); ++i) {
-    lines.push_back({i == 0 ? "✕" : " ", rows[i], "", StyleOf(Mark::kFailed)});
+    lines.push_back({i == 0 ? "✕" : " ", rows[i], "", StyleOf(v1::MARK_FAILED)});
   }
 }
 
 std::vector<VerdictLine> VerdictLines(const Scene& scene, int columns) {
   std::vector<VerdictLine> lines;
-  const auto& troubles = scene.board.troubles();
-  for (const v1::Trouble& trouble : troubles) {
-    if (lines.size() >= kMostTroubles && !scene.view.evidence) break;
-    AddTrouble(lines, trouble, lines.empty(), scene.view, columns);
+  const auto& troubles = scene.snapshot.troubles();
+  for (const v1::Issue& issue : troubles) {
+    if (lines.size() >= kMostIssues && !scene.view.evidence) break;
+    AddIssue(lines, issue, lines.empty(), scene.view, columns);
   }
-  const v1::JobStatus& job = scene.board.job();
+  const v1::JobStatus& job = scene.snapshot.job();
   if (troubles.empty() && job.exit_code() != 0) AddReport(lines, job, columns);
   return lines;
 }
 
 bool HasEvidence(const Scene& scene) {
-  return std::ranges::any_of(scene.board.troubles(), [](const v1::Trouble& trouble) {
-    return trouble.evidence_size() > 0;
-  });
+  return std::ranges::any_of(scene.snapshot.troubles(),
+                             [](const v1::Issue& issue) { return issue.evidence_size() > 0; });
 }
 
 }  // namespace

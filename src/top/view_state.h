@@ -42,14 +42,14 @@ using TextLines = std::vector<TextLine>;
 struct ViewState {
   int columns = 80;
   int rows = 24;         // 0: as many as there is something for; nothing else stands below
-  bool by_name = false;  // nodes; else those in trouble first
+  bool by_name = false;  // nodes; else those in issue first
   Fact fact = Fact::kUse;
   Sort sort = Sort::kWorst;
   std::string filter;                // of ranks, by what stands in their rows
   std::string search;                // in a panel
   bool typing = false;               // one of these
   std::optional<uint32_t> selected;  // rank
-  bool evidence = false;             // of troubles is unfolded
+  bool evidence = false;             // of issues is unfolded
   size_t large = 0;                  // curve alone, counted from 1; 0: all
   size_t range = 0;                  // of curves, in kRanges
   bool asks_stop = false;

@@ -14,6 +14,7 @@
 #include "control/job_record.h"
 #include "control/job_socket.h"
 #include "control/jobs.h"
+#include "json/proto_json.h"
 #include "web/json.h"
 #include "web/streams.h"
 
@@ -102,8 +103,8 @@ http::Answer Api::OfJob(const http::Request& request, const std::string& id,
   if (what == "events") return Events(request, watch);
   if (what == "history") return History(request, *watch);
   if (what == "board") {
-    const auto board = watch->Board();
-    return board.ok() ? AsJson(Json(**board)) : Refuse(board.status());
+    const auto snapshot = watch->Snapshot();
+    return snapshot.ok() ? AsJson(json::JsonText(**snapshot)) : Refuse(snapshot.status());
   }
   const std::vector<std::string> words = absl::StrSplit(what, '/');
   uint32_t rank = 0;
@@ -120,17 +121,17 @@ http::Answer Api::OfJob(const http::Request& request, const std::string& id,
 http::Answer Api::Events(const http::Request& request, const std::shared_ptr<Watch>& watch) {
   auto seat = viewers_.Take();
   if (!seat) return Refuse(503, "64 viewers are looking already; one of them has to leave first.");
-  return BoardStream(watch, {stop_, request.gone, std::move(seat)});
+  return SnapshotStream(watch, {stop_, request.gone, std::move(seat)});
 }
 
 http::Answer Api::History(const http::Request& request, Watch& watch) {
   const auto history = watch.History(NumberOf<int64_t>(request, "since", 0));
-  return history.ok() ? AsJson(Json(*history)) : Refuse(history.status());
+  return history.ok() ? AsJson(json::JsonText(*history)) : Refuse(history.status());
 }
 
 Result<LogFile> Api::FileOf(const http::Request& request, Watch& watch, uint32_t rank) {
-  AD_ASSIGN_OR_RETURN(const auto board, watch.Board());
-  const v1::JobStatus& job = board->job();
+  AD_ASSIGN_OR_RETURN(const auto snapshot, watch.Snapshot());
+  const v1::JobStatus& job = snapshot->job();
   const auto attempt = NumberOf<uint32_t>(request, "attempt", job.attempt());
   const std::string folder = attempt < job.attempt()
                                  ? control::AttemptFolder(job.log_folder(), attempt)
@@ -206,7 +207,7 @@ http::Answer Api::Stacks(const http::Request& request) {
   std::vector<uint32_t> whole;
   if (uint32_t rank = 0; absl::SimpleAtoi(request.Parameter("rank"), &rank)) whole.push_back(rank);
   const auto stacks = client->GetStacks(whole, true, stop_);
-  return stacks.ok() ? AsJson(Json(*stacks)) : Refuse(stacks.status());
+  return stacks.ok() ? AsJson(json::JsonText(*stacks)) : Refuse(stacks.status());
 }
 
 }  // namespace autodist::web

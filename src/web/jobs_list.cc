@@ -32,23 +32,23 @@ JobsPage JobsList::Get(const std::stop_token& stop) {
   if (fresh_ && !fresh_->Expired()) return page_;
   page_.jobs = List();
   page_.progress.clear();
-  std::map<std::string, std::unique_ptr<control::BoardReader>> readers;
-  std::vector<control::BoardReader*> asked;
+  std::map<std::string, std::unique_ptr<control::SnapshotClient>> readers;
+  std::vector<control::SnapshotClient*> asked;
   for (const v1::JobStatus& job : page_.jobs) {
     if (job.phase() == v1::JOB_PHASE_ENDED || job.chief_gone()) continue;
     auto& reader = readers[job.job_id()];
     if (const auto found = readers_.find(job.job_id()); found != readers_.end()) {
       reader = std::move(found->second);
     } else {
-      reader = std::make_unique<control::BoardReader>(job.job_id());
+      reader = std::make_unique<control::SnapshotClient>(job.job_id());
     }
     asked.push_back(reader.get());
   }
   // One of them may be suspended, and not answer.
   std::vector<v1::Progress> progress(asked.size());
   base::ParallelFor(asked.size(), kAskedAtOnce, [&](size_t i) {
-    const auto board = asked[i]->Board(stop);
-    if (board.ok() && (*board)->has_progress()) progress[i] = (*board)->progress();
+    const auto snapshot = asked[i]->Snapshot(stop);
+    if (snapshot.ok() && (*snapshot)->has_progress()) progress[i] = (*snapshot)->progress();
   });
   for (size_t i = 0; i < asked.size(); ++i) {
     if (progress[i].ByteSizeLong() > 0) page_.progress[asked[i]->job_id()] = progress[i];

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/deadline.h"
-#include "control/board_reader.h"
+#include "control/snapshot_client.h"
 #include "web/json.h"
 
 namespace autodist::web {
@@ -35,7 +35,7 @@ class JobsList {
   // Guarded by mutex_.
   std::optional<base::Deadline> fresh_;
   JobsPage page_;
-  std::map<std::string, std::unique_ptr<control::BoardReader>> readers_;  // of those that run
+  std::map<std::string, std::unique_ptr<control::SnapshotClient>> readers_;  // of those that run
 };
 
 }  // namespace autodist::web

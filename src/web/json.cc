@@ -1,31 +1,22 @@
 #include "web/json.h"
 
-#include <google/protobuf/util/json_util.h>
-
 #include <nlohmann/json.hpp>
+
+#include "base/json_quote.h"
+#include "json/proto_json.h"
+#include "snapshot/derived.h"
 
 namespace autodist::web {
 namespace {
 
-using nlohmann::json;
-
-std::string Text(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+std::string Text(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace
 
-std::string Json(const google::protobuf::Message& message) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  std::string text;
-  // Cannot fail: every field of our messages has a JSON form.
-  (void)google::protobuf::util::MessageToJsonString(message, &text, options).ok();
-  return text;
-}
-
 std::string Json(const JobsPage& page) {
-  const json rest = {
+  const nlohmann::json rest = {
       {"host", page.host}, {"job", page.job}, {"control", page.control}, {"viewers", page.viewers}};
   std::string text = Text(rest);
   text.back() = ',';
@@ -36,9 +27,12 @@ std::string Json(const JobsPage& page) {
     job.clear_nodes();
     job.clear_report();
     if (text.back() != '[') text += ',';
-    text += "{\"status\":" + Json(job) + ",\"nodes\":" + std::to_string(nodes);
+    const snapshot::JobState state = snapshot::StateOf(job);
+    text += "{\"status\":" + json::JsonText(job) + ",\"nodes\":" + std::to_string(nodes) +
+            ",\"state\":" + base::JsonQuoted(state.words) +
+            ",\"mark\":" + base::JsonQuoted(v1::Mark_Name(state.mark));
     if (const auto known = page.progress.find(job.job_id()); known != page.progress.end()) {
-      text += ",\"progress\":" + Json(known->second);
+      text += ",\"progress\":" + json::JsonText(known->second);
     }
     text += '}';
   }
@@ -46,9 +40,9 @@ std::string Json(const JobsPage& page) {
 }
 
 std::string Json(const Hits& hits) {
-  json list = json::array();
+  nlohmann::json list = nlohmann::json::array();
   for (const Hits::Hit& hit : hits.hits) list.push_back({{"line", hit.line}, {"text", hit.text}});
-  json made = {{"hits", std::move(list)}, {"size", hits.size}};
+  nlohmann::json made = {{"hits", std::move(list)}, {"size", hits.size}};
   if (hits.next) made["next"] = *hits.next;
   return Text(made);
 }

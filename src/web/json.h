@@ -8,15 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "autodist/v1/board.pb.h"
 #include "autodist/v1/job.pb.h"
+#include "autodist/v1/snapshot.pb.h"
 #include "web/log_file.h"
 
 namespace autodist::web {
-
-// Fields have the names of the protocol; absent: zero, empty or not known. 64-bit numbers are
-// texts.
-std::string Json(const google::protobuf::Message& message);
 
 struct JobsPage {
   std::string host;
@@ -26,7 +22,7 @@ struct JobsPage {
   std::vector<v1::JobStatus> jobs;               // newest first
   std::map<std::string, v1::Progress> progress;  // of those of which it is known
 };
-// What the list shows of each job, in the words of JobStatus, and its `progress`.
+// Of each job its JobStatus, its state in words with its mark, and its `progress`.
 std::string Json(const JobsPage& page);
 
 std::string Json(const Hits& hits);

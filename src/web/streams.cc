@@ -84,7 +84,7 @@ class Tail {
 
 }  // namespace
 
-http::Answer BoardStream(std::shared_ptr<Watch> watch, Viewer viewer) {
+http::Answer SnapshotStream(std::shared_ptr<Watch> watch, Viewer viewer) {
   http::Answer answer{.type = kEvents};
   answer.next = [watch = std::move(watch), viewer = std::move(viewer), seen = uint64_t{0},
                  ended = false]() mutable -> http::Answer::Piece {

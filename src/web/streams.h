@@ -18,8 +18,8 @@ struct Viewer {
   std::shared_ptr<const void> seat;  // given back with the stream
 };
 
-// The boards of a job. Ends with an event "end" where the job has.
-http::Answer BoardStream(std::shared_ptr<Watch> watch, Viewer viewer);
+// The snapshots of a job. Ends with an event "end" where the job has.
+http::Answer SnapshotStream(std::shared_ptr<Watch> watch, Viewer viewer);
 
 // What is added to a log file from this byte on; of a flood the last of it.
 http::Answer TailStream(std::shared_ptr<const LogFile> file, uint64_t from, Viewer viewer);

@@ -6,6 +6,8 @@
 
 #include "base/wall_clock.h"
 #include "control/jobs.h"
+#include "json/proto_json.h"
+#include "snapshot/derived.h"
 #include "web/json.h"
 
 namespace autodist::web {
@@ -15,7 +17,7 @@ using namespace std::chrono_literals;
 using base::Deadline;
 
 constexpr std::chrono::milliseconds kInterval = 500ms;
-// A large job's board takes long to be made JSON: no more than a part in so many of a core.
+// A large job's snapshot takes long to be made JSON: no more than a part in so many of a core.
 constexpr int kShare = 20;
 constexpr std::chrono::milliseconds kLongestInterval = 3s;
 constexpr std::chrono::seconds kGoneInterval{3};  // whether its autodist is still there
@@ -24,18 +26,18 @@ constexpr std::chrono::seconds kKeep{10};
 constexpr size_t kMostWatches = 64;
 
 // Of a job whose autodist keeps none, what else there is.
-v1::Board BoardFrom(const v1::JobStatus& job) {
-  v1::Board board;
-  board.set_time_ms(base::MillisecondsSince1970());
-  *board.mutable_job() = job;
+v1::JobSnapshot SnapshotFrom(const v1::JobStatus& job) {
+  v1::JobSnapshot snapshot;
+  snapshot.set_time_ms(base::MillisecondsSince1970());
+  *snapshot.mutable_job() = job;
   for (const v1::NodeStatus& node : job.nodes()) {
-    v1::BoardNode& made = *board.add_nodes();
+    v1::NodeSnapshot& made = *snapshot.add_nodes();
     made.set_address(node.address());
     made.set_phase(node.phase());
     made.set_detail(node.detail());
     for (uint32_t i = 0; i < node.ranks(); ++i) made.add_ranks(node.first_rank() + i);
   }
-  return board;
+  return snapshot;
 }
 
 }  // namespace
@@ -49,34 +51,37 @@ Watch::~Watch() {
   thread_.join();
 }
 
-Result<std::shared_ptr<const v1::Board>> Watch::Board() {
+Result<std::shared_ptr<const v1::JobSnapshot>> Watch::Snapshot() {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, Stop(), kAnswerLimit, [this] { return known_; });
-  return board_;
+  return snapshot_;
 }
 
-Result<std::shared_ptr<const v1::Board>> Watch::Ask() {
-  if (chief_gone_ && IsStillGone()) return board_;
-  auto board = reader_.Board(Stop());
-  const bool ended = board.ok() && (*board)->job().phase() == v1::JOB_PHASE_ENDED;
+Result<std::shared_ptr<const v1::JobSnapshot>> Watch::Ask() {
+  if (chief_gone_ && IsStillGone()) return snapshot_;
+  auto snapshot = reader_.Snapshot(Stop());
+  const bool ended = snapshot.ok() && (*snapshot)->job().phase() == v1::JOB_PHASE_ENDED;
   if (!ended && gone_check_.Expired()) {
     gone_check_ = Deadline::After(kGoneInterval);
     const auto job = control::LookUpJob(job_id_);
-    if (!job.ok()) return board.ok() ? board : job.status();
+    if (!job.ok()) return snapshot.ok() ? snapshot : job.status();
     chief_gone_ = job->chief_gone();
-    if (!board.ok() || job->phase() == v1::JOB_PHASE_ENDED) {
+    if (!snapshot.ok() || job->phase() == v1::JOB_PHASE_ENDED) {
       // Without an answer it is as it was, apart from what the job's record has.
-      v1::Board made = board.ok() ? **board : board_.ok() && known_ ? **board_ : BoardFrom(*job);
-      *made.mutable_job() = *job;
-      return std::make_shared<const v1::Board>(std::move(made));
+      v1::JobSnapshot made = snapshot.ok()              ? **snapshot
+                             : snapshot_.ok() && known_ ? **snapshot_
+                                                        : SnapshotFrom(*job);
+      snapshot::SetStatus(*job, made);
+      return std::make_shared<const v1::JobSnapshot>(std::move(made));
     }
   }
-  if (chief_gone_ && board.ok()) {
-    v1::Board made = **board;
+  if (chief_gone_ && snapshot.ok()) {
+    v1::JobSnapshot made = **snapshot;
     made.mutable_job()->set_chief_gone(true);
-    return std::make_shared<const v1::Board>(std::move(made));
+    snapshot::Derive(made);
+    return std::make_shared<const v1::JobSnapshot>(std::move(made));
   }
-  return board;
+  return snapshot;
 }
 
 // A chief that was stopped, or whose socket was removed, is back later.
@@ -88,21 +93,21 @@ bool Watch::IsStillGone() {
 }
 
 bool Watch::Look() {
-  auto board = Ask();
+  auto snapshot = Ask();
   const std::lock_guard lock(mutex_);
-  if (!board.ok()) {
+  if (!snapshot.ok()) {
     // A moment without an answer is no news to those who know how it was.
-    if (!known_ || !board_.ok()) board_ = std::move(board);
+    if (!known_ || !snapshot_.ok()) snapshot_ = std::move(snapshot);
     known_ = true;
     changed_.notify_all();
     return true;
   }
-  const bool more = (*board)->job().phase() != v1::JOB_PHASE_ENDED;
-  const bool same = known_ && board_.ok() && (*board_)->version() == (*board)->version() &&
-                    (*board_)->job().phase() == (*board)->job().phase() &&
-                    (*board_)->job().chief_gone() == (*board)->job().chief_gone();
-  if (!same) feed_.Publish("event: board\ndata: " + Json(**board) + "\n\n");
-  board_ = std::move(board);
+  const bool more = (*snapshot)->job().phase() != v1::JOB_PHASE_ENDED;
+  const bool same = known_ && snapshot_.ok() && (*snapshot_)->version() == (*snapshot)->version() &&
+                    (*snapshot_)->job().phase() == (*snapshot)->job().phase() &&
+                    (*snapshot_)->job().chief_gone() == (*snapshot)->job().chief_gone();
+  if (!same) feed_.Publish("event: board\ndata: " + json::JsonText(**snapshot) + "\n\n");
+  snapshot_ = std::move(snapshot);
   known_ = true;
   changed_.notify_all();
   return more;

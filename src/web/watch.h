@@ -10,9 +10,9 @@
 #include <thread>
 
 #include "autodist/status.h"
-#include "autodist/v1/board.pb.h"
+#include "autodist/v1/snapshot.pb.h"
 #include "base/deadline.h"
-#include "control/board_reader.h"
+#include "control/snapshot_client.h"
 #include "web/feed.h"
 
 namespace autodist::web {
@@ -25,12 +25,12 @@ class Watch {
   ~Watch();
 
   const std::string& job() const { return job_id_; }
-  // The board as an event of a stream, made once for all viewers. Ends with the job, or with this;
-  // goes on where the job's autodist does not answer, as it may do so again.
+  // The snapshot as an event of a stream, made once for all viewers. Ends with the job, or with
+  // this; goes on where the job's autodist does not answer, as it may do so again.
   const Feed& feed() const { return feed_; }
 
   // As it was a moment ago. Blocks until something is known, for a few seconds at most.
-  Result<std::shared_ptr<const v1::Board>> Board();
+  Result<std::shared_ptr<const v1::JobSnapshot>> Snapshot();
   Result<v1::History> History(int64_t since_ms) { return reader_.History(since_ms, Stop()); }
 
   // Of this watch's end.
@@ -40,17 +40,17 @@ class Watch {
   void Run();
   // Whether there may be more.
   bool Look();
-  Result<std::shared_ptr<const v1::Board>> Ask();
+  Result<std::shared_ptr<const v1::JobSnapshot>> Ask();
   bool IsStillGone();
 
   const std::string job_id_;
-  control::BoardReader reader_;
+  control::SnapshotClient reader_;
   Feed feed_;
   std::stop_source stop_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
   // Guarded by mutex_; the thread, which alone changes them, reads them without.
-  Result<std::shared_ptr<const v1::Board>> board_;
+  Result<std::shared_ptr<const v1::JobSnapshot>> snapshot_;
   bool known_ = false;                                     // board_ is
   base::Deadline gone_check_ = base::Deadline::After({});  // of the thread, as the rest
   bool chief_gone_ = false;

@@ -7,14 +7,15 @@
 
 #include "base/quantity.h"
 #include "base/utf8.h"
+#include "issues/issue.h"
+#include "snapshot/lookup.h"
 #include "why/collectives.h"
-#include "why/who.h"
 
 namespace autodist::why {
 namespace {
 
-std::string Ago(const v1::Board& board, int64_t time_ms) {
-  const auto ago = std::chrono::milliseconds(std::max<int64_t>(0, board.time_ms() - time_ms));
+std::string Ago(const v1::JobSnapshot& snapshot, int64_t time_ms) {
+  const auto ago = std::chrono::milliseconds(std::max<int64_t>(0, snapshot.time_ms() - time_ms));
   return base::Elapsed(ago) + " ago";
 }
 
@@ -30,9 +31,10 @@ std::string OthersWait(size_t number) {
 }
 
 // What those that run are doing: of one, or where all are in the same collective.
-std::string WhatTheRestDo(const v1::Board& board, const Activities& ranks) {
+std::string WhatTheRestDo(const v1::JobSnapshot& snapshot, const Activities& ranks) {
   const Activity& first = ranks.front().now;
-  if (ranks.size() == 1) return RankName(board, ranks[0].rank) + " still runs: it " + first.words;
+  if (ranks.size() == 1)
+    return snapshot::RankName(snapshot, ranks[0].rank) + " still runs: it " + first.words;
   const bool same = std::ranges::all_of(ranks, [&](const RankActivity& rank) {
     return rank.now.doing == Doing::kCollective && rank.now.collective == first.collective;
   });
@@ -43,36 +45,38 @@ std::string WhatTheRestDo(const v1::Board& board, const Activities& ranks) {
 }
 
 // Of a few that have not ended where most have.
-v1::Trouble StillRuns(const v1::Board& board, const Activities& ranks, size_t ended,
-                      int64_t last_ms) {
-  v1::Trouble trouble;
-  trouble.set_kind(v1::Trouble::KIND_STALLED);
+v1::Issue StillRuns(const v1::JobSnapshot& snapshot, const Activities& ranks, size_t ended,
+                    int64_t last_ms) {
+  v1::Issue issue;
+  issue.set_kind(v1::Issue::KIND_STALLED);
   std::vector<uint32_t> numbers;
   for (const RankActivity& rank : ranks) {
-    AddRank(board, rank.rank, trouble);
+    issues::AddRank(snapshot, rank.rank, issue);
     if (numbers.empty() || numbers.back() != rank.rank) numbers.push_back(rank.rank);
   }
   const std::string others =
       ended == 1 ? "the other one ended" : "the " + base::Count(ended, "other") + " ended";
   const bool one = numbers.size() == 1;
-  trouble.set_what((one ? RankName(board, numbers[0]) + " has" : RanksName(numbers) + " have") +
-                   " not ended: " + (one ? "it" : RankName(board, numbers[0])) + " " +
-                   ranks[0].now.words + "; " + others + " with 0" +
-                   (ended == 1 ? " " : ", the last ") + Ago(board, last_ms));
-  return trouble;
+  issue.set_what((one ? snapshot::RankName(snapshot, numbers[0]) + " has"
+                      : snapshot::RanksName(numbers) + " have") +
+                 " not ended: " + (one ? "it" : snapshot::RankName(snapshot, numbers[0])) + " " +
+                 ranks[0].now.words + "; " + others + " with 0" +
+                 (ended == 1 ? " " : ", the last ") + Ago(snapshot, last_ms));
+  return issue;
 }
 
 }  // namespace
 
-bool MostHaveEnded(const v1::Board& board) {
-  const auto ended = std::ranges::count(board.ranks(), v1::RANK_STATE_ENDED, &v1::BoardRank::state);
-  return 2 * ended >= board.ranks_size() && ended > 0;
+bool MostHaveEnded(const v1::JobSnapshot& snapshot) {
+  const auto ended =
+      std::ranges::count(snapshot.ranks(), v1::RANK_STATE_ENDED, &v1::RankSnapshot::state);
+  return 2 * ended >= snapshot.ranks_size() && ended > 0;
 }
 
-std::optional<v1::Trouble> RaisedCause(const v1::Board& board, const Activities& ranks) {
-  const v1::BoardRank* first = nullptr;
+std::optional<v1::Issue> RaisedCause(const v1::JobSnapshot& snapshot, const Activities& ranks) {
+  const v1::RankSnapshot* first = nullptr;
   size_t running = 0;
-  for (const v1::BoardRank& rank : board.ranks()) {
+  for (const v1::RankSnapshot& rank : snapshot.ranks()) {
     if (rank.auxiliary() || rank.state() != v1::RANK_STATE_RUNNING) continue;
     ++running;
     if (rank.failure().empty()) continue;
@@ -82,36 +86,36 @@ std::optional<v1::Trouble> RaisedCause(const v1::Board& board, const Activities&
     if (!first || rank.failure_ms() < first->failure_ms()) first = &rank;
   }
   if (!first) return std::nullopt;
-  v1::Trouble trouble;
-  trouble.set_kind(v1::Trouble::KIND_STALLED);
-  AddRank(board, first->rank(), trouble);
-  trouble.set_what(
-      RankName(board, first->rank()) + " wrote an exception " + Ago(board, first->failure_ms()) +
-      " and has not ended: " + base::Printable(first->failure()) + OthersWait(running - 1));
-  AddEvidence(trouble, RankName(board, first->rank()), base::Printable(first->failure()),
-              "its output");
-  return trouble;
+  v1::Issue issue;
+  issue.set_kind(v1::Issue::KIND_STALLED);
+  issues::AddRank(snapshot, first->rank(), issue);
+  issue.set_what(snapshot::RankName(snapshot, first->rank()) + " wrote an exception " +
+                 Ago(snapshot, first->failure_ms()) + " and has not ended: " +
+                 base::Printable(first->failure()) + OthersWait(running - 1));
+  issues::AddEvidence(issue, snapshot::RankName(snapshot, first->rank()),
+                      base::Printable(first->failure()), "its output");
+  return issue;
 }
 
-std::optional<v1::Trouble> EndedWellCause(const v1::Board& board, const Activities& ranks) {
+std::optional<v1::Issue> EndedWellCause(const v1::JobSnapshot& snapshot, const Activities& ranks) {
   if (ranks.empty()) return std::nullopt;
   std::vector<uint32_t> ended;
   int64_t last_ms = 0;
-  for (const v1::BoardRank& rank : board.ranks()) {
+  for (const v1::RankSnapshot& rank : snapshot.ranks()) {
     if (rank.auxiliary() || rank.state() != v1::RANK_STATE_ENDED) continue;
     ended.push_back(rank.rank());
     last_ms = std::max(last_ms, rank.ended_ms());
   }
   if (ended.empty()) return std::nullopt;
-  if (ended.size() >= ranks.size()) return StillRuns(board, ranks, ended.size(), last_ms);
-  const std::string who =
-      ended.size() == 1 ? RankName(board, ended[0]) : RanksName(ended) + " have";
-  v1::Trouble trouble;
-  trouble.set_kind(v1::Trouble::KIND_STALLED);
-  for (const uint32_t rank : ended) AddRank(board, rank, trouble);
-  trouble.set_what(who + " ended with 0" + (ended.size() == 1 ? " " : ", the last ") +
-                   Ago(board, last_ms) + "; " + WhatTheRestDo(board, ranks));
-  return trouble;
+  if (ended.size() >= ranks.size()) return StillRuns(snapshot, ranks, ended.size(), last_ms);
+  const std::string who = ended.size() == 1 ? snapshot::RankName(snapshot, ended[0])
+                                            : snapshot::RanksName(ended) + " have";
+  v1::Issue issue;
+  issue.set_kind(v1::Issue::KIND_STALLED);
+  for (const uint32_t rank : ended) issues::AddRank(snapshot, rank, issue);
+  issue.set_what(who + " ended with 0" + (ended.size() == 1 ? " " : ", the last ") +
+                 Ago(snapshot, last_ms) + "; " + WhatTheRestDo(snapshot, ranks));
+  return issue;
 }
 
 }  // namespace autodist::why

@@ -10,7 +10,8 @@
 
 #include "base/quantity.h"
 #include "base/utf8.h"
-#include "why/who.h"
+#include "issues/issue.h"
+#include "snapshot/lookup.h"
 
 namespace autodist::why {
 namespace {
@@ -55,13 +56,14 @@ bool MayBeAtWork(const RankActivity* rank) {
 }
 
 // "rank 2 (host2) has"
-std::string WhoHas(const v1::Board& board, const Ranks& ranks) {
-  return ranks.size() == 1 ? NameOf(board, *ranks[0]) + " has"
-                           : RanksName(Numbers(ranks)) + " have";
+std::string WhoHas(const v1::JobSnapshot& snapshot, const Ranks& ranks) {
+  return ranks.size() == 1 ? NameOf(snapshot, *ranks[0]) + " has"
+                           : snapshot::RanksName(Numbers(ranks)) + " have";
 }
 
 // "rank 2 (host2) has entered 16 of the collectives of group default_pg, the 3 others 17"
-v1::Trouble Behind(const v1::Board& board, const Ranks& behind, const std::vector<Entered>& group) {
+v1::Issue Behind(const v1::JobSnapshot& snapshot, const Ranks& behind,
+                 const std::vector<Entered>& group) {
   const std::set<const RankActivity*> missing(behind.begin(), behind.end());
   const uint64_t most = MostEntered(group);
   uint64_t least = most;
@@ -70,19 +72,19 @@ v1::Trouble Behind(const v1::Board& board, const Ranks& behind, const std::vecto
     if (missing.contains(one.rank)) least = std::min(least, one.count->entered);
     if (one.count->entered == most) ++others;
   }
-  v1::Trouble trouble = StalledTrouble(
-      board, behind,
-      WhoHas(board, behind) + " entered " + base::Thousands(least) + " collectives of group " +
+  v1::Issue issue = StalledIssue(
+      snapshot, behind,
+      WhoHas(snapshot, behind) + " entered " + base::Thousands(least) + " collectives of group " +
           base::Printable(group[0].count->group) + ", " + Others(others) + " " +
           base::Thousands(most) + "; " +
-          (behind.size() == 1 ? "it " + behind[0]->now.words : WhatTheyDo(board, behind)));
+          (behind.size() == 1 ? "it " + behind[0]->now.words : WhatTheyDo(snapshot, behind)));
   for (const Entered& one : group) {
-    AddEvidence(trouble, RankName(board, one.rank->rank),
-                base::Thousands(one.count->entered) + " entered in group " +
-                    base::Printable(one.count->group),
-                base::Printable(one.count->source));
+    issues::AddEvidence(issue, snapshot::RankName(snapshot, one.rank->rank),
+                        base::Thousands(one.count->entered) + " entered in group " +
+                            base::Printable(one.count->group),
+                        base::Printable(one.count->source));
   }
-  return trouble;
+  return issue;
 }
 
 using ByOperation = std::map<std::string, Ranks>;
@@ -98,8 +100,8 @@ ByOperation Nth(const std::vector<Entered>& group, uint64_t n) {
 
 // "rank 3 (host4) has entered all_gather as collective 17 of group default_pg, the 3 others
 // all_reduce"
-v1::Trouble Differ(const v1::Board& board, const GroupCount& count, const ByOperation& operations,
-                   uint64_t n) {
+v1::Issue Differ(const v1::JobSnapshot& snapshot, const GroupCount& count,
+                 const ByOperation& operations, uint64_t n) {
   // NCCL counts each kind of operation, and does not tell the last one.
   const std::string as = (count.source == "NCCL" ? " among " + base::Thousands(n) + " collectives"
                                                  : " as collective " + base::Thousands(n)) +
@@ -114,20 +116,21 @@ v1::Trouble Differ(const v1::Board& board, const GroupCount& count, const ByOper
       names += (names.empty() ? "" : ", ") + base::Printable(operation);
     }
     std::ranges::sort(all, {}, &RankActivity::rank);
-    return StalledTrouble(
-        board, all,
-        RanksName(Numbers(all)) + " have entered different operations" + as + ": " + names);
+    return StalledIssue(snapshot, all,
+                        snapshot::RanksName(Numbers(all)) + " have entered different operations" +
+                            as + ": " + names);
   }
   const bool is_one = those < others;
   const auto& [what, odd] = is_one ? *operations.begin() : *operations.rbegin();
   const auto& [usual, most] = is_one ? *operations.rbegin() : *operations.begin();
-  return StalledTrouble(board, odd,
-                        WhoHas(board, odd) + " entered " + base::Printable(what) + as + ", " +
-                            Others(most.size()) + " " + base::Printable(usual));
+  return StalledIssue(snapshot, odd,
+                      WhoHas(snapshot, odd) + " entered " + base::Printable(what) + as + ", " +
+                          Others(most.size()) + " " + base::Printable(usual));
 }
 
 // The first operation in which ranks differ: they may go on for a while, with wrong numbers.
-std::optional<v1::Trouble> Differing(const v1::Board& board, const std::vector<Entered>& group) {
+std::optional<v1::Issue> Differing(const v1::JobSnapshot& snapshot,
+                                   const std::vector<Entered>& group) {
   uint64_t first = 1;
   uint64_t last = MostEntered(group);
   for (const Entered& one : group) {
@@ -140,21 +143,22 @@ std::optional<v1::Trouble> Differing(const v1::Board& board, const std::vector<E
   for (uint64_t n = first; n <= last; ++n) {
     const ByOperation operations = Nth(group, n);
     if (operations.size() < 2) continue;
-    v1::Trouble trouble = Differ(board, *group[0].count, operations, n);
-    AddEvidence(trouble, "group " + base::Printable(group[0].count->group),
-                "ranks have entered different operations", base::Printable(group[0].count->source));
-    return trouble;
+    v1::Issue issue = Differ(snapshot, *group[0].count, operations, n);
+    issues::AddEvidence(issue, "group " + base::Printable(group[0].count->group),
+                        "ranks have entered different operations",
+                        base::Printable(group[0].count->source));
+    return issue;
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<v1::Trouble> BehindCause(const v1::Board& board, const Activities& ranks,
-                                       bool stands_still) {
+std::optional<v1::Issue> BehindCause(const v1::JobSnapshot& snapshot, const Activities& ranks,
+                                     bool stands_still) {
   const Groups groups = StandingGroups(ranks, stands_still);
   for (const auto& [name, group] : groups) {
-    if (auto cause = Differing(board, group)) return cause;
+    if (auto cause = Differing(snapshot, group)) return cause;
   }
   std::set<const RankActivity*> waiting;  // for another rank in any group
   for (const auto& [name, group] : groups) {
@@ -175,7 +179,7 @@ std::optional<v1::Trouble> BehindCause(const v1::Board& board, const Activities&
     }
     if (behind.empty()) continue;
     if (stands_still || std::ranges::none_of(behind, MayBeAtWork)) {
-      return Behind(board, behind, group);
+      return Behind(snapshot, behind, group);
     }
   }
   return std::nullopt;

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "autodist/v1/board.pb.h"
+#include "autodist/v1/snapshot.pb.h"
 #include "why/standing.h"
 
 namespace autodist::why {
@@ -13,7 +13,7 @@ namespace autodist::why {
 // that wait for nobody themselves. nullopt: the counts do not say so, they have risen since the
 // earlier look, or the latter are at work. `stands_still`: nothing goes on, so one look will do,
 // and at work is too late.
-std::optional<v1::Trouble> BehindCause(const v1::Board& board, const Activities& ranks,
-                                       bool stands_still);
+std::optional<v1::Issue> BehindCause(const v1::JobSnapshot& snapshot, const Activities& ranks,
+                                     bool stands_still);
 
 }  // namespace autodist::why

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/home_folder.h"
+#include "snapshot/lookup.h"
 #include "why/ended_causes.h"
-#include "why/who.h"
 #include "why/work_between.h"
 
 namespace autodist::why {
@@ -54,13 +54,13 @@ const Activity* EarlierOf(const Activity& now, const std::vector<Activity>& earl
 
 }  // namespace
 
-Activities ReadLooks(const v1::Board& board, const Stacks& now_stacks,
+Activities ReadLooks(const v1::JobSnapshot& snapshot, const Stacks& now_stacks,
                      const Stacks& earlier_stacks) {
-  const std::string folder = base::ExpandHome(board.job().working_directory());
-  const bool most_have_ended = MostHaveEnded(board);
+  const std::string folder = base::ExpandHome(snapshot.job().working_directory());
+  const bool most_have_ended = MostHaveEnded(snapshot);
   Activities activities;
   for (const v1::WholeStack& stack : now_stacks) {
-    const v1::BoardRank* rank = FindRank(board, stack.rank());
+    const v1::RankSnapshot* rank = snapshot::FindRank(snapshot, stack.rank());
     if (rank && rank->auxiliary()) continue;
     const auto text = std::ranges::find(earlier_stacks, stack.rank(), &v1::WholeStack::rank);
     std::vector<Activity> earlier;

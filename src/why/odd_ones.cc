@@ -1,12 +1,11 @@
 #include "why/odd_ones.h"
+#include "snapshot/lookup.h"
 
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <string>
 #include <tuple>
-
-#include "why/who.h"
 
 namespace autodist::why {
 namespace {
@@ -19,12 +18,13 @@ std::string CommonPlace(const Ranks& ranks) {
 }
 
 // "; the 3 others wait at sockets in exchange (train.py)"
-v1::Trouble Odd(const v1::Board& board, const Ranks& odd, const Ranks& others,
-                const std::string& others_do) {
-  return StalledTrouble(board, odd,
-                        (odd.size() == 1 ? "" : RanksName(Numbers(odd)) + " stand still: ") +
-                            WhatTheyDo(board, odd) + ", while " + Others(others.size()) + " " +
-                            others_do + CommonPlace(others));
+v1::Issue Odd(const v1::JobSnapshot& snapshot, const Ranks& odd, const Ranks& others,
+              const std::string& others_do) {
+  return StalledIssue(
+      snapshot, odd,
+      (odd.size() == 1 ? "" : snapshot::RanksName(Numbers(odd)) + " stand still: ") +
+          WhatTheyDo(snapshot, odd) + ", while " + Others(others.size()) + " " + others_do +
+          CommonPlace(others));
 }
 
 Ranks Those(const Ranks& ranks, Doing doing, bool is) {
@@ -36,7 +36,7 @@ Ranks Those(const Ranks& ranks, Doing doing, bool is) {
 
 }  // namespace
 
-std::optional<v1::Trouble> OddOnes(const v1::Board& board, const Ranks& ranks) {
+std::optional<v1::Issue> OddOnes(const v1::JobSnapshot& snapshot, const Ranks& ranks) {
   for (const auto& [doing, one, several] :
        {std::tuple{Doing::kSocket, "waits at a socket", "wait at sockets"},
         std::tuple{Doing::kWait, "waits for another thread or process",
@@ -49,7 +49,7 @@ std::optional<v1::Trouble> OddOnes(const v1::Board& board, const Ranks& ranks) {
                               ? !waiting.empty()
                               : waiting.size() >= 2 || (!waiting.empty() && sleeps);
     if (!definite || odd.empty() || odd.size() > waiting.size()) continue;
-    return Odd(board, odd, waiting, waiting.size() == 1 ? one : several);
+    return Odd(snapshot, odd, waiting, waiting.size() == 1 ? one : several);
   }
   std::map<std::string, Ranks> places;
   for (const RankActivity* rank : ranks) places[rank->now.place].push_back(rank);
@@ -63,14 +63,14 @@ std::optional<v1::Trouble> OddOnes(const v1::Board& board, const Ranks& ranks) {
     return rank->now.place != most && !rank->now.place.empty();
   });
   if (odd.empty() || odd.size() + waiting.size() < ranks.size()) return std::nullopt;
-  return Odd(board, odd, waiting, "wait");
+  return Odd(snapshot, odd, waiting, "wait");
 }
 
-std::optional<v1::Trouble> OddAmongGpus(const v1::Board& board, const Activities& ranks) {
+std::optional<v1::Issue> OddAmongGpus(const v1::JobSnapshot& snapshot, const Activities& ranks) {
   Ranks computing;
   Ranks odd;
   for (const RankActivity& rank : ranks) {
-    const v1::BoardRank* of = FindRank(board, rank.rank);
+    const v1::RankSnapshot* of = snapshot::FindRank(snapshot, rank.rank);
     const bool computes = of && of->gpus_size() > 0 && rank.now.doing == Doing::kCompute;
     (computes ? computing : odd).push_back(&rank);
   }
@@ -85,7 +85,7 @@ std::optional<v1::Trouble> OddAmongGpus(const v1::Board& board, const Activities
     return std::nullopt;
   }
   return Odd(
-      board, odd, computing,
+      snapshot, odd, computing,
       computing.size() == 1 ? "waits for its GPU, or computes" : "wait for their GPUs, or compute");
 }
 

@@ -9,16 +9,15 @@
 
 #include "base/quantity.h"
 #include "base/utf8.h"
+#include "issues/issue.h"
+#include "issues/thresholds.h"
+#include "snapshot/lookup.h"
 #include "why/rank_processes.h"
-#include "why/who.h"
 
 namespace autodist::why {
 namespace {
 
-constexpr double kMuch = 0.03;       // of the segments: a busy machine answers late, too
-constexpr uint64_t kFewAgain = 8;    // segments between two looks: a lossy moment
-constexpr uint64_t kUnanswered = 3;  // times: more than a second and a half
-constexpr size_t kShownPairs = 4;    // as evidence
+constexpr size_t kShownPairs = 4;  // as evidence
 
 struct Pair {
   uint64_t again = 0;
@@ -29,9 +28,9 @@ struct Pair {
 
 using Pairs = std::map<std::pair<std::string, std::string>, Pair>;  // from, to
 
-void Add(const v1::Board& board, const RankActivity& rank, Pairs& pairs) {
-  const v1::BoardRank* of = FindRank(board, rank.rank);
-  const v1::BoardNode* node = of ? NodeOf(board, *of) : nullptr;
+void Add(const v1::JobSnapshot& snapshot, const RankActivity& rank, Pairs& pairs) {
+  const v1::RankSnapshot* of = snapshot::FindRank(snapshot, rank.rank);
+  const v1::NodeSnapshot* node = of ? snapshot::NodeOf(snapshot, *of) : nullptr;
   if (!node || !rank.earlier) return;
   for (const SentAgain& now : rank.now.sent_again) {
     const auto& earlier = rank.earlier->sent_again;
@@ -48,10 +47,11 @@ void Add(const v1::Board& board, const RankActivity& rank, Pairs& pairs) {
 }
 
 bool IsMuch(uint64_t again, uint64_t sent) {
-  return again >= kFewAgain && static_cast<double>(again) >= kMuch * static_cast<double>(sent);
+  return again >= issues::kFewSentAgain &&
+         static_cast<double>(again) >= issues::kManySentAgain * static_cast<double>(sent);
 }
 
-bool IsDead(const Pair& pair) { return pair.unanswered >= kUnanswered; }
+bool IsDead(const Pair& pair) { return pair.unanswered >= issues::kUnansweredSegments; }
 
 bool Loses(const Pair& pair) { return IsDead(pair) || IsMuch(pair.again, pair.sent); }
 
@@ -64,32 +64,32 @@ std::string Lost(const Pair& pair) {
 
 }  // namespace
 
-std::optional<v1::Trouble> SentAgainCause(const v1::Board& board, const Activities& ranks) {
+std::optional<v1::Issue> SentAgainCause(const v1::JobSnapshot& snapshot, const Activities& ranks) {
   Pairs pairs;
-  for (const RankActivity& rank : ranks) Add(board, rank, pairs);
+  for (const RankActivity& rank : ranks) Add(snapshot, rank, pairs);
   std::erase_if(pairs, [](const auto& pair) { return !Loses(pair.second); });
   if (pairs.empty()) return std::nullopt;
   const auto worst = std::ranges::max_element(pairs, {}, [](const auto& pair) {
     return std::pair(IsDead(pair.second), pair.second.again);
   });
   const auto& [between, most] = *worst;
-  v1::Trouble trouble;
-  trouble.set_kind(IsDead(most) ? v1::Trouble::KIND_STALLED : v1::Trouble::KIND_SLOW);
+  v1::Issue issue;
+  issue.set_kind(IsDead(most) ? v1::Issue::KIND_STALLED : v1::Issue::KIND_SLOW);
   const std::string from = base::Printable(between.first);
   const std::string to = base::Printable(between.second);
-  trouble.set_what(IsDead(most) ? "between " + from + " and " + to +
-                                      " the network loses what ranks send: it was " + Lost(most)
-                                : "the network loses part of what " + from + " sends to " + to +
-                                      ": " + Lost(most));
+  issue.set_what(IsDead(most) ? "between " + from + " and " + to +
+                                    " the network loses what ranks send: it was " + Lost(most)
+                              : "the network loses part of what " + from + " sends to " + to +
+                                    ": " + Lost(most));
   size_t shown = 0;
   for (const auto& [places, pair] : pairs) {
-    const v1::BoardRank* of = FindRank(board, pair.rank);
-    if (of && std::ranges::count(trouble.nodes(), of->node()) == 0) trouble.add_nodes(of->node());
+    const v1::RankSnapshot* of = snapshot::FindRank(snapshot, pair.rank);
+    if (of && std::ranges::count(issue.nodes(), of->node()) == 0) issue.add_nodes(of->node());
     if (shown++ >= kShownPairs) continue;
-    AddEvidence(trouble, base::Printable(places.first + " to " + places.second), Lost(pair),
-                "sock_diag");
+    issues::AddEvidence(issue, base::Printable(places.first + " to " + places.second), Lost(pair),
+                        "sock_diag");
   }
-  return trouble;
+  return issue;
 }
 
 bool MuchIsSentAgain(const std::vector<v1::WholeStack>& stacks) {

@@ -10,10 +10,11 @@
 #include <utility>
 
 #include "base/quantity.h"
+#include "issues/issue.h"
+#include "snapshot/lookup.h"
 #include "why/collectives.h"
 #include "why/odd_ones.h"
 #include "why/standing.h"
-#include "why/who.h"
 
 namespace autodist::why {
 namespace {
@@ -69,8 +70,8 @@ std::string MostIn(const std::map<std::string, Ranks>& groups) {
 }
 
 // `unclear`: of some ranks it is not known whether they wait, too.
-v1::Trouble NotEntered(const v1::Board& board, const Ranks& waiting, const Ranks& missing,
-                       bool unclear = false) {
+v1::Issue NotEntered(const v1::JobSnapshot& snapshot, const Ranks& waiting, const Ranks& missing,
+                     bool unclear = false) {
   const std::string collective = MostIn(ByCollective(waiting));
   const std::string where = collective.empty() ? "the collective" : WithThe(collective);
   const std::string others =
@@ -78,17 +79,18 @@ v1::Trouble NotEntered(const v1::Board& board, const Ranks& waiting, const Ranks
       (waiting.size() == 1 ? " waits" : " wait");
   const std::string entered = " not entered " + where + " in which " + others + "; ";
   if (missing.size() == 1) {
-    return StalledTrouble(
-        board, missing,
-        NameOf(board, *missing[0]) + " has" + entered + "it " + missing[0]->now.words);
+    return StalledIssue(
+        snapshot, missing,
+        NameOf(snapshot, *missing[0]) + " has" + entered + "it " + missing[0]->now.words);
   }
-  return StalledTrouble(
-      board, missing, RanksName(Numbers(missing)) + " have" + entered + WhatTheyDo(board, missing));
+  return StalledIssue(
+      snapshot, missing,
+      snapshot::RanksName(Numbers(missing)) + " have" + entered + WhatTheyDo(snapshot, missing));
 }
 
 // Most wait in a collective, and the rest in operations of two, for one that waits in it.
-std::optional<v1::Trouble> AwaitsOneOf(const v1::Board& board,
-                                       const std::map<std::string, Ranks>& groups) {
+std::optional<v1::Issue> AwaitsOneOf(const v1::JobSnapshot& snapshot,
+                                     const std::map<std::string, Ranks>& groups) {
   Ranks together;
   Ranks rest;
   for (const auto& [collective, ranks] : groups) {
@@ -102,12 +104,12 @@ std::optional<v1::Trouble> AwaitsOneOf(const v1::Board& board,
     }
   }
   if (rest.empty() || together.size() <= rest.size()) return std::nullopt;
-  return NotEntered(board, together, rest);
+  return NotEntered(snapshot, together, rest);
 }
 
-std::optional<v1::Trouble> Mismatch(const v1::Board& board, const Ranks& waiting) {
+std::optional<v1::Issue> Mismatch(const v1::JobSnapshot& snapshot, const Ranks& waiting) {
   std::map<std::string, Ranks> groups = ByCollective(waiting);
-  if (auto cause = AwaitsOneOf(board, groups)) return cause;
+  if (auto cause = AwaitsOneOf(snapshot, groups)) return cause;
   const bool all_known =
       std::ranges::none_of(groups, [](const auto& group) { return IsOfTwo(group.first); });
   if (groups.size() < 2 || !all_known) return std::nullopt;
@@ -117,17 +119,17 @@ std::optional<v1::Trouble> Mismatch(const v1::Board& board, const Ranks& waiting
   Ranks odd;
   for (const auto& [collective, ranks] : groups) odd.insert(odd.end(), ranks.begin(), ranks.end());
   const std::string in = odd[0]->now.collective;
-  std::string what =
-      odd.size() == 1 ? NameOf(board, *odd[0]) + " is" : RanksName(Numbers(odd)) + " are";
+  std::string what = odd.size() == 1 ? NameOf(snapshot, *odd[0]) + " is"
+                                     : snapshot::RanksName(Numbers(odd)) + " are";
   what += " in " + (groups.size() > 1 ? "other collectives" : WithArticle(in)) + ", while " +
           Others(others) + (others == 1 ? " is in " : " are in ") + WithArticle(most);
   if (most == "barrier")
     what += ", which " + std::string(odd.size() == 1 ? "it has" : "they have") + " missed";
-  return StalledTrouble(board, odd, what);
+  return StalledIssue(snapshot, odd, what);
 }
 
 // All wait for the same, which is none of them.
-std::optional<v1::Trouble> AllWait(const v1::Board& board, const Ranks& ranks) {
+std::optional<v1::Issue> AllWait(const v1::JobSnapshot& snapshot, const Ranks& ranks) {
   constexpr std::array<Doing, 4> kForWhatNeverComes = {Doing::kLock, Doing::kDataLoader,
                                                        Doing::kFile, Doing::kDisk};
   const Doing doing = ranks[0]->now.doing;
@@ -137,7 +139,7 @@ std::optional<v1::Trouble> AllWait(const v1::Board& board, const Ranks& ranks) {
     return std::nullopt;
   }
   const std::string who = ranks.size() == 1 ? "" : "none of the ranks goes on: ";
-  return StalledTrouble(board, ranks, who + WhatTheyDo(board, ranks));
+  return StalledIssue(snapshot, ranks, who + WhatTheyDo(snapshot, ranks));
 }
 
 }  // namespace
@@ -162,26 +164,26 @@ bool AllStand(const Activities& ranks) {
 
 size_t Waiting(const Activities& ranks) { return Those(ranks, true).size(); }
 
-std::optional<v1::Trouble> StoppedCause(const v1::Board& board, const Activities& ranks) {
+std::optional<v1::Issue> StoppedCause(const v1::JobSnapshot& snapshot, const Activities& ranks) {
   Ranks stopped;
   for (const RankActivity& rank : ranks) {
     if (rank.now.doing == Doing::kStopped) stopped.push_back(&rank);
   }
   if (stopped.empty()) return std::nullopt;
   const size_t waiting = Waiting(ranks);
-  std::string what = stopped.size() == 1 ? WhatTheyDo(board, stopped)
-                                         : RanksName(Numbers(stopped)) +
-                                               " are stopped: " + WhatTheyDo(board, stopped);
+  std::string what = stopped.size() == 1 ? WhatTheyDo(snapshot, stopped)
+                                         : snapshot::RanksName(Numbers(stopped)) +
+                                               " are stopped: " + WhatTheyDo(snapshot, stopped);
   if (waiting > 0) {
     const std::string collective = MostIn(ByCollective(Those(ranks, true)));
     what += "; " + Others(waiting) + (waiting == 1 ? " waits" : " wait") +
             (collective.empty() ? " for it" : " in " + WithArticle(collective));
   }
-  return StalledTrouble(board, stopped, what);
+  return StalledIssue(snapshot, stopped, what);
 }
 
-std::optional<v1::Trouble> StandstillCause(const v1::Board& board, const Activities& ranks,
-                                           bool stands_still) {
+std::optional<v1::Issue> StandstillCause(const v1::JobSnapshot& snapshot, const Activities& ranks,
+                                         bool stands_still) {
   const Ranks waiting = Those(ranks, true);
   Ranks others = Those(ranks, false);
   // Where frames of some show it, those without any may be in it, too.
@@ -196,22 +198,22 @@ std::optional<v1::Trouble> StandstillCause(const v1::Board& board, const Activit
   const bool at_work = std::ranges::any_of(others, [](const RankActivity* rank) {
     return rank->now.AtWork() || rank->now.doing == Doing::kUnknown;
   });
-  if (at_work) return OddAmongGpus(board, ranks);
+  if (at_work) return OddAmongGpus(snapshot, ranks);
   if (ranks.empty()) return std::nullopt;
   if (others.empty()) {
     if (!stands_still && !std::ranges::all_of(waiting, Stands)) return std::nullopt;
-    return Mismatch(board, waiting);
+    return Mismatch(snapshot, waiting);
   }
   if (waiting.empty()) {
     if (!stands_still && !std::ranges::all_of(others, Stands)) return std::nullopt;
-    if (auto cause = AllWait(board, others)) return cause;
-    return OddOnes(board, others);
+    if (auto cause = AllWait(snapshot, others)) return cause;
+    return OddOnes(snapshot, others);
   }
   if (!stands_still && !Missing(waiting, others)) return std::nullopt;
-  return NotEntered(board, waiting, others, unclear);
+  return NotEntered(snapshot, waiting, others, unclear);
 }
 
-void AddActivities(const Activities& ranks, v1::Trouble& trouble) {
+void AddActivities(const Activities& ranks, v1::Issue& issue) {
   std::vector<std::pair<const Activity*, std::vector<uint32_t>>> groups;
   for (const RankActivity& rank : ranks) {
     const auto same = std::ranges::find_if(
@@ -227,7 +229,7 @@ void AddActivities(const Activities& ranks, v1::Trouble& trouble) {
   });
   if (groups.size() > kShownGroups) groups.resize(kShownGroups);
   for (const auto& [activity, whose] : groups) {
-    AddEvidence(trouble, RanksName(whose), activity->evidence, activity->source);
+    issues::AddEvidence(issue, snapshot::RanksName(whose), activity->evidence, activity->source);
   }
 }
 

@@ -5,21 +5,21 @@
 #include <optional>
 #include <vector>
 
-#include "autodist/v1/board.pb.h"
+#include "autodist/v1/snapshot.pb.h"
 #include "why/standing.h"
 
 namespace autodist::why {
 
 // Somebody is stopped by a signal, which is wrong whatever else goes on.
-std::optional<v1::Trouble> StoppedCause(const v1::Board& board, const Activities& ranks);
+std::optional<v1::Issue> StoppedCause(const v1::JobSnapshot& snapshot, const Activities& ranks);
 
 // Who keeps the others waiting, or waits for what cannot come. Only of ranks that stand still: by
 // both looks, or because that is known. Absent: nobody, or somebody who is at work.
-std::optional<v1::Trouble> StandstillCause(const v1::Board& board, const Activities& ranks,
-                                           bool stands_still);
+std::optional<v1::Issue> StandstillCause(const v1::JobSnapshot& snapshot, const Activities& ranks,
+                                         bool stands_still);
 
 // What all are doing, each of them once, as evidence of whatever it may be.
-void AddActivities(const Activities& ranks, v1::Trouble& trouble);
+void AddActivities(const Activities& ranks, v1::Issue& issue);
 
 // All are where they were in the look before, and have not run in between.
 bool AllStand(const Activities& ranks);

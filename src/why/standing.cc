@@ -1,9 +1,9 @@
 #include "why/standing.h"
+#include "issues/issue.h"
+#include "snapshot/lookup.h"
 
 #include <algorithm>
 #include <utility>
-
-#include "why/who.h"
 
 namespace autodist::why {
 namespace {
@@ -36,8 +36,8 @@ std::vector<uint32_t> Numbers(const Ranks& ranks) {
   return numbers;
 }
 
-std::string NameOf(const v1::Board& board, const RankActivity& rank) {
-  const std::string name = RankName(board, rank.rank);
+std::string NameOf(const v1::JobSnapshot& snapshot, const RankActivity& rank) {
+  const std::string name = snapshot::RankName(snapshot, rank.rank);
   return rank.one_of_several && rank.now.pid != 0
              ? "process " + std::to_string(rank.now.pid) + " of " + name
              : name;
@@ -47,16 +47,16 @@ std::string Others(size_t number) {
   return number == 1 ? "the other rank" : "the " + std::to_string(number) + " others";
 }
 
-std::string WhatTheyDo(const v1::Board& board, const Ranks& ranks) {
-  return NameOf(board, *ranks.front()) + " " + ranks.front()->now.words;
+std::string WhatTheyDo(const v1::JobSnapshot& snapshot, const Ranks& ranks) {
+  return NameOf(snapshot, *ranks.front()) + " " + ranks.front()->now.words;
 }
 
-v1::Trouble StalledTrouble(const v1::Board& board, const Ranks& whose, std::string what) {
-  v1::Trouble trouble;
-  trouble.set_kind(v1::Trouble::KIND_STALLED);
-  for (const RankActivity* rank : whose) AddRank(board, rank->rank, trouble);
-  trouble.set_what(std::move(what));
-  return trouble;
+v1::Issue StalledIssue(const v1::JobSnapshot& snapshot, const Ranks& whose, std::string what) {
+  v1::Issue issue;
+  issue.set_kind(v1::Issue::KIND_STALLED);
+  for (const RankActivity* rank : whose) issues::AddRank(snapshot, rank->rank, issue);
+  issue.set_what(std::move(what));
+  return issue;
 }
 
 }  // namespace autodist::why

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "autodist/v1/board.pb.h"
+#include "autodist/v1/snapshot.pb.h"
 #include "why/activity.h"
 
 namespace autodist::why {
@@ -33,11 +33,11 @@ bool Stands(const RankActivity* rank);
 // Each once.
 std::vector<uint32_t> Numbers(const Ranks& ranks);
 // "rank 2 (host2)", "process 4711 of rank 2 (host2)"
-std::string NameOf(const v1::Board& board, const RankActivity& rank);
+std::string NameOf(const v1::JobSnapshot& snapshot, const RankActivity& rank);
 // "the other rank", "the 3 others"
 std::string Others(size_t number);
 // "rank 2 (host2) sleeps in …", or of several the first, after who they are.
-std::string WhatTheyDo(const v1::Board& board, const Ranks& ranks);
-v1::Trouble StalledTrouble(const v1::Board& board, const Ranks& whose, std::string what);
+std::string WhatTheyDo(const v1::JobSnapshot& snapshot, const Ranks& ranks);
+v1::Issue StalledIssue(const v1::JobSnapshot& snapshot, const Ranks& whose, std::string what);
 
 }  // namespace autodist::why

@@ -6,15 +6,12 @@
 #include <vector>
 
 #include "base/median.h"
-#include "why/who.h"
+#include "issues/issue.h"
+#include "issues/thresholds.h"
+#include "snapshot/lookup.h"
 
 namespace autodist::why {
 namespace {
-
-// Of the time: less is no matter, and may be what one rank does besides, as writing a log.
-constexpr double kComputes = 0.2;
-constexpr double kMore = 0.1;  // than the others
-constexpr double kTimesMore = 1.25;
 
 // Of its main thread, between the looks; nullopt: not known.
 std::optional<double> CoresOf(const RankActivity& rank) {
@@ -26,8 +23,8 @@ std::optional<double> CoresOf(const RankActivity& rank) {
          static_cast<double>(to.at_ms - from.at_ms);
 }
 
-bool HasGpus(const v1::Board& board, const RankActivity& rank) {
-  const v1::BoardRank* of = FindRank(board, rank.rank);
+bool HasGpus(const v1::JobSnapshot& snapshot, const RankActivity& rank) {
+  const v1::RankSnapshot* of = snapshot::FindRank(snapshot, rank.rank);
   return of && of->gpus_size() > 0;
 }
 
@@ -42,12 +39,12 @@ std::string Percent(double cores) { return std::to_string(std::lround(cores * 10
 
 }  // namespace
 
-std::optional<v1::Trouble> StragglerCause(const v1::Board& board, const Activities& ranks) {
+std::optional<v1::Issue> StragglerCause(const v1::JobSnapshot& snapshot, const Activities& ranks) {
   if (ranks.size() < 2) return std::nullopt;
   std::vector<double> cores;
   for (const RankActivity& rank : ranks) {
     const auto one = CoresOf(rank);
-    if (!one || rank.one_of_several || HasGpus(board, rank)) return std::nullopt;
+    if (!one || rank.one_of_several || HasGpus(snapshot, rank)) return std::nullopt;
     cores.push_back(*one);
   }
   const auto most = std::ranges::max_element(cores);
@@ -57,17 +54,19 @@ std::optional<v1::Trouble> StragglerCause(const v1::Board& board, const Activiti
   const double others = base::Median(cores);
   const bool any_waits = std::ranges::any_of(
       ranks, [&](const RankActivity& rank) { return &rank != &straggler && IsFoundWaiting(rank); });
-  const bool stands_out = most_cores >= std::max({kComputes, others + kMore, kTimesMore * others});
+  const bool stands_out =
+      most_cores >= std::max({issues::kStragglerCores, others + issues::kStragglerMoreCores,
+                              issues::kStragglerTimes * others});
   if (!stands_out || !any_waits || straggler.now.doing == Doing::kCollective) return std::nullopt;
-  v1::Trouble trouble;
-  trouble.set_kind(v1::Trouble::KIND_SLOW);
-  AddRank(board, straggler.rank, trouble);
-  trouble.set_what(RankName(board, straggler.rank) +
-                   " keeps the others waiting in each step: it computes " + Percent(most_cores) +
-                   " of the time, the others " + Percent(others));
-  AddEvidence(trouble, RankName(board, straggler.rank), straggler.now.evidence,
-              straggler.now.source);
-  return trouble;
+  v1::Issue issue;
+  issue.set_kind(v1::Issue::KIND_SLOW);
+  issues::AddRank(snapshot, straggler.rank, issue);
+  issue.set_what(snapshot::RankName(snapshot, straggler.rank) +
+                 " keeps the others waiting in each step: it computes " + Percent(most_cores) +
+                 " of the time, the others " + Percent(others));
+  issues::AddEvidence(issue, snapshot::RankName(snapshot, straggler.rank), straggler.now.evidence,
+                      straggler.now.source);
+  return issue;
 }
 
 }  // namespace autodist::why

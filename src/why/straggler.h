@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "autodist/v1/board.pb.h"
+#include "autodist/v1/snapshot.pb.h"
 #include "why/standing.h"
 
 namespace autodist::why {
@@ -11,6 +11,6 @@ namespace autodist::why {
 // By what the main threads have computed between two looks. Ranks that take the same steps need the
 // same for it, so one that needs more is waited for, however busy machines are.
 // nullopt: nobody stands out, or it cannot be told, as of ranks with GPUs, which are what computes.
-std::optional<v1::Trouble> StragglerCause(const v1::Board& board, const Activities& ranks);
+std::optional<v1::Issue> StragglerCause(const v1::JobSnapshot& snapshot, const Activities& ranks);
 
 }  // namespace autodist::why

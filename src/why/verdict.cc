@@ -8,16 +8,17 @@
 #include "base/quantity.h"
 #include "base/split.h"
 #include "base/utf8.h"
-#include "board/troubles.h"
-#include "why/board_causes.h"
+#include "issues/issue.h"
+#include "issues/issue_detector.h"
+#include "snapshot/lookup.h"
 #include "why/collectives.h"
 #include "why/ended_causes.h"
 #include "why/group_counts.h"
 #include "why/looks.h"
+#include "why/ruled_out.h"
 #include "why/sent_again.h"
 #include "why/stack_causes.h"
 #include "why/straggler.h"
-#include "why/who.h"
 
 namespace autodist::why {
 namespace {
@@ -29,63 +30,64 @@ constexpr size_t kReportLines = 5;  // of why a job has ended, as evidence
 std::string Time(int64_t ms) { return base::Elapsed(milliseconds(std::max<int64_t>(0, ms))); }
 
 // When any rank wrote something last, since 1970; 0: that is not known.
-int64_t LastOutput(const v1::Board& board) {
-  int64_t last = board.job().last_output_ms();
+int64_t LastOutput(const v1::JobSnapshot& snapshot) {
+  int64_t last = snapshot.job().last_output_ms();
   // Not by samples: how long a rank was silent when one was taken says nothing of now.
-  for (const v1::BoardRank& rank : board.ranks()) last = std::max(last, rank.last_output_ms());
+  for (const v1::RankSnapshot& rank : snapshot.ranks())
+    last = std::max(last, rank.last_output_ms());
   return last;
 }
 
 // The last step that anybody tells of.
-std::optional<uint64_t> LastStep(const v1::Board& board) {
+std::optional<uint64_t> LastStep(const v1::JobSnapshot& snapshot) {
   std::optional<uint64_t> last;
   const auto count = [&](const v1::Progress& progress) {
     if (progress.has_step()) last = std::max(last.value_or(0), progress.step());
   };
-  count(board.progress());
-  for (const v1::BoardRank& rank : board.ranks()) count(rank.progress());
+  count(snapshot.progress());
+  for (const v1::RankSnapshot& rank : snapshot.ranks()) count(rank.progress());
   return last;
 }
 
-bool StepsRise(const v1::Board& now, const v1::Board& before) {
+bool StepsRise(const v1::JobSnapshot& now, const v1::JobSnapshot& before) {
   const auto last = LastStep(now);
   const auto earlier = LastStep(before);
   return now.job().attempt() == before.job().attempt() && last && earlier && *last > *earlier;
 }
 
 // How the job gets on, or since when it does not.
-void AddProgress(const Known& known, v1::Trouble& trouble) {
-  const v1::Board& now = known.now;
+void AddProgress(const Known& known, v1::Issue& issue) {
+  const v1::JobSnapshot& now = known.now;
   if (known.before && StepsRise(now, *known.before)) {
-    AddEvidence(trouble, "steps",
-                "from " + base::Thousands(*LastStep(*known.before)) + " to " +
-                    base::Thousands(*LastStep(now)) + " within " +
-                    Time(now.time_ms() - known.before->time_ms()),
-                "progress");
+    issues::AddEvidence(issue, "steps",
+                        "from " + base::Thousands(*LastStep(*known.before)) + " to " +
+                            base::Thousands(*LastStep(now)) + " within " +
+                            Time(now.time_ms() - known.before->time_ms()),
+                        "progress");
   } else if (const auto last = LastStep(now)) {
-    AddEvidence(trouble, "steps", base::Thousands(*last) + ", no further", "progress");
+    issues::AddEvidence(issue, "steps", base::Thousands(*last) + ", no further", "progress");
   }
   const int64_t output = LastOutput(now);
   if (output > 0) {
-    AddEvidence(trouble, "last output", Time(now.time_ms() - output) + " ago", "chief");
+    issues::AddEvidence(issue, "last output", Time(now.time_ms() - output) + " ago", "chief");
   } else {
-    AddEvidence(trouble, "output", "none yet", "chief");
+    issues::AddEvidence(issue, "output", "none yet", "chief");
   }
 }
 
-void AddStandstill(const Known& known, v1::Trouble& trouble) {
+void AddStandstill(const Known& known, v1::Issue& issue) {
   const int64_t output = LastOutput(known.now);
   const int64_t silent = known.now.time_ms() - output;
   if (output == 0 || silent < 1000) return;
-  if (trouble.cost().empty()) trouble.set_cost("no rank has written anything for " + Time(silent));
-  trouble.set_since_ms(output);
+  if (issue.cost().empty()) issue.set_cost("no rank has written anything for " + Time(silent));
+  issue.set_since_ms(output);
 }
 
-Verdict Wrong(v1::Trouble trouble) { return {Verdict::Kind::kWrong, std::move(trouble)}; }
+Verdict Wrong(v1::Issue issue) { return {Verdict::Kind::kWrong, std::move(issue)}; }
 
-Verdict Well(const std::string& what, v1::Trouble trouble) {
-  trouble.set_what(what);
-  return {Verdict::Kind::kWell, std::move(trouble)};
+Verdict Well(const std::string& what, v1::Issue issue) {
+  issue.set_what(what);
+  return {Verdict::Kind::kWell, std::move(issue)};
 }
 
 // Where no rank is in a collective: at a socket, or for another thread or process, which may do the
@@ -95,7 +97,7 @@ bool WaitsForSomebody(const RankActivity& rank) {
 }
 
 // Nobody has done anything that is wrong, as all or some are at work.
-std::optional<std::string> AtWork(const v1::Board& board, const Activities& ranks) {
+std::optional<std::string> AtWork(const v1::JobSnapshot& snapshot, const Activities& ranks) {
   const RankActivity* worker = nullptr;
   size_t workers = 0;
   for (const RankActivity& rank : ranks) {
@@ -110,7 +112,7 @@ std::optional<std::string> AtWork(const v1::Board& board, const Activities& rank
                              ? in_collectives
                              : static_cast<size_t>(std::ranges::count_if(ranks, WaitsForSomebody));
   if (!worker || workers + waiting < ranks.size()) return std::nullopt;
-  std::string what = RankName(board, worker->rank) + " " + worker->now.words;
+  std::string what = snapshot::RankName(snapshot, worker->rank) + " " + worker->now.words;
   if (workers > 1 && waiting == 0) {
     return "nothing is wrong: all " + base::Count(workers, "rank") + " are at work; " + what;
   }
@@ -123,12 +125,12 @@ std::optional<std::string> AtWork(const v1::Board& board, const Activities& rank
 }
 
 // A processor is of use to who is at work, or may be.
-bool HoldsUpWork(const ResourceCause& cause, const Activities& ranks) {
+bool HoldsUpWork(const issues::ResourceIssue& cause, const Activities& ranks) {
   const auto works = [](const RankActivity& rank) {
     return rank.now.AtWork() || rank.now.doing == Doing::kUnknown;
   };
   return std::ranges::any_of(ranks, [&](const RankActivity& rank) {
-    return works(rank) && std::ranges::count(cause.trouble.ranks(), rank.rank) > 0;
+    return works(rank) && std::ranges::count(cause.issue.ranks(), rank.rank) > 0;
   });
 }
 
@@ -138,32 +140,32 @@ bool AllRest(const Activities& ranks) {
   });
 }
 
-bool SharesRank(const v1::Trouble& one, const v1::Trouble& other) {
+bool SharesRank(const v1::Issue& one, const v1::Issue& other) {
   return std::ranges::any_of(
       one.ranks(), [&](uint32_t rank) { return std::ranges::count(other.ranks(), rank) > 0; });
 }
 
 // Where ranks stand still, what is slow is said besides. A full disk or want of memory where one of
 // them is may well be what it waits for.
-void AddBesides(const std::vector<ResourceCause>& causes, v1::Trouble& standstill,
-                v1::Trouble& evidence) {
-  for (const ResourceCause& cause : causes) {
-    const v1::Trouble& trouble = cause.trouble;
+void AddBesides(const std::vector<issues::ResourceIssue>& causes, v1::Issue& standstill,
+                v1::Issue& evidence) {
+  for (const issues::ResourceIssue& cause : causes) {
+    const v1::Issue& issue = cause.issue;
     const bool explains =
-        cause.of == ResourceCause::Of::kDisk || cause.of == ResourceCause::Of::kMemory;
-    if (explains && SharesRank(trouble, standstill)) {
-      standstill.set_what(standstill.what() + "; " + trouble.what());
-      evidence.mutable_evidence()->MergeFrom(trouble.evidence());
-    } else if (!trouble.evidence().empty()) {
-      AddEvidence(evidence, "besides", trouble.what(), trouble.evidence(0).source());
+        cause.resource == issues::Resource::kDisk || cause.resource == issues::Resource::kMemory;
+    if (explains && SharesRank(issue, standstill)) {
+      standstill.set_what(standstill.what() + "; " + issue.what());
+      evidence.mutable_evidence()->MergeFrom(issue.evidence());
+    } else if (!issue.evidence().empty()) {
+      issues::AddEvidence(evidence, "besides", issue.what(), issue.evidence(0).source());
     }
   }
 }
 
 // Ranks that run and of which no look tells: there are too many, or their node has not answered.
-size_t Untold(const v1::Board& board, const Activities& ranks) {
+size_t Untold(const v1::JobSnapshot& snapshot, const Activities& ranks) {
   const auto running =
-      static_cast<size_t>(std::ranges::count_if(board.ranks(), [](const v1::BoardRank& rank) {
+      static_cast<size_t>(std::ranges::count_if(snapshot.ranks(), [](const v1::RankSnapshot& rank) {
         return rank.state() == v1::RANK_STATE_RUNNING && !rank.auxiliary();
       }));
   size_t told = 0;
@@ -196,7 +198,7 @@ std::string WhatIsKnown(const Activities& ranks, size_t untold) {
 }
 
 // Of a job of which nothing goes on, the plainest first.
-std::optional<v1::Trouble> WhatStands(const Known& known, const Activities& ranks, bool all_stand) {
+std::optional<v1::Issue> WhatStands(const Known& known, const Activities& ranks, bool all_stand) {
   if (auto cause = RaisedCause(known.now, ranks)) return cause;
   if (all_stand && MostHaveEnded(known.now)) {
     if (auto cause = EndedWellCause(known.now, ranks)) return cause;
@@ -205,41 +207,43 @@ std::optional<v1::Trouble> WhatStands(const Known& known, const Activities& rank
   return StandstillCause(known.now, ranks, known.stands_still);
 }
 
-std::vector<ResourceCause> ResourceCausesOf(const Known& known, const Activities& ranks,
-                                            v1::Trouble& evidence) {
-  const v1::Board* before = known.before ? &*known.before : nullptr;
-  std::vector<ResourceCause> causes = ResourceCauses(known.now, before, evidence);
+std::vector<issues::ResourceIssue> ResourceCausesOf(const Known& known, const Activities& ranks,
+                                                    v1::Issue& evidence) {
+  const v1::JobSnapshot* before = known.before ? &*known.before : nullptr;
+  std::vector<issues::ResourceIssue> causes = issues::ResourceIssues(known.now, before);
+  if (causes.empty()) AddRuledOut(known.now, evidence);
   if (auto cause = SentAgainCause(known.now, ranks)) {
-    causes.insert(causes.begin(), {ResourceCause::Of::kNetwork, *std::move(cause)});
+    causes.insert(causes.begin(), {issues::Resource::kNetwork, *std::move(cause)});
   }
   return causes;
 }
 
-void LeaveOutIdle(const Activities& ranks, std::vector<ResourceCause>& causes) {
-  std::erase_if(causes, [&](const ResourceCause& cause) {
+void LeaveOutIdle(const Activities& ranks, std::vector<issues::ResourceIssue>& causes) {
+  std::erase_if(causes, [&](const issues::ResourceIssue& cause) {
     const bool of_cpus =
-        cause.of == ResourceCause::Of::kQuota || cause.of == ResourceCause::Of::kCpu;
+        cause.resource == issues::Resource::kCpuLimit || cause.resource == issues::Resource::kCpu;
     return of_cpus && !HoldsUpWork(cause, ranks);
   });
 }
 
 // What there is too little of, whom the others wait for in each step, and that steps take longer
 // than before.
-std::optional<v1::Trouble> WhatIsSlow(const v1::Board& now, const Activities& ranks,
-                                      const std::vector<ResourceCause>& causes, bool goes_on) {
-  const auto slowdown = std::ranges::find_if(now.troubles(), [](const v1::Trouble& trouble) {
-    return trouble.evidence_size() > 0 && trouble.evidence(0).what() == board::kStepTime;
+std::optional<v1::Issue> WhatIsSlow(const v1::JobSnapshot& now, const Activities& ranks,
+                                    const std::vector<issues::ResourceIssue>& causes,
+                                    bool goes_on) {
+  const auto slowdown = std::ranges::find_if(now.troubles(), [](const v1::Issue& issue) {
+    return issue.evidence_size() > 0 && issue.evidence(0).what() == issues::kStepTime;
   });
   const bool slow = goes_on && slowdown != now.troubles().end();
   auto straggler = goes_on && causes.empty() ? StragglerCause(now, ranks) : std::nullopt;
   if (causes.empty() && !straggler) return slow ? std::optional(*slowdown) : std::nullopt;
-  v1::Trouble cause = straggler ? *std::move(straggler) : causes.front().trouble;
+  v1::Issue cause = straggler ? *std::move(straggler) : causes.front().issue;
   if (slow) cause.set_what(cause.what() + "; " + slowdown->what());
   return cause;
 }
 
 // Nothing goes on, as far as is seen, and nothing is known to be wrong.
-Verdict WithoutCause(const Known& known, const Activities& ranks, v1::Trouble evidence) {
+Verdict WithoutCause(const Known& known, const Activities& ranks, v1::Issue evidence) {
   const size_t untold = Untold(known.now, ranks);
   if (untold == 0 && !known.stands_still && AllRun(ranks) &&
       (Waiting(ranks) > 0 || AllMoveData(ranks))) {
@@ -254,22 +258,22 @@ Verdict WithoutCause(const Known& known, const Activities& ranks, v1::Trouble ev
 }
 
 // Whether a rank that runs may wait where it is. What uses a GPU seems to compute where it waits.
-bool MayWait(const v1::BoardRank& of, const RankActivity& rank) {
+bool MayWait(const v1::RankSnapshot& of, const RankActivity& rank) {
   const Doing doing = rank.now.doing;
   return doing == Doing::kCollective || doing == Doing::kUnknown ||
          (doing == Doing::kCompute && of.gpus_size() > 0);
 }
 
 // It runs, and has not written of a failure.
-bool GoesOn(const v1::BoardRank& rank) {
+bool GoesOn(const v1::RankSnapshot& rank) {
   return rank.state() == v1::RANK_STATE_RUNNING && rank.failure().empty();
 }
 
 // Of three ranks or more, where all others have given up; "": there are several, or none.
-std::string TheOnlyOneLeft(const v1::Board& board) {
+std::string TheOnlyOneLeft(const v1::JobSnapshot& snapshot) {
   std::vector<uint32_t> left;
   size_t others = 0;
-  for (const v1::BoardRank& rank : board.ranks()) {
+  for (const v1::RankSnapshot& rank : snapshot.ranks()) {
     if (rank.auxiliary()) continue;
     if (GoesOn(rank)) {
       left.push_back(rank.rank());
@@ -277,22 +281,23 @@ std::string TheOnlyOneLeft(const v1::Board& board) {
       ++others;
     }
   }
-  return left.size() == 1 && others >= 2 ? RankName(board, left[0]) + " did not come" : "";
+  return left.size() == 1 && others >= 2 ? snapshot::RankName(snapshot, left[0]) + " did not come"
+                                         : "";
 }
 
 }  // namespace
 
-bool GoesOn(const v1::Board& now, const v1::Board& before) {
+bool GoesOn(const v1::JobSnapshot& now, const v1::JobSnapshot& before) {
   return StepsRise(now, before) || LastOutput(now) > before.time_ms();
 }
 
 Verdict Judge(const Known& known) {
-  if (auto cause = FailureCause(known.now)) return Wrong(*std::move(cause));
+  if (auto cause = issues::FirstFailure(known.now)) return Wrong(*std::move(cause));
   const Activities ranks = ReadLooks(known.now, known.stacks, known.stacks_earlier);
-  v1::Trouble evidence;
+  v1::Issue evidence;
   AddActivities(ranks, evidence);
   AddProgress(known, evidence);
-  const auto with_evidence = [&](v1::Trouble cause) {
+  const auto with_evidence = [&](v1::Issue cause) {
     cause.mutable_evidence()->MergeFrom(evidence.evidence());
     return Wrong(std::move(cause));
   };
@@ -302,7 +307,7 @@ Verdict Judge(const Known& known) {
   }
   const bool goes_on = known.before && GoesOn(known.now, *known.before);
   const bool all_stand = AllRest(ranks) && (known.stands_still || AllStand(ranks));
-  std::vector<ResourceCause> causes = ResourceCausesOf(known, ranks, evidence);
+  std::vector<issues::ResourceIssue> causes = ResourceCausesOf(known, ranks, evidence);
   if (auto cause = goes_on ? std::nullopt : WhatStands(known, ranks, all_stand)) {
     AddStandstill(known, *cause);
     AddBesides(causes, *cause, evidence);
@@ -328,45 +333,46 @@ std::string WhoIsMissing(const Known& known) {
   if (auto cause = BehindCause(known.now, ranks, known.stands_still)) return cause->what();
   Ranks missing;
   for (const RankActivity& rank : ranks) {
-    const v1::BoardRank* of = FindRank(known.now, rank.rank);
+    const v1::RankSnapshot* of = snapshot::FindRank(known.now, rank.rank);
     if (of && GoesOn(*of) && !MayWait(*of, rank)) missing.push_back(&rank);
   }
   if (missing.empty()) return TheOnlyOneLeft(known.now);
   const std::vector<uint32_t> numbers = Numbers(missing);
-  return (numbers.size() == 1 ? "" : RanksName(numbers) + " were elsewhere: ") +
+  return (numbers.size() == 1 ? "" : snapshot::RanksName(numbers) + " were elsewhere: ") +
          WhatTheyDo(known.now, missing);
 }
 
-Verdict JudgeStarting(const v1::Board& board) {
-  v1::Trouble trouble;
-  const bool again = board.job().phase() == v1::JOB_PHASE_RESTARTING;
-  trouble.set_what(std::string("cannot tell: the job is being started") +
-                   (again ? " once more" : ""));
+Verdict JudgeStarting(const v1::JobSnapshot& snapshot) {
+  v1::Issue issue;
+  const bool again = snapshot.job().phase() == v1::JOB_PHASE_RESTARTING;
+  issue.set_what(std::string("cannot tell: the job is being started") +
+                 (again ? " once more" : ""));
   size_t told = 0;
-  for (const v1::BoardNode& node : board.nodes()) {
+  for (const v1::NodeSnapshot& node : snapshot.nodes()) {
     if (node.detail().empty() || told++ >= kReportLines) continue;
-    AddEvidence(trouble, base::Printable(node.address()), base::Printable(node.detail()), "chief");
+    issues::AddEvidence(issue, base::Printable(node.address()), base::Printable(node.detail()),
+                        "chief");
   }
-  return {Verdict::Kind::kCannotTell, std::move(trouble)};
+  return {Verdict::Kind::kCannotTell, std::move(issue)};
 }
 
-Verdict JudgeEnded(const v1::JobStatus& job, const v1::Board& board) {
-  v1::Trouble trouble;
+Verdict JudgeEnded(const v1::JobStatus& job, const v1::JobSnapshot& snapshot) {
+  v1::Issue issue;
   const std::string code = "exit code " + std::to_string(job.exit_code());
   const std::vector<std::string_view> report = base::Lines(job.report());
   if (job.exit_code() == 0) {
-    AddEvidence(trouble, "the job's end", code, "job record");
-    return Well("nothing is wrong: the job has ended well", std::move(trouble));
+    issues::AddEvidence(issue, "the job's end", code, "job record");
+    return Well("nothing is wrong: the job has ended well", std::move(issue));
   }
-  if (auto cause = FailureCause(board)) trouble = *std::move(cause);
-  if (!report.empty()) trouble.set_what(base::Printable(report[0]));
-  if (trouble.what().empty()) trouble.set_what("the job has ended with " + code);
-  if (trouble.kind() == v1::Trouble::KIND_UNSPECIFIED) trouble.set_kind(v1::Trouble::KIND_FAILED);
-  AddEvidence(trouble, "the job's end", code, "job record");
+  if (auto cause = issues::FirstFailure(snapshot)) issue = *std::move(cause);
+  if (!report.empty()) issue.set_what(base::Printable(report[0]));
+  if (issue.what().empty()) issue.set_what("the job has ended with " + code);
+  if (issue.kind() == v1::Issue::KIND_UNSPECIFIED) issue.set_kind(v1::Issue::KIND_FAILED);
+  issues::AddEvidence(issue, "the job's end", code, "job record");
   for (size_t i = 1; i < std::min(report.size(), kReportLines + 1); ++i) {
-    AddEvidence(trouble, "report", base::Printable(report[i]), "job record");
+    issues::AddEvidence(issue, "report", base::Printable(report[i]), "job record");
   }
-  return Wrong(std::move(trouble));
+  return Wrong(std::move(issue));
 }
 
 }  // namespace autodist::why

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/quantity.h"
-#include "why/who.h"
+#include "issues/issue.h"
 
 namespace autodist::why {
 namespace {
@@ -27,14 +27,14 @@ std::string WorkBetween(const Activity& earlier, const Activity& now, Counted co
   const auto milliseconds = static_cast<double>(to.at_ms - from.at_ms);
   const double processes = Rate(from.other_processes, to.other_processes, milliseconds);
   const double threads = Rate(from.other_threads, to.other_threads, milliseconds);
-  if (processes >= kWorkingCores) return "its other processes use " + Cores(processes);
+  if (processes >= kWorkingCores) return "its other processes use " + issues::Cores(processes);
   if (counted != Counted::kNoThreads && threads >= kWorkingCores)
-    return "its other threads use " + Cores(threads);
+    return "its other threads use " + issues::Cores(threads);
   if (counted == Counted::kOthers) return "";
   const double main = Rate(from.main_thread, to.main_thread, milliseconds);
   const bool may_wait = from.in_collective || to.in_collective;
   if (counted == Counted::kAll && !may_wait && main >= kWorkingCores) {
-    return "it uses " + Cores(main);
+    return "it uses " + issues::Cores(main);
   }
   const double bytes = Rate(from.bytes, to.bytes, milliseconds / 1'000);
   const bool loads = now.doing == Doing::kDataLoader;

@@ -51,7 +51,7 @@ def test_a_slow_rank_is_warned_of_once(autodist, tmp_path):
     outcome = autodist("run", "-n", "4", "--", *python(SLOW_RANK))
     assert outcome.code == 0, outcome.err
     [warning] = re.findall(r"autodist: warning: (.* slower .*)", outcome.err)
-    told = re.match(r"rank 2 on localhost is (\d\.\d) x slower than the median since \d\d:\d\d", warning)
+    told = re.match(r"rank 2 \(localhost\) is (\d\.\d) x slower than the median since \d\d:\d\d", warning)
     assert told and 2 < float(told[1]) < 4, warning
     [folder] = (tmp_path / "autodist-runs").glob("*")
     assert warning in (folder / "events.jsonl").read_text()

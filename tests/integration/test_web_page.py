@@ -191,7 +191,7 @@ def test_other_jobs_and_their_curves(board, look):
     page.js("const c = document.querySelector('#cmp'); c.selectedIndex = 1; c.dispatchEvent(new Event('change'))")
     page.until("document.querySelectorAll('#charts .cmp').length >= 2")
     page.click('#jobs a[href$="c02b7e"]')
-    page.until("document.querySelector('#state').textContent === '✓ ended, exit code 0'")
+    page.until("document.querySelector('#state').textContent === '✓ ended well'")
     page.until("document.querySelectorAll('#charts figure .ln').length >= 6")
     page.js("history.back()")
     page.until("document.querySelector('#state').textContent === '● running'")

@@ -14,33 +14,33 @@
 #include "base/wall_clock.h"
 #include "control/job_record.h"
 #include "control/job_server.h"
-#include "support/boards.h"
+#include "support/snapshots.h"
 
 namespace autodist {
 namespace {
 
 class Simulation {
  public:
-  Simulation(test::BoardShape shape, std::string scene, std::string job, std::string folder)
+  Simulation(test::SnapshotShape shape, std::string scene, std::string job, std::string folder)
       : shape_(shape), scene_(std::move(scene)), job_(std::move(job)), folder_(std::move(folder)) {}
 
   // Anew each second, as samples are.
-  v1::Board Board(uint64_t known) {
+  v1::JobSnapshot Snapshot(uint64_t known) {
     const int64_t second = base::MillisecondsSince1970() / 1000;
     const std::lock_guard lock(mutex_);
-    if (second != made_ || !board_.has_job()) Make(second);
-    if (known == board_.version()) {
-      v1::Board same;
+    if (second != made_ || !snapshot_.has_job()) Make(second);
+    if (known == snapshot_.version()) {
+      v1::JobSnapshot same;
       same.set_version(known);
       return same;
     }
-    return board_;
+    return snapshot_;
   }
 
   v1::History History(int64_t since_ms) {
-    v1::Board board = Board(0);
+    v1::JobSnapshot snapshot = Snapshot(0);
     const std::lock_guard lock(mutex_);
-    v1::History all = test::HistoryOf(shape_, board);
+    v1::History all = test::HistoryOf(shape_, snapshot);
     v1::History newer;
     for (v1::HistoryPoint& point : *all.mutable_points()) {
       if (point.time_ms() > since_ms) *newer.add_points() = std::move(point);
@@ -59,19 +59,19 @@ class Simulation {
   void Make(int64_t second) {
     if (first_ == 0) first_ = second;
     made_ = second;
-    board_ = test::HealthyBoard(shape_, test::kBoardNow + (second - first_) * 1000);
-    if (scene_ == "slow") board_ = test::SlowBoard(std::move(board_));
-    if (scene_ == "stalled") board_ = test::StalledBoard(std::move(board_));
-    if (scene_ == "large") board_ = test::LargeBoard(std::move(board_));
-    if (ended_) board_ = test::EndedBoard(std::move(board_));
-    board_.mutable_job()->set_job_id(job_);
-    board_.mutable_job()->set_attempt_folder(folder_);
-    board_.mutable_job()->set_log_folder(folder_);
-    board_.mutable_job()->set_host(base::HostName());
-    board_.set_version(static_cast<uint64_t>(second) * 2 + (ended_ ? 1 : 0));
+    snapshot_ = test::HealthySnapshot(shape_, test::kSnapshotNow + (second - first_) * 1000);
+    if (scene_ == "slow") snapshot_ = test::SlowSnapshot(std::move(snapshot_));
+    if (scene_ == "stalled") snapshot_ = test::StalledSnapshot(std::move(snapshot_));
+    if (scene_ == "large") snapshot_ = test::LargeSnapshot(std::move(snapshot_));
+    if (ended_) snapshot_ = test::EndedSnapshot(std::move(snapshot_));
+    snapshot_.mutable_job()->set_job_id(job_);
+    snapshot_.mutable_job()->set_attempt_folder(folder_);
+    snapshot_.mutable_job()->set_log_folder(folder_);
+    snapshot_.mutable_job()->set_host(base::HostName());
+    snapshot_.set_version(static_cast<uint64_t>(second) * 2 + (ended_ ? 1 : 0));
   }
 
-  const test::BoardShape shape_;
+  const test::SnapshotShape shape_;
   const std::string scene_;
   const std::string job_;
   const std::string folder_;
@@ -79,7 +79,7 @@ class Simulation {
   int64_t first_ = 0;
   int64_t made_ = 0;
   bool ended_ = false;
-  v1::Board board_;
+  v1::JobSnapshot snapshot_;
 };
 
 int Serve(int argc, char** argv) {
@@ -103,8 +103,8 @@ int Serve(int argc, char** argv) {
     group.set_doing("all_reduce (torch/distributed/distributed_c10d.py:2001)");
     answer(stacks);
   };
-  requests.look.board = [&](const v1::GetBoardRequest& request, const auto& answer) {
-    answer(std::make_shared<const v1::Board>(simulation.Board(request.known())));
+  requests.look.snapshot = [&](const v1::GetBoardRequest& request, const auto& answer) {
+    answer(std::make_shared<const v1::JobSnapshot>(simulation.Snapshot(request.known())));
   };
   requests.look.history = [&](const v1::GetHistoryRequest& request, const auto& answer) {
     answer(simulation.History(request.since_ms()));
@@ -114,7 +114,7 @@ int Serve(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", Message(server.status()).c_str());
     return 1;
   }
-  const v1::JobStatus job = simulation.Board(0).job();
+  const v1::JobStatus job = simulation.Snapshot(0).job();
   (*server)->Publish(job);
   if (const Status kept =
           job.log_folder().empty() ? OkStatus() : control::RecordJob(job, job.log_folder());

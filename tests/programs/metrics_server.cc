@@ -1,4 +1,4 @@
-// metrics_server BOARD.json: serves the metrics of a job whose board is what the file says now,
+// metrics_server BOARD.json: serves the metrics of a job whose snapshot is what the file says now,
 // until stdin is closed. Prints where.
 #include <google/protobuf/util/json_util.h>
 #include <unistd.h>
@@ -17,13 +17,13 @@ namespace {
 constexpr char kJob[] = "job-1";
 constexpr size_t kLargestFile = 16 << 20;
 
-autodist::v1::Board Read(const std::string& file) {
-  autodist::v1::Board board;
+autodist::v1::JobSnapshot Read(const std::string& file) {
+  autodist::v1::JobSnapshot snapshot;
   const auto text = autodist::base::ReadFile(file, kLargestFile);
-  if (!text.ok() || !google::protobuf::util::JsonStringToMessage(*text, &board).ok()) {
+  if (!text.ok() || !google::protobuf::util::JsonStringToMessage(*text, &snapshot).ok()) {
     std::fprintf(stderr, "%s is no board\n", file.c_str());
   }
-  return board;
+  return snapshot;
 }
 
 }  // namespace
@@ -32,9 +32,9 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   const std::string file = argv[1];
   autodist::control::JobRequests requests;
-  requests.look.board = [&file](const autodist::v1::GetBoardRequest&,
-                                const autodist::control::JobRequests::BoardAnswer& answer) {
-    answer(std::make_shared<const autodist::v1::Board>(Read(file)));
+  requests.look.snapshot = [&file](const autodist::v1::GetBoardRequest&,
+                                   const autodist::control::JobRequests::SnapshotAnswer& answer) {
+    answer(std::make_shared<const autodist::v1::JobSnapshot>(Read(file)));
   };
   const auto job = autodist::control::JobServer::Start(kJob, std::move(requests));
   const auto server = autodist::metrics::Server::Start({"127.0.0.1:0", kJob});

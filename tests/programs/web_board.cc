@@ -23,9 +23,10 @@
 #include <sstream>
 
 #include "base/wall_clock.h"
-#include "control/board_reader.h"
 #include "control/job_record.h"
 #include "control/job_server.h"
+#include "control/snapshot_client.h"
+#include "snapshot/derived.h"
 
 namespace autodist {
 namespace {
@@ -96,21 +97,21 @@ class FakeJob {
     return MakeStatus();
   }
 
-  v1::Board Board(uint64_t known = 0) {
+  v1::JobSnapshot Snapshot(uint64_t known = 0) {
     const std::lock_guard lock(mutex_);
     const int64_t now = end_ms_ ? end_ms_ : Now();
-    v1::Board board;
-    board.set_version(static_cast<uint64_t>(now / 500) + 1'000'000'000'000 * (changes_ + 1));
-    if (board.version() == known) return board;
-    board.set_time_ms(now);
-    board.set_sample_ms(2000);
-    *board.mutable_job() = MakeStatus();
-    for (int node = 0; node < nodes_; ++node) AddNode(board, node, now);
-    for (int rank = 0; rank < ranks(); ++rank) AddRank(board, rank, now);
-    FillProgress(*board.mutable_progress(), now);
-    AddEvents(board);
-    AddTroubles(board);
-    v1::Ledger& ledger = *board.mutable_ledger();
+    v1::JobSnapshot snapshot;
+    snapshot.set_version(static_cast<uint64_t>(now / 500) + 1'000'000'000'000 * (changes_ + 1));
+    if (snapshot.version() == known) return snapshot;
+    snapshot.set_time_ms(now);
+    snapshot.set_sample_ms(2000);
+    *snapshot.mutable_job() = MakeStatus();
+    for (int node = 0; node < nodes_; ++node) AddNode(snapshot, node, now);
+    for (int rank = 0; rank < ranks(); ++rank) AddRank(snapshot, rank, now);
+    FillProgress(*snapshot.mutable_progress(), now);
+    AddEvents(snapshot);
+    AddIssues(snapshot);
+    v1::GoodputParts& ledger = *snapshot.mutable_ledger();
     ledger.set_start_up(kWarm);
     ledger.set_restarting(kAgain - kFailed + kWarm);
     ledger.set_lost_steps(4 * kMinute + 10 * kSecond);
@@ -118,7 +119,8 @@ class FakeJob {
     ledger.set_stopping(2 * kSecond);
     ledger.set_training(now - started_ - ledger.start_up() - ledger.restarting() -
                         ledger.lost_steps() - ledger.stalled() - ledger.stopping());
-    return board;
+    snapshot::Derive(snapshot);
+    return snapshot;
   }
 
   v1::History History(int64_t since) {
@@ -192,9 +194,9 @@ class FakeJob {
     return job;
   }
 
-  void AddNode(v1::Board& board, int number, int64_t now) const {
+  void AddNode(v1::JobSnapshot& snapshot, int number, int64_t now) const {
     const bool away = away_.contains(number);
-    v1::BoardNode& node = *board.add_nodes();
+    v1::NodeSnapshot& node = *snapshot.add_nodes();
     node.set_address("node" + std::to_string(number + 1));
     node.set_phase(end_ms_ ? v1::NODE_PHASE_ENDED
                    : away  ? v1::NODE_PHASE_RECONNECTING
@@ -232,9 +234,9 @@ class FakeJob {
     if (slow) gpu.add_throttled("HW power brake");
   }
 
-  void AddRank(v1::Board& board, int number, int64_t now) const {
+  void AddRank(v1::JobSnapshot& snapshot, int number, int64_t now) const {
     const bool slow = slow_.contains(number);
-    v1::BoardRank& rank = *board.add_ranks();
+    v1::RankSnapshot& rank = *snapshot.add_ranks();
     rank.set_rank(static_cast<uint32_t>(number));
     rank.set_node(static_cast<uint32_t>(number / kGpus));
     rank.set_local_rank(static_cast<uint32_t>(number % kGpus));
@@ -281,9 +283,9 @@ class FakeJob {
     loss.set_value(LossAt(std::floor(step), 1));
   }
 
-  void AddEvents(v1::Board& board) const {
+  void AddEvents(v1::JobSnapshot& snapshot) const {
     const auto add = [&](int64_t t, uint32_t attempt, const std::string& what) -> v1::JobEvent& {
-      v1::JobEvent& event = *board.add_events();
+      v1::JobEvent& event = *snapshot.add_events();
       event.set_time_ms(started_ + t);
       event.set_attempt(attempt);
       event.set_what(what);
@@ -313,49 +315,46 @@ class FakeJob {
     }
   }
 
-  void AddTroubles(v1::Board& board) const {
-    const auto evidence = [](v1::Trouble& trouble, const char* what, const char* value,
+  void AddIssues(v1::JobSnapshot& snapshot) const {
+    const auto evidence = [](v1::Issue& issue, const char* what, const char* value,
                              const char* source, bool against = false) {
-      v1::Evidence& piece = *trouble.add_evidence();
+      v1::Evidence& piece = *issue.add_evidence();
       piece.set_what(what);
       piece.set_value(value);
       piece.set_source(source);
       piece.set_against(against);
     };
     for (const int rank : failed_) {
-      v1::Trouble& trouble = *board.add_troubles();
-      trouble.set_kind(v1::Trouble::KIND_FAILED);
-      trouble.add_ranks(static_cast<uint32_t>(rank));
-      trouble.set_since_ms(failed_ms_);
-      trouble.set_what("Rank " + std::to_string(rank) + " on node" +
-                       std::to_string(rank / kGpus + 1) +
-                       " exited with code 1: KeyError: 'label', train.py:24.");
-      evidence(trouble, "its last line", "KeyError: 'label'", "output");
+      v1::Issue& issue = *snapshot.add_troubles();
+      issue.set_kind(v1::Issue::KIND_FAILED);
+      issue.add_ranks(static_cast<uint32_t>(rank));
+      issue.set_since_ms(failed_ms_);
+      issue.set_what("Rank " + std::to_string(rank) + " on node" +
+                     std::to_string(rank / kGpus + 1) +
+                     " exited with code 1: KeyError: 'label', train.py:24.");
+      evidence(issue, "its last line", "KeyError: 'label'", "output");
     }
     for (const int rank : slow_) {
-      v1::Trouble& trouble = *board.add_troubles();
-      trouble.set_kind(v1::Trouble::KIND_SLOW);
-      trouble.add_ranks(static_cast<uint32_t>(rank));
-      trouble.set_since_ms(Now() - 4 * kMinute);
-      trouble.set_what("Rank " + std::to_string(rank) + " on node" +
-                       std::to_string(rank / kGpus + 1) +
-                       " is 1.4 × slower than the median: its GPU is throttled, power brake.");
-      trouble.set_cost(
+      v1::Issue& issue = *snapshot.add_troubles();
+      issue.set_kind(v1::Issue::KIND_SLOW);
+      issue.add_ranks(static_cast<uint32_t>(rank));
+      issue.set_since_ms(Now() - 4 * kMinute);
+      issue.set_what("Rank " + std::to_string(rank) + " on node" +
+                     std::to_string(rank / kGpus + 1) +
+                     " is 1.4 × slower than the median: its GPU is throttled, power brake.");
+      issue.set_cost(
           "The others wait for it 0.20 s in each step. The job runs at 71 % of its rate.");
-      evidence(trouble, "throttle reasons", "HW power brake without a break for 4 min",
-               "nvidia-smi");
-      evidence(trouble, "clock", "1,005 MHz of 1,980; the others: 1,980", "nvidia-smi");
-      evidence(trouble, "power", "312 W of 700; the others: 648 W", "nvidia-smi");
-      evidence(trouble, "not the cause", "CPU 24 %, no ECC errors, no other process", "agent",
-               true);
+      evidence(issue, "throttle reasons", "HW power brake without a break for 4 min", "nvidia-smi");
+      evidence(issue, "clock", "1,005 MHz of 1,980; the others: 1,980", "nvidia-smi");
+      evidence(issue, "power", "312 W of 700; the others: 648 W", "nvidia-smi");
+      evidence(issue, "not the cause", "CPU 24 %, no ECC errors, no other process", "agent", true);
     }
     for (const int node : away_) {
-      v1::Trouble& trouble = *board.add_troubles();
-      trouble.set_kind(v1::Trouble::KIND_AWAY);
-      trouble.add_nodes(static_cast<uint32_t>(node));
-      trouble.set_what(
-          "Node" + std::to_string(node + 1) +
-          " has not been heard for 9 s; its ranks go on, and autodist connects again.");
+      v1::Issue& issue = *snapshot.add_troubles();
+      issue.set_kind(v1::Issue::KIND_AWAY);
+      issue.add_nodes(static_cast<uint32_t>(node));
+      issue.set_what("Node" + std::to_string(node + 1) +
+                     " has not been heard for 9 s; its ranks go on, and autodist connects again.");
     }
   }
 
@@ -419,7 +418,7 @@ int Main(const std::vector<std::string>& words) {
   if (ended) job.Do("end 0");
   if (!control::RecordJob(job.Status(), job.Status().log_folder()).ok()) return 1;
   const auto keep = [&] {
-    Keep(words[1] + "/" + control::kBoardFile, job.Board());
+    Keep(words[1] + "/" + control::kSnapshotFile, job.Snapshot());
     Keep(words[1] + "/" + control::kHistoryFile, job.History(0));
   };
   if (ended) return keep(), 0;
@@ -434,8 +433,8 @@ int Main(const std::vector<std::string>& words) {
     group.set_called_by("step (train.py:88)");
     answer(stacks);
   };
-  requests.look.board = [&](const auto& request, const auto& answer) {
-    answer(std::make_shared<const v1::Board>(job.Board(request.known())));
+  requests.look.snapshot = [&](const auto& request, const auto& answer) {
+    answer(std::make_shared<const v1::JobSnapshot>(job.Snapshot(request.known())));
   };
   requests.look.history = [&](const auto& request, const auto& answer) {
     answer(job.History(request.since_ms()));

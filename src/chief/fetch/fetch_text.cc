@@ -10,19 +10,19 @@ namespace {
 
 constexpr int kMostNamed = 8;  // nodes
 
-std::string Names(const v1::NodeTrouble& trouble) {
+std::string Names(const v1::NodeIssue& issue) {
   std::string text;
-  for (int i = 0; i < std::min(trouble.nodes_size(), kMostNamed); ++i) {
-    text += (i == 0 ? "" : ", ") + trouble.nodes(i);
+  for (int i = 0; i < std::min(issue.nodes_size(), kMostNamed); ++i) {
+    text += (i == 0 ? "" : ", ") + issue.nodes(i);
   }
-  const int more = trouble.nodes_size() - kMostNamed;
+  const int more = issue.nodes_size() - kMostNamed;
   return more > 0 ? text + " and " + base::Count(static_cast<size_t>(more), "more node") : text;
 }
 
 std::string SumOf(const v1::JobFiles& files) {
   std::string text = "fetched nothing";
   int failed = 0;
-  for (const v1::NodeTrouble& failure : files.failures()) failed += failure.nodes_size();
+  for (const v1::NodeIssue& failure : files.failures()) failed += failure.nodes_size();
   const int without = static_cast<int>(files.asked() - files.sharing()) - failed;
   if (files.files() > 0) {
     text = "fetched " + base::Count(files.files(), "file") + ", " + base::Bytes(files.bytes()) +
@@ -43,10 +43,10 @@ std::string SumOf(const v1::JobFiles& files) {
 
 std::vector<Remark> FetchText(const v1::JobFiles& files) {
   std::vector<Remark> text;
-  for (const v1::NodeTrouble& warning : files.warnings()) {
+  for (const v1::NodeIssue& warning : files.warnings()) {
     text.push_back({base::LogLevel::kWarning, Names(warning) + ": " + warning.what()});
   }
-  for (const v1::NodeTrouble& failure : files.failures()) {
+  for (const v1::NodeIssue& failure : files.failures()) {
     const Status status = Error(StatusCode::kUnavailable,
                                 Names(failure) + ": not all files have come: " + failure.what());
     text.push_back({base::LogLevel::kError,

@@ -21,16 +21,16 @@ namespace {
 constexpr size_t kMostAtOnce = 16;  // nodes
 constexpr size_t kLongestName = 200;
 
-void AddTrouble(google::protobuf::RepeatedPtrField<v1::NodeTrouble>& troubles,
-                const std::string& node, const std::string& what, const std::string& remedy) {
+void AddIssue(google::protobuf::RepeatedPtrField<v1::NodeIssue>& troubles, const std::string& node,
+              const std::string& what, const std::string& remedy) {
   const std::string text = base::ToUtf8(what);
-  auto found = std::ranges::find_if(troubles, [&](const v1::NodeTrouble& trouble) {
-    return trouble.what() == text && trouble.remedy() == remedy;
+  auto found = std::ranges::find_if(troubles, [&](const v1::NodeIssue& issue) {
+    return issue.what() == text && issue.remedy() == remedy;
   });
-  v1::NodeTrouble& trouble = found == troubles.end() ? *troubles.Add() : *found;
-  trouble.add_nodes(node);
-  trouble.set_what(text);
-  trouble.set_remedy(remedy);
+  v1::NodeIssue& issue = found == troubles.end() ? *troubles.Add() : *found;
+  issue.add_nodes(node);
+  issue.set_what(text);
+  issue.set_remedy(remedy);
 }
 
 }  // namespace
@@ -158,11 +158,11 @@ v1::JobFiles JobFetch::Sum(const std::vector<Source>& sources, const std::string
     files.set_nodes(files.nodes() + (fetched.files > 0 ? 1 : 0));
     files.set_sharing(files.sharing() + (fetched.same_folder ? 1 : 0));
     for (const std::string& warning : fetched.warnings) {
-      AddTrouble(*files.mutable_warnings(), source.address, warning, "");
+      AddIssue(*files.mutable_warnings(), source.address, warning, "");
     }
     if (fetched.status.ok()) continue;
-    AddTrouble(*files.mutable_failures(), source.address, Message(fetched.status),
-               base::ToUtf8(Remedy(fetched.status)));
+    AddIssue(*files.mutable_failures(), source.address, Message(fetched.status),
+             base::ToUtf8(Remedy(fetched.status)));
   }
   return files;
 }

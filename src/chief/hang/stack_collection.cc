@@ -13,7 +13,7 @@
 namespace autodist::chief {
 namespace {
 
-void AddState(const Attempt& attempt, v1::BoardRank& rank) {
+void AddState(const Attempt& attempt, v1::RankSnapshot& rank) {
   const bool runs = attempt.state().Runs(rank.rank());
   if (runs) rank.set_state(v1::RANK_STATE_RUNNING);
   const RankTold told = attempt.logs->ToldBy(rank.rank());
@@ -22,14 +22,14 @@ void AddState(const Attempt& attempt, v1::BoardRank& rank) {
 }
 
 // As much of it as a verdict on stacks alone takes.
-v1::Board BoardOf(const Attempt& attempt) {
-  v1::Board board;
-  board.mutable_job()->set_working_directory(attempt.plan().working_directory());
+v1::JobSnapshot SnapshotOf(const Attempt& attempt) {
+  v1::JobSnapshot snapshot;
+  snapshot.mutable_job()->set_working_directory(attempt.plan().working_directory());
   for (const v1::NodePlan& node : attempt.plan().nodes()) {
     for (const v1::RankPlan& process : node.ranks()) {
-      v1::BoardRank& rank = *board.add_ranks();
+      v1::RankSnapshot& rank = *snapshot.add_ranks();
       rank.set_rank(process.rank());
-      rank.set_node(static_cast<uint32_t>(board.nodes_size()));
+      rank.set_node(static_cast<uint32_t>(snapshot.nodes_size()));
       rank.set_name(process.name());
       rank.set_auxiliary(process.auxiliary());
       const v1::Device& device = process.device();
@@ -37,21 +37,21 @@ v1::Board BoardOf(const Attempt& attempt) {
       if (numbered) rank.add_gpus(device.index());
       AddState(attempt, rank);
     }
-    board.add_nodes()->set_address(node.address());
+    snapshot.add_nodes()->set_address(node.address());
   }
-  std::ranges::sort(*board.mutable_ranks(), {}, &v1::BoardRank::rank);
+  std::ranges::sort(*snapshot.mutable_ranks(), {}, &v1::RankSnapshot::rank);
   for (const EndedWell& ended : attempt.state().ended_well()) {
-    const auto rank =
-        std::ranges::lower_bound(*board.mutable_ranks(), ended.rank, {}, &v1::BoardRank::rank);
+    const auto rank = std::ranges::lower_bound(*snapshot.mutable_ranks(), ended.rank, {},
+                                               &v1::RankSnapshot::rank);
     rank->set_state(v1::RANK_STATE_ENDED);
     rank->set_ended_ms(ended.time_ns / 1'000'000);
   }
-  return board;
+  return snapshot;
 }
 
-why::Known KnownOf(v1::Board board, const std::map<uint32_t, std::string>& stacks) {
+why::Known KnownOf(v1::JobSnapshot snapshot, const std::map<uint32_t, std::string>& stacks) {
   why::Known known;
-  known.now = std::move(board);
+  known.now = std::move(snapshot);
   known.stands_still = true;
   for (const auto& [rank, text] : stacks) {
     v1::WholeStack& stack = known.stacks.emplace_back();
@@ -62,13 +62,13 @@ why::Known KnownOf(v1::Board board, const std::map<uint32_t, std::string>& stack
 }
 
 // "rank 2 (host2) has not entered …"; "": it cannot be told.
-std::string VerdictOn(v1::Board board, const std::map<uint32_t, std::string>& stacks,
+std::string VerdictOn(v1::JobSnapshot snapshot, const std::map<uint32_t, std::string>& stacks,
                       std::chrono::milliseconds silent) {
-  why::Known known = KnownOf(std::move(board), stacks);
+  why::Known known = KnownOf(std::move(snapshot), stacks);
   known.now.set_time_ms(base::MillisecondsSince1970());
   known.now.mutable_job()->set_last_output_ms(known.now.time_ms() - silent.count());
   const why::Verdict verdict = why::Judge(known);
-  return verdict.kind == why::Verdict::Kind::kWrong ? verdict.trouble.what() : "";
+  return verdict.kind == why::Verdict::Kind::kWrong ? verdict.issue.what() : "";
 }
 
 bool HasGpu(const v1::NodePlan& node, uint32_t rank) {
@@ -102,7 +102,7 @@ void StackCollection::Take(uint32_t member, const v1::RankStacks& stacks) {
 }
 
 std::string StackCollection::Missing() const {
-  return why::WhoIsMissing(KnownOf(BoardOf(attempt_), kept_));
+  return why::WhoIsMissing(KnownOf(SnapshotOf(attempt_), kept_));
 }
 
 void StackCollection::AddActivity(uint32_t rank, why::Activity activity, bool has_gpu) {
@@ -152,8 +152,8 @@ void StackCollection::Finish(const WhyUnknown& why_unknown, Tell tell) {
   // In the background, as there may be much to read.
   std::function<std::string()> verdict = [] { return std::string(); };
   if (silent_) {
-    verdict = [board = BoardOf(attempt_), stacks = std::move(kept_), silent = *silent_] {
-      return VerdictOn(board, stacks, silent);
+    verdict = [snapshot = SnapshotOf(attempt_), stacks = std::move(kept_), silent = *silent_] {
+      return VerdictOn(snapshot, stacks, silent);
     };
   }
   file_.Finish([what, tell = std::move(tell), verdict = std::move(verdict), path = file_.path(),

@@ -1,7 +1,7 @@
 // Nodes × GPUs, or × ranks where no GPU is known, each cell a button; and the rank that is meant.
 import { $, $$, E, plain, set } from './dom.js';
 import { bytes, clock, or0, span } from './format.js';
-import { model, view, worstFirst } from './model.js';
+import { model, view } from './model.js';
 import { pick } from './picked.js';
 
 const MANY = 16;  // nodes, or cells in a row, that get less room
@@ -114,7 +114,7 @@ export function drawGrid() {
 }
 
 export function drawOne() {
-  const m = model(), rank = m.byRank.get(view.hoverRank ?? view.picked ?? worstFirst()[0]?.r);
+  const m = model(), rank = m.byRank.get(view.hoverRank ?? view.picked ?? m.worstFirst[0]?.r);
   if (!rank) return $('#one').replaceChildren();
   const bits = [E('b', {}, plain(rank.name)), rank.where, rank.gpu == null && rank.local != null ? '' : '', rank.pid && !rank.over ? `pid ${rank.pid}` : '', plain(rank.state)];
   if (!rank.over) {

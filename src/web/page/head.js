@@ -88,7 +88,7 @@ function facts(board, slow, stalled) {
 
 export function drawHead() {
   const board = view.board, job = board.job, troubles = board.troubles || [], m = model();
-  const [cls, glyph, words] = stateOf(job, troubles);
+  const [cls, glyph, words] = stateOf(board);
   $('#state').className = 'state ' + cls;
   set($('#state'), `${glyph} ${words}`);
   set($('#name'), job.name ? plain(job.name) : commandOf(job) || job.job_id);

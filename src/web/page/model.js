@@ -6,69 +6,39 @@ export const view = {
   picked: null, hoverRank: null, hoverTime: null, metric: '', range: '', 
 };
 
-const STALLED = 'KIND_STALLED', SLOW = 'KIND_SLOW', FAILED = 'KIND_FAILED', AWAY = 'KIND_AWAY';
-export const GLYPH = { bad: '✕', stalled: '■', slow: '▲', away: '↻', info: 'i' };
+// Class of colour and glyph of a mark; the chief has derived it, as the words beside it.
+const MARKS = {
+  MARK_FAILED: ['bad', '✕'], MARK_STALLED: ['bad', '■'], MARK_SLOW: ['slow', '▲'], MARK_AWAY: ['away', '↻'],
+  MARK_WARNING: ['info', 'i'], MARK_STARTING: ['running', '○'], MARK_ENDED: ['quiet', '✓'],
+};
+const RANK_CLASSES = { MARK_FAILED: 'bad', MARK_STALLED: 'bad', MARK_SLOW: 'slow', MARK_AWAY: 'away', MARK_WAITING: 'wait' };
+const ISSUE_MARKS = { KIND_FAILED: 'MARK_FAILED', KIND_STALLED: 'MARK_STALLED', KIND_SLOW: 'MARK_SLOW', KIND_AWAY: 'MARK_AWAY' };
 
-// Class of colour, and glyph.
-export const kindOf = trouble => ({
-  [FAILED]: ['bad', '✕'], [STALLED]: ['bad', '■'], [SLOW]: ['slow', '▲'], [AWAY]: ['away', '↻'],
-}[trouble.kind] || ['info', 'i']);
+export const kindOf = issue => MARKS[ISSUE_MARKS[issue.kind] || 'MARK_WARNING'];
 
 export const isOver = job => job.phase === 'JOB_PHASE_ENDED' || !!job.chief_gone;
 export const endOf = board => or0(board.job.ended_ms) || or0(board.time_ms) || Date.now();
 
-// Class, glyph and words of a job.
-export function stateOf(job, troubles = []) {
-  if (job.chief_gone) return ['bad', '⌁', 'crashed: its autodist is gone'];
-  const code = or0(job.exit_code);
-  if (job.phase === 'JOB_PHASE_ENDED') {
-    if (code === 0) return ['quiet', '✓', 'ended, exit code 0'];
-    if (job.told_to_stop || code === 130 || code === 143) return ['quiet', '■', `stopped, exit code ${code}`];
-    return ['bad', '✕', `failed, exit code ${code}`];
-  }
-  const words = { JOB_PHASE_LAUNCHING: 'launching', JOB_PHASE_RUNNING: 'running',
-                  JOB_PHASE_STOPPING: 'stopping', JOB_PHASE_RESTARTING: 'restarting' }[job.phase];
-  const worst = troubles[0];
-  if (worst?.kind === STALLED) return ['bad', '■', 'stalled'];
-  if (worst?.kind === FAILED) return ['bad', '✕', `${words || 'failed'}, a rank failed`];
-  if (worst?.kind === SLOW) return ['slow', '▲', `${words}, slow`];
-  if (worst?.kind === AWAY) return ['away', '↻', `${words}, a node is away`];
-  return ['running', words === 'launching' ? '○' : '●', words || 'not known'];
-}
-
-const RANK_WORDS = {
-  RANK_STATE_STARTING: 'starting', RANK_STATE_RUNNING: 'running', RANK_STATE_AWAY: 'no word',
-  RANK_STATE_ENDED: 'ended', RANK_STATE_FAILED: 'failed', RANK_STATE_LOST: 'lost with its node',
-};
-
-function markOf(rank, troubles) {
-  if (rank.state === 'RANK_STATE_FAILED' || rank.state === 'RANK_STATE_LOST') return 'bad';
-  if (rank.state === 'RANK_STATE_AWAY') return 'away';
-  if (rank.state === 'RANK_STATE_ENDED') return '';
-  const mine = troubles.find(t => (t.ranks || []).includes(rank.rank || 0));
-  if (mine && mine.kind !== 'KIND_WARNING') return kindOf(mine)[0];
-  return troubles.some(t => t.kind === STALLED) ? 'wait' : '';
+// Class, glyph and words of a job, of its snapshot or an entry of the list.
+export function stateOf({ state, mark }) {
+  const [cls, glyph] = MARKS[mark] || ['running', '●'];
+  return [cls, glyph, state || 'not known'];
 }
 
 // All that is known of one rank, by name.
 function rankFacts(rank, board) {
-  const node = board.nodes?.[rank.node || 0] || {};
-  const number = rank.rank || 0, troubles = board.troubles || [], sample = rank.sample || {};
+  const node = board.nodes?.[rank.node || 0] || {}, number = rank.rank || 0, sample = rank.sample || {};
   const gpus = (rank.gpus || []).map(i => (node.sample?.gpus || []).find(g => (g.index || 0) === i)).filter(Boolean);
-  const mark = markOf(rank, troubles), rate = known(rank.progress?.rate);
+  const mark = RANK_CLASSES[rank.mark] || '';
   const over = ['RANK_STATE_ENDED', 'RANK_STATE_FAILED', 'RANK_STATE_LOST'].includes(rank.state);
-  const trouble = troubles.find(t => (t.ranks || []).includes(number));
-  const told = gpus.flatMap(g => g.throttled || []);
   return {
     r: number, name: rank.name || `rank ${number}`, auxiliary: !!rank.auxiliary, node: rank.node || 0,
     host: node.address || '', local: rank.local_rank || 0, gpus, gpu: rank.gpus?.[0] ?? null,
-    where: (node.address || '') + (rank.gpus?.length ? ':' + rank.gpus.join(',') : ''),
-    state: rank.ended || RANK_WORDS[rank.state] || '', over, failed: mark === 'bad' && over, mark,
+    where: rank.where || node.name || '', state: rank.ended || rank.state_text || '', over, failed: mark === 'bad' && over, mark,
     stale: mark === 'away', cpu: known(sample.cpu), memory: known(sample.memory),
     threads: sample.threads, process: sample.state, step: known(rank.progress?.step),
-    time: rate > 0 ? 1 / rate : null, pid: rank.pid, last: rank.last_line || '',
-    wrote: or0(rank.last_output_ms),
-    cause: told.length ? 'throttled: ' + told.join(', ') : rank.ended || (mark && mark !== 'wait' && trouble?.what) || '',
+    time: known(rank.step_time), relative: known(rank.relative), pid: rank.pid, last: rank.last_line || '',
+    wrote: or0(rank.last_output_ms), cause: rank.cause || '',
   };
 }
 
@@ -84,10 +54,11 @@ export function model() {
   }
   const all = list.map(rank => rankFacts(rank, board));
   const ranks = all.filter(r => !r.auxiliary);
-  const times = ranks.map(r => r.time).filter(t => t != null).sort((a, b) => a - b);
+  const order = board.worst_first || all.map((_, i) => i);
   const nodes = (board.nodes || []).map((node, i) => nodeFacts(node, all.filter(r => r.node === i)));
   cached = { ranks, nodes, byRank: new Map(all.map(r => [r.r, r])), over: isOver(board.job),
-             median: times.length > 1 ? times[Math.floor((times.length - 1) / 2)] : null,
+             worstFirst: order.map(i => all[i]).filter(r => r && !r.auxiliary),
+             median: ranks.some(r => r.relative != null) ? known(board.median_step) : null,
              gpus: nodes.some(n => n.cells.some(c => c.gpu)) };
   return cached;
 }
@@ -108,15 +79,7 @@ function nodeFacts(node, ranks) {
     ? gpus.map(gpu => ({ gpu, rank: ranks.find(r => r.gpus.includes(gpu)) }))
     : ranks.filter(r => !r.auxiliary).map(rank => ({ gpu: null, rank }));
   const away = node.phase === 'NODE_PHASE_RECONNECTING', lost = node.phase === 'NODE_PHASE_LOST';
-  return { name: node.address || '', away, lost, detail: node.detail || '', cells, cpu: known(host.cpu),
+  return { name: node.name || node.address || '', away, lost, detail: node.detail || '', cells, cpu: known(host.cpu),
            cores: host.cores || null, memory: known(host.memory_total), heard: or0(node.heard_ms),
            net: [traffic('received'), traffic('sent')].filter(v => v != null).sort((a, b) => b - a)[0] ?? null };
-}
-
-// Worst first; the rest by what tells them apart.
-const BADNESS = { bad: 4, slow: 3, away: 2, wait: 0 };
-export function worstFirst() {
-  const m = model();
-  return [...m.ranks].sort((a, b) => (BADNESS[b.mark] ?? 0) - (BADNESS[a.mark] ?? 0) ||
-    (b.time ?? 0) - (a.time ?? 0) || (a.wrote || Infinity) - (b.wrote || Infinity) || a.r - b.r);
 }

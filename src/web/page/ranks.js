@@ -1,7 +1,7 @@
 // The ranks that matter most: the slowest, or those out of step, or how they ended.
 import { $, E, plain, set } from './dom.js';
 import { bytes, or0, span } from './format.js';
-import { model, view, worstFirst } from './model.js';
+import { model, view } from './model.js';
 import { pick } from './picked.js';
 
 const ROWS = 5;
@@ -19,7 +19,7 @@ const row = (rank, ...cells) => E('tr', { 'data-rank': rank.r, tabindex: -1, cla
 const last = text => E('td', { title: plain(text) }, plain(text));
 
 export function drawRanks() {
-  const m = model(), top = worstFirst().slice(0, ROWS), now = or0(view.board.time_ms);
+  const m = model(), top = m.worstFirst.slice(0, ROWS), now = or0(view.board.time_ms);
   $('#slow').hidden = !top.length;
   const where = m.gpus ? 'GPU' : 'Node', stalled = (view.board.troubles || []).some(t => t.kind === 'KIND_STALLED');
   let rows;
@@ -43,7 +43,7 @@ export function drawRanks() {
     head('Rank', where, 'Step time', '× median', 'Cause');
     rows = top.map(rank => row(rank,
       E('td', { class: 'l' }, E('span', { class: 'd' }, E('i', { style: `width:${rank.time ? rank.time / most * 100 : 0}%` }))),
-      E('td', {}, rank.time ? `${rank.time.toFixed(rank.time < 10 ? 2 : 1)} s` : '–'), E('td', { class: 'v' }, rank.time ? (rank.time / m.median).toFixed(2) : '–'),
+      E('td', {}, rank.time ? `${rank.time.toFixed(rank.time < 10 ? 2 : 1)} s` : '–'), E('td', { class: 'v' }, rank.relative != null ? rank.relative.toFixed(2) : '–'),
       last(rank.cause || '')));
   }
   $('#slow tbody').replaceChildren(...rows);

@@ -16,11 +16,11 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using test::JobTest;
 
-struct Trouble {
+struct Issue {
   const char* name;
   void (*begin)(test::FakeAgent& node);
 };
-const Trouble kTroubles[] = {
+const Issue kIssues[] = {
     {"stopped", [](test::FakeAgent& node) { node.silent = true; }},
     {"cut", [](test::FakeAgent& node) { node.CutLink(); }},
     {"failing",
@@ -36,21 +36,20 @@ const Trouble kTroubles[] = {
     {"undying", [](test::FakeAgent& node) { node.ranks_cannot_be_killed = true; }},
 };
 
-class JobTroubleTest : public JobTest,
-                       public testing::WithParamInterface<std::tuple<Trouble, int>> {
+class JobIssueTest : public JobTest, public testing::WithParamInterface<std::tuple<Issue, int>> {
  protected:
   // A rank of another node fails at 100 s and its attempt is started again.
-  void Begin(seconds trouble) {
+  void Begin(seconds issue) {
     options_.launch.request.set_lease(test::InSeconds(seconds(600)));
     options_.launch.request.set_max_restarts(1);
     nodes_[1].ranks_ignore_stop = true;
-    loop_.After(trouble, [this] { std::get<0>(GetParam()).begin(nodes_[1]); });
+    loop_.After(issue, [this] { std::get<0>(GetParam()).begin(nodes_[1]); });
     loop_.After(seconds(100), [this] { nodes_[0].Exit(0, 7); });
   }
   milliseconds At() const { return milliseconds(std::get<1>(GetParam())); }
 };
 
-TEST_P(JobTroubleTest, CtrlCOnceEndsTheJobInTime) {
+TEST_P(JobIssueTest, CtrlCOnceEndsTheJobInTime) {
   Begin(std::min(seconds(90), std::chrono::floor<seconds>(At())));
   Signal(At());
   Run();
@@ -59,7 +58,7 @@ TEST_P(JobTroubleTest, CtrlCOnceEndsTheJobInTime) {
   EXPECT_TRUE(nodes_[2].running().empty());
 }
 
-TEST_P(JobTroubleTest, CtrlCThriceEndsItWithinASecond) {
+TEST_P(JobIssueTest, CtrlCThriceEndsItWithinASecond) {
   Begin(std::min(seconds(90), std::chrono::floor<seconds>(At())));
   for (const seconds more : {seconds(0), seconds(1), seconds(4)}) Signal(At() + more);
   Run();
@@ -67,8 +66,8 @@ TEST_P(JobTroubleTest, CtrlCThriceEndsItWithinASecond) {
 }
 
 // Launching, running, stopping, before and while it is started again, running again.
-INSTANTIATE_TEST_SUITE_P(WhateverAndWhenever, JobTroubleTest,
-                         testing::Combine(testing::ValuesIn(kTroubles),
+INSTANTIATE_TEST_SUITE_P(WhateverAndWhenever, JobIssueTest,
+                         testing::Combine(testing::ValuesIn(kIssues),
                                           testing::Values(1, 2, 50'000, 99'000, 100'100, 101'000,
                                                           131'000, 145'000, 300'000)),
                          [](const auto& test) {

@@ -4,8 +4,8 @@
 
 #include <limits>
 
-#include "autodist/v1/board.pb.h"
 #include "autodist/v1/job.pb.h"
+#include "autodist/v1/snapshot.pb.h"
 
 namespace autodist::json {
 namespace {
@@ -32,12 +32,12 @@ TEST(PlainJsonTest, WhatATerminalWouldObeyIsEscaped) {
 }
 
 TEST(PlainJsonTest, EnumsInMessagesToo) {
-  v1::Trouble trouble;
-  trouble.set_kind(v1::Trouble::KIND_STALLED);
-  trouble.add_ranks(3);
-  trouble.add_ranks(4);
-  trouble.add_evidence()->set_what("clock");
-  EXPECT_EQ(PlainJson(trouble, {.absent = Absent::kOmitted}),
+  v1::Issue issue;
+  issue.set_kind(v1::Issue::KIND_STALLED);
+  issue.add_ranks(3);
+  issue.add_ranks(4);
+  issue.add_evidence()->set_what("clock");
+  EXPECT_EQ(PlainJson(issue, {.absent = Absent::kOmitted}),
             R"({"kind":"stalled","ranks":[3,4],"evidence":[{"what":"clock"}]})");
 }
 

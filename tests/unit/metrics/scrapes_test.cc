@@ -8,7 +8,7 @@
 #include <latch>
 #include <thread>
 
-#include "support/example_board.h"
+#include "support/example_snapshot.h"
 
 namespace autodist::metrics {
 namespace {
@@ -19,11 +19,11 @@ using testing::HasSubstr;
 
 class ScrapesTest : public testing::Test {
  protected:
-  Scrapes::ReadBoard Reader() {
-    return [this]() -> Result<std::shared_ptr<const v1::Board>> {
+  Scrapes::ReadSnapshot Reader() {
+    return [this]() -> Result<std::shared_ptr<const v1::JobSnapshot>> {
       ++reads_;
       if (!failure_.ok()) return failure_;
-      return std::make_shared<const v1::Board>(test::ExampleBoard());
+      return std::make_shared<const v1::JobSnapshot>(test::ExampleSnapshot());
     };
   }
 
@@ -32,7 +32,7 @@ class ScrapesTest : public testing::Test {
   Status failure_;
 };
 
-TEST_F(ScrapesTest, ReadTheBoardOnceASecond) {
+TEST_F(ScrapesTest, ReadTheSnapshotOnceASecond) {
   Scrapes scrapes(Reader());
   EXPECT_THAT(*scrapes.Scrape(Format::kText, start_), HasSubstr("autodist_job_info"));
   EXPECT_THAT(*scrapes.Scrape(Format::kOpenMetrics, start_ + 999ms), EndsWith("# EOF\n"));
@@ -41,7 +41,7 @@ TEST_F(ScrapesTest, ReadTheBoardOnceASecond) {
   EXPECT_EQ(reads_, 2);
 }
 
-TEST_F(ScrapesTest, TellWhyThereIsNoBoardAndAskAgainLater) {
+TEST_F(ScrapesTest, TellWhyThereIsNoSnapshotAndAskAgainLater) {
   failure_ = Error(StatusCode::kUnavailable, "autodist ends");
   Scrapes scrapes(Reader());
   EXPECT_EQ(scrapes.Scrape(Format::kText, start_).status(), failure_);
@@ -51,8 +51,8 @@ TEST_F(ScrapesTest, TellWhyThereIsNoBoardAndAskAgainLater) {
   EXPECT_TRUE(scrapes.Scrape(Format::kText, start_ + 1s).ok());
 }
 
-TEST_F(ScrapesTest, NoBoardIsNoCrash) {
-  Scrapes scrapes([]() -> Result<std::shared_ptr<const v1::Board>> { return nullptr; });
+TEST_F(ScrapesTest, NoSnapshotIsNoCrash) {
+  Scrapes scrapes([]() -> Result<std::shared_ptr<const v1::JobSnapshot>> { return nullptr; });
   EXPECT_EQ(scrapes.Scrape(Format::kText).status().code(), StatusCode::kUnavailable);
 }
 
@@ -60,12 +60,12 @@ TEST_F(ScrapesTest, OfManyAtOnceOneReads) {
   std::promise<void> reading;
   std::promise<void> go_on;
   std::atomic<int> reads = 0;
-  Scrapes scrapes([&]() -> Result<std::shared_ptr<const v1::Board>> {
+  Scrapes scrapes([&]() -> Result<std::shared_ptr<const v1::JobSnapshot>> {
     if (++reads == 1) {
       reading.set_value();
       go_on.get_future().wait();
     }
-    return std::make_shared<const v1::Board>(test::ExampleBoard());
+    return std::make_shared<const v1::JobSnapshot>(test::ExampleSnapshot());
   });
   std::vector<std::jthread> threads;
   std::atomic<int> answered = 0;

@@ -14,7 +14,7 @@
 #include "base/host_name.h"
 #include "base/socket_address.h"
 #include "control/job_server.h"
-#include "support/example_board.h"
+#include "support/example_snapshot.h"
 #include "support/session.h"
 
 namespace autodist::metrics {
@@ -39,8 +39,8 @@ class ServerTest : public testing::Test {
   // An autodist that runs a job.
   std::unique_ptr<control::JobServer> StartJob() {
     control::JobRequests requests;
-    requests.look.board = [](const v1::GetBoardRequest&, const auto& answer) {
-      answer(std::make_shared<const v1::Board>(test::ExampleBoard()));
+    requests.look.snapshot = [](const v1::GetBoardRequest&, const auto& answer) {
+      answer(std::make_shared<const v1::JobSnapshot>(test::ExampleSnapshot()));
     };
     auto job = control::JobServer::Start("job-1", std::move(requests));
     EXPECT_TRUE(job.ok()) << job.status();

@@ -10,7 +10,8 @@
 #include "report/contents.h"
 #include "report/html.h"
 #include "report/markdown.h"
-#include "support/boards.h"
+#include "snapshot/derived.h"
+#include "support/snapshots.h"
 
 namespace autodist::report {
 namespace {
@@ -19,14 +20,15 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 
-constexpr test::BoardShape kFourNodes;
-constexpr test::BoardShape kPlain4 = {.nodes = 2, .per_node = 2, .gpus = false, .progress = false};
+constexpr test::SnapshotShape kFourNodes;
+constexpr test::SnapshotShape kPlain4 = {
+    .nodes = 2, .per_node = 2, .gpus = false, .progress = false};
 
 constexpr char kHostile[] =
     "<script>alert(1)</script> & \"q\" 'a' `code` ``` | [x](http://evil.example/) "
     "![i](x) **bold** \x1b[31mred\x1b[0m \u202etxt \n# heading\n</pre><img src=x onerror=y>";
 
-void AddAttempts(v1::Board& board) {
+void AddAttempts(v1::JobSnapshot& snapshot) {
   struct Change {
     int64_t after_ms;
     uint32_t attempt;
@@ -38,15 +40,15 @@ void AddAttempts(v1::Board& board) {
        {Change{7'200'000, 0, v1::JOB_PHASE_STOPPING, cause},
         Change{7'204'000, 0, v1::JOB_PHASE_RESTARTING, cause},
         Change{7'260'000, 1, v1::JOB_PHASE_RUNNING, ""},
-        Change{test::kBoardNow - test::kBoardStart, 1, v1::JOB_PHASE_STOPPING, cause}}) {
-    v1::JobEvent& event = *board.add_events();
-    event.set_time_ms(test::kBoardStart + change.after_ms);
+        Change{test::kSnapshotNow - test::kSnapshotStart, 1, v1::JOB_PHASE_STOPPING, cause}}) {
+    v1::JobEvent& event = *snapshot.add_events();
+    event.set_time_ms(test::kSnapshotStart + change.after_ms);
     event.set_attempt(change.attempt);
     event.set_job_phase(change.phase);
     event.set_what(change.what);
   }
-  board.mutable_job()->set_attempt(1);
-  v1::Ledger& ledger = *board.mutable_ledger();
+  snapshot.mutable_job()->set_attempt(1);
+  v1::GoodputParts& ledger = *snapshot.mutable_ledger();
   ledger.set_lost_steps(1'500'000);
   ledger.set_restarting(95'000);
   ledger.set_stopping(4'000);
@@ -54,21 +56,27 @@ void AddAttempts(v1::Board& board) {
 }
 
 // A job that was started again once and has failed; or one of which little is known.
+Document Contents(JobFacts facts) {
+  snapshot::Derive(facts.snapshot);
+  return ContentsOf(facts);
+}
+
 JobFacts FactsOf(const std::string& name) {
-  const test::BoardShape shape = name == "plain" ? kPlain4 : kFourNodes;
+  const test::SnapshotShape shape = name == "plain" ? kPlain4 : kFourNodes;
   JobFacts facts;
-  facts.board = test::HealthyBoard(shape);
-  if (name == "slow") facts.board = test::SlowBoard(std::move(facts.board));
+  facts.snapshot = test::HealthySnapshot(shape);
+  if (name == "slow") facts.snapshot = test::SlowSnapshot(std::move(facts.snapshot));
   if (name == "failed") {
-    AddAttempts(facts.board);
-    facts.board = test::FailedBoard(std::move(facts.board));
-    facts.board.mutable_job()->set_report("rank 22 on node3 exited with code 1\n    | KeyError\n");
+    AddAttempts(facts.snapshot);
+    facts.snapshot = test::FailedSnapshot(std::move(facts.snapshot));
+    facts.snapshot.mutable_job()->set_report(
+        "rank 22 on node3 exited with code 1\n    | KeyError\n");
     facts.last_lines.push_back({22, "/logs/rank-22.err", "Traceback (most recent call last):\n"});
   }
-  facts.history = test::HistoryOf(shape, facts.board);
+  facts.history = test::HistoryOf(shape, facts.snapshot);
   if (name == "failed") {
     for (v1::HistoryPoint& point : *facts.history.mutable_points()) {
-      point.set_attempt(point.time_ms() > test::kBoardStart + 7'260'000 ? 1 : 0);
+      point.set_attempt(point.time_ms() > test::kSnapshotStart + 7'260'000 ? 1 : 0);
     }
   }
   return facts;
@@ -80,8 +88,8 @@ class ReportTest : public testing::Test {
     setenv("TZ", "UTC", 1);
     tzset();
   }
-  static std::string Html(const JobFacts& facts) { return HtmlOf(ContentsOf(facts)); }
-  static std::string Markdown(const JobFacts& facts) { return MarkdownOf(ContentsOf(facts)); }
+  static std::string Html(const JobFacts& facts) { return HtmlOf(Contents(facts)); }
+  static std::string Markdown(const JobFacts& facts) { return MarkdownOf(Contents(facts)); }
 };
 
 // Set UPDATE_GOLDEN=1 to write the files anew after a change that is meant.
@@ -107,32 +115,33 @@ INSTANTIATE_TEST_SUITE_P(All, ReportGoldenTest, testing::Values("plain", "slow",
 // Every text that comes from elsewhere.
 JobFacts HostileFacts() {
   JobFacts facts = FactsOf("failed");
-  v1::Board& board = facts.board;
-  board.mutable_job()->set_name(kHostile);
-  board.mutable_job()->set_report(kHostile);
-  board.mutable_job()->add_command(kHostile);
-  board.mutable_job()->set_working_directory(kHostile);
-  for (v1::Metric& metric : *board.mutable_progress()->mutable_metrics()) metric.set_name(kHostile);
+  v1::JobSnapshot& snapshot = facts.snapshot;
+  snapshot.mutable_job()->set_name(kHostile);
+  snapshot.mutable_job()->set_report(kHostile);
+  snapshot.mutable_job()->add_command(kHostile);
+  snapshot.mutable_job()->set_working_directory(kHostile);
+  for (v1::Metric& metric : *snapshot.mutable_progress()->mutable_metrics())
+    metric.set_name(kHostile);
   for (v1::HistoryPoint& point : *facts.history.mutable_points()) {
     for (v1::Metric& metric : *point.mutable_metrics()) metric.set_name(kHostile);
   }
-  for (v1::BoardRank& rank : *board.mutable_ranks()) {
+  for (v1::RankSnapshot& rank : *snapshot.mutable_ranks()) {
     rank.set_name(kHostile);
     rank.set_last_line(kHostile);
     rank.set_ended(kHostile);
   }
-  for (v1::BoardNode& node : *board.mutable_nodes()) {
+  for (v1::NodeSnapshot& node : *snapshot.mutable_nodes()) {
     node.set_address(kHostile);
     node.set_detail(kHostile);
   }
-  for (v1::JobEvent& event : *board.mutable_events()) {
+  for (v1::JobEvent& event : *snapshot.mutable_events()) {
     event.set_node(kHostile);
     event.set_what(kHostile);
   }
-  v1::Trouble& trouble = *board.mutable_troubles(0);
-  trouble.set_what(kHostile);
-  trouble.set_cost(kHostile);
-  test::AddEvidence(trouble, kHostile, kHostile, kHostile);
+  v1::Issue& issue = *snapshot.mutable_troubles(0);
+  issue.set_what(kHostile);
+  issue.set_cost(kHostile);
+  test::AddEvidence(issue, kHostile, kHostile, kHostile);
   facts.last_lines = {{22, kHostile, kHostile}};
   return facts;
 }
@@ -200,10 +209,10 @@ TEST_F(ReportTest, WhatRanksWriteKeepsItsPlaceInMarkdown) {
 
 TEST_F(ReportTest, NothingIsSaidOfWhatIsNotKnown) {
   JobFacts facts;
-  facts.board.mutable_job()->set_job_id("20261123-091422-3fa9c1");
-  facts.board.mutable_job()->set_phase(v1::JOB_PHASE_ENDED);
-  facts.board.mutable_job()->set_exit_code(125);
-  const Document document = ContentsOf(facts);
+  facts.snapshot.mutable_job()->set_job_id("20261123-091422-3fa9c1");
+  facts.snapshot.mutable_job()->set_phase(v1::JOB_PHASE_ENDED);
+  facts.snapshot.mutable_job()->set_exit_code(125);
+  const Document document = Contents(facts);
   EXPECT_EQ(document.state, "failed, exit code 125");
   ASSERT_THAT(document.sections, SizeIs(1));
   EXPECT_EQ(document.sections[0].heading, "The job");
@@ -214,10 +223,10 @@ TEST_F(ReportTest, NothingIsSaidOfWhatIsNotKnown) {
 
 TEST_F(ReportTest, AJobThatWasStoppedHasNotFailed) {
   JobFacts facts;
-  facts.board.mutable_job()->set_phase(v1::JOB_PHASE_ENDED);
-  facts.board.mutable_job()->set_exit_code(130);
-  facts.board.mutable_job()->set_told_to_stop(true);
-  EXPECT_EQ(ContentsOf(facts).state, "stopped, exit code 130");
+  facts.snapshot.mutable_job()->set_phase(v1::JOB_PHASE_ENDED);
+  facts.snapshot.mutable_job()->set_exit_code(130);
+  facts.snapshot.mutable_job()->set_told_to_stop(true);
+  EXPECT_EQ(Contents(facts).state, "stopped, exit code 130");
 }
 
 const Curves& CurvesOf(const Document& document) {
@@ -236,13 +245,13 @@ TEST_F(ReportTest, NumbersThatAreNoneLeaveGapsInCurves) {
   facts.history.clear_points();
   for (int i = 0; i < 6; ++i) {
     v1::HistoryPoint& point = *facts.history.add_points();
-    point.set_time_ms(facts.board.time_ms() - 60'000 * (5 - i));
+    point.set_time_ms(facts.snapshot.time_ms() - 60'000 * (5 - i));
     point.set_width_ms(60'000);
     v1::Metric& metric = *point.add_metrics();
     metric.set_name("loss");
     metric.set_value(values[i]);
   }
-  const Document document = ContentsOf(facts);
+  const Document document = Contents(facts);
   ASSERT_THAT(CurvesOf(document).curves, SizeIs(1));
   const Curve& curve = CurvesOf(document).curves[0];
   EXPECT_EQ(curve.last, "2");
@@ -254,7 +263,7 @@ TEST_F(ReportTest, NumbersThatAreNoneLeaveGapsInCurves) {
 }
 
 TEST_F(ReportTest, EachAttemptIsMarkedOnTheCurvesAndHasItsTimes) {
-  const Document document = ContentsOf(FactsOf("failed"));
+  const Document document = Contents(FactsOf("failed"));
   ASSERT_FALSE(CurvesOf(document).curves.empty());
   EXPECT_EQ(CurvesOf(document).curves[0].name, "loss");
   ASSERT_THAT(CurvesOf(document).curves[0].attempts, SizeIs(1));
@@ -267,7 +276,7 @@ TEST_F(ReportTest, EachAttemptIsMarkedOnTheCurvesAndHasItsTimes) {
 TEST_F(ReportTest, WhatRanksDoThatAreToldToEndMeansNothing) {
   JobFacts facts;
   const auto add = [&](std::optional<uint32_t> rank, v1::JobPhase phase, const char* what) {
-    v1::JobEvent& event = *facts.board.add_events();
+    v1::JobEvent& event = *facts.snapshot.add_events();
     if (rank) event.set_rank(*rank);
     event.set_job_phase(phase);
     event.set_what(what);

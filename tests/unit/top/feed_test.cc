@@ -11,7 +11,7 @@
 #include "base/host_name.h"
 #include "control/job_record.h"
 #include "control/job_server.h"
-#include "support/example_board.h"
+#include "support/example_snapshot.h"
 #include "support/session.h"
 
 namespace autodist::top {
@@ -26,10 +26,10 @@ class TopFeedTest : public testing::Test {
   std::unique_ptr<control::JobServer> StartChief() {
     control::JobRequests requests;
     requests.get_status = [this](const auto& answer) { answer(Status()); };
-    requests.look.board = [this](const v1::GetBoardRequest&, const auto& answer) {
-      v1::Board board = test::ExampleBoard();
-      *board.mutable_job() = Status();
-      answer(std::make_shared<const v1::Board>(std::move(board)));
+    requests.look.snapshot = [this](const v1::GetBoardRequest&, const auto& answer) {
+      v1::JobSnapshot snapshot = test::ExampleSnapshot();
+      *snapshot.mutable_job() = Status();
+      answer(std::make_shared<const v1::JobSnapshot>(std::move(snapshot)));
     };
     return *control::JobServer::Start(kJob, std::move(requests));
   }
@@ -41,13 +41,13 @@ class TopFeedTest : public testing::Test {
     status.set_log_folder(session_.folder().path() + "/logs");
     return status;
   }
-  // Until the feed has a board whose chief is gone, or is not.
+  // Until the feed has a snapshot whose chief is gone, or is not.
   bool Await(const Feed& feed, bool gone) {
     const base::Deadline limit = base::Deadline::After(kLimit);
     std::unique_lock lock(mutex_);
     return changed_.wait_until(lock, limit.when(), [&] {
-      const auto board = feed.Get().board;
-      return board && board->job().chief_gone() == gone;
+      const auto snapshot = feed.Get().snapshot;
+      return snapshot && snapshot->job().chief_gone() == gone;
     });
   }
   void Changed() {

@@ -3,7 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "support/boards.h"
+#include "snapshot/derived.h"
+#include "support/snapshots.h"
 
 namespace autodist::top {
 namespace {
@@ -56,12 +57,18 @@ class PressTest : public testing::Test {
                       : byte == '\x1b' ? Key{Key::kEscape}
                       : byte == '\b'   ? Key{Key::kBackspace}
                                        : Key{Key::kCharacter, static_cast<uint32_t>(byte)};
-      last = Press(key, board_, view_);
+      last = Press(key, snapshot_, view_);
     }
     return last;
   }
 
-  v1::Board board_ = test::SlowBoard(test::HealthyBoard({}));
+  static v1::JobSnapshot Slow() {
+    v1::JobSnapshot snapshot = test::SlowSnapshot(test::HealthySnapshot({}));
+    snapshot::Derive(snapshot);
+    return snapshot;
+  }
+
+  v1::JobSnapshot snapshot_ = Slow();
   ViewState view_;
 };
 
@@ -100,7 +107,7 @@ TEST_F(PressTest, StopsOnlyWhenToldSo) {
   EXPECT_EQ(Type("Sq"), Command::kNone);
   EXPECT_EQ(Type("y"), Command::kNone);
   EXPECT_EQ(Type("Sy"), Command::kStop);
-  test::End(board_, 0);
+  test::End(snapshot_, 0);
   EXPECT_EQ(Type("Sy"), Command::kNone);
   EXPECT_EQ(Type("x"), Command::kNone);
 }
@@ -145,8 +152,8 @@ TEST_F(PressTest, ALogIsScrolledAndSearched) {
 
 TEST_F(PressTest, Leaves) {
   EXPECT_EQ(Type("q"), Command::kQuit);
-  EXPECT_EQ(Press({Key::kControl, 'C'}, board_, view_), Command::kQuit);
-  EXPECT_EQ(Press({Key::kControl, 'Z'}, board_, view_), Command::kSuspend);
+  EXPECT_EQ(Press({Key::kControl, 'C'}, snapshot_, view_), Command::kQuit);
+  EXPECT_EQ(Press({Key::kControl, 'Z'}, snapshot_, view_), Command::kSuspend);
   view_.panel = Panel::kKeys;
   EXPECT_EQ(Type("q"), Command::kQuit);
 }

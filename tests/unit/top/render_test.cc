@@ -10,7 +10,8 @@
 #include <limits>
 #include <map>
 
-#include "support/boards.h"
+#include "snapshot/derived.h"
+#include "support/snapshots.h"
 
 namespace autodist::top {
 namespace {
@@ -18,28 +19,34 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr test::BoardShape kFourNodes;
-constexpr test::BoardShape kPlain4 = {.nodes = 2, .per_node = 2, .gpus = false, .progress = false};
-constexpr test::BoardShape kThousand = {.nodes = 125, .per_node = 8};
+constexpr test::SnapshotShape kFourNodes;
+constexpr test::SnapshotShape kPlain4 = {
+    .nodes = 2, .per_node = 2, .gpus = false, .progress = false};
+constexpr test::SnapshotShape kThousand = {.nodes = 125, .per_node = 8};
 
 struct Example {
-  v1::Board board;
+  v1::JobSnapshot snapshot;
   v1::History history;
 };
 
 Example ExampleOf(const std::string& name) {
-  const test::BoardShape shape = name == "plain"   ? kPlain4
-                                 : name == "large" ? kThousand
-                                                   : kFourNodes;
-  v1::Board board = test::HealthyBoard(shape);
-  if (name == "slow") board = test::SlowBoard(std::move(board));
-  if (name == "stalled") board = test::StalledBoard(std::move(board));
-  if (name == "failed") board = test::FailedBoard(std::move(board));
-  if (name == "away") board = test::AwayBoard(std::move(board));
-  if (name == "ended") board = test::EndedBoard(std::move(board));
-  if (name == "large") board = test::LargeBoard(std::move(board));
-  v1::History history = test::HistoryOf(shape, board);
-  return {std::move(board), std::move(history)};
+  const test::SnapshotShape shape = name == "plain"   ? kPlain4
+                                    : name == "large" ? kThousand
+                                                      : kFourNodes;
+  v1::JobSnapshot snapshot = test::HealthySnapshot(shape);
+  if (name == "slow") snapshot = test::SlowSnapshot(std::move(snapshot));
+  if (name == "stalled") snapshot = test::StalledSnapshot(std::move(snapshot));
+  if (name == "failed") snapshot = test::FailedSnapshot(std::move(snapshot));
+  if (name == "away") snapshot = test::AwaySnapshot(std::move(snapshot));
+  if (name == "ended") snapshot = test::EndedSnapshot(std::move(snapshot));
+  if (name == "large") snapshot = test::LargeSnapshot(std::move(snapshot));
+  v1::History history = test::HistoryOf(shape, snapshot);
+  return {std::move(snapshot), std::move(history)};
+}
+
+Frame Draw(v1::JobSnapshot snapshot, const v1::History& history, const ViewState& view) {
+  snapshot::Derive(snapshot);
+  return Render(snapshot, history, view);
 }
 
 class RenderTest : public testing::Test {
@@ -64,7 +71,7 @@ TEST_P(GoldenTest, LooksAsInTheFiles) {
   for (const auto& [columns, rows] : {std::pair{80, 24}, {120, 40}, {200, 60}}) {
     const std::string path = std::string(TEST_SOURCE_DIR "/golden/top/") + GetParam() + "-" +
                              std::to_string(columns) + "x" + std::to_string(rows) + ".txt";
-    const Frame frame = Render(example.board, example.history, Size(columns, rows));
+    const Frame frame = Draw(example.snapshot, example.history, Size(columns, rows));
     EXPECT_EQ(frame.columns(), columns);
     EXPECT_EQ(frame.rows(), rows);
     if (std::getenv("UPDATE_GOLDEN")) std::ofstream(path) << frame.Text();
@@ -83,7 +90,7 @@ TEST_F(RenderTest, EverySizeIsDrawnWithoutGoingBeyondIt) {
     const Example example = ExampleOf(name);
     for (int columns = 1; columns <= 480; columns += columns < 30 ? 7 : 23) {
       for (int rows = 1; rows <= 140; rows += rows < 70 ? 4 : 31) {
-        const Frame frame = Render(example.board, example.history, Size(columns, rows));
+        const Frame frame = Draw(example.snapshot, example.history, Size(columns, rows));
         ASSERT_EQ(frame.columns(), columns);
         ASSERT_EQ(frame.rows(), rows);
       }
@@ -93,15 +100,15 @@ TEST_F(RenderTest, EverySizeIsDrawnWithoutGoingBeyondIt) {
 
 TEST_F(RenderTest, SaysThatAWindowIsTooSmall) {
   const Example example = ExampleOf("slow");
-  EXPECT_THAT(Render(example.board, example.history, Size(59, 24)).Text(), HasSubstr("too small"));
-  EXPECT_THAT(Render(example.board, example.history, Size(80, 14)).Text(), HasSubstr("too small"));
-  EXPECT_THAT(Render(example.board, example.history, Size(60, 15)).Text(),
+  EXPECT_THAT(Draw(example.snapshot, example.history, Size(59, 24)).Text(), HasSubstr("too small"));
+  EXPECT_THAT(Draw(example.snapshot, example.history, Size(80, 14)).Text(), HasSubstr("too small"));
+  EXPECT_THAT(Draw(example.snapshot, example.history, Size(60, 15)).Text(),
               Not(HasSubstr("too small")));
 }
 
 TEST_F(RenderTest, WithoutRowsThereIsAllAndNoKeys) {
   const Example example = ExampleOf("large");
-  const std::string text = Render(example.board, example.history, Size(120, 0)).Text();
+  const std::string text = Draw(example.snapshot, example.history, Size(120, 0)).Text();
   EXPECT_THAT(text, HasSubstr("\n  999"));
   EXPECT_THAT(text, HasSubstr(" 125 "));
   EXPECT_THAT(text, Not(HasSubstr("more")));
@@ -109,15 +116,15 @@ TEST_F(RenderTest, WithoutRowsThereIsAllAndNoKeys) {
 }
 
 TEST_F(RenderTest, WhatIsNotKnownIsNotShown) {
-  v1::Board board = test::HealthyBoard(kPlain4);
-  board.clear_ledger();
-  for (v1::BoardNode& node : *board.mutable_nodes()) node.clear_sample();
-  for (v1::BoardRank& rank : *board.mutable_ranks()) {
+  v1::JobSnapshot snapshot = test::HealthySnapshot(kPlain4);
+  snapshot.clear_ledger();
+  for (v1::NodeSnapshot& node : *snapshot.mutable_nodes()) node.clear_sample();
+  for (v1::RankSnapshot& rank : *snapshot.mutable_ranks()) {
     rank.clear_sample();
     rank.set_last_line("epoch 1");
   }
   for (const auto& [columns, rows] : {std::pair{80, 24}, {200, 60}}) {
-    const std::string text = Render(board, {}, Size(columns, rows)).Text();
+    const std::string text = Draw(snapshot, {}, Size(columns, rows)).Text();
     for (const char* unknown :
          {"━━━━━━━━━━─", "goodput", "ETA", "loss", "MHz", "GPU", "steps/s", "nan", "▇"}) {
       EXPECT_THAT(text, Not(HasSubstr(unknown)));
@@ -128,7 +135,7 @@ TEST_F(RenderTest, WhatIsNotKnownIsNotShown) {
 
 TEST_F(RenderTest, NothingAtAllIsDrawn) {
   for (const int rows : {0, 24, 60}) {
-    EXPECT_THAT(Render({}, {}, Size(200, rows)).Text(), HasSubstr("running"));
+    EXPECT_THAT(Draw({}, {}, Size(200, rows)).Text(), HasSubstr("running"));
   }
 }
 
@@ -137,21 +144,21 @@ TEST_F(RenderTest, WhatRanksWriteIsNeverObeyed) {
   const std::string bad =
       "\x1b[2J\x1b]0;title\x07 a\rb\tc\n \xff\xfe \xe2\x80\xae \xc2\x9b"
       "31m";
-  for (v1::BoardRank& rank : *example.board.mutable_ranks()) {
+  for (v1::RankSnapshot& rank : *example.snapshot.mutable_ranks()) {
     rank.set_last_line(bad);
     rank.set_ended(bad);
     rank.set_name(bad);
   }
-  for (v1::BoardNode& node : *example.board.mutable_nodes()) node.set_address(bad);
-  example.board.mutable_job()->add_command(bad);
-  example.board.mutable_job()->set_name(bad);
-  example.board.mutable_troubles(0)->set_what(bad);
-  for (v1::JobEvent& event : *example.board.mutable_events()) event.set_what(bad);
+  for (v1::NodeSnapshot& node : *example.snapshot.mutable_nodes()) node.set_address(bad);
+  example.snapshot.mutable_job()->add_command(bad);
+  example.snapshot.mutable_job()->set_name(bad);
+  example.snapshot.mutable_troubles(0)->set_what(bad);
+  for (v1::JobEvent& event : *example.snapshot.mutable_events()) event.set_what(bad);
   for (v1::HistoryPoint& point : *example.history.mutable_points()) {
     point.mutable_metrics(0)->set_name(bad);
   }
   for (const auto& [columns, rows] : {std::pair{80, 24}, {200, 60}, {300, 0}}) {
-    const Frame frame = Render(example.board, example.history, Size(columns, rows));
+    const Frame frame = Draw(example.snapshot, example.history, Size(columns, rows));
     for (int row = 0; row < frame.rows(); ++row) {
       for (int column = 0; column < columns; ++column) {
         const uint32_t glyph = frame.at(row, column).glyph;
@@ -168,15 +175,15 @@ TEST_F(RenderTest, NumbersBeyondAllBoundsAreDrawn) {
   const double inf = std::numeric_limits<double>::infinity();
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const double value : {inf, -inf, nan, 1e300, -1.0}) {
-    v1::Progress& progress = *example.board.mutable_progress();
+    v1::Progress& progress = *example.snapshot.mutable_progress();
     progress.set_rate(value);
     progress.set_eta(value);
     progress.mutable_metrics(0)->set_value(value);
-    for (v1::BoardRank& rank : *example.board.mutable_ranks()) {
+    for (v1::RankSnapshot& rank : *example.snapshot.mutable_ranks()) {
       rank.mutable_progress()->set_rate(value);
       rank.mutable_sample()->set_cpu(value);
     }
-    for (v1::BoardNode& node : *example.board.mutable_nodes()) {
+    for (v1::NodeSnapshot& node : *example.snapshot.mutable_nodes()) {
       node.mutable_sample()->mutable_host()->set_cpu(value);
       node.mutable_sample()->mutable_interfaces(0)->set_received(value);
       for (v1::GpuSample& gpu : *node.mutable_sample()->mutable_gpus()) {
@@ -195,9 +202,9 @@ TEST_F(RenderTest, NumbersBeyondAllBoundsAreDrawn) {
          {Fact::kUse, Fact::kMemory, Fact::kPower, Fact::kTemperature, Fact::kStep}) {
       ViewState view = Size(200, 60);
       view.fact = fact;
-      (void)Render(example.board, example.history, view);
+      (void)Draw(example.snapshot, example.history, view);
       view.columns = 80;
-      (void)Render(example.board, example.history, view);
+      (void)Draw(example.snapshot, example.history, view);
     }
   }
 }
@@ -205,7 +212,7 @@ TEST_F(RenderTest, NumbersBeyondAllBoundsAreDrawn) {
 // The cells of the grid of a small job: " ▲99▆".
 TEST_F(RenderTest, ACellHasMarkValueAndMemory) {
   const Example example = ExampleOf("slow");
-  const Frame frame = Render(example.board, example.history, Size(80, 24));
+  const Frame frame = Draw(example.snapshot, example.history, Size(80, 24));
   EXPECT_THAT(frame.Text(), HasSubstr("▲99▆"));
   for (int row = 0; row < frame.rows(); ++row) {
     for (int column = 1; column < frame.columns(); ++column) {
@@ -229,17 +236,17 @@ TEST_F(RenderTest, EachFactIsShownInTheCells) {
   for (const auto& [fact, text] : expected) {
     ViewState view = Size(80, 24);
     view.fact = fact;
-    EXPECT_THAT(Render(example.board, example.history, view).Text(), HasSubstr(text));
+    EXPECT_THAT(Draw(example.snapshot, example.history, view).Text(), HasSubstr(text));
   }
 }
 
 TEST_F(RenderTest, TheEvidenceUnfolds) {
   const Example example = ExampleOf("slow");
   ViewState view = Size(120, 40);
-  EXPECT_THAT(Render(example.board, example.history, view).Text(),
+  EXPECT_THAT(Draw(example.snapshot, example.history, view).Text(),
               Not(HasSubstr("1,005 MHz of 1,980")));
   view.evidence = true;
-  const std::string text = Render(example.board, example.history, view).Text();
+  const std::string text = Draw(example.snapshot, example.history, view).Text();
   EXPECT_THAT(text, HasSubstr("1,005 MHz of 1,980"));
   EXPECT_THAT(text, HasSubstr("not the cause"));
 }
@@ -248,7 +255,7 @@ TEST_F(RenderTest, AnAnswerThatDoesNotComeIsTold) {
   const Example example = ExampleOf("slow");
   ViewState view = Size(80, 24);
   view.unheard = std::chrono::seconds(12);
-  EXPECT_THAT(Render(example.board, example.history, view).Text(),
+  EXPECT_THAT(Draw(example.snapshot, example.history, view).Text(),
               HasSubstr("no answer for 12 s · as of 14:36:22"));
 }
 
@@ -257,7 +264,7 @@ TEST_F(RenderTest, ACurveAloneTakesTheWidth) {
   ViewState view = Size(120, 40);
   view.large = 1;
   view.range = 3;
-  const std::string text = Render(example.board, example.history, view).Text();
+  const std::string text = Draw(example.snapshot, example.history, view).Text();
   EXPECT_THAT(text, HasSubstr("loss  whole job"));
   EXPECT_THAT(text, Not(HasSubstr("GPU use %  whole job")));
   EXPECT_THAT(text, HasSubstr("09:14"));

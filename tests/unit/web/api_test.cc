@@ -11,7 +11,7 @@
 
 #include "control/job_record.h"
 #include "control/job_server.h"
-#include "support/example_board.h"
+#include "support/example_snapshot.h"
 #include "support/session.h"
 
 namespace autodist::web {
@@ -33,10 +33,10 @@ class RunningJob {
     requests.signal = [this](int signal) { signal_ = signal; };
     requests.get_status = [this](const auto& answer) { answer(Status()); };
     requests.get_stacks = [](const auto&, const auto& answer) { answer(v1::JobStacks()); };
-    requests.look.board = [this](const v1::GetBoardRequest&, const auto& answer) {
-      v1::Board board = test::ExampleBoard();
-      *board.mutable_job() = Status();
-      answer(std::make_shared<const v1::Board>(std::move(board)));
+    requests.look.snapshot = [this](const v1::GetBoardRequest&, const auto& answer) {
+      v1::JobSnapshot snapshot = test::ExampleSnapshot();
+      *snapshot.mutable_job() = Status();
+      answer(std::make_shared<const v1::JobSnapshot>(std::move(snapshot)));
     };
     requests.look.history = [](const auto&, const auto& answer) { answer(v1::History()); };
     EXPECT_TRUE(control::RecordJob(Status(), Status().log_folder()).ok());

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "control/job_server.h"
-#include "support/example_board.h"
+#include "support/example_snapshot.h"
 #include "support/session.h"
 #include "support/temp_folder.h"
 #include "web/seats.h"
@@ -85,24 +85,24 @@ TEST_F(TailTest, EndsWhenItsViewerHasGoneOrAllEnds) {
   EXPECT_EQ(Next(ended), "over");
 }
 
-class BoardStreamTest : public testing::Test {
+class SnapshotStreamTest : public testing::Test {
  protected:
-  BoardStreamTest() {
+  SnapshotStreamTest() {
     control::JobRequests requests;
-    requests.look.board = [this](const v1::GetBoardRequest&, const auto& answer) {
-      v1::Board board = test::ExampleBoard();
-      board.set_version(version_);
-      board.mutable_job()->set_job_id("job-1");
-      if (ended_) board.mutable_job()->set_phase(v1::JOB_PHASE_ENDED);
-      answer(std::make_shared<const v1::Board>(std::move(board)));
+    requests.look.snapshot = [this](const v1::GetBoardRequest&, const auto& answer) {
+      v1::JobSnapshot snapshot = test::ExampleSnapshot();
+      snapshot.set_version(version_);
+      snapshot.mutable_job()->set_job_id("job-1");
+      if (ended_) snapshot.mutable_job()->set_phase(v1::JOB_PHASE_ENDED);
+      answer(std::make_shared<const v1::JobSnapshot>(std::move(snapshot)));
     };
     auto job = control::JobServer::Start("job-1", std::move(requests));
     EXPECT_TRUE(job.ok()) << job.status();
     job_ = *std::move(job);
   }
   http::Answer Stream() {
-    return BoardStream(std::make_shared<Watch>("job-1"),
-                       {stop_.get_token(), [this] { return gone_.load(); }, seats_.Take()});
+    return SnapshotStream(std::make_shared<Watch>("job-1"),
+                          {stop_.get_token(), [this] { return gone_.load(); }, seats_.Take()});
   }
 
   const test::Session session_;
@@ -114,7 +114,7 @@ class BoardStreamTest : public testing::Test {
   std::unique_ptr<control::JobServer> job_;
 };
 
-TEST_F(BoardStreamTest, HasEachBoardAndEndsWithTheJob) {
+TEST_F(SnapshotStreamTest, HasEachSnapshotAndEndsWithTheJob) {
   const http::Answer stream = Stream();
   EXPECT_THAT(*stream.next(), AllOf(StartsWith("event: board\ndata: {"), EndsWith("}\n\n"),
                                     HasSubstr(R"("version":"1")")));
@@ -127,7 +127,7 @@ TEST_F(BoardStreamTest, HasEachBoardAndEndsWithTheJob) {
   EXPECT_EQ(stream.next(), nullptr);
 }
 
-TEST_F(BoardStreamTest, ASeatIsGivenBackWithTheStream) {
+TEST_F(SnapshotStreamTest, ASeatIsGivenBackWithTheStream) {
   {
     const http::Answer stream = Stream();
     EXPECT_EQ(seats_.taken(), 1u);

@@ -10,7 +10,7 @@
 #include "base/host_name.h"
 #include "control/job_record.h"
 #include "control/job_server.h"
-#include "support/example_board.h"
+#include "support/example_snapshot.h"
 #include "support/session.h"
 
 namespace autodist::web {
@@ -29,11 +29,11 @@ class WatchTest : public testing::Test {
   void StartChief() {
     control::JobRequests requests;
     requests.get_status = [this](const auto& answer) { answer(Status()); };
-    requests.look.board = [this](const v1::GetBoardRequest&, const auto& answer) {
-      v1::Board board = test::ExampleBoard();
-      board.set_version(++version_);
-      *board.mutable_job() = Status();
-      answer(std::make_shared<const v1::Board>(std::move(board)));
+    requests.look.snapshot = [this](const v1::GetBoardRequest&, const auto& answer) {
+      v1::JobSnapshot snapshot = test::ExampleSnapshot();
+      snapshot.set_version(++version_);
+      *snapshot.mutable_job() = Status();
+      answer(std::make_shared<const v1::JobSnapshot>(std::move(snapshot)));
     };
     auto chief = control::JobServer::Start(kJob, std::move(requests));
     ASSERT_TRUE(chief.ok()) << chief.status();
@@ -66,12 +66,12 @@ class WatchTest : public testing::Test {
   std::unique_ptr<control::JobServer> chief_;
 };
 
-TEST_F(WatchTest, HasTheBoardAndEndsWithTheJob) {
+TEST_F(WatchTest, HasTheSnapshotAndEndsWithTheJob) {
   StartChief();
   Watch watch(kJob);
-  const auto board = watch.Board();
-  ASSERT_TRUE(board.ok()) << board.status();
-  EXPECT_EQ((*board)->job().job_id(), kJob);
+  const auto snapshot = watch.Snapshot();
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+  EXPECT_EQ((*snapshot)->job().job_id(), kJob);
   ended_ = true;
   const Feed::News last = AwaitText(watch, 0, "JOB_PHASE_ENDED");
   EXPECT_THAT(*last.text, HasSubstr("JOB_PHASE_ENDED"));
@@ -80,7 +80,7 @@ TEST_F(WatchTest, HasTheBoardAndEndsWithTheJob) {
 
 TEST_F(WatchTest, AJobThatIsNotKnownIsAFailure) {
   Watch watch("no-job");
-  EXPECT_EQ(watch.Board().status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(watch.Snapshot().status().code(), StatusCode::kNotFound);
 }
 
 // Its socket was removed, say, or it was stopped.
@@ -88,7 +88,7 @@ TEST_F(WatchTest, GoesOnWhenTheChiefIsBack) {
   ASSERT_TRUE(control::RecordJob(Status(), Status().log_folder()).ok());
   StartChief();
   Watch watch(kJob);
-  ASSERT_TRUE(watch.Board().ok());
+  ASSERT_TRUE(watch.Snapshot().ok());
   chief_.reset();
   const Feed::News gone = AwaitText(watch, 0, "chief_gone");
   EXPECT_THAT(*gone.text, HasSubstr("chief_gone"));
@@ -104,11 +104,11 @@ TEST_F(WatchTest, WithoutAnAnswerAllElseIsAsItWas) {
   ASSERT_TRUE(control::RecordJob(Status(), Status().log_folder()).ok());
   StartChief();
   Watch watch(kJob);
-  const int ranks = (*watch.Board())->ranks_size();
+  const int ranks = (*watch.Snapshot())->ranks_size();
   ASSERT_GT(ranks, 0);
   chief_.reset();
   (void)AwaitText(watch, 0, "chief_gone");
-  EXPECT_EQ((*watch.Board())->ranks_size(), ranks);
+  EXPECT_EQ((*watch.Snapshot())->ranks_size(), ranks);
 }
 
 TEST(WatchesTest, OfAJobThereIsOne) {

@@ -27,7 +27,7 @@ class GroupCountsTest : public testing::Test {
 
   void Looks(const std::string& earlier, const std::string& now) {
     const auto number = static_cast<uint32_t>(known_.now.ranks_size());
-    v1::BoardRank& rank = *known_.now.add_ranks();
+    v1::RankSnapshot& rank = *known_.now.add_ranks();
     rank.set_rank(number);
     rank.set_node(number);
     rank.add_gpus(0);
@@ -61,7 +61,7 @@ class GroupCountsTest : public testing::Test {
     known_.before = known_.now;
     known_.before->set_time_ms(known_.now.time_ms() - 5'000);
     const Verdict verdict = Judge(known_);
-    return (verdict.kind == Verdict::Kind::kWrong ? "wrong: " : "") + verdict.trouble.what();
+    return (verdict.kind == Verdict::Kind::kWrong ? "wrong: " : "") + verdict.issue.what();
   }
 
   Known known_;

@@ -63,11 +63,11 @@ class StandstillTest : public testing::Test {
   void Rank(const std::vector<Told>& processes,
             const std::optional<std::vector<Told>>& earlier = {}) {
     const auto number = static_cast<uint32_t>(known_.now.ranks_size());
-    v1::BoardRank& rank = *known_.now.add_ranks();
+    v1::RankSnapshot& rank = *known_.now.add_ranks();
     rank.set_rank(number);
     rank.set_node(number);
     rank.set_state(v1::RANK_STATE_RUNNING);
-    v1::BoardNode& node = *known_.now.add_nodes();
+    v1::NodeSnapshot& node = *known_.now.add_nodes();
     node.set_address("host" + std::to_string(number + 1));
     node.add_ranks(number);
     Add(number, processes, known_.stacks);
@@ -85,7 +85,7 @@ class StandstillTest : public testing::Test {
     const char* kind = verdict.kind == Verdict::Kind::kWrong  ? "wrong: "
                        : verdict.kind == Verdict::Kind::kWell ? "well: "
                                                               : "";
-    return kind + verdict.trouble.what();
+    return kind + verdict.issue.what();
   }
 
   Known known_;
@@ -297,7 +297,7 @@ TEST_F(StandstillTest, ThreadsAtTheEndOfAPythonAreNoWorkWhereMostHaveEnded) {
       "thread or another process in _shutdown (threading.py:1583), while its other threads "
       "use 1.0 cores");
   for (int i = 0; i < 2; ++i) {
-    v1::BoardRank& ended = *known_.now.add_ranks();
+    v1::RankSnapshot& ended = *known_.now.add_ranks();
     ended.set_rank(static_cast<uint32_t>(1 + i));
     ended.set_state(v1::RANK_STATE_ENDED);
     ended.set_ended_ms(known_.now.time_ms() - 20'000);
@@ -325,7 +325,7 @@ class StragglerTest : public StandstillTest {
     known_.before = known_.now;
     known_.before->mutable_progress()->set_step(7);
     known_.now.mutable_progress()->set_step(17);
-    return Judge(known_).trouble.what();
+    return Judge(known_).issue.what();
   }
 };
 

@@ -56,16 +56,16 @@ std::string Computes() { return OnPython("running", Frame("forward", "/home/me/n
 class VerdictTest : public testing::Test {
  protected:
   VerdictTest() {
-    v1::Board& board = known_.now;
-    board.set_time_ms(kNow);
-    board.mutable_job()->set_working_directory("/home/me");
-    board.mutable_job()->set_last_output_ms(kNow - 10'000);
+    v1::JobSnapshot& snapshot = known_.now;
+    snapshot.set_time_ms(kNow);
+    snapshot.mutable_job()->set_working_directory("/home/me");
+    snapshot.mutable_job()->set_last_output_ms(kNow - 10'000);
     for (uint32_t node = 0; node < 2; ++node) {
-      v1::BoardNode& of = *board.add_nodes();
+      v1::NodeSnapshot& of = *snapshot.add_nodes();
       of.set_address("host" + std::to_string(node + 1));
       of.set_phase(v1::NODE_PHASE_RUNNING);
       for (uint32_t i = 0; i < 2; ++i) {
-        v1::BoardRank& rank = *board.add_ranks();
+        v1::RankSnapshot& rank = *snapshot.add_ranks();
         rank.set_rank(2 * node + i);
         rank.set_node(node);
         rank.set_name("rank " + std::to_string(rank.rank()));
@@ -74,7 +74,7 @@ class VerdictTest : public testing::Test {
         of.add_ranks(rank.rank());
       }
     }
-    known_.before = board;
+    known_.before = snapshot;
     known_.before->set_time_ms(kNow - 5'000);
   }
 
@@ -91,8 +91,8 @@ class VerdictTest : public testing::Test {
     for (const uint32_t rank : {0u, 1u, 3u}) Stack(rank, Collective(collective));
   }
 
-  v1::BoardNode& node(int i) { return *known_.now.mutable_nodes(i); }
-  v1::BoardRank& rank(int i) { return *known_.now.mutable_ranks(i); }
+  v1::NodeSnapshot& node(int i) { return *known_.now.mutable_nodes(i); }
+  v1::RankSnapshot& rank(int i) { return *known_.now.mutable_ranks(i); }
   v1::HostSample& host(int i) { return *node(i).mutable_sample()->mutable_host(); }
   void Gpus(double clock_of_third) {
     for (int i = 0; i < 4; ++i) {
@@ -108,9 +108,9 @@ class VerdictTest : public testing::Test {
   void Expect(Verdict::Kind kind, const testing::Matcher<std::string>& what) {
     const Verdict verdict = Judge(known_);
     EXPECT_EQ(verdict.kind, kind);
-    EXPECT_THAT(verdict.trouble.what(), what);
-    EXPECT_GT(verdict.trouble.evidence_size(), 0);
-    for (const v1::Evidence& one : verdict.trouble.evidence()) {
+    EXPECT_THAT(verdict.issue.what(), what);
+    EXPECT_GT(verdict.issue.evidence_size(), 0);
+    for (const v1::Evidence& one : verdict.issue.evidence()) {
       EXPECT_NE(one.value(), "") << one.what();
       EXPECT_NE(one.source(), "") << one.what();
     }
@@ -128,14 +128,14 @@ TEST_F(VerdictTest, WhoHasNotEnteredIsNamedWithWhatItDoesInstead) {
   ExpectWrong(
       "rank 2 (host2, GPU 0) has not entered the all-reduce in which the 3 others wait; it sleeps "
       "in load (train.py:12)");
-  const v1::Trouble trouble = Judge(known_).trouble;
-  EXPECT_EQ(trouble.cost(), "no rank has written anything for 10 s");
-  EXPECT_EQ(trouble.since_ms(), kNow - 10'000);
-  EXPECT_THAT(trouble.ranks(), testing::ElementsAre(2));
-  EXPECT_THAT(trouble.nodes(), testing::ElementsAre(1));
-  EXPECT_EQ(trouble.evidence(0).what(), "rank 2");
-  EXPECT_EQ(trouble.evidence(1).what(), "ranks 0-1, 3");
-  EXPECT_EQ(trouble.evidence(1).source(), "py-spy, /proc");
+  const v1::Issue issue = Judge(known_).issue;
+  EXPECT_EQ(issue.cost(), "no rank has written anything for 10 s");
+  EXPECT_EQ(issue.since_ms(), kNow - 10'000);
+  EXPECT_THAT(issue.ranks(), testing::ElementsAre(2));
+  EXPECT_THAT(issue.nodes(), testing::ElementsAre(1));
+  EXPECT_EQ(issue.evidence(0).what(), "rank 2");
+  EXPECT_EQ(issue.evidence(1).what(), "ranks 0-1, 3");
+  EXPECT_EQ(issue.evidence(1).source(), "py-spy, /proc");
 }
 
 // One look at a job that goes on is like one at a job that does not.
@@ -174,7 +174,7 @@ TEST_F(VerdictTest, StepsThatGoOnAreEvidence) {
   known_.before->mutable_progress()->set_step(1200);
   known_.now.mutable_progress()->set_step(1215);
   Expect(Verdict::Kind::kWell, "nothing is wrong: steps go on");
-  EXPECT_EQ(Judge(known_).trouble.evidence(0).value(), "from 1,200 to 1,215 within 5 s");
+  EXPECT_EQ(Judge(known_).issue.evidence(0).value(), "from 1,200 to 1,215 within 5 s");
 }
 
 // What a rank was silent for when a sample was taken, seconds ago, says nothing of now.
@@ -199,8 +199,8 @@ TEST_F(BusyNodeTest, WhereRanksStandStillThatIsTheVerdict) {
   Stack(2, Asleep());
   ExpectWrong(AllOf(StartsWith("rank 2 (host2, GPU 0) has not entered the all-reduce"),
                     testing::EndsWith("it sleeps in load (train.py:12)")));
-  const v1::Trouble trouble = Judge(known_).trouble;
-  EXPECT_TRUE(std::ranges::any_of(trouble.evidence(), [](const v1::Evidence& one) {
+  const v1::Issue issue = Judge(known_).issue;
+  EXPECT_TRUE(std::ranges::any_of(issue.evidence(), [](const v1::Evidence& one) {
     return one.what() == "besides" &&
            one.value() == "host2: another program takes 8.0 cores of its 8";
   }));
@@ -517,9 +517,9 @@ TEST_F(VerdictTest, AThrottledGpuAgainstTheOthers) {
   known_.before->mutable_progress()->set_step(1);
   known_.now.mutable_progress()->set_step(2);
   ExpectWrong("rank 2 (host2, GPU 0) is slow: its GPU is throttled: HW power brake");
-  const v1::Trouble trouble = Judge(known_).trouble;
-  EXPECT_EQ(trouble.cost(), "its clock is 48.5 % below the others' median");
-  EXPECT_EQ(trouble.evidence(0).value(), "1,005 MHz of 1,980; the other 3: 1,935-1,980");
+  const v1::Issue issue = Judge(known_).issue;
+  EXPECT_EQ(issue.cost(), "its clock is 48.5 % below the others' median");
+  EXPECT_EQ(issue.evidence(0).value(), "1,005 MHz of 1,980; the other 3: 1,935-1,980");
 }
 
 // At its power limit a GPU says that it is throttled as long as it works.
@@ -688,8 +688,8 @@ TEST(JudgeEndedTest, TheReportSaysWhy) {
   job.set_report("rank 1 on host1 exited with code 9\n    | KeyError");
   const Verdict verdict = JudgeEnded(job, {});
   EXPECT_EQ(verdict.kind, Verdict::Kind::kWrong);
-  EXPECT_EQ(verdict.trouble.what(), "rank 1 on host1 exited with code 9");
-  EXPECT_EQ(verdict.trouble.evidence_size(), 2);
+  EXPECT_EQ(verdict.issue.what(), "rank 1 on host1 exited with code 9");
+  EXPECT_EQ(verdict.issue.evidence_size(), 2);
   job.set_exit_code(0);
   EXPECT_EQ(JudgeEnded(job, {}).kind, Verdict::Kind::kWell);
 }
@@ -831,9 +831,9 @@ TEST_F(VerdictTest, OfAJobThatIsBeingStartedItIsToldForWhatItWaits) {
   node(1).set_detail("Connection refused");
   const Verdict verdict = JudgeStarting(known_.now);
   EXPECT_EQ(verdict.kind, Verdict::Kind::kCannotTell);
-  EXPECT_EQ(verdict.trouble.what(), "cannot tell: the job is being started once more");
-  ASSERT_EQ(verdict.trouble.evidence_size(), 1);
-  EXPECT_EQ(verdict.trouble.evidence(0).what(), "host2");
+  EXPECT_EQ(verdict.issue.what(), "cannot tell: the job is being started once more");
+  ASSERT_EQ(verdict.issue.evidence_size(), 1);
+  EXPECT_EQ(verdict.issue.evidence(0).what(), "host2");
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ class RankOutputTest : public testing::Test {
     };
     events.warning = [this](const std::string& what) {
       const std::lock_guard lock(mutex_);
-      troubles_.push_back(what);
+      issues_.push_back(what);
     };
     output_ = *RankOutput::Create(std::move(events), folder_.path());
     output_->Begin(1 << 30);
@@ -120,8 +120,8 @@ class RankOutputTest : public testing::Test {
   const test::TempFolder folder_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  int changes_ = 0;                    // guarded by mutex_
-  std::vector<std::string> troubles_;  // guarded by mutex_
+  int changes_ = 0;                  // guarded by mutex_
+  std::vector<std::string> issues_;  // guarded by mutex_
   std::map<Key, std::string> got_;
   std::vector<uint32_t> order_;  // ranks of the pieces
   std::unique_ptr<RankOutput> output_;
@@ -325,9 +325,9 @@ TEST_F(RankOutputTest, AFullDiskLosesNothingAndIsTold) {
   std::jthread writer([&] { Write(pipes.first, data); });
   ASSERT_TRUE(Await([&] {
     const std::lock_guard lock(mutex_);
-    return !troubles_.empty();
+    return !issues_.empty();
   }));
-  EXPECT_THAT(troubles_[0], HasSubstr("output of rank 0 cannot be kept on the disk"));
+  EXPECT_THAT(issues_[0], HasSubstr("output of rank 0 cannot be kept on the disk"));
   ASSERT_TRUE(Await([&] {
     while (Take()) Acknowledge(got_[{0, kStdout}].size());
     return got_[Key(0, kStdout)].size() == data.size();
@@ -465,7 +465,7 @@ TEST_F(RankOutputTest, SixtyFourMebibytesArriveWhateverHappens) {
   output_->Finish();
   EXPECT_TRUE(Await([&] { return output_->Drained(); }));
   for (size_t i = 0; i < streams.size(); ++i) EXPECT_TRUE(got_[streams[i]] == sent[i]) << i;
-  EXPECT_THAT(troubles_, IsEmpty());
+  EXPECT_THAT(issues_, IsEmpty());
 }
 
 }  // namespace

@@ -1,0 +1,79 @@
+// What is written down of a job for others: its events in the log folder, and how it stands.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <tuple>
+
+#include "autodist/v1/job.pb.h"
+#include "autodist/v1/plan.pb.h"
+#include "base/log_folder.h"
+#include "chief/attempt/attempt.h"
+#include "chief/attempt/job_options.h"
+#include "chief/loop/loop.h"
+#include "chief/nodes/node_watch.h"
+#include "chief/output/alike.h"
+#include "chief/output/event_log.h"
+#include "control/job_requests.h"
+
+namespace autodist::chief {
+
+using StatusAnswer = control::JobRequests::StatusAnswer;
+
+// {"type":"event",...}: a line of `run --json`.
+std::string TypedJson(std::string_view type, const google::protobuf::Message& message);
+
+// For the loop's thread, which it does not block but in Open.
+class JobStatusRecorder {
+ public:
+  // What is given must outlive it.
+  JobStatusRecorder(const v1::LaunchPlan& plan, const JobOptions& options, Loop& loop);
+
+  // Makes the log folder; before anything else.
+  Status Open();
+
+  v1::JobPhase phase() const { return status_.phase(); }
+  void EnterPhase(v1::JobPhase phase, const std::string& why);
+  void BeginAttempt(const Attempt& attempt);
+  void ToldToStop() { status_.set_told_to_stop(true); }
+  void Ended(int exit_code, const std::string& report, int64_t last_output_ms);
+
+  // Of the same of many nodes or ranks at the same time only the first are recorded, and how many
+  // there were.
+  void Record(v1::JobEvent event);
+  void Record(const std::string& what, const std::string& node = "");
+
+  // Once it is open.
+  const EventLog& events() const { return *log_; }
+
+  // How the job stands; `last_output_ms`: when a rank wrote something last, since 1970.
+  v1::JobStatus StatusNow(const NodeWatch& nodes, const Attempt& attempt,
+                          int64_t last_output_ms) const;
+  // Tells that, for the record of jobs: at the beginning, for each attempt, and at the end.
+  void Publish(const NodeWatch& nodes, const Attempt& attempt);
+  const v1::JobStatus& published() const { return published_; }
+
+ private:
+  const v1::LaunchPlan& job_;
+  const base::LogFolder log_folder_;
+  const JobOptions& options_;
+  Loop& loop_;
+  std::unique_ptr<EventLog> log_;
+  struct Kind {  // of events
+    bool of_rank;
+    v1::NodePhase phase;
+    std::string what;
+    bool operator<(const Kind& other) const {
+      return std::tie(of_rank, phase, what) < std::tie(other.of_rank, other.phase, other.what);
+    }
+  };
+  void Print(std::string_view type, const google::protobuf::Message& message) const;
+  void Keep(v1::JobEvent event);
+  void RecordMore(const Kind& kind, size_t count);
+  Alike<Kind> alike_;
+  v1::JobStatus status_;     // without the nodes
+  v1::JobStatus published_;  // as it was told last
+};
+
+}  // namespace autodist::chief

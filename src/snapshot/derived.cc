@@ -1,0 +1,275 @@
+#include "snapshot/derived.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/median.h"
+
+namespace autodist::snapshot {
+namespace {
+
+// Exit codes of a job that SIGINT or SIGTERM has ended, as shells have it.
+constexpr int32_t kInterrupted = 128 + 2;
+constexpr int32_t kTerminated = 128 + 15;
+
+bool IsOver(v1::Mark mark) { return mark == v1::MARK_ENDED || mark == v1::MARK_FAILED; }
+
+v1::Mark MarkOfState(v1::RankState state) {
+  switch (state) {
+    case v1::RANK_STATE_STARTING:
+      return v1::MARK_STARTING;
+    case v1::RANK_STATE_AWAY:
+      return v1::MARK_AWAY;
+    case v1::RANK_STATE_ENDED:
+      return v1::MARK_ENDED;
+    case v1::RANK_STATE_FAILED:
+    case v1::RANK_STATE_LOST:
+      return v1::MARK_FAILED;
+    default:
+      return v1::MARK_NONE;
+  }
+}
+
+v1::Mark MarkOfPhase(v1::NodePhase phase) {
+  return phase == v1::NODE_PHASE_RECONNECTING ? v1::MARK_AWAY
+         : phase == v1::NODE_PHASE_LOST       ? v1::MARK_FAILED
+                                              : v1::MARK_NONE;
+}
+
+std::string StateText(const v1::RankSnapshot& rank) {
+  switch (rank.state()) {
+    case v1::RANK_STATE_STARTING:
+      return "starting";
+    case v1::RANK_STATE_RUNNING:
+      return rank.mark() == v1::MARK_WAITING ? "waits"
+             : rank.has_progress()           ? "training"
+                                             : "running";
+    case v1::RANK_STATE_AWAY:
+      return "away";
+    case v1::RANK_STATE_ENDED:
+      return "ended";
+    case v1::RANK_STATE_FAILED:
+      return "failed";
+    case v1::RANK_STATE_LOST:
+      return "lost";
+    default:
+      return "";
+  }
+}
+
+// Without their domains, unless two are the same then.
+void NameNodes(v1::JobSnapshot& snapshot) {
+  const auto is_ip = [](const std::string& address) {
+    return address.find(':') != std::string::npos ||
+           address.find_first_not_of("0123456789.") == std::string::npos;
+  };
+  std::map<std::string, int> seen;
+  for (v1::NodeSnapshot& node : *snapshot.mutable_nodes()) {
+    const std::string& address = node.address();
+    node.set_name(is_ip(address) ? address : address.substr(0, address.find('.')));
+    ++seen[node.name()];
+  }
+  for (v1::NodeSnapshot& node : *snapshot.mutable_nodes()) {
+    if (seen[node.name()] > 1) node.set_name(node.address());
+  }
+}
+
+// What the job's issues say of each rank, by its index: the worst mark, and the first issue.
+struct OfIssues {
+  v1::Mark mark = v1::MARK_NONE;
+  const v1::Issue* first = nullptr;
+};
+
+std::vector<OfIssues> MarkByIssues(v1::JobSnapshot& snapshot) {
+  std::vector<OfIssues> ranks(static_cast<size_t>(snapshot.ranks_size()));
+  bool others_wait = false;
+  for (const v1::Issue& issue : snapshot.troubles()) {
+    const v1::Mark mark = MarkOf(issue.kind());
+    for (const uint32_t rank : issue.ranks()) {
+      if (rank >= ranks.size()) continue;
+      ranks[rank].mark = std::max(ranks[rank].mark, mark);
+      if (!ranks[rank].first) ranks[rank].first = &issue;
+    }
+    others_wait = others_wait || (mark == v1::MARK_STALLED && !issue.ranks().empty());
+    if (!issue.ranks().empty()) continue;  // its nodes are only where these are
+    for (const uint32_t node : issue.nodes()) {
+      if (node >= static_cast<uint32_t>(snapshot.nodes_size())) continue;
+      v1::NodeSnapshot& of = *snapshot.mutable_nodes(static_cast<int>(node));
+      of.set_mark(std::max(of.mark(), mark));
+    }
+  }
+  for (OfIssues& rank : ranks) {
+    if (others_wait && rank.mark < v1::MARK_WAITING) rank.mark = v1::MARK_WAITING;
+  }
+  return ranks;
+}
+
+const v1::GpuSample* GpuOf(const v1::NodeSnapshot& node, uint32_t index) {
+  const auto& gpus = node.sample().gpus();
+  const auto found = std::ranges::find(gpus, index, &v1::GpuSample::index);
+  return found == gpus.end() ? nullptr : &*found;
+}
+
+// Of a rank that is slow.
+std::string Throttling(const v1::NodeSnapshot& node, const v1::RankSnapshot& rank) {
+  std::string text;
+  for (const uint32_t index : rank.gpus()) {
+    const v1::GpuSample* gpu = GpuOf(node, index);
+    if (!gpu) continue;
+    for (const std::string& reason : gpu->throttled()) {
+      text += (text.empty() ? "throttled: " : ", ") + reason;
+    }
+  }
+  return text;
+}
+
+std::string CauseOf(const v1::NodeSnapshot* node, const v1::RankSnapshot& rank,
+                    const v1::Issue* issue) {
+  if (!rank.ended().empty()) return rank.ended();
+  if (!rank.failure().empty()) return rank.failure() + ", and has not ended";
+  if (rank.mark() == v1::MARK_SLOW && node) {
+    if (std::string text = Throttling(*node, rank); !text.empty()) return text;
+  }
+  return issue && rank.mark() >= v1::MARK_WARNING ? issue->what() : "";
+}
+
+void DeriveRank(v1::JobSnapshot& snapshot, const OfIssues& issues, v1::RankSnapshot& rank) {
+  v1::NodeSnapshot* const node = rank.node() < static_cast<uint32_t>(snapshot.nodes_size())
+                                     ? snapshot.mutable_nodes(static_cast<int>(rank.node()))
+                                     : nullptr;
+  v1::Mark mark = MarkOfState(rank.state());
+  if (!IsOver(mark)) mark = std::max(mark, issues.mark);
+  if (!IsOver(mark) && node) mark = std::max(mark, node->mark());
+  rank.set_mark(mark);
+  rank.set_state_text(StateText(rank));
+  rank.set_cause(CauseOf(node, rank, issues.first));
+  if (!node) return;
+  const uint32_t number = rank.gpus().empty() ? rank.local_rank() : rank.gpus(0);
+  rank.set_where(node->name() + ":" + std::to_string(number));
+  if (!rank.auxiliary() && mark > v1::MARK_WAITING) node->set_worst(std::max(node->worst(), mark));
+}
+
+void CompareSteps(v1::JobSnapshot& snapshot) {
+  std::vector<double> times;
+  for (v1::RankSnapshot& rank : *snapshot.mutable_ranks()) {
+    rank.clear_step_time();
+    rank.clear_relative();
+    const double rate = rank.progress().rate();
+    if (!(rate > 0) || !std::isfinite(rate) || rank.auxiliary()) continue;
+    rank.set_step_time(1 / rate);
+    times.push_back(1 / rate);
+  }
+  snapshot.clear_median_step();
+  if (times.empty()) return;
+  snapshot.set_median_step(base::Median(times));
+  if (times.size() < 2) return;
+  for (v1::RankSnapshot& rank : *snapshot.mutable_ranks()) {
+    if (rank.has_step_time()) rank.set_relative(rank.step_time() / snapshot.median_step());
+  }
+}
+
+void SortRanks(v1::JobSnapshot& snapshot) {
+  constexpr double kSpread = 20;  // steps of 5 %: what is as usual keeps its place
+  const bool stalled = snapshot.mark() == v1::MARK_STALLED;
+  std::vector<std::tuple<double, int64_t, uint32_t>> keyed;
+  for (int i = 0; i < snapshot.ranks_size(); ++i) {
+    const v1::RankSnapshot& rank = snapshot.ranks(i);
+    const double slowness = std::min(std::round(rank.relative() * kSpread) / kSpread, 999.0);
+    // Where nothing goes on, those come first that have been silent for longest.
+    const int64_t silent = stalled ? rank.last_output_ms() : 0;
+    keyed.emplace_back(-1000.0 * static_cast<int>(rank.mark()) - slowness, silent,
+                       static_cast<uint32_t>(i));
+  }
+  std::ranges::sort(keyed);
+  snapshot.clear_worst_first();
+  for (const auto& [key, silent, index] : keyed) snapshot.add_worst_first(index);
+}
+
+}  // namespace
+
+v1::Mark MarkOf(v1::Issue::Kind kind) {
+  switch (kind) {
+    case v1::Issue::KIND_FAILED:
+      return v1::MARK_FAILED;
+    case v1::Issue::KIND_STALLED:
+      return v1::MARK_STALLED;
+    case v1::Issue::KIND_SLOW:
+      return v1::MARK_SLOW;
+    case v1::Issue::KIND_AWAY:
+      return v1::MARK_AWAY;
+    default:
+      return v1::MARK_WARNING;
+  }
+}
+
+JobState StateOf(const v1::JobStatus& job) {
+  if (job.phase() == v1::JOB_PHASE_ENDED) {
+    if (job.exit_code() == 0) return {"ended well", v1::MARK_ENDED};
+    const std::string code = "exit code " + std::to_string(job.exit_code());
+    const bool asked =
+        job.told_to_stop() || job.exit_code() == kInterrupted || job.exit_code() == kTerminated;
+    if (asked) return {"stopped, " + code, v1::MARK_ENDED};
+    return {"failed, " + code, v1::MARK_FAILED};
+  }
+  if (job.chief_gone()) return {"crashed: its autodist is gone", v1::MARK_FAILED};
+  switch (job.phase()) {
+    case v1::JOB_PHASE_LAUNCHING:
+      return {"launching", v1::MARK_STARTING};
+    case v1::JOB_PHASE_STOPPING:
+      return {"stopping", v1::MARK_WARNING};
+    case v1::JOB_PHASE_RESTARTING:
+      return {"restarting", v1::MARK_AWAY};
+    default:
+      return {"running", v1::MARK_NONE};
+  }
+}
+
+JobState StateOf(const v1::JobSnapshot& snapshot) {
+  JobState state = StateOf(snapshot.job());
+  const bool runs = state.mark == v1::MARK_NONE;
+  if (!runs || snapshot.troubles().empty()) return state;
+  state.mark = MarkOf(snapshot.troubles(0).kind());
+  switch (state.mark) {
+    case v1::MARK_STALLED:
+      state.words = "stalled";
+      break;
+    case v1::MARK_FAILED:
+      state.words += ", a rank failed";
+      break;
+    case v1::MARK_SLOW:
+      state.words += ", slow";
+      break;
+    case v1::MARK_AWAY:
+      state.words += ", a node is away";
+      break;
+    default:
+      break;
+  }
+  return state;
+}
+
+void Derive(v1::JobSnapshot& snapshot) {
+  JobState state = StateOf(snapshot);
+  snapshot.set_state(std::move(state.words));
+  snapshot.set_mark(state.mark);
+  NameNodes(snapshot);
+  for (v1::NodeSnapshot& node : *snapshot.mutable_nodes()) node.set_mark(MarkOfPhase(node.phase()));
+  const std::vector<OfIssues> by_issues = MarkByIssues(snapshot);
+  for (v1::NodeSnapshot& node : *snapshot.mutable_nodes()) node.set_worst(node.mark());
+  for (int i = 0; i < snapshot.ranks_size(); ++i) {
+    DeriveRank(snapshot, by_issues[static_cast<size_t>(i)], *snapshot.mutable_ranks(i));
+  }
+  CompareSteps(snapshot);
+  SortRanks(snapshot);
+}
+
+void SetStatus(const v1::JobStatus& job, v1::JobSnapshot& snapshot) {
+  *snapshot.mutable_job() = job;
+  Derive(snapshot);
+}
+
+}  // namespace autodist::snapshot

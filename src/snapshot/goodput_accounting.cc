@@ -1,0 +1,132 @@
+#include "snapshot/goodput_accounting.h"
+
+#include <algorithm>
+
+namespace autodist::snapshot {
+namespace {
+
+// A node that is cut off and comes back for days makes one each time.
+constexpr size_t kMostSpans = 64;
+
+}  // namespace
+
+void GoodputAccounting::Book(v1::GoodputParts& ledger, int64_t now_ms) const {
+  const int64_t time = std::max<int64_t>(now_ms - since_, 0);  // a clock may be set back
+  switch (phase_) {
+    case Phase::kLaunching:
+      if (restarted_) {
+        ledger.set_restarting(ledger.restarting() + time);
+      } else {
+        ledger.set_start_up(ledger.start_up() + time);
+      }
+      break;
+    case Phase::kRunning:
+      ledger.set_training(ledger.training() + time);
+      break;
+    case Phase::kStalled:
+      ledger.set_stalled(ledger.stalled() + time);
+      break;
+    case Phase::kStopping:
+      ledger.set_stopping(ledger.stopping() + time);
+      break;
+    case Phase::kEnded:
+      break;
+  }
+}
+
+// Of an attempt that has failed, as training was.
+void GoodputAccounting::BookLost(v1::GoodputParts& ledger) const {
+  if (!looked_ || !failed_) return;
+  for (const Span& span : unsaved_) {
+    ledger.set_training(ledger.training() - (span.end - span.begin));
+    ledger.set_lost_steps(ledger.lost_steps() + (span.end - span.begin));
+  }
+}
+
+// The two oldest become one where there are too many: of the same length together.
+void GoodputAccounting::KeepUnsaved(Span span) {
+  span.begin = std::max(span.begin, saved_until_);
+  if (span.begin >= span.end) return;
+  unsaved_.push_back(span);
+  if (unsaved_.size() <= kMostSpans) return;
+  unsaved_[1].begin -= unsaved_[0].end - unsaved_[0].begin;
+  unsaved_.erase(unsaved_.begin());
+}
+
+void GoodputAccounting::Enter(Phase phase, int64_t now_ms) {
+  if (phase_ == Phase::kEnded) return;
+  Book(booked_, now_ms);
+  if (phase_ == Phase::kRunning) KeepUnsaved({since_, std::max(now_ms, since_)});
+  since_ = std::max(now_ms, since_);
+  phase_ = phase;
+}
+
+void GoodputAccounting::Launches(int64_t now_ms) {
+  restarted_ |= phase_ != Phase::kLaunching;
+  Enter(Phase::kLaunching, now_ms);
+}
+
+void GoodputAccounting::Runs(int64_t now_ms) {
+  Enter(Phase::kRunning, now_ms);
+  BookLost(booked_);
+  unsaved_.clear();
+  failed_ = false;
+  stepped_ = false;
+  training_before_ = booked_.training();
+}
+
+void GoodputAccounting::FirstStep(int64_t now_ms) {
+  if (stepped_ || phase_ != Phase::kRunning) return;
+  Enter(Phase::kRunning, now_ms);
+  stepped_ = true;
+  unsaved_.clear();
+  const int64_t before_it = booked_.training() - training_before_;
+  booked_.set_training(training_before_);
+  if (restarted_) {
+    booked_.set_restarting(booked_.restarting() + before_it);
+  } else {
+    booked_.set_start_up(booked_.start_up() + before_it);
+  }
+}
+
+void GoodputAccounting::Stalls(int64_t now_ms, bool stalls) {
+  if (phase_ == (stalls ? Phase::kRunning : Phase::kStalled)) {
+    Enter(stalls ? Phase::kStalled : Phase::kRunning, now_ms);
+  }
+}
+
+void GoodputAccounting::Stops(int64_t now_ms, bool failed) {
+  Enter(Phase::kStopping, now_ms);
+  failed_ |= failed;
+}
+
+void GoodputAccounting::Looked(std::optional<int64_t> checkpoint_ms) {
+  looked_ = true;
+  if (!checkpoint_ms || *checkpoint_ms <= saved_until_) return;
+  saved_until_ = *checkpoint_ms;
+  std::vector<Span> spans;
+  spans.swap(unsaved_);
+  for (const Span& span : spans) KeepUnsaved(span);
+}
+
+void GoodputAccounting::Ends(int64_t now_ms) { Enter(Phase::kEnded, now_ms); }
+
+v1::GoodputParts GoodputAccounting::At(int64_t now_ms) const {
+  v1::GoodputParts ledger = booked_;
+  Book(ledger, now_ms);
+  BookLost(ledger);
+  return ledger;
+}
+
+int64_t Total(const v1::GoodputParts& ledger) {
+  return ledger.start_up() + ledger.training() + ledger.stalled() + ledger.stopping() +
+         ledger.restarting() + ledger.lost_steps();
+}
+
+std::optional<double> Goodput(const v1::GoodputParts& ledger) {
+  const int64_t total = Total(ledger);
+  if (total <= 0) return std::nullopt;
+  return static_cast<double>(ledger.training()) / static_cast<double>(total);
+}
+
+}  // namespace autodist::snapshot
