@@ -29,10 +29,10 @@ bool AtMemoryLimit(const v1::JobSnapshot& now, const v1::RankSnapshot& rank) {
 
 void AddMemoryUsed(const v1::HostSample& host, v1::Issue& issue) {
   if (host.memory_total() == 0) return;
-  AddEvidence(issue, "memory",
-              base::BinaryBytes(host.memory_used()) + " of " +
-                  base::BinaryBytes(host.memory_total()),
-              "/proc/meminfo");
+  AddEvidence(
+      issue, "memory",
+      base::BinaryBytes(host.memory_used()) + " of " + base::BinaryBytes(host.memory_total()),
+      "/proc/meminfo");
 }
 
 }  // namespace
@@ -41,8 +41,7 @@ void FullDisks(const Snapshots& of, AllFound& found) {
   for (const int node : snapshot::SampledNodes(of.now)) {
     const v1::HostSample& host = of.now.nodes(node).sample().host();
     const auto total = static_cast<double>(host.disk_total());
-    if (!host.has_disk_free() ||
-        static_cast<double>(host.disk_free()) >= kDiskNearlyFull * total) {
+    if (!host.has_disk_free() || static_cast<double>(host.disk_free()) >= kDiskNearlyFull * total) {
       continue;
     }
     const std::string free = base::BinaryBytes(host.disk_free());

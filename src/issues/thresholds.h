@@ -54,8 +54,8 @@ inline constexpr double kRanksIdle = 0.05;
 inline constexpr double kNoCpuPressure = 0.05;  // share of time something waits for a core
 inline constexpr double kCpuPressure = 0.5;
 // CPU of a rank.
-inline constexpr double kHeldBackCpu = 0.5;    // of the others' median
-inline constexpr double kHeldBackWait = 0.4;   // share of time it is ready to run, and does not
+inline constexpr double kHeldBackCpu = 0.5;     // of the others' median
+inline constexpr double kHeldBackWait = 0.4;    // share of time it is ready to run, and does not
 inline constexpr double kCpuLimitUsedUp = 0.5;  // share of the periods of its control group
 
 // A throttled GPU: its clock, against the others' median or what it can do.
