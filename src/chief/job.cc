@@ -78,7 +78,7 @@ Job::Job(const v1::LaunchPlan& plan, JobOptions options, std::unique_ptr<Loop> l
       fetch_(plan_, options_.log_folder, *loop_, nodes_,
              [this](uint32_t node) { return nodes_.node(node).link(); }) {
   ::signal(SIGPIPE, SIG_IGN);
-  loop_->BeforeWaiting([this] { return CheckTimes(); });
+  loop_->BeforeWaiting([this] { return Deadlines(); });
 }
 
 // Whatever may call the nodes, or be called by them, ends before they do.
@@ -154,7 +154,8 @@ void Job::BeginAttempt(std::unique_ptr<Attempt> attempt) {
   nodes_.StartRanks();
   for (uint32_t member = 0; member < attempt_->nodes().size(); ++member) {
     const uint32_t node = attempt_->nodes()[member];
-    if (!nodes_.state(node).alive()) OnLost(node, member, nodes_.lost_because(node));  // meanwhile
+    if (!nodes_.state(node).alive())
+      OnLost(node, member, nodes_.lost_because(node), false);  // meanwhile
   }
 }
 
@@ -169,7 +170,7 @@ void Job::AwaitAttempt() {
   if (AwaitEnd(false, [this] { return AttemptIsOver(); })) return;
   console_.Tell(LogLevel::kWarning,
                 base::Count(attempt_->state().running(), "rank") +
-                    (nodes_.AnyReconnecting() ? " may not have ended, as a node does not answer"
+                    (nodes_.AnyDisconnected() ? " may not have ended, as a node does not answer"
                                               : " cannot be ended, not by SIGKILL either") +
                     "; waiting no longer");
   stop_.GraceIsOver();
@@ -197,7 +198,7 @@ bool Job::AwaitEnd(bool leave, const std::function<bool()>& over) {
   const auto ended = [&] {
     if (over() || stop_.given_up()) return true;
     return overdue = stop_.EndIsOverdue(
-               loop_->Now(), {console_.Busy(), console_.written(), nodes_.AnyReconnecting()});
+               loop_->Now(), {console_.Busy(), console_.written(), nodes_.AnyDisconnected()});
   };
   stop_.BeginEnd(loop_->Now(), leave);
   while (!loop_->RunUntil(ended, stop_.end_limit())) {
@@ -220,7 +221,7 @@ bool Job::Restart() {
   auto started = starter_.Start(attempt_->number() + 1);
   if (const auto* refused = std::get_if<NotStarted>(&started)) {
     if (!stop_.requested()) console_.Tell(LogLevel::kError, refused->report);
-    nodes_.BringBackNoMore();
+    nodes_.StopRejoining();
     return false;  // the cause stays
   }
   BeginAttempt(std::get<std::unique_ptr<Attempt>>(std::move(started)));
@@ -266,9 +267,9 @@ void Job::End(bool leave) {
   leaving_ = leave;
   nodes_.End(stop_.killing() ? milliseconds(0) : options_.launch.grace(), leave);
   const auto over = [&](uint32_t node) {
-    const NodeState& state = nodes_.state(node);
+    const NodeMachine& state = nodes_.state(node);
     if (!state.alive()) return true;
-    return !leave && (nodes_.AttemptIsOver(node) || state.reconnecting());
+    return !leave && (nodes_.state(node).drained() || state.disconnected());
   };
   AwaitEnd(leave, [&] { return nodes_.All(over); });
   if (!leave) return;

@@ -15,6 +15,7 @@
 #include "chief/attempt/attempt_starter.h"
 #include "chief/attempt/job_options.h"
 #include "chief/fetch/job_fetch.h"
+#include "chief/fleet/fleet.h"
 #include "chief/hang/hang_response.h"
 #include "chief/input/own_terminal.h"
 #include "chief/input/rank_input.h"
@@ -22,7 +23,6 @@
 #include "chief/loop/loop.h"
 #include "chief/loop/signal_watcher.h"
 #include "chief/loop/stop_policy.h"
-#include "chief/nodes/node_watch.h"
 #include "chief/output/console.h"
 #include "chief/output/output_router.h"
 #include "chief/snapshot/snapshot_builder.h"
@@ -30,7 +30,7 @@
 namespace autodist::chief {
 
 // Its thread never waits for a terminal or a disk while there are nodes: they have leases.
-class Job final : private NodeWatchListener {
+class Job final : private FleetListener {
  public:
   // Only one Job at a time in a process; no other thread may take its signals, as after
   // SignalWatcher::Block. `plan` must outlive it. `loop`: one with another clock.
@@ -83,8 +83,9 @@ class Job final : private NodeWatchListener {
 
   void OnMemberEvent(uint32_t member, const v1::AgentEvent& event) override;
   void OnWarning(uint32_t node, const std::string& what) override;
-  void OnTakenAway(uint32_t node, std::optional<uint32_t> member, const Status& why) override;
-  void OnLost(uint32_t node, std::optional<uint32_t> member, const Status& why) override;
+  void OnEvicted(uint32_t node, std::optional<uint32_t> member, const Status& why) override;
+  void OnLost(uint32_t node, std::optional<uint32_t> member, const Status& why,
+              bool drained) override;
   void OnPhase(uint32_t node, v1::NodePhase phase, const std::string& why) override;
   void OnSample(uint32_t node, v1::NodeSample&& sample) override;
 
@@ -94,7 +95,7 @@ class Job final : private NodeWatchListener {
   void Interrupt(int signal, const std::string& by, Loop::Time at);
   void StopAttempt();
   void RankFailed();
-  Loop::Time CheckTimes();
+  Loop::Time Deadlines();
 
   const v1::LaunchPlan& plan_;
   const JobOptions options_;
@@ -108,7 +109,7 @@ class Job final : private NodeWatchListener {
   std::optional<SignalWatcher> signals_;
   Console console_;
   OutputRouter output_;
-  NodeWatch nodes_;
+  Fleet nodes_;
   AttemptStarter starter_;
   std::unique_ptr<Attempt> attempt_;
   JobStatusRecorder recorder_;

@@ -68,7 +68,7 @@ void Job::OnWarning(uint32_t node, const std::string& what) {
   recorder_.Record(what, address);
 }
 
-void Job::OnLost(uint32_t node, std::optional<uint32_t> member, const Status& why) {
+void Job::OnLost(uint32_t node, std::optional<uint32_t> member, const Status& why, bool drained) {
   hang_.NodeIsGone(node);
   if (recorder_.phase() == v1::JOB_PHASE_LAUNCHING) return;  // the launch tells of it
   const std::string& address = plan_.nodes(static_cast<int>(node)).address();
@@ -78,15 +78,14 @@ void Job::OnLost(uint32_t node, std::optional<uint32_t> member, const Status& wh
     console_.Tell(LogLevel::kWarning, address + " is lost: " + Message(why) + last);
   }
   if (!member) return;
-  if (number <= lost_.kMost && !nodes_.AttemptIsOver(node) &&
-      attempt_->state().RunningOn(*member) == 0) {
+  if (number <= lost_.kMost && !drained && attempt_->state().RunningOn(*member) == 0) {
     attempt_->warnings.push_back("the ranks on " + address +
                                  " had ended, but the last that they wrote may be missing");
   }
   if (attempt_->NodeLost(*member, why)) StopAttempt();
 }
 
-void Job::OnTakenAway(uint32_t node, std::optional<uint32_t> member, const Status& why) {
+void Job::OnEvicted(uint32_t node, std::optional<uint32_t> member, const Status& why) {
   if (recorder_.phase() == v1::JOB_PHASE_LAUNCHING || !member) return;
   const std::string& address = plan_.nodes(static_cast<int>(node)).address();
   console_.Tell(LogLevel::kWarning, address + " is going: " + Message(why));
@@ -203,7 +202,7 @@ void Job::Suspend() {
   if (std::exchange(suspending_, false)) {
     console_.Clear();
     kill(getpid(), SIGSTOP);
-    nodes_.Forgive();
+    nodes_.ResetSilenceTimers();
     stop_.Resumed(loop_->Now());
   }
   nodes_.SendToAll(SignalMessage(SIGCONT));
@@ -258,7 +257,7 @@ void Job::StopAttempt() {
 }
 
 // Does what is due; returns when to be called again.
-Loop::Time Job::CheckTimes() {
+Loop::Time Job::Deadlines() {
   if (loop_->Now() >= timeout_at_) {
     timeout_at_ = Loop::Time::max();
     stop_.TimedOut();

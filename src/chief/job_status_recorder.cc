@@ -15,7 +15,7 @@
 namespace autodist::chief {
 namespace {
 
-v1::NodeStatus StatusOf(uint32_t node, const NodeWatch& nodes, const v1::LaunchPlan& job) {
+v1::NodeStatus StatusOf(uint32_t node, const Fleet& nodes, const v1::LaunchPlan& job) {
   v1::NodeStatus status;
   status.set_address(job.nodes(static_cast<int>(node)).address());
   status.set_phase(nodes.state(node).phase());
@@ -136,7 +136,7 @@ void JobStatusRecorder::Record(const std::string& what, const std::string& node)
   Record(std::move(event));
 }
 
-v1::JobStatus JobStatusRecorder::StatusNow(const NodeWatch& nodes, const Attempt& attempt,
+v1::JobStatus JobStatusRecorder::StatusNow(const Fleet& nodes, const Attempt& attempt,
                                            int64_t last_output_ms) const {
   v1::JobStatus now = status_;
   now.set_last_output_ms(last_output_ms);
@@ -151,7 +151,7 @@ v1::JobStatus JobStatusRecorder::StatusNow(const NodeWatch& nodes, const Attempt
   return now;
 }
 
-void JobStatusRecorder::Publish(const NodeWatch& nodes, const Attempt& attempt) {
+void JobStatusRecorder::Publish(const Fleet& nodes, const Attempt& attempt) {
   published_ = StatusNow(nodes, attempt, status_.last_output_ms());
   if (options_.on_status) options_.on_status(published_);
 }

@@ -11,8 +11,8 @@
 #include "base/log_folder.h"
 #include "chief/attempt/attempt.h"
 #include "chief/attempt/job_options.h"
+#include "chief/fleet/fleet.h"
 #include "chief/loop/loop.h"
-#include "chief/nodes/node_watch.h"
 #include "chief/output/alike.h"
 #include "chief/output/event_log.h"
 #include "control/job_requests.h"
@@ -48,10 +48,9 @@ class JobStatusRecorder {
   const EventLog& events() const { return *log_; }
 
   // How the job stands; `last_output_ms`: when a rank wrote something last, since 1970.
-  v1::JobStatus StatusNow(const NodeWatch& nodes, const Attempt& attempt,
-                          int64_t last_output_ms) const;
+  v1::JobStatus StatusNow(const Fleet& nodes, const Attempt& attempt, int64_t last_output_ms) const;
   // Tells that, for the record of jobs: at the beginning, for each attempt, and at the end.
-  void Publish(const NodeWatch& nodes, const Attempt& attempt);
+  void Publish(const Fleet& nodes, const Attempt& attempt);
   const v1::JobStatus& published() const { return published_; }
 
  private:

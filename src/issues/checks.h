@@ -50,31 +50,31 @@ void SlowInterfaces(const Snapshots& of, AllFound& found);  // compared with oth
 void SlowRanks(const Snapshots& of, AllFound& found);  // whose steps take longer than the others'
 
 // What there can be too little of.
-enum class Resource { kDisk, kMemory, kGpu, kCpuLimit, kNetwork, kCpu };
+enum class Resource : uint8_t { kDisk, kMemory, kGpu, kCpuLimit, kNetwork, kCpu };
 
 // The checks of resources: what decides which of them is done when.
 struct ResourceCheck {
-  Resource resource;
   void (*find)(const Snapshots& of, AllFound& found);
+  Resource resource;
   // While the job runs, too. The others are done if somebody asks why the job does not get on: they
   // need an earlier snapshot, or what they find is often harmless.
   bool always;
-  int64_t min_duration_ms;
+  int64_t min_duration_ms = 0;
 };
 inline constexpr ResourceCheck kResourceChecks[] = {
     // In the order in which they explain a job that does not get on.
-    {Resource::kDisk, FullDisks, true, 0},
-    {Resource::kMemory, MemoryLimits, true, kMinDurationMs},
-    {Resource::kMemory, MemoryWaits, true, kMinDurationMs},
-    {Resource::kMemory, FullMemory, false, 0},
-    {Resource::kGpu, BrokenGpus, true, 0},
-    {Resource::kGpu, SlowGpus, true, kMinDurationMs},
-    {Resource::kCpuLimit, CpuLimits, true, kMinDurationMs},
-    {Resource::kNetwork, InterfaceErrors, false, 0},
-    {Resource::kNetwork, SendQueues, false, 0},
-    {Resource::kNetwork, SlowInterfaces, false, 0},
-    {Resource::kCpu, TakenCores, true, kMinDurationMs},
-    {Resource::kCpu, HeldBackRanks, false, 0},
+    {FullDisks, Resource::kDisk, true, 0},
+    {MemoryLimits, Resource::kMemory, true, kMinDurationMs},
+    {MemoryWaits, Resource::kMemory, true, kMinDurationMs},
+    {FullMemory, Resource::kMemory, false, 0},
+    {BrokenGpus, Resource::kGpu, true, 0},
+    {SlowGpus, Resource::kGpu, true, kMinDurationMs},
+    {CpuLimits, Resource::kCpuLimit, true, kMinDurationMs},
+    {InterfaceErrors, Resource::kNetwork, false, 0},
+    {SendQueues, Resource::kNetwork, false, 0},
+    {SlowInterfaces, Resource::kNetwork, false, 0},
+    {TakenCores, Resource::kCpu, true, kMinDurationMs},
+    {HeldBackRanks, Resource::kCpu, false, 0},
 };
 
 }  // namespace autodist::issues

@@ -42,6 +42,7 @@ void LaunchProgress::Begin(const std::vector<uint32_t>& nodes) {
 }
 
 void LaunchProgress::Enter(uint32_t node, Step step) {
+  if (entered_) entered_(node, step);
   const std::lock_guard lock(mutex_);
   if (nodes_[node].step != step) nodes_[node].since = Clock::now();
   nodes_[node].step = step;

@@ -3,8 +3,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace autodist::launch {
@@ -24,6 +26,11 @@ class LaunchProgress {
     kPreparing,
     kReady
   };
+
+  // Called for each step that a node enters, on the thread that does; must not block.
+  using Entered = std::function<void(uint32_t node, Step step)>;
+  // Before anything is launched.
+  void OnStep(Entered entered) { entered_ = std::move(entered); }
 
   // Of nodes that are all ready.
   explicit LaunchProgress(const std::vector<std::string>& addresses);
@@ -48,6 +55,7 @@ class LaunchProgress {
   };
   static std::string Describe(const Node& node);
 
+  Entered entered_;  // may be empty
   mutable std::mutex mutex_;
   std::vector<Node> nodes_;  // guarded by mutex_
   bool syncs_ = false;       // guarded by mutex_: a node has begun to

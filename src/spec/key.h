@@ -51,9 +51,18 @@ struct Key {
   void (*read)(const KeyedValue& in, T& to);
 };
 
+// One table of several.
+template <typename T>
+std::vector<Key<T>> Joined(const std::vector<std::vector<Key<T>>>& parts) {
+  std::vector<Key<T>> keys;
+  for (const auto& part : parts) keys.insert(keys.end(), part.begin(), part.end());
+  return keys;
+}
+
 template <typename T>
 std::vector<KeyText> TextsOf(const std::vector<Key<T>>& keys) {
   std::vector<KeyText> texts;
+  texts.reserve(keys.size());
   for (const Key<T>& key : keys) texts.push_back(key.text);
   return texts;
 }

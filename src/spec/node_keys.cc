@@ -98,8 +98,9 @@ std::string GpuSchema() {
          "}]";
 }
 
-const std::vector<Key<NodeEntry>>& NodeKeys() {
-  static const std::vector<Key<NodeEntry>> keys = {
+// What most specs have.
+std::vector<Key<NodeEntry>> UsualNodeKeys() {
+  return {
       {{"address", "required",
         "How the chief and the other nodes reach it, and its name in all output. A host name is "
         "resolved once, on the chief. Each address once; no loopback address when there are "
@@ -135,7 +136,11 @@ const std::vector<Key<NodeEntry>>& NodeKeys() {
       {{"ssh_config", "name of an ssh group",
         "Required on every node but the chief; ignored there.",
         R"("type": ["string", "integer"], "minLength": 1)", R"("lab")", "ssh group"},
-       [](const KeyedValue& in, NodeEntry& entry) { in.Text(entry.node.ssh_config); }},
+       [](const KeyedValue& in, NodeEntry& entry) { in.Text(entry.node.ssh_config); }}};
+}
+
+std::vector<Key<NodeEntry>> FurtherNodeKeys() {
+  return {
       {{"device_ips", "list of IPv4 addresses, one for each of `gpus`",
         "Of NPUs, on their own network, for [rank tables](frameworks.md#mindspore). Default: what "
         "`hccn_tool` or `/etc/hccn.conf` says on the node.",
@@ -189,6 +194,10 @@ const std::vector<Key<NodeEntry>>& NodeKeys() {
       {{"network_bandwidth", "Gbit/s", "Accepted; not used yet.",
         R"("type": "number", "exclusiveMinimum": 0)", "25"},
        ReadBandwidth}};
+}
+
+const std::vector<Key<NodeEntry>>& NodeKeys() {
+  static const auto keys = Joined<NodeEntry>({UsualNodeKeys(), FurtherNodeKeys()});
   return keys;
 }
 

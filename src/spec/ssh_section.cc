@@ -23,8 +23,9 @@ void ReadPort(const KeyedValue& in, SshGroup& group) {
   }
 }
 
-const std::vector<Key<SshGroup>>& GroupKeys() {
-  static const std::vector<Key<SshGroup>> keys = {
+// How to log in.
+std::vector<Key<SshGroup>> LoginKeys() {
+  return {
       {{"key_file", "default: the keys of `ssh-agent` and `~/.ssh/config`, then `~/.ssh/id_*`",
         "Path of a private key on the chief: Ed25519, ECDSA or RSA, in OpenSSH, PEM or PKCS#8 "
         "format. Nobody else may be able to read it. A relative path starts in the working "
@@ -44,6 +45,18 @@ const std::vector<Key<SshGroup>>& GroupKeys() {
         "no jump, whatever `~/.ssh/config` says.",
         PatternSchema(ProxyJumpPattern()), R"("ann@gate", "gate:2222", "none")", "jump"},
        [](const KeyedValue& in, SshGroup& group) { in.Text(group.proxy_jump, CheckProxyJump); }},
+      {{"host_key_check", "`strict` (default), `accept-new` or `off`",
+        "What to do with a host key that is not in known_hosts; see [host keys](#host-keys). With "
+        "`--hosts`: `--host-key-check`.",
+        R"("enum": ["strict", "accept-new", "off"])", ""},
+       [](const KeyedValue& in, SshGroup& group) {
+         group.host_key_check = in.As(ReadHostKeyCheck);
+       }}};
+}
+
+// What runs programs there instead, or after that.
+std::vector<Key<SshGroup>> ContainerKeys() {
+  return {
       {{"via", "`podman`, `docker`, `apptainer`, `kubectl`, `srun`, or a list of words",
         "What runs programs on the node in place of the SSH login, or with `container` after it; "
         "see [containers](containers.md) and, for `srun`, [Slurm](slurm.md).",
@@ -65,14 +78,12 @@ const std::vector<Key<SshGroup>>& GroupKeys() {
       {{"run_options", "list of words",
         "With `image`: further words of `podman run`, `docker run` or `apptainer exec`.",
         ListSchema(PatternSchema("[A-Za-z0-9_@%+=:,./{}-]+")), R"(["--volume", "/data:/data:ro"])"},
-       [](const KeyedValue& in, SshGroup& group) { group.run_options = ReadWords(in); }},
-      {{"host_key_check", "`strict` (default), `accept-new` or `off`",
-        "What to do with a host key that is not in known_hosts; see [host keys](#host-keys). With "
-        "`--hosts`: `--host-key-check`.",
-        R"("enum": ["strict", "accept-new", "off"])", ""},
-       [](const KeyedValue& in, SshGroup& group) {
-         group.host_key_check = in.As(ReadHostKeyCheck);
-       }},
+       [](const KeyedValue& in, SshGroup& group) { group.run_options = ReadWords(in); }}};
+}
+
+// The environment of the ranks.
+std::vector<Key<SshGroup>> EnvironmentKeys() {
+  return {
       {{"python_venv", "shell statements",
         "Run once on the node by a clean bash, without `~/.bashrc` or any other start-up file. "
         "What they leave in the environment is what the ranks get. A statement that fails, first "
@@ -87,6 +98,10 @@ const std::vector<Key<SshGroup>>& GroupKeys() {
         SharedEnvsSchema(), R"({"LD_LIBRARY_PATH": "$LD_LIBRARY_PATH:/usr/local/cuda/lib64"})",
         "env envs environment"},
        [](const KeyedValue& in, SshGroup& group) { ReadSharedEnvs(in, group.shared_envs); }}};
+}
+
+const std::vector<Key<SshGroup>>& GroupKeys() {
+  static const auto keys = Joined<SshGroup>({LoginKeys(), ContainerKeys(), EnvironmentKeys()});
   return keys;
 }
 

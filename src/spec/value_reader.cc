@@ -119,6 +119,7 @@ std::optional<ValueReader::Given> ValueReader::ReadMapping(const YamlValue& yaml
                                                            const KeyHandler& read,
                                                            EntryPredicate passed_over) {
   std::vector<std::string> names;
+  names.reserve(keys.size());
   for (const KeyText& key : keys) names.push_back(key.name);
   if (!CheckKind(yaml, Kind::kMapping, where,
                  "a mapping with the keys " + base::Alternatives(names))) {

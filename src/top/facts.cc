@@ -138,6 +138,7 @@ std::vector<size_t> Sorted(const v1::JobSnapshot& snapshot, const Facts& facts, 
   }
   std::ranges::sort(keyed);
   std::vector<size_t> order;
+  order.reserve(keyed.size());
   for (const auto& [key, index] : keyed) order.push_back(index);
   return order;
 }

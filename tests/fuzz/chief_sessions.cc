@@ -12,8 +12,8 @@
 
 #include "chief/attempt/attempt.h"
 #include "chief/attempt/report.h"
-#include "chief/nodes/node.h"
-#include "chief/nodes/node_clock.h"
+#include "chief/fleet/node.h"
+#include "chief/fleet/node_clock.h"
 #include "fuzz/check.h"
 #include "launch/agent_rules.h"
 #include "support/idle_link.h"

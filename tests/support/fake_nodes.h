@@ -37,6 +37,7 @@ class FakeAgent final : public SimulatedAgent {
   int prepares = 0;
   std::vector<v1::ChiefMessage> received;
   bool gone() const { return gone_; }
+  bool connected() const { return listener_ != nullptr; }
 
   // Killed with its guardian: nothing answers any more.
   void Die();
@@ -65,7 +66,8 @@ class FakeAgent final : public SimulatedAgent {
   launch::SessionListener* listener_ = nullptr;
   uint64_t session_ = 0;
   bool gone_ = false;
-  uint64_t pieces_ = 0;  // of output, so far
+  uint64_t pieces_ = 0;            // of output, so far
+  bool asked_to_prepare_ = false;  // since it was told to end
   std::atomic<uint64_t> acknowledged_ = 0;
 };
 

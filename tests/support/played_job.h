@@ -49,7 +49,8 @@ class JobTest : public testing::Test {
       const chief::Loop::Time before = loop_.Now();
       exit_code = job.Run();
       took_ = std::chrono::duration_cast<milliseconds>(loop_.Now() - before);
-      report_ = job.status().report();
+      status_ = job.status();
+      report_ = status_.report();
     }
     output_ = testing::internal::GetCapturedStdout();
     messages_ = testing::internal::GetCapturedStderr();
@@ -79,6 +80,7 @@ class JobTest : public testing::Test {
   chief::Job* job_ = nullptr;
   std::vector<std::vector<std::string>> planned_;
   milliseconds took_{};
+  v1::JobStatus status_;  // at its end
   std::string report_;
   std::string output_;
   std::string messages_;

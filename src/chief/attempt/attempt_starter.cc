@@ -67,10 +67,31 @@ std::shared_ptr<const Attempt::MissingVariables> MissingOn(
   return missing;
 }
 
+// What a step of a launch is to the node's state; nullopt: nothing new.
+std::optional<NodeEvent> EventOf(launch::LaunchProgress::Step step) {
+  using Step = launch::LaunchProgress::Step;
+  switch (step) {
+    case Step::kConnecting:
+    case Step::kBooting:
+      return NodeEvent::kConnect;
+    case Step::kLoggedIn:
+    case Step::kStartingAgent:
+      return NodeEvent::kBootstrap;
+    case Step::kSyncing:
+    case Step::kPreparing:
+      return NodeEvent::kProbe;
+    case Step::kWaiting:
+    case Step::kSendingAgent:
+    case Step::kReady:
+      break;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 AttemptStarter::AttemptStarter(const v1::LaunchPlan& plan, const JobOptions& options, Loop& loop,
-                               const StopPolicy& stop, NodeWatch& nodes, Console& console)
+                               const StopPolicy& stop, Fleet& nodes, Console& console)
     : plan_(plan),
       options_(options),
       loop_(loop),
@@ -79,6 +100,10 @@ AttemptStarter::AttemptStarter(const v1::LaunchPlan& plan, const JobOptions& opt
       console_(console),
       progress_(std::make_shared<launch::LaunchProgress>(AddressesOf(plan))),
       restarts_(RestartLimitsOf(options.request())) {
+  progress_->OnStep([this](uint32_t node, launch::LaunchProgress::Step step) {
+    const auto event = EventOf(step);
+    if (event) loop_.Post([this, node, event] { nodes_.Launches(node, *event); });
+  });
   loop_.BeforeWaiting([this] { return TellWhatIsWaitedFor(); });
 }
 
@@ -323,7 +348,7 @@ void AttemptStarter::AwaitDevices(const std::string& busy) {
   }
   const auto asks_again = loop_.Now() + devices_awaited_->Next();
   loop_.RunUntil([&] { return stop_.requested(); }, asks_again);
-  loop_.RunUntil([&] { return stop_.requested() || !nodes_.AnyReconnecting(); });
+  loop_.RunUntil([&] { return stop_.requested() || !nodes_.AnyDisconnected(); });
 }
 
 // The environment of the ranks is made anew on every node: much of it has changed. Fails where a
@@ -419,7 +444,7 @@ std::optional<milliseconds> AttemptStarter::RestartWait(const Attempt& attempt) 
   if (LostPortRace(attempt)) return milliseconds(0);
   AttemptOutcome outcome{*attempt.state().cause()};
   outcome.ran = attempt.state().ran();
-  outcome.nodes_there = nodes_.connected();
+  outcome.nodes_there = nodes_.staying();
   for (const uint32_t node : attempt.nodes()) outcome.nodes_missing |= !nodes_.Stays(node);
   outcome.lasted = std::chrono::duration_cast<milliseconds>(loop_.Now() - attempt.began);
   return restarts_.Next(outcome);

@@ -21,7 +21,7 @@
 #include "chief/checks/told_addresses.h"
 #include "chief/loop/loop.h"
 #include "chief/loop/stop_policy.h"
-#include "chief/nodes/node_watch.h"
+#include "chief/fleet/fleet.h"
 #include "chief/output/console.h"
 #include "diagnosis/diagnose.h"
 #include "launch/launcher.h"
@@ -41,7 +41,7 @@ class AttemptStarter {
  public:
   // What is given must outlive the starter.
   AttemptStarter(const v1::LaunchPlan& plan, const JobOptions& options, Loop& loop,
-                 const StopPolicy& stop, NodeWatch& nodes, Console& console);
+                 const StopPolicy& stop, Fleet& nodes, Console& console);
 
   // Makes an attempt ready whose ranks may start: its members are prepared and connected, its ports
   // are free and its log files are open.
@@ -93,7 +93,7 @@ class AttemptStarter {
   const JobOptions& options_;
   Loop& loop_;
   const StopPolicy& stop_;
-  NodeWatch& nodes_;
+  Fleet& nodes_;
   Console& console_;
   const std::shared_ptr<launch::LaunchProgress> progress_;
   DataAddresses told_addresses_;

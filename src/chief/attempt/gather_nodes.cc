@@ -19,16 +19,16 @@ constexpr milliseconds kReachAgainInterval{1'000};
 // Those that are there, and those that can be brought back.
 std::vector<uint32_t> AttemptStarter::GatherNodes() {
   const uint32_t min_nodes = options_.request().min_nodes();
-  loop_.RunUntil([this] { return !nodes_.AnyGoing() || stop_.requested(); },
+  loop_.RunUntil([this] { return !nodes_.AnyEvicted() || stop_.requested(); },
                  loop_.Now() + options_.launch.grace() + kSpareNodeLimit);
-  const bool enough = min_nodes > 0 && nodes_.connected() >= min_nodes;
+  const bool enough = min_nodes > 0 && nodes_.staying() >= min_nodes;
   const Loop::Time limit = loop_.Now() + (enough ? kSpareNodeLimit : ComeBackLimit());
   const auto stopped = [this] { return stop_.requested(); };
   for (;;) {
     const std::vector<uint32_t> missing = MissingNodes(enough);
     for (const uint32_t node : missing) {
       // Else it is being connected with again.
-      if (!nodes_.state(node).alive()) nodes_.BringBack(node, limit);
+      if (!nodes_.state(node).alive()) nodes_.TryRejoin(node, limit);
     }
     AllHold all;
     const auto tried = [&](size_t i) { return !nodes_.BeingLinked(missing[i]); };
@@ -40,7 +40,7 @@ std::vector<uint32_t> AttemptStarter::GatherNodes() {
   }
   std::vector<uint32_t> members;
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
-    if (nodes_.Stays(i) && nodes_.AttemptIsOver(i)) members.push_back(i);
+    if (nodes_.Stays(i) && nodes_.state(i).drained()) members.push_back(i);
   }
   return members;
 }
@@ -76,11 +76,11 @@ void AttemptStarter::EndOnReturned() {
   nodes_.End(options_.launch.grace(), false);
   std::vector<uint32_t> back;
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
-    if (nodes_.Connected(i) && !nodes_.AttemptIsOver(i)) back.push_back(i);
+    if (nodes_.Connected(i) && !nodes_.state(i).drained()) back.push_back(i);
   }
   AllHold all;
   const auto ended = [&](size_t i) {
-    return nodes_.AttemptIsOver(back[i]) || !nodes_.Connected(back[i]);
+    return nodes_.state(back[i]).drained() || !nodes_.Connected(back[i]);
   };
   loop_.RunUntil([&] { return all(back.size(), ended) || stop_.requested(); },
                  loop_.Now() + options_.launch.grace() + kSpareNodeLimit);

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "base/deadline.h"
-#include "chief/nodes/node.h"
+#include "chief/fleet/node.h"
 
 namespace autodist::chief {
 namespace {

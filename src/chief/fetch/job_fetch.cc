@@ -46,7 +46,7 @@ std::string FolderNameOf(const std::string& address) {
 }
 
 JobFetch::JobFetch(const v1::LaunchPlan& job, base::LogFolder log_folder, Loop& loop,
-                   const NodeWatch& nodes,
+                   const Fleet& nodes,
                    std::function<std::shared_ptr<launch::NodeLink>(uint32_t node)> link_of)
     : job_(job),
       log_folder_(std::move(log_folder)),
@@ -79,11 +79,11 @@ std::vector<JobFetch::Source> JobFetch::Sources() {
       folders_[node] = std::move(name);
     }
     source.folder = folders_[node];
-    const NodeState& state = nodes_.state(node);
+    const NodeMachine& state = nodes_.state(node);
     if (nodes_.Connected(node)) source.link = link_of_(node);
     if (!source.link) {
       source.why_not = Error(StatusCode::kUnavailable,
-                             state.reconnecting() ? "the connection is broken: " + state.detail()
+                             state.disconnected() ? "the connection is broken: " + state.detail()
                              : state.alive()      ? "it is not connected"
                                                   : "it is lost: " + state.detail());
     }

@@ -15,7 +15,7 @@
 #include "autodist/v1/plan.pb.h"
 #include "base/log_folder.h"
 #include "chief/loop/loop.h"
-#include "chief/nodes/node_watch.h"
+#include "chief/fleet/fleet.h"
 #include "control/job_requests.h"
 #include "launch/fetch_files.h"
 
@@ -32,7 +32,7 @@ class JobFetch {
  public:
   // What is given must outlive it; `log_folder` need not be there yet.
   JobFetch(const v1::LaunchPlan& job, base::LogFolder log_folder, Loop& loop,
-           const NodeWatch& nodes,
+           const Fleet& nodes,
            std::function<std::shared_ptr<launch::NodeLink>(uint32_t node)> link_of);
   // Cancels, and waits for that.
   ~JobFetch() { Finish(); }
@@ -64,7 +64,7 @@ class JobFetch {
   const v1::LaunchPlan& job_;
   const base::LogFolder log_folder_;
   Loop& loop_;
-  const NodeWatch& nodes_;
+  const Fleet& nodes_;
   const std::function<std::shared_ptr<launch::NodeLink>(uint32_t)> link_of_;
   std::vector<std::string> folders_;  // their names, by node, from the first fetch on
   bool busy_ = false;

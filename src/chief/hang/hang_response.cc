@@ -28,7 +28,7 @@ void HangResponse::TakeSample(const v1::NodeSample& sample) {
 bool HangResponse::Hangs(const Attempt& attempt) {
   // Where the terminal takes nothing, the ranks may wait for that; and what those of a node that is
   // away write does not come here.
-  if (console_.Busy() || nodes_.AnyReconnecting()) watch_.Alive(loop_.Now());
+  if (console_.Busy() || nodes_.AnyDisconnected()) watch_.Alive(loop_.Now());
   if (loop_.Now() >= step_expected_) TellOfNoStep();
   if (guess_ == Guess::kPause && loop_.Now() >= look_again_ && !stacks_) LookAgain(attempt);
   if (!watch_.Hangs(loop_.Now())) return false;
@@ -142,11 +142,11 @@ bool HangResponse::StopIsDue() {
 }
 
 std::string HangResponse::WhyUnknown(const std::string& address, uint32_t node) const {
-  const NodeState& state = nodes_.state(node);
+  const NodeMachine& state = nodes_.state(node);
   if (nodes_.Connected(node)) {
     return address + " has not told within " + base::Seconds(kStacksLimit);
   }
-  return state.reconnecting() ? "the connection with " + address + " is broken: " + state.detail()
+  return state.disconnected() ? "the connection with " + address + " is broken: " + state.detail()
                               : address + " is lost: " + state.detail();
 }
 

@@ -12,7 +12,7 @@
 #include "chief/hang/hang_watch.h"
 #include "chief/hang/stack_collection.h"
 #include "chief/loop/loop.h"
-#include "chief/nodes/node_watch.h"
+#include "chief/fleet/fleet.h"
 #include "chief/output/console.h"
 
 namespace autodist::chief {
@@ -31,7 +31,7 @@ inline constexpr std::chrono::seconds kStepExpected{300};
 class HangResponse {
  public:
   // What is given must outlive it.
-  HangResponse(const JobOptions& options, Loop& loop, NodeWatch& nodes, Console& console)
+  HangResponse(const JobOptions& options, Loop& loop, Fleet& nodes, Console& console)
       : on_hang_(options.request().on_hang()),
         by_steps_(HangLimitOf(options.request()).by_steps),
         watch_(HangLimitOf(options.request())),
@@ -108,7 +108,7 @@ class HangResponse {
   const bool by_steps_;  // so what hangs is only guessed
   HangWatch watch_;
   Loop& loop_;
-  NodeWatch& nodes_;
+  Fleet& nodes_;
   Console& console_;
   Loop::Time began_{};                     // the attempt
   std::optional<StackCollection> stacks_;  // while nodes are being asked

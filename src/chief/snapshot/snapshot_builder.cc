@@ -59,7 +59,7 @@ bool Failed(const Attempt& attempt) {
 
 }  // namespace
 
-SnapshotBuilder::SnapshotBuilder(const JobOptions& options, Loop& loop, const NodeWatch& nodes,
+SnapshotBuilder::SnapshotBuilder(const JobOptions& options, Loop& loop, const Fleet& nodes,
                                  const OutputRouter& output, const JobStatusRecorder& recorder,
                                  Warn warn)
     : options_(options),
@@ -124,7 +124,7 @@ void SnapshotBuilder::RanksHang(std::optional<Loop::Time> since) {
 void SnapshotBuilder::BookStalls() {
   if (hung_since_) return ledger_.Stalls(Elapsed(*hung_since_), true);
   if (no_step_since_) return ledger_.Stalls(*no_step_since_, true);
-  ledger_.Stalls(Elapsed(), nodes_.AnyReconnecting());
+  ledger_.Stalls(Elapsed(), nodes_.AnyDisconnected());
 }
 
 void SnapshotBuilder::Take(const v1::AgentEvent& event, const Attempt& attempt) {
@@ -175,7 +175,7 @@ void SnapshotBuilder::AddRank(const Attempt& attempt, uint32_t node, const v1::R
     rank.set_ended_ms(end->second.ms);
   } else if (!attempt.state().Runs(planned.rank())) {
     rank.set_state(v1::RANK_STATE_LOST);
-  } else if (nodes_.state(node).reconnecting()) {
+  } else if (nodes_.state(node).disconnected()) {
     rank.set_state(v1::RANK_STATE_AWAY);
   } else {
     rank.set_state(rank.pid() > 0 ? v1::RANK_STATE_RUNNING : v1::RANK_STATE_STARTING);

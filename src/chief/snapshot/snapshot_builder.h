@@ -15,7 +15,7 @@
 #include "chief/attempt/job_options.h"
 #include "chief/job_status_recorder.h"
 #include "chief/loop/loop.h"
-#include "chief/nodes/node_watch.h"
+#include "chief/fleet/fleet.h"
 #include "chief/output/output_router.h"
 #include "chief/snapshot/checkpoint_watch.h"
 #include "chief/snapshot/issue_warnings.h"
@@ -34,7 +34,7 @@ class SnapshotBuilder {
   using Snapshot = std::shared_ptr<const v1::JobSnapshot>;
 
   // What is given must outlive it. `warn` is called by Tick.
-  SnapshotBuilder(const JobOptions& options, Loop& loop, const NodeWatch& nodes,
+  SnapshotBuilder(const JobOptions& options, Loop& loop, const Fleet& nodes,
                   const OutputRouter& output, const JobStatusRecorder& recorder, Warn warn);
 
   // An attempt is being started; its ranks start; they are told to end.
@@ -85,7 +85,7 @@ class SnapshotBuilder {
 
   const JobOptions& options_;
   Loop& loop_;
-  const NodeWatch& nodes_;
+  const Fleet& nodes_;
   const OutputRouter& output_;
   const JobStatusRecorder& recorder_;
   const Warn warn_;

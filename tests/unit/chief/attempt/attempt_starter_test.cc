@@ -29,7 +29,7 @@ using testing::SizeIs;
 constexpr seconds kLease{60};
 constexpr uint16_t kFirstPort = 4711;
 
-class AttemptStarterTest : public testing::Test, protected NodeWatchListener {
+class AttemptStarterTest : public testing::Test, protected FleetListener {
  protected:
   explicit AttemptStarterTest(plan::Input first = test::ThreeNodeInput())
       : input_(std::move(first)) {
@@ -128,8 +128,8 @@ class AttemptStarterTest : public testing::Test, protected NodeWatchListener {
     if (attempt_) attempt_->Take(member, event);
   }
   void OnWarning(uint32_t, const std::string&) override {}
-  void OnTakenAway(uint32_t, std::optional<uint32_t>, const Status&) override {}
-  void OnLost(uint32_t, std::optional<uint32_t> member, const Status& why) override {
+  void OnEvicted(uint32_t, std::optional<uint32_t>, const Status&) override {}
+  void OnLost(uint32_t, std::optional<uint32_t> member, const Status& why, bool) override {
     if (attempt_ && member) attempt_->NodeLost(*member, why);
   }
   void OnPhase(uint32_t, v1::NodePhase, const std::string&) override {}
@@ -144,7 +144,7 @@ class AttemptStarterTest : public testing::Test, protected NodeWatchListener {
   Console console_{
       [this](uint32_t node, const v1::OutputAck& ack) { watch_.node(node).Acknowledge(ack); }};
   OutputRouter output_{loop_, console_};
-  NodeWatch watch_{plan_, kLease, loop_, output_, console_, *this};
+  Fleet watch_{plan_, kLease, loop_, output_, console_, *this};
   std::optional<AttemptStarter> starter_;
   std::vector<plan::Replan> planned_;
   std::unique_ptr<Attempt> attempt_;
@@ -163,7 +163,7 @@ TEST_F(AttemptStarterTest, AnAttemptIsReadyWhenAllNodesAre) {
   ASSERT_TRUE(attempt_) << refused_.report;
   EXPECT_THAT(attempt_->nodes(), ElementsAre(0, 1, 2));
   EXPECT_TRUE(attempt_->logs);
-  EXPECT_EQ(watch_.connected(), 3u);
+  EXPECT_EQ(watch_.staying(), 3u);
   EXPECT_EQ(running, 1);
   EXPECT_THAT(planned_, IsEmpty());
   for (uint32_t node = 0; node < 3; ++node) EXPECT_THAT(nodes_[node].running(), IsEmpty());

@@ -59,14 +59,14 @@ class FilesLink final : public test::IdleLink {
 };
 
 // The first of three nodes is this machine.
-class JobFetchTest : public testing::Test, protected NodeWatchListener {
+class JobFetchTest : public testing::Test, protected FleetListener {
  protected:
   JobFetchTest() {
     launcher_->Start([this](launch::LaunchedNode node) {
       loop_.Post([this, node] { watch_.Add(node.node_rank, node.link); });
     });
     watch_.ConnectAgainBy(*launcher_);
-    loop_.RunUntil([this] { return watch_.connected() == 3 && watch_.AllResumed(); });
+    loop_.RunUntil([this] { return watch_.staying() == 3 && watch_.AllResumed(); });
   }
   ~JobFetchTest() override {
     launcher_->Stop();
@@ -76,8 +76,8 @@ class JobFetchTest : public testing::Test, protected NodeWatchListener {
 
   void OnMemberEvent(uint32_t, const v1::AgentEvent&) override {}
   void OnWarning(uint32_t, const std::string&) override {}
-  void OnTakenAway(uint32_t, std::optional<uint32_t>, const Status&) override {}
-  void OnLost(uint32_t, std::optional<uint32_t>, const Status&) override {}
+  void OnEvicted(uint32_t, std::optional<uint32_t>, const Status&) override {}
+  void OnLost(uint32_t, std::optional<uint32_t>, const Status&, bool) override {}
   void OnPhase(uint32_t, v1::NodePhase, const std::string&) override {}
 
   void Begin(const std::vector<std::string>& patterns = {"*"}, uint64_t most_bytes = 0,
@@ -105,7 +105,7 @@ class JobFetchTest : public testing::Test, protected NodeWatchListener {
   const std::unique_ptr<launch::Launcher> launcher_ = nodes_.MakeLauncher();
   Console console_{[](uint32_t, const v1::OutputAck&) {}};
   OutputRouter output_{loop_, console_};
-  NodeWatch watch_{plan_, seconds(60), loop_, output_, console_, *this};
+  Fleet watch_{plan_, seconds(60), loop_, output_, console_, *this};
   std::map<uint32_t, FilesLink::Bring> bring_;  // by node
   std::optional<Result<v1::JobFiles>> answer_;
   JobFetch fetch_{plan_, folder_.path(), loop_, watch_,

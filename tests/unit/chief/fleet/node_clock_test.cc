@@ -1,4 +1,4 @@
-#include "chief/nodes/node_clock.h"
+#include "chief/fleet/node_clock.h"
 
 #include <gtest/gtest.h>
 

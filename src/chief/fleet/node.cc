@@ -1,4 +1,4 @@
-#include "chief/nodes/node.h"
+#include "chief/fleet/node.h"
 
 #include "base/random.h"
 #include "rpc/bootstrap_lines.h"

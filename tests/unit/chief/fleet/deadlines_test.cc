@@ -1,8 +1,8 @@
-#include "chief/nodes/check_times.h"
+#include "chief/fleet/deadlines.h"
 
 #include <gtest/gtest.h>
 
-#include "chief/nodes/all_hold.h"
+#include "chief/fleet/all_hold.h"
 
 namespace autodist::chief {
 namespace {
@@ -11,7 +11,7 @@ using std::chrono::seconds;
 
 TEST(CheckTimesTest, WhatIsDueIsTakenOnceTheEarliestFirst) {
   const Loop::Time now{};
-  CheckTimes times(3);
+  Deadlines times(3);
   EXPECT_EQ(times.next(), Loop::Time::max());
   times.Set(0, now + seconds(3));
   times.Set(1, now + seconds(1));
@@ -29,7 +29,7 @@ TEST(CheckTimesTest, WhatIsDueIsTakenOnceTheEarliestFirst) {
 
 TEST(CheckTimesTest, OneThatIsSetAgainIsDueOnceOnly) {
   const Loop::Time now{};
-  CheckTimes times(1);
+  Deadlines times(1);
   times.Set(0, now + seconds(1));
   times.Set(0, now + seconds(2));
   EXPECT_EQ(times.TakeDue(now + seconds(3)), 0u);

@@ -1,5 +1,5 @@
 // A node's connections, to a real agent's service.
-#include "chief/nodes/node.h"
+#include "chief/fleet/node.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

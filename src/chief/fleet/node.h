@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "autodist/v1/agent.pb.h"
+#include "chief/fleet/reliable_outbox.h"
 #include "chief/loop/loop.h"
-#include "chief/nodes/orders.h"
 #include "launch/agent_rules.h"
 #include "launch/node_link.h"
 
@@ -58,7 +58,7 @@ class Node {
   // Whether anything new has come by it.
   bool brought_news() const { return brought_news_; }
 
-  // As one of its orders (chief/nodes/orders.h).
+  // As one of its orders (chief/fleet/reliable_outbox.h).
   void SendReliably(v1::ChiefMessage message, std::shared_ptr<const std::string> value = nullptr);
   // Dropped where there is no connection.
   void SendIfConnected(v1::ChiefMessage message);
@@ -122,7 +122,7 @@ class Node {
   bool resumed_ = false;
   std::string key_;       // that the agent is known to have
   std::string next_key_;  // that it may have instead
-  Orders orders_;
+  ReliableOutbox orders_;
   launch::EventRules rules_;
   Status broken_rule_;
   Taken taken_;

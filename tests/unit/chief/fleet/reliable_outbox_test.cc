@@ -1,4 +1,4 @@
-#include "chief/nodes/orders.h"
+#include "chief/fleet/reliable_outbox.h"
 
 #include <gtest/gtest.h>
 
@@ -15,8 +15,8 @@ std::shared_ptr<const std::string> Value(size_t size) {
   return std::make_shared<const std::string>(size, 'v');
 }
 
-TEST(OrdersTest, AreNumberedAndSentOnce) {
-  Orders orders;
+TEST(ReliableOutboxTest, AreNumberedAndSentOnce) {
+  ReliableOutbox orders;
   EXPECT_TRUE(orders.Add(ReplyWith("one"), nullptr));
   EXPECT_TRUE(orders.Add(ReplyWith("two"), Value(3)));
   const auto first = orders.Next();
@@ -29,8 +29,8 @@ TEST(OrdersTest, AreNumberedAndSentOnce) {
   EXPECT_FALSE(orders.Next());
 }
 
-TEST(OrdersTest, WhatIsNotAcknowledgedIsSentAgainInTheNextSession) {
-  Orders orders;
+TEST(ReliableOutboxTest, WhatIsNotAcknowledgedIsSentAgainInTheNextSession) {
+  ReliableOutbox orders;
   for (int i = 0; i < 3; ++i) orders.Add(ReplyWith(), nullptr);
   while (orders.Next()) {
   }
@@ -43,9 +43,9 @@ TEST(OrdersTest, WhatIsNotAcknowledgedIsSentAgainInTheNextSession) {
   EXPECT_EQ(orders.Next()->sequence(), 4);
 }
 
-TEST(OrdersTest, LargeValuesWaitUntilThoseBeforeAreAcknowledged) {
-  Orders orders;
-  for (int i = 0; i < 3; ++i) orders.Add(ReplyWith(), Value(Orders::kWindow));
+TEST(ReliableOutboxTest, LargeValuesWaitUntilThoseBeforeAreAcknowledged) {
+  ReliableOutbox orders;
+  for (int i = 0; i < 3; ++i) orders.Add(ReplyWith(), Value(ReliableOutbox::kWindow));
   EXPECT_EQ(orders.Next()->sequence(), 1) << "one of any size may be on its way";
   EXPECT_FALSE(orders.Next());
   orders.Acknowledged(1);
@@ -55,9 +55,9 @@ TEST(OrdersTest, LargeValuesWaitUntilThoseBeforeAreAcknowledged) {
   EXPECT_EQ(orders.Next()->sequence(), 2);
 }
 
-TEST(OrdersTest, AnAgentThatAcknowledgesNothingIsNotToldForEver) {
-  Orders orders;
-  const std::string large(Orders::kMost / 8, 'e');
+TEST(ReliableOutboxTest, AnAgentThatAcknowledgesNothingIsNotToldForEver) {
+  ReliableOutbox orders;
+  const std::string large(ReliableOutbox::kMost / 8, 'e');
   int taken = 0;
   while (taken < 10 && orders.Add(ReplyWith(large), nullptr)) ++taken;
   EXPECT_EQ(taken, 7);

@@ -1,4 +1,4 @@
-#include "chief/nodes/orders.h"
+#include "chief/fleet/reliable_outbox.h"
 
 #include <utility>
 
@@ -9,7 +9,7 @@ constexpr size_t kCostOfMessage = 256;  // bytes, besides what it has
 
 }  // namespace
 
-bool Orders::Add(v1::ChiefMessage message, std::shared_ptr<const std::string> value) {
+bool ReliableOutbox::Add(v1::ChiefMessage message, std::shared_ptr<const std::string> value) {
   message.set_sequence(++last_sequence_);
   const size_t size = message.ByteSizeLong() + kCostOfMessage;
   orders_.push_back({std::move(message), std::move(value), size});
@@ -17,7 +17,7 @@ bool Orders::Add(v1::ChiefMessage message, std::shared_ptr<const std::string> va
   return size_ <= kMost;
 }
 
-void Orders::Acknowledged(uint64_t sequence) {
+void ReliableOutbox::Acknowledged(uint64_t sequence) {
   while (!orders_.empty() && orders_.front().message.sequence() <= sequence) {
     const Order& order = orders_.front();
     size_ -= order.size;
@@ -29,12 +29,12 @@ void Orders::Acknowledged(uint64_t sequence) {
   }
 }
 
-void Orders::Drop() {
+void ReliableOutbox::Drop() {
   orders_.clear();
   size_ = sent_ = on_their_way_ = 0;
 }
 
-std::optional<v1::ChiefMessage> Orders::Next() {
+std::optional<v1::ChiefMessage> ReliableOutbox::Next() {
   if (sent_ == orders_.size()) return std::nullopt;
   const Order& order = orders_[sent_];
   if (on_their_way_ > 0 && on_their_way_ + order.whole() > kWindow) return std::nullopt;

@@ -12,11 +12,11 @@
 namespace autodist::chief {
 
 // Pure logic; for one thread.
-class CheckTimes {
+class Deadlines {
  public:
   using Time = Loop::Time;
 
-  explicit CheckTimes(size_t nodes) : of_(nodes, Time::max()) {}
+  explicit Deadlines(size_t nodes) : of_(nodes, Time::max()) {}
 
   // Time::max(): not at all.
   void Set(uint32_t node, Time time) {

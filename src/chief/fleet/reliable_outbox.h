@@ -12,7 +12,7 @@
 
 namespace autodist::chief {
 
-class Orders {
+class ReliableOutbox {
  public:
   static constexpr size_t kMost = 8 << 20;    // bytes, without values
   static constexpr size_t kWindow = 4 << 20;  // bytes, of those that are on their way

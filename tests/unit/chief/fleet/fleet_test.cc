@@ -1,4 +1,4 @@
-#include "chief/nodes/node_watch.h"
+#include "chief/fleet/fleet.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,12 +16,12 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-class NodeWatchTest : public testing::Test, protected NodeWatchListener {
+class FleetTest : public testing::Test, protected FleetListener {
  protected:
   static constexpr seconds kLease{60};
 
-  NodeWatchTest() { testing::internal::CaptureStderr(); }
-  ~NodeWatchTest() override {
+  FleetTest() { testing::internal::CaptureStderr(); }
+  ~FleetTest() override {
     launcher_->Stop();
     watch_.DisconnectAtExit();
     Told();
@@ -33,7 +33,7 @@ class NodeWatchTest : public testing::Test, protected NodeWatchListener {
       loop_.Post([this, node] { watch_.Add(node.node_rank, node.link); });
     });
     watch_.ConnectAgainBy(*launcher_);
-    loop_.RunUntil([this] { return watch_.connected() == 3 && watch_.AllResumed(); });
+    loop_.RunUntil([this] { return watch_.staying() == 3 && watch_.AllResumed(); });
     watch_.BeginAttempt({0, 1, 2});
     watch_.StartRanks();
     Run(milliseconds(100));
@@ -56,8 +56,8 @@ class NodeWatchTest : public testing::Test, protected NodeWatchListener {
     if (event.has_rank_exited()) exits_.emplace_back(member, event.rank_exited().rank());
   }
   void OnWarning(uint32_t, const std::string&) override {}
-  void OnTakenAway(uint32_t, std::optional<uint32_t>, const Status&) override {}
-  void OnLost(uint32_t node, std::optional<uint32_t> member, const Status& why) override {
+  void OnEvicted(uint32_t, std::optional<uint32_t>, const Status&) override {}
+  void OnLost(uint32_t node, std::optional<uint32_t> member, const Status& why, bool) override {
     lost_.push_back(node);
     lost_member_ = member;
     lost_after_ = Passed();
@@ -74,7 +74,7 @@ class NodeWatchTest : public testing::Test, protected NodeWatchListener {
   const std::unique_ptr<launch::Launcher> launcher_ = nodes_.MakeLauncher();
   Console console_{[](uint32_t, const v1::OutputAck&) {}};
   OutputRouter output_{loop_, console_};
-  NodeWatch watch_{plan_, kLease, loop_, output_, console_, *this};
+  Fleet watch_{plan_, kLease, loop_, output_, console_, *this};
   Loop::Time began_{};
   std::vector<uint32_t> lost_;
   std::optional<uint32_t> lost_member_;
@@ -85,14 +85,14 @@ class NodeWatchTest : public testing::Test, protected NodeWatchListener {
   bool told_ = false;
 };
 
-TEST_F(NodeWatchTest, ANodeThatIsHeardStaysForEver) {
+TEST_F(FleetTest, ANodeThatIsHeardStaysForEver) {
   Start();
   Run(std::chrono::hours(24));
   EXPECT_THAT(lost_, IsEmpty());
-  EXPECT_EQ(watch_.connected(), 3u);
+  EXPECT_EQ(watch_.staying(), 3u);
 }
 
-TEST_F(NodeWatchTest, TheLoopIsLeftAloneBetweenRenewals) {
+TEST_F(FleetTest, TheLoopIsLeftAloneBetweenRenewals) {
   Start();
   int times = 0;
   loop_.BeforeWaiting([&] {
@@ -104,12 +104,12 @@ TEST_F(NodeWatchTest, TheLoopIsLeftAloneBetweenRenewals) {
   EXPECT_LT(times, 10 * kRenewals) << "of three nodes";
 }
 
-TEST_F(NodeWatchTest, ANodeIsLostWhenItsLeaseIsOver) {
+TEST_F(FleetTest, ANodeIsLostWhenItsLeaseIsOver) {
   Start();
   nodes_[1].CutLink();
   Run(kLease - seconds(5));
   EXPECT_THAT(lost_, IsEmpty());
-  EXPECT_TRUE(watch_.state(1).reconnecting());
+  EXPECT_TRUE(watch_.state(1).disconnected());
   Run(seconds(10));
   EXPECT_THAT(lost_, ElementsAre(1));
   EXPECT_EQ(lost_member_, 1u);
@@ -119,7 +119,7 @@ TEST_F(NodeWatchTest, ANodeIsLostWhenItsLeaseIsOver) {
   EXPECT_THAT(Told(), HasSubstr("10.0.0.2: the connection is broken: connection reset by peer"));
 }
 
-TEST_F(NodeWatchTest, ASilentAgentIsTakenForCutOffAndReconnectedWith) {
+TEST_F(FleetTest, ASilentAgentIsTakenForCutOffAndReconnectedWith) {
   Start();
   nodes_[2].silent = true;
   Run(seconds(9));
@@ -133,12 +133,12 @@ TEST_F(NodeWatchTest, ASilentAgentIsTakenForCutOffAndReconnectedWith) {
   EXPECT_THAT(Told(), HasSubstr("node3: the connection is broken: nothing heard for 1"));
 }
 
-TEST_F(NodeWatchTest, AnAgentThatIsStoppedIsLostWhenItsLeaseIsOverAlthoughItsNodeTakesConnections) {
+TEST_F(FleetTest, AnAgentThatIsStoppedIsLostWhenItsLeaseIsOverAlthoughItsNodeTakesConnections) {
   Start();
   nodes_[2].silent = true;
   Run(kLease - seconds(5));
   EXPECT_THAT(lost_, IsEmpty());
-  EXPECT_TRUE(watch_.state(2).reconnecting());
+  EXPECT_TRUE(watch_.state(2).disconnected());
   Run(seconds(6));
   EXPECT_THAT(lost_, ElementsAre(2));
   EXPECT_LE(lost_after_, kLease);
@@ -147,7 +147,7 @@ TEST_F(NodeWatchTest, AnAgentThatIsStoppedIsLostWhenItsLeaseIsOverAlthoughItsNod
   EXPECT_THAT(Told(), Not(HasSubstr("connected again")));
 }
 
-TEST_F(NodeWatchTest, ANodeWhoseSessionsFailAtOnceIsTriedLessAndLessOften) {
+TEST_F(FleetTest, ANodeWhoseSessionsFailAtOnceIsTriedLessAndLessOften) {
   Start();
   nodes_[1].fails_at_once = true;
   nodes_[1].Break();
@@ -159,7 +159,7 @@ TEST_F(NodeWatchTest, ANodeWhoseSessionsFailAtOnceIsTriedLessAndLessOften) {
   EXPECT_THAT(lost_, ElementsAre(1));
 }
 
-TEST_F(NodeWatchTest, SessionsThatFailOnceTheyHaveAnsweredAreNoMoreUse) {
+TEST_F(FleetTest, SessionsThatFailOnceTheyHaveAnsweredAreNoMoreUse) {
   Start();
   nodes_[1].fails_when_resumed = true;
   nodes_[1].Break();
@@ -177,7 +177,7 @@ TEST_F(NodeWatchTest, SessionsThatFailOnceTheyHaveAnsweredAreNoMoreUse) {
   EXPECT_TRUE(watch_.Connected(1));
 }
 
-TEST_F(NodeWatchTest, ANodeThatTakesNothingByAnyOfItsConnectionsIsLost) {
+TEST_F(FleetTest, ANodeThatTakesNothingByAnyOfItsConnectionsIsLost) {
   Start();
   nodes_[1].fails_when_resumed = true;
   nodes_[1].Break();
@@ -194,7 +194,7 @@ TEST_F(NodeWatchTest, ANodeThatTakesNothingByAnyOfItsConnectionsIsLost) {
   EXPECT_THAT(Message(lost_because_), HasSubstr("before it has taken what it is told"));
 }
 
-TEST_F(NodeWatchTest, WhatIsSentDuringACutArrivesOnceAfterIt) {
+TEST_F(FleetTest, WhatIsSentDuringACutArrivesOnceAfterIt) {
   Start();
   nodes_[1].CutLink();
   Run(seconds(5));
@@ -211,7 +211,7 @@ TEST_F(NodeWatchTest, WhatIsSentDuringACutArrivesOnceAfterIt) {
   EXPECT_THAT(exits_, ElementsAre(std::pair(1, 2)));
 }
 
-TEST_F(NodeWatchTest, AnAgentThatHasGoneIsLostAtOnce) {
+TEST_F(FleetTest, AnAgentThatHasGoneIsLostAtOnce) {
   Start();
   nodes_[0].Die();
   Run(seconds(1));
@@ -220,7 +220,7 @@ TEST_F(NodeWatchTest, AnAgentThatHasGoneIsLostAtOnce) {
   EXPECT_FALSE(watch_.WasCutOff(0));
 }
 
-TEST_F(NodeWatchTest, MembersAreToldByTheirPlaceInTheAttempt) {
+TEST_F(FleetTest, MembersAreToldByTheirPlaceInTheAttempt) {
   Start();
   watch_.Prepare({0, 2});
   watch_.BeginAttempt({0, 2});
@@ -232,7 +232,7 @@ TEST_F(NodeWatchTest, MembersAreToldByTheirPlaceInTheAttempt) {
   EXPECT_THAT(exits_, ElementsAre(std::pair(1, 4)));
 }
 
-TEST_F(NodeWatchTest, SamplesAreThoseOfMembers) {
+TEST_F(FleetTest, SamplesAreThoseOfMembers) {
   Start();
   watch_.Prepare({0, 2});
   watch_.BeginAttempt({0, 2});
@@ -246,7 +246,7 @@ TEST_F(NodeWatchTest, SamplesAreThoseOfMembers) {
   EXPECT_EQ(samples_[1].first, 2u);
 }
 
-TEST_F(NodeWatchTest, TheTimeInWhichTheChiefWasStoppedDoesNotCount) {
+TEST_F(FleetTest, TheTimeInWhichTheChiefWasStoppedDoesNotCount) {
   Start();
   Run(seconds(3));
   nodes_[1].silent = true;
@@ -258,11 +258,11 @@ TEST_F(NodeWatchTest, TheTimeInWhichTheChiefWasStoppedDoesNotCount) {
   EXPECT_EQ(nodes_[1].resumes, 0);
 }
 
-TEST_F(NodeWatchTest, AgentsThatHaveToldAllMayGoWithoutAWord) {
+TEST_F(FleetTest, AgentsThatHaveToldAllMayGoWithoutAWord) {
   Start();
   for (const uint32_t node : {0u, 1u, 2u}) nodes_[node].ExitAll(0);
   watch_.End(seconds(30), true);
-  loop_.RunUntil([this] { return watch_.AttemptIsOver(1); });
+  loop_.RunUntil([this] { return watch_.state(1).drained(); });
   nodes_[1].Die();  // its last bytes are lost
   Run(seconds(1));
   EXPECT_EQ(watch_.state(1).phase(), v1::NODE_PHASE_ENDED);
@@ -270,12 +270,12 @@ TEST_F(NodeWatchTest, AgentsThatHaveToldAllMayGoWithoutAWord) {
   EXPECT_EQ(Told(), "");
 }
 
-TEST_F(NodeWatchTest, ALostNodeCanBeBroughtBack) {
+TEST_F(FleetTest, ALostNodeCanBeBroughtBack) {
   Start();
   nodes_[1].Die();
   Run(seconds(1));
   ASSERT_THAT(lost_, ElementsAre(1));
-  watch_.BringBack(1, loop_.Now() + seconds(10));
+  watch_.TryRejoin(1, loop_.Now() + seconds(10));
   Run(seconds(1));
   EXPECT_TRUE(watch_.Connected(1));
 }

@@ -1,0 +1,341 @@
+#include "chief/fleet/fleet.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/quantity.h"
+
+namespace autodist::chief {
+namespace {
+
+using base::LogLevel;
+using std::chrono::milliseconds;
+
+// A node has the time of two and a half renewals.
+milliseconds SilenceLimit(milliseconds lease, int nodes) {
+  return std::max(LeaseTimer::kSilenceLimit, 5 * launch::RenewalInterval(lease, nodes) / 2);
+}
+
+// kAborted, as its agent goes.
+Status EndedByScheduler() {
+  return Error(StatusCode::kAborted,
+               "its engine has taken it away, as when a pod is deleted or evicted");
+}
+
+milliseconds Between(Loop::Time from, Loop::Time to) {
+  return std::chrono::duration_cast<milliseconds>(to - from);
+}
+
+}  // namespace
+
+Fleet::Fleet(const v1::LaunchPlan& plan, milliseconds lease, Loop& loop, OutputRouter& output,
+             Console& console, FleetListener& listener)
+    : plan_(plan),
+      lease_(lease),
+      loop_(loop),
+      console_(console),
+      listener_(listener),
+      inbox_(loop, output, *this),
+      reconnection_(lease, loop),
+      leases_(launch::RenewalInterval(lease, plan.nodes_size()),
+              static_cast<size_t>(plan.nodes_size()), loop, nodes_,
+              {[this](uint32_t node, milliseconds silent) {
+                 TakeClosed(
+                     node, nodes_[node].session->connection(),
+                     Error(StatusCode::kUnavailable, "nothing heard for " + base::Seconds(silent)));
+               },
+               [this](uint32_t node) { Expire(node); },
+               [this](uint32_t node) { return BeingLinked(node); }}) {
+  const LeaseTimer timer(lease, SilenceLimit(lease, plan.nodes_size()));
+  nodes_.reserve(static_cast<size_t>(plan.nodes_size()));
+  for (uint32_t i = 0; i < static_cast<uint32_t>(plan.nodes_size()); ++i) {
+    nodes_.emplace_back(std::make_unique<Node>(i, inbox_, loop), timer);
+    nodes_.back().member = i;
+    members_.push_back(i);
+  }
+  loop.BeforeWaiting([this] {
+    inbox_.TakeQuiet();
+    const Loop::Time leases = leases_.Tick();
+    return std::min(leases, inbox_.due());
+  });
+}
+
+void Fleet::DisconnectAtExit() {
+  for (FleetNode& node : nodes_) node.session->DisconnectAtExit();
+}
+
+const std::string& Fleet::AddressOf(uint32_t node) const {
+  return plan_.nodes(static_cast<int>(node)).address();
+}
+
+void Fleet::Tell(LogLevel level, uint32_t node, const std::string& what) {
+  const size_t number = told_.Add(level, loop_.Now(), [](LogLevel, size_t) {});
+  if (number > told_.kMost) return;
+  const bool last = number == told_.kMost;
+  console_.Tell(level, AddressOf(node) + what + (last ? "; further nodes are not listed" : ""));
+}
+
+bool Fleet::All(const std::function<bool(uint32_t node)>& holds) const {
+  return all_(nodes_.size(), [&](size_t node) { return holds(static_cast<uint32_t>(node)); });
+}
+
+bool Fleet::AllResumed() const {
+  return All([this](uint32_t node) {
+    return !nodes_[node].machine.alive() || nodes_[node].session->resumed();
+  });
+}
+
+bool Fleet::AnyEvicted() const {
+  return !All([this](uint32_t node) {
+    return !nodes_[node].machine.alive() || !nodes_[node].machine.evicted();
+  });
+}
+
+uint32_t Fleet::staying() const {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < size(); ++i) count += Stays(i) ? 1 : 0;
+  return count;
+}
+
+NodeAction Fleet::Take(uint32_t number, NodeEvent event, const std::string& why) {
+  FleetNode& node = nodes_[number];
+  const v1::NodePhase before = node.machine.phase();
+  const bool drained = node.machine.drained();
+  const NodeAction action = node.machine.Take(event, why);
+  if (const v1::NodePhase now = node.machine.phase(); now != before) {
+    if (before == v1::NODE_PHASE_RECONNECTING) --disconnected_;
+    if (now == v1::NODE_PHASE_RECONNECTING) ++disconnected_;
+    listener_.OnPhase(number, now, node.machine.detail());
+  }
+  Do(number, action, drained);
+  return action;
+}
+
+void Fleet::Do(uint32_t number, NodeAction action, bool drained) {
+  FleetNode& node = nodes_[number];
+  switch (action) {
+    case NodeAction::kNone:
+    case NodeAction::kOpenSession:  // by Add, which has the link
+      break;
+    case NodeAction::kRenewLease:
+      return leases_.Renew(number);
+    case NodeAction::kBeginStreams:
+      return node.session->BeginAttempt();
+    case NodeAction::kSendEnd:
+      return SendEnd(node);
+    case NodeAction::kReconnect:
+      return reconnection_.Resume(number, node, [this, number](const launch::LaunchedNode& linked) {
+        Reconnected(number, linked);
+      });
+    case NodeAction::kReportEviction:
+      // What was told to end there is followed by nothing.
+      if (node.machine.draining() && !orders_.leaving) SendEnd(node);
+      return listener_.OnEvicted(number, node.member, EndedByScheduler());
+    case NodeAction::kReportLoss:
+      node.session->DropUnacknowledged();
+      node.cut_off = node.lost_because.code() != StatusCode::kAborted;
+      return listener_.OnLost(number, node.member, node.lost_because, drained);
+  }
+}
+
+void Fleet::Lose(uint32_t number, NodeEvent event, const Status& why) {
+  if (!nodes_[number].machine.alive()) return;
+  nodes_[number].lost_because = why;
+  Take(number, event, Message(why));
+}
+
+void Fleet::Add(uint32_t number, const std::shared_ptr<launch::NodeLink>& link) {
+  if (Take(number, NodeEvent::kLink) != NodeAction::kOpenSession) return;
+  nodes_[number].lease.Linked(loop_.Now());
+  nodes_[number].session->Connect(link);
+  leases_.CheckSoon(number);
+}
+
+void Fleet::TryRejoin(uint32_t number, Loop::Time limit) {
+  if (state(number).state() == NodeState::kQuarantined) return;
+  reconnection_.Reach(number, limit, [this, number](const launch::LaunchedNode& linked) {
+    // An agent that is left without a session goes by itself.
+    if (linked.status.ok() && orders_.rejoin) Add(number, linked.link);
+  });
+}
+
+void Fleet::StopRejoining() {
+  orders_.rejoin = false;
+  for (const uint32_t node : reconnection_.linking()) {
+    if (!state(node).alive()) reconnection_.GiveUp(node);
+  }
+}
+
+void Fleet::Prepare(const std::vector<uint32_t>& nodes) {
+  for (const uint32_t node : nodes) Take(node, NodeEvent::kPrepare);
+}
+
+void Fleet::BeginAttempt(const std::vector<uint32_t>& members) {
+  members_ = members;
+  for (FleetNode& node : nodes_) {
+    node.member.reset();
+    node.cut_off = false;
+  }
+  for (uint32_t i = 0; i < members.size(); ++i) nodes_[members[i]].member = i;
+  for (uint32_t i = 0; i < size(); ++i) {
+    Take(i, nodes_[i].member ? NodeEvent::kChoose : NodeEvent::kPassOver);
+  }
+}
+
+void Fleet::StartRanks() {
+  v1::ChiefMessage start;
+  start.mutable_start();
+  for (const uint32_t node : members_) nodes_[node].session->SendReliably(start);
+}
+
+void Fleet::StopRanks(milliseconds grace) {
+  for (const uint32_t node : members_) Take(node, NodeEvent::kStop);
+  v1::ChiefMessage stop;
+  stop.mutable_stop()->set_grace_ms(static_cast<uint32_t>(grace.count()));
+  SendToAll(stop);
+}
+
+void Fleet::End(milliseconds grace, bool leave) {
+  orders_.leaving = leave;
+  orders_.grace = grace;
+  for (uint32_t i = 0; i < size(); ++i) Take(i, leave ? NodeEvent::kDismiss : NodeEvent::kDrain);
+}
+
+void Fleet::SendEnd(FleetNode& node) {
+  v1::ChiefMessage message;
+  const auto grace_ms = static_cast<uint32_t>(orders_.grace.count());
+  if (orders_.leaving || node.machine.evicted()) {
+    message.mutable_shutdown()->set_grace_ms(grace_ms);
+  } else {
+    message.mutable_end()->set_grace_ms(grace_ms);
+  }
+  node.session->SendReliably(std::move(message));
+}
+
+void Fleet::SendToAll(const v1::ChiefMessage& message) {
+  for (FleetNode& node : nodes_) {
+    if (node.machine.alive()) node.session->SendReliably(message);
+  }
+}
+
+void Fleet::TakeEvent(uint32_t number, v1::AgentEvent event, int64_t arrived_ns) {
+  FleetNode& node = nodes_[number];
+  if (event.has_resumed()) {
+    TakeAnswer(number);
+  } else if (event.has_lease_renewed()) {
+    node.clock.Answered(event.lease_renewed().number(), event.lease_renewed().time_ns(),
+                        arrived_ns);
+  } else if (event.has_lease_expired()) {
+    const std::string& why = event.lease_expired().why();
+    Lose(number, NodeEvent::kLose,
+         Error(StatusCode::kDeadlineExceeded,
+               why.empty() ? "its agent heard nothing from here for " + base::Seconds(lease_) +
+                                 " and ended its ranks"
+                           : why));
+  } else if (event.has_engine_ends()) {
+    // Of an allocation's steps Slurm ends all, and us as well.
+    const v1::Reach& reach = plan_.nodes(static_cast<int>(number)).reach();
+    if (reach.has_called() && !reach.called().has_step()) Take(number, NodeEvent::kEvict);
+  } else if (event.has_ranks_ended()) {
+    Take(number, NodeEvent::kRanksEnded);
+  } else if (event.has_warning()) {
+    listener_.OnWarning(number, event.warning().what());
+  } else if (event.has_sample()) {
+    if (!node.member) return;
+    event.mutable_sample()->set_time_ns(node.clock.ByOurs(event.sample().time_ns()));
+    listener_.OnSample(number, std::move(*event.mutable_sample()));
+  } else if (node.member) {
+    // An attempt that went on without this node has nothing to do with its ranks.
+    TakeMemberEvent(node, std::move(event));
+  }
+}
+
+void Fleet::TakeMemberEvent(FleetNode& node, v1::AgentEvent event) {
+  if (event.has_rank_exited()) {
+    event.mutable_rank_exited()->set_time_ns(node.clock.ByOurs(event.rank_exited().time_ns()));
+  } else if (event.has_rank_aborted()) {
+    event.mutable_rank_aborted()->set_time_ns(node.clock.ByOurs(event.rank_aborted().time_ns()));
+  }
+  listener_.OnMemberEvent(*node.member, event);
+}
+
+void Fleet::TakeClosed(uint32_t number, uint64_t connection, const Status& status) {
+  FleetNode& node = nodes_[number];
+  if (connection != node.session->connection() || !node.machine.alive()) return;
+  if (BeingLinked(number)) return;  // it is we who have ended it
+  if (status.ok()) return Left(number);
+  if (launch::IsBrokenRule(status)) return Lose(number, NodeEvent::kRefuse, status);
+  if (!reconnection_.possible()) return Lose(number, NodeEvent::kLose, status);
+  if (reconnection_.IsNotAcking(node)) {
+    return Lose(number, NodeEvent::kLose,
+                WithRemedy(Error(StatusCode::kUnavailable,
+                                 "each connection to its agent breaks before it has taken what it "
+                                 "is told: " +
+                                     Message(status)),
+                           "is the network to it sound, and its agent left alone?"));
+  }
+  if (!node.machine.disconnected()) {
+    const Loop::Time now = loop_.Now();
+    node.lease.Broken(node.session->heard(), now);
+    leases_.CheckSoon(number);
+    // An agent that has told all that it had to may have gone, and its last word been lost. Who
+    // asks again finds out.
+    if (!orders_.leaving || !node.machine.drained()) {
+      Tell(LogLevel::kWarning, number,
+           ": the connection is broken: " + Message(status) + "; trying again for " +
+               base::Seconds(Between(now, node.lease.lost_at())) + ", while the ranks there go on");
+    }
+  }
+  Take(number, NodeEvent::kBreak, Message(status));
+}
+
+void Fleet::Reconnected(uint32_t number, const launch::LaunchedNode& linked) {
+  FleetNode& node = nodes_[number];
+  if (!node.machine.disconnected()) return;
+  const bool over = orders_.leaving && node.machine.drained();
+  if (over && linked.status.code() == StatusCode::kAborted) return Left(number);
+  if (!linked.status.ok()) return Lose(number, NodeEvent::kLose, linked.status);
+  node.lease.Linked(loop_.Now());
+  node.session->Connect(linked.link);
+  leases_.CheckSoon(number);
+}
+
+// Only now is it known that there is an agent at the end of the connection.
+void Fleet::TakeAnswer(uint32_t number) {
+  FleetNode& node = nodes_[number];
+  if (!node.session->resumed()) return;  // by one that has ended since
+  std::string again;
+  if (node.machine.disconnected()) {
+    again = "connected again after " + base::Seconds(Between(node.lease.broken(), loop_.Now()));
+    if (!orders_.leaving || !node.machine.drained()) Tell(LogLevel::kInfo, number, ": " + again);
+  }
+  Take(number, NodeEvent::kAnswer, again);
+}
+
+// The agent has ended the session, as it does after Shutdown.
+void Fleet::Left(uint32_t number) {
+  if (orders_.leaving) {
+    Take(number, NodeEvent::kLeave);
+  } else if (state(number).evicted()) {
+    Lose(number, NodeEvent::kLose, EndedByScheduler());
+  } else {
+    Lose(number, NodeEvent::kLose, Error(StatusCode::kUnavailable, "its agent left"));
+  }
+}
+
+// Its lease is over.
+void Fleet::Expire(uint32_t number) {
+  const FleetNode& node = nodes_[number];
+  const std::string time = base::Seconds(Between(node.session->heard(), loop_.Now()));
+  const bool linked = !BeingLinked(number);
+  reconnection_.GiveUp(number);
+  if (const auto link = node.session->link()) link->Break();
+  Lose(number, NodeEvent::kLose,
+       linked ? Error(StatusCode::kDeadlineExceeded,
+                      "no answer from its agent for " + time +
+                          ", although the node can be reached: it may have been stopped, or hang")
+              : Error(StatusCode::kDeadlineExceeded,
+                      "no connection for " + time + ": " + node.machine.detail()));
+}
+
+}  // namespace autodist::chief

@@ -1,0 +1,39 @@
+// One node of the fleet: what it is, and what there is of it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "autodist/status.h"
+#include "base/backoff.h"
+#include "chief/fleet/lease_timer.h"
+#include "chief/fleet/node.h"
+#include "chief/fleet/node_clock.h"
+#include "chief/fleet/node_machine.h"
+
+namespace autodist::chief {
+
+struct FleetNode {
+  FleetNode(std::unique_ptr<Node> its_session, LeaseTimer its_lease)
+      : session(std::move(its_session)), lease(its_lease) {}
+
+  // Whether its agent can be talked to now.
+  bool connected() const { return machine.alive() && !machine.disconnected(); }
+
+  std::unique_ptr<Node> session;
+  NodeMachine machine;
+  LeaseTimer lease;
+  NodeClock clock;
+  std::optional<uint32_t> member;  // of the attempt, by its rank in the attempt's plan
+  Status lost_because;
+  bool cut_off = false;  // lost in this attempt, and what runs there may go on for a lease
+  // Of its reconnection.
+  std::optional<base::Backoff> backoff;  // as long as its connections bring nothing
+  uint64_t unacked = 0;                  // an order that it has not acknowledged
+  Loop::Time unacked_since{};
+};
+
+}  // namespace autodist::chief

@@ -1,0 +1,39 @@
+#include "chief/fleet/inbox.h"
+
+#include <utility>
+
+#include "base/wall_clock.h"
+
+namespace autodist::chief {
+
+void Inbox::OnEvent(uint32_t node, v1::AgentEvent event) {
+  const size_t cost = launch::EventRules::CostOf(event);
+  const int64_t arrived_ns = base::NanosecondsSince1970();
+  if (event.has_progress_told()) output_.Tell(node, event.progress_told());
+  if (event.has_sample() || event.has_lease_renewed()) {
+    quiet_.Put({node, cost, arrived_ns, std::move(event)});
+    return;
+  }
+  loop_.Post([this, node, cost, arrived_ns, event = std::move(event)]() mutable {
+    TakeQuiet();  // it came before
+    reader_.TakeEvent(node, std::move(event), arrived_ns);
+    reader_.Handled(node, cost);
+  });
+}
+
+void Inbox::TakeQuiet() {
+  for (QuietEvents::Event& one : quiet_.Take()) {
+    reader_.TakeEvent(one.node, std::move(one.event), one.arrived_ns);
+    reader_.Handled(one.node, one.cost);
+  }
+}
+
+void Inbox::OnOutput(uint32_t node, v1::Output output) { output_.Write(node, std::move(output)); }
+
+void Inbox::OnClosed(uint32_t node, uint64_t connection, Status status) {
+  loop_.Post([this, node, connection, status = std::move(status)] {
+    reader_.TakeClosed(node, connection, status);
+  });
+}
+
+}  // namespace autodist::chief

@@ -1,0 +1,76 @@
+#include "chief/fleet/lease_monitor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/wall_clock.h"
+
+namespace autodist::chief {
+
+using std::chrono::milliseconds;
+
+LeaseMonitor::LeaseMonitor(milliseconds renewal, size_t count, Loop& loop,
+                           std::vector<FleetNode>& nodes, Events events)
+    : renewal_(renewal),
+      loop_(loop),
+      nodes_(nodes),
+      events_(std::move(events)),
+      renew_at_(loop.Now() + renewal_),
+      deadlines_(count) {}
+
+void LeaseMonitor::Renew(uint32_t number) {
+  FleetNode& node = nodes_[number];
+  node.lease.Asked(loop_.Now(), node.session->heard());
+  deadlines_.SetEarlier(number, node.lease.SilentAt(node.session->heard()));
+  v1::ChiefMessage renew;
+  renew.mutable_renew_lease()->set_number(node.clock.Ask(base::NanosecondsSince1970()));
+  node.session->SendIfConnected(std::move(renew));
+}
+
+void LeaseMonitor::RenewAll() {
+  for (uint32_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].connected()) Renew(i);
+  }
+}
+
+bool LeaseMonitor::AllRenewed() const {
+  return all_(nodes_.size(), [this](size_t node) {
+    return !nodes_[node].connected() || nodes_[node].clock.answered();
+  });
+}
+
+void LeaseMonitor::Forgive() {
+  for (FleetNode& node : nodes_) node.lease.Forgive(loop_.Now());
+}
+
+Loop::Time LeaseMonitor::Tick() {
+  const Loop::Time now = loop_.Now();
+  if (now >= renew_at_) {
+    if (now - renew_at_ > LeaseTimer::kSilenceLimit / 2) Forgive();  // it is we who did not run
+    renew_at_ = now + renewal_;
+    RenewAll();
+  }
+  while (const auto node = deadlines_.TakeDue(now)) deadlines_.SetEarlier(*node, Check(*node));
+  return std::min(renew_at_, deadlines_.next());
+}
+
+// Returns when to check again, as long as nothing happens.
+Loop::Time LeaseMonitor::Check(uint32_t number) {
+  const FleetNode& node = nodes_[number];
+  if (!node.machine.alive()) return Loop::Time::max();
+  const Loop::Time now = loop_.Now();
+  const bool disconnected = node.machine.disconnected();
+  if (disconnected && now >= node.lease.lost_at()) {
+    events_.expired(number);
+    return Loop::Time::max();
+  }
+  const Loop::Time lost = disconnected ? node.lease.lost_at() : Loop::Time::max();
+  if (disconnected && events_.being_linked(number)) return lost;
+  const Loop::Time heard = node.session->heard();
+  const Loop::Time silent = node.lease.SilentAt(heard);
+  if (now < silent) return std::min(silent, lost);
+  events_.silent(number, std::chrono::duration_cast<milliseconds>(now - heard));
+  return node.machine.disconnected() ? node.lease.lost_at() : Loop::Time::max();
+}
+
+}  // namespace autodist::chief

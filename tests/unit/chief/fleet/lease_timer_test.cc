@@ -1,0 +1,57 @@
+#include "chief/fleet/lease_timer.h"
+
+#include <gtest/gtest.h>
+
+namespace autodist::chief::lease_timer_test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+LeaseTimer::Time At(milliseconds time) { return LeaseTimer::Time(time); }
+
+TEST(LeaseTimerTest, ALeaseRunsSinceTheLastContact) {
+  LeaseTimer timer(seconds(60));
+  timer.Broken(At(seconds(100)), At(seconds(103)));
+  EXPECT_EQ(timer.lost_at(), At(seconds(160)));
+}
+
+TEST(LeaseTimerTest, AnAgentThatDoesNotAnswerIsSilentAfterAWhile) {
+  LeaseTimer timer(seconds(60));
+  timer.Asked(At(seconds(10)), At(seconds(9)));
+  EXPECT_EQ(timer.SilentAt(At(seconds(9))), At(seconds(19)));
+  EXPECT_EQ(timer.SilentAt(At(seconds(11))), LeaseTimer::Time::max());  // it has answered
+}
+
+TEST(LeaseTimerTest, WhatWasSpentStoppedOurselvesDoesNotCount) {
+  LeaseTimer timer(seconds(60));
+  timer.Asked(At(seconds(10)), At(seconds(9)));
+  timer.Asked(At(seconds(14)), At(seconds(9)));
+  timer.Forgive(At(seconds(21)));
+  EXPECT_EQ(timer.SilentAt(At(seconds(9))), At(seconds(31)));
+}
+
+TEST(LeaseTimerTest, AConnectionIsNoAnswer) {
+  LeaseTimer timer(seconds(60));
+  timer.Broken(At(seconds(100)), At(seconds(103)));
+  timer.Linked(At(seconds(110)));
+  EXPECT_EQ(timer.lost_at(), At(seconds(160)));
+  EXPECT_EQ(timer.SilentAt(At(seconds(100))), At(seconds(120)));  // and is given up
+  EXPECT_EQ(timer.SilentAt(At(seconds(111))), LeaseTimer::Time::max());
+}
+
+TEST(LeaseTimerTest, ALeaseDoesNotRunWhileWeWereStoppedOurselves) {
+  LeaseTimer timer(seconds(60));
+  timer.Forgive(At(seconds(500)));
+  timer.Broken(At(seconds(100)), At(seconds(501)));
+  EXPECT_EQ(timer.lost_at(), At(seconds(560)));
+}
+
+TEST(LeaseTimerTest, WithAShortLeaseHalfOfItIsTheLimit) {
+  LeaseTimer timer(seconds(4));
+  timer.Asked(At(seconds(10)), At(seconds(9)));
+  EXPECT_EQ(timer.SilentAt(At(seconds(9))), At(seconds(11)));
+}
+
+}  // namespace
+}  // namespace autodist::chief::lease_timer_test

@@ -1,0 +1,150 @@
+// Jobs with faults by chance, at every step of launch, run, restart and end, under a clock that is
+// turned: each ends in the promised time, and never are ranks of two attempts at work at once. The
+// number of a test is its seed. That no node is told twice to end is seen by the simulated agent.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "support/in_seconds.h"
+#include "support/played_job.h"
+
+namespace autodist::chief {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr uint64_t kRandomJobs = SANITIZED ? 200 : 2'000;
+constexpr seconds kFaultsEnd{150};   // what is still wrong then heals
+constexpr seconds kLastSignal{900};  // longer than all restarts of a job take
+
+class RandomFaultsTest : public test::JobTest, public testing::WithParamInterface<uint64_t> {
+ protected:
+  int64_t Below(int64_t limit) {
+    return std::uniform_int_distribution<int64_t>(0, limit - 1)(random_);
+  }
+  bool OneOf(int64_t number) { return Below(number) == 0; }
+  milliseconds AnyTime() { return milliseconds(Below(milliseconds(kFaultsEnd).count())); }
+  // Most of the interesting times are soon after the beginning.
+  milliseconds SomeTime() { return OneOf(2) ? milliseconds(Below(20)) : AnyTime(); }
+
+  // Something is wrong with a node, from now on and for a while.
+  void Begin(uint32_t number) {
+    test::FakeAgent& node = nodes_[number];
+    const milliseconds time = OneOf(3) ? kLease + seconds(Below(90)) : seconds(Below(60));
+    switch (Below(9)) {
+      case 0:
+        node.silent = true;
+        break;
+      case 1:
+        node.CutLink();
+        break;
+      case 2:
+        node.fails_at_once = true;
+        return HealAfter(number, time, [&node] { node.Break(); });
+      case 3:
+        node.fails_when_resumed = true;
+        return HealAfter(number, time, [&node] { node.Break(); });
+      case 4:
+        node.ranks_ignore_stop = true;
+        return;
+      case 5:
+        node.prepare_hangs = true;
+        break;
+      case 6:
+        return node.Die();
+      case 7:
+        return node.Break();
+      default:
+        return node.ExitAll(OneOf(4) ? 0 : 7);
+    }
+    HealAfter(number, time, [] {});
+  }
+  void HealAfter(uint32_t number, milliseconds time, const std::function<void()>& now) {
+    now();
+    loop_.After(time, [this, number] { Heal(number); });
+  }
+  void Heal(uint32_t number) {
+    test::FakeAgent& node = nodes_[number];
+    node.silent = node.unreachable = node.fails_at_once = node.fails_when_resumed = false;
+    node.prepare_hangs = false;
+  }
+  bool IsHealthy(uint32_t number) {
+    const test::FakeAgent& node = nodes_[number];
+    return !node.silent && !node.unreachable && !node.fails_at_once && !node.fails_when_resumed &&
+           !node.gone();
+  }
+
+  // Ranks of a node start. Soon after it, all that run on nodes to which there is a connection are
+  // of the same attempt. With --min-nodes a job goes on without a node that is cut off, whose ranks
+  // end with its lease.
+  void Started(uint32_t number) {
+    attempt_of_[number] = planned_.size();
+    loop_.After(milliseconds(10), [this] { ExpectOneAttempt(); });
+  }
+  void ExpectOneAttempt() {
+    std::set<size_t> attempts;
+    for (uint32_t node = 0; node < nodes_.size(); ++node) {
+      const bool known = nodes_[node].connected() && IsHealthy(node);
+      if (known && !nodes_[node].running().empty()) attempts.insert(attempt_of_[node]);
+    }
+    EXPECT_LE(attempts.size(), 1u) << "ranks of two attempts run";
+  }
+
+  void Plan() {
+    v1::JobRequest& request = options_.launch.request;
+    request.set_max_restarts(static_cast<uint32_t>(Below(4)));
+    if (OneOf(2)) request.set_min_nodes(static_cast<uint32_t>(1 + Below(2)));
+    for (uint32_t node = 0; node < nodes_.size(); ++node) {
+      nodes_[node].on_start = [this, node] { Started(node); };
+    }
+    if (OneOf(20)) {
+      nodes_[static_cast<uint32_t>(Below(3))].launch_fails = Error(StatusCode::kUnavailable, "no");
+    }
+    const int64_t faults = Below(6);
+    for (int64_t i = 0; i < faults; ++i) {
+      const auto node = static_cast<uint32_t>(Below(3));
+      loop_.After(SomeTime(), [this, node] { Begin(node); });
+    }
+    for (const int signal : {SIGINT, SIGTERM, SIGINT}) {
+      if (!OneOf(4)) continue;
+      const milliseconds at = SomeTime();
+      first_signal_ = std::min(first_signal_, at);
+      Signal(at, signal);
+    }
+    if (OneOf(3)) AllExit(AnyTime(), 0);
+    loop_.After(kFaultsEnd, [this] {
+      for (uint32_t node = 0; node < nodes_.size(); ++node) Heal(node);
+    });
+    for (seconds at = kFaultsEnd; at < kLastSignal; at += seconds(20)) AllExit(at, 0);
+    for (const seconds more : {seconds(0), seconds(5)}) Signal(kLastSignal + more);
+  }
+
+  std::mt19937_64 random_{GetParam()};
+  milliseconds first_signal_ = kLastSignal;
+  std::vector<size_t> attempt_of_ = std::vector<size_t>(3);
+};
+
+TEST_P(RandomFaultsTest, EndsInTimeAndLeavesNothing) {
+  Plan();
+  const int exit_code = Run();
+  if (HasFailure()) std::printf("%s\n%s\n", output_.c_str(), messages_.c_str());
+  EXPECT_GE(exit_code, 0);
+  EXPECT_LE(took_, first_signal_ + kGrace + StopPolicy::kEndLimit) << messages_;
+  // What is left on a node that was given up ends with its lease, which is not simulated.
+  for (uint32_t node = 0; node < nodes_.size(); ++node) {
+    if (status_.nodes(static_cast<int>(node)).phase() != v1::NODE_PHASE_ENDED) continue;
+    EXPECT_TRUE(nodes_[node].running().empty()) << "node " << node << "\n" << messages_;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomFaultsTest, testing::Range(uint64_t{0}, kRandomJobs));
+
+}  // namespace
+}  // namespace autodist::chief
