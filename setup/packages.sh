@@ -16,7 +16,7 @@ packages="
   libgloo-dev libgtest-dev libgmock-dev
   openssh-client openssh-server iproute2 util-linux python3 procps"
 case ${1:-} in check | check-full | frameworks) packages="$packages
-  clang libclang-rt-dev clang-format clang-tidy clang-tools valgrind
+  clang libclang-rt-dev clang-format clang-tidy clang-tools shellcheck valgrind
   python3-pytest python3-pyte python3-tqdm python3-jsonschema python3-yaml python3-torch python3-venv git nftables pdsh
   bash-completion zsh fish mandoc gdb e2fsprogs
   chromium chromium-driver python3-selenium prometheus

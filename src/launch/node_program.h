@@ -39,7 +39,7 @@ class NodeProgram {
 
   // Where it is on nodes like this machine, from the home folder.
   std::string PathOnNode() const;
-  // What a script looks for (launch/own_folder.h): SHA-256 and size in bytes of each variant.
+  // What a script looks for (scripts/own_folder.sh): SHA-256 and size in bytes of each variant.
   std::vector<std::string> Versions() const;
 
  private:

@@ -20,10 +20,10 @@
 #include "base/thread.h"
 #include "launch/bootstrap.h"
 #include "launch/node_program.h"
-#include "launch/own_folder.h"
 #include "launch/sealed_key.h"
 #include "process/file_limit.h"
 #include "reach/slurm_allocation.h"
+#include "scripts/scripts.h"
 #include "secure/key.h"
 #include "transport/called.h"
 #include "transport/exec.h"
@@ -52,10 +52,6 @@ constexpr const char* kForget[] = {
     "SLURM_STDINMODE",       "SLURM_STDOUTMODE",    "SLURM_STDERRMODE",
     "SLURM_LABELIO",         "SLURM_EXCLUSIVE",     "SLURM_EXACT",
     "SLURM_TIMELIMIT",       "SRUN_CPUS_PER_TASK",  "SLURM_CPUS_PER_TASK"};
-
-// Behind kOwnFolder. $1... SHA-256 and size of an agent of ours.
-constexpr char kClean[] =
-    "if enter agent autodist-agent \"$@\"; then exec ./autodist-agent clean > /dev/null; fi";
 
 // A task on each node. Takes nothing away from other steps, goes on without nodes that are lost,
 // and neither cares about the folder that we are in nor binds anything to a core. Source: srun(1).
@@ -261,7 +257,7 @@ class SlurmSteps {
     }
     if (nodes.empty()) return;
     std::vector<std::string> argv = SrunWords(nodes, 0, secret_);
-    argv.insert(argv.end(), {"sh", "-c", std::string(kOwnFolder) + kClean, "sh"});
+    argv.insert(argv.end(), {"sh", "-c", scripts::Script({"own_folder", "clean_step"}), "sh"});
     for (const std::string& word : agent_.Versions()) argv.push_back(word);
     const auto srun = transport::StartProgram(argv);
     if (srun.ok()) (*srun)->WaitClosed(Deadline::After(kCleanLimit));

@@ -1,4 +1,5 @@
 #include "plan/reach.h"
+#include "scripts/scripts.h"
 
 #include <absl/strings/str_replace.h>
 
@@ -28,43 +29,6 @@ std::vector<std::string> WordsOf(const spec::SshGroup& group, const std::string&
   return words;
 }
 
-// Ends with 0 where an agent is there, with 3 where none is: an engine has other codes. A zombie is
-// none.
-constexpr char kAgentIsThere[] =
-    "for p in /proc/[0-9]*/stat; do if read -r _ n z _ < $p; then "
-    "case $n$z in *Z) ;; '(autodist-'*) exit 0 ;; esac; fi; done 2> /dev/null; exit 3";
-
-// Runs what follows in the job's container, which it makes where there is none; not for an agent
-// that is to be met again, which the last word says. Behind the last agent it removes the
-// container. $1 engine, $2 container, $3 image, $4 working directory, $5 words of `run` (none of
-// them has a space), $6 what the container does, $7 whether an agent is in it.
-//
-// It has the network, the IPC, the person and the home folder's name of the node. Sources of the
-// words: podman-run(1), `docker run --help`.
-constexpr char kInMadeContainer[] =
-    "e=$1 c=$2 i=$3 w=$4 r=$5 k=$6 a=$7; shift 7; "
-    "case $w in '~/'*) w=\"$HOME/${w#??}\" ;; esac; "
-    "d=; [ \"$e\" = docker ] || d=--detach-keys=; "
-    "for l in \"$@\"; do :; done; "
-    "if [ \"$l\" != resume ] && ! \"$e\" container inspect \"$c\" > /dev/null 2>&1; then set -f; "
-    "[ -d \"$w\" ] || mkdir -p \"$w\"; "
-    "if [ \"$(id -u)\" != 0 ]; then if [ \"$e\" = docker ]; "
-    "then r=\"--user $(id -u):$(id -g) $r\"; else r=\"--userns=keep-id $r\"; fi; fi; "
-    "[ ! -d /dev/infiniband ] || r=\"--device /dev/infiniband --ulimit memlock=-1 $r\"; "
-    "\"$e\" run -d --rm --name \"$c\" --network host --ipc host -e HOME=\"$HOME\" -v \"$w:$w\" $r "
-    "\"$i\" sh -c \"$k\" sh \"$a\" > /dev/null || exit; fi; "
-    "\"$e\" exec -i $d \"$c\" \"$@\"; s=$?; "
-    "\"$e\" exec \"$c\" sh -c \"$a\" > /dev/null 2>&1; "
-    "[ $? != 3 ] || \"$e\" rm -f \"$c\" > /dev/null 2>&1; "
-    "exit $s";
-
-// $1 as above. It ends some seconds after the agent in it, or if none has come in six minutes,
-// which is more than sending one may take: so nobody has to remove it, whoever is killed. As
-// process 1 it reaps what others leave.
-constexpr char kUntilAgentEnds[] =
-    "trap 'exit 0' TERM; i=0 s=360; while [ $i -lt $s ]; do i=$((i + 1)); "
-    "if (eval \"$1\"); then i=0 s=3; fi; sleep 1 & wait $!; done";
-
 std::vector<std::string> WordsToMake(const spec::SshGroup& group, const spec::Node& node,
                                      const ContainerUse& use) {
   std::string run;
@@ -73,9 +37,17 @@ std::vector<std::string> WordsToMake(const spec::SshGroup& group, const spec::No
   }
   for (const std::string& word : group.run_options) run += (run.empty() ? "" : " ") + word;
   const std::string name = "autodist-" + use.job_id + "." + std::to_string(use.node_rank);
-  return {"sh",         "-c",        kInMadeContainer,      "sh", group.via[0],
-          name,         group.image, use.working_directory, run,  kUntilAgentEnds,
-          kAgentIsThere};
+  return {"sh",
+          "-c",
+          scripts::Script({"in_made_container"}),
+          "sh",
+          group.via[0],
+          name,
+          group.image,
+          use.working_directory,
+          run,
+          scripts::Script({"until_agent_ends"}),
+          scripts::Script({"agent_is_there"})};
 }
 
 v1::CalledReach MakeCalledReach(const spec::Node& node, const spec::SshGroup& group) {

@@ -4,25 +4,13 @@
 #include <string>
 
 #include "reach/login_script.h"
+#include "scripts/scripts.h"
 
 namespace autodist::reach {
 namespace {
 
 constexpr size_t kMaxMachine = 300;  // bytes
 constexpr std::string_view kMarker = "\nAUTODIST-DEVICES ";
-
-// The driver's own list is right without any tool; some containers see it through nvidia-smi alone,
-// and some have the device files alone. Of one that hangs the answer is "hangs".
-constexpr char kDevicesScript[] =
-    "n=0; for d in /proc/driver/nvidia/gpus/*/; do if [ -d \"$d\" ]; then n=$((n + 1)); fi; done; "
-    "if [ \"$n\" -eq 0 ] && command -v nvidia-smi > /dev/null; then "
-    "t=; if command -v timeout > /dev/null; then t='timeout -k 1 5'; fi; "
-    "l=$($t nvidia-smi -L 2> /dev/null); s=$?; n=$(printf '%s\\n' \"$l\" | grep -c '^GPU '); "
-    "case $s in 124 | 137) n=hangs ;; esac; fi; "
-    "if [ \"$n\" = 0 ]; then "
-    "for d in /dev/nvidia[0-9]*; do if [ -e \"$d\" ]; then n=$((n + 1)); fi; done; fi; "
-    "printf '\\nAUTODIST-DEVICES %s %d %s\\n' \"$n\" \"$(getconf _NPROCESSORS_ONLN)\" "
-    "\"$(uname -n)/$(cat /proc/sys/kernel/random/boot_id)\"";
 
 }  // namespace
 
@@ -59,8 +47,8 @@ Result<Devices> ReadDevices(std::string_view output) {
 
 Result<Devices> AskDevices(transport::Transport& transport, BusyServers& servers,
                            std::chrono::milliseconds limit) {
-  return RunLoginScript<Devices>(transport, {"/bin/sh", "-c", kDevicesScript}, ReadDevices, limit,
-                                 servers);
+  return RunLoginScript<Devices>(transport, {"/bin/sh", "-c", scripts::Script({"devices"})},
+                                 ReadDevices, limit, servers);
 }
 
 }  // namespace autodist::reach

@@ -9,6 +9,7 @@
 #include "reach/ask_devices.h"
 #include "reach/login_script.h"
 #include "reach/logins.h"
+#include "scripts/scripts.h"
 
 namespace autodist::reach {
 namespace {
@@ -16,15 +17,6 @@ namespace {
 constexpr size_t kAskedTogether = 64;
 constexpr std::string_view kBegin = "\nAUTODIST-DEVICE-IPS\n";
 constexpr std::string_view kEnd = "AUTODIST-END\n";
-
-// The tool prints "ipaddr:192.168.100.101" first. Its folder is seldom in a login's PATH.
-constexpr char kIpsScript[] =
-    "PATH=$PATH:/usr/local/Ascend/driver/tools:/usr/local/bin; printf '\\nAUTODIST-DEVICE-IPS\\n'; "
-    "for d in \"$@\"; do "
-    "ip=$(hccn_tool -i \"$d\" -ip -g 2>/dev/null | head -n 1 | cut -d : -f 2 | tr -d ' '); "
-    "if [ -z \"$ip\" ]; then "
-    "ip=$(sed -n \"s/^address_$d=//p\" /etc/hccn.conf 2>/dev/null | head -n 1); fi; "
-    "printf '%s\\n' \"$ip\"; done; printf 'AUTODIST-END\\n'";
 
 bool IsSilent(const spec::Node& node) { return !node.gpus.empty() && node.device_ips.empty(); }
 
@@ -63,7 +55,7 @@ Result<std::vector<std::string>> AskDeviceIps(transport::Transport& transport,
                                               const std::vector<uint32_t>& devices,
                                               BusyServers& servers,
                                               std::chrono::milliseconds limit) {
-  std::vector<std::string> argv = {"/bin/sh", "-c", kIpsScript, "sh"};
+  std::vector<std::string> argv = {"/bin/sh", "-c", scripts::Script({"device_ips"}), "sh"};
   for (const uint32_t device : devices) argv.push_back(std::to_string(device));
   return RunLoginScript<std::vector<std::string>>(
       transport, argv,

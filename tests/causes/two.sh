@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Two ranks of PyTorch on each node, by a shell, of which the second of node 2 sleeps: two.sh FOLDER
 here=$(dirname "$0")
 nodes=$AUTODIST_NODE_COUNT node=$AUTODIST_NODE_RANK

@@ -7,8 +7,8 @@
 
 #include "base/parallel.h"
 #include "base/random.h"
-#include "launch/own_folder.h"
 #include "reach/login_script.h"
+#include "scripts/scripts.h"
 
 namespace autodist::chief {
 namespace {
@@ -17,20 +17,6 @@ using std::chrono::milliseconds;
 
 constexpr size_t kCleanedAtOnce = 64;
 constexpr size_t kLongestJob = 255;  // bytes, of its folder's name
-
-// Behind kOwnFolder. $1 nonce, $2 the path of the agent's program or nothing, $3... SHA-256 and
-// size of an agent of ours. A job of another version of autodist has an agent of its own, whose
-// `clean` is as good.
-constexpr char kCleanScript[] =
-    "n=$1 a=$2 s=none; shift 2; printf '\\nAUTODIST-CLEAN %s\\n' \"$n\"; "
-    "if [ -n \"$a\" ]; then \"$a\" clean; s=$?; "
-    "elif enter agent autodist-agent \"$@\" || enter_other agent autodist-agent; "
-    "then ./autodist-agent clean; s=$?; "
-    "else h=$(uname -n); "
-    "for e in \"/tmp/autodist-$(id -u)\" \"$HOME/.cache/autodist/on-${h%%.*}\"; do "
-    "if own \"$e\"; then for d in ./*; do "
-    "if [ -d \"$d\" ]; then printf 'left\\t%s\\n' \"${d#./}\"; fi; done; fi; done; fi; "
-    "printf '\\nAUTODIST-CLEANED %s %s\\n' \"$n\" \"$s\"";
 
 std::optional<CleanedJob> ReadJob(std::string_view line) {
   using What = CleanedJob::What;
@@ -57,7 +43,7 @@ Result<CleanedNode> Clean(size_t node, const ReachToClean& reach, milliseconds l
                           reach::BusyServers& servers) {
   AD_ASSIGN_OR_RETURN(const NodeToClean way, reach(node));
   const std::string nonce = base::RandomHex();
-  std::vector<std::string> argv = {"/bin/sh", "-c",  std::string(launch::kOwnFolder) + kCleanScript,
+  std::vector<std::string> argv = {"/bin/sh", "-c",  scripts::Script({"own_folder", "clean"}),
                                    "sh",      nonce, way.agent};
   argv.insert(argv.end(), way.versions.begin(), way.versions.end());
   return reach::RunLoginScript<CleanedNode>(

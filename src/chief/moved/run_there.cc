@@ -18,26 +18,14 @@
 #include "base/shell_quote.h"
 #include "chief/moved/remote_output.h"
 #include "launch/node_program.h"
-#include "launch/own_folder.h"
 #include "process/spawn.h"
+#include "scripts/scripts.h"
 #include "transport/ssh_program.h"
 
 namespace autodist::chief {
 namespace {
 
 constexpr int kExitOfSshItself = 255;
-
-// Behind kOwnFolder. $1 SHA-256 and $2 size of this autodist, then its arguments. Where it has not
-// been brought there, another one that has, the newest, or else one that is installed is as good as
-// it gets.
-constexpr char kScript[] =
-    "k=$1 b=$2; shift 2; "
-    "if enter chief autodist \"$k\" \"$b\" || enter_other chief autodist; "
-    "then exec ./autodist \"$@\"; fi; "
-    "a=$(command -v autodist); if [ -x \"$a\" ]; then exec \"$a\" \"$@\"; fi; "
-    "echo 'autodist: error: there is no autodist on this node; `autodist run --chief-on` brings "
-    "it' "
-    ">&2; exit 125";
 
 // The nonce of MarkOf255, for the command there.
 constexpr char kNonceVariable[] = "AUTODIST_END_NONCE";
@@ -134,8 +122,8 @@ Result<int> RunThere(const v1::SshReach& node, const std::vector<std::string>& w
   const std::string nonce = base::RandomHex();
   transport::SshUse use;
   use.command = "exec " + base::ShellLine({"env", std::string(kNonceVariable) + "=" + nonce, "sh",
-                                           "-c", std::string(launch::kOwnFolder) + kScript, "sh",
-                                           version[0], version[1], "there", Encode(words)});
+                                           "-c", scripts::Script({"own_folder", "run_on_node"}),
+                                           "sh", version[0], version[1], "there", Encode(words)});
   use.terminal = OnTerminal() || forward;  // whose end ends a page, too
   if (forward) use.forward = forward->here + ":" + forward->socket_there;
   process::SpawnRequest request = process::OurProgram(transport::SshProgramWords(node, use));

@@ -97,7 +97,7 @@ def there(start, laptop):
 
 
 def chiefs():
-    return {pid for pid in pids_on(2) if "run" in hosts.argv_of(pid)[1:2] and "--detach" in hosts.argv_of(pid)}
+    return {pid for pid in pids_on(2) if "run-request" in hosts.argv_of(pid)[1:2]}
 
 
 def test_without_a_spec_it_is_a_host_that_ssh_reaches(launch, start, laptop, ssh_config, folder):

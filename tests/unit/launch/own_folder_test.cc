@@ -1,5 +1,5 @@
 // The shell functions, in each shell that a node may have, and the scripts that use them.
-#include "launch/own_folder.h"
+#include "scripts/scripts.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ struct EndedScript {
 EndedScript RunScript(const NodeShell& shell, const std::string& script,
                       const std::vector<std::string>& arguments, const std::string& folder = "/") {
   std::vector<std::string> words = shell.argv;
-  words.insert(words.end(), {"-c", kOwnFolder + script, "sh"});
+  words.insert(words.end(), {"-c", scripts::Script({"own_folder"}) + " " + script, "sh"});
   words.insert(words.end(), arguments.begin(), arguments.end());
   const std::string line = "cd " + base::ShellLine({folder}) + " && " + base::ShellLine(words);
   FILE* const pipe = popen(line.c_str(), "r");

@@ -1,0 +1,91 @@
+# shellcheck shell=sh
+# Starts a program of ours, which it is sent where the node has it not. Behind own_folder.sh, and
+# start_agent.sh or call_back.sh.
+#
+# $1 nonce, $2 seconds that sending the program may take, $3 its folder, $4 its name, five of each
+# variant: its machine, its SHA-256, and in bytes the size of the unpacker, of all that is sent and
+# of the program; then "-", and the arguments of run. What is sent begins with the unpacker, and
+# so can be run as it came. The program is kept in the home folder, or where there is none that can
+# be written and run from, in a folder of /tmp that is the user's own. Only the complete program
+# ever has its final name; before, it has one of the session's and the task's, as many nodes may
+# have one home folder. An sshd does not notice for hours that a link was cut.
+# shellcheck disable=SC2034 # o is for run
+n=$1 w=$2 k=$3 f=$4 m=$(uname -m) o=$(umask);
+printf '\nAUTODIST-SHELL %s\n' "$n";
+umask 077;
+shift 4;
+s=;
+while [ "$1" != - ]; do
+  [ "$1" != "$m" ] || s=$2 u=$3 z=$4 b=$5;
+  shift 5;
+done;
+shift;
+if [ -n "$s" ] && enter "$k" "$f" "$s" "$b"; then run "$@"; fi;
+
+h="${HOME:-/dev/null}/.cache/autodist/$k/$s" t="./$f.$n${SLURM_PROCID-}";
+p="$t.packed" r='' v=$(printf '\nx');
+y='make one of these folders writable, with room, and not mounted noexec';
+d="/tmp/autodist-agent-$(id -u)";
+
+# no FOLDER WHY: it is not used.
+no() {
+  rm -f "$t";
+  r="$r${r:+${v%x}}$1: $2";
+  cd /;
+  return 1;
+};
+# can FOLDER: the program can be written to the folder that we are in, and run from it.
+can() {
+  e=$( (true > "$t") 2>&1) || {
+    no "$1" "cannot be written to (${e##*: })";
+    return;
+  };
+  e=$({ fallocate -l "$q" "$t" || head -c "$q" /dev/zero > "$t"; } 2>&1) || {
+    no "$1" "no room for the $((q / 1000000 + 1)) MB of $f (${e##*: })";
+    return;
+  };
+  true > "$t" && chmod 700 "$t" && [ -x "$t" ] ||
+  no "$1" 'mounted noexec: no program can be started from it';
+};
+can_at_home() {
+  e=$(mkdir -p "$h" 2>&1) || {
+    no "$h" "cannot be made (${e##*: })";
+    return;
+  };
+  in_home "$k" "$s" || {
+    y='chmod go-w ~/.cache, or remove ~/.cache/autodist';
+    no "$h" 'not used: another user owns or can write to it or a folder above it';
+    return;
+  };
+  can "$h";
+};
+can_in_tmp() {
+  e=$(mkdir "$d" 2>&1);
+  in_tmp . && mkdir -p "./$s" && own "./$s" || {
+    no "$d" "cannot be made or is not yours alone (${e##*: })";
+    return;
+  };
+  can "$d";
+};
+q=$((z + b));
+can_at_home || can_in_tmp || {
+  printf '%s\nto do: %s\n' "$r" "$y" >&2;
+  exit 1;
+};
+trap 'rm -f "$t" "$p"' EXIT &&
+trap 'exit 1' HUP PIPE TERM &&
+printf '\nAUTODIST-NEED %s %s\n' "$n" "$m" &&
+skip &&
+timeout "$w" head -c "$z" > "$p" &&
+[ "$(wc -c < "$p")" -eq "$z" ] &&
+chmod 700 "$p" &&
+"$p" "$u" < "$p" > "$t" &&
+[ "$(wc -c < "$t")" -eq "$b" ] &&
+case "$(! command -v sha256sum > /dev/null || sha256sum < "$t")" in
+  '' | "$s "*) ;;
+  *) echo "$f is not what was sent" >&2; false ;;
+esac &&
+mv "$t" "./$f" &&
+rm -f "$p" &&
+trap - EXIT &&
+run "$@"

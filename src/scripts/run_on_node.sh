@@ -1,0 +1,12 @@
+# shellcheck shell=sh
+# Runs autodist on a node. Behind own_folder.sh. $1 SHA-256 and $2 size of this autodist, then its
+# arguments. Where it has not been brought there, another one that has, the newest, or else one that
+# is installed is as good as it gets.
+k=$1 b=$2;
+shift 2;
+if enter chief autodist "$k" "$b" || enter_other chief autodist; then exec ./autodist "$@"; fi;
+a=$(command -v autodist);
+if [ -x "$a" ]; then exec "$a" "$@"; fi;
+# shellcheck disable=SC2016 # a command, as a message names it
+echo 'autodist: error: there is no autodist on this node; `autodist run --chief-on` brings it' >&2;
+exit 125
