@@ -13,14 +13,20 @@ autodist_precompiled(autodist_headers)
 
 # autodist_module(NAME SOURCES files... DEPENDS targets... PRIVATE targets...)
 #
-# The library autodist_NAME, known to others as autodist::NAME. Includes are written from src/ and
-# from include/.
+# The library autodist_NAME, known to others as autodist::NAME, of these files, or of all in this folder.
+# Includes are written from src/ and from include/; those of the agent from the folder above it.
 function(autodist_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;PRIVATE")
+  if(NOT arg_SOURCES)
+    file(GLOB arg_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  endif()
   add_library(autodist_${name} STATIC ${arg_SOURCES})
   add_library(autodist::${name} ALIAS autodist_${name})
   target_include_directories(autodist_${name}
     PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  if(name MATCHES ^agent_)
+    target_include_directories(autodist_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  endif()
   target_compile_features(autodist_${name} PUBLIC cxx_std_20)
   target_link_libraries(autodist_${name} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE})
   target_precompile_headers(autodist_${name} REUSE_FROM autodist_headers)

@@ -13,7 +13,7 @@
 #include "autodist/v1/snapshot.pb.h"
 #include "chief/attempt/attempt.h"
 #include "chief/attempt/job_options.h"
-#include "chief/job_status_recorder.h"
+#include "chief/snapshot/job_status_recorder.h"
 #include "chief/loop/loop.h"
 #include "chief/fleet/fleet.h"
 #include "chief/output/output_router.h"

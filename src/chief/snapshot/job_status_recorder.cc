@@ -1,4 +1,4 @@
-#include "chief/job_status_recorder.h"
+#include "chief/snapshot/job_status_recorder.h"
 
 #include <unistd.h>
 
