@@ -19,12 +19,12 @@
 #include "chief/hang/hang_response.h"
 #include "chief/input/own_terminal.h"
 #include "chief/input/rank_input.h"
-#include "chief/snapshot/job_status_recorder.h"
 #include "chief/loop/loop.h"
 #include "chief/loop/signal_watcher.h"
 #include "chief/loop/stop_policy.h"
 #include "chief/output/console.h"
 #include "chief/output/output_router.h"
+#include "chief/snapshot/job_status_recorder.h"
 #include "chief/snapshot/snapshot_builder.h"
 
 namespace autodist::chief {

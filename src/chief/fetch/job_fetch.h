@@ -14,8 +14,8 @@
 #include "autodist/v1/job.pb.h"
 #include "autodist/v1/plan.pb.h"
 #include "base/log_folder.h"
-#include "chief/loop/loop.h"
 #include "chief/fleet/fleet.h"
+#include "chief/loop/loop.h"
 #include "control/job_requests.h"
 #include "launch/fetch_files.h"
 
@@ -31,8 +31,7 @@ std::string FolderNameOf(const std::string& address);
 class JobFetch {
  public:
   // What is given must outlive it; `log_folder` need not be there yet.
-  JobFetch(const v1::LaunchPlan& job, base::LogFolder log_folder, Loop& loop,
-           const Fleet& nodes,
+  JobFetch(const v1::LaunchPlan& job, base::LogFolder log_folder, Loop& loop, const Fleet& nodes,
            std::function<std::shared_ptr<launch::NodeLink>(uint32_t node)> link_of);
   // Cancels, and waits for that.
   ~JobFetch() { Finish(); }

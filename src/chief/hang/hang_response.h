@@ -9,10 +9,10 @@
 #include "autodist/v1/sample.pb.h"
 #include "chief/attempt/attempt.h"
 #include "chief/attempt/job_options.h"
+#include "chief/fleet/fleet.h"
 #include "chief/hang/hang_watch.h"
 #include "chief/hang/stack_collection.h"
 #include "chief/loop/loop.h"
-#include "chief/fleet/fleet.h"
 #include "chief/output/console.h"
 
 namespace autodist::chief {
