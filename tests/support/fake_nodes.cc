@@ -101,7 +101,10 @@ class FakeLink final : public IdleLink {
   void EndSession() override {
     if (session_ == agent_.session_) agent_.Close(Error(StatusCode::kCancelled, "ended here"));
   }
-  bool WaitClosed(base::Deadline) override { return !agent_.stays; }
+  bool WaitClosed(base::Deadline) override {
+    if (agent_.stays) loop_.Sleep(milliseconds(100));
+    return !agent_.stays;
+  }
 
  private:
   TurnedLoop& loop_;

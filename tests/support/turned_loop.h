@@ -36,6 +36,8 @@ class TurnedLoop : public chief::Loop {
 
  protected:
   std::optional<Task> Take(Time limit) override {
+    // What has happened while this thread was kept from running.
+    if (!scheduled_.empty() && scheduled_.begin()->first < now_) return TakeScheduled();
     if (!Empty()) return Loop::Take(now_);
     const Time next = scheduled_.empty() ? limit : std::min(limit, scheduled_.begin()->first);
     if (next == Time::max()) {
@@ -44,10 +46,12 @@ class TurnedLoop : public chief::Loop {
     }
     now_ = std::max(now_, next);
     if (scheduled_.empty() || scheduled_.begin()->first > now_) return std::nullopt;
-    return std::move(scheduled_.extract(scheduled_.begin()).mapped());
+    return TakeScheduled();
   }
 
  private:
+  Task TakeScheduled() { return std::move(scheduled_.extract(scheduled_.begin()).mapped()); }
+
   Time now_{std::chrono::hours(1)};
   std::chrono::milliseconds background_takes_{0};
   std::multimap<Time, Task> scheduled_;

@@ -15,7 +15,6 @@
 #include "chief/checks/preflight.h"
 #include "chief/checks/told_addresses.h"
 #include "chief/checks/visit.h"
-#include "chief/loop/loop.h"
 #include "chief/loop/signal_watcher.h"
 
 namespace autodist::chief {
@@ -199,13 +198,12 @@ Result<v1::Diagnosis> ExamineNodes(v1::LaunchPlan plan, launch::LaunchOptions op
                                    bool full_mesh) {
   std::stop_source stop;
   const SignalWatcher signals([&](int) { stop.request_stop(); });
-  Loop loop;
   const Preflight preflight(plan, true);
   options.examination = preflight.examination();
   const v1::JobRequest request = options.request;
   AD_ASSIGN_OR_RETURN(const auto launcher, launch::Launcher::Create(plan, std::move(options)));
   const std::stop_callback cancel(stop.get_token(), [&] { launcher->Cancel(); });
-  Nodes nodes = LaunchAll(*launcher, static_cast<size_t>(plan.nodes_size()), loop);
+  Nodes nodes = LaunchAll(*launcher, static_cast<size_t>(plan.nodes_size()));
   EnterToldAddresses(nodes, plan);
   diagnosis::Evidence evidence = preflight.EvidenceFrom(nodes);
   evidence.will_sync = request.sync();
@@ -214,7 +212,7 @@ Result<v1::Diagnosis> ExamineNodes(v1::LaunchPlan plan, launch::LaunchOptions op
   evidence.logs_here = CheckFolderForLogs(request.log_dir());
   Mesh mesh(evidence, nodes, request.fan_out(), full_mesh, stop.get_token());
   if (nodes.size() > 1) mesh.Run(evidence);
-  EndAgents(nodes, loop);
+  EndAgents(nodes);
   if (stop.stop_requested()) return Error(StatusCode::kCancelled, "interrupted");
   v1::Diagnosis diagnosis = diagnosis::Diagnose(evidence);
   diagnosis.set_mesh_sampled(!mesh.full());

@@ -1,10 +1,14 @@
 #include "chief/checks/visit.h"
 
 #include <chrono>
+#include <cstddef>
+#include <latch>
 #include <memory>
+#include <utility>
 
 #include "base/deadline.h"
 #include "chief/fleet/node.h"
+#include "chief/loop/loop.h"
 
 namespace autodist::chief {
 namespace {
@@ -26,27 +30,31 @@ class NobodyListens final : public NodeListener {
 
 }  // namespace
 
-std::vector<launch::LaunchedNode> LaunchAll(launch::Launcher& launcher, size_t count, Loop& loop) {
-  std::vector<launch::LaunchedNode> nodes(count);
-  size_t done = 0;
-  launcher.Start([&](launch::LaunchedNode node) {
-    loop.Post([&, node = std::move(node)] {
-      nodes[node.node_rank] = node;
-      ++done;
-    });
+std::vector<launch::LaunchedNode> LaunchAll(launch::Launcher& launcher, size_t count) {
+  struct Launching {
+    explicit Launching(size_t all) : nodes(all), left(static_cast<ptrdiff_t>(all)) {}
+    std::vector<launch::LaunchedNode> nodes;
+    std::latch left;
+  };
+  const auto launching = std::make_shared<Launching>(count);
+  launcher.Start([launching](launch::LaunchedNode node) {
+    const uint32_t number = node.node_rank;
+    launching->nodes[number] = std::move(node);
+    launching->left.count_down();
   });
-  loop.RunUntil([&] { return done == count; });  // each node turns out, in bounded time
-  return nodes;
+  launching->left.wait();  // each node turns out, in bounded time
+  return std::move(launching->nodes);
 }
 
-void EndAgents(std::vector<launch::LaunchedNode>& nodes, const Loop& loop) {
+void EndAgents(std::vector<launch::LaunchedNode>& nodes) {
   v1::ChiefMessage shutdown;
   shutdown.mutable_shutdown()->set_grace_ms(0);
+  const Loop clock;
   NobodyListens nobody;
   std::vector<std::unique_ptr<Node>> ending;
   for (launch::LaunchedNode& node : nodes) {
     if (!node.link) continue;
-    ending.push_back(std::make_unique<Node>(node.node_rank, nobody, loop));
+    ending.push_back(std::make_unique<Node>(node.node_rank, nobody, clock));
     ending.back()->Connect(node.link);
     ending.back()->SendReliably(shutdown);
   }

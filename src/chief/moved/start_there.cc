@@ -223,11 +223,10 @@ int StartChief(const v1::NodePlan& node, reach::Logins& logins, const std::strin
 // been said; `code` is what to end with.
 Result<DataAddresses> VisitNodes(const v1::LaunchPlan& plan, const launch::LaunchOptions& options,
                                  const std::stop_token& stop, int& code) {
-  Loop loop;
   AD_ASSIGN_OR_RETURN(const auto launcher, launch::Launcher::Create(plan, options));
   const std::stop_callback cancel(stop, [&] { launcher->Cancel(); });
-  auto nodes = LaunchAll(*launcher, static_cast<size_t>(plan.nodes_size()), loop);
-  EndAgents(nodes, loop);
+  auto nodes = LaunchAll(*launcher, static_cast<size_t>(plan.nodes_size()));
+  EndAgents(nodes);
   if (stop.stop_requested()) return Error(StatusCode::kCancelled, "interrupted");
   const std::string report = LaunchReport(plan, nodes, options.sync != nullptr);
   if (!report.empty()) {

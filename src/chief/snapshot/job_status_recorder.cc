@@ -9,7 +9,7 @@
 #include "base/quantity.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
-#include "chief/attempt/restart_policy.h"
+#include "chief/policy/restart_policy.h"
 #include "json/plain_json.h"
 
 namespace autodist::chief {

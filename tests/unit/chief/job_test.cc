@@ -135,7 +135,8 @@ TEST_F(JobTest, CtrlCThreeTimesWaitsNoLonger) {
 
 TEST_F(JobTest, CtrlCThreeTimesWaitsNoLongerForAgentsToGoEither) {
   nodes_[1].stays = true;
-  for (const int time : {5'000, 6'100, 8'200}) Signal(milliseconds(time));
+  for (const int time : {5'000, 6'000, 8'000})
+    Signal(milliseconds(time));  // before they are given up
   EXPECT_EQ(Run(), 130);
   EXPECT_LE(took_, milliseconds(9'200));
   EXPECT_THAT(messages_, HasSubstr("SIGINT: waiting no longer"));

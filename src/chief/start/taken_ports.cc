@@ -1,4 +1,4 @@
-#include "chief/attempt/taken_ports.h"
+#include "chief/start/taken_ports.h"
 
 #include <algorithm>
 #include <iterator>
@@ -14,6 +14,17 @@ std::vector<TakenPort> PortsTaken(const v1::LaunchPlan& plan,
     }
   }
   return taken;
+}
+
+Status PortsTakenError(const std::vector<TakenPort>& taken, bool movable) {
+  std::string text;
+  for (const TakenPort& port : taken) {
+    text += (text.empty() ? "" : ", ") + std::to_string(port.port) + " on " + port.address;
+  }
+  return WithRemedy(
+      Error(StatusCode::kUnavailable, "somebody else has port " + text),
+      movable ? "others had been tried before; look at what takes so many, with `ss -tlnp`"
+              : "choose another one with --master-port, or leave the choice to autodist");
 }
 
 // Programs print the text of EADDRINUSE, whose case differs, or its name; and most the port.

@@ -1,4 +1,4 @@
-#include "chief/attempt/restart_policy.h"
+#include "chief/policy/restart_policy.h"
 
 #include <algorithm>
 

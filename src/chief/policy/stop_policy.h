@@ -74,7 +74,8 @@ class StopPolicy {
   // When a job that was told to stop has to have ended, whatever nodes do.
   Time must_end() const { return must_end_; }
   // Whether nothing is waited for any more.
-  bool WaitsNoLonger(Time now) const { return given_up() || now >= must_end_ - kLeaveTime; }
+  bool WaitsNoLonger(Time now) const { return given_up() || now >= waits_until(); }
+  Time waits_until() const { return must_end_ - kLeaveTime; }
 
   struct Progress {
     bool output_waits = false;    // for a terminal or a disk of the chief's

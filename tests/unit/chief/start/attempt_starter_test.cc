@@ -1,5 +1,5 @@
 // Attempts that are made ready on simulated nodes, under a clock that is turned.
-#include "chief/attempt/attempt_starter.h"
+#include "chief/start/attempt_starter.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 
 #include "agent_sim/events.h"
 #include "base/exit_codes.h"
+#include "chief/start/restart_decision.h"
 #include "support/fake_nodes.h"
 #include "support/in_seconds.h"
 #include "support/plans.h"
@@ -65,16 +66,21 @@ class AttemptStarterTest : public testing::Test, protected FleetListener {
     if (!starter_) starter_.emplace(plan_, options_, loop_, stop_, watch_, console_);
     return *starter_;
   }
+  RestartDecision& restarts() {
+    if (!restarts_) restarts_.emplace(options_, loop_, watch_);
+    return *restarts_;
+  }
   // Makes attempt_, or refused_ in its place.
   void Start(uint32_t number) {
     const Loop::Time before = loop_.Now();
-    auto started = starter().Start(number);
+    starter().Begin(number);
+    loop_.RunUntil([this] { return starter().Advance(); });
     took_ = std::chrono::duration_cast<milliseconds>(loop_.Now() - before);
     attempt_.reset();
-    if (const auto* refused = std::get_if<NotStarted>(&started)) {
+    if (const NotStarted* refused = starter().refused()) {
       refused_ = *refused;
     } else {
-      attempt_ = std::get<std::unique_ptr<Attempt>>(std::move(started));
+      attempt_ = starter().TakeAttempt();
     }
   }
   void ExpectRefused(int exit_code, const std::string& why) {
@@ -146,6 +152,7 @@ class AttemptStarterTest : public testing::Test, protected FleetListener {
   OutputRouter output_{loop_, console_};
   Fleet watch_{plan_, kLease, loop_, output_, console_, *this};
   std::optional<AttemptStarter> starter_;
+  std::optional<RestartDecision> restarts_;
   std::vector<plan::Replan> planned_;
   std::unique_ptr<Attempt> attempt_;
   NotStarted refused_{};
@@ -298,14 +305,14 @@ TEST_F(AttemptStarterTest, ALostRaceForAPortIsAnAttemptMore) {
   ASSERT_TRUE(attempt_);
   attempt_->began = loop_.Now();
   attempt_->Take(1, test::RankExited(2, 1));
-  EXPECT_FALSE(starter().MayHaveLostPortRace(*attempt_)) << "that node opens none";
+  EXPECT_FALSE(restarts().MayHaveLostPortRace(*attempt_)) << "that node opens none";
   Start(0);
   ASSERT_TRUE(attempt_);
   attempt_->began = loop_.Now();
   attempt_->Take(0, test::RankExited(0, 1));
-  EXPECT_TRUE(starter().MayHaveLostPortRace(*attempt_));
+  EXPECT_TRUE(restarts().MayHaveLostPortRace(*attempt_));
   Wait(RestartPolicy::kCrashLoop + seconds(1));
-  EXPECT_FALSE(starter().MayHaveLostPortRace(*attempt_)) << "it had long been open";
+  EXPECT_FALSE(restarts().MayHaveLostPortRace(*attempt_)) << "it had long been open";
 }
 
 // Data addresses that nodes are asked for.
@@ -504,12 +511,12 @@ TEST_F(AttemptStarterTest, APlanThatCannotBeMadeEndsIt) {
 TEST_F(AttemptStarterTest, NodesThatWentMissingAreNoRestartThatCounts) {
   options_.launch.request.set_min_nodes(2);
   RunFirst([this] { nodes_[1].Die(); });
-  EXPECT_TRUE(starter().RestartWait(*attempt_));
+  EXPECT_TRUE(restarts().WaitAfter(*attempt_));
 }
 
 TEST_F(AttemptStarterTest, WithoutRestartsThereIsNoWait) {
   RunFirst([this] { nodes_[1].Exit(3, 7); });
-  EXPECT_FALSE(starter().RestartWait(*attempt_));
+  EXPECT_FALSE(restarts().WaitAfter(*attempt_));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "chief/loop/stop_policy.h"
+#include "chief/policy/stop_policy.h"
 
 #include <signal.h>
 

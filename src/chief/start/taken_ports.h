@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "autodist/status.h"
 #include "autodist/v1/plan.pb.h"
 #include "chief/output/last_words.h"
 #include "launch/launcher.h"
@@ -19,6 +20,9 @@ struct TakenPort {
 // As the nodes found when they were prepared for the plan.
 std::vector<TakenPort> PortsTaken(const v1::LaunchPlan& plan,
                                   const std::vector<launch::LaunchedNode>& nodes);
+
+// `movable`: another plan would have other ports in their place.
+Status PortsTakenError(const std::vector<TakenPort>& taken, bool movable);
 
 // Whether a rank says at its end that it could not open one of the node's ports, other than
 // `fixed`.

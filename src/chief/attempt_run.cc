@@ -1,0 +1,192 @@
+#include "chief/attempt_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/quantity.h"
+#include "chief/attempt/report.h"
+#include "plan/plan_text.h"
+
+namespace autodist::chief {
+namespace {
+
+using base::LogLevel;
+
+constexpr uint32_t kMostWarnings = 20;  // of a node
+
+}  // namespace
+
+void AttemptRun::Begin(std::unique_ptr<Attempt> attempt) {
+  JobParts& parts = parts_;
+  parts.hang.Finish();  // of the one before, as below
+  looks_for_missing_ = false;
+  parts.output.End();
+  if (attempt->number() == 0) attempt->warnings = std::move(attempt_->warnings);
+  attempt_ = std::move(attempt);
+  parts.output.Begin(attempt_->logs, attempt_->plan(), attempt_->nodes());
+  attempt_->began = parts.loop->Now();
+  const double timeout = parts.options.request().timeout();
+  if (timeout > 0 && attempt_->number() == 0) {
+    timeout_at_ = attempt_->began + base::ToMilliseconds(timeout);
+  }
+  parts.recorder.BeginAttempt(*attempt_);
+  parts.snapshot.BeginAttempt();
+  parts.stop.AttemptBegins();
+  parts.hang.BeginAttempt();
+  parts.input.BeginAttempt(*attempt_);
+  // Said before anything a rank writes can be seen.
+  if (attempt_->number() > 0) {
+    parts.console.Tell(LogLevel::kInfo, "attempt " + std::to_string(attempt_->number() + 1) + ": " +
+                                            plan::WhatRuns(attempt_->plan()) + "; logs in " +
+                                            attempt_->folder());
+  }
+  parts.nodes.BeginAttempt(attempt_->nodes());
+  parts.recorder.EnterPhase(v1::JOB_PHASE_RUNNING, "");
+  parts.recorder.Publish(parts.nodes, *attempt_);
+  parts.nodes.StartRanks();
+  for (uint32_t member = 0; member < attempt_->nodes().size(); ++member) {
+    const uint32_t node = attempt_->nodes()[member];
+    if (!parts.nodes.state(node).alive()) {
+      OnLost(node, member, parts.nodes.lost_because(node), false);  // meanwhile
+    }
+  }
+}
+
+void AttemptRun::Stop() {
+  suspension_.Cancel();
+  parts_.stop.AttemptEnds();
+  parts_.recorder.EnterPhase(v1::JOB_PHASE_STOPPING,
+                             DescribeCause(*attempt_->state().cause(), attempt_->plan()));
+  parts_.snapshot.Stops(*attempt_);
+  parts_.nodes.StopRanks(parts_.options.launch.grace());
+}
+
+bool AttemptRun::IsOver() {
+  const JobState& state = attempt_->state();
+  if (state.AllEnded()) return true;
+  const uint32_t min_nodes = parts_.options.request().min_nodes();
+  if (!state.cause() || min_nodes == 0) return false;
+  const std::vector<uint32_t>& members = attempt_->nodes();
+  const auto connected = [this](uint32_t node) { return parts_.nodes.Connected(node); };
+  return none_runs_(members.size(),
+                    [&](size_t member) {
+                      return state.RunningOn(static_cast<uint32_t>(member)) == 0 ||
+                             !connected(members[member]);
+                    }) &&
+         std::ranges::count_if(members, connected) >= min_nodes;
+}
+
+void AttemptRun::StopLooking() {
+  if (looks_for_missing_) RankFailed();
+}
+
+void AttemptRun::Finish() {
+  parts_.hang.Finish();
+  if (looks_for_missing_) attempt_->missing = parts_.hang.missing();
+}
+
+void AttemptRun::RankFailed() {
+  looks_for_missing_ = false;
+  Stop();
+  const Cause& cause = *attempt_->state().cause();
+  if (attempt_->logs) parts_.console.ShowErrorsOf(attempt_->logs, cause.exit.rank());
+  // One that has aborted counts as running, and ends by itself.
+  if (attempt_->state().running() == (cause.abort ? 1u : 0u)) return;
+  parts_.console.Tell(LogLevel::kInfo,
+                      DescribeCause(cause, attempt_->plan()) + "; the other ranks are told to end");
+}
+
+Loop::Time AttemptRun::Tick() {
+  JobState& state = attempt_->state();
+  if (parts_.loop->Now() >= timeout_at_) {
+    timeout_at_ = Loop::Time::max();
+    parts_.stop.TimedOut();
+    if (state.TimedOut()) Stop();
+  }
+  HangResponse& hang = parts_.hang;
+  hang.Wrote(parts_.output.last());
+  const bool stop = hang.StopIsDue();
+  parts_.snapshot.RanksHang(hang.hung_since());
+  if (stop && looks_for_missing_) {
+    attempt_->missing = hang.missing();
+    RankFailed();
+  }
+  if (stop && state.Hung()) Stop();
+  const bool running = parts_.recorder.phase() == v1::JOB_PHASE_RUNNING;
+  if (running && hang.Hangs(*attempt_)) {
+    parts_.recorder.Record("no rank gave a sign of life for " + base::Seconds(hang.limit()));
+  }
+  const Loop::Time snapshot_at = parts_.snapshot.Tick(*attempt_);
+  if (const auto step = parts_.snapshot.step_time()) hang.StepTakes(*step);
+  return std::min({timeout_at_, snapshot_at, hang.next(running)});
+}
+
+void AttemptRun::OnMemberEvent(uint32_t member, const v1::AgentEvent& event) {
+  HangResponse& hang = parts_.hang;
+  if (event.has_rank_stacks()) return hang.Take(member, event.rank_stacks());
+  parts_.input.Take(member, event);
+  if (event.has_input_taken()) return hang.Alive(parts_.loop->Now());
+  Attempt::Outcome outcome = attempt_->Take(member, event);
+  parts_.snapshot.Take(event, *attempt_);
+  if (outcome.sign_of_life) hang.Alive(parts_.loop->Now());
+  if (outcome.to_record) {
+    outcome.to_record->set_node(attempt_->member_plan(member).address());
+    parts_.recorder.Record(*std::move(outcome.to_record));
+  }
+  if (!outcome.stop) return;
+  if (MayBeMissing(*attempt_)) {
+    looks_for_missing_ = true;
+    return hang.LookForMissing(*attempt_);
+  }
+  RankFailed();
+}
+
+void AttemptRun::OnWarning(uint32_t node, const std::string& what) {
+  const uint32_t warnings = ++warnings_of_[node];
+  if (warnings > kMostWarnings) return;
+  const std::string& address = parts_.AddressOf(node);
+  const std::string last = warnings == kMostWarnings ? "; no more warnings of it are shown" : "";
+  parts_.console.Tell(LogLevel::kWarning, address + ": " + what + last);
+  attempt_->warnings.push_back(address + ": " + what);
+  parts_.recorder.Record(what, address);
+}
+
+void AttemptRun::OnLost(uint32_t node, std::optional<uint32_t> member, const Status& why,
+                        bool drained) {
+  parts_.hang.NodeIsGone(node);
+  if (parts_.recorder.phase() == v1::JOB_PHASE_LAUNCHING) return;  // the launch tells of it
+  const std::string& address = parts_.AddressOf(node);
+  const size_t number = lost_.Add(0, parts_.loop->Now(), [](int, size_t) {});
+  const std::string last = number == lost_.kMost ? "; further nodes are not listed" : "";
+  if (number <= lost_.kMost) {
+    parts_.console.Tell(LogLevel::kWarning, address + " is lost: " + Message(why) + last);
+  }
+  if (!member) return;
+  if (number <= lost_.kMost && !drained && attempt_->state().RunningOn(*member) == 0) {
+    attempt_->warnings.push_back("the ranks on " + address +
+                                 " had ended, but the last that they wrote may be missing");
+  }
+  if (attempt_->NodeLost(*member, why)) Stop();
+}
+
+void AttemptRun::OnEvicted(uint32_t node, std::optional<uint32_t> member, const Status& why) {
+  if (parts_.recorder.phase() == v1::JOB_PHASE_LAUNCHING || !member) return;
+  parts_.console.Tell(LogLevel::kWarning, parts_.AddressOf(node) + " is going: " + Message(why));
+  if (attempt_->state().NodeTakenAway(*member, why)) Stop();
+}
+
+void AttemptRun::OnPhase(uint32_t node, v1::NodePhase phase, const std::string& why) {
+  v1::JobEvent event;
+  event.set_node(parts_.AddressOf(node));
+  event.set_node_phase(phase);
+  event.set_what(why);
+  parts_.recorder.Record(std::move(event));
+  parts_.snapshot.NodesChanged();
+}
+
+void AttemptRun::OnSample(uint32_t node, v1::NodeSample&& sample) {
+  parts_.hang.TakeSample(sample);
+  parts_.snapshot.TakeSample(node, std::move(sample));
+}
+
+}  // namespace autodist::chief

@@ -1,0 +1,57 @@
+// What a job is made of, but for what runs it (job_runner.h) and takes what nodes tell
+// (attempt_run.h).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "autodist/v1/plan.pb.h"
+#include "chief/attempt/job_options.h"
+#include "chief/fetch/job_fetch.h"
+#include "chief/fleet/fleet.h"
+#include "chief/hang/hang_response.h"
+#include "chief/input/own_terminal.h"
+#include "chief/input/rank_input.h"
+#include "chief/loop/loop.h"
+#include "chief/output/console.h"
+#include "chief/output/output_router.h"
+#include "chief/policy/stop_policy.h"
+#include "chief/snapshot/job_status_recorder.h"
+#include "chief/snapshot/snapshot_builder.h"
+
+namespace autodist::chief {
+
+// In the order in which they are made. For the loop's thread but for what is itself thread-safe.
+struct JobParts {
+  // As it would be if this process had received it; `by`: what sent it. Thread-safe.
+  using Signal = std::function<void(int signal, const std::string& by)>;
+
+  // `plan` and `listener`, which may be made later, must outlive it. `its_loop`: null: one of its
+  // own.
+  JobParts(const v1::LaunchPlan& its_plan, JobOptions its_options, std::unique_ptr<Loop> its_loop,
+           FleetListener& listener, const Signal& signal);
+
+  const std::string& AddressOf(uint32_t node) const {
+    return plan.nodes(static_cast<int>(node)).address();
+  }
+
+  const v1::LaunchPlan& plan;
+  const JobOptions options;
+  const std::unique_ptr<Loop> loop;
+  StopPolicy stop;
+  Console console;
+  OutputRouter output;
+  Fleet nodes;
+  JobStatusRecorder recorder;
+  SnapshotBuilder snapshot;
+  HangResponse hang;
+  const std::shared_ptr<OwnTerminal> own_terminal;  // null: there is none
+  RankInput input;
+  JobFetch fetch;
+
+ private:
+  std::shared_ptr<OwnTerminal> MakeOwnTerminal(const Signal& signal);
+};
+
+}  // namespace autodist::chief

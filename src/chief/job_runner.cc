@@ -1,0 +1,272 @@
+#include "chief/job_runner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "base/quantity.h"
+#include "chief/attempt/report.h"
+#include "chief/fetch/fetch_text.h"
+
+namespace autodist::chief {
+namespace {
+
+using base::LogLevel;
+using std::chrono::milliseconds;
+using enum JobStage;
+
+// How long agents may take to go that have ended what ran.
+constexpr milliseconds kGoneLimit{3'000};
+// For nodes that answer to hear that autodist waits no longer.
+constexpr milliseconds kLastWordLimit{500};
+
+}  // namespace
+
+JobRunner::JobRunner(JobParts& parts, AttemptRun& run)
+    : parts_(parts),
+      run_(run),
+      starter_(parts.plan, parts.options, *parts.loop, parts.stop, parts.nodes, parts.console),
+      restarts_(parts.options, *parts.loop, parts.nodes) {
+  run_.Plan(starter_.FirstAttempt());
+  parts.loop->BeforeWaiting([this] {
+    const Loop::Time now = parts_.loop->Now();
+    const Loop::Time limit = parts_.stop.end_limit();
+    return std::min(until_, limit > now ? limit : Loop::Time::max());
+  });
+}
+
+void JobRunner::Begin() { Enter(kStarting); }
+
+bool JobRunner::Advance() {
+  while (stage_ != kOver) {
+    const std::optional<StageEvent> event = Look();
+    if (!event) return false;
+    Enter(Follow(stage_, *event));
+  }
+  return true;
+}
+
+void JobRunner::Enter(JobStage stage) {
+  const bool fetched = stage_ == kAwaitingFetches || stage_ == kFetching;
+  if (fetched && stage == kLeaving) parts_.stop.Resumed(parts_.loop->Now());
+  stage_ = stage;
+  until_ = Loop::Time::max();
+  switch (stage) {
+    case kStarting:
+      return starter_.Begin(next_++);
+    case kRunning:
+      return run_.Begin(starter_.TakeAttempt());
+    case kEnding:
+      return parts_.stop.BeginEnd(parts_.loop->Now(), false);
+    case kHearingOut:
+    case kDraining:
+    case kDrainingToFetch:
+      return End(false);
+    case kPausing:
+      until_ = parts_.loop->Now() + pause_;
+      return;
+    case kAwaitingFetches:
+      return;
+    case kFetching:
+      return Fetch();
+    case kLeaving:
+      return End(true);
+    case kLastWord:
+      until_ = parts_.loop->Now() + kLastWordLimit;
+      return;
+    case kAwaitingAgents:
+      return AwaitAgents();
+    case kOver:
+      return TellOfStayingAgents();
+  }
+}
+
+// What has happened to the present stage; nullopt: it goes on.
+std::optional<StageEvent> JobRunner::Look() {
+  const StopPolicy& stop = parts_.stop;
+  const bool in_time = parts_.loop->Now() < until_;
+  switch (stage_) {
+    case kStarting:
+      if (!starter_.Advance()) return std::nullopt;
+      return Started();
+    case kRunning:
+      if (!run_.IsOver() && !run_.state().cause() && !stop.given_up()) return std::nullopt;
+      return StageEvent::kDone;
+    case kEnding:
+      if (!HasEnded(run_.IsOver())) return std::nullopt;
+      return AfterRanks();
+    case kHearingOut:
+      if (!HasEnded(AllNodes(false))) return std::nullopt;
+      return RestartOrEnd();
+    case kDraining:
+    case kDrainingToFetch:
+      if (!HasEnded(AllNodes(false))) return std::nullopt;
+      return StageEvent::kDone;
+    case kPausing:
+      if (in_time && !stop.requested()) return std::nullopt;
+      return StageEvent::kDone;
+    case kAwaitingFetches:
+      if (parts_.fetch.busy() && !stop.given_up()) return std::nullopt;
+      return AfterFetches(Wishes());
+    case kFetching:
+      if (parts_.fetch.busy() && !stop.given_up()) return std::nullopt;
+      return StageEvent::kDone;
+    case kLeaving:
+      if (!HasEnded(AllNodes(true))) return std::nullopt;
+      return stop.given_up() ? StageEvent::kGivenUp : StageEvent::kDone;
+    case kLastWord:
+      if (in_time && !parts_.nodes.All([this](uint32_t node) {
+            return !parts_.nodes.state(node).alive() || !parts_.nodes.Connected(node);
+          })) {
+        return std::nullopt;
+      }
+      return StageEvent::kDone;
+    case kAwaitingAgents:
+      if (in_time && !departures_.over() && !stop.given_up()) return std::nullopt;
+      departures_.GiveUp();
+      return StageEvent::kDone;
+    case kOver:
+      break;
+  }
+  return std::nullopt;
+}
+
+StageEvent JobRunner::Started() {
+  const NotStarted* const refused = starter_.refused();
+  if (!refused) return StageEvent::kDone;
+  const bool first = next_ == 1;
+  if (first || !parts_.stop.requested()) {
+    parts_.console.Tell(LogLevel::kError, refused->report);
+  }
+  if (first) {
+    refused_ = *refused;
+    return StageEvent::kNotStarted;
+  }
+  parts_.nodes.StopRejoining();
+  return EndJob();  // the cause stays
+}
+
+// No rank of the attempt is left, or it is waited for no longer.
+StageEvent JobRunner::AfterRanks() {
+  const JobState& state = run_.state();
+  if (overdue_) {
+    parts_.console.Tell(
+        LogLevel::kWarning,
+        base::Count(state.running(), "rank") +
+            (parts_.nodes.AnyDisconnected() ? " may not have ended, as a node does not answer"
+                                            : " cannot be ended, not by SIGKILL either") +
+            "; waiting no longer");
+    parts_.stop.GraceIsOver();
+  }
+  parts_.input.EndAttempt();
+  EndedAttempt ended;
+  ended.failed = state.cause().has_value();
+  ended.over = run_.IsOver();
+  ended.told_to_stop = parts_.stop.requested();
+  ended.port_may_be_taken = ended.failed && restarts_.MayHaveLostPortRace(run_.attempt());
+  switch (const StageEvent next = AfterAttempt(ended)) {
+    case StageEvent::kRestart:
+      return RestartOrEnd();
+    case StageEvent::kEnd:
+      return EndJob();
+    default:
+      return next;
+  }
+}
+
+StageEvent JobRunner::RestartOrEnd() {
+  if (parts_.stop.requested()) return EndJob();
+  const auto wait = restarts_.WaitAfter(run_.attempt());
+  if (!wait) return EndJob();
+  pause_ = *wait;
+  const std::string cause = DescribeCauseInWords(run_.attempt());
+  parts_.recorder.EnterPhase(v1::JOB_PHASE_RESTARTING, cause);
+  parts_.snapshot.Launches();
+  parts_.console.Tell(LogLevel::kInfo,
+                      "restarting in " + base::Seconds(pause_) + ", because " + cause);
+  return StageEvent::kRestart;
+}
+
+// No attempt follows. What the ranks have left comes here before the agents go; also what somebody
+// is waiting for. That takes its time, which a signal ends.
+StageEvent JobRunner::EndJob() {
+  if (parts_.stop.killing()) parts_.fetch.Cancel();
+  const StageEvent next = BeforeLeaving(Wishes());
+  if (next != StageEvent::kEnd) parts_.recorder.EnterPhase(v1::JOB_PHASE_STOPPING, "");
+  return next;
+}
+
+FetchWishes JobRunner::Wishes() const {
+  return {parts_.options.request().fetch_size() > 0, parts_.fetch.busy(), parts_.stop.killing()};
+}
+
+void JobRunner::Fetch() {
+  const v1::JobRequest& request = parts_.options.request();
+  parts_.console.Tell(LogLevel::kInfo, "fetching files from the nodes; Ctrl-C ends that");
+  v1::FetchRequest order;
+  *order.mutable_patterns() = request.fetch();
+  order.set_most_bytes(request.max_size());
+  parts_.fetch.Start(order, {}, [this](const Result<v1::JobFiles>& files) {
+    if (!files.ok()) {
+      return parts_.console.Tell(LogLevel::kError, base::FailureText(files.status()));
+    }
+    for (Remark& remark : FetchText(*files)) {
+      parts_.console.Tell(remark.level, std::move(remark.text));
+    }
+  });
+}
+
+// Whether what is ending has ended, or is waited for no longer.
+bool JobRunner::HasEnded(bool over) {
+  overdue_ = !over && !parts_.stop.given_up() &&
+             parts_.stop.EndIsOverdue(
+                 parts_.loop->Now(),
+                 {parts_.console.Busy(), parts_.console.written(), parts_.nodes.AnyDisconnected()});
+  return over || parts_.stop.given_up() || overdue_;
+}
+
+// Whether they have done what End told them.
+bool JobRunner::AllNodes(bool leave) {
+  return parts_.nodes.All([&](uint32_t node) {
+    const NodeMachine& state = parts_.nodes.state(node);
+    return !state.alive() || (!leave && (state.drained() || state.disconnected()));
+  });
+}
+
+// What runs on the nodes is to end, and with `leave` the agents, too.
+void JobRunner::End(bool leave) {
+  if (leave && parts_.recorder.phase() == v1::JOB_PHASE_RUNNING) {
+    parts_.recorder.EnterPhase(v1::JOB_PHASE_STOPPING, "");
+    parts_.snapshot.Stops(run_.attempt());
+  }
+  parts_.stop.AttemptEnds();
+  parts_.nodes.End(parts_.stop.killing() ? milliseconds(0) : parts_.options.launch.grace(), leave);
+  parts_.stop.BeginEnd(parts_.loop->Now(), leave);
+}
+
+void JobRunner::AwaitAgents() {
+  Departures::Links links;
+  for (uint32_t node = 0; node < parts_.nodes.size(); ++node) {
+    const auto link = parts_.nodes.node(node).link();
+    if (link && parts_.nodes.state(node).state() == NodeState::kGone) links.emplace(node, link);
+  }
+  const Loop::Time limit = std::min(parts_.loop->Now() + kGoneLimit, parts_.stop.must_end());
+  until_ = limit + kLastWordLimit;  // what waits for them is itself late where a disk is
+  departures_.Await(std::move(links), limit, *parts_.loop);
+}
+
+void JobRunner::TellOfStayingAgents() {
+  for (uint32_t node = 0; node < parts_.nodes.size(); ++node) {
+    if (!parts_.nodes.state(node).alive()) continue;
+    parts_.console.Tell(LogLevel::kWarning,
+                        parts_.AddressOf(node) +
+                            ": the agent does not confirm that the job has ended there; what may "
+                            "be left ends with its lease, or by `autodist clean`");
+  }
+  if (!departures_.over()) return;
+  for (const uint32_t node : departures_.staying()) {
+    parts_.console.Tell(LogLevel::kWarning, parts_.AddressOf(node) + ": the agent has not gone");
+  }
+}
+
+}  // namespace autodist::chief

@@ -1,0 +1,77 @@
+#include "chief/job_signals.h"
+
+#include <signal.h>
+
+#include <chrono>
+
+#include "base/log.h"
+#include "base/quantity.h"
+#include "base/signal_name.h"
+
+namespace autodist::chief {
+
+using base::LogLevel;
+using Action = StopPolicy::Action;
+
+void JobSignals::Take(int signal, const std::string& by, Loop::Time at) {
+  v1::ChiefMessage message;
+  switch (signal) {
+    case SIGUSR1:
+    case SIGUSR2:
+      message.mutable_signal()->set_signal(signal);
+      return parts_.nodes.SendToAll(message);
+    case SIGTSTP:
+      return suspension_.Begin();
+    case SIGQUIT:
+      if (parts_.recorder.phase() == v1::JOB_PHASE_LAUNCHING) return;
+      return parts_.hang.AskForStacks(run_.attempt());
+    default:
+      return Interrupt(signal, by, at);
+  }
+}
+
+void JobSignals::Interrupt(int signal, const std::string& by, Loop::Time at) {
+  suspension_.Cancel();
+  const bool first = parts_.stop.signal() == 0;
+  const Action action = parts_.stop.Interrupted(signal, at, !by.empty());
+  if (action == Action::kNone && !first) return;  // it came with the one before
+  parts_.recorder.ToldToStop();
+  const std::string name = by.empty() ? base::SignalName(signal) : by;
+  const JobStage stage = runner_.stage();
+  if (stage == JobStage::kAwaitingFetches || stage == JobStage::kFetching) {
+    parts_.console.Tell(LogLevel::kInfo, name + ": no more files are fetched");
+    return parts_.fetch.Cancel();
+  }
+  if (parts_.recorder.phase() == v1::JOB_PHASE_LAUNCHING) {
+    if (action == Action::kStop) runner_.starter().Cancel();
+    if (action == Action::kKill) parts_.nodes.End(std::chrono::milliseconds(0), true);
+    return;
+  }
+  parts_.recorder.Record("told to stop by " + name);
+  InterruptRanks(signal, by, action);
+}
+
+void JobSignals::InterruptRanks(int signal, const std::string& by, Action action) {
+  const std::string name = by.empty() ? base::SignalName(signal) : by;
+  const auto tell = [&](const std::string& what) {
+    parts_.console.Tell(LogLevel::kInfo, name + ": " + what);
+  };
+  switch (action) {
+    case Action::kStop:
+      tell("the ranks have " + base::Seconds(parts_.options.launch.grace()) +
+           " to end; once more kills them");
+      if (run_.state().Interrupted(signal, by)) run_.Stop();
+      return run_.StopLooking();
+    case Action::kKill:
+      tell("killing what is left");
+      run_.state().Killed();
+      return parts_.nodes.StopRanks(std::chrono::milliseconds(0));
+    case Action::kGiveUp:
+      return tell("waiting no longer");
+    case Action::kNone:                      // the first, while ranks end
+      run_.state().Interrupted(signal, by);  // it may be for this that a node was taken away
+      return tell("the job is not started again; once more kills what is left");
+  }
+}
+
+}  // namespace autodist::chief

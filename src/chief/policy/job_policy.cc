@@ -1,0 +1,86 @@
+#include "chief/policy/job_policy.h"
+
+#include <array>
+
+#include "chief/policy/stage_table.h"
+
+namespace autodist::chief {
+namespace {
+
+using enum JobStage;
+using Event = StageEvent;
+
+constexpr StageTable kTable(std::to_array<StageRule<JobStage, StageEvent>>({
+    {kStarting, Event::kDone, kRunning},
+    {kStarting, Event::kNotStarted, kLeaving},
+    {kStarting, Event::kFetch, kDrainingToFetch},
+    {kStarting, Event::kAwaitFetch, kAwaitingFetches},
+    {kStarting, Event::kEnd, kLeaving},
+
+    {kRunning, Event::kDone, kEnding},
+
+    {kEnding, Event::kHearOut, kHearingOut},
+    {kEnding, Event::kRestart, kDraining},
+    {kEnding, Event::kFetch, kDrainingToFetch},
+    {kEnding, Event::kAwaitFetch, kAwaitingFetches},
+    {kEnding, Event::kEnd, kLeaving},
+
+    {kHearingOut, Event::kRestart, kDraining},
+    {kHearingOut, Event::kFetch, kDrainingToFetch},
+    {kHearingOut, Event::kAwaitFetch, kAwaitingFetches},
+    {kHearingOut, Event::kEnd, kLeaving},
+
+    {kDraining, Event::kDone, kPausing},
+    {kPausing, Event::kDone, kStarting},
+
+    {kDrainingToFetch, Event::kDone, kAwaitingFetches},
+    {kAwaitingFetches, Event::kFetch, kFetching},
+    {kAwaitingFetches, Event::kEnd, kLeaving},
+    {kFetching, Event::kDone, kLeaving},
+
+    {kLeaving, Event::kDone, kAwaitingAgents},
+    {kLeaving, Event::kGivenUp, kLastWord},
+    {kLastWord, Event::kDone, kOver},
+    {kAwaitingAgents, Event::kDone, kOver},
+}));
+static_assert(kTable.HasEachPairOnce());
+
+constexpr std::array<const char*, kJobStages> kStageNames = {"starting",
+                                                             "running",
+                                                             "ending",
+                                                             "hearing out",
+                                                             "draining",
+                                                             "pausing",
+                                                             "draining to fetch",
+                                                             "awaiting fetches",
+                                                             "fetching",
+                                                             "leaving",
+                                                             "last word",
+                                                             "awaiting agents",
+                                                             "over"};
+
+constexpr std::array<const char*, kStageEvents> kEventNames = {
+    "done", "not started", "hear out", "restart", "fetch", "await fetch", "end", "given up"};
+
+}  // namespace
+
+JobStage Follow(JobStage from, StageEvent event) { return kTable.Follow(from, event); }
+const char* NameOf(JobStage stage) { return kStageNames[static_cast<size_t>(stage)]; }
+const char* NameOf(StageEvent event) { return kEventNames[static_cast<size_t>(event)]; }
+
+StageEvent AfterAttempt(const EndedAttempt& ended) {
+  if (!ended.failed || !ended.over || ended.told_to_stop) return Event::kEnd;
+  return ended.port_may_be_taken ? Event::kHearOut : Event::kRestart;
+}
+
+// Who kills waits for no rank, but for files that were under way and are cancelled.
+StageEvent BeforeLeaving(const FetchWishes& wishes) {
+  if (!wishes.wanted && !wishes.busy) return Event::kEnd;
+  return wishes.killing ? Event::kAwaitFetch : Event::kFetch;
+}
+
+StageEvent AfterFetches(const FetchWishes& wishes) {
+  return wishes.wanted && !wishes.killing ? Event::kFetch : Event::kEnd;
+}
+
+}  // namespace autodist::chief

@@ -1,0 +1,82 @@
+#include "chief/policy/start_policy.h"
+
+#include <array>
+
+#include "chief/policy/stage_table.h"
+
+namespace autodist::chief {
+namespace {
+
+using enum StartStage;
+using Event = StartEvent;
+
+constexpr StageTable kTable(std::to_array<StageRule<StartStage, StartEvent>>({
+    {kLaunching, Event::kDone, kOpeningLogs},
+    {kLaunching, Event::kPlan, kGathering},
+    {kLaunching, Event::kBusy, kAwaitingDevices},
+    {kLaunching, Event::kFailed, kRefused},
+    {kLaunching, Event::kTold, kRefused},
+
+    {kGathering, Event::kDone, kPreparing},
+    {kGathering, Event::kTold, kRefused},
+
+    {kPreparing, Event::kDone, kOpeningLogs},
+    {kPreparing, Event::kUnsure, kHearing},
+    {kPreparing, Event::kPlan, kGathering},
+    {kPreparing, Event::kBusy, kAwaitingDevices},
+    {kPreparing, Event::kFailed, kRefused},
+    {kPreparing, Event::kTold, kCancelling},
+
+    {kHearing, Event::kDone, kOpeningLogs},
+    {kHearing, Event::kPlan, kGathering},
+    {kHearing, Event::kBusy, kAwaitingDevices},
+    {kHearing, Event::kFailed, kRefused},
+    {kHearing, Event::kTold, kRefused},
+
+    {kCancelling, Event::kDone, kRefused},
+
+    {kAwaitingDevices, Event::kDone, kAwaitingConnections},
+    {kAwaitingDevices, Event::kTold, kRefused},
+    {kAwaitingConnections, Event::kDone, kGathering},
+    {kAwaitingConnections, Event::kTold, kRefused},
+
+    {kOpeningLogs, Event::kDone, kAnnouncing},
+    {kOpeningLogs, Event::kFailed, kRefused},
+    {kOpeningLogs, Event::kTold, kRefused},
+    {kAnnouncing, Event::kDone, kReady},
+    {kAnnouncing, Event::kTold, kRefused},
+}));
+static_assert(kTable.HasEachPairOnce());
+
+constexpr std::array<const char*, kStartStages> kStageNames = {"launching",
+                                                               "gathering",
+                                                               "preparing",
+                                                               "hearing",
+                                                               "cancelling",
+                                                               "awaiting devices",
+                                                               "awaiting connections",
+                                                               "opening logs",
+                                                               "announcing",
+                                                               "ready",
+                                                               "refused"};
+
+constexpr std::array<const char*, kStartEvents> kEventNames = {"done", "unsure", "plan",
+                                                               "busy", "failed", "told to stop"};
+
+}  // namespace
+
+StartStage Follow(StartStage from, StartEvent event) { return kTable.Follow(from, event); }
+const char* NameOf(StartStage stage) { return kStageNames[static_cast<size_t>(stage)]; }
+const char* NameOf(StartEvent event) { return kEventNames[static_cast<size_t>(event)]; }
+
+StartEvent Judge(const PreparedNodes& nodes) {
+  if (nodes.refused) return Event::kFailed;
+  if (nodes.cut_off && nodes.awaits_devices) return nodes.lost ? Event::kFailed : Event::kBusy;
+  if (nodes.cut_off) return nodes.may_do_without ? Event::kPlan : Event::kFailed;
+  if (nodes.addresses_differ) return Event::kPlan;
+  if (nodes.busy) return Event::kBusy;
+  if (nodes.ports_taken) return nodes.ports_may_move ? Event::kPlan : Event::kFailed;
+  return Event::kDone;
+}
+
+}  // namespace autodist::chief

@@ -1,0 +1,362 @@
+#include "chief/start/attempt_starter.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/exit_codes.h"
+#include "base/log.h"
+#include "base/quantity.h"
+#include "base/random.h"
+#include "chief/attempt/report.h"
+#include "chief/start/prepared_text.h"
+#include "progress/pattern.h"
+
+namespace autodist::chief {
+namespace {
+
+using base::LogLevel;
+using std::chrono::milliseconds;
+using enum StartStage;
+
+// Plans that are made because of ports that somebody else has.
+constexpr uint32_t kMostMoves = 5;
+// That a connection is broken may be heard a little later than that a call failed with it.
+constexpr milliseconds kBrokenIsHeardLimit{1'000};
+// Between two looks at devices that others have.
+constexpr milliseconds kLongestDeviceWait{10'000};
+
+}  // namespace
+
+AttemptStarter::AttemptStarter(const v1::LaunchPlan& plan, const JobOptions& options, Loop& loop,
+                               const StopPolicy& stop, Fleet& nodes, Console& console)
+    : plan_(plan),
+      options_(options),
+      loop_(loop),
+      stop_(stop),
+      nodes_(nodes),
+      console_(console),
+      waits_(plan, loop, nodes, console),
+      gathering_(plan, options, loop, stop, nodes, console),
+      first_launch_(plan, options, loop, nodes, waits_) {
+  loop_.BeforeWaiting([this] { return std::min(making_.until, gathering_.due()); });
+}
+
+void AttemptStarter::Begin(uint32_t number) {
+  making_ = {};
+  making_.number = number;
+  if (stop_.requested()) return Enter(kRefused);
+  Enter(launcher_ ? kGathering : kLaunching);
+}
+
+bool AttemptStarter::Advance() {
+  while (making_.stage != kReady && making_.stage != kRefused) {
+    auto event = std::exchange(making_.at_once, std::nullopt);
+    if (!event) event = Look();
+    if (!event) return false;
+    Enter(Follow(making_.stage, *event));
+  }
+  return true;
+}
+
+void AttemptStarter::Enter(StartStage stage) {
+  making_.stage = stage;
+  making_.until = Loop::Time::max();
+  switch (stage) {
+    case kLaunching:
+      making_.at_once = Launch();
+      break;
+    case kGathering:
+      waits_.End();
+      if (making_.number > 0) gathering_.Begin();
+      break;
+    case kPreparing:
+      making_.at_once = Prepare();
+      break;
+    case kHearing:
+      making_.until = loop_.Now() + kBrokenIsHeardLimit;
+      break;
+    case kCancelling:
+      for (const uint32_t node : making_.attempt->nodes()) {
+        if (!nodes_.BeingLinked(node)) launcher_->GiveUp(node);
+      }
+      making_.until = stop_.waits_until();
+      break;
+    case kAwaitingDevices:
+      AwaitDevices();
+      break;
+    case kAwaitingConnections:
+      break;
+    case kOpeningLogs:
+      OpenLogs();
+      break;
+    case kAnnouncing:
+      if (making_.number > 0 || !options_.on_running) {
+        making_.at_once = StartEvent::kDone;
+        break;
+      }
+      OnDisk([announce = options_.on_running] {
+        announce();
+        return nullptr;
+      });
+      break;
+    case kReady:
+      devices_.backoff.reset();
+      making_.attempt->missing_variables = first_launch_.missing_variables();
+      break;
+    case kRefused:
+      waits_.End();
+      if (stop_.requested()) making_.refused = {128 + stop_.signal(), kInterrupted};
+      break;
+  }
+}
+
+// What has happened to the present stage; nullopt: it goes on.
+std::optional<StartEvent> AttemptStarter::Look() {
+  const bool told = stop_.requested();
+  const bool in_time = loop_.Now() < making_.until;
+  switch (making_.stage) {
+    case kLaunching:
+      if (told) making_.until = stop_.waits_until();
+      if (!first_launch_.over() && !stop_.WaitsNoLonger(loop_.Now())) return std::nullopt;
+      return told ? StartEvent::kTold : JudgeLaunched();
+    case kGathering:
+      if (making_.number > 0 && !gathering_.Advance()) return std::nullopt;
+      return told ? StartEvent::kTold : StartEvent::kDone;
+    case kPreparing:
+      if (told) return StartEvent::kTold;
+      if (!making_.results.complete()) return std::nullopt;
+      return making_.results.AllReached() ? JudgePrepared() : StartEvent::kUnsure;
+    case kHearing:
+      if (told) return StartEvent::kTold;
+      if (in_time && MembersAreConnected()) return std::nullopt;
+      return JudgePrepared();
+    case kCancelling:
+      if (in_time && !stop_.given_up() && !making_.results.complete()) return std::nullopt;
+      return StartEvent::kDone;
+    case kAwaitingDevices:
+      if (told) return StartEvent::kTold;
+      if (in_time) return std::nullopt;
+      return StartEvent::kDone;
+    case kAwaitingConnections:
+      if (told) return StartEvent::kTold;
+      if (nodes_.AnyDisconnected()) return std::nullopt;
+      return StartEvent::kDone;
+    case kOpeningLogs:
+    case kAnnouncing:
+      if (told) return StartEvent::kTold;
+      if (!disk_task_->done) return std::nullopt;
+      if (!disk_task_->logs.ok()) return Refuse(disk_task_->logs.status());
+      if (making_.stage == kOpeningLogs) making_.attempt->logs = *disk_task_->logs;
+      return StartEvent::kDone;
+    case kReady:
+    case kRefused:
+      break;
+  }
+  return std::nullopt;
+}
+
+StartEvent AttemptStarter::Refuse(const Status& why) {
+  making_.refused = {
+      kExitCannotLaunch,
+      base::FailureText(Annotate(why, making_.number == 0 ? "nothing was started" : "restart"))};
+  return StartEvent::kFailed;
+}
+
+std::unique_ptr<Attempt> AttemptStarter::FirstAttempt() {
+  const SharedPlan of_job(std::shared_ptr<void>(), &plan_);  // which outlives it
+  return MakeAttempt(0, of_job, nodes_.members());
+}
+
+std::unique_ptr<Attempt> AttemptStarter::MakeAttempt(uint32_t number, SharedPlan plan,
+                                                     const std::vector<uint32_t>& nodes) {
+  const auto send = [this, nodes](uint32_t member, v1::ChiefMessage message, SharedValue value) {
+    nodes_.node(nodes[member]).SendReliably(std::move(message), std::move(value));
+  };
+  return std::make_unique<Attempt>(number, std::move(plan), nodes, options_.log_folder,
+                                   static_cast<int>(options_.request().stop_signal()),
+                                   options_.launch.grace(), send);
+}
+
+// For the nodes that there are now.
+Status AttemptStarter::Plan() {
+  const uint32_t number = making_.number;
+  const std::vector<uint32_t> members = number == 0 ? nodes_.members() : gathering_.found();
+  const uint32_t min_nodes = options_.request().min_nodes();
+  const uint32_t needed = min_nodes > 0 ? min_nodes : nodes_.size();
+  ++making_.plans;
+  if (members.size() < needed || members.empty()) {
+    return Error(StatusCode::kUnavailable, "it needs " + base::Count(needed, "node") + "; " +
+                                               std::to_string(members.size()) + " can be reached");
+  }
+  plan::Replan replan{number, {}, told_addresses_};
+  for (const uint32_t node : members) {
+    replan.members.push_back(plan_.nodes(static_cast<int>(node)).address());
+  }
+  AD_ASSIGN_OR_RETURN(v1::LaunchPlan plan, options_.plan_attempt(replan));
+  making_.attempt =
+      MakeAttempt(number, std::make_shared<const v1::LaunchPlan>(std::move(plan)), members);
+  return OkStatus();
+}
+
+std::optional<StartEvent> AttemptStarter::Launch() {
+  making_.attempt = FirstAttempt();
+  auto launcher = first_launch_.Begin(*making_.attempt);
+  if (launcher.ok()) {
+    launcher_ = *std::move(launcher);
+    return std::nullopt;
+  }
+  making_.refused = {kExitCannotLaunch, base::FailureText(launcher.status())};
+  return StartEvent::kFailed;
+}
+
+// The environment of the ranks is made anew on every node: much of it has changed.
+std::optional<StartEvent> AttemptStarter::Prepare() {
+  making_.results = NodeResults(0);
+  if (const Status planned = Plan(); !planned.ok()) return Refuse(planned);
+  if (stop_.requested()) return StartEvent::kTold;
+  if (!MembersAreConnected()) return JudgePrepared();
+  const Attempt& attempt = *making_.attempt;
+  const std::vector<uint32_t>& members = attempt.nodes();
+  nodes_.Prepare(members);
+  making_.results = NodeResults(members.size());
+  waits_.Begin(members);
+  for (uint32_t i = 0; i < members.size(); ++i) {
+    v1::PrepareRequest request;
+    *request.mutable_node() = attempt.member_plan(i);
+    *request.mutable_environment() = attempt.plan().environment();
+    if (attempt.pmix()) *request.mutable_pmix() = *attempt.pmix();
+    // The rest has been looked at.
+    if (devices_.backoff) request.mutable_examination()->set_device_users(true);
+    launcher_->Prepare(
+        members[i], std::move(request), nodes_.node(members[i]).link(),
+        making_.results.Taker(loop_, [this, i, node = members[i]](launch::LaunchedNode& prepared) {
+          prepared.node_rank = i;
+          waits_.Turned(node);
+        }));
+  }
+  return std::nullopt;
+}
+
+bool AttemptStarter::MembersAreConnected() const {
+  return std::ranges::all_of(making_.attempt->nodes(),
+                             [this](uint32_t node) { return nodes_.Connected(node); });
+}
+
+StartEvent AttemptStarter::JudgeLaunched() {
+  const NodeResults::Nodes& nodes = first_launch_.Results();
+  TellWarnings(nodes);
+  PreparedNodes facts;
+  if (LaunchExitCode(nodes) == 0) {
+    nodes_.ConnectAgainBy(*launcher_);
+    if (const Status found = first_launch_.Check(console_); !found.ok()) {
+      making_.refused = {kExitCannotLaunch, base::FailureText(found)};
+      return StartEvent::kFailed;
+    }
+    told_addresses_ = ToldAddresses(plan_, nodes);
+    const Status told = CheckToldAddresses(plan_, told_addresses_);
+    if (!told.ok()) return Refuse(told);
+    facts.addresses_differ = Differ(plan_, told_addresses_);
+  }
+  return JudgeNodes(nodes, facts);
+}
+
+StartEvent AttemptStarter::JudgePrepared() {
+  PreparedNodes facts;
+  facts.cut_off = !MembersAreConnected();
+  if (!facts.cut_off) {
+    if (!devices_.backoff) TellWarnings(making_.results.nodes());
+    return JudgeNodes(making_.results.nodes(), facts);
+  }
+  const Attempt& attempt = *making_.attempt;
+  Status why = WithRemedy(
+      Error(StatusCode::kUnavailable, "the connection with a node broke before its ranks started"),
+      "start the job again");
+  facts.awaits_devices = devices_.backoff.has_value();
+  for (uint32_t member = 0; facts.awaits_devices && !facts.lost; ++member) {
+    if (member == attempt.nodes().size()) break;
+    const Status& lost = nodes_.lost_because(attempt.nodes()[member]);
+    facts.lost = !lost.ok();
+    if (facts.lost) why = Annotate(lost, attempt.member_plan(member).address());
+  }
+  // Nodes may be lost while others are prepared.
+  facts.may_do_without = making_.number > 0 && making_.plans <= nodes_.size() + kMostMoves;
+  const StartEvent event = Judge(facts);
+  return event == StartEvent::kFailed ? Refuse(why) : event;
+}
+
+// Of nodes that are all connected.
+StartEvent AttemptStarter::JudgeNodes(const NodeResults::Nodes& nodes, PreparedNodes facts) {
+  const Attempt& attempt = *making_.attempt;
+  const int exit_code = LaunchExitCode(nodes);
+  facts.refused = exit_code != 0;
+  if (facts.refused) {
+    making_.refused = {exit_code,
+                       LaunchReport(attempt.plan(), nodes, options_.launch.sync != nullptr)};
+    return Judge(facts);
+  }
+  if (making_.number == 0 && options_.request().on_busy() == v1::ON_BUSY_WAIT) {
+    devices_.who = BusyDevices(attempt, nodes);
+    facts.busy = !devices_.who.empty();
+  }
+  const std::vector<TakenPort> taken = PortsTaken(attempt.plan(), nodes);
+  facts.ports_taken = !taken.empty();
+  // Whether another plan would have other ports in their place.
+  const bool movable =
+      options_.plan_attempt &&
+      std::ranges::count(taken, options_.request().master_port(), &TakenPort::port) == 0;
+  facts.ports_may_move = movable && making_.moves < kMostMoves;
+  const StartEvent event = Judge(facts);
+  if (event == StartEvent::kFailed) return Refuse(PortsTakenError(taken, movable));
+  if (event == StartEvent::kPlan && facts.ports_taken) ++making_.moves;
+  return event;
+}
+
+// Until it is time to ask again.
+void AttemptStarter::AwaitDevices() {
+  waits_.End();
+  if (!devices_.backoff) {
+    devices_.backoff.emplace(base::RandomNumber(), kLongestDeviceWait);
+    console_.Tell(LogLevel::kInfo,
+                  "waiting for devices (" + devices_.who + "); Ctrl-C ends the wait");
+  }
+  making_.until = loop_.Now() + devices_.backoff->Next();
+}
+
+void AttemptStarter::TellWarnings(const NodeResults::Nodes& nodes) {
+  for (const std::string& warning : WarningsOf(*making_.attempt, nodes)) {
+    console_.Tell(LogLevel::kWarning, warning);
+  }
+}
+
+void AttemptStarter::OpenLogs() {
+  waits_.End();
+  OnDisk([this, plan = making_.attempt->shared_plan(),
+          folder = making_.attempt->logs_folder()]() -> Result<std::shared_ptr<RankLogs>> {
+    std::optional<progress::Pattern> pattern;
+    if (const std::string& given = options_.request().progress(); !given.empty()) {
+      AD_ASSIGN_OR_RETURN(pattern, progress::Pattern::Parse(given));
+    }
+    return RankLogs::Create(*plan, folder, options_.view, pattern);
+  });
+}
+
+void AttemptStarter::OnDisk(std::function<Result<std::shared_ptr<RankLogs>>()> task) {
+  disk_task_ = std::make_shared<DiskTask>();
+  loop_.InBackground([&loop = loop_, state = disk_task_, task = std::move(task)] {
+    auto logs = task();
+    loop.Post([state, logs = std::move(logs)] {
+      state->logs = logs;
+      state->done = true;
+    });
+  });
+}
+
+void AttemptStarter::Cancel() {
+  if (launcher_) launcher_->Cancel();
+}
+
+void AttemptStarter::Stop() {
+  if (launcher_) launcher_->Stop();
+}
+
+}  // namespace autodist::chief

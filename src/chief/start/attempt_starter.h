@@ -1,0 +1,120 @@
+// From a plan to ranks that may start: the one way for the first launch, for a plan with other
+// ports, and for a restart. What follows from what is in policy/start_policy.h.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autodist/status.h"
+#include "autodist/v1/plan.pb.h"
+#include "base/backoff.h"
+#include "chief/attempt/attempt.h"
+#include "chief/attempt/job_options.h"
+#include "chief/checks/told_addresses.h"
+#include "chief/fleet/fleet.h"
+#include "chief/loop/loop.h"
+#include "chief/output/console.h"
+#include "chief/policy/start_policy.h"
+#include "chief/policy/stop_policy.h"
+#include "chief/start/first_launch.h"
+#include "chief/start/node_gathering.h"
+#include "chief/start/node_results.h"
+#include "chief/start/taken_ports.h"
+#include "chief/start/waiting_message.h"
+#include "launch/launcher.h"
+
+namespace autodist::chief {
+
+// Why no attempt could be made.
+inline constexpr char kInterrupted[] = "interrupted before anything was started";
+struct NotStarted {
+  int exit_code;       // of `autodist run`, were it the first
+  std::string report;  // cause and remedy
+};
+
+// For the loop's thread; never blocks.
+class AttemptStarter {
+ public:
+  // What is given must outlive the starter.
+  AttemptStarter(const v1::LaunchPlan& plan, const JobOptions& options, Loop& loop,
+                 const StopPolicy& stop, Fleet& nodes, Console& console);
+
+  // Makes an attempt ready whose ranks may start: its members are prepared and connected, its ports
+  // are free and its log files are open.
+  void Begin(uint32_t number);
+  // Goes on as far as it can now; whether it has ended. To be called after each task of the loop.
+  bool Advance();
+  // Once it has: null, and there is an attempt, which can be taken once; else why there is none.
+  const NotStarted* refused() const {
+    return making_.stage == StartStage::kRefused ? &making_.refused : nullptr;
+  }
+  std::unique_ptr<Attempt> TakeAttempt() { return std::move(making_.attempt); }
+
+  // The first attempt as it is planned; nothing is done for it.
+  std::unique_ptr<Attempt> FirstAttempt();
+
+  // Ends whatever is being launched.
+  void Cancel();
+  // Cancels, and waits until the launcher has ended.
+  void Stop();
+
+ private:
+  // The one that is being made.
+  struct Making {
+    StartStage stage = StartStage::kRefused;
+    uint32_t number = 0;
+    uint32_t plans = 0;  // that were made for it
+    uint32_t moves = 0;  // because of ports that somebody else has
+    std::unique_ptr<Attempt> attempt;
+    NodeResults results{0};
+    Loop::Time until = Loop::Time::max();  // of the stage
+    std::optional<StartEvent> at_once;     // the stage has ended as it began
+    NotStarted refused{};
+  };
+  // What may have to wait for a disk.
+  struct DiskTask {
+    bool done = false;
+    Result<std::shared_ptr<RankLogs>> logs = nullptr;
+  };
+
+  std::unique_ptr<Attempt> MakeAttempt(uint32_t number, SharedPlan plan,
+                                       const std::vector<uint32_t>& nodes);
+  void Enter(StartStage stage);
+  std::optional<StartEvent> Look();
+  Status Plan();
+  std::optional<StartEvent> Launch();
+  std::optional<StartEvent> Prepare();
+  bool MembersAreConnected() const;
+  StartEvent JudgeLaunched();
+  StartEvent JudgePrepared();
+  StartEvent JudgeNodes(const NodeResults::Nodes& nodes, PreparedNodes facts);
+  StartEvent Refuse(const Status& why);
+  void TellWarnings(const NodeResults::Nodes& nodes);
+  void AwaitDevices();
+  void OpenLogs();
+  void OnDisk(std::function<Result<std::shared_ptr<RankLogs>>()> task);
+
+  const v1::LaunchPlan& plan_;
+  const JobOptions& options_;
+  Loop& loop_;
+  const StopPolicy& stop_;
+  Fleet& nodes_;
+  Console& console_;
+  WaitingMessage waits_;
+  NodeGathering gathering_;
+  FirstLaunch first_launch_;
+  std::unique_ptr<launch::Launcher> launcher_;  // null: nothing has been launched
+  DataAddresses told_addresses_;
+  Making making_;
+  std::shared_ptr<DiskTask> disk_task_;
+  struct {
+    std::string who;                       // has them
+    std::optional<base::Backoff> backoff;  // while they are awaited
+  } devices_;
+};
+
+}  // namespace autodist::chief

@@ -1,0 +1,55 @@
+#include "chief/policy/job_policy.h"
+
+#include <gtest/gtest.h>
+
+namespace autodist::chief {
+namespace {
+
+using Event = StageEvent;
+
+TEST(JobPolicyTest, WhatFollowsAnAttempt) {
+  struct Case {
+    EndedAttempt ended;
+    StageEvent next;
+  };
+  // failed, over, told to stop, a port may be taken
+  for (const auto& [ended, next] : {
+           Case{{false, true, false, false}, Event::kEnd},
+           Case{{false, true, true, false}, Event::kEnd},
+           Case{{true, true, false, false}, Event::kRestart},
+           Case{{true, true, false, true}, Event::kHearOut},
+           Case{{true, true, true, false}, Event::kEnd},
+           Case{{true, true, true, true}, Event::kEnd},
+           Case{{true, false, false, false}, Event::kEnd},
+           Case{{true, false, false, true}, Event::kEnd},
+           Case{{true, false, true, true}, Event::kEnd},
+       }) {
+    EXPECT_EQ(AfterAttempt(ended), next)
+        << ended.failed << ended.over << ended.told_to_stop << ended.port_may_be_taken;
+  }
+}
+
+TEST(JobPolicyTest, FilesComeBeforeTheAgentsGo) {
+  struct Case {
+    FetchWishes wishes;
+    StageEvent before;
+    StageEvent after;
+  };
+  // wanted, busy, killing
+  for (const auto& [wishes, before, after] : {
+           Case{{false, false, false}, Event::kEnd, Event::kEnd},
+           Case{{false, false, true}, Event::kEnd, Event::kEnd},
+           Case{{false, true, false}, Event::kFetch, Event::kEnd},
+           Case{{false, true, true}, Event::kAwaitFetch, Event::kEnd},
+           Case{{true, false, false}, Event::kFetch, Event::kFetch},
+           Case{{true, false, true}, Event::kAwaitFetch, Event::kEnd},
+           Case{{true, true, false}, Event::kFetch, Event::kFetch},
+           Case{{true, true, true}, Event::kAwaitFetch, Event::kEnd},
+       }) {
+    EXPECT_EQ(BeforeLeaving(wishes), before) << wishes.wanted << wishes.busy << wishes.killing;
+    EXPECT_EQ(AfterFetches(wishes), after) << wishes.wanted << wishes.busy << wishes.killing;
+  }
+}
+
+}  // namespace
+}  // namespace autodist::chief
