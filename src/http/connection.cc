@@ -78,12 +78,11 @@ bool Connection::Gone() const {
 
 bool Connection::SendAll(std::string_view data) {
   const Deadline end = Deadline::After(kPieceLimit);
-  AwaitsClient();
   while (!data.empty()) {
+    AwaitsClient();  // before the client can act on it: of two clients' times the order is right
     const ssize_t sent = send(socket_.get(), data.data(), data.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent > 0) {
       data.remove_prefix(static_cast<size_t>(sent));
-      AwaitsClient();
       continue;
     }
     if (errno != EAGAIN && errno != EINTR) return false;
