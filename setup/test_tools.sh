@@ -1,7 +1,7 @@
 #!/bin/sh
 # Puts into FOLDER what tests need and this distribution does not have. Does nothing, quickly, when all
 # of it is there.
-# - bin/kubectl, at least 1.31, as src/transport/exec.cc demands: from Debian 13, where this is Debian 12.
+# - bin/kubectl, at least 1.31, as src/exec/exec.cc demands: from Debian 13, where this is Debian 12.
 # - py-spy/bin/py-spy, from PyPI, in a virtual environment of its own.
 #
 #   setup/test_tools.sh FOLDER

@@ -13,7 +13,6 @@ namespace {
 
 using base::LogLevel;
 using std::chrono::milliseconds;
-using enum JobStage;
 
 // How long agents may take to go that have ended what ran.
 constexpr milliseconds kGoneLimit{3'000};
@@ -35,10 +34,10 @@ JobRunner::JobRunner(JobParts& parts, AttemptRun& run)
   });
 }
 
-void JobRunner::Begin() { Enter(kStarting); }
+void JobRunner::Begin() { Enter(JobStage::kStarting); }
 
 bool JobRunner::Advance() {
-  while (stage_ != kOver) {
+  while (stage_ != JobStage::kOver) {
     const std::optional<StageEvent> event = Look();
     if (!event) return false;
     Enter(Follow(stage_, *event));
@@ -47,6 +46,7 @@ bool JobRunner::Advance() {
 }
 
 void JobRunner::Enter(JobStage stage) {
+  using enum JobStage;
   const bool fetched = stage_ == kAwaitingFetches || stage_ == kFetching;
   if (fetched && stage == kLeaving) parts_.stop.Resumed(parts_.loop->Now());
   stage_ = stage;
@@ -83,6 +83,7 @@ void JobRunner::Enter(JobStage stage) {
 
 // What has happened to the present stage; nullopt: it goes on.
 std::optional<StageEvent> JobRunner::Look() {
+  using enum JobStage;
   const StopPolicy& stop = parts_.stop;
   const bool in_time = parts_.loop->Now() < until_;
   switch (stage_) {

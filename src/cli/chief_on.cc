@@ -7,6 +7,7 @@
 #include "base/shell_quote.h"
 #include "chief/moved/start_there.h"
 #include "cli/field_option.h"
+#include "reach/logins.h"
 
 namespace autodist::cli {
 namespace {
@@ -59,7 +60,7 @@ int RunFromNode(const plan::Input& input, const v1::LaunchPlan& plan, const std:
                 std::shared_ptr<launch::FolderSync> sync) {
   launch::LaunchOptions launch;
   launch.request = input.request;
-  launch.logins = reach::Logins::For(plan);
+  launch.connector = reach::Logins::For(plan);
   launch.sync = std::move(sync);
   const int code = chief::StartThere(input, plan, launch, node);
   if (code == 0) base::Log(base::LogLevel::kInfo, FromHere(input.request, node));

@@ -14,9 +14,9 @@
 #include "cli/values.h"
 #include "json/proto_json.h"
 #include "launch/bench_program.h"
-#include "launch/slurm_steps.h"
 #include "launch/sync_source.h"
 #include "reach/this_machine.h"
+#include "slurm/steps.h"
 
 namespace autodist::cli {
 namespace {
@@ -68,7 +68,7 @@ Result<chief::JobOptions> BenchJobOptions(const plan::Input& input, const v1::La
                                           const launch::BenchProgram& program) {
   chief::JobOptions job;
   job.launch.request = input.request;
-  job.launch.logins = launch::LoginsFor(plan, input.request.agent(), job.launch.lease());
+  job.launch.connector = slurm::ConnectorFor(plan, input.request.agent(), job.launch.lease());
   job.log_folder = input.request.log_dir() + "/" + plan.job_id();
   job.plan_attempt = [input](const plan::Replan& replan) { return PlanBench(input, replan); };
   job.view.plain_stdout = true;  // the table alone on stdout

@@ -15,8 +15,8 @@
 #include "control/jobs.h"
 #include "control/prune.h"
 #include "launch/node_program.h"
-#include "launch/slurm_steps.h"
-#include "transport/ssh_loop.h"
+#include "slurm/steps.h"
+#include "ssh/ssh_loop.h"
 
 namespace autodist::cli {
 namespace {
@@ -134,13 +134,13 @@ int Clean(const CleanOptions& chosen) {
   if (!here.ok()) return Fail(here, kExitUsage);
   auto agent = launch::NodeProgram::OfAgent(request.agent());
   if (!agent.ok()) return Fail(agent.status(), kExitCannotLaunch);
-  const auto logins = launch::LoginsFor(*plan, request.agent(), std::chrono::milliseconds(0));
-  const auto loop = transport::SshLoop::Create();
+  const auto connector = slurm::ConnectorFor(*plan, request.agent(), std::chrono::milliseconds(0));
+  const auto loop = ssh::SshLoop::Create();
   if (!loop.ok()) return Fail(loop.status(), kExitCannotLaunch);
   const auto answers = chief::CleanNodes(
       static_cast<size_t>(plan->nodes_size()), [&](size_t i) -> Result<chief::NodeToClean> {
         const v1::Reach& reach = plan->nodes(static_cast<int>(i)).reach();
-        AD_ASSIGN_OR_RETURN(auto transport, logins->TransportTo(reach, **loop));
+        AD_ASSIGN_OR_RETURN(auto transport, connector->TransportTo(reach, **loop));
         if (!reach.has_local()) {
           return chief::NodeToClean{std::move(transport), "", agent->Versions()};
         }

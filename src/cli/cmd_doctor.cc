@@ -16,9 +16,9 @@
 #include "cli/values.h"
 #include "diagnosis/diagnose.h"
 #include "diagnosis/diagnosis_text.h"
-#include "launch/slurm_steps.h"
 #include "launch/sync_source.h"
 #include "reach/this_machine.h"
+#include "slurm/steps.h"
 
 namespace autodist::cli {
 namespace {
@@ -47,7 +47,7 @@ int Doctor(const DoctorOptions& options) {
   launch::LaunchOptions launch;
   launch.request = request;
   launch.request.set_grace(0);
-  launch.logins = launch::LoginsFor(*plan, request.agent(), launch.lease());
+  launch.connector = slurm::ConnectorFor(*plan, request.agent(), launch.lease());
   const auto diagnosis = chief::ExamineNodes(*plan, std::move(launch), options.full_mesh);
   if (!diagnosis.ok()) {
     const bool interrupted = diagnosis.status().code() == StatusCode::kCancelled;

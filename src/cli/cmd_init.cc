@@ -13,12 +13,12 @@
 #include "reach/config_hosts.h"
 #include "reach/host_facts.h"
 #include "reach/this_machine.h"
+#include "slurm/hosts.h"
 #include "spec/address.h"
 #include "spec/foreign_file.h"
 #include "spec/host_list.h"
 #include "spec/quoted.h"
 #include "spec/scalars.h"
-#include "spec/slurm_hosts.h"
 #include "spec/spec_draft.h"
 #include "spec/spec_text.h"
 #include "spec/ssh_config_hosts.h"
@@ -112,7 +112,7 @@ spec::HostList ReadHosts(const InitOptions& options, const std::string& home) {
     return spec::SshConfigHosts(home + "/.ssh", home,
                                 options.pattern.empty() ? "*" : options.pattern);
   }
-  return spec::SlurmHosts([](const std::string& name) -> std::optional<std::string> {
+  return slurm::SlurmHosts([](const std::string& name) -> std::optional<std::string> {
     const char* value = std::getenv(name.c_str());
     return value ? std::optional<std::string>(value) : std::nullopt;
   });

@@ -22,13 +22,13 @@
 #include "cli/job_views.h"
 #include "cli/nodes_options.h"
 #include "cli/run_options.h"
-#include "launch/call_in.h"
-#include "launch/slurm_steps.h"
+#include "kubernetes/pods.h"
+#include "kubernetes/worker.h"
 #include "launch/sync_source.h"
 #include "plan/plan_summary.h"
 #include "plan/plan_text.h"
-#include "reach/kubernetes_pods.h"
-#include "reach/slurm_allocation.h"
+#include "slurm/allocation.h"
+#include "slurm/steps.h"
 
 namespace autodist::cli {
 namespace {
@@ -78,7 +78,7 @@ void WarnOfSlurm(const v1::JobRequest& request) {
         "with --detach nothing here waits for the job, and Slurm ends it with the shell or script "
         "of the allocation; `autodist attach last` waits");
   }
-  const auto kill_wait = reach::SlurmKillWait();
+  const auto kill_wait = slurm::SlurmKillWait();
   if (!kill_wait.ok() || request.grace() <= static_cast<double>(kill_wait->count())) return;
   base::Log(
       base::LogLevel::kWarning,
@@ -88,11 +88,11 @@ void WarnOfSlurm(const v1::JobRequest& request) {
 }
 
 // In a pod that is not the chief's.
-int Call(const std::string& agent, const reach::KubernetesPod& pod) {
+int Call(const std::string& agent, const kubernetes::KubernetesPod& pod) {
   base::Log(base::LogLevel::kInfo, pod.node + " calls the chief, " + pod.chief_address);
-  return Fail(
-      launch::BecomeCaller(agent, pod.node, pod.chief_address, reach::kKeyFile, kCallPatience),
-      kExitCannotLaunch);
+  return Fail(kubernetes::BecomeCaller(agent, pod.node, pod.chief_address, kubernetes::kKeyFile,
+                                       kCallPatience),
+              kExitCannotLaunch);
 }
 
 // Null where nothing is to be copied.
@@ -159,7 +159,7 @@ int Run(const RunOptions& options) {
   const Status together = CheckTogether(options);
   if (!together.ok()) return Fail(together, kExitUsage);
   if (request.kubernetes()) {
-    const auto pod = reach::ThisPod();
+    const auto pod = kubernetes::ThisPod();
     if (pod.ok() && !pod->chief) return Call(request.agent(), *pod);
   }
   auto spec = SpecOf(request);
@@ -187,7 +187,7 @@ int Run(const RunOptions& options) {
   const Status here = CheckChiefIsHere(*plan);
   if (!here.ok()) return Fail(here, kExitUsage);
   chief::JobOptions job = MakeJobOptions(*input);
-  job.launch.logins = launch::LoginsFor(*plan, request.agent(), job.launch.lease());
+  job.launch.connector = slurm::ConnectorFor(*plan, request.agent(), job.launch.lease());
   job.launch.sync = *std::move(sync);
   job.view = *std::move(view);
   job.view.json = request.json();

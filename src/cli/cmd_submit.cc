@@ -27,7 +27,7 @@ struct SubmitOptions {
   std::string gpus;
   uint32_t ranks = 0;
   bool print = false;
-  submit::SlurmRequest slurm;
+  slurm::SlurmRequest slurm;
   KubernetesOptions kubernetes;
   v1::JobRequest request;
 };
@@ -73,10 +73,10 @@ int Submit(SubmitOptions& options) {
     options.slurm.ranks = options.ranks;
     return SubmitToSlurm(options.slurm, *json, options.print);
   }
-  submit::KubernetesRequest& request = options.kubernetes.request;
-  request.name = submit::ObjectName(job.name());
-  if (options.nodes > submit::kMaxPods) {
-    return wrong("--nodes: at most " + std::to_string(submit::kMaxPods) +
+  kubernetes::KubernetesRequest& request = options.kubernetes.request;
+  request.name = kubernetes::ObjectName(job.name());
+  if (options.nodes > kubernetes::kMaxPods) {
+    return wrong("--nodes: at most " + std::to_string(kubernetes::kMaxPods) +
                  " pods with --kubernetes");
   }
   request.nodes = options.nodes;

@@ -28,7 +28,7 @@
 #include "cli/help_text.h"
 #include "cli/version.h"
 #include "rpc/settings.h"
-#include "transport/crypto.h"
+#include "ssh/crypto.h"
 
 namespace autodist::cli {
 namespace {
@@ -202,7 +202,7 @@ int main(int argc, char** argv) {
   // have the default again (process/spawn.cc).
   signal(SIGPIPE, SIG_IGN);
   autodist::base::UseFilesAndDns();
-  autodist::transport::UseBuiltInCrypto();
+  autodist::ssh::UseBuiltInCrypto();
   autodist::rpc::BeginProgram();
   try {
     const auto words = autodist::cli::WordsOf(argc, argv);

@@ -17,14 +17,14 @@
 #include "cli/field_option.h"
 #include "cli/help_text.h"
 #include "cli/values.h"
+#include "kubernetes/pods.h"
 #include "reach/host_facts.h"
-#include "reach/kubernetes_pods.h"
 #include "reach/local_gpus.h"
 #include "reach/name_service.h"
 #include "reach/own_file.h"
 #include "reach/resolve.h"
-#include "reach/slurm_allocation.h"
 #include "reach/this_machine.h"
+#include "slurm/allocation.h"
 #include "spec/host_list.h"
 #include "spec/spec_draft.h"
 #include "spec/yaml_reader.h"
@@ -338,10 +338,10 @@ std::optional<spec::ResourceSpec> SpecOf(const v1::JobRequest& request) {
   if (request.has_hosts()) {
     return SpecOfHosts(spec::ParseHosts(request.hosts()), request, reach::AskHosts::kYes);
   }
-  if (request.slurm()) return Told(reach::SlurmAllocation());
+  if (request.slurm()) return Told(slurm::SlurmAllocation());
   if (request.kubernetes()) {
-    const auto pod = reach::ThisPod();
-    return Told(pod.ok() ? reach::KubernetesPods(*pod) : pod.status());
+    const auto pod = kubernetes::ThisPod();
+    return Told(pod.ok() ? kubernetes::KubernetesPods(*pod) : pod.status());
   }
   if (request.has_spec_text()) return Told(spec::ReadSpec(request.spec_text(), "the spec"), "");
   if (request.has_spec()) return SpecOrHosts(request.spec(), request);

@@ -8,8 +8,8 @@
 #include "cli/commands.h"
 #include "cli/help_text.h"
 #include "cli/values.h"
-#include "submit/hand_over.h"
-#include "transport/exec.h"
+#include "exec/exec.h"
+#include "transport/hand_over.h"
 
 namespace autodist::cli {
 namespace {
@@ -28,7 +28,7 @@ CLI::Validator Quantity() {
 
 CLI::Validator VolumeOfClaim() {
   return {[](const std::string& text) {
-            const auto volume = submit::ParseVolume(text);
+            const auto volume = kubernetes::ParseVolume(text);
             return volume.ok() ? std::string() : Message(volume.status());
           },
           ""};
@@ -36,7 +36,7 @@ CLI::Validator VolumeOfClaim() {
 
 // Half of a job would wait for the other for ever.
 Status CreateBoth(const KubernetesOptions& options) {
-  const submit::KubernetesRequest& request = options.request;
+  const kubernetes::KubernetesRequest& request = options.request;
   const auto kubectl = [&](std::vector<std::string> more) {
     std::vector<std::string> argv = {"kubectl"};
     if (!options.kube_context.empty()) argv.push_back("--context=" + options.kube_context);
@@ -44,18 +44,18 @@ Status CreateBoth(const KubernetesOptions& options) {
     argv.insert(argv.end(), more.begin(), more.end());
     return argv;
   };
-  auto uid = submit::HandOver(kubectl({"create", "-f", "-", "-o", "jsonpath={.metadata.uid}"}),
-                              submit::JobSetManifest(request), kKubectlLimit);
+  auto uid = transport::HandOver(kubectl({"create", "-f", "-", "-o", "jsonpath={.metadata.uid}"}),
+                                 kubernetes::JobSetManifest(request), kKubectlLimit);
   if (!uid.ok()) {
     return WithRemedy(Annotate(uid.status(), "kubectl create"),
                       "--print shows the manifest; a cluster needs JobSet, "
                       "https://jobset.sigs.k8s.io/docs/installation");
   }
-  const auto rest = submit::HandOver(kubectl({"create", "-f", "-"}),
-                                     submit::CompanionsManifest(request, *uid), kKubectlLimit);
+  const auto rest = transport::HandOver(
+      kubectl({"create", "-f", "-"}), kubernetes::CompanionsManifest(request, *uid), kKubectlLimit);
   if (rest.ok()) return OkStatus();
-  const auto gone = submit::HandOver(kubectl({"delete", "jobset", request.name, "--wait=false"}),
-                                     "", kKubectlLimit);
+  const auto gone = transport::HandOver(kubectl({"delete", "jobset", request.name, "--wait=false"}),
+                                        "", kKubectlLimit);
   return WithRemedy(Annotate(rest.status(), "kubectl create"),
                     gone.ok() ? "nothing is left of the job; may you create Secrets and "
                                 "NetworkPolicies there?"
@@ -65,7 +65,7 @@ Status CreateBoth(const KubernetesOptions& options) {
 }  // namespace
 
 void AddKubernetesOptions(CLI::App& app, KubernetesOptions& options) {
-  submit::KubernetesRequest& request = options.request;
+  kubernetes::KubernetesRequest& request = options.request;
   const auto add = [&](const char* name, auto& value, const char* text) {
     return app.add_option(name, value, text)->check(NotEmpty())->group(group::kKubernetes);
   };
@@ -80,7 +80,7 @@ void AddKubernetesOptions(CLI::App& app, KubernetesOptions& options) {
          "--volume",
          [&request](const std::vector<std::string>& texts) {
            for (const std::string& text : texts) {
-             if (auto volume = submit::ParseVolume(text); volume.ok())
+             if (auto volume = kubernetes::ParseVolume(text); volume.ok())
                request.volumes.push_back(*volume);
            }
          },
@@ -101,7 +101,7 @@ void AddKubernetesOptions(CLI::App& app, KubernetesOptions& options) {
 }
 
 int SubmitToKubernetes(const KubernetesOptions& options, bool print) {
-  const submit::KubernetesRequest& request = options.request;
+  const kubernetes::KubernetesRequest& request = options.request;
   if (request.image.empty()) {
     return Fail(
         WithRemedy(Error(StatusCode::kInvalidArgument, "no image for the pods"),
@@ -111,11 +111,11 @@ int SubmitToKubernetes(const KubernetesOptions& options, bool print) {
   }
   if (print) {
     const std::string all =
-        submit::CompanionsManifest(request, "") + "---\n" + submit::JobSetManifest(request);
+        kubernetes::CompanionsManifest(request, "") + "---\n" + kubernetes::JobSetManifest(request);
     std::fputs(all.c_str(), stdout);
     return 0;
   }
-  Status created = transport::CheckKubectl();
+  Status created = exec::CheckKubectl();
   if (created.ok()) created = CreateBoth(options);
   if (!created.ok()) return Fail(created, 1);
   base::Log(base::LogLevel::kInfo,

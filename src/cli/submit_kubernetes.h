@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "cli/app.h"
-#include "submit/kubernetes_manifest.h"
+#include "kubernetes/manifest.h"
 
 namespace autodist::cli {
 
 struct KubernetesOptions {
-  submit::KubernetesRequest request;
+  kubernetes::KubernetesRequest request;
   std::string kube_context;  // of kubectl's configuration; "": the current one
   std::string kube_namespace;
 };

@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/help_text.h"
-#include "submit/hand_over.h"
+#include "transport/hand_over.h"
 
 namespace autodist::cli {
 namespace {
@@ -38,7 +38,7 @@ CLI::Validator SbatchOption() {
 
 }  // namespace
 
-void AddSlurmOptions(CLI::App& app, submit::SlurmRequest& request) {
+void AddSlurmOptions(CLI::App& app, slurm::SlurmRequest& request) {
   const auto add = [&](const char* name, auto& value, const char* text) {
     return app.add_option(name, value, text)->check(SbatchWord())->group(group::kSlurm);
   };
@@ -56,18 +56,18 @@ void AddSlurmOptions(CLI::App& app, submit::SlurmRequest& request) {
       ->type_name("OPTION");
 }
 
-int SubmitToSlurm(const submit::SlurmRequest& request, const std::string& job, bool print) {
+int SubmitToSlurm(const slurm::SlurmRequest& request, const std::string& job, bool print) {
   if (const std::string why = SbatchWord()(request.gpus); !request.gpus.empty() && !why.empty()) {
     return Fail(Error(StatusCode::kInvalidArgument, "--gpus-per-node: " + why), kExitUsage);
   }
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::string script = submit::SlurmScript(request, error ? "autodist" : self.string(), job);
+  const std::string script = slurm::SlurmScript(request, error ? "autodist" : self.string(), job);
   if (print) {
     std::fputs(script.c_str(), stdout);
     return 0;
   }
-  const auto said = submit::HandOver({"sbatch", "--parsable"}, script, kSubmitLimit);
+  const auto said = transport::HandOver({"sbatch", "--parsable"}, script, kSubmitLimit);
   if (!said.ok()) {
     return Fail(WithRemedy(Annotate(said.status(), "sbatch refuses the script"),
                            "the same command with --print shows the script"),

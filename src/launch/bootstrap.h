@@ -48,7 +48,7 @@ AgentCommand InstallingAgentCommand(const NodeProgram& program, const AgentSessi
 // What to run as a task of a Slurm step whose srun is here: a caller (agent/life/call) that tries
 // for `patience` to reach the port at Slurm's own address for this machine, or at one of the hosts;
 // an IPv6 address is in brackets. On stdin it gets the key, and where it asks for it the agent.
-// `munge`: munged's socket, "" the default one, if the key comes sealed (launch/sealed_key.h).
+// `munge`: munged's socket, "" the default one, if the key comes sealed (slurm/sealed_key.h).
 std::vector<std::string> InstallingCallWords(const NodeProgram& program, const std::string& nonce,
                                              std::chrono::seconds patience, uint16_t port,
                                              const std::vector<std::string>& hosts,

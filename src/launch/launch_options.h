@@ -14,7 +14,7 @@
 #include "base/duration.h"
 #include "launch/folder_sync.h"
 #include "launch/launch_progress.h"
-#include "reach/logins.h"
+#include "reach/connector.h"
 
 namespace autodist::launch {
 
@@ -39,7 +39,7 @@ inline std::chrono::milliseconds RenewalInterval(std::chrono::milliseconds lease
 
 struct LaunchOptions {
   v1::JobRequest request;
-  std::shared_ptr<reach::Logins> logins;
+  std::shared_ptr<reach::Connector> connector;
   std::optional<v1::Examination> examination;  // what to look at on every node
   std::optional<v1::PmixWorld> pmix;           // of the first attempt
   // Of the working directory to the nodes reached by SSH; null: none.

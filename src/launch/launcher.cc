@@ -23,7 +23,7 @@
 #include "reach/busy_servers.h"
 #include "rpc/bootstrap_lines.h"
 #include "rpc/call_lines.h"
-#include "transport/ssh_loop.h"
+#include "ssh/ssh_loop.h"
 
 namespace autodist::launch {
 namespace {
@@ -43,7 +43,7 @@ constexpr size_t kReconnectingPerFanOut = 8;
 class PlanLauncher final : public Launcher {
  public:
   PlanLauncher(const v1::LaunchPlan& plan, LaunchOptions options, NodeProgram agent,
-               std::string agent_here, std::unique_ptr<transport::SshLoop> loop,
+               std::string agent_here, std::unique_ptr<ssh::SshLoop> loop,
                std::unique_ptr<Reconnector> reconnector)
       : plan_(plan),
         options_(std::move(options)),
@@ -95,7 +95,7 @@ class PlanLauncher final : public Launcher {
   const LaunchOptions options_;
   const NodeProgram agent_;
   const std::string agent_here_;
-  const std::unique_ptr<transport::SshLoop> loop_;  // the connections' thread
+  const std::unique_ptr<ssh::SshLoop> loop_;  // the connections' thread
   std::stop_source stop_;
   reach::BusyServers busy_servers_;
   std::mutex mutex_;
@@ -242,7 +242,7 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::LinkTo(const v1::NodePlan& node)
 
 Result<std::shared_ptr<NodeLink>> PlanLauncher::LinkOnce(const v1::NodePlan& node,
                                                          bool& was_reached) {
-  AD_ASSIGN_OR_RETURN(const auto transport, options_.logins->TransportTo(node.reach(), *loop_));
+  AD_ASSIGN_OR_RETURN(const auto transport, options_.connector->TransportTo(node.reach(), *loop_));
   std::shared_ptr<NodeLink> link;
   const auto log_in = [&]() -> Status {
     AD_ASSIGN_OR_RETURN(
@@ -267,7 +267,8 @@ void PlanLauncher::LinkAgain(uint32_t node_rank, AgentMode mode, milliseconds wa
   }
   const auto try_once = [this, node = std::move(node),
                          mode](const std::stop_token& stop) -> Result<std::shared_ptr<NodeLink>> {
-    AD_ASSIGN_OR_RETURN(const auto transport, options_.logins->TransportTo(node.reach(), *loop_));
+    AD_ASSIGN_OR_RETURN(const auto transport,
+                        options_.connector->TransportTo(node.reach(), *loop_));
     return TryToReach(*transport, node, mode, stop, nullptr);
   };
   reconnector_->Start({node_rank, wait, deadline, std::move(broken), try_once,
@@ -385,7 +386,7 @@ Result<std::unique_ptr<Launcher>> Launcher::Create(const v1::LaunchPlan& plan,
                           [](const auto& node) { return node.reach().has_local(); })) {
     AD_ASSIGN_OR_RETURN(here, agent.PathHere());
   }
-  AD_ASSIGN_OR_RETURN(auto loop, transport::SshLoop::Create());
+  AD_ASSIGN_OR_RETURN(auto loop, ssh::SshLoop::Create());
   AD_ASSIGN_OR_RETURN(auto reconnector,
                       Reconnector::Create(kReconnectingPerFanOut * options.request.fan_out()));
   return std::make_unique<PlanLauncher>(plan, std::move(options), std::move(agent), std::move(here),

@@ -8,7 +8,7 @@
 
 #include "base/parallel.h"
 #include "reach/look_up.h"
-#include "transport/openssh_config.h"
+#include "ssh/openssh_config.h"
 
 namespace autodist::reach {
 namespace {
@@ -48,7 +48,7 @@ std::string HostNameOf(const std::string& name, const ConfiguredHost& host) {
 
 ConfiguredHost AskOf(const std::string& name, base::Deadline deadline) {
   ConfiguredHost host;
-  auto config = transport::QueryOpensshConfig({.host = name});
+  auto config = ssh::QueryOpensshConfig({.host = name});
   if (config.ok()) host.openssh = std::move(*config);
   host.address = HostNameOf(name, host);
   // Behind a proxy the name may mean something there alone.

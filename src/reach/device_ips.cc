@@ -72,7 +72,7 @@ Status AskForDeviceIps(plan::Input& input) {
   AD_ASSIGN_OR_RETURN(const auto ways, WaysTo(input));
   Logins logins;
   for (const spec::Node* node : silent) logins.Prepare(ways.at(node->address));
-  AD_ASSIGN_OR_RETURN(const auto loop, transport::SshLoop::Create());
+  AD_ASSIGN_OR_RETURN(const auto loop, ssh::SshLoop::Create());
 
   BusyServers servers;
   std::mutex mutex;

@@ -68,7 +68,7 @@ Status Ask(const std::vector<spec::HostEntry>& hosts, const std::vector<v1::Reac
                            (hosts.size() == 1 ? "its" : "their") + " devices");
   Logins logins;
   for (const v1::Reach& way : ways) logins.Prepare(way);
-  AD_ASSIGN_OR_RETURN(const auto loop, transport::SshLoop::Create());
+  AD_ASSIGN_OR_RETURN(const auto loop, ssh::SshLoop::Create());
   BusyServers servers;
   std::vector<Result<Devices>> answers(hosts.size(), Devices{});
   base::ParallelFor(hosts.size(), kAskedAtOnce, [&](size_t i) {

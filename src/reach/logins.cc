@@ -1,11 +1,11 @@
 #include "reach/logins.h"
 
 #include "base/ip_address.h"
+#include "exec/exec.h"
 #include "process/file_limit.h"
 #include "secure/key.h"
-#include "transport/exec.h"
+#include "ssh/ssh_transport.h"
 #include "transport/local.h"
-#include "transport/ssh.h"
 
 namespace autodist::reach {
 namespace {
@@ -18,7 +18,7 @@ std::vector<std::string> ToVector(const Repeated& texts) {
   return {texts.begin(), texts.end()};
 }
 
-transport::IdentityOptions KeysFor(const v1::SshReach& ssh) {
+ssh::IdentityOptions KeysFor(const v1::SshReach& ssh) {
   return {ToVector(ssh.key_files()), ssh.key_file_required(), ToVector(ssh.certificate_files()),
           ssh.agent_socket(), ssh.identities_only()};
 }
@@ -53,11 +53,11 @@ void Logins::Prepare(const v1::Reach& reach) {
 }
 
 Result<std::unique_ptr<transport::Transport>> Logins::TransportTo(const v1::Reach& reach,
-                                                                  transport::SshLoop& loop) {
+                                                                  ssh::SshLoop& loop) {
   if (reach.has_local()) return std::make_unique<transport::LocalTransport>();
   if (reach.has_called()) {
     AD_ASSIGN_OR_RETURN(auto nodes, CalledBy(reach.called()));
-    return std::make_unique<transport::CalledTransport>(
+    return std::make_unique<callback::CalledTransport>(
         std::move(nodes), reach.called().name(),
         std::chrono::milliseconds(reach.called().limit_ms()));
   }
@@ -67,7 +67,7 @@ Result<std::unique_ptr<transport::Transport>> Logins::TransportTo(const v1::Reac
     return WithRemedy(Error(StatusCode::kNotFound, ssh.error()),
                       "correct the name in the spec or --hosts, or give the IP address");
   }
-  std::optional<transport::SshTarget> session;
+  std::optional<ssh::SshTarget> session;
   Status no_session;
   if (NeedsKeys(reach)) {
     auto offer = identities_.For(KeysFor(ssh));
@@ -81,30 +81,29 @@ Result<std::unique_ptr<transport::Transport>> Logins::TransportTo(const v1::Reac
       no_session = offer.status();
     }
   }
-  auto login = std::make_unique<transport::SshTransport>(loop, std::move(session),
-                                                         std::move(no_session), ssh, fallback_);
+  auto login = std::make_unique<ssh::SshTransport>(loop, std::move(session), std::move(no_session),
+                                                   ssh, fallback_);
   if (!ssh.has_container()) return login;
-  return std::make_unique<transport::ExecTransport>(
-      std::move(login), ToVector(ssh.container().argv()),
-      ssh.container().program() + " on " + ssh.host());
+  return std::make_unique<exec::ExecTransport>(std::move(login), ToVector(ssh.container().argv()),
+                                               ssh.container().program() + " on " + ssh.host());
 }
 
 Result<std::unique_ptr<transport::Transport>> Logins::TransportBy(const v1::ProgramReach& program) {
   if (program.program() == "kubectl") {
     const std::lock_guard lock(mutex_);
-    if (!kubectl_) kubectl_ = transport::CheckKubectl();
+    if (!kubectl_) kubectl_ = exec::CheckKubectl();
     AD_RETURN_IF_ERROR(*kubectl_);
   }
-  return std::make_unique<transport::ExecTransport>(std::make_unique<transport::LocalTransport>(),
-                                                    ToVector(program.argv()), program.program());
+  return std::make_unique<exec::ExecTransport>(std::make_unique<transport::LocalTransport>(),
+                                               ToVector(program.argv()), program.program());
 }
 
-Result<std::shared_ptr<transport::CalledNodes>> Logins::CalledBy(const v1::CalledReach& reach) {
+Result<std::shared_ptr<callback::CalledNodes>> Logins::CalledBy(const v1::CalledReach& reach) {
   const std::lock_guard lock(mutex_);
   if (!called_) {
     const auto job_key = JobKeyFor(reach);
     if (job_key.ok()) {
-      called_ = transport::CalledNodes::Listen(
+      called_ = callback::CalledNodes::Listen(
           {static_cast<uint16_t>(reach.port()), static_cast<uint16_t>(reach.last_port())}, *job_key,
           callers_);
     } else {
@@ -114,12 +113,12 @@ Result<std::shared_ptr<transport::CalledNodes>> Logins::CalledBy(const v1::Calle
   return *called_;
 }
 
-std::shared_ptr<transport::KnownHosts> Logins::KnownHostsFor(const v1::SshReach& ssh) {
-  if (ssh.host_keys_size() > 0) return transport::KnownHosts::OfOneHost(ToVector(ssh.host_keys()));
+std::shared_ptr<ssh::KnownHosts> Logins::KnownHostsFor(const v1::SshReach& ssh) {
+  if (ssh.host_keys_size() > 0) return ssh::KnownHosts::OfOneHost(ToVector(ssh.host_keys()));
   const std::vector<std::string> files = ToVector(ssh.known_hosts_files());
   const std::lock_guard lock(mutex_);
   auto& known = known_hosts_[files];
-  if (!known) known = std::make_shared<transport::KnownHosts>(files);
+  if (!known) known = std::make_shared<ssh::KnownHosts>(files);
   return known;
 }
 

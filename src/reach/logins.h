@@ -10,21 +10,22 @@
 #include <vector>
 
 #include "autodist/v1/plan.pb.h"
-#include "transport/called.h"
-#include "transport/identities.h"
-#include "transport/known_hosts.h"
-#include "transport/ssh_fallback.h"
-#include "transport/ssh_loop.h"
+#include "callback/called.h"
+#include "reach/connector.h"
+#include "ssh/identities.h"
+#include "ssh/known_hosts.h"
+#include "ssh/ssh_fallback.h"
+#include "ssh/ssh_loop.h"
 #include "transport/transport.h"
 
 namespace autodist::reach {
 
-// Thread-safe.
-class Logins {
+// Thread-safe. Of a Slurm allocation's nodes see slurm/steps.h.
+class Logins final : public Connector {
  public:
   Logins() = default;
   // Tells nodes that call in that the job is over, for which it waits for two seconds at most.
-  virtual ~Logins();
+  ~Logins() override;
   Logins(const Logins&) = delete;
   Logins& operator=(const Logins&) = delete;
 
@@ -38,27 +39,23 @@ class Logins {
   void Prepare(const v1::Reach& reach);
 
   // What the node's host key is looked up in.
-  std::shared_ptr<transport::KnownHosts> KnownHostsFor(const v1::SshReach& ssh);
+  std::shared_ptr<ssh::KnownHosts> KnownHostsFor(const v1::SshReach& ssh);
 
-  // `loop` must outlive the transport. Fails where it is known already that the node cannot be
-  // reached. Virtual, so that tests can put faults between the chief and its agents.
-  virtual Result<std::unique_ptr<transport::Transport>> TransportTo(const v1::Reach& reach,
-                                                                    transport::SshLoop& loop);
+  Result<std::unique_ptr<transport::Transport>> TransportTo(const v1::Reach& reach,
+                                                            ssh::SshLoop& loop) override;
 
- protected:
   // Where nodes call, from the first time on that one of them is to be reached.
-  Result<std::shared_ptr<transport::CalledNodes>> CalledBy(const v1::CalledReach& reach);
+  Result<std::shared_ptr<callback::CalledNodes>> CalledBy(const v1::CalledReach& reach);
 
  private:
   Result<std::unique_ptr<transport::Transport>> TransportBy(const v1::ProgramReach& program);
 
-  transport::Identities identities_;
-  const std::shared_ptr<transport::SshFallback> fallback_ =
-      std::make_shared<transport::SshFallback>();
+  ssh::Identities identities_;
+  const std::shared_ptr<ssh::SshFallback> fallback_ = std::make_shared<ssh::SshFallback>();
   std::mutex mutex_;
-  std::map<std::vector<std::string>, std::shared_ptr<transport::KnownHosts>> known_hosts_;
-  std::set<std::string> callers_;                                          // their names
-  std::optional<Result<std::shared_ptr<transport::CalledNodes>>> called_;  // once one is to call
+  std::map<std::vector<std::string>, std::shared_ptr<ssh::KnownHosts>> known_hosts_;
+  std::set<std::string> callers_;                                         // their names
+  std::optional<Result<std::shared_ptr<callback::CalledNodes>>> called_;  // once one is to call
   std::optional<Status> kubectl_;  // of this machine, once it has been looked at
 };
 

@@ -23,7 +23,7 @@
 #include "plan/ssh_config_use.h"
 #include "reach/look_up.h"
 #include "spec/address.h"
-#include "transport/openssh_config.h"
+#include "ssh/openssh_config.h"
 
 namespace autodist::reach {
 namespace {
@@ -71,9 +71,9 @@ std::vector<std::string> Distribute(const spec::SshGroup& group, plan::NodeAddre
     }
   }
   plan::SshConfigUse use =
-      plan::UseOf(config, transport::OpensshDefaults().value_or(plan::OpensshValues()));
+      plan::UseOf(config, ssh::OpensshDefaults().value_or(plan::OpensshValues()));
   found.left_to_ssh = std::move(use.handed_over);
-  if (transport::HasControlConnection(config)) {
+  if (ssh::HasControlConnection(config)) {
     found.left_to_ssh.push_back("ControlPath " + ValueOf(config, "controlpath"));
   }
   return std::move(use.not_used);
@@ -99,7 +99,7 @@ plan::NodeAddress FindBySsh(const spec::Node& node, const spec::SshGroup& group,
   plan::NodeAddress found;
   // How a key that is new gets into known_hosts is configured, too.
   if (configured || group.host_key_check == v1::HOST_KEY_CHECK_ACCEPT_NEW) {
-    auto config = transport::QueryOpensshConfig(
+    auto config = ssh::QueryOpensshConfig(
         {node.address, group.username, node.port ? node.port : group.port, node.ssh_address});
     if (config.ok()) {
       found.openssh = std::move(*config);
@@ -191,7 +191,7 @@ Result<std::string> OutwardAddress() {
 
 Result<std::map<std::string, plan::NodeAddress>> FindNodes(const spec::ResourceSpec& spec,
                                                            const plan::User& user) {
-  const bool configured = transport::OpensshConfigMatters(user.home, plan::KeywordMatters);
+  const bool configured = ssh::OpensshConfigMatters(user.home, plan::KeywordMatters);
   const bool several = spec.nodes.size() > 1;
   const bool from_outside = !spec.chief();
   std::vector<plan::NodeAddress> found(spec.nodes.size());

@@ -1,5 +1,5 @@
 // The protocol by which a node calls in: what a caller (agent/life/call) and the chief
-// (transport/called) say to each other over an encrypted session (secure/session), in which both
+// (callback/called) say to each other over an encrypted session (secure/session), in which both
 // have shown that they know the node's key, before it becomes the standard input and output of a
 // program. One line each.
 //

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "fuzz/check.h"
-#include "transport/known_hosts.h"
-#include "transport/ssh_wire.h"
+#include "ssh/known_hosts.h"
+#include "ssh/ssh_wire.h"
 
 namespace {
 

@@ -19,7 +19,7 @@
 #include "chief/loop/signal_watcher.h"
 #include "chief/run_job.h"
 #include "plan/plan.h"
-#include "reach/logins.h"
+#include "reach/connector.h"
 #include "rpc/settings.h"
 #include "scale/simulated_nodes.h"
 
@@ -75,11 +75,11 @@ class SimulatedTransport final : public transport::Transport {
   SimulatedNodes& nodes_;
 };
 
-class SimulatedLogins final : public reach::Logins {
+class SimulatedConnector final : public reach::Connector {
  public:
-  explicit SimulatedLogins(SimulatedNodes& nodes) : nodes_(nodes) {}
+  explicit SimulatedConnector(SimulatedNodes& nodes) : nodes_(nodes) {}
   Result<std::unique_ptr<transport::Transport>> TransportTo(const v1::Reach&,
-                                                            transport::SshLoop&) override {
+                                                            ssh::SshLoop&) override {
     return std::make_unique<SimulatedTransport>(nodes_);
   }
 
@@ -179,7 +179,7 @@ int Main(uint32_t count, uint32_t ranks, std::chrono::seconds idle) {
   const double plan_cpu = CpuSeconds() - cpu_began;
   chief::JobOptions options;
   options.launch.request.set_agent(AGENT_PROGRAM);
-  options.launch.logins = std::make_shared<SimulatedLogins>(**nodes);
+  options.launch.connector = std::make_shared<SimulatedConnector>(**nodes);
   options.log_folder = std::string(folder) + "/job";
   chief::SignalWatcher::Block();
   Course course;

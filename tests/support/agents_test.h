@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "base/deadline.h"
-#include "reach/logins.h"
+#include "reach/connector.h"
 #include "support/temp_folder.h"
 #include "transport/transport.h"
 
@@ -48,14 +48,14 @@ class Watchdog {
 };
 
 // Transports of the test's own to all nodes.
-class TestLogins final : public reach::Logins {
+class TestConnector final : public reach::Connector {
  public:
   using Make = std::function<std::unique_ptr<transport::Transport>(const v1::Reach& reach)>;
 
-  explicit TestLogins(Make make) : make_(std::move(make)) {}
+  explicit TestConnector(Make make) : make_(std::move(make)) {}
 
   Result<std::unique_ptr<transport::Transport>> TransportTo(const v1::Reach& reach,
-                                                            transport::SshLoop&) override {
+                                                            ssh::SshLoop&) override {
     return make_(reach);
   }
 

@@ -12,11 +12,11 @@
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/ip_address.h"
+#include "ssh/key_file.h"
+#include "ssh/ssh_session.h"
 #include "support/loopback_sshd.h"
 #include "support/shell.h"
 #include "support/temp_folder.h"
-#include "transport/key_file.h"
-#include "transport/ssh_session.h"
 
 namespace autodist::test {
 
@@ -24,7 +24,7 @@ inline constexpr std::chrono::milliseconds kSessionLimit{20'000};
 
 class SshSessions : public testing::Test {
  protected:
-  using Key = std::shared_ptr<const transport::SshIdentity>;
+  using Key = std::shared_ptr<const ssh::SshIdentity>;
 
   // `options` are lines of the server's sshd_config.
   explicit SshSessions(const std::string& options = "") : server_(options) {}
@@ -32,7 +32,7 @@ class SshSessions : public testing::Test {
   Key NewKey(const std::string& options = "-t ed25519") {
     const std::string file = folder_.path() + "/key" + std::to_string(++keys_);
     Shell("ssh-keygen -q -N '' " + options + " -f " + file);
-    const auto read = transport::ReadKeyFile(file);
+    const auto read = ssh::ReadKeyFile(file);
     EXPECT_TRUE(read.ok()) << read.status();
     return read->key;
   }
@@ -42,25 +42,24 @@ class SshSessions : public testing::Test {
     return key;
   }
 
-  transport::SshTarget TargetFor(std::vector<Key> keys) {
-    transport::SshTarget target;
+  ssh::SshTarget TargetFor(std::vector<Key> keys) {
+    ssh::SshTarget target;
     target.reach.set_host_key_name("127.0.0.1");
     target.reach.set_port(server_.port());
     target.reach.set_username(LoopbackSshd::User());
     target.reach.set_connect_limit_ms(kSessionLimit.count());
     target.address = *base::IpAddress::Parse("127.0.0.1");
     target.keys.identities = std::move(keys);
-    target.known_hosts =
-        std::make_shared<transport::KnownHosts>(server_.HostKeyLine(), "known_hosts");
+    target.known_hosts = std::make_shared<ssh::KnownHosts>(server_.HostKeyLine(), "known_hosts");
     return target;
   }
 
-  Status Start(transport::SshTarget target, const std::string& command = "exec cat") {
+  Status Start(ssh::SshTarget target, const std::string& command = "exec cat") {
     auto sockets = base::StreamSocketPair();
     EXPECT_TRUE(sockets.ok());
     ours_ = std::move(sockets->first);
-    session_ = std::make_shared<transport::SshSession>(*loop_, std::move(target), command,
-                                                       std::move(sockets->second));
+    session_ = std::make_shared<ssh::SshSession>(*loop_, std::move(target), command,
+                                                 std::move(sockets->second));
     loop_->Add(session_);
     return session_->WaitStarted();
   }
@@ -78,8 +77,8 @@ class SshSessions : public testing::Test {
   const TempFolder folder_;
   LoopbackSshd server_;
   int keys_ = 0;
-  std::unique_ptr<transport::SshLoop> loop_ = *transport::SshLoop::Create();
-  std::shared_ptr<transport::SshSession> session_;
+  std::unique_ptr<ssh::SshLoop> loop_ = *ssh::SshLoop::Create();
+  std::shared_ptr<ssh::SshSession> session_;
   base::UniqueFd ours_;
 };
 

@@ -10,20 +10,20 @@
 #include <string>
 #include <string_view>
 
-#include "transport/ssh_wire.h"
+#include "ssh/ssh_wire.h"
 
 namespace autodist::test {
 
 // What is signed to log in, up to the field that names the algorithm.
 inline std::string LoginRequest(const std::string& algorithm) {
   std::string request;
-  transport::AppendString(request, "session");
+  ssh::AppendString(request, "session");
   request += '\x32';
   for (const char* field : {"user", "ssh-connection", "publickey"}) {
-    transport::AppendString(request, field);
+    ssh::AppendString(request, field);
   }
   request += '\x01';
-  transport::AppendString(request, algorithm);
+  ssh::AppendString(request, algorithm);
   return request;
 }
 
@@ -35,7 +35,7 @@ inline std::shared_ptr<BIGNUM> ToBigNumber(std::string_view bytes) {
 
 // OpenSSL's key of a public key as it travels on the wire.
 inline std::shared_ptr<EVP_PKEY> PublicKey(std::string_view blob) {
-  transport::WireReader reader(blob);
+  ssh::WireReader reader(blob);
   const std::string type(reader.String());
   if (type == "ssh-ed25519") {
     const std::string_view raw = reader.String();
@@ -71,7 +71,7 @@ inline std::shared_ptr<EVP_PKEY> PublicKey(std::string_view blob) {
 
 // The two numbers of an ECDSA signature in OpenSSL's form.
 inline std::string EcdsaDer(std::string_view signature) {
-  transport::WireReader reader(signature);
+  ssh::WireReader reader(signature);
   const std::shared_ptr<ECDSA_SIG> numbers(ECDSA_SIG_new(), ECDSA_SIG_free);
   const std::string_view r = reader.String();
   const std::string_view s = reader.String();

@@ -20,7 +20,7 @@
 #include "launch/node_program.h"
 #include "process/spawn.h"
 #include "scripts/scripts.h"
-#include "transport/ssh_program.h"
+#include "ssh/ssh_program.h"
 
 namespace autodist::chief {
 namespace {
@@ -120,13 +120,13 @@ Result<int> RunThere(const v1::SshReach& node, const std::vector<std::string>& w
   // Its end tells the command, where that has no terminal, that this one has gone.
   AD_ASSIGN_OR_RETURN(const base::FdPair gone, base::Pipe());
   const std::string nonce = base::RandomHex();
-  transport::SshUse use;
+  ssh::SshUse use;
   use.command = "exec " + base::ShellLine({"env", std::string(kNonceVariable) + "=" + nonce, "sh",
                                            "-c", scripts::Script({"own_folder", "run_on_node"}),
                                            "sh", version[0], version[1], "there", Encode(words)});
   use.terminal = OnTerminal() || forward;  // whose end ends a page, too
   if (forward) use.forward = forward->here + ":" + forward->socket_there;
-  process::SpawnRequest request = process::OurProgram(transport::SshProgramWords(node, use));
+  process::SpawnRequest request = process::OurProgram(ssh::SshProgramWords(node, use));
   request.stdin_fd = use.terminal ? STDIN_FILENO : gone.first.get();
   request.stdout_fd = STDOUT_FILENO;
   request.stderr_fd = STDERR_FILENO;

@@ -28,8 +28,9 @@
 #include "launch/await_program.h"
 #include "launch/launcher.h"
 #include "launch/node_program.h"
+#include "reach/logins.h"
 #include "spec/spec_text.h"
-#include "transport/ssh_loop.h"
+#include "ssh/ssh_loop.h"
 
 namespace autodist::chief {
 namespace {
@@ -48,7 +49,8 @@ const v1::NodePlan& NodeOf(const v1::LaunchPlan& plan, const std::string& addres
 }
 
 // As they have been verified: a login that accepted a new one has written it down.
-HostKeys KnownHostKeys(const v1::LaunchPlan& plan, reach::Logins& logins) {
+HostKeys KnownHostKeys(const v1::LaunchPlan& plan) {
+  reach::Logins logins;
   HostKeys keys;
   for (const v1::NodePlan& node : plan.nodes()) {
     const v1::SshReach& ssh = node.reach().ssh();
@@ -171,12 +173,12 @@ class SignalTaker {
 };
 
 // Where autodist is there and waits for what it is to run.
-Result<base::UniqueFd> BringAutodist(const v1::NodePlan& node, reach::Logins& logins,
-                                     transport::SshLoop& loop, const std::string& nonce,
+Result<base::UniqueFd> BringAutodist(const v1::NodePlan& node, reach::Connector& connector,
+                                     ssh::SshLoop& loop, const std::string& nonce,
                                      std::unique_ptr<transport::Stream>& stream,
                                      const std::stop_token& stop) {
   AD_ASSIGN_OR_RETURN(const auto program, launch::NodeProgram::OfAutodist());
-  AD_ASSIGN_OR_RETURN(const auto transport, logins.TransportTo(node.reach(), loop));
+  AD_ASSIGN_OR_RETURN(const auto transport, connector.TransportTo(node.reach(), loop));
   const launch::AgentCommand command =
       launch::InstallingCommand(program, nonce, {"moved-chief", nonce});
   AD_ASSIGN_OR_RETURN(stream, transport->Run(command.argv, stop));
@@ -189,17 +191,17 @@ Result<base::UniqueFd> BringAutodist(const v1::NodePlan& node, reach::Logins& lo
   return launch::AwaitProgram(*stream, program, nonce, command, stop, {.sent = sent});
 }
 
-int StartChief(const v1::NodePlan& node, reach::Logins& logins, const std::string& message,
+int StartChief(const v1::NodePlan& node, reach::Connector& connector, const std::string& message,
                SignalTaker& signals) {
   const auto failed = [&](const Status& why) {
     base::LogFailure(Annotate(why, "the chief on " + node.address()));
     return kExitCannotLaunch;
   };
-  const auto loop = transport::SshLoop::Create();
+  const auto loop = ssh::SshLoop::Create();
   if (!loop.ok()) return failed(loop.status());
   const std::string nonce = base::RandomHex();
   std::unique_ptr<transport::Stream> stream;
-  const auto socket = BringAutodist(node, logins, **loop, nonce, stream, signals.stop_token());
+  const auto socket = BringAutodist(node, connector, **loop, nonce, stream, signals.stop_token());
   if (!socket.ok()) return failed(socket.status());
   {
     const std::stop_callback cancel(signals.stop_token(),
@@ -273,14 +275,14 @@ int StartThere(const plan::Input& input, const v1::LaunchPlan& plan,
   const SignalWatcher watcher([&](int signal) { signals.Take(signal); });
   int code = kExitCannotLaunch;
   const auto told = VisitNodes(plan, options, signals.stop_token(), code);
-  const auto message = told.ok() ? MessageOf(input, SpecThere(input.spec, plan, chief, *told,
-                                                              KnownHostKeys(plan, *options.logins)))
-                                 : told.status();
+  const auto message =
+      told.ok() ? MessageOf(input, SpecThere(input.spec, plan, chief, *told, KnownHostKeys(plan)))
+                : told.status();
   if (!message.ok() && !signals.stop_token().stop_requested()) {
     base::LogFailure(message.status());
     return code;
   }
-  if (message.ok()) code = StartChief(NodeOf(plan, chief), *options.logins, *message, signals);
+  if (message.ok()) code = StartChief(NodeOf(plan, chief), *options.connector, *message, signals);
   return signals.stop_token().stop_requested() ? kSignalled + signals.signal() : code;
 }
 

@@ -5,6 +5,7 @@
 #include "chief/policy/stage_table.h"
 
 namespace autodist::chief {
+namespace job_table {
 namespace {
 
 using enum JobStage;
@@ -63,24 +64,25 @@ constexpr std::array<const char*, kStageEvents> kEventNames = {
     "done", "not started", "hear out", "restart", "fetch", "await fetch", "end", "given up"};
 
 }  // namespace
+}  // namespace job_table
 
-JobStage Follow(JobStage from, StageEvent event) { return kTable.Follow(from, event); }
-const char* NameOf(JobStage stage) { return kStageNames[static_cast<size_t>(stage)]; }
-const char* NameOf(StageEvent event) { return kEventNames[static_cast<size_t>(event)]; }
+JobStage Follow(JobStage from, StageEvent event) { return job_table::kTable.Follow(from, event); }
+const char* NameOf(JobStage stage) { return job_table::kStageNames[static_cast<size_t>(stage)]; }
+const char* NameOf(StageEvent event) { return job_table::kEventNames[static_cast<size_t>(event)]; }
 
 StageEvent AfterAttempt(const EndedAttempt& ended) {
-  if (!ended.failed || !ended.over || ended.told_to_stop) return Event::kEnd;
-  return ended.port_may_be_taken ? Event::kHearOut : Event::kRestart;
+  if (!ended.failed || !ended.over || ended.told_to_stop) return StageEvent::kEnd;
+  return ended.port_may_be_taken ? StageEvent::kHearOut : StageEvent::kRestart;
 }
 
 // Who kills waits for no rank, but for files that were under way and are cancelled.
 StageEvent BeforeLeaving(const FetchWishes& wishes) {
-  if (!wishes.wanted && !wishes.busy) return Event::kEnd;
-  return wishes.killing ? Event::kAwaitFetch : Event::kFetch;
+  if (!wishes.wanted && !wishes.busy) return StageEvent::kEnd;
+  return wishes.killing ? StageEvent::kAwaitFetch : StageEvent::kFetch;
 }
 
 StageEvent AfterFetches(const FetchWishes& wishes) {
-  return wishes.wanted && !wishes.killing ? Event::kFetch : Event::kEnd;
+  return wishes.wanted && !wishes.killing ? StageEvent::kFetch : StageEvent::kEnd;
 }
 
 }  // namespace autodist::chief

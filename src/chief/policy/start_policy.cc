@@ -5,6 +5,7 @@
 #include "chief/policy/stage_table.h"
 
 namespace autodist::chief {
+namespace start_table {
 namespace {
 
 using enum StartStage;
@@ -64,19 +65,27 @@ constexpr std::array<const char*, kStartEvents> kEventNames = {"done", "unsure",
                                                                "busy", "failed", "told to stop"};
 
 }  // namespace
+}  // namespace start_table
 
-StartStage Follow(StartStage from, StartEvent event) { return kTable.Follow(from, event); }
-const char* NameOf(StartStage stage) { return kStageNames[static_cast<size_t>(stage)]; }
-const char* NameOf(StartEvent event) { return kEventNames[static_cast<size_t>(event)]; }
+StartStage Follow(StartStage from, StartEvent event) {
+  return start_table::kTable.Follow(from, event);
+}
+const char* NameOf(StartStage stage) {
+  return start_table::kStageNames[static_cast<size_t>(stage)];
+}
+const char* NameOf(StartEvent event) {
+  return start_table::kEventNames[static_cast<size_t>(event)];
+}
 
 StartEvent Judge(const PreparedNodes& nodes) {
-  if (nodes.refused) return Event::kFailed;
-  if (nodes.cut_off && nodes.awaits_devices) return nodes.lost ? Event::kFailed : Event::kBusy;
-  if (nodes.cut_off) return nodes.may_do_without ? Event::kPlan : Event::kFailed;
-  if (nodes.addresses_differ) return Event::kPlan;
-  if (nodes.busy) return Event::kBusy;
-  if (nodes.ports_taken) return nodes.ports_may_move ? Event::kPlan : Event::kFailed;
-  return Event::kDone;
+  if (nodes.refused) return StartEvent::kFailed;
+  if (nodes.cut_off && nodes.awaits_devices)
+    return nodes.lost ? StartEvent::kFailed : StartEvent::kBusy;
+  if (nodes.cut_off) return nodes.may_do_without ? StartEvent::kPlan : StartEvent::kFailed;
+  if (nodes.addresses_differ) return StartEvent::kPlan;
+  if (nodes.busy) return StartEvent::kBusy;
+  if (nodes.ports_taken) return nodes.ports_may_move ? StartEvent::kPlan : StartEvent::kFailed;
+  return StartEvent::kDone;
 }
 
 }  // namespace autodist::chief

@@ -16,7 +16,6 @@ namespace {
 
 using base::LogLevel;
 using std::chrono::milliseconds;
-using enum StartStage;
 
 // Plans that are made because of ports that somebody else has.
 constexpr uint32_t kMostMoves = 5;
@@ -44,12 +43,12 @@ AttemptStarter::AttemptStarter(const v1::LaunchPlan& plan, const JobOptions& opt
 void AttemptStarter::Begin(uint32_t number) {
   making_ = {};
   making_.number = number;
-  if (stop_.requested()) return Enter(kRefused);
-  Enter(launcher_ ? kGathering : kLaunching);
+  if (stop_.requested()) return Enter(StartStage::kRefused);
+  Enter(launcher_ ? StartStage::kGathering : StartStage::kLaunching);
 }
 
 bool AttemptStarter::Advance() {
-  while (making_.stage != kReady && making_.stage != kRefused) {
+  while (making_.stage != StartStage::kReady && making_.stage != StartStage::kRefused) {
     auto event = std::exchange(making_.at_once, std::nullopt);
     if (!event) event = Look();
     if (!event) return false;
@@ -59,6 +58,7 @@ bool AttemptStarter::Advance() {
 }
 
 void AttemptStarter::Enter(StartStage stage) {
+  using enum StartStage;
   making_.stage = stage;
   making_.until = Loop::Time::max();
   switch (stage) {
@@ -112,6 +112,7 @@ void AttemptStarter::Enter(StartStage stage) {
 
 // What has happened to the present stage; nullopt: it goes on.
 std::optional<StartEvent> AttemptStarter::Look() {
+  using enum StartStage;
   const bool told = stop_.requested();
   const bool in_time = loop_.Now() < making_.until;
   switch (making_.stage) {

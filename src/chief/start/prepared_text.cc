@@ -36,6 +36,7 @@ std::vector<std::string> WarningsOf(const Attempt& attempt,
     }
   }
   std::vector<std::string> text;
+  text.reserve(warnings.size());
   for (const auto& [warning, addresses] : warnings) {
     text.push_back(AFewOf(addresses) + ": " + warning);
   }

@@ -106,10 +106,11 @@ class JobFaultsTest : public test::AgentsTest, public testing::WithParamInterfac
     options.launch.request.set_lease(test::InSeconds(kJobLease));
     options.launch.request.set_grace(test::InSeconds(seconds(1)));
     options.launch.request.set_fan_out(1);
-    options.launch.logins = std::make_shared<test::TestLogins>([this, most](const v1::Reach&) {
-      return std::make_unique<test::FaultyTransport>([this, most] { return NextFaults(most); },
-                                                     std::vector<std::string>{"env"});
-    });
+    options.launch.connector =
+        std::make_shared<test::TestConnector>([this, most](const v1::Reach&) {
+          return std::make_unique<test::FaultyTransport>([this, most] { return NextFaults(most); },
+                                                         std::vector<std::string>{"env"});
+        });
     options.log_folder = folder_.path() + "/logs";
     options.launch.request.set_no_preflight(true);
     options.on_running = [this] { running_ = true; };

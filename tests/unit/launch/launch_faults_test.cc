@@ -140,7 +140,8 @@ class LaunchFaultsTest : public test::AgentsTest {
     options.request.set_lease(test::InSeconds(kLongLease));
     options.request.set_grace(test::InSeconds(seconds(1)));
     options.request.set_fan_out(fan_out);
-    options.logins = std::make_shared<test::TestLogins>([this, &cases](const v1::Reach& reach) {
+    options.connector = std::make_shared<test::TestConnector>([this,
+                                                               &cases](const v1::Reach& reach) {
       const size_t index = std::stoul(reach.ssh().host());
       const std::string home =
           Home(cases[index].installs ? "without-" + reach.ssh().host() : "with");

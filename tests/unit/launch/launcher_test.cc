@@ -73,10 +73,10 @@ class DeadTransport final : public transport::Transport {
   }
 };
 
-class DeadLogins final : public reach::Logins {
+class DeadConnector final : public reach::Connector {
  public:
   Result<std::unique_ptr<transport::Transport>> TransportTo(const v1::Reach&,
-                                                            transport::SshLoop&) override {
+                                                            ssh::SshLoop&) override {
     return std::make_unique<DeadTransport>();
   }
 };
@@ -86,7 +86,7 @@ class LauncherTest : public testing::Test {
   LauncherTest() {
     LaunchOptions options;
     options.request.set_agent(AGENT_PROGRAM);
-    options.logins = std::make_shared<DeadLogins>();
+    options.connector = std::make_shared<DeadConnector>();
     options.request.set_fan_out(kFanOut);
     launcher_ = *Launcher::Create(plan_, std::move(options));
   }

@@ -84,9 +84,10 @@ class StartThereTest : public test::AgentsTest {
     options.request.set_agent(AGENT_PROGRAM);
     options.request.set_lease(test::InSeconds(kLongLease));
     options.request.set_grace(test::InSeconds(seconds(1)));
-    options.logins = std::make_shared<test::TestLogins>([this, script](const v1::Reach& reach) {
-      return std::make_unique<Node>(*this, reach.ssh().host(), script);
-    });
+    options.connector =
+        std::make_shared<test::TestConnector>([this, script](const v1::Reach& reach) {
+          return std::make_unique<Node>(*this, reach.ssh().host(), script);
+        });
     testing::internal::CaptureStderr();
     const int code = StartThere(input_, plan_, options, chief_);
     said_ = testing::internal::GetCapturedStderr();

@@ -1,0 +1,418 @@
+#include "callback/called.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <deque>
+#include <utility>
+
+#include "base/quantity.h"
+#include "base/tcp_connect.h"
+#include "base/thread.h"
+#include "secure/session.h"
+
+namespace autodist::callback {
+namespace {
+
+using base::Deadline;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kRest{100};     // where there is no descriptor for another connection
+constexpr size_t kMaxSuperseded = 16;  // earlier processes of a node, remembered
+constexpr ptrdiff_t kMaxUnproven = 4;  // connections of a node that may be recorded ones
+constexpr int kMostAtOnce = 64;        // connections, before those that there are get their turn
+constexpr int kMaxCallLines = 16;      // of a call, before the others get their turn
+constexpr int kMaxUnknownEnds = 256;   // of a call, of programs whose end nobody awaits any more
+constexpr ptrdiff_t kMaxTold = 4;      // connections of a node that are to hang up at the end
+
+}  // namespace
+
+// A connection until it is a program's.
+struct CalledNodes::Call {
+  // kUnproven: has named a node and its key, but what it has sent may be a recorded message.
+  // kOrdered: sent what to run; kTold: sent that the job is over. Of the last two the thread lets
+  // go.
+  enum class State { kStranger, kUnproven, kWaiting, kOrdered, kTold, kStarted, kBroken };
+
+  std::unique_ptr<secure::Session> session;
+  Deadline deadline;  // of a stranger's handshake, or for the caller to hang up
+  State state = State::kStranger;
+  rpc::CallerIdentity from = {};
+  uint64_t order = 0;
+  std::string line = {};  // the part that has come
+  bool has_more = false;  // lines, of which poll reports nothing
+  int unknown_ends = 0;
+
+  bool Unknown() const { return state == State::kStranger || state == State::kUnproven; }
+  bool Limited() const { return Unknown() || state == State::kTold; }
+  bool Over() const { return state == State::kStarted || state == State::kBroken; }
+};
+
+struct CalledNodes::Node {
+  CallPtr waiting = nullptr;
+  bool expected = false;                 // it has taken an order, and so calls again at once
+  bool served = false;                   // it has run a program since it was told to be gone
+  std::optional<Deadline> gone_at = {};  // it has hung up, and has that long to call again
+  uint64_t calls = 0;
+  std::string instance = {};  // the process that calls from there
+  std::deque<std::string> superseded = {};
+  // What the programs said on stderr, once they have ended; of those that have a stream.
+  std::map<uint64_t, std::optional<std::string>> programs = {};
+};
+
+struct CalledNodes::Table {
+  std::mutex mutex;
+  std::condition_variable_any changed;
+  // Guarded by mutex:
+  std::map<std::string, Node> nodes;
+  std::list<CallPtr> calls;
+  uint64_t orders = 0;
+  bool dismissed = false;
+};
+
+class CalledNodes::CalledStream final : public transport::Stream {
+ public:
+  CalledStream(std::shared_ptr<Table> table, std::shared_ptr<secure::PumpThread> pumps,
+               std::string node, uint64_t id, base::UniqueFd socket, milliseconds report_limit)
+      : table_(std::move(table)),
+        pumps_(std::move(pumps)),
+        node_(std::move(node)),
+        id_(id),
+        line_(fcntl(socket.get(), F_DUPFD_CLOEXEC, 0)),
+        socket_(std::move(socket)),
+        report_limit_(report_limit) {}
+  ~CalledStream() override {
+    shutdown(line_.get(), SHUT_RDWR);
+    const std::lock_guard lock(table_->mutex);
+    table_->nodes.at(node_).programs.erase(id_);
+  }
+
+  base::UniqueFd TakeSocket() override { return std::move(socket_); }
+
+  std::string StderrTail() const override {
+    const std::lock_guard lock(table_->mutex);
+    return table_->nodes.at(node_).programs.at(id_).value_or("");
+  }
+
+  // What it said comes by another connection, and not at all from a node that is no more.
+  bool WaitClosed(Deadline deadline) override {
+    pollfd hang_up{line_.get(), POLLRDHUP, 0};
+    while (poll(&hang_up, 1, deadline.PollTimeout()) < 0 && errno == EINTR) {
+    }
+    if (hang_up.revents == 0) return false;
+    std::unique_lock lock(table_->mutex);
+    const Deadline limit = std::min(deadline, Deadline::After(report_limit_));
+    table_->changed.wait_until(lock, limit.when(), [this] {
+      return table_->nodes.at(node_).programs.at(id_).has_value();
+    });
+    return true;
+  }
+
+  Status Failure() const override { return OkStatus(); }
+
+ private:
+  const std::shared_ptr<Table> table_;
+  const std::shared_ptr<secure::PumpThread> pumps_;  // which passes the socket's bytes
+  const std::string node_;
+  const uint64_t id_;
+  const base::UniqueFd line_;  // the same socket: it tells when the program's output has ended
+  base::UniqueFd socket_;
+  const milliseconds report_limit_;
+};
+
+Result<std::shared_ptr<CalledNodes>> CalledNodes::Listen(base::PortRange ports, secure::Key job_key,
+                                                         const std::set<std::string>& nodes,
+                                                         CallLimits limits) {
+  auto listening = base::ListenWithin(*base::IpAddress::Parse("::"), ports);  // IPv4's as well
+  if (!listening.ok()) {
+    listening = base::ListenWithin(*base::IpAddress::Parse("0.0.0.0"), ports);
+  }
+  AD_RETURN_IF_ERROR(Annotate(listening.status(), "listening for nodes that call in"));
+  AD_ASSIGN_OR_RETURN(auto pumps, secure::PumpThread::Start());
+  std::shared_ptr<CalledNodes> called(new CalledNodes(
+      std::move(listening->socket), listening->address.port, job_key, limits, std::move(pumps)));
+  for (const std::string& node : nodes) called->table_->nodes[node];
+  AD_RETURN_IF_ERROR(called->wake_.Open());
+  AD_ASSIGN_OR_RETURN(called->thread_,
+                      base::StartThreadWithoutSignals([&own = *called] { own.Serve(); }));
+  return called;
+}
+
+CalledNodes::CalledNodes(base::UniqueFd listener, uint16_t port, secure::Key job_key,
+                         CallLimits limits, std::shared_ptr<secure::PumpThread> pumps)
+    : listener_(std::move(listener)),
+      port_(port),
+      job_key_(job_key),
+      limits_(limits),
+      pumps_(std::move(pumps)),
+      table_(std::make_shared<Table>()) {}
+
+CalledNodes::~CalledNodes() {
+  if (!thread_.joinable()) return;
+  Dismiss(Deadline::After(milliseconds(0)));
+  wake_.Post([this] { ending_ = true; });
+  thread_.join();
+}
+
+uint64_t CalledNodes::Calls(const std::string& node) const {
+  const std::lock_guard lock(table_->mutex);
+  return table_->nodes.at(node).calls;
+}
+
+void CalledNodes::Dismiss(Deadline deadline) {
+  std::unique_lock lock(table_->mutex);
+  table_->dismissed = true;
+  table_->changed.notify_all();
+  Wake();
+  table_->changed.wait_until(lock, deadline.when(), [this] {
+    return std::ranges::none_of(table_->nodes, [](const auto& entry) {
+      return entry.second.expected || entry.second.waiting;
+    });
+  });
+}
+
+CalledNodes::CallPtr CalledNodes::AwaitCall(std::unique_lock<std::mutex>& lock, Node& node,
+                                            Deadline deadline, const std::stop_token& stop) {
+  const auto called = [&] { return node.waiting || table_->dismissed; };
+  const auto called_or_gone = [&] { return called() || node.gone_at; };
+  table_->changed.wait_until(lock, stop, deadline.when(), called_or_gone);
+  if (node.gone_at && !called()) {
+    table_->changed.wait_until(lock, stop, std::min(deadline, *node.gone_at).when(), called);
+  }
+  if (!called() || table_->dismissed || stop.stop_requested()) return nullptr;
+  CallPtr call = std::move(node.waiting);
+  call->state = Call::State::kOrdered;
+  call->order = ++table_->orders;
+  node.expected = true;
+  node.programs[call->order];
+  return call;
+}
+
+Result<std::unique_ptr<transport::Stream>> CalledNodes::Run(const std::string& name,
+                                                            const std::vector<std::string>& argv,
+                                                            Deadline deadline,
+                                                            const std::stop_token& stop) {
+  const auto found = table_->nodes.find(name);  // no name is added after the start
+  if (found == table_->nodes.end()) return Error(StatusCode::kInternal, name + " is not to call");
+  const Deadline::Clock::time_point began = Deadline::Clock::now();
+  Node& node = found->second;
+  std::unique_lock lock(table_->mutex);
+  while (const CallPtr call = AwaitCall(lock, node, deadline, stop)) {
+    call->session->Write(rpc::CallLine{rpc::kCallRun, call->order, argv}.ToLine());
+    (void)call->session->Flush();  // the thread sends the rest
+    Wake();
+    const Deadline limit = std::min(deadline, Deadline::After(limits_.start));
+    table_->changed.wait_until(lock, stop, limit.when(), [&] { return call->Over(); });
+    if (call->state == Call::State::kStarted) {
+      node.served = true;
+      auto socket = pumps_->Add(std::move(call->session));
+      if (socket.ok()) {
+        lock.unlock();
+        return std::make_unique<CalledStream>(table_, pumps_, name, call->order, *std::move(socket),
+                                              limits_.report);
+      }
+      node.programs.erase(call->order);
+      return socket.status();
+    }
+    node.programs.erase(call->order);
+    node.expected = false;
+    call->state = Call::State::kBroken;  // for the thread to close
+    Wake();
+  }
+  if (stop.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
+  // Reported once: from then on another one is awaited.
+  if (node.gone_at && node.gone_at->Expired()) {
+    node.gone_at.reset();
+    node.served = false;
+    return Error(StatusCode::kAborted, "the program that called from there has ended");
+  }
+  const auto waited = std::chrono::duration_cast<milliseconds>(Deadline::Clock::now() - began);
+  return WithRemedy(Error(StatusCode::kDeadlineExceeded,
+                          "it has not called here within " + base::Seconds(waited)),
+                    "it has to reach TCP port " + std::to_string(port_) +
+                        " of this machine: is there a firewall in between?");
+}
+
+void CalledNodes::Serve() {
+  while (!ending_) {
+    const short accepts = accept_again_.Expired() ? POLLIN : 0;
+    std::vector<pollfd> polled = {{wake_.fd(), POLLIN, 0}, {listener_.get(), accepts, 0}};
+    std::vector<CallPtr> calls;
+    Deadline next = accepts != 0 ? Deadline::Never() : accept_again_;
+    {
+      const std::lock_guard lock(table_->mutex);
+      for (const CallPtr& call : table_->calls) {
+        const short sends = call->session->has_to_send() ? POLLOUT : 0;
+        polled.push_back({call->session->socket(), static_cast<short>(POLLIN | sends), 0});
+        calls.push_back(call);
+        if (call->Limited()) next = std::min(next, call->deadline);
+        if (call->has_more) next = Deadline::After({});
+      }
+    }
+    poll(polled.data(), polled.size(), next.PollTimeout());
+    wake_.RunAll();
+    const std::lock_guard lock(table_->mutex);
+    for (size_t i = 0; i < calls.size(); ++i) {
+      if (polled[i + 2].revents != 0 || calls[i]->has_more) Read(calls[i]);
+      Settle(calls[i]);
+    }
+    if (polled[1].revents != 0) Accept();
+    std::erase_if(table_->calls, [](const CallPtr& call) { return call->Over(); });
+    table_->changed.notify_all();
+  }
+}
+
+// What the time, and the job's end, make of it.
+void CalledNodes::Settle(const CallPtr& call) {
+  if (call->state == Call::State::kWaiting && table_->dismissed) SayOver(*call);
+  if (call->Limited() && call->deadline.Expired()) Drop(*call);
+  if (call->Over()) return;
+  if (call->session->Flush() == secure::Progress::kBroken) HungUp(*call);
+}
+
+void CalledNodes::SayOver(Call& call) {
+  call.session->Write(rpc::CallLine{rpc::kCallOver}.ToLine());
+  call.session->WriteEnd();  // to close now could take the line back
+  call.state = Call::State::kTold;
+  call.deadline = Deadline::After(limits_.greeting);
+  LimitTo(kMaxTold, [&](const CallPtr& other) {
+    return other->state == call.state && other->from.node == call.from.node;
+  });
+}
+
+// Of more calls of a kind the first has to go, for the one that has come.
+void CalledNodes::LimitTo(ptrdiff_t max, const std::function<bool(const CallPtr&)>& of_the_kind) {
+  if (std::ranges::count_if(table_->calls, of_the_kind) <= max) return;
+  (*std::ranges::find_if(table_->calls, of_the_kind))->state = Call::State::kBroken;
+}
+
+void CalledNodes::Accept() {
+  for (int accepted = 0; accepted < kMostAtOnce; ++accepted) {
+    base::UniqueFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket.valid()) {
+      // The connection stays in the backlog.
+      if (errno == EMFILE || errno == ENFILE) accept_again_ = Deadline::After(kRest);
+      return;
+    }
+    base::GiveUpWhenSilent(socket.get());
+    const auto call = std::make_shared<Call>(Call{nullptr, Deadline::After(limits_.greeting)});
+    call->session = secure::Session::OfCalled(
+        std::move(socket),
+        [this, of = call.get()](std::string_view identity) { return KeyFor(*of, identity); });
+    table_->calls.push_back(call);
+    Read(call);  // a caller's first message mostly is there already, and at times its last
+    Settle(call);
+    LimitUnknown(call);
+  }
+}
+
+std::optional<secure::Key> CalledNodes::KeyFor(Call& call, std::string_view identity) {
+  const auto from = rpc::CallerIdentity::FromText(identity);
+  if (!from || !table_->nodes.contains(from->node)) return std::nullopt;
+  call.from = *from;
+  return job_key_.ForNode(from->node);
+}
+
+// Of those that have not shown who they are: those that have named a node apart from the others, so
+// that strangers hold up no node.
+void CalledNodes::LimitUnknown(const CallPtr& call) {
+  if (!call->Unknown()) return;
+  const bool unproven = call->state == Call::State::kUnproven;
+  LimitTo(unproven ? kMaxUnproven : static_cast<ptrdiff_t>(limits_.strangers),
+          [&](const CallPtr& other) {
+            return other->state == call->state &&
+                   (!unproven || other->from.node == call->from.node);
+          });
+}
+
+void CalledNodes::Read(const CallPtr& call) {
+  using secure::Progress;
+  call->has_more = false;
+  for (int lines = 0; !call->Over(); ++lines) {
+    if (lines == kMaxCallLines) {
+      call->has_more = true;
+      return;
+    }
+    const bool unknown = call->Unknown();
+    const Progress read = unknown ? call->session->Handshake()
+                                  : call->session->ReadLine(call->line, rpc::kLongestReport);
+    if (read == Progress::kWaits) {
+      if (call->state == Call::State::kStranger && call->session->caller_named()) {
+        call->state = Call::State::kUnproven;
+        LimitUnknown(call);
+      }
+      return;
+    }
+    if (read != Progress::kDone) {
+      HungUp(*call);
+      return;
+    }
+    if (unknown) {
+      Authenticated(call);
+    } else {
+      ReadReport(call);
+      call->line.clear();
+    }
+  }
+}
+
+// A caller that is there calls again at once.
+void CalledNodes::HungUp(Call& call) {
+  if (call.state == Call::State::kWaiting || call.state == Call::State::kOrdered) {
+    Node& node = table_->nodes.at(call.from.node);
+    const bool newest = node.instance == call.from.instance;
+    if (node.served && newest) node.gone_at = Deadline::After(limits_.gone);
+  }
+  Drop(call);
+}
+
+// Nobody may give it an order any more.
+void CalledNodes::Drop(Call& call) {
+  call.state = Call::State::kBroken;
+  const auto node = table_->nodes.find(call.from.node);
+  if (node != table_->nodes.end() && node->second.waiting.get() == &call) {
+    node->second.waiting = nullptr;
+  }
+}
+
+void CalledNodes::Authenticated(const CallPtr& call) {
+  Node& node = table_->nodes.at(call->from.node);
+  if (std::ranges::find(node.superseded, call->from.instance) != node.superseded.end()) {
+    SayOver(*call);
+    return;
+  }
+  if (node.instance != call->from.instance) {
+    if (!node.instance.empty()) node.superseded.push_back(node.instance);
+    if (node.superseded.size() > kMaxSuperseded) node.superseded.pop_front();
+    node.instance = call->from.instance;
+  }
+  // Of two, the one before has been cut off.
+  if (node.waiting) Drop(*node.waiting);
+  call->state = Call::State::kWaiting;
+  ++node.calls;
+  node.waiting = call;
+  node.expected = false;
+  node.gone_at.reset();
+}
+
+void CalledNodes::ReadReport(const CallPtr& call) {
+  const auto line = rpc::CallLine::FromLine(call->line);
+  if (line && line->kind == rpc::kCallEnded && line->texts.size() == 1) {
+    auto& programs = table_->nodes.at(call->from.node).programs;
+    if (const auto program = programs.find(line->id); program != programs.end()) {
+      program->second = line->texts[0];
+    } else if (++call->unknown_ends > kMaxUnknownEnds) {
+      Drop(*call);
+    }
+  } else if (line && line->kind == rpc::kCallStarted && line->id == call->order &&
+             call->state == Call::State::kOrdered) {
+    call->state = Call::State::kStarted;
+  } else {
+    Drop(*call);
+  }
+}
+
+}  // namespace autodist::callback

@@ -1,0 +1,84 @@
+#include "kubernetes/pods.h"
+
+#include <absl/strings/numbers.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <numeric>
+#include <string_view>
+
+#include "reach/resolve.h"
+
+namespace autodist::kubernetes {
+namespace {
+
+constexpr char kGroupOfPods[] = "kubernetes";
+constexpr std::chrono::minutes kCallLimit{30};  // for scheduling, and for pulling images
+constexpr char kPrefix[] = "AUTODIST_KUBERNETES_";
+constexpr char kIndex[] = "JOB_COMPLETION_INDEX";  // by the Job that has made the pod
+
+std::string PodVariable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value ? value : "";
+}
+
+// At least `least`; where there is no such variable, `otherwise`.
+Result<uint32_t> Number(const std::string& name, uint32_t least, uint32_t otherwise) {
+  const std::string text = PodVariable(name);
+  uint32_t number = otherwise;
+  if (text.empty() || (absl::SimpleAtoi(text, &number) && number >= least)) return number;
+  return Error(StatusCode::kInvalidArgument, name + " is '" + text + "', which is no number");
+}
+
+}  // namespace
+
+Result<KubernetesPod> ThisPod() {
+  KubernetesPod pod;
+  const std::string role = PodVariable(std::string(kPrefix) + "ROLE");
+  pod.chief_address = PodVariable(std::string(kPrefix) + "CHIEF");
+  const size_t colon = pod.chief_address.rfind(':');
+  uint32_t port = 0;
+  const bool has_port = colon != std::string::npos &&
+                        absl::SimpleAtoi(pod.chief_address.substr(colon + 1), &port) && port > 0 &&
+                        port <= 65'535;
+  if (role.empty() || !has_port) {
+    return WithRemedy(
+        Error(StatusCode::kInvalidArgument,
+              "this is no pod of a job of autodist's: " + std::string(kPrefix) +
+                  (role.empty() ? "ROLE" : "CHIEF") + " does not tell so"),
+        "start it by `autodist submit --kubernetes`, which runs autodist in the pods");
+  }
+  pod.port = static_cast<uint16_t>(port);
+  pod.chief = role == kChief;
+  AD_ASSIGN_OR_RETURN(pod.nodes, Number(std::string(kPrefix) + "NODES", 1, 1));
+  AD_ASSIGN_OR_RETURN(pod.gpus, Number(std::string(kPrefix) + "GPUS", 0, 0));
+  AD_ASSIGN_OR_RETURN(pod.ranks, Number(std::string(kPrefix) + "RANKS", 1, 1));
+  AD_ASSIGN_OR_RETURN(const uint32_t index, Number(kIndex, 0, 0));
+  pod.node = pod.chief ? kChief : role + "-" + std::to_string(index);
+  return pod;
+}
+
+Result<spec::ResourceSpec> KubernetesPods(const KubernetesPod& chief) {
+  spec::ResourceSpec spec;
+  for (uint32_t number = 0; number < chief.nodes; ++number) {
+    spec::Node& node = spec.nodes.emplace_back();
+    node.chief = number == 0;
+    node.address = node.chief ? chief.node : "worker-" + std::to_string(number - 1);
+    auto& devices = chief.gpus > 0 ? node.gpus : node.cpus;
+    devices.resize(chief.gpus > 0 ? chief.gpus : chief.ranks);
+    std::iota(devices.begin(), devices.end(), 0U);
+    if (node.chief) {
+      AD_ASSIGN_OR_RETURN(node.data_address, reach::OutwardAddress());
+    } else {
+      node.ssh_config = kGroupOfPods;
+    }
+  }
+  if (chief.nodes > 1) {
+    spec::SshGroup& group = spec.ssh[kGroupOfPods];
+    group.via = {"call"};
+    group.calls = {{chief.port, chief.port}, kKeyFile, kCallLimit};
+  }
+  return spec;
+}
+
+}  // namespace autodist::kubernetes

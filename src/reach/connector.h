@@ -1,0 +1,24 @@
+// By what a process gets to nodes, whichever way leads to each.
+#pragma once
+
+#include <memory>
+
+#include "autodist/status.h"
+#include "autodist/v1/plan.pb.h"
+#include "ssh/ssh_loop.h"
+#include "transport/transport.h"
+
+namespace autodist::reach {
+
+// Thread-safe.
+class Connector {
+ public:
+  virtual ~Connector() = default;
+
+  // `loop` must outlive the transport. Fails where it is known already that the node cannot be
+  // reached.
+  virtual Result<std::unique_ptr<transport::Transport>> TransportTo(const v1::Reach& reach,
+                                                                    ssh::SshLoop& loop) = 0;
+};
+
+}  // namespace autodist::reach

@@ -1,0 +1,167 @@
+#include "slurm/allocation.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <map>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/log.h"
+#include "base/quantity.h"
+#include "base/split.h"
+#include "base/utf8.h"
+#include "slurm/hosts.h"
+#include "transport/local.h"
+
+namespace autodist::slurm {
+namespace {
+
+constexpr std::chrono::seconds kControllerLimit{60};
+constexpr size_t kMostTold = 16 << 20;  // bytes
+constexpr char kGroup[] = "slurm";
+
+std::optional<std::string> Variable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value ? std::optional<std::string>(value) : std::nullopt;
+}
+
+// Steps run on the nodes of one component.
+std::optional<std::string> OfThisComponent(const std::string& name) {
+  if (name == "SLURM_HET_SIZE" || name == "SLURM_PACK_SIZE") return std::nullopt;
+  return Variable(name);
+}
+
+// What `scontrol show` prints with these words after it.
+Result<std::string> Scontrol(std::vector<std::string> words) {
+  words.insert(words.begin(), {"scontrol", "show"});
+  AD_ASSIGN_OR_RETURN(const auto program, transport::StartOurProgram(words));
+  AD_ASSIGN_OR_RETURN(
+      std::string output,
+      transport::OutputOf(*program, base::Deadline::After(kControllerLimit), kMostTold));
+  if (program->ExitStatus() == 0) return output;
+  std::string said = program->StderrTail();
+  while (said.ends_with('\n')) said.pop_back();
+  return Error(StatusCode::kUnavailable, "scontrol show " + words[2] + ": " + said);
+}
+
+// The site's, which is asked for once.
+const Result<std::string>& Config() {
+  static const Result<std::string> config = Scontrol({"config"});
+  return config;
+}
+
+// Of "Name     = value" in what `scontrol show config` prints; "" if it has none.
+std::string_view Setting(std::string_view config, std::string_view name) {
+  for (const std::string_view line : base::Lines(config)) {
+    const size_t equals = line.find("= ");
+    if (equals != std::string_view::npos && line.substr(0, line.find(' ')) == name) {
+      return line.substr(equals + 2);
+    }
+  }
+  return "";
+}
+
+// Where this machine may be reached by programs on nodes; Slurm's 0-0 is anywhere.
+base::PortRange SrunPorts(std::string_view config) {
+  const std::string_view text = Setting(config, "SrunPortRange");
+  const size_t dash = std::min(text.find('-'), text.size());
+  base::PortRange ports;
+  std::from_chars(text.data(), text.data() + dash, ports.first);
+  std::from_chars(text.data() + std::min(dash + 1, text.size()), text.data() + text.size(),
+                  ports.last);
+  return ports;
+}
+
+std::vector<uint32_t> UpTo(size_t count) {
+  std::vector<uint32_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 0U);
+  return numbers;
+}
+
+// Where Slurm's variables speak of GPUs, and its controller does not.
+std::string GpusNotFound(const spec::ResourceSpec& spec) {
+  for (const char* name :
+       {"SLURM_GPUS_ON_NODE", "SLURM_JOB_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS"}) {
+    const std::string value = Variable(name).value_or("");
+    if (value.empty() || value == "0") continue;
+    const auto without =
+        std::ranges::count_if(spec.nodes, [](const spec::Node& node) { return node.gpus.empty(); });
+    if (without == 0) return "";
+    return "`scontrol show job --details` names no GPU of " +
+           base::Count(static_cast<size_t>(without), "node") + ", though " + name + " is '" +
+           base::Printable(value) + "'";
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<spec::ResourceSpec> SlurmAllocation() {
+  const std::string left_out = LeftOutComponents(Variable);
+  if (!left_out.empty()) base::Log(base::LogLevel::kWarning, left_out);
+  const spec::HostList list = SlurmHosts(OfThisComponent);
+  if (!list.problems.empty()) {
+    std::string all;
+    for (const spec::Problem& problem : list.problems) {
+      all += (all.empty() ? "" : "\n") + problem.ToString();
+    }
+    return Error(StatusCode::kInvalidArgument, all);
+  }
+  if (const std::string tasks = Variable("SLURM_STEP_NUM_TASKS").value_or("1"); tasks != "1") {
+    return WithRemedy(
+        Error(StatusCode::kInvalidArgument, "srun has started autodist " + tasks +
+                                                " times, each of which would start the whole job"),
+        "leave srun out: autodist makes the steps itself");
+  }
+  AD_ASSIGN_OR_RETURN(const std::string job,
+                      Scontrol({"job", "--details", Variable("SLURM_JOB_ID").value_or("")}));
+  AD_ASSIGN_OR_RETURN(const std::string config, Config());
+  const bool confined = Setting(config, "ConstrainDevices") == "yes";
+  const auto gpus = SlurmGpus(job);
+  spec::ResourceSpec spec;
+  spec.ssh[kGroup].via = {"srun"};
+  spec.ssh[kGroup].calls = spec::SshGroup::Calls{.ports = SrunPorts(config)};
+  for (const spec::HostEntry& host : list.hosts) {
+    spec::Node& node = spec.nodes.emplace_back();
+    node.address = host.host;
+    node.ssh_config = kGroup;
+    if (const auto own = gpus.find(host.host); own != gpus.end()) {
+      // Where programs see no others, they are numbered anew.
+      node.gpus = confined ? UpTo(own->second.size()) : own->second;
+    } else {
+      node.cpus = UpTo(host.slots.value_or(1));
+    }
+  }
+  spec.no_gpu = GpusNotFound(spec);
+  return spec;
+}
+
+Result<std::chrono::seconds> SlurmKillWait() {
+  AD_ASSIGN_OR_RETURN(const std::string config, Config());
+  const std::string_view text = Setting(config, "KillWait");  // "30 sec"
+  int64_t seconds = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), seconds).ec == std::errc()) {
+    return std::chrono::seconds(seconds);
+  }
+  return Error(StatusCode::kNotFound, "`scontrol show config` tells no KillWait");
+}
+
+std::optional<std::string> MungeSocketIn(std::string_view config) {
+  if (Setting(config, "AuthType") != "auth/munge") return std::nullopt;
+  constexpr std::string_view kSocket = "socket=";
+  for (const std::string_view part : base::Split(Setting(config, "AuthInfo"), ',')) {
+    if (part.starts_with(kSocket)) return std::string(part.substr(kSocket.size()));
+  }
+  return "";
+}
+
+Result<std::optional<std::string>> SlurmMunge() {
+  AD_ASSIGN_OR_RETURN(const std::string config, Config());
+  return MungeSocketIn(config);
+}
+
+}  // namespace autodist::slurm

@@ -1,0 +1,402 @@
+#include "slurm/steps.h"
+
+#include <signal.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <list>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/host_name.h"
+#include "base/ip_address.h"
+#include "base/random.h"
+#include "base/thread.h"
+#include "callback/called.h"
+#include "launch/bootstrap.h"
+#include "launch/node_program.h"
+#include "process/file_limit.h"
+#include "reach/logins.h"
+#include "scripts/scripts.h"
+#include "secure/key.h"
+#include "slurm/allocation.h"
+#include "slurm/sealed_key.h"
+#include "slurm/srun_error.h"
+#include "transport/local.h"
+
+namespace autodist::slurm {
+namespace {
+
+using base::Deadline;
+using std::chrono::milliseconds;
+
+constexpr std::chrono::seconds kBeyondLease{60};  // that nodes call when we are away
+constexpr std::chrono::seconds kOverLimit{2};     // until nodes have called to hear the end
+constexpr std::chrono::seconds kStepEndLimit{5};  // of steps whose tasks have ended
+constexpr std::chrono::seconds kCleanLimit{10};   // of what steps that were killed have left
+constexpr size_t kMostKept = 64 * 1024;           // bytes of what tasks print
+
+// Of the allocation's options, those that srun would take for its step's. Source: srun(1), "INPUT
+// ENVIRONMENT VARIABLES".
+constexpr const char* kForget[] = {
+    "SLURM_NTASKS",          "SLURM_NPROCS",        "SLURM_NTASKS_PER_NODE",
+    "SLURM_NTASKS_PER_GPU",  "SLURM_MEM_PER_CPU",   "SLURM_MEM_PER_GPU",
+    "SLURM_MEM_PER_NODE",    "SLURM_GPUS",          "SLURM_GPUS_PER_NODE",
+    "SLURM_GPUS_PER_SOCKET", "SLURM_GPUS_PER_TASK", "SLURM_GPU_BIND",
+    "SLURM_TRES_PER_TASK",   "SLURM_HINT",          "SLURM_DISTRIBUTION",
+    "SLURM_STDINMODE",       "SLURM_STDOUTMODE",    "SLURM_STDERRMODE",
+    "SLURM_LABELIO",         "SLURM_EXCLUSIVE",     "SLURM_EXACT",
+    "SLURM_TIMELIMIT",       "SRUN_CPUS_PER_TASK",  "SLURM_CPUS_PER_TASK"};
+
+// A task on each node. Takes nothing away from other steps, goes on without nodes that are lost,
+// and neither cares about the folder that we are in nor binds anything to a core. Source: srun(1).
+std::vector<std::string> SrunWords(const std::vector<std::string>& nodes, uint32_t gpus,
+                                   const std::vector<std::string>& secret) {
+  std::vector<std::string> words = {"env"};
+  for (const char* name : kForget) words.insert(words.end(), {"-u", name});
+  for (const std::string& name : secret) words.insert(words.end(), {"-u", name});
+  std::string list;
+  for (const std::string& node : nodes) list += (list.empty() ? "" : ",") + node;
+  const std::string count = std::to_string(nodes.size());
+  words.insert(words.end(),
+               {"srun", "--quiet", "--overlap", "--mem=0", "--mpi=none", "--cpu-bind=none",
+                "--kill-on-bad-exit=0", "--wait=0", "--no-kill", "--chdir=/", "--nodes=" + count,
+                "--ntasks=" + count, "--ntasks-per-node=1", "--nodelist=" + list,
+                "--job-name=autodist-agent", "--export=ALL"});
+  if (gpus > 0) words.push_back("--gres=gpu:" + std::to_string(gpus));
+  return words;
+}
+
+// The variables of --pass-env: srun would send them to the nodes in clear. Nodes are sent them as
+// all that is prepared there is. Those that srun and the agent need stay.
+std::vector<std::string> SecretVariables(const v1::LaunchPlan& plan) {
+  std::set<std::string> names;
+  for (const v1::NodePlan& node : plan.nodes()) {
+    for (const v1::EnvironmentStep& step : node.environment()) {
+      const std::string& name = step.set().name();
+      const bool needed =
+          name == "PATH" || name == "HOME" || name.starts_with("LD_") || name.starts_with("SLURM_");
+      if (step.set().secret() && !needed) names.insert(name);
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+// Under which nodes may reach this machine, where Slurm does not say.
+std::vector<std::string> OwnHosts() {
+  std::vector<std::string> hosts;
+  const auto interfaces = base::LocalInterfaces();
+  for (const base::Interface& own :
+       interfaces.ok() ? *interfaces : std::vector<base::Interface>()) {
+    if (own.address.IsLoopback() || own.address.IsLinkLocal()) continue;
+    const std::string text = own.address.ToString();
+    hosts.push_back(own.address.v6 ? "[" + text + "]" : text);
+  }
+  hosts.push_back(base::HostName());
+  return hosts;
+}
+
+// An srun of ours, and a task of it on each of its nodes.
+class Step {
+ public:
+  static Result<std::shared_ptr<Step>> Start(std::unique_ptr<transport::ProgramStream> srun,
+                                             std::string key_line, std::string nonce,
+                                             const launch::NodeProgram& agent) {
+    std::shared_ptr<Step> step(
+        new Step(std::move(srun), std::move(key_line), std::move(nonce), agent));
+    AD_ASSIGN_OR_RETURN(step->thread_, base::StartThread([&own = *step] { own.Serve(); }));
+    return step;
+  }
+  ~Step() {
+    Await(Deadline::After(milliseconds(0)));
+    shutdown(socket_.get(), SHUT_RDWR);  // a program that it has started may hold the other end
+    if (thread_.joinable()) thread_.join();
+  }
+  Step(const Step&) = delete;
+  Step& operator=(const Step&) = delete;
+
+  // Nothing more comes on its tasks' stdin, which some wait for.
+  void EndInput() { shutdown(socket_.get(), SHUT_WR); }
+
+  // For its end; kills it then.
+  void Await(Deadline deadline) {
+    if (!srun_->WaitClosed(deadline)) kill(-srun_->pid(), SIGKILL);
+  }
+
+  // Requested once it has ended.
+  std::stop_token over() const { return over_.get_token(); }
+
+  // Why it has ended.
+  Status Failure() const {
+    {
+      const std::lock_guard lock(mutex_);
+      AD_RETURN_IF_ERROR(failure_);
+    }
+    std::string said = srun_->StderrTail();
+    while (said.ends_with('\n')) said.pop_back();
+    AD_RETURN_IF_ERROR(SrunError(said));
+    return WithRemedy(
+        Error(StatusCode::kAborted, "the step of Slurm that its agent was in has ended" +
+                                        (said.empty() ? "" : ": " + said)),
+        "squeue and sacct tell why");
+  }
+
+ private:
+  Step(std::unique_ptr<transport::ProgramStream> srun, std::string key_line, std::string nonce,
+       const launch::NodeProgram& agent)
+      : srun_(std::move(srun)),
+        socket_(srun_->TakeSocket()),
+        key_line_(std::move(key_line)),
+        nonce_(std::move(nonce)),
+        agent_(agent) {}
+
+  void Serve() {
+    Status status = base::WriteAll(socket_.get(), key_line_, Deadline::Never());
+    if (status.code() == StatusCode::kUnavailable) status = OkStatus();  // it says why it has ended
+    std::string seen;
+    std::string machine;  // that has been sent its agent
+    while (status.ok()) {
+      char bytes[4096];
+      const auto got = base::ReadSome(socket_.get(), bytes, sizeof bytes, Deadline::Never());
+      if (!got.ok() || *got == 0) break;
+      for (const char byte : std::string_view(bytes, *got)) {
+        seen += byte;
+        if (byte != '\n') continue;
+        if (const auto needs = launch::MachineInNeed(seen, nonce_))
+          status = Supply(*needs, machine);
+        if (!status.ok()) break;
+      }
+      if (seen.size() > kMostKept) seen.clear();
+    }
+    if (!status.ok()) {
+      const std::lock_guard lock(mutex_);
+      failure_ = status;
+      kill(srun_->pid(), SIGKILL);
+    }
+    srun_->WaitClosed(Deadline::Never());
+    over_.request_stop();
+  }
+
+  // All tasks have the same stdin.
+  Status Supply(const std::string& needs, std::string& machine) {
+    if (needs == machine) return OkStatus();
+    if (!machine.empty()) {
+      return WithRemedy(
+          Error(StatusCode::kFailedPrecondition,
+                "the agent is to be put on machines of two kinds, " + machine + " and " + needs +
+                    ", and a step can take it to one"),
+          "run `autodist doctor --slurm` once on nodes of each kind: it is kept there");
+    }
+    machine = needs;
+    AD_ASSIGN_OR_RETURN(const bundle::Agent variant, agent_.For(needs));
+    const Status sent = launch::SendProgram(socket_.get(), variant, [](uint64_t, uint64_t) {});
+    // An srun that has ended says why.
+    return sent.code() == StatusCode::kUnavailable ? OkStatus()
+                                                   : Annotate(sent, "sending the agent");
+  }
+
+  const std::unique_ptr<transport::ProgramStream> srun_;
+  const base::UniqueFd socket_;
+  const std::string key_line_;
+  const std::string nonce_;
+  const launch::NodeProgram& agent_;
+  std::stop_source over_;
+  mutable std::mutex mutex_;
+  Status failure_;       // guarded by mutex_
+  std::jthread thread_;  // last: uses the rest
+};
+
+// The steps of a job. Thread-safe.
+class SlurmSteps {
+ public:
+  SlurmSteps(std::shared_ptr<callback::CalledNodes> nodes, launch::NodeProgram agent,
+             std::chrono::seconds patience, std::map<std::string, uint32_t> gpus,
+             std::vector<std::string> secret, std::optional<std::string> munge)
+      : nodes_(std::move(nodes)),
+        agent_(std::move(agent)),
+        patience_(patience),
+        gpus_(std::move(gpus)),
+        secret_(std::move(secret)),
+        munge_(std::move(munge)) {}
+  ~SlurmSteps() {
+    CleanUp();
+    nodes_->Dismiss(Deadline::After(kOverLimit));
+    for (const auto& step : steps_) step->EndInput();
+    const Deadline deadline = Deadline::After(kStepEndLimit);  // of all together
+    for (const auto& step : steps_) step->Await(deadline);
+  }
+
+  Status StartAll() {
+    std::map<uint32_t, std::vector<std::string>> alike;
+    for (const auto& [node, gpus] : gpus_) alike[gpus].push_back(node);
+    for (const auto& [gpus, nodes] : alike) AD_RETURN_IF_ERROR(Start(nodes));
+    return OkStatus();
+  }
+
+  Result<std::unique_ptr<transport::Stream>> Run(const v1::CalledReach& reach,
+                                                 const std::vector<std::string>& argv,
+                                                 const std::stop_token& stop) {
+    auto stream = RunInStep(reach, argv, stop);
+    if (stream.ok() || stop.stop_requested() || !reach.step().anew()) return stream;
+    if (!NeedsAnother(reach.name())) return stream;
+    AD_RETURN_IF_ERROR(Start({reach.name()}));
+    return RunInStep(reach, argv, stop);
+  }
+
+ private:
+  // Slurm kills all of a step that it ends, and so nobody there has removed what agents keep in
+  // /tmp.
+  void CleanUp() {
+    std::vector<std::string> nodes;
+    for (const auto& [node, newest] : newest_) {
+      if (newest.step->over().stop_requested()) nodes.push_back(node);
+    }
+    if (nodes.empty()) return;
+    std::vector<std::string> argv = SrunWords(nodes, 0, secret_);
+    argv.insert(argv.end(), {"sh", "-c", scripts::Script({"own_folder", "clean_step"}), "sh"});
+    for (const std::string& word : agent_.Versions()) argv.push_back(word);
+    const auto srun = transport::StartProgram(argv);
+    if (srun.ok()) (*srun)->WaitClosed(Deadline::After(kCleanLimit));
+  }
+
+  // Whether a step would bring the node what the one that it has does not: one of its own may just
+  // wait to be started, where Slurm is busy, until the node has called from it.
+  bool NeedsAnother(const std::string& node) const {
+    const std::lock_guard lock(mutex_);
+    const Newest& newest = newest_.at(node);
+    return newest.step->over().stop_requested() || !newest.alone ||
+           nodes_->Calls(node) > newest.calls_before;
+  }
+
+  // On nodes that have as many GPUs.
+  Status Start(const std::vector<std::string>& nodes) {
+    const std::string nonce = base::RandomHex();
+    std::string key_line = secure::JobKeyLine(nodes_->job_key());
+    if (munge_) {
+      AD_ASSIGN_OR_RETURN(key_line, SealedKeyLine(key_line, *munge_));
+    }
+    std::vector<std::string> argv = SrunWords(nodes, gpus_.at(nodes[0]), secret_);
+    const auto task =
+        launch::InstallingCallWords(agent_, nonce, patience_, nodes_->port(), OwnHosts(), munge_);
+    argv.insert(argv.end(), task.begin(), task.end());
+    AD_ASSIGN_OR_RETURN(auto srun, transport::StartProgram(argv));
+    AD_ASSIGN_OR_RETURN(const auto step,
+                        Step::Start(std::move(srun), std::move(key_line), nonce, agent_));
+    const std::lock_guard lock(mutex_);
+    for (const std::string& node : nodes) {
+      newest_[node] = {step, nodes.size() == 1, nodes_->Calls(node)};
+    }
+    steps_.remove_if([](const auto& other) { return other->over().stop_requested(); });
+    steps_.push_back(step);
+    return OkStatus();
+  }
+
+  Result<std::unique_ptr<transport::Stream>> RunInStep(const v1::CalledReach& reach,
+                                                       const std::vector<std::string>& argv,
+                                                       const std::stop_token& stop) {
+    std::shared_ptr<Step> step;
+    {
+      const std::lock_guard lock(mutex_);
+      step = newest_.at(reach.name()).step;
+    }
+    std::stop_source either;
+    const auto request = [&either] { either.request_stop(); };
+    const std::stop_callback stopped(stop, request);
+    const std::stop_callback ended(step->over(), request);
+    auto stream = nodes_->Run(reach.name(), argv, Deadline::After(milliseconds(reach.limit_ms())),
+                              either.get_token());
+    if (stream.ok() || stop.stop_requested() || !step->over().stop_requested()) return stream;
+    return step->Failure();
+  }
+
+  const std::shared_ptr<callback::CalledNodes> nodes_;
+  const launch::NodeProgram agent_;
+  const std::chrono::seconds patience_;
+  const std::map<std::string, uint32_t> gpus_;  // of each node
+  const std::vector<std::string> secret_;       // variables
+  const std::optional<std::string> munge_;      // munged's socket; nullopt: keys are not sealed
+  struct Newest {
+    std::shared_ptr<Step> step;
+    bool alone = false;         // it has no other node
+    uint64_t calls_before = 0;  // of the node
+  };
+  mutable std::mutex mutex_;
+  // Guarded by mutex_:
+  std::map<std::string, Newest> newest_;  // by node
+  std::list<std::shared_ptr<Step>> steps_;
+};
+
+class StepTransport final : public transport::Transport {
+ public:
+  StepTransport(SlurmSteps& steps, v1::CalledReach reach)
+      : steps_(steps), reach_(std::move(reach)) {}
+
+  Result<std::unique_ptr<transport::Stream>> Run(const std::vector<std::string>& argv,
+                                                 const std::stop_token& stop) override {
+    return steps_.Run(reach_, argv, stop);
+  }
+
+ private:
+  SlurmSteps& steps_;
+  const v1::CalledReach reach_;
+};
+
+class StepConnector final : public reach::Connector {
+ public:
+  StepConnector(const v1::LaunchPlan& plan, std::string agent_path, std::chrono::seconds patience)
+      : agent_path_(std::move(agent_path)), patience_(patience), secret_(SecretVariables(plan)) {
+    for (const v1::NodePlan& node : plan.nodes()) {
+      others_.Prepare(node.reach());
+      const v1::CalledReach& called = node.reach().called();
+      if (called.has_step()) gpus_[called.name()] = called.step().gpus();
+    }
+  }
+
+  Result<std::unique_ptr<transport::Transport>> TransportTo(const v1::Reach& reach,
+                                                            ssh::SshLoop& loop) override {
+    if (!reach.called().has_step()) return others_.TransportTo(reach, loop);
+    const std::lock_guard lock(mutex_);
+    if (!steps_) AD_RETURN_IF_ERROR(Start(reach.called()));
+    return std::make_unique<StepTransport>(*steps_, reach.called());
+  }
+
+ private:
+  Status Start(const v1::CalledReach& reach) {
+    AD_ASSIGN_OR_RETURN(launch::NodeProgram agent, launch::NodeProgram::OfAgent(agent_path_));
+    AD_ASSIGN_OR_RETURN(auto munge, SlurmMunge());
+    AD_ASSIGN_OR_RETURN(auto nodes, others_.CalledBy(reach));
+    auto steps = std::make_unique<SlurmSteps>(std::move(nodes), std::move(agent), patience_, gpus_,
+                                              secret_, std::move(munge));
+    AD_RETURN_IF_ERROR(steps->StartAll());
+    steps_ = std::move(steps);
+    return OkStatus();
+  }
+
+  const std::string agent_path_;
+  const std::chrono::seconds patience_;
+  const std::vector<std::string> secret_;
+  std::map<std::string, uint32_t> gpus_;
+  reach::Logins others_;  // and what nodes call
+  std::mutex mutex_;
+  std::unique_ptr<SlurmSteps> steps_;  // guarded by mutex_
+};
+
+}  // namespace
+
+std::shared_ptr<reach::Connector> ConnectorFor(const v1::LaunchPlan& plan,
+                                               const std::string& agent_path, milliseconds lease) {
+  const bool in_steps = std::ranges::any_of(
+      plan.nodes(), [](const v1::NodePlan& node) { return node.reach().called().has_step(); });
+  if (!in_steps) return reach::Logins::For(plan);
+  process::RaiseFileLimit();
+  return std::make_shared<StepConnector>(
+      plan, agent_path, std::chrono::ceil<std::chrono::seconds>(lease) + kBeyondLease);
+}
+
+}  // namespace autodist::slurm

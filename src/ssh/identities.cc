@@ -1,0 +1,343 @@
+#include "ssh/identities.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <utility>
+
+#include "base/utf8.h"
+#include "ssh/ssh_public_key.h"
+
+namespace autodist::ssh {
+namespace {
+
+// sshd's MaxAuthTries is 6, and it counts the asking for methods too.
+constexpr size_t kMostOffered = 5;
+
+struct CertificateFile {
+  std::string path;
+  std::string blob;
+  std::string plain_blob;
+  bool has_key = false;
+};
+
+// A certificate, with the key that it certifies to sign.
+class CertifiedIdentity final : public SshIdentity {
+ public:
+  CertifiedIdentity(const CertificateFile& file, bool in_agent,
+                    std::shared_ptr<const SshIdentity> signer)
+      : blob_(file.blob),
+        description_("certificate " + file.path + (in_agent ? " with its key in ssh-agent" : "")),
+        signer_(std::move(signer)) {}
+
+  const std::string& public_blob() const override { return blob_; }
+  const std::string& description() const override { return description_; }
+  bool slow() const override { return signer_->slow(); }
+  Result<std::string> SignRequest(std::string_view request,
+                                  const std::stop_token& stop) const override {
+    return signer_->SignRequest(request, stop);
+  }
+
+ private:
+  const std::string blob_;
+  const std::string description_;
+  const std::shared_ptr<const SshIdentity> signer_;
+};
+
+// Of a key that no file names. The comment may be anybody's.
+std::string Describe(const AgentKey& key) {
+  return std::string(IsCertificate(key.blob) ? "certificate" : "key") +
+         (key.comment.empty() ? "" : " '" + base::Printable(key.comment) + "'") + " in ssh-agent";
+}
+
+// Whether ssh looks for the file without being configured to, so that it need not be there.
+bool IsUsualKeyFile(const std::string& path) {
+  constexpr const char* kNames[] = {"id_rsa",     "id_ecdsa",      "id_ecdsa_sk", "id_dsa",
+                                    "id_ed25519", "id_ed25519_sk", "id_xmss"};
+  return std::ranges::any_of(
+      kNames, [&](const char* name) { return path.ends_with(std::string("/.ssh/") + name); });
+}
+
+uint64_t Now() {
+  return static_cast<uint64_t>(
+      std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()));
+}
+
+}  // namespace
+
+// What goes into one offer. Used for one call, with the cache locked.
+class IdentityCollector {
+ public:
+  IdentityCollector(Identities& cache, const IdentityOptions& options)
+      : cache_(cache), options_(options) {}
+
+  Result<IdentityOffer> Collect() {
+    AskAgent();
+    for (const std::string& path : options_.certificate_files) {
+      const Status added = AddCertificateFile(path);
+      if (added.code() == StatusCode::kNotFound && !options_.named_by_user) {
+        offer_.notes.push_back("the configured certificate file " + path + " is not there");
+      }
+      AD_RETURN_IF_ERROR(Problem(added));
+    }
+    for (const std::string& path : options_.key_files) AD_RETURN_IF_ERROR(AddKeyFile(path));
+    AddOtherCertificates();
+    if (!options_.only_these) AddOtherAgentKeys();
+    UnlockDefaultKeys();
+    return Offer();
+  }
+
+ private:
+  using Group = std::vector<std::shared_ptr<const SshIdentity>>;
+
+  void AskAgent() {
+    if (options_.agent_socket.empty()) return;
+    const auto& keys = cache_.Agent(options_.agent_socket);
+    if (!keys.ok()) {
+      offer_.notes.push_back(Message(keys.status()));
+      return;
+    }
+    if (keys->empty()) offer_.notes.emplace_back("ssh-agent has no keys, or is locked");
+    for (const AgentKey& key : *keys) {
+      if (!PlainKey(key.blob).empty()) {
+        agent_keys_.push_back(key);
+      } else if (IsSecurityKey(key.blob) && !options_.only_these) {
+        offer_.notes.push_back(Describe(key) +
+                               " belongs to a security key, which only ssh itself can use");
+        offer_.only_ssh_can_use_more = true;
+      }
+    }
+  }
+
+  // What to return for `status`: a problem with a file that is not the user's choice is noted.
+  Status Problem(const Status& status) {
+    offer_.only_ssh_can_use_more |= status.code() == StatusCode::kUnimplemented;
+    if (status.ok() || options_.named_by_user) return status;
+    if (status.code() != StatusCode::kNotFound) offer_.notes.push_back(Message(status));
+    return OkStatus();
+  }
+
+  // The same of a key file.
+  Status KeyFileProblem(const Status& status, const std::string& path) {
+    const bool is_missing = status.code() == StatusCode::kNotFound;
+    if (is_missing && !options_.named_by_user && !IsUsualKeyFile(path)) {
+      offer_.notes.push_back("the configured key file " + path + " is not there");
+      misses_configured_ = true;
+    }
+    return Problem(status);
+  }
+
+  Status AddCertificateFile(const std::string& path) {
+    const std::string what = "certificate " + path;
+    const auto blob = ReadPublicKeyFile(path);
+    constexpr char kRemedy[] = "check the path of the certificate, or make it anew (ssh-keygen -s)";
+    if (!blob.ok()) return WithRemedy(Annotate(blob.status(), "certificate"), kRemedy);
+    if (IsSecurityKey(*blob)) {
+      return WithRemedy(Error(StatusCode::kUnimplemented,
+                              what + " belongs to a security key, which only ssh itself can use"),
+                        "use a key that is not on a security key");
+    }
+    const auto certificate = ReadCertificate(*blob);
+    if (!certificate.ok()) return WithRemedy(Annotate(certificate.status(), what), kRemedy);
+    if (!certificate->for_users) {
+      return WithRemedy(
+          Error(StatusCode::kInvalidArgument, what + " is one for hosts, not for users"), kRemedy);
+    }
+    // Offered all the same: the server's clock decides.
+    if (certificate->valid_before <= Now()) offer_.notes.push_back(what + " has expired");
+    if (certificate->valid_after > Now()) offer_.notes.push_back(what + " is not valid yet");
+    certificates_.push_back({path, *blob, certificate->plain_blob});
+    return OkStatus();
+  }
+
+  Status AddKeyFile(const std::string& path) {
+    Identities::Entry& entry = cache_.File(path);
+    const size_t before = certificates_.size();
+    if (const Status status = AddCertificateFile(path + "-cert.pub");
+        status.code() != StatusCode::kNotFound) {
+      AD_RETURN_IF_ERROR(Problem(status));
+    }
+    std::string blob = entry.file.ok() ? entry.file->public_blob : "";
+    // The private key may be in the agent alone.
+    if (blob.empty()) blob = ReadPublicKeyFile(path + ".pub").value_or("");
+    if (blob.empty()) blob = ReadPublicKeyFile(path).value_or("");
+    if (blob.empty() && certificates_.size() > before) blob = certificates_.back().plain_blob;
+    if (AddFromAgent(blob, path)) return OkStatus();
+    if (!entry.file.ok()) return KeyFileProblem(entry.file.status(), path);
+    if (!entry.file->key && !options_.named_by_user) {
+      for (CertificateFile& certificate : certificates_) {
+        certificate.has_key |= certificate.plain_blob == blob;
+      }
+      locked_.push_back(&entry);
+      return OkStatus();
+    }
+    return AddFromFile(entry);
+  }
+
+  bool HasAgent(const std::string& blob) const {
+    return std::ranges::find(agent_keys_, blob, &AgentKey::blob) != agent_keys_.end();
+  }
+
+  // Whether the agent has the key.
+  bool AddFromAgent(const std::string& blob, const std::string& path) {
+    const auto certified = std::ranges::find_if(agent_keys_, [&](const AgentKey& key) {
+      return IsCertificate(key.blob) && PlainKey(key.blob) == blob;
+    });
+    if (certified != agent_keys_.end()) {
+      Add(from_agent_, InAgent(certified->blob, "certificate of " + path + " in ssh-agent"));
+    }
+    if (!HasAgent(blob)) return certified != agent_keys_.end();
+    AddWithCertificates(from_agent_, InAgent(blob, path + " in ssh-agent"));
+    return true;
+  }
+
+  Status AddFromFile(Identities::Entry& entry) {
+    if (const Status decrypted = cache_.Decrypt(entry); !decrypted.ok()) return Problem(decrypted);
+    AddWithCertificates(from_files_, entry.file->key);
+    return OkStatus();
+  }
+
+  // Certificates in files whose key no file has.
+  void AddOtherCertificates() {
+    for (const CertificateFile& certificate : certificates_) {
+      if (certificate.has_key) continue;
+      if (HasAgent(certificate.plain_blob)) {
+        Add(from_agent_, std::make_shared<CertifiedIdentity>(
+                             certificate, true, InAgent(certificate.plain_blob, certificate.path)));
+      } else {
+        offer_.notes.push_back("the private key of certificate " + certificate.path +
+                               " is neither in a key file nor in ssh-agent");
+      }
+    }
+  }
+
+  void AddOtherAgentKeys() {
+    for (const AgentKey& key : agent_keys_) Add(others_, InAgent(key.blob, Describe(key)));
+  }
+
+  // ssh's usual files that are encrypted: one of them, if there is nothing else.
+  void UnlockDefaultKeys() {
+    const bool needed = from_agent_.empty() && others_.empty() && from_files_.empty();
+    for (Identities::Entry* entry : locked_) {
+      if (needed && from_files_.empty()) {
+        (void)AddFromFile(*entry);
+      } else {
+        offer_.notes.push_back(entry->file->path + " is encrypted and not in ssh-agent");
+      }
+    }
+  }
+
+  Result<IdentityOffer> Offer() {
+    const size_t named = std::min(from_agent_.size() + from_files_.size(), kMostOffered);
+    const size_t all = from_agent_.size() + others_.size() + from_files_.size();
+    // Those that the user did not name make way.
+    others_.resize(std::min(others_.size(), kMostOffered - named));
+    auto& offered = offer_.identities;
+    for (const Group* group : {&from_agent_, &others_, &from_files_}) {
+      offered.insert(offered.end(), group->begin(), group->end());
+    }
+    offered.resize(std::min(offered.size(), kMostOffered));
+    if (all > kMostOffered) {
+      offer_.notes.push_back(std::to_string(all - kMostOffered) +
+                             " more not offered: servers hang up after too many");
+    }
+    if (offered.empty()) return NothingToOffer();
+    return std::move(offer_);
+  }
+
+  Status NothingToOffer() const {
+    std::string why;
+    for (const std::string& note : offer_.notes) why += (why.empty() ? ": " : "; ") + note;
+    const char* const no_agent = options_.agent_socket.empty() ? ", and no ssh-agent" : "";
+    if (why.empty()) {
+      why = std::string(": there is no key file") + no_agent;
+    } else if (misses_configured_) {
+      why += no_agent;
+    }
+    return WithRemedy(Error(offer_.only_ssh_can_use_more ? StatusCode::kUnimplemented
+                                                         : StatusCode::kFailedPrecondition,
+                            "no key to log in with" + why),
+                      std::string(misses_configured_ ? "correct IdentityFile in ~/.ssh/config, "
+                                                     : "make a key (ssh-keygen), ") +
+                          "add one to ssh-agent (ssh-add), or name one with key_file in the spec");
+  }
+
+  std::shared_ptr<const SshIdentity> InAgent(const std::string& blob,
+                                             const std::string& description) const {
+    return std::make_shared<AgentIdentity>(options_.agent_socket, blob, description);
+  }
+
+  void Add(Group& group, std::shared_ptr<const SshIdentity> identity) {
+    if (added_.insert(identity->public_blob()).second) group.push_back(std::move(identity));
+  }
+
+  void AddWithCertificates(Group& group, const std::shared_ptr<const SshIdentity>& plain) {
+    for (CertificateFile& certificate : certificates_) {
+      if (certificate.plain_blob != plain->public_blob()) continue;
+      certificate.has_key = true;
+      Add(group, std::make_shared<CertifiedIdentity>(certificate, &group == &from_agent_, plain));
+    }
+    Add(group, plain);
+  }
+
+  Identities& cache_;
+  const IdentityOptions& options_;
+  std::vector<AgentKey> agent_keys_;           // those that can be used here
+  std::vector<CertificateFile> certificates_;  // in files
+  std::vector<Identities::Entry*> locked_;     // encrypted, not in the agent, not named
+  Group from_agent_;
+  Group others_;  // in the agent too, but in no file
+  Group from_files_;
+  std::set<std::string> added_;  // blobs
+  IdentityOffer offer_;
+  bool misses_configured_ = false;  // a key file that OpenSSH's configuration names
+};
+
+Result<IdentityOffer> Identities::For(const IdentityOptions& options) {
+  const std::lock_guard lock(mutex_);
+  const auto [offer, is_new] = offers_.try_emplace(options);
+  if (is_new) offer->second = IdentityCollector(*this, options).Collect();
+  return offer->second;
+}
+
+Identities::Entry& Identities::File(const std::string& path) {
+  const auto [entry, is_new] = files_.try_emplace(path);
+  if (is_new) entry->second.file = ReadKeyFile(path);
+  return entry->second;
+}
+
+Status Identities::Decrypt(Entry& entry) {
+  if (entry.file->key || !entry.not_decrypted.ok()) return entry.not_decrypted;
+  const std::string& path = entry.file->path;
+  const auto decrypt = [&]() -> Result<std::string> {
+    if (!decrypted_) {
+      AD_ASSIGN_OR_RETURN(decrypted_, PrivateSshAgent::Start());
+    }
+    AD_RETURN_IF_ERROR(decrypted_->Add(path));
+    AD_ASSIGN_OR_RETURN(const auto keys, SshAgent(decrypted_->socket()).Keys());
+    // A key without a comment is called by its file; so are all of PEM files, for which the blob is
+    // from a .pub file that may be another key's.
+    auto added = std::ranges::find(keys, path, &AgentKey::comment);
+    if (added == keys.end()) {
+      added = std::ranges::find(keys, entry.file->public_blob, &AgentKey::blob);
+    }
+    if (added != keys.end()) return added->blob;
+    return Error(StatusCode::kInternal, "ssh-agent does not have it");
+  };
+  const auto blob = decrypt();
+  if (blob.ok()) {
+    entry.file->public_blob = *blob;
+    entry.file->key = std::make_shared<AgentIdentity>(decrypted_->socket(), *blob, path);
+  } else {
+    entry.not_decrypted = Annotate(blob.status(), "key file " + path + " is encrypted");
+  }
+  return entry.not_decrypted;
+}
+
+const Identities::AgentKeys& Identities::Agent(const std::string& socket) {
+  const auto [keys, is_new] = agents_.try_emplace(socket);
+  if (is_new) keys->second = SshAgent(socket).Keys();
+  return keys->second;
+}
+
+}  // namespace autodist::ssh

@@ -1,0 +1,306 @@
+#include "ssh/known_hosts.h"
+
+#include <absl/strings/ascii.h>
+#include <absl/strings/escaping.h>
+
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <map>
+#include <memory>
+#include <sstream>
+
+#include "base/fd.h"
+#include "ssh/ssh_public_key.h"
+#include "ssh/ssh_wire.h"
+
+namespace autodist::ssh {
+namespace {
+
+constexpr size_t kLargestFile = 64 << 20;
+
+// How known_hosts writes a host: bare on port 22, "[host]:port" elsewhere.
+std::string NameOf(const std::string& host, uint16_t port) {
+  return port == 22 ? absl::AsciiStrToLower(host)
+                    : "[" + absl::AsciiStrToLower(host) + "]:" + std::to_string(port);
+}
+
+// '*' matches any run of characters, '?' one.
+bool Glob(std::string_view pattern, std::string_view name) {
+  size_t p = 0;
+  size_t n = 0;
+  size_t star = std::string_view::npos;
+  size_t star_n = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n]) && pattern[p] != '*') {
+      ++p;
+      ++n;
+    } else if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      star_n = n;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      n = ++star_n;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+// HMAC-SHA1 of names. Every line has a salt of its own, so that every name is tried with every
+// line: what does not depend on the salt is done once.
+class HostHash {
+ public:
+  HostHash() {
+    std::string digest = "SHA1";
+    const OSSL_PARAM parameters[] = {
+        OSSL_PARAM_construct_utf8_string("digest", digest.data(), digest.size()),
+        OSSL_PARAM_construct_end()};
+    EVP_MAC_CTX_set_params(context_.get(), parameters);
+  }
+  std::string Of(const std::string& name, std::string_view salt) const {
+    std::string hash(SHA_DIGEST_LENGTH, '\0');
+    size_t size = 0;
+    EVP_MAC_init(context_.get(), Bytes(salt), salt.size(), nullptr);
+    EVP_MAC_update(context_.get(), Bytes(name), name.size());
+    EVP_MAC_final(context_.get(), reinterpret_cast<unsigned char*>(hash.data()), &size,
+                  hash.size());
+    return hash;
+  }
+
+ private:
+  struct Free {
+    void operator()(EVP_MAC* algorithm) const { EVP_MAC_free(algorithm); }
+    void operator()(EVP_MAC_CTX* context) const { EVP_MAC_CTX_free(context); }
+  };
+  static const unsigned char* Bytes(std::string_view text) {
+    return reinterpret_cast<const unsigned char*>(text.data());
+  }
+  const std::unique_ptr<EVP_MAC, Free> algorithm_{EVP_MAC_fetch(nullptr, "HMAC", nullptr)};
+  const std::unique_ptr<EVP_MAC_CTX, Free> context_{EVP_MAC_CTX_new(algorithm_.get())};
+};
+
+std::string Hashed(const std::string& name) {
+  std::string salt(SHA_DIGEST_LENGTH, '\0');
+  RAND_bytes(reinterpret_cast<unsigned char*>(salt.data()), static_cast<int>(salt.size()));
+  return "|1|" + absl::Base64Escape(salt) + "|" + absl::Base64Escape(HostHash().Of(name, salt));
+}
+
+std::string LineOf(const std::string& name, std::string_view key) {
+  return name + " " + KnownHosts::KeyType(key) + " " + absl::Base64Escape({key.data(), key.size()});
+}
+
+}  // namespace
+
+KnownHosts::KnownHosts(const std::vector<std::string>& paths)
+    : first_path_(paths.empty() ? "" : paths.front()) {
+  for (const std::string& path : paths) {
+    if (const auto text = base::ReadFile(path, kLargestFile); text.ok()) Append(*text, path);
+  }
+}
+
+KnownHosts::KnownHosts(const std::string& text, const std::string& name) { Append(text, name); }
+
+std::shared_ptr<KnownHosts> KnownHosts::OfOneHost(const std::vector<std::string>& keys) {
+  std::string text;
+  for (const std::string& key : keys) text += "* " + key + "\n";
+  return std::make_shared<KnownHosts>(text, "host_keys in the spec, number");
+}
+
+void KnownHosts::Append(const std::string& text, const std::string& name) {
+  std::istringstream lines(text);
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    std::istringstream fields(line);
+    std::string first;
+    if (!(fields >> first) || first[0] == '#') continue;
+    Entry entry;
+    if (first[0] == '@') {
+      if (first == "@revoked") {
+        entry.kind = Entry::Kind::kRevoked;
+      } else if (first == "@cert-authority") {
+        entry.kind = Entry::Kind::kAuthority;
+      } else {
+        continue;
+      }
+      if (!(fields >> first)) continue;
+    }
+    if (first.starts_with("|1|")) {  // "|1|base64(salt)|base64(hash)"
+      const size_t bar = std::min(first.find('|', 3), first.size() - 1);
+      entry.salt = DecodeBase64(std::string_view(first).substr(3, bar - 3)).value_or("");
+      entry.hash = DecodeBase64(std::string_view(first).substr(bar + 1)).value_or("");
+    } else {
+      std::istringstream patterns(absl::AsciiStrToLower(first));
+      while (std::getline(patterns, first, ',')) entry.patterns.push_back(first);
+    }
+    std::string key;
+    if (!(fields >> entry.type >> key)) continue;
+    entry.key = DecodeBase64(key).value_or("");
+    if (KeyType(entry.key) != entry.type) continue;
+    entry.where = name + ":" + std::to_string(number);
+    Append(std::move(entry));
+  }
+}
+
+void KnownHosts::Append(Entry entry) {
+  const size_t index = entries_.size();
+  if (entry.patterns.empty()) {
+    hashed_.push_back(index);
+  } else if (std::ranges::any_of(entry.patterns, [](const std::string& pattern) {
+               return pattern.find_first_of("*?!") != std::string::npos;
+             })) {
+    patterned_.push_back(index);
+  } else {
+    for (const std::string& name : entry.patterns) named_[name].push_back(index);
+  }
+  entries_.push_back(std::move(entry));
+}
+
+bool KnownHosts::Matches(const Entry& entry, const std::string& name) {
+  bool matched = false;
+  for (const std::string& pattern : entry.patterns) {
+    const bool negated = pattern.starts_with('!');
+    if (!Glob(std::string_view(pattern).substr(negated ? 1 : 0), name)) continue;
+    if (negated) return false;
+    matched = true;
+  }
+  return matched;
+}
+
+const std::vector<size_t>& KnownHosts::EntriesOf(const std::string& name) const {
+  const auto [known, is_new] = asked_.try_emplace(name);
+  std::vector<size_t>& found = known->second;
+  if (!is_new) return found;
+  if (const auto named = named_.find(name); named != named_.end()) found = named->second;
+  for (const size_t index : patterned_) {
+    if (Matches(entries_[index], name)) found.push_back(index);
+  }
+  const HostHash hash;
+  std::erase_if(hashed_, [&](size_t index) {
+    const Entry& entry = entries_[index];
+    if (entry.hash != hash.Of(name, entry.salt)) return false;
+    found.push_back(index);
+    return true;  // it is of no other name
+  });
+  std::ranges::sort(found);
+  return found;
+}
+
+KnownHosts::Answer KnownHosts::CheckName(const std::string& name, std::string_view key) const {
+  const std::string type = KeyType(key);
+  Answer answer{Verdict::kUnknown, ""};
+  for (const size_t index : EntriesOf(name)) {
+    const Entry& entry = entries_[index];
+    if (entry.kind == Entry::Kind::kRevoked) {
+      if (entry.key == key) return {Verdict::kRevoked, entry.where};
+    } else if (entry.kind == Entry::Kind::kKey && answer.verdict != Verdict::kTrusted &&
+               entry.type == type) {
+      answer = {entry.key == key ? Verdict::kTrusted : Verdict::kChanged, entry.where};
+    }
+  }
+  return answer;
+}
+
+KnownHosts::Answer KnownHosts::Check(const std::string& host, uint16_t port,
+                                     std::string_view key) const {
+  const std::lock_guard lock(mutex_);
+  Answer answer = CheckName(NameOf(host, port), key);
+  if (answer.verdict == Verdict::kUnknown && port != 22) {
+    // As ssh does: a key trusted for the host is trusted on its other ports.
+    Answer plain = CheckName(NameOf(host, 22), key);
+    if (plain.verdict != Verdict::kChanged) return plain;
+  }
+  return answer;
+}
+
+std::vector<std::string> KnownHosts::KeysOf(const std::string& host, uint16_t port) const {
+  std::map<std::string, std::string> keys;  // and what they are as text
+  {
+    const std::lock_guard lock(mutex_);
+    for (const std::string& name : {NameOf(host, port), NameOf(host, 22)}) {
+      for (const size_t index : EntriesOf(name)) {
+        const Entry& entry = entries_[index];
+        keys[entry.key] = entry.type + " " + absl::Base64Escape(entry.key);
+      }
+    }
+  }
+  std::vector<std::string> trusted;
+  for (const auto& [key, text] : keys) {
+    if (Check(host, port, key).verdict == Verdict::kTrusted) trusted.push_back(text);
+  }
+  return trusted;
+}
+
+std::vector<std::string> KnownHosts::KeyTypes(const std::string& host, uint16_t port) const {
+  const std::lock_guard lock(mutex_);
+  const std::string name = NameOf(host, port);
+  std::vector<std::string> types;
+  for (const size_t index : EntriesOf(name)) {
+    const Entry& entry = entries_[index];
+    if (entry.kind == Entry::Kind::kKey &&
+        std::find(types.begin(), types.end(), entry.type) == types.end()) {
+      types.push_back(entry.type);
+    }
+  }
+  return types;
+}
+
+bool KnownHosts::HasAuthority(const std::string& host, uint16_t port) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(EntriesOf(NameOf(host, port)), [this](size_t index) {
+    return entries_[index].kind == Entry::Kind::kAuthority;
+  });
+}
+
+Status KnownHosts::Add(const std::string& host, uint16_t port, std::string_view key, bool hashed) {
+  const std::lock_guard lock(mutex_);
+  const std::string folder = first_path_.substr(0, first_path_.rfind('/'));
+  mkdir(folder.c_str(), 0700);  // where it exists already, nothing happens
+  const base::UniqueFd file(
+      open(first_path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  if (!file.valid()) return ErrnoError(errno, "adding the host key to " + first_path_);
+  const std::string name = NameOf(host, port);
+  std::string line = LineOf(hashed ? Hashed(name) : name, key) + "\n";
+  char last = '\n';
+  const off_t size = lseek(file.get(), 0, SEEK_END);
+  if (size > 0 && pread(file.get(), &last, 1, size - 1) == 1 && last != '\n') line.insert(0, "\n");
+  const Status written = base::WriteAll(file.get(), line, base::Deadline::Never());
+  if (!written.ok()) return Annotate(written, "adding the host key to " + first_path_);
+  Entry entry;
+  entry.patterns = {name};
+  entry.type = KeyType(key);
+  entry.key = key;
+  entry.where = first_path_ + " (just added)";
+  const auto asked = asked_.find(name);
+  if (asked != asked_.end()) asked->second.push_back(entries_.size());
+  Append(std::move(entry));
+  return OkStatus();
+}
+
+std::string KnownHosts::Line(const std::string& host, uint16_t port, std::string_view key) {
+  return LineOf(NameOf(host, port), key);
+}
+
+std::string KnownHosts::Fingerprint(std::string_view key) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned size = 0;
+  EVP_Digest(key.data(), key.size(), digest.data(), &size, EVP_sha256(), nullptr);
+  std::string text = absl::Base64Escape({reinterpret_cast<const char*>(digest.data()), size});
+  while (text.ends_with('=')) text.pop_back();
+  return "SHA256:" + text;
+}
+
+std::string KnownHosts::KeyType(std::string_view key) {
+  return std::string(WireReader(key).String());
+}
+
+}  // namespace autodist::ssh

@@ -1,0 +1,172 @@
+#include "ssh/openssh_config.h"
+
+#include <absl/strings/ascii.h>
+
+#include <glob.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <sstream>
+#include <vector>
+
+#include "base/fd.h"
+#include "transport/local.h"
+
+namespace autodist::ssh {
+namespace {
+
+constexpr std::chrono::seconds kQueryLimit{10};
+constexpr size_t kMaxConfig = 1 << 20;  // bytes
+
+// What the files of Debian and Red Hat set for every user.
+constexpr std::array kUsual = {"sendenv", "hashknownhosts", "gssapiauthentication"};
+
+bool HasKeyword(const std::string& path, bool system_wide,
+                const std::function<bool(const std::string&)>& matters) {
+  const auto text = base::ReadFile(path, kMaxConfig);
+  if (!text.ok()) return text.status().code() != StatusCode::kNotFound;
+  std::istringstream lines(*text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string keyword;
+    std::string value;
+    std::getline(words >> std::ws, keyword, '=');
+    std::istringstream(keyword) >> keyword >> value;
+    keyword = absl::AsciiStrToLower(keyword);
+    if (keyword.empty() || keyword.starts_with('#')) continue;
+    // The system's file includes its folder, which is looked at anyway.
+    if (system_wide && keyword == "include" && value == "/etc/ssh/ssh_config.d/*.conf") continue;
+    if (system_wide && std::ranges::find(kUsual, keyword) != kUsual.end()) continue;
+    if (matters(keyword)) return true;
+  }
+  return false;
+}
+
+// As ssh reads a value that may have blanks.
+std::string InQuotes(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+// `plainly`: as `ssh HOST` is typed. Else with a command, without which some configurations are an
+// error, for example ForkAfterAuthentication; releases before 7.6 do not know the option for it.
+std::vector<std::string> WordsToAsk(const OpensshQuery& query,
+                                    const std::vector<std::string>& options, bool plainly) {
+  std::vector<std::string> words = {"ssh", "-G"};
+  if (!plainly) words.insert(words.end(), {"-o", "RemoteCommand=none"});
+  words.insert(words.end(), options.begin(), options.end());
+  if (!query.username.empty()) words.insert(words.end(), {"-l", query.username});
+  if (query.port) words.insert(words.end(), {"-p", std::to_string(*query.port)});
+  if (!query.hostname.empty()) words.insert(words.end(), {"-o", "HostName=" + query.hostname});
+  words.insert(words.end(), {"--", query.host});
+  if (!plainly) words.emplace_back("true");
+  return words;
+}
+
+Result<OpensshConfig> AskSsh(const std::vector<std::string>& words) {
+  AD_ASSIGN_OR_RETURN(const auto program, transport::StartOurProgram(words));
+  AD_ASSIGN_OR_RETURN(
+      const std::string output,
+      transport::OutputOf(*program, base::Deadline::After(kQueryLimit), kMaxConfig));
+  if (program->ExitStatus() != 0) {
+    return Error(StatusCode::kInvalidArgument, program->StderrTail());
+  }
+  OpensshConfig config;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t space = line.find(' ');
+    if (space == std::string::npos) continue;
+    config.emplace(absl::AsciiStrToLower(line.substr(0, space)), line.substr(space + 1));
+  }
+  return config;
+}
+
+Result<OpensshConfig> AskSsh(const OpensshQuery& query, const std::vector<std::string>& options) {
+  auto config = AskSsh(WordsToAsk(query, options, /*plainly=*/true));
+  if (config.status().code() != StatusCode::kInvalidArgument) return config;
+  auto with_command = AskSsh(WordsToAsk(query, options, /*plainly=*/false));
+  if (with_command.ok()) return with_command;
+  return WithRemedy(Error(StatusCode::kInvalidArgument,
+                          "`ssh -G " + query.host + "` fails:\n" + Message(config.status())),
+                    "correct ~/.ssh/config");
+}
+
+// "$NAME" for an agent is the variable that names its socket.
+void ReadAgentVariable(OpensshConfig& config) {
+  const auto agent = config.find("identityagent");
+  if (agent == config.end() || !agent->second.starts_with('$')) return;
+  const char* const socket = std::getenv(agent->second.c_str() + 1);
+  agent->second = socket && *socket ? socket : "none";
+}
+
+}  // namespace
+
+bool OpensshConfigMatters(const std::string& home,
+                          const std::function<bool(const std::string&)>& matters) {
+  if (HasKeyword(home + "/.ssh/config", false, matters)) return true;
+  if (HasKeyword("/etc/ssh/ssh_config", true, matters)) return true;
+  glob_t found{};
+  bool has = false;
+  if (glob("/etc/ssh/ssh_config.d/*.conf", 0, nullptr, &found) == 0) {
+    for (size_t i = 0; i < found.gl_pathc; ++i) has |= HasKeyword(found.gl_pathv[i], true, matters);
+  }
+  globfree(&found);
+  return has;
+}
+
+Result<OpensshConfig> QueryOpensshConfig(const OpensshQuery& query) {
+  AD_ASSIGN_OR_RETURN(OpensshConfig config, AskSsh(query, {}));
+  // In other file names `ssh -G` has replaced them.
+  for (const char* keyword : {"identityfile", "certificatefile"}) {
+    const auto [first, last] = config.equal_range(keyword);
+    for (auto file = first; file != last; ++file) {
+      const std::string& name = file->second;
+      const bool other_home = name.starts_with('~') && !name.starts_with("~/");
+      if (name.find_first_of("%$") == std::string::npos && !other_home) continue;
+      auto expanded = ExpandByOpenssh(query, name);
+      if (!expanded.ok()) return Annotate(expanded.status(), std::string(keyword) + " " + name);
+      file->second = *std::move(expanded);
+    }
+  }
+  ReadAgentVariable(config);
+  return config;
+}
+
+const Result<OpensshConfig>& OpensshDefaults() {
+  static const Result<OpensshConfig> defaults =
+      AskSsh({"ssh", "-G", "-F", "/dev/null", "--", "localhost"});
+  return defaults;
+}
+
+// `ssh -G` prints names of keys as they are written, but ControlPath as it would be opened, and
+// takes the same tokens in both.
+Result<std::string> ExpandByOpenssh(const OpensshQuery& query, const std::string& text) {
+  AD_ASSIGN_OR_RETURN(const OpensshConfig config,
+                      AskSsh(query, {"-o", "ControlPath=" + InQuotes(text)}));
+  const auto expanded = config.find("controlpath");
+  if (expanded != config.end()) return expanded->second;
+  return Error(StatusCode::kInternal, "`ssh -G` does not replace its tokens");
+}
+
+bool HasControlConnection(const OpensshConfig& config) {
+  const auto path = config.find("controlpath");
+  sockaddr_un address{};
+  if (path == config.end() || path->second == "none" ||
+      path->second.size() >= sizeof address.sun_path) {
+    return false;
+  }
+  address.sun_family = AF_UNIX;
+  std::ranges::copy(path->second, address.sun_path);
+  const base::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  return socket.valid() &&
+         connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+}  // namespace autodist::ssh

@@ -1,0 +1,147 @@
+#include "ssh/private_ssh_agent.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <optional>
+
+#include "base/deadline.h"
+#include "process/environment.h"
+#include "process/spawn.h"
+#include "ssh/ssh_agent.h"
+
+namespace autodist::ssh {
+namespace {
+
+using base::Deadline;
+
+constexpr std::chrono::seconds kStartLimit{10};
+constexpr std::chrono::seconds kAnswerLimit{300};  // the person's
+constexpr size_t kMostSaid = 4096;
+
+// ssh-agent runs this and ends after it, in ten seconds at the latest. It tells us the socket, and
+// waits until we are gone.
+constexpr char kUntilWeEnd[] = "echo \"$SSH_AUTH_SOCK\"; read -r nothing; kill \"$SSH_AGENT_PID\"";
+
+process::SpawnRequest Command(std::vector<std::string> argv, const std::string& agent = "") {
+  auto environment = process::Environment::FromStrings(environ);
+  environment.Set("SSH_AUTH_SOCK", agent);
+  return process::OurProgram(std::move(argv), environment);
+}
+
+Status CannotStart(const Status& cause, const std::string& said) {
+  return WithRemedy(
+      Error(StatusCode::kFailedPrecondition, Message(cause) + (said.empty() ? "" : ": " + said)),
+      "install OpenSSH's client (openssh-client or openssh-clients), which asks for the "
+      "passphrase, and see that `ssh-agent true` succeeds; or use a key without a passphrase");
+}
+
+// The terminal that ssh-add may ask on; in the background, asking would stop us.
+base::UniqueFd Terminal() {
+  base::UniqueFd terminal(open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (terminal.valid() && tcgetpgrp(terminal.get()) != getpgrp()) terminal.Reset();
+  return terminal;
+}
+
+// As long as somebody is asked on the terminal, Ctrl-C is for who asks: it has yet to leave the
+// terminal as it was.
+class InterruptsIgnored {
+ public:
+  InterruptsIgnored() {
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    sigaction(SIGINT, &ignore, &interrupt_);
+    sigaction(SIGQUIT, &ignore, &quit_);
+  }
+  InterruptsIgnored(const InterruptsIgnored&) = delete;
+  InterruptsIgnored& operator=(const InterruptsIgnored&) = delete;
+  ~InterruptsIgnored() {
+    sigaction(SIGINT, &interrupt_, nullptr);
+    sigaction(SIGQUIT, &quit_, nullptr);
+  }
+
+ private:
+  struct sigaction interrupt_ {};
+  struct sigaction quit_ {};
+};
+
+std::string TextIn(int fd) {
+  std::string text(kMostSaid, '\0');
+  const ssize_t size = pread(fd, text.data(), text.size(), 0);
+  text.resize(static_cast<size_t>(size < 0 ? 0 : size));
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+Result<PrivateSshAgent> PrivateSshAgent::Start() {
+  const base::UniqueFd said(memfd_create("ssh-agent", MFD_CLOEXEC));
+  auto agent = Launch(said.get());
+  return agent.ok() ? std::move(agent) : CannotStart(agent.status(), TextIn(said.get()));
+}
+
+Result<PrivateSshAgent> PrivateSshAgent::Launch(int stderr_fd) {
+  AD_ASSIGN_OR_RETURN(base::FdPair life, base::Pipe());
+  AD_ASSIGN_OR_RETURN(base::FdPair output, base::Pipe());
+  process::SpawnRequest request = Command({"ssh-agent", "sh", "-c", kUntilWeEnd});
+  request.stdin_fd = life.first.get();
+  request.stdout_fd = output.second.get();
+  request.stderr_fd = stderr_fd;
+  request.dies_with_thread = false;
+  AD_RETURN_IF_ERROR(process::Spawn(request).status());
+  output.second.Reset();
+  std::string socket;
+  const Deadline deadline = Deadline::After(kStartLimit);
+  for (char byte = 0; byte != '\n';) {
+    const auto got = base::ReadSome(output.first.get(), &byte, 1, deadline);
+    if (!got.ok()) return Annotate(got.status(), "ssh-agent does not start");
+    if (*got == 0) return Error(StatusCode::kUnavailable, "ssh-agent does not start");
+    if (byte != '\n') socket += byte;
+  }
+  // Once it answers it is ready to remove its socket when it is ended.
+  AD_RETURN_IF_ERROR(SshAgent(socket).Keys().status());
+  return PrivateSshAgent(std::move(life.second), socket);
+}
+
+Status PrivateSshAgent::Add(const std::string& key_file) const {
+  const base::UniqueFd terminal = Terminal();
+  const base::UniqueFd said(memfd_create("ssh-add", MFD_CLOEXEC));
+  process::SpawnRequest request = Command({"ssh-add", "--", key_file}, socket_);
+  request.stdin_fd = terminal.get();
+  request.stdout_fd = request.stderr_fd = said.get();
+  request.own_process_group = false;        // so that it may use the terminal
+  request.own_session = !terminal.valid();  // nor open one itself, which would stop us
+  int ended = 0;
+  {
+    std::optional<InterruptsIgnored> ignored;
+    if (terminal.valid()) ignored.emplace();
+    const auto pid = process::Spawn(request);
+    if (!pid.ok()) return CannotStart(pid.status(), "");
+    const auto end = process::EndOf(*pid);
+    if (!end.ok() || !base::WaitReadable(end->get(), Deadline::After(kAnswerLimit)).ok()) {
+      kill(*pid, SIGTERM);  // on which it leaves the terminal as it was
+    }
+    ended = process::Reap(*pid);
+  }
+  if (WIFEXITED(ended) && WEXITSTATUS(ended) == 0) return OkStatus();
+  const int signal = WIFSIGNALED(ended) ? WTERMSIG(ended) : 0;
+  if (terminal.valid() && (signal == SIGINT || signal == SIGQUIT)) kill(getpid(), signal);
+  const std::string why = TextIn(said.get());
+  if (why.find("Error loading key") != std::string::npos) {
+    return WithRemedy(Error(StatusCode::kFailedPrecondition, "OpenSSH cannot read it: " + why),
+                      "make a new copy of it in OpenSSH's format (ssh-keygen -p -f " + key_file +
+                          "), or a new key");
+  }
+  return WithRemedy(
+      Error(StatusCode::kFailedPrecondition,
+            "no passphrase was given that fits" + (why.empty() ? "" : ": " + why)),
+      "run ssh-add " + key_file +
+          " first, or start in the foreground of a terminal, where you are asked for it");
+}
+
+}  // namespace autodist::ssh

@@ -1,0 +1,152 @@
+#include "ssh/ssh_program.h"
+
+#include <absl/strings/ascii.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/shell_quote.h"
+#include "ssh/openssh_config.h"
+#include "ssh/ssh_errors.h"
+#include "transport/local.h"
+
+namespace autodist::ssh {
+namespace {
+
+constexpr int kExitOfSshItself = 255;
+constexpr int kExitNotFound = 127;
+constexpr char kEnv[] = "/usr/bin/env";
+
+// As a value of StrictHostKeyChecking.
+const char* StrictHostKeyChecking(v1::HostKeyCheck check) {
+  if (check == v1::HOST_KEY_CHECK_OFF) return "no";
+  return check == v1::HOST_KEY_CHECK_ACCEPT_NEW ? "accept-new" : "yes";
+}
+
+// What a configuration may say of `ssh` as the user types it, and not of the one that runs our
+// agent. Releases before 8.7 do not know them, which is an error to these.
+constexpr const char* kNewerKeywords[] = {"ForkAfterAuthentication", "SessionType", "StdinNull"};
+constexpr const char* kTheirDefaults[] = {"no", "default", "no"};
+
+void AddNewerOptions(std::vector<std::string>& options) {
+  const auto& known = OpensshDefaults();
+  if (!known.ok()) return;
+  for (size_t i = 0; i < std::size(kNewerKeywords); ++i) {
+    if (!known->contains(absl::AsciiStrToLower(kNewerKeywords[i]))) continue;
+    options.push_back(std::string(kNewerKeywords[i]) + "=" + kTheirDefaults[i]);
+  }
+}
+
+constexpr const char* kCommonOptions[] = {"BatchMode=yes", "ServerAliveInterval=5",
+                                          "ServerAliveCountMax=3", "ForwardAgent=no",
+                                          "ForwardX11=no"};
+
+// `ssh` runs a ProxyCommand through a shell, so it is made of constants; what the user has written
+// comes to it as variables. Unlike -J it offers the node's key files to the jump host, too.
+std::string ProxyCommand(const v1::SshReach& reach, std::vector<std::string>& variables) {
+  std::string command = "ssh -W \"[%h]:%p\"";
+  for (const char* option : kCommonOptions) command += std::string(" -o ") + option;
+  const auto add = [&](const char* flag, const char* name, const std::string& value) {
+    if (value.empty()) return;
+    variables.push_back(std::string(name) + "=" + value);
+    command += std::string(" ") + flag + "\"$" + name + "\"";
+  };
+  const std::string& jumps = reach.proxy_jump();
+  const size_t comma = jumps.rfind(',');
+  // "user@host:port", with an IPv6 address in brackets; ssh wants the port by itself.
+  std::string jump = jumps.substr(comma + 1);
+  const size_t bracket = jump.find(']');
+  const size_t colon = jump.find(':', bracket == std::string::npos ? 0 : bracket);
+  const std::string port = colon == std::string::npos ? "" : jump.substr(colon + 1);
+  jump.resize(std::min(colon, jump.size()));
+  std::erase_if(jump, [](char c) { return c == '[' || c == ']'; });
+  if (reach.key_file_required()) add("-i ", "AUTODIST_JUMP_KEY", reach.key_files(0));
+  add("-J ", "AUTODIST_JUMP_BEFORE", comma == std::string::npos ? "" : jumps.substr(0, comma));
+  add("-p ", "AUTODIST_JUMP_PORT", port);
+  add("-o StrictHostKeyChecking=", "AUTODIST_JUMP_CHECK",
+      StrictHostKeyChecking(reach.host_key_check()));
+  add("-- ", "AUTODIST_JUMP_HOST", jump);
+  return command;
+}
+
+// Prints them as known_hosts has them; `ssh` (8.5 or newer) runs it without a shell, with %H for
+// the host. A key has no character that means something to it.
+std::string HostKeysCommand(const v1::SshReach& reach) {
+  std::string command = "/usr/bin/printf \"%%s %%s %%s\\\\n\"";
+  for (const std::string& key : reach.host_keys()) command += " %H " + key;
+  return command;
+}
+
+class SshProgramStream final : public transport::Stream {
+ public:
+  SshProgramStream(std::unique_ptr<transport::ProgramStream> program, std::string where)
+      : program_(std::move(program)), where_(std::move(where)) {}
+
+  base::UniqueFd TakeSocket() override { return program_->TakeSocket(); }
+  std::string StderrTail() const override { return program_->StderrTail(); }
+  bool WaitClosed(base::Deadline deadline) override { return program_->WaitClosed(deadline); }
+  Status Failure() const override {
+    const std::optional<int> status = program_->ExitStatus();
+    std::string said = program_->StderrTail();
+    if (status == kExitNotFound && said.starts_with(std::string(kEnv) + ": ")) {
+      return WithRemedy(Error(StatusCode::kFailedPrecondition,
+                              where_ + ": only the ssh program can log in there, and this machine "
+                                       "does not have it"),
+                        "install OpenSSH's client");
+    }
+    if (status != kExitOfSshItself) return OkStatus();
+    while (said.ends_with('\n') || said.ends_with('\r')) said.pop_back();
+    return Annotate(SshProgramError(said, where_), where_);
+  }
+
+ private:
+  const std::unique_ptr<transport::ProgramStream> program_;
+  const std::string where_;
+};
+
+}  // namespace
+
+std::vector<std::string> SshProgramWords(const v1::SshReach& reach, const SshUse& use) {
+  std::vector<std::string> line = {kEnv};
+  std::vector<std::string> options(std::begin(kCommonOptions), std::end(kCommonOptions));
+  const uint32_t seconds = (reach.connect_limit_ms() + 999) / 1000;
+  options.insert(options.end(),
+                 {"ConnectTimeout=" + std::to_string(seconds), "RemoteCommand=none",
+                  std::string("RequestTTY=") + (use.terminal ? "force" : "no"), "ControlMaster=no",
+                  "PermitLocalCommand=no", "LogLevel=INFO",
+                  use.forward.empty() ? "ClearAllForwardings=yes" : "ExitOnForwardFailure=yes"});
+  AddNewerOptions(options);
+  options.push_back(std::string("StrictHostKeyChecking=") +
+                    StrictHostKeyChecking(reach.host_key_check()));
+  if (!reach.ssh_address().empty()) options.push_back("HostName=" + reach.ssh_address());
+  if (reach.host_keys_size() > 0) {
+    options.insert(options.end(), {"KnownHostsCommand=" + HostKeysCommand(reach),
+                                   "UserKnownHostsFile=none", "GlobalKnownHostsFile=none"});
+  }
+  if (reach.proxy_jump() == "none") {
+    options.push_back("ProxyJump=none");
+  } else if (!reach.proxy_jump().empty()) {
+    options.push_back("ProxyCommand=" + ProxyCommand(reach, line));
+  }
+  line.emplace_back("ssh");
+  if (!use.forward.empty()) line.insert(line.end(), {"-L", use.forward});
+  if (reach.key_file_required()) options.push_back("IdentitiesOnly=yes");
+  for (const std::string& option : options) line.insert(line.end(), {"-o", option});
+  if (reach.key_file_required()) line.insert(line.end(), {"-i", reach.key_files(0)});
+  if (!reach.username().empty()) line.insert(line.end(), {"-l", reach.username()});
+  line.insert(line.end(), {"-p", std::to_string(reach.port()), "--", reach.host(), use.command});
+  return line;
+}
+
+Result<std::unique_ptr<transport::Stream>> SshProgramTransport::Run(
+    const std::vector<std::string>& argv, const std::stop_token& stop) {
+  if (stop.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
+  AD_ASSIGN_OR_RETURN(auto program, transport::StartOurProgram(SshProgramWords(
+                                        reach_, {.command = "exec " + base::ShellLine(argv)})));
+  const std::string& jumps = reach_.proxy_jump();
+  return std::make_unique<SshProgramStream>(
+      std::move(program),
+      reach_.host() + (jumps.empty() || jumps == "none" ? "" : " through " + jumps));
+}
+
+}  // namespace autodist::ssh

@@ -1,0 +1,365 @@
+#include "ssh/ssh_session.h"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+#include <variant>
+
+#include "base/log.h"
+#include "base/name_service.h"
+#include "base/quantity.h"
+#include "base/tcp_connect.h"
+#include "ssh/host_key_check.h"
+#include "ssh/ssh_errors.h"
+
+namespace autodist::ssh {
+namespace {
+
+using base::Deadline;
+using std::chrono::milliseconds;
+
+// Time limits of the phases after the server's first words.
+constexpr milliseconds kHandshakeLimit{20'000};
+constexpr milliseconds kLogInLimit{20'000};
+constexpr milliseconds kExecuteLimit{20'000};
+// How long a program may go on after its input has been closed.
+constexpr milliseconds kCloseLimit{5'000};
+
+constexpr size_t kStderrTail = 4096;
+
+// Of which ssh tries one after the other.
+bool HasSeveralAddresses(const v1::SshReach& reach) {
+  const std::string& name =
+      !reach.ssh_address().empty() ? reach.ssh_address() : reach.host_key_name();
+  if (base::IpAddress::Parse(name)) return false;
+  const auto addresses = base::AddressesOf(name);
+  return addresses.ok() && addresses->size() > 1;
+}
+
+bool HasHungUp(int socket) {
+  pollfd entry{socket, POLLRDHUP, 0};
+  return poll(&entry, 1, 0) > 0;
+}
+
+}  // namespace
+
+SshSession::SshSession(SshLoop& loop, SshTarget target, std::string command, base::UniqueFd local)
+    : loop_(loop),
+      target_(std::move(target)),
+      command_(std::move(command)),
+      authentication_(target_.reach.username(), target_.keys.identities, target_.keys.notes,
+                      [this](const Authentication::Identity& identity, std::string_view request) {
+                        const std::lock_guard lock(shared_.mutex);
+                        shared_.to_sign = {identity, std::string(request)};
+                        shared_.changed.notify_all();
+                      }),
+      pump_(std::in_place, std::move(local)) {}
+
+SshSession::~SshSession() { End(OkStatus()); }
+
+void SshSession::LimitTo(const char* what, milliseconds limit) {
+  limit_ = {what, limit};
+  deadline_ = Deadline::After(limit);
+}
+
+void SshSession::Enter(Phase phase) {
+  phase_ = phase;
+  switch (phase) {
+    case Phase::kConnect:
+      return LimitTo("connecting", milliseconds(target_.reach.connect_limit_ms()));
+    case Phase::kBanner:  // within the same limit
+      limit_.first = "waiting for the first words of an SSH server";
+      return;
+    case Phase::kHandshake:
+      return LimitTo("the SSH handshake", kHandshakeLimit);
+    case Phase::kLogIn:
+      return LimitTo("logging in", kLogInLimit);
+    case Phase::kOpen:
+      return LimitTo("opening a channel", kExecuteLimit);
+    case Phase::kExecute:  // within the same limit
+      limit_.first = "starting the program";
+      return;
+    case Phase::kSign:  // the one who signs has a limit
+    case Phase::kRun:
+    case Phase::kEnded:
+      deadline_ = Deadline::Never();
+  }
+}
+
+bool SshSession::Advance() {
+  Outcome outcome = Interruption();
+  if (library_) library_->Flush();
+  while (!outcome) {
+    const Phase before = phase_;
+    outcome = Next();
+    if (phase_ == before) break;
+  }
+  if (!outcome) outcome = Standstill();
+  if (outcome) {
+    End(*outcome);
+  } else if (phase_ != Phase::kEnded) {
+    UpdateInterest();
+  }
+  return phase_ != Phase::kEnded;
+}
+
+SshSession::Outcome SshSession::Interruption() const {
+  {
+    const std::lock_guard lock(shared_.mutex);
+    if (shared_.cancelled && phase_ < Phase::kRun) {
+      return Error(StatusCode::kCancelled, "cancelled");
+    }
+  }
+  if (!deadline_.Expired()) return std::nullopt;
+  const std::string said = banner_.Said();
+  if (phase_ != Phase::kBanner || said.empty()) return TimeOutError(limit_.first, limit_.second);
+  return NoBannerError(said, ", and no more within " + base::Seconds(limit_.second));
+}
+
+// The failure of a session that should get somewhere and does not.
+SshSession::Outcome SshSession::Standstill() {
+  uint64_t moved = static_cast<uint64_t>(phase_) + pump_->moves();
+  bool sending = false;
+  if (library_) {
+    moved += library_->moved();
+    // Where the program takes nothing that is no fault of the connection's, as long as somebody
+    // may still want it to.
+    sending = library_->HasUnsent() || (phase_ == Phase::kRun && pump_->has_for_remote() &&
+                                        (library_->HasWindow() || pump_->abandoned()));
+  }
+  Status status = progress_.Turn(moved, sending);
+  return status.ok() ? std::nullopt : Outcome(std::move(status));
+}
+
+// One step of the phase: its failure, or how the program's output ended; otherwise it waits, or has
+// entered the next phase.
+SshSession::Outcome SshSession::Next() {
+  Outcome done;
+  switch (phase_) {
+    case Phase::kConnect:
+      return Connect();
+    case Phase::kBanner:
+      return AwaitBanner();
+    case Phase::kHandshake:
+      done = library_->Handshake();
+      if (!done || !done->ok()) break;
+      done = CheckHostKey(target_.reach, *target_.known_hosts, library_->HostKey());
+      refused_host_key_ =
+          !done->ok() && !IsUnknownKey(target_.reach, *target_.known_hosts, library_->HostKey());
+      if (done->ok()) Enter(Phase::kLogIn);
+      break;
+    case Phase::kLogIn:
+      return LogIn();
+    case Phase::kSign:
+      return AwaitSignature();
+    case Phase::kOpen:
+      done = library_->OpenChannel();
+      if (done && done->ok()) Enter(Phase::kExecute);
+      break;
+    case Phase::kExecute:
+      return Execute();
+    case Phase::kRun:
+      return Pump();
+    case Phase::kEnded:
+      break;
+  }
+  return done && !done->ok() ? done : std::nullopt;
+}
+
+SshSession::Outcome SshSession::Connect() {
+  int error = EINPROGRESS;
+  if (!tcp_.valid()) {
+    Enter(Phase::kConnect);
+    auto connecting = base::StartConnecting(target_.address, target_.port());
+    if (const int* failed = std::get_if<int>(&connecting)) {
+      error = *failed;
+    } else {
+      tcp_ = std::move(std::get<base::UniqueFd>(connecting));
+    }
+  } else {
+    error = base::ConnectResult(tcp_.get());
+  }
+  if (error == 0) Enter(Phase::kBanner);
+  if (error == 0 || error == EINPROGRESS) return std::nullopt;
+  return ConnectError(error, target_.address.ToString());
+}
+
+// What a server says first tells what it is; libssh2 would only say that it did not like it.
+SshSession::Outcome SshSession::AwaitBanner() {
+  for (;;) {
+    std::array<char, 1024> text;
+    const ssize_t got = recv(tcp_.get(), text.data(), text.size(), MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
+    if (got <= 0) return NoBannerError(banner_.Said(), "");
+    switch (banner_.Take({text.data(), static_cast<size_t>(got)})) {
+      case ServerBanner::Answer::kMore:
+        break;
+      case ServerBanner::Answer::kEndless:
+        return NoBannerError(banner_.Said(), ", and goes on without end");
+      case ServerBanner::Answer::kFound:
+        library_.emplace(tcp_.get(), banner_.TakeBanner(),
+                         KnownKeyTypes(target_.reach, *target_.known_hosts));
+        Enter(Phase::kHandshake);
+        return std::nullopt;
+    }
+  }
+}
+
+SshSession::Outcome SshSession::LogIn() {
+  Outcome done = authentication_.Advance(*library_);
+  if (done && !done->ok()) return done;
+  if (done) {
+    Enter(Phase::kOpen);
+  } else if (authentication_.AwaitsSignature()) {
+    Enter(Phase::kSign);
+  }
+  return std::nullopt;
+}
+
+// Reads nothing: the server has nothing to say before it has the signature.
+SshSession::Outcome SshSession::AwaitSignature() {
+  {
+    const std::lock_guard lock(shared_.mutex);
+    if (shared_.signature) {
+      authentication_.TakeSignature(*std::exchange(shared_.signature, std::nullopt));
+    }
+  }
+  if (!authentication_.AwaitsSignature()) {
+    Enter(Phase::kLogIn);
+  } else if (HasHungUp(tcp_.get())) {
+    return HungUpWhileSigningError();
+  }
+  return std::nullopt;
+}
+
+SshSession::Outcome SshSession::Execute() {
+  Outcome done = library_->Execute(command_);
+  if (!done) return std::nullopt;
+  if (!done->ok()) return done;
+  Enter(Phase::kRun);
+  const std::lock_guard lock(shared_.mutex);
+  shared_.started = true;
+  shared_.changed.notify_all();
+  return std::nullopt;
+}
+
+SshSession::Outcome SshSession::Pump() {
+  const bool closing = pump_->local_ended();
+  Outcome done = pump_->Advance(*library_, [this](std::string_view said) {
+    const std::lock_guard lock(shared_.mutex);
+    std::string& tail = shared_.stderr_tail;
+    tail += said;
+    if (tail.size() > kStderrTail) tail.erase(0, tail.size() - kStderrTail);
+  });
+  if (!closing && pump_->local_ended()) LimitTo("closing", kCloseLimit);
+  if (!done && pump_->has_more()) loop_.Nudge(weak_from_this());
+  return done;
+}
+
+void SshSession::UpdateInterest() {
+  if (phase_ == Phase::kConnect || phase_ == Phase::kBanner || phase_ == Phase::kSign) {
+    const uint32_t events = phase_ == Phase::kConnect  ? EPOLLOUT
+                            : phase_ == Phase::kBanner ? EPOLLIN
+                                                       : EPOLLRDHUP;
+    loop_.Watch(tcp_.get(), events, this);
+    return;
+  }
+  // What cannot be written although there is room waits for something to read: new keys, or that
+  // the program takes more.
+  const bool unsent = library_->HasUnsent();
+  const bool reading = !pump_->has_for_local() || (pump_->has_for_remote() && !unsent);
+  loop_.Watch(tcp_.get(), (reading ? EPOLLIN : 0u) | (unsent ? EPOLLOUT : 0u), this);
+  if (phase_ != Phase::kRun) return;
+  const uint32_t wanted = (pump_->wants_local() ? EPOLLIN : 0u) |
+                          (pump_->has_for_local() ? EPOLLOUT : 0u) |
+                          (pump_->may_be_abandoned() ? EPOLLRDHUP : 0u);
+  loop_.Watch(pump_->local(), wanted, this);
+}
+
+bool SshSession::CanSshGetFurther(const Status& failure) const {
+  switch (phase_) {
+    case Phase::kHandshake:
+    case Phase::kOpen:
+    case Phase::kExecute:
+      // One that does not answer has ssh wait, too.
+      return !refused_host_key_ && failure.code() != StatusCode::kDeadlineExceeded &&
+             failure.code() != StatusCode::kCancelled;
+    case Phase::kLogIn:
+      // With a key that the spec names ssh has nothing else to offer.
+      return failure.code() == StatusCode::kPermissionDenied && !target_.reach.key_file_required();
+    default:
+      return false;
+  }
+}
+
+// Closes everything without waiting for the far end, which learns it from TCP.
+void SshSession::End(const Status& outcome) {
+  const bool ssh_may_get_further = !outcome.ok() && CanSshGetFurther(outcome);
+  const bool not_connected = phase_ == Phase::kConnect;
+  Enter(Phase::kEnded);
+  library_.reset();
+  pump_.reset();
+  tcp_.Reset();
+  signing_.request_stop();
+  const std::lock_guard lock(shared_.mutex);
+  if (!outcome.ok()) {
+    shared_.ssh_may_get_further = ssh_may_get_further;
+    shared_.not_connected = not_connected;
+    shared_.failure =
+        Annotate(outcome, target_.reach.username() + "@" + target_.reach.host_key_name() +
+                              " port " + std::to_string(target_.port()));
+  }
+  shared_.ended = true;
+  shared_.changed.notify_all();
+}
+
+void SshSession::Abandon() { End(Error(StatusCode::kCancelled, "cancelled")); }
+
+Status SshSession::WaitStarted() {
+  std::unique_lock lock(shared_.mutex);
+  for (;;) {
+    shared_.changed.wait(lock,
+                         [this] { return shared_.started || shared_.ended || shared_.to_sign; });
+    if (shared_.started || shared_.ended) return shared_.started ? OkStatus() : shared_.failure;
+    const SignRequest asked = *std::exchange(shared_.to_sign, std::nullopt);
+    lock.unlock();
+    auto signature = asked.identity->SignRequest(asked.request, signing_.get_token());
+    lock.lock();
+    shared_.signature = std::move(signature);
+    loop_.Nudge(weak_from_this());
+  }
+}
+
+bool SshSession::SshMayGetFurther() const {
+  {
+    const std::lock_guard lock(shared_.mutex);
+    if (shared_.cancelled || !shared_.not_connected) return shared_.ssh_may_get_further;
+  }
+  return HasSeveralAddresses(target_.reach);
+}
+
+void SshSession::Cancel() {
+  const std::lock_guard lock(shared_.mutex);
+  shared_.cancelled = true;
+}
+
+bool SshSession::WaitEnded(Deadline deadline) {
+  std::unique_lock lock(shared_.mutex);
+  return shared_.changed.wait_until(lock, deadline.when(), [this] { return shared_.ended; });
+}
+
+std::string SshSession::StderrTail() const {
+  const std::lock_guard lock(shared_.mutex);
+  return shared_.stderr_tail;
+}
+
+Status SshSession::Failure() const {
+  const std::lock_guard lock(shared_.mutex);
+  return shared_.failure;
+}
+
+}  // namespace autodist::ssh

@@ -1,0 +1,121 @@
+// One login over SSH and the one program run through it: connect, verify the host key, log in,
+// execute, then pass bytes.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "autodist/status.h"
+#include "autodist/v1/plan.pb.h"
+#include "base/deadline.h"
+#include "base/fd.h"
+#include "base/ip_address.h"
+#include "ssh/authentication.h"
+#include "ssh/channel_pump.h"
+#include "ssh/identities.h"
+#include "ssh/known_hosts.h"
+#include "ssh/libssh2_session.h"
+#include "ssh/progress_watch.h"
+#include "ssh/server_banner.h"
+#include "ssh/ssh_loop.h"
+
+namespace autodist::ssh {
+
+// Where to log in, and how.
+struct SshTarget {
+  v1::SshReach reach;
+  base::IpAddress address;  // of `reach`, parsed
+  IdentityOffer keys;
+  std::shared_ptr<KnownHosts> known_hosts;
+
+  uint16_t port() const { return static_cast<uint16_t>(reach.port()); }
+};
+
+// The state is the loop thread's alone; the calls marked so are for other threads.
+class SshSession final : public Pollable, public std::enable_shared_from_this<SshSession> {
+ public:
+  // `local` is our end of the byte stream that the other end's holder reads and writes.
+  SshSession(SshLoop& loop, SshTarget target, std::string command, base::UniqueFd local);
+  ~SshSession() override;
+
+  bool Advance() override;
+  base::Deadline NextDeadline() const override { return std::min(deadline_, progress_.deadline()); }
+  void Abandon() override;
+
+  // Thread-safe: blocks until the program has been started, or could not be. Signs meanwhile
+  // where that may take long, so one thread has to wait.
+  Status WaitStarted();
+  // Thread-safe: makes the session give up at its next step.
+  void Cancel();
+  // Thread-safe: of one that has failed before the program was started, whether the `ssh` program
+  // may succeed. Not where it would be as unsafe for ssh, as of a host key that has changed.
+  bool SshMayGetFurther() const;
+  // Thread-safe.
+  bool WaitEnded(base::Deadline deadline);
+  std::string StderrTail() const;
+  Status Failure() const;
+
+ private:
+  enum class Phase { kConnect, kBanner, kHandshake, kLogIn, kSign, kOpen, kExecute, kRun, kEnded };
+  using Outcome = Libssh2Session::Outcome;
+
+  Outcome Interruption() const;
+  Outcome Standstill();
+  Outcome Next();
+  Outcome Connect();
+  Outcome AwaitBanner();
+  Outcome LogIn();
+  Outcome AwaitSignature();
+  Outcome Execute();
+  Outcome Pump();
+
+  bool CanSshGetFurther(const Status& failure) const;
+  void Enter(Phase phase);
+  void LimitTo(const char* what, std::chrono::milliseconds limit);
+  void End(const Status& outcome);
+  void UpdateInterest();
+
+  SshLoop& loop_;
+  const SshTarget target_;
+  const std::string command_;
+  Phase phase_ = Phase::kConnect;
+  base::Deadline deadline_ = base::Deadline::Never();
+  std::pair<const char*, std::chrono::milliseconds> limit_;  // what the deadline is for
+  base::UniqueFd tcp_;
+  ServerBanner banner_;
+  Authentication authentication_;
+  std::optional<ChannelPump> pump_;
+  std::optional<Libssh2Session> library_;
+  ProgressWatch progress_;
+  bool refused_host_key_ = false;
+
+  // What other threads see.
+  struct SignRequest {
+    Authentication::Identity identity;
+    std::string request;
+  };
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool started = false;  // guarded by mutex, as are the rest
+    bool ended = false;
+    bool cancelled = false;
+    Status failure;
+    bool not_connected = false;  // why it has failed
+    bool ssh_may_get_further = false;
+    std::string stderr_tail;
+    std::optional<SignRequest> to_sign;            // what WaitStarted shall sign
+    std::optional<Result<std::string>> signature;  // by WaitStarted
+  };
+  mutable Shared shared_;
+  std::stop_source signing_;  // thread-safe; stopped when nobody waits for the signature any more
+};
+
+}  // namespace autodist::ssh

@@ -1,0 +1,77 @@
+#include "ssh/ssh_transport.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/shell_quote.h"
+
+namespace autodist::ssh {
+namespace {
+
+class SshStream final : public transport::Stream {
+ public:
+  SshStream(std::shared_ptr<SshSession> session, base::UniqueFd socket)
+      : session_(std::move(session)), socket_(std::move(socket)) {}
+
+  base::UniqueFd TakeSocket() override { return std::move(socket_); }
+  std::string StderrTail() const override { return session_->StderrTail(); }
+  bool WaitClosed(base::Deadline deadline) override { return session_->WaitEnded(deadline); }
+  Status Failure() const override { return session_->Failure(); }
+
+ private:
+  const std::shared_ptr<SshSession> session_;  // lives on in its loop until the program has ended
+  base::UniqueFd socket_;
+};
+
+// Whether a Kerberos ticket may be at hand, with which `ssh` may log in where no key is accepted.
+bool HasTicket() {
+  return std::getenv("KRB5CCNAME") != nullptr ||
+         access(("/tmp/krb5cc_" + std::to_string(geteuid())).c_str(), R_OK) == 0;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<transport::Stream>> SshTransport::Run(const std::vector<std::string>& argv,
+                                                             const std::stop_token& stop) {
+  if (!no_session_.ok()) {
+    const bool helps = fallback_->Helps(reach_, no_session_, stop);
+    if (!helps) return no_session_;
+  }
+  if (!session_ || fallback_->IsChosen(reach_) ||
+      session_->known_hosts->HasAuthority(reach_.host_key_name(), session_->port())) {
+    return program_.Run(argv, stop);
+  }
+  bool may_fall_back = false;
+  auto stream = RunInSession(argv, stop, may_fall_back);
+  if (stream.ok()) return stream;
+  const StatusCode code = stream.status().code();
+  const bool program_can_more =
+      code == StatusCode::kUnimplemented || (code == StatusCode::kPermissionDenied &&
+                                             (session_->keys.only_ssh_can_use_more || HasTicket()));
+  if (program_can_more || (may_fall_back && fallback_->Helps(reach_, stream.status(), stop))) {
+    return program_.Run(argv, stop);
+  }
+  return stream;
+}
+
+Result<std::unique_ptr<transport::Stream>> SshTransport::RunInSession(
+    const std::vector<std::string>& argv, const std::stop_token& stop, bool& may_fall_back) {
+  AD_ASSIGN_OR_RETURN(base::FdPair sockets, base::StreamSocketPair());
+  const auto session = std::make_shared<SshSession>(
+      loop_, *session_, "exec " + base::ShellLine(argv), std::move(sockets.second));
+  loop_.Add(session);
+  const std::stop_callback cancel(stop, [&] {
+    session->Cancel();
+    loop_.Nudge(session);
+  });
+  if (const Status started = session->WaitStarted(); !started.ok()) {
+    // It may ask the name service, which an outage would have hang.
+    may_fall_back = !fallback_->IsSettled(reach_) && session->SshMayGetFurther();
+    return started;
+  }
+  fallback_->SettleOnOwn(reach_);
+  return std::make_unique<SshStream>(session, std::move(sockets.first));
+}
+
+}  // namespace autodist::ssh

@@ -1,9 +1,0 @@
-#include "transport/crypto.h"
-
-#include <openssl/crypto.h>
-
-namespace autodist::transport {
-
-void UseBuiltInCrypto() { OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr); }
-
-}  // namespace autodist::transport

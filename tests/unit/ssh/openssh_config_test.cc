@@ -1,0 +1,85 @@
+#include "ssh/openssh_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/fd.h"
+#include "base/host_name.h"
+#include "support/temp_folder.h"
+
+namespace autodist::ssh {
+namespace {
+
+using testing::HasSubstr;
+
+const OpensshQuery kQuery = {"node7", "ann", uint16_t{2200}, "10.0.0.7"};
+
+TEST(OpensshConfigTest, TokensAreThoseOfSsh) {
+  setenv("AUTODIST_TEST_KEYS", "/the keys", 1);
+  const std::string uid = std::to_string(getuid());
+  const std::string name = base::HostName();
+  for (const auto& [text, expanded] : std::vector<std::pair<std::string, std::string>>{
+           {"/k/%h", "/k/10.0.0.7"},
+           {"/k/%n", "/k/node7"},
+           {"/k/%k", "/k/node7"},
+           {"/k/%p.%r", "/k/2200.ann"},
+           {"/k/%i", "/k/" + uid},
+           {"/k/%L", "/k/" + name.substr(0, name.find('.'))},
+           {"/k/100%%", "/k/100%"},
+           {"${AUTODIST_TEST_KEYS}/\"%h\" \\ '", "/the keys/\"10.0.0.7\" \\ '"},
+       }) {
+    const auto path = ExpandByOpenssh(kQuery, text);
+    ASSERT_TRUE(path.ok()) << path.status();
+    EXPECT_EQ(*path, expanded);
+  }
+  const auto hash = ExpandByOpenssh(kQuery, "/k/%C");
+  ASSERT_TRUE(hash.ok()) << hash.status();
+  EXPECT_EQ(hash->size(), std::string("/k/").size() + 40);
+  const auto home = ExpandByOpenssh(kQuery, "~root/k");
+  ASSERT_TRUE(home.ok()) << home.status();
+  EXPECT_EQ(*home, "/root/k");
+}
+
+TEST(OpensshConfigTest, UnknownTokensAreQuoted) {
+  EXPECT_THAT(Message(ExpandByOpenssh(kQuery, "/k/%Z").status()), HasSubstr("%Z"));
+  unsetenv("AUTODIST_TEST_NONE");
+  EXPECT_THAT(Message(ExpandByOpenssh(kQuery, "${AUTODIST_TEST_NONE}/k").status()),
+              HasSubstr("AUTODIST_TEST_NONE"));
+}
+
+TEST(OpensshConfigTest, AnOpenControlConnection) {
+  const test::TempFolder folder;
+  const std::string path = folder.path() + "/cm";
+  EXPECT_FALSE(HasControlConnection({}));
+  EXPECT_FALSE(HasControlConnection({{"controlpath", "none"}}));
+  EXPECT_FALSE(HasControlConnection({{"controlpath", path}}));
+  const base::UniqueFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  EXPECT_FALSE(HasControlConnection({{"controlpath", path}}));  // nobody listens: it is left over
+  ASSERT_EQ(listen(listener.get(), 1), 0);
+  EXPECT_TRUE(HasControlConnection({{"controlpath", path}}));
+}
+
+TEST(OpensshConfigTest, WhatMattersIsAskedOfEachKeyword) {
+  const test::TempFolder folder;
+  std::filesystem::create_directories(folder.path() + "/.ssh");
+  const auto matters = [&](const std::string& text) {
+    folder.Write(".ssh/config", text);
+    return OpensshConfigMatters(
+        folder.path(), [](const std::string& keyword) { return keyword == "bindaddress"; });
+  };
+  EXPECT_TRUE(matters("Host *\n  BindAddress=10.0.0.1\n"));
+  EXPECT_TRUE(matters("bindaddress 10.0.0.1"));
+  EXPECT_FALSE(matters("# BindAddress 10.0.0.1\n\nHost a\n"));
+}
+
+}  // namespace
+}  // namespace autodist::ssh

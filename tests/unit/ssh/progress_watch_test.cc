@@ -1,0 +1,44 @@
+#include "ssh/progress_watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace autodist::ssh {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+TEST(ProgressWatchTest, WhatTakesNothingForTooLongIsBroken) {
+  ProgressWatch watch(milliseconds(0));
+  EXPECT_EQ(watch.Turn(1, true), OkStatus());
+  EXPECT_EQ(watch.Turn(2, true), OkStatus());
+  EXPECT_EQ(watch.Turn(2, false), OkStatus());
+  EXPECT_EQ(watch.Turn(2, true), OkStatus());
+  const Status status = watch.Turn(2, true);
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(Message(status), HasSubstr("has taken nothing of what is sent to it for 0 s"));
+}
+
+TEST(ProgressWatchTest, ADeadlineOnlyWhileThereIsSomethingToSend) {
+  ProgressWatch watch(milliseconds(60'000));
+  EXPECT_EQ(watch.Turn(1, false), OkStatus());
+  EXPECT_EQ(watch.deadline().PollTimeout(), -1);
+  EXPECT_EQ(watch.Turn(1, true), OkStatus());
+  EXPECT_GT(watch.deadline().PollTimeout(), 0);
+}
+
+TEST(ProgressWatchTest, TurnsForNothingAreCounted) {
+  ProgressWatch watch;
+  for (int i = 0; i < ProgressWatch::kMostIdleTurns; ++i) {
+    ASSERT_EQ(watch.Turn(0, false), OkStatus());
+  }
+  ASSERT_EQ(watch.Turn(1, false), OkStatus());
+  for (int i = 0; i < ProgressWatch::kMostIdleTurns; ++i) {
+    ASSERT_EQ(watch.Turn(1, false), OkStatus());
+  }
+  EXPECT_THAT(Message(watch.Turn(1, false)), HasSubstr("nothing goes through it"));
+}
+
+}  // namespace
+}  // namespace autodist::ssh
