@@ -12,7 +12,7 @@
 #include "autodist/v1/messages_digest.h"
 #include "base/name_service.h"
 
-// What an autodist that is given this program looks for (launch/node_program).
+// What an autodist that is given this program looks for (transfer/node_program).
 [[gnu::used, gnu::retain]] static const char kMessages[] =
     AUTODIST_MESSAGES_MARK AUTODIST_MESSAGES_DIGEST;
 

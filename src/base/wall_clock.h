@@ -9,6 +9,8 @@
 
 namespace autodist::base {
 
+using WallTime = std::chrono::system_clock::time_point;
+
 inline int64_t NanosecondsSince1970() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();

@@ -25,7 +25,8 @@ JobRunner::JobRunner(JobParts& parts, AttemptRun& run)
     : parts_(parts),
       run_(run),
       starter_(parts.plan, parts.options, *parts.loop, parts.stop, parts.nodes, parts.console),
-      restarts_(parts.options, *parts.loop, parts.nodes) {
+      restarts_(RestartLimitsOf(parts.options.request())),
+      port_races_(parts.options, *parts.loop) {
   run_.Plan(starter_.FirstAttempt());
   parts.loop->BeforeWaiting([this] {
     const Loop::Time now = parts_.loop->Now();
@@ -164,7 +165,7 @@ StageEvent JobRunner::AfterRanks() {
   ended.failed = state.cause().has_value();
   ended.over = run_.IsOver();
   ended.told_to_stop = parts_.stop.requested();
-  ended.port_may_be_taken = ended.failed && restarts_.MayHaveLostPortRace(run_.attempt());
+  ended.port_may_be_taken = ended.failed && port_races_.MayHaveLost(run_.attempt());
   switch (const StageEvent next = AfterAttempt(ended)) {
     case StageEvent::kRestart:
       return RestartOrEnd();
@@ -177,7 +178,10 @@ StageEvent JobRunner::AfterRanks() {
 
 StageEvent JobRunner::RestartOrEnd() {
   if (parts_.stop.requested()) return EndJob();
-  const auto wait = restarts_.WaitAfter(run_.attempt());
+  const auto wait =
+      port_races_.Lost(run_.attempt())
+          ? milliseconds(0)
+          : restarts_.Next(OutcomeOf(run_.attempt(), parts_.nodes, parts_.loop->Now()));
   if (!wait) return EndJob();
   pause_ = *wait;
   const std::string cause = DescribeCauseInWords(run_.attempt());

@@ -11,8 +11,10 @@
 #include "chief/job_parts.h"
 #include "chief/loop/loop.h"
 #include "chief/policy/job_policy.h"
+#include "chief/policy/restart_policy.h"
+#include "chief/start/attempt_outcome.h"
 #include "chief/start/attempt_starter.h"
-#include "chief/start/restart_decision.h"
+#include "chief/start/port_races.h"
 
 namespace autodist::chief {
 
@@ -52,7 +54,8 @@ class JobRunner {
   JobParts& parts_;
   AttemptRun& run_;
   AttemptStarter starter_;
-  RestartDecision restarts_;
+  RestartPolicy restarts_;
+  PortRaces port_races_;
   JobStage stage_ = JobStage::kOver;
   uint32_t next_ = 0;                     // the number of the attempt that is started next
   Loop::Time until_ = Loop::Time::max();  // of the stage

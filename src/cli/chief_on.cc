@@ -57,7 +57,7 @@ Status LeaveChiefOut(spec::ResourceSpec& spec) {
 }
 
 int RunFromNode(const plan::Input& input, const v1::LaunchPlan& plan, const std::string& node,
-                std::shared_ptr<launch::FolderSync> sync) {
+                std::shared_ptr<transfer::FolderSync> sync) {
   launch::LaunchOptions launch;
   launch.request = input.request;
   launch.connector = reach::Logins::For(plan);

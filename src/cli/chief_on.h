@@ -7,9 +7,9 @@
 #include "autodist/status.h"
 #include "autodist/v1/job_request.pb.h"
 #include "autodist/v1/plan.pb.h"
-#include "launch/folder_sync.h"
 #include "plan/plan.h"
 #include "spec/resource_spec.h"
+#include "transfer/folder_sync.h"
 
 namespace autodist::cli {
 
@@ -21,6 +21,6 @@ Status LeaveChiefOut(spec::ResourceSpec& spec);
 
 // Starts the run on this node. Returns the exit code; blocks as chief::StartThere.
 int RunFromNode(const plan::Input& input, const v1::LaunchPlan& plan, const std::string& node,
-                std::shared_ptr<launch::FolderSync> sync);
+                std::shared_ptr<transfer::FolderSync> sync);
 
 }  // namespace autodist::cli

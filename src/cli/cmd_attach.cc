@@ -13,7 +13,7 @@
 #include "cli/job_text.h"
 #include "cli/named_job.h"
 #include "control/follow_job.h"
-#include "control/log_printer.h"
+#include "logs/log_printer.h"
 
 namespace autodist::cli {
 namespace {
@@ -44,8 +44,8 @@ void LeaveOnSignals(const v1::JobStatus& job) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
 }
 
-int Follow(const v1::JobStatus& job, bool all, control::LogPrinter& output) {
-  const auto skip = [all](control::LogReader& logs) {
+int Follow(const v1::JobStatus& job, bool all, logs::LogPrinter& output) {
+  const auto skip = [all](logs::LogReader& logs) {
     if (!all) logs.SkipToLastLinesOfEach(kLastLines);
   };
   const auto ended = control::FollowJob(job, skip, output);
@@ -75,11 +75,11 @@ int Attach(const AttachOptions& options) {
     const Status right = CheckRanks({*options.rank}, *job);
     if (!right.ok()) return Fail(right, kExitUsage);
   }
-  auto view = ViewOf(options.display, control::ProcessesOf(*job));
+  auto view = ViewOf(options.display, logs::ProcessesOf(*job));
   if (!view.ok()) return Fail(view.status(), kExitUsage);
   if (options.rank) view->show = display::ShownRanks::Of({*options.rank});
   if (options.interactive) view->at_terminal = options.rank;
-  control::LogPrinter output(*std::move(view));
+  logs::LogPrinter output(*std::move(view));
   const bool runs = job->phase() != v1::JOB_PHASE_ENDED && !job->chief_gone();
   if (runs) LeaveOnSignals(*job);
   if (!options.interactive) return Follow(*job, options.all, output);

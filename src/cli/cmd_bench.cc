@@ -13,10 +13,10 @@
 #include "cli/nodes_options.h"
 #include "cli/values.h"
 #include "json/proto_json.h"
-#include "launch/bench_program.h"
-#include "launch/sync_source.h"
 #include "reach/this_machine.h"
 #include "slurm/steps.h"
+#include "transfer/bench_program.h"
+#include "transfer/sync_source.h"
 
 namespace autodist::cli {
 namespace {
@@ -39,7 +39,7 @@ Status CheckWritable(const std::string& file) {
 
 // The job that measures: what was asked for, with the program for it.
 Result<v1::JobRequest> JobThatMeasures(v1::JobRequest request, const v1::BenchPlan& bench,
-                                       const launch::BenchProgram& program) {
+                                       const transfer::BenchProgram& program) {
   const auto json = json::ToJson(bench, json::Layout::kOneLine);
   if (!json.ok()) {
     return Error(StatusCode::kInvalidArgument, "the name of the --csv file is not valid UTF-8");
@@ -65,14 +65,14 @@ Result<v1::LaunchPlan> PlanBench(const plan::Input& input, const plan::Replan& r
 }
 
 Result<chief::JobOptions> BenchJobOptions(const plan::Input& input, const v1::LaunchPlan& plan,
-                                          const launch::BenchProgram& program) {
+                                          const transfer::BenchProgram& program) {
   chief::JobOptions job;
   job.launch.request = input.request;
   job.launch.connector = slurm::ConnectorFor(plan, input.request.agent(), job.launch.lease());
   job.log_folder = input.request.log_dir() + "/" + plan.job_id();
   job.plan_attempt = [input](const plan::Replan& replan) { return PlanBench(input, replan); };
   job.view.plain_stdout = true;  // the table alone on stdout
-  AD_ASSIGN_OR_RETURN(job.launch.sync, launch::SyncOf(program.folder, plan, ""));
+  AD_ASSIGN_OR_RETURN(job.launch.sync, transfer::SyncOf(program.folder, plan, ""));
   return job;
 }
 
@@ -85,7 +85,7 @@ int Bench(const BenchCommand& options) {
   if (!bench.ok()) return Fail(bench.status(), kExitUsage);
   const Status writable = CheckWritable(wanted.csv_file);
   if (!writable.ok()) return Fail(writable, kExitUsage);
-  const auto program = launch::InstallBenchProgram(base::HomeFolder());
+  const auto program = transfer::InstallBenchProgram(base::HomeFolder());
   if (!program.ok()) return Fail(program.status(), kExitCannotLaunch);
   const auto request = JobThatMeasures(options.request, *bench, *program);
   const auto input = request.ok() ? chief::InputOf(*spec, *request) : request.status();

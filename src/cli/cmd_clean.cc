@@ -14,9 +14,9 @@
 #include "cli/nodes_options.h"
 #include "control/jobs.h"
 #include "control/prune.h"
-#include "launch/node_program.h"
 #include "slurm/steps.h"
 #include "ssh/ssh_loop.h"
+#include "transfer/node_program.h"
 
 namespace autodist::cli {
 namespace {
@@ -132,7 +132,7 @@ int Clean(const CleanOptions& chosen) {
   }
   const Status here = CheckChiefIsHere(*plan);
   if (!here.ok()) return Fail(here, kExitUsage);
-  auto agent = launch::NodeProgram::OfAgent(request.agent());
+  auto agent = transfer::NodeProgram::OfAgent(request.agent());
   if (!agent.ok()) return Fail(agent.status(), kExitCannotLaunch);
   const auto connector = slurm::ConnectorFor(*plan, request.agent(), std::chrono::milliseconds(0));
   const auto loop = ssh::SshLoop::Create();

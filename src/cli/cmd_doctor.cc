@@ -16,9 +16,9 @@
 #include "cli/values.h"
 #include "diagnosis/diagnose.h"
 #include "diagnosis/diagnosis_text.h"
-#include "launch/sync_source.h"
 #include "reach/this_machine.h"
 #include "slurm/steps.h"
+#include "transfer/sync_source.h"
 
 namespace autodist::cli {
 namespace {
@@ -41,7 +41,7 @@ int Doctor(const DoctorOptions& options) {
   const Status here = CheckChiefIsHere(*plan);
   if (!here.ok()) return Fail(here, kExitUsage);
   if (request.sync()) {
-    const auto sync = launch::SyncOfWorkingDirectory(*plan, request, base::HomeFolder());
+    const auto sync = transfer::SyncOfWorkingDirectory(*plan, request, base::HomeFolder());
     if (!sync.ok()) return Fail(sync.status(), kExitCannotLaunch);
   }
   launch::LaunchOptions launch;

@@ -11,7 +11,7 @@
 #include "cli/named_job.h"
 #include "cli/values.h"
 #include "control/job_client.h"
-#include "launch/fetch_files.h"
+#include "transfer/fetch_files.h"
 
 namespace autodist::cli {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 struct FetchOptions {
   std::string job;
   std::vector<std::string> patterns;
-  uint64_t max_size = launch::kMostFetchedBytes;
+  uint64_t max_size = transfer::kMostFetchedBytes;
 };
 
 // There is nobody left to ask; what `run --fetch` has brought is still here.

@@ -8,7 +8,7 @@
 #include "cli/values.h"
 #include "control/follow_job.h"
 #include "control/job_record.h"
-#include "control/log_printer.h"
+#include "logs/log_printer.h"
 
 namespace autodist::cli {
 namespace {
@@ -25,9 +25,9 @@ struct LogsOptions {
 };
 
 // What is not to be shown, of what is there now.
-control::Skip SkipOf(const LogsOptions& options, control::LogPrinter& output) {
+control::Skip SkipOf(const LogsOptions& options, logs::LogPrinter& output) {
   const auto since = PastTime(options.since, std::chrono::system_clock::now());
-  return [&options, &output, since](control::LogReader& logs) {
+  return [&options, &output, since](logs::LogReader& logs) {
     if (options.last_lines) output.SkipLines(logs.SkipToLastLines(*options.last_lines));
     if (since) logs.SkipBefore(*since);
     if ((!since && !options.time_stamps) || logs.HasTimes()) return;
@@ -43,7 +43,7 @@ int Logs(const LogsOptions& options) {
   if (!job.ok()) return Fail(job.status(), kExitUsage);
   const Status right = CheckRanks(options.ranks, *job);
   if (!right.ok()) return Fail(right, kExitUsage);
-  auto view = ViewOf(options.display, control::ProcessesOf(*job));
+  auto view = ViewOf(options.display, logs::ProcessesOf(*job));
   if (!view.ok()) return Fail(view.status(), kExitUsage);
   view->only_stderr = options.only_stderr;
   if (!options.ranks.empty()) view->show = display::ShownRanks::Of(options.ranks);
@@ -55,7 +55,7 @@ int Logs(const LogsOptions& options) {
     if (!options.time_stamps && all) view->raw = options.ranks[0];
   }
   view->each_bar = options.last_lines.has_value();
-  control::LogPrinter output(*std::move(view));
+  logs::LogPrinter output(*std::move(view));
   if (options.follow) {
     const auto ended = control::FollowJob(*job, SkipOf(options, output), output);
     return ended.ok() ? 0 : Fail(ended.status(), kExitUsage);

@@ -24,11 +24,11 @@
 #include "cli/run_options.h"
 #include "kubernetes/pods.h"
 #include "kubernetes/worker.h"
-#include "launch/sync_source.h"
 #include "plan/plan_summary.h"
 #include "plan/plan_text.h"
 #include "slurm/allocation.h"
 #include "slurm/steps.h"
+#include "transfer/sync_source.h"
 
 namespace autodist::cli {
 namespace {
@@ -96,13 +96,13 @@ int Call(const std::string& agent, const kubernetes::KubernetesPod& pod) {
 }
 
 // Null where nothing is to be copied.
-Result<std::shared_ptr<launch::FolderSync>> SyncOf(const v1::JobRequest& request,
-                                                   const v1::LaunchPlan& plan) {
+Result<std::shared_ptr<transfer::FolderSync>> SyncOf(const v1::JobRequest& request,
+                                                     const v1::LaunchPlan& plan) {
   if (!request.sync()) return nullptr;
-  return launch::SyncOfWorkingDirectory(plan, request, base::HomeFolder());
+  return transfer::SyncOfWorkingDirectory(plan, request, base::HomeFolder());
 }
 
-void LogSync(const launch::FolderSync& sync) {
+void LogSync(const transfer::FolderSync& sync) {
   base::Log(base::LogLevel::kInfo, "to sync: " + sync.WhatThereIs() + ", to " +
                                        base::Count(sync.nodes(), "node") +
                                        (sync.relays() ? ", by way of the first" : ""));

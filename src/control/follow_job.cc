@@ -44,14 +44,14 @@ class EndWatch {
   std::jthread thread_;
 };
 
-LogReader::Wanted ShownBy(LogPrinter& output) {
+logs::LogReader::Wanted ShownBy(logs::LogPrinter& output) {
   return [&output](uint32_t rank, display::Stream stream) { return output.Shows(rank, stream); };
 }
 
 // The log files of the attempt that is under way.
 class Attempt {
  public:
-  explicit Attempt(LogPrinter& output) : output_(output) {}
+  explicit Attempt(logs::LogPrinter& output) : output_(output) {}
 
   int fd() const { return watch_ ? watch_->fd() : -1; }
 
@@ -65,7 +65,7 @@ class Attempt {
       logs_.reset();
     }
     if (watch_ || folder_.empty()) return OkStatus();
-    auto watch = LogWatch::Open(folder_);
+    auto watch = logs::LogWatch::Open(folder_);
     if (watch.status().code() == StatusCode::kNotFound) return OkStatus();  // not made yet
     AD_RETURN_IF_ERROR(watch.status());
     watch_ = std::move(*watch);
@@ -84,33 +84,33 @@ class Attempt {
   }
 
  private:
-  ShowOutput Show() {
+  logs::ShowOutput Show() {
     return [this](const display::Output& output, bool) { output_.Take(output); };
   }
 
-  LogPrinter& output_;
+  logs::LogPrinter& output_;
   std::string folder_;
-  std::optional<LogWatch> watch_;
-  std::optional<LogReader> logs_;
+  std::optional<logs::LogWatch> watch_;
+  std::optional<logs::LogReader> logs_;
 };
 
 // For bars that have changed.
-base::Deadline FlushTime(const LogPrinter& output) {
+base::Deadline FlushTime(const logs::LogPrinter& output) {
   const auto due = output.Due();
   return due ? base::Deadline::At(*due) : base::Deadline::Never();
 }
 
 }  // namespace
 
-void ShowLogs(const v1::JobStatus& job, const Skip& skip, LogPrinter& output) {
+void ShowLogs(const v1::JobStatus& job, const Skip& skip, logs::LogPrinter& output) {
   output.SetJob(job);
-  LogReader logs(job.attempt_folder(), ShownBy(output));
+  logs::LogReader logs(job.attempt_folder(), ShownBy(output));
   if (skip) skip(logs);
   logs.ReadAll([&](const display::Output& piece, bool last) { output.Replay(piece, last); });
   output.Finish();
 }
 
-Result<v1::JobStatus> FollowJob(v1::JobStatus job, const Skip& skip, LogPrinter& output) {
+Result<v1::JobStatus> FollowJob(v1::JobStatus job, const Skip& skip, logs::LogPrinter& output) {
   const std::string id = job.job_id();
   const auto client = JobClient::Connect(id);
   if (client.status().code() == StatusCode::kUnavailable) return client.status();

@@ -7,10 +7,10 @@
 
 namespace autodist::display {
 
-std::string OutputAsJson(const Process& process, Stream stream, std::optional<WallTime> time,
+std::string OutputAsJson(const Process& process, Stream stream, std::optional<base::WallTime> time,
                          std::string_view text) {
   using std::chrono::milliseconds;
-  const auto since_1970 = [](WallTime at) {
+  const auto since_1970 = [](base::WallTime at) {
     return std::chrono::duration_cast<milliseconds>(at.time_since_epoch()).count();
   };
   return "{\"type\":\"output\",\"time_ms\":" + (time ? std::to_string(since_1970(*time)) : "null") +

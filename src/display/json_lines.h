@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "display/log_times.h"
+#include "base/wall_clock.h"
 #include "display/screen.h"
 #include "display/shown_ranks.h"
 
@@ -13,7 +13,7 @@ namespace autodist::display {
 
 // {"type":"output","time_ms":...,"rank":3,"node":"gpu1","stream":"stdout","text":"..."}, without a
 // line feed. Bytes that are not UTF-8 are '?'; an unknown time is null.
-std::string OutputAsJson(const Process& process, Stream stream, std::optional<WallTime> time,
+std::string OutputAsJson(const Process& process, Stream stream, std::optional<base::WallTime> time,
                          std::string_view text);
 
 }  // namespace autodist::display

@@ -31,7 +31,7 @@ std::string_view CommonDomain(const std::vector<Process>& processes) {
 }
 
 // "2026-11-23T14:03:21.250+01:00", as ISO 8601 has it, in local time.
-std::string TimeStamp(WallTime time) {
+std::string TimeStamp(base::WallTime time) {
   using std::chrono::milliseconds;
   const auto since_1970 = std::chrono::floor<milliseconds>(time.time_since_epoch());
   const auto second = std::chrono::floor<std::chrono::seconds>(since_1970);
@@ -48,7 +48,7 @@ std::string TimeStamp(WallTime time) {
   return stamp.insert(stamp.size() - 2, ":");
 }
 
-std::string TimeOfDay(WallTime time) {
+std::string TimeOfDay(base::WallTime time) {
   const std::time_t second = std::chrono::system_clock::to_time_t(time);
   std::tm local{};
   localtime_r(&second, &local);
@@ -87,13 +87,13 @@ Prefixes::Prefixes(PrefixStyle style, const std::vector<Process>& processes,
   }
 }
 
-const std::string& Prefixes::TimeText(WallTime time) {
+const std::string& Prefixes::TimeText(base::WallTime time) {
   if (time_ != time) time_text_ = (time_stamps_ ? TimeStamp(time) : TimeOfDay(time)) + " ";
   time_ = time;
   return time_text_;
 }
 
-std::string_view Prefixes::Of(uint32_t rank, Stream stream, std::optional<WallTime> time) {
+std::string_view Prefixes::Of(uint32_t rank, Stream stream, std::optional<base::WallTime> time) {
   of_.clear();
   if (time_stamps_ && time) of_ = TimeText(*time);
   if (style_ == PrefixStyle::kNone) return of_;

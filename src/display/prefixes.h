@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "display/log_times.h"
+#include "base/wall_clock.h"
 #include "display/screen.h"
 #include "display/shown_ranks.h"
 
@@ -32,20 +32,20 @@ class Prefixes {
            const std::array<Look, 2>& looks, bool time_stamps);
 
   // Until the next call. `time`: of the line, if it is known.
-  std::string_view Of(uint32_t rank, Stream stream, std::optional<WallTime> time);
+  std::string_view Of(uint32_t rank, Stream stream, std::optional<base::WallTime> time);
 
  private:
   struct Parts {
     std::string begin;  // before the time
     std::string end;
   };
-  const std::string& TimeText(WallTime time);
+  const std::string& TimeText(base::WallTime time);
 
   const PrefixStyle style_;
   const bool time_stamps_;
   std::map<uint32_t, std::array<Parts, 2>> parts_;
   std::string of_;
-  std::optional<WallTime> time_;  // of many lines the same
+  std::optional<base::WallTime> time_;  // of many lines the same
   std::string time_text_;
 };
 

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/wall_clock.h"
 #include "display/line_reader.h"
-#include "display/log_times.h"
 #include "display/prefixes.h"
 #include "display/screen.h"
 #include "display/shown_ranks.h"
@@ -42,8 +42,8 @@ struct Output {
   uint32_t rank;
   Stream stream;
   std::string_view bytes;
-  std::optional<WallTime> time{};    // when they came; not always known
-  std::optional<uint64_t> offset{};  // in the log file, where some of it was passed over
+  std::optional<base::WallTime> time{};  // when they came; not always known
+  std::optional<uint64_t> offset{};      // in the log file, where some of it was passed over
 };
 
 // Where what a rank writes to a stream is kept: FOLDER/rank-N.out or rank-N.err.
@@ -93,7 +93,7 @@ class RankLines {
     bool errors_shown = true;
     std::array<LineReader, 2> readers;
     std::array<Time, 2> told{};  // when a bar was last shown without a terminal
-    std::array<std::optional<WallTime>, 2> written{};  // when something last came
+    std::array<std::optional<base::WallTime>, 2> written{};  // when something last came
     std::array<bool, 2> changed{};
     std::array<bool, 2> unread{};  // on_bar has not had what was drawn last
     std::array<bool, 2> half{};    // it is in half_lines_

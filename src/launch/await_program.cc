@@ -139,7 +139,7 @@ std::string ScopeIn(const std::string& seen, const std::string& nonce) {
 // One wait for a program.
 class Awaiting {
  public:
-  Awaiting(transport::Stream& stream, int socket, const NodeProgram& program,
+  Awaiting(transport::Stream& stream, int socket, const transfer::NodeProgram& program,
            const std::string& nonce, const AgentCommand& command, const StartWatch& watch)
       : stream_(stream),
         socket_(socket),
@@ -213,7 +213,7 @@ class Awaiting {
 
   transport::Stream& stream_;
   const int socket_;
-  const NodeProgram& program_;
+  const transfer::NodeProgram& program_;
   const std::string& nonce_;
   const StartWatch& watch_;
   const std::string shell_;
@@ -241,7 +241,7 @@ Status WhyNotStarted(const FailedStart& failed, const Status& why) {
   return WithRemedy(Error(why.code(), said.empty() ? what : what + ":\n" + said), hint);
 }
 
-Result<base::UniqueFd> AwaitProgram(transport::Stream& stream, const NodeProgram& program,
+Result<base::UniqueFd> AwaitProgram(transport::Stream& stream, const transfer::NodeProgram& program,
                                     const std::string& nonce, const AgentCommand& command,
                                     const std::stop_token& stop, const StartWatch& watch) {
   base::UniqueFd socket = stream.TakeSocket();
@@ -250,7 +250,7 @@ Result<base::UniqueFd> AwaitProgram(transport::Stream& stream, const NodeProgram
   return socket;
 }
 
-Result<ReachedAgent> AwaitAgent(transport::Stream& stream, const NodeProgram& program,
+Result<ReachedAgent> AwaitAgent(transport::Stream& stream, const transfer::NodeProgram& program,
                                 const AgentSession& session, const AgentCommand& command,
                                 const std::stop_token& stop, const StartWatch& watch) {
   base::UniqueFd socket = stream.TakeSocket();

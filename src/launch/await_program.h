@@ -11,8 +11,8 @@
 
 #include "autodist/status.h"
 #include "base/fd.h"
-#include "launch/bootstrap.h"
-#include "launch/node_program.h"
+#include "launch/install_agent.h"
+#include "transfer/node_program.h"
 #include "transport/transport.h"
 
 namespace autodist::launch {
@@ -48,12 +48,12 @@ struct FailedStart {
 // The headline and the hint for it. Pure logic.
 Status WhyNotStarted(const FailedStart& failed, const Status& why);
 
-// Reads what a command of launch/bootstrap.h prints until the program says that it is there
+// Reads what a command of launch/install_agent.h prints until the program says that it is there
 // (rpc::ReadyLine), sending it where it is asked for. Returns the stream's socket. Blocks for at
 // most the limit, with five minutes where the program has to be sent. kNotFound: the command ended
 // without starting it. kAborted: the agent to resume with is gone; the message is what became of
 // it.
-Result<base::UniqueFd> AwaitProgram(transport::Stream& stream, const NodeProgram& program,
+Result<base::UniqueFd> AwaitProgram(transport::Stream& stream, const transfer::NodeProgram& program,
                                     const std::string& nonce, const AgentCommand& command,
                                     const std::stop_token& stop, const StartWatch& watch);
 
@@ -63,7 +63,7 @@ struct ReachedAgent {
 };
 
 // The same of an agent, which is greeted.
-Result<ReachedAgent> AwaitAgent(transport::Stream& stream, const NodeProgram& program,
+Result<ReachedAgent> AwaitAgent(transport::Stream& stream, const transfer::NodeProgram& program,
                                 const AgentSession& session, const AgentCommand& command,
                                 const std::stop_token& stop, const StartWatch& watch);
 

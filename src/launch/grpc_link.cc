@@ -13,6 +13,7 @@
 
 #include "base/worker.h"
 #include "launch/agent_rules.h"
+#include "rpc/message_rules.h"
 
 namespace autodist::launch {
 namespace {
@@ -31,7 +32,7 @@ Status FromAgent(const grpc::Status& status) {
     case grpc::StatusCode::RESOURCE_EXHAUSTED:
     case grpc::StatusCode::UNIMPLEMENTED:
     case grpc::StatusCode::INVALID_ARGUMENT:
-      return BrokenRule(status.error_message());
+      return rpc::BrokenRule(status.error_message());
     default:
       return rpc::FromGrpc(status);
   }
@@ -127,7 +128,7 @@ class GrpcLink::Session final : public grpc::ClientBidiReactor<v1::ChiefMessage,
     const std::string broken_rule = BrokenRuleIfAny();
     const Status broken = status.ok() ? OkStatus() : link_.stream_->Failure();
     if (!broken_rule.empty()) {
-      listener_.OnClosed(BrokenRule(broken_rule));
+      listener_.OnClosed(rpc::BrokenRule(broken_rule));
     } else {
       listener_.OnClosed(broken.ok() ? FromAgent(status) : broken);
     }
@@ -176,7 +177,7 @@ GrpcLink::~GrpcLink() = default;
 
 void GrpcLink::HangUp() const { shutdown(line_.get(), SHUT_RDWR); }
 
-Status GrpcLink::Sync(FolderSync& sync, uint32_t node_rank, const std::stop_token& stop) {
+Status GrpcLink::Sync(transfer::FolderSync& sync, uint32_t node_rank, const std::stop_token& stop) {
   const Status status = sync.CopyTo(
       node_rank, *stub_, [this] { HangUp(); }, stop);
   return status.ok() || stream_->Failure().ok() ? status : stream_->Failure();
@@ -244,9 +245,10 @@ Result<v1::TryPortsResponse> GrpcLink::TryPorts(const v1::TryPortsRequest& reque
   return Call(&v1::AgentService::Stub::TryPorts, request, deadline, stop);
 }
 
-FetchedFiles GrpcLink::Fetch(const FetchOrder& order, FetchedFolder& folder,
-                             const std::stop_token& stop) {
-  FetchedFiles fetched = FetchFiles(*stub_, order, folder, stop);
+transfer::FetchedFiles GrpcLink::Fetch(const transfer::FetchOrder& order,
+                                       transfer::FetchedFolder& folder,
+                                       const std::stop_token& stop) {
+  transfer::FetchedFiles fetched = transfer::FetchFiles(*stub_, order, folder, stop);
   if (!fetched.status.ok() && !stream_->Failure().ok()) fetched.status = stream_->Failure();
   return fetched;
 }

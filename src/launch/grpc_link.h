@@ -18,7 +18,7 @@ class GrpcLink final : public NodeLink {
            base::UniqueFd line = {});
   ~GrpcLink() override;
 
-  Status Sync(FolderSync& sync, uint32_t node_rank, const std::stop_token& stop) override;
+  Status Sync(transfer::FolderSync& sync, uint32_t node_rank, const std::stop_token& stop) override;
   Result<v1::PrepareResponse> Prepare(const v1::PrepareRequest& request, base::Deadline deadline,
                                       const std::stop_token& stop) override;
   void PrepareLater(v1::PrepareRequest request, base::Deadline deadline,
@@ -28,8 +28,8 @@ class GrpcLink final : public NodeLink {
                                           const std::stop_token& stop) override;
   Result<v1::TryPortsResponse> TryPorts(const v1::TryPortsRequest& request, base::Deadline deadline,
                                         const std::stop_token& stop) override;
-  FetchedFiles Fetch(const FetchOrder& order, FetchedFolder& folder,
-                     const std::stop_token& stop) override;
+  transfer::FetchedFiles Fetch(const transfer::FetchOrder& order, transfer::FetchedFolder& folder,
+                               const std::stop_token& stop) override;
   void OpenSession(SessionListener& listener) override;
   void Send(v1::ChiefMessage message) override;
   void Break() override;

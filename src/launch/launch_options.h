@@ -12,9 +12,9 @@
 #include "autodist/v1/job_request.pb.h"
 #include "autodist/v1/plan.pb.h"
 #include "base/duration.h"
-#include "launch/folder_sync.h"
 #include "launch/launch_progress.h"
 #include "reach/connector.h"
+#include "transfer/folder_sync.h"
 
 namespace autodist::launch {
 
@@ -43,7 +43,7 @@ struct LaunchOptions {
   std::optional<v1::Examination> examination;  // what to look at on every node
   std::optional<v1::PmixWorld> pmix;           // of the first attempt
   // Of the working directory to the nodes reached by SSH; null: none.
-  std::shared_ptr<FolderSync> sync;
+  std::shared_ptr<transfer::FolderSync> sync;
   // By the node's rank in the plan; null: nobody wants to know.
   std::shared_ptr<LaunchProgress> progress;
   // Of each node's agent (rpc/bootstrap_lines.h); null: any will do, as no agent is met twice.

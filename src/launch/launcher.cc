@@ -17,8 +17,8 @@
 #include "base/thread.h"
 #include "base/wall_clock.h"
 #include "launch/await_program.h"
-#include "launch/bootstrap.h"
 #include "launch/grpc_link.h"
+#include "launch/install_agent.h"
 #include "launch/reconnector.h"
 #include "reach/busy_servers.h"
 #include "rpc/bootstrap_lines.h"
@@ -42,7 +42,7 @@ constexpr size_t kReconnectingPerFanOut = 8;
 
 class PlanLauncher final : public Launcher {
  public:
-  PlanLauncher(const v1::LaunchPlan& plan, LaunchOptions options, NodeProgram agent,
+  PlanLauncher(const v1::LaunchPlan& plan, LaunchOptions options, transfer::NodeProgram agent,
                std::string agent_here, std::unique_ptr<ssh::SshLoop> loop,
                std::unique_ptr<Reconnector> reconnector)
       : plan_(plan),
@@ -93,7 +93,7 @@ class PlanLauncher final : public Launcher {
 
   const v1::LaunchPlan& plan_;
   const LaunchOptions options_;
-  const NodeProgram agent_;
+  const transfer::NodeProgram agent_;
   const std::string agent_here_;
   const std::unique_ptr<ssh::SshLoop> loop_;  // the connections' thread
   std::stop_source stop_;
@@ -168,7 +168,7 @@ void PlanLauncher::Start(const Done& done) {
 
 LaunchedNode PlanLauncher::Launch(const v1::NodePlan& node) {
   LaunchedNode launched{node.node_rank(), OkStatus(), nullptr, {}};
-  FolderSync* sync = node.reach().has_local() ? nullptr : options_.sync.get();
+  transfer::FolderSync* sync = node.reach().has_local() ? nullptr : options_.sync.get();
   auto link = LinkTo(node);
   if (!link.ok()) {
     if (sync) sync->Skip(node.node_rank());
@@ -380,7 +380,8 @@ Result<std::shared_ptr<NodeLink>> PlanLauncher::RunAgent(transport::Transport& t
 
 Result<std::unique_ptr<Launcher>> Launcher::Create(const v1::LaunchPlan& plan,
                                                    LaunchOptions options) {
-  AD_ASSIGN_OR_RETURN(NodeProgram agent, NodeProgram::OfAgent(options.request.agent()));
+  AD_ASSIGN_OR_RETURN(transfer::NodeProgram agent,
+                      transfer::NodeProgram::OfAgent(options.request.agent()));
   std::string here;
   if (std::ranges::any_of(plan.nodes(),
                           [](const auto& node) { return node.reach().has_local(); })) {

@@ -7,8 +7,8 @@
 #include "autodist/status.h"
 #include "autodist/v1/agent.pb.h"
 #include "base/deadline.h"
-#include "launch/fetch_files.h"
-#include "launch/folder_sync.h"
+#include "transfer/fetch_files.h"
+#include "transfer/folder_sync.h"
 
 namespace autodist::launch {
 
@@ -30,7 +30,8 @@ class NodeLink {
   virtual ~NodeLink() = default;
 
   // Once, before Prepare. Blocks until the node of this rank has the folder; `stop` ends it early.
-  virtual Status Sync(FolderSync& sync, uint32_t node_rank, const std::stop_token& stop) = 0;
+  virtual Status Sync(transfer::FolderSync& sync, uint32_t node_rank,
+                      const std::stop_token& stop) = 0;
 
   // Each blocks until the agent has answered; `stop` ends it early.
   virtual Result<v1::PrepareResponse> Prepare(const v1::PrepareRequest& request,
@@ -49,8 +50,9 @@ class NodeLink {
                                                 const std::stop_token& stop) = 0;
 
   // Blocks until the files have come, or `stop`; at any time, one call after the other.
-  virtual FetchedFiles Fetch(const FetchOrder& order, FetchedFolder& folder,
-                             const std::stop_token& stop) = 0;
+  virtual transfer::FetchedFiles Fetch(const transfer::FetchOrder& order,
+                                       transfer::FetchedFolder& folder,
+                                       const std::stop_token& stop) = 0;
 
   // Once. The listener must outlive the session.
   virtual void OpenSession(SessionListener& listener) = 0;

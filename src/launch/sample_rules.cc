@@ -8,6 +8,7 @@
 
 #include "launch/agent_rules.h"
 #include "rpc/limits.h"
+#include "rpc/message_rules.h"
 
 namespace autodist::launch {
 namespace {
@@ -81,7 +82,7 @@ Status CheckShares(const v1::NodeSample& sample) {
     shares.push_back(rank.memory_stalled());
   }
   for (const double share : shares) {
-    if (share > 1) return BrokenRule("a share of " + std::to_string(share));
+    if (share > 1) return rpc::BrokenRule("a share of " + std::to_string(share));
   }
   return OkStatus();
 }
@@ -105,19 +106,19 @@ Status CheckSampledField(const google::protobuf::Message& message,
               ? reflection.GetRepeatedStringReference(message, &field, element, &scratch).size()
               : reflection.GetStringReference(message, &field, &scratch).size();
       if (size <= rpc::kLongestSampleText) return OkStatus();
-      return BrokenRule(std::to_string(size) + " bytes of " + field.full_name());
+      return rpc::BrokenRule(std::to_string(size) + " bytes of " + field.full_name());
     }
     case FieldDescriptor::CPPTYPE_DOUBLE: {
       const double number = repeated ? reflection.GetRepeatedDouble(message, &field, element)
                                      : reflection.GetDouble(message, &field);
       if (number >= 0 && number <= rpc::kLargestAmount) return OkStatus();  // NaN is not
-      return BrokenRule(std::to_string(number) + " as " + field.full_name());
+      return rpc::BrokenRule(std::to_string(number) + " as " + field.full_name());
     }
     case FieldDescriptor::CPPTYPE_UINT64: {
       const uint64_t number = repeated ? reflection.GetRepeatedUInt64(message, &field, element)
                                        : reflection.GetUInt64(message, &field);
       if (number <= rpc::kLargestCount) return OkStatus();
-      return BrokenRule("more of " + field.full_name() + " than there can be");
+      return rpc::BrokenRule("more of " + field.full_name() + " than there can be");
     }
     default:
       return OkStatus();
@@ -133,7 +134,7 @@ Status CheckSampled(const google::protobuf::Message& message) {
     const int count = field.is_repeated() ? reflection.FieldSize(message, &field)
                                           : (reflection.HasField(message, &field) ? 1 : 0);
     if (count > rpc::kLongestList)
-      return BrokenRule(std::to_string(count) + " of " + field.full_name());
+      return rpc::BrokenRule(std::to_string(count) + " of " + field.full_name());
     for (int element = 0; element < count; ++element) {
       AD_RETURN_IF_ERROR(CheckSampledField(message, field, element));
     }
@@ -145,18 +146,18 @@ Status CheckSampled(const google::protobuf::Message& message) {
 
 Status CheckSample(const v1::NodeSample& sample) {
   if (sample.ByteSizeLong() > rpc::kLargestSample) {
-    return BrokenRule("a sample of " + std::to_string(sample.ByteSizeLong()) + " bytes");
+    return rpc::BrokenRule("a sample of " + std::to_string(sample.ByteSizeLong()) + " bytes");
   }
   if (!IsPlausible(sample)) AD_RETURN_IF_ERROR(CheckSampled(sample));
   AD_RETURN_IF_ERROR(CheckShares(sample));
   for (const v1::GpuSample& gpu : sample.gpus()) {
     if (gpu.throttled_size() > rpc::kMostThrottled) {
-      return BrokenRule(std::to_string(gpu.throttled_size()) + " reasons");
+      return rpc::BrokenRule(std::to_string(gpu.throttled_size()) + " reasons");
     }
   }
   for (const v1::RankSample& rank : sample.ranks()) {
     if (rank.silent_ms() < 0)
-      return BrokenRule("a silence of " + std::to_string(rank.silent_ms()) + " ms");
+      return rpc::BrokenRule("a silence of " + std::to_string(rank.silent_ms()) + " ms");
   }
   return OkStatus();
 }

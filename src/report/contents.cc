@@ -5,8 +5,8 @@
 #include "base/quantity.h"
 #include "base/shell_quote.h"
 #include "report/sections.h"
-#include "snapshot/derived.h"
 #include "snapshot/goodput_accounting.h"
+#include "snapshot/state_words.h"
 
 namespace autodist::report {
 namespace {

@@ -19,8 +19,7 @@
 #include "base/random.h"
 #include "base/thread.h"
 #include "callback/called.h"
-#include "launch/bootstrap.h"
-#include "launch/node_program.h"
+#include "launch/install_agent.h"
 #include "process/file_limit.h"
 #include "reach/logins.h"
 #include "scripts/scripts.h"
@@ -28,6 +27,7 @@
 #include "slurm/allocation.h"
 #include "slurm/sealed_key.h"
 #include "slurm/srun_error.h"
+#include "transfer/node_program.h"
 #include "transport/local.h"
 
 namespace autodist::slurm {
@@ -107,7 +107,7 @@ class Step {
  public:
   static Result<std::shared_ptr<Step>> Start(std::unique_ptr<transport::ProgramStream> srun,
                                              std::string key_line, std::string nonce,
-                                             const launch::NodeProgram& agent) {
+                                             const transfer::NodeProgram& agent) {
     std::shared_ptr<Step> step(
         new Step(std::move(srun), std::move(key_line), std::move(nonce), agent));
     AD_ASSIGN_OR_RETURN(step->thread_, base::StartThread([&own = *step] { own.Serve(); }));
@@ -149,7 +149,7 @@ class Step {
 
  private:
   Step(std::unique_ptr<transport::ProgramStream> srun, std::string key_line, std::string nonce,
-       const launch::NodeProgram& agent)
+       const transfer::NodeProgram& agent)
       : srun_(std::move(srun)),
         socket_(srun_->TakeSocket()),
         key_line_(std::move(key_line)),
@@ -205,7 +205,7 @@ class Step {
   const base::UniqueFd socket_;
   const std::string key_line_;
   const std::string nonce_;
-  const launch::NodeProgram& agent_;
+  const transfer::NodeProgram& agent_;
   std::stop_source over_;
   mutable std::mutex mutex_;
   Status failure_;       // guarded by mutex_
@@ -215,7 +215,7 @@ class Step {
 // The steps of a job. Thread-safe.
 class SlurmSteps {
  public:
-  SlurmSteps(std::shared_ptr<callback::CalledNodes> nodes, launch::NodeProgram agent,
+  SlurmSteps(std::shared_ptr<callback::CalledNodes> nodes, transfer::NodeProgram agent,
              std::chrono::seconds patience, std::map<std::string, uint32_t> gpus,
              std::vector<std::string> secret, std::optional<std::string> munge)
       : nodes_(std::move(nodes)),
@@ -316,7 +316,7 @@ class SlurmSteps {
   }
 
   const std::shared_ptr<callback::CalledNodes> nodes_;
-  const launch::NodeProgram agent_;
+  const transfer::NodeProgram agent_;
   const std::chrono::seconds patience_;
   const std::map<std::string, uint32_t> gpus_;  // of each node
   const std::vector<std::string> secret_;       // variables
@@ -368,7 +368,7 @@ class StepConnector final : public reach::Connector {
 
  private:
   Status Start(const v1::CalledReach& reach) {
-    AD_ASSIGN_OR_RETURN(launch::NodeProgram agent, launch::NodeProgram::OfAgent(agent_path_));
+    AD_ASSIGN_OR_RETURN(transfer::NodeProgram agent, transfer::NodeProgram::OfAgent(agent_path_));
     AD_ASSIGN_OR_RETURN(auto munge, SlurmMunge());
     AD_ASSIGN_OR_RETURN(auto nodes, others_.CalledBy(reach));
     auto steps = std::make_unique<SlurmSteps>(std::move(nodes), std::move(agent), patience_, gpus_,

@@ -1,23 +1,11 @@
-// What follows from a snapshot, for all that show it: words for states, marks, step times, and the
-// order of ranks. It is computed once, where a snapshot is made, and is part of it; views only
-// draw. Pure functions.
+// What follows from a snapshot, for all that show it: words for states (state_words.h), marks, step
+// times, and the order of ranks. It is computed once, where a snapshot is made, and is part of it;
+// views only draw. Pure functions.
 #pragma once
-
-#include <string>
 
 #include "autodist/v1/snapshot.pb.h"
 
 namespace autodist::snapshot {
-
-// How a job is, in words: "running, slow".
-struct JobState {
-  std::string words;
-  v1::Mark mark = v1::MARK_NONE;
-};
-JobState StateOf(const v1::JobStatus& job);         // without what its issues say
-JobState StateOf(const v1::JobSnapshot& snapshot);  // with that
-
-v1::Mark MarkOf(v1::Issue::Kind kind);
 
 // Fills in what is derived; what was there is replaced.
 void Derive(v1::JobSnapshot& snapshot);

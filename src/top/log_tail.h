@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "control/log_reader.h"
 #include "display/line_reader.h"
+#include "logs/log_reader.h"
 #include "top/view_state.h"
 
 namespace autodist::top {
@@ -30,7 +30,7 @@ class LogTail {
  private:
   const std::string folder_;
   const uint32_t rank_;
-  control::LogReader reader_;
+  logs::LogReader reader_;
   std::array<display::LineReader, 2> streams_;
   TextLines lines_;
 };

@@ -1,7 +1,7 @@
 // The whole job in one line, issues and what happened marked on it, and the times below.
 #include <algorithm>
 
-#include "snapshot/derived.h"
+#include "snapshot/state_words.h"
 #include "top/numbers.h"
 #include "top/scene.h"
 

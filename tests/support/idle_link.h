@@ -8,7 +8,9 @@ namespace autodist::test {
 
 class IdleLink : public launch::NodeLink {
  public:
-  Status Sync(launch::FolderSync&, uint32_t, const std::stop_token&) override { return OkStatus(); }
+  Status Sync(transfer::FolderSync&, uint32_t, const std::stop_token&) override {
+    return OkStatus();
+  }
   Result<v1::PrepareResponse> Prepare(const v1::PrepareRequest&, base::Deadline,
                                       const std::stop_token&) override {
     return v1::PrepareResponse();
@@ -25,8 +27,8 @@ class IdleLink : public launch::NodeLink {
                                         const std::stop_token&) override {
     return v1::TryPortsResponse();
   }
-  launch::FetchedFiles Fetch(const launch::FetchOrder&, launch::FetchedFolder&,
-                             const std::stop_token&) override {
+  transfer::FetchedFiles Fetch(const transfer::FetchOrder&, transfer::FetchedFolder&,
+                               const std::stop_token&) override {
     return {};
   }
 };

@@ -101,7 +101,7 @@ void JobFetch::Start(const v1::FetchRequest& request, const std::stop_token& sto
   busy_ = true;
   cancel_ = {};
   stopped_.emplace(stop, [cancel = cancel_]() mutable { cancel.request_stop(); });
-  launch::FetchOrder order;
+  transfer::FetchOrder order;
   order.folder = job_.working_directory();
   order.patterns = {request.patterns().begin(), request.patterns().end()};
   if (request.most_bytes() > 0) order.most_bytes = request.most_bytes();
@@ -122,7 +122,7 @@ void JobFetch::Start(const v1::FetchRequest& request, const std::stop_token& sto
   }
 }
 
-v1::JobFiles JobFetch::Fetch(launch::FetchOrder order, std::vector<Source>& sources,
+v1::JobFiles JobFetch::Fetch(transfer::FetchOrder order, std::vector<Source>& sources,
                              const std::stop_token& stop) const {
   const std::string here = base::ExpandHome(order.folder);
   const base::UniqueFd folder(open(here.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -140,7 +140,7 @@ v1::JobFiles JobFetch::Fetch(launch::FetchOrder order, std::vector<Source>& sour
     if (source.here) return;
     source.fetched.status = source.why_not;
     if (!source.link) return;
-    launch::FetchedFolder into(log_folder_, source.folder);
+    transfer::FetchedFolder into(log_folder_, source.folder);
     source.fetched = source.link->Fetch(order, into, stop);
   });
   return Sum(sources, here);
@@ -152,7 +152,7 @@ v1::JobFiles JobFetch::Sum(const std::vector<Source>& sources, const std::string
   files.set_shared(base::ToUtf8(shared));
   files.set_asked(static_cast<uint32_t>(sources.size()));
   for (const Source& source : sources) {
-    const launch::FetchedFiles& fetched = source.fetched;
+    const transfer::FetchedFiles& fetched = source.fetched;
     files.set_files(files.files() + fetched.files);
     files.set_bytes(files.bytes() + fetched.bytes);
     files.set_nodes(files.nodes() + (fetched.files > 0 ? 1 : 0));

@@ -17,7 +17,7 @@
 #include "chief/fleet/fleet.h"
 #include "chief/loop/loop.h"
 #include "control/job_requests.h"
-#include "launch/fetch_files.h"
+#include "transfer/fetch_files.h"
 
 namespace autodist::chief {
 
@@ -52,11 +52,11 @@ class JobFetch {
     bool here = false;   // it is this machine
     std::shared_ptr<launch::NodeLink> link;
     Status why_not;  // it is null
-    launch::FetchedFiles fetched;
+    transfer::FetchedFiles fetched;
   };
 
   std::vector<Source> Sources();
-  v1::JobFiles Fetch(launch::FetchOrder order, std::vector<Source>& sources,
+  v1::JobFiles Fetch(transfer::FetchOrder order, std::vector<Source>& sources,
                      const std::stop_token& stop) const;
   v1::JobFiles Sum(const std::vector<Source>& sources, const std::string& shared) const;
 

@@ -4,6 +4,9 @@
 #include <utility>
 
 #include "base/quantity.h"
+#include "kubernetes/eviction.h"
+#include "rpc/message_rules.h"
+#include "slurm/eviction.h"
 
 namespace autodist::chief {
 namespace {
@@ -14,12 +17,6 @@ using std::chrono::milliseconds;
 // A node has the time of two and a half renewals.
 milliseconds SilenceLimit(milliseconds lease, int nodes) {
   return std::max(LeaseTimer::kSilenceLimit, 5 * launch::RenewalInterval(lease, nodes) / 2);
-}
-
-// kAborted, as its agent goes.
-Status EndedByScheduler() {
-  return Error(StatusCode::kAborted,
-               "its engine has taken it away, as when a pod is deleted or evicted");
 }
 
 milliseconds Between(Loop::Time from, Loop::Time to) {
@@ -130,7 +127,7 @@ void Fleet::Do(uint32_t number, NodeAction action, bool drained) {
     case NodeAction::kReportEviction:
       // What was told to end there is followed by nothing.
       if (node.machine.draining() && !orders_.leaving) SendEnd(node);
-      return listener_.OnEvicted(number, node.member, EndedByScheduler());
+      return listener_.OnEvicted(number, node.member, kubernetes::Evicted());
     case NodeAction::kReportLoss:
       node.session->DropUnacknowledged();
       node.cut_off = node.lost_because.code() != StatusCode::kAborted;
@@ -233,9 +230,8 @@ void Fleet::TakeEvent(uint32_t number, v1::AgentEvent event, int64_t arrived_ns)
                                  " and ended its ranks"
                            : why));
   } else if (event.has_engine_ends()) {
-    // Of an allocation's steps Slurm ends all, and us as well.
     const v1::Reach& reach = plan_.nodes(static_cast<int>(number)).reach();
-    if (reach.has_called() && !reach.called().has_step()) Take(number, NodeEvent::kEvict);
+    if (reach.has_called() && !slurm::EndsAllocation(reach)) Take(number, NodeEvent::kEvict);
   } else if (event.has_ranks_ended()) {
     Take(number, NodeEvent::kRanksEnded);
   } else if (event.has_warning()) {
@@ -264,7 +260,7 @@ void Fleet::TakeClosed(uint32_t number, uint64_t connection, const Status& statu
   if (connection != node.session->connection() || !node.machine.alive()) return;
   if (BeingLinked(number)) return;  // it is we who have ended it
   if (status.ok()) return Left(number);
-  if (launch::IsBrokenRule(status)) return Lose(number, NodeEvent::kRefuse, status);
+  if (rpc::IsBrokenRule(status)) return Lose(number, NodeEvent::kRefuse, status);
   if (!reconnection_.possible()) return Lose(number, NodeEvent::kLose, status);
   if (reconnection_.IsNotAcking(node)) {
     return Lose(number, NodeEvent::kLose,
@@ -317,7 +313,7 @@ void Fleet::Left(uint32_t number) {
   if (orders_.leaving) {
     Take(number, NodeEvent::kLeave);
   } else if (state(number).evicted()) {
-    Lose(number, NodeEvent::kLose, EndedByScheduler());
+    Lose(number, NodeEvent::kLose, kubernetes::Evicted());
   } else {
     Lose(number, NodeEvent::kLose, Error(StatusCode::kUnavailable, "its agent left"));
   }

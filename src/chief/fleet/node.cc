@@ -2,6 +2,7 @@
 
 #include "base/random.h"
 #include "rpc/bootstrap_lines.h"
+#include "rpc/message_rules.h"
 
 namespace autodist::chief {
 namespace {
@@ -119,7 +120,7 @@ void Node::SendReliably(v1::ChiefMessage message, std::shared_ptr<const std::str
     const std::lock_guard lock(mutex_);
     if (!broken_rule_.ok()) return;
     if (orders_.Add(std::move(message), std::move(value))) return SendOrders();
-    Refuse(launch::BrokenRule("it acknowledges nothing of what it is sent"));
+    Refuse(rpc::BrokenRule("it acknowledges nothing of what it is sent"));
   }
   BreakIfRefused();
 }
@@ -247,8 +248,8 @@ void Node::TakeIfAllowed(uint64_t connection, v1::AgentEvent event) {
       if (event.sequence() <= taken_.events)
         return rules_.Handled(launch::EventRules::CostOf(event));
       if (event.sequence() > taken_.events + 1) {
-        return Refuse(launch::BrokenRule("event " + std::to_string(event.sequence()) + " after " +
-                                         std::to_string(taken_.events)));
+        return Refuse(rpc::BrokenRule("event " + std::to_string(event.sequence()) + " after " +
+                                      std::to_string(taken_.events)));
       }
       taken_.events = event.sequence();
       brought_news_ = true;

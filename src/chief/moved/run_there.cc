@@ -17,10 +17,10 @@
 #include "base/random.h"
 #include "base/shell_quote.h"
 #include "chief/moved/remote_output.h"
-#include "launch/node_program.h"
 #include "process/spawn.h"
 #include "scripts/scripts.h"
 #include "ssh/ssh_program.h"
+#include "transfer/node_program.h"
 
 namespace autodist::chief {
 namespace {
@@ -116,7 +116,7 @@ void MarkEnd(int code) {
 
 Result<int> RunThere(const v1::SshReach& node, const std::vector<std::string>& words,
                      const std::optional<Forward>& forward) {
-  AD_ASSIGN_OR_RETURN(const auto version, launch::NodeProgram::VersionOfAutodist());
+  AD_ASSIGN_OR_RETURN(const auto version, transfer::NodeProgram::VersionOfAutodist());
   // Its end tells the command, where that has no terminal, that this one has gone.
   AD_ASSIGN_OR_RETURN(const base::FdPair gone, base::Pipe());
   const std::string nonce = base::RandomHex();

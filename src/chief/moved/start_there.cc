@@ -27,10 +27,10 @@
 #include "json/proto_json.h"
 #include "launch/await_program.h"
 #include "launch/launcher.h"
-#include "launch/node_program.h"
 #include "reach/logins.h"
 #include "spec/spec_text.h"
 #include "ssh/ssh_loop.h"
+#include "transfer/node_program.h"
 
 namespace autodist::chief {
 namespace {
@@ -177,7 +177,7 @@ Result<base::UniqueFd> BringAutodist(const v1::NodePlan& node, reach::Connector&
                                      ssh::SshLoop& loop, const std::string& nonce,
                                      std::unique_ptr<transport::Stream>& stream,
                                      const std::stop_token& stop) {
-  AD_ASSIGN_OR_RETURN(const auto program, launch::NodeProgram::OfAutodist());
+  AD_ASSIGN_OR_RETURN(const auto program, transfer::NodeProgram::OfAutodist());
   AD_ASSIGN_OR_RETURN(const auto transport, connector.TransportTo(node.reach(), loop));
   const launch::AgentCommand command =
       launch::InstallingCommand(program, nonce, {"moved-chief", nonce});

@@ -18,7 +18,7 @@ display::Stream StreamOf(const v1::Output& output) {
   return output.stream() == v1::OUTPUT_STREAM_STDERR ? display::kStderr : display::kStdout;
 }
 
-int64_t MillisecondsOf(display::WallTime time) {
+int64_t MillisecondsOf(base::WallTime time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
@@ -92,7 +92,7 @@ Result<RankLogs::File> RankLogs::Create(uint32_t rank, display::Stream stream) c
   const std::string name = display::LogName(rank, stream);
   const auto made = folder_.OpenFile(name, O_WRONLY | O_CREAT | O_TRUNC);
   AD_RETURN_IF_ERROR(Annotate(made.status(), "log file"));
-  return File{display::LogTimesWriter(folder_, name)};
+  return File{logs::LogIndexWriter(folder_, name)};
 }
 
 Status RankLogs::Open(const display::Output& output, File& file) {

@@ -20,8 +20,8 @@
 #include "base/fd.h"
 #include "base/log_folder.h"
 #include "chief/output/last_words.h"
-#include "display/log_times.h"
 #include "display/rank_lines.h"
+#include "logs/log_index.h"
 #include "progress/progress_reader.h"
 
 namespace autodist::chief {
@@ -45,7 +45,7 @@ class RankLogs {
   using Time = display::Time;
 
   // Makes the folder, and in it a file rank-N.out and rank-N.err for every rank of the plan; beside
-  // them comes when that was written (display::LogTimesWriter). Progress is recognised by the
+  // them comes when that was written (logs::LogIndexWriter). Progress is recognised by the
   // pattern alone, where there is one.
   static Result<std::shared_ptr<RankLogs>> Create(
       const v1::LaunchPlan& plan, const base::LogFolder& folder, const display::View& view,
@@ -81,7 +81,7 @@ class RankLogs {
 
  private:
   struct File {  // of one stream of one rank
-    display::LogTimesWriter times;
+    logs::LogIndexWriter times;
     base::UniqueFd fd = {};
     std::list<File*>::iterator place = {};  // in open_, where there is a descriptor
     uint64_t size = 0;

@@ -80,7 +80,7 @@ class FollowJobTest : public testing::Test {
   // On another thread.
   std::future<Result<v1::JobStatus>> Follow(Skip skip = {}) {
     return std::async(std::launch::async, [skip = std::move(skip), job = Status()] {
-      LogPrinter output({});
+      logs::LogPrinter output({});
       return FollowJob(job, skip, output);
     });
   }
@@ -125,7 +125,7 @@ TEST_F(FollowJobTest, ShowsWhatIsWrittenUntilTheEnd) {
 TEST_F(FollowJobTest, GoesOnWithTheNextAttempt) {
   Write("first\n");
   StartChief();
-  auto followed = Follow([](LogReader& logs) { logs.SkipToLastLinesOfEach(0); });
+  auto followed = Follow([](logs::LogReader& logs) { logs.SkipToLastLinesOfEach(0); });
   AwaitQuestion();
   Write("last of the first\n");
   BeginAttempt(1);

@@ -16,7 +16,8 @@ const std::vector<Process> kTwoHosts = {{0, 0, "gpu1.example.org", false},
 
 std::string Of(PrefixStyle style, uint32_t rank, const std::vector<Process>& processes = kTwoHosts,
                Look look = {}) {
-  return std::string(Prefixes(style, processes, {look, look}, false).Of(rank, kStdout, WallTime()));
+  return std::string(
+      Prefixes(style, processes, {look, look}, false).Of(rank, kStdout, base::WallTime()));
 }
 
 TEST(PrefixesTest, Styles) {
@@ -30,7 +31,7 @@ TEST(PrefixesTest, Styles) {
 TEST(PrefixesTest, TimeStampsAreIso8601) {
   setenv("TZ", "XXX-5:30", 1);  // east of Greenwich
   tzset();
-  const WallTime time(std::chrono::milliseconds(1'795'414'559'042));
+  const base::WallTime time(std::chrono::milliseconds(1'795'414'559'042));
   const std::string stamp = "2026-11-23T11:45:59.042+05:30 ";
   const auto of = [](PrefixStyle style) { return Prefixes(style, kTwoHosts, {}, true); };
   EXPECT_EQ(of(PrefixStyle::kNone).Of(0, kStdout, time), stamp);
@@ -60,7 +61,7 @@ TEST(PrefixesTest, OnATerminalTheyAreAlignedAndColouredByNode) {
   EXPECT_EQ(Of(PrefixStyle::kNode, 0, kTwoHosts, {true, false}), "[gpu1:0]   ");
   EXPECT_EQ(Of(PrefixStyle::kNode, 0, kTwoHosts, {false, true}), "\x1b[36m[gpu1:0]\x1b[0m ");
   Prefixes mixed(PrefixStyle::kNode, kTwoHosts, {Look{}, terminal}, false);
-  EXPECT_EQ(mixed.Of(10, kStdout, WallTime()), "[gpu12:10] ");
+  EXPECT_EQ(mixed.Of(10, kStdout, base::WallTime()), "[gpu12:10] ");
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "base/fd.h"
-#include "launch/bootstrap.h"
+#include "launch/install_agent.h"
 #include "launch/launcher.h"
 #include "support/agents_test.h"
 #include "support/faulty_transport.h"
@@ -105,7 +105,7 @@ class Cases {
 
 class LaunchFaultsTest : public test::AgentsTest {
  protected:
-  LaunchFaultsTest() : agent_(*NodeProgram::OfAgent(AGENT_PROGRAM)) {
+  LaunchFaultsTest() : agent_(*transfer::NodeProgram::OfAgent(AGENT_PROGRAM)) {
     const std::filesystem::path kept = Home("with") + "/" + agent_.PathOnNode();
     std::filesystem::create_directories(kept.parent_path());
     std::filesystem::create_symlink(AGENT_PROGRAM, kept);
@@ -163,7 +163,7 @@ class LaunchFaultsTest : public test::AgentsTest {
   }
 
   const test::Watchdog watchdog_{kLaunchesHang};
-  const NodeProgram agent_;
+  const transfer::NodeProgram agent_;
 };
 
 // Where a stream breaks: the first cases go through all places, the others are by chance.

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "autodist/v1/plan.pb.h"
-#include "launch/node_program.h"
 #include "reach/logins.h"
 #include "slurm/steps.h"
 #include "ssh/ssh_loop.h"
@@ -16,6 +15,7 @@
 #include "support/home_folder.h"
 #include "support/nobody.h"
 #include "support/temp_folder.h"
+#include "transfer/node_program.h"
 
 namespace autodist::slurm {
 namespace {
@@ -40,7 +40,7 @@ class SlurmCleanUpTest : public testing::Test {
         folder_.Write("agent", "#!/bin/sh\necho \"$*\" > '" + folder_.path() + "/ran'\n");
     fs::permissions(agent, fs::perms::owner_all);
     agent_ = agent;
-    version_ = launch::NodeProgram::OfAgent(agent)->Versions()[0];
+    version_ = transfer::NodeProgram::OfAgent(agent)->Versions()[0];
   }
   ~SlurmCleanUpTest() override {
     setenv("PATH", path_before_.c_str(), 1);

@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "launch/node_program.h"
 #include "ssh/ssh_loop.h"
 #include "support/fake_munge.h"
 #include "support/home_folder.h"
 #include "support/limit.h"
+#include "transfer/node_program.h"
 
 namespace autodist::slurm {
 namespace {
@@ -54,7 +54,7 @@ class SlurmStepsTest : public testing::Test {
  protected:
   void SetUp() override {
     signal(SIGPIPE, SIG_IGN);
-    const auto program = launch::NodeProgram::OfAgent(AGENT_PROGRAM);
+    const auto program = transfer::NodeProgram::OfAgent(AGENT_PROGRAM);
     ASSERT_TRUE(program.ok()) << program.status();
     const std::filesystem::path there = home_.path() + "/" + program->PathOnNode();
     std::filesystem::create_directories(there.parent_path());

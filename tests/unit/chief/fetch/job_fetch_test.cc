@@ -40,12 +40,12 @@ TEST(FolderNameOfTest, IsOneNameWhateverTheAddressHas) {
 // A link that brings what a test has of it.
 class FilesLink final : public test::IdleLink {
  public:
-  using Bring = std::function<launch::FetchedFiles(
-      const launch::FetchOrder& order, launch::FetchedFolder& folder, const std::stop_token&)>;
+  using Bring = std::function<transfer::FetchedFiles(
+      const transfer::FetchOrder& order, transfer::FetchedFolder& folder, const std::stop_token&)>;
   explicit FilesLink(Bring bring) : bring_(std::move(bring)) {}
 
-  launch::FetchedFiles Fetch(const launch::FetchOrder& order, launch::FetchedFolder& folder,
-                             const std::stop_token& stop) override {
+  transfer::FetchedFiles Fetch(const transfer::FetchOrder& order, transfer::FetchedFolder& folder,
+                               const std::stop_token& stop) override {
     return bring_(order, folder, stop);
   }
   void OpenSession(launch::SessionListener&) override {}
@@ -116,8 +116,8 @@ class JobFetchTest : public testing::Test, protected FleetListener {
 };
 
 // One file of this content.
-launch::FetchedFiles BringOne(launch::FetchedFolder& folder, const std::string& content) {
-  launch::FetchedFiles fetched;
+transfer::FetchedFiles BringOne(transfer::FetchedFolder& folder, const std::string& content) {
+  transfer::FetchedFiles fetched;
   v1::FetchedFile file;
   file.set_path("a");
   file.set_mode(0600);
@@ -133,7 +133,7 @@ launch::FetchedFiles BringOne(launch::FetchedFolder& folder, const std::string& 
 
 TEST_F(JobFetchTest, EachNodeHasAFolderAndTheAnswerSumsUp) {
   std::mutex mutex;
-  launch::FetchOrder ordered;
+  transfer::FetchOrder ordered;
   bring_[1] = [&](const auto& order, auto& folder, const auto&) {
     const std::lock_guard lock(mutex);
     ordered = order;
@@ -162,7 +162,7 @@ TEST_F(JobFetchTest, EachNodeHasAFolderAndTheAnswerSumsUp) {
 TEST_F(JobFetchTest, WhatSeveralNodesReportIsGrouped) {
   for (const uint32_t node : {1u, 2u}) {
     bring_[node] = [](const auto&, auto&, const auto&) {
-      launch::FetchedFiles fetched;
+      transfer::FetchedFiles fetched;
       fetched.warnings = {"link: is no file", "\xff"};
       fetched.status = WithRemedy(Error(StatusCode::kResourceExhausted, "too much"), "--max-size");
       return fetched;
@@ -215,7 +215,7 @@ TEST_F(JobFetchTest, OneAtATimeUntilItIsCancelled) {
     std::condition_variable_any never;
     never.wait(lock, stop, [] { return false; });
     stopped = true;
-    launch::FetchedFiles fetched;
+    transfer::FetchedFiles fetched;
     fetched.status = Error(StatusCode::kCancelled, "cancelled");
     return fetched;
   };
@@ -235,7 +235,7 @@ TEST_F(JobFetchTest, OneAtATimeUntilItIsCancelled) {
 TEST_F(JobFetchTest, TheEndOfTheJobCancelsIt) {
   bring_[1] = [](const auto&, auto&, const std::stop_token& stop) {
     while (!stop.stop_requested()) std::this_thread::yield();
-    return launch::FetchedFiles();
+    return transfer::FetchedFiles();
   };
   Begin();
   fetch_.Finish();

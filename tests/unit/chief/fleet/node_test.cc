@@ -13,6 +13,7 @@
 #include "agent_sim/events.h"
 #include "launch/grpc_link.h"
 #include "rpc/bootstrap_lines.h"
+#include "rpc/message_rules.h"
 #include "support/small_agent.h"
 
 namespace autodist::chief {
@@ -163,10 +164,10 @@ TEST_F(NodeTest, AnAgentThatBreaksARuleIsBrokenOff) {
   agent_.events->SendReliably(test::RankExited(0, 256));
   PushRank(1);
   ASSERT_TRUE(Await([&] { return !closed_.empty(); }));
-  EXPECT_TRUE(launch::IsBrokenRule(why_closed_)) << Message(why_closed_);
+  EXPECT_TRUE(rpc::IsBrokenRule(why_closed_)) << Message(why_closed_);
   Connect();
   ASSERT_TRUE(Await([&] { return closed_.size() == 2; }));
-  EXPECT_TRUE(launch::IsBrokenRule(why_closed_)) << "it is not believed again";
+  EXPECT_TRUE(rpc::IsBrokenRule(why_closed_)) << "it is not believed again";
   EXPECT_TRUE(ranks_.empty());
 }
 

@@ -9,7 +9,9 @@
 
 #include "agent_sim/events.h"
 #include "base/exit_codes.h"
-#include "chief/start/restart_decision.h"
+#include "chief/policy/restart_policy.h"
+#include "chief/start/attempt_outcome.h"
+#include "chief/start/port_races.h"
 #include "support/fake_nodes.h"
 #include "support/in_seconds.h"
 #include "support/plans.h"
@@ -66,9 +68,11 @@ class AttemptStarterTest : public testing::Test, protected FleetListener {
     if (!starter_) starter_.emplace(plan_, options_, loop_, stop_, watch_, console_);
     return *starter_;
   }
-  RestartDecision& restarts() {
-    if (!restarts_) restarts_.emplace(options_, loop_, watch_);
-    return *restarts_;
+  bool MayHaveLostPortRace() const { return PortRaces(options_, loop_).MayHaveLost(*attempt_); }
+  bool IsRestarted() const {
+    return RestartPolicy(RestartLimitsOf(options_.request()))
+        .Next(OutcomeOf(*attempt_, watch_, loop_.Now()))
+        .has_value();
   }
   // Makes attempt_, or refused_ in its place.
   void Start(uint32_t number) {
@@ -152,7 +156,6 @@ class AttemptStarterTest : public testing::Test, protected FleetListener {
   OutputRouter output_{loop_, console_};
   Fleet watch_{plan_, kLease, loop_, output_, console_, *this};
   std::optional<AttemptStarter> starter_;
-  std::optional<RestartDecision> restarts_;
   std::vector<plan::Replan> planned_;
   std::unique_ptr<Attempt> attempt_;
   NotStarted refused_{};
@@ -305,14 +308,14 @@ TEST_F(AttemptStarterTest, ALostRaceForAPortIsAnAttemptMore) {
   ASSERT_TRUE(attempt_);
   attempt_->began = loop_.Now();
   attempt_->Take(1, test::RankExited(2, 1));
-  EXPECT_FALSE(restarts().MayHaveLostPortRace(*attempt_)) << "that node opens none";
+  EXPECT_FALSE(MayHaveLostPortRace()) << "that node opens none";
   Start(0);
   ASSERT_TRUE(attempt_);
   attempt_->began = loop_.Now();
   attempt_->Take(0, test::RankExited(0, 1));
-  EXPECT_TRUE(restarts().MayHaveLostPortRace(*attempt_));
+  EXPECT_TRUE(MayHaveLostPortRace());
   Wait(RestartPolicy::kCrashLoop + seconds(1));
-  EXPECT_FALSE(restarts().MayHaveLostPortRace(*attempt_)) << "it had long been open";
+  EXPECT_FALSE(MayHaveLostPortRace()) << "it had long been open";
 }
 
 // Data addresses that nodes are asked for.
@@ -511,12 +514,12 @@ TEST_F(AttemptStarterTest, APlanThatCannotBeMadeEndsIt) {
 TEST_F(AttemptStarterTest, NodesThatWentMissingAreNoRestartThatCounts) {
   options_.launch.request.set_min_nodes(2);
   RunFirst([this] { nodes_[1].Die(); });
-  EXPECT_TRUE(restarts().WaitAfter(*attempt_));
+  EXPECT_TRUE(IsRestarted());
 }
 
 TEST_F(AttemptStarterTest, WithoutRestartsThereIsNoWait) {
   RunFirst([this] { nodes_[1].Exit(3, 7); });
-  EXPECT_FALSE(restarts().WaitAfter(*attempt_));
+  EXPECT_FALSE(IsRestarted());
 }
 
 }  // namespace

@@ -1,0 +1,116 @@
+#include "snapshot/state_words.h"
+
+namespace autodist::snapshot {
+namespace {
+
+// Exit codes of a job that SIGINT or SIGTERM has ended, as shells have it.
+constexpr int32_t kInterrupted = 128 + 2;
+constexpr int32_t kTerminated = 128 + 15;
+
+}  // namespace
+
+v1::Mark MarkOfState(v1::RankState state) {
+  switch (state) {
+    case v1::RANK_STATE_STARTING:
+      return v1::MARK_STARTING;
+    case v1::RANK_STATE_AWAY:
+      return v1::MARK_AWAY;
+    case v1::RANK_STATE_ENDED:
+      return v1::MARK_ENDED;
+    case v1::RANK_STATE_FAILED:
+    case v1::RANK_STATE_LOST:
+      return v1::MARK_FAILED;
+    default:
+      return v1::MARK_NONE;
+  }
+}
+
+v1::Mark MarkOfPhase(v1::NodePhase phase) {
+  return phase == v1::NODE_PHASE_RECONNECTING ? v1::MARK_AWAY
+         : phase == v1::NODE_PHASE_LOST       ? v1::MARK_FAILED
+                                              : v1::MARK_NONE;
+}
+
+v1::Mark MarkOf(v1::Issue::Kind kind) {
+  switch (kind) {
+    case v1::Issue::KIND_FAILED:
+      return v1::MARK_FAILED;
+    case v1::Issue::KIND_STALLED:
+      return v1::MARK_STALLED;
+    case v1::Issue::KIND_SLOW:
+      return v1::MARK_SLOW;
+    case v1::Issue::KIND_AWAY:
+      return v1::MARK_AWAY;
+    default:
+      return v1::MARK_WARNING;
+  }
+}
+
+std::string StateText(const v1::RankSnapshot& rank) {
+  switch (rank.state()) {
+    case v1::RANK_STATE_STARTING:
+      return "starting";
+    case v1::RANK_STATE_RUNNING:
+      return rank.mark() == v1::MARK_WAITING ? "waits"
+             : rank.has_progress()           ? "training"
+                                             : "running";
+    case v1::RANK_STATE_AWAY:
+      return "away";
+    case v1::RANK_STATE_ENDED:
+      return "ended";
+    case v1::RANK_STATE_FAILED:
+      return "failed";
+    case v1::RANK_STATE_LOST:
+      return "lost";
+    default:
+      return "";
+  }
+}
+
+JobState StateOf(const v1::JobStatus& job) {
+  if (job.phase() == v1::JOB_PHASE_ENDED) {
+    if (job.exit_code() == 0) return {"ended well", v1::MARK_ENDED};
+    const std::string code = "exit code " + std::to_string(job.exit_code());
+    const bool asked =
+        job.told_to_stop() || job.exit_code() == kInterrupted || job.exit_code() == kTerminated;
+    if (asked) return {"stopped, " + code, v1::MARK_ENDED};
+    return {"failed, " + code, v1::MARK_FAILED};
+  }
+  if (job.chief_gone()) return {"crashed: its autodist is gone", v1::MARK_FAILED};
+  switch (job.phase()) {
+    case v1::JOB_PHASE_LAUNCHING:
+      return {"launching", v1::MARK_STARTING};
+    case v1::JOB_PHASE_STOPPING:
+      return {"stopping", v1::MARK_WARNING};
+    case v1::JOB_PHASE_RESTARTING:
+      return {"restarting", v1::MARK_AWAY};
+    default:
+      return {"running", v1::MARK_NONE};
+  }
+}
+
+JobState StateOf(const v1::JobSnapshot& snapshot) {
+  JobState state = StateOf(snapshot.job());
+  const bool runs = state.mark == v1::MARK_NONE;
+  if (!runs || snapshot.troubles().empty()) return state;
+  state.mark = MarkOf(snapshot.troubles(0).kind());
+  switch (state.mark) {
+    case v1::MARK_STALLED:
+      state.words = "stalled";
+      break;
+    case v1::MARK_FAILED:
+      state.words += ", a rank failed";
+      break;
+    case v1::MARK_SLOW:
+      state.words += ", slow";
+      break;
+    case v1::MARK_AWAY:
+      state.words += ", a node is away";
+      break;
+    default:
+      break;
+  }
+  return state;
+}
+
+}  // namespace autodist::snapshot

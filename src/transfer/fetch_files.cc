@@ -1,0 +1,155 @@
+#include "transfer/fetch_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "base/quantity.h"
+#include "base/split.h"
+#include "base/utf8.h"
+#include "transfer/fetch_stream.h"
+
+namespace autodist::transfer {
+namespace {
+
+constexpr mode_t kForUsAlone = 0700;
+constexpr size_t kMostWarnings = 40;  // of one node
+
+// What comes by one call.
+class Fetch {
+ public:
+  Fetch(FetchStream& stream, const FetchOrder& order, FetchedFolder& folder, FetchedFiles& fetched)
+      : stream_(stream), order_(order), folder_(folder), fetched_(fetched) {}
+
+  Status Run();
+
+ private:
+  Status TakeFound(const v1::FilesFound& found);
+  Status TakeFile(v1::FetchedFile file);
+  Status TakeContent(const v1::FetchedContent& content);
+  void TakeFinished(const v1::FetchFinished& finished);
+  Status CheckSize(uint64_t files, uint64_t bytes) const;
+  void Warn(std::string what) {
+    if (fetched_.warnings.size() < kMostWarnings) fetched_.warnings.push_back(std::move(what));
+  }
+  std::string name() const { return base::Printable(file_.path()); }
+
+  FetchStream& stream_;
+  const FetchOrder& order_;
+  FetchedFolder& folder_;
+  FetchedFiles& fetched_;
+  v1::FetchedFile file_;  // that is coming
+  std::optional<files::NewFile> content_;
+  uint64_t received_ = 0;  // of it
+};
+
+Status Fetch::Run() {
+  while (const auto response = stream_.Read()) {
+    if (response->has_found()) AD_RETURN_IF_ERROR(TakeFound(response->found()));
+    if (response->has_file()) AD_RETURN_IF_ERROR(TakeFile(response->file()));
+    if (response->has_content()) AD_RETURN_IF_ERROR(TakeContent(response->content()));
+    if (response->has_finished()) TakeFinished(response->finished());
+  }
+  return stream_.End();
+}
+
+Status Fetch::TakeFound(const v1::FilesFound& found) {
+  fetched_.same_folder = found.same_folder();
+  return CheckSize(found.files(), found.bytes());
+}
+
+Status Fetch::CheckSize(uint64_t files, uint64_t bytes) const {
+  if (bytes <= order_.most_bytes) return OkStatus();
+  return WithRemedy(Error(StatusCode::kOutOfRange,
+                          base::Count(files, "file") + " with " + base::Bytes(bytes) +
+                              " there, and no more than " + base::Bytes(order_.most_bytes) +
+                              " are brought from a node"),
+                    "ask for fewer, or for more with --max-size");
+}
+
+Status Fetch::TakeFile(v1::FetchedFile file) {
+  file_ = std::move(file);
+  AD_RETURN_IF_ERROR(CheckSize(fetched_.files + 1, fetched_.bytes + file_.size()));
+  auto content = folder_.Create(file_);
+  AD_RETURN_IF_ERROR(Annotate(content.status(), name()));
+  content_.emplace(*std::move(content));
+  received_ = 0;
+  return OkStatus();
+}
+
+Status Fetch::TakeContent(const v1::FetchedContent& content) {
+  AD_RETURN_IF_ERROR(Annotate(content_->Write(content.data()), name()));
+  received_ += content.data().size();
+  if (!content.last()) return OkStatus();
+  if (received_ < file_.size()) {
+    Warn(name() + ": is not brought, as it became shorter while it was read");
+    content_.reset();
+    return OkStatus();
+  }
+  AD_RETURN_IF_ERROR(Annotate(content_->Finish(), name()));
+  content_.reset();
+  ++fetched_.files;
+  fetched_.bytes += received_;
+  if (content.changed())
+    Warn(name() + ": has changed while it was read; what came may be a mixture");
+  return OkStatus();
+}
+
+void Fetch::TakeFinished(const v1::FetchFinished& finished) {
+  for (const std::string& text : finished.left_out()) Warn(base::Printable(text));
+}
+
+Status InTheWay(const std::string& what, int error) {
+  return WithRemedy(ErrnoError(error, "the folder " + what + " in the log folder"),
+                    "files are brought into real folders only, never through a symbolic link: "
+                    "move away what is there");
+}
+
+// Makes it where it is missing.
+Result<base::UniqueFd> EnterFolder(int folder, const std::string& name) {
+  if (mkdirat(folder, name.c_str(), kForUsAlone) != 0 && errno != EEXIST) {
+    return ErrnoError(errno, "making a folder");
+  }
+  base::UniqueFd fd = files::OpenFolderIn(folder, name);
+  if (!fd.valid()) return InTheWay(base::Printable(name), errno);
+  return fd;
+}
+
+}  // namespace
+
+Status FetchedFolder::Open() {
+  AD_ASSIGN_OR_RETURN(const int parent, parent_.Open());
+  AD_ASSIGN_OR_RETURN(root_, EnterFolder(parent, name_));
+  return OkStatus();
+}
+
+Result<files::NewFile> FetchedFolder::Create(const v1::FetchedFile& file) {
+  AD_RETURN_IF_ERROR(files::CheckPathWithin(file.path()));
+  if (!root_.valid()) AD_RETURN_IF_ERROR(Open());
+  base::UniqueFd above;
+  const std::vector<std::string_view> parts = base::Split(file.path(), '/');
+  for (size_t i = 0; i + 1 < parts.size(); ++i) {
+    AD_ASSIGN_OR_RETURN(
+        above, EnterFolder(above.valid() ? above.get() : root_.get(), std::string(parts[i])));
+  }
+  return files::NewFile::Create(above.valid() ? above.get() : root_.get(),
+                                std::string(parts.back()),
+                                {file.size(), file.mode(), file.modified_ns()});
+}
+
+FetchedFiles FetchFiles(v1::AgentService::Stub& agent, const FetchOrder& order,
+                        FetchedFolder& folder, const std::stop_token& stop) {
+  v1::FetchFilesRequest request;
+  request.set_folder(order.folder);
+  for (const std::string& pattern : order.patterns) request.add_patterns(pattern);
+  request.set_probe(order.probe);
+  FetchedFiles fetched;
+  FetchStream stream(agent, request, stop, order.silence);
+  fetched.status = Fetch(stream, order, folder, fetched).Run();
+  return fetched;
+}
+
+}  // namespace autodist::transfer

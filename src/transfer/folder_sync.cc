@@ -1,0 +1,397 @@
+#include "transfer/folder_sync.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <set>
+
+#include "base/log.h"
+#include "base/quantity.h"
+
+namespace autodist::transfer {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr size_t kChunk = 256 * 1024;  // bytes of content per message
+constexpr size_t kEntriesPerList = 1000;
+// How often an agent hears from us while we read files for ourselves.
+constexpr std::chrono::milliseconds kBusyInterval{2000};
+
+v1::FileEntry ToMessage(const files::FileEntry& entry) {
+  v1::FileEntry message;
+  message.set_path(entry.path);
+  message.set_mode(entry.mode);
+  switch (entry.type) {
+    case files::FileType::kRegular:
+      message.set_type(v1::FILE_TYPE_REGULAR);
+      message.set_size(entry.size);
+      message.set_modified_ns(entry.modified_ns);
+      break;
+    case files::FileType::kFolder:
+      message.set_type(v1::FILE_TYPE_FOLDER);
+      break;
+    case files::FileType::kSymlink:
+      message.set_type(v1::FILE_TYPE_SYMLINK);
+      message.set_link_target(entry.link_target);
+      break;
+  }
+  return message;
+}
+
+Status Cancelled() { return Error(StatusCode::kCancelled, "cancelled"); }
+
+Status HasChanged(const std::string& path) {
+  return WithRemedy(Error(StatusCode::kFailedPrecondition,
+                          path + " on the chief has changed since autodist was started"),
+                    "start it when nothing writes there, or list the file in .autodistignore");
+}
+
+// Whether it is the file that was found first, and nobody has written to it.
+bool IsUnchanged(int fd, const files::FileEntry& entry) {
+  struct stat info;
+  return fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
+         static_cast<uint64_t>(info.st_size) == entry.size &&
+         files::ModifiedNs(info) == entry.modified_ns;
+}
+
+// As many bytes as `buffer` has; false at an earlier end.
+bool ReadExactly(int fd, std::string& buffer) {
+  for (size_t have = 0; have < buffer.size();) {
+    const ssize_t got = read(fd, buffer.data() + have, buffer.size() - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    have += static_cast<size_t>(got);
+  }
+  return true;
+}
+
+// For work of ours that takes time: lets the agent hear from us meanwhile.
+std::function<bool()> BusyWord(SyncStream& stream, const std::stop_token& stop) {
+  return [&stream, &stop, heard_at = steady_clock::now()]() mutable {
+    if (steady_clock::now() >= heard_at + kBusyInterval) {
+      heard_at = steady_clock::now();
+      stream.Write({});  // where nobody hears it, the next message tells
+    }
+    return !stop.stop_requested();
+  };
+}
+
+}  // namespace
+
+FolderSync::FolderSync(files::FileTree tree, std::string target, size_t nodes,
+                       std::unique_ptr<FileRelay> relay, std::chrono::milliseconds stall_limit)
+    : tree_(std::move(tree)),
+      target_(std::move(target)),
+      nodes_(nodes),
+      relay_(std::move(relay)),
+      stall_limit_(stall_limit),
+      left_(nodes) {}
+
+std::string FolderSync::WhatThereIs() const {
+  return base::Count(tree_.files, "file") + ", " + base::Bytes(tree_.bytes);
+}
+
+Status FolderSync::CopyTo(uint32_t node_rank, v1::AgentService::Stub& agent,
+                          const std::function<void()>& hang_up, const std::stop_token& stop) {
+  Begin();
+  uint64_t received = 0;            // bytes of content that the agent has told us of
+  uint64_t expected = tree_.bytes;  // of those that it may need
+  Status status;
+  {
+    SyncStream stream(agent, SyncRules(tree_.entries.size(), tree_.bytes), stop, stall_limit_,
+                      hang_up, [&](uint64_t bytes) {
+                        progress_->Sent(bytes - received);
+                        received = bytes;
+                      });
+    status = Copy(stream, node_rank, expected, stop);
+  }
+  if (status.ok()) {
+    progress_->Sent(expected - std::min(received, expected));
+  } else {
+    progress_->NotNeeded(expected - std::min(received, expected));
+  }
+  EndOne(node_rank, status.ok());
+  return status;
+}
+
+void FolderSync::Skip(uint32_t node_rank) {
+  Begin();
+  progress_->NotNeeded(tree_.bytes);
+  EndOne(node_rank, false);
+}
+
+// What all nodes share; made for the first of them.
+void FolderSync::Begin() {
+  const std::lock_guard lock(mutex_);
+  if (progress_) return;
+  begun_at_ = steady_clock::now();
+  folder_.Reset(open(tree_.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  files::RemoveLeftovers(folder_.get());
+  probe_.emplace(files::TemporaryFile::Create(folder_.get()));
+  progress_.emplace("syncing " + WhatThereIs() + " to " + base::Count(nodes_, "node"),
+                    tree_.bytes * nodes_);
+}
+
+void FolderSync::EndOne(uint32_t node_rank, bool ok) {
+  if (relay_ && Relays(node_rank)) relay_->WillNotAnswer();
+  if (relay_ && !Relays(node_rank)) relay_->OtherEnded();
+  const std::lock_guard lock(mutex_);
+  all_well_ = all_well_ && ok;
+  if (--left_ > 0) return;
+  probe_.reset();
+  progress_.reset();
+  if (all_well_) LogSummary();
+}
+
+// `expected`: how much of the content the node needs, once that is known.
+Status FolderSync::Copy(SyncStream& stream, uint32_t node_rank, uint64_t& expected,
+                        const std::stop_token& stop) {
+  AD_RETURN_IF_ERROR(WithRemedy(Annotate(probe_->status(), tree_.folder + " on the chief"),
+                                "--sync marks the folder with a file for a moment, so that it "
+                                "knows a node that has the same one"));
+  v1::SyncRequest request;
+  request.mutable_begin()->set_folder(target_);
+  request.mutable_begin()->set_probe((*probe_)->name());
+  request.mutable_begin()->set_mode(tree_.mode);
+  stream.Write(request);  // an agent that has this very folder answers, and ends the call at once
+  const auto place = stream.Read();
+  if (!place) return stream.End();
+  if (place->place().same_folder()) {
+    ++sent_.nodes_sharing;
+    progress_->NotNeeded(std::exchange(expected, 0));
+    return stream.End();
+  }
+  // A node that shares the folder with the one that relays lacks nothing by then.
+  std::optional<v1::SyncSource> source;
+  if (relay_ && !Relays(node_rank)) {
+    source = relay_->AwaitSource([&stream] { return stream.Write({}); }, stop);
+  }
+  if (!SendList(stream)) return stream.End();
+  auto differences = ReadDifferences(stream);
+  if (!differences) return stream.End();
+  AD_RETURN_IF_ERROR(DecideSuspects(stream, *differences, stop));
+
+  const uint64_t bytes = BytesOf(differences->wanted);
+  progress_->NotNeeded(tree_.bytes - std::min(bytes, tree_.bytes));
+  expected = std::min(bytes, tree_.bytes);
+  AD_RETURN_IF_ERROR(SendContents(stream, node_rank, std::move(differences->wanted), source, stop));
+  if (Relays(node_rank)) AD_RETURN_IF_ERROR(LetPassOn(stream, stop));
+  request.mutable_complete();
+  stream.Write(request);
+  return stream.End();
+}
+
+uint64_t FolderSync::BytesOf(const std::vector<uint64_t>& entries) const {
+  uint64_t bytes = 0;
+  for (const uint64_t index : entries) bytes += tree_.entries[index].size;
+  return bytes;
+}
+
+Status FolderSync::SendContents(SyncStream& stream, uint32_t node_rank,
+                                std::vector<uint64_t> wanted,
+                                const std::optional<v1::SyncSource>& source,
+                                const std::stop_token& stop) {
+  if (source && !wanted.empty()) {
+    const size_t files = wanted.size();
+    const uint64_t bytes = BytesOf(wanted);
+    AD_RETURN_IF_ERROR(LetGet(stream, wanted, *source, stop));
+    sent_.passed_files += files - wanted.size();
+    sent_.passed_bytes += bytes - BytesOf(wanted);
+    sent_.nodes_passed += files > wanted.size() ? 1 : 0;
+    sent_.nodes_missed += wanted.empty() ? 0 : 1;
+  }
+  for (const uint64_t index : wanted) {
+    files::Digest digest;
+    const bool passes_on = Relays(node_rank);  // others compare with what is read now
+    AD_RETURN_IF_ERROR(SendFile(stream, index, passes_on ? &digest : nullptr, stop));
+    if (passes_on) Know(index, digest.Hex());
+  }
+  sent_.bytes += BytesOf(wanted);
+  sent_.files += wanted.size();
+  sent_.nodes += wanted.empty() ? 0 : 1;
+  return OkStatus();
+}
+
+// Leaves in `wanted` what the agent could not get there.
+Status FolderSync::LetGet(SyncStream& stream, std::vector<uint64_t>& wanted,
+                          const v1::SyncSource& source, const std::stop_token& stop) {
+  const auto go_on = BusyWord(stream, stop);
+  std::vector<uint64_t> missed;
+  for (size_t next = 0; next < wanted.size();) {
+    v1::SyncRequest request;
+    *request.mutable_passed()->mutable_source() = source;
+    const size_t end = std::min(next + kEntriesPerList, wanted.size());
+    std::set<uint64_t> asked(wanted.begin() + static_cast<ptrdiff_t>(next),
+                             wanted.begin() + static_cast<ptrdiff_t>(end));
+    for (; next < end; ++next) {
+      v1::PassedFile& file = *request.mutable_passed()->add_files();
+      file.set_entry(wanted[next]);
+      AD_ASSIGN_OR_RETURN(*file.mutable_digest(), DigestOf(wanted[next], go_on));
+    }
+    if (!stream.Write(request)) return stream.End();
+    auto response = stream.Read();
+    while (response && !response->has_missed()) response = stream.Read();
+    if (!response) return stream.End();
+    for (const uint64_t index : response->missed().entries()) {
+      if (asked.erase(index) > 0) missed.push_back(index);
+    }
+  }
+  wanted = std::move(missed);
+  return OkStatus();
+}
+
+// The node has all files now, and stays here until the others have.
+Status FolderSync::LetPassOn(SyncStream& stream, const std::stop_token& stop) {
+  v1::SyncRequest request;
+  *request.mutable_pass_on() = relay_->order();
+  if (!stream.Write(request)) return stream.End();
+  auto response = stream.Read();
+  while (response && !response->has_passing_on()) response = stream.Read();
+  if (!response) return stream.End();
+  relay_->Answered(response->passing_on());
+  relay_->AwaitOthers([&stream] { return stream.Write({}); }, stop);
+  return stop.stop_requested() ? Cancelled() : OkStatus();
+}
+
+bool FolderSync::SendList(SyncStream& stream) const {
+  size_t next = 0;
+  do {
+    v1::SyncRequest request;
+    const size_t end = std::min(next + kEntriesPerList, tree_.entries.size());
+    for (; next < end; ++next) {
+      *request.mutable_list()->add_entries() = ToMessage(tree_.entries[next]);
+    }
+    request.mutable_list()->set_last(next == tree_.entries.size());
+    if (!stream.Write(request)) return false;
+  } while (next < tree_.entries.size());
+  return true;
+}
+
+std::optional<FolderSync::Differences> FolderSync::ReadDifferences(SyncStream& stream) const {
+  const auto is_file = [this](uint64_t index) {
+    return index < tree_.entries.size() && tree_.entries[index].type == files::FileType::kRegular;
+  };
+  Differences differences;
+  for (;;) {
+    const auto response = stream.Read();
+    if (!response) return std::nullopt;
+    for (const uint64_t index : response->differences().wanted()) {
+      if (is_file(index)) differences.wanted.push_back(index);
+    }
+    for (const v1::Suspect& suspect : response->differences().suspects()) {
+      if (is_file(suspect.entry())) differences.suspects.push_back(suspect);
+    }
+    if (response->differences().last()) return differences;
+  }
+}
+
+// Those that differ are wanted, too; the agent is told of the others.
+Status FolderSync::DecideSuspects(SyncStream& stream, Differences& differences,
+                                  const std::stop_token& stop) {
+  const auto go_on = BusyWord(stream, stop);
+  v1::SyncRequest same;
+  for (const v1::Suspect& suspect : differences.suspects) {
+    AD_ASSIGN_OR_RETURN(const std::string digest, DigestOf(suspect.entry(), go_on));
+    if (digest == suspect.digest()) {
+      same.mutable_same()->add_entries(suspect.entry());
+    } else {
+      differences.wanted.push_back(suspect.entry());
+    }
+  }
+  if (same.has_same() && !stream.Write(same)) return stream.End();
+  return OkStatus();
+}
+
+Status FolderSync::SendFile(SyncStream& stream, uint64_t index, files::Digest* digest,
+                            const std::stop_token& stop) const {
+  const files::FileEntry& entry = tree_.entries[index];
+  AD_ASSIGN_OR_RETURN(const base::UniqueFd fd, Open(entry));
+  v1::SyncRequest request;
+  v1::SyncContent& content = *request.mutable_content();
+  content.set_entry(index);
+  for (uint64_t left = entry.size; !content.last();) {
+    std::string& data = *content.mutable_data();
+    data.resize(std::min<uint64_t>(left, kChunk));
+    left -= data.size();
+    content.set_last(left == 0);
+    if (!ReadExactly(fd.get(), data) || (left == 0 && !IsUnchanged(fd.get(), entry))) {
+      return HasChanged(tree_.folder + "/" + entry.path);
+    }
+    if (digest) digest->Add(data);
+    if (stop.stop_requested()) return Cancelled();
+    if (!stream.Write(request)) return stream.End();
+  }
+  return OkStatus();
+}
+
+Result<base::UniqueFd> FolderSync::Open(const files::FileEntry& entry) const {
+  const std::string path = tree_.folder + "/" + entry.path;
+  base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!fd.valid() || !IsUnchanged(fd.get(), entry)) return HasChanged(path);
+  return fd;
+}
+
+void FolderSync::Know(uint64_t index, const std::string& digest) {
+  std::promise<Result<std::string>> known;
+  known.set_value(digest);
+  const std::lock_guard lock(mutex_);
+  digests_.emplace(index, known.get_future().share());
+}
+
+// Each file is read once: for the node that passes it on, or else for the first that needs its
+// digest; the others wait for it.
+Result<std::string> FolderSync::DigestOf(uint64_t index, const std::function<bool()>& go_on) {
+  std::promise<Result<std::string>> promise;
+  std::shared_future<Result<std::string>> digest;
+  bool ours = false;
+  {
+    const std::lock_guard lock(mutex_);
+    auto& known = digests_[index];
+    ours = !known.valid();
+    if (ours) known = promise.get_future().share();
+    digest = known;
+  }
+  if (ours) {
+    const files::FileEntry& entry = tree_.entries[index];
+    const auto fd = Open(entry);
+    promise.set_value(
+        fd.ok() ? files::DigestOfContent(fd->get(), tree_.folder + "/" + entry.path, go_on)
+                : fd.status());
+  }
+  while (digest.wait_for(kBusyInterval) != std::future_status::ready) {
+    if (!go_on()) return Cancelled();
+  }
+  return digest.get();
+}
+
+void FolderSync::LogSummary() const {
+  const double seconds = std::chrono::duration<double>(steady_clock::now() - begun_at_).count();
+  char time[32];
+  std::snprintf(time, sizeof time, " in %.1f s", seconds);
+  std::string text = "synced: nothing to send";
+  const std::string passed = "passed on to " + base::Count(sent_.nodes_passed, "node");
+  if (sent_.files > 0) {
+    const bool once = relay_ && sent_.nodes == 1;
+    text = "synced: " + base::Count(sent_.files, "file") + ", " + base::Bytes(sent_.bytes) +
+           " sent " + (once ? "once" : "to " + base::Count(sent_.nodes, "node")) +
+           (sent_.nodes_passed > 0 ? ", " + passed : "") + time;
+  } else if (sent_.nodes_passed > 0) {
+    text = "synced: " + base::Count(sent_.passed_files, "file") + ", " +
+           base::Bytes(sent_.passed_bytes) + " " + passed + time;
+  }
+  if (sent_.nodes_missed > 0) {
+    text +=
+        "; " + base::Count(sent_.nodes_missed, "node") + " could not get all from the first one";
+  }
+  if (sent_.nodes_sharing > 0) {
+    text += "; " + base::Count(sent_.nodes_sharing, "node") + " with this very folder";
+  }
+  base::Log(base::LogLevel::kInfo, text);
+}
+
+}  // namespace autodist::transfer

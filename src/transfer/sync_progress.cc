@@ -1,0 +1,103 @@
+#include "transfer/sync_progress.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/quantity.h"
+#include "base/thread.h"
+
+namespace autodist::transfer {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kDrawInterval{100};
+constexpr milliseconds kSpeedWindow{2000};
+constexpr milliseconds kTerminalLimit{1000};  // one that takes nothing for so long is stopped
+constexpr size_t kBarWidth = 20;
+constexpr size_t kUsualWidth = 80;
+constexpr std::string_view kClearLine = "\r\033[K";
+
+bool IsTerminal() {
+  const char* kind = std::getenv("TERM");
+  return isatty(STDERR_FILENO) == 1 && kind && std::string_view(kind) != "dumb";
+}
+
+size_t TerminalWidth() {
+  winsize size{};
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : kUsualWidth;
+}
+
+void Print(std::string_view text) {
+  (void)base::WriteAll(STDERR_FILENO, text, base::Deadline::After(kTerminalLimit));
+}
+
+// total > 0
+uint64_t Share(uint64_t settled, uint64_t total, uint64_t of) {
+  const double share = static_cast<double>(std::min(settled, total)) / static_cast<double>(total);
+  return static_cast<uint64_t>(share * static_cast<double>(of));
+}
+
+}  // namespace
+
+std::string ProgressLine(const std::string& what, uint64_t settled, uint64_t total,
+                         uint64_t bytes_per_second, size_t width) {
+  const size_t filled = total == 0 ? 0 : Share(settled, total, kBarWidth);
+  const uint64_t percent = total == 0 ? 0 : Share(settled, total, 100);
+  std::string line = what + "  [" + std::string(filled, '#') +
+                     std::string(kBarWidth - filled, '-') + "]  " + std::to_string(percent) + " %";
+  if (bytes_per_second > 0) line += "  " + base::Bytes(bytes_per_second) + "/s";
+  return line.substr(0, width);
+}
+
+SyncProgress::SyncProgress(std::string what, uint64_t total)
+    : what_(std::move(what)), total_(total), terminal_(IsTerminal()) {
+  auto thread = base::StartThread([this](const std::stop_token& stop) { Show(stop); });
+  if (thread.ok()) thread_ = *std::move(thread);  // else nothing is shown
+}
+
+SyncProgress::~SyncProgress() {
+  thread_.request_stop();
+  if (thread_.joinable()) thread_.join();
+  if (terminal_) Print(kClearLine);
+}
+
+void SyncProgress::Show(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  while (!ending_.wait_for(lock, stop, kDrawInterval, [&] { return stop.stop_requested(); })) {
+    Draw();
+  }
+}
+
+void SyncProgress::Draw() {
+  if (terminal_) {
+    // Not into the last column, which would move some terminals to the next line.
+    Print(std::string(kClearLine) +
+          ProgressLine(what_, settled_, total_, BytesPerSecond(), TerminalWidth() - 1));
+    return;
+  }
+  const uint64_t tenths = total_ == 0 ? 0 : Share(settled_, total_, 10);
+  if (tenths <= tenths_ || tenths == 10) return;  // the end is told by others
+  tenths_ = tenths;
+  base::Log(base::LogLevel::kInfo, what_ + ": " + std::to_string(tenths * 10) + " %");
+}
+
+uint64_t SyncProgress::BytesPerSecond() {
+  const Clock::time_point now = Clock::now();
+  history_.emplace_back(now, sent_);
+  while (now - history_.front().first > kSpeedWindow) history_.pop_front();
+  const double seconds = std::chrono::duration<double>(now - history_.front().first).count();
+  if (seconds <= 0) return 0;
+  return static_cast<uint64_t>(
+      static_cast<double>(history_.back().second - history_.front().second) / seconds);
+}
+
+}  // namespace autodist::transfer

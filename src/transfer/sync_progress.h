@@ -1,0 +1,56 @@
+// The progress of --sync on stderr: a bar that is drawn again and again where that is a terminal,
+// a line for every tenth elsewhere.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "base/deadline.h"
+
+namespace autodist::transfer {
+
+// "WHAT  [###---]  52 %  104 MB/s", at most `width` columns of it.
+std::string ProgressLine(const std::string& what, uint64_t settled, uint64_t total,
+                         uint64_t bytes_per_second, size_t width);
+
+// Thread-safe.
+class SyncProgress {
+ public:
+  // `total`: bytes, of which some will be sent and some turn out to be there.
+  SyncProgress(std::string what, uint64_t total);
+  // Takes the line away.
+  ~SyncProgress();
+
+  void Sent(uint64_t bytes) {
+    sent_ += bytes;
+    settled_ += bytes;
+  }
+  void NotNeeded(uint64_t bytes) { settled_ += bytes; }
+
+ private:
+  using Clock = base::Deadline::Clock;
+
+  void Show(const std::stop_token& stop);
+  void Draw();
+  uint64_t BytesPerSecond();
+
+  const std::string what_;
+  const uint64_t total_;
+  const bool terminal_;
+  std::atomic<uint64_t> sent_ = 0;
+  std::atomic<uint64_t> settled_ = 0;
+  // The thread's own.
+  std::deque<std::pair<Clock::time_point, uint64_t>> history_;  // of sent_
+  uint64_t tenths_ = 0;                                         // that have been told
+  std::mutex mutex_;
+  std::condition_variable_any ending_;
+  std::jthread thread_;  // last: uses the rest
+};
+
+}  // namespace autodist::transfer

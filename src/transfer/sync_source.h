@@ -1,0 +1,30 @@
+// What is copied to the nodes before a job: the folder of the program.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "autodist/status.h"
+#include "autodist/v1/job_request.pb.h"
+#include "autodist/v1/plan.pb.h"
+#include "transfer/folder_sync.h"
+
+namespace autodist::transfer {
+
+// The folder of `run --sync`. Looks through the working directory; warnings go to the log. What is
+// in the folder of logs stays here. Null where there is no node to copy to. Refuses `/` and the
+// home folder.
+Result<std::shared_ptr<FolderSync>> SyncOfWorkingDirectory(const v1::LaunchPlan& plan,
+                                                           const v1::JobRequest& request,
+                                                           const std::string& home);
+
+// "left out of --sync by .gitignore: 3 files, 2 MB, and 1 folder, such as models/"; "": nothing is.
+std::string WhatIsIgnored(const files::Ignored& ignored);
+
+// Copies `folder` to the plan's working directory. `leave_out` is within it; empty: nothing.
+// `from`: where the others get the content where this machine is no node.
+Result<std::shared_ptr<FolderSync>> SyncOf(const std::string& folder, const v1::LaunchPlan& plan,
+                                           const std::string& leave_out,
+                                           v1::SyncFrom from = v1::SYNC_FROM_FIRST);
+
+}  // namespace autodist::transfer

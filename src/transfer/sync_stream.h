@@ -1,0 +1,72 @@
+// One call of AgentService.Sync, which copies a folder to a node: gRPC's asynchronous stream with
+// functions that block.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+
+#include "autodist/status.h"
+#include "autodist/v1/agent.grpc.pb.h"
+#include "transfer/transfer_rules.h"
+
+namespace autodist::transfer {
+
+// For one thread; gRPC's own come in between.
+class SyncStream final : public grpc::ClientBidiReactor<v1::SyncRequest, v1::SyncResponse> {
+ public:
+  // `stop` breaks the call off, and so does a time of `stall_limit` in which nothing moves.
+  // `hang_up` ends the connection, where it does not let the call end. `received`: the bytes of
+  // content that the agent has, in all; called on gRPC's threads.
+  SyncStream(v1::AgentService::Stub& agent, const SyncRules& rules, const std::stop_token& stop,
+             std::chrono::milliseconds stall_limit, std::function<void()> hang_up,
+             std::function<void(uint64_t bytes)> received);
+  // Breaks the call off, if it has not ended.
+  ~SyncStream() override;
+
+  // Blocks until the message is on its way. False where the call has ended; End tells why.
+  bool Write(const v1::SyncRequest& message);
+  // Blocks until there is a message other than a receipt. nullopt where none will come.
+  std::optional<v1::SyncResponse> Read();
+  // Blocks until the agent has ended the call: whether it could do what it was asked to.
+  Status End();
+
+ private:
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnDone(const grpc::Status& status) override;
+  template <typename Condition>
+  void Await(std::unique_lock<std::mutex>& lock, Condition condition);
+  void Cancel();
+
+  using Clock = std::chrono::steady_clock;
+
+  SyncRules rules_;  // as incoming_
+  const std::chrono::milliseconds stall_limit_;
+  const std::function<void()> hang_up_;
+  const std::function<void(uint64_t)> received_;
+  grpc::ClientContext context_;
+  v1::SyncResponse incoming_;
+  std::optional<v1::SyncRequest> outgoing_;  // while it is being written
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Clock::time_point moved_ = Clock::now();
+  std::optional<Clock::time_point> cancelled_;  // since when the call is
+  std::deque<v1::SyncResponse> responses_;
+  std::optional<v1::SyncFinished> finished_;
+  Status broken_rule_;  // why nothing that comes counts any more
+  bool read_all_ = false;
+  bool stalled_ = false;
+  std::optional<grpc::Status> status_;  // once the call has ended
+
+  const std::stop_token stop_;
+  std::stop_callback<std::function<void()>> cancel_;  // last: may be called at once
+};
+
+}  // namespace autodist::transfer

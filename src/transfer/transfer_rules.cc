@@ -1,0 +1,141 @@
+#include "transfer/transfer_rules.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/ip_address.h"
+#include "base/utf8.h"
+#include "files/within_folder.h"
+#include "rpc/limits.h"
+#include "rpc/message_rules.h"
+
+namespace autodist::transfer {
+namespace {
+
+using rpc::BrokenRule;
+using rpc::CheckPort;
+using rpc::CheckTime;
+
+constexpr size_t kLongestShown = 200;  // bytes of a name that cannot be
+
+}  // namespace
+
+// Each message tells something new, or is one of not too many.
+Status SyncRules::CheckProgress(const v1::SyncResponse& response) {
+  if (response.has_place() && begun_) return BrokenRule("a place in the midst of it");
+  begun_ = true;
+  const uint64_t received = response.has_receipt() ? response.receipt().bytes() : received_;
+  if (received < received_ || received > bytes_) {
+    return BrokenRule("a receipt for " + std::to_string(received) + " of " +
+                      std::to_string(bytes_) + " bytes");
+  }
+  const bool news = received > received_ || response.differences().wanted_size() > 0 ||
+                    response.differences().suspects_size() > 0 ||
+                    response.missed().entries_size() > 0;
+  received_ = received;
+  return !news && ++idle_words_ > kMostIdleWords
+             ? BrokenRule("word after word that tells nothing new")
+             : OkStatus();
+}
+
+Status SyncRules::CheckPassing(const v1::SyncResponse& response) {
+  if (response.has_passing_on()) {
+    const v1::SyncPassingOn& passing_on = response.passing_on();
+    if (std::exchange(passing_on_, true)) return BrokenRule("a port opened twice");
+    AD_RETURN_IF_ERROR(CheckPort(passing_on.port()));
+    if (passing_on.address().size() > kLongestShown ||
+        (passing_on.port() != 0 && !base::IpAddress::Parse(passing_on.address()))) {
+      return BrokenRule("an address '" +
+                        base::Printable(passing_on.address().substr(0, kLongestShown)) + "'");
+    }
+  }
+  missed_ += static_cast<size_t>(response.missed().entries_size());
+  return missed_ > entries_ ? BrokenRule("more files missed than there are") : OkStatus();
+}
+
+Status SyncRules::Check(const v1::SyncResponse& response) {
+  AD_RETURN_IF_ERROR(CheckProgress(response));
+  AD_RETURN_IF_ERROR(CheckPassing(response));
+  differences_ += static_cast<size_t>(response.differences().wanted_size()) +
+                  static_cast<size_t>(response.differences().suspects_size());
+  if (differences_ > entries_) return BrokenRule("more files that differ than there are");
+  const auto is_entry = [this](uint64_t index) { return index < entries_; };
+  if (!std::ranges::all_of(response.differences().wanted(), is_entry) ||
+      !std::ranges::all_of(response.missed().entries(), is_entry) ||
+      !std::ranges::all_of(response.differences().suspects(), is_entry, &v1::Suspect::entry)) {
+    return BrokenRule("a file that there is not");
+  }
+  if (response.finished().error().size() > rpc::kLongestText ||
+      response.finished().remedy().size() > rpc::kLongestText) {
+    return BrokenRule("a reason of " + std::to_string(response.finished().error().size()) +
+                      " bytes");
+  }
+  return OkStatus();
+}
+
+Status FetchRules::CheckFile(const v1::FetchedFile& file) {
+  if (!files::CheckPathWithin(file.path()).ok()) {
+    return BrokenRule("a file named '" + base::Printable(file.path().substr(0, kLongestShown)) +
+                      "'");
+  }
+  if (file.size() > rpc::kLargestSize) return BrokenRule("a file larger than there can be");
+  AD_RETURN_IF_ERROR(CheckTime(file.modified_ns()));
+  if (files_ == 0) return BrokenRule("more files than it has found");
+  --files_;
+  in_file_ = true;
+  left_ = file.size();
+  return OkStatus();
+}
+
+Status FetchRules::CheckContent(const v1::FetchedContent& content) {
+  const size_t size = content.data().size();
+  if (!in_file_) return BrokenRule("content of no file");
+  if (size > rpc::kLargestFetchPiece || size > left_) {
+    return BrokenRule("a piece of " + std::to_string(size) + " bytes");
+  }
+  left_ -= size;
+  if (content.last()) {
+    in_file_ = false;
+  } else if (size == 0) {
+    return BrokenRule("a piece without content");
+  }
+  return OkStatus();
+}
+
+Status FetchRules::Check(const v1::FetchFilesResponse& response) {
+  if (finished_) return BrokenRule("a word after the last");
+  switch (response.message_case()) {
+    case v1::FetchFilesResponse::kFound:
+      if (std::exchange(found_, true)) return BrokenRule("two searches in one");
+      files_ = response.found().same_folder() ? 0 : response.found().files();
+      if (files_ > rpc::kMostFetchedFiles || response.found().bytes() > rpc::kLargestSize) {
+        return BrokenRule("more files than there can be");
+      }
+      return OkStatus();
+    case v1::FetchFilesResponse::kFile:
+      if (!found_ || in_file_) return BrokenRule("a file in the midst of another");
+      return CheckFile(response.file());
+    case v1::FetchFilesResponse::kContent:
+      return CheckContent(response.content());
+    case v1::FetchFilesResponse::kFinished: {
+      const v1::FetchFinished& finished = response.finished();
+      finished_ = true;
+      if (finished.left_out_size() > rpc::kMostLeftOut) return BrokenRule("too long a list");
+      const auto is_long = [](const std::string& text) { return text.size() > rpc::kLongestText; };
+      if (is_long(finished.error()) || is_long(finished.remedy()) ||
+          std::ranges::any_of(finished.left_out(), is_long)) {
+        return BrokenRule("too long a text");
+      }
+      const bool ends_well = finished.error().empty();
+      return ends_well && (!found_ || in_file_) ? BrokenRule("an end in the midst of it")
+                                                : OkStatus();
+    }
+    case v1::FetchFilesResponse::MESSAGE_NOT_SET:
+      break;
+  }
+  return ++idle_words_ > kMostIdleWords ? BrokenRule("word after word that tells nothing new")
+                                        : OkStatus();
+}
+
+}  // namespace autodist::transfer

@@ -1,0 +1,509 @@
+// The chief's part of AgentService.Sync, against agents that do as they are told here.
+#include "transfer/folder_sync.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <future>
+#include <thread>
+
+#include "files/digest.h"
+#include "rpc/message_rules.h"
+#include "secure/key.h"
+#include "support/grpc_server.h"
+#include "support/temp_folder.h"
+
+namespace autodist::transfer {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+using AgentEnd = grpc::ServerReaderWriter<v1::SyncResponse, v1::SyncRequest>;
+
+class FakeAgent final : public v1::AgentService::Service {
+ public:
+  grpc::Status Sync(grpc::ServerContext*, AgentEnd* stream) override { return behave(*stream); }
+  std::function<grpc::Status(AgentEnd&)> behave;
+};
+
+// A connection that can be stopped, as that to an sshd.
+class Line {
+ public:
+  // The near end of one whose far end is `far`.
+  base::UniqueFd To(base::UniqueFd far) {
+    signal(SIGPIPE, SIG_IGN);  // when one end has hung up
+    far_ = std::move(far);
+    auto ends = *base::StreamSocketPair();
+    once_more_.Reset(dup(ends.first.get()));
+    near_ = std::move(ends.second);
+    to_agent_ = std::jthread([this] { Pass(near_.get(), far_.get(), stopped_); });
+    from_agent_ = std::jthread([this] { Pass(far_.get(), near_.get(), never_); });
+    return std::move(ends.first);
+  }
+  ~Line() { End(); }
+  void End() {
+    for (const base::UniqueFd* fd : {&near_, &far_}) shutdown(fd->get(), SHUT_RDWR);
+  }
+  // Takes nothing any more, and is full; what the agent sends still comes.
+  void Stop() {
+    stopped_ = true;
+    const auto limit = base::Deadline::After(milliseconds(20'000));
+    pollfd room{once_more_.get(), POLLOUT, 0};
+    while (!limit.Expired() && poll(&room, 1, 0) != 0) std::this_thread::yield();
+  }
+  void HangUp() {
+    EXPECT_TRUE(stopped_);
+    shutdown(once_more_.get(), SHUT_RDWR);
+  }
+
+ private:
+  void Pass(int from, int to, const std::atomic<bool>& stopped) {
+    char buffer[65536];
+    while (!stopped) {
+      const auto got = base::ReadSome(from, buffer, sizeof buffer, base::Deadline::Never());
+      if (!got.ok() || *got == 0) break;
+      if (!base::WriteAll(to, {buffer, *got}, base::Deadline::Never()).ok()) return;
+    }
+    if (!stopped_) shutdown(to, SHUT_RDWR);
+  }
+
+  base::UniqueFd once_more_;
+  base::UniqueFd near_;
+  base::UniqueFd far_;
+  std::atomic<bool> stopped_{false};
+  const std::atomic<bool> never_{false};
+  std::jthread to_agent_;
+  std::jthread from_agent_;
+};
+
+class FolderSyncTest : public testing::Test {
+ protected:
+  // gRPC ends with its last user, and then may wait for ten seconds for connections that end, too.
+  static void SetUpTestSuite() {
+    static const auto user = new std::shared_ptr(rpc::ChannelTo("/nowhere"));
+    (void)user;
+  }
+  ~FolderSyncTest() override { line_.End(); }
+
+  Status Copy(milliseconds stall_limit = kStallLimit) {
+    FolderSync sync(*files::ScanFolder(folder_.path(), ""), folder_.path(), 1, nullptr,
+                    stall_limit);
+    return sync.CopyTo(
+        0, *agent_, [this] { line_.HangUp(); }, stop_.get_token());
+  }
+
+  // Takes begin and lists; answers with these differences.
+  static void Answer(AgentEnd& agent, const v1::SyncDifferences& differences) {
+    v1::SyncRequest request;
+    agent.Read(&request);
+    v1::SyncResponse response;
+    response.mutable_place();
+    agent.Write(response);
+    do {
+      agent.Read(&request);
+    } while (!request.list().last());
+    *response.mutable_differences() = differences;
+    response.mutable_differences()->set_last(true);
+    agent.Write(response);
+  }
+  // The connection stops in the midst of a file; the agent stays until it is over.
+  void TakeNothing(std::future<void> over, std::function<void(AgentEnd&)> then) {
+    folder_.Write("a", std::string(50'000'000, 'x'));
+    const auto shared = std::make_shared<std::future<void>>(std::move(over));
+    service_.behave = [this, shared, then = std::move(then)](AgentEnd& agent) {
+      v1::SyncDifferences differences;
+      differences.add_wanted(0);
+      Answer(agent, differences);
+      v1::SyncRequest request;
+      agent.Read(&request);
+      line_.Stop();
+      then(agent);
+      shared->wait();
+      return grpc::Status::OK;
+    };
+  }
+  static grpc::Status Finish(AgentEnd& agent, const std::string& error = "",
+                             const std::string& remedy = "") {
+    v1::SyncResponse response;
+    response.mutable_finished()->set_error(error);
+    response.mutable_finished()->set_remedy(remedy);
+    agent.Write(response);
+    return grpc::Status::OK;
+  }
+  static grpc::Status ReadAll(AgentEnd& agent) {
+    v1::SyncRequest request;
+    while (agent.Read(&request)) {
+    }
+    return grpc::Status::CANCELLED;
+  }
+
+  const test::TempFolder folder_;
+  FakeAgent service_;
+  Line line_;
+  test::GrpcServer server_{&service_};
+  const std::unique_ptr<v1::AgentService::Stub> agent_ =
+      v1::AgentService::NewStub(*rpc::ChannelOver(line_.To(server_.Connect())));
+  std::stop_source stop_;
+};
+
+TEST_F(FolderSyncTest, SendsWhatIsWantedInWholeFiles) {
+  const std::string large(700'000, 'x');
+  folder_.Write("a", "not wanted");
+  folder_.Write("b", large);
+  folder_.Write("c", "");
+  std::map<uint64_t, std::string> got;
+  service_.behave = [&got](AgentEnd& agent) {
+    v1::SyncDifferences differences;
+    for (const uint64_t wanted : {1u, 2u}) differences.add_wanted(wanted);
+    Answer(agent, differences);
+    v1::SyncRequest request;
+    while (agent.Read(&request) && !request.has_complete()) {
+      EXPECT_LE(request.content().data().size(), 256u * 1024);
+      got[request.content().entry()] += request.content().data();
+    }
+    return Finish(agent);
+  };
+  const Status status = Copy();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(got, (std::map<uint64_t, std::string>{{1, large}, {2, ""}}));
+}
+
+TEST_F(FolderSyncTest, AsksOfSuspectsWhetherTheyDiffer) {
+  const std::string same = *files::DigestOfFile(folder_.Write("a", "same"));
+  folder_.Write("b", "ours");
+  std::vector<std::string> messages;
+  service_.behave = [&](AgentEnd& agent) {
+    v1::SyncDifferences differences;
+    for (const uint64_t index : {0u, 1u}) {
+      v1::Suspect& suspect = *differences.add_suspects();
+      suspect.set_entry(index);
+      suspect.set_digest(same);
+    }
+    Answer(agent, differences);
+    v1::SyncRequest request;
+    while (agent.Read(&request) && !request.has_complete()) {
+      messages.push_back(request.ShortDebugString());
+    }
+    return Finish(agent);
+  };
+  EXPECT_TRUE(Copy().ok());
+  EXPECT_THAT(messages, testing::ElementsAre("same { entries: 0 }",
+                                             "content { entry: 1 data: \"ours\" last: true }"));
+}
+
+class RelayTest : public FolderSyncTest {
+ protected:
+  // The first of three nodes, which does `first` when it is to pass on; the others do `other`.
+  Status Run(std::function<void(AgentEnd&)> first, std::function<void(AgentEnd&)> other,
+             const std::string& failure_of_first = "") {
+    v1::NodePlan node;
+    node.set_data_address("10.0.0.1");
+    FolderSync sync(*files::ScanFolder(folder_.path(), ""), folder_.path(), 3,
+                    std::make_unique<FileRelay>(node, 2));
+    std::vector<FakeAgent> services(3);
+    for (FakeAgent& service : services) {
+      service.behave = [&, is_first = &service == &services[0]](AgentEnd& agent) {
+        v1::SyncDifferences differences;
+        for (const uint64_t wanted : {0u, 1u}) differences.add_wanted(wanted);
+        Answer(agent, differences);
+        (is_first ? first : other)(agent);
+        return Finish(agent, is_first ? failure_of_first : "");
+      };
+    }
+    std::vector<std::future<Status>> copies;
+    std::vector<std::unique_ptr<test::GrpcServer>> servers;
+    for (uint32_t rank : {2u, 1u, 0u}) {
+      servers.push_back(std::make_unique<test::GrpcServer>(
+          std::initializer_list<grpc::Service*>{&services[rank]}));
+      copies.push_back(
+          std::async(std::launch::async, [&sync, rank, this, &server = *servers.back()] {
+            const auto agent = v1::AgentService::NewStub(server.Channel());
+            return sync.CopyTo(
+                rank, *agent, [] {}, stop_.get_token());
+          }));
+    }
+    Status all;
+    for (auto& copy : copies) {
+      const Status status = copy.get();
+      if (all.ok()) all = status;
+    }
+    return all;
+  }
+  // Content that comes from the chief, until something else does; what that is, is left in `next`.
+  static uint64_t BytesFromHere(AgentEnd& agent, v1::SyncRequest& next) {
+    uint64_t bytes = 0;
+    while (agent.Read(&next) && (next.has_content() || next.message_case() == 0)) {
+      bytes += next.content().data().size();
+    }
+    return bytes;
+  }
+};
+
+TEST_F(RelayTest, TheContentIsSentOnce) {
+  folder_.Write("a", "content");
+  const std::string digest = *files::DigestOfFile(folder_.Write("b", "other"));
+  std::atomic<int> ended = 0;
+  std::string key;
+  const auto first = [&](AgentEnd& agent) {
+    v1::SyncRequest request;
+    EXPECT_EQ(BytesFromHere(agent, request), 12u);
+    ASSERT_TRUE(request.has_pass_on());
+    key = request.pass_on().key();
+    EXPECT_TRUE(secure::Key::FromHex(key));
+    v1::SyncResponse response;
+    response.mutable_passing_on()->set_address("10.0.0.2");  // is not asked
+    response.mutable_passing_on()->set_port(7);
+    agent.Write(response);
+    EXPECT_EQ(BytesFromHere(agent, request), 0u);
+    EXPECT_TRUE(request.has_complete());
+    EXPECT_EQ(ended, 2);
+  };
+  const auto other = [&](AgentEnd& agent) {
+    v1::SyncRequest request;
+    EXPECT_EQ(BytesFromHere(agent, request), 0u);
+    const v1::SyncPassed& passed = request.passed();
+    EXPECT_EQ(passed.source().address() + ":" + std::to_string(passed.source().port()),
+              "10.0.0.1:7");
+    EXPECT_EQ(passed.source().key(), key);
+    ASSERT_EQ(passed.files_size(), 2);
+    EXPECT_EQ(passed.files(1).digest(), digest);
+    v1::SyncResponse response;
+    response.mutable_missed();
+    agent.Write(response);
+    EXPECT_EQ(BytesFromHere(agent, request), 0u);
+    EXPECT_TRUE(request.has_complete());
+    ++ended;
+  };
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(Run(first, other).ok());
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("synced: 2 files, 12 bytes sent once, passed on to 2 nodes in "));
+}
+
+TEST_F(RelayTest, TheOthersDigestsAreOfWhatWasSentWhichIsNotReadAgain) {
+  const std::string content(700'000, 'x');  // in several pieces
+  const std::string digest = *files::DigestOfFile(folder_.Write("a", content));
+  folder_.Write("b", "other");
+  const auto first = [&](AgentEnd& agent) {
+    v1::SyncRequest request;
+    EXPECT_EQ(BytesFromHere(agent, request), content.size() + 5);
+    std::filesystem::remove(folder_.path() + "/a");
+    v1::SyncResponse response;
+    response.mutable_passing_on()->set_address("10.0.0.1");
+    response.mutable_passing_on()->set_port(7);
+    agent.Write(response);
+    BytesFromHere(agent, request);
+  };
+  const auto other = [&](AgentEnd& agent) {
+    v1::SyncRequest request;
+    BytesFromHere(agent, request);
+    ASSERT_EQ(request.passed().files_size(), 2);
+    EXPECT_EQ(request.passed().files(0).digest(), digest);
+    v1::SyncResponse response;
+    response.mutable_missed();
+    agent.Write(response);
+    BytesFromHere(agent, request);
+  };
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(Run(first, other).ok());
+  (void)testing::internal::GetCapturedStderr();
+}
+
+TEST_F(RelayTest, WhatIsMissedThereIsSentFromHere) {
+  folder_.Write("a", "content");
+  folder_.Write("b", "other");
+  const auto first = [&](AgentEnd& agent) {
+    v1::SyncRequest request;
+    BytesFromHere(agent, request);
+    v1::SyncResponse response;
+    response.mutable_passing_on()->set_address("10.0.0.1");
+    response.mutable_passing_on()->set_port(7);
+    agent.Write(response);
+    BytesFromHere(agent, request);
+  };
+  const auto other = [&](AgentEnd& agent) {
+    v1::SyncRequest request;
+    BytesFromHere(agent, request);
+    v1::SyncResponse response;
+    response.mutable_missed()->add_entries(1);
+    agent.Write(response);
+    EXPECT_EQ(BytesFromHere(agent, request), 5u);
+  };
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(Run(first, other).ok());
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::ContainsRegex(
+                  "synced: 4 files, 22 bytes sent to 3 nodes, passed on to 2 nodes in .*; 2 nodes "
+                  "could not get all from the first one"));
+}
+
+TEST_F(RelayTest, FromHereWhereTheFirstCannotPassOn) {
+  folder_.Write("a", "content");
+  folder_.Write("b", "other");
+  const auto other = [&](AgentEnd& agent) {
+    v1::SyncRequest request;
+    EXPECT_EQ(BytesFromHere(agent, request), 12u);
+    EXPECT_TRUE(request.has_complete());
+  };
+  const auto no_port = [&](AgentEnd& agent) {
+    v1::SyncRequest request;
+    BytesFromHere(agent, request);
+    v1::SyncResponse response;
+    response.mutable_passing_on();
+    agent.Write(response);
+    BytesFromHere(agent, request);
+  };
+  EXPECT_TRUE(Run(no_port, other).ok());
+  // Or has failed: that alone is what is wrong.
+  EXPECT_EQ(Message(Run([](AgentEnd&) {}, other, "disk full")), "disk full");
+}
+
+TEST_F(FolderSyncTest, MarksTheFolderForAsLongAsItTakes) {
+  service_.behave = [this](AgentEnd& agent) {
+    v1::SyncRequest request;
+    agent.Read(&request);
+    EXPECT_EQ(request.begin().folder(), folder_.path());
+    EXPECT_TRUE(fs::exists(folder_.path() + "/" + request.begin().probe()));
+    v1::SyncResponse response;
+    response.mutable_place()->set_same_folder(true);
+    agent.Write(response);
+    return Finish(agent);
+  };
+  EXPECT_TRUE(Copy().ok());
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
+  service_.behave = [](AgentEnd&) { return grpc::Status(grpc::StatusCode::INTERNAL, "oh"); };
+  EXPECT_THAT(Message(Copy()), HasSubstr("oh"));
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
+}
+
+TEST_F(FolderSyncTest, TellsWhatWentWrongOnTheNode) {
+  folder_.Write("a", std::string(50'000'000, 'x'));
+  service_.behave = [](AgentEnd& agent) {
+    v1::SyncDifferences differences;
+    differences.add_wanted(0);
+    Answer(agent, differences);
+    return Finish(agent, "disk full", "buy one");  // while the chief is sending
+  };
+  const Status status = Copy();
+  EXPECT_EQ(Message(status), "disk full");
+  EXPECT_EQ(Remedy(status), "buy one");
+}
+
+TEST_F(FolderSyncTest, AFileThatChangesMeanwhileIsNotSent) {
+  folder_.Write("a", "first");
+  bool complete = false;
+  service_.behave = [&](AgentEnd& agent) {
+    folder_.Write("a", "second");
+    v1::SyncDifferences differences;
+    differences.add_wanted(0);
+    Answer(agent, differences);
+    v1::SyncRequest request;
+    while (agent.Read(&request)) complete |= request.has_complete() || request.content().last();
+    return grpc::Status::OK;
+  };
+  const Status status = Copy();
+  EXPECT_THAT(Message(status), HasSubstr("/a on the chief has changed"));
+  EXPECT_THAT(Remedy(status), HasSubstr(".autodistignore"));
+  server_.Shutdown();
+  EXPECT_FALSE(complete);
+}
+
+TEST_F(FolderSyncTest, AnAgentThatDoesNothingIsGivenUp) {
+  folder_.Write("a", std::string(50'000'000, 'x'));
+  service_.behave = ReadAll;
+  EXPECT_EQ(Copy(milliseconds(100)).code(), StatusCode::kDeadlineExceeded);
+  std::promise<void> over;
+  service_.behave = [&over](AgentEnd& agent) {  // nor does it take anything
+    v1::SyncDifferences differences;
+    differences.add_wanted(0);
+    Answer(agent, differences);
+    over.get_future().wait();
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Copy(milliseconds(100)).code(), StatusCode::kDeadlineExceeded);
+  over.set_value();
+}
+
+// gRPC finishes the write that it has begun before it lets a call end.
+TEST_F(FolderSyncTest, AConnectionThatTakesNothingIsGivenUp) {
+  std::promise<void> over;
+  TakeNothing(over.get_future(), [](AgentEnd&) {});
+  EXPECT_EQ(Copy(milliseconds(300)).code(), StatusCode::kDeadlineExceeded);
+  over.set_value();
+}
+
+TEST_F(FolderSyncTest, StopsWhereTheConnectionTakesNothing) {
+  std::promise<void> over;
+  TakeNothing(over.get_future(), [stop = stop_](AgentEnd&) { stop.request_stop(); });
+  EXPECT_EQ(Copy().code(), StatusCode::kCancelled);
+  over.set_value();
+}
+
+TEST_F(FolderSyncTest, WhereTheConnectionTakesNothingABrokenRuleEndsItAllTheSame) {
+  std::promise<void> over;
+  TakeNothing(over.get_future(), [](AgentEnd& agent) {
+    v1::SyncResponse again;
+    again.mutable_place();
+    agent.Write(again);
+  });
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_TRUE(rpc::IsBrokenRule(Copy()));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, kStallLimit / 2);
+  over.set_value();
+}
+
+TEST_F(FolderSyncTest, StopsWhenToldTo) {
+  // A copy: the call may go on after the test.
+  service_.behave = [stop = stop_](AgentEnd& agent) {
+    stop.request_stop();
+    return ReadAll(agent);
+  };
+  EXPECT_EQ(Copy().code(), StatusCode::kCancelled);
+  EXPECT_EQ(Copy().code(), StatusCode::kCancelled);  // told before
+}
+
+TEST_F(FolderSyncTest, WrongNumbersAreRefused) {
+  for (const uint64_t wrong : {uint64_t{1}, UINT64_MAX}) {
+    for (const bool suspect : {false, true}) {
+      service_.behave = [=](AgentEnd& agent) {
+        v1::SyncDifferences differences;
+        if (suspect) {
+          differences.add_suspects()->set_entry(wrong);
+        } else {
+          differences.add_wanted(wrong);
+        }
+        Answer(agent, differences);
+        return ReadAll(agent);
+      };
+      const Status status = Copy();
+      EXPECT_TRUE(rpc::IsBrokenRule(status)) << Message(status);
+    }
+  }
+}
+
+TEST_F(FolderSyncTest, AnAgentThatLeavesEarlyIsAnError) {
+  service_.behave = [](AgentEnd&) { return grpc::Status::OK; };
+  EXPECT_THAT(Message(Copy()), HasSubstr("the agent left before the end"));
+}
+
+TEST(SyncProgressTest, OneLineThatFits) {
+  EXPECT_EQ(ProgressLine("w", 0, 100, 0, 80), "w  [--------------------]  0 %");
+  EXPECT_EQ(ProgressLine("w", 52, 100, 104'000'000, 80),
+            "w  [##########----------]  52 %  104 MB/s");
+  EXPECT_EQ(ProgressLine("w", 100, 100, 0, 80), "w  [####################]  100 %");
+  EXPECT_EQ(ProgressLine("w", 200, 100, 0, 80), "w  [####################]  100 %");
+  EXPECT_EQ(ProgressLine("w", 0, 0, 0, 80), "w  [--------------------]  0 %");
+  EXPECT_EQ(ProgressLine("what", 0, 1, 0, 6), "what  ");
+}
+
+}  // namespace
+}  // namespace autodist::transfer
