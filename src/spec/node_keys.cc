@@ -5,10 +5,10 @@
 
 #include "spec/gpu_name.h"
 #include "spec/key.h"
-#include "spec/key_schema.h"
 #include "spec/quoted.h"
 #include "spec/scalars.h"
 #include "spec/ssh_section.h"
+#include "spec/value_schemas.h"
 
 namespace autodist::spec {
 namespace {

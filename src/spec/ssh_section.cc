@@ -4,9 +4,9 @@
 #include <set>
 
 #include "spec/address.h"
-#include "spec/key_schema.h"
 #include "spec/quoted.h"
 #include "spec/scalars.h"
+#include "spec/value_schemas.h"
 #include "spec/via.h"
 
 namespace autodist::spec {

@@ -11,7 +11,6 @@
 #include "base/text_file.h"
 #include "spec/host_range.h"
 #include "spec/key.h"
-#include "spec/key_schema.h"
 #include "spec/node_entry.h"
 #include "spec/node_keys.h"
 #include "spec/quoted.h"
@@ -20,6 +19,7 @@
 #include "spec/ssh_section.h"
 #include "spec/text_check.h"
 #include "spec/value_reader.h"
+#include "spec/value_schemas.h"
 #include "spec/yaml_tree.h"
 #include "spec/yaml_view.h"
 

@@ -1,4 +1,4 @@
-// What keys of a spec may have, as JSON Schema says it, for the tables of spec/key.h.
+// What values of keys of a spec may be, as JSON Schema says it, for the tables of spec/key.h.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-#include "spec/key_schema.h"
+#include "spec/value_schemas.h"
 
 #include "base/json_quote.h"
 
