@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/split.h"
+#include "base/ssh_pattern.h"
 #include "base/text_file.h"
 #include "spec/address.h"
 #include "spec/quoted.h"
@@ -69,7 +70,7 @@ class Block {
 
   bool IsFor(const std::string& name) const {
     return std::ranges::all_of(
-        lists_, [&](const auto& patterns) { return MatchesSshPatterns(name, patterns); });
+        lists_, [&](const auto& patterns) { return base::MatchesSshPatterns(name, patterns); });
   }
 
  private:

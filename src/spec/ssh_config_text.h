@@ -11,12 +11,6 @@ namespace autodist::spec {
 // kinds keep blanks, a backslash keeps a quote; '#' at the beginning of a word ends the line.
 std::vector<std::string> SshConfigWords(std::string_view line);
 
-// '*' and '?' alone have a meaning.
-bool MatchesSshPattern(std::string_view name, std::string_view pattern);
-
-// Whether one of the patterns matches, and none that begins with '!'.
-bool MatchesSshPatterns(std::string_view name, const std::vector<std::string>& patterns);
-
 inline bool IsSshPattern(std::string_view name) {
   return name.find_first_of("*?") != std::string_view::npos || name.starts_with('!');
 }

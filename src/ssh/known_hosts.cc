@@ -18,6 +18,7 @@
 #include <sstream>
 
 #include "base/fd.h"
+#include "base/ssh_pattern.h"
 #include "ssh/ssh_public_key.h"
 #include "ssh/ssh_wire.h"
 
@@ -30,30 +31,6 @@ constexpr size_t kLargestFile = 64 << 20;
 std::string NameOf(const std::string& host, uint16_t port) {
   return port == 22 ? absl::AsciiStrToLower(host)
                     : "[" + absl::AsciiStrToLower(host) + "]:" + std::to_string(port);
-}
-
-// '*' matches any run of characters, '?' one.
-bool Glob(std::string_view pattern, std::string_view name) {
-  size_t p = 0;
-  size_t n = 0;
-  size_t star = std::string_view::npos;
-  size_t star_n = 0;
-  while (n < name.size()) {
-    if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n]) && pattern[p] != '*') {
-      ++p;
-      ++n;
-    } else if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      star_n = n;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      n = ++star_n;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
 }
 
 // HMAC-SHA1 of names. Every line has a salt of its own, so that every name is tried with every
@@ -165,24 +142,13 @@ void KnownHosts::Append(Entry entry) {
   entries_.push_back(std::move(entry));
 }
 
-bool KnownHosts::Matches(const Entry& entry, const std::string& name) {
-  bool matched = false;
-  for (const std::string& pattern : entry.patterns) {
-    const bool negated = pattern.starts_with('!');
-    if (!Glob(std::string_view(pattern).substr(negated ? 1 : 0), name)) continue;
-    if (negated) return false;
-    matched = true;
-  }
-  return matched;
-}
-
 const std::vector<size_t>& KnownHosts::EntriesOf(const std::string& name) const {
   const auto [known, is_new] = asked_.try_emplace(name);
   std::vector<size_t>& found = known->second;
   if (!is_new) return found;
   if (const auto named = named_.find(name); named != named_.end()) found = named->second;
   for (const size_t index : patterned_) {
-    if (Matches(entries_[index], name)) found.push_back(index);
+    if (base::MatchesSshPatterns(name, entries_[index].patterns)) found.push_back(index);
   }
   const HostHash hash;
   std::erase_if(hashed_, [&](size_t index) {

@@ -73,7 +73,6 @@ class KnownHosts {
   void Append(Entry entry);
   // Their indices, in order; mutex_ held.
   const std::vector<size_t>& EntriesOf(const std::string& name) const;
-  static bool Matches(const Entry& entry, const std::string& name);
   Answer CheckName(const std::string& name, std::string_view key) const;  // mutex_ held
 
   const std::string first_path_;  // where Add writes

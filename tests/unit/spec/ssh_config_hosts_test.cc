@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/ssh_pattern.h"
 #include "spec/ssh_config_text.h"
 #include "support/temp_folder.h"
 
@@ -92,15 +93,15 @@ TEST(SshConfigTextTest, Words) {
 TEST(SshConfigTextTest, Patterns) {
   for (const auto& [name, pattern] : std::vector<std::pair<std::string, std::string>>{
            {"a.lab", "*.lab"}, {"gpu1", "gpu?"}, {"x", "*"}, {"", "*"}, {"abcbc", "a*bc"}}) {
-    EXPECT_TRUE(MatchesSshPattern(name, pattern)) << name << " " << pattern;
+    EXPECT_TRUE(base::MatchesSshPattern(name, pattern)) << name << " " << pattern;
   }
   for (const auto& [name, pattern] : std::vector<std::pair<std::string, std::string>>{
            {"lab", "*.lab"}, {"gpu", "gpu?"}, {"gpu1", "gpu[1]"}, {"a", ""}, {"abcb", "a*bc"}}) {
-    EXPECT_FALSE(MatchesSshPattern(name, pattern)) << name << " " << pattern;
+    EXPECT_FALSE(base::MatchesSshPattern(name, pattern)) << name << " " << pattern;
   }
-  EXPECT_TRUE(MatchesSshPatterns("a", {"b", "?"}));
-  EXPECT_FALSE(MatchesSshPatterns("a", {"*", "!a"}));
-  EXPECT_FALSE(MatchesSshPatterns("a", {"!b"}));
+  EXPECT_TRUE(base::MatchesSshPatterns("a", {"b", "?"}));
+  EXPECT_FALSE(base::MatchesSshPatterns("a", {"*", "!a"}));
+  EXPECT_FALSE(base::MatchesSshPatterns("a", {"!b"}));
 }
 
 TEST_F(SshConfigHostsTest, AFileThatIncludesItselfEnds) {
