@@ -151,7 +151,8 @@ StageEvent JobRunner::Started() {
 // No rank of the attempt is left, or it is waited for no longer.
 StageEvent JobRunner::AfterRanks() {
   const JobState& state = run_.state();
-  if (overdue_) {
+  const bool over = run_.IsOver();
+  if (!over && !parts_.stop.given_up()) {
     parts_.console.Tell(
         LogLevel::kWarning,
         base::Count(state.running(), "rank") +
@@ -163,7 +164,7 @@ StageEvent JobRunner::AfterRanks() {
   parts_.input.EndAttempt();
   EndedAttempt ended;
   ended.failed = state.cause().has_value();
-  ended.over = run_.IsOver();
+  ended.over = over;
   ended.told_to_stop = parts_.stop.requested();
   ended.port_may_be_taken = ended.failed && port_races_.MayHaveLost(run_.attempt());
   switch (const StageEvent next = AfterAttempt(ended)) {
@@ -223,11 +224,10 @@ void JobRunner::Fetch() {
 
 // Whether what is ending has ended, or is waited for no longer.
 bool JobRunner::HasEnded(bool over) {
-  overdue_ = !over && !parts_.stop.given_up() &&
-             parts_.stop.EndIsOverdue(
-                 parts_.loop->Now(),
-                 {parts_.console.Busy(), parts_.console.written(), parts_.nodes.AnyDisconnected()});
-  return over || parts_.stop.given_up() || overdue_;
+  return over || parts_.stop.given_up() ||
+         parts_.stop.EndIsOverdue(
+             parts_.loop->Now(),
+             {parts_.console.Busy(), parts_.console.written(), parts_.nodes.AnyDisconnected()});
 }
 
 // Whether they have done what End told them.

@@ -59,7 +59,6 @@ class JobRunner {
   JobStage stage_ = JobStage::kOver;
   uint32_t next_ = 0;                     // the number of the attempt that is started next
   Loop::Time until_ = Loop::Time::max();  // of the stage
-  bool overdue_ = false;                  // what was ending has had its time
   std::chrono::milliseconds pause_{0};
   Departures departures_;
   std::optional<NotStarted> refused_;

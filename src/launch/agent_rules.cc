@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/ip_address.h"
-#include "base/utf8.h"
 #include "launch/sample_rules.h"
 #include "rpc/limits.h"
 #include "rpc/message_rules.h"

@@ -37,7 +37,7 @@ class IndexedLog {
   void Fill();
 
   const std::string path_;
-  logs::LogIndexReader times_;
+  LogIndexReader times_;
   uint64_t offset_ = 0;  // read up to here
   uint64_t end_ = 0;
   std::optional<uint64_t> next_;  // number of the first entry behind the offset, once it is known

@@ -52,7 +52,7 @@ class Backward {
 
  private:
   void EnterChunk() {
-    std::optional<logs::LogIndexReader::Entry> entry;
+    std::optional<LogIndexReader::Entry> entry;
     while (number_ > 0 && (entry = times_.At(number_ - 1)) && entry->offset >= at_) --number_;
     chunk_ = number_ > 0 && entry ? entry->offset : 0;
     time_ = number_ > 0 && entry ? std::optional(entry->time) : std::nullopt;
@@ -73,7 +73,7 @@ class Backward {
   }
 
   const std::string path_;
-  logs::LogIndexReader times_;
+  LogIndexReader times_;
   uint64_t size_ = 0;
   uint64_t at_ = 0;      // looked at down to here
   uint64_t number_ = 0;  // of the entry after that of this time

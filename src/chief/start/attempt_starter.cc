@@ -273,11 +273,12 @@ StartEvent AttemptStarter::JudgePrepared() {
       Error(StatusCode::kUnavailable, "the connection with a node broke before its ranks started"),
       "start the job again");
   facts.awaits_devices = devices_.backoff.has_value();
-  for (uint32_t member = 0; facts.awaits_devices && !facts.lost; ++member) {
-    if (member == attempt.nodes().size()) break;
-    const Status& lost = nodes_.lost_because(attempt.nodes()[member]);
-    facts.lost = !lost.ok();
-    if (facts.lost) why = Annotate(lost, attempt.member_plan(member).address());
+  if (facts.awaits_devices) {
+    for (uint32_t member = 0; member < attempt.nodes().size() && !facts.lost; ++member) {
+      const Status& lost = nodes_.lost_because(attempt.nodes()[member]);
+      facts.lost = !lost.ok();
+      if (facts.lost) why = Annotate(lost, attempt.member_plan(member).address());
+    }
   }
   // Nodes may be lost while others are prepared.
   facts.may_do_without = making_.number > 0 && making_.plans <= nodes_.size() + kMostMoves;
