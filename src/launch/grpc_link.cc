@@ -11,7 +11,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/worker.h"
 #include "launch/agent_rules.h"
 #include "rpc/message_rules.h"
 
@@ -40,13 +39,6 @@ Status FromAgent(const grpc::Status& status) {
 
 std::chrono::system_clock::time_point WallTimeOf(base::Deadline deadline) {
   return std::chrono::system_clock::now() + (deadline.when() - base::Deadline::Clock::now());
-}
-
-// Completes calls that have ended on gRPC's threads: the end of a call may destroy its channel,
-// which joins these threads. Lives as long as the process.
-base::Worker& AfterCalls() {
-  static auto* const worker = new base::Worker;
-  return *worker;
 }
 
 }  // namespace
@@ -210,27 +202,30 @@ Result<v1::PrepareResponse> GrpcLink::Prepare(const v1::PrepareRequest& request,
   return Call(&v1::AgentService::Stub::Prepare, request, deadline, stop);
 }
 
+// Kept by the link, which `done` takes elsewhere: a context may be the last to hold the channel,
+// whose destructor joins gRPC's threads.
+struct GrpcLink::Preparing {
+  grpc::ClientContext context;
+  v1::PrepareRequest request;
+  v1::PrepareResponse response;
+  Prepared done;
+  std::optional<std::stop_callback<std::function<void()>>> cancel;
+};
+
 void GrpcLink::PrepareLater(v1::PrepareRequest request, base::Deadline deadline,
                             const std::stop_token& stop, Prepared done) {
-  struct Preparing {
-    grpc::ClientContext context;
-    v1::PrepareRequest request;
-    v1::PrepareResponse response;
-    Prepared done;
-    std::optional<std::stop_callback<std::function<void()>>> cancel;
-  };
-  auto call = std::make_shared<Preparing>();
-  call->request = std::move(request);
-  call->done = std::move(done);
-  call->context.set_deadline(WallTimeOf(deadline));
-  call->cancel.emplace(stop, [&context = call->context] { context.TryCancel(); });
-  auto end = [this, call, &after = AfterCalls()](const grpc::Status& status) mutable {
-    after.Post([this, own = std::move(call), status] {
-      own->cancel.reset();
-      own->done(Checked(status, own->request, std::move(own->response)));
-    });
-  };
-  stub_->async()->Prepare(&call->context, &call->request, &call->response, std::move(end));
+  preparing_ = std::make_unique<Preparing>();
+  Preparing& call = *preparing_;
+  call.request = std::move(request);
+  call.done = std::move(done);
+  call.context.set_deadline(WallTimeOf(deadline));
+  call.cancel.emplace(stop, [&context = call.context] { context.TryCancel(); });
+  stub_->async()->Prepare(&call.context, &call.request, &call.response,
+                          [this, &call](const grpc::Status& status) {
+                            call.cancel.reset();
+                            const Prepared own = std::move(call.done);
+                            own(Checked(status, call.request, std::move(call.response)));
+                          });
 }
 
 Result<v1::OpenPortsResponse> GrpcLink::OpenPorts(const v1::OpenPortsRequest& request,

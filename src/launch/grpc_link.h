@@ -39,6 +39,7 @@ class GrpcLink final : public NodeLink {
 
  private:
   class Session;
+  struct Preparing;
   template <typename Request, typename Response>
   using Method = grpc::Status (v1::AgentService::Stub::*)(grpc::ClientContext*, const Request&,
                                                           Response*);
@@ -55,6 +56,7 @@ class GrpcLink final : public NodeLink {
   const base::UniqueFd line_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::AgentService::Stub> stub_;
+  std::unique_ptr<Preparing> preparing_;
   std::unique_ptr<Session> session_;
 };
 

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <stop_token>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/backoff.h"
@@ -314,7 +315,7 @@ void PlanLauncher::Prepare(uint32_t node_rank, v1::PrepareRequest request,
           const std::lock_guard lock(mutex_);
           preparing_.erase(node_rank);
         }
-        done(std::move(launched));
+        std::exchange(done, {})(std::move(launched));
         const std::lock_guard lock(mutex_);
         --prepare_calls_;
         prepared_.notify_all();

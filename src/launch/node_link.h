@@ -37,8 +37,8 @@ class NodeLink {
   virtual Result<v1::PrepareResponse> Prepare(const v1::PrepareRequest& request,
                                               base::Deadline deadline,
                                               const std::stop_token& stop) = 0;
-  // The same without blocking: `done` is called once, on a thread of this module's that it must not
-  // block. The link has to outlive that.
+  // The same without blocking, one at a time: `done` is called once, on a thread of gRPC's, which
+  // it must not block, and on which the link must not be destroyed. The link has to outlive that.
   using Prepared = std::function<void(Result<v1::PrepareResponse> prepared)>;
   virtual void PrepareLater(v1::PrepareRequest request, base::Deadline deadline,
                             const std::stop_token& stop, Prepared done) = 0;

@@ -11,16 +11,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 
 #include "base/log.h"
-#include "base/random.h"
 #include "chief/loop/signal_watcher.h"
 #include "chief/run_job.h"
 #include "plan/plan.h"
-#include "reach/connector.h"
 #include "rpc/settings.h"
+#include "scale/simulated_job.h"
 #include "scale/simulated_nodes.h"
 
 namespace autodist::scale {
@@ -48,69 +48,6 @@ double PeakMegabytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) * 1024 / 1e6;
-}
-
-class SimulatedStream final : public transport::Stream {
- public:
-  explicit SimulatedStream(base::UniqueFd socket) : socket_(std::move(socket)) {}
-  base::UniqueFd TakeSocket() override { return std::move(socket_); }
-  std::string StderrTail() const override { return ""; }
-  bool WaitClosed(base::Deadline) override { return true; }
-  Status Failure() const override { return OkStatus(); }
-
- private:
-  base::UniqueFd socket_;
-};
-
-class SimulatedTransport final : public transport::Transport {
- public:
-  explicit SimulatedTransport(SimulatedNodes& nodes) : nodes_(nodes) {}
-  Result<std::unique_ptr<transport::Stream>> Run(const std::vector<std::string>& argv,
-                                                 const std::stop_token&) override {
-    AD_ASSIGN_OR_RETURN(base::UniqueFd socket, nodes_.Run(argv));
-    return std::make_unique<SimulatedStream>(std::move(socket));
-  }
-
- private:
-  SimulatedNodes& nodes_;
-};
-
-class SimulatedConnector final : public reach::Connector {
- public:
-  explicit SimulatedConnector(SimulatedNodes& nodes) : nodes_(nodes) {}
-  Result<std::unique_ptr<transport::Transport>> TransportTo(const v1::Reach&,
-                                                            ssh::SshLoop&) override {
-    return std::make_unique<SimulatedTransport>(nodes_);
-  }
-
- private:
-  SimulatedNodes& nodes_;
-};
-
-std::string AddressOf(uint32_t node) {
-  return "10." + std::to_string(node >> 16) + "." + std::to_string(node >> 8 & 255) + "." +
-         std::to_string(node & 255);
-}
-
-// The chief, without ranks, and the nodes.
-plan::Input InputFor(uint32_t nodes, uint32_t ranks) {
-  plan::Input input;
-  input.command = {"/bin/true"};
-  input.job_id = "scale-" + base::RandomHex();
-  input.user = {"user", "/home/user", "/tmp", ""};
-  input.working_directory = "/tmp";
-  input.master_port = 29'500;
-  input.rank_port = 20'000;
-  input.spec.ssh["lab"] = {};
-  for (uint32_t i = 0; i <= nodes; ++i) {
-    spec::Node& node = input.spec.nodes.emplace_back();
-    node.address = AddressOf(i);
-    node.chief = i == 0;
-    if (i > 0) node.ssh_config = "lab";
-    for (uint32_t gpu = 0; i > 0 && gpu < ranks; ++gpu) node.gpus.push_back(gpu);
-    input.address_of[node.address] = {node.address, node.address, "", {}};
-  }
-  return input;
 }
 
 // Each process has its core.
@@ -171,15 +108,17 @@ int Main(uint32_t count, uint32_t ranks, std::chrono::seconds idle) {
   PinTo(0);
   const Clock::time_point began = Clock::now();
   const double cpu_began = CpuSeconds();
-  const auto plan = plan::MakePlan(InputFor(count, ranks));
+  const auto plan = plan::MakePlan(JobInput(count, ranks));
   if (!plan.ok()) {
     base::LogFailure(plan.status());
     return 1;
   }
   const double plan_cpu = CpuSeconds() - cpu_began;
   chief::JobOptions options;
-  options.launch.request.set_agent(AGENT_PROGRAM);
-  options.launch.connector = std::make_shared<SimulatedConnector>(**nodes);
+  const std::string agent = std::string(folder) + "/agent";  // which no node asks for
+  std::ofstream(agent) << "agent";
+  options.launch.request.set_agent(agent);
+  options.launch.connector = ConnectorTo(**nodes);
   options.log_folder = std::string(folder) + "/job";
   chief::SignalWatcher::Block();
   Course course;
