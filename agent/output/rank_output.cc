@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <vector>
+#include <climits>
 
 #include "base/thread.h"
 #include "rpc/limits.h"
@@ -15,6 +15,9 @@ namespace autodist::agent {
 namespace {
 
 constexpr uint64_t kReadSize = 64 * 1024;
+// A piece of few bytes takes more of the chief's memory than they do.
+constexpr size_t kMostPiecesOnTheirWay = 512;
+constexpr std::chrono::milliseconds kStalled{1000};
 
 }  // namespace
 
@@ -42,9 +45,9 @@ void RankOutput::StopReading() {
 
 void RankOutput::Begin(uint64_t spool_limit) {
   const std::lock_guard lock(mutex_);
-  for (auto& [key, stream] : streams_) Close(*stream);
+  for (auto& [key, stream] : streams_) Close(stream);
   streams_.clear();
-  batches_.clear();
+  turns_.Begin();
   spool_limit_ = spool_limit;
   finishing_ = false;
 }
@@ -55,13 +58,10 @@ void RankOutput::Add(uint32_t rank, base::UniqueFd out, base::UniqueFd err) {
   for (auto& [kind, fd] :
        {std::pair{v1::OUTPUT_STREAM_STDOUT, &out}, std::pair{v1::OUTPUT_STREAM_STDERR, &err}}) {
     if (!fd->valid()) continue;
-    v1::OutputAck id;
-    id.set_rank(rank);
-    id.set_stream(kind);
-    auto& stream = streams_[{rank, kind}];
-    stream = std::make_unique<Stream>(std::move(id), std::move(*fd), spool_limit_, spool_folder_);
-    stream->at_once = terminal;
-    Watch(*stream);
+    const auto added = streams_.insert_or_assign(
+        {rank, kind},
+        Stream{rank, kind, std::move(*fd), StreamBacklog(spool_limit_, spool_folder_), terminal});
+    Watch(added.first->second);
   }
 }
 
@@ -70,7 +70,7 @@ void RankOutput::Loop() {
     base::Deadline wake = base::Deadline::Never();
     {
       const std::lock_guard lock(mutex_);
-      wake = stall_seen_ ? wake_at_ : std::min(stalled_at_, wake_at_);
+      wake = std::min(turns_.next_batch(), stall_seen_ ? base::Deadline::Never() : stalled_at_);
     }
     std::array<epoll_event, 64> events;
     const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
@@ -83,18 +83,15 @@ void RankOutput::Loop() {
         stall_seen_ = true;
         WatchAll();
       }
-      if (wake_at_.Expired()) {
-        wake_at_ = base::Deadline::Never();
-        changed = true;
-      }
+      changed = turns_.TakeNextBatch();
       for (int i = 0; i < count; ++i) {
         const uint64_t which = events[static_cast<size_t>(i)].data.u64;
         if (which == 0) continue;
         // One that has been closed since is not found any more.
         const auto found =
             streams_.find({static_cast<uint32_t>(which >> 8), static_cast<int>(which & 255)});
-        if (found == streams_.end() || !found->second->fd.valid()) continue;
-        Read(*found->second, warning);
+        if (found == streams_.end() || !found->second.pipe.valid()) continue;
+        Read(found->second, warning);
         changed = true;
       }
     }
@@ -104,21 +101,18 @@ void RankOutput::Loop() {
   }
 }
 
-// Once; mutex_ held.
+// Once.
 void RankOutput::Read(Stream& stream, std::string& warning) {
   std::string data(std::min(kReadSize, Room(stream)), '\0');
-  const ssize_t got = data.empty() ? -1 : read(stream.fd.get(), data.data(), data.size());
+  const ssize_t got = data.empty() ? -1 : read(stream.pipe.get(), data.data(), data.size());
   const int error = data.empty() ? EAGAIN : errno;
   if (got > 0) {
     data.resize(static_cast<size_t>(got));
     stream.last_read = base::Deadline::Clock::now();
-    if (!(stalled_at_ < base::Deadline::Never())) {
-      SetStalled(base::Deadline::After(kStalled));
-    }
-    const Status kept = Keep(stream, data);
+    if (!(stalled_at_ < base::Deadline::Never())) SetStalled(base::Deadline::After(kStalled));
+    const Status kept = stream.backlog.Keep(std::move(data), turns_.New());
     if (!kept.ok()) {
-      stream.unkept = std::move(data);
-      warning = "output of rank " + std::to_string(stream.id.rank()) +
+      warning = "output of rank " + std::to_string(stream.rank) +
                 " cannot be kept on the disk: " + Message(kept) +
                 "; the rank waits until the chief has taken what it wrote";
     }
@@ -128,51 +122,34 @@ void RankOutput::Read(Stream& stream, std::string& warning) {
   Watch(stream);
 }
 
-// Who has begun to wait first is sent first: a print after the end of a bar stands behind it.
-Status RankOutput::Keep(Stream& stream, const std::string& data) {
-  if (stream.sent == stream.spool.end()) stream.turn = ++turns_;
-  return stream.spool.Append(data);
-}
-
 // Watches the pipe while there is room, and only then.
 void RankOutput::Watch(Stream& stream) {
-  const bool wanted = stream.fd.valid() && Room(stream) > 0;
+  const bool wanted = stream.pipe.valid() && Room(stream) > 0;
   if (wanted == stream.watched) return;
   epoll_event event{};
   event.events = EPOLLIN;
-  event.data.u64 = uint64_t{stream.id.rank()} << 8 | static_cast<unsigned>(stream.id.stream());
-  epoll_ctl(epoll_.get(), wanted ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, stream.fd.get(), &event);
+  event.data.u64 = uint64_t{stream.rank} << 8 | static_cast<unsigned>(stream.kind);
+  epoll_ctl(epoll_.get(), wanted ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, stream.pipe.get(), &event);
   stream.watched = wanted;
 }
 
 uint64_t RankOutput::Room(const Stream& stream) const {
-  if (!stream.unkept.empty()) return 0;
-  const uint64_t kept = stream.spool.end() - stream.spool.begin();
-  const uint64_t ahead = stalled_at_.Expired() ? UINT64_MAX : kAhead - std::min(kAhead, kept);
-  const uint64_t kept_of_rank = Kept(stream.id.rank());
-  const uint64_t of_rank = spool_limit_ - std::min(spool_limit_, kept_of_rank);
-  return std::min({stream.spool.room(), ahead, of_rank});
-}
-
-uint64_t RankOutput::Kept(uint32_t rank) const {
-  uint64_t kept = 0;
-  for (const int kind : {v1::OUTPUT_STREAM_STDOUT, v1::OUTPUT_STREAM_STDERR}) {
-    const auto found = streams_.find({rank, kind});
-    if (found == streams_.end() || !found->second) continue;
-    kept += found->second->spool.end() - found->second->spool.begin();
-  }
-  return kept;
+  const uint64_t ahead =
+      stalled_at_.Expired() ? UINT64_MAX : kAhead - std::min(kAhead, stream.backlog.kept());
+  uint64_t kept_of_rank = 0;
+  for (const auto& [key, of_rank] : OfRank(stream.rank)) kept_of_rank += of_rank.backlog.kept();
+  return std::min(
+      {stream.backlog.room(), ahead, spool_limit_ - std::min(spool_limit_, kept_of_rank)});
 }
 
 void RankOutput::WatchAll() {
-  for (auto& [key, stream] : streams_) Watch(*stream);
+  for (auto& [key, stream] : streams_) Watch(stream);
 }
 
 // The chief has acknowledged something.
 void RankOutput::NoteProgress() {
-  const bool all = std::ranges::all_of(streams_, [](const auto& entry) {
-    return entry.second->spool.begin() == entry.second->spool.end();
-  });
+  const bool all = std::ranges::all_of(
+      streams_, [](const auto& entry) { return entry.second.backlog.kept() == 0; });
   const bool asleep = stall_seen_;
   SetStalled(all ? base::Deadline::Never() : base::Deadline::After(kStalled));
   WatchAll();
@@ -184,127 +161,76 @@ void RankOutput::SetStalled(base::Deadline at) {
   stall_seen_ = false;
 }
 
-void RankOutput::Release(Stream& stream, uint64_t offset) {
-  stream.spool.Release(offset);
-  while (!stream.pieces.empty() && stream.pieces.front() <= offset) stream.pieces.pop_front();
-  if (!stream.unkept.empty() && stream.unkept.size() <= stream.spool.room() &&
-      Keep(stream, stream.unkept).ok()) {
-    stream.unkept.clear();
-  }
-  Watch(stream);
-}
-
 void RankOutput::Close(Stream& stream) {
   // Who writes to a terminal has another descriptor of it: closing ours is not enough.
   if (std::exchange(stream.watched, false)) {
-    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, stream.fd.get(), nullptr);
+    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, stream.pipe.get(), nullptr);
   }
-  stream.fd.Reset();
+  stream.pipe.Reset();
 }
 
 RankOutput::Stream* RankOutput::Find(const v1::OutputAck& ack) {
   const auto found = streams_.find({ack.rank(), ack.stream()});
-  return found == streams_.end() ? nullptr : found->second.get();
+  return found == streams_.end() ? nullptr : &found->second;
 }
 
-uint64_t RankOutput::InFlight() const {
-  uint64_t bytes = 0;
-  for (const auto& [key, stream] : streams_) bytes += stream->sent - stream->spool.begin();
-  return bytes;
-}
-
-size_t RankOutput::PiecesInFlight() const {
-  size_t pieces = 0;
-  for (const auto& [key, stream] : streams_) pieces += stream->pieces.size();
-  return pieces;
+std::ranges::subrange<RankOutput::Streams::const_iterator> RankOutput::OfRank(uint32_t rank) const {
+  return {streams_.lower_bound({rank, INT_MIN}), streams_.upper_bound({rank, INT_MAX})};
 }
 
 void RankOutput::Resume(const v1::Resume& resume) {
   const std::lock_guard lock(mutex_);
   for (const v1::OutputAck& ack : resume.outputs()) {
-    Stream* stream = Find(ack);
-    if (stream) Release(*stream, ack.offset());
+    if (Stream* stream = Find(ack)) stream->backlog.Release(ack.offset(), turns_.New());
   }
-  for (auto& [key, stream] : streams_) {
-    stream->sent = stream->spool.begin();
-    stream->pieces.clear();
-  }
+  for (auto& [key, stream] : streams_) stream.backlog.Rewind();
   NoteProgress();
   if (finishing_) tasks_.Post([this] { ReadToTheEnd(); });
 }
 
 std::optional<v1::Output> RankOutput::Next() {
   const std::lock_guard lock(mutex_);
-  const uint64_t in_flight = InFlight();
-  if (in_flight >= kWindow || PiecesInFlight() >= kMostPieces) return std::nullopt;
+  uint64_t in_flight = 0;
+  size_t pieces = 0;
+  for (const auto& [key, stream] : streams_) {
+    in_flight += stream.backlog.in_flight();
+    pieces += stream.backlog.pieces_in_flight();
+  }
+  if (in_flight >= kWindow || pieces >= kMostPiecesOnTheirWay) return std::nullopt;
   Stream* next = NextInTurn();
   if (!next) return std::nullopt;
-  Stream& stream = *next;
-  auto data = stream.spool.Read(
-      stream.sent, std::min<size_t>(rpc::kLargestOutput, static_cast<size_t>(kWindow - in_flight)));
-  v1::Output output;
-  output.set_rank(stream.id.rank());
-  output.set_stream(stream.id.stream());
-  output.set_offset(stream.sent);
-  if (data.ok()) {
-    output.set_data(*std::move(data));
-  } else {
-    // Never silently: the bytes are replaced by the reason.
-    output.set_lost(stream.spool.end() - stream.sent);
-    output.set_lost_because(Message(data.status()));
-  }
-  stream.sent += output.data().size() + output.lost();
-  stream.pieces.push_back(stream.sent);
-  stream.turn = ++turns_;
+  v1::Output output = next->backlog.Next(
+      std::min<size_t>(rpc::kLargestOutput, static_cast<size_t>(kWindow - in_flight)),
+      turns_.New());
+  output.set_rank(next->rank);
+  output.set_stream(next->kind);
   return output;
 }
 
 // Null: none has anything to send now.
 RankOutput::Stream* RankOutput::NextInTurn() {
+  const base::Deadline wake = turns_.next_batch();
   Stream* next = nullptr;
   for (auto& [key, stream] : streams_) {
-    if (stream->sent >= stream->spool.end() || (next && next->turn < stream->turn)) continue;
-    if (MayGo(*stream)) next = stream.get();
+    const StreamBacklog& backlog = stream.backlog;
+    if (backlog.unsent() == 0 || (next && next->backlog.turn() < backlog.turn())) continue;
+    if (stream.at_once || finishing_ ||
+        turns_.MayGo(stream.rank, backlog.turn(), WorthOf(stream.rank))) {
+      next = &stream;
+    }
   }
+  if (turns_.next_batch() < wake) tasks_.Post([] {});  // the thread has another deadline
   return next;
-}
-
-// One that has something to send; else the thread wakes when it may.
-bool RankOutput::MayGo(const Stream& stream) {
-  Batch& batch = batches_[stream.id.rank()];
-  if (stream.at_once || finishing_ || stream.turn <= batch.last_turn) return true;
-  if (!batch.next.Expired() && WorthOf(stream.id.rank()) < kWorthAMessage) {
-    WakeAt(batch.next);
-    return false;
-  }
-  batch.last_turn = turns_;
-  batch.next = NextBatch();
-  return true;
 }
 
 // Bytes to send of both its streams; where one has ended with some, as many as make a message.
 uint64_t RankOutput::WorthOf(uint32_t rank) const {
   uint64_t bytes = 0;
-  for (const int kind : {v1::OUTPUT_STREAM_STDOUT, v1::OUTPUT_STREAM_STDERR}) {
-    const auto found = streams_.find({rank, kind});
-    if (found == streams_.end() || !found->second) continue;
-    const Stream& stream = *found->second;
-    const uint64_t unsent = stream.spool.end() - stream.sent;
-    bytes += unsent > 0 && !stream.fd.valid() ? kWorthAMessage : unsent;
+  for (const auto& [key, stream] : OfRank(rank)) {
+    const uint64_t unsent = stream.backlog.unsent();
+    bytes += unsent > 0 && !stream.pipe.valid() ? SendTurns::kWorthAMessage : unsent;
   }
   return bytes;
-}
-
-// At times that are the same for all ranks.
-base::Deadline RankOutput::NextBatch() const {
-  const auto batches = (base::Deadline::Clock::now() - began_) / kBatchInterval;
-  return base::Deadline::At(began_ + (batches + 1) * kBatchInterval);
-}
-
-void RankOutput::WakeAt(base::Deadline at) {
-  if (!(at < wake_at_)) return;
-  wake_at_ = at;
-  tasks_.Post([] {});  // the thread has another deadline
 }
 
 void RankOutput::Acknowledge(const v1::OutputAck& ack) {
@@ -312,10 +238,10 @@ void RankOutput::Acknowledge(const v1::OutputAck& ack) {
   {
     const std::lock_guard lock(mutex_);
     Stream* stream = Find(ack);
-    if (!stream || ack.offset() > stream->sent) return;
-    Release(*stream, ack.offset());
+    if (!stream || !stream->backlog.WasSent(ack.offset())) return;
+    stream->backlog.Release(ack.offset(), turns_.New());
     NoteProgress();
-    to_the_end = finishing_ && stream->fd.valid();
+    to_the_end = finishing_ && stream->pipe.valid();
   }
   if (to_the_end) tasks_.Post([this] { ReadToTheEnd(); });
   events_.changed();
@@ -324,10 +250,7 @@ void RankOutput::Acknowledge(const v1::OutputAck& ack) {
 std::optional<base::Deadline::Clock::time_point> RankOutput::LastOutput(uint32_t rank) const {
   const std::lock_guard lock(mutex_);
   std::optional<base::Deadline::Clock::time_point> last;
-  for (const int kind : {v1::OUTPUT_STREAM_STDOUT, v1::OUTPUT_STREAM_STDERR}) {
-    const auto found = streams_.find({rank, kind});
-    if (found != streams_.end() && found->second) last = std::max(last, found->second->last_read);
-  }
+  for (const auto& [key, stream] : OfRank(rank)) last = std::max(last, stream.last_read);
   return last;
 }
 
@@ -344,7 +267,7 @@ void RankOutput::ReadToTheEnd() {
   {
     const std::lock_guard lock(mutex_);
     for (auto& [key, stream] : streams_) {
-      while (stream->fd.valid() && Room(*stream) > 0) Read(*stream, warning);
+      while (stream.pipe.valid() && Room(stream) > 0) Read(stream, warning);
     }
   }
   if (!warning.empty()) events_.warning(std::move(warning));
@@ -354,9 +277,7 @@ void RankOutput::ReadToTheEnd() {
 bool RankOutput::Drained() const {
   const std::lock_guard lock(mutex_);
   return finishing_ && std::ranges::all_of(streams_, [](const auto& entry) {
-           const Stream& stream = *entry.second;
-           return !stream.fd.valid() && stream.unkept.empty() &&
-                  stream.spool.begin() == stream.spool.end();
+           return !entry.second.pipe.valid() && entry.second.backlog.empty();
          });
 }
 

@@ -4,17 +4,19 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "agent/output/send_turns.h"
 #include "agent/output/spool.h"
+#include "agent/output/stream_backlog.h"
 #include "autodist/status.h"
 #include "autodist/v1/agent.pb.h"
 #include "base/deadline.h"
@@ -65,82 +67,54 @@ class RankOutput {
   // Bytes on their way to the chief, of all streams together: what a message of another kind
   // may have to wait for.
   static constexpr uint64_t kWindow = 256 * 1024;
-  // A piece of few bytes takes more of the chief's memory than they do.
-  static constexpr size_t kMostPieces = 512;
   // While the chief takes output, a rank may be this far ahead of it per stream, so that little is
   // left to send when the job ends; the rest of the spool is for when the chief takes none.
   static constexpr uint64_t kAhead = Spool::kInMemory;
-  static constexpr std::chrono::milliseconds kStalled{1000};
-  // A message costs the chief a tenth of a millisecond, however short it is. So what a rank writes,
-  // while it is shorter than this, comes at most this often, that of all ranks together.
-  static constexpr uint64_t kWorthAMessage = 8 * 1024;
-  static constexpr std::chrono::milliseconds kBatchInterval{100};
 
  private:
   struct Stream {
-    Stream(v1::OutputAck as, base::UniqueFd pipe, uint64_t spool_limit, const std::string& folder)
-        : id(std::move(as)), fd(std::move(pipe)), spool(spool_limit, folder) {}
-    v1::OutputAck id;  // its rank and stream
-    base::UniqueFd fd;
-    Spool spool;
-    uint64_t sent = 0;                 // offset
-    uint64_t turn = 0;                 // of its next piece
-    bool at_once = false;              // also short pieces
-    std::deque<uint64_t> pieces = {};  // where those end that are on their way
-    std::string unkept;                // read, but there was no space on the disk for it
-    bool watched = false;              // in the epoll set
+    uint32_t rank;
+    v1::OutputStream kind;
+    base::UniqueFd pipe;  // invalid: nobody writes any more
+    StreamBacklog backlog;
+    bool at_once;          // also short pieces
+    bool watched = false;  // in the epoll set
     std::optional<base::Deadline::Clock::time_point> last_read = {};
   };
-  // What a rank's streams send together, in the order in which it was written.
-  struct Batch {
-    uint64_t last_turn = 0;                           // that belongs to it
-    base::Deadline next = base::Deadline::After({});  // before it, no short one is sent
-  };
-  using Key = std::pair<uint32_t, int>;
+  using Streams = std::map<std::pair<uint32_t, int>, Stream>;
 
   RankOutput(Events events, std::string spool_folder)
       : events_(std::move(events)), spool_folder_(std::move(spool_folder)) {}
   void Loop();
-  void Read(Stream& stream, std::string& warning);
   void ReadToTheEnd();
-  // mutex_ held, as for Read and the ones below.
-  uint64_t Kept(uint32_t rank) const;  // bytes of both its streams
+  // mutex_ held, as for the ones below.
+  void Read(Stream& stream, std::string& warning);
   uint64_t Room(const Stream& stream) const;
-  void Release(Stream& stream, uint64_t offset);
   void Watch(Stream& stream);
   void WatchAll();
   void NoteProgress();
   void SetStalled(base::Deadline at);
   void Close(Stream& stream);
-  Status Keep(Stream& stream, const std::string& data);
   Stream* NextInTurn();
-  bool MayGo(const Stream& stream);
   uint64_t WorthOf(uint32_t rank) const;
-  base::Deadline NextBatch() const;
-  void WakeAt(base::Deadline at);
   Stream* Find(const v1::OutputAck& ack);
-  uint64_t InFlight() const;
-  size_t PiecesInFlight() const;
+  std::ranges::subrange<Streams::const_iterator> OfRank(uint32_t rank) const;
 
   const Events events_;
   const std::string spool_folder_;
-  const base::Deadline::Clock::time_point began_ = base::Deadline::Clock::now();
   base::UniqueFd epoll_;
   base::TaskQueue tasks_;
   bool stopping_ = false;  // the thread's
 
   mutable std::mutex mutex_;
   // Guarded by mutex_.
-  std::map<Key, std::unique_ptr<Stream>> streams_;
-  std::map<uint32_t, Batch> batches_;
-  uint64_t turns_ = 0;
+  Streams streams_;
+  SendTurns turns_;
   uint64_t spool_limit_ = 0;
   bool finishing_ = false;
   // The chief is taken to take nothing when nothing is acknowledged until then.
   base::Deadline stalled_at_ = base::Deadline::Never();
   bool stall_seen_ = false;  // by the thread, since it was set
-  // When the thread says that there is something to send, which waits till then.
-  base::Deadline wake_at_ = base::Deadline::Never();
 
   std::jthread thread_;  // last
 };

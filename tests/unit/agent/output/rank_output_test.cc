@@ -136,7 +136,7 @@ TEST_F(RankOutputTest, ShortPiecesComeTogether) {
     ASSERT_TRUE(Await([&] { return changes() > before; }));  // it has been read
     Take();
   }
-  const auto batches = (std::chrono::steady_clock::now() - began) / RankOutput::kBatchInterval;
+  const auto batches = (std::chrono::steady_clock::now() - began) / SendTurns::kBatchInterval;
   TakeUntil(100);
   EXPECT_LE(order_.size(), static_cast<size_t>(batches) + 3);
 }
@@ -184,15 +184,15 @@ TEST_F(RankOutputTest, LongOnesAndTheLastDoNotWait) {
   auto [out, err] = Add(0);
   const auto began = std::chrono::steady_clock::now();
   for (int i = 0; i < 100; ++i) {
-    Write(out, Bytes(RankOutput::kWorthAMessage, 1));
-    TakeUntil(static_cast<size_t>(i + 1) * RankOutput::kWorthAMessage);
+    Write(out, Bytes(SendTurns::kWorthAMessage, 1));
+    TakeUntil(static_cast<size_t>(i + 1) * SendTurns::kWorthAMessage);
     const uint64_t end = got_[{0, kStdout}].size();
     output_->Acknowledge(Ack({0, kStdout}, end));
   }
   Write(out, "the last");
   out.Reset();
-  TakeUntil(100 * RankOutput::kWorthAMessage + 8);
-  EXPECT_LT(std::chrono::steady_clock::now() - began, 50 * RankOutput::kBatchInterval);
+  TakeUntil(100 * SendTurns::kWorthAMessage + 8);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 50 * SendTurns::kBatchInterval);
 }
 
 TEST_F(RankOutputTest, WhatATerminalEchoesDoesNotWait) {
@@ -204,7 +204,7 @@ TEST_F(RankOutputTest, WhatATerminalEchoesDoesNotWait) {
     Write(pipe->second, "x");
     TakeUntil(i + 1);
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - began, 50 * RankOutput::kBatchInterval);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 50 * SendTurns::kBatchInterval);
 }
 
 TEST_F(RankOutputTest, OneWindowIsOnItsWay) {
