@@ -10,13 +10,8 @@ EventQueue::EventQueue(RankOutput& output) : output_(output), instance_(base::Ra
 
 void EventQueue::SendReliably(v1::AgentEvent event) {
   const std::lock_guard lock(mutex_);
-  if (!closed_) Add(std::move(event));
-}
-
-void EventQueue::Add(v1::AgentEvent event) {
-  event.set_sequence(++last_sequence_);
-  size_ += event.ByteSizeLong();
-  events_.push_back(std::move(event));
+  if (closed_) return;
+  events_.Add(std::move(event));
   WriteNext();
 }
 
@@ -41,12 +36,14 @@ void EventQueue::LetSamplesWait(bool wait) {
 
 void EventQueue::Close(v1::AgentEvent last) {
   const std::lock_guard lock(mutex_);
-  if (!std::exchange(closed_, true)) Add(std::move(last));
+  if (std::exchange(closed_, true)) return;
+  events_.Add(std::move(last));
+  WriteNext();
 }
 
 size_t EventQueue::size() const {
   const std::lock_guard lock(mutex_);
-  return size_;
+  return events_.bytes();
 }
 
 void EventQueue::OutputChanged() {
@@ -63,8 +60,8 @@ void EventQueue::WriteNext() {
   } else if (sample_) {  // before the end of a rank that it tells of
     event.Clear();
     *event.mutable_sample() = *std::exchange(sample_, std::nullopt);
-  } else if (written_ < events_.size()) {
-    event = events_[written_++];
+  } else if (const v1::AgentEvent* next = events_.Next()) {
+    event = *next;
   } else if (auto piece = output_.Next()) {
     event.Clear();
     *event.mutable_output() = *std::move(piece);
@@ -81,11 +78,7 @@ void EventQueue::WriteNext() {
 }
 
 void EventQueue::Acknowledge(uint64_t sequence) {
-  while (!events_.empty() && written_ > 0 && events_.front().sequence() <= sequence) {
-    size_ -= events_.front().ByteSizeLong();
-    events_.pop_front();
-    --written_;
-  }
+  events_.Acknowledge(sequence);
   if (closed_ && events_.empty()) {
     changed_.notify_all();
     WriteNext();
@@ -106,9 +99,8 @@ void EventQueue::Attach(SessionWriter* writer) {
 void EventQueue::Resume(SessionWriter* writer, const v1::ChiefMessage& message) {
   const std::lock_guard lock(mutex_);
   if (writer_ != writer || resumed_) return;
-  written_ = events_.size();  // so that any may be acknowledged
-  Acknowledge(message.acknowledged());
-  written_ = 0;
+  events_.Resume(message.acknowledged());
+  changed_.notify_all();
   output_.Resume(message.resume());
   resumed_ = true;
   v1::AgentEvent resumed;

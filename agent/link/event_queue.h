@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 
+#include "agent/link/unacknowledged_events.h"
 #include "agent/output/rank_output.h"
 #include "autodist/v1/agent.grpc.pb.h"
 #include "base/deadline.h"
@@ -69,8 +70,7 @@ class EventQueue {
   void OutputChanged();
 
  private:
-  // mutex_ held, as for the next two.
-  void Add(v1::AgentEvent event);
+  // mutex_ held, as for the next one.
   void Acknowledge(uint64_t sequence);
   void WriteNext();
 
@@ -79,13 +79,10 @@ class EventQueue {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.
-  std::deque<v1::AgentEvent> events_;      // not yet acknowledged
-  size_t size_ = 0;                        // bytes of these
-  size_t written_ = 0;                     // how many of them have been, in this session
+  UnacknowledgedEvents events_;
   std::deque<v1::AgentEvent> unnumbered_;  // not yet written
   std::optional<v1::NodeSample> sample_;   // likewise
   bool samples_wait_ = false;
-  uint64_t last_sequence_ = 0;
   uint64_t orders_taken_ = 0;
   SessionWriter* writer_ = nullptr;
   bool resumed_ = false;
