@@ -1,9 +1,9 @@
 #include "agent/stacks/pickled.h"
 
-#include <algorithm>
-#include <bit>
 #include <map>
 #include <utility>
+
+#include "agent/stacks/pickle_bytes.h"
 
 namespace autodist::agent {
 
@@ -24,52 +24,38 @@ const PickledValue& PickledValue::At(size_t index) const {
   return kind == Kind::kList && index < items.size() ? *items[index] : none;
 }
 
+namespace {
+
+Status NoPickle(const std::string& why) {
+  return Error(StatusCode::kDataLoss, "no pickle of plain data: " + why);
+}
+
+}  // namespace
+
 // The stack machine that a pickle is a program for.
 class PickleReader {
  public:
-  explicit PickleReader(std::string_view bytes) : left_(bytes) {}
+  explicit PickleReader(std::string_view bytes) : bytes_(bytes) {}
 
   Result<Pickled> Read() {
     bool stopped = false;
     while (!stopped) {
-      const std::string_view code = Take(1);
-      if (code.empty() || pickled_.values_.size() > kMostValues) return Broken("it has no end");
+      const std::string_view code = bytes_.Take(1);
+      if (code.empty() || pickled_.values_.size() > kMostValues) return NoPickle("it has no end");
       stopped = code[0] == '.';
       if (!stopped && !Do(static_cast<unsigned char>(code[0]))) {
-        return Broken("operation " + std::to_string(static_cast<unsigned char>(code[0])));
+        return NoPickle("operation " + std::to_string(static_cast<unsigned char>(code[0])));
       }
-      if (failed_) return Broken("it is cut off, or takes what is not there");
+      if (failed_ || bytes_.failed()) {
+        return NoPickle("it is cut off, or takes what is not there");
+      }
     }
-    if (stack_.size() != 1) return Broken("it leaves more than one value");
+    if (stack_.size() != 1) return NoPickle("it leaves more than one value");
     pickled_.root_ = stack_[0];
     return std::move(pickled_);
   }
 
  private:
-  static Status Broken(const std::string& why) {
-    return Error(StatusCode::kDataLoss, "no pickle of plain data: " + why);
-  }
-
-  std::string_view Take(size_t size) {
-    if (left_.size() < size) {
-      failed_ = true;
-      return "";
-    }
-    const std::string_view taken = left_.substr(0, size);
-    left_.remove_prefix(size);
-    return taken;
-  }
-
-  // Of little-endian bytes.
-  uint64_t TakeNumber(size_t size) {
-    uint64_t number = 0;
-    const std::string_view bytes = Take(size);
-    for (size_t i = 0; i < bytes.size(); ++i) {
-      number |= static_cast<uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
-    }
-    return number;
-  }
-
   PickledValue& Push(Kind kind) {
     pickled_.values_.emplace_back().kind = kind;
     stack_.push_back(&pickled_.values_.back());
@@ -78,30 +64,13 @@ class PickleReader {
 
   void PushInteger(int64_t value, Kind kind = Kind::kInteger) { Push(kind).integer = value; }
 
-  void PushText(size_t length_size) {
-    const uint64_t length = TakeNumber(length_size);
-    Push(Kind::kText).text = Take(length);
-  }
+  void PushText(size_t length_size) { Push(Kind::kText).text = bytes_.TakeText(length_size); }
 
-  // A number of as many bytes as the first of them says, the last of which has the sign.
-  void PushLong() {
-    const size_t length = TakeNumber(1);
-    if (length > 8) failed_ = true;
-    const size_t size = std::min<size_t>(length, 8);
-    const uint64_t bits = TakeNumber(size);
-    const size_t unused = size == 0 ? 0 : 64 - size * 8;
-    PushInteger(static_cast<int64_t>(bits << unused) >> unused);
-  }
-
-  void PushFloat() {
-    uint64_t bits = 0;
-    for (const char byte : Take(8)) bits = bits << 8 | static_cast<unsigned char>(byte);
-    Push(Kind::kFloat).number = std::bit_cast<double>(bits);
-  }
+  // Whether the stack has nothing since the last mark.
+  bool IsEmpty() const { return stack_.size() <= (marks_.empty() ? 0 : marks_.back()); }
 
   PickledValue* Pop() {
-    const size_t bottom = marks_.empty() ? 0 : marks_.back();
-    if (stack_.size() <= bottom) {
+    if (IsEmpty()) {
       failed_ = true;
       return &nothing_;
     }
@@ -136,8 +105,7 @@ class PickleReader {
 
   // To the list or dict below them.
   void Append(const std::vector<const PickledValue*>& items, Kind kind) {
-    const size_t bottom = marks_.empty() ? 0 : marks_.back();
-    if (stack_.size() <= bottom || stack_.back()->kind != kind ||
+    if (IsEmpty() || stack_.back()->kind != kind ||
         (kind == Kind::kDict && items.size() % 2 != 0)) {
       failed_ = true;
       return;
@@ -174,15 +142,15 @@ class PickleReader {
       case 0x89:
         return PushInteger(code == 0x88, Kind::kBool), true;
       case 'J':
-        return PushInteger(static_cast<int32_t>(TakeNumber(4))), true;
+        return PushInteger(static_cast<int32_t>(bytes_.TakeNumber(4))), true;
       case 'K':
-        return PushInteger(static_cast<int64_t>(TakeNumber(1))), true;
+        return PushInteger(static_cast<int64_t>(bytes_.TakeNumber(1))), true;
       case 'M':
-        return PushInteger(static_cast<int64_t>(TakeNumber(2))), true;
+        return PushInteger(static_cast<int64_t>(bytes_.TakeNumber(2))), true;
       case 0x8a:
-        return PushLong(), true;
+        return PushInteger(bytes_.TakeLong()), true;
       case 'G':
-        return PushFloat(), true;
+        return Push(Kind::kFloat).number = bytes_.TakeFloat(), true;
       case 'X':
       case 'B':
       case 'T':
@@ -239,28 +207,28 @@ class PickleReader {
   bool DoMemo(unsigned char code) {
     switch (code) {
       case 0x80:  // the protocol's number
-        return TakeNumber(1), true;
+        return bytes_.TakeNumber(1), true;
       case 0x95:  // how much follows
-        return TakeNumber(8), true;
+        return bytes_.TakeNumber(8), true;
       case '0':
         return Pop(), true;
       case 'q':
-        return Remember(TakeNumber(1)), true;
+        return Remember(bytes_.TakeNumber(1)), true;
       case 'r':
-        return Remember(TakeNumber(4)), true;
+        return Remember(bytes_.TakeNumber(4)), true;
       case 0x94:
         return Remember(memo_.size()), true;
       case 'h':
-        return Recall(TakeNumber(1)), true;
+        return Recall(bytes_.TakeNumber(1)), true;
       case 'j':
-        return Recall(TakeNumber(4)), true;
+        return Recall(bytes_.TakeNumber(4)), true;
       default:
         return false;
     }
   }
 
-  std::string_view left_;
-  bool failed_ = false;
+  PickleBytes bytes_;
+  bool failed_ = false;  // it takes what is not on the stack, or in the memo
   PickledValue nothing_;
   Pickled pickled_;
   std::vector<PickledValue*> stack_;
