@@ -2,8 +2,6 @@
 // logic.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -50,18 +48,5 @@ class GpuFields {
 // Of a mask as nvml.h has it (nvmlClocksEventReasons): what holds a clock down. That a GPU has
 // nothing to do does not.
 std::vector<std::string> ThrottleReasons(uint64_t mask);
-
-// "NVRM: Xid (PCI:0000:3b:00): 43, pid=4711, name=python3, channel 0x00000002"
-struct Xid {
-  PciPlace place;
-  uint32_t number;
-  // As the machine numbers it, whatever a container does; absent: unknown.
-  std::optional<pid_t> pid;
-
-  // By NVIDIA's list of XIDs what a program has done, as by an address that is wrong, and not the
-  // GPU.
-  bool IsOfProgram() const;
-};
-std::optional<Xid> ParseXid(std::string_view log_line);
 
 }  // namespace autodist::agent

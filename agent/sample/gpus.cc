@@ -18,7 +18,9 @@ using std::chrono::milliseconds;
 constexpr milliseconds kFieldsLimit{20'000};  // it may have to wake a GPU
 constexpr milliseconds kFieldsLook{100};      // whether it has answered
 constexpr size_t kLargestGpuText = 1 << 20;   // bytes
-constexpr size_t kMostXids = 1'000;
+// A reading is told for this long, or for three intervals where that is more: nvidia-smi takes its
+// time, and one that hangs says nothing.
+constexpr milliseconds kFresh{5'000};
 
 }  // namespace
 
@@ -108,31 +110,20 @@ void GpuReader::Look() {
   if (step_ == Step::kRows && TakeOutput()) Wait();
 }
 
-void GpuReader::TakeXids(const std::function<bool(pid_t pid)>& is_jobs) {
-  kernel_log_.Read([&](std::string_view line) {
-    const auto xid = ParseXid(line);
-    // Others use the GPU, too.
-    if (xid && xid->IsOfProgram() && xid->pid && !is_jobs(*xid->pid)) return;
-    if (xid && (xids_.contains(xid->place) || xids_.size() < kMostXids)) {
-      xids_[xid->place] = xid->number;
-    }
-  });
-}
-
 void GpuReader::Read(const std::function<bool(pid_t pid)>& is_jobs, v1::NodeSample& sample) {
   if (program_.empty()) return;
   Look();
-  TakeXids(is_jobs);
+  xids_.Read(is_jobs);
   const SampleTime oldest = SampleTime::clock::now() - std::max(kFresh, 3 * plan_.interval);
   for (const auto& [index, reading] : readings_) {
-    const auto xid = reading.row.place ? xids_.find(*reading.row.place) : xids_.end();
+    const auto xid = reading.row.place ? xids_.Last(*reading.row.place) : std::nullopt;
     const bool is_fresh = reading.time >= oldest;
-    if (!is_fresh && xid == xids_.end()) continue;
+    if (!is_fresh && !xid) continue;
     v1::GpuSample& gpu = *sample.add_gpus();
     gpu.set_index(index);
     gpu.set_uuid(reading.row.gpu.uuid());
     if (is_fresh) gpu = reading.row.gpu;
-    if (xid != xids_.end()) gpu.set_xid(xid->second);
+    if (xid) gpu.set_xid(*xid);
   }
 }
 

@@ -13,13 +13,13 @@
 
 #include "agent/sample/gpu_rows.h"
 #include "agent/sample/rate.h"
+#include "agent/sample/xids.h"
 #include "agent/supervisor/supervisor.h"
 #include "autodist/v1/sample.pb.h"
 #include "base/backoff.h"
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "process/environment.h"
-#include "process/kernel_log.h"
 
 namespace autodist::agent {
 
@@ -33,9 +33,6 @@ struct GpuPlan {
 // Not thread-safe; no call blocks. The supervisor must outlive it.
 class GpuReader {
  public:
-  // A reading is told for this long, or for three intervals where that is more: nvidia-smi takes
-  // its time, and one that hangs says nothing.
-  static constexpr std::chrono::milliseconds kFresh{5'000};
   // nvidia-smi that has ended is started again after 0.2 s, then later and later, up to this.
   static constexpr std::chrono::milliseconds kLongestWait{60'000};
 
@@ -71,7 +68,6 @@ class GpuReader {
   bool TakeOutput();
   void TakeRow(std::string_view line);
   void Wait();
-  void TakeXids(const std::function<bool(pid_t pid)>& is_jobs);
 
   const GpuPlan plan_;
   Supervisor& supervisor_;
@@ -88,8 +84,7 @@ class GpuReader {
   std::string text_;  // not taken yet
   std::optional<GpuFields> fields_;
   std::map<uint32_t, Reading> readings_;
-  process::KernelLog kernel_log_;
-  std::map<PciPlace, uint32_t> xids_;
+  Xids xids_;
 };
 
 }  // namespace autodist::agent
