@@ -27,6 +27,20 @@ constexpr std::chrono::milliseconds kBusyInterval{200};
 constexpr size_t kMostShown = 10;
 constexpr int kMostDifferences = 5'000;  // in one message
 
+// The first few as one, with the code and the remedy of the first.
+Status AllInOne(const std::vector<Status>& problems) {
+  std::string text;
+  for (size_t i = 0; i < std::min(problems.size(), kMostShown); ++i) {
+    text += (i == 0 ? "" : "\n") + Message(problems[i]);
+  }
+  if (problems.size() > kMostShown) {
+    text += "\nand " + std::to_string(problems.size() - kMostShown) + " more";
+  }
+  const Status all = Error(problems[0].code(), text);
+  const std::string remedy = Remedy(problems[0]);
+  return remedy.empty() ? all : WithRemedy(all, remedy);
+}
+
 // One synchronisation, from begin to complete.
 class Receiver {
  public:
@@ -45,7 +59,6 @@ class Receiver {
     return differences_.wanted_size() + differences_.suspects_size() >= kMostDifferences;
   }
   Status TellDifferences(bool last);
-  Status Problems() const;
   Status TakeContent(const v1::SyncContent& content);
   Status TakePassed(const v1::SyncPassed& passed);
   Result<bool> GetFrom(FileSource& source, const v1::PassedFile& passed);
@@ -89,7 +102,7 @@ Status Receiver::Run() {
     if (!request.has_list()) return Error(StatusCode::kInvalidArgument, "a list was expected");
     AD_RETURN_IF_ERROR(TakeList(request.list()));
   } while (!request.list().last());
-  if (!problems_.empty()) return Problems();
+  if (!problems_.empty()) return AllInOne(problems_);
   AD_RETURN_IF_ERROR(TellDifferences(true));
   for (;;) {
     AD_ASSIGN_OR_RETURN(request, Next());
@@ -161,19 +174,6 @@ Status Receiver::TellDifferences(bool last) {
   differences_.Clear();
   tell_at_ = Deadline::After(kBusyInterval);
   return call_.Write(response);
-}
-
-Status Receiver::Problems() const {
-  std::string text;
-  for (size_t i = 0; i < std::min(problems_.size(), kMostShown); ++i) {
-    text += (i == 0 ? "" : "\n") + Message(problems_[i]);
-  }
-  if (problems_.size() > kMostShown) {
-    text += "\nand " + std::to_string(problems_.size() - kMostShown) + " more";
-  }
-  const Status all = Error(problems_[0].code(), text);
-  const std::string remedy = Remedy(problems_[0]);
-  return remedy.empty() ? all : WithRemedy(all, remedy);
 }
 
 Status Receiver::CheckIndex(uint64_t index) const {
