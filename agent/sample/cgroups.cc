@@ -13,15 +13,6 @@ namespace {
 constexpr int kSamplesBetweenLooks = 5;
 constexpr uint64_t kNoLimit = uint64_t{1} << 60;  // version 1 has a number for it
 
-bool Has(std::string_view controllers, std::string_view wanted) {
-  while (!controllers.empty()) {
-    const std::string_view one = controllers.substr(0, controllers.find(','));
-    if (one == wanted) return true;
-    controllers.remove_prefix(std::min(one.size() + 1, controllers.size()));
-  }
-  return false;
-}
-
 // Of a text of lines "name number", the sum of these.
 uint64_t SumOf(std::string_view text, std::string_view name, std::string_view other = "") {
   uint64_t sum = 0;
@@ -35,36 +26,6 @@ uint64_t SumOf(std::string_view text, std::string_view name, std::string_view ot
 
 }  // namespace
 
-// Lines "4:cpu,cpuacct:/a/b" of version 1, "0::/a/b" of version 2, which does without where the
-// first has the controller.
-std::vector<CgroupFolder> CgroupsOf(std::string_view proc_cgroup, std::string_view controller,
-                                    const std::string& mounts) {
-  std::string path;
-  bool version_2 = true;
-  while (!proc_cgroup.empty()) {
-    const std::string_view line = TakeLine(proc_cgroup);
-    const size_t first = line.find(':');
-    const size_t second = line.find(':', first + 1);
-    if (first == std::string_view::npos || second == std::string_view::npos) continue;
-    const std::string_view controllers = line.substr(first + 1, second - first - 1);
-    const bool of_version_1 = Has(controllers, controller);
-    if (!of_version_1 && (!controllers.empty() || !path.empty())) continue;
-    path = line.substr(second + 1);
-    version_2 = !of_version_1;
-    if (of_version_1) break;
-  }
-  std::vector<CgroupFolder> folders;
-  // One that is not below what is mounted here cannot be seen.
-  if (!path.starts_with('/') || path.find("/..") != std::string::npos) return folders;
-  const std::string mount = mounts + (version_2 ? "" : "/" + std::string(controller));
-  for (;;) {
-    while (path.ends_with('/')) path.pop_back();
-    folders.push_back({mount + path, version_2});
-    if (path.empty()) return folders;
-    path.resize(path.rfind('/'));
-  }
-}
-
 std::optional<uint64_t> CgroupReader::NumberIn(const std::string& path) {
   std::string_view text = buffer_.Read(path);
   std::string_view line = TakeLine(text);
@@ -72,7 +33,7 @@ std::optional<uint64_t> CgroupReader::NumberIn(const std::string& path) {
 }
 
 // Cores; 0: none.
-double CgroupReader::CpuLimit(const CgroupFolder& of) {
+double CgroupReader::CpuLimit(const process::CgroupFolder& of) {
   std::optional<uint64_t> quota;
   std::optional<uint64_t> period;
   if (of.version_2) {
@@ -89,7 +50,7 @@ double CgroupReader::CpuLimit(const CgroupFolder& of) {
 }
 
 // Bytes; 0: none.
-uint64_t CgroupReader::MemoryLimit(const CgroupFolder& of) {
+uint64_t CgroupReader::MemoryLimit(const process::CgroupFolder& of) {
   uint64_t least = kNoLimit;
   for (const char* file : {"/memory.high", "/memory.max", "/memory.limit_in_bytes"}) {
     if (of.version_2 == (std::string_view(file) == "/memory.limit_in_bytes")) continue;
@@ -101,12 +62,12 @@ uint64_t CgroupReader::MemoryLimit(const CgroupFolder& of) {
 void CgroupReader::Look(Rank& rank) {
   const std::string groups(buffer_.Read(proc_folder_ + "/" + std::to_string(rank.pid) + "/cgroup"));
   std::optional<Cpu> cpu;
-  for (const CgroupFolder& of : CgroupsOf(groups, "cpu", mounts_)) {
+  for (const process::CgroupFolder& of : process::CgroupFoldersOf(groups, "cpu", mounts_)) {
     const double cores = CpuLimit(of);
     if (cores > 0 && (!cpu || cores < cpu->cores)) cpu = {of, cores, {}, {}};
   }
   std::optional<Memory> memory;
-  for (const CgroupFolder& of : CgroupsOf(groups, "memory", mounts_)) {
+  for (const process::CgroupFolder& of : process::CgroupFoldersOf(groups, "memory", mounts_)) {
     const uint64_t bytes = MemoryLimit(of);
     if (bytes > 0 && (!memory || bytes < memory->bytes)) memory = {of, bytes, {}, {}};
   }

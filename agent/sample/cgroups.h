@@ -8,27 +8,13 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "agent/sample/kernel_file.h"
 #include "agent/sample/rate.h"
 #include "autodist/v1/sample.pb.h"
+#include "process/cgroup_folders.h"
 
 namespace autodist::agent {
-
-// The folder of a control group, of either version.
-struct CgroupFolder {
-  std::string path;
-  bool version_2 = true;
-
-  bool operator==(const CgroupFolder&) const = default;
-};
-
-// By the text of a /proc/PID/cgroup, and where control groups are mounted: those that limit the
-// process, its own first. `controller`: "cpu", "memory".
-std::vector<CgroupFolder> CgroupsOf(std::string_view proc_cgroup, std::string_view controller,
-                                    const std::string& mounts);
 
 // Not thread-safe.
 class CgroupReader {
@@ -41,13 +27,13 @@ class CgroupReader {
 
  private:
   struct Cpu {
-    CgroupFolder of;
+    process::CgroupFolder of;
     double cores = 0;
     Rate periods;
     Rate throttled;
   };
   struct Memory {
-    CgroupFolder of;
+    process::CgroupFolder of;
     uint64_t bytes = 0;
     Rate hits;
     Rate faults;
@@ -59,8 +45,8 @@ class CgroupReader {
     std::optional<Memory> memory;
   };
   void Look(Rank& rank);
-  double CpuLimit(const CgroupFolder& of);
-  uint64_t MemoryLimit(const CgroupFolder& of);
+  double CpuLimit(const process::CgroupFolder& of);
+  uint64_t MemoryLimit(const process::CgroupFolder& of);
   // The first number in a file; nullopt: it has none, such as "max".
   std::optional<uint64_t> NumberIn(const std::string& path);
   void TellCpu(Cpu& cpu, SampleTime now, v1::RankSample& told);

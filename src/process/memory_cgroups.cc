@@ -2,10 +2,8 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <charconv>
 #include <sstream>
-#include <string_view>
 
 #include "base/fd.h"
 
@@ -37,70 +35,50 @@ uint64_t NumberOf(const std::string& wanted, const std::string& path) {
   return 0;
 }
 
-bool HasMemory(const std::string& controllers) {
-  return ("," + controllers + ",").find(",memory,") != std::string::npos;
-}
-
 }  // namespace
 
+std::string MemoryCgroup::File(const char* version_2, const char* version_1) const {
+  return folder_.path + (folder_.version_2 ? version_2 : version_1);
+}
+
 bool MemoryCgroup::exists() const {
-  return access((folder_ + (version_2_ ? "/memory.events" : "/memory.oom_control")).c_str(),
-                R_OK) == 0;
+  return access(File("/memory.events", "/memory.oom_control").c_str(), R_OK) == 0;
 }
 
 uint64_t MemoryCgroup::OomKills() const {
-  return NumberOf("oom_kill", folder_ + (version_2_ ? "/memory.events" : "/memory.oom_control"));
+  return NumberOf("oom_kill", File("/memory.events", "/memory.oom_control"));
 }
 
 uint64_t MemoryCgroup::LimitHits() const {
-  return version_2_ ? NumberOf("oom", folder_ + "/memory.events.local") : 0;
+  return folder_.version_2 ? NumberOf("oom", folder_.path + "/memory.events.local") : 0;
 }
 
 bool MemoryCgroup::ReachedLimitSince(uint64_t limit_hits) const {
   constexpr uint64_t kCharge = 1 << 20;  // the kernel takes many pages at a time
   const uint64_t limit = Limit();
   if (limit == 0) return false;
-  return version_2_ ? LimitHits() > limit_hits : Peak() + kCharge >= limit;
+  return folder_.version_2 ? LimitHits() > limit_hits : Peak() + kCharge >= limit;
 }
 
 uint64_t MemoryCgroup::Limit() const {
-  const uint64_t limit = Number(folder_ + (version_2_ ? "/memory.max" : "/memory.limit_in_bytes"));
+  const uint64_t limit = Number(File("/memory.max", "/memory.limit_in_bytes"));
   return limit < kNoLimit ? limit : 0;
 }
 
 uint64_t MemoryCgroup::Peak() const {
-  return Number(folder_ + (version_2_ ? "/memory.peak" : "/memory.max_usage_in_bytes"));
+  return Number(File("/memory.peak", "/memory.max_usage_in_bytes"));
 }
 
 std::vector<MemoryCgroup> OurMemoryCgroups() { return MemoryCgroupsOf(Text("/proc/self/cgroup")); }
 
-// Lines "4:memory:/a/b" of version 1, "0::/a/b" of version 2, which does without where the first
-// has the controller. In a container the path may be one of outside, and its end is the mount.
 std::vector<MemoryCgroup> MemoryCgroupsOf(const std::string& proc_cgroup,
                                           const std::string& mounts) {
-  std::string path;
-  bool version_2 = true;
-  std::istringstream lines(proc_cgroup);
-  for (std::string line; std::getline(lines, line);) {
-    const size_t first = line.find(':');
-    const size_t second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const bool of_version_1 = HasMemory(line.substr(first + 1, second - first - 1));
-    if (!of_version_1 && (second != first + 1 || !path.empty())) continue;
-    path = line.substr(second + 1);
-    version_2 = !of_version_1;
-    if (of_version_1) break;
-  }
   std::vector<MemoryCgroup> cgroups;
-  if (!path.starts_with('/') || path.find("/..") != std::string::npos) return cgroups;
-  const std::string mount = mounts + (version_2 ? "" : "/memory");
-  for (;;) {
-    while (path.ends_with('/')) path.pop_back();
-    const MemoryCgroup cgroup(mount + path, version_2);
+  for (CgroupFolder& folder : CgroupFoldersOf(proc_cgroup, "memory", mounts)) {
+    const MemoryCgroup cgroup(std::move(folder));
     if (cgroup.exists()) cgroups.push_back(cgroup);
-    if (path.empty()) return cgroups;
-    path.resize(path.rfind('/'));
   }
+  return cgroups;
 }
 
 }  // namespace autodist::process

@@ -4,14 +4,16 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "process/cgroup_folders.h"
 
 namespace autodist::process {
 
 class MemoryCgroup {
  public:
-  MemoryCgroup(std::string folder, bool version_2)
-      : folder_(std::move(folder)), version_2_(version_2) {}
+  explicit MemoryCgroup(CgroupFolder folder) : folder_(std::move(folder)) {}
 
   // Each 0 where it is not known.
   uint64_t OomKills() const;   // so far, of processes in it; of version 2 also in those below it
@@ -24,8 +26,10 @@ class MemoryCgroup {
   bool exists() const;
 
  private:
-  std::string folder_;
-  bool version_2_;
+  // The file of the group that has this name in version 2, or this one in version 1.
+  std::string File(const char* version_2, const char* version_1) const;
+
+  CgroupFolder folder_;
 };
 
 // Of this process: its own, and those above it, as far as they can be seen.

@@ -11,7 +11,7 @@ namespace {
 
 std::vector<std::string> Paths(const std::string& cgroup, const std::string& controller) {
   std::vector<std::string> paths;
-  for (const CgroupFolder& one : CgroupsOf(cgroup, controller, "/m")) {
+  for (const process::CgroupFolder& one : process::CgroupFoldersOf(cgroup, controller, "/m")) {
     paths.push_back(one.path + (one.version_2 ? "" : " of version 1"));
   }
   return paths;
