@@ -16,7 +16,7 @@
 #include "agent/life/heartbeat.h"
 #include "base/signal_name.h"
 #include "base/wall_clock.h"
-#include "process/oom_kills.h"
+#include "process/oom_watch.h"
 #include "process/process_tree.h"
 
 namespace autodist::agent {

@@ -3,8 +3,8 @@
 #include <sys/sysinfo.h>
 
 #include <algorithm>
-
-#include "process/oom_kills.h"
+#include <fstream>
+#include <string>
 
 namespace autodist::process {
 namespace {
@@ -15,6 +15,15 @@ uint64_t MemoryOfTheMachine() {
 }
 
 }  // namespace
+
+uint64_t OomKills() {
+  std::ifstream counts("/proc/vmstat");
+  std::string name;
+  for (uint64_t count = 0; counts >> name >> count;) {
+    if (name == "oom_kill") return count;
+  }
+  return 0;
+}
 
 void OomWatch::Begin() {
   kills_before_ = OomKills();

@@ -12,6 +12,10 @@
 
 namespace autodist::process {
 
+// The number of processes that the kernel has killed for want of memory, of the machine or of a
+// cgroup, since it was started; 0 where it does not tell.
+uint64_t OomKills();
+
 // For one thread; never waits for anything but files of the kernel.
 class OomWatch {
  public:
