@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "agent/fetch/send_files.h"
+#include "agent/sample/limited.h"
 #include "agent/stacks/rank_stacks.h"
 #include "agent/sync/sync.h"
 #include "base/home_folder.h"
@@ -26,35 +27,6 @@ constexpr std::chrono::milliseconds kMaxPrepareTime = std::chrono::hours(24 * 36
 constexpr size_t kLargeReply = 64 << 10;  // bytes
 constexpr char kWithoutPmix[] =
     "mpirun can start the ranks without it: `autodist run --per job -- mpirun ...`";
-
-// What programs and files of the node say, and lists of what it has.
-void MakeAllowed(google::protobuf::Message& message) {
-  using google::protobuf::FieldDescriptor;
-  const google::protobuf::Reflection& reflection = *message.GetReflection();
-  std::vector<const FieldDescriptor*> fields;
-  reflection.ListFields(message, &fields);
-  for (const FieldDescriptor* field : fields) {
-    // What there is too much of is not worth a look by people, either.
-    while (field->is_repeated() && field->name() != "files" && field->name() != "modules" &&
-           field->name() != "seen" && reflection.FieldSize(message, field) > rpc::kLongestList) {
-      reflection.RemoveLast(&message, field);
-    }
-    const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
-    for (int i = 0; i < count; ++i) {
-      if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-        MakeAllowed(field->is_repeated() ? *reflection.MutableRepeatedMessage(&message, field, i)
-                                         : *reflection.MutableMessage(&message, field));
-      } else if (field->type() == FieldDescriptor::TYPE_STRING && field->is_repeated()) {
-        reflection.SetRepeatedString(
-            &message, field, i,
-            base::ToUtf8(reflection.GetRepeatedString(message, field, i), rpc::kLongestText));
-      } else if (field->type() == FieldDescriptor::TYPE_STRING) {
-        reflection.SetString(&message, field,
-                             base::ToUtf8(reflection.GetString(message, field), rpc::kLongestText));
-      }
-    }
-  }
-}
 
 Sampler::Plan SamplePlanOf(const v1::PrepareRequest& request, const PreparedNode& prepared) {
   Sampler::Plan plan;
@@ -150,7 +122,10 @@ void AgentService::AnswerPrepare(v1::PrepareRequest request, std::chrono::millis
       *response.mutable_facts()->add_other_jobs() = std::move(job);
     }
   }
-  MakeAllowed(response);
+  // What there is too much of is not worth a look by people, either.
+  LimitMessage(response, {.longest_text = rpc::kLongestText,
+                          .numbers = false,
+                          .whole_lists = {"files", "modules", "seen"}});
   parts_.output.Begin(request.spool_limit());
   parts_.input.Begin();
   parts_.events.LetSamplesWait(request.samples_wait());
