@@ -161,23 +161,13 @@ grpc::ServerUnaryReactor* AgentService::OpenPorts(grpc::CallbackServerContext* c
   return reactor;
 }
 
-// Ends the tries when the chief or the agent itself gives the call up.
-class AgentService::TryPortsReactor final : public grpc::ServerUnaryReactor {
- public:
-  std::stop_token stop() const { return stop_.get_token(); }
-
- private:
-  void OnCancel() override { stop_.request_stop(); }
-  void OnDone() override { delete this; }
-
-  std::stop_source stop_;
-};
-
 grpc::ServerUnaryReactor* AgentService::TryPorts(grpc::CallbackServerContext*,
                                                  const v1::TryPortsRequest* request,
                                                  v1::TryPortsResponse* response) {
   parts_.chief.heard();
-  auto* reactor = new TryPortsReactor;
+  // Ends the tries when the chief or the agent itself gives the call up.
+  const auto stop = std::make_shared<std::stop_source>();
+  auto* const reactor = new CancellableCall([stop] { stop->request_stop(); });
   const std::lock_guard lock(mutex_);
   if (trying_ports_.busy()) {
     reactor->Finish({grpc::StatusCode::ALREADY_EXISTS, "ports are being tried already"});
@@ -185,8 +175,8 @@ grpc::ServerUnaryReactor* AgentService::TryPorts(grpc::CallbackServerContext*,
   }
   const auto limit = std::min(std::chrono::milliseconds(request->limit_ms()), kLongestPortTries);
   const Status started = trying_ports_.Start(
-      [request, response, reactor, limit] {
-        for (v1::PortTry& result : ConnectToAll(request->targets(), limit, reactor->stop())) {
+      [request, response, stop, limit] {
+        for (v1::PortTry& result : ConnectToAll(request->targets(), limit, stop->get_token())) {
           *response->add_tries() = std::move(result);
         }
       },

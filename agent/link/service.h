@@ -72,7 +72,6 @@ class AgentService final : public v1::AgentService::CallbackService {
 
  private:
   class SessionReactor;
-  class TryPortsReactor;
   // Blocks. `limit`: for what the user has a node do first.
   void AnswerPrepare(v1::PrepareRequest request, std::chrono::milliseconds limit,
                      v1::PrepareResponse& response);
