@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -15,6 +14,7 @@
 
 #include "base/deadline.h"
 #include "base/fd.h"
+#include "base/parse_number.h"
 
 namespace autodist::agent {
 namespace {
@@ -33,12 +33,9 @@ void AddAllSeen(const std::string& folder, const std::string& word, v1::SharedFo
   const std::string beginning = NameOfMark(word, "");
   while (const dirent* entry = listing ? readdir(listing.get()) : nullptr) {
     std::string_view name = entry->d_name;
-    uint32_t node = 0;
     if (!name.starts_with(beginning)) continue;
     name.remove_prefix(beginning.size());
-    const char* end = name.data() + name.size();
-    const auto [after, error] = std::from_chars(name.data(), end, node);
-    if (error == std::errc() && after == end) fact.add_seen(node);
+    if (const auto node = base::ParseNumber<uint32_t>(name)) fact.add_seen(*node);
   }
 }
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <future>
 #include <map>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "agent/supervisor/run_program.h"
 #include "base/deadline.h"
 #include "base/fd.h"
+#include "base/parse_number.h"
 #include "base/split.h"
 #include "base/thread.h"
 #include "process/spawn.h"
@@ -44,14 +44,6 @@ std::vector<std::string_view> Fields(std::string_view line, size_t count) {
   }
   fields.push_back(line);
   return fields;
-}
-
-template <typename Number>
-std::optional<Number> ToNumber(std::string_view text) {
-  Number number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 // The digits and dots that `text` begins with.
@@ -103,7 +95,7 @@ GpusByUuid AddGpus(std::string_view printed, v1::NodeFacts& facts) {
   GpusByUuid gpus;
   for (const std::string_view line : base::Lines(printed)) {
     const auto fields = Fields(line, 4);
-    const auto index = fields.empty() ? std::nullopt : ToNumber<uint32_t>(fields[0]);
+    const auto index = fields.empty() ? std::nullopt : base::ParseNumber<uint32_t>(fields[0]);
     if (!index) {
       facts.set_gpu_error("nvidia-smi says: " + std::string(line));
       break;
@@ -113,7 +105,7 @@ GpusByUuid AddGpus(std::string_view printed, v1::NodeFacts& facts) {
     gpu.set_index(*index);
     gpu.set_name(std::string(fields[1]));
     gpu.set_uuid(std::string(fields[2]));
-    gpu.set_memory_used(ToNumber<uint64_t>(fields[3]).value_or(0) << 20);  // given in MiB
+    gpu.set_memory_used(base::ParseNumber<uint64_t>(fields[3]).value_or(0) << 20);  // given in MiB
   }
   return gpus;
 }
@@ -141,11 +133,11 @@ void AddProcesses(std::string_view printed, const GpusByUuid& gpus, v1::NodeFact
     const auto fields = Fields(line, 4);
     if (fields.empty()) continue;
     const auto gpu = gpus.find(fields[0]);
-    const auto pid = ToNumber<int32_t>(fields[1]);
+    const auto pid = base::ParseNumber<int32_t>(fields[1]);
     if (gpu == gpus.end() || !pid) continue;
     v1::GpuProcess& process = *facts.mutable_gpus(gpu->second)->add_processes();
     process.set_pid(*pid);
-    process.set_memory_used(ToNumber<uint64_t>(fields[2]).value_or(0) << 20);
+    process.set_memory_used(base::ParseNumber<uint64_t>(fields[2]).value_or(0) << 20);
     process.set_name(std::string(fields[3]));
   }
 }
@@ -153,13 +145,9 @@ void AddProcesses(std::string_view printed, const GpusByUuid& gpus, v1::NodeFact
 // As its environment has it, which only its user can read; "": of none.
 std::string JobOfProcess(const std::string& proc_folder) {
   constexpr size_t kLargestEnvironment = 4 << 20;
-  constexpr std::string_view kName = "AUTODIST_JOB_ID=";
   const auto environment = base::ReadFile(proc_folder + "/environ", kLargestEnvironment);
   if (!environment.ok()) return "";
-  for (const std::string_view variable : base::Split(*environment, '\0')) {
-    if (variable.starts_with(kName)) return std::string(variable.substr(kName.size()));
-  }
-  return "";
+  return process::Environment::FromNulSeparated(*environment).Get("AUTODIST_JOB_ID");
 }
 
 // Whether any file below `root` has such a name.
@@ -187,7 +175,7 @@ std::map<uid_t, std::string> UserNames(const std::set<uid_t>& users,
   if (!output.ok()) return names;
   for (const std::string_view line : base::Lines(output->result)) {
     const auto fields = base::Split(line, ':');  // name, password, uid, ...
-    const auto user = fields.size() > 2 ? ToNumber<uid_t>(fields[2]) : std::nullopt;
+    const auto user = fields.size() > 2 ? base::ParseNumber<uid_t>(fields[2]) : std::nullopt;
     if (user && names.contains(*user)) names[*user] = fields[0];
   }
   return names;
@@ -328,7 +316,7 @@ Result<std::map<uint32_t, std::string>> GpuBusIds(const process::Environment& en
   std::set<std::string_view> kinds;
   for (const std::string_view line : base::Lines(printed)) {
     const auto fields = Fields(line, 3);
-    const auto index = fields.empty() ? std::nullopt : ToNumber<uint32_t>(fields[0]);
+    const auto index = fields.empty() ? std::nullopt : base::ParseNumber<uint32_t>(fields[0]);
     if (!index) return Error(StatusCode::kUnavailable, "nvidia-smi says: " + std::string(line));
     bus_ids[*index] = fields[1];
     kinds.insert(fields[2]);

@@ -5,13 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <iterator>
 #include <string_view>
-#include <system_error>
 
 #include "agent/supervisor/run_program.h"
 #include "base/fd.h"
+#include "base/parse_number.h"
 #include "base/split.h"
 #include "process/spawn.h"
 
@@ -257,11 +256,9 @@ std::optional<v1::FailedImport> FailedImportIn(std::string_view printed, const s
     const auto fields = base::Split(line, '\t');
     if (fields[0] == "imported") return std::nullopt;
     if (fields[0] == "trying" && fields.size() == 2) {
-      uint32_t index = 0;
-      const auto [end, error] =
-          std::from_chars(fields[1].data(), fields[1].data() + fields[1].size(), index);
-      if (error != std::errc() || index >= imports) return std::nullopt;
-      failed.set_index(index);
+      const auto index = base::ParseNumber<uint32_t>(fields[1]);
+      if (!index || *index >= imports) return std::nullopt;
+      failed.set_index(*index);
       trying = true;
     }
     if (fields[0] == "failed" && fields.size() >= 3 && trying) {

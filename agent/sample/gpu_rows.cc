@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <utility>
 
@@ -12,14 +11,6 @@ namespace autodist::agent {
 namespace {
 
 constexpr uint64_t kMebi = 1 << 20;
-
-template <typename Number>
-std::optional<Number> Hexadecimal(std::string_view text) {
-  Number number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, 16);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 // "[N/A]", "[Not Supported]" and "[Unknown Error]" are none.
 std::optional<double> Amount(std::string_view value) {
@@ -50,7 +41,7 @@ void TakeErrors(std::string_view value, GpuRow& row) {
 }
 void TakeReasons(std::string_view value, GpuRow& row) {
   if (!value.starts_with("0x")) return;
-  const auto mask = Hexadecimal<uint64_t>(value.substr(2));
+  const auto mask = ParseNumber<uint64_t>(value.substr(2), 16);
   for (std::string& reason : ThrottleReasons(mask.value_or(0))) {
     row.gpu.add_throttled(std::move(reason));
   }
@@ -63,10 +54,10 @@ std::optional<PciPlace> ParsePciPlace(std::string_view text) {
   const size_t last = text.rfind(':');
   if (last == std::string_view::npos) return std::nullopt;
   const size_t first = text.find(':');
-  const auto domain = Hexadecimal<uint32_t>(first < last ? text.substr(0, first) : "0");
-  const auto bus = Hexadecimal<uint8_t>(first < last ? text.substr(first + 1, last - first - 1)
-                                                     : text.substr(0, last));
-  const auto device = Hexadecimal<uint8_t>(text.substr(last + 1));
+  const auto domain = ParseNumber<uint32_t>(first < last ? text.substr(0, first) : "0", 16);
+  const auto bus = ParseNumber<uint8_t>(
+      first < last ? text.substr(first + 1, last - first - 1) : text.substr(0, last), 16);
+  const auto device = ParseNumber<uint8_t>(text.substr(last + 1), 16);
   if (!domain || !bus || !device) return std::nullopt;
   return PciPlace{*domain} << 16 | PciPlace{*bus} << 8 | *device;
 }

@@ -1,9 +1,9 @@
 // The text files by which the kernel tells how it is, word by word. Nothing here allocates.
 #pragma once
 
-#include <charconv>
-#include <optional>
 #include <string_view>
+
+#include "base/parse_number.h"
 
 namespace autodist::agent {
 
@@ -24,14 +24,7 @@ inline std::string_view TakeWord(std::string_view& line) {
   return word;
 }
 
-// nullopt: the word is no such number, or not that alone.
-template <typename Number>
-std::optional<Number> ParseNumber(std::string_view word) {
-  Number number = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
-  return number;
-}
+using base::ParseNumber;
 
 // A number that is the next word; 0 where that is none.
 template <typename Number>

@@ -8,13 +8,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <memory>
 #include <optional>
 #include <set>
 
 #include "agent/stacks/pickled.h"
 #include "base/fd.h"
+#include "base/parse_number.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
 
@@ -32,10 +32,7 @@ std::optional<uint32_t> RankIn(std::string_view name, std::string_view end) {
   if (!name.starts_with(begin) || !name.ends_with(end)) return std::nullopt;
   name.remove_prefix(begin.size());
   name.remove_suffix(std::min(end.size(), name.size()));
-  uint32_t rank = 0;
-  const auto [rest, error] = std::from_chars(name.data(), name.data() + name.size(), rank);
-  if (error != std::errc() || rest != name.data() + name.size()) return std::nullopt;
-  return rank;
+  return base::ParseNumber<uint32_t>(name);
 }
 
 std::set<uint32_t> RanksIn(const std::string& folder, std::string_view end) {

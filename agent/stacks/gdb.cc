@@ -3,10 +3,10 @@
 #include <cxxabi.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <memory>
 
+#include "base/parse_number.h"
 #include "base/split.h"
 
 namespace autodist::agent {
@@ -39,10 +39,7 @@ std::string Echo(std::string_view label, const std::string& process) {
 std::optional<pid_t> After(std::string_view label, std::string_view line) {
   if (!line.starts_with(label)) return std::nullopt;
   line.remove_prefix(label.size());
-  pid_t pid = 0;
-  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), pid);
-  if (error != std::errc() || end != line.data() + line.size()) return std::nullopt;
-  return pid;
+  return base::ParseNumber<pid_t>(line);
 }
 
 // "1 (LWP 7)" of "2.1 (LWP 7)", which is how threads are numbered with more than one inferior.
@@ -91,16 +88,11 @@ std::optional<MappedCode> ReadMappedCode(std::string_view line) {
   const std::vector<std::string_view> words = base::Split(line.substr(0, line.find('/')), ' ');
   if (line.find('/') == std::string_view::npos || words.size() < 2) return std::nullopt;
   if (words[1].find('x') == std::string_view::npos) return std::nullopt;
-  const std::string_view range = words[0];
-  uint64_t begin = 0;
-  uint64_t end = 0;
-  const char* const last = range.data() + range.size();
-  const auto first = std::from_chars(range.data(), last, begin, 16);
-  if (first.ec != std::errc() || first.ptr == last || *first.ptr != '-') return std::nullopt;
-  if (std::from_chars(first.ptr + 1, last, end, 16).ec != std::errc() || end < begin) {
-    return std::nullopt;
-  }
-  return MappedCode{std::string(line.substr(line.find('/'))), end - begin};
+  const std::vector<std::string_view> range = base::Split(words[0], '-');
+  const auto begin = base::ParseNumber<uint64_t>(range.front(), 16);
+  const auto end = base::ParseNumber<uint64_t>(range.back(), 16);
+  if (range.size() != 2 || !begin || !end || *end < *begin) return std::nullopt;
+  return MappedCode{std::string(line.substr(line.find('/'))), *end - *begin};
 }
 
 std::map<pid_t, GdbStacks> ReadGdbStacks(std::string_view output) {

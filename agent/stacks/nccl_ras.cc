@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <string_view>
 #include <vector>
 
 #include "base/fd.h"
 #include "base/ip_address.h"
+#include "base/parse_number.h"
 #include "base/socket_address.h"
 #include "base/utf8.h"
 
@@ -29,15 +29,13 @@ std::vector<base::SocketAddress> ParseAddress(const std::string& text) {
   if (colon == std::string::npos) return {};
   std::string host = text.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  uint16_t port = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, port);
-  if (error != std::errc() || rest != end || port == 0) return {};
+  const auto port = base::ParseNumber<uint16_t>(std::string_view(text).substr(colon + 1));
+  if (port.value_or(0) == 0) return {};
   std::vector<base::SocketAddress> addresses;
   for (const std::string& name :
        host == "localhost" ? std::vector<std::string>{"127.0.0.1", "::1"} : std::vector{host}) {
     const auto address = base::IpAddress::Parse(name);
-    if (address) addresses.emplace_back(*address, port);
+    if (address) addresses.emplace_back(*address, *port);
   }
   return addresses;
 }
