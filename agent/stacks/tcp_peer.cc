@@ -1,13 +1,11 @@
 #include "agent/stacks/tcp_peer.h"
 
-#include <arpa/inet.h>
-
-#include <array>
-#include <charconv>
 #include <cstring>
 #include <vector>
 
 #include "base/fd.h"
+#include "base/listen_address.h"
+#include "base/parse_number.h"
 #include "base/split.h"
 
 namespace autodist::agent {
@@ -18,26 +16,22 @@ constexpr size_t kWordDigits = 8;
 constexpr std::string_view kSocket = "socket:[";
 
 uint32_t Hexadecimal(std::string_view digits) {
-  uint32_t number = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), number, 16);
-  return number;
+  return base::ParseNumber<uint32_t>(digits, 16).value_or(0);
 }
 
 // "0400A8C0:1388": the words of the address as they are in memory, then the port.
 std::string AddressText(std::string_view hexadecimal) {
   const size_t colon = hexadecimal.find(':');
   if (colon != kWordDigits && colon != 4 * kWordDigits) return "";
-  const uint32_t port = Hexadecimal(hexadecimal.substr(colon + 1));
-  if (port == 0) return "";  // of one that listens
-  std::array<uint32_t, 4> words{};
+  base::ListenAddress address;
+  address.port = static_cast<uint16_t>(Hexadecimal(hexadecimal.substr(colon + 1)));
+  if (address.port == 0) return "";  // of one that listens
+  address.ip.v6 = colon != kWordDigits;
   for (size_t i = 0; i < colon / kWordDigits; ++i) {
-    words[i] = Hexadecimal(hexadecimal.substr(i * kWordDigits, kWordDigits));
+    const uint32_t word = Hexadecimal(hexadecimal.substr(i * kWordDigits, kWordDigits));
+    std::memcpy(address.ip.bytes.data() + i * sizeof word, &word, sizeof word);
   }
-  const bool is_v4 = colon == kWordDigits;
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (!inet_ntop(is_v4 ? AF_INET : AF_INET6, words.data(), text.data(), text.size())) return "";
-  const std::string address = text.data();
-  return (is_v4 ? address : "[" + address + "]") + ":" + std::to_string(port);
+  return address.ToString();
 }
 
 }  // namespace

@@ -1,18 +1,16 @@
 #include "agent/stacks/tcp_traffic.h"
 
-#include <arpa/inet.h>
 #include <linux/inet_diag.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <array>
 #include <cstring>
-#include <string>
 #include <vector>
 
 #include "agent/prepare/netlink.h"
 #include "base/fd.h"
+#include "base/ip_address.h"
 
 namespace autodist::agent {
 namespace {
@@ -32,20 +30,12 @@ Number NumberAt(std::string_view info, size_t at) {
 
 // As text; "": of this machine.
 std::string PeerOf(const inet_diag_msg& socket) {
-  in6_addr address{};
-  static_assert(sizeof address == sizeof socket.id.idiag_dst);
-  std::memcpy(&address, &socket.id.idiag_dst, sizeof address);
-  const bool is_mapped = socket.idiag_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&address);
-  in_addr v4{};
-  std::memcpy(&v4, address.s6_addr + (is_mapped ? sizeof address - sizeof v4 : 0), sizeof v4);
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (socket.idiag_family == AF_INET || is_mapped) {
-    constexpr uint32_t kOwnNetwork = 127;
-    const bool own = (ntohl(v4.s_addr) >> 24) == kOwnNetwork || v4.s_addr == 0;
-    return own || !inet_ntop(AF_INET, &v4, text.data(), text.size()) ? "" : text.data();
-  }
-  const bool own = IN6_IS_ADDR_LOOPBACK(&address) || IN6_IS_ADDR_UNSPECIFIED(&address);
-  return own || !inet_ntop(AF_INET6, &address, text.data(), text.size()) ? "" : text.data();
+  base::IpAddress address;
+  address.v6 = socket.idiag_family == AF_INET6;
+  std::memcpy(address.bytes.data(), &socket.id.idiag_dst, address.v6 ? 16 : 4);
+  // An IPv4 address in IPv6 clothes becomes one again.
+  const auto peer = base::IpAddress::Parse(address.ToString());
+  return !peer || peer->IsLoopback() || peer->IsUnspecified() ? "" : peer->ToString();
 }
 
 void AddSocket(std::string_view message, TcpTraffic& traffic) {
