@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "agent/life/connecting.h"
+#include "agent/life/keepers.h"
 #include "agent/life/sealed_key.h"
 #include "base/backoff.h"
 #include "base/random.h"
@@ -47,11 +48,6 @@ constexpr size_t kMaxKeyLine = 4096;             // bytes, of a credential of mu
 constexpr milliseconds kHandshakeLimit{10'000};  // for the chief to show that it knows the key
 constexpr milliseconds kSendLimit{10'000};       // for a line
 constexpr std::string_view kMunge = "--munge";
-
-bool IsNamedGuardian(pid_t pid) {
-  const auto name = base::ReadFile("/proc/" + std::to_string(pid) + "/comm", 64);
-  return name.ok() && *name == std::string(kGuardianName) + "\n";
-}
 
 // Where this program is; one that is in memory, or has been removed, is there all the same.
 std::string ThisProgram() {

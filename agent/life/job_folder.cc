@@ -125,8 +125,7 @@ base::UniqueFd JobFolder::OpenLock(int flags) const {
     const std::string descriptors = "/proc/" + std::to_string(keeper) + "/fd";
     for (std::filesystem::directory_iterator entry(descriptors, error), end; !error && entry != end;
          entry.increment(error)) {
-      std::error_code gone;
-      std::string target = std::filesystem::read_symlink(entry->path(), gone);
+      std::string target = base::LinkTarget(entry->path());
       if (target.ends_with(kDeleted)) target.resize(target.size() - kDeleted.size());
       if (!target.ends_with("/" + name_ + "/lock")) continue;
       return base::UniqueFd(open(entry->path().c_str(), (flags & ~O_CREAT) | O_CLOEXEC));

@@ -1,14 +1,11 @@
 #include "agent/life/keepers.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -29,11 +26,6 @@ std::string ProcFile(pid_t pid, const char* file) {
   return "/proc/" + std::to_string(pid) + "/" + file;
 }
 
-std::string TargetOf(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::read_symlink(path, error);
-}
-
 bool IsOurUsers(pid_t pid) {
   struct stat info;
   return stat(("/proc/" + std::to_string(pid)).c_str(), &info) == 0 && info.st_uid == geteuid();
@@ -42,9 +34,7 @@ bool IsOurUsers(pid_t pid) {
 // "JOB.NODE_RANK" of a process that runs as guardian or agent. It was forked from `attach`, whose
 // command line it has.
 std::optional<std::string> KeptBy(pid_t pid) {
-  if (!IsOurUsers(pid)) return std::nullopt;
-  const auto comm = base::ReadFile(ProcFile(pid, "comm"), kMaxCommandLine);
-  if (!comm.ok() || *comm != std::string(kGuardianName) + "\n") return std::nullopt;
+  if (!IsOurUsers(pid) || !IsNamedGuardian(pid)) return std::nullopt;
   const auto line = base::ReadFile(ProcFile(pid, "cmdline"), kMaxCommandLine);
   if (!line.ok()) return std::nullopt;
   const std::vector<std::string_view> argv = base::Split(*line, '\0');
@@ -55,7 +45,8 @@ std::optional<std::string> KeptBy(pid_t pid) {
 // Containers, and virtual hosts, may share the process list of a machine.
 bool IsOnOurHost(pid_t pid) {
   const auto is_ours = [pid](const char* space) {
-    return TargetOf(ProcFile(pid, space)) == TargetOf(std::string("/proc/self/") + space);
+    return base::LinkTarget(ProcFile(pid, space)) ==
+           base::LinkTarget(std::string("/proc/self/") + space);
   };
   return is_ours("ns/net") && is_ours("ns/uts");
 }
@@ -69,6 +60,11 @@ void AwaitProcessEnd(pid_t pid) {
 }
 
 }  // namespace
+
+bool IsNamedGuardian(pid_t pid) {
+  return base::ReadFile(ProcFile(pid, "comm"), kMaxCommandLine).value_or("") ==
+         std::string(kGuardianName) + "\n";
+}
 
 std::multimap<std::string, pid_t> KeepersHere() {
   std::multimap<std::string, pid_t> keepers;
@@ -95,10 +91,10 @@ void AwaitNoKeepers(const std::string& name) {
 
 std::string ProcessScope() {
   // /proc may be of another namespace than we are in.
-  if (TargetOf("/proc/self") != std::to_string(getpid())) return "";
+  if (base::LinkTarget("/proc/self") != std::to_string(getpid())) return "";
   std::string boot = base::ReadFile("/proc/sys/kernel/random/boot_id", 64).value_or("");
   std::erase_if(boot, [](char c) { return c == '-' || c == '\n'; });
-  std::string space = TargetOf("/proc/self/ns/pid");  // "pid:[4026531836]"
+  std::string space = base::LinkTarget("/proc/self/ns/pid");  // "pid:[4026531836]"
   std::erase_if(space, [](char c) { return c < '0' || c > '9'; });
   if (boot.size() != kBootDigits || space.empty()) return "";
   return boot + "-" + space;

@@ -11,6 +11,9 @@
 
 namespace autodist::agent {
 
+// Whether it has the name of a guardian or an agent.
+bool IsNamedGuardian(pid_t pid);
+
 // Those of this user that we can see, by job and node: "JOB.NODE_RANK". Those of other hosts whose
 // processes we happen to see, of containers say, are left out. Blocks on /proc for milliseconds.
 std::multimap<std::string, pid_t> KeepersHere();
