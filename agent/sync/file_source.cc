@@ -14,6 +14,7 @@
 #include "agent/sync/file_port.h"
 #include "base/ip_address.h"
 #include "base/socket_address.h"
+#include "base/tcp_connect.h"
 
 namespace autodist::agent {
 namespace {
@@ -49,10 +50,7 @@ Result<FileSource> FileSource::Connect(const v1::SyncSource& source, const GoOn&
   }
   FileSource made(secure::Session::OfCaller(std::move(socket), kCaller, *key));
   AD_RETURN_IF_ERROR(made.Await(POLLOUT, Deadline::After(kConnectLimit), go_on));
-  int error = 0;
-  socklen_t length = sizeof error;
-  getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
-  if (error != 0) return ErrnoError(error, "connect");
+  if (const int error = base::ConnectResult(fd); error != 0) return ErrnoError(error, "connect");
   AD_RETURN_IF_ERROR(made.ShakeHands(go_on));
   return made;
 }
