@@ -109,21 +109,21 @@ void RankInput::Write(uint32_t rank, Stream& stream) {
   if (written < 0) return Close(rank, stream);
   stream.waiting.erase(0, static_cast<size_t>(written));
   stream.taken += static_cast<uint64_t>(written);
-  v1::InputTaken taken;
-  taken.set_rank(rank);
-  taken.set_bytes(stream.taken);
-  tell_(std::move(taken));
+  TellTaken(rank, stream);
 }
 
 // It has all of it, or reads no more.
 void RankInput::Close(uint32_t rank, Stream& stream) {
   stream.fd.Reset();
   stream.waiting.clear();
-  if (std::exchange(stream.closed, true)) return;
+  if (!std::exchange(stream.closed, true)) TellTaken(rank, stream);
+}
+
+void RankInput::TellTaken(uint32_t rank, const Stream& stream) const {
   v1::InputTaken taken;
   taken.set_rank(rank);
   taken.set_bytes(stream.taken);
-  taken.set_closed(true);
+  taken.set_closed(stream.closed);
   tell_(std::move(taken));
 }
 

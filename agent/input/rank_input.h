@@ -50,9 +50,10 @@ class RankInput {
 
   explicit RankInput(Tell tell) : tell_(std::move(tell)) {}
   void Loop();
-  // mutex_ held, as for the two below.
+  // mutex_ held, as for the ones below.
   void Write(uint32_t rank, Stream& stream);
   void Close(uint32_t rank, Stream& stream);
+  void TellTaken(uint32_t rank, const Stream& stream) const;
   static void Resize(const Stream& stream);
 
   const Tell tell_;
