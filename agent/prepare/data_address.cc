@@ -17,8 +17,6 @@ namespace {
 using base::Interface;
 using base::IpAddress;
 
-// Kept for documentation (RFC 5737, RFC 3849): nobody has them, so the default route leads there.
-constexpr const char* kElsewhere[] = {"192.0.2.1", "2001:db8::1"};
 constexpr uint16_t kDiscardPort = 9;
 
 bool IsOutward(const IpAddress& address) {

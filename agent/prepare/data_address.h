@@ -10,6 +10,9 @@
 
 namespace autodist::agent {
 
+// Kept for documentation (RFC 5737, RFC 3849): nobody has them, so the default routes lead there.
+inline constexpr const char* kElsewhere[] = {"192.0.2.1", "2001:db8::1"};
+
 struct AddressHints {
   std::string interface;              // that the spec names; empty: none
   std::string expected;               // IP address that the chief connects to, where it knows one

@@ -8,7 +8,9 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 
+#include "agent/prepare/data_address.h"
 #include "agent/prepare/netlink.h"
 #include "base/fd.h"
 #include "base/split.h"
@@ -20,9 +22,6 @@ using base::Interface;
 using base::IpAddress;
 
 constexpr size_t kLargestRoute = 8 << 10;  // bytes of the kernel's answer
-// Kept for documentation (RFC 5737, RFC 3849): nobody has them, so the default route leads there.
-constexpr char kAnywhere[] = "192.0.2.1";
-constexpr char kAnywhereV6[] = "2001:db8::1";
 
 bool IsLoopbackInterface(const std::string& name, const std::vector<Interface>& interfaces) {
   return std::ranges::any_of(interfaces, [&](const Interface& interface) {
@@ -98,7 +97,9 @@ RankInterface ChooseRankInterface(const v1::NodePlan& node, const std::string& d
   }
   std::vector<std::string> peers(node.peers().begin(), node.peers().end());
   // Not known yet: what is anywhere else leaves by the same one, mostly.
-  if (peers.empty() && node.ask_data_address()) peers = {kAnywhere, kAnywhereV6};
+  if (peers.empty() && node.ask_data_address()) {
+    peers.assign(std::begin(kElsewhere), std::end(kElsewhere));
+  }
   if (peers.empty() || !IsLoopbackInterface(owner->name, interfaces)) return {owner->name, ""};
   std::string without_address;
   for (const std::string& peer : peers) {
