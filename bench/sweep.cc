@@ -1,9 +1,7 @@
 #include "sweep.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
-#include <cmath>
 
 namespace autodist::bench {
 namespace {

@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include <memory>
 #include <utility>
 
 #include "base/utf8.h"

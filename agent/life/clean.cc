@@ -13,10 +13,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "agent/life/cgroup.h"
-#include "agent/life/job_folder.h"
 #include "base/fd.h"
 #include "base/split.h"
 #include "process/process_tree.h"

@@ -1,7 +1,6 @@
 #include "agent/link/rendezvous_service.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/quantity.h"
 #include "rpc/limits.h"

@@ -1,11 +1,9 @@
 #include "agent/link/service.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <optional>
-#include <utility>
 
 #include "agent/fetch/send_files.h"
 #include "agent/sample/limited.h"

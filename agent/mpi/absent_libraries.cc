@@ -2,7 +2,6 @@
 // shared libraries and plug-ins, which the node's own C library would have to load; its user
 // database; udev and munge, of which there are no archives. Each says that there is nothing, which
 // both libraries expect.
-#include <cstddef>
 
 struct passwd;
 

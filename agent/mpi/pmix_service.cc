@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -10,7 +9,6 @@
 #include <memory>
 #include <semaphore>
 #include <span>
-#include <utility>
 
 #include "agent/mpi/pmix_api.h"
 #include "agent/mpi/pmix_world.h"

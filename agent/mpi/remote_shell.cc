@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <thread>
 
 #include "autodist/v1/rendezvous.grpc.pb.h"

@@ -5,9 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
-#include <utility>
 
 #include "agent/supervisor/run_program.h"
 #include "base/fd.h"

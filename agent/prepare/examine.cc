@@ -1,12 +1,10 @@
 #include "agent/prepare/examine.h"
 
-#include <limits.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <future>
 #include <limits>
 #include <string_view>

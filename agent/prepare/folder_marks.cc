@@ -10,7 +10,6 @@
 #include <memory>
 #include <string_view>
 #include <thread>
-#include <utility>
 
 #include "base/deadline.h"
 #include "base/fd.h"

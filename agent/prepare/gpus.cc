@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cctype>
 #include <future>
-#include <map>
 #include <optional>
 #include <set>
 #include <string_view>

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <future>
-#include <optional>
 #include <set>
 
 #include "agent/prepare/affinity.h"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <string_view>
 
 #include "agent/supervisor/run_program.h"
 #include "base/fd.h"

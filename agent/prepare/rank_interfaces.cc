@@ -1,7 +1,6 @@
 #include "agent/prepare/rank_interfaces.h"
 
 #include <net/if.h>
-#include <netinet/in.h>
 #include <sys/ioctl.h>
 
 #include <algorithm>

@@ -3,8 +3,6 @@
 #include <net/if.h>
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "agent/sample/text.h"
 
 namespace autodist::agent {

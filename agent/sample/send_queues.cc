@@ -3,7 +3,6 @@
 #include <linux/gen_stats.h>
 #include <linux/pkt_sched.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "agent/prepare/netlink.h"
 

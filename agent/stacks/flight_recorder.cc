@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <optional>
-#include <set>
 
 #include "agent/stacks/pickled.h"
 #include "base/fd.h"

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <string_view>
-#include <vector>
 
 #include "base/fd.h"
 #include "base/ip_address.h"

@@ -2,9 +2,7 @@
 
 #include <sys/types.h>
 
-#include <algorithm>
 #include <chrono>
-#include <future>
 #include <map>
 #include <set>
 #include <utility>

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <limits>
-#include <string>
 #include <vector>
 
 #include "agent/sync/file_port.h"

@@ -11,8 +11,6 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
-#include <optional>
-#include <string_view>
 #include <vector>
 
 #include "base/did_you_mean.h"

@@ -9,17 +9,14 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdint>
 #include <string_view>
 #include <thread>
 #include <utility>
 
-#include "base/fd.h"
 #include "base/split.h"
 #include "base/thread.h"
 #include "process/file_limit.h"
