@@ -1,14 +1,10 @@
 #include "display/rank_lines.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 
-#include "base/fd.h"
 #include "base/quantity.h"
 #include "display/json_lines.h"
+#include "display/log_files.h"
 #include "display/row_text.h"
 
 namespace autodist::display {
@@ -24,24 +20,11 @@ constexpr std::chrono::seconds kTellInterval{30};
 // A line that has begun and goes no further is shown then: what comes in pieces comes at once.
 constexpr milliseconds kHalfLineAfter{300};
 constexpr std::string_view kLongLine = "(a line of more than 1 MiB, which the log file has)";
-constexpr size_t kCopySize = 256 * 1024;
-constexpr off_t kLastErrors =
-    8 * 1024;  // bytes shown of what a rank wrote to stderr before it failed
+// Bytes shown of what a rank wrote to stderr before it failed.
+constexpr size_t kLastErrors = 8 * 1024;
 constexpr size_t kMostKindsOfBars = 1000;
 
-base::UniqueFd OpenToRead(const std::string& path) {
-  return base::UniqueFd(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY));
-}
-
 }  // namespace
-
-std::string LogName(uint32_t rank, Stream stream) {
-  return "rank-" + std::to_string(rank) + (stream == kStdout ? ".out" : ".err");
-}
-
-std::string LogPath(const std::string& folder, uint32_t rank, Stream stream) {
-  return folder + "/" + LogName(rank, stream);
-}
 
 RankLines::RankLines(std::vector<Process> processes, View view, std::string folder, OnLine on_line,
                      OnBar on_bar)
@@ -115,7 +98,11 @@ void RankLines::EndLine(const Rank& rank, Stream stream, const Line& line, Scree
 void RankLines::Show(const Rank& rank, Stream stream, const Line& line, Screen& screen) {
   const uint32_t number = rank.process.rank;
   if (!ShowsLinesOf(rank, stream)) return;
-  if (view_.json) return ShowAsJson(rank, stream, line, screen);
+  if (view_.json) {
+    const std::string_view text = line.long_from ? kLongLine : line.text;
+    screen.Append(kStdout, OutputAsJson(rank.process, stream, rank.written[stream], text) + "\n");
+    return;
+  }
   if (line.bar && !IsFirstOfItsKind(number, line.text)) return;
   if (to_skip_ > 0) {
     --to_skip_;
@@ -126,18 +113,15 @@ void RankLines::Show(const Rank& rank, Stream stream, const Line& line, Screen& 
     screen.Append(target, prefixes_.Of(number, target, rank.written[stream]));
   }
   if (line.long_from) {
-    CopyLongLine({number, stream}, *line.long_from, screen);
+    ReadPieces(LogPath(folder_, number, stream), *line.long_from, [&](std::string_view piece) {
+      const size_t end = piece.find('\n');
+      AppendText(target, piece.substr(0, end), screen);
+      return end == piece.npos;
+    });
   } else {
     AppendText(target, line.text, screen);
   }
   screen.Append(target, "\n");
-}
-
-void RankLines::ShowAsJson(const Rank& rank, Stream stream, const Line& line, Screen& screen) {
-  // Of a line that is too long to keep, the file has the rest.
-  const std::string_view text = line.long_from ? kLongLine : std::string_view(line.text);
-  const auto time = rank.written[stream];
-  screen.Append(kStdout, OutputAsJson(rank.process, stream, time, text) + "\n");
 }
 
 void RankLines::AppendText(Stream target, std::string_view text, Screen& screen) const {
@@ -145,22 +129,6 @@ void RankLines::AppendText(Stream target, std::string_view text, Screen& screen)
     screen.Append(target, Harmless(text));
   } else {
     screen.Append(target, text);
-  }
-}
-
-void RankLines::CopyLongLine(Source source, uint64_t from, Screen& screen) {
-  const Stream target = Target(source.second);
-  const base::UniqueFd file = OpenToRead(LogPath(folder_, source.first, source.second));
-  std::string piece;
-  for (uint64_t at = from;; at += piece.size()) {
-    piece.resize(kCopySize);
-    const ssize_t got = pread(file.get(), piece.data(), piece.size(), static_cast<off_t>(at));
-    if (got <= 0) return;
-    piece.resize(static_cast<size_t>(got));
-    const size_t newline = piece.find('\n');
-    const std::string_view text = std::string_view(piece).substr(0, newline);
-    AppendText(target, text, screen);
-    if (newline != std::string_view::npos) return;
   }
 }
 
@@ -212,14 +180,10 @@ void RankLines::HoldHalfLines(Time now) {
 void RankLines::ShowErrorsOf(uint32_t number, Screen& screen) {
   Rank& rank = RankOf(number);
   if (std::exchange(rank.errors_shown, true)) return;
-  const base::UniqueFd file = OpenToRead(LogPath(folder_, number, kStderr));
-  struct stat info {};
-  if (!file.valid() || fstat(file.get(), &info) != 0) return;
-  const off_t from = std::max<off_t>(info.st_size - kLastErrors, 0);
-  std::string text(static_cast<size_t>(kLastErrors), '\0');
-  const ssize_t got = pread(file.get(), text.data(), text.size(), from);
-  std::string_view lines(text.data(), static_cast<size_t>(std::max<ssize_t>(got, 0)));
-  if (from > 0) lines.remove_prefix(std::min(lines.find('\n'), lines.size() - 1) + 1);
+  const auto end = ReadEnd(LogPath(folder_, number, kStderr), kLastErrors);
+  if (!end) return;
+  std::string_view lines = end->text;
+  if (end->begin > 0) lines.remove_prefix(std::min(lines.find('\n'), lines.size() - 1) + 1);
   // What has not ended comes when it does.
   lines = lines.substr(0, lines.rfind('\n') + 1);
   LineReader reader;

@@ -46,10 +46,6 @@ struct Output {
   std::optional<uint64_t> offset{};      // in the log file, where some of it was passed over
 };
 
-// Where what a rank writes to a stream is kept: FOLDER/rank-N.out or rank-N.err.
-std::string LogName(uint32_t rank, Stream stream);
-std::string LogPath(const std::string& folder, uint32_t rank, Stream stream);
-
 // For one thread.
 class RankLines {
  public:
@@ -108,9 +104,7 @@ class RankLines {
   bool IsFirstOfItsKind(uint32_t rank, std::string_view bar);
   void EndLine(const Rank& rank, Stream stream, const Line& line, Screen& screen);
   void Show(const Rank& rank, Stream stream, const Line& line, Screen& screen);
-  void ShowAsJson(const Rank& rank, Stream stream, const Line& line, Screen& screen);
   void AppendText(Stream target, std::string_view text, Screen& screen) const;
-  void CopyLongLine(Source source, uint64_t from, Screen& screen);
   std::vector<std::string> BarRows(size_t room);
   void TellBars(Time now, Screen& screen);
   void NoteHalfLine(Source source, Rank& rank);

@@ -1,8 +1,6 @@
 #include "logs/log_reader.h"
 
-#include <fcntl.h>
 #include <sys/inotify.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include <queue>
 #include <set>
 
+#include "display/log_files.h"
 #include "logs/last_lines.h"
 
 namespace autodist::logs {
@@ -40,30 +39,15 @@ std::optional<std::pair<uint32_t, display::Stream>> ParseName(std::string_view n
 constexpr size_t kMostEndsOfLine = 1024;
 constexpr size_t kMoreEnds = 8;
 
-uint64_t SizeOf(int fd) {
-  struct stat info;
-  return fstat(fd, &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
-}
-
-base::UniqueFd OpenToRead(const std::string& path) {
-  return base::UniqueFd(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY));
-}
-
 // As they are shown: what draws a bar again makes no other line.
 size_t LinesFrom(const std::string& path, uint64_t offset) {
-  const base::UniqueFd fd = OpenToRead(path);
-  if (!fd.valid()) return 0;
   size_t lines = 0;
   const auto count = [&lines](const display::Line&) { ++lines; };
   display::LineReader reader;
-  std::string piece;
-  for (;; offset += piece.size()) {
-    piece.resize(kLookedThrough);
-    const ssize_t got = pread(fd.get(), piece.data(), piece.size(), static_cast<off_t>(offset));
-    if (got <= 0) break;
-    piece.resize(static_cast<size_t>(got));
+  display::ReadPieces(path, offset, [&](std::string_view piece) {
     reader.Take(piece, false, {}, count);
-  }
+    return true;
+  });
   reader.End(count);
   return lines;
 }
@@ -90,15 +74,10 @@ std::vector<LogReader::File> LogReader::FilesThere() {
 }
 
 void LogReader::SkipToLastLinesOfEach(size_t lines) {
-  std::string text;
   for (const File& file : FilesThere()) {
-    const base::UniqueFd fd = OpenToRead(PathOf(file));
-    if (!fd.valid()) continue;
-    const uint64_t size = SizeOf(fd.get());
-    const uint64_t begin = size - std::min<uint64_t>(size, kLookedThrough);
-    text.resize(kLookedThrough);
-    const ssize_t got = pread(fd.get(), text.data(), text.size(), static_cast<off_t>(begin));
-    text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+    const auto end = display::ReadEnd(PathOf(file), kLookedThrough);
+    if (!end) continue;
+    const std::string& text = end->text;
     // The last byte ends the last line or is part of it. Where no line begins in the piece, what
     // is shown begins in the middle of one.
     size_t start = lines == 0 ? text.size() : 0;
@@ -106,7 +85,7 @@ void LogReader::SkipToLastLinesOfEach(size_t lines) {
     for (size_t i = text.size(); lines > 0 && start == 0 && i > 1; --i) {
       if (text[i - 2] == '\n' && ++seen == lines) start = i - 1;
     }
-    LogOf(file).SkipTo(begin + start);
+    LogOf(file).SkipTo(end->begin + start);
   }
 }
 

@@ -20,6 +20,7 @@
 #include "base/fd.h"
 #include "base/log_folder.h"
 #include "chief/output/last_words.h"
+#include "display/log_files.h"
 #include "display/rank_lines.h"
 #include "logs/log_index.h"
 #include "progress/progress_reader.h"
