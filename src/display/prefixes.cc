@@ -1,10 +1,10 @@
 #include "display/prefixes.h"
 
+#include <absl/strings/str_format.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdio>
-#include <ctime>
 #include <string_view>
 
 #include "base/ip_address.h"
@@ -35,25 +35,13 @@ std::string TimeStamp(base::WallTime time) {
   using std::chrono::milliseconds;
   const auto since_1970 = std::chrono::floor<milliseconds>(time.time_since_epoch());
   const auto second = std::chrono::floor<std::chrono::seconds>(since_1970);
-  const std::time_t whole = second.count();
-  std::tm local{};
-  localtime_r(&whole, &local);
-  char text[64];
-  const size_t length = std::strftime(text, sizeof text, "%FT%T.***%z", &local);
-  std::string stamp(text, length);
-  char thousandths[8];
-  std::snprintf(thousandths, sizeof thousandths, "%03d",
-                static_cast<int>((since_1970 - second).count()));
-  stamp.replace(stamp.find('*'), 3, thousandths);
-  return stamp.insert(stamp.size() - 2, ":");
+  const std::string zone = base::LocalTime("%z", second.count());
+  return absl::StrFormat("%s.%03d%s:%s", base::LocalTime("%FT%T", second.count()),
+                         (since_1970 - second).count(), zone.substr(0, 3), zone.substr(3));
 }
 
 std::string TimeOfDay(base::WallTime time) {
-  const std::time_t second = std::chrono::system_clock::to_time_t(time);
-  std::tm local{};
-  localtime_r(&second, &local);
-  char text[16];
-  return {text, std::strftime(text, sizeof text, "%H:%M:%S", &local)};
+  return base::LocalTime("%H:%M:%S", std::chrono::system_clock::to_time_t(time));
 }
 
 }  // namespace
