@@ -205,9 +205,7 @@ bool ReadRich(std::string_view line, Told& told) {
   const size_t begin = line.size();
   if (ReadPlainRich(line, rest, told) && rest.find("it/s") == std::string_view::npos) return true;
   told = {};
-  told.step = TakeNumber(rest);
-  if (!told.step || !Skip(rest, "/")) return false;
-  told.total = TakeNumber(rest);
+  if (!TakeStepOf(rest, told)) return false;
   if (!told.total && !Skip(rest, "--")) return false;
   SkipSpaces(rest);
   if (!Skip(rest, "-:--:--") && !TakeDuration(rest)) return false;
@@ -231,9 +229,7 @@ bool ReadUltralytics(std::string_view line, Told& told) {
   std::string_view label = Trimmed(line);
   if (!label.ends_with('%')) return false;
   const size_t percent = label.find_last_not_of("0123456789", label.size() - 2);
-  told.step = TakeNumber(rest);
-  if (!told.step || !Skip(rest, "/")) return false;
-  told.total = TakeNumber(rest);
+  if (!TakeStepOf(rest, told)) return false;
   SkipSpaces(rest);
   rest = rest.substr(0, rest.find(' '));
   if (!told.total || *told.step > *told.total || !TakeRate(rest, false, told)) return false;

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "progress/log_lines.h"
 #include "progress/scan.h"
@@ -59,11 +58,8 @@ class Reader : public nlohmann::json_sax<nlohmann::json> {
  private:
   bool Take(double value) {
     if (depth_ == 0) return false;
-    for (const auto& [name, field] :
-         {std::pair{"step", &Told::step}, std::pair{"total", &Told::total},
-          std::pair{"epoch", &Told::epoch}, std::pair{"epochs", &Told::epochs}}) {
-      if (key_ != name) continue;
-      if (value >= 0 && value <= kLargestCount) told_.*field = static_cast<uint64_t>(value);
+    if (auto* const known = told_.CountOf(key_)) {
+      if (value >= 0 && value <= kLargestCount) *known = static_cast<uint64_t>(value);
       return true;
     }
     if (told_.metrics.size() == kMostMetrics || !IsMetricName(key_)) return true;

@@ -48,9 +48,7 @@ std::optional<std::pair<uint64_t, uint64_t>> ReadKerasEpoch(std::string_view lin
 bool ReadKeras(std::string_view line, Told& told) {
   std::string_view rest = line;
   if (Skip(rest, "step ")) SkipSpaces(rest);
-  told.step = TakeNumber(rest);
-  if (!told.step || !Skip(rest, "/")) return false;
-  told.total = TakeNumber(rest);
+  if (!TakeStepOf(rest, told)) return false;
   if (told.total ? *told.step > *told.total : !Skip(rest, "Unknown")) return false;
   if (!SkipAny(rest, " ")) return false;
   if (!SkipKerasBar(rest) && !rest.starts_with("- ")) return false;

@@ -82,14 +82,11 @@ const std::vector<ReadyForm>& Forms() {
 // One that is known by name, or else a metric.
 void Set(std::string_view name, std::string_view text, Told& told) {
   text = Trimmed(text);
-  for (const auto& [known, field] :
-       {std::pair{"step", &Told::step}, std::pair{"total", &Told::total},
-        std::pair{"epoch", &Told::epoch}, std::pair{"epochs", &Told::epochs}}) {
-    if (name != known) continue;
-    if (const auto count = TakeCount(text)) told.*field = count;
-    return;
+  if (auto* const known = told.CountOf(name)) {
+    if (const auto count = TakeCount(text)) *known = count;
+  } else if (const auto value = TakeReal(text)) {
+    told.metrics.push_back({name, *value});
   }
-  if (const auto value = TakeReal(text)) told.metrics.push_back({name, *value});
 }
 
 bool IsOfEvaluation(std::string_view before) {

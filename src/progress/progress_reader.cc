@@ -4,8 +4,6 @@
 #include <functional>
 
 #include "base/utf8.h"
-#include "progress/bars.h"
-#include "progress/log_lines.h"
 #include "progress/scan.h"
 
 namespace autodist::progress {
@@ -19,7 +17,6 @@ constexpr std::chrono::seconds kGivenUp{60};
 constexpr double kSlowest = 1e-9;  // steps per second
 constexpr double kFastest = 1e15;
 constexpr double kLongestTime = 1e10;  // seconds
-constexpr char kEscape = '\x1b';
 
 const char* NameOf(Source source) {
   switch (source) {
@@ -36,40 +33,6 @@ const char* NameOf(Source source) {
   return "";
 }
 
-// How long the escape sequence is that begins there; the rest where it does not end.
-size_t EscapeLength(std::string_view text) {
-  if (text.size() < 2) return text.size();
-  if (text[1] == ']' || text[1] == 'P' || text[1] == '_' || text[1] == '^') {
-    const size_t end = text.find_first_of("\x07\x1b", 2);  // a title, say
-    if (end == std::string_view::npos) return text.size();
-    return text[end] == kEscape ? std::min(end + 2, text.size()) : end + 1;
-  }
-  if (text[1] != '[')
-    return text[1] == '(' || text[1] == ')' ? std::min<size_t>(text.size(), 3) : 2;
-  for (size_t i = 2; i < text.size(); ++i) {
-    if (text[i] >= '@' && text[i] <= '~') return i + 1;
-  }
-  return text.size();
-}
-
-// Colours and the like.
-std::string WithoutEscapes(std::string_view line) {
-  std::string text;
-  while (!line.empty()) {
-    const size_t plain = std::min(line.find(kEscape), line.size());
-    text += line.substr(0, plain);
-    line.remove_prefix(plain);
-    line.remove_prefix(EscapeLength(line));
-  }
-  return text;
-}
-
-// From a bar's label; that of ultralytics is made of numbers and has no name.
-void NameEpoch(Told& told) {
-  ReadEpoch(told.label, told);
-  if (told.in_epoch && IsDigit(told.label.front())) told.label = {};
-}
-
 std::string WhatOf(const Told& told) {
   if (!told.label.empty()) return base::Printable(told.label.substr(0, kLongestWhat));
   if (!told.epoch || !told.in_epoch) return "";
@@ -79,77 +42,10 @@ std::string WhatOf(const Told& told) {
 
 }  // namespace
 
-bool ProgressReader::Read(std::string_view line, Told& told) {
-  if (pattern_) return ReadByPattern(line, *pattern_, told);
-  if (line.find(kEscape) != std::string_view::npos) {
-    buffer_ = WithoutEscapes(line);
-    line = buffer_;
-  }
-  line = Trimmed(line);
-  if (line.empty()) return false;
-  if (line.front() == '{' && line.back() == '}' && ReadTrainerDict(line, told)) return true;
-  told = {};
-  return ReadLine(line, told) && IsOfTraining(told);
-}
-
-// The first look is cheap, as most lines tell nothing.
-bool ProgressReader::ReadLine(std::string_view line, Told& told) {
-  if ((line.back() == ']' || line.find('%') != std::string_view::npos) && ReadTqdm(line, told)) {
-    NameEpoch(told);
-    return true;
-  }
-  if (line.find('\xE2') != std::string_view::npos) {
-    for (const auto read : {ReadRich, ReadUltralytics}) {
-      told = {};
-      if (!read(line, told)) continue;
-      NameEpoch(told);
-      return true;
-    }
-  }
-  told = {};
-  if ((IsDigit(line.front()) || line.starts_with("step ")) && ReadKeras(line, told)) return true;
-  told = {};
-  if (const auto epoch = ReadKerasEpoch(line)) {
-    keras_ = KerasEpoch{epoch->first, epoch->second, {}};
-    return false;
-  }
-  return ReadLogLine(line, told);
-}
-
-// Of what has been recognised; adds what other lines have said.
-bool ProgressReader::IsOfTraining(Told& told) {
-  if (told.kind != 0) return IsConfirmed(told);
-  if (told.unit != "keras" || !keras_) return true;
-  // What follows the last step of an epoch, with other totals, is an evaluation.
-  if (keras_->finished && (told.total != keras_->total || told.step != told.total)) {
-    told.other_work = true;
-    return false;
-  }
-  keras_->total = told.total;
-  keras_->finished = told.total && told.step == told.total;
-  told.epoch = keras_->epoch;
-  told.epochs = keras_->epochs;
-  told.in_epoch = true;
-  return true;
-}
-
-// A single line says little: its count has to go up.
-bool ProgressReader::IsConfirmed(const Told& told) {
-  const auto known = std::ranges::find(candidates_, told.kind, &Candidate::kind);
-  if (known == candidates_.end()) {
-    candidates_[next_candidate_] = {told.kind, *told.step, false};
-    next_candidate_ = (next_candidate_ + 1) % candidates_.size();
-    return false;
-  }
-  known->confirmed = known->confirmed || *told.step > known->step;
-  known->step = *told.step;
-  return known->confirmed;
-}
-
 std::optional<v1::Progress> ProgressReader::Take(std::string_view line, Time now) {
   Told told;
   line = line.substr(0, kLookedAt);
-  const bool tells = Read(line, told);
+  const bool tells = lines_.Recognise(line, told);
   other_work_ = told.other_work;
   if (!tells) return std::nullopt;
   return Note(told, line, now);
@@ -157,7 +53,7 @@ std::optional<v1::Progress> ProgressReader::Take(std::string_view line, Time now
 
 std::optional<v1::Progress> ProgressReader::TakeTold(std::string_view line, Time now) {
   Told told;
-  if (pattern_ || !ReadJsonLine(line, told, buffer_)) return std::nullopt;
+  if (!lines_.RecogniseTold(line, told)) return std::nullopt;
   return Note(told, line, now);
 }
 
@@ -180,15 +76,15 @@ bool ProgressReader::NoteSteps(const Told& told, std::string_view line, Time now
   const size_t index = TrackOf(told, is_new, now);
   other_work_ = index == kNone;
   if (index == kNone) return false;
-  auto change = Track::Change::kOn;
+  auto change = StepCount::Change::kOn;
   if (is_new) {
     Choose(index, now);
   } else {
     const bool given_up = main_ != kNone && now - tracks_[main_].last() >= kGivenUp;
     change = tracks_[index].Take(told, std::hash<std::string_view>()(line), now);
-    if (change == Track::Change::kNone) return false;
+    if (change == StepCount::Change::kNone) return false;
     if (tracks_[index].side && given_up &&
-        tracks_[index].total_in_epoch() >= tracks_[main_].total_in_epoch()) {
+        tracks_[index].steps().total_in_epoch() >= tracks_[main_].steps().total_in_epoch()) {
       tracks_[main_].side = true;
       Lead(index);
     }
@@ -198,8 +94,8 @@ bool ProgressReader::NoteSteps(const Told& told, std::string_view line, Time now
   if (index != main_) return false;
   Track& track = tracks_[index];
   track.what = WhatOf(told);
-  if (change == Track::Change::kAnew) rate_.Begin();
-  rate_.Add(track.step(), now);
+  if (change == StepCount::Change::kAnew) rate_.Begin();
+  rate_.Add(track.steps().step(), now);
   const bool plausible = told.rate && *told.rate >= kSlowest && *told.rate <= kFastest;
   told_rate_ = plausible ? told.rate : std::nullopt;
   told_eta_ = told.source == Source::kBar ? std::nullopt : told.eta;
@@ -233,8 +129,8 @@ size_t ProgressReader::Find(const std::string& key, Subject subject, const Told&
   // A bar that has been given a name only now.
   Track& main = tracks_[main_];
   if (main.source() != Source::kBar || told.source != Source::kBar || !main.what.empty() ||
-      main.finished() || subject == Subject::kEpochs || told.in_epoch || !told.total ||
-      told.total != main.total_in_epoch() || *told.step < main.step_in_epoch()) {
+      main.steps().finished() || subject == Subject::kEpochs || told.in_epoch || !told.total ||
+      told.total != main.steps().total_in_epoch() || *told.step < main.steps().step_in_epoch()) {
     return kNone;
   }
   main.Rename(key, subject);
@@ -261,13 +157,13 @@ void ProgressReader::Choose(size_t index, Time now) {
     return;
   }
   if (IsInnerOf(track, main)) {
-    track.AddBefore(main.step() * track.total_in_epoch().value_or(0));
+    track.AddBefore(main.steps().step() * track.steps().total_in_epoch().value_or(0));
     outer_ = main_;
     return Lead(index);
   }
-  const bool given_up =
-      now - main.last() >= kGivenUp && track.total_in_epoch() >= main.total_in_epoch();
-  if (!main.finished() && !given_up) {
+  const bool given_up = now - main.last() >= kGivenUp &&
+                        track.steps().total_in_epoch() >= main.steps().total_in_epoch();
+  if (!main.steps().finished() && !given_up) {
     track.side = true;
     return;
   }
@@ -279,11 +175,13 @@ void ProgressReader::Choose(size_t index, Time now) {
 // Nested bars: the outer one is drawn first, and waits for the inner one's end. One that has gone
 // on before evaluates something in between, as Hugging Face's Trainer does.
 bool ProgressReader::IsInnerOf(const Track& track, const Track& outer) const {
-  if (outer_ != kNone || outer.source() != Source::kBar || !outer.total_in_epoch()) return false;
-  if (outer.subject() == Subject::kEpochs) return !outer.finished();
-  if (outer.advanced() || outer.step() > 0 || outer.subject() == Subject::kTraining) return false;
-  return track.subject() == Subject::kTraining || !track.total_in_epoch() ||
-         *track.total_in_epoch() > *outer.total_in_epoch();
+  if (outer_ != kNone || outer.source() != Source::kBar || !outer.steps().total_in_epoch())
+    return false;
+  if (outer.subject() == Subject::kEpochs) return !outer.steps().finished();
+  if (outer.advanced() || outer.steps().step() > 0 || outer.subject() == Subject::kTraining)
+    return false;
+  return track.subject() == Subject::kTraining || !track.steps().total_in_epoch() ||
+         *track.steps().total_in_epoch() > *outer.steps().total_in_epoch();
 }
 
 void ProgressReader::Lead(size_t index) {
@@ -314,10 +212,10 @@ v1::Progress ProgressReader::Answer() const {
   if (source_) progress.set_source(NameOf(*source_));
   if (main_ == kNone) return progress;
   const Track& main = tracks_[main_];
-  const auto epochs = outer_ == kNone ? std::nullopt : tracks_[outer_].total_in_epoch();
-  progress.set_step(main.step());
+  const auto epochs = outer_ == kNone ? std::nullopt : tracks_[outer_].steps().total_in_epoch();
+  progress.set_step(main.steps().step());
   progress.set_what(main.what);
-  const auto total = main.TotalOver(epochs, epochs_);
+  const auto total = main.steps().TotalOver(epochs, epochs_);
   if (total) progress.set_total(*total);
   // What the program says itself, until we have seen enough.
   const bool seen_enough = rate_.seen() >= StepRate::kWindow;
@@ -325,10 +223,10 @@ v1::Progress ProgressReader::Answer() const {
   if (told_rate_ && (!rate || !seen_enough)) rate = told_rate_;
   if (rate) progress.set_rate(*rate);
   const auto lasting = seen_enough ? rate_.lasting() : rate;
-  if (total && main.step() >= *total) {
+  if (total && main.steps().step() >= *total) {
     progress.set_eta(0);
   } else if (total && lasting) {
-    const double eta = static_cast<double>(*total - main.step()) / *lasting;
+    const double eta = static_cast<double>(*total - main.steps().step()) / *lasting;
     if (eta <= kLongestTime) progress.set_eta(eta);
   } else if (told_eta_) {
     progress.set_eta(*told_eta_);

@@ -1,7 +1,6 @@
 // How far a program is, by what it writes.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "autodist/v1/snapshot.pb.h"
+#include "progress/line_recogniser.h"
 #include "progress/pattern.h"
 #include "progress/step_rate.h"
 #include "progress/told.h"
@@ -22,14 +22,11 @@ namespace autodist::progress {
 // whatever that is.
 class ProgressReader {
  public:
-  // Of a line, no more is looked at.
-  static constexpr size_t kLookedAt = 2 << 10;  // bytes
-
   ProgressReader() = default;
   // Lines are recognised by this pattern alone, where there is one. `epochs`: how many there will
   // be, as the program's arguments say.
   explicit ProgressReader(std::optional<Pattern> pattern, std::optional<uint64_t> epochs = {})
-      : pattern_(std::move(pattern)), epochs_(epochs) {}
+      : lines_(std::move(pattern)), epochs_(epochs) {}
 
   // A line of either stream, or a version of a bar that is drawn over and over. What is known of
   // the progress now where the line tells something new, else nullopt. Its time_ms is the caller's
@@ -51,10 +48,6 @@ class ProgressReader {
  private:
   static constexpr size_t kNone = SIZE_MAX;
 
-  bool Read(std::string_view line, Told& told);
-  bool ReadLine(std::string_view line, Told& told);
-  bool IsOfTraining(Told& told);
-  bool IsConfirmed(const Told& told);
   std::optional<v1::Progress> Note(const Told& told, std::string_view line, Time now);
   bool NoteSteps(const Told& told, std::string_view line, Time now);
   size_t TrackOf(const Told& told, bool& is_new, Time now);
@@ -66,7 +59,7 @@ class ProgressReader {
   void KeepMetrics(const Told& told);
   v1::Progress Answer() const;
 
-  const std::optional<Pattern> pattern_;
+  LineRecogniser lines_;
   const std::optional<uint64_t> epochs_;
   std::vector<Track> tracks_;
   size_t main_ = kNone;   // in tracks_: says how far the job is
@@ -87,24 +80,7 @@ class ProgressReader {
   std::optional<Source> source_;   // of what was last told
   Source surest_ = Source::kWord;  // of what has told steps
   std::vector<std::pair<std::string, double>> metrics_;
-  std::string buffer_;
   bool other_work_ = false;
-  // What Keras has written of its epoch.
-  struct KerasEpoch {
-    uint64_t epoch;
-    uint64_t epochs;
-    std::optional<uint64_t> total;  // steps
-    bool finished = false;
-  };
-  std::optional<KerasEpoch> keras_;
-  // Lines that may be of steps: by their kind, with the last count.
-  struct Candidate {
-    size_t kind = 0;
-    uint64_t step = 0;
-    bool confirmed = false;
-  };
-  std::array<Candidate, 8> candidates_{};
-  size_t next_candidate_ = 0;
 };
 
 }  // namespace autodist::progress

@@ -88,6 +88,13 @@ std::optional<uint64_t> TakeNumber(std::string_view& text) {
   return number;
 }
 
+bool TakeStepOf(std::string_view& text, Told& told) {
+  told.step = TakeNumber(text);
+  if (!told.step || !Skip(text, "/")) return false;
+  told.total = TakeNumber(text);
+  return true;
+}
+
 std::optional<double> TakeReal(std::string_view& text) {
   double number = 0;
   const char* const last = text.data() + text.size();

@@ -23,6 +23,8 @@ std::optional<uint64_t> TakeNumber(std::string_view& text);
 std::optional<double> TakeReal(std::string_view& text);
 // "52", "1.23k", "4.5M"
 std::optional<uint64_t> TakeCount(std::string_view& text);
+// "52/60", with whatever is left out behind the "/": the step, and the total where it is known.
+bool TakeStepOf(std::string_view& text, Told& told);
 // In seconds: "00:12", "1:02:03", "2 days, 1:02:03", "1d 02:03:04".
 std::optional<double> TakeDuration(std::string_view& text);
 

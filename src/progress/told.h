@@ -13,6 +13,8 @@ namespace autodist::progress {
 // has a step, or the like, in it.
 enum class Source { kWord, kBar, kLogLine, kFile, kPattern };
 
+// Of a line, no more is looked at.
+inline constexpr size_t kLookedAt = 2 << 10;  // bytes
 // More of one line, or of one program, are not kept.
 inline constexpr size_t kMostMetrics = 32;
 // A larger number is no number of steps.
@@ -41,6 +43,14 @@ struct Told {
   std::optional<double> rate;  // steps per second
   std::optional<double> eta;   // seconds
   std::vector<Metric> metrics;
+
+  // "step", "total", "epoch" or "epochs"; null: no count has this name.
+  std::optional<uint64_t>* CountOf(std::string_view name) {
+    if (name == "step") return &step;
+    if (name == "total") return &total;
+    if (name == "epoch") return &epoch;
+    return name == "epochs" ? &epochs : nullptr;
+  }
 };
 
 }  // namespace autodist::progress

@@ -396,7 +396,7 @@ TEST(PatternTest, RefusesWhatIsNone) {
 }
 
 TEST(ProgressReaderTest, LooksAtTheBeginningOfALineOnly) {
-  const std::string far = std::string(ProgressReader::kLookedAt, ' ') +
+  const std::string far = std::string(kLookedAt, ' ') +
                           " 45%|####5     | 45/100 [00:09<00:11,  5.00it/s]";
   EXPECT_FALSE(Read(far));
   for (const char c : {' ', '[', '{', '%', '|', '/', '1', ':', '=', '\'', ',', '\xE2', '\x1b'}) {
