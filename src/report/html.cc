@@ -1,5 +1,7 @@
 #include "report/html.h"
 
+#include <absl/strings/str_replace.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <utility>
@@ -16,30 +18,8 @@ constexpr int kWide = 1000;  // of the pictures, in their own units
 constexpr int kHigh = 100;
 
 std::string Escaped(const std::string& printable) {
-  std::string html;
-  html.reserve(printable.size());
-  for (const char c : printable) {
-    switch (c) {
-      case '&':
-        html += "&amp;";
-        break;
-      case '<':
-        html += "&lt;";
-        break;
-      case '>':
-        html += "&gt;";
-        break;
-      case '"':
-        html += "&quot;";
-        break;
-      case '\'':
-        html += "&#39;";
-        break;
-      default:
-        html += c;
-    }
-  }
-  return html;
+  return absl::StrReplaceAll(
+      printable, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
 }
 
 std::string HtmlText(const std::string& text) { return Escaped(base::Printable(text)); }

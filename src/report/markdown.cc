@@ -1,5 +1,7 @@
 #include "report/markdown.h"
 
+#include <absl/strings/str_replace.h>
+
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -53,11 +55,7 @@ std::string MarkdownText(const std::string& raw) {
 std::string MarkdownCode(const std::string& raw, bool in_table) {
   std::string text = base::Printable(raw);
   if (text.empty()) return "";
-  if (in_table) {
-    for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
-      text.insert(at, "\\");
-    }
-  }
+  if (in_table) text = absl::StrReplaceAll(text, {{"|", "\\|"}});
   const std::string fence(LongestRun(text) + 1, '`');
   return fence + " " + text + " " + fence;
 }
