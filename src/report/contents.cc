@@ -45,33 +45,16 @@ Facts KeyFacts(const v1::JobSnapshot& snapshot) {
   return facts;
 }
 
-// Of a job: one that runs has a glyph, one that ended well has none.
-Tone ToneOf(const v1::JobSnapshot& snapshot) {
-  switch (snapshot.mark()) {
-    case v1::MARK_FAILED:
-    case v1::MARK_STALLED:
-      return Tone::kBad;
-    case v1::MARK_ENDED:
-      return Tone::kPlain;
-    case v1::MARK_SLOW:
-      return Tone::kSlow;
-    case v1::MARK_AWAY:
-      return Tone::kAway;
-    default:
-      return Tone::kRunning;
-  }
+// One that runs has a glyph, one that ended well has none.
+Tone ToneOfJob(v1::Mark mark) {
+  const Tone tone = ToneOf(mark);
+  const bool runs = tone == Tone::kPlain && mark != v1::MARK_ENDED;
+  return runs ? Tone::kRunning : tone;
 }
 
-Tone ToneOf(v1::Issue::Kind kind) {
-  switch (snapshot::MarkOf(kind)) {
-    case v1::MARK_FAILED:
-    case v1::MARK_STALLED:
-      return Tone::kBad;
-    case v1::MARK_AWAY:
-      return Tone::kAway;
-    default:
-      return Tone::kSlow;
-  }
+Tone ToneOfIssue(v1::Issue::Kind kind) {
+  const Tone tone = ToneOf(snapshot::MarkOf(kind));
+  return tone == Tone::kPlain ? Tone::kSlow : tone;
 }
 
 // Each with its evidence, and with what was ruled out.
@@ -80,7 +63,7 @@ void AddIssues(const v1::JobSnapshot& snapshot, std::vector<Block>& blocks) {
     std::string text = issue.what();
     if (!issue.cost().empty()) text += " " + issue.cost();
     if (issue.since_ms() > 0) text += " (since " + TimeText(issue.since_ms()) + ")";
-    blocks.push_back(Paragraph{std::move(text), ToneOf(issue.kind())});
+    blocks.push_back(Paragraph{std::move(text), ToneOfIssue(issue.kind())});
     Table evidence{{{"evidence"}, {""}, {"from"}}, {}};
     for (const v1::Evidence& one : issue.evidence()) {
       evidence.rows.push_back(
@@ -92,6 +75,20 @@ void AddIssues(const v1::JobSnapshot& snapshot, std::vector<Block>& blocks) {
 
 }  // namespace
 
+Tone ToneOf(v1::Mark mark) {
+  switch (mark) {
+    case v1::MARK_FAILED:
+    case v1::MARK_STALLED:
+      return Tone::kBad;
+    case v1::MARK_SLOW:
+      return Tone::kSlow;
+    case v1::MARK_AWAY:
+      return Tone::kAway;
+    default:
+      return Tone::kPlain;
+  }
+}
+
 Document ContentsOf(const JobFacts& facts) {
   const v1::JobSnapshot& snapshot = facts.snapshot;
   const v1::JobStatus& job = snapshot.job();
@@ -99,7 +96,7 @@ Document ContentsOf(const JobFacts& facts) {
   document.title = job.name().empty() ? job.job_id() : job.name() + " (" + job.job_id() + ")";
   document.command = base::ShellLine({job.command().begin(), job.command().end()});
   document.state = snapshot.state();
-  document.tone = ToneOf(snapshot);
+  document.tone = ToneOfJob(snapshot.mark());
   document.summary.push_back(KeyFacts(snapshot));
   AddIssues(snapshot, document.summary);
   if (!job.report().empty()) document.summary.push_back(Lines{job.report()});

@@ -9,6 +9,7 @@
 #include "base/ranges.h"
 #include "report/sections.h"
 #include "snapshot/lookup.h"
+#include "snapshot/state_words.h"
 
 namespace autodist::report {
 namespace {
@@ -50,11 +51,6 @@ std::string NodePhaseText(const v1::NodeSnapshot& node) {
     default:
       return "";
   }
-}
-
-Tone ToneOfNode(v1::NodePhase phase) {
-  if (phase == v1::NODE_PHASE_RECONNECTING) return Tone::kAway;
-  return phase == v1::NODE_PHASE_LOST ? Tone::kBad : Tone::kPlain;
 }
 
 // Columns of which nothing is known.
@@ -135,12 +131,13 @@ Section NodesSection(const v1::JobSnapshot& snapshot) {
   Table table{{{"node"}, {"state"}, {"ranks"}, {"GPUs"}, Number("cores"), Number("memory")}, {}};
   for (const v1::NodeSnapshot& node : snapshot.nodes()) {
     const v1::HostSample& host = node.sample().host();
-    table.rows.push_back({{node.address()},
-                          {NodePhaseText(node), Cell::Kind::kText, ToneOfNode(node.phase())},
-                          {base::RangesText(node.ranks(), ", ")},
-                          {GpusText(node.sample())},
-                          Number(host.cores() > 0 ? std::to_string(host.cores()) : ""),
-                          Number(host.has_memory_total() ? base::Bytes(host.memory_total()) : "")});
+    table.rows.push_back(
+        {{node.address()},
+         {NodePhaseText(node), Cell::Kind::kText, ToneOf(snapshot::MarkOfPhase(node.phase()))},
+         {base::RangesText(node.ranks(), ", ")},
+         {GpusText(node.sample())},
+         Number(host.cores() > 0 ? std::to_string(host.cores()) : ""),
+         Number(host.has_memory_total() ? base::Bytes(host.memory_total()) : "")});
   }
   DropEmptyColumns(table);
   return {"Where", {std::move(table)}};

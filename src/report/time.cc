@@ -40,19 +40,6 @@ std::vector<AttemptTimes> AttemptsOf(const v1::JobSnapshot& snapshot) {
   return attempts;
 }
 
-// `stopping`: ranks have been told to end, so that it means nothing that they do.
-Tone ToneOfEvent(const v1::JobEvent& event, bool stopping) {
-  if (event.has_rank() && stopping) return Tone::kPlain;
-  switch (snapshot::ToneOf(event)) {
-    case snapshot::EventTone::kAway:
-      return Tone::kAway;
-    case snapshot::EventTone::kFailed:
-      return Tone::kBad;
-    default:
-      return Tone::kPlain;
-  }
-}
-
 std::string WhoseEvent(const v1::JobEvent& event) {
   if (event.has_rank()) {
     const std::string rank = "rank " + std::to_string(event.rank());
@@ -111,8 +98,11 @@ Section EventsSection(const v1::JobSnapshot& snapshot) {
     std::string what = snapshot::PhaseText(event);
     if (!event.what().empty())
       what += (what.empty() ? "" : ": ") + std::string(base::FirstLine(event.what()));
+    // Ranks that have been told to end mean nothing by it.
+    const bool means_nothing = event.has_rank() && stopping;
+    const Tone tone = means_nothing ? Tone::kPlain : ToneOf(snapshot::MarkOf(event));
     table.rows.push_back({{TimeText(event.time_ms())},
-                          {WhoseEvent(event), Cell::Kind::kText, ToneOfEvent(event, stopping)},
+                          {WhoseEvent(event), Cell::Kind::kText, tone},
                           {std::move(what)}});
   }
   return {"What happened", {std::move(table)}};

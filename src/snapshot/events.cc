@@ -35,13 +35,13 @@ std::string PhaseText(const v1::JobEvent& event) {
   }
 }
 
-EventTone ToneOf(const v1::JobEvent& event) {
-  if (event.node_phase() == v1::NODE_PHASE_RECONNECTING) return EventTone::kAway;
-  if (event.node_phase() == v1::NODE_PHASE_LOST) return EventTone::kFailed;
-  if (event.job_phase() == v1::JOB_PHASE_RESTARTING) return EventTone::kFailed;
-  if (!event.has_rank()) return EventTone::kPlain;
+v1::Mark MarkOf(const v1::JobEvent& event) {
+  if (event.node_phase() == v1::NODE_PHASE_RECONNECTING) return v1::MARK_AWAY;
+  if (event.node_phase() == v1::NODE_PHASE_LOST) return v1::MARK_FAILED;
+  if (event.job_phase() == v1::JOB_PHASE_RESTARTING) return v1::MARK_FAILED;
+  if (!event.has_rank()) return v1::MARK_NONE;
   const bool well = event.what().find("exited with code 0") != std::string::npos;
-  return well ? EventTone::kEnded : EventTone::kFailed;
+  return well ? v1::MARK_ENDED : v1::MARK_FAILED;
 }
 
 }  // namespace autodist::snapshot

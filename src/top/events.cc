@@ -43,7 +43,7 @@ void DrawInOneRow(const Area& area, const Scene& scene) {
   std::ranges::reverse(shown);
   for (const int i : shown) {
     const v1::JobEvent& event = events[i];
-    const v1::Mark mark = MarkOfEvent(event);
+    const v1::Mark mark = snapshot::MarkOf(event);
     column = area.Put(0, column, ClockMinute(event.time_ms()) + " ", kLabel);
     area.Set(0, column, EventGlyph(mark), EventStyle(mark));
     column = area.Put(0, column + 2, EventText(event)) + 3;
@@ -52,20 +52,6 @@ void DrawInOneRow(const Area& area, const Scene& scene) {
 
 }  // namespace
 
-v1::Mark MarkOfEvent(const v1::JobEvent& event) {
-  switch (snapshot::ToneOf(event)) {
-    case snapshot::EventTone::kAway:
-      return v1::MARK_AWAY;
-    case snapshot::EventTone::kFailed:
-      return v1::MARK_FAILED;
-    case snapshot::EventTone::kEnded:
-      return v1::MARK_ENDED;
-    case snapshot::EventTone::kPlain:
-      break;
-  }
-  return v1::MARK_NONE;
-}
-
 void DrawEvents(const Area& area, const Scene& scene) {
   const auto& events = scene.snapshot.events();
   if (area.rows() < 1 || events.empty()) return;
@@ -73,7 +59,7 @@ void DrawEvents(const Area& area, const Scene& scene) {
   area.Put(0, 1, "Events", kLabel);
   for (int row = 1; row < area.rows() && row <= events.size(); ++row) {
     const v1::JobEvent& event = events[events.size() - row];
-    const v1::Mark mark = MarkOfEvent(event);
+    const v1::Mark mark = snapshot::MarkOf(event);
     area.Put(row, 1, Clock(event.time_ms()), kLabel);
     area.Set(row, 11, EventGlyph(mark), EventStyle(mark));
     area.PutWithin(row, 13, area.columns() - 1, EventText(event));

@@ -20,6 +20,10 @@ struct Scene {
   const Facts& facts;
 
   int64_t now_ms() const { return snapshot.time_ms(); }
+  // When it ended, or now.
+  int64_t end_ms() const {
+    return snapshot.job().ended_ms() > 0 ? snapshot.job().ended_ms() : now_ms();
+  }
 };
 
 // The row at the top: how the job is, which one it is, and when that was so.
@@ -72,8 +76,5 @@ std::vector<std::string> Wrapped(const std::string& text, int columns);
 
 // "3fa9c1" of "20261120-173000-3fa9c1".
 std::string ShortId(const std::string& job_id);
-
-// Whether an event is a change for the worse, and which.
-v1::Mark MarkOfEvent(const v1::JobEvent& event);
 
 }  // namespace autodist::top

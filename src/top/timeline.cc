@@ -1,6 +1,7 @@
 // The whole job in one line, issues and what happened marked on it, and the times below.
 #include <algorithm>
 
+#include "snapshot/events.h"
 #include "snapshot/state_words.h"
 #include "top/numbers.h"
 #include "top/scene.h"
@@ -41,8 +42,7 @@ int TimelineRows(const Scene& scene) { return scene.snapshot.job().started_ms() 
 void DrawTimeline(const Area& area, const Scene& scene) {
   const v1::JobStatus& job = scene.snapshot.job();
   if (area.rows() < 1 || job.started_ms() <= 0) return;
-  const WholeJob whole{job.started_ms(), job.ended_ms() > 0 ? job.ended_ms() : scene.now_ms(),
-                       area.columns() - 2};
+  const WholeJob whole{job.started_ms(), scene.end_ms(), area.columns() - 2};
   for (int column = 1; column <= whole.columns; ++column) area.Set(0, column, U'━', kAccent);
   for (auto it = scene.snapshot.troubles().rbegin(); it != scene.snapshot.troubles().rend(); ++it) {
     if (it->since_ms() <= 0) continue;
@@ -54,7 +54,7 @@ void DrawTimeline(const Area& area, const Scene& scene) {
     area.Set(0, start, GlyphOf(mark), StyleOf(mark));
   }
   for (const v1::JobEvent& event : scene.snapshot.events()) {
-    const v1::Mark mark = MarkOfEvent(event);
+    const v1::Mark mark = snapshot::MarkOf(event);
     if (mark == v1::MARK_NONE || mark == v1::MARK_ENDED) continue;
     area.Set(0, whole.ColumnOf(event.time_ms()), GlyphOf(mark), StyleOf(mark));
   }
