@@ -50,6 +50,7 @@ struct Activity {
     return gets_on || loads || doing == Doing::kCompute || doing == Doing::kCompile ||
            doing == Doing::kCheckpoint;
   }
+  bool MayBeAtWork() const { return AtWork() || doing == Doing::kUnknown; }
 };
 
 // Of each process of a rank that takes part in the job, mostly one; never empty. `text` is what an

@@ -47,22 +47,19 @@ std::string WhatTheRestDo(const v1::JobSnapshot& snapshot, const Activities& ran
 // Of a few that have not ended where most have.
 v1::Issue StillRuns(const v1::JobSnapshot& snapshot, const Activities& ranks, size_t ended,
                     int64_t last_ms) {
-  v1::Issue issue;
-  issue.set_kind(v1::Issue::KIND_STALLED);
   std::vector<uint32_t> numbers;
   for (const RankActivity& rank : ranks) {
-    issues::AddRank(snapshot, rank.rank, issue);
     if (numbers.empty() || numbers.back() != rank.rank) numbers.push_back(rank.rank);
   }
   const std::string others =
       ended == 1 ? "the other one ended" : "the " + base::Count(ended, "other") + " ended";
   const bool one = numbers.size() == 1;
-  issue.set_what((one ? snapshot::RankName(snapshot, numbers[0]) + " has"
-                      : snapshot::RanksName(numbers) + " have") +
-                 " not ended: " + (one ? "it" : snapshot::RankName(snapshot, numbers[0])) + " " +
-                 ranks[0].now.words + "; " + others + " with 0" +
-                 (ended == 1 ? " " : ", the last ") + Ago(snapshot, last_ms));
-  return issue;
+  return StalledIssue(snapshot, numbers,
+                      (one ? snapshot::RankName(snapshot, numbers[0]) + " has"
+                           : snapshot::RanksName(numbers) + " have") +
+                          " not ended: " + (one ? "it" : snapshot::RankName(snapshot, numbers[0])) +
+                          " " + ranks[0].now.words + "; " + others + " with 0" +
+                          (ended == 1 ? " " : ", the last ") + Ago(snapshot, last_ms));
 }
 
 }  // namespace
@@ -86,12 +83,11 @@ std::optional<v1::Issue> RaisedCause(const v1::JobSnapshot& snapshot, const Acti
     if (!first || rank.failure_ms() < first->failure_ms()) first = &rank;
   }
   if (!first) return std::nullopt;
-  v1::Issue issue;
-  issue.set_kind(v1::Issue::KIND_STALLED);
-  issues::AddRank(snapshot, first->rank(), issue);
-  issue.set_what(snapshot::RankName(snapshot, first->rank()) + " wrote an exception " +
-                 Ago(snapshot, first->failure_ms()) + " and has not ended: " +
-                 base::Printable(first->failure()) + OthersWait(running - 1));
+  v1::Issue issue = StalledIssue(snapshot, {first->rank()},
+                                 snapshot::RankName(snapshot, first->rank()) +
+                                     " wrote an exception " + Ago(snapshot, first->failure_ms()) +
+                                     " and has not ended: " + base::Printable(first->failure()) +
+                                     OthersWait(running - 1));
   issues::AddEvidence(issue, snapshot::RankName(snapshot, first->rank()),
                       base::Printable(first->failure()), "its output");
   return issue;
@@ -110,12 +106,9 @@ std::optional<v1::Issue> EndedWellCause(const v1::JobSnapshot& snapshot, const A
   if (ended.size() >= ranks.size()) return StillRuns(snapshot, ranks, ended.size(), last_ms);
   const std::string who = ended.size() == 1 ? snapshot::RankName(snapshot, ended[0])
                                             : snapshot::RanksName(ended) + " have";
-  v1::Issue issue;
-  issue.set_kind(v1::Issue::KIND_STALLED);
-  for (const uint32_t rank : ended) issues::AddRank(snapshot, rank, issue);
-  issue.set_what(who + " ended with 0" + (ended.size() == 1 ? " " : ", the last ") +
-                 Ago(snapshot, last_ms) + "; " + WhatTheRestDo(snapshot, ranks));
-  return issue;
+  return StalledIssue(snapshot, ended,
+                      who + " ended with 0" + (ended.size() == 1 ? " " : ", the last ") +
+                          Ago(snapshot, last_ms) + "; " + WhatTheRestDo(snapshot, ranks));
 }
 
 }  // namespace autodist::why

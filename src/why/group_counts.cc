@@ -51,10 +51,6 @@ uint64_t MostEntered(const std::vector<Entered>& group) {
       ->count->entered;
 }
 
-bool MayBeAtWork(const RankActivity* rank) {
-  return rank->now.AtWork() || rank->now.doing == Doing::kUnknown;
-}
-
 // "rank 2 (host2) has"
 std::string WhoHas(const v1::JobSnapshot& snapshot, const Ranks& ranks) {
   return ranks.size() == 1 ? NameOf(snapshot, *ranks[0]) + " has"
@@ -73,7 +69,7 @@ v1::Issue Behind(const v1::JobSnapshot& snapshot, const Ranks& behind,
     if (one.count->entered == most) ++others;
   }
   v1::Issue issue = StalledIssue(
-      snapshot, behind,
+      snapshot, Numbers(behind),
       WhoHas(snapshot, behind) + " entered " + base::Thousands(least) + " collectives of group " +
           base::Printable(group[0].count->group) + ", " + Others(others) + " " +
           base::Thousands(most) + "; " +
@@ -116,14 +112,14 @@ v1::Issue Differ(const v1::JobSnapshot& snapshot, const GroupCount& count,
       names += (names.empty() ? "" : ", ") + base::Printable(operation);
     }
     std::ranges::sort(all, {}, &RankActivity::rank);
-    return StalledIssue(snapshot, all,
+    return StalledIssue(snapshot, Numbers(all),
                         snapshot::RanksName(Numbers(all)) + " have entered different operations" +
                             as + ": " + names);
   }
   const bool is_one = those < others;
   const auto& [what, odd] = is_one ? *operations.begin() : *operations.rbegin();
   const auto& [usual, most] = is_one ? *operations.rbegin() : *operations.begin();
-  return StalledIssue(snapshot, odd,
+  return StalledIssue(snapshot, Numbers(odd),
                       WhoHas(snapshot, odd) + " entered " + base::Printable(what) + as + ", " +
                           Others(most.size()) + " " + base::Printable(usual));
 }
@@ -178,7 +174,8 @@ std::optional<v1::Issue> BehindCause(const v1::JobSnapshot& snapshot, const Acti
       if (is_behind && !waiting.contains(one.rank)) behind.push_back(one.rank);
     }
     if (behind.empty()) continue;
-    if (stands_still || std::ranges::none_of(behind, MayBeAtWork)) {
+    if (stands_still ||
+        std::ranges::none_of(behind, [](const auto* rank) { return rank->now.MayBeAtWork(); })) {
       return Behind(snapshot, behind, group);
     }
   }

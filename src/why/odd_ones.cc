@@ -21,7 +21,7 @@ std::string CommonPlace(const Ranks& ranks) {
 v1::Issue Odd(const v1::JobSnapshot& snapshot, const Ranks& odd, const Ranks& others,
               const std::string& others_do) {
   return StalledIssue(
-      snapshot, odd,
+      snapshot, Numbers(odd),
       (odd.size() == 1 ? "" : snapshot::RanksName(Numbers(odd)) + " stand still: ") +
           WhatTheyDo(snapshot, odd) + ", while " + Others(others.size()) + " " + others_do +
           CommonPlace(others));
@@ -75,8 +75,8 @@ std::optional<v1::Issue> OddAmongGpus(const v1::JobSnapshot& snapshot, const Act
     (computes ? computing : odd).push_back(&rank);
   }
   const auto rests = [](const RankActivity* rank) {
-    return Stands(rank) && HasRested(*rank).value_or(false) && !rank->now.AtWork() &&
-           rank->now.doing != Doing::kCollective && rank->now.doing != Doing::kUnknown;
+    return Stands(rank) && HasRested(*rank).value_or(false) && !rank->now.MayBeAtWork() &&
+           rank->now.doing != Doing::kCollective;
   };
   const bool same = std::ranges::all_of(computing, [](const RankActivity* rank) {
     return SameTwice(rank) && rank->earlier->words == rank->now.words;

@@ -80,11 +80,11 @@ v1::Issue NotEntered(const v1::JobSnapshot& snapshot, const Ranks& waiting, cons
   const std::string entered = " not entered " + where + " in which " + others + "; ";
   if (missing.size() == 1) {
     return StalledIssue(
-        snapshot, missing,
+        snapshot, Numbers(missing),
         NameOf(snapshot, *missing[0]) + " has" + entered + "it " + missing[0]->now.words);
   }
   return StalledIssue(
-      snapshot, missing,
+      snapshot, Numbers(missing),
       snapshot::RanksName(Numbers(missing)) + " have" + entered + WhatTheyDo(snapshot, missing));
 }
 
@@ -125,7 +125,7 @@ std::optional<v1::Issue> Mismatch(const v1::JobSnapshot& snapshot, const Ranks& 
           Others(others) + (others == 1 ? " is in " : " are in ") + WithArticle(most);
   if (most == "barrier")
     what += ", which " + std::string(odd.size() == 1 ? "it has" : "they have") + " missed";
-  return StalledIssue(snapshot, odd, what);
+  return StalledIssue(snapshot, Numbers(odd), what);
 }
 
 // All wait for the same, which is none of them.
@@ -139,7 +139,7 @@ std::optional<v1::Issue> AllWait(const v1::JobSnapshot& snapshot, const Ranks& r
     return std::nullopt;
   }
   const std::string who = ranks.size() == 1 ? "" : "none of the ranks goes on: ";
-  return StalledIssue(snapshot, ranks, who + WhatTheyDo(snapshot, ranks));
+  return StalledIssue(snapshot, Numbers(ranks), who + WhatTheyDo(snapshot, ranks));
 }
 
 }  // namespace
@@ -179,7 +179,7 @@ std::optional<v1::Issue> StoppedCause(const v1::JobSnapshot& snapshot, const Act
     what += "; " + Others(waiting) + (waiting == 1 ? " waits" : " wait") +
             (collective.empty() ? " for it" : " in " + WithArticle(collective));
   }
-  return StalledIssue(snapshot, stopped, what);
+  return StalledIssue(snapshot, Numbers(stopped), what);
 }
 
 std::optional<v1::Issue> StandstillCause(const v1::JobSnapshot& snapshot, const Activities& ranks,
@@ -195,10 +195,9 @@ std::optional<v1::Issue> StandstillCause(const v1::JobSnapshot& snapshot, const 
     unclear = std::erase_if(others, may_be_in_it) > 0;
     if (unclear && others.empty()) return std::nullopt;
   }
-  const bool at_work = std::ranges::any_of(others, [](const RankActivity* rank) {
-    return rank->now.AtWork() || rank->now.doing == Doing::kUnknown;
-  });
-  if (at_work) return OddAmongGpus(snapshot, ranks);
+  if (std::ranges::any_of(others, [](const auto* rank) { return rank->now.MayBeAtWork(); })) {
+    return OddAmongGpus(snapshot, ranks);
+  }
   if (ranks.empty()) return std::nullopt;
   if (others.empty()) {
     if (!stands_still && !std::ranges::all_of(waiting, Stands)) return std::nullopt;

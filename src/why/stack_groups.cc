@@ -9,8 +9,6 @@
 namespace autodist::why {
 namespace {
 
-std::string KeyOf(const v1::StackGroup& group) { return group.SerializeAsString(); }
-
 // "in all_reduce (…)", or "sleeping in futex_wait".
 std::string DoingText(const v1::StackGroup& group) {
   if (!group.unknown().empty()) return "not known: " + group.unknown();
@@ -39,7 +37,7 @@ void StackGroups::AddUnknown(uint32_t rank, const std::string& why) {
 std::vector<v1::StackGroup> StackGroups::Groups() const {
   std::map<std::string, v1::StackGroup> by_key;
   for (const auto& [rank, told] : told_) {
-    by_key.try_emplace(KeyOf(told), told).first->second.add_ranks(rank);
+    by_key.try_emplace(told.SerializeAsString(), told).first->second.add_ranks(rank);
   }
   std::vector<v1::StackGroup> groups;
   groups.reserve(by_key.size());
@@ -60,14 +58,10 @@ std::vector<v1::StackGroup> StackGroups::Groups() const {
   return groups;
 }
 
-std::string RankList(const google::protobuf::RepeatedField<uint32_t>& ranks) {
-  return base::RangesText(ranks, ", ");
-}
-
 std::string GroupsText(const google::protobuf::RepeatedPtrField<v1::StackGroup>& groups) {
   std::string text;
   for (const v1::StackGroup& group : groups) {
-    const std::string list = RankList(group.ranks());
+    const std::string list = base::RangesText(group.ranks(), ", ");
     const std::string unlike = group.unlike_most() ? ", unlike most," : "";
     text += text.empty() ? "" : "\n";
     if (group.ranks_size() == 1) {

@@ -27,9 +27,6 @@ class StackGroups {
   std::map<uint32_t, v1::StackGroup> told_;  // without the ranks
 };
 
-// "0-1, 3-7". In ascending order.
-std::string RankList(const google::protobuf::RepeatedField<uint32_t>& ranks);
-
 // A line for each: "7 ranks in all_reduce (…/distributed_c10d.py:2001), called by step
 // (train.py:41): 0-1, 3-7".
 std::string GroupsText(const google::protobuf::RepeatedPtrField<v1::StackGroup>& groups);

@@ -41,10 +41,7 @@ StackSummary SummaryOf(const RankProcess& process, const std::string& folder) {
 }
 
 StackSummary SummaryOf(std::string_view text, const std::string& folder) {
-  return SummaryOf(ReadProcesses(text), folder);
-}
-
-StackSummary SummaryOf(const std::vector<RankProcess>& processes, const std::string& folder) {
+  const std::vector<RankProcess> processes = ReadProcesses(text);
   const RankProcess* process = AtWork(processes);
   return process ? SummaryOf(*process, folder)
                  : StackSummary{"ending", "", "its process has ended"};

@@ -25,7 +25,6 @@ struct StackSummary {
 // comes out is short, and does nothing to a terminal. Of several processes the first one counts
 // that does not wait for another. Files below `folder`, the job's, are named from there on.
 StackSummary SummaryOf(std::string_view text, const std::string& folder);
-StackSummary SummaryOf(const std::vector<RankProcess>& processes, const std::string& folder);
 StackSummary SummaryOf(const RankProcess& process, const std::string& folder);
 // "step (lib/steps.py:41)", as short and harmless.
 std::string FrameText(const StackFrame& frame, const std::string& folder);

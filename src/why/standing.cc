@@ -51,10 +51,11 @@ std::string WhatTheyDo(const v1::JobSnapshot& snapshot, const Ranks& ranks) {
   return NameOf(snapshot, *ranks.front()) + " " + ranks.front()->now.words;
 }
 
-v1::Issue StalledIssue(const v1::JobSnapshot& snapshot, const Ranks& whose, std::string what) {
+v1::Issue StalledIssue(const v1::JobSnapshot& snapshot, const std::vector<uint32_t>& whose,
+                       std::string what) {
   v1::Issue issue;
   issue.set_kind(v1::Issue::KIND_STALLED);
-  for (const RankActivity* rank : whose) issues::AddRank(snapshot, rank->rank, issue);
+  for (const uint32_t rank : whose) issues::AddRank(snapshot, rank, issue);
   issue.set_what(std::move(what));
   return issue;
 }

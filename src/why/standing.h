@@ -38,6 +38,7 @@ std::string NameOf(const v1::JobSnapshot& snapshot, const RankActivity& rank);
 std::string Others(size_t number);
 // "rank 2 (host2) sleeps in …", or of several the first, after who they are.
 std::string WhatTheyDo(const v1::JobSnapshot& snapshot, const Ranks& ranks);
-v1::Issue StalledIssue(const v1::JobSnapshot& snapshot, const Ranks& whose, std::string what);
+v1::Issue StalledIssue(const v1::JobSnapshot& snapshot, const std::vector<uint32_t>& whose,
+                       std::string what);
 
 }  // namespace autodist::why

@@ -126,18 +126,14 @@ std::optional<std::string> AtWork(const v1::JobSnapshot& snapshot, const Activit
 
 // A processor is of use to who is at work, or may be.
 bool HoldsUpWork(const issues::ResourceIssue& cause, const Activities& ranks) {
-  const auto works = [](const RankActivity& rank) {
-    return rank.now.AtWork() || rank.now.doing == Doing::kUnknown;
-  };
   return std::ranges::any_of(ranks, [&](const RankActivity& rank) {
-    return works(rank) && std::ranges::count(cause.issue.ranks(), rank.rank) > 0;
+    return rank.now.MayBeAtWork() && std::ranges::count(cause.issue.ranks(), rank.rank) > 0;
   });
 }
 
 bool AllRest(const Activities& ranks) {
-  return !ranks.empty() && std::ranges::none_of(ranks, [](const RankActivity& rank) {
-    return rank.now.AtWork() || rank.now.doing == Doing::kUnknown;
-  });
+  return !ranks.empty() &&
+         std::ranges::none_of(ranks, [](const auto& rank) { return rank.now.MayBeAtWork(); });
 }
 
 bool SharesRank(const v1::Issue& one, const v1::Issue& other) {
