@@ -84,7 +84,7 @@ struct Times {
 Times TimesShown(const Scene& scene) {
   const Range& range = kRanges[scene.view.range];
   const v1::JobStatus& job = scene.snapshot.job();
-  Times span{0, job.ended_ms() > 0 ? job.ended_ms() : scene.now_ms()};
+  Times span{0, scene.end_ms()};
   const auto length = std::chrono::milliseconds(range.length).count();
   span.begin_ms = length > 0 ? span.end_ms - length : job.started_ms();
   if (job.started_ms() > 0) span.begin_ms = std::max(span.begin_ms, job.started_ms());

@@ -1,5 +1,8 @@
 #include "top/facts.h"
 
+#include <absl/strings/ascii.h>
+#include <absl/strings/match.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -94,18 +97,14 @@ std::optional<Value> RankValue(const v1::RankSnapshot& rank, Fact fact) {
   return std::nullopt;
 }
 
-bool Contains(const std::string& text, const std::string& part) {
-  const auto same = [](char a, char b) {
-    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-    return lower(a) == lower(b);
-  };
-  return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
-}
-
 bool Fits(const RankFacts& rank, const std::string& filter) {
-  return filter.empty() || std::to_string(rank.rank->rank()) == filter ||
-         Contains(rank.rank->where(), filter) || Contains(rank.rank->last_line(), filter) ||
-         Contains(rank.rank->ended(), filter) || Contains(rank.rank->name(), filter);
+  const v1::RankSnapshot& of = *rank.rank;
+  const std::string wanted = absl::AsciiStrToLower(filter);
+  const auto has = [&](const std::string& text) {
+    return absl::StrContains(absl::AsciiStrToLower(text), wanted);
+  };
+  return filter.empty() || std::to_string(of.rank()) == filter || has(of.where()) ||
+         has(of.last_line()) || has(of.ended()) || has(of.name());
 }
 
 // What is sorted by: the largest first.
@@ -164,6 +163,23 @@ Style StyleOf(v1::Mark mark) {
     default:
       return kLabel;
   }
+}
+
+void DrawMark(const Area& area, int row, int column, v1::Mark mark) {
+  if (mark != v1::MARK_NONE) area.Set(row, column, GlyphOf(mark), StyleOf(mark));
+}
+
+Traffic TrafficOf(const v1::NodeSample& sample) {
+  Traffic traffic;
+  const auto add = [&](const auto& link) {
+    traffic.received += link.received();
+    traffic.sent += link.sent();
+    traffic.errors += link.errors();
+    traffic.known = true;
+  };
+  for (const auto& it : sample.interfaces()) add(it);
+  for (const auto& it : sample.infinibands()) add(it);
+  return traffic;
 }
 
 Facts FactsOf(const v1::JobSnapshot& snapshot) {

@@ -13,8 +13,14 @@
 
 namespace autodist::top {
 
+// Else it has ended, or its autodist is gone.
+inline bool Runs(const v1::JobStatus& job) {
+  return job.phase() != v1::JOB_PHASE_ENDED && !job.chief_gone();
+}
+
 uint32_t GlyphOf(v1::Mark mark);  // ' ' for none
 Style StyleOf(v1::Mark mark);
+void DrawMark(const Area& area, int row, int column, v1::Mark mark);  // none for none
 
 struct RankFacts {
   const v1::RankSnapshot* rank = nullptr;
@@ -43,6 +49,15 @@ struct Facts {
 };
 
 Facts FactsOf(const v1::JobSnapshot& snapshot);
+
+// Of all its interfaces and ports together, per second.
+struct Traffic {
+  double received = 0;
+  double sent = 0;
+  uint64_t errors = 0;
+  bool known = false;
+};
+Traffic TrafficOf(const v1::NodeSample& sample);
 
 // What a cell shows, nothing where that is not known; `share` of what is the most, 0 to 1.
 struct Value {

@@ -4,6 +4,7 @@
 
 #include "control/jobs.h"
 #include "snapshot/derived.h"
+#include "top/facts.h"
 
 namespace autodist::top {
 namespace {
@@ -14,10 +15,6 @@ constexpr std::chrono::seconds kHistoryInterval{2};
 constexpr std::chrono::seconds kGoneInterval{3};
 // What is older is thinned there, and so here.
 constexpr std::chrono::minutes kWholeHistoryInterval{5};
-
-bool IsOverIn(const v1::JobStatus& job) {
-  return job.phase() == v1::JOB_PHASE_ENDED || job.chief_gone();
-}
 
 }  // namespace
 
@@ -52,7 +49,7 @@ void Feed::Follow(std::optional<uint32_t> rank) {
 // Nothing changes, unless its autodist is back.
 bool Feed::IsOver() const {
   const std::lock_guard lock(mutex_);
-  return news_.snapshot && IsOverIn(news_.snapshot->job());
+  return news_.snapshot && !Runs(news_.snapshot->job());
 }
 
 // Of a job that is over, though nothing was kept of how it was, that as it was seen last.
@@ -61,7 +58,7 @@ Result<std::shared_ptr<const v1::JobSnapshot>> Feed::AskForSnapshot() {
   const auto last = Get().snapshot;
   if (snapshot.ok() || !last) return snapshot;
   const auto job = control::LookUpJob(job_id_);
-  if (!job.ok() || !IsOverIn(*job)) return snapshot;
+  if (!job.ok() || Runs(*job)) return snapshot;
   auto over = std::make_shared<v1::JobSnapshot>(*last);
   snapshot::SetStatus(*job, *over);
   return over;

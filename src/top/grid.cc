@@ -160,13 +160,6 @@ double Power(const v1::NodeSnapshot& node) {
   return count > 0 ? sum / count : -1;
 }
 
-double Traffic(const v1::NodeSample& sample) {
-  double sum = 0;
-  for (const auto& it : sample.interfaces()) sum += it.received();
-  for (const auto& it : sample.infinibands()) sum += it.received();
-  return sum;
-}
-
 // Its GPUs' mean power, its CPUs, and what it receives.
 void DrawFigures(const Area& area, int row, int column, const Scene& scene, const NodeFacts& node) {
   const v1::NodeSample& sample = node.node->sample();
@@ -176,8 +169,8 @@ void DrawFigures(const Area& area, int row, int column, const Scene& scene, cons
   if (sample.host().has_cpu()) {
     area.PutRight(row, column + 13, Percent(sample.host().cpu()) + "%");
   }
-  if (sample.interfaces_size() + sample.infinibands_size() > 0) {
-    area.PutRight(row, column + 24, Speed(Traffic(sample)), kLabel);
+  if (const Traffic traffic = TrafficOf(sample); traffic.known) {
+    area.PutRight(row, column + 24, Speed(traffic.received), kLabel);
   }
   if (node.node->mark() == v1::MARK_AWAY && node.node->heard_ms() > 0) {
     area.Put(row, column + 26, "no word for " + Span(scene.now_ms() - node.node->heard_ms()),
@@ -188,8 +181,7 @@ void DrawFigures(const Area& area, int row, int column, const Scene& scene, cons
 void DrawName(const Area& area, int row, const NodeFacts& node, int columns) {
   const int end = area.PutWithin(row, 1, columns - 2, node.node->name(),
                                  node.node->worst() >= v1::MARK_WARNING ? kStrong : kInk);
-  if (node.node->mark() != v1::MARK_NONE)
-    area.Set(row, end + 1, GlyphOf(node.node->mark()), StyleOf(node.node->mark()));
+  DrawMark(area, row, end + 1, node.node->mark());
 }
 
 std::string FactHeading(const Scene& scene) {

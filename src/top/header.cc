@@ -50,11 +50,6 @@ std::string AttemptText(const v1::JobStatus& job) {
   return text;
 }
 
-int64_t EndOf(const Scene& scene) {
-  const v1::JobStatus& job = scene.snapshot.job();
-  return job.ended_ms() > 0 ? job.ended_ms() : scene.now_ms();
-}
-
 // The row of facts, label and value by turns; those behind the last that fits are left out.
 class FactRow {
  public:
@@ -149,7 +144,7 @@ void DrawFacts(const Area& area, int at, const Scene& scene) {
     row.Add("goodput", Short(*goodput * 100), "%");
   }
   if (job.started_ms() > 0) {
-    row.Add(job.ended_ms() > 0 ? "took" : "up", Span(EndOf(scene) - job.started_ms()), "");
+    row.Add(job.ended_ms() > 0 ? "took" : "up", Span(scene.end_ms() - job.started_ms()), "");
   }
   if (!wide) row.Add("", AttemptText(job), "");
   if (!wide) row.Add("", SizeText(scene.facts), "");
@@ -166,9 +161,7 @@ std::string IntervalText(uint32_t milliseconds) { return MetricText(milliseconds
 std::string AgeText(const Scene& scene) {
   constexpr std::chrono::seconds kLate{3};
   const ViewState& view = scene.view;
-  const int64_t at =
-      scene.snapshot.job().ended_ms() > 0 ? scene.snapshot.job().ended_ms() : scene.now_ms();
-  std::string clock = Clock(at);
+  std::string clock = Clock(scene.end_ms());
   if (view.unheard < kLate || scene.snapshot.job().ended_ms() > 0) return clock;
   return "no answer for " + Span(view.unheard.count()) + " · as of " + clock;
 }

@@ -91,37 +91,36 @@ size_t PageRows(const ViewState& view) {
   return static_cast<size_t>(std::max(view.rows - kAround, 1));
 }
 
-size_t LineCount(const ViewState& view) { return view.text ? view.text->size() : 0; }
-
-void Scroll(ViewState& view, bool up, size_t lines) {
+void Scroll(PanelView& panel, bool up, size_t lines) {
   if (up) {
-    view.above = std::min(view.above + lines, LineCount(view));
+    panel.above = std::min(panel.above + lines, panel.lines());
   } else {
-    view.above -= std::min(view.above, lines);
+    panel.above -= std::min(panel.above, lines);
   }
 }
 
 // The next line above that has it; from the end where there is none.
 void SearchOn(ViewState& view) {
-  if (!view.text || view.search.empty()) return;
-  const size_t count = view.text->size();
+  PanelView& panel = view.panel;
+  if (!panel.text || panel.search.empty()) return;
+  const size_t count = panel.lines();
   for (size_t i = 1; i <= count; ++i) {
-    const size_t above = (view.above + i) % count;
-    if ((*view.text)[count - 1 - above].text.find(view.search) == std::string::npos) continue;
-    view.above = above;
+    const size_t above = (panel.above + i) % count;
+    if ((*panel.text)[count - 1 - above].text.find(panel.search) == std::string::npos) continue;
+    panel.above = above;
     return;
   }
-  view.notice = "not found: " + view.search;
+  view.notice = "not found: " + panel.search;
 }
 
 Command TypeInto(const Key& key, ViewState& view) {
-  const bool in_panel = view.panel != Panel::kNone;
-  std::string& text = in_panel ? view.search : view.filter;
+  const bool in_panel = view.panel.open();
+  std::string& text = in_panel ? view.panel.search : view.filter;
   if (key.name == Key::kEscape) {
     text.clear();
-    view.typing = false;
+    view.prompt = Prompt::kNone;
   } else if (key.name == Key::kEnter) {
-    view.typing = false;
+    view.prompt = Prompt::kNone;
     if (in_panel) SearchOn(view);
   } else if (key.name == Key::kBackspace) {
     while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0) == 0x80) {
@@ -138,37 +137,33 @@ Command PressInPanel(const Key& key, ViewState& view) {
   const bool character = key.name == Key::kCharacter;
   const uint32_t code = character ? key.code : 0;
   if (code == 'q') return Command::kQuit;
-  if (view.panel == Panel::kKeys || key.name == Key::kEscape) {
-    view.panel = Panel::kNone;
-    view.search.clear();
+  PanelView& panel = view.panel;
+  if (panel.kind == Panel::kKeys || key.name == Key::kEscape) {
+    panel.kind = Panel::kNone;
+    panel.search.clear();
     return Command::kNone;
   }
-  if (key.name == Key::kUp || code == 'k') Scroll(view, true, 1);
-  if (key.name == Key::kDown || code == 'j') Scroll(view, false, 1);
-  if (key.name == Key::kPageUp || code == 'b') Scroll(view, true, PageRows(view));
-  if (key.name == Key::kPageDown || code == ' ') Scroll(view, false, PageRows(view));
-  if (key.name == Key::kHome || code == 'g') view.above = LineCount(view);
-  if (key.name == Key::kEnd || code == 'G' || code == 'f') view.above = 0;
+  if (key.name == Key::kUp || code == 'k') Scroll(panel, true, 1);
+  if (key.name == Key::kDown || code == 'j') Scroll(panel, false, 1);
+  if (key.name == Key::kPageUp || code == 'b') Scroll(panel, true, PageRows(view));
+  if (key.name == Key::kPageDown || code == ' ') Scroll(panel, false, PageRows(view));
+  if (key.name == Key::kHome || code == 'g') panel.above = panel.lines();
+  if (key.name == Key::kEnd || code == 'G' || code == 'f') panel.above = 0;
   if (code == '/') {
-    view.typing = true;
-    view.search.clear();
+    view.prompt = Prompt::kText;
+    panel.search.clear();
   }
   if (code == 'n') SearchOn(view);
-  if (code == 'x' && view.panel == Panel::kStacks) return Command::kTakeStacks;
-  if (code == '?') view.panel = Panel::kKeys;
+  if (code == 'x' && panel.kind == Panel::kStacks) return Command::kTakeStacks;
+  if (code == '?') panel.kind = Panel::kKeys;
   return Command::kNone;
 }
 
 Command AskStop(const Key& key, ViewState& view) {
-  view.asks_stop = false;
+  view.prompt = Prompt::kNone;
   const bool yes = key.name == Key::kCharacter && (key.code == 'y' || key.code == 'Y');
   if (!yes) view.notice = "the job is not stopped";
   return yes ? Command::kStop : Command::kNone;
-}
-
-// What there is to ask of a job that runs.
-bool Runs(const v1::JobSnapshot& snapshot) {
-  return snapshot.job().phase() != v1::JOB_PHASE_ENDED && !snapshot.job().chief_gone();
 }
 
 Command PressCharacter(uint32_t code, const v1::JobSnapshot& snapshot, ViewState& view) {
@@ -199,19 +194,22 @@ Command PressCharacter(uint32_t code, const v1::JobSnapshot& snapshot, ViewState
       view.evidence = !view.evidence;
       break;
     case '/':
-      view.typing = true;
+      view.prompt = Prompt::kText;
       break;
     case '?':
     case 'h':
-      view.panel = Panel::kKeys;
+      view.panel.kind = Panel::kKeys;
       break;
     case 'x':
-      if (Runs(snapshot)) return Command::kTakeStacks;
+      if (Runs(snapshot.job())) return Command::kTakeStacks;
       view.notice = "the job has ended: no rank of it runs";
       break;
     case 'S':
-      view.asks_stop = Runs(snapshot);
-      if (!view.asks_stop) view.notice = "the job has ended already";
+      if (Runs(snapshot.job())) {
+        view.prompt = Prompt::kStop;
+      } else {
+        view.notice = "the job has ended already";
+      }
       break;
     default:
       if (code >= '1' && code <= '6') view.large = view.large == code - '0' ? 0 : code - '0';
@@ -272,9 +270,9 @@ Command Press(const Key& key, const v1::JobSnapshot& snapshot, ViewState& view) 
     if (key.code == 'L') return Command::kRedraw;
     return Command::kNone;
   }
-  if (view.asks_stop) return AskStop(key, view);
-  if (view.typing) return TypeInto(key, view);
-  if (view.panel != Panel::kNone) return PressInPanel(key, view);
+  if (view.prompt == Prompt::kStop) return AskStop(key, view);
+  if (view.prompt == Prompt::kText) return TypeInto(key, view);
+  if (view.panel.open()) return PressInPanel(key, view);
   switch (key.name) {
     case Key::kCharacter:
       return PressCharacter(key.code, snapshot, view);

@@ -11,30 +11,10 @@ namespace {
 
 constexpr int kFigure = 12;  // columns
 
-struct Sums {
-  double received = 0;
-  double sent = 0;
-  uint64_t errors = 0;
-  bool known = false;
-};
-
-Sums TrafficOf(const v1::NodeSample& sample) {
-  Sums sums;
-  const auto add = [&](const auto& link) {
-    sums.received += link.received();
-    sums.sent += link.sent();
-    sums.errors += link.errors();
-    sums.known = true;
-  };
-  for (const auto& it : sample.interfaces()) add(it);
-  for (const auto& it : sample.infinibands()) add(it);
-  return sums;
-}
-
 // In the order of the headings; empty: not known.
 std::array<std::string, 8> NodeFigures(const v1::NodeSnapshot& node, int64_t now_ms) {
   const v1::HostSample& host = node.sample().host();
-  const Sums traffic = TrafficOf(node.sample());
+  const Traffic traffic = TrafficOf(node.sample());
   std::array<std::string, 8> figures;
   if (host.has_cpu()) figures[0] = Percent(host.cpu()) + " %";
   if (host.has_memory_used()) figures[1] = base::Bytes(host.memory_used());
@@ -95,8 +75,7 @@ void DrawNodeTable(const Area& area, const Scene& scene) {
   for (int row = 1; row < rows && row <= static_cast<int>(order.size()); ++row) {
     const NodeFacts& node = scene.facts.nodes[order[static_cast<size_t>(row - 1)]];
     const int end = area.PutWithin(row, 1, kNames - 2, node.node->name());
-    if (node.node->mark() != v1::MARK_NONE)
-      area.Set(row, end + 1, GlyphOf(node.node->mark()), StyleOf(node.node->mark()));
+    DrawMark(area, row, end + 1, node.node->mark());
     const auto figures = NodeFigures(*node.node, scene.now_ms());
     for (size_t i = 0; i < figures.size() && end_of(i) < area.columns(); ++i) {
       area.PutRight(row, end_of(i), figures[i], node.node->mark() == v1::MARK_AWAY ? kLabel : kInk);

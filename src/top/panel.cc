@@ -53,31 +53,31 @@ void MarkFound(const Area& area, int row, const std::string& text, const std::st
   }
 }
 
-void DrawText(const Area& area, const ViewState& view) {
-  if (!view.text) {
+void DrawText(const Area& area, const PanelView& panel) {
+  if (!panel.text) {
     area.Put(1, 1, "waiting …", kLabel);
     return;
   }
-  const TextLines& lines = *view.text;
+  const TextLines& lines = *panel.text;
   const auto rows = static_cast<size_t>(std::max(area.rows() - 1, 0));
-  const size_t above = std::min(view.above, lines.size() > rows ? lines.size() - rows : 0);
+  const size_t above = std::min(panel.above, lines.size() > rows ? lines.size() - rows : 0);
   const size_t end = lines.size() - above;
   const size_t first = end > rows ? end - rows : 0;
   for (size_t i = first; i < end; ++i) {
     const int row = static_cast<int>(i - first) + 1;
     area.Put(row, 1, lines[i].text, lines[i].error ? Style{.fore = kYellow} : kInk);
-    MarkFound(area, row, lines[i].text, view.search);
+    MarkFound(area, row, lines[i].text, panel.search);
   }
   if (lines.empty()) area.Put(1, 1, "nothing has been written yet", kLabel);
-  std::string where = view.panel == Panel::kLog && above == 0 ? "follows" : "";
+  std::string where = panel.kind == Panel::kLog && above == 0 ? "follows" : "";
   if (above > 0) where = std::to_string(above) + " lines below";
   area.PutRight(0, area.columns() - 1, where, kLabel);
 }
 
 // Without what a job that has ended cannot do.
 std::string KeyHints(const ViewState& view, bool runs) {
-  if (view.panel == Panel::kKeys) return "any key: back   q quit";
-  if (view.panel != Panel::kNone) {
+  if (view.panel.kind == Panel::kKeys) return "any key: back   q quit";
+  if (view.panel.open()) {
     return "j k lines   space b pages   g G ends   f follow   / search   n next   Esc back   q "
            "quit";
   }
@@ -96,19 +96,17 @@ std::string KeyHints(const ViewState& view, bool runs) {
 
 void DrawPanel(const Area& area, const Scene& scene) {
   if (area.rows() < 2) return;
-  const ViewState& view = scene.view;
-  area.Put(0, 1, view.panel == Panel::kKeys ? "Keys" : view.panel_title, kStrong);
-  if (view.panel == Panel::kKeys) {
-    DrawKeyHelp(area);
-  } else {
-    DrawText(area, view);
-  }
+  const PanelView& panel = scene.view.panel;
+  const bool keys = panel.kind == Panel::kKeys;
+  area.Put(0, 1, keys ? "Keys" : panel.title, kStrong);
+  if (keys) return DrawKeyHelp(area);
+  DrawText(area, panel);
 }
 
 void DrawFoot(const Area& area, const Scene& scene) {
   const ViewState& view = scene.view;
   if (area.rows() < 1) return;
-  if (view.asks_stop) {
+  if (view.prompt == Prompt::kStop) {
     const bool again = scene.snapshot.job().told_to_stop();
     area.Put(0, 1,
              again ? "It is being stopped. End its ranks at once, without the grace period?  y n"
@@ -117,9 +115,9 @@ void DrawFoot(const Area& area, const Scene& scene) {
              {.fore = kYellow, .bold = true, .reverse = true});
     return;
   }
-  if (view.typing) {
-    const bool in_panel = view.panel != Panel::kNone;
-    area.Put(0, 1, (in_panel ? "search: " + view.search : "ranks with: " + view.filter) + "▏",
+  if (view.prompt == Prompt::kText) {
+    const PanelView& panel = view.panel;
+    area.Put(0, 1, (panel.open() ? "search: " + panel.search : "ranks with: " + view.filter) + "▏",
              kStrong);
     return;
   }
@@ -131,9 +129,7 @@ void DrawFoot(const Area& area, const Scene& scene) {
     area.Put(0, 1, "↻ " + view.problem, StyleOf(v1::MARK_AWAY));
     return;
   }
-  const v1::JobStatus& job = scene.snapshot.job();
-  const bool runs = job.phase() != v1::JOB_PHASE_ENDED && !job.chief_gone();
-  area.Put(0, 1, KeyHints(view, runs), kLabel);
+  area.Put(0, 1, KeyHints(view, Runs(scene.snapshot.job())), kLabel);
 }
 
 }  // namespace autodist::top

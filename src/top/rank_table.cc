@@ -117,8 +117,7 @@ void DrawRow(const Area& area, int row, const std::vector<TableColumn>& columns,
   const Style style = rank.rank->mark() >= v1::MARK_WARNING ? StyleOf(rank.rank->mark()) : kInk;
   area.PutRight(row, 5, rank.rank->auxiliary() ? "–" : std::to_string(rank.rank->rank()),
                 rank.rank->mark() >= v1::MARK_WARNING ? style : kStrong);
-  if (rank.rank->mark() != v1::MARK_NONE)
-    area.Set(row, 6, GlyphOf(rank.rank->mark()), StyleOf(rank.rank->mark()));
+  DrawMark(area, row, 6, rank.rank->mark());
   int column = 8;
   for (const TableColumn& it : columns) {
     const std::string text = it.text(rank);

@@ -81,7 +81,7 @@ class Layout {
 
   std::vector<Part> Parts() {
     AddTop();
-    if (scene_.view.panel != Panel::kNone) {
+    if (scene_.view.panel.open()) {
       Add(3, 2, kAll, true, [this](const Area& area) { DrawPanel(area, scene_); });
     } else {
       AddMiddle();

@@ -8,18 +8,22 @@
 
 #include <array>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <utility>
 #include <vector>
 
 #include "base/fd.h"
 #include "base/split.h"
+#include "control/job_client.h"
+#include "top/facts.h"
 #include "top/feed.h"
 #include "top/keys.h"
 #include "top/painter.h"
 #include "top/render.h"
-#include "top/requests.h"
+#include "top/request.h"
 #include "top/terminal.h"
 
 namespace autodist::top {
@@ -56,6 +60,31 @@ class TakenSignals {
   sigset_t before_;
   base::UniqueFd fd_;
 };
+
+// As Ctrl-C in its terminal.
+Status AskToStop(const std::string& job_id, const std::stop_token&) {
+  AD_ASSIGN_OR_RETURN(const control::JobClient client, control::JobClient::Connect(job_id));
+  return client.Signal(SIGINT);
+}
+
+Result<v1::JobStacks> AskForStacks(const std::string& job_id, const std::stop_token& stop) {
+  AD_ASSIGN_OR_RETURN(const control::JobClient client, control::JobClient::Connect(job_id));
+  return client.GetStacks({}, true, stop);
+}
+
+std::shared_ptr<const TextLines> StacksAsLines(const Result<v1::JobStacks>& stacks,
+                                               const TopOptions& options) {
+  TextLines lines;
+  const std::string text =
+      stacks.ok() ? options.stacks_text(*stacks) : "not known: " + Message(stacks.status());
+  for (const std::string_view line : base::Split(text, '\n')) {
+    lines.push_back({std::string(line), false});
+  }
+  if (stacks.ok() && !stacks->file().empty()) {
+    lines.push_back({"all stacks are in " + stacks->file(), false});
+  }
+  return std::make_shared<const TextLines>(std::move(lines));
+}
 
 // The one thread that draws. Others wake it.
 class Window {
@@ -151,33 +180,14 @@ class Window {
     uint64_t count = 0;
     (void)!read(woken_.get(), &count, sizeof count);
     news_ = feed_.Get();
-    if (view_.panel == Panel::kLog && news_.log) KeepPlace();
-    if (const auto stopped = requests_.Stopped()) {
+    if (view_.panel.kind == Panel::kLog && news_.log) view_.panel.Grow(news_.log);
+    if (const auto stopped = stop_.TakeAnswer()) {
       view_.notice = stopped->ok() ? "the job is told to stop" : Message(*stopped);
     }
-    if (const auto stacks = requests_.Stacks()) ShowStacks(*stacks);
+    const auto stacks = stacks_.TakeAnswer();
+    if (stacks && view_.panel.kind == Panel::kStacks)
+      view_.panel.text = StacksAsLines(*stacks, options_);
     changed_ = true;
-  }
-
-  // Lines that one has scrolled up to stay where they are while others come.
-  void KeepPlace() {
-    const size_t before = view_.text ? view_.text->size() : 0;
-    if (view_.above > 0 && news_.log->size() > before) view_.above += news_.log->size() - before;
-    view_.text = news_.log;
-  }
-
-  void ShowStacks(const Result<v1::JobStacks>& stacks) {
-    if (view_.panel != Panel::kStacks) return;
-    TextLines lines;
-    const std::string text =
-        stacks.ok() ? options_.stacks_text(*stacks) : "not known: " + Message(stacks.status());
-    for (const std::string_view line : base::Split(text, '\n')) {
-      lines.push_back({std::string(line), false});
-    }
-    if (stacks.ok() && !stacks->file().empty()) {
-      lines.push_back({"all stacks are in " + stacks->file(), false});
-    }
-    view_.text = std::make_shared<const TextLines>(std::move(lines));
   }
 
   void TakeKeys() {
@@ -190,9 +200,9 @@ class Window {
   void TakeKeys(const std::vector<Key>& keys) {
     const v1::JobSnapshot unknown;
     for (const Key& key : keys) {
-      const Panel before = view_.panel;
+      const bool open = view_.panel.open();
       Obey(Press(key, news_.snapshot ? *news_.snapshot : unknown, view_));
-      if (before != Panel::kNone && view_.panel == Panel::kNone) feed_.Follow(std::nullopt);
+      if (open && !view_.panel.open()) feed_.Follow(std::nullopt);
       changed_ = true;
     }
   }
@@ -211,34 +221,26 @@ class Window {
         painter_.Forget();
         break;
       case Command::kOpenLog:
-        OpenPanel(Panel::kLog,
-                  "Log of rank " + std::to_string(*view_.selected) + "; stderr is yellow");
+        view_.panel = {
+            .kind = Panel::kLog,
+            .title = "Log of rank " + std::to_string(*view_.selected) + "; stderr is yellow"};
         feed_.Follow(view_.selected);
         break;
       case Command::kTakeStacks:
-        OpenPanel(Panel::kStacks, "What each rank is doing");
-        requests_.TakeStacks();
+        view_.panel = {.kind = Panel::kStacks, .title = "What each rank is doing"};
+        stacks_.Start();
         break;
       case Command::kStop:
         view_.notice = "asking to stop …";
-        requests_.Stop();
+        stop_.Start();
         break;
     }
-  }
-
-  void OpenPanel(Panel panel, const std::string& title) {
-    view_.panel = panel;
-    view_.panel_title = title;
-    view_.text = nullptr;
-    view_.above = 0;
-    view_.search.clear();
   }
 
   void TakeAge() {
     constexpr milliseconds kToTell{3000};
     view_.problem = news_.problem.ok() ? "" : Message(news_.problem);
-    if (!news_.snapshot || news_.snapshot->job().phase() == v1::JOB_PHASE_ENDED ||
-        news_.snapshot->job().chief_gone()) {
+    if (!news_.snapshot || !Runs(news_.snapshot->job())) {
       view_.unheard = milliseconds(0);
       return;
     }
@@ -259,7 +261,9 @@ class Window {
   bool changed_ = true;
   bool done_ = false;
   int signal_ = 0;
-  Requests requests_{options_.job_id, [this] { Wake(); }};
+  Request<Status> stop_{std::bind_front(AskToStop, options_.job_id), [this] { Wake(); }};
+  Request<Result<v1::JobStacks>> stacks_{std::bind_front(AskForStacks, options_.job_id),
+                                         [this] { Wake(); }};
   Feed feed_{options_.job_id, options_.interval, [this] { Wake(); }};  // last: its thread wakes us
 };
 

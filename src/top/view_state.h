@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace autodist::top {
@@ -39,25 +40,40 @@ struct TextLine {
 };
 using TextLines = std::vector<TextLine>;
 
+// In place of grid, ranks and curves.
+struct PanelView {
+  Panel kind = Panel::kNone;
+  std::string title = {};
+  std::shared_ptr<const TextLines> text = {};  // in it; null: it is waited for
+  size_t above = 0;  // how far it is scrolled up from its end; 0: it follows
+  std::string search = {};
+
+  bool open() const { return kind != Panel::kNone; }
+  size_t lines() const { return text ? text->size() : 0; }
+  // Lines that one has scrolled up to stay where they are while others come.
+  void Grow(std::shared_ptr<const TextLines> longer) {
+    const size_t before = lines();
+    text = std::move(longer);
+    if (above > 0 && lines() > before) above += lines() - before;
+  }
+};
+
+// What the row at the foot asks for.
+enum class Prompt { kNone, kText, kStop };  // kText: of the filter, or of a panel's search
+
 struct ViewState {
   int columns = 80;
   int rows = 24;         // 0: as many as there is something for; nothing else stands below
   bool by_name = false;  // nodes; else those in issue first
   Fact fact = Fact::kUse;
   Sort sort = Sort::kWorst;
-  std::string filter;                // of ranks, by what stands in their rows
-  std::string search;                // in a panel
-  bool typing = false;               // one of these
+  std::string filter;  // of ranks, by what stands in their rows
+  Prompt prompt = Prompt::kNone;
   std::optional<uint32_t> selected;  // rank
   bool evidence = false;             // of issues is unfolded
   size_t large = 0;                  // curve alone, counted from 1; 0: all
   size_t range = 0;                  // of curves, in kRanges
-  bool asks_stop = false;
-
-  Panel panel = Panel::kNone;
-  std::string panel_title;
-  std::shared_ptr<const TextLines> text;  // in it; null: it is waited for
-  size_t above = 0;                       // how far it is scrolled up from its end; 0: it follows
+  PanelView panel;
 
   std::string notice;                   // of what a key has done
   std::chrono::milliseconds unheard{};  // since the chief answered last

@@ -89,10 +89,10 @@ TEST_F(PressTest, EnterOpensTheFirstIfNoneIsChosen) {
 
 TEST_F(PressTest, AFilterIsTypedAndTakenBack) {
   EXPECT_EQ(Type("/q node2:3x\b"), Command::kNone);
-  EXPECT_TRUE(view_.typing);
+  EXPECT_EQ(view_.prompt, Prompt::kText);
   EXPECT_EQ(view_.filter, "q node2:3");
   Type("\x1b/node2:3\n");
-  EXPECT_FALSE(view_.typing);
+  EXPECT_EQ(view_.prompt, Prompt::kNone);
   Type("j");
   EXPECT_EQ(view_.selected, 11u);
   Type("\x1b");
@@ -101,9 +101,9 @@ TEST_F(PressTest, AFilterIsTypedAndTakenBack) {
 
 TEST_F(PressTest, StopsOnlyWhenToldSo) {
   EXPECT_EQ(Type("S"), Command::kNone);
-  EXPECT_TRUE(view_.asks_stop);
+  EXPECT_EQ(view_.prompt, Prompt::kStop);
   EXPECT_EQ(Type("\n"), Command::kNone);
-  EXPECT_FALSE(view_.asks_stop);
+  EXPECT_EQ(view_.prompt, Prompt::kNone);
   EXPECT_EQ(Type("Sq"), Command::kNone);
   EXPECT_EQ(Type("y"), Command::kNone);
   EXPECT_EQ(Type("Sy"), Command::kStop);
@@ -131,30 +131,30 @@ TEST_F(PressTest, GoesThroughWhatThereIsToChoose) {
 TEST_F(PressTest, ALogIsScrolledAndSearched) {
   TextLines lines;
   for (int i = 0; i < 100; ++i) lines.push_back({"line " + std::to_string(i), false});
-  view_.panel = Panel::kLog;
-  view_.text = std::make_shared<const TextLines>(lines);
+  view_.panel.kind = Panel::kLog;
+  view_.panel.text = std::make_shared<const TextLines>(lines);
   Type("kkk");
-  EXPECT_EQ(view_.above, 3u);
+  EXPECT_EQ(view_.panel.above, 3u);
   Type("jjjjj");
-  EXPECT_EQ(view_.above, 0u);
+  EXPECT_EQ(view_.panel.above, 0u);
   Type("/line 42\n");
-  EXPECT_EQ(view_.above, 57u);
+  EXPECT_EQ(view_.panel.above, 57u);
   Type("n");
-  EXPECT_EQ(view_.above, 57u);
+  EXPECT_EQ(view_.panel.above, 57u);
   Type("G/nowhere\n");
-  EXPECT_EQ(view_.above, 0u);
+  EXPECT_EQ(view_.panel.above, 0u);
   EXPECT_EQ(view_.notice, "not found: nowhere");
   Type("g");
-  EXPECT_EQ(view_.above, 100u);
+  EXPECT_EQ(view_.panel.above, 100u);
   Type("\x1b");
-  EXPECT_EQ(view_.panel, Panel::kNone);
+  EXPECT_EQ(view_.panel.kind, Panel::kNone);
 }
 
 TEST_F(PressTest, Leaves) {
   EXPECT_EQ(Type("q"), Command::kQuit);
   EXPECT_EQ(Press({Key::kControl, 'C'}, snapshot_, view_), Command::kQuit);
   EXPECT_EQ(Press({Key::kControl, 'Z'}, snapshot_, view_), Command::kSuspend);
-  view_.panel = Panel::kKeys;
+  view_.panel.kind = Panel::kKeys;
   EXPECT_EQ(Type("q"), Command::kQuit);
 }
 
