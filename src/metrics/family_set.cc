@@ -1,5 +1,7 @@
 #include "metrics/family_set.h"
 
+#include <absl/strings/ascii.h>
+
 #include <algorithm>
 
 #include "base/utf8.h"
@@ -34,11 +36,8 @@ Labels With(Labels labels, std::initializer_list<Label> more) {
 }
 
 std::string Word(std::string_view enumerator, std::string_view prefix) {
-  std::string word(enumerator.substr(std::min(prefix.size(), enumerator.size())));
-  for (char& letter : word) {
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  }
-  return word;
+  return absl::AsciiStrToLower(
+      std::string(enumerator.substr(std::min(prefix.size(), enumerator.size()))));
 }
 
 }  // namespace autodist::metrics

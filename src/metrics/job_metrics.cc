@@ -1,4 +1,6 @@
 // The job as a whole, and how far it is.
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
 #include <array>
 
@@ -9,12 +11,6 @@ namespace autodist::metrics {
 namespace {
 
 constexpr int kMostTrainingMetrics = 64;  // that a program tells
-
-std::string Command(const v1::JobStatus& job) {
-  std::string text;
-  for (const std::string& word : job.command()) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
 
 void AddPhase(const SnapshotView& view, FamilySet& set) {
   for (int number = v1::JOB_PHASE_LAUNCHING; number <= v1::JOB_PHASE_ENDED; ++number) {
@@ -76,7 +72,7 @@ void AddJob(const SnapshotView& view, FamilySet& set) {
   const Labels labels = view.Job();
   set.Gauge("autodist_job_info", "What the job is; always 1.",
             With(labels, {{"name", job.name()},
-                          {"command", Command(job)},
+                          {"command", absl::StrJoin(job.command(), " ")},
                           {"host", job.host()},
                           {"log_folder", job.log_folder()}}),
             1);

@@ -1,18 +1,12 @@
 #include "metrics/scrapes.h"
 
+#include "base/wall_clock.h"
 #include "metrics/snapshot_metrics.h"
 
 namespace autodist::metrics {
 namespace {
 
 constexpr std::chrono::seconds kFresh{1};
-
-int64_t Now() {
-  using std::chrono::system_clock;
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             system_clock::now().time_since_epoch())
-      .count();
-}
 
 }  // namespace
 
@@ -23,7 +17,7 @@ void Scrapes::Read(Clock::time_point now) {
   } else if (!*snapshot) {
     families_ = Error(StatusCode::kUnavailable, "nothing is known of the job yet");
   } else {
-    families_ = MetricsOf(**snapshot, Now());
+    families_ = MetricsOf(**snapshot, base::MillisecondsSince1970());
   }
   read_at_ = now;
 }
