@@ -1,4 +1,6 @@
 // Which machine a node is, and where its ranks are reached by others.
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -26,9 +28,7 @@ std::string InterfaceNames(const v1::NodeFacts& facts) {
     const auto ip = base::IpAddress::Parse(interface.address());
     if (ip && !ip->IsLoopback()) names.insert(interface.name());
   }
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text.empty() ? "none" : text;
+  return names.empty() ? "none" : absl::StrJoin(names, ", ");
 }
 
 // "a, b and c".

@@ -1,4 +1,6 @@
 // What shows only when nodes are compared with each other.
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -88,8 +90,8 @@ bool IsMissingProgramOf(const Evidence& evidence, uint32_t node, const std::stri
 std::string ListedFiles(const std::vector<std::string>& files) {
   constexpr size_t kMostNamed = 3;
   const size_t named = files.size() > kMostNamed + 1 ? kMostNamed : files.size();
-  std::string text;
-  for (size_t i = 0; i < named; ++i) text += (i == 0 ? "" : ", ") + files[i];
+  const std::string text =
+      absl::StrJoin(files.begin(), files.begin() + static_cast<long>(named), ", ");
   return named == files.size() ? text
                                : text + " and " + std::to_string(files.size() - named) + " others";
 }

@@ -1,5 +1,7 @@
 #include "diagnosis/chief_variables.h"
 
+#include <absl/strings/ascii.h>
+
 #include <algorithm>
 #include <cctype>
 #include <iterator>
@@ -127,12 +129,6 @@ constexpr const char* kSaidWithoutModule[] = {"modulenotfounderror", "importerro
                                               "no module named"};
 constexpr const char* kSaidWithoutLibrary[] = {"shared object", "cuda_home", "libcu", ".so"};
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower;
-}
-
 template <typename Phrases>
 bool SaysAny(const std::string& lower, const Phrases& phrases) {
   return std::ranges::any_of(
@@ -175,7 +171,7 @@ std::vector<std::string> LikelyMissed(std::string_view wrote,
                                       const std::vector<std::string>& names) {
   std::vector<std::string> mentioned = NamesIn(wrote, names);
   if (!mentioned.empty()) return mentioned;
-  const std::string lower = Lower(wrote);
+  const std::string lower = absl::AsciiStrToLower(std::string(wrote));
   const bool secret = SaysAny(lower, kSaidWithoutSecret);
   const bool way = SaysAny(lower, kSaidWithoutWay);
   const bool module = SaysAny(lower, kSaidWithoutModule);

@@ -1,4 +1,6 @@
 // Who else has the devices of the plan.
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -29,10 +31,9 @@ std::string GpuUsersText(const v1::GpuFact& gpu) {
     return name + " is in use: " + MiB(gpu.memory_used()) +
            " taken, by no process that can be seen on the node";
   }
-  std::string users;
-  for (const v1::GpuProcess& process : gpu.processes()) {
-    users += (users.empty() ? "" : ", ") + ProcessText(process);
-  }
+  const std::string users = absl::StrJoin(
+      gpu.processes(), ", ",
+      [](std::string* text, const v1::GpuProcess& process) { *text += ProcessText(process); });
   return name + " is in use: " + users + ", " + MiB(gpu.memory_used()) + " taken";
 }
 
@@ -66,11 +67,7 @@ std::string DevicesOf(const v1::OtherJob& job, const v1::NodePlan& node, const v
                          [&](uint32_t cpu) { return IsPlanned(node, v1::DEVICE_KIND_CPU, cpu); });
   }
   if (common.empty()) return "";
-  std::string text = kind + std::string(common.size() == 1 ? " " : "s ");
-  for (size_t i = 0; i < common.size(); ++i) {
-    text += (i == 0 ? "" : ", ") + std::to_string(common[i]);
-  }
-  return text;
+  return kind + std::string(common.size() == 1 ? " " : "s ") + absl::StrJoin(common, ", ");
 }
 
 }  // namespace

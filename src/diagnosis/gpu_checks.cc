@@ -1,4 +1,6 @@
 // Whether the nodes have the GPUs that the spec gives them.
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
 #include <string_view>
 
@@ -23,12 +25,9 @@ std::vector<const v1::Device*> PlannedGpus(const v1::NodePlan& node) {
 
 // "0, 7", or "GPU-8932f937".
 std::string Names(const std::vector<const v1::Device*>& gpus) {
-  std::string text;
-  for (const v1::Device* gpu : gpus) {
-    text += (text.empty() ? "" : ", ") +
-            (gpu->uuid().empty() ? std::to_string(gpu->index()) : gpu->uuid());
-  }
-  return text;
+  return absl::StrJoin(gpus, ", ", [](std::string* text, const v1::Device* gpu) {
+    *text += gpu->uuid().empty() ? std::to_string(gpu->index()) : gpu->uuid();
+  });
 }
 
 // The way to say that ranks are to run on CPUs: "cpus: [0, 1]".
