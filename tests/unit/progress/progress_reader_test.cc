@@ -396,8 +396,8 @@ TEST(PatternTest, RefusesWhatIsNone) {
 }
 
 TEST(ProgressReaderTest, LooksAtTheBeginningOfALineOnly) {
-  const std::string far = std::string(kLookedAt, ' ') +
-                          " 45%|####5     | 45/100 [00:09<00:11,  5.00it/s]";
+  const std::string far =
+      std::string(kLookedAt, ' ') + " 45%|####5     | 45/100 [00:09<00:11,  5.00it/s]";
   EXPECT_FALSE(Read(far));
   for (const char c : {' ', '[', '{', '%', '|', '/', '1', ':', '=', '\'', ',', '\xE2', '\x1b'}) {
     EXPECT_FALSE(Read(std::string(1 << 20, c)));
