@@ -22,7 +22,7 @@ FetchStream::~FetchStream() {
   if (!over_) context_.TryCancel();
   while (!over_) Next();
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return status_.has_value(); });
+  changed_.wait(lock, [this] { return outcome_.ended(); });
 }
 
 // Whether there is a message.
@@ -32,7 +32,7 @@ bool FetchStream::Next() {
   StartRead(&incoming_);
   const auto read = [this] { return !reading_; };
   if (!changed_.wait_for(lock, silence_, read)) {
-    silent_ = true;
+    outcome_.Stall("nothing has come for " + base::Seconds(silence_));
     context_.TryCancel();
     changed_.wait(lock, read);
   }
@@ -44,30 +44,18 @@ bool FetchStream::Next() {
 }
 
 std::optional<v1::FetchFilesResponse> FetchStream::Read() {
-  if (over_ || !broken_rule_.ok() || !Next()) return std::nullopt;
-  broken_rule_ = rules_.Check(incoming_);
-  if (!broken_rule_.ok()) return std::nullopt;
-  if (incoming_.has_finished()) finished_ = incoming_.finished();
+  if (over_ || outcome_.rule_broken() || !Next()) return std::nullopt;
+  outcome_.BreakRule(rules_.Check(incoming_));
+  if (outcome_.rule_broken()) return std::nullopt;
+  const v1::FetchFinished& finished = incoming_.finished();
+  if (incoming_.has_finished()) outcome_.Finish(finished.error(), finished.remedy());
   return std::move(incoming_);
 }
 
 Status FetchStream::End() {
-  if (!broken_rule_.ok()) return broken_rule_;
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return status_.has_value(); });
-  if (finished_ && finished_->error().empty()) return OkStatus();
-  if (finished_) {
-    const Status failed = Error(StatusCode::kFailedPrecondition, finished_->error());
-    return finished_->remedy().empty() ? failed : WithRemedy(failed, finished_->remedy());
-  }
-  if (stop_.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
-  if (silent_) {
-    return WithRemedy(
-        Error(StatusCode::kDeadlineExceeded, "nothing has come for " + base::Seconds(silence_)),
-        "is the link to the node up, and its file system fast enough?");
-  }
-  if (status_->ok()) return Error(StatusCode::kUnavailable, "the agent left before the end");
-  return Annotate(rpc::FromGrpc(*status_), "the connection with the agent broke");
+  changed_.wait(lock, [this] { return outcome_.rule_broken() || outcome_.ended(); });
+  return outcome_.Get(stop_);
 }
 
 void FetchStream::OnReadDone(bool ok) {
@@ -79,7 +67,7 @@ void FetchStream::OnReadDone(bool ok) {
 
 void FetchStream::OnDone(const grpc::Status& status) {
   const std::lock_guard lock(mutex_);
-  status_ = status;
+  outcome_.End(rpc::FromGrpc(status));
   changed_.notify_all();
 }
 

@@ -10,6 +10,7 @@
 
 #include "autodist/status.h"
 #include "autodist/v1/agent.grpc.pb.h"
+#include "transfer/call_outcome.h"
 #include "transfer/transfer_rules.h"
 
 namespace autodist::transfer {
@@ -37,9 +38,6 @@ class FetchStream final : public grpc::ClientReadReactor<v1::FetchFilesResponse>
   const std::stop_token stop_;
   const std::chrono::milliseconds silence_;
   FetchRules rules_;
-  Status broken_rule_;
-  std::optional<v1::FetchFinished> finished_;
-  bool silent_ = false;
   bool over_ = false;  // nothing will come any more
   grpc::ClientContext context_;
   v1::FetchFilesResponse incoming_;  // gRPC's while reading_
@@ -49,7 +47,7 @@ class FetchStream final : public grpc::ClientReadReactor<v1::FetchFilesResponse>
   // Guarded by mutex_.
   bool reading_ = false;
   bool read_ok_ = false;
-  std::optional<grpc::Status> status_;  // once the call has ended
+  CallOutcome outcome_;  // of which gRPC says the end, and one thread all else
 
   const std::stop_callback<std::function<void()>> cancel_;  // last: may be called at once
 };

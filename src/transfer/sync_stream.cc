@@ -16,14 +16,10 @@ SyncStream::SyncStream(v1::AgentService::Stub& agent, const SyncRules& rules,
                        const std::stop_token& stop, std::chrono::milliseconds stall_limit,
                        std::function<void()> hang_up, std::function<void(uint64_t bytes)> received)
     : rules_(rules),
+      stop_(stop),
       stall_limit_(stall_limit),
       hang_up_(std::move(hang_up)),
-      received_(std::move(received)),
-      stop_(stop),
-      cancel_(stop, [this] {
-        const std::lock_guard lock(mutex_);
-        changed_.notify_all();
-      }) {
+      received_(std::move(received)) {
   agent.async()->Sync(&context_, this);
   AddHold();  // Write is called from outside gRPC's calls to us
   StartRead(&incoming_);
@@ -32,8 +28,8 @@ SyncStream::SyncStream(v1::AgentService::Stub& agent, const SyncRules& rules,
 
 SyncStream::~SyncStream() {
   std::unique_lock lock(mutex_);
-  if (!status_ && !cancelled_) Cancel();
-  Await(lock, [this] { return status_.has_value(); });
+  if (!outcome_.ended() && !cancelled_) Cancel();
+  Await(lock, [this] { return outcome_.ended(); });
 }
 
 void SyncStream::Cancel() {
@@ -52,10 +48,12 @@ void SyncStream::Await(std::unique_lock<std::mutex>& lock, Condition condition) 
     } else if (cancelled_) {
       changed_.wait_until(lock, *cancelled_ + kCancelLimit);
     } else if (stop_.stop_requested() || now >= moved_ + stall_limit_) {
-      stalled_ = !stop_.stop_requested();
+      outcome_.Stall("nothing moved for " + std::to_string(stall_limit_.count() / 1000) +
+                     " seconds");
       Cancel();
     } else {
-      changed_.wait_until(lock, moved_ + stall_limit_);
+      changed_.wait_until(lock, stop_, moved_ + stall_limit_,
+                          [&] { return condition() || cancelled_; });
     }
   }
 }
@@ -63,10 +61,10 @@ void SyncStream::Await(std::unique_lock<std::mutex>& lock, Condition condition) 
 bool SyncStream::Write(const v1::SyncRequest& message) {
   std::unique_lock lock(mutex_);
   if (read_all_) return false;
-  outgoing_ = message;
+  writing_ = true;
   moved_ = Clock::now();
-  StartWrite(&*outgoing_);
-  Await(lock, [this] { return !outgoing_; });
+  StartWrite(&message);
+  Await(lock, [this] { return !writing_; });
   return !read_all_;
 }
 
@@ -83,22 +81,8 @@ std::optional<v1::SyncResponse> SyncStream::Read() {
 Status SyncStream::End() {
   std::unique_lock lock(mutex_);
   moved_ = Clock::now();
-  Await(lock, [this] { return status_.has_value(); });
-  if (!broken_rule_.ok()) return broken_rule_;
-  if (finished_ && finished_->error().empty()) return OkStatus();
-  if (finished_) {
-    return WithRemedy(Error(StatusCode::kFailedPrecondition, finished_->error()),
-                      finished_->remedy());
-  }
-  if (stop_.stop_requested()) return Error(StatusCode::kCancelled, "cancelled");
-  if (stalled_) {
-    return WithRemedy(
-        Error(StatusCode::kDeadlineExceeded,
-              "nothing moved for " + std::to_string(stall_limit_.count() / 1000) + " seconds"),
-        "is the link to the node up, and its file system fast enough?");
-  }
-  if (status_->ok()) return Error(StatusCode::kUnavailable, "the agent left before the end");
-  return Annotate(rpc::FromGrpc(*status_), "the connection with the agent broke");
+  Await(lock, [this] { return outcome_.ended(); });
+  return outcome_.Get(stop_);
 }
 
 void SyncStream::OnReadDone(bool ok) {
@@ -106,16 +90,16 @@ void SyncStream::OnReadDone(bool ok) {
     const std::lock_guard lock(mutex_);
     moved_ = Clock::now();
     const Status allowed = ok ? rules_.Check(incoming_) : OkStatus();
-    if (!allowed.ok() && broken_rule_.ok()) {
-      broken_rule_ = allowed;
+    if (!allowed.ok() && !outcome_.rule_broken()) {
+      outcome_.BreakRule(allowed);
       if (!cancelled_) Cancel();
     }
     if (!ok) {
       read_all_ = true;
-    } else if (!broken_rule_.ok()) {
+    } else if (outcome_.rule_broken()) {
       // nothing of it counts
     } else if (incoming_.has_finished()) {
-      finished_ = std::move(*incoming_.mutable_finished());
+      outcome_.Finish(incoming_.finished().error(), incoming_.finished().remedy());
     } else if (!incoming_.has_receipt()) {
       responses_.push_back(std::move(incoming_));
     }
@@ -132,13 +116,13 @@ void SyncStream::OnReadDone(bool ok) {
 void SyncStream::OnWriteDone(bool) {
   const std::lock_guard lock(mutex_);  // where it was not sent, the end of reading says so
   moved_ = Clock::now();
-  outgoing_.reset();
+  writing_ = false;
   changed_.notify_all();
 }
 
 void SyncStream::OnDone(const grpc::Status& status) {
   const std::lock_guard lock(mutex_);
-  status_ = status;
+  outcome_.End(rpc::FromGrpc(status));
   changed_.notify_all();
 }
 

@@ -13,6 +13,7 @@
 
 #include "autodist/status.h"
 #include "autodist/v1/agent.grpc.pb.h"
+#include "transfer/call_outcome.h"
 #include "transfer/transfer_rules.h"
 
 namespace autodist::transfer {
@@ -47,26 +48,21 @@ class SyncStream final : public grpc::ClientBidiReactor<v1::SyncRequest, v1::Syn
   using Clock = std::chrono::steady_clock;
 
   SyncRules rules_;  // as incoming_
+  const std::stop_token stop_;
   const std::chrono::milliseconds stall_limit_;
   const std::function<void()> hang_up_;
   const std::function<void(uint64_t)> received_;
   grpc::ClientContext context_;
   v1::SyncResponse incoming_;
-  std::optional<v1::SyncRequest> outgoing_;  // while it is being written
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable_any changed_;
   Clock::time_point moved_ = Clock::now();
   std::optional<Clock::time_point> cancelled_;  // since when the call is
   std::deque<v1::SyncResponse> responses_;
-  std::optional<v1::SyncFinished> finished_;
-  Status broken_rule_;  // why nothing that comes counts any more
+  bool writing_ = false;
   bool read_all_ = false;
-  bool stalled_ = false;
-  std::optional<grpc::Status> status_;  // once the call has ended
-
-  const std::stop_token stop_;
-  std::stop_callback<std::function<void()>> cancel_;  // last: may be called at once
+  CallOutcome outcome_;
 };
 
 }  // namespace autodist::transfer
