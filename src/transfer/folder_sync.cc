@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/quantity.h"
+#include "files/digest.h"
 
 namespace autodist::transfer {
 namespace {
@@ -26,20 +27,12 @@ v1::FileEntry ToMessage(const files::FileEntry& entry) {
   v1::FileEntry message;
   message.set_path(entry.path);
   message.set_mode(entry.mode);
-  switch (entry.type) {
-    case files::FileType::kRegular:
-      message.set_type(v1::FILE_TYPE_REGULAR);
-      message.set_size(entry.size);
-      message.set_modified_ns(entry.modified_ns);
-      break;
-    case files::FileType::kFolder:
-      message.set_type(v1::FILE_TYPE_FOLDER);
-      break;
-    case files::FileType::kSymlink:
-      message.set_type(v1::FILE_TYPE_SYMLINK);
-      message.set_link_target(entry.link_target);
-      break;
-  }
+  message.set_type(entry.type == files::FileType::kRegular  ? v1::FILE_TYPE_REGULAR
+                   : entry.type == files::FileType::kFolder ? v1::FILE_TYPE_FOLDER
+                                                            : v1::FILE_TYPE_SYMLINK);
+  message.set_size(entry.size);
+  message.set_modified_ns(entry.modified_ns);
+  message.set_link_target(entry.link_target);
   return message;
 }
 
@@ -79,6 +72,80 @@ std::function<bool()> BusyWord(SyncStream& stream, const std::stop_token& stop) 
     }
     return !stop.stop_requested();
   };
+}
+
+// What one node lacks.
+struct Differences {
+  std::vector<uint64_t> wanted;
+  std::vector<v1::Suspect> suspects;
+};
+
+uint64_t BytesOf(const std::vector<uint64_t>& entries, const files::FileTree& tree) {
+  uint64_t bytes = 0;
+  for (const uint64_t index : entries) bytes += tree.entries[index].size;
+  return bytes;
+}
+
+bool SendList(SyncStream& stream, const files::FileTree& tree) {
+  size_t next = 0;
+  do {
+    v1::SyncRequest request;
+    const size_t end = std::min(next + kEntriesPerList, tree.entries.size());
+    for (; next < end; ++next) {
+      *request.mutable_list()->add_entries() = ToMessage(tree.entries[next]);
+    }
+    request.mutable_list()->set_last(next == tree.entries.size());
+    if (!stream.Write(request)) return false;
+  } while (next < tree.entries.size());
+  return true;
+}
+
+std::optional<Differences> ReadDifferences(SyncStream& stream, const files::FileTree& tree) {
+  const auto is_file = [&](uint64_t index) {
+    return index < tree.entries.size() && tree.entries[index].type == files::FileType::kRegular;
+  };
+  Differences differences;
+  for (;;) {
+    const auto response = stream.Read();
+    if (!response) return std::nullopt;
+    for (const uint64_t index : response->differences().wanted()) {
+      if (is_file(index)) differences.wanted.push_back(index);
+    }
+    for (const v1::Suspect& suspect : response->differences().suspects()) {
+      if (is_file(suspect.entry())) differences.suspects.push_back(suspect);
+    }
+    if (response->differences().last()) return differences;
+  }
+}
+
+Result<base::UniqueFd> OpenEntry(const files::FileTree& tree, const files::FileEntry& entry) {
+  const std::string path = tree.folder + "/" + entry.path;
+  base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!fd.valid() || !IsUnchanged(fd.get(), entry)) return HasChanged(path);
+  return fd;
+}
+
+// `digest` gets the content, too; may be null.
+Status SendFile(SyncStream& stream, const files::FileTree& tree, uint64_t index,
+                files::Digest* digest, const std::stop_token& stop) {
+  const files::FileEntry& entry = tree.entries[index];
+  AD_ASSIGN_OR_RETURN(const base::UniqueFd fd, OpenEntry(tree, entry));
+  v1::SyncRequest request;
+  v1::SyncContent& content = *request.mutable_content();
+  content.set_entry(index);
+  for (uint64_t left = entry.size; !content.last();) {
+    std::string& data = *content.mutable_data();
+    data.resize(std::min<uint64_t>(left, kChunk));
+    left -= data.size();
+    content.set_last(left == 0);
+    if (!ReadExactly(fd.get(), data) || (left == 0 && !IsUnchanged(fd.get(), entry))) {
+      return HasChanged(tree.folder + "/" + entry.path);
+    }
+    if (digest) digest->Add(data);
+    if (stop.stop_requested()) return Cancelled();
+    if (!stream.Write(request)) return stream.End();
+  }
+  return OkStatus();
 }
 
 }  // namespace
@@ -171,12 +238,12 @@ Status FolderSync::Copy(SyncStream& stream, uint32_t node_rank, uint64_t& expect
   if (relay_ && !Relays(node_rank)) {
     source = relay_->AwaitSource([&stream] { return stream.Write({}); }, stop);
   }
-  if (!SendList(stream)) return stream.End();
-  auto differences = ReadDifferences(stream);
+  if (!SendList(stream, tree_)) return stream.End();
+  auto differences = ReadDifferences(stream, tree_);
   if (!differences) return stream.End();
-  AD_RETURN_IF_ERROR(DecideSuspects(stream, *differences, stop));
+  AD_RETURN_IF_ERROR(DecideSuspects(stream, differences->suspects, differences->wanted, stop));
 
-  const uint64_t bytes = BytesOf(differences->wanted);
+  const uint64_t bytes = BytesOf(differences->wanted, tree_);
   progress_->NotNeeded(tree_.bytes - std::min(bytes, tree_.bytes));
   expected = std::min(bytes, tree_.bytes);
   AD_RETURN_IF_ERROR(SendContents(stream, node_rank, std::move(differences->wanted), source, stop));
@@ -186,32 +253,26 @@ Status FolderSync::Copy(SyncStream& stream, uint32_t node_rank, uint64_t& expect
   return stream.End();
 }
 
-uint64_t FolderSync::BytesOf(const std::vector<uint64_t>& entries) const {
-  uint64_t bytes = 0;
-  for (const uint64_t index : entries) bytes += tree_.entries[index].size;
-  return bytes;
-}
-
 Status FolderSync::SendContents(SyncStream& stream, uint32_t node_rank,
                                 std::vector<uint64_t> wanted,
                                 const std::optional<v1::SyncSource>& source,
                                 const std::stop_token& stop) {
   if (source && !wanted.empty()) {
     const size_t files = wanted.size();
-    const uint64_t bytes = BytesOf(wanted);
+    const uint64_t bytes = BytesOf(wanted, tree_);
     AD_RETURN_IF_ERROR(LetGet(stream, wanted, *source, stop));
     sent_.passed_files += files - wanted.size();
-    sent_.passed_bytes += bytes - BytesOf(wanted);
+    sent_.passed_bytes += bytes - BytesOf(wanted, tree_);
     sent_.nodes_passed += files > wanted.size() ? 1 : 0;
     sent_.nodes_missed += wanted.empty() ? 0 : 1;
   }
   for (const uint64_t index : wanted) {
     files::Digest digest;
     const bool passes_on = Relays(node_rank);  // others compare with what is read now
-    AD_RETURN_IF_ERROR(SendFile(stream, index, passes_on ? &digest : nullptr, stop));
+    AD_RETURN_IF_ERROR(SendFile(stream, tree_, index, passes_on ? &digest : nullptr, stop));
     if (passes_on) Know(index, digest.Hex());
   }
-  sent_.bytes += BytesOf(wanted);
+  sent_.bytes += BytesOf(wanted, tree_);
   sent_.files += wanted.size();
   sent_.nodes += wanted.empty() ? 0 : 1;
   return OkStatus();
@@ -258,82 +319,21 @@ Status FolderSync::LetPassOn(SyncStream& stream, const std::stop_token& stop) {
   return stop.stop_requested() ? Cancelled() : OkStatus();
 }
 
-bool FolderSync::SendList(SyncStream& stream) const {
-  size_t next = 0;
-  do {
-    v1::SyncRequest request;
-    const size_t end = std::min(next + kEntriesPerList, tree_.entries.size());
-    for (; next < end; ++next) {
-      *request.mutable_list()->add_entries() = ToMessage(tree_.entries[next]);
-    }
-    request.mutable_list()->set_last(next == tree_.entries.size());
-    if (!stream.Write(request)) return false;
-  } while (next < tree_.entries.size());
-  return true;
-}
-
-std::optional<FolderSync::Differences> FolderSync::ReadDifferences(SyncStream& stream) const {
-  const auto is_file = [this](uint64_t index) {
-    return index < tree_.entries.size() && tree_.entries[index].type == files::FileType::kRegular;
-  };
-  Differences differences;
-  for (;;) {
-    const auto response = stream.Read();
-    if (!response) return std::nullopt;
-    for (const uint64_t index : response->differences().wanted()) {
-      if (is_file(index)) differences.wanted.push_back(index);
-    }
-    for (const v1::Suspect& suspect : response->differences().suspects()) {
-      if (is_file(suspect.entry())) differences.suspects.push_back(suspect);
-    }
-    if (response->differences().last()) return differences;
-  }
-}
-
 // Those that differ are wanted, too; the agent is told of the others.
-Status FolderSync::DecideSuspects(SyncStream& stream, Differences& differences,
-                                  const std::stop_token& stop) {
+Status FolderSync::DecideSuspects(SyncStream& stream, const std::vector<v1::Suspect>& suspects,
+                                  std::vector<uint64_t>& wanted, const std::stop_token& stop) {
   const auto go_on = BusyWord(stream, stop);
   v1::SyncRequest same;
-  for (const v1::Suspect& suspect : differences.suspects) {
+  for (const v1::Suspect& suspect : suspects) {
     AD_ASSIGN_OR_RETURN(const std::string digest, DigestOf(suspect.entry(), go_on));
     if (digest == suspect.digest()) {
       same.mutable_same()->add_entries(suspect.entry());
     } else {
-      differences.wanted.push_back(suspect.entry());
+      wanted.push_back(suspect.entry());
     }
   }
   if (same.has_same() && !stream.Write(same)) return stream.End();
   return OkStatus();
-}
-
-Status FolderSync::SendFile(SyncStream& stream, uint64_t index, files::Digest* digest,
-                            const std::stop_token& stop) const {
-  const files::FileEntry& entry = tree_.entries[index];
-  AD_ASSIGN_OR_RETURN(const base::UniqueFd fd, Open(entry));
-  v1::SyncRequest request;
-  v1::SyncContent& content = *request.mutable_content();
-  content.set_entry(index);
-  for (uint64_t left = entry.size; !content.last();) {
-    std::string& data = *content.mutable_data();
-    data.resize(std::min<uint64_t>(left, kChunk));
-    left -= data.size();
-    content.set_last(left == 0);
-    if (!ReadExactly(fd.get(), data) || (left == 0 && !IsUnchanged(fd.get(), entry))) {
-      return HasChanged(tree_.folder + "/" + entry.path);
-    }
-    if (digest) digest->Add(data);
-    if (stop.stop_requested()) return Cancelled();
-    if (!stream.Write(request)) return stream.End();
-  }
-  return OkStatus();
-}
-
-Result<base::UniqueFd> FolderSync::Open(const files::FileEntry& entry) const {
-  const std::string path = tree_.folder + "/" + entry.path;
-  base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  if (!fd.valid() || !IsUnchanged(fd.get(), entry)) return HasChanged(path);
-  return fd;
 }
 
 void FolderSync::Know(uint64_t index, const std::string& digest) {
@@ -358,7 +358,7 @@ Result<std::string> FolderSync::DigestOf(uint64_t index, const std::function<boo
   }
   if (ours) {
     const files::FileEntry& entry = tree_.entries[index];
-    const auto fd = Open(entry);
+    const auto fd = OpenEntry(tree_, entry);
     promise.set_value(
         fd.ok() ? files::DigestOfContent(fd->get(), tree_.folder + "/" + entry.path, go_on)
                 : fd.status());

@@ -18,7 +18,6 @@
 #include "autodist/status.h"
 #include "autodist/v1/agent.grpc.pb.h"
 #include "base/fd.h"
-#include "files/digest.h"
 #include "files/file_tree.h"
 #include "files/temporary_file.h"
 #include "transfer/file_relay.h"
@@ -57,12 +56,6 @@ class FolderSync {
   void Skip(uint32_t node_rank);
 
  private:
-  // What one node lacks.
-  struct Differences {
-    std::vector<uint64_t> wanted;
-    std::vector<v1::Suspect> suspects;
-  };
-
   struct Sent {
     std::atomic<uint64_t> files = 0;
     std::atomic<uint64_t> bytes = 0;
@@ -85,15 +78,9 @@ class FolderSync {
   Status LetGet(SyncStream& stream, std::vector<uint64_t>& wanted, const v1::SyncSource& source,
                 const std::stop_token& stop);
   Status LetPassOn(SyncStream& stream, const std::stop_token& stop);
-  uint64_t BytesOf(const std::vector<uint64_t>& entries) const;
-  bool SendList(SyncStream& stream) const;
-  std::optional<Differences> ReadDifferences(SyncStream& stream) const;
-  Status DecideSuspects(SyncStream& stream, Differences& differences, const std::stop_token& stop);
-  // `digest` gets the content, too; may be null.
-  Status SendFile(SyncStream& stream, uint64_t index, files::Digest* digest,
-                  const std::stop_token& stop) const;
+  Status DecideSuspects(SyncStream& stream, const std::vector<v1::Suspect>& suspects,
+                        std::vector<uint64_t>& wanted, const std::stop_token& stop);
   void Know(uint64_t index, const std::string& digest);
-  Result<base::UniqueFd> Open(const files::FileEntry& entry) const;
   Result<std::string> DigestOf(uint64_t index, const std::function<bool()>& go_on);
   void LogSummary() const;
 
