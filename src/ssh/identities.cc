@@ -63,6 +63,24 @@ uint64_t Now() {
       std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()));
 }
 
+// `misses_configured`: a key file that OpenSSH's configuration names.
+Status NothingToOffer(const IdentityOffer& offer, bool has_agent, bool misses_configured) {
+  std::string why;
+  for (const std::string& note : offer.notes) why += (why.empty() ? ": " : "; ") + note;
+  const char* const no_agent = has_agent ? "" : ", and no ssh-agent";
+  if (why.empty()) {
+    why = std::string(": there is no key file") + no_agent;
+  } else if (misses_configured) {
+    why += no_agent;
+  }
+  return WithRemedy(Error(offer.only_ssh_can_use_more ? StatusCode::kUnimplemented
+                                                      : StatusCode::kFailedPrecondition,
+                          "no key to log in with" + why),
+                    std::string(misses_configured ? "correct IdentityFile in ~/.ssh/config, "
+                                                  : "make a key (ssh-keygen), ") +
+                        "add one to ssh-agent (ssh-add), or name one with key_file in the spec");
+}
+
 }  // namespace
 
 // What goes into one offer. Used for one call, with the cache locked.
@@ -241,25 +259,10 @@ class IdentityCollector {
       offer_.notes.push_back(std::to_string(all - kMostOffered) +
                              " more not offered: servers hang up after too many");
     }
-    if (offered.empty()) return NothingToOffer();
-    return std::move(offer_);
-  }
-
-  Status NothingToOffer() const {
-    std::string why;
-    for (const std::string& note : offer_.notes) why += (why.empty() ? ": " : "; ") + note;
-    const char* const no_agent = options_.agent_socket.empty() ? ", and no ssh-agent" : "";
-    if (why.empty()) {
-      why = std::string(": there is no key file") + no_agent;
-    } else if (misses_configured_) {
-      why += no_agent;
+    if (offered.empty()) {
+      return NothingToOffer(offer_, !options_.agent_socket.empty(), misses_configured_);
     }
-    return WithRemedy(Error(offer_.only_ssh_can_use_more ? StatusCode::kUnimplemented
-                                                         : StatusCode::kFailedPrecondition,
-                            "no key to log in with" + why),
-                      std::string(misses_configured_ ? "correct IdentityFile in ~/.ssh/config, "
-                                                     : "make a key (ssh-keygen), ") +
-                          "add one to ssh-agent (ssh-add), or name one with key_file in the spec");
+    return std::move(offer_);
   }
 
   std::shared_ptr<const SshIdentity> InAgent(const std::string& blob,
