@@ -1,10 +1,8 @@
 #include "ssh/ssh_agent.h"
 
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <chrono>
 
 #include "base/deadline.h"
 #include "base/fd.h"
@@ -46,20 +44,6 @@ Result<base::UniqueFd> Connect(const std::string& path, Deadline deadline) {
   return fd;
 }
 
-// Not base::WriteAll: an agent that hangs up must not end us with SIGPIPE.
-Status SendAll(int fd, std::string_view data, Deadline deadline) {
-  while (!data.empty()) {
-    pollfd entry{fd, POLLOUT, 0};
-    if (poll(&entry, 1, deadline.PollTimeout()) == 0) {
-      return Error(StatusCode::kDeadlineExceeded, "write: timed out");
-    }
-    const ssize_t sent = send(fd, data.data(), data.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0 && errno != EINTR && errno != EAGAIN) return ErrnoError(errno, "write");
-    if (sent > 0) data.remove_prefix(static_cast<size_t>(sent));
-  }
-  return OkStatus();
-}
-
 Result<std::string> ReceiveFromAgent(int fd, size_t size, Deadline deadline) {
   std::string bytes(size, '\0');
   for (size_t have = 0; have < size;) {
@@ -78,7 +62,7 @@ Result<std::string> Exchange(const std::string& socket, const std::string& reque
   const std::stop_callback hang_up(stop, [&fd] { shutdown(fd.get(), SHUT_RDWR); });
   std::string framed;
   AppendString(framed, request);
-  AD_RETURN_IF_ERROR(SendAll(fd.get(), framed, deadline));
+  AD_RETURN_IF_ERROR(base::WriteAll(fd.get(), framed, deadline));
   AD_ASSIGN_OR_RETURN(const std::string size_bytes,
                       ReceiveFromAgent(fd.get(), sizeof(uint32_t), deadline));
   const uint32_t size = WireReader(size_bytes).Number();

@@ -14,14 +14,8 @@ class WireReader {
   explicit WireReader(std::string_view bytes) : rest_(bytes) {}
 
   uint32_t Number() {
-    if (rest_.size() < 4) {
-      ok_ = false;
-      rest_ = {};
-      return 0;
-    }
     uint32_t value = 0;
-    for (size_t i = 0; i < 4; ++i) value = value << 8 | static_cast<unsigned char>(rest_[i]);
-    rest_.remove_prefix(4);
+    for (const char byte : Bytes(4)) value = value << 8 | static_cast<unsigned char>(byte);
     return value;
   }
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -141,13 +142,18 @@ class FalseAgent {
   std::thread thread_;
 };
 
+class FalseAgentTest : public testing::Test {
+ protected:
+  FalseAgentTest() { signal(SIGPIPE, SIG_IGN); }  // as autodist does: agents hang up
+};
+
 std::string Framed(const std::string& body) {
   std::string framed;
   AppendString(framed, body);
   return framed;
 }
 
-TEST(FalseAgentTest, IsNotWaitedForWithoutEnd) {
+TEST_F(FalseAgentTest, IsNotWaitedForWithoutEnd) {
   const test::TempFolder folder;
   const std::string path = folder.path() + "/agent";
   sockaddr_un address{};
@@ -167,7 +173,7 @@ TEST(FalseAgentTest, IsNotWaitedForWithoutEnd) {
   EXPECT_EQ(stopped.status().code(), StatusCode::kUnavailable);
 }
 
-TEST(FalseAgentTest, IsNotBelieved) {
+TEST_F(FalseAgentTest, IsNotBelieved) {
   const test::TempFolder folder;
   const std::string identities(1, '\x0C');
   const std::string signature(1, '\x0E');
